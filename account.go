@@ -82,6 +82,12 @@ type PersonAccount struct {
 	Removable bool   // it is not the last way to sign in
 }
 
+// accountHandle is what a linked identity is called in lists: not every table of
+// accounts has an id of its own, and what a provider calls people is not shown.
+func (s *Service) accountHandle(a *Account) string {
+	return handle(s.keys.account.Sum(a.Provider, a.ProviderAccountID))
+}
+
 // A PersonProvider is a provider by its id and its name for people.
 type PersonProvider struct{ ID, Name string }
 
@@ -116,7 +122,7 @@ func (s *Service) personView(ctx context.Context, u User) (*PersonView, error) {
 				more = 0
 			}
 		}
-		v.Accounts = append(v.Accounts, PersonAccount{one.ID, one.Provider, s.providerName(one.Provider), known || more > 0})
+		v.Accounts = append(v.Accounts, PersonAccount{s.accountHandle(&one), one.Provider, s.providerName(one.Provider), known || more > 0})
 	}
 	for _, p := range s.linkable() {
 		v.Providers = append(v.Providers, PersonProvider{p.ID, p.Name})
@@ -158,7 +164,7 @@ func (rq *request) readAccount(ctx context.Context, s *Session) (*account, error
 func (rq *request) accountObject(a *account) accountObject {
 	o := accountObject{
 		User:     accountUser{a.user.ID, nullable(a.user.Name), nullable(a.user.Email), emailProved(a.user), nullable(a.user.Image)},
-		Session:  accountSession{ID: rq.SessionID(a.session), AMR: []string{}, AuthTime: a.session.AuthTime.UTC().Format(timeFormat), Fresh: a.session.fresh(rq.now, rq.policy.fresh)},
+		Session:  accountSession{ID: rq.SessionID(a.session), AMR: []string{}, AuthTime: a.session.Began.UTC().Format(timeFormat), Fresh: a.session.fresh(rq.now, rq.policy.fresh)},
 		Accounts: []accountIdentity{}, Providers: []accountProvider{},
 	}
 	o.Pending.Deletion = isoTime(a.user.DeleteAfter)

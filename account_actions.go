@@ -187,7 +187,7 @@ func postUnlink(rq *request) outcome {
 		return rq.accountAway(err)
 	}
 	id := rq.body.get("id")
-	i := slices.IndexFunc(all, func(a Account) bool { return a.ID == id })
+	i := slices.IndexFunc(all, func(a Account) bool { return rq.accountHandle(&a) == id })
 	if i < 0 {
 		rq.note(AuditEvent{Name: "account.unlink_refused", UserID: s.UserID, Reason: "the user has no such account"})
 		return rq.personalRefusal("/account", NotFound, http.StatusNotFound)

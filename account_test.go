@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -146,42 +147,73 @@ func withSecondAccount(t *testing.T, w *arena.World, b *arena.Browser) (user str
 	return user
 }
 
+// idless is a store whose accounts have no id, as by the schema that Prisma users copy.
+type idless struct{ authsvc.Adapter }
+
+func (s idless) LinkAccount(ctx context.Context, a authsvc.Account, epoch int64) (authsvc.Account, error) {
+	a, err := s.Adapter.LinkAccount(ctx, a, epoch)
+	a.ID = ""
+	return a, err
+}
+
+func (s idless) ListAccounts(ctx context.Context, userID string) ([]authsvc.Account, error) {
+	list, err := s.Adapter.ListAccounts(ctx, userID)
+	slices.SortFunc(list, func(a, b authsvc.Account) int { return strings.Compare(a.ProviderAccountID, b.ProviderAccountID) })
+	for i := range list {
+		list[i].ID = ""
+	}
+	return list, err
+}
+
 func TestUnlinkByThePerson(t *testing.T) {
 	t.Parallel()
-	strategies(t, nil, func(t *testing.T, w *arena.World) {
-		b, stranger := w.Browser(), w.Browser()
-		withSecondAccount(t, w, b)
-		stranger.SignIn(w.OP, "grace")
-		mine, theirs := readAccount(t, b).Accounts, readAccount(t, stranger).Accounts
-		if len(mine) != 2 || !mine[0].Removable || !mine[1].Removable || len(theirs) != 1 {
-			t.Fatalf("%+v %+v", mine, theirs)
+	for name, shape := range map[string]func(*authsvc.Config){
+		"accounts with ids":    nil,
+		"accounts without ids": func(c *authsvc.Config) { c.Adapter = idless{c.Adapter} },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			strategies(t, shape, unlinkByThePerson)
+		})
+	}
+}
+
+func unlinkByThePerson(t *testing.T, w *arena.World) {
+	b, stranger := w.Browser(), w.Browser()
+	withSecondAccount(t, w, b)
+	stranger.SignIn(w.OP, "grace")
+	mine, theirs := readAccount(t, b).Accounts, readAccount(t, stranger).Accounts
+	if len(mine) != 2 || !mine[0].Removable || !mine[1].Removable || len(theirs) != 1 || mine[0].ID == mine[1].ID {
+		t.Fatalf("%+v %+v", mine, theirs)
+	}
+	unlink := func(id string) *browser.Answer { return b.Post("/api/auth/account/unlink", "id", id, "json", "true") }
+	for _, id := range []string{theirs[0].ID, "nobody's", "", "ada", "alan"} {
+		if a := unlink(id); !answers(a, http.StatusNotFound, "NotFound") {
+			t.Errorf("%q: %d %s", id, a.StatusCode, a.Text)
 		}
-		unlink := func(id string) *browser.Answer { return b.Post("/api/auth/account/unlink", "id", id, "json", "true") }
-		for _, id := range []string{theirs[0].ID, "nobody's", ""} {
-			if a := unlink(id); !answers(a, http.StatusNotFound, "NotFound") {
-				t.Errorf("%q: %d %s", id, a.StatusCode, a.Text)
-			}
-		}
-		if a := unlink(mine[0].ID); a.StatusCode != http.StatusOK || strings.Contains(a.Text, mine[0].ID) || !strings.Contains(a.Text, `"removable":false`) {
-			t.Errorf("one of two: %d %s", a.StatusCode, a.Text)
-		}
-		if a := unlink(mine[0].ID); !answers(a, http.StatusNotFound, "NotFound") {
-			t.Errorf("once more: %d %s", a.StatusCode, a.Text)
-		}
-		if a := unlink(mine[1].ID); !answers(a, http.StatusConflict, "LastMethod") {
-			t.Errorf("the last: %d %s", a.StatusCode, a.Text)
-		}
-		page := b.Get("/api/auth/account").Text
-		if !strings.Contains(page, "only way to sign in") || strings.Contains(page, `name="id"`) {
-			t.Errorf("the last has a button: %s", page)
-		}
-		if a := b.Post("/api/auth/account/unlink", "id", mine[1].ID); a.Location() == "" || !strings.Contains(b.Get(a.Location()).Text, "could not sign in any more") {
-			t.Errorf("a person: %d %s", a.StatusCode, a.Location())
-		}
-		if len(readAccount(t, stranger).Accounts) != 1 || len(readAccount(t, b).Accounts) != 1 {
-			t.Error("more was removed")
-		}
-	})
+	}
+	if a := b.Post("/api/auth/account/unlink", "json", "true"); !answers(a, http.StatusNotFound, "NotFound") {
+		t.Errorf("no id: %d %s", a.StatusCode, a.Text)
+	}
+	if a := unlink(mine[1].ID); a.StatusCode != http.StatusOK || strings.Contains(a.Text, mine[1].ID) || !strings.Contains(a.Text, mine[0].ID) || !strings.Contains(a.Text, `"removable":false`) {
+		t.Errorf("the second of two: %d %s", a.StatusCode, a.Text)
+	}
+	if a := unlink(mine[1].ID); !answers(a, http.StatusNotFound, "NotFound") {
+		t.Errorf("once more: %d %s", a.StatusCode, a.Text)
+	}
+	if a := unlink(mine[0].ID); !answers(a, http.StatusConflict, "LastMethod") {
+		t.Errorf("the last: %d %s", a.StatusCode, a.Text)
+	}
+	page := b.Get("/api/auth/account").Text
+	if !strings.Contains(page, "only way to sign in") || strings.Contains(page, `name="id"`) {
+		t.Errorf("the last has a button: %s", page)
+	}
+	if a := b.Post("/api/auth/account/unlink", "id", mine[0].ID); a.Location() == "" || !strings.Contains(b.Get(a.Location()).Text, "could not sign in any more") {
+		t.Errorf("a person: %d %s", a.StatusCode, a.Location())
+	}
+	if len(readAccount(t, stranger).Accounts) != 1 || len(readAccount(t, b).Accounts) != 1 {
+		t.Error("more was removed")
+	}
 }
 
 // Of two requests at once that would each leave the other account, one is served.

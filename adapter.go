@@ -57,7 +57,7 @@ func (a Account) SameTokens(b Account) bool {
 // A SessionRecord is a stored session. SessionToken is what the engine asks to
 // store, a digest unless another program shares the table; Digest identifies
 // the record in authsvc's own table, where all but ID, SessionToken, UserID and
-// Expires lives. A record that another program wrote has a zero AuthTime.
+// Expires lives. A record that another program wrote has a zero Began.
 //
 // A record without SessionToken is that of a session which lives in its cookie
 // (strategy jwt). It is only in authsvc's own table, has no ID, and is there to
@@ -68,6 +68,7 @@ type SessionRecord struct {
 	Digest       string // base64url SHA-256 of the cookie's value; of strategy jwt the claim sid
 	UserID       string
 	Expires      time.Time // UTC, milliseconds
+	Began        time.Time // the sign-in; zero: unknown
 	AuthTime     time.Time // when the person proved who they are; zero: unknown
 	Provider     string    // by which provider; empty: unknown
 	// Epoch is the User.Epoch that the sign-in read. CreateSession stores the
@@ -170,7 +171,7 @@ type Proof struct {
 // Every user has an epoch ([User].Epoch), which each Revocation about the user
 // raises to its Seq. The first proof of an address, EndSessions, DeleteUser,
 // UnlinkAccount, SetPerson and DeleteCredentials raise it in the very step that
-// takes access back, and ProveEmail, LinkAccount, CreateSession, RefreshAccount
+// takes access back, and ProveEmail, LinkAccount, UnlinkAccount, CreateSession, RefreshAccount
 // and PutCredential write only while it is the one that their caller read, in
 // one step with the write. So of a sign-in
 // and a revocation that overlap, the sign-in either was first, and is undone by
@@ -251,8 +252,10 @@ type Accounts interface {
 	// (Account.SameTokens), since not every provider gives a refresh token.
 	ReplaceTokens(ctx context.Context, a, was Account) error
 	// UnlinkAccount removes an account of the user r.UserID and writes r, in
-	// one step. ErrNotFound: that user has no such account; r is not written.
-	UnlinkAccount(ctx context.Context, provider, providerAccountID string, r *Revocation) error
+	// one step. ErrStale: epoch is not the user's any more, such as when another
+	// account has been removed meanwhile. ErrNotFound: that user has no such account.
+	// With either nothing is removed, and r is not written.
+	UnlinkAccount(ctx context.Context, provider, providerAccountID string, epoch int64, r *Revocation) error
 	// ListAccounts returns a user's accounts ordered by provider, then id, or
 	// ProviderAccountID where accounts have no ids.
 	ListAccounts(ctx context.Context, userID string) ([]Account, error)
@@ -270,7 +273,7 @@ type Sessions interface {
 	// SessionRecord). Neither SessionOrigin nor Seen is read: it is called for
 	// nearly every request.
 	GetSession(ctx context.Context, token, digest string) (SessionRecord, User, error)
-	// UpdateSession sets Expires, AuthTime and Provider of the session that
+	// UpdateSession sets Expires, Began, AuthTime and Provider of the session that
 	// s.SessionToken names, or s.Digest without one. It never brings a deleted
 	// session back: ErrNotFound.
 	UpdateSession(ctx context.Context, s SessionRecord) error

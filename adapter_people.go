@@ -76,8 +76,8 @@ type UserQuery struct {
 type People interface {
 	// GetPerson returns a user's Person. ErrNotFound: no such user.
 	GetPerson(ctx context.Context, userID string) (Person, error)
-	// SetPerson changes the named fields and, unless r is nil, writes r, in one
-	// step. ErrNotFound: no such user; r is not written.
+	// SetPerson changes the named fields and, unless r is nil, writes r and ends the
+	// user's sessions, in one step. ErrNotFound: no such user; r is not written.
 	SetPerson(ctx context.Context, userID string, change PersonUpdate, r *Revocation) error
 	// PutCredential stores c, whose Version becomes 1. ErrStale: epoch is no
 	// longer that of the user. ErrTooMany: the user has most of that kind

@@ -127,13 +127,14 @@ func (w *audited) user(address string) string {
 	return u.ID
 }
 
-// accountID is the id of the first account of the user with an address.
+// accountID is what the account page calls the first account of the user with an
+// address.
 func (w *audited) accountID(address string) string {
-	list, err := w.store.Store.ListAccounts(context.Background(), w.user(address))
-	if err != nil || len(list) == 0 {
+	person, err := w.Service.Person(context.Background(), w.user(address))
+	if err != nil || len(person.Accounts) == 0 {
 		return "no account of " + address
 	}
-	return list[0].ID
+	return person.Accounts[0].ID
 }
 
 // await waits for an event that comes beside requests.

@@ -113,7 +113,7 @@ type SignInAttempt struct {
 
 // A RequestClient is who sends a request.
 type RequestClient struct {
-	IP    netip.Addr // see Config.TrustedProxies
+	IP    netip.Addr // see Config.TrustedProxies; invalid where a proxy does not say
 	Agent string     // the header User-Agent, untrusted
 }
 
@@ -172,7 +172,7 @@ func (rq *request) refuseSignIn(err error, by string) outcome {
 // attempt completes what callbacks are told about a sign-in.
 func (rq *request) attempt(a SignInAttempt) SignInAttempt {
 	a.EmailProved = a.EmailProved || !a.User.EmailVerified.IsZero()
-	a.Client, a.Time = RequestClient{rq.clientIP(), rq.r.UserAgent()}, rq.now
+	a.Client, a.Time = rq.client(), rq.now
 	return a
 }
 

@@ -243,7 +243,7 @@ func (rq *request) mayHave(a *audience, r AccessRequest) (reason string) {
 // accessRequest is what a session is asked about.
 func (rq *request) accessRequest(v *Session) AccessRequest {
 	return AccessRequest{Session: v, Method: rq.r.Method, Host: rq.r.Host, Path: rq.r.URL.Path,
-		Client: RequestClient{rq.clientIP(), rq.r.UserAgent()}, Time: rq.now}
+		Client: rq.client(), Time: rq.now}
 }
 
 func (rq *request) callWhen(a *audience, of AccessRequest) (ok bool, err error) {

@@ -300,12 +300,12 @@ func checkPages(b *builder, s *Service) {
 // pageAddress resolves a configured page against the origin, as absolute does. ok
 // reports whether it is a path or an address.
 func pageAddress(origin, page string) (clean string, ok bool) {
-	path := strings.HasPrefix(page, "/") && !strings.HasPrefix(page, "//") && !strings.ContainsAny(page, "\\#")
-	if strings.HasPrefix(page, "/") {
-		page = origin + page
+	if strings.HasPrefix(page, "/") { // one that begins with // names another host to browsers
+		_, clean, _ = weburl.Parse(origin + page)
+		return clean, !strings.HasPrefix(page, "//") && !strings.ContainsAny(page, "\\#")
 	}
 	_, clean, ok = weburl.Parse(page)
-	return clean, path || ok && !strings.Contains(page, "#")
+	return clean, ok && !strings.Contains(page, "#")
 }
 
 // leadsTo reports whether an address is that of a route, or of the base, which

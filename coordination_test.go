@@ -165,7 +165,7 @@ func TestAccountRemovedDuringSignIn(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		return a.UnlinkAccount(ctx, "op", "alan", unlinkOf(u.ID))
+		return a.UnlinkAccount(ctx, "op", "alan", u.Epoch, unlinkOf(u.ID))
 	}
 	proof := func(ctx context.Context, a authsvc.Adapter) error {
 		u, err := a.GetUserByAccount(ctx, "op", "alan")

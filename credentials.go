@@ -63,7 +63,7 @@ func (f *credentialsFlow) complete(rq *request) outcome {
 		}
 		return fail(CredentialsSignin, err)
 	}
-	return identity{user: u, stored: true, plainRedirect: true, credentials: fields, callbackURL: rq.callbackURL(), accountName: account,
+	return identity{user: u, stored: true, authTime: rq.now, plainRedirect: true, credentials: fields, callbackURL: rq.callbackURL(), accountName: account,
 		account: Account{Type: "credentials", Provider: f.ID, ProviderAccountID: u.ID}}
 }
 

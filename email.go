@@ -91,7 +91,8 @@ func (f *emailFlow) begin(rq *request) outcome {
 		rq.audit("email.refused", "", "the signIn callback led elsewhere")
 		return redirect{to: to}
 	}
-	known := rq.hasDeviceCookie(f.deviceKey(address)) || rq.hasDeviceCookie(userKey(user.ID))
+	// Whoever signed in as a user with an address that nobody proved need not have it.
+	known := rq.hasDeviceCookie(f.deviceKey(address)) || emailProved(user) && rq.hasDeviceCookie(userKey(user.ID))
 	// Counted even if the callback refused, so that the time taken does not show it.
 	withheld := rq.limitMail(emailaddr.Mailbox(address), known)
 	if err != nil {
@@ -300,7 +301,7 @@ func (f *emailFlow) proved(rq *request, address string, t VerificationToken, err
 		return storeFailed(Callback, err)
 	}
 	rq.forgetLinks(address)
-	return identity{user: User{Email: address}, account: f.account(address), proof: true,
+	return identity{user: User{Email: address}, account: f.account(address), proof: true, authTime: rq.now,
 		callbackURL: rq.callbackURL(), createCode: EmailCreateAccount, accountName: f.deviceKey(address)}
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"authsvc"
 	"authsvc/adapter/memory"
+	"authsvc/internal/idp"
 	"authsvc/internal/test/arena"
 )
 
@@ -85,6 +86,28 @@ func TestMailboxLimitOfKnownUser(t *testing.T) {
 	} {
 		if tt.b.Post("/api/auth/signin/email", "email", address); last.Load() != tt.want {
 			t.Errorf("%s: %s", tt.who, last.Load())
+		}
+	}
+}
+
+// TestMailboxLimitOfUnprovedAddress: whoever signs in as a user with an address that
+// nobody proved need not have its mailbox, and counts as everybody.
+func TestMailboxLimitOfUnprovedAddress(t *testing.T) {
+	t.Parallel()
+	var last atomic.Value // the event of the last request
+	w := arena.Start(t, func(c *authsvc.Config) {
+		c.RateLimit = authsvc.RateLimit{EmailPerAddress: authsvc.Rate{N: 2, Per: time.Hour}}
+		c.Events.Audit = func(_ context.Context, e authsvc.AuditEvent) { last.Store(e.Name) }
+	})
+	claim := func(c map[string]any) { c["email"], c["email_verified"] = "victim@app.test", false }
+	w.OP.SetFault(idp.Fault{IDToken: claim, UserInfo: claim})
+	squatter := w.Browser()
+	if squatter.SignIn(w.OP, "grace"); squatter.Email() != "victim@app.test" {
+		t.Fatalf("signed in as %q", squatter.Email())
+	}
+	for i, want := range []string{"email.requested", "email.requested", "email.limited"} {
+		if squatter.Post("/api/auth/signin/email", "email", "victim@app.test"); last.Load() != want {
+			t.Errorf("request %d: %s, want %s", i, last.Load(), want)
 		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"authsvc/internal/access"
 	"authsvc/internal/emailaddr"
 	"authsvc/internal/gate"
+	"authsvc/internal/upstream"
 )
 
 // Gate puts other programs behind sign-in: [Service.Guard] lets requests for
@@ -27,6 +28,11 @@ type Gate struct {
 	// again: WebSockets, event streams and downloads end when the person signs
 	// out. Default 30 s, from 5 s to 10 min.
 	Recheck time.Duration
+	// MaxRequests is how many requests are with Upstreams at once, each of which
+	// takes a connection of the client and one to the program; a client, by its
+	// address or /64, has a quarter of them. At the limit the slowest of more than 5
+	// seconds is ended, and without one the answer is 503. Default 4096, from 8.
+	MaxRequests int
 	// UpstreamTimeout is how long a program may take until its answer begins:
 	// default 60 s.
 	UpstreamTimeout time.Duration
@@ -53,6 +59,15 @@ type GateHost struct {
 	Rules []GateRule
 	// WebSocketOrigins may open WebSockets, beside Origin.
 	WebSocketOrigins []string
+	// PassHeaders are headers of clients that arrive although others like them do not:
+	// X-Original-URL, X-Rewrite-URL, X-Original-Host, X-Host and Proxy, which some
+	// programs obey, and names with another character than letters, digits and -, such
+	// as X_Api_Key, which programs read differently. At most 50.
+	PassHeaders []string
+	// Upgrades are the protocols, as in the header Upgrade, that requests may go on
+	// with. A WebSocket by GET, with its key and version 13, needs no entry; h2c and TLS
+	// cannot have one. Of other requests the wish for another protocol does not arrive.
+	Upgrades []string
 }
 
 // A GateRule says who may make the requests that match a pattern.
@@ -74,8 +89,8 @@ type Allow struct {
 
 // GateHeaders are the names of the headers by which a program learns who is
 // asking, with at most six "-" in each. Nil is the default of each, and an empty list
-// leaves it out. What clients send by these names, in any case and with _ for -, does
-// not arrive. Values are ASCII: other bytes, % and , are percent-encoded as UTF-8.
+// leaves it out. What clients send by these names, in any case and with another
+// character for -, does not arrive. Values are ASCII: other bytes, % and , are percent-encoded as UTF-8.
 type GateHeaders struct {
 	UserID []string // X-Auth-User-Id
 	Email  []string // X-Auth-Email; empty if the address is not proved
@@ -92,13 +107,16 @@ type GateHeaders struct {
 type gated struct {
 	table       *gate.Table // nil: there are no hosts
 	websocket   [][]string  // by the number of the host
-	matches     [][]string  // of its rules
+	forwards    []forwards
+	matches     [][]string // of its rules
 	upstreams   []http.Handler
+	budget      *upstream.Budget
 	claims      []func(name string) bool // that a host with a cookie of its own is told
 	proxies     []netip.Prefix           // that may ask
 	headers     []identityHeader
 	recheck     time.Duration
 	tooLong     atomic.Bool // a value that was left out was logged
+	dropped     atomic.Bool // a header that was left out was logged
 	notAsserted atomic.Bool // an assertion that could not be made was logged
 	assertions  assertions
 	overdue     gate.Overdue
@@ -146,10 +164,13 @@ func (s *Service) Guard(next http.Handler) http.Handler {
 		}
 		to := next
 		if u := s.gate.upstreams[v.site.Index()]; u != nil {
-			to = u
+			if to = u; !upstream.Keeps(r) {
+				rq.respond(w, refused(problemMalformed))
+				return
+			}
 		}
 		inner := r.WithContext(st)
-		inner.Header = s.gate.identify(s, r.Header, v)
+		inner.Header = s.gate.identify(s, r, v)
 		to.ServeHTTP(w, inner)
 	})
 }
@@ -203,7 +224,7 @@ func (rq *request) judge(host, method, target string, header http.Header, touch 
 	if v.site, v.origin = rq.gate.table.Find(host); v.site == nil {
 		return v
 	}
-	asked := &gate.Asked{Method: method, Target: target, Header: header, Origin: v.origin, WebSocketOrigins: rq.gate.websocket[v.site.Index()]}
+	asked := &gate.Asked{Method: method, Target: target, Header: header, Origin: v.origin, Own: rq.basePath, WebSocketOrigins: rq.gate.websocket[v.site.Index()]}
 	asked.Subject = func() (*gate.Person, error) {
 		session, err := rq.asker(&v, header, touch)
 		if err != nil || session == nil {
@@ -244,8 +265,8 @@ func accessAt(session *Session, a *gate.Asked, client RequestClient, now time.Ti
 
 // person is a session as conditions see it.
 func (rq *request) person(s *Session) *gate.Person {
-	p := &gate.Person{Subject: access.Subject{UserID: s.UserID, Provider: s.Provider, Proved: s.EmailVerified, Claims: s.Claims(), Client: rq.clientIP()},
-		AgeSet: s.Provider != "", Age: rq.now.Sub(s.AuthTime)}
+	p := &gate.Person{Subject: access.Subject{UserID: s.UserID, Provider: s.Provider, Proved: s.EmailVerified, Claims: s.Claims(), Client: rq.client().IP},
+		AgeSet: !s.AuthTime.IsZero(), Age: rq.now.Sub(s.AuthTime)}
 	if rq.gate.addresses && s.EmailVerified { // others do not count
 		p.Email, _ = emailaddr.Normalise(s.Email)
 	}

@@ -206,26 +206,6 @@ type identityHeader struct {
 // maxIdentity is the longest value of an identity header, in bytes as sent.
 const maxIdentity = 1 << 10
 
-// identify returns a copy of a request's header that says who is asking: by our
-// headers alone, whatever the client sent, and even if it named them in
-// Connection, for which proxies would take them out again (RFC 9110 section 7.6.1).
-func (g *gated) identify(s *Service, from http.Header, v verdict) http.Header {
-	h := make(http.Header, len(from)+len(g.headers))
-	for name, values := range from {
-		if !g.isIdentity(name) {
-			h[name] = values
-		}
-	}
-	if s.bearsPersonal(from) {
-		delete(h, "Authorization")
-	}
-	if lines := h["Connection"]; len(lines) > 0 {
-		h["Connection"] = g.withoutIdentity(lines)
-	}
-	g.sayWho(s, h, v)
-	return h
-}
-
 // sayWho sets the headers that say who is asking.
 func (g *gated) sayWho(s *Service, h http.Header, v verdict) {
 	values := make([]string, len(g.headers))
@@ -252,19 +232,6 @@ func (g *gated) isIdentity(name string) bool {
 		}
 	}
 	return false
-}
-
-// withoutIdentity takes our headers out of lines of Connection.
-func (g *gated) withoutIdentity(lines []string) []string {
-	kept := []string{}
-	for _, line := range lines {
-		for option := range strings.SplitSeq(line, ",") {
-			if option = strings.TrimSpace(option); option != "" && !g.isIdentity(option) {
-				kept = append(kept, option)
-			}
-		}
-	}
-	return kept
 }
 
 // identityValue writes a text into a header: what is not printable ASCII, %

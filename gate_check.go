@@ -30,6 +30,11 @@ func checkGate(b *builder, s *Service) {
 	if timeout < time.Second || timeout > time.Hour {
 		b.fail("Gate.UpstreamTimeout", "is not from 1 s to 1 h", "use a duration such as 60s, the default")
 	}
+	requests := cmp.Or(c.MaxRequests, 4096)
+	if requests < 8 {
+		b.fail("Gate.MaxRequests", "is under 8", "leave it out, for 4096")
+	}
+	s.gate.budget = upstream.NewBudget(requests)
 	b.identityHeaders(s)
 	if len(c.Hosts) == 0 {
 		return
@@ -46,6 +51,7 @@ func checkGate(b *builder, s *Service) {
 		s.gate.matches = append(s.gate.matches, matchesOf(h.Rules))
 		s.gate.websocket = append(s.gate.websocket, b.websocketOrigins(h.WebSocketOrigins, at))
 		s.gate.claims = append(s.gate.claims, carried(&h))
+		s.gate.forwards = append(s.gate.forwards, b.checkForwards(s, &h, at))
 		s.gate.upstreams = append(s.gate.upstreams, b.upstream(s, h.Upstream, at, timeout))
 	}
 	table, problems := gate.Compile(hosts)
@@ -139,6 +145,8 @@ func (b *builder) upstream(s *Service, raw, at string, timeout time.Duration) ht
 	}
 	p := upstream.New(upstream.Options{Target: target, Timeout: timeout,
 		OurCookie: s.names.ours,
+		Budget:    s.gate.budget,
+		Network:   func(r *http.Request) string { return s.request(r).clientKey() },
 		Client: func(r *http.Request) string {
 			if ip := s.request(r).clientIP(); ip.IsValid() {
 				return ip.String()

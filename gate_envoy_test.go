@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -50,12 +51,15 @@ type envoyList struct {
 	Patterns []struct {
 		Exact  string `yaml:"exact"`
 		Prefix string `yaml:"prefix"`
+		Safe   struct {
+			Regex string `yaml:"regex"` // of the whole name
+		} `yaml:"safe_regex"`
 	} `yaml:"patterns"`
 }
 
 func (l *envoyList) has(name string) bool {
 	for _, p := range l.Patterns {
-		if p.Exact == name || p.Prefix != "" && strings.HasPrefix(name, p.Prefix) {
+		if p.Exact == name || p.Prefix != "" && strings.HasPrefix(name, p.Prefix) || p.Safe.Regex != "" && regexp.MustCompile("^(?:"+p.Safe.Regex+")$").MatchString(name) {
 			return true
 		}
 	}
@@ -203,8 +207,8 @@ func TestEnvoyAnswers(t *testing.T) {
 		"an inner prefix":          {nobody, "GET", "/public/../api/auth/gate/ext-authz/public/x", call, 401, "unauthenticated"},
 		"another method":           {nobody, "GET", "/public/x", append(page, "X-HTTP-Method-Override: DELETE"), 302, "?to=%2Fpublic%2Fx"},
 		"another method, old":      {nobody, "GET", "/public/x", append(page, "X-Method-Override: DELETE"), 302, "?to=%2Fpublic%2Fx"},
-		"a WebSocket":              {ada, "GET", "/dash", []string{"Upgrade: websocket", "Sec-WebSocket-Version: 13", "Origin: https://evil.example"}, 403, ""},
-		"a WebSocket of its own":   {ada, "GET", "/dash", []string{"Upgrade: websocket", "Sec-WebSocket-Version: 13", "Origin: " + arena.Origin}, 200, ""},
+		"a WebSocket":              {ada, "GET", "/dash", []string{"Upgrade: websocket", "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==", "Sec-WebSocket-Version: 13", "Origin: https://evil.example"}, 403, ""},
+		"a WebSocket of its own":   {ada, "GET", "/dash", []string{"Upgrade: websocket", "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==", "Sec-WebSocket-Version: 13", "Origin: " + arena.Origin}, 200, ""},
 		"another client":           {ada, "GET", "/near/", append(call, "X-Forwarded-For: 203.0.113.9"), 403, ""},
 		"another target":           {nobody, "GET", "/dash", append(call, "X-Forwarded-Uri: /public/", "X-Original-URL: /public/", "X-Envoy-Original-Path: /public/"), 401, ""},
 		"too long":                 {ada, "GET", "/?" + strings.Repeat("a", 9<<10), call, 400, "malformed"},
@@ -258,7 +262,7 @@ func TestEnvoyIdentity(t *testing.T) {
 	if len(claims) != 2*20 {
 		t.Fatalf("%d claims", len(claims))
 	}
-	for who, cookies := range map[string]string{"ada@example.com": cookieLine(ada), "": "Cookie: a=b"} {
+	for who, cookies := range map[string]string{"ada@example.com": cookieLine(ada) + "; theme=dark", "": "Cookie: theme=dark"} {
 		a := e.do("GET", "/public/x", append(claims, "Connection: X-Auth-Email, X-Auth-User-Id", cookies)...)
 		if a.program == nil {
 			t.Fatalf("%q: %d", who, a.status)
@@ -272,8 +276,8 @@ func TestEnvoyIdentity(t *testing.T) {
 		if got := strings.Join(a.program["x-auth-email"], "|"); got != who || (who != "" && strings.Join(a.program["x-auth-groups"], "|") != "ops,a%2Cb%25,%C3%A4") {
 			t.Errorf("%q: the program gets %v", who, a.program)
 		}
-		if strings.Join(a.program["cookie"], "; ") == "" {
-			t.Errorf("%q: the cookies are gone", who)
+		if got := strings.Join(a.program["cookie"], "; "); got != "theme=dark" {
+			t.Errorf("%q: the program gets the cookies %q", who, got)
 		}
 	}
 }

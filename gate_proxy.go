@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/netip"
+	"net/textproto"
 	"slices"
 	"strings"
 	"time"
@@ -14,6 +15,7 @@ import (
 	"authsvc/internal/gate"
 	"authsvc/internal/pages"
 	"authsvc/internal/seal"
+	"authsvc/internal/upstream"
 )
 
 // A checkRoute is how a kind of proxy asks about the requests that it gets. It does
@@ -71,8 +73,9 @@ func (rq *request) answerCheck(w http.ResponseWriter, rt *checkRoute, rest strin
 	}
 	if out == nil {
 		rq.gate.sayWho(rq.Service, h, v)
+		h["Cookie"] = []string{upstream.Cookies(rq.r.Header, rq.names.ours)} // what the program gets of them; Caddy passes on the name of a variable for none
 		if rt.removes {
-			h["X-Envoy-Auth-Headers-To-Remove"] = rq.gate.removed(h, v.byToken)
+			h["X-Envoy-Auth-Headers-To-Remove"] = rq.gate.removed(h, rq.r.Header, v)
 		}
 		out = noContent{http.StatusOK}
 	} else if rt.codesOnly {
@@ -96,12 +99,24 @@ func (rq *request) check(rt *checkRoute, rest string) (verdict, outcome) {
 				"it has to set them, over those of clients and of other proxies", "proxy", rq.r.RemoteAddr)
 		return verdict{}, rq.notSetUp("headers", "", http.StatusBadRequest)
 	}
+	if rt.codesOnly && !rq.gate.sameHost(rq.r.Host, host) { // nginx has chosen the server by another name than the program reads
+		rq.count(&verdict{}, GateMalformed)
+		rq.audit("gate.malformed", "", "Host and X-Forwarded-Host differ")
+		rq.warnOnceAMinute("two hosts", peerOf(rq.r).String(),
+			"a proxy asks with a Host and an X-Forwarded-Host that differ, and so nothing passes; set both to the name of the server, which clients cannot choose", "proxy", rq.r.RemoteAddr)
+		return verdict{}, rq.notSetUp("host", host, http.StatusForbidden)
+	}
 	asked := *rq.r
 	asked.Method, asked.Host = method, host
 	if len(asked.Header["X-Forwarded-For"]) == 0 {
-		asked.RemoteAddr = "" // the proxy's, and nobody's who is to be let in by it
+		asked.RemoteAddr = "" // the proxy's, and nobody's who is to be let in, or counted, by it
 	}
 	rq.r = &asked
+	if reason := rq.unsafeToPass(rt, &asked); reason != "" {
+		rq.count(&verdict{}, GateMalformed)
+		rq.audit("gate.malformed", "", reason)
+		return verdict{target: target}, refused(problemMalformed)
+	}
 	v := rq.judge(host, method, target, asked.Header, true)
 	if !rt.denies { // it was counted when the proxy asked
 		rq.decided(&v)
@@ -122,6 +137,30 @@ func (rq *request) check(rt *checkRoute, rest string) (verdict, outcome) {
 		return v, rq.notSetUp("routes", name, http.StatusForbidden)
 	}
 	return v, rq.turnAway(v)
+}
+
+// sameHost reports whether two Host headers are of one host of the gate.
+func (g *gated) sameHost(a, b string) bool {
+	_, one := g.table.Find(a)
+	_, other := g.table.Find(b)
+	return one == other
+}
+
+// unsafeToPass says why a request that a proxy passes on as it came may not pass,
+// whoever sends it: the gate cannot take out of it what programs read differently.
+func (rq *request) unsafeToPass(rt *checkRoute, asked *http.Request) string {
+	site, _ := rq.gate.table.Find(asked.Host)
+	if site == nil {
+		return ""
+	}
+	f := &rq.gate.forwards[site.Index()]
+	if len(asked.Header["Upgrade"]) > 0 && gate.Upgrade(asked.Method, asked.Header, f.protocols) == "" {
+		return "a change of the protocol"
+	}
+	if !rt.removes && rq.gate.ambiguous(asked.Header, f) != "" {
+		return "a header that some programs take for another"
+	}
+	return ""
 }
 
 // deniedBefore answers the browser where a proxy has refused what may pass. If that
@@ -241,12 +280,16 @@ func inCodes(h http.Header, out outcome) outcome {
 }
 
 // removed names the headers that Envoy takes out of what the client sent, as it does
-// after it has added ours: those of ours that say nothing, and the spellings of all
-// that CGI takes for the same. A personal access token is not for the program.
-func (g *gated) removed(h http.Header, byToken bool) []string {
+// after it has added ours: those of ours that say nothing, the spellings of all that
+// CGI takes for the same, and what else does not arrive. A personal access token is not
+// for the program.
+func (g *gated) removed(h, sent http.Header, v verdict) []string {
 	var names []string
-	if byToken {
+	if v.byToken {
 		names = append(names, "authorization")
+	}
+	if h.Get("Cookie") == "" {
+		names = append(names, "cookie")
 	}
 	for _, i := range g.headers {
 		name := strings.ToLower(i.name)
@@ -254,6 +297,17 @@ func (g *gated) removed(h http.Header, byToken bool) []string {
 			names = append(names, name)
 		}
 		names = append(names, i.underscored...)
+	}
+	f := &g.forwards[v.site.Index()]
+	for name := range sent {
+		if odd := !gate.PlainName(name); (odd || !g.isIdentity(name)) && !g.arrives(name, f) {
+			names = append(names, strings.ToLower(name))
+		}
+	}
+	for _, name := range gate.MisleadingNames() {
+		if _, seen := sent[textproto.CanonicalMIMEHeaderKey(name)]; !seen && !g.arrives(name, f) {
+			names = append(names, name)
+		}
 	}
 	if len(names) == 0 {
 		return nil

@@ -46,6 +46,9 @@ func asProxy(b *arena.Browser, way, method, target string, header ...string) *br
 		r.Method, r.RequestURI, r.Host = "GET", "/api/auth/gate/"+way, "127.0.0.1:3000"
 		r.Header = http.Header{"X-Forwarded-Method": {method}, "X-Forwarded-Host": {"app.test"}, "X-Forwarded-Uri": {target}}
 	}
+	if way == "auth-request" {
+		r.Host = "app.test" // as nginx is told
+	}
 	r.Header.Set("X-Forwarded-For", "192.0.2.7")
 	r.Header.Set("Sec-Fetch-Mode", "navigate")
 	r.Header.Set("Accept", "text/html")
@@ -135,7 +138,7 @@ func TestGateCheckIdentity(t *testing.T) {
 		if id := a.Header.Get("X-Auth-User-Id"); id == "" || id == "eve" {
 			t.Errorf("%s: id %q", way, id)
 		}
-		if got := a.Header.Get("X-Envoy-Auth-Headers-To-Remove"); (way == "ext-authz") != (got == "x-auth-user_id,x-auth_user-id,x-auth_user_id,x_auth-user-id,x_auth-user_id,x_auth_user-id,x_auth_user_id,x-auth_email,x_auth-email,x_auth_email,x-auth_name,x_auth-name,x_auth_name,x-auth_groups,x_auth-groups,x_auth_groups") {
+		if got := a.Header.Get("X-Envoy-Auth-Headers-To-Remove"); (way == "ext-authz") != (got == "cookie,x-auth-user_id,x-auth_user-id,x-auth_user_id,x_auth-user-id,x_auth-user_id,x_auth_user-id,x_auth_user_id,x-auth_email,x_auth-email,x_auth_email,x-auth_name,x_auth-name,x_auth_name,x-auth_groups,x_auth-groups,x_auth_groups,x-original-url,x-rewrite-url,x-original-host,x-host,proxy") {
 			t.Errorf("%s: to remove: %q", way, got)
 		}
 		a = asProxy(w.Browser(), way, "GET", "/public/a", "X-Auth-Email", "eve@example.com")
@@ -144,7 +147,7 @@ func TestGateCheckIdentity(t *testing.T) {
 				t.Errorf("%s, nobody: %s: %q", way, name, got)
 			}
 		}
-		if got := a.Header.Get("X-Envoy-Auth-Headers-To-Remove"); way == "ext-authz" && !strings.HasPrefix(got, "x-auth-user-id,x-auth-user_id,x-auth_user-id,x-auth_user_id,x_auth-user-id,x_auth-user_id,x_auth_user-id,x_auth_user_id,x-auth-email,") {
+		if got := a.Header.Get("X-Envoy-Auth-Headers-To-Remove"); way == "ext-authz" && !strings.HasPrefix(got, "cookie,x-auth-user-id,x-auth-user_id,x-auth_user-id,x-auth_user_id,x_auth-user-id,x_auth-user_id,x_auth_user-id,x_auth_user_id,x-auth-email,") {
 			t.Errorf("nobody, to remove: %q", got)
 		}
 		if a := asProxy(w.Browser(), way, "GET", "/dash", "Sec-Fetch-Mode", "cors"); a.Header.Get("X-Auth-Name") != "" {

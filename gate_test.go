@@ -240,7 +240,7 @@ func TestGateStart(t *testing.T) {
 	if !strings.Contains(w.Logs.String(), "gate.misconfigured") {
 		t.Errorf("the log does not say so:\n%s", w.Logs)
 	}
-	if a := navigate(b, "GET", "/api/auth/gate/start?to=/fresh/"); !strings.HasSuffix(a.Location(), "&again=true") {
+	if a := navigate(b, "GET", "/api/auth/gate/start?to=/fresh/"); !strings.HasPrefix(a.Location(), arena.Origin+"/api/auth/confirm?callbackUrl=") {
 		t.Errorf("too old: %d %s", a.StatusCode, a.Location())
 	}
 	if a := b.Get("/api/auth/gate/start?to=/dash"); a.StatusCode == http.StatusFound && strings.Contains(a.Location(), "/signin") {
@@ -388,6 +388,7 @@ func TestGateMistakes(t *testing.T) {
 		"times":          {authsvc.Gate{Recheck: time.Second, UpstreamTimeout: -1}, "", "Recheck UpstreamTimeout"},
 		"headers":        {authsvc.Gate{Headers: authsvc.GateHeaders{UserID: []string{}, Email: []string{"X-A", "x-a"}, Name: []string{"Cookie", "a b", "X_B", "", "X-a-b-c-d-e-f-g", "X-a-b-c-d-e-f"}}}, "", "Headers.Email[1] Headers.Name[0] Headers.Name[1] Headers.Name[2] Headers.Name[3] Headers.Name[4]"},
 		"upstream":       {authsvc.Gate{Hosts: []authsvc.GateHost{{Origin: "https://auth.example.com", Upstream: "localhost:80"}, {Origin: "https://auth.example.com:1", Upstream: "unix:app"}, {Origin: "https://auth.example.com:2", Upstream: "https://auth.example.com"}}}, "", "Hosts[0].Upstream Hosts[1].Upstream Hosts[2].Upstream"},
+		"forwards":       {authsvc.Gate{Hosts: []authsvc.GateHost{{Origin: "https://auth.example.com", PassHeaders: []string{"X_Api_Key", "X-Original-URL", "X.Auth_User.Id", "x_forwarded_for", "a b", ""}, Upgrades: []string{"custom/1", "h2c", "TLS/1.2", "a,b", ""}}}}, "", "Hosts[0].PassHeaders[2] Hosts[0].PassHeaders[3] Hosts[0].PassHeaders[4] Hosts[0].PassHeaders[5] Hosts[0].Upgrades[1] Hosts[0].Upgrades[2] Hosts[0].Upgrades[3] Hosts[0].Upgrades[4]"},
 		"sockets":        {authsvc.Gate{Hosts: []authsvc.GateHost{{Origin: "https://auth.example.com", WebSocketOrigins: []string{"https://a.example", "b.example"}}}}, "", "Hosts[0].WebSocketOrigins[1]"},
 		"conditions":     {authsvc.Gate{Hosts: []authsvc.GateHost{{Origin: "https://auth.example.com", Default: authsvc.Allow{Anyone: true, Nobody: true}, Rules: []authsvc.GateRule{{Match: "/", Allow: authsvc.Allow{AnyOf: []authsvc.Condition{{}, {Emails: []string{"x"}}, {Providers: []string{"no"}}, {Groups: []string{"ops"}}, {MaxAge: -1}}}}, {Match: "x"}}}}}, "", "Hosts[0].Default Hosts[0].Rules[0].Allow.AnyOf[0] Hosts[0].Rules[0].Allow.AnyOf[1].Emails[0] Hosts[0].Rules[0].Allow.AnyOf[2].Providers[0] Hosts[0].Rules[0].Allow.AnyOf[3] Hosts[0].Rules[0].Allow.AnyOf[4].MaxAge Hosts[0].Rules[1].Match"},
 	} {

@@ -22,7 +22,8 @@ type keys struct {
 	fresh       *seal.Sealer
 	mail        *seal.Sealer
 	handOver    handover.Keys
-	session     *seal.MAC // of what sessions are called in lists
+	session     *seal.MAC // of what sessions are called in lists,
+	account     *seal.MAC // and accounts
 	credentials *seal.Box // of Credential.Data; see placeOf
 
 	// Of versions that did not bind keys to the URL; accepted until oldEnd.
@@ -83,7 +84,7 @@ func (s *Service) deriveKeys(c *Config) {
 	s.keys.transaction, s.keys.email, s.keys.mail = ring.Sealer("transaction "+s.base), ring.Sealer("email requests "+s.base), ring.Sealer("mail")
 	s.keys.device, s.keys.typed = ring.Sealer("known accounts "+s.base), ring.Sealer("typed "+s.base)
 	s.keys.fresh = ring.Sealer("fresh " + s.base)
-	s.keys.session = ring.MAC("session handle")
+	s.keys.session, s.keys.account = ring.MAC("session handle"), ring.MAC("account handle")
 	s.tokens.box = ring.Box("provider tokens")
 	s.mails = newMailQueue(s)
 	s.keys.credentials = ring.Box("credentials")

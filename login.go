@@ -105,6 +105,9 @@ func (l *login) readLinkUser() outcome {
 	}
 	u, err := l.rq.adapter.GetUser(l.rq.ctx, l.id.linkTo)
 	switch {
+	case errors.Is(err, ErrNotFound) && l.id.linkImplied: // a session without a stored user: only sign in
+		l.id.linkTo = ""
+		return nil
 	case errors.Is(err, ErrNotFound):
 		return fail(OAuthAccountNotLinked, fixedReason("the user who asked to link is gone"))
 	case err != nil:

@@ -2,6 +2,7 @@ package authsvc
 
 import (
 	"errors"
+	"time"
 
 	"authsvc/internal/plainlog"
 	"authsvc/internal/seal"
@@ -21,7 +22,7 @@ func (l *login) linkOrCreate() outcome {
 
 // change is linkOrCreate without the report.
 func (l *login) change() outcome {
-	l.start = sessionStart{profile: l.id.profile, provider: l.id.account.Provider, authTime: l.rq.now, token: seal.Token(), claims: l.claims,
+	l.start = sessionStart{profile: l.id.profile, provider: l.id.account.Provider, began: l.rq.now, authTime: l.authTime(), token: seal.Token(), claims: l.claims,
 		origin: SessionOrigin{AMR: l.id.amr(), Agent: shortened(plainlog.Text(shortened(l.rq.r.UserAgent(), maxAgent)), maxAgent), Network: shownNetwork(l.rq.clientIP())}}
 	l.start.account = &l.id.account
 	switch {
@@ -45,6 +46,28 @@ func (l *login) change() outcome {
 		return l.link(l.linkUser)
 	}
 	return l.linkOrSignUp()
+}
+
+// proofLeeway is how far the clock of a provider may be ahead.
+const proofLeeway = time.Minute
+
+// authTime is when the person proved who they are; zero if that is not known. That a
+// provider let them through without a word, which some cannot be kept from, counts
+// only for people who were asked to prove it and have no other way.
+func (l *login) authTime() time.Time {
+	said := l.id.authTime
+	if said.After(l.rq.now.Add(proofLeeway)) {
+		said = time.Time{} // a clock that is ahead proves nothing
+	}
+	if (said.IsZero() || l.id.cannotAsk) && (l.id.confirms != "" || l.id.again) {
+		return l.rq.now
+	}
+	at := earlier(said, l.rq.now)
+	// The session that this one replaces knows of a later proof, of the same person.
+	if b := l.before; b != nil && (l.found && b.UserID == l.user.ID || b.UserID == l.id.linkTo) && b.AuthTime.After(at) {
+		at = b.AuthTime
+	}
+	return at
 }
 
 // refreshAccount: the identity is linked already.

@@ -63,7 +63,7 @@ func (f *oauthFlow) begin(rq *request) outcome {
 	if out != nil {
 		return out
 	}
-	params := f.params(rq)
+	params := f.params(rq, tx)
 	var err error
 	if tx.MaxAge, err = requestedMaxAge(params); err != nil {
 		return fail(OAuthSignin, err)
@@ -99,7 +99,7 @@ func (f *oauthFlow) begin(rq *request) outcome {
 }
 
 // params are the operator's parameters and what the caller may add.
-func (f *oauthFlow) params(rq *request) url.Values {
+func (f *oauthFlow) params(rq *request, tx *transaction) url.Values {
 	v := url.Values{}
 	for _, name := range forwardedParams {
 		if s := rq.query(name); s != "" && len(s) <= 512 {
@@ -109,7 +109,7 @@ func (f *oauthFlow) params(rq *request) url.Values {
 	for name, s := range f.AuthorizationParams {
 		v.Set(name, s)
 	}
-	if rq.confirms != "" && f.wire.asksAgain {
+	if (tx.Confirms != "" || tx.Again) && f.wire.asksAgain {
 		v.Set("prompt", "login")
 		v.Set("max_age", "0")
 	}
@@ -254,7 +254,7 @@ func (f *oauthFlow) profile(rq *request, x *Exchange, tx *transaction) (Profile,
 			return nil, err
 		}
 		sub, _ = claims.String("sub")
-		x.Claims = Profile(claims)
+		x.Claims, x.authTime = Profile(claims), claims.AuthTime()
 	}
 	switch {
 	case f.Hooks.UserInfo != nil:
@@ -303,5 +303,6 @@ func (f *oauthFlow) identity(rq *request, p Profile, x *Exchange) (identity, err
 	a.AccessToken, a.RefreshToken, a.IDToken = tokens.AccessToken, tokens.RefreshToken, tokens.IDToken
 	a.ExpiresAt, a.TokenType, a.Scope = rq.clock.toStoreTime(tokens.ExpiresAt), tokens.TokenType, cmp.Or(tokens.Scope, f.Scope)
 	a.SessionState = tokens.SessionState
+	id.authTime, id.cannotAsk = x.authTime, !f.wire.asksAgain
 	return id, nil
 }

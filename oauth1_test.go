@@ -44,6 +44,11 @@ func TestOAuth1Linking(t *testing.T) {
 	w := enterOAuth1(t, nil)
 	b := w.Browser()
 	b.Get(b.Approve(w.OP, b.Begin("old"), "grace"))
+	if to := b.Begin("old", "link", "true"); !strings.Contains(to, "/confirm?") { // OAuth 1 says nothing of a proof
+		t.Errorf("a link without a proof leads to %s", to)
+	}
+	proved := b.Post("/api/auth/confirm", "provider", "old")
+	b.Get(b.Approve(w.OP, proved.Location(), "grace"))
 	if to := w.Browser().Begin("old", "link", "true"); !strings.Contains(to, "error=SessionRequired") {
 		t.Errorf("a link without a session leads to %s", to)
 	}

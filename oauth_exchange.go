@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"net/url"
+	"time"
 	"unicode/utf8"
 
 	"authsvc/internal/oidc"
@@ -33,6 +34,7 @@ type Exchange struct {
 	jwts            *oidc.JWTVerifier
 	oidc            *oidc.Client // with OAuth
 	tokens          *oidc.Tokens
+	authTime        time.Time                  // of the ID token; zero: it does not say
 	headers         map[string]string          // of every call
 	userInfoHeaders map[string]string          // of those with the token
 	userInfoURL     string                     // with sign

@@ -2,6 +2,7 @@ package authsvc
 
 import (
 	"net/http"
+	"time"
 
 	"authsvc/internal/pages"
 )
@@ -116,15 +117,18 @@ type identity struct {
 	credentials map[string]string
 	callbackURL string
 
-	stored        bool   // user is one of the application's own: nothing to find, link or create
-	isNew         bool   // there is no stored user
-	proof         bool   // the person read mail sent to user.Email
-	verified      bool   // the provider vouches for user.Email
-	linkVerified  bool   // the operator lets verified addresses link
-	linkTo        string // id of the user who asked to add this identity
-	linkImplied   bool   // not asked for: implied by being signed in
-	confirms      string // id of the user who has to be this person
-	plainRedirect bool   // never the new-user page
+	stored        bool      // user is one of the application's own: nothing to find, link or create
+	isNew         bool      // there is no stored user
+	proof         bool      // the person read mail sent to user.Email
+	verified      bool      // the provider vouches for user.Email
+	linkVerified  bool      // the operator lets verified addresses link
+	linkTo        string    // id of the user who asked to add this identity
+	linkImplied   bool      // not asked for: implied by being signed in
+	confirms      string    // id of the user who has to be this person
+	again         bool      // without storage: asked to prove who they are, having a session
+	cannotAsk     bool      // the provider cannot be made to ask the person again
+	authTime      time.Time // when the person proved who they are; zero: unknown
+	plainRedirect bool      // never the new-user page
 	createCode    ErrorCode
 	accountName   string // accountKey of what was entered; this browser becomes known to it
 }

@@ -76,9 +76,9 @@ func TestFormPostGETEndsAttempt(t *testing.T) {
 	}
 }
 
-// TestPagesMustNotLoop: a page that leads back to itself is refused, others
-// pass.
-func TestPagesMustNotLoop(t *testing.T) {
+// TestPageAddresses: a page that leads back to itself is refused, and one that is
+// neither a path nor an address.
+func TestPageAddresses(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		pages authsvc.Pages
@@ -91,6 +91,8 @@ func TestPagesMustNotLoop(t *testing.T) {
 		"sign-out":            {authsvc.Pages{SignOut: "/api/auth/signout"}, "Pages.SignOut"},
 		"error":               {authsvc.Pages{Error: "/api/auth/error/AccessDenied"}, "Pages.Error"},
 		"verify-request":      {authsvc.Pages{VerifyRequest: "/api/auth/verify-request"}, "Pages.VerifyRequest"},
+		"another host":        {authsvc.Pages{Error: "//evil.example"}, "Pages.Error"},
+		"another, a slash":    {authsvc.Pages{NewUser: "/\\evil.example"}, "Pages.NewUser"},
 		"twin, own pages":     {authsvc.Pages{SignIn: "/signin", SignOut: "/api/auths", Error: "/api/auth/signin", VerifyRequest: "https://www.app.test/api/auth/verify-request", NewUser: "/"}, ""},
 	} {
 		config := arena.EnterOffline(t, nil).Config

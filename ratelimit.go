@@ -250,6 +250,16 @@ func (rq *request) clientIP() netip.Addr {
 	return ip
 }
 
+// client is who sends the request, for rules: a trusted proxy that does not say for whom
+// it asks is nobody who is to be let in by its own address.
+func (rq *request) client() RequestClient {
+	ip := rq.clientIP()
+	if len(rq.r.Header["X-Forwarded-For"]) == 0 && rq.trustedProxy(ip) {
+		ip = netip.Addr{}
+	}
+	return RequestClient{ip, rq.r.UserAgent()}
+}
+
 // parseHop reads an address; some proxies add the port.
 func parseHop(hop string) (netip.Addr, bool) {
 	if ip, err := netip.ParseAddr(hop); err == nil {

@@ -32,18 +32,16 @@ func (s *Service) Require(next http.Handler) http.Handler {
 }
 
 // RequireFresh is Require for what a stolen or forgotten session must not do
-// (step-up): it also asks people to sign in again whose session began longer
-// than maxAge ago. They are sent to {base}/confirm, which offers their own ways to
+// (step-up): it also asks people to prove who they are whose last proof
+// ([Session].AuthTime) is older than maxAge, or not known. They are sent to {base}/confirm, which offers their own ways to
 // sign in and leads back; without an Adapter to {base}/signin with again=true,
 // where the page offers the ways to sign in as if they were not signed in; a
 // page of your own (Pages.SignIn) gets again=true, too, and has to do the same.
-// The new sign-in replaces the session. A session of which
-// the provider is unknown, because another program began it, is never fresh:
-// nobody knows when that person proved anything.
+// The new sign-in replaces the session.
 //
-// What counts is the sign-in here. An identity provider may let people through
-// without a word; {base}/confirm asks OpenID providers to ask them again
-// (prompt=login, max_age=0), and checks that.
+// That somebody signed in just now is not enough: an identity provider may let people
+// through without a word. {base}/confirm, and a form with the field again=true, ask
+// OpenID providers to ask them again (prompt=login, max_age=0), and that is checked.
 func (s *Service) RequireFresh(maxAge time.Duration) func(next http.Handler) http.Handler {
 	good := func(v *Session) bool { return v.fresh(s.now(), maxAge) }
 	return func(next http.Handler) http.Handler { return s.require(next, good, "sign in again") }

@@ -25,8 +25,13 @@ type Session struct {
 	EmailVerified bool
 	Image         string
 	Expires       time.Time // when it ends if nothing renews it
-	AuthTime      time.Time // when the person proved who they are
-	Provider      string    // by which provider; empty: unknown
+	Began         time.Time // the sign-in
+	// AuthTime is when the person last proved who they are, as far as is known: by a
+	// link, a code or credentials at the sign-in, or at an OpenID provider when the ID
+	// token says so (auth_time). Zero: unknown, as when an OAuth 2 provider let the
+	// person through, perhaps without a word.
+	AuthTime time.Time
+	Provider string // by which provider the session began; empty: unknown
 	// Object is what the Session callback returned; nil means the default
 	// {user: {name, email, image}, expires}, with what SessionOptions.Expose adds
 	// to user.
@@ -42,10 +47,10 @@ type Session struct {
 	token  []byte // JSON of them, while nobody asked
 }
 
-// fresh reports whether the person proved who they are not longer ago than
-// within. Of a session that another program began nobody knows.
+// fresh reports whether the person is known to have proved who they are not longer
+// ago than within.
 func (s *Session) fresh(now time.Time, within time.Duration) bool {
-	return s.Provider != "" && now.Sub(s.AuthTime) <= within
+	return !s.AuthTime.IsZero() && now.Sub(s.AuthTime) <= within
 }
 
 // emailProved reports whether a stored user has proved the address.
@@ -197,8 +202,9 @@ type sessionStart struct {
 	profile  Profile
 	isNew    bool
 	provider string
-	authTime time.Time
-	token    string // database: the cookie's value; jwt: the claim sid
+	began    time.Time
+	authTime time.Time // when the person proved who they are; zero: unknown
+	token    string    // database: the cookie's value; jwt: the claim sid
 	origin   SessionOrigin
 	claims   []byte // that stay with the session, as JSON
 }
@@ -380,8 +386,8 @@ type lifetime struct {
 }
 
 // end is when a session ends that is extended now, in whole milliseconds.
-func (l *lifetime) end(authTime, now time.Time) time.Time {
-	end, last := now.Add(l.maxAge), authTime.Add(l.absolute)
+func (l *lifetime) end(began, now time.Time) time.Time {
+	end, last := now.Add(l.maxAge), began.Add(l.absolute)
 	if last.Before(end) {
 		end = last
 	}

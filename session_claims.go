@@ -23,7 +23,8 @@ type sessionClaims struct {
 	ID       string   `json:"jti"`
 	SID      string   `json:"sid"`
 	Provider string   `json:"provider"`
-	AuthTime float64  `json:"auth_time"`
+	Began    float64  `json:"auth_time"`
+	Proved   float64  `json:"authsvc_proved"` // when the person last proved who they are; 0: not known
 	AMR      methods  `json:"amr"`
 	ACR      acrClaim `json:"acr"`
 	Epoch    *int64   `json:"authsvc_epoch"` // of the user, when the session began here
@@ -48,7 +49,7 @@ type sessionClaims struct {
 
 // engineClaims are the JSON names of sessionClaims.
 var engineClaims = []string{"name", "email", "picture", "sub", "jti", "sid", "provider", "auth_time", "amr", "acr", "iat", "exp", "nbf",
-	"authsvc_epoch", "authsvc_email_verified", "authsvc_session", "authsvc_sid", "authsvc_auth_time"}
+	"authsvc_epoch", "authsvc_email_verified", "authsvc_session", "authsvc_sid", "authsvc_auth_time", "authsvc_proved"}
 
 // A rawObject is a JSON object without spaces, or empty.
 type rawObject string
@@ -119,9 +120,9 @@ func (c *sessionClaims) decodeAny(plain []byte, shared bool) error {
 func (c *sessionClaims) dropForeignClaims(shared bool) {
 	switch {
 	case c.AdoptedSID != "":
-		c.SID, c.AuthTime, c.Provider, c.Epoch, c.AMR, c.VerifiedEmail, c.Kept = c.AdoptedSID, c.AdoptedTime, "", nil, "", "", ""
+		c.SID, c.Began, c.Proved, c.Provider, c.Epoch, c.AMR, c.VerifiedEmail, c.Kept = c.AdoptedSID, c.AdoptedTime, 0, "", nil, "", "", ""
 	case c.Epoch == nil && shared:
-		c.SID, c.AuthTime, c.Provider, c.AMR, c.VerifiedEmail, c.Kept = "", 0, "", "", "", ""
+		c.SID, c.Began, c.Proved, c.Provider, c.AMR, c.VerifiedEmail, c.Kept = "", 0, 0, "", "", "", ""
 	}
 	c.checkMethods()
 }
@@ -133,7 +134,7 @@ func dropForeign(claims map[string]json.RawMessage) {
 	texts, numbers := []string{"name", "email", "picture"}, []string{"authsvc_epoch"}
 	if !isNumber(claims["authsvc_epoch"]) {
 		texts = append(texts, "sid", "provider", "authsvc_sid", "authsvc_email_verified")
-		numbers = append(numbers, "auth_time", "authsvc_auth_time")
+		numbers = append(numbers, "auth_time", "authsvc_auth_time", "authsvc_proved")
 	}
 	for _, name := range texts {
 		if raw := claims[name]; len(raw) > 0 && raw[0] != '"' {
@@ -246,7 +247,7 @@ func fromSeconds(s float64) time.Time { return time.UnixMilli(int64(math.Round(s
 
 // protectedNames returns the claims that a JWT callback cannot change.
 func (c *sessionClaims) protectedNames() []string {
-	names := []string{"sub", "iat", "exp", "jti", "authsvc_epoch", "authsvc_email_verified", "authsvc_session", "authsvc_sid", "authsvc_auth_time"}
+	names := []string{"sub", "iat", "exp", "jti", "authsvc_epoch", "authsvc_email_verified", "authsvc_session", "authsvc_sid", "authsvc_auth_time", "authsvc_proved"}
 	if c.SID != "" && c.AdoptedSID == "" {
 		names = append(names, "sid", "auth_time", "provider", "amr", "acr")
 	}
@@ -386,7 +387,9 @@ func (c *sessionClaims) textField(name string) *string {
 func (c *sessionClaims) timeField(name string) *float64 {
 	switch name {
 	case "auth_time":
-		return &c.AuthTime
+		return &c.Began
+	case "authsvc_proved":
+		return &c.Proved
 	case "authsvc_auth_time":
 		return &c.AdoptedTime
 	case "iat":

@@ -51,11 +51,11 @@ func (d *databaseSessions) key(raw string) (token, hash string, ok bool) {
 func (d *databaseSessions) start(b *sessionStart) *SessionRecord {
 	token, hash, _ := d.key(b.token)
 	return &SessionRecord{ID: uuid.V7(), SessionToken: token, Digest: hash, UserID: b.user.ID,
-		Expires: d.svc.lifetime.end(b.authTime, b.authTime), AuthTime: b.authTime, Provider: b.provider, Epoch: b.user.Epoch, Claims: b.claims, SessionOrigin: b.origin}
+		Expires: d.svc.lifetime.end(b.began, b.began), Began: b.began, AuthTime: b.authTime, Provider: b.provider, Epoch: b.user.Epoch, Claims: b.claims, SessionOrigin: b.origin}
 }
 
 func (d *databaseSessions) issue(_ context.Context, b *sessionStart) (sessionCookie, error) {
-	return sessionCookie{value: b.token, expires: d.cookieEnd(b.authTime, d.svc.lifetime.end(b.authTime, b.authTime))}, nil
+	return sessionCookie{value: b.token, expires: d.cookieEnd(b.began, d.svc.lifetime.end(b.began, b.began))}, nil
 }
 
 func (d *databaseSessions) read(ctx context.Context, raw string, now time.Time, how readOptions) (*Session, *sessionCookie, error) {
@@ -76,11 +76,11 @@ func (d *databaseSessions) find(ctx context.Context, token, hash, raw string, no
 		return nil, nil, err
 	}
 	r.SessionToken, r.Digest = token, hash
-	adopt := r.AuthTime.IsZero()
+	adopt := r.Began.IsZero()
 	if adopt {
-		r.AuthTime = now
+		r.Began = now
 	}
-	if !now.Before(r.Expires) || !now.Before(r.AuthTime.Add(d.svc.lifetime.absolute)) {
+	if !now.Before(r.Expires) || !now.Before(r.Began.Add(d.svc.lifetime.absolute)) {
 		d.removeExpired(ctx, token, how)
 		return nil, nil, nil
 	}
@@ -95,7 +95,7 @@ func (d *databaseSessions) find(ctx context.Context, token, hash, raw string, no
 	}
 	d.svc.seen.note(hash, now)
 	s := &Session{id: hash, UserID: u.ID, Name: u.Name, Email: u.Email, EmailVerified: emailProved(u), Image: u.Image, Expires: r.Expires,
-		AuthTime: r.AuthTime, Provider: r.Provider, amr: methods(r.AMR), shape: d.svc.shape, kept: string(r.Claims), extra: u.Extra}
+		Began: r.Began, AuthTime: r.AuthTime, Provider: r.Provider, amr: methods(r.AMR), shape: d.svc.shape, kept: string(r.Claims), extra: u.Extra}
 	if err := d.svc.askSession(ctx, s, u, how); err != nil {
 		return nil, nil, err
 	}
@@ -123,12 +123,12 @@ func (d *databaseSessions) logWriteFailure(what string, err error) {
 }
 
 // slide extends a session that is used, at most once per update age, and
-// sets the AuthTime of a record that another program wrote.
+// sets the Began of a record that another program wrote.
 func (d *databaseSessions) slide(ctx context.Context, r *SessionRecord, raw string, now time.Time, how readOptions, adopt bool) (*sessionCookie, error) {
 	if !how.touch {
 		return nil, nil
 	}
-	end := d.svc.lifetime.end(r.AuthTime, now)
+	end := d.svc.lifetime.end(r.Began, now)
 	due := d.svc.lifetime.due(r.Expires.Add(-d.svc.lifetime.maxAge), now) && end.After(r.Expires) ||
 		r.Expires.After(end.Add(time.Second)) // max_age was longer when it was extended
 	if !due && !adopt {
@@ -147,17 +147,17 @@ func (d *databaseSessions) slide(ctx context.Context, r *SessionRecord, raw stri
 	if !due {
 		return nil, nil
 	}
-	return &sessionCookie{value: raw, expires: d.cookieEnd(r.AuthTime, r.Expires)}, nil
+	return &sessionCookie{value: raw, expires: d.cookieEnd(r.Began, r.Expires)}, nil
 }
 
 // cookieEnd is when the cookie of a session ends: when the session does at the latest,
 // however much it is used. Where it ends if it is not used only the store says, so
 // that sessions slide behind a proxy that keeps new cookies from the browser.
-func (d *databaseSessions) cookieEnd(authTime, end time.Time) time.Time {
+func (d *databaseSessions) cookieEnd(began, end time.Time) time.Time {
 	if d.svc.dialect.cookieSlides {
 		return end
 	}
-	return authTime.Add(d.svc.lifetime.absolute).Truncate(time.Millisecond)
+	return began.Add(d.svc.lifetime.absolute).Truncate(time.Millisecond)
 }
 
 func (d *databaseSessions) end(ctx context.Context, raw string, _ time.Time) (*SignOutEvent, error) {

@@ -31,7 +31,7 @@ func (j *jwtSessions) start(b *sessionStart) *SessionRecord {
 	if !j.svc.revoked.enabled {
 		return nil
 	}
-	return &SessionRecord{Digest: b.token, UserID: b.user.ID, Expires: b.authTime.Add(j.svc.lifetime.absolute), AuthTime: b.authTime,
+	return &SessionRecord{Digest: b.token, UserID: b.user.ID, Expires: b.began.Add(j.svc.lifetime.absolute), Began: b.began, AuthTime: b.authTime,
 		Provider: b.provider, Epoch: b.user.Epoch, SessionOrigin: b.origin}
 }
 
@@ -40,7 +40,7 @@ func (j *jwtSessions) lists(r *SessionRecord) bool {
 }
 
 func (j *jwtSessions) endRecord(ctx context.Context, r *SessionRecord, now time.Time) error {
-	if err := j.revoke(ctx, &sessionClaims{Subject: r.UserID, SID: r.Digest, AuthTime: float64(r.AuthTime.UnixMilli()) / 1000}, now); err != nil {
+	if err := j.revoke(ctx, &sessionClaims{Subject: r.UserID, SID: r.Digest, Began: float64(r.Began.UnixMilli()) / 1000}, now); err != nil {
 		return err
 	}
 	_, err := j.svc.adapter.DeleteSessionOf(ctx, r.UserID, r.Digest)
@@ -80,7 +80,7 @@ func (j *jwtSessions) issue(ctx context.Context, b *sessionStart) (sessionCookie
 		c = Claims{}
 	}
 	c["sub"], c["provider"], c["sid"], c["authsvc_epoch"] = b.user.ID, b.provider, b.token, b.user.Epoch
-	for _, name := range []string{"authsvc_sid", "authsvc_auth_time", "authsvc_email_verified", "authsvc_session"} {
+	for _, name := range []string{"authsvc_sid", "authsvc_auth_time", "authsvc_proved", "authsvc_email_verified", "authsvc_session"} {
 		delete(c, name)
 	}
 	if emailProved(b.user) {
@@ -96,9 +96,12 @@ func (j *jwtSessions) issue(ctx context.Context, b *sessionStart) (sessionCookie
 	if len(kept) > 0 {
 		c["authsvc_session"] = kept
 	}
-	c["auth_time"] = float64(b.authTime.UnixMilli()) / 1000
+	c["auth_time"] = float64(b.began.UnixMilli()) / 1000
+	if !b.authTime.IsZero() {
+		c["authsvc_proved"] = float64(b.authTime.UnixMilli()) / 1000
+	}
 	methods(b.origin.AMR).tell(c)
-	return j.sealClaims(c, b.authTime, j.svc.now())
+	return j.sealClaims(c, b.began, j.svc.now())
 }
 
 // addColumns sets the columns of the user's row as they are now, if any are read.
@@ -128,8 +131,8 @@ func (j *jwtSessions) ask(ctx context.Context, p JWTParams) (c Claims, err error
 
 // sealClaims sets iat, exp and jti and seals. exp never passes the absolute
 // end of the session.
-func (j *jwtSessions) sealClaims(c Claims, authTime, now time.Time) (sessionCookie, error) {
-	expires := j.svc.lifetime.end(authTime, now)
+func (j *jwtSessions) sealClaims(c Claims, began, now time.Time) (sessionCookie, error) {
+	expires := j.svc.lifetime.end(began, now)
 	c["iat"], c["exp"], c["jti"] = now.Unix(), expires.Unix(), uuid.V4()
 	raw, err := json.Marshal(c)
 	if err != nil {
@@ -149,15 +152,15 @@ func (j *jwtSessions) open(raw string, now time.Time) (c sessionClaims, plain []
 	if err != nil || c.decode(plain, j.shared) != nil {
 		return c, nil, false, false
 	}
-	if c.Subject == "" || !plausibleTime(c.Expires) || !plausibleTime(c.Issued) || !plausibleTime(c.AuthTime) || !plausibleTime(c.NotYet) || c.Expires == 0 {
+	if c.Subject == "" || !plausibleTime(c.Expires) || !plausibleTime(c.Issued) || !plausibleTime(c.Began) || !plausibleTime(c.Proved) || !plausibleTime(c.NotYet) || c.Expires == 0 {
 		return c, nil, false, false
 	}
-	if c.AuthTime == 0 {
-		c.AuthTime = c.Issued
+	if c.Began == 0 {
+		c.Began = c.Issued
 	}
 	t := float64(now.UnixMilli()) / 1000
 	leeway := j.leeway.Seconds()
-	ended := t >= c.Expires+leeway || c.NotYet > t+leeway || t >= c.AuthTime+j.svc.lifetime.absolute.Seconds() ||
+	ended := t >= c.Expires+leeway || c.NotYet > t+leeway || t >= c.Began+j.svc.lifetime.absolute.Seconds() ||
 		c.Issued > 0 && t >= c.Issued+j.svc.lifetime.maxAge.Seconds()+leeway // max_age is shorter than when it was issued
 	return c, plain, stale, !ended
 }
@@ -175,8 +178,11 @@ func (j *jwtSessions) live(raw string, now time.Time) (c sessionClaims, s *Sessi
 		return c, nil, false, err
 	}
 	j.svc.seen.note(c.sid(), now)
-	s = &Session{id: c.sid(), UserID: c.Subject, Name: c.Name, Email: c.Email, Image: c.Picture, AuthTime: fromSeconds(c.AuthTime),
+	s = &Session{id: c.sid(), UserID: c.Subject, Name: c.Name, Email: c.Email, Image: c.Picture, Began: fromSeconds(c.Began),
 		Provider: c.Provider, amr: c.AMR, Expires: time.Unix(int64(c.Expires), 0), token: plain, shape: j.svc.shape}
+	if c.Proved > 0 {
+		s.AuthTime = fromSeconds(c.Proved)
+	}
 	s.EmailVerified = c.proved(s.Email)
 	s.kept, _ = jsonscan.Member(string(c.Kept), "claims")
 	s.row, _ = jsonscan.Member(string(c.Kept), "columns")
@@ -258,14 +264,14 @@ var errColumns = errors.New("the columns of the user could not be read")
 func (j *jwtSessions) reissue(ctx context.Context, s *Session, c *sessionClaims, claims Claims, now time.Time) (*sessionCookie, error) {
 	fresh := maps.Clone(claims)
 	if c.SID == "" || c.AdoptedSID != "" {
-		fresh["authsvc_sid"], fresh["authsvc_auth_time"] = c.sid(), c.AuthTime
+		fresh["authsvc_sid"], fresh["authsvc_auth_time"] = c.sid(), c.Began
 	} else {
-		fresh["auth_time"] = c.AuthTime
+		fresh["auth_time"] = c.Began
 		if err := j.readColumns(ctx, s, fresh); err != nil {
 			return nil, errors.Join(errColumns, err)
 		}
 	}
-	v, err := j.sealClaims(fresh, s.AuthTime, now)
+	v, err := j.sealClaims(fresh, s.Began, now)
 	if err != nil {
 		return nil, err
 	}
@@ -350,7 +356,10 @@ func (j *jwtSessions) end(ctx context.Context, raw string, now time.Time) (*Sign
 // invalid. A token without sid was made by NextAuth.js, which gives each of
 // its own re-issues a new jti: those are covered through the user.
 func (j *jwtSessions) revoke(ctx context.Context, c *sessionClaims, now time.Time) error {
-	last := earlier(now.Add(j.svc.lifetime.maxAge), fromSeconds(c.AuthTime).Add(j.svc.lifetime.absolute))
+	last := fromSeconds(c.Began).Add(j.svc.lifetime.absolute)
+	if !j.shared && !j.svc.revoked.accept { // nobody issues it anew who does not know that it has ended
+		last = earlier(now.Add(j.svc.lifetime.maxAge), last)
+	}
 	var list []*Revocation
 	if c.sid() != "" {
 		list = append(list, &Revocation{Key: keySession + c.sid(), NotBefore: now, Expires: last.Add(time.Minute)})
@@ -376,34 +385,6 @@ func (s *Service) revokeAll(ctx context.Context, list ...*Revocation) error {
 // until none of them can live any more.
 func (s *Service) revocation(key, userID string, now time.Time) *Revocation {
 	return &Revocation{Key: key, UserID: userID, NotBefore: now, Expires: now.Add(s.lifetime.absolute + time.Minute)}
-}
-
-// endBy revokes by provider. A token without that claim was made by another
-// program.
-func (j *jwtSessions) endBy(ctx context.Context, userID, provider string, now time.Time) ([]SessionRecord, error) {
-	err := j.svc.revokeAll(ctx, j.svc.revocation(revokedBy(provider, userID), userID, now), j.svc.revocation(revokedBy("", userID), userID, now))
-	if err == nil {
-		j.unlist(ctx, userID, provider)
-	}
-	return nil, err
-}
-
-// unlist removes the records of a user's sessions that have ended with a provider's.
-func (j *jwtSessions) unlist(ctx context.Context, userID, provider string) {
-	if !j.svc.revoked.enabled {
-		return
-	}
-	list, err := j.svc.adapter.ListSessions(ctx, userID)
-	for _, r := range list {
-		if r.SessionToken == "" && r.Provider == provider && err == nil {
-			if _, err = j.svc.adapter.DeleteSessionOf(ctx, userID, r.Digest); errors.Is(err, ErrNotFound) {
-				err = nil
-			}
-		}
-	}
-	if err != nil {
-		j.svc.log.Error("sessions that have ended could not be taken off the list", "err", err)
-	}
 }
 
 func (j *jwtSessions) id(raw string, now time.Time) string {

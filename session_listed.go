@@ -68,7 +68,7 @@ func (s *Service) liveSessions(ctx context.Context, userID string) ([]SessionRec
 	}
 	now := s.now()
 	return slices.DeleteFunc(all, func(r SessionRecord) bool {
-		used := r.AuthTime
+		used := r.Began
 		if r.Seen.After(used) {
 			used = r.Seen
 		}
@@ -79,7 +79,7 @@ func (s *Service) liveSessions(ctx context.Context, userID string) ([]SessionRec
 
 func (s *Service) sessionView(r *SessionRecord) SessionView {
 	return SessionView{ID: s.sessionHandle(s.recordID(r)), Device: useragent.Name(r.Agent), Agent: r.Agent, Network: r.Network, Place: s.placeOf(r.Network), Provider: r.Provider,
-		Client: r.Client, Actor: r.Actor, AMR: methods(r.AMR).list(), ACR: methods(r.AMR).level(), Created: r.AuthTime, SecondAt: r.SecondAt, Used: r.Seen, Expires: r.Expires}
+		Client: r.Client, Actor: r.Actor, AMR: methods(r.AMR).list(), ACR: methods(r.AMR).level(), Created: r.Began, SecondAt: r.SecondAt, Used: r.Seen, Expires: r.Expires}
 }
 
 // maxPlace is how long the name of a place may be, in characters.
@@ -108,12 +108,22 @@ func (s *Service) recordID(r *SessionRecord) string {
 	return s.sessions.id(r.SessionToken, s.now())
 }
 
-// handleLength is how many characters name a session: 132 bits.
+// handleLength is how many characters name a session or an account: 132 bits.
 const handleLength = 22
 
 // sessionHandle is what the session with an id is called in lists.
 func (s *Service) sessionHandle(id string) string {
-	return base64.RawURLEncoding.EncodeToString(s.keys.session.Sum(id))[:handleLength]
+	return handle(s.keys.session.Sum(id))
+}
+
+// handle is the text of a MAC as people and scripts get it. It does not begin with -,
+// by which command lines know flags.
+func handle(mac []byte) string {
+	text := base64.RawURLEncoding.EncodeToString(mac)[:handleLength]
+	if text[0] == '-' {
+		text = "_" + text[1:]
+	}
+	return text
 }
 
 // SessionID returns the ID of the SessionView of a session; a session that is not

@@ -104,6 +104,9 @@ func (*loginPlace) keep(rq *request, c sessionCookie) bool { return rq.setSessio
 func (*loginPlace) drop(rq *request) { rq.clearSession() }
 
 func (*loginPlace) signIn(rq *request, to string, again bool) outcome {
+	if again && rq.policy.confirms {
+		return redirect{to: weburl.WithQuery(rq.base+"/confirm", "callbackUrl", to)}
+	}
 	once := ""
 	if again {
 		once = "true"
@@ -190,7 +193,7 @@ func (g *gateDatabase) read(ctx context.Context, raw string, now time.Time, how 
 
 // lastEnd is when a session ends, however often it is extended: cookies that say no
 // more have nothing to be extended.
-func (s *Service) lastEnd(v *Session) time.Time { return v.AuthTime.Add(s.lifetime.absolute) }
+func (s *Service) lastEnd(v *Session) time.Time { return v.Began.Add(s.lifetime.absolute) }
 
 // A gateJWT carries a session itself, as much of it as a host needs.
 type gateJWT struct {
@@ -210,10 +213,13 @@ func (j *jwtSessions) carry(s *Session, raw string, now time.Time, claim func(st
 	}
 	out := Claims{"sub": c.Subject, "name": s.Name}
 	if c.SID == "" || c.AdoptedSID != "" { // another program began it
-		out["authsvc_sid"], out["authsvc_auth_time"] = c.sid(), c.AuthTime
+		out["authsvc_sid"], out["authsvc_auth_time"] = c.sid(), c.Began
 		return json.Marshal(out)
 	}
-	out["sid"], out["auth_time"], out["provider"] = c.SID, c.AuthTime, c.Provider
+	out["sid"], out["auth_time"], out["provider"] = c.SID, c.Began, c.Provider
+	if c.Proved > 0 {
+		out["authsvc_proved"] = c.Proved
+	}
 	c.AMR.tell(out)
 	if c.Epoch != nil {
 		out["authsvc_epoch"] = *c.Epoch
@@ -242,7 +248,7 @@ func (g *gateJWT) enter(carried []byte, now time.Time) (string, error) {
 	if err := c.decode(carried, false); err != nil {
 		return "", err
 	}
-	made, err := g.sealClaims(claims, fromSeconds(c.AuthTime), now)
+	made, err := g.sealClaims(claims, fromSeconds(c.Began), now)
 	return made.value, err
 }
 

@@ -153,7 +153,7 @@ func (v *revocations) covered(c *sessionClaims, key ...string) bool {
 	case c.Epoch != nil:
 		return *c.Epoch < m.seq
 	default:
-		return fromSeconds(c.AuthTime).UnixMilli() <= m.notBefore
+		return fromSeconds(c.Began).UnixMilli() <= m.notBefore
 	}
 }
 
@@ -281,5 +281,33 @@ func (s *Service) pollRevocations(ctx context.Context) {
 			s.log.Error("revocations cannot be read", "err", err)
 		}
 		failed = err != nil
+	}
+}
+
+// endBy revokes by provider. A token without that claim was made by another
+// program.
+func (j *jwtSessions) endBy(ctx context.Context, userID, provider string, now time.Time) ([]SessionRecord, error) {
+	err := j.svc.revokeAll(ctx, j.svc.revocation(revokedBy(provider, userID), userID, now), j.svc.revocation(revokedBy("", userID), userID, now))
+	if err == nil {
+		j.unlist(ctx, userID, provider)
+	}
+	return nil, err
+}
+
+// unlist removes the records of a user's sessions that have ended with a provider's.
+func (j *jwtSessions) unlist(ctx context.Context, userID, provider string) {
+	if !j.svc.revoked.enabled {
+		return
+	}
+	list, err := j.svc.adapter.ListSessions(ctx, userID)
+	for _, r := range list {
+		if r.SessionToken == "" && r.Provider == provider && err == nil {
+			if _, err = j.svc.adapter.DeleteSessionOf(ctx, userID, r.Digest); errors.Is(err, ErrNotFound) {
+				err = nil
+			}
+		}
+	}
+	if err != nil {
+		j.svc.log.Error("sessions that have ended could not be taken off the list", "err", err)
 	}
 }

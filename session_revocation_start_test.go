@@ -93,3 +93,41 @@ func passwords(c *authsvc.Config) {
 	c.RateLimit.Disabled = true
 	c.Providers = []authsvc.Provider{&authsvc.Credentials{Authorize: arena.Authorize}}
 }
+
+// TestSignOutOutlived: where a replica goes on without the log, it issues tokens anew of
+// sessions that have ended, and a sign-out is kept for as long as one of these can live.
+func TestSignOutOutlived(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		store := memory.New()
+		cutOff := &slowLog{Adapter: store}
+		tune := func(c *authsvc.Config) {
+			passwords(c)
+			c.StaleRevocations = authsvc.StaleRevocationsAccept
+			c.Session.MaxAge, c.Session.UpdateAge, c.Session.AbsoluteMaxAge = time.Hour, 10*time.Minute, 4*time.Hour
+		}
+		first, behind := replica(t, store, tune), replica(t, cutOff, tune)
+		b := first.Browser()
+		b.Login("ada")
+		stolen := b.Clone()
+		stolen.H = behind
+		cutOff.down.Store(true)
+		b.Post("/api/auth/signout")
+		for range 9 {
+			time.Sleep(10 * time.Minute)
+			if stolen.Email() == "" {
+				t.Fatal("twin: the replica that knows nothing does not go on")
+			}
+		}
+		cutOff.down.Store(false)
+		time.Sleep(10 * time.Second)
+		if at := stolen.Email(); at != "" {
+			t.Errorf("the session that ended is signed in as %s", at)
+		}
+		if stolen.H = first; stolen.Email() != "" {
+			t.Error("the replica that ended it takes the token")
+		}
+		end(first, t)
+		end(behind, t)
+	})
+}

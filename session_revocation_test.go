@@ -10,7 +10,7 @@ import (
 )
 
 func claimsOf(subject, sid string, epoch int64) *sessionClaims {
-	return &sessionClaims{Subject: subject, SID: sid, Epoch: &epoch, Provider: "op", AuthTime: 2_000_000_000}
+	return &sessionClaims{Subject: subject, SID: sid, Epoch: &epoch, Provider: "op", Began: 2_000_000_000}
 }
 
 // TestRevocationsCompareEpochs: what a token is covered by is decided by
@@ -28,7 +28,7 @@ func TestRevocationsCompareEpochs(t *testing.T) {
 		Revocation{Key: keyAccount + "ann", Seq: 20, NotBefore: time.Unix(3_000_000_000, 0), Expires: later},
 	)
 	foreign := func(subject string, began float64) *sessionClaims {
-		return &sessionClaims{Subject: subject, AuthTime: began}
+		return &sessionClaims{Subject: subject, Began: began}
 	}
 	other := claimsOf("bob", "s", 9)
 	other.Provider = "another"

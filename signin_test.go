@@ -334,6 +334,39 @@ func TestLinking(t *testing.T) {
 	}
 }
 
+// TestSignInAfterReset: whoever resets the database signs in again with the old cookie.
+// A wish to link that was made is refused.
+func TestSignInAfterReset(t *testing.T) {
+	t.Parallel()
+	strategies(t, nil, func(t *testing.T, w *arena.World) {
+		b := w.Browser()
+		reset := func() (old string) {
+			t.Helper()
+			u, err := w.Store.GetUserByAccount(t.Context(), "op", "ada")
+			if err == nil {
+				err = w.Store.DeleteUser(t.Context(), u.ID, &authsvc.Revocation{Key: "user:" + u.ID, UserID: u.ID, NotBefore: time.Now(), Expires: time.Now().Add(time.Hour)})
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			return u.ID
+		}
+		b.SignIn(w.OP, "ada")
+		old := reset()
+		if a := b.SignIn(w.OP, "ada", "callbackUrl", "/again"); a.Location() != arena.Origin+"/again" {
+			t.Fatalf("%d %s\n%s", a.StatusCode, a.Location(), w.Logs)
+		}
+		if u, err := w.Store.GetUserByAccount(t.Context(), "op", "ada"); err != nil || u.ID == old || b.Email() != "ada@example.com" {
+			t.Errorf("%+v, %v, signed in as %q", u, err, b.Email())
+		}
+		asked := b.Begin("op", "link", "true")
+		reset()
+		if a := b.Get(b.Approve(w.OP, asked, "ada")); strings.HasPrefix(a.Location(), arena.Origin) && !strings.Contains(a.Location(), "error=") {
+			t.Errorf("link=true of a user who is gone: %s", a.Location())
+		}
+	})
+}
+
 func currentUser(t *testing.T, w *arena.World, b *arena.Browser) string {
 	t.Helper()
 	r, err := http.NewRequestWithContext(context.Background(), http.MethodGet, arena.Origin+"/", nil)

@@ -113,7 +113,7 @@ func (*noAdapter) LinkAccount(context.Context, Account, int64) (Account, error) 
 func (*noAdapter) RefreshAccount(context.Context, Account, int64) error    { return errNoAccounts }
 func (*noAdapter) ReplaceTokens(context.Context, Account, Account) error   { return errNoAccounts }
 func (*noAdapter) ListAccounts(context.Context, string) ([]Account, error) { return nil, errNoAccounts }
-func (*noAdapter) UnlinkAccount(context.Context, string, string, *Revocation) error {
+func (*noAdapter) UnlinkAccount(context.Context, string, string, int64, *Revocation) error {
 	return errNoAccounts
 }
 

@@ -220,9 +220,14 @@ func (rq *request) tokenHolder() (v *Session, personal *personalGrant, out outco
 	return v, nil, out
 }
 
-// tokenSession returns the session that a token is asked for.
+// tokenSession returns the session that a token is asked for. A token cannot be taken
+// back, so the store says whether the session has ended, not this replica's copy.
 func (rq *request) tokenSession() (*Session, outcome) {
-	v, err := rq.slideSession(readOptions{touch: true, full: true})
+	var v *Session
+	err := rq.revoked.catchUp(rq.ctx, rq.adapter, rq.now)
+	if err == nil {
+		v, err = rq.slideSession(readOptions{touch: true, full: true})
+	}
 	switch {
 	case err != nil:
 		rq.log.Error("session could not be read", "request", rq.requestID(), "err", err)

@@ -17,6 +17,7 @@ import (
 	jose "github.com/go-jose/go-jose/v4"
 
 	"authsvc"
+	"authsvc/adapter/memory"
 	"authsvc/internal/test/arena"
 	"authsvc/internal/test/browser"
 )
@@ -396,4 +397,33 @@ func TestTokenIsNoSession(t *testing.T) {
 			t.Errorf("header %s", header)
 		}
 	}
+}
+
+// TestTokenAfterRevocationElsewhere: no replica gives out a token of a session that
+// another one has ended, although it has not read of that yet.
+func TestTokenAfterRevocationElsewhere(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		store := memory.New()
+		tune := func(c *authsvc.Config) {
+			passwords(c)
+			c.Session.Strategy = authsvc.StrategyJWT
+			c.Tokens.Audiences = []authsvc.Audience{{ID: "all"}}
+		}
+		first, second := replica(t, store, tune), replica(t, store, tune)
+		b := first.Browser()
+		b.Login("ada")
+		b.H = second
+		if a := b.Post("/api/auth/token", "audience", "all"); a.StatusCode != http.StatusOK {
+			t.Fatalf("twin: %d %s", a.StatusCode, a.Text)
+		}
+		if err := first.EndSessions(t.Context(), "ada-id"); err != nil {
+			t.Fatal(err)
+		}
+		if a := b.Post("/api/auth/token", "audience", "all"); a.StatusCode != http.StatusUnauthorized {
+			t.Errorf("right after the end of all sessions: %d %s", a.StatusCode, a.Text)
+		}
+		end(first, t)
+		end(second, t)
+	})
 }

@@ -140,7 +140,7 @@ func TestAccountChangesDuringRefresh(t *testing.T) {
 		"sign-in":             {step: signIn, want: authsvc.ErrBusy, kept: "rt-new"},
 		"sign-in and refusal": {refused: true, step: signIn, want: authsvc.ErrBusy, kept: "rt-new"},
 		"unlinked": {step: func(s authsvc.Adapter) error {
-			return s.UnlinkAccount(context.Background(), "odd", "7", unlinkOf("ada"))
+			return s.UnlinkAccount(context.Background(), "odd", "7", 0, unlinkOf("ada"))
 		},
 			want: authsvc.ErrNotFound, kept: "-", revoked: "refresh_token rt-1,access_token at-1"},
 	} {

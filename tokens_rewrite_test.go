@@ -265,7 +265,7 @@ func TestRewriteGivesUp(t *testing.T) {
 	}
 	led.BreakAt(func(_ int, method string) arena.Failure {
 		if method == "ReplaceTokens" {
-			if err := led.Behind.UnlinkAccount(t.Context(), "odd", "7", unlinkOf("ada")); err != nil {
+			if err := led.Behind.UnlinkAccount(t.Context(), "odd", "7", 0, unlinkOf("ada")); err != nil {
 				t.Error(err)
 			}
 		}

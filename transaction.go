@@ -48,6 +48,7 @@ type transaction struct {
 	State       string `json:"s"`
 	Confirms    string `json:"f,omitempty"` // id of the user who is to prove that it is still them
 	MaxAge      *int64 `json:"a,omitempty"` // max_age that was asked for, seconds
+	Again       bool   `json:"g,omitempty"` // without storage: somebody who is signed in is to prove who they are
 	Token       string `json:"t,omitempty"` // OAuth 1: the request token,
 	TokenSecret string `json:"k,omitempty"` // and its secret
 	EndedUser   string `json:"u,omitempty"` // a sign-out: id of the user whose session ended,
@@ -304,6 +305,7 @@ func (rq *request) newAttempt(at remote) (*transaction, outcome) {
 	if tx.Confirms = rq.confirms; tx.Confirms != "" {
 		return tx, nil
 	}
+	tx.Again = !rq.policy.confirms && rq.body.get("again") == "true"
 	asked := rq.body.get("link") == "true"
 	if !(asked && rq.policy.linksAsked || rq.policy.linksSignedIn) {
 		return tx, nil
@@ -357,7 +359,7 @@ func (rq *request) finishAttempt(at remote, a authResponse, identify func(*trans
 	case err != nil:
 		return fail(OAuthCallback, err)
 	}
-	id.callbackURL, id.linkTo, id.linkImplied = tx.CallbackURL, tx.LinkTo, tx.LinkImplied
+	id.callbackURL, id.linkTo, id.linkImplied, id.again = tx.CallbackURL, tx.LinkTo, tx.LinkImplied, tx.Again
 	return id
 }
 

@@ -52,7 +52,7 @@ func EvenLast() UnlinkOption { return func(o *unlinkOptions) { o.evenLast = true
 // unlink removes an account and records why that failed; afterUnlink records
 // that it succeeded.
 func (s *Service) unlink(ctx context.Context, userID, provider, id string, o unlinkOptions) error {
-	err := s.unlinkWithLease(ctx, userID, provider, id, o)
+	err := s.unlinkUnlessLast(ctx, userID, provider, id, o)
 	e := AuditEvent{Name: "account.unlink_failed", Provider: provider, UserID: userID, Reason: o.reason}
 	switch {
 	case err == nil:
@@ -66,34 +66,38 @@ func (s *Service) unlink(ctx context.Context, userID, provider, id string, o unl
 	return err
 }
 
-// unlinkWithLease holds a lease of the user, so that two concurrent requests do
-// not remove the last two accounts.
-func (s *Service) unlinkWithLease(ctx context.Context, userID, provider, id string, o unlinkOptions) error {
-	release, err := s.lease(ctx, nameOf("unlink", userID))
-	if err != nil {
-		return err
+// maxUnlinks is how often a removal is tried that others of the same person overtake.
+const maxUnlinks = 10
+
+// unlinkUnlessLast removes an account while the person is as they were when their
+// ways in were counted: two requests at once do not remove the last two accounts.
+func (s *Service) unlinkUnlessLast(ctx context.Context, userID, provider, id string, o unlinkOptions) error {
+	for try := 1; ; try++ {
+		u, err := s.adapter.GetUser(ctx, userID)
+		if err != nil {
+			return err
+		}
+		all, err := s.adapter.ListAccounts(ctx, userID)
+		if err != nil {
+			return err
+		}
+		found, others := splitAccount(all, provider, id)
+		if found == nil {
+			return ErrNotFound
+		}
+		if !o.evenLast {
+			if left, err := s.canSignIn(ctx, u, others); !left {
+				return cmp.Or(err, ErrLastAccount)
+			}
+		}
+		err = s.adapter.UnlinkAccount(ctx, provider, id, u.Epoch, s.revocation(keyAccount+userID, userID, s.now()))
+		if err == nil {
+			s.afterUnlink(ctx, u, *found, o)
+		}
+		if !errors.Is(err, ErrStale) || try == maxUnlinks {
+			return err
+		}
 	}
-	defer release()
-	u, err := s.adapter.GetUser(ctx, userID)
-	if err != nil {
-		return err
-	}
-	all, err := s.adapter.ListAccounts(ctx, userID)
-	if err != nil {
-		return err
-	}
-	found, others := splitAccount(all, provider, id)
-	if found == nil {
-		return ErrNotFound
-	}
-	if left, err := s.canSignIn(ctx, u, others); !o.evenLast && !left {
-		return cmp.Or(err, ErrLastAccount)
-	}
-	if err := s.adapter.UnlinkAccount(ctx, provider, id, s.revocation(keyAccount+userID, userID, s.now())); err != nil {
-		return err
-	}
-	s.afterUnlink(ctx, u, *found, o)
-	return nil
 }
 
 func splitAccount(all []Account, provider, id string) (found *Account, others []Account) {

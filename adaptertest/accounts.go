@@ -49,7 +49,7 @@ func accountUnknown(t *testing.T, a authsvc.Adapter) {
 	_, err := a.LinkAccount(t.Context(), lost, 0)
 	is(t, err, authsvc.ErrNotFound)
 	is(t, a.RefreshAccount(t.Context(), lost, 0), authsvc.ErrNotFound)
-	is(t, a.UnlinkAccount(t.Context(), lost.Provider, lost.ProviderAccountID, about("nobody")), authsvc.ErrNotFound)
+	is(t, a.UnlinkAccount(t.Context(), lost.Provider, lost.ProviderAccountID, 0, about("nobody")), authsvc.ErrNotFound)
 	_, err = a.GetUserByAccount(t.Context(), lost.Provider, lost.ProviderAccountID)
 	is(t, err, authsvc.ErrNotFound)
 
@@ -114,7 +114,7 @@ func accountUnlink(t *testing.T, a authsvc.Adapter) {
 	ann, bob := signUp(t, a, "ann"), signUp(t, a, "bob")
 	unlinked := revocation("account:"+ann.user.ID, 1, 1e6)
 	unlinked.UserID = ann.user.ID
-	ok(t, a.UnlinkAccount(t.Context(), ann.account.Provider, ann.account.ProviderAccountID, unlinked))
+	ok(t, a.UnlinkAccount(t.Context(), ann.account.Provider, ann.account.ProviderAccountID, 0, unlinked))
 	list, err := a.ListAccounts(t.Context(), ann.user.ID)
 	ok(t, err)
 	same(t, len(list), 0)

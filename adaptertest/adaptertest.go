@@ -156,7 +156,7 @@ func account(name string) authsvc.Account {
 
 func session(name string) authsvc.SessionRecord {
 	return authsvc.SessionRecord{ID: "session-" + name, SessionToken: "token-" + name, Digest: "digest-" + name,
-		Expires: at(3600), AuthTime: at(-60), Provider: "github", Claims: []byte(`{"groups":["ops","` + name + `"]}`)}
+		Expires: at(3600), Began: at(-60), AuthTime: at(-90), Provider: "github", Claims: []byte(`{"groups":["ops","` + name + `"]}`)}
 }
 
 // newUser stores a user without anything.

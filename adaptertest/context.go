@@ -66,7 +66,7 @@ func everyCall(ctx context.Context, a authsvc.Adapter, ann fixture) map[string]f
 		"LinkAccount":      func() error { _, err := a.LinkAccount(ctx, acc, 0); return err },
 		"RefreshAccount":   func() error { return a.RefreshAccount(ctx, changedAcc, 0) },
 		"ReplaceTokens":    func() error { return a.ReplaceTokens(ctx, changedAcc, ann.account) },
-		"UnlinkAccount":    func() error { return a.UnlinkAccount(ctx, "github", "github-ann", rev) },
+		"UnlinkAccount":    func() error { return a.UnlinkAccount(ctx, "github", "github-ann", 0, rev) },
 		"GetEpoch":         func() error { _, err := a.GetEpoch(ctx, ann.user.ID); return err },
 		"ListAccounts":     func() error { _, err := a.ListAccounts(ctx, ann.user.ID); return err },
 		"CreateSession":    func() error { _, err := a.CreateSession(ctx, s); return err },

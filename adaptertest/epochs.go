@@ -1,9 +1,12 @@
 package adaptertest
 
 import (
+	"cmp"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"authsvc"
@@ -22,6 +25,7 @@ func epochTests() []test {
 		{"Epoch/concurrent first proof", epochRaceProof},
 		{"Epoch/concurrent EndSessions", epochRaceEnd},
 		{"Epoch/concurrent UnlinkAccount", epochRaceUnlink},
+		{"Epoch/UnlinkAccount of both", epochRaceUnlinks},
 		{"Epoch/concurrent DeleteUser", epochRaceDelete},
 	}
 }
@@ -62,9 +66,8 @@ func epochRaised(t *testing.T, a authsvc.Adapter) {
 	ok(t, a.Revoke(t.Context(), by, revocation("sid:1", 1, 1e6)))
 	check(by.Seq, ended.Seq)
 
-	unlinked := revocation("account:"+ann.user.ID, 1, 1e6)
-	unlinked.UserID = ann.user.ID
-	ok(t, a.UnlinkAccount(t.Context(), ann.account.Provider, ann.account.ProviderAccountID, unlinked))
+	unlinked := unlinkOf(ann.user.ID)
+	ok(t, a.UnlinkAccount(t.Context(), ann.account.Provider, ann.account.ProviderAccountID, by.Seq, unlinked))
 	check(unlinked.Seq, ended.Seq)
 
 	proved := about(ann.user.ID)
@@ -242,7 +245,7 @@ func refreshOwner(t *testing.T, a authsvc.Adapter) {
 		change.UserID = id
 		is(t, a.RefreshAccount(t.Context(), change, 0), authsvc.ErrNotFound)
 	}
-	is(t, a.UnlinkAccount(t.Context(), ann.account.Provider, ann.account.ProviderAccountID, about(bob.user.ID)), authsvc.ErrNotFound)
+	is(t, a.UnlinkAccount(t.Context(), ann.account.Provider, ann.account.ProviderAccountID, 0, about(bob.user.ID)), authsvc.ErrNotFound)
 	checkUnchanged(t, a, ann)
 	revocations(t, a, 0)
 }
@@ -342,13 +345,46 @@ func epochRaceEnd(t *testing.T, a authsvc.Adapter) {
 
 func epochRaceUnlink(t *testing.T, a authsvc.Adapter) {
 	ann := signUp(t, a, "ann")
-	r := revocation("account:"+ann.user.ID, 1, 1e6)
-	r.UserID = ann.user.ID
 	overtaken(t, a, ann, func() error {
-		return a.UnlinkAccount(t.Context(), ann.account.Provider, ann.account.ProviderAccountID, r)
+		return a.UnlinkAccount(t.Context(), ann.account.Provider, ann.account.ProviderAccountID, 0, unlinkOf(ann.user.ID))
 	})
 	_, err := a.GetUserByAccount(t.Context(), ann.account.Provider, ann.account.ProviderAccountID)
 	is(t, err, authsvc.ErrNotFound)
+}
+
+func unlinkOf(userID string) *authsvc.Revocation {
+	r := revocation("account:"+userID, 1, 1e6)
+	r.UserID = userID
+	return r
+}
+
+// epochRaceUnlinks: of two removals that rest on the same epoch, each of which leaves
+// one account, one removes its account, and nothing comes of the other.
+func epochRaceUnlinks(t *testing.T, a authsvc.Adapter) {
+	for i := range 8 {
+		ann := signUp(t, a, fmt.Sprint("ann", i))
+		more := account(fmt.Sprint("more", i))
+		more.UserID = ann.user.ID
+		more, err := a.LinkAccount(t.Context(), more, 0)
+		ok(t, err)
+		before := about(ann.user.ID)
+		_, err = a.EndSessions(t.Context(), ann.user.ID, before)
+		ok(t, err)
+		is(t, a.UnlinkAccount(t.Context(), more.Provider, more.ProviderAccountID, 0, unlinkOf(ann.user.ID)), authsvc.ErrStale)
+		var wg sync.WaitGroup
+		errs := make([]error, 2)
+		for k, acc := range []authsvc.Account{ann.account, more} {
+			wg.Go(func() {
+				errs[k] = a.UnlinkAccount(t.Context(), acc.Provider, acc.ProviderAccountID, before.Seq, unlinkOf(ann.user.ID))
+			})
+		}
+		wg.Wait()
+		list, err := a.ListAccounts(t.Context(), ann.user.ID)
+		ok(t, err)
+		if stale := cmp.Or(errs[0], errs[1]); len(list) != 1 || !errors.Is(stale, authsvc.ErrStale) || errs[0] != nil && errs[1] != nil {
+			t.Errorf("%d accounts are left, %v", len(list), errs)
+		}
+	}
 }
 
 func epochRaceDelete(t *testing.T, a authsvc.Adapter) {

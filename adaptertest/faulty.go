@@ -152,8 +152,8 @@ func (f *Fault) ReplaceTokens(ctx context.Context, a, was authsvc.Account) error
 }
 
 // UnlinkAccount implements [authsvc.Adapter].
-func (f *Fault) UnlinkAccount(ctx context.Context, provider, providerAccountID string, r *authsvc.Revocation) error {
-	return f.do("UnlinkAccount", func() error { return f.next.UnlinkAccount(ctx, provider, providerAccountID, r) })
+func (f *Fault) UnlinkAccount(ctx context.Context, provider, providerAccountID string, epoch int64, r *authsvc.Revocation) error {
+	return f.do("UnlinkAccount", func() error { return f.next.UnlinkAccount(ctx, provider, providerAccountID, epoch, r) })
 }
 
 // ListAccounts implements [authsvc.Adapter].

@@ -64,7 +64,7 @@ func hostileData(t *testing.T, a authsvc.Adapter) {
 	for text, owner := range taken {
 		_, err := a.DeleteSession(t.Context(), text)
 		ok(t, err)
-		ok(t, a.UnlinkAccount(t.Context(), text, text, about(owner)))
+		ok(t, a.UnlinkAccount(t.Context(), text, text, 0, about(owner)))
 	}
 	checkUnchanged(t, a, witness)
 }

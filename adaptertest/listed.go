@@ -59,9 +59,9 @@ func sessionOrigin(t *testing.T, a authsvc.Adapter) {
 	bare, err = a.CreateSession(t.Context(), bare)
 	ok(t, err)
 	same(t, sessionsOf(t, a, ann.ID), map[string]authsvc.SessionRecord{s.Digest: s, bare.Digest: bare})
-	change := authsvc.SessionRecord{SessionToken: s.SessionToken, Digest: s.Digest, UserID: ann.ID, Expires: at(9), AuthTime: at(8), Provider: "google"}
+	change := authsvc.SessionRecord{SessionToken: s.SessionToken, Digest: s.Digest, UserID: ann.ID, Expires: at(9), Began: at(8), AuthTime: at(7), Provider: "google"}
 	ok(t, a.UpdateSession(t.Context(), change)) // leaves the rest alone
-	s.Expires, s.AuthTime, s.Provider = at(9), at(8), "google"
+	s.Expires, s.Began, s.AuthTime, s.Provider = at(9), at(8), at(7), "google"
 	same(t, sessionsOf(t, a, ann.ID)[s.Digest], s)
 	got, _, err := a.GetSession(t.Context(), s.SessionToken, s.Digest)
 	ok(t, err)
@@ -99,7 +99,7 @@ func sessionOfCookie(t *testing.T, a authsvc.Adapter) {
 		is(t, err, authsvc.ErrNotFound)
 		is(t, second(a.DeleteSession(t.Context(), token)), authsvc.ErrNotFound)
 	}
-	one.Expires, one.AuthTime, one.Provider = at(9), at(8), "google"
+	one.Expires, one.Began, one.AuthTime, one.Provider = at(9), at(8), at(7), "google"
 	ok(t, a.UpdateSession(t.Context(), one))
 	same(t, sessionsOf(t, a, ann.user.ID)[one.Digest], one)
 	is(t, a.UpdateSession(t.Context(), authsvc.SessionRecord{Digest: "digest-none", Expires: at(1)}), authsvc.ErrNotFound)

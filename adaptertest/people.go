@@ -69,6 +69,10 @@ func personBlocked(t *testing.T, a authsvc.Adapter) {
 	epoch, ended := epochsOf(t, a, ann)
 	same(t, epoch, rev.Seq)
 	same(t, ended, rev.Seq)
+	_, _, err := a.GetSession(t.Context(), ann.session.SessionToken, ann.session.Digest)
+	is(t, err, authsvc.ErrNotFound)
+	same(t, len(sessionsOf(t, a, ann.user.ID)), 0)
+	checkUnchanged(t, a, bob)
 	for _, find := range []func() (authsvc.User, error){
 		func() (authsvc.User, error) { return a.GetUser(t.Context(), ann.user.ID) },
 		func() (authsvc.User, error) { return a.GetUserByEmail(t.Context(), ann.user.Email) },

@@ -29,11 +29,12 @@ func sessionTests() []test {
 func sessionEveryField(t *testing.T, a authsvc.Adapter) {
 	u := newUser(t, a, "ann")
 	for _, want := range []authsvc.SessionRecord{
-		{ID: "s1", SessionToken: "sha256:t1", Digest: "t1", UserID: u.ID, Expires: at(60), AuthTime: at(-1), Provider: "github"},
+		{ID: "s1", SessionToken: "sha256:t1", Digest: "t1", UserID: u.ID, Expires: at(60), Began: at(-1), AuthTime: at(-2), Provider: "github"},
 		{ID: "s2", SessionToken: "sha256:t2", Digest: "t2", UserID: u.ID, Expires: at(60)},
 		{ID: "s3", SessionToken: "sha256:t3", Digest: "t3", UserID: u.ID,
 			Expires:  at(60).Add(999_999).In(time.FixedZone("west", -9*3600)),
-			AuthTime: at(0).Add(999_999).In(time.FixedZone("west", -9*3600))},
+			AuthTime: at(-9).Add(999_999).In(time.FixedZone("west", -9*3600)),
+			Began:    at(0).Add(999_999).In(time.FixedZone("west", -9*3600))},
 		{ID: "s4", SessionToken: "sha256:t4", Digest: "t4", UserID: u.ID, Expires: at(60), Claims: []byte(`{"a":"` + strings.Repeat("x", 4<<10-len(`{"a":""}`)) + `"}`)},
 		{ID: "s5", SessionToken: "sha256:t5", Digest: "t5", UserID: u.ID, Expires: at(60), Claims: []byte(`{"a":"\u0000 \"\\ é😀","b":1e400,"c":{"b":[],"a":null}}`)},
 	} {
@@ -41,7 +42,7 @@ func sessionEveryField(t *testing.T, a authsvc.Adapter) {
 		ok(t, err)
 		want.ID = got.ID
 		want.Expires = want.Expires.UTC().Truncate(time.Millisecond)
-		want.AuthTime = want.AuthTime.UTC().Truncate(time.Millisecond)
+		want.Began, want.AuthTime = want.Began.UTC().Truncate(time.Millisecond), want.AuthTime.UTC().Truncate(time.Millisecond)
 		same(t, got, want)
 		got, owner, err := a.GetSession(t.Context(), want.SessionToken, want.Digest)
 		ok(t, err)
@@ -124,15 +125,15 @@ func sessionExpired(t *testing.T, a authsvc.Adapter) {
 func sessionUpdate(t *testing.T, a authsvc.Adapter) {
 	ann, bob := signUp(t, a, "ann"), signUp(t, a, "bob")
 	for _, change := range []authsvc.SessionRecord{
-		{Expires: at(7200).Add(999_999), AuthTime: at(5), Provider: "google"},
+		{Expires: at(7200).Add(999_999), Began: at(5), AuthTime: at(4), Provider: "google"},
 		{Expires: at(1)}, // forgets the rest
-		{Expires: at(2), AuthTime: at(6), Provider: "github"},
+		{Expires: at(2), Began: at(6), Provider: "github"},
 	} {
 		change.ID, change.UserID = "ignored", bob.user.ID
 		change.SessionToken, change.Digest = ann.session.SessionToken, ann.session.Digest
 		ok(t, a.UpdateSession(t.Context(), change))
 		ann.session.Expires = change.Expires.Truncate(time.Millisecond)
-		ann.session.AuthTime, ann.session.Provider = change.AuthTime, change.Provider
+		ann.session.Began, ann.session.AuthTime, ann.session.Provider = change.Began, change.AuthTime, change.Provider
 		checkUnchanged(t, a, ann)
 	}
 	checkUnchanged(t, a, bob)

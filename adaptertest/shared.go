@@ -26,12 +26,12 @@ func foreignSession(t *testing.T, a authsvc.Adapter) {
 	got, u, err := a.GetSession(t.Context(), want.SessionToken, want.Digest)
 	ok(t, err)
 	want.ID = got.ID
-	same(t, got, want) // that is: no AuthTime
+	same(t, got, want) // that is: no Began
 	same(t, u, ann.user)
 
 	// The first update gives it what authsvc knows of a session; of several
 	// at once none fails.
-	want.AuthTime, want.Provider = at(-5), "github"
+	want.Began, want.AuthTime, want.Provider = at(-5), at(-6), "github"
 	nWin(t, race(workers, func(int) error { return a.UpdateSession(t.Context(), want) }), workers, nil)
 	got, _, err = a.GetSession(t.Context(), want.SessionToken, want.Digest)
 	ok(t, err)
@@ -62,7 +62,7 @@ func foreignSignOut(t *testing.T, a authsvc.Adapter) {
 	ok(t, f.ForeignSession(t.Context(), "again", ann.session.SessionToken, ann.user.ID, at(60)))
 	got, _, err := a.GetSession(t.Context(), ann.session.SessionToken, ann.session.Digest)
 	ok(t, err)
-	same(t, got.AuthTime.IsZero(), true)
+	same(t, got.Began.IsZero(), true)
 }
 
 func twoAdapters(t *testing.T, a authsvc.Adapter) {

@@ -207,7 +207,7 @@ func fillRedis(ctx context.Context, s *store) error {
 			digest := seal.Digest(s.population.Cookie(i*s.population.Sessions + k))
 			if _, err := r.CreateSession(ctx, authsvc.SessionRecord{
 				ID: digest, SessionToken: "sha256:" + digest, Digest: digest, UserID: u.ID,
-				AuthTime: s.population.Now, Expires: s.population.Now.Add(30 * 24 * time.Hour), Provider: "provider0",
+				Began: s.population.Now, Expires: s.population.Now.Add(30 * 24 * time.Hour), Provider: "provider0",
 			}); err != nil {
 				return err
 			}

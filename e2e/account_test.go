@@ -139,7 +139,7 @@ func fillAccount(s *site) string {
 	for i := range 99 {
 		began := now.Add(-time.Duration(i) * time.Hour)
 		if _, err := s.store.CreateSession(ctx, authsvc.SessionRecord{ID: fmt.Sprint("session-", i), SessionToken: fmt.Sprint("token-", i), Digest: fmt.Sprint("digest-", i), UserID: u.ID, Epoch: epoch,
-			Expires: now.Add(24 * time.Hour), AuthTime: began, Provider: "op", SessionOrigin: authsvc.SessionOrigin{Network: "2001:db8:1234::/48",
+			Expires: now.Add(24 * time.Hour), Began: began, Provider: "op", SessionOrigin: authsvc.SessionOrigin{Network: "2001:db8:1234::/48",
 				Agent: "Mozilla/5.0 (Linux; Android 14; SM-S918B) AppleWebKit/537.36 (KHTML, like Gecko) SamsungBrowser/23.0 Chrome/115.0.0.0 Mobile Safari/537.36"}}); err != nil {
 			s.t.Fatal(err)
 		}

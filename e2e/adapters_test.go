@@ -27,7 +27,7 @@ type shared interface {
 	UpdateUser(ctx context.Context, id string, change authsvc.UserUpdate) (authsvc.User, error)
 	DeleteUser(ctx context.Context, id string, r *authsvc.Revocation) error
 	LinkAccount(ctx context.Context, a authsvc.Account, epoch int64) (authsvc.Account, error)
-	UnlinkAccount(ctx context.Context, provider, providerAccountID string, r *authsvc.Revocation) error
+	UnlinkAccount(ctx context.Context, provider, providerAccountID string, epoch int64, r *authsvc.Revocation) error
 	CreateSession(context.Context, authsvc.SessionRecord) (authsvc.SessionRecord, error)
 	GetSession(ctx context.Context, token, digest string) (authsvc.SessionRecord, authsvc.User, error)
 	UpdateSession(context.Context, authsvc.SessionRecord) error
@@ -207,7 +207,7 @@ func (a *theirs) LinkAccount(_ context.Context, c authsvc.Account, _ int64) (aut
 	return c, a.call(nil, "linkAccount", fields)
 }
 
-func (a *theirs) UnlinkAccount(_ context.Context, provider, id string, _ *authsvc.Revocation) error {
+func (a *theirs) UnlinkAccount(_ context.Context, provider, id string, _ int64, _ *authsvc.Revocation) error {
 	return a.call(nil, "unlinkAccount", identity(provider, id))
 }
 

@@ -87,7 +87,7 @@ func TestClientsAsDescribed(t *testing.T) {
 	}
 	for _, wrong := range []struct{ file, right, wrong, found string }{
 		{"client.js", `read("csrf"))?.csrfToken`, `read("csrf"))?.token`, "'token' does not exist"},
-		{"client.js", `read("session"))`, `read("sessions"))`, `"sessions"`},
+		{"client.js", `read("session");`, `read("sessions");`, `"sessions"`},
 		{"client.js", "answer?.expires_in", "answer?.expires", "'expires' does not exist"},
 		{"Account.jsx", "const { name, email, image }", "const { name, mail, image }", "'mail' does not exist"},
 	} {

@@ -116,7 +116,7 @@ func (r relay) accounts(u authsvc.User, ours store, narrow bool) {
 		got[i].ID = ""
 	}
 	same(r, "accounts", want, got, err)
-	r.done("unlink", r.writer.UnlinkAccount(r.Context(), "github", "Id-"+r.word, about(u)))
+	r.done("unlink", r.writer.UnlinkAccount(r.Context(), "github", "Id-"+r.word, u.Epoch, about(u)))
 	_, err = r.reader.GetUserByAccount(r.Context(), "github", "Id-"+r.word)
 	absent(r.T, "the unlinked account", err)
 }

@@ -30,7 +30,6 @@ type brokenGate struct {
 
 const (
 	nginxAsked  = "proxy_set_header X-Forwarded-Uri $request_uri;"
-	nginxOurs   = nginxRoutes + "\n        proxy_pass http://authsvc;\n        proxy_set_header Host $host;"
 	nginxRoutes = "location ^~ /api/auth/ {"
 	loginSite   = "https://login.example.com"
 	caddyAsked  = "uri /api/auth/gate/forward-auth"
@@ -52,14 +51,14 @@ func brokenGates() map[string]brokenGate {
 		"nginx": {nginxAsked, nginxAsked + ` proxy_set_header Cookie "";`}, "caddy": {caddyAsked, caddyAsked + "\nheader_up -Cookie"},
 		"haproxy": {haproxyAsks, "http-request del-header Cookie unless { path_beg /api/auth/ }\n    " + haproxyAsks},
 		"traefik": {traefikAsks, traefikAsks + "        authRequestHeaders: [Accept, Sec-Fetch-Mode, Sec-Fetch-Dest]\n"}}
-	oneName := map[string][]string{"nginx": {nginxOurs, strings.Replace(nginxOurs, "$host", "app.example.com", 1)}, "haproxy": {haproxyOurs, "http-request set-header Host app.example.com\n    " + haproxyOurs}}
+	oneName := map[string][]string{"nginx": nil, "haproxy": {haproxyOurs, "http-request set-header Host app.example.com\n    " + haproxyOurs}}
 	return map[string]brokenGate{
 		"the check gets no Cookie": {proxies: noCookies, status: 502, says: "does not get the cookies", logs: "pass the header Cookie on to it"},
 		"a header is missing": {proxies: map[string][]string{"nginx": {nginxAsked, ""}, "caddy": {caddyAsked, caddyAsked + "\nheader_up -X-Forwarded-Uri"}},
 			status: 400, says: "does not tell us which page you asked for", logs: "it has to set them"},
-		"a header is doubled": {proxies: map[string][]string{"traefik": {traefikAsks, traefikAsks + "        trustForwardHeader: true\n", "middlewares: [authsvc]", "middlewares: [twice, authsvc]", "  middlewares:\n", "  middlewares:\n    twice: {headers: {customRequestHeaders: {X-Forwarded-Host: \"app.example.com, app.example.com\"}}}\n"}, "nginx": {"X-Forwarded-Host $host;", `X-Forwarded-Host "$host, $host";`}, "caddy": {caddyAsked, caddyAsked + "\nheader_up X-Forwarded-Uri \"/dash, /dash\""}},
+		"a header is doubled": {proxies: map[string][]string{"traefik": {traefikAsks, traefikAsks + "        trustForwardHeader: true\n", "middlewares: [authsvc]", "middlewares: [twice, authsvc]", "  middlewares:\n", "  middlewares:\n    twice: {headers: {customRequestHeaders: {X-Forwarded-Host: \"app.example.com, app.example.com\"}}}\n"}, "nginx": {"X-Forwarded-Host app.example.com;", `X-Forwarded-Host "app.example.com, app.example.com";`}, "caddy": {caddyAsked, caddyAsked + "\nheader_up X-Forwarded-Uri \"/dash, /dash\""}},
 			status: 400, says: "or tells us twice", logs: "it has to set them"},
-		"the name of an inner hop": {proxies: map[string][]string{"traefik": {traefikAsks, traefikAsks + "        trustForwardHeader: true\n", "middlewares: [authsvc]", "middlewares: [inner, authsvc]", "  middlewares:\n", "  middlewares:\n    inner: {headers: {customRequestHeaders: {X-Forwarded-Host: inner.test:8080}}}\n"}, "nginx": {"X-Forwarded-Host $host;", "X-Forwarded-Host inner.test:8080;"}, "caddy": {caddyAsked, caddyAsked + "\nheader_up X-Forwarded-Host inner.test:8080"}},
+		"the name of an inner hop": {proxies: map[string][]string{"traefik": {traefikAsks, traefikAsks + "        trustForwardHeader: true\n", "middlewares: [authsvc]", "middlewares: [inner, authsvc]", "  middlewares:\n", "  middlewares:\n    inner: {headers: {customRequestHeaders: {X-Forwarded-Host: inner.test:8080}}}\n"}, "nginx": {"X-Forwarded-Host app.example.com;", "X-Forwarded-Host inner.test:8080;"}, "caddy": {caddyAsked, caddyAsked + "\nheader_up X-Forwarded-Host inner.test:8080"}},
 			status: 403, says: "inner.test:8080", logs: "host=inner.test:8080"},
 		"the proxy is not trusted": {proxies: everywhere(), yaml: []string{"[127.0.0.1/32]", "[192.0.2.0/24]"}, status: 403, says: "may not ask us who is signed in", logs: "who asks is not in gate.proxies"},
 		"the host is not configured": {proxies: everywhere(), yaml: []string{"- origin: " + site, "- origin: https://other.example.com", "gate:", "cookies: {domain: example.com}\ngate:"},

@@ -306,7 +306,7 @@ func sessionExpired(t *T, store authsvc.Adapter, n int) {
 	for range n {
 		digest := seal.Token()
 		if _, err := store.CreateSession(t.Context(), authsvc.SessionRecord{ID: digest, SessionToken: "sha256:" + digest, Digest: digest, UserID: "bob-id",
-			Expires: time.Now().Add(-time.Hour), AuthTime: time.Now().Add(-48 * time.Hour), Provider: "credentials"}); err != nil {
+			Expires: time.Now().Add(-time.Hour), Began: time.Now().Add(-48 * time.Hour), Provider: "credentials"}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -51,6 +51,7 @@ func (a *Store) SetPerson(ctx context.Context, userID string, change authsvc.Per
 		}
 		a.setPerson(userID, change)
 		if r != nil {
+			a.removeSessions(userID)
 			a.revoke(r)
 		}
 		return nil

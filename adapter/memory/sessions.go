@@ -39,8 +39,8 @@ func (a *Store) checkSession(s authsvc.SessionRecord) error {
 }
 
 func (a *Store) putSession(s authsvc.SessionRecord) authsvc.SessionRecord {
-	s.Expires, s.AuthTime, s.Claims = stored(s.Expires), stored(s.AuthTime), bytes.Clone(s.Claims)
-	s.SecondAt, s.Seen = stored(s.SecondAt), stored(s.Seen)
+	s.Expires, s.Began, s.Claims = stored(s.Expires), stored(s.Began), bytes.Clone(s.Claims)
+	s.AuthTime, s.SecondAt, s.Seen = stored(s.AuthTime), stored(s.SecondAt), stored(s.Seen)
 	if s.SessionToken == "" {
 		s.ID = ""
 	}
@@ -93,7 +93,7 @@ func (a *Store) UpdateSession(ctx context.Context, s authsvc.SessionRecord) erro
 		if !ok {
 			return authsvc.ErrNotFound
 		}
-		old.Expires, old.AuthTime, old.Provider = s.Expires, s.AuthTime, s.Provider
+		old.Expires, old.Began, old.AuthTime, old.Provider = s.Expires, s.Began, s.AuthTime, s.Provider
 		a.putSession(old)
 		return nil
 	})

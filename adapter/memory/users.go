@@ -282,8 +282,11 @@ func (a *Store) putTokens(old, acc authsvc.Account) {
 }
 
 // UnlinkAccount implements [authsvc.Adapter].
-func (a *Store) UnlinkAccount(ctx context.Context, provider, providerAccountID string, r *authsvc.Revocation) error {
+func (a *Store) UnlinkAccount(ctx context.Context, provider, providerAccountID string, epoch int64, r *authsvc.Revocation) error {
 	return a.do(ctx, func() error {
+		if err := a.unchanged(r.UserID, epoch); err != nil {
+			return err
+		}
 		by := identity{provider, providerAccountID}
 		if acc, ok := a.accounts[by]; !ok || acc.UserID != r.UserID {
 			return authsvc.ErrNotFound

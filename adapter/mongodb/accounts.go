@@ -12,7 +12,7 @@ import (
 	"authsvc"
 )
 
-// Fields of ours in an account.
+// Fields of ours in an account, and in a user.
 const (
 	// pendingField marks the account of a sign-up in progress with the time at
 	// which it began. The account is valid as soon as its user exists.
@@ -22,6 +22,9 @@ const (
 	// epoch has been read once more after it was written, so that a stale link
 	// never takes effect.
 	linkingField = "authsvc_linking"
+	// signUpField marks the user of a sign-up in progress with the _id of the account
+	// that was written before; see dropHalfMade.
+	signUpField = "authsvc_signup"
 	// epochField is the latest epoch at which the account was linked or used to
 	// sign in; absent for 0, and in what NextAuth.js links.
 	epochField = "authsvc_epoch"
@@ -31,6 +34,9 @@ const (
 // abandoned, and its account may be given to somebody else. Correctness does not
 // depend on clocks: a slow one notices that it has lost its account, and is undone.
 const pendingTimeout = 30 * time.Second
+
+// abandoned is pendingTimeout, or more where calls may take longer than that.
+func (s *Store) abandoned() time.Duration { return max(pendingTimeout, 2*s.timeout) }
 
 // ignore returns err, or nil if err is the expected one.
 func ignore(expected, err error) error {
@@ -107,7 +113,7 @@ func (s *Store) deleteOrphan(ctx context.Context, account document, now time.Tim
 	for _, mark := range []string{pendingField, linkingField} {
 		if began := account.instant(mark); began.IsZero() {
 			filter = append(filter, bson.E{Key: mark, Value: bson.D{{Key: "$exists", Value: false}}})
-		} else if now.Sub(began).Abs() < pendingTimeout {
+		} else if now.Sub(began).Abs() < s.abandoned() {
 			return authsvc.ErrConflict
 		} else {
 			filter = append(filter, bson.E{Key: mark, Value: date(began)})
@@ -287,28 +293,35 @@ func (s *Store) hasTokens(acc authsvc.Account) (filter bson.D) {
 	return filter
 }
 
-// UnlinkAccount implements [authsvc.Adapter]. It deletes the account before it
-// raises the epoch, so a sign-in that found the account ends in ErrStale.
-func (s *Store) UnlinkAccount(ctx context.Context, provider, providerAccountID string, r *authsvc.Revocation) error {
+// UnlinkAccount implements [authsvc.Adapter]. It raises the epoch before it deletes the
+// account, so that of two which rest on the same epoch one is ErrStale, and afterwards,
+// so that a sign-in which found the account is, too.
+func (s *Store) UnlinkAccount(ctx context.Context, provider, providerAccountID string, epoch int64, r *authsvc.Revocation) error {
 	return s.do(ctx, "unlink account", func(ctx context.Context) error {
 		e, err := s.epochs(ctx, r.UserID)
 		if err != nil {
 			return err
 		}
 		d, err := s.accountOf(ctx, provider, providerAccountID, r.UserID, e)
+		if err == nil && e.user != epoch {
+			err = authsvc.ErrStale
+		}
 		if err != nil {
 			return err
 		}
-		mine, err := s.delete(ctx, s.accounts(), by("_id", d.key()))
-		if err == nil && !mine {
-			err = authsvc.ErrNotFound
-		}
-		if err != nil {
+		if err := s.settle(ctx, r.UserID); err != nil {
 			return err
 		}
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.timeout) // the deletion cannot be undone
 		defer cancel()
-		return s.revoke(ctx, r)
+		_, err = s.revokeAndRemove(ctx, r, unlinkRevocation(epoch), func(ctx context.Context) error {
+			mine, err := s.delete(ctx, s.accounts(), by("_id", d.key()))
+			if err == nil && !mine {
+				err = authsvc.ErrNotFound
+			}
+			return err
+		})
+		return err
 	})
 }
 

@@ -31,7 +31,7 @@ func TestReservedAccount(t *testing.T) {
 	if s.userExists(t, "a") || s.signedIn(t, "a") {
 		t.Error("the refused one left something behind")
 	}
-	s.now = func() time.Time { return time.Now().Add(pendingTimeout + time.Second) }
+	s.now = func() time.Time { return time.Now().Add(s.abandoned() + time.Second) }
 	if err := trySignUp(t, s, "a"); err != nil {
 		t.Errorf("an abandoned one was not: %v", err)
 	}

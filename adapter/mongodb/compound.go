@@ -1,6 +1,7 @@
 package mongodb
 
 import (
+	"cmp"
 	"context"
 	"errors"
 
@@ -49,10 +50,13 @@ func (up signUp) run(ctx context.Context, u authsvc.User, acc *authsvc.Account, 
 		err = up.insertSession(ctx, first, up.session, up.user)
 	}
 	if err == nil {
-		err = up.insertUser(ctx, u, up.user)
+		err = up.insertNewUser(ctx, u, acc != nil)
 	}
 	if err == nil && acc != nil {
-		err = up.activateAccount(ctx, up.account, up.user, pendingField)
+		err = up.change(ctx, up.users(), by("_id", up.user), bson.D{{Key: "$unset", Value: by(signUpField, "")}})
+		if err == nil {
+			err = up.activateAccount(ctx, up.account, up.user, pendingField)
+		}
 		if errors.Is(err, authsvc.ErrNotFound) {
 			err = authsvc.ErrConflict
 		}
@@ -61,6 +65,51 @@ func (up signUp) run(ctx context.Context, u authsvc.User, acc *authsvc.Account, 
 		undo(ctx, func(ctx context.Context) { up.undo(ctx, u, acc != nil, rec) })
 	}
 	return err
+}
+
+// insertNewUser writes the user, also where one has the address who is half-made.
+func (up signUp) insertNewUser(ctx context.Context, u authsvc.User, account bool) error {
+	var marks bson.D
+	if account {
+		marks = by(signUpField, up.account)
+	}
+	err := up.insertUser(ctx, u, up.user, marks...)
+	if !isDuplicate(err) || u.Email == "" {
+		return err
+	}
+	d, found := up.first(ctx, up.users(), bson.D{up.address(u.Email)})
+	if found == nil {
+		found = up.dropHalfMade(ctx, d)
+	}
+	if !errors.Is(found, authsvc.ErrNotFound) {
+		return cmp.Or(found, err)
+	}
+	return up.insertUser(ctx, u, up.user, marks...)
+}
+
+// dropHalfMade removes a user who is the rest of a sign-up that was given up, and
+// returns ErrNotFound: the insertion arrived when the account had been removed, and the
+// user would keep the address from whoever it belongs to.
+func (s *Store) dropHalfMade(ctx context.Context, user document) error {
+	if !user.has(signUpField) {
+		return nil
+	}
+	_, err := s.first(ctx, s.accounts(), bson.D{refers(s.names.of("Account.userId"), user.id("_id"))})
+	if !errors.Is(err, authsvc.ErrNotFound) {
+		return err
+	}
+	verified := s.names.of("User.emailVerified")
+	filter := by("_id", user.key(), bson.E{Key: signUpField, Value: user.Lookup(signUpField)}, bson.E{Key: verified, Value: reference(user, verified)})
+	n, err := s.deleteAll(ctx, s.users(), filter)
+	if err == nil && n > 0 { // else it has become certain meanwhile
+		err = authsvc.ErrNotFound
+	}
+	return err
+}
+
+// settle says that a user, whose last account may go, is not half-made.
+func (s *Store) settle(ctx context.Context, userID string) error {
+	return s.changeAll(ctx, s.users(), bson.D{refers("_id", userID), {Key: signUpField, Value: bson.D{{Key: "$exists", Value: true}}}}, bson.D{{Key: "$unset", Value: by(signUpField, "")}})
 }
 
 // undo deletes the user first, so that after an error either everything is left
@@ -95,6 +144,9 @@ func (s *Store) ProveEmail(ctx context.Context, p authsvc.Proof) (u authsvc.User
 		}
 		epoch := p.Epoch
 		if first {
+			if err := s.settle(ctx, p.UserID); err != nil {
+				return err
+			}
 			if removed, epoch, err = s.removeUnproved(ctx, p); err != nil {
 				return err
 			}
@@ -160,7 +212,7 @@ func (s *Store) firstProof(ctx context.Context, p authsvc.Proof) (first bool, do
 		case first: // unchanged since before the lease
 			return true, done, nil
 		}
-		err = s.lease(ctx, turn, holder, s.now(), s.now().Add(pendingTimeout))
+		err = s.lease(ctx, turn, holder, s.now(), s.now().Add(s.abandoned()))
 		switch {
 		case err == nil:
 			first, done = true, func() { undo(ctx, func(ctx context.Context) { s.release(ctx, turn, holder) }) } //nolint:errcheck // it lapses

@@ -41,6 +41,7 @@ func TestEveryCommandFailing(t *testing.T) {
 		{"refused", answerBefore, false}, {"answer lost", answerAfter, false},
 		{"connection broken before", cutBefore, false}, {"connection broken after", cutAfter, false},
 		{"killed before", answerBefore, true}, {"killed after", answerAfter, true},
+		{"late", answerLate, false}, {"killed, and late", answerLate, true},
 	} {
 		for name, step := range steps() {
 			if (mode.how == cutBefore || mode.how == cutAfter) && (name == "ProveEmail" || name == "PutToken") {
@@ -62,8 +63,13 @@ func TestEveryCommandFailing(t *testing.T) {
 					err := step.run(t, s, id)
 					commands := s.proxy.commands()
 					s.proxy.failNth(0, 0, false)
+					s.proxy.arrive()
 					s.now = func() time.Time { return time.Now().Add(time.Hour) }
-					step.judge(t, s, id, err)
+					judge := step.judge
+					if late := lateJudges()[name]; mode.how == answerLate && late != nil {
+						judge = late
+					}
+					judge(t, s, id, err)
 					s.now = time.Now
 					if t.Failed() {
 						t.Fatalf("command %d of %v: %v", n, commands, err)
@@ -80,6 +86,29 @@ func TestEveryCommandFailing(t *testing.T) {
 	}
 }
 
+// lateJudges are those of steps that leave something which has no effect: a session
+// whose token nobody knows, and a mail with a link that leads nowhere.
+func lateJudges() map[string]func(t *testing.T, s shared, id string, err error) {
+	return map[string]func(t *testing.T, s shared, id string, err error){
+		"CreateSession": func(t *testing.T, s shared, id string, _ error) {
+			u, err := s.GetUserByEmail(t.Context(), email(id))
+			rec := testSession("again " + id) // every try has a token of its own
+			rec.UserID, rec.Epoch = u.ID, u.Epoch
+			if err == nil {
+				_, err = s.CreateSession(t.Context(), rec)
+			}
+			if err != nil || !s.signedIn(t, "again "+id) {
+				t.Errorf("the next try: %v", err)
+			}
+		},
+		"PutToken": func(t *testing.T, s shared, id string, _ error) {
+			if err := tryPutToken(t, s, "again "+id); err != nil || !exists[document](t)(s.first(t.Context(), s.mails(), by("_id", "link again "+id))) {
+				t.Errorf("the next try: %v", err)
+			}
+		},
+	}
+}
+
 func email(id string) string { return id + "@example.com" }
 
 func testAccount(id string) authsvc.Account {
@@ -87,7 +116,7 @@ func testAccount(id string) authsvc.Account {
 }
 
 func testSession(id string) authsvc.SessionRecord {
-	return authsvc.SessionRecord{SessionToken: "token " + id, Digest: "digest " + id, Expires: time.Now().Add(time.Hour), AuthTime: time.Now()}
+	return authsvc.SessionRecord{SessionToken: "token " + id, Digest: "digest " + id, Expires: time.Now().Add(time.Hour), Began: time.Now()}
 }
 
 func noSetup(*testing.T, shared, string) {}
@@ -134,7 +163,7 @@ func (s shared) userExists(t *testing.T, id string) bool {
 func (s shared) signedIn(t *testing.T, id string) bool {
 	t.Helper()
 	rec, _, err := s.GetSession(t.Context(), "token "+id, "digest "+id)
-	if err == nil && rec.AuthTime.IsZero() {
+	if err == nil && rec.Began.IsZero() {
 		t.Error("a session without what authsvc knows of it")
 	}
 	return exists[int](t)(0, err)
@@ -276,7 +305,7 @@ func tryUnlink(t *testing.T, s shared, id string) error {
 	}
 	r := endSessionsOf(u.ID)
 	r.Key = "account:" + u.ID
-	return s.UnlinkAccount(t.Context(), "p", id, r)
+	return s.UnlinkAccount(t.Context(), "p", id, u.Epoch, r)
 }
 
 func judgeUnlink(t *testing.T, s shared, id string, err error) {

@@ -20,6 +20,7 @@ const (
 	cutBefore           // closes the connection instead of passing it on
 	cutAfter            // closes the connection after it was executed
 	intervene           // calls a function, and then passes it on
+	answerLate          // answers with an error, and passes it on when arrive is called
 )
 
 // A faultProxy stands between stores and a server, and can disturb one command. It
@@ -37,6 +38,7 @@ type faultProxy struct {
 	down  bool // all later ones fail
 	first func()
 	sent  []string
+	late  func()
 }
 
 func newFaultProxy(t testing.TB, upstream string) *faultProxy {
@@ -109,6 +111,30 @@ func (p *faultProxy) serve(client net.Conn) {
 	}
 }
 
+// hold keeps a command back.
+func (p *faultProxy) hold(server net.Conn, request []byte) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.late = func() {
+		p.one.Lock()
+		defer p.one.Unlock()
+		if _, err := server.Write(request); err == nil {
+			mongowire.ReadMessage(server) //nolint:errcheck // nobody waits for it
+		}
+	}
+}
+
+// arrive passes on what was kept back.
+func (p *faultProxy) arrive() {
+	p.mu.Lock()
+	late := p.late
+	p.late = nil
+	p.mu.Unlock()
+	if late != nil {
+		late()
+	}
+}
+
 // count records a command, and returns whether to disturb it, and how.
 func (p *faultProxy) count(request []byte) (bool, int) {
 	name := command(request)
@@ -135,6 +161,9 @@ func (p *faultProxy) forward(server net.Conn, request []byte, spoiled bool, how 
 	}
 	if !spoiled || err != nil {
 		return reply, err
+	}
+	if how == answerLate {
+		p.hold(server, request)
 	}
 	if how == cutBefore || how == cutAfter {
 		return nil, io.ErrUnexpectedEOF

@@ -29,14 +29,15 @@ func (s *Store) insertCookieSession(ctx context.Context, rec authsvc.SessionReco
 func (s *Store) updateCookieSession(ctx context.Context, rec authsvc.SessionRecord) error {
 	var w writer
 	w.value("expires", date(rec.Expires))
-	w.instant("auth_time", rec.AuthTime)
+	w.instant("auth_time", rec.Began)
+	w.instant("proved_at", rec.AuthTime)
 	w.text("provider", rec.Provider)
 	return s.change(ctx, s.ownSessions(), by("_id", rec.Digest, bson.E{Key: "user", Value: bson.D{{Key: "$exists", Value: true}}}), w.update())
 }
 
 func readCookieSession(own document) authsvc.SessionRecord {
 	return authsvc.SessionRecord{Digest: own.text("_id"), UserID: own.text("user"), Expires: own.instant("expires"),
-		AuthTime: own.instant("auth_time"), Provider: own.text("provider"), Claims: own.bytes("claims"),
+		Began: own.instant("auth_time"), AuthTime: own.instant("proved_at"), Provider: own.text("provider"), Claims: own.bytes("claims"),
 		SessionOrigin: own.origin(), Seen: own.instant("seen")}
 }
 

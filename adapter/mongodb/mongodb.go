@@ -4,7 +4,7 @@
 // Users, accounts, sessions and verification tokens are documents as that
 // adapter writes them. What only authsvc needs is in its own collections:
 //
-//	authsvc_session    _id: digest, session: _id of the session, epoch, expires, auth_time, provider, claims, amr, second_at, seen, agent, network, client, actor; user: of one of strategy jwt
+//	authsvc_session    _id: digest, session: _id of the session, epoch, expires, auth_time (the sign-in), proved_at, provider, claims, amr, second_at, seen, agent, network, client, actor; user: of one of strategy jwt
 //	authsvc_person     _id: of the user, blocked, blocked_why, delete_after, second_step, recover_after, locale
 //	authsvc_credential _id: kind and id, user, place, name, data, version, tries, created, used, expires, epoch
 //	authsvc_mail       _id, slot, payload, due, expires, attempts

@@ -211,7 +211,7 @@ func BenchmarkGetSession(b *testing.B) {
 	const sessions = 100 // FerretDB reads them all to find one
 	for i := range sessions {
 		id := fmt.Sprint(i)
-		rec := authsvc.SessionRecord{SessionToken: id, Digest: id, Expires: time.Now(), AuthTime: time.Now(), Provider: "github"}
+		rec := authsvc.SessionRecord{SessionToken: id, Digest: id, Expires: time.Now(), Began: time.Now(), Provider: "github"}
 		if _, err := s.SignUp(b.Context(), authsvc.User{Name: "Ann", Email: id + "@example.com"}, nil, &rec); err != nil {
 			b.Fatal(err)
 		}

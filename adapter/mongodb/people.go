@@ -138,7 +138,11 @@ func (s *Store) SetPerson(ctx context.Context, userID string, change authsvc.Per
 		if r == nil {
 			return nil
 		}
-		return s.revoke(ctx, r)
+		if err := s.revoke(ctx, r); err != nil { // from here on GetSession returns none of them
+			return err
+		}
+		_, err := s.deleteSessionsOf(ctx, userID)
+		return err
 	})
 }
 

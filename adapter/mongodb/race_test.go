@@ -82,9 +82,9 @@ func judgeLinkDeleted(t *testing.T, s shared, id string, linkErr, deleteErr erro
 }
 
 // judgeSignUpUnlinked: the sign-up fails as a whole, or was complete before.
-func judgeSignUpUnlinked(t *testing.T, s shared, id string, signUpErr, _ error) {
+func judgeSignUpUnlinked(t *testing.T, s shared, id string, signUpErr, unlinkErr error) {
 	known, linked, signedIn := s.userExists(t, id), s.linked(t, id), s.signedIn(t, id)
-	if signUpErr != nil && (known || linked || signedIn || !errors.Is(signUpErr, authsvc.ErrConflict)) || signUpErr == nil && !(known && linked && signedIn) {
+	if signUpErr != nil && (known || linked || signedIn || !errors.Is(signUpErr, authsvc.ErrConflict)) || signUpErr == nil && !(known && linked == (unlinkErr != nil) && signedIn) {
 		t.Errorf("sign-up: %v, but user %v, account %v, session %v", signUpErr, known, linked, signedIn)
 	}
 }

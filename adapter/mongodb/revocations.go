@@ -125,13 +125,16 @@ func (s *Store) GetEpoch(ctx context.Context, userID string) (epoch int64, err e
 
 // A revocationKind says what a revocation ends besides what its key says.
 type revocationKind struct {
-	accounts bool  // a first proof: accounts that were linked earlier end, too
-	epoch    int64 // of a first proof: the epoch of the user that it requires
+	accounts    bool  // a first proof: accounts that were linked earlier end, too
+	conditional bool  // by revokeAndRemove: only one of those by the same key that have read the same epoch is written
+	epoch       int64 // with conditional: the epoch of the user that it requires
 }
 
 var sessionRevocation = revocationKind{}
 
-func proofRevocation(epoch int64) revocationKind { return revocationKind{true, epoch} }
+func proofRevocation(epoch int64) revocationKind { return revocationKind{true, true, epoch} }
+
+func unlinkRevocation(epoch int64) revocationKind { return revocationKind{false, true, epoch} }
 
 // raiseEpoch writes r with a new number, which becomes the user's epoch. Numbers
 // may be written out of order: if a higher one is already there, which a sign-in
@@ -248,11 +251,11 @@ func (s *Store) revokeAndRemove(ctx context.Context, r *authsvc.Revocation, of r
 	return n, err
 }
 
-// beginRevocation is the first write of revokeAndRemove. A first proof is written
-// only if no revocation of all sessions of the user is later than the epoch that
-// the proof has read; otherwise the result is ErrStale.
+// beginRevocation is the first write of revokeAndRemove. One that is
+// conditional is written only if none by the same key is later than the epoch that it
+// requires; otherwise the result is ErrStale.
 func (s *Store) beginRevocation(ctx context.Context, r *authsvc.Revocation, of revocationKind, n int64) error {
-	if !of.accounts {
+	if !of.conditional {
 		_, err := s.writeRevocation(ctx, r, of, n)
 		return err
 	}

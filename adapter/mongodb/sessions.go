@@ -21,12 +21,13 @@ func (s *Store) token(token string) bson.D { return by(s.names.of("Session.sessi
 func (s *Store) readSession(d, own document) authsvc.SessionRecord {
 	return authsvc.SessionRecord{ID: d.id("_id"), SessionToken: d.text(s.names.of("Session.sessionToken")), Digest: own.text("_id"),
 		UserID: d.id(s.names.of("Session.userId")), Expires: d.instant(s.names.of("Session.expires")),
-		AuthTime: own.instant("auth_time"), Provider: own.text("provider"), Claims: own.bytes("claims"),
+		Began: own.instant("auth_time"), AuthTime: own.instant("proved_at"), Provider: own.text("provider"), Claims: own.bytes("claims"),
 		SessionOrigin: own.origin(), Seen: own.instant("seen")}
 }
 
-// originFields are those of authsvc's own documents that a list of sessions shows.
-var originFields = []string{"amr", "second_at", "seen", "agent", "network", "client", "actor"}
+// originFields are those of authsvc's own documents that came with lists of sessions,
+// and later.
+var originFields = []string{"proved_at", "amr", "second_at", "seen", "agent", "network", "client", "actor"}
 
 func (d document) origin() authsvc.SessionOrigin {
 	return authsvc.SessionOrigin{AMR: d.text("amr"), SecondAt: d.instant("second_at"), Agent: d.text("agent"),
@@ -56,7 +57,8 @@ func ownFields(rec authsvc.SessionRecord, session any) *writer {
 	var w writer
 	w.value("session", session)
 	w.value("expires", date(rec.Expires))
-	w.instant("auth_time", rec.AuthTime)
+	w.instant("auth_time", rec.Began)
+	w.instant("proved_at", rec.AuthTime)
 	w.text("provider", rec.Provider)
 	return &w
 }
@@ -151,8 +153,8 @@ func (s *Store) CreateSession(ctx context.Context, rec authsvc.SessionRecord) (a
 }
 
 func storedSession(rec authsvc.SessionRecord, id bson.ObjectID) authsvc.SessionRecord {
-	rec.ID, rec.Expires, rec.AuthTime = id.Hex(), stored(rec.Expires), stored(rec.AuthTime)
-	rec.SecondAt, rec.Seen = stored(rec.SecondAt), stored(rec.Seen)
+	rec.ID, rec.Expires, rec.Began = id.Hex(), stored(rec.Expires), stored(rec.Began)
+	rec.AuthTime, rec.SecondAt, rec.Seen = stored(rec.AuthTime), stored(rec.SecondAt), stored(rec.Seen)
 	if rec.SessionToken == "" {
 		rec.ID = ""
 	}

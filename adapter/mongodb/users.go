@@ -18,14 +18,14 @@ func (s *Store) readUser(d document) authsvc.User {
 		EmailVerified: d.instant(n.of("User.emailVerified")), Image: d.text(n.of("User.image")), Extra: s.readExtra(d)}
 }
 
-func (s *Store) insertUser(ctx context.Context, u authsvc.User, id bson.ObjectID) error {
+func (s *Store) insertUser(ctx context.Context, u authsvc.User, id bson.ObjectID, marks ...bson.E) error {
 	var w writer
 	w.value("_id", id)
 	w.text(s.names.of("User.name"), u.Name)
 	w.text(s.names.of("User.email"), u.Email)
 	w.instant(s.names.of("User.emailVerified"), u.EmailVerified)
 	w.text(s.names.of("User.image"), u.Image)
-	return s.insert(ctx, s.users(), w.set)
+	return s.insert(ctx, s.users(), append(w.set, marks...))
 }
 
 // user finds a user by the id as text.
@@ -98,6 +98,9 @@ func (s *Store) GetUserByEmail(ctx context.Context, email string) (authsvc.User,
 		// The type is that of the index, which is used only if it is named.
 		has := by(s.names.of("User.email"), bson.D{{Key: "$eq", Value: email}, {Key: "$type", Value: "string"}})
 		d, err := s.first(ctx, s.users(), has)
+		if err == nil {
+			err = s.dropHalfMade(ctx, d)
+		}
 		if err != nil {
 			return authsvc.User{}, err
 		}

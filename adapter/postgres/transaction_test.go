@@ -76,7 +76,7 @@ func TestRoundTrips(t *testing.T) {
 			return a.PutAudit(t.Context(), []authsvc.AuditRecord{{ID: id + "1", AuditEvent: authsvc.AuditEvent{Time: now}}, {ID: id + "2", AuditEvent: authsvc.AuditEvent{Time: now}}})
 		}},
 		{"create session", 3, func(id string) error { // lock, epoch, the rest
-			_, err := a.CreateSession(t.Context(), authsvc.SessionRecord{ID: id, UserID: "sign up first", SessionToken: id, Digest: id, Expires: now.Add(time.Hour), AuthTime: now})
+			_, err := a.CreateSession(t.Context(), authsvc.SessionRecord{ID: id, UserID: "sign up first", SessionToken: id, Digest: id, Expires: now.Add(time.Hour), Began: now})
 			return err
 		}},
 	} {
@@ -107,7 +107,7 @@ func TestRefusedInPipeline(t *testing.T) {
 		t.Fatal(err)
 	}
 	connections := s.pool.Stat().NewConnsCount()
-	rec := authsvc.SessionRecord{ID: "b", SessionToken: "ann", Digest: "b", Expires: time.Now().Add(time.Hour), AuthTime: time.Now()}
+	rec := authsvc.SessionRecord{ID: "b", SessionToken: "ann", Digest: "b", Expires: time.Now().Add(time.Hour), Began: time.Now()}
 	if _, err := s.SignUp(t.Context(), authsvc.User{ID: "bob", Email: "bob@example.com"}, nil, &rec); !errors.Is(err, authsvc.ErrConflict) {
 		t.Errorf("with the session token of another: %v", err)
 	}

@@ -45,8 +45,8 @@ func (s *Store) refresh(ctx context.Context, a authsvc.Account, by string, expec
 }
 
 // UnlinkAccount implements [authsvc.Adapter].
-func (s *Store) UnlinkAccount(ctx context.Context, provider, providerAccountID string, r *authsvc.Revocation) error {
-	list, err := s.list(ctx, accountUnlink, []string{s.accountKey(provider, providerAccountID)}, revocationFields(r)...)
+func (s *Store) UnlinkAccount(ctx context.Context, provider, providerAccountID string, epoch int64, r *authsvc.Revocation) error {
+	list, err := s.list(ctx, accountUnlink, []string{s.accountKey(provider, providerAccountID)}, append(revocationFields(r), epoch)...)
 	r.Seq = row{list}.number(0)
 	return err
 }

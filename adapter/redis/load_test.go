@@ -126,7 +126,7 @@ func BenchmarkGetSession(b *testing.B) {
 	s := open(b, realURL(b), newPrefix())
 	for i := range 1000 {
 		id := fmt.Sprint(i)
-		rec := authsvc.SessionRecord{ID: id, SessionToken: id, Digest: id, Expires: time.Now().Add(time.Hour), AuthTime: time.Now(), Provider: "github"}
+		rec := authsvc.SessionRecord{ID: id, SessionToken: id, Digest: id, Expires: time.Now().Add(time.Hour), Began: time.Now(), Provider: "github"}
 		if _, err := s.SignUp(b.Context(), authsvc.User{ID: id, Name: "Ann", Email: id + "@example.com"}, nil, &rec); err != nil {
 			b.Fatal(err)
 		}

@@ -85,13 +85,13 @@ func (r row) account() authsvc.Account {
 }
 
 func sessionFields(s authsvc.SessionRecord) []any {
-	return []any{s.SessionToken, s.ID, s.Digest, s.UserID, millis(s.Expires), optional(s.AuthTime), s.Provider, s.Epoch, string(s.Claims),
-		s.AMR, optional(s.SecondAt), optional(s.Seen), s.Agent, s.Network, s.Client, s.Actor}
+	return []any{s.SessionToken, s.ID, s.Digest, s.UserID, millis(s.Expires), optional(s.Began), s.Provider, s.Epoch, string(s.Claims),
+		s.AMR, optional(s.SecondAt), optional(s.Seen), s.Agent, s.Network, s.Client, s.Actor, optional(s.AuthTime)}
 }
 
 func (r row) session() authsvc.SessionRecord {
 	s := authsvc.SessionRecord{SessionToken: r.text(0), ID: r.text(1), Digest: r.text(2), UserID: r.text(3),
-		Expires: r.time(4), AuthTime: r.time(5), Provider: r.text(6), Epoch: r.number(7), Seen: r.time(11),
+		Expires: r.time(4), Began: r.time(5), Provider: r.text(6), Epoch: r.number(7), Seen: r.time(11), AuthTime: r.time(16),
 		SessionOrigin: authsvc.SessionOrigin{AMR: r.text(9), SecondAt: r.time(10), Agent: r.text(12), Network: r.text(13), Client: r.text(14), Actor: r.text(15)}}
 	if claims := r.text(8); claims != "" {
 		s.Claims = []byte(claims)

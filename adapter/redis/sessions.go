@@ -63,8 +63,8 @@ func (s *Store) sessionKey(rec authsvc.SessionRecord) string {
 }
 
 func storedSession(rec authsvc.SessionRecord) authsvc.SessionRecord {
-	rec.Expires, rec.AuthTime = stored(rec.Expires), stored(rec.AuthTime)
-	rec.SecondAt, rec.Seen = stored(rec.SecondAt), stored(rec.Seen)
+	rec.Expires, rec.Began = stored(rec.Expires), stored(rec.Began)
+	rec.AuthTime, rec.SecondAt, rec.Seen = stored(rec.AuthTime), stored(rec.SecondAt), stored(rec.Seen)
 	if rec.SessionToken == "" {
 		rec.ID = ""
 	}
@@ -100,7 +100,7 @@ func (s *Store) UpdateSession(ctx context.Context, rec authsvc.SessionRecord) er
 		return errNoDigest
 	}
 	return s.do(ctx, sessionUpdate, []string{s.sessionKey(rec)},
-		rec.SessionToken, millis(rec.Expires), optional(rec.AuthTime), rec.Provider)
+		rec.SessionToken, millis(rec.Expires), optional(rec.Began), rec.Provider, optional(rec.AuthTime))
 }
 
 // DeleteSession implements [authsvc.Adapter].

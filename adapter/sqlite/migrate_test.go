@@ -76,12 +76,12 @@ func TestKeepsTablesWithRowIDs(t *testing.T) {
 		t.Errorf("made anew: %s", got)
 	}
 	moment := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
-	rec := authsvc.SessionRecord{ID: "s9", SessionToken: "tok9", Digest: "d9", UserID: "cl1", Expires: moment, AuthTime: moment, Provider: "p"}
+	rec := authsvc.SessionRecord{ID: "s9", SessionToken: "tok9", Digest: "d9", UserID: "cl1", Expires: moment, Began: moment, Provider: "p"}
 	if _, err := s.CreateSession(t.Context(), rec); err != nil {
 		t.Fatal(err)
 	}
 	got, _, err := s.GetSession(t.Context(), "tok9", "d9")
-	if err != nil || !got.AuthTime.Equal(moment) || got.Provider != "p" {
+	if err != nil || !got.Began.Equal(moment) || got.Provider != "p" {
 		t.Errorf("got %+v, %v", got, err)
 	}
 	if n, err := s.Sweep(t.Context(), moment.Add(time.Millisecond), 10); n == 0 || err != nil {

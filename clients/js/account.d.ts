@@ -12,7 +12,7 @@ export interface Account {
     acr: "1fa" | "2fa" | "phr" | null;
     /** How (RFC 8176, and fed, email, app). */
     amr: string[];
-    /** When the person proved who they are. */
+    /** When they signed in, which need not be a proof of who they are. */
     authTime: ISODateString;
     /** Whether that is recent enough for changes that need a fresh proof. */
     fresh: boolean;

@@ -200,7 +200,8 @@ export declare function signOut<R extends boolean = true>(
  * Returns a token (JWT) for another back end of the application, to send as
  * `Authorization: Bearer`. audience is one of the service's `tokens.audiences`
  * and may be left out if there is one. The token is kept until a minute before
- * its end, or until somebody signs in or out; ask for it before each call.
+ * its end, or until somebody signs in or out or this tab is left; ask for it
+ * before each call.
  * undefined (logged) without a session and on failure. Never rejects.
  */
 export declare function getToken(audience?: string): Promise<string | undefined>;

@@ -5,7 +5,7 @@
 
 const DEFAULT_PATH = "/api/auth";
 const HTTP = /^https?:$/;
-// next-auth/react's key and format: tabs with either client hear each other.
+// next-auth/react's: tabs with either client hear each other.
 const STORAGE_KEY = "nextauth.message";
 
 const moduleBase = baseOfModule(import.meta.url);
@@ -13,13 +13,14 @@ const listeners = new Set();
 let base = moduleBase;
 let readings = 0;
 let tokens = new Map(); // by audience
+let holder; // the user who was read last
 
 export { base }; // for account.js
 
 /**
  * Says where the service is: baseUrl, an http(s) URL whose path, if any,
- * replaces /api/auth; basePath, a path on baseUrl or else on this origin.
- * Neither: where this module came from, else /api/auth. Throws TypeError.
+ * replaces /api/auth; basePath, a path there or on this origin.
+ * Neither: where this module came from. Throws TypeError.
  */
 export function configure({ baseUrl, basePath } = {}) {
   if (basePath !== undefined && !/^(\/[^/\\\s?#]+)+\/?$/.test(basePath)) {
@@ -35,12 +36,9 @@ export function configure({ baseUrl, basePath } = {}) {
   base = origin + path.replace(/\/$/, "");
 }
 
-/**
- * Returns the session, and unless broadcast is false has other tabs read
- * theirs. null: no session, or a failure (logged).
- */
+/** Returns the session, and unless broadcast is false has other tabs read theirs. */
 export async function getSession({ broadcast = true } = {}) {
-  const session = (await read("session")) ?? null;
+  const session = (await readSession()) ?? null;
   if (broadcast) announce("getSession");
   return session;
 }
@@ -57,10 +55,8 @@ export async function getProviders() {
 
 /**
  * Signs in; without a known provider goes to the page that lists them, and to
- * {base}/error if they cannot be read. options: callbackUrl (default: this
- * page); redirect: false to stay (only with credentials and email); the rest
- * are form fields. Returns undefined when leaving, else {error, status, ok,
- * url}. Rejects if the POST fails or its answer is not JSON.
+ * {base}/error if they cannot be read. options: callbackUrl, redirect, form fields.
+ * Returns undefined when leaving, else {error, status, ok, url}.
  */
 export async function signIn(provider, options, authorizationParams) {
   const { callbackUrl = location.href, redirect = true } = options ?? {};
@@ -95,10 +91,7 @@ export function submitCode(email, code, { provider = "email", ...options } = {})
   return signIn(provider, { ...options, email, code });
 }
 
-/**
- * Signs out and tells other tabs. options: callbackUrl and redirect, as above.
- * Returns undefined when leaving, else {url}. Rejects as signIn does.
- */
+/** Signs out and tells other tabs. Returns undefined when leaving, else {url}. */
 export async function signOut(options) {
   const { callbackUrl = location.href, redirect = true } = options ?? {};
   const response = await submit("signout", { callbackUrl });
@@ -109,10 +102,7 @@ export async function signOut(options) {
   return data;
 }
 
-/**
- * Renews the session, handing data (JSON) to the service's callbacks, and
- * returns it. null: no session, or a failure (logged).
- */
+/** Renews the session, handing data to the service's callbacks, and returns it. */
 export async function update(data) {
   const session = await post("session", { data });
   if (!session) return null;
@@ -125,10 +115,11 @@ export async function update(data) {
 /**
  * Returns a token for another back end of the application, audience, to send as
  * Authorization: Bearer; undefined on failure (logged). It is kept until a minute
- * before its end, or until somebody signs in or out.
+ * before its end, or until somebody signs in or out or this tab is left.
  */
 export async function getToken(audience) {
   addEventListener("storage", onStorage);
+  addEventListener("visibilitychange", dropTokens);
   let held = tokens.get(audience);
   if (!held || Date.now() >= held.until) tokens.set(audience, (held = mint(audience)));
   return held.token;
@@ -156,9 +147,9 @@ export function onSessionChange(listener) {
  */
 export async function refreshSession({ broadcast = false } = {}) {
   const turn = ++readings;
-  const session = await read("session");
+  const session = await readSession();
   if (broadcast) announce("getSession");
-  // A failure is not "signed out", and only the newest reading counts.
+  // A failure is not "signed out"; only the newest reading counts.
   if (session !== undefined && turn === readings) tell(session);
   return session;
 }
@@ -204,7 +195,7 @@ async function post(path, fields) {
   });
 }
 
-// Returns null for an empty answer, undefined for a failure.
+// null: an empty answer; undefined: a failure.
 async function read(path, init) {
   try {
     const response = await send(path, init);
@@ -223,8 +214,8 @@ function signInResponse({ ok, status }, data) {
   return { error, status, ok, url: error ? null : (url?.href ?? null) };
 }
 
-// The service checked its url. Without one, callbackUrl (perhaps taken from
-// the page's query) may only stay on this origin.
+// The service checked its url. callbackUrl, perhaps of the page's query, may
+// only stay on this origin.
 function destination(data, callbackUrl) {
   if (data?.url) return data.url;
   const url = new URL(callbackUrl, location.href);
@@ -234,15 +225,29 @@ function destination(data, callbackUrl) {
 function navigate(url) {
   const { href } = new URL(url, location.href);
   const [page, fragment] = href.split("#");
-  // A new fragment alone loads nothing: the page would show the old session.
+  // A new fragment alone loads nothing.
   const reload = fragment !== undefined && page === location.href.split("#")[0];
   location.href = href;
   if (reload) location.reload();
 }
 
-// Somebody may have signed in or out: tokens are theirs no longer.
-function changed(trigger) {
+async function readSession() {
+  const session = await read("session");
+  if (session === undefined) return;
+  const who = JSON.stringify(session?.user ?? null);
+  if (who !== (holder ?? who)) dropTokens();
+  holder = who;
+  return session;
+}
+
+// Somebody may have signed in or out: tokens are theirs no longer. In another tab,
+// pages without this client do not say so.
+function dropTokens() {
   tokens = new Map();
+}
+
+function changed(trigger) {
+  dropTokens();
   announce(trigger);
 }
 
@@ -262,7 +267,7 @@ function onStorage({ key, newValue }) {
   try {
     const message = JSON.parse(newValue);
     if (message?.event !== "session" || !message.data) return;
-    tokens = new Map();
+    dropTokens();
     tellListeners();
   } catch {
     // Not a message.

@@ -1068,10 +1068,10 @@ export interface components {
                 actor: string | null;
                 /**
                  * Format: date-time
-                 * @description When the person proved who they are.
+                 * @description When they signed in, which need not be a proof of who they are.
                  */
                 authTime: string;
-                /** @description That proof is not older than account.fresh. */
+                /** @description They are known to have proved who they are within account.fresh. */
                 fresh: boolean;
             };
             accounts: {
@@ -1379,6 +1379,8 @@ export interface components {
                 "X-Auth-Name"?: string;
                 /** @description The claim groups, with commas. */
                 "X-Auth-Groups"?: string;
+                /** @description The cookies of the browser without those of authsvc, for the program. */
+                Cookie?: string;
                 /** @description With gate.headers.assertion: a token as of POST token whose aud is the host. Empty if nobody is signed in. */
                 "X-Auth-Assertion"?: string;
                 /** @description From ext-authz: names of headers, with commas. */

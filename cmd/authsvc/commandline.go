@@ -12,6 +12,7 @@ import (
 // parse reads the command line. It returns the chosen command and what --config
 // says.
 func parse(args []string, stdout, stderr io.Writer) (chosen *kong.Context, file string, err error) {
+	args = idsLast(args)
 	if part := commandsNamed(args); part != nil {
 		if chosen, err = newParser(part, stdout, stderr).Parse(args); err == nil {
 			return chosen, reflect.ValueOf(part).Elem().FieldByName("Config").String(), nil
@@ -54,4 +55,31 @@ func newParser(c any, stdout, stderr io.Writer) *kong.Kong {
 		panic(err) // the struct commands is malformed
 	}
 	return parser
+}
+
+// looksLikeID reports whether an argument is a key's id or another text of base64url that
+// begins with -: one dash is before a flag of one letter.
+func looksLikeID(arg string) bool {
+	return len(arg) > 20 && arg[0] == '-' && arg[1] != '-' && !strings.ContainsFunc(arg[1:], func(r rune) bool {
+		return r != '-' && r != '_' && (r < '0' || r > '9') && (r < 'A' || r > 'Z') && (r < 'a' || r > 'z')
+	})
+}
+
+// idsLast puts ids that look like flags behind --, after which nothing is a flag.
+func idsLast(args []string) []string {
+	var rest, ids []string
+	for _, arg := range args {
+		if arg == "--" {
+			return args
+		}
+		if looksLikeID(arg) {
+			ids = append(ids, arg)
+		} else {
+			rest = append(rest, arg)
+		}
+	}
+	if ids == nil {
+		return args
+	}
+	return append(append(rest, "--"), ids...)
 }

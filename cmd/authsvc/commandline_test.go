@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"io"
 	"reflect"
 	"strings"
@@ -48,6 +49,27 @@ func TestCommandsNamed(t *testing.T) {
 		}
 		if n != want {
 			t.Errorf("%q: %d fields, not %d", line, n, want)
+		}
+	}
+}
+
+// TestIDsAreNoFlags: the id of a key may begin with -, wherever it stands.
+func TestIDsAreNoFlags(t *testing.T) {
+	t.Parallel()
+	const id = "-Mble4fP16fDh0QiO_iSSKJ-wA9NRSUNHjGdjLe5oUM"
+	for _, line := range []string{"keys retire " + id + " --dry-run", "keys retire --dry-run " + id, "-c x.yaml keys retire " + id + " --dry-run", "keys retire --dry-run -- " + id} {
+		chosen, _, err := parse(strings.Fields(line), io.Discard, io.Discard)
+		if err != nil {
+			t.Errorf("%s: %v", line, err)
+			continue
+		}
+		if got := fmt.Sprintf("%+v", chosen.Selected().Target.Interface()); !strings.Contains(got, id) || !strings.Contains(got, "DryRun:true") {
+			t.Errorf("%s: %s", line, got)
+		}
+	}
+	for _, line := range []string{"keys retire -x", "keys retire -Mble4fP16fDh0QiO.iSSKJ", "keys retire --Mble4fP16fDh0QiO_iSSKJ-wA9NRSUNHjGdjLe5oUM"} {
+		if _, _, err := parse(strings.Fields(line), io.Discard, io.Discard); err == nil {
+			t.Errorf("%s is taken", line)
 		}
 	}
 }

@@ -5,9 +5,13 @@ import (
 	"context"
 	"net"
 	"net/http"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"authsvc"
+	"authsvc/cmd/authsvc/internal/config"
 )
 
 // Bounds of the open connections: an idle one takes about 20 KB of memory, and
@@ -28,6 +32,18 @@ func connectionLimit(files uint64) int {
 		reserved = files / 2
 	}
 	return int(max(1, min(maxConnections, files-reserved)))
+}
+
+// shareConnections returns how many connections clients may hold. With programs behind
+// the gate a third of all are to these: requests that wait there leave as many to the
+// routes of the service.
+func shareConnections(s *config.Settings) (clients int) {
+	all := connectionLimit(fileLimit())
+	if !slices.ContainsFunc(s.Engine.Gate.Hosts, func(h authsvc.GateHost) bool { return h.Upstream != "" }) {
+		return all
+	}
+	s.Engine.Gate.MaxRequests = max(8, all/3)
+	return max(1, all-all/3)
 }
 
 // minIdleTime is how long a connection is idle before it is closed for another
@@ -184,6 +200,14 @@ func (c *limitListener) count() (open, unused int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.open, c.unused
+}
+
+// setMax changes the limit. Open connections stay open.
+func (c *limitListener) setMax(limit int) {
+	c.mu.Lock()
+	c.max = limit
+	c.changed.Broadcast()
+	c.mu.Unlock()
 }
 
 // Close implements [net.Listener]. Open connections stay open.

@@ -38,11 +38,13 @@ func (srv *server) serveDebug(ctx context.Context, addr string) (close func() er
 	return debug.Close, nil
 }
 
-// sameHost refuses requests that name another host, which a page of another site
-// can make a browser send to an address of this machine (DNS rebinding).
+// sameHost refuses requests that a page of another site makes a browser send to an
+// address of this machine: by the name of another host (DNS rebinding), or to this one
+// by a script, a picture or a link.
 func sameHost(addr string, h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Host != addr || r.Header.Get("Origin") != "" {
+		site := r.Header.Get("Sec-Fetch-Site")
+		if r.Host != addr || r.Header.Get("Origin") != "" || site != "" && site != "none" && site != "same-origin" {
 			http.Error(w, "misdirected", http.StatusMisdirectedRequest)
 			return
 		}

@@ -22,7 +22,7 @@ func newLogger(w io.Writer, l config.Log) *slog.Logger {
 	if err := level.UnmarshalText([]byte(l.Level)); err != nil { // the loader accepts nothing else
 		level = slog.LevelInfo
 	}
-	o := &slog.HandlerOptions{Level: level}
+	o := &slog.HandlerOptions{Level: level, ReplaceAttr: config.Attr}
 	if l.Format == "json" {
 		return slog.New(plainlog.Handler(slog.NewJSONHandler(w, o)))
 	}

@@ -47,6 +47,19 @@ func (g *gatedWriter) setFail(fail bool) {
 	g.fail = fail
 }
 
+// TestLogNamesKeys: a warning of the engine names the key of authsvc.yaml.
+func TestLogNamesKeys(t *testing.T) {
+	t.Parallel()
+	for _, format := range []string{"text", "json"} {
+		var b bytes.Buffer
+		log := newLogger(&b, config.Log{Level: "info", Format: format})
+		log.Warn("a warning", "field", "RateLimit.Disabled", "provider", "x")
+		if said := b.String(); !strings.Contains(strings.ReplaceAll(said, `"`, ""), "rate_limit.enabled") || strings.Contains(said, "field") {
+			t.Errorf("%s: %s", format, said)
+		}
+	}
+}
+
 // TestLogSinkSynchronous: while the log is read, Write returns when its line is
 // written.
 func TestLogSinkSynchronous(t *testing.T) {

@@ -228,10 +228,11 @@ func keepsAnswers(check func(http.Handler) http.Handler, program http.Handler) h
 }
 
 // handsOver hands connections over that ask for HTTP/2 in clear text, where anyone may
-// pass.
+// pass, and does not show that wish when it asks.
 func handsOver(check func(http.Handler) http.Handler, program http.Handler) http.Handler {
+	type asked struct{}
 	checked := check(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Header.Get("Upgrade") == "h2c" {
+		if r.Context().Value(asked{}) != nil {
 			w.Header().Set("Connection", "Upgrade")
 			w.Header().Set("Upgrade", "h2c")
 			w.WriteHeader(http.StatusSwitchingProtocols)
@@ -239,7 +240,13 @@ func handsOver(check func(http.Handler) http.Handler, program http.Handler) http
 		}
 		program.ServeHTTP(w, r)
 	}))
-	return checked
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Upgrade") == "h2c" {
+			r = r.Clone(context.WithValue(r.Context(), asked{}, true))
+			r.Header.Del("Upgrade")
+		}
+		checked.ServeHTTP(w, r)
+	})
 }
 
 // then puts one front before another.

@@ -28,6 +28,7 @@ type reloader struct {
 	*program
 	handlers *handlerSwitch
 	store    *store
+	conns    *limitListener
 	flags    map[string]string // of the command line, which override the file
 	retiring chan struct{}     // has an element for each instance that is ending
 	id       string            // of this process among the replicas
@@ -99,10 +100,12 @@ func (r *reloader) next(before *instance) (*instance, error) {
 	for _, w := range s.Warnings {
 		s.Engine.Logger.Warn(w)
 	}
+	clients := shareConnections(s)
 	service, err := before.service.Reconfigure(s.Engine)
 	if err != nil {
 		return nil, s.Explain(err)
 	}
+	r.conns.setMax(clients)
 	h := newOriginHandler(service, s.Engine.Logger)
 	h.ready = before.ready
 	h.ready.setPing(service.Ready)
@@ -176,7 +179,7 @@ func (r *reloader) awaitRetired(ctx context.Context) {
 // startReloading reloads on every signal of the server until Close.
 func (p *program) startReloading(st *store, srv *server) *instances {
 	ctx, cancel := context.WithCancel(p.ctx)
-	all := &instances{stop: cancel, done: make(chan struct{}), reloader: &reloader{program: p, handlers: &srv.handlerSwitch, store: st,
+	all := &instances{stop: cancel, done: make(chan struct{}), reloader: &reloader{program: p, handlers: &srv.handlerSwitch, store: st, conns: srv.conns,
 		flags: srv.flags, retiring: make(chan struct{}, maxRetiring), id: rand.Text()}}
 	go func() {
 		defer close(all.done)

@@ -100,7 +100,7 @@ type server struct {
 }
 
 func newServer(s *config.Settings, flags map[string]string, listener net.Listener) *server {
-	srv := &server{flags: flags, conns: newLimitListener(listener, connectionLimit(fileLimit())),
+	srv := &server{flags: flags, conns: newLimitListener(listener, shareConnections(s)),
 		serveErr: make(chan error, 1), stopSignals: make(chan os.Signal, 2), reloadSignals: make(chan os.Signal, 1)}
 	srv.nearLimit = srv.conns.nearLimit
 	srv.log = slog.New(currentLog{&srv.handlerSwitch, s.Engine.Logger.Handler()})

@@ -6,29 +6,46 @@
 -- docs/gate/haproxy.md has the whole configuration.
 
 -- What the names of gate.headers begin with. Whatever clients send by such a name, in
--- any case and with _ for -, does not arrive.
+-- any case and with another character for -, does not arrive.
 local identity = "x-auth-"
+
+-- Headers that programs obey although nobody here means them. They do not arrive, and
+-- neither do names with another character than letters, digits and -, which programs
+-- read differently.
+local misleading = {
+    ["x-original-url"] = true, ["x-rewrite-url"] = true, ["x-original-host"] = true, ["x-host"] = true, ["proxy"] = true,
+}
 
 -- Headers of a connection, and those that are set here, are not passed on when asking.
 local ours = {
     ["connection"] = true, ["content-length"] = true, ["expect"] = true, ["keep-alive"] = true, ["te"] = true,
-    ["trailer"] = true, ["transfer-encoding"] = true, ["upgrade"] = true, ["host"] = true, ["forwarded"] = true,
+    ["trailer"] = true, ["transfer-encoding"] = true, ["upgrade"] = true, ["host"] = true,
 }
 
 local function is_identity(name)
-    return name:lower():gsub("_", "-"):sub(1, #identity) == identity
+    return name:lower():gsub("[^%w]", "-"):sub(1, #identity) == identity
+end
+
+-- Where a request comes from HAProxy says.
+local function is_forwarding(name)
+    return name == "forwarded" or name == "x-real-ip" or name:sub(1, 12) == "x-forwarded-"
+end
+
+local function arrives(name)
+    local small = name:lower()
+    return not is_identity(name) and not name:find("[^%w-]") and not misleading[small] and not is_forwarding(small)
 end
 
 local function is_ours(name)
-    local plain = name:lower():gsub("_", "-")
-    return ours[plain] or plain:sub(1, 12) == "x-forwarded-" or is_identity(plain)
+    local plain = name:lower():gsub("[^%w]", "-")
+    return ours[plain] or is_forwarding(plain) or is_identity(plain)
 end
 
 -- The question: what the client sent, and what it was sent to.
 local function question(txn, sent)
     local asked = {}
     for name, values in pairs(sent) do
-        if not is_ours(name) then
+        if not is_ours(name) and arrives(name) then
             asked[name] = {}
             for i = 0, #values do asked[name][#asked[name] + 1] = values[i] end
         end
@@ -64,11 +81,14 @@ core.register_action("authsvc", { "http-req" }, function(txn, address, path)
         timeout = 10000,
     })
     if not answer or answer.status ~= 200 then return refuse(txn, answer) end
-    for name in pairs(sent) do
-        if is_identity(name) then txn.http:req_del_header(name) end
+    for name, values in pairs(sent) do
+        -- After any other protocol than WebSocket nobody would judge what is sent.
+        local tunnel = name:lower() == "upgrade" and (values[1] or values[0]:lower() ~= "websocket")
+        if not arrives(name) or tunnel or name:lower() == "cookie" then txn.http:req_del_header(name) end
     end
     for name, values in pairs(answer.headers) do
-        if is_identity(name) and values[0] ~= "" then txn.http:req_set_header(name, values[0]) end
+        local told = is_identity(name) or name == "cookie" -- what is not ours of them
+        if told and values[0] ~= "" then txn.http:req_set_header(name, values[0]) end
     end
     if answer.headers["set-cookie"] then txn:set_var("txn.authsvc_cookie", answer.headers["set-cookie"][0]) end
 end, 2)

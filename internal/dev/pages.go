@@ -144,7 +144,7 @@ func (p *site) home(rw http.ResponseWriter, r *http.Request) {
 		if err != nil {
 			p.Log.Error("session cannot be shown", "err", err)
 		}
-		view.Session, view.JSON, view.Signed = s, string(raw), s.AuthTime.Local().Format("15:04:05")
+		view.Session, view.JSON, view.Signed = s, string(raw), s.Began.Local().Format("15:04:05")
 		if s.Provider != "" {
 			view.With = p.wayIn(s.Provider)
 		}

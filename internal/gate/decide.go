@@ -3,6 +3,7 @@ package gate
 import (
 	"context"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -31,6 +32,8 @@ type Asked struct {
 	Origin         string      // of the host that was asked
 	// WebSocketOrigins may open WebSockets, beside Origin.
 	WebSocketOrigins []string
+	// Own is the path below which people sign in.
+	Own string
 	// Request is the caller's, for When.
 	Request any
 	// Subject finds who is signed in, nil without a session. It is asked at most once.
@@ -71,7 +74,7 @@ type Decision struct {
 // its headers name, has to pass.
 func (s *Site) Judge(ctx context.Context, a *Asked) Decision {
 	var names [2 * maxMethods]string
-	methods, ok := methodsOf(a.Method, overrides(a.Header), names[:0])
+	methods, ok := methodsOf(a.Method, overrides(a.Header, a.Target), names[:0])
 	var room [4]*Allow
 	rules, judged := s.rulesOf(a.Target, methods, room[:0])
 	if !ok || !judged {
@@ -79,6 +82,9 @@ func (s *Site) Judge(ctx context.Context, a *Asked) Decision {
 	}
 	if !a.mayUpgrade() {
 		return Decision{Verdict: Forbidden, Reason: "a WebSocket from another origin"}
+	}
+	if a.worksAtOwn() {
+		return Decision{Verdict: Forbidden, Reason: "a worker's script where people sign in"}
 	}
 	who, err := a.Subject()
 	if err != nil {
@@ -95,24 +101,15 @@ func (s *Site) Judge(ctx context.Context, a *Asked) Decision {
 	return d
 }
 
-// overrides are the headers by which frameworks take another method.
-func overrides(h http.Header) (list []string) {
-	for name, values := range h {
-		switch spelling(name) {
-		case "x-http-method-override", "x-http-method", "x-method-override":
-			list = append(list, values...)
-		}
+// worksAtOwn reports whether a request is for the script of a service worker that would
+// have what people enter as they sign in: its scope is what is below its directory.
+func (a *Asked) worksAtOwn() bool {
+	if len(a.Header["Service-Worker"]) == 0 || a.Own == "" {
+		return false
 	}
-	return list
-}
-
-// spelling is the name of a header with what CGI makes equal made equal (RFC 3875
-// section 4.1.18).
-func spelling(name string) string { return strings.ReplaceAll(lower(name), "_", "-") }
-
-// SameHeader reports whether programs may take one header for the other.
-func SameHeader(a, b string) bool {
-	return len(a) == len(b) && spelling(a) == spelling(b)
+	path, _ := pathOf(a.Target)
+	all, _ := readings(path, nil)
+	return slices.ContainsFunc(all, func(s string) bool { return strings.HasPrefix(lower(s), lower(a.Own)+"/") })
 }
 
 // mayUpgrade reports whether a request opens no WebSocket, or one from an origin

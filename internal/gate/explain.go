@@ -18,9 +18,9 @@ type Reading struct {
 func (s *Site) Explain(ctx context.Context, a *Asked) (Decision, []Reading) {
 	d := s.Judge(ctx, a)
 	path, isPath := pathOf(a.Target)
-	methods, known := methodsOf(a.Method, overrides(a.Header), nil)
+	methods, known := methodsOf(a.Method, overrides(a.Header, a.Target), nil)
 	all, few := readings(path, nil)
-	if d.Verdict == Unjudged || !isPath || !known || !few || !a.mayUpgrade() {
+	if d.Verdict == Unjudged || !isPath || !known || !few || !a.mayUpgrade() || a.worksAtOwn() {
 		return d, nil
 	}
 	var list []Reading

@@ -250,7 +250,7 @@ func (s *Site) rulesOf(target string, methods []string, room []*Allow) ([]*Allow
 // rulesFor adds what the rules for one reading ask.
 func (s *Site) rulesFor(list []*Allow, method, reading string, room []string) []*Allow {
 	list = s.ask(list, &s.exact, method, reading, room, false)
-	if len(s.folded.others)+len(s.folded.literal) > 0 && lower(reading) == reading {
+	if len(s.folded.others)+len(s.folded.literal) > 0 && lowerPath(reading) == reading {
 		list = s.ask(list, &s.folded, method, reading, room, true)
 	}
 	return list

@@ -86,13 +86,32 @@ func TestMethodOverrides(t *testing.T) {
 		"second":               {"GET", http.Header{"X-Method-Override": {"GET", "POST"}}, SignIn},
 		"underscores":          {"GET", http.Header{"X_http_method_override": {"POST"}}, SignIn},
 		"of POST stays POST's": {"POST", http.Header{"X-Http-Method-Override": {"GET"}}, SignIn},
+		"dots":                 {"GET", http.Header{"X.http.method.override": {"POST"}}, SignIn},
+		"a comma":              {"GET", http.Header{"X-Http-Method-Override": {"POST,"}}, SignIn},
+		"after a comma":        {"GET", http.Header{"X-Http-Method-Override": {"GET, POST"}}, SignIn},
+		"another letter":       {"GET", http.Header{"X-Http-Method-Override": {"po\u017ft"}}, Forbidden},
 		"too many":             {"GET", http.Header{"X-Http-Method": {"a", "b", "c", "d", "e"}}, Malformed},
 		"no method":            {"G T", nil, Malformed},
+		"a small method":       {"get", nil, Malformed},
+		"a mixed method":       {"Get", nil, Malformed},
+		"an empty method":      {"", nil, Malformed},
+		"another character":    {"M-SEARCH", nil, Malformed},
 	} {
 		a := asked(tt.method, "/form", nil)
-		a.Header = tt.header
+		if tt.header != nil {
+			a.Header = tt.header
+		}
 		if d := s.Judge(t.Context(), a); d.Verdict != tt.want {
 			t.Errorf("%s: %v, want %v", name, d.Verdict, tt.want)
+		}
+	}
+	for query, want := range map[string]Verdict{
+		"": Allowed, "a=b": Allowed, "method=POST": Allowed, "_methods=POST": Allowed, "x_method=POST": Allowed, "_method=GET": Allowed, "_method_id=POST": Allowed, "-method-of-payment=POST": Allowed, "_method=" + strings.Repeat("x", 33): Allowed, "a=_method=POST": Allowed,
+		"_method=POST": SignIn, "a=b&_method=POST": SignIn, "a;_method=POST": SignIn, "_method=get&_method=POST": Forbidden, "_METHOD=POST,": SignIn,
+		"%5fm%65thod=P%4fST": SignIn, "[_method]=POST": SignIn, "_method[]=POST": SignIn, "_method[0]=POST": SignIn, ".method=POST": SignIn, "+_method=+POST": SignIn, "_method=%POST": SignIn,
+	} {
+		if d := s.Judge(t.Context(), asked("GET", "/form?"+query, nil)); d.Verdict != want {
+			t.Errorf("%s: %v, want %v", query, d.Verdict, want)
 		}
 	}
 }
@@ -192,6 +211,27 @@ func TestJudge(t *testing.T) {
 	away.Subject = func() (*Person, error) { return nil, failing }
 	if d := compiled(t, Host{Default: Allow{Anyone: true}}).Judge(t.Context(), away); d.Verdict != Unjudged || !errors.Is(d.Err, failing) {
 		t.Errorf("the store is away: %v", d)
+	}
+}
+
+// TestWorkers: no script of a service worker is from below the path where people sign
+// in, since it would have what they enter.
+func TestWorkers(t *testing.T) {
+	t.Parallel()
+	s := compiled(t, Host{Rules: []Rule{{"/", Allow{Anyone: true}}}})
+	for target, want := range map[string]Verdict{
+		"/sw.js": Allowed, "/api/sw.js": Allowed, "/api/authors/sw.js": Allowed, "/api/auth/sw.js": Forbidden, "/api/auth/x/sw.js?v=1": Forbidden,
+		"/API/auth/sw.js": Forbidden, "/x/../api/auth/sw.js": Forbidden, "/api%2Fauth%2fsw.js": Forbidden,
+	} {
+		a := asked("GET", target, nil)
+		a.Own = "/api/auth"
+		if d := s.Judge(t.Context(), a); d.Verdict != Allowed {
+			t.Errorf("%s, no worker: %v", target, d.Verdict)
+		}
+		a.Header.Set("Service-Worker", "script")
+		if d := s.Judge(t.Context(), a); d.Verdict != want {
+			t.Errorf("%s: %v, want %v", target, d.Verdict, want)
+		}
 	}
 }
 
@@ -330,12 +370,63 @@ func TestRulesComparedWithFew(t *testing.T) {
 
 func TestSameHeader(t *testing.T) {
 	t.Parallel()
-	for _, name := range []string{"X-Auth-Email", "x-auth-email", "X_Auth_Email", "X-AUTH_EMAIL"} {
+	for _, name := range []string{"X-Auth-Email", "x-auth-email", "X_Auth_Email", "X-AUTH_EMAIL", "X.Auth.Email", "x!auth~email"} {
 		if !SameHeader(name, "X-Auth-Email") {
 			t.Errorf("%s differs", name)
 		}
 	}
 	if SameHeader("X-Auth-Emails", "X-Auth-Email") || SameHeader("XAuth-Email", "X-Auth-Email") {
 		t.Error("other headers are the same")
+	}
+}
+
+func TestHeaderNames(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string][3]bool{ // plain, forwarding, misleading
+		"X-Api-Key": {true, false, false}, "x-api-key2": {true, false, false}, "": {}, "X_Api_Key": {}, "X.Api.Key": {}, "X Api": {}, "Ä": {},
+		"X-Forwarded-For": {true, true, false}, "x.forwarded.user": {false, true, false}, "X_Real_Ip": {false, true, false}, "Forwarded": {true, true, false}, "X-Forwarded": {true, false, false},
+		"X-Original-Url": {true, false, true}, "x_rewrite_url": {false, false, true}, "X.Original.Host": {false, false, true}, "X-Host": {true, false, true}, "Proxy": {true, false, true}, "Proxy-Authorization": {true, false, false},
+	} {
+		if got := [3]bool{PlainName(name), Forwarding(name), Misleading(name)}; got != want {
+			t.Errorf("%q: %v, want %v", name, got, want)
+		}
+	}
+}
+
+func TestUpgrade(t *testing.T) {
+	t.Parallel()
+	websocket := func(change ...string) http.Header {
+		h := http.Header{"Connection": {"keep-alive, Upgrade"}, "Upgrade": {"websocket"}, "Sec-Websocket-Version": {"13"}, "Sec-Websocket-Key": {"dGhlIHNhbXBsZSBub25jZQ=="}}
+		for i := 0; i+1 < len(change); i += 2 {
+			if h.Del(change[i]); change[i+1] != "" {
+				h[change[i]] = strings.Split(change[i+1], "|")
+			}
+		}
+		return h
+	}
+	for name, tt := range map[string]struct {
+		method string
+		header http.Header
+		want   string
+	}{
+		"a WebSocket":     {"GET", websocket(), "websocket"},
+		"in capitals":     {"GET", websocket("Upgrade", "WebSocket", "Connection", "UPGRADE"), "websocket"},
+		"listed":          {"POST", websocket("Upgrade", "Raw/1"), "raw/1"},
+		"none":            {"GET", http.Header{}, ""},
+		"by POST":         {"POST", websocket(), ""},
+		"h2c":             {"GET", websocket("Upgrade", "h2c", "Connection", "Upgrade, HTTP2-Settings"), ""},
+		"two":             {"GET", websocket("Upgrade", "websocket, h2c"), ""},
+		"two lines":       {"GET", websocket("Upgrade", "websocket|h2c"), ""},
+		"another version": {"GET", websocket("Sec-Websocket-Version", "8"), ""},
+		"two versions":    {"GET", websocket("Sec-Websocket-Version", "13|8"), ""},
+		"no version":      {"GET", websocket("Sec-Websocket-Version", ""), ""},
+		"no key":          {"GET", websocket("Sec-Websocket-Key", ""), ""},
+		"two keys":        {"GET", websocket("Sec-Websocket-Key", "dGhlIHNhbXBsZSBub25jZQ==|dGhlIHNhbXBsZSBub25jZQ=="), ""},
+		"a short key":     {"GET", websocket("Sec-Websocket-Key", "dGhlIHNhbXBsZQ=="), ""},
+		"no key at all":   {"GET", websocket("Sec-Websocket-Key", "x"), ""},
+	} {
+		if got := Upgrade(tt.method, tt.header, []string{"raw/1", "websocket"}); got != tt.want {
+			t.Errorf("%s: %q, want %q", name, got, tt.want)
+		}
 	}
 }

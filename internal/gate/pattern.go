@@ -29,8 +29,8 @@ func parsePattern(text string) (*pattern, error) {
 	p := &pattern{text: text}
 	path := text
 	if method, rest, ok := strings.Cut(text, " "); ok {
-		if p.method, path = method, strings.TrimLeft(rest, " \t"); !token(method) {
-			return nil, errors.New("has no method before the space")
+		if p.method, path = method, strings.TrimLeft(rest, " \t"); !capitals(method) {
+			return nil, errors.New("has no method, in capital letters, before the space")
 		}
 	}
 	if !strings.HasPrefix(path, "/") {
@@ -74,13 +74,6 @@ func parseSegment(part string, last bool, names map[string]bool) (segment, error
 	}
 	names[name] = true
 	return segment{any: !multi, multi: multi}, nil
-}
-
-// token reports whether a method is one (RFC 9110 section 5.6.2).
-func token(s string) bool {
-	return s != "" && !strings.ContainsFunc(s, func(r rune) bool {
-		return r <= ' ' || r >= 0x7f || strings.ContainsRune(`()<>@,;:\"/[]?={}`, r)
-	})
 }
 
 func identifier(s string) bool {

@@ -82,7 +82,7 @@ func checkChoice(t *testing.T, p, q string) {
 
 func TestParsePattern(t *testing.T) {
 	t.Parallel()
-	for _, bad := range []string{"", "a", "a.example/", "GET", "GET a/", " /a", "G@T /", "/a//b", "//", "/a/../b", "/a/./b", "/{}", "/{x", "/x}", "/{x}y", "/{x...}/y",
+	for _, bad := range []string{"", "a", "a.example/", "GET", "GET a/", "get /a", "M-SEARCH /a", " /a", "G@T /", "/a//b", "//", "/a/../b", "/a/./b", "/{}", "/{x", "/x}", "/{x}y", "/{x...}/y",
 		"/{$}/y", "/{x}/{x}", "/{1}", "/%zz", "/a b", "/a?b", "/a#b", `/a\b`, "/a;b/", "GET a.example/"} {
 		if _, err := parsePattern(bad); err == nil {
 			t.Errorf("%q is taken", bad)

@@ -10,6 +10,7 @@ const (
 	maxTarget   = 8 << 10 // bytes
 	maxReadings = 16      // each with and without a final slash
 	maxMethods  = 4
+	maxMethod   = 32 // bytes, of a name
 )
 
 // pathOf cuts the query off the target of a request (RFC 9112 section 3.2.1) and
@@ -53,6 +54,7 @@ func readings(path string, room []string) ([]string, bool) {
 			add(upperEscapes(decode(s, true)))
 			add(upperEscapes(decode(s, false)))
 			add(cutParameters(s))
+			add(cutQuery(s))
 			add(strings.ReplaceAll(s, `\`, "/"))
 			add(collapse(s))
 			add(resolve(s))
@@ -146,6 +148,15 @@ func cutParameters(s string) string {
 	return strings.Join(parts, "/")
 }
 
+// cutQuery cuts a path where a proxy that writes it anew, unescaped, lets a query or a
+// fragment begin.
+func cutQuery(s string) string {
+	if i := strings.IndexAny(s, "?#"); i >= 0 {
+		return s[:i]
+	}
+	return s
+}
+
 // collapse makes one slash of several.
 func collapse(s string) string {
 	for strings.Contains(s, "//") {
@@ -209,21 +220,4 @@ func segmentsOf(path string, room []string) []string {
 		}
 		rest = after
 	}
-}
-
-// methodsOf returns the method of a request and those that headers put in its
-// place; false if they are too many.
-func methodsOf(method string, overrides []string, room []string) ([]string, bool) {
-	if !token(method) {
-		return nil, false
-	}
-	list := append(room[:0], method)
-	for _, m := range overrides {
-		for _, m := range []string{m, strings.ToUpper(strings.TrimSpace(m))} {
-			if !slices.Contains(list, m) {
-				list = append(list, m)
-			}
-		}
-	}
-	return list, len(list) <= 2*maxMethods
 }

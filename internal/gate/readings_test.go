@@ -1,6 +1,7 @@
 package gate
 
 import (
+	"math/rand/v2"
 	"path"
 	"strings"
 	"testing"
@@ -20,6 +21,8 @@ var readers = map[string]func(string) string{
 	"collapses":        func(s string) string { return collapse(decode(s, false)) },
 	"collapses first":  func(s string) string { return resolve(collapse(decode(s, false))) },
 	"backslashes":      func(s string) string { return clean(strings.ReplaceAll(decode(s, false), `\`, "/")) },
+	"writes it anew":   func(s string) string { return clean(cutQuery(decode(s, false))) },
+	"anew, twice":      func(s string) string { return clean(cutQuery(decode(cutQuery(decode(s, false)), false))) },
 	"cuts, backslashes": func(s string) string {
 		return lower(clean(strings.ReplaceAll(cutParameters(decode(s, false)), `\`, "/")))
 	},
@@ -42,7 +45,7 @@ func corpus() []string {
 			list = append(list, "/public"+slash+dots+slash+"admin"+slash+"page", "/admin"+slash+dots+slash+"public"+slash+"page")
 		}
 	}
-	for _, word := range []string{"admin", "Admin", "ADMIN", "%61dmin", "%41dmin", "%2561dmin", "adm%69n", "admin;", "admin;a=b", "admin%3b", "admin%3Bx", "admin.", "admin%20", "admin%00", "ad/min", "a%64min%2f", "Public", "public", "pub%6cic;v"} {
+	for _, word := range []string{"admin", "Admin", "ADMIN", "%61dmin", "%41dmin", "%2561dmin", "adm%69n", "admin%3f", "admin%3F/x", "admin%23", "admin%253fx", "public%3f/../admin", "admin;", "admin;a=b", "admin%3b", "admin%3Bx", "admin.", "admin%20", "admin%00", "ad/min", "a%64min%2f", "Public", "public", "pub%6cic;v"} {
 		for _, tail := range []string{"", "/", "//", "/page", "//page", "%2fpage", "/PAGE", "/%70age", ";/page", "/.", "/./page", "/page/", "/page;x"} {
 			list = append(list, "/"+word+tail)
 		}
@@ -155,3 +158,57 @@ func BenchmarkJudge(b *testing.B) {
 // sameBut reports whether two paths differ by a final slash, which is judged with
 // and without (see otherEnd).
 func sameBut(a, b string) bool { return a == b+"/" || b == a+"/" }
+
+// TestCaseOpensNothing: what passes with some letters in the other case passes by the
+// rules in small letters for the path in small letters, whatever its escapes are.
+func TestCaseOpensNothing(t *testing.T) {
+	t.Parallel()
+	random := rand.New(rand.NewPCG(1, 2))
+	pick := func(list ...string) string { return list[random.IntN(len(list))] }
+	segment := func() string { return pick("Admin", "admin", "a%2Fb", "a%2fB", "A", "x", "%41", "caf%C3%A9", "é") }
+	passed := 0
+	for range 20_000 {
+		h := Host{Origin: "https://a.example", Default: Allow{Anyone: random.IntN(2) == 0}}
+		folded := Host{Origin: h.Origin, Default: h.Default}
+		for range 1 + random.IntN(4) {
+			match := "/" + pick("Admin", "admin", "A", "x", "{y}", "a%2Fb") + pick("", "/", "/{z}", "/A", "/a%2FB")
+			r := Rule{match, Allow{Anyone: random.IntN(2) == 0}}
+			h.Rules = append(h.Rules, r)
+			r.Match = lowerPath(match)
+			folded.Rules = append(folded.Rules, r)
+		}
+		table, problems := Compile([]Host{h})
+		small, more := Compile([]Host{folded})
+		if len(problems)+len(more) > 0 {
+			continue
+		}
+		s, _ := table.Find("a.example")
+		low, _ := small.Find("a.example")
+		path := "/" + strings.ReplaceAll(segment(), "é", "%c3%a9") + pick("", "/", "/"+strings.ReplaceAll(segment(), "é", "%c3%a9"))
+		path = changed(path, random)
+		if s.Judge(t.Context(), asked("GET", path, nil)).Verdict != Allowed {
+			continue
+		}
+		passed++
+		if d := low.Judge(t.Context(), asked("GET", lowerPath(path), nil)); d.Verdict != Allowed {
+			t.Fatalf("%s passes by %v, and %s by %v: %v", path, h.Rules, lowerPath(path), folded.Rules, d.Verdict)
+		}
+	}
+	if passed < 1000 {
+		t.Errorf("twin: %d passed", passed)
+	}
+}
+
+// changed is a path with some of its letters in the other case, and none of its escapes.
+func changed(path string, random *rand.Rand) string {
+	b := []byte(path)
+	for i := 0; i < len(b); i++ {
+		switch c := b[i]; {
+		case c == '%':
+			i += 2
+		case random.IntN(2) == 0 && (c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'):
+			b[i] = c ^ 0x20
+		}
+	}
+	return string(b)
+}

@@ -250,6 +250,16 @@ func (c *claimsCheck) date(name string) (time.Time, error) {
 	return time.Unix(seconds, 0), nil
 }
 
+// AuthTime is when the person proved who they are at the provider; zero if the token
+// does not say so.
+func (c Claims) AuthTime() time.Time {
+	at, err := (&claimsCheck{claims: c}).date("auth_time")
+	if err != nil || at.Unix() == 0 {
+		return time.Time{}
+	}
+	return at
+}
+
 // audiences are the values of aud, one or a list.
 func audiences(claims Claims) []any {
 	if list, ok := claims["aud"].([]any); ok {

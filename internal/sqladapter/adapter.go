@@ -6,7 +6,7 @@
 // application may share, called as [Naming] says. What only authsvc needs
 // lives in its own tables:
 //
-//	authsvc_session    digest (key), session_token, user_id, expires, auth_time, provider, claims, amr, second_at, seen, agent, network, client, actor
+//	authsvc_session    digest (key), session_token, user_id, expires, auth_time (the sign-in), proved_at, provider, claims, amr, second_at, seen, agent, network, client, actor
 //	authsvc_jwt_session digest (key), user_id, expires, and the rest of authsvc_session
 //	authsvc_person     user_id (key), blocked, blocked_why, delete_after, second_step, recover_after, locale
 //	authsvc_credential kind, id (key), user_id, name, data, version, tries, created, used, expires

@@ -1,6 +1,7 @@
 package sqladapter
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -101,6 +102,12 @@ func (g *group) runWaiting(ctx context.Context) {
 	g.waiting = slices.Delete(g.waiting, 0, n)
 	g.mu.Unlock()
 	defer func() {
+		if v := recover(); v != nil { // of the driver: what is stored is not known
+			for _, s := range steps {
+				s.err = cmp.Or(s.err, fmt.Errorf("commit: panic: %v", v))
+			}
+			steps[0].panic = v
+		}
 		for _, s := range steps {
 			close(s.done)
 		}

@@ -20,6 +20,8 @@ type journal struct {
 	gate chan struct{}
 	fail map[string]error // by statement, or "commit"
 
+	panics string // at a statement
+
 	mu    sync.Mutex
 	lines []string
 }
@@ -28,6 +30,9 @@ func (j *journal) note(line string) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.lines = append(j.lines, line)
+	if line == j.panics {
+		panic("driver")
+	}
 	return j.fail[line]
 }
 
@@ -134,6 +139,28 @@ func together(t *testing.T, a *Adapter, j *journal, steps ...queryFunc) (results
 	close(j.gate)
 	synctest.Wait()
 	return results
+}
+
+// TestGroupDriverPanics: of a driver that panics nobody learns that a step is stored.
+func TestGroupDriverPanics(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		j := &journal{panics: "release"}
+		a := grouped(j)
+		for i, got := range together(t, a, j, step("one", nil), step("two", nil), step("three", nil)) {
+			want := "commit: panic: driver"
+			if i == 0 {
+				want = "driver"
+			}
+			if fmt.Sprint(got) != want {
+				t.Errorf("step %d: %v", i, got)
+			}
+		}
+		j.panics = ""
+		if err := a.group.run(t.Context(), step("later", nil)); err != nil {
+			t.Errorf("afterwards: %v", err)
+		}
+	})
 }
 
 // TestGroupFailures: what fails is undone and reported by itself.

@@ -185,7 +185,11 @@ func (a *Adapter) SetPerson(ctx context.Context, userID string, change authsvc.P
 			msOrNull(p.RecoverAfter), orNull(p.Locale), userID); err != nil || rev == nil {
 			return err
 		}
-		return a.writeRevocations(ctx, r, rev)
+		if err := a.writeRevocations(ctx, r, rev); err != nil {
+			return err
+		}
+		_, err = a.removeSessionsOf(ctx, r, userID)
+		return err
 	})
 }
 

@@ -166,7 +166,7 @@ type orEnded struct {
 	s *authsvc.SessionRecord
 }
 
-// Scan implements sql.Scanner. Expires has to come before AuthTime.
+// Scan implements sql.Scanner. Expires has to come before Began.
 func (o orEnded) Scan(v any) error { return o.read(o.Target.Scan(v)) }
 
 // TakeString implements Target.

@@ -15,13 +15,13 @@ var errNoDigest = errors.New("session record without digest")
 // scanSession lists where sessionColumns go.
 func (a *Adapter) scanSession(s *authsvc.SessionRecord) []any {
 	return []any{text{&s.ID}, text{&s.SessionToken}, text{&s.UserID}, orEnded{instant{&s.Expires, a.dialect.DecodeTime}, s},
-		text{&s.Digest}, orEnded{millis{&s.AuthTime}, s}, text{&s.Provider}, blob{&s.Claims},
+		text{&s.Digest}, orEnded{millis{&s.Began}, s}, millis{&s.AuthTime}, text{&s.Provider}, blob{&s.Claims},
 		text{&s.AMR}, millis{&s.SecondAt}, millis{&s.Seen}, text{&s.Agent}, text{&s.Network}, text{&s.Client}, text{&s.Actor}}
 }
 
 // scanCookieSession lists where cookieSessionColumns go.
 func scanCookieSession(s *authsvc.SessionRecord) []any {
-	return []any{text{&s.UserID}, orEnded{millis{&s.Expires}, s}, text{&s.Digest}, orEnded{millis{&s.AuthTime}, s}, text{&s.Provider}, blob{&s.Claims},
+	return []any{text{&s.UserID}, orEnded{millis{&s.Expires}, s}, text{&s.Digest}, orEnded{millis{&s.Began}, s}, millis{&s.AuthTime}, text{&s.Provider}, blob{&s.Claims},
 		text{&s.AMR}, millis{&s.SecondAt}, millis{&s.Seen}, text{&s.Agent}, text{&s.Network}, text{&s.Client}, text{&s.Actor}}
 }
 
@@ -47,12 +47,12 @@ func (a *Adapter) insertOwnSessionRow(ctx context.Context, r runner, s authsvc.S
 
 // ownFields are the parameters for what only authsvc keeps of a session.
 func ownFields(s authsvc.SessionRecord) []any {
-	return []any{ms(s.Expires), msOrNull(s.AuthTime), orNull(s.Provider), orNull(string(s.Claims)),
+	return []any{ms(s.Expires), msOrNull(s.Began), msOrNull(s.AuthTime), orNull(s.Provider), orNull(string(s.Claims)),
 		orNull(s.AMR), msOrNull(s.SecondAt), msOrNull(s.Seen), orNull(s.Agent), orNull(s.Network), orNull(s.Client), orNull(s.Actor)}
 }
 
 func (a *Adapter) storedSession(s authsvc.SessionRecord) authsvc.SessionRecord {
-	s.AuthTime, s.SecondAt, s.Seen = toMillis(s.AuthTime), toMillis(s.SecondAt), toMillis(s.Seen)
+	s.Began, s.AuthTime, s.SecondAt, s.Seen = toMillis(s.Began), toMillis(s.AuthTime), toMillis(s.SecondAt), toMillis(s.Seen)
 	if s.SessionToken == "" {
 		s.Expires = toMillis(s.Expires)
 	} else {
@@ -81,7 +81,7 @@ func (a *Adapter) GetSession(ctx context.Context, token, digest string) (authsvc
 	var u authsvc.User
 	err := a.read(ctx, "get session", func(ctx context.Context, r runner) error {
 		return r.row(ctx, a.getSession, digest, token).Scan(a.addExtra([]any{
-			text{&s.ID}, orEnded{instant{&s.Expires, a.dialect.DecodeTime}, &s}, orEnded{millis{&s.AuthTime}, &s}, text{&s.Provider}, blob{&s.Claims}, text{&s.AMR},
+			text{&s.ID}, orEnded{instant{&s.Expires, a.dialect.DecodeTime}, &s}, orEnded{millis{&s.Began}, &s}, millis{&s.AuthTime}, text{&s.Provider}, blob{&s.Claims}, text{&s.AMR},
 			text{&u.ID}, text{&u.Name}, text{&u.Email}, instant{&u.EmailVerified, a.dialect.DecodeTime}, text{&u.Image}}, &u)...)
 	})
 	if err != nil {
@@ -99,14 +99,14 @@ func (a *Adapter) UpdateSession(ctx context.Context, s authsvc.SessionRecord) er
 			return errNoDigest
 		}
 		if s.SessionToken == "" {
-			return r.execFound(ctx, a.updateCookieSession, ms(s.Expires), msOrNull(s.AuthTime), orNull(s.Provider), s.Digest)
+			return r.execFound(ctx, a.updateCookieSession, ms(s.Expires), msOrNull(s.Began), msOrNull(s.AuthTime), orNull(s.Provider), s.Digest)
 		}
 		// The update holds the session until the end of the step, so it
 		// cannot be deleted and nobody else can adopt it in between.
 		if err := r.execFound(ctx, a.updateSession, a.timeArg("Session.expires", s.Expires), s.SessionToken); err != nil {
 			return err
 		}
-		n, err := r.exec(ctx, a.updateOwnSession, ms(s.Expires), msOrNull(s.AuthTime), orNull(s.Provider), s.SessionToken)
+		n, err := r.exec(ctx, a.updateOwnSession, ms(s.Expires), msOrNull(s.Began), msOrNull(s.AuthTime), orNull(s.Provider), s.SessionToken)
 		if err != nil || n > 0 {
 			return err
 		}

@@ -11,10 +11,10 @@ const (
 		`{Account.expires_at}, {Account.token_type}, {Account.scope}, {Account.id_token}, {Account.session_state}`
 
 	sessionColumns = `s.{Session.id}, s.{Session.sessionToken}, s.{Session.userId}, s.{Session.expires}, ` +
-		`o.digest, o.auth_time, o.provider, o.claims, ` + originColumns
+		`o.digest, o.auth_time, o.proved_at, o.provider, o.claims, ` + originColumns
 
 	// cookieSessionColumns are of a session that has a row of ours only.
-	cookieSessionColumns = `o.user_id, o.expires, o.digest, o.auth_time, o.provider, o.claims, ` + originColumns
+	cookieSessionColumns = `o.user_id, o.expires, o.digest, o.auth_time, o.proved_at, o.provider, o.claims, ` + originColumns
 
 	originColumns = `o.amr, o.second_at, o.seen, o.agent, o.network, o.client, o.actor`
 
@@ -138,18 +138,18 @@ type sessionStatements struct {
 func buildSessions(b *builder) sessionStatements {
 	return sessionStatements{
 		insertSession: b.insert("Session", `{Session.id}, {Session.sessionToken}, {Session.userId}, {Session.expires}`),
-		insertOwnSession: b.write(`INSERT INTO authsvc_session (digest, session_token, user_id, expires, auth_time, provider, claims, ` +
-			`amr, second_at, seen, agent, network, client, actor) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`),
+		insertOwnSession: b.write(`INSERT INTO authsvc_session (digest, session_token, user_id, expires, auth_time, proved_at, provider, claims, ` +
+			`amr, second_at, seen, agent, network, client, actor) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`),
 		// The second condition keeps a row of another session, should there
 		// be one, from lending its authentication time. It is not an equation,
 		// so that SQLite looks the row up by its key, not by the longer index over
 		// session_token and from there by the key.
-		getSession: b.read(`SELECT s.{Session.id}, s.{Session.expires}, o.auth_time, o.provider, o.claims, o.amr, ` + b.userColumns() + ` FROM {Session} s ` +
+		getSession: b.read(`SELECT s.{Session.id}, s.{Session.expires}, o.auth_time, o.proved_at, o.provider, o.claims, o.amr, ` + b.userColumns() + ` FROM {Session} s ` +
 			`JOIN {User} u ON u.{User.id} = s.{Session.userId} ` +
 			`LEFT JOIN authsvc_session o ON o.digest = ? AND NOT (o.session_token <> s.{Session.sessionToken}) ` +
 			`WHERE {=s.Session.sessionToken}`),
 		updateSession: b.write(`UPDATE {Session} SET {Session.expires} = ? WHERE {=Session.sessionToken}`),
-		updateOwnSession: b.write(`UPDATE authsvc_session SET expires = ?, auth_time = ?, provider = ? ` +
+		updateOwnSession: b.write(`UPDATE authsvc_session SET expires = ?, auth_time = ?, proved_at = ?, provider = ? ` +
 			`WHERE session_token = ?`),
 		sessionOwner: b.write(`SELECT {Session.userId} FROM {Session} WHERE {=Session.sessionToken}`),
 		lookSession: b.write(`SELECT ` + sessionColumns + ` FROM {Session} s ` +
@@ -162,14 +162,14 @@ func buildSessions(b *builder) sessionStatements {
 		deleteSession:    b.write(`DELETE FROM {Session} WHERE {=Session.sessionToken}`),
 		deleteSessionsOf: b.write(`DELETE FROM {Session} WHERE {=Session.userId}`),
 
-		insertCookieSession: b.write(`INSERT INTO authsvc_jwt_session (digest, user_id, expires, auth_time, provider, claims, ` +
-			`amr, second_at, seen, agent, network, client, actor) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`),
+		insertCookieSession: b.write(`INSERT INTO authsvc_jwt_session (digest, user_id, expires, auth_time, proved_at, provider, claims, ` +
+			`amr, second_at, seen, agent, network, client, actor) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`),
 		listCookieSessions: b.read(`SELECT ` + cookieSessionColumns + ` FROM authsvc_jwt_session o ` +
 			`JOIN {User} u ON u.{User.id} = o.user_id WHERE {=u.User.id}`),
 		lookCookieSession:      b.write(`SELECT ` + cookieSessionColumns + ` FROM authsvc_jwt_session o WHERE o.digest = ?`),
 		deleteCookieSessionsOf: b.write(`DELETE FROM authsvc_jwt_session WHERE user_id = ?`),
 		deleteCookieSession:    b.write(`DELETE FROM authsvc_jwt_session WHERE digest = ?`),
-		updateCookieSession:    b.write(`UPDATE authsvc_jwt_session SET expires = ?, auth_time = ?, provider = ? WHERE digest = ?`),
+		updateCookieSession:    b.write(`UPDATE authsvc_jwt_session SET expires = ?, auth_time = ?, proved_at = ?, provider = ? WHERE digest = ?`),
 		ownToken:               b.write(`SELECT o.session_token, o.user_id FROM authsvc_session o WHERE o.digest = ?`),
 		touchSession:           b.write(`UPDATE authsvc_session SET seen = ? WHERE digest = ? AND COALESCE(seen, 0) < ?`),
 		touchCookieSession:     b.write(`UPDATE authsvc_jwt_session SET seen = ? WHERE digest = ? AND COALESCE(seen, 0) < ?`),

@@ -256,9 +256,9 @@ func (a *Adapter) ReplaceTokens(ctx context.Context, acc, was authsvc.Account) e
 }
 
 // UnlinkAccount implements [authsvc.Adapter].
-func (a *Adapter) UnlinkAccount(ctx context.Context, provider, providerAccountID string, rev *authsvc.Revocation) error {
+func (a *Adapter) UnlinkAccount(ctx context.Context, provider, providerAccountID string, epoch int64, rev *authsvc.Revocation) error {
 	return a.transact(ctx, "unlink account", func(ctx context.Context, r runner) error {
-		if err := a.lockUserRow(ctx, r, rev.UserID); err != nil {
+		if err := a.lockUserAt(ctx, r, rev.UserID, epoch); err != nil {
 			return err
 		}
 		if err := r.execFound(ctx, a.deleteAccount, provider, providerAccountID, rev.UserID); err != nil {

@@ -35,6 +35,7 @@ func migrations() []migration {
 		{4, "epochs", (*Database).upEpochs, (*Database).downEpochs},
 		{5, "session claims", (*Database).upClaims, (*Database).downClaims},
 		{6, "people", (*Database).upPeople, (*Database).downPeople},
+		{7, "proofs", (*Database).upProofs, (*Database).downProofs},
 	}
 }
 
@@ -124,12 +125,15 @@ func (d *Database) downClaims(ctx context.Context, q Querier) error {
 	return d.exec(ctx, q, "claims.down.sql")
 }
 
-// peopleChanges are the tables that migration 6 widens, each by one file, and the
-// column by which that is seen.
-var peopleChanges = []struct{ table, column, file string }{
-	{"authsvc_audit", "actor", "people.audit"},
-	{"authsvc_session", "amr", "people.session"},
-}
+// A widening adds columns to a table by one file; column is the one by which that is
+// seen.
+type widening struct{ table, column, file string }
+
+// peopleChanges are those of migration 6, proofChanges of 7.
+var (
+	peopleChanges = []widening{{"authsvc_audit", "actor", "people.audit"}, {"authsvc_session", "amr", "people.session"}}
+	proofChanges  = []widening{{"authsvc_jwt_session", "proved_at", "proofs.jwt_session"}, {"authsvc_session", "proved_at", "proofs.session"}}
+)
 
 // upPeople adds persons and credentials, and what is known of sessions that are
 // listed. Earlier versions go on beside it; what is asked most is held up last.
@@ -137,7 +141,28 @@ func (d *Database) upPeople(ctx context.Context, q Querier) error {
 	if err := d.exec(ctx, q, "people.up.sql"); err != nil {
 		return err
 	}
-	for _, c := range peopleChanges {
+	return d.widen(ctx, q, peopleChanges)
+}
+
+func (d *Database) downPeople(ctx context.Context, q Querier) error {
+	if err := d.narrow(ctx, q, peopleChanges); err != nil {
+		return err
+	}
+	return d.exec(ctx, q, "people.down.sql")
+}
+
+// upProofs adds when the person of a session proved who they are. Earlier versions go
+// on beside it.
+func (d *Database) upProofs(ctx context.Context, q Querier) error {
+	return d.widen(ctx, q, proofChanges)
+}
+
+func (d *Database) downProofs(ctx context.Context, q Querier) error {
+	return d.narrow(ctx, q, proofChanges)
+}
+
+func (d *Database) widen(ctx context.Context, q Querier, list []widening) error {
+	for _, c := range list {
 		there, err := d.has(ctx, q, c.table, c.column)
 		if err == nil && !there {
 			err = d.exec(ctx, q, c.file+".up.sql")
@@ -149,8 +174,8 @@ func (d *Database) upPeople(ctx context.Context, q Querier) error {
 	return nil
 }
 
-func (d *Database) downPeople(ctx context.Context, q Querier) error {
-	for _, c := range peopleChanges {
+func (d *Database) narrow(ctx context.Context, q Querier, list []widening) error {
+	for _, c := range list {
 		there, err := d.has(ctx, q, c.table, c.column)
 		if err == nil && there {
 			err = d.exec(ctx, q, c.file+".down.sql")
@@ -159,7 +184,7 @@ func (d *Database) downPeople(ctx context.Context, q Querier) error {
 			return err
 		}
 	}
-	return d.exec(ctx, q, "people.down.sql")
+	return nil
 }
 
 // has reports whether a table has a column; both names are the database's own.

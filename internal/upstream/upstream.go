@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httputil"
+	"os"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -21,8 +22,7 @@ import (
 // Bounds of one request.
 const (
 	dialTimeout = 5 * time.Second
-	// stallTimeout is how long nothing of a request's body may come, and how long a
-	// client may take nothing of the answer.
+	// stallTimeout is how long nothing of a request's body may come, however much has.
 	stallTimeout = time.Minute
 	maxHeader    = 256 << 10 // bytes of an answer's header
 	maxIdle      = 100       // connections
@@ -60,6 +60,9 @@ func Parse(raw string) (Target, error) {
 type Options struct {
 	Target  Target
 	Timeout time.Duration // until the header of the answer
+	// Budget has room for each request, of a network by the name that Network gives it.
+	Budget  *Budget
+	Network func(*http.Request) string
 	// OurCookie reports whether a cookie is not the program's business: it is taken
 	// out of requests, and not taken from answers; Dropped is told of the first.
 	OurCookie func(name string) bool
@@ -69,7 +72,7 @@ type Options struct {
 	Client func(*http.Request) string
 	Origin func(host string) string
 	// Failed answers for a program that did not: with 502, or 504 if it took too
-	// long.
+	// long; with 503 if the Budget has no room.
 	Failed func(w http.ResponseWriter, r *http.Request, status int, err error)
 }
 
@@ -117,48 +120,64 @@ func (buffers) Put(b []byte) {
 func (p *Proxy) CloseIdleConnections() { p.transport.CloseIdleConnections() }
 
 // ServeHTTP implements [http.Handler]. It replaces the deadlines of the server by
-// such that let a stream go on.
+// such that let a stream go on, as long as the client is not too slow.
 func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	control := http.NewResponseController(w)
-	_ = control.SetWriteDeadline(time.Time{}) // a writer without deadlines has none to replace
-	_ = control.SetReadDeadline(time.Time{})
+	ctx, cancel := context.WithCancel(r.Context())
+	defer cancel()
+	limits := &deadlines{control: http.NewResponseController(w)}
+	passing := p.Budget.enter(p.Network(r), func() { cancel(); limits.end() })
+	if passing == nil {
+		w.Header().Set("Connection", "close") // what else it sends takes a connection from others
+		limits.read(time.Now().Add(time.Second), true)
+		p.Failed(w, r, http.StatusServiceUnavailable, ErrBusy)
+		return
+	}
+	defer p.Budget.leave(passing)
+	r = r.WithContext(ctx)
+	limits.write(time.Time{})
+	limits.read(time.Time{}, false)
 	if r.Body != nil && r.Body != http.NoBody {
-		r.Body = &patientBody{r.Body, control}
+		r.Body = &patientBody{ReadCloser: r.Body, limits: limits, passing: passing, budget: p.Budget, stream: r.ContentLength < 0}
+		// The server does not read on for ever in a body that the program did not want.
+		defer func() { limits.read(time.Now().Add(grace), true) }()
 	}
 	w.Header().Del("Cache-Control") // the program's business
-	p.proxy.ServeHTTP(&patientWriter{w, control}, r)
+	out := newWriter(w, limits, passing)
+	p.proxy.ServeHTTP(out, r)
+	out.last()
 }
 
-// A patientBody may take its time as long as something comes.
+// A patientBody may take its time as long as enough comes.
 type patientBody struct {
 	io.ReadCloser
-	control *http.ResponseController
+	limits  *deadlines
+	passing *passing
+	budget  *Budget
+	stream  bool // of no announced length: it may pause, as long as there is room for others
+	pace    pace
 }
+
+var errSlow = errors.New("the client sends its body too slowly")
 
 // Read implements [io.Reader].
 func (b *patientBody) Read(to []byte) (int, error) {
-	_ = b.control.SetReadDeadline(time.Now().Add(stallTimeout))
-	n, err := b.ReadCloser.Read(to)
-	if err != nil { // from here on the server waits for the client to go
-		_ = b.control.SetReadDeadline(time.Time{})
+	begun := time.Now()
+	until := begun.Add(stallTimeout)
+	if end := b.pace.deadline(begun, 0); end.Before(until) && (!b.stream || b.budget.pressed()) {
+		until = end
 	}
+	b.limits.read(until, false)
+	n, err := b.ReadCloser.Read(to)
+	b.pace.went(n, begun)
+	b.passing.bytes.Add(int64(n))
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		return n, errSlow
+	}
+	// After an error the server waits for the client to go, and before the next read, with
+	// HTTP/2, the time of a program that does not read counts.
+	b.limits.read(time.Time{}, err != nil)
 	return n, err
 }
-
-// A patientWriter may take its time as long as something goes.
-type patientWriter struct {
-	http.ResponseWriter
-	control *http.ResponseController
-}
-
-// Write implements [io.Writer].
-func (w *patientWriter) Write(b []byte) (int, error) {
-	_ = w.control.SetWriteDeadline(time.Now().Add(stallTimeout))
-	return w.ResponseWriter.Write(b)
-}
-
-// Unwrap is for [http.ResponseController].
-func (w *patientWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
 // rewrite addresses the request to the program.
 func (p *Proxy) rewrite(r *httputil.ProxyRequest) {
@@ -168,17 +187,16 @@ func (p *Proxy) rewrite(r *httputil.ProxyRequest) {
 	}
 	r.Out.Host = r.In.Host
 	keepTarget(r)
-	for name := range r.Out.Header {
-		if forwarding(name) {
-			delete(r.Out.Header, name)
-		}
-	}
 	scheme, authority, _ := strings.Cut(p.Origin(r.In.Host), "://")
 	r.Out.Header["X-Forwarded-Host"], r.Out.Header["X-Forwarded-Proto"] = []string{authority}, []string{scheme}
 	if ip := p.Client(r.In); ip != "" {
 		r.Out.Header["X-Forwarded-For"], r.Out.Header["X-Real-Ip"] = []string{ip}, []string{ip}
 	}
-	p.takeCookies(r.Out.Header)
+	cookies := Cookies(r.Out.Header, p.OurCookie)
+	delete(r.Out.Header, "Cookie")
+	if cookies != "" {
+		r.Out.Header["Cookie"] = []string{cookies}
+	}
 	if _, ok := r.Out.Header["User-Agent"]; !ok {
 		r.Out.Header["User-Agent"] = nil // or the transport sends its own
 	}
@@ -191,39 +209,39 @@ func keepTarget(r *httputil.ProxyRequest) {
 	out.RawQuery, out.ForceQuery = in.RawQuery, in.ForceQuery
 	path, _, _ := strings.Cut(r.In.RequestURI, "?")
 	if strings.HasPrefix(path, "/") && !strings.HasPrefix(path, "//") {
-		out.Opaque = path
+		out.Opaque = path // one with // would be written with the host in front of it
 	}
 }
 
-// forwarding reports whether a header says where a request came from.
-func forwarding(name string) bool {
-	if name == "" || name[0]|' ' != 'f' && name[0]|' ' != 'x' {
-		return false
-	}
-	name = strings.ReplaceAll(strings.ToLower(name), "_", "-")
-	return name == "forwarded" || name == "x-real-ip" || strings.HasPrefix(name, "x-forwarded-")
+// Keeps reports whether the target of a request can be sent as it came: net/http
+// escapes what is odd in a path that begins with //.
+func Keeps(r *http.Request) bool {
+	path, _, _ := strings.Cut(r.RequestURI, "?")
+	return !strings.HasPrefix(path, "//") || r.URL.EscapedPath() == path
 }
 
-// takeCookies takes our cookies out of a request.
-func (p *Proxy) takeCookies(h http.Header) {
+// Cookies are those of a request without ours, as one line.
+func Cookies(h http.Header, ours func(name string) bool) string {
 	var kept []string
 	for _, line := range h["Cookie"] {
 		for pair := range strings.SplitSeq(line, ";") {
 			name, _, _ := strings.Cut(pair, "=")
-			if pair = strings.Trim(pair, " \t"); pair != "" && !p.OurCookie(strings.Trim(name, " \t")) {
+			if pair = strings.Trim(pair, " \t"); pair != "" && !ours(strings.Trim(name, " \t")) {
 				kept = append(kept, pair)
 			}
 		}
 	}
-	delete(h, "Cookie")
-	if kept != nil {
-		h["Cookie"] = []string{strings.Join(kept, "; ")}
-	}
+	return strings.Join(kept, "; ")
 }
+
+var errUnasked = errors.New("it changed the protocol unasked")
 
 // modify takes our cookies out of an answer, and keeps what is for one person out of
 // shared caches, if the program says nothing of them (RFC 9111 section 3).
 func (p *Proxy) modify(answer *http.Response) error {
+	if answer.StatusCode == http.StatusSwitchingProtocols && (answer.Request == nil || len(answer.Request.Header["Upgrade"]) == 0) {
+		return errUnasked
+	}
 	var kept []string
 	for _, line := range answer.Header["Set-Cookie"] {
 		name, _, _ := strings.Cut(line, "=")
@@ -246,7 +264,7 @@ func (p *Proxy) modify(answer *http.Response) error {
 
 // failed answers for a program that did not.
 func (p *Proxy) failed(w http.ResponseWriter, r *http.Request, err error) {
-	if r.Context().Err() != nil { // the client has gone, or may not pass any more
+	if r.Context().Err() != nil || errors.Is(err, errSlow) { // the client has gone, or may not go on
 		panic(http.ErrAbortHandler)
 	}
 	status := http.StatusBadGateway

@@ -10,7 +10,7 @@ local USER = {'id', 'name', 'email', 'verified', 'image'}
 local ACCOUNT = {'id', 'user', 'type', 'provider', 'subject', 'refresh_token', 'access_token', 'expires_at',
   'token_type', 'scope', 'id_token', 'session_state'}
 local SESSION = {'token', 'id', 'digest', 'user', 'expires', 'auth_time', 'provider', 'epoch', 'claims',
-  'amr', 'second_at', 'seen', 'agent', 'network', 'client', 'actor'}
+  'amr', 'second_at', 'seen', 'agent', 'network', 'client', 'actor', 'proved_at'}
 local LINK = {'token', 'identifier', 'expires'}
 local MAIL = {'id', 'payload', 'due', 'expires', 'attempts'}
 local PERSON = {'blocked', 'why', 'delete_after', 'second_step', 'recover_after', 'locale'}

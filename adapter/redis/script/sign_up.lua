@@ -1,6 +1,6 @@
 -- ARGV: user, '1' with an account, account, session, whose digest is empty if
 -- there is none
-local u, a, s = args(2, 5), args(8, 12), args(20, 16)
+local u, a, s = args(2, 5), args(8, 12), args(20, #SESSION)
 local has_a, has_s = ARGV[7] == '1', s[3] ~= ''
 if user_taken(u) or has_a and account_taken(a) or has_s and session_taken(s) then return 'CONFLICT' end
 put_user(u)

@@ -44,6 +44,7 @@ export function open(t, { href = `${ORIGIN}/page?x=1` } = {}) {
     logs: [],
     warnings: [],
     storageListeners: new Set(),
+    visibilityListeners: new Set(),
     location: fakeLocation(href),
     answer: (path, reply) => answers.set(path, reply),
     called: (path) => browser.calls.filter((call) => call.path === path),
@@ -61,7 +62,10 @@ export function open(t, { href = `${ORIGIN}/page?x=1` } = {}) {
     localStorage: {
       setItem: (key, value) => browser.messages.push({ key, value, ...JSON.parse(value) }),
     },
-    addEventListener: (type, f) => type === "storage" && browser.storageListeners.add(f),
+    addEventListener(type, f) {
+      if (type === "storage") browser.storageListeners.add(f);
+      else if (type === "visibilitychange") browser.visibilityListeners.add(f);
+    },
     removeEventListener: (type, f) => type === "storage" && browser.storageListeners.delete(f),
     fetch: async (url, init = {}) => {
       const path = new URL(url).pathname.replace(/^\/api\/auth\//, "");

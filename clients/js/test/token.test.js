@@ -107,3 +107,21 @@ test("other tabs are heard as long as tokens are kept, listeners or not", async 
   browser.storage('{"event":"session","data":{"trigger":"signout"},"timestamp":1}');
   assert.equal(await client.getToken("a"), "a 2");
 });
+
+test("a change of user that no message told of ends it: the session shows it, or the tab was left", async (t) => {
+  const { browser, client } = await minting(t);
+  await client.getSession();
+  assert.equal(await client.getToken("a"), "a 1");
+  await client.getSession();
+  assert.equal(await client.getToken("a"), "a 1");
+  for (const user of [{ name: "Bob" }, undefined]) {
+    browser.answer("session", () => json(user ? { ...SESSION, user } : {}));
+    await client.getSession({ broadcast: false });
+    assert.equal(await client.getToken("a"), user ? "a 2" : "a 3");
+  }
+  browser.answer("session", () => json({}, 503));
+  await client.getSession();
+  assert.equal(await client.getToken("a"), "a 3");
+  for (const listener of browser.visibilityListeners) listener({ type: "visibilitychange" });
+  assert.equal(await client.getToken("a"), "a 4");
+});

@@ -170,8 +170,8 @@ func (l *Ledger) ReplaceTokens(ctx context.Context, a, was authsvc.Account) erro
 	return err
 }
 
-func (l *Ledger) UnlinkAccount(ctx context.Context, provider, id string, r *authsvc.Revocation) error {
-	_, err := step(l, "UnlinkAccount", true, id, func() (nothing, error) { return only(l.Behind.UnlinkAccount(ctx, provider, id, r)) })
+func (l *Ledger) UnlinkAccount(ctx context.Context, provider, id string, epoch int64, r *authsvc.Revocation) error {
+	_, err := step(l, "UnlinkAccount", true, id, func() (nothing, error) { return only(l.Behind.UnlinkAccount(ctx, provider, id, epoch, r)) })
 	return err
 }
 

@@ -31,7 +31,7 @@ func TestFill(t *testing.T) {
 		for i := range p.live() {
 			want := p.session(i)
 			got, u, err := s.store.GetSession(t.Context(), want.SessionToken, want.Digest)
-			if err != nil || u.ID != p.userID(p.owner(i)) || !got.Expires.After(p.Now) || got.AuthTime.UnixMilli() != want.AuthTime.UnixMilli() {
+			if err != nil || u.ID != p.userID(p.owner(i)) || !got.Expires.After(p.Now) || got.Began.UnixMilli() != want.Began.UnixMilli() {
 				t.Errorf("session %d: %+v of %s, %v", i, got, u.Email, err)
 			}
 		}

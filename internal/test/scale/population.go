@@ -106,6 +106,6 @@ func (p *Population) session(i int) authsvc.SessionRecord {
 	digest := seal.Digest(p.Cookie(i))
 	return authsvc.SessionRecord{
 		ID: p.id('s', i, began), SessionToken: "sha256:" + digest, Digest: digest, UserID: p.userID(p.owner(i)),
-		Expires: extended.Add(maxAge), AuthTime: began, Provider: fmt.Sprintf("provider%d", i%max(p.Accounts, 1)),
+		Expires: extended.Add(maxAge), Began: began, Provider: fmt.Sprintf("provider%d", i%max(p.Accounts, 1)),
 	}
 }

@@ -58,7 +58,7 @@ func (p *Population) people(encode func(time.Time) any) []table {
 		}, 2},
 		{"authsvc_session", "digest, session_token, user_id, expires, auth_time, provider", sessions, func(i int) []any {
 			s := p.session(i)
-			return []any{s.Digest, s.SessionToken, s.UserID, s.Expires.UnixMilli(), s.AuthTime.UnixMilli(), s.Provider}
+			return []any{s.Digest, s.SessionToken, s.UserID, s.Expires.UnixMilli(), s.Began.UnixMilli(), s.Provider}
 		}, 1},
 	}
 }

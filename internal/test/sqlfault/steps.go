@@ -111,13 +111,13 @@ func arrange(t *testing.T, a authsvc.Adapter) {
 	t.Helper()
 	_, err := a.SignUp(t.Context(), authsvc.User{ID: "ann", Email: "ann@example.com"},
 		&authsvc.Account{ID: "a1", Type: "oauth", Provider: "github", ProviderAccountID: "1"},
-		&authsvc.SessionRecord{ID: "s1", SessionToken: "t1", Digest: "d1", Expires: at(60), AuthTime: at(0)})
+		&authsvc.SessionRecord{ID: "s1", SessionToken: "t1", Digest: "d1", Expires: at(60), Began: at(0)})
 	if err == nil {
 		err = a.PutToken(t.Context(), authsvc.VerificationToken{Identifier: "ann@example.com", Token: "link", Expires: at(60)},
 			authsvc.Mail{ID: "link", Due: at(0), Expires: at(60)}, 10)
 	}
 	if err == nil {
-		_, err = a.CreateSession(t.Context(), authsvc.SessionRecord{Digest: "d0", UserID: "ann", Expires: at(60), AuthTime: at(0)})
+		_, err = a.CreateSession(t.Context(), authsvc.SessionRecord{Digest: "d0", UserID: "ann", Expires: at(60), Began: at(0)})
 	}
 	if err == nil {
 		err = a.PutCredential(t.Context(), authsvc.Credential{Kind: "pending", ID: "c1", UserID: "ann", Created: at(0)}, 0, 5)
@@ -170,13 +170,15 @@ func steps() []step {
 		{"ReplaceTokens", func(ctx context.Context, a authsvc.Adapter) error {
 			return a.ReplaceTokens(ctx, authsvc.Account{Provider: "github", ProviderAccountID: "1", RefreshToken: "x"}, authsvc.Account{})
 		}},
-		{"UnlinkAccount", func(ctx context.Context, a authsvc.Adapter) error { return a.UnlinkAccount(ctx, "github", "1", old()) }},
+		{"UnlinkAccount", func(ctx context.Context, a authsvc.Adapter) error {
+			return a.UnlinkAccount(ctx, "github", "1", epoch, old())
+		}},
 		{"CreateSession", func(ctx context.Context, a authsvc.Adapter) error {
 			_, err := a.CreateSession(ctx, session)
 			return err
 		}},
 		{"UpdateSession", func(ctx context.Context, a authsvc.Adapter) error {
-			return a.UpdateSession(ctx, authsvc.SessionRecord{SessionToken: "t1", Digest: "d1", Expires: at(90), AuthTime: at(9)})
+			return a.UpdateSession(ctx, authsvc.SessionRecord{SessionToken: "t1", Digest: "d1", Expires: at(90), Began: at(9)})
 		}},
 		{"DeleteSession", func(ctx context.Context, a authsvc.Adapter) error { _, err := a.DeleteSession(ctx, "t1"); return err }},
 		{"SignUp", func(ctx context.Context, a authsvc.Adapter) error {

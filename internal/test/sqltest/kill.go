@@ -70,7 +70,7 @@ const SignUpEvents = 6
 // SignUp stores a user, an account and a session, all of one name.
 func SignUp(ctx context.Context, s authsvc.Adapter, id string) error {
 	acc := authsvc.Account{ID: id, Type: "oauth", Provider: "p", ProviderAccountID: id}
-	rec := authsvc.SessionRecord{ID: id, SessionToken: id, Digest: id, Expires: time.Now().Add(time.Hour), AuthTime: time.Now(), Provider: "github"}
+	rec := authsvc.SessionRecord{ID: id, SessionToken: id, Digest: id, Expires: time.Now().Add(time.Hour), Began: time.Now(), Provider: "github"}
 	_, err := s.SignUp(ctx, authsvc.User{ID: id, Name: "Ann", Email: id + "@example.com"}, &acc, &rec)
 	return err
 }

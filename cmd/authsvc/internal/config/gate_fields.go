@@ -29,6 +29,8 @@ func (s *Settings) gateHostFields(h *authsvc.GateHost) []field {
 		{key: "default", name: "-", into: s.gateAllowVar(&h.Default)},
 		{key: "rules", name: "-", into: listVar(&h.Rules, "write {match: /admin/, allow: {groups: [ops]}}", s.gateRuleFields)},
 		{key: "websocket_origins", name: "-", into: stringListVar(&h.WebSocketOrigins)},
+		{key: "pass_headers", name: "-", into: stringListVar(&h.PassHeaders)},
+		{key: "upgrades", name: "-", into: stringListVar(&h.Upgrades)},
 	}
 }
 

@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"log/slog"
 	"strconv"
 	"strings"
 
@@ -31,6 +32,15 @@ var (
 	ofList     = lazyregexp.New(`\[\d+\]$`)
 	inName     = lazyregexp.New(`([a-z0-9])([A-Z])|([A-Z])([A-Z][a-z])`)
 )
+
+// Attr is an attribute of a line of the engine's log as the program logs it: by the
+// name of the key, where the engine names a field.
+func Attr(groups []string, a slog.Attr) slog.Attr {
+	if len(groups) == 0 && a.Key == "field" {
+		return slog.String("key", keyOf(a.Value.String()))
+	}
+	return a
+}
 
 // keyOf is the key of a field, such as session.max_age of Session.MaxAge and
 // providers[0].client_id of Providers[0].Client.ID.

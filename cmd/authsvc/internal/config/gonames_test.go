@@ -26,7 +26,7 @@ func leaves(t reflect.Type, prefix string) (paths []string) {
 // is below.
 var onlyGo = []string{"Providers", "Logger", "Outbound.DangerousTransport", "Callbacks.", "Events.",
 	"Providers[0].OpenID", "Providers[0].PairwiseSubject", "Providers[0].Hooks.", "Providers[0].UserInfo", "Providers[0].MapProfile", "Providers[0].Authorize", "SignIn.Allow[0].MaxAge", "SignIn.Allow[0].Tokens",
-	"SignIn.Allow[0].When", "Tokens.Audiences[0].Allow[0].MaxAge", "Tokens.Audiences[0].Allow[0].When", "Tokens.Audiences[0].Allow[0].Tokens", "Gate.Hosts[0].Default.", "Gate.Hosts[0].Rules[0].Allow.Anyone", "Gate.Hosts[0].Rules[0].Allow.Nobody"}
+	"SignIn.Allow[0].When", "Tokens.Audiences[0].Allow[0].MaxAge", "Tokens.Audiences[0].Allow[0].When", "Tokens.Audiences[0].Allow[0].Tokens", "Gate.MaxRequests", "Gate.Hosts[0].Default.", "Gate.Hosts[0].Rules[0].Allow.Anyone", "Gate.Hosts[0].Rules[0].Allow.Nobody"}
 
 // onlyKeys are the keys of the program, and of what is put together from
 // several.

@@ -106,6 +106,9 @@ func parseSecret(s string) ([]byte, bool) {
 	return key, ok && err == nil && len(key) >= minSecret && len(key) <= maxSecret
 }
 
+// errNoTime: other calls of the same request took too long.
+var errNoTime = fmt.Errorf("%w: it was not asked, since less time is left than it may take", outbound.ErrUnavailable)
+
 // Errors of an answer. They quote nothing of it.
 var (
 	errMembers = errors.New("the answer has members that are not expected, or lacks one")
@@ -119,8 +122,12 @@ func (h *Hook) Ask(ctx context.Context, kind string, data any, allowed ...string
 	if err != nil {
 		return nil, fmt.Errorf("the question cannot be written as JSON: %w", err)
 	}
+	begun := time.Now()
 	ctx, cancel := outbound.WithinBudget(ctx, h.timeout)
 	defer cancel()
+	if end, _ := ctx.Deadline(); end.Before(begun.Add(h.timeout)) { // it could fail by what others have used up, which must not open the breaker
+		return nil, errNoTime
+	}
 	answer, err := h.breaker.Do(func() (*outbound.Response, error) {
 		req, err := http.NewRequestWithContext(ctx, http.MethodPost, h.url, bytes.NewReader(body))
 		if err != nil {

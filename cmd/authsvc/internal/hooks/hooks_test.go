@@ -48,6 +48,26 @@ func answering(body string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, body) } //nolint:errcheck // a test
 }
 
+// TestNoTimeLeft: a request of which a slow provider has used up the time does not ask,
+// and people who sign in elsewhere are not refused for it.
+func TestNoTimeLeft(t *testing.T) {
+	t.Parallel()
+	hook, asked := application(t, answering(`{"allow":true}`))
+	for range 2 * outbound.BreakAfter {
+		short := outbound.WithBudget(t.Context(), time.Now().Add(4*time.Second)) // of 5
+		if _, err := hook.Ask(short, "sign_in", nil, "allow"); !errors.Is(err, outbound.ErrUnavailable) {
+			t.Fatalf("with too little time: %v", err)
+		}
+	}
+	if n := asked.Load(); n != 0 {
+		t.Errorf("it was asked %d times", n)
+	}
+	enough := outbound.WithBudget(t.Context(), time.Now().Add(time.Minute))
+	if members, err := hook.Ask(enough, "sign_in", nil, "allow"); err != nil || members["allow"] != true {
+		t.Errorf("afterwards: %v, %v", members, err)
+	}
+}
+
 // TestSigned: a question is a POST with JSON, signed by each secret as Standard
 // Webhooks say.
 func TestSigned(t *testing.T) {

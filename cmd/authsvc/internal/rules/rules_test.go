@@ -11,6 +11,10 @@ import (
 	"testing"
 	"time"
 
+	"cel.dev/cel-go/common/types"
+	"cel.dev/cel-go/common/types/ref"
+	"cel.dev/cel-go/common/types/traits"
+
 	"authsvc"
 )
 
@@ -37,6 +41,11 @@ func TestHolds(t *testing.T) {
 		`domain("x") == "" && domain("a@b@C.test") == "c.test"`:              true,
 		`"ops" in profile.groups && profile.groups.exists(g, g == "dev")`:    true,
 		`sets.contains(["ops", "dev", "all"], profile.groups)`:               true,
+		`sets.contains(["ops"], profile.groups)`:                             false,
+		`sets.intersects(["x", "ops"], profile.groups)`:                      true,
+		`sets.intersects(profile.groups, ["x"]) || sets.intersects([], [])`:  false,
+		`sets.equivalent(["dev", "ops", "ops"], profile.groups)`:             true,
+		`sets.equivalent(["dev", "ops", "all"], profile.groups)`:             false,
 		`profile.level >= 3 && profile.staff`:                                true,
 		`profile.staff`:                                                      true,
 		`has(profile.missing)`:                                               false,
@@ -204,6 +213,47 @@ func TestFailures(t *testing.T) {
 	}
 	if p, err := PlainProfile(nil); p == nil || len(p) != 0 || err != nil {
 		t.Errorf("no profile: %v, %v", p, err)
+	}
+}
+
+// TestSetsOfLongLists: lists that cost more than the limit are not compared at all.
+func TestSetsOfLongLists(t *testing.T) {
+	t.Parallel()
+	list := func(n int) (all []any) {
+		for range n {
+			all = append(all, "a")
+		}
+		return all
+	}
+	v := attempt()
+	v.Profile = authsvc.Profile{"long": list(MaxProfile / 5), "some": list(100)}
+	for _, f := range []string{"contains", "intersects", "equivalent"} {
+		for args, want := range map[string]bool{"profile.long, profile.long": false, "profile.some, profile.long": false, "profile.some, profile.some": true} {
+			rule, problems := Compile(SignIn, "sets."+f+"("+args+")")
+			if problems != nil {
+				t.Fatal(problems)
+			}
+			if got, err := rule.Holds(v); got != want || (err == nil) != want {
+				t.Errorf("%s of %s: %v, %v", f, args, got, err)
+			}
+		}
+	}
+	compared := bounded(func(traits.Lister, traits.Lister) ref.Val { return types.True }) // CEL itself says only that it cost too much
+	of := func(n int) ref.Val { return types.DefaultTypeAdapter.NativeToValue(list(n)) }
+	for _, n := range [][2]int{{CostLimit, 2}, {2, CostLimit}, {200, 101}, {MaxProfile / 5, MaxProfile / 5}} {
+		if v := compared(of(n[0]), of(n[1])); !types.IsError(v) {
+			t.Errorf("lists of %v were compared", n)
+		}
+	}
+	for _, n := range [][2]int{{0, CostLimit}, {CostLimit, 0}, {CostLimit, 1}, {100, 200}} {
+		if v := compared(of(n[0]), of(n[1])); v != types.True {
+			t.Errorf("lists of %v: %v", n, v)
+		}
+	}
+	rule, _ := Compile(SignIn, "sets.contains([1], profile.text)")
+	v.Profile = authsvc.Profile{"text": "a"}
+	if got, err := rule.Holds(v); got || err == nil {
+		t.Errorf("of no list: %v, %v", got, err)
 	}
 }
 

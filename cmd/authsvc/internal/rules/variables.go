@@ -186,7 +186,7 @@ func (v *Variables) activation(kind Kind) map[string]any {
 func newEnvironment(kind Kind) (*cel.Env, error) {
 	options := []cel.EnvOption{
 		cel.ParserExpressionSizeLimit(maxLength), cel.ParserRecursionLimit(maxDepth),
-		ext.Strings(), ext.Sets(),
+		ext.Strings(), setFunctions(),
 		ext.NativeTypes(reflect.TypeFor[User](), reflect.TypeFor[Account](), reflect.TypeFor[Client](), reflect.TypeFor[Address](),
 			reflect.TypeFor[Session](), reflect.TypeFor[Request](), ext.ParseStructTags(true)),
 		domainFunction(), networkFunctions(),

@@ -1,0 +1,1 @@
+ALTER TABLE authsvc_session DROP COLUMN proved_at;

@@ -1,0 +1,1 @@
+ALTER TABLE authsvc_session ADD COLUMN proved_at BIGINT NULL;

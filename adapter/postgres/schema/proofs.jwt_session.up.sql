@@ -1,0 +1,1 @@
+ALTER TABLE authsvc_jwt_session ADD COLUMN IF NOT EXISTS proved_at BIGINT;

@@ -1,0 +1,1 @@
+ALTER TABLE authsvc_session DROP COLUMN IF EXISTS proved_at;

@@ -1,0 +1,166 @@
+package gate
+
+import (
+	"encoding/base64"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"unicode"
+)
+
+// PlainName reports whether all programs read a header's name alike: it has letters,
+// digits and - only. CGI makes _ of - (RFC 3875 section 4.1.18), and PHP of dots and
+// spaces, too.
+func PlainName(name string) bool {
+	for i := range len(name) {
+		if c := name[i]; c != '-' && !alphanumeric(c) {
+			return false
+		}
+	}
+	return name != ""
+}
+
+func alphanumeric(c byte) bool {
+	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9'
+}
+
+// spelling is a name with what programs make equal made equal: letters are small, and
+// what is neither letter nor digit is -.
+func spelling(name string) string {
+	for i := range len(name) {
+		if c := name[i]; c != '-' && (!alphanumeric(c) || c >= 'A' && c <= 'Z') {
+			b := []byte(lower(name))
+			for j, c := range b {
+				if !alphanumeric(c) {
+					b[j] = '-'
+				}
+			}
+			return string(b)
+		}
+	}
+	return name
+}
+
+// SameHeader reports whether programs may take one header for the other.
+func SameHeader(a, b string) bool {
+	return len(a) == len(b) && spelling(a) == spelling(b)
+}
+
+// Forwarding reports whether a header says where a request came from (RFC 7239). What
+// a client says of that is not passed on.
+func Forwarding(name string) bool {
+	if name == "" || name[0]|0x20 != 'f' && name[0]|0x20 != 'x' { // most are not, and spelling allocates
+		return false
+	}
+	s := spelling(name)
+	return s == "forwarded" || s == "x-real-ip" || strings.HasPrefix(s, "x-forwarded-")
+}
+
+// misleading are headers that programs obey although proxies do not mean them: another
+// path, another host, and the variable HTTP_PROXY of CGI (CVE-2016-5385).
+var misleading = []string{"x-original-url", "x-rewrite-url", "x-original-host", "x-host", "proxy"}
+
+// MisleadingNames are those headers, in small letters.
+func MisleadingNames() []string { return misleading }
+
+// Misleading reports whether a header of a client is not passed on unless the host
+// asks for it.
+func Misleading(name string) bool {
+	return name != "" && (name[0]|0x20 == 'x' || name[0]|0x20 == 'p') && slices.Contains(misleading, spelling(name))
+}
+
+// overrides are the methods that frameworks take in place of the request's: from
+// headers, and from the query.
+func overrides(h http.Header, target string) (list []string) {
+	for name, values := range h {
+		if name == "" || name[0]|0x20 != 'x' { // spelling allocates
+			continue
+		}
+		switch spelling(name) {
+		case "x-http-method-override", "x-http-method", "x-method-override":
+			list = append(list, values...)
+		}
+	}
+	if _, query, some := strings.Cut(target, "?"); some {
+		list = appendQueryOverrides(list, query)
+	}
+	return list
+}
+
+// appendQueryOverrides adds the values of _method, by whatever name programs take for
+// it: [_method], _method[0] and .method, too.
+func appendQueryOverrides(list []string, query string) []string {
+	for pair := range strings.FieldsFuncSeq(query, func(r rune) bool { return r == '&' || r == ';' }) {
+		name, value, _ := strings.Cut(pair, "=")
+		if isMethodField(lower(unescaped(name))) {
+			list = append(list, unescaped(value))
+		}
+	}
+	return list
+}
+
+func isMethodField(name string) bool {
+	word := strings.TrimLeftFunc(name, func(r rune) bool { return r < 'a' || r > 'z' })
+	rest, ok := strings.CutPrefix(word, "method")
+	return ok && word != name && (rest == "" || rest[0] == ']' || rest[0] == '[')
+}
+
+// unescaped is a word of a query; what is no escape stays as it is.
+func unescaped(s string) string {
+	if u, err := url.QueryUnescape(s); err == nil {
+		return u
+	}
+	return decode(strings.ReplaceAll(s, "+", " "), false)
+}
+
+// methodsOf returns the method of a request and those that are put in its place; false
+// if the method is not in capital letters, which frameworks disagree about, or if they
+// are too many.
+func methodsOf(method string, overrides []string, room []string) ([]string, bool) {
+	if !capitals(method) {
+		return nil, false
+	}
+	list := append(room[:0], method)
+	for _, text := range overrides {
+		for m := range strings.FieldsFuncSeq(text, func(r rune) bool { return !unicode.IsLetter(r) }) {
+			if len(m) > maxMethod {
+				continue // none is as long
+			}
+			for _, m := range [2]string{m, strings.ToUpper(m)} {
+				if !slices.Contains(list, m) {
+					list = append(list, m)
+				}
+			}
+			if len(list) > 2*maxMethods {
+				return nil, false
+			}
+		}
+	}
+	return list, true
+}
+
+// capitals reports whether s is letters from A to Z only.
+func capitals(s string) bool {
+	return s != "" && !strings.ContainsFunc(s, func(r rune) bool { return r < 'A' || r > 'Z' })
+}
+
+// Upgrade returns the protocol that a request asks to go on with and may, in small
+// letters: websocket (RFC 6455 section 4.1), or one that is listed. It is empty if the
+// request asks for none that may be passed on.
+func Upgrade(method string, h http.Header, listed []string) string {
+	asked := h["Upgrade"]
+	if len(asked) != 1 {
+		return ""
+	}
+	protocol := lower(asked[0])
+	if protocol == "websocket" && method == http.MethodGet && slices.Equal(h["Sec-Websocket-Version"], []string{"13"}) && len(h["Sec-Websocket-Key"]) == 1 {
+		if key, err := base64.StdEncoding.DecodeString(h["Sec-Websocket-Key"][0]); err == nil && len(key) == 16 {
+			return protocol
+		}
+	}
+	if protocol != "websocket" && slices.ContainsFunc(listed, func(p string) bool { return lower(p) == protocol }) {
+		return protocol
+	}
+	return ""
+}
