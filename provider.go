@@ -48,6 +48,10 @@ type info struct {
 	hidden     bool          // it is no way to sign in
 }
 
+// asks reports whether who signs in has to do something for it, also if they are
+// signed in at the provider.
+func (in info) asks() bool { return in.asksAgain || in.linkAge > 0 || in.forScripts }
+
 // A deliverer is a flow that sends mails from the queue.
 type deliverer interface {
 	deliver(ctx context.Context, m Message) error

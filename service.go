@@ -81,6 +81,7 @@ type policy struct {
 	linksSignedIn  bool                    // a sign-in while signed in links, without being asked
 	linksFresh     bool                    // asking to link needs a fresh proof
 	confirms       bool                    // people can be asked for a fresh proof of who they are
+	asksAgain      bool                    // a way to sign in is one that asks whoever is signed in there
 	account        bool                    // there is the account page
 	edits          bool                    // where people may change their name
 	addresses      mailer                  // how they change their address; nil: they cannot
@@ -267,6 +268,7 @@ func (s *Service) describeProviders(order []flow) {
 			view.Fields = append(view.Fields, pages.Field(f))
 		}
 		s.views = append(s.views, view)
+		s.policy.asksAgain = s.policy.asksAgain || in.asks()
 	}
 	s.views = pages.Distinct(s.views)
 	b.WriteByte('}')

@@ -214,3 +214,40 @@ func currentSession(t *testing.T, w *arena.World, b *arena.Browser) *authsvc.Ses
 	}
 	return s
 }
+
+// TestAgainAsksWhereItCan: without storage, where one way asks people again, a way
+// that lets them through without a word is no proof, and is not offered as one; where
+// none asks, it is all there is.
+func TestAgainAsksWhereItCan(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		both   bool
+		proved bool
+	}{"one that asks beside it": {both: true}, "alone": {proved: true}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := arena.Start(t, func(c *authsvc.Config) {
+				asks := *c.Providers[0].(*authsvc.OAuth)
+				asks.ID = "asks"
+				oauth2Only(c)
+				c.Adapter, c.Providers = nil, c.Providers[:1]
+				if test.both {
+					c.Providers = append(c.Providers, &asks)
+				}
+			})
+			b := w.Browser()
+			b.SignIn(w.OP, "ada")
+			page := b.Get("/api/auth/signin?again=true").Text
+			if got := strings.Contains(page, `/api/auth/signin/op"`); got != test.proved {
+				t.Errorf("offered: %t, want %t\n%s", got, test.proved, page)
+			}
+			if got := strings.Contains(page, `/api/auth/signin/asks"`); got != test.both {
+				t.Errorf("the one that asks is offered: %t, want %t", got, test.both)
+			}
+			b.Get(b.Approve(w.OP, b.Begin("op", "again", "true"), "ada"))
+			if s := currentSession(t, w, b); !s.AuthTime.IsZero() != test.proved {
+				t.Errorf("proved at %v, want a proof: %t", s.AuthTime, test.proved)
+			}
+		})
+	}
+}

@@ -3,6 +3,7 @@ package authsvc
 import (
 	"cmp"
 	"encoding/json"
+	"slices"
 	"strings"
 	"time"
 
@@ -57,6 +58,9 @@ func signInPage(rq *request) outcome {
 	}
 	rq.keepCallbackURL()
 	v.Providers = rq.providerViews()
+	if v.Again != "" && !rq.policy.confirms && rq.policy.asksAgain { // the others prove nothing
+		v.Providers = slices.DeleteFunc(v.Providers, func(p pages.Provider) bool { return !rq.flows[p.ID].info().asks() })
+	}
 	v.Fill(rq.typed().Provider, rq.typed().Name)
 	return page{name: pages.SignIn, view: v, pictures: pictures}
 }

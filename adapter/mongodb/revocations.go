@@ -233,7 +233,8 @@ func (s *Store) revoke(ctx context.Context, r *authsvc.Revocation) error {
 // a concurrent sign-in; see the top of this file. It returns the number that it
 // took for the second write, which is less than the user's epoch if there was
 // another revocation meanwhile. If it is interrupted the record stays pending, and
-// the next attempt repeats everything.
+// the next attempt repeats everything. Of UnlinkAccount there is none once the account
+// is gone: what is left then is the session of a sign-in by it in that same moment.
 func (s *Store) revokeAndRemove(ctx context.Context, r *authsvc.Revocation, of revocationKind, remove func(context.Context) error) (n int64, err error) {
 	n, err = s.takeNumbersFor(ctx, r, 2)
 	if err == nil {

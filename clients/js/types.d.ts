@@ -1363,7 +1363,7 @@ export interface components {
              * @description At the gate: where a person signs in, and comes back from.
              */
             signin?: string;
-            /** @description With reauthentication_required: how many seconds ago the sign-in may be. */
+            /** @description With reauthentication_required: how many seconds ago the last proof of who they are may be. */
             max_age?: number;
         };
     };

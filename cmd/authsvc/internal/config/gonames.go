@@ -66,12 +66,17 @@ func keyOf(field string) string {
 }
 
 // goName is a field in a text of the engine.
-var goName = lazyregexp.New(`\b(PersonalTokens\.Enabled|Session\.MaxAge|Session\.Claims|UserColumns|UserInfo\.Method|Cookies\.Domain|Client\.PrivateKey|AuthMethod|LogoutAtProvider|Adapter|DangerousInsecureURL|DangerousShortSecret|NoSignIn|URL)\b`)
+var goName = lazyregexp.New(`-?\b(PersonalTokens\.Enabled|Session\.MaxAge|Session\.Claims|UserColumns|UserInfo\.Method|Cookies\.Domain|Client\.PrivateKey|AuthMethod|LogoutAtProvider|Adapter|DangerousInsecureURL|DangerousShortSecret|NoSignIn|URL)\b`)
 
 // inKeys writes a text of the engine with the names of keys.
 func inKeys(text string) string {
 	text = strings.ReplaceAll(text, "(OpenID: true)", "(type: oidc)")
-	return goName.ReplaceAllStringFunc(text, keyOf)
+	return goName.ReplaceAllStringFunc(text, func(name string) string {
+		if name[0] == '-' { // of a header, such as X-Original-URL
+			return name
+		}
+		return keyOf(name)
+	})
 }
 
 // fix is what to do about a mistake that the engine found. Some are fixed
