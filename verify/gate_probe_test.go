@@ -81,8 +81,8 @@ func plantedHoles(plain string) map[string]plantedHole {
 			"nginx":   inProxy(nginxSite, "location /public/ "+nginxToApp+nginxSite), "haproxy": unlessAlso("{ path_beg /public/ }"),
 			"caddy": inProxy(caddySite, "handle /public/* "+caddyToApp+caddySite)}},
 		"an underscore": {"underscore-header", map[string]gateTune{
-			"traefik": inProxy("authResponseHeadersRegex: (?i)^x[-_]auth[-_]", "authResponseHeaders: [X-Auth-User-Id, X-Auth-Email, X-Auth-Name, X-Auth-Groups]"),
-			"nginx":   inProxy("listen 443 ssl;", "listen 443 ssl;\n    underscores_in_headers on;"), "haproxy": inLua(`return name:lower():gsub("_", "-"):sub(1, #identity)`, "return name:lower():sub(1, #identity)"),
+			// Traefik asks with all headers, so that authsvc refuses these: no hole.
+			"nginx": inProxy("listen 443 ssl;", "listen 443 ssl;\n    underscores_in_headers on;"), "haproxy": inLua(`return name:lower():gsub("_", "-"):sub(1, #identity)`, "return name:lower():sub(1, #identity)"),
 			"caddy": inProxy("\t\t\trequest_header -X_Auth*\n", "")}},
 		"a target of the client's": {"client-target", map[string]gateTune{
 			"traefik": inProxy(traefikAsks, traefikAsks+"        trustForwardHeader: true\n", traefikDoor, "  websecure: {address: \":443\", forwardedHeaders: {insecure: true}}\n"),
@@ -192,7 +192,7 @@ func probeSite(t *T, s *gatedSite, plain, app string, own bool) (int, []probed) 
 	return code, findings
 }
 
-// gate17 plants ten kinds of hole on each proxy: authsvc probe finds each by its name, and
+// gate17 plants up to ten kinds of hole on each proxy: authsvc probe finds each by its name, and
 // none in the configurations of the pages.
 func gate17(t *T) {
 	app := startEcho(t)
@@ -215,8 +215,11 @@ func gate17(t *T) {
 			}
 		})
 		for name, hole := range plantedHoles(plain) {
+			tune, is := hole.proxies[program]
+			if !is {
+				continue
+			}
 			t.Run(name, func(t *T) {
-				tune := hole.proxies[program]
 				tune.app, tune.proxy = app, slices.Clone(tune.proxy)
 				for i := range tune.proxy {
 					tune.proxy[i] = strings.Replace(tune.proxy[i], "{cache}", t.TempDir(), 1)
