@@ -80,16 +80,18 @@ func plantedHoles(plain string) map[string]plantedHole {
 			"traefik": besideApp("Host(`app.example.com`) && PathPrefix(`/public/`)", ", tls: {}"),
 			"nginx":   inProxy(nginxSite, "location /public/ "+nginxToApp+nginxSite), "haproxy": unlessAlso("{ path_beg /public/ }"),
 			"caddy": inProxy(caddySite, "handle /public/* "+caddyToApp+caddySite)}},
+		// Where the check is asked with what the client sent, authsvc refuses these: so
+		// that it is with Traefik, whatever its file says.
 		"an underscore": {"underscore-header", map[string]gateTune{
-			// Traefik asks with all headers, so that authsvc refuses these: no hole.
-			"nginx": inProxy("listen 443 ssl;", "listen 443 ssl;\n    underscores_in_headers on;"), "haproxy": inLua(`return name:lower():gsub("_", "-"):sub(1, #identity)`, "return name:lower():sub(1, #identity)"),
-			"caddy": inProxy("\t\t\trequest_header -X_Auth*\n", "")}},
+			"nginx":   inProxy("listen 443 ssl;", "listen 443 ssl;\n    underscores_in_headers on;", nginxAsked, nginxAsked+" proxy_set_header Cookie $http_cookie;", "internal;", "internal; proxy_pass_request_headers off;"),
+			"haproxy": inLua(`return name:lower():gsub("[^%w]", "-"):sub(1, #identity)`, "return name:lower():sub(1, #identity)", ` and not name:find("[^%w-]")`, ""),
+			"caddy":   inProxy("\t\t\trequest_header -X_Auth*\n", "", caddyAsked, caddyAsked+"\nheader_up -X_Auth*")}},
 		"a target of the client's": {"client-target", map[string]gateTune{
 			"traefik": inProxy(traefikAsks, traefikAsks+"        trustForwardHeader: true\n", traefikDoor, "  websecure: {address: \":443\", forwardedHeaders: {insecure: true}}\n"),
 			"nginx":   inProxy(nginxAsked, "proxy_set_header X-Forwarded-Uri $asked;", "upstream authsvc {", "map $http_x_original_url $asked {\n    default $http_x_original_url;\n    \"\" $request_uri;\n}\n\nupstream authsvc {"),
 			"haproxy": inLua("{ txn.f:pathq() }", `{ sent["x-original-url"] and sent["x-original-url"][0] or txn.f:pathq() }`),
 			"caddy": inProxy(caddyCheck, "forward_auth @said 127.0.0.1:3000 {\n"+caddyAsked+"\nheader_up X-Forwarded-Uri {header.X-Original-Url}\n}\nforward_auth @plain 127.0.0.1:3000 {",
-				caddySite, "@said header X-Original-Url *\n\t@plain not header X-Original-Url *\n\t"+caddySite)}},
+				caddySite, "@said header X-Original-Url *\n\t@plain not header X-Original-Url *\n\t"+caddySite, "\t\t\trequest_header -X-Original-*\n", "")}},
 		"a cached answer of the check": {"cached", map[string]gateTune{
 			"nginx": inProxy("upstream authsvc {", "proxy_cache_path {cache} keys_zone=all:1m;\nupstream authsvc {", "internal;",
 				"internal; proxy_cache all; proxy_cache_key $request_uri; proxy_cache_valid 200 1h; proxy_ignore_headers Cache-Control Expires Set-Cookie Vary;"),
