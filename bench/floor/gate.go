@@ -12,8 +12,9 @@ import (
 
 // passed are the headers of an answer to a proxy that asks whether a request may
 // pass: who is asking.
-func passed(w http.ResponseWriter, id, email, name string) {
+func passed(w http.ResponseWriter, r *http.Request, id, email, name string) {
 	h := w.Header()
+	h.Set("Cookie", otherCookies(r))
 	h.Set("X-Auth-User-Id", id)
 	h.Set("X-Auth-Email", email)
 	h.Set("X-Auth-Name", strings.ReplaceAll(name, " ", "%20"))
@@ -26,6 +27,20 @@ func passed(w http.ResponseWriter, id, email, name string) {
 	h.Set("Cross-Origin-Resource-Policy", "same-origin")
 	h.Set("Referrer-Policy", "no-referrer")
 	w.WriteHeader(http.StatusOK)
+}
+
+// otherCookies are those that are the program's.
+func otherCookies(r *http.Request) string {
+	var others []string
+	for _, line := range r.Header["Cookie"] {
+		for part := range strings.SplitSeq(line, ";") {
+			name, _, _ := strings.Cut(strings.TrimSpace(part), "=")
+			if name != sessionCookie && name != jweCookie {
+				others = append(others, strings.TrimSpace(part))
+			}
+		}
+	}
+	return strings.Join(others, "; ")
 }
 
 // asked reports whether a proxy says what it asks about.
@@ -44,7 +59,7 @@ func gateJWE(_ context.Context, secret string) (http.Handler, error) {
 			readyOrRefused(w, r)
 			return
 		}
-		passed(w, claims.Sub, "", *claims.Name) // NextAuth.js does not say that an address is proved
+		passed(w, r, claims.Sub, "", *claims.Name) // NextAuth.js does not say that an address is proved
 	}), nil
 }
 
@@ -75,7 +90,7 @@ func gateSQLite(ctx context.Context, file string) (http.Handler, error) {
 			readyOrRefused(w, r)
 			return
 		}
-		passed(w, id, email, name)
+		passed(w, r, id, email, name)
 	}), nil
 }
 
@@ -91,7 +106,7 @@ func gatePostgres(ctx context.Context, location string) (http.Handler, error) {
 			readyOrRefused(w, r)
 			return
 		}
-		passed(w, id, email, name)
+		passed(w, r, id, email, name)
 	}), nil
 }
 
