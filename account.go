@@ -84,47 +84,47 @@ type PersonAccount struct {
 
 // accountHandle is what a linked identity is called in lists: not every table of
 // accounts has an id of its own, and what a provider calls people is not shown.
-func (s *Service) accountHandle(a *Account) string {
-	return handle(s.keys.account.Sum(a.Provider, a.ProviderAccountID))
+func (ac *accountRoom) accountHandle(a *Account) string {
+	return handle(ac.handleKey.Sum(a.Provider, a.ProviderAccountID))
 }
 
 // A PersonProvider is a provider by its id and its name for people.
 type PersonProvider struct{ ID, Name string }
 
-// Person returns what the account page shows of a user. ErrNotFound: there is none.
-func (s *Service) Person(ctx context.Context, userID string) (*PersonView, error) {
-	u, err := s.adapter.GetUser(ctx, userID)
+// Person is [Service.Person].
+func (ac *accountRoom) Person(ctx context.Context, userID string) (*PersonView, error) {
+	u, err := ac.adapter.GetUser(ctx, userID)
 	if err != nil {
 		return nil, err
 	}
-	return s.personView(ctx, u)
+	return ac.personView(ctx, u)
 }
 
 // personView reads what is known of a stored user.
-func (s *Service) personView(ctx context.Context, u User) (*PersonView, error) {
+func (ac *accountRoom) personView(ctx context.Context, u User) (*PersonView, error) {
 	v := &PersonView{User: u}
-	sessions, err := s.Sessions(ctx, u.ID)
+	sessions, err := ac.keeper.Sessions(ctx, u.ID)
 	if err != nil {
 		return nil, err
 	}
 	v.Sessions = sessions[:min(len(sessions), maxSessions)]
-	all, err := s.adapter.ListAccounts(ctx, u.ID)
+	all, err := ac.adapter.ListAccounts(ctx, u.ID)
 	if err != nil {
 		return nil, err
 	}
 	more := -1 // ways in of the application's, if they count
 	for _, one := range all[:min(len(all), maxListed)] {
 		_, others := splitAccount(all, one.Provider, one.ProviderAccountID)
-		known := s.knowsWayIn(u, others)
+		known := ac.vault.knowsWayIn(u, others)
 		if !known && more < 0 {
-			if more, err = s.waysIn(ctx, u); err != nil {
-				s.log.Warn("how else a user can sign in is not known: the last way that is known stays", "user", u.ID, "err", err)
+			if more, err = ac.vault.waysIn(ctx, u); err != nil {
+				ac.log.Warn("how else a user can sign in is not known: the last way that is known stays", "user", u.ID, "err", err)
 				more = 0
 			}
 		}
-		v.Accounts = append(v.Accounts, PersonAccount{s.accountHandle(&one), one.Provider, s.providerName(one.Provider), known || more > 0})
+		v.Accounts = append(v.Accounts, PersonAccount{ac.accountHandle(&one), one.Provider, ac.site.providerName(one.Provider), known || more > 0})
 	}
-	for _, p := range s.linkable() {
+	for _, p := range ac.desk.linkable() {
 		v.Providers = append(v.Providers, PersonProvider{p.ID, p.Name})
 	}
 	return v, nil
@@ -140,9 +140,9 @@ type account struct {
 }
 
 // readAccount reads the account of the person of a session.
-func (rq *request) readAccount(ctx context.Context, s *Session) (*account, error) {
+func (ac *accountRoom) readAccount(rq *request, ctx context.Context, s *Session) (*account, error) {
 	a := &account{session: s, person: &PersonView{}}
-	u, err := rq.adapter.GetUser(ctx, s.UserID)
+	u, err := ac.adapter.GetUser(ctx, s.UserID)
 	switch {
 	case errors.Is(err, ErrNotFound): // one of the application's, who is not stored
 		a.user = User{ID: s.UserID, Name: s.Name, Email: s.Email, Image: s.Image}
@@ -151,20 +151,20 @@ func (rq *request) readAccount(ctx context.Context, s *Session) (*account, error
 		return nil, err
 	}
 	a.user, a.stored = u, true
-	if a.person, err = rq.personView(ctx, u); err != nil {
+	if a.person, err = ac.personView(ctx, u); err != nil {
 		return nil, err
 	}
-	if a.change, err = rq.emailChangeOf(ctx, &u); err != nil {
+	if a.change, err = ac.emailChangeOf(ctx, &u); err != nil {
 		return nil, err
 	}
 	return a, nil
 }
 
 // object is the account for a script.
-func (rq *request) accountObject(a *account) accountObject {
+func (ac *accountRoom) accountObject(rq *request, a *account) accountObject {
 	o := accountObject{
 		User:     accountUser{a.user.ID, nullable(a.user.Name), nullable(a.user.Email), emailProved(a.user), nullable(a.user.Image)},
-		Session:  accountSession{ID: rq.SessionID(a.session), AMR: []string{}, AuthTime: a.session.Began.UTC().Format(timeFormat), Fresh: a.session.fresh(rq.now, rq.policy.fresh)},
+		Session:  accountSession{ID: ac.keeper.SessionID(a.session), AMR: []string{}, AuthTime: a.session.Began.UTC().Format(timeFormat), Fresh: a.session.fresh(rq.now, ac.desk.freshWithin)},
 		Accounts: []accountIdentity{}, Providers: []accountProvider{},
 	}
 	o.Pending.Deletion = isoTime(a.user.DeleteAfter)
@@ -179,15 +179,15 @@ func (rq *request) accountObject(a *account) accountObject {
 	for _, one := range a.person.Accounts {
 		o.Accounts = append(o.Accounts, accountIdentity(one))
 	}
-	for _, p := range rq.linkable() {
+	for _, p := range ac.desk.linkable() {
 		o.Providers = append(o.Providers, accountProvider{p.ID, p.Name})
 	}
 	return o
 }
 
 // linkable are the providers by which a way to sign in can be added.
-func (s *Service) linkable() (list []pages.Provider) {
-	for _, p := range s.views {
+func (dk *desk) linkable() (list []pages.Provider) {
+	for _, p := range dk.site.views {
 		if p.Form == "button" {
 			list = append(list, p)
 		}
@@ -197,25 +197,25 @@ func (s *Service) linkable() (list []pages.Provider) {
 
 // getAccount: GET account shows people what they can see and change of their
 // account, and tells it to scripts as JSON.
-func getAccount(rq *request) outcome {
-	s, err := rq.slideSession(readOptions{touch: true, full: true})
+func (ac *accountRoom) getAccount(rq *request) outcome {
+	s, err := ac.keeper.slideSession(rq, readOptions{touch: true, full: true})
 	switch {
 	case err != nil:
 		return rq.accountAway(err)
 	case s == nil:
 		return rq.signInFirst()
 	}
-	a, err := rq.readAccount(rq.ctx, s)
+	a, err := ac.readAccount(rq, rq.ctx, s)
 	if err != nil {
 		return rq.accountAway(err)
 	}
 	if rq.wantsData() {
-		return object{v: rq.accountObject(a)}
+		return object{v: ac.accountObject(rq, a)}
 	}
 	if rq.custom.Account != "" {
 		return redirect{to: weburl.WithQuery(rq.absolute(rq.custom.Account), "done", string(plainErrorCode(ErrorCode(rq.query("done")))), "error", string(plainErrorCode(ErrorCode(rq.query("error")))), "request", rq.shownRequestID())}
 	}
-	v, pictures := rq.accountView(a)
+	v, pictures := ac.accountView(rq, a)
 	return page{name: pages.Account, view: v, pictures: pictures}
 }
 
@@ -226,11 +226,11 @@ func (rq *request) wantsData() bool {
 }
 
 // accountView is the account for people.
-func (rq *request) accountView(a *account) (v pages.AccountView, pictures string) {
+func (ac *accountRoom) accountView(rq *request, a *account) (v pages.AccountView, pictures string) {
 	v = pages.AccountView{Name: a.user.Name, Who: cmp.Or(a.user.Email, a.user.Name, a.user.ID), Email: a.user.Email, Unproved: !emailProved(a.user),
-		Edits: rq.policy.edits && a.stored, Typed: a.user.Name, Add: rq.linkable(), CSRFToken: rq.ensureCSRF(), CallbackURL: rq.base + "/account",
-		Fresh: rq.freshField(a.session, "account/unlink"), FreshLink: rq.freshField(a.session, "signin"), RequestID: rq.shownRequestID()}
-	if !rq.policy.linksAsked || !a.stored {
+		Edits: ac.edits && a.stored, Typed: a.user.Name, Add: ac.desk.linkable(), CSRFToken: rq.ensureCSRF(), CallbackURL: rq.base + "/account",
+		Fresh: ac.desk.freshField(rq, a.session, "account/unlink"), FreshLink: ac.desk.freshField(rq, a.session, "signin"), RequestID: rq.shownRequestID()}
+	if !ac.desk.linksAsked || !a.stored {
 		v.Add = nil
 	}
 	v.Done, v.Error = rq.query("done"), string(plainErrorCode(ErrorCode(rq.query("error"))))
@@ -241,17 +241,17 @@ func (rq *request) accountView(a *account) (v pages.AccountView, pictures string
 		v.Typed = t.Name
 	}
 	rq.forgetTyped()
-	if v.Readdresses = a.stored && changesEmail(rq); a.change != nil {
+	if v.Readdresses = a.stored && ac.mailing.addresses != nil; a.change != nil {
 		v.NewAddress = a.change.To
 	}
 	v.Picture, pictures = shownPicture(a.user.Image)
 	if rq.custom.SignOut != "" {
 		v.SignOutPage = rq.base + "/signout"
 	}
-	v.Identities = rq.identityViews(a)
-	v.Deletion, v.Delete = a.user.DeleteAfter, rq.policy.deletes && a.stored
-	v.Sessions, v.Listed, v.Export = rq.sessionViews(a), a.stored, a.stored
-	v.Unlisted = rq.dialect.foreignSessions && !rq.sessions.refersToUser()
+	v.Identities = identityViews(rq, a)
+	v.Deletion, v.Delete = a.user.DeleteAfter, ac.deletes && a.stored
+	v.Sessions, v.Listed, v.Export = ac.sessionViews(rq, a), a.stored, a.stored
+	v.Unlisted = ac.dialect.foreignSessions && !ac.keeper.sessions.refersToUser()
 	for _, p := range rq.views {
 		if rq.flows[p.ID].info().linkAge > 0 && emailProved(a.user) {
 			v.Mail = p.Name
@@ -262,7 +262,7 @@ func (rq *request) accountView(a *account) (v pages.AccountView, pictures string
 
 // identityViews are the linked identities; where several are at one provider, a
 // number tells them apart, since nothing else of them is to be shown.
-func (rq *request) identityViews(a *account) (list []pages.Identity) {
+func identityViews(rq *request, a *account) (list []pages.Identity) {
 	seen := map[string]int{}
 	for _, one := range a.person.Accounts {
 		seen[one.Provider]++
@@ -277,4 +277,45 @@ func (rq *request) identityViews(a *account) (list []pages.Identity) {
 		list = append(list, view)
 	}
 	return list
+}
+
+// accountRoutes are those of the account page, and of links in mails about an account.
+func accountRoutes(s *accountRoom) map[string]*route {
+	has := func(*request) bool { return s.on }
+	deletes := func(*request) bool { return s.deletes }
+	changesEmail := func(*request) bool { return s.mailing.addresses != nil }
+	confirms := func(*request) bool { return s.desk.confirms }
+	linkLimit := func(*request) *limiter { return s.mailing.linkLimit }
+	return map[string]*route{
+		"account":               {get: s.getAccount, cors: always, when: has, personal: true},
+		"account/profile":       {post: s.postProfile, cors: always, when: has, personal: true},
+		"account/unlink":        {post: s.postUnlink, cors: always, when: has, personal: true},
+		"account/signout":       {post: s.postAccountSignOut, cors: always, when: has, personal: true},
+		"account/undo":          {get: s.getUndo, post: s.postUndo, limit: linkLimit, cors: always, when: confirms, personal: true},
+		"account/export":        {get: s.getExport, cors: always, when: has, personal: true},
+		"account/email":         {get: s.getEmailChange, post: s.postEmailChange, cors: always, when: changesEmail, personal: true},
+		"account/email/confirm": {get: s.getEmailConfirm, post: s.postEmailConfirm, cors: always, when: changesEmail, personal: true},
+		"account/email/finish":  {post: s.postEmailFinish, cors: always, when: changesEmail, personal: true},
+		"account/email/cancel":  {post: s.postEmailCancel, cors: always, when: changesEmail, personal: true},
+		"account/delete":        {get: s.deletePage, post: s.postDelete, cors: always, when: deletes, personal: true},
+		"account/keep":          {get: s.keepPage, post: s.postKeep, cors: always, when: confirms, personal: true},
+		"account.js":            {get: accountScript, cors: always, when: has},
+	}
+}
+
+// accountEvents are those of the account page, and of what it shares with methods of Service.
+var accountEvents = []auditKind{
+	{"email.change_requested", AuditSuccess, "A change of address was asked for, by the person or by the application, and its mails were queued. The answer did not show whether the new address is somebody's."},
+	{"email.change_proved", AuditSuccess, "One end agreed to a change of address: the reason says whether it was the new one or the old one."},
+	{"email.change_completed", AuditSuccess, "The address of a user was changed: links to both addresses are void, and other sessions have ended."},
+	{"email.change_stopped", AuditSuccess, "A change of address was dropped: by the old address, by the person, or since all sessions were ended."},
+	{"email.change_refused", AuditRefused, "A change of address was not begun, or not made: the address cannot be used or was taken meanwhile, the link or the change is of no use any more, it is not due yet, or there were too many mails."},
+	{"change.undone", AuditSuccess, "The link in a notice took a change back and ended all sessions of the user: the reason says which."},
+	{"change.undo_refused", AuditRefused, "The link in a notice is unknown, was used or has expired."},
+	{"account.exported", AuditSuccess, "A person began to download what is kept of them, or the application or an operator had it written."},
+	{"user.updated", AuditSuccess, "A person changed their name, or UpdateUser changed a user: the reason says which."},
+	{"user.deleted", AuditSuccess, "A user was removed with sessions and accounts, by DeleteUser or at the end of a grace."},
+	{"user.deletion_cancelled", AuditSuccess, "A user who was to be deleted stays."},
+	{"user.deletion_scheduled", AuditSuccess, "A user is to be deleted, and all sessions ended."},
+	{"user.delete_failed", AuditFailed, "A user was not deleted: the DeleteUser callback or the store refused, or there is no such user. Sessions may have ended."},
 }

@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/text/unicode/norm"
 
+	"authsvc/internal/seal"
 	"authsvc/internal/weburl"
 )
 
@@ -18,33 +19,33 @@ import (
 const typedName = "account/profile"
 
 // checkAccount compiles the options of the account page.
-func checkAccount(b *builder, s *Service) {
+func checkAccount(b *builder, s *accountRoom) {
 	o := b.config.Account
-	s.policy.fresh = 10 * time.Minute
+	s.desk.freshWithin = 10 * time.Minute
 	if o.Fresh != 0 {
-		s.policy.fresh = o.Fresh
+		s.desk.freshWithin = o.Fresh
 	}
-	if s.policy.fresh < time.Minute || s.policy.fresh > 24*time.Hour {
+	if s.desk.freshWithin < time.Minute || s.desk.freshWithin > 24*time.Hour {
 		b.fail("Account.Fresh", "is out of range", "use 1m to 24h; 10m is the default")
 	}
 	checkDeletion(b, s)
-	s.policy.edits = o.Edit == nil
+	s.edits = o.Edit == nil
 	for i, name := range o.Edit {
 		if name != "name" {
 			b.fail(fmt.Sprintf("Account.Edit[%d]", i), fmt.Sprintf("%q cannot be edited", printable(name, 30)), "use name, or leave the list empty")
 		}
-		s.policy.edits = true
+		s.edits = true
 	}
 }
 
 // beginAccount is what every POST of the account page starts with: the token, the
 // session and the limit. s is nil if the outcome refuses. From then on the
 // request is finished even if its client goes away.
-func (rq *request) beginAccount() (s *Session, done func(), refused outcome) {
+func (ac *accountRoom) beginAccount(rq *request) (s *Session, done func(), refused outcome) {
 	if !rq.csrfOK() {
 		return nil, nil, rq.personalCSRF("/account")
 	}
-	s, err := rq.current()
+	s, err := ac.keeper.current(rq)
 	switch {
 	case err != nil:
 		return nil, nil, rq.accountAway(err)
@@ -52,7 +53,7 @@ func (rq *request) beginAccount() (s *Session, done func(), refused outcome) {
 		return nil, nil, rq.signInFirst()
 	}
 	rq.auditUser = s.UserID
-	if refused := rq.limitAccount(s.UserID); refused != nil {
+	if refused := ac.limitAccount(rq, s.UserID); refused != nil {
 		return nil, nil, refused
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(rq.ctx), loginTimeout)
@@ -62,8 +63,8 @@ func (rq *request) beginAccount() (s *Session, done func(), refused outcome) {
 
 // limitAccount counts a request that changes or exports an account; the outcome is
 // nil, or refuses it.
-func (rq *request) limitAccount(userID string) outcome {
-	if wait, ok := rq.permit(rq.limits.account, userID); !ok {
+func (ac *accountRoom) limitAccount(rq *request, userID string) outcome {
+	if wait, ok := rq.permit(ac.limit, userID); !ok {
 		rq.retryAfter = wait
 		rq.audit("request.limited", RateLimited, "too many changes or exports of one account")
 		return rq.personalRefusal("/account", RateLimited, http.StatusTooManyRequests)
@@ -72,8 +73,8 @@ func (rq *request) limitAccount(userID string) outcome {
 }
 
 // userOf is the stored user of a session; the refusal is nil, or says why there is none.
-func (rq *request) userOf(s *Session) (u User, refused outcome) {
-	u, err := rq.adapter.GetUser(rq.ctx, s.UserID)
+func (ac *accountRoom) userOf(rq *request, s *Session) (u User, refused outcome) {
+	u, err := ac.adapter.GetUser(rq.ctx, s.UserID)
 	switch {
 	case errors.Is(err, ErrNotFound): // one of the application's, who is not stored
 		return u, rq.personalRefusal("/account", NotFound, http.StatusNotFound)
@@ -85,23 +86,23 @@ func (rq *request) userOf(s *Session) (u User, refused outcome) {
 
 // freshUser begins the page at path: it is the session, whose proof is fresh, and its
 // user. The refusal is nil, or the answer instead of the page.
-func (rq *request) freshUser(path string) (s *Session, u User, refused outcome) {
-	s, err := rq.current()
+func (ac *accountRoom) freshUser(rq *request, path string) (s *Session, u User, refused outcome) {
+	s, err := ac.keeper.current(rq)
 	switch {
 	case err != nil:
 		return nil, u, rq.accountAway(err)
 	case s == nil:
 		return nil, u, rq.signInFirst()
-	case !s.fresh(rq.now, rq.policy.fresh):
-		return nil, u, rq.confirmFirst(rq.base+path, s)
+	case !s.fresh(rq.now, ac.desk.freshWithin):
+		return nil, u, confirmFirst(rq, rq.base+path, s)
 	}
-	u, refused = rq.userOf(s)
+	u, refused = ac.userOf(rq, s)
 	return s, u, refused
 }
 
 // accountBack is where a page of the application's own wants people to come back
 // to, or the built-in one.
-func (rq *request) accountBack() string {
+func accountBack(rq *request) string {
 	if rq.body.get("callbackUrl") != "" {
 		return rq.callbackURL()
 	}
@@ -110,61 +111,61 @@ func (rq *request) accountBack() string {
 
 // accountDone answers a POST that changed something: a script gets the account
 // as it is now, a person the page with a word about it.
-func (rq *request) accountDone(s *Session, word string) outcome {
+func (ac *accountRoom) accountDone(rq *request, s *Session, word string) outcome {
 	if !rq.wantsJSON() {
 		return redirect{to: weburl.WithQuery(rq.base+"/account", "done", word)}
 	}
-	return rq.accountDoneAt(s, "/account")
+	return ac.accountDoneAt(rq, s, "/account")
 }
 
 // accountDoneAt is accountDone where the page is another one.
-func (rq *request) accountDoneAt(s *Session, path string) outcome {
+func (ac *accountRoom) accountDoneAt(rq *request, s *Session, path string) outcome {
 	to := rq.base + path
 	if !rq.wantsJSON() {
 		return redirect{to: to}
 	}
-	a, err := rq.readAccount(rq.ctx, s)
+	a, err := ac.readAccount(rq, rq.ctx, s)
 	if err != nil {
 		return rq.accountAway(err)
 	}
-	return object{v: map[string]any{"url": to, "account": rq.accountObject(a)}}
+	return object{v: map[string]any{"url": to, "account": ac.accountObject(rq, a)}}
 }
 
 // postProfile: POST account/profile changes the name.
-func postProfile(rq *request) outcome {
-	s, done, refused := rq.beginAccount()
+func (ac *accountRoom) postProfile(rq *request) outcome {
+	s, done, refused := ac.beginAccount(rq)
 	if refused != nil {
 		return refused
 	}
 	defer done()
 	name := norm.NFC.String(rq.body.get("name"))
-	if !rq.policy.edits || name == "" || name != cleanName(name) || len([]rune(name)) > maxOwnName {
+	if !ac.edits || name == "" || name != cleanName(name) || len([]rune(name)) > maxOwnName {
 		rq.rememberTyped(typedName, name)
 		return rq.personalRefusal("/account", Invalid, http.StatusBadRequest)
 	}
-	u, err := rq.adapter.UpdateUser(rq.ctx, s.UserID, UserUpdate{Name: &name})
+	u, err := ac.adapter.UpdateUser(rq.ctx, s.UserID, UserUpdate{Name: &name})
 	switch {
 	case errors.Is(err, ErrNotFound):
 		return rq.personalRefusal("/account", NotFound, http.StatusNotFound)
 	case err != nil:
 		return rq.accountAway(err)
 	}
-	rq.retellSession(UserUpdate{Name: &name})
+	ac.retellSession(rq, UserUpdate{Name: &name})
 	rq.note(AuditEvent{Name: "user.updated", UserID: u.ID, Reason: "the name, by the person"})
-	if rq.events.UpdateUser != nil {
-		rq.emit("updateUser", func() { rq.events.UpdateUser(rq.ctx, u) })
+	if ac.events.UpdateUser != nil {
+		ac.fleet.emit("updateUser", func() { ac.events.UpdateUser(rq.ctx, u) })
 	}
-	return rq.accountDone(s, "renamed")
+	return ac.accountDone(rq, s, "renamed")
 }
 
 // retellSession puts what was changed of the person into this session.
-func (rq *request) retellSession(change UserUpdate) {
-	renewed, err := rq.sessions.retell(rq.ctx, rq.sessionCookieValue(), change, rq.now)
+func (ac *accountRoom) retellSession(rq *request, change UserUpdate) {
+	renewed, err := ac.keeper.sessions.retell(rq.ctx, rq.sessionCookieValue(), change, rq.now)
 	if err == nil && renewed != nil && !rq.setSession(renewed.value, renewed.expires) {
 		err = errSessionTooLarge
 	}
 	if err != nil { // it is stored; this session shows it later
-		rq.log.Warn("a session could not take over what was changed of its user", "request", rq.requestID(), "err", err)
+		ac.log.Warn("a session could not take over what was changed of its user", "request", rq.requestID(), "err", err)
 	}
 }
 
@@ -173,27 +174,27 @@ const maxOwnName = 100
 
 // postUnlink: POST account/unlink removes a way to sign in, unless it is the
 // last one.
-func postUnlink(rq *request) outcome {
-	s, done, refused := rq.beginAccount()
+func (ac *accountRoom) postUnlink(rq *request) outcome {
+	s, done, refused := ac.beginAccount(rq)
 	if refused != nil {
 		return refused
 	}
 	defer done()
-	if !rq.provedFresh(s, "account/unlink") {
-		return rq.confirmFirst(rq.accountBack(), s)
+	if !ac.desk.provedFresh(rq, s, "account/unlink") {
+		return confirmFirst(rq, accountBack(rq), s)
 	}
-	all, err := rq.adapter.ListAccounts(rq.ctx, s.UserID)
+	all, err := ac.adapter.ListAccounts(rq.ctx, s.UserID)
 	if err != nil {
 		return rq.accountAway(err)
 	}
 	id := rq.body.get("id")
-	i := slices.IndexFunc(all, func(a Account) bool { return rq.accountHandle(&a) == id })
+	i := slices.IndexFunc(all, func(a Account) bool { return ac.accountHandle(&a) == id })
 	if i < 0 {
 		rq.note(AuditEvent{Name: "account.unlink_refused", UserID: s.UserID, Reason: "the user has no such account"})
 		return rq.personalRefusal("/account", NotFound, http.StatusNotFound)
 	}
-	by := unlinkOptions{reason: "by the person", record: func(e AuditEvent) { rq.note(e) }, notify: rq.notify}
-	err = rq.unlink(rq.ctx, s.UserID, all[i].Provider, all[i].ProviderAccountID, by)
+	by := unlinkOptions{reason: "by the person", record: func(e AuditEvent) { rq.note(e) }, notify: func(n notice) { ac.mailing.tell(rq, n) }}
+	err = ac.vault.unlink(rq.ctx, s.UserID, all[i].Provider, all[i].ProviderAccountID, by)
 	switch {
 	case errors.Is(err, ErrNotFound): // removed meanwhile, in another tab
 		return rq.personalRefusal("/account", NotFound, http.StatusNotFound)
@@ -202,5 +203,7 @@ func postUnlink(rq *request) outcome {
 	case err != nil:
 		return rq.accountAway(err)
 	}
-	return rq.accountDone(s, "unlinked")
+	return ac.accountDone(rq, s, "unlinked")
 }
+
+func (ac *accountRoom) deriveKeys(ring *seal.Ring) { ac.handleKey = ring.MAC("account handle") }

@@ -20,10 +20,6 @@ const (
 // awayFor is how long somebody is asked to wait while the store is away.
 const awayFor = 5 * time.Second
 
-// personal reports whether the answer is about the person's own account: it then
-// has a page for people and JSON for scripts, with the word of a refusal.
-func (rq *request) personal() bool { return rq.route != nil && rq.route.personal }
-
 // refusedTo is the refusal of a script's request with the word, and with the
 // address of the page that explains it or goes on from it.
 func refusedTo(to string, code ErrorCode, status int) outcome {

@@ -25,20 +25,20 @@ const (
 
 // deletePage: GET account/delete says what the deletion of the account means and
 // asks for it to be confirmed; afterwards it says what was done.
-func deletePage(rq *request) outcome {
+func (ac *accountRoom) deletePage(rq *request) outcome {
 	if done := rq.query("done"); done == doneScheduled || done == doneDeleted {
-		return rq.deletionDone(done)
+		return ac.deletionDone(rq, done)
 	}
-	s, u, refused := rq.freshUser("/account/delete")
+	s, u, refused := ac.freshUser(rq, "/account/delete")
 	if refused != nil {
 		return refused
 	}
-	v := pages.DeleteView{CSRFToken: rq.ensureCSRF(), Fresh: rq.freshField(s, "account/delete"), Who: cmp.Or(u.Email, u.Name, u.ID), Word: cmp.Or(u.Email, deleteWord),
+	v := pages.DeleteView{CSRFToken: rq.ensureCSRF(), Fresh: ac.desk.freshField(rq, s, "account/delete"), Who: cmp.Or(u.Email, u.Name, u.ID), Word: cmp.Or(u.Email, deleteWord),
 		RequestID: rq.shownRequestID()}
-	if rq.policy.grace > 0 {
+	if ac.grace > 0 {
 		v.On = u.DeleteAfter
 		if v.On.IsZero() {
-			v.On = rq.now.Add(rq.policy.grace)
+			v.On = rq.now.Add(ac.grace)
 		}
 	}
 	if rq.query("error") != "" {
@@ -53,17 +53,17 @@ func deletePage(rq *request) outcome {
 
 // deletionDone is the page after a deletion. The browser that asked for it may keep
 // the account at once.
-func (rq *request) deletionDone(done string) outcome {
+func (ac *accountRoom) deletionDone(rq *request, done string) outcome {
 	v := pages.DeleteView{Done: done, CSRFToken: rq.ensureCSRF()}
 	if done == doneDeleted {
 		return page{name: pages.Delete, view: v}
 	}
-	c, err := rq.waiting(keepPurpose)
+	c, err := ac.desk.waiting(rq, keepPurpose)
 	if err != nil {
 		return rq.accountAway(err)
 	}
 	if c != nil {
-		u, err := rq.adapter.GetUser(rq.ctx, c.UserID)
+		u, err := ac.adapter.GetUser(rq.ctx, c.UserID)
 		if err != nil && !errors.Is(err, ErrNotFound) {
 			return rq.accountAway(err)
 		}
@@ -74,16 +74,16 @@ func (rq *request) deletionDone(done string) outcome {
 
 // postDelete: POST account/delete has the account of the person deleted, if the body
 // repeats its address, or says "delete" for one without.
-func postDelete(rq *request) outcome {
-	s, done, refused := rq.beginAccount()
+func (ac *accountRoom) postDelete(rq *request) outcome {
+	s, done, refused := ac.beginAccount(rq)
 	if refused != nil {
 		return refused
 	}
 	defer done()
-	if !rq.provedFresh(s, "account/delete") {
-		return rq.confirmFirst(rq.deleteBack(), s)
+	if !ac.desk.provedFresh(rq, s, "account/delete") {
+		return confirmFirst(rq, deleteBack(rq), s)
 	}
-	u, refused := rq.userOf(s)
+	u, refused := ac.userOf(rq, s)
 	if refused != nil {
 		return refused
 	}
@@ -91,7 +91,7 @@ func postDelete(rq *request) outcome {
 		rq.rememberTyped(typedDelete, rq.body.get("confirm"))
 		return rq.personalRefusal("/account/delete", Invalid, http.StatusBadRequest)
 	}
-	u, gone, err := rq.scheduleDeletion(rq.ctx, s.UserID, rq.byPerson())
+	u, gone, err := ac.scheduleDeletion(rq.ctx, s.UserID, ac.mailing.byPerson(rq))
 	switch {
 	case errors.Is(err, ErrNotFound):
 		return rq.personalRefusal("/account", NotFound, http.StatusNotFound)
@@ -100,11 +100,11 @@ func postDelete(rq *request) outcome {
 	}
 	rq.forgetTyped()
 	rq.clearSession()
-	rq.rotateCSRF("", "")
+	ac.desk.rotateCSRF(rq, "", "")
 	word := doneDeleted
 	if !gone {
 		word = doneScheduled
-		rq.offerUndo(u)
+		ac.offerUndo(rq, u)
 	}
 	to := weburl.WithQuery(rq.base+"/account/delete", "done", word)
 	if rq.wantsJSON() {
@@ -114,7 +114,7 @@ func postDelete(rq *request) outcome {
 }
 
 // deleteBack is where a fresh proof for a deletion leads back to.
-func (rq *request) deleteBack() string {
+func deleteBack(rq *request) string {
 	if rq.body.get("callbackUrl") != "" {
 		return rq.callbackURL()
 	}
@@ -123,13 +123,13 @@ func (rq *request) deleteBack() string {
 
 // offerUndo lets this browser keep the account for as long as a sign-in waits. If it
 // cannot, a sign-in can.
-func (rq *request) offerUndo(u User) {
-	fresh, err := rq.adapter.GetUser(rq.ctx, u.ID) // with the epoch since
+func (ac *accountRoom) offerUndo(rq *request, u User) {
+	fresh, err := ac.adapter.GetUser(rq.ctx, u.ID) // with the epoch since
 	if err == nil && !fresh.DeleteAfter.IsZero() {
-		err = rq.putPending(fresh, pendingSignIn{Purpose: keepPurpose})
+		err = ac.desk.putPending(rq, fresh, pendingSignIn{Purpose: keepPurpose})
 	}
 	if err != nil {
-		rq.log.Warn("a deletion cannot be taken back without a sign-in", "request", rq.requestID(), "err", err)
+		ac.log.Warn("a deletion cannot be taken back without a sign-in", "request", rq.requestID(), "err", err)
 	}
 }
 

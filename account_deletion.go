@@ -23,32 +23,26 @@ const (
 func deletionLease(userID string) string { return nameOf("deletion", userID) }
 
 // checkDeletion compiles the options about the deletion of accounts.
-func checkDeletion(b *builder, s *Service) {
+func checkDeletion(b *builder, s *accountRoom) {
 	switch o := b.config.Account; {
 	case o.DeleteGrace == 0:
-		s.policy.grace = deletionGrace
+		s.grace = deletionGrace
 	case o.DeleteGrace > maxGrace || o.DeleteGrace > 0 && o.DeleteGrace < time.Minute:
 		b.fail("Account.DeleteGrace", "is out of range", "use 1m to 365d, or 0 for none; 14d is the default")
 	default:
-		s.policy.grace = max(o.DeleteGrace, 0)
+		s.grace = max(o.DeleteGrace, 0)
 	}
 }
 
-// ScheduleDeletion has a user deleted when AccountOptions.DeleteGrace is over, and
-// returns when that is. Every session ends. Until then a sign-in begins no session:
-// it ends at a page that asks whether the account is to be kept. The user is told
-// by mail if there is an [Email] provider. A user who is scheduled already stays
-// so for the same time. Without a grace it is the deletion itself; if
-// Callbacks.DeleteUser refuses that, it is asked again an hour later.
-// ErrNotFound: there is no such user. It can be repeated, also after an error.
-func (s *Service) ScheduleDeletion(ctx context.Context, userID string) (at time.Time, err error) {
-	u, _, err := s.scheduleDeletion(ctx, userID, s.byOthers(ctx))
+// ScheduleDeletion is [Service.ScheduleDeletion].
+func (ac *accountRoom) ScheduleDeletion(ctx context.Context, userID string) (at time.Time, err error) {
+	u, _, err := ac.scheduleDeletion(ctx, userID, ac.mailing.byOthers(ctx))
 	return u.DeleteAfter, err
 }
 
 // scheduleDeletion is ScheduleDeletion. gone: the user is deleted.
-func (s *Service) scheduleDeletion(ctx context.Context, userID string, by reporter) (u User, gone bool, err error) {
-	u, anew, err := s.markForDeletion(ctx, userID)
+func (ac *accountRoom) scheduleDeletion(ctx context.Context, userID string, by reporter) (u User, gone bool, err error) {
+	u, anew, err := ac.markForDeletion(ctx, userID)
 	if err != nil {
 		return u, false, err
 	}
@@ -56,51 +50,49 @@ func (s *Service) scheduleDeletion(ctx context.Context, userID string, by report
 	if anew {
 		by.notify(notice{what: "deletion", user: u, name: u.DeleteAfter.UTC().Format("2006-01-02 15:04 UTC")})
 	}
-	if s.policy.grace > 0 {
+	if ac.grace > 0 {
 		return u, false, nil
 	}
-	return u, s.deleteDue(ctx, userID), nil
+	return u, ac.deleteDue(ctx, userID), nil
 }
 
 // markForDeletion writes when a user is to be deleted, in one step with the end of
 // the sessions. anew: the user was to stay until now.
-func (s *Service) markForDeletion(ctx context.Context, userID string) (u User, anew bool, err error) {
-	release, err := s.lease(ctx, deletionLease(userID))
+func (ac *accountRoom) markForDeletion(ctx context.Context, userID string) (u User, anew bool, err error) {
+	release, err := ac.fleet.lease(ctx, deletionLease(userID))
 	if err != nil {
 		return u, false, err
 	}
 	defer release()
-	if u, err = s.adapter.GetUser(ctx, userID); err != nil {
+	if u, err = ac.adapter.GetUser(ctx, userID); err != nil {
 		return u, false, err
 	}
 	if anew = u.DeleteAfter.IsZero(); anew {
-		u.DeleteAfter = s.now().Add(s.policy.grace).UTC().Truncate(time.Millisecond)
+		u.DeleteAfter = ac.fleet.now().Add(ac.grace).UTC().Truncate(time.Millisecond)
 	}
-	return u, anew, s.shutOut(ctx, userID, PersonUpdate{DeleteAfter: &u.DeleteAfter})
+	return u, anew, ac.keeper.shutOut(ctx, userID, PersonUpdate{DeleteAfter: &u.DeleteAfter})
 }
 
-// CancelDeletion keeps a user whose deletion was scheduled, who can then sign in
-// again. Sessions do not come back. ErrNotFound: there is no such user, because it
-// is deleted, for instance. Of a user who is to stay anyway it changes nothing.
-func (s *Service) CancelDeletion(ctx context.Context, userID string) error {
-	return s.cancelDeletion(ctx, userID, s.byOthers(ctx))
+// CancelDeletion is [Service.CancelDeletion].
+func (ac *accountRoom) CancelDeletion(ctx context.Context, userID string) error {
+	return ac.cancelDeletion(ctx, userID, ac.mailing.byOthers(ctx))
 }
 
-func (s *Service) cancelDeletion(ctx context.Context, userID string, by reporter) error {
+func (ac *accountRoom) cancelDeletion(ctx context.Context, userID string, by reporter) error {
 	name, holder := deletionLease(userID), uuid.V7()
-	release, err := s.leaseAs(ctx, name, holder)
+	release, err := ac.fleet.leaseAs(ctx, name, holder)
 	if err != nil {
 		return err
 	}
 	defer release()
-	u, err := s.adapter.GetUser(ctx, userID)
+	u, err := ac.adapter.GetUser(ctx, userID)
 	if err != nil || u.DeleteAfter.IsZero() {
 		return err
 	}
-	if u, err = s.underLease(ctx, userID, holder); err != nil {
+	if u, err = ac.underLease(ctx, userID, holder); err != nil {
 		return err
 	}
-	if err := s.adapter.SetPerson(ctx, userID, PersonUpdate{DeleteAfter: &time.Time{}}, nil); err != nil {
+	if err := ac.adapter.SetPerson(ctx, userID, PersonUpdate{DeleteAfter: &time.Time{}}, nil); err != nil {
 		return err
 	}
 	by.record(AuditEvent{Name: "user.deletion_cancelled", UserID: userID})
@@ -108,49 +100,46 @@ func (s *Service) cancelDeletion(ctx context.Context, userID string, by reporter
 	return nil
 }
 
-// DeleteUser asks Callbacks.DeleteUser, ends every session of a user and removes
-// the user with its accounts, in one step. ErrNotFound: there is none; JWT sessions
-// in the name of the id end even so. An error of the callback is returned, and
-// nothing is changed.
-func (s *Service) DeleteUser(ctx context.Context, userID string) error {
-	err := s.deleteUser(ctx, userID)
+// DeleteUser is [Service.DeleteUser].
+func (ac *accountRoom) DeleteUser(ctx context.Context, userID string) error {
+	err := ac.deleteUser(ctx, userID)
 	if err != nil {
-		s.recordAct(ctx, AuditEvent{Name: "user.delete_failed", UserID: userID})
+		ac.auditor.recordAct(ctx, AuditEvent{Name: "user.delete_failed", UserID: userID})
 		return err
 	}
-	s.recordAct(ctx, AuditEvent{Name: "user.deleted", UserID: userID})
+	ac.auditor.recordAct(ctx, AuditEvent{Name: "user.deleted", UserID: userID})
 	return nil
 }
 
-func (s *Service) deleteUser(ctx context.Context, userID string) error {
+func (ac *accountRoom) deleteUser(ctx context.Context, userID string) error {
 	holder := uuid.V7()
-	release, err := s.leaseAs(ctx, deletionLease(userID), holder)
+	release, err := ac.fleet.leaseAs(ctx, deletionLease(userID), holder)
 	if err != nil {
 		return err
 	}
 	defer release()
-	u, err := s.adapter.GetUser(ctx, userID)
+	u, err := ac.adapter.GetUser(ctx, userID)
 	switch {
 	case errors.Is(err, errNoStorage):
 		return err
 	case errors.Is(err, ErrNotFound):
-		return errors.Join(err, s.endSessions(ctx, userID))
+		return errors.Join(err, ac.keeper.endSessions(ctx, userID))
 	case err != nil:
 		return err
 	}
-	return s.removeUser(ctx, u, holder)
+	return ac.removeUser(ctx, u, holder)
 }
 
 // errKept: the application was asked to delete a user whom somebody kept meanwhile.
 var errKept = errors.New("the user was kept while the application was asked")
 
 // removeUser deletes a user, for who holds the lease.
-func (s *Service) removeUser(ctx context.Context, u User, holder string) error {
-	if s.callbacks.DeleteUser != nil {
-		if err := s.deleteCallback(ctx, u); err != nil {
+func (ac *accountRoom) removeUser(ctx context.Context, u User, holder string) error {
+	if ac.callbacks.DeleteUser != nil {
+		if err := ac.deleteCallback(ctx, u); err != nil {
 			return fmt.Errorf("the DeleteUser callback: %w", err)
 		}
-		now, err := s.underLease(ctx, u.ID, holder)
+		now, err := ac.underLease(ctx, u.ID, holder)
 		switch {
 		case err != nil && !errors.Is(err, ErrNotFound):
 			return err
@@ -158,43 +147,43 @@ func (s *Service) removeUser(ctx context.Context, u User, holder string) error {
 			return errKept
 		}
 	}
-	r := s.revocation(keyUser+u.ID, u.ID, s.now())
-	err := s.adapter.DeleteUser(ctx, u.ID, r)
+	r := ac.keeper.revocation(keyUser+u.ID, u.ID, ac.fleet.now())
+	err := ac.adapter.DeleteUser(ctx, u.ID, r)
 	switch {
 	case errors.Is(err, ErrNotFound):
-		return errors.Join(err, s.endSessions(ctx, u.ID))
+		return errors.Join(err, ac.keeper.endSessions(ctx, u.ID))
 	case err != nil:
 		return err
 	}
-	s.revoked.apply(*r)
-	if s.events.DeleteUser != nil {
-		s.emit("deleteUser", func() { s.events.DeleteUser(ctx, u) })
+	ac.keeper.revoked.apply(*r)
+	if ac.events.DeleteUser != nil {
+		ac.fleet.emit("deleteUser", func() { ac.events.DeleteUser(ctx, u) })
 	}
 	return nil
 }
 
 // underLease takes the lease of a deletion once more, as this process may have slept
 // for longer than it lasts, and reads the user again: somebody else may have had it.
-func (s *Service) underLease(ctx context.Context, userID, holder string) (User, error) {
-	if err := s.takeLease(ctx, deletionLease(userID), holder); err != nil {
+func (ac *accountRoom) underLease(ctx context.Context, userID, holder string) (User, error) {
+	if err := ac.fleet.takeLease(ctx, deletionLease(userID), holder); err != nil {
 		return User{}, err
 	}
-	return s.adapter.GetUser(ctx, userID)
+	return ac.adapter.GetUser(ctx, userID)
 }
 
-func (s *Service) deleteCallback(ctx context.Context, u User) (err error) {
-	defer s.recovered("deleteUser callback", func() { err = errors.New("it panicked") })
-	return s.callbacks.DeleteUser(ctx, u)
+func (ac *accountRoom) deleteCallback(ctx context.Context, u User) (err error) {
+	defer ac.fleet.recovered("deleteUser callback", func() { err = errors.New("it panicked") })
+	return ac.callbacks.DeleteUser(ctx, u)
 }
 
 // deleteAllDue deletes users whose grace is over and returns how many.
-func (s *Service) deleteAllDue(ctx context.Context) (n int) {
-	due, err := s.adapter.SearchUsers(ctx, UserQuery{Due: s.now(), Limit: deletionBatch})
+func (ac *accountRoom) deleteAllDue(ctx context.Context) (n int) {
+	due, err := ac.adapter.SearchUsers(ctx, UserQuery{Due: ac.fleet.now(), Limit: deletionBatch})
 	if err != nil && ctx.Err() == nil {
-		s.log.Error("users who are to be deleted could not be read", "err", err)
+		ac.log.Error("users who are to be deleted could not be read", "err", err)
 	}
 	for _, u := range due {
-		if ctx.Err() == nil && s.deleteDue(ctx, u.ID) {
+		if ctx.Err() == nil && ac.deleteDue(ctx, u.ID) {
 			n++
 		}
 	}
@@ -203,45 +192,45 @@ func (s *Service) deleteAllDue(ctx context.Context) (n int) {
 
 // deleteDue deletes a user whose grace is over, unless another replica is about to.
 // It goes on if ctx ends meanwhile, so that the application is asked to the end.
-func (s *Service) deleteDue(ctx context.Context, userID string) (deleted bool) {
+func (ac *accountRoom) deleteDue(ctx context.Context, userID string) (deleted bool) {
 	ctx, cancel := detached(ctx, deletionTimeout)
 	defer cancel()
 	name, holder := deletionLease(userID), uuid.V7()
-	if err := s.takeLease(ctx, name, holder); err != nil {
+	if err := ac.fleet.takeLease(ctx, name, holder); err != nil {
 		if !errors.Is(err, ErrConflict) {
-			s.log.Error("a user who is to be deleted could not be taken", "user", userID, "err", err)
+			ac.log.Error("a user who is to be deleted could not be taken", "user", userID, "err", err)
 		}
 		return false
 	}
-	defer s.holdLease(ctx, name, holder)()
-	u, err := s.adapter.GetUser(ctx, userID)
-	if errors.Is(err, ErrNotFound) || err == nil && (u.DeleteAfter.IsZero() || s.now().Before(u.DeleteAfter)) {
+	defer ac.fleet.holdLease(ctx, name, holder)()
+	u, err := ac.adapter.GetUser(ctx, userID)
+	if errors.Is(err, ErrNotFound) || err == nil && (u.DeleteAfter.IsZero() || ac.fleet.now().Before(u.DeleteAfter)) {
 		return false // deleted, kept or put off meanwhile
 	}
 	if err == nil {
-		err = s.removeUser(ctx, u, holder)
+		err = ac.removeUser(ctx, u, holder)
 	}
 	if err != nil {
-		s.putOffDeletion(ctx, userID, holder, err)
+		ac.putOffDeletion(ctx, userID, holder, err)
 		return false
 	}
-	s.record(ctx, AuditEvent{Name: "user.deleted", UserID: userID, Reason: "the grace is over"})
+	ac.auditor.record(ctx, AuditEvent{Name: "user.deleted", UserID: userID, Reason: "the grace is over"})
 	return true
 }
 
 // putOffDeletion has a deletion that failed tried again, unless the user was kept or
 // is gone, or another replica sees to it.
-func (s *Service) putOffDeletion(ctx context.Context, userID, holder string, cause error) {
-	s.log.Error("a user who is to be deleted was not, and will be tried again", "user", userID, "wait", deletionRetry, "cause", cause)
-	s.record(ctx, AuditEvent{Name: "user.delete_failed", UserID: userID, Reason: "the grace is over"})
+func (ac *accountRoom) putOffDeletion(ctx context.Context, userID, holder string, cause error) {
+	ac.log.Error("a user who is to be deleted was not, and will be tried again", "user", userID, "wait", deletionRetry, "cause", cause)
+	ac.auditor.record(ctx, AuditEvent{Name: "user.delete_failed", UserID: userID, Reason: "the grace is over"})
 	ctx, cancel := detached(ctx, storeTimeout)
 	defer cancel()
-	u, err := s.underLease(ctx, userID, holder)
+	u, err := ac.underLease(ctx, userID, holder)
 	if err == nil && !u.DeleteAfter.IsZero() {
-		again := s.now().Add(deletionRetry).UTC().Truncate(time.Millisecond)
-		err = s.adapter.SetPerson(ctx, userID, PersonUpdate{DeleteAfter: &again}, nil)
+		again := ac.fleet.now().Add(deletionRetry).UTC().Truncate(time.Millisecond)
+		err = ac.adapter.SetPerson(ctx, userID, PersonUpdate{DeleteAfter: &again}, nil)
 	}
 	if err != nil && !errors.Is(err, ErrNotFound) && !errors.Is(err, ErrConflict) {
-		s.log.Error("when to try it again could not be written", "user", userID, "err", err)
+		ac.log.Error("when to try it again could not be written", "user", userID, "err", err)
 	}
 }

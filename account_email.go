@@ -25,18 +25,18 @@ const typedAddress = "account/email"
 var ErrNoEmailChange = errors.New("authsvc: changing the address is off, or no provider sends mails")
 
 // checkEmailChange finds out by which provider people can change their address.
-func checkEmailChange(b *builder, s *Service, order []flow) {
+func checkEmailChange(b *builder, s *accountRoom, order []flow) {
 	wanted := b.config.Account.ChangeEmail
 	on := s.dialect.changesEmail
 	if wanted != nil {
 		on = *wanted
 	}
-	if !on || !s.policy.account {
+	if !on || !s.on {
 		return
 	}
 	for _, f := range order {
 		if m, can := f.(mailer); can {
-			s.policy.addresses = m
+			s.mailing.addresses = m
 			return
 		}
 	}
@@ -69,9 +69,9 @@ func (c *emailChange) object() *pendingEmail {
 }
 
 // openEmailChange opens the change in a credential.
-func (s *Service) openEmailChange(stored Credential) (*emailChange, error) {
+func (ac *accountRoom) openEmailChange(stored Credential) (*emailChange, error) {
 	c := new(emailchange.Change)
-	_, err := s.openData(&stored, c)
+	_, err := ac.fleet.openData(&stored, c)
 	return &emailChange{c, stored}, err
 }
 
@@ -83,15 +83,15 @@ func (c *emailChange) restsOn(u *User, now time.Time) bool {
 }
 
 // emailChangeOf is the change of a user's address that waits, nil if there is none.
-func (s *Service) emailChangeOf(ctx context.Context, u *User) (*emailChange, error) {
-	if s.policy.addresses == nil {
+func (ac *accountRoom) emailChangeOf(ctx context.Context, u *User) (*emailChange, error) {
+	if ac.mailing.addresses == nil {
 		return nil, nil
 	}
-	p, err := s.adapter.GetPerson(ctx, u.ID)
+	p, err := ac.adapter.GetPerson(ctx, u.ID)
 	for _, stored := range p.Credentials {
 		switch stored.Kind {
 		case CredentialAddress:
-			if c, err := s.openEmailChange(stored); err == nil && c.restsOn(u, s.now()) {
+			if c, err := ac.openEmailChange(stored); err == nil && c.restsOn(u, ac.fleet.now()) {
 				return c, nil
 			}
 		}
@@ -111,30 +111,24 @@ type emailAsk struct {
 // emailTokens are what the mails about a change hold.
 type emailTokens struct{ toNew, toOld, code string }
 
-// RequestEmailChange begins to change a user's address, as the user can on the
-// account page: mails go to the new address, which has to be confirmed, and to the
-// old one, which can allow it or stop it. Whether the new address is somebody's
-// already makes no difference here; its owner is told by mail. An earlier change that
-// waits is dropped. The mails are in the language of Person.Locale. Errors:
-// [ErrNoEmailChange], [ErrNotFound] (no such user), [ErrAccessDenied] (the user is
-// blocked), and an address that cannot be used, or is the user's.
-func (s *Service) RequestEmailChange(ctx context.Context, userID, address string) error {
-	if s.policy.addresses == nil {
+// RequestEmailChange is [Service.RequestEmailChange].
+func (ac *accountRoom) RequestEmailChange(ctx context.Context, userID, address string) error {
+	if ac.mailing.addresses == nil {
 		return ErrNoEmailChange
 	}
 	normal, err := emailaddr.Normalise(address)
 	if err != nil {
 		return err
 	}
-	p, err := s.adapter.GetPerson(ctx, userID)
+	p, err := ac.adapter.GetPerson(ctx, userID)
 	if err != nil {
 		return err
 	}
 	ask := emailAsk{address: normal, by: cause{acceptLanguage: p.Locale}}
-	if err := s.askEmailChange(ctx, userID, ask); err != nil {
+	if err := ac.askEmailChange(ctx, userID, ask); err != nil {
 		return err
 	}
-	s.recordAct(ctx, AuditEvent{Name: "email.change_requested", UserID: userID})
+	ac.auditor.recordAct(ctx, AuditEvent{Name: "email.change_requested", UserID: userID})
 	return nil
 }
 
@@ -143,18 +137,18 @@ var errSameAddress = errors.New("authsvc: it is the address of the user already"
 
 // askEmailChange stores a change and queues its mails. Nothing of what it does
 // depends on whether the address is somebody's but the text of one mail.
-func (s *Service) askEmailChange(ctx context.Context, userID string, ask emailAsk) error {
-	_, err := s.adapter.GetUserByEmail(ctx, ask.address)
+func (ac *accountRoom) askEmailChange(ctx context.Context, userID string, ask emailAsk) error {
+	_, err := ac.adapter.GetUserByEmail(ctx, ask.address)
 	taken := err == nil
 	if err != nil && !errors.Is(err, ErrNotFound) {
 		return err
 	}
 	tokens := emailTokens{toNew: seal.Token(), toOld: seal.Token(), code: newCode()}
 	for try := 1; ; try++ {
-		c, err := s.putEmailChange(ctx, userID, ask, tokens)
+		c, err := ac.putEmailChange(ctx, userID, ask, tokens)
 		switch {
 		case err == nil:
-			return s.mailEmailChange(ctx, c, ask, tokens, taken)
+			return ac.mailEmailChange(ctx, c, ask, tokens, taken)
 		case !errors.Is(err, ErrStale) && !errors.Is(err, ErrTooMany) || try == createTries:
 			return err
 		}
@@ -162,8 +156,8 @@ func (s *Service) askEmailChange(ctx context.Context, userID string, ask emailAs
 }
 
 // putEmailChange stores a change in place of an earlier one.
-func (s *Service) putEmailChange(ctx context.Context, userID string, ask emailAsk, tokens emailTokens) (*emailChange, error) {
-	u, err := s.adapter.GetUser(ctx, userID)
+func (ac *accountRoom) putEmailChange(ctx context.Context, userID string, ask emailAsk, tokens emailTokens) (*emailChange, error) {
+	u, err := ac.adapter.GetUser(ctx, userID)
 	switch {
 	case err != nil:
 		return nil, err
@@ -172,50 +166,50 @@ func (s *Service) putEmailChange(ctx context.Context, userID string, ask emailAs
 	case u.Email == ask.address:
 		return nil, errSameAddress
 	}
-	now := s.now().UTC().Truncate(time.Millisecond)
+	now := ac.fleet.now().UTC().Truncate(time.Millisecond)
 	c := &emailChange{stored: Credential{Kind: CredentialAddress, ID: base64.RawURLEncoding.EncodeToString(seal.Random(16)), UserID: u.ID, Version: 1, Created: now, Expires: now.Add(emailchange.Life)},
 		Change: &emailchange.Change{From: u.Email, To: ask.address, AsksOld: emailProved(u), Strong: ask.strong, Asked: now.UnixMilli(), Epoch: u.SessionEpoch,
 			Session: ask.session, New: seal.Digest(tokens.toNew)}}
-	c.Code = b64(s.keys.code.Sum(c.stored.ID, tokens.code))
+	c.Code = b64(ac.mailing.codeKey.Sum(c.stored.ID, tokens.code))
 	if c.AsksOld {
 		c.Old = seal.Digest(tokens.toOld)
 	}
-	if err := s.sealEmailChange(c); err != nil {
+	if err := ac.sealEmailChange(c); err != nil {
 		return nil, err
 	}
-	if _, err := s.adapter.DeleteCredentials(ctx, u.ID, nil, CredentialAddress); err != nil {
+	if _, err := ac.adapter.DeleteCredentials(ctx, u.ID, nil, CredentialAddress); err != nil {
 		return nil, err
 	}
-	return c, s.adapter.PutCredential(ctx, c.stored, u.Epoch, 1)
+	return c, ac.adapter.PutCredential(ctx, c.stored, u.Epoch, 1)
 }
 
-func (s *Service) sealEmailChange(c *emailChange) (err error) {
-	c.stored.Data, err = s.sealData(&c.stored, c.Change)
+func (ac *accountRoom) sealEmailChange(c *emailChange) (err error) {
+	c.stored.Data, err = ac.fleet.sealData(&c.stored, c.Change)
 	return err
 }
 
 // mailEmailChange queues the mails about a change. If the new address is somebody's,
 // that mail has neither link nor code, which nobody knows then.
-func (s *Service) mailEmailChange(ctx context.Context, c *emailChange, ask emailAsk, tokens emailTokens, taken bool) error {
+func (ac *accountRoom) mailEmailChange(ctx context.Context, c *emailChange, ask emailAsk, tokens emailTokens, taken bool) error {
 	link := func(token string, more ...string) string {
-		return weburl.WithQuery(s.base+"/account/email/confirm", append([]string{"id", c.stored.ID, "token", token}, more...)...)
+		return weburl.WithQuery(ac.site.base+"/account/email/confirm", append([]string{"id", c.stored.ID, "token", token}, more...)...)
 	}
 	write := func(d mailtext.Data, life time.Duration) ([]byte, error) {
 		d.NewEmail, d.Minutes = c.To, int(life/time.Minute)
-		if err := s.policy.addresses.describe(ask.by, &d); err != nil {
+		if err := ac.mailing.addresses.describe(ask.by, &d); err != nil {
 			return nil, err
 		}
-		return s.policy.addresses.sealQueued(s, ask.mail, d)
+		return ac.mailing.addresses.sealQueued(ask.mail, d)
 	}
 	payload, err := write(mailtext.Data{Change: mailtext.ChangeNew, Email: c.To, URL: link(tokens.toNew), Code: shownCode(tokens.code)}, emailchange.NewLife)
-	toOwner, ownerErr := write(mailtext.Data{Change: mailtext.ChangeTaken, Email: c.To, URL: s.base + "/signin"}, emailchange.NewLife) // in any case, so that the time is the same
+	toOwner, ownerErr := write(mailtext.Data{Change: mailtext.ChangeTaken, Email: c.To, URL: ac.site.base + "/signin"}, emailchange.NewLife) // in any case, so that the time is the same
 	if taken {
 		payload = toOwner
 	}
 	if err := errors.Join(err, ownerErr); err != nil {
 		return err
 	}
-	if err := s.mails.put(ctx, payload, emailchange.NewLife); err != nil {
+	if err := ac.mailing.mails.put(ctx, payload, emailchange.NewLife); err != nil {
 		return err
 	}
 	if !c.AsksOld {
@@ -225,13 +219,13 @@ func (s *Service) mailEmailChange(ctx context.Context, c *emailChange, ask email
 	if err != nil {
 		return err
 	}
-	return s.mails.put(ctx, payload, emailchange.OldLife)
+	return ac.mailing.mails.put(ctx, payload, emailchange.OldLife)
 }
 
 // emailAsk is the wish of the person of a session.
-func (rq *request) emailAsk(s *Session, address string) (emailAsk, error) {
-	ask := emailAsk{address: address, by: rq.asks(), session: rq.SessionID(s), mail: queuedMail{UserID: s.UserID, RequestID: rq.requestID(), Client: rq.networkKey(), Known: rq.hasDeviceCookie(userKey(s.UserID))}}
-	sessions, err := rq.Sessions(rq.ctx, s.UserID)
+func (ac *accountRoom) emailAsk(rq *request, s *Session, address string) (emailAsk, error) {
+	ask := emailAsk{address: address, by: asks(rq), session: ac.keeper.SessionID(s), mail: queuedMail{UserID: s.UserID, RequestID: rq.requestID(), Client: rq.networkKey(), Known: ac.desk.hasDeviceCookie(rq, userKey(s.UserID))}}
+	sessions, err := ac.keeper.Sessions(rq.ctx, s.UserID)
 	for _, v := range sessions {
 		if v.ID == ask.session {
 			ask.strong = v.ACR == "2fa" || v.ACR == "phr"
@@ -241,12 +235,12 @@ func (rq *request) emailAsk(s *Session, address string) (emailAsk, error) {
 }
 
 // getEmailChange: GET account/email asks for the new address.
-func getEmailChange(rq *request) outcome {
-	s, u, refused := rq.freshUser("/account/email")
+func (ac *accountRoom) getEmailChange(rq *request) outcome {
+	s, u, refused := ac.freshUser(rq, "/account/email")
 	if refused != nil {
 		return refused
 	}
-	v := pages.AddressView{CSRFToken: rq.ensureCSRF(), Fresh: rq.freshField(s, "account/email"), Email: u.Email, Proved: emailProved(u), RequestID: rq.shownRequestID()}
+	v := pages.AddressView{CSRFToken: rq.ensureCSRF(), Fresh: ac.desk.freshField(rq, s, "account/email"), Email: u.Email, Proved: emailProved(u), RequestID: rq.shownRequestID()}
 	if rq.query("error") != "" {
 		v.Error = string(plainErrorCode(ErrorCode(rq.query("error"))))
 	}
@@ -259,20 +253,20 @@ func getEmailChange(rq *request) outcome {
 
 // postEmailChange: POST account/email asks for a change of address. The answer is
 // the same if the address is somebody's.
-func postEmailChange(rq *request) outcome {
-	s, done, refused := rq.beginAccount()
+func (ac *accountRoom) postEmailChange(rq *request) outcome {
+	s, done, refused := ac.beginAccount(rq)
 	if refused != nil {
 		return refused
 	}
 	defer done()
 	typed := rq.body.get("email")
-	if !rq.provedFresh(s, "account/email") {
+	if !ac.desk.provedFresh(rq, s, "account/email") {
 		rq.rememberTyped(typedAddress, typed)
 		back := rq.base + "/account/email"
 		if rq.body.get("callbackUrl") != "" {
 			back = rq.callbackURL()
 		}
-		return rq.confirmFirst(back, s)
+		return confirmFirst(rq, back, s)
 	}
 	refuse := func(code ErrorCode, status int, reason string) outcome {
 		rq.rememberTyped(typedAddress, typed)
@@ -283,13 +277,13 @@ func postEmailChange(rq *request) outcome {
 	if err != nil {
 		return refuse(Invalid, http.StatusBadRequest, "it is no address")
 	}
-	if wait, ok := rq.limitEmailChange(s, address); !ok {
+	if wait, ok := ac.limitEmailChange(rq, s, address); !ok {
 		rq.retryAfter = wait
 		return refuse(RateLimited, http.StatusTooManyRequests, "too many mails for one mailbox or client")
 	}
-	ask, err := rq.emailAsk(s, address)
+	ask, err := ac.emailAsk(rq, s, address)
 	if err == nil {
-		err = rq.askEmailChange(rq.ctx, s.UserID, ask)
+		err = ac.askEmailChange(rq.ctx, s.UserID, ask)
 	}
 	switch {
 	case errors.Is(err, errSameAddress):
@@ -302,17 +296,17 @@ func postEmailChange(rq *request) outcome {
 	}
 	rq.forgetTyped()
 	rq.note(AuditEvent{Name: "email.change_requested", UserID: s.UserID, Reason: "by the person"})
-	return rq.accountDoneAt(s, "/account/email/confirm")
+	return ac.accountDoneAt(rq, s, "/account/email/confirm")
 }
 
 // limitEmailChange counts the mails of a change.
-func (rq *request) limitEmailChange(s *Session, address string) (wait time.Duration, ok bool) {
-	known := rq.hasDeviceCookie(userKey(s.UserID))
+func (ac *accountRoom) limitEmailChange(rq *request, s *Session, address string) (wait time.Duration, ok bool) {
+	device := ac.desk.deviceIf(rq, ac.desk.hasDeviceCookie(rq, userKey(s.UserID)))
 	for _, mailbox := range []string{address, s.Email} {
 		if mailbox == "" {
 			continue
 		}
-		if e := rq.limitMail(emailaddr.Mailbox(mailbox), known); e.Name != "" {
+		if e := ac.mailing.limitMail(rq, emailaddr.Mailbox(mailbox), device); e.Name != "" {
 			return time.Hour, false
 		}
 	}
@@ -320,10 +314,10 @@ func (rq *request) limitEmailChange(s *Session, address string) (wait time.Durat
 }
 
 // dropEmailChange drops a change of address that waits.
-func (s *Service) dropEmailChange(ctx context.Context, userID, why string) error {
-	n, err := s.adapter.DeleteCredentials(ctx, userID, nil, CredentialAddress)
+func (kp *keeper) dropEmailChange(ctx context.Context, userID, why string) error {
+	n, err := kp.adapter.DeleteCredentials(ctx, userID, nil, CredentialAddress)
 	if err == nil && n > 0 {
-		s.record(ctx, AuditEvent{Name: "email.change_stopped", UserID: userID, Reason: why})
+		kp.auditor.record(ctx, AuditEvent{Name: "email.change_stopped", UserID: userID, Reason: why})
 	}
 	return err
 }

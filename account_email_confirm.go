@@ -17,18 +17,18 @@ var emailStates = map[string]bool{pages.AddressSpent: true, pages.AddressTaken: 
 
 // getEmailConfirm: GET account/email/confirm asks before a mailed link counts, or,
 // without one, shows the person how far the change is.
-func getEmailConfirm(rq *request) outcome {
+func (ac *accountRoom) getEmailConfirm(rq *request) outcome {
 	state := rq.query("done")
 	switch {
 	case emailStates[state]:
 		return page{name: pages.AddressConfirm, view: pages.AddressConfirmView{Stage: state}}
 	case rq.query("token") == "":
-		return rq.emailProgress()
+		return ac.emailProgress(rq)
 	}
-	c, end, err := rq.findEmailChange(rq.query("id"), rq.query("token"))
+	c, end, err := ac.findEmailChange(rq, rq.query("id"), rq.query("token"))
 	switch {
 	case errors.Is(err, ErrNotFound):
-		if refused := rq.limitEmailToken(); refused != nil {
+		if refused := ac.limitEmailToken(rq); refused != nil {
 			return refused
 		}
 		if rq.wantsData() {
@@ -46,8 +46,8 @@ func getEmailConfirm(rq *request) outcome {
 }
 
 // emailProgress shows the person of the session how far the change is.
-func (rq *request) emailProgress() outcome {
-	s, c, u, refused := rq.waitingEmail()
+func (ac *accountRoom) emailProgress(rq *request) outcome {
+	s, c, u, refused := ac.waitingEmail(rq)
 	switch {
 	case refused != nil:
 		return refused
@@ -64,16 +64,16 @@ func (rq *request) emailProgress() outcome {
 }
 
 // waitingEmail reads the session and the change of its person, nil if none waits.
-func (rq *request) waitingEmail() (s *Session, c *emailChange, u User, refused outcome) {
-	s, err := rq.current()
+func (ac *accountRoom) waitingEmail(rq *request) (s *Session, c *emailChange, u User, refused outcome) {
+	s, err := ac.keeper.current(rq)
 	switch {
 	case err != nil:
 		return nil, nil, u, rq.accountAway(err)
 	case s == nil:
 		return nil, nil, u, rq.signInFirst()
 	}
-	if u, err = rq.adapter.GetUser(rq.ctx, s.UserID); err == nil {
-		c, err = rq.emailChangeOf(rq.ctx, &u)
+	if u, err = ac.adapter.GetUser(rq.ctx, s.UserID); err == nil {
+		c, err = ac.emailChangeOf(rq.ctx, &u)
 	}
 	if err != nil && !errors.Is(err, ErrNotFound) {
 		return nil, nil, u, rq.accountAway(err)
@@ -83,32 +83,32 @@ func (rq *request) waitingEmail() (s *Session, c *emailChange, u User, refused o
 
 // findEmailChange finds the change that a token is about, and whose mail had it.
 // ErrNotFound: none can still be made.
-func (rq *request) findEmailChange(id, token string) (c *emailChange, end emailchange.End, err error) {
+func (ac *accountRoom) findEmailChange(rq *request, id, token string) (c *emailChange, end emailchange.End, err error) {
 	const longest = 64
 	if id == "" || len(id) > longest || len(token) > longest {
 		return nil, "", ErrNotFound
 	}
-	stored, err := rq.adapter.GetCredential(rq.ctx, CredentialAddress, id)
+	stored, err := ac.adapter.GetCredential(rq.ctx, CredentialAddress, id)
 	if err != nil {
 		return nil, "", err
 	}
-	if c, err = rq.openEmailChange(stored); err != nil {
-		rq.log.Error("a change of address cannot be opened: the secret that sealed it is not configured", "request", rq.requestID(), "err", err)
+	if c, err = ac.openEmailChange(stored); err != nil {
+		ac.log.Error("a change of address cannot be opened: the secret that sealed it is not configured", "request", rq.requestID(), "err", err)
 		return nil, "", ErrNotFound
 	}
 	end, ok := c.EndOf(token)
 	if !ok {
 		return nil, "", ErrNotFound
 	}
-	u, err := rq.adapter.GetUser(rq.ctx, stored.UserID)
+	u, err := ac.adapter.GetUser(rq.ctx, stored.UserID)
 	if err == nil && !c.restsOn(&u, rq.now) {
 		err = ErrNotFound
 	}
 	return c, end, err
 }
 
-func (rq *request) limitEmailToken() outcome {
-	wait, counted := rq.permit(rq.limits.link, rq.clientKey())
+func (ac *accountRoom) limitEmailToken(rq *request) outcome {
+	wait, counted := rq.permit(ac.mailing.linkLimit, rq.clientKey())
 	if counted {
 		return nil
 	}
@@ -120,49 +120,49 @@ func (rq *request) limitEmailToken() outcome {
 // postEmailConfirm: POST account/email/confirm proves an end, by the token of a mail,
 // which needs no session, or the new one by the code, which needs the person's. With
 // stop=true the token of the old end stops the change.
-func postEmailConfirm(rq *request) outcome {
+func (ac *accountRoom) postEmailConfirm(rq *request) outcome {
 	if !rq.csrfOK() {
 		return rq.personalCSRF("/account")
 	}
-	if refused := rq.limitEmailToken(); refused != nil {
+	if refused := ac.limitEmailToken(rq); refused != nil {
 		return refused
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(rq.ctx), loginTimeout)
 	defer cancel()
 	rq.ctx = ctx
 	if rq.body.get("token") == "" {
-		return rq.enterEmailCode()
+		return ac.enterEmailCode(rq)
 	}
-	c, end, err := rq.findEmailChange(rq.body.get("id"), rq.body.get("token"))
+	c, end, err := ac.findEmailChange(rq, rq.body.get("id"), rq.body.get("token"))
 	switch {
 	case errors.Is(err, ErrNotFound):
-		return rq.emailSpent("the link is unknown, was used or has expired")
+		return ac.emailSpent(rq, "the link is unknown, was used or has expired")
 	case err != nil:
 		return rq.accountAway(err)
 	}
 	rq.auditUser = c.stored.UserID
 	if end == emailchange.Old && rq.body.get("stop") == "true" {
-		return rq.stopEmailChange(c)
+		return ac.stopEmailChange(rq, c)
 	}
-	s, err := rq.current()
+	s, err := ac.keeper.current(rq)
 	if err != nil {
 		return rq.accountAway(err)
 	}
-	return rq.proveEmailEnd(c, end, s)
+	return ac.proveEmailEnd(rq, c, end, s)
 }
 
 // emailSpent answers a link or a change that is of no use any more.
-func (rq *request) emailSpent(why string) outcome {
+func (ac *accountRoom) emailSpent(rq *request, why string) outcome {
 	rq.note(AuditEvent{Name: "email.change_refused", Code: NotFound, UserID: rq.auditUser, Reason: why})
 	if rq.wantsJSON() {
 		return rq.personalRefusal("/account", NotFound, http.StatusNotFound)
 	}
-	return rq.emailState(nil, pages.AddressSpent)
+	return ac.emailState(rq, nil, pages.AddressSpent)
 }
 
 // emailState answers what became of a change by a link. s, if it is a session of the
 // person, lets a script know the account.
-func (rq *request) emailState(s *Session, state string) outcome {
+func (ac *accountRoom) emailState(rq *request, s *Session, state string) outcome {
 	to := weburl.WithQuery(rq.base+"/account/email/confirm", "done", state)
 	if !rq.wantsJSON() {
 		return redirect{to: to}
@@ -170,20 +170,20 @@ func (rq *request) emailState(s *Session, state string) outcome {
 	if s == nil {
 		return object{v: map[string]any{"url": to, "account": nil}}
 	}
-	return rq.accountDoneAt(s, "/account")
+	return ac.accountDoneAt(rq, s, "/account")
 }
 
 // enterEmailCode proves the new end by the code of its mail. Before the code is
 // compared it takes one of the tries of the change: of any number of guesses at once,
 // codeTries are judged.
-func (rq *request) enterEmailCode() outcome {
-	s, c, _, refused := rq.waitingEmail()
+func (ac *accountRoom) enterEmailCode(rq *request) outcome {
+	s, c, _, refused := ac.waitingEmail(rq)
 	switch {
 	case refused != nil:
 		return refused
 	case c == nil || rq.body.get("id") != "" && rq.body.get("id") != c.stored.ID:
 		rq.auditUser = s.UserID
-		return rq.emailSpent("no change of address waits")
+		return ac.emailSpent(rq, "no change of address waits")
 	}
 	rq.auditUser = s.UserID
 	wrong := func(name, why string) outcome {
@@ -194,64 +194,64 @@ func (rq *request) enterEmailCode() outcome {
 	if !ok {
 		return wrong("code.refused", "it is not eight digits")
 	}
-	switch err := rq.adapter.TryCredential(rq.ctx, CredentialAddress, c.stored.ID, codeTries); {
+	switch err := ac.adapter.TryCredential(rq.ctx, CredentialAddress, c.stored.ID, codeTries); {
 	case errors.Is(err, ErrConflict):
 		return wrong("code.spent", "five codes were tried")
 	case errors.Is(err, ErrNotFound):
-		return rq.emailSpent("the change was stopped or made meanwhile")
+		return ac.emailSpent(rq, "the change was stopped or made meanwhile")
 	case err != nil:
 		return rq.accountAway(err)
 	}
 	sum, err := strictBase64.DecodeString(c.Code)
-	if ok, _ := rq.keys.code.Verify(sum, c.stored.ID, code); err != nil || !ok {
+	if ok, _ := ac.mailing.codeKey.Verify(sum, c.stored.ID, code); err != nil || !ok {
 		return wrong("code.refused", "it is not that of the mail")
 	}
-	return rq.proveEmailEnd(c, emailchange.New, s)
+	return ac.proveEmailEnd(rq, c, emailchange.New, s)
 }
 
 // stopEmailChange drops a change for whoever reads the old mailbox.
-func (rq *request) stopEmailChange(c *emailChange) outcome {
-	err := rq.adapter.DeleteCredential(rq.ctx, CredentialAddress, c.stored.ID, c.stored.UserID, nil)
+func (ac *accountRoom) stopEmailChange(rq *request, c *emailChange) outcome {
+	err := ac.adapter.DeleteCredential(rq.ctx, CredentialAddress, c.stored.ID, c.stored.UserID, nil)
 	switch {
 	case errors.Is(err, ErrNotFound):
-		return rq.emailSpent("the change was stopped or made meanwhile")
+		return ac.emailSpent(rq, "the change was stopped or made meanwhile")
 	case err != nil:
 		return rq.accountAway(err)
 	}
 	rq.note(AuditEvent{Name: "email.change_stopped", UserID: c.stored.UserID, Reason: "by the old address"})
-	return rq.emailState(nil, pages.AddressStopped)
+	return ac.emailState(rq, nil, pages.AddressStopped)
 }
 
 // proveEmailEnd notes that an end agrees, and makes the change if that was all that it
 // waited for. What is noted already is not written again: of many requests at once
 // those that come last would find it changed each time.
-func (rq *request) proveEmailEnd(c *emailChange, end emailchange.End, s *Session) outcome {
+func (ac *accountRoom) proveEmailEnd(rq *request, c *emailChange, end emailchange.End, s *Session) outcome {
 	if s != nil && s.UserID != c.stored.UserID {
 		s = nil
 	}
 	for try := 1; ; try++ {
-		stored, err := rq.adapter.GetCredential(rq.ctx, CredentialAddress, c.stored.ID)
+		stored, err := ac.adapter.GetCredential(rq.ctx, CredentialAddress, c.stored.ID)
 		if err == nil {
-			c, err = rq.openEmailChange(stored)
+			c, err = ac.openEmailChange(stored)
 		}
 		if err == nil {
 			was := *c.Change
 			if !c.Prove(end, rq.now) {
-				return rq.emailSpent("the link has expired")
+				return ac.emailSpent(rq, "the link has expired")
 			}
 			if was == *c.Change { // by another request
-				return rq.afterEmailProof(c, end, s)
+				return ac.afterEmailProof(rq, c, end, s)
 			}
-			if err = rq.sealEmailChange(c); err == nil {
-				err = rq.adapter.UpdateCredential(rq.ctx, c.stored)
+			if err = ac.sealEmailChange(c); err == nil {
+				err = ac.adapter.UpdateCredential(rq.ctx, c.stored)
 			}
 		}
 		switch {
 		case err == nil:
 			rq.note(AuditEvent{Name: "email.change_proved", UserID: c.stored.UserID, Reason: string(end) + " address"})
-			return rq.afterEmailProof(c, end, s)
+			return ac.afterEmailProof(rq, c, end, s)
 		case errors.Is(err, ErrNotFound):
-			return rq.emailSpent("the change was stopped or made meanwhile")
+			return ac.emailSpent(rq, "the change was stopped or made meanwhile")
 		case !errors.Is(err, ErrStale) || try == createTries:
 			return rq.accountAway(err)
 		}
@@ -259,9 +259,9 @@ func (rq *request) proveEmailEnd(c *emailChange, end emailchange.End, s *Session
 }
 
 // afterEmailProof makes a change that is due, or says what it waits for.
-func (rq *request) afterEmailProof(c *emailChange, end emailchange.End, s *Session) outcome {
+func (ac *accountRoom) afterEmailProof(rq *request, c *emailChange, end emailchange.End, s *Session) outcome {
 	if c.Due(rq.now) { // which asks for the other end, or for time
-		return rq.makeEmailChange(c, s)
+		return ac.makeEmailChange(rq, c, s)
 	}
 	state := pages.AddressProved
 	if end == emailchange.Old {
@@ -270,12 +270,12 @@ func (rq *request) afterEmailProof(c *emailChange, end emailchange.End, s *Sessi
 	if s != nil && !rq.wantsJSON() {
 		return redirect{to: rq.base + "/account/email/confirm"}
 	}
-	return rq.emailState(s, state)
+	return ac.emailState(rq, s, state)
 }
 
 // makeEmailChange makes a change and answers what came of it.
-func (rq *request) makeEmailChange(c *emailChange, s *Session) outcome {
-	was, u, err := rq.completeEmailChange(rq.ctx, c, s)
+func (ac *accountRoom) makeEmailChange(rq *request, c *emailChange, s *Session) outcome {
+	was, u, err := ac.completeEmailChange(rq.ctx, c, s)
 	switch {
 	case errors.Is(err, ErrConflict):
 		rq.note(AuditEvent{Name: "email.change_refused", Code: Taken, UserID: c.stored.UserID, Reason: "the address was taken meanwhile"})
@@ -283,24 +283,24 @@ func (rq *request) makeEmailChange(c *emailChange, s *Session) outcome {
 		case rq.wantsJSON(), s != nil:
 			return rq.personalRefusal("/account", Taken, http.StatusConflict)
 		}
-		return rq.emailState(nil, pages.AddressTaken)
+		return ac.emailState(rq, nil, pages.AddressTaken)
 	case errors.Is(err, ErrNotFound), errors.Is(err, ErrStale):
-		return rq.emailSpent("the change was stopped or made meanwhile")
+		return ac.emailSpent(rq, "the change was stopped or made meanwhile")
 	case err != nil:
 		return rq.accountAway(err)
 	}
 	rq.note(AuditEvent{Name: "email.change_completed", UserID: u.ID})
 	if c.AsksOld {
-		rq.notify(notice{what: "address", user: u, name: u.Email, to: was.Email, undo: &undoable{Address: was.Email, Verified: was.EmailVerified}})
+		ac.mailing.tell(rq, notice{what: "address", user: u, name: u.Email, to: was.Email, undo: &undoable{Address: was.Email, Verified: was.EmailVerified}})
 	}
-	if rq.events.UpdateUser != nil {
-		rq.emit("updateUser", func() { rq.events.UpdateUser(rq.ctx, u) })
+	if ac.events.UpdateUser != nil {
+		ac.fleet.emit("updateUser", func() { ac.events.UpdateUser(rq.ctx, u) })
 	}
 	if s == nil {
-		return rq.emailState(nil, pages.AddressCompleted)
+		return ac.emailState(rq, nil, pages.AddressCompleted)
 	}
-	rq.retellSession(UserUpdate{Email: &u.Email})
-	return rq.accountDone(s, "address")
+	ac.retellSession(rq, UserUpdate{Email: &u.Email})
+	return ac.accountDone(rq, s, "address")
 }
 
 // completeEmailChange makes a change. Whoever deletes its credential makes it: of
@@ -309,89 +309,89 @@ func (rq *request) makeEmailChange(c *emailChange, s *Session) outcome {
 // came between, and no sign-in by the old address goes on. ErrConflict: the new
 // address is another user's. ErrNotFound, ErrStale: it cannot be made any more. In
 // all of these cases it is dropped. s, of the person, goes on; nil: there is none.
-func (s *Service) completeEmailChange(ctx context.Context, c *emailChange, current *Session) (was, u User, err error) {
+func (ac *accountRoom) completeEmailChange(ctx context.Context, c *emailChange, current *Session) (was, u User, err error) {
 	userID := c.stored.UserID
-	now := s.now()
-	claim := s.revocation(keyAddress+userID, userID, now)
-	if err := s.adapter.DeleteCredential(ctx, CredentialAddress, c.stored.ID, userID, claim); err != nil {
+	now := ac.fleet.now()
+	claim := ac.keeper.revocation(keyAddress+userID, userID, now)
+	if err := ac.adapter.DeleteCredential(ctx, CredentialAddress, c.stored.ID, userID, claim); err != nil {
 		return was, u, err
 	}
-	was, err = s.adapter.GetUser(ctx, userID)
+	was, err = ac.adapter.GetUser(ctx, userID)
 	switch {
 	case err != nil:
 		return was, u, err
 	case !c.restsOn(&was, now):
 		return was, u, ErrStale
 	}
-	u, err = s.adapter.UpdateUser(ctx, userID, UserUpdate{Email: &c.To, EmailVerified: &now, Was: &was})
+	u, err = ac.adapter.UpdateUser(ctx, userID, UserUpdate{Email: &c.To, EmailVerified: &now, Was: &was})
 	if err != nil {
 		return was, u, err
 	}
-	s.afterEmailChange(ctx, c, current)
+	ac.afterEmailChange(ctx, c, current)
 	return was, u, nil
 }
 
 // afterEmailChange ends what rests on the old address. The change is made: what fails
 // here is logged.
-func (s *Service) afterEmailChange(ctx context.Context, c *emailChange, current *Session) {
+func (ac *accountRoom) afterEmailChange(ctx context.Context, c *emailChange, current *Session) {
 	userID, keep := c.stored.UserID, ""
 	switch {
 	case current != nil:
-		keep = s.SessionID(current)
-	case s.sessions.refersToUser(): // the session that asked reads the new address
+		keep = ac.keeper.SessionID(current)
+	case ac.keeper.sessions.refersToUser(): // the session that asked reads the new address
 		keep = c.Session
 	}
-	errs := []error{s.adapter.VoidTokens(ctx, c.To), s.endOtherSessions(ctx, userID, keep)}
+	errs := []error{ac.adapter.VoidTokens(ctx, c.To), ac.keeper.endOtherSessions(ctx, userID, keep)}
 	if c.From != "" {
-		errs = append(errs, s.adapter.VoidTokens(ctx, c.From))
+		errs = append(errs, ac.adapter.VoidTokens(ctx, c.From))
 	}
-	_, err := s.adapter.DeleteCredentials(ctx, userID, nil, CredentialDevice)
+	_, err := ac.adapter.DeleteCredentials(ctx, userID, nil, CredentialDevice)
 	errs = append(errs, err)
 	if err := errors.Join(errs...); err != nil {
-		s.log.Error("an address was changed, and not all that rests on the old one has ended", "user", userID, "err", err)
+		ac.log.Error("an address was changed, and not all that rests on the old one has ended", "user", userID, "err", err)
 	}
 }
 
 // postEmailFinish: POST account/email/finish makes a change that is due.
-func postEmailFinish(rq *request) outcome {
-	s, done, refused := rq.beginAccount()
+func (ac *accountRoom) postEmailFinish(rq *request) outcome {
+	s, done, refused := ac.beginAccount(rq)
 	if refused != nil {
 		return refused
 	}
 	defer done()
-	_, c, _, refused := rq.waitingEmail()
+	_, c, _, refused := ac.waitingEmail(rq)
 	switch {
 	case refused != nil:
 		return refused
 	case c == nil:
-		return rq.noEmailChange(s)
+		return noEmailChange(rq, s)
 	case !c.Due(rq.now):
 		rq.note(AuditEvent{Name: "email.change_refused", Code: Invalid, UserID: s.UserID, Reason: "it is not due yet"})
 		return rq.personalRefusal("/account/email/confirm", Invalid, http.StatusBadRequest)
 	}
-	return rq.makeEmailChange(c, s)
+	return ac.makeEmailChange(rq, c, s)
 }
 
 // noEmailChange answers the person that no change waits any more.
-func (rq *request) noEmailChange(s *Session) outcome {
+func noEmailChange(rq *request, s *Session) outcome {
 	rq.note(AuditEvent{Name: "email.change_refused", Code: NotFound, UserID: s.UserID, Reason: "no change of address waits"})
 	return rq.personalRefusal("/account", NotFound, http.StatusNotFound)
 }
 
 // postEmailCancel: POST account/email/cancel drops a change.
-func postEmailCancel(rq *request) outcome {
-	s, done, refused := rq.beginAccount()
+func (ac *accountRoom) postEmailCancel(rq *request) outcome {
+	s, done, refused := ac.beginAccount(rq)
 	if refused != nil {
 		return refused
 	}
 	defer done()
-	n, err := rq.adapter.DeleteCredentials(rq.ctx, s.UserID, nil, CredentialAddress)
+	n, err := ac.adapter.DeleteCredentials(rq.ctx, s.UserID, nil, CredentialAddress)
 	switch {
 	case err != nil:
 		return rq.accountAway(err)
 	case n == 0:
-		return rq.noEmailChange(s)
+		return noEmailChange(rq, s)
 	}
 	rq.note(AuditEvent{Name: "email.change_stopped", UserID: s.UserID, Reason: "by the person"})
-	return rq.accountDone(s, "unchanged")
+	return ac.accountDone(rq, s, "unchanged")
 }

@@ -56,47 +56,43 @@ type exportedSession struct {
 
 // An exporting is an export of which everything is read but the events.
 type exporting struct {
-	s      *Service
+	s      *accountRoom
 	head   accountExport
 	events []AuditQuery // the pages, oldest first
 }
 
-// Export writes what is kept of a user as a JSON object: the user, accounts,
-// passkeys, sessions, the newest 10 000 stored audit events, and what
-// Callbacks.Export returns, without tokens, hashes and keys. Unless the error is
-// from w or comes while events are read, nothing was written. ErrNotFound: no such
-// user.
-func (s *Service) Export(ctx context.Context, userID string, w io.Writer) error {
-	e, err := s.export(ctx, userID)
+// Export is [Service.Export].
+func (ac *accountRoom) Export(ctx context.Context, userID string, w io.Writer) error {
+	e, err := ac.export(ctx, userID)
 	if err != nil {
 		return err
 	}
-	s.recordAct(ctx, AuditEvent{Name: "account.exported", UserID: userID})
+	ac.auditor.recordAct(ctx, AuditEvent{Name: "account.exported", UserID: userID})
 	return e.write(ctx, w)
 }
 
 // export reads what an export begins with.
-func (s *Service) export(ctx context.Context, userID string) (*exporting, error) {
-	u, err := s.adapter.GetUser(ctx, userID)
+func (ac *accountRoom) export(ctx context.Context, userID string) (*exporting, error) {
+	u, err := ac.adapter.GetUser(ctx, userID)
 	if err != nil {
 		return nil, err
 	}
-	e := &exporting{s: s, head: accountExport{Exported: s.now().UTC().Format(timeFormat),
+	e := &exporting{s: ac, head: accountExport{Exported: ac.fleet.now().UTC().Format(timeFormat),
 		User:     accountUser{u.ID, nullable(u.Name), nullable(u.Email), emailProved(u), nullable(u.Image)},
 		Accounts: []exportedAccount{}, Passkeys: []exportedPasskey{}, Sessions: []exportedSession{}}}
-	accounts, err := s.adapter.ListAccounts(ctx, u.ID)
+	accounts, err := ac.adapter.ListAccounts(ctx, u.ID)
 	if err != nil {
 		return nil, err
 	}
 	for _, a := range accounts {
 		e.head.Accounts = append(e.head.Accounts, exportedAccount{a.Provider, a.ProviderAccountID, string(a.Type)})
 	}
-	person, err := s.adapter.GetPerson(ctx, u.ID)
+	person, err := ac.adapter.GetPerson(ctx, u.ID)
 	if err != nil {
 		return nil, err
 	}
 	e.addPerson(person)
-	sessions, err := s.Sessions(ctx, u.ID)
+	sessions, err := ac.keeper.Sessions(ctx, u.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -104,8 +100,8 @@ func (s *Service) export(ctx context.Context, userID string) (*exporting, error)
 		e.head.Sessions = append(e.head.Sessions, exportedSession{v.Device, nullable(v.Agent), nullable(v.Network), nullable(v.Provider), nullable(v.Client),
 			append([]string{}, v.AMR...), isoTime(v.Created), isoTime(v.Used), isoTime(v.Expires)})
 	}
-	if s.callbacks.Export != nil {
-		more, err := s.callbacks.Export(ctx, u)
+	if ac.callbacks.Export != nil {
+		more, err := ac.callbacks.Export(ctx, u)
 		if err != nil {
 			return nil, fmt.Errorf("the Export callback: %w", err)
 		}
@@ -133,13 +129,13 @@ func (e *exporting) addPerson(p Person) {
 // findEvents notes where the pages of a user's events begin, and keeps those of
 // the newest: the store lists the oldest first.
 func (e *exporting) findEvents(ctx context.Context, userID string) error {
-	if e.s.auditQueue == nil {
+	if e.s.auditor.auditQueue == nil {
 		return nil
 	}
 	known := shortened(plainlog.Text(shortened(userID, maxAuditText)), maxAuditText) // as events have it
 	q := AuditQuery{UserID: known, Limit: exportedPage}
 	for {
-		page, err := e.s.auditQueue.store.ListAudit(ctx, q)
+		page, err := e.s.auditor.auditQueue.store.ListAudit(ctx, q)
 		if err != nil {
 			return err
 		}
@@ -166,7 +162,7 @@ func (e *exporting) write(ctx context.Context, w io.Writer) error {
 	}
 	comma := "\n"
 	for _, q := range e.events {
-		page, err := e.s.auditQueue.store.ListAudit(ctx, q)
+		page, err := e.s.auditor.auditQueue.store.ListAudit(ctx, q)
 		if err != nil {
 			return err
 		}
@@ -196,8 +192,8 @@ func (download) isOutcome() {}
 
 // getExport: GET account/export is everything that is kept of the person, as a
 // file.
-func getExport(rq *request) outcome {
-	s, err := rq.current()
+func (ac *accountRoom) getExport(rq *request) outcome {
+	s, err := ac.keeper.current(rq)
 	switch {
 	case err != nil:
 		return rq.accountAway(err)
@@ -205,13 +201,13 @@ func getExport(rq *request) outcome {
 		return rq.signInFirst()
 	}
 	rq.auditUser = s.UserID
-	if !s.fresh(rq.now, rq.policy.fresh) {
-		return rq.confirmFirst(rq.base+"/account", s)
+	if !s.fresh(rq.now, ac.desk.freshWithin) {
+		return confirmFirst(rq, rq.base+"/account", s)
 	}
-	if refused := rq.limitAccount(s.UserID); refused != nil {
+	if refused := ac.limitAccount(rq, s.UserID); refused != nil {
 		return refused
 	}
-	e, err := rq.export(rq.ctx, s.UserID)
+	e, err := ac.export(rq.ctx, s.UserID)
 	switch {
 	case errors.Is(err, ErrNotFound):
 		return rq.personalRefusal("/account", NotFound, http.StatusNotFound)

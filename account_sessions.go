@@ -49,8 +49,8 @@ func listedSessions(a *account, current string) []accountListed {
 
 // sessionViews are the sessions of an account for people, this browser's first:
 // it is in use now, whatever was noted.
-func (rq *request) sessionViews(a *account) (rows []pages.SessionRow) {
-	current := rq.SessionID(a.session)
+func (ac *accountRoom) sessionViews(rq *request, a *account) (rows []pages.SessionRow) {
+	current := ac.keeper.SessionID(a.session)
 	for _, v := range a.person.Sessions {
 		row := pages.SessionRow{ID: v.ID, Current: v.ID == current, Device: v.Device, Network: v.Network, Place: v.Place, Used: lastUse(v)}
 		if row.Current {
@@ -79,25 +79,25 @@ func (rq *request) sessionViews(a *account) (rows []pages.SessionRow) {
 
 // postAccountSignOut: POST account/signout ends one session of the person, all
 // but this one, or all, which the body says by session=ID, others=true or all=true.
-func postAccountSignOut(rq *request) outcome {
-	s, done, refused := rq.beginAccount()
+func (ac *accountRoom) postAccountSignOut(rq *request) outcome {
+	s, done, refused := ac.beginAccount(rq)
 	if refused != nil {
 		return refused
 	}
 	defer done()
-	current, id := rq.SessionID(s), rq.body.get("session")
+	current, id := ac.keeper.SessionID(s), rq.body.get("session")
 	others, all := rq.body.get("others") == "true", rq.body.get("all") == "true"
 	var err error
 	e, word, here := AuditEvent{Name: "sessions.ended", UserID: s.UserID, Reason: "by the person"}, "others", false
 	switch {
 	case id != "" && !others && !all:
 		e.Name, word, here = "session.ended", "ended", sameSecret(id, current)
-		err = rq.endOneSession(rq.ctx, s.UserID, id)
+		err = ac.keeper.endOneSession(rq.ctx, s.UserID, id)
 	case others && !all && id == "":
 		e.Reason = "all but one, by the person"
-		err = rq.endOtherSessions(rq.ctx, s.UserID, current)
+		err = ac.keeper.endOtherSessions(rq.ctx, s.UserID, current)
 	case all && !others && id == "":
-		here, err = true, rq.endSessions(rq.ctx, s.UserID)
+		here, err = true, ac.keeper.endSessions(rq.ctx, s.UserID)
 	default:
 		return rq.personalRefusal("/account", Invalid, http.StatusBadRequest)
 	}
@@ -111,10 +111,10 @@ func postAccountSignOut(rq *request) outcome {
 	}
 	rq.note(e)
 	if !here {
-		return rq.accountDone(s, word)
+		return ac.accountDone(rq, s, word)
 	}
 	rq.clearSession()
-	rq.rotateCSRF("", "")
+	ac.desk.rotateCSRF(rq, "", "")
 	to := weburl.WithQuery(rq.base+"/signin", "callbackUrl", rq.base+"/account")
 	if rq.wantsJSON() {
 		return object{v: map[string]any{"url": to, "account": nil}}

@@ -111,41 +111,41 @@ func (r *repeats) flush(now time.Time, all bool) (summaries []AuditEvent, more b
 // recordLimited records e unless client had the same refusal or failure within
 // the last minute; then it only counts it. Successes are always recorded. It
 // reports whether e was recorded.
-func (s *Service) recordLimited(ctx context.Context, client string, e AuditEvent) bool {
-	if client == "" || outcomeOf(e.Name) == AuditSuccess {
-		s.record(ctx, e)
+func (au *auditor) recordLimited(ctx context.Context, client string, e AuditEvent) bool {
+	if client == "" || au.outcomeOf(e.Name) == AuditSuccess {
+		au.record(ctx, e)
 		return true
 	}
 	e.plain()
 	key := strings.Join([]string{client, e.Name, string(e.Code), e.Reason, e.Provider}, "\x00")
-	record, summaries := s.repeats.add(key, e, time.Now())
+	record, summaries := au.repeats.add(key, e, time.Now())
 	for _, summary := range summaries {
-		s.record(ctx, summary)
+		au.record(ctx, summary)
 	}
 	if record {
-		s.record(ctx, e)
+		au.record(ctx, e)
 	} else {
-		s.repeats.schedule(s.recordRepeats)
+		au.repeats.schedule(au.recordRepeats)
 	}
 	return record
 }
 
 // recordRepeats records the summaries of windows that have ended, and schedules
 // the next time.
-func (s *Service) recordRepeats() {
-	summaries, more := s.repeats.flush(time.Now(), false)
+func (au *auditor) recordRepeats() {
+	summaries, more := au.repeats.flush(time.Now(), false)
 	for _, summary := range summaries {
-		s.record(context.Background(), summary)
+		au.record(context.Background(), summary)
 	}
 	if more {
-		s.repeats.schedule(s.recordRepeats)
+		au.repeats.schedule(au.recordRepeats)
 	}
 }
 
 // flushRepeats records all summaries when the service ends.
-func (s *Service) flushRepeats() {
-	summaries, _ := s.repeats.flush(time.Now(), true)
+func (au *auditor) flushRepeats() {
+	summaries, _ := au.repeats.flush(time.Now(), true)
 	for _, summary := range summaries {
-		s.record(context.Background(), summary)
+		au.record(context.Background(), summary)
 	}
 }

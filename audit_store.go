@@ -214,9 +214,9 @@ func (q *auditQueue) closed() bool {
 }
 
 // sweepAudit deletes events that are older than AuditOptions.Keep.
-func (s *Service) sweepAudit(ctx context.Context, now time.Time, limit int) (int, error) {
-	if s.auditQueue == nil || limit <= 0 {
+func (au *auditor) sweepAudit(ctx context.Context, now time.Time, limit int) (int, error) {
+	if au.auditQueue == nil || limit <= 0 {
 		return 0, nil
 	}
-	return s.auditQueue.store.SweepAudit(ctx, now.Add(-s.auditQueue.keep), limit)
+	return au.auditQueue.store.SweepAudit(ctx, now.Add(-au.auditQueue.keep), limit)
 }

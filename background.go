@@ -24,32 +24,32 @@ type background struct {
 }
 
 // startWorkers starts the background work that needs a store.
-func (s *Service) startWorkers(ctx context.Context) {
-	if s.auditQueue != nil {
-		go s.auditQueue.run()
+func (h *storeys) startWorkers(ctx context.Context) {
+	if h.auditor.auditQueue != nil {
+		go h.auditor.auditQueue.run()
 	}
 	for i := range mailWorkers {
-		s.background.workers.Go(func() { s.mails.run(ctx, time.Duration(i)*mailIdle/mailWorkers) })
+		h.fleet.background.workers.Go(func() { h.mailing.mails.run(ctx, time.Duration(i)*mailIdle/mailWorkers) })
 	}
-	s.mails.waiting.share(1)
-	s.background.workers.Go(func() { s.mails.runWaiting(ctx) })
-	s.background.workers.Go(func() { s.mails.runUnqueue(ctx) })
-	s.background.workers.Go(func() { s.sweep(ctx) })
-	s.seen.on.Store(true)
-	s.background.workers.Go(func() { s.touchSeen(ctx) })
-	s.follow(ctx)
+	h.mailing.mails.waiting.share(1)
+	h.fleet.background.workers.Go(func() { h.mailing.mails.runWaiting(ctx) })
+	h.fleet.background.workers.Go(func() { h.mailing.mails.runUnqueue(ctx) })
+	h.fleet.background.workers.Go(func() { h.sweep(ctx) })
+	h.keeper.seen.on.Store(true)
+	h.fleet.background.workers.Go(func() { h.keeper.touchSeen(ctx) })
+	h.follow(ctx)
 }
 
 // follow starts what the reading of sessions needs.
-func (s *Service) follow(ctx context.Context) {
-	if s.revoked.enabled {
-		s.background.workers.Go(func() { s.pollRevocations(ctx) })
+func (h *storeys) follow(ctx context.Context) {
+	if h.keeper.revoked.enabled {
+		h.fleet.background.workers.Go(func() { h.keeper.pollRevocations(ctx) })
 	}
-	if s.signing.enabled {
-		s.background.workers.Go(func() { s.pollKeys(ctx) })
+	if h.issuer.signing.enabled {
+		h.fleet.background.workers.Go(func() { h.issuer.pollKeys(ctx) })
 	}
-	if _, has := s.adapter.(Clock); has {
-		s.background.workers.Go(func() { s.pollClock(ctx) })
+	if _, has := h.adapter.(Clock); has {
+		h.fleet.background.workers.Go(func() { h.fleet.pollClock(ctx) })
 	}
 }
 
@@ -61,9 +61,9 @@ func (s *Service) Follow(ctx context.Context) error {
 	if err := s.CheckStore(ctx); err != nil {
 		return err
 	}
-	s.background.stopLogged.Do(func() {}) // nothing has begun that could be recorded
-	s.startRevocations(ctx)
-	s.follow(s.background.ctx)
+	s.fleet.background.stopLogged.Do(func() {}) // nothing has begun that could be recorded
+	s.keeper.startRevocations(ctx)
+	s.follow(s.fleet.background.ctx)
 	return nil
 }
 
@@ -73,17 +73,17 @@ func (s *Service) Follow(ctx context.Context) error {
 // server has not accepted 2 s before the deadline of ctx goes back to the
 // queue, from which the next process sends it.
 func (s *Service) Close(ctx context.Context) error {
-	s.stopTasks()
+	s.fleet.stopTasks()
 	defer s.requeueMails(ctx)()
 	defer s.closeIdle()
-	s.gate.streams.end()
-	for _, closeIdle := range s.gate.idle {
+	s.gateRoom.streams.end()
+	for _, closeIdle := range s.gateRoom.idle {
 		defer closeIdle()
 	}
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		s.background.workers.Wait()
+		s.fleet.background.workers.Wait()
 		s.finishAudit()
 	}()
 	select {
@@ -100,21 +100,21 @@ const requeueTime = 2 * time.Second
 
 // requeueMails stops the sending of mails requeueTime before ctx ends, so that
 // they go back to the queue, unless stop is called.
-func (s *Service) requeueMails(ctx context.Context) (stop func() bool) {
+func (h *storeys) requeueMails(ctx context.Context) (stop func() bool) {
 	if end, ok := ctx.Deadline(); ok {
-		return time.AfterFunc(time.Until(end)-requeueTime, s.background.cancelSending).Stop
+		return time.AfterFunc(time.Until(end)-requeueTime, h.fleet.background.cancelSending).Stop
 	}
-	return context.AfterFunc(ctx, s.background.cancelSending)
+	return context.AfterFunc(ctx, h.fleet.background.cancelSending)
 }
 
 // finishAudit records the end and stores the queued audit events. It is called
 // after everything that may record.
-func (s *Service) finishAudit() {
-	s.flushRepeats()
-	s.background.stopLogged.Do(func() { s.record(context.Background(), AuditEvent{Name: "service.stopped"}) })
-	if s.auditQueue != nil {
-		s.auditQueue.end()
-		<-s.auditQueue.done
+func (h *storeys) finishAudit() {
+	h.auditor.flushRepeats()
+	h.fleet.background.stopLogged.Do(func() { h.auditor.record(context.Background(), AuditEvent{Name: "service.stopped"}) })
+	if h.auditor.auditQueue != nil {
+		h.auditor.auditQueue.end()
+		<-h.auditor.auditQueue.done
 	}
 }
 
@@ -129,9 +129,9 @@ const (
 const sweepLease = "sweep"
 
 // sweep deletes expired records in small batches, then users whose grace is over.
-func (s *Service) sweep(ctx context.Context) {
+func (h *storeys) sweep(ctx context.Context) {
 	replica := uuid.V7()
-	defer s.endSweep(replica)
+	defer h.endSweep(replica)
 	wait := sweepEvery
 	for {
 		select {
@@ -140,14 +140,14 @@ func (s *Service) sweep(ctx context.Context) {
 		case <-time.After(wait):
 		}
 		wait = sweepEvery
-		n, err := s.sweepBatch(ctx, replica)
+		n, err := h.sweepBatch(ctx, replica)
 		switch {
 		case errors.Is(err, ErrConflict): // another replica does it
 		case err != nil && ctx.Err() == nil:
-			s.log.Error("expired records could not be removed", "err", err)
+			h.log.Error("expired records could not be removed", "err", err)
 		case n == sweepBatch:
 			wait = sweepPause
-		case ctx.Err() == nil && s.deleteAllDue(ctx) == deletionBatch:
+		case ctx.Err() == nil && h.accountRoom.deleteAllDue(ctx) == deletionBatch:
 			wait = sweepPause
 		}
 	}
@@ -156,25 +156,25 @@ func (s *Service) sweep(ctx context.Context) {
 // sweepBatch deletes up to sweepBatch records under the lease. It takes that for
 // longer than the pause to the next sweep, so that another replica gets it only
 // when this one is gone. ErrConflict: another replica has it.
-func (s *Service) sweepBatch(ctx context.Context, replica string) (int, error) {
-	now := s.now()
-	if err := s.adapter.Lease(ctx, sweepLease, replica, now, now.Add(2*sweepEvery)); err != nil {
+func (h *storeys) sweepBatch(ctx context.Context, replica string) (int, error) {
+	now := h.fleet.now()
+	if err := h.adapter.Lease(ctx, sweepLease, replica, now, now.Add(2*sweepEvery)); err != nil {
 		return 0, err
 	}
-	n, err := s.adapter.Sweep(ctx, now, sweepBatch)
+	n, err := h.adapter.Sweep(ctx, now, sweepBatch)
 	if err != nil {
 		return n, err
 	}
-	old, err := s.sweepAudit(ctx, now, sweepBatch-n)
+	old, err := h.auditor.sweepAudit(ctx, now, sweepBatch-n)
 	return n + old, err
 }
 
 // endSweep releases the lease, so that another replica can go on at once.
-func (s *Service) endSweep(replica string) {
+func (h *storeys) endSweep(replica string) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
-	if err := s.adapter.Release(ctx, sweepLease, replica); err != nil {
-		s.log.Debug("the lease of the sweep lapses by itself", "err", err)
+	if err := h.adapter.Release(ctx, sweepLease, replica); err != nil {
+		h.log.Debug("the lease of the sweep lapses by itself", "err", err)
 	}
 }
 
@@ -188,30 +188,30 @@ var errNoTask = errors.New("authsvc: the service is ending or too busy")
 // Close cancels life and waits for run to return: its waits end with life, its
 // calls use detached. It reports false, and does not run, if the service is
 // ending or maxTasks run already.
-func (s *Service) runTask(what string, run func(life context.Context)) bool {
-	s.background.mu.Lock()
-	defer s.background.mu.Unlock()
-	if s.background.ctx.Err() != nil || s.background.running >= maxTasks {
+func (fl *fleet) runTask(what string, run func(life context.Context)) bool {
+	fl.background.mu.Lock()
+	defer fl.background.mu.Unlock()
+	if fl.background.ctx.Err() != nil || fl.background.running >= maxTasks {
 		return false
 	}
-	s.background.running++
-	s.background.workers.Go(func() {
+	fl.background.running++
+	fl.background.workers.Go(func() {
 		defer func() {
-			s.background.mu.Lock()
-			defer s.background.mu.Unlock()
-			s.background.running--
+			fl.background.mu.Lock()
+			defer fl.background.mu.Unlock()
+			fl.background.running--
 		}()
-		defer s.recovered(what, func() {})
-		run(s.background.ctx)
+		defer fl.recovered(what, func() {})
+		run(fl.background.ctx)
 	})
 	return true
 }
 
 // stopTasks refuses new tasks and cancels their context.
-func (s *Service) stopTasks() {
-	s.background.mu.Lock()
-	defer s.background.mu.Unlock()
-	s.background.stop()
+func (fl *fleet) stopTasks() {
+	fl.background.mu.Lock()
+	defer fl.background.mu.Unlock()
+	fl.background.stop()
 }
 
 // sleep waits for d. It returns false if life ended first.

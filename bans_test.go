@@ -76,7 +76,7 @@ var harmlessComparisons = map[string]string{
 	"cmd/authsvc/connections.go: state == http.StateNew":       "the state of a connection",
 	"cmd/authsvc/connections.go: state == http.StateIdle":      "the state of a connection",
 	"cookie.go: name == n.csrf":                                "the name of a cookie",
-	"transaction.go: rq.txName(tx.State) == p.name":            "a digest, and its own browser's cookie",
+	"transaction.go: dk.txName(tx.State) == p.name":            "a digest, and its own browser's cookie",
 	"transaction.go: tx.State != state":                        "found by its digest, so it is equal; its MAC decides",
 }
 

@@ -97,7 +97,7 @@ func (rq *request) refusedUnread() outcome {
 	if rq.unrouted {
 		return problem{status: http.StatusNotFound, text: "not found"}
 	}
-	if !rq.foreign() && !rq.sameSite() {
+	if !rq.route.isForeign(rq) && !rq.sameSite() {
 		return rq.refuseCrossSite()
 	}
 	return rq.limited(bodySlotWait)
@@ -110,10 +110,10 @@ func (rq *request) toBeRefused() bool {
 	if rq.unrouted {
 		return true
 	}
-	if l := rq.postLimit(); l != nil && l.over(rq.clientKey(), rq.now) {
+	if l := rq.route.limitOf(rq); l != nil && l.over(rq.clientKey(), rq.now) {
 		return true
 	}
-	return !rq.foreign() && !rq.sameSite()
+	return !rq.route.isForeign(rq) && !rq.sameSite()
 }
 
 func parseForm(raw string) (map[string]string, error) {

@@ -163,14 +163,14 @@ func refusal(err error, by string) (event, reason string) {
 }
 
 // refuseSignIn audits and answers the refusal of a callback.
-func (rq *request) refuseSignIn(err error, by string) outcome {
+func refuseSignIn(rq *request, err error, by string) outcome {
 	event, reason := refusal(err, by)
 	rq.audit(event, AccessDenied, reason)
 	return fail(AccessDenied, err)
 }
 
 // attempt completes what callbacks are told about a sign-in.
-func (rq *request) attempt(a SignInAttempt) SignInAttempt {
+func attempt(rq *request, a SignInAttempt) SignInAttempt {
 	a.EmailProved = a.EmailProved || !a.User.EmailVerified.IsZero()
 	a.Client, a.Time = rq.client(), rq.now
 	return a
@@ -240,16 +240,16 @@ type SignOutEvent struct {
 }
 
 // emit calls an event handler, which cannot fail the request.
-func (s *Service) emit(name string, call func()) {
-	defer s.recovered(name+" event", func() {})
+func (fl *fleet) emit(name string, call func()) {
+	defer fl.recovered(name+" event", func() {})
 	call()
 }
 
 // recovered turns a panic of the application's code into undo and a log line.
 // It is deferred.
-func (s *Service) recovered(what string, undo func()) {
+func (fl *fleet) recovered(what string, undo func()) {
 	if v := recover(); v != nil {
-		s.log.Error("panic in the application's code", "in", what, "panic", fmt.Sprintf("%.200v", v))
+		fl.log.Error("panic in the application's code", "in", what, "panic", fmt.Sprintf("%.200v", v))
 		undo()
 	}
 }

@@ -75,14 +75,14 @@ func (rq *request) allowedByCallback(want string) (to string, ok bool) {
 	if err != nil {
 		return "", false
 	}
-	defer rq.recovered("allowRedirect callback", func() { to, ok = "", false })
+	defer rq.fleet.recovered("allowRedirect callback", func() { to, ok = "", false })
 	return clean, rq.callbacks.AllowRedirect(rq.callbackContext(), u)
 }
 
 // redirectCallback calls the Redirect callback, which alone may leave the
 // allowed origins.
 func (rq *request) redirectCallback(want string) (to string, ok bool) {
-	defer rq.recovered("redirect callback", func() { to, ok = "", false })
+	defer rq.fleet.recovered("redirect callback", func() { to, ok = "", false })
 	to = rq.callbacks.Redirect(rq.ctx, want, rq.origin)
 	if strings.HasPrefix(to, "/") {
 		return rq.allowedURL(to)
@@ -94,15 +94,15 @@ func (rq *request) redirectCallback(want string) (to string, ok bool) {
 }
 
 // allowedURL makes a path or a URL of an allowed origin absolute.
-func (s *Service) allowedURL(want string) (string, bool) {
+func (st *site) allowedURL(want string) (string, bool) {
 	if strings.HasPrefix(want, "/") {
 		if strings.HasPrefix(want, "//") {
 			return "", false
 		}
-		want = s.origin + want
+		want = st.origin + want
 	}
 	origin, clean, ok := weburl.Parse(want)
-	return clean, ok && (s.origins.redirect[origin] || s.gate.table.Has(origin))
+	return clean, ok && (st.origins.redirect[origin] || st.hosts.Has(origin))
 }
 
 // keepCallbackURL stores the destination in a cookie for a later step. One that

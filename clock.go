@@ -29,9 +29,9 @@ type storeClock struct {
 
 // now returns the time of the store's clock, which all stored times, and those
 // compared with them, are of. Waits within the process go by its own clock.
-func (s *Service) now() time.Time {
+func (fl *fleet) now() time.Time {
 	now := time.Now()
-	if ahead := s.clock.offset.Load(); ahead != 0 {
+	if ahead := fl.clock.offset.Load(); ahead != 0 {
 		return now.Add(time.Duration(ahead)).Round(0)
 	}
 	return now
@@ -48,8 +48,8 @@ func (c *storeClock) toStoreTime(at int64) int64 {
 
 // measureClock measures the offset and applies it. The store is asked clockTries
 // times, since a slow answer is imprecise.
-func (s *Service) measureClock(ctx context.Context) error {
-	store, has := s.adapter.(Clock)
+func (fl *fleet) measureClock(ctx context.Context) error {
+	store, has := fl.adapter.(Clock)
 	if !has {
 		return nil
 	}
@@ -72,29 +72,29 @@ func (s *Service) measureClock(ctx context.Context) error {
 	if len(errs) == clockTries {
 		return errors.Join(errs...)
 	}
-	s.applyClock(ahead)
+	fl.applyClock(ahead)
 	return nil
 }
 
-func (s *Service) applyClock(ahead time.Duration) {
-	s.clock.measured.Store(int64(ahead))
-	if applied := time.Duration(s.clock.offset.Load()); (ahead - applied).Abs() > clockTolerance {
-		s.clock.offset.Store(int64(ahead))
+func (fl *fleet) applyClock(ahead time.Duration) {
+	fl.clock.measured.Store(int64(ahead))
+	if applied := time.Duration(fl.clock.offset.Load()); (ahead - applied).Abs() > clockTolerance {
+		fl.clock.offset.Store(int64(ahead))
 	}
 	if ahead.Abs() <= clockTolerance {
-		s.clock.offset.Store(0)
+		fl.clock.offset.Store(0)
 	}
 	far := ahead.Abs() > clockWarn
-	if was := s.clock.warned.Swap(far); far && !was {
-		s.log.Warn("the clock of this machine and that of the store differ; the store's counts. Synchronise them (NTP)",
+	if was := fl.clock.warned.Swap(far); far && !was {
+		fl.log.Warn("the clock of this machine and that of the store differ; the store's counts. Synchronise them (NTP)",
 			"store_ahead", ahead.Round(time.Millisecond).String())
 	}
 }
 
 // clockReady returns an error if the clocks differ by more than clockMaxOffset:
 // an operator has to act.
-func (s *Service) clockReady() error {
-	ahead := time.Duration(s.clock.measured.Load())
+func (fl *fleet) clockReady() error {
+	ahead := time.Duration(fl.clock.measured.Load())
 	if ahead.Abs().Round(time.Second) > clockMaxOffset {
 		return fmt.Errorf("the clock of this machine and that of the store differ by %s: synchronise them (NTP)", ahead.Round(time.Second).Abs())
 	}
@@ -102,10 +102,10 @@ func (s *Service) clockReady() error {
 }
 
 // pollClock measures the offset every clockInterval until ctx ends.
-func (s *Service) pollClock(ctx context.Context) {
+func (fl *fleet) pollClock(ctx context.Context) {
 	for sleep(ctx, clockInterval) {
-		if err := s.measureClock(ctx); err != nil && ctx.Err() == nil {
-			s.log.Warn("the clock of the store could not be read", "err", err)
+		if err := fl.measureClock(ctx); err != nil && ctx.Err() == nil {
+			fl.log.Warn("the clock of the store could not be read", "err", err)
 		}
 	}
 }
@@ -114,5 +114,5 @@ func (s *Service) pollClock(ctx context.Context) {
 // answer, the revocations of JWT sessions are not known, or the clock of this
 // machine is more than 30 s from the store's. nil: it can.
 func (s *Service) Ready(ctx context.Context) error {
-	return errors.Join(s.adapter.Ping(ctx), s.revoked.ready(), s.clockReady())
+	return errors.Join(s.adapter.Ping(ctx), s.keeper.revoked.ready(), s.fleet.clockReady())
 }

@@ -86,12 +86,12 @@ var (
 )
 
 // checkSignUp compiles the rules of who may become a user.
-func checkSignUp(b *builder, s *Service) {
+func checkSignUp(b *builder, s *desk) {
 	o := b.config.SignUp
 	switch o.Policy {
 	case "", SignUpOpen:
 	case SignUpInvited:
-		s.policy.invitedOnly = true
+		s.invitedOnly = true
 		b.needStorage("SignUp.Policy", "is invited, but there is no storage, so nobody is a user", "set Adapter, or say in SignIn.Allow who may sign in")
 	default:
 		b.fail("SignUp.Policy", fmt.Sprintf("%q is not known", printable(string(o.Policy), 30)), "use open or invited")
@@ -103,19 +103,19 @@ func checkSignUp(b *builder, s *Service) {
 	for _, p := range problems {
 		b.fail("SignUp."+p.Field, p.Problem, p.Fix)
 	}
-	s.policy.newDomains = []access.Condition{compiled}
+	s.newDomains = []access.Condition{compiled}
 	b.needStorage("SignUp.Domains", "are given, but there is no storage, so nobody becomes a user", "set Adapter, or name the domains in SignIn.Allow")
-	if s.policy.invitedOnly {
+	if s.invitedOnly {
 		b.fail("SignUp.Domains", "are given, but with the policy invited nobody becomes a user by signing in", "leave them out, or use the policy open", "SignUp.Policy")
 	}
 }
 
 // maySignUp asks the rules of who may become a user.
-func (rq *request) maySignUp(a SignInAttempt) error {
-	if rq.policy.invitedOnly {
+func (dk *desk) maySignUp(rq *request, a SignInAttempt) error {
+	if dk.invitedOnly {
 		return errNotInvited
 	}
-	if !anyHolds(rq.policy.newDomains, &access.Subject{Email: a.User.Email, Proved: a.EmailProved}) {
+	if !anyHolds(dk.newDomains, &access.Subject{Email: a.User.Email, Proved: a.EmailProved}) {
 		return errForeignDomain
 	}
 	return nil
@@ -123,15 +123,15 @@ func (rq *request) maySignUp(a SignInAttempt) error {
 
 // checkConditions compiles the conditions of a sign-in and those of audiences.
 func checkConditions(b *builder, s *Service) {
-	s.policy.mayPass = b.conditions(s, "SignIn.Allow", b.config.SignIn.Allow, false)
+	s.desk.allowed = b.conditions(s.desk, "SignIn.Allow", b.config.SignIn.Allow, false)
 	for i, a := range b.config.Tokens.Audiences {
-		s.audiences[i].allow = b.conditions(s, fmt.Sprintf("Tokens.Audiences[%d].Allow", i), a.Allow, b.config.Callbacks.Claims != nil)
+		s.issuer.audiences[i].allow = b.conditions(s.desk, fmt.Sprintf("Tokens.Audiences[%d].Allow", i), a.Allow, b.config.Callbacks.Claims != nil)
 	}
 }
 
 // conditions compiles a list. With anyClaim there may be claims that
 // SessionOptions.Claims does not name.
-func (b *builder) conditions(s *Service, list string, all []Condition, anyClaim bool) []access.Condition {
+func (b *builder) conditions(s *desk, list string, all []Condition, anyClaim bool) []access.Condition {
 	var made []access.Condition
 	for i, c := range all {
 		at := fmt.Sprintf("%s[%d]", list, i)
@@ -156,7 +156,7 @@ func accessOf(c Condition) access.Condition {
 }
 
 // condition compiles what of a condition is about the person.
-func (b *builder) condition(s *Service, c Condition, at string, anyClaim bool) access.Condition {
+func (b *builder) condition(s *desk, c Condition, at string, anyClaim bool) access.Condition {
 	compiled, problems := access.Prepare(accessOf(c))
 	for _, p := range problems {
 		field := at
@@ -166,7 +166,7 @@ func (b *builder) condition(s *Service, c Condition, at string, anyClaim bool) a
 		b.fail(field, p.Problem, p.Fix)
 	}
 	for j, id := range c.Providers {
-		if s.flows[id] == nil && id != "" {
+		if s.site.flows[id] == nil && id != "" {
 			b.fail(fmt.Sprintf("%s.Providers[%d]", at, j), fmt.Sprintf("%q is not the id of a provider of this configuration", printable(id, 40)),
 				"correct it, or add the provider", "Providers")
 		}
@@ -193,8 +193,8 @@ func (b *builder) checkClaims(at string, c Condition) {
 
 // mayPass reports whether a condition holds for a sign-in with these claims. An
 // address counts if it is proved, which a mailed link does by being redeemed.
-func (rq *request) mayPass(a SignInAttempt, claims map[string]any) bool {
-	return anyHolds(rq.policy.mayPass, &access.Subject{UserID: a.User.ID, Email: a.User.Email, Proved: a.EmailProved, Provider: a.Account.Provider,
+func (dk *desk) mayPass(rq *request, a SignInAttempt, claims map[string]any) bool {
+	return anyHolds(dk.allowed, &access.Subject{UserID: a.User.ID, Email: a.User.Email, Proved: a.EmailProved, Provider: a.Account.Provider,
 		Claims: claims, Client: a.Client.IP})
 }
 
@@ -221,7 +221,7 @@ type AccessRequest struct {
 
 // mayHave asks the conditions of an audience, then When, whether a session gets
 // its tokens. The reason says why not.
-func (rq *request) mayHave(a *audience, r AccessRequest) (reason string) {
+func (tk *tokenRoom) mayHave(rq *request, a *audience, r AccessRequest) (reason string) {
 	v := r.Session
 	if len(a.allow) > 0 && !anyHolds(a.allow, &access.Subject{UserID: v.UserID, Email: v.Email, Proved: v.EmailVerified, Provider: v.Provider, Claims: v.Claims(), Client: r.Client.IP}) {
 		return "by the conditions of the audience"
@@ -229,10 +229,10 @@ func (rq *request) mayHave(a *audience, r AccessRequest) (reason string) {
 	if a.when == nil {
 		return ""
 	}
-	ok, err := rq.callWhen(a, r)
+	ok, err := tk.callWhen(rq, a, r)
 	switch {
 	case err != nil:
-		rq.log.Error("whether a session gets a token could not be decided", "audience", a.id, "request", rq.requestID(), "err", err)
+		tk.log.Error("whether a session gets a token could not be decided", "audience", a.id, "request", rq.requestID(), "err", err)
 		return "the rule of the audience failed"
 	case !ok:
 		return "by the rule of the audience"
@@ -241,12 +241,12 @@ func (rq *request) mayHave(a *audience, r AccessRequest) (reason string) {
 }
 
 // accessRequest is what a session is asked about.
-func (rq *request) accessRequest(v *Session) AccessRequest {
+func accessRequest(rq *request, v *Session) AccessRequest {
 	return AccessRequest{Session: v, Method: rq.r.Method, Host: rq.r.Host, Path: rq.r.URL.Path,
 		Client: rq.client(), Time: rq.now}
 }
 
-func (rq *request) callWhen(a *audience, of AccessRequest) (ok bool, err error) {
-	defer rq.recovered("when of an audience", func() { ok, err = false, ErrAccessDenied })
+func (tk *tokenRoom) callWhen(rq *request, a *audience, of AccessRequest) (ok bool, err error) {
+	defer tk.fleet.recovered("when of an audience", func() { ok, err = false, ErrAccessDenied })
 	return a.when(rq.callbackContext(), of)
 }

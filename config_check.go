@@ -2,15 +2,12 @@ package authsvc
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"net/netip"
 	neturl "net/url"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"golang.org/x/net/publicsuffix"
@@ -19,44 +16,6 @@ import (
 	"authsvc/internal/sessionshape"
 	"authsvc/internal/weburl"
 )
-
-// compile checks every field of c and makes the service that it describes.
-// What it returns is only usable if the builder has no mistakes.
-func compile(c *Config) (*Service, *builder) {
-	b := &builder{config: c}
-	s := &Service{
-		log: cmp.Or(c.Logger, slog.Default()), callbacks: c.Callbacks, events: c.Events,
-		custom: c.Pages, proxies: c.TrustedProxies, policy: policy{showRefusal: c.ShowRefusal},
-		customSession: c.Callbacks.JWT != nil || c.Callbacks.Session != nil,
-		refreshes:     &refreshCalls{all: map[string]*refreshCall{}},
-		bodies:        newBodySlots(), meters: &meters{}, warned: warned{&sync.Once{}, &sync.Once{}, &sync.Once{}, &sync.Once{}, &sync.Once{}},
-	}
-	for _, check := range []func(*builder, *Service){
-		checkCompat, useAdapter, checkURL, checkSecrets, checkSession, checkShape, checkAccount, checkSignUp, checkOrigins, checkInternalHosts, checkCookies, checkPages, checkRateLimit, checkProxies, checkHSTS, checkEnums, checkTokenStorage, checkAudit, checkTokens, checkPersonalTokens,
-	} {
-		check(b, s)
-	}
-	b.base, b.http, b.openIDType, b.mailsCodes = s.base, newHTTPClient(c), s.dialect.openIDType, s.dialect.mailsCodes
-	s.closeIdle = b.http.CloseIdleConnections
-	if c.Outbound.DangerousTransport != nil {
-		s.closeIdle = func() {} // others may use it
-		b.warn("a transport of the application's makes the calls to identity providers: the addresses that it reaches are not checked")
-	}
-	flows, order := b.providers()
-	s.flows, s.positions = flows, b.positions
-	checkConditions(b, s)
-	checkGate(b, s)
-	checkEmailChange(b, s, order)
-	checkNotices(b, s, order)
-	makePages(b, s, order)
-	if len(b.mistakes) == 0 {
-		s.describeProviders(order)
-		s.background.ctx, s.background.stop = context.WithCancel(context.Background())
-		s.background.sending, s.background.cancelSending = context.WithCancel(context.Background()) // #nosec G118 -- Close calls it
-		s.deriveKeys(c)
-	}
-	return s, b
-}
 
 func checkCompat(b *builder, s *Service) {
 	mode := cmp.Or(b.config.Compat, CompatNone)
@@ -91,12 +50,12 @@ func checkURL(b *builder, s *Service) {
 			"use https, or set DangerousInsecureURL: true in a closed network", "DangerousInsecureURL")
 		u.Scheme = "https" // what else is wrong then
 	}
-	s.origin = weburl.Origin(u)
-	s.host = strings.TrimPrefix(strings.TrimPrefix(s.origin, "https://"), "http://")
-	if s.basePath = strings.TrimSuffix(u.EscapedPath(), "/"); s.basePath == "" {
-		s.basePath = "/api/auth"
+	s.site.origin = weburl.Origin(u)
+	s.site.host = strings.TrimPrefix(strings.TrimPrefix(s.site.origin, "https://"), "http://")
+	if s.site.basePath = strings.TrimSuffix(u.EscapedPath(), "/"); s.site.basePath == "" {
+		s.site.basePath = "/api/auth"
 	}
-	s.base = s.origin + s.basePath
+	s.site.base = s.site.origin + s.site.basePath
 }
 
 // badPort reports whether the port is what is wrong with an address.
@@ -112,51 +71,51 @@ func checkHSTS(b *builder, s *Service) {
 	d := b.config.HSTS
 	switch {
 	case d == 0:
-	case s.origin == "": // nothing follows from a URL that is a mistake
+	case s.site.origin == "": // nothing follows from a URL that is a mistake
 	case d < time.Second:
 		b.fail("HSTS", "is under a second", "use a duration such as 8760h")
-	case !strings.HasPrefix(s.origin, "https://"):
+	case !strings.HasPrefix(s.site.origin, "https://"):
 		b.fail("HSTS", "needs a URL with https", "browsers ignore it over http; leave it out", "URL")
 	default:
-		s.hsts = []string{"max-age=" + strconv.FormatInt(int64(d/time.Second), 10)}
+		s.site.hsts = []string{"max-age=" + strconv.FormatInt(int64(d/time.Second), 10)}
 	}
 }
 
 func checkSession(b *builder, s *Service) {
 	o := b.config.Session
-	s.lifetime = lifetime{
+	s.keeper.lifetime = lifetime{
 		maxAge:    cmp.Or(o.MaxAge, 720*time.Hour),
 		updateAge: cmp.Or(o.UpdateAge, 24*time.Hour),
 		absolute:  cmp.Or(o.AbsoluteMaxAge, 2160*time.Hour),
 	}
 	if o.UpdateAge < 0 {
-		s.lifetime.updateAge = 0
+		s.keeper.lifetime.updateAge = 0
 	}
-	if o.UpdateAge == 0 && s.lifetime.updateAge >= s.lifetime.maxAge {
-		s.lifetime.updateAge = s.lifetime.maxAge / 2
+	if o.UpdateAge == 0 && s.keeper.lifetime.updateAge >= s.keeper.lifetime.maxAge {
+		s.keeper.lifetime.updateAge = s.keeper.lifetime.maxAge / 2
 	}
-	if o.AbsoluteMaxAge == 0 && s.lifetime.absolute < s.lifetime.maxAge {
-		s.lifetime.absolute = s.lifetime.maxAge
+	if o.AbsoluteMaxAge == 0 && s.keeper.lifetime.absolute < s.keeper.lifetime.maxAge {
+		s.keeper.lifetime.absolute = s.keeper.lifetime.maxAge
 	}
-	if s.lifetime.maxAge < time.Second {
+	if s.keeper.lifetime.maxAge < time.Second {
 		b.fail("Session.MaxAge", "is under a second", "use a duration such as 720h")
 	}
-	if s.lifetime.absolute < s.lifetime.maxAge {
+	if s.keeper.lifetime.absolute < s.keeper.lifetime.maxAge {
 		b.fail("Session.AbsoluteMaxAge", "is shorter than Session.MaxAge", "make it at least as long; 2160h is the default", "Session.MaxAge")
 	}
-	if s.lifetime.updateAge > s.lifetime.maxAge {
+	if s.keeper.lifetime.updateAge > s.keeper.lifetime.maxAge {
 		b.fail("Session.UpdateAge", "is longer than Session.MaxAge", "sessions would end before they are extended; 24h is the default", "Session.MaxAge")
 	}
 	switch strategy := cmp.Or(o.Strategy, b.defaultStrategy); strategy {
 	case StrategyDatabase:
 		b.needStorage("Session.Strategy", "is database, but there is no storage", "set Adapter, or use jwt")
-		s.revoked.enabled = false // none of them is asked
+		s.keeper.revoked.enabled = false // none of them is asked
 		if b.config.Callbacks.JWT != nil {
 			b.warn("the JWT callback is never called with strategy database, where sessions have no token: use the callbacks Claims or Session", "field", "Callbacks.JWT")
 		}
-		s.sessions = &databaseSessions{svc: s, plain: s.dialect.foreignSessions, slides: newReplayCache()}
+		s.keeper.sessions = &databaseSessions{svc: s.keeper, plain: s.dialect.foreignSessions, slides: newReplayCache()}
 	case StrategyJWT:
-		s.sessions = &jwtSessions{svc: s, shared: s.dialect.foreignSessions, leeway: s.dialect.leeway}
+		s.keeper.sessions = &jwtSessions{svc: s.keeper, shared: s.dialect.foreignSessions, leeway: s.dialect.leeway}
 	default:
 		b.fail("Session.Strategy", fmt.Sprintf("%q is not known", printable(string(strategy), 30)), "use database or jwt")
 	}
@@ -169,7 +128,7 @@ func checkShape(b *builder, s *Service) {
 	for _, m := range mistakes {
 		b.fail("Session."+m.Of+"."+m.Name, m.Problem, m.Fix)
 	}
-	s.shape = shape
+	s.keeper.shape = shape
 }
 
 // columnsOf names the columns that are in User.Extra.
@@ -181,11 +140,11 @@ func columnsOf(a Adapter) []string {
 }
 
 func checkOrigins(b *builder, s *Service) {
-	s.origins.redirect = map[string]bool{s.origin: true}
-	s.origins.trusted = map[string]bool{}
+	s.site.origins.redirect = map[string]bool{s.site.origin: true}
+	s.site.origins.trusted = map[string]bool{}
 	for i, raw := range b.config.AllowedRedirects {
 		if origin, ok := weburl.ExactOrigin(raw); ok {
-			s.origins.redirect[origin] = true
+			s.site.origins.redirect[origin] = true
 		} else {
 			b.fail(fmt.Sprintf("AllowedRedirects[%d]", i), fmt.Sprintf("%q is not an origin", printable(raw, 80)), "write scheme, host and port only, such as https://www.example.com")
 		}
@@ -196,18 +155,18 @@ func checkOrigins(b *builder, s *Service) {
 		switch {
 		case !ok:
 			b.fail(key, fmt.Sprintf("%q is not an origin", printable(raw, 80)), "write scheme, host and port only, such as https://www.example.com")
-		case s.origin == "":
-		case !weburl.SameSite(origin, s.origin):
+		case s.site.origin == "":
+		case !weburl.SameSite(origin, s.site.origin):
 			b.fail(key, fmt.Sprintf("%q is another site than URL", origin),
 				"browsers send no Lax cookies from there; serve both under one registrable domain, with the same scheme", "URL")
 		default:
-			s.origins.redirect[origin], s.origins.trusted[origin] = true, true
+			s.site.origins.redirect[origin], s.site.origins.trusted[origin] = true, true
 		}
 	}
 }
 
 func checkInternalHosts(b *builder, s *Service) {
-	s.origins.internal = map[string]bool{}
+	s.site.origins.internal = map[string]bool{}
 	for i, raw := range b.config.InternalHosts {
 		key := fmt.Sprintf("InternalHosts[%d]", i)
 		origin, ok := weburl.ExactOrigin("http://" + raw)
@@ -216,14 +175,14 @@ func checkInternalHosts(b *builder, s *Service) {
 		switch {
 		case !ok || strings.ContainsAny(raw, "/?#@") || strings.HasSuffix(raw, ":"):
 			b.fail(key, fmt.Sprintf("%q is not a host", printable(raw, 80)), "write host or host:port only, such as auth.internal:3000")
-		case host == s.host || tls == s.origin:
+		case host == s.site.host || tls == s.site.origin:
 			b.fail(key, fmt.Sprintf("%q is the host of URL, where everything is answered", printable(raw, 80)), "leave it out, or write the name that servers call", "URL")
-		case s.origins.internal[host]:
+		case s.site.origins.internal[host]:
 			b.fail(key, fmt.Sprintf("%q is given twice", printable(raw, 80)), "remove one")
 		default:
-			s.origins.internal[host] = true
+			s.site.origins.internal[host] = true
 			if u, err := neturl.Parse(origin); err == nil && u.Port() == "" {
-				s.origins.internal[host+":80"] = true
+				s.site.origins.internal[host+":80"] = true
 			}
 		}
 	}
@@ -231,10 +190,13 @@ func checkInternalHosts(b *builder, s *Service) {
 
 func checkCookies(b *builder, s *Service) {
 	o := b.config.Cookies
-	secure := s.origin == "" || strings.HasPrefix(s.origin, "https://")
+	secure := s.site.origin == "" || strings.HasPrefix(s.site.origin, "https://")
 	o.Domain = strings.TrimPrefix(o.Domain, ".")
 	checkCookieDomain(b, s, o.Domain)
-	s.names = newCookieNames(s.dialect, secure, o)
+	s.site.names = newCookieNames(s.dialect, secure, o)
+	for _, name := range []func(*cookieNames){s.site.nameCookies, s.keeper.nameCookies, s.desk.nameCookies, s.emailRoom.nameCookies, s.gateRoom.nameCookies} {
+		name(&s.site.names)
+	}
 	for _, c := range []struct{ key, name string }{{"Session", o.Session}, {"CSRF", o.CSRF}, {"CallbackURL", o.CallbackURL}} {
 		if c.name == "" {
 			continue
@@ -252,15 +214,15 @@ func checkCookies(b *builder, s *Service) {
 			b.warn("a cookie name without __Host- or __Secure- can be planted by sibling hosts", "name", c.name)
 		}
 	}
-	if one, two := s.names.clash(); two != "" {
+	if one, two := s.site.names.clash(); two != "" {
 		b.fail("Cookies", fmt.Sprintf("has the names %s and %s, which could be taken for one another", printable(one, 80), printable(two, 80)),
-			"choose names that differ; none may be the session cookie's followed by a dot, or begin with "+s.names.txPrefix,
+			"choose names that differ; none may be the session cookie's followed by a dot, or begin with "+s.desk.txPrefix,
 			"Compat", "Cookies.Session", "Cookies.CSRF", "Cookies.CallbackURL")
 	}
 }
 
 func checkCookieDomain(b *builder, s *Service, domain string) {
-	host, _, _ := strings.Cut(s.host, ":")
+	host, _, _ := strings.Cut(s.site.host, ":")
 	switch suffix, _ := publicsuffix.PublicSuffix(domain); {
 	case domain == "" || host == "":
 	case host != domain && !strings.HasSuffix(host, "."+domain) || !strings.Contains(domain, "."):
@@ -287,11 +249,11 @@ func checkPages(b *builder, s *Service) {
 		if c.page == "" {
 			continue
 		}
-		clean, ok := pageAddress(s.origin, c.page)
+		clean, ok := pageAddress(s.site.origin, c.page)
 		switch {
 		case !ok:
 			b.fail("Pages."+c.key, fmt.Sprintf("%q is neither a path nor an address", printable(c.page, 80)), "write /path or https://host/path")
-		case c.route != "" && s.base != "" && s.leadsTo(clean, c.route):
+		case c.route != "" && s.site.base != "" && s.site.leadsTo(clean, c.route):
 			b.fail("Pages."+c.key, fmt.Sprintf("%q leads back to itself", printable(c.page, 80)), "name a page of the application, or leave it out for the built-in one", "URL")
 		}
 	}
@@ -310,32 +272,32 @@ func pageAddress(origin, page string) (clean string, ok bool) {
 
 // leadsTo reports whether an address is that of a route, or of the base, which
 // leads to the sign-in page.
-func (s *Service) leadsTo(address, route string) bool {
+func (st *site) leadsTo(address, route string) bool {
 	u, err := neturl.Parse(address)
-	if err != nil || weburl.Origin(u) != s.origin {
+	if err != nil || weburl.Origin(u) != st.origin {
 		return false
 	}
 	path := u.EscapedPath()
-	return path == s.basePath+route || strings.HasPrefix(path, s.basePath+route+"/") || path == s.basePath && route == "/signin"
+	return path == st.basePath+route || strings.HasPrefix(path, st.basePath+route+"/") || path == st.basePath && route == "/signin"
 }
 
 // makePages comes after the providers, whose colours are in the style sheet.
 func makePages(b *builder, s *Service, order []flow) {
 	t := b.config.Theme
-	s.siteName = cmp.Or(cleanName(t.SiteName), s.host)
-	t.SiteName = s.siteName
+	s.site.siteName = cmp.Or(cleanName(t.SiteName), s.site.host)
+	t.SiteName = s.site.siteName
 	var styles []pages.ProviderStyle
 	for _, f := range order {
 		styles = append(styles, pages.ProviderStyle{ID: f.info().id, Style: pages.Style(f.info().style)})
 	}
 	var errs []error
-	s.pages, errs = pages.New(pages.Theme{ColorScheme: string(t.ColorScheme), BrandColor: t.BrandColor, ButtonText: t.ButtonText, Logo: t.Logo, SiteName: t.SiteName}, s.base, s.origin, styles...)
+	s.site.pages, errs = pages.New(pages.Theme{ColorScheme: string(t.ColorScheme), BrandColor: t.BrandColor, ButtonText: t.ButtonText, Logo: t.Logo, SiteName: t.SiteName}, s.site.base, s.site.origin, styles...)
 	for _, err := range errs {
 		var m *pages.Mistake
 		if errors.As(err, &m) {
 			field := "Theme." + m.Field
 			if m.Provider != "" {
-				field = fmt.Sprintf("Providers[%d].Style.%s", s.positions[m.Provider], m.Field)
+				field = fmt.Sprintf("Providers[%d].Style.%s", s.site.positions[m.Provider], m.Field)
 			}
 			b.fail(field, m.Problem, m.Fix)
 			continue
@@ -345,44 +307,29 @@ func makePages(b *builder, s *Service, order []flow) {
 }
 
 func checkRateLimit(b *builder, s *Service) {
-	r := b.config.RateLimit
-	for _, v := range []struct {
-		key  string
-		rate *Rate
-		def  Rate
-	}{
-		{"SignIn", &r.SignIn, Rate{30, time.Minute}},
-		{"EmailPerAddress", &r.EmailPerAddress, Rate{5, time.Hour}},
-		{"EmailTotal", &r.EmailTotal, Rate{1000, time.Hour}},
-		{"CredentialsPerAccount", &r.CredentialsPerAccount, Rate{10, time.Minute}},
-		{"Link", &r.Link, Rate{30, time.Minute}},
-		{"BackchannelLogout", &r.BackchannelLogout, Rate{300, time.Minute}},
-		{"Token", &r.Token, Rate{60, time.Minute}},
-		{"Account", &r.Account, Rate{60, time.Minute}},
-		{"NoticesPerUser", &r.NoticesPerUser, Rate{20, 24 * time.Hour}},
-		{"PersonalToken", &r.PersonalToken, Rate{30, time.Minute}},
-	} {
-		if *v.rate == (Rate{}) {
-			*v.rate = v.def
-		}
-		if v.rate.N < 1 || v.rate.Per < time.Second {
-			b.fail("RateLimit."+v.key, "is not a rate", "use a count of at least 1 and a period of at least a second")
-			*v.rate = v.def
-		}
-	}
-	if r.Disabled {
+	o := b.config.RateLimit
+	r := &rating{b, s.limits.all, o.Disabled}
+	s.desk.signInLimit = r.limiter("sign-in", r.rate("SignIn", o.SignIn, Rate{30, time.Minute}))
+	s.mailing.setLimits(r, &o)
+	s.credentialsRoom.setLimits(r, &o)
+	s.oauthRoom.logoutLimit = r.limiter("logout", r.rate("BackchannelLogout", o.BackchannelLogout, Rate{300, time.Minute}))
+	s.tokenRoom.limit = r.limiter("token", r.rate("Token", o.Token, Rate{60, time.Minute}))
+	s.accountRoom.limit = r.limiter("account-page", r.rate("Account", o.Account, Rate{60, time.Minute}))
+	s.issuer.personalLimit = r.limiter("personal-token", r.rate("PersonalToken", o.PersonalToken, Rate{30, time.Minute}))
+	s.site.beaconLimit = r.limiter("log", Rate{30, time.Minute})
+	if o.Disabled {
 		b.warn("rate limits are off: passwords, links and addresses can be tried without end", "field", "RateLimit.Disabled")
 	}
-	s.limits, s.repeats = newLimits(r), newRepeats(r.Disabled)
-	s.linksPerHour = max(1, int(time.Duration(r.EmailPerAddress.N)*time.Hour/r.EmailPerAddress.Per))
-	if r.Disabled {
-		s.linksPerHour = -1
+	s.auditor.repeats = newRepeats(o.Disabled)
+	s.emailRoom.linksPerHour = max(1, int(time.Duration(s.mailing.mailboxRate.N)*time.Hour/s.mailing.mailboxRate.Per))
+	if o.Disabled {
+		s.emailRoom.linksPerHour = -1
 	}
 }
 
 // checkProxies warns about networks that are hardly what was meant.
 func checkProxies(b *builder, s *Service) {
-	for _, p := range s.proxies {
+	for _, p := range s.site.proxies {
 		least := 8 // bits that the largest networks of one owner have
 		if p.Addr().Is6() {
 			least = 7
@@ -401,14 +348,14 @@ func checkEnums(b *builder, s *Service) {
 	c := b.config
 	switch c.FirstProof {
 	case "":
-		s.policy.keepFirstProof = s.dialect.keepsFirstProof
+		s.desk.keepFirstProof = s.dialect.keepsFirstProof
 	case FirstProofStrict:
 	case FirstProofKeep:
-		s.policy.keepFirstProof = true
+		s.desk.keepFirstProof = true
 	default:
 		b.fail("FirstProof", "is not known", "use strict or keep")
 	}
-	if s.policy.keepFirstProof {
+	if s.desk.keepFirstProof {
 		b.warn("an e-mail link that first proves an address leaves older accounts and sessions of that user alive", "field", "FirstProof")
 	}
 	switch c.StaleRevocations {

@@ -28,15 +28,15 @@ type freshForm struct {
 
 // freshField is the field "fresh" of a form that posts to route, "" if the
 // session's proof is not fresh.
-func (rq *request) freshField(s *Session, route string) string {
-	if !s.fresh(rq.now, rq.policy.fresh) {
+func (dk *desk) freshField(rq *request, s *Session, route string) string {
+	if !s.fresh(rq.now, dk.freshWithin) {
 		return ""
 	}
 	raw, err := json.Marshal(freshForm{rq.sid(), route, rq.now.Add(freshFor).Unix()})
 	if err != nil {
 		return ""
 	}
-	value, err := rq.keys.fresh.Seal(raw)
+	value, err := dk.freshKey.Seal(raw)
 	if err != nil {
 		return ""
 	}
@@ -45,15 +45,15 @@ func (rq *request) freshField(s *Session, route string) string {
 
 // provedFresh reports whether the session's proof is fresh now, or was when the
 // form that is sent to route was opened in this session.
-func (rq *request) provedFresh(s *Session, route string) bool {
-	if s.fresh(rq.now, rq.policy.fresh) {
+func (dk *desk) provedFresh(rq *request, s *Session, route string) bool {
+	if s.fresh(rq.now, dk.freshWithin) {
 		return true
 	}
 	value := rq.body.get("fresh")
 	if value == "" || len(value) > maxCookie {
 		return false
 	}
-	raw, _, err := rq.keys.fresh.Open(value)
+	raw, _, err := dk.freshKey.Open(value)
 	var f freshForm
 	return err == nil && json.Unmarshal(raw, &f) == nil && rq.sid() != "" &&
 		sameSecret(f.SID, rq.sid()) && f.Route == route && rq.now.Unix() < f.End
@@ -61,11 +61,11 @@ func (rq *request) provedFresh(s *Session, route string) bool {
 
 // confirmFirst leads somebody whose proof is not fresh to the page that asks for
 // one, and from there to back.
-func (rq *request) confirmFirst(back string, s *Session) outcome {
+func confirmFirst(rq *request, back string, s *Session) outcome {
 	rq.auditUser = s.UserID
 	rq.audit("fresh.required", FreshRequired, "the proof of who the person is is too old")
 	to := weburl.WithQuery(rq.base+"/confirm", "callbackUrl", back)
-	if rq.personal() && (rq.wantsJSON() || rq.wantsData()) {
+	if rq.route.isPersonal() && (rq.wantsJSON() || rq.wantsData()) {
 		return refusedTo(to, FreshRequired, http.StatusUnauthorized)
 	}
 	return redirect{to: to}
@@ -73,23 +73,23 @@ func (rq *request) confirmFirst(back string, s *Session) outcome {
 
 // confirmPage: GET confirm asks people who are signed in to prove who they are
 // once more, by their own ways to sign in. It never offers another account.
-func confirmPage(rq *request) outcome {
-	s, err := rq.current()
+func (dk *desk) confirmPage(rq *request) outcome {
+	s, err := dk.keeper.current(rq)
 	switch {
 	case err != nil:
 		return rq.accountAway(err)
 	case s == nil:
 		return redirect{to: weburl.WithQuery(rq.base+"/signin", "callbackUrl", rq.callbackURL())}
 	}
-	ways, u, err := rq.confirmWays(s)
+	ways, u, err := dk.confirmWays(rq, s)
 	if err != nil {
 		return rq.accountAway(err)
 	}
 	if rq.custom.Confirm != "" {
-		return rq.ownConfirm(ways)
+		return dk.ownConfirm(rq, ways)
 	}
 	v := pages.StepUpView{Who: cmp.Or(s.Email, s.Name, s.UserID), Email: u.Email, Ways: ways, Error: rq.query("error"), RequestID: rq.shownRequestID(),
-		CSRFToken: rq.ensureCSRF(), CallbackURL: rq.confirmedTo()}
+		CSRFToken: rq.ensureCSRF(), CallbackURL: dk.confirmedTo(rq)}
 	if v.Error != "" {
 		v.Error = string(rq.spelled(plainErrorCode(ErrorCode(v.Error))))
 	}
@@ -103,13 +103,13 @@ func confirmPage(rq *request) outcome {
 
 // ownConfirm leads to the application's page that asks for a fresh proof, with the
 // person's ways.
-func (rq *request) ownConfirm(ways []pages.Provider) outcome {
+func (dk *desk) ownConfirm(rq *request, ways []pages.Provider) outcome {
 	ids := make([]string, 0, len(ways))
 	for _, p := range ways {
 		ids = append(ids, p.ID)
 	}
 	reason, provider := rq.shownHint()
-	rq.callbackTo = rq.confirmedTo()
+	rq.callbackTo = dk.confirmedTo(rq)
 	rq.keepCallbackURL()
 	return redirect{to: weburl.WithQuery(rq.absolute(rq.custom.Confirm), "callbackUrl", rq.callbackTo, "ways", strings.Join(ids, ","),
 		"error", string(plainErrorCode(ErrorCode(rq.query("error")))), "provider", provider, "reason", string(reason), "request", rq.shownRequestID())}
@@ -117,31 +117,28 @@ func (rq *request) ownConfirm(ways []pages.Provider) outcome {
 
 // confirmedTo is where a fresh proof leads: the callbackUrl, or, if that is the
 // page which asks for one, the account page.
-func (rq *request) confirmedTo() string {
+func (dk *desk) confirmedTo(rq *request) string {
 	if to := rq.callbackURL(); !rq.leadsTo(to, "/confirm") {
 		return to
 	}
-	if rq.policy.account {
-		return rq.base + "/account"
-	}
-	return rq.origin
+	return dk.home
 }
 
 // confirmWays are the ways in which the person of a session can prove who they
 // are: the linked providers, the address that was proved, and the application's
 // own credentials if the session began by them. Providers that cannot be made to
 // ask again are among them only if there is nothing else.
-func (rq *request) confirmWays(s *Session) (ways []pages.Provider, u User, err error) {
-	u, err = rq.adapter.GetUser(rq.ctx, s.UserID)
+func (dk *desk) confirmWays(rq *request, s *Session) (ways []pages.Provider, u User, err error) {
+	u, err = dk.adapter.GetUser(rq.ctx, s.UserID)
 	if err != nil && !errors.Is(err, ErrNotFound) { // a user of the application's need not be stored
 		return nil, u, err
 	}
-	accounts, err := rq.adapter.ListAccounts(rq.ctx, s.UserID)
+	accounts, err := dk.adapter.ListAccounts(rq.ctx, s.UserID)
 	if err != nil {
 		return nil, u, err
 	}
 	var weak []pages.Provider
-	for _, p := range rq.providerViews() {
+	for _, p := range dk.providerViews(rq) {
 		in := rq.flows[p.ID].info()
 		linked := slices.ContainsFunc(accounts, func(a Account) bool { return a.Provider == p.ID })
 		switch {
@@ -161,21 +158,21 @@ func (rq *request) confirmWays(s *Session) (ways []pages.Provider, u User, err e
 // Its return makes a new session if it is the same person, and changes nothing
 // if it is another one. Forms of credentials post to their callback, with
 // confirm=true.
-func confirm(rq *request) outcome {
+func (dk *desk) confirm(rq *request) outcome {
 	if !rq.csrfOK() {
 		return rq.personalCSRF("/confirm")
 	}
-	if wait, ok := rq.permit(rq.limits.signIn, rq.clientKey()); !ok {
+	if wait, ok := rq.permit(dk.signInLimit, rq.clientKey()); !ok {
 		return rq.limited(wait)
 	}
-	s, err := rq.current()
+	s, err := dk.keeper.current(rq)
 	switch {
 	case err != nil:
 		return rq.accountAway(err)
 	case s == nil:
 		return rq.signInFirst()
 	}
-	ways, u, err := rq.confirmWays(s)
+	ways, u, err := dk.confirmWays(rq, s)
 	if err != nil {
 		return rq.accountAway(err)
 	}
@@ -183,7 +180,7 @@ func confirm(rq *request) outcome {
 	if i < 0 {
 		return rq.personalRefusal("/confirm", NotFound, http.StatusNotFound)
 	}
-	rq.callbackTo = rq.confirmedTo()
+	rq.callbackTo = dk.confirmedTo(rq)
 	rq.keepCallbackURL()
 	rq.flow, rq.confirms, rq.auditUser = rq.flows[ways[i].ID], s.UserID, s.UserID
 	rq.body.fields["email"] = u.Email // a link goes to the stored address only
@@ -192,11 +189,11 @@ func confirm(rq *request) outcome {
 
 // readConfirm notes that a form which posts to a callback is to prove that the
 // person is still the one who is signed in.
-func (rq *request) readConfirm() outcome {
-	if rq.body == nil || rq.body.get("confirm") != "true" || !rq.policy.confirms {
+func (dk *desk) readConfirm(rq *request) outcome {
+	if rq.body == nil || rq.body.get("confirm") != "true" || !dk.confirms {
 		return nil
 	}
-	s, err := rq.current()
+	s, err := dk.keeper.current(rq)
 	switch {
 	case err != nil:
 		return storeFailed(Callback, err)
@@ -204,11 +201,11 @@ func (rq *request) readConfirm() outcome {
 		return fail(SessionRequired, fixedReason("a proof of the same person was asked for without a session"))
 	}
 	rq.confirms = s.UserID
-	switch rq.confirmTry, err = rq.takeConfirmTry(); {
+	switch rq.confirmTry, err = dk.takeConfirmTry(rq); {
 	case err != nil:
 		return storeFailed(Callback, err)
 	case rq.confirmTry > maxConfirmTries:
-		rq.endUnproved()
+		dk.endUnproved(rq)
 		return fail(SessionRequired, fixedReason("the person of the session was not proved in ten tries"))
 	}
 	return nil
@@ -220,9 +217,9 @@ const maxConfirmTries = 10
 
 // takeConfirmTry counts a try in this session before it is judged, so that parallel
 // ones count as well, and returns its number; past maxConfirmTries none is left.
-func (rq *request) takeConfirmTry() (n int, err error) {
+func (dk *desk) takeConfirmTry(rq *request) (n int, err error) {
 	for n = 1; n <= maxConfirmTries; n++ {
-		err = rq.adapter.UseOnce(rq.ctx, "confirm:"+strconv.Itoa(n)+":"+seal.Digest(cmp.Or(rq.sid(), rq.sessionCookieValue())), rq.now.Add(rq.lifetime.absolute))
+		err = dk.adapter.UseOnce(rq.ctx, "confirm:"+strconv.Itoa(n)+":"+seal.Digest(cmp.Or(rq.sid(), rq.sessionCookieValue())), rq.now.Add(dk.keeper.lifetime.absolute))
 		if !errors.Is(err, ErrConflict) {
 			return n, err
 		}
@@ -231,27 +228,27 @@ func (rq *request) takeConfirmTry() (n int, err error) {
 }
 
 // wrongConfirm ends the session if a try that was wrong was the last.
-func (rq *request) wrongConfirm() {
+func (dk *desk) wrongConfirm(rq *request) {
 	if rq.confirmTry == 0 { // by a provider: who came back is known only now
 		var err error
-		if rq.confirmTry, err = rq.takeConfirmTry(); err != nil {
-			rq.log.Error("a wrong proof could not be counted", "request", rq.requestID(), "err", err)
+		if rq.confirmTry, err = dk.takeConfirmTry(rq); err != nil {
+			dk.log.Error("a wrong proof could not be counted", "request", rq.requestID(), "err", err)
 			return
 		}
 	}
 	if rq.confirmTry >= maxConfirmTries {
-		rq.endUnproved()
+		dk.endUnproved(rq)
 	}
 }
 
 // endUnproved ends this session, whose person was not proved.
-func (rq *request) endUnproved() {
-	if _, err := rq.sessions.end(rq.ctx, rq.sessionCookieValue(), rq.now); err != nil {
-		rq.log.Error("a session whose person was not proved could not be ended", "request", rq.requestID(), "err", err)
+func (dk *desk) endUnproved(rq *request) {
+	if _, err := dk.keeper.sessions.end(rq.ctx, rq.sessionCookieValue(), rq.now); err != nil {
+		dk.log.Error("a session whose person was not proved could not be ended", "request", rq.requestID(), "err", err)
 		return
 	}
 	rq.clearSession()
-	rq.rotateCSRF("", "")
+	dk.rotateCSRF(rq, "", "")
 	rq.note(AuditEvent{Name: "session.ended", UserID: rq.confirms, Reason: "ten wrong proofs of the person"})
 }
 
@@ -263,7 +260,7 @@ func (l *login) confirm() outcome {
 	}
 	l.rq.auditUser = l.id.confirms
 	l.rq.confirms = l.id.confirms
-	l.rq.wrongConfirm()
+	l.desk.wrongConfirm(l.rq)
 	l.rq.audit("sign_in.refused", OAuthAccountNotLinked, "another user was to be confirmed")
 	return fail(OAuthAccountNotLinked, fixedReason("another user was to be confirmed"))
 }

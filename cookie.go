@@ -3,7 +3,6 @@ package authsvc
 import (
 	"cmp"
 	"net/http"
-	"net/netip"
 	"slices"
 	"strconv"
 	"strings"
@@ -19,17 +18,16 @@ const (
 	maxCookie = 4096 // bytes of a name and its value
 )
 
-// cookieNames are the names of one configuration, fixed in New.
+// cookieNames are the names of one configuration, fixed in New: those that NextAuth.js
+// has, and those that storeys and rooms add.
 type cookieNames struct {
-	session, csrf, callbackURL    string
-	txPrefix, email, lastProvider string
-	device                        string // to which accounts the browser signed in
-	typed                         string // what was typed into a form that was refused
-	pending                       string // a sign-in that waits; see pendingSignIn
-	gateMarker                    string // the gate has just sent this browser to where it may pass
-	gate, gatePrefix              string // at a host with a cookie of its own: the session, and attempts to get it
-	secure                        bool
-	domain                        string // of session and callbackURL
+	session, csrf, callbackURL string
+	secure                     bool
+	domain                     string // of session and callbackURL
+
+	host     string // what the others begin with
+	own      []string
+	prefixes []string // of those of which there may be several
 }
 
 func newCookieNames(d *dialect, secure bool, o CookieOptions) cookieNames {
@@ -40,30 +38,40 @@ func newCookieNames(d *dialect, secure bool, o CookieOptions) cookieNames {
 			shared = "__Secure-"
 		}
 	}
-	n := cookieNames{secure: secure, domain: o.Domain}
-	n.session, n.csrf, n.callbackURL = shared+d.cookies[0], host+d.cookies[1], shared+d.cookies[2]
-	n.txPrefix, n.email, n.lastProvider, n.device = host+"authsvc.tx.", host+"authsvc.email", host+"authsvc.last", host+"authsvc.known"
-	n.typed, n.gateMarker, n.pending = host+"authsvc.typed", host+"authsvc.gate-seen", host+"authsvc.pending"
-	n.gate, n.gatePrefix = host+"authsvc.gate", host+"authsvc.gate-tx."
-	if o.Session != "" {
-		n.session = o.Session
-	}
-	if o.CSRF != "" {
-		n.csrf = o.CSRF
-	}
-	if o.CallbackURL != "" {
-		n.callbackURL = o.CallbackURL
-	}
-	return n
+	return cookieNames{secure: secure, domain: o.Domain, host: host, session: cmp.Or(o.Session, shared+d.cookies[0]),
+		csrf: cmp.Or(o.CSRF, host+d.cookies[1]), callbackURL: cmp.Or(o.CallbackURL, shared+d.cookies[2])}
+}
+
+// add returns the whole name of a cookie of ours.
+func (n *cookieNames) add(name string) string {
+	name = n.host + "authsvc." + name
+	n.own = append(n.own, name)
+	return name
+}
+
+// addPrefix returns what the names of several cookies of ours begin with.
+func (n *cookieNames) addPrefix(prefix string) string {
+	prefix = n.host + "authsvc." + prefix + "."
+	n.prefixes = append(n.prefixes, prefix)
+	return prefix
 }
 
 // ours reports whether a cookie of this name concerns the engine.
 func (n *cookieNames) ours(name string) bool {
-	if _, ok := n.sessionPart(name); ok {
+	if _, ok := n.sessionPart(name); ok || name == n.csrf || name == n.callbackURL {
 		return true
 	}
-	return name == n.csrf || name == n.callbackURL || name == n.email || name == n.lastProvider || name == n.device || name == n.typed || name == n.pending || name == n.gateMarker || name == n.gate ||
-		strings.HasPrefix(name, n.txPrefix) || strings.HasPrefix(name, n.gatePrefix)
+	for _, own := range n.own {
+		if name == own {
+			return true
+		}
+	}
+	for _, prefix := range n.prefixes {
+		if strings.HasPrefix(name, prefix) {
+			return true
+		}
+	}
+	return false
 }
 
 // sessionPart reports whether name is that of the session cookie, or of what
@@ -77,19 +85,19 @@ func (n *cookieNames) sessionPart(name string) (suffix string, ok bool) {
 // clash returns two of the names that could be taken for one another, "" if
 // there are none.
 func (n *cookieNames) clash() (a, b string) {
-	others := []string{n.csrf, n.callbackURL, n.email, n.lastProvider, n.device, n.typed, n.pending, n.gateMarker, n.gate}
+	others := append([]string{n.csrf, n.callbackURL}, n.own...)
 	for i, name := range others {
 		if j := slices.Index(others[:i], name); j >= 0 {
 			return others[j], name
 		}
 	}
-	for _, name := range append(others, n.txPrefix, n.gatePrefix) {
+	for _, name := range append(others, n.prefixes...) {
 		if _, ok := n.sessionPart(name); ok {
 			return n.session, name
 		}
 	}
 	for _, name := range []string{n.session, n.csrf, n.callbackURL} {
-		for _, prefix := range []string{n.txPrefix, n.gatePrefix} {
+		for _, prefix := range n.prefixes {
 			if strings.HasPrefix(name, prefix) {
 				return prefix, name
 			}
@@ -261,125 +269,5 @@ func (rq *request) expireCookie(name, domain string) {
 	rq.setCookie(cookie{name: name, domain: domain, expire: true})
 }
 
-// setSession queues the session cookie, in chunks if it must be, and expires
-// what the request carried under names that are no longer used. It reports
-// whether the value fits.
-func (rq *request) setSession(value string, expires time.Time) bool {
-	n := rq.names
-	if !fitsCookies(value) {
-		return false
-	}
-	rq.clearSession()
-	if len(value) <= chunkSize {
-		rq.setCookie(cookie{name: n.session, value: value, domain: n.domain, expires: expires})
-		return true
-	}
-	rq.warnChunked()
-	for i := 0; len(value) > 0; i++ {
-		part := value[:min(chunkSize, len(value))]
-		value = value[len(part):]
-		rq.setCookie(cookie{name: n.session + "." + strconv.Itoa(i), value: part, domain: n.domain, expires: expires})
-	}
-	return true
-}
-
-// fitsCookies reports whether a session's value fits into its cookies.
-func fitsCookies(value string) bool { return len(value) <= chunkSize*maxChunks }
-
-// clearSession expires every session cookie that the request carried.
-func (rq *request) clearSession() {
-	n := rq.names
-	for _, p := range rq.jar.pairs {
-		if _, ok := n.sessionPart(p.name); ok && validCookieName(p.name) {
-			rq.expireCookie(p.name, n.domain)
-		}
-	}
-	rq.clearPlanted()
-}
-
-// validCookieName keeps hostile names out of Set-Cookie lines.
-func validCookieName(s string) bool {
-	if len(s) == 0 || len(s) > 128 {
-		return false
-	}
-	for i := 0; i < len(s); i++ {
-		c := s[i]
-		if c <= ' ' || c >= 0x7f || strings.IndexByte(`()<>@,;:\"/[]?={}`, c) >= 0 {
-			return false
-		}
-	}
-	return true
-}
-
-func (rq *request) warnChunked() {
-	rq.warned.chunks.Do(func() {
-		rq.log.Warn("the session needs more than one cookie; proxies in front need larger header buffers "+
-			"(nginx: large_client_header_buffers 4 32k, proxy_buffer_size 32k)", "cookie", rq.names.session)
-	})
-}
-
-// maxPlanted bounds the Set-Cookie lines that clearPlanted adds.
-const maxPlanted = 40
-
-// clearPlanted expires session cookies that contradict each other wherever a
-// sibling host can have planted one: on every path above this request and for
-// every parent domain (RFC 6265bis §8.6). Expiring our own alone would leave
-// the planted one, which then nothing contradicts any more. Names with __Host-
-// cannot be planted.
-func (rq *request) clearPlanted() {
-	n := rq.names
-	rq.sessionCookieValue()
-	if rq.sessionValue != "" || !rq.sessionPresent || strings.HasPrefix(n.session, "__Host-") {
-		return
-	}
-	paths, domains := rq.pathsAbove(), rq.domainsAbove()
-	lines := 0
-	for _, p := range rq.jar.pairs {
-		rest, ok := n.sessionPart(p.name)
-		if _, chunk := chunkIndex(rest); !ok || rest != "" && !chunk {
-			continue
-		}
-		for _, path := range paths {
-			for _, domain := range domains {
-				if path == "" && domain == n.domain { // it holds our own
-					continue
-				}
-				if lines++; lines > maxPlanted {
-					return
-				}
-				rq.setCookie(cookie{name: p.name, domain: domain, path: path, expire: true})
-			}
-		}
-	}
-}
-
-// pathsAbove lists the cookie paths that match the route that was called, ""
-// for the root.
-func (rq *request) pathsAbove() []string {
-	list := []string{""}
-	full := rq.basePath
-	if path := rq.r.URL.EscapedPath(); strings.HasPrefix(path, full+"/") && !strings.ContainsAny(path, ";,") {
-		full = path
-	}
-	for i := 1; i < len(full) && len(list) < 12; i++ {
-		if full[i] == '/' {
-			list = append(list, full[:i], full[:i+1])
-		}
-	}
-	return append(list, full)
-}
-
-// domainsAbove lists the Domain attributes that reach this host: none, the
-// host itself, and its parents up to two labels.
-func (rq *request) domainsAbove() []string {
-	list := []string{""}
-	host, _, _ := strings.Cut(rq.host, ":")
-	if _, err := netip.ParseAddr(host); err == nil {
-		return list
-	}
-	for strings.Contains(host, ".") && len(list) < 4 {
-		list = append(list, host)
-		_, host, _ = strings.Cut(host, ".")
-	}
-	return list
-}
+// fitsOne reports whether a value fits into the one cookie that it may have.
+func fitsOne(name, value string) bool { return len(name)+len(value) <= maxCookie }

@@ -30,20 +30,20 @@ var ErrBusy = errors.New("authsvc: another replica is at work on this")
 
 // lease waits until name is ours and keeps it until release is called. name
 // holds no personal data: it is stored as it is.
-func (s *Service) lease(ctx context.Context, name string) (release func(), err error) {
-	return s.leaseAs(ctx, name, uuid.V7())
+func (fl *fleet) lease(ctx context.Context, name string) (release func(), err error) {
+	return fl.leaseAs(ctx, name, uuid.V7())
 }
 
 // leaseAs is lease for a holder that can take it once more, with takeLease, to be
 // sure right before it writes.
-func (s *Service) leaseAs(ctx context.Context, name, holder string) (release func(), err error) {
+func (fl *fleet) leaseAs(ctx context.Context, name, holder string) (release func(), err error) {
 	end := time.Now().Add(leaseWait)
 	for wait := leasePoll; ; wait = min(2*wait, leasePollMax) {
-		err := s.takeLease(ctx, name, holder)
+		err := fl.takeLease(ctx, name, holder)
 		pause := backoff.Jitter(wait)
 		switch {
 		case err == nil:
-			return s.holdLease(ctx, name, holder), nil
+			return fl.holdLease(ctx, name, holder), nil
 		case !errors.Is(err, ErrConflict):
 			return nil, fmt.Errorf("%w: %w", errStore, err)
 		case !time.Now().Add(pause).Before(end):
@@ -54,24 +54,24 @@ func (s *Service) leaseAs(ctx context.Context, name, holder string) (release fun
 	}
 }
 
-func (s *Service) takeLease(ctx context.Context, name, holder string) error {
+func (fl *fleet) takeLease(ctx context.Context, name, holder string) error {
 	ctx, cancel := context.WithTimeout(ctx, leaseCall)
 	defer cancel()
-	now := s.now()
-	return s.adapter.Lease(ctx, name, holder, now, now.Add(leaseFor))
+	now := fl.now()
+	return fl.adapter.Lease(ctx, name, holder, now, now.Add(leaseFor))
 }
 
 // holdLease renews a lease until release is called. If the process was suspended
 // for longer than leaseFor, another may have the lease: that is logged, and the
 // work must be safe even then.
-func (s *Service) holdLease(ctx context.Context, name, holder string) (release func()) {
+func (fl *fleet) holdLease(ctx context.Context, name, holder string) (release func()) {
 	held, end := context.WithCancel(context.WithoutCancel(ctx))
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
 		for sleep(held, leaseRenew) {
-			if err := s.takeLease(held, name, holder); err != nil && held.Err() == nil {
-				s.log.Warn("a lease could not be renewed", "err", err)
+			if err := fl.takeLease(held, name, holder); err != nil && held.Err() == nil {
+				fl.log.Warn("a lease could not be renewed", "err", err)
 			}
 		}
 	}()
@@ -80,8 +80,8 @@ func (s *Service) holdLease(ctx context.Context, name, holder string) (release f
 		<-ended
 		ctx, cancel := detached(ctx, leaseCall)
 		defer cancel()
-		if err := s.adapter.Release(ctx, name, holder); err != nil {
-			s.log.Debug("a lease lapses by itself", "err", err)
+		if err := fl.adapter.Release(ctx, name, holder); err != nil {
+			fl.log.Debug("a lease lapses by itself", "err", err)
 		}
 	}
 }
@@ -138,3 +138,10 @@ func nameOf(kind string, parts ...string) string {
 	}
 	return kind + ":" + seal.Digest(kind+" "+b.String())
 }
+
+// useAttempt uses up the key of an attempt. ErrConflict: it was used before.
+func (fl *fleet) useAttempt(ctx context.Context, key string, expires time.Time) error {
+	return fl.adapter.UseOnce(ctx, "tx:"+key, expires)
+}
+
+func (fl *fleet) deriveKeys(ring *seal.Ring) { fl.credentialBox = ring.Box("credentials") }

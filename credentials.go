@@ -19,6 +19,7 @@ var reservedFields = []string{"csrfToken", "callbackUrl", "json", "redirect", "r
 // credentialsFlow is a compiled *Credentials.
 type credentialsFlow struct {
 	Credentials
+	room *credentialsRoom
 	wire info
 }
 
@@ -30,7 +31,7 @@ func (f *credentialsFlow) begin(rq *request) outcome { return redirect{to: rq.ba
 // complete judges the submitted fields.
 func (f *credentialsFlow) complete(rq *request) outcome {
 	if rq.r.Method != http.MethodPost {
-		return rq.notAllowed(&route{post: callback})
+		return rq.notCallback(http.MethodPost)
 	}
 	if !rq.csrfOK() {
 		return rq.csrfRefused("/signin")
@@ -50,7 +51,7 @@ func (f *credentialsFlow) complete(rq *request) outcome {
 	}
 	u, err := f.authorize(rq, fields)
 	if err == nil && u.ID != "" && !usableID(u.ID) {
-		rq.log.Warn("Authorize returned an id that is blank or has control characters", "provider", f.ID, "request", rq.requestID())
+		f.room.log.Warn("Authorize returned an id that is blank or has control characters", "provider", f.ID, "request", rq.requestID())
 	}
 	if err == nil && !usableID(u.ID) {
 		err = ErrAccessDenied
@@ -70,31 +71,31 @@ func (f *credentialsFlow) complete(rq *request) outcome {
 // limit counts the attempt against the client and the account it tries. Past
 // the account's limit it is queued, not refused: strangers may have used it up.
 func (f *credentialsFlow) limit(rq *request, account string) outcome {
-	if wait, ok := rq.permit(rq.limits.signIn, rq.clientKey()); !ok {
+	if wait, ok := rq.permit(f.room.desk.signInLimit, rq.clientKey()); !ok {
 		return rq.limited(wait)
 	}
 	if account == "" {
 		return nil
 	}
-	bucket := rq.accountBucket(account)
-	if _, ok := rq.permit(rq.limits.credentials, bucket); ok {
+	bucket := f.room.desk.accountBucket(rq, account)
+	if _, ok := rq.permit(f.room.accountLimit, bucket); ok {
 		return nil
 	}
-	rq.log.Info("too many attempts at one account; this one waits for a turn", "provider", f.ID, "request", rq.requestID())
-	if wait, ok := rq.waitForTurn(bucket); !ok {
+	f.room.log.Info("too many attempts at one account; this one waits for a turn", "provider", f.ID, "request", rq.requestID())
+	if wait, ok := f.room.waitForTurn(rq, bucket); !ok {
 		return rq.limited(wait)
 	}
 	return nil
 }
 
 func (f *credentialsFlow) authorize(rq *request, fields map[string]string) (u User, err error) {
-	defer rq.recovered("authorize callback", func() { u, err = User{}, errors.New("authorize panicked") })
+	defer f.room.fleet.recovered("authorize callback", func() { u, err = User{}, errors.New("authorize panicked") })
 	return f.Authorize(rq.callbackContext(), fields)
 }
 
 // build checks the provider and compiles it.
 func (c *Credentials) build(b *builder) flow {
-	f := &credentialsFlow{Credentials: *c}
+	f := &credentialsFlow{Credentials: *c, room: b.storeys.credentialsRoom}
 	f.ID, f.Name = cmp.Or(c.ID, "credentials"), cmp.Or(c.Name, "Credentials")
 	if c.Authorize == nil {
 		b.fail("Authorize", "is missing", "credentials need a function that judges them")
@@ -114,7 +115,7 @@ func (c *Credentials) build(b *builder) flow {
 		b.fail("ForgotURL", fmt.Sprintf("%q is neither a path nor an address", printable(f.ForgotURL, 80)), "write /path or https://host/path")
 	}
 	f.wire = info{id: f.ID, name: f.Name, kind: "credentials", form: "fields", forScripts: true, fields: f.Fields, forgotURL: f.ForgotURL, namedBy: namedBy(f.Fields),
-		limit: func(l *limits) *limiter { return l.signIn }}
+		limit: func() *limiter { return f.room.desk.signInLimit }}
 	return f
 }
 
@@ -124,4 +125,15 @@ func namedBy(fields []Field) string {
 		return f.Name
 	}
 	return ""
+}
+
+// setLimits makes the limits of attempts at one account.
+func (cr *credentialsRoom) setLimits(r *rating, o *RateLimit) {
+	cr.accountLimit = r.limiter("account", r.rate("CredentialsPerAccount", o.CredentialsPerAccount, Rate{10, time.Minute}))
+	cr.turn = r.limiter("late", Rate{1, turnEvery})
+}
+
+// credentialsEvents are those of the application's own check.
+var credentialsEvents = []auditKind{
+	{"credentials.refused", AuditRefused, "Authorize refused the credentials."},
 }

@@ -6,7 +6,6 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"net/url"
-	"slices"
 	"strings"
 
 	"authsvc/internal/seal"
@@ -100,9 +99,6 @@ func (rq *request) csrfToken() string {
 		rq.csrfRead = true
 		if v, ok := rq.jar.get(rq.names.csrf); ok {
 			token, ok := rq.csrf.open(v, rq.sid())
-			if !ok && rq.keys.oldCSRF != nil && rq.oldKeys(rq.now) {
-				token, ok = rq.keys.oldCSRF.open(v, rq.sid())
-			}
 			if rq.csrfClaim = token; ok {
 				rq.csrfValue = token
 			}
@@ -118,13 +114,6 @@ func (rq *request) ensureCSRF() string {
 	}
 	rq.setCSRF(rq.sid())
 	return rq.csrfValue
-}
-
-// rotateCSRF replaces the token, because the session is now that of sid and
-// the user userID, each "" after a sign-out.
-func (rq *request) rotateCSRF(sid, userID string) {
-	rq.setCSRF(sid)
-	rq.endLinks(userID)
 }
 
 func (rq *request) setCSRF(sid string) {
@@ -143,8 +132,7 @@ func (rq *request) csrfBrowserPart() string {
 	if rq.csrfClaim == "" {
 		return ""
 	}
-	txs, _ := rq.pending()
-	if slices.ContainsFunc(txs, func(tx transaction) bool { return rq.began(&tx) }) {
+	if rq.hooks.waits(rq) {
 		return browserPart(rq.csrfClaim)
 	}
 	return ""

@@ -13,13 +13,13 @@ import (
 type dialect struct {
 	mode Compat // as the store remembers it
 
-	cookies       [3]string // of session, CSRF token and callback URL, without a prefix
-	sessionPrefix string    // of the first and the last over https, without Domain
-	emptySession  []byte    // body of GET session when nobody is signed in
-	csrfRefusal   int       // status for scripts when the CSRF token is wrong, 0: 200
-	forbids       bool      // every AccessDenied is a 403 for scripts, not only that of credentials
-	foldsErrors   bool      // the case of an error word does not matter: NextAuth.js itself writes error=configuration
-	unsupported   func(method string) outcome
+	cookies       [3]string                                    // of session, CSRF token and callback URL, without a prefix
+	sessionPrefix string                                       // of the first and the last over https, without Domain
+	emptySession  []byte                                       // body of GET session when nobody is signed in
+	csrfRefusal   int                                          // status for scripts when the CSRF token is wrong, 0: 200
+	forbids       bool                                         // every AccessDenied is a 403 for scripts, not only that of credentials
+	foldsErrors   bool                                         // the case of an error word does not matter: NextAuth.js itself writes error=configuration
+	unsupported   func(method string) (body string, json bool) // the answer 400 to a method that a route does not have; "": as usual
 
 	openIDType      string // Account.Type of OpenID Connect
 	tenantIDs       bool   // new accounts of several tenants' issuers name the tenant
@@ -43,7 +43,7 @@ func newDialect(mode Compat) *dialect {
 	switch mode {
 	case CompatNone:
 		return &dialect{mode: mode, cookies: [3]string{"authsvc.session", "authsvc.csrf", "authsvc.callback-url"}, sessionPrefix: "__Host-",
-			emptySession: []byte("{}"), csrfRefusal: http.StatusForbidden, forbids: true, unsupported: func(string) outcome { return nil },
+			emptySession: []byte("{}"), csrfRefusal: http.StatusForbidden, forbids: true, unsupported: func(string) (string, bool) { return "", false },
 			openIDType: "oauth", tenantIDs: true, linksFresh: true, sealsTokens: true, mailsCodes: true, changesEmail: true,
 			sessionSealer: func(r *seal.Ring, origin, cookie string) *seal.Sealer {
 				return r.Sealer("session " + origin + " " + cookie)
@@ -79,13 +79,11 @@ func joinedSecrets(secrets []string) []string {
 	return secrets
 }
 
-func unsupportedByV4(method string) outcome {
+func unsupportedByV4(method string) (body string, json bool) {
 	if len(method) > 20 || strings.ContainsFunc(method, func(r rune) bool { return r < 'A' || r > 'Z' }) {
 		method = "?"
 	}
-	return problem{status: http.StatusBadRequest, text: "Error: This action with HTTP " + method + " is not supported by NextAuth.js"}
+	return "Error: This action with HTTP " + method + " is not supported by NextAuth.js", false
 }
 
-func unsupportedByV5(string) outcome {
-	return object{v: "Bad request.", status: http.StatusBadRequest}
-}
+func unsupportedByV5(string) (body string, json bool) { return `"Bad request."`, true }

@@ -40,8 +40,8 @@ func (s *Service) DryRunSignIn(ctx context.Context, a SignInAttempt) SignInVerdi
 		_, reason := refusal(err, by)
 		return SignInVerdict{Reason: reason, Err: err}
 	}
-	claims := s.shape.Claims(profilepath.Roots{Profile: a.Profile})
-	to, err := rq.maySignIn(a, claims)
+	claims := s.keeper.shape.Claims(profilepath.Roots{Profile: a.Profile})
+	to, err := s.desk.maySignIn(rq, a, claims)
 	switch {
 	case err != nil:
 		return refused(err, "by the signIn callback")
@@ -50,7 +50,7 @@ func (s *Service) DryRunSignIn(ctx context.Context, a SignInAttempt) SignInVerdi
 	case a.VerificationRequest: // a link is mailed, no session begins
 		return SignInVerdict{Allowed: true}
 	}
-	kept, err := rq.claimsCallback(a, claims)
+	kept, err := s.desk.claimsCallback(rq, a, claims)
 	if err == nil {
 		_, err = sessionshape.Encode(kept)
 	}
@@ -59,7 +59,7 @@ func (s *Service) DryRunSignIn(ctx context.Context, a SignInAttempt) SignInVerdi
 	}
 	v := SignInVerdict{Allowed: true, Claims: kept, User: a.User}
 	if a.IsNewUser {
-		l := &login{rq: rq}
+		l := &login{desk: s.desk, rq: rq}
 		if v.User, err = l.mayCreate(a, a.User); err != nil {
 			return refused(err, "by the createUser callback")
 		}
@@ -77,7 +77,7 @@ func (s *Service) DryRunRedirect(ctx context.Context, callbackURL string) (to st
 // audience, and returns "" or the reason why not. The error says that there is no
 // such audience, or that the claims are not JSON.
 func (s *Service) DryRunToken(ctx context.Context, id string, r AccessRequest, claims Claims) (reason string, err error) {
-	a := s.audienceOf(id)
+	a := s.issuer.audienceOf(id)
 	if a == nil {
 		return "", fmt.Errorf("there is no audience %q", id)
 	}
@@ -88,10 +88,10 @@ func (s *Service) DryRunToken(ctx context.Context, id string, r AccessRequest, c
 	with := *r.Session
 	with.kept = string(raw)
 	r.Session = &with
-	return s.dryRun(ctx).mayHave(a, r), nil
+	return s.tokenRoom.mayHave(s.dryRun(ctx), a, r), nil
 }
 
 // dryRun is a request that nobody sent.
-func (s *Service) dryRun(ctx context.Context) *request {
-	return &request{Service: s, ctx: ctx, r: (&http.Request{Header: http.Header{}}).WithContext(ctx)}
+func (h *storeys) dryRun(ctx context.Context) *request {
+	return &request{site: h.site, ctx: ctx, r: (&http.Request{Header: http.Header{}}).WithContext(ctx)}
 }

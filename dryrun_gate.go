@@ -73,17 +73,17 @@ func (s *Service) DryRunGate(ctx context.Context, q GateQuestion) (GateExplanati
 	if err != nil {
 		return e, err
 	}
-	site, origin := s.gate.table.Find(host)
+	site, origin := s.site.hosts.Find(host)
 	if site == nil || !strings.HasPrefix(origin, strings.ToLower(scheme)+"://") {
 		return e, nil
 	}
 	e.Host, e.Origin = site.Index(), origin
-	d, readings := site.Explain(ctx, s.dryRun(ctx).gateQuestion(q, site, origin, target, string(raw)))
+	d, readings := site.Explain(ctx, s.gateQuestion(s.dryRun(ctx), q, site, origin, target, string(raw)))
 	e.Verdict, e.Reason, e.MaxAge, e.Err = d.Verdict.String(), d.Reason, d.MaxAge, d.Err
 	for i, r := range readings {
 		one := GateReading{Path: r.Path, Method: r.Method, Rule: r.Rule, Verdict: r.Verdict.String(), Reason: r.Reason}
 		if r.Rule >= 0 {
-			one.Match = s.gate.matches[e.Host][r.Rule]
+			one.Match = s.gateRoom.matches[e.Host][r.Rule]
 		}
 		if e.Decides < 0 && r.Verdict == d.Verdict && r.MaxAge == d.MaxAge {
 			e.Decides = i
@@ -94,11 +94,11 @@ func (s *Service) DryRunGate(ctx context.Context, q GateQuestion) (GateExplanati
 }
 
 // gateQuestion is a question as the gate asks it.
-func (rq *request) gateQuestion(q GateQuestion, site *gate.Site, origin, target, claims string) *gate.Asked {
+func (h *storeys) gateQuestion(rq *request, q GateQuestion, site *gate.Site, origin, target, claims string) *gate.Asked {
 	if rq.now = q.Time; rq.now.IsZero() {
-		rq.now = rq.Service.now()
+		rq.now = h.fleet.now()
 	}
-	asked := &gate.Asked{Method: q.Method, Target: target, Header: q.Header, Origin: origin, WebSocketOrigins: rq.gate.websocket[site.Index()]}
+	asked := &gate.Asked{Method: q.Method, Target: target, Header: q.Header, Origin: origin, WebSocketOrigins: h.gateRoom.websocket[site.Index()]}
 	if asked.Method == "" {
 		asked.Method = http.MethodGet
 	}
@@ -110,7 +110,7 @@ func (rq *request) gateQuestion(q GateQuestion, site *gate.Site, origin, target,
 		if with.kept = claims; q.Token {
 			with.kept, with.AuthTime, with.Provider = "", time.Time{}, ""
 		}
-		who := rq.person(&with)
+		who := h.gateRoom.person(rq, &with)
 		who.Client, who.Token = q.Client.IP, q.Token
 		asked.Request = accessAt(&with, asked, q.Client, rq.now)
 		return who, nil

@@ -58,6 +58,7 @@ const maxQueuedMails = 10_000
 
 type emailFlow struct {
 	Email
+	room  *emailRoom
 	wire  info
 	text  *mailtext.Composer
 	codes bool // mails have one
@@ -74,7 +75,7 @@ func (f *emailFlow) begin(rq *request) outcome {
 	if err != nil {
 		return fail(EmailSignin, err)
 	}
-	user, err := rq.adapter.GetUserByEmail(rq.ctx, address)
+	user, err := f.room.adapter.GetUserByEmail(rq.ctx, address)
 	isNew := errors.Is(err, ErrNotFound)
 	if err != nil && !isNew {
 		return storeFailed(EmailSignin, err)
@@ -83,18 +84,18 @@ func (f *emailFlow) begin(rq *request) outcome {
 		user = User{Email: address}
 	}
 	rq.auditUser = user.ID
-	to, err := rq.maySignIn(rq.attempt(SignInAttempt{User: user, Account: f.account(address), VerificationRequest: true, IsNewUser: isNew, EmailProved: true}), nil)
+	to, err := f.room.desk.maySignIn(rq, attempt(rq, SignInAttempt{User: user, Account: f.account(address), VerificationRequest: true, IsNewUser: isNew, EmailProved: true}), nil)
 	switch {
-	case err != nil && rq.policy.showRefusal:
+	case err != nil && f.room.showRefusal:
 		return fail(AccessDenied, err)
 	case to != "":
 		rq.audit("email.refused", "", "the signIn callback led elsewhere")
 		return redirect{to: to}
 	}
 	// Whoever signed in as a user with an address that nobody proved need not have it.
-	known := rq.hasDeviceCookie(f.deviceKey(address)) || emailProved(user) && rq.hasDeviceCookie(userKey(user.ID))
+	known := f.room.desk.hasDeviceCookie(rq, f.deviceKey(address)) || emailProved(user) && f.room.desk.hasDeviceCookie(rq, userKey(user.ID))
 	// Counted even if the callback refused, so that the time taken does not show it.
-	withheld := rq.limitMail(emailaddr.Mailbox(address), known)
+	withheld := f.room.mailing.limitMail(rq, emailaddr.Mailbox(address), f.room.desk.deviceIf(rq, known))
 	if err != nil {
 		_, reason := refusal(err, "by the signIn callback")
 		withheld = AuditEvent{Name: "email.refused", Code: AccessDenied, Reason: reason}
@@ -116,9 +117,9 @@ func (f *emailFlow) request(rq *request, address string, known bool, withheld Au
 	send := withheld.Name == ""
 	plain := seal.Token()
 	expires := rq.now.Add(f.MaxAge)
-	stored := rq.linkDigests(plain, rq.now)[0]
+	stored := f.room.mailing.linkDigests(plain)[0]
 	code := f.newCode()
-	payload, err := f.sealMail(rq, address, mailtext.Data{URL: f.link(rq.Service, rq.callbackURL(), address, plain), Code: shownCode(code)}, known)
+	payload, err := f.sealMail(rq, address, mailtext.Data{URL: f.link(rq.callbackURL(), address, plain), Code: shownCode(code)}, known)
 	if err != nil {
 		return fail(EmailSignin, err)
 	}
@@ -126,7 +127,7 @@ func (f *emailFlow) request(rq *request, address string, known bool, withheld Au
 	if !send {
 		m.Payload, m.Due = nil, expires // no worker claims it before it is removed
 	}
-	err = rq.adapter.PutToken(rq.ctx, VerificationToken{Identifier: address, Token: stored, Expires: expires}, m, maxQueuedMails)
+	err = f.room.adapter.PutToken(rq.ctx, VerificationToken{Identifier: address, Token: stored, Expires: expires}, m, maxQueuedMails)
 	if err != nil {
 		return storeFailed(EmailSignin, err)
 	}
@@ -135,30 +136,30 @@ func (f *emailFlow) request(rq *request, address string, known bool, withheld Au
 	}
 	rq.audit(withheld.Name, withheld.Code, withheld.Reason) // before events of the mail queue
 	if send {
-		rq.mails.wake()
+		f.room.mailing.mails.wake()
 	} else {
-		rq.mails.unqueue(m)
+		f.room.mailing.mails.unqueue(m)
 	}
 	e := emailRequest{Address: address, Token: seal.Digest(plain), CallbackURL: rq.callbackURL(), Expires: expires.Unix()}
 	if f.codes {
-		e.bindCode(rq, stored, code, send)
+		e.bindCode(f.room.mailing.codeKey, stored, code, send)
 	}
-	rq.rememberLink(e)
+	f.room.rememberLink(rq, e)
 	return redirect{to: weburl.WithQuery(rq.base+"/verify-request", "provider", f.ID, "type", "email", "ui_locales", rq.askedLocales())}
 }
 
 // link is {base}/callback/email?callbackUrl=…&token=…&email=….
-func (f *emailFlow) link(s *Service, callbackURL, address, token string) string {
-	return weburl.WithQuery(s.base+"/callback/"+f.ID, "callbackUrl", callbackURL, "token", token, "email", address)
+func (f *emailFlow) link(callbackURL, address, token string) string {
+	return weburl.WithQuery(f.room.site.base+"/callback/"+f.ID, "callbackUrl", callbackURL, "token", token, "email", address)
 }
 
 // sealMail composes a mail with the link and the code in d, and seals it.
 func (f *emailFlow) sealMail(rq *request, address string, d mailtext.Data, known bool) ([]byte, error) {
 	d.Email, d.Minutes = address, int(f.MaxAge/time.Minute)
-	if err := f.describe(rq.asks(), &d); err != nil {
+	if err := f.describe(asks(rq), &d); err != nil {
 		return nil, err
 	}
-	return f.sealQueued(rq.Service, queuedMail{UserID: rq.auditUser, RequestID: rq.requestID(), Client: rq.networkKey(), Known: known}, d)
+	return f.sealQueued(queuedMail{UserID: rq.auditUser, RequestID: rq.requestID(), Client: rq.networkKey(), Known: known}, d)
 }
 
 // language chooses the language of a mail.
@@ -176,35 +177,35 @@ func (f *emailFlow) describe(by cause, d *mailtext.Data) (err error) {
 }
 
 // sealQueued completes and composes a mail to d.Email, and seals it for the queue.
-func (f *emailFlow) sealQueued(s *Service, q queuedMail, d mailtext.Data) (payload []byte, err error) {
-	d.Host, d.Site, d.Look = s.host, s.siteName, s.pages.MailLook()
+func (f *emailFlow) sealQueued(q queuedMail, d mailtext.Data) (payload []byte, err error) {
+	d.Host, d.Site, d.Look = f.room.site.host, f.room.site.siteName, f.room.site.pages.MailLook()
 	q.Provider, q.Message = f.ID, Message{From: f.From, To: d.Email}
 	if q.Message.Subject, q.Message.Text, q.Message.HTML, err = f.text.Compose(d); err != nil {
 		return nil, err
 	}
-	return s.mails.seal(q)
+	return f.room.mailing.mails.seal(q)
 }
 
 // limitMail counts the link against the limits of the client, its network and
 // the mailbox. Past one of them no mail is sent, and the event that is returned
-// says why; the answer does not show it. A known device has counts of its own,
-// so that strangers do not use up the owner's.
-func (rq *request) limitMail(mailbox string, known bool) (withheld AuditEvent) {
+// says why; the answer does not show it. A known device, which is not "", has counts of
+// its own, so that strangers do not use up the owner's.
+func (ml *mailing) limitMail(rq *request, mailbox, device string) (withheld AuditEvent) {
 	whose := ""
-	if known {
+	if device != "" {
 		whose = "known\x00"
 	}
-	_, ok := rq.permit(rq.limits.mailClient, whose+rq.clientKey())
+	_, ok := rq.permit(ml.clientLimit, whose+rq.clientKey())
 	if ok && rq.clientIP().Is6() {
-		_, ok = rq.permit(rq.limits.mailNetwork, whose+rq.networkKey())
+		_, ok = rq.permit(ml.networkLimit, whose+rq.networkKey())
 	}
 	if !ok {
 		return AuditEvent{Name: "email.limited", Code: RateLimited, Reason: "too many links for one client"}
 	}
-	if known {
-		whose += rq.deviceCookie().Device + "\x00"
+	if device != "" {
+		whose += device + "\x00"
 	}
-	if _, ok := rq.permit(rq.limits.mailbox, whose+mailbox); !ok {
+	if _, ok := rq.permit(ml.mailboxLimit, whose+mailbox); !ok {
 		return AuditEvent{Name: "email.limited", Code: RateLimited, Reason: "too many links for one mailbox"}
 	}
 	return withheld
@@ -237,7 +238,7 @@ func (f *emailFlow) complete(rq *request) outcome {
 			return out
 		}
 	}
-	if out := rq.countLink(); out != nil {
+	if out := f.room.mailing.countLink(rq); out != nil {
 		return out
 	}
 	return f.redeem(rq, token, address)
@@ -245,8 +246,8 @@ func (f *emailFlow) complete(rq *request) outcome {
 
 // countLink counts a link that is redeemed or not valid; the page that asks for
 // confirmation is not counted.
-func (rq *request) countLink() outcome {
-	if wait, ok := rq.permit(rq.limits.link, rq.clientKey()); !ok {
+func (ml *mailing) countLink(rq *request) outcome {
+	if wait, ok := rq.permit(ml.linkLimit, rq.clientKey()); !ok {
 		return rq.limited(wait)
 	}
 	return nil
@@ -256,7 +257,7 @@ func (rq *request) countLink() outcome {
 // link is not valid. It returns nil if the browser has the sealed cookie of this
 // very request, a person navigated here, and no other user is signed in.
 func (f *emailFlow) confirm(rq *request, token, address string) outcome {
-	s, err := rq.current()
+	s, err := f.room.keeper.current(rq)
 	if err != nil {
 		return storeFailed(Callback, err)
 	}
@@ -264,15 +265,15 @@ func (f *emailFlow) confirm(rq *request, token, address string) outcome {
 	if s != nil && s.Email != address {
 		current = cmp.Or(s.Email, s.Name, s.UserID)
 	}
-	if current == "" && rq.askedFor(token) && isNavigation(rq.r.Header) {
+	if current == "" && f.room.askedFor(rq, token) && isNavigation(rq.r.Header) {
 		return nil
 	}
-	alive, err := rq.lookAtLink(address, token)
+	alive, err := f.room.lookAtLink(rq, address, token)
 	if err != nil {
 		return storeFailed(Callback, err)
 	}
 	if !alive {
-		if out := rq.countLink(); out != nil {
+		if out := f.room.mailing.countLink(rq); out != nil {
 			return out
 		}
 		return f.dead(rq, address, fixedReason("the link is unknown, was used or has expired"))
@@ -283,7 +284,7 @@ func (f *emailFlow) confirm(rq *request, token, address string) outcome {
 
 // redeem takes the token, once, and returns the identity that it proves.
 func (f *emailFlow) redeem(rq *request, token, address string) outcome {
-	t, err := rq.takeLink(address, token)
+	t, err := f.room.takeLink(rq, address, token)
 	return f.proved(rq, address, t, err)
 }
 
@@ -297,10 +298,10 @@ func (f *emailFlow) proved(rq *request, address string, t VerificationToken, err
 	case !rq.now.Before(t.Expires):
 		return f.dead(rq, address, fixedReason("the link has expired"))
 	}
-	if err := rq.adapter.VoidTokens(rq.ctx, address); err != nil { // earlier links and later ones
+	if err := f.room.adapter.VoidTokens(rq.ctx, address); err != nil { // earlier links and later ones
 		return storeFailed(Callback, err)
 	}
-	rq.forgetLinks(address)
+	f.room.forgetLinks(rq, address)
 	return identity{user: User{Email: address}, account: f.account(address), proof: true, authTime: rq.now,
 		callbackURL: rq.callbackURL(), createCode: EmailCreateAccount, accountName: f.deviceKey(address)}
 }
@@ -309,7 +310,7 @@ func (f *emailFlow) proved(rq *request, address string, t VerificationToken, err
 // needs none; others get the form for the next one, with the address in it.
 func (f *emailFlow) dead(rq *request, address string, why error) outcome {
 	refused := fail(Verification, why)
-	if s, err := rq.current(); err == nil && s != nil && s.Email == address && !rq.wantsJSON() {
+	if s, err := f.room.keeper.current(rq); err == nil && s != nil && s.Email == address && !rq.wantsJSON() {
 		rq.auditRefusal(refused)
 		return page{name: pages.Used, view: pages.UsedView{Email: address, ContinueURL: rq.callbackURL()}}
 	}
@@ -320,9 +321,9 @@ func (f *emailFlow) dead(rq *request, address string, why error) outcome {
 
 // lookAtLink reports whether the link is valid, and uses nothing up. Only who
 // has the token can ask: its 256 bits are not guessed.
-func (rq *request) lookAtLink(address, token string) (alive bool, err error) {
-	for _, stored := range rq.linkDigests(token, rq.now) {
-		t, err := rq.adapter.GetToken(rq.ctx, address, stored)
+func (em *emailRoom) lookAtLink(rq *request, address, token string) (alive bool, err error) {
+	for _, stored := range em.mailing.linkDigests(token) {
+		t, err := em.adapter.GetToken(rq.ctx, address, stored)
 		if !errors.Is(err, ErrNotFound) {
 			return err == nil && rq.now.Before(t.Expires), err
 		}
@@ -331,9 +332,9 @@ func (rq *request) lookAtLink(address, token string) (alive bool, err error) {
 }
 
 // takeLink takes the link's token, whichever secret it was stored under.
-func (rq *request) takeLink(address, token string) (t VerificationToken, err error) {
-	for _, stored := range rq.linkDigests(token, rq.now) {
-		if t, err = rq.adapter.TakeToken(rq.ctx, address, stored); !errors.Is(err, ErrNotFound) {
+func (em *emailRoom) takeLink(rq *request, address, token string) (t VerificationToken, err error) {
+	for _, stored := range em.mailing.linkDigests(token) {
+		if t, err = em.adapter.TakeToken(rq.ctx, address, stored); !errors.Is(err, ErrNotFound) {
 			return t, err
 		}
 	}
@@ -342,11 +343,11 @@ func (rq *request) takeLink(address, token string) (t VerificationToken, err err
 
 // build checks the provider and compiles it.
 func (e *Email) build(b *builder) flow {
-	f := &emailFlow{Email: *e}
+	f := &emailFlow{Email: *e, room: b.storeys.emailRoom}
 	f.ID, f.Name = cmp.Or(e.ID, "email"), cmp.Or(e.Name, "Email")
 	f.MaxAge = cmp.Or(e.MaxAge, 10*time.Minute)
 	f.wire = info{id: f.ID, name: f.Name, kind: "email", form: "email", namedBy: "email", linkAge: f.MaxAge, inboxURL: e.InboxURL,
-		hidden: e.NoSignIn, limit: func(l *limits) *limiter { return l.link }}
+		hidden: e.NoSignIn, limit: func() *limiter { return f.room.mailing.linkLimit }}
 	b.needStorage("", "is email, but there is no storage", "links are kept in the store; set Adapter")
 	if f.MaxAge < time.Minute || f.MaxAge > 24*time.Hour {
 		b.fail("MaxAge", "is out of range", "use 1m to 24h; 10m is the default")
@@ -371,4 +372,17 @@ func (e *Email) build(b *builder) flow {
 	}
 	f.wire.codes, f.wire.forScripts = f.codes, f.codes
 	return f
+}
+
+// emailRoutes are those of links by mail.
+func emailRoutes(s *emailRoom) map[string]*route {
+	return map[string]*route{"verify-request": {get: s.verifyRequestPage}}
+}
+
+// emailEvents are those of links and codes by mail.
+var emailEvents = []auditKind{
+	{"email.requested", AuditSuccess, "A sign-in link was asked for and its mail was queued."},
+	{"email.refused", AuditRefused, "A link was asked for, and the conditions of sign-in, the rules of sign-up or the signIn callback let no mail go out. The answer did not show that."},
+	{"code.refused", AuditRefused, "A mailed code was wrong."},
+	{"code.spent", AuditRefused, "A mailed code was not judged: the five tries of its request were used up. The link in the mail still works."},
 }

@@ -71,17 +71,17 @@ func typedCode(s string) (code string, ok bool) {
 
 // bindCode has the request know its code. Without a mail there is none that
 // could be right, or whoever gets no more mails sent could go on guessing.
-func (e *emailRequest) bindCode(rq *request, stored, code string, sent bool) {
+func (e *emailRequest) bindCode(key *seal.MAC, stored, code string, sent bool) {
 	if !sent {
 		code = seal.Token()
 	}
-	e.Stored, e.Code = stored, b64(rq.keys.code.Sum(stored, code))
+	e.Stored, e.Code = stored, b64(key.Sum(stored, code))
 }
 
 // hasCode reports whether a code is the one of the request.
-func (e *emailRequest) hasCode(rq *request, code string) bool {
+func (e *emailRequest) hasCode(key *seal.MAC, code string) bool {
 	sum, err := strictBase64.DecodeString(e.Code)
-	ok, _ := rq.keys.code.Verify(sum, e.Stored, code)
+	ok, _ := key.Verify(sum, e.Stored, code)
 	return err == nil && ok
 }
 
@@ -89,14 +89,14 @@ func (e *emailRequest) hasCode(rq *request, code string) bool {
 // for it. Before it is compared with that of a request, it takes one of the
 // request's tries: of any number of guesses at once, codeTries are judged.
 func (f *emailFlow) redeemCode(rq *request) outcome {
-	if out := rq.countLink(); out != nil {
+	if out := f.room.mailing.countLink(rq); out != nil {
 		return out
 	}
 	address, err := emailaddr.Normalise(rq.body.get("email"))
 	if err != nil {
 		return fail(Verification, err)
 	}
-	asked := slices.DeleteFunc(rq.emailRequests(), func(e emailRequest) bool { return e.Address != address || e.Code == "" })
+	asked := slices.DeleteFunc(f.room.emailRequests(rq), func(e emailRequest) bool { return e.Address != address || e.Code == "" })
 	if len(asked) == 0 {
 		return f.dead(rq, address, elsewhereReason("this browser did not ask for a code, or too long ago"))
 	}
@@ -105,7 +105,7 @@ func (f *emailFlow) redeemCode(rq *request) outcome {
 		rq.audit("code.refused", WrongCode, "it is not eight digits")
 		return f.wrongCode(rq, -1)
 	}
-	asked, left, err := rq.takeTries(asked)
+	asked, left, err := f.room.takeTries(rq, asked)
 	switch {
 	case err != nil:
 		return storeFailed(Callback, err)
@@ -115,7 +115,7 @@ func (f *emailFlow) redeemCode(rq *request) outcome {
 	}
 	stored := ""
 	for i := range asked {
-		if asked[i].hasCode(rq, code) {
+		if asked[i].hasCode(f.room.mailing.codeKey, code) {
 			stored = asked[i].Stored
 		}
 	}
@@ -123,15 +123,15 @@ func (f *emailFlow) redeemCode(rq *request) outcome {
 		rq.audit("code.refused", WrongCode, "it is not that of the mail")
 		return f.wrongCode(rq, left)
 	}
-	t, err := rq.adapter.TakeToken(rq.ctx, address, stored)
+	t, err := f.room.adapter.TakeToken(rq.ctx, address, stored)
 	return f.proved(rq, address, t, err)
 }
 
 // takeTries takes a try of each request and returns the requests that had one
 // left, and how many more the last of them has.
-func (rq *request) takeTries(asked []emailRequest) (judged []emailRequest, left int, err error) {
+func (em *emailRoom) takeTries(rq *request, asked []emailRequest) (judged []emailRequest, left int, err error) {
 	for _, e := range asked {
-		more, err := rq.takeTry(e)
+		more, err := em.takeTry(rq, e)
 		switch {
 		case errors.Is(err, ErrConflict):
 			left = 0
@@ -146,9 +146,9 @@ func (rq *request) takeTries(asked []emailRequest) (judged []emailRequest, left 
 
 // takeTry takes a try of a request and returns how many more it has. ErrConflict:
 // there was none left.
-func (rq *request) takeTry(e emailRequest) (left int, err error) {
+func (em *emailRoom) takeTry(rq *request, e emailRequest) (left int, err error) {
 	for n := 1; n <= codeTries; n++ {
-		err = rq.useOnce("code:"+strconv.Itoa(n)+":"+e.Stored, time.Unix(e.Expires, 0).Add(time.Minute))
+		err = em.fleet.useAttempt(rq.ctx, "code:"+strconv.Itoa(n)+":"+e.Stored, time.Unix(e.Expires, 0).Add(time.Minute))
 		if !errors.Is(err, ErrConflict) {
 			return codeTries - n, err
 		}

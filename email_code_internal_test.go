@@ -54,21 +54,21 @@ func TestCodeWithoutMail(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	rq := &request{Service: &Service{keys: keys{code: ring.MAC("email code")}}}
+	key := ring.MAC("email code")
 	var sent, withheld, other emailRequest
-	sent.bindCode(rq, "stored", "01234567", true)
-	withheld.bindCode(rq, "stored", "01234567", false)
-	other.bindCode(rq, "another", "01234567", true)
-	if !sent.hasCode(rq, "01234567") || sent.hasCode(rq, "01234568") || sent.hasCode(rq, "") {
+	sent.bindCode(key, "stored", "01234567", true)
+	withheld.bindCode(key, "stored", "01234567", false)
+	other.bindCode(key, "another", "01234567", true)
+	if !sent.hasCode(key, "01234567") || sent.hasCode(key, "01234568") || sent.hasCode(key, "") {
 		t.Error("the code of a mail")
 	}
-	if withheld.hasCode(rq, "01234567") || withheld.hasCode(rq, "") || len(withheld.Code) != len(sent.Code) {
+	if withheld.hasCode(key, "01234567") || withheld.hasCode(key, "") || len(withheld.Code) != len(sent.Code) {
 		t.Error("a request without a mail has a code")
 	}
 	if sent.Code == other.Code || strings.Contains(sent.Code, "01234567") {
 		t.Error("the digest is not of this request")
 	}
-	if empty := (&emailRequest{}); empty.hasCode(rq, "") {
+	if empty := (&emailRequest{}); empty.hasCode(key, "") {
 		t.Error("a request without a code")
 	}
 }

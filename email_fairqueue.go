@@ -158,12 +158,12 @@ func (q *mailQueue) admit(ctx context.Context, m Mail, mail queuedMail, now time
 		return true
 	}
 	if q.waiting.empty() { // nobody is overtaken
-		if _, ok := q.svc.permit(ctx, q.svc.limits.mailTotal, "", now); ok {
+		if _, ok := q.svc.limits.permit(ctx, q.svc.totalLimit, "", now); ok {
 			return true
 		}
 	}
-	if mail.Known && q.svc.limits.mailReserved != nil {
-		if _, ok := q.svc.permit(ctx, q.svc.limits.mailReserved, "", now); ok {
+	if mail.Known && q.svc.reservedLimit != nil {
+		if _, ok := q.svc.limits.permit(ctx, q.svc.reservedLimit, "", now); ok {
 			return true
 		}
 	}
@@ -173,7 +173,7 @@ func (q *mailQueue) admit(ctx context.Context, m Mail, mail queuedMail, now time
 
 // delay puts a mail into the line.
 func (q *mailQueue) delay(ctx context.Context, w waitingMail) {
-	q.svc.recordLimited(ctx, w.Client, w.event("email.delayed", "", "more links than may go out in all: the mail waits for a turn"))
+	q.svc.auditor.recordLimited(ctx, w.Client, w.event("email.delayed", "", "more links than may go out in all: the mail waits for a turn"))
 	hand, cancel := detached(ctx, storeTimeout)
 	defer cancel()
 	if err := q.svc.adapter.DelayMail(hand, w.mail.ID, w.mail.Expires); err != nil {
@@ -188,7 +188,7 @@ func (q *mailQueue) delay(ctx context.Context, w waitingMail) {
 // with it its token: what nobody was sent is not to be guessed either, or a flood
 // of requests would make more codes than email_total has mails.
 func (q *mailQueue) dropWaiting(ctx context.Context, w waitingMail) {
-	q.svc.recordLimited(context.WithoutCancel(ctx), w.Client, w.event("email.limited", RateLimited, "too many links in all"))
+	q.svc.auditor.recordLimited(context.WithoutCancel(ctx), w.Client, w.event("email.limited", RateLimited, "too many links in all"))
 	if err := q.remove(ctx, w.mail); err != nil {
 		q.svc.log.Error("a mail that was given up could not be removed from the queue", "err", err)
 	}
@@ -229,12 +229,12 @@ func (q *mailQueue) runWaiting(ctx context.Context) {
 func (q *mailQueue) releaseWaiting(ctx context.Context) {
 	hand, cancel := detached(ctx, storeTimeout)
 	defer cancel()
-	for due := q.svc.now(); ; {
+	for due := q.svc.fleet.now(); ; {
 		w, ok := q.waiting.next()
 		if !ok {
 			return
 		}
-		due = due.Add(q.svc.limits.mailTotal.interval)
+		due = due.Add(q.svc.totalLimit.interval)
 		if !due.Before(w.mail.Expires) {
 			q.dropWaiting(hand, w)
 		} else if err := q.svc.adapter.DelayMail(hand, w.mail.ID, due); err != nil {
@@ -246,14 +246,14 @@ func (q *mailQueue) releaseWaiting(ctx context.Context) {
 
 // sendNext lets the next mail go out if one may, and says when to look again.
 func (q *mailQueue) sendNext(ctx context.Context) (pause time.Duration) {
-	now := q.svc.now()
+	now := q.svc.fleet.now()
 	for _, w := range q.waiting.expired(now) {
 		q.dropWaiting(ctx, w)
 	}
 	if q.waiting.empty() {
 		return 0
 	}
-	if wait, ok := q.svc.permit(ctx, q.svc.limits.mailTotal, "", now); !ok {
+	if wait, ok := q.svc.limits.permit(ctx, q.svc.totalLimit, "", now); !ok {
 		q.warnTotal(now)
 		return min(wait, waitingPoll)
 	}
@@ -273,7 +273,7 @@ func (q *mailQueue) sendNext(ctx context.Context) (pause time.Duration) {
 // warnTotal says, once a minute, that links wait or are lost.
 func (q *mailQueue) warnTotal(now time.Time) {
 	const mark = "mails in all"
-	if q.svc.limits.warned.use(mark, now, now.Add(time.Minute)) == nil {
+	if q.svc.fleet.warned.use(mark, now, now.Add(time.Minute)) == nil {
 		q.svc.log.Warn("more links are requested than the limit of all mails lets go out; mails wait for a turn",
 			"field", "RateLimit.EmailTotal", "waiting", q.waiting.length())
 	}

@@ -116,14 +116,14 @@ const (
 
 // A mailQueue delivers stored mails in the background.
 type mailQueue struct {
-	svc     *Service
+	svc     *mailing
 	signal  chan struct{}
 	waiting *fairQueue
 	// unwanted are stored mails to remove unsent.
 	unwanted chan Mail
 }
 
-func newMailQueue(s *Service) *mailQueue {
+func newMailQueue(s *mailing) *mailQueue {
 	return &mailQueue{svc: s, signal: make(chan struct{}, 1), waiting: newFairQueue(), unwanted: make(chan Mail, 1024)}
 }
 
@@ -157,7 +157,7 @@ func (q *mailQueue) run(ctx context.Context, wait time.Duration) {
 // deliver claims and sends the next mail that is due. It returns false if there
 // is none or the store fails.
 func (q *mailQueue) deliver(ctx context.Context) bool {
-	now := q.svc.now()
+	now := q.svc.fleet.now()
 	m, err := q.svc.adapter.ClaimMail(ctx, now, now.Add(mailLease))
 	if err != nil {
 		if !errors.Is(err, ErrNotFound) && ctx.Err() == nil {
@@ -189,13 +189,13 @@ func (q *mailQueue) seal(m queuedMail) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	value, err := q.svc.keys.mail.Seal(raw)
+	value, err := q.svc.key.Seal(raw)
 	return []byte(value), err
 }
 
 // put queues a sealed mail, which is of use for so long.
 func (q *mailQueue) put(ctx context.Context, payload []byte, life time.Duration) error {
-	now := q.svc.now()
+	now := q.svc.fleet.now()
 	if err := q.svc.adapter.PutMail(ctx, Mail{ID: seal.Token(), Payload: payload, Due: now, Expires: now.Add(life)}, maxQueuedMails); err != nil {
 		return err
 	}
@@ -208,7 +208,7 @@ func (q *mailQueue) open(m Mail) (mail queuedMail, err error) {
 	if len(m.Payload) == 0 {
 		return mail, nil
 	}
-	raw, _, err := q.svc.keys.mail.Open(string(m.Payload))
+	raw, _, err := q.svc.key.Open(string(m.Payload))
 	if err != nil || json.Unmarshal(raw, &mail) != nil {
 		return queuedMail{}, fmt.Errorf("%w: queued under a secret that is no longer configured", ErrMailRefused)
 	}
@@ -220,20 +220,20 @@ var errLinkExpired = errors.New("its link has expired")
 
 // send passes a mail to Send of its provider. The context ends with the link.
 func (q *mailQueue) send(ctx context.Context, m Mail, mail queuedMail, now time.Time) (err error) {
-	defer q.svc.recovered("Send of an e-mail provider", func() { err = errors.New("send panicked") })
+	defer q.svc.fleet.recovered("Send of an e-mail provider", func() { err = errors.New("send panicked") })
 	if mail.Provider == "" {
 		return nil
 	}
 	if !now.Before(m.Expires) {
 		return errLinkExpired
 	}
-	f, ok := q.svc.flows[mail.Provider].(deliverer)
+	f, ok := q.svc.site.flows[mail.Provider].(deliverer)
 	if !ok {
 		return fmt.Errorf("%w: its provider is no longer configured", ErrMailRefused)
 	}
 	ctx, cancel := detached(ctx, min(mailTimeout, m.Expires.Sub(now)))
 	defer cancel()
-	defer context.AfterFunc(q.svc.background.sending, cancel)()
+	defer context.AfterFunc(q.svc.fleet.background.sending, cancel)()
 	return f.deliver(ctx, mail.Message)
 }
 
@@ -241,10 +241,10 @@ func (q *mailQueue) send(ctx context.Context, m Mail, mail queuedMail, now time.
 // delivered is retried once, so that at most one is sent too many.
 func (q *mailQueue) postpone(ctx context.Context, m Mail, mail queuedMail, cause error) {
 	wait := min(mailBackoff<<min(max(m.Attempts-1, 0), 10), mailMaxWait)
-	if q.svc.background.sending.Err() != nil { // it was cut short; another process may begin at once
+	if q.svc.fleet.background.sending.Err() != nil { // it was cut short; another process may begin at once
 		wait = 0
 	}
-	due := q.svc.now().Add(wait)
+	due := q.svc.fleet.now().Add(wait)
 	switch {
 	case errors.Is(cause, ErrMailRefused):
 		q.giveUp(ctx, m, mail, "it was refused for good", cause)
@@ -266,7 +266,7 @@ func (q *mailQueue) postpone(ctx context.Context, m Mail, mail queuedMail, cause
 
 func (q *mailQueue) giveUp(ctx context.Context, m Mail, mail queuedMail, reason string, cause error) {
 	q.svc.log.Error("mail given up", "attempts", m.Attempts, "provider", mail.Provider, "cause", cause)
-	q.svc.record(context.WithoutCancel(ctx), AuditEvent{Name: "email.given_up", Provider: mail.Provider, UserID: mail.UserID, RequestID: mail.RequestID, Reason: reason})
+	q.svc.auditor.record(context.WithoutCancel(ctx), AuditEvent{Name: "email.given_up", Provider: mail.Provider, UserID: mail.UserID, RequestID: mail.RequestID, Reason: reason})
 	if err := q.remove(ctx, m); err != nil {
 		q.svc.log.Error("a mail that was given up could not be removed from the queue", "err", err)
 	}
@@ -301,4 +301,46 @@ func (q *mailQueue) runUnqueue(ctx context.Context) {
 			}
 		}
 	}
+}
+
+func (ml *mailing) deriveKeys(ring *seal.Ring) {
+	ml.key, ml.codeKey = ring.Sealer("mail"), ring.MAC("email code "+ml.site.base)
+	ml.mails = newMailQueue(ml)
+}
+
+// Parts of rate_limit.email_total.
+const (
+	mailClientPart   = 20 // a twentieth is what one client may have
+	mailNetworkPart  = 10 // a tenth, one IPv6 /48
+	mailReservedPart = 5  // a fifth is reserved for known devices
+	mailPartFloor    = 10 // smallest part, unless the whole is smaller
+)
+
+// shareOf returns a part of a rate, at least mailPartFloor events.
+func shareOf(all Rate, of int) Rate {
+	return Rate{max(all.N/of, min(all.N, mailPartFloor)), all.Per}
+}
+
+// setLimits makes the limits of mails and of what they hold.
+func (ml *mailing) setLimits(r *rating, o *RateLimit) {
+	ml.mailboxRate = r.rate("EmailPerAddress", o.EmailPerAddress, Rate{5, time.Hour})
+	all := r.rate("EmailTotal", o.EmailTotal, Rate{1000, time.Hour})
+	ml.mailboxLimit = r.limiter("mailbox", ml.mailboxRate)
+	ml.linkLimit = r.limiter("link", r.rate("Link", o.Link, Rate{30, time.Minute}))
+	ml.noticeLimit = r.limiter("notices", r.rate("NoticesPerUser", o.NoticesPerUser, Rate{20, 24 * time.Hour}))
+	ml.clientLimit, ml.networkLimit = r.limiter("mail-client", shareOf(all, mailClientPart)), r.limiter("mail-network", shareOf(all, mailNetworkPart))
+	if reserved := all.N / mailReservedPart; reserved > 0 {
+		ml.reservedLimit = r.limiter("mail-known", Rate{reserved, all.Per})
+		all.N -= reserved
+	}
+	ml.totalLimit = r.limiter("mail", all)
+}
+
+// mailEvents are those of mails.
+var mailEvents = []auditKind{
+	{"email.limited", AuditRefused, "A link was asked for, and a limit let no mail go out. The answer did not show that."},
+	{"email.delayed", AuditRefused, "A link was asked for past `rate_limit.email_total`: its mail waits for a turn. The answer did not show that."},
+	{"email.given_up", AuditFailed, "A queued mail was not delivered and will not be tried again. The request is the one that asked for it."},
+	{"notice.sent", AuditSuccess, "A mail that tells a user of a change of the account was queued: the reason says which, `linked`, `unlinked`, `ended`, `browser`, `address`, `deletion` or `kept`."},
+	{"notice.limited", AuditRefused, "A user was not told of a change by mail, past `rate_limit.notices_per_user` or since the queue is full."},
 }

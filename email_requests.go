@@ -23,12 +23,12 @@ type emailRequest struct {
 const maxEmailRequests = 3
 
 // emailRequests reads the sealed e-mail cookie, oldest first.
-func (rq *request) emailRequests() []emailRequest {
-	value, ok := rq.jar.get(rq.names.email)
+func (em *emailRoom) emailRequests(rq *request) []emailRequest {
+	value, ok := rq.jar.get(em.cookie)
 	if !ok || len(value) > 4096 {
 		return nil
 	}
-	raw, _, err := rq.keys.email.Open(value)
+	raw, _, err := em.requestsKey.Open(value)
 	var list []emailRequest
 	if err != nil || json.Unmarshal(raw, &list) != nil {
 		return nil
@@ -36,47 +36,54 @@ func (rq *request) emailRequests() []emailRequest {
 	return slices.DeleteFunc(list, func(e emailRequest) bool { return rq.now.Unix() >= e.Expires })
 }
 
-func (rq *request) setEmailRequests(list []emailRequest) {
+func (em *emailRoom) setEmailRequests(rq *request, list []emailRequest) {
 	for len(list) > 0 {
 		raw, err := json.Marshal(list)
 		if err != nil {
 			return
 		}
-		value, err := rq.keys.email.Seal(raw)
+		value, err := em.requestsKey.Seal(raw)
 		if err != nil {
 			return
 		}
-		if len(value)+len(rq.names.email) <= 3900 {
-			rq.setCookie(cookie{name: rq.names.email, value: value, expires: time.Unix(list[len(list)-1].Expires, 0)})
+		if len(value)+len(em.cookie) <= 3900 {
+			rq.setCookie(cookie{name: em.cookie, value: value, expires: time.Unix(list[len(list)-1].Expires, 0)})
 			return
 		}
 		list = list[1:]
 	}
-	rq.expireCookie(rq.names.email, "")
+	rq.expireCookie(em.cookie, "")
 }
 
-func (rq *request) rememberLink(e emailRequest) {
+func (em *emailRoom) rememberLink(rq *request, e emailRequest) {
 	e.Sent = 1
-	list := rq.emailRequests()
+	list := em.emailRequests(rq)
 	for _, before := range list {
 		if before.Address == e.Address {
 			e.Sent = before.Sent + 1
 		}
 	}
 	list = append(list, e)
-	rq.setEmailRequests(list[max(0, len(list)-maxEmailRequests):])
+	em.setEmailRequests(rq, list[max(0, len(list)-maxEmailRequests):])
 }
 
 // forgetLinks drops the links of an address; one of them was used.
-func (rq *request) forgetLinks(address string) {
-	list := rq.emailRequests()
+func (em *emailRoom) forgetLinks(rq *request, address string) {
+	list := em.emailRequests(rq)
 	if len(list) == 0 {
 		return
 	}
-	rq.setEmailRequests(slices.DeleteFunc(list, func(e emailRequest) bool { return e.Address == address }))
+	em.setEmailRequests(rq, slices.DeleteFunc(list, func(e emailRequest) bool { return e.Address == address }))
 }
 
-func (rq *request) askedFor(token string) bool {
+func (em *emailRoom) askedFor(rq *request, token string) bool {
 	d := seal.Digest(token)
-	return slices.ContainsFunc(rq.emailRequests(), func(e emailRequest) bool { return sameSecret(e.Token, d) })
+	return slices.ContainsFunc(em.emailRequests(rq), func(e emailRequest) bool { return sameSecret(e.Token, d) })
+}
+
+// nameCookies names the one of requests for links.
+func (em *emailRoom) nameCookies(n *cookieNames) { em.cookie = n.add("email") }
+
+func (em *emailRoom) deriveKeys(ring *seal.Ring) {
+	em.requestsKey = ring.Sealer("email requests " + em.site.base)
 }

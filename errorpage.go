@@ -128,21 +128,21 @@ func (rq *request) shownRequestID() string {
 // address is that of this browser's sealed cookie, never the URL's. With
 // opened=true it goes on to the callbackUrl, once a link was opened in this
 // browser.
-func verifyRequestPage(rq *request) outcome {
-	code, left := rq.codeState()
+func (em *emailRoom) verifyRequestPage(rq *request) outcome {
+	code, left := codeState(rq)
 	if rq.custom.VerifyRequest != "" {
 		return redirect{to: weburl.WithQuery(rq.absolute(rq.custom.VerifyRequest), "error", string(code), "left", left)}
 	}
-	s, err := rq.current()
+	s, err := em.keeper.current(rq)
 	if err != nil {
 		return storeFailed(Callback, err)
 	}
-	if s != nil && len(rq.emailRequests()) == 0 && rq.query("opened") == "true" {
+	if s != nil && len(em.emailRequests(rq)) == 0 && rq.query("opened") == "true" {
 		return redirect{to: rq.callbackURL()}
 	}
 	in := rq.linkProvider(rq.query("provider"))
 	v := pages.VerifyRequestView{SignInURL: rq.base + "/signin", InboxURL: in.inboxURL, MaxAgeMinutes: int(in.linkAge / time.Minute)}
-	if list := rq.emailRequests(); len(list) > 0 && in.linkAge > 0 {
+	if list := em.emailRequests(rq); len(list) > 0 && in.linkAge > 0 {
 		last := list[len(list)-1]
 		v.Email, v.CallbackURL = last.Address, last.CallbackURL
 		v.ResendAction = rq.base + "/signin/" + in.id
@@ -156,13 +156,13 @@ func verifyRequestPage(rq *request) outcome {
 			v.CodeAction, v.WrongCode, v.CodeTries = rq.base+"/callback/"+in.id, code != "", left
 		}
 	}
-	v.LinksPerHour, v.UILocales = rq.linksPerHour, rq.askedLocales()
+	v.LinksPerHour, v.UILocales = em.linksPerHour, rq.askedLocales()
 	return page{name: pages.VerifyRequest, view: v}
 }
 
 // codeState is what wrongCode carries to the page: the error word, and how many
 // tries are left, "" if that was none.
-func (rq *request) codeState() (code ErrorCode, left string) {
+func codeState(rq *request) (code ErrorCode, left string) {
 	if rq.query("error") != string(WrongCode) {
 		return "", ""
 	}
@@ -174,12 +174,12 @@ func (rq *request) codeState() (code ErrorCode, left string) {
 
 // linkProvider is the provider of that id if it sends links, else the first
 // that does.
-func (s *Service) linkProvider(id string) (in info) {
-	if f := s.shownFlow(id); f != nil && f.info().linkAge > 0 {
+func (st *site) linkProvider(id string) (in info) {
+	if f := st.shownFlow(id); f != nil && f.info().linkAge > 0 {
 		return f.info()
 	}
-	for _, v := range s.views {
-		if in := s.flows[v.ID].info(); in.linkAge > 0 {
+	for _, v := range st.views {
+		if in := st.flows[v.ID].info(); in.linkAge > 0 {
 			return in
 		}
 	}
@@ -189,7 +189,7 @@ func (s *Service) linkProvider(id string) (in info) {
 // logBeacon: POST _log takes what next-auth/react reports. It changes
 // nothing and writes one bounded line.
 func logBeacon(rq *request) outcome {
-	if _, ok := rq.limits.link.allow("log "+rq.clientKey(), rq.now); ok {
+	if _, ok := rq.beaconLimit.allow(rq.clientKey(), rq.now); ok {
 		rq.log.Debug("reported by a browser", slog.Group("browser", // not to be taken for the line's own level
 			"level", printable(rq.body.get("level"), 10), "code", printable(rq.body.get("code"), 60), "message", printable(rq.body.get("message"), 200)))
 	}

@@ -3,6 +3,7 @@ package authsvc
 import (
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"slices"
 	"strings"
@@ -188,13 +189,14 @@ type builder struct {
 	config          *Config
 	base            string
 	http            *http.Client
+	storeys         storeys
 	prefix          string         // of the keys below the current place
 	positions       map[string]int // of providers, by id, in Config.Providers
 	openIDType      string         // see dialect, as is
 	mailsCodes      bool
 	defaultStrategy Strategy // of sessions
 	mistakes        []error
-	warnings        []func(*Service)
+	warnings        []func(*slog.Logger)
 }
 
 // fail records a mistake at key, relative to the current place. It rests on the
@@ -209,7 +211,7 @@ func (b *builder) fail(key, problem, fix string, with ...string) {
 
 // warn records something to say at every start.
 func (b *builder) warn(text string, args ...any) {
-	b.warnings = append(b.warnings, func(s *Service) { s.log.Warn(text, args...) })
+	b.warnings = append(b.warnings, func(log *slog.Logger) { log.Warn(text, args...) })
 }
 
 // providers compiles the providers, in order.

@@ -31,7 +31,7 @@ func fuzzed(f *testing.F, mode Compat) *Service {
 func fuzzedRequest(s *Service, cookies string) *request {
 	r := httptest.NewRequest(http.MethodGet, "https://app.test/api/auth/session", nil)
 	r.Header["Cookie"] = []string{cookies}
-	return s.request(r)
+	return s.site.request(r)
 }
 
 // FuzzChunks: what is cut into cookies is what comes out of them, no cookie is
@@ -81,7 +81,7 @@ func FuzzChunks(f *testing.F) {
 // FuzzCSRF: a cookie counts only if it is, byte for byte, the one that belongs
 // to its token, the secret and, outside of compat modes, the session.
 func FuzzCSRF(f *testing.F) {
-	own, v4 := fuzzed(f, CompatNone).csrf.(boundCSRF), fuzzed(f, NextAuthV4).csrf.(nextAuthCSRF)
+	own, v4 := fuzzed(f, CompatNone).site.csrf.(boundCSRF), fuzzed(f, NextAuthV4).site.csrf.(nextAuthCSRF)
 	for _, sid := range []string{"", "session"} {
 		_, one := own.issue("", sid)
 		_, two := v4.issue("", sid)
@@ -114,15 +114,15 @@ func FuzzCSRF(f *testing.F) {
 func FuzzState(f *testing.F) {
 	s := fuzzed(f, CompatNone)
 	begun := fuzzedRequest(s, "")
-	begun.flow = s.flows["op"]
+	begun.flow = s.site.flows["op"]
 	begun.ensureCSRF()
 	tx := transaction{Provider: "op", RedirectURI: "https://app.test/api/auth/callback/op", CallbackURL: "https://app.test"}
-	if err := begun.startTx(&tx); err != nil {
+	if err := s.desk.startTx(begun, &tx); err != nil {
 		f.Fatal(err)
 	}
 	var csrf, sealed string
 	for _, c := range begun.set {
-		if c.name == s.names.csrf {
+		if c.name == s.site.names.csrf {
 			csrf = c.name + "=" + c.value
 		} else {
 			sealed = c.value
@@ -135,14 +135,14 @@ func FuzzState(f *testing.F) {
 	f.Add(sealed+"A", tx.State, "op")
 	f.Add("", "", "op")
 	f.Fuzz(func(t *testing.T, value, state, provider string) {
-		flow := s.flows[provider]
+		flow := s.site.flows[provider]
 		if flow == nil || strings.ContainsAny(value, ";\r\n") {
 			return
 		}
 		clear(s.adapter.(*noAdapter).replays.keys) // what was used once counts again
-		rq := fuzzedRequest(s, csrf+"; "+s.txName(state)+"="+value)
+		rq := fuzzedRequest(s, csrf+"; "+s.desk.txName(state)+"="+value)
 		rq.flow = flow
-		got, err := rq.finishTx(state, false)
+		got, err := s.desk.finishTx(rq, state, false)
 		genuine := strings.Trim(value, " \t") == sealed && state == tx.State && provider == "op"
 		if (err == nil) != genuine {
 			t.Fatalf("cookie %q, state %q, provider %q: %v, %v", value, state, provider, got, err)
@@ -174,7 +174,7 @@ func FuzzForwarded(f *testing.F) {
 			}
 		}
 		ap, err := netip.ParseAddrPort(peer)
-		if err != nil && got.IsValid() || err == nil && !s.trustedProxy(ap.Addr().Unmap().WithZone("")) && got != ap.Addr().Unmap().WithZone("") {
+		if err != nil && got.IsValid() || err == nil && !s.site.trustedProxy(ap.Addr().Unmap().WithZone("")) && got != ap.Addr().Unmap().WithZone("") {
 			t.Fatalf("peer %q: %v", peer, got)
 		}
 		if got.IsValid() && strings.ContainsAny(rq.clientKey(), " \r\n,;") {
@@ -191,7 +191,7 @@ func slowClientIP(s *Service, peer, list string) netip.Addr {
 	}
 	at := ap.Addr().Unmap().WithZone("")
 	hops := strings.Split(list, ",")
-	for i := len(hops) - 1; i >= 0 && s.trustedProxy(at); i-- {
+	for i := len(hops) - 1; i >= 0 && s.site.trustedProxy(at); i-- {
 		hop := strings.TrimSpace(hops[i])
 		next, err := netip.ParseAddr(hop)
 		if err != nil {

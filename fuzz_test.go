@@ -40,7 +40,9 @@ func fuzzedCallbacks(f *testing.F) *Service {
 			}
 		}
 	}
-	return &Service{publicURL: publicURL{origin: fuzzedOwn}, origins: origins{redirect: map[string]bool{fuzzedOwn: true, fuzzedPartner: true}}}
+	s := &Service{storeys: raise(&given{})}
+	s.site.origin, s.site.origins.redirect = fuzzedOwn, map[string]bool{fuzzedOwn: true, fuzzedPartner: true}
+	return s
 }
 
 // FuzzCallbackURL: whatever is asked for, the answer is an allowed origin, in
@@ -50,7 +52,7 @@ func FuzzCallbackURL(f *testing.F) {
 	const own, partner = fuzzedOwn, fuzzedPartner
 	s := fuzzedCallbacks(f)
 	f.Fuzz(func(t *testing.T, want string) {
-		rq := &request{Service: s}
+		rq := &request{site: s.site}
 		to := rq.resolveCallbackURL(want)
 		rest, ok := strings.CutPrefix(to, own)
 		if !ok {
@@ -87,7 +89,7 @@ func FuzzCookies(f *testing.F) {
 	}
 	names := newCookieNames(newDialect(CompatNone), true, CookieOptions{})
 	f.Fuzz(func(t *testing.T, one, two string) {
-		rq := &request{Service: &Service{names: names}, place: &loginPlace{}}
+		rq := &request{site: &site{names: names}, place: &loginPlace{}}
 		rq.jar.names = &rq.names
 		rq.jar.parse(http.Header{"Cookie": {one, two}}, rq.pairBuf[:])
 		value, present := rq.jar.session()
@@ -120,7 +122,7 @@ func FuzzBody(f *testing.F) {
 	f.Fuzz(func(t *testing.T, raw string, asJSON bool) {
 		r := httptest.NewRequest(http.MethodPost, "/", strings.NewReader(raw))
 		r.Header.Set("Content-Type", map[bool]string{false: "application/x-www-form-urlencoded", true: "application/json"}[asJSON])
-		rq := &request{Service: &Service{bodies: newBodySlots()}, ctx: t.Context(), r: r}
+		rq := &request{site: &site{bodies: newBodySlots()}, ctx: t.Context(), r: r}
 		if out := rq.readBody(); out != nil {
 			if p, ok := out.(problem); !ok || p.status < 400 || p.status > 415 || rq.body != nil {
 				t.Fatalf("%#v", out)

@@ -21,7 +21,7 @@ func FuzzCallbackURLParsers(f *testing.F) {
 	s := fuzzedCallbacks(f)
 	ask := whatwg(f, fuzzedOwn)
 	f.Fuzz(func(t *testing.T, want string) {
-		rq := &request{Service: s}
+		rq := &request{site: s.site}
 		to, ok := rq.allowedURL(want)
 		if !ok {
 			return
@@ -94,8 +94,8 @@ func FuzzPath(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Cleanup(func() { s.Close(context.Background()) }) //nolint:errcheck // nothing is under way
-	mux, byPattern := http.NewServeMux(), map[string]*route{base + "/" + s.pages.StylePath: &assetRoute, base + "/" + s.pages.IconPath: &assetRoute}
-	for name, rt := range routes {
+	mux, byPattern := http.NewServeMux(), map[string]*route{base + "/" + s.site.pages.StylePath: &assetRoute, base + "/" + s.site.pages.IconPath: &assetRoute}
+	for name, rt := range s.site.routes {
 		pattern := strings.TrimSuffix(base+"/"+name, "/")
 		pattern = strings.NewReplacer(":provider", "{provider}", ":code", "{code}").Replace(pattern)
 		byPattern[pattern] = rt
@@ -114,7 +114,7 @@ func FuzzPath(f *testing.F) {
 			return
 		}
 		r := &http.Request{Method: http.MethodPost, URL: u, Host: "app.test"}
-		rq := &request{Service: s, r: r}
+		rq := &request{site: s.site, r: r}
 		if out := rq.find(); out != nil {
 			return
 		}

@@ -10,6 +10,7 @@ import (
 	"authsvc/internal/access"
 	"authsvc/internal/emailaddr"
 	"authsvc/internal/gate"
+	"authsvc/internal/handover"
 	"authsvc/internal/upstream"
 )
 
@@ -103,10 +104,21 @@ type GateHeaders struct {
 	Assertion []string
 }
 
-// gated is what the configuration of the gate compiles to.
-type gated struct {
-	table       *gate.Table // nil: there are no hosts
-	websocket   [][]string  // by the number of the host
+// gateRoom is what the configuration of the gate compiles to.
+type gateRoom struct {
+	*given
+	fleet   *fleet
+	auditor *auditor
+	site    *site
+	keeper  *keeper
+	issuer  *issuer
+	desk    *desk
+
+	handOver      handover.Keys
+	marker        string // of the cookie that says: the gate has just sent this browser to where it may pass
+	attemptPrefix string // of the cookies of hand-overs that wait
+
+	websocket   [][]string // by the number of the host
 	forwards    []forwards
 	matches     [][]string // of its rules
 	upstreams   []http.Handler
@@ -125,75 +137,62 @@ type gated struct {
 	addresses bool         // a condition is about addresses
 	asks      bool         // a condition has a function, which wants to know the request
 	meters    []*hostMeter // by the number of the host
+	allMeters *meters
 	streams   streams
+
+	satellites map[string]*route
 }
 
-// Guard passes requests for the hosts of Config.Gate on to next if the rules let
-// them, with the headers of Config.Gate.Headers, and those for hosts with an
-// Upstream there; next finds the session by [Service.Session] and may be nil if
-// all have one. People who have to sign in first are sent to the sign-in page;
-// everything else that may not pass is answered 401 or 403, 400 if its path cannot
-// be judged, 421 if its host is not configured, and 503 if sessions cannot be read.
-//
-// The routes of the service have to be reachable at each host, below the path of
-// URL: at other hosts than that of URL they are those of the gate alone.
-//
-// When the person signs out, or may not pass any more for other reasons, the
-// context of a request ends, within Config.Gate.Recheck. That, or Close, ends what
-// an Upstream still sends; next has to see to it itself.
-func (s *Service) Guard(next http.Handler) http.Handler {
+// Guard is [Service.Guard].
+func (gt *gateRoom) Guard(next http.Handler) http.Handler {
 	if next == nil {
-		next = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { s.request(r).respond(w, notServed) })
+		next = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { gt.site.request(r).respond(w, notServed) })
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		rq := s.request(r)
+		rq := gt.site.request(r)
 		rq.route = &gateRoute
-		v := rq.judge(r.Host, r.Method, targetOf(r), r.Header, true)
-		rq.decided(&v)
+		v := gt.judge(rq, r.Host, r.Method, targetOf(r), r.Header, true)
+		gt.decided(rq, &v)
 		h := w.Header()
 		varyCookie(h)
 		if v.Verdict != gate.Allowed || v.site == nil {
-			rq.respond(w, rq.turnAway(v))
+			rq.respond(w, gt.turnAway(rq, v))
 			return
 		}
-		st := s.watch(r, v)
+		st := gt.watch(r, v)
 		defer st.done()
 		h["Cache-Control"] = hNoStore // the program may say otherwise
 		for i := range rq.set {
-			h.Add("Set-Cookie", rq.set[i].line(s.names.secure))
+			h.Add("Set-Cookie", rq.set[i].line(gt.site.names.secure))
 		}
 		to := next
-		if u := s.gate.upstreams[v.site.Index()]; u != nil {
+		if u := gt.upstreams[v.site.Index()]; u != nil {
 			if to = u; !upstream.Keeps(r) {
 				rq.respond(w, refused(problemMalformed))
 				return
 			}
 		}
 		inner := r.WithContext(st)
-		inner.Header = s.gate.identify(s, r, v)
+		inner.Header = gt.identify(gt, r, v)
 		to.ServeHTTP(w, inner)
 	})
 }
 
-// EndStreams ends the requests that Guard has passed on and that are still being
-// answered, now and from now on; an http.Server that shuts down would wait for
-// them. Close does it too.
-func (s *Service) EndStreams() { s.gate.streams.end() }
+// EndStreams is [Service.EndStreams].
+func (gt *gateRoom) EndStreams() { gt.streams.end() }
 
-// GatedHost returns the number in Config.Gate.Hosts of the host that a Host header
-// names, -1 if there is none.
-func (s *Service) GatedHost(host string) int {
-	if site, _ := s.gate.table.Find(host); site != nil {
+// GatedHost is [Service.GatedHost].
+func (gt *gateRoom) GatedHost(host string) int {
+	if site, _ := gt.site.hosts.Find(host); site != nil {
 		return site.Index()
 	}
 	return -1
 }
 
-// IdentityHeaders returns the names of the headers of Config.Gate.Headers, in canonical
-// form: those that a program behind the gate learns who is asking from.
-func (s *Service) IdentityHeaders() []string {
+// IdentityHeaders is [Service.IdentityHeaders].
+func (gt *gateRoom) IdentityHeaders() []string {
 	var names []string
-	for _, h := range s.gate.headers {
+	for _, h := range gt.headers {
 		names = append(names, h.name)
 	}
 	return names
@@ -219,21 +218,21 @@ type verdict struct {
 
 // judge decides about a request for a host of the gate. With touch it extends the
 // session.
-func (rq *request) judge(host, method, target string, header http.Header, touch bool) verdict {
+func (gt *gateRoom) judge(rq *request, host, method, target string, header http.Header, touch bool) verdict {
 	v := verdict{target: target}
-	if v.site, v.origin = rq.gate.table.Find(host); v.site == nil {
+	if v.site, v.origin = rq.hosts.Find(host); v.site == nil {
 		return v
 	}
-	asked := &gate.Asked{Method: method, Target: target, Header: header, Origin: v.origin, Own: rq.basePath, WebSocketOrigins: rq.gate.websocket[v.site.Index()]}
+	asked := &gate.Asked{Method: method, Target: target, Header: header, Origin: v.origin, Own: rq.basePath, WebSocketOrigins: gt.websocket[v.site.Index()]}
 	asked.Subject = func() (*gate.Person, error) {
-		session, err := rq.asker(&v, header, touch)
+		session, err := gt.asker(rq, &v, header, touch)
 		if err != nil || session == nil {
 			return nil, err
 		}
 		v.session = session
-		who := rq.person(session)
+		who := gt.person(rq, session)
 		who.Token = v.byToken
-		if rq.gate.asks {
+		if gt.asks {
 			asked.Request = accessAt(session, asked, RequestClient{who.Client, rq.r.UserAgent()}, rq.now)
 		}
 		return who, nil
@@ -244,12 +243,12 @@ func (rq *request) judge(host, method, target string, header http.Header, touch 
 
 // asker returns the session of who asks for a host of the gate, nil without one. A
 // personal access token comes before cookies, which then may not be there.
-func (rq *request) asker(v *verdict, header http.Header, touch bool) (*Session, error) {
-	if rq.bearsPersonal(header) {
+func (gt *gateRoom) asker(rq *request, v *verdict, header http.Header, touch bool) (*Session, error) {
+	if gt.issuer.bearsPersonal(header) {
 		v.byToken = true
-		return rq.personalAt(header, v.origin)
+		return gt.issuer.personalAt(rq, header, v.origin)
 	}
-	session, renewed, err := rq.readSession(readOptions{touch: touch, full: true})
+	session, renewed, err := gt.keeper.readSession(rq, readOptions{touch: touch, full: true})
 	if renewed != nil && err == nil && session != nil {
 		rq.at().keep(rq, *renewed)
 	}
@@ -264,10 +263,10 @@ func accessAt(session *Session, a *gate.Asked, client RequestClient, now time.Ti
 }
 
 // person is a session as conditions see it.
-func (rq *request) person(s *Session) *gate.Person {
+func (gt *gateRoom) person(rq *request, s *Session) *gate.Person {
 	p := &gate.Person{Subject: access.Subject{UserID: s.UserID, Provider: s.Provider, Proved: s.EmailVerified, Claims: s.Claims(), Client: rq.client().IP},
 		AgeSet: !s.AuthTime.IsZero(), Age: rq.now.Sub(s.AuthTime)}
-	if rq.gate.addresses && s.EmailVerified { // others do not count
+	if gt.addresses && s.EmailVerified { // others do not count
 		p.Email, _ = emailaddr.Normalise(s.Email)
 	}
 	return p

@@ -22,30 +22,30 @@ const markerLife = 10 * time.Second
 const gateRetry = 5 * time.Second
 
 // turnAway answers a request that may not pass.
-func (rq *request) turnAway(v verdict) outcome {
+func (gt *gateRoom) turnAway(rq *request, v verdict) outcome {
 	if v.site == nil {
 		return notServed
 	}
-	to := rq.gateDestination(v)
+	to := gateDestination(rq, v)
 	switch v.Verdict {
 	case gate.Malformed:
 		rq.audit("gate.malformed", "", v.Reason)
 		return refused(problemMalformed)
 	case gate.Unjudged:
 		if v.byToken {
-			return rq.personalProblem(v.Err)
+			return gt.issuer.personalProblem(rq, v.Err)
 		}
 		rq.retryAfter = gateRetry
-		rq.log.Error("session could not be read", "request", rq.requestID(), "err", v.Err)
-		return rq.unavailable("sessions", v.origin, http.StatusServiceUnavailable)
+		gt.log.Error("session could not be read", "request", rq.requestID(), "err", v.Err)
+		return unavailable(rq, "sessions", v.origin, http.StatusServiceUnavailable)
 	case gate.Forbidden:
-		return rq.forbidden(v, to)
+		return gt.forbidden(rq, v, to)
 	}
-	start := rq.startURL(v)
+	start := gt.startURL(rq, v)
 	switch {
 	case isFrame(rq.r.Header):
 		return page{name: pages.Framed, status: http.StatusUnauthorized, view: pages.FramedView{SignInURL: start}, anyHost: true, framed: true}
-	case rq.navigates():
+	case navigates(rq):
 		return redirect{to: start}
 	case v.Verdict == gate.Stale:
 		p := refused(problemTooOld)
@@ -58,13 +58,13 @@ func (rq *request) turnAway(v verdict) outcome {
 }
 
 // startURL is where people are sent from what they asked for.
-func (rq *request) startURL(v verdict) string {
-	return rq.gateStartURL(v.origin, strings.TrimPrefix(rq.gateDestination(v), v.origin))
+func (gt *gateRoom) startURL(rq *request, v verdict) string {
+	return gt.gateStartURL(v.origin, strings.TrimPrefix(gateDestination(rq, v), v.origin))
 }
 
 // gateDestination is where a person goes on once they are signed in: what they asked
 // for, if that can be asked for again.
-func (rq *request) gateDestination(v verdict) string {
+func gateDestination(rq *request, v verdict) string {
 	if rq.r.Method != http.MethodGet || !strings.HasPrefix(v.target, "/") {
 		return v.origin + "/"
 	}
@@ -76,7 +76,7 @@ func (rq *request) gateDestination(v verdict) string {
 
 // navigates reports whether a person goes to a page. Browsers of before 2020 and
 // what is no browser do not say.
-func (rq *request) navigates() bool {
+func navigates(rq *request) bool {
 	h := rq.r.Header
 	if !isNavigation(h) || h.Get("Upgrade") != "" {
 		return false
@@ -98,20 +98,20 @@ func isFrame(h http.Header) bool {
 
 // forbidden answers whoever is signed in and may not pass, or anybody where nobody
 // may.
-func (rq *request) forbidden(v verdict, to string) outcome {
+func (gt *gateRoom) forbidden(rq *request, v verdict, to string) outcome {
 	if v.Err != nil {
-		rq.log.Error("a condition of the gate failed, so it does not hold", "request", rq.requestID(), "host", v.origin, "err", v.Err)
+		gt.log.Error("a condition of the gate failed, so it does not hold", "request", rq.requestID(), "host", v.origin, "err", v.Err)
 	}
 	rq.auditUser = v.userID()
 	rq.audit("gate.refused", AccessDenied, v.Reason)
-	if v.byToken || !rq.navigates() && !isFrame(rq.r.Header) {
+	if v.byToken || !navigates(rq) && !isFrame(rq.r.Header) {
 		return refused(problemForbidden)
 	}
 	view := pages.ForbiddenView{RequestID: rq.requestID()}
 	if v.session != nil {
 		view.Who = cmp.Or(v.session.Email, v.session.Name, v.session.UserID)
 		if _, entered := rq.at().(enteredPlace); entered {
-			to = rq.signInURL(v.origin, strings.TrimPrefix(to, v.origin))
+			to = gt.signInURL(v.origin, strings.TrimPrefix(to, v.origin))
 		}
 		view.SwitchURL = weburl.WithQuery(rq.base+"/signin", "callbackUrl", to)
 	}
@@ -119,8 +119,8 @@ func (rq *request) forbidden(v verdict, to string) outcome {
 }
 
 // unavailable says that a program cannot be had, and why.
-func (rq *request) unavailable(why, origin string, status int) outcome {
-	if !rq.navigates() {
+func unavailable(rq *request, why, origin string, status int) outcome {
+	if !navigates(rq) {
 		if status == http.StatusServiceUnavailable {
 			return refused(problemUnavailable)
 		}
@@ -128,60 +128,60 @@ func (rq *request) unavailable(why, origin string, status int) outcome {
 	}
 	_, host, _ := strings.Cut(origin, "://")
 	return page{name: pages.Unavailable, status: status, anyHost: true,
-		view: pages.UnavailableView{Case: why, Host: host, RetryURL: rq.gateDestination(verdict{origin: origin, target: targetOf(rq.r)}), RequestID: rq.requestID()}}
+		view: pages.UnavailableView{Case: why, Host: host, RetryURL: gateDestination(rq, verdict{origin: origin, target: targetOf(rq.r)}), RequestID: rq.requestID()}}
 }
 
 // upstreamFailed answers for a program behind the gate that did not. The log says
 // why; the answer does not.
-func (s *Service) upstreamFailed(w http.ResponseWriter, r *http.Request, status int, err error) {
-	rq := s.request(r)
+func (gt *gateRoom) upstreamFailed(w http.ResponseWriter, r *http.Request, status int, err error) {
+	rq := gt.site.request(r)
 	rq.route = &gateRoute
-	_, origin := s.gate.table.Find(r.Host)
-	rq.log.Error("a program behind the gate does not answer", "request", rq.requestID(), "host", origin, "err", err)
+	_, origin := gt.site.hosts.Find(r.Host)
+	gt.log.Error("a program behind the gate does not answer", "request", rq.requestID(), "host", origin, "err", err)
 	why := "upstream"
 	if status == http.StatusGatewayTimeout {
 		why = "timeout"
 	}
-	rq.respond(w, rq.unavailable(why, origin, status))
+	rq.respond(w, unavailable(rq, why, origin, status))
 }
 
 // gateStart: GET gate/start leads people to the sign-in page and back, at the host
 // that they asked. It is the only way from the gate to a sign-in, and ends what would
 // go round in circles: it judges by the cookies that it gets, and if the gate
 // itself sends somebody back whom it lets pass, then the gate does not get them.
-func gateStart(rq *request) outcome {
-	site, origin := rq.gate.table.Find(rq.r.Host)
+func (gt *gateRoom) gateStart(rq *request) outcome {
+	site, origin := rq.hosts.Find(rq.r.Host)
 	if site == nil {
 		return notServed
 	}
 	rq.route = &gateRoute
-	v := rq.judge(rq.r.Host, http.MethodGet, rq.startTarget(), nil, true)
-	to := rq.gateDestination(v)
+	v := gt.judge(rq, rq.r.Host, http.MethodGet, startTarget(rq), nil, true)
+	to := gateDestination(rq, v)
 	_, entered := rq.at().(enteredPlace)
 	asked := entered && rq.query("signin") == "true" // to sign in, whatever this host knows so far
 	switch {
-	case asked && rq.navigates() && v.Verdict < gate.Unjudged:
-		return rq.at().signIn(rq, to, false)
-	case !rq.navigates() || v.Verdict == gate.Malformed || v.Verdict == gate.Unjudged || v.Verdict == gate.Forbidden:
-		return rq.turnAway(v)
+	case asked && navigates(rq) && v.Verdict < gate.Unjudged:
+		return gt.leadToSignIn(rq, to, false)
+	case !navigates(rq) || v.Verdict == gate.Malformed || v.Verdict == gate.Unjudged || v.Verdict == gate.Forbidden:
+		return gt.turnAway(rq, v)
 	case v.Verdict == gate.Stale:
-		return rq.at().signIn(rq, to, true)
+		return gt.leadToSignIn(rq, to, true)
 	case v.Verdict == gate.SignIn:
-		return rq.at().signIn(rq, to, false)
+		return gt.leadToSignIn(rq, to, false)
 	}
-	if _, again := rq.jar.get(rq.names.gateMarker); again {
+	if _, again := rq.jar.get(gt.marker); again {
 		rq.audit("gate.misconfigured", "", "what checks requests does not get the cookies of the browser")
-		rq.log.Error("a person who may pass was sent to sign in: what checks the requests for this host does not get their cookies, or what it answered them is cached; pass the header Cookie on to it, and cache nothing",
+		gt.log.Error("a person who may pass was sent to sign in: what checks the requests for this host does not get their cookies, or what it answered them is cached; pass the header Cookie on to it, and cache nothing",
 			"request", rq.requestID(), "host", origin)
-		rq.expireCookie(rq.names.gateMarker, "")
-		return rq.unavailable("cookies", origin, http.StatusBadGateway)
+		rq.expireCookie(gt.marker, "")
+		return unavailable(rq, "cookies", origin, http.StatusBadGateway)
 	}
-	rq.setCookie(cookie{name: rq.names.gateMarker, value: "1", expires: rq.now.Add(markerLife), maxAge: markerLife})
+	rq.setCookie(cookie{name: gt.marker, value: "1", expires: rq.now.Add(markerLife), maxAge: markerLife})
 	return redirect{to: to}
 }
 
 // startTarget is where gate/start is to lead in the end.
-func (rq *request) startTarget() string {
+func startTarget(rq *request) string {
 	target := rq.query("to")
 	if !isPath(target) {
 		target = "/"
@@ -207,7 +207,7 @@ type identityHeader struct {
 const maxIdentity = 1 << 10
 
 // sayWho sets the headers that say who is asking.
-func (g *gated) sayWho(s *Service, h http.Header, v verdict) {
+func (g *gateRoom) sayWho(s *gateRoom, h http.Header, v verdict) {
 	values := make([]string, len(g.headers))
 	for n, i := range g.headers {
 		value := ""
@@ -225,7 +225,7 @@ func (g *gated) sayWho(s *Service, h http.Header, v verdict) {
 	}
 }
 
-func (g *gated) isIdentity(name string) bool {
+func (g *gateRoom) isIdentity(name string) bool {
 	for i := range g.headers {
 		if gate.SameHeader(name, g.headers[i].name) {
 			return true
@@ -294,4 +294,14 @@ func groupsValue(s *Session) string {
 		}
 	}
 	return strings.Join(list, ",")
+}
+
+// gateEvents are those of the gate.
+var gateEvents = []auditKind{
+	{"gate.refused", AuditRefused, "A request for a program behind the gate, by whoever is signed in, or by anybody where nobody may, was refused by its rules or since a WebSocket came from another origin."},
+	{"gate.malformed", AuditRefused, "A request for a program behind the gate had a target that servers could read in too many ways, or that is none."},
+	{"gate.untrusted_proxy", AuditRefused, "Somebody asked whether a request for a program behind the gate may pass who is none of the proxies that may ask."},
+	{"gate.misconfigured", AuditRefused, "A person who may pass was sent to sign in: what checks the requests does not get their cookies. Or a proxy asks whether requests for our own routes may pass. Or what is for the host of `url` comes under the name of a host of the gate."},
+	{"gate.entered", AuditSuccess, "A person who is signed in got the cookie of a host of the gate that the session cookie does not get to."},
+	{"gate.enter_refused", AuditRefused, "That came to nothing: a code that is forged, late, used before, for another host or of another browser; a host that is not configured, too much to tell it, or a browser that keeps no cookies for it."},
 }

@@ -36,13 +36,13 @@ type assertion struct {
 // assertion is a token that says to the program at an origin who asks. Whoever
 // verifies it need not trust what is between. What cannot be signed is left out, so
 // that the program refuses it.
-func (s *Service) assertion(v *Session, origin string) string {
-	now, kid := s.now(), ""
-	if k := s.signing.known.Load().set.Signing(asserted.alg, now); k != nil {
+func (gt *gateRoom) assertion(v *Session, origin string) string {
+	now, kid := gt.fleet.now(), ""
+	if k := gt.issuer.signing.known.Load().set.Signing(asserted.alg, now); k != nil {
 		kid = k.ID
 	}
 	key := assertionKey{v.id, v.UserID, origin}
-	all := &s.gate.assertions
+	all := &gt.assertions
 	all.mu.Lock()
 	one, ok := all.made[key]
 	all.mu.Unlock()
@@ -56,10 +56,10 @@ func (s *Service) assertion(v *Session, origin string) string {
 	if expires.Unix() <= now.Unix() {
 		return ""
 	}
-	token, err := s.sign(&asserted, s.assertionClaims(v, origin, now, expires))
+	token, err := gt.issuer.sign(&asserted, gt.assertionClaims(v, origin, now, expires))
 	if err != nil {
-		if !s.gate.notAsserted.Swap(true) {
-			s.log.Error("an assertion is left out, here and silently from now on: it could not be made", "host", origin, "err", err)
+		if !gt.notAsserted.Swap(true) {
+			gt.log.Error("an assertion is left out, here and silently from now on: it could not be made", "host", origin, "err", err)
 		}
 		return ""
 	}
@@ -73,8 +73,8 @@ func (s *Service) assertion(v *Session, origin string) string {
 }
 
 // assertionClaims are those of a token, with what the other headers say.
-func (s *Service) assertionClaims(v *Session, origin string, now, expires time.Time) map[string]any {
-	claims := s.standardClaims(v, v.id, now.Unix(), expires.Unix())
+func (gt *gateRoom) assertionClaims(v *Session, origin string, now, expires time.Time) map[string]any {
+	claims := gt.issuer.standardClaims(v, v.id, now.Unix(), expires.Unix())
 	claims["aud"] = origin
 	if v.Name != "" {
 		claims["name"] = v.Name
@@ -89,8 +89,8 @@ func (s *Service) assertionClaims(v *Session, origin string, now, expires time.T
 }
 
 // standardClaims are what every token says of a session, but for its audience.
-func (s *Service) standardClaims(v *Session, sid string, now, expires int64) map[string]any {
-	claims := map[string]any{"iss": s.base, "sub": v.UserID, "iat": now, "exp": expires, "jti": uuid.V4()}
+func (is *issuer) standardClaims(v *Session, sid string, now, expires int64) map[string]any {
+	claims := map[string]any{"iss": is.site.base, "sub": v.UserID, "iat": now, "exp": expires, "jti": uuid.V4()}
 	if !v.AuthTime.IsZero() {
 		claims["auth_time"] = v.AuthTime.Unix()
 	}

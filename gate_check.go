@@ -20,10 +20,10 @@ import (
 
 // checkGate compiles Config.Gate. It comes after the providers, whose ids conditions
 // name.
-func checkGate(b *builder, s *Service) {
+func checkGate(b *builder, s *gateRoom) {
 	c := &b.config.Gate
-	s.gate.recheck = cmp.Or(c.Recheck, 30*time.Second)
-	if s.gate.recheck < 5*time.Second || s.gate.recheck > 10*time.Minute {
+	s.recheck = cmp.Or(c.Recheck, 30*time.Second)
+	if s.recheck < 5*time.Second || s.recheck > 10*time.Minute {
 		b.fail("Gate.Recheck", "is not from 5 s to 10 min", "use a duration such as 30s, the default")
 	}
 	timeout := cmp.Or(c.UpstreamTimeout, time.Minute)
@@ -34,7 +34,7 @@ func checkGate(b *builder, s *Service) {
 	if requests < 8 {
 		b.fail("Gate.MaxRequests", "is under 8", "leave it out, for 4096")
 	}
-	s.gate.budget = upstream.NewBudget(requests)
+	s.budget = upstream.NewBudget(requests)
 	b.identityHeaders(s)
 	if len(c.Hosts) == 0 {
 		return
@@ -48,17 +48,17 @@ func checkGate(b *builder, s *Service) {
 			compiled.Rules = append(compiled.Rules, gate.Rule{Match: r.Match, Allow: b.allow(s, r.Allow, fmt.Sprintf("%s.Rules[%d].Allow", at, j))})
 		}
 		hosts = append(hosts, compiled)
-		s.gate.matches = append(s.gate.matches, matchesOf(h.Rules))
-		s.gate.websocket = append(s.gate.websocket, b.websocketOrigins(h.WebSocketOrigins, at))
-		s.gate.claims = append(s.gate.claims, carried(&h))
-		s.gate.forwards = append(s.gate.forwards, b.checkForwards(s, &h, at))
-		s.gate.upstreams = append(s.gate.upstreams, b.upstream(s, h.Upstream, at, timeout))
+		s.matches = append(s.matches, matchesOf(h.Rules))
+		s.websocket = append(s.websocket, b.websocketOrigins(h.WebSocketOrigins, at))
+		s.claims = append(s.claims, carried(&h))
+		s.forwards = append(s.forwards, b.checkForwards(s, &h, at))
+		s.upstreams = append(s.upstreams, b.upstream(s, h.Upstream, at, timeout))
 	}
 	table, problems := gate.Compile(hosts)
 	for _, p := range problems {
 		b.fail("Gate."+p.Field, p.Problem, p.Fix)
 	}
-	if s.gate.table = table; len(problems) == 0 {
+	if s.site.hosts = table; len(problems) == 0 {
 		b.reachHosts(s, c.Hosts)
 	}
 }
@@ -71,7 +71,7 @@ func matchesOf(rules []GateRule) (list []string) {
 }
 
 // allow compiles who may pass.
-func (b *builder) allow(s *Service, a Allow, field string) gate.Allow {
+func (b *builder) allow(s *gateRoom, a Allow, field string) gate.Allow {
 	compiled := gate.Allow{Anyone: a.Anyone, Nobody: a.Nobody}
 	if a.Anyone && a.Nobody || (a.Anyone || a.Nobody) && len(a.AnyOf) > 0 {
 		b.fail(field, "says more than one thing", "let anyone pass, or nobody, or whoever a condition holds for")
@@ -83,12 +83,12 @@ func (b *builder) allow(s *Service, a Allow, field string) gate.Allow {
 			b.fail(at+".MaxAge", "is negative", "use a duration such as 1h")
 		}
 		b.tokensAt(c, at)
-		s.gate.addresses = s.gate.addresses || len(c.Emails)+len(c.Domains) > 0
+		s.addresses = s.addresses || len(c.Emails)+len(c.Domains) > 0
 		if one.Access = accessOf(c); !one.Access.Empty() || c.MaxAge == 0 && c.When == nil && !c.Tokens {
-			one.Access = b.condition(s, c, at, b.config.Callbacks.Claims != nil)
+			one.Access = b.condition(s.desk, c, at, b.config.Callbacks.Claims != nil)
 		}
 		if c.When != nil {
-			one.When, s.gate.asks = s.when(c.When), true
+			one.When, s.asks = s.when(c.When), true
 		}
 		compiled.AnyOf = append(compiled.AnyOf, one)
 	}
@@ -110,9 +110,9 @@ func (b *builder) tokensAt(c Condition, at string) {
 var errConditionPanicked = errors.New("it panicked")
 
 // when calls a condition's function. A panic is an error, and an error refuses.
-func (s *Service) when(call func(context.Context, AccessRequest) (bool, error)) func(context.Context, *gate.Asked) (bool, error) {
+func (gt *gateRoom) when(call func(context.Context, AccessRequest) (bool, error)) func(context.Context, *gate.Asked) (bool, error) {
 	return func(ctx context.Context, a *gate.Asked) (holds bool, err error) {
-		defer s.recovered("a condition of the gate", func() { holds, err = false, errConditionPanicked })
+		defer gt.fleet.recovered("a condition of the gate", func() { holds, err = false, errConditionPanicked })
 		r, _ := a.Request.(AccessRequest)
 		return call(ctx, r)
 	}
@@ -131,7 +131,7 @@ func (b *builder) websocketOrigins(list []string, at string) (origins []string) 
 }
 
 // upstream makes the proxy to a program, nil without one.
-func (b *builder) upstream(s *Service, raw, at string, timeout time.Duration) http.Handler {
+func (b *builder) upstream(s *gateRoom, raw, at string, timeout time.Duration) http.Handler {
 	if raw == "" {
 		return nil
 	}
@@ -140,30 +140,30 @@ func (b *builder) upstream(s *Service, raw, at string, timeout time.Duration) ht
 		b.fail(at+".Upstream", fmt.Sprintf("%q is not the address of a program", printable(raw, 80)), "write scheme, host and port, such as http://127.0.0.1:8080, or unix:/path/of/a/socket")
 		return nil
 	}
-	if target.Origin != "" && target.Origin == s.origin {
+	if target.Origin != "" && target.Origin == s.site.origin {
 		b.fail(at+".Upstream", "is the address of this service, which would ask itself", "write the address of the program behind it", "URL")
 	}
 	p := upstream.New(upstream.Options{Target: target, Timeout: timeout,
-		OurCookie: s.names.ours,
-		Budget:    s.gate.budget,
-		Network:   func(r *http.Request) string { return s.request(r).clientKey() },
+		OurCookie: s.site.names.ours,
+		Budget:    s.budget,
+		Network:   func(r *http.Request) string { return s.site.request(r).clientKey() },
 		Client: func(r *http.Request) string {
-			if ip := s.request(r).clientIP(); ip.IsValid() {
+			if ip := s.site.request(r).clientIP(); ip.IsValid() {
 				return ip.String()
 			}
 			return ""
 		},
-		Origin: func(host string) string { _, origin := s.gate.table.Find(host); return origin },
+		Origin: func(host string) string { _, origin := s.site.hosts.Find(host); return origin },
 		Failed: s.upstreamFailed,
 		Dropped: func(name string) {
 			s.log.Warn("a program behind the gate sets a cookie by a name of ours, which is not passed on, here and silently from now on", "cookie", printable(name, 80))
 		}})
-	s.gate.idle = append(s.gate.idle, p.CloseIdleConnections)
+	s.idle = append(s.idle, p.CloseIdleConnections)
 	return p
 }
 
 // identityHeaders compiles Config.Gate.Headers.
-func (b *builder) identityHeaders(s *Service) {
+func (b *builder) identityHeaders(s *gateRoom) {
 	c := b.config.Gate.Headers
 	plain := func(of func(*Session) string) func(*Session, string) string {
 		return func(v *Session, _ string) string { return of(v) }
@@ -189,11 +189,11 @@ func (b *builder) identityHeaders(s *Service) {
 			b.fail("Gate.Headers."+h.field, "has more than 10 names", "leave some out")
 		}
 		for i, name := range names {
-			if problem := identityProblem(&s.gate, name); problem != "" {
+			if problem := identityProblem(s, name); problem != "" {
 				b.fail(fmt.Sprintf("Gate.Headers.%s[%d]", h.field, i), fmt.Sprintf("%q %s", printable(name, 60), problem), "use a name of its own, such as "+h.usual)
 				continue
 			}
-			s.gate.headers = append(s.gate.headers, identityHeader{textproto.CanonicalMIMEHeaderKey(name), h.most, h.of, underscored(name)})
+			s.headers = append(s.headers, identityHeader{textproto.CanonicalMIMEHeaderKey(name), h.most, h.of, underscored(name)})
 		}
 	}
 }
@@ -202,7 +202,7 @@ func (b *builder) identityHeaders(s *Service) {
 var reservedHeaders = []string{"Host", "Cookie", "Authorization", "Connection", "Upgrade", "Origin", "Content-Length", "Content-Type", "Transfer-Encoding", "Te", "Trailer",
 	"Accept", "Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto", "X-Real-Ip"}
 
-func identityProblem(g *gated, name string) string {
+func identityProblem(g *gateRoom, name string) string {
 	switch {
 	case !httpguts.ValidHeaderFieldName(name) || strings.Contains(name, "_"):
 		return "is not the name of a header: letters, digits and - only"
@@ -218,10 +218,10 @@ func identityProblem(g *gated, name string) string {
 
 // reachHosts says where the session cookie gets to, and records hosts that it does
 // not get to and that a hand-over could not reach either.
-func (b *builder) reachHosts(s *Service, hosts []GateHost) {
-	scheme, _, _ := strings.Cut(s.origin, "://")
-	s.places.host, s.places.domain = weburl.Hostname(s.origin), strings.ToLower(s.names.domain)
-	if s.origin == "" {
+func (b *builder) reachHosts(s *gateRoom, hosts []GateHost) {
+	scheme, _, _ := strings.Cut(s.site.origin, "://")
+	s.keeper.places.host, s.keeper.places.domain = weburl.Hostname(s.site.origin), strings.ToLower(s.site.names.domain)
+	if s.site.origin == "" {
 		return
 	}
 	entered := false
@@ -232,7 +232,7 @@ func (b *builder) reachHosts(s *Service, hosts []GateHost) {
 		switch {
 		case own != scheme:
 			b.fail(at, fmt.Sprintf("%q has another scheme than URL, and so not its cookies", printable(h.Origin, 80)), "serve both by https, or both by http on this machine", "URL")
-		case s.reaches(strings.ToLower(h.Origin)):
+		case s.keeper.reaches(strings.ToLower(h.Origin)):
 		case own == "http" && !weburl.Loopback(strings.TrimPrefix(host, "*.")):
 			b.fail(at, fmt.Sprintf("%q is http beyond loopback, where its cookie can be read on the way", printable(h.Origin, 80)), "use https for it and for URL", "URL")
 		default:

@@ -19,7 +19,7 @@ type forwards struct {
 }
 
 // checkForwards compiles what a host asks for.
-func (b *builder) checkForwards(s *Service, h *GateHost, at string) forwards {
+func (b *builder) checkForwards(s *gateRoom, h *GateHost, at string) forwards {
 	f := forwards{headers: h.PassHeaders, protocols: h.Upgrades, upstream: h.Upstream != ""}
 	if len(f.headers) > maxPassHeaders {
 		b.fail(at+".PassHeaders", fmt.Sprintf("has more than %d names", maxPassHeaders), "leave some out")
@@ -29,7 +29,7 @@ func (b *builder) checkForwards(s *Service, h *GateHost, at string) forwards {
 		switch {
 		case !httpguts.ValidHeaderFieldName(name):
 			problem = "is not the name of a header"
-		case s.gate.isIdentity(name):
+		case s.isIdentity(name):
 			problem = "says who is asking, which clients must not"
 		case gate.Forwarding(name):
 			problem = "says where a request comes from, which clients must not"
@@ -60,7 +60,7 @@ const maxPassHeaders = 50
 // arrives reports whether a program gets a header of a client: one that all programs
 // read alike, and that says neither who is asking nor, where the gate says so itself,
 // where the request comes from.
-func (g *gated) arrives(name string, f *forwards) bool {
+func (g *gateRoom) arrives(name string, f *forwards) bool {
 	switch {
 	case g.isIdentity(name), f.upstream && gate.Forwarding(name):
 		return false
@@ -74,7 +74,7 @@ func (g *gated) arrives(name string, f *forwards) bool {
 // who is asking: by our headers alone, whatever the client sent, and even if it named
 // them in Connection, for which proxies would take them out again (RFC 9110 section
 // 7.6.1). A change of the protocol is left in it only if it is one that may be.
-func (g *gated) identify(s *Service, r *http.Request, v verdict) http.Header {
+func (g *gateRoom) identify(s *gateRoom, r *http.Request, v verdict) http.Header {
 	from, f := r.Header, &g.forwards[v.site.Index()]
 	h := make(http.Header, len(from)+len(g.headers))
 	for name, values := range from {
@@ -85,7 +85,7 @@ func (g *gated) identify(s *Service, r *http.Request, v verdict) http.Header {
 				"header", printable(name, 60), "host", v.origin)
 		}
 	}
-	if s.bearsPersonal(from) {
+	if s.issuer.bearsPersonal(from) {
 		delete(h, "Authorization")
 	}
 	stays := len(from["Upgrade"]) > 0 && gate.Upgrade(r.Method, from, f.protocols) != ""
@@ -118,7 +118,7 @@ func without(lines []string, out func(option string) bool) []string {
 // ambiguous returns the name of a header that some programs take for one that says who
 // is asking or what is asked for, and that a proxy which has it from the client passes
 // on; empty if there is none.
-func (g *gated) ambiguous(h http.Header, f *forwards) string {
+func (g *gateRoom) ambiguous(h http.Header, f *forwards) string {
 	for name := range h {
 		if !gate.PlainName(name) && (g.isIdentity(name) || gate.Forwarding(name) || gate.Misleading(name)) && !g.arrives(name, f) {
 			return name

@@ -38,11 +38,11 @@ var checkRoutes = map[string]*checkRoute{
 
 // checkRoute finds the route by which a proxy asks, and what is left of the target
 // after it; nil if this is no such request.
-func (s *Service) checkRoute(r *http.Request) (rt *checkRoute, rest string) {
-	if s.gate.table == nil {
+func (gt *gateRoom) checkRoute(r *http.Request) (rt *checkRoute, rest string) {
+	if gt.site.hosts == nil {
 		return nil, ""
 	}
-	path, ok := strings.CutPrefix(targetOf(r), s.basePath+"/gate/")
+	path, ok := strings.CutPrefix(targetOf(r), gt.site.basePath+"/gate/")
 	if !ok {
 		return nil, ""
 	}
@@ -54,28 +54,26 @@ func (s *Service) checkRoute(r *http.Request) (rt *checkRoute, rest string) {
 	return rt, rest
 }
 
-// ChecksGate reports whether a proxy asks by this request whether another may pass.
-// ServeHTTP answers that whatever Host says, and only to Config.Gate.Proxies; a
-// program that serves the host of URL only lets it through as well.
-func (s *Service) ChecksGate(r *http.Request) bool {
-	rt, _ := s.checkRoute(r)
+// ChecksGate is [Service.ChecksGate].
+func (gt *gateRoom) ChecksGate(r *http.Request) bool {
+	rt, _ := gt.checkRoute(r)
 	return rt != nil
 }
 
 // answerCheck tells a proxy whether the request that it got may pass.
-func (rq *request) answerCheck(w http.ResponseWriter, rt *checkRoute, rest string) {
+func (gt *gateRoom) answerCheck(rq *request, w http.ResponseWriter, rt *checkRoute, rest string) {
 	rq.route = &gateRoute
 	h := w.Header()
 	varyCookie(h)
-	v, out := rq.check(rt, rest)
+	v, out := gt.check(rq, rt, rest)
 	if out == nil && rt.denies {
-		out = rq.deniedBefore(v)
+		out = gt.deniedBefore(rq, v)
 	}
 	if out == nil {
-		rq.gate.sayWho(rq.Service, h, v)
+		gt.sayWho(gt, h, v)
 		h["Cookie"] = []string{upstream.Cookies(rq.r.Header, rq.names.ours)} // what the program gets of them; Caddy passes on the name of a variable for none
 		if rt.removes {
-			h["X-Envoy-Auth-Headers-To-Remove"] = rq.gate.removed(h, rq.r.Header, v)
+			h["X-Envoy-Auth-Headers-To-Remove"] = gt.removed(h, rq.r.Header, v)
 		}
 		out = noContent{http.StatusOK}
 	} else if rt.codesOnly {
@@ -85,26 +83,26 @@ func (rq *request) answerCheck(w http.ResponseWriter, rt *checkRoute, rest strin
 }
 
 // check judges what a proxy asks about; without an outcome it may pass.
-func (rq *request) check(rt *checkRoute, rest string) (verdict, outcome) {
-	if !rq.fromChecker() {
-		rq.count(&verdict{}, GateUntrusted)
-		return verdict{}, rq.notSetUp("proxy", "", http.StatusForbidden)
+func (gt *gateRoom) check(rq *request, rt *checkRoute, rest string) (verdict, outcome) {
+	if !gt.fromChecker(rq) {
+		gt.count(rq, &verdict{}, GateUntrusted)
+		return verdict{}, notSetUp(rq, "proxy", "", http.StatusForbidden)
 	}
 	method, host, target, ok := rt.original(rq, rest)
 	if !ok {
-		rq.count(&verdict{}, GateMalformed)
+		gt.count(rq, &verdict{}, GateMalformed)
 		rq.audit("gate.malformed", "", "not one each of X-Forwarded-Method, X-Forwarded-Host and X-Forwarded-Uri")
-		rq.warnOnceAMinute("forwarded", peerOf(rq.r).String(),
+		gt.warnOnceAMinute(rq, "forwarded", peerOf(rq.r).String(),
 			"a proxy asks without X-Forwarded-Method, X-Forwarded-Host and X-Forwarded-Uri, or with more than one of each, and so nothing passes; "+
 				"it has to set them, over those of clients and of other proxies", "proxy", rq.r.RemoteAddr)
-		return verdict{}, rq.notSetUp("headers", "", http.StatusBadRequest)
+		return verdict{}, notSetUp(rq, "headers", "", http.StatusBadRequest)
 	}
-	if rt.codesOnly && !rq.gate.sameHost(rq.r.Host, host) { // nginx has chosen the server by another name than the program reads
-		rq.count(&verdict{}, GateMalformed)
+	if rt.codesOnly && !sameHost(rq, rq.r.Host, host) { // nginx has chosen the server by another name than the program reads
+		gt.count(rq, &verdict{}, GateMalformed)
 		rq.audit("gate.malformed", "", "Host and X-Forwarded-Host differ")
-		rq.warnOnceAMinute("two hosts", peerOf(rq.r).String(),
+		gt.warnOnceAMinute(rq, "two hosts", peerOf(rq.r).String(),
 			"a proxy asks with a Host and an X-Forwarded-Host that differ, and so nothing passes; set both to the name of the server, which clients cannot choose", "proxy", rq.r.RemoteAddr)
-		return verdict{}, rq.notSetUp("host", host, http.StatusForbidden)
+		return verdict{}, notSetUp(rq, "host", host, http.StatusForbidden)
 	}
 	asked := *rq.r
 	asked.Method, asked.Host = method, host
@@ -112,52 +110,52 @@ func (rq *request) check(rt *checkRoute, rest string) (verdict, outcome) {
 		asked.RemoteAddr = "" // the proxy's, and nobody's who is to be let in, or counted, by it
 	}
 	rq.r = &asked
-	if reason := rq.unsafeToPass(rt, &asked); reason != "" {
-		rq.count(&verdict{}, GateMalformed)
+	if reason := gt.unsafeToPass(rq, rt, &asked); reason != "" {
+		gt.count(rq, &verdict{}, GateMalformed)
 		rq.audit("gate.malformed", "", reason)
 		return verdict{target: target}, refused(problemMalformed)
 	}
-	v := rq.judge(host, method, target, asked.Header, true)
+	v := gt.judge(rq, host, method, target, asked.Header, true)
 	if !rt.denies { // it was counted when the proxy asked
-		rq.decided(&v)
+		gt.decided(rq, &v)
 	}
-	rq.renewOnce()
+	gt.renewOnce(rq)
 	switch {
 	case v.site == nil:
-		rq.warnOnceAMinute("host", host,
+		gt.warnOnceAMinute(rq, "host", host,
 			"a proxy asks about a host that is not in gate.hosts, and so nothing passes there; add it, or let the proxy set X-Forwarded-Host to the host that the browser asked for", "host", printable(host, 100))
-		return v, rq.notSetUp("host", host, http.StatusForbidden)
+		return v, notSetUp(rq, "host", host, http.StatusForbidden)
 	case v.Verdict == gate.Allowed:
 		return v, nil
 	case strings.HasPrefix(target, rq.basePath+"/"): // a redirect to gate/start would be asked about again
 		rq.audit("gate.misconfigured", "", "a proxy asks about the routes of the service")
-		rq.warnOnceAMinute("routes", v.origin,
+		gt.warnOnceAMinute(rq, "routes", v.origin,
 			"a proxy asks about our own routes, and so nobody can sign in there; it has to pass what is below this path on to us without asking", "host", v.origin, "path", rq.basePath+"/")
 		_, name, _ := strings.Cut(v.origin, "://")
-		return v, rq.notSetUp("routes", name, http.StatusForbidden)
+		return v, notSetUp(rq, "routes", name, http.StatusForbidden)
 	}
-	return v, rq.turnAway(v)
+	return v, gt.turnAway(rq, v)
 }
 
 // sameHost reports whether two Host headers are of one host of the gate.
-func (g *gated) sameHost(a, b string) bool {
-	_, one := g.table.Find(a)
-	_, other := g.table.Find(b)
+func sameHost(rq *request, a, b string) bool {
+	_, one := rq.hosts.Find(a)
+	_, other := rq.hosts.Find(b)
 	return one == other
 }
 
 // unsafeToPass says why a request that a proxy passes on as it came may not pass,
 // whoever sends it: the gate cannot take out of it what programs read differently.
-func (rq *request) unsafeToPass(rt *checkRoute, asked *http.Request) string {
-	site, _ := rq.gate.table.Find(asked.Host)
+func (gt *gateRoom) unsafeToPass(rq *request, rt *checkRoute, asked *http.Request) string {
+	site, _ := rq.hosts.Find(asked.Host)
 	if site == nil {
 		return ""
 	}
-	f := &rq.gate.forwards[site.Index()]
+	f := &gt.forwards[site.Index()]
 	if len(asked.Header["Upgrade"]) > 0 && gate.Upgrade(asked.Method, asked.Header, f.protocols) == "" {
 		return "a change of the protocol"
 	}
-	if !rt.removes && rq.gate.ambiguous(asked.Header, f) != "" {
+	if !rt.removes && gt.ambiguous(asked.Header, f) != "" {
 		return "a header that some programs take for another"
 	}
 	return ""
@@ -166,9 +164,9 @@ func (rq *request) unsafeToPass(rt *checkRoute, asked *http.Request) string {
 // deniedBefore answers the browser where a proxy has refused what may pass. If that
 // goes on it is because the check does not get what this request has, such as the
 // cookies: gate/start finds out.
-func (rq *request) deniedBefore(v verdict) outcome {
-	if rq.navigates() {
-		return redirect{to: rq.startURL(v)}
+func (gt *gateRoom) deniedBefore(rq *request, v verdict) outcome {
+	if navigates(rq) {
+		return redirect{to: gt.startURL(rq, v)}
 	}
 	rq.retryAfter = gateRetry
 	return refused(problemUnavailable)
@@ -176,8 +174,8 @@ func (rq *request) deniedBefore(v verdict) outcome {
 
 // notSetUp answers what nobody may see since a proxy is not configured right: for
 // people with a page that names the cause.
-func (rq *request) notSetUp(why, host string, status int) outcome {
-	if rq.navigates() {
+func notSetUp(rq *request, why, host string, status int) outcome {
+	if navigates(rq) {
 		return page{name: pages.Unavailable, status: status, anyHost: true,
 			view: pages.UnavailableView{Case: why, Host: printable(host, 100), RequestID: rq.requestID()}}
 	}
@@ -189,11 +187,11 @@ func (rq *request) notSetUp(why, host string, status int) outcome {
 
 // warnOnceAMinute logs what somebody outside has a hand in: of each kind about each
 // of them once a minute, and 64 times at most.
-func (rq *request) warnOnceAMinute(kind, about, message string, args ...any) {
+func (gt *gateRoom) warnOnceAMinute(rq *request, kind, about, message string, args ...any) {
 	digest := sha256.Sum256([]byte(about))
 	key := fmt.Sprintf("gate %s %d", kind, digest[0]%64)
-	if rq.limits.warned.use(key, rq.now, rq.now.Add(time.Minute)) == nil {
-		rq.log.Warn(message, args...)
+	if gt.fleet.warned.use(key, rq.now, rq.now.Add(time.Minute)) == nil {
+		gt.log.Warn(message, args...)
 	}
 }
 
@@ -201,13 +199,13 @@ func (rq *request) warnOnceAMinute(kind, about, message string, args ...any) {
 // line on, and of a session in several cookies one alone would be its end. That one
 // is renewed by pages. Cookies that are renewed and come again as they were are
 // logged.
-func (rq *request) renewOnce() {
+func (gt *gateRoom) renewOnce(rq *request) {
 	if len(rq.set) > 1 {
 		rq.set = nil
 	}
 	old := rq.sessionCookieValue()
-	if len(rq.set) == 1 && rq.set[0].value != old && rq.gate.overdue.Again(seal.Digest(old), rq.now) {
-		rq.log.Warn("sessions end although they are used, since their new cookies do not get to the browser: have the proxy pass Set-Cookie of the answers about requests on, "+
+	if len(rq.set) == 1 && rq.set[0].value != old && gt.overdue.Again(seal.Digest(old), rq.now) {
+		gt.log.Warn("sessions end although they are used, since their new cookies do not get to the browser: have the proxy pass Set-Cookie of the answers about requests on, "+
 			"with nginx by auth_request_set and add_header; this is not logged again", "host", rq.r.Host)
 	}
 }
@@ -237,13 +235,13 @@ func asItCame(rq *request, rest string) (method, host, target string, ok bool) {
 }
 
 // fromChecker reports whether the request comes from a proxy that may ask.
-func (rq *request) fromChecker() bool {
+func (gt *gateRoom) fromChecker(rq *request) bool {
 	peer := peerOf(rq.r)
-	if slices.ContainsFunc(rq.gate.proxies, func(p netip.Prefix) bool { return p.Contains(peer) }) {
+	if slices.ContainsFunc(gt.proxies, func(p netip.Prefix) bool { return p.Contains(peer) }) {
 		return true
 	}
 	rq.audit("gate.untrusted_proxy", AccessDenied, "not in gate.proxies")
-	rq.warnOnceAMinute("peer", peer.String(),
+	gt.warnOnceAMinute(rq, "peer", peer.String(),
 		"refused to say whether a request may pass: who asks is not in gate.proxies; if it is a proxy of yours, add its address there and to trusted_proxies", "peer", peer.String())
 	return false
 }
@@ -283,7 +281,7 @@ func inCodes(h http.Header, out outcome) outcome {
 // after it has added ours: those of ours that say nothing, the spellings of all that
 // CGI takes for the same, and what else does not arrive. A personal access token is not
 // for the program.
-func (g *gated) removed(h, sent http.Header, v verdict) []string {
+func (g *gateRoom) removed(h, sent http.Header, v verdict) []string {
 	var names []string
 	if v.byToken {
 		names = append(names, "authorization")
@@ -337,14 +335,14 @@ func underscored(name string) []string {
 // checkers compiles Config.Gate.Proxies. Whoever asks about requests has to be
 // believed about their clients, too: else rules about networks would go by the
 // address of the proxy.
-func (b *builder) checkers(s *Service) {
-	s.gate.proxies = b.config.Gate.Proxies
-	if len(s.gate.proxies) == 0 {
-		s.gate.proxies = s.proxies
+func (b *builder) checkers(s *gateRoom) {
+	s.proxies = b.config.Gate.Proxies
+	if len(s.proxies) == 0 {
+		s.proxies = s.site.proxies
 	}
 	for i, p := range b.config.Gate.Proxies {
 		within := func(t netip.Prefix) bool { return t.Bits() <= p.Bits() && t.Contains(p.Addr()) }
-		if !slices.ContainsFunc(s.proxies, within) {
+		if !slices.ContainsFunc(s.site.proxies, within) {
 			b.fail(fmt.Sprintf("Gate.Proxies[%d]", i), p.String()+" is not among the trusted proxies", "add it there, so that the addresses of clients are known", "TrustedProxies")
 		}
 	}

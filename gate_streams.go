@@ -52,7 +52,7 @@ func (l *streams) end() {
 // request may not pass any more. It has the session.
 type stream struct {
 	context.Context
-	service *Service
+	service *gateRoom
 	r       *http.Request
 	verdict verdict
 	meter   *hostMeter
@@ -64,14 +64,14 @@ type stream struct {
 }
 
 // watch begins to judge a request again, every Config.Gate.Recheck, until done.
-func (s *Service) watch(r *http.Request, v verdict) *stream {
-	st := &stream{service: s, r: r, verdict: v, meter: s.gate.meters[v.site.Index()]}
+func (gt *gateRoom) watch(r *http.Request, v verdict) *stream {
+	st := &stream{service: gt, r: r, verdict: v, meter: gt.meters[v.site.Index()]}
 	st.Context, st.cancel = context.WithCancel(r.Context())
 	st.meter.open.Add(1)
 	st.mu.Lock()
-	st.timer = time.AfterFunc(s.gate.recheck, st.judgeAgain)
+	st.timer = time.AfterFunc(gt.recheck, st.judgeAgain)
 	st.mu.Unlock()
-	if !s.gate.streams.add(st) {
+	if !gt.streams.add(st) {
 		st.cut(StreamStopped)
 	}
 	return st
@@ -79,7 +79,7 @@ func (s *Service) watch(r *http.Request, v verdict) *stream {
 
 // Value implements [context.Context].
 func (st *stream) Value(key any) any {
-	if key == (sessionKey{st.service}) {
+	if key == (sessionKey{st.service.keeper}) {
 		return st.verdict.session
 	}
 	return st.Context.Value(key)
@@ -88,7 +88,7 @@ func (st *stream) Value(key any) any {
 // judgeAgain cuts the stream if the request would not pass now.
 func (st *stream) judgeAgain() {
 	s, r := st.service, st.r
-	now := s.request(r.WithContext(st.Context)).judge(r.Host, r.Method, st.verdict.target, r.Header, false)
+	now := st.service.judge(s.site.request(r.WithContext(st.Context)), r.Host, r.Method, st.verdict.target, r.Header, false)
 	switch {
 	case now.Verdict == gate.Unjudged:
 		st.cut(StreamError)
@@ -98,7 +98,7 @@ func (st *stream) judgeAgain() {
 		st.mu.Lock()
 		defer st.mu.Unlock()
 		if !st.over {
-			st.timer.Reset(s.gate.recheck)
+			st.timer.Reset(s.recheck)
 		}
 	}
 }
@@ -115,7 +115,7 @@ func (st *stream) cut(why StreamEnd) {
 func (st *stream) done() {
 	st.finish()
 	st.cancel()
-	st.service.gate.streams.remove(st)
+	st.service.streams.remove(st)
 	st.meter.open.Add(-1)
 }
 

@@ -25,8 +25,9 @@ const loginTries = 4
 // proof, EndSessions, DeleteUser or UnlinkAccount ends as if it had come
 // afterwards.
 type login struct {
-	rq *request
-	id identity
+	desk *desk
+	rq   *request
+	id   identity
 
 	before   *Session // of the browser at the start; nil: none
 	linkUser User     // who asked to link
@@ -46,15 +47,15 @@ type login struct {
 }
 
 // login signs in the person with an identity.
-func (rq *request) login(id identity) outcome {
-	id = rq.policy.admit(id)
-	l := &login{rq: rq, id: id}
+func (dk *desk) login(rq *request, id identity) outcome {
+	id = dk.admit(id)
+	l := &login{desk: dk, rq: rq, id: id}
 	for try := 1; ; try++ {
 		out := l.run()
 		if e, failed := out.(*authError); !failed || !errors.Is(e.Err, ErrStale) || try == loginTries {
 			return out
 		}
-		*l = login{rq: rq, id: id, created: l.created, removed: l.removed, added: l.added, firstProof: l.firstProof}
+		*l = login{desk: dk, rq: rq, id: id, created: l.created, removed: l.removed, added: l.added, firstProof: l.firstProof}
 	}
 }
 
@@ -83,7 +84,7 @@ func (l *login) readCurrent() outcome {
 	if out := l.readLinkUser(); out != nil {
 		return out
 	}
-	s, err := l.rq.current()
+	s, err := l.desk.keeper.current(l.rq)
 	if err != nil {
 		return storeFailed(Callback, err)
 	}
@@ -103,7 +104,7 @@ func (l *login) readLinkUser() outcome {
 	if l.id.linkTo == "" {
 		return nil
 	}
-	u, err := l.rq.adapter.GetUser(l.rq.ctx, l.id.linkTo)
+	u, err := l.desk.adapter.GetUser(l.rq.ctx, l.id.linkTo)
 	switch {
 	case errors.Is(err, ErrNotFound) && l.id.linkImplied: // a session without a stored user: only sign in
 		l.id.linkTo = ""
@@ -114,7 +115,7 @@ func (l *login) readLinkUser() outcome {
 		return storeFailed(Callback, err)
 	}
 	l.linkUser = u
-	if err := l.rq.revoked.catchUp(l.rq.ctx, l.rq.adapter, l.rq.now); err != nil {
+	if err := l.desk.keeper.revoked.catchUp(l.rq.ctx, l.desk.adapter, l.rq.now); err != nil {
 		return storeFailed(Callback, err)
 	}
 	return nil
@@ -136,15 +137,15 @@ func (l *login) find() outcome {
 
 func (l *login) lookup() (User, error) {
 	switch {
-	case l.id.stored && !l.rq.sessions.refersToUser(): // a JWT session needs no stored user
+	case l.id.stored && !l.desk.keeper.sessions.refersToUser(): // a JWT session needs no stored user
 		return l.lookupForeign()
 	case l.id.stored:
-		return l.rq.adapter.GetUser(l.rq.ctx, l.id.user.ID)
+		return l.desk.adapter.GetUser(l.rq.ctx, l.id.user.ID)
 	case l.id.proof:
-		return l.rq.adapter.GetUserByEmail(l.rq.ctx, l.id.user.Email)
+		return l.desk.adapter.GetUserByEmail(l.rq.ctx, l.id.user.Email)
 	default:
 		a := &l.id.account
-		u, id, err := l.rq.userByAccount(l.rq.ctx, a.Provider, a.ProviderAccountID, l.id.former)
+		u, id, err := l.desk.userByAccount(l.rq.ctx, a.Provider, a.ProviderAccountID, l.id.former)
 		if err == nil {
 			a.ProviderAccountID = id
 		}
@@ -156,10 +157,10 @@ func (l *login) lookup() (User, error) {
 // with what the store knows of the id.
 func (l *login) lookupForeign() (User, error) {
 	u := l.id.user
-	stored, err := l.rq.adapter.GetUser(l.rq.ctx, u.ID)
+	stored, err := l.desk.adapter.GetUser(l.rq.ctx, u.ID)
 	if errors.Is(err, ErrNotFound) {
 		l.foreign = true
-		stored.Epoch, err = l.rq.adapter.GetEpoch(l.rq.ctx, u.ID)
+		stored.Epoch, err = l.desk.adapter.GetEpoch(l.rq.ctx, u.ID)
 	}
 	u.Epoch, u.Blocked, u.DeleteAfter = stored.Epoch, stored.Blocked, stored.DeleteAfter
 	return u, err
@@ -167,20 +168,20 @@ func (l *login) lookupForeign() (User, error) {
 
 // attempt is what callbacks are told about the sign-in.
 func (l *login) attempt() SignInAttempt {
-	return l.rq.attempt(SignInAttempt{User: l.user, Account: l.id.account, Profile: l.id.profile, Credentials: l.id.credentials,
+	return attempt(l.rq, SignInAttempt{User: l.user, Account: l.id.account, Profile: l.id.profile, Credentials: l.id.credentials,
 		IsNewUser: l.id.isNew || !l.found && !l.id.stored && l.id.linkTo == "", EmailProved: l.proves()})
 }
 
 // profileClaims are what SessionOptions.Claims names of the profile.
 func (l *login) profileClaims() map[string]any {
-	return l.rq.shape.Claims(profilepath.Roots{Profile: l.id.profile, Token: l.id.tokenAnswer})
+	return l.desk.keeper.shape.Claims(profilepath.Roots{Profile: l.id.profile, Token: l.id.tokenAnswer})
 }
 
 // callSignIn asks the conditions and the SignIn callback, and records a refusal.
 func (l *login) callSignIn() outcome {
-	to, err := l.rq.maySignIn(l.attempt(), l.profileClaims())
+	to, err := l.desk.maySignIn(l.rq, l.attempt(), l.profileClaims())
 	if err != nil {
-		return l.rq.refuseSignIn(err, "by the signIn callback")
+		return refuseSignIn(l.rq, err, "by the signIn callback")
 	}
 	if to != "" {
 		l.rq.audit("sign_in.refused", "", "the signIn callback led elsewhere")
@@ -191,9 +192,9 @@ func (l *login) callSignIn() outcome {
 
 // keepClaims finds what of the profile stays with the session.
 func (l *login) keepClaims() outcome {
-	claims, err := l.rq.claimsCallback(l.attempt(), l.profileClaims())
+	claims, err := l.desk.claimsCallback(l.rq, l.attempt(), l.profileClaims())
 	if err != nil {
-		return l.rq.refuseSignIn(err, "by the claims callback")
+		return refuseSignIn(l.rq, err, "by the claims callback")
 	}
 	l.claims, err = sessionshape.Encode(claims)
 	switch {
@@ -206,29 +207,29 @@ func (l *login) keepClaims() outcome {
 	return nil
 }
 
-func (rq *request) claimsCallback(a SignInAttempt, kept Claims) (claims Claims, err error) {
-	if rq.callbacks.Claims == nil {
+func (dk *desk) claimsCallback(rq *request, a SignInAttempt, kept Claims) (claims Claims, err error) {
+	if dk.callbacks.Claims == nil {
 		return kept, nil
 	}
-	defer rq.recovered("claims callback", func() { claims, err = nil, ErrAccessDenied })
-	return rq.callbacks.Claims(rq.callbackContext(), a, kept)
+	defer dk.fleet.recovered("claims callback", func() { claims, err = nil, ErrAccessDenied })
+	return dk.callbacks.Claims(rq.callbackContext(), a, kept)
 }
 
 // maySignIn asks the conditions, then the SignIn callback, then for mails to
 // strangers the rules of sign-up, about a sign-in with these claims. It returns the callback's redirect, checked, or an error that
 // refuses the sign-in.
-func (rq *request) maySignIn(a SignInAttempt, claims map[string]any) (to string, err error) {
+func (dk *desk) maySignIn(rq *request, a SignInAttempt, claims map[string]any) (to string, err error) {
 	if !a.User.Blocked.IsZero() {
 		return "", errBlocked
 	}
-	if !rq.mayPass(a, claims) {
+	if !dk.mayPass(rq, a, claims) {
 		return "", errNotAllowed
 	}
-	if to, err = rq.signInCallback(a); err != nil {
+	if to, err = dk.signInCallback(rq, a); err != nil {
 		return "", err
 	}
 	if a.VerificationRequest && a.IsNewUser { // else asked when the user would be stored
-		if err := rq.maySignUp(a); err != nil {
+		if err := dk.maySignUp(rq, a); err != nil {
 			return "", err
 		}
 	}
@@ -242,19 +243,19 @@ func (rq *request) maySignIn(a SignInAttempt, claims map[string]any) (to string,
 	return to, nil
 }
 
-func (rq *request) signInCallback(a SignInAttempt) (to string, err error) {
-	if rq.callbacks.SignIn == nil {
+func (dk *desk) signInCallback(rq *request, a SignInAttempt) (to string, err error) {
+	if dk.callbacks.SignIn == nil {
 		return "", nil
 	}
-	defer rq.recovered("signIn callback", func() { to, err = "", ErrAccessDenied })
-	return rq.callbacks.SignIn(rq.callbackContext(), a)
+	defer dk.fleet.recovered("signIn callback", func() { to, err = "", ErrAccessDenied })
+	return dk.callbacks.SignIn(rq.callbackContext(), a)
 }
 
 // issueSession stores the session, sets its cookie and ends the session that it
 // replaces.
 func (l *login) issueSession() outcome {
 	l.start.user, l.start.isNew = l.user, l.created
-	cookie, err := l.rq.sessions.issue(l.rq.ctx, &l.start)
+	cookie, err := l.desk.keeper.sessions.issue(l.rq.ctx, &l.start)
 	if err != nil {
 		l.deleteSession()
 		return fail(Callback, err)
@@ -273,11 +274,11 @@ func (l *login) issueSession() outcome {
 	old := l.rq.sessionCookieValue()
 	l.rq.setSession(cookie.value, cookie.expires)
 	if old != "" {
-		if _, err := l.rq.sessions.end(l.rq.ctx, old, l.rq.now); err != nil {
-			l.rq.log.Error("the session that this sign-in replaces could not be ended", "request", l.rq.requestID(), "err", err)
+		if _, err := l.desk.keeper.sessions.end(l.rq.ctx, old, l.rq.now); err != nil {
+			l.desk.log.Error("the session that this sign-in replaces could not be ended", "request", l.rq.requestID(), "err", err)
 		}
 	}
-	l.rq.rotateCSRF(l.rq.sessions.id(cookie.value, l.rq.now), l.user.ID)
+	l.desk.rotateCSRF(l.rq, l.desk.keeper.sessions.id(cookie.value, l.rq.now), l.user.ID)
 	return nil
 }
 
@@ -286,11 +287,11 @@ func (l *login) storeSession() outcome {
 	if l.record != nil || l.foreign {
 		return nil
 	}
-	if l.record = l.rq.sessions.start(&l.start); l.record == nil {
+	if l.record = l.desk.keeper.sessions.start(&l.start); l.record == nil {
 		return nil
 	}
 	l.record.UserID = l.user.ID
-	_, err := l.rq.adapter.CreateSession(l.rq.ctx, *l.record)
+	_, err := l.desk.adapter.CreateSession(l.rq.ctx, *l.record)
 	switch {
 	case errors.Is(err, ErrStale), errors.Is(err, ErrNotFound):
 		return stale(err)
@@ -306,7 +307,7 @@ func (l *login) recheckEpoch() outcome {
 	if l.record != nil {
 		return nil
 	}
-	epoch, err := l.rq.adapter.GetEpoch(l.rq.ctx, l.user.ID)
+	epoch, err := l.desk.adapter.GetEpoch(l.rq.ctx, l.user.ID)
 	switch {
 	case err != nil:
 		return storeFailed(Callback, err)
@@ -324,16 +325,16 @@ func (l *login) deleteSession() {
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(l.rq.ctx), 5*time.Second)
 	defer cancel()
-	if _, err := l.rq.adapter.DeleteSessionOf(ctx, l.user.ID, l.record.Digest); err != nil {
-		l.rq.log.Error("a session that was not issued could not be removed", "request", l.rq.requestID(), "err", err)
+	if _, err := l.desk.adapter.DeleteSessionOf(ctx, l.user.ID, l.record.Digest); err != nil {
+		l.desk.log.Error("a session that was not issued could not be removed", "request", l.rq.requestID(), "err", err)
 	}
 }
 
 // succeed reports the sign-in and redirects to the callbackUrl.
 func (l *login) succeed() outcome {
-	if watch := l.rq.events.SignIn; watch != nil {
+	if watch := l.desk.events.SignIn; watch != nil {
 		e := SignInEvent{User: l.user, Account: l.id.account, Profile: l.id.profile, IsNewUser: l.created}
-		l.rq.emit("signIn", func() { watch(l.rq.ctx, e) })
+		l.desk.fleet.emit("signIn", func() { watch(l.rq.ctx, e) })
 	}
 	reason := ""
 	if l.created {
@@ -341,15 +342,15 @@ func (l *login) succeed() outcome {
 	}
 	l.rq.auditUser = l.user.ID
 	l.rq.audit("sign_in.succeeded", "", reason)
-	l.rq.log.Info("signed in", "provider", l.id.account.Provider, "user", l.user.ID, "new", l.created, "request", l.rq.requestID())
-	l.rq.setCookie(cookie{name: l.rq.names.lastProvider, value: l.id.account.Provider, expires: l.rq.now.AddDate(1, 0, 0)})
+	l.desk.log.Info("signed in", "provider", l.id.account.Provider, "user", l.user.ID, "new", l.created, "request", l.rq.requestID())
+	l.rq.setCookie(cookie{name: l.desk.lastCookie, value: l.id.account.Provider, expires: l.rq.now.AddDate(1, 0, 0)})
 	if l.id.confirms == "" { // what was typed before the proof goes on after it
 		l.rq.forgetTyped()
 	}
 	l.notifyNewBrowser()
 	l.keepLanguage()
 	if l.id.accountName != "" || !l.id.stored {
-		l.rq.setDeviceCookie(cmp.Or(l.id.accountName, userKey(l.user.ID)), userKey(l.user.ID))
+		l.desk.setDeviceCookie(l.rq, cmp.Or(l.id.accountName, userKey(l.user.ID)), userKey(l.user.ID))
 	}
 	l.rq.callbackTo = l.id.callbackURL
 	l.rq.keepCallbackURL()
@@ -369,12 +370,12 @@ func (l *login) succeed() outcome {
 // emitChanges reports what linkOrCreate changed in the store, whether or not the
 // sign-in then succeeds.
 func (l *login) emitChanges(created bool) {
-	e := &l.rq.events
+	e := &l.desk.events
 	if created && e.CreateUser != nil {
-		l.rq.emit("createUser", func() { e.CreateUser(l.rq.ctx, l.user) })
+		l.desk.fleet.emit("createUser", func() { e.CreateUser(l.rq.ctx, l.user) })
 	}
 	if l.linked && e.LinkAccount != nil {
-		l.rq.emit("linkAccount", func() { e.LinkAccount(l.rq.ctx, l.user, l.id.account) })
+		l.desk.fleet.emit("linkAccount", func() { e.LinkAccount(l.rq.ctx, l.user, l.id.account) })
 	}
 	if l.linked && !created {
 		l.rq.note(AuditEvent{Name: "account.linked", UserID: l.user.ID})
@@ -383,37 +384,10 @@ func (l *login) emitChanges(created bool) {
 	for _, a := range l.voided {
 		l.rq.note(AuditEvent{Name: "account.unlinked", UserID: l.user.ID, Provider: a.Provider, Reason: "by the first proof of the address"})
 		if e.UnlinkAccount != nil {
-			l.rq.emit("unlinkAccount", func() { e.UnlinkAccount(l.rq.ctx, l.user, a) })
+			l.desk.fleet.emit("unlinkAccount", func() { e.UnlinkAccount(l.rq.ctx, l.user, a) })
 		}
 	}
 	if l.proved && e.UpdateUser != nil {
-		l.rq.emit("updateUser", func() { e.UpdateUser(l.rq.ctx, l.user) })
+		l.desk.fleet.emit("updateUser", func() { e.UpdateUser(l.rq.ctx, l.user) })
 	}
 }
-
-// callback: GET and POST callback/:provider end a flow. An identity goes on to
-// login; any other outcome is the answer.
-func callback(rq *request) outcome {
-	if out := rq.readConfirm(); out != nil {
-		return out
-	}
-	rq.waitsSince = time.Now()
-	out := rq.flow.complete(rq)
-	id, ok := out.(identity)
-	if !ok {
-		if rq.confirmTry > 0 {
-			rq.wrongConfirm()
-		}
-		return out
-	}
-	id.confirms = rq.confirms
-	// The code or link is used up: finish even if the browser disconnects.
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(rq.ctx), loginTimeout)
-	defer cancel()
-	rq.ctx = ctx
-	return rq.login(id)
-}
-
-// loginTimeout bounds login: the calls of the store and of the application's
-// callbacks.
-const loginTimeout = 30 * time.Second

@@ -27,7 +27,7 @@ func (l *login) change() outcome {
 	l.start.account = &l.id.account
 	switch {
 	case l.id.stored && !l.found:
-		l.rq.log.Warn("Authorize returned an id that is not that of a stored user; return the id of a stored user, or use session strategy jwt",
+		l.desk.log.Warn("Authorize returned an id that is not that of a stored user; return the id of a stored user, or use session strategy jwt",
 			"provider", l.id.account.Provider, "request", l.rq.requestID())
 		return fail(CredentialsSignin, fixedReason("no such user"))
 	case l.id.stored:
@@ -60,7 +60,7 @@ func (l *login) authTime() time.Time {
 	if said.After(l.rq.now.Add(proofLeeway)) {
 		said = time.Time{} // a clock that is ahead proves nothing
 	}
-	asked := l.id.confirms != "" || l.id.again && (!l.id.cannotAsk || !l.rq.policy.asksAgain)
+	asked := l.id.confirms != "" || l.id.again && (!l.id.cannotAsk || !l.desk.asksAgain)
 	if asked && (said.IsZero() || l.id.cannotAsk) {
 		return l.rq.now
 	}
@@ -81,7 +81,7 @@ func (l *login) refreshAccount() outcome {
 	}
 	a := l.accountForStorage()
 	a.UserID = l.user.ID
-	err := l.rq.adapter.RefreshAccount(l.rq.ctx, a, l.user.Epoch)
+	err := l.desk.adapter.RefreshAccount(l.rq.ctx, a, l.user.Epoch)
 	switch {
 	case errors.Is(err, ErrStale), errors.Is(err, ErrNotFound):
 		return stale(err)
@@ -102,12 +102,12 @@ func (l *login) link(u User) outcome {
 	if err := l.rememberIssuer(); err != nil {
 		return storeFailed(Callback, err)
 	}
-	_, err := l.rq.adapter.LinkAccount(l.rq.ctx, a, u.Epoch)
+	_, err := l.desk.adapter.LinkAccount(l.rq.ctx, a, u.Epoch)
 	switch {
 	case errors.Is(err, ErrStale), errors.Is(err, ErrNotFound):
 		return stale(err)
 	case errors.Is(err, ErrConflict):
-		owner, lookErr := l.rq.adapter.GetUserByAccount(l.rq.ctx, a.Provider, a.ProviderAccountID)
+		owner, lookErr := l.desk.adapter.GetUserByAccount(l.rq.ctx, a.Provider, a.ProviderAccountID)
 		if lookErr != nil || owner.ID != u.ID {
 			return fail(OAuthAccountNotLinked, fixedReason("the identity was linked to another user meanwhile"))
 		}
@@ -125,7 +125,7 @@ func (l *login) linkOrSignUp() outcome {
 	if l.id.user.Email == "" {
 		return l.signUp()
 	}
-	owner, err := l.rq.adapter.GetUserByEmail(l.rq.ctx, l.id.user.Email)
+	owner, err := l.desk.adapter.GetUserByEmail(l.rq.ctx, l.id.user.Email)
 	switch {
 	case errors.Is(err, ErrNotFound):
 		return l.signUp()
@@ -174,14 +174,14 @@ func (l *login) create(a *Account) outcome {
 	}
 	asked, err := l.mayCreate(l.attempt(), u)
 	if err != nil {
-		return l.rq.refuseSignIn(err, "by the createUser callback")
+		return refuseSignIn(l.rq, err, "by the createUser callback")
 	}
 	if asked.Image != u.Image {
 		u.Image = cleanUser(asked, false).Image
 	}
 	u.Name = cleanName(asked.Name)
-	l.record = l.rq.sessions.start(&l.start)
-	stored, err := l.rq.adapter.SignUp(l.rq.ctx, u, a, l.record)
+	l.record = l.desk.keeper.sessions.start(&l.start)
+	stored, err := l.desk.adapter.SignUp(l.rq.ctx, u, a, l.record)
 	switch {
 	case errors.Is(err, ErrConflict):
 		l.record = nil
@@ -195,14 +195,14 @@ func (l *login) create(a *Account) outcome {
 
 // mayCreate asks the rules of sign-up, then the CreateUser callback, about a user.
 func (l *login) mayCreate(a SignInAttempt, u User) (asked User, err error) {
-	if err := l.rq.maySignUp(a); err != nil {
+	if err := l.desk.maySignUp(l.rq, a); err != nil {
 		return u, err
 	}
-	if l.rq.callbacks.CreateUser == nil {
+	if l.desk.callbacks.CreateUser == nil {
 		return u, nil
 	}
-	defer l.rq.recovered("createUser callback", func() { err = ErrAccessDenied })
-	return l.rq.callbacks.CreateUser(l.rq.callbackContext(), a, u)
+	defer l.desk.fleet.recovered("createUser callback", func() { err = ErrAccessDenied })
+	return l.desk.callbacks.CreateUser(l.rq.callbackContext(), a, u)
 }
 
 // signUpConflict starts over if a concurrent request has stored the same person,
@@ -221,13 +221,13 @@ func (l *login) signUpConflict() outcome {
 // proveEmail: the person read mail sent to the address of a stored user. If it
 // is the first to do so, whoever registered the address before loses access.
 func (l *login) proveEmail() outcome {
-	if !l.user.EmailVerified.IsZero() && !l.rq.policy.keepFirstProof {
+	if !l.user.EmailVerified.IsZero() && !l.desk.keepFirstProof {
 		return nil
 	}
-	p := Proof{UserID: l.user.ID, Email: l.user.Email, Epoch: l.user.Epoch, At: l.rq.now, Keep: l.rq.policy.keepFirstProof,
-		Revoke: l.rq.revocation(keyUser+l.user.ID, l.user.ID, l.rq.now)}
+	p := Proof{UserID: l.user.ID, Email: l.user.Email, Epoch: l.user.Epoch, At: l.rq.now, Keep: l.desk.keepFirstProof,
+		Revoke: l.desk.keeper.revocation(keyUser+l.user.ID, l.user.ID, l.rq.now)}
 	first := l.user.EmailVerified.IsZero()
-	u, removed, err := l.rq.adapter.ProveEmail(l.rq.ctx, p)
+	u, removed, err := l.desk.adapter.ProveEmail(l.rq.ctx, p)
 	switch {
 	case errors.Is(err, ErrStale), errors.Is(err, ErrNotFound):
 		return stale(err)
@@ -235,7 +235,7 @@ func (l *login) proveEmail() outcome {
 		return storeFailed(Callback, err)
 	}
 	if p.Revoke.Seq > 0 { // it was written: this was the first proof
-		l.rq.revoked.apply(*p.Revoke)
+		l.desk.keeper.revoked.apply(*p.Revoke)
 	}
 	l.user, l.voided, l.proved, l.firstProof = u, l.opened(removed), true, l.firstProof || first
 	l.removed = append(l.removed, l.voided...)
@@ -250,8 +250,8 @@ func (l *login) proveEmail() outcome {
 // that cannot be opened are left out.
 func (l *login) opened(stored []Account) []Account {
 	for i, a := range stored {
-		open, lost := l.rq.tokens.open(a)
-		l.rq.logLost(open, lost)
+		open, lost := l.desk.vault.tokens.open(a)
+		l.desk.vault.logLost(open, lost)
 		stored[i] = open
 	}
 	return stored
@@ -264,12 +264,12 @@ func (l *login) rememberIssuer() error {
 	if f == nil || f.info().issuer == "" {
 		return nil
 	}
-	_, err := l.rq.adapter.PutMeta(l.rq.ctx, metaIssuer+l.id.account.Provider, f.info().issuer)
+	_, err := l.desk.adapter.PutMeta(l.rq.ctx, metaIssuer+l.id.account.Provider, f.info().issuer)
 	return err
 }
 
 // accountForStorage returns the account with its tokens as they are stored.
-func (l *login) accountForStorage() Account { return l.rq.tokens.forStorage(l.id.account) }
+func (l *login) accountForStorage() Account { return l.desk.vault.tokens.forStorage(l.id.account) }
 
 // proves reports whether the identity proves the address of the user: by a mailed
 // link, or by the word of a provider that counts.

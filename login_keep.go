@@ -45,7 +45,7 @@ func (l *login) holdBack(u User) outcome {
 		return nil
 	}
 	l.rq.auditUser = u.ID
-	err := l.rq.putPending(u, pendingSignIn{Purpose: keepPurpose})
+	err := l.desk.putPending(l.rq, u, pendingSignIn{Purpose: keepPurpose})
 	switch {
 	case errors.Is(err, ErrStale), errors.Is(err, ErrNotFound):
 		return stale(err)
@@ -60,31 +60,31 @@ func (l *login) holdBack(u User) outcome {
 }
 
 // putPending stores a sign-in that waits and gives the browser its cookie.
-func (rq *request) putPending(u User, p pendingSignIn) error {
+func (dk *desk) putPending(rq *request, u User, p pendingSignIn) error {
 	raw, err := json.Marshal(p)
 	if err != nil {
 		return err
 	}
 	token := seal.Token()
 	c := Credential{Kind: CredentialPending, ID: seal.Digest(token), UserID: u.ID, Created: rq.now, Expires: rq.now.Add(pendingFor)}
-	c.Data = []byte(rq.keys.credentials.Seal(string(raw), placeOf(&c)...))
+	c.Data = []byte(dk.fleet.credentialBox.Seal(string(raw), placeOf(&c)...))
 	for try := 1; ; try++ {
-		err := rq.adapter.PutCredential(rq.ctx, c, u.Epoch, maxPending)
+		err := dk.adapter.PutCredential(rq.ctx, c, u.Epoch, maxPending)
 		switch {
 		case err == nil:
-			rq.setCookie(cookie{name: rq.names.pending, value: token, expires: c.Expires})
+			rq.setCookie(cookie{name: dk.pendingCookie, value: token, expires: c.Expires})
 			return nil
 		case !errors.Is(err, ErrTooMany), try == createTries:
 			return err
 		}
-		if err := rq.dropOldestPending(u.ID); err != nil {
+		if err := dk.dropOldestPending(rq, u.ID); err != nil {
 			return err
 		}
 	}
 }
 
-func (rq *request) dropOldestPending(userID string) error {
-	p, err := rq.adapter.GetPerson(rq.ctx, userID)
+func (dk *desk) dropOldestPending(rq *request, userID string) error {
+	p, err := dk.adapter.GetPerson(rq.ctx, userID)
 	if err != nil {
 		return err
 	}
@@ -93,7 +93,7 @@ func (rq *request) dropOldestPending(userID string) error {
 		return nil
 	}
 	oldest := slices.MinFunc(kept, func(a, b Credential) int { return a.Created.Compare(b.Created) })
-	err = rq.adapter.DeleteCredential(rq.ctx, CredentialPending, oldest.ID, userID, nil)
+	err = dk.adapter.DeleteCredential(rq.ctx, CredentialPending, oldest.ID, userID, nil)
 	if errors.Is(err, ErrNotFound) { // another request did
 		return nil
 	}
@@ -102,13 +102,13 @@ func (rq *request) dropOldestPending(userID string) error {
 
 // waiting returns the sign-in that waits in this browser for a purpose, nil if
 // there is none.
-func (rq *request) waiting(purpose string) (*Credential, error) {
-	token, ok := rq.jar.get(rq.names.pending)
+func (dk *desk) waiting(rq *request, purpose string) (*Credential, error) {
+	token, ok := rq.jar.get(dk.pendingCookie)
 	if !ok || len(token) > maxTokenCookie {
 		return nil, nil
 	}
 	digest := seal.Digest(token)
-	c, err := rq.adapter.GetCredential(rq.ctx, CredentialPending, digest)
+	c, err := dk.adapter.GetCredential(rq.ctx, CredentialPending, digest)
 	switch {
 	case errors.Is(err, ErrNotFound):
 		return nil, nil
@@ -117,7 +117,7 @@ func (rq *request) waiting(purpose string) (*Credential, error) {
 	case !sameSecret(c.ID, digest), !rq.now.Before(c.Expires): // a store may compare loosely
 		return nil, nil
 	}
-	raw, _, err := rq.keys.credentials.Open(string(c.Data), placeOf(&c)...)
+	raw, _, err := dk.fleet.credentialBox.Open(string(c.Data), placeOf(&c)...)
 	var p pendingSignIn
 	if err != nil || json.Unmarshal([]byte(raw), &p) != nil || p.Purpose != purpose {
 		return nil, nil //nolint:nilerr // sealed under a secret that is gone, or for something else
@@ -129,19 +129,19 @@ func (rq *request) waiting(purpose string) (*Credential, error) {
 const maxTokenCookie = 100
 
 // keepPage: GET account/keep asks whether an account is to be kept.
-func keepPage(rq *request) outcome {
+func (ac *accountRoom) keepPage(rq *request) outcome {
 	v := pages.KeepView{CSRFToken: rq.ensureCSRF(), Kept: rq.query("done") == "kept", SignInURL: weburl.WithQuery(rq.base+"/signin", "callbackUrl", rq.callbackURL())}
 	if v.Kept {
 		return page{name: pages.Keep, view: v}
 	}
-	c, err := rq.waiting(keepPurpose)
+	c, err := ac.desk.waiting(rq, keepPurpose)
 	if err != nil {
 		return rq.accountAway(err)
 	}
 	if c == nil {
 		return redirect{to: v.SignInURL}
 	}
-	u, err := rq.adapter.GetUser(rq.ctx, c.UserID)
+	u, err := ac.adapter.GetUser(rq.ctx, c.UserID)
 	switch {
 	case errors.Is(err, ErrNotFound):
 		return redirect{to: v.SignInURL}
@@ -160,20 +160,20 @@ func keepPage(rq *request) outcome {
 // postKeep: POST account/keep keeps an account that is to be deleted. It is that of
 // the session or, with pending=true or without a session, that of the sign-in which
 // waits for it; leave=true gives that one up, and never keeps anything.
-func postKeep(rq *request) outcome {
+func (ac *accountRoom) postKeep(rq *request) outcome {
 	if !rq.csrfOK() {
 		return rq.personalCSRF("/account/keep")
 	}
 	if rq.body.get("pending") != "true" && rq.body.get("leave") != "true" {
-		s, err := rq.current()
+		s, err := ac.keeper.current(rq)
 		if err != nil {
 			return rq.accountAway(err)
 		}
 		if s != nil {
-			return rq.keepOf(s)
+			return ac.keepOf(rq, s)
 		}
 	}
-	c, err := rq.waiting(keepPurpose)
+	c, err := ac.desk.waiting(rq, keepPurpose)
 	switch {
 	case err != nil:
 		return rq.accountAway(err)
@@ -181,17 +181,17 @@ func postKeep(rq *request) outcome {
 		return rq.signInFirst()
 	}
 	rq.auditUser = c.UserID
-	if refused := rq.limitAccount(c.UserID); refused != nil {
+	if refused := ac.limitAccount(rq, c.UserID); refused != nil {
 		return refused
 	}
-	err = rq.adapter.DeleteCredential(rq.ctx, CredentialPending, c.ID, c.UserID, nil) // whoever deletes it goes on
+	err = ac.adapter.DeleteCredential(rq.ctx, CredentialPending, c.ID, c.UserID, nil) // whoever deletes it goes on
 	if err == nil && rq.body.get("leave") != "true" {
-		err = rq.cancelDeletion(rq.ctx, c.UserID, rq.byPerson())
+		err = ac.cancelDeletion(rq.ctx, c.UserID, ac.mailing.byPerson(rq))
 	}
 	if err != nil && !errors.Is(err, ErrNotFound) {
 		return rq.accountAway(err)
 	}
-	rq.expireCookie(rq.names.pending, "")
+	rq.expireCookie(ac.desk.pendingCookie, "")
 	to := rq.base + "/account/keep?done=kept"
 	switch {
 	case rq.body.get("leave") == "true":
@@ -206,17 +206,17 @@ func postKeep(rq *request) outcome {
 }
 
 // keepOf keeps the account of a session.
-func (rq *request) keepOf(s *Session) outcome {
+func (ac *accountRoom) keepOf(rq *request, s *Session) outcome {
 	rq.auditUser = s.UserID
-	if refused := rq.limitAccount(s.UserID); refused != nil {
+	if refused := ac.limitAccount(rq, s.UserID); refused != nil {
 		return refused
 	}
-	err := rq.cancelDeletion(rq.ctx, s.UserID, rq.byPerson())
+	err := ac.cancelDeletion(rq.ctx, s.UserID, ac.mailing.byPerson(rq))
 	switch {
 	case errors.Is(err, ErrNotFound):
 		return rq.personalRefusal("/account", NotFound, http.StatusNotFound)
 	case err != nil:
 		return rq.accountAway(err)
 	}
-	return rq.accountDone(s, "kept")
+	return ac.accountDone(rq, s, "kept")
 }

@@ -193,7 +193,7 @@ func cleanName(s string) string {
 // so that the mode and the tenants may change. Any other id that stands alone
 // may be of a person in another tenant: the account counts only if the ID token
 // that is stored with it is of the same issuer.
-func (f *oauthFlow) accountID(s *Service, claims Profile, id string) (string, formerID) {
+func (f *oauthFlow) accountID(claims Profile, id string) (string, formerID) {
 	many, pairwise := oidc.MultiTenant(f.Issuer), f.PairwiseSubject && f.subjectIsID()
 	tenant := text(claims["tid"])
 	if tenant == "" || !many && !pairwise {
@@ -203,7 +203,7 @@ func (f *oauthFlow) accountID(s *Service, claims Profile, id string) (string, fo
 	switch {
 	case !pairwise:
 		return full, formerID{id: id, issuer: text(claims["iss"])}
-	case many && s.policy.tenantIDs:
+	case many && f.room.tenantIDs:
 		return full, formerID{id: id}
 	}
 	return id, formerID{id: full}
@@ -224,15 +224,15 @@ type formerID struct {
 
 // userByAccount finds the user who has an identity, and the id that its account
 // is stored under.
-func (s *Service) userByAccount(ctx context.Context, provider, id string, former formerID) (User, string, error) {
-	u, err := s.adapter.GetUserByAccount(ctx, provider, id)
+func (dk *desk) userByAccount(ctx context.Context, provider, id string, former formerID) (User, string, error) {
+	u, err := dk.adapter.GetUserByAccount(ctx, provider, id)
 	if former.id == "" || !errors.Is(err, ErrNotFound) {
 		return u, id, err
 	}
-	if u, err = s.adapter.GetUserByAccount(ctx, provider, former.id); err != nil || former.issuer == "" {
+	if u, err = dk.adapter.GetUserByAccount(ctx, provider, former.id); err != nil || former.issuer == "" {
 		return u, former.id, err
 	}
-	all, err := s.adapter.ListAccounts(ctx, u.ID)
+	all, err := dk.adapter.ListAccounts(ctx, u.ID)
 	if err != nil {
 		return User{}, "", err
 	}
@@ -240,7 +240,7 @@ func (s *Service) userByAccount(ctx context.Context, provider, id string, former
 	if a == nil {
 		return User{}, "", ErrNotFound
 	}
-	if open, _ := s.tokens.open(*a); oidc.UnverifiedSubject(open.IDToken).Issuer != former.issuer {
+	if open, _ := dk.vault.tokens.open(*a); oidc.UnverifiedSubject(open.IDToken).Issuer != former.issuer {
 		return User{}, "", ErrNotFound
 	}
 	return u, former.id, nil

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"log/slog"
 	"slices"
 	"time"
 
@@ -36,11 +37,11 @@ type mailer interface {
 	deliverer
 	language(uiLocales, acceptLanguage string) string
 	describe(by cause, d *mailtext.Data) error
-	sealQueued(s *Service, q queuedMail, d mailtext.Data) (payload []byte, err error)
+	sealQueued(q queuedMail, d mailtext.Data) (payload []byte, err error)
 }
 
 // checkNotices finds the provider that sends notices.
-func checkNotices(b *builder, s *Service, order []flow) {
+func checkNotices(b *builder, s *mailing, order []flow) {
 	if b.config.Notices.Disabled {
 		return
 	}
@@ -50,9 +51,9 @@ func checkNotices(b *builder, s *Service, order []flow) {
 			s.notices.by = m
 		}
 	}
-	if s.notices.by == nil && s.policy.confirms {
-		b.warnings = append(b.warnings, func(s *Service) {
-			s.log.Info("people are not told by mail what changes on their account: there is no e-mail provider", "field", "Notices")
+	if s.notices.by == nil && b.config.Adapter != nil {
+		b.warnings = append(b.warnings, func(log *slog.Logger) {
+			log.Info("people are not told by mail what changes on their account: there is no e-mail provider", "field", "Notices")
 		})
 	}
 }
@@ -65,7 +66,7 @@ type cause struct {
 }
 
 // asks is the cause of mails that the browser of the request asks for.
-func (rq *request) asks() cause {
+func asks(rq *request) cause {
 	c := cause{browser: true, agent: rq.r.UserAgent(), network: shownNetwork(rq.clientIP()), client: rq.networkKey(), requestID: rq.requestID()}
 	c.uiLocales, c.acceptLanguage = rq.locales()
 	return c
@@ -85,27 +86,27 @@ const (
 	noticeTries = loginTimeout   // longest wait for the store
 )
 
-// notify tells a user, by a mail in the queue, what this request changed. It never
+// tell tells a user, by a mail in the queue, what this request changed. It never
 // fails the request.
-func (rq *request) notify(n notice) {
-	rq.queueNotice(rq.ctx, n, rq.asks(), func(e AuditEvent) { rq.note(e) })
+func (ml *mailing) tell(rq *request, n notice) {
+	ml.queueNotice(rq.ctx, n, asks(rq), func(e AuditEvent) { rq.note(e) })
 }
 
-// notify is what [request.notify] is for what a method of Service changed: nobody's
+// notify is tell for what a method of Service changed: nobody's
 // browser did it, and the language is that of the person.
-func (s *Service) notify(ctx context.Context, n notice) {
-	if !s.tells(&n) {
+func (ml *mailing) notify(ctx context.Context, n notice) {
+	if !ml.tells(&n) {
 		return
 	}
 	by := cause{}
-	if p, err := s.adapter.GetPerson(ctx, n.user.ID); err == nil {
+	if p, err := ml.adapter.GetPerson(ctx, n.user.ID); err == nil {
 		by.acceptLanguage = p.Locale
 	}
-	record := func(e AuditEvent) { s.record(ctx, e) }
+	record := func(e AuditEvent) { ml.auditor.record(ctx, e) }
 	if actorOf(ctx) != "" {
-		record = func(e AuditEvent) { s.recordAtOnce(ctx, e) }
+		record = func(e AuditEvent) { ml.auditor.recordAtOnce(ctx, e) }
 	}
-	s.queueNotice(ctx, n, by, record)
+	ml.queueNotice(ctx, n, by, record)
 }
 
 // A reporter says who caused a change: it records the event, and tells the user.
@@ -115,29 +116,29 @@ type reporter struct {
 }
 
 // byPerson is the reporter of what the person of this request causes.
-func (rq *request) byPerson() reporter {
+func (ml *mailing) byPerson(rq *request) reporter {
 	return reporter{func(e AuditEvent) {
 		e.Reason = "by the person"
 		rq.note(e)
-	}, rq.notify}
+	}, func(n notice) { ml.tell(rq, n) }}
 }
 
 // byOthers is that of what the application or an operator causes.
-func (s *Service) byOthers(ctx context.Context) reporter {
-	return reporter{func(e AuditEvent) { s.recordAct(ctx, e) }, func(n notice) { s.notify(ctx, n) }}
+func (ml *mailing) byOthers(ctx context.Context) reporter {
+	return reporter{func(e AuditEvent) { ml.auditor.recordAct(ctx, e) }, func(n notice) { ml.notify(ctx, n) }}
 }
 
 // notifyEnded tells a user that somebody else ended sessions.
-func (s *Service) notifyEnded(ctx context.Context, userID string) {
-	if s.notices.by == nil {
+func (ml *mailing) notifyEnded(ctx context.Context, userID string) {
+	if ml.notices.by == nil {
 		return
 	}
-	u, err := s.adapter.GetUser(ctx, userID)
+	u, err := ml.adapter.GetUser(ctx, userID)
 	switch {
 	case err == nil:
-		s.notify(ctx, notice{what: "ended", user: u})
+		ml.notify(ctx, notice{what: "ended", user: u})
 	case !errors.Is(err, ErrNotFound): // a user of the application's need not be stored
-		s.log.Error("a person could not be told that sessions were ended", "user", userID, "err", err)
+		ml.log.Error("a person could not be told that sessions were ended", "user", userID, "err", err)
 	}
 }
 
@@ -145,21 +146,21 @@ func (s *Service) notifyEnded(ctx context.Context, userID string) {
 func (l *login) notifyLinked() {
 	l.added = true
 	a := &l.id.account
-	l.rq.notify(notice{what: "linked", user: l.user, name: l.rq.providerName(a.Provider), undo: &undoable{Provider: a.Provider, Account: a.ProviderAccountID}})
+	l.desk.mailing.tell(l.rq, notice{what: "linked", user: l.user, name: l.rq.providerName(a.Provider), undo: &undoable{Provider: a.Provider, Account: a.ProviderAccountID}})
 }
 
 // notifyNewBrowser tells the user of a sign-in with a browser that is new to the
 // account, unless it is the first one, or the mail about a linked identity says so.
 func (l *login) notifyNewBrowser() {
-	if l.rq.notices.by != nil && l.rq.notices.newBrowser && !l.created && !l.added && !l.knownBrowser() && l.signedInBefore() {
-		l.rq.notify(notice{what: "browser", user: l.user})
+	if l.desk.mailing.notices.by != nil && l.desk.mailing.notices.newBrowser && !l.created && !l.added && !l.knownBrowser() && l.signedInBefore() {
+		l.desk.mailing.tell(l.rq, notice{what: "browser", user: l.user})
 	}
 }
 
 // knownBrowser reports whether this browser has signed in as the user, or is.
 func (l *login) knownBrowser() bool {
-	return l.before != nil && l.before.UserID == l.user.ID || l.rq.hasDeviceCookie(userKey(l.user.ID)) ||
-		l.id.accountName != "" && l.rq.hasDeviceCookie(l.id.accountName)
+	return l.before != nil && l.before.UserID == l.user.ID || l.desk.hasDeviceCookie(l.rq, userKey(l.user.ID)) ||
+		l.id.accountName != "" && l.desk.hasDeviceCookie(l.rq, l.id.accountName)
 }
 
 // signedInBefore reports whether there was a sign-in before this one: a linked
@@ -174,9 +175,9 @@ func (l *login) signedInBefore() bool {
 	case !l.id.stored || !l.user.EmailVerified.IsZero():
 		return true
 	}
-	all, err := l.rq.adapter.ListSessions(l.rq.ctx, l.user.ID)
+	all, err := l.desk.adapter.ListSessions(l.rq.ctx, l.user.ID)
 	if err != nil {
-		l.rq.log.Error("a person could not be told of a new browser", "user", l.user.ID, "request", l.rq.requestID(), "err", err)
+		l.desk.log.Error("a person could not be told of a new browser", "user", l.user.ID, "request", l.rq.requestID(), "err", err)
 	}
 	return slices.ContainsFunc(all, func(r SessionRecord) bool { return l.record == nil || r.Digest != l.record.Digest })
 }
@@ -185,7 +186,7 @@ func (l *login) signedInBefore() bool {
 // the person causes. The browser does not wait for it, and nothing is written that is
 // known already.
 func (l *login) keepLanguage() {
-	s, by := l.rq.Service, l.rq.anyMailer()
+	s, by := l.desk, l.desk.mailing.anyMailer()
 	asked, accepted := l.rq.locales()
 	if by == nil || l.foreign || asked == "" && accepted == "" { // nothing is mailed, nobody is stored, or nothing is known
 		return
@@ -194,7 +195,7 @@ func (l *login) keepLanguage() {
 	if len(language) > maxLocale {
 		return
 	}
-	s.runTask("keeping a language", func(life context.Context) {
+	s.fleet.runTask("keeping a language", func(life context.Context) {
 		ctx, cancel := detached(life, storeTimeout)
 		defer cancel()
 		var p Person
@@ -216,33 +217,33 @@ const maxLocale = 35
 
 // anyMailer is whoever mails people of what they have not just asked for, nil if
 // nobody does.
-func (s *Service) anyMailer() mailer {
-	if s.notices.by != nil {
-		return s.notices.by
+func (ml *mailing) anyMailer() mailer {
+	if ml.notices.by != nil {
+		return ml.notices.by
 	}
-	return s.policy.addresses
+	return ml.addresses
 }
 
 // tells reports whether the user is told of anything. Who is blocked gets no mail.
-func (s *Service) tells(n *notice) bool {
-	return s.notices.by != nil && cmp.Or(n.to, n.user.Email) != "" && n.user.Blocked.IsZero()
+func (ml *mailing) tells(n *notice) bool {
+	return ml.notices.by != nil && cmp.Or(n.to, n.user.Email) != "" && n.user.Blocked.IsZero()
 }
 
 // queueNotice counts a notice and puts it into the queue. What goes wrong is logged:
 // the change that it tells of is made.
-func (s *Service) queueNotice(ctx context.Context, n notice, by cause, record func(AuditEvent)) {
-	if !s.tells(&n) {
+func (ml *mailing) queueNotice(ctx context.Context, n notice, by cause, record func(AuditEvent)) {
+	if !ml.tells(&n) {
 		return
 	}
 	ctx, cancel := detached(ctx, noticeTries)
 	defer cancel()
-	now := s.now()
+	now := ml.fleet.now()
 	e := AuditEvent{Name: "notice.sent", UserID: n.user.ID, RequestID: by.requestID, Reason: n.what}
-	_, ok := s.permit(ctx, s.limits.notices, n.user.ID, now)
+	_, ok := ml.limits.permit(ctx, ml.noticeLimit, n.user.ID, now)
 	if ok {
-		err := s.putNotice(ctx, n, by, now)
+		err := ml.putNotice(ctx, n, by, now)
 		if ok = !errors.Is(err, ErrQueueFull); ok && err != nil {
-			s.log.Error("a person could not be told of a change", "what", n.what, "user", n.user.ID, "request", by.requestID, "err", err)
+			ml.log.Error("a person could not be told of a change", "what", n.what, "user", n.user.ID, "request", by.requestID, "err", err)
 			return
 		}
 	}
@@ -255,23 +256,23 @@ func (s *Service) queueNotice(ctx context.Context, n notice, by cause, record fu
 
 // putNotice composes a notice and stores it in the queue, with what its link
 // undoes before.
-func (s *Service) putNotice(ctx context.Context, n notice, by cause, now time.Time) error {
-	d := mailtext.Data{Email: cmp.Or(n.to, n.user.Email), URL: s.origin, Notice: n.what, About: n.name, When: now.UTC().Format("2006-01-02 15:04 UTC"), Minutes: int(undoLife / time.Minute)}
-	if s.policy.account {
-		d.URL = s.base + "/account"
+func (ml *mailing) putNotice(ctx context.Context, n notice, by cause, now time.Time) error {
+	d := mailtext.Data{Email: cmp.Or(n.to, n.user.Email), URL: ml.site.origin, Notice: n.what, About: n.name, When: now.UTC().Format("2006-01-02 15:04 UTC"), Minutes: int(undoLife / time.Minute)}
+	if ml.accountURL != "" {
+		d.URL = ml.accountURL
 	}
 	var err error
 	if n.canUndo() {
-		if d.UndoURL, err = s.putUndo(ctx, &n, now); err != nil && !errors.Is(err, ErrTooMany) {
+		if d.UndoURL, err = ml.putUndo(ctx, &n, now); err != nil && !errors.Is(err, ErrTooMany) {
 			return err
 		}
 	}
-	if err := s.notices.by.describe(by, &d); err != nil {
+	if err := ml.notices.by.describe(by, &d); err != nil {
 		return err
 	}
-	payload, err := s.notices.by.sealQueued(s, queuedMail{UserID: n.user.ID, RequestID: by.requestID, Client: by.client}, d)
+	payload, err := ml.notices.by.sealQueued(queuedMail{UserID: n.user.ID, RequestID: by.requestID, Client: by.client}, d)
 	if err != nil {
 		return err
 	}
-	return s.mails.put(ctx, payload, noticeLife)
+	return ml.mails.put(ctx, payload, noticeLife)
 }

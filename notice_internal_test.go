@@ -8,5 +8,5 @@ import (
 // NotifyAddress tells a user of a change of address, with a link that restores the
 // former one.
 func (s *Service) NotifyAddress(ctx context.Context, u User, former string, proved time.Time) {
-	s.notify(ctx, notice{what: "address", user: u, name: u.Email, to: former, undo: &undoable{Address: former, Verified: proved}})
+	s.mailing.notify(ctx, notice{what: "address", user: u, name: u.Email, to: former, undo: &undoable{Address: former, Verified: proved}})
 }

@@ -52,42 +52,40 @@ func (n *notice) canUndo() bool {
 
 // putUndo stores what the link of a notice takes back, and returns the link.
 // ErrTooMany: the user has maxUndos.
-func (s *Service) putUndo(ctx context.Context, n *notice, now time.Time) (link string, err error) {
+func (ml *mailing) putUndo(ctx context.Context, n *notice, now time.Time) (link string, err error) {
 	token := seal.Token()
 	now = now.UTC().Truncate(time.Millisecond)
 	c := Credential{Kind: CredentialUndo, ID: seal.Digest(token), UserID: n.user.ID, Created: now, Expires: now.Add(undoLife)}
-	if c.Data, err = s.sealData(&c, n.undo); err != nil {
+	if c.Data, err = ml.fleet.sealData(&c, n.undo); err != nil {
 		return "", err
 	}
-	if err := s.putCredential(ctx, c, maxUndos); err != nil {
+	if err := ml.fleet.putCredential(ctx, c, maxUndos); err != nil {
 		return "", err
 	}
-	return weburl.WithQuery(s.base+"/account/undo", "token", token), nil
+	return weburl.WithQuery(ml.site.base+"/account/undo", "token", token), nil
 }
 
 // findUndo returns what a link takes back, and whose account it is about.
 // ErrNotFound: it is unknown, was used or has expired.
-func (rq *request) findUndo(token string) (c Credential, what undoable, err error) {
+func (ac *accountRoom) findUndo(rq *request, token string) (c Credential, what undoable, err error) {
 	if len(token) < 20 || len(token) > 200 {
 		return c, what, ErrNotFound
 	}
 	digest := seal.Digest(token)
-	c, err = rq.adapter.GetCredential(rq.ctx, CredentialUndo, digest)
+	c, err = ac.adapter.GetCredential(rq.ctx, CredentialUndo, digest)
 	switch {
 	case err != nil:
 		return c, what, err
 	case !sameSecret(c.ID, digest), !rq.now.Before(c.Expires), rq.now.Before(c.Used.Add(undoRetry)):
 		return c, what, ErrNotFound
 	}
-	_, err = rq.openData(&c, &what)
+	_, err = ac.fleet.openData(&c, &what)
 	return c, what, err
 }
 
-func undoLimit(rq *request) *limiter { return rq.limits.link }
-
 // getUndo: GET account/undo shows what the link of a notice takes back, and takes
 // nothing back.
-func getUndo(rq *request) outcome {
+func (ac *accountRoom) getUndo(rq *request) outcome {
 	v := pages.UndoView{State: "spent", SignInURL: rq.base + "/signin", RequestID: rq.shownRequestID()}
 	token := rq.query("token")
 	switch {
@@ -99,20 +97,20 @@ func getUndo(rq *request) outcome {
 		v.State = "taken"
 		return page{name: pages.Undo, view: v}
 	}
-	c, what, err := rq.findUndo(token)
+	c, what, err := ac.findUndo(rq, token)
 	if errors.Is(err, ErrNotFound) {
-		if out := rq.countLink(); out != nil {
+		if out := ac.mailing.countLink(rq); out != nil {
 			return out
 		}
 		if rq.wantsData() {
-			return rq.undoSpent()
+			return undoSpent(rq)
 		}
 		return page{name: pages.Undo, status: http.StatusNotFound, view: v}
 	}
 	if err != nil {
 		return rq.accountAway(err)
 	}
-	u, err := rq.adapter.GetUser(rq.ctx, c.UserID)
+	u, err := ac.adapter.GetUser(rq.ctx, c.UserID)
 	if err != nil { // it goes with the user
 		return rq.accountAway(err)
 	}
@@ -131,42 +129,42 @@ func getUndo(rq *request) outcome {
 
 // postUndo: POST account/undo takes back what the link is about, once, and ends all
 // sessions. Of any number at once one does.
-func postUndo(rq *request) outcome {
+func (ac *accountRoom) postUndo(rq *request) outcome {
 	token := rq.body.get("token")
 	if !rq.csrfOK() {
 		return rq.personalCSRF(weburl.WithQuery("/account/undo", "token", token))
 	}
-	if out := rq.countLink(); out != nil {
+	if out := ac.mailing.countLink(rq); out != nil {
 		return out
 	}
-	c, what, err := rq.findUndo(token)
+	c, what, err := ac.findUndo(rq, token)
 	if err == nil {
 		ctx, cancel := detached(rq.ctx, loginTimeout) // finished even if the browser has gone
 		defer cancel()
 		rq.ctx = ctx
-		err = rq.claimUndo(&c)
+		err = ac.claimUndo(rq, &c)
 	}
 	switch {
 	case errors.Is(err, ErrNotFound), errors.Is(err, ErrStale):
-		return rq.undoSpent()
+		return undoSpent(rq)
 	case err != nil:
 		return rq.accountAway(err)
 	}
 	rq.auditUser = c.UserID
-	taken, err := rq.undo(&c, &what)
+	taken, err := ac.undo(rq, &c, &what)
 	if errors.Is(err, ErrNotFound) {
-		return rq.undoSpent()
+		return undoSpent(rq)
 	}
 	if err != nil {
 		c.Used = time.Time{} // the link still works
-		if err := rq.adapter.UpdateCredential(rq.ctx, c); err != nil {
-			rq.log.Error("a change that could not be undone can only be undone in a minute", "user", c.UserID, "request", rq.requestID(), "err", err)
+		if err := ac.adapter.UpdateCredential(rq.ctx, c); err != nil {
+			ac.log.Error("a change that could not be undone can only be undone in a minute", "user", c.UserID, "request", rq.requestID(), "err", err)
 		}
 		return rq.accountAway(err)
 	}
-	if s, err := rq.current(); err == nil && s == nil && rq.sessionCookieValue() != "" {
+	if s, err := ac.keeper.current(rq); err == nil && s == nil && rq.sessionCookieValue() != "" {
 		rq.clearSession()
-		rq.rotateCSRF("", "")
+		ac.desk.rotateCSRF(rq, "", "")
 	}
 	to, word := weburl.WithQuery(rq.base+"/account/undo", "done", "undone"), ErrorCode("")
 	if taken {
@@ -183,7 +181,7 @@ func postUndo(rq *request) outcome {
 }
 
 // undoSpent answers a link that takes nothing back any more.
-func (rq *request) undoSpent() outcome {
+func undoSpent(rq *request) outcome {
 	if !rq.audited {
 		rq.audit("change.undo_refused", NotFound, "the link is unknown, was used or has expired")
 	}
@@ -191,9 +189,9 @@ func (rq *request) undoSpent() outcome {
 }
 
 // claimUndo makes this request the one that undoes. ErrStale: another one is.
-func (rq *request) claimUndo(c *Credential) error {
+func (ac *accountRoom) claimUndo(rq *request, c *Credential) error {
 	c.Used = rq.now.UTC().Truncate(time.Millisecond)
-	err := rq.adapter.UpdateCredential(rq.ctx, *c)
+	err := ac.adapter.UpdateCredential(rq.ctx, *c)
 	c.Version++
 	return err
 }
@@ -201,25 +199,25 @@ func (rq *request) claimUndo(c *Credential) error {
 // undo takes a change back, each step so that it can be repeated: first what could
 // begin new sessions, then all sessions and remembered browsers, last the link.
 // ErrNotFound: the link of an earlier change came in between, or the user is gone.
-func (rq *request) undo(c *Credential, what *undoable) (taken bool, err error) {
-	if err := rq.undoLink(c.UserID, what); err != nil {
+func (ac *accountRoom) undo(rq *request, c *Credential, what *undoable) (taken bool, err error) {
+	if err := ac.undoLink(rq, c.UserID, what); err != nil {
 		return false, err
 	}
 	if what.Address != "" {
-		if err := rq.undoLater(c); err != nil {
+		if err := ac.undoLater(rq, c); err != nil {
 			return false, err
 		}
-		if taken, err = rq.restoreAddress(c, what); err != nil {
+		if taken, err = ac.restoreAddress(rq, c, what); err != nil {
 			return false, err
 		}
 	}
-	if err := rq.endSessions(rq.ctx, c.UserID); err != nil {
+	if err := ac.keeper.endSessions(rq.ctx, c.UserID); err != nil {
 		return false, err
 	}
-	if _, err := rq.adapter.DeleteCredentials(rq.ctx, c.UserID, nil, CredentialDevice, CredentialAddress); err != nil {
+	if _, err := ac.adapter.DeleteCredentials(rq.ctx, c.UserID, nil, CredentialDevice, CredentialAddress); err != nil {
 		return false, err
 	}
-	if err := rq.dropUndo(c); err != nil {
+	if err := ac.dropUndo(rq, c); err != nil {
 		return false, err
 	}
 	rq.audit("change.undone", "", map[string]string{"linked": "an identity was linked", "address": "the address was changed"}[what.what()])
@@ -227,12 +225,12 @@ func (rq *request) undo(c *Credential, what *undoable) (taken bool, err error) {
 }
 
 // undoLink removes an identity that was linked, if what is one.
-func (rq *request) undoLink(userID string, what *undoable) error {
+func (ac *accountRoom) undoLink(rq *request, userID string, what *undoable) error {
 	if what.Provider == "" {
 		return nil
 	}
 	by := unlinkOptions{evenLast: true, reason: "by the link in a notice", record: func(e AuditEvent) { rq.note(e) }}
-	err := rq.unlink(rq.ctx, userID, what.Provider, what.Account, by)
+	err := ac.vault.unlink(rq.ctx, userID, what.Provider, what.Account, by)
 	if errors.Is(err, ErrNotFound) {
 		return nil
 	}
@@ -242,8 +240,8 @@ func (rq *request) undoLink(userID string, what *undoable) error {
 // undoLater takes back what was linked since a change of the address, and makes the
 // links of all later changes void: their mails went to the address that is taken
 // back. Each link goes after what it is about, so that an error loses nothing.
-func (rq *request) undoLater(c *Credential) error {
-	p, err := rq.adapter.GetPerson(rq.ctx, c.UserID)
+func (ac *accountRoom) undoLater(rq *request, c *Credential) error {
+	p, err := ac.adapter.GetPerson(rq.ctx, c.UserID)
 	if err != nil {
 		return err
 	}
@@ -252,20 +250,20 @@ func (rq *request) undoLater(c *Credential) error {
 			continue
 		}
 		var what undoable
-		if _, err := rq.openData(&later, &what); err == nil {
-			if err := rq.undoLink(c.UserID, &what); err != nil {
+		if _, err := ac.fleet.openData(&later, &what); err == nil {
+			if err := ac.undoLink(rq, c.UserID, &what); err != nil {
 				return err
 			}
 		}
-		if err := rq.dropUndo(&later); err != nil {
+		if err := ac.dropUndo(rq, &later); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (rq *request) dropUndo(c *Credential) error {
-	err := rq.adapter.DeleteCredential(rq.ctx, CredentialUndo, c.ID, c.UserID, nil)
+func (ac *accountRoom) dropUndo(rq *request, c *Credential) error {
+	err := ac.adapter.DeleteCredential(rq.ctx, CredentialUndo, c.ID, c.UserID, nil)
 	if errors.Is(err, ErrNotFound) {
 		return nil
 	}
@@ -275,16 +273,16 @@ func (rq *request) dropUndo(c *Credential) error {
 // restoreAddress gives a user the former address back. taken: it is somebody else's
 // by now. Of the links of several changes at once the earliest decides: it makes the
 // others void before it writes, and each looks for itself after it has read the user.
-func (rq *request) restoreAddress(c *Credential, what *undoable) (taken bool, err error) {
+func (ac *accountRoom) restoreAddress(rq *request, c *Credential, what *undoable) (taken bool, err error) {
 	for try := 1; ; try++ {
-		was, err := rq.adapter.GetUser(rq.ctx, c.UserID)
+		was, err := ac.adapter.GetUser(rq.ctx, c.UserID)
 		if err != nil {
 			return false, err
 		}
-		if _, err := rq.adapter.GetCredential(rq.ctx, CredentialUndo, c.ID); err != nil {
+		if _, err := ac.adapter.GetCredential(rq.ctx, CredentialUndo, c.ID); err != nil {
 			return false, err
 		}
-		u, err := rq.adapter.UpdateUser(rq.ctx, c.UserID, UserUpdate{Email: &what.Address, EmailVerified: &what.Verified, Was: &was})
+		u, err := ac.adapter.UpdateUser(rq.ctx, c.UserID, UserUpdate{Email: &what.Address, EmailVerified: &what.Verified, Was: &was})
 		switch {
 		case errors.Is(err, ErrConflict):
 			return true, nil
@@ -293,8 +291,8 @@ func (rq *request) restoreAddress(c *Credential, what *undoable) (taken bool, er
 		case err != nil:
 			return false, err
 		}
-		if rq.events.UpdateUser != nil {
-			rq.emit("updateUser", func() { rq.events.UpdateUser(rq.ctx, u) })
+		if ac.events.UpdateUser != nil {
+			ac.fleet.emit("updateUser", func() { ac.events.UpdateUser(rq.ctx, u) })
 		}
 		return false, nil
 	}

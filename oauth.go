@@ -26,6 +26,7 @@ var forwardedParams = []string{"login_hint", "prompt", "ui_locales", "hd", "doma
 // oauthFlow is a compiled *OAuth.
 type oauthFlow struct {
 	OAuth
+	room               *oauthRoom
 	oidc               *oidc.Client
 	secrets            *clientSecrets // nil: the secret is Client.Secret
 	mapping            mapping
@@ -58,8 +59,8 @@ func (f *oauthFlow) remote() remote {
 // begin: the Authorization Request (RFC 6749 §4.1.1, OpenID Connect Core
 // §3.1.2.1).
 func (f *oauthFlow) begin(rq *request) outcome {
-	defer rq.startProviderTimeout()()
-	tx, out := rq.newAttempt(f.remote())
+	defer startProviderTimeout(rq)()
+	tx, out := f.room.desk.newAttempt(rq, f.remote())
 	if out != nil {
 		return out
 	}
@@ -84,7 +85,7 @@ func (f *oauthFlow) begin(rq *request) outcome {
 		tx.Nonce = seal.Token()
 		ask.Nonce = tx.Nonce
 	}
-	if err := rq.startTx(tx); err != nil {
+	if err := f.room.desk.startTx(rq, tx); err != nil {
 		return err
 	}
 	if f.state {
@@ -92,7 +93,7 @@ func (f *oauthFlow) begin(rq *request) outcome {
 	}
 	to, err := f.oidc.AuthorizationURL(rq.ctx, ask)
 	if err != nil {
-		rq.expireCookie(rq.txName(tx.State), "")
+		rq.expireCookie(f.room.desk.txName(tx.State), "")
 		return fail(OAuthSignin, err)
 	}
 	return redirect{to: to}
@@ -150,24 +151,24 @@ func (tx *transaction) maxAge(now time.Time) time.Duration {
 
 // complete: the Authorization Response (RFC 6749 §4.1.2) up to the profile.
 func (f *oauthFlow) complete(rq *request) outcome {
-	defer rq.startProviderTimeout()()
+	defer startProviderTimeout(rq)()
 	post := rq.r.Method == http.MethodPost
 	switch {
 	case !post && isPrefetch(rq.r.Header):
 		return notPrefetched
 	case post && !f.wire.formPost:
-		return rq.notAllowed(&route{get: callback})
+		return rq.notCallback(http.MethodGet)
 	case !post && f.wire.formPost:
-		rq.dropTx(rq.query("state"))
+		f.room.desk.dropTx(rq, rq.query("state"))
 		return fail(OAuthCallback, fixedReason("a GET came back to a provider that answers by form_post"))
 	case post && !rq.reposted():
 		return f.repost(rq)
 	}
 	a := readCodeResponse(rq)
 	if !f.state && a.state == "" {
-		a.state = rq.latestState()
+		a.state = f.room.desk.latestState(rq)
 	}
-	return rq.finishAttempt(f.remote(), a.authResponse, func(tx *transaction) (identity, error) { return f.identify(rq, tx, a) })
+	return f.room.desk.finishAttempt(rq, f.remote(), a.authResponse, func(tx *transaction) (identity, error) { return f.identify(rq, tx, a) })
 }
 
 // repost answers a form_post response, which comes from another site and so
@@ -191,7 +192,7 @@ type codeResponse struct {
 
 // readCodeResponse reads each parameter at most once; tokens are never read.
 func readCodeResponse(rq *request) (a codeResponse) {
-	read := func(name string) string { return rq.responseParam(&a.authResponse, name) }
+	read := func(name string) string { return responseParam(rq, &a.authResponse, name) }
 	a.code, a.state, a.errorCode, a.iss = read("code"), read("state"), read("error"), read("iss")
 	a.denied = a.errorCode != ""
 	switch {
@@ -296,12 +297,12 @@ func (f *oauthFlow) identity(rq *request, p Profile, x *Exchange) (identity, err
 		return identity{}, err
 	}
 	a := &id.account
-	a.ProviderAccountID, id.former = f.accountID(rq.Service, x.Claims, a.ProviderAccountID)
+	a.ProviderAccountID, id.former = f.accountID(x.Claims, a.ProviderAccountID)
 	if len(a.ProviderAccountID) > maxProviderID {
 		return identity{}, errors.New("the id in the profile is too long to have the tenant before it")
 	}
 	a.AccessToken, a.RefreshToken, a.IDToken = tokens.AccessToken, tokens.RefreshToken, tokens.IDToken
-	a.ExpiresAt, a.TokenType, a.Scope = rq.clock.toStoreTime(tokens.ExpiresAt), tokens.TokenType, cmp.Or(tokens.Scope, f.Scope)
+	a.ExpiresAt, a.TokenType, a.Scope = f.room.fleet.clock.toStoreTime(tokens.ExpiresAt), tokens.TokenType, cmp.Or(tokens.Scope, f.Scope)
 	a.SessionState = tokens.SessionState
 	id.authTime, id.cannotAsk = x.authTime, !f.wire.asksAgain
 	return id, nil

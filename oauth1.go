@@ -61,6 +61,7 @@ type OAuth1 struct {
 // oauth1Flow is a compiled *OAuth1.
 type oauth1Flow struct {
 	OAuth1
+	room        *oauthRoom
 	calls       *outbound.Client
 	jwts        *oidc.JWTVerifier
 	mapping     mapping
@@ -77,12 +78,12 @@ func (f *oauth1Flow) remote() remote { return remote{f.ID, f.AccessTokenURL, f.r
 // approve them (§2.2). The protocol has no state: ours is in the query of the
 // callback. The secret of the temporary credentials waits in the sealed cookie.
 func (f *oauth1Flow) begin(rq *request) outcome {
-	defer rq.startProviderTimeout()()
-	tx, out := rq.newAttempt(f.remote())
+	defer startProviderTimeout(rq)()
+	tx, out := f.room.desk.newAttempt(rq, f.remote())
 	if out != nil {
 		return out
 	}
-	rq.makeState(tx)
+	f.room.desk.makeState(rq, tx)
 	a, err := f.fetch(rq.ctx, f.RequestTokenURL, f.credentials("", ""), map[string]string{"oauth_callback": weburl.WithQuery(f.redirectURI, "state", tx.State)})
 	if err == nil && !a.Confirmed {
 		err = errors.New("oauth_callback_confirmed is missing: the service speaks OAuth 1.0, not 1.0a")
@@ -95,7 +96,7 @@ func (f *oauth1Flow) begin(rq *request) outcome {
 	if err != nil {
 		return fail(OAuthSignin, fixedReason("authorization url: not a url"))
 	}
-	if err := rq.keepTx(tx); err != nil {
+	if err := f.room.desk.keepTx(rq, tx); err != nil {
 		return err
 	}
 	q := to.Query()
@@ -106,15 +107,15 @@ func (f *oauth1Flow) begin(rq *request) outcome {
 
 // complete judges what the person brought back and fetches the profile.
 func (f *oauth1Flow) complete(rq *request) outcome {
-	defer rq.startProviderTimeout()()
+	defer startProviderTimeout(rq)()
 	switch {
 	case rq.r.Method == http.MethodPost:
-		return rq.notAllowed(&route{get: callback})
+		return rq.notCallback(http.MethodGet)
 	case isPrefetch(rq.r.Header):
 		return notPrefetched
 	}
 	a := readTokenResponse(rq)
-	return rq.finishAttempt(f.remote(), a.authResponse, func(tx *transaction) (identity, error) {
+	return f.room.desk.finishAttempt(rq, f.remote(), a.authResponse, func(tx *transaction) (identity, error) {
 		if err := a.check(tx); err != nil {
 			return identity{}, err
 		}
@@ -130,7 +131,7 @@ type tokenResponse struct {
 }
 
 func readTokenResponse(rq *request) (a tokenResponse) {
-	read := func(name string) string { return rq.responseParam(&a.authResponse, name) }
+	read := func(name string) string { return responseParam(rq, &a.authResponse, name) }
 	a.state, a.token, a.verifier, a.deniedToken = read("state"), read("oauth_token"), read("oauth_verifier"), read("denied")
 	a.denied = a.deniedToken != ""
 	return a
@@ -248,7 +249,7 @@ var oauth1Fields = map[string]string{"request token url": "RequestTokenURL", "au
 
 // build checks the provider and compiles it.
 func (o *OAuth1) build(b *builder) flow {
-	f := &oauth1Flow{OAuth1: *o, redirectURI: b.base + "/callback/" + o.ID, headers: map[string]string{}}
+	f := &oauth1Flow{OAuth1: *o, room: b.storeys.oauthRoom, redirectURI: b.base + "/callback/" + o.ID, headers: map[string]string{}}
 	f.wire = info{id: o.ID, name: cmp.Or(o.Name, o.ID), kind: "oauth", form: "button", style: o.Style, issuer: weburl.OriginOf(o.AuthorizationURL)}
 	known := len(b.mistakes)
 	f.checkFields(b)

@@ -17,7 +17,7 @@ import (
 
 // build checks the provider and compiles it.
 func (o *OAuth) build(b *builder) flow {
-	f := &oauthFlow{OAuth: *o, redirectURI: b.base + "/callback/" + o.ID, openID: o.OpenID}
+	f := &oauthFlow{OAuth: *o, room: b.storeys.oauthRoom, redirectURI: b.base + "/callback/" + o.ID, openID: o.OpenID}
 	f.state, f.pkce, f.nonce = true, true, f.openID
 	f.wire = info{id: o.ID, name: cmp.Or(o.Name, o.ID), kind: "oauth", form: "button", style: o.Style,
 		formPost: o.ResponseMode == "form_post", issuer: cmp.Or(o.Issuer, weburl.OriginOf(o.Endpoints.Authorization)), hostOnly: o.Issuer == ""}

@@ -166,7 +166,7 @@ func (x *Exchange) accessToken() string {
 
 // callHook calls a hook of the provider and returns a panic as an error.
 func callHook[T any](rq *request, name string, call func() (T, error)) (v T, err error) {
-	defer rq.recovered(name+" of provider "+rq.providerID(), func() {
+	defer rq.fleet.recovered(name+" of provider "+rq.providerID(), func() {
 		var none T
 		v, err = none, errors.New(name+" panicked")
 	})
@@ -192,7 +192,7 @@ const maxCallbackParam = 16 << 10
 
 func (rq *request) callbackParam(name string) string {
 	var r authResponse
-	v := rq.responseParam(&r, name)
+	v := responseParam(rq, &r, name)
 	if r.err != nil || len(v) > maxCallbackParam || !utf8.ValidString(v) {
 		return ""
 	}

@@ -13,8 +13,8 @@ var errWrongSubject = errors.New("the answer is about another person")
 
 // exchangeWithoutBrowser makes an Exchange for stored tokens, when there is no
 // request of a browser.
-func (f *oauthFlow) exchangeWithoutBrowser(ctx context.Context, s *Service) (*request, *Exchange, error) {
-	rq := &request{Service: s, ctx: ctx, flow: f, now: s.now()}
+func (f *oauthFlow) exchangeWithoutBrowser(ctx context.Context) (*request, *Exchange, error) {
+	rq := &request{site: f.room.site, ctx: ctx, flow: f, now: f.room.fleet.now()}
 	x, err := f.exchange(rq, &transaction{}, "")
 	if err != nil {
 		return nil, nil, err
@@ -24,11 +24,11 @@ func (f *oauthFlow) exchangeWithoutBrowser(ctx context.Context, s *Service) (*re
 }
 
 // refresh renews the tokens of an account (RFC 6749 §6).
-func (f *oauthFlow) refresh(ctx context.Context, s *Service, a Account) (Account, error) {
+func (f *oauthFlow) refresh(ctx context.Context, a Account) (Account, error) {
 	if f.Hooks.ExchangeCode != nil && f.Hooks.RefreshTokens == nil {
 		return Account{}, fmt.Errorf("%w: %s has no way to refresh tokens", ErrNoToken, f.ID)
 	}
-	rq, x, err := f.exchangeWithoutBrowser(ctx, s)
+	rq, x, err := f.exchangeWithoutBrowser(ctx)
 	if err != nil {
 		return Account{}, err
 	}
@@ -46,12 +46,12 @@ func (f *oauthFlow) refresh(ctx context.Context, s *Service, a Account) (Account
 	if err != nil {
 		return Account{}, err
 	}
-	return f.withTokens(ctx, s, a, tokens)
+	return f.withTokens(ctx, a, tokens)
 }
 
 // withTokens returns the account with the tokens of a refresh. An ID token that
 // does not verify is left out; one about another person is an error.
-func (f *oauthFlow) withTokens(ctx context.Context, s *Service, a Account, t *oidc.Tokens) (Account, error) {
+func (f *oauthFlow) withTokens(ctx context.Context, a Account, t *oidc.Tokens) (Account, error) {
 	was := oidc.UnverifiedSubject(a.IDToken)
 	if t.IDToken != "" && f.openID && was.ID != "" {
 		got, err := f.oidc.VerifyRefreshed(ctx, t)
@@ -59,14 +59,14 @@ func (f *oauthFlow) withTokens(ctx context.Context, s *Service, a Account, t *oi
 		case errors.Is(err, oidc.ErrMisaddressed):
 			return Account{}, err
 		case err != nil: // the access token is as good without it
-			s.log.Warn("the ID token of a refresh is not taken over", "provider", f.ID, "cause", err)
+			f.room.log.Warn("the ID token of a refresh is not taken over", "provider", f.ID, "cause", err)
 		case got.ID != was.ID, got.Issuer != was.Issuer && oidc.MultiTenant(f.Issuer): // else the operator may have moved the issuer
 			return Account{}, errWrongSubject
 		default:
 			a.IDToken = t.IDToken
 		}
 	}
-	a.AccessToken, a.ExpiresAt, a.TokenType = t.AccessToken, s.clock.toStoreTime(t.ExpiresAt), t.TokenType
+	a.AccessToken, a.ExpiresAt, a.TokenType = t.AccessToken, f.room.fleet.clock.toStoreTime(t.ExpiresAt), t.TokenType
 	a.RefreshToken = cmp.Or(t.RefreshToken, a.RefreshToken)
 	a.Scope = cmp.Or(t.Scope, a.Scope)
 	a.SessionState = cmp.Or(t.SessionState, a.SessionState)
@@ -74,8 +74,8 @@ func (f *oauthFlow) withTokens(ctx context.Context, s *Service, a Account, t *oi
 }
 
 // revoke makes a token of an account invalid at the provider (RFC 7009).
-func (f *oauthFlow) revoke(ctx context.Context, s *Service, a Account, token, hint string) error {
-	rq, x, err := f.exchangeWithoutBrowser(ctx, s)
+func (f *oauthFlow) revoke(ctx context.Context, a Account, token, hint string) error {
+	rq, x, err := f.exchangeWithoutBrowser(ctx)
 	if err != nil {
 		return err
 	}

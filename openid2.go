@@ -52,6 +52,7 @@ type OpenID2 struct {
 // openID2Flow is a compiled *OpenID2.
 type openID2Flow struct {
 	OpenID2
+	room        *oauthRoom
 	calls       *outbound.Client
 	jwts        *oidc.JWTVerifier
 	mapping     mapping
@@ -66,16 +67,16 @@ func (f *openID2Flow) remote() remote { return remote{f.ID, f.Endpoint, f.redire
 // begin: the authentication request (OpenID Authentication 2.0 §9.1). The
 // protocol has no state: ours is in the query of return_to.
 func (f *openID2Flow) begin(rq *request) outcome {
-	tx, out := rq.newAttempt(f.remote())
+	tx, out := f.room.desk.newAttempt(rq, f.remote())
 	if out != nil {
 		return out
 	}
-	if err := rq.startTx(tx); err != nil {
+	if err := f.room.desk.startTx(rq, tx); err != nil {
 		return err
 	}
 	to, err := openid2.RequestURL(f.Endpoint, f.returnTo(tx), rq.origin)
 	if err != nil {
-		rq.expireCookie(rq.txName(tx.State), "")
+		rq.expireCookie(f.room.desk.txName(tx.State), "")
 		return fail(OAuthSignin, fixedReason("endpoint: not a url"))
 	}
 	return redirect{to: to}
@@ -87,21 +88,21 @@ func (f *openID2Flow) returnTo(tx *transaction) string {
 
 // complete judges the assertion (OpenID Authentication 2.0 §11).
 func (f *openID2Flow) complete(rq *request) outcome {
-	defer rq.startProviderTimeout()()
+	defer startProviderTimeout(rq)()
 	switch {
 	case rq.r.Method == http.MethodPost:
-		return rq.notAllowed(&route{get: callback})
+		return rq.notCallback(http.MethodGet)
 	case isPrefetch(rq.r.Header):
 		return notPrefetched
 	}
 	var r authResponse
-	r.state = rq.responseParam(&r, "state")
+	r.state = responseParam(rq, &r, "state")
 	a, err := openid2.ParseAssertion(rq.queryValues())
 	if err != nil {
 		r.err = err
 	}
 	r.denied = a["mode"] == "cancel"
-	return rq.finishAttempt(f.remote(), r, func(tx *transaction) (identity, error) { return f.identify(rq, tx, a) })
+	return f.room.desk.finishAttempt(rq, f.remote(), r, func(tx *transaction) (identity, error) { return f.identify(rq, tx, a) })
 }
 
 // identify checks an assertion, here and with the provider, and asks who the
@@ -121,7 +122,7 @@ func (f *openID2Flow) identify(rq *request, tx *transaction, a openid2.Assertion
 	if err != nil {
 		return identity{}, err
 	}
-	switch err := rq.useOnce(seal.Digest("openid2 "+f.Endpoint+" "+a["response_nonce"]), over); {
+	switch err := f.room.fleet.useAttempt(rq.ctx, seal.Digest("openid2 "+f.Endpoint+" "+a["response_nonce"]), over); {
 	case errors.Is(err, ErrConflict):
 		return identity{}, errors.New("response_nonce was used before")
 	case err != nil:
@@ -183,7 +184,7 @@ func (f *openID2Flow) person(rq *request, tx *transaction, subject, claimedID st
 
 // build checks the provider and compiles it.
 func (o *OpenID2) build(b *builder) flow {
-	f := &openID2Flow{OpenID2: *o, redirectURI: b.base + "/callback/" + o.ID}
+	f := &openID2Flow{OpenID2: *o, room: b.storeys.oauthRoom, redirectURI: b.base + "/callback/" + o.ID}
 	f.IDCharacters = cmp.Or(o.IDCharacters, "0123456789")
 	f.wire = info{id: o.ID, name: cmp.Or(o.Name, o.ID), kind: "oauth", form: "button", style: o.Style, issuer: weburl.OriginOf(o.Endpoint)}
 	known := len(b.mistakes)

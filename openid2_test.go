@@ -45,8 +45,8 @@ func TestOpenID2AccountID(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer s.Close(t.Context())
-			f := s.flows["old"].(*openID2Flow)
-			rq := &request{Service: s, ctx: t.Context(), now: time.Now(), flow: f}
+			f := s.site.flows["old"].(*openID2Flow)
+			rq := &request{site: s.site, ctx: t.Context(), now: time.Now(), flow: f}
 			id, err := f.person(rq, &transaction{}, "7", "https://old.test/id/7")
 			if (err == nil) != c.ok || c.ok && id.account.ProviderAccountID != "7" {
 				t.Errorf("%+v, %v", id.account, err)

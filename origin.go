@@ -36,7 +36,7 @@ func (rq *request) sameSite() bool {
 // refuseCrossSite answers a POST that sameSite refused.
 func (rq *request) refuseCrossSite() outcome {
 	rq.audit("request.cross_site", AccessDenied, "origin is neither ours nor trusted")
-	if rq.wantsProblem() {
+	if rq.route.hasProblems() {
 		return refused(problemCrossSite)
 	}
 	if rq.wantsJSON() {
@@ -55,7 +55,7 @@ func (rq *request) cors(h http.Header) bool {
 	}
 	h.Add("Vary", "Origin")
 	origin := rq.r.Header["Origin"]
-	if len(origin) != 1 || !rq.origins.trusted[origin[0]] || !rq.corsAllowed() {
+	if len(origin) != 1 || !rq.origins.trusted[origin[0]] || !rq.route.allowsCORS(rq) {
 		return false
 	}
 	h.Set("Access-Control-Allow-Origin", origin[0])
@@ -71,24 +71,22 @@ func (rq *request) cors(h http.Header) bool {
 // preflight reports whether an OPTIONS call comes from a trusted origin.
 func (rq *request) preflight() bool {
 	origin := rq.r.Header["Origin"]
-	return len(origin) == 1 && rq.origins.trusted[origin[0]] && rq.corsAllowed()
+	return len(origin) == 1 && rq.origins.trusted[origin[0]] && rq.route.allowsCORS(rq)
 }
 
-// InternalHost reports whether a Host header names one of Config.InternalHosts.
-// ServeHTTP refuses there whatever they may not be asked for; a program that
-// serves the host of URL only lets these through as well.
-func (s *Service) InternalHost(host string) bool {
-	return len(s.origins.internal) > 0 && s.origins.internal[strings.ToLower(host)]
+// InternalHost is [Service.InternalHost].
+func (st *site) InternalHost(host string) bool {
+	return len(st.origins.internal) > 0 && st.origins.internal[strings.ToLower(host)]
 }
 
 // misdirected refuses what an internal host may not be asked for: all that is for
 // browsers. No link, page or redirect ever carries such a name (RFC 9110 §7.4).
 func (rq *request) misdirected() outcome {
 	if rq.internal = rq.InternalHost(rq.r.Host); !rq.internal {
-		return rq.elsewhere()
+		return rq.hooks.elsewhere(rq)
 	}
 	path, below := strings.CutPrefix(rq.r.URL.EscapedPath(), rq.basePath+"/")
-	if rt := routes[path]; below && rt.configured(rq) && rt.internal == rq.r.Method {
+	if rt := rq.routes[path]; below && rt.configured(rq) && rt.internal == rq.r.Method {
 		return nil
 	}
 	rq.warned.internal.Do(func() {

@@ -41,8 +41,8 @@ func TestInternalHostRoutes(t *testing.T) {
 	s := innerService(t, logs)
 	inside := map[string]int{"GET session": 200, "GET jwks": 200, "POST token": 415} // without a body
 	fill := strings.NewReplacer(":provider", "credentials", ":code", "AccessDenied")
-	paths := []string{"nosuch", "session/", "SESSION", "sessio%6e", s.pages.StylePath}
-	for path := range routes {
+	paths := []string{"nosuch", "session/", "SESSION", "sessio%6e", s.site.pages.StylePath}
+	for path := range s.site.routes {
 		paths = append(paths, fill.Replace(path))
 	}
 	for _, path := range paths {

@@ -170,9 +170,6 @@ func refused(name problemName) problem {
 	return p
 }
 
-// wantsProblem reports whether refusals are Problems.
-func (rq *request) wantsProblem() bool { return rq.route != nil && rq.route.problems }
-
 // writeProblemDetails writes a Problem (RFC 9457). One without a name of its own
 // is named by its status; what that leaves says no more than the status.
 func (rq *request) writeProblemDetails(w http.ResponseWriter, o problem) {
@@ -209,4 +206,12 @@ func (rq *request) writeProblemDetails(w http.ResponseWriter, o problem) {
 		body.Detail = ""
 	}
 	rq.writeObject(w, object{v: body, status: o.status, contentType: hProblem})
+}
+
+// requestEvents are those of requests as such.
+var requestEvents = []auditKind{
+	{"csrf.refused", AuditRefused, "A POST had no CSRF token or not that of its cookie."},
+	{"request.cross_site", AuditRefused, "A POST came from an origin that is neither ours nor trusted."},
+	{"request.limited", AuditRefused, "A rate limit refused the request."},
+	{"request.failed", AuditFailed, "The request ended by a panic."},
 }

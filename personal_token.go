@@ -45,7 +45,7 @@ type personalTokens struct {
 }
 
 // checkPersonalTokens checks PersonalTokenOptions.
-func checkPersonalTokens(b *builder, s *Service) {
+func checkPersonalTokens(b *builder, s *issuer) {
 	o := b.config.PersonalTokens
 	s.pats.enabled, s.pats.maxAge = o.Enabled, cmp.Or(o.MaxAge, maxPersonalAge)
 	if s.pats.maxAge < minPersonalAge || s.pats.maxAge > maxPersonalAge {
@@ -99,44 +99,40 @@ type personalUses struct {
 	Hosts     []string `json:"hosts,omitempty"`
 }
 
-// CreatePersonalToken makes a personal access token of a user and returns it: the
-// store has its digest only, so nobody can read it again. Errors:
-// [ErrNoPersonalTokens], [ErrNotFound] (no such user), [ErrAccessDenied] (the user
-// is blocked), [ErrTooMany] (the user has 100, expired ones of the last minute
-// counted), and all that is wrong with the request, joined.
-func (s *Service) CreatePersonalToken(ctx context.Context, userID string, r PersonalTokenRequest) (token string, info PersonalToken, err error) {
-	if !s.pats.enabled {
+// CreatePersonalToken is [Service.CreatePersonalToken].
+func (is *issuer) CreatePersonalToken(ctx context.Context, userID string, r PersonalTokenRequest) (token string, info PersonalToken, err error) {
+	if !is.pats.enabled {
 		return "", PersonalToken{}, ErrNoPersonalTokens
 	}
-	uses, err := s.checkPersonal(&r)
+	uses, err := is.checkPersonal(&r)
 	if err != nil {
 		return "", PersonalToken{}, err
 	}
 	token = personaltoken.New()
-	now := s.now().UTC().Truncate(time.Millisecond)
+	now := is.fleet.now().UTC().Truncate(time.Millisecond)
 	c := Credential{Kind: CredentialToken, ID: seal.Digest(token), UserID: userID, Name: r.Name, Version: 1, Created: now, Expires: now.Add(r.Life)}
-	if c.Data, err = s.sealData(&c, uses); err != nil {
+	if c.Data, err = is.fleet.sealData(&c, uses); err != nil {
 		return "", PersonalToken{}, err
 	}
-	if err := s.putCredential(ctx, c, maxPersonalTokens); err != nil {
+	if err := is.fleet.putCredential(ctx, c, maxPersonalTokens); err != nil {
 		return "", PersonalToken{}, err
 	}
-	s.recordAct(ctx, AuditEvent{Name: "pat.created", UserID: userID})
-	return token, s.describePersonal(&c), nil
+	is.auditor.recordAct(ctx, AuditEvent{Name: "pat.created", UserID: userID})
+	return token, is.describePersonal(&c), nil
 }
 
 // checkPersonal completes a request, and says all that is wrong with it.
-func (s *Service) checkPersonal(r *PersonalTokenRequest) (uses personalUses, err error) {
+func (is *issuer) checkPersonal(r *PersonalTokenRequest) (uses personalUses, err error) {
 	var mistakes []error
 	wrong := func(format string, args ...any) { mistakes = append(mistakes, fmt.Errorf("authsvc: "+format, args...)) }
 	if r.Name = norm.NFC.String(r.Name); r.Name == "" || r.Name != cleanName(r.Name) || utf8.RuneCountInString(r.Name) > maxPersonalName {
 		wrong("the name of a personal access token has 1 to %d characters, no control characters and no space around it", maxPersonalName)
 	}
 	if r.Life == 0 {
-		r.Life = min(defaultPersonalAge, s.pats.maxAge)
+		r.Life = min(defaultPersonalAge, is.pats.maxAge)
 	}
-	if r.Life < time.Minute || r.Life > s.pats.maxAge {
-		wrong("a personal access token is good for at least a minute and at most %g hours", s.pats.maxAge.Hours())
+	if r.Life < time.Minute || r.Life > is.pats.maxAge {
+		wrong("a personal access token is good for at least a minute and at most %g hours", is.pats.maxAge.Hours())
 	}
 	if len(r.Audiences)+len(r.Hosts) == 0 {
 		wrong("a personal access token needs an audience or a host that it is for")
@@ -145,7 +141,7 @@ func (s *Service) checkPersonal(r *PersonalTokenRequest) (uses personalUses, err
 		wrong("a personal access token has at most %d audiences and %d hosts", maxPersonalUses, maxPersonalUses)
 	}
 	for _, id := range r.Audiences {
-		if s.audienceOf(id) == nil {
+		if is.audienceOf(id) == nil {
 			wrong("%q is no audience that is configured", printable(id, maxAudName))
 		}
 		uses.Audiences = append(uses.Audiences, id)
@@ -172,9 +168,9 @@ const createTries = 5
 
 // putCredential stores a credential, unless the user is blocked, which is judged at
 // the epoch that the store then compares, or has most of the kind.
-func (s *Service) putCredential(ctx context.Context, c Credential, most int) error {
+func (fl *fleet) putCredential(ctx context.Context, c Credential, most int) error {
 	for try := 1; ; try++ {
-		u, err := s.adapter.GetUser(ctx, c.UserID)
+		u, err := fl.adapter.GetUser(ctx, c.UserID)
 		switch {
 		case err != nil:
 			return err
@@ -183,7 +179,7 @@ func (s *Service) putCredential(ctx context.Context, c Credential, most int) err
 		case !u.DeleteAfter.IsZero():
 			return fmt.Errorf("%w: the user is to be deleted", ErrAccessDenied)
 		}
-		err = s.adapter.PutCredential(ctx, c, u.Epoch, most)
+		err = fl.adapter.PutCredential(ctx, c, u.Epoch, most)
 		if !errors.Is(err, ErrStale) || try == createTries {
 			return err
 		}
@@ -194,19 +190,19 @@ func (s *Service) putCredential(ctx context.Context, c Credential, most int) err
 func placeOf(c *Credential) []string { return []string{string(c.Kind), c.ID, c.UserID} }
 
 // sealData seals a value to be the data of a credential, as JSON; see openData.
-func (s *Service) sealData(c *Credential, v any) ([]byte, error) {
+func (fl *fleet) sealData(c *Credential, v any) ([]byte, error) {
 	raw, err := json.Marshal(v)
 	if err != nil {
 		return nil, err
 	}
-	return []byte(s.keys.credentials.Seal(string(raw), placeOf(c)...)), nil
+	return []byte(fl.credentialBox.Seal(string(raw), placeOf(c)...)), nil
 }
 
 // openData opens the data of a credential. What was sealed for another one or for
 // another user does not open. stale: that was done with a secret that is not the
 // first.
-func (s *Service) openData(c *Credential, v any) (stale bool, err error) {
-	raw, stale, err := s.keys.credentials.Open(string(c.Data), placeOf(c)...)
+func (fl *fleet) openData(c *Credential, v any) (stale bool, err error) {
+	raw, stale, err := fl.credentialBox.Open(string(c.Data), placeOf(c)...)
 	if err == nil {
 		err = json.Unmarshal([]byte(raw), v)
 	}
@@ -214,14 +210,14 @@ func (s *Service) openData(c *Credential, v any) (stale bool, err error) {
 }
 
 // openPersonal says what a token is good for.
-func (s *Service) openPersonal(c *Credential) (uses personalUses, stale bool, err error) {
-	stale, err = s.openData(c, &uses)
+func (is *issuer) openPersonal(c *Credential) (uses personalUses, stale bool, err error) {
+	stale, err = is.fleet.openData(c, &uses)
 	return uses, stale, err
 }
 
 // personalEnd is when a token ends, in this configuration.
-func (s *Service) personalEnd(c *Credential) time.Time {
-	last := c.Created.Add(s.pats.maxAge)
+func (is *issuer) personalEnd(c *Credential) time.Time {
+	last := c.Created.Add(is.pats.maxAge)
 	if c.Expires.IsZero() || last.Before(c.Expires) {
 		return last
 	}
@@ -234,26 +230,25 @@ func personalID(digest string) string {
 	return seal.Digest("personal access token " + digest)[:chars]
 }
 
-func (s *Service) describePersonal(c *Credential) PersonalToken {
-	uses, _, err := s.openPersonal(c)
+func (is *issuer) describePersonal(c *Credential) PersonalToken {
+	uses, _, err := is.openPersonal(c)
 	return PersonalToken{ID: personalID(c.ID), UserID: c.UserID, Name: c.Name, Audiences: uses.Audiences, Hosts: uses.Hosts,
-		Created: c.Created, Used: c.Used, Expires: s.personalEnd(c), Sealed: err != nil}
+		Created: c.Created, Used: c.Used, Expires: is.personalEnd(c), Sealed: err != nil}
 }
 
-// PersonalTokens returns the personal access tokens of a user, expired ones too,
-// the oldest first. ErrNotFound: no such user.
-func (s *Service) PersonalTokens(ctx context.Context, userID string) ([]PersonalToken, error) {
-	list, err := s.personalOf(ctx, userID)
+// PersonalTokens is [Service.PersonalTokens].
+func (is *issuer) PersonalTokens(ctx context.Context, userID string) ([]PersonalToken, error) {
+	list, err := is.personalOf(ctx, userID)
 	all := make([]PersonalToken, 0, len(list))
 	for i := range list {
-		all = append(all, s.describePersonal(&list[i]))
+		all = append(all, is.describePersonal(&list[i]))
 	}
 	slices.SortStableFunc(all, func(a, b PersonalToken) int { return a.Created.Compare(b.Created) })
 	return all, err
 }
 
-func (s *Service) personalOf(ctx context.Context, userID string) (list []Credential, err error) {
-	p, err := s.adapter.GetPerson(ctx, userID)
+func (is *issuer) personalOf(ctx context.Context, userID string) (list []Credential, err error) {
+	p, err := is.adapter.GetPerson(ctx, userID)
 	for _, c := range p.Credentials {
 		switch c.Kind {
 		case CredentialToken:
@@ -263,12 +258,9 @@ func (s *Service) personalOf(ctx context.Context, userID string) (list []Credent
 	return list, err
 }
 
-// RevokePersonalToken ends a personal access token of a user by its
-// [PersonalToken].ID, for every replica at once. What POST token answered to it
-// before is good until it expires, 15 minutes at most. ErrNotFound: the user has
-// no such token.
-func (s *Service) RevokePersonalToken(ctx context.Context, userID, id string) error {
-	list, err := s.personalOf(ctx, userID)
+// RevokePersonalToken is [Service.RevokePersonalToken].
+func (is *issuer) RevokePersonalToken(ctx context.Context, userID, id string) error {
+	list, err := is.personalOf(ctx, userID)
 	if err != nil {
 		return err
 	}
@@ -276,19 +268,18 @@ func (s *Service) RevokePersonalToken(ctx context.Context, userID, id string) er
 	if i < 0 {
 		return ErrNotFound
 	}
-	if err := s.adapter.DeleteCredential(ctx, CredentialToken, list[i].ID, userID, nil); err != nil {
+	if err := is.adapter.DeleteCredential(ctx, CredentialToken, list[i].ID, userID, nil); err != nil {
 		return err
 	}
-	s.recordAct(ctx, AuditEvent{Name: "pat.revoked", UserID: userID}, "one")
+	is.auditor.recordAct(ctx, AuditEvent{Name: "pat.revoked", UserID: userID}, "one")
 	return nil
 }
 
-// RevokePersonalTokens ends all personal access tokens of a user and returns how
-// many. EndSessions does not: programs go on when a person signs out everywhere.
-func (s *Service) RevokePersonalTokens(ctx context.Context, userID string) (int, error) {
-	n, err := s.adapter.DeleteCredentials(ctx, userID, nil, CredentialToken)
+// RevokePersonalTokens is [Service.RevokePersonalTokens].
+func (is *issuer) RevokePersonalTokens(ctx context.Context, userID string) (int, error) {
+	n, err := is.adapter.DeleteCredentials(ctx, userID, nil, CredentialToken)
 	if err == nil && n > 0 {
-		s.recordAct(ctx, AuditEvent{Name: "pat.revoked", UserID: userID}, "all")
+		is.auditor.recordAct(ctx, AuditEvent{Name: "pat.revoked", UserID: userID}, "all")
 	}
 	return n, err
 }

@@ -43,15 +43,15 @@ func bearer(h http.Header) (token string, there, ok bool) {
 
 // bearsToken reports whether the request is to be judged by a personal access
 // token. Where they are not enabled the header means nothing.
-func (rq *request) bearsToken() bool {
+func (is *issuer) bearsToken(rq *request) bool {
 	_, there, _ := bearer(rq.r.Header)
-	return there && rq.pats.enabled
+	return there && is.pats.enabled
 }
 
 // bearsPersonal reports whether a request for a program behind the gate comes with
 // a personal access token. What has another form is the program's business.
-func (s *Service) bearsPersonal(h http.Header) bool {
-	return s.pats.enabled && slices.ContainsFunc(h["Authorization"], func(line string) bool {
+func (is *issuer) bearsPersonal(h http.Header) bool {
+	return is.pats.enabled && slices.ContainsFunc(h["Authorization"], func(line string) bool {
 		token, there, _ := bearer(http.Header{"Authorization": {line}})
 		return there && personaltoken.Prefixed(token)
 	})
@@ -59,12 +59,12 @@ func (s *Service) bearsPersonal(h http.Header) bool {
 
 // personalAt judges the personal access token of a request for a host of the gate.
 // Cookies of ours may not come with it; the program's own may.
-func (rq *request) personalAt(h http.Header, origin string) (*Session, error) {
+func (is *issuer) personalAt(rq *request, h http.Header, origin string) (*Session, error) {
 	token, _, ok := bearer(h)
 	if !ok || len(rq.jar.pairs) > 0 || rq.jar.overflow {
 		return nil, errPersonalMixed
 	}
-	g, err := rq.judgePersonal(token)
+	g, err := is.judgePersonal(rq, token)
 	switch {
 	case errors.Is(err, errPersonalRefused), errors.Is(err, errPersonalLimited):
 		return nil, err
@@ -90,26 +90,26 @@ var (
 // personalToken judges the personal access token of a request for POST token; the
 // caller asks forAudience. A browser adds no such header by itself, so no CSRF token
 // is needed, but neither may there be cookies: one request is of one who asks.
-func (rq *request) personalToken() (*personalGrant, error) {
+func (is *issuer) personalToken(rq *request) (*personalGrant, error) {
 	token, _, ok := bearer(rq.r.Header)
 	if !ok || len(rq.r.Header["Cookie"]) > 0 {
 		return nil, errPersonalMixed
 	}
-	return rq.judgePersonal(token)
+	return is.judgePersonal(rq, token)
 }
 
 // judgePersonal judges a personal access token. Refusals are recorded and counted
 // per client, and past the limit nothing is looked up any more.
-func (rq *request) judgePersonal(token string) (*personalGrant, error) {
-	if rq.limits.personal.over(rq.clientKey(), rq.now) {
-		rq.retryAfter = rq.limits.personal.interval
+func (is *issuer) judgePersonal(rq *request, token string) (*personalGrant, error) {
+	if is.personalLimit.over(rq.clientKey(), rq.now) {
+		rq.retryAfter = is.personalLimit.interval
 		return nil, errPersonalLimited
 	}
-	g, reason, err := rq.findPersonal(token)
+	g, reason, err := is.findPersonal(rq, token)
 	if err != nil || reason == "" {
 		return g, err
 	}
-	if wait, ok := rq.permit(rq.limits.personal, rq.clientKey()); !ok {
+	if wait, ok := rq.permit(is.personalLimit, rq.clientKey()); !ok {
 		rq.retryAfter = wait
 		return nil, errPersonalLimited
 	}
@@ -119,12 +119,12 @@ func (rq *request) judgePersonal(token string) (*personalGrant, error) {
 
 // findPersonal looks a token up by its digest: no byte of it is compared, and
 // what is no token never reaches the store. The reason says why it is refused.
-func (rq *request) findPersonal(token string) (g *personalGrant, reason string, err error) {
+func (is *issuer) findPersonal(rq *request, token string) (g *personalGrant, reason string, err error) {
 	if !personaltoken.WellFormed(token) {
 		return nil, "it is no token", nil
 	}
 	digest := seal.Digest(token)
-	c, err := rq.adapter.GetCredential(rq.ctx, CredentialToken, digest)
+	c, err := is.adapter.GetCredential(rq.ctx, CredentialToken, digest)
 	switch {
 	case errors.Is(err, ErrNotFound) || err == nil && !sameSecret(c.ID, digest): // a store may compare loosely
 		return nil, "it is unknown", nil
@@ -132,16 +132,16 @@ func (rq *request) findPersonal(token string) (g *personalGrant, reason string, 
 		return nil, "", err
 	}
 	rq.auditUser = c.UserID
-	end := rq.personalEnd(&c)
+	end := is.personalEnd(&c)
 	if !rq.now.Before(end) {
 		return nil, "it has expired", nil
 	}
-	uses, stale, err := rq.openPersonal(&c)
+	uses, stale, err := is.openPersonal(&c)
 	if err != nil {
-		rq.log.Error("a personal access token is sealed under a secret that is not configured; revoke it and make another", "user", c.UserID, "id", personalID(c.ID), "request", rq.requestID())
+		is.log.Error("a personal access token is sealed under a secret that is not configured; revoke it and make another", "user", c.UserID, "id", personalID(c.ID), "request", rq.requestID())
 		return nil, "it is sealed under another secret", nil
 	}
-	u, err := rq.adapter.GetUser(rq.ctx, c.UserID)
+	u, err := is.adapter.GetUser(rq.ctx, c.UserID)
 	switch {
 	case errors.Is(err, ErrNotFound):
 		return nil, "its user is gone", nil
@@ -152,24 +152,24 @@ func (rq *request) findPersonal(token string) (g *personalGrant, reason string, 
 	case !u.DeleteAfter.IsZero():
 		return nil, "its user is to be deleted", nil
 	}
-	rq.usePersonal(c, uses, stale)
+	is.usePersonal(rq, c, uses, stale)
 	return &personalGrant{id: personalID(c.ID), uses: uses, session: &Session{UserID: u.ID, Name: u.Name, Email: u.Email,
-		EmailVerified: emailProved(u), Image: u.Image, Expires: end, shape: rq.shape, extra: u.Extra}}, "", nil
+		EmailVerified: emailProved(u), Image: u.Image, Expires: end, shape: is.keeper.shape, extra: u.Extra}}, "", nil
 }
 
 // usePersonal notes the day of the use, and seals anew what an older secret
 // sealed, after the request. Of those who do so at once one is enough.
-func (rq *request) usePersonal(c Credential, uses personalUses, stale bool) {
+func (is *issuer) usePersonal(rq *request, c Credential, uses personalUses, stale bool) {
 	day := rq.now.UTC().Truncate(24 * time.Hour)
 	if !stale && !c.Used.Before(day) {
 		return
 	}
 	c.Used = day
-	if sealed, err := rq.sealData(&c, uses); stale && err == nil {
+	if sealed, err := is.fleet.sealData(&c, uses); stale && err == nil {
 		c.Data = sealed
 	}
-	log, store := rq.log, rq.adapter
-	rq.runTask("use of a personal access token", func(life context.Context) {
+	log, store := is.log, is.adapter
+	is.fleet.runTask("use of a personal access token", func(life context.Context) {
 		ctx, cancel := detached(life, personalTimeout)
 		defer cancel()
 		if err := store.UpdateCredential(ctx, c); err != nil && !errors.Is(err, ErrStale) && !errors.Is(err, ErrNotFound) {
@@ -182,7 +182,7 @@ func (rq *request) usePersonal(c Credential, uses personalUses, stale bool) {
 const personalTimeout = 10 * time.Second
 
 // personalProblem answers an error of personalToken.
-func (rq *request) personalProblem(err error) outcome {
+func (is *issuer) personalProblem(rq *request, err error) outcome {
 	switch {
 	case errors.Is(err, errPersonalRefused):
 		p := refused(problemUnauthenticated)
@@ -196,6 +196,6 @@ func (rq *request) personalProblem(err error) outcome {
 	case errors.Is(err, errPersonalMixed):
 		return problem{status: http.StatusBadRequest, name: problemMalformed, text: "send either a personal access token, in one Authorization header, or cookies"}
 	}
-	rq.log.Error("a personal access token could not be judged", "request", rq.requestID(), "err", err)
+	is.log.Error("a personal access token could not be judged", "request", rq.requestID(), "err", err)
 	return refused(problemUnavailable)
 }

@@ -92,80 +92,56 @@ func (l *limiter) over(key string, now time.Time) bool {
 	return e != nil && e.Value.(*limiterEntry).tat.Sub(now) > l.burst
 }
 
-// limits are the limiters of one service.
-type limits struct {
-	signIn, mailbox, credentials, turn, link, backchannel, token, account, notices, personal *limiter
-
-	mailClient, mailNetwork *limiter // the part of all mails for one client, and for one IPv6 /48
-	mailTotal, mailReserved *limiter // all mails, and those reserved for known devices; mailReserved may be nil
-
-	queue  *loginQueue
-	warned *replayCache // what was logged within the last minute
+// A rating makes the limiters of one configuration, each known by its name: in the
+// store, and to Reconfigure, which passes the counts on.
+type rating struct {
+	*builder
+	all      map[string]*limiter
+	disabled bool
 }
 
-func newLimits(r RateLimit) limits {
-	l := limits{
-		signIn:      newLimiter("sign-in", r.SignIn, r.Disabled),
-		mailbox:     newLimiter("mailbox", r.EmailPerAddress, r.Disabled),
-		credentials: newLimiter("account", r.CredentialsPerAccount, r.Disabled),
-		turn:        newLimiter("late", Rate{1, turnEvery}, r.Disabled),
-		queue:       &loginQueue{},
-		warned:      newReplayCache(),
-		link:        newLimiter("link", r.Link, r.Disabled),
-		backchannel: newLimiter("logout", r.BackchannelLogout, r.Disabled),
-		token:       newLimiter("token", r.Token, r.Disabled),
-		account:     newLimiter("account-page", r.Account, r.Disabled),
-		notices:     newLimiter("notices", r.NoticesPerUser, r.Disabled),
-		personal:    newLimiter("personal-token", r.PersonalToken, r.Disabled),
-		mailClient:  newLimiter("mail-client", shareOf(r.EmailTotal, mailClientPart), r.Disabled),
-		mailNetwork: newLimiter("mail-network", shareOf(r.EmailTotal, mailNetworkPart), r.Disabled),
+// rate is what a field of RateLimit says, or what is usual.
+func (r *rating) rate(field string, given, usual Rate) Rate {
+	if given == (Rate{}) {
+		return usual
 	}
-	all := r.EmailTotal
-	if reserved := all.N / mailReservedPart; reserved > 0 {
-		l.mailReserved = newLimiter("mail-known", Rate{reserved, all.Per}, r.Disabled)
-		all.N -= reserved
+	if given.N < 1 || given.Per < time.Second {
+		r.fail("RateLimit."+field, "is not a rate", "use a count of at least 1 and a period of at least a second")
+		return usual
 	}
-	l.mailTotal = newLimiter("mail", all, r.Disabled)
+	return given
+}
+
+func (r *rating) limiter(name string, rate Rate) *limiter {
+	l := newLimiter(name, rate, r.disabled)
+	r.all[name] = l
 	return l
-}
-
-// Parts of rate_limit.email_total.
-const (
-	mailClientPart   = 20 // a twentieth is what one client may have
-	mailNetworkPart  = 10 // a tenth, one IPv6 /48
-	mailReservedPart = 5  // a fifth is reserved for known devices
-	mailPartFloor    = 10 // smallest part, unless the whole is smaller
-)
-
-// shareOf returns a part of a rate, at least mailPartFloor events.
-func shareOf(all Rate, of int) Rate {
-	return Rate{max(all.N/of, min(all.N, mailPartFloor)), all.Per}
 }
 
 // permit counts an event of key against a limit: first in this process, which
 // keeps a flood from the store, then in the store, for all replicas. If the
 // store fails, the count of this process decides.
 func (rq *request) permit(l *limiter, key string) (wait time.Duration, ok bool) {
-	return rq.Service.permit(rq.ctx, l, key, rq.now)
+	return rq.limits.permit(rq.ctx, l, key, rq.now)
 }
 
-func (s *Service) permit(ctx context.Context, l *limiter, key string, now time.Time) (wait time.Duration, ok bool) {
+func (li *limits) permit(ctx context.Context, l *limiter, key string, now time.Time) (wait time.Duration, ok bool) {
 	if wait, ok = l.allow(key, now); !ok || l.disabled {
 		return wait, ok
 	}
-	wait, err := s.permitStored(ctx, l, key, now)
+	wait, err := li.permitStored(ctx, l, key, now)
 	return wait, err != nil || wait == 0
 }
 
 // permitStored counts in the store, for all replicas. Errors are logged; wait is
 // then 0 and nothing was counted.
-func (s *Service) permitStored(ctx context.Context, l *limiter, key string, now time.Time) (wait time.Duration, err error) {
-	wait, err = s.adapter.Permit(ctx, nameOf(l.name, key), now, l.interval, l.burst)
+func (li *limits) permitStored(ctx context.Context, l *limiter, key string, now time.Time) (wait time.Duration, err error) {
+	wait, err = li.adapter.Permit(ctx, nameOf(l.name, key), now, l.interval, l.burst)
 	switch {
 	case errors.Is(err, errNoStorage):
 		return 0, err
 	case err != nil:
-		s.log.Warn("the store could not count for a rate limit; the count of this replica holds", "limit", l.name, "err", err)
+		li.log.Warn("the store could not count for a rate limit; the count of this replica holds", "limit", l.name, "err", err)
 		return 0, err
 	}
 	return wait, nil
@@ -176,7 +152,7 @@ func (rq *request) limited(wait time.Duration) outcome {
 	rq.retryAfter = wait
 	rq.keepTypedForm()
 	rq.audit("request.limited", RateLimited, "too many attempts")
-	if rq.wantsProblem() {
+	if rq.route.hasProblems() {
 		return refused(problemRateLimited)
 	}
 	if !rq.wantsJSON() {
@@ -271,16 +247,16 @@ func parseHop(hop string) (netip.Addr, bool) {
 
 // warnProxy logs, once, that a proxy which is not configured may make all
 // clients share one address.
-func (s *Service) warnProxy(ip netip.Addr) {
+func (st *site) warnProxy(ip netip.Addr) {
 	if ip.IsLoopback() || ip.IsPrivate() {
-		s.warned.proxy.Do(func() {
-			s.log.Warn("X-Forwarded-For from a proxy that is not in trusted_proxies is ignored; its clients share one rate limit", "proxy", ip.String())
+		st.warned.proxy.Do(func() {
+			st.log.Warn("X-Forwarded-For from a proxy that is not in trusted_proxies is ignored; its clients share one rate limit", "proxy", ip.String())
 		})
 	}
 }
 
-func (s *Service) trustedProxy(ip netip.Addr) bool {
-	for _, p := range s.proxies {
+func (st *site) trustedProxy(ip netip.Addr) bool {
+	for _, p := range st.proxies {
 		if p.Contains(ip) {
 			return true
 		}

@@ -48,12 +48,12 @@ func accountKey(provider, name string) string {
 func userKey(id string) string { return seal.Digest("a user\x00" + id) }
 
 // deviceCookie opens the cookie; the zero value is that of an unknown device.
-func (rq *request) deviceCookie() (k deviceCookie) {
-	value, ok := rq.jar.get(rq.names.device)
+func (dk *desk) deviceCookie(rq *request) (k deviceCookie) {
+	value, ok := rq.jar.get(dk.deviceCookieName)
 	if !ok || len(value) > maxDeviceCookie {
 		return deviceCookie{}
 	}
-	raw, _, err := rq.keys.device.Open(value)
+	raw, _, err := dk.deviceKey.Open(value)
 	if err != nil || json.Unmarshal(raw, &k) != nil || k.Device == "" {
 		return deviceCookie{}
 	}
@@ -64,22 +64,30 @@ func (rq *request) deviceCookie() (k deviceCookie) {
 // accountBucket is the key of the limit for an attempt at an account: one of the
 // device's own if it signed in to that account before, else the one that all
 // others share.
-func (rq *request) accountBucket(account string) string {
-	if rq.hasDeviceCookie(account) {
-		return "known\x00" + rq.deviceCookie().Device + "\x00" + account
+func (dk *desk) accountBucket(rq *request, account string) string {
+	if dk.hasDeviceCookie(rq, account) {
+		return "known\x00" + dk.deviceCookie(rq).Device + "\x00" + account
 	}
 	return account
 }
 
 // hasDeviceCookie reports whether this browser signed in to an account before.
-func (rq *request) hasDeviceCookie(account string) bool {
-	return slices.ContainsFunc(rq.deviceCookie().Accounts, func(a deviceAccount) bool { return a.Account == account || a.User == account })
+func (dk *desk) hasDeviceCookie(rq *request, account string) bool {
+	return slices.ContainsFunc(dk.deviceCookie(rq).Accounts, func(a deviceAccount) bool { return a.Account == account || a.User == account })
+}
+
+// deviceIf names the browser's own counts if it is known, "" otherwise.
+func (dk *desk) deviceIf(rq *request, known bool) string {
+	if !known {
+		return ""
+	}
+	return dk.deviceCookie(rq).Device
 }
 
 // setDeviceCookie adds an account that this browser signed in to, and the userKey of
 // its user. Of more than maxDeviceAccounts the one used longest ago is dropped.
-func (rq *request) setDeviceCookie(account, user string) {
-	k := rq.deviceCookie()
+func (dk *desk) setDeviceCookie(rq *request, account, user string) {
+	k := dk.deviceCookie(rq)
 	if k.Device == "" {
 		k.Device = seal.Token()
 	}
@@ -94,7 +102,7 @@ func (rq *request) setDeviceCookie(account, user string) {
 	if err != nil {
 		return
 	}
-	if value, err := rq.keys.device.Seal(raw); err == nil {
-		rq.setCookie(cookie{name: rq.names.device, value: value, expires: until})
+	if value, err := dk.deviceKey.Seal(raw); err == nil {
+		rq.setCookie(cookie{name: dk.deviceCookieName, value: value, expires: until})
 	}
 }

@@ -128,7 +128,7 @@ func TestClientKey(t *testing.T) {
 		"[fe80::1%eth0]:1":               "fe80::/64",
 		"[2001:0db8:0001:0002::0001]:80": "2001:db8:1:2::/64",
 	} {
-		rq := &request{Service: &Service{}, r: httptest.NewRequest("GET", "/", nil)}
+		rq := &request{site: &site{}, r: httptest.NewRequest("GET", "/", nil)}
 		rq.r.RemoteAddr = remote
 		if got := rq.clientKey(); got != want {
 			t.Errorf("%s counts as %s, want %s", remote, got, want)

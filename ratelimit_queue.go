@@ -76,18 +76,18 @@ func (q *loginQueue) leave(a *queuedLogin) {
 // waitForTurn waits for a turn at an account. Whoever asks first after one is
 // due takes it, and all ask at random times: however many attempts a stranger
 // makes, the owner's has its chance.
-func (rq *request) waitForTurn(account string) (wait time.Duration, ok bool) {
-	place := rq.limits.queue.enter(account, rq.clientKey())
+func (cr *credentialsRoom) waitForTurn(rq *request, account string) (wait time.Duration, ok bool) {
+	place := cr.queue.enter(account, rq.clientKey())
 	if place == nil {
 		return turnRetryAfter, false
 	}
-	defer rq.limits.queue.leave(place)
+	defer cr.queue.leave(place)
 	end := rq.now.Add(maxTurnWait)
 	for wait = backoff.Jitter(firstTurnWait); !rq.now.Add(wait).After(end); wait += rand.N(time.Second) {
-		if !rq.sleep(wait, place.left) {
+		if !cr.sleep(rq, wait, place.left) {
 			break
 		}
-		if wait, ok = rq.takeTurn(account); ok {
+		if wait, ok = cr.takeTurn(rq, account); ok {
 			return 0, true
 		}
 	}
@@ -96,15 +96,15 @@ func (rq *request) waitForTurn(account string) (wait time.Duration, ok bool) {
 
 // sleep waits for d and then updates rq.now. It returns false if the client
 // left, the service was closed or left was closed before.
-func (rq *request) sleep(d time.Duration, left <-chan struct{}) bool {
+func (cr *credentialsRoom) sleep(rq *request, d time.Duration, left <-chan struct{}) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
 	case <-timer.C:
-		rq.now = rq.Service.now()
+		rq.now = cr.fleet.now()
 		return true
 	case <-rq.ctx.Done():
-	case <-rq.background.ctx.Done():
+	case <-cr.fleet.background.ctx.Done():
 	case <-left:
 	}
 	return false
@@ -112,9 +112,9 @@ func (rq *request) sleep(d time.Duration, left <-chan struct{}) bool {
 
 // takeTurn counts in the store, for all replicas. Unlike permit it does not
 // count in this process first: the queue keeps the calls few.
-func (rq *request) takeTurn(account string) (time.Duration, bool) {
-	l := rq.limits.turn
-	if wait, err := rq.permitStored(rq.ctx, l, account, rq.now); err == nil {
+func (cr *credentialsRoom) takeTurn(rq *request, account string) (time.Duration, bool) {
+	l := cr.turn
+	if wait, err := cr.limits.permitStored(rq.ctx, l, account, rq.now); err == nil {
 		return wait, wait == 0
 	}
 	return l.allow(account, rq.now)

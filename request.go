@@ -21,7 +21,7 @@ import (
 // A request is one call of the interface while it is being answered. It
 // collects cookies; what to answer is the action's outcome.
 type request struct {
-	*Service
+	*site
 	ctx        context.Context
 	r          *http.Request
 	flow       flow   // of the :provider segment, else nil
@@ -60,20 +60,17 @@ type request struct {
 	room                        [320]byte // for the body of an answer that is short
 }
 
-// ServeHTTP answers the HTTP interface below the path of Config.URL, and 404
-// for everything else.
-func (s *Service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	rq := s.request(r)
-	if rt, rest := s.checkRoute(r); rt != nil {
-		rq.answerCheck(w, rt, rest)
-		return
-	}
-	rq.respond(w, rq.act())
+// hooks are what requests need of the storeys above.
+type hooks struct {
+	sessionID func(raw string, now time.Time) string // names a session, without asking the store
+	place     func(host string) place
+	elsewhere func(*request) outcome // what is not served at the host of the request
+	waits     func(*request) bool    // an attempt is bound to the CSRF token that the browser claims
 }
 
-func (s *Service) request(r *http.Request) *request {
-	rq := &request{Service: s, ctx: r.Context(), r: r, now: s.now()}
-	rq.jar.names = &s.names
+func (st *site) request(r *http.Request) *request {
+	rq := &request{site: st, ctx: r.Context(), r: r, now: st.fleet.now()}
+	rq.jar.names = &st.names
 	rq.jar.parse(r.Header, rq.pairBuf[:])
 	return rq
 }
@@ -109,7 +106,7 @@ func (rq *request) act() (out outcome) {
 	if out := rq.readBody(); out != nil {
 		return out
 	}
-	if !rq.foreign() && !rq.sameSite() {
+	if !rq.route.isForeign(rq) && !rq.sameSite() {
 		return rq.refuseCrossSite()
 	}
 	return rq.route.post(rq)
@@ -120,7 +117,7 @@ func (rq *request) sid() string {
 	if !rq.sidRead {
 		rq.sidRead = true
 		if raw := rq.sessionCookieValue(); raw != "" {
-			rq.sidValue = rq.sessions.id(raw, rq.now)
+			rq.sidValue = rq.hooks.sessionID(raw, rq.now)
 		}
 	}
 	return rq.sidValue
@@ -199,7 +196,7 @@ func (rq *request) respond(w http.ResponseWriter, out outcome) {
 	if rq.cors(h) {
 		h["Cross-Origin-Resource-Policy"] = hSameSite
 	}
-	if rq.personal() {
+	if rq.route.isPersonal() {
 		h.Add("Vary", "Cookie, Accept")
 	}
 	if a, ok := out.(asset); ok {
@@ -291,7 +288,7 @@ func (rq *request) writePage(w http.ResponseWriter, o page) {
 }
 
 func (rq *request) writeProblem(w http.ResponseWriter, o problem) {
-	if rq.wantsProblem() {
+	if rq.route.hasProblems() {
 		rq.writeProblemDetails(w, o)
 		return
 	}

@@ -9,15 +9,15 @@ import (
 	"authsvc/internal/weburl"
 )
 
-type sessionKey struct{ s *Service }
+type sessionKey struct{ of *keeper }
 
 // Session returns who is signed in, nil without a session. An error means
 // that it could not be found out; treat it as nobody. It renews nothing.
 func (s *Service) Session(r *http.Request) (*Session, error) {
-	if v, ok := r.Context().Value(sessionKey{s}).(*Session); ok {
+	if v, ok := r.Context().Value(sessionKey{s.keeper}).(*Session); ok {
 		return v, nil
 	}
-	v, _, err := s.request(r).readSession(readOptions{full: true})
+	v, _, err := s.keeper.readSession(s.site.request(r), readOptions{full: true})
 	return v, err
 }
 
@@ -43,7 +43,7 @@ func (s *Service) Require(next http.Handler) http.Handler {
 // through without a word. {base}/confirm, and a form with the field again=true, ask
 // OpenID providers to ask them again (prompt=login, max_age=0), and that is checked.
 func (s *Service) RequireFresh(maxAge time.Duration) func(next http.Handler) http.Handler {
-	good := func(v *Session) bool { return v.fresh(s.now(), maxAge) }
+	good := func(v *Session) bool { return v.fresh(s.fleet.now(), maxAge) }
 	return func(next http.Handler) http.Handler { return s.require(next, good, "sign in again") }
 }
 
@@ -51,8 +51,8 @@ func (s *Service) RequireFresh(maxAge time.Duration) func(next http.Handler) htt
 // others is refusal, unless a person is navigating.
 func (s *Service) require(next http.Handler, good func(*Session) bool, refusal string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		rq := s.request(r)
-		v, renewed, err := rq.readSession(readOptions{touch: true, full: true})
+		rq := s.site.request(r)
+		v, renewed, err := s.keeper.readSession(rq, readOptions{touch: true, full: true})
 		if err != nil {
 			s.log.Error("session could not be read", "request", rq.requestID(), "err", err)
 			http.Error(w, "sign-in is not available, request "+rq.requestID(), http.StatusServiceUnavailable)
@@ -61,32 +61,22 @@ func (s *Service) require(next http.Handler, good func(*Session) bool, refusal s
 		w.Header().Add("Vary", "Cookie")
 		w.Header().Set("Cache-Control", hNoStore[0]) // next may say otherwise
 		if v == nil || !good(v) {
-			rq.sendToSignIn(w, v != nil, refusal)
+			sendToSignIn(s.desk, rq, w, v != nil, refusal)
 			return
 		}
 		if renewed != nil && rq.at().keep(rq, *renewed) {
 			for i := range rq.set {
-				w.Header().Add("Set-Cookie", rq.set[i].line(s.names.secure))
+				w.Header().Add("Set-Cookie", rq.set[i].line(s.site.names.secure))
 			}
 		}
-		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), sessionKey{s}, v)))
+		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), sessionKey{s.keeper}, v)))
 	})
 }
 
 // sendToSignIn answers a request that Require refuses: with the way to the
 // sign-in page for people, and with refusal. again: the person is signed in, and
 // has to prove it anew.
-func (rq *request) sendToSignIn(w http.ResponseWriter, again bool, refusal string) {
-	signIn := func(back string) string {
-		if again && rq.policy.confirms {
-			return weburl.WithQuery(rq.base+"/confirm", "callbackUrl", back)
-		}
-		flag := ""
-		if again {
-			flag = "true"
-		}
-		return weburl.WithQuery(rq.base+"/signin", "callbackUrl", back, "again", flag)
-	}
+func sendToSignIn(dk *desk, rq *request, w http.ResponseWriter, again bool, refusal string) {
 	here := rq.origin + weburl.Escape(rq.r.URL.RequestURI())
 	h := rq.r.Header
 	w.Header().Add("Vary", "HX-Request")
@@ -94,9 +84,9 @@ func (rq *request) sendToSignIn(w http.ResponseWriter, again bool, refusal strin
 	case h.Get("HX-Request") == "true":
 		// htmx follows HX-Redirect whatever the status is; a redirect it would
 		// not see, and swap the sign-in page into a part of the page.
-		w.Header().Set("HX-Redirect", signIn(rq.htmxPage(here)))
+		w.Header().Set("HX-Redirect", dk.signInAddress(rq, htmxPage(rq, here), again))
 	case rq.r.Method == http.MethodGet && isNavigation(h) && strings.Contains(h.Get("Accept"), "text/html"):
-		http.Redirect(w, rq.r, signIn(here), http.StatusFound) // #nosec G710 -- to our own page, which checks callbackUrl
+		http.Redirect(w, rq.r, dk.signInAddress(rq, here, again), http.StatusFound) // #nosec G710 -- to our own page, which checks callbackUrl
 		return
 	}
 	http.Error(w, refusal, http.StatusUnauthorized)
@@ -105,7 +95,7 @@ func (rq *request) sendToSignIn(w http.ResponseWriter, again bool, refusal strin
 // htmxPage returns the page to come back to: the one that made the request, or,
 // if a boosted link asked for a page, that page. The sign-in page checks it as
 // any callbackUrl.
-func (rq *request) htmxPage(here string) string {
+func htmxPage(rq *request, here string) string {
 	h := rq.r.Header
 	if h.Get("HX-Boosted") == "true" && rq.r.Method == http.MethodGet {
 		return here

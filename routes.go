@@ -26,80 +26,21 @@ type route struct {
 	personal  bool                    // the answer is about the person's own account
 }
 
-// routes is the HTTP interface below the base path. ":provider" is a
-// configured provider's id, ":code" an error word. Paths are matched exactly
-// and as escaped: no cleaning, no trailing slash, HEAD is not GET.
-var routes = map[string]*route{
-	"":                      {get: home},
-	"signin":                {get: signInPage, cors: always},
-	"signin/:provider":      {get: signInPage, post: signIn, limit: signInLimit, cors: always},
-	"callback/:provider":    {get: callback, post: callback, limit: callbackLimit, foreign: fromProvider, cors: fromScripts},
-	"signout":               {get: signOutPage, post: signOut, cors: always},
-	"account":               {get: getAccount, cors: always, when: hasAccount, personal: true},
-	"account/profile":       {post: postProfile, cors: always, when: hasAccount, personal: true},
-	"account/unlink":        {post: postUnlink, cors: always, when: hasAccount, personal: true},
-	"account/signout":       {post: postAccountSignOut, cors: always, when: hasAccount, personal: true},
-	"account/undo":          {get: getUndo, post: postUndo, limit: undoLimit, cors: always, when: canConfirm, personal: true},
-	"account/export":        {get: getExport, cors: always, when: hasAccount, personal: true},
-	"account/email":         {get: getEmailChange, post: postEmailChange, cors: always, when: changesEmail, personal: true},
-	"account/email/confirm": {get: getEmailConfirm, post: postEmailConfirm, cors: always, when: changesEmail, personal: true},
-	"account/email/finish":  {post: postEmailFinish, cors: always, when: changesEmail, personal: true},
-	"account/email/cancel":  {post: postEmailCancel, cors: always, when: changesEmail, personal: true},
-	"account/delete":        {get: deletePage, post: postDelete, cors: always, when: deletesAccounts, personal: true},
-	"account/keep":          {get: keepPage, post: postKeep, cors: always, when: canConfirm, personal: true},
-	"confirm":               {get: confirmPage, post: confirm, limit: signInLimit, cors: always, when: canConfirm, personal: true},
-	"signout/provider":      {get: signOutPost},
-	"signout/return":        {get: signOutReturn},
-	"session":               {get: getSession, post: updateSession, cors: always, internal: http.MethodGet},
-	"csrf":                  {get: getCSRF, cors: always},
-	"providers":             {get: getProviders, cors: always},
-	"error":                 {get: errorPage},
-	"error/:code":           {get: errorPage},
-	"verify-request":        {get: verifyRequestPage},
-	"_log":                  {post: logBeacon, foreign: always}, // changes nothing
-	// The provider itself posts: no cookies, no CSRF token; its signature counts.
-	"backchannel-logout/:provider": {post: backchannelLogout, limit: backchannelLimit, foreign: always},
-	"client.js":                    {get: clientScript, cors: always}, // a module import across origins is a CORS request
-	"account.js":                   {get: accountScript, cors: always, when: hasAccount},
-	"token":                        {post: postToken, cors: always, internal: http.MethodPost, when: issuesTokens, problems: true},
-	"jwks":                         {get: getJWKS, internal: http.MethodGet, when: issuesTokens, problems: true},
-	"gate/start":                   {get: gateStart, when: gates},
-	"gate/authorize":               {get: gateAuthorize, when: gates, problems: true},
-	"gate/enter":                   {get: gateEnter, when: gates, problems: true},
-	"gate/landed":                  {get: gateLanded, when: gates, problems: true},
-	"gate/leave":                   {get: gateLeave, when: gates, problems: true},
-	issuerMetadata:                 {get: getIssuer, when: issuesTokens, problems: true},
-}
-
-// gates reports whether programs are behind the gate.
-func gates(rq *request) bool { return rq.gate.table != nil }
-
+// always holds of every request.
 func always(*request) bool { return true }
 
-func hasAccount(rq *request) bool { return rq.policy.account }
-
-func deletesAccounts(rq *request) bool { return rq.policy.deletes }
-
-func changesEmail(rq *request) bool { return rq.policy.addresses != nil }
-
-func canConfirm(rq *request) bool { return rq.policy.confirms }
-
-// fromProvider: a form_post response comes from the provider's site; posted
-// again, from our own.
-func fromProvider(rq *request) bool { return rq.flow.info().formPost && !rq.reposted() }
-
-func fromScripts(rq *request) bool { return rq.flow.info().forScripts }
-
-func signInLimit(rq *request) *limiter { return rq.limits.signIn }
-
-func callbackLimit(rq *request) *limiter {
-	if of := rq.flow.info().limit; of != nil {
-		return of(&rq.limits)
+// webRoutes are those of the interface as a whole: its error page, its files and its
+// log.
+func webRoutes(s *site) map[string]*route {
+	return map[string]*route{
+		"":            {get: home},
+		"csrf":        {get: getCSRF, cors: always},
+		"error":       {get: errorPage},
+		"error/:code": {get: errorPage},
+		"_log":        {post: logBeacon, foreign: always}, // changes nothing
+		"client.js":   {get: clientScript, cors: always},  // a module import across origins is a CORS request
 	}
-	return nil
 }
-
-func backchannelLimit(rq *request) *limiter { return rq.limits.backchannel }
 
 // find sets rq.route, by the path and method, and with it rq.flow or rq.code.
 func (rq *request) find() outcome {
@@ -139,13 +80,13 @@ func (rq *request) find() outcome {
 func (rq *request) match(path string) *route {
 	name, segment, two := strings.Cut(path, "/")
 	if two {
-		if rt := routes[name+"/:provider"]; rt != nil {
+		if rt := rq.routes[name+"/:provider"]; rt != nil {
 			if rq.flow = rq.shownFlow(segment); rq.flow == nil {
 				return nil
 			}
 			return rt
 		}
-		if rt := routes[name+"/:code"]; rt != nil {
+		if rt := rq.routes[name+"/:code"]; rt != nil {
 			if segment == "" || len(segment) > 40 {
 				return nil
 			}
@@ -156,15 +97,15 @@ func (rq *request) match(path string) *route {
 	if _, _, ok := rq.pages.Asset(path); ok {
 		return &assetRoute
 	}
-	if rt := routes[path]; rt.configured(rq) {
+	if rt := rq.routes[path]; rt.configured(rq) {
 		return rt
 	}
 	return nil
 }
 
 // shownFlow is the provider of an id if it is a way to sign in, else nil.
-func (s *Service) shownFlow(id string) flow {
-	if f := s.flows[id]; f != nil && !f.info().hidden {
+func (st *site) shownFlow(id string) flow {
+	if f := st.flows[id]; f != nil && !f.info().hidden {
 		return f
 	}
 	return nil
@@ -175,23 +116,26 @@ func (rt *route) configured(rq *request) bool {
 	return rt != nil && (rt.when == nil || rt.when(rq))
 }
 
-// postLimit counts this POST per client; nil: none does.
-func (rq *request) postLimit() *limiter {
-	if rq.route == nil || rq.route.limit == nil {
+// limitOf counts a POST per client; nil: nothing does.
+func (rt *route) limitOf(rq *request) *limiter {
+	if rt == nil || rt.limit == nil {
 		return nil
 	}
-	return rq.route.limit(rq)
+	return rt.limit(rq)
 }
 
-// foreign reports whether another site may make this POST.
-func (rq *request) foreign() bool {
-	return rq.route != nil && rq.route.foreign != nil && rq.route.foreign(rq)
-}
+// isForeign reports whether another site may make a POST.
+func (rt *route) isForeign(rq *request) bool { return rt != nil && rt.foreign != nil && rt.foreign(rq) }
 
-// corsAllowed reports whether trusted origins may read the answer.
-func (rq *request) corsAllowed() bool {
-	return rq.route != nil && rq.route.cors != nil && rq.route.cors(rq)
-}
+// allowsCORS reports whether trusted origins may read the answer.
+func (rt *route) allowsCORS(rq *request) bool { return rt != nil && rt.cors != nil && rt.cors(rq) }
+
+// hasProblems reports whether refusals are Problems.
+func (rt *route) hasProblems() bool { return rt != nil && rt.problems }
+
+// isPersonal reports whether the answer is about the person's own account: it then
+// has a page for people and JSON for scripts, with the word of a refusal.
+func (rt *route) isPersonal() bool { return rt != nil && rt.personal }
 
 // reposted reports whether a form_post response came from our own page.
 func (rq *request) reposted() bool { return rq.body != nil && rq.body.get("repost") == "1" }
@@ -200,13 +144,25 @@ var assetRoute = route{get: getAsset}
 
 // unknown answers a path that is not in the interface.
 func (rq *request) unknown() outcome {
-	if out := rq.dialect.unsupported(rq.r.Method); out != nil {
+	if out := rq.unsupported(); out != nil {
 		return out
 	}
 	if rq.r.Method == http.MethodGet && wantsPage(rq.r.Header) {
 		return page{name: pages.NotFound, status: http.StatusNotFound, view: pages.NotFoundView{SignInURL: rq.base + "/signin"}}
 	}
 	return notFound
+}
+
+// unsupported answers a method as the mode does, nil if it has no answer of its own.
+func (rq *request) unsupported() outcome {
+	switch body, json := rq.dialect.unsupported(rq.r.Method); {
+	case body == "":
+		return nil
+	case json:
+		return object{raw: []byte(body), status: http.StatusBadRequest}
+	default:
+		return problem{status: http.StatusBadRequest, text: body}
+	}
 }
 
 // wantsPage reports whether a person asks, and not a script: only browsers name
@@ -249,7 +205,7 @@ func (rq *request) warnSlash(path string) {
 
 // notAllowed answers a method that the route does not have.
 func (rq *request) notAllowed(rt *route) outcome {
-	if out := rq.dialect.unsupported(rq.r.Method); out != nil && !rt.problems {
+	if out := rq.unsupported(); out != nil && !rt.problems {
 		return out
 	}
 	var allow []string
@@ -259,7 +215,12 @@ func (rq *request) notAllowed(rt *route) outcome {
 	if rt.post != nil {
 		allow = append(allow, http.MethodPost)
 	}
-	return problem{status: http.StatusMethodNotAllowed, text: "method not allowed", allow: strings.Join(allow, ", ")}
+	return onlyBy(strings.Join(allow, ", "))
+}
+
+// onlyBy refuses other methods than those that are allowed.
+func onlyBy(allow string) problem {
+	return problem{status: http.StatusMethodNotAllowed, text: "method not allowed", allow: allow}
 }
 
 // home: GET {base} leads to the sign-in page.

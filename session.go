@@ -209,12 +209,6 @@ type sessionStart struct {
 	claims   []byte // that stay with the session, as JSON
 }
 
-// sessionCookie is a session cookie to send.
-type sessionCookie struct {
-	value   string
-	expires time.Time
-}
-
 // readOptions says what a read is for.
 type readOptions struct {
 	touch   bool
@@ -224,21 +218,21 @@ type readOptions struct {
 }
 
 // current returns who is signed in without renewing anything.
-func (rq *request) current() (*Session, error) {
-	s, _, err := rq.readSession(readOptions{})
+func (kp *keeper) current(rq *request) (*Session, error) {
+	s, _, err := kp.readSession(rq, readOptions{})
 	return s, err
 }
 
 // readSession reads the session that the request's cookie stands for, nil if
 // none. A cookie under an unknown key is left alone: another replica may have
 // the new secret already.
-func (rq *request) readSession(how readOptions) (*Session, *sessionCookie, error) {
+func (kp *keeper) readSession(rq *request, how readOptions) (*Session, *sessionCookie, error) {
 	raw := rq.sessionCookieValue()
 	if raw == "" {
 		return nil, nil, nil
 	}
-	how.full = how.full && rq.customSession
-	s, renewed, err := rq.at().read(rq.ctx, raw, rq.now, how)
+	how.full = how.full && kp.customSession
+	s, renewed, err := rq.at().(readPlace).read(rq.ctx, raw, rq.now, how)
 	if errors.Is(err, errUnknownKey) {
 		rq.unknownKey, err = true, nil
 	}
@@ -246,21 +240,21 @@ func (rq *request) readSession(how readOptions) (*Session, *sessionCookie, error
 }
 
 // getSession: GET session answers the session object, or an empty one.
-func getSession(rq *request) outcome {
-	return rq.answerSession(readOptions{touch: true, full: true})
+func (kp *keeper) getSession(rq *request) outcome {
+	return kp.answerSession(rq, readOptions{touch: true, full: true})
 }
 
 // updateSession: POST session asks the callbacks to take over what the client
 // sent as data. It needs the CSRF token.
-func updateSession(rq *request) outcome {
+func (kp *keeper) updateSession(rq *request) outcome {
 	if !rq.csrfOK() {
 		rq.audit("csrf.refused", "", "token missing or not that of the cookie")
-		return object{raw: rq.dialect.emptySession, status: http.StatusBadRequest}
+		return object{raw: kp.dialect.emptySession, status: http.StatusBadRequest}
 	}
-	return rq.answerSession(readOptions{touch: true, full: true, trigger: "update", data: rq.updateData()})
+	return kp.answerSession(rq, readOptions{touch: true, full: true, trigger: "update", data: updateData(rq)})
 }
 
-func (rq *request) updateData() any {
+func updateData(rq *request) any {
 	if rq.body.data != nil {
 		return rq.body.data
 	}
@@ -270,30 +264,30 @@ func (rq *request) updateData() any {
 	return nil
 }
 
-func (rq *request) answerSession(how readOptions) outcome {
+func (kp *keeper) answerSession(rq *request, how readOptions) outcome {
 	if rq.sessionCookieValue() == "" {
 		if rq.sessionPresent {
 			rq.at().drop(rq)
 			rq.audit("session.ambiguous", "", "session cookies that make no sense together")
 		}
-		return rq.json(rq.dialect.emptySession)
+		return rq.json(kp.dialect.emptySession)
 	}
-	s, err := rq.slideSession(how)
+	s, err := kp.slideSession(rq, how)
 	if errors.Is(err, errSessionTooLarge) {
 		return object{raw: []byte("{}"), status: http.StatusRequestEntityTooLarge}
 	}
 	if err != nil {
-		rq.log.Error("session could not be read", "request", rq.requestID(), "err", err)
+		kp.log.Error("session could not be read", "request", rq.requestID(), "err", err)
 		return object{raw: []byte("{}"), status: http.StatusServiceUnavailable}
 	}
 	if s == nil {
 		if !rq.unknownKey {
 			rq.at().drop(rq)
 		}
-		return rq.json(rq.dialect.emptySession)
+		return rq.json(kp.dialect.emptySession)
 	}
-	if rq.events.Session != nil {
-		rq.emit("session", func() { rq.events.Session(rq.ctx, s) })
+	if kp.events.Session != nil {
+		kp.fleet.emit("session", func() { kp.events.Session(rq.ctx, s) })
 	}
 	if s.Object == nil {
 		return rq.json(appendSession(rq.room[:0], s))
@@ -304,29 +298,29 @@ func (rq *request) answerSession(how readOptions) outcome {
 // slideSession reads the session and sends what renews it. If it has become too
 // large it is the one from before, or errSessionTooLarge if the client asked for
 // the change.
-func (rq *request) slideSession(how readOptions) (*Session, error) {
-	s, renewed, err := rq.readSession(how)
+func (kp *keeper) slideSession(rq *request, how readOptions) (*Session, error) {
+	s, renewed, err := kp.readSession(rq, how)
 	if err == nil && renewed != nil && !rq.at().keep(rq, *renewed) {
 		err = errSessionTooLarge
 	}
 	if !errors.Is(err, errSessionTooLarge) {
 		return s, err
 	}
-	rq.log.Error("changes of a session were refused", "request", rq.requestID(), "err", err)
+	kp.log.Error("changes of a session were refused", "request", rq.requestID(), "err", err)
 	if how.trigger == "update" {
 		return nil, err
 	}
-	s, _, err = rq.readSession(readOptions{full: how.full})
+	s, _, err = kp.readSession(rq, readOptions{full: how.full})
 	return s, err
 }
 
 // askSession runs the Session callback, if there is one and it is wanted.
-func (s *Service) askSession(ctx context.Context, v *Session, u User, how readOptions) (err error) {
-	if s.callbacks.Session == nil || !how.full {
+func (kp *keeper) askSession(ctx context.Context, v *Session, u User, how readOptions) (err error) {
+	if kp.callbacks.Session == nil || !how.full {
 		return nil
 	}
-	defer s.recovered("session callback", func() { err = errors.New("session callback panicked") })
-	obj, err := s.callbacks.Session(ctx, SessionParams{Session: v.object(), User: u, Claims: v.Token(), AMR: v.AMR(), ACR: v.ACR(), Trigger: how.trigger, Data: how.data})
+	defer kp.fleet.recovered("session callback", func() { err = errors.New("session callback panicked") })
+	obj, err := kp.callbacks.Session(ctx, SessionParams{Session: v.object(), User: u, Claims: v.Token(), AMR: v.AMR(), ACR: v.ACR(), Trigger: how.trigger, Data: how.data})
 	if err != nil {
 		return err
 	}
@@ -405,4 +399,17 @@ func earlier(a, b time.Time) time.Time {
 		return b
 	}
 	return a
+}
+
+// sessionRoutes are those that say who is signed in.
+func sessionRoutes(s *keeper) map[string]*route {
+	return map[string]*route{"session": {get: s.getSession, post: s.updateSession, cors: always, internal: http.MethodGet}}
+}
+
+// sessionEvents are those of sessions.
+var sessionEvents = []auditKind{
+	{"session.ambiguous", AuditRefused, "The session was asked for with session cookies that contradict each other or are incomplete, so none counted: somebody may have planted one. All were expired."},
+	{"session.end_failed", AuditFailed, "EndSession failed, or there is no such session."},
+	{"sessions.ended", AuditSuccess, "EndSessions ended all sessions of a user, or EndOtherSessions all but one: the reason says which."},
+	{"sessions.end_failed", AuditFailed, "EndSessions or EndOtherSessions failed. Some sessions may have ended."},
 }

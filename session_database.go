@@ -14,7 +14,7 @@ import (
 // databaseSessions keeps the session in the adapter; the cookie holds a random
 // token, and the store, unless another program shares it, only a digest.
 type databaseSessions struct {
-	svc   *Service
+	svc   *keeper
 	plain bool // compat: the token is stored as it is
 	// slides are the sessions that this replica has just extended or is about
 	// to. Requests that come together have all read the record from before.

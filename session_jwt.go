@@ -17,7 +17,7 @@ import (
 
 // jwtSessions keeps the session in the cookie: claims sealed as a JWE.
 type jwtSessions struct {
-	svc    *Service
+	svc    *keeper
 	seal   *seal.Sealer
 	leeway time.Duration // of exp and nbf; NextAuth grants 15 s
 	shared bool          // other programs make tokens, too (compat)
@@ -101,7 +101,7 @@ func (j *jwtSessions) issue(ctx context.Context, b *sessionStart) (sessionCookie
 		c["authsvc_proved"] = float64(b.authTime.UnixMilli()) / 1000
 	}
 	methods(b.origin.AMR).tell(c)
-	return j.sealClaims(c, b.began, j.svc.now())
+	return j.sealClaims(c, b.began, j.svc.fleet.now())
 }
 
 // addColumns sets the columns of the user's row as they are now, if any are read.
@@ -125,7 +125,7 @@ func (j *jwtSessions) addColumns(ctx context.Context, kept map[string]any, userI
 
 // ask runs the JWT callback.
 func (j *jwtSessions) ask(ctx context.Context, p JWTParams) (c Claims, err error) {
-	defer j.svc.recovered("jwt callback", func() { c, err = nil, errors.New("jwt callback panicked") })
+	defer j.svc.fleet.recovered("jwt callback", func() { c, err = nil, errors.New("jwt callback panicked") })
 	return j.svc.callbacks.JWT(ctx, p)
 }
 
@@ -371,20 +371,20 @@ func (j *jwtSessions) revoke(ctx context.Context, c *sessionClaims, now time.Tim
 }
 
 // revokeAll writes revocations and applies them here at once.
-func (s *Service) revokeAll(ctx context.Context, list ...*Revocation) error {
-	if err := s.adapter.Revoke(ctx, list...); err != nil {
+func (kp *keeper) revokeAll(ctx context.Context, list ...*Revocation) error {
+	if err := kp.adapter.Revoke(ctx, list...); err != nil {
 		return err
 	}
 	for _, r := range list {
-		s.revoked.apply(*r)
+		kp.revoked.apply(*r)
 	}
 	return nil
 }
 
 // revocation is a record that covers sessions of a user which begin up to now,
 // until none of them can live any more.
-func (s *Service) revocation(key, userID string, now time.Time) *Revocation {
-	return &Revocation{Key: key, UserID: userID, NotBefore: now, Expires: now.Add(s.lifetime.absolute + time.Minute)}
+func (kp *keeper) revocation(key, userID string, now time.Time) *Revocation {
+	return &Revocation{Key: key, UserID: userID, NotBefore: now, Expires: now.Add(kp.lifetime.absolute + time.Minute)}
 }
 
 func (j *jwtSessions) id(raw string, now time.Time) string {

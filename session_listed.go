@@ -34,18 +34,15 @@ type SessionView struct {
 	Expires  time.Time // when it ends if nothing renews it, or at the latest
 }
 
-// Sessions returns the sessions of a user that have not ended, the latest used
-// first. With strategy jwt they are those that began at a service with a store;
-// tokens from before that version, and of NextAuth.js, are not in it: EndSessions
-// ends those, too.
-func (s *Service) Sessions(ctx context.Context, userID string) ([]SessionView, error) {
-	records, err := s.liveSessions(ctx, userID)
+// Sessions is [Service.Sessions].
+func (kp *keeper) Sessions(ctx context.Context, userID string) ([]SessionView, error) {
+	records, err := kp.liveSessions(ctx, userID)
 	if err != nil {
 		return nil, err
 	}
 	views := make([]SessionView, 0, len(records))
 	for i := range records {
-		views = append(views, s.sessionView(&records[i]))
+		views = append(views, kp.sessionView(&records[i]))
 	}
 	slices.SortStableFunc(views, func(a, b SessionView) int {
 		return cmp.Or(lastUse(b).Compare(lastUse(a)), strings.Compare(a.ID, b.ID))
@@ -61,24 +58,24 @@ func lastUse(v SessionView) time.Time {
 }
 
 // liveSessions are the records of a user's sessions that go on.
-func (s *Service) liveSessions(ctx context.Context, userID string) ([]SessionRecord, error) {
-	all, err := s.adapter.ListSessions(ctx, userID)
+func (kp *keeper) liveSessions(ctx context.Context, userID string) ([]SessionRecord, error) {
+	all, err := kp.adapter.ListSessions(ctx, userID)
 	if err != nil {
 		return nil, err
 	}
-	now := s.now()
+	now := kp.fleet.now()
 	return slices.DeleteFunc(all, func(r SessionRecord) bool {
 		used := r.Began
 		if r.Seen.After(used) {
 			used = r.Seen
 		}
-		idle := r.SessionToken == "" && now.After(used.Add(s.lifetime.maxAge+s.lifetime.updateAge))
-		return idle || !now.Before(r.Expires) || !s.sessions.lists(&r)
+		idle := r.SessionToken == "" && now.After(used.Add(kp.lifetime.maxAge+kp.lifetime.updateAge))
+		return idle || !now.Before(r.Expires) || !kp.sessions.lists(&r)
 	}), nil
 }
 
-func (s *Service) sessionView(r *SessionRecord) SessionView {
-	return SessionView{ID: s.sessionHandle(s.recordID(r)), Device: useragent.Name(r.Agent), Agent: r.Agent, Network: r.Network, Place: s.placeOf(r.Network), Provider: r.Provider,
+func (kp *keeper) sessionView(r *SessionRecord) SessionView {
+	return SessionView{ID: kp.sessionHandle(kp.recordID(r)), Device: useragent.Name(r.Agent), Agent: r.Agent, Network: r.Network, Place: kp.placeOf(r.Network), Provider: r.Provider,
 		Client: r.Client, Actor: r.Actor, AMR: methods(r.AMR).list(), ACR: methods(r.AMR).level(), Created: r.Began, SecondAt: r.SecondAt, Used: r.Seen, Expires: r.Expires}
 }
 
@@ -86,34 +83,34 @@ func (s *Service) sessionView(r *SessionRecord) SessionView {
 const maxPlace = 60
 
 // placeOf asks the application where a network is.
-func (s *Service) placeOf(network string) (place string) {
-	if s.callbacks.Place == nil || network == "" {
+func (kp *keeper) placeOf(network string) (place string) {
+	if kp.callbacks.Place == nil || network == "" {
 		return ""
 	}
 	prefix, err := netip.ParsePrefix(network)
 	if err != nil {
 		return ""
 	}
-	defer s.recovered("place callback", func() { place = "" })
-	name := []rune(cleanName(s.callbacks.Place(prefix)))
+	defer kp.fleet.recovered("place callback", func() { place = "" })
+	name := []rune(cleanName(kp.callbacks.Place(prefix)))
 	return string(name[:min(len(name), maxPlace)])
 }
 
 // recordID is what sessions.id says of the session of a record. One that another
 // program stored has no digest yet.
-func (s *Service) recordID(r *SessionRecord) string {
+func (kp *keeper) recordID(r *SessionRecord) string {
 	if r.Digest != "" {
 		return r.Digest
 	}
-	return s.sessions.id(r.SessionToken, s.now())
+	return kp.sessions.id(r.SessionToken, kp.fleet.now())
 }
 
 // handleLength is how many characters name a session or an account: 132 bits.
 const handleLength = 22
 
 // sessionHandle is what the session with an id is called in lists.
-func (s *Service) sessionHandle(id string) string {
-	return handle(s.keys.session.Sum(id))
+func (kp *keeper) sessionHandle(id string) string {
+	return handle(kp.handleKey.Sum(id))
 }
 
 // handle is the text of a MAC as people and scripts get it. It does not begin with -,
@@ -126,61 +123,54 @@ func handle(mac []byte) string {
 	return text
 }
 
-// SessionID returns the ID of the SessionView of a session; a session that is not
-// listed has one all the same.
-func (s *Service) SessionID(of *Session) string { return s.sessionHandle(of.id) }
+// SessionID is [Service.SessionID].
+func (kp *keeper) SessionID(of *Session) string { return kp.sessionHandle(of.id) }
 
-// EndSession ends one session of a user, on all replicas within a few seconds.
-// ErrNotFound: the user has no session with that ID ([SessionView]). The user is told
-// by mail ([NoticeOptions]).
-func (s *Service) EndSession(ctx context.Context, userID, sessionID string) error {
-	if err := s.endOneSession(ctx, userID, sessionID); err != nil {
-		s.recordAct(ctx, AuditEvent{Name: "session.end_failed", UserID: userID})
+// EndSession is [Service.EndSession].
+func (kp *keeper) EndSession(ctx context.Context, userID, sessionID string) error {
+	if err := kp.endOneSession(ctx, userID, sessionID); err != nil {
+		kp.auditor.recordAct(ctx, AuditEvent{Name: "session.end_failed", UserID: userID})
 		return err
 	}
-	s.recordAct(ctx, AuditEvent{Name: "session.ended", UserID: userID})
-	s.notifyEnded(ctx, userID)
+	kp.auditor.recordAct(ctx, AuditEvent{Name: "session.ended", UserID: userID})
 	return nil
 }
 
-func (s *Service) endOneSession(ctx context.Context, userID, sessionID string) error {
-	return s.endListed(ctx, userID, func(id string) bool { return sameSecret(id, sessionID) }, true)
+func (kp *keeper) endOneSession(ctx context.Context, userID, sessionID string) error {
+	return kp.endListed(ctx, userID, func(id string) bool { return sameSecret(id, sessionID) }, true)
 }
 
-// EndOtherSessions ends the listed sessions of a user but one. A sign-in that is
-// under way has either begun its session before, which then ends, or begins anew.
-// Sessions that Sessions cannot list go on: EndSessions ends all. No notice is sent:
-// it is for the person in the session that is kept.
-func (s *Service) EndOtherSessions(ctx context.Context, userID, keepSessionID string) error {
-	if err := s.endOtherSessions(ctx, userID, keepSessionID); err != nil {
-		s.recordAct(ctx, AuditEvent{Name: "sessions.end_failed", UserID: userID}, "all but one")
+// EndOtherSessions is [Service.EndOtherSessions].
+func (kp *keeper) EndOtherSessions(ctx context.Context, userID, keepSessionID string) error {
+	if err := kp.endOtherSessions(ctx, userID, keepSessionID); err != nil {
+		kp.auditor.recordAct(ctx, AuditEvent{Name: "sessions.end_failed", UserID: userID}, "all but one")
 		return err
 	}
-	s.recordAct(ctx, AuditEvent{Name: "sessions.ended", UserID: userID}, "all but one")
+	kp.auditor.recordAct(ctx, AuditEvent{Name: "sessions.ended", UserID: userID}, "all but one")
 	return nil
 }
 
-func (s *Service) endOtherSessions(ctx context.Context, userID, keepSessionID string) error {
-	if err := s.revokeAll(ctx, s.revocation(keyOthers+userID, userID, s.now())); err != nil {
+func (kp *keeper) endOtherSessions(ctx context.Context, userID, keepSessionID string) error {
+	if err := kp.revokeAll(ctx, kp.revocation(keyOthers+userID, userID, kp.fleet.now())); err != nil {
 		return err
 	}
-	return s.endListed(ctx, userID, func(id string) bool { return !sameSecret(id, keepSessionID) }, false)
+	return kp.endListed(ctx, userID, func(id string) bool { return !sameSecret(id, keepSessionID) }, false)
 }
 
 // endListed ends the sessions whose IDs are meant. ErrNotFound: there is none, and
 // one is demanded.
-func (s *Service) endListed(ctx context.Context, userID string, meant func(id string) bool, demanded bool) error {
-	all, err := s.liveSessions(ctx, userID)
+func (kp *keeper) endListed(ctx context.Context, userID string, meant func(id string) bool, demanded bool) error {
+	all, err := kp.liveSessions(ctx, userID)
 	if err != nil {
 		return err
 	}
 	var errs []error
 	ended := false
 	for i := range all {
-		if !meant(s.sessionHandle(s.recordID(&all[i]))) {
+		if !meant(kp.sessionHandle(kp.recordID(&all[i]))) {
 			continue
 		}
-		switch err := s.sessions.endRecord(ctx, &all[i], s.now()); {
+		switch err := kp.sessions.endRecord(ctx, &all[i], kp.fleet.now()); {
 		case err == nil:
 			ended = true
 		case !errors.Is(err, ErrNotFound):
@@ -244,14 +234,14 @@ func newSeenSessions() *seenSessions {
 }
 
 // touchSeen writes batches until ctx ends.
-func (s *Service) touchSeen(ctx context.Context) {
+func (kp *keeper) touchSeen(ctx context.Context) {
 	for sleep(ctx, seenFlush) {
-		list := s.seen.take()
+		list := kp.seen.take()
 		if len(list) == 0 {
 			continue
 		}
-		if err := s.adapter.TouchSessions(ctx, list); err != nil && ctx.Err() == nil {
-			s.log.Warn("the last use of sessions could not be noted", "sessions", len(list), "err", err)
+		if err := kp.adapter.TouchSessions(ctx, list); err != nil && ctx.Err() == nil {
+			kp.log.Warn("the last use of sessions could not be noted", "sessions", len(list), "err", err)
 		}
 	}
 }

@@ -13,27 +13,18 @@ import (
 	"authsvc/internal/weburl"
 )
 
-// A place is where a request came to, as far as sessions go: which cookie they are
-// in, and how people sign in there. sessionPlace alone decides.
-type place interface {
-	// cookie returns the value that a session is read from. present reports whether
-	// any such cookie came; "" with present are cookies that make no sense together.
-	cookie(j *jar) (value string, present bool)
+// A readPlace is a place whose cookie stands for a session. sessionPlace alone decides
+// which one a host is.
+type readPlace interface {
+	place
 	// read is that of sessions.
 	read(ctx context.Context, raw string, now time.Time, how readOptions) (s *Session, renewed *sessionCookie, err error)
-	// keep queues the cookie of a session and reports whether it fits.
-	keep(rq *request, c sessionCookie) bool
-	// drop expires what the request carried.
-	drop(rq *request)
-	// signIn leads a person to where they sign in, once more if again says so, and
-	// to an address of this host afterwards.
-	signIn(rq *request, to string, again bool) outcome
 }
 
 // An enteredPlace is a host that the session cookie does not get to: it has a cookie
 // of its own, which a hand-over brings.
 type enteredPlace interface {
-	place
+	readPlace
 	// enter makes the cookie's value of what sessions.carry said.
 	enter(carried []byte, now time.Time) (string, error)
 }
@@ -53,19 +44,19 @@ type places struct {
 const maxPlaces = 1000
 
 // sessionPlace decides which cookie has the sessions of a Host header.
-func (s *Service) sessionPlace(host string) place {
-	site, origin := s.gate.table.Find(host)
-	if site == nil || s.reaches(origin) {
-		return &s.places.login
+func (kp *keeper) sessionPlace(host string) readPlace {
+	site, origin := kp.site.hosts.Find(host)
+	if site == nil || kp.reaches(origin) {
+		return &kp.places.login
 	}
-	return s.places.at(weburl.Hostname(origin))
+	return kp.places.at(weburl.Hostname(origin))
 }
 
 // reaches reports whether the session cookie gets to an origin: it ignores ports
 // (RFC 6265 section 8.5).
-func (s *Service) reaches(origin string) bool {
-	host, domain := weburl.Hostname(origin), s.places.domain
-	return host == s.places.host || domain != "" && net.ParseIP(host) == nil && (host == domain || strings.HasSuffix(host, "."+domain))
+func (kp *keeper) reaches(origin string) bool {
+	host, domain := weburl.Hostname(origin), kp.places.domain
+	return host == kp.places.host || domain != "" && net.ParseIP(host) == nil && (host == domain || strings.HasSuffix(host, "."+domain))
 }
 
 // at is the place of a host name.
@@ -86,14 +77,6 @@ func (p *places) at(host string) enteredPlace {
 	return at
 }
 
-// at is the place of the request.
-func (rq *request) at() place {
-	if rq.place == nil {
-		rq.place = rq.sessionPlace(rq.r.Host)
-	}
-	return rq.place
-}
-
 // loginPlace is the host of URL, and all that the session cookie gets to.
 type loginPlace struct{ sessions }
 
@@ -103,49 +86,34 @@ func (*loginPlace) keep(rq *request, c sessionCookie) bool { return rq.setSessio
 
 func (*loginPlace) drop(rq *request) { rq.clearSession() }
 
-func (*loginPlace) signIn(rq *request, to string, again bool) outcome {
-	if again && rq.policy.confirms {
-		return redirect{to: weburl.WithQuery(rq.base+"/confirm", "callbackUrl", to)}
-	}
-	once := ""
-	if again {
-		once = "true"
-	}
-	return redirect{to: weburl.WithQuery(rq.base+"/signin", "callbackUrl", to, "again", once)}
-}
-
 // gateCookie is what hosts with a cookie of their own have in common. Its key is
 // that of the host name, since browsers send cookies to every port.
-type gateCookie struct{ key *seal.Sealer }
+type gateCookie struct {
+	key  *seal.Sealer
+	name string
+}
 
-func (gateCookie) cookie(j *jar) (value string, present bool) {
+func (g gateCookie) cookie(j *jar) (value string, present bool) {
 	for i := range j.pairs {
-		present = present || j.pairs[i].name == j.names.gate
+		present = present || j.pairs[i].name == g.name
 	}
-	value, _ = j.get(j.names.gate)
+	value, _ = j.get(g.name)
 	return value, present
 }
 
-func (gateCookie) keep(rq *request, c sessionCookie) bool {
-	if !rq.names.fitsGate(c.value) {
+func (g gateCookie) keep(rq *request, c sessionCookie) bool {
+	if !fitsOne(g.name, c.value) {
 		return false
 	}
-	rq.setCookie(cookie{name: rq.names.gate, value: c.value, expires: c.expires})
+	rq.setCookie(cookie{name: g.name, value: c.value, expires: c.expires})
 	return true
 }
 
-func (gateCookie) drop(rq *request) {
+func (g gateCookie) drop(rq *request) {
 	if _, present := rq.at().cookie(&rq.jar); present {
-		rq.expireCookie(rq.names.gate, "")
+		rq.expireCookie(g.name, "")
 	}
 }
-
-func (gateCookie) signIn(rq *request, to string, again bool) outcome {
-	return rq.beginHandOver(to, again)
-}
-
-// fitsGate reports whether a value fits into the one cookie that it may have.
-func (n *cookieNames) fitsGate(value string) bool { return len(n.gate)+len(value) <= maxCookie }
 
 // A gateDatabase knows a session by the key that the store has it under, so that it
 // ends with the session, everywhere.
@@ -155,7 +123,7 @@ type gateDatabase struct {
 }
 
 func (d *databaseSessions) enteredBy(key *seal.Sealer) enteredPlace {
-	return &gateDatabase{gateCookie{key}, d}
+	return &gateDatabase{gateCookie{key, d.svc.enteredCookie}, d}
 }
 
 func (d *databaseSessions) carry(_ *Session, raw string, _ time.Time, _ func(string) bool) ([]byte, error) {
@@ -193,7 +161,7 @@ func (g *gateDatabase) read(ctx context.Context, raw string, now time.Time, how 
 
 // lastEnd is when a session ends, however often it is extended: cookies that say no
 // more have nothing to be extended.
-func (s *Service) lastEnd(v *Session) time.Time { return v.Began.Add(s.lifetime.absolute) }
+func (kp *keeper) lastEnd(v *Session) time.Time { return v.Began.Add(kp.lifetime.absolute) }
 
 // A gateJWT carries a session itself, as much of it as a host needs.
 type gateJWT struct {
@@ -202,7 +170,7 @@ type gateJWT struct {
 }
 
 func (j *jwtSessions) enteredBy(key *seal.Sealer) enteredPlace {
-	return &gateJWT{gateCookie{key}, &jwtSessions{svc: j.svc, seal: key}}
+	return &gateJWT{gateCookie{key, j.svc.enteredCookie}, &jwtSessions{svc: j.svc, seal: key}}
 }
 
 // carry leaves out what no rule needs, and an address that nobody proved.
@@ -269,4 +237,18 @@ func (g *gateJWT) read(_ context.Context, raw string, now time.Time, how readOpt
 		return nil, nil, fmt.Errorf("the cookie of a host could not be made anew: %w", err)
 	}
 	return s, &sessionCookie{value: value, expires: g.svc.lastEnd(s)}, nil
+}
+
+// nameCookies names those of sessions beside the session cookie.
+func (kp *keeper) nameCookies(n *cookieNames) { kp.enteredCookie = n.add("gate") }
+
+func (kp *keeper) deriveKeys(ring *seal.Ring) {
+	kp.handleKey = ring.MAC("session handle")
+	kp.places.login.sessions = kp.sessions
+	kp.places.entered = func(host string) enteredPlace {
+		return kp.sessions.enteredBy(ring.Sealer("gate " + kp.site.base + " " + host))
+	}
+	if j, ok := kp.sessions.(*jwtSessions); ok {
+		j.seal = kp.dialect.sessionSealer(ring, kp.site.origin, kp.site.names.session)
+	}
 }

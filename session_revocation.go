@@ -266,19 +266,19 @@ func (q *expiries) pop(now uint32) (hash uint64, due bool) {
 }
 
 // pollRevocations keeps the copy up to date until ctx ends.
-func (s *Service) pollRevocations(ctx context.Context) {
+func (kp *keeper) pollRevocations(ctx context.Context) {
 	failed := false
 	for {
 		wait := revokePoll
-		if s.revoked.ready() != nil {
+		if kp.revoked.ready() != nil {
 			wait = revokeRetry
 		}
 		if !sleep(ctx, wait) {
 			return
 		}
-		err := s.revoked.catchUp(ctx, s.adapter, s.now())
+		err := kp.revoked.catchUp(ctx, kp.adapter, kp.fleet.now())
 		if err != nil && !failed && ctx.Err() == nil {
-			s.log.Error("revocations cannot be read", "err", err)
+			kp.log.Error("revocations cannot be read", "err", err)
 		}
 		failed = err != nil
 	}

@@ -42,17 +42,17 @@ func (k *signing) use(set signingkeys.Set) {
 	k.known.Store(&knownKeys{set, publicDocument(set.JWKS())})
 }
 
-// prepareSigningKeys derives what seals the keys or, without a store, the keys.
-func (s *Service) prepareSigningKeys(ring *seal.Ring) {
-	s.signing.box = ring.Box("signing keys")
-	if s.signing.stored || !s.signing.enabled {
+// deriveKeys derives what seals the keys or, without a store, the keys.
+func (is *issuer) deriveKeys(ring *seal.Ring) {
+	is.signing.box = ring.Box("signing keys")
+	if is.signing.stored || !is.signing.enabled {
 		return
 	}
 	var keys []*signingkeys.Key
-	for _, alg := range s.signing.plan.Algs {
+	for _, alg := range is.signing.plan.Algs {
 		var numbers [8][][]byte // by number and secret
 		for n := range numbers {
-			numbers[n] = ring.Derive("signing key "+alg+" "+strconv.Itoa(n)+" "+s.base, 32)
+			numbers[n] = ring.Derive("signing key "+alg+" "+strconv.Itoa(n)+" "+is.site.base, 32)
 		}
 		for i := range numbers[0] {
 			k, err := signingkeys.Derive(alg, func(n int) []byte { return numbers[n][i] })
@@ -63,24 +63,24 @@ func (s *Service) prepareSigningKeys(ring *seal.Ring) {
 		}
 	}
 	slices.Reverse(keys) // of the keys of an algorithm the last signs
-	s.signing.derived = signingkeys.NewSet(keys...)
+	is.signing.derived = signingkeys.NewSet(keys...)
 }
 
 // ErrSealedKeys: none of Config.Secrets opens the signing keys in the store.
 var ErrSealedKeys = errors.New("authsvc: none of Secrets opens the signing keys in the store")
 
 // openSigningKeys reads the keys, and makes the first of a new store.
-func (s *Service) openSigningKeys(ctx context.Context) error {
+func (is *issuer) openSigningKeys(ctx context.Context) error {
 	switch {
-	case !s.signing.enabled:
+	case !is.signing.enabled:
 		return nil
-	case !s.signing.stored:
-		s.signing.use(s.signing.derived)
+	case !is.signing.stored:
+		is.signing.use(is.signing.derived)
 		return nil
 	}
-	set, stale, err := s.readKeys(ctx)
+	set, stale, err := is.readKeys(ctx)
 	if errors.Is(err, ErrNotFound) {
-		set, err = s.firstKeys(ctx)
+		set, err = is.firstKeys(ctx)
 	}
 	switch {
 	case errors.Is(err, ErrSealedKeys):
@@ -89,16 +89,16 @@ func (s *Service) openSigningKeys(ctx context.Context) error {
 	case err != nil:
 		return storeUnusable(err)
 	}
-	s.signing.use(set)
+	is.signing.use(set)
 	if stale {
-		err = s.resealKeys(ctx)
+		err = is.resealKeys(ctx)
 	}
-	made, failed := s.advanceKeys(ctx)
-	s.signing.made = append(s.signing.made, made...)
+	made, failed := is.advanceKeys(ctx)
+	is.signing.made = append(is.signing.made, made...)
 	if err = errors.Join(err, failed); err != nil {
-		s.log.Warn("signing keys are due and could not be made or sealed anew; that is tried again", "err", err)
+		is.log.Warn("signing keys are due and could not be made or sealed anew; that is tried again", "err", err)
 	}
-	if slices.ContainsFunc(s.signing.plan.Algs, func(alg string) bool { return s.signing.known.Load().set.Signing(alg, s.now()) == nil }) {
+	if slices.ContainsFunc(is.signing.plan.Algs, func(alg string) bool { return is.signing.known.Load().set.Signing(alg, is.fleet.now()) == nil }) {
 		return &ConfigError{Field: "Tokens.Audiences", Problem: "name an algorithm that has no signing key yet, and none could be made", Fix: "look at the log, and start again"}
 	}
 	return nil
@@ -106,39 +106,39 @@ func (s *Service) openSigningKeys(ctx context.Context) error {
 
 // firstKeys makes the keys of a new store. Of replicas that do so at the same time
 // one is first, and all have its keys.
-func (s *Service) firstKeys(ctx context.Context) (signingkeys.Set, error) {
-	set, made, err := signingkeys.Set{}.Advance(s.now(), s.signing.plan)
+func (is *issuer) firstKeys(ctx context.Context) (signingkeys.Set, error) {
+	set, made, err := signingkeys.Set{}.Advance(is.fleet.now(), is.signing.plan)
 	if err != nil {
 		return set, err
 	}
-	sealed, err := s.sealKeys(set)
+	sealed, err := is.sealKeys(set)
 	if err != nil {
 		return set, err
 	}
-	stored, err := s.adapter.PutMeta(ctx, metaKeys, sealed)
+	stored, err := is.adapter.PutMeta(ctx, metaKeys, sealed)
 	if err != nil {
 		return set, err
 	}
 	if stored != sealed {
-		set, _, err = s.unsealKeys(stored)
+		set, _, err = is.unsealKeys(stored)
 		return set, err
 	}
-	s.signing.made = made
+	is.signing.made = made
 	return set, nil
 }
 
 // readKeys reads the record. stale means that it was sealed with a secret that is
 // not the first.
-func (s *Service) readKeys(ctx context.Context) (set signingkeys.Set, stale bool, err error) {
-	sealed, err := s.adapter.GetMeta(ctx, metaKeys)
+func (is *issuer) readKeys(ctx context.Context) (set signingkeys.Set, stale bool, err error) {
+	sealed, err := is.adapter.GetMeta(ctx, metaKeys)
 	if err != nil {
 		return signingkeys.Set{}, false, err
 	}
-	return s.unsealKeys(sealed)
+	return is.unsealKeys(sealed)
 }
 
-func (s *Service) unsealKeys(sealed string) (set signingkeys.Set, stale bool, err error) {
-	text, stale, err := s.signing.box.Open(sealed, metaKeys)
+func (is *issuer) unsealKeys(sealed string) (set signingkeys.Set, stale bool, err error) {
+	text, stale, err := is.signing.box.Open(sealed, metaKeys)
 	if err != nil {
 		return signingkeys.Set{}, false, ErrSealedKeys
 	}
@@ -146,19 +146,19 @@ func (s *Service) unsealKeys(sealed string) (set signingkeys.Set, stale bool, er
 	return set, stale, err
 }
 
-func (s *Service) sealKeys(set signingkeys.Set) (string, error) {
+func (is *issuer) sealKeys(set signingkeys.Set) (string, error) {
 	text, err := set.Encode()
-	return s.signing.box.Seal(text, metaKeys), err
+	return is.signing.box.Seal(text, metaKeys), err
 }
 
 // pollKeys follows the keys in the store until ctx ends. While they cannot be
 // read, those that are known go on by their times.
-func (s *Service) pollKeys(ctx context.Context) {
+func (is *issuer) pollKeys(ctx context.Context) {
 	failed, record := false, ""
 	for sleep(ctx, keysPoll) {
-		err := s.followKeys(ctx, &record)
+		err := is.followKeys(ctx, &record)
 		if err != nil && !failed && ctx.Err() == nil {
-			s.log.Error("signing keys could not be read or made; those that are known go on", "err", err)
+			is.log.Error("signing keys could not be read or made; those that are known go on", "err", err)
 		}
 		failed = err != nil
 	}
@@ -166,30 +166,30 @@ func (s *Service) pollKeys(ctx context.Context) {
 
 // followKeys opens the record in the store unless it is the one of the last time:
 // one that is written is never sealed alike.
-func (s *Service) followKeys(ctx context.Context, record *string) error {
+func (is *issuer) followKeys(ctx context.Context, record *string) error {
 	reading, cancel := context.WithTimeout(ctx, leaseCall)
-	sealed, err := s.adapter.GetMeta(reading, metaKeys)
+	sealed, err := is.adapter.GetMeta(reading, metaKeys)
 	cancel()
 	if err != nil {
 		return err
 	}
 	if sealed != *record {
-		set, _, err := s.unsealKeys(sealed)
+		set, _, err := is.unsealKeys(sealed)
 		if err != nil {
 			return err
 		}
-		s.signing.use(set)
+		is.signing.use(set)
 		*record = sealed
 	}
-	made, err := s.advanceKeys(ctx)
-	s.recordKeys(ctx, made)
+	made, err := is.advanceKeys(ctx)
+	is.recordKeys(ctx, made)
 	return err
 }
 
 // resealKeys seals the record with the first secret. Only a start does that:
 // while secrets are rotated, running replicas differ about which is the first.
-func (s *Service) resealKeys(ctx context.Context) error {
-	return s.changeKeys(ctx, false, func(set signingkeys.Set, stale bool) (signingkeys.Set, error) {
+func (is *issuer) resealKeys(ctx context.Context) error {
+	return is.changeKeys(ctx, false, func(set signingkeys.Set, stale bool) (signingkeys.Set, error) {
 		if !stale {
 			return set, errSameKeys
 		}
@@ -199,15 +199,15 @@ func (s *Service) resealKeys(ctx context.Context) error {
 
 // advanceKeys makes the keys that are due and returns them. Another replica may be
 // doing it.
-func (s *Service) advanceKeys(ctx context.Context) (made []*signingkeys.Key, err error) {
-	if !s.signing.known.Load().set.Due(s.now(), s.signing.plan) {
+func (is *issuer) advanceKeys(ctx context.Context) (made []*signingkeys.Key, err error) {
+	if !is.signing.known.Load().set.Due(is.fleet.now(), is.signing.plan) {
 		return nil, nil
 	}
-	err = s.changeKeys(ctx, false, func(set signingkeys.Set, _ bool) (after signingkeys.Set, err error) {
-		if !set.Due(s.now(), s.signing.plan) {
+	err = is.changeKeys(ctx, false, func(set signingkeys.Set, _ bool) (after signingkeys.Set, err error) {
+		if !set.Due(is.fleet.now(), is.signing.plan) {
 			return set, errSameKeys // another replica was first
 		}
-		after, made, err = set.Advance(s.now(), s.signing.plan)
+		after, made, err = set.Advance(is.fleet.now(), is.signing.plan)
 		return after, err
 	})
 	if err != nil {
@@ -224,60 +224,60 @@ var errSameKeys = errors.New("authsvc: the signing keys are as they should be")
 // whose call is short: a process that was suspended meanwhile does not write over
 // another's keys. A record that cannot be opened is replaced only if that is
 // asked for.
-func (s *Service) changeKeys(ctx context.Context, evenSealed bool, change func(set signingkeys.Set, stale bool) (signingkeys.Set, error)) error {
+func (is *issuer) changeKeys(ctx context.Context, evenSealed bool, change func(set signingkeys.Set, stale bool) (signingkeys.Set, error)) error {
 	holder := uuid.V7()
-	release, err := s.leaseAs(ctx, metaKeys, holder)
+	release, err := is.fleet.leaseAs(ctx, metaKeys, holder)
 	if err != nil {
 		return err
 	}
 	defer release()
 	ctx, cancel := context.WithTimeout(ctx, leaseFor)
 	defer cancel()
-	set, stale, err := s.readKeys(ctx)
+	set, stale, err := is.readKeys(ctx)
 	if err != nil && !errors.Is(err, ErrNotFound) && !(evenSealed && errors.Is(err, ErrSealedKeys)) {
 		return err
 	}
 	set, err = change(set, stale)
 	if errors.Is(err, errSameKeys) {
-		s.signing.use(set)
+		is.signing.use(set)
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	sealed, err := s.sealKeys(set)
+	sealed, err := is.sealKeys(set)
 	if err != nil {
 		return err
 	}
-	if err := s.takeLease(ctx, metaKeys, holder); err != nil {
+	if err := is.fleet.takeLease(ctx, metaKeys, holder); err != nil {
 		return err
 	}
 	ctx, cancel = context.WithTimeout(ctx, leaseCall)
 	defer cancel()
-	if err := s.writeKeys(ctx, sealed); err != nil {
+	if err := is.writeKeys(ctx, sealed); err != nil {
 		return err
 	}
-	s.signing.use(set)
+	is.signing.use(set)
 	return nil
 }
 
-func (s *Service) writeKeys(ctx context.Context, sealed string) error {
-	stored, err := s.adapter.PutMeta(ctx, metaKeys, sealed)
+func (is *issuer) writeKeys(ctx context.Context, sealed string) error {
+	stored, err := is.adapter.PutMeta(ctx, metaKeys, sealed)
 	if err != nil || stored == sealed {
 		return err
 	}
-	return s.adapter.SetMeta(ctx, metaKeys, sealed)
+	return is.adapter.SetMeta(ctx, metaKeys, sealed)
 }
 
 // recordKeys says that keys were made.
-func (s *Service) recordKeys(ctx context.Context, made []*signingkeys.Key) {
+func (is *issuer) recordKeys(ctx context.Context, made []*signingkeys.Key) {
 	for _, k := range made {
 		reason := "a new key signs from now on"
-		if s.now().Before(k.From) {
+		if is.fleet.now().Before(k.From) {
 			reason = "the next key is published"
 		}
-		s.log.Info("a signing key was made", "kid", k.ID, "alg", k.Alg, "signs_from", k.From.UTC().Format(time.RFC3339))
-		s.recordAtOnce(ctx, AuditEvent{Name: "keys.rotated", Reason: reason})
+		is.log.Info("a signing key was made", "kid", k.ID, "alg", k.Alg, "signs_from", k.From.UTC().Format(time.RFC3339))
+		is.auditor.recordAtOnce(ctx, AuditEvent{Name: "keys.rotated", Reason: reason})
 	}
 }
 
@@ -312,21 +312,19 @@ var ErrNoTokens = errors.New("authsvc: no tokens are configured, so there are no
 // change with them.
 var ErrDerivedKeys = errors.New("authsvc: without storage the signing keys follow from the secrets: rotate those")
 
-// SigningKeys returns the keys of GET jwks as they are in the store, by algorithm
-// and in the order in which they sign. ErrNoTokens: there are none;
-// ErrSealedKeys: they cannot be read.
-func (s *Service) SigningKeys(ctx context.Context) ([]SigningKey, error) {
-	set := s.signing.derived
+// SigningKeys is [Service.SigningKeys].
+func (is *issuer) SigningKeys(ctx context.Context) ([]SigningKey, error) {
+	set := is.signing.derived
 	switch {
-	case !s.signing.enabled:
+	case !is.signing.enabled:
 		return nil, ErrNoTokens
-	case s.signing.stored:
+	case is.signing.stored:
 		var err error
-		if set, _, err = s.readKeys(ctx); err != nil && !errors.Is(err, ErrNotFound) {
+		if set, _, err = is.readKeys(ctx); err != nil && !errors.Is(err, ErrNotFound) {
 			return nil, err
 		}
 	}
-	now := s.now()
+	now := is.fleet.now()
 	var list []SigningKey
 	for _, alg := range signingkeys.Algorithms() {
 		for _, k := range set.Keys() {
@@ -345,42 +343,35 @@ func (s *Service) SigningKeys(ctx context.Context) ([]SigningKey, error) {
 	return list, nil
 }
 
-// RotateKeys makes the next key of every algorithm in use and returns those that
-// it made: none if they are published already. A key signs a day later; with
-// atOnce after a minute, when all replicas publish it. If none of Secrets opens the
-// keys in the store, atOnce replaces them, and tokens that are out are refused.
-// ErrNoTokens, ErrDerivedKeys, ErrSealedKeys and ErrBusy are the errors beside those of the store.
-func (s *Service) RotateKeys(ctx context.Context, atOnce bool) (ids []string, err error) {
-	if err := s.keysCanChange(); err != nil {
+// RotateKeys is [Service.RotateKeys].
+func (is *issuer) RotateKeys(ctx context.Context, atOnce bool) (ids []string, err error) {
+	if err := is.keysCanChange(); err != nil {
 		return nil, err
 	}
 	var made []*signingkeys.Key
-	err = s.changeKeys(ctx, atOnce, func(set signingkeys.Set, _ bool) (after signingkeys.Set, err error) {
-		after, made, err = set.Rotate(s.now(), s.signing.plan, atOnce)
+	err = is.changeKeys(ctx, atOnce, func(set signingkeys.Set, _ bool) (after signingkeys.Set, err error) {
+		after, made, err = set.Rotate(is.fleet.now(), is.signing.plan, atOnce)
 		return after, err
 	})
 	if err != nil {
 		return nil, err
 	}
-	s.recordKeys(ctx, made)
+	is.recordKeys(ctx, made)
 	for _, k := range made {
 		ids = append(ids, k.ID)
 	}
 	return ids, nil
 }
 
-// RetireKey takes a key out of the set, and with it all tokens that it signed:
-// programs that verify them refuse them as soon as they read the set again. If it
-// signs, its successor does from now on. ErrNotFound: there is no such key; the
-// other errors are those of RotateKeys.
-func (s *Service) RetireKey(ctx context.Context, id string) error {
-	if err := s.keysCanChange(); err != nil {
+// RetireKey is [Service.RetireKey].
+func (is *issuer) RetireKey(ctx context.Context, id string) error {
+	if err := is.keysCanChange(); err != nil {
 		return err
 	}
 	var made []*signingkeys.Key
-	err := s.changeKeys(ctx, false, func(set signingkeys.Set, _ bool) (after signingkeys.Set, err error) {
+	err := is.changeKeys(ctx, false, func(set signingkeys.Set, _ bool) (after signingkeys.Set, err error) {
 		var ok bool
-		if after, made, ok, err = set.Retire(id, s.now(), s.signing.plan); err == nil && !ok {
+		if after, made, ok, err = set.Retire(id, is.fleet.now(), is.signing.plan); err == nil && !ok {
 			err = fmt.Errorf("%w: no signing key has that id", ErrNotFound)
 		}
 		return after, err
@@ -388,17 +379,26 @@ func (s *Service) RetireKey(ctx context.Context, id string) error {
 	if err != nil {
 		return err
 	}
-	s.recordAtOnce(ctx, AuditEvent{Name: "keys.retired", Reason: "an operator took a key out of the set"})
-	s.recordKeys(ctx, made)
+	is.auditor.recordAtOnce(ctx, AuditEvent{Name: "keys.retired", Reason: "an operator took a key out of the set"})
+	is.recordKeys(ctx, made)
 	return nil
 }
 
-func (s *Service) keysCanChange() error {
+func (is *issuer) keysCanChange() error {
 	switch {
-	case !s.signing.enabled:
+	case !is.signing.enabled:
 		return ErrNoTokens
-	case !s.signing.stored:
+	case !is.signing.stored:
 		return ErrDerivedKeys
 	}
 	return nil
+}
+
+// issuerEvents are those of signing keys and personal access tokens.
+var issuerEvents = []auditKind{
+	{"pat.created", AuditSuccess, "A personal access token was made for a user."},
+	{"pat.revoked", AuditSuccess, "A personal access token of a user was revoked, or all of them: the reason says which."},
+	{"pat.refused", AuditRefused, "A personal access token was not accepted: it is none, is unknown, expired or sealed under a lost secret, its user is blocked, or it is not for that audience or host."},
+	{"keys.rotated", AuditSuccess, "A signing key of tokens was made: it signs a day later, or at once if it is the first or an operator wanted that."},
+	{"keys.retired", AuditSuccess, "An operator took a signing key out of the set, and with it the tokens that it signed."},
 }

@@ -12,12 +12,12 @@ import (
 )
 
 // signOutPage: GET signout asks. It ends nothing.
-func signOutPage(rq *request) outcome {
+func (dk *desk) signOutPage(rq *request) outcome {
 	if rq.custom.SignOut != "" {
 		return redirect{to: rq.absolute(rq.custom.SignOut)}
 	}
 	v := pages.SignOutView{Error: rq.query("csrf") == "true", RequestID: rq.shownRequestID()}
-	if s, err := rq.current(); err == nil && s != nil {
+	if s, err := dk.keeper.current(rq); err == nil && s != nil {
 		v.Who = cmp.Or(s.Email, s.Name, s.UserID)
 	}
 	v.CSRFToken = rq.ensureCSRF()
@@ -28,7 +28,7 @@ func signOutPage(rq *request) outcome {
 
 // signOut: POST signout ends the session wherever it is stored. If the store
 // fails, the session may still be valid, and the answer is an error.
-func signOut(rq *request) outcome {
+func (dk *desk) signOut(rq *request) outcome {
 	if !rq.csrfOK() {
 		return rq.csrfRefused("/signout")
 	}
@@ -41,26 +41,26 @@ func signOut(rq *request) outcome {
 		defer cancel()
 		rq.ctx = ctx
 		var err error
-		if ended, err = rq.sessions.end(ctx, raw, rq.now); err != nil {
+		if ended, err = dk.keeper.sessions.end(ctx, raw, rq.now); err != nil {
 			return storeFailed(Configuration, err)
 		}
 		if ended != nil {
 			e := AuditEvent{Name: "sign_out.succeeded"}
 			e.UserID, e.Provider = ended.auditFields()
 			rq.note(e)
-			if rq.events.SignOut != nil {
-				rq.emit("signOut", func() { rq.events.SignOut(rq.ctx, *ended) })
+			if dk.events.SignOut != nil {
+				dk.fleet.emit("signOut", func() { dk.events.SignOut(rq.ctx, *ended) })
 			}
 		}
 	}
 	rq.clearSession()
-	rq.rotateCSRF("", "")
+	dk.rotateCSRF(rq, "", "")
 	rq.callbackURL()
 	rq.keepCallbackURL()
 	if ended == nil {
 		return redirect{to: rq.callbackURL()}
 	}
-	return redirect{to: rq.signOutAtProvider(ended)}
+	return redirect{to: dk.signOutAtProvider(rq, ended)}
 }
 
 // signOutReturnPath is where a provider sends the browser after its sign-out.
@@ -91,16 +91,16 @@ func (f *oauthFlow) signOut(ctx context.Context, r oidc.LogoutRequest, idToken f
 // provider that the session came from and back, or, if that one has no part in
 // it or cannot be asked, straight to the callbackUrl. The person is signed out
 // here either way.
-func (rq *request) signOutAtProvider(ended *SignOutEvent) string {
+func (dk *desk) signOutAtProvider(rq *request, ended *SignOutEvent) string {
 	tx := &transaction{RedirectURI: rq.base + signOutReturnPath, CallbackURL: rq.callbackURL()}
 	tx.EndedUser, tx.EndedAt = ended.auditFields()
-	rq.makeState(tx)
-	to := rq.providerLogout(tx)
+	dk.makeState(rq, tx)
+	to := dk.providerLogout(rq, tx)
 	if to.URL == "" {
 		return tx.CallbackURL
 	}
-	if refused := rq.keepTx(tx); refused != nil { // the return is checked against it
-		rq.logNoProviderSignOut(tx, refused)
+	if refused := dk.keepTx(rq, tx); refused != nil { // the return is checked against it
+		dk.logNoProviderSignOut(rq, tx, refused)
 		return tx.CallbackURL
 	}
 	if to.Fields != nil {
@@ -111,7 +111,7 @@ func (rq *request) signOutAtProvider(ended *SignOutEvent) string {
 
 // providerLogout is how the sign-out goes on at the provider, with no URL if it
 // does not.
-func (rq *request) providerLogout(tx *transaction) oidc.Logout {
+func (dk *desk) providerLogout(rq *request, tx *transaction) oidc.Logout {
 	flow, ok := rq.flows[tx.EndedAt].(signOuter)
 	if !ok {
 		return oidc.Logout{}
@@ -119,25 +119,25 @@ func (rq *request) providerLogout(tx *transaction) oidc.Logout {
 	ctx, cancel := context.WithTimeout(rq.ctx, providerSignOutTimeout)
 	defer cancel()
 	ask := oidc.LogoutRequest{RedirectURI: tx.RedirectURI, State: tx.State}
-	to, err := flow.signOut(ctx, ask, func() string { return rq.idTokenHint(ctx, tx.EndedUser, tx.EndedAt) })
+	to, err := flow.signOut(ctx, ask, func() string { return dk.idTokenHint(rq, ctx, tx.EndedUser, tx.EndedAt) })
 	if err != nil {
-		rq.logNoProviderSignOut(tx, err)
+		dk.logNoProviderSignOut(rq, tx, err)
 		return oidc.Logout{}
 	}
 	return to
 }
 
 // logNoProviderSignOut logs why a sign-out does not go on at the provider.
-func (rq *request) logNoProviderSignOut(tx *transaction, cause error) {
-	rq.log.Warn("the sign-out could not go on at the provider", "provider", tx.EndedAt, "request", rq.requestID(), "cause", cause)
+func (dk *desk) logNoProviderSignOut(rq *request, tx *transaction, cause error) {
+	dk.log.Warn("the sign-out could not go on at the provider", "provider", tx.EndedAt, "request", rq.requestID(), "cause", cause)
 }
 
 // idTokenHint is the ID token of the user's only account at a provider; of
 // several it is not known which one the session came from.
-func (rq *request) idTokenHint(ctx context.Context, userID, provider string) string {
-	a, _, err := rq.account(ctx, userID, provider, "")
+func (dk *desk) idTokenHint(rq *request, ctx context.Context, userID, provider string) string {
+	a, _, err := dk.vault.account(ctx, userID, provider, "")
 	if err != nil {
-		rq.log.Info("the provider is told of a sign-out without an ID token", "provider", provider, "request", rq.requestID(), "cause", err)
+		dk.log.Info("the provider is told of a sign-out without an ID token", "provider", provider, "request", rq.requestID(), "cause", err)
 		return ""
 	}
 	return a.IDToken
@@ -154,22 +154,22 @@ func (e *SignOutEvent) auditFields() (userID, provider string) {
 // signOutReturn: GET signout/return ends a sign-out that went on at the
 // provider. There is nothing to undo if the state is not right; the person is
 // only not led to where somebody else may have wished.
-func signOutReturn(rq *request) outcome {
+func (dk *desk) signOutReturn(rq *request) outcome {
 	if isPrefetch(rq.r.Header) {
 		return notPrefetched
 	}
-	tx, refused := rq.finishTx(rq.query("state"), false) // of a transaction without provider, as there is none in the path
+	tx, refused := dk.finishTx(rq, rq.query("state"), false) // of a transaction without provider, as there is none in the path
 	if refused == nil {
 		return redirect{to: tx.CallbackURL}
 	}
-	return rq.signOutUnknown(refused)
+	return dk.signOutUnknown(rq, refused)
 }
 
 // signOutUnknown answers a request about a sign-out that this browser is not
 // known to have begun.
-func (rq *request) signOutUnknown(refused *authError) outcome {
+func (dk *desk) signOutUnknown(rq *request, refused *authError) outcome {
 	if rq.audit("sign_out.return_refused", "", "the state is not one of this browser's") {
-		rq.log.Info("step of a sign-out without its state", "request", rq.requestID(), "cause", refused)
+		dk.log.Info("step of a sign-out without its state", "request", rq.requestID(), "cause", refused)
 	}
 	return redirect{to: rq.origin}
 }
@@ -182,7 +182,7 @@ const signOutPostPath = "/signout/provider"
 // provider, if the token has personal claims: in the address of a GET they would
 // get into browser histories and request logs. The page can be loaded again; the
 // sign-out ends at signout/return.
-func signOutPost(rq *request) outcome {
+func (dk *desk) signOutPost(rq *request) outcome {
 	h := rq.r.Header
 	switch {
 	case isPrefetch(h):
@@ -191,11 +191,11 @@ func signOutPost(rq *request) outcome {
 		rq.audit("sign_out.return_refused", "", "not asked for as a page of its own")
 		return problem{status: http.StatusForbidden, text: "to be opened as a page of its own"}
 	}
-	tx, refused := rq.findTx(rq.query("state"))
+	tx, refused := dk.findTx(rq, rq.query("state"))
 	if refused != nil {
-		return rq.signOutUnknown(refused)
+		return dk.signOutUnknown(rq, refused)
 	}
-	switch to := rq.providerLogout(tx); {
+	switch to := dk.providerLogout(rq, tx); {
 	case to.URL == "":
 		return redirect{to: tx.CallbackURL}
 	case to.Fields == nil: // the account or its ID token is gone

@@ -98,11 +98,11 @@ type hostMeter struct {
 	closed    counter[StreamEnd]
 }
 
-// meters are what services that take over from one another count together.
+// meters are those of the hosts, which services that take over from one another count
+// with together.
 type meters struct {
-	issued counter[string]
-	mu     sync.Mutex
-	hosts  map[string]*hostMeter
+	mu    sync.Mutex
+	hosts map[string]*hostMeter
 }
 
 // host is the meter of a host of the gate.
@@ -120,14 +120,14 @@ func (m *meters) host(origin string) *hostMeter {
 
 // Stats returns the counts. It costs no call of the store.
 func (s *Service) Stats() Stats {
-	st := Stats{TokensIssued: s.meters.issued.all(), Gate: map[string]GateStats{}, SigningKeyAge: map[SigningAlg]time.Duration{}}
-	s.meters.mu.Lock()
-	for origin, h := range s.meters.hosts {
+	st := Stats{TokensIssued: s.tokenRoom.issued.all(), Gate: map[string]GateStats{}, SigningKeyAge: map[SigningAlg]time.Duration{}}
+	s.gateRoom.allMeters.mu.Lock()
+	for origin, h := range s.gateRoom.allMeters.hosts {
 		st.Gate[origin] = GateStats{h.decisions.all(), h.open.Load(), h.closed.all()}
 	}
-	s.meters.mu.Unlock()
-	if known := s.signing.known.Load(); known != nil {
-		now := s.now()
+	s.gateRoom.allMeters.mu.Unlock()
+	if known := s.issuer.signing.known.Load(); known != nil {
+		now := s.fleet.now()
 		for _, alg := range signingkeys.Algorithms() {
 			if k := known.set.Signing(alg, now); k != nil && !k.From.IsZero() {
 				st.SigningKeyAge[SigningAlg(alg)] = now.Sub(k.From)
@@ -138,10 +138,10 @@ func (s *Service) Stats() Stats {
 }
 
 // decided counts what became of a request for the gate.
-func (rq *request) decided(v *verdict) {
+func (gt *gateRoom) decided(rq *request, v *verdict) {
 	decision := GateForbidden
 	if v.site == nil {
-		rq.count(v, decision)
+		gt.count(rq, v, decision)
 		return
 	}
 	switch v.Verdict {
@@ -150,7 +150,7 @@ func (rq *request) decided(v *verdict) {
 			decision = GateAnonymous
 		}
 	case gate.SignIn:
-		if decision = GateUnauthenticated; rq.navigates() || isFrame(rq.r.Header) {
+		if decision = GateUnauthenticated; navigates(rq) || isFrame(rq.r.Header) {
 			decision = GateSignIn
 		}
 	case gate.Stale:
@@ -160,14 +160,14 @@ func (rq *request) decided(v *verdict) {
 	case gate.Unjudged:
 		decision = GateError
 	}
-	rq.count(v, decision)
+	gt.count(rq, v, decision)
 }
 
 // count counts a decision at the host of a verdict.
-func (rq *request) count(v *verdict, d GateDecision) {
+func (gt *gateRoom) count(rq *request, v *verdict, d GateDecision) {
 	if v.site == nil {
-		rq.meters.host("").decisions.add(d)
+		gt.allMeters.host("").decisions.add(d)
 		return
 	}
-	rq.gate.meters[v.site.Index()].decisions.add(d)
+	gt.meters[v.site.Index()].decisions.add(d)
 }

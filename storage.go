@@ -15,26 +15,26 @@ var errNoStorage = errors.New("authsvc: without storage")
 // useAdapter is the only place that asks whether there is an Adapter. Without
 // one noAdapter stands in, and features that need records are off.
 func useAdapter(b *builder, s *Service) {
-	s.seen = newSeenSessions()
-	s.revoked = newRevocations(b.config.StaleRevocations == StaleRevocationsAccept)
-	s.signing = &signing{}
+	s.keeper.seen = newSeenSessions()
+	s.keeper.revoked = newRevocations(b.config.StaleRevocations == StaleRevocationsAccept)
+	s.issuer.signing = &signing{}
 	a := b.config.Adapter
 	if a == nil {
-		s.adapter, s.policy.admit, s.background.start = &noAdapter{newReplayCache()}, identity.unstored, func(context.Context) {}
+		s.adapter, s.desk.admit, s.fleet.background.start = &noAdapter{newReplayCache()}, identity.unstored, func(context.Context) {}
 		b.defaultStrategy = StrategyJWT
 		return
 	}
-	s.adapter, s.policy.admit, s.background.start = a, func(id identity) identity { return id }, s.startWorkers
-	s.policy.confirms, s.policy.account, s.policy.linksFresh = true, !b.config.Account.Disabled, s.dialect.linksFresh
-	s.policy.deletes = s.policy.account && b.config.Account.Delete
-	s.policy.linksAsked, s.policy.linksSignedIn, s.policy.tenantIDs, s.policy.cancelsOnce = true, s.dialect.linksSignedIn, s.dialect.tenantIDs, true
-	s.revoked.enabled, s.signing.stored = true, true
+	s.adapter, s.desk.admit, s.fleet.background.start = a, func(id identity) identity { return id }, s.startWorkers
+	s.desk.confirms, s.accountRoom.on, s.desk.linksFresh = true, !b.config.Account.Disabled, s.dialect.linksFresh
+	s.accountRoom.deletes = s.accountRoom.on && b.config.Account.Delete
+	s.desk.linksAsked, s.desk.linksSignedIn, s.oauthRoom.tenantIDs, s.desk.cancelsOnce = true, s.dialect.linksSignedIn, s.dialect.tenantIDs, true
+	s.keeper.revoked.enabled, s.issuer.signing.stored = true, true
 	b.defaultStrategy = StrategyDatabase
 }
 
 // inheritStorage takes over the replay cache of a service without storage.
-func (s *Service) inheritStorage(before *Service) {
-	now, none := s.adapter.(*noAdapter)
+func inheritStorage(to, before *given) {
+	now, none := to.adapter.(*noAdapter)
 	was, had := before.adapter.(*noAdapter)
 	if none && had {
 		now.replays = was.replays
@@ -189,21 +189,21 @@ func (*noAdapter) Sweep(context.Context, time.Time, int) (int, error) { return 0
 func (*noAdapter) Ping(context.Context) error                         { return nil }
 
 // openStore records the mode in a new store, and checks that of an old one.
-func (s *Service) openStore() error {
+func (h *storeys) openStore() error {
 	ctx, cancel := context.WithTimeout(context.Background(), 15*time.Second)
 	defer cancel()
-	mode, err := s.adapter.PutMeta(ctx, metaCompat, string(s.dialect.mode))
+	mode, err := h.adapter.PutMeta(ctx, metaCompat, string(h.dialect.mode))
 	if err != nil {
 		return storeUnusable(err)
 	}
-	if err := s.checkMode(mode); err != nil {
+	if err := h.checkMode(mode); err != nil {
 		return err
 	}
-	if err := s.checkStore(ctx, metaCompat); err != nil {
+	if err := h.checkStore(ctx, metaCompat); err != nil {
 		return err
 	}
-	s.startRevocations(ctx)
-	return s.openSigningKeys(ctx)
+	h.keeper.startRevocations(ctx)
+	return h.issuer.openSigningKeys(ctx)
 }
 
 func storeUnusable(err error) error {
@@ -226,7 +226,7 @@ func (s *Service) AcceptCompat(ctx context.Context, dryRun bool) error {
 // returns it, if CheckStore finds nothing else. ErrNotFound: no provider with
 // an issuer has that id. With dryRun nothing is written.
 func (s *Service) AcceptIssuer(ctx context.Context, providerID string, dryRun bool) (issuer string, err error) {
-	f := s.flows[providerID]
+	f := s.site.flows[providerID]
 	if f == nil || f.info().issuer == "" {
 		return "", ErrNotFound
 	}
@@ -234,36 +234,36 @@ func (s *Service) AcceptIssuer(ctx context.Context, providerID string, dryRun bo
 	return issuer, s.acceptMeta(ctx, metaIssuer+providerID, issuer, dryRun)
 }
 
-func (s *Service) acceptMeta(ctx context.Context, key, value string, dryRun bool) error {
-	if err := s.checkStore(ctx, key); err != nil || dryRun {
+func (h *storeys) acceptMeta(ctx context.Context, key, value string, dryRun bool) error {
+	if err := h.checkStore(ctx, key); err != nil || dryRun {
 		return err
 	}
-	return s.adapter.SetMeta(ctx, key, value)
+	return h.adapter.SetMeta(ctx, key, value)
 }
 
 // checkStore checks the store's meta records, except one.
-func (s *Service) checkStore(ctx context.Context, except string) error {
+func (h *storeys) checkStore(ctx context.Context, except string) error {
 	if except != metaCompat {
-		mode, err := s.adapter.GetMeta(ctx, metaCompat)
+		mode, err := h.adapter.GetMeta(ctx, metaCompat)
 		switch {
 		case errors.Is(err, ErrNotFound):
 		case err != nil:
 			return storeUnusable(err)
 		default:
-			if err := s.checkMode(mode); err != nil {
+			if err := h.checkMode(mode); err != nil {
 				return err
 			}
 		}
 	}
-	if err := s.measureClock(ctx); err != nil {
+	if err := h.fleet.measureClock(ctx); err != nil {
 		return &ConfigError{Field: "Adapter", Problem: "cannot be read: " + err.Error(), Fix: "check the store"}
 	}
-	return s.checkIssuers(ctx, except)
+	return h.checkIssuers(ctx, except)
 }
 
 // checkMode compares the mode that the store was used with.
-func (s *Service) checkMode(mode string) error {
-	want := string(s.dialect.mode)
+func (h *storeys) checkMode(mode string) error {
+	want := string(h.dialect.mode)
 	if mode == want {
 		return nil
 	}
@@ -274,11 +274,11 @@ func (s *Service) checkMode(mode string) error {
 // startRevocations reads the revocation log, for at most revokeStart. If that
 // does not suffice, pollRevocations goes on, and JWT sessions are not accepted
 // before it has reached the end.
-func (s *Service) startRevocations(ctx context.Context) {
+func (kp *keeper) startRevocations(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, revokeStart)
 	defer cancel()
-	if err := s.revoked.catchUp(ctx, s.adapter, s.now()); err != nil {
-		s.log.Warn("the log of revocations is still being read; JWT sessions are not accepted until that is done", "cause", err)
+	if err := kp.revoked.catchUp(ctx, kp.adapter, kp.fleet.now()); err != nil {
+		kp.log.Warn("the log of revocations is still being read; JWT sessions are not accepted until that is done", "cause", err)
 	}
 }
 
@@ -291,15 +291,15 @@ const (
 
 // checkIssuers refuses a provider id that now means another issuer: the
 // account ids in the store would be somebody else's.
-func (s *Service) checkIssuers(ctx context.Context, except string) error {
+func (h *storeys) checkIssuers(ctx context.Context, except string) error {
 	var errs []error
-	for _, id := range slices.Sorted(maps.Keys(s.flows)) {
-		in := s.flows[id].info()
+	for _, id := range slices.Sorted(maps.Keys(h.site.flows)) {
+		in := h.site.flows[id].info()
 		issuer := in.issuer
 		if issuer == "" || metaIssuer+id == except {
 			continue
 		}
-		known, err := s.adapter.GetMeta(ctx, metaIssuer+id)
+		known, err := h.adapter.GetMeta(ctx, metaIssuer+id)
 		if errors.Is(err, ErrNotFound) {
 			continue
 		}
@@ -307,10 +307,10 @@ func (s *Service) checkIssuers(ctx context.Context, except string) error {
 		case err != nil:
 			errs = append(errs, err)
 		case known != issuer && in.hostOnly:
-			s.log.Warn("a provider without an issuer sends people elsewhere than when accounts were stored; if that is another service, its accounts would be somebody else's",
+			h.log.Warn("a provider without an issuer sends people elsewhere than when accounts were stored; if that is another service, its accounts would be somebody else's",
 				"provider", id, "was", known, "is", issuer, "accept", "Service.AcceptIssuer")
 		case known != issuer:
-			errs = append(errs, &ConfigError{Field: fmt.Sprintf("Providers[%d]", s.positions[id]), Problem: "was at " + known + " when accounts were stored, and is now at " + issuer,
+			errs = append(errs, &ConfigError{Field: fmt.Sprintf("Providers[%d]", h.site.positions[id]), Problem: "was at " + known + " when accounts were stored, and is now at " + issuer,
 				Fix: "give the new issuer an id of its own, or accept it with Service.AcceptIssuer"})
 		}
 	}

@@ -25,9 +25,9 @@ func TestCancelledAttemptsAreNotRemembered(t *testing.T) {
 	end := func(provider, query string) *httptest.ResponseRecorder {
 		begun := fuzzedRequest(s, "")
 		begun.ensureCSRF()
-		at := s.flows[provider].(interface{ remote() remote }).remote()
+		at := s.site.flows[provider].(interface{ remote() remote }).remote()
 		tx := transaction{Provider: provider, Issuer: at.issuer, RedirectURI: at.redirectURI, CallbackURL: "https://app.test"}
-		if err := begun.startTx(&tx); err != nil {
+		if err := s.desk.startTx(begun, &tx); err != nil {
 			t.Fatal(err)
 		}
 		r := httptest.NewRequest(http.MethodGet, "https://app.test/api/auth/callback/"+provider+"?state="+tx.State+"&"+query, nil)

@@ -38,13 +38,13 @@ type audience struct {
 }
 
 // A claimSource adds to a token what a name in Audience.Claims stands for.
-type claimSource func(ctx context.Context, s *Service, v *Session, claims map[string]any) error
+type claimSource func(ctx context.Context, store Adapter, v *Session, claims map[string]any) error
 
 // claimSources are the names that Audience.Claims may have, those of
 // SessionOptions.Claims among them. This is the one place that resolves them.
 func (b *builder) claimSources() map[string]claimSource {
 	text := func(name string, of func(*Session) string) claimSource {
-		return func(_ context.Context, _ *Service, v *Session, claims map[string]any) error {
+		return func(_ context.Context, _ Adapter, v *Session, claims map[string]any) error {
 			if s := of(v); s != "" {
 				claims[name] = s
 			}
@@ -63,7 +63,7 @@ func (b *builder) claimSources() map[string]claimSource {
 
 // keptClaim is the source of a claim that stays with the session.
 func keptClaim(name string) claimSource {
-	return func(_ context.Context, _ *Service, v *Session, claims map[string]any) error {
+	return func(_ context.Context, _ Adapter, v *Session, claims map[string]any) error {
 		if kept, there := v.Claims()[name]; there {
 			claims[name] = kept
 		}
@@ -73,11 +73,11 @@ func keptClaim(name string) claimSource {
 
 // emailClaims tell the address with whether it is proved: the store knows best,
 // and where it has no such user, the session.
-func emailClaims(ctx context.Context, s *Service, v *Session, claims map[string]any) error {
+func emailClaims(ctx context.Context, store Adapter, v *Session, claims map[string]any) error {
 	if v.Email == "" {
 		return nil
 	}
-	u, err := s.adapter.GetUser(ctx, v.UserID)
+	u, err := store.GetUser(ctx, v.UserID)
 	switch {
 	case errors.Is(err, errNoStorage) || errors.Is(err, ErrNotFound):
 		claims["email_verified"] = v.EmailVerified
@@ -94,10 +94,10 @@ func emailClaims(ctx context.Context, s *Service, v *Session, claims map[string]
 var reservedClaims = []string{"iss", "sub", "aud", "iat", "exp", "nbf", "jti", "auth_time", "amr", "acr", "sid", "idp", "email_verified"}
 
 // checkTokens checks TokenOptions.
-func checkTokens(b *builder, s *Service) {
+func checkTokens(b *builder, s *tokenRoom) {
 	o := b.config.Tokens
-	s.signing.plan.Every = cmp.Or(o.Rotate, 2160*time.Hour)
-	if s.signing.plan.Every < minRotate || s.signing.plan.Every > maxRotate {
+	s.issuer.signing.plan.Every = cmp.Or(o.Rotate, 2160*time.Hour)
+	if s.issuer.signing.plan.Every < minRotate || s.issuer.signing.plan.Every > maxRotate {
 		b.fail("Tokens.Rotate", "is not between 24 h and 87600 h", "use a duration such as 2160h")
 	}
 	ids := map[string]bool{}
@@ -108,24 +108,24 @@ func checkTokens(b *builder, s *Service) {
 			b.fail("ID", "is given twice", "give each audience an id of its own")
 		}
 		ids[one.id] = true
-		s.audiences = append(s.audiences, one)
-		if !slices.Contains(s.signing.plan.Algs, one.alg) {
-			s.signing.plan.Algs = append(s.signing.plan.Algs, one.alg)
+		s.issuer.audiences = append(s.issuer.audiences, one)
+		if !slices.Contains(s.issuer.signing.plan.Algs, one.alg) {
+			s.issuer.signing.plan.Algs = append(s.issuer.signing.plan.Algs, one.alg)
 		}
 	}
 	b.prefix = ""
 	asserts := len(b.config.Gate.Headers.Assertion) > 0
-	if asserts && !slices.Contains(s.signing.plan.Algs, asserted.alg) {
-		s.signing.plan.Algs = append(s.signing.plan.Algs, asserted.alg)
+	if asserts && !slices.Contains(s.issuer.signing.plan.Algs, asserted.alg) {
+		s.issuer.signing.plan.Algs = append(s.issuer.signing.plan.Algs, asserted.alg)
 	}
-	if s.signing.enabled = len(s.audiences) > 0 || asserts; !s.signing.enabled {
+	if s.issuer.signing.enabled = len(s.issuer.audiences) > 0 || asserts; !s.issuer.signing.enabled {
 		return
 	}
-	if !s.signing.stored && slices.ContainsFunc(b.config.Secrets, func(secret string) bool { return len(strings.TrimSpace(secret)) < minSecret }) {
+	if !s.issuer.signing.stored && slices.ContainsFunc(b.config.Secrets, func(secret string) bool { return len(strings.TrimSpace(secret)) < minSecret }) {
 		b.fail("Tokens.Audiences", "need secrets of 32 bytes: without storage the signing keys follow from them, and a short one could be found by trying",
 			"set Adapter, or replace the short secret", "Secrets", "Adapter")
 	}
-	s.issuer = issuerDocument(s.base)
+	s.metadata = issuerDocument(s.site.base)
 }
 
 // audience checks one entry.
@@ -167,14 +167,11 @@ func (b *builder) audience(a Audience) audience {
 	return one
 }
 
-// issuesTokens reports whether there are audiences, or assertions of the gate.
-func issuesTokens(rq *request) bool { return rq.signing.enabled }
-
 // postToken: POST token answers a token for an audience, which says who is signed
 // in. It needs the CSRF token, and extends the session like GET session; or a
 // personal access token that is for the audience.
-func postToken(rq *request) outcome {
-	v, personal, out := rq.tokenHolder()
+func (tk *tokenRoom) postToken(rq *request) outcome {
+	v, personal, out := tk.tokenHolder(rq)
 	if out != nil {
 		return out
 	}
@@ -182,11 +179,11 @@ func postToken(rq *request) outcome {
 	if personal != nil {
 		counted = "personal " + personal.id
 	}
-	if wait, ok := rq.permit(rq.limits.token, counted); !ok {
+	if wait, ok := rq.permit(tk.limit, counted); !ok {
 		return rq.limited(wait)
 	}
 	rq.auditUser = v.UserID
-	a := rq.audience()
+	a := tk.audience(rq)
 	if a == nil {
 		rq.audit("token.denied", "", "no such audience")
 		return refused(problemUnknownAudience)
@@ -195,20 +192,20 @@ func postToken(rq *request) outcome {
 		rq.audit("pat.refused", "", "it is not for this audience")
 		return refused(problemForbidden)
 	}
-	if reason := rq.mayHave(a, rq.accessRequest(v)); reason != "" {
+	if reason := tk.mayHave(rq, a, accessRequest(rq, v)); reason != "" {
 		rq.audit("token.denied", "", reason)
 		return refused(problemForbidden)
 	}
-	return rq.issue(a, v)
+	return tk.issue(rq, a, v)
 }
 
 // tokenHolder returns who asks for a token, and by which personal access token, if
 // by one.
-func (rq *request) tokenHolder() (v *Session, personal *personalGrant, out outcome) {
-	if rq.bearsToken() {
-		g, err := rq.personalToken()
+func (tk *tokenRoom) tokenHolder(rq *request) (v *Session, personal *personalGrant, out outcome) {
+	if tk.issuer.bearsToken(rq) {
+		g, err := tk.issuer.personalToken(rq)
 		if err != nil {
-			return nil, nil, rq.personalProblem(err)
+			return nil, nil, tk.issuer.personalProblem(rq, err)
 		}
 		return g.session, g, nil
 	}
@@ -216,21 +213,21 @@ func (rq *request) tokenHolder() (v *Session, personal *personalGrant, out outco
 		rq.audit("csrf.refused", "", "token missing or not that of the cookie")
 		return nil, nil, refused(problemCSRF)
 	}
-	v, out = rq.tokenSession()
+	v, out = tk.tokenSession(rq)
 	return v, nil, out
 }
 
 // tokenSession returns the session that a token is asked for. A token cannot be taken
 // back, so the store says whether the session has ended, not this replica's copy.
-func (rq *request) tokenSession() (*Session, outcome) {
+func (tk *tokenRoom) tokenSession(rq *request) (*Session, outcome) {
 	var v *Session
-	err := rq.revoked.catchUp(rq.ctx, rq.adapter, rq.now)
+	err := tk.keeper.revoked.catchUp(rq.ctx, tk.adapter, rq.now)
 	if err == nil {
-		v, err = rq.slideSession(readOptions{touch: true, full: true})
+		v, err = tk.keeper.slideSession(rq, readOptions{touch: true, full: true})
 	}
 	switch {
 	case err != nil:
-		rq.log.Error("session could not be read", "request", rq.requestID(), "err", err)
+		tk.log.Error("session could not be read", "request", rq.requestID(), "err", err)
 		return nil, refused(problemUnavailable)
 	case v == nil && rq.sessionPresent && !rq.unknownKey:
 		rq.clearSession()
@@ -242,48 +239,48 @@ func (rq *request) tokenSession() (*Session, outcome) {
 }
 
 // audience is the one that the body names; it need not if there is one only.
-func (rq *request) audience() *audience {
+func (tk *tokenRoom) audience(rq *request) *audience {
 	id, given := rq.body.fields["audience"]
 	switch {
 	case given:
-		return rq.audienceOf(id)
-	case !rq.body.other["audience"] && len(rq.audiences) == 1:
-		return &rq.audiences[0]
+		return tk.issuer.audienceOf(id)
+	case !rq.body.other["audience"] && len(tk.issuer.audiences) == 1:
+		return &tk.issuer.audiences[0]
 	}
 	return nil
 }
 
 // audienceOf is the audience of an id, nil if there is none.
-func (s *Service) audienceOf(id string) *audience {
-	for i := range s.audiences {
-		if s.audiences[i].id == id {
-			return &s.audiences[i]
+func (is *issuer) audienceOf(id string) *audience {
+	for i := range is.audiences {
+		if is.audiences[i].id == id {
+			return &is.audiences[i]
 		}
 	}
 	return nil
 }
 
 // issue signs a token. It ends with the session at the latest.
-func (rq *request) issue(a *audience, v *Session) outcome {
+func (tk *tokenRoom) issue(rq *request, a *audience, v *Session) outcome {
 	now := rq.now.Unix()
 	expires := min(rq.now.Add(a.ttl).Unix(), v.Expires.Unix())
 	if expires <= now { // the leeway of compat modes is for sessions only
 		return refused(problemUnauthenticated)
 	}
-	claims := rq.standardClaims(v, rq.sid(), now, expires)
+	claims := tk.issuer.standardClaims(v, rq.sid(), now, expires)
 	claims["aud"] = a.id
 	for _, source := range a.claims {
-		if err := source(rq.ctx, rq.Service, v, claims); err != nil {
-			rq.log.Error("the claims of a token could not be read", "request", rq.requestID(), "err", err)
+		if err := source(rq.ctx, tk.adapter, v, claims); err != nil {
+			tk.log.Error("the claims of a token could not be read", "request", rq.requestID(), "err", err)
 			return refused(problemUnavailable)
 		}
 	}
-	token, err := rq.sign(a, claims)
+	token, err := tk.issuer.sign(a, claims)
 	if err != nil {
-		rq.log.Error("a token could not be issued", "audience", a.id, "request", rq.requestID(), "err", err)
+		tk.log.Error("a token could not be issued", "audience", a.id, "request", rq.requestID(), "err", err)
 		return problem{status: http.StatusInternalServerError, text: "the token could not be made, the log says why"}
 	}
-	rq.meters.issued.add(a.id)
+	tk.issued.add(a.id)
 	return object{v: struct {
 		AccessToken string `json:"access_token"`
 		TokenType   string `json:"token_type"`
@@ -298,12 +295,12 @@ func tokenSID(sid string) string {
 	return seal.Digest("session of a token " + sid)[:chars]
 }
 
-func (s *Service) sign(a *audience, claims map[string]any) (string, error) {
+func (is *issuer) sign(a *audience, claims map[string]any) (string, error) {
 	raw, err := json.Marshal(claims)
 	if err != nil {
 		return "", err
 	}
-	k := s.signing.known.Load().set.Signing(a.alg, s.now())
+	k := is.signing.known.Load().set.Signing(a.alg, is.fleet.now())
 	if k == nil {
 		return "", errors.New("there is no key of the algorithm")
 	}
@@ -336,8 +333,24 @@ func publicDocument(raw []byte) asset {
 }
 
 // getJWKS: GET jwks answers the public keys that tokens are signed with.
-func getJWKS(rq *request) outcome { return rq.signing.known.Load().jwks }
+func (tk *tokenRoom) getJWKS(rq *request) outcome { return tk.issuer.signing.known.Load().jwks }
 
 // getIssuer: GET .well-known/openid-configuration tells who reads the metadata of
 // issuers where the keys are.
-func getIssuer(rq *request) outcome { return publicDocument(rq.issuer) }
+func (tk *tokenRoom) getIssuer(rq *request) outcome { return publicDocument(tk.metadata) }
+
+// tokenRoutes are those of the issuer of tokens.
+func tokenRoutes(s *tokenRoom) map[string]*route {
+	// There are audiences, or assertions of the gate.
+	issues := func(*request) bool { return s.issuer.signing.enabled }
+	return map[string]*route{
+		"token":        {post: s.postToken, cors: always, internal: http.MethodPost, when: issues, problems: true},
+		"jwks":         {get: s.getJWKS, internal: http.MethodGet, when: issues, problems: true},
+		issuerMetadata: {get: s.getIssuer, when: issues, problems: true},
+	}
+}
+
+// tokenEvents are those of POST token.
+var tokenEvents = []auditKind{
+	{"token.denied", AuditRefused, "A token was asked for an audience that is not configured, or its conditions or its rule refused, or its rule failed."},
+}

@@ -28,7 +28,7 @@ const sealedToken = "authsvc.sealed."
 const refusedToken = "authsvc.refused"
 
 // checkTokenStorage reads Config.ProviderTokens.
-func checkTokenStorage(b *builder, s *Service) {
+func checkTokenStorage(b *builder, s *vault) {
 	s.tokens.seal = s.dialect.sealsTokens
 	switch b.config.ProviderTokens {
 	case "":
@@ -110,19 +110,15 @@ func tokensOf(a *Account) map[string]*string {
 	return map[string]*string{"refresh_token": &a.RefreshToken, "access_token": &a.AccessToken, "id_token": &a.IDToken}
 }
 
-// Accounts returns the accounts of a user with the tokens that providers gave
-// at the last sign-in, as Config.ProviderTokens says: opened, if they are
-// sealed. A token that cannot be opened, because its secret is not configured
-// any more or its row was changed, is empty, and the log names it. A user that
-// does not exist has no accounts.
-func (s *Service) Accounts(ctx context.Context, userID string) ([]Account, error) {
-	stored, err := s.adapter.ListAccounts(ctx, userID)
+// Accounts is [Service.Accounts].
+func (vt *vault) Accounts(ctx context.Context, userID string) ([]Account, error) {
+	stored, err := vt.adapter.ListAccounts(ctx, userID)
 	if err != nil {
 		return nil, err
 	}
 	list := make([]Account, len(stored))
 	for i, one := range stored {
-		list[i], _ = s.readAccount(ctx, one)
+		list[i], _ = vt.readAccount(ctx, one)
 		list[i].withoutRefused()
 	}
 	return list, nil
@@ -132,27 +128,27 @@ func (s *Service) Accounts(ctx context.Context, userID string) ([]Account, error
 // stored sealed under the first one, if that is possible now and they were not
 // replaced meanwhile, so that the old secret can be removed. current is the
 // account as it is stored then.
-func (s *Service) readAccount(ctx context.Context, stored Account) (a, current Account) {
-	a, renewed, lost := s.tokens.read(stored)
-	s.logLost(a, lost)
+func (vt *vault) readAccount(ctx context.Context, stored Account) (a, current Account) {
+	a, renewed, lost := vt.tokens.read(stored)
+	vt.logLost(a, lost)
 	if renewed == stored {
 		return a, stored
 	}
 	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
 	defer cancel()
-	switch err := s.adapter.ReplaceTokens(ctx, renewed, stored); {
+	switch err := vt.adapter.ReplaceTokens(ctx, renewed, stored); {
 	case err == nil:
 		return a, renewed
 	case !errors.Is(err, ErrStale) && !errors.Is(err, ErrNotFound):
-		s.log.Warn("tokens that an older secret sealed could not be sealed anew", "provider", a.Provider, "user", a.UserID, "cause", err)
+		vt.log.Warn("tokens that an older secret sealed could not be sealed anew", "provider", a.Provider, "user", a.UserID, "cause", err)
 	}
 	return a, stored
 }
 
 // logLost logs which tokens of an account cannot be opened.
-func (s *Service) logLost(a Account, lost []string) {
+func (vt *vault) logLost(a Account, lost []string) {
 	if len(lost) > 0 {
-		s.log.Warn("tokens of an account cannot be opened: the secret that sealed them is not configured any more, or the row was changed; the next sign-in replaces them",
+		vt.log.Warn("tokens of an account cannot be opened: the secret that sealed them is not configured any more, or the row was changed; the next sign-in replaces them",
 			"provider", a.Provider, "user", a.UserID, "tokens", lost)
 	}
 }
@@ -174,46 +170,33 @@ var (
 type tokenFlow interface {
 	// refresh returns a with new tokens. See oidc.IsInvalidGrant for refusals, which
 	// may be ErrTokenRefused as well.
-	refresh(ctx context.Context, s *Service, a Account) (Account, error)
+	refresh(ctx context.Context, a Account) (Account, error)
 	// revoke makes a token of an account invalid at the provider.
-	revoke(ctx context.Context, s *Service, a Account, token, hint string) error
+	revoke(ctx context.Context, a Account, token, hint string) error
 }
 
-// AccessToken returns an access token of the user's account at a provider, and
-// refreshes it if it expires within a minute. A token for which the provider
-// gave no lifetime counts as valid. Of concurrent callers, in all replicas of
-// one store, one asks the provider and the others get its result. A new refresh
-// token is stored before the access token is returned.
-//
-// A stored token that cannot be opened counts as absent: without an access token
-// the refresh token is used; without both the error is ErrNoToken.
-//
-// ErrNotFound: the user has no account there. ErrNoToken and ErrTokenRefused:
-// the person has to sign in again. ErrBusy: try again. Other errors are
-// temporary (the provider or the store is down); the provider is not asked
-// again for 10 s. A user with several accounts at the provider needs
-// [OfAccount].
-func (s *Service) AccessToken(ctx context.Context, userID, provider string, options ...AccessTokenOption) (string, error) {
+// AccessToken is [Service.AccessToken].
+func (vt *vault) AccessToken(ctx context.Context, userID, provider string, options ...AccessTokenOption) (string, error) {
 	var o accessTokenOptions
 	for _, option := range options {
 		option(&o)
 	}
-	a, _, err := s.account(ctx, userID, provider, o.providerAccountID)
+	a, _, err := vt.account(ctx, userID, provider, o.providerAccountID)
 	if err != nil {
 		return "", err
 	}
-	now := s.now()
+	now := vt.fleet.now()
 	if fresh(&a, now.Add(tokenMargin)) {
 		return a.AccessToken, nil
 	}
-	if err := s.checkRefreshable(&a); err != nil {
+	if err := vt.checkRefreshable(&a); err != nil {
 		if fresh(&a, now) && !errors.Is(err, ErrTokenRefused) {
 			return a.AccessToken, nil
 		}
 		return "", err
 	}
-	token, err := s.refreshAccessToken(ctx, a)
-	if err != nil && fresh(&a, s.now()) && !errors.Is(err, ErrTokenRefused) && ctx.Err() == nil {
+	token, err := vt.refreshAccessToken(ctx, a)
+	if err != nil && fresh(&a, vt.fleet.now()) && !errors.Is(err, ErrTokenRefused) && ctx.Err() == nil {
 		return a.AccessToken, nil // some seconds are left, after a wait that may have been long
 	}
 	return token, err
@@ -237,14 +220,14 @@ func fresh(a *Account, at time.Time) bool {
 
 // checkRefreshable returns why the tokens of an account cannot be refreshed, nil
 // if they can.
-func (s *Service) checkRefreshable(a *Account) error {
-	_, able := s.flows[a.Provider].(tokenFlow)
+func (vt *vault) checkRefreshable(a *Account) error {
+	_, able := vt.site.flows[a.Provider].(tokenFlow)
 	switch {
 	case a.RefreshToken == refusedToken:
 		return ErrTokenRefused
-	case a.RefreshToken != "" && able && !s.tokens.discard: // else the new ones could not be stored
+	case a.RefreshToken != "" && able && !vt.tokens.discard: // else the new ones could not be stored
 		return nil
-	case s.tokens.discard:
+	case vt.tokens.discard:
 		return fmt.Errorf("%w: Config.ProviderTokens is drop, so none are kept", ErrNoToken)
 	}
 	return ErrNoToken
@@ -253,8 +236,8 @@ func (s *Service) checkRefreshable(a *Account) error {
 // account returns an account of a user at a provider, with its tokens opened
 // (see read) and as it is stored. With an empty id the user must have exactly
 // one there. Errors: ErrNotFound, errNoStorage, errStore.
-func (s *Service) account(ctx context.Context, userID, provider, id string) (a, stored Account, err error) {
-	all, err := s.adapter.ListAccounts(ctx, userID)
+func (vt *vault) account(ctx context.Context, userID, provider, id string) (a, stored Account, err error) {
+	all, err := vt.adapter.ListAccounts(ctx, userID)
 	switch {
 	case errors.Is(err, errNoStorage):
 		return Account{}, Account{}, err
@@ -271,8 +254,10 @@ func (s *Service) account(ctx context.Context, userID, provider, id string) (a, 
 	case 0:
 		return Account{}, Account{}, ErrNotFound
 	case 1:
-		a, stored = s.readAccount(ctx, found[0])
+		a, stored = vt.readAccount(ctx, found[0])
 		return a, stored, nil
 	}
 	return Account{}, Account{}, fmt.Errorf("authsvc: the user has %d accounts at %s; name one", len(found), provider)
 }
+
+func (vt *vault) deriveKeys(ring *seal.Ring) { vt.tokens.box = ring.Box("provider tokens") }

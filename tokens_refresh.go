@@ -29,7 +29,7 @@ var (
 // goes on when its callers leave: a provider that rotates refresh tokens has
 // used up the old one.
 type refresh struct {
-	svc    *Service
+	svc    *vault
 	key    string
 	call   *refreshCall
 	old    Account // as read under the lease
@@ -37,12 +37,12 @@ type refresh struct {
 }
 
 // refreshAccessToken joins or starts the refresh of an account.
-func (s *Service) refreshAccessToken(ctx context.Context, a Account) (string, error) {
+func (vt *vault) refreshAccessToken(ctx context.Context, a Account) (string, error) {
 	key := nameOf("refresh", a.Provider, a.ProviderAccountID)
-	call, mine := s.refreshes.join(key, time.Now())
+	call, mine := vt.refreshes.join(key, time.Now())
 	if mine {
-		r := &refresh{svc: s, key: key, call: call, old: a}
-		if !s.runTask("refresh of tokens", r.run) {
+		r := &refresh{svc: vt, key: key, call: call, old: a}
+		if !vt.fleet.runTask("refresh of tokens", r.run) {
 			r.finish("", errNoTask, 0)
 		}
 	}
@@ -56,7 +56,7 @@ func (r *refresh) finish(token string, err error, pause time.Duration) {
 // run waits for the lease, reads the account again and asks the provider.
 func (r *refresh) run(life context.Context) {
 	defer r.finish("", errors.New("authsvc: the refresh failed unexpectedly"), refreshPause) // after a panic
-	release, err := r.svc.lease(life, r.key)
+	release, err := r.svc.fleet.lease(life, r.key)
 	if err != nil {
 		if !errors.Is(err, ErrBusy) {
 			r.svc.log.Warn("a refresh of tokens could not begin", "provider", r.old.Provider, "user", r.old.UserID, "cause", err)
@@ -72,7 +72,7 @@ func (r *refresh) run(life context.Context) {
 	case err != nil:
 		r.finish("", err, 0)
 		return
-	case fresh(&r.old, r.svc.now().Add(tokenMargin)): // another replica was faster
+	case fresh(&r.old, r.svc.fleet.now().Add(tokenMargin)): // another replica was faster
 		r.finish(r.old.AccessToken, nil, 0)
 		return
 	}
@@ -80,7 +80,7 @@ func (r *refresh) run(life context.Context) {
 		r.finish("", err, 0)
 		return
 	}
-	renewed, err := r.svc.flows[r.old.Provider].(tokenFlow).refresh(ctx, r.svc, r.old)
+	renewed, err := r.svc.site.flows[r.old.Provider].(tokenFlow).refresh(ctx, r.old)
 	switch {
 	case err == nil:
 		r.store(life, renewed)
@@ -104,7 +104,7 @@ func (r *refresh) run(life context.Context) {
 
 // audit records the result of the refresh.
 func (r *refresh) audit(ctx context.Context, name, reason string) {
-	r.svc.record(ctx, AuditEvent{Name: name, Provider: r.old.Provider, UserID: r.old.UserID, Reason: reason})
+	r.svc.auditor.record(ctx, AuditEvent{Name: name, Provider: r.old.Provider, UserID: r.old.UserID, Reason: reason})
 }
 
 // store stores new tokens. While that fails it retries, with the lease held so
@@ -205,7 +205,7 @@ func (r *refresh) refused(life context.Context, cause error) {
 	if watch := r.svc.events.TokenRefused; watch != nil {
 		a := r.old
 		a.AccessToken, a.RefreshToken, a.IDToken = "", "", ""
-		r.svc.emit("tokenRefused", func() { watch(ctx, a) })
+		r.svc.fleet.emit("tokenRefused", func() { watch(ctx, a) })
 	}
 	r.finish("", ErrTokenRefused, 0)
 }

@@ -63,7 +63,7 @@ func (s *Service) Reseal(ctx context.Context, dryRun bool, progress func(Reseale
 	case err != nil:
 		return r, err
 	}
-	switch _, stale, err := s.unsealKeys(sealed); {
+	switch _, stale, err := s.issuer.unsealKeys(sealed); {
 	case err != nil:
 		r.Left++
 		return r, nil
@@ -74,24 +74,24 @@ func (s *Service) Reseal(ctx context.Context, dryRun bool, progress func(Reseale
 	if dryRun {
 		return r, nil
 	}
-	return r, s.resealKeys(ctx)
+	return r, s.issuer.resealKeys(ctx)
 }
 
 // resealUser is Reseal for what one user has.
-func (s *Service) resealUser(ctx context.Context, userID string, dryRun bool, r *Resealed) error {
-	accounts, err := s.adapter.ListAccounts(ctx, userID)
+func (h *storeys) resealUser(ctx context.Context, userID string, dryRun bool, r *Resealed) error {
+	accounts, err := h.adapter.ListAccounts(ctx, userID)
 	if err != nil {
 		return err
 	}
 	for _, a := range accounts {
-		_, renewed, lost := s.tokens.read(a)
+		_, renewed, lost := h.vault.tokens.read(a)
 		if len(lost) > 0 {
 			r.Left++
 		}
 		if renewed == a {
 			continue
 		}
-		did, err := s.rewriteAccount(ctx, a, dryRun)
+		did, err := h.vault.rewriteAccount(ctx, a, dryRun)
 		if err != nil {
 			return err
 		}
@@ -99,12 +99,12 @@ func (s *Service) resealUser(ctx context.Context, userID string, dryRun bool, r 
 			r.Accounts++
 		}
 	}
-	p, err := s.adapter.GetPerson(ctx, userID)
+	p, err := h.adapter.GetPerson(ctx, userID)
 	if err != nil && !errors.Is(err, ErrNotFound) { // deleted meanwhile
 		return err
 	}
 	for _, c := range p.Credentials {
-		stale, err := s.resealCredential(ctx, c, dryRun)
+		stale, err := h.vault.resealCredential(ctx, c, dryRun)
 		switch {
 		case errors.Is(err, errSealLost):
 			r.Left++
@@ -122,26 +122,26 @@ var errSealLost = errors.New("no configured secret opens it, or the row was chan
 
 // resealCredential is Reseal for a credential. What changes it meanwhile comes
 // first, and is looked at again.
-func (s *Service) resealCredential(ctx context.Context, c Credential, dryRun bool) (stale bool, err error) {
+func (vt *vault) resealCredential(ctx context.Context, c Credential, dryRun bool) (stale bool, err error) {
 	for range rewriteTries {
 		if len(c.Data) == 0 {
 			return false, nil
 		}
-		text, stale, err := s.keys.credentials.Open(string(c.Data), placeOf(&c)...)
+		text, stale, err := vt.fleet.credentialBox.Open(string(c.Data), placeOf(&c)...)
 		switch {
 		case err != nil:
 			return false, errSealLost
 		case !stale || dryRun:
 			return stale, nil
 		}
-		c.Data = []byte(s.keys.credentials.Seal(text, placeOf(&c)...))
-		switch err = s.adapter.UpdateCredential(ctx, c); {
+		c.Data = []byte(vt.fleet.credentialBox.Seal(text, placeOf(&c)...))
+		switch err = vt.adapter.UpdateCredential(ctx, c); {
 		case errors.Is(err, ErrNotFound):
 			return false, nil
 		case !errors.Is(err, ErrStale):
 			return true, err
 		}
-		if c, err = s.adapter.GetCredential(ctx, c.Kind, c.ID); err != nil {
+		if c, err = vt.adapter.GetCredential(ctx, c.Kind, c.ID); err != nil {
 			if errors.Is(err, ErrNotFound) {
 				return false, nil
 			}

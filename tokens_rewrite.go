@@ -24,23 +24,16 @@ const (
 	rewriteTries = 5
 )
 
-// RewriteTokens stores the tokens of all accounts as Config.ProviderTokens says
-// now: empty, sealed under the first of Secrets, or plain. What a sign-in or a
-// refresh stores meanwhile is never overwritten. A token that cannot be opened
-// stays, unless none are kept. With dryRun nothing is written.
-//
-// It calls visit for each account that it writes or leaves something in. Users
-// are read in pages; what replicas with another configuration write after it is
-// for another run.
-func (s *Service) RewriteTokens(ctx context.Context, dryRun bool, visit func(TokenRewrite) error) error {
+// RewriteTokens is [Service.RewriteTokens].
+func (vt *vault) RewriteTokens(ctx context.Context, dryRun bool, visit func(TokenRewrite) error) error {
 	for after := ""; ; {
-		page, err := s.adapter.ListUsers(ctx, after, rewritePage)
+		page, err := vt.adapter.ListUsers(ctx, after, rewritePage)
 		if err != nil {
 			return err
 		}
 		for _, u := range page {
 			after = u.ID
-			if err := s.rewriteUser(ctx, u.ID, dryRun, visit); err != nil {
+			if err := vt.rewriteUser(ctx, u.ID, dryRun, visit); err != nil {
 				return err
 			}
 		}
@@ -50,13 +43,13 @@ func (s *Service) RewriteTokens(ctx context.Context, dryRun bool, visit func(Tok
 	}
 }
 
-func (s *Service) rewriteUser(ctx context.Context, userID string, dryRun bool, visit func(TokenRewrite) error) error {
-	list, err := s.adapter.ListAccounts(ctx, userID)
+func (vt *vault) rewriteUser(ctx context.Context, userID string, dryRun bool, visit func(TokenRewrite) error) error {
+	list, err := vt.adapter.ListAccounts(ctx, userID)
 	if err != nil {
 		return err
 	}
 	for _, a := range list {
-		did, err := s.rewriteAccount(ctx, a, dryRun)
+		did, err := vt.rewriteAccount(ctx, a, dryRun)
 		if err == nil && (did.Written || did.Left != nil) {
 			err = visit(did)
 		}
@@ -67,13 +60,13 @@ func (s *Service) rewriteUser(ctx context.Context, userID string, dryRun bool, v
 	return nil
 }
 
-func (s *Service) rewriteAccount(ctx context.Context, stored Account, dryRun bool) (TokenRewrite, error) {
+func (vt *vault) rewriteAccount(ctx context.Context, stored Account, dryRun bool) (TokenRewrite, error) {
 	did := TokenRewrite{UserID: stored.UserID, Provider: stored.Provider, ProviderAccountID: stored.ProviderAccountID}
 	for range rewriteTries {
-		a, lost := s.tokens.conform(stored)
+		a, lost := vt.tokens.conform(stored)
 		var err error
 		if did.Written = a != stored; did.Written && !dryRun {
-			err = s.adapter.ReplaceTokens(ctx, a, stored)
+			err = vt.adapter.ReplaceTokens(ctx, a, stored)
 		}
 		switch {
 		case err == nil && len(lost) > 0:
@@ -88,7 +81,7 @@ func (s *Service) rewriteAccount(ctx context.Context, stored Account, dryRun boo
 		// A sign-in or a refresh was first, or the account is gone.
 		did.Written = false
 		var found bool
-		if stored, found, err = s.storedAccount(ctx, stored); err != nil || !found {
+		if stored, found, err = vt.storedAccount(ctx, stored); err != nil || !found {
 			return did, err
 		}
 	}
@@ -97,8 +90,8 @@ func (s *Service) rewriteAccount(ctx context.Context, stored Account, dryRun boo
 }
 
 // storedAccount reads an account again, if its user still has it.
-func (s *Service) storedAccount(ctx context.Context, was Account) (a Account, found bool, err error) {
-	list, err := s.adapter.ListAccounts(ctx, was.UserID)
+func (vt *vault) storedAccount(ctx context.Context, was Account) (a Account, found bool, err error) {
+	list, err := vt.adapter.ListAccounts(ctx, was.UserID)
 	if err != nil {
 		return Account{}, false, err
 	}

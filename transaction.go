@@ -57,45 +57,45 @@ type transaction struct {
 
 func browserHash(token string) string { return seal.Digest("csrf lineage " + browserPart(token)) }
 
-func (s *Service) txName(state string) string { return s.names.txPrefix + seal.Digest(state)[:16] }
+func (dk *desk) txName(state string) string { return dk.txPrefix + seal.Digest(state)[:16] }
 
 // startTx makes the state and sets the cookie of a new attempt.
-func (rq *request) startTx(tx *transaction) *authError {
-	rq.makeState(tx)
-	return rq.keepTx(tx)
+func (dk *desk) startTx(rq *request, tx *transaction) *authError {
+	dk.makeState(rq, tx)
+	return dk.keepTx(rq, tx)
 }
 
 // makeState binds a new attempt to this browser, now and the provider.
-func (rq *request) makeState(tx *transaction) {
+func (dk *desk) makeState(rq *request, tx *transaction) {
 	tx.Expires = rq.now.Add(txLifetime).Unix()
 	tx.Browser = browserHash(rq.csrfToken())
 	random := b64(seal.Random(18))
-	tx.State = random + "." + b64(rq.keys.state.Sum(random, tx.Browser, tx.Provider, strconv.FormatInt(tx.Expires, 10)))
+	tx.State = random + "." + b64(dk.stateKey.Sum(random, tx.Browser, tx.Provider, strconv.FormatInt(tx.Expires, 10)))
 }
 
 // keepTx sets the cookie of a new attempt that has a state.
-func (rq *request) keepTx(tx *transaction) *authError {
-	value, err := rq.sealTx(tx)
+func (dk *desk) keepTx(rq *request, tx *transaction) *authError {
+	value, err := dk.sealTx(rq, tx)
 	if errors.Is(err, errTxSize) { // the destination is also in its own cookie
 		slim := *tx
 		slim.CallbackURL, slim.CallbackIs = "", seal.Digest(tx.CallbackURL)
-		value, err = rq.sealTx(&slim)
+		value, err = dk.sealTx(rq, &slim)
 	}
 	if err != nil {
 		return fail(OAuthSignin, err)
 	}
-	rq.dropOldest(len(value))
-	rq.setCookie(cookie{name: rq.txName(tx.State), value: value, expires: time.Unix(tx.Expires, 0)})
+	dk.dropOldest(rq, len(value))
+	rq.setCookie(cookie{name: dk.txName(tx.State), value: value, expires: time.Unix(tx.Expires, 0)})
 	return nil
 }
 
-func (rq *request) sealTx(tx *transaction) (string, error) {
+func (dk *desk) sealTx(rq *request, tx *transaction) (string, error) {
 	raw, err := json.Marshal(tx)
 	if err != nil {
 		return "", err
 	}
-	value, err := rq.keys.transaction.Seal(raw)
-	if err == nil && len(value)+len(rq.names.txPrefix)+16 > txMaxCookie {
+	value, err := dk.txKey.Seal(raw)
+	if err == nil && len(value)+len(dk.txPrefix)+16 > txMaxCookie {
 		err = errTxSize
 	}
 	return value, err
@@ -105,12 +105,12 @@ var errTxSize = errors.New("the sign-in attempt does not fit into its cookie")
 
 // pending opens the attempts that the request carries, oldest first. dead are
 // the names of cookies that do not open or have expired.
-func (rq *request) pending() (txs []transaction, dead []string) {
+func (dk *desk) pending(rq *request) (txs []transaction, dead []string) {
 	for _, p := range rq.jar.pairs {
-		if !strings.HasPrefix(p.name, rq.names.txPrefix) {
+		if !strings.HasPrefix(p.name, dk.txPrefix) {
 			continue
 		}
-		if tx, ok := rq.openTx(p); ok {
+		if tx, ok := dk.openTx(rq, p); ok {
 			txs = append(txs, tx)
 		} else if validCookieName(p.name) {
 			dead = append(dead, p.name)
@@ -120,33 +120,33 @@ func (rq *request) pending() (txs []transaction, dead []string) {
 	return txs, dead
 }
 
-func (rq *request) openTx(p pair) (tx transaction, ok bool) {
+func (dk *desk) openTx(rq *request, p pair) (tx transaction, ok bool) {
 	if len(p.value) > txMaxCookie {
 		return tx, false
 	}
-	raw, _, err := rq.keys.transaction.Open(p.value)
+	raw, _, err := dk.txKey.Open(p.value)
 	if err != nil || json.Unmarshal(raw, &tx) != nil {
 		return tx, false
 	}
-	return tx, rq.txName(tx.State) == p.name && rq.now.Unix() < tx.Expires && tx.Browser != ""
+	return tx, dk.txName(tx.State) == p.name && rq.now.Unix() < tx.Expires && tx.Browser != ""
 }
 
 // dropOldest makes room for one more attempt of the given size.
-func (rq *request) dropOldest(size int) {
-	txs, dead := rq.pending()
+func (dk *desk) dropOldest(rq *request, size int) {
+	txs, dead := dk.pending(rq)
 	for _, name := range dead {
 		rq.expireCookie(name, "")
 	}
 	names := make([]string, len(txs))
 	for i := range txs {
-		names[i] = rq.txName(txs[i].State)
+		names[i] = dk.txName(txs[i].State)
 	}
-	rq.makeRoom(names, size)
+	makeRoom(rq, names, size)
 }
 
 // makeRoom drops attempts, which are given by their cookies, oldest first, until
 // there is room for one more of the given size.
-func (rq *request) makeRoom(names []string, size int) {
+func makeRoom(rq *request, names []string, size int) {
 	total := rq.jar.size + size
 	for i, name := range names {
 		if len(names)-i < txMaxPending && total <= cookieBudget {
@@ -162,16 +162,16 @@ func (rq *request) makeRoom(names []string, size int) {
 // is cleared on every outcome; the store makes sure that it counts once.
 // Without a store, one that was cancelled is not remembered: nothing was
 // exchanged that could be exchanged again, and strangers cannot fill the set.
-func (rq *request) finishTx(state string, cancelled bool) (*transaction, *authError) {
-	rq.dropTx(state)
-	tx, refused := rq.findTx(state)
+func (dk *desk) finishTx(rq *request, state string, cancelled bool) (*transaction, *authError) {
+	dk.dropTx(rq, state)
+	tx, refused := dk.findTx(rq, state)
 	if refused != nil {
 		return nil, refused
 	}
-	if cancelled && !rq.policy.cancelsOnce {
+	if cancelled && !dk.cancelsOnce {
 		return tx, nil
 	}
-	err := rq.useOnce(seal.Digest(state), time.Unix(tx.Expires, 0).Add(time.Minute))
+	err := dk.fleet.useAttempt(rq.ctx, seal.Digest(state), time.Unix(tx.Expires, 0).Add(time.Minute))
 	switch {
 	case errors.Is(err, ErrConflict):
 		return nil, fail(OAuthCallback, staleReason("this attempt was finished before"))
@@ -183,23 +183,23 @@ func (rq *request) finishTx(state string, cancelled bool) (*transaction, *authEr
 
 // findTx opens the attempt that state belongs to if it may go on in this
 // request. It uses nothing up.
-func (rq *request) findTx(state string) (*transaction, *authError) {
+func (dk *desk) findTx(rq *request, state string) (*transaction, *authError) {
 	if state == "" || len(state) > 200 {
 		return nil, fail(OAuthCallback, fixedReason("no state"))
 	}
-	name := rq.txName(state)
+	name := dk.txName(state)
 	value, ok := rq.jar.get(name)
 	if !ok {
 		return nil, fail(OAuthCallback, staleReason("state is not one of this browser's pending attempts"))
 	}
-	tx, ok := rq.openTx(pair{name, value})
-	if !ok || !rq.verifyState(&tx, state) {
+	tx, ok := dk.openTx(rq, pair{name, value})
+	if !ok || !dk.verifyState(rq, &tx, state) {
 		return nil, fail(OAuthCallback, staleReason("state does not verify or has expired"))
 	}
 	if tx.Provider != rq.providerID() {
 		return nil, fail(OAuthCallback, fixedReason("state belongs to an attempt at another provider"))
 	}
-	if !rq.began(&tx) {
+	if !began(rq, &tx) {
 		return nil, fail(OAuthCallback, staleReason("the CSRF token is not that of the start"))
 	}
 	if tx.CallbackIs != "" {
@@ -212,20 +212,20 @@ func (rq *request) findTx(state string) (*transaction, *authError) {
 }
 
 // dropTx clears the cookie of an attempt.
-func (rq *request) dropTx(state string) {
+func (dk *desk) dropTx(rq *request, state string) {
 	if len(state) > 200 {
 		return
 	}
-	if _, ok := rq.jar.get(rq.txName(state)); ok {
-		rq.expireCookie(rq.txName(state), "")
+	if _, ok := rq.jar.get(dk.txName(state)); ok {
+		rq.expireCookie(dk.txName(state), "")
 	}
 }
 
 // latestState is the state of the newest attempt at the callback's provider,
 // for providers that are configured to get no state parameter.
-func (rq *request) latestState() string {
+func (dk *desk) latestState(rq *request) string {
 	state := ""
-	txs, _ := rq.pending()
+	txs, _ := dk.pending(rq)
 	for _, tx := range txs {
 		if tx.Provider == rq.providerID() {
 			state = tx.State
@@ -234,18 +234,14 @@ func (rq *request) latestState() string {
 	return state
 }
 
-func (rq *request) verifyState(tx *transaction, state string) bool {
+func (dk *desk) verifyState(rq *request, tx *transaction, state string) bool {
 	random, sum, ok := strings.Cut(state, ".")
 	raw, err := base64.RawURLEncoding.Strict().DecodeString(sum)
 	if !ok || err != nil || tx.State != state {
 		return false
 	}
-	ok, _ = rq.keys.state.Verify(raw, random, tx.Browser, tx.Provider, strconv.FormatInt(tx.Expires, 10))
+	ok, _ = dk.stateKey.Verify(raw, random, tx.Browser, tx.Provider, strconv.FormatInt(tx.Expires, 10))
 	return ok
-}
-
-func (rq *request) useOnce(key string, expires time.Time) error {
-	return rq.adapter.UseOnce(rq.ctx, "tx:"+key, expires)
 }
 
 // began reports whether the attempt was begun by this browser.
@@ -257,7 +253,7 @@ func (rq *request) useOnce(key string, expires time.Time) error {
 // was at the provider. That opens nothing: only the browser of the attempt has
 // a token with that part, and whoever can plant a pair could as well plant one
 // that was made without a session.
-func (rq *request) began(tx *transaction) bool {
+func began(rq *request, tx *transaction) bool {
 	token := rq.csrfToken()
 	if token == "" && rq.sid() == "" {
 		token = rq.csrfClaim
@@ -265,13 +261,26 @@ func (rq *request) began(tx *transaction) bool {
 	return token != "" && sameSecret(tx.Browser, browserHash(token))
 }
 
+// waits reports whether an attempt of this browser is pending.
+func (dk *desk) waits(rq *request) bool {
+	txs, _ := dk.pending(rq)
+	return slices.ContainsFunc(txs, func(tx transaction) bool { return began(rq, &tx) })
+}
+
+// rotateCSRF replaces the CSRF token, because the session is now that of sid and the
+// user userID, each "" after a sign-out.
+func (dk *desk) rotateCSRF(rq *request, sid, userID string) {
+	rq.setCSRF(sid)
+	dk.endLinks(rq, userID)
+}
+
 // endLinks ends the pending attempts to link, except those of the user who is
 // signed in from now on; userID is "" after a sign-out.
-func (rq *request) endLinks(userID string) {
-	txs, _ := rq.pending()
+func (dk *desk) endLinks(rq *request, userID string) {
+	txs, _ := dk.pending(rq)
 	for _, tx := range txs {
 		if tx.LinkTo != "" && tx.LinkTo != userID {
-			rq.expireCookie(rq.txName(tx.State), "")
+			rq.expireCookie(dk.txName(tx.State), "")
 		}
 	}
 }
@@ -284,7 +293,7 @@ func (rq *request) endLinks(userID string) {
 const providerTimeout = 9 * time.Second
 
 // startProviderTimeout bounds rq.ctx by providerTimeout until done is called.
-func (rq *request) startProviderTimeout() (done func()) {
+func startProviderTimeout(rq *request) (done func()) {
 	whole := rq.ctx
 	ctx, cancel := context.WithTimeout(whole, providerTimeout)
 	rq.ctx = ctx
@@ -300,22 +309,22 @@ type remote struct {
 
 // newAttempt makes the transaction of a sign-in, with the callbackUrl and, if
 // the identity is to be linked, the signed-in user.
-func (rq *request) newAttempt(at remote) (*transaction, outcome) {
+func (dk *desk) newAttempt(rq *request, at remote) (*transaction, outcome) {
 	tx := &transaction{Provider: at.id, Issuer: at.issuer, RedirectURI: at.redirectURI, CallbackURL: rq.callbackURL()}
 	if tx.Confirms = rq.confirms; tx.Confirms != "" {
 		return tx, nil
 	}
-	tx.Again = !rq.policy.confirms && rq.body.get("again") == "true"
+	tx.Again = !dk.confirms && rq.body.get("again") == "true"
 	asked := rq.body.get("link") == "true"
-	if !(asked && rq.policy.linksAsked || rq.policy.linksSignedIn) {
+	if !(asked && dk.linksAsked || dk.linksSignedIn) {
 		return tx, nil
 	}
-	s, err := rq.current()
+	s, err := dk.keeper.current(rq)
 	switch {
 	case err != nil:
 		return nil, storeFailed(OAuthSignin, err)
-	case asked && s != nil && rq.policy.linksFresh && !rq.provedFresh(s, "signin"):
-		return nil, rq.confirmFirst(rq.base+"/signin?callbackUrl="+url.QueryEscape(tx.CallbackURL), s)
+	case asked && s != nil && dk.linksFresh && !dk.provedFresh(rq, s, "signin"):
+		return nil, confirmFirst(rq, rq.base+"/signin?callbackUrl="+url.QueryEscape(tx.CallbackURL), s)
 	case s != nil:
 		tx.LinkTo, tx.LinkImplied = s.UserID, !asked
 	case asked:
@@ -339,12 +348,12 @@ var errDenied = fixedReason("the person or the provider said no")
 
 // finishAttempt uses up the attempt that a response belongs to and returns the
 // identity that identify, which knows the protocol, gets from it.
-func (rq *request) finishAttempt(at remote, a authResponse, identify func(*transaction) (identity, error)) outcome {
+func (dk *desk) finishAttempt(rq *request, at remote, a authResponse, identify func(*transaction) (identity, error)) outcome {
 	if a.err != nil {
-		rq.dropTx(a.state)
+		dk.dropTx(rq, a.state)
 		return fail(OAuthCallback, a.err)
 	}
-	tx, refused := rq.finishTx(a.state, a.denied)
+	tx, refused := dk.finishTx(rq, a.state, a.denied)
 	if refused != nil {
 		return refused
 	}
@@ -365,7 +374,7 @@ func (rq *request) finishAttempt(at remote, a authResponse, identify func(*trans
 
 // responseParam returns a parameter of a response, the first if it came twice,
 // which a carries as an error.
-func (rq *request) responseParam(a *authResponse, name string) string {
+func responseParam(rq *request, a *authResponse, name string) string {
 	if rq.body != nil {
 		return rq.body.get(name)
 	}
@@ -383,3 +392,14 @@ func (rq *request) responseParam(a *authResponse, name string) string {
 type repeatedParamError string
 
 func (e repeatedParamError) Error() string { return "parameter " + string(e) + " came twice" }
+
+// nameCookies names those of signing in.
+func (dk *desk) nameCookies(n *cookieNames) {
+	dk.txPrefix, dk.lastCookie = n.addPrefix("tx"), n.add("last")
+	dk.deviceCookieName, dk.pendingCookie = n.add("known"), n.add("pending")
+}
+
+func (dk *desk) deriveKeys(ring *seal.Ring) {
+	dk.stateKey, dk.txKey = ring.MAC("state "+dk.site.base), ring.Sealer("transaction "+dk.site.base)
+	dk.deviceKey, dk.freshKey = ring.Sealer("known accounts "+dk.site.base), ring.Sealer("fresh "+dk.site.base)
+}

@@ -18,11 +18,11 @@ func TestVerifyState(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	rq := &request{Service: &Service{keys: keys{state: ring.MAC("state")}}, now: time.Now()}
+	dk, rq := &desk{stateKey: ring.MAC("state")}, &request{now: time.Now()}
 	fresh := func() transaction {
 		tx := transaction{Provider: "op", Browser: "hash", Expires: rq.now.Add(txLifetime).Unix()}
 		random := b64(seal.Random(18))
-		tx.State = random + "." + b64(rq.keys.state.Sum(random, tx.Browser, tx.Provider, strconv.FormatInt(tx.Expires, 10)))
+		tx.State = random + "." + b64(dk.stateKey.Sum(random, tx.Browser, tx.Provider, strconv.FormatInt(tx.Expires, 10)))
 		return tx
 	}
 	for name, change := range map[string]func(tx *transaction, state *string){
@@ -36,10 +36,10 @@ func TestVerifyState(t *testing.T) {
 	} {
 		tx := fresh()
 		state := tx.State
-		if !rq.verifyState(&tx, state) {
+		if !dk.verifyState(rq, &tx, state) {
 			t.Fatalf("%s: twin: a fresh state does not verify", name)
 		}
-		if change(&tx, &state); rq.verifyState(&tx, state) {
+		if change(&tx, &state); dk.verifyState(rq, &tx, state) {
 			t.Errorf("%s: verifies", name)
 		}
 	}
@@ -49,18 +49,18 @@ func TestVerifyState(t *testing.T) {
 // does not verify.
 func TestStateIsBoundToURL(t *testing.T) {
 	t.Parallel()
-	state := func(url string) (*request, transaction) {
-		rq := requestAt(t, url)
-		tx := transaction{Provider: "op"}
-		rq.makeState(&tx)
-		return rq, tx
+	verifies := func(url string, tx *transaction) bool {
+		dk, rq := requestAt(t, url)
+		return dk.verifyState(rq, tx, tx.State)
 	}
-	here, tx := state("https://app.test")
-	if !here.verifyState(&tx, tx.State) {
+	dk, rq := requestAt(t, "https://app.test")
+	tx := transaction{Provider: "op"}
+	dk.makeState(rq, &tx)
+	if !dk.verifyState(rq, &tx, tx.State) {
 		t.Error("twin: its own state does not verify")
 	}
 	for _, url := range []string{"https://other.test", "https://app.test/other"} {
-		if there, _ := state(url); there.verifyState(&tx, tx.State) {
+		if verifies(url, &tx) {
 			t.Errorf("verifies at %s", url)
 		}
 	}
@@ -70,16 +70,16 @@ func TestStateIsBoundToURL(t *testing.T) {
 // does not verify.
 func TestAttemptNeedsState(t *testing.T) {
 	t.Parallel()
-	rq := requestAt(t, "https://app.test")
+	dk, rq := requestAt(t, "https://app.test")
 	var tx transaction
-	rq.makeState(&tx)
+	dk.makeState(rq, &tx)
 	find := func() *authError {
-		value, err := rq.sealTx(&tx)
+		value, err := dk.sealTx(rq, &tx)
 		if err != nil {
 			t.Fatal(err)
 		}
-		rq.jar.pairs = append(rq.jar.pairs, pair{rq.txName(tx.State), value})
-		_, refused := rq.findTx(tx.State)
+		rq.jar.pairs = append(rq.jar.pairs, pair{dk.txName(tx.State), value})
+		_, refused := dk.findTx(rq, tx.State)
 		return refused
 	}
 	if refused := find(); refused != nil {
@@ -92,8 +92,8 @@ func TestAttemptNeedsState(t *testing.T) {
 	}
 }
 
-// requestAt is a request, with a CSRF token, to a service of its own at url.
-func requestAt(t *testing.T, url string) *request {
+// requestAt is a request, with a CSRF token, to the desk of a service of its own at url.
+func requestAt(t *testing.T, url string) (*desk, *request) {
 	t.Helper()
 	s, err := New(Config{URL: url, Secrets: []string{"qS8vV3nYc0mZ1rT5uX7wA9bD2eF4gH6jK8lM0nP2qR4"}, Logger: slog.New(slog.DiscardHandler),
 		Providers: []Provider{&Credentials{Authorize: func(context.Context, map[string]string) (User, error) { return User{}, ErrAccessDenied }}}})
@@ -103,5 +103,5 @@ func requestAt(t *testing.T, url string) *request {
 	t.Cleanup(func() { s.Close(context.Background()) })
 	rq := fuzzedRequest(s, "")
 	rq.ensureCSRF()
-	return rq
+	return s.desk, rq
 }

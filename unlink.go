@@ -14,25 +14,17 @@ import (
 // ErrLastAccount: without the account the user could not sign in any more.
 var ErrLastAccount = errors.New("authsvc: the account is the user's last way to sign in")
 
-// UnlinkAccount removes an account of a user and then, in the background,
-// revokes its tokens where the provider takes that (RFC 7009). Sessions go on;
-// EndSessions ends them. The user is told by mail ([NoticeOptions]). A sign-in by the account that is under way has either
-// begun its session before, or ends without one.
-//
-// ErrNotFound: the user has no such account. ErrLastAccount: the user has no
-// other account at a configured provider, no verified address while links are
-// sent, and Callbacks.WaysIn knows of nothing else. What a credentials provider
-// would let in only that callback knows; [EvenLast] does not ask.
-func (s *Service) UnlinkAccount(ctx context.Context, userID, provider, providerAccountID string, options ...UnlinkOption) error {
+// UnlinkAccount is [Service.UnlinkAccount].
+func (vt *vault) UnlinkAccount(ctx context.Context, userID, provider, providerAccountID string, options ...UnlinkOption) error {
 	o := unlinkOptions{reason: "by the application"}
-	o.record, o.notify = func(e AuditEvent) { s.record(ctx, e) }, func(n notice) { s.notify(ctx, n) }
+	o.record, o.notify = func(e AuditEvent) { vt.auditor.record(ctx, e) }, func(n notice) { vt.mailing.notify(ctx, n) }
 	if actorOf(ctx) != "" {
-		o.reason, o.record = "by an operator", func(e AuditEvent) { s.recordAtOnce(ctx, e) }
+		o.reason, o.record = "by an operator", func(e AuditEvent) { vt.auditor.recordAtOnce(ctx, e) }
 	}
 	for _, option := range options {
 		option(&o)
 	}
-	return s.unlink(ctx, userID, provider, providerAccountID, o)
+	return vt.unlink(ctx, userID, provider, providerAccountID, o)
 }
 
 // An UnlinkOption is one of [EvenLast].
@@ -51,8 +43,8 @@ func EvenLast() UnlinkOption { return func(o *unlinkOptions) { o.evenLast = true
 
 // unlink removes an account and records why that failed; afterUnlink records
 // that it succeeded.
-func (s *Service) unlink(ctx context.Context, userID, provider, id string, o unlinkOptions) error {
-	err := s.unlinkUnlessLast(ctx, userID, provider, id, o)
+func (vt *vault) unlink(ctx context.Context, userID, provider, id string, o unlinkOptions) error {
+	err := vt.unlinkUnlessLast(ctx, userID, provider, id, o)
 	e := AuditEvent{Name: "account.unlink_failed", Provider: provider, UserID: userID, Reason: o.reason}
 	switch {
 	case err == nil:
@@ -71,13 +63,13 @@ const maxUnlinks = 10
 
 // unlinkUnlessLast removes an account while the person is as they were when their
 // ways in were counted: two requests at once do not remove the last two accounts.
-func (s *Service) unlinkUnlessLast(ctx context.Context, userID, provider, id string, o unlinkOptions) error {
+func (vt *vault) unlinkUnlessLast(ctx context.Context, userID, provider, id string, o unlinkOptions) error {
 	for try := 1; ; try++ {
-		u, err := s.adapter.GetUser(ctx, userID)
+		u, err := vt.adapter.GetUser(ctx, userID)
 		if err != nil {
 			return err
 		}
-		all, err := s.adapter.ListAccounts(ctx, userID)
+		all, err := vt.adapter.ListAccounts(ctx, userID)
 		if err != nil {
 			return err
 		}
@@ -86,13 +78,13 @@ func (s *Service) unlinkUnlessLast(ctx context.Context, userID, provider, id str
 			return ErrNotFound
 		}
 		if !o.evenLast {
-			if left, err := s.canSignIn(ctx, u, others); !left {
+			if left, err := vt.canSignIn(ctx, u, others); !left {
 				return cmp.Or(err, ErrLastAccount)
 			}
 		}
-		err = s.adapter.UnlinkAccount(ctx, provider, id, u.Epoch, s.revocation(keyAccount+userID, userID, s.now()))
+		err = vt.adapter.UnlinkAccount(ctx, provider, id, u.Epoch, vt.keeper.revocation(keyAccount+userID, userID, vt.fleet.now()))
 		if err == nil {
-			s.afterUnlink(ctx, u, *found, o)
+			vt.afterUnlink(ctx, u, *found, o)
 		}
 		if !errors.Is(err, ErrStale) || try == maxUnlinks {
 			return err
@@ -113,35 +105,35 @@ func splitAccount(all []Account, provider, id string) (found *Account, others []
 
 // canSignIn reports whether a user with these accounts can sign in, by a way that is
 // known here or to the application. With an error that is not known.
-func (s *Service) canSignIn(ctx context.Context, u User, accounts []Account) (bool, error) {
-	if s.knowsWayIn(u, accounts) {
+func (vt *vault) canSignIn(ctx context.Context, u User, accounts []Account) (bool, error) {
+	if vt.knowsWayIn(u, accounts) {
 		return true, nil
 	}
-	n, err := s.waysIn(ctx, u)
+	n, err := vt.waysIn(ctx, u)
 	return err == nil && n > 0, err
 }
 
 // waysIn asks the application.
-func (s *Service) waysIn(ctx context.Context, u User) (n int, err error) {
-	if s.callbacks.WaysIn == nil {
+func (vt *vault) waysIn(ctx context.Context, u User) (n int, err error) {
+	if vt.callbacks.WaysIn == nil {
 		return 0, nil
 	}
-	defer s.recovered("waysIn callback", func() { n, err = 0, errors.New("waysIn callback panicked") })
-	return s.callbacks.WaysIn(ctx, u)
+	defer vt.fleet.recovered("waysIn callback", func() { n, err = 0, errors.New("waysIn callback panicked") })
+	return vt.callbacks.WaysIn(ctx, u)
 }
 
 // knowsWayIn reports whether an account is at a configured provider, or the address
 // is proved while links are mailed.
-func (s *Service) knowsWayIn(u User, accounts []Account) bool {
+func (vt *vault) knowsWayIn(u User, accounts []Account) bool {
 	for _, a := range accounts {
-		if s.shownFlow(a.Provider) != nil {
+		if vt.site.shownFlow(a.Provider) != nil {
 			return true
 		}
 	}
 	if u.Email == "" || u.EmailVerified.IsZero() {
 		return false
 	}
-	for _, f := range s.flows {
+	for _, f := range vt.site.flows {
 		if in := f.info(); in.linkAge > 0 && !in.hidden {
 			return true
 		}
@@ -150,16 +142,16 @@ func (s *Service) knowsWayIn(u User, accounts []Account) bool {
 }
 
 // afterUnlink reports that an account was removed and revokes its tokens.
-func (s *Service) afterUnlink(ctx context.Context, u User, stored Account, o unlinkOptions) {
-	a, lost := s.tokens.open(stored)
-	s.logLost(a, lost)
+func (vt *vault) afterUnlink(ctx context.Context, u User, stored Account, o unlinkOptions) {
+	a, lost := vt.tokens.open(stored)
+	vt.logLost(a, lost)
 	o.record(AuditEvent{Name: "account.unlinked", Provider: a.Provider, UserID: u.ID, Reason: o.reason})
-	if s.events.UnlinkAccount != nil {
-		s.emit("unlinkAccount", func() { s.events.UnlinkAccount(ctx, u, a) })
+	if vt.events.UnlinkAccount != nil {
+		vt.fleet.emit("unlinkAccount", func() { vt.events.UnlinkAccount(ctx, u, a) })
 	}
-	s.revokeTokens(a)
+	vt.revokeTokens(a)
 	if o.notify != nil {
-		o.notify(notice{what: "unlinked", user: u, name: s.providerName(a.Provider)})
+		o.notify(notice{what: "unlinked", user: u, name: vt.site.providerName(a.Provider)})
 	}
 }
 
@@ -169,31 +161,31 @@ var revokeWaits = [...]time.Duration{time.Second, 5 * time.Second, 30 * time.Sec
 // revokeTokens revokes the tokens of a removed account in the background, the
 // refresh token first: it gives new access tokens, and many providers revoke the
 // existing ones with it.
-func (s *Service) revokeTokens(a Account) {
-	keeper, able := s.flows[a.Provider].(tokenFlow)
+func (vt *vault) revokeTokens(a Account) {
+	keeper, able := vt.site.flows[a.Provider].(tokenFlow)
 	if !able || a.RefreshToken == "" && a.AccessToken == "" {
 		return
 	}
-	taken := s.runTask("revocation of tokens", func(life context.Context) {
+	taken := vt.fleet.runTask("revocation of tokens", func(life context.Context) {
 		for _, t := range [][2]string{{a.RefreshToken, "refresh_token"}, {a.AccessToken, "access_token"}} {
 			if t[0] == "" || t[0] == refusedToken {
 				continue
 			}
-			if err := s.revokeToken(life, keeper, a, t[0], t[1]); err != nil {
-				s.log.Warn("a token of a removed account was not revoked", "provider", a.Provider, "user", a.UserID, "token", t[1], "cause", err)
+			if err := vt.revokeToken(life, keeper, a, t[0], t[1]); err != nil {
+				vt.log.Warn("a token of a removed account was not revoked", "provider", a.Provider, "user", a.UserID, "token", t[1], "cause", err)
 			}
 		}
 	})
 	if !taken {
-		s.log.Warn("tokens of a removed account were not revoked", "provider", a.Provider, "user", a.UserID, "cause", errNoTask)
+		vt.log.Warn("tokens of a removed account were not revoked", "provider", a.Provider, "user", a.UserID, "cause", errNoTask)
 	}
 }
 
 // revokeToken revokes one token, and retries while the provider is unavailable.
-func (s *Service) revokeToken(life context.Context, keeper tokenFlow, a Account, token, hint string) error {
+func (vt *vault) revokeToken(life context.Context, keeper tokenFlow, a Account, token, hint string) error {
 	for try := 0; ; try++ {
 		ctx, cancel := detached(life, refreshTimeout)
-		err := keeper.revoke(ctx, s, a, token, hint)
+		err := keeper.revoke(ctx, a, token, hint)
 		cancel()
 		switch {
 		case err == nil, errors.Is(err, oidc.ErrNoEndpoint):
@@ -204,4 +196,15 @@ func (s *Service) revokeToken(life context.Context, keeper tokenFlow, a Account,
 			return fmt.Errorf("the service ended: %w", err)
 		}
 	}
+}
+
+// vaultEvents are those of linked accounts and their tokens.
+var vaultEvents = []auditKind{
+	{"account.unlinked", AuditSuccess, "An account was removed, by the application, by the person or by a first proof."},
+	{"account.unlink_refused", AuditRefused, "An account was not removed: there is no such account, or it is the last way to sign in."},
+	{"account.unlink_failed", AuditFailed, "An account could not be removed: the store failed, or another replica held it up."},
+	{"token.refused", AuditRefused, "A provider does not honour the refresh token of an account any more."},
+	{"token.refresh_failed", AuditFailed, "Tokens of a provider could not be refreshed or not be stored."},
+	{"token.misaddressed", AuditRefused, "A refresh was answered with an ID token of another issuer or for another client."},
+	{"token.wrong_subject", AuditRefused, "A refresh was answered with tokens of somebody else."},
 }

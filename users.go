@@ -101,31 +101,31 @@ func oddAddress(ctx context.Context, a Adapter, u User) (*OddAddress, error) {
 // have written is written. The user is told by mail ([NoticeOptions]) if there was a
 // session to end.
 func (s *Service) EndSessions(ctx context.Context, userID string) error {
-	ended, err := s.endAllSessions(ctx, userID)
+	ended, err := s.keeper.endAllSessions(ctx, userID)
 	if err != nil {
-		s.recordAct(ctx, AuditEvent{Name: "sessions.end_failed", UserID: userID})
+		s.auditor.recordAct(ctx, AuditEvent{Name: "sessions.end_failed", UserID: userID})
 		return err
 	}
-	s.recordAct(ctx, AuditEvent{Name: "sessions.ended", UserID: userID})
+	s.auditor.recordAct(ctx, AuditEvent{Name: "sessions.ended", UserID: userID})
 	if ended > 0 {
-		s.notifyEnded(ctx, userID)
+		s.mailing.notifyEnded(ctx, userID)
 	}
 	return nil
 }
 
-func (s *Service) endSessions(ctx context.Context, userID string) error {
-	_, err := s.endAllSessions(ctx, userID)
+func (kp *keeper) endSessions(ctx context.Context, userID string) error {
+	_, err := kp.endAllSessions(ctx, userID)
 	return err
 }
 
 // endAllSessions returns how many sessions there were that are listed.
-func (s *Service) endAllSessions(ctx context.Context, userID string) (ended int, err error) {
-	r := s.revocation(keyUser+userID, userID, s.now())
-	if ended, err = s.adapter.EndSessions(ctx, userID, r); err != nil {
+func (kp *keeper) endAllSessions(ctx context.Context, userID string) (ended int, err error) {
+	r := kp.revocation(keyUser+userID, userID, kp.fleet.now())
+	if ended, err = kp.adapter.EndSessions(ctx, userID, r); err != nil {
 		return 0, err
 	}
-	s.revoked.apply(*r)
-	return ended, s.dropEmailChange(ctx, userID, "all sessions ended")
+	kp.revoked.apply(*r)
+	return ended, kp.dropEmailChange(ctx, userID, "all sessions ended")
 }
 
 // errBlocked refuses the sign-in of somebody who is blocked.
@@ -139,29 +139,29 @@ var errBlocked = errors.New("the user is blocked")
 func (s *Service) Block(ctx context.Context, userID, why string) error {
 	err := s.block(ctx, userID, shortened(plainlog.Text(why), maxAuditText))
 	if err != nil {
-		s.recordAct(ctx, AuditEvent{Name: "user.block_failed", UserID: userID})
+		s.auditor.recordAct(ctx, AuditEvent{Name: "user.block_failed", UserID: userID})
 		return err
 	}
-	s.recordAct(ctx, AuditEvent{Name: "user.blocked", UserID: userID})
+	s.auditor.recordAct(ctx, AuditEvent{Name: "user.blocked", UserID: userID})
 	return nil
 }
 
-func (s *Service) block(ctx context.Context, userID, why string) error {
-	now := s.now()
-	return s.shutOut(ctx, userID, PersonUpdate{Blocked: &now, BlockedWhy: &why})
+func (h *storeys) block(ctx context.Context, userID, why string) error {
+	now := h.fleet.now()
+	return h.keeper.shutOut(ctx, userID, PersonUpdate{Blocked: &now, BlockedWhy: &why})
 }
 
 // shutOut writes why a user may not sign in and ends what the user has open.
-func (s *Service) shutOut(ctx context.Context, userID string, change PersonUpdate) error {
-	r := s.revocation(keyUser+userID, userID, s.now())
-	if err := s.adapter.SetPerson(ctx, userID, change, r); err != nil {
+func (kp *keeper) shutOut(ctx context.Context, userID string, change PersonUpdate) error {
+	r := kp.revocation(keyUser+userID, userID, kp.fleet.now())
+	if err := kp.adapter.SetPerson(ctx, userID, change, r); err != nil {
 		return err
 	}
-	s.revoked.apply(*r)
-	if err := s.endSessions(ctx, userID); err != nil { // of the store; those of before that
+	kp.revoked.apply(*r)
+	if err := kp.endSessions(ctx, userID); err != nil { // of the store; those of before that
 		return err
 	}
-	_, err := s.adapter.DeleteCredentials(ctx, userID, nil, CredentialDevice)
+	_, err := kp.adapter.DeleteCredentials(ctx, userID, nil, CredentialDevice)
 	return err
 }
 
@@ -172,6 +172,6 @@ func (s *Service) Unblock(ctx context.Context, userID string) error {
 	if err := s.adapter.SetPerson(ctx, userID, PersonUpdate{Blocked: &time.Time{}, BlockedWhy: &none}, nil); err != nil {
 		return err
 	}
-	s.recordAct(ctx, AuditEvent{Name: "user.unblocked", UserID: userID})
+	s.auditor.recordAct(ctx, AuditEvent{Name: "user.unblocked", UserID: userID})
 	return nil
 }

@@ -29,7 +29,7 @@ const invitationAge = 7 * 24 * time.Hour
 type inviter interface {
 	// invitation makes the mail to a user, sealed, and the token of its link as it
 	// is stored.
-	invitation(s *Service, u User, language string) (m Mail, err error)
+	invitation(u User, language string) (m Mail, err error)
 }
 
 // Invite makes sure that there is a user with an address, and mails a link to sign
@@ -66,24 +66,24 @@ func (s *Service) Invite(ctx context.Context, i Invitation) (User, error) {
 		}
 		i.Language = p.Locale
 	}
-	m, err := by.invitation(s, u, i.Language)
+	m, err := by.invitation(u, i.Language)
 	if err != nil {
 		return User{}, err
 	}
 	if err := s.adapter.PutToken(ctx, VerificationToken{Identifier: address, Token: m.ID, Expires: m.Expires}, m, maxQueuedMails); err != nil {
 		return User{}, err
 	}
-	s.recordAct(ctx, AuditEvent{Name: "user.invited", UserID: u.ID})
-	if s.mails != nil {
-		s.mails.wake()
+	s.auditor.recordAct(ctx, AuditEvent{Name: "user.invited", UserID: u.ID})
+	if s.mailing.mails != nil {
+		s.mailing.mails.wake()
 	}
 	return u, nil
 }
 
 // inviter is the first of the ways to sign in whose mails can invite; nil: none.
-func (s *Service) inviter() inviter {
-	for _, p := range s.views {
-		if by, ok := s.flows[p.ID].(inviter); ok {
+func (h *storeys) inviter() inviter {
+	for _, p := range h.site.views {
+		if by, ok := h.site.flows[p.ID].(inviter); ok {
 			return by
 		}
 	}
@@ -92,12 +92,12 @@ func (s *Service) inviter() inviter {
 
 // invitation implements [inviter]. There is no code: one counts only with the cookie
 // of the browser that asked for it, and here none did.
-func (f *emailFlow) invitation(s *Service, u User, language string) (Mail, error) {
-	now := s.now()
+func (f *emailFlow) invitation(u User, language string) (Mail, error) {
+	now := f.room.fleet.now()
 	plain := seal.Token()
-	payload, err := f.sealQueued(s, queuedMail{UserID: u.ID, Known: true}, mailtext.Data{Invited: true, Sender: f.From,
-		URL: f.link(s, s.origin, u.Email, plain), Email: u.Email, Language: f.text.Language(language, ""), Minutes: int(invitationAge / time.Minute)})
-	return Mail{ID: s.linkDigests(plain, now)[0], Payload: payload, Due: now, Expires: now.Add(invitationAge)}, err
+	payload, err := f.sealQueued(queuedMail{UserID: u.ID, Known: true}, mailtext.Data{Invited: true, Sender: f.From,
+		URL: f.link(f.room.site.origin, u.Email, plain), Email: u.Email, Language: f.text.Language(language, ""), Minutes: int(invitationAge / time.Minute)})
+	return Mail{ID: f.room.mailing.linkDigests(plain)[0], Payload: payload, Due: now, Expires: now.Add(invitationAge)}, err
 }
 
 // CreateUser stores a user whom an operator or the application adds, of whom ID and
@@ -116,9 +116,9 @@ func (s *Service) CreateUser(ctx context.Context, u User) (User, error) {
 	if err != nil {
 		return User{}, err
 	}
-	s.recordAct(ctx, AuditEvent{Name: "user.created", UserID: u.ID})
+	s.auditor.recordAct(ctx, AuditEvent{Name: "user.created", UserID: u.ID})
 	if s.events.CreateUser != nil {
-		s.emit("createUser", func() { s.events.CreateUser(ctx, u) })
+		s.fleet.emit("createUser", func() { s.events.CreateUser(ctx, u) })
 	}
 	return u, nil
 }
@@ -138,7 +138,7 @@ func (s *Service) UpdateUser(ctx context.Context, userID string, change UserUpda
 	if err != nil {
 		return User{}, err
 	}
-	s.recordAct(ctx, AuditEvent{Name: "user.updated", UserID: userID})
+	s.auditor.recordAct(ctx, AuditEvent{Name: "user.updated", UserID: userID})
 	if change.Email != nil {
 		if err := s.leaveAddress(ctx, userID, before.Email, u.Email); err != nil {
 			return u, err
@@ -146,15 +146,15 @@ func (s *Service) UpdateUser(ctx context.Context, userID string, change UserUpda
 		u, err = s.adapter.GetUser(ctx, userID) // of a later epoch
 	}
 	if err == nil && s.events.UpdateUser != nil {
-		s.emit("updateUser", func() { s.events.UpdateUser(ctx, u) })
+		s.fleet.emit("updateUser", func() { s.events.UpdateUser(ctx, u) })
 	}
 	return u, err
 }
 
 // changeUser writes a change, as of the user who is returned with what became of it.
-func (s *Service) changeUser(ctx context.Context, userID string, change UserUpdate) (before, u User, err error) {
+func (h *storeys) changeUser(ctx context.Context, userID string, change UserUpdate) (before, u User, err error) {
 	for try := 1; ; try++ {
-		if before, err = s.adapter.GetUser(ctx, userID); err != nil {
+		if before, err = h.adapter.GetUser(ctx, userID); err != nil {
 			return before, u, err
 		}
 		step := change
@@ -163,7 +163,7 @@ func (s *Service) changeUser(ctx context.Context, userID string, change UserUpda
 				step.EmailVerified = &time.Time{}
 			}
 		}
-		u, err = s.adapter.UpdateUser(ctx, userID, step)
+		u, err = h.adapter.UpdateUser(ctx, userID, step)
 		if !errors.Is(err, ErrStale) || try == createTries {
 			return before, u, err
 		}
