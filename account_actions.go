@@ -11,6 +11,7 @@ import (
 	"golang.org/x/text/unicode/norm"
 
 	"authsvc/internal/seal"
+	"authsvc/internal/text"
 	"authsvc/internal/weburl"
 )
 
@@ -32,7 +33,7 @@ func checkAccount(b *builder, s *accountRoom) {
 	s.edits = o.Edit == nil
 	for i, name := range o.Edit {
 		if name != "name" {
-			b.fail(fmt.Sprintf("Account.Edit[%d]", i), fmt.Sprintf("%q cannot be edited", printable(name, 30)), "use name, or leave the list empty")
+			b.fail(fmt.Sprintf("Account.Edit[%d]", i), fmt.Sprintf("%q cannot be edited", text.Printable(name, 30)), "use name, or leave the list empty")
 		}
 		s.edits = true
 	}
@@ -93,7 +94,7 @@ func (ac *accountRoom) freshUser(rq *request, path string) (s *Session, u User, 
 		return nil, u, rq.accountAway(err)
 	case s == nil:
 		return nil, u, rq.signInFirst()
-	case !s.fresh(rq.now, ac.desk.freshWithin):
+	case !provedWithin(s, rq.now, ac.desk.freshWithin):
 		return nil, u, confirmFirst(rq, rq.base+path, s)
 	}
 	u, refused = ac.userOf(rq, s)
@@ -139,7 +140,7 @@ func (ac *accountRoom) postProfile(rq *request) outcome {
 	}
 	defer done()
 	name := norm.NFC.String(rq.body.get("name"))
-	if !ac.edits || name == "" || name != cleanName(name) || len([]rune(name)) > maxOwnName {
+	if !ac.edits || name == "" || name != text.Name(name) || len([]rune(name)) > maxOwnName {
 		rq.rememberTyped(typedName, name)
 		return rq.personalRefusal("/account", Invalid, http.StatusBadRequest)
 	}

@@ -8,15 +8,6 @@ import (
 	"authsvc/internal/weburl"
 )
 
-// Words of the account pages, beside those of sign-in.
-const (
-	FreshRequired ErrorCode = "FreshRequired" // the proof of who somebody is is too old
-	LastMethod    ErrorCode = "LastMethod"    // nothing would be left to sign in with
-	Invalid       ErrorCode = "Invalid"       // what was entered cannot be used
-	NotFound      ErrorCode = "NotFound"      // there is no such record, or it is somebody else's
-	Unavailable   ErrorCode = "Unavailable"   // the store does not answer
-)
-
 // awayFor is how long somebody is asked to wait while the store is away.
 const awayFor = 5 * time.Second
 

@@ -20,10 +20,6 @@ import (
 // address.
 const typedAddress = "account/email"
 
-// ErrNoEmailChange: people cannot change their address with this configuration. See
-// AccountOptions.ChangeEmail.
-var ErrNoEmailChange = errors.New("authsvc: changing the address is off, or no provider sends mails")
-
 // checkEmailChange finds out by which provider people can change their address.
 func checkEmailChange(b *builder, s *accountRoom, order []flow) {
 	wanted := b.config.Account.ChangeEmail

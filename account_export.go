@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"authsvc/internal/plainlog"
+	"authsvc/internal/text"
 )
 
 // Sizes of the events of an export.
@@ -77,8 +78,8 @@ func (ac *accountRoom) export(ctx context.Context, userID string) (*exporting, e
 	if err != nil {
 		return nil, err
 	}
-	e := &exporting{s: ac, head: accountExport{Exported: ac.fleet.now().UTC().Format(timeFormat),
-		User:     accountUser{u.ID, nullable(u.Name), nullable(u.Email), emailProved(u), nullable(u.Image)},
+	e := &exporting{s: ac, head: accountExport{Exported: ac.fleet.now().UTC().Format(text.TimeFormat),
+		User:     accountUser{u.ID, text.Nullable(u.Name), text.Nullable(u.Email), emailProved(u), text.Nullable(u.Image)},
 		Accounts: []exportedAccount{}, Passkeys: []exportedPasskey{}, Sessions: []exportedSession{}}}
 	accounts, err := ac.adapter.ListAccounts(ctx, u.ID)
 	if err != nil {
@@ -97,7 +98,7 @@ func (ac *accountRoom) export(ctx context.Context, userID string) (*exporting, e
 		return nil, err
 	}
 	for _, v := range sessions {
-		e.head.Sessions = append(e.head.Sessions, exportedSession{v.Device, nullable(v.Agent), nullable(v.Network), nullable(v.Provider), nullable(v.Client),
+		e.head.Sessions = append(e.head.Sessions, exportedSession{v.Device, text.Nullable(v.Agent), text.Nullable(v.Network), text.Nullable(v.Provider), text.Nullable(v.Client),
 			append([]string{}, v.AMR...), isoTime(v.Created), isoTime(v.Used), isoTime(v.Expires)})
 	}
 	if ac.callbacks.Export != nil {
@@ -132,7 +133,7 @@ func (e *exporting) findEvents(ctx context.Context, userID string) error {
 	if e.s.auditor.auditQueue == nil {
 		return nil
 	}
-	known := shortened(plainlog.Text(shortened(userID, maxAuditText)), maxAuditText) // as events have it
+	known := text.Shortened(plainlog.Text(text.Shortened(userID, maxAuditText)), maxAuditText) // as events have it
 	q := AuditQuery{UserID: known, Limit: exportedPage}
 	for {
 		page, err := e.s.auditor.auditQueue.store.ListAudit(ctx, q)
@@ -201,7 +202,7 @@ func (ac *accountRoom) getExport(rq *request) outcome {
 		return rq.signInFirst()
 	}
 	rq.auditUser = s.UserID
-	if !s.fresh(rq.now, ac.desk.freshWithin) {
+	if !provedWithin(s, rq.now, ac.desk.freshWithin) {
 		return confirmFirst(rq, rq.base+"/account", s)
 	}
 	if refused := ac.limitAccount(rq, s.UserID); refused != nil {

@@ -4,9 +4,9 @@ import (
 	"errors"
 	"net/http"
 	"slices"
-	"time"
 
 	"authsvc/internal/pages"
+	"authsvc/internal/text"
 	"authsvc/internal/useragent"
 	"authsvc/internal/weburl"
 )
@@ -28,21 +28,12 @@ type accountListed struct {
 	Used     *string `json:"used"`
 }
 
-// isoTime is a time in an answer, null if it is not known.
-func isoTime(t time.Time) *string {
-	if t.IsZero() {
-		return nil
-	}
-	s := t.UTC().Format(timeFormat)
-	return &s
-}
-
 // listedSessions are the sessions of an account for a script.
 func listedSessions(a *account, current string) []accountListed {
 	list := make([]accountListed, 0, len(a.person.Sessions))
 	for _, v := range a.person.Sessions {
-		list = append(list, accountListed{ID: v.ID, Current: v.ID == current, Device: v.Device, Network: nullable(v.Network), Place: nullable(v.Place), Provider: nullable(v.Provider),
-			Client: nullable(v.Client), Actor: nullable(v.Actor), Created: isoTime(v.Created), Used: isoTime(v.Used)})
+		list = append(list, accountListed{ID: v.ID, Current: v.ID == current, Device: v.Device, Network: text.Nullable(v.Network), Place: text.Nullable(v.Place), Provider: text.Nullable(v.Provider),
+			Client: text.Nullable(v.Client), Actor: text.Nullable(v.Actor), Created: isoTime(v.Created), Used: isoTime(v.Used)})
 	}
 	return list
 }
@@ -91,7 +82,7 @@ func (ac *accountRoom) postAccountSignOut(rq *request) outcome {
 	e, word, here := AuditEvent{Name: "sessions.ended", UserID: s.UserID, Reason: "by the person"}, "others", false
 	switch {
 	case id != "" && !others && !all:
-		e.Name, word, here = "session.ended", "ended", sameSecret(id, current)
+		e.Name, word, here = "session.ended", "ended", text.Same(id, current)
 		err = ac.keeper.endOneSession(rq.ctx, s.UserID, id)
 	case others && !all && id == "":
 		e.Reason = "all but one, by the person"

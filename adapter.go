@@ -3,6 +3,8 @@ package authsvc
 import (
 	"context"
 	"time"
+
+	"authsvc/internal/text"
 )
 
 // A User is a person. Empty strings and zero times mean absent.
@@ -51,7 +53,7 @@ type Account struct {
 // SameTokens reports whether two accounts have the same refresh, access and ID
 // token, byte for byte.
 func (a Account) SameTokens(b Account) bool {
-	return sameSecret(a.RefreshToken, b.RefreshToken) && sameSecret(a.AccessToken, b.AccessToken) && sameSecret(a.IDToken, b.IDToken)
+	return text.Same(a.RefreshToken, b.RefreshToken) && text.Same(a.AccessToken, b.AccessToken) && text.Same(a.IDToken, b.IDToken)
 }
 
 // A SessionRecord is a stored session. SessionToken is what the engine asks to

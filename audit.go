@@ -2,15 +2,7 @@ package authsvc
 
 import (
 	"context"
-	"errors"
-	"log/slog"
-	"strings"
 	"time"
-	"unicode/utf8"
-
-	"authsvc/internal/outbound"
-	"authsvc/internal/plainlog"
-	"authsvc/internal/uuid"
 )
 
 // AuditOptions configure the storage of audit events. The log has each of them
@@ -54,229 +46,32 @@ const (
 	AuditFailed  AuditOutcome = "failed"  // by an error
 )
 
-// An auditKind describes the events of one name.
-type auditKind struct {
-	name    string
-	outcome AuditOutcome
-	meaning string // one line of docs/audit.md
+// An AuditRecord is a stored AuditEvent.
+type AuditRecord struct {
+	ID string `json:"id"` // UUIDv7, unique
+	AuditEvent
 }
 
-// know makes the events of a storey or room known.
-func (au *auditor) know(kinds []auditKind) {
-	for _, k := range kinds {
-		au.outcomes[k.name] = k.outcome
-	}
+// An AuditQuery says which records ListAudit returns: those of the time Since
+// whose id is greater than After, and all of later times.
+type AuditQuery struct {
+	Since  time.Time
+	After  string
+	UserID string // only of events about this user; "": of all
+	Limit  int    // of the page; without one there are no records
 }
 
-// outcomeOf is AuditFailed for what is not known; a test knows every name that is in use.
-func (au *auditor) outcomeOf(name string) AuditOutcome {
-	if outcome, known := au.outcomes[name]; known {
-		return outcome
-	}
-	return AuditFailed
-}
-
-// Limits of the texts of an event, in bytes.
-const (
-	maxAuditText = 255
-	maxAgent     = 200
-)
-
-// audit records the result of a request. Each request has at most one such
-// event; note is for facts on the way. It reports whether the event was
-// recorded, rather than counted as a repetition: then log lines about the same
-// are to be written, too.
-func (rq *request) audit(name string, code ErrorCode, reason string) (recorded bool) {
-	rq.audited = true
-	rq.quiet = !rq.note(AuditEvent{Name: name, Code: code, Reason: reason, UserID: rq.auditUser})
-	return !rq.quiet
-}
-
-// note records an event with the client of the request. It reports what audit
-// does.
-func (rq *request) note(e AuditEvent) (recorded bool) {
-	if e.Provider == "" {
-		e.Provider = rq.providerID()
-	}
-	if ip := rq.clientIP(); ip.IsValid() {
-		e.ClientIP = ip.String()
-	}
-	e.RequestID, e.UserAgent = rq.requestID(), rq.r.UserAgent()
-	return rq.auditor.recordLimited(rq.ctx, rq.networkKey(), e)
-}
-
-// record writes an audit event to the log, queues it for the store and calls
-// Events.Audit.
-func (au *auditor) record(ctx context.Context, e AuditEvent) {
-	e = au.announce(ctx, e)
-	if au.auditQueue != nil {
-		au.auditQueue.add(AuditRecord{ID: uuid.V7(), AuditEvent: e})
-	}
-}
-
-// recordAtOnce is record for what an operator does, also by a service that was
-// only prepared, which stores no queued events: when it returns, the event is
-// stored, or the log says why not.
-func (au *auditor) recordAtOnce(ctx context.Context, e AuditEvent) {
-	e = au.announce(ctx, e)
-	if au.auditQueue == nil {
-		return
-	}
-	ctx, cancel := detached(ctx, auditTimeout)
-	defer cancel()
-	if err := au.auditQueue.store.PutAudit(ctx, []AuditRecord{{ID: uuid.V7(), AuditEvent: e}}); err != nil {
-		au.log.Error("an audit event that is in the log did not get into the store", "event", e.Name, "err", err)
-	}
-}
-
-// actorKey is where a context has an actor.
-type actorKey struct{}
-
-// WithActor says who is behind calls of a Service with the context, when that is
-// not the application on behalf of the user: audit events then have it as Actor,
-// and are in the store when the call returns. An operator at the command line is
-// "cli:" and the name of the account.
-func WithActor(ctx context.Context, actor string) context.Context {
-	return context.WithValue(ctx, actorKey{}, actor)
-}
-
-func actorOf(ctx context.Context) string {
-	actor, _ := ctx.Value(actorKey{}).(string)
-	return actor
-}
-
-// recordAct records what a method of Service did. more adds to the reason.
-func (au *auditor) recordAct(ctx context.Context, e AuditEvent, more ...string) {
-	if actorOf(ctx) == "" {
-		e.Reason = strings.Join(append(more, "by the application"), ", ")
-		au.record(ctx, e)
-		return
-	}
-	e.Reason = strings.Join(append(more, "by an operator"), ", ")
-	au.recordAtOnce(ctx, e)
-}
-
-// announce completes an event, writes it to the log and calls Events.Audit.
-func (au *auditor) announce(ctx context.Context, e AuditEvent) AuditEvent {
-	if e.Actor == "" {
-		e.Actor = actorOf(ctx)
-	}
-	e.Time, e.Outcome = au.fleet.now().UTC().Truncate(time.Millisecond), au.outcomeOf(e.Name)
-	e.plain()
-	attrs := []slog.Attr{slog.String("event", e.Name), slog.String("outcome", string(e.Outcome)), slog.String("utc", e.Time.Format(timeFormat))}
-	for _, a := range [][2]string{{"code", string(e.Code)}, {"reason", e.Reason}, {"provider", e.Provider}, {"user", e.UserID}, {"actor", e.Actor},
-		{"client", e.ClientIP}, {"agent", e.UserAgent}, {"request", e.RequestID}} {
-		if a[1] != "" {
-			attrs = append(attrs, slog.String(a[0], a[1]))
-		}
-	}
-	au.log.LogAttrs(ctx, slog.LevelInfo, "audit", attrs...)
-	if au.events.Audit != nil {
-		au.fleet.emit("audit", func() { au.events.Audit(ctx, e) })
-	}
-	return e
-}
-
-// plain makes the texts of an event printable and bounds their length.
-func (e *AuditEvent) plain() {
-	for text, limit := range map[*string]int{&e.Reason: maxAuditText, &e.Provider: maxAuditText, &e.UserID: maxAuditText, &e.Actor: maxAuditText,
-		&e.ClientIP: maxAuditText, &e.RequestID: maxAuditText, &e.UserAgent: maxAgent} {
-		*text = shortened(plainlog.Text(shortened(*text, limit)), limit)
-	}
-	e.Code = ErrorCode(shortened(plainlog.Text(string(e.Code)), maxAuditText))
-}
-
-// shortened cuts a text to at most limit bytes, between two characters.
-func shortened(s string, limit int) string {
-	if len(s) <= limit {
-		return s
-	}
-	s = s[:limit]
-	for len(s) > 0 {
-		if r, size := utf8.DecodeLastRuneInString(s); r != utf8.RuneError || size != 1 {
-			return s
-		}
-		s = s[:len(s)-1]
-	}
-	return s
-}
-
-func (b fixedReason) Error() string { return string(b) }
-
-// auditRefusal records a refusal, or a failure if it is due to a fault.
-func (rq *request) auditRefusal(e *authError) {
-	if rq.audited {
-		return
-	}
-	verb := ".refused"
-	if failed(e) {
-		verb = ".failed"
-	}
-	if rq.signsOut {
-		rq.audit("sign_out.failed", e.Code, reason(e))
-		return
-	}
-	rq.audit("sign_in"+verb, e.Code, reason(e))
-}
-
-// failed reports whether e is due to a fault, of the service or of something it
-// depends on, rather than a refusal.
-func failed(e *authError) bool {
-	var why fixedReason
-	switch {
-	case errors.Is(e.Err, errStore), errors.Is(e.Err, outbound.ErrUnavailable), e.Code == Configuration, e.Code == OAuthCreateAccount, e.Code == EmailCreateAccount:
-		return true
-	case e.Code == OAuthSignin:
-		return true
-	case e.Code == Callback:
-		return !errors.As(e.Err, &why)
-	}
-	return false
-}
-
-func reason(e *authError) string {
-	var why fixedReason
-	switch {
-	case errors.Is(e.Err, errStore):
-		return "the store could not be asked"
-	case errors.Is(e.Err, outbound.ErrUnavailable):
-		return "the provider could not be asked"
-	case errors.As(e.Err, &why):
-		return string(why)
-	}
-	return "the log line of this request says why"
-}
-
-// ConfigurationChanged records that the program has taken over another
-// configuration or, with an error, that it could not. The error is not part of
-// the event, since it may quote what is configured: log it.
-func (s *Service) ConfigurationChanged(ctx context.Context, err error) {
-	if err != nil {
-		s.auditor.record(ctx, AuditEvent{Name: "configuration.change_failed", Reason: "the log says why"})
-		return
-	}
-	s.auditor.record(ctx, AuditEvent{Name: "configuration.changed"})
-}
-
-// checkAudit checks AuditOptions. It also wraps the log, so that all lines of
-// the engine are plain text.
-func checkAudit(b *builder, s *auditor) {
-	s.log = slog.New(plainlog.Handler(s.log.Handler()))
-	o := b.config.Audit
-	keep := o.Keep
-	if keep == 0 {
-		keep = 8760 * time.Hour
-	}
-	if keep < time.Hour {
-		b.fail("Audit.Keep", "is under an hour", "use a duration such as 8760h")
-	}
-	if !o.Store {
-		return
-	}
-	store, ok := s.adapter.(AuditLog)
-	if !ok {
-		b.fail("Audit.Store", "is set, but there is no storage that keeps audit events", "set Adapter to one that is an AuditLog, or leave the events to the log")
-		return
-	}
-	s.auditQueue = newAuditQueue(store, s.log, keep)
+// An AuditLog is an Adapter that also stores audit events, for
+// Config.Audit.Store. All adapters of this module do. The rules of Adapter hold
+// here too; package adaptertest checks them.
+type AuditLog interface {
+	// PutAudit stores records. A record that is stored already is left alone:
+	// after an error the same records may be put again.
+	PutAudit(ctx context.Context, list []AuditRecord) error
+	// ListAudit returns at most q.Limit records, ordered by time, then id. A page
+	// shorter than that is the last.
+	ListAudit(ctx context.Context, q AuditQuery) ([]AuditRecord, error)
+	// SweepAudit deletes at most limit records older than before, the oldest
+	// first, and returns how many.
+	SweepAudit(ctx context.Context, before time.Time, limit int) (int, error)
 }

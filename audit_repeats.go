@@ -116,7 +116,7 @@ func (au *auditor) recordLimited(ctx context.Context, client string, e AuditEven
 		au.record(ctx, e)
 		return true
 	}
-	e.plain()
+	plain(&e)
 	key := strings.Join([]string{client, e.Name, string(e.Code), e.Reason, e.Provider}, "\x00")
 	record, summaries := au.repeats.add(key, e, time.Now())
 	for _, summary := range summaries {

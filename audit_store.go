@@ -7,36 +7,6 @@ import (
 	"time"
 )
 
-// An AuditRecord is a stored AuditEvent.
-type AuditRecord struct {
-	ID string `json:"id"` // UUIDv7, unique
-	AuditEvent
-}
-
-// An AuditQuery says which records ListAudit returns: those of the time Since
-// whose id is greater than After, and all of later times.
-type AuditQuery struct {
-	Since  time.Time
-	After  string
-	UserID string // only of events about this user; "": of all
-	Limit  int    // of the page; without one there are no records
-}
-
-// An AuditLog is an Adapter that also stores audit events, for
-// Config.Audit.Store. All adapters of this module do. The rules of Adapter hold
-// here too; package adaptertest checks them.
-type AuditLog interface {
-	// PutAudit stores records. A record that is stored already is left alone:
-	// after an error the same records may be put again.
-	PutAudit(ctx context.Context, list []AuditRecord) error
-	// ListAudit returns at most q.Limit records, ordered by time, then id. A page
-	// shorter than that is the last.
-	ListAudit(ctx context.Context, q AuditQuery) ([]AuditRecord, error)
-	// SweepAudit deletes at most limit records older than before, the oldest
-	// first, and returns how many.
-	SweepAudit(ctx context.Context, before time.Time, limit int) (int, error)
-}
-
 // Times and sizes of the audit queue.
 const (
 	maxAuditQueue  = 4096                   // events

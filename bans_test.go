@@ -36,7 +36,7 @@ var bannedImports = map[string]map[string]string{
 		"internal/test/scale/":           "people of a measurement, the same each time",
 	},
 	"text/template": {
-		"email_queue.go":     "the type of MailTemplates",
+		"email.go":           "the type of MailTemplates",
 		"internal/mailtext/": "the plain text of mails, which is not HTML",
 	},
 	"os/exec": {

@@ -2,13 +2,9 @@ package authsvc
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"net/netip"
 	"net/url"
 	"time"
-
-	"authsvc/internal/outbound"
 )
 
 // Claims are the contents of a session token (strategy "jwt"), or what stays with
@@ -140,51 +136,6 @@ func (r *Refusal) Error() string {
 // Unwrap returns the cause.
 func (r *Refusal) Unwrap() error { return r.Err }
 
-// refusal is the event and the reason for an error of a callback, which otherwise
-// is what by says.
-func refusal(err error, by string) (event, reason string) {
-	event = "sign_in.refused"
-	var r *Refusal
-	switch {
-	case errors.Is(err, errBlocked):
-		return event, "blocked"
-	case errors.Is(err, errNotAllowed):
-		return event, "by the conditions of sign-in"
-	case errors.Is(err, errNotInvited):
-		return event, "not invited"
-	case errors.Is(err, errForeignDomain):
-		return event, "no proved address in a domain of sign-up"
-	case errors.As(err, &r):
-		if by = r.Reason; r.Failed {
-			event = "sign_in.failed"
-		}
-	}
-	return event, by
-}
-
-// refuseSignIn audits and answers the refusal of a callback.
-func refuseSignIn(rq *request, err error, by string) outcome {
-	event, reason := refusal(err, by)
-	rq.audit(event, AccessDenied, reason)
-	return fail(AccessDenied, err)
-}
-
-// attempt completes what callbacks are told about a sign-in.
-func attempt(rq *request, a SignInAttempt) SignInAttempt {
-	a.EmailProved = a.EmailProved || !a.User.EmailVerified.IsZero()
-	a.Client, a.Time = rq.client(), rq.now
-	return a
-}
-
-// callbackContext is that of the request, with the end of the time that it may wait
-// for others.
-func (rq *request) callbackContext() context.Context {
-	if rq.waitsSince.IsZero() {
-		rq.waitsSince = time.Now()
-	}
-	return outbound.WithBudget(rq.ctx, rq.waitsSince.Add(providerTimeout))
-}
-
 // JWTParams are the arguments of the JWT callback.
 type JWTParams struct {
 	Claims    Claims
@@ -237,19 +188,4 @@ type SignInEvent struct {
 type SignOutEvent struct {
 	Claims  Claims
 	Session *SessionRecord
-}
-
-// emit calls an event handler, which cannot fail the request.
-func (fl *fleet) emit(name string, call func()) {
-	defer fl.recovered(name+" event", func() {})
-	call()
-}
-
-// recovered turns a panic of the application's code into undo and a log line.
-// It is deferred.
-func (fl *fleet) recovered(what string, undo func()) {
-	if v := recover(); v != nil {
-		fl.log.Error("panic in the application's code", "in", what, "panic", fmt.Sprintf("%.200v", v))
-		undo()
-	}
 }

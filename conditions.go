@@ -1,80 +1,14 @@
 package authsvc
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"maps"
-	"net/netip"
 	"slices"
-	"time"
 
 	"authsvc/internal/access"
+	"authsvc/internal/text"
 )
-
-// SignInRules say who may sign in.
-type SignInRules struct {
-	// Allow are conditions of which one has to hold. Empty: everybody may. A
-	// refusal is AccessDenied, before the SignIn callback is asked; links are
-	// not mailed to addresses that would be refused.
-	Allow []Condition
-}
-
-// SignUpPolicy says whether people who are no users yet may come.
-type SignUpPolicy string
-
-// The policies.
-const (
-	SignUpOpen    SignUpPolicy = "open"    // whoever may sign in becomes a user
-	SignUpInvited SignUpPolicy = "invited" // only who is a user already
-)
-
-// SignUpRules say who may become a user by signing in. Who is one is not asked. A
-// refusal is AccessDenied, after the SignIn callback and before the CreateUser
-// callback; links are not mailed to addresses that would be refused, and the answer
-// does not tell. Whom [Credentials] let in are people of the application's, and not
-// asked about. They need an Adapter.
-type SignUpRules struct {
-	// Policy is "open" (default) or "invited".
-	Policy SignUpPolicy
-	// Domains are those of addresses that are known to be the person's, of which a
-	// new user has to have one. Written as in Condition. Empty: any, and none.
-	Domains []string
-}
-
-// A Condition holds if everything that it names holds: of each field that is set,
-// one entry. One that names nothing is a mistake.
-type Condition struct {
-	// Emails and Domains are those of addresses that are known to be the
-	// person's: proved by a mailed link, or asserted as verified by a provider
-	// whose word counts (User.EmailVerified). The domain ".example.com" is
-	// example.com and every domain below it, "example.com" that one alone.
-	Emails  []string
-	Domains []string
-	// Users are ids of users.
-	Users []string
-	// Providers are ids of providers, such as "github".
-	Providers []string
-	// Groups are those of the claim "groups", and Claims name others and their
-	// values, as text, of which one has to be there. The claims are those that
-	// SessionOptions.Claims takes from the provider's profile: a sign-in without a
-	// profile, such as by a link, has none.
-	Groups []string
-	Claims map[string][]string
-	// Networks are those of the client's address; see Config.TrustedProxies.
-	Networks []netip.Prefix
-	// MaxAge, of the gate only: the person proved who they are at most that long
-	// ago, and is asked to sign in again if not; see [Service.RequireFresh].
-	MaxAge time.Duration
-	// Tokens, of the gate only: personal access tokens for the host may pass, too;
-	// see [PersonalTokenRequest]. Of their users Emails, Domains and Users count, of
-	// their requests Networks and When.
-	Tokens bool
-	// When, of the gate only, is asked if all else holds. An error or a panic
-	// refuses. It is called at every request, and has to be quick. The path is as it
-	// came, with its escapes.
-	When func(context.Context, AccessRequest) (bool, error)
-}
 
 // errNotAllowed: no condition of SignInRules.Allow (sign_in.allow) holds.
 var errNotAllowed = errors.New("no condition of who may sign in (sign_in.allow) holds")
@@ -94,7 +28,7 @@ func checkSignUp(b *builder, s *desk) {
 		s.invitedOnly = true
 		b.needStorage("SignUp.Policy", "is invited, but there is no storage, so nobody is a user", "set Adapter, or say in SignIn.Allow who may sign in")
 	default:
-		b.fail("SignUp.Policy", fmt.Sprintf("%q is not known", printable(string(o.Policy), 30)), "use open or invited")
+		b.fail("SignUp.Policy", fmt.Sprintf("%q is not known", text.Printable(string(o.Policy), 30)), "use open or invited")
 	}
 	if len(o.Domains) == 0 {
 		return
@@ -167,7 +101,7 @@ func (b *builder) condition(s *desk, c Condition, at string, anyClaim bool) acce
 	}
 	for j, id := range c.Providers {
 		if s.site.flows[id] == nil && id != "" {
-			b.fail(fmt.Sprintf("%s.Providers[%d]", at, j), fmt.Sprintf("%q is not the id of a provider of this configuration", printable(id, 40)),
+			b.fail(fmt.Sprintf("%s.Providers[%d]", at, j), fmt.Sprintf("%q is not the id of a provider of this configuration", text.Printable(id, 40)),
 				"correct it, or add the provider", "Providers")
 		}
 	}
@@ -185,7 +119,7 @@ func (b *builder) checkClaims(at string, c Condition) {
 	}
 	for _, name := range names {
 		if _, known := b.config.Session.Claims[name]; !known && name != "" {
-			b.fail(at, fmt.Sprintf("asks for the claim %q, which no sign-in has", printable(name, 40)),
+			b.fail(at, fmt.Sprintf("asks for the claim %q, which no sign-in has", text.Printable(name, 40)),
 				"name in Session.Claims where a profile has it", "Session.Claims")
 		}
 	}
@@ -207,16 +141,6 @@ func anyHolds(all []access.Condition, who *access.Subject) bool {
 		}
 	}
 	return len(all) == 0
-}
-
-// An AccessRequest is what Audience.When decides about.
-type AccessRequest struct {
-	Session *Session
-	Method  string
-	Host    string
-	Path    string
-	Client  RequestClient
-	Time    time.Time // by the clock of the store
 }
 
 // mayHave asks the conditions of an audience, then When, whether a session gets

@@ -8,6 +8,8 @@ import (
 	"net/http"
 	"net/netip"
 	"time"
+
+	"authsvc/internal/text"
 )
 
 // Config is everything that a Service needs. The zero value of every field is
@@ -314,7 +316,7 @@ type Outbound struct {
 // log line and no panic shows a secret.
 
 // String names the configuration without showing it.
-func (c Config) String() string { return "configuration of " + printable(c.URL, 80) }
+func (c Config) String() string { return "configuration of " + text.Printable(c.URL, 80) }
 
 // Format implements [fmt.Formatter] for all verbs.
 func (c Config) Format(f fmt.State, _ rune) { io.WriteString(f, c.String()) } //nolint:errcheck // fmt keeps it

@@ -14,13 +14,14 @@ import (
 
 	"authsvc/internal/pages"
 	"authsvc/internal/sessionshape"
+	"authsvc/internal/text"
 	"authsvc/internal/weburl"
 )
 
 func checkCompat(b *builder, s *Service) {
 	mode := cmp.Or(b.config.Compat, CompatNone)
 	if s.dialect = newDialect(mode); s.dialect == nil {
-		b.fail("Compat", fmt.Sprintf("%q is not known", printable(string(mode), 30)), "use none, next-auth-v4 or authjs-v5")
+		b.fail("Compat", fmt.Sprintf("%q is not known", text.Printable(string(mode), 30)), "use none, next-auth-v4 or authjs-v5")
 		s.dialect = newDialect(CompatNone)
 	}
 }
@@ -38,7 +39,7 @@ func checkURL(b *builder, s *Service) {
 		if badPort(u, err) {
 			problem = "%q has a port that is not a number from 1 to 65535"
 		}
-		b.fail("URL", fmt.Sprintf(problem, printable(raw, 80)), fix)
+		b.fail("URL", fmt.Sprintf(problem, text.Printable(raw, 80)), fix)
 		return
 	}
 	if u.User != nil || u.RawQuery != "" || u.Fragment != "" || strings.Contains(u.Path, "//") || u.EscapedPath() != u.Path {
@@ -117,7 +118,7 @@ func checkSession(b *builder, s *Service) {
 	case StrategyJWT:
 		s.keeper.sessions = &jwtSessions{svc: s.keeper, shared: s.dialect.foreignSessions, leeway: s.dialect.leeway}
 	default:
-		b.fail("Session.Strategy", fmt.Sprintf("%q is not known", printable(string(strategy), 30)), "use database or jwt")
+		b.fail("Session.Strategy", fmt.Sprintf("%q is not known", text.Printable(string(strategy), 30)), "use database or jwt")
 	}
 }
 
@@ -146,7 +147,7 @@ func checkOrigins(b *builder, s *Service) {
 		if origin, ok := weburl.ExactOrigin(raw); ok {
 			s.site.origins.redirect[origin] = true
 		} else {
-			b.fail(fmt.Sprintf("AllowedRedirects[%d]", i), fmt.Sprintf("%q is not an origin", printable(raw, 80)), "write scheme, host and port only, such as https://www.example.com")
+			b.fail(fmt.Sprintf("AllowedRedirects[%d]", i), fmt.Sprintf("%q is not an origin", text.Printable(raw, 80)), "write scheme, host and port only, such as https://www.example.com")
 		}
 	}
 	for i, raw := range b.config.TrustedOrigins {
@@ -154,7 +155,7 @@ func checkOrigins(b *builder, s *Service) {
 		origin, ok := weburl.ExactOrigin(raw)
 		switch {
 		case !ok:
-			b.fail(key, fmt.Sprintf("%q is not an origin", printable(raw, 80)), "write scheme, host and port only, such as https://www.example.com")
+			b.fail(key, fmt.Sprintf("%q is not an origin", text.Printable(raw, 80)), "write scheme, host and port only, such as https://www.example.com")
 		case s.site.origin == "":
 		case !weburl.SameSite(origin, s.site.origin):
 			b.fail(key, fmt.Sprintf("%q is another site than URL", origin),
@@ -174,11 +175,11 @@ func checkInternalHosts(b *builder, s *Service) {
 		tls, _ := weburl.ExactOrigin("https://" + raw)
 		switch {
 		case !ok || strings.ContainsAny(raw, "/?#@") || strings.HasSuffix(raw, ":"):
-			b.fail(key, fmt.Sprintf("%q is not a host", printable(raw, 80)), "write host or host:port only, such as auth.internal:3000")
+			b.fail(key, fmt.Sprintf("%q is not a host", text.Printable(raw, 80)), "write host or host:port only, such as auth.internal:3000")
 		case host == s.site.host || tls == s.site.origin:
-			b.fail(key, fmt.Sprintf("%q is the host of URL, where everything is answered", printable(raw, 80)), "leave it out, or write the name that servers call", "URL")
+			b.fail(key, fmt.Sprintf("%q is the host of URL, where everything is answered", text.Printable(raw, 80)), "leave it out, or write the name that servers call", "URL")
 		case s.site.origins.internal[host]:
-			b.fail(key, fmt.Sprintf("%q is given twice", printable(raw, 80)), "remove one")
+			b.fail(key, fmt.Sprintf("%q is given twice", text.Printable(raw, 80)), "remove one")
 		default:
 			s.site.origins.internal[host] = true
 			if u, err := neturl.Parse(origin); err == nil && u.Port() == "" {
@@ -215,7 +216,7 @@ func checkCookies(b *builder, s *Service) {
 		}
 	}
 	if one, two := s.site.names.clash(); two != "" {
-		b.fail("Cookies", fmt.Sprintf("has the names %s and %s, which could be taken for one another", printable(one, 80), printable(two, 80)),
+		b.fail("Cookies", fmt.Sprintf("has the names %s and %s, which could be taken for one another", text.Printable(one, 80), text.Printable(two, 80)),
 			"choose names that differ; none may be the session cookie's followed by a dot, or begin with "+s.desk.txPrefix,
 			"Compat", "Cookies.Session", "Cookies.CSRF", "Cookies.CallbackURL")
 	}
@@ -226,9 +227,9 @@ func checkCookieDomain(b *builder, s *Service, domain string) {
 	switch suffix, _ := publicsuffix.PublicSuffix(domain); {
 	case domain == "" || host == "":
 	case host != domain && !strings.HasSuffix(host, "."+domain) || !strings.Contains(domain, "."):
-		b.fail("Cookies.Domain", fmt.Sprintf("%q does not cover the host of URL", printable(domain, 80)), "use that host or a parent domain of it, such as example.com", "URL")
+		b.fail("Cookies.Domain", fmt.Sprintf("%q does not cover the host of URL", text.Printable(domain, 80)), "use that host or a parent domain of it, such as example.com", "URL")
 	case suffix == domain:
-		b.fail("Cookies.Domain", fmt.Sprintf("%q is a public suffix, below which everybody can register a name", printable(domain, 80)),
+		b.fail("Cookies.Domain", fmt.Sprintf("%q is a public suffix, below which everybody can register a name", text.Printable(domain, 80)),
 			"browsers keep no cookie for it; use a domain of your own, or leave it out")
 	}
 }
@@ -252,9 +253,9 @@ func checkPages(b *builder, s *Service) {
 		clean, ok := pageAddress(s.site.origin, c.page)
 		switch {
 		case !ok:
-			b.fail("Pages."+c.key, fmt.Sprintf("%q is neither a path nor an address", printable(c.page, 80)), "write /path or https://host/path")
+			b.fail("Pages."+c.key, fmt.Sprintf("%q is neither a path nor an address", text.Printable(c.page, 80)), "write /path or https://host/path")
 		case c.route != "" && s.site.base != "" && s.site.leadsTo(clean, c.route):
-			b.fail("Pages."+c.key, fmt.Sprintf("%q leads back to itself", printable(c.page, 80)), "name a page of the application, or leave it out for the built-in one", "URL")
+			b.fail("Pages."+c.key, fmt.Sprintf("%q leads back to itself", text.Printable(c.page, 80)), "name a page of the application, or leave it out for the built-in one", "URL")
 		}
 	}
 }
@@ -284,7 +285,7 @@ func (st *site) leadsTo(address, route string) bool {
 // makePages comes after the providers, whose colours are in the style sheet.
 func makePages(b *builder, s *Service, order []flow) {
 	t := b.config.Theme
-	s.site.siteName = cmp.Or(cleanName(t.SiteName), s.site.host)
+	s.site.siteName = cmp.Or(text.Name(t.SiteName), s.site.host)
 	t.SiteName = s.site.siteName
 	var styles []pages.ProviderStyle
 	for _, f := range order {

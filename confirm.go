@@ -12,6 +12,7 @@ import (
 
 	"authsvc/internal/pages"
 	"authsvc/internal/seal"
+	"authsvc/internal/text"
 	"authsvc/internal/weburl"
 )
 
@@ -29,7 +30,7 @@ type freshForm struct {
 // freshField is the field "fresh" of a form that posts to route, "" if the
 // session's proof is not fresh.
 func (dk *desk) freshField(rq *request, s *Session, route string) string {
-	if !s.fresh(rq.now, dk.freshWithin) {
+	if !provedWithin(s, rq.now, dk.freshWithin) {
 		return ""
 	}
 	raw, err := json.Marshal(freshForm{rq.sid(), route, rq.now.Add(freshFor).Unix()})
@@ -46,7 +47,7 @@ func (dk *desk) freshField(rq *request, s *Session, route string) string {
 // provedFresh reports whether the session's proof is fresh now, or was when the
 // form that is sent to route was opened in this session.
 func (dk *desk) provedFresh(rq *request, s *Session, route string) bool {
-	if s.fresh(rq.now, dk.freshWithin) {
+	if provedWithin(s, rq.now, dk.freshWithin) {
 		return true
 	}
 	value := rq.body.get("fresh")
@@ -56,7 +57,7 @@ func (dk *desk) provedFresh(rq *request, s *Session, route string) bool {
 	raw, _, err := dk.freshKey.Open(value)
 	var f freshForm
 	return err == nil && json.Unmarshal(raw, &f) == nil && rq.sid() != "" &&
-		sameSecret(f.SID, rq.sid()) && f.Route == route && rq.now.Unix() < f.End
+		text.Same(f.SID, rq.sid()) && f.Route == route && rq.now.Unix() < f.End
 }
 
 // confirmFirst leads somebody whose proof is not fresh to the page that asks for

@@ -24,10 +24,6 @@ const (
 	leaseCall    = 5 * time.Second
 )
 
-// ErrBusy: another replica does the same work and has not ended for 20 s; or
-// it died, and its lease lapses soon.
-var ErrBusy = errors.New("authsvc: another replica is at work on this")
-
 // lease waits until name is ours and keeps it until release is called. name
 // holds no personal data: it is stored as it is.
 func (fl *fleet) lease(ctx context.Context, name string) (release func(), err error) {

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"authsvc/internal/text"
 	"authsvc/internal/weburl"
 )
 
@@ -93,8 +94,8 @@ func (f *credentialsFlow) authorize(rq *request, fields map[string]string) (u Us
 	return f.Authorize(rq.callbackContext(), fields)
 }
 
-// build checks the provider and compiles it.
-func (c *Credentials) build(b *builder) flow {
+// buildCredentials checks the provider and compiles it.
+func buildCredentials(b *builder, c *Credentials) flow {
 	f := &credentialsFlow{Credentials: *c, room: b.storeys.credentialsRoom}
 	f.ID, f.Name = cmp.Or(c.ID, "credentials"), cmp.Or(c.Name, "Credentials")
 	if c.Authorize == nil {
@@ -112,7 +113,7 @@ func (c *Credentials) build(b *builder) flow {
 		}
 	}
 	if _, ok := pageAddress(weburl.OriginOf(b.base), f.ForgotURL); f.ForgotURL != "" && !ok {
-		b.fail("ForgotURL", fmt.Sprintf("%q is neither a path nor an address", printable(f.ForgotURL, 80)), "write /path or https://host/path")
+		b.fail("ForgotURL", fmt.Sprintf("%q is neither a path nor an address", text.Printable(f.ForgotURL, 80)), "write /path or https://host/path")
 	}
 	f.wire = info{id: f.ID, name: f.Name, kind: "credentials", form: "fields", forScripts: true, fields: f.Fields, forgotURL: f.ForgotURL, namedBy: namedBy(f.Fields),
 		limit: func() *limiter { return f.room.desk.signInLimit }}

@@ -3,12 +3,12 @@ package authsvc
 import (
 	"crypto/sha256"
 	"crypto/subtle"
-	"encoding/base64"
 	"encoding/hex"
 	"net/url"
 	"strings"
 
 	"authsvc/internal/seal"
+	"authsvc/internal/text"
 )
 
 // csrfTokens makes and checks the signed double-submit cookie.
@@ -34,9 +34,6 @@ func (c boundCSRF) issue(browser, sid string) (token, cookie string) {
 	token = browser + seal.Token()[len(browser):]
 	return token, token + "." + b64(c.mac.Sum(token, sid))
 }
-
-// strictBase64 gives every value one spelling.
-var strictBase64 = base64.RawURLEncoding.Strict()
 
 func (c boundCSRF) open(cookie, sid string) (string, bool) {
 	token, sum, ok := strings.Cut(cookie, ".")
@@ -82,16 +79,6 @@ func (c nextAuthCSRF) open(cookie, _ string) (string, bool) {
 	}
 	return token, true
 }
-
-func hashHex(token, secret string) string {
-	sum := sha256.Sum256([]byte(token + secret))
-	return hex.EncodeToString(sum[:])
-}
-
-// sameSecret compares in constant time.
-func sameSecret(a, b string) bool { return subtle.ConstantTimeCompare([]byte(a), []byte(b)) == 1 }
-
-func b64(b []byte) string { return base64.RawURLEncoding.EncodeToString(b) }
 
 // csrfToken returns the request's verified CSRF token, "" if it has none.
 func (rq *request) csrfToken() string {
@@ -143,12 +130,12 @@ func (rq *request) csrfBrowserPart() string {
 func (rq *request) csrfOK() bool {
 	token := rq.csrfToken()
 	return token != "" && rq.body != nil &&
-		sameSecret(token, rq.body.get("csrfToken"))
+		text.Same(token, rq.body.get("csrfToken"))
 }
 
 // getCSRF: GET csrf answers {"csrfToken": …}.
 func getCSRF(rq *request) outcome {
 	body := append(rq.room[:0], `{"csrfToken":`...)
-	body = appendString(body, rq.ensureCSRF())
+	body = text.AppendString(body, rq.ensureCSRF())
 	return rq.json(append(body, '}'))
 }

@@ -86,7 +86,7 @@ func (s *Service) DryRunToken(ctx context.Context, id string, r AccessRequest, c
 		return "", err
 	}
 	with := *r.Session
-	with.kept = string(raw)
+	with.Internal().Kept = string(raw)
 	r.Session = &with
 	return s.tokenRoom.mayHave(s.dryRun(ctx), a, r), nil
 }

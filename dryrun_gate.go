@@ -107,8 +107,8 @@ func (h *storeys) gateQuestion(rq *request, q GateQuestion, site *gate.Site, ori
 			return nil, nil
 		}
 		with := *q.Session
-		if with.kept = claims; q.Token {
-			with.kept, with.AuthTime, with.Provider = "", time.Time{}, ""
+		if with.Internal().Kept = claims; q.Token {
+			with.Internal().Kept, with.AuthTime, with.Provider = "", time.Time{}, ""
 		}
 		who := h.gateRoom.person(rq, &with)
 		who.Client, who.Token = q.Client.IP, q.Token

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"authsvc/internal/seal"
+	"authsvc/internal/text"
 )
 
 // An emailRequest is a link that this browser requested, as its cookie has it.
@@ -78,7 +79,7 @@ func (em *emailRoom) forgetLinks(rq *request, address string) {
 
 func (em *emailRoom) askedFor(rq *request, token string) bool {
 	d := seal.Digest(token)
-	return slices.ContainsFunc(em.emailRequests(rq), func(e emailRequest) bool { return sameSecret(e.Token, d) })
+	return slices.ContainsFunc(em.emailRequests(rq), func(e emailRequest) bool { return text.Same(e.Token, d) })
 }
 
 // nameCookies names the one of requests for links.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"authsvc/internal/pages"
+	"authsvc/internal/text"
 	"authsvc/internal/weburl"
 )
 
@@ -191,7 +192,7 @@ func (st *site) linkProvider(id string) (in info) {
 func logBeacon(rq *request) outcome {
 	if _, ok := rq.beaconLimit.allow(rq.clientKey(), rq.now); ok {
 		rq.log.Debug("reported by a browser", slog.Group("browser", // not to be taken for the line's own level
-			"level", printable(rq.body.get("level"), 10), "code", printable(rq.body.get("code"), 60), "message", printable(rq.body.get("message"), 200)))
+			"level", text.Printable(rq.body.get("level"), 10), "code", text.Printable(rq.body.get("code"), 60), "message", text.Printable(rq.body.get("message"), 200)))
 	}
 	return noContent{200}
 }

@@ -2,13 +2,6 @@ package authsvc
 
 import (
 	"errors"
-	"fmt"
-	"log/slog"
-	"net/http"
-	"slices"
-	"strings"
-
-	"authsvc/internal/outbound"
 )
 
 // An ErrorCode is the word that a person's browser sees in ?error=. The words
@@ -33,57 +26,6 @@ const (
 	RateLimited           ErrorCode = "RateLimited"           // too many attempts; not a NextAuth word
 	WrongCode             ErrorCode = "Code"                  // the mailed code is another, or was tried too often; not a NextAuth word
 )
-
-// An authError is a refusal: Code is for the page, Err for the log.
-type authError struct {
-	Code ErrorCode
-	Err  error
-}
-
-// Error joins the word and its cause; it is for the log.
-func (e *authError) Error() string {
-	if e.Err == nil {
-		return string(e.Code)
-	}
-	return string(e.Code) + ": " + e.Err.Error()
-}
-
-// Unwrap returns the cause.
-func (e *authError) Unwrap() error { return e.Err }
-
-// A hint is what the pages add to an error word, in their address: provider and
-// reason. It is fixed words, and applications that know only NextAuth's do not
-// miss it.
-type hint string
-
-const (
-	hintCancelled   hint = "cancelled"   // nothing was granted at the provider
-	hintUnavailable hint = "unavailable" // the provider does not answer
-	hintStale       hint = "stale"       // the attempt is not pending any more
-	hintElsewhere   hint = "elsewhere"   // another browser asked for the code
-)
-
-// hint is empty if there is nothing to add.
-func (e *authError) hint() hint {
-	var stale staleReason
-	var elsewhere elsewhereReason
-	switch {
-	case errors.Is(e.Err, errStore):
-		return ""
-	case errors.Is(e.Err, errDenied):
-		return hintCancelled
-	case errors.Is(e.Err, outbound.ErrUnavailable):
-		return hintUnavailable
-	case errors.As(e.Err, &stale):
-		return hintStale
-	case errors.As(e.Err, &elsewhere):
-		return hintElsewhere
-	}
-	return ""
-}
-
-// fail makes an Error.
-func fail(code ErrorCode, err error) *authError { return &authError{Code: code, Err: err} }
 
 // Errors that adapters return. Every other error of an adapter means that the
 // store could not be asked; the engine then refuses, it never guesses.
@@ -110,45 +52,6 @@ var ErrMailRefused = errors.New("authsvc: mail refused for good")
 // ErrMailUnconfirmed: the whole message went to the mail server, and the
 // connection ended before its answer; it may have been delivered (RFC 1047).
 var ErrMailUnconfirmed = errors.New("authsvc: mail sent, but not confirmed by the server")
-
-// errStore marks failures of the store: the answer to scripts is 503.
-var errStore = errors.New("the store could not be asked")
-
-// storeFailed wraps an adapter's error under the wire word code.
-func storeFailed(code ErrorCode, err error) *authError {
-	return fail(code, errors.Join(errStore, err))
-}
-
-// fixedReason is a cause in fixed words of the engine: audit events repeat it.
-type fixedReason string
-
-// staleReason is a fixedReason why an attempt cannot be finished that may have
-// been finished before, or have been left open for too long.
-type staleReason string
-
-func (r staleReason) Error() string { return string(r) }
-
-// Unwrap returns the reason as one that audit events repeat.
-func (r staleReason) Unwrap() error { return fixedReason(r) }
-
-// elsewhereReason is a fixedReason why a code does not count in this browser.
-type elsewhereReason string
-
-func (r elsewhereReason) Error() string { return string(r) }
-
-// Unwrap returns the reason as one that audit events repeat.
-func (r elsewhereReason) Unwrap() error { return fixedReason(r) }
-
-// printable makes foreign text fit for a log line or a message.
-func printable(s string, limit int) string {
-	s = strings.Map(func(r rune) rune {
-		if r < ' ' || r > '~' {
-			return '?'
-		}
-		return r
-	}, s)
-	return s[:min(len(s), limit)]
-}
 
 // A ConfigError is one mistake in a Config. Field is its path in Go, such as
 // Session.MaxAge or Providers[0].Client.ID.
@@ -184,76 +87,33 @@ func ConfigErrors(err error) []*ConfigError {
 	return list
 }
 
-// A builder collects mistakes and warnings while New compiles a Config.
-type builder struct {
-	config          *Config
-	base            string
-	http            *http.Client
-	storeys         storeys
-	prefix          string         // of the keys below the current place
-	positions       map[string]int // of providers, by id, in Config.Providers
-	openIDType      string         // see dialect, as is
-	mailsCodes      bool
-	defaultStrategy Strategy // of sessions
-	mistakes        []error
-	warnings        []func(*slog.Logger)
-}
+// Words of the account pages, beside those of sign-in.
+const (
+	FreshRequired ErrorCode = "FreshRequired" // the proof of who somebody is is too old
+	LastMethod    ErrorCode = "LastMethod"    // nothing would be left to sign in with
+	Invalid       ErrorCode = "Invalid"       // what was entered cannot be used
+	NotFound      ErrorCode = "NotFound"      // there is no such record, or it is somebody else's
+	Unavailable   ErrorCode = "Unavailable"   // the store does not answer
+)
 
-// fail records a mistake at key, relative to the current place. It rests on the
-// fields in with, too.
-func (b *builder) fail(key, problem, fix string, with ...string) {
-	e := &ConfigError{Field: strings.TrimSuffix(b.prefix+key, "."), Problem: problem, Fix: fix}
-	for _, field := range with {
-		e.With = append(e.With, b.prefix+field)
-	}
-	b.mistakes = append(b.mistakes, e)
-}
+// ErrNoEmailChange: people cannot change their address with this configuration. See
+// AccountOptions.ChangeEmail.
+var ErrNoEmailChange = errors.New("authsvc: changing the address is off, or no provider sends mails")
 
-// warn records something to say at every start.
-func (b *builder) warn(text string, args ...any) {
-	b.warnings = append(b.warnings, func(log *slog.Logger) { log.Warn(text, args...) })
-}
+// ErrBusy: another replica does the same work and has not ended for 20 s; or
+// it died, and its lease lapses soon.
+var ErrBusy = errors.New("authsvc: another replica is at work on this")
 
-// providers compiles the providers, in order.
-func (b *builder) providers() (flows map[string]flow, order []flow) {
-	flows, b.positions = map[string]flow{}, map[string]int{}
-	if len(b.config.Providers) == 0 {
-		b.fail("Providers", "is empty", "name at least one way to sign in")
-	}
-	for i, p := range b.config.Providers {
-		b.prefix = fmt.Sprintf("Providers[%d].", i)
-		if p == nil {
-			b.fail("", "is nil", "remove it")
-			continue
-		}
-		f := p.build(b)
-		id := f.info().id
-		switch {
-		case !validProviderID(id):
-			b.fail("ID", fmt.Sprintf("%q is not usable", printable(id, 40)), "use lower-case letters, digits, - and _, at most 40")
-		case flows[id] != nil:
-			b.fail("ID", fmt.Sprintf("%q is given twice", id), "give each provider an id of its own")
-		default:
-			flows[id], b.positions[id] = f, i
-			order = append(order, f)
-		}
-	}
-	b.prefix = ""
-	if len(order) > 0 && len(b.mistakes) == 0 && !slices.ContainsFunc(order, func(f flow) bool { return !f.info().hidden }) {
-		b.fail("Providers", "name no way to sign in", "add one, or let the e-mail provider be one: leave NoSignIn out")
-	}
-	return flows, order
-}
+// Taken: the address belongs to somebody else.
+const Taken ErrorCode = "Taken"
 
-func validProviderID(id string) bool {
-	if id == "" || len(id) > 40 {
-		return false
-	}
-	for i := 0; i < len(id); i++ {
-		c := id[i]
-		if !(c >= 'a' && c <= 'z' || c >= '0' && c <= '9' || c == '-' || c == '_') {
-			return false
-		}
-	}
-	return true
-}
+// Errors of AccessToken after which the person has to sign in again.
+var (
+	// ErrNoToken: no usable access token is stored, and no refresh token.
+	ErrNoToken = errors.New("authsvc: no usable token of the provider is stored; the person has to sign in again")
+	// ErrTokenRefused: the provider refused the refresh token.
+	ErrTokenRefused = errors.New("authsvc: the provider refused the stored refresh token; the person has to sign in again")
+)
+
+// ErrLastAccount: without the account the user could not sign in any more.
+var ErrLastAccount = errors.New("authsvc: the account is the user's last way to sign in")

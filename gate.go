@@ -1,17 +1,8 @@
 package authsvc
 
 import (
-	"net/http"
 	"net/netip"
-	"strings"
-	"sync/atomic"
 	"time"
-
-	"authsvc/internal/access"
-	"authsvc/internal/emailaddr"
-	"authsvc/internal/gate"
-	"authsvc/internal/handover"
-	"authsvc/internal/upstream"
 )
 
 // Gate puts other programs behind sign-in: [Service.Guard] lets requests for
@@ -104,177 +95,49 @@ type GateHeaders struct {
 	Assertion []string
 }
 
-// gateRoom is what the configuration of the gate compiles to.
-type gateRoom struct {
-	*given
-	fleet   *fleet
-	auditor *auditor
-	site    *site
-	keeper  *keeper
-	issuer  *issuer
-	desk    *desk
-
-	handOver      handover.Keys
-	marker        string // of the cookie that says: the gate has just sent this browser to where it may pass
-	attemptPrefix string // of the cookies of hand-overs that wait
-
-	websocket   [][]string // by the number of the host
-	forwards    []forwards
-	matches     [][]string // of its rules
-	upstreams   []http.Handler
-	budget      *upstream.Budget
-	claims      []func(name string) bool // that a host with a cookie of its own is told
-	proxies     []netip.Prefix           // that may ask
-	headers     []identityHeader
-	recheck     time.Duration
-	tooLong     atomic.Bool // a value that was left out was logged
-	dropped     atomic.Bool // a header that was left out was logged
-	notAsserted atomic.Bool // an assertion that could not be made was logged
-	assertions  assertions
-	overdue     gate.Overdue
-	idle        []func() // close idle connections to upstreams
-
-	addresses bool         // a condition is about addresses
-	asks      bool         // a condition has a function, which wants to know the request
-	meters    []*hostMeter // by the number of the host
-	allMeters *meters
-	streams   streams
-
-	satellites map[string]*route
+// Stats are what a service has counted, over all that took over from one another
+// by Reconfigure, and how things are at the moment. Every key is of the
+// configuration or one of the constants: what clients send adds none.
+type Stats struct {
+	// Gate is what the gate did, by the Origin of Config.Gate.Hosts; "" for requests
+	// that named no such host, or came from nobody who may ask.
+	Gate map[string]GateStats
+	// TokensIssued are the tokens of POST token, by the id of the audience.
+	TokensIssued map[string]uint64
+	// SigningKeyAge is how long the keys that sign have done so, by algorithm;
+	// without a store they do since the epoch, and none is here.
+	SigningKeyAge map[SigningAlg]time.Duration
 }
 
-// Guard is [Service.Guard].
-func (gt *gateRoom) Guard(next http.Handler) http.Handler {
-	if next == nil {
-		next = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { gt.site.request(r).respond(w, notServed) })
-	}
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		rq := gt.site.request(r)
-		rq.route = &gateRoute
-		v := gt.judge(rq, r.Host, r.Method, targetOf(r), r.Header, true)
-		gt.decided(rq, &v)
-		h := w.Header()
-		varyCookie(h)
-		if v.Verdict != gate.Allowed || v.site == nil {
-			rq.respond(w, gt.turnAway(rq, v))
-			return
-		}
-		st := gt.watch(r, v)
-		defer st.done()
-		h["Cache-Control"] = hNoStore // the program may say otherwise
-		for i := range rq.set {
-			h.Add("Set-Cookie", rq.set[i].line(gt.site.names.secure))
-		}
-		to := next
-		if u := gt.upstreams[v.site.Index()]; u != nil {
-			if to = u; !upstream.Keeps(r) {
-				rq.respond(w, refused(problemMalformed))
-				return
-			}
-		}
-		inner := r.WithContext(st)
-		inner.Header = gt.identify(gt, r, v)
-		to.ServeHTTP(w, inner)
-	})
+// GateStats are those of one host of the gate.
+type GateStats struct {
+	Decisions     map[GateDecision]uint64
+	OpenStreams   int64 // requests that the gate let pass and that are being answered
+	StreamsClosed map[StreamEnd]uint64
 }
 
-// EndStreams is [Service.EndStreams].
-func (gt *gateRoom) EndStreams() { gt.streams.end() }
+// A GateDecision is what became of a request for a program behind the gate.
+type GateDecision string
 
-// GatedHost is [Service.GatedHost].
-func (gt *gateRoom) GatedHost(host string) int {
-	if site, _ := gt.site.hosts.Find(host); site != nil {
-		return site.Index()
-	}
-	return -1
-}
+// The decisions.
+const (
+	GateAllow           GateDecision = "allow"           // somebody who is signed in
+	GateAnonymous       GateDecision = "anonymous"       // anyone may
+	GateSignIn          GateDecision = "signin"          // a person was sent to sign in
+	GateUnauthenticated GateDecision = "unauthenticated" // a program has to sign in
+	GateStale           GateDecision = "stale"           // the session is too old for the rule
+	GateForbidden       GateDecision = "forbidden"
+	GateMalformed       GateDecision = "malformed"
+	GateUntrusted       GateDecision = "untrusted" // not from a proxy that may ask
+	GateError           GateDecision = "error"     // the session could not be read
+)
 
-// IdentityHeaders is [Service.IdentityHeaders].
-func (gt *gateRoom) IdentityHeaders() []string {
-	var names []string
-	for _, h := range gt.headers {
-		names = append(names, h.name)
-	}
-	return names
-}
+// A StreamEnd is why the gate ended a request that was being answered.
+type StreamEnd string
 
-// targetOf is the target of a request as it came.
-func targetOf(r *http.Request) string {
-	if strings.HasPrefix(r.RequestURI, "/") || r.RequestURI == "*" {
-		return r.RequestURI
-	}
-	return r.URL.RequestURI() // of an absolute target, or a request that no server has read
-}
-
-// A verdict is what the gate thinks of a request.
-type verdict struct {
-	gate.Decision
-	site    *gate.Site // nil: no such host
-	origin  string     // of the host
-	target  string
-	session *Session
-	byToken bool // the session stands for a personal access token, or for none that is good
-}
-
-// judge decides about a request for a host of the gate. With touch it extends the
-// session.
-func (gt *gateRoom) judge(rq *request, host, method, target string, header http.Header, touch bool) verdict {
-	v := verdict{target: target}
-	if v.site, v.origin = rq.hosts.Find(host); v.site == nil {
-		return v
-	}
-	asked := &gate.Asked{Method: method, Target: target, Header: header, Origin: v.origin, Own: rq.basePath, WebSocketOrigins: gt.websocket[v.site.Index()]}
-	asked.Subject = func() (*gate.Person, error) {
-		session, err := gt.asker(rq, &v, header, touch)
-		if err != nil || session == nil {
-			return nil, err
-		}
-		v.session = session
-		who := gt.person(rq, session)
-		who.Token = v.byToken
-		if gt.asks {
-			asked.Request = accessAt(session, asked, RequestClient{who.Client, rq.r.UserAgent()}, rq.now)
-		}
-		return who, nil
-	}
-	v.Decision = v.site.Judge(rq.ctx, asked)
-	return v
-}
-
-// asker returns the session of who asks for a host of the gate, nil without one. A
-// personal access token comes before cookies, which then may not be there.
-func (gt *gateRoom) asker(rq *request, v *verdict, header http.Header, touch bool) (*Session, error) {
-	if gt.issuer.bearsPersonal(header) {
-		v.byToken = true
-		return gt.issuer.personalAt(rq, header, v.origin)
-	}
-	session, renewed, err := gt.keeper.readSession(rq, readOptions{touch: touch, full: true})
-	if renewed != nil && err == nil && session != nil {
-		rq.at().keep(rq, *renewed)
-	}
-	return session, err
-}
-
-// accessAt is what conditions of the gate are asked about.
-func accessAt(session *Session, a *gate.Asked, client RequestClient, now time.Time) AccessRequest {
-	path, _, _ := strings.Cut(a.Target, "?")
-	_, authority, _ := strings.Cut(a.Origin, "://")
-	return AccessRequest{Session: session, Method: a.Method, Host: authority, Path: path, Client: client, Time: now}
-}
-
-// person is a session as conditions see it.
-func (gt *gateRoom) person(rq *request, s *Session) *gate.Person {
-	p := &gate.Person{Subject: access.Subject{UserID: s.UserID, Provider: s.Provider, Proved: s.EmailVerified, Claims: s.Claims(), Client: rq.client().IP},
-		AgeSet: !s.AuthTime.IsZero(), Age: rq.now.Sub(s.AuthTime)}
-	if gt.addresses && s.EmailVerified { // others do not count
-		p.Email, _ = emailaddr.Normalise(s.Email)
-	}
-	return p
-}
-
-func (v *verdict) userID() string {
-	if v.session == nil {
-		return ""
-	}
-	return v.session.UserID
-}
+// The ends.
+const (
+	StreamRefused StreamEnd = "refused" // it may not pass any more: signed out, most often
+	StreamError   StreamEnd = "error"   // whether it may could not be read
+	StreamStopped StreamEnd = "stopped" // EndStreams or Close
+)

@@ -41,7 +41,7 @@ func (gt *gateRoom) assertion(v *Session, origin string) string {
 	if k := gt.issuer.signing.known.Load().set.Signing(asserted.alg, now); k != nil {
 		kid = k.ID
 	}
-	key := assertionKey{v.id, v.UserID, origin}
+	key := assertionKey{v.Internal().ID, v.UserID, origin}
 	all := &gt.assertions
 	all.mu.Lock()
 	one, ok := all.made[key]
@@ -74,7 +74,7 @@ func (gt *gateRoom) assertion(v *Session, origin string) string {
 
 // assertionClaims are those of a token, with what the other headers say.
 func (gt *gateRoom) assertionClaims(v *Session, origin string, now, expires time.Time) map[string]any {
-	claims := gt.issuer.standardClaims(v, v.id, now.Unix(), expires.Unix())
+	claims := gt.issuer.standardClaims(v, v.Internal().ID, now.Unix(), expires.Unix())
 	claims["aud"] = origin
 	if v.Name != "" {
 		claims["name"] = v.Name
@@ -100,6 +100,6 @@ func (is *issuer) standardClaims(v *Session, sid string, now, expires int64) map
 	if sid != "" {
 		claims["sid"] = tokenSID(sid)
 	}
-	v.amr.tell(claims)
+	v.Internal().AMR.Tell(claims)
 	return claims
 }

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/net/http/httpguts"
 
 	"authsvc/internal/gate"
+	"authsvc/internal/text"
 	"authsvc/internal/upstream"
 	"authsvc/internal/weburl"
 )
@@ -123,7 +124,7 @@ func (b *builder) websocketOrigins(list []string, at string) (origins []string) 
 	for i, raw := range list {
 		origin, ok := weburl.ExactOrigin(raw)
 		if !ok {
-			b.fail(fmt.Sprintf("%s.WebSocketOrigins[%d]", at, i), fmt.Sprintf("%q is not an origin", printable(raw, 80)), "write scheme, host and port only, such as https://www.example.com")
+			b.fail(fmt.Sprintf("%s.WebSocketOrigins[%d]", at, i), fmt.Sprintf("%q is not an origin", text.Printable(raw, 80)), "write scheme, host and port only, such as https://www.example.com")
 		}
 		origins = append(origins, origin)
 	}
@@ -137,7 +138,7 @@ func (b *builder) upstream(s *gateRoom, raw, at string, timeout time.Duration) h
 	}
 	target, err := upstream.Parse(raw)
 	if err != nil {
-		b.fail(at+".Upstream", fmt.Sprintf("%q is not the address of a program", printable(raw, 80)), "write scheme, host and port, such as http://127.0.0.1:8080, or unix:/path/of/a/socket")
+		b.fail(at+".Upstream", fmt.Sprintf("%q is not the address of a program", text.Printable(raw, 80)), "write scheme, host and port, such as http://127.0.0.1:8080, or unix:/path/of/a/socket")
 		return nil
 	}
 	if target.Origin != "" && target.Origin == s.site.origin {
@@ -156,7 +157,7 @@ func (b *builder) upstream(s *gateRoom, raw, at string, timeout time.Duration) h
 		Origin: func(host string) string { _, origin := s.site.hosts.Find(host); return origin },
 		Failed: s.upstreamFailed,
 		Dropped: func(name string) {
-			s.log.Warn("a program behind the gate sets a cookie by a name of ours, which is not passed on, here and silently from now on", "cookie", printable(name, 80))
+			s.log.Warn("a program behind the gate sets a cookie by a name of ours, which is not passed on, here and silently from now on", "cookie", text.Printable(name, 80))
 		}})
 	s.idle = append(s.idle, p.CloseIdleConnections)
 	return p
@@ -190,7 +191,7 @@ func (b *builder) identityHeaders(s *gateRoom) {
 		}
 		for i, name := range names {
 			if problem := identityProblem(s, name); problem != "" {
-				b.fail(fmt.Sprintf("Gate.Headers.%s[%d]", h.field, i), fmt.Sprintf("%q %s", printable(name, 60), problem), "use a name of its own, such as "+h.usual)
+				b.fail(fmt.Sprintf("Gate.Headers.%s[%d]", h.field, i), fmt.Sprintf("%q %s", text.Printable(name, 60), problem), "use a name of its own, such as "+h.usual)
 				continue
 			}
 			s.headers = append(s.headers, identityHeader{textproto.CanonicalMIMEHeaderKey(name), h.most, h.of, underscored(name)})
@@ -231,10 +232,10 @@ func (b *builder) reachHosts(s *gateRoom, hosts []GateHost) {
 		host := weburl.Hostname(strings.ToLower(h.Origin))
 		switch {
 		case own != scheme:
-			b.fail(at, fmt.Sprintf("%q has another scheme than URL, and so not its cookies", printable(h.Origin, 80)), "serve both by https, or both by http on this machine", "URL")
+			b.fail(at, fmt.Sprintf("%q has another scheme than URL, and so not its cookies", text.Printable(h.Origin, 80)), "serve both by https, or both by http on this machine", "URL")
 		case s.keeper.reaches(strings.ToLower(h.Origin)):
 		case own == "http" && !weburl.Loopback(strings.TrimPrefix(host, "*.")):
-			b.fail(at, fmt.Sprintf("%q is http beyond loopback, where its cookie can be read on the way", printable(h.Origin, 80)), "use https for it and for URL", "URL")
+			b.fail(at, fmt.Sprintf("%q is http beyond loopback, where its cookie can be read on the way", text.Printable(h.Origin, 80)), "use https for it and for URL", "URL")
 		default:
 			entered = true
 		}

@@ -9,6 +9,7 @@ import (
 	"golang.org/x/net/http/httpguts"
 
 	"authsvc/internal/gate"
+	"authsvc/internal/text"
 )
 
 // forwards is what a host of the gate gets of requests beside what all do.
@@ -35,7 +36,7 @@ func (b *builder) checkForwards(s *gateRoom, h *GateHost, at string) forwards {
 			problem = "says where a request comes from, which clients must not"
 		}
 		if problem != "" {
-			b.fail(fmt.Sprintf("%s.PassHeaders[%d]", at, i), fmt.Sprintf("%q %s", printable(name, 60), problem), "name headers that programs need, such as X_Api_Key or X-Original-URL")
+			b.fail(fmt.Sprintf("%s.PassHeaders[%d]", at, i), fmt.Sprintf("%q %s", text.Printable(name, 60), problem), "name headers that programs need, such as X_Api_Key or X-Original-URL")
 		}
 	}
 	for i, p := range f.protocols {
@@ -47,7 +48,7 @@ func (b *builder) checkForwards(s *gateRoom, h *GateHost, at string) forwards {
 			problem = "carries requests of its own, which nothing would judge"
 		}
 		if problem != "" {
-			b.fail(fmt.Sprintf("%s.Upgrades[%d]", at, i), fmt.Sprintf("%q %s", printable(p, 60), problem), "leave it out; WebSockets need no entry")
+			b.fail(fmt.Sprintf("%s.Upgrades[%d]", at, i), fmt.Sprintf("%q %s", text.Printable(p, 60), problem), "leave it out; WebSockets need no entry")
 		}
 	}
 	return f
@@ -82,7 +83,7 @@ func (g *gateRoom) identify(s *gateRoom, r *http.Request, v verdict) http.Header
 			h[name] = values
 		} else if !g.dropped.Load() && !gate.PlainName(name) && !g.isIdentity(name) && !g.dropped.Swap(true) {
 			s.log.Warn("a header was not passed on to a program, here and silently from now on, since programs read its name differently; if the program needs it, name it in pass_headers of its host",
-				"header", printable(name, 60), "host", v.origin)
+				"header", text.Printable(name, 60), "host", v.origin)
 		}
 	}
 	if s.issuer.bearsPersonal(from) {

@@ -15,6 +15,7 @@ import (
 	"authsvc/internal/gate"
 	"authsvc/internal/pages"
 	"authsvc/internal/seal"
+	"authsvc/internal/text"
 	"authsvc/internal/upstream"
 )
 
@@ -123,7 +124,7 @@ func (gt *gateRoom) check(rq *request, rt *checkRoute, rest string) (verdict, ou
 	switch {
 	case v.site == nil:
 		gt.warnOnceAMinute(rq, "host", host,
-			"a proxy asks about a host that is not in gate.hosts, and so nothing passes there; add it, or let the proxy set X-Forwarded-Host to the host that the browser asked for", "host", printable(host, 100))
+			"a proxy asks about a host that is not in gate.hosts, and so nothing passes there; add it, or let the proxy set X-Forwarded-Host to the host that the browser asked for", "host", text.Printable(host, 100))
 		return v, notSetUp(rq, "host", host, http.StatusForbidden)
 	case v.Verdict == gate.Allowed:
 		return v, nil
@@ -177,7 +178,7 @@ func (gt *gateRoom) deniedBefore(rq *request, v verdict) outcome {
 func notSetUp(rq *request, why, host string, status int) outcome {
 	if navigates(rq) {
 		return page{name: pages.Unavailable, status: status, anyHost: true,
-			view: pages.UnavailableView{Case: why, Host: printable(host, 100), RequestID: rq.requestID()}}
+			view: pages.UnavailableView{Case: why, Host: text.Printable(host, 100), RequestID: rq.requestID()}}
 	}
 	if status == http.StatusBadRequest {
 		return refused(problemMalformed)

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"authsvc/internal/seal"
+	"authsvc/internal/text"
 	"authsvc/internal/weburl"
 )
 
@@ -124,5 +125,5 @@ func (gt *gateRoom) toLogin(rq *request, page string, back func(origin, to strin
 // be good for.
 func getWorthlessCSRF(rq *request) outcome {
 	body := append(rq.room[:0], `{"csrfToken":`...)
-	return rq.json(append(appendString(body, seal.Token()), '}'))
+	return rq.json(append(text.AppendString(body, seal.Token()), '}'))
 }

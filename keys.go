@@ -7,9 +7,6 @@ import (
 	"authsvc/internal/seal"
 )
 
-// minSecret is the least length of a secret, in bytes.
-const minSecret = 32
-
 func checkSecrets(b *builder, s *Service) {
 	c := b.config
 	const fix = "use at least 32 random bytes, in base64 for example"
@@ -36,14 +33,6 @@ func checkSecrets(b *builder, s *Service) {
 			b.fail(key, "repeats few characters", fix)
 		}
 	}
-}
-
-func distinct(s string) int {
-	seen := map[byte]bool{}
-	for i := 0; i < len(s); i++ {
-		seen[s[i]] = true
-	}
-	return len(seen)
 }
 
 // deriveKeys derives every key once. Each purpose has its own key, so that no

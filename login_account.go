@@ -6,6 +6,7 @@ import (
 
 	"authsvc/internal/plainlog"
 	"authsvc/internal/seal"
+	"authsvc/internal/text"
 	"authsvc/internal/uuid"
 )
 
@@ -23,7 +24,7 @@ func (l *login) linkOrCreate() outcome {
 // change is linkOrCreate without the report.
 func (l *login) change() outcome {
 	l.start = sessionStart{profile: l.id.profile, provider: l.id.account.Provider, began: l.rq.now, authTime: l.authTime(), token: seal.Token(), claims: l.claims,
-		origin: SessionOrigin{AMR: l.id.amr(), Agent: shortened(plainlog.Text(shortened(l.rq.r.UserAgent(), maxAgent)), maxAgent), Network: shownNetwork(l.rq.clientIP())}}
+		origin: SessionOrigin{AMR: l.id.amr(), Agent: text.Shortened(plainlog.Text(text.Shortened(l.rq.r.UserAgent(), maxAgent)), maxAgent), Network: shownNetwork(l.rq.clientIP())}}
 	l.start.account = &l.id.account
 	switch {
 	case l.id.stored && !l.found:
@@ -179,7 +180,7 @@ func (l *login) create(a *Account) outcome {
 	if asked.Image != u.Image {
 		u.Image = cleanUser(asked, false).Image
 	}
-	u.Name = cleanName(asked.Name)
+	u.Name = text.Name(asked.Name)
 	l.record = l.desk.keeper.sessions.start(&l.start)
 	stored, err := l.desk.adapter.SignUp(l.rq.ctx, u, a, l.record)
 	switch {

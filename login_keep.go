@@ -10,6 +10,7 @@ import (
 
 	"authsvc/internal/pages"
 	"authsvc/internal/seal"
+	"authsvc/internal/text"
 	"authsvc/internal/weburl"
 )
 
@@ -114,7 +115,7 @@ func (dk *desk) waiting(rq *request, purpose string) (*Credential, error) {
 		return nil, nil
 	case err != nil:
 		return nil, err
-	case !sameSecret(c.ID, digest), !rq.now.Before(c.Expires): // a store may compare loosely
+	case !text.Same(c.ID, digest), !rq.now.Before(c.Expires): // a store may compare loosely
 		return nil, nil
 	}
 	raw, _, err := dk.fleet.credentialBox.Open(string(c.Data), placeOf(&c)...)

@@ -3,16 +3,11 @@ package authsvc
 import (
 	"cmp"
 	"context"
-	"encoding/base64"
 	"errors"
 	"fmt"
-	"net/url"
 	"strings"
-	"unicode"
-	"unicode/utf8"
 
 	"authsvc/internal/emailaddr"
-	"authsvc/internal/lazyregexp"
 	"authsvc/internal/oidc"
 	"authsvc/internal/profilepath"
 	"authsvc/internal/weburl"
@@ -108,81 +103,6 @@ func (m *mapping) emailVouched(v any) bool {
 	return v == true || m.verifiedText && (v == "true" || v == "1")
 }
 
-// Text returns what a path, written as in Fields, leads to in the profile: a
-// string, or a number as an exact decimal. It is "" for anything else.
-func (p Profile) Text(path string) string {
-	f, err := profilepath.Parse(path)
-	if err != nil {
-		return ""
-	}
-	return f.Text(profilepath.Roots{Profile: p})
-}
-
-// usableID reports whether a provider's id of a person can be one: something
-// that can be seen, or all whose id is blank would be one person, and nothing
-// that stores do not take.
-func usableID(id string) bool {
-	seen := func(r rune) bool { return unicode.IsGraphic(r) && !unicode.IsSpace(r) }
-	return utf8.ValidString(id) && strings.ContainsFunc(id, seen) && !strings.ContainsFunc(id, unicode.IsControl)
-}
-
-// Limits of what a provider may say about a person.
-const (
-	maxName  = 255 // runes
-	maxImage = 2048
-)
-
-// cleanUser makes a provider's profile safe to keep and show: control and
-// direction characters go, lengths are capped, addresses are normalised,
-// pictures must be https or, with local, of a server on this machine.
-func cleanUser(u User, local bool) User {
-	u.Name = cleanName(u.Name)
-	if u.Email != "" {
-		email, err := emailaddr.Normalise(u.Email)
-		if err != nil {
-			email = ""
-		}
-		u.Email = email
-	}
-	if origin, clean, ok := weburl.Parse(u.Image); ok && len(clean) <= maxImage && (strings.HasPrefix(origin, "https://") || local && loopbackURL(origin)) {
-		u.Image = clean
-	} else if !isPicture(u.Image) {
-		u.Image = ""
-	}
-	return u
-}
-
-// loopbackURL reports whether an origin is http on this machine, as in development.
-func loopbackURL(origin string) bool {
-	u, err := url.Parse(origin)
-	return err == nil && u.Scheme == "http" && weburl.Loopback(u.Hostname())
-}
-
-// picture is a data: URL (RFC 2397) of a raster image; SVG could hold more.
-var picture = lazyregexp.New(`^data:image/(jpeg|png|gif|webp);base64,[A-Za-z0-9+/]+={0,2}$`)
-
-func isPicture(s string) bool {
-	return len(s) <= base64.StdEncoding.EncodedLen(maxPicture)+32 && picture.MatchString(s)
-}
-
-func cleanName(s string) string {
-	s = strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) || r == utf8.RuneError {
-			return -1
-		}
-		return r
-	}, strings.ToValidUTF8(s, ""))
-	s = strings.TrimSpace(s)
-	n := 0
-	for i := range s {
-		if n == maxName {
-			return s[:i]
-		}
-		n++
-	}
-	return s
-}
-
 // accountID is the id of a person's account, made of the id in the profile and
 // the verified claims. Where the issuer stands for several tenants it begins
 // with that of the person, as in "TENANT/ID".
@@ -195,14 +115,14 @@ func cleanName(s string) string {
 // that is stored with it is of the same issuer.
 func (f *oauthFlow) accountID(claims Profile, id string) (string, formerID) {
 	many, pairwise := oidc.MultiTenant(f.Issuer), f.PairwiseSubject && f.subjectIsID()
-	tenant := text(claims["tid"])
+	tenant := textOf(claims["tid"])
 	if tenant == "" || !many && !pairwise {
 		return id, formerID{}
 	}
 	full := tenant + "/" + id
 	switch {
 	case !pairwise:
-		return full, formerID{id: id, issuer: text(claims["iss"])}
+		return full, formerID{id: id, issuer: textOf(claims["iss"])}
 	case many && f.room.tenantIDs:
 		return full, formerID{id: id}
 	}
@@ -244,9 +164,4 @@ func (dk *desk) userByAccount(ctx context.Context, provider, id string, former f
 		return User{}, "", ErrNotFound
 	}
 	return u, former.id, nil
-}
-
-func text(v any) string {
-	s, _ := v.(string)
-	return s
 }

@@ -4,6 +4,8 @@ import (
 	"encoding/base64"
 	"strings"
 	"testing"
+
+	"authsvc/internal/text"
 )
 
 // A picture is an https address, or a small raster image in a data: URL;
@@ -17,8 +19,8 @@ func TestUserImage(t *testing.T) {
 		"https://example.com/a.png":                 true,
 		"http://example.com/a.png":                  false,
 		data(1):                                     true,
-		data(maxPicture):                            true,
-		data(maxPicture + 100):                      false,
+		data(text.MaxPicture):                       true,
+		data(text.MaxPicture + 100):                 false,
 		"data:image/png;base64,AAAA":                true,
 		"data:image/svg+xml;base64,AAAA":            false,
 		"data:text/html;base64,AAAA":                false,

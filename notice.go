@@ -11,20 +11,6 @@ import (
 	"authsvc/internal/mailtext"
 )
 
-// NoticeOptions configure the mails that tell people what changed on their
-// account: a way to sign in was added or removed, the address was changed, their
-// sessions were ended by somebody else, a new browser signed in, the account is to
-// be deleted or stays after all. They go to the stored address, by the
-// first e-mail provider, and need an Adapter; without either there are none, which
-// the start says.
-type NoticeOptions struct {
-	// Disabled: nobody is told anything.
-	Disabled bool
-	// IgnoreNewBrowsers: sign-ins from a browser that is new to the account are not
-	// among them.
-	IgnoreNewBrowsers bool
-}
-
 // notices is how a service tells people.
 type notices struct {
 	by         mailer // nil: it does not

@@ -9,6 +9,7 @@ import (
 
 	"authsvc/internal/pages"
 	"authsvc/internal/seal"
+	"authsvc/internal/text"
 	"authsvc/internal/weburl"
 )
 
@@ -17,9 +18,6 @@ const (
 	maxUndos  = 20          // of a user
 	undoRetry = time.Minute // after it who has begun to undo is taken to have died
 )
-
-// Taken: the address belongs to somebody else.
-const Taken ErrorCode = "Taken"
 
 // An undoable is what the link in a notice takes back, beside ending all sessions:
 // an identity that was linked, or the address that another one replaced. It needs
@@ -76,7 +74,7 @@ func (ac *accountRoom) findUndo(rq *request, token string) (c Credential, what u
 	switch {
 	case err != nil:
 		return c, what, err
-	case !sameSecret(c.ID, digest), !rq.now.Before(c.Expires), rq.now.Before(c.Used.Add(undoRetry)):
+	case !text.Same(c.ID, digest), !rq.now.Before(c.Expires), rq.now.Before(c.Used.Add(undoRetry)):
 		return c, what, ErrNotFound
 	}
 	_, err = ac.fleet.openData(&c, &what)

@@ -16,6 +16,7 @@ import (
 	"authsvc/internal/pages"
 	"authsvc/internal/profilepath"
 	"authsvc/internal/seal"
+	"authsvc/internal/text"
 )
 
 // forwardedParams are the query parameters of POST signin/:provider that reach
@@ -210,7 +211,7 @@ func (f *oauthFlow) refusal(code string) error {
 	if code == "access_denied" || slices.Contains(f.DeniedErrors, code) {
 		return errDenied
 	}
-	return fmt.Errorf("the provider answered with error %q", printable(code, 60))
+	return fmt.Errorf("the provider answered with error %q", text.Printable(code, 60))
 }
 
 // identify exchanges the code and asks who the person is.
@@ -232,10 +233,10 @@ func (f *oauthFlow) identify(rq *request, tx *transaction, a codeResponse) (iden
 	if err != nil {
 		return identity{}, err
 	}
-	if x.tokens, err = f.redeem(rq, x); err != nil {
+	if x.Internal().Tokens, err = f.redeem(rq, x); err != nil {
 		return identity{}, err
 	}
-	x.Tokens = Profile(x.tokens.Answer)
+	x.Tokens = Profile(x.Internal().Tokens.Answer)
 	profile, err := f.profile(rq, x, tx)
 	if err != nil {
 		return identity{}, err
@@ -249,13 +250,13 @@ func (f *oauthFlow) profile(rq *request, x *Exchange, tx *transaction) (Profile,
 	var err error
 	sub := ""
 	if f.openID {
-		claims, err = f.oidc.VerifyIDToken(rq.ctx, x.tokens.IDToken, oidc.IDTokenCheck{Nonce: tx.Nonce, AccessToken: x.tokens.AccessToken,
+		claims, err = f.oidc.VerifyIDToken(rq.ctx, x.Internal().Tokens.IDToken, oidc.IDTokenCheck{Nonce: tx.Nonce, AccessToken: x.Internal().Tokens.AccessToken,
 			MaxAge: tx.maxAge(rq.now)})
 		if err != nil {
 			return nil, err
 		}
 		sub, _ = claims.String("sub")
-		x.Claims, x.authTime = Profile(claims), claims.AuthTime()
+		x.Claims, x.Internal().AuthTime = Profile(claims), claims.AuthTime()
 	}
 	switch {
 	case f.Hooks.UserInfo != nil:
@@ -263,7 +264,7 @@ func (f *oauthFlow) profile(rq *request, x *Exchange, tx *transaction) (Profile,
 	case f.openID && !f.UserInfo.AddClaims:
 		return Profile(claims), nil
 	}
-	more, err := f.oidc.UserInfo(rq.ctx, x.tokens, sub)
+	more, err := f.oidc.UserInfo(rq.ctx, x.Internal().Tokens, sub)
 	if err != nil {
 		return nil, err
 	}
@@ -291,7 +292,7 @@ func mergeClaims(claims, more oidc.Claims) oidc.Claims {
 
 // identity maps a profile to the user that login looks for.
 func (f *oauthFlow) identity(rq *request, p Profile, x *Exchange) (identity, error) {
-	tokens := x.tokens
+	tokens := x.Internal().Tokens
 	id, err := f.mapping.identity(rq, profilepath.Roots{Profile: p, Token: tokens.Answer})
 	if err != nil {
 		return identity{}, err
@@ -304,6 +305,6 @@ func (f *oauthFlow) identity(rq *request, p Profile, x *Exchange) (identity, err
 	a.AccessToken, a.RefreshToken, a.IDToken = tokens.AccessToken, tokens.RefreshToken, tokens.IDToken
 	a.ExpiresAt, a.TokenType, a.Scope = f.room.fleet.clock.toStoreTime(tokens.ExpiresAt), tokens.TokenType, cmp.Or(tokens.Scope, f.Scope)
 	a.SessionState = tokens.SessionState
-	id.authTime, id.cannotAsk = x.authTime, !f.wire.asksAgain
+	id.authTime, id.cannotAsk = x.Internal().AuthTime, !f.wire.asksAgain
 	return id, nil
 }

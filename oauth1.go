@@ -11,52 +11,15 @@ import (
 	"strings"
 	"time"
 
+	"authsvc/internal/exchange"
 	"authsvc/internal/oauth1"
 	"authsvc/internal/oidc"
 	"authsvc/internal/outbound"
 	"authsvc/internal/profilepath"
 	"authsvc/internal/seal"
+	"authsvc/internal/text"
 	"authsvc/internal/weburl"
 )
-
-// OAuth1 signs in with OAuth 1.0a (RFC 5849), signed by HMAC-SHA1. A service
-// that does not confirm the callback, as version 1.0 did not, is refused: there
-// an attacker could have somebody else approve the attacker's request.
-//
-// The stored account has the token as AccessToken, its secret as RefreshToken
-// and "oauth1" as TokenType: one is of no use without the other, and both are
-// sealed as those of other providers are. Neither expires.
-type OAuth1 struct {
-	ID     string // [a-z0-9_-]+, part of the routes and of stored accounts
-	Name   string // for people
-	Client Client // consumer key and secret
-
-	RequestTokenURL  string // temporary credentials
-	AuthorizationURL string // where people are sent
-	AccessTokenURL   string // token credentials
-	UserInfoURL      string // answers the profile, JSON, to a signed GET
-
-	// Hosts are as in OAuth.
-	Hosts []string
-	// Headers are sent with every request. {client_id} in a value is the client
-	// id.
-	Headers map[string]string
-
-	// Fields maps the profile to the user; token.user_id is of the answer that
-	// brought the token.
-	Fields Fields
-	// TrustEmail and LinkVerifiedEmail are as in OAuth.
-	TrustEmail        bool
-	LinkVerifiedEmail bool
-
-	// UserInfo replaces the profile request. The calls of x are signed if they
-	// are WithToken, a form and the query included. It and MapProfile are as
-	// in OAuth.
-	UserInfo   func(ctx context.Context, x *Exchange) (Profile, error)
-	MapProfile func(Profile) (User, error)
-
-	Style Style
-}
 
 // oauth1Flow is a compiled *OAuth1.
 type oauth1Flow struct {
@@ -140,13 +103,13 @@ func readTokenResponse(rq *request) (a tokenResponse) {
 // check compares a response with the attempt that its state belongs to.
 func (a *tokenResponse) check(tx *transaction) error {
 	switch {
-	case a.denied && (!sameSecret(a.deniedToken, tx.Token) || a.verifier != ""):
+	case a.denied && (!text.Same(a.deniedToken, tx.Token) || a.verifier != ""):
 		return errors.New("the refusal is not of this attempt")
 	case a.denied:
 		return errDenied
 	case a.token == "":
 		return errors.New("no oauth_token")
-	case !sameSecret(a.token, tx.Token):
+	case !text.Same(a.token, tx.Token):
 		return errors.New("oauth_token is not that of this attempt")
 	case !oauth1.Usable(a.verifier):
 		return errors.New("no usable oauth_verifier")
@@ -204,13 +167,13 @@ func (f *oauth1Flow) identify(rq *request, tx *transaction, verifier string) (id
 	if err != nil {
 		return identity{}, fmt.Errorf("access token: %w", err)
 	}
-	x := &Exchange{Client: f.Client, RedirectURI: tx.RedirectURI, State: tx.State, Callback: rq.callbackParam, Tokens: Profile{},
-		calls: f.calls, jwts: f.jwts, headers: f.headers, userInfoHeaders: f.headers, userInfoURL: f.UserInfoURL}
+	x := &Exchange{Client: f.Client, RedirectURI: tx.RedirectURI, State: tx.State, Callback: rq.callbackParam, Tokens: Profile{}}
+	*x.Internal() = exchange.State{Calls: f.calls, JWTs: f.jwts, Headers: f.headers, UserInfoHeaders: f.headers, UserInfoURL: f.UserInfoURL}
 	for name, v := range a.Fields {
 		x.Tokens[name] = v
 	}
 	c := f.credentials(a.Token, a.Secret)
-	x.sign = func(call *outbound.Call) error { return sign(call, c, nil) }
+	x.Internal().Sign = func(call *outbound.Call) error { return sign(call, c, nil) }
 	profile, err := f.profile(rq, x)
 	if err != nil {
 		return identity{}, err
@@ -227,28 +190,15 @@ func (f *oauth1Flow) profile(rq *request, x *Exchange) (Profile, error) {
 	if f.UserInfo != nil {
 		return callHook(rq, "UserInfo", func() (Profile, error) { return f.UserInfo(rq.ctx, x) })
 	}
-	return x.object(rq.ctx, f.UserInfoURL)
-}
-
-// object fetches a profile.
-func (x *Exchange) object(ctx context.Context, from string) (Profile, error) {
-	v, err := x.Get(ctx, from)
-	if err != nil {
-		return nil, fmt.Errorf("userinfo: %w", err)
-	}
-	profile, ok := v.(map[string]any)
-	if !ok {
-		return nil, errors.New("userinfo: the answer is not an object")
-	}
-	return profile, nil
+	return x.UserInfo(rq.ctx)
 }
 
 // oauth1Fields are the fields behind the names in errors of package outbound.
 var oauth1Fields = map[string]string{"request token url": "RequestTokenURL", "authorization url": "AuthorizationURL",
 	"access token url": "AccessTokenURL", "userinfo url": "UserInfoURL", "hosts": "Hosts", "headers": "Headers"}
 
-// build checks the provider and compiles it.
-func (o *OAuth1) build(b *builder) flow {
+// buildOAuth1 checks the provider and compiles it.
+func buildOAuth1(b *builder, o *OAuth1) flow {
 	f := &oauth1Flow{OAuth1: *o, room: b.storeys.oauthRoom, redirectURI: b.base + "/callback/" + o.ID, headers: map[string]string{}}
 	f.wire = info{id: o.ID, name: cmp.Or(o.Name, o.ID), kind: "oauth", form: "button", style: o.Style, issuer: weburl.OriginOf(o.AuthorizationURL)}
 	known := len(b.mistakes)

@@ -12,11 +12,12 @@ import (
 
 	"authsvc/internal/oidc"
 	"authsvc/internal/outbound"
+	"authsvc/internal/text"
 	"authsvc/internal/weburl"
 )
 
-// build checks the provider and compiles it.
-func (o *OAuth) build(b *builder) flow {
+// buildOAuth checks the provider and compiles it.
+func buildOAuth(b *builder, o *OAuth) flow {
 	f := &oauthFlow{OAuth: *o, room: b.storeys.oauthRoom, redirectURI: b.base + "/callback/" + o.ID, openID: o.OpenID}
 	f.state, f.pkce, f.nonce = true, true, f.openID
 	f.wire = info{id: o.ID, name: cmp.Or(o.Name, o.ID), kind: "oauth", form: "button", style: o.Style,
@@ -203,7 +204,7 @@ func (f *oauthFlow) checkChecks(b *builder) {
 		case "nonce":
 			f.nonce = f.openID
 		default:
-			b.fail("Checks", "names "+printable(c, 20), "use pkce, state and nonce")
+			b.fail("Checks", "names "+text.Printable(c, 20), "use pkce, state and nonce")
 		}
 	}
 	if !f.pkce && !f.nonce && !f.state {

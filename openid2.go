@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"strings"
 
+	"authsvc/internal/exchange"
 	"authsvc/internal/oidc"
 	"authsvc/internal/openid2"
 	"authsvc/internal/outbound"
@@ -16,38 +17,6 @@ import (
 	"authsvc/internal/seal"
 	"authsvc/internal/weburl"
 )
-
-// OpenID2 signs in with OpenID Authentication 2.0 at one provider, as Steam
-// speaks it: the provider chooses the identifier, there are no associations,
-// and every assertion is verified with the provider itself (§11.4.2).
-//
-// The id of the account is what follows ClaimedIDPrefix in the identifier. The
-// protocol gives out no tokens and vouches for no address.
-type OpenID2 struct {
-	ID   string // [a-z0-9_-]+, part of the routes and of stored accounts
-	Name string // for people
-
-	Endpoint string // where people are sent and assertions are verified
-	// ClaimedIDPrefix begins every identifier of the provider, such as
-	// "https://id.example/users/".
-	ClaimedIDPrefix string
-	// IDCharacters are those that may follow; default: the ten digits.
-	IDCharacters string
-
-	// Hosts are further hosts that UserInfo may call, as in OAuth.
-	Hosts []string
-	// Headers are sent with every request.
-	Headers map[string]string
-	// UserInfo fetches the profile. Claims of x are sub, the verified id, and
-	// claimed_id; there is no token. Nil: they are the profile.
-	UserInfo func(ctx context.Context, x *Exchange) (Profile, error)
-	// Fields maps the profile to the user. What Fields.ID (default none) leads
-	// to, and User.ID of MapProfile unless empty, must be the verified id.
-	Fields     Fields
-	MapProfile func(Profile) (User, error)
-
-	Style Style
-}
 
 // openID2Flow is a compiled *OpenID2.
 type openID2Flow struct {
@@ -166,7 +135,8 @@ func (f *openID2Flow) verify(ctx context.Context, a openid2.Assertion) error {
 func (f *openID2Flow) person(rq *request, tx *transaction, subject, claimedID string) (identity, error) {
 	profile := Profile{"sub": subject, "claimed_id": claimedID}
 	if f.UserInfo != nil {
-		x := &Exchange{RedirectURI: tx.RedirectURI, State: tx.State, Callback: rq.callbackParam, Claims: profile, calls: f.calls, jwts: f.jwts, headers: f.Headers}
+		x := &Exchange{RedirectURI: tx.RedirectURI, State: tx.State, Callback: rq.callbackParam, Claims: profile}
+		*x.Internal() = exchange.State{Calls: f.calls, JWTs: f.jwts, Headers: f.Headers}
 		var err error
 		if profile, err = callHook(rq, "UserInfo", func() (Profile, error) { return f.UserInfo(rq.ctx, x) }); err != nil {
 			return identity{}, err
@@ -182,8 +152,8 @@ func (f *openID2Flow) person(rq *request, tx *transaction, subject, claimedID st
 	return f.mapping.newIdentity(u, subject, false, profile), nil
 }
 
-// build checks the provider and compiles it.
-func (o *OpenID2) build(b *builder) flow {
+// buildOpenID2 checks the provider and compiles it.
+func buildOpenID2(b *builder, o *OpenID2) flow {
 	f := &openID2Flow{OpenID2: *o, room: b.storeys.oauthRoom, redirectURI: b.base + "/callback/" + o.ID}
 	f.IDCharacters = cmp.Or(o.IDCharacters, "0123456789")
 	f.wire = info{id: o.ID, name: cmp.Or(o.Name, o.ID), kind: "oauth", form: "button", style: o.Style, issuer: weburl.OriginOf(o.Endpoint)}

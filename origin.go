@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"strings"
 
+	"authsvc/internal/text"
 	"authsvc/internal/weburl"
 )
 
@@ -92,7 +93,7 @@ func (rq *request) misdirected() outcome {
 	rq.warned.internal.Do(func() {
 		rq.log.Warn("refused a request that an internal host may not be asked for, and will do so silently from now on; "+
 			"browsers have to reach the host of the URL, and a proxy in front has to pass their Host header on",
-			"host", printable(rq.r.Host, 100), "method", printable(rq.r.Method, 10), "path", printable(rq.r.URL.EscapedPath(), 80))
+			"host", text.Printable(rq.r.Host, 100), "method", text.Printable(rq.r.Method, 10), "path", text.Printable(rq.r.URL.EscapedPath(), 80))
 	})
 	return notServed
 }

@@ -97,14 +97,13 @@ func (rq *request) json(raw []byte) outcome {
 	return &rq.answer
 }
 
-func (redirect) isOutcome()   {}
-func (page) isOutcome()       {}
-func (object) isOutcome()     {}
-func (asset) isOutcome()      {}
-func (problem) isOutcome()    {}
-func (noContent) isOutcome()  {}
-func (identity) isOutcome()   {}
-func (*authError) isOutcome() {}
+func (redirect) isOutcome()  {}
+func (page) isOutcome()      {}
+func (object) isOutcome()    {}
+func (asset) isOutcome()     {}
+func (problem) isOutcome()   {}
+func (noContent) isOutcome() {}
+func (identity) isOutcome()  {}
 
 // identity is what a flow proved. It carries answers, not the kind of
 // provider: login never asks for that.

@@ -15,6 +15,7 @@ import (
 
 	"authsvc/internal/personaltoken"
 	"authsvc/internal/seal"
+	"authsvc/internal/text"
 	"authsvc/internal/weburl"
 )
 
@@ -27,16 +28,6 @@ const (
 	maxPersonalUses    = 50  // audiences, and hosts, of a token
 	maxPersonalName    = 64  // characters
 )
-
-// PersonalTokenOptions configure personal access tokens: with one a program acts
-// for a user, without a browser, until it expires or is revoked.
-type PersonalTokenOptions struct {
-	// Enabled lets them be made and used. It needs an Adapter.
-	Enabled bool
-	// MaxAge is how long one is good at most, default and most 8784 h (366 days),
-	// at least 1 h. Those that are out end so, too, when it is lowered.
-	MaxAge time.Duration
-}
 
 // personalTokens is what a service needs for them.
 type personalTokens struct {
@@ -54,43 +45,6 @@ func checkPersonalTokens(b *builder, s *issuer) {
 	if o.Enabled {
 		b.needStorage("PersonalTokens.Enabled", "is set, but there is no storage to keep the tokens in", "set Adapter, or leave it out")
 	}
-}
-
-// ErrNoPersonalTokens: Config.PersonalTokens.Enabled is not set.
-var ErrNoPersonalTokens = errors.New("authsvc: personal access tokens are not enabled")
-
-// A PersonalTokenRequest says what a new personal access token is good for.
-type PersonalTokenRequest struct {
-	// Name tells its tokens apart for the user: 1 to 64 characters, without control
-	// characters.
-	Name string
-	// Audiences are ids of TokenOptions.Audiences for which POST token answers
-	// tokens to it, at most 50.
-	Audiences []string
-	// Hosts are origins of programs behind the service that let personal access
-	// tokens pass, such as https://grafana.example.com, at most 50. One without
-	// scheme is https.
-	Hosts []string
-	// Life is how long it is good, at least 1 min and at most
-	// PersonalTokenOptions.MaxAge. Default: 2160 h (90 days), or MaxAge if that is
-	// less.
-	Life time.Duration
-}
-
-// A PersonalToken describes a personal access token. It holds nothing by which
-// the token could be used.
-type PersonalToken struct {
-	ID        string    `json:"id"` // 22 characters
-	UserID    string    `json:"user"`
-	Name      string    `json:"name"`
-	Audiences []string  `json:"audiences,omitempty"`
-	Hosts     []string  `json:"hosts,omitempty"`
-	Created   time.Time `json:"created"`
-	Used      time.Time `json:"used,omitzero"` // the day (UTC) of the latest use; zero: none
-	Expires   time.Time `json:"expires"`
-	// Sealed: what it is good for was sealed under a secret that is not one of
-	// Config.Secrets any more. It is not accepted.
-	Sealed bool `json:"sealed,omitempty"`
 }
 
 // personalUses are what a token is good for, as the store has it, sealed.
@@ -125,7 +79,7 @@ func (is *issuer) CreatePersonalToken(ctx context.Context, userID string, r Pers
 func (is *issuer) checkPersonal(r *PersonalTokenRequest) (uses personalUses, err error) {
 	var mistakes []error
 	wrong := func(format string, args ...any) { mistakes = append(mistakes, fmt.Errorf("authsvc: "+format, args...)) }
-	if r.Name = norm.NFC.String(r.Name); r.Name == "" || r.Name != cleanName(r.Name) || utf8.RuneCountInString(r.Name) > maxPersonalName {
+	if r.Name = norm.NFC.String(r.Name); r.Name == "" || r.Name != text.Name(r.Name) || utf8.RuneCountInString(r.Name) > maxPersonalName {
 		wrong("the name of a personal access token has 1 to %d characters, no control characters and no space around it", maxPersonalName)
 	}
 	if r.Life == 0 {
@@ -142,7 +96,7 @@ func (is *issuer) checkPersonal(r *PersonalTokenRequest) (uses personalUses, err
 	}
 	for _, id := range r.Audiences {
 		if is.audienceOf(id) == nil {
-			wrong("%q is no audience that is configured", printable(id, maxAudName))
+			wrong("%q is no audience that is configured", text.Printable(id, maxAudName))
 		}
 		uses.Audiences = append(uses.Audiences, id)
 	}
@@ -152,7 +106,7 @@ func (is *issuer) checkPersonal(r *PersonalTokenRequest) (uses personalUses, err
 		}
 		origin, ok := weburl.ExactOrigin(host)
 		if !ok || len(origin) > maxAudName || strings.Contains(origin, "*") {
-			wrong("%q is not an origin such as https://grafana.example.com", printable(host, maxAudName))
+			wrong("%q is not an origin such as https://grafana.example.com", text.Printable(host, maxAudName))
 		}
 		uses.Hosts = append(uses.Hosts, origin)
 	}

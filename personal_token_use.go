@@ -10,6 +10,8 @@ import (
 
 	"authsvc/internal/personaltoken"
 	"authsvc/internal/seal"
+	"authsvc/internal/sessionshape"
+	"authsvc/internal/text"
 )
 
 // A personalGrant is what a personal access token gives.
@@ -126,7 +128,7 @@ func (is *issuer) findPersonal(rq *request, token string) (g *personalGrant, rea
 	digest := seal.Digest(token)
 	c, err := is.adapter.GetCredential(rq.ctx, CredentialToken, digest)
 	switch {
-	case errors.Is(err, ErrNotFound) || err == nil && !sameSecret(c.ID, digest): // a store may compare loosely
+	case errors.Is(err, ErrNotFound) || err == nil && !text.Same(c.ID, digest): // a store may compare loosely
 		return nil, "it is unknown", nil
 	case err != nil:
 		return nil, "", err
@@ -153,8 +155,9 @@ func (is *issuer) findPersonal(rq *request, token string) (g *personalGrant, rea
 		return nil, "its user is to be deleted", nil
 	}
 	is.usePersonal(rq, c, uses, stale)
-	return &personalGrant{id: personalID(c.ID), uses: uses, session: &Session{UserID: u.ID, Name: u.Name, Email: u.Email,
-		EmailVerified: emailProved(u), Image: u.Image, Expires: end, shape: is.keeper.shape, extra: u.Extra}}, "", nil
+	session := &Session{UserID: u.ID, Name: u.Name, Email: u.Email, EmailVerified: emailProved(u), Image: u.Image, Expires: end}
+	*session.Internal() = sessionshape.State{Shape: is.keeper.shape, Extra: u.Extra}
+	return &personalGrant{id: personalID(c.ID), uses: uses, session: session}, "", nil
 }
 
 // usePersonal notes the day of the use, and seals anew what an older secret

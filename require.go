@@ -43,7 +43,7 @@ func (s *Service) Require(next http.Handler) http.Handler {
 // through without a word. {base}/confirm, and a form with the field again=true, ask
 // OpenID providers to ask them again (prompt=login, max_age=0), and that is checked.
 func (s *Service) RequireFresh(maxAge time.Duration) func(next http.Handler) http.Handler {
-	good := func(v *Session) bool { return v.fresh(s.fleet.now(), maxAge) }
+	good := func(v *Session) bool { return provedWithin(v, s.fleet.now(), maxAge) }
 	return func(next http.Handler) http.Handler { return s.require(next, good, "sign in again") }
 }
 

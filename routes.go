@@ -8,6 +8,7 @@ import (
 
 	"authsvc/internal/pages"
 	"authsvc/internal/seal"
+	"authsvc/internal/text"
 )
 
 // An action answers one route and method.
@@ -184,7 +185,7 @@ func (rq *request) outside() outcome {
 	rq.warned.stripped.Do(func() {
 		rq.log.Error("no route can be found: the path was changed on its way to the service; mount it with its whole path, "+
 			"as in mux.Handle(\""+rq.basePath+"/\", auth), without http.StripPrefix or a rewrite",
-			"came", printable(came.EscapedPath(), 80), "path", printable(rq.r.URL.EscapedPath(), 80))
+			"came", text.Printable(came.EscapedPath(), 80), "path", text.Printable(rq.r.URL.EscapedPath(), 80))
 	})
 	return problem{status: http.StatusNotFound, text: "not found: the path was changed on its way to the service, see its log"}
 }
@@ -199,7 +200,7 @@ func (rq *request) warnSlash(path string) {
 	}
 	rq.warned.slash.Do(func() {
 		rq.log.Warn("a route was asked for with a slash at the end, and has none: call it without, and if a proxy or a framework adds it "+
-			"(as trailingSlash does), turn that off for "+rq.basePath, "path", printable(rq.r.URL.EscapedPath(), 80))
+			"(as trailingSlash does), turn that off for "+rq.basePath, "path", text.Printable(rq.r.URL.EscapedPath(), 80))
 	})
 }
 

@@ -12,22 +12,23 @@ import (
 	"unicode/utf8"
 
 	"authsvc/internal/jsonscan"
+	"authsvc/internal/sessionshape"
 )
 
 // sessionClaims are the claims that the engine itself reads.
 type sessionClaims struct {
-	Name     string   `json:"name"`
-	Email    string   `json:"email"`
-	Picture  string   `json:"picture"`
-	Subject  string   `json:"sub"`
-	ID       string   `json:"jti"`
-	SID      string   `json:"sid"`
-	Provider string   `json:"provider"`
-	Began    float64  `json:"auth_time"`
-	Proved   float64  `json:"authsvc_proved"` // when the person last proved who they are; 0: not known
-	AMR      methods  `json:"amr"`
-	ACR      acrClaim `json:"acr"`
-	Epoch    *int64   `json:"authsvc_epoch"` // of the user, when the session began here
+	Name     string               `json:"name"`
+	Email    string               `json:"email"`
+	Picture  string               `json:"picture"`
+	Subject  string               `json:"sub"`
+	ID       string               `json:"jti"`
+	SID      string               `json:"sid"`
+	Provider string               `json:"provider"`
+	Began    float64              `json:"auth_time"`
+	Proved   float64              `json:"authsvc_proved"` // when the person last proved who they are; 0: not known
+	AMR      sessionshape.Methods `json:"amr"`
+	ACR      sessionshape.ACR     `json:"acr"`
+	Epoch    *int64               `json:"authsvc_epoch"` // of the user, when the session began here
 
 	// VerifiedEmail is the address that was proved when the session began. It is
 	// not a flag: whoever else changes the claim email would change what that
@@ -327,9 +328,9 @@ func (c *sessionClaims) set(name, value string) bool {
 			c.Kept = rawObject(value)
 		}
 	case "amr":
-		c.AMR = methodsOf(value)
+		c.AMR = sessionshape.MethodsOf(value)
 	case "acr":
-		c.ACR = acrOf(value)
+		c.ACR = sessionshape.ACROf(value)
 	case "authsvc_epoch":
 		n, err := strconv.ParseInt(value, 10, 64)
 		c.Epoch = &n

@@ -4,6 +4,8 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	"authsvc/internal/sessionshape"
 )
 
 func TestClaimsByExactName(t *testing.T) {
@@ -52,7 +54,7 @@ func TestClaimsOfOthers(t *testing.T) {
 		`{` + said + `,"Authsvc_Epoch":1}`:    false,
 	} {
 		var c sessionClaims
-		if err := c.decode([]byte(plain), true); err != nil || c.proved("a@b.c") != own || (c.Kept != "") != own || (c.AMR.level() == "2fa") != own {
+		if err := c.decode([]byte(plain), true); err != nil || c.proved("a@b.c") != own || (c.Kept != "") != own || (c.AMR.Level() == "2fa") != own {
 			t.Errorf("%s: proved %v, kept %q, amr %q, %v", plain, c.proved("a@b.c"), c.Kept, c.AMR, err)
 		}
 		if c.proved("") || c.proved("A@b.c") {
@@ -66,7 +68,7 @@ func TestClaimsOfOthers(t *testing.T) {
 func TestMethodsOfOthers(t *testing.T) {
 	t.Parallel()
 	for _, space := range []string{"", " "} { // which the quick way leaves to the other
-		for claims, want := range map[string]methods{
+		for claims, want := range map[string]sessionshape.Methods{
 			`"amr":["fed"],"acr":"1fa"`:                              "fed",
 			`"acr":"2fa","amr":["fed","otp","mfa"]`:                  "fed otp mfa",
 			`"amr":["pop","user","mfa"],"acr":"phr"`:                 "pop user mfa",
@@ -93,7 +95,7 @@ func TestMethodsOfOthers(t *testing.T) {
 		} {
 			plain := `{"sub":"7","sid":"s","authsvc_epoch":1,` + space + claims + `}`
 			var c sessionClaims
-			if err := c.decode([]byte(plain), false); err != nil || c.AMR != want || string(c.ACR) != want.level() {
+			if err := c.decode([]byte(plain), false); err != nil || c.AMR != want || string(c.ACR) != want.Level() {
 				t.Errorf("%s: %q, %q, %v", plain, c.AMR, c.ACR, err)
 			}
 		}

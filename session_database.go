@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"authsvc/internal/seal"
+	"authsvc/internal/sessionshape"
 	"authsvc/internal/uuid"
 )
 
@@ -94,8 +95,9 @@ func (d *databaseSessions) find(ctx context.Context, token, hash, raw string, no
 		r.Expires = stored
 	}
 	d.svc.seen.note(hash, now)
-	s := &Session{id: hash, UserID: u.ID, Name: u.Name, Email: u.Email, EmailVerified: emailProved(u), Image: u.Image, Expires: r.Expires,
-		Began: r.Began, AuthTime: r.AuthTime, Provider: r.Provider, amr: methods(r.AMR), shape: d.svc.shape, kept: string(r.Claims), extra: u.Extra}
+	s := &Session{UserID: u.ID, Name: u.Name, Email: u.Email, EmailVerified: emailProved(u), Image: u.Image, Expires: r.Expires,
+		Began: r.Began, AuthTime: r.AuthTime, Provider: r.Provider}
+	*s.Internal() = sessionshape.State{ID: hash, AMR: sessionshape.Methods(r.AMR), Shape: d.svc.shape, Kept: string(r.Claims), Extra: u.Extra}
 	if err := d.svc.askSession(ctx, s, u, how); err != nil {
 		return nil, nil, err
 	}

@@ -100,7 +100,7 @@ func (j *jwtSessions) issue(ctx context.Context, b *sessionStart) (sessionCookie
 	if !b.authTime.IsZero() {
 		c["authsvc_proved"] = float64(b.authTime.UnixMilli()) / 1000
 	}
-	methods(b.origin.AMR).tell(c)
+	sessionshape.Methods(b.origin.AMR).Tell(c)
 	return j.sealClaims(c, b.began, j.svc.fleet.now())
 }
 
@@ -178,14 +178,15 @@ func (j *jwtSessions) live(raw string, now time.Time) (c sessionClaims, s *Sessi
 		return c, nil, false, err
 	}
 	j.svc.seen.note(c.sid(), now)
-	s = &Session{id: c.sid(), UserID: c.Subject, Name: c.Name, Email: c.Email, Image: c.Picture, Began: fromSeconds(c.Began),
-		Provider: c.Provider, amr: c.AMR, Expires: time.Unix(int64(c.Expires), 0), token: plain, shape: j.svc.shape}
+	s = &Session{UserID: c.Subject, Name: c.Name, Email: c.Email, Image: c.Picture, Began: fromSeconds(c.Began),
+		Provider: c.Provider, Expires: time.Unix(int64(c.Expires), 0)}
+	*s.Internal() = sessionshape.State{ID: c.sid(), AMR: c.AMR, Token: plain, Shape: j.svc.shape}
 	if c.Proved > 0 {
 		s.AuthTime = fromSeconds(c.Proved)
 	}
 	s.EmailVerified = c.proved(s.Email)
-	s.kept, _ = jsonscan.Member(string(c.Kept), "claims")
-	s.row, _ = jsonscan.Member(string(c.Kept), "columns")
+	s.Internal().Kept, _ = jsonscan.Member(string(c.Kept), "claims")
+	s.Internal().Row, _ = jsonscan.Member(string(c.Kept), "columns")
 	return c, s, stale, nil
 }
 
@@ -198,7 +199,7 @@ func (j *jwtSessions) read(ctx context.Context, raw string, now time.Time, how r
 	if !how.full && !(how.touch && due) {
 		return s, nil, nil
 	}
-	return j.refresh(ctx, s, &c, s.token, now, how, due)
+	return j.refresh(ctx, s, &c, s.Internal().Token, now, how, due)
 }
 
 // refresh decodes all claims, asks the callbacks and re-issues the token if it
@@ -231,10 +232,10 @@ func (j *jwtSessions) refresh(ctx context.Context, s *Session, c *sessionClaims,
 		}
 		now, err := json.Marshal(claims)
 		changed = err != nil || !bytes.Equal(unchanged, now)
-		s.Name, s.Email, s.Image = text(claims["name"]), text(claims["email"]), text(claims["picture"])
+		s.Name, s.Email, s.Image = textOf(claims["name"]), textOf(claims["email"]), textOf(claims["picture"])
 		s.EmailVerified = c.proved(s.Email)
 	}
-	s.claims = claims
+	s.Internal().Claims = claims
 	if how.trigger == "update" {
 		due = due || changed
 	}
@@ -286,24 +287,15 @@ func (j *jwtSessions) readColumns(ctx context.Context, s *Session, fresh Claims)
 		return nil
 	}
 	kept := map[string]any{}
-	if s.kept != "" {
-		kept["claims"] = json.RawMessage(s.kept)
+	if s.Internal().Kept != "" {
+		kept["claims"] = json.RawMessage(s.Internal().Kept)
 	}
 	if err := j.addColumns(ctx, kept, s.UserID); err != nil {
 		return err
 	}
 	row, _ := kept["columns"].(json.RawMessage)
-	s.row, fresh["authsvc_session"] = string(row), kept
+	s.Internal().Row, fresh["authsvc_session"] = string(row), kept
 	return nil
-}
-
-// decodeClaims keeps numbers as they are written: other programs' large ones
-// survive a re-issue.
-func decodeClaims(plain []byte) (claims Claims, err error) {
-	dec := json.NewDecoder(bytes.NewReader(plain))
-	dec.UseNumber()
-	err = dec.Decode(&claims)
-	return claims, err
 }
 
 // retell issues the token anew, with the name or the address. That the address is

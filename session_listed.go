@@ -3,7 +3,6 @@ package authsvc
 import (
 	"cmp"
 	"context"
-	"encoding/base64"
 	"errors"
 	"hash/maphash"
 	"net/netip"
@@ -13,26 +12,10 @@ import (
 	"sync/atomic"
 	"time"
 
+	"authsvc/internal/sessionshape"
+	"authsvc/internal/text"
 	"authsvc/internal/useragent"
 )
-
-// A SessionView is a session in a list of those of one user.
-type SessionView struct {
-	ID       string    // names it to EndSession; it is of no use as a cookie
-	Device   string    // such as "Firefox on Linux"; "Unknown browser"
-	Agent    string    // the User-Agent of the sign-in
-	Network  string    // where the sign-in came from: an IPv4 /24 or IPv6 /48; empty: unknown
-	Place    string    // of the network, as Callbacks.Place says; empty: unknown
-	Provider string    // by which it began; empty: unknown
-	Client   string    // the application that holds it; empty: a browser
-	Actor    string    // who acts as the user in it; empty: the user
-	AMR      []string  // how the person proved who they are (RFC 8176, and fed, email, app); nil: unknown
-	ACR      string    // 1fa, 2fa or phr, by AMR; empty: unknown
-	Created  time.Time // the sign-in; zero: unknown
-	SecondAt time.Time // when a second factor was proved in it; zero: never
-	Used     time.Time // the last use, to a quarter of an hour; zero: unknown
-	Expires  time.Time // when it ends if nothing renews it, or at the latest
-}
 
 // Sessions is [Service.Sessions].
 func (kp *keeper) Sessions(ctx context.Context, userID string) ([]SessionView, error) {
@@ -76,7 +59,7 @@ func (kp *keeper) liveSessions(ctx context.Context, userID string) ([]SessionRec
 
 func (kp *keeper) sessionView(r *SessionRecord) SessionView {
 	return SessionView{ID: kp.sessionHandle(kp.recordID(r)), Device: useragent.Name(r.Agent), Agent: r.Agent, Network: r.Network, Place: kp.placeOf(r.Network), Provider: r.Provider,
-		Client: r.Client, Actor: r.Actor, AMR: methods(r.AMR).list(), ACR: methods(r.AMR).level(), Created: r.Began, SecondAt: r.SecondAt, Used: r.Seen, Expires: r.Expires}
+		Client: r.Client, Actor: r.Actor, AMR: sessionshape.Methods(r.AMR).List(), ACR: sessionshape.Methods(r.AMR).Level(), Created: r.Began, SecondAt: r.SecondAt, Used: r.Seen, Expires: r.Expires}
 }
 
 // maxPlace is how long the name of a place may be, in characters.
@@ -92,7 +75,7 @@ func (kp *keeper) placeOf(network string) (place string) {
 		return ""
 	}
 	defer kp.fleet.recovered("place callback", func() { place = "" })
-	name := []rune(cleanName(kp.callbacks.Place(prefix)))
+	name := []rune(text.Name(kp.callbacks.Place(prefix)))
 	return string(name[:min(len(name), maxPlace)])
 }
 
@@ -105,26 +88,13 @@ func (kp *keeper) recordID(r *SessionRecord) string {
 	return kp.sessions.id(r.SessionToken, kp.fleet.now())
 }
 
-// handleLength is how many characters name a session or an account: 132 bits.
-const handleLength = 22
-
 // sessionHandle is what the session with an id is called in lists.
 func (kp *keeper) sessionHandle(id string) string {
 	return handle(kp.handleKey.Sum(id))
 }
 
-// handle is the text of a MAC as people and scripts get it. It does not begin with -,
-// by which command lines know flags.
-func handle(mac []byte) string {
-	text := base64.RawURLEncoding.EncodeToString(mac)[:handleLength]
-	if text[0] == '-' {
-		text = "_" + text[1:]
-	}
-	return text
-}
-
 // SessionID is [Service.SessionID].
-func (kp *keeper) SessionID(of *Session) string { return kp.sessionHandle(of.id) }
+func (kp *keeper) SessionID(of *Session) string { return kp.sessionHandle(of.Internal().ID) }
 
 // EndSession is [Service.EndSession].
 func (kp *keeper) EndSession(ctx context.Context, userID, sessionID string) error {
@@ -137,7 +107,7 @@ func (kp *keeper) EndSession(ctx context.Context, userID, sessionID string) erro
 }
 
 func (kp *keeper) endOneSession(ctx context.Context, userID, sessionID string) error {
-	return kp.endListed(ctx, userID, func(id string) bool { return sameSecret(id, sessionID) }, true)
+	return kp.endListed(ctx, userID, func(id string) bool { return text.Same(id, sessionID) }, true)
 }
 
 // EndOtherSessions is [Service.EndOtherSessions].
@@ -154,7 +124,7 @@ func (kp *keeper) endOtherSessions(ctx context.Context, userID, keepSessionID st
 	if err := kp.revokeAll(ctx, kp.revocation(keyOthers+userID, userID, kp.fleet.now())); err != nil {
 		return err
 	}
-	return kp.endListed(ctx, userID, func(id string) bool { return !sameSecret(id, keepSessionID) }, false)
+	return kp.endListed(ctx, userID, func(id string) bool { return !text.Same(id, keepSessionID) }, false)
 }
 
 // endListed ends the sessions whose IDs are meant. ErrNotFound: there is none, and

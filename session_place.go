@@ -188,7 +188,7 @@ func (j *jwtSessions) carry(s *Session, raw string, now time.Time, claim func(st
 	if c.Proved > 0 {
 		out["authsvc_proved"] = c.Proved
 	}
-	c.AMR.tell(out)
+	c.AMR.Tell(out)
 	if c.Epoch != nil {
 		out["authsvc_epoch"] = *c.Epoch
 	}
@@ -232,7 +232,7 @@ func (g *gateJWT) read(_ context.Context, raw string, now time.Time, how readOpt
 	if !how.touch || !stale && !g.svc.lifetime.due(time.Unix(int64(c.Issued), 0), now) {
 		return s, nil, nil
 	}
-	value, err := g.enter(s.token, now)
+	value, err := g.enter(s.Internal().Token, now)
 	if err != nil {
 		return nil, nil, fmt.Errorf("the cookie of a host could not be made anew: %w", err)
 	}

@@ -66,9 +66,6 @@ func (is *issuer) deriveKeys(ring *seal.Ring) {
 	is.signing.derived = signingkeys.NewSet(keys...)
 }
 
-// ErrSealedKeys: none of Config.Secrets opens the signing keys in the store.
-var ErrSealedKeys = errors.New("authsvc: none of Secrets opens the signing keys in the store")
-
 // openSigningKeys reads the keys, and makes the first of a new store.
 func (is *issuer) openSigningKeys(ctx context.Context) error {
 	switch {
@@ -280,37 +277,6 @@ func (is *issuer) recordKeys(ctx context.Context, made []*signingkeys.Key) {
 		is.auditor.recordAtOnce(ctx, AuditEvent{Name: "keys.rotated", Reason: reason})
 	}
 }
-
-// A SigningKey is a key of GET jwks.
-type SigningKey struct {
-	ID    string          `json:"kid"` // RFC 7638 thumbprint
-	Alg   SigningAlg      `json:"alg"`
-	State SigningKeyState `json:"state"`
-	// When it was published, when it begins and ceases to sign, and when it is
-	// not published any more; zero: not known, or, without a store, when Secrets
-	// change.
-	Published time.Time `json:"published,omitzero"`
-	From      time.Time `json:"from,omitzero"`
-	Until     time.Time `json:"until,omitzero"`
-	Gone      time.Time `json:"gone,omitzero"`
-}
-
-// SigningKeyState is what a key does at present.
-type SigningKeyState string
-
-// The states.
-const (
-	KeyNext     SigningKeyState = "next"     // published, does not sign yet
-	KeySigning  SigningKeyState = "signing"  // signs
-	KeyPrevious SigningKeyState = "previous" // its tokens may still be out
-)
-
-// ErrNoTokens: no audience is configured, so there are no signing keys.
-var ErrNoTokens = errors.New("authsvc: no tokens are configured, so there are no signing keys")
-
-// ErrDerivedKeys: without a store signing keys follow from Config.Secrets, and
-// change with them.
-var ErrDerivedKeys = errors.New("authsvc: without storage the signing keys follow from the secrets: rotate those")
 
 // SigningKeys is [Service.SigningKeys].
 func (is *issuer) SigningKeys(ctx context.Context) ([]SigningKey, error) {

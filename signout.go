@@ -46,7 +46,7 @@ func (dk *desk) signOut(rq *request) outcome {
 		}
 		if ended != nil {
 			e := AuditEvent{Name: "sign_out.succeeded"}
-			e.UserID, e.Provider = ended.auditFields()
+			e.UserID, e.Provider = whoseEnded(ended)
 			rq.note(e)
 			if dk.events.SignOut != nil {
 				dk.fleet.emit("signOut", func() { dk.events.SignOut(rq.ctx, *ended) })
@@ -93,7 +93,7 @@ func (f *oauthFlow) signOut(ctx context.Context, r oidc.LogoutRequest, idToken f
 // here either way.
 func (dk *desk) signOutAtProvider(rq *request, ended *SignOutEvent) string {
 	tx := &transaction{RedirectURI: rq.base + signOutReturnPath, CallbackURL: rq.callbackURL()}
-	tx.EndedUser, tx.EndedAt = ended.auditFields()
+	tx.EndedUser, tx.EndedAt = whoseEnded(ended)
 	dk.makeState(rq, tx)
 	to := dk.providerLogout(rq, tx)
 	if to.URL == "" {
@@ -144,11 +144,11 @@ func (dk *desk) idTokenHint(rq *request, ctx context.Context, userID, provider s
 }
 
 // auditFields returns whose session ended and by which provider it began.
-func (e *SignOutEvent) auditFields() (userID, provider string) {
+func whoseEnded(e *SignOutEvent) (userID, provider string) {
 	if e.Session != nil {
 		return e.Session.UserID, e.Session.Provider
 	}
-	return text(e.Claims["sub"]), text(e.Claims["provider"])
+	return textOf(e.Claims["sub"]), textOf(e.Claims["provider"])
 }
 
 // signOutReturn: GET signout/return ends a sign-out that went on at the

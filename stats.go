@@ -9,53 +9,6 @@ import (
 	"authsvc/internal/signingkeys"
 )
 
-// Stats are what a service has counted, over all that took over from one another
-// by Reconfigure, and how things are at the moment. Every key is of the
-// configuration or one of the constants: what clients send adds none.
-type Stats struct {
-	// Gate is what the gate did, by the Origin of Config.Gate.Hosts; "" for requests
-	// that named no such host, or came from nobody who may ask.
-	Gate map[string]GateStats
-	// TokensIssued are the tokens of POST token, by the id of the audience.
-	TokensIssued map[string]uint64
-	// SigningKeyAge is how long the keys that sign have done so, by algorithm;
-	// without a store they do since the epoch, and none is here.
-	SigningKeyAge map[SigningAlg]time.Duration
-}
-
-// GateStats are those of one host of the gate.
-type GateStats struct {
-	Decisions     map[GateDecision]uint64
-	OpenStreams   int64 // requests that the gate let pass and that are being answered
-	StreamsClosed map[StreamEnd]uint64
-}
-
-// A GateDecision is what became of a request for a program behind the gate.
-type GateDecision string
-
-// The decisions.
-const (
-	GateAllow           GateDecision = "allow"           // somebody who is signed in
-	GateAnonymous       GateDecision = "anonymous"       // anyone may
-	GateSignIn          GateDecision = "signin"          // a person was sent to sign in
-	GateUnauthenticated GateDecision = "unauthenticated" // a program has to sign in
-	GateStale           GateDecision = "stale"           // the session is too old for the rule
-	GateForbidden       GateDecision = "forbidden"
-	GateMalformed       GateDecision = "malformed"
-	GateUntrusted       GateDecision = "untrusted" // not from a proxy that may ask
-	GateError           GateDecision = "error"     // the session could not be read
-)
-
-// A StreamEnd is why the gate ended a request that was being answered.
-type StreamEnd string
-
-// The ends.
-const (
-	StreamRefused StreamEnd = "refused" // it may not pass any more: signed out, most often
-	StreamError   StreamEnd = "error"   // whether it may could not be read
-	StreamStopped StreamEnd = "stopped" // EndStreams or Close
-)
-
 // A counter counts by fixed words.
 type counter[K comparable] struct {
 	mu     sync.RWMutex

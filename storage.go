@@ -41,13 +41,6 @@ func inheritStorage(to, before *given) {
 	}
 }
 
-// needStorage records a mistake if there is none.
-func (b *builder) needStorage(key, problem, fix string) {
-	if b.config.Adapter == nil {
-		b.fail(key, problem, fix)
-	}
-}
-
 // unstored is an identity in a service that keeps no users: whoever signs in
 // has the id of the account at the provider.
 func (id identity) unstored() identity {
@@ -204,10 +197,6 @@ func (h *storeys) openStore() error {
 	}
 	h.keeper.startRevocations(ctx)
 	return h.issuer.openSigningKeys(ctx)
-}
-
-func storeUnusable(err error) error {
-	return &ConfigError{Field: "Adapter", Problem: "cannot be used: " + err.Error(), Fix: "start the store, and create its tables"}
 }
 
 // CheckStore returns why the configuration does not fit the store: it was used

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"authsvc/internal/seal"
+	"authsvc/internal/text"
 )
 
 // A tokenStorage says how tokens of identity providers are stored.
@@ -39,7 +40,7 @@ func checkTokenStorage(b *builder, s *vault) {
 	case ProviderTokensDrop:
 		s.tokens.discard = true
 	default:
-		b.fail("ProviderTokens", fmt.Sprintf("%q is not known", printable(string(b.config.ProviderTokens), 30)), "use sealed, plain or drop")
+		b.fail("ProviderTokens", fmt.Sprintf("%q is not known", text.Printable(string(b.config.ProviderTokens), 30)), "use sealed, plain or drop")
 	}
 }
 
@@ -69,7 +70,7 @@ func (v *tokenStorage) sealToken(token string, a *Account, name string) string {
 // revocation. See read; refusedToken is left out.
 func (v *tokenStorage) open(stored Account) (a Account, lost []string) {
 	a, _, lost = v.read(stored)
-	a.withoutRefused()
+	withoutRefused(&a)
 	return a, lost
 }
 
@@ -99,7 +100,7 @@ func (v *tokenStorage) read(stored Account) (a, renewed Account, lost []string) 
 	return a, renewed, lost
 }
 
-func (a *Account) withoutRefused() {
+func withoutRefused(a *Account) {
 	if a.RefreshToken == refusedToken {
 		a.RefreshToken = ""
 	}
@@ -119,7 +120,7 @@ func (vt *vault) Accounts(ctx context.Context, userID string) ([]Account, error)
 	list := make([]Account, len(stored))
 	for i, one := range stored {
 		list[i], _ = vt.readAccount(ctx, one)
-		list[i].withoutRefused()
+		withoutRefused(&list[i])
 	}
 	return list, nil
 }
@@ -156,14 +157,6 @@ func (vt *vault) logLost(a Account, lost []string) {
 // tokenMargin is how long before its expiry an access token is renewed: enough
 // to use what AccessToken returns.
 const tokenMargin = time.Minute
-
-// Errors of AccessToken after which the person has to sign in again.
-var (
-	// ErrNoToken: no usable access token is stored, and no refresh token.
-	ErrNoToken = errors.New("authsvc: no usable token of the provider is stored; the person has to sign in again")
-	// ErrTokenRefused: the provider refused the refresh token.
-	ErrTokenRefused = errors.New("authsvc: the provider refused the stored refresh token; the person has to sign in again")
-)
 
 // A tokenFlow is a flow whose accounts have tokens that can be refreshed and
 // revoked.

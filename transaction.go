@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"authsvc/internal/seal"
+	"authsvc/internal/text"
 )
 
 // Limits of sign-in attempts that wait for an identity provider.
@@ -204,7 +205,7 @@ func (dk *desk) findTx(rq *request, state string) (*transaction, *authError) {
 	}
 	if tx.CallbackIs != "" {
 		tx.CallbackURL = rq.origin
-		if kept := rq.callbackURLCookie(); sameSecret(seal.Digest(kept), tx.CallbackIs) {
+		if kept := rq.callbackURLCookie(); text.Same(seal.Digest(kept), tx.CallbackIs) {
 			tx.CallbackURL = kept
 		}
 	}
@@ -258,7 +259,7 @@ func began(rq *request, tx *transaction) bool {
 	if token == "" && rq.sid() == "" {
 		token = rq.csrfClaim
 	}
-	return token != "" && sameSecret(tx.Browser, browserHash(token))
+	return token != "" && text.Same(tx.Browser, browserHash(token))
 }
 
 // waits reports whether an attempt of this browser is pending.
@@ -342,9 +343,6 @@ type authResponse struct {
 	denied bool  // nothing was granted
 	err    error // it is malformed
 }
-
-// errDenied is returned by identify when nothing was granted.
-var errDenied = fixedReason("the person or the provider said no")
 
 // finishAttempt uses up the attempt that a response belongs to and returns the
 // identity that identify, which knows the protocol, gets from it.

@@ -11,9 +11,6 @@ import (
 	"authsvc/internal/outbound"
 )
 
-// ErrLastAccount: without the account the user could not sign in any more.
-var ErrLastAccount = errors.New("authsvc: the account is the user's last way to sign in")
-
 // UnlinkAccount is [Service.UnlinkAccount].
 func (vt *vault) UnlinkAccount(ctx context.Context, userID, provider, providerAccountID string, options ...UnlinkOption) error {
 	o := unlinkOptions{reason: "by the application"}

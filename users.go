@@ -7,13 +7,8 @@ import (
 
 	"authsvc/internal/emailaddr"
 	"authsvc/internal/plainlog"
+	"authsvc/internal/text"
 )
-
-// NormaliseEmail returns an e-mail address in the form in which users are
-// stored and looked up: NFKC, trimmed, lower case. The error says why the
-// address cannot be used. Other programs that write users have to store this
-// form.
-func NormaliseEmail(address string) (string, error) { return emailaddr.Normalise(address) }
 
 // An OddAddress reports a stored user whose address is not in the form of
 // [NormaliseEmail], so that neither an e-mailed link nor a provider that asserts
@@ -137,7 +132,7 @@ var errBlocked = errors.New("the user is blocked")
 // before, which then ends, or is refused. why is for operators, at most 255 bytes.
 // ErrNotFound: there is no such user. It can be repeated, also after an error.
 func (s *Service) Block(ctx context.Context, userID, why string) error {
-	err := s.block(ctx, userID, shortened(plainlog.Text(why), maxAuditText))
+	err := s.block(ctx, userID, text.Shortened(plainlog.Text(why), maxAuditText))
 	if err != nil {
 		s.auditor.recordAct(ctx, AuditEvent{Name: "user.block_failed", UserID: userID})
 		return err

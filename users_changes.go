@@ -10,15 +10,9 @@ import (
 
 	"authsvc/internal/mailtext"
 	"authsvc/internal/seal"
+	"authsvc/internal/text"
 	"authsvc/internal/uuid"
 )
-
-// An Invitation is to become a user, or to sign in for the first time.
-type Invitation struct {
-	Email    string // where to
-	Name     string // of somebody who is no user yet; may be empty
-	Language string // of the mail, BCP 47; empty: that of the user, or the first one
-}
 
 // invitationAge is how long the link of an invitation counts. It is longer than
 // that of others, since nobody waits for the mail; it counts once all the same, and
@@ -192,7 +186,7 @@ func (s *Service) leaveAddress(ctx context.Context, userID string, addresses ...
 func cleanChange(c UserUpdate) (UserUpdate, error) {
 	if c.Name != nil {
 		name := norm.NFC.String(*c.Name)
-		if name != cleanName(name) || len([]rune(name)) > maxOwnName {
+		if name != text.Name(name) || len([]rune(name)) > maxOwnName {
 			return c, fmt.Errorf("the name has control characters, spaces around it or more than %d characters", maxOwnName)
 		}
 		c.Name = &name

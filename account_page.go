@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"authsvc/internal/pages"
+	"authsvc/internal/text"
 	"authsvc/internal/weburl"
 )
 
@@ -65,31 +66,11 @@ type accountProvider struct {
 	Name string `json:"name"`
 }
 
-// A PersonView is what the account page shows of a user, for pages of your own.
-type PersonView struct {
-	User      User
-	Accounts  []PersonAccount  // linked, at most 50
-	Sessions  []SessionView    // that have not ended, the latest used first, at most 100
-	Providers []PersonProvider // by which a way to sign in can be added
-}
-
-// A PersonAccount is a linked identity. Its id at the provider and its tokens are not
-// in it: see [Service.Accounts].
-type PersonAccount struct {
-	ID        string // names it to POST account/unlink
-	Provider  string // the provider's id
-	Name      string // of the provider, for people
-	Removable bool   // it is not the last way to sign in
-}
-
 // accountHandle is what a linked identity is called in lists: not every table of
 // accounts has an id of its own, and what a provider calls people is not shown.
 func (ac *accountRoom) accountHandle(a *Account) string {
 	return handle(ac.handleKey.Sum(a.Provider, a.ProviderAccountID))
 }
-
-// A PersonProvider is a provider by its id and its name for people.
-type PersonProvider struct{ ID, Name string }
 
 // Person is [Service.Person].
 func (ac *accountRoom) Person(ctx context.Context, userID string) (*PersonView, error) {
@@ -163,15 +144,15 @@ func (ac *accountRoom) readAccount(rq *request, ctx context.Context, s *Session)
 // object is the account for a script.
 func (ac *accountRoom) accountObject(rq *request, a *account) accountObject {
 	o := accountObject{
-		User:     accountUser{a.user.ID, nullable(a.user.Name), nullable(a.user.Email), emailProved(a.user), nullable(a.user.Image)},
-		Session:  accountSession{ID: ac.keeper.SessionID(a.session), AMR: []string{}, AuthTime: a.session.Began.UTC().Format(timeFormat), Fresh: a.session.fresh(rq.now, ac.desk.freshWithin)},
+		User:     accountUser{a.user.ID, text.Nullable(a.user.Name), text.Nullable(a.user.Email), emailProved(a.user), text.Nullable(a.user.Image)},
+		Session:  accountSession{ID: ac.keeper.SessionID(a.session), AMR: []string{}, AuthTime: a.session.Began.UTC().Format(text.TimeFormat), Fresh: provedWithin(a.session, rq.now, ac.desk.freshWithin)},
 		Accounts: []accountIdentity{}, Providers: []accountProvider{},
 	}
 	o.Pending.Deletion = isoTime(a.user.DeleteAfter)
 	o.Sessions = listedSessions(a, o.Session.ID)
 	for _, v := range a.person.Sessions {
 		if v.ID == o.Session.ID {
-			o.Session.ACR, o.Session.SecondAt, o.Session.Actor = nullable(v.ACR), isoTime(v.SecondAt), nullable(v.Actor)
+			o.Session.ACR, o.Session.SecondAt, o.Session.Actor = text.Nullable(v.ACR), isoTime(v.SecondAt), text.Nullable(v.Actor)
 			o.Session.AMR = append(o.Session.AMR, v.AMR...)
 		}
 	}

@@ -1,0 +1,59 @@
+package sessionshape
+
+import (
+	"bytes"
+	"encoding/json"
+	"time"
+
+	"authsvc/internal/text"
+)
+
+// A State is what of a session the engine alone sets.
+type State struct {
+	ID     string // names the session for the CSRF token
+	AMR    Methods
+	Shape  *Shape
+	Kept   string // claims of the session, as JSON
+	Extra  map[string]any
+	Row    string         // JSON of Extra, in place of it
+	Claims map[string]any // of the token
+	Token  []byte         // JSON of them, while nobody asked
+}
+
+// DecodeToken reads the claims of a token. It keeps numbers as they are written: other
+// programs' large ones survive a re-issue.
+func DecodeToken(plain []byte) (claims map[string]any, err error) {
+	dec := json.NewDecoder(bytes.NewReader(plain))
+	dec.UseNumber()
+	err = dec.Decode(&claims)
+	return claims, err
+}
+
+// A Shown is what GET session shows of a session.
+type Shown struct {
+	Values
+	Name, Email, Image string
+	Expires            time.Time
+}
+
+// Append writes the default session object, the body of nearly every GET session,
+// without reflection.
+func (s *Shown) Append(b []byte, shape *Shape) []byte {
+	b = append(b, `{"user":{"name":`...)
+	b = text.AppendNullable(b, s.Name)
+	b = append(b, `,"email":`...)
+	b = text.AppendNullable(b, s.Email)
+	b = append(b, `,"image":`...)
+	b = text.AppendNullable(b, s.Image)
+	if shape != nil {
+		b = shape.Append(b, &s.Values)
+	}
+	b = append(b, `},"expires":"`...)
+	b = s.Expires.UTC().AppendFormat(b, text.TimeFormat)
+	return append(b, `"}`...)
+}
+
+// Values are what the shape may show.
+func (s *State) Values(id, provider string, verified bool) Values {
+	return Values{ID: id, Provider: provider, EmailVerified: verified, Claims: s.Kept, Columns: s.Extra, Row: s.Row, Text: text.AppendString}
+}

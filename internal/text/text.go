@@ -1,0 +1,117 @@
+// Package text makes texts of others fit to be kept, shown and logged, and writes
+// JSON strings quickly.
+package text
+
+import (
+	"crypto/subtle"
+	"encoding/base64"
+	"encoding/json"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"authsvc/internal/lazyregexp"
+)
+
+// TimeFormat is how JavaScript writes a Date: milliseconds and Z.
+const TimeFormat = "2006-01-02T15:04:05.000Z"
+
+// maxName is how long a name may be, in characters.
+const maxName = 255
+
+// Shortened cuts a text to at most limit bytes, between two characters.
+func Shortened(s string, limit int) string {
+	if len(s) <= limit {
+		return s
+	}
+	s = s[:limit]
+	for len(s) > 0 {
+		if r, size := utf8.DecodeLastRuneInString(s); r != utf8.RuneError || size != 1 {
+			return s
+		}
+		s = s[:len(s)-1]
+	}
+	return s
+}
+
+// Printable makes foreign text fit for a log line or a message.
+func Printable(s string, limit int) string {
+	s = strings.Map(func(r rune) rune {
+		if r < ' ' || r > '~' {
+			return '?'
+		}
+		return r
+	}, s)
+	return s[:min(len(s), limit)]
+}
+
+// Name makes a name fit to be kept and shown: without control and direction characters
+// and space around it, and of at most 255 characters.
+func Name(s string) string {
+	s = strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) || r == utf8.RuneError {
+			return -1
+		}
+		return r
+	}, strings.ToValidUTF8(s, ""))
+	s = strings.TrimSpace(s)
+	n := 0
+	for i := range s {
+		if n == maxName {
+			return s[:i]
+		}
+		n++
+	}
+	return s
+}
+
+// AppendNullable writes s as a JSON string, null if it is empty.
+func AppendNullable(b []byte, s string) []byte {
+	if s == "" {
+		return append(b, "null"...)
+	}
+	return AppendString(b, s)
+}
+
+// AppendString writes s as a JSON string, leaving all but plain ASCII to
+// encoding/json, which also escapes <, > and &.
+func AppendString(b []byte, s string) []byte {
+	for i := 0; i < len(s); i++ {
+		c := s[i]
+		if c < ' ' || c >= utf8.RuneSelf || c == '"' || c == '\\' || c == '<' || c == '>' || c == '&' || c == 0x7f {
+			quoted, err := json.Marshal(s)
+			if err != nil { // a string always marshals
+				return append(b, `""`...)
+			}
+			return append(b, quoted...)
+		}
+	}
+	b = append(b, '"')
+	b = append(b, s...)
+	return append(b, '"')
+}
+
+// Nullable is s, nil if it is empty.
+func Nullable(s string) *string {
+	if s == "" {
+		return nil
+	}
+	return &s
+}
+
+// IsPicture reports whether s is a data: URL of a raster image of at most MaxPicture
+// bytes.
+func IsPicture(s string) bool {
+	return len(s) <= base64.StdEncoding.EncodedLen(MaxPicture)+32 && picture.MatchString(s)
+}
+
+// MaxPicture is the largest picture that a user may have in place of an
+// address, in bytes: with it a session still fits into cookies.
+const MaxPicture = 6 << 10
+
+// picture is a data: URL (RFC 2397) of a raster image; SVG could hold more.
+var picture = lazyregexp.New(`^data:image/(jpeg|png|gif|webp);base64,[A-Za-z0-9+/]+={0,2}$`)
+
+// Same reports whether a and b are equal, in constant time if they are equally
+// long.
+func Same(a, b string) bool { return subtle.ConstantTimeCompare([]byte(a), []byte(b)) == 1 }
