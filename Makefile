@@ -26,7 +26,7 @@ quick: fmt vet lint ## while you work: tests without -race, servers, attacks and
 	@echo "Left out: -race, database servers, verify, scale (make check), browsers and Node.js (make e2e)."
 
 # Packages that have files of make full only.
-FULL = . ./cmd/authsvc ./internal/test/skewed ./internal/tools/inventory
+FULL = ./engine ./cmd/authsvc ./internal/test/skewed ./internal/tools/inventory
 
 # Packages without goroutines of their own. They wait for servers or are data, and run
 # without -race, which would take four times as long; make full races them, too.
@@ -44,7 +44,7 @@ calm: ## of make check: what has none, and waits
 	go test -shuffle=on -p $(shell echo $$((2 * $(CORES)))) -parallel $(shell echo $$((3 * $(CORES)))) -timeout 20m $(TESTFLAGS) $$(go list ./... | grep $(addprefix -e ,$(CALM)))
 
 counts: ## what a session and a sign-in allocate (no -race); make check counts statements, trips and commits
-	go test -count 1 -run TestAllocations $(TESTFLAGS) . ./internal/test/engine ./internal/test/counts
+	go test -count 1 -run TestAllocations $(TESTFLAGS) ./engine ./internal/test/engine ./internal/test/counts
 
 timed: ## all tests of make check again, which then compare times and memory
 	go test -tags full -timeout 30m $(TESTFLAGS) $$(go list ./... | grep -v $(addprefix -e ,$(LATER)))
@@ -140,14 +140,14 @@ bench-docs: ## measure everything; the tables and plots of docs/performance.md (
 COUNT = $(if $(OLD),6,1)
 bench-parts: ## ns/op, B/op and allocs/op of the parts; OLD=FILE compares by benchstat
 	@mkdir -p out
-	@{ go test -run '^$$' -count $(COUNT) -bench . -benchtime 2000x . ./internal/seal ./internal/test/engine && \
+	@{ go test -run '^$$' -count $(COUNT) -bench . -benchtime 2000x ./engine ./internal/seal ./internal/test/engine && \
 	go test -run '^$$' -count $(COUNT) -bench . -benchtime 20000x ./adapter/sqlite; } >out/bench-parts.new; \
 	status=$$?; cat out/bench-parts.new; exit $$status
 	@mv out/bench-parts.new out/bench-parts.txt
 	$(if $(OLD),go run $(BENCHSTAT) $(OLD) out/bench-parts.txt)
 
 figures: ## hold GET session to its floor, and what is asked most to its allocations (no -race)
-	go test -tags full -run 'TestSessionFloor|TestAllocations|TestExposeFloor' -v . ./internal/test/engine
+	go test -tags full -run 'TestSessionFloor|TestAllocations|TestExposeFloor' -v ./engine ./internal/test/engine
 	AUTHSVC_FIGURES=1 go test -run TestReadFigures -v ./reader
 
 bench-gate: ## the same of the gate, an upstream and what GET session shows (4 minutes)
@@ -194,7 +194,7 @@ traefik: ## attack the gate behind Traefik, as its page says; builds Traefik fir
 EXCHANGES ?= $(abspath out/exchanges)
 openapi: ## compare docs/openapi.yaml with exchanges that tests record, both ways
 	rm -rf out/exchanges
-	AUTHSVC_EXCHANGES=$(EXCHANGES) go test -count 1 -run 'TestWire|TestRareAnswers' .
+	AUTHSVC_EXCHANGES=$(EXCHANGES) go test -count 1 -run 'TestWire|TestRareAnswers' ./engine
 	AUTHSVC_EXCHANGES=$(EXCHANGES) go test -count 1 -run TestOriginAsDescribed ./cmd/authsvc
 	$(MAKE) --no-print-directory openapi-check
 

@@ -27,7 +27,7 @@ var bannedImports = map[string]map[string]string{
 		"adapter/redis/call.go":          "pauses between tries",
 		"internal/backoff/backoff.go":    "pauses between tries",
 		"internal/outbound/retry.go":     "pauses between tries",
-		"ratelimit_queue.go":             "which late attempt goes when there are too many, and when others try again",
+		"engine/ratelimit_queue.go":      "which late attempt goes when there are too many, and when others try again",
 		"adapter/mongodb/errors.go":      "pauses between tries",
 		"adapter/mongodb/people.go":      "the order in which places of credentials are tried",
 		"adapter/mongodb/tokens.go":      "the order in which slots of the mail queue are tried",
@@ -69,15 +69,15 @@ var bannedSettings = map[string]map[string]string{
 // harmlessComparisons of what is named like a secret, by file and text, tell an
 // attacker nothing.
 var harmlessComparisons = map[string]string{
-	"tokens.go: a.RefreshToken == refusedToken": "a fixed word in place of a token",
-	"unlink.go: t[0] == refusedToken":           "a fixed word in place of a token",
+	"engine/tokens.go: a.RefreshToken == refusedToken": "a fixed word in place of a token",
+	"engine/unlink.go: t[0] == refusedToken":           "a fixed word in place of a token",
 
 	"cmd/authsvc/keys.go: keys[i].State == authsvc.KeySigning": "what a key does",
 	"cmd/authsvc/connections.go: state == http.StateNew":       "the state of a connection",
 	"cmd/authsvc/connections.go: state == http.StateIdle":      "the state of a connection",
-	"cookie.go: name == n.csrf":                                "the name of a cookie",
-	"transaction.go: dk.txName(tx.State) == p.name":            "a digest, and its own browser's cookie",
-	"transaction.go: tx.State != state":                        "found by its digest, so it is equal; its MAC decides",
+	"engine/cookie.go: name == n.csrf":                         "the name of a cookie",
+	"engine/transaction.go: dk.txName(tx.State) == p.name":     "a digest, and its own browser's cookie",
+	"engine/transaction.go: tx.State != state":                 "found by its digest, so it is equal; its MAC decides",
 }
 
 // secretNames are the last words of names whose values an attacker would guess

@@ -247,7 +247,7 @@ type AccountOptions struct {
 	Delete bool
 	// DeleteGrace is for how long whoever had their account deleted can sign in and
 	// keep it: default 336 h, from 1 min to 8760 h; negative: it is deleted at once.
-	// [Service.ScheduleDeletion] goes by it, too.
+	// [authsvc/engine.Service.ScheduleDeletion] goes by it, too.
 	DeleteGrace time.Duration
 }
 

@@ -1,5 +1,40 @@
-// Package authsvc signs people in. It is the HTTP interface of NextAuth.js
-// (label v4-unreleased) as one Go engine: New(Config) is an http.Handler for
+// Package authsvc holds the words of an authentication service: what a program
+// says to it, such as [Config], and what it reads from it, such as [Session].
+// Package authsvc/engine makes a service of them:
+//
+//	auth, err := engine.New(authsvc.Config{
+//		URL:       "https://app.example.com",
+//		Secrets:   []string{os.Getenv("AUTHSVC_SECRET")},
+//		Adapter:   store, // one of adapter/…; nil: sessions live in cookies
+//		Providers: []authsvc.Provider{provider.GitHub(authsvc.Client{ID: id, Secret: secret})},
+//	})
+//	if err != nil {
+//		log.Fatal(err) // every mistake in the configuration, at once
+//	}
+//	defer auth.Close(context.Background())
+//	mux.Handle("/api/auth/", auth)
+//	mux.Handle("/app/", auth.Require(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+//		session, err := auth.Session(r)
+//		if err != nil {
+//			http.Error(w, "try again later", http.StatusServiceUnavailable)
+//			return
+//		}
+//		fmt.Fprintf(w, "Hello, %s!", session.Name)
+//	})))
+//
+// The engine is one [net/http.Handler] for the routes under /api/auth. A
+// [Provider] is one way to sign in, and a sign-in ends with a [Session], which a
+// cookie names. The [Adapter] keeps users, accounts and sessions; without one, the
+// cookie holds the session itself, sealed. Callbacks may decide about a sign-in,
+// Events may watch it.
+//
+// Package authtest signs in for tests, package devidp on a developer's machine.
+// docs/manual explains everything with examples.
+//
+// # Routes
+//
+// They are the HTTP interface of NextAuth.js (label v4-unreleased). The unmodified
+// next-auth/react client works against them.
 //
 //	GET       {base}/signin              the sign-in page
 //	POST      {base}/signin/:provider    start a sign-in
@@ -19,32 +54,15 @@
 //	POST      {base}/token               a token for another program (Config.Tokens)
 //	GET       {base}/jwks, {base}/.well-known/openid-configuration  the keys of tokens
 //
-// where base is Config.URL with its path, or /api/auth. The unmodified
-// next-auth/react client works against it.
-//
-// # Use
-//
-//	auth, err := authsvc.New(authsvc.Config{
-//		URL:       "https://app.example.com",
-//		Secrets:   []string{os.Getenv("AUTHSVC_SECRET")},
-//		Adapter:   store, // one of adapter/…; nil: sessions live in cookies
-//		Providers: []authsvc.Provider{provider.GitHub(authsvc.Client{ID: id, Secret: secret})},
-//	})
-//	mux.Handle("/api/auth/", auth)
-//	mux.Handle("/app/", auth.Require(app)) // and in app: s, err := auth.Session(r)
-//
-// Package authtest signs in for tests of what is built on it, package devidp on
-// a developer's machine. docs/manual goes through it all with examples.
+// {base} is Config.URL with its path, or /api/auth.
 //
 // # Words
 //
-// A Provider is one way to sign in. A User is a person; an Account links a
-// User to one identity at one provider. A Session is who is signed in; it
-// lives in the Adapter (strategy "database") or in the cookie itself (strategy
-// "jwt", which is really a JWE: encrypted). A VerificationToken is an
-// outstanding e-mail link. The word callback alone means the route; the
-// destination of a sign-in is the callbackUrl. Callbacks may decide, Events
-// may watch.
+// A User is a person; an Account links a User to one identity at one provider. A
+// Session says who is signed in; it lives in the Adapter (strategy "database") or
+// in the cookie itself (strategy "jwt", which is really a JWE: encrypted). A
+// VerificationToken is an outstanding e-mail link. The word callback alone means
+// the route; the destination of a sign-in is the callbackUrl.
 //
 // # Promises
 //

@@ -8,6 +8,7 @@ import (
 
 	"authsvc"
 	"authsvc/adapter/memory"
+	"authsvc/engine"
 )
 
 // Blocking somebody is the application's decision: the callback refuses new
@@ -16,7 +17,7 @@ func ExampleService_EndSessions() {
 	// docs: block
 	var blocked sync.Map // of user ids; a column of your own in real life
 	store := memory.New()
-	auth, err := authsvc.New(authsvc.Config{
+	auth, err := engine.New(authsvc.Config{
 		URL:     "http://localhost:8080",
 		Secrets: []string{"qS8vV3nYc0mZ1rT5uX7wA9bD2eF4gH6jK8lM0nP2qR4"}, // make your own: authsvc secret
 		Adapter: store,

@@ -14,6 +14,7 @@ import (
 
 	"authsvc"
 	"authsvc/adapter/memory"
+	"authsvc/engine"
 )
 
 // A person of the examples below, whose way in is a form.
@@ -29,7 +30,7 @@ func exampleConfig() authsvc.Config {
 
 // Reading the session where nobody has to be signed in.
 func ExampleService_Session() {
-	auth, err := authsvc.New(exampleConfig())
+	auth, err := engine.New(exampleConfig())
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -93,7 +94,7 @@ func ExampleCallbacks_claims() {
 
 // A handler that is for some of those who are signed in.
 func ExampleSession_Claims() {
-	auth, err := authsvc.New(exampleConfig())
+	auth, err := engine.New(exampleConfig())
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -122,7 +123,7 @@ func ExampleSession_Claims() {
 
 // A handler that goes by what the provider says, with either strategy.
 func ExampleDecode() {
-	auth, err := authsvc.New(exampleConfig())
+	auth, err := engine.New(exampleConfig())
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -158,7 +159,7 @@ func ExampleDecode() {
 
 // What a forgotten session must not do.
 func ExampleService_RequireFresh() {
-	auth, err := authsvc.New(exampleConfig())
+	auth, err := engine.New(exampleConfig())
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -183,7 +184,7 @@ func ExamplePages() {
 	// docs: pages
 	config := exampleConfig()
 	config.Pages = authsvc.Pages{SignIn: "/welcome", Error: "/sorry"}
-	auth, err := authsvc.New(config)
+	auth, err := engine.New(config)
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -246,7 +247,7 @@ func ExampleService_AccessToken() {
 	config.Providers = append(config.Providers, &authsvc.OAuth{ID: "google", Name: "Google", OpenID: true,
 		Issuer: "https://accounts.google.com", Client: authsvc.Client{ID: "app", Secret: "from-google"}})
 	config.Session.Strategy = authsvc.StrategyJWT
-	auth, err := authsvc.New(config)
+	auth, err := engine.New(config)
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -282,7 +283,7 @@ func ExampleParseMailTemplates() {
 func ExampleService_DeleteUser() {
 	config := exampleConfig()
 	config.Adapter = memory.New()
-	auth, err := authsvc.New(config)
+	auth, err := engine.New(config)
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -313,7 +314,7 @@ func ExampleService_CreatePersonalToken() {
 	store := memory.New()
 	config.Adapter, config.PersonalTokens.Enabled = store, true
 	config.Tokens.Audiences = []authsvc.Audience{{ID: "https://api.example.com"}}
-	auth, err := authsvc.New(config)
+	auth, err := engine.New(config)
 	if err != nil {
 		log.Fatal(err)
 	}

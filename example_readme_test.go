@@ -6,6 +6,7 @@ import (
 	"os"
 
 	"authsvc"
+	"authsvc/engine"
 	"authsvc/mail"
 	"authsvc/provider"
 )
@@ -24,7 +25,7 @@ func Example_readme() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	auth, err := authsvc.New(authsvc.Config{
+	auth, err := engine.New(authsvc.Config{
 		URL:     "https://app.example.com",
 		Secrets: []string{os.Getenv("AUTHSVC_SECRET")}, // authsvc secret prints one
 		Adapter: store,                                 // one of adapter/…; nil keeps sessions in cookies

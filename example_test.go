@@ -10,11 +10,12 @@ import (
 
 	"authsvc"
 	"authsvc/adapter/memory"
+	"authsvc/engine"
 )
 
 // The README's example: a handler with sign-in, and a page behind it.
 func Example() {
-	auth, err := authsvc.New(authsvc.Config{
+	auth, err := engine.New(authsvc.Config{
 		URL:     "http://localhost:8080",
 		Secrets: []string{"qS8vV3nYc0mZ1rT5uX7wA9bD2eF4gH6jK8lM0nP2qR4"}, // make your own: authsvc secret
 		Adapter: memory.New(),
@@ -46,7 +47,7 @@ func Example() {
 // A wrong configuration is refused as a whole.
 func ExampleConfigErrors() {
 	// docs: mistakes
-	_, err := authsvc.New(authsvc.Config{URL: "app.example.com", Secrets: []string{"secret"}})
+	_, err := engine.New(authsvc.Config{URL: "app.example.com", Secrets: []string{"secret"}})
 	for _, e := range authsvc.ConfigErrors(err) {
 		fmt.Println(e.Field, e.Problem)
 	}
@@ -60,7 +61,7 @@ func ExampleConfigErrors() {
 // Credentials of your own work with every session strategy.
 func ExampleCredentials() {
 	users := map[string]authsvc.User{"ada": {ID: "7", Name: "Ada Lovelace"}}
-	auth, err := authsvc.New(authsvc.Config{
+	auth, err := engine.New(authsvc.Config{
 		URL:     "http://localhost:8080",
 		Secrets: []string{"qS8vV3nYc0mZ1rT5uX7wA9bD2eF4gH6jK8lM0nP2qR4"},
 		Providers: []authsvc.Provider{&authsvc.Credentials{

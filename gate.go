@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Gate puts other programs behind sign-in: [Service.Guard] lets requests for
+// Gate puts other programs behind sign-in: [authsvc/engine.Service.Guard] lets requests for
 // their hosts pass by rules, and tells them who is asking.
 type Gate struct {
 	// Hosts are the programs, at most 500.

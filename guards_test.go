@@ -17,20 +17,20 @@ import (
 func TestArrows(t *testing.T) {
 	t.Parallel()
 	for _, a := range []struct{ from, never, reason string }{
-		{"authsvc", "authsvc/provider", "the engine knows kinds of provider, not services"},
-		{"authsvc", "authsvc/adapter", "an embedder gets only the driver that it imports"},
-		{"authsvc", "authsvc/mail", "how mail leaves is the caller's choice"},
-		{"authsvc", "authsvc/cmd", "the binary is a caller like any other"},
-		{"authsvc", "authsvc/internal/idp", "test code stays out of programs"},
-		{"authsvc", "authsvc/devidp", "a program asks for it by name"},
-		{"authsvc", "authsvc/internal/sqladapter", "no database in the engine"},
-		{"authsvc", "database/sql", "no database in the engine"},
-		{"authsvc", "github.com/coreos", "go-oidc is what tests compare ours with"},
-		{"authsvc", "golang.org/x/oauth2", "it is what tests compare ours with"},
-		{"authsvc", "modernc.org", "no driver in the engine"},
-		{"authsvc", "zombiezen.com", "no driver in the engine"},
-		{"authsvc", "testing", "test code stays out of programs"},
-		{"authsvc", "authsvc/authtest", "test code stays out of programs"},
+		{"authsvc/engine", "authsvc/provider", "the engine knows kinds of provider, not services"},
+		{"authsvc/engine", "authsvc/adapter", "an embedder gets only the driver that it imports"},
+		{"authsvc/engine", "authsvc/mail", "how mail leaves is the caller's choice"},
+		{"authsvc/engine", "authsvc/cmd", "the binary is a caller like any other"},
+		{"authsvc/engine", "authsvc/internal/idp", "test code stays out of programs"},
+		{"authsvc/engine", "authsvc/devidp", "a program asks for it by name"},
+		{"authsvc/engine", "authsvc/internal/sqladapter", "no database in the engine"},
+		{"authsvc/engine", "database/sql", "no database in the engine"},
+		{"authsvc/engine", "github.com/coreos", "go-oidc is what tests compare ours with"},
+		{"authsvc/engine", "golang.org/x/oauth2", "it is what tests compare ours with"},
+		{"authsvc/engine", "modernc.org", "no driver in the engine"},
+		{"authsvc/engine", "zombiezen.com", "no driver in the engine"},
+		{"authsvc/engine", "testing", "test code stays out of programs"},
+		{"authsvc/engine", "authsvc/authtest", "test code stays out of programs"},
 		{"authsvc/internal/seal", "net/http", "sealing knows no web"},
 		{"authsvc/internal/oauth1", "net/http", "signatures and parameters; calls are the caller's"},
 		{"authsvc/internal/openid2", "net/http", "assertions and parameters; calls are the caller's"},
@@ -43,10 +43,18 @@ func TestArrows(t *testing.T) {
 			}
 		}
 	}
+	words := []string{"authsvc", "authsvc/provider", "authsvc/mail", "authsvc/bearer", "authsvc/adaptertest"}
+	for _, word := range append(words, list(t, "./adapter/...")...) {
+		for _, dep := range deps(t, word) {
+			if dep == "authsvc/engine" || strings.HasPrefix(dep, "authsvc/engine/") {
+				t.Errorf("%s imports %s: what it says is words, and none of them needs the engine", word, dep)
+			}
+		}
+	}
 	for _, leaf := range []string{"authsvc/bearer", "authsvc/cmd/authsvc/internal/probe", "authsvc/internal/access", "authsvc/internal/backoff", "authsvc/internal/devsite", "authsvc/internal/emailaddr", "authsvc/internal/emailchange", "authsvc/internal/exchange", "authsvc/internal/gate", "authsvc/internal/handover", "authsvc/internal/idp", "authsvc/internal/inbox", "authsvc/internal/jsonscan", "authsvc/internal/lazyregexp", "authsvc/internal/levenshtein", "authsvc/internal/mailtext", "authsvc/internal/oauth1", "authsvc/internal/oidc", "authsvc/internal/openapi", "authsvc/internal/openid2", "authsvc/internal/outbound", "authsvc/internal/pages", "authsvc/internal/personaltoken", "authsvc/internal/profilepath", "authsvc/internal/seal", "authsvc/internal/sessionshape", "authsvc/internal/signingkeys", "authsvc/internal/strictjson", "authsvc/internal/text", "authsvc/internal/upstream", "authsvc/internal/useragent", "authsvc/internal/uuid", "authsvc/internal/weburl"} {
 		for _, dep := range deps(t, leaf) {
 			if dep == "authsvc" {
-				t.Errorf("%s imports the engine: mechanisms are leaves", leaf)
+				t.Errorf("%s imports the words: mechanisms are leaves", leaf)
 			}
 		}
 	}
@@ -120,7 +128,7 @@ func TestEmbeddersModules(t *testing.T) {
 		"golang.org/x/tools":          "txtar, of transcripts",
 	}
 	unused := maps.Clone(allowed)
-	for _, module := range list(t, "-deps", "-test", "-f", "{{with .Module}}{{.Path}}{{end}}", "authsvc", "authsvc/provider", "authsvc/authtest", "authsvc/devidp") {
+	for _, module := range list(t, "-deps", "-test", "-f", "{{with .Module}}{{.Path}}{{end}}", "authsvc", "authsvc/engine", "authsvc/provider", "authsvc/authtest", "authsvc/devidp") {
 		if delete(unused, module); allowed[module] == "" {
 			t.Errorf("tests of the engine or of its providers import %s: whoever embeds them needs that", module)
 			allowed[module] = "said once"
@@ -128,6 +136,16 @@ func TestEmbeddersModules(t *testing.T) {
 	}
 	for module := range unused {
 		t.Errorf("nothing imports %s any more", module)
+	}
+}
+
+// TestRootIsWords: whoever opens the repository finds the README at once, and the
+// root package does nothing by itself.
+func TestRootIsWords(t *testing.T) {
+	t.Parallel()
+	files, err := filepath.Glob("*.go")
+	if err != nil || len(files) > 30 {
+		t.Errorf("%d Go files stand before the README, not at most 30 (%v); the engine is in engine/", len(files), err)
 	}
 }
 

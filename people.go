@@ -11,7 +11,7 @@ type PersonView struct {
 }
 
 // A PersonAccount is a linked identity. Its id at the provider and its tokens are not
-// in it: see [Service.Accounts].
+// in it: see [authsvc/engine.Service.Accounts].
 type PersonAccount struct {
 	ID        string // names it to POST account/unlink
 	Provider  string // the provider's id

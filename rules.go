@@ -58,7 +58,7 @@ type Condition struct {
 	// Networks are those of the client's address; see Config.TrustedProxies.
 	Networks []netip.Prefix
 	// MaxAge, of the gate only: the person proved who they are at most that long
-	// ago, and is asked to sign in again if not; see [Service.RequireFresh].
+	// ago, and is asked to sign in again if not; see [authsvc/engine.Service.RequireFresh].
 	MaxAge time.Duration
 	// Tokens, of the gate only: personal access tokens for the host may pass, too;
 	// see [PersonalTokenRequest]. Of their users Emails, Domains and Users count, of

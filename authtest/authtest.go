@@ -11,6 +11,7 @@ import (
 
 	"authsvc"
 	"authsvc/adapter/memory"
+	"authsvc/engine"
 	"authsvc/internal/idp"
 	"authsvc/internal/seal"
 )
@@ -22,7 +23,7 @@ const ProviderID = "authtest"
 // A Service is an engine on a server of its own. Its methods may be called
 // concurrently.
 type Service struct {
-	*authsvc.Service
+	*engine.Service
 	// URL is the origin of the server, such as http://127.0.0.1:40123, without a
 	// slash at the end. The routes of the engine are below BaseURL.
 	URL string
@@ -71,7 +72,7 @@ func New(t testing.TB, tune func(*authsvc.Config)) *Service {
 	if err := s.addProviders(t); err != nil {
 		t.Fatalf("authtest: %v", err)
 	}
-	if s.Service, err = authsvc.New(s.config); err != nil {
+	if s.Service, err = engine.New(s.config); err != nil {
 		t.Fatalf("authtest: %v", err)
 	}
 	t.Cleanup(func() { end(t, s.Service) })
@@ -97,10 +98,10 @@ func (h withoutLimits) Handle(ctx context.Context, r slog.Record) error {
 }
 
 // end finishes what the engine has begun.
-func end(t testing.TB, engine *authsvc.Service) {
+func end(t testing.TB, auth *engine.Service) {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
-	if err := engine.Close(ctx); err != nil {
+	if err := auth.Close(ctx); err != nil {
 		t.Errorf("authtest: %v", err)
 	}
 }
@@ -110,7 +111,7 @@ func (s *Service) addProviders(t testing.TB) error {
 	client := idp.Client{ID: "app", Secret: seal.Token()}
 	provider := &authsvc.OAuth{ID: ProviderID, Name: "Test", OpenID: true, Client: authsvc.Client{ID: client.ID, Secret: client.Secret}}
 	provider.Issuer = "http://127.0.0.1" // for the check alone
-	site, err := authsvc.Prepare(authsvc.Config{URL: s.config.URL, DangerousInsecureURL: s.config.DangerousInsecureURL,
+	site, err := engine.Prepare(authsvc.Config{URL: s.config.URL, DangerousInsecureURL: s.config.DangerousInsecureURL,
 		Secrets: []string{seal.Token()}, Providers: []authsvc.Provider{provider}})
 	if err != nil {
 		return err

@@ -18,11 +18,12 @@ import (
 	"authsvc"
 	"authsvc/adapter/memory"
 	"authsvc/authtest"
+	"authsvc/engine"
 	"authsvc/internal/test/quiet"
 )
 
 // who is a page that says who is signed in.
-func who(s *authsvc.Service) http.Handler {
+func who(s *engine.Service) http.Handler {
 	return s.Require(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		session, err := s.Session(r)
 		if err != nil {

@@ -12,6 +12,7 @@ import (
 
 	"authsvc"
 	"authsvc/authtest"
+	"authsvc/engine"
 )
 
 // A handler behind Require, asked by somebody who is signed in and by nobody.
@@ -146,7 +147,7 @@ func ExampleService_Refused() {
 }
 
 // orders is a handler of the program under test.
-func orders(auth *authsvc.Service) http.Handler {
+func orders(auth *engine.Service) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		session, err := auth.Session(r)
 		if err != nil {

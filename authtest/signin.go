@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"authsvc"
+	"authsvc/engine"
 )
 
 // SignedIn signs in as the user and returns the session cookie, for requests to
@@ -50,12 +51,12 @@ func Expired(t testing.TB, s *Service, user authsvc.User) *http.Cookie {
 	name := SignedIn(t, s, user).Name
 	brief := s.config
 	brief.Session.MaxAge, brief.Session.UpdateAge, brief.Session.AbsoluteMaxAge = time.Second, 0, time.Second
-	engine, err := authsvc.New(brief) // on the same store, with the same secrets
+	auth, err := engine.New(brief) // on the same store, with the same secrets
 	if err != nil {
 		t.Fatalf("authtest: %v", err)
 	}
-	defer end(t, engine)
-	v := s.signIn(t, engine, user)
+	defer end(t, auth)
+	v := s.signIn(t, auth, user)
 	for _, c := range v.set {
 		if c.Name != name {
 			continue
@@ -147,14 +148,14 @@ func described(u authsvc.User) string { return fmt.Sprintf("user %q", cmp.Or(u.I
 
 // signIn goes through the sign-in of an engine, without a network: the redirect
 // to the identity provider, its approval, and the callback.
-func (s *Service) signIn(t testing.TB, engine *authsvc.Service, user authsvc.User) *visit {
+func (s *Service) signIn(t testing.TB, auth *engine.Service, user authsvc.User) *visit {
 	t.Helper()
 	sub, err := s.introduce(t.Context(), user)
 	if err != nil {
 		t.Fatalf("authtest: %s: %v", described(user), err)
 	}
 	v := &visit{user: user, jar: newJar(t)}
-	browser := &http.Client{Jar: v.jar, Transport: direct{engine}, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	browser := &http.Client{Jar: v.jar, Transport: direct{auth}, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	if err := v.run(s, browser, sub); err != nil {
 		t.Fatalf("authtest: %s: %v", described(user), err)
 	}

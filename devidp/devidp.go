@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"authsvc"
+	"authsvc/engine"
 	"authsvc/internal/devsite"
 	"authsvc/internal/idp"
 	"authsvc/internal/inbox"
@@ -107,7 +108,7 @@ const clientID = "authsvc-dev"
 
 // Add adds to c a provider "dev", lets all Email providers deliver to the inbox,
 // and adds one if there is none, and an Adapter. Conditions that name providers name
-// "dev", too. Nothing of c is called. It is for [authsvc.Service.Reconfigure]; the
+// "dev", too. Nothing of c is called. It is for [engine.Service.Reconfigure]; the
 // error is that of Start for the URL, which may not change.
 func (d *Server) Add(c *authsvc.Config) error {
 	base, err := d.checkURL(c)
@@ -134,7 +135,7 @@ func (d *Server) provider(issuer string) *authsvc.OAuth {
 
 // checkURL returns the base URL of the service, which has to be on loopback.
 func (d *Server) checkURL(c *authsvc.Config) (base string, err error) {
-	s, err := authsvc.Prepare(authsvc.Config{URL: c.URL, DangerousInsecureURL: true, Secrets: []string{seal.Token()},
+	s, err := engine.Prepare(authsvc.Config{URL: c.URL, DangerousInsecureURL: true, Secrets: []string{seal.Token()},
 		Providers: []authsvc.Provider{d.provider("http://127.0.0.1")}})
 	if err != nil {
 		return "", err

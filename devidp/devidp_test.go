@@ -20,6 +20,7 @@ import (
 	"authsvc"
 	"authsvc/adapter/memory"
 	"authsvc/devidp"
+	"authsvc/engine"
 	"authsvc/internal/test/browser"
 )
 
@@ -45,7 +46,7 @@ func run(t *testing.T, o devidp.Options, tune func(*authsvc.Config)) (b *browser
 			t.Error(err)
 		}
 	})
-	auth, err := authsvc.New(c)
+	auth, err := engine.New(c)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,7 +11,7 @@
 //		defer d.Close()
 //		log.Print("mails come to ", d.InboxURL())
 //	}
-//	auth, err := authsvc.New(config)
+//	auth, err := engine.New(config)
 //
 // Whoever reaches it is signed in as anybody, so it listens on 127.0.0.1 only,
 // and refuses a configuration whose URL is not on loopback: a flag that was left

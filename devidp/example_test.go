@@ -10,6 +10,7 @@ import (
 	"authsvc"
 	"authsvc/adapter/memory"
 	"authsvc/devidp"
+	"authsvc/engine"
 )
 
 // A program that signs in with GitHub where it runs, and with anybody at all on
@@ -32,7 +33,7 @@ func Example() {
 		defer d.Close()
 		fmt.Println("mails come to", d.InboxURL())
 	}
-	auth, err := authsvc.New(config)
+	auth, err := engine.New(config)
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -15,6 +15,7 @@ import (
 
 	"authsvc"
 	"authsvc/adapter/memory"
+	"authsvc/engine"
 	"authsvc/internal/test/chromium"
 )
 
@@ -92,7 +93,7 @@ func (d dialect) engine(t *testing.T, secure bool, tune func(*authsvc.Config)) *
 	if tune != nil {
 		tune(&c)
 	}
-	s, err := authsvc.New(c)
+	s, err := engine.New(c)
 	if err != nil {
 		t.Fatal(err)
 	}

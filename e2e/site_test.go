@@ -15,6 +15,7 @@ import (
 
 	"authsvc"
 	"authsvc/adapter/memory"
+	"authsvc/engine"
 	"authsvc/internal/idp"
 	"authsvc/internal/mailbox"
 	"authsvc/internal/test/chromium"
@@ -29,7 +30,7 @@ type site struct {
 	t      *testing.T
 	origin string
 	base   string // of the engine
-	auth   *authsvc.Service
+	auth   *engine.Service
 	op     *idp.Server
 	mail   *mailbox.Server
 	store  authsvc.Adapter
@@ -62,7 +63,7 @@ func newSite(t *testing.T, tune func(*site, *authsvc.Config)) *site {
 		tune(s, &c)
 	}
 	s.store = c.Adapter
-	if s.auth, err = authsvc.New(c); err != nil {
+	if s.auth, err = engine.New(c); err != nil {
 		t.Fatal(err)
 	}
 	u, err := url.Parse(c.URL)

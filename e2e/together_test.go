@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"authsvc"
+	"authsvc/engine"
 	"authsvc/internal/test/arena"
 	"authsvc/internal/test/chromium"
 )
@@ -39,7 +40,7 @@ func TestTogether(t *testing.T) {
 func (d dialect) together(t *testing.T, s authsvc.Adapter) (*visitor, chan authsvc.Message) {
 	t.Helper()
 	sent := make(chan authsvc.Message, 4)
-	service, err := authsvc.New(authsvc.Config{
+	service, err := engine.New(authsvc.Config{
 		URL: "http://localhost:3000/api/auth", Secrets: []string{secretA}, Compat: d.compat, Adapter: s,
 		Session: authsvc.SessionOptions{Strategy: "database"},
 		Logger:  slog.New(slog.NewTextHandler(io.Discard, nil)),

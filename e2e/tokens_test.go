@@ -17,6 +17,7 @@ import (
 	"authsvc"
 	"authsvc/adapter/memory"
 	"authsvc/bearer"
+	"authsvc/engine"
 	"authsvc/internal/test/arena"
 	testbrowser "authsvc/internal/test/browser"
 )
@@ -31,7 +32,7 @@ var tokenAlgs = map[authsvc.SigningAlg]string{authsvc.SigningES256: documentedAu
 
 // startIssuing serves tokens on loopback and returns the issuer, the service, and
 // somebody who is signed in there.
-func startIssuing(t *testing.T) (issuer string, s *authsvc.Service, b *testbrowser.Browser) {
+func startIssuing(t *testing.T) (issuer string, s *engine.Service, b *testbrowser.Browser) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -43,7 +44,7 @@ func startIssuing(t *testing.T) (issuer string, s *authsvc.Service, b *testbrows
 	for alg, audience := range tokenAlgs {
 		c.Tokens.Audiences = append(c.Tokens.Audiences, authsvc.Audience{ID: audience, Alg: alg, Claims: []string{"email"}})
 	}
-	if s, err = authsvc.New(c); err != nil {
+	if s, err = engine.New(c); err != nil {
 		t.Fatal(err)
 	}
 	server := &http.Server{Handler: s, ReadHeaderTimeout: time.Minute}

@@ -1,5 +1,5 @@
 // Package provider knows identity providers: one constructor per file, whose
-// result is plain data and may be changed before it is given to authsvc.New.
+// result is plain data and may be changed before it is given to engine.New.
 package provider
 
 import (

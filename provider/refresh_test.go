@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"authsvc"
+	"authsvc/engine"
 	"authsvc/provider"
 )
 
@@ -161,7 +162,7 @@ func TestRevoke(t *testing.T) {
 				t.Parallel()
 				a := signedIn(t, e, rec)
 				kept := a.account()
-				if err := a.service.UnlinkAccount(t.Context(), a.userID, e.ID, kept.ProviderAccountID, authsvc.EvenLast()); err != nil {
+				if err := a.service.UnlinkAccount(t.Context(), a.userID, e.ID, kept.ProviderAccountID, engine.EvenLast()); err != nil {
 					t.Fatal(err)
 				}
 				if err := a.service.Close(t.Context()); err != nil || a.called["revoke"] != 2 {

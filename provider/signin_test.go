@@ -14,6 +14,7 @@ import (
 
 	"authsvc"
 	"authsvc/adapter/memory"
+	"authsvc/engine"
 	"authsvc/internal/test/browser"
 	"authsvc/internal/test/logbuffer"
 	"authsvc/provider"
@@ -23,7 +24,7 @@ import (
 type attempt struct {
 	*emulator
 	id      string // of the provider, as part of routes
-	service *authsvc.Service
+	service *engine.Service
 	browser *browser.Browser
 	stored  *outcome // who was signed in
 	kept    string   // the access token of the account
@@ -52,7 +53,7 @@ func newAttempt(t *testing.T, entry provider.Entry, rec *recording, more ...auth
 	if err != nil {
 		t.Fatal(err)
 	}
-	a.service, err = authsvc.New(authsvc.Config{
+	a.service, err = engine.New(authsvc.Config{
 		URL: origin, Secrets: []string{"qS8vV3nYc0mZ1rT5uX7wA9bD2eF4gH6jK8lM0nP2qR4"}, Adapter: a.store,
 		Providers: append(more, p), Outbound: authsvc.Outbound{DangerousTransport: a.emulator},
 		RateLimit: authsvc.RateLimit{Disabled: true}, Logger: slog.New(slog.NewTextHandler(a.log, nil)),

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"authsvc"
+	"authsvc/engine"
 )
 
 // Config says whose sessions to read: all of it as the service has it.
@@ -42,7 +43,7 @@ type Config struct {
 }
 
 // A Reader reads sessions. It is safe for concurrent use.
-type Reader struct{ service *authsvc.Service }
+type Reader struct{ service *engine.Service }
 
 // openTime is how long New waits for the store.
 const openTime = 15 * time.Second
@@ -51,7 +52,7 @@ const openTime = 15 * time.Second
 // strategy jwt it begins to read what was revoked, every two seconds, until
 // Close. The error has all mistakes; see [authsvc.ConfigErrors].
 func New(c Config) (*Reader, error) {
-	service, err := authsvc.Prepare(authsvc.Config{
+	service, err := engine.Prepare(authsvc.Config{
 		URL: c.URL, Secrets: c.Secrets, Compat: c.Compat, Adapter: c.Adapter, Session: c.Session, Cookies: c.Cookies,
 		StaleRevocations: c.StaleRevocations, DangerousInsecureURL: c.DangerousInsecureURL, DangerousShortSecret: c.DangerousShortSecret,
 		Logger: c.Logger,

@@ -15,6 +15,7 @@ import (
 
 	"authsvc"
 	"authsvc/adapter/memory"
+	"authsvc/engine"
 	"authsvc/internal/test/arena"
 	"authsvc/internal/test/arena/stores"
 	"authsvc/internal/test/browser"
@@ -240,7 +241,7 @@ func abuse02(t *T) {
 // grow, and whoever was there first is as new.
 func abuse03(t *T) {
 	clients := t.Scale("clients", 110_000, 150_000, 10_000_000)
-	s, err := authsvc.New(authsvc.Config{URL: arena.Origin, Secrets: []string{arena.Secret}, Session: authsvc.SessionOptions{Strategy: "jwt"}, Logger: slog.New(slog.DiscardHandler),
+	s, err := engine.New(authsvc.Config{URL: arena.Origin, Secrets: []string{arena.Secret}, Session: authsvc.SessionOptions{Strategy: "jwt"}, Logger: slog.New(slog.DiscardHandler),
 		Providers: []authsvc.Provider{&authsvc.Credentials{Authorize: arena.Authorize}}, RateLimit: authsvc.RateLimit{SignIn: authsvc.Rate{N: 1, Per: time.Hour}}})
 	if err != nil {
 		t.Fatal(err)

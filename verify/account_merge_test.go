@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"authsvc"
+	"authsvc/engine"
 	"authsvc/internal/idp"
 	"authsvc/internal/test/arena"
 	"authsvc/internal/test/arena/stores"
@@ -146,7 +147,7 @@ func account04(t *T) {
 		o := *c.Providers[0].(*authsvc.OAuth)
 		o.Issuer = issuer
 		c.Providers[0] = &o
-		s, err := authsvc.New(c)
+		s, err := engine.New(c)
 		if err == nil {
 			s.Close(t.Context())
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/chromedp/chromedp/kb"
 
 	"authsvc"
+	"authsvc/engine"
 	"authsvc/internal/idp"
 	"authsvc/internal/pages"
 	"authsvc/internal/test/arena"
@@ -115,12 +116,12 @@ func scriptSweep(t *T) {
 	for _, colour := range []string{polyglot, "red;}body{--hit:1", "url(https://evil.test/x)", "expression(1)"} {
 		c := s.Config
 		c.Theme.BrandColor = colour
-		if _, err := authsvc.New(c); err == nil {
+		if _, err := engine.New(c); err == nil {
 			t.Errorf("colour %.30q is taken", colour)
 		}
 		c = s.Config
 		c.Theme.Logo = "javascript:" + colour
-		if _, err := authsvc.New(c); err == nil {
+		if _, err := engine.New(c); err == nil {
 			t.Errorf("logo %.30q is taken", c.Theme.Logo)
 		}
 	}

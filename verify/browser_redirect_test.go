@@ -22,9 +22,9 @@ const partnerSite = "https://partner.test:8444"
 // callbackVectors reads the corpus of callbackUrl values.
 func callbackVectors(t *T) []string {
 	t.Helper()
-	f, err := os.Open("testdata/redirects.txt")
+	f, err := os.Open("engine/testdata/redirects.txt")
 	if err != nil {
-		f, err = os.Open("../testdata/redirects.txt")
+		f, err = os.Open("../engine/testdata/redirects.txt")
 	}
 	if err != nil {
 		t.Fatal(err)

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"authsvc"
+	"authsvc/engine"
 	"authsvc/internal/test/arena"
 	"authsvc/internal/test/arena/stores"
 	"authsvc/internal/test/browser"
@@ -68,7 +69,7 @@ func codeWrong(code string, i int) string {
 func code01(t *T) {
 	emailStores(t, func(t *T, kind stores.Kind) {
 		w := t.Enter(codesOn(func(c *authsvc.Config) { c.Adapter = kind.Open(t) }))
-		other, err := authsvc.New(w.Config)
+		other, err := engine.New(w.Config)
 		if err != nil {
 			t.Fatal(err)
 		}

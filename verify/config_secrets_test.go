@@ -13,6 +13,7 @@ import (
 
 	"authsvc"
 	"authsvc/adapter/sqlite"
+	"authsvc/engine"
 	"authsvc/internal/idp"
 	"authsvc/internal/test/arena"
 	"authsvc/internal/test/browser"
@@ -45,7 +46,7 @@ func config02(t *T) {
 	for _, v := range []any{w.Config, &w.Config, w.Service, w.Config.Providers[0], w.Config.Providers[0].(*authsvc.OAuth).Client, struct{ C authsvc.Config }{w.Config}, []any{w.Config}, map[string]any{"c": &w.Config}} {
 		all = append(all, fmt.Sprint(v), fmt.Sprintf("%v|%+v|%s|%q|%#v|%x|%d", v, v, v, v, v, v, v))
 		logger.Info("configured", "v", v)
-		if _, isService := v.(*authsvc.Service); !isService {
+		if _, isService := v.(*engine.Service); !isService {
 			raw, err := json.Marshal(v)
 			all = append(all, string(raw), fmt.Sprint(err))
 		}

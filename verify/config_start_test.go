@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"authsvc"
+	"authsvc/engine"
 	"authsvc/internal/test/arena"
 	"authsvc/internal/test/process"
 )
@@ -136,7 +137,7 @@ func configEmbedded(t *T) {
 		t.Run(name, func(t *T) {
 			c := good()
 			spoil(&c)
-			s, err := authsvc.New(c)
+			s, err := engine.New(c)
 			if err == nil {
 				s.Close(context.Background())
 				t.Fatal("accepted")
@@ -148,7 +149,7 @@ func configEmbedded(t *T) {
 	}
 	c := good()
 	c.Providers = append(c.Providers, oauth())
-	s, err := authsvc.New(c)
+	s, err := engine.New(c)
 	if err != nil {
 		t.Fatalf("twin: %v", err)
 	}

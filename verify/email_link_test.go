@@ -16,6 +16,7 @@ import (
 
 	"authsvc"
 	"authsvc/adapter/sqlite"
+	"authsvc/engine"
 	"authsvc/internal/test/arena"
 	"authsvc/internal/test/arena/stores"
 	"authsvc/internal/test/browser"
@@ -24,7 +25,7 @@ import (
 func email01(t *T) {
 	emailBubble(t, func(t *T) {
 		w := t.EnterOffline(nil)
-		other, err := authsvc.New(w.Config)
+		other, err := engine.New(w.Config)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -14,6 +14,7 @@ import (
 
 	"authsvc"
 	"authsvc/adapter/memory"
+	"authsvc/engine"
 	"authsvc/internal/test/arena"
 	"authsvc/internal/test/browser"
 	"authsvc/mail"
@@ -104,7 +105,7 @@ func email09(t *T) {
 			config.Providers, config.Adapter = []authsvc.Provider{e}, memory.New()
 			given := make(chan struct{}, 1)
 			config.Events.Audit = emailGivenUp(&config, given)
-			service, err := authsvc.New(config)
+			service, err := engine.New(config)
 			if err != nil {
 				if e.From == "Acme <no-reply@app.test>" || !strings.Contains(err.Error(), ".From ") {
 					t.Errorf("no start: %v", err)

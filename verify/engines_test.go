@@ -6,14 +6,14 @@ import (
 	"authsvc/internal/test/webdriver"
 )
 
-// An engine is a browser that checks run in.
-type engine struct {
+// A browserKind is a browser that checks run in.
+type browserKind struct {
 	name  string
 	needs []need
 	open  func(s *stage) surfer
 }
 
-var engines = []engine{
+var engines = []browserKind{
 	{"chromium", []need{needsChromium}, func(s *stage) surfer { return s.tab() }},
 	{"firefox", []need{program(webdriver.FirefoxNames...)},
 		func(s *stage) surfer { return webdriver.Firefox(s.t, s.net.Proxy()) }},

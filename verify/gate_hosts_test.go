@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"authsvc"
+	"authsvc/engine"
 	"authsvc/internal/test/arena"
 	"authsvc/internal/test/arena/stores"
 )
@@ -42,7 +43,7 @@ func gate21(t *T) {
 	t.CombinedStores(func(t *T, kind stores.Kind) {
 		t.Strategies(func(t *T, strategy string) {
 			w := t.Enter(func(c *authsvc.Config) { atThreeHosts(strategy)(c); c.Adapter = kind.Open(t) })
-			other, err := authsvc.New(w.Config)
+			other, err := engine.New(w.Config)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -85,7 +86,7 @@ func gate22(t *T) {
 	t.CombinedStores(func(t *T, kind stores.Kind) {
 		t.Strategies(func(t *T, strategy string) {
 			w := t.Enter(func(c *authsvc.Config) { atThreeHosts(strategy)(c); c.Adapter = kind.Open(t) })
-			other, err := authsvc.New(w.Config)
+			other, err := engine.New(w.Config)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -133,7 +134,7 @@ func gate22(t *T) {
 }
 
 // enterAtOnce sends a code to two replicas at once, eight times.
-func enterAtOnce(t *T, w *arena.World, other *authsvc.Service, enter string, cookies map[string]string) {
+func enterAtOnce(t *T, w *arena.World, other *engine.Service, enter string, cookies map[string]string) {
 	t.Helper()
 	taken := make([]bool, 8)
 	var all sync.WaitGroup
@@ -235,7 +236,7 @@ func later(t *T, p *arena.Roamer) (at func(ahead time.Duration)) {
 		end()
 		c := p.Config
 		c.Adapter = laterStore{p.Store, ahead}
-		s, err := authsvc.New(c)
+		s, err := engine.New(c)
 		if err != nil {
 			t.Fatal(err)
 		}

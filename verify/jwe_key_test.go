@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"authsvc"
+	"authsvc/engine"
 	"authsvc/internal/seal"
 	"authsvc/internal/test/arena"
 	"authsvc/internal/test/browser"
@@ -208,10 +209,10 @@ func jwe11(t *T) {
 	linking.Post("/api/auth/signin/email", "email", "link@app.test")
 	link, form := arena.Link(t, before.Mail.Next(t)), linking.CSRF()
 
-	secrets := func(list ...string) *authsvc.Service {
+	secrets := func(list ...string) *engine.Service {
 		c := before.Config
 		c.Secrets = list
-		s, err := authsvc.New(c)
+		s, err := engine.New(c)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -323,7 +324,7 @@ func jwe14(t *T) {
 	} {
 		c := world.Config
 		c.Secrets = list
-		s, err := authsvc.New(c)
+		s, err := engine.New(c)
 		if s != nil || err == nil || len(authsvc.ConfigErrors(err)) == 0 {
 			t.Errorf("%s: %v, %v", what, s, err)
 			continue
@@ -364,7 +365,7 @@ func jwe14Documents(t *T, w *arena.World) {
 			samples++
 			c := w.Config
 			c.Secrets = []string{m[1]}
-			if s, err := authsvc.New(c); err == nil {
+			if s, err := engine.New(c); err == nil {
 				s.Close(t.Context())
 				t.Errorf("%s: the sample %q is accepted", name, m[1])
 			}

@@ -16,6 +16,7 @@ import (
 
 	"authsvc"
 	"authsvc/bearer"
+	"authsvc/engine"
 	"authsvc/internal/idp"
 	"authsvc/internal/mailbox"
 	"authsvc/internal/test/arena"
@@ -40,7 +41,7 @@ type skewedSite struct {
 	*process.Neighbours
 	replicas []*process.Process
 	proxy    *proxytest.Proxy
-	inside   *authsvc.Service // one more replica, whose clock is right
+	inside   *engine.Service // one more replica, whose clock is right
 	store    authsvc.Adapter
 	strategy string
 	people   int
@@ -93,7 +94,7 @@ gate: {hosts: [{origin: %q, upstream: %q}]}
 		Replace: []string{"server 127.0.0.1:3000;", servers, "location /api/auth/ {", "location / {"}})
 	s.store = storeAt(t, env)
 	var err error
-	s.inside, err = authsvc.New(authsvc.Config{URL: site, Secrets: []string{arena.Secret}, Adapter: s.store, Logger: slog.New(slog.DiscardHandler),
+	s.inside, err = engine.New(authsvc.Config{URL: site, Secrets: []string{arena.Secret}, Adapter: s.store, Logger: slog.New(slog.DiscardHandler),
 		Session:   authsvc.SessionOptions{Strategy: authsvc.Strategy(strategy), MaxAge: skewedMaxAge, UpdateAge: 3 * time.Second},
 		Providers: []authsvc.Provider{&authsvc.OAuth{ID: "op", Name: "Example", OpenID: true, Issuer: s.OP.Issuer(), Client: authsvc.Client{ID: "app", Secret: arena.ClientSecret}}}})
 	if err != nil {

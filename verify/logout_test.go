@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"authsvc"
+	"authsvc/engine"
 	"authsvc/internal/idp"
 	"authsvc/internal/test/arena"
 	"authsvc/internal/test/browser"
@@ -246,7 +247,7 @@ func logout04(t *T) {
 					c.Session.Strategy = authsvc.Strategy(strategy)
 					c.Events.SignOut = func(context.Context, authsvc.SignOutEvent) { told.Add(1) }
 				})
-				second, err := authsvc.New(w.Config)
+				second, err := engine.New(w.Config)
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"authsvc"
+	"authsvc/engine"
 	"authsvc/internal/idp"
 	"authsvc/internal/test/arena"
 	"authsvc/internal/test/browser"
@@ -180,7 +181,7 @@ func outbound06(t *T) {
 	with := func(issuer string) error {
 		c := authsvc.Config{URL: arena.Origin, Secrets: []string{arena.Secret}, Providers: []authsvc.Provider{
 			&authsvc.OAuth{ID: "op", Name: "Example", OpenID: true, Issuer: issuer, Client: authsvc.Client{ID: "app", Secret: "x"}}}}
-		s, err := authsvc.New(c)
+		s, err := engine.New(c)
 		if err == nil {
 			s.Close(context.WithoutCancel(t.Context()))
 		}

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 
 	"authsvc"
+	"authsvc/engine"
 	"authsvc/internal/test/arena"
 	"authsvc/internal/test/browser"
 )
@@ -155,7 +156,7 @@ func raceDeletes(t *T, w *raceWorld, book *raceBook, hook *raceHook, user, sub s
 	csrf, address := b.CSRF(), b.Email()
 	together(crowd, func(i int) {
 		if i/raceReplicas%2 == 0 {
-			w.services[i%raceReplicas].At(func(s *authsvc.Service) {
+			w.services[i%raceReplicas].At(func(s *engine.Service) {
 				if err := s.CancelDeletion(t.Context(), user); err != nil && !errors.Is(err, authsvc.ErrNotFound) && !errors.Is(err, authsvc.ErrBusy) {
 					t.Error(err)
 				}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"authsvc"
+	"authsvc/engine"
 	"authsvc/internal/idp"
 	"authsvc/internal/test/arena/stores"
 )
@@ -64,7 +65,7 @@ func race05(t *T) {
 		for n := 1; n <= rounds; n++ {
 			want := fmt.Sprintf("at-%d", n)
 			together(crowd, func(i int) {
-				w.services[i%raceReplicas].At(func(s *authsvc.Service) {
+				w.services[i%raceReplicas].At(func(s *engine.Service) {
 					if got, err := s.AccessToken(t.Context(), user, "op"); got != want || err != nil {
 						t.Errorf("%q, want %q; %v", got, want, err)
 					}

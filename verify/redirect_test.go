@@ -41,7 +41,7 @@ const redirectPartner = "https://partner.test:8444"
 // redirectVectors reads those of the fuzz target of callback addresses.
 func redirectVectors(t *T) (refuse, allow []string) {
 	t.Helper()
-	f, err := os.Open("../testdata/redirects.txt")
+	f, err := os.Open("../engine/testdata/redirects.txt")
 	if err != nil {
 		t.Fatal(err)
 	}

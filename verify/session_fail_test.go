@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"authsvc"
+	"authsvc/engine"
 	"authsvc/internal/test/arena"
 	"authsvc/internal/test/browser"
 )
@@ -164,12 +165,12 @@ func session25Unconfigured(t *T, strategy string) {
 	} {
 		c := w.Config
 		spoil(&c)
-		s, err := authsvc.New(c)
+		s, err := engine.New(c)
 		if s != nil || len(authsvc.ConfigErrors(err)) == 0 {
 			t.Errorf("%s: %v, %v", name, s, err)
 		}
 	}
-	twin, err := authsvc.New(w.Config)
+	twin, err := engine.New(w.Config)
 	if err != nil {
 		t.Fatalf("twin: %v", err)
 	}

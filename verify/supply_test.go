@@ -186,14 +186,14 @@ func supply04(t *T) {
 			t.Errorf("the binary has %s", hook)
 		}
 	}
-	for _, dir := range []string{"../cmd/authsvc", "../internal/dev", "../internal/devsite", "../devidp", "../authtest", ".."} {
+	for _, dir := range []string{"../cmd/authsvc", "../internal/dev", "../internal/devsite", "../devidp", "../authtest", "..", "../engine"} {
 		for _, file := range globbed(t, dir, "*.go") {
 			if text, err := os.ReadFile(file); err != nil || !strings.HasSuffix(file, "_test.go") && strings.Contains(string(text), ".SetFault(") {
 				t.Errorf("%s breaks the identity provider, %v", file, err)
 			}
 		}
 	}
-	if !strings.Contains(string(out), "authsvc.(*Service).ServeHTTP") {
+	if !strings.Contains(string(out), "authsvc/engine.(*Service).ServeHTTP") {
 		t.Error("twin: the symbols of the binary are not read")
 	}
 	served := process.Serve(t, process.NewNeighbours(t).YAML(""), "AUTHSVC_STORAGE_URL=memory:")

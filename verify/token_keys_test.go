@@ -16,6 +16,7 @@ import (
 
 	"authsvc"
 	"authsvc/bearer"
+	"authsvc/engine"
 	"authsvc/internal/seal"
 	"authsvc/internal/signingkeys"
 	"authsvc/internal/test/arena"
@@ -245,7 +246,7 @@ func token09(t *T) {
 		}
 		load(30)
 		for i, atOnce := range []bool{true, false, true} {
-			others[i%2].At(func(s *authsvc.Service) {
+			others[i%2].At(func(s *engine.Service) {
 				if made, err := s.RotateKeys(t.Context(), atOnce); err != nil || len(made) != 1 {
 					t.Fatal(made, err)
 				}

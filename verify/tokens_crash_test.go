@@ -13,6 +13,7 @@ import (
 
 	"authsvc"
 	"authsvc/adapter/sqlite"
+	"authsvc/engine"
 	"authsvc/internal/test/arena"
 )
 
@@ -30,7 +31,7 @@ func TestTokensChild(t *testing.T) {
 	if file == "" {
 		return
 	}
-	s, err := authsvc.New(authsvc.Config{URL: arena.Origin, Secrets: []string{arena.Secret}, Adapter: tokensStore(t, file),
+	s, err := engine.New(authsvc.Config{URL: arena.Origin, Secrets: []string{arena.Secret}, Adapter: tokensStore(t, file),
 		Providers: []authsvc.Provider{&authsvc.OAuth{ID: "op", Name: "Example", OpenID: true, Issuer: os.Getenv(tokensChildIssuer),
 			Client: authsvc.Client{ID: "app", Secret: arena.ClientSecret}}}})
 	if err != nil {

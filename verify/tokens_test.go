@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"authsvc"
+	"authsvc/engine"
 	"authsvc/internal/idp"
 	"authsvc/internal/test/arena"
 	"authsvc/internal/test/browser"
@@ -274,7 +275,7 @@ func tokens05(t *T) {
 		b := w.Browser()
 		b.SignIn(w.OP, "ada")
 		begin := time.Now()
-		if err := w.UnlinkAccount(t.Context(), w.Person(t, b), "op", "ada", authsvc.EvenLast()); err != nil || time.Since(begin) > within(2*time.Second) {
+		if err := w.UnlinkAccount(t.Context(), w.Person(t, b), "op", "ada", engine.EvenLast()); err != nil || time.Since(begin) > within(2*time.Second) {
 			t.Errorf("%s: %v after %v", name, err, time.Since(begin))
 		}
 		if _, err := w.Store.GetUserByAccount(t.Context(), "op", "ada"); !errors.Is(err, authsvc.ErrNotFound) {

@@ -17,6 +17,7 @@ import (
 
 	"authsvc"
 	"authsvc/cmd/authsvc/internal/config"
+	"authsvc/engine"
 )
 
 // TestForPrograms: what a browser could be made to send is refused, and what
@@ -106,7 +107,7 @@ func TestHostileRequestsAddNoSeries(t *testing.T) {
 		}}},
 		Tokens: authsvc.TokenOptions{Audiences: []authsvc.Audience{{ID: "https://api.example.com"}}},
 		Gate:   authsvc.Gate{Hosts: []authsvc.GateHost{{Origin: origin, Upstream: "http://127.0.0.1:1"}}}}}
-	service, err := authsvc.New(s.Engine)
+	service, err := engine.New(s.Engine)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,6 +9,7 @@ import (
 
 	"authsvc"
 	"authsvc/cmd/authsvc/internal/config"
+	"authsvc/engine"
 	tables "authsvc/internal/schema"
 )
 
@@ -54,7 +55,7 @@ func (c *checkCommand) Run(p *program) error {
 type checker struct {
 	*program
 	settings *config.Settings
-	service  *authsvc.Service
+	service  *engine.Service
 	deep     bool
 	wrong    bool
 }
@@ -135,7 +136,7 @@ func (k *checker) checkSealed(st *store) (print func()) {
 		}
 	}
 	service, err := prepareEngine(k.settings, st.Adapter)
-	var r authsvc.Resealed
+	var r engine.Resealed
 	if err == nil {
 		r, err = service.Reseal(k.ctx, true, progressOf(k.stderr))
 	}
@@ -254,7 +255,7 @@ func (k *checker) checkAddresses(st *store) error {
 	}
 	var ids []string
 	n := 0
-	err := authsvc.OddAddresses(k.ctx, st.Adapter, func(odd authsvc.OddAddress) error {
+	err := engine.OddAddresses(k.ctx, st.Adapter, func(odd engine.OddAddress) error {
 		if n++; n <= maxShownUsers {
 			ids = append(ids, odd.UserID)
 		}
@@ -275,7 +276,7 @@ func (k *checker) checkAddresses(st *store) error {
 
 // oddText says what is wrong with an address, without the address: what is printed may
 // end in a log.
-func oddText(odd authsvc.OddAddress) string {
+func oddText(odd engine.OddAddress) string {
 	switch {
 	case odd.Normal == "":
 		return "that of user " + odd.UserID + " cannot be used, or its normal form would be another mailbox"

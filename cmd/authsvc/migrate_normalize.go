@@ -6,6 +6,7 @@ import (
 
 	"authsvc"
 	"authsvc/cmd/authsvc/internal/config"
+	"authsvc/engine"
 )
 
 type migrateNormalize struct {
@@ -21,7 +22,7 @@ func (c migrateNormalize) Run(p *program) error {
 			return fmt.Errorf("storage %s keeps no users", describeStorage(s))
 		}
 		written, left := 0, 0
-		err := authsvc.OddAddresses(p.ctx, st.Adapter, func(odd authsvc.OddAddress) error {
+		err := engine.OddAddresses(p.ctx, st.Adapter, func(odd engine.OddAddress) error {
 			why, err := c.rewrite(p, st, odd)
 			switch {
 			case err != nil:
@@ -44,7 +45,7 @@ func (c migrateNormalize) Run(p *program) error {
 }
 
 // rewrite rewrites one address, or returns why it is left as it is.
-func (c migrateNormalize) rewrite(p *program, st *store, odd authsvc.OddAddress) (why string, err error) {
+func (c migrateNormalize) rewrite(p *program, st *store, odd engine.OddAddress) (why string, err error) {
 	switch {
 	case odd.Normal == "":
 		return "the address cannot be used, or its normal form would be another mailbox; correct it by hand", nil

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"authsvc"
+	"authsvc/engine"
 )
 
 type migrateReseal struct {
@@ -31,7 +31,7 @@ func (c migrateReseal) Run(p *program) error {
 }
 
 // sealedText says what later secrets have sealed.
-func sealedText(r authsvc.Resealed) string {
+func sealedText(r engine.Resealed) string {
 	parts := []string{"the tokens of " + plural(r.Accounts, "account", "accounts"), plural(r.Credentials, "credential", "credentials")}
 	if r.SigningKeys {
 		parts = append(parts, "the signing keys")
@@ -43,9 +43,9 @@ func sealedText(r authsvc.Resealed) string {
 const progressEvery = 10 * time.Second
 
 // progressOf says so after steps of Reseal.
-func progressOf(w io.Writer) func(authsvc.Resealed) error {
+func progressOf(w io.Writer) func(engine.Resealed) error {
 	last := time.Now()
-	return func(r authsvc.Resealed) error {
+	return func(r engine.Resealed) error {
 		if time.Since(last) < progressEvery {
 			return nil
 		}

@@ -3,8 +3,8 @@ package main
 import (
 	"fmt"
 
-	"authsvc"
 	"authsvc/cmd/authsvc/internal/config"
+	"authsvc/engine"
 )
 
 type migrateTokens struct {
@@ -29,9 +29,9 @@ func (c migrateTokens) Run(p *program) error {
 	})
 }
 
-func (c migrateTokens) rewrite(p *program, service *authsvc.Service) error {
+func (c migrateTokens) rewrite(p *program, service *engine.Service) error {
 	written, left := 0, 0
-	err := service.RewriteTokens(p.ctx, c.DryRun, func(did authsvc.TokenRewrite) error {
+	err := service.RewriteTokens(p.ctx, c.DryRun, func(did engine.TokenRewrite) error {
 		if did.Written {
 			written++
 		}

@@ -10,14 +10,14 @@ import (
 	"sync/atomic"
 	"time"
 
-	"authsvc"
+	"authsvc/engine"
 	"authsvc/internal/weburl"
 )
 
 // An originHandler serves a whole origin: it passes requests to the engine, answers
 //
 //	GET /healthz  200 as long as the process answers
-//	GET /readyz   200 if [authsvc.Service.Ready] finds nothing and no stop was asked for, else 503
+//	GET /readyz   200 if [engine.Service.Ready] finds nothing and no stop was asked for, else 503
 //	GET /         the sign-in page
 //	GET /favicon.ico  204: no icon, which browsers remember
 //	GET /.well-known/oauth-authorization-server/PATH  the metadata of the issuer at PATH (RFC 8414 section 3.1)
@@ -39,7 +39,7 @@ type originHandler struct {
 	warnHost sync.Once                // logs why a host is refused
 }
 
-func newOriginHandler(service *authsvc.Service, log *slog.Logger) *originHandler {
+func newOriginHandler(service *engine.Service, log *slog.Logger) *originHandler {
 	base := service.BaseURL()
 	h := &originHandler{origin: weburl.OriginOf(base), base: base, service: service, internal: service.InternalHost, gated: service.GatedHost, checks: service.ChecksGate, gate: service.Guard(nil), log: log, ready: &readiness{}}
 	h.ready.setPing(service.Ready)

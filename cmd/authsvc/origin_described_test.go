@@ -8,6 +8,7 @@ import (
 
 	"authsvc"
 	"authsvc/adapter/memory"
+	"authsvc/engine"
 	"authsvc/internal/test/exchange"
 )
 
@@ -18,7 +19,7 @@ func TestOriginAsDescribed(t *testing.T) {
 	for _, mode := range []authsvc.Compat{authsvc.CompatNone, authsvc.NextAuthV4, authsvc.AuthJSV5} {
 		t.Run(string(mode), func(t *testing.T) {
 			t.Parallel()
-			service, err := authsvc.New(authsvc.Config{URL: "http://localhost:3000", Secrets: []string{testSecret}, Compat: mode,
+			service, err := engine.New(authsvc.Config{URL: "http://localhost:3000", Secrets: []string{testSecret}, Compat: mode,
 				Adapter: memory.New(), Logger: slog.New(slog.DiscardHandler),
 				Tokens:    authsvc.TokenOptions{Audiences: []authsvc.Audience{{ID: "https://api.example.com"}}},
 				Providers: []authsvc.Provider{&authsvc.OAuth{ID: "op", OpenID: true, Issuer: "https://op.example", Client: authsvc.Client{ID: "a", Secret: "b"}}}})

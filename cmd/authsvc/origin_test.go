@@ -13,6 +13,7 @@ import (
 
 	"authsvc"
 	"authsvc/adapter/memory"
+	"authsvc/engine"
 )
 
 // A pingStore counts pings, and fails on demand.
@@ -29,7 +30,7 @@ func (p *pingStore) Ping(context.Context) error {
 
 func newTestHandler(url string, store *pingStore) *originHandler {
 	log := slog.New(slog.DiscardHandler)
-	prepared, err := authsvc.Prepare(authsvc.Config{URL: url, Secrets: []string{testSecret}, InternalHosts: []string{"auth.internal:3000"},
+	prepared, err := engine.Prepare(authsvc.Config{URL: url, Secrets: []string{testSecret}, InternalHosts: []string{"auth.internal:3000"},
 		Providers: []authsvc.Provider{&authsvc.Credentials{Authorize: func(context.Context, map[string]string) (authsvc.User, error) { return authsvc.User{}, nil }}}})
 	if err != nil {
 		panic(err)
@@ -147,7 +148,7 @@ func TestRejectHostLogsOnce(t *testing.T) {
 func TestIssuerMetadata(t *testing.T) {
 	t.Parallel()
 	for path, base := range map[string]string{"": "/api/auth", "/my/auth": "/my/auth"} {
-		service, err := authsvc.New(authsvc.Config{URL: "https://app.example.com" + path, Secrets: []string{testSecret}, Logger: slog.New(slog.DiscardHandler),
+		service, err := engine.New(authsvc.Config{URL: "https://app.example.com" + path, Secrets: []string{testSecret}, Logger: slog.New(slog.DiscardHandler),
 			Tokens:    authsvc.TokenOptions{Audiences: []authsvc.Audience{{ID: "api"}}},
 			Providers: []authsvc.Provider{&authsvc.Credentials{Authorize: func(context.Context, map[string]string) (authsvc.User, error) { return authsvc.User{}, nil }}}})
 		if err != nil {

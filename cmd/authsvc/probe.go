@@ -14,9 +14,9 @@ import (
 	"syscall"
 	"time"
 
-	"authsvc"
 	"authsvc/cmd/authsvc/internal/config"
 	"authsvc/cmd/authsvc/internal/probe"
+	"authsvc/engine"
 	"authsvc/internal/plainlog"
 	"authsvc/internal/weburl"
 )
@@ -63,7 +63,7 @@ func (c *probeCommand) Run(p *program) error {
 		}
 	}
 	o.Passes = func(origin, method, target string, header http.Header) bool {
-		e, err := service.DryRunGate(p.ctx, authsvc.GateQuestion{Method: method, URL: origin + target, Header: header})
+		e, err := service.DryRunGate(p.ctx, engine.GateQuestion{Method: method, URL: origin + target, Header: header})
 		return err == nil && e.Verdict == "allowed"
 	}
 	return c.report(p, o)
@@ -85,7 +85,7 @@ func connectTo(list []string) (map[string]string, error) {
 }
 
 // hosts are those of the configuration, or the one that was chosen.
-func (c *probeCommand) hosts(p *program, s *config.Settings, service *authsvc.Service) (list []probe.Host, err error) {
+func (c *probeCommand) hosts(p *program, s *config.Settings, service *engine.Service) (list []probe.Host, err error) {
 	cookies := ""
 	if c.CookieFile != "" {
 		raw, err := os.ReadFile(c.CookieFile)
@@ -102,7 +102,7 @@ func (c *probeCommand) hosts(p *program, s *config.Settings, service *authsvc.Se
 		if c.Origin != "" {
 			origin = c.Origin
 		}
-		e, err := service.DryRunGate(p.ctx, authsvc.GateQuestion{URL: origin + "/"})
+		e, err := service.DryRunGate(p.ctx, engine.GateQuestion{URL: origin + "/"})
 		if err != nil || e.Host != i {
 			continue
 		}

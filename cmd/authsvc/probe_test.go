@@ -18,9 +18,9 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"authsvc"
 	"authsvc/adapter/memory"
 	"authsvc/cmd/authsvc/internal/probe"
+	"authsvc/engine"
 	"authsvc/internal/idp"
 	"authsvc/internal/test/browser"
 )
@@ -30,7 +30,7 @@ import (
 type probedSite struct {
 	t       *testing.T
 	op      *idp.Server
-	service *authsvc.Service
+	service *engine.Service
 	front   http.Handler // of the routes of the service
 	cuts    atomic.Bool  // ada is signed in
 	oneOnly bool         // HTTP/1.1
@@ -74,7 +74,7 @@ func newProbedSite(t *testing.T, hosts ...string) *probedSite {
 	}
 	c := settings.Engine
 	c.Adapter, c.Logger = memory.New(), slog.New(slog.NewTextHandler(t.Output(), nil))
-	if s.service, err = authsvc.New(c); err != nil {
+	if s.service, err = engine.New(c); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { s.service.Close(context.Background()) })

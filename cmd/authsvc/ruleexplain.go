@@ -11,6 +11,7 @@ import (
 
 	"authsvc"
 	"authsvc/cmd/authsvc/internal/config"
+	"authsvc/engine"
 	"authsvc/internal/plainlog"
 )
 
@@ -75,8 +76,8 @@ func (c *rulesExplainCommand) Run(p *program) error {
 }
 
 // question makes the question of the flags, and says whose it is.
-func (c *rulesExplainCommand) question(p *program, s *config.Settings) (q authsvc.GateQuestion, person string, err error) {
-	q = authsvc.GateQuestion{Method: c.Method, URL: c.URL, Token: c.Token, Claims: authsvc.Claims{}, Time: time.Now(), Client: authsvc.RequestClient{Agent: c.Agent}}
+func (c *rulesExplainCommand) question(p *program, s *config.Settings) (q engine.GateQuestion, person string, err error) {
+	q = engine.GateQuestion{Method: c.Method, URL: c.URL, Token: c.Token, Claims: authsvc.Claims{}, Time: time.Now(), Client: authsvc.RequestClient{Agent: c.Agent}}
 	if c.IP != "" {
 		if q.Client.IP, err = netip.ParseAddr(c.IP); err != nil {
 			return q, "", fmt.Errorf("--ip %s is no address: %w", truncate(c.IP), errUsage)
@@ -157,7 +158,7 @@ func (c *rulesExplainCommand) stored(p *program, s *config.Settings) (*authsvc.U
 }
 
 // explain writes what the engine says in the keys of the configuration.
-func (c *rulesExplainCommand) explain(e authsvc.GateExplanation, person string) explained {
+func (c *rulesExplainCommand) explain(e engine.GateExplanation, person string) explained {
 	out := explained{URL: c.URL, Method: c.Method, Person: person, Verdict: e.Verdict, Reason: e.Reason, Readings: []explainedReading{}}
 	if e.Host < 0 {
 		out.Reason = "no host of gate.hosts is reached at that"

@@ -17,6 +17,7 @@ import (
 
 	"authsvc"
 	"authsvc/cmd/authsvc/internal/rules"
+	"authsvc/engine"
 	"authsvc/internal/emailaddr"
 )
 
@@ -184,7 +185,7 @@ type ruleResult struct {
 }
 
 // run asks about one row.
-func (t *ruleTest) run(ctx context.Context, s *authsvc.Service) ruleResult {
+func (t *ruleTest) run(ctx context.Context, s *engine.Service) ruleResult {
 	r := ruleResult{Name: t.Name, Line: t.line}
 	switch {
 	case t.SignIn != nil:

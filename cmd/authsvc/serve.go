@@ -15,8 +15,8 @@ import (
 	"syscall"
 	"time"
 
-	"authsvc"
 	"authsvc/cmd/authsvc/internal/config"
+	"authsvc/engine"
 )
 
 type serveCommand struct {
@@ -185,7 +185,7 @@ func (p *program) serveWith(s *config.Settings, st *store, srv *server) error {
 		srv.log.Warn(w)
 	}
 	s.Engine.Adapter = st.Adapter
-	service, err := authsvc.New(s.Engine)
+	service, err := engine.New(s.Engine)
 	if err != nil {
 		return errors.Join(s.Explain(err), srv.http.Close())
 	}

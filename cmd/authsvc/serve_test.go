@@ -13,19 +13,20 @@ import (
 	"time"
 
 	"authsvc"
+	"authsvc/engine"
 )
 
 // A runningServer has one request in flight, which ends with release.
 type runningServer struct {
 	server  *http.Server
-	service *authsvc.Service
+	service *engine.Service
 	release chan struct{}
 	answer  chan string // the body of the request, or the error
 }
 
 func startRunningServer(t *testing.T) *runningServer {
 	t.Helper()
-	service, err := authsvc.New(authsvc.Config{URL: "http://localhost", Secrets: []string{testSecret},
+	service, err := engine.New(authsvc.Config{URL: "http://localhost", Secrets: []string{testSecret},
 		Providers: []authsvc.Provider{&authsvc.Credentials{Fields: []authsvc.Field{{Name: "user"}},
 			Authorize: func(context.Context, map[string]string) (authsvc.User, error) { return authsvc.User{}, nil }}}})
 	if err != nil {

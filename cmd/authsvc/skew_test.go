@@ -15,6 +15,7 @@ import (
 
 	"authsvc"
 	"authsvc/adapter/postgres"
+	"authsvc/engine"
 	"authsvc/internal/idp"
 	"authsvc/internal/mailbox"
 	"authsvc/internal/test/browser"
@@ -79,7 +80,7 @@ type skewedReplicas struct {
 	replicas         []*process
 	startedAt        time.Time // when the first was about to start
 	store            *postgres.Store
-	embedded         *authsvc.Service // one more replica, in this process
+	embedded         *engine.Service // one more replica, in this process
 	people           int
 }
 
@@ -115,7 +116,7 @@ func (f *skewedReplicas) startEmbedded(storage string) {
 		f.Fatal(err)
 	}
 	f.Cleanup(func() { f.store.Close() })
-	f.embedded, err = authsvc.New(authsvc.Config{URL: f.origin, Secrets: []string{testSecret}, Adapter: f.store, Logger: slog.New(slog.DiscardHandler),
+	f.embedded, err = engine.New(authsvc.Config{URL: f.origin, Secrets: []string{testSecret}, Adapter: f.store, Logger: slog.New(slog.DiscardHandler),
 		Session:   authsvc.SessionOptions{Strategy: authsvc.Strategy(f.strategy), MaxAge: skewMaxAge, UpdateAge: skewMaxAge},
 		Providers: []authsvc.Provider{&authsvc.OAuth{ID: "op", Name: "Op", OpenID: true, Issuer: f.op.Issuer(), Client: authsvc.Client{ID: "app", Secret: "test-client-secret"}}}})
 	if err != nil {

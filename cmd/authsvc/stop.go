@@ -102,17 +102,17 @@ func (srv *server) waitUntil(done func() bool) error {
 
 // shutdown lets requests in flight finish, then closes the engine. A second
 // signal ends it at once.
-func (p *program) shutdown(server *http.Server, engine closer, again <-chan os.Signal) error {
+func (p *program) shutdown(server *http.Server, auth closer, again <-chan os.Signal) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(p.ctx), drainTime)
 	defer cancel()
-	defer time.AfterFunc(streamTime, engine.EndStreams).Stop()
+	defer time.AfterFunc(streamTime, auth.EndStreams).Stop()
 	done := make(chan error, 1)
 	go func() {
 		err := server.Shutdown(ctx)
 		if err != nil {
 			err = fmt.Errorf("requests were still running after %v: %w", drainTime, errors.Join(err, server.Close()))
 		}
-		done <- errors.Join(err, engine.Close(ctx))
+		done <- errors.Join(err, auth.Close(ctx))
 	}()
 	select {
 	case err := <-done:
@@ -122,10 +122,10 @@ func (p *program) shutdown(server *http.Server, engine closer, again <-chan os.S
 	}
 }
 
-func (p *program) closeEngine(engine closer) error {
+func (p *program) closeEngine(auth closer) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(p.ctx), drainTime)
 	defer cancel()
-	return engine.Close(ctx)
+	return auth.Close(ctx)
 }
 
 // withTimeout runs a function that may hang, and stops waiting for it after d.

@@ -9,8 +9,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"authsvc"
 	"authsvc/cmd/authsvc/internal/config"
+	"authsvc/engine"
 )
 
 // A handlerSwitch is a handler that can be replaced while it serves: before the
@@ -29,7 +29,7 @@ type handlerSwitch struct {
 type instance struct {
 	*originHandler
 	settings *config.Settings
-	service  *authsvc.Service
+	service  *engine.Service
 	requests sync.WaitGroup // in flight
 }
 

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"authsvc"
+	"authsvc/engine"
 )
 
 type sessionsCommand struct {
@@ -164,9 +165,9 @@ func (c accountsUnlink) Run(p *program) error {
 	return p.withPeople(func(p *people) error {
 		account := "the account at " + truncate(c.Provider)
 		return p.do(c.destructive, "remove "+account, "removed "+account, func(u authsvc.User) error {
-			var options []authsvc.UnlinkOption
+			var options []engine.UnlinkOption
 			if c.Last {
-				options = append(options, authsvc.EvenLast())
+				options = append(options, engine.EvenLast())
 			}
 			err := p.engine.UnlinkAccount(p.ctx, u.ID, c.Provider, c.Account, options...)
 			switch {

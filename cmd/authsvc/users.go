@@ -12,6 +12,7 @@ import (
 
 	"authsvc"
 	"authsvc/cmd/authsvc/internal/config"
+	"authsvc/engine"
 	"authsvc/internal/plainlog"
 )
 
@@ -68,7 +69,7 @@ type destructive struct {
 type people struct {
 	*program
 	ctx     context.Context // names the operator
-	engine  *authsvc.Service
+	engine  *engine.Service
 	adapter authsvc.Adapter
 }
 
@@ -79,14 +80,14 @@ func (p *program) withPeople(do func(*people) error) error {
 		if st.Adapter == nil {
 			return fmt.Errorf("storage %s keeps no users", describeStorage(s))
 		}
-		engine, err := prepareEngine(s, st.Adapter)
+		prepared, err := prepareEngine(s, st.Adapter)
 		if err == nil {
-			err = s.Explain(engine.CheckStore(p.ctx))
+			err = s.Explain(prepared.CheckStore(p.ctx))
 		}
 		if err != nil {
 			return err
 		}
-		return do(&people{p, authsvc.WithActor(p.ctx, "cli:"+operator()), engine, st.Adapter})
+		return do(&people{p, engine.WithActor(p.ctx, "cli:"+operator()), prepared, st.Adapter})
 	})
 }
 

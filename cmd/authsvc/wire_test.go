@@ -30,7 +30,7 @@ import (
 // engine's own tests play the same files against the embedded handler.
 func TestWire(t *testing.T) {
 	t.Parallel()
-	files, err := filepath.Glob("../../testdata/wire/*.txtar")
+	files, err := filepath.Glob("../../engine/testdata/wire/*.txtar")
 	if err != nil || len(files) < 10 {
 		t.Fatalf("transcripts: %v, %v", files, err)
 	}

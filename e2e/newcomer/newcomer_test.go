@@ -252,11 +252,12 @@ import (
 	"fmt"
 
 	"authsvc"
+	"authsvc/engine"
 	"authsvc/provider"
 )
 
 func main() {
-	_, err := authsvc.New(authsvc.Config{URL: "https://app.example.com", Providers: []authsvc.Provider{provider.GitHub(authsvc.Client{ID: "a", Secret: "b"})}})
+	_, err := engine.New(authsvc.Config{URL: "https://app.example.com", Providers: []authsvc.Provider{provider.GitHub(authsvc.Client{ID: "a", Secret: "b"})}})
 	fmt.Println(err)
 }
 `)

@@ -17,6 +17,7 @@ import (
 
 	"authsvc"
 	"authsvc/adapter/sqlite"
+	"authsvc/engine"
 	"authsvc/provider"
 )
 
@@ -35,7 +36,7 @@ func run(ctx context.Context) error {
 	}
 	defer store.Close()
 
-	auth, err := authsvc.New(authsvc.Config{
+	auth, err := engine.New(authsvc.Config{
 		URL:     "http://localhost:8080",
 		Secrets: []string{os.Getenv("AUTHSVC_SECRET")}, // authsvc secret prints one
 		Adapter: store,
@@ -72,7 +73,7 @@ func run(ctx context.Context) error {
 
 // docs: stop
 // serve answers requests until ctx ends, the last ones to their end.
-func serve(ctx context.Context, listener net.Listener, handler http.Handler, auth *authsvc.Service) error {
+func serve(ctx context.Context, listener net.Listener, handler http.Handler, auth *engine.Service) error {
 	server := &http.Server{Handler: handler, ReadHeaderTimeout: 5 * time.Second}
 	serving := make(chan error, 1)
 	go func() { serving <- server.Serve(listener) }()

@@ -12,6 +12,7 @@ import (
 	"testing/synctest"
 
 	"authsvc"
+	"authsvc/engine"
 )
 
 // pipes is a listener whose connections are in memory.
@@ -48,7 +49,7 @@ func TestServe(t *testing.T) {
 }
 
 func testServe(t *testing.T, fails bool) {
-	auth, err := authsvc.New(authsvc.Config{
+	auth, err := engine.New(authsvc.Config{
 		URL: "http://localhost:8080", Secrets: []string{"qS8vV3nYc0mZ1rT5uX7wA9bD2eF4gH6jK8lM0nP2qR4"},
 		Logger: slog.New(slog.DiscardHandler),
 		Providers: []authsvc.Provider{&authsvc.Credentials{

@@ -9,11 +9,11 @@ import (
 	"github.com/go-chi/chi/v5"
 	"github.com/labstack/echo/v4"
 
-	"authsvc"
+	"authsvc/engine"
 )
 
 // NetHTTP uses the standard library alone.
-func NetHTTP(auth *authsvc.Service, orders http.Handler) http.Handler {
+func NetHTTP(auth *engine.Service, orders http.Handler) http.Handler {
 	// docs: net/http
 	mux := http.NewServeMux()
 	mux.Handle("/api/auth/", auth) // with its whole path: no http.StripPrefix
@@ -23,7 +23,7 @@ func NetHTTP(auth *authsvc.Service, orders http.Handler) http.Handler {
 }
 
 // Chi uses github.com/go-chi/chi.
-func Chi(auth *authsvc.Service, orders http.Handler) http.Handler {
+func Chi(auth *engine.Service, orders http.Handler) http.Handler {
 	// docs: chi
 	r := chi.NewRouter()
 	r.Handle("/api/auth/*", auth)
@@ -36,7 +36,7 @@ func Chi(auth *authsvc.Service, orders http.Handler) http.Handler {
 }
 
 // Echo uses github.com/labstack/echo.
-func Echo(auth *authsvc.Service) http.Handler {
+func Echo(auth *engine.Service) http.Handler {
 	// docs: echo
 	e := echo.New()
 	e.Any("/api/auth/*", echo.WrapHandler(auth))
@@ -53,7 +53,7 @@ func Echo(auth *authsvc.Service) http.Handler {
 }
 
 // Gin uses github.com/gin-gonic/gin, whose middleware is of another shape.
-func Gin(auth *authsvc.Service) http.Handler {
+func Gin(auth *engine.Service) http.Handler {
 	// docs: gin
 	g := gin.New()
 	g.Any("/api/auth/*route", gin.WrapH(auth))

@@ -12,6 +12,7 @@ import (
 
 	"authsvc"
 	"authsvc/authtest"
+	"authsvc/engine"
 	"authsvc/examples/routers"
 )
 
@@ -24,17 +25,17 @@ func TestMain(m *testing.M) {
 // does, and the routes of the engine answer at their whole paths.
 func TestRouters(t *testing.T) {
 	t.Parallel()
-	for name, router := range map[string]func(*authsvc.Service, http.Handler) http.Handler{
+	for name, router := range map[string]func(*engine.Service, http.Handler) http.Handler{
 		"net/http": routers.NetHTTP,
 		"chi":      routers.Chi,
-		"chi, mounted": func(auth *authsvc.Service, orders http.Handler) http.Handler {
+		"chi, mounted": func(auth *engine.Service, orders http.Handler) http.Handler {
 			r := chi.NewRouter()
 			r.Mount("/api/auth", auth)
 			r.With(auth.Require).Method(http.MethodGet, "/orders", orders)
 			return r
 		},
-		"echo": func(auth *authsvc.Service, _ http.Handler) http.Handler { return routers.Echo(auth) },
-		"gin":  func(auth *authsvc.Service, _ http.Handler) http.Handler { return routers.Gin(auth) },
+		"echo": func(auth *engine.Service, _ http.Handler) http.Handler { return routers.Echo(auth) },
+		"gin":  func(auth *engine.Service, _ http.Handler) http.Handler { return routers.Gin(auth) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -89,7 +90,7 @@ func TestRouters(t *testing.T) {
 	}
 }
 
-func orders(auth *authsvc.Service) http.Handler {
+func orders(auth *engine.Service) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		session, err := auth.Session(r)
 		if err != nil {

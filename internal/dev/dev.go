@@ -25,6 +25,7 @@ import (
 
 	"authsvc"
 	"authsvc/adapter/sqlite"
+	"authsvc/engine"
 	"authsvc/internal/idp"
 	"authsvc/internal/mailbox"
 	"authsvc/internal/seal"
@@ -104,7 +105,7 @@ type world struct {
 	mailbox *mailbox.Server
 	idp     *idp.Provider
 	client  idp.Client
-	service *authsvc.Service
+	service *engine.Service
 	gate    *gate // nil unless Shared
 	secret  string
 	servers []*http.Server
@@ -255,7 +256,7 @@ func (w *world) openService(context.Context) error {
 		config.Outbound.DangerousTransport = inProcess{w.issuer, w.idp}
 		config.Logger = slog.New(quiet{slog.DiscardHandler, w.refused}) // it warns of that at the start
 	}
-	w.service, err = authsvc.New(config)
+	w.service, err = engine.New(config)
 	for _, mistake := range authsvc.ConfigErrors(err) {
 		if mistake.Field == "Gate.Hosts[0].Upstream" {
 			return fmt.Errorf("--upstream %s; %s", mistake.Problem, mistake.Fix)

@@ -15,6 +15,7 @@ import (
 
 	"authsvc"
 	"authsvc/adapter/memory"
+	"authsvc/engine"
 	"authsvc/internal/idp"
 	"authsvc/internal/test/logbuffer"
 	"authsvc/internal/test/skewed"
@@ -33,7 +34,7 @@ const (
 
 // A World is a service with everything around it.
 type World struct {
-	*authsvc.Service
+	*engine.Service
 	T      testing.TB
 	OP     *idp.Server // nil where there is no network
 	Mail   *Outbox
@@ -146,7 +147,7 @@ func (w *World) run(tune func(*authsvc.Config)) {
 	}
 	w.Store = w.Config.Adapter
 	var err error
-	if w.Service, err = authsvc.New(w.Config); err != nil {
+	if w.Service, err = engine.New(w.Config); err != nil {
 		w.T.Fatal(err)
 	}
 	w.isOff(w.T, 0)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"authsvc"
+	"authsvc/engine"
 	"authsvc/internal/test/skewed"
 )
 
@@ -15,7 +16,7 @@ import (
 // tests its clock is off, and that of each by another time: so it is asked by methods
 // of this type alone.
 type Replica struct {
-	service *authsvc.Service
+	service *engine.Service
 	skew    time.Duration
 }
 
@@ -28,16 +29,16 @@ func (w *World) Replica(t testing.TB) *Replica {
 	t.Helper()
 	w.replicas++
 	r := &Replica{skew: []time.Duration{w.skew, -w.skew, 0}[w.replicas%3]}
-	r.At(func(*authsvc.Service) {
+	r.At(func(*engine.Service) {
 		logged := len(w.Logs.String())
 		var err error
-		if r.service, err = authsvc.New(w.Config); err != nil {
+		if r.service, err = engine.New(w.Config); err != nil {
 			t.Fatal(err)
 		}
 		w.isOff(t, logged)
 	})
 	t.Cleanup(func() {
-		r.At(func(s *authsvc.Service) {
+		r.At(func(s *engine.Service) {
 			if err := s.Close(context.WithoutCancel(t.Context())); err != nil {
 				t.Error(err)
 			}
@@ -47,17 +48,17 @@ func (w *World) Replica(t testing.TB) *Replica {
 }
 
 // At does something at the replica.
-func (r *Replica) At(f func(s *authsvc.Service)) {
+func (r *Replica) At(f func(s *engine.Service)) {
 	skewed.At(r.skew, func() { f(r.service) })
 }
 
 func (r *Replica) ServeHTTP(w http.ResponseWriter, q *http.Request) {
-	r.At(func(s *authsvc.Service) { s.ServeHTTP(w, q) })
+	r.At(func(s *engine.Service) { s.ServeHTTP(w, q) })
 }
 
-// Session is [authsvc.Service.Session].
+// Session is [engine.Service.Session].
 func (r *Replica) Session(q *http.Request) (got *authsvc.Session, err error) {
-	r.At(func(s *authsvc.Service) { got, err = s.Session(q) })
+	r.At(func(s *engine.Service) { got, err = s.Session(q) })
 	return got, err
 }
 

@@ -5,7 +5,7 @@ import (
 	"net/http/httptest"
 	"strings"
 
-	"authsvc"
+	"authsvc/engine"
 	"authsvc/internal/test/browser"
 )
 
@@ -26,7 +26,7 @@ func (w *World) Roam(program http.Handler) *Roamer {
 }
 
 // By goes on at another replica.
-func (p *Roamer) By(s *authsvc.Service) {
+func (p *Roamer) By(s *engine.Service) {
 	gate := s.Guard(p.program)
 	p.front = http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		if strings.HasPrefix(r.URL.Path, "/api/auth/") {

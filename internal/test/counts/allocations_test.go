@@ -19,6 +19,7 @@ import (
 	"authsvc"
 	"authsvc/adapter/memory"
 	"authsvc/adapter/sqlite"
+	"authsvc/engine"
 	"authsvc/internal/test/arena"
 )
 
@@ -133,7 +134,7 @@ func newLean(t *testing.T, flow string) *lean {
 	if flow == "session" {
 		store = opened(t)(sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "auth.db"), sqlite.Options{Migrate: true}))
 	}
-	s, err := authsvc.New(authsvc.Config{URL: arena.Origin, Secrets: []string{arena.Secret}, Adapter: store, Logger: slog.New(slog.DiscardHandler),
+	s, err := engine.New(authsvc.Config{URL: arena.Origin, Secrets: []string{arena.Secret}, Adapter: store, Logger: slog.New(slog.DiscardHandler),
 		RateLimit: authsvc.RateLimit{EmailTotal: authsvc.Rate{N: 1_000_000, Per: time.Hour}},
 		Outbound:  authsvc.Outbound{DangerousTransport: c.op},
 		Providers: []authsvc.Provider{

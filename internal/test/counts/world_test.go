@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"authsvc"
+	"authsvc/engine"
 	"authsvc/internal/idp"
 	"authsvc/internal/mailbox"
 	"authsvc/internal/test/arena"
@@ -77,7 +78,7 @@ func (w *world) measure(f flow, p *person) (figures, string) {
 		f.tune(&c)
 	}
 	var err error
-	if w.Service, err = authsvc.New(c); err != nil {
+	if w.Service, err = engine.New(c); err != nil {
 		w.t.Fatal(err)
 	}
 	connections := w.box.Conversations()

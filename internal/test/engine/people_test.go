@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"authsvc"
+	"authsvc/engine"
 	"authsvc/internal/test/arena"
 	"authsvc/internal/test/arena/stores"
 )
@@ -26,7 +27,7 @@ func TestInvitation(t *testing.T) {
 		t.Run(k.Name, func(t *testing.T) {
 			t.Parallel()
 			w := onStore(k, t)
-			ctx := authsvc.WithActor(t.Context(), "cli:test")
+			ctx := engine.WithActor(t.Context(), "cli:test")
 			for range 2 { // it can be repeated until the person has come
 				u, err := w.Invite(ctx, authsvc.Invitation{Email: "Ada@Example.com", Name: "Ada", Language: "de"})
 				if err != nil || u.Email != "ada@example.com" || u.Name != "Ada" || !u.EmailVerified.IsZero() {

@@ -10,6 +10,7 @@ import (
 	"authsvc"
 	"authsvc/adapter/memory"
 	"authsvc/adaptertest"
+	"authsvc/engine"
 	"authsvc/internal/test/arena"
 	"authsvc/internal/test/arena/stores"
 )
@@ -17,11 +18,11 @@ import (
 const newSecret = "aT4nM2kQ8vX6zB1dF3hJ5lP7rS9uW0yC2eG4iK6oN8q"
 
 // under is a service over a store that was used, with other secrets.
-func under(t *testing.T, w *arena.World, list ...string) *authsvc.Service {
+func under(t *testing.T, w *arena.World, list ...string) *engine.Service {
 	t.Helper()
 	c := w.Config
 	c.Secrets = list
-	s, err := authsvc.Prepare(c)
+	s, err := engine.Prepare(c)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,27 +53,27 @@ func TestReseal(t *testing.T) {
 			if err := w.Close(context.Background()); err != nil {
 				t.Fatal(err)
 			}
-			want := authsvc.Resealed{Users: 1, Accounts: 1, Credentials: 1, SigningKeys: true}
+			want := engine.Resealed{Users: 1, Accounts: 1, Credentials: 1, SigningKeys: true}
 			both := under(t, w, newSecret, arena.Secret)
 			for _, step := range []struct {
 				what   string
-				s      *authsvc.Service
+				s      *engine.Service
 				dryRun bool
-				want   authsvc.Resealed
+				want   engine.Resealed
 			}{
-				{"the same secret", under(t, w, arena.Secret, newSecret), false, authsvc.Resealed{Users: 1}},
-				{"another secret alone", under(t, w, newSecret), false, authsvc.Resealed{Users: 1, Left: 3}},
+				{"the same secret", under(t, w, arena.Secret, newSecret), false, engine.Resealed{Users: 1}},
+				{"another secret alone", under(t, w, newSecret), false, engine.Resealed{Users: 1, Left: 3}},
 				{"counted", both, true, want},
 				{"counted again", both, true, want},
 				{"sealed anew", both, false, want},
-				{"nothing is left to do", both, false, authsvc.Resealed{Users: 1}},
+				{"nothing is left to do", both, false, engine.Resealed{Users: 1}},
 			} {
 				if got, err := step.s.Reseal(ctx, step.dryRun, nil); err != nil || got != step.want {
 					t.Fatalf("%s: %+v, want %+v: %v", step.what, got, step.want, err)
 				}
 			}
 			for name, tt := range map[string]struct {
-				s     *authsvc.Service
+				s     *engine.Service
 				opens bool
 			}{"the new one": {under(t, w, newSecret), true}, "the older one": {under(t, w, arena.Secret), false}} {
 				accounts, err := tt.s.Accounts(ctx, u.ID)
@@ -130,7 +131,7 @@ func TestResealIsResumed(t *testing.T) {
 	w.Config.Adapter = &overtaken{store, "u-1000"}
 	both, stop := under(t, w, newSecret, arena.Secret), errors.New("stop")
 	var steps []int
-	r, err := both.Reseal(ctx, false, func(r authsvc.Resealed) error {
+	r, err := both.Reseal(ctx, false, func(r engine.Resealed) error {
 		if steps = append(steps, r.Users); r.Users == 2000 {
 			return stop
 		}

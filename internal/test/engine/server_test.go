@@ -13,6 +13,7 @@ import (
 
 	"authsvc"
 	"authsvc/adapter/sqlite"
+	"authsvc/engine"
 	"authsvc/internal/idp"
 	"authsvc/internal/mailbox"
 	"authsvc/internal/test/arena"
@@ -82,7 +83,7 @@ func serve(t *testing.T, strategy string) (*httptest.Server, *idp.Server, *mailb
 	}
 	t.Cleanup(func() { store.Close() })
 	server := httptest.NewUnstartedServer(nil)
-	s, err := authsvc.New(authsvc.Config{
+	s, err := engine.New(authsvc.Config{
 		URL: "http://" + server.Listener.Addr().String(), Secrets: []string{arena.Secret}, Adapter: store,
 		Session: authsvc.SessionOptions{Strategy: authsvc.Strategy(strategy)}, Logger: slog.New(slog.DiscardHandler),
 		Providers: []authsvc.Provider{

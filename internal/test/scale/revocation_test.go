@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"authsvc"
+	"authsvc/engine"
 )
 
 // What the log of revocations may cost a service that starts with three
@@ -70,13 +71,13 @@ func fillLog(t *testing.T, e explainer, n int) {
 }
 
 // start returns a service and how long it took until it was ready.
-func start(t *testing.T, store authsvc.Adapter) (*authsvc.Service, time.Duration) {
+func start(t *testing.T, store authsvc.Adapter) (*engine.Service, time.Duration) {
 	t.Helper()
 	c := config(t, store)
 	c.Session.Strategy = "jwt"
 	c.Logger = slog.New(slog.DiscardHandler) // at first it is not ready
 	began := time.Now()
-	s, err := authsvc.New(c)
+	s, err := engine.New(c)
 	if err != nil {
 		t.Fatal(err)
 	}

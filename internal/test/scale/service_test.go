@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"authsvc"
+	"authsvc/engine"
 	"authsvc/internal/test/servertest"
 )
 
@@ -58,7 +59,7 @@ const sessionCookie = "__Host-session"
 
 // A service is the engine over a filled store.
 type service struct {
-	*authsvc.Service
+	*engine.Service
 	store      Store
 	population Population
 	random     *rand.Rand
@@ -84,7 +85,7 @@ func serve(t testing.TB, storage string, p Population) *service {
 		}
 	})
 	s := &service{store: store, population: p, random: rand.New(rand.NewPCG(7, p.Seed))}
-	s.Service, err = authsvc.New(config(t, store))
+	s.Service, err = engine.New(config(t, store))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,13 +10,13 @@ import (
 	"strings"
 )
 
-// questions counts where the root asks which dialect is spoken, and whether
+// questions counts where the engine asks which dialect is spoken, and whether
 // there is an adapter: each is to be asked once.
 func (t *tree) questions() []figure {
 	compat, adapter := map[string]int{}, map[string]int{}
 	named := func(e ast.Expr, name string) bool {
 		n, ok := types.Unalias(t.root.TypesInfo.TypeOf(e)).(*types.Named)
-		return ok && n.Obj().Pkg() == t.root.Types && n.Obj().Name() == name
+		return ok && n.Obj().Pkg() != nil && n.Obj().Pkg().Path() == module && n.Obj().Name() == name
 	}
 	for _, f := range t.root.Syntax {
 		name := t.name(f)
@@ -45,8 +45,8 @@ func (t *tree) questions() []figure {
 		})
 	}
 	return []figure{
-		{"places of the root that ask for compat", sum(compat), places(compat)},
-		{"places of the root that ask for an adapter", sum(adapter), places(adapter)},
+		{"places of the engine that ask for compat", sum(compat), places(compat)},
+		{"places of the engine that ask for an adapter", sum(adapter), places(adapter)},
 	}
 }
 
@@ -69,7 +69,7 @@ func (t *tree) surface() []figure {
 			exported++
 		}
 	}
-	list := []figure{{"exported names of the root", exported, ""}}
+	list := []figure{{"exported names of the engine", exported, ""}}
 	for _, name := range []string{"Config", "OAuth", "Adapter"} {
 		o := scope.Lookup(name)
 		if o == nil {

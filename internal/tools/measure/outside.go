@@ -24,7 +24,7 @@ func goCommand(ctx context.Context, dir string, args ...string) ([]byte, error) 
 	return out, nil
 }
 
-// walks answers one request of each kind, and counts the files of the root of
+// walks answers one request of each kind, and counts the files of the engine of
 // which something ran.
 func walks(ctx context.Context, dir string) ([]figure, error) {
 	work, err := os.MkdirTemp("", "measure")
@@ -34,7 +34,7 @@ func walks(ctx context.Context, dir string) ([]figure, error) {
 	defer os.RemoveAll(work) //nolint:errcheck // a temporary directory
 	walk := filepath.Join(work, "walk")
 	const from = module + "/internal/tools/measure/walk"
-	if _, err := goCommand(ctx, dir, "build", "-cover", "-covermode=atomic", "-coverpkg="+module+","+from, "-o", walk, from); err != nil {
+	if _, err := goCommand(ctx, dir, "build", "-cover", "-covermode=atomic", "-coverpkg="+module+"/engine,"+from, "-o", walk, from); err != nil {
 		return nil, err
 	}
 	var list []figure
@@ -56,7 +56,7 @@ func walks(ctx context.Context, dir string) ([]figure, error) {
 			return nil, err
 		}
 		files := walked(string(raw))
-		list = append(list, figure{"files of the root that GET /" + request + " runs", len(files), strings.Join(files, " ")})
+		list = append(list, figure{"files of the engine that GET /" + request + " runs", len(files), strings.Join(files, " ")})
 	}
 	return list, nil
 }
@@ -65,7 +65,7 @@ func walks(ctx context.Context, dir string) ([]figure, error) {
 func walked(profile string) (files []string) {
 	for line := range strings.Lines(profile) {
 		file, rest, ok := strings.Cut(strings.TrimSpace(line), ":")
-		if !ok || strings.HasSuffix(rest, " 0") || filepath.Dir(file) != module {
+		if !ok || strings.HasSuffix(rest, " 0") || filepath.Dir(file) != module+"/engine" {
 			continue
 		}
 		files = append(files, strings.TrimSuffix(filepath.Base(file), ".go"))
@@ -74,7 +74,7 @@ func walked(profile string) (files []string) {
 	return slices.Compact(files)
 }
 
-// embedder makes a module that uses the root and the providers, and counts
+// embedder makes a module that uses the engine and the providers, and counts
 // what it has to trust.
 func embedder(ctx context.Context, dir string) ([]figure, error) {
 	dir, err := filepath.Abs(dir)
@@ -88,7 +88,7 @@ func embedder(ctx context.Context, dir string) ([]figure, error) {
 	defer os.RemoveAll(work) //nolint:errcheck // a temporary directory
 	for name, text := range map[string]string{
 		"go.mod":  fmt.Sprintf("module embedder\n\ngo 1.26.0\n\nrequire %[1]s v0.0.0\n\nreplace %[1]s => %[2]s\n", module, dir),
-		"main.go": fmt.Sprintf("package main\n\nimport (\n\t_ %q\n\t_ %q\n)\n\nfunc main() {}\n", module, module+"/provider"),
+		"main.go": fmt.Sprintf("package main\n\nimport (\n\t_ %q\n\t_ %q\n)\n\nfunc main() {}\n", module+"/engine", module+"/provider"),
 	} {
 		if err := os.WriteFile(filepath.Join(work, name), []byte(text), 0o600); err != nil {
 			return nil, err

@@ -41,7 +41,7 @@ func load(ctx context.Context, dir string) (*tree, error) {
 		if len(p.Errors) > 0 {
 			return nil, fmt.Errorf("%s: %w", p.PkgPath, p.Errors[0])
 		}
-		if p.PkgPath == module {
+		if p.PkgPath == module+"/engine" {
 			t.root = p
 		}
 		if !slices.ContainsFunc(notProduct, func(d string) bool { return strings.HasPrefix(p.PkgPath, module+d) }) {
@@ -49,7 +49,7 @@ func load(ctx context.Context, dir string) (*tree, error) {
 		}
 	}
 	if t.root == nil {
-		return nil, errors.New("no package " + module)
+		return nil, errors.New("no package " + module + "/engine")
 	}
 	return t, nil
 }
@@ -79,14 +79,14 @@ func (t *tree) files() []figure {
 	return []figure{
 		{"files of the product", files, ""},
 		{"lines of the product", lines, ""},
-		{"files of the root", len(t.root.Syntax), ""},
-		{"lines of the root", rootLines, ""},
-		{"files of the root under 80 lines", short, fmt.Sprintf("%d lines", shortLines)},
-		{"files of the root that use each other in one ring", len(ring), ""},
+		{"files of the engine", len(t.root.Syntax), ""},
+		{"lines of the engine", rootLines, ""},
+		{"files of the engine under 80 lines", short, fmt.Sprintf("%d lines", shortLines)},
+		{"files of the engine that use each other in one ring", len(ring), ""},
 	}
 }
 
-// ring is the largest set of files of the root each of which uses each other
+// ring is the largest set of files of the engine each of which uses each other
 // one, if by way of others.
 func (t *tree) ring() []string {
 	uses := map[string]map[string]bool{}

@@ -43,7 +43,7 @@ var program = []mutation{
 	{"echo/cookies", "cmd/authsvc/internal/probe", "got.Header[\"Cookie\"][i] = cookieNames(line)", "_ = line", "./cmd/authsvc/internal/probe"},
 	{"echo/authorization", "cmd/authsvc/internal/probe", "got.Header[name][i] = scheme + \" …\"", "_ = scheme", "./cmd/authsvc/internal/probe"},
 	{"migrate/confirmed", "cmd/authsvc", "if !isTerminal(p.stdin) {", "if false {", "./cmd/authsvc"},
-	{"redirect/htmx-page", ".", `if page, ok := rq.allowedURL(h.Get("HX-Current-URL")); ok {`, `if page := h.Get("HX-Current-URL"); page != "" {`, "."},
+	{"redirect/htmx-page", "engine", `if page, ok := rq.allowedURL(h.Get("HX-Current-URL")); ok {`, `if page := h.Get("HX-Current-URL"); page != "" {`, "./engine"},
 	{"dev/public-url", "devidp", "if !weburl.Loopback(u.Hostname()) {", "if false && u != nil {", "./devidp"},
 	{"dev/public-listener", "devidp", "err != nil || !at.Addr().IsLoopback() {", "err != nil || !at.IsValid() {", "./devidp"},
 	{"dev/rebinding", "devidp", `if "http://"+r.Host != d.origin {`, `if false {`, "./devidp"},

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"authsvc"
+	"authsvc/engine"
 	"authsvc/internal/test/quiet"
 )
 
@@ -31,7 +31,7 @@ func TestManyHosts(t *testing.T) { // not parallel: whatever runs beside it woul
 		if err != nil {
 			t.Fatal(err)
 		}
-		service, err := authsvc.New(s.Engine)
+		service, err := engine.New(s.Engine)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -14,7 +14,7 @@ import (
 
 	jose "github.com/go-jose/go-jose/v4"
 
-	"authsvc"
+	"authsvc/engine"
 	"authsvc/internal/oidc"
 	"authsvc/provider"
 )
@@ -77,9 +77,9 @@ func startMistakes(t *testing.T, text string, env map[string]string) []string {
 	file := writeFile(t, text)
 	s, err := Load(Input{Path: file, Env: env})
 	if err == nil {
-		var service *authsvc.Service
+		var service *engine.Service
 		s.Engine.Logger = slog.New(slog.DiscardHandler) // or the lines of many starts bury a failure
-		if service, err = authsvc.New(s.Engine); err == nil {
+		if service, err = engine.New(s.Engine); err == nil {
 			service.Close(t.Context())
 			return nil
 		}

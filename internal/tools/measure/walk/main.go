@@ -16,6 +16,7 @@ import (
 
 	"authsvc"
 	"authsvc/adapter/memory"
+	"authsvc/engine"
 	"authsvc/internal/idp"
 	"authsvc/internal/test/browser"
 )
@@ -39,7 +40,7 @@ func run(ctx context.Context, request, dir string) error {
 	defer op.Close() //nolint:errcheck // the program ends
 	server := httptest.NewUnstartedServer(nil)
 	origin := "http://" + server.Listener.Addr().String()
-	auth, err := authsvc.New(authsvc.Config{
+	auth, err := engine.New(authsvc.Config{
 		URL: origin, Secrets: []string{"0123456789abcdef0123456789abcdef"}, Adapter: memory.New(), Logger: slog.New(slog.DiscardHandler),
 		Providers: []authsvc.Provider{&authsvc.OAuth{
 			ID: "op", Name: "OP", OpenID: true, Issuer: op.Issuer(), Client: authsvc.Client{ID: "app", Secret: "a-secret-of-the-client"},

@@ -1,0 +1,19 @@
+// Package js holds the scripts of the browser client that the engine serves.
+package js
+
+import _ "embed" // the scripts
+
+var (
+	//go:embed client.js
+	client []byte
+	//go:embed account.js
+	account []byte
+)
+
+// Client is client.js, the framework-free browser client. The caller must not
+// change it.
+func Client() []byte { return client }
+
+// Account is account.js, what the client has for pages about the account. The
+// caller must not change it.
+func Account() []byte { return account }

@@ -1,0 +1,211 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"time"
+
+	"golang.org/x/text/unicode/norm"
+
+	"authsvc"
+	"authsvc/internal/seal"
+	"authsvc/internal/text"
+	"authsvc/internal/weburl"
+)
+
+// typedName is the form in the cookie of what was typed whose field is the name.
+// No provider has this id.
+const typedName = "account/profile"
+
+// checkAccount compiles the options of the account page.
+func checkAccount(b *builder, s *accountRoom) {
+	o := b.config.Account
+	s.desk.freshWithin = 10 * time.Minute
+	if o.Fresh != 0 {
+		s.desk.freshWithin = o.Fresh
+	}
+	if s.desk.freshWithin < time.Minute || s.desk.freshWithin > 24*time.Hour {
+		b.fail("Account.Fresh", "is out of range", "use 1m to 24h; 10m is the default")
+	}
+	checkDeletion(b, s)
+	s.edits = o.Edit == nil
+	for i, name := range o.Edit {
+		if name != "name" {
+			b.fail(fmt.Sprintf("Account.Edit[%d]", i), fmt.Sprintf("%q cannot be edited", text.Printable(name, 30)), "use name, or leave the list empty")
+		}
+		s.edits = true
+	}
+}
+
+// beginAccount is what every POST of the account page starts with: the token, the
+// session and the limit. s is nil if the outcome refuses. From then on the
+// request is finished even if its client goes away.
+func (ac *accountRoom) beginAccount(rq *request) (s *authsvc.Session, done func(), refused outcome) {
+	if !rq.csrfOK() {
+		return nil, nil, rq.personalCSRF("/account")
+	}
+	s, err := ac.keeper.current(rq)
+	switch {
+	case err != nil:
+		return nil, nil, rq.accountAway(err)
+	case s == nil:
+		return nil, nil, rq.signInFirst()
+	}
+	rq.auditUser = s.UserID
+	if refused := ac.limitAccount(rq, s.UserID); refused != nil {
+		return nil, nil, refused
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(rq.ctx), loginTimeout)
+	rq.ctx = ctx
+	return s, cancel, nil
+}
+
+// limitAccount counts a request that changes or exports an account; the outcome is
+// nil, or refuses it.
+func (ac *accountRoom) limitAccount(rq *request, userID string) outcome {
+	if wait, ok := rq.permit(ac.limit, userID); !ok {
+		rq.retryAfter = wait
+		rq.audit("request.limited", authsvc.RateLimited, "too many changes or exports of one account")
+		return rq.personalRefusal("/account", authsvc.RateLimited, http.StatusTooManyRequests)
+	}
+	return nil
+}
+
+// userOf is the stored user of a session; the refusal is nil, or says why there is none.
+func (ac *accountRoom) userOf(rq *request, s *authsvc.Session) (u authsvc.User, refused outcome) {
+	u, err := ac.adapter.GetUser(rq.ctx, s.UserID)
+	switch {
+	case errors.Is(err, authsvc.ErrNotFound): // one of the application's, who is not stored
+		return u, rq.personalRefusal("/account", authsvc.NotFound, http.StatusNotFound)
+	case err != nil:
+		return u, rq.accountAway(err)
+	}
+	return u, nil
+}
+
+// freshUser begins the page at path: it is the session, whose proof is fresh, and its
+// user. The refusal is nil, or the answer instead of the page.
+func (ac *accountRoom) freshUser(rq *request, path string) (s *authsvc.Session, u authsvc.User, refused outcome) {
+	s, err := ac.keeper.current(rq)
+	switch {
+	case err != nil:
+		return nil, u, rq.accountAway(err)
+	case s == nil:
+		return nil, u, rq.signInFirst()
+	case !provedWithin(s, rq.now, ac.desk.freshWithin):
+		return nil, u, confirmFirst(rq, rq.base+path, s)
+	}
+	u, refused = ac.userOf(rq, s)
+	return s, u, refused
+}
+
+// accountBack is where a page of the application's own wants people to come back
+// to, or the built-in one.
+func accountBack(rq *request) string {
+	if rq.body.get("callbackUrl") != "" {
+		return rq.callbackURL()
+	}
+	return rq.base + "/account"
+}
+
+// accountDone answers a POST that changed something: a script gets the account
+// as it is now, a person the page with a word about it.
+func (ac *accountRoom) accountDone(rq *request, s *authsvc.Session, word string) outcome {
+	if !rq.wantsJSON() {
+		return redirect{to: weburl.WithQuery(rq.base+"/account", "done", word)}
+	}
+	return ac.accountDoneAt(rq, s, "/account")
+}
+
+// accountDoneAt is accountDone where the page is another one.
+func (ac *accountRoom) accountDoneAt(rq *request, s *authsvc.Session, path string) outcome {
+	to := rq.base + path
+	if !rq.wantsJSON() {
+		return redirect{to: to}
+	}
+	a, err := ac.readAccount(rq, rq.ctx, s)
+	if err != nil {
+		return rq.accountAway(err)
+	}
+	return object{v: map[string]any{"url": to, "account": ac.accountObject(rq, a)}}
+}
+
+// postProfile: POST account/profile changes the name.
+func (ac *accountRoom) postProfile(rq *request) outcome {
+	s, done, refused := ac.beginAccount(rq)
+	if refused != nil {
+		return refused
+	}
+	defer done()
+	name := norm.NFC.String(rq.body.get("name"))
+	if !ac.edits || name == "" || name != text.Name(name) || len([]rune(name)) > maxOwnName {
+		rq.rememberTyped(typedName, name)
+		return rq.personalRefusal("/account", authsvc.Invalid, http.StatusBadRequest)
+	}
+	u, err := ac.adapter.UpdateUser(rq.ctx, s.UserID, authsvc.UserUpdate{Name: &name})
+	switch {
+	case errors.Is(err, authsvc.ErrNotFound):
+		return rq.personalRefusal("/account", authsvc.NotFound, http.StatusNotFound)
+	case err != nil:
+		return rq.accountAway(err)
+	}
+	ac.retellSession(rq, authsvc.UserUpdate{Name: &name})
+	rq.note(authsvc.AuditEvent{Name: "user.updated", UserID: u.ID, Reason: "the name, by the person"})
+	if ac.events.UpdateUser != nil {
+		ac.fleet.emit("updateUser", func() { ac.events.UpdateUser(rq.ctx, u) })
+	}
+	return ac.accountDone(rq, s, "renamed")
+}
+
+// retellSession puts what was changed of the person into this session.
+func (ac *accountRoom) retellSession(rq *request, change authsvc.UserUpdate) {
+	renewed, err := ac.keeper.sessions.retell(rq.ctx, rq.sessionCookieValue(), change, rq.now)
+	if err == nil && renewed != nil && !rq.setSession(renewed.value, renewed.expires) {
+		err = errSessionTooLarge
+	}
+	if err != nil { // it is stored; this session shows it later
+		ac.log.Warn("a session could not take over what was changed of its user", "request", rq.requestID(), "err", err)
+	}
+}
+
+// maxOwnName is how many characters a name has that somebody chooses.
+const maxOwnName = 100
+
+// postUnlink: POST account/unlink removes a way to sign in, unless it is the
+// last one.
+func (ac *accountRoom) postUnlink(rq *request) outcome {
+	s, done, refused := ac.beginAccount(rq)
+	if refused != nil {
+		return refused
+	}
+	defer done()
+	if !ac.desk.provedFresh(rq, s, "account/unlink") {
+		return confirmFirst(rq, accountBack(rq), s)
+	}
+	all, err := ac.adapter.ListAccounts(rq.ctx, s.UserID)
+	if err != nil {
+		return rq.accountAway(err)
+	}
+	id := rq.body.get("id")
+	i := slices.IndexFunc(all, func(a authsvc.Account) bool { return ac.accountHandle(&a) == id })
+	if i < 0 {
+		rq.note(authsvc.AuditEvent{Name: "account.unlink_refused", UserID: s.UserID, Reason: "the user has no such account"})
+		return rq.personalRefusal("/account", authsvc.NotFound, http.StatusNotFound)
+	}
+	by := unlinkOptions{reason: "by the person", record: func(e authsvc.AuditEvent) { rq.note(e) }, notify: func(n notice) { ac.mailing.tell(rq, n) }}
+	err = ac.vault.unlink(rq.ctx, s.UserID, all[i].Provider, all[i].ProviderAccountID, by)
+	switch {
+	case errors.Is(err, authsvc.ErrNotFound): // removed meanwhile, in another tab
+		return rq.personalRefusal("/account", authsvc.NotFound, http.StatusNotFound)
+	case errors.Is(err, authsvc.ErrLastAccount):
+		return rq.personalRefusal("/account", authsvc.LastMethod, http.StatusConflict)
+	case err != nil:
+		return rq.accountAway(err)
+	}
+	return ac.accountDone(rq, s, "unlinked")
+}
+
+func (ac *accountRoom) deriveKeys(ring *seal.Ring) { ac.handleKey = ring.MAC("account handle") }

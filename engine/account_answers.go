@@ -1,0 +1,57 @@
+package engine
+
+import (
+	"net/http"
+	"time"
+
+	"authsvc"
+	"authsvc/internal/pages"
+	"authsvc/internal/weburl"
+)
+
+// awayFor is how long somebody is asked to wait while the store is away.
+const awayFor = 5 * time.Second
+
+// refusedTo is the refusal of a script's request with the word, and with the
+// address of the page that explains it or goes on from it.
+func refusedTo(to string, code authsvc.ErrorCode, status int) outcome {
+	return object{v: map[string]string{"url": to, "error": string(code)}, status: status}
+}
+
+// personalRefusal refuses a change or a file: a person gets the page back, with
+// the word.
+func (rq *request) personalRefusal(path string, code authsvc.ErrorCode, status int) outcome {
+	to := weburl.WithQuery(rq.base+path, "error", string(code), "request", rq.requestID())
+	if rq.wantsJSON() || rq.wantsData() {
+		return refusedTo(to, code, status)
+	}
+	return redirect{to: to}
+}
+
+// personalCSRF refuses a POST without the token. No mode answers it otherwise:
+// NextAuth.js has none of these routes.
+func (rq *request) personalCSRF(path string) outcome {
+	rq.ensureCSRF()
+	rq.audit("csrf.refused", "", "token missing or not that of the cookie")
+	return rq.personalRefusal(path, csrfMismatch, http.StatusForbidden)
+}
+
+// signInFirst answers somebody who is not signed in.
+func (rq *request) signInFirst() outcome {
+	to := weburl.WithQuery(rq.base+"/signin", "callbackUrl", rq.base+"/account")
+	if rq.wantsJSON() || rq.wantsData() {
+		return refusedTo(to, authsvc.SessionRequired, http.StatusUnauthorized)
+	}
+	return redirect{to: to}
+}
+
+// accountAway answers while the store is away.
+func (rq *request) accountAway(err error) outcome {
+	rq.log.Error("the account could not be read or changed", "request", rq.requestID(), "err", err)
+	rq.retryAfter = awayFor
+	if rq.wantsJSON() || rq.wantsData() {
+		return refusedTo(rq.base+"/account", authsvc.Unavailable, http.StatusServiceUnavailable)
+	}
+	v := pages.ErrorView{Code: string(authsvc.Unavailable), RequestID: rq.requestID(), BackURL: rq.origin, SignInURL: rq.base + "/account"}
+	return page{name: pages.Error, status: http.StatusServiceUnavailable, view: v}
+}

@@ -1,0 +1,144 @@
+package engine
+
+import (
+	"cmp"
+	"errors"
+	"net/http"
+
+	"authsvc"
+	"authsvc/internal/emailaddr"
+	"authsvc/internal/pages"
+	"authsvc/internal/weburl"
+)
+
+// typedDelete is the form in the cookie of what was typed whose field confirms a
+// deletion. No provider has this id.
+const typedDelete = "account/delete"
+
+// deleteWord confirms the deletion of an account without an address.
+const deleteWord = "delete"
+
+// What the page that follows a deletion reports.
+const (
+	doneScheduled = "scheduled"
+	doneDeleted   = "deleted"
+)
+
+// deletePage: GET account/delete says what the deletion of the account means and
+// asks for it to be confirmed; afterwards it says what was done.
+func (ac *accountRoom) deletePage(rq *request) outcome {
+	if done := rq.query("done"); done == doneScheduled || done == doneDeleted {
+		return ac.deletionDone(rq, done)
+	}
+	s, u, refused := ac.freshUser(rq, "/account/delete")
+	if refused != nil {
+		return refused
+	}
+	v := pages.DeleteView{CSRFToken: rq.ensureCSRF(), Fresh: ac.desk.freshField(rq, s, "account/delete"), Who: cmp.Or(u.Email, u.Name, u.ID), Word: cmp.Or(u.Email, deleteWord),
+		RequestID: rq.shownRequestID()}
+	if ac.grace > 0 {
+		v.On = u.DeleteAfter
+		if v.On.IsZero() {
+			v.On = rq.now.Add(ac.grace)
+		}
+	}
+	if rq.query("error") != "" {
+		v.Error = string(plainErrorCode(authsvc.ErrorCode(rq.query("error"))))
+	}
+	if t := rq.typed(); v.Error == string(authsvc.Invalid) && t.Provider == typedDelete {
+		v.Typed = t.Name
+	}
+	rq.forgetTyped()
+	return page{name: pages.Delete, view: v}
+}
+
+// deletionDone is the page after a deletion. The browser that asked for it may keep
+// the account at once.
+func (ac *accountRoom) deletionDone(rq *request, done string) outcome {
+	v := pages.DeleteView{Done: done, CSRFToken: rq.ensureCSRF()}
+	if done == doneDeleted {
+		return page{name: pages.Delete, view: v}
+	}
+	c, err := ac.desk.waiting(rq, keepPurpose)
+	if err != nil {
+		return rq.accountAway(err)
+	}
+	if c != nil {
+		u, err := ac.adapter.GetUser(rq.ctx, c.UserID)
+		if err != nil && !errors.Is(err, authsvc.ErrNotFound) {
+			return rq.accountAway(err)
+		}
+		v.On = u.DeleteAfter
+	}
+	return page{name: pages.Delete, view: v}
+}
+
+// postDelete: POST account/delete has the account of the person deleted, if the body
+// repeats its address, or says "delete" for one without.
+func (ac *accountRoom) postDelete(rq *request) outcome {
+	s, done, refused := ac.beginAccount(rq)
+	if refused != nil {
+		return refused
+	}
+	defer done()
+	if !ac.desk.provedFresh(rq, s, "account/delete") {
+		return confirmFirst(rq, deleteBack(rq), s)
+	}
+	u, refused := ac.userOf(rq, s)
+	if refused != nil {
+		return refused
+	}
+	if !confirmsDeletion(u, rq.body.get("confirm")) {
+		rq.rememberTyped(typedDelete, rq.body.get("confirm"))
+		return rq.personalRefusal("/account/delete", authsvc.Invalid, http.StatusBadRequest)
+	}
+	u, gone, err := ac.scheduleDeletion(rq.ctx, s.UserID, ac.mailing.byPerson(rq))
+	switch {
+	case errors.Is(err, authsvc.ErrNotFound):
+		return rq.personalRefusal("/account", authsvc.NotFound, http.StatusNotFound)
+	case err != nil:
+		return rq.accountAway(err)
+	}
+	rq.forgetTyped()
+	rq.clearSession()
+	ac.desk.rotateCSRF(rq, "", "")
+	word := doneDeleted
+	if !gone {
+		word = doneScheduled
+		ac.offerUndo(rq, u)
+	}
+	to := weburl.WithQuery(rq.base+"/account/delete", "done", word)
+	if rq.wantsJSON() {
+		return object{v: map[string]any{"url": to, "account": nil}}
+	}
+	return redirect{to: to}
+}
+
+// deleteBack is where a fresh proof for a deletion leads back to.
+func deleteBack(rq *request) string {
+	if rq.body.get("callbackUrl") != "" {
+		return rq.callbackURL()
+	}
+	return rq.base + "/account/delete"
+}
+
+// offerUndo lets this browser keep the account for as long as a sign-in waits. If it
+// cannot, a sign-in can.
+func (ac *accountRoom) offerUndo(rq *request, u authsvc.User) {
+	fresh, err := ac.adapter.GetUser(rq.ctx, u.ID) // with the epoch since
+	if err == nil && !fresh.DeleteAfter.IsZero() {
+		err = ac.desk.putPending(rq, fresh, pendingSignIn{Purpose: keepPurpose})
+	}
+	if err != nil {
+		ac.log.Warn("a deletion cannot be taken back without a sign-in", "request", rq.requestID(), "err", err)
+	}
+}
+
+// confirmsDeletion reports whether what was typed names the account of u.
+func confirmsDeletion(u authsvc.User, typed string) bool {
+	if u.Email == "" {
+		return typed == deleteWord
+	}
+	address, err := emailaddr.Normalise(typed)
+	return err == nil && address == u.Email
+}

@@ -1,0 +1,237 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"authsvc"
+	"authsvc/internal/uuid"
+)
+
+// Times of deletions.
+const (
+	deletionGrace   = 14 * 24 * time.Hour
+	maxGrace        = 365 * 24 * time.Hour
+	deletionTimeout = time.Minute // of the deletion of one user in the background
+	deletionRetry   = time.Hour   // until one that failed is tried again
+	deletionBatch   = 20          // users that are looked at in one sweep
+)
+
+// deletionLease names the lease under which a user is deleted or kept. Whoever has
+// it finds either a user whose application has been asked for nothing yet, or none.
+func deletionLease(userID string) string { return nameOf("deletion", userID) }
+
+// checkDeletion compiles the options about the deletion of accounts.
+func checkDeletion(b *builder, s *accountRoom) {
+	switch o := b.config.Account; {
+	case o.DeleteGrace == 0:
+		s.grace = deletionGrace
+	case o.DeleteGrace > maxGrace || o.DeleteGrace > 0 && o.DeleteGrace < time.Minute:
+		b.fail("Account.DeleteGrace", "is out of range", "use 1m to 365d, or 0 for none; 14d is the default")
+	default:
+		s.grace = max(o.DeleteGrace, 0)
+	}
+}
+
+// ScheduleDeletion is [Service.ScheduleDeletion].
+func (ac *accountRoom) ScheduleDeletion(ctx context.Context, userID string) (at time.Time, err error) {
+	u, _, err := ac.scheduleDeletion(ctx, userID, ac.mailing.byOthers(ctx))
+	return u.DeleteAfter, err
+}
+
+// scheduleDeletion is ScheduleDeletion. gone: the user is deleted.
+func (ac *accountRoom) scheduleDeletion(ctx context.Context, userID string, by reporter) (u authsvc.User, gone bool, err error) {
+	u, anew, err := ac.markForDeletion(ctx, userID)
+	if err != nil {
+		return u, false, err
+	}
+	by.record(authsvc.AuditEvent{Name: "user.deletion_scheduled", UserID: userID})
+	if anew {
+		by.notify(notice{what: "deletion", user: u, name: u.DeleteAfter.UTC().Format("2006-01-02 15:04 UTC")})
+	}
+	if ac.grace > 0 {
+		return u, false, nil
+	}
+	return u, ac.deleteDue(ctx, userID), nil
+}
+
+// markForDeletion writes when a user is to be deleted, in one step with the end of
+// the sessions. anew: the user was to stay until now.
+func (ac *accountRoom) markForDeletion(ctx context.Context, userID string) (u authsvc.User, anew bool, err error) {
+	release, err := ac.fleet.lease(ctx, deletionLease(userID))
+	if err != nil {
+		return u, false, err
+	}
+	defer release()
+	if u, err = ac.adapter.GetUser(ctx, userID); err != nil {
+		return u, false, err
+	}
+	if anew = u.DeleteAfter.IsZero(); anew {
+		u.DeleteAfter = ac.fleet.now().Add(ac.grace).UTC().Truncate(time.Millisecond)
+	}
+	return u, anew, ac.keeper.shutOut(ctx, userID, authsvc.PersonUpdate{DeleteAfter: &u.DeleteAfter})
+}
+
+// CancelDeletion is [Service.CancelDeletion].
+func (ac *accountRoom) CancelDeletion(ctx context.Context, userID string) error {
+	return ac.cancelDeletion(ctx, userID, ac.mailing.byOthers(ctx))
+}
+
+func (ac *accountRoom) cancelDeletion(ctx context.Context, userID string, by reporter) error {
+	name, holder := deletionLease(userID), uuid.V7()
+	release, err := ac.fleet.leaseAs(ctx, name, holder)
+	if err != nil {
+		return err
+	}
+	defer release()
+	u, err := ac.adapter.GetUser(ctx, userID)
+	if err != nil || u.DeleteAfter.IsZero() {
+		return err
+	}
+	if u, err = ac.underLease(ctx, userID, holder); err != nil {
+		return err
+	}
+	if err := ac.adapter.SetPerson(ctx, userID, authsvc.PersonUpdate{DeleteAfter: &time.Time{}}, nil); err != nil {
+		return err
+	}
+	by.record(authsvc.AuditEvent{Name: "user.deletion_cancelled", UserID: userID})
+	by.notify(notice{what: "kept", user: u})
+	return nil
+}
+
+// DeleteUser is [Service.DeleteUser].
+func (ac *accountRoom) DeleteUser(ctx context.Context, userID string) error {
+	err := ac.deleteUser(ctx, userID)
+	if err != nil {
+		ac.auditor.recordAct(ctx, authsvc.AuditEvent{Name: "user.delete_failed", UserID: userID})
+		return err
+	}
+	ac.auditor.recordAct(ctx, authsvc.AuditEvent{Name: "user.deleted", UserID: userID})
+	return nil
+}
+
+func (ac *accountRoom) deleteUser(ctx context.Context, userID string) error {
+	holder := uuid.V7()
+	release, err := ac.fleet.leaseAs(ctx, deletionLease(userID), holder)
+	if err != nil {
+		return err
+	}
+	defer release()
+	u, err := ac.adapter.GetUser(ctx, userID)
+	switch {
+	case errors.Is(err, errNoStorage):
+		return err
+	case errors.Is(err, authsvc.ErrNotFound):
+		return errors.Join(err, ac.keeper.endSessions(ctx, userID))
+	case err != nil:
+		return err
+	}
+	return ac.removeUser(ctx, u, holder)
+}
+
+// errKept: the application was asked to delete a user whom somebody kept meanwhile.
+var errKept = errors.New("the user was kept while the application was asked")
+
+// removeUser deletes a user, for who holds the lease.
+func (ac *accountRoom) removeUser(ctx context.Context, u authsvc.User, holder string) error {
+	if ac.callbacks.DeleteUser != nil {
+		if err := ac.deleteCallback(ctx, u); err != nil {
+			return fmt.Errorf("the DeleteUser callback: %w", err)
+		}
+		now, err := ac.underLease(ctx, u.ID, holder)
+		switch {
+		case err != nil && !errors.Is(err, authsvc.ErrNotFound):
+			return err
+		case err == nil && !u.DeleteAfter.IsZero() && now.DeleteAfter.IsZero():
+			return errKept
+		}
+	}
+	r := ac.keeper.revocation(keyUser+u.ID, u.ID, ac.fleet.now())
+	err := ac.adapter.DeleteUser(ctx, u.ID, r)
+	switch {
+	case errors.Is(err, authsvc.ErrNotFound):
+		return errors.Join(err, ac.keeper.endSessions(ctx, u.ID))
+	case err != nil:
+		return err
+	}
+	ac.keeper.revoked.apply(*r)
+	if ac.events.DeleteUser != nil {
+		ac.fleet.emit("deleteUser", func() { ac.events.DeleteUser(ctx, u) })
+	}
+	return nil
+}
+
+// underLease takes the lease of a deletion once more, as this process may have slept
+// for longer than it lasts, and reads the user again: somebody else may have had it.
+func (ac *accountRoom) underLease(ctx context.Context, userID, holder string) (authsvc.User, error) {
+	if err := ac.fleet.takeLease(ctx, deletionLease(userID), holder); err != nil {
+		return authsvc.User{}, err
+	}
+	return ac.adapter.GetUser(ctx, userID)
+}
+
+func (ac *accountRoom) deleteCallback(ctx context.Context, u authsvc.User) (err error) {
+	defer ac.fleet.recovered("deleteUser callback", func() { err = errors.New("it panicked") })
+	return ac.callbacks.DeleteUser(ctx, u)
+}
+
+// deleteAllDue deletes users whose grace is over and returns how many.
+func (ac *accountRoom) deleteAllDue(ctx context.Context) (n int) {
+	due, err := ac.adapter.SearchUsers(ctx, authsvc.UserQuery{Due: ac.fleet.now(), Limit: deletionBatch})
+	if err != nil && ctx.Err() == nil {
+		ac.log.Error("users who are to be deleted could not be read", "err", err)
+	}
+	for _, u := range due {
+		if ctx.Err() == nil && ac.deleteDue(ctx, u.ID) {
+			n++
+		}
+	}
+	return n
+}
+
+// deleteDue deletes a user whose grace is over, unless another replica is about to.
+// It goes on if ctx ends meanwhile, so that the application is asked to the end.
+func (ac *accountRoom) deleteDue(ctx context.Context, userID string) (deleted bool) {
+	ctx, cancel := detached(ctx, deletionTimeout)
+	defer cancel()
+	name, holder := deletionLease(userID), uuid.V7()
+	if err := ac.fleet.takeLease(ctx, name, holder); err != nil {
+		if !errors.Is(err, authsvc.ErrConflict) {
+			ac.log.Error("a user who is to be deleted could not be taken", "user", userID, "err", err)
+		}
+		return false
+	}
+	defer ac.fleet.holdLease(ctx, name, holder)()
+	u, err := ac.adapter.GetUser(ctx, userID)
+	if errors.Is(err, authsvc.ErrNotFound) || err == nil && (u.DeleteAfter.IsZero() || ac.fleet.now().Before(u.DeleteAfter)) {
+		return false // deleted, kept or put off meanwhile
+	}
+	if err == nil {
+		err = ac.removeUser(ctx, u, holder)
+	}
+	if err != nil {
+		ac.putOffDeletion(ctx, userID, holder, err)
+		return false
+	}
+	ac.auditor.record(ctx, authsvc.AuditEvent{Name: "user.deleted", UserID: userID, Reason: "the grace is over"})
+	return true
+}
+
+// putOffDeletion has a deletion that failed tried again, unless the user was kept or
+// is gone, or another replica sees to it.
+func (ac *accountRoom) putOffDeletion(ctx context.Context, userID, holder string, cause error) {
+	ac.log.Error("a user who is to be deleted was not, and will be tried again", "user", userID, "wait", deletionRetry, "cause", cause)
+	ac.auditor.record(ctx, authsvc.AuditEvent{Name: "user.delete_failed", UserID: userID, Reason: "the grace is over"})
+	ctx, cancel := detached(ctx, storeTimeout)
+	defer cancel()
+	u, err := ac.underLease(ctx, userID, holder)
+	if err == nil && !u.DeleteAfter.IsZero() {
+		again := ac.fleet.now().Add(deletionRetry).UTC().Truncate(time.Millisecond)
+		err = ac.adapter.SetPerson(ctx, userID, authsvc.PersonUpdate{DeleteAfter: &again}, nil)
+	}
+	if err != nil && !errors.Is(err, authsvc.ErrNotFound) && !errors.Is(err, authsvc.ErrConflict) {
+		ac.log.Error("when to try it again could not be written", "user", userID, "err", err)
+	}
+}

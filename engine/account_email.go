@@ -1,0 +1,320 @@
+package engine
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"authsvc"
+	"authsvc/internal/emailaddr"
+	"authsvc/internal/emailchange"
+	"authsvc/internal/mailtext"
+	"authsvc/internal/pages"
+	"authsvc/internal/seal"
+	"authsvc/internal/weburl"
+)
+
+// typedAddress is the form in the cookie of what was typed whose field is a new
+// address.
+const typedAddress = "account/email"
+
+// checkEmailChange finds out by which provider people can change their address.
+func checkEmailChange(b *builder, s *accountRoom, order []flow) {
+	wanted := b.config.Account.ChangeEmail
+	on := s.dialect.changesEmail
+	if wanted != nil {
+		on = *wanted
+	}
+	if !on || !s.on {
+		return
+	}
+	for _, f := range order {
+		if m, can := f.(mailer); can {
+			s.mailing.addresses = m
+			return
+		}
+	}
+	if wanted != nil {
+		b.fail("Account.ChangeEmail", "is set, but no provider sends mails", "add an Email provider, or leave it out")
+	}
+}
+
+// An emailChange is a change of address that waits, and its credential.
+type emailChange struct {
+	*emailchange.Change
+	stored authsvc.Credential
+}
+
+// A pendingEmail is what GET account tells of it.
+type pendingEmail struct {
+	ID        string `json:"id"`
+	Address   string `json:"address"`
+	NewProved bool   `json:"newProved"`
+	OldProved bool   `json:"oldProved"`
+	NotBefore string `json:"notBefore"`
+}
+
+// object is nil if c is.
+func (c *emailChange) object() *pendingEmail {
+	if c == nil {
+		return nil
+	}
+	return &pendingEmail{c.stored.ID, c.To, c.NewProved, c.OldAllowed, *isoTime(c.NotBefore())}
+}
+
+// openEmailChange opens the change in a credential.
+func (ac *accountRoom) openEmailChange(stored authsvc.Credential) (*emailChange, error) {
+	c := new(emailchange.Change)
+	_, err := ac.fleet.openData(&stored, c)
+	return &emailChange{c, stored}, err
+}
+
+// restsOn reports whether a change can still be made of a user: the address is that
+// of then, was not proved for the first time meanwhile, and nothing ended all
+// sessions.
+func (c *emailChange) restsOn(u *authsvc.User, now time.Time) bool {
+	return c.Alive(now) && u.Email == c.From && emailProved(*u) == c.AsksOld && u.SessionEpoch == c.Epoch && u.Blocked.IsZero()
+}
+
+// emailChangeOf is the change of a user's address that waits, nil if there is none.
+func (ac *accountRoom) emailChangeOf(ctx context.Context, u *authsvc.User) (*emailChange, error) {
+	if ac.mailing.addresses == nil {
+		return nil, nil
+	}
+	p, err := ac.adapter.GetPerson(ctx, u.ID)
+	for _, stored := range p.Credentials {
+		switch stored.Kind {
+		case authsvc.CredentialAddress:
+			if c, err := ac.openEmailChange(stored); err == nil && c.restsOn(u, ac.fleet.now()) {
+				return c, nil
+			}
+		}
+	}
+	return nil, err
+}
+
+// An emailAsk is the wish to change an address.
+type emailAsk struct {
+	address string // in normal form
+	strong  bool   // with two factors, or a passkey
+	session string // handle of the session that asks
+	by      cause
+	mail    queuedMail
+}
+
+// emailTokens are what the mails about a change hold.
+type emailTokens struct{ toNew, toOld, code string }
+
+// RequestEmailChange is [Service.RequestEmailChange].
+func (ac *accountRoom) RequestEmailChange(ctx context.Context, userID, address string) error {
+	if ac.mailing.addresses == nil {
+		return authsvc.ErrNoEmailChange
+	}
+	normal, err := emailaddr.Normalise(address)
+	if err != nil {
+		return err
+	}
+	p, err := ac.adapter.GetPerson(ctx, userID)
+	if err != nil {
+		return err
+	}
+	ask := emailAsk{address: normal, by: cause{acceptLanguage: p.Locale}}
+	if err := ac.askEmailChange(ctx, userID, ask); err != nil {
+		return err
+	}
+	ac.auditor.recordAct(ctx, authsvc.AuditEvent{Name: "email.change_requested", UserID: userID})
+	return nil
+}
+
+// errSameAddress: the address is the user's own.
+var errSameAddress = errors.New("authsvc: it is the address of the user already")
+
+// askEmailChange stores a change and queues its mails. Nothing of what it does
+// depends on whether the address is somebody's but the text of one mail.
+func (ac *accountRoom) askEmailChange(ctx context.Context, userID string, ask emailAsk) error {
+	_, err := ac.adapter.GetUserByEmail(ctx, ask.address)
+	taken := err == nil
+	if err != nil && !errors.Is(err, authsvc.ErrNotFound) {
+		return err
+	}
+	tokens := emailTokens{toNew: seal.Token(), toOld: seal.Token(), code: newCode()}
+	for try := 1; ; try++ {
+		c, err := ac.putEmailChange(ctx, userID, ask, tokens)
+		switch {
+		case err == nil:
+			return ac.mailEmailChange(ctx, c, ask, tokens, taken)
+		case !errors.Is(err, authsvc.ErrStale) && !errors.Is(err, authsvc.ErrTooMany) || try == createTries:
+			return err
+		}
+	}
+}
+
+// putEmailChange stores a change in place of an earlier one.
+func (ac *accountRoom) putEmailChange(ctx context.Context, userID string, ask emailAsk, tokens emailTokens) (*emailChange, error) {
+	u, err := ac.adapter.GetUser(ctx, userID)
+	switch {
+	case err != nil:
+		return nil, err
+	case !u.Blocked.IsZero():
+		return nil, fmt.Errorf("%w: the user is blocked", authsvc.ErrAccessDenied)
+	case u.Email == ask.address:
+		return nil, errSameAddress
+	}
+	now := ac.fleet.now().UTC().Truncate(time.Millisecond)
+	c := &emailChange{stored: authsvc.Credential{Kind: authsvc.CredentialAddress, ID: base64.RawURLEncoding.EncodeToString(seal.Random(16)), UserID: u.ID, Version: 1, Created: now, Expires: now.Add(emailchange.Life)},
+		Change: &emailchange.Change{From: u.Email, To: ask.address, AsksOld: emailProved(u), Strong: ask.strong, Asked: now.UnixMilli(), Epoch: u.SessionEpoch,
+			Session: ask.session, New: seal.Digest(tokens.toNew)}}
+	c.Code = b64(ac.mailing.codeKey.Sum(c.stored.ID, tokens.code))
+	if c.AsksOld {
+		c.Old = seal.Digest(tokens.toOld)
+	}
+	if err := ac.sealEmailChange(c); err != nil {
+		return nil, err
+	}
+	if _, err := ac.adapter.DeleteCredentials(ctx, u.ID, nil, authsvc.CredentialAddress); err != nil {
+		return nil, err
+	}
+	return c, ac.adapter.PutCredential(ctx, c.stored, u.Epoch, 1)
+}
+
+func (ac *accountRoom) sealEmailChange(c *emailChange) (err error) {
+	c.stored.Data, err = ac.fleet.sealData(&c.stored, c.Change)
+	return err
+}
+
+// mailEmailChange queues the mails about a change. If the new address is somebody's,
+// that mail has neither link nor code, which nobody knows then.
+func (ac *accountRoom) mailEmailChange(ctx context.Context, c *emailChange, ask emailAsk, tokens emailTokens, taken bool) error {
+	link := func(token string, more ...string) string {
+		return weburl.WithQuery(ac.site.base+"/account/email/confirm", append([]string{"id", c.stored.ID, "token", token}, more...)...)
+	}
+	write := func(d mailtext.Data, life time.Duration) ([]byte, error) {
+		d.NewEmail, d.Minutes = c.To, int(life/time.Minute)
+		if err := ac.mailing.addresses.describe(ask.by, &d); err != nil {
+			return nil, err
+		}
+		return ac.mailing.addresses.sealQueued(ask.mail, d)
+	}
+	payload, err := write(mailtext.Data{Change: mailtext.ChangeNew, Email: c.To, URL: link(tokens.toNew), Code: shownCode(tokens.code)}, emailchange.NewLife)
+	toOwner, ownerErr := write(mailtext.Data{Change: mailtext.ChangeTaken, Email: c.To, URL: ac.site.base + "/signin"}, emailchange.NewLife) // in any case, so that the time is the same
+	if taken {
+		payload = toOwner
+	}
+	if err := errors.Join(err, ownerErr); err != nil {
+		return err
+	}
+	if err := ac.mailing.mails.put(ctx, payload, emailchange.NewLife); err != nil {
+		return err
+	}
+	if !c.AsksOld {
+		return nil
+	}
+	payload, err = write(mailtext.Data{Change: mailtext.ChangeOld, Email: c.From, URL: link(tokens.toOld), StopURL: link(tokens.toOld, "stop", "true"), Waits: !c.Strong}, emailchange.OldLife)
+	if err != nil {
+		return err
+	}
+	return ac.mailing.mails.put(ctx, payload, emailchange.OldLife)
+}
+
+// emailAsk is the wish of the person of a session.
+func (ac *accountRoom) emailAsk(rq *request, s *authsvc.Session, address string) (emailAsk, error) {
+	ask := emailAsk{address: address, by: asks(rq), session: ac.keeper.SessionID(s), mail: queuedMail{UserID: s.UserID, RequestID: rq.requestID(), Client: rq.networkKey(), Known: ac.desk.hasDeviceCookie(rq, userKey(s.UserID))}}
+	sessions, err := ac.keeper.Sessions(rq.ctx, s.UserID)
+	for _, v := range sessions {
+		if v.ID == ask.session {
+			ask.strong = v.ACR == "2fa" || v.ACR == "phr"
+		}
+	}
+	return ask, err
+}
+
+// getEmailChange: GET account/email asks for the new address.
+func (ac *accountRoom) getEmailChange(rq *request) outcome {
+	s, u, refused := ac.freshUser(rq, "/account/email")
+	if refused != nil {
+		return refused
+	}
+	v := pages.AddressView{CSRFToken: rq.ensureCSRF(), Fresh: ac.desk.freshField(rq, s, "account/email"), Email: u.Email, Proved: emailProved(u), RequestID: rq.shownRequestID()}
+	if rq.query("error") != "" {
+		v.Error = string(plainErrorCode(authsvc.ErrorCode(rq.query("error"))))
+	}
+	if t := rq.typed(); t.Provider == typedAddress {
+		v.Typed = t.Name
+		rq.forgetTyped()
+	}
+	return page{name: pages.Address, view: v}
+}
+
+// postEmailChange: POST account/email asks for a change of address. The answer is
+// the same if the address is somebody's.
+func (ac *accountRoom) postEmailChange(rq *request) outcome {
+	s, done, refused := ac.beginAccount(rq)
+	if refused != nil {
+		return refused
+	}
+	defer done()
+	typed := rq.body.get("email")
+	if !ac.desk.provedFresh(rq, s, "account/email") {
+		rq.rememberTyped(typedAddress, typed)
+		back := rq.base + "/account/email"
+		if rq.body.get("callbackUrl") != "" {
+			back = rq.callbackURL()
+		}
+		return confirmFirst(rq, back, s)
+	}
+	refuse := func(code authsvc.ErrorCode, status int, reason string) outcome {
+		rq.rememberTyped(typedAddress, typed)
+		rq.note(authsvc.AuditEvent{Name: "email.change_refused", Code: code, UserID: s.UserID, Reason: reason})
+		return rq.personalRefusal("/account/email", code, status)
+	}
+	address, err := emailaddr.Normalise(typed)
+	if err != nil {
+		return refuse(authsvc.Invalid, http.StatusBadRequest, "it is no address")
+	}
+	if wait, ok := ac.limitEmailChange(rq, s, address); !ok {
+		rq.retryAfter = wait
+		return refuse(authsvc.RateLimited, http.StatusTooManyRequests, "too many mails for one mailbox or client")
+	}
+	ask, err := ac.emailAsk(rq, s, address)
+	if err == nil {
+		err = ac.askEmailChange(rq.ctx, s.UserID, ask)
+	}
+	switch {
+	case errors.Is(err, errSameAddress):
+		return refuse(authsvc.Invalid, http.StatusBadRequest, "it is the address already")
+	case errors.Is(err, authsvc.ErrNotFound):
+		return rq.personalRefusal("/account", authsvc.NotFound, http.StatusNotFound)
+	case err != nil:
+		rq.rememberTyped(typedAddress, typed)
+		return rq.accountAway(err)
+	}
+	rq.forgetTyped()
+	rq.note(authsvc.AuditEvent{Name: "email.change_requested", UserID: s.UserID, Reason: "by the person"})
+	return ac.accountDoneAt(rq, s, "/account/email/confirm")
+}
+
+// limitEmailChange counts the mails of a change.
+func (ac *accountRoom) limitEmailChange(rq *request, s *authsvc.Session, address string) (wait time.Duration, ok bool) {
+	device := ac.desk.deviceIf(rq, ac.desk.hasDeviceCookie(rq, userKey(s.UserID)))
+	for _, mailbox := range []string{address, s.Email} {
+		if mailbox == "" {
+			continue
+		}
+		if e := ac.mailing.limitMail(rq, emailaddr.Mailbox(mailbox), device); e.Name != "" {
+			return time.Hour, false
+		}
+	}
+	return 0, true
+}
+
+// dropEmailChange drops a change of address that waits.
+func (kp *keeper) dropEmailChange(ctx context.Context, userID, why string) error {
+	n, err := kp.adapter.DeleteCredentials(ctx, userID, nil, authsvc.CredentialAddress)
+	if err == nil && n > 0 {
+		kp.auditor.record(ctx, authsvc.AuditEvent{Name: "email.change_stopped", UserID: userID, Reason: why})
+	}
+	return err
+}

@@ -1,0 +1,398 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"net/http"
+
+	"authsvc"
+	"authsvc/internal/emailchange"
+	"authsvc/internal/pages"
+	"authsvc/internal/weburl"
+)
+
+// emailStates are the words of the page that follows a link about a change of
+// address.
+var emailStates = map[string]bool{pages.AddressSpent: true, pages.AddressTaken: true, pages.AddressProved: true, pages.AddressAllowed: true,
+	pages.AddressCompleted: true, pages.AddressStopped: true}
+
+// getEmailConfirm: GET account/email/confirm asks before a mailed link counts, or,
+// without one, shows the person how far the change is.
+func (ac *accountRoom) getEmailConfirm(rq *request) outcome {
+	state := rq.query("done")
+	switch {
+	case emailStates[state]:
+		return page{name: pages.AddressConfirm, view: pages.AddressConfirmView{Stage: state}}
+	case rq.query("token") == "":
+		return ac.emailProgress(rq)
+	}
+	c, end, err := ac.findEmailChange(rq, rq.query("id"), rq.query("token"))
+	switch {
+	case errors.Is(err, authsvc.ErrNotFound):
+		if refused := ac.limitEmailToken(rq); refused != nil {
+			return refused
+		}
+		if rq.wantsData() {
+			return rq.personalRefusal("/account", authsvc.NotFound, http.StatusNotFound)
+		}
+		return page{name: pages.AddressConfirm, status: http.StatusNotFound, view: pages.AddressConfirmView{Stage: pages.AddressSpent}}
+	case err != nil:
+		return rq.accountAway(err)
+	}
+	v := pages.AddressConfirmView{Stage: pages.AddressNew, CSRFToken: rq.ensureCSRF(), To: c.To, ID: c.stored.ID, Token: rq.query("token")}
+	if end == emailchange.Old {
+		v.Stage, v.Stop = pages.AddressOld, rq.query("stop") == "true"
+	}
+	return page{name: pages.AddressConfirm, view: v}
+}
+
+// emailProgress shows the person of the session how far the change is.
+func (ac *accountRoom) emailProgress(rq *request) outcome {
+	s, c, u, refused := ac.waitingEmail(rq)
+	switch {
+	case refused != nil:
+		return refused
+	case c == nil:
+		return redirect{to: rq.base + "/account"}
+	}
+	rq.auditUser = s.UserID
+	v := pages.AddressView{CSRFToken: rq.ensureCSRF(), Email: u.Email, Proved: c.AsksOld, RequestID: rq.shownRequestID(), To: c.To, NewProved: c.NewProved,
+		OldAllowed: c.OldAllowed, Strong: c.Strong, NotBefore: c.NotBefore(), Due: c.Due(rq.now), Tries: codeTries - c.stored.Tries}
+	if rq.query("error") != "" {
+		v.Error = string(plainErrorCode(authsvc.ErrorCode(rq.query("error"))))
+	}
+	return page{name: pages.Address, view: v}
+}
+
+// waitingEmail reads the session and the change of its person, nil if none waits.
+func (ac *accountRoom) waitingEmail(rq *request) (s *authsvc.Session, c *emailChange, u authsvc.User, refused outcome) {
+	s, err := ac.keeper.current(rq)
+	switch {
+	case err != nil:
+		return nil, nil, u, rq.accountAway(err)
+	case s == nil:
+		return nil, nil, u, rq.signInFirst()
+	}
+	if u, err = ac.adapter.GetUser(rq.ctx, s.UserID); err == nil {
+		c, err = ac.emailChangeOf(rq.ctx, &u)
+	}
+	if err != nil && !errors.Is(err, authsvc.ErrNotFound) {
+		return nil, nil, u, rq.accountAway(err)
+	}
+	return s, c, u, nil
+}
+
+// findEmailChange finds the change that a token is about, and whose mail had it.
+// ErrNotFound: none can still be made.
+func (ac *accountRoom) findEmailChange(rq *request, id, token string) (c *emailChange, end emailchange.End, err error) {
+	const longest = 64
+	if id == "" || len(id) > longest || len(token) > longest {
+		return nil, "", authsvc.ErrNotFound
+	}
+	stored, err := ac.adapter.GetCredential(rq.ctx, authsvc.CredentialAddress, id)
+	if err != nil {
+		return nil, "", err
+	}
+	if c, err = ac.openEmailChange(stored); err != nil {
+		ac.log.Error("a change of address cannot be opened: the secret that sealed it is not configured", "request", rq.requestID(), "err", err)
+		return nil, "", authsvc.ErrNotFound
+	}
+	end, ok := c.EndOf(token)
+	if !ok {
+		return nil, "", authsvc.ErrNotFound
+	}
+	u, err := ac.adapter.GetUser(rq.ctx, stored.UserID)
+	if err == nil && !c.restsOn(&u, rq.now) {
+		err = authsvc.ErrNotFound
+	}
+	return c, end, err
+}
+
+func (ac *accountRoom) limitEmailToken(rq *request) outcome {
+	wait, counted := rq.permit(ac.mailing.linkLimit, rq.clientKey())
+	if counted {
+		return nil
+	}
+	rq.retryAfter = wait
+	rq.audit("request.limited", authsvc.RateLimited, "too many links and codes about addresses")
+	return rq.personalRefusal("/account", authsvc.RateLimited, http.StatusTooManyRequests)
+}
+
+// postEmailConfirm: POST account/email/confirm proves an end, by the token of a mail,
+// which needs no session, or the new one by the code, which needs the person's. With
+// stop=true the token of the old end stops the change.
+func (ac *accountRoom) postEmailConfirm(rq *request) outcome {
+	if !rq.csrfOK() {
+		return rq.personalCSRF("/account")
+	}
+	if refused := ac.limitEmailToken(rq); refused != nil {
+		return refused
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(rq.ctx), loginTimeout)
+	defer cancel()
+	rq.ctx = ctx
+	if rq.body.get("token") == "" {
+		return ac.enterEmailCode(rq)
+	}
+	c, end, err := ac.findEmailChange(rq, rq.body.get("id"), rq.body.get("token"))
+	switch {
+	case errors.Is(err, authsvc.ErrNotFound):
+		return ac.emailSpent(rq, "the link is unknown, was used or has expired")
+	case err != nil:
+		return rq.accountAway(err)
+	}
+	rq.auditUser = c.stored.UserID
+	if end == emailchange.Old && rq.body.get("stop") == "true" {
+		return ac.stopEmailChange(rq, c)
+	}
+	s, err := ac.keeper.current(rq)
+	if err != nil {
+		return rq.accountAway(err)
+	}
+	return ac.proveEmailEnd(rq, c, end, s)
+}
+
+// emailSpent answers a link or a change that is of no use any more.
+func (ac *accountRoom) emailSpent(rq *request, why string) outcome {
+	rq.note(authsvc.AuditEvent{Name: "email.change_refused", Code: authsvc.NotFound, UserID: rq.auditUser, Reason: why})
+	if rq.wantsJSON() {
+		return rq.personalRefusal("/account", authsvc.NotFound, http.StatusNotFound)
+	}
+	return ac.emailState(rq, nil, pages.AddressSpent)
+}
+
+// emailState answers what became of a change by a link. s, if it is a session of the
+// person, lets a script know the account.
+func (ac *accountRoom) emailState(rq *request, s *authsvc.Session, state string) outcome {
+	to := weburl.WithQuery(rq.base+"/account/email/confirm", "done", state)
+	if !rq.wantsJSON() {
+		return redirect{to: to}
+	}
+	if s == nil {
+		return object{v: map[string]any{"url": to, "account": nil}}
+	}
+	return ac.accountDoneAt(rq, s, "/account")
+}
+
+// enterEmailCode proves the new end by the code of its mail. Before the code is
+// compared it takes one of the tries of the change: of any number of guesses at once,
+// codeTries are judged.
+func (ac *accountRoom) enterEmailCode(rq *request) outcome {
+	s, c, _, refused := ac.waitingEmail(rq)
+	switch {
+	case refused != nil:
+		return refused
+	case c == nil || rq.body.get("id") != "" && rq.body.get("id") != c.stored.ID:
+		rq.auditUser = s.UserID
+		return ac.emailSpent(rq, "no change of address waits")
+	}
+	rq.auditUser = s.UserID
+	wrong := func(name, why string) outcome {
+		rq.audit(name, authsvc.WrongCode, why)
+		return rq.personalRefusal("/account/email/confirm", authsvc.WrongCode, http.StatusBadRequest)
+	}
+	code, ok := typedCode(rq.body.get("code"))
+	if !ok {
+		return wrong("code.refused", "it is not eight digits")
+	}
+	switch err := ac.adapter.TryCredential(rq.ctx, authsvc.CredentialAddress, c.stored.ID, codeTries); {
+	case errors.Is(err, authsvc.ErrConflict):
+		return wrong("code.spent", "five codes were tried")
+	case errors.Is(err, authsvc.ErrNotFound):
+		return ac.emailSpent(rq, "the change was stopped or made meanwhile")
+	case err != nil:
+		return rq.accountAway(err)
+	}
+	sum, err := strictBase64.DecodeString(c.Code)
+	if ok, _ := ac.mailing.codeKey.Verify(sum, c.stored.ID, code); err != nil || !ok {
+		return wrong("code.refused", "it is not that of the mail")
+	}
+	return ac.proveEmailEnd(rq, c, emailchange.New, s)
+}
+
+// stopEmailChange drops a change for whoever reads the old mailbox.
+func (ac *accountRoom) stopEmailChange(rq *request, c *emailChange) outcome {
+	err := ac.adapter.DeleteCredential(rq.ctx, authsvc.CredentialAddress, c.stored.ID, c.stored.UserID, nil)
+	switch {
+	case errors.Is(err, authsvc.ErrNotFound):
+		return ac.emailSpent(rq, "the change was stopped or made meanwhile")
+	case err != nil:
+		return rq.accountAway(err)
+	}
+	rq.note(authsvc.AuditEvent{Name: "email.change_stopped", UserID: c.stored.UserID, Reason: "by the old address"})
+	return ac.emailState(rq, nil, pages.AddressStopped)
+}
+
+// proveEmailEnd notes that an end agrees, and makes the change if that was all that it
+// waited for. What is noted already is not written again: of many requests at once
+// those that come last would find it changed each time.
+func (ac *accountRoom) proveEmailEnd(rq *request, c *emailChange, end emailchange.End, s *authsvc.Session) outcome {
+	if s != nil && s.UserID != c.stored.UserID {
+		s = nil
+	}
+	for try := 1; ; try++ {
+		stored, err := ac.adapter.GetCredential(rq.ctx, authsvc.CredentialAddress, c.stored.ID)
+		if err == nil {
+			c, err = ac.openEmailChange(stored)
+		}
+		if err == nil {
+			was := *c.Change
+			if !c.Prove(end, rq.now) {
+				return ac.emailSpent(rq, "the link has expired")
+			}
+			if was == *c.Change { // by another request
+				return ac.afterEmailProof(rq, c, end, s)
+			}
+			if err = ac.sealEmailChange(c); err == nil {
+				err = ac.adapter.UpdateCredential(rq.ctx, c.stored)
+			}
+		}
+		switch {
+		case err == nil:
+			rq.note(authsvc.AuditEvent{Name: "email.change_proved", UserID: c.stored.UserID, Reason: string(end) + " address"})
+			return ac.afterEmailProof(rq, c, end, s)
+		case errors.Is(err, authsvc.ErrNotFound):
+			return ac.emailSpent(rq, "the change was stopped or made meanwhile")
+		case !errors.Is(err, authsvc.ErrStale) || try == createTries:
+			return rq.accountAway(err)
+		}
+	}
+}
+
+// afterEmailProof makes a change that is due, or says what it waits for.
+func (ac *accountRoom) afterEmailProof(rq *request, c *emailChange, end emailchange.End, s *authsvc.Session) outcome {
+	if c.Due(rq.now) { // which asks for the other end, or for time
+		return ac.makeEmailChange(rq, c, s)
+	}
+	state := pages.AddressProved
+	if end == emailchange.Old {
+		state = pages.AddressAllowed
+	}
+	if s != nil && !rq.wantsJSON() {
+		return redirect{to: rq.base + "/account/email/confirm"}
+	}
+	return ac.emailState(rq, s, state)
+}
+
+// makeEmailChange makes a change and answers what came of it.
+func (ac *accountRoom) makeEmailChange(rq *request, c *emailChange, s *authsvc.Session) outcome {
+	was, u, err := ac.completeEmailChange(rq.ctx, c, s)
+	switch {
+	case errors.Is(err, authsvc.ErrConflict):
+		rq.note(authsvc.AuditEvent{Name: "email.change_refused", Code: authsvc.Taken, UserID: c.stored.UserID, Reason: "the address was taken meanwhile"})
+		switch {
+		case rq.wantsJSON(), s != nil:
+			return rq.personalRefusal("/account", authsvc.Taken, http.StatusConflict)
+		}
+		return ac.emailState(rq, nil, pages.AddressTaken)
+	case errors.Is(err, authsvc.ErrNotFound), errors.Is(err, authsvc.ErrStale):
+		return ac.emailSpent(rq, "the change was stopped or made meanwhile")
+	case err != nil:
+		return rq.accountAway(err)
+	}
+	rq.note(authsvc.AuditEvent{Name: "email.change_completed", UserID: u.ID})
+	if c.AsksOld {
+		ac.mailing.tell(rq, notice{what: "address", user: u, name: u.Email, to: was.Email, undo: &undoable{Address: was.Email, Verified: was.EmailVerified}})
+	}
+	if ac.events.UpdateUser != nil {
+		ac.fleet.emit("updateUser", func() { ac.events.UpdateUser(rq.ctx, u) })
+	}
+	if s == nil {
+		return ac.emailState(rq, nil, pages.AddressCompleted)
+	}
+	ac.retellSession(rq, authsvc.UserUpdate{Email: &u.Email})
+	return ac.accountDone(rq, s, "address")
+}
+
+// completeEmailChange makes a change. Whoever deletes its credential makes it: of
+// several, and of one who stops it, one does. That raises the user's epoch, so that
+// the address is then written only if nothing has ended sessions since, no first proof
+// came between, and no sign-in by the old address goes on. ErrConflict: the new
+// address is another user's. ErrNotFound, ErrStale: it cannot be made any more. In
+// all of these cases it is dropped. s, of the person, goes on; nil: there is none.
+func (ac *accountRoom) completeEmailChange(ctx context.Context, c *emailChange, current *authsvc.Session) (was, u authsvc.User, err error) {
+	userID := c.stored.UserID
+	now := ac.fleet.now()
+	claim := ac.keeper.revocation(keyAddress+userID, userID, now)
+	if err := ac.adapter.DeleteCredential(ctx, authsvc.CredentialAddress, c.stored.ID, userID, claim); err != nil {
+		return was, u, err
+	}
+	was, err = ac.adapter.GetUser(ctx, userID)
+	switch {
+	case err != nil:
+		return was, u, err
+	case !c.restsOn(&was, now):
+		return was, u, authsvc.ErrStale
+	}
+	u, err = ac.adapter.UpdateUser(ctx, userID, authsvc.UserUpdate{Email: &c.To, EmailVerified: &now, Was: &was})
+	if err != nil {
+		return was, u, err
+	}
+	ac.afterEmailChange(ctx, c, current)
+	return was, u, nil
+}
+
+// afterEmailChange ends what rests on the old address. The change is made: what fails
+// here is logged.
+func (ac *accountRoom) afterEmailChange(ctx context.Context, c *emailChange, current *authsvc.Session) {
+	userID, keep := c.stored.UserID, ""
+	switch {
+	case current != nil:
+		keep = ac.keeper.SessionID(current)
+	case ac.keeper.sessions.refersToUser(): // the session that asked reads the new address
+		keep = c.Session
+	}
+	errs := []error{ac.adapter.VoidTokens(ctx, c.To), ac.keeper.endOtherSessions(ctx, userID, keep)}
+	if c.From != "" {
+		errs = append(errs, ac.adapter.VoidTokens(ctx, c.From))
+	}
+	_, err := ac.adapter.DeleteCredentials(ctx, userID, nil, authsvc.CredentialDevice)
+	errs = append(errs, err)
+	if err := errors.Join(errs...); err != nil {
+		ac.log.Error("an address was changed, and not all that rests on the old one has ended", "user", userID, "err", err)
+	}
+}
+
+// postEmailFinish: POST account/email/finish makes a change that is due.
+func (ac *accountRoom) postEmailFinish(rq *request) outcome {
+	s, done, refused := ac.beginAccount(rq)
+	if refused != nil {
+		return refused
+	}
+	defer done()
+	_, c, _, refused := ac.waitingEmail(rq)
+	switch {
+	case refused != nil:
+		return refused
+	case c == nil:
+		return noEmailChange(rq, s)
+	case !c.Due(rq.now):
+		rq.note(authsvc.AuditEvent{Name: "email.change_refused", Code: authsvc.Invalid, UserID: s.UserID, Reason: "it is not due yet"})
+		return rq.personalRefusal("/account/email/confirm", authsvc.Invalid, http.StatusBadRequest)
+	}
+	return ac.makeEmailChange(rq, c, s)
+}
+
+// noEmailChange answers the person that no change waits any more.
+func noEmailChange(rq *request, s *authsvc.Session) outcome {
+	rq.note(authsvc.AuditEvent{Name: "email.change_refused", Code: authsvc.NotFound, UserID: s.UserID, Reason: "no change of address waits"})
+	return rq.personalRefusal("/account", authsvc.NotFound, http.StatusNotFound)
+}
+
+// postEmailCancel: POST account/email/cancel drops a change.
+func (ac *accountRoom) postEmailCancel(rq *request) outcome {
+	s, done, refused := ac.beginAccount(rq)
+	if refused != nil {
+		return refused
+	}
+	defer done()
+	n, err := ac.adapter.DeleteCredentials(rq.ctx, s.UserID, nil, authsvc.CredentialAddress)
+	switch {
+	case err != nil:
+		return rq.accountAway(err)
+	case n == 0:
+		return noEmailChange(rq, s)
+	}
+	rq.note(authsvc.AuditEvent{Name: "email.change_stopped", UserID: s.UserID, Reason: "by the person"})
+	return ac.accountDone(rq, s, "unchanged")
+}

@@ -1,0 +1,233 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"time"
+
+	"authsvc"
+	"authsvc/internal/plainlog"
+	"authsvc/internal/text"
+)
+
+// Sizes of the events of an export.
+const (
+	maxExported  = 10_000 // the newest
+	exportedPage = 250    // in memory at a time
+)
+
+// An accountExport is what the file says before the events.
+type accountExport struct {
+	Exported    string            `json:"exported"`
+	User        accountUser       `json:"user"`
+	Accounts    []exportedAccount `json:"accounts"`
+	Passkeys    []exportedPasskey `json:"passkeys"`
+	Password    bool              `json:"password"`
+	SecondStep  bool              `json:"secondStep"`
+	Sessions    []exportedSession `json:"sessions"`
+	Application any               `json:"application"`
+}
+
+type exportedAccount struct {
+	Provider string `json:"provider"`
+	ID       string `json:"id"` // there
+	Type     string `json:"type"`
+}
+
+type exportedPasskey struct {
+	Name    string  `json:"name"`
+	Created *string `json:"created"`
+	Used    *string `json:"used"`
+}
+
+type exportedSession struct {
+	Device   string   `json:"device"`
+	Agent    *string  `json:"agent"`
+	Network  *string  `json:"network"`
+	Provider *string  `json:"provider"`
+	Client   *string  `json:"client"`
+	AMR      []string `json:"amr"`
+	Created  *string  `json:"created"`
+	Used     *string  `json:"used"`
+	Expires  *string  `json:"expires"`
+}
+
+// An exporting is an export of which everything is read but the events.
+type exporting struct {
+	s      *accountRoom
+	head   accountExport
+	events []authsvc.AuditQuery // the pages, oldest first
+}
+
+// Export is [Service.Export].
+func (ac *accountRoom) Export(ctx context.Context, userID string, w io.Writer) error {
+	e, err := ac.export(ctx, userID)
+	if err != nil {
+		return err
+	}
+	ac.auditor.recordAct(ctx, authsvc.AuditEvent{Name: "account.exported", UserID: userID})
+	return e.write(ctx, w)
+}
+
+// export reads what an export begins with.
+func (ac *accountRoom) export(ctx context.Context, userID string) (*exporting, error) {
+	u, err := ac.adapter.GetUser(ctx, userID)
+	if err != nil {
+		return nil, err
+	}
+	e := &exporting{s: ac, head: accountExport{Exported: ac.fleet.now().UTC().Format(text.TimeFormat),
+		User:     accountUser{u.ID, text.Nullable(u.Name), text.Nullable(u.Email), emailProved(u), text.Nullable(u.Image)},
+		Accounts: []exportedAccount{}, Passkeys: []exportedPasskey{}, Sessions: []exportedSession{}}}
+	accounts, err := ac.adapter.ListAccounts(ctx, u.ID)
+	if err != nil {
+		return nil, err
+	}
+	for _, a := range accounts {
+		e.head.Accounts = append(e.head.Accounts, exportedAccount{a.Provider, a.ProviderAccountID, string(a.Type)})
+	}
+	person, err := ac.adapter.GetPerson(ctx, u.ID)
+	if err != nil {
+		return nil, err
+	}
+	e.addPerson(person)
+	sessions, err := ac.keeper.Sessions(ctx, u.ID)
+	if err != nil {
+		return nil, err
+	}
+	for _, v := range sessions {
+		e.head.Sessions = append(e.head.Sessions, exportedSession{v.Device, text.Nullable(v.Agent), text.Nullable(v.Network), text.Nullable(v.Provider), text.Nullable(v.Client),
+			append([]string{}, v.AMR...), isoTime(v.Created), isoTime(v.Used), isoTime(v.Expires)})
+	}
+	if ac.callbacks.Export != nil {
+		more, err := ac.callbacks.Export(ctx, u)
+		if err != nil {
+			return nil, fmt.Errorf("the Export callback: %w", err)
+		}
+		raw, err := json.Marshal(more)
+		if err != nil {
+			return nil, fmt.Errorf("the Export callback: %w", err)
+		}
+		e.head.Application = json.RawMessage(raw)
+	}
+	return e, e.findEvents(ctx, u.ID)
+}
+
+func (e *exporting) addPerson(p authsvc.Person) {
+	e.head.SecondStep = p.SecondStep
+	for _, c := range p.Credentials {
+		switch c.Kind {
+		case authsvc.CredentialPasskey:
+			e.head.Passkeys = append(e.head.Passkeys, exportedPasskey{c.Name, isoTime(c.Created), isoTime(c.Used)})
+		case authsvc.CredentialPassword:
+			e.head.Password = true
+		}
+	}
+}
+
+// findEvents notes where the pages of a user's events begin, and keeps those of
+// the newest: the store lists the oldest first.
+func (e *exporting) findEvents(ctx context.Context, userID string) error {
+	if e.s.auditor.auditQueue == nil {
+		return nil
+	}
+	known := text.Shortened(plainlog.Text(text.Shortened(userID, maxAuditText)), maxAuditText) // as events have it
+	q := authsvc.AuditQuery{UserID: known, Limit: exportedPage}
+	for {
+		page, err := e.s.auditor.auditQueue.store.ListAudit(ctx, q)
+		if err != nil {
+			return err
+		}
+		if len(page) > 0 {
+			e.events = append(e.events, q)
+		}
+		if len(page) < exportedPage {
+			e.events = e.events[max(0, len(e.events)-maxExported/exportedPage):]
+			return nil
+		}
+		last := page[len(page)-1]
+		q.Since, q.After = last.Time, last.ID
+	}
+}
+
+// write writes the export, with one page of events in memory at a time.
+func (e *exporting) write(ctx context.Context, w io.Writer) error {
+	raw, err := json.Marshal(e.head)
+	if err != nil {
+		return err
+	}
+	if _, err := fmt.Fprintf(w, "%s,\n\"events\":[", raw[:len(raw)-1]); err != nil {
+		return err
+	}
+	comma := "\n"
+	for _, q := range e.events {
+		page, err := e.s.auditor.auditQueue.store.ListAudit(ctx, q)
+		if err != nil {
+			return err
+		}
+		for _, r := range page {
+			r.UserID, r.Actor = "", "" // who operates the service is not about the person
+			raw, err := json.Marshal(r.AuditEvent)
+			if err != nil {
+				return err
+			}
+			if _, err := fmt.Fprintf(w, "%s%s", comma, raw); err != nil {
+				return err
+			}
+			comma = ",\n"
+		}
+	}
+	_, err = io.WriteString(w, "]}\n")
+	return err
+}
+
+// A download is a file that is made while it is sent.
+type download struct {
+	name  string
+	write func(ctx context.Context, w io.Writer) error
+}
+
+func (download) isOutcome() {}
+
+// getExport: GET account/export is everything that is kept of the person, as a
+// file.
+func (ac *accountRoom) getExport(rq *request) outcome {
+	s, err := ac.keeper.current(rq)
+	switch {
+	case err != nil:
+		return rq.accountAway(err)
+	case s == nil:
+		return rq.signInFirst()
+	}
+	rq.auditUser = s.UserID
+	if !provedWithin(s, rq.now, ac.desk.freshWithin) {
+		return confirmFirst(rq, rq.base+"/account", s)
+	}
+	if refused := ac.limitAccount(rq, s.UserID); refused != nil {
+		return refused
+	}
+	e, err := ac.export(rq.ctx, s.UserID)
+	switch {
+	case errors.Is(err, authsvc.ErrNotFound):
+		return rq.personalRefusal("/account", authsvc.NotFound, http.StatusNotFound)
+	case err != nil:
+		return rq.accountAway(err)
+	}
+	rq.audit("account.exported", "", "by the person")
+	return download{"account-" + rq.now.UTC().Format(time.DateOnly) + ".json", e.write}
+}
+
+// writeDownload sends a file. One that cannot be finished ends with the
+// connection: nobody takes it for whole.
+func (rq *request) writeDownload(w http.ResponseWriter, o download) {
+	h := w.Header()
+	h["Content-Type"] = hJSON
+	h.Set("Content-Disposition", `attachment; filename="`+o.name+`"`)
+	if err := o.write(rq.ctx, w); err != nil {
+		rq.log.Error("a file could not be sent to its end", "request", rq.requestID(), "err", err)
+		panic(http.ErrAbortHandler)
+	}
+}

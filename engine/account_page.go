@@ -1,0 +1,303 @@
+package engine
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"authsvc"
+	"authsvc/internal/pages"
+	"authsvc/internal/text"
+	"authsvc/internal/weburl"
+)
+
+// maxListed is how many accounts the account page shows.
+const maxListed = 50
+
+// An accountObject is what GET account answers a script. Members of features
+// that do not exist or are off are null.
+type accountObject struct {
+	User       accountUser       `json:"user"`
+	Session    accountSession    `json:"session"`
+	Accounts   []accountIdentity `json:"accounts"`
+	Passkeys   *struct{}         `json:"passkeys"`
+	Password   *struct{}         `json:"password"`
+	SecondStep *struct{}         `json:"secondStep"`
+	Sessions   []accountListed   `json:"sessions"`
+	Pending    accountPending    `json:"pending"`
+	Providers  []accountProvider `json:"providers"`
+	Signal     *struct{}         `json:"signal"`
+}
+
+type accountUser struct {
+	ID            string  `json:"id"`
+	Name          *string `json:"name"`
+	Email         *string `json:"email"`
+	EmailVerified bool    `json:"emailVerified"`
+	Image         *string `json:"image"`
+}
+
+type accountSession struct {
+	ID       string   `json:"id"`
+	ACR      *string  `json:"acr"`
+	AMR      []string `json:"amr"`
+	AuthTime string   `json:"authTime"`
+	SecondAt *string  `json:"secondAt"`
+	Fresh    bool     `json:"fresh"`
+	Actor    *string  `json:"actor"`
+}
+
+type accountIdentity struct {
+	ID        string `json:"id"`
+	Provider  string `json:"provider"`
+	Name      string `json:"name"`
+	Removable bool   `json:"removable"`
+}
+
+type accountPending struct {
+	Email    *pendingEmail `json:"email"`
+	Deletion *string       `json:"deletion"`
+}
+
+type accountProvider struct {
+	ID   string `json:"id"`
+	Name string `json:"name"`
+}
+
+// accountHandle is what a linked identity is called in lists: not every table of
+// accounts has an id of its own, and what a provider calls people is not shown.
+func (ac *accountRoom) accountHandle(a *authsvc.Account) string {
+	return handle(ac.handleKey.Sum(a.Provider, a.ProviderAccountID))
+}
+
+// Person is [Service.Person].
+func (ac *accountRoom) Person(ctx context.Context, userID string) (*authsvc.PersonView, error) {
+	u, err := ac.adapter.GetUser(ctx, userID)
+	if err != nil {
+		return nil, err
+	}
+	return ac.personView(ctx, u)
+}
+
+// personView reads what is known of a stored user.
+func (ac *accountRoom) personView(ctx context.Context, u authsvc.User) (*authsvc.PersonView, error) {
+	v := &authsvc.PersonView{User: u}
+	sessions, err := ac.keeper.Sessions(ctx, u.ID)
+	if err != nil {
+		return nil, err
+	}
+	v.Sessions = sessions[:min(len(sessions), maxSessions)]
+	all, err := ac.adapter.ListAccounts(ctx, u.ID)
+	if err != nil {
+		return nil, err
+	}
+	more := -1 // ways in of the application's, if they count
+	for _, one := range all[:min(len(all), maxListed)] {
+		_, others := splitAccount(all, one.Provider, one.ProviderAccountID)
+		known := ac.vault.knowsWayIn(u, others)
+		if !known && more < 0 {
+			if more, err = ac.vault.waysIn(ctx, u); err != nil {
+				ac.log.Warn("how else a user can sign in is not known: the last way that is known stays", "user", u.ID, "err", err)
+				more = 0
+			}
+		}
+		v.Accounts = append(v.Accounts, authsvc.PersonAccount{ID: ac.accountHandle(&one), Provider: one.Provider, Name: ac.site.providerName(one.Provider), Removable: known || more > 0})
+	}
+	for _, p := range ac.desk.linkable() {
+		v.Providers = append(v.Providers, authsvc.PersonProvider{ID: p.ID, Name: p.Name})
+	}
+	return v, nil
+}
+
+// An account is what is known of the person of a session.
+type account struct {
+	session *authsvc.Session
+	user    authsvc.User
+	stored  bool                // user is in the store
+	person  *authsvc.PersonView // empty if not
+	change  *emailChange        // of the address; nil: none waits
+}
+
+// readAccount reads the account of the person of a session.
+func (ac *accountRoom) readAccount(rq *request, ctx context.Context, s *authsvc.Session) (*account, error) {
+	a := &account{session: s, person: &authsvc.PersonView{}}
+	u, err := ac.adapter.GetUser(ctx, s.UserID)
+	switch {
+	case errors.Is(err, authsvc.ErrNotFound): // one of the application's, who is not stored
+		a.user = authsvc.User{ID: s.UserID, Name: s.Name, Email: s.Email, Image: s.Image}
+		return a, nil
+	case err != nil:
+		return nil, err
+	}
+	a.user, a.stored = u, true
+	if a.person, err = ac.personView(ctx, u); err != nil {
+		return nil, err
+	}
+	if a.change, err = ac.emailChangeOf(ctx, &u); err != nil {
+		return nil, err
+	}
+	return a, nil
+}
+
+// object is the account for a script.
+func (ac *accountRoom) accountObject(rq *request, a *account) accountObject {
+	o := accountObject{
+		User:     accountUser{a.user.ID, text.Nullable(a.user.Name), text.Nullable(a.user.Email), emailProved(a.user), text.Nullable(a.user.Image)},
+		Session:  accountSession{ID: ac.keeper.SessionID(a.session), AMR: []string{}, AuthTime: a.session.Began.UTC().Format(text.TimeFormat), Fresh: provedWithin(a.session, rq.now, ac.desk.freshWithin)},
+		Accounts: []accountIdentity{}, Providers: []accountProvider{},
+	}
+	o.Pending.Deletion = isoTime(a.user.DeleteAfter)
+	o.Sessions = listedSessions(a, o.Session.ID)
+	for _, v := range a.person.Sessions {
+		if v.ID == o.Session.ID {
+			o.Session.ACR, o.Session.SecondAt, o.Session.Actor = text.Nullable(v.ACR), isoTime(v.SecondAt), text.Nullable(v.Actor)
+			o.Session.AMR = append(o.Session.AMR, v.AMR...)
+		}
+	}
+	o.Pending.Email = a.change.object()
+	for _, one := range a.person.Accounts {
+		o.Accounts = append(o.Accounts, accountIdentity(one))
+	}
+	for _, p := range ac.desk.linkable() {
+		o.Providers = append(o.Providers, accountProvider{p.ID, p.Name})
+	}
+	return o
+}
+
+// linkable are the providers by which a way to sign in can be added.
+func (dk *desk) linkable() (list []pages.Provider) {
+	for _, p := range dk.site.views {
+		if p.Form == "button" {
+			list = append(list, p)
+		}
+	}
+	return list
+}
+
+// getAccount: GET account shows people what they can see and change of their
+// account, and tells it to scripts as JSON.
+func (ac *accountRoom) getAccount(rq *request) outcome {
+	s, err := ac.keeper.slideSession(rq, readOptions{touch: true, full: true})
+	switch {
+	case err != nil:
+		return rq.accountAway(err)
+	case s == nil:
+		return rq.signInFirst()
+	}
+	a, err := ac.readAccount(rq, rq.ctx, s)
+	if err != nil {
+		return rq.accountAway(err)
+	}
+	if rq.wantsData() {
+		return object{v: ac.accountObject(rq, a)}
+	}
+	if rq.custom.Account != "" {
+		return redirect{to: weburl.WithQuery(rq.absolute(rq.custom.Account), "done", string(plainErrorCode(authsvc.ErrorCode(rq.query("done")))), "error", string(plainErrorCode(authsvc.ErrorCode(rq.query("error")))), "request", rq.shownRequestID())}
+	}
+	v, pictures := ac.accountView(rq, a)
+	return page{name: pages.Account, view: v, pictures: pictures}
+}
+
+// wantsData reports whether a GET asks for JSON, and not for a page.
+func (rq *request) wantsData() bool {
+	accept := strings.Join(rq.r.Header["Accept"], ",")
+	return rq.r.Method == http.MethodGet && strings.Contains(accept, "application/json") && !strings.Contains(accept, "text/html")
+}
+
+// accountView is the account for people.
+func (ac *accountRoom) accountView(rq *request, a *account) (v pages.AccountView, pictures string) {
+	v = pages.AccountView{Name: a.user.Name, Who: cmp.Or(a.user.Email, a.user.Name, a.user.ID), Email: a.user.Email, Unproved: !emailProved(a.user),
+		Edits: ac.edits && a.stored, Typed: a.user.Name, Add: ac.desk.linkable(), CSRFToken: rq.ensureCSRF(), CallbackURL: rq.base + "/account",
+		Fresh: ac.desk.freshField(rq, a.session, "account/unlink"), FreshLink: ac.desk.freshField(rq, a.session, "signin"), RequestID: rq.shownRequestID()}
+	if !ac.desk.linksAsked || !a.stored {
+		v.Add = nil
+	}
+	v.Done, v.Error = rq.query("done"), string(plainErrorCode(authsvc.ErrorCode(rq.query("error"))))
+	if rq.query("error") == "" {
+		v.Error = ""
+	}
+	if t := rq.typed(); v.Error == string(authsvc.Invalid) && t.Provider == typedName {
+		v.Typed = t.Name
+	}
+	rq.forgetTyped()
+	if v.Readdresses = a.stored && ac.mailing.addresses != nil; a.change != nil {
+		v.NewAddress = a.change.To
+	}
+	v.Picture, pictures = shownPicture(a.user.Image)
+	if rq.custom.SignOut != "" {
+		v.SignOutPage = rq.base + "/signout"
+	}
+	v.Identities = identityViews(rq, a)
+	v.Deletion, v.Delete = a.user.DeleteAfter, ac.deletes && a.stored
+	v.Sessions, v.Listed, v.Export = ac.sessionViews(rq, a), a.stored, a.stored
+	v.Unlisted = ac.dialect.foreignSessions && !ac.keeper.sessions.refersToUser()
+	for _, p := range rq.views {
+		if rq.flows[p.ID].info().linkAge > 0 && emailProved(a.user) {
+			v.Mail = p.Name
+		}
+	}
+	return v, pictures
+}
+
+// identityViews are the linked identities; where several are at one provider, a
+// number tells them apart, since nothing else of them is to be shown.
+func identityViews(rq *request, a *account) (list []pages.Identity) {
+	seen := map[string]int{}
+	for _, one := range a.person.Accounts {
+		seen[one.Provider]++
+		name := one.Name
+		if n := seen[one.Provider]; n > 1 {
+			name += " (" + strconv.Itoa(n) + ")"
+		}
+		view := pages.Identity{ID: one.ID, Provider: one.Provider, Name: name, Removable: one.Removable}
+		if f := rq.flows[one.Provider]; f != nil {
+			view.Style = pages.Style(f.info().style)
+		}
+		list = append(list, view)
+	}
+	return list
+}
+
+// accountRoutes are those of the account page, and of links in mails about an account.
+func accountRoutes(s *accountRoom) map[string]*route {
+	has := func(*request) bool { return s.on }
+	deletes := func(*request) bool { return s.deletes }
+	changesEmail := func(*request) bool { return s.mailing.addresses != nil }
+	confirms := func(*request) bool { return s.desk.confirms }
+	linkLimit := func(*request) *limiter { return s.mailing.linkLimit }
+	return map[string]*route{
+		"account":               {get: s.getAccount, cors: always, when: has, personal: true},
+		"account/profile":       {post: s.postProfile, cors: always, when: has, personal: true},
+		"account/unlink":        {post: s.postUnlink, cors: always, when: has, personal: true},
+		"account/signout":       {post: s.postAccountSignOut, cors: always, when: has, personal: true},
+		"account/undo":          {get: s.getUndo, post: s.postUndo, limit: linkLimit, cors: always, when: confirms, personal: true},
+		"account/export":        {get: s.getExport, cors: always, when: has, personal: true},
+		"account/email":         {get: s.getEmailChange, post: s.postEmailChange, cors: always, when: changesEmail, personal: true},
+		"account/email/confirm": {get: s.getEmailConfirm, post: s.postEmailConfirm, cors: always, when: changesEmail, personal: true},
+		"account/email/finish":  {post: s.postEmailFinish, cors: always, when: changesEmail, personal: true},
+		"account/email/cancel":  {post: s.postEmailCancel, cors: always, when: changesEmail, personal: true},
+		"account/delete":        {get: s.deletePage, post: s.postDelete, cors: always, when: deletes, personal: true},
+		"account/keep":          {get: s.keepPage, post: s.postKeep, cors: always, when: confirms, personal: true},
+		"account.js":            {get: accountScript, cors: always, when: has},
+	}
+}
+
+// accountEvents are those of the account page, and of what it shares with methods of Service.
+var accountEvents = []auditKind{
+	{"email.change_requested", authsvc.AuditSuccess, "A change of address was asked for, by the person or by the application, and its mails were queued. The answer did not show whether the new address is somebody's."},
+	{"email.change_proved", authsvc.AuditSuccess, "One end agreed to a change of address: the reason says whether it was the new one or the old one."},
+	{"email.change_completed", authsvc.AuditSuccess, "The address of a user was changed: links to both addresses are void, and other sessions have ended."},
+	{"email.change_stopped", authsvc.AuditSuccess, "A change of address was dropped: by the old address, by the person, or since all sessions were ended."},
+	{"email.change_refused", authsvc.AuditRefused, "A change of address was not begun, or not made: the address cannot be used or was taken meanwhile, the link or the change is of no use any more, it is not due yet, or there were too many mails."},
+	{"change.undone", authsvc.AuditSuccess, "The link in a notice took a change back and ended all sessions of the user: the reason says which."},
+	{"change.undo_refused", authsvc.AuditRefused, "The link in a notice is unknown, was used or has expired."},
+	{"account.exported", authsvc.AuditSuccess, "A person began to download what is kept of them, or the application or an operator had it written."},
+	{"user.updated", authsvc.AuditSuccess, "A person changed their name, or UpdateUser changed a user: the reason says which."},
+	{"user.deleted", authsvc.AuditSuccess, "A user was removed with sessions and accounts, by DeleteUser or at the end of a grace."},
+	{"user.deletion_cancelled", authsvc.AuditSuccess, "A user who was to be deleted stays."},
+	{"user.deletion_scheduled", authsvc.AuditSuccess, "A user is to be deleted, and all sessions ended."},
+	{"user.delete_failed", authsvc.AuditFailed, "A user was not deleted: the DeleteUser callback or the store refused, or there is no such user. Sessions may have ended."},
+}

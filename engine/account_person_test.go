@@ -1,0 +1,148 @@
+package engine_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/netip"
+	"strings"
+	"testing"
+
+	"authsvc"
+	"authsvc/internal/test/arena"
+)
+
+// TestWaysIn: the last way that is known may go if the application knows another,
+// for the person and for UnlinkAccount; not if it knows none, fails or panics.
+func TestWaysIn(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		ways      func(context.Context, authsvc.User) (int, error)
+		removable bool
+	}{
+		"no callback":      {nil, false},
+		"none":             {func(context.Context, authsvc.User) (int, error) { return 0, nil }, false},
+		"one":              {func(context.Context, authsvc.User) (int, error) { return 1, nil }, true},
+		"one, and failing": {func(context.Context, authsvc.User) (int, error) { return 1, errors.New("away") }, false},
+		"a panic":          {func(context.Context, authsvc.User) (int, error) { panic("away") }, false},
+	} {
+		strategies(t, func(c *authsvc.Config) {
+			c.Providers = c.Providers[:1] // no links
+			c.Callbacks.WaysIn = tt.ways
+		}, func(t *testing.T, w *arena.World) {
+			b := w.Browser()
+			b.SignIn(w.OP, "ada")
+			a := readAccount(t, b)
+			if len(a.Accounts) != 1 || a.Accounts[0].Removable != tt.removable {
+				t.Fatalf("%s: %+v", name, a.Accounts)
+			}
+			err := w.UnlinkAccount(t.Context(), a.User.ID, "op", "ada")
+			if (err == nil) != tt.removable {
+				t.Errorf("%s: %v", name, err)
+			}
+			if left := readAccount(t, b).Accounts; (len(left) == 0) != tt.removable {
+				t.Errorf("%s: then %+v", name, left)
+			}
+		})
+	}
+}
+
+// TestPlace: a network is named to the person and to the application, cleaned; what
+// panics names nothing.
+func TestPlace(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		place func(netip.Prefix) string
+		want  string
+	}{
+		"no callback": {nil, ""},
+		"a name": {func(p netip.Prefix) string {
+			if p != netip.MustParsePrefix("203.0.113.0/24") {
+				return "elsewhere"
+			}
+			return "Ber\x00lin\u202e"
+		}, "Berlin"},
+		"a panic": {func(netip.Prefix) string { panic("no map") }, ""},
+	} {
+		strategies(t, func(c *authsvc.Config) { c.Callbacks.Place = tt.place }, func(t *testing.T, w *arena.World) {
+			b := w.Browser()
+			b.SignIn(w.OP, "ada")
+			id := readAccount(t, b).User.ID
+			list, err := w.Sessions(t.Context(), id)
+			if err != nil || len(list) != 1 || list[0].Place != tt.want {
+				t.Errorf("%s: %+v, %v", name, list, err)
+			}
+			if page := b.Get("/api/auth/account").Text; strings.Contains(page, "Berlin") != (tt.want != "") {
+				t.Errorf("%s: %s", name, page)
+			}
+			b.Header.Set("Accept", "application/json")
+			want := `"place":null`
+			if tt.want != "" {
+				want = `"place":"` + tt.want + `"`
+			}
+			if a := b.Get("/api/auth/account"); !strings.Contains(a.Text, want) {
+				t.Errorf("%s: %s", name, a.Text)
+			}
+		})
+	}
+}
+
+// TestPerson: the application is told what the account page shows, and nothing of
+// nobody.
+func TestPerson(t *testing.T) {
+	t.Parallel()
+	strategies(t, nil, func(t *testing.T, w *arena.World) {
+		b := w.Browser()
+		b.SignIn(w.OP, "ada")
+		w.Browser().SignIn(w.OP, "ada")
+		a := readAccount(t, b)
+		v, err := w.Service.Person(t.Context(), a.User.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if v.User.Email != a.User.Email || len(v.Sessions) != 2 || len(v.Accounts) != 1 || len(v.Providers) != len(a.Providers) {
+			t.Errorf("%+v", v)
+		}
+		if one, page := v.Accounts[0], a.Accounts[0]; one.ID != page.ID || one.Name != page.Name || one.Provider != "op" || one.Removable != page.Removable {
+			t.Errorf("%+v, the page has %+v", one, page)
+		}
+		if _, err := w.Service.Person(t.Context(), "nobody"); !errors.Is(err, authsvc.ErrNotFound) {
+			t.Errorf("nobody: %v", err)
+		}
+	})
+}
+
+// TestOwnAccountPages: browsers are led to the application's pages, with a word and
+// the person's ways; scripts get their JSON, and nobody who is not signed in gets
+// there.
+func TestOwnAccountPages(t *testing.T) {
+	t.Parallel()
+	strategies(t, func(c *authsvc.Config) { c.Pages.Account, c.Pages.Confirm = "/me", "/sure?x=1" }, func(t *testing.T, w *arena.World) {
+		b := w.Browser()
+		for _, path := range []string{"/api/auth/account", "/api/auth/confirm"} {
+			if a := b.Get(path); !strings.Contains(a.Location(), "/api/auth/signin?") {
+				t.Errorf("nobody at %s: %s", path, a.Location())
+			}
+		}
+		b.SignIn(w.OP, "ada")
+		for path, want := range map[string]string{
+			"/api/auth/account":                                     "/me",
+			"/api/auth/account?done=renamed":                        "/me?done=renamed",
+			"/api/auth/account?error=LastMethod":                    "/me?error=LastMethod",
+			"/api/auth/account?error=%3Cscript%3E":                  "/me?error=Default",
+			"/api/auth/confirm?callbackUrl=%2Fmoney":                "/sure?x=1&callbackUrl=https%3A%2F%2Fapp.test%2Fmoney&ways=op%2Cemail",
+			"/api/auth/confirm?callbackUrl=https%3A%2F%2Fevil.test": "/sure?x=1&callbackUrl=https%3A%2F%2Fapp.test&ways=op%2Cemail",
+			"/api/auth/confirm?callbackUrl=%2F&error=OAuthCallback": "/sure?x=1&callbackUrl=https%3A%2F%2Fapp.test%2F&ways=op%2Cemail&error=OAuthCallback",
+		} {
+			if a := b.Get(path); a.StatusCode != http.StatusFound || a.Location() != arena.Origin+want {
+				t.Errorf("%s: %d %s, want %s", path, a.StatusCode, a.Location(), want)
+			}
+		}
+		if a := readAccount(t, b); a.User.Email != "ada@example.com" {
+			t.Errorf("a script: %+v", a)
+		}
+		if a := b.Post("/api/auth/account/profile", "name", "Ada L."); !strings.HasSuffix(a.Location(), "/api/auth/account?done=renamed") {
+			t.Errorf("a change: %s", a.Location())
+		}
+	})
+}

@@ -1,0 +1,115 @@
+package engine
+
+import (
+	"errors"
+	"net/http"
+	"slices"
+
+	"authsvc"
+	"authsvc/internal/pages"
+	"authsvc/internal/text"
+	"authsvc/internal/useragent"
+	"authsvc/internal/weburl"
+)
+
+// maxSessions is how many sessions the account page shows, the latest used.
+const maxSessions = 100
+
+// An accountListed is a session as GET account tells it.
+type accountListed struct {
+	ID       string  `json:"id"`
+	Current  bool    `json:"current"`
+	Device   string  `json:"device"`
+	Network  *string `json:"network"`
+	Place    *string `json:"place"`
+	Provider *string `json:"provider"`
+	Client   *string `json:"client"`
+	Actor    *string `json:"actor"`
+	Created  *string `json:"created"`
+	Used     *string `json:"used"`
+}
+
+// listedSessions are the sessions of an account for a script.
+func listedSessions(a *account, current string) []accountListed {
+	list := make([]accountListed, 0, len(a.person.Sessions))
+	for _, v := range a.person.Sessions {
+		list = append(list, accountListed{ID: v.ID, Current: v.ID == current, Device: v.Device, Network: text.Nullable(v.Network), Place: text.Nullable(v.Place), Provider: text.Nullable(v.Provider),
+			Client: text.Nullable(v.Client), Actor: text.Nullable(v.Actor), Created: isoTime(v.Created), Used: isoTime(v.Used)})
+	}
+	return list
+}
+
+// sessionViews are the sessions of an account for people, this browser's first:
+// it is in use now, whatever was noted.
+func (ac *accountRoom) sessionViews(rq *request, a *account) (rows []pages.SessionRow) {
+	current := ac.keeper.SessionID(a.session)
+	for _, v := range a.person.Sessions {
+		row := pages.SessionRow{ID: v.ID, Current: v.ID == current, Device: v.Device, Network: v.Network, Place: v.Place, Used: lastUse(v)}
+		if row.Current {
+			row.Used = rq.now
+		}
+		if row.Device == useragent.Unknown { // the page has a word of its language
+			row.Device = ""
+		}
+		if v.Provider != "" {
+			row.Provider = rq.providerName(v.Provider)
+		}
+		row.Ago = rq.now.Sub(row.Used)
+		rows = append(rows, row)
+	}
+	slices.SortStableFunc(rows, func(a, b pages.SessionRow) int {
+		switch {
+		case a.Current:
+			return -1
+		case b.Current:
+			return 1
+		}
+		return 0
+	})
+	return rows
+}
+
+// postAccountSignOut: POST account/signout ends one session of the person, all
+// but this one, or all, which the body says by session=ID, others=true or all=true.
+func (ac *accountRoom) postAccountSignOut(rq *request) outcome {
+	s, done, refused := ac.beginAccount(rq)
+	if refused != nil {
+		return refused
+	}
+	defer done()
+	current, id := ac.keeper.SessionID(s), rq.body.get("session")
+	others, all := rq.body.get("others") == "true", rq.body.get("all") == "true"
+	var err error
+	e, word, here := authsvc.AuditEvent{Name: "sessions.ended", UserID: s.UserID, Reason: "by the person"}, "others", false
+	switch {
+	case id != "" && !others && !all:
+		e.Name, word, here = "session.ended", "ended", text.Same(id, current)
+		err = ac.keeper.endOneSession(rq.ctx, s.UserID, id)
+	case others && !all && id == "":
+		e.Reason = "all but one, by the person"
+		err = ac.keeper.endOtherSessions(rq.ctx, s.UserID, current)
+	case all && !others && id == "":
+		here, err = true, ac.keeper.endSessions(rq.ctx, s.UserID)
+	default:
+		return rq.personalRefusal("/account", authsvc.Invalid, http.StatusBadRequest)
+	}
+	switch {
+	case errors.Is(err, authsvc.ErrNotFound):
+		e.Name, e.Reason = "session.end_failed", "the user has no such session"
+		rq.note(e)
+		return rq.personalRefusal("/account", authsvc.NotFound, http.StatusNotFound)
+	case err != nil:
+		return rq.accountAway(err)
+	}
+	rq.note(e)
+	if !here {
+		return ac.accountDone(rq, s, word)
+	}
+	rq.clearSession()
+	ac.desk.rotateCSRF(rq, "", "")
+	to := weburl.WithQuery(rq.base+"/signin", "callbackUrl", rq.base+"/account")
+	if rq.wantsJSON() {
+		return object{v: map[string]any{"url": to, "account": nil}}
+	}
+	return redirect{to: to}
+}

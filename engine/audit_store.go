@@ -1,0 +1,194 @@
+package engine
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"authsvc"
+)
+
+// Times and sizes of the audit queue.
+const (
+	maxAuditQueue  = 4096                   // events
+	auditQueueOpen = maxAuditQueue * 3 / 4  // length up to which refusals and failures are queued
+	auditBatch     = 100                    // events of one PutAudit
+	auditPause     = 500 * time.Millisecond // for a batch to fill
+	auditRetry     = 2 * time.Second        // after a failure, doubled
+	auditRetryMax  = time.Minute            // longest wait after a failure
+	auditTimeout   = 5 * time.Second
+)
+
+// An auditQueue writes audit events to the store in the background; requests
+// never wait for it. A crash loses what is queued, and events that find the
+// queue full are dropped; the log has both.
+type auditQueue struct {
+	store authsvc.AuditLog
+	log   *slog.Logger
+	keep  time.Duration
+	queue chan authsvc.AuditRecord
+	ended chan struct{} // closed by end: store what is queued, then stop
+	done  chan struct{} // closed when run has returned
+	end   func()
+
+	mu         sync.Mutex
+	lost       int // events dropped since that was last logged
+	dropLogged bool
+}
+
+func newAuditQueue(store authsvc.AuditLog, log *slog.Logger, keep time.Duration) *auditQueue {
+	q := &auditQueue{store: store, log: log, keep: keep, queue: make(chan authsvc.AuditRecord, maxAuditQueue),
+		ended: make(chan struct{}), done: make(chan struct{})}
+	q.end = sync.OnceFunc(func() { close(q.ended) })
+	return q
+}
+
+// add queues a record or, if the queue is full, drops it. Part of the queue is
+// reserved for successes, so that a flood of refusals does not hide sign-ins.
+func (q *auditQueue) add(r authsvc.AuditRecord) {
+	if r.Outcome != authsvc.AuditSuccess && len(q.queue) >= auditQueueOpen {
+		q.dropped(1)
+		return
+	}
+	select {
+	case q.queue <- r:
+	default:
+		q.dropped(1)
+	}
+}
+
+// dropped counts events that will not be stored, and logs that once.
+func (q *auditQueue) dropped(n int) {
+	q.mu.Lock()
+	q.lost += n
+	first := !q.dropLogged
+	q.dropLogged = true
+	q.mu.Unlock()
+	if first {
+		q.log.Error("audit events do not get into the store; they are in the log, and how many there were is said when it works again")
+	}
+}
+
+// recovered logs how many events were dropped, now that the store works again.
+func (q *auditQueue) recovered() {
+	q.mu.Lock()
+	n := q.lost
+	q.lost, q.dropLogged = 0, false
+	q.mu.Unlock()
+	if n > 0 {
+		q.log.Error("audit events that are in the log did not get into the store", "events", n)
+	}
+}
+
+// run stores batches until end was called and the queue is empty.
+func (q *auditQueue) run() {
+	defer close(q.done)
+	for {
+		batch, more := q.gather()
+		if len(batch) > 0 {
+			q.put(batch)
+		}
+		if !more {
+			q.recovered()
+			return
+		}
+	}
+}
+
+// gather waits for a record and then auditPause for more. more is false when end
+// was called and this is the last batch.
+func (q *auditQueue) gather() (batch []authsvc.AuditRecord, more bool) {
+	select {
+	case r := <-q.queue:
+		batch = append(batch, r)
+	case <-q.ended:
+		return q.remaining(nil)
+	}
+	timer := time.NewTimer(auditPause)
+	defer timer.Stop()
+	for len(batch) < auditBatch {
+		select {
+		case r := <-q.queue:
+			batch = append(batch, r)
+		case <-timer.C:
+			return batch, true
+		case <-q.ended:
+			return q.remaining(batch)
+		}
+	}
+	return batch, true
+}
+
+// remaining takes what is queued, without waiting.
+func (q *auditQueue) remaining(batch []authsvc.AuditRecord) ([]authsvc.AuditRecord, bool) {
+	for len(batch) < auditBatch {
+		select {
+		case r := <-q.queue:
+			batch = append(batch, r)
+		default:
+			return batch, false
+		}
+	}
+	return batch, true
+}
+
+// put stores a batch. It retries until end is called, and then once more.
+func (q *auditQueue) put(batch []authsvc.AuditRecord) {
+	for wait := auditRetry; ; wait = min(2*wait, auditRetryMax) {
+		last := q.closed()
+		err := q.write(batch)
+		switch {
+		case err == nil:
+			q.recovered()
+			return
+		case last:
+			q.log.Error("audit events could not be stored at the end", "err", err)
+			q.dropped(len(batch) + q.drain())
+			return
+		case wait == auditRetry:
+			q.log.Error("audit events could not be stored; it is tried again", "err", err)
+		}
+		timer := time.NewTimer(wait)
+		select {
+		case <-timer.C:
+		case <-q.ended:
+		}
+		timer.Stop()
+	}
+}
+
+// drain discards what is queued and returns how much that was.
+func (q *auditQueue) drain() (n int) {
+	for {
+		select {
+		case <-q.queue:
+			n++
+		default:
+			return n
+		}
+	}
+}
+
+func (q *auditQueue) write(batch []authsvc.AuditRecord) error {
+	ctx, cancel := context.WithTimeout(context.Background(), auditTimeout)
+	defer cancel()
+	return q.store.PutAudit(ctx, batch)
+}
+
+func (q *auditQueue) closed() bool {
+	select {
+	case <-q.ended:
+		return true
+	default:
+		return false
+	}
+}
+
+// sweepAudit deletes events that are older than AuditOptions.Keep.
+func (au *auditor) sweepAudit(ctx context.Context, now time.Time, limit int) (int, error) {
+	if au.auditQueue == nil || limit <= 0 {
+		return 0, nil
+	}
+	return au.auditQueue.store.SweepAudit(ctx, now.Add(-au.auditQueue.keep), limit)
+}

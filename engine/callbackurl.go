@@ -1,0 +1,138 @@
+package engine
+
+import (
+	"net/url"
+	"strings"
+
+	"authsvc/internal/weburl"
+)
+
+// callbackURL returns where the person goes in the end: callbackUrl of the body,
+// else of the query, else of the cookie, else the origin. It is absolute and
+// allowed.
+func (rq *request) callbackURL() string {
+	if rq.callbackTo == "" {
+		rq.callbackTo = rq.resolveCallbackURL(rq.requestedCallbackURL())
+	}
+	return rq.callbackTo
+}
+
+// requestedCallbackURL returns the callbackUrl of the request, unchecked.
+func (rq *request) requestedCallbackURL() string {
+	if rq.body != nil {
+		if v := rq.body.get("callbackUrl"); v != "" {
+			return v
+		}
+	}
+	if v := rq.query("callbackUrl"); v != "" {
+		return v
+	}
+	return rq.callbackURLCookie()
+}
+
+// callbackURLCookie returns the value of the callback-url cookie, untrusted.
+func (rq *request) callbackURLCookie() string {
+	v, ok := rq.jar.get(rq.names.callbackURL)
+	if !ok || len(v) > maxCookie {
+		return ""
+	}
+	plain, err := url.QueryUnescape(v)
+	if err != nil {
+		return ""
+	}
+	return plain
+}
+
+// resolveCallbackURL returns an allowed absolute URL for want, the origin if it
+// is refused.
+func (rq *request) resolveCallbackURL(want string) string {
+	if to, ok := rq.judgeCallbackURL(want); ok {
+		return to
+	}
+	return rq.origin
+}
+
+// judgeCallbackURL returns where want may lead. The Redirect callback decides
+// alone.
+func (rq *request) judgeCallbackURL(want string) (to string, ok bool) {
+	if rq.callbacks.Redirect != nil && want != "" {
+		return rq.redirectCallback(want)
+	}
+	if to, ok := rq.allowedURL(want); ok {
+		return to, true
+	}
+	return rq.allowedByCallback(want)
+}
+
+// allowedByCallback asks the AllowRedirect callback about an address that no list
+// allows.
+func (rq *request) allowedByCallback(want string) (to string, ok bool) {
+	_, clean, ok := weburl.Parse(want)
+	if rq.callbacks.AllowRedirect == nil || !ok || !strings.HasPrefix(clean, "https://") {
+		return "", false
+	}
+	u, err := url.Parse(clean)
+	if err != nil {
+		return "", false
+	}
+	defer rq.fleet.recovered("allowRedirect callback", func() { to, ok = "", false })
+	return clean, rq.callbacks.AllowRedirect(rq.callbackContext(), u)
+}
+
+// redirectCallback calls the Redirect callback, which alone may leave the
+// allowed origins.
+func (rq *request) redirectCallback(want string) (to string, ok bool) {
+	defer rq.fleet.recovered("redirect callback", func() { to, ok = "", false })
+	to = rq.callbacks.Redirect(rq.ctx, want, rq.origin)
+	if strings.HasPrefix(to, "/") {
+		return rq.allowedURL(to)
+	}
+	if _, clean, ok := weburl.Parse(to); ok {
+		return clean, true
+	}
+	return "", false
+}
+
+// allowedURL makes a path or a URL of an allowed origin absolute.
+func (st *site) allowedURL(want string) (string, bool) {
+	if strings.HasPrefix(want, "/") {
+		if strings.HasPrefix(want, "//") {
+			return "", false
+		}
+		want = st.origin + want
+	}
+	origin, clean, ok := weburl.Parse(want)
+	return clean, ok && (st.origins.redirect[origin] || st.hosts.Has(origin))
+}
+
+// keepCallbackURL stores the destination in a cookie for a later step. One that
+// is too long for it, having hundreds of semicolons, is not stored, and the
+// cookie is expired.
+func (rq *request) keepCallbackURL() {
+	room := maxCookie - len(rq.names.callbackURL)
+	to := url.QueryEscape(rq.callbackURL())
+	if len(to) > room {
+		to = sparseEscape.Replace(rq.callbackURL())
+	}
+	have, ok := rq.jar.get(rq.names.callbackURL)
+	switch {
+	case ok && have == to:
+	case len(to) <= room:
+		rq.setCookie(cookie{name: rq.names.callbackURL, value: to, domain: rq.names.domain})
+	case ok:
+		rq.expireCookie(rq.names.callbackURL, rq.names.domain)
+	}
+}
+
+// keepRequestedCallbackURL is keepCallbackURL for a POST that is refused but
+// may be tried again: a destination that it names is not lost.
+func (rq *request) keepRequestedCallbackURL() {
+	if rq.body.get("callbackUrl") != "" {
+		rq.keepCallbackURL()
+	}
+}
+
+// sparseEscape is url.QueryEscape for an encoded URL where the latter takes too
+// much room: it escapes what a cookie cannot hold and what unescaping would
+// change.
+var sparseEscape = strings.NewReplacer("%", "%25", "+", "%2B", ",", "%2C", ";", "%3B")

@@ -1,0 +1,120 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"sync/atomic"
+	"time"
+
+	"authsvc"
+)
+
+// Times of the clock.
+const (
+	clockInterval  = 30 * time.Second
+	clockTries     = 3                      // the quickest answer counts
+	clockTolerance = 250 * time.Millisecond // a smaller difference is not corrected
+	clockWarn      = 2 * time.Second
+	clockMaxOffset = 30 * time.Second // a larger difference makes the service unready
+	clockTimeout   = 2 * time.Second  // longest wait for the store
+)
+
+// A storeClock is the difference between the clock of the store, which all
+// replicas go by, and that of this process.
+type storeClock struct {
+	offset   atomic.Int64 // store minus process, in nanoseconds, as applied
+	measured atomic.Int64 // as last measured
+	warned   atomic.Bool
+}
+
+// now returns the time of the store's clock, which all stored times, and those
+// compared with them, are of. Waits within the process go by its own clock.
+func (fl *fleet) now() time.Time {
+	now := time.Now()
+	if ahead := fl.clock.offset.Load(); ahead != 0 {
+		return now.Add(time.Duration(ahead)).Round(0)
+	}
+	return now
+}
+
+// toStoreTime is a time by the clock of this process, in seconds since 1970, by
+// the store's; 0 stays 0. Package oidc reckons the end of tokens by the former.
+func (c *storeClock) toStoreTime(at int64) int64 {
+	if at == 0 {
+		return 0
+	}
+	return time.Unix(at, 0).Add(time.Duration(c.offset.Load())).Unix()
+}
+
+// measureClock measures the offset and applies it. The store is asked clockTries
+// times, since a slow answer is imprecise.
+func (fl *fleet) measureClock(ctx context.Context) error {
+	store, has := fl.adapter.(authsvc.Clock)
+	if !has {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, clockTimeout)
+	defer cancel()
+	var ahead, best time.Duration = 0, math.MaxInt64
+	var errs []error
+	for range clockTries {
+		asked := time.Now()
+		at, err := store.Now(ctx)
+		took := time.Since(asked)
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		if took < best {
+			best, ahead = took, at.Sub(asked.Add(took/2).Round(0))
+		}
+	}
+	if len(errs) == clockTries {
+		return errors.Join(errs...)
+	}
+	fl.applyClock(ahead)
+	return nil
+}
+
+func (fl *fleet) applyClock(ahead time.Duration) {
+	fl.clock.measured.Store(int64(ahead))
+	if applied := time.Duration(fl.clock.offset.Load()); (ahead - applied).Abs() > clockTolerance {
+		fl.clock.offset.Store(int64(ahead))
+	}
+	if ahead.Abs() <= clockTolerance {
+		fl.clock.offset.Store(0)
+	}
+	far := ahead.Abs() > clockWarn
+	if was := fl.clock.warned.Swap(far); far && !was {
+		fl.log.Warn("the clock of this machine and that of the store differ; the store's counts. Synchronise them (NTP)",
+			"store_ahead", ahead.Round(time.Millisecond).String())
+	}
+}
+
+// clockReady returns an error if the clocks differ by more than clockMaxOffset:
+// an operator has to act.
+func (fl *fleet) clockReady() error {
+	ahead := time.Duration(fl.clock.measured.Load())
+	if ahead.Abs().Round(time.Second) > clockMaxOffset {
+		return fmt.Errorf("the clock of this machine and that of the store differ by %s: synchronise them (NTP)", ahead.Round(time.Second).Abs())
+	}
+	return nil
+}
+
+// pollClock measures the offset every clockInterval until ctx ends.
+func (fl *fleet) pollClock(ctx context.Context) {
+	for sleep(ctx, clockInterval) {
+		if err := fl.measureClock(ctx); err != nil && ctx.Err() == nil {
+			fl.log.Warn("the clock of the store could not be read", "err", err)
+		}
+	}
+}
+
+// Ready reports why the service cannot answer as it should: the store does not
+// answer, the revocations of JWT sessions are not known, or the clock of this
+// machine is more than 30 s from the store's. nil: it can.
+func (s *Service) Ready(ctx context.Context) error {
+	return errors.Join(s.adapter.Ping(ctx), s.keeper.revoked.ready(), s.fleet.clockReady())
+}

@@ -1,0 +1,172 @@
+package engine_test
+
+import (
+	"context"
+	"net/netip"
+	"strings"
+	"testing"
+
+	"authsvc"
+	"authsvc/engine"
+	"authsvc/internal/idp"
+	"authsvc/internal/test/arena"
+)
+
+// TestConditions: whoever no condition holds for stays out, whatever way in they
+// try, and the others come in. At the provider alan's address is not verified.
+func TestConditions(t *testing.T) {
+	t.Parallel()
+	domain := authsvc.Condition{Domains: []string{"example.com"}}
+	for name, tt := range map[string]struct {
+		allow   []authsvc.Condition
+		in, out string // names of people at the provider, and addresses for links
+	}{
+		"nothing said":      {nil, "ada alan eve@other.test", ""},
+		"domain":            {[]authsvc.Condition{domain}, "ada grace new@example.com", "alan eve@other.test ada@example.com.evil.test ada@sub.example.com"},
+		"domain and below":  {[]authsvc.Condition{{Domains: []string{".example.com"}}}, "ada ada@sub.example.com", "alan eve@notexample.com"},
+		"address":           {[]authsvc.Condition{{Emails: []string{"Ada@example.com"}}}, "ada ada@example.com", "grace grace@example.com"},
+		"provider":          {[]authsvc.Condition{{Providers: []string{"op"}}}, "ada alan", "eve@other.test"},
+		"both have to hold": {[]authsvc.Condition{{Domains: domain.Domains, Providers: []string{"email"}}}, "ada@example.com", "ada eve@other.test"},
+		"one has to hold":   {[]authsvc.Condition{{Providers: []string{"email"}}, domain}, "ada eve@other.test", "alan"},
+		"network":           {[]authsvc.Condition{{Networks: []netip.Prefix{netip.MustParsePrefix("203.0.113.0/24")}}}, "ada", ""},
+		"another network":   {[]authsvc.Condition{{Networks: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}}}, "", "ada eve@other.test"},
+		"nobody's id":       {[]authsvc.Condition{{Users: []string{"4711"}}}, "", "ada eve@other.test"},
+	} {
+		for _, compat := range []authsvc.Compat{authsvc.CompatNone, authsvc.NextAuthV4, authsvc.AuthJSV5} {
+			for _, strategy := range []authsvc.Strategy{authsvc.StrategyDatabase, authsvc.StrategyJWT} {
+				asked, links := 0, 0
+				w := arena.EnterInMemory(t, func(c *authsvc.Config) {
+					c.SignIn.Allow, c.Compat, c.Session.Strategy = tt.allow, compat, strategy
+					c.Callbacks.SignIn = func(context.Context, authsvc.SignInAttempt) (string, error) { asked++; return "", nil }
+				})
+				at := name + ", " + string(compat) + ", " + string(strategy)
+				for _, who := range strings.Fields(tt.in) {
+					if b := w.Browser(); !strings.Contains(who, "@") {
+						if a := b.SignIn(w.OP, who); b.Session()["user"] == nil {
+							t.Errorf("%s: %s stays out: %s", at, who, a.Location())
+						}
+					} else if b.SignInByMail(w, who); b.Email() != who {
+						t.Errorf("%s: %s stays out", at, who)
+					} else {
+						links++
+					}
+				}
+				asked = 0
+				for _, who := range strings.Fields(tt.out) {
+					b := w.Browser()
+					if !strings.Contains(who, "@") {
+						if a := b.SignIn(w.OP, who); !strings.Contains(a.Location(), "error=AccessDenied") || b.Session()["user"] != nil {
+							t.Errorf("%s: %s gets in: %s", at, who, a.Location())
+						}
+					} else if a := b.Post("/api/auth/signin/email", "email", who); !strings.Contains(a.Location(), "/verify-request") {
+						t.Errorf("%s: %s is told something: %s", at, who, a.Location())
+					}
+				}
+				if err := w.Close(t.Context()); err != nil || w.Mail.Count() != links {
+					t.Errorf("%s: %d mails went out, want %d: %v", at, w.Mail.Count(), links, err)
+				}
+				if asked != 0 {
+					t.Errorf("%s: the callback was asked about %d who may not sign in", at, asked)
+				}
+			}
+		}
+	}
+}
+
+// TestConditionsOnClaims: groups and other claims count as the provider's profile
+// has them, and a link has none.
+func TestConditionsOnClaims(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		profile any // its groups
+		c       authsvc.Condition
+		in      bool
+	}{
+		"in a group":       {[]any{"dev", "ops"}, authsvc.Condition{Groups: []string{"ops"}}, true},
+		"one as text":      {"ops", authsvc.Condition{Groups: []string{"ops"}}, true},
+		"in another":       {[]any{"dev"}, authsvc.Condition{Groups: []string{"ops"}}, false},
+		"in none":          {nil, authsvc.Condition{Groups: []string{"ops"}}, false},
+		"a number":         {7, authsvc.Condition{Claims: map[string][]string{"groups": {"7"}}}, true},
+		"another number":   {70, authsvc.Condition{Claims: map[string][]string{"groups": {"7"}}}, false},
+		"and another name": {[]any{"ops"}, authsvc.Condition{Groups: []string{"ops"}, Claims: map[string][]string{"plan": {"pro"}}}, false},
+	} {
+		w := arena.Start(t, func(c *authsvc.Config) {
+			c.Session.Claims = map[string]string{"groups": "groups", "plan": "plan"}
+			c.SignIn.Allow = []authsvc.Condition{tt.c}
+		})
+		add := func(c map[string]any) { c["groups"] = tt.profile }
+		w.OP.SetFault(idp.Fault{IDToken: add, UserInfo: add})
+		if a := w.Browser().SignIn(w.OP, "ada"); (a.Location() == arena.Origin) != tt.in {
+			t.Errorf("%s: %s", name, a.Location())
+		}
+		b := w.Browser()
+		b.Post("/api/auth/signin/email", "email", "ada@example.com")
+		if err := w.Close(t.Context()); err != nil || w.Mail.Count() != 0 {
+			t.Errorf("%s: %d links without claims, %v", name, w.Mail.Count(), err)
+		}
+	}
+}
+
+// TestConditionsAtRedemption: a link that was mailed before does not pass
+// conditions that were added since.
+func TestConditionsAtRedemption(t *testing.T) {
+	t.Parallel()
+	w := arena.Start(t, nil)
+	b := w.Browser()
+	b.Post("/api/auth/signin/email", "email", "eve@other.test")
+	link := arena.Link(t, w.Mail.Next(t))
+	config := w.Config
+	config.SignIn.Allow = []authsvc.Condition{{Domains: []string{"example.com"}}}
+	next, err := w.Service.Reconfigure(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.Service = next
+	if a := b.Get(link); !strings.Contains(a.Location(), "error=AccessDenied") || b.Email() != "" {
+		t.Errorf("%s, as %q", a.Location(), b.Email())
+	}
+}
+
+// TestConditionsOfAnotherAddress: that a provider vouches for the address that it
+// has now proves nothing about the one that the user signed up with.
+func TestConditionsOfAnotherAddress(t *testing.T) {
+	t.Parallel()
+	w := arena.Start(t, nil)
+	w.Browser().SignIn(w.OP, "alan") // alan@example.com, not verified
+	moved := func(c map[string]any) { c["email"], c["email_verified"] = "alan@other.test", true }
+	w.OP.SetFault(idp.Fault{IDToken: moved, UserInfo: moved})
+	w.Config.SignIn.Allow = []authsvc.Condition{{Domains: []string{"example.com"}}}
+	next, err := w.Service.Reconfigure(w.Config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.Service = next
+	if a := w.Browser().SignIn(w.OP, "alan"); !strings.Contains(a.Location(), "error=AccessDenied") {
+		t.Errorf("an address that nobody proved: %s", a.Location())
+	}
+	w.OP.SetFault(idp.Fault{})
+	verified := func(c map[string]any) { c["email_verified"] = true }
+	w.OP.SetFault(idp.Fault{IDToken: verified, UserInfo: verified})
+	if a := w.Browser().SignIn(w.OP, "alan"); a.Location() != arena.Origin {
+		t.Errorf("the address that the provider vouches for: %s", a.Location())
+	}
+}
+
+// TestConditionMistakes: a condition that names nobody would let nobody or
+// everybody in, and is refused with its place.
+func TestConditionMistakes(t *testing.T) {
+	t.Parallel()
+	err := engine.Check(authsvc.Config{
+		URL: "https://app.test", Secrets: []string{strings.Repeat("0123456789abcdef", 3)}, Providers: []authsvc.Provider{&authsvc.Email{ID: "email"}},
+		SignIn: authsvc.SignInRules{Allow: []authsvc.Condition{{}, {Emails: []string{"*@example.com"}}, {Domains: []string{"*.example.com"}, Providers: []string{"email", "emial", ""}}, {Groups: []string{"ops"}}}},
+	})
+	var got []string
+	for _, e := range authsvc.ConfigErrors(err) {
+		if strings.HasPrefix(e.Field, "SignIn") {
+			got = append(got, e.Field)
+		}
+	}
+	if want := "SignIn.Allow[0] SignIn.Allow[1].Emails[0] SignIn.Allow[2].Domains[0] SignIn.Allow[2].Providers[2] SignIn.Allow[2].Providers[1] SignIn.Allow[3]"; strings.Join(got, " ") != want {
+		t.Errorf("%v: %v", got, err)
+	}
+}

@@ -1,0 +1,141 @@
+package engine_test
+
+import (
+	"context"
+	"log/slog"
+	"net/netip"
+	"slices"
+	"strings"
+	"testing"
+
+	"authsvc"
+	"authsvc/adapter/memory"
+	"authsvc/engine"
+	"authsvc/internal/test/arena"
+)
+
+// TestConfigErrorOrder: the same mistakes come in the same order.
+func TestConfigErrorOrder(t *testing.T) {
+	t.Parallel()
+	var first string
+	for range 30 {
+		_, err := engine.New(authsvc.Config{
+			URL: "ftp://x", Cookies: authsvc.CookieOptions{Session: "a b", CSRF: "c d", CallbackURL: "e f"},
+			Pages: authsvc.Pages{SignIn: "x", SignOut: "x", Error: "x", VerifyRequest: "x", NewUser: "x"},
+			Providers: []authsvc.Provider{&authsvc.OAuth{ID: "op",
+				AuthorizationParams: map[string]string{"state": "x", "nonce": "x", "scope": "x", "client_id": "x"},
+				TokenParams:         map[string]string{"code": "x", "grant_type": "x", "client_id": "x"}}},
+		})
+		if first == "" {
+			first = err.Error()
+		}
+		if err.Error() != first {
+			t.Fatalf("first\n%s\nthen\n%s", first, err)
+		}
+	}
+}
+
+// TestConfigErrorFields: the mistakes in lists name the field of Config and the
+// element.
+func TestConfigErrorFields(t *testing.T) {
+	t.Parallel()
+	_, err := engine.New(authsvc.Config{
+		URL:              "https://app.test",
+		Secrets:          []string{strings.Repeat("0123456789abcdef", 2)},
+		Providers:        []authsvc.Provider{&authsvc.Credentials{Authorize: func(context.Context, map[string]string) (authsvc.User, error) { return authsvc.User{}, nil }}},
+		AllowedRedirects: []string{"https://a.test", "b.test"},
+		TrustedOrigins:   []string{"c.test", "https://other.example"},
+	})
+	var fields []string
+	for _, e := range authsvc.ConfigErrors(err) {
+		fields = append(fields, e.Field)
+	}
+	if want := []string{"AllowedRedirects[1]", "TrustedOrigins[0]", "TrustedOrigins[1]"}; !slices.Equal(fields, want) {
+		t.Errorf("%q, want %q: %v", fields, want, err)
+	}
+}
+
+// TestConfigURLWithEscapes: a path that is served otherwise than it is printed
+// is refused.
+func TestConfigURLWithEscapes(t *testing.T) {
+	t.Parallel()
+	for url, ok := range map[string]bool{"https://h.test/my%20auth": false, "https://h.test/my auth": false, "https://h.test/m%C3%BC": false, "https://h.test/mü": false, "https://h.test/my-auth/v1": true} {
+		config := arena.EnterOffline(t, nil).Config
+		config.URL = url
+		s, err := engine.New(config)
+		if err == nil {
+			s.Close(t.Context())
+		}
+		if list := authsvc.ConfigErrors(err); ok != (err == nil) || !ok && (len(list) != 1 || list[0].Field != "URL") {
+			t.Errorf("%s: %v", url, err)
+		}
+	}
+}
+
+// TestLoopbackHosts: a host is this machine, for which http is enough,
+// for the service's own address and for its providers alike.
+func TestLoopbackHosts(t *testing.T) {
+	t.Parallel()
+	for host, ok := range map[string]bool{"localhost": true, "app.localhost": true, "127.0.0.2": true, "[::1]": true, "localhost.test": false, "app.test": false} {
+		own, provider := arena.EnterOffline(t, nil).Config, arena.EnterOffline(t, nil).Config
+		own.URL = "http://" + host + ":3000"
+		provider.Providers = []authsvc.Provider{&authsvc.OAuth{ID: "op", OpenID: true, Issuer: "http://" + host + ":4000", Client: authsvc.Client{ID: "app", Secret: "s"}}}
+		for what, config := range map[string]authsvc.Config{"URL": own, "issuer": provider} {
+			s, err := engine.New(config)
+			if err == nil {
+				s.Close(t.Context())
+			}
+			if (err == nil) != ok {
+				t.Errorf("%s at %s: %v", what, host, err)
+			}
+		}
+	}
+}
+
+// withJWT sets a callback that strategy database never calls.
+func withJWT(strategy authsvc.Strategy) func(*authsvc.Config) {
+	return func(c *authsvc.Config) {
+		c.Adapter, c.Session.Strategy = memory.New(), strategy
+		c.Callbacks.JWT = func(_ context.Context, p authsvc.JWTParams) (authsvc.Claims, error) { return p.Claims, nil }
+	}
+}
+
+// TestStartWarnings: what switches a protection off, or does nothing, is said.
+func TestStartWarnings(t *testing.T) {
+	t.Parallel()
+	proxies := func(list ...string) func(*authsvc.Config) {
+		return func(c *authsvc.Config) {
+			for _, p := range list {
+				c.TrustedProxies = append(c.TrustedProxies, netip.MustParsePrefix(p))
+			}
+		}
+	}
+	for name, c := range map[string]struct {
+		tune func(*authsvc.Config)
+		want string // "" is no warning
+	}{
+		"JWT, no token":   {withJWT(authsvc.StrategyDatabase), "field=Callbacks.JWT"},
+		"JWT, a token":    {withJWT(authsvc.StrategyJWT), ""},
+		"everybody":       {proxies("0.0.0.0/0"), "trusts everybody or nearly so"},
+		"everybody, v6":   {proxies("::/0"), "trusts everybody or nearly so"},
+		"half of them":    {proxies("128.0.0.0/1"), "trusts everybody or nearly so"},
+		"mapped":          {proxies("::ffff:10.0.0.0/104"), "write=10.0.0.0/8"},
+		"limits off":      {func(c *authsvc.Config) { c.RateLimit.Disabled = true }, "rate limits are off"},
+		"usual":           {proxies("127.0.0.1/32", "10.0.0.0/8", "172.16.0.0/12", "fc00::/7", "::1/128"), ""},
+		"nothing is said": {nil, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			logs := &arena.LogBuffer{}
+			guests(t, func(g *authsvc.Config) {
+				g.Logger = slog.New(slog.NewTextHandler(logs, nil))
+				if c.tune != nil {
+					c.tune(g)
+				}
+			})
+			if said := strings.Contains(logs.String(), "level=WARN"); said != (c.want != "") || !strings.Contains(logs.String(), c.want) {
+				t.Errorf("want %q, got %s", c.want, logs.String())
+			}
+		})
+	}
+}

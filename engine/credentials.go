@@ -1,0 +1,141 @@
+package engine
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"authsvc"
+	"authsvc/internal/text"
+	"authsvc/internal/weburl"
+)
+
+// reservedFields of a POST are the interface's own.
+var reservedFields = []string{"csrfToken", "callbackUrl", "json", "redirect", "repost", "confirm"}
+
+// credentialsFlow is a compiled *Credentials.
+type credentialsFlow struct {
+	authsvc.Credentials
+	room *credentialsRoom
+	wire info
+}
+
+func (f *credentialsFlow) info() info { return f.wire }
+
+// begin has nothing to do: the form posts to the callback.
+func (f *credentialsFlow) begin(rq *request) outcome { return redirect{to: rq.base + "/signin"} }
+
+// complete judges the submitted fields.
+func (f *credentialsFlow) complete(rq *request) outcome {
+	if rq.r.Method != http.MethodPost {
+		return rq.notCallback(http.MethodPost)
+	}
+	if !rq.csrfOK() {
+		return rq.csrfRefused("/signin")
+	}
+	account := ""
+	if name := rq.body.get(f.Fields[0].Name); name != "" {
+		account = accountKey(f.ID, name)
+	}
+	rq.keepCallbackURL()
+	if out := f.limit(rq, account); out != nil {
+		return out
+	}
+	rq.waitsSince = time.Time{} // a turn may have been waited for
+	fields := maps.Clone(rq.body.fields)
+	for _, name := range reservedFields {
+		delete(fields, name)
+	}
+	u, err := f.authorize(rq, fields)
+	if err == nil && u.ID != "" && !usableID(u.ID) {
+		f.room.log.Warn("Authorize returned an id that is blank or has control characters", "provider", f.ID, "request", rq.requestID())
+	}
+	if err == nil && !usableID(u.ID) {
+		err = authsvc.ErrAccessDenied
+	}
+	if err != nil {
+		if event, reason := refusal(err, "by Authorize"); event == "sign_in.failed" {
+			rq.audit(event, authsvc.CredentialsSignin, reason)
+		} else {
+			rq.audit("credentials.refused", authsvc.CredentialsSignin, reason)
+		}
+		return fail(authsvc.CredentialsSignin, err)
+	}
+	return identity{user: u, stored: true, authTime: rq.now, plainRedirect: true, credentials: fields, callbackURL: rq.callbackURL(), accountName: account,
+		account: authsvc.Account{Type: "credentials", Provider: f.ID, ProviderAccountID: u.ID}}
+}
+
+// limit counts the attempt against the client and the account it tries. Past
+// the account's limit it is queued, not refused: strangers may have used it up.
+func (f *credentialsFlow) limit(rq *request, account string) outcome {
+	if wait, ok := rq.permit(f.room.desk.signInLimit, rq.clientKey()); !ok {
+		return rq.limited(wait)
+	}
+	if account == "" {
+		return nil
+	}
+	bucket := f.room.desk.accountBucket(rq, account)
+	if _, ok := rq.permit(f.room.accountLimit, bucket); ok {
+		return nil
+	}
+	f.room.log.Info("too many attempts at one account; this one waits for a turn", "provider", f.ID, "request", rq.requestID())
+	if wait, ok := f.room.waitForTurn(rq, bucket); !ok {
+		return rq.limited(wait)
+	}
+	return nil
+}
+
+func (f *credentialsFlow) authorize(rq *request, fields map[string]string) (u authsvc.User, err error) {
+	defer f.room.fleet.recovered("authorize callback", func() { u, err = authsvc.User{}, errors.New("authorize panicked") })
+	return f.Authorize(rq.callbackContext(), fields)
+}
+
+// buildCredentials checks the provider and compiles it.
+func buildCredentials(b *builder, c *authsvc.Credentials) flow {
+	f := &credentialsFlow{Credentials: *c, room: b.storeys.credentialsRoom}
+	f.ID, f.Name = cmp.Or(c.ID, "credentials"), cmp.Or(c.Name, "Credentials")
+	if c.Authorize == nil {
+		b.fail("Authorize", "is missing", "credentials need a function that judges them")
+	}
+	if len(f.Fields) == 0 {
+		f.Fields = []authsvc.Field{
+			{Name: "username", Label: "User name", Autocomplete: "username"},
+			{Name: "password", Label: "Password", Type: "password", Autocomplete: "current-password"},
+		}
+	}
+	for i, field := range f.Fields {
+		if field.Name == "" || slices.Contains(reservedFields, field.Name) {
+			b.fail(fmt.Sprintf("Fields[%d].Name", i), "cannot be used", "name it after what people enter, such as username")
+		}
+	}
+	if _, ok := pageAddress(weburl.OriginOf(b.base), f.ForgotURL); f.ForgotURL != "" && !ok {
+		b.fail("ForgotURL", fmt.Sprintf("%q is neither a path nor an address", text.Printable(f.ForgotURL, 80)), "write /path or https://host/path")
+	}
+	f.wire = info{id: f.ID, name: f.Name, kind: "credentials", form: "fields", forScripts: true, fields: f.Fields, forgotURL: f.ForgotURL, namedBy: namedBy(f.Fields),
+		limit: func() *limiter { return f.room.desk.signInLimit }}
+	return f
+}
+
+// namedBy is the first field, which names the account, unless it is a secret.
+func namedBy(fields []authsvc.Field) string {
+	if f := fields[0]; f.Type != "password" && f.Autocomplete != "one-time-code" && !strings.HasSuffix(f.Autocomplete, "-password") {
+		return f.Name
+	}
+	return ""
+}
+
+// setLimits makes the limits of attempts at one account.
+func (cr *credentialsRoom) setLimits(r *rating, o *authsvc.RateLimit) {
+	cr.accountLimit = r.limiter("account", r.rate("CredentialsPerAccount", o.CredentialsPerAccount, authsvc.Rate{N: 10, Per: time.Minute}))
+	cr.turn = r.limiter("late", authsvc.Rate{N: 1, Per: turnEvery})
+}
+
+// credentialsEvents are those of the application's own check.
+var credentialsEvents = []auditKind{
+	{"credentials.refused", authsvc.AuditRefused, "Authorize refused the credentials."},
+}

@@ -1,0 +1,184 @@
+package engine
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+
+	"golang.org/x/text/unicode/norm"
+
+	"authsvc"
+	"authsvc/internal/emailaddr"
+	"authsvc/internal/seal"
+	"authsvc/internal/weburl"
+)
+
+// A mail has a link and a code, which are one token: whichever is used first
+// voids the other. A code is for the browser that asked. It is short, so it
+// counts only together with the sealed cookie of its request, which alone has
+// what to compare it with, and only codeTries times. Nothing of it is stored.
+const (
+	codeDigits = 8
+	codeTries  = 5  // of one request, by whichever copies of the cookie
+	maxTyped   = 64 // bytes of what is typed for a code
+)
+
+// newCode returns a code of the provider's mails, "" without codes.
+func (f *emailFlow) newCode() string {
+	if !f.codes {
+		return ""
+	}
+	return newCode()
+}
+
+// newCode returns a code, each being as likely as the others.
+func newCode() string {
+	const codes, bound = 100_000_000, 42 * 100_000_000 // bound is a multiple below 1<<32
+	for {
+		if n := binary.BigEndian.Uint32(seal.Random(4)); n < bound {
+			return fmt.Sprintf("%0*d", codeDigits, n%codes)
+		}
+	}
+}
+
+// shownCode is a code as people copy it, 1234 5678.
+func shownCode(code string) string {
+	if code == "" {
+		return ""
+	}
+	return code[:codeDigits/2] + " " + code[codeDigits/2:]
+}
+
+// typedCode reads a code as people type or paste it: with spaces, hyphens and
+// the wide digits of East Asian keyboards.
+func typedCode(s string) (code string, ok bool) {
+	if len(s) > maxTyped {
+		return "", false
+	}
+	code = strings.Map(func(r rune) rune {
+		if unicode.IsSpace(r) || unicode.Is(unicode.Cf, r) || unicode.Is(unicode.Pd, r) {
+			return -1
+		}
+		return r
+	}, norm.NFKC.String(s))
+	return code, len(code) == codeDigits && strings.Trim(code, "0123456789") == ""
+}
+
+// bindCode has the request know its code. Without a mail there is none that
+// could be right, or whoever gets no more mails sent could go on guessing.
+func (e *emailRequest) bindCode(key *seal.MAC, stored, code string, sent bool) {
+	if !sent {
+		code = seal.Token()
+	}
+	e.Stored, e.Code = stored, b64(key.Sum(stored, code))
+}
+
+// hasCode reports whether a code is the one of the request.
+func (e *emailRequest) hasCode(key *seal.MAC, code string) bool {
+	sum, err := strictBase64.DecodeString(e.Code)
+	ok, _ := key.Verify(sum, e.Stored, code)
+	return err == nil && ok
+}
+
+// redeemCode: POST callback/:provider with a code signs in the browser that asked
+// for it. Before it is compared with that of a request, it takes one of the
+// request's tries: of any number of guesses at once, codeTries are judged.
+func (f *emailFlow) redeemCode(rq *request) outcome {
+	if out := f.room.mailing.countLink(rq); out != nil {
+		return out
+	}
+	address, err := emailaddr.Normalise(rq.body.get("email"))
+	if err != nil {
+		return fail(authsvc.Verification, err)
+	}
+	asked := slices.DeleteFunc(f.room.emailRequests(rq), func(e emailRequest) bool { return e.Address != address || e.Code == "" })
+	if len(asked) == 0 {
+		return f.dead(rq, address, elsewhereReason("this browser did not ask for a code, or too long ago"))
+	}
+	code, ok := typedCode(rq.body.get("code"))
+	if !ok {
+		rq.audit("code.refused", authsvc.WrongCode, "it is not eight digits")
+		return f.wrongCode(rq, -1)
+	}
+	asked, left, err := f.room.takeTries(rq, asked)
+	switch {
+	case err != nil:
+		return storeFailed(authsvc.Callback, err)
+	case len(asked) == 0:
+		rq.audit("code.spent", authsvc.WrongCode, "five codes were tried")
+		return f.wrongCode(rq, 0)
+	}
+	stored := ""
+	for i := range asked {
+		if asked[i].hasCode(f.room.mailing.codeKey, code) {
+			stored = asked[i].Stored
+		}
+	}
+	if stored == "" {
+		rq.audit("code.refused", authsvc.WrongCode, "it is not that of the mail")
+		return f.wrongCode(rq, left)
+	}
+	t, err := f.room.adapter.TakeToken(rq.ctx, address, stored)
+	return f.proved(rq, address, t, err)
+}
+
+// takeTries takes a try of each request and returns the requests that had one
+// left, and how many more the last of them has.
+func (em *emailRoom) takeTries(rq *request, asked []emailRequest) (judged []emailRequest, left int, err error) {
+	for _, e := range asked {
+		more, err := em.takeTry(rq, e)
+		switch {
+		case errors.Is(err, authsvc.ErrConflict):
+			left = 0
+		case err != nil:
+			return nil, 0, err
+		default:
+			judged, left = append(judged, e), more
+		}
+	}
+	return judged, left, nil
+}
+
+// takeTry takes a try of a request and returns how many more it has. ErrConflict:
+// there was none left.
+func (em *emailRoom) takeTry(rq *request, e emailRequest) (left int, err error) {
+	for n := 1; n <= codeTries; n++ {
+		err = em.fleet.useAttempt(rq.ctx, "code:"+strconv.Itoa(n)+":"+e.Stored, time.Unix(e.Expires, 0).Add(time.Minute))
+		if !errors.Is(err, authsvc.ErrConflict) {
+			return codeTries - n, err
+		}
+	}
+	return 0, err
+}
+
+// wrongCode leads back to the page with the field. left is how many tries there
+// are, -1 if that was none.
+func (f *emailFlow) wrongCode(rq *request, left int) outcome {
+	rq.keepCallbackURL()
+	to := weburl.WithQuery(rq.base+"/verify-request", "provider", f.ID, "type", "email", "ui_locales", rq.askedLocales(), "error", string(authsvc.WrongCode))
+	if left >= 0 {
+		to = weburl.WithQuery(to, "left", strconv.Itoa(left))
+	}
+	return redirect{to: to, status: http.StatusUnauthorized}
+}
+
+// chooseCodes decides whether mails have codes.
+func (f *emailFlow) chooseCodes(b *builder) {
+	shown, ownPage := f.text.ShowsCode(), b.config.Pages.VerifyRequest != ""
+	switch {
+	case f.Codes == nil && b.mailsCodes && (!shown || ownPage):
+		b.warn("mails have no code to sign in with, as a template or the page of the application's own may know nothing of it: set Codes to true once both do, or to false", "provider", f.ID, "field", "Codes")
+	case f.Codes == nil:
+		f.codes = b.mailsCodes
+	case *f.Codes && !shown:
+		b.fail("Codes", "is true, but a template makes a mail without the code", "write {{.Code}} into both forms of the mail", "Templates")
+	default:
+		f.codes = *f.Codes
+	}
+}

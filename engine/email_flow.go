@@ -1,0 +1,353 @@
+package engine
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"net/http"
+	"net/mail"
+	"strings"
+	"time"
+	"unicode"
+
+	"authsvc"
+	"authsvc/internal/emailaddr"
+	"authsvc/internal/mailtext"
+	"authsvc/internal/pages"
+	"authsvc/internal/seal"
+	"authsvc/internal/weburl"
+)
+
+// maxQueuedMails bounds the mail queue.
+const maxQueuedMails = 10_000
+
+type emailFlow struct {
+	authsvc.Email
+	room  *emailRoom
+	wire  info
+	text  *mailtext.Composer
+	codes bool // mails have one
+}
+
+func (f *emailFlow) info() info { return f.wire }
+
+func (f *emailFlow) deliver(ctx context.Context, m authsvc.Message) error { return f.Send(ctx, m) }
+
+// begin stores the digest of a new link and its mail in one step, and answers
+// at once: whether anybody has the address makes no difference.
+func (f *emailFlow) begin(rq *request) outcome {
+	address, err := emailaddr.Normalise(rq.body.get("email"))
+	if err != nil {
+		return fail(authsvc.EmailSignin, err)
+	}
+	user, err := f.room.adapter.GetUserByEmail(rq.ctx, address)
+	isNew := errors.Is(err, authsvc.ErrNotFound)
+	if err != nil && !isNew {
+		return storeFailed(authsvc.EmailSignin, err)
+	}
+	if isNew {
+		user = authsvc.User{Email: address}
+	}
+	rq.auditUser = user.ID
+	to, err := f.room.desk.maySignIn(rq, attempt(rq, authsvc.SignInAttempt{User: user, Account: f.account(address), VerificationRequest: true, IsNewUser: isNew, EmailProved: true}), nil)
+	switch {
+	case err != nil && f.room.showRefusal:
+		return fail(authsvc.AccessDenied, err)
+	case to != "":
+		rq.audit("email.refused", "", "the signIn callback led elsewhere")
+		return redirect{to: to}
+	}
+	// Whoever signed in as a user with an address that nobody proved need not have it.
+	known := f.room.desk.hasDeviceCookie(rq, f.deviceKey(address)) || emailProved(user) && f.room.desk.hasDeviceCookie(rq, userKey(user.ID))
+	// Counted even if the callback refused, so that the time taken does not show it.
+	withheld := f.room.mailing.limitMail(rq, emailaddr.Mailbox(address), f.room.desk.deviceIf(rq, known))
+	if err != nil {
+		_, reason := refusal(err, "by the signIn callback")
+		withheld = authsvc.AuditEvent{Name: "email.refused", Code: authsvc.AccessDenied, Reason: reason}
+	}
+	return f.request(rq, address, known, withheld)
+}
+
+// deviceKey names an address in the cookie of browsers that signed in with it.
+func (f *emailFlow) deviceKey(address string) string { return accountKey(f.ID, address) }
+
+func (f *emailFlow) account(address string) authsvc.Account {
+	return authsvc.Account{Type: "email", Provider: f.ID, ProviderAccountID: address}
+}
+
+// request does the same work whether or not a mail goes out. If withheld has a
+// name, no mail is sent, for the reason in it, and nobody learns the stored
+// token.
+func (f *emailFlow) request(rq *request, address string, known bool, withheld authsvc.AuditEvent) outcome {
+	send := withheld.Name == ""
+	plain := seal.Token()
+	expires := rq.now.Add(f.MaxAge)
+	stored := f.room.mailing.linkDigests(plain)[0]
+	code := f.newCode()
+	payload, err := f.sealMail(rq, address, mailtext.Data{URL: f.link(rq.callbackURL(), address, plain), Code: shownCode(code)}, known)
+	if err != nil {
+		return fail(authsvc.EmailSignin, err)
+	}
+	m := authsvc.Mail{ID: stored, Payload: payload, Due: rq.now, Expires: expires}
+	if !send {
+		m.Payload, m.Due = nil, expires // no worker claims it before it is removed
+	}
+	err = f.room.adapter.PutToken(rq.ctx, authsvc.VerificationToken{Identifier: address, Token: stored, Expires: expires}, m, maxQueuedMails)
+	if err != nil {
+		return storeFailed(authsvc.EmailSignin, err)
+	}
+	if send {
+		withheld.Name = "email.requested"
+	}
+	rq.audit(withheld.Name, withheld.Code, withheld.Reason) // before events of the mail queue
+	if send {
+		f.room.mailing.mails.wake()
+	} else {
+		f.room.mailing.mails.unqueue(m)
+	}
+	e := emailRequest{Address: address, Token: seal.Digest(plain), CallbackURL: rq.callbackURL(), Expires: expires.Unix()}
+	if f.codes {
+		e.bindCode(f.room.mailing.codeKey, stored, code, send)
+	}
+	f.room.rememberLink(rq, e)
+	return redirect{to: weburl.WithQuery(rq.base+"/verify-request", "provider", f.ID, "type", "email", "ui_locales", rq.askedLocales())}
+}
+
+// link is {base}/callback/email?callbackUrl=…&token=…&email=….
+func (f *emailFlow) link(callbackURL, address, token string) string {
+	return weburl.WithQuery(f.room.site.base+"/callback/"+f.ID, "callbackUrl", callbackURL, "token", token, "email", address)
+}
+
+// sealMail composes a mail with the link and the code in d, and seals it.
+func (f *emailFlow) sealMail(rq *request, address string, d mailtext.Data, known bool) ([]byte, error) {
+	d.Email, d.Minutes = address, int(f.MaxAge/time.Minute)
+	if err := f.describe(asks(rq), &d); err != nil {
+		return nil, err
+	}
+	return f.sealQueued(queuedMail{UserID: rq.auditUser, RequestID: rq.requestID(), Client: rq.networkKey(), Known: known}, d)
+}
+
+// language chooses the language of a mail.
+func (f *emailFlow) language(uiLocales, acceptLanguage string) string {
+	return f.text.Language(uiLocales, acceptLanguage)
+}
+
+// describe says in a mail, and in its language, who or what caused it.
+func (f *emailFlow) describe(by cause, d *mailtext.Data) (err error) {
+	d.Language, d.Network = f.language(by.uiLocales, by.acceptLanguage), by.network
+	if by.browser {
+		d.Device, err = f.text.Device(d.Language, by.agent)
+	}
+	return err
+}
+
+// sealQueued completes and composes a mail to d.Email, and seals it for the queue.
+func (f *emailFlow) sealQueued(q queuedMail, d mailtext.Data) (payload []byte, err error) {
+	d.Host, d.Site, d.Look = f.room.site.host, f.room.site.siteName, f.room.site.pages.MailLook()
+	q.Provider, q.Message = f.ID, authsvc.Message{From: f.From, To: d.Email}
+	if q.Message.Subject, q.Message.Text, q.Message.HTML, err = f.text.Compose(d); err != nil {
+		return nil, err
+	}
+	return f.room.mailing.mails.seal(q)
+}
+
+// limitMail counts the link against the limits of the client, its network and
+// the mailbox. Past one of them no mail is sent, and the event that is returned
+// says why; the answer does not show it. A known device, which is not "", has counts of
+// its own, so that strangers do not use up the owner's.
+func (ml *mailing) limitMail(rq *request, mailbox, device string) (withheld authsvc.AuditEvent) {
+	whose := ""
+	if device != "" {
+		whose = "known\x00"
+	}
+	_, ok := rq.permit(ml.clientLimit, whose+rq.clientKey())
+	if ok && rq.clientIP().Is6() {
+		_, ok = rq.permit(ml.networkLimit, whose+rq.networkKey())
+	}
+	if !ok {
+		return authsvc.AuditEvent{Name: "email.limited", Code: authsvc.RateLimited, Reason: "too many links for one client"}
+	}
+	if device != "" {
+		whose += device + "\x00"
+	}
+	if _, ok := rq.permit(ml.mailboxLimit, whose+mailbox); !ok {
+		return authsvc.AuditEvent{Name: "email.limited", Code: authsvc.RateLimited, Reason: "too many links for one mailbox"}
+	}
+	return withheld
+}
+
+// complete: GET redeems a link at once only in the browser that asked for it.
+// Otherwise it looks whether the link is still valid and shows a page, and a
+// POST redeems.
+func (f *emailFlow) complete(rq *request) outcome {
+	get := rq.query
+	if rq.r.Method == http.MethodPost {
+		if !rq.csrfOK() {
+			return rq.csrfRefused("/signin")
+		}
+		if _, typed := rq.body.fields["code"]; typed && f.codes && rq.body.get("token") == "" {
+			return f.redeemCode(rq)
+		}
+		get = rq.body.get
+	}
+	token, address := get("token"), get("email")
+	if len(token) < 20 || len(token) > 200 {
+		return fail(authsvc.Verification, fixedReason("the link has no token"))
+	}
+	address, err := emailaddr.Normalise(address)
+	if err != nil {
+		return fail(authsvc.Verification, err)
+	}
+	if rq.r.Method == http.MethodGet {
+		if out := f.confirm(rq, token, address); out != nil {
+			return out
+		}
+	}
+	if out := f.room.mailing.countLink(rq); out != nil {
+		return out
+	}
+	return f.redeem(rq, token, address)
+}
+
+// countLink counts a link that is redeemed or not valid; the page that asks for
+// confirmation is not counted.
+func (ml *mailing) countLink(rq *request) outcome {
+	if wait, ok := rq.permit(ml.linkLimit, rq.clientKey()); !ok {
+		return rq.limited(wait)
+	}
+	return nil
+}
+
+// confirm returns the page that asks for confirmation, or what says that the
+// link is not valid. It returns nil if the browser has the sealed cookie of this
+// very request, a person navigated here, and no other user is signed in.
+func (f *emailFlow) confirm(rq *request, token, address string) outcome {
+	s, err := f.room.keeper.current(rq)
+	if err != nil {
+		return storeFailed(authsvc.Callback, err)
+	}
+	current := ""
+	if s != nil && s.Email != address {
+		current = cmp.Or(s.Email, s.Name, s.UserID)
+	}
+	if current == "" && f.room.askedFor(rq, token) && isNavigation(rq.r.Header) {
+		return nil
+	}
+	alive, err := f.room.lookAtLink(rq, address, token)
+	if err != nil {
+		return storeFailed(authsvc.Callback, err)
+	}
+	if !alive {
+		if out := f.room.mailing.countLink(rq); out != nil {
+			return out
+		}
+		return f.dead(rq, address, fixedReason("the link is unknown, was used or has expired"))
+	}
+	return page{name: pages.Confirm, view: pages.ConfirmView{Email: address, Token: token, CallbackURL: rq.callbackURL(),
+		CSRFToken: rq.ensureCSRF(), Action: rq.base + "/callback/" + f.ID, Current: current}}
+}
+
+// redeem takes the token, once, and returns the identity that it proves.
+func (f *emailFlow) redeem(rq *request, token, address string) outcome {
+	t, err := f.room.takeLink(rq, address, token)
+	return f.proved(rq, address, t, err)
+}
+
+// proved returns the identity of who had the mail with a token that was taken.
+func (f *emailFlow) proved(rq *request, address string, t authsvc.VerificationToken, err error) outcome {
+	switch {
+	case errors.Is(err, authsvc.ErrNotFound):
+		return f.dead(rq, address, fixedReason("the link is unknown or was used"))
+	case err != nil:
+		return storeFailed(authsvc.Callback, err)
+	case !rq.now.Before(t.Expires):
+		return f.dead(rq, address, fixedReason("the link has expired"))
+	}
+	if err := f.room.adapter.VoidTokens(rq.ctx, address); err != nil { // earlier links and later ones
+		return storeFailed(authsvc.Callback, err)
+	}
+	f.room.forgetLinks(rq, address)
+	return identity{user: authsvc.User{Email: address}, account: f.account(address), proof: true, authTime: rq.now,
+		callbackURL: rq.callbackURL(), createCode: authsvc.EmailCreateAccount, accountName: f.deviceKey(address)}
+}
+
+// dead answers a link or a code that signs nobody in. Whoever is signed in with its address
+// needs none; others get the form for the next one, with the address in it.
+func (f *emailFlow) dead(rq *request, address string, why error) outcome {
+	refused := fail(authsvc.Verification, why)
+	if s, err := f.room.keeper.current(rq); err == nil && s != nil && s.Email == address && !rq.wantsJSON() {
+		rq.auditRefusal(refused)
+		return page{name: pages.Used, view: pages.UsedView{Email: address, ContinueURL: rq.callbackURL()}}
+	}
+	rq.keepTyped(f.ID, address)
+	rq.keepCallbackURL()
+	return refused
+}
+
+// lookAtLink reports whether the link is valid, and uses nothing up. Only who
+// has the token can ask: its 256 bits are not guessed.
+func (em *emailRoom) lookAtLink(rq *request, address, token string) (alive bool, err error) {
+	for _, stored := range em.mailing.linkDigests(token) {
+		t, err := em.adapter.GetToken(rq.ctx, address, stored)
+		if !errors.Is(err, authsvc.ErrNotFound) {
+			return err == nil && rq.now.Before(t.Expires), err
+		}
+	}
+	return false, nil
+}
+
+// takeLink takes the link's token, whichever secret it was stored under.
+func (em *emailRoom) takeLink(rq *request, address, token string) (t authsvc.VerificationToken, err error) {
+	for _, stored := range em.mailing.linkDigests(token) {
+		if t, err = em.adapter.TakeToken(rq.ctx, address, stored); !errors.Is(err, authsvc.ErrNotFound) {
+			return t, err
+		}
+	}
+	return t, err
+}
+
+// buildEmail checks the provider and compiles it.
+func buildEmail(b *builder, e *authsvc.Email) flow {
+	f := &emailFlow{Email: *e, room: b.storeys.emailRoom}
+	f.ID, f.Name = cmp.Or(e.ID, "email"), cmp.Or(e.Name, "Email")
+	f.MaxAge = cmp.Or(e.MaxAge, 10*time.Minute)
+	f.wire = info{id: f.ID, name: f.Name, kind: "email", form: "email", namedBy: "email", linkAge: f.MaxAge, inboxURL: e.InboxURL,
+		hidden: e.NoSignIn, limit: func() *limiter { return f.room.mailing.linkLimit }}
+	b.needStorage("", "is email, but there is no storage", "links are kept in the store; set Adapter")
+	if f.MaxAge < time.Minute || f.MaxAge > 24*time.Hour {
+		b.fail("MaxAge", "is out of range", "use 1m to 24h; 10m is the default")
+	}
+	if from, err := mail.ParseAddress(e.From); err != nil || strings.ContainsFunc(e.From+from.Name, unicode.IsControl) { // also encoded ones
+		b.fail("From", "is not a mail address", `write "Acme <no-reply@example.com>"`)
+	}
+	if _, _, ok := weburl.Parse(e.InboxURL); e.InboxURL != "" && !ok {
+		b.fail("InboxURL", "is not an address with http or https", "write https://mail.example.com")
+	}
+	if e.Send == nil {
+		b.fail("Send", "is missing", "say how mail leaves; package mail has senders")
+	}
+	var err error
+	var found mailtext.Mistakes
+	if f.text, err = compileTemplates(e.Templates); errors.As(err, &found) {
+		for _, m := range found {
+			b.fail("Templates", strings.TrimSpace(m.File+" "+m.Problem), m.Fix)
+		}
+	} else {
+		f.chooseCodes(b)
+	}
+	f.wire.codes, f.wire.forScripts = f.codes, f.codes
+	return f
+}
+
+// emailRoutes are those of links by mail.
+func emailRoutes(s *emailRoom) map[string]*route {
+	return map[string]*route{"verify-request": {get: s.verifyRequestPage}}
+}
+
+// emailEvents are those of links and codes by mail.
+var emailEvents = []auditKind{
+	{"email.requested", authsvc.AuditSuccess, "A sign-in link was asked for and its mail was queued."},
+	{"email.refused", authsvc.AuditRefused, "A link was asked for, and the conditions of sign-in, the rules of sign-up or the signIn callback let no mail go out. The answer did not show that."},
+	{"code.refused", authsvc.AuditRefused, "A mailed code was wrong."},
+	{"code.spent", authsvc.AuditRefused, "A mailed code was not judged: the five tries of its request were used up. The link in the mail still works."},
+}

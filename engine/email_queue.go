@@ -1,0 +1,283 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"authsvc"
+	"authsvc/internal/mailtext"
+	"authsvc/internal/seal"
+)
+
+func internalTemplates(m authsvc.MailTemplates) mailtext.Templates {
+	return mailtext.Templates{SignIn: mailtext.Set{Subject: m.Subject, Text: m.Text, HTML: m.HTML},
+		Notice:  mailtext.Set{Subject: m.NoticeSubject, Text: m.NoticeText, HTML: m.NoticeHTML},
+		Address: mailtext.Set{Subject: m.AddressSubject, Text: m.AddressText, HTML: m.AddressHTML}}
+}
+
+// compile checks the templates.
+func compileTemplates(m authsvc.MailTemplates) (*mailtext.Composer, error) {
+	t := internalTemplates(m)
+	t.Languages = map[string]mailtext.Templates{}
+	for lang, l := range m.Languages {
+		t.Languages[lang] = internalTemplates(l)
+	}
+	return mailtext.New(t)
+}
+
+// queuedMail is what a queued mail's payload holds, sealed.
+type queuedMail struct {
+	Provider  string          `json:"p"`
+	Message   authsvc.Message `json:"m"`
+	UserID    string          `json:"u,omitempty"` // the user with the address, if there was one
+	Client    string          `json:"c,omitempty"` // networkKey of the client that requested it
+	Known     bool            `json:"k,omitempty"` // requested by a known device of the address
+	RequestID string          `json:"r,omitempty"` // the request that asked for it
+}
+
+// mailWorkers is how many mails are sent at a time, so that a slow one does not
+// delay the others.
+const mailWorkers = 4
+
+// Times of the mail queue.
+const (
+	mailIdle    = 5 * time.Second // between polls of an empty queue
+	mailTimeout = 60 * time.Second
+	mailLease   = 90 * time.Second // another worker may claim a mail after this
+	mailBackoff = 5 * time.Second  // doubled with each attempt
+	mailMaxWait = 2 * time.Minute
+)
+
+// A mailQueue delivers stored mails in the background.
+type mailQueue struct {
+	svc     *mailing
+	signal  chan struct{}
+	waiting *fairQueue
+	// unwanted are stored mails to remove unsent.
+	unwanted chan authsvc.Mail
+}
+
+func newMailQueue(s *mailing) *mailQueue {
+	return &mailQueue{svc: s, signal: make(chan struct{}, 1), waiting: newFairQueue(), unwanted: make(chan authsvc.Mail, 1024)}
+}
+
+// wake makes a worker look for a mail.
+func (q *mailQueue) wake() {
+	select {
+	case q.signal <- struct{}{}:
+	default:
+	}
+}
+
+// run delivers mails until ctx ends; the current one is finished first. It looks
+// for the first one after wait: workers do not look all at once.
+func (q *mailQueue) run(ctx context.Context, wait time.Duration) {
+	for {
+		select {
+		case <-ctx.Done():
+		case <-q.signal:
+		case <-time.After(wait):
+		}
+		if ctx.Err() != nil {
+			return
+		}
+		wait = mailIdle
+		if q.deliver(ctx) {
+			wait = 0
+		}
+	}
+}
+
+// deliver claims and sends the next mail that is due. It returns false if there
+// is none or the store fails.
+func (q *mailQueue) deliver(ctx context.Context) bool {
+	now := q.svc.fleet.now()
+	m, err := q.svc.adapter.ClaimMail(ctx, now, now.Add(mailLease))
+	if err != nil {
+		if !errors.Is(err, authsvc.ErrNotFound) && ctx.Err() == nil {
+			q.svc.log.Error("mail queue cannot be read", "err", err)
+		}
+		return false
+	}
+	q.wake() // there may be more of them, for another worker
+	mail, err := q.open(m)
+	if err == nil && !q.admit(ctx, m, mail, now) {
+		return true
+	}
+	if err == nil {
+		err = q.send(ctx, m, mail, now)
+	}
+	if err != nil {
+		q.postpone(ctx, m, mail, err)
+		return true
+	}
+	if err := q.remove(ctx, m); err != nil {
+		q.svc.log.Error("a sent mail could not be removed from the queue; it may go out twice", "err", err)
+	}
+	return true
+}
+
+// seal makes the payload of a mail.
+func (q *mailQueue) seal(m queuedMail) ([]byte, error) {
+	raw, err := json.Marshal(m)
+	if err != nil {
+		return nil, err
+	}
+	value, err := q.svc.key.Seal(raw)
+	return []byte(value), err
+}
+
+// put queues a sealed mail, which is of use for so long.
+func (q *mailQueue) put(ctx context.Context, payload []byte, life time.Duration) error {
+	now := q.svc.fleet.now()
+	if err := q.svc.adapter.PutMail(ctx, authsvc.Mail{ID: seal.Token(), Payload: payload, Due: now, Expires: now.Add(life)}, maxQueuedMails); err != nil {
+		return err
+	}
+	q.wake()
+	return nil
+}
+
+// open decrypts a queued mail; the zero value is one that is not to be sent.
+func (q *mailQueue) open(m authsvc.Mail) (mail queuedMail, err error) {
+	if len(m.Payload) == 0 {
+		return mail, nil
+	}
+	raw, _, err := q.svc.key.Open(string(m.Payload))
+	if err != nil || json.Unmarshal(raw, &mail) != nil {
+		return queuedMail{}, fmt.Errorf("%w: queued under a secret that is no longer configured", authsvc.ErrMailRefused)
+	}
+	return mail, nil
+}
+
+// errLinkExpired: the mail is of no use any more.
+var errLinkExpired = errors.New("its link has expired")
+
+// send passes a mail to Send of its provider. The context ends with the link.
+func (q *mailQueue) send(ctx context.Context, m authsvc.Mail, mail queuedMail, now time.Time) (err error) {
+	defer q.svc.fleet.recovered("Send of an e-mail provider", func() { err = errors.New("send panicked") })
+	if mail.Provider == "" {
+		return nil
+	}
+	if !now.Before(m.Expires) {
+		return errLinkExpired
+	}
+	f, ok := q.svc.site.flows[mail.Provider].(deliverer)
+	if !ok {
+		return fmt.Errorf("%w: its provider is no longer configured", authsvc.ErrMailRefused)
+	}
+	ctx, cancel := detached(ctx, min(mailTimeout, m.Expires.Sub(now)))
+	defer cancel()
+	defer context.AfterFunc(q.svc.fleet.background.sending, cancel)()
+	return f.deliver(ctx, mail.Message)
+}
+
+// postpone makes a failed mail due again or gives it up. One that may have been
+// delivered is retried once, so that at most one is sent too many.
+func (q *mailQueue) postpone(ctx context.Context, m authsvc.Mail, mail queuedMail, cause error) {
+	wait := min(mailBackoff<<min(max(m.Attempts-1, 0), 10), mailMaxWait)
+	if q.svc.fleet.background.sending.Err() != nil { // it was cut short; another process may begin at once
+		wait = 0
+	}
+	due := q.svc.fleet.now().Add(wait)
+	switch {
+	case errors.Is(cause, authsvc.ErrMailRefused):
+		q.giveUp(ctx, m, mail, "it was refused for good", cause)
+		return
+	case errors.Is(cause, authsvc.ErrMailUnconfirmed) && m.Attempts > 1:
+		q.giveUp(ctx, m, mail, "it was sent twice or more and not confirmed", cause)
+		return
+	case !due.Before(m.Expires):
+		q.giveUp(ctx, m, mail, "its link has expired, or will be before the next attempt", cause)
+		return
+	}
+	q.svc.log.Warn("mail could not be sent, will be tried again", "attempts", m.Attempts, "wait", wait, "cause", cause)
+	ctx, cancel := detached(ctx, storeTimeout)
+	defer cancel()
+	if err := q.svc.adapter.DelayMail(ctx, m.ID, due); err != nil {
+		q.svc.log.Error("mail queue cannot be written", "err", err)
+	}
+}
+
+func (q *mailQueue) giveUp(ctx context.Context, m authsvc.Mail, mail queuedMail, reason string, cause error) {
+	q.svc.log.Error("mail given up", "attempts", m.Attempts, "provider", mail.Provider, "cause", cause)
+	q.svc.auditor.record(context.WithoutCancel(ctx), authsvc.AuditEvent{Name: "email.given_up", Provider: mail.Provider, UserID: mail.UserID, RequestID: mail.RequestID, Reason: reason})
+	if err := q.remove(ctx, m); err != nil {
+		q.svc.log.Error("a mail that was given up could not be removed from the queue", "err", err)
+	}
+}
+
+func (q *mailQueue) remove(ctx context.Context, m authsvc.Mail) error {
+	ctx, cancel := detached(ctx, storeTimeout)
+	defer cancel()
+	return q.svc.adapter.DeleteMail(ctx, m.ID)
+}
+
+// unqueue removes a mail that is not to be sent, in the background, so that it
+// does not count towards maxQueuedMails.
+func (q *mailQueue) unqueue(m authsvc.Mail) {
+	select {
+	case q.unwanted <- m:
+	default: // it is removed when its link expires
+	}
+}
+
+// runUnqueue removes unwanted mails until ctx ends and none are left.
+func (q *mailQueue) runUnqueue(ctx context.Context) {
+	for ended := ctx.Done(); ; {
+		select {
+		case m := <-q.unwanted:
+			if err := q.remove(ctx, m); err != nil {
+				q.svc.log.Error("a mail that is not to go out is in the queue until its link has expired", "err", err)
+			}
+		case <-ended:
+			if len(q.unwanted) == 0 {
+				return
+			}
+		}
+	}
+}
+
+func (ml *mailing) deriveKeys(ring *seal.Ring) {
+	ml.key, ml.codeKey = ring.Sealer("mail"), ring.MAC("email code "+ml.site.base)
+	ml.mails = newMailQueue(ml)
+}
+
+// Parts of rate_limit.email_total.
+const (
+	mailClientPart   = 20 // a twentieth is what one client may have
+	mailNetworkPart  = 10 // a tenth, one IPv6 /48
+	mailReservedPart = 5  // a fifth is reserved for known devices
+	mailPartFloor    = 10 // smallest part, unless the whole is smaller
+)
+
+// shareOf returns a part of a rate, at least mailPartFloor events.
+func shareOf(all authsvc.Rate, of int) authsvc.Rate {
+	return authsvc.Rate{N: max(all.N/of, min(all.N, mailPartFloor)), Per: all.Per}
+}
+
+// setLimits makes the limits of mails and of what they hold.
+func (ml *mailing) setLimits(r *rating, o *authsvc.RateLimit) {
+	ml.mailboxRate = r.rate("EmailPerAddress", o.EmailPerAddress, authsvc.Rate{N: 5, Per: time.Hour})
+	all := r.rate("EmailTotal", o.EmailTotal, authsvc.Rate{N: 1000, Per: time.Hour})
+	ml.mailboxLimit = r.limiter("mailbox", ml.mailboxRate)
+	ml.linkLimit = r.limiter("link", r.rate("Link", o.Link, authsvc.Rate{N: 30, Per: time.Minute}))
+	ml.noticeLimit = r.limiter("notices", r.rate("NoticesPerUser", o.NoticesPerUser, authsvc.Rate{N: 20, Per: 24 * time.Hour}))
+	ml.clientLimit, ml.networkLimit = r.limiter("mail-client", shareOf(all, mailClientPart)), r.limiter("mail-network", shareOf(all, mailNetworkPart))
+	if reserved := all.N / mailReservedPart; reserved > 0 {
+		ml.reservedLimit = r.limiter("mail-known", authsvc.Rate{N: reserved, Per: all.Per})
+		all.N -= reserved
+	}
+	ml.totalLimit = r.limiter("mail", all)
+}
+
+// mailEvents are those of mails.
+var mailEvents = []auditKind{
+	{"email.limited", authsvc.AuditRefused, "A link was asked for, and a limit let no mail go out. The answer did not show that."},
+	{"email.delayed", authsvc.AuditRefused, "A link was asked for past `rate_limit.email_total`: its mail waits for a turn. The answer did not show that."},
+	{"email.given_up", authsvc.AuditFailed, "A queued mail was not delivered and will not be tried again. The request is the one that asked for it."},
+	{"notice.sent", authsvc.AuditSuccess, "A mail that tells a user of a change of the account was queued: the reason says which, `linked`, `unlinked`, `ended`, `browser`, `address`, `deletion` or `kept`."},
+	{"notice.limited", authsvc.AuditRefused, "A user was not told of a change by mail, past `rate_limit.notices_per_user` or since the queue is full."},
+}

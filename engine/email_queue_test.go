@@ -1,0 +1,278 @@
+package engine_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"authsvc"
+	"authsvc/adapter/memory"
+	"authsvc/engine"
+	"authsvc/internal/test/arena"
+)
+
+// A post office is what stands behind Email.Send in these tests.
+type postOffice struct {
+	mu     sync.Mutex
+	serve  func(ctx context.Context, n int) error // of the n-th attempt, from 1
+	begun  []time.Time
+	under  int
+	most   int
+	given  []string // reasons of email.given_up
+	links  []string
+	closed []time.Time
+}
+
+func (p *postOffice) send(ctx context.Context, m authsvc.Message) error {
+	p.mu.Lock()
+	p.begun, p.links = append(p.begun, time.Now()), append(p.links, m.Text)
+	n := len(p.begun)
+	p.under++
+	p.most = max(p.most, p.under)
+	p.mu.Unlock()
+	err := p.serve(ctx, n)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.under--
+	p.closed = append(p.closed, time.Now())
+	return err
+}
+
+func (p *postOffice) audit(_ context.Context, e authsvc.AuditEvent) {
+	if e.Name == "email.given_up" {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.given = append(p.given, e.Provider+": "+e.Reason)
+	}
+}
+
+func (p *postOffice) open(t *testing.T, store authsvc.Adapter) *arena.World {
+	t.Helper()
+	return arena.EnterOffline(t, func(c *authsvc.Config) {
+		c.Providers[0] = &authsvc.Email{From: "Acme <no-reply@app.test>", MaxAge: 10 * time.Minute, Send: p.send}
+		c.Events.Audit = p.audit
+		if store != nil {
+			c.Adapter = store
+		}
+	})
+}
+
+// settle lets a time go by in a bubble.
+func settle(d time.Duration) {
+	time.Sleep(d)
+	synctest.Wait()
+}
+
+// TestMailAttempts: what is tried again, how often, until when, and what is
+// recorded.
+func TestMailAttempts(t *testing.T) {
+	t.Parallel()
+	busy := errors.New("450 come back later")
+	unsure := fmt.Errorf("%w: connection lost", authsvc.ErrMailUnconfirmed)
+	refused := fmt.Errorf("%w: 550 no such mailbox", authsvc.ErrMailRefused)
+	hang := func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }
+	for name, c := range map[string]struct {
+		serve    func(ctx context.Context, n int) error
+		attempts [2]int // at least, at most
+		given    string
+	}{
+		"works":     {func(context.Context, int) error { return nil }, [2]int{1, 1}, ""},
+		"greylists": {func(_ context.Context, n int) error { return map[bool]error{true: busy}[n < 4] }, [2]int{4, 4}, ""},
+		"is busy for ever": {func(context.Context, int) error { return busy }, [2]int{6, 10},
+			"email: its link has expired, or will be before the next attempt"},
+		"hangs": {func(ctx context.Context, _ int) error { return hang(ctx) }, [2]int{4, 9},
+			"email: its link has expired, or will be before the next attempt"},
+		"hangs when the link ends": {func(ctx context.Context, n int) error {
+			if n < 8 {
+				return busy
+			}
+			return hang(ctx)
+		}, [2]int{9, 9}, "email: its link has expired, or will be before the next attempt"},
+		"refuses": {func(context.Context, int) error { return refused }, [2]int{1, 1}, "email: it was refused for good"},
+		"refuses later": {func(_ context.Context, n int) error { return map[bool]error{true: busy, false: refused}[n < 3] }, [2]int{3, 3},
+			"email: it was refused for good"},
+		"loses one answer":   {func(_ context.Context, n int) error { return map[bool]error{true: unsure}[n == 1] }, [2]int{2, 2}, ""},
+		"loses every answer": {func(context.Context, int) error { return unsure }, [2]int{2, 2}, "email: it was sent twice or more and not confirmed"},
+		"is busy, then loses answers": {func(_ context.Context, n int) error { return map[bool]error{true: busy, false: unsure}[n < 3] }, [2]int{3, 3},
+			"email: it was sent twice or more and not confirmed"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				p := &postOffice{serve: c.serve}
+				w := p.open(t, nil)
+				begin := time.Now()
+				w.Browser().Post("/api/auth/signin/email", "email", "new@app.test")
+				if d := time.Since(begin); d > 500*time.Millisecond {
+					t.Errorf("the answer took %v", d)
+				}
+				settle(time.Hour)
+				if n := len(p.begun); n < c.attempts[0] || n > c.attempts[1] {
+					t.Errorf("%d attempts", n)
+				}
+				for _, at := range p.closed {
+					if at.Sub(begin) > 10*time.Minute {
+						t.Errorf("an attempt went on %v, past the link's end", at.Sub(begin))
+					}
+				}
+				if got := fmt.Sprint(p.given); got != fmt.Sprint([]string{c.given}) && (c.given != "" || len(p.given) > 0) {
+					t.Errorf("recorded %s", got)
+				}
+				if _, err := w.Store.ClaimMail(t.Context(), time.Now(), time.Now()); !errors.Is(err, authsvc.ErrNotFound) {
+					t.Errorf("still queued: %v", err)
+				}
+			})
+		})
+	}
+}
+
+// TestSlowMailServer: mails that a server is slow with hold up neither requests
+// nor, as long as one worker is free, other mails; and workers are few.
+func TestSlowMailServer(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := &postOffice{serve: func(ctx context.Context, n int) error {
+			if n <= 3 {
+				<-ctx.Done()
+				return ctx.Err()
+			}
+			return nil
+		}}
+		w := p.open(t, nil)
+		begin := time.Now()
+		for i := range 50 {
+			w.Browser().Post("/api/auth/signin/email", "email", fmt.Sprintf("u%d@app.test", i))
+			synctest.Wait()
+		}
+		if d := time.Since(begin); d > 500*time.Millisecond {
+			t.Errorf("50 requests took %v", d)
+		}
+		if n := len(p.begun); n != 50 {
+			t.Errorf("%d of 50 mails were tried at once", n)
+		}
+	})
+	synctest.Test(t, func(t *testing.T) {
+		p := &postOffice{serve: func(ctx context.Context, _ int) error { <-ctx.Done(); return ctx.Err() }}
+		w := p.open(t, nil)
+		for i := range 50 {
+			w.Browser().Post("/api/auth/signin/email", "email", fmt.Sprintf("u%d@app.test", i))
+		}
+		settle(time.Hour)
+		if p.most != 4 {
+			t.Errorf("%d at a time", p.most)
+		}
+	})
+}
+
+// A mortalStore is that of a replica that dies: what it claims it never sends.
+type mortalStore struct {
+	authsvc.Adapter
+	claim bool // one before it dies
+	dead  atomic.Bool
+}
+
+func (s *mortalStore) ClaimMail(ctx context.Context, now, retry time.Time) (authsvc.Mail, error) {
+	if s.claim && !s.dead.Load() {
+		if _, err := s.Adapter.ClaimMail(ctx, now, retry); err != nil {
+			return authsvc.Mail{}, err
+		}
+		s.dead.Store(true)
+	}
+	return authsvc.Mail{}, authsvc.ErrNotFound
+}
+
+// TestMailAfterCrash: a link whose replica died before it was sent is sent by
+// the next one, and arena.Works.
+func TestMailAfterCrash(t *testing.T) {
+	t.Parallel()
+	for name, claim := range map[string]bool{"before the claim": false, "after the claim": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				p := &postOffice{serve: func(context.Context, int) error { return nil }}
+				store := memory.New()
+				dying := p.open(t, &mortalStore{Adapter: store, claim: claim})
+				b := dying.Browser()
+				b.Post("/api/auth/signin/email", "email", "new@app.test")
+				synctest.Wait()
+				if len(p.begun) != 0 {
+					t.Fatal("the dead one sent it")
+				}
+				next := p.replica(t, dying, store)
+				settle(2 * time.Minute)
+				if len(p.begun) != 1 {
+					t.Fatalf("%d mails", len(p.begun))
+				}
+				b.H = next
+				if b.Get(arena.Link(t, authsvc.Message{Text: p.links[0]})); b.Email() != "new@app.test" {
+					t.Errorf("signed in as %q", b.Email())
+				}
+			})
+		})
+	}
+}
+
+// replica is another service like w on a store.
+func (p *postOffice) replica(t *testing.T, w *arena.World, store authsvc.Adapter) *engine.Service {
+	t.Helper()
+	c := w.Config
+	c.Adapter = store
+	s, err := engine.New(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close(context.Background()) })
+	return s
+}
+
+// TestMailIsSentOnce: with nothing wrong, of several workers in several
+// replicas one sends each mail.
+func TestMailIsSentOnce(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := &postOffice{serve: func(context.Context, int) error { time.Sleep(time.Second); return nil }}
+		store := memory.New()
+		w := p.open(t, store)
+		p.replica(t, w, store)
+		for i := range 100 {
+			w.Browser().Post("/api/auth/signin/email", "email", fmt.Sprintf("u%d@app.test", i))
+		}
+		settle(10 * time.Minute)
+		seen := map[string]bool{}
+		for _, text := range p.links {
+			seen[text] = true
+		}
+		if len(p.links) != 100 || len(seen) != 100 {
+			t.Errorf("%d mails, %d links", len(p.links), len(seen))
+		}
+	})
+}
+
+func TestMailRefusedPermanently(t *testing.T) {
+	t.Parallel()
+	tried := make(chan struct{}, 10)
+	w := arena.Start(t, func(c *authsvc.Config) {
+		c.Providers = []authsvc.Provider{&authsvc.Email{From: "a@app.test", Send: func(context.Context, authsvc.Message) error {
+			tried <- struct{}{}
+			return errors.Join(authsvc.ErrMailRefused, errors.New("550 no such mailbox"))
+		}}}
+	})
+	w.Browser().Post("/api/auth/signin/email", "email", "ada@app.test")
+	<-tried
+	gone := func() bool { // even when it would be due again
+		_, err := w.Store.ClaimMail(t.Context(), time.Now().Add(time.Hour), time.Now().Add(2*time.Hour))
+		return errors.Is(err, authsvc.ErrNotFound)
+	}
+	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+		if strings.Contains(w.Logs.String(), "mail given up") && gone() {
+			return
+		}
+	}
+	t.Errorf("the mail is still queued:\n%s", w.Logs)
+}

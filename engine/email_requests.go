@@ -1,0 +1,90 @@
+package engine
+
+import (
+	"encoding/json"
+	"slices"
+	"time"
+
+	"authsvc/internal/seal"
+	"authsvc/internal/text"
+)
+
+// An emailRequest is a link that this browser requested, as its cookie has it.
+type emailRequest struct {
+	Address     string `json:"a"`
+	Token       string `json:"t"` // digest of the link's token
+	CallbackURL string `json:"c"`
+	Expires     int64  `json:"e"`
+	Sent        int    `json:"n,omitempty"` // how many links to the address this browser asked for
+	Stored      string `json:"s,omitempty"` // digest of the token in the store, if the mail has a code,
+	Code        string `json:"k,omitempty"` // and the keyed digest of that
+}
+
+// maxEmailRequests is how many links one browser can have open.
+const maxEmailRequests = 3
+
+// emailRequests reads the sealed e-mail cookie, oldest first.
+func (em *emailRoom) emailRequests(rq *request) []emailRequest {
+	value, ok := rq.jar.get(em.cookie)
+	if !ok || len(value) > 4096 {
+		return nil
+	}
+	raw, _, err := em.requestsKey.Open(value)
+	var list []emailRequest
+	if err != nil || json.Unmarshal(raw, &list) != nil {
+		return nil
+	}
+	return slices.DeleteFunc(list, func(e emailRequest) bool { return rq.now.Unix() >= e.Expires })
+}
+
+func (em *emailRoom) setEmailRequests(rq *request, list []emailRequest) {
+	for len(list) > 0 {
+		raw, err := json.Marshal(list)
+		if err != nil {
+			return
+		}
+		value, err := em.requestsKey.Seal(raw)
+		if err != nil {
+			return
+		}
+		if len(value)+len(em.cookie) <= 3900 {
+			rq.setCookie(cookie{name: em.cookie, value: value, expires: time.Unix(list[len(list)-1].Expires, 0)})
+			return
+		}
+		list = list[1:]
+	}
+	rq.expireCookie(em.cookie, "")
+}
+
+func (em *emailRoom) rememberLink(rq *request, e emailRequest) {
+	e.Sent = 1
+	list := em.emailRequests(rq)
+	for _, before := range list {
+		if before.Address == e.Address {
+			e.Sent = before.Sent + 1
+		}
+	}
+	list = append(list, e)
+	em.setEmailRequests(rq, list[max(0, len(list)-maxEmailRequests):])
+}
+
+// forgetLinks drops the links of an address; one of them was used.
+func (em *emailRoom) forgetLinks(rq *request, address string) {
+	list := em.emailRequests(rq)
+	if len(list) == 0 {
+		return
+	}
+	em.setEmailRequests(rq, slices.DeleteFunc(list, func(e emailRequest) bool { return e.Address == address }))
+}
+
+func (em *emailRoom) askedFor(rq *request, token string) bool {
+	d := seal.Digest(token)
+	return slices.ContainsFunc(em.emailRequests(rq), func(e emailRequest) bool { return text.Same(e.Token, d) })
+}
+
+// nameCookies names the one of requests for links.
+func (em *emailRoom) nameCookies(n *cookieNames) { em.cookie = n.add("email") }
+
+func (em *emailRoom) deriveKeys(ring *seal.Ring) {
+	em.requestsKey = ring.Sealer("email requests " + em.site.base)
+}

@@ -1,0 +1,308 @@
+package engine
+
+import (
+	"cmp"
+	"net/http"
+	"strings"
+	"time"
+
+	"authsvc"
+	"authsvc/internal/gate"
+	"authsvc/internal/pages"
+	"authsvc/internal/weburl"
+)
+
+// gateRoute is what requests for programs behind the gate are answered by.
+var gateRoute = route{problems: true}
+
+// markerLife is how long a browser may take from gate/start to the page that it
+// wanted, and not much longer: whoever presses Back later is in no loop.
+const markerLife = 10 * time.Second
+
+// gateRetry is when to ask again while the store is away.
+const gateRetry = 5 * time.Second
+
+// turnAway answers a request that may not pass.
+func (gt *gateRoom) turnAway(rq *request, v verdict) outcome {
+	if v.site == nil {
+		return notServed
+	}
+	to := gateDestination(rq, v)
+	switch v.Verdict {
+	case gate.Malformed:
+		rq.audit("gate.malformed", "", v.Reason)
+		return refused(problemMalformed)
+	case gate.Unjudged:
+		if v.byToken {
+			return gt.issuer.personalProblem(rq, v.Err)
+		}
+		rq.retryAfter = gateRetry
+		gt.log.Error("session could not be read", "request", rq.requestID(), "err", v.Err)
+		return unavailable(rq, "sessions", v.origin, http.StatusServiceUnavailable)
+	case gate.Forbidden:
+		return gt.forbidden(rq, v, to)
+	}
+	start := gt.startURL(rq, v)
+	switch {
+	case isFrame(rq.r.Header):
+		return page{name: pages.Framed, status: http.StatusUnauthorized, view: pages.FramedView{SignInURL: start}, anyHost: true, framed: true}
+	case navigates(rq):
+		return redirect{to: start}
+	case v.Verdict == gate.Stale:
+		p := refused(problemTooOld)
+		p.signIn, p.maxAge = start, int(v.MaxAge/time.Second)
+		return p
+	}
+	p := refused(problemUnauthenticated)
+	p.signIn = start
+	return p
+}
+
+// startURL is where people are sent from what they asked for.
+func (gt *gateRoom) startURL(rq *request, v verdict) string {
+	return gt.gateStartURL(v.origin, strings.TrimPrefix(gateDestination(rq, v), v.origin))
+}
+
+// gateDestination is where a person goes on once they are signed in: what they asked
+// for, if that can be asked for again.
+func gateDestination(rq *request, v verdict) string {
+	if rq.r.Method != http.MethodGet || !strings.HasPrefix(v.target, "/") {
+		return v.origin + "/"
+	}
+	if origin, clean, ok := weburl.Parse(v.origin + v.target); ok && origin == v.origin {
+		return clean
+	}
+	return v.origin + "/"
+}
+
+// navigates reports whether a person goes to a page. Browsers of before 2020 and
+// what is no browser do not say.
+func navigates(rq *request) bool {
+	h := rq.r.Header
+	if !isNavigation(h) || h.Get("Upgrade") != "" {
+		return false
+	}
+	if h.Get("Sec-Fetch-Mode") != "" {
+		return true
+	}
+	return rq.r.Method == http.MethodGet && strings.Contains(h.Get("Accept"), "text/html") && h.Get("X-Requested-With") == ""
+}
+
+// isFrame recognises what is loaded into a frame of a page.
+func isFrame(h http.Header) bool {
+	switch h.Get("Sec-Fetch-Dest") {
+	case "iframe", "frame", "embed", "object", "fencedframe":
+		return !isPrefetch(h)
+	}
+	return false
+}
+
+// forbidden answers whoever is signed in and may not pass, or anybody where nobody
+// may.
+func (gt *gateRoom) forbidden(rq *request, v verdict, to string) outcome {
+	if v.Err != nil {
+		gt.log.Error("a condition of the gate failed, so it does not hold", "request", rq.requestID(), "host", v.origin, "err", v.Err)
+	}
+	rq.auditUser = v.userID()
+	rq.audit("gate.refused", authsvc.AccessDenied, v.Reason)
+	if v.byToken || !navigates(rq) && !isFrame(rq.r.Header) {
+		return refused(problemForbidden)
+	}
+	view := pages.ForbiddenView{RequestID: rq.requestID()}
+	if v.session != nil {
+		view.Who = cmp.Or(v.session.Email, v.session.Name, v.session.UserID)
+		if _, entered := rq.at().(enteredPlace); entered {
+			to = gt.signInURL(v.origin, strings.TrimPrefix(to, v.origin))
+		}
+		view.SwitchURL = weburl.WithQuery(rq.base+"/signin", "callbackUrl", to)
+	}
+	return page{name: pages.Forbidden, status: http.StatusForbidden, view: view, anyHost: true}
+}
+
+// unavailable says that a program cannot be had, and why.
+func unavailable(rq *request, why, origin string, status int) outcome {
+	if !navigates(rq) {
+		if status == http.StatusServiceUnavailable {
+			return refused(problemUnavailable)
+		}
+		return problem{status: status, text: "the program behind this address does not answer"}
+	}
+	_, host, _ := strings.Cut(origin, "://")
+	return page{name: pages.Unavailable, status: status, anyHost: true,
+		view: pages.UnavailableView{Case: why, Host: host, RetryURL: gateDestination(rq, verdict{origin: origin, target: targetOf(rq.r)}), RequestID: rq.requestID()}}
+}
+
+// upstreamFailed answers for a program behind the gate that did not. The log says
+// why; the answer does not.
+func (gt *gateRoom) upstreamFailed(w http.ResponseWriter, r *http.Request, status int, err error) {
+	rq := gt.site.request(r)
+	rq.route = &gateRoute
+	_, origin := gt.site.hosts.Find(r.Host)
+	gt.log.Error("a program behind the gate does not answer", "request", rq.requestID(), "host", origin, "err", err)
+	why := "upstream"
+	if status == http.StatusGatewayTimeout {
+		why = "timeout"
+	}
+	rq.respond(w, unavailable(rq, why, origin, status))
+}
+
+// gateStart: GET gate/start leads people to the sign-in page and back, at the host
+// that they asked. It is the only way from the gate to a sign-in, and ends what would
+// go round in circles: it judges by the cookies that it gets, and if the gate
+// itself sends somebody back whom it lets pass, then the gate does not get them.
+func (gt *gateRoom) gateStart(rq *request) outcome {
+	site, origin := rq.hosts.Find(rq.r.Host)
+	if site == nil {
+		return notServed
+	}
+	rq.route = &gateRoute
+	v := gt.judge(rq, rq.r.Host, http.MethodGet, startTarget(rq), nil, true)
+	to := gateDestination(rq, v)
+	_, entered := rq.at().(enteredPlace)
+	asked := entered && rq.query("signin") == "true" // to sign in, whatever this host knows so far
+	switch {
+	case asked && navigates(rq) && v.Verdict < gate.Unjudged:
+		return gt.leadToSignIn(rq, to, false)
+	case !navigates(rq) || v.Verdict == gate.Malformed || v.Verdict == gate.Unjudged || v.Verdict == gate.Forbidden:
+		return gt.turnAway(rq, v)
+	case v.Verdict == gate.Stale:
+		return gt.leadToSignIn(rq, to, true)
+	case v.Verdict == gate.SignIn:
+		return gt.leadToSignIn(rq, to, false)
+	}
+	if _, again := rq.jar.get(gt.marker); again {
+		rq.audit("gate.misconfigured", "", "what checks requests does not get the cookies of the browser")
+		gt.log.Error("a person who may pass was sent to sign in: what checks the requests for this host does not get their cookies, or what it answered them is cached; pass the header Cookie on to it, and cache nothing",
+			"request", rq.requestID(), "host", origin)
+		rq.expireCookie(gt.marker, "")
+		return unavailable(rq, "cookies", origin, http.StatusBadGateway)
+	}
+	rq.setCookie(cookie{name: gt.marker, value: "1", expires: rq.now.Add(markerLife), maxAge: markerLife})
+	return redirect{to: to}
+}
+
+// startTarget is where gate/start is to lead in the end.
+func startTarget(rq *request) string {
+	target := rq.query("to")
+	if !isPath(target) {
+		target = "/"
+	}
+	return weburl.Escape(target)
+}
+
+// isPath reports whether browsers take it for a path of the same origin.
+func isPath(target string) bool {
+	return strings.HasPrefix(target, "/") && !strings.HasPrefix(target, "//") && !strings.HasPrefix(target, "/\\")
+}
+
+// An identityHeader is a header that programs learn from who is asking.
+type identityHeader struct {
+	name string // in canonical form
+	most int    // bytes
+	of   func(v *authsvc.Session, origin string) string
+
+	underscored []string // the other spellings of the name
+}
+
+// maxIdentity is the longest value of an identity header, in bytes as sent.
+const maxIdentity = 1 << 10
+
+// sayWho sets the headers that say who is asking.
+func (g *gateRoom) sayWho(s *gateRoom, h http.Header, v verdict) {
+	values := make([]string, len(g.headers))
+	for n, i := range g.headers {
+		value := ""
+		if v.session != nil {
+			value = i.of(v.session, v.origin)
+		}
+		if len(value) > i.most {
+			if !g.tooLong.Swap(true) {
+				s.log.Warn("an identity header is left out, here and silently from now on: its value is too long", "header", i.name, "bytes", len(value), "most", i.most)
+			}
+			value = ""
+		}
+		values[n] = value
+		h[i.name] = values[n : n+1 : n+1]
+	}
+}
+
+func (g *gateRoom) isIdentity(name string) bool {
+	for i := range g.headers {
+		if gate.SameHeader(name, g.headers[i].name) {
+			return true
+		}
+	}
+	return false
+}
+
+// identityValue writes a text into a header: what is not printable ASCII, %
+// and , are percent-encoded, as UTF-8.
+func identityValue(s string) string {
+	odd := 0
+	for i := range len(s) {
+		if isOdd(s[i]) {
+			odd++
+		}
+	}
+	if odd == 0 {
+		return s
+	}
+	b := make([]byte, 0, len(s)+2*odd)
+	for i := range len(s) {
+		if c := s[i]; isOdd(c) {
+			b = append(b, '%', upperHex[c>>4], upperHex[c&15])
+		} else {
+			b = append(b, c)
+		}
+	}
+	return string(b)
+}
+
+const upperHex = "0123456789ABCDEF"
+
+// isOdd reports whether a byte is percent-encoded in an identity header.
+func isOdd(c byte) bool { return c <= ' ' || c >= 0x7f || c == '%' || c == ',' }
+
+// varyCookie says that the answer depends on cookies.
+func varyCookie(h http.Header) {
+	if h["Vary"] == nil {
+		h["Vary"] = hVaryCookie
+		return
+	}
+	h.Add("Vary", hVaryCookie[0])
+}
+
+// provedEmail is the address, if it was proved: programs that know people by their
+// addresses would otherwise give one's account to who only claims it.
+func provedEmail(v *authsvc.Session) string {
+	if !v.EmailVerified {
+		return ""
+	}
+	return identityValue(v.Email)
+}
+
+// groupsValue is the claim groups, each entry with identityValue.
+func groupsValue(s *authsvc.Session) string {
+	var list []string
+	switch v := s.Claims()["groups"].(type) {
+	case string:
+		list = append(list, identityValue(v))
+	case []any:
+		for _, e := range v {
+			if text, ok := e.(string); ok && text != "" {
+				list = append(list, identityValue(text))
+			}
+		}
+	}
+	return strings.Join(list, ",")
+}
+
+// gateEvents are those of the gate.
+var gateEvents = []auditKind{
+	{"gate.refused", authsvc.AuditRefused, "A request for a program behind the gate, by whoever is signed in, or by anybody where nobody may, was refused by its rules or since a WebSocket came from another origin."},
+	{"gate.malformed", authsvc.AuditRefused, "A request for a program behind the gate had a target that servers could read in too many ways, or that is none."},
+	{"gate.untrusted_proxy", authsvc.AuditRefused, "Somebody asked whether a request for a program behind the gate may pass who is none of the proxies that may ask."},
+	{"gate.misconfigured", authsvc.AuditRefused, "A person who may pass was sent to sign in: what checks the requests does not get their cookies. Or a proxy asks whether requests for our own routes may pass. Or what is for the host of `url` comes under the name of a host of the gate."},
+	{"gate.entered", authsvc.AuditSuccess, "A person who is signed in got the cookie of a host of the gate that the session cookie does not get to."},
+	{"gate.enter_refused", authsvc.AuditRefused, "That came to nothing: a code that is forged, late, used before, for another host or of another browser; a host that is not configured, too much to tell it, or a browser that keeps no cookies for it."},
+}

@@ -1,0 +1,130 @@
+package engine
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	"golang.org/x/net/http/httpguts"
+
+	"authsvc"
+	"authsvc/internal/gate"
+	"authsvc/internal/text"
+)
+
+// forwards is what a host of the gate gets of requests beside what all do.
+type forwards struct {
+	headers   []string // by names that are dropped elsewhere
+	protocols []string // that requests may go on with, beside websocket
+	upstream  bool     // the gate says where requests come from, so clients do not
+}
+
+// checkForwards compiles what a host asks for.
+func (b *builder) checkForwards(s *gateRoom, h *authsvc.GateHost, at string) forwards {
+	f := forwards{headers: h.PassHeaders, protocols: h.Upgrades, upstream: h.Upstream != ""}
+	if len(f.headers) > maxPassHeaders {
+		b.fail(at+".PassHeaders", fmt.Sprintf("has more than %d names", maxPassHeaders), "leave some out")
+	}
+	for i, name := range f.headers {
+		problem := ""
+		switch {
+		case !httpguts.ValidHeaderFieldName(name):
+			problem = "is not the name of a header"
+		case s.isIdentity(name):
+			problem = "says who is asking, which clients must not"
+		case gate.Forwarding(name):
+			problem = "says where a request comes from, which clients must not"
+		}
+		if problem != "" {
+			b.fail(fmt.Sprintf("%s.PassHeaders[%d]", at, i), fmt.Sprintf("%q %s", text.Printable(name, 60), problem), "name headers that programs need, such as X_Api_Key or X-Original-URL")
+		}
+	}
+	for i, p := range f.protocols {
+		problem := ""
+		switch {
+		case !httpguts.ValidHeaderFieldValue(p) || p == "" || strings.ContainsAny(p, " \t,"):
+			problem = "is not the name of a protocol"
+		case strings.EqualFold(p, "h2c") || strings.HasPrefix(strings.ToLower(p), "tls/"):
+			problem = "carries requests of its own, which nothing would judge"
+		}
+		if problem != "" {
+			b.fail(fmt.Sprintf("%s.Upgrades[%d]", at, i), fmt.Sprintf("%q %s", text.Printable(p, 60), problem), "leave it out; WebSockets need no entry")
+		}
+	}
+	return f
+}
+
+// maxPassHeaders bounds GateHost.PassHeaders: each header of each request is compared
+// with them.
+const maxPassHeaders = 50
+
+// arrives reports whether a program gets a header of a client: one that all programs
+// read alike, and that says neither who is asking nor, where the gate says so itself,
+// where the request comes from.
+func (g *gateRoom) arrives(name string, f *forwards) bool {
+	switch {
+	case g.isIdentity(name), f.upstream && gate.Forwarding(name):
+		return false
+	case gate.PlainName(name) && !gate.Misleading(name):
+		return true
+	}
+	return slices.ContainsFunc(f.headers, func(p string) bool { return strings.EqualFold(p, name) })
+}
+
+// identify returns a copy of a request's header that has what arrives of it and says
+// who is asking: by our headers alone, whatever the client sent, and even if it named
+// them in Connection, for which proxies would take them out again (RFC 9110 section
+// 7.6.1). A change of the protocol is left in it only if it is one that may be.
+func (g *gateRoom) identify(s *gateRoom, r *http.Request, v verdict) http.Header {
+	from, f := r.Header, &g.forwards[v.site.Index()]
+	h := make(http.Header, len(from)+len(g.headers))
+	for name, values := range from {
+		if g.arrives(name, f) {
+			h[name] = values
+		} else if !g.dropped.Load() && !gate.PlainName(name) && !g.isIdentity(name) && !g.dropped.Swap(true) {
+			s.log.Warn("a header was not passed on to a program, here and silently from now on, since programs read its name differently; if the program needs it, name it in pass_headers of its host",
+				"header", text.Printable(name, 60), "host", v.origin)
+		}
+	}
+	if s.issuer.bearsPersonal(from) {
+		delete(h, "Authorization")
+	}
+	stays := len(from["Upgrade"]) > 0 && gate.Upgrade(r.Method, from, f.protocols) != ""
+	if !stays {
+		delete(h, "Upgrade")
+	}
+	delete(h, "Http2-Settings")
+	if lines := h["Connection"]; len(lines) > 0 {
+		h["Connection"] = without(lines, func(option string) bool {
+			return g.isIdentity(option) || strings.EqualFold(option, "HTTP2-Settings") || !stays && strings.EqualFold(option, "Upgrade")
+		})
+	}
+	g.sayWho(s, h, v)
+	return h
+}
+
+// without takes options out of lines of Connection.
+func without(lines []string, out func(option string) bool) []string {
+	kept := []string{}
+	for _, line := range lines {
+		for option := range strings.SplitSeq(line, ",") {
+			if option = strings.TrimSpace(option); option != "" && !out(option) {
+				kept = append(kept, option)
+			}
+		}
+	}
+	return kept
+}
+
+// ambiguous returns the name of a header that some programs take for one that says who
+// is asking or what is asked for, and that a proxy which has it from the client passes
+// on; empty if there is none.
+func (g *gateRoom) ambiguous(h http.Header, f *forwards) string {
+	for name := range h {
+		if !gate.PlainName(name) && (g.isIdentity(name) || gate.Forwarding(name) || gate.Misleading(name)) && !g.arrives(name, f) {
+			return name
+		}
+	}
+	return ""
+}

@@ -1,0 +1,278 @@
+package engine
+
+import (
+	"cmp"
+	"errors"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"authsvc"
+	"authsvc/internal/handover"
+	"authsvc/internal/pages"
+	"authsvc/internal/seal"
+	"authsvc/internal/weburl"
+)
+
+// A hand-over signs somebody in at a host that the session cookie does not get to:
+// gate/start there keeps a nonce in a cookie and leads to gate/authorize at the login
+// host, which leads back to gate/enter with a code, which sets the host's own cookie;
+// gate/landed looks whether that came back.
+
+// leadToSignIn leads a person to where they sign in, once more if again says so, and to
+// an address of this host afterwards.
+func (gt *gateRoom) leadToSignIn(rq *request, to string, again bool) outcome {
+	if _, entered := rq.at().(enteredPlace); entered {
+		return gt.beginHandOver(rq, to, again)
+	}
+	return redirect{to: gt.desk.signInAddress(rq, to, again)}
+}
+
+// beginHandOver leads from gate/start to the login host, and keeps where to go on.
+func (gt *gateRoom) beginHandOver(rq *request, to string, again bool) outcome {
+	_, origin := rq.hosts.Find(rq.r.Host)
+	a := handover.Begin(origin, strings.TrimPrefix(to, origin), rq.now)
+	value, err := gt.handOver.SealAttempt(a)
+	if err != nil || len(value) > maxCookie-handOverName {
+		a.To = "/"
+		value, err = gt.handOver.SealAttempt(a)
+	}
+	if err != nil {
+		gt.log.Error("a hand-over could not begin", "request", rq.requestID(), "host", origin, "err", err)
+		return notEntered(rq, "entry", origin, a.To, http.StatusInternalServerError)
+	}
+	makeRoom(rq, gt.attempts(rq, origin), len(value))
+	challenge := a.Challenge()
+	rq.setCookie(cookie{name: gt.attemptPrefix + handover.ID(challenge), value: value, expires: time.Unix(a.Expires, 0)})
+	return redirect{to: gt.authorizeURL(origin, challenge, again)}
+}
+
+// handOverName is more than the length of an attempt's name.
+const handOverName = 64
+
+// attempts are the names of the attempts that the request carries, oldest first.
+// Those that do not open are expired.
+func (gt *gateRoom) attempts(rq *request, origin string) (names []string) {
+	ends := map[string]int64{}
+	for _, p := range rq.jar.pairs {
+		id, ok := strings.CutPrefix(p.name, gt.attemptPrefix)
+		if !ok || !validCookieName(p.name) {
+			continue
+		}
+		a, ok := gt.handOver.OpenAttempt(p.value, origin, rq.now)
+		if !ok || handover.ID(a.Challenge()) != id {
+			rq.expireCookie(p.name, "")
+			continue
+		}
+		if _, twice := ends[p.name]; !twice {
+			names = append(names, p.name)
+		}
+		ends[p.name] = a.Expires
+	}
+	slices.SortStableFunc(names, func(a, b string) int { return cmp.Compare(ends[a], ends[b]) })
+	return names
+}
+
+func (gt *gateRoom) authorizeURL(origin, challenge string, again bool) string {
+	_, host, _ := strings.Cut(origin, "://")
+	once := ""
+	if again {
+		once = "true"
+	}
+	return weburl.WithQuery(gt.site.base+"/gate/authorize", "host", host, "challenge", challenge, "again", once)
+}
+
+// gateAuthorize: GET gate/authorize, at the login host, answers with a code for
+// whoever is signed in; others sign in first.
+func (gt *gateRoom) gateAuthorize(rq *request) outcome {
+	if out := notByPerson(rq); out != nil {
+		return out
+	}
+	site, origin := rq.hosts.Find(rq.query("host"))
+	challenge := rq.query("challenge")
+	if site == nil || !handover.IsChallenge(challenge) {
+		return gt.refuseEntry(rq, "the host is not configured, or there is no challenge", "", "/", http.StatusBadRequest)
+	}
+	at, handsOver := gt.keeper.sessionPlace(rq.query("host")).(enteredPlace)
+	if !handsOver {
+		return gt.refuseEntry(rq, "the session cookie gets to the host by itself", "", "/", http.StatusBadRequest)
+	}
+	s, err := gt.keeper.slideSession(rq, readOptions{touch: true, full: true})
+	if err != nil {
+		gt.log.Error("session could not be read", "request", rq.requestID(), "err", err)
+		rq.retryAfter = gateRetry
+		return notEntered(rq, "sessions", origin, "/", http.StatusServiceUnavailable)
+	}
+	if again := rq.query("again") == "true"; s == nil || again {
+		return gt.leadToSignIn(rq, gt.authorizeURL(origin, challenge, false), again && s != nil)
+	}
+	rq.auditUser = s.UserID
+	carried, err := gt.keeper.sessions.carry(s, rq.sessionCookieValue(), rq.now, gt.claims[site.Index()])
+	if errors.Is(err, errNoSession) {
+		return gt.leadToSignIn(rq, gt.authorizeURL(origin, challenge, false), false)
+	}
+	var value, code string
+	if err == nil {
+		value, err = at.enter(carried, rq.now)
+	}
+	if err == nil && !fitsOne(gt.keeper.enteredCookie, value) {
+		err = errEntryTooLarge
+	}
+	if err == nil {
+		code, err = gt.handOver.SealCode(origin, challenge, carried, rq.now)
+	}
+	if err != nil {
+		gt.log.Error("a person could not be signed in at a host of the gate", "request", rq.requestID(), "host", origin, "err", err)
+		return gt.refuseEntry(rq, "what the host is to know of the session could not be written", origin, "/", http.StatusInternalServerError)
+	}
+	return redirect{to: weburl.WithQuery(origin+rq.basePath+"/gate/enter", "code", code)}
+}
+
+// errEntryTooLarge: browsers keep 4096 bytes.
+var errEntryTooLarge = errors.New("what the host is to know of the session does not fit into one cookie of 4096 bytes; keep the claims small that its rules name")
+
+// gateEnter: GET gate/enter, at a host of the gate, takes the code and sets the
+// host's cookie.
+func (gt *gateRoom) gateEnter(rq *request) outcome {
+	if out := notByPerson(rq); out != nil {
+		return out
+	}
+	at, ok := rq.at().(enteredPlace)
+	if !ok {
+		return notFound
+	}
+	_, origin := rq.hosts.Find(rq.r.Host)
+	c, a, err := gt.handOver.Redeem(rq.query("code"), origin, rq.now, func(id string) (string, bool) { return rq.jar.get(gt.attemptPrefix + id) })
+	if err != nil {
+		return gt.refuseEntry(rq, err.Error(), origin, "/", http.StatusBadRequest)
+	}
+	rq.expireCookie(gt.attemptPrefix+handover.ID(c.Challenge), "")
+	switch err := gt.adapter.UseOnce(rq.ctx, "gate:"+c.Challenge, time.Unix(a.Expires, 0).Add(time.Minute)); {
+	case errors.Is(err, authsvc.ErrConflict):
+		return gt.refuseEntry(rq, "the code was used before", origin, a.To, http.StatusBadRequest)
+	case err != nil:
+		return gt.entryFailed(rq, err, origin, a.To)
+	}
+	value, err := at.enter(c.Carried, rq.now)
+	if err != nil {
+		return gt.entryFailed(rq, err, origin, a.To)
+	}
+	s, _, err := at.read(rq.ctx, value, rq.now, readOptions{})
+	switch {
+	case err != nil:
+		return gt.entryFailed(rq, err, origin, a.To)
+	case s == nil:
+		return gt.refuseEntry(rq, "the session has ended", origin, a.To, http.StatusBadRequest)
+	}
+	rq.auditUser = s.UserID
+	if !at.keep(rq, sessionCookie{value: value, expires: gt.keeper.lastEnd(s)}) {
+		return gt.entryFailed(rq, errEntryTooLarge, origin, a.To)
+	}
+	rq.audit("gate.entered", "", "")
+	return redirect{to: weburl.WithQuery(origin+rq.basePath+"/gate/landed", "to", a.To)}
+}
+
+// gateLanded: GET gate/landed says so if the cookie of gate/enter did not come back;
+// it would go round in circles.
+func (gt *gateRoom) gateLanded(rq *request) outcome {
+	if out := notByPerson(rq); out != nil {
+		return out
+	}
+	if _, ok := rq.at().(enteredPlace); !ok {
+		return notFound
+	}
+	_, origin := rq.hosts.Find(rq.r.Host)
+	to := gatePath(rq, origin, rq.query("to"))
+	switch s, err := gt.keeper.current(rq); {
+	case err != nil:
+		return gt.entryFailed(rq, err, origin, to)
+	case s != nil:
+		return redirect{to: origin + to}
+	}
+	if rq.audit("gate.enter_refused", "", "the cookie of the host did not come back") {
+		gt.log.Info("a browser does not send the cookie back that it was signed in with at a host of the gate: it blocks cookies, or a proxy drops Set-Cookie of gate/enter or Cookie",
+			"request", rq.requestID(), "host", origin)
+	}
+	return notEntered(rq, "kept", origin, to, http.StatusBadRequest)
+}
+
+// gateLeave: GET gate/leave leads to the sign-out page, and back.
+func (gt *gateRoom) gateLeave(rq *request) outcome {
+	site, origin := rq.hosts.Find(rq.r.Host)
+	if site == nil {
+		return notServed
+	}
+	if out := notByPerson(rq); out != nil {
+		return out
+	}
+	if at, ok := rq.at().(enteredPlace); ok {
+		at.drop(rq) // it comes back by itself if the person does not sign out
+	}
+	return redirect{to: weburl.WithQuery(rq.base+"/signout", "callbackUrl", gt.gateStartURL(origin, gatePath(rq, origin, rq.query("to"))))}
+}
+
+func (gt *gateRoom) gateStartURL(origin, to string) string {
+	return weburl.WithQuery(origin+gt.site.basePath+"/gate/start", "to", to)
+}
+
+// signInURL is gateStartURL for whoever comes from the sign-in page.
+func (gt *gateRoom) signInURL(origin, to string) string {
+	return weburl.WithQuery(gt.gateStartURL(origin, to), "signin", "true")
+}
+
+// notByPerson refuses what no person asked for by going to it.
+func notByPerson(rq *request) outcome {
+	switch {
+	case isPrefetch(rq.r.Header):
+		return notPrefetched
+	case !navigates(rq):
+		return problem{status: http.StatusForbidden, text: "to be opened as a page of its own"}
+	}
+	return nil
+}
+
+// gatePath is a path with its query at an origin, / for whatever is not one.
+func gatePath(rq *request, origin, want string) string {
+	if !isPath(want) {
+		return "/"
+	}
+	at, clean, ok := weburl.Parse(origin + want)
+	if !ok || at != origin {
+		return "/"
+	}
+	return strings.TrimPrefix(clean, origin)
+}
+
+// refuseEntry answers a hand-over that comes to nothing.
+func (gt *gateRoom) refuseEntry(rq *request, reason, origin, to string, status int) outcome {
+	if rq.audit("gate.enter_refused", "", reason) {
+		gt.log.Info("a hand-over to a host of the gate was refused", "request", rq.requestID(), "host", origin, "reason", reason)
+	}
+	return notEntered(rq, "entry", origin, to, status)
+}
+
+// entryFailed answers one that could not be judged.
+func (gt *gateRoom) entryFailed(rq *request, err error, origin, to string) outcome {
+	gt.log.Error("a hand-over to a host of the gate failed", "request", rq.requestID(), "host", origin, "err", err)
+	rq.retryAfter = gateRetry
+	return notEntered(rq, "sessions", origin, to, http.StatusServiceUnavailable)
+}
+
+// notEntered says why somebody is not signed in at a host, that of the service if
+// origin is "".
+func notEntered(rq *request, why, origin, to string, status int) outcome {
+	origin = cmp.Or(origin, rq.origin)
+	_, host, _ := strings.Cut(origin, "://")
+	return page{name: pages.Unavailable, status: status, anyHost: true,
+		view: pages.UnavailableView{Case: why, Host: host, RetryURL: origin + to, RequestID: rq.requestID()}}
+}
+
+// nameCookies names those of the gate.
+func (gt *gateRoom) nameCookies(n *cookieNames) {
+	gt.marker, gt.attemptPrefix = n.add("gate-seen"), n.addPrefix("gate-tx")
+}
+
+func (gt *gateRoom) deriveKeys(ring *seal.Ring) {
+	gt.handOver = handover.Keys{Attempt: ring.Sealer("gate attempt " + gt.site.base), Code: ring.Sealer("gate code " + gt.site.base)}
+}

@@ -1,0 +1,129 @@
+package engine
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+
+	"authsvc/internal/seal"
+	"authsvc/internal/text"
+	"authsvc/internal/weburl"
+)
+
+// gateRoutes are those of programs behind the gate.
+func gateRoutes(s *gateRoom) map[string]*route {
+	gates := func(*request) bool { return s.site.hosts != nil }
+	return map[string]*route{
+		"gate/start":     {get: s.gateStart, when: gates},
+		"gate/authorize": {get: s.gateAuthorize, when: gates, problems: true},
+		"gate/enter":     {get: s.gateEnter, when: gates, problems: true},
+		"gate/landed":    {get: s.gateLanded, when: gates, problems: true},
+		"gate/leave":     {get: s.gateLeave, when: gates, problems: true},
+	}
+}
+
+// satellites is what hosts of the gate have of the interface that are not that of
+// URL, so that its clients work there. They read who is signed in and lead to the
+// login host; no POST at them reads or changes anything, and so none needs a token.
+func satellites(s *gateRoom) map[string]*route {
+	return map[string]*route{
+		"session":          {get: s.keeper.getSession},
+		"csrf":             {get: getWorthlessCSRF},
+		"providers":        {get: s.desk.getProviders},
+		"signin":           {get: s.signInElsewhere, post: s.signInElsewhere, foreign: always},
+		"signin/:provider": {get: s.signInElsewhere, post: s.signInElsewhere, foreign: always},
+		"signout":          {get: s.signOutElsewhere, post: s.signOutElsewhere, foreign: always},
+	}
+}
+
+// gateOwn are the routes of the gate that hosts other than that of URL have.
+var gateOwn = []string{"gate/start", "gate/enter", "gate/landed", "gate/leave"}
+
+// elsewhere refuses what a host of the gate that is not that of URL has no part in:
+// people sign in at one host, and pages of other programs are not to reach it by
+// another name.
+func (gt *gateRoom) elsewhere(rq *request) outcome {
+	site, origin := rq.hosts.Find(rq.r.Host)
+	if site == nil || origin == rq.origin {
+		return nil
+	}
+	path, below := strings.CutPrefix(rq.r.URL.EscapedPath(), rq.basePath+"/")
+	if !below {
+		return notServed
+	}
+	if _, _, asset := rq.pages.Asset(path); asset || slices.Contains(gateOwn, path) {
+		return nil
+	}
+	if rt := gt.satellite(rq, path); rt != nil {
+		rq.route = rt
+		return nil
+	}
+	if path == "gate/authorize" && rq.r.Method == http.MethodGet && navigates(rq) {
+		return gt.renamed(rq, origin)
+	}
+	return notServed
+}
+
+// renamed answers what was sent to the login host and comes under the name of this
+// one: a redirect would send it there again, without end.
+func (gt *gateRoom) renamed(rq *request, origin string) outcome {
+	rq.audit("gate.misconfigured", "", "what is for the host of the URL comes under another name")
+	gt.warnOnceAMinute(rq, "renamed", origin,
+		"people are sent to sign in at the host of the URL, and what they ask for there comes as if it were for a host of the gate; a proxy has to pass the Host header of the browser on, and the URL has to be what browsers use",
+		"url", rq.origin, "host", origin)
+	_, host, _ := strings.Cut(rq.origin, "://")
+	return notSetUp(rq, "login", host, http.StatusForbidden)
+}
+
+// satellite is the route of a path for the method of the request, nil without one.
+func (gt *gateRoom) satellite(rq *request, path string) *route {
+	if name, id, two := strings.Cut(path, "/"); two {
+		if rq.flow = rq.shownFlow(id); rq.flow == nil {
+			return nil
+		}
+		path = name + "/:provider"
+	}
+	rt := gt.satellites[path]
+	if rt == nil || rq.r.Method != http.MethodGet && (rq.r.Method != http.MethodPost || rt.post == nil) {
+		return nil
+	}
+	return rt
+}
+
+// signInElsewhere leads to the sign-in page, and back to this host.
+func (gt *gateRoom) signInElsewhere(rq *request) outcome {
+	page := "/signin"
+	if rq.flow != nil {
+		page += "/" + rq.providerID()
+	}
+	return gt.toLogin(rq, page, gt.signInURL)
+}
+
+// signOutElsewhere leads to the sign-out page, which asks.
+func (gt *gateRoom) signOutElsewhere(rq *request) outcome {
+	return gt.toLogin(rq, "/signout", gt.gateStartURL)
+}
+
+// toLogin leads to a page of the login host and by gate/start back to where the
+// client wanted to go, if that is at this host.
+func (gt *gateRoom) toLogin(rq *request, page string, back func(origin, to string) string) outcome {
+	want := rq.query("callbackUrl")
+	if rq.body != nil && rq.body.get("callbackUrl") != "" {
+		want = rq.body.get("callbackUrl")
+	}
+	_, origin := rq.hosts.Find(rq.r.Host)
+	if at, clean, ok := weburl.Parse(want); ok && at == origin {
+		want = strings.TrimPrefix(clean, origin)
+		if path, _, _ := strings.Cut(want, "?"); path == rq.basePath+"/gate/start" {
+			return gt.renamed(rq, origin) // what this function makes, and no client
+		}
+	}
+	return redirect{to: weburl.WithQuery(rq.base+page, "callbackUrl", back(origin, gatePath(rq, origin, want)))}
+}
+
+// getWorthlessCSRF answers what clients send along. There is nothing that it would
+// be good for.
+func getWorthlessCSRF(rq *request) outcome {
+	body := append(rq.room[:0], `{"csrfToken":`...)
+	return rq.json(append(text.AppendString(body, seal.Token()), '}'))
+}

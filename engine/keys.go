@@ -1,0 +1,70 @@
+package engine
+
+import (
+	"fmt"
+	"strings"
+
+	"authsvc"
+	"authsvc/internal/seal"
+)
+
+func checkSecrets(b *builder, s *Service) {
+	c := b.config
+	const fix = "use at least 32 random bytes, in base64 for example"
+	if len(c.Secrets) == 0 {
+		b.fail("Secrets", "is missing", fix)
+		return
+	}
+	for i, secret := range c.Secrets {
+		key := "Secrets"
+		if len(c.Secrets) > 1 {
+			key = fmt.Sprintf("Secrets[%d]", i)
+		}
+		short := len(strings.TrimSpace(secret)) < minSecret
+		switch {
+		case strings.TrimSpace(secret) == "":
+			b.fail(key, "is empty", fix)
+		case short && s.dialect.shortSecrets && c.DangerousShortSecret:
+			b.warn("a secret is shorter than 32 bytes; keep it only as a later entry of the list, to open what is out there", "entry", i)
+		case short && s.dialect.shortSecrets:
+			b.fail(key, "has fewer than 32 bytes", fix+" as the first entry, and keep this one as the second; if it must stay, set DangerousShortSecret: true", "Compat", "DangerousShortSecret")
+		case short:
+			b.fail(key, "has fewer than 32 bytes", fix, "Compat", "DangerousShortSecret")
+		case distinct(secret) < 10:
+			b.fail(key, "repeats few characters", fix)
+		}
+	}
+}
+
+// deriveKeys derives every key once. Each purpose has its own key, so that no
+// value can stand in for another; those for browsers and mails are also bound
+// to the URL of this deployment.
+func (h *storeys) deriveKeys(c *authsvc.Config) {
+	ring, err := seal.NewRing(c.Secrets...)
+	if err != nil { // checkSecrets refused what NewRing refuses
+		panic(err)
+	}
+	for _, derive := range []func(*seal.Ring){h.fleet.deriveKeys, h.site.deriveKeys, h.keeper.deriveKeys, h.mailing.deriveKeys, h.vault.deriveKeys,
+		h.issuer.deriveKeys, h.desk.deriveKeys, h.emailRoom.deriveKeys, h.accountRoom.deriveKeys, h.gateRoom.deriveKeys} {
+		derive(ring)
+	}
+	if h.dialect.hashSecrets != nil {
+		h.mailing.hashSecrets = h.dialect.hashSecrets(c.Secrets)
+		h.site.csrf = nextAuthCSRF{h.mailing.hashSecrets}
+	} else {
+		h.site.csrf = boundCSRF{ring.MAC("csrf " + h.site.base)}
+		h.mailing.linkKeys = eachMAC(c.Secrets, "email link "+h.site.base)
+	}
+}
+
+// eachMAC returns one MAC for each secret.
+func eachMAC(secrets []string, purpose string) (list []*seal.MAC) {
+	for _, secret := range secrets {
+		ring, err := seal.NewRing(secret)
+		if err != nil { // checkSecrets refused what NewRing refuses
+			panic(err)
+		}
+		list = append(list, ring.MAC(purpose))
+	}
+	return list
+}

@@ -1,0 +1,108 @@
+package engine_test
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"authsvc"
+	"authsvc/internal/test/arena"
+)
+
+// callsOfSignIns are the calls of the store that a sign-in makes, from the form to
+// the session, in their order, and those that what is kept for the person adds. A
+// mail is put into the queue in the request; the language is kept after it, and the
+// browser does not wait for it.
+var callsOfSignIns = []struct {
+	by, when  string
+	only      authsvc.Strategy // "": with both
+	calls     string
+	more      string
+	exception string // why more is more than one call
+}{
+	{by: "op", when: "first", calls: "UseOnce GetUserByAccount GetUserByEmail SignUp", more: "SetPerson"},
+	{by: "op", when: "signed in", only: authsvc.StrategyDatabase,
+		calls: "UseOnce GetSession GetUserByAccount RefreshAccount CreateSession DeleteSession", more: "GetPerson"},
+	{by: "op", when: "signed in", only: authsvc.StrategyJWT,
+		calls: "UseOnce GetUserByAccount RefreshAccount CreateSession Revoke DeleteSessionOf", more: "GetPerson"},
+	{by: "op", when: "signed out", calls: "UseOnce GetUserByAccount RefreshAccount CreateSession", more: "GetPerson"},
+	{by: "op", when: "another language", calls: "UseOnce GetUserByAccount RefreshAccount CreateSession", more: "GetPerson SetPerson",
+		exception: "it is written once"},
+	{by: "op", when: "new browser", calls: "UseOnce GetUserByAccount RefreshAccount CreateSession", more: "PutMail GetPerson",
+		exception: "the person is told by mail"},
+
+	{by: "email", when: "first", calls: "GetUserByEmail PutToken TakeToken VoidTokens GetUserByEmail SignUp", more: "SetPerson"},
+	{by: "email", when: "signed in", only: authsvc.StrategyDatabase,
+		calls: "GetUserByEmail PutToken GetSession TakeToken VoidTokens GetSession GetUserByEmail CreateSession DeleteSession", more: "GetPerson"},
+	{by: "email", when: "signed in", only: authsvc.StrategyJWT,
+		calls: "GetUserByEmail PutToken TakeToken VoidTokens GetUserByEmail CreateSession Revoke DeleteSessionOf", more: "GetPerson"},
+	{by: "email", when: "signed out", calls: "GetUserByEmail PutToken TakeToken VoidTokens GetUserByEmail CreateSession", more: "GetPerson"},
+	{by: "email", when: "another language", calls: "GetUserByEmail PutToken TakeToken VoidTokens GetUserByEmail CreateSession", more: "GetPerson SetPerson",
+		exception: "it is written once"},
+	{by: "email", when: "new browser", calls: "GetUserByEmail PutToken TakeToken VoidTokens GetUserByEmail CreateSession", more: "PutMail GetPerson",
+		exception: "the person is told by mail"},
+}
+
+// TestCallsOfASignIn: a sign-in asks the store for no more than is listed. Notices,
+// the language of mails and the account page add one call at most, but where an
+// exception is named. The list of sessions and the browsers that are known add none:
+// a session of strategy jwt is stored by the call that checked its epoch before.
+func TestCallsOfASignIn(t *testing.T) {
+	t.Parallel()
+	for _, strategy := range []authsvc.Strategy{authsvc.StrategyDatabase, authsvc.StrategyJWT} {
+		for _, by := range []string{"op", "email"} {
+			for name, with := range map[string]bool{"with": true, "without": false} {
+				t.Run(strings.Join([]string{string(strategy), by, name}, " "), func(t *testing.T) {
+					t.Parallel()
+					synctest.Test(t, func(t *testing.T) { countCalls(t, strategy, by, with) })
+				})
+			}
+		}
+	}
+}
+
+func countCalls(t *testing.T, strategy authsvc.Strategy, by string, with bool) {
+	w := arena.EnterInMemory(t, func(c *authsvc.Config) {
+		c.Session.Strategy, c.Notices.Disabled, c.Account.Disabled = strategy, !with, !with
+	})
+	ada := w.Browser()
+	for _, c := range callsOfSignIns {
+		if c.by != by || c.only != "" && c.only != strategy {
+			continue
+		}
+		b, language := ada, "de"
+		switch c.when {
+		case "signed out":
+			delete(b.Cookies, w.SessionCookie())
+		case "another language":
+			delete(b.Cookies, w.SessionCookie())
+			language = "en"
+		case "new browser":
+			b, language = w.Browser(), "en"
+		}
+		want := strings.Fields(c.calls)
+		if with {
+			b.Header = http.Header{"Accept-Language": {language}}
+			want = append(want, strings.Fields(c.more)...)
+		}
+		if len(strings.Fields(c.more)) > 1 && c.exception == "" {
+			t.Errorf("%s: %s", c.when, c.more)
+		}
+		synctest.Wait()
+		w.Ledger.BreakAt(nil)
+		if by == "op" {
+			b.SignIn(w.OP, "ada")
+		} else {
+			b.SignInByMail(w, "ada@example.com")
+		}
+		synctest.Wait()
+		if got := w.Ledger.Called(); !slices.Equal(got, want) {
+			t.Errorf("%s: %d calls, want %d\n got %s\nwant %s", c.when, len(got), len(want), strings.Join(got, " "), strings.Join(want, " "))
+		}
+		if b.Email() != "ada@example.com" {
+			t.Errorf("%s: signed in as %q", c.when, b.Email())
+		}
+	}
+}

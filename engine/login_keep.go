@@ -1,0 +1,224 @@
+package engine
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"slices"
+	"time"
+
+	"authsvc"
+	"authsvc/internal/pages"
+	"authsvc/internal/seal"
+	"authsvc/internal/text"
+	"authsvc/internal/weburl"
+)
+
+// A sign-in that cannot end in a session yet waits in the store. Its browser holds
+// the id's preimage in a cookie; that gives no right but to go on.
+const (
+	pendingFor = 10 * time.Minute
+	maxPending = 5 // of one user; the oldest goes
+)
+
+// keepPurpose is the purpose of a sign-in that waits for its person to say whether
+// the account is to be kept.
+const keepPurpose = "keep"
+
+// pendingSignIn is what the Data of a CredentialPending holds, sealed.
+type pendingSignIn struct {
+	Purpose string `json:"p"`
+}
+
+// offerKeep ends the sign-in of a user who is to be deleted at the page that asks
+// whether to keep the account, before anything is written about the user.
+func (l *login) offerKeep() outcome {
+	if !l.found {
+		return nil
+	}
+	return l.holdBack(l.user)
+}
+
+// holdBack is offerKeep for the user u. If the user's epoch is no longer that of u,
+// the sign-in starts over: the deletion may be cancelled.
+func (l *login) holdBack(u authsvc.User) outcome {
+	if u.DeleteAfter.IsZero() {
+		return nil
+	}
+	l.rq.auditUser = u.ID
+	err := l.desk.putPending(l.rq, u, pendingSignIn{Purpose: keepPurpose})
+	switch {
+	case errors.Is(err, authsvc.ErrStale), errors.Is(err, authsvc.ErrNotFound):
+		return stale(err)
+	case err != nil:
+		return storeFailed(authsvc.Callback, err)
+	}
+	l.rq.audit("sign_in.refused", "", "the user is to be deleted, and was asked whether to stay")
+	l.rq.forgetTyped()
+	l.rq.callbackTo = l.id.callbackURL
+	l.rq.keepCallbackURL()
+	return redirect{to: l.rq.base + "/account/keep"}
+}
+
+// putPending stores a sign-in that waits and gives the browser its cookie.
+func (dk *desk) putPending(rq *request, u authsvc.User, p pendingSignIn) error {
+	raw, err := json.Marshal(p)
+	if err != nil {
+		return err
+	}
+	token := seal.Token()
+	c := authsvc.Credential{Kind: authsvc.CredentialPending, ID: seal.Digest(token), UserID: u.ID, Created: rq.now, Expires: rq.now.Add(pendingFor)}
+	c.Data = []byte(dk.fleet.credentialBox.Seal(string(raw), placeOf(&c)...))
+	for try := 1; ; try++ {
+		err := dk.adapter.PutCredential(rq.ctx, c, u.Epoch, maxPending)
+		switch {
+		case err == nil:
+			rq.setCookie(cookie{name: dk.pendingCookie, value: token, expires: c.Expires})
+			return nil
+		case !errors.Is(err, authsvc.ErrTooMany), try == createTries:
+			return err
+		}
+		if err := dk.dropOldestPending(rq, u.ID); err != nil {
+			return err
+		}
+	}
+}
+
+func (dk *desk) dropOldestPending(rq *request, userID string) error {
+	p, err := dk.adapter.GetPerson(rq.ctx, userID)
+	if err != nil {
+		return err
+	}
+	kept := slices.DeleteFunc(p.Credentials, func(c authsvc.Credential) bool { return c.Kind != authsvc.CredentialPending })
+	if len(kept) == 0 {
+		return nil
+	}
+	oldest := slices.MinFunc(kept, func(a, b authsvc.Credential) int { return a.Created.Compare(b.Created) })
+	err = dk.adapter.DeleteCredential(rq.ctx, authsvc.CredentialPending, oldest.ID, userID, nil)
+	if errors.Is(err, authsvc.ErrNotFound) { // another request did
+		return nil
+	}
+	return err
+}
+
+// waiting returns the sign-in that waits in this browser for a purpose, nil if
+// there is none.
+func (dk *desk) waiting(rq *request, purpose string) (*authsvc.Credential, error) {
+	token, ok := rq.jar.get(dk.pendingCookie)
+	if !ok || len(token) > maxTokenCookie {
+		return nil, nil
+	}
+	digest := seal.Digest(token)
+	c, err := dk.adapter.GetCredential(rq.ctx, authsvc.CredentialPending, digest)
+	switch {
+	case errors.Is(err, authsvc.ErrNotFound):
+		return nil, nil
+	case err != nil:
+		return nil, err
+	case !text.Same(c.ID, digest), !rq.now.Before(c.Expires): // a store may compare loosely
+		return nil, nil
+	}
+	raw, _, err := dk.fleet.credentialBox.Open(string(c.Data), placeOf(&c)...)
+	var p pendingSignIn
+	if err != nil || json.Unmarshal([]byte(raw), &p) != nil || p.Purpose != purpose {
+		return nil, nil //nolint:nilerr // sealed under a secret that is gone, or for something else
+	}
+	return &c, nil
+}
+
+// maxTokenCookie bounds what is hashed of a cookie.
+const maxTokenCookie = 100
+
+// keepPage: GET account/keep asks whether an account is to be kept.
+func (ac *accountRoom) keepPage(rq *request) outcome {
+	v := pages.KeepView{CSRFToken: rq.ensureCSRF(), Kept: rq.query("done") == "kept", SignInURL: weburl.WithQuery(rq.base+"/signin", "callbackUrl", rq.callbackURL())}
+	if v.Kept {
+		return page{name: pages.Keep, view: v}
+	}
+	c, err := ac.desk.waiting(rq, keepPurpose)
+	if err != nil {
+		return rq.accountAway(err)
+	}
+	if c == nil {
+		return redirect{to: v.SignInURL}
+	}
+	u, err := ac.adapter.GetUser(rq.ctx, c.UserID)
+	switch {
+	case errors.Is(err, authsvc.ErrNotFound):
+		return redirect{to: v.SignInURL}
+	case err != nil:
+		return rq.accountAway(err)
+	case u.DeleteAfter.IsZero(): // another browser kept it
+		return redirect{to: v.SignInURL}
+	}
+	v.Who, v.On, v.RequestID = cmp.Or(u.Email, u.Name, u.ID), u.DeleteAfter, rq.shownRequestID()
+	if word := rq.query("error"); word != "" {
+		v.Error = string(plainErrorCode(authsvc.ErrorCode(word)))
+	}
+	return page{name: pages.Keep, view: v}
+}
+
+// postKeep: POST account/keep keeps an account that is to be deleted. It is that of
+// the session or, with pending=true or without a session, that of the sign-in which
+// waits for it; leave=true gives that one up, and never keeps anything.
+func (ac *accountRoom) postKeep(rq *request) outcome {
+	if !rq.csrfOK() {
+		return rq.personalCSRF("/account/keep")
+	}
+	if rq.body.get("pending") != "true" && rq.body.get("leave") != "true" {
+		s, err := ac.keeper.current(rq)
+		if err != nil {
+			return rq.accountAway(err)
+		}
+		if s != nil {
+			return ac.keepOf(rq, s)
+		}
+	}
+	c, err := ac.desk.waiting(rq, keepPurpose)
+	switch {
+	case err != nil:
+		return rq.accountAway(err)
+	case c == nil:
+		return rq.signInFirst()
+	}
+	rq.auditUser = c.UserID
+	if refused := ac.limitAccount(rq, c.UserID); refused != nil {
+		return refused
+	}
+	err = ac.adapter.DeleteCredential(rq.ctx, authsvc.CredentialPending, c.ID, c.UserID, nil) // whoever deletes it goes on
+	if err == nil && rq.body.get("leave") != "true" {
+		err = ac.cancelDeletion(rq.ctx, c.UserID, ac.mailing.byPerson(rq))
+	}
+	if err != nil && !errors.Is(err, authsvc.ErrNotFound) {
+		return rq.accountAway(err)
+	}
+	rq.expireCookie(ac.desk.pendingCookie, "")
+	to := rq.base + "/account/keep?done=kept"
+	switch {
+	case rq.body.get("leave") == "true":
+		to = rq.origin
+	case err != nil:
+		return rq.signInFirst()
+	}
+	if rq.wantsJSON() {
+		return object{v: map[string]any{"url": to, "account": nil}}
+	}
+	return redirect{to: to}
+}
+
+// keepOf keeps the account of a session.
+func (ac *accountRoom) keepOf(rq *request, s *authsvc.Session) outcome {
+	rq.auditUser = s.UserID
+	if refused := ac.limitAccount(rq, s.UserID); refused != nil {
+		return refused
+	}
+	err := ac.cancelDeletion(rq.ctx, s.UserID, ac.mailing.byPerson(rq))
+	switch {
+	case errors.Is(err, authsvc.ErrNotFound):
+		return rq.personalRefusal("/account", authsvc.NotFound, http.StatusNotFound)
+	case err != nil:
+		return rq.accountAway(err)
+	}
+	return ac.accountDone(rq, s, "kept")
+}

@@ -1,0 +1,224 @@
+package engine_test
+
+import (
+	"context"
+	"slices"
+	"sync/atomic"
+	"testing"
+
+	"authsvc"
+	"authsvc/adapter/memory"
+	"authsvc/internal/test/arena"
+)
+
+// An overlap is a sign-in of somebody who registered another's address before
+// its owner came, and whatever takes their access back, at another replica,
+// before the n-th call that the sign-in makes to the store.
+type overlap struct {
+	store   *arena.Ledger
+	attack  *arena.World // the replica of the sign-in
+	owner   *arena.World // the other one
+	squat   *arena.Browser
+	address string
+	user    string
+}
+
+func newOverlap(t *testing.T, store authsvc.Adapter, strategy string) *overlap {
+	t.Helper()
+	o := &overlap{store: arena.NewLedger(store)}
+	o.attack = arena.Start(t, func(c *authsvc.Config) {
+		c.Adapter, c.Session.Strategy, c.RateLimit.Disabled = o.store, authsvc.Strategy(strategy), true
+	})
+	o.owner = arena.Start(t, func(c *authsvc.Config) {
+		c.Adapter, c.Providers, c.Session.Strategy, c.RateLimit.Disabled = store, o.attack.Config.Providers, authsvc.Strategy(strategy), true
+	})
+	o.squat = o.attack.Browser()
+	o.squat.SignIn(o.attack.OP, "alan")
+	o.address, o.user = o.squat.Email(), o.attack.Person(t, o.squat)
+	return o
+}
+
+// attacks are what the squatter's browser has under way; each returns the
+// browser that it is done in.
+var attacks = map[string]func(*overlap) func() *arena.Browser{
+	"sign-in": func(o *overlap) func() *arena.Browser {
+		b := o.attack.Browser()
+		back := b.Approve(o.attack.OP, b.Begin("op"), "alan")
+		return func() *arena.Browser { b.Get(back); return b }
+	},
+	"link": func(o *overlap) func() *arena.Browser {
+		back := o.squat.Approve(o.attack.OP, o.squat.Begin("op", "link", "true"), "grace")
+		return func() *arena.Browser { o.squat.Get(back); return o.squat }
+	},
+}
+
+// countermeasures take access back and say what may be left of an attack.
+var countermeasures = map[string]struct {
+	act func(t *testing.T, o *overlap)
+	// left: the squatter may be signed in, the squatter's identities may be there
+	session, identity map[string]bool // by attack
+}{
+	"first proof": {act: func(t *testing.T, o *overlap) {
+		b := o.owner.Browser()
+		b.Post("/api/auth/signin/email", "email", o.address)
+		b.Get(arena.Link(t, o.attack.Mail.Next(t)))
+		if b.Email() != o.address {
+			t.Errorf("the owner is not in: %q\n%s", b.Email(), o.owner.Logs)
+		}
+	}},
+	"EndSessions": {act: func(t *testing.T, o *overlap) {
+		if err := o.owner.EndSessions(t.Context(), o.user); err != nil {
+			t.Error(err)
+		}
+	}, session: map[string]bool{"sign-in": true}, identity: map[string]bool{"sign-in": true, "link": true}},
+	"ScheduleDeletion": {act: func(t *testing.T, o *overlap) {
+		if _, err := o.owner.ScheduleDeletion(t.Context(), o.user); err != nil {
+			t.Error(err)
+		}
+	}, identity: map[string]bool{"sign-in": true, "link": true}},
+	"DeleteUser": {act: func(t *testing.T, o *overlap) {
+		if err := o.owner.DeleteUser(t.Context(), o.user); err != nil {
+			t.Error(err)
+		}
+	}},
+}
+
+// TestSignInDuringRevocation: whenever, while a sign-in is under way, the owner
+// proves the address, the user's sessions are ended or the user is deleted,
+// nothing of before gives access afterwards: no session, and no identity that a
+// first proof removes.
+func TestSignInDuringRevocation(t *testing.T) {
+	t.Parallel()
+	for _, strategy := range []string{"database", "jwt"} {
+		for attack := range attacks {
+			for measure := range countermeasures {
+				t.Run(strategy+"/"+attack+"/"+measure, func(t *testing.T) {
+					t.Parallel()
+					n := 1
+					for ; overtake(t, strategy, attack, measure, n); n++ {
+					}
+					if n < 5 {
+						t.Errorf("only %d calls were overtaken", n)
+					}
+				})
+			}
+		}
+	}
+}
+
+// before has something done before the n-th call that run makes to the store. It
+// returns the calls, and whether there was an n-th.
+func (o *overlap) before(n int, act, run func()) (calls []string, done bool) {
+	o.store.BreakAt(func(i int, method string) arena.Failure {
+		calls = append(calls, method)
+		if i == n {
+			done = true
+			act()
+		}
+		return arena.Works
+	})
+	run()
+	o.store.BreakAt(nil)
+	return calls, done
+}
+
+// overtake reports whether there was an n-th call.
+func overtake(t *testing.T, strategy, attack, measure string, n int) bool {
+	t.Helper()
+	o := newOverlap(t, memory.New(), strategy)
+	run, c := attacks[attack](o), countermeasures[measure]
+	var b *arena.Browser
+	during, done := o.before(n, func() { c.act(t, o) }, func() { b = run() })
+	if !done {
+		return false
+	}
+	in := o.owner.Person(t, b) == o.user
+	list, err := o.owner.Store.ListAccounts(t.Context(), o.user)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if in && !c.session[attack] || len(list) > 0 && !c.identity[attack] {
+		t.Errorf("before call %d (%v): signed in %v, %d identities\n%s", n, during, in, len(list), o.attack.Logs)
+	}
+	// What is left of a link must have been written before its session ended.
+	linked := slices.ContainsFunc(list, func(a authsvc.Account) bool { return a.ProviderAccountID == "grace" })
+	if linked && !slices.Contains(during[:n-1], "LinkAccount") {
+		t.Errorf("before call %d (%v): linked by a session that had ended", n, during)
+	}
+	return true
+}
+
+// TestFirstProofDuringBlock: somebody whose first proof has passed the SignIn
+// callback, and who is then blocked, is not signed in, whenever that happens.
+func TestFirstProofDuringBlock(t *testing.T) {
+	t.Parallel()
+	for _, strategy := range []string{"database", "jwt"} {
+		t.Run(strategy, func(t *testing.T) {
+			t.Parallel()
+			n := 1
+			for ; blocked(t, strategy, n); n++ {
+			}
+			if n < 4 {
+				t.Errorf("only %d calls were overtaken", n)
+			}
+		})
+	}
+}
+
+func blocked(t *testing.T, strategy string, n int) bool {
+	t.Helper()
+	o := newOverlap(t, memory.New(), strategy)
+	var blocked atomic.Bool
+	replica := arena.Start(t, func(c *authsvc.Config) {
+		c.Adapter, c.Session.Strategy, c.RateLimit.Disabled = o.store, authsvc.Strategy(strategy), true
+		c.Providers = o.attack.Config.Providers
+		c.Callbacks.SignIn = func(_ context.Context, a authsvc.SignInAttempt) (string, error) {
+			if a.User.ID == o.user && blocked.Load() {
+				return "", authsvc.ErrAccessDenied
+			}
+			return "", nil
+		}
+	})
+	b := replica.Browser()
+	b.Post("/api/auth/signin/email", "email", o.address)
+	link := arena.Link(t, o.attack.Mail.Next(t))
+	during, done := o.before(n, func() {
+		blocked.Store(true)
+		countermeasures["EndSessions"].act(t, o)
+	}, func() { b.Get(link) })
+	if in := o.owner.Person(t, b) == o.user; in == done {
+		t.Errorf("blocked before call %d (%v): signed in %v\n%s", n, during, in, replica.Logs)
+	}
+	return done
+}
+
+// TestFirstProofDuringEndSessions: of an owner whose own first proof overlaps
+// the end of all sessions, the sign-in ends with a session that lives, unless
+// that was stored before they ended.
+func TestFirstProofDuringEndSessions(t *testing.T) {
+	t.Parallel()
+	for _, strategy := range []string{"database", "jwt"} {
+		t.Run(strategy, func(t *testing.T) {
+			t.Parallel()
+			n := 1
+			for ; ownerOvertaken(t, strategy, n); n++ {
+			}
+			if n < 4 {
+				t.Errorf("only %d calls were overtaken", n)
+			}
+		})
+	}
+}
+
+func ownerOvertaken(t *testing.T, strategy string, n int) bool {
+	t.Helper()
+	o := newOverlap(t, memory.New(), strategy)
+	b := o.attack.Browser()
+	b.Post("/api/auth/signin/email", "email", o.address)
+	link := arena.Link(t, o.attack.Mail.Next(t))
+	during, done := o.before(n, func() { countermeasures["EndSessions"].act(t, o) }, func() { b.Get(link) })
+	if done && o.owner.Person(t, b) != o.user && !slices.Contains(during[:n-1], "CreateSession") {
+		t.Errorf("before call %d (%v): the owner is out\n%s", n, during, o.attack.Logs)
+	}
+	return done
+}

@@ -1,0 +1,10 @@
+package engine_test
+
+import (
+	"os"
+	"testing"
+
+	"authsvc/internal/test/atonce"
+)
+
+func TestMain(m *testing.M) { os.Exit(atonce.Run(m)) }

@@ -1,0 +1,61 @@
+package engine
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"authsvc"
+)
+
+// TestOpenID2AccountID: whatever the functions say, the id is the verified one.
+func TestOpenID2AccountID(t *testing.T) {
+	t.Parallel()
+	info := func(p authsvc.Profile) func(context.Context, *authsvc.Exchange) (authsvc.Profile, error) {
+		return func(context.Context, *authsvc.Exchange) (authsvc.Profile, error) { return p, nil }
+	}
+	for name, c := range map[string]struct {
+		o  authsvc.OpenID2
+		ok bool
+	}{
+		"plain":       {authsvc.OpenID2{}, true},
+		"profile":     {authsvc.OpenID2{UserInfo: info(authsvc.Profile{"n": "Ada"}), Fields: authsvc.Fields{Name: "n"}}, true},
+		"same id":     {authsvc.OpenID2{UserInfo: info(authsvc.Profile{"id": "7"}), Fields: authsvc.Fields{ID: "id"}}, true},
+		"another id":  {authsvc.OpenID2{UserInfo: info(authsvc.Profile{"id": "8"}), Fields: authsvc.Fields{ID: "id"}}, false},
+		"no id":       {authsvc.OpenID2{UserInfo: info(authsvc.Profile{}), Fields: authsvc.Fields{ID: "id"}}, false},
+		"map":         {authsvc.OpenID2{MapProfile: func(authsvc.Profile) (authsvc.User, error) { return authsvc.User{Name: "Ada"}, nil }}, true},
+		"map same":    {authsvc.OpenID2{MapProfile: func(authsvc.Profile) (authsvc.User, error) { return authsvc.User{ID: "7"}, nil }}, true},
+		"map another": {authsvc.OpenID2{MapProfile: func(authsvc.Profile) (authsvc.User, error) { return authsvc.User{ID: "8"}, nil }}, false},
+		"verified": {authsvc.OpenID2{MapProfile: func(authsvc.Profile) (authsvc.User, error) {
+			return authsvc.User{Email: "ada@app.test", EmailVerified: time.Now()}, nil
+		}}, true},
+		"panics": {authsvc.OpenID2{UserInfo: func(context.Context, *authsvc.Exchange) (authsvc.Profile, error) { panic("of the test") }}, false},
+		"no call": {authsvc.OpenID2{UserInfo: func(ctx context.Context, x *authsvc.Exchange) (authsvc.Profile, error) {
+			_, err := x.Get(ctx, "https://old.test/x")
+			return nil, err
+		}}, false},
+		"another host": {authsvc.OpenID2{UserInfo: func(ctx context.Context, x *authsvc.Exchange) (authsvc.Profile, error) {
+			_, err := x.Do(ctx, authsvc.APIRequest{URL: "https://evil.test/x"})
+			return nil, err
+		}}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c.o.ID, c.o.Endpoint, c.o.ClaimedIDPrefix = "old", "https://old.test/openid", "https://old.test/id/"
+			s, err := New(authsvc.Config{URL: "https://app.test", Secrets: []string{"qS8vV3nYc0mZ1rT5uX7wA9bD2eF4gH6jK8lM0nP2qR4"}, Providers: []authsvc.Provider{&c.o}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer s.Close(t.Context())
+			f := s.site.flows["old"].(*openID2Flow)
+			rq := &request{site: s.site, ctx: t.Context(), now: time.Now(), flow: f}
+			id, err := f.person(rq, &transaction{}, "7", "https://old.test/id/7")
+			if (err == nil) != c.ok || c.ok && id.account.ProviderAccountID != "7" {
+				t.Errorf("%+v, %v", id.account, err)
+			}
+			if id.verified || !id.user.EmailVerified.IsZero() {
+				t.Error("an address is vouched for")
+			}
+		})
+	}
+}

@@ -1,0 +1,240 @@
+package engine
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"golang.org/x/text/unicode/norm"
+
+	"authsvc"
+	"authsvc/internal/personaltoken"
+	"authsvc/internal/seal"
+	"authsvc/internal/text"
+	"authsvc/internal/weburl"
+)
+
+// Bounds of personal access tokens.
+const (
+	minPersonalAge     = time.Hour
+	maxPersonalAge     = 366 * 24 * time.Hour
+	defaultPersonalAge = 90 * 24 * time.Hour
+	maxPersonalTokens  = 100 // of a user
+	maxPersonalUses    = 50  // audiences, and hosts, of a token
+	maxPersonalName    = 64  // characters
+)
+
+// personalTokens is what a service needs for them.
+type personalTokens struct {
+	enabled bool
+	maxAge  time.Duration
+}
+
+// checkPersonalTokens checks PersonalTokenOptions.
+func checkPersonalTokens(b *builder, s *issuer) {
+	o := b.config.PersonalTokens
+	s.pats.enabled, s.pats.maxAge = o.Enabled, cmp.Or(o.MaxAge, maxPersonalAge)
+	if s.pats.maxAge < minPersonalAge || s.pats.maxAge > maxPersonalAge {
+		b.fail("PersonalTokens.MaxAge", "is not between 1 h and 8784 h (366 days)", "use a duration such as 2160h")
+	}
+	if o.Enabled {
+		b.needStorage("PersonalTokens.Enabled", "is set, but there is no storage to keep the tokens in", "set Adapter, or leave it out")
+	}
+}
+
+// personalUses are what a token is good for, as the store has it, sealed.
+type personalUses struct {
+	Audiences []string `json:"audiences,omitempty"`
+	Hosts     []string `json:"hosts,omitempty"`
+}
+
+// CreatePersonalToken is [Service.CreatePersonalToken].
+func (is *issuer) CreatePersonalToken(ctx context.Context, userID string, r authsvc.PersonalTokenRequest) (token string, info authsvc.PersonalToken, err error) {
+	if !is.pats.enabled {
+		return "", authsvc.PersonalToken{}, authsvc.ErrNoPersonalTokens
+	}
+	uses, err := is.checkPersonal(&r)
+	if err != nil {
+		return "", authsvc.PersonalToken{}, err
+	}
+	token = personaltoken.New()
+	now := is.fleet.now().UTC().Truncate(time.Millisecond)
+	c := authsvc.Credential{Kind: authsvc.CredentialToken, ID: seal.Digest(token), UserID: userID, Name: r.Name, Version: 1, Created: now, Expires: now.Add(r.Life)}
+	if c.Data, err = is.fleet.sealData(&c, uses); err != nil {
+		return "", authsvc.PersonalToken{}, err
+	}
+	if err := is.fleet.putCredential(ctx, c, maxPersonalTokens); err != nil {
+		return "", authsvc.PersonalToken{}, err
+	}
+	is.auditor.recordAct(ctx, authsvc.AuditEvent{Name: "pat.created", UserID: userID})
+	return token, is.describePersonal(&c), nil
+}
+
+// checkPersonal completes a request, and says all that is wrong with it.
+func (is *issuer) checkPersonal(r *authsvc.PersonalTokenRequest) (uses personalUses, err error) {
+	var mistakes []error
+	wrong := func(format string, args ...any) { mistakes = append(mistakes, fmt.Errorf("authsvc: "+format, args...)) }
+	if r.Name = norm.NFC.String(r.Name); r.Name == "" || r.Name != text.Name(r.Name) || utf8.RuneCountInString(r.Name) > maxPersonalName {
+		wrong("the name of a personal access token has 1 to %d characters, no control characters and no space around it", maxPersonalName)
+	}
+	if r.Life == 0 {
+		r.Life = min(defaultPersonalAge, is.pats.maxAge)
+	}
+	if r.Life < time.Minute || r.Life > is.pats.maxAge {
+		wrong("a personal access token is good for at least a minute and at most %g hours", is.pats.maxAge.Hours())
+	}
+	if len(r.Audiences)+len(r.Hosts) == 0 {
+		wrong("a personal access token needs an audience or a host that it is for")
+	}
+	if len(r.Audiences) > maxPersonalUses || len(r.Hosts) > maxPersonalUses {
+		wrong("a personal access token has at most %d audiences and %d hosts", maxPersonalUses, maxPersonalUses)
+	}
+	for _, id := range r.Audiences {
+		if is.audienceOf(id) == nil {
+			wrong("%q is no audience that is configured", text.Printable(id, maxAudName))
+		}
+		uses.Audiences = append(uses.Audiences, id)
+	}
+	for _, host := range r.Hosts {
+		if !strings.Contains(host, "://") {
+			host = "https://" + host
+		}
+		origin, ok := weburl.ExactOrigin(host)
+		if !ok || len(origin) > maxAudName || strings.Contains(origin, "*") {
+			wrong("%q is not an origin such as https://grafana.example.com", text.Printable(host, maxAudName))
+		}
+		uses.Hosts = append(uses.Hosts, origin)
+	}
+	for _, list := range []*[]string{&uses.Audiences, &uses.Hosts} {
+		slices.Sort(*list)
+		*list = slices.Compact(*list)
+	}
+	return uses, errors.Join(mistakes...)
+}
+
+// createTries is how often a write is tried that another one overtakes.
+const createTries = 5
+
+// putCredential stores a credential, unless the user is blocked, which is judged at
+// the epoch that the store then compares, or has most of the kind.
+func (fl *fleet) putCredential(ctx context.Context, c authsvc.Credential, most int) error {
+	for try := 1; ; try++ {
+		u, err := fl.adapter.GetUser(ctx, c.UserID)
+		switch {
+		case err != nil:
+			return err
+		case !u.Blocked.IsZero():
+			return fmt.Errorf("%w: the user is blocked", authsvc.ErrAccessDenied)
+		case !u.DeleteAfter.IsZero():
+			return fmt.Errorf("%w: the user is to be deleted", authsvc.ErrAccessDenied)
+		}
+		err = fl.adapter.PutCredential(ctx, c, u.Epoch, most)
+		if !errors.Is(err, authsvc.ErrStale) || try == createTries {
+			return err
+		}
+	}
+}
+
+// placeOf is what the data of a credential is sealed for.
+func placeOf(c *authsvc.Credential) []string { return []string{string(c.Kind), c.ID, c.UserID} }
+
+// sealData seals a value to be the data of a credential, as JSON; see openData.
+func (fl *fleet) sealData(c *authsvc.Credential, v any) ([]byte, error) {
+	raw, err := json.Marshal(v)
+	if err != nil {
+		return nil, err
+	}
+	return []byte(fl.credentialBox.Seal(string(raw), placeOf(c)...)), nil
+}
+
+// openData opens the data of a credential. What was sealed for another one or for
+// another user does not open. stale: that was done with a secret that is not the
+// first.
+func (fl *fleet) openData(c *authsvc.Credential, v any) (stale bool, err error) {
+	raw, stale, err := fl.credentialBox.Open(string(c.Data), placeOf(c)...)
+	if err == nil {
+		err = json.Unmarshal([]byte(raw), v)
+	}
+	return stale, err
+}
+
+// openPersonal says what a token is good for.
+func (is *issuer) openPersonal(c *authsvc.Credential) (uses personalUses, stale bool, err error) {
+	stale, err = is.fleet.openData(c, &uses)
+	return uses, stale, err
+}
+
+// personalEnd is when a token ends, in this configuration.
+func (is *issuer) personalEnd(c *authsvc.Credential) time.Time {
+	last := c.Created.Add(is.pats.maxAge)
+	if c.Expires.IsZero() || last.Before(c.Expires) {
+		return last
+	}
+	return c.Expires
+}
+
+// personalID names a token: 132 bits of a digest that is not the one in the store.
+func personalID(digest string) string {
+	const chars = 22
+	return seal.Digest("personal access token " + digest)[:chars]
+}
+
+func (is *issuer) describePersonal(c *authsvc.Credential) authsvc.PersonalToken {
+	uses, _, err := is.openPersonal(c)
+	return authsvc.PersonalToken{ID: personalID(c.ID), UserID: c.UserID, Name: c.Name, Audiences: uses.Audiences, Hosts: uses.Hosts,
+		Created: c.Created, Used: c.Used, Expires: is.personalEnd(c), Sealed: err != nil}
+}
+
+// PersonalTokens is [Service.PersonalTokens].
+func (is *issuer) PersonalTokens(ctx context.Context, userID string) ([]authsvc.PersonalToken, error) {
+	list, err := is.personalOf(ctx, userID)
+	all := make([]authsvc.PersonalToken, 0, len(list))
+	for i := range list {
+		all = append(all, is.describePersonal(&list[i]))
+	}
+	slices.SortStableFunc(all, func(a, b authsvc.PersonalToken) int { return a.Created.Compare(b.Created) })
+	return all, err
+}
+
+func (is *issuer) personalOf(ctx context.Context, userID string) (list []authsvc.Credential, err error) {
+	p, err := is.adapter.GetPerson(ctx, userID)
+	for _, c := range p.Credentials {
+		switch c.Kind {
+		case authsvc.CredentialToken:
+			list = append(list, c)
+		}
+	}
+	return list, err
+}
+
+// RevokePersonalToken is [Service.RevokePersonalToken].
+func (is *issuer) RevokePersonalToken(ctx context.Context, userID, id string) error {
+	list, err := is.personalOf(ctx, userID)
+	if err != nil {
+		return err
+	}
+	i := slices.IndexFunc(list, func(c authsvc.Credential) bool { return personalID(c.ID) == id })
+	if i < 0 {
+		return authsvc.ErrNotFound
+	}
+	if err := is.adapter.DeleteCredential(ctx, authsvc.CredentialToken, list[i].ID, userID, nil); err != nil {
+		return err
+	}
+	is.auditor.recordAct(ctx, authsvc.AuditEvent{Name: "pat.revoked", UserID: userID}, "one")
+	return nil
+}
+
+// RevokePersonalTokens is [Service.RevokePersonalTokens].
+func (is *issuer) RevokePersonalTokens(ctx context.Context, userID string) (int, error) {
+	n, err := is.adapter.DeleteCredentials(ctx, userID, nil, authsvc.CredentialToken)
+	if err == nil && n > 0 {
+		is.auditor.recordAct(ctx, authsvc.AuditEvent{Name: "pat.revoked", UserID: userID}, "all")
+	}
+	return n, err
+}

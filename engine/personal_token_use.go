@@ -1,0 +1,205 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"authsvc"
+	"authsvc/internal/personaltoken"
+	"authsvc/internal/seal"
+	"authsvc/internal/sessionshape"
+	"authsvc/internal/text"
+)
+
+// A personalGrant is what a personal access token gives.
+type personalGrant struct {
+	id string // of the token, for limits
+	// session stands for the user. Nobody proved anything: it has no AuthTime, no
+	// Provider and no claims, so that conditions on them do not hold.
+	session *authsvc.Session
+	uses    personalUses
+}
+
+// forAudience reports whether it is for an audience.
+func (g *personalGrant) forAudience(id string) bool { return slices.Contains(g.uses.Audiences, id) }
+
+// forHost reports whether it is for a host, by its origin in canonical spelling.
+func (g *personalGrant) forHost(origin string) bool { return slices.Contains(g.uses.Hosts, origin) }
+
+// bearer is the token of Authorization: Bearer (RFC 6750 section 2.1). there
+// reports whether that scheme is named, ok whether it is once and nothing else
+// is.
+func bearer(h http.Header) (token string, there, ok bool) {
+	lines := h["Authorization"]
+	for _, line := range lines {
+		scheme, rest, _ := strings.Cut(line, " ")
+		if strings.EqualFold(scheme, "Bearer") {
+			token, there = strings.TrimLeft(rest, " "), true
+		}
+	}
+	return token, there, there && len(lines) == 1
+}
+
+// bearsToken reports whether the request is to be judged by a personal access
+// token. Where they are not enabled the header means nothing.
+func (is *issuer) bearsToken(rq *request) bool {
+	_, there, _ := bearer(rq.r.Header)
+	return there && is.pats.enabled
+}
+
+// bearsPersonal reports whether a request for a program behind the gate comes with
+// a personal access token. What has another form is the program's business.
+func (is *issuer) bearsPersonal(h http.Header) bool {
+	return is.pats.enabled && slices.ContainsFunc(h["Authorization"], func(line string) bool {
+		token, there, _ := bearer(http.Header{"Authorization": {line}})
+		return there && personaltoken.Prefixed(token)
+	})
+}
+
+// personalAt judges the personal access token of a request for a host of the gate.
+// Cookies of ours may not come with it; the program's own may.
+func (is *issuer) personalAt(rq *request, h http.Header, origin string) (*authsvc.Session, error) {
+	token, _, ok := bearer(h)
+	if !ok || len(rq.jar.pairs) > 0 || rq.jar.overflow {
+		return nil, errPersonalMixed
+	}
+	g, err := is.judgePersonal(rq, token)
+	switch {
+	case errors.Is(err, errPersonalRefused), errors.Is(err, errPersonalLimited):
+		return nil, err
+	case err != nil:
+		rq.retryAfter = gateRetry
+		return nil, err
+	case !g.forHost(origin):
+		rq.audit("pat.refused", "", "it is not for this host")
+		return nil, errPersonalElsewhere
+	}
+	return g.session, nil
+}
+
+// Errors of personalToken. Any other means that the store failed.
+var (
+	errPersonalRefused = errors.New("the personal access token was refused")
+	errPersonalLimited = errors.New("too many personal access tokens were refused")
+	errPersonalMixed   = errors.New("a personal access token came with cookies, or beside another Authorization")
+	// errPersonalElsewhere: it is good, and not for this host.
+	errPersonalElsewhere = errors.New("the personal access token is for other hosts")
+)
+
+// personalToken judges the personal access token of a request for POST token; the
+// caller asks forAudience. A browser adds no such header by itself, so no CSRF token
+// is needed, but neither may there be cookies: one request is of one who asks.
+func (is *issuer) personalToken(rq *request) (*personalGrant, error) {
+	token, _, ok := bearer(rq.r.Header)
+	if !ok || len(rq.r.Header["Cookie"]) > 0 {
+		return nil, errPersonalMixed
+	}
+	return is.judgePersonal(rq, token)
+}
+
+// judgePersonal judges a personal access token. Refusals are recorded and counted
+// per client, and past the limit nothing is looked up any more.
+func (is *issuer) judgePersonal(rq *request, token string) (*personalGrant, error) {
+	if is.personalLimit.over(rq.clientKey(), rq.now) {
+		rq.retryAfter = is.personalLimit.interval
+		return nil, errPersonalLimited
+	}
+	g, reason, err := is.findPersonal(rq, token)
+	if err != nil || reason == "" {
+		return g, err
+	}
+	if wait, ok := rq.permit(is.personalLimit, rq.clientKey()); !ok {
+		rq.retryAfter = wait
+		return nil, errPersonalLimited
+	}
+	rq.audit("pat.refused", "", reason)
+	return nil, errPersonalRefused
+}
+
+// findPersonal looks a token up by its digest: no byte of it is compared, and
+// what is no token never reaches the store. The reason says why it is refused.
+func (is *issuer) findPersonal(rq *request, token string) (g *personalGrant, reason string, err error) {
+	if !personaltoken.WellFormed(token) {
+		return nil, "it is no token", nil
+	}
+	digest := seal.Digest(token)
+	c, err := is.adapter.GetCredential(rq.ctx, authsvc.CredentialToken, digest)
+	switch {
+	case errors.Is(err, authsvc.ErrNotFound) || err == nil && !text.Same(c.ID, digest): // a store may compare loosely
+		return nil, "it is unknown", nil
+	case err != nil:
+		return nil, "", err
+	}
+	rq.auditUser = c.UserID
+	end := is.personalEnd(&c)
+	if !rq.now.Before(end) {
+		return nil, "it has expired", nil
+	}
+	uses, stale, err := is.openPersonal(&c)
+	if err != nil {
+		is.log.Error("a personal access token is sealed under a secret that is not configured; revoke it and make another", "user", c.UserID, "id", personalID(c.ID), "request", rq.requestID())
+		return nil, "it is sealed under another secret", nil
+	}
+	u, err := is.adapter.GetUser(rq.ctx, c.UserID)
+	switch {
+	case errors.Is(err, authsvc.ErrNotFound):
+		return nil, "its user is gone", nil
+	case err != nil:
+		return nil, "", err
+	case !u.Blocked.IsZero():
+		return nil, "its user is blocked", nil
+	case !u.DeleteAfter.IsZero():
+		return nil, "its user is to be deleted", nil
+	}
+	is.usePersonal(rq, c, uses, stale)
+	session := &authsvc.Session{UserID: u.ID, Name: u.Name, Email: u.Email, EmailVerified: emailProved(u), Image: u.Image, Expires: end}
+	*session.Internal() = sessionshape.State{Shape: is.keeper.shape, Extra: u.Extra}
+	return &personalGrant{id: personalID(c.ID), uses: uses, session: session}, "", nil
+}
+
+// usePersonal notes the day of the use, and seals anew what an older secret
+// sealed, after the request. Of those who do so at once one is enough.
+func (is *issuer) usePersonal(rq *request, c authsvc.Credential, uses personalUses, stale bool) {
+	day := rq.now.UTC().Truncate(24 * time.Hour)
+	if !stale && !c.Used.Before(day) {
+		return
+	}
+	c.Used = day
+	if sealed, err := is.fleet.sealData(&c, uses); stale && err == nil {
+		c.Data = sealed
+	}
+	log, store := is.log, is.adapter
+	is.fleet.runTask("use of a personal access token", func(life context.Context) {
+		ctx, cancel := detached(life, personalTimeout)
+		defer cancel()
+		if err := store.UpdateCredential(ctx, c); err != nil && !errors.Is(err, authsvc.ErrStale) && !errors.Is(err, authsvc.ErrNotFound) {
+			log.Warn("the use of a personal access token could not be noted", "user", c.UserID, "err", err)
+		}
+	})
+}
+
+// personalTimeout bounds the write of usePersonal.
+const personalTimeout = 10 * time.Second
+
+// personalProblem answers an error of personalToken.
+func (is *issuer) personalProblem(rq *request, err error) outcome {
+	switch {
+	case errors.Is(err, errPersonalRefused):
+		p := refused(problemUnauthenticated)
+		p.text = "the personal access token is not good"
+		p.challenge = `Bearer realm="authsvc", error="invalid_token"`
+		return p
+	case errors.Is(err, errPersonalLimited):
+		return rq.limited(rq.retryAfter)
+	case errors.Is(err, errPersonalElsewhere):
+		return refused(problemForbidden)
+	case errors.Is(err, errPersonalMixed):
+		return problem{status: http.StatusBadRequest, name: problemMalformed, text: "send either a personal access token, in one Authorization header, or cookies"}
+	}
+	is.log.Error("a personal access token could not be judged", "request", rq.requestID(), "err", err)
+	return refused(problemUnavailable)
+}

@@ -1,0 +1,108 @@
+package engine
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/text/unicode/norm"
+
+	"authsvc/internal/seal"
+)
+
+// A deviceCookie names, sealed, the accounts that a browser signed in to. The browser's attempts at those accounts,
+// and the links that it requests, have limits of their own, so that a stranger
+// cannot lock out the owner (OWASP: device cookie). It grants nothing else:
+// whoever copies it may try passwords and request links at the same rate as
+// everybody.
+type deviceCookie struct {
+	Device   string          `json:"d"` // random, names the browser's own counts
+	Accounts []deviceAccount `json:"a"` // most recently used last
+}
+
+type deviceAccount struct {
+	Account string `json:"a"`           // see accountKey and userKey
+	User    string `json:"i,omitempty"` // userKey of who signed in, if Account is not that
+	Until   int64  `json:"u"`           // seconds since 1970
+}
+
+const (
+	deviceLifetime    = 180 * 24 * time.Hour
+	maxDeviceAccounts = 5
+	maxDeviceCookie   = 2 << 10 // bytes; five accounts need half of it
+	maxAccountName    = 1 << 10 // bytes that count
+)
+
+// accountKey names the account of a credentials provider in limits and in the
+// cookie. Spellings that applications take for one account share it.
+func accountKey(provider, name string) string {
+	name = strings.TrimSpace(name)
+	name = strings.ToValidUTF8(name[:min(len(name), maxAccountName)], "")
+	name = strings.TrimSpace(strings.ToLower(norm.NFKC.String(name)))
+	name = norm.NFKC.String(name) // lower-casing may denormalise
+	return seal.Digest(provider + "\x00" + name)
+}
+
+// userKey names a user in the cookie, for sign-ins without a name that is entered.
+func userKey(id string) string { return seal.Digest("a user\x00" + id) }
+
+// deviceCookie opens the cookie; the zero value is that of an unknown device.
+func (dk *desk) deviceCookie(rq *request) (k deviceCookie) {
+	value, ok := rq.jar.get(dk.deviceCookieName)
+	if !ok || len(value) > maxDeviceCookie {
+		return deviceCookie{}
+	}
+	raw, _, err := dk.deviceKey.Open(value)
+	if err != nil || json.Unmarshal(raw, &k) != nil || k.Device == "" {
+		return deviceCookie{}
+	}
+	k.Accounts = slices.DeleteFunc(k.Accounts, func(a deviceAccount) bool { return rq.now.Unix() >= a.Until })
+	return k
+}
+
+// accountBucket is the key of the limit for an attempt at an account: one of the
+// device's own if it signed in to that account before, else the one that all
+// others share.
+func (dk *desk) accountBucket(rq *request, account string) string {
+	if dk.hasDeviceCookie(rq, account) {
+		return "known\x00" + dk.deviceCookie(rq).Device + "\x00" + account
+	}
+	return account
+}
+
+// hasDeviceCookie reports whether this browser signed in to an account before.
+func (dk *desk) hasDeviceCookie(rq *request, account string) bool {
+	return slices.ContainsFunc(dk.deviceCookie(rq).Accounts, func(a deviceAccount) bool { return a.Account == account || a.User == account })
+}
+
+// deviceIf names the browser's own counts if it is known, "" otherwise.
+func (dk *desk) deviceIf(rq *request, known bool) string {
+	if !known {
+		return ""
+	}
+	return dk.deviceCookie(rq).Device
+}
+
+// setDeviceCookie adds an account that this browser signed in to, and the userKey of
+// its user. Of more than maxDeviceAccounts the one used longest ago is dropped.
+func (dk *desk) setDeviceCookie(rq *request, account, user string) {
+	k := dk.deviceCookie(rq)
+	if k.Device == "" {
+		k.Device = seal.Token()
+	}
+	until := rq.now.Add(deviceLifetime)
+	list := slices.DeleteFunc(k.Accounts, func(a deviceAccount) bool { return a.Account == account })
+	if user == account {
+		user = ""
+	}
+	list = append(list, deviceAccount{Account: account, User: user, Until: until.Unix()})
+	k.Accounts = list[max(0, len(list)-maxDeviceAccounts):]
+	raw, err := json.Marshal(k)
+	if err != nil {
+		return
+	}
+	if value, err := dk.deviceKey.Seal(raw); err == nil {
+		rq.setCookie(cookie{name: dk.deviceCookieName, value: value, expires: until})
+	}
+}

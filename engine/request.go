@@ -1,0 +1,418 @@
+package engine
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"runtime/debug"
+	"strconv"
+	"strings"
+	"time"
+
+	"authsvc"
+	"authsvc/internal/seal"
+	"authsvc/internal/weburl"
+)
+
+// A request is one call of the interface while it is being answered. It
+// collects cookies; what to answer is the action's outcome.
+type request struct {
+	*site
+	ctx        context.Context
+	r          *http.Request
+	flow       flow   // of the :provider segment, else nil
+	code       string // of error/:code
+	route      *route // nil: none has the path
+	place      place  // see at
+	jar        jar
+	body       *body // of a POST, else nil
+	asksJSON   bool  // a body that cannot be read says json=true
+	now        time.Time
+	waitsSince time.Time // for others, by this machine's clock; zero: not yet
+
+	set                         []cookie // to be written
+	queryVals                   url.Values
+	callbackTo                  string
+	csrfRead                    bool
+	csrfValue                   string // the verified token
+	csrfClaim                   string // that of the cookie, perhaps of another session
+	sidRead                     bool
+	sidValue                    string
+	sessionRead, sessionPresent bool
+	sessionValue                string
+	unrouted                    bool // no action answers it
+	internal                    bool // it came to one of Config.InternalHosts
+	unknownKey                  bool // the session cookie names a key that is not ours
+	id                          string
+	retryAfter                  time.Duration
+	audited                     bool   // its result is recorded
+	quiet                       bool   // it was counted as a repetition: log nothing
+	auditUser                   string // the user that it is about, once that is known
+	confirms                    string // id of the user who proves that it is still them
+	confirmTry                  int    // which try of the session that is; 0: not counted yet
+	signsOut                    bool
+	pairBuf                     [4]pair
+	answer                      object    // see json
+	room                        [320]byte // for the body of an answer that is short
+}
+
+// hooks are what requests need of the storeys above.
+type hooks struct {
+	sessionID func(raw string, now time.Time) string // names a session, without asking the store
+	place     func(host string) place
+	elsewhere func(*request) outcome // what is not served at the host of the request
+	waits     func(*request) bool    // an attempt is bound to the CSRF token that the browser claims
+}
+
+func (st *site) request(r *http.Request) *request {
+	rq := &request{site: st, ctx: r.Context(), r: r, now: st.fleet.now()}
+	rq.jar.names = &st.names
+	rq.jar.parse(r.Header, rq.pairBuf[:])
+	return rq
+}
+
+// act finds the route, reads the body, judges origin and runs the action.
+func (rq *request) act() (out outcome) {
+	defer func() {
+		if v := recover(); v != nil {
+			if v == http.ErrAbortHandler { //nolint:errorlint // a sentinel that is compared so in net/http
+				panic(v)
+			}
+			if rq.audited || rq.audit("request.failed", "", "a panic") {
+				rq.log.Error("panic", "request", rq.requestID(), "path", rq.r.URL.Path,
+					"panic", fmt.Sprintf("%.200v", v), "stack", string(debug.Stack()))
+			}
+			rq.set = nil
+			out = problem{status: http.StatusInternalServerError, text: "internal error, request " + rq.requestID()}
+		}
+	}()
+	if out := rq.misdirected(); out != nil {
+		return out
+	}
+	if out := rq.find(); out != nil {
+		if rq.r.Method == http.MethodPost && strings.HasPrefix(rq.r.URL.EscapedPath(), rq.basePath+"/") {
+			rq.unrouted = true
+			rq.readBody() // which says whether a script is to be answered
+		}
+		return out
+	}
+	if rq.r.Method == http.MethodGet {
+		return rq.route.get(rq)
+	}
+	if out := rq.readBody(); out != nil {
+		return out
+	}
+	if !rq.route.isForeign(rq) && !rq.sameSite() {
+		return rq.refuseCrossSite()
+	}
+	return rq.route.post(rq)
+}
+
+// sid names the session for the CSRF token, "" without one.
+func (rq *request) sid() string {
+	if !rq.sidRead {
+		rq.sidRead = true
+		if raw := rq.sessionCookieValue(); raw != "" {
+			rq.sidValue = rq.hooks.sessionID(raw, rq.now)
+		}
+	}
+	return rq.sidValue
+}
+
+// sessionCookieValue returns the joined session cookie, "" if none makes sense.
+func (rq *request) sessionCookieValue() string {
+	if !rq.sessionRead {
+		rq.sessionRead = true
+		rq.sessionValue, rq.sessionPresent = rq.at().cookie(&rq.jar)
+	}
+	return rq.sessionValue
+}
+
+// query returns a query parameter if it is given exactly once.
+func (rq *request) query(name string) string {
+	if v := rq.queryValues()[name]; len(v) == 1 {
+		return v[0]
+	}
+	return ""
+}
+
+func (rq *request) queryValues() url.Values {
+	if rq.queryVals == nil {
+		if len(rq.r.URL.RawQuery) > 16<<10 {
+			rq.queryVals = url.Values{}
+			return rq.queryVals
+		}
+		rq.queryVals = rq.r.URL.Query()
+	}
+	return rq.queryVals
+}
+
+// requestID is made when it is first needed, for a page or a log line.
+func (rq *request) requestID() string {
+	if rq.id == "" {
+		rq.id = fmt.Sprintf("%x", seal.Random(6))
+	}
+	return rq.id
+}
+
+// wantsJSON reports whether the caller is a script that wants {url}.
+func (rq *request) wantsJSON() bool {
+	if rq.r.Method != http.MethodPost || rq.internal || rq.route == &gateRoute { // a proxy would take 200 for a yes
+		return false
+	}
+	return rq.r.Header.Get("X-Auth-Return-Redirect") != "" || rq.asksJSON || rq.body != nil && rq.body.get("json") == "true"
+}
+
+// header values that are the same in every answer, shared and never changed.
+var (
+	hVaryCookie = []string{"Cookie"}
+	hNoStore    = []string{"private, no-cache, no-store"}
+	hNoSniff    = []string{"nosniff"}
+	hNoRef      = []string{"no-referrer"}
+	hJSON       = []string{"application/json; charset=utf-8"}
+	hHTML       = []string{"text/html; charset=utf-8"}
+	hText       = []string{"text/plain; charset=utf-8"}
+	hProblem    = []string{"application/problem+json"}
+	hPragma     = []string{"no-cache"}
+	hExpires    = []string{"0"}
+	hOwnSite    = []string{"same-origin"}
+	hSameSite   = []string{"same-site"}
+	hNoPowers   = []string{"camera=(), geolocation=(), microphone=(), payment=(), usb=()"}
+)
+
+// respond is the only writer of the engine.
+func (rq *request) respond(w http.ResponseWriter, out outcome) {
+	h := w.Header()
+	h["X-Content-Type-Options"] = hNoSniff
+	h["Referrer-Policy"] = hNoRef
+	h["Cross-Origin-Resource-Policy"] = hOwnSite
+	if rq.hsts != nil && !rq.internal {
+		h["Strict-Transport-Security"] = rq.hsts
+	}
+	if rq.cors(h) {
+		h["Cross-Origin-Resource-Policy"] = hSameSite
+	}
+	if rq.route.isPersonal() {
+		h.Add("Vary", "Cookie, Accept")
+	}
+	if a, ok := out.(asset); ok {
+		rq.writeAsset(w, a)
+		return
+	}
+	h["Cache-Control"] = hNoStore
+	h["Pragma"], h["Expires"] = hPragma, hExpires
+	if e, ok := out.(*authError); ok {
+		out = rq.refusal(e)
+	}
+	for i := range rq.set {
+		h["Set-Cookie"] = append(h["Set-Cookie"], rq.set[i].line(rq.names.secure))
+	}
+	if rq.retryAfter > 0 {
+		h.Set("Retry-After", strconv.Itoa(int((rq.retryAfter+time.Second-1)/time.Second)))
+	}
+	switch o := out.(type) {
+	case redirect:
+		rq.writeRedirect(w, o)
+	case object:
+		rq.writeObject(w, o)
+	case *object:
+		rq.writeObject(w, *o)
+	case page:
+		rq.writePage(w, o)
+	case download:
+		rq.writeDownload(w, o)
+	case problem:
+		rq.writeProblem(w, o)
+	case noContent:
+		w.WriteHeader(o.status)
+	default:
+		panic(fmt.Sprintf("authsvc: outcome %T cannot be written", out))
+	}
+}
+
+func (rq *request) writeRedirect(w http.ResponseWriter, o redirect) {
+	if rq.wantsJSON() {
+		rq.writeObject(w, object{v: map[string]string{"url": o.to}, status: o.status})
+		return
+	}
+	w.Header().Set("Location", o.to)
+	w.WriteHeader(http.StatusFound)
+}
+
+func (rq *request) writeObject(w http.ResponseWriter, o object) {
+	raw := o.raw
+	if raw == nil {
+		var b bytes.Buffer
+		enc := json.NewEncoder(&b)
+		enc.SetEscapeHTML(false) // as JSON.stringify; the answer is never sniffed as HTML
+		err := enc.Encode(o.v)
+		raw = bytes.TrimSuffix(b.Bytes(), []byte("\n"))
+		if err != nil {
+			rq.log.Error("answer cannot be written as JSON", "request", rq.requestID(), "err", err)
+			rq.writeProblem(w, problem{status: http.StatusInternalServerError, text: "internal error, request " + rq.requestID()})
+			return
+		}
+	}
+	w.Header()["Content-Type"] = hJSON
+	if o.contentType != nil {
+		w.Header()["Content-Type"] = o.contentType
+	}
+	if o.status != 0 {
+		w.WriteHeader(o.status)
+	}
+	w.Write(raw) //nolint:errcheck // the client has gone
+}
+
+func (rq *request) writePage(w http.ResponseWriter, o page) {
+	doc, err := o.of(rq.pages).Render(o.name, rq.language(), o.view)
+	if err != nil {
+		rq.log.Error("page cannot be rendered", "page", string(o.name), "request", rq.requestID(), "err", err)
+		rq.writeProblem(w, problem{status: http.StatusInternalServerError, text: "internal error, request " + rq.requestID()})
+		return
+	}
+	h := w.Header()
+	h["Content-Type"] = hHTML
+	h.Set("Content-Security-Policy", rq.pages.Policy(o.name, o.pictures))
+	h.Set("X-Frame-Options", o.frameOptions())
+	h["Cross-Origin-Opener-Policy"] = hOwnSite
+	h["Permissions-Policy"] = hNoPowers
+	h.Set("Referrer-Policy", "strict-origin") // with no-referrer, Chromium posts Origin: null
+	if o.status != 0 {
+		w.WriteHeader(o.status)
+	}
+	w.Write(doc) // #nosec G705 -- html/template has escaped it //nolint:errcheck
+}
+
+func (rq *request) writeProblem(w http.ResponseWriter, o problem) {
+	if rq.route.hasProblems() {
+		rq.writeProblemDetails(w, o)
+		return
+	}
+	if rq.wantsJSON() {
+		if o.allow != "" {
+			w.Header().Set("Allow", o.allow)
+		}
+		rq.writeObject(w, object{v: map[string]string{"url": rq.errorURL("Default")}, status: o.status})
+		return
+	}
+	h := w.Header()
+	h["Content-Type"] = hText
+	if o.allow != "" {
+		h.Set("Allow", o.allow)
+	}
+	w.WriteHeader(o.status)
+	w.Write([]byte(o.text)) //nolint:errcheck
+}
+
+func (rq *request) writeAsset(w http.ResponseWriter, a asset) {
+	h := w.Header()
+	h.Set("Cache-Control", a.cache)
+	if a.etag != "" {
+		h.Set("ETag", a.etag)
+		if sameETag(rq.r.Header["If-None-Match"], a.etag) {
+			w.WriteHeader(http.StatusNotModified)
+			return
+		}
+	}
+	h.Set("Content-Type", a.contentType)
+	body := a.body
+	if a.zipped != nil {
+		h.Set("Vary", "Accept-Encoding")
+		if acceptsGzip(rq.r.Header.Get("Accept-Encoding")) {
+			h.Set("Content-Encoding", "gzip")
+			body = a.zipped
+		}
+	}
+	w.Write(body) //nolint:errcheck
+}
+
+// sameETag reports whether an If-None-Match header has the tag (RFC 9110 section
+// 13.1.2): caches on the way may have made it a weak one.
+func sameETag(lines []string, etag string) bool {
+	for _, line := range lines {
+		for one := range strings.SplitSeq(line, ",") {
+			if one = strings.TrimSpace(one); one == "*" || strings.TrimPrefix(one, "W/") == etag {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// acceptsGzip reads an Accept-Encoding header (RFC 9110 section 12.5.3). Weights
+// other than 0 do not matter: gzip is all there is.
+func acceptsGzip(header string) bool {
+	for coding := range strings.SplitSeq(header, ",") {
+		name, weight, _ := strings.Cut(coding, ";")
+		if strings.EqualFold(strings.TrimSpace(name), "gzip") {
+			_, q, weighted := strings.Cut(weight, "=")
+			return !weighted || strings.Trim(strings.TrimSpace(q), "0.") != ""
+		}
+	}
+	return false
+}
+
+// locales are what the person asked to read: ui_locales, which forms repeat
+// from the page that they are on, and Accept-Language.
+func (rq *request) locales() (uiLocales, acceptLanguage string) {
+	uiLocales = rq.query("ui_locales")
+	if uiLocales == "" && rq.body != nil {
+		uiLocales = rq.body.get("ui_locales")
+	}
+	return uiLocales, rq.r.Header.Get("Accept-Language")
+}
+
+// askedLocales is the ui_locales of a page, for its forms to repeat, up to a
+// length that names a dozen languages.
+func (rq *request) askedLocales() string {
+	if asked, _ := rq.locales(); len(asked) <= 100 {
+		return asked
+	}
+	return ""
+}
+
+// language is that of pages.
+func (rq *request) language() string { return rq.pages.Language(rq.locales()) }
+
+// refusal logs e and turns it into the redirect to the error page, which
+// shows the same request id.
+func (rq *request) refusal(e *authError) outcome {
+	level := slog.LevelInfo
+	if e.Code == authsvc.Configuration || e.Code == authsvc.Callback || errors.Is(e.Err, errStore) {
+		level = slog.LevelError
+	}
+	rq.auditRefusal(e)
+	rq.keepTypedForm()
+	if !rq.quiet {
+		rq.log.Log(rq.ctx, level, "sign-in refused", "code", string(e.Code), "request", rq.requestID(),
+			"provider", rq.providerID(), "cause", e.Err)
+	}
+	status := 0
+	switch {
+	case errors.Is(e.Err, errStore):
+		status = http.StatusServiceUnavailable
+	case e.Code == authsvc.RateLimited:
+		status = http.StatusTooManyRequests
+	case e.Code == authsvc.CredentialsSignin:
+		status = http.StatusUnauthorized
+	case e.Code == authsvc.AccessDenied && (rq.dialect.forbids || rq.flow == nil || rq.flow.info().forScripts):
+		status = http.StatusForbidden
+	}
+	to := rq.errorURL(e.Code)
+	if h := e.hint(); h != "" && rq.flow != nil {
+		to = weburl.WithQuery(to, "provider", rq.providerID(), "reason", string(h))
+	}
+	return redirect{to: to, status: status}
+}
+
+func (rq *request) providerID() string {
+	if rq.flow == nil {
+		return ""
+	}
+	return rq.flow.info().id
+}

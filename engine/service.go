@@ -1,0 +1,260 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"strings"
+	"sync"
+
+	"authsvc"
+	"authsvc/internal/outbound"
+	"authsvc/internal/pages"
+)
+
+// A Service is a configured engine: an http.Handler for the routes below the
+// path of Config.URL. It is safe for concurrent use and never changes.
+type Service struct {
+	storeys
+	closeIdle func() // closes idle connections to identity providers
+}
+
+// origins are sets of scheme://host[:port].
+type origins struct {
+	redirect map[string]bool // where a callbackUrl may lead
+	trusted  map[string]bool
+	internal map[string]bool // without scheme: Host headers of Config.InternalHosts
+}
+
+// warned are the warnings that are logged once per process.
+type warned struct{ chunks, proxy, stripped, slash, internal *sync.Once }
+
+func newWarned() warned {
+	return warned{&sync.Once{}, &sync.Once{}, &sync.Once{}, &sync.Once{}, &sync.Once{}}
+}
+
+// publicURL is the address of the service, taken apart.
+type publicURL struct {
+	origin   string // scheme://host[:port]
+	host     string // host[:port]
+	basePath string // /api/auth
+	base     string // origin + basePath
+}
+
+// New checks the configuration as a whole and starts the service's background
+// work (mail queue, revocations, sweep), which Close ends. The error joins
+// every mistake; ConfigErrors lists them.
+func New(c authsvc.Config) (*Service, error) { return newService(c, nil) }
+
+// Check returns the mistakes that New would, joined, as far as they can be found
+// without the store. It starts nothing and makes no network calls.
+func Check(c authsvc.Config) error {
+	_, err := Prepare(c)
+	return err
+}
+
+// Prepare is New without the start: there is no background work, and the store
+// is not used until a method is called. It is for programs that inspect a
+// deployment or change its records; do not serve requests with it. The error is
+// that of New.
+func Prepare(c authsvc.Config) (*Service, error) {
+	s, b := compile(&c)
+	if len(b.mistakes) > 0 {
+		return nil, errors.Join(b.mistakes...)
+	}
+	return s, nil
+}
+
+// newService is New, or Reconfigure of the service before.
+func newService(c authsvc.Config, before *Service) (*Service, error) {
+	s, b := compile(&c)
+	if len(b.mistakes) > 0 {
+		return nil, errors.Join(b.mistakes...)
+	}
+	if before != nil {
+		if err := before.checkReconfigured(&s.storeys); err != nil {
+			return nil, err
+		}
+		s.inherit(before)
+	}
+	for i := range c.Gate.Hosts {
+		s.gateRoom.meters = append(s.gateRoom.meters, s.gateRoom.allMeters.host(c.Gate.Hosts[i].Origin))
+	}
+	if err := s.openStore(); err != nil {
+		return nil, err
+	}
+	for _, warn := range b.warnings {
+		warn(s.log)
+	}
+	s.fleet.background.start(s.fleet.background.ctx)
+	if before != nil {
+		before.fleet.background.stopLogged.Do(func() {}) // it goes on as s
+		s.issuer.recordKeys(s.fleet.background.ctx, s.issuer.signing.made)
+		return s, nil
+	}
+	s.auditor.record(s.fleet.background.ctx, authsvc.AuditEvent{Name: "service.started"})
+	s.issuer.recordKeys(s.fleet.background.ctx, s.issuer.signing.made)
+	return s, nil
+}
+
+// ServeHTTP answers the HTTP interface below the path of Config.URL, and 404
+// for everything else.
+func (s *Service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	rq := s.site.request(r)
+	if rt, rest := s.gateRoom.checkRoute(r); rt != nil {
+		s.gateRoom.answerCheck(rq, w, rt, rest)
+		return
+	}
+	rq.respond(w, rq.act())
+}
+
+// BaseURL returns the address of the routes, scheme://host[:port]/path:
+// Config.URL without a default port, and with the default path if it has none.
+func (s *Service) BaseURL() string { return s.site.base }
+
+// CheckProviders fetches the metadata of all providers that publish it (OpenID
+// Connect Discovery 1.0, RFC 8414), concurrently. It returns one entry for each
+// of them, by id: the error, or nil.
+func (s *Service) CheckProviders(ctx context.Context) map[string]error {
+	type checker interface{ check(context.Context) error }
+	var mu sync.Mutex
+	var all sync.WaitGroup
+	found := map[string]error{}
+	for id, f := range s.site.flows {
+		if f, can := f.(checker); can {
+			all.Go(func() {
+				err := f.check(ctx)
+				mu.Lock()
+				defer mu.Unlock()
+				found[id] = err
+			})
+		}
+	}
+	all.Wait()
+	return found
+}
+
+// StyleURL returns the address of the built-in pages' style sheet, theme
+// included, for pages of your own. The address changes with the content.
+func (s *Service) StyleURL() string { return s.site.base + "/" + s.site.pages.StylePath }
+
+// absolute resolves a configured page against the origin.
+func (st *site) absolute(page string) string {
+	if strings.HasPrefix(page, "/") {
+		return st.origin + page
+	}
+	return page
+}
+
+func (st *site) providerName(id string) string {
+	if f := st.flows[id]; f != nil {
+		return f.info().name
+	}
+	return id
+}
+
+// linkDigests returns the forms in which the token of an e-mail link may be
+// stored: first that of new links, then those of older secrets.
+func (ml *mailing) linkDigests(token string) []string {
+	var list []string
+	for _, mac := range ml.linkKeys {
+		list = append(list, b64(mac.Sum(token)))
+	}
+	for _, secret := range ml.hashSecrets {
+		list = append(list, hashHex(token, secret))
+	}
+	return list
+}
+
+// describeProviders makes the answer of GET providers and the views of the
+// sign-in page, in the order of the configuration.
+func (h *storeys) describeProviders(order []flow) {
+	var b strings.Builder
+	b.WriteByte('{')
+	for _, f := range order {
+		in := f.info()
+		if in.hidden {
+			continue
+		}
+		entry, err := json.Marshal(struct {
+			ID          string `json:"id"`
+			Name        string `json:"name"`
+			Type        string `json:"type"`
+			SigninURL   string `json:"signinUrl"`
+			CallbackURL string `json:"callbackUrl"`
+		}{in.id, in.name, in.kind, h.site.base + "/signin/" + in.id, h.site.base + "/callback/" + in.id})
+		if err != nil { // strings always marshal
+			continue
+		}
+		if b.Len() > 1 {
+			b.WriteByte(',')
+		}
+		b.WriteString(`"` + in.id + `":`)
+		b.Write(entry)
+		action := h.site.base + "/signin/" + in.id
+		if in.form == "fields" {
+			action = h.site.base + "/callback/" + in.id
+		}
+		view := pages.Provider{ID: in.id, Name: in.name, Kind: in.kind, Form: in.form, Action: action, Style: pages.Style(in.style), Forgot: h.site.absolute(in.forgotURL)}
+		for _, f := range in.fields {
+			view.Fields = append(view.Fields, pages.Field(f))
+		}
+		h.site.views = append(h.site.views, view)
+		h.desk.asksAgain = h.desk.asksAgain || in.asks()
+	}
+	h.site.views = pages.Distinct(h.site.views)
+	b.WriteByte('}')
+	h.desk.providersJSON = []byte(b.String())
+}
+
+// newHTTPClient returns the HTTP client for identity providers.
+func newHTTPClient(c *authsvc.Config) *http.Client {
+	return outbound.NewHTTPClient(outbound.HTTPOptions{AllowNetworks: c.Outbound.AllowNetworks, Transport: c.Outbound.DangerousTransport})
+}
+
+// Reconfigure returns a service with another configuration on the same store,
+// which takes over from s: it goes on with the counts of rate limits and,
+// without a store, the codes and states that were used. Both services answer
+// until the caller has sent the last request to s and calls its Close. The
+// error is that of [New]; s is then unchanged. A change of Session.Strategy is
+// refused: it would sign everybody out, and takes a restart.
+func (s *Service) Reconfigure(c authsvc.Config) (*Service, error) { return newService(c, s) }
+
+// checkReconfigured refuses changes that take a restart.
+func (h *storeys) checkReconfigured(next *storeys) error {
+	if h.keeper.sessions.refersToUser() == next.keeper.sessions.refersToUser() {
+		return nil
+	}
+	return &authsvc.ConfigError{Field: "Session.Strategy", Problem: "cannot be changed while the service runs: it would end all sessions",
+		Fix: "restart the service, or change it back"}
+}
+
+// inherit takes over the state of the service before that is not in the store.
+func (s *Service) inherit(before *Service) {
+	for name, l := range s.limits.all {
+		if was := before.limits.all[name]; was != nil {
+			l.counts = was.counts
+		}
+	}
+	s.credentialsRoom.queue = before.credentialsRoom.queue
+	s.mailing.mails.waiting = before.mailing.mails.waiting
+	inheritStorage(s.given, before.given)
+	if s.keeper.revoked.enabled == before.keeper.revoked.enabled && s.keeper.revoked.accept == before.keeper.revoked.accept {
+		s.keeper.revoked = before.keeper.revoked // a sign-out on one ends the session on both
+	}
+	s.site.bodies, s.gateRoom.allMeters, s.tokenRoom.issued = before.site.bodies, before.gateRoom.allMeters, before.tokenRoom.issued
+	s.site.warned = before.site.warned
+}
+
+// String names the service without showing its configuration.
+func (s *Service) String() string { return "authsvc at " + s.site.base }
+
+// Format implements [fmt.Formatter] for all verbs.
+func (s *Service) Format(f fmt.State, _ rune) { io.WriteString(f, s.String()) } //nolint:errcheck // fmt keeps it
+
+// LogValue implements [slog.LogValuer].
+func (s *Service) LogValue() slog.Value { return slog.StringValue(s.String()) }

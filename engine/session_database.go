@@ -1,0 +1,225 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"net/url"
+	"strings"
+	"time"
+
+	"authsvc"
+	"authsvc/internal/seal"
+	"authsvc/internal/sessionshape"
+	"authsvc/internal/uuid"
+)
+
+// databaseSessions keeps the session in the adapter; the cookie holds a random
+// token, and the store, unless another program shares it, only a digest.
+type databaseSessions struct {
+	svc   *keeper
+	plain bool // compat: the token is stored as it is
+	// slides are the sessions that this replica has just extended or is about
+	// to. Requests that come together have all read the record from before.
+	slides *replayCache
+}
+
+// slideWindow is how long a session that was just extended is left alone.
+const slideWindow = 10 * time.Second
+
+// digestPrefix marks stored digests. A cookie value that starts so is refused
+// in every mode: a leaked store holds no usable cookie.
+const digestPrefix = "sha256:"
+
+func (d *databaseSessions) refersToUser() bool { return true }
+
+// key returns the token and the hash under which the store has the session of a
+// cookie's value; ok is false if the value cannot be one.
+func (d *databaseSessions) key(raw string) (token, hash string, ok bool) {
+	if len(raw) < 16 || len(raw) > 512 || strings.HasPrefix(raw, digestPrefix) {
+		return "", "", false
+	}
+	if d.plain && strings.Contains(raw, "%") { // NextAuth.js encodes what it puts into cookies
+		if token, err := url.PathUnescape(raw); err == nil {
+			raw = token
+		}
+	}
+	hash = seal.Digest(raw)
+	if d.plain {
+		return raw, hash, true
+	}
+	return digestPrefix + hash, hash, true
+}
+
+func (d *databaseSessions) start(b *sessionStart) *authsvc.SessionRecord {
+	token, hash, _ := d.key(b.token)
+	return &authsvc.SessionRecord{ID: uuid.V7(), SessionToken: token, Digest: hash, UserID: b.user.ID,
+		Expires: d.svc.lifetime.end(b.began, b.began), Began: b.began, AuthTime: b.authTime, Provider: b.provider, Epoch: b.user.Epoch, Claims: b.claims, SessionOrigin: b.origin}
+}
+
+func (d *databaseSessions) issue(_ context.Context, b *sessionStart) (sessionCookie, error) {
+	return sessionCookie{value: b.token, expires: d.cookieEnd(b.began, d.svc.lifetime.end(b.began, b.began))}, nil
+}
+
+func (d *databaseSessions) read(ctx context.Context, raw string, now time.Time, how readOptions) (*authsvc.Session, *sessionCookie, error) {
+	token, hash, ok := d.key(raw)
+	if !ok {
+		return nil, nil, nil
+	}
+	return d.find(ctx, token, hash, raw, now, how)
+}
+
+// find is read by the token and the hash in the store; raw is for the new cookie.
+func (d *databaseSessions) find(ctx context.Context, token, hash, raw string, now time.Time, how readOptions) (*authsvc.Session, *sessionCookie, error) {
+	r, u, err := d.svc.adapter.GetSession(ctx, token, hash)
+	switch {
+	case errors.Is(err, authsvc.ErrNotFound):
+		return nil, nil, nil
+	case err != nil:
+		return nil, nil, err
+	}
+	r.SessionToken, r.Digest = token, hash
+	adopt := r.Began.IsZero()
+	if adopt {
+		r.Began = now
+	}
+	if !now.Before(r.Expires) || !now.Before(r.Began.Add(d.svc.lifetime.absolute)) {
+		d.removeExpired(ctx, token, how)
+		return nil, nil, nil
+	}
+	stored := r.Expires
+	renewed, err := d.slide(ctx, &r, raw, now, how, adopt)
+	if errors.Is(err, authsvc.ErrNotFound) {
+		return nil, nil, nil // ended meanwhile
+	}
+	if err != nil { // the session can be read, so it is answered
+		d.logWriteFailure("a session could not be extended", err)
+		r.Expires = stored
+	}
+	d.svc.seen.note(hash, now)
+	s := &authsvc.Session{UserID: u.ID, Name: u.Name, Email: u.Email, EmailVerified: emailProved(u), Image: u.Image, Expires: r.Expires,
+		Began: r.Began, AuthTime: r.AuthTime, Provider: r.Provider}
+	*s.Internal() = sessionshape.State{ID: hash, AMR: sessionshape.Methods(r.AMR), Shape: d.svc.shape, Kept: string(r.Claims), Extra: u.Extra}
+	if err := d.svc.askSession(ctx, s, u, how); err != nil {
+		return nil, nil, err
+	}
+	return s, renewed, nil
+}
+
+// removeExpired removes a session that cannot be used any more, unless nothing but
+// reading was asked for.
+func (d *databaseSessions) removeExpired(ctx context.Context, token string, how readOptions) {
+	if !how.touch {
+		return
+	}
+	if _, err := d.svc.adapter.DeleteSession(ctx, token); err != nil && !errors.Is(err, authsvc.ErrNotFound) {
+		d.logWriteFailure("an expired session could not be removed", err)
+	}
+}
+
+// logWriteFailure logs, once a minute, that a store which can be read takes no
+// writes.
+func (d *databaseSessions) logWriteFailure(what string, err error) {
+	now := time.Now()
+	if d.slides.use("no writes", now, now.Add(time.Minute)) == nil {
+		d.svc.log.Error(what+"; the store can be read and takes no writes", "err", err)
+	}
+}
+
+// slide extends a session that is used, at most once per update age, and
+// sets the Began of a record that another program wrote.
+func (d *databaseSessions) slide(ctx context.Context, r *authsvc.SessionRecord, raw string, now time.Time, how readOptions, adopt bool) (*sessionCookie, error) {
+	if !how.touch {
+		return nil, nil
+	}
+	end := d.svc.lifetime.end(r.Began, now)
+	due := d.svc.lifetime.due(r.Expires.Add(-d.svc.lifetime.maxAge), now) && end.After(r.Expires) ||
+		r.Expires.After(end.Add(time.Second)) // max_age was longer when it was extended
+	if !due && !adopt {
+		return nil, nil
+	}
+	if errors.Is(d.slides.use(r.Digest, now, now.Add(min(slideWindow, d.svc.lifetime.updateAge))), authsvc.ErrConflict) {
+		return nil, nil // another request does it
+	}
+	if due {
+		r.Expires = end
+	}
+	if err := d.svc.adapter.UpdateSession(ctx, *r); err != nil {
+		d.slides.forget(r.Digest)
+		return nil, err
+	}
+	if !due {
+		return nil, nil
+	}
+	return &sessionCookie{value: raw, expires: d.cookieEnd(r.Began, r.Expires)}, nil
+}
+
+// cookieEnd is when the cookie of a session ends: when the session does at the latest,
+// however much it is used. Where it ends if it is not used only the store says, so
+// that sessions slide behind a proxy that keeps new cookies from the browser.
+func (d *databaseSessions) cookieEnd(began, end time.Time) time.Time {
+	if d.svc.dialect.cookieSlides {
+		return end
+	}
+	return began.Add(d.svc.lifetime.absolute).Truncate(time.Millisecond)
+}
+
+func (d *databaseSessions) end(ctx context.Context, raw string, _ time.Time) (*authsvc.SignOutEvent, error) {
+	token, _, ok := d.key(raw)
+	if !ok {
+		return nil, nil
+	}
+	r, err := d.svc.adapter.DeleteSession(ctx, token)
+	switch {
+	case errors.Is(err, authsvc.ErrNotFound):
+		return nil, nil
+	case err != nil:
+		return nil, err
+	}
+	return &authsvc.SignOutEvent{Session: &r}, nil
+}
+
+// endBy first writes a revocation, which stops sign-ins that are under way:
+// their sessions could be stored after the list is read.
+func (d *databaseSessions) endBy(ctx context.Context, userID, provider string, now time.Time) ([]authsvc.SessionRecord, error) {
+	if err := d.svc.revokeAll(ctx, d.svc.revocation(revokedBy(provider, userID), userID, now)); err != nil {
+		return nil, err
+	}
+	list, err := d.svc.adapter.ListSessions(ctx, userID)
+	if err != nil {
+		return nil, err
+	}
+	var ended []authsvc.SessionRecord
+	var errs []error
+	for _, r := range list {
+		if r.Provider != provider && r.Provider != "" || !d.lists(&r) {
+			continue
+		}
+		gone, err := d.svc.adapter.DeleteSession(ctx, r.SessionToken)
+		switch {
+		case err == nil:
+			ended = append(ended, gone)
+		case !errors.Is(err, authsvc.ErrNotFound):
+			errs = append(errs, err)
+		}
+	}
+	return ended, errors.Join(errs...)
+}
+
+func (d *databaseSessions) lists(r *authsvc.SessionRecord) bool { return r.SessionToken != "" }
+
+func (d *databaseSessions) endRecord(ctx context.Context, r *authsvc.SessionRecord, _ time.Time) error {
+	_, err := d.svc.adapter.DeleteSession(ctx, r.SessionToken)
+	return err
+}
+
+// retell has nothing to do: the user is read with the session.
+func (d *databaseSessions) retell(context.Context, string, authsvc.UserUpdate, time.Time) (*sessionCookie, error) {
+	return nil, nil
+}
+
+func (d *databaseSessions) id(raw string, _ time.Time) string {
+	if _, hash, ok := d.key(raw); ok {
+		return hash
+	}
+	return ""
+}

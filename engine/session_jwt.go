@@ -1,0 +1,389 @@
+package engine
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"time"
+
+	"authsvc"
+	"authsvc/internal/jsonscan"
+	"authsvc/internal/seal"
+	"authsvc/internal/sessionshape"
+	"authsvc/internal/uuid"
+)
+
+// jwtSessions keeps the session in the cookie: claims sealed as a JWE.
+type jwtSessions struct {
+	svc    *keeper
+	seal   *seal.Sealer
+	leeway time.Duration // of exp and nbf; NextAuth grants 15 s
+	shared bool          // other programs make tokens, too (compat)
+}
+
+func (j *jwtSessions) refersToUser() bool { return false }
+
+// start makes the record by which the session is listed, and ended from there. It
+// is there until the session cannot go on, however often the token is issued anew.
+func (j *jwtSessions) start(b *sessionStart) *authsvc.SessionRecord {
+	if !j.svc.revoked.enabled {
+		return nil
+	}
+	return &authsvc.SessionRecord{Digest: b.token, UserID: b.user.ID, Expires: b.began.Add(j.svc.lifetime.absolute), Began: b.began, AuthTime: b.authTime,
+		Provider: b.provider, Epoch: b.user.Epoch, SessionOrigin: b.origin}
+}
+
+func (j *jwtSessions) lists(r *authsvc.SessionRecord) bool {
+	return r.SessionToken == "" && !j.svc.revoked.ended(r.Digest)
+}
+
+func (j *jwtSessions) endRecord(ctx context.Context, r *authsvc.SessionRecord, now time.Time) error {
+	if err := j.revoke(ctx, &sessionClaims{Subject: r.UserID, SID: r.Digest, Began: float64(r.Began.UnixMilli()) / 1000}, now); err != nil {
+		return err
+	}
+	_, err := j.svc.adapter.DeleteSessionOf(ctx, r.UserID, r.Digest)
+	return err
+}
+
+// errSessionTooLarge: the claims are more than five cookies hold.
+var errSessionTooLarge = errors.New("the session does not fit into five cookies; keep its claims small")
+
+// errNoSession: what was read has ended since.
+var errNoSession = errors.New("the session has ended")
+
+// errUnknownKey: the token may be valid under a key that this replica lacks.
+var errUnknownKey = errors.New("the token names a key that is not known here")
+
+// issue makes the first token of a session.
+func (j *jwtSessions) issue(ctx context.Context, b *sessionStart) (sessionCookie, error) {
+	c := authsvc.Claims{"sub": b.user.ID}
+	for name, v := range map[string]string{"name": b.user.Name, "email": b.user.Email, "picture": b.user.Image} {
+		c[name] = nil
+		if v != "" {
+			c[name] = v
+		}
+	}
+	if j.svc.callbacks.JWT != nil {
+		trigger := "signIn"
+		if b.isNew {
+			trigger = "signUp"
+		}
+		var err error
+		if c, err = j.ask(ctx, authsvc.JWTParams{Claims: c, Trigger: trigger, User: &b.user, Account: b.account,
+			Profile: b.profile, IsNewUser: b.isNew}); err != nil {
+			return sessionCookie{}, err
+		}
+	}
+	if c == nil {
+		c = authsvc.Claims{}
+	}
+	c["sub"], c["provider"], c["sid"], c["authsvc_epoch"] = b.user.ID, b.provider, b.token, b.user.Epoch
+	for _, name := range []string{"authsvc_sid", "authsvc_auth_time", "authsvc_proved", "authsvc_email_verified", "authsvc_session"} {
+		delete(c, name)
+	}
+	if emailProved(b.user) {
+		c["authsvc_email_verified"] = b.user.Email
+	}
+	kept := map[string]any{}
+	if b.claims != nil {
+		kept["claims"] = json.RawMessage(b.claims)
+	}
+	if err := j.addColumns(ctx, kept, b.user.ID); err != nil {
+		return sessionCookie{}, err
+	}
+	if len(kept) > 0 {
+		c["authsvc_session"] = kept
+	}
+	c["auth_time"] = float64(b.began.UnixMilli()) / 1000
+	if !b.authTime.IsZero() {
+		c["authsvc_proved"] = float64(b.authTime.UnixMilli()) / 1000
+	}
+	sessionshape.Methods(b.origin.AMR).Tell(c)
+	return j.sealClaims(c, b.began, j.svc.fleet.now())
+}
+
+// addColumns sets the columns of the user's row as they are now, if any are read.
+func (j *jwtSessions) addColumns(ctx context.Context, kept map[string]any, userID string) error {
+	if !j.svc.shape.ReadsColumns() {
+		return nil
+	}
+	u, err := j.svc.adapter.GetUser(ctx, userID)
+	if errors.Is(err, authsvc.ErrNotFound) {
+		return nil // such as one of the credentials provider who is not stored
+	}
+	if err != nil {
+		return errors.Join(errStore, err)
+	}
+	row, err := sessionshape.EncodeRow(u.Extra)
+	if row != nil {
+		kept["columns"] = row
+	}
+	return err
+}
+
+// ask runs the JWT callback.
+func (j *jwtSessions) ask(ctx context.Context, p authsvc.JWTParams) (c authsvc.Claims, err error) {
+	defer j.svc.fleet.recovered("jwt callback", func() { c, err = nil, errors.New("jwt callback panicked") })
+	return j.svc.callbacks.JWT(ctx, p)
+}
+
+// sealClaims sets iat, exp and jti and seals. exp never passes the absolute
+// end of the session.
+func (j *jwtSessions) sealClaims(c authsvc.Claims, began, now time.Time) (sessionCookie, error) {
+	expires := j.svc.lifetime.end(began, now)
+	c["iat"], c["exp"], c["jti"] = now.Unix(), expires.Unix(), uuid.V4()
+	raw, err := json.Marshal(c)
+	if err != nil {
+		return sessionCookie{}, fmt.Errorf("session claims cannot be written as JSON: %w", err)
+	}
+	value, err := j.seal.Seal(raw)
+	if err != nil {
+		err = fmt.Errorf("%w: %w", errSessionTooLarge, err)
+	}
+	return sessionCookie{value: value, expires: time.Unix(expires.Unix(), 0)}, err
+}
+
+// open unseals a token and judges its times. ok is false for whatever is not
+// a live session.
+func (j *jwtSessions) open(raw string, now time.Time) (c sessionClaims, plain []byte, stale, ok bool) {
+	plain, stale, err := j.seal.Open(raw)
+	if err != nil || c.decode(plain, j.shared) != nil {
+		return c, nil, false, false
+	}
+	if c.Subject == "" || !plausibleTime(c.Expires) || !plausibleTime(c.Issued) || !plausibleTime(c.Began) || !plausibleTime(c.Proved) || !plausibleTime(c.NotYet) || c.Expires == 0 {
+		return c, nil, false, false
+	}
+	if c.Began == 0 {
+		c.Began = c.Issued
+	}
+	t := float64(now.UnixMilli()) / 1000
+	leeway := j.leeway.Seconds()
+	ended := t >= c.Expires+leeway || c.NotYet > t+leeway || t >= c.Began+j.svc.lifetime.absolute.Seconds() ||
+		c.Issued > 0 && t >= c.Issued+j.svc.lifetime.maxAge.Seconds()+leeway // max_age is shorter than when it was issued
+	return c, plain, stale, !ended
+}
+
+// live returns the session of a token, nil if it is none or has ended.
+func (j *jwtSessions) live(raw string, now time.Time) (c sessionClaims, s *authsvc.Session, stale bool, err error) {
+	c, plain, stale, ok := j.open(raw, now)
+	if !ok {
+		if j.seal.NamesOther(raw) {
+			err = errUnknownKey
+		}
+		return c, nil, false, err
+	}
+	if gone, err := j.svc.revoked.covers(&c); err != nil || gone {
+		return c, nil, false, err
+	}
+	j.svc.seen.note(c.sid(), now)
+	s = &authsvc.Session{UserID: c.Subject, Name: c.Name, Email: c.Email, Image: c.Picture, Began: fromSeconds(c.Began),
+		Provider: c.Provider, Expires: time.Unix(int64(c.Expires), 0)}
+	*s.Internal() = sessionshape.State{ID: c.sid(), AMR: c.AMR, Token: plain, Shape: j.svc.shape}
+	if c.Proved > 0 {
+		s.AuthTime = fromSeconds(c.Proved)
+	}
+	s.EmailVerified = c.proved(s.Email)
+	s.Internal().Kept, _ = jsonscan.Member(string(c.Kept), "claims")
+	s.Internal().Row, _ = jsonscan.Member(string(c.Kept), "columns")
+	return c, s, stale, nil
+}
+
+func (j *jwtSessions) read(ctx context.Context, raw string, now time.Time, how readOptions) (*authsvc.Session, *sessionCookie, error) {
+	c, s, stale, err := j.live(raw, now)
+	if err != nil || s == nil {
+		return nil, nil, err
+	}
+	due := stale || j.svc.lifetime.due(time.Unix(int64(c.Issued), 0), now) || how.trigger == "update" && c.Epoch != nil && j.svc.shape.ReadsColumns()
+	if !how.full && !(how.touch && due) {
+		return s, nil, nil
+	}
+	return j.refresh(ctx, s, &c, s.Internal().Token, now, how, due)
+}
+
+// refresh decodes all claims, asks the callbacks and re-issues the token if it
+// is due or its content changed.
+func (j *jwtSessions) refresh(ctx context.Context, s *authsvc.Session, c *sessionClaims, plain []byte, now time.Time, how readOptions, due bool) (*authsvc.Session, *sessionCookie, error) {
+	claims, err := decodeClaims(plain)
+	if err != nil {
+		return nil, nil, nil //nolint:nilerr // not an object, so not a session
+	}
+	changed := false
+	if j.svc.callbacks.JWT != nil && how.full {
+		before := maps.Clone(claims)
+		unchanged, _ := json.Marshal(claims) // the callback may change nested values in place
+		if claims, err = j.ask(ctx, authsvc.JWTParams{Claims: claims, Trigger: how.trigger, Data: how.data}); err != nil {
+			return nil, nil, err
+		}
+		if claims == nil {
+			return nil, nil, nil // the callback ended the session
+		}
+		for _, name := range c.protectedNames() {
+			if v, ok := before[name]; ok {
+				claims[name] = v
+			} else {
+				delete(claims, name)
+			}
+		}
+		if c.Kept != "" { // what is inside could be changed in place
+			kept, _ := decodeClaims([]byte(c.Kept)) // as it was
+			claims["authsvc_session"] = map[string]any(kept)
+		}
+		now, err := json.Marshal(claims)
+		changed = err != nil || !bytes.Equal(unchanged, now)
+		s.Name, s.Email, s.Image = textOf(claims["name"]), textOf(claims["email"]), textOf(claims["picture"])
+		s.EmailVerified = c.proved(s.Email)
+	}
+	s.Internal().Claims = claims
+	if how.trigger == "update" {
+		due = due || changed
+	}
+	var renewed *sessionCookie
+	if how.touch && (due || changed) {
+		if renewed, err = j.reissue(ctx, s, c, claims, now); err != nil {
+			if !errors.Is(err, errColumns) || how.trigger == "update" {
+				return nil, nil, err
+			}
+			j.svc.log.Error("a session token could not be issued anew; the session goes on with the old one", "err", err)
+		}
+	}
+	u := authsvc.User{ID: s.UserID, Name: s.Name, Email: s.Email, Image: s.Image}
+	if j.svc.callbacks.Session != nil {
+		u.Extra = s.Extra()
+	}
+	if err := j.svc.askSession(ctx, s, u, how); err != nil {
+		return nil, nil, err
+	}
+	return s, renewed, nil
+}
+
+// errColumns: the token is good, and the columns of the user could not be read.
+var errColumns = errors.New("the columns of the user could not be read")
+
+// reissue makes a new token of a session's claims.
+func (j *jwtSessions) reissue(ctx context.Context, s *authsvc.Session, c *sessionClaims, claims authsvc.Claims, now time.Time) (*sessionCookie, error) {
+	fresh := maps.Clone(claims)
+	if c.SID == "" || c.AdoptedSID != "" {
+		fresh["authsvc_sid"], fresh["authsvc_auth_time"] = c.sid(), c.Began
+	} else {
+		fresh["auth_time"] = c.Began
+		if err := j.readColumns(ctx, s, fresh); err != nil {
+			return nil, errors.Join(errColumns, err)
+		}
+	}
+	v, err := j.sealClaims(fresh, s.Began, now)
+	if err != nil {
+		return nil, err
+	}
+	s.Expires = v.expires
+	return &v, nil
+}
+
+// readColumns reads the columns anew into a token that is about to be issued and
+// into its session.
+func (j *jwtSessions) readColumns(ctx context.Context, s *authsvc.Session, fresh authsvc.Claims) error {
+	if !j.svc.shape.ReadsColumns() {
+		return nil
+	}
+	kept := map[string]any{}
+	if s.Internal().Kept != "" {
+		kept["claims"] = json.RawMessage(s.Internal().Kept)
+	}
+	if err := j.addColumns(ctx, kept, s.UserID); err != nil {
+		return err
+	}
+	row, _ := kept["columns"].(json.RawMessage)
+	s.Internal().Row, fresh["authsvc_session"] = string(row), kept
+	return nil
+}
+
+// retell issues the token anew, with the name or the address. That the address is
+// proved is told only by tokens of ours.
+func (j *jwtSessions) retell(ctx context.Context, raw string, change authsvc.UserUpdate, now time.Time) (*sessionCookie, error) {
+	c, plain, _, ok := j.open(raw, now)
+	s, _, err := j.read(ctx, raw, now, readOptions{})
+	if err != nil || !ok || s == nil {
+		return nil, err
+	}
+	claims, err := decodeClaims(plain)
+	if err != nil {
+		return nil, err
+	}
+	if change.Name != nil {
+		claims["name"] = *change.Name
+	}
+	if change.Email != nil {
+		claims["email"] = *change.Email
+		if c.Epoch != nil {
+			claims["authsvc_email_verified"] = *change.Email
+		}
+	}
+	return j.reissue(ctx, s, &c, claims, now)
+}
+
+// end revokes the session until its absolute end, if there is a store; without
+// one the session ends in this browser only.
+func (j *jwtSessions) end(ctx context.Context, raw string, now time.Time) (*authsvc.SignOutEvent, error) {
+	c, plain, _, ok := j.open(raw, now)
+	if !ok {
+		return nil, nil
+	}
+	var claims authsvc.Claims
+	if err := json.Unmarshal(plain, &claims); err != nil {
+		return nil, nil //nolint:nilerr
+	}
+	if err := j.revoke(ctx, &c, now); err != nil {
+		return nil, err
+	}
+	if c.SID != "" && j.svc.revoked.enabled {
+		if _, err := j.svc.adapter.DeleteSessionOf(ctx, c.Subject, c.SID); err != nil && !errors.Is(err, authsvc.ErrNotFound) {
+			j.svc.log.Error("a session that has ended could not be taken off the list", "err", err)
+		}
+	}
+	return &authsvc.SignOutEvent{Claims: claims}, nil
+}
+
+// revoke makes the token and all that were or will be re-issued from it
+// invalid. A token without sid was made by NextAuth.js, which gives each of
+// its own re-issues a new jti: those are covered through the user.
+func (j *jwtSessions) revoke(ctx context.Context, c *sessionClaims, now time.Time) error {
+	last := fromSeconds(c.Began).Add(j.svc.lifetime.absolute)
+	if !j.shared && !j.svc.revoked.accept { // nobody issues it anew who does not know that it has ended
+		last = earlier(now.Add(j.svc.lifetime.maxAge), last)
+	}
+	var list []*authsvc.Revocation
+	if c.sid() != "" {
+		list = append(list, &authsvc.Revocation{Key: keySession + c.sid(), NotBefore: now, Expires: last.Add(time.Minute)})
+	}
+	if c.SID == "" {
+		list = append(list, j.svc.revocation(keyForeign+c.Subject, "", now))
+	}
+	return j.svc.revokeAll(ctx, list...)
+}
+
+// revokeAll writes revocations and applies them here at once.
+func (kp *keeper) revokeAll(ctx context.Context, list ...*authsvc.Revocation) error {
+	if err := kp.adapter.Revoke(ctx, list...); err != nil {
+		return err
+	}
+	for _, r := range list {
+		kp.revoked.apply(*r)
+	}
+	return nil
+}
+
+// revocation is a record that covers sessions of a user which begin up to now,
+// until none of them can live any more.
+func (kp *keeper) revocation(key, userID string, now time.Time) *authsvc.Revocation {
+	return &authsvc.Revocation{Key: key, UserID: userID, NotBefore: now, Expires: now.Add(kp.lifetime.absolute + time.Minute)}
+}
+
+func (j *jwtSessions) id(raw string, now time.Time) string {
+	c, _, _, ok := j.open(raw, now)
+	if !ok {
+		return ""
+	}
+	return c.sid()
+}

@@ -1,0 +1,249 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"time"
+
+	"authsvc"
+	"authsvc/internal/seal"
+	"authsvc/internal/sessionshape"
+	"authsvc/internal/text"
+)
+
+// sessions stores sessions: in the cookie itself or in the adapter. The strategy
+// is chosen once, in New; nothing else asks which it is.
+type sessions interface {
+	// start makes the first session record of a sign-in. It is nil when
+	// nothing is stored; login passes it to the compound steps.
+	start(b *sessionStart) *authsvc.SessionRecord
+	// issue completes a session whose record, if any, is stored.
+	issue(ctx context.Context, b *sessionStart) (sessionCookie, error)
+	// read returns the session that a cookie's value stands for, nil if none.
+	// With touch it slides the expiry; renewed is then the new cookie.
+	read(ctx context.Context, raw string, now time.Time, how readOptions) (s *authsvc.Session, renewed *sessionCookie, err error)
+	// end ends one session. The event is nil if there was none.
+	end(ctx context.Context, raw string, now time.Time) (*authsvc.SignOutEvent, error)
+	// endBy ends a user's sessions that began by a provider or by an unknown
+	// one, and returns the stored ones.
+	endBy(ctx context.Context, userID, provider string, now time.Time) ([]authsvc.SessionRecord, error)
+	// retell puts what was changed of the user, the name or the address, which is
+	// proved, into a session that carries it; renewed is then the new cookie.
+	retell(ctx context.Context, raw string, change authsvc.UserUpdate, now time.Time) (renewed *sessionCookie, err error)
+	// lists reports whether a stored record is of a session of this kind.
+	lists(r *authsvc.SessionRecord) bool
+	// endRecord ends the session of a listed record. ErrNotFound: it has ended.
+	endRecord(ctx context.Context, r *authsvc.SessionRecord, now time.Time) error
+	// carry returns what another host is to know of a session, with the claims that
+	// it wants.
+	carry(s *authsvc.Session, raw string, now time.Time, claim func(name string) bool) ([]byte, error)
+	// enteredBy is how such a host reads it, from cookies under its key.
+	enteredBy(key *seal.Sealer) enteredPlace
+	// refersToUser reports whether a session record needs a stored user.
+	refersToUser() bool
+	// id names the session for the CSRF token, without asking the store.
+	id(raw string, now time.Time) string
+}
+
+// A sessionStart has what a new session is made from.
+type sessionStart struct {
+	user     authsvc.User
+	account  *authsvc.Account
+	profile  authsvc.Profile
+	isNew    bool
+	provider string
+	began    time.Time
+	authTime time.Time // when the person proved who they are; zero: unknown
+	token    string    // database: the cookie's value; jwt: the claim sid
+	origin   authsvc.SessionOrigin
+	claims   []byte // that stay with the session, as JSON
+}
+
+// readOptions says what a read is for.
+type readOptions struct {
+	touch   bool
+	full    bool // callbacks take part, if there are any
+	trigger string
+	data    any
+}
+
+// current returns who is signed in without renewing anything.
+func (kp *keeper) current(rq *request) (*authsvc.Session, error) {
+	s, _, err := kp.readSession(rq, readOptions{})
+	return s, err
+}
+
+// readSession reads the session that the request's cookie stands for, nil if
+// none. A cookie under an unknown key is left alone: another replica may have
+// the new secret already.
+func (kp *keeper) readSession(rq *request, how readOptions) (*authsvc.Session, *sessionCookie, error) {
+	raw := rq.sessionCookieValue()
+	if raw == "" {
+		return nil, nil, nil
+	}
+	how.full = how.full && kp.customSession
+	s, renewed, err := rq.at().(readPlace).read(rq.ctx, raw, rq.now, how)
+	if errors.Is(err, errUnknownKey) {
+		rq.unknownKey, err = true, nil
+	}
+	return s, renewed, err
+}
+
+// getSession: GET session answers the session object, or an empty one.
+func (kp *keeper) getSession(rq *request) outcome {
+	return kp.answerSession(rq, readOptions{touch: true, full: true})
+}
+
+// updateSession: POST session asks the callbacks to take over what the client
+// sent as data. It needs the CSRF token.
+func (kp *keeper) updateSession(rq *request) outcome {
+	if !rq.csrfOK() {
+		rq.audit("csrf.refused", "", "token missing or not that of the cookie")
+		return object{raw: kp.dialect.emptySession, status: http.StatusBadRequest}
+	}
+	return kp.answerSession(rq, readOptions{touch: true, full: true, trigger: "update", data: updateData(rq)})
+}
+
+func updateData(rq *request) any {
+	if rq.body.data != nil {
+		return rq.body.data
+	}
+	if v, ok := rq.body.fields["data"]; ok {
+		return v
+	}
+	return nil
+}
+
+func (kp *keeper) answerSession(rq *request, how readOptions) outcome {
+	if rq.sessionCookieValue() == "" {
+		if rq.sessionPresent {
+			rq.at().drop(rq)
+			rq.audit("session.ambiguous", "", "session cookies that make no sense together")
+		}
+		return rq.json(kp.dialect.emptySession)
+	}
+	s, err := kp.slideSession(rq, how)
+	if errors.Is(err, errSessionTooLarge) {
+		return object{raw: []byte("{}"), status: http.StatusRequestEntityTooLarge}
+	}
+	if err != nil {
+		kp.log.Error("session could not be read", "request", rq.requestID(), "err", err)
+		return object{raw: []byte("{}"), status: http.StatusServiceUnavailable}
+	}
+	if s == nil {
+		if !rq.unknownKey {
+			rq.at().drop(rq)
+		}
+		return rq.json(kp.dialect.emptySession)
+	}
+	if kp.events.Session != nil {
+		kp.fleet.emit("session", func() { kp.events.Session(rq.ctx, s) })
+	}
+	if s.Object == nil {
+		return rq.json(appendSession(rq.room[:0], s))
+	}
+	return object{v: s}
+}
+
+// slideSession reads the session and sends what renews it. If it has become too
+// large it is the one from before, or errSessionTooLarge if the client asked for
+// the change.
+func (kp *keeper) slideSession(rq *request, how readOptions) (*authsvc.Session, error) {
+	s, renewed, err := kp.readSession(rq, how)
+	if err == nil && renewed != nil && !rq.at().keep(rq, *renewed) {
+		err = errSessionTooLarge
+	}
+	if !errors.Is(err, errSessionTooLarge) {
+		return s, err
+	}
+	kp.log.Error("changes of a session were refused", "request", rq.requestID(), "err", err)
+	if how.trigger == "update" {
+		return nil, err
+	}
+	s, _, err = kp.readSession(rq, readOptions{full: how.full})
+	return s, err
+}
+
+// askSession runs the Session callback, if there is one and it is wanted.
+func (kp *keeper) askSession(ctx context.Context, v *authsvc.Session, u authsvc.User, how readOptions) (err error) {
+	if kp.callbacks.Session == nil || !how.full {
+		return nil
+	}
+	defer kp.fleet.recovered("session callback", func() { err = errors.New("session callback panicked") })
+	obj, err := kp.callbacks.Session(ctx, authsvc.SessionParams{Session: defaultObject(v), User: u, Claims: v.Token(), AMR: v.AMR(), ACR: v.ACR(), Trigger: how.trigger, Data: how.data})
+	if err != nil {
+		return err
+	}
+	if obj == nil {
+		obj = map[string]any{}
+	}
+	v.Object = obj
+	return nil
+}
+
+// lifetime says how long a session lives: maxAge since its last extension,
+// absolute since the person proved who they are.
+type lifetime struct {
+	maxAge, updateAge, absolute time.Duration
+}
+
+// end is when a session ends that is extended now, in whole milliseconds.
+func (l *lifetime) end(began, now time.Time) time.Time {
+	end, last := now.Add(l.maxAge), began.Add(l.absolute)
+	if last.Before(end) {
+		end = last
+	}
+	return end.Truncate(time.Millisecond)
+}
+
+// due reports whether a session that was extended at that time is to be
+// extended again.
+func (l *lifetime) due(extended, now time.Time) bool {
+	return now.Sub(extended) >= l.updateAge
+}
+
+// sessionRoutes are those that say who is signed in.
+func sessionRoutes(s *keeper) map[string]*route {
+	return map[string]*route{"session": {get: s.getSession, post: s.updateSession, cors: always, internal: http.MethodGet}}
+}
+
+// sessionEvents are those of sessions.
+var sessionEvents = []auditKind{
+	{"session.ambiguous", authsvc.AuditRefused, "The session was asked for with session cookies that contradict each other or are incomplete, so none counted: somebody may have planted one. All were expired."},
+	{"session.end_failed", authsvc.AuditFailed, "EndSession failed, or there is no such session."},
+	{"sessions.ended", authsvc.AuditSuccess, "EndSessions ended all sessions of a user, or EndOtherSessions all but one: the reason says which."},
+	{"sessions.end_failed", authsvc.AuditFailed, "EndSessions or EndOtherSessions failed. Some sessions may have ended."},
+}
+
+// appendSession writes the default session object. A test holds it equal to
+// MarshalJSON.
+func appendSession(b []byte, s *authsvc.Session) []byte {
+	state := s.Internal()
+	shown := sessionshape.Shown{Values: state.Values(s.UserID, s.Provider, s.EmailVerified), Name: s.Name, Email: s.Email, Image: s.Image, Expires: s.Expires}
+	return shown.Append(b, state.Shape)
+}
+
+// defaultObject is the default session object as the Session callback gets it.
+func defaultObject(s *authsvc.Session) map[string]any {
+	user := map[string]any{"name": nil, "email": nil, "image": nil}
+	for name, v := range map[string]string{"name": s.Name, "email": s.Email, "image": s.Image} {
+		if v != "" {
+			user[name] = v
+		}
+	}
+	if state := s.Internal(); state.Shape != nil {
+		values := state.Values(s.UserID, s.Provider, s.EmailVerified)
+		state.Shape.Add(user, &values)
+	}
+	return map[string]any{"user": user, "expires": s.Expires.UTC().Format(text.TimeFormat)}
+}
+
+// decodeClaims is [sessionshape.DecodeToken].
+func decodeClaims(plain []byte) (authsvc.Claims, error) { return sessionshape.DecodeToken(plain) }
+
+// provedWithin reports whether the person is known to have proved who they are not
+// longer ago than that.
+func provedWithin(s *authsvc.Session, now time.Time, within time.Duration) bool {
+	return !s.AuthTime.IsZero() && now.Sub(s.AuthTime) <= within
+}

@@ -1,0 +1,315 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"hash/maphash"
+	"strings"
+	"sync"
+	"time"
+
+	"authsvc"
+)
+
+// Times and sizes of the revocation log.
+const (
+	revokePoll  = 2 * time.Second
+	revokeStale = 30 * time.Second
+	revokePage  = 5000                   // records a read of the log
+	revokeStart = 2 * time.Second        // how long New waits for the log
+	revokeRetry = 250 * time.Millisecond // between reads until the log is known
+)
+
+var errStaleRevocations = errors.New("revocations are not known yet, or could not be read for 30 s; JWT sessions are not accepted until they can")
+
+// Prefixes of the keys of revocations. What follows is an id that has no
+// bearing on where it ends, or a provider's, which has no colon.
+const (
+	keySession  = "sid:"     // one session
+	keyUser     = "user:"    // all sessions of a user
+	keyForeign  = "nosid:"   // those of a user that another program began
+	keyProvider = "by:"      // those of a user that began by a provider
+	keyAccount  = "account:" // none: an account was removed, which overtakes sign-ins by it
+	keyAddress  = "address:" // none: the address is about to change, which overtakes sign-ins by the old one
+	keyOthers   = "others:"  // none: sessions of a user are ended one by one, which overtakes sign-ins
+)
+
+// revokedBy is the key that covers a user's sessions of one provider.
+func revokedBy(provider, userID string) string { return keyProvider + provider + ":" + userID }
+
+// revocations is this replica's copy of the revocation log: what makes a JWT
+// session end before it expires. Keys are kept as hashes under a seed of this
+// process: a record of an ended session takes about 50 bytes, and of a million
+// records one session in 10^13 would be taken for an ended one.
+type revocations struct {
+	enabled bool // there are JWT sessions, and a store that has the log
+	accept  bool // go on when the copy is not up to date
+	seed    maphash.Seed
+	turn    chan struct{} // a mutex for reads of the log, with a context
+
+	mu       sync.RWMutex
+	sessions map[uint64]uint32 // of keySession: expiry of the last token, seconds since 1970
+	cutoffs  map[uint64]cutoff // of all other keys
+	ends     [2]expiries       // of sessions and cutoffs
+	cursor   int64
+	read     time.Time // start of the latest read that reached the end of the log; zero: none did
+}
+
+// A cutoff covers tokens of an epoch below seq, and those without epoch unless
+// they began after notBefore.
+type cutoff struct {
+	seq, notBefore int64 // notBefore in milliseconds since 1970
+	expires        uint32
+}
+
+func newRevocations(accept bool) *revocations {
+	return &revocations{accept: accept, seed: maphash.MakeSeed(), turn: make(chan struct{}, 1),
+		sessions: map[uint64]uint32{}, cutoffs: map[uint64]cutoff{}}
+}
+
+// hash is the hash of a key in parts.
+func (v *revocations) hash(parts ...string) uint64 {
+	var h maphash.Hash
+	h.SetSeed(v.seed)
+	for _, part := range parts {
+		h.WriteString(part) //nolint:errcheck // never fails
+	}
+	return h.Sum64()
+}
+
+// apply adds records.
+func (v *revocations) apply(list ...authsvc.Revocation) {
+	if !v.enabled {
+		return
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	for i := range list {
+		v.add(&list[i])
+	}
+}
+
+func (v *revocations) add(r *authsvc.Revocation) {
+	hash, expires := v.hash(r.Key), uint32(max(0, min(r.Expires.Unix()+1, 1<<32-1)))
+	if strings.HasPrefix(r.Key, keySession) {
+		if old, there := v.sessions[hash]; !there || old < expires {
+			v.sessions[hash] = expires
+			v.ends[0].push(hash, expires)
+		}
+		return
+	}
+	old, there := v.cutoffs[hash]
+	v.cutoffs[hash] = cutoff{max(old.seq, r.Seq), max(old.notBefore, r.NotBefore.UnixMilli()), max(old.expires, expires)}
+	if !there || old.expires < expires {
+		v.ends[1].push(hash, expires)
+	}
+}
+
+// covers reports whether a token is revoked.
+func (v *revocations) covers(c *sessionClaims) (bool, error) {
+	if !v.enabled {
+		return false, nil
+	}
+	v.mu.RLock()
+	defer v.mu.RUnlock()
+	if !v.accept && !v.current() {
+		return true, errStaleRevocations
+	}
+	if sid := c.sid(); sid != "" && len(v.sessions) > 0 {
+		if _, ended := v.sessions[v.hash(keySession, sid)]; ended {
+			return true, nil
+		}
+	}
+	if len(v.cutoffs) == 0 {
+		return false, nil
+	}
+	return v.covered(c, keyUser, c.Subject) ||
+		v.covered(c, keyProvider, c.Provider, ":", c.Subject) ||
+		c.SID == "" && v.covered(c, keyForeign, c.Subject), nil
+}
+
+// coversForeign reports whether a session that another program began has ended with
+// all such of its user: it was taken over under an id of its own.
+func (v *revocations) coversForeign(c *sessionClaims) bool {
+	if !v.enabled {
+		return false
+	}
+	v.mu.RLock()
+	defer v.mu.RUnlock()
+	return v.covered(c, keyForeign, c.Subject)
+}
+
+// ended reports whether one session is known to have been ended by itself.
+func (v *revocations) ended(sid string) bool {
+	v.mu.RLock()
+	defer v.mu.RUnlock()
+	_, ended := v.sessions[v.hash(keySession, sid)]
+	return ended
+}
+
+func (v *revocations) covered(c *sessionClaims, key ...string) bool {
+	m, there := v.cutoffs[v.hash(key...)]
+	switch {
+	case !there:
+		return false
+	case c.Epoch != nil:
+		return *c.Epoch < m.seq
+	default:
+		return fromSeconds(c.Began).UnixMilli() <= m.notBefore
+	}
+}
+
+// current reports whether the copy is recent enough. v.mu is held.
+func (v *revocations) current() bool {
+	return !v.read.IsZero() && time.Since(v.read) <= revokeStale
+}
+
+// ready returns the error with which JWT sessions are refused at present, if
+// any.
+func (v *revocations) ready() error {
+	v.mu.RLock()
+	defer v.mu.RUnlock()
+	if v.enabled && !v.accept && !v.current() {
+		return errStaleRevocations
+	}
+	return nil
+}
+
+// catchUp reads the log from where the last read ended to its end: every
+// revocation that was written before the call is then applied.
+func (v *revocations) catchUp(ctx context.Context, a authsvc.Adapter, now time.Time) error {
+	if !v.enabled {
+		return nil
+	}
+	select {
+	case v.turn <- struct{}{}:
+		defer func() { <-v.turn }()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	began := time.Now()
+	for {
+		v.mu.RLock()
+		after := v.cursor
+		v.mu.RUnlock()
+		list, next, err := a.Revocations(ctx, after, revokePage)
+		if err != nil {
+			return err
+		}
+		v.apply(list...)
+		v.mu.Lock()
+		v.cursor = next
+		if next == after {
+			v.read = began
+			v.forget(uint32(now.Unix()))
+			v.mu.Unlock()
+			return nil
+		}
+		v.mu.Unlock()
+	}
+}
+
+// maxForget bounds what one call of forget does.
+const maxForget = 10_000
+
+// forget drops expired records from the front of the queues, at most maxForget
+// of each kind.
+func (v *revocations) forget(now uint32) {
+	for range maxForget {
+		hash, due := v.ends[0].pop(now)
+		if !due {
+			break
+		}
+		if v.sessions[hash] < now {
+			delete(v.sessions, hash)
+		}
+	}
+	for range maxForget {
+		hash, due := v.ends[1].pop(now)
+		if !due {
+			break
+		}
+		if v.cutoffs[hash].expires < now {
+			delete(v.cutoffs, hash)
+		}
+	}
+}
+
+// expiries is a queue of records in the order in which they came, which is
+// nearly that in which they expire. It grows and shrinks in chunks.
+type expiries struct{ chunks [][]expiry }
+
+type expiry struct {
+	hash    uint64
+	expires uint32
+}
+
+const expiryChunk = 4096
+
+func (q *expiries) push(hash uint64, expires uint32) {
+	last := len(q.chunks) - 1
+	if last < 0 || len(q.chunks[last]) == cap(q.chunks[last]) {
+		q.chunks = append(q.chunks, make([]expiry, 0, expiryChunk))
+		last++
+	}
+	q.chunks[last] = append(q.chunks[last], expiry{hash, expires})
+}
+
+// pop takes the first record if it expired before now.
+func (q *expiries) pop(now uint32) (hash uint64, due bool) {
+	if len(q.chunks) == 0 || len(q.chunks[0]) == 0 || q.chunks[0][0].expires >= now {
+		return 0, false
+	}
+	hash = q.chunks[0][0].hash
+	if q.chunks[0] = q.chunks[0][1:]; len(q.chunks[0]) == 0 {
+		q.chunks = q.chunks[1:]
+	}
+	return hash, true
+}
+
+// pollRevocations keeps the copy up to date until ctx ends.
+func (kp *keeper) pollRevocations(ctx context.Context) {
+	failed := false
+	for {
+		wait := revokePoll
+		if kp.revoked.ready() != nil {
+			wait = revokeRetry
+		}
+		if !sleep(ctx, wait) {
+			return
+		}
+		err := kp.revoked.catchUp(ctx, kp.adapter, kp.fleet.now())
+		if err != nil && !failed && ctx.Err() == nil {
+			kp.log.Error("revocations cannot be read", "err", err)
+		}
+		failed = err != nil
+	}
+}
+
+// endBy revokes by provider. A token without that claim was made by another
+// program.
+func (j *jwtSessions) endBy(ctx context.Context, userID, provider string, now time.Time) ([]authsvc.SessionRecord, error) {
+	err := j.svc.revokeAll(ctx, j.svc.revocation(revokedBy(provider, userID), userID, now), j.svc.revocation(revokedBy("", userID), userID, now))
+	if err == nil {
+		j.unlist(ctx, userID, provider)
+	}
+	return nil, err
+}
+
+// unlist removes the records of a user's sessions that have ended with a provider's.
+func (j *jwtSessions) unlist(ctx context.Context, userID, provider string) {
+	if !j.svc.revoked.enabled {
+		return
+	}
+	list, err := j.svc.adapter.ListSessions(ctx, userID)
+	for _, r := range list {
+		if r.SessionToken == "" && r.Provider == provider && err == nil {
+			if _, err = j.svc.adapter.DeleteSessionOf(ctx, userID, r.Digest); errors.Is(err, authsvc.ErrNotFound) {
+				err = nil
+			}
+		}
+	}
+	if err != nil {
+		j.svc.log.Error("sessions that have ended could not be taken off the list", "err", err)
+	}
+}

@@ -1,0 +1,268 @@
+package engine
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"slices"
+	"strings"
+	"time"
+
+	"authsvc"
+	"authsvc/internal/emailaddr"
+	"authsvc/internal/pages"
+	"authsvc/internal/seal"
+	"authsvc/internal/weburl"
+)
+
+// signInPage: GET signin and GET signin/:provider show the ways to sign in.
+// They never start one.
+func (dk *desk) signInPage(rq *request) outcome {
+	code := plainErrorCode(authsvc.ErrorCode(rq.query("error")))
+	again := "" // from RequireFresh: what a session cannot do
+	if rq.query("again") == "true" {
+		again = "true"
+	}
+	reason, failed := rq.shownHint()
+	if rq.custom.SignIn != "" {
+		rq.keepCallbackURL()
+		return redirect{to: weburl.WithQuery(rq.absolute(rq.custom.SignIn), "callbackUrl", rq.callbackURL(), "error", string(code),
+			"provider", failed, "reason", string(reason), "request", rq.shownRequestID(), "again", again)}
+	}
+	if rq.query("csrf") == "true" {
+		code = csrfMismatch
+	}
+	v := pages.SignInView{
+		Error:     string(rq.spelled(code)),
+		RequestID: rq.shownRequestID(),
+		Email:     rq.query("email"),
+	}
+	if reason != "" {
+		v.Reason, v.Provider = string(reason), rq.providerName(failed)
+	}
+	if len(v.Email) > emailaddr.MaxLength {
+		v.Email = ""
+	}
+	pictures := ""
+	if s, err := dk.keeper.current(rq); err == nil && s != nil {
+		if who := cmp.Or(s.Email, s.Name, s.UserID); again != "" {
+			v.Again = who
+		} else {
+			v.SignedIn, v.Name, v.Fresh = who, s.Name, dk.freshField(rq, s, "signin")
+			v.Picture, pictures = shownPicture(s.Image)
+		}
+	}
+	v.UILocales = rq.askedLocales()
+	v.CSRFToken = rq.ensureCSRF()
+	v.CallbackURL = rq.callbackURL()
+	v.Home = rq.leadsTo(v.CallbackURL, "/signin")
+	if rq.custom.SignOut != "" {
+		v.SignOutPage = rq.base + "/signout"
+	}
+	rq.keepCallbackURL()
+	v.Providers = dk.providerViews(rq)
+	if v.Again != "" && !dk.confirms && dk.asksAgain { // the others prove nothing
+		v.Providers = slices.DeleteFunc(v.Providers, func(p pages.Provider) bool { return !rq.flows[p.ID].info().asks() })
+	}
+	v.Fill(rq.typed().Provider, rq.typed().Name)
+	return page{name: pages.SignIn, view: v, pictures: pictures}
+}
+
+// shownPicture returns the address of a person's picture and its origin, if a
+// page of ours may show it: it is the provider's or the person's choice.
+func shownPicture(image string) (address, origin string) {
+	origin, clean, ok := weburl.Parse(image)
+	if !ok || !strings.HasPrefix(origin, "https://") || len(clean) > 2048 {
+		return "", ""
+	}
+	return clean, origin
+}
+
+// providerViews lists the providers, first the one used last.
+func (dk *desk) providerViews(rq *request) []pages.Provider {
+	last, _ := rq.jar.get(dk.lastCookie)
+	return pages.LastUsedFirst(rq.views, last)
+}
+
+// typedLifetime is how long a page still shows what was typed into a form that
+// was refused.
+const typedLifetime = 5 * time.Minute
+
+// typed is the name or address that somebody typed into the form of a provider,
+// as its cookie has it. Of what else was typed nothing is kept.
+type typed struct {
+	Provider string `json:"p"`
+	Name     string `json:"n"`
+}
+
+// maxTypedForm bounds it, in bytes.
+const maxTypedForm = 1 << 10
+
+// keepTyped remembers who somebody said they were, for the built-in page that
+// shows the form again.
+func (rq *request) keepTyped(provider, name string) {
+	if name == "" || len(name) > emailaddr.MaxLength || rq.custom.SignIn != "" || rq.wantsJSON() {
+		return
+	}
+	rq.rememberTyped(provider, name)
+}
+
+// rememberTyped keeps what was typed into the field of a form in a sealed cookie,
+// unless a script asks.
+func (rq *request) rememberTyped(form, value string) {
+	raw, err := json.Marshal(typed{form, value})
+	if err != nil || len(raw) > maxTypedForm || rq.wantsJSON() {
+		return
+	}
+	if value, err := rq.typedKey.Seal(raw); err == nil {
+		rq.setCookie(cookie{name: rq.typedCookie, value: value, expires: rq.now.Add(typedLifetime)})
+	}
+}
+
+// keepTypedForm is keepTyped for the form that this request posts.
+func (rq *request) keepTypedForm() {
+	if rq.flow == nil || rq.body == nil {
+		return
+	}
+	if in := rq.flow.info(); in.namedBy != "" {
+		rq.keepTyped(in.id, rq.body.get(in.namedBy))
+	}
+}
+
+// typed reads what keepTyped kept, the zero value if there is nothing.
+func (rq *request) typed() (t typed) {
+	value, ok := rq.jar.get(rq.typedCookie)
+	if !ok || len(value) > maxCookie {
+		return typed{}
+	}
+	raw, _, err := rq.typedKey.Open(value)
+	if err != nil || json.Unmarshal(raw, &t) != nil {
+		return typed{}
+	}
+	return t
+}
+
+// forgetTyped: somebody signed in.
+func (rq *request) forgetTyped() {
+	if _, ok := rq.jar.get(rq.typedCookie); ok {
+		rq.expireCookie(rq.typedCookie, "")
+	}
+}
+
+// signInAddress is where people sign in and come back from or, again, prove who they
+// are.
+func (dk *desk) signInAddress(rq *request, back string, again bool) string {
+	if again && dk.confirms {
+		return weburl.WithQuery(rq.base+"/confirm", "callbackUrl", back)
+	}
+	once := ""
+	if again {
+		once = "true"
+	}
+	return weburl.WithQuery(rq.base+"/signin", "callbackUrl", back, "again", once)
+}
+
+// signIn: POST signin/:provider starts the flow of a provider.
+func (dk *desk) signIn(rq *request) outcome {
+	if !rq.csrfOK() {
+		return rq.csrfRefused("/signin")
+	}
+	rq.keepCallbackURL()
+	if wait, ok := rq.permit(dk.signInLimit, rq.clientKey()); !ok {
+		return rq.limited(wait)
+	}
+	return rq.flow.begin(rq)
+}
+
+// csrfRefused sends the person back to the page with a fresh token.
+func (rq *request) csrfRefused(path string) outcome {
+	rq.ensureCSRF()
+	rq.keepRequestedCallbackURL()
+	rq.keepTypedForm()
+	rq.audit("csrf.refused", "", "token missing or not that of the cookie")
+	return redirect{to: rq.base + path + "?csrf=true", status: rq.dialect.csrfRefusal}
+}
+
+// getProviders: GET providers lists {id, name, type, signinUrl, callbackUrl}.
+func (dk *desk) getProviders(rq *request) outcome { return rq.json(dk.providersJSON) }
+
+// notCallback refuses a method by which no provider of this kind comes back.
+func (rq *request) notCallback(allowed string) outcome {
+	if out := rq.unsupported(); out != nil {
+		return out
+	}
+	return onlyBy(allowed)
+}
+
+// signInRoutes are those of signing in and out, and of proving who somebody is.
+func signInRoutes(s *desk) map[string]*route {
+	signInLimit := func(*request) *limiter { return s.signInLimit }
+	ofProvider := func(rq *request) *limiter {
+		if of := rq.flow.info().limit; of != nil {
+			return of()
+		}
+		return nil
+	}
+	// A form_post response comes from the provider's site; posted again, from our own.
+	fromProvider := func(rq *request) bool { return rq.flow.info().formPost && !rq.reposted() }
+	fromScripts := func(rq *request) bool { return rq.flow.info().forScripts }
+	confirms := func(*request) bool { return s.confirms }
+	return map[string]*route{
+		"signin":             {get: s.signInPage, cors: always},
+		"signin/:provider":   {get: s.signInPage, post: s.signIn, limit: signInLimit, cors: always},
+		"callback/:provider": {get: s.callback, post: s.callback, limit: ofProvider, foreign: fromProvider, cors: fromScripts},
+		"signout":            {get: s.signOutPage, post: s.signOut, cors: always},
+		"signout/provider":   {get: s.signOutPost},
+		"signout/return":     {get: s.signOutReturn},
+		"confirm":            {get: s.confirmPage, post: s.confirm, limit: signInLimit, cors: always, when: confirms, personal: true},
+		"providers":          {get: s.getProviders, cors: always},
+	}
+}
+
+// nameCookies names those of forms.
+func (st *site) nameCookies(n *cookieNames) { st.typedCookie = n.add("typed") }
+
+func (st *site) deriveKeys(ring *seal.Ring) { st.typedKey = ring.Sealer("typed " + st.base) }
+
+// callback: GET and POST callback/:provider end a flow. An identity goes on to
+// login; any other outcome is the answer.
+func (dk *desk) callback(rq *request) outcome {
+	if out := dk.readConfirm(rq); out != nil {
+		return out
+	}
+	rq.waitsSince = time.Now()
+	out := rq.flow.complete(rq)
+	id, ok := out.(identity)
+	if !ok {
+		if rq.confirmTry > 0 {
+			dk.wrongConfirm(rq)
+		}
+		return out
+	}
+	id.confirms = rq.confirms
+	// The code or link is used up: finish even if the browser disconnects.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(rq.ctx), loginTimeout)
+	defer cancel()
+	rq.ctx = ctx
+	return dk.login(rq, id)
+}
+
+// loginTimeout bounds login: the calls of the store and of the application's
+// callbacks.
+const loginTimeout = 30 * time.Second
+
+// signInEvents are those of signing in and out.
+var signInEvents = []auditKind{
+	{"sign_in.succeeded", authsvc.AuditSuccess, "A session began. The reason says whether the user was created by it."},
+	{"sign_in.refused", authsvc.AuditRefused, "A sign-in came to nothing: wrong state, unknown or used link, a refusal by the provider, by the person, by the conditions of sign-in or the rules of sign-up, by the signIn, claims or createUser callback (with `serve`: by a rule or a hook), or more claims than stay with a session."},
+	{"sign_in.failed", authsvc.AuditFailed, "A sign-in came to nothing because the store, the provider or a callback did not work."},
+	{"email.first_proof", authsvc.AuditSuccess, "A link proved the address of a user for the first time: accounts and sessions of before were removed."},
+	{"account.linked", authsvc.AuditSuccess, "An account was added to a user who existed."},
+	{"account.link_refused", authsvc.AuditRefused, "An account was not added: it is another user's, or the session changed meanwhile."},
+	{"account.not_linked", authsvc.AuditRefused, "A sign-in was refused since the address is that of a user (named here) without this account."},
+	{"fresh.required", authsvc.AuditRefused, "What was asked for needs a fresh proof of who the person is; they were led to the page that asks for it."},
+	{"sign_out.succeeded", authsvc.AuditSuccess, "A person ended their session."},
+	{"sign_out.failed", authsvc.AuditFailed, "The session could not be ended."},
+	{"sign_out.return_refused", authsvc.AuditRefused, "A browser came back from a sign-out at a provider, or wanted the page that leads there, without its state; or a script or a frame wanted that page."},
+	{"session.ended", authsvc.AuditSuccess, "EndSession ended one session of a user, or ten wrong proofs of the person did: the reason says which."},
+}

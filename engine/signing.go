@@ -1,0 +1,371 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	"authsvc"
+	"authsvc/internal/seal"
+	"authsvc/internal/signingkeys"
+	"authsvc/internal/uuid"
+)
+
+// keysPoll is how often a replica reads the signing keys from the store. With
+// leaseCall it is less than signingkeys.Spread: a key that is to sign at once is
+// published everywhere before it does.
+const keysPoll = 20 * time.Second
+
+// signing are the keys that sign tokens, as this replica knows them. With a store
+// they are kept there, sealed, and made under a lease; without one they follow
+// from the secrets.
+type signing struct {
+	enabled bool // tokens are issued
+	stored  bool
+	plan    signingkeys.Plan
+	box     *seal.Box
+	derived signingkeys.Set
+	known   atomic.Pointer[knownKeys]
+	made    []*signingkeys.Key // by the start, and not recorded yet
+}
+
+// knownKeys are a set and what GET jwks answers of it.
+type knownKeys struct {
+	set  signingkeys.Set
+	jwks asset
+}
+
+func (k *signing) use(set signingkeys.Set) {
+	k.known.Store(&knownKeys{set, publicDocument(set.JWKS())})
+}
+
+// deriveKeys derives what seals the keys or, without a store, the keys.
+func (is *issuer) deriveKeys(ring *seal.Ring) {
+	is.signing.box = ring.Box("signing keys")
+	if is.signing.stored || !is.signing.enabled {
+		return
+	}
+	var keys []*signingkeys.Key
+	for _, alg := range is.signing.plan.Algs {
+		var numbers [8][][]byte // by number and secret
+		for n := range numbers {
+			numbers[n] = ring.Derive("signing key "+alg+" "+strconv.Itoa(n)+" "+is.site.base, 32)
+		}
+		for i := range numbers[0] {
+			k, err := signingkeys.Derive(alg, func(n int) []byte { return numbers[n][i] })
+			if err != nil { // checkTokens refused what cannot be derived
+				panic(err)
+			}
+			keys = append(keys, k)
+		}
+	}
+	slices.Reverse(keys) // of the keys of an algorithm the last signs
+	is.signing.derived = signingkeys.NewSet(keys...)
+}
+
+// openSigningKeys reads the keys, and makes the first of a new store.
+func (is *issuer) openSigningKeys(ctx context.Context) error {
+	switch {
+	case !is.signing.enabled:
+		return nil
+	case !is.signing.stored:
+		is.signing.use(is.signing.derived)
+		return nil
+	}
+	set, stale, err := is.readKeys(ctx)
+	if errors.Is(err, authsvc.ErrNotFound) {
+		set, err = is.firstKeys(ctx)
+	}
+	switch {
+	case errors.Is(err, authsvc.ErrSealedKeys):
+		return &authsvc.ConfigError{Field: "Secrets", Problem: "has none that opens the signing keys in the store",
+			Fix: "put the secret that sealed them back as a further entry; if it is lost, replace the keys by Service.RotateKeys, at once (tokens that are out are refused from then on)"}
+	case err != nil:
+		return storeUnusable(err)
+	}
+	is.signing.use(set)
+	if stale {
+		err = is.resealKeys(ctx)
+	}
+	made, failed := is.advanceKeys(ctx)
+	is.signing.made = append(is.signing.made, made...)
+	if err = errors.Join(err, failed); err != nil {
+		is.log.Warn("signing keys are due and could not be made or sealed anew; that is tried again", "err", err)
+	}
+	if slices.ContainsFunc(is.signing.plan.Algs, func(alg string) bool { return is.signing.known.Load().set.Signing(alg, is.fleet.now()) == nil }) {
+		return &authsvc.ConfigError{Field: "Tokens.Audiences", Problem: "name an algorithm that has no signing key yet, and none could be made", Fix: "look at the log, and start again"}
+	}
+	return nil
+}
+
+// firstKeys makes the keys of a new store. Of replicas that do so at the same time
+// one is first, and all have its keys.
+func (is *issuer) firstKeys(ctx context.Context) (signingkeys.Set, error) {
+	set, made, err := signingkeys.Set{}.Advance(is.fleet.now(), is.signing.plan)
+	if err != nil {
+		return set, err
+	}
+	sealed, err := is.sealKeys(set)
+	if err != nil {
+		return set, err
+	}
+	stored, err := is.adapter.PutMeta(ctx, metaKeys, sealed)
+	if err != nil {
+		return set, err
+	}
+	if stored != sealed {
+		set, _, err = is.unsealKeys(stored)
+		return set, err
+	}
+	is.signing.made = made
+	return set, nil
+}
+
+// readKeys reads the record. stale means that it was sealed with a secret that is
+// not the first.
+func (is *issuer) readKeys(ctx context.Context) (set signingkeys.Set, stale bool, err error) {
+	sealed, err := is.adapter.GetMeta(ctx, metaKeys)
+	if err != nil {
+		return signingkeys.Set{}, false, err
+	}
+	return is.unsealKeys(sealed)
+}
+
+func (is *issuer) unsealKeys(sealed string) (set signingkeys.Set, stale bool, err error) {
+	text, stale, err := is.signing.box.Open(sealed, metaKeys)
+	if err != nil {
+		return signingkeys.Set{}, false, authsvc.ErrSealedKeys
+	}
+	set, err = signingkeys.Decode(text)
+	return set, stale, err
+}
+
+func (is *issuer) sealKeys(set signingkeys.Set) (string, error) {
+	text, err := set.Encode()
+	return is.signing.box.Seal(text, metaKeys), err
+}
+
+// pollKeys follows the keys in the store until ctx ends. While they cannot be
+// read, those that are known go on by their times.
+func (is *issuer) pollKeys(ctx context.Context) {
+	failed, record := false, ""
+	for sleep(ctx, keysPoll) {
+		err := is.followKeys(ctx, &record)
+		if err != nil && !failed && ctx.Err() == nil {
+			is.log.Error("signing keys could not be read or made; those that are known go on", "err", err)
+		}
+		failed = err != nil
+	}
+}
+
+// followKeys opens the record in the store unless it is the one of the last time:
+// one that is written is never sealed alike.
+func (is *issuer) followKeys(ctx context.Context, record *string) error {
+	reading, cancel := context.WithTimeout(ctx, leaseCall)
+	sealed, err := is.adapter.GetMeta(reading, metaKeys)
+	cancel()
+	if err != nil {
+		return err
+	}
+	if sealed != *record {
+		set, _, err := is.unsealKeys(sealed)
+		if err != nil {
+			return err
+		}
+		is.signing.use(set)
+		*record = sealed
+	}
+	made, err := is.advanceKeys(ctx)
+	is.recordKeys(ctx, made)
+	return err
+}
+
+// resealKeys seals the record with the first secret. Only a start does that:
+// while secrets are rotated, running replicas differ about which is the first.
+func (is *issuer) resealKeys(ctx context.Context) error {
+	return is.changeKeys(ctx, false, func(set signingkeys.Set, stale bool) (signingkeys.Set, error) {
+		if !stale {
+			return set, errSameKeys
+		}
+		return set, nil
+	})
+}
+
+// advanceKeys makes the keys that are due and returns them. Another replica may be
+// doing it.
+func (is *issuer) advanceKeys(ctx context.Context) (made []*signingkeys.Key, err error) {
+	if !is.signing.known.Load().set.Due(is.fleet.now(), is.signing.plan) {
+		return nil, nil
+	}
+	err = is.changeKeys(ctx, false, func(set signingkeys.Set, _ bool) (after signingkeys.Set, err error) {
+		if !set.Due(is.fleet.now(), is.signing.plan) {
+			return set, errSameKeys // another replica was first
+		}
+		after, made, err = set.Advance(is.fleet.now(), is.signing.plan)
+		return after, err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return made, nil
+}
+
+// errSameKeys: there is nothing to change.
+var errSameKeys = errors.New("authsvc: the signing keys are as they should be")
+
+// changeKeys replaces the record by what change makes of it, under the lease;
+// stale is that of readKeys. The lease is taken once more right before the write,
+// whose call is short: a process that was suspended meanwhile does not write over
+// another's keys. A record that cannot be opened is replaced only if that is
+// asked for.
+func (is *issuer) changeKeys(ctx context.Context, evenSealed bool, change func(set signingkeys.Set, stale bool) (signingkeys.Set, error)) error {
+	holder := uuid.V7()
+	release, err := is.fleet.leaseAs(ctx, metaKeys, holder)
+	if err != nil {
+		return err
+	}
+	defer release()
+	ctx, cancel := context.WithTimeout(ctx, leaseFor)
+	defer cancel()
+	set, stale, err := is.readKeys(ctx)
+	if err != nil && !errors.Is(err, authsvc.ErrNotFound) && !(evenSealed && errors.Is(err, authsvc.ErrSealedKeys)) {
+		return err
+	}
+	set, err = change(set, stale)
+	if errors.Is(err, errSameKeys) {
+		is.signing.use(set)
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	sealed, err := is.sealKeys(set)
+	if err != nil {
+		return err
+	}
+	if err := is.fleet.takeLease(ctx, metaKeys, holder); err != nil {
+		return err
+	}
+	ctx, cancel = context.WithTimeout(ctx, leaseCall)
+	defer cancel()
+	if err := is.writeKeys(ctx, sealed); err != nil {
+		return err
+	}
+	is.signing.use(set)
+	return nil
+}
+
+func (is *issuer) writeKeys(ctx context.Context, sealed string) error {
+	stored, err := is.adapter.PutMeta(ctx, metaKeys, sealed)
+	if err != nil || stored == sealed {
+		return err
+	}
+	return is.adapter.SetMeta(ctx, metaKeys, sealed)
+}
+
+// recordKeys says that keys were made.
+func (is *issuer) recordKeys(ctx context.Context, made []*signingkeys.Key) {
+	for _, k := range made {
+		reason := "a new key signs from now on"
+		if is.fleet.now().Before(k.From) {
+			reason = "the next key is published"
+		}
+		is.log.Info("a signing key was made", "kid", k.ID, "alg", k.Alg, "signs_from", k.From.UTC().Format(time.RFC3339))
+		is.auditor.recordAtOnce(ctx, authsvc.AuditEvent{Name: "keys.rotated", Reason: reason})
+	}
+}
+
+// SigningKeys is [Service.SigningKeys].
+func (is *issuer) SigningKeys(ctx context.Context) ([]authsvc.SigningKey, error) {
+	set := is.signing.derived
+	switch {
+	case !is.signing.enabled:
+		return nil, authsvc.ErrNoTokens
+	case is.signing.stored:
+		var err error
+		if set, _, err = is.readKeys(ctx); err != nil && !errors.Is(err, authsvc.ErrNotFound) {
+			return nil, err
+		}
+	}
+	now := is.fleet.now()
+	var list []authsvc.SigningKey
+	for _, alg := range signingkeys.Algorithms() {
+		for _, k := range set.Keys() {
+			if k.Alg != alg {
+				continue
+			}
+			one := authsvc.SigningKey{ID: k.ID, Alg: authsvc.SigningAlg(alg), State: authsvc.KeyPrevious, Published: k.Made, From: k.From, Until: set.Until(k), Gone: set.Gone(k)}
+			if k == set.Signing(alg, now) {
+				one.State = authsvc.KeySigning
+			} else if now.Before(k.From) {
+				one.State = authsvc.KeyNext
+			}
+			list = append(list, one)
+		}
+	}
+	return list, nil
+}
+
+// RotateKeys is [Service.RotateKeys].
+func (is *issuer) RotateKeys(ctx context.Context, atOnce bool) (ids []string, err error) {
+	if err := is.keysCanChange(); err != nil {
+		return nil, err
+	}
+	var made []*signingkeys.Key
+	err = is.changeKeys(ctx, atOnce, func(set signingkeys.Set, _ bool) (after signingkeys.Set, err error) {
+		after, made, err = set.Rotate(is.fleet.now(), is.signing.plan, atOnce)
+		return after, err
+	})
+	if err != nil {
+		return nil, err
+	}
+	is.recordKeys(ctx, made)
+	for _, k := range made {
+		ids = append(ids, k.ID)
+	}
+	return ids, nil
+}
+
+// RetireKey is [Service.RetireKey].
+func (is *issuer) RetireKey(ctx context.Context, id string) error {
+	if err := is.keysCanChange(); err != nil {
+		return err
+	}
+	var made []*signingkeys.Key
+	err := is.changeKeys(ctx, false, func(set signingkeys.Set, _ bool) (after signingkeys.Set, err error) {
+		var ok bool
+		if after, made, ok, err = set.Retire(id, is.fleet.now(), is.signing.plan); err == nil && !ok {
+			err = fmt.Errorf("%w: no signing key has that id", authsvc.ErrNotFound)
+		}
+		return after, err
+	})
+	if err != nil {
+		return err
+	}
+	is.auditor.recordAtOnce(ctx, authsvc.AuditEvent{Name: "keys.retired", Reason: "an operator took a key out of the set"})
+	is.recordKeys(ctx, made)
+	return nil
+}
+
+func (is *issuer) keysCanChange() error {
+	switch {
+	case !is.signing.enabled:
+		return authsvc.ErrNoTokens
+	case !is.signing.stored:
+		return authsvc.ErrDerivedKeys
+	}
+	return nil
+}
+
+// issuerEvents are those of signing keys and personal access tokens.
+var issuerEvents = []auditKind{
+	{"pat.created", authsvc.AuditSuccess, "A personal access token was made for a user."},
+	{"pat.revoked", authsvc.AuditSuccess, "A personal access token of a user was revoked, or all of them: the reason says which."},
+	{"pat.refused", authsvc.AuditRefused, "A personal access token was not accepted: it is none, is unknown, expired or sealed under a lost secret, its user is blocked, or it is not for that audience or host."},
+	{"keys.rotated", authsvc.AuditSuccess, "A signing key of tokens was made: it signs a day later, or at once if it is the first or an operator wanted that."},
+	{"keys.retired", authsvc.AuditSuccess, "An operator took a signing key out of the set, and with it the tokens that it signed."},
+}

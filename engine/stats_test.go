@@ -1,0 +1,134 @@
+package engine_test
+
+import (
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"authsvc"
+	"authsvc/engine"
+	"authsvc/internal/test/arena"
+)
+
+// TestStats: every decision of the gate is counted by what it was, by both ways in.
+func TestStats(t *testing.T) {
+	t.Parallel()
+	w := arena.EnterOffline(t, func(c *authsvc.Config) {
+		checkedWorld(c)
+		c.Logger = slog.New(slog.DiscardHandler)
+	})
+	ada, bob, nobody := w.Browser(), w.Browser(), w.Browser()
+	ada.Login("ada")
+	bob.Login("bob")
+	gate := w.Guard(http.HandlerFunc(echo))
+	ask := func(b *arena.Browser, target string, header ...string) {
+		r := httptest.NewRequest("GET", arena.Origin+target, nil)
+		for name, value := range b.Cookies {
+			r.AddCookie(&http.Cookie{Name: name, Value: value})
+		}
+		for i := 0; i < len(header); i += 2 {
+			r.Header.Set(header[i], header[i+1])
+		}
+		if host := r.Header.Get("Test-Host"); host != "" {
+			r.Host = host
+		}
+		if strings.HasPrefix(target, "/api/auth/") {
+			w.ServeHTTP(httptest.NewRecorder(), r)
+			return
+		}
+		gate.ServeHTTP(httptest.NewRecorder(), r)
+	}
+	ask(ada, "/")
+	ask(ada, "/y")
+	ask(nobody, "/public/x")
+	ask(nobody, "/x", "Accept", "text/html")
+	ask(nobody, "/x")
+	ask(bob, "/admin/x")
+	ask(ada, "/closed/")
+	ask(ada, "/fresh/")
+	ask(ada, "/x%00")
+	ask(ada, "/x", "Test-Host", "elsewhere.test")
+	ask(ada, "/api/auth/gate/forward-auth") // by nobody who may ask
+	want := map[string]map[authsvc.GateDecision]uint64{
+		arena.Origin: {authsvc.GateAllow: 2, authsvc.GateAnonymous: 1, authsvc.GateSignIn: 1, authsvc.GateUnauthenticated: 1, authsvc.GateForbidden: 2, authsvc.GateStale: 1, authsvc.GateMalformed: 1},
+		"":           {authsvc.GateForbidden: 1, authsvc.GateUntrusted: 1},
+	}
+	got := map[string]map[authsvc.GateDecision]uint64{}
+	for origin, g := range w.Stats().Gate {
+		got[origin] = g.Decisions
+		if g.OpenStreams != 0 || len(g.StreamsClosed) != 0 {
+			t.Errorf("%s: %+v", origin, g)
+		}
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestStatsTakenOver: the counts go on over Reconfigure.
+func TestStatsTakenOver(t *testing.T) {
+	t.Parallel()
+	config := authsvc.Config{URL: arena.Origin, Secrets: []string{arena.Secret}, Logger: slog.New(slog.DiscardHandler),
+		Providers: []authsvc.Provider{&authsvc.Credentials{Authorize: authorizeAda}},
+		Gate:      authsvc.Gate{Hosts: []authsvc.GateHost{{Origin: arena.Origin}}}}
+	before, err := engine.New(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer before.Close(t.Context())
+	after, err := before.Reconfigure(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer after.Close(t.Context())
+	for _, s := range []*engine.Service{before, after} {
+		s.Guard(http.NotFoundHandler()).ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("GET", arena.Origin+"/", nil))
+	}
+	if n := after.Stats().Gate[arena.Origin].Decisions[authsvc.GateUnauthenticated]; n != 2 {
+		t.Errorf("%d are counted, want 2", n)
+	}
+}
+
+// TestStatsStaySmall: nothing that clients send becomes a key.
+func TestStatsStaySmall(t *testing.T) {
+	t.Parallel()
+	s, r := benchService(t, func(c *authsvc.Config) {
+		c.Gate.Hosts = []authsvc.GateHost{{Origin: arena.Origin}}
+		c.Tokens.Audiences = []authsvc.Audience{{ID: "https://api.example.com"}}
+	})
+	gate := s.Guard(http.NotFoundHandler())
+	size := func() (n int) {
+		st := s.Stats()
+		for _, g := range st.Gate {
+			n += 1 + len(g.Decisions) + len(g.StreamsClosed)
+		}
+		return n + len(st.TokensIssued) + len(st.SigningKeyAge)
+	}
+	most := 2*(1+9+3) + 1 + 3
+	words := []string{"gate/forward-auth", "gate/ext-authz/", "gate/auth-request", "token", "session", ""}
+	for i := range 100_000 {
+		odd := fmt.Sprintf("%x", rand.Uint64())
+		ask := r.Clone(t.Context())
+		ask.Method = []string{"GET", "POST", "M" + odd}[i%3]
+		ask.Host = []string{"app.test", odd + ".app.test", odd}[i%3]
+		ask.RequestURI = "/" + odd + "?audience=" + odd
+		ask.URL.Path, ask.URL.RawQuery = "/"+odd, "audience="+odd
+		ask.Header["X-Forwarded-Host"], ask.Header["X-Forwarded-Uri"], ask.Header["X-Forwarded-Method"] = []string{odd}, []string{"/" + odd}, []string{odd}
+		if i%2 == 0 {
+			ask.RequestURI = "/api/auth/" + words[i%len(words)] + odd
+			ask.URL.Path = ask.RequestURI
+			s.ServeHTTP(&sink{h: http.Header{}}, ask)
+			continue
+		}
+		gate.ServeHTTP(&sink{h: http.Header{}}, ask)
+	}
+	if n := size(); n > most {
+		t.Errorf("%d counts, at most %d can be", n, most)
+	}
+}

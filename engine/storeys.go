@@ -1,0 +1,265 @@
+package engine
+
+import (
+	"log/slog"
+	"net/netip"
+	"time"
+
+	"authsvc"
+	"authsvc/internal/access"
+	"authsvc/internal/gate"
+	"authsvc/internal/pages"
+	"authsvc/internal/seal"
+	"authsvc/internal/sessionshape"
+)
+
+// The engine stands on storeys. Each knows those below it, and none above; the rooms
+// on top do not know each other. A test holds that.
+
+// given is what every storey and room has from the program.
+type given struct {
+	log       *slog.Logger
+	adapter   authsvc.Adapter // noAdapter without storage
+	callbacks authsvc.Callbacks
+	events    authsvc.Events
+	dialect   *dialect
+}
+
+// fleet is what replicas share, and what goes on outside of requests: the clock of the
+// store, leases, tasks and sealed records.
+type fleet struct {
+	*given
+	clock         storeClock
+	background    background
+	credentialBox *seal.Box    // of Credential.Data; see placeOf
+	warned        *replayCache // what was logged within the last minute
+}
+
+// auditor records audit events.
+type auditor struct {
+	*given
+	fleet      *fleet
+	auditQueue *auditQueue                     // nil: audit events are not stored
+	repeats    *repeats                        // of audit events about refusals
+	outcomes   map[string]authsvc.AuditOutcome // by the names of events
+}
+
+// limits count events against rates, here and in the store.
+type limits struct {
+	*given
+	all map[string]*limiter // by name; Reconfigure passes their counts on
+}
+
+// site is what requests need: addresses, cookies, pages, routes and providers.
+type site struct {
+	*given
+	fleet   *fleet
+	auditor *auditor
+	limits  *limits
+
+	publicURL
+	origins origins
+	hosts   *gate.Table // nil: no programs are behind the gate
+	proxies []netip.Prefix
+	routes  map[string]*route
+	hooks   hooks
+	bodies  *bodySlots
+	warned  warned
+
+	flows     map[string]flow // by the id of their provider
+	positions map[string]int  // in Config.Providers, likewise
+	views     []pages.Provider
+	custom    authsvc.Pages
+	pages     *pages.Pages
+	siteName  string
+	hsts      []string // value of the header, nil: not sent
+
+	names       cookieNames
+	csrf        csrfTokens
+	typedKey    *seal.Sealer
+	typedCookie string   // what was typed into a form that was refused
+	beaconLimit *limiter // of what browsers report
+}
+
+// keeper keeps sessions: it makes, reads, lists and ends them.
+type keeper struct {
+	*given
+	fleet   *fleet
+	auditor *auditor
+	site    *site
+
+	sessions      sessions
+	places        places // where they are read
+	lifetime      lifetime
+	customSession bool                // callbacks take part in GET session
+	shape         *sessionshape.Shape // what sessions have besides; nil: nothing
+	revoked       *revocations
+	seen          *seenSessions
+	handleKey     *seal.MAC // of what sessions are called in lists
+	enteredCookie string    // the session at a host that has a cookie of its own
+}
+
+// mailing sends mails to people: it composes, counts, queues and delivers them.
+type mailing struct {
+	*given
+	fleet   *fleet
+	auditor *auditor
+	limits  *limits
+	site    *site
+
+	mails       *mailQueue
+	notices     notices
+	addresses   mailer       // how people change their address; nil: they cannot
+	accountURL  string       // of the account page; "": there is none
+	key         *seal.Sealer // of queued mails
+	codeKey     *seal.MAC
+	linkKeys    []*seal.MAC // one a secret; none where hashSecrets are
+	hashSecrets []string    // that NextAuth.js hashes links with
+
+	mailboxRate               authsvc.Rate
+	mailboxLimit, noticeLimit *limiter
+	linkLimit                 *limiter // of links and codes that are tried
+	clientLimit, networkLimit *limiter // the part of all mails for one client, and for one IPv6 /48
+	totalLimit, reservedLimit *limiter // all mails, and those reserved for known devices; reservedLimit may be nil
+}
+
+// vault keeps tokens of identity providers.
+type vault struct {
+	*given
+	fleet   *fleet
+	auditor *auditor
+	site    *site
+	keeper  *keeper
+	mailing *mailing
+
+	tokens    tokenStorage
+	refreshes *refreshCalls
+}
+
+// issuer issues tokens to programs, and judges personal access tokens.
+type issuer struct {
+	*given
+	fleet   *fleet
+	auditor *auditor
+	limits  *limits
+	site    *site
+	keeper  *keeper
+
+	signing       *signing
+	audiences     []audience     // that tokens are issued for
+	pats          personalTokens // how personal access tokens are
+	personalLimit *limiter
+}
+
+// desk signs people in and out, and lets them prove who they are.
+type desk struct {
+	*given
+	fleet   *fleet
+	auditor *auditor
+	site    *site
+	keeper  *keeper
+	mailing *mailing
+	vault   *vault
+
+	admit          func(identity) identity // adapts an identity to a service without storage
+	linksAsked     bool                    // signed-in users may ask to link an identity
+	linksSignedIn  bool                    // a sign-in while signed in links, without being asked
+	linksFresh     bool                    // asking to link needs a fresh proof
+	confirms       bool                    // people can be asked for a fresh proof of who they are
+	asksAgain      bool                    // a way to sign in is one that asks whoever is signed in there
+	cancelsOnce    bool                    // an attempt that was cancelled is remembered as used
+	keepFirstProof bool
+	freshWithin    time.Duration      // how recent a fresh proof is
+	allowed        []access.Condition // one has to hold; empty: all sign-ins may
+	invitedOnly    bool               // nobody becomes a user by signing in
+	newDomains     []access.Condition // who may become one; empty: everybody
+
+	home          string // where a fresh proof leads that nothing else was asked for
+	providersJSON []byte
+	stateKey      *seal.MAC
+	txKey         *seal.Sealer
+	deviceKey     *seal.Sealer
+	freshKey      *seal.Sealer
+	signInLimit   *limiter
+
+	txPrefix         string // attempts that wait for a provider
+	lastCookie       string // the provider that was used last
+	deviceCookieName string // to which accounts the browser signed in
+	pendingCookie    string // a sign-in that waits; see pendingSignIn
+}
+
+// oauthRoom is sign-in at identity providers.
+type oauthRoom struct {
+	*given
+	fleet   *fleet
+	site    *site
+	desk    *desk
+	vault   *vault
+	auditor *auditor
+	keeper  *keeper
+
+	tenantIDs   bool // see dialect
+	logoutLimit *limiter
+}
+
+// emailRoom is sign-in by mail.
+type emailRoom struct {
+	*given
+	fleet   *fleet
+	auditor *auditor
+	site    *site
+	keeper  *keeper
+	mailing *mailing
+	desk    *desk
+
+	showRefusal  bool
+	linksPerHour int // to one mailbox, as the verify-request page says; -1: no limit
+	requestsKey  *seal.Sealer
+	cookie       string // the links that the browser asked for
+}
+
+// credentialsRoom is sign-in by a check of the application's.
+type credentialsRoom struct {
+	*given
+	fleet  *fleet
+	limits *limits
+	site   *site
+	desk   *desk
+
+	accountLimit *limiter
+	turn         *limiter
+	queue        *loginQueue
+}
+
+// accountRoom is the account page.
+type accountRoom struct {
+	*given
+	fleet   *fleet
+	auditor *auditor
+	site    *site
+	keeper  *keeper
+	mailing *mailing
+	vault   *vault
+	desk    *desk
+
+	on        bool          // there is the account page
+	edits     bool          // people may change their name
+	deletes   bool          // people may delete their account
+	grace     time.Duration // until that is done
+	handleKey *seal.MAC     // of what accounts are called in lists
+	limit     *limiter
+}
+
+// tokenRoom is POST token.
+type tokenRoom struct {
+	*given
+	fleet   *fleet
+	auditor *auditor
+	site    *site
+	keeper  *keeper
+	issuer  *issuer
+
+	limit    *limiter
+	metadata []byte // the metadata of the issuer of tokens
+	issued   *counter[string]
+}

@@ -1,0 +1,358 @@
+package engine
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"authsvc"
+	"authsvc/internal/access"
+	"authsvc/internal/seal"
+	"authsvc/internal/sessionshape"
+	"authsvc/internal/signingkeys"
+	"authsvc/internal/text"
+)
+
+// Bounds of TokenOptions.
+const (
+	minRotate  = 24 * time.Hour
+	maxRotate  = 87600 * time.Hour
+	minTTL     = time.Minute
+	maxTTL     = 15 * time.Minute
+	maxJWT     = 4 << 10 // bytes of a token
+	maxAudName = 255     // bytes of an audience's id
+)
+
+// An audience is an Audience that was checked.
+type audience struct {
+	id, alg, typ string
+	ttl          time.Duration
+	claims       []claimSource
+	allow        []access.Condition // of which one has to hold; empty: all do
+	when         func(context.Context, authsvc.AccessRequest) (bool, error)
+}
+
+// A claimSource adds to a token what a name in Audience.Claims stands for.
+type claimSource func(ctx context.Context, store authsvc.Adapter, v *authsvc.Session, claims map[string]any) error
+
+// claimSources are the names that Audience.Claims may have, those of
+// SessionOptions.Claims among them. This is the one place that resolves them.
+func (b *builder) claimSources() map[string]claimSource {
+	text := func(name string, of func(*authsvc.Session) string) claimSource {
+		return func(_ context.Context, _ authsvc.Adapter, v *authsvc.Session, claims map[string]any) error {
+			if s := of(v); s != "" {
+				claims[name] = s
+			}
+			return nil
+		}
+	}
+	sources := map[string]claimSource{}
+	for name := range b.config.Session.Claims {
+		sources[name] = keptClaim(name)
+	}
+	sources["name"] = text("name", func(v *authsvc.Session) string { return v.Name })
+	sources["picture"] = text("picture", func(v *authsvc.Session) string { return v.Image })
+	sources["email"] = emailClaims
+	return sources
+}
+
+// keptClaim is the source of a claim that stays with the session.
+func keptClaim(name string) claimSource {
+	return func(_ context.Context, _ authsvc.Adapter, v *authsvc.Session, claims map[string]any) error {
+		if kept, there := v.Claims()[name]; there {
+			claims[name] = kept
+		}
+		return nil
+	}
+}
+
+// emailClaims tell the address with whether it is proved: the store knows best,
+// and where it has no such user, the session.
+func emailClaims(ctx context.Context, store authsvc.Adapter, v *authsvc.Session, claims map[string]any) error {
+	if v.Email == "" {
+		return nil
+	}
+	u, err := store.GetUser(ctx, v.UserID)
+	switch {
+	case errors.Is(err, errNoStorage) || errors.Is(err, authsvc.ErrNotFound):
+		claims["email_verified"] = v.EmailVerified
+	case err != nil:
+		return err
+	default:
+		claims["email_verified"] = u.Email == v.Email && !u.EmailVerified.IsZero()
+	}
+	claims["email"] = v.Email
+	return nil
+}
+
+// reservedClaims are set by the engine, whatever an audience asks for.
+var reservedClaims = []string{"iss", "sub", "aud", "iat", "exp", "nbf", "jti", "auth_time", "amr", "acr", "sid", "idp", "email_verified"}
+
+// checkTokens checks TokenOptions.
+func checkTokens(b *builder, s *tokenRoom) {
+	o := b.config.Tokens
+	s.issuer.signing.plan.Every = cmp.Or(o.Rotate, 2160*time.Hour)
+	if s.issuer.signing.plan.Every < minRotate || s.issuer.signing.plan.Every > maxRotate {
+		b.fail("Tokens.Rotate", "is not between 24 h and 87600 h", "use a duration such as 2160h")
+	}
+	ids := map[string]bool{}
+	for i, a := range o.Audiences {
+		b.prefix = fmt.Sprintf("Tokens.Audiences[%d].", i)
+		one := b.audience(a)
+		if one.id != "" && ids[one.id] {
+			b.fail("ID", "is given twice", "give each audience an id of its own")
+		}
+		ids[one.id] = true
+		s.issuer.audiences = append(s.issuer.audiences, one)
+		if !slices.Contains(s.issuer.signing.plan.Algs, one.alg) {
+			s.issuer.signing.plan.Algs = append(s.issuer.signing.plan.Algs, one.alg)
+		}
+	}
+	b.prefix = ""
+	asserts := len(b.config.Gate.Headers.Assertion) > 0
+	if asserts && !slices.Contains(s.issuer.signing.plan.Algs, asserted.alg) {
+		s.issuer.signing.plan.Algs = append(s.issuer.signing.plan.Algs, asserted.alg)
+	}
+	if s.issuer.signing.enabled = len(s.issuer.audiences) > 0 || asserts; !s.issuer.signing.enabled {
+		return
+	}
+	if !s.issuer.signing.stored && slices.ContainsFunc(b.config.Secrets, func(secret string) bool { return len(strings.TrimSpace(secret)) < minSecret }) {
+		b.fail("Tokens.Audiences", "need secrets of 32 bytes: without storage the signing keys follow from them, and a short one could be found by trying",
+			"set Adapter, or replace the short secret", "Secrets", "Adapter")
+	}
+	s.metadata = issuerDocument(s.site.base)
+}
+
+// audience checks one entry.
+func (b *builder) audience(a authsvc.Audience) audience {
+	one := audience{id: a.ID, alg: string(cmp.Or(a.Alg, authsvc.SigningES256)), typ: cmp.Or(a.Typ, "JWT"), ttl: cmp.Or(a.TTL, 5*time.Minute), when: a.When}
+	if a.ID == "" || len(a.ID) > maxAudName || strings.ContainsFunc(a.ID, func(r rune) bool { return r <= ' ' || r > '~' }) {
+		b.fail("ID", "is missing or not printable", "name the program that takes the tokens, by its address for example: up to 255 characters without spaces")
+	}
+	switch {
+	case !signingkeys.Known(one.alg):
+		b.fail("Alg", fmt.Sprintf("%q is not known", text.Printable(one.alg, 20)), "use ES256, EdDSA or RS256")
+	case one.alg == signingkeys.RS256:
+		b.needStorage("Alg", "is RS256, but there is no storage to keep such a key", "set Adapter, or use ES256 or EdDSA")
+	}
+	if one.typ != "JWT" && one.typ != "at+jwt" {
+		b.fail("Typ", fmt.Sprintf("%q is not known", text.Printable(one.typ, 20)), "use JWT or at+jwt")
+	}
+	if one.ttl < minTTL || one.ttl > maxTTL {
+		b.fail("TTL", "is not between 1 and 15 minutes", "use a duration such as 5m: a token cannot be taken back before")
+	}
+	sources := b.claimSources()
+	for i, name := range a.Claims {
+		key := fmt.Sprintf("Claims[%d]", i)
+		source := sources[name]
+		if source == nil && b.config.Callbacks.Claims != nil && sessionshape.UsableName(name) { // which may keep one of that name
+			source = keptClaim(name)
+		}
+		switch {
+		case slices.Contains(reservedClaims, name):
+			b.fail(key, fmt.Sprintf("%q is reserved", name), "leave it out: the token has it where it is known")
+		case source == nil:
+			b.fail(key, fmt.Sprintf("%q is not known", text.Printable(name, 40)), "use "+strings.Join(slices.Sorted(maps.Keys(sources)), ", "))
+		case slices.Contains(a.Claims[:i], name):
+			b.fail(key, fmt.Sprintf("%q is given twice", name), "remove one")
+		default:
+			one.claims = append(one.claims, source)
+		}
+	}
+	return one
+}
+
+// postToken: POST token answers a token for an audience, which says who is signed
+// in. It needs the CSRF token, and extends the session like GET session; or a
+// personal access token that is for the audience.
+func (tk *tokenRoom) postToken(rq *request) outcome {
+	v, personal, out := tk.tokenHolder(rq)
+	if out != nil {
+		return out
+	}
+	counted := cmp.Or(rq.sid(), v.UserID)
+	if personal != nil {
+		counted = "personal " + personal.id
+	}
+	if wait, ok := rq.permit(tk.limit, counted); !ok {
+		return rq.limited(wait)
+	}
+	rq.auditUser = v.UserID
+	a := tk.audience(rq)
+	if a == nil {
+		rq.audit("token.denied", "", "no such audience")
+		return refused(problemUnknownAudience)
+	}
+	if personal != nil && !personal.forAudience(a.id) {
+		rq.audit("pat.refused", "", "it is not for this audience")
+		return refused(problemForbidden)
+	}
+	if reason := tk.mayHave(rq, a, accessRequest(rq, v)); reason != "" {
+		rq.audit("token.denied", "", reason)
+		return refused(problemForbidden)
+	}
+	return tk.issue(rq, a, v)
+}
+
+// tokenHolder returns who asks for a token, and by which personal access token, if
+// by one.
+func (tk *tokenRoom) tokenHolder(rq *request) (v *authsvc.Session, personal *personalGrant, out outcome) {
+	if tk.issuer.bearsToken(rq) {
+		g, err := tk.issuer.personalToken(rq)
+		if err != nil {
+			return nil, nil, tk.issuer.personalProblem(rq, err)
+		}
+		return g.session, g, nil
+	}
+	if !rq.csrfOK() {
+		rq.audit("csrf.refused", "", "token missing or not that of the cookie")
+		return nil, nil, refused(problemCSRF)
+	}
+	v, out = tk.tokenSession(rq)
+	return v, nil, out
+}
+
+// tokenSession returns the session that a token is asked for. A token cannot be taken
+// back, so the store says whether the session has ended, not this replica's copy.
+func (tk *tokenRoom) tokenSession(rq *request) (*authsvc.Session, outcome) {
+	var v *authsvc.Session
+	err := tk.keeper.revoked.catchUp(rq.ctx, tk.adapter, rq.now)
+	if err == nil {
+		v, err = tk.keeper.slideSession(rq, readOptions{touch: true, full: true})
+	}
+	switch {
+	case err != nil:
+		tk.log.Error("session could not be read", "request", rq.requestID(), "err", err)
+		return nil, refused(problemUnavailable)
+	case v == nil && rq.sessionPresent && !rq.unknownKey:
+		rq.clearSession()
+		fallthrough
+	case v == nil:
+		return nil, refused(problemUnauthenticated)
+	}
+	return v, nil
+}
+
+// audience is the one that the body names; it need not if there is one only.
+func (tk *tokenRoom) audience(rq *request) *audience {
+	id, given := rq.body.fields["audience"]
+	switch {
+	case given:
+		return tk.issuer.audienceOf(id)
+	case !rq.body.other["audience"] && len(tk.issuer.audiences) == 1:
+		return &tk.issuer.audiences[0]
+	}
+	return nil
+}
+
+// audienceOf is the audience of an id, nil if there is none.
+func (is *issuer) audienceOf(id string) *audience {
+	for i := range is.audiences {
+		if is.audiences[i].id == id {
+			return &is.audiences[i]
+		}
+	}
+	return nil
+}
+
+// issue signs a token. It ends with the session at the latest.
+func (tk *tokenRoom) issue(rq *request, a *audience, v *authsvc.Session) outcome {
+	now := rq.now.Unix()
+	expires := min(rq.now.Add(a.ttl).Unix(), v.Expires.Unix())
+	if expires <= now { // the leeway of compat modes is for sessions only
+		return refused(problemUnauthenticated)
+	}
+	claims := tk.issuer.standardClaims(v, rq.sid(), now, expires)
+	claims["aud"] = a.id
+	for _, source := range a.claims {
+		if err := source(rq.ctx, tk.adapter, v, claims); err != nil {
+			tk.log.Error("the claims of a token could not be read", "request", rq.requestID(), "err", err)
+			return refused(problemUnavailable)
+		}
+	}
+	token, err := tk.issuer.sign(a, claims)
+	if err != nil {
+		tk.log.Error("a token could not be issued", "audience", a.id, "request", rq.requestID(), "err", err)
+		return problem{status: http.StatusInternalServerError, text: "the token could not be made, the log says why"}
+	}
+	tk.issued.add(a.id)
+	return object{v: struct {
+		AccessToken string `json:"access_token"`
+		TokenType   string `json:"token_type"`
+		ExpiresIn   int64  `json:"expires_in"`
+	}{token, "Bearer", expires - now}}
+}
+
+// tokenSID names a session in tokens: 128 bits of a digest, which tell two
+// sessions apart and open none.
+func tokenSID(sid string) string {
+	const chars = 22 // 132 bits
+	return seal.Digest("session of a token " + sid)[:chars]
+}
+
+func (is *issuer) sign(a *audience, claims map[string]any) (string, error) {
+	raw, err := json.Marshal(claims)
+	if err != nil {
+		return "", err
+	}
+	k := is.signing.known.Load().set.Signing(a.alg, is.fleet.now())
+	if k == nil {
+		return "", errors.New("there is no key of the algorithm")
+	}
+	token, err := k.Sign(a.typ, raw)
+	if err == nil && len(token) > maxJWT {
+		err = fmt.Errorf("it has %d bytes, and 4096 is the most; leave claims out", len(token))
+	}
+	return token, err
+}
+
+// issuerMetadata is the route of the metadata (OpenID Connect Discovery 1.0).
+const issuerMetadata = ".well-known/openid-configuration"
+
+// issuerDocument says where the keys are. There are no endpoints to sign in at:
+// the lists that the standards want (Discovery section 3, RFC 8414 section 2) are
+// empty.
+func issuerDocument(base string) []byte {
+	none := []string{}
+	raw, err := json.Marshal(map[string]any{"issuer": base, "jwks_uri": base + "/jwks",
+		"response_types_supported": none, "subject_types_supported": none, "id_token_signing_alg_values_supported": none})
+	if err != nil { // strings always marshal
+		panic(err)
+	}
+	return raw
+}
+
+// publicDocument is JSON that everybody may read and caches may keep.
+func publicDocument(raw []byte) asset {
+	return asset{body: raw, contentType: "application/json", cache: "public, max-age=900", etag: `"` + seal.Digest(string(raw))[:22] + `"`}
+}
+
+// getJWKS: GET jwks answers the public keys that tokens are signed with.
+func (tk *tokenRoom) getJWKS(rq *request) outcome { return tk.issuer.signing.known.Load().jwks }
+
+// getIssuer: GET .well-known/openid-configuration tells who reads the metadata of
+// issuers where the keys are.
+func (tk *tokenRoom) getIssuer(rq *request) outcome { return publicDocument(tk.metadata) }
+
+// tokenRoutes are those of the issuer of tokens.
+func tokenRoutes(s *tokenRoom) map[string]*route {
+	// There are audiences, or assertions of the gate.
+	issues := func(*request) bool { return s.issuer.signing.enabled }
+	return map[string]*route{
+		"token":        {post: s.postToken, cors: always, internal: http.MethodPost, when: issues, problems: true},
+		"jwks":         {get: s.getJWKS, internal: http.MethodGet, when: issues, problems: true},
+		issuerMetadata: {get: s.getIssuer, when: issues, problems: true},
+	}
+}
+
+// tokenEvents are those of POST token.
+var tokenEvents = []auditKind{
+	{"token.denied", authsvc.AuditRefused, "A token was asked for an audience that is not configured, or its conditions or its rule refused, or its rule failed."},
+}

@@ -1,0 +1,154 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"authsvc"
+)
+
+// A Resealed counts what is sealed in the store.
+type Resealed struct {
+	Users int // whose records were read
+	// Accounts and Credentials are those that a later entry of Secrets sealed:
+	// tokens of providers, and data of credentials. They were sealed anew, or would
+	// have been.
+	Accounts, Credentials int
+	SigningKeys           bool // so were the signing keys
+	Left                  int  // of which something stays, as no entry of Secrets opens it
+}
+
+// Stale is how many records a later entry of Secrets sealed.
+func (r Resealed) Stale() int {
+	n := r.Accounts + r.Credentials
+	if r.SigningKeys {
+		n++
+	}
+	return n
+}
+
+// Reseal seals under the first of Secrets what later entries have sealed: tokens of
+// providers, credentials and signing keys, so that the later entries can be
+// removed. What others write meanwhile is never overwritten. Users are read in steps
+// of 1000, after each of which progress is called, unless it is nil; an error of it
+// ends everything and is returned. It can be interrupted and repeated: what was done
+// is done. With dryRun it only counts. What replicas whose first secret is another
+// write after it is for another run; mails in the queue are not looked at, they are
+// of no use after 7 days at most.
+func (s *Service) Reseal(ctx context.Context, dryRun bool, progress func(Resealed) error) (r Resealed, err error) {
+	for after := ""; ; {
+		page, err := s.adapter.ListUsers(ctx, after, rewritePage)
+		if err != nil {
+			return r, err
+		}
+		for _, u := range page {
+			if err := s.resealUser(ctx, u.ID, dryRun, &r); err != nil {
+				return r, err
+			}
+			after = u.ID
+			r.Users++
+		}
+		if progress != nil {
+			if err := progress(r); err != nil {
+				return r, err
+			}
+		}
+		if len(page) < rewritePage {
+			break
+		}
+	}
+	sealed, err := s.adapter.GetMeta(ctx, metaKeys)
+	switch {
+	case errors.Is(err, authsvc.ErrNotFound):
+		return r, nil
+	case err != nil:
+		return r, err
+	}
+	switch _, stale, err := s.issuer.unsealKeys(sealed); {
+	case err != nil:
+		r.Left++
+		return r, nil
+	case !stale:
+		return r, nil
+	}
+	r.SigningKeys = true
+	if dryRun {
+		return r, nil
+	}
+	return r, s.issuer.resealKeys(ctx)
+}
+
+// resealUser is Reseal for what one user has.
+func (h *storeys) resealUser(ctx context.Context, userID string, dryRun bool, r *Resealed) error {
+	accounts, err := h.adapter.ListAccounts(ctx, userID)
+	if err != nil {
+		return err
+	}
+	for _, a := range accounts {
+		_, renewed, lost := h.vault.tokens.read(a)
+		if len(lost) > 0 {
+			r.Left++
+		}
+		if renewed == a {
+			continue
+		}
+		did, err := h.vault.rewriteAccount(ctx, a, dryRun)
+		if err != nil {
+			return err
+		}
+		if did.Written {
+			r.Accounts++
+		}
+	}
+	p, err := h.adapter.GetPerson(ctx, userID)
+	if err != nil && !errors.Is(err, authsvc.ErrNotFound) { // deleted meanwhile
+		return err
+	}
+	for _, c := range p.Credentials {
+		stale, err := h.vault.resealCredential(ctx, c, dryRun)
+		switch {
+		case errors.Is(err, errSealLost):
+			r.Left++
+		case err != nil:
+			return err
+		case stale:
+			r.Credentials++
+		}
+	}
+	return nil
+}
+
+// errSealLost: no configured secret opens a record.
+var errSealLost = errors.New("no configured secret opens it, or the row was changed")
+
+// resealCredential is Reseal for a credential. What changes it meanwhile comes
+// first, and is looked at again.
+func (vt *vault) resealCredential(ctx context.Context, c authsvc.Credential, dryRun bool) (stale bool, err error) {
+	for range rewriteTries {
+		if len(c.Data) == 0 {
+			return false, nil
+		}
+		text, stale, err := vt.fleet.credentialBox.Open(string(c.Data), placeOf(&c)...)
+		switch {
+		case err != nil:
+			return false, errSealLost
+		case !stale || dryRun:
+			return stale, nil
+		}
+		c.Data = []byte(vt.fleet.credentialBox.Seal(text, placeOf(&c)...))
+		switch err = vt.adapter.UpdateCredential(ctx, c); {
+		case errors.Is(err, authsvc.ErrNotFound):
+			return false, nil
+		case !errors.Is(err, authsvc.ErrStale):
+			return true, err
+		}
+		if c, err = vt.adapter.GetCredential(ctx, c.Kind, c.ID); err != nil {
+			if errors.Is(err, authsvc.ErrNotFound) {
+				return false, nil
+			}
+			return false, err
+		}
+	}
+	return false, fmt.Errorf("a credential of the kind %s is changed all the time: %w", c.Kind, authsvc.ErrStale)
+}

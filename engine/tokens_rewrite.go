@@ -1,0 +1,127 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"authsvc"
+)
+
+// A TokenRewrite reports what RewriteTokens did with an account.
+type TokenRewrite struct {
+	UserID            string
+	Provider          string
+	ProviderAccountID string
+	Written           bool  // or, with dryRun, would have been
+	Left              error // why tokens were left as they are; nil: none was
+}
+
+// rewritePage is how many users are read at a time, and rewriteTries how often
+// an account is read that changes before it is written.
+const (
+	rewritePage  = 1000
+	rewriteTries = 5
+)
+
+// RewriteTokens is [Service.RewriteTokens].
+func (vt *vault) RewriteTokens(ctx context.Context, dryRun bool, visit func(TokenRewrite) error) error {
+	for after := ""; ; {
+		page, err := vt.adapter.ListUsers(ctx, after, rewritePage)
+		if err != nil {
+			return err
+		}
+		for _, u := range page {
+			after = u.ID
+			if err := vt.rewriteUser(ctx, u.ID, dryRun, visit); err != nil {
+				return err
+			}
+		}
+		if len(page) < rewritePage {
+			return nil
+		}
+	}
+}
+
+func (vt *vault) rewriteUser(ctx context.Context, userID string, dryRun bool, visit func(TokenRewrite) error) error {
+	list, err := vt.adapter.ListAccounts(ctx, userID)
+	if err != nil {
+		return err
+	}
+	for _, a := range list {
+		did, err := vt.rewriteAccount(ctx, a, dryRun)
+		if err == nil && (did.Written || did.Left != nil) {
+			err = visit(did)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (vt *vault) rewriteAccount(ctx context.Context, stored authsvc.Account, dryRun bool) (TokenRewrite, error) {
+	did := TokenRewrite{UserID: stored.UserID, Provider: stored.Provider, ProviderAccountID: stored.ProviderAccountID}
+	for range rewriteTries {
+		a, lost := vt.tokens.conform(stored)
+		var err error
+		if did.Written = a != stored; did.Written && !dryRun {
+			err = vt.adapter.ReplaceTokens(ctx, a, stored)
+		}
+		switch {
+		case err == nil && len(lost) > 0:
+			did.Left = fmt.Errorf("%s of %s cannot be opened: the secret that sealed it is not configured any more, or the row was changed",
+				strings.Join(lost, ", "), stored.Provider)
+			return did, nil
+		case err == nil:
+			return did, nil
+		case !errors.Is(err, authsvc.ErrStale) && !errors.Is(err, authsvc.ErrNotFound):
+			return did, err
+		}
+		// A sign-in or a refresh was first, or the account is gone.
+		did.Written = false
+		var found bool
+		if stored, found, err = vt.storedAccount(ctx, stored); err != nil || !found {
+			return did, err
+		}
+	}
+	did.Left = fmt.Errorf("the tokens of %s are replaced all the time: %w", stored.Provider, authsvc.ErrStale)
+	return did, nil
+}
+
+// storedAccount reads an account again, if its user still has it.
+func (vt *vault) storedAccount(ctx context.Context, was authsvc.Account) (a authsvc.Account, found bool, err error) {
+	list, err := vt.adapter.ListAccounts(ctx, was.UserID)
+	if err != nil {
+		return authsvc.Account{}, false, err
+	}
+	i := slices.IndexFunc(list, func(a authsvc.Account) bool {
+		return a.Provider == was.Provider && a.ProviderAccountID == was.ProviderAccountID
+	})
+	if i < 0 {
+		return authsvc.Account{}, false, nil
+	}
+	return list[i], true, nil
+}
+
+// conform returns a stored account as it would be stored now. Tokens that cannot
+// be opened stay, unless none are stored, and lost names them.
+func (v *tokenStorage) conform(stored authsvc.Account) (a authsvc.Account, lost []string) {
+	if v.discard {
+		return v.forStorage(stored), nil
+	}
+	open, a, lost := v.read(stored)
+	texts := tokensOf(&open)
+	for name, token := range tokensOf(&a) {
+		switch text := *texts[name]; {
+		case text == "": // absent or lost
+		case !v.seal:
+			*token = text
+		case !strings.HasPrefix(*token, sealedToken):
+			*token = v.sealToken(text, &a, name)
+		}
+	}
+	return a, lost
+}

@@ -1,0 +1,110 @@
+package engine
+
+import (
+	"context"
+	"log/slog"
+	"strconv"
+	"testing"
+	"time"
+
+	"authsvc"
+	"authsvc/internal/seal"
+)
+
+// TestVerifyState: the state alone says whose and for how long it is, behind
+// the sealed cookie by whose name it was found.
+func TestVerifyState(t *testing.T) {
+	t.Parallel()
+	ring, err := seal.NewRing("qS8vV3nYc0mZ1rT5uX7wA9bD2eF4gH6jK8lM0nP2qR4")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dk, rq := &desk{stateKey: ring.MAC("state")}, &request{now: time.Now()}
+	fresh := func() transaction {
+		tx := transaction{Provider: "op", Browser: "hash", Expires: rq.now.Add(txLifetime).Unix()}
+		random := b64(seal.Random(18))
+		tx.State = random + "." + b64(dk.stateKey.Sum(random, tx.Browser, tx.Provider, strconv.FormatInt(tx.Expires, 10)))
+		return tx
+	}
+	for name, change := range map[string]func(tx *transaction, state *string){
+		"another attempt's": func(_ *transaction, state *string) { *state = fresh().State },
+		"another provider":  func(tx *transaction, _ *string) { tx.Provider = "op2" },
+		"another browser":   func(tx *transaction, _ *string) { tx.Browser = "other" },
+		"a longer life":     func(tx *transaction, _ *string) { tx.Expires++ },
+		"no MAC":            func(tx *transaction, state *string) { tx.State = "x."; *state = "x." },
+		"no dot":            func(tx *transaction, state *string) { tx.State = "x"; *state = "x" },
+		"nothing":           func(tx *transaction, state *string) { tx.State, *state = "", "" },
+	} {
+		tx := fresh()
+		state := tx.State
+		if !dk.verifyState(rq, &tx, state) {
+			t.Fatalf("%s: twin: a fresh state does not verify", name)
+		}
+		if change(&tx, &state); dk.verifyState(rq, &tx, state) {
+			t.Errorf("%s: verifies", name)
+		}
+	}
+}
+
+// TestStateIsBoundToURL: a state of another deployment with the same secret
+// does not verify.
+func TestStateIsBoundToURL(t *testing.T) {
+	t.Parallel()
+	verifies := func(url string, tx *transaction) bool {
+		dk, rq := requestAt(t, url)
+		return dk.verifyState(rq, tx, tx.State)
+	}
+	dk, rq := requestAt(t, "https://app.test")
+	tx := transaction{Provider: "op"}
+	dk.makeState(rq, &tx)
+	if !dk.verifyState(rq, &tx, tx.State) {
+		t.Error("twin: its own state does not verify")
+	}
+	for _, url := range []string{"https://other.test", "https://app.test/other"} {
+		if verifies(url, &tx) {
+			t.Errorf("verifies at %s", url)
+		}
+	}
+}
+
+// TestAttemptNeedsState: an attempt whose cookie opens is refused if its state
+// does not verify.
+func TestAttemptNeedsState(t *testing.T) {
+	t.Parallel()
+	dk, rq := requestAt(t, "https://app.test")
+	var tx transaction
+	dk.makeState(rq, &tx)
+	find := func() *authError {
+		value, err := dk.sealTx(rq, &tx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		rq.jar.pairs = append(rq.jar.pairs, pair{dk.txName(tx.State), value})
+		_, refused := dk.findTx(rq, tx.State)
+		return refused
+	}
+	if refused := find(); refused != nil {
+		t.Errorf("twin: %v", refused.Err)
+	}
+	for _, state := range []string{b64(seal.Random(18)) + "." + b64(seal.Random(32)), "x"} {
+		if tx.State = state; find() == nil {
+			t.Errorf("the state %s is taken", state)
+		}
+	}
+}
+
+// requestAt is a request, with a CSRF token, to the desk of a service of its own at url.
+func requestAt(t *testing.T, url string) (*desk, *request) {
+	t.Helper()
+	s, err := New(authsvc.Config{URL: url, Secrets: []string{"qS8vV3nYc0mZ1rT5uX7wA9bD2eF4gH6jK8lM0nP2qR4"}, Logger: slog.New(slog.DiscardHandler),
+		Providers: []authsvc.Provider{&authsvc.Credentials{Authorize: func(context.Context, map[string]string) (authsvc.User, error) {
+			return authsvc.User{}, authsvc.ErrAccessDenied
+		}}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close(context.Background()) })
+	rq := fuzzedRequest(s, "")
+	rq.ensureCSRF()
+	return s.desk, rq
+}

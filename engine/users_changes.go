@@ -1,0 +1,214 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"golang.org/x/text/unicode/norm"
+
+	"authsvc"
+	"authsvc/internal/mailtext"
+	"authsvc/internal/seal"
+	"authsvc/internal/text"
+	"authsvc/internal/uuid"
+)
+
+// invitationAge is how long the link of an invitation counts. It is longer than
+// that of others, since nobody waits for the mail; it counts once all the same, and
+// opens in any browser to a page with a button.
+const invitationAge = 7 * 24 * time.Hour
+
+// An inviter is a flow whose mails can invite people.
+type inviter interface {
+	// invitation makes the mail to a user, sealed, and the token of its link as it
+	// is stored.
+	invitation(u authsvc.User, language string) (m authsvc.Mail, err error)
+}
+
+// Invite makes sure that there is a user with an address, and mails a link to sign
+// in, which counts once and for 7 days. The first sign-in by it proves the address.
+// It can be repeated until then; earlier links go on. The mail waits in the queue
+// for a running service. Errors: ErrConflict, the address is that of a user who has
+// proved it; an address that cannot be used; a user who is blocked; no provider that
+// signs people in by mail; ErrQueueFull.
+func (s *Service) Invite(ctx context.Context, i authsvc.Invitation) (authsvc.User, error) {
+	by := s.inviter()
+	if by == nil {
+		return authsvc.User{}, errors.New("there is no provider that signs people in by mail")
+	}
+	address, err := authsvc.NormaliseEmail(i.Email)
+	if err != nil {
+		return authsvc.User{}, err
+	}
+	u, err := s.adapter.GetUserByEmail(ctx, address)
+	if errors.Is(err, authsvc.ErrNotFound) {
+		u, err = s.CreateUser(ctx, authsvc.User{Name: i.Name, Email: address})
+	}
+	switch {
+	case err != nil:
+		return authsvc.User{}, err
+	case !u.Blocked.IsZero():
+		return authsvc.User{}, errBlocked
+	case !u.EmailVerified.IsZero():
+		return authsvc.User{}, fmt.Errorf("the address is that of a user who has proved it: %w", authsvc.ErrConflict)
+	}
+	if i.Language == "" {
+		p, err := s.adapter.GetPerson(ctx, u.ID)
+		if err != nil {
+			return authsvc.User{}, err
+		}
+		i.Language = p.Locale
+	}
+	m, err := by.invitation(u, i.Language)
+	if err != nil {
+		return authsvc.User{}, err
+	}
+	if err := s.adapter.PutToken(ctx, authsvc.VerificationToken{Identifier: address, Token: m.ID, Expires: m.Expires}, m, maxQueuedMails); err != nil {
+		return authsvc.User{}, err
+	}
+	s.auditor.recordAct(ctx, authsvc.AuditEvent{Name: "user.invited", UserID: u.ID})
+	if s.mailing.mails != nil {
+		s.mailing.mails.wake()
+	}
+	return u, nil
+}
+
+// inviter is the first of the ways to sign in whose mails can invite; nil: none.
+func (h *storeys) inviter() inviter {
+	for _, p := range h.site.views {
+		if by, ok := h.site.flows[p.ID].(inviter); ok {
+			return by
+		}
+	}
+	return nil
+}
+
+// invitation implements [inviter]. There is no code: one counts only with the cookie
+// of the browser that asked for it, and here none did.
+func (f *emailFlow) invitation(u authsvc.User, language string) (authsvc.Mail, error) {
+	now := f.room.fleet.now()
+	plain := seal.Token()
+	payload, err := f.sealQueued(queuedMail{UserID: u.ID, Known: true}, mailtext.Data{Invited: true, Sender: f.From,
+		URL: f.link(f.room.site.origin, u.Email, plain), Email: u.Email, Language: f.text.Language(language, ""), Minutes: int(invitationAge / time.Minute)})
+	return authsvc.Mail{ID: f.room.mailing.linkDigests(plain)[0], Payload: payload, Due: now, Expires: now.Add(invitationAge)}, err
+}
+
+// CreateUser stores a user whom an operator or the application adds, of whom ID and
+// what the store makes of it do not count; EmailVerified says that the application
+// knows the address to be the person's. Callbacks are not asked. Errors:
+// ErrConflict, the address is taken; an address or a name that cannot be used.
+func (s *Service) CreateUser(ctx context.Context, u authsvc.User) (authsvc.User, error) {
+	change, err := cleanChange(authsvc.UserUpdate{Name: &u.Name, Email: &u.Email})
+	if err != nil {
+		return authsvc.User{}, err
+	}
+	if u.EmailVerified = u.EmailVerified.UTC().Truncate(time.Millisecond); u.Email == "" {
+		u.EmailVerified = time.Time{}
+	}
+	u, err = s.adapter.CreateUser(ctx, authsvc.User{ID: uuid.V7(), Name: *change.Name, Email: *change.Email, EmailVerified: u.EmailVerified, Image: cleanUser(u, false).Image})
+	if err != nil {
+		return authsvc.User{}, err
+	}
+	s.auditor.recordAct(ctx, authsvc.AuditEvent{Name: "user.created", UserID: u.ID})
+	if s.events.CreateUser != nil {
+		s.fleet.emit("createUser", func() { s.events.CreateUser(ctx, u) })
+	}
+	return u, nil
+}
+
+// UpdateUser changes fields of a user. With another address, EmailVerified is what
+// change says, else nothing is proved; links and codes of both addresses are void, a
+// change of address that waits is dropped, remembered browsers are forgotten and
+// every session ends, so that nobody stays in by what was believed of the old
+// address. It can be repeated, also after an error. Errors: ErrNotFound;
+// ErrConflict, the address is taken; an address or a name that cannot be used.
+func (s *Service) UpdateUser(ctx context.Context, userID string, change authsvc.UserUpdate) (authsvc.User, error) {
+	change, err := cleanChange(change)
+	if err != nil {
+		return authsvc.User{}, err
+	}
+	before, u, err := s.changeUser(ctx, userID, change)
+	if err != nil {
+		return authsvc.User{}, err
+	}
+	s.auditor.recordAct(ctx, authsvc.AuditEvent{Name: "user.updated", UserID: userID})
+	if change.Email != nil {
+		if err := s.leaveAddress(ctx, userID, before.Email, u.Email); err != nil {
+			return u, err
+		}
+		u, err = s.adapter.GetUser(ctx, userID) // of a later epoch
+	}
+	if err == nil && s.events.UpdateUser != nil {
+		s.fleet.emit("updateUser", func() { s.events.UpdateUser(ctx, u) })
+	}
+	return u, err
+}
+
+// changeUser writes a change, as of the user who is returned with what became of it.
+func (h *storeys) changeUser(ctx context.Context, userID string, change authsvc.UserUpdate) (before, u authsvc.User, err error) {
+	for try := 1; ; try++ {
+		if before, err = h.adapter.GetUser(ctx, userID); err != nil {
+			return before, u, err
+		}
+		step := change
+		if step.Email != nil {
+			if step.Was = &before; step.EmailVerified == nil && *step.Email != before.Email {
+				step.EmailVerified = &time.Time{}
+			}
+		}
+		u, err = h.adapter.UpdateUser(ctx, userID, step)
+		if !errors.Is(err, authsvc.ErrStale) || try == createTries {
+			return before, u, err
+		}
+	}
+}
+
+// leaveAddress takes back what rests on the address of a user, after it was changed.
+func (s *Service) leaveAddress(ctx context.Context, userID string, addresses ...string) error {
+	for _, address := range addresses {
+		if address == "" {
+			continue
+		}
+		if err := s.adapter.VoidTokens(ctx, address); err != nil {
+			return err
+		}
+	}
+	if err := s.EndSessions(ctx, userID); err != nil { // raises the epoch: what follows is for good
+		return err
+	}
+	_, err := s.adapter.DeleteCredentials(ctx, userID, nil, authsvc.CredentialDevice, authsvc.CredentialAddress)
+	return err
+}
+
+// cleanChange returns what an operator or the application says about a user in the
+// form in which it is stored. What does not fit is an error, not shortened.
+func cleanChange(c authsvc.UserUpdate) (authsvc.UserUpdate, error) {
+	if c.Name != nil {
+		name := norm.NFC.String(*c.Name)
+		if name != text.Name(name) || len([]rune(name)) > maxOwnName {
+			return c, fmt.Errorf("the name has control characters, spaces around it or more than %d characters", maxOwnName)
+		}
+		c.Name = &name
+	}
+	if c.Email != nil && *c.Email != "" {
+		address, err := authsvc.NormaliseEmail(*c.Email)
+		if err != nil {
+			return c, err
+		}
+		c.Email = &address
+	}
+	if c.Image != nil {
+		image := cleanUser(authsvc.User{Image: *c.Image}, false).Image
+		if image == "" && *c.Image != "" {
+			return c, errors.New("the picture is neither an https address nor a picture that may be shown")
+		}
+		c.Image = &image
+	}
+	if c.EmailVerified != nil {
+		at := c.EmailVerified.UTC().Truncate(time.Millisecond)
+		c.EmailVerified = &at
+	}
+	return c, nil
+}
