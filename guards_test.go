@@ -31,6 +31,10 @@ func TestArrows(t *testing.T) {
 		{"authsvc/engine", "zombiezen.com", "no driver in the engine"},
 		{"authsvc/engine", "testing", "test code stays out of programs"},
 		{"authsvc/engine", "authsvc/authtest", "test code stays out of programs"},
+		{"authsvc/engine/internal/fleet", "authsvc/engine/internal/audit", "a storey knows none above it"},
+		{"authsvc/engine/internal/fleet", "authsvc/engine/internal/limit", "a storey knows none above it"},
+		{"authsvc/engine/internal/audit", "authsvc/engine/internal/limit", "the two stand side by side"},
+		{"authsvc/engine/internal/limit", "authsvc/engine/internal/audit", "the two stand side by side"},
 		{"authsvc/internal/seal", "net/http", "sealing knows no web"},
 		{"authsvc/internal/oauth1", "net/http", "signatures and parameters; calls are the caller's"},
 		{"authsvc/internal/openid2", "net/http", "assertions and parameters; calls are the caller's"},
@@ -40,6 +44,14 @@ func TestArrows(t *testing.T) {
 		for _, dep := range deps(t, a.from) {
 			if dep == a.never || strings.HasPrefix(dep, a.never+"/") {
 				t.Errorf("%s imports %s: %s", a.from, dep, a.reason)
+			}
+		}
+	}
+	for _, line := range list(t, "-f", `{{.ImportPath}}{{range .Imports}},{{.}}{{end}}`, "./engine/internal/...") {
+		pkg, imports, _ := strings.Cut(line, ",")
+		for _, never := range []string{"net/http", "authsvc/engine"} {
+			if slices.Contains(strings.Split(imports, ","), never) {
+				t.Errorf("%s imports %s: a storey below the requests knows none", pkg, never)
 			}
 		}
 	}

@@ -76,7 +76,7 @@ func (ac *accountRoom) limitAccount(rq *request, userID string) outcome {
 
 // userOf is the stored user of a session; the refusal is nil, or says why there is none.
 func (ac *accountRoom) userOf(rq *request, s *authsvc.Session) (u authsvc.User, refused outcome) {
-	u, err := ac.adapter.GetUser(rq.ctx, s.UserID)
+	u, err := ac.Adapter.GetUser(rq.ctx, s.UserID)
 	switch {
 	case errors.Is(err, authsvc.ErrNotFound): // one of the application's, who is not stored
 		return u, rq.personalRefusal("/account", authsvc.NotFound, http.StatusNotFound)
@@ -145,7 +145,7 @@ func (ac *accountRoom) postProfile(rq *request) outcome {
 		rq.rememberTyped(typedName, name)
 		return rq.personalRefusal("/account", authsvc.Invalid, http.StatusBadRequest)
 	}
-	u, err := ac.adapter.UpdateUser(rq.ctx, s.UserID, authsvc.UserUpdate{Name: &name})
+	u, err := ac.Adapter.UpdateUser(rq.ctx, s.UserID, authsvc.UserUpdate{Name: &name})
 	switch {
 	case errors.Is(err, authsvc.ErrNotFound):
 		return rq.personalRefusal("/account", authsvc.NotFound, http.StatusNotFound)
@@ -154,8 +154,8 @@ func (ac *accountRoom) postProfile(rq *request) outcome {
 	}
 	ac.retellSession(rq, authsvc.UserUpdate{Name: &name})
 	rq.note(authsvc.AuditEvent{Name: "user.updated", UserID: u.ID, Reason: "the name, by the person"})
-	if ac.events.UpdateUser != nil {
-		ac.fleet.emit("updateUser", func() { ac.events.UpdateUser(rq.ctx, u) })
+	if ac.Events.UpdateUser != nil {
+		ac.fleet.Emit("updateUser", func() { ac.Events.UpdateUser(rq.ctx, u) })
 	}
 	return ac.accountDone(rq, s, "renamed")
 }
@@ -167,7 +167,7 @@ func (ac *accountRoom) retellSession(rq *request, change authsvc.UserUpdate) {
 		err = errSessionTooLarge
 	}
 	if err != nil { // it is stored; this session shows it later
-		ac.log.Warn("a session could not take over what was changed of its user", "request", rq.requestID(), "err", err)
+		ac.Log.Warn("a session could not take over what was changed of its user", "request", rq.requestID(), "err", err)
 	}
 }
 
@@ -185,7 +185,7 @@ func (ac *accountRoom) postUnlink(rq *request) outcome {
 	if !ac.desk.provedFresh(rq, s, "account/unlink") {
 		return confirmFirst(rq, accountBack(rq), s)
 	}
-	all, err := ac.adapter.ListAccounts(rq.ctx, s.UserID)
+	all, err := ac.Adapter.ListAccounts(rq.ctx, s.UserID)
 	if err != nil {
 		return rq.accountAway(err)
 	}

@@ -47,7 +47,7 @@ func (rq *request) signInFirst() outcome {
 
 // accountAway answers while the store is away.
 func (rq *request) accountAway(err error) outcome {
-	rq.log.Error("the account could not be read or changed", "request", rq.requestID(), "err", err)
+	rq.Log.Error("the account could not be read or changed", "request", rq.requestID(), "err", err)
 	rq.retryAfter = awayFor
 	if rq.wantsJSON() || rq.wantsData() {
 		return refusedTo(rq.base+"/account", authsvc.Unavailable, http.StatusServiceUnavailable)

@@ -64,7 +64,7 @@ func (ac *accountRoom) deletionDone(rq *request, done string) outcome {
 		return rq.accountAway(err)
 	}
 	if c != nil {
-		u, err := ac.adapter.GetUser(rq.ctx, c.UserID)
+		u, err := ac.Adapter.GetUser(rq.ctx, c.UserID)
 		if err != nil && !errors.Is(err, authsvc.ErrNotFound) {
 			return rq.accountAway(err)
 		}
@@ -125,12 +125,12 @@ func deleteBack(rq *request) string {
 // offerUndo lets this browser keep the account for as long as a sign-in waits. If it
 // cannot, a sign-in can.
 func (ac *accountRoom) offerUndo(rq *request, u authsvc.User) {
-	fresh, err := ac.adapter.GetUser(rq.ctx, u.ID) // with the epoch since
+	fresh, err := ac.Adapter.GetUser(rq.ctx, u.ID) // with the epoch since
 	if err == nil && !fresh.DeleteAfter.IsZero() {
 		err = ac.desk.putPending(rq, fresh, pendingSignIn{Purpose: keepPurpose})
 	}
 	if err != nil {
-		ac.log.Warn("a deletion cannot be taken back without a sign-in", "request", rq.requestID(), "err", err)
+		ac.Log.Warn("a deletion cannot be taken back without a sign-in", "request", rq.requestID(), "err", err)
 	}
 }
 

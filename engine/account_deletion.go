@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"authsvc"
+	"authsvc/engine/internal/fleet"
 	"authsvc/internal/uuid"
 )
 
@@ -21,7 +22,7 @@ const (
 
 // deletionLease names the lease under which a user is deleted or kept. Whoever has
 // it finds either a user whose application has been asked for nothing yet, or none.
-func deletionLease(userID string) string { return nameOf("deletion", userID) }
+func deletionLease(userID string) string { return fleet.NameOf("deletion", userID) }
 
 // checkDeletion compiles the options about the deletion of accounts.
 func checkDeletion(b *builder, s *accountRoom) {
@@ -60,16 +61,16 @@ func (ac *accountRoom) scheduleDeletion(ctx context.Context, userID string, by r
 // markForDeletion writes when a user is to be deleted, in one step with the end of
 // the sessions. anew: the user was to stay until now.
 func (ac *accountRoom) markForDeletion(ctx context.Context, userID string) (u authsvc.User, anew bool, err error) {
-	release, err := ac.fleet.lease(ctx, deletionLease(userID))
+	release, err := ac.fleet.Lease(ctx, deletionLease(userID))
 	if err != nil {
 		return u, false, err
 	}
 	defer release()
-	if u, err = ac.adapter.GetUser(ctx, userID); err != nil {
+	if u, err = ac.Adapter.GetUser(ctx, userID); err != nil {
 		return u, false, err
 	}
 	if anew = u.DeleteAfter.IsZero(); anew {
-		u.DeleteAfter = ac.fleet.now().Add(ac.grace).UTC().Truncate(time.Millisecond)
+		u.DeleteAfter = ac.fleet.Now().Add(ac.grace).UTC().Truncate(time.Millisecond)
 	}
 	return u, anew, ac.keeper.shutOut(ctx, userID, authsvc.PersonUpdate{DeleteAfter: &u.DeleteAfter})
 }
@@ -81,19 +82,19 @@ func (ac *accountRoom) CancelDeletion(ctx context.Context, userID string) error 
 
 func (ac *accountRoom) cancelDeletion(ctx context.Context, userID string, by reporter) error {
 	name, holder := deletionLease(userID), uuid.V7()
-	release, err := ac.fleet.leaseAs(ctx, name, holder)
+	release, err := ac.fleet.LeaseAs(ctx, name, holder)
 	if err != nil {
 		return err
 	}
 	defer release()
-	u, err := ac.adapter.GetUser(ctx, userID)
+	u, err := ac.Adapter.GetUser(ctx, userID)
 	if err != nil || u.DeleteAfter.IsZero() {
 		return err
 	}
 	if u, err = ac.underLease(ctx, userID, holder); err != nil {
 		return err
 	}
-	if err := ac.adapter.SetPerson(ctx, userID, authsvc.PersonUpdate{DeleteAfter: &time.Time{}}, nil); err != nil {
+	if err := ac.Adapter.SetPerson(ctx, userID, authsvc.PersonUpdate{DeleteAfter: &time.Time{}}, nil); err != nil {
 		return err
 	}
 	by.record(authsvc.AuditEvent{Name: "user.deletion_cancelled", UserID: userID})
@@ -105,23 +106,23 @@ func (ac *accountRoom) cancelDeletion(ctx context.Context, userID string, by rep
 func (ac *accountRoom) DeleteUser(ctx context.Context, userID string) error {
 	err := ac.deleteUser(ctx, userID)
 	if err != nil {
-		ac.auditor.recordAct(ctx, authsvc.AuditEvent{Name: "user.delete_failed", UserID: userID})
+		ac.auditor.RecordAct(ctx, authsvc.AuditEvent{Name: "user.delete_failed", UserID: userID})
 		return err
 	}
-	ac.auditor.recordAct(ctx, authsvc.AuditEvent{Name: "user.deleted", UserID: userID})
+	ac.auditor.RecordAct(ctx, authsvc.AuditEvent{Name: "user.deleted", UserID: userID})
 	return nil
 }
 
 func (ac *accountRoom) deleteUser(ctx context.Context, userID string) error {
 	holder := uuid.V7()
-	release, err := ac.fleet.leaseAs(ctx, deletionLease(userID), holder)
+	release, err := ac.fleet.LeaseAs(ctx, deletionLease(userID), holder)
 	if err != nil {
 		return err
 	}
 	defer release()
-	u, err := ac.adapter.GetUser(ctx, userID)
+	u, err := ac.Adapter.GetUser(ctx, userID)
 	switch {
-	case errors.Is(err, errNoStorage):
+	case errors.Is(err, fleet.ErrNoStorage):
 		return err
 	case errors.Is(err, authsvc.ErrNotFound):
 		return errors.Join(err, ac.keeper.endSessions(ctx, userID))
@@ -136,7 +137,7 @@ var errKept = errors.New("the user was kept while the application was asked")
 
 // removeUser deletes a user, for who holds the lease.
 func (ac *accountRoom) removeUser(ctx context.Context, u authsvc.User, holder string) error {
-	if ac.callbacks.DeleteUser != nil {
+	if ac.Callbacks.DeleteUser != nil {
 		if err := ac.deleteCallback(ctx, u); err != nil {
 			return fmt.Errorf("the DeleteUser callback: %w", err)
 		}
@@ -148,8 +149,8 @@ func (ac *accountRoom) removeUser(ctx context.Context, u authsvc.User, holder st
 			return errKept
 		}
 	}
-	r := ac.keeper.revocation(keyUser+u.ID, u.ID, ac.fleet.now())
-	err := ac.adapter.DeleteUser(ctx, u.ID, r)
+	r := ac.keeper.revocation(keyUser+u.ID, u.ID, ac.fleet.Now())
+	err := ac.Adapter.DeleteUser(ctx, u.ID, r)
 	switch {
 	case errors.Is(err, authsvc.ErrNotFound):
 		return errors.Join(err, ac.keeper.endSessions(ctx, u.ID))
@@ -157,8 +158,8 @@ func (ac *accountRoom) removeUser(ctx context.Context, u authsvc.User, holder st
 		return err
 	}
 	ac.keeper.revoked.apply(*r)
-	if ac.events.DeleteUser != nil {
-		ac.fleet.emit("deleteUser", func() { ac.events.DeleteUser(ctx, u) })
+	if ac.Events.DeleteUser != nil {
+		ac.fleet.Emit("deleteUser", func() { ac.Events.DeleteUser(ctx, u) })
 	}
 	return nil
 }
@@ -166,22 +167,22 @@ func (ac *accountRoom) removeUser(ctx context.Context, u authsvc.User, holder st
 // underLease takes the lease of a deletion once more, as this process may have slept
 // for longer than it lasts, and reads the user again: somebody else may have had it.
 func (ac *accountRoom) underLease(ctx context.Context, userID, holder string) (authsvc.User, error) {
-	if err := ac.fleet.takeLease(ctx, deletionLease(userID), holder); err != nil {
+	if err := ac.fleet.TakeLease(ctx, deletionLease(userID), holder); err != nil {
 		return authsvc.User{}, err
 	}
-	return ac.adapter.GetUser(ctx, userID)
+	return ac.Adapter.GetUser(ctx, userID)
 }
 
 func (ac *accountRoom) deleteCallback(ctx context.Context, u authsvc.User) (err error) {
-	defer ac.fleet.recovered("deleteUser callback", func() { err = errors.New("it panicked") })
-	return ac.callbacks.DeleteUser(ctx, u)
+	defer ac.fleet.Recovered("deleteUser callback", func() { err = errors.New("it panicked") })
+	return ac.Callbacks.DeleteUser(ctx, u)
 }
 
 // deleteAllDue deletes users whose grace is over and returns how many.
 func (ac *accountRoom) deleteAllDue(ctx context.Context) (n int) {
-	due, err := ac.adapter.SearchUsers(ctx, authsvc.UserQuery{Due: ac.fleet.now(), Limit: deletionBatch})
+	due, err := ac.Adapter.SearchUsers(ctx, authsvc.UserQuery{Due: ac.fleet.Now(), Limit: deletionBatch})
 	if err != nil && ctx.Err() == nil {
-		ac.log.Error("users who are to be deleted could not be read", "err", err)
+		ac.Log.Error("users who are to be deleted could not be read", "err", err)
 	}
 	for _, u := range due {
 		if ctx.Err() == nil && ac.deleteDue(ctx, u.ID) {
@@ -194,18 +195,18 @@ func (ac *accountRoom) deleteAllDue(ctx context.Context) (n int) {
 // deleteDue deletes a user whose grace is over, unless another replica is about to.
 // It goes on if ctx ends meanwhile, so that the application is asked to the end.
 func (ac *accountRoom) deleteDue(ctx context.Context, userID string) (deleted bool) {
-	ctx, cancel := detached(ctx, deletionTimeout)
+	ctx, cancel := fleet.Detached(ctx, deletionTimeout)
 	defer cancel()
 	name, holder := deletionLease(userID), uuid.V7()
-	if err := ac.fleet.takeLease(ctx, name, holder); err != nil {
+	if err := ac.fleet.TakeLease(ctx, name, holder); err != nil {
 		if !errors.Is(err, authsvc.ErrConflict) {
-			ac.log.Error("a user who is to be deleted could not be taken", "user", userID, "err", err)
+			ac.Log.Error("a user who is to be deleted could not be taken", "user", userID, "err", err)
 		}
 		return false
 	}
-	defer ac.fleet.holdLease(ctx, name, holder)()
-	u, err := ac.adapter.GetUser(ctx, userID)
-	if errors.Is(err, authsvc.ErrNotFound) || err == nil && (u.DeleteAfter.IsZero() || ac.fleet.now().Before(u.DeleteAfter)) {
+	defer ac.fleet.HoldLease(ctx, name, holder)()
+	u, err := ac.Adapter.GetUser(ctx, userID)
+	if errors.Is(err, authsvc.ErrNotFound) || err == nil && (u.DeleteAfter.IsZero() || ac.fleet.Now().Before(u.DeleteAfter)) {
 		return false // deleted, kept or put off meanwhile
 	}
 	if err == nil {
@@ -215,23 +216,23 @@ func (ac *accountRoom) deleteDue(ctx context.Context, userID string) (deleted bo
 		ac.putOffDeletion(ctx, userID, holder, err)
 		return false
 	}
-	ac.auditor.record(ctx, authsvc.AuditEvent{Name: "user.deleted", UserID: userID, Reason: "the grace is over"})
+	ac.auditor.Record(ctx, authsvc.AuditEvent{Name: "user.deleted", UserID: userID, Reason: "the grace is over"})
 	return true
 }
 
 // putOffDeletion has a deletion that failed tried again, unless the user was kept or
 // is gone, or another replica sees to it.
 func (ac *accountRoom) putOffDeletion(ctx context.Context, userID, holder string, cause error) {
-	ac.log.Error("a user who is to be deleted was not, and will be tried again", "user", userID, "wait", deletionRetry, "cause", cause)
-	ac.auditor.record(ctx, authsvc.AuditEvent{Name: "user.delete_failed", UserID: userID, Reason: "the grace is over"})
-	ctx, cancel := detached(ctx, storeTimeout)
+	ac.Log.Error("a user who is to be deleted was not, and will be tried again", "user", userID, "wait", deletionRetry, "cause", cause)
+	ac.auditor.Record(ctx, authsvc.AuditEvent{Name: "user.delete_failed", UserID: userID, Reason: "the grace is over"})
+	ctx, cancel := fleet.Detached(ctx, storeTimeout)
 	defer cancel()
 	u, err := ac.underLease(ctx, userID, holder)
 	if err == nil && !u.DeleteAfter.IsZero() {
-		again := ac.fleet.now().Add(deletionRetry).UTC().Truncate(time.Millisecond)
-		err = ac.adapter.SetPerson(ctx, userID, authsvc.PersonUpdate{DeleteAfter: &again}, nil)
+		again := ac.fleet.Now().Add(deletionRetry).UTC().Truncate(time.Millisecond)
+		err = ac.Adapter.SetPerson(ctx, userID, authsvc.PersonUpdate{DeleteAfter: &again}, nil)
 	}
 	if err != nil && !errors.Is(err, authsvc.ErrNotFound) && !errors.Is(err, authsvc.ErrConflict) {
-		ac.log.Error("when to try it again could not be written", "user", userID, "err", err)
+		ac.Log.Error("when to try it again could not be written", "user", userID, "err", err)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"authsvc"
+	"authsvc/engine/internal/fleet"
 	"authsvc/internal/emailaddr"
 	"authsvc/internal/emailchange"
 	"authsvc/internal/mailtext"
@@ -24,7 +25,7 @@ const typedAddress = "account/email"
 // checkEmailChange finds out by which provider people can change their address.
 func checkEmailChange(b *builder, s *accountRoom, order []flow) {
 	wanted := b.config.Account.ChangeEmail
-	on := s.dialect.changesEmail
+	on := s.site.dialect.changesEmail
 	if wanted != nil {
 		on = *wanted
 	}
@@ -68,7 +69,7 @@ func (c *emailChange) object() *pendingEmail {
 // openEmailChange opens the change in a credential.
 func (ac *accountRoom) openEmailChange(stored authsvc.Credential) (*emailChange, error) {
 	c := new(emailchange.Change)
-	_, err := ac.fleet.openData(&stored, c)
+	_, err := ac.fleet.OpenData(&stored, c)
 	return &emailChange{c, stored}, err
 }
 
@@ -84,11 +85,11 @@ func (ac *accountRoom) emailChangeOf(ctx context.Context, u *authsvc.User) (*ema
 	if ac.mailing.addresses == nil {
 		return nil, nil
 	}
-	p, err := ac.adapter.GetPerson(ctx, u.ID)
+	p, err := ac.Adapter.GetPerson(ctx, u.ID)
 	for _, stored := range p.Credentials {
 		switch stored.Kind {
 		case authsvc.CredentialAddress:
-			if c, err := ac.openEmailChange(stored); err == nil && c.restsOn(u, ac.fleet.now()) {
+			if c, err := ac.openEmailChange(stored); err == nil && c.restsOn(u, ac.fleet.Now()) {
 				return c, nil
 			}
 		}
@@ -117,7 +118,7 @@ func (ac *accountRoom) RequestEmailChange(ctx context.Context, userID, address s
 	if err != nil {
 		return err
 	}
-	p, err := ac.adapter.GetPerson(ctx, userID)
+	p, err := ac.Adapter.GetPerson(ctx, userID)
 	if err != nil {
 		return err
 	}
@@ -125,7 +126,7 @@ func (ac *accountRoom) RequestEmailChange(ctx context.Context, userID, address s
 	if err := ac.askEmailChange(ctx, userID, ask); err != nil {
 		return err
 	}
-	ac.auditor.recordAct(ctx, authsvc.AuditEvent{Name: "email.change_requested", UserID: userID})
+	ac.auditor.RecordAct(ctx, authsvc.AuditEvent{Name: "email.change_requested", UserID: userID})
 	return nil
 }
 
@@ -135,7 +136,7 @@ var errSameAddress = errors.New("authsvc: it is the address of the user already"
 // askEmailChange stores a change and queues its mails. Nothing of what it does
 // depends on whether the address is somebody's but the text of one mail.
 func (ac *accountRoom) askEmailChange(ctx context.Context, userID string, ask emailAsk) error {
-	_, err := ac.adapter.GetUserByEmail(ctx, ask.address)
+	_, err := ac.Adapter.GetUserByEmail(ctx, ask.address)
 	taken := err == nil
 	if err != nil && !errors.Is(err, authsvc.ErrNotFound) {
 		return err
@@ -146,7 +147,7 @@ func (ac *accountRoom) askEmailChange(ctx context.Context, userID string, ask em
 		switch {
 		case err == nil:
 			return ac.mailEmailChange(ctx, c, ask, tokens, taken)
-		case !errors.Is(err, authsvc.ErrStale) && !errors.Is(err, authsvc.ErrTooMany) || try == createTries:
+		case !errors.Is(err, authsvc.ErrStale) && !errors.Is(err, authsvc.ErrTooMany) || try == fleet.CreateTries:
 			return err
 		}
 	}
@@ -154,7 +155,7 @@ func (ac *accountRoom) askEmailChange(ctx context.Context, userID string, ask em
 
 // putEmailChange stores a change in place of an earlier one.
 func (ac *accountRoom) putEmailChange(ctx context.Context, userID string, ask emailAsk, tokens emailTokens) (*emailChange, error) {
-	u, err := ac.adapter.GetUser(ctx, userID)
+	u, err := ac.Adapter.GetUser(ctx, userID)
 	switch {
 	case err != nil:
 		return nil, err
@@ -163,7 +164,7 @@ func (ac *accountRoom) putEmailChange(ctx context.Context, userID string, ask em
 	case u.Email == ask.address:
 		return nil, errSameAddress
 	}
-	now := ac.fleet.now().UTC().Truncate(time.Millisecond)
+	now := ac.fleet.Now().UTC().Truncate(time.Millisecond)
 	c := &emailChange{stored: authsvc.Credential{Kind: authsvc.CredentialAddress, ID: base64.RawURLEncoding.EncodeToString(seal.Random(16)), UserID: u.ID, Version: 1, Created: now, Expires: now.Add(emailchange.Life)},
 		Change: &emailchange.Change{From: u.Email, To: ask.address, AsksOld: emailProved(u), Strong: ask.strong, Asked: now.UnixMilli(), Epoch: u.SessionEpoch,
 			Session: ask.session, New: seal.Digest(tokens.toNew)}}
@@ -174,14 +175,14 @@ func (ac *accountRoom) putEmailChange(ctx context.Context, userID string, ask em
 	if err := ac.sealEmailChange(c); err != nil {
 		return nil, err
 	}
-	if _, err := ac.adapter.DeleteCredentials(ctx, u.ID, nil, authsvc.CredentialAddress); err != nil {
+	if _, err := ac.Adapter.DeleteCredentials(ctx, u.ID, nil, authsvc.CredentialAddress); err != nil {
 		return nil, err
 	}
-	return c, ac.adapter.PutCredential(ctx, c.stored, u.Epoch, 1)
+	return c, ac.Adapter.PutCredential(ctx, c.stored, u.Epoch, 1)
 }
 
 func (ac *accountRoom) sealEmailChange(c *emailChange) (err error) {
-	c.stored.Data, err = ac.fleet.sealData(&c.stored, c.Change)
+	c.stored.Data, err = ac.fleet.SealData(&c.stored, c.Change)
 	return err
 }
 
@@ -312,9 +313,9 @@ func (ac *accountRoom) limitEmailChange(rq *request, s *authsvc.Session, address
 
 // dropEmailChange drops a change of address that waits.
 func (kp *keeper) dropEmailChange(ctx context.Context, userID, why string) error {
-	n, err := kp.adapter.DeleteCredentials(ctx, userID, nil, authsvc.CredentialAddress)
+	n, err := kp.Adapter.DeleteCredentials(ctx, userID, nil, authsvc.CredentialAddress)
 	if err == nil && n > 0 {
-		kp.auditor.record(ctx, authsvc.AuditEvent{Name: "email.change_stopped", UserID: userID, Reason: why})
+		kp.auditor.Record(ctx, authsvc.AuditEvent{Name: "email.change_stopped", UserID: userID, Reason: why})
 	}
 	return err
 }

@@ -6,6 +6,7 @@ import (
 	"net/http"
 
 	"authsvc"
+	"authsvc/engine/internal/fleet"
 	"authsvc/internal/emailchange"
 	"authsvc/internal/pages"
 	"authsvc/internal/weburl"
@@ -73,7 +74,7 @@ func (ac *accountRoom) waitingEmail(rq *request) (s *authsvc.Session, c *emailCh
 	case s == nil:
 		return nil, nil, u, rq.signInFirst()
 	}
-	if u, err = ac.adapter.GetUser(rq.ctx, s.UserID); err == nil {
+	if u, err = ac.Adapter.GetUser(rq.ctx, s.UserID); err == nil {
 		c, err = ac.emailChangeOf(rq.ctx, &u)
 	}
 	if err != nil && !errors.Is(err, authsvc.ErrNotFound) {
@@ -89,19 +90,19 @@ func (ac *accountRoom) findEmailChange(rq *request, id, token string) (c *emailC
 	if id == "" || len(id) > longest || len(token) > longest {
 		return nil, "", authsvc.ErrNotFound
 	}
-	stored, err := ac.adapter.GetCredential(rq.ctx, authsvc.CredentialAddress, id)
+	stored, err := ac.Adapter.GetCredential(rq.ctx, authsvc.CredentialAddress, id)
 	if err != nil {
 		return nil, "", err
 	}
 	if c, err = ac.openEmailChange(stored); err != nil {
-		ac.log.Error("a change of address cannot be opened: the secret that sealed it is not configured", "request", rq.requestID(), "err", err)
+		ac.Log.Error("a change of address cannot be opened: the secret that sealed it is not configured", "request", rq.requestID(), "err", err)
 		return nil, "", authsvc.ErrNotFound
 	}
 	end, ok := c.EndOf(token)
 	if !ok {
 		return nil, "", authsvc.ErrNotFound
 	}
-	u, err := ac.adapter.GetUser(rq.ctx, stored.UserID)
+	u, err := ac.Adapter.GetUser(rq.ctx, stored.UserID)
 	if err == nil && !c.restsOn(&u, rq.now) {
 		err = authsvc.ErrNotFound
 	}
@@ -195,7 +196,7 @@ func (ac *accountRoom) enterEmailCode(rq *request) outcome {
 	if !ok {
 		return wrong("code.refused", "it is not eight digits")
 	}
-	switch err := ac.adapter.TryCredential(rq.ctx, authsvc.CredentialAddress, c.stored.ID, codeTries); {
+	switch err := ac.Adapter.TryCredential(rq.ctx, authsvc.CredentialAddress, c.stored.ID, codeTries); {
 	case errors.Is(err, authsvc.ErrConflict):
 		return wrong("code.spent", "five codes were tried")
 	case errors.Is(err, authsvc.ErrNotFound):
@@ -212,7 +213,7 @@ func (ac *accountRoom) enterEmailCode(rq *request) outcome {
 
 // stopEmailChange drops a change for whoever reads the old mailbox.
 func (ac *accountRoom) stopEmailChange(rq *request, c *emailChange) outcome {
-	err := ac.adapter.DeleteCredential(rq.ctx, authsvc.CredentialAddress, c.stored.ID, c.stored.UserID, nil)
+	err := ac.Adapter.DeleteCredential(rq.ctx, authsvc.CredentialAddress, c.stored.ID, c.stored.UserID, nil)
 	switch {
 	case errors.Is(err, authsvc.ErrNotFound):
 		return ac.emailSpent(rq, "the change was stopped or made meanwhile")
@@ -231,7 +232,7 @@ func (ac *accountRoom) proveEmailEnd(rq *request, c *emailChange, end emailchang
 		s = nil
 	}
 	for try := 1; ; try++ {
-		stored, err := ac.adapter.GetCredential(rq.ctx, authsvc.CredentialAddress, c.stored.ID)
+		stored, err := ac.Adapter.GetCredential(rq.ctx, authsvc.CredentialAddress, c.stored.ID)
 		if err == nil {
 			c, err = ac.openEmailChange(stored)
 		}
@@ -244,7 +245,7 @@ func (ac *accountRoom) proveEmailEnd(rq *request, c *emailChange, end emailchang
 				return ac.afterEmailProof(rq, c, end, s)
 			}
 			if err = ac.sealEmailChange(c); err == nil {
-				err = ac.adapter.UpdateCredential(rq.ctx, c.stored)
+				err = ac.Adapter.UpdateCredential(rq.ctx, c.stored)
 			}
 		}
 		switch {
@@ -253,7 +254,7 @@ func (ac *accountRoom) proveEmailEnd(rq *request, c *emailChange, end emailchang
 			return ac.afterEmailProof(rq, c, end, s)
 		case errors.Is(err, authsvc.ErrNotFound):
 			return ac.emailSpent(rq, "the change was stopped or made meanwhile")
-		case !errors.Is(err, authsvc.ErrStale) || try == createTries:
+		case !errors.Is(err, authsvc.ErrStale) || try == fleet.CreateTries:
 			return rq.accountAway(err)
 		}
 	}
@@ -294,8 +295,8 @@ func (ac *accountRoom) makeEmailChange(rq *request, c *emailChange, s *authsvc.S
 	if c.AsksOld {
 		ac.mailing.tell(rq, notice{what: "address", user: u, name: u.Email, to: was.Email, undo: &undoable{Address: was.Email, Verified: was.EmailVerified}})
 	}
-	if ac.events.UpdateUser != nil {
-		ac.fleet.emit("updateUser", func() { ac.events.UpdateUser(rq.ctx, u) })
+	if ac.Events.UpdateUser != nil {
+		ac.fleet.Emit("updateUser", func() { ac.Events.UpdateUser(rq.ctx, u) })
 	}
 	if s == nil {
 		return ac.emailState(rq, nil, pages.AddressCompleted)
@@ -312,19 +313,19 @@ func (ac *accountRoom) makeEmailChange(rq *request, c *emailChange, s *authsvc.S
 // all of these cases it is dropped. s, of the person, goes on; nil: there is none.
 func (ac *accountRoom) completeEmailChange(ctx context.Context, c *emailChange, current *authsvc.Session) (was, u authsvc.User, err error) {
 	userID := c.stored.UserID
-	now := ac.fleet.now()
+	now := ac.fleet.Now()
 	claim := ac.keeper.revocation(keyAddress+userID, userID, now)
-	if err := ac.adapter.DeleteCredential(ctx, authsvc.CredentialAddress, c.stored.ID, userID, claim); err != nil {
+	if err := ac.Adapter.DeleteCredential(ctx, authsvc.CredentialAddress, c.stored.ID, userID, claim); err != nil {
 		return was, u, err
 	}
-	was, err = ac.adapter.GetUser(ctx, userID)
+	was, err = ac.Adapter.GetUser(ctx, userID)
 	switch {
 	case err != nil:
 		return was, u, err
 	case !c.restsOn(&was, now):
 		return was, u, authsvc.ErrStale
 	}
-	u, err = ac.adapter.UpdateUser(ctx, userID, authsvc.UserUpdate{Email: &c.To, EmailVerified: &now, Was: &was})
+	u, err = ac.Adapter.UpdateUser(ctx, userID, authsvc.UserUpdate{Email: &c.To, EmailVerified: &now, Was: &was})
 	if err != nil {
 		return was, u, err
 	}
@@ -342,14 +343,14 @@ func (ac *accountRoom) afterEmailChange(ctx context.Context, c *emailChange, cur
 	case ac.keeper.sessions.refersToUser(): // the session that asked reads the new address
 		keep = c.Session
 	}
-	errs := []error{ac.adapter.VoidTokens(ctx, c.To), ac.keeper.endOtherSessions(ctx, userID, keep)}
+	errs := []error{ac.Adapter.VoidTokens(ctx, c.To), ac.keeper.endOtherSessions(ctx, userID, keep)}
 	if c.From != "" {
-		errs = append(errs, ac.adapter.VoidTokens(ctx, c.From))
+		errs = append(errs, ac.Adapter.VoidTokens(ctx, c.From))
 	}
-	_, err := ac.adapter.DeleteCredentials(ctx, userID, nil, authsvc.CredentialDevice)
+	_, err := ac.Adapter.DeleteCredentials(ctx, userID, nil, authsvc.CredentialDevice)
 	errs = append(errs, err)
 	if err := errors.Join(errs...); err != nil {
-		ac.log.Error("an address was changed, and not all that rests on the old one has ended", "user", userID, "err", err)
+		ac.Log.Error("an address was changed, and not all that rests on the old one has ended", "user", userID, "err", err)
 	}
 }
 
@@ -386,7 +387,7 @@ func (ac *accountRoom) postEmailCancel(rq *request) outcome {
 		return refused
 	}
 	defer done()
-	n, err := ac.adapter.DeleteCredentials(rq.ctx, s.UserID, nil, authsvc.CredentialAddress)
+	n, err := ac.Adapter.DeleteCredentials(rq.ctx, s.UserID, nil, authsvc.CredentialAddress)
 	switch {
 	case err != nil:
 		return rq.accountAway(err)

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"authsvc"
-	"authsvc/internal/plainlog"
+	"authsvc/engine/internal/audit"
 	"authsvc/internal/text"
 )
 
@@ -69,27 +69,27 @@ func (ac *accountRoom) Export(ctx context.Context, userID string, w io.Writer) e
 	if err != nil {
 		return err
 	}
-	ac.auditor.recordAct(ctx, authsvc.AuditEvent{Name: "account.exported", UserID: userID})
+	ac.auditor.RecordAct(ctx, authsvc.AuditEvent{Name: "account.exported", UserID: userID})
 	return e.write(ctx, w)
 }
 
 // export reads what an export begins with.
 func (ac *accountRoom) export(ctx context.Context, userID string) (*exporting, error) {
-	u, err := ac.adapter.GetUser(ctx, userID)
+	u, err := ac.Adapter.GetUser(ctx, userID)
 	if err != nil {
 		return nil, err
 	}
-	e := &exporting{s: ac, head: accountExport{Exported: ac.fleet.now().UTC().Format(text.TimeFormat),
+	e := &exporting{s: ac, head: accountExport{Exported: ac.fleet.Now().UTC().Format(text.TimeFormat),
 		User:     accountUser{u.ID, text.Nullable(u.Name), text.Nullable(u.Email), emailProved(u), text.Nullable(u.Image)},
 		Accounts: []exportedAccount{}, Passkeys: []exportedPasskey{}, Sessions: []exportedSession{}}}
-	accounts, err := ac.adapter.ListAccounts(ctx, u.ID)
+	accounts, err := ac.Adapter.ListAccounts(ctx, u.ID)
 	if err != nil {
 		return nil, err
 	}
 	for _, a := range accounts {
 		e.head.Accounts = append(e.head.Accounts, exportedAccount{a.Provider, a.ProviderAccountID, string(a.Type)})
 	}
-	person, err := ac.adapter.GetPerson(ctx, u.ID)
+	person, err := ac.Adapter.GetPerson(ctx, u.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -102,8 +102,8 @@ func (ac *accountRoom) export(ctx context.Context, userID string) (*exporting, e
 		e.head.Sessions = append(e.head.Sessions, exportedSession{v.Device, text.Nullable(v.Agent), text.Nullable(v.Network), text.Nullable(v.Provider), text.Nullable(v.Client),
 			append([]string{}, v.AMR...), isoTime(v.Created), isoTime(v.Used), isoTime(v.Expires)})
 	}
-	if ac.callbacks.Export != nil {
-		more, err := ac.callbacks.Export(ctx, u)
+	if ac.Callbacks.Export != nil {
+		more, err := ac.Callbacks.Export(ctx, u)
 		if err != nil {
 			return nil, fmt.Errorf("the Export callback: %w", err)
 		}
@@ -131,13 +131,13 @@ func (e *exporting) addPerson(p authsvc.Person) {
 // findEvents notes where the pages of a user's events begin, and keeps those of
 // the newest: the store lists the oldest first.
 func (e *exporting) findEvents(ctx context.Context, userID string) error {
-	if e.s.auditor.auditQueue == nil {
+	if e.s.auditor.Store() == nil {
 		return nil
 	}
-	known := text.Shortened(plainlog.Text(text.Shortened(userID, maxAuditText)), maxAuditText) // as events have it
+	known := audit.AsRecorded(userID)
 	q := authsvc.AuditQuery{UserID: known, Limit: exportedPage}
 	for {
-		page, err := e.s.auditor.auditQueue.store.ListAudit(ctx, q)
+		page, err := e.s.auditor.Store().ListAudit(ctx, q)
 		if err != nil {
 			return err
 		}
@@ -164,7 +164,7 @@ func (e *exporting) write(ctx context.Context, w io.Writer) error {
 	}
 	comma := "\n"
 	for _, q := range e.events {
-		page, err := e.s.auditor.auditQueue.store.ListAudit(ctx, q)
+		page, err := e.s.auditor.Store().ListAudit(ctx, q)
 		if err != nil {
 			return err
 		}
@@ -227,7 +227,7 @@ func (rq *request) writeDownload(w http.ResponseWriter, o download) {
 	h["Content-Type"] = hJSON
 	h.Set("Content-Disposition", `attachment; filename="`+o.name+`"`)
 	if err := o.write(rq.ctx, w); err != nil {
-		rq.log.Error("a file could not be sent to its end", "request", rq.requestID(), "err", err)
+		rq.Log.Error("a file could not be sent to its end", "request", rq.requestID(), "err", err)
 		panic(http.ErrAbortHandler)
 	}
 }

@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"authsvc"
+	"authsvc/engine/internal/audit"
+	"authsvc/engine/internal/limit"
 	"authsvc/internal/pages"
 	"authsvc/internal/text"
 	"authsvc/internal/weburl"
@@ -75,7 +77,7 @@ func (ac *accountRoom) accountHandle(a *authsvc.Account) string {
 
 // Person is [Service.Person].
 func (ac *accountRoom) Person(ctx context.Context, userID string) (*authsvc.PersonView, error) {
-	u, err := ac.adapter.GetUser(ctx, userID)
+	u, err := ac.Adapter.GetUser(ctx, userID)
 	if err != nil {
 		return nil, err
 	}
@@ -90,7 +92,7 @@ func (ac *accountRoom) personView(ctx context.Context, u authsvc.User) (*authsvc
 		return nil, err
 	}
 	v.Sessions = sessions[:min(len(sessions), maxSessions)]
-	all, err := ac.adapter.ListAccounts(ctx, u.ID)
+	all, err := ac.Adapter.ListAccounts(ctx, u.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -100,7 +102,7 @@ func (ac *accountRoom) personView(ctx context.Context, u authsvc.User) (*authsvc
 		known := ac.vault.knowsWayIn(u, others)
 		if !known && more < 0 {
 			if more, err = ac.vault.waysIn(ctx, u); err != nil {
-				ac.log.Warn("how else a user can sign in is not known: the last way that is known stays", "user", u.ID, "err", err)
+				ac.Log.Warn("how else a user can sign in is not known: the last way that is known stays", "user", u.ID, "err", err)
 				more = 0
 			}
 		}
@@ -124,7 +126,7 @@ type account struct {
 // readAccount reads the account of the person of a session.
 func (ac *accountRoom) readAccount(rq *request, ctx context.Context, s *authsvc.Session) (*account, error) {
 	a := &account{session: s, person: &authsvc.PersonView{}}
-	u, err := ac.adapter.GetUser(ctx, s.UserID)
+	u, err := ac.Adapter.GetUser(ctx, s.UserID)
 	switch {
 	case errors.Is(err, authsvc.ErrNotFound): // one of the application's, who is not stored
 		a.user = authsvc.User{ID: s.UserID, Name: s.Name, Email: s.Email, Image: s.Image}
@@ -233,7 +235,7 @@ func (ac *accountRoom) accountView(rq *request, a *account) (v pages.AccountView
 	v.Identities = identityViews(rq, a)
 	v.Deletion, v.Delete = a.user.DeleteAfter, ac.deletes && a.stored
 	v.Sessions, v.Listed, v.Export = ac.sessionViews(rq, a), a.stored, a.stored
-	v.Unlisted = ac.dialect.foreignSessions && !ac.keeper.sessions.refersToUser()
+	v.Unlisted = ac.site.dialect.foreignSessions && !ac.keeper.sessions.refersToUser()
 	for _, p := range rq.views {
 		if rq.flows[p.ID].info().linkAge > 0 && emailProved(a.user) {
 			v.Mail = p.Name
@@ -267,7 +269,7 @@ func accountRoutes(s *accountRoom) map[string]*route {
 	deletes := func(*request) bool { return s.deletes }
 	changesEmail := func(*request) bool { return s.mailing.addresses != nil }
 	confirms := func(*request) bool { return s.desk.confirms }
-	linkLimit := func(*request) *limiter { return s.mailing.linkLimit }
+	linkLimit := func(*request) *limit.Limiter { return s.mailing.linkLimit }
 	return map[string]*route{
 		"account":               {get: s.getAccount, cors: always, when: has, personal: true},
 		"account/profile":       {post: s.postProfile, cors: always, when: has, personal: true},
@@ -286,18 +288,18 @@ func accountRoutes(s *accountRoom) map[string]*route {
 }
 
 // accountEvents are those of the account page, and of what it shares with methods of Service.
-var accountEvents = []auditKind{
-	{"email.change_requested", authsvc.AuditSuccess, "A change of address was asked for, by the person or by the application, and its mails were queued. The answer did not show whether the new address is somebody's."},
-	{"email.change_proved", authsvc.AuditSuccess, "One end agreed to a change of address: the reason says whether it was the new one or the old one."},
-	{"email.change_completed", authsvc.AuditSuccess, "The address of a user was changed: links to both addresses are void, and other sessions have ended."},
-	{"email.change_stopped", authsvc.AuditSuccess, "A change of address was dropped: by the old address, by the person, or since all sessions were ended."},
-	{"email.change_refused", authsvc.AuditRefused, "A change of address was not begun, or not made: the address cannot be used or was taken meanwhile, the link or the change is of no use any more, it is not due yet, or there were too many mails."},
-	{"change.undone", authsvc.AuditSuccess, "The link in a notice took a change back and ended all sessions of the user: the reason says which."},
-	{"change.undo_refused", authsvc.AuditRefused, "The link in a notice is unknown, was used or has expired."},
-	{"account.exported", authsvc.AuditSuccess, "A person began to download what is kept of them, or the application or an operator had it written."},
-	{"user.updated", authsvc.AuditSuccess, "A person changed their name, or UpdateUser changed a user: the reason says which."},
-	{"user.deleted", authsvc.AuditSuccess, "A user was removed with sessions and accounts, by DeleteUser or at the end of a grace."},
-	{"user.deletion_cancelled", authsvc.AuditSuccess, "A user who was to be deleted stays."},
-	{"user.deletion_scheduled", authsvc.AuditSuccess, "A user is to be deleted, and all sessions ended."},
-	{"user.delete_failed", authsvc.AuditFailed, "A user was not deleted: the DeleteUser callback or the store refused, or there is no such user. Sessions may have ended."},
+var accountEvents = []audit.Kind{
+	{Name: "email.change_requested", Outcome: authsvc.AuditSuccess, Meaning: "A change of address was asked for, by the person or by the application, and its mails were queued. The answer did not show whether the new address is somebody's."},
+	{Name: "email.change_proved", Outcome: authsvc.AuditSuccess, Meaning: "One end agreed to a change of address: the reason says whether it was the new one or the old one."},
+	{Name: "email.change_completed", Outcome: authsvc.AuditSuccess, Meaning: "The address of a user was changed: links to both addresses are void, and other sessions have ended."},
+	{Name: "email.change_stopped", Outcome: authsvc.AuditSuccess, Meaning: "A change of address was dropped: by the old address, by the person, or since all sessions were ended."},
+	{Name: "email.change_refused", Outcome: authsvc.AuditRefused, Meaning: "A change of address was not begun, or not made: the address cannot be used or was taken meanwhile, the link or the change is of no use any more, it is not due yet, or there were too many mails."},
+	{Name: "change.undone", Outcome: authsvc.AuditSuccess, Meaning: "The link in a notice took a change back and ended all sessions of the user: the reason says which."},
+	{Name: "change.undo_refused", Outcome: authsvc.AuditRefused, Meaning: "The link in a notice is unknown, was used or has expired."},
+	{Name: "account.exported", Outcome: authsvc.AuditSuccess, Meaning: "A person began to download what is kept of them, or the application or an operator had it written."},
+	{Name: "user.updated", Outcome: authsvc.AuditSuccess, Meaning: "A person changed their name, or UpdateUser changed a user: the reason says which."},
+	{Name: "user.deleted", Outcome: authsvc.AuditSuccess, Meaning: "A user was removed with sessions and accounts, by DeleteUser or at the end of a grace."},
+	{Name: "user.deletion_cancelled", Outcome: authsvc.AuditSuccess, Meaning: "A user who was to be deleted stays."},
+	{Name: "user.deletion_scheduled", Outcome: authsvc.AuditSuccess, Meaning: "A user is to be deleted, and all sessions ended."},
+	{Name: "user.delete_failed", Outcome: authsvc.AuditFailed, Meaning: "A user was not deleted: the DeleteUser callback or the store refused, or there is no such user. Sessions may have ended."},
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	"authsvc"
+	"authsvc/engine/internal/fleet"
 	"authsvc/internal/outbound"
 )
 
@@ -14,7 +15,7 @@ func (b fixedReason) Error() string { return string(b) }
 func failed(e *authError) bool {
 	var why fixedReason
 	switch {
-	case errors.Is(e.Err, errStore), errors.Is(e.Err, outbound.ErrUnavailable), e.Code == authsvc.Configuration, e.Code == authsvc.OAuthCreateAccount, e.Code == authsvc.EmailCreateAccount:
+	case errors.Is(e.Err, fleet.ErrStore), errors.Is(e.Err, outbound.ErrUnavailable), e.Code == authsvc.Configuration, e.Code == authsvc.OAuthCreateAccount, e.Code == authsvc.EmailCreateAccount:
 		return true
 	case e.Code == authsvc.OAuthSignin:
 		return true
@@ -27,7 +28,7 @@ func failed(e *authError) bool {
 func reason(e *authError) string {
 	var why fixedReason
 	switch {
-	case errors.Is(e.Err, errStore):
+	case errors.Is(e.Err, fleet.ErrStore):
 		return "the store could not be asked"
 	case errors.Is(e.Err, outbound.ErrUnavailable):
 		return "the provider could not be asked"
@@ -71,7 +72,7 @@ func (e *authError) hint() hint {
 	var stale staleReason
 	var elsewhere elsewhereReason
 	switch {
-	case errors.Is(e.Err, errStore):
+	case errors.Is(e.Err, fleet.ErrStore):
 		return ""
 	case errors.Is(e.Err, errDenied):
 		return hintCancelled
@@ -88,12 +89,9 @@ func (e *authError) hint() hint {
 // fail makes an Error.
 func fail(code authsvc.ErrorCode, err error) *authError { return &authError{Code: code, Err: err} }
 
-// errStore marks failures of the store: the answer to scripts is 503.
-var errStore = errors.New("the store could not be asked")
-
 // storeFailed wraps an adapter's error under the wire word code.
 func storeFailed(code authsvc.ErrorCode, err error) *authError {
-	return fail(code, errors.Join(errStore, err))
+	return fail(code, errors.Join(fleet.ErrStore, err))
 }
 
 // fixedReason is a cause in fixed words of the engine: audit events repeat it.

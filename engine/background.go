@@ -3,54 +3,37 @@ package engine
 import (
 	"context"
 	"errors"
-	"sync"
 	"time"
 
 	"authsvc"
 	"authsvc/internal/uuid"
 )
 
-// background is the work of a service outside of requests.
-type background struct {
-	start         func(context.Context)
-	ctx           context.Context // stop ends it
-	stop          context.CancelFunc
-	sending       context.Context // of mails being sent, which outlive ctx; cancelSending ends it
-	cancelSending context.CancelFunc
-	workers       sync.WaitGroup
-	stopLogged    sync.Once // service.stopped is recorded
-
-	mu      sync.Mutex // guards running, and the start of tasks against stop
-	running int        // number of tasks
-}
-
 // startWorkers starts the background work that needs a store.
-func (h *storeys) startWorkers(ctx context.Context) {
-	if h.auditor.auditQueue != nil {
-		go h.auditor.auditQueue.run()
-	}
+func (h *storeys) startWorkers() {
+	h.auditor.Start()
 	for i := range mailWorkers {
-		h.fleet.background.workers.Go(func() { h.mailing.mails.run(ctx, time.Duration(i)*mailIdle/mailWorkers) })
+		h.fleet.Go(func(life context.Context) { h.mailing.mails.run(life, time.Duration(i)*mailIdle/mailWorkers) })
 	}
 	h.mailing.mails.waiting.share(1)
-	h.fleet.background.workers.Go(func() { h.mailing.mails.runWaiting(ctx) })
-	h.fleet.background.workers.Go(func() { h.mailing.mails.runUnqueue(ctx) })
-	h.fleet.background.workers.Go(func() { h.sweep(ctx) })
+	h.fleet.Go(h.mailing.mails.runWaiting)
+	h.fleet.Go(h.mailing.mails.runUnqueue)
+	h.fleet.Go(h.sweep)
 	h.keeper.seen.on.Store(true)
-	h.fleet.background.workers.Go(func() { h.keeper.touchSeen(ctx) })
-	h.follow(ctx)
+	h.fleet.Go(h.keeper.touchSeen)
+	h.follow()
 }
 
 // follow starts what the reading of sessions needs.
-func (h *storeys) follow(ctx context.Context) {
+func (h *storeys) follow() {
 	if h.keeper.revoked.enabled {
-		h.fleet.background.workers.Go(func() { h.keeper.pollRevocations(ctx) })
+		h.fleet.Go(h.keeper.pollRevocations)
 	}
 	if h.issuer.signing.enabled {
-		h.fleet.background.workers.Go(func() { h.issuer.pollKeys(ctx) })
+		h.fleet.Go(h.issuer.pollKeys)
 	}
-	if _, has := h.adapter.(authsvc.Clock); has {
-		h.fleet.background.workers.Go(func() { h.fleet.pollClock(ctx) })
+	if _, has := h.given.Adapter.(authsvc.Clock); has {
+		h.fleet.Go(h.fleet.PollClock)
 	}
 }
 
@@ -62,10 +45,17 @@ func (s *Service) Follow(ctx context.Context) error {
 	if err := s.CheckStore(ctx); err != nil {
 		return err
 	}
-	s.fleet.background.stopLogged.Do(func() {}) // nothing has begun that could be recorded
+	s.auditor.LeaveOut() // nothing has begun that could be recorded
 	s.keeper.startRevocations(ctx)
-	s.follow(s.fleet.background.ctx)
+	s.follow()
 	return nil
+}
+
+// Ready reports why the service cannot answer as it should: the store does not
+// answer, the revocations of JWT sessions are not known, or the clock of this
+// machine is more than 30 s from the store's. nil: it can.
+func (s *Service) Ready(ctx context.Context) error {
+	return errors.Join(s.given.Adapter.Ping(ctx), s.keeper.revoked.ready(), s.fleet.ClockReady())
 }
 
 // Close ends the background work and stores the queued audit events. Work in
@@ -74,7 +64,7 @@ func (s *Service) Follow(ctx context.Context) error {
 // server has not accepted 2 s before the deadline of ctx goes back to the
 // queue, from which the next process sends it.
 func (s *Service) Close(ctx context.Context) error {
-	s.fleet.stopTasks()
+	s.fleet.StopTasks()
 	defer s.requeueMails(ctx)()
 	defer s.closeIdle()
 	s.gateRoom.streams.end()
@@ -84,8 +74,8 @@ func (s *Service) Close(ctx context.Context) error {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		s.fleet.background.workers.Wait()
-		s.finishAudit()
+		s.fleet.Wait()
+		s.auditor.Stop()
 	}()
 	select {
 	case <-done:
@@ -103,20 +93,9 @@ const requeueTime = 2 * time.Second
 // they go back to the queue, unless stop is called.
 func (h *storeys) requeueMails(ctx context.Context) (stop func() bool) {
 	if end, ok := ctx.Deadline(); ok {
-		return time.AfterFunc(time.Until(end)-requeueTime, h.fleet.background.cancelSending).Stop
+		return time.AfterFunc(time.Until(end)-requeueTime, h.fleet.CancelSending).Stop
 	}
-	return context.AfterFunc(ctx, h.fleet.background.cancelSending)
-}
-
-// finishAudit records the end and stores the queued audit events. It is called
-// after everything that may record.
-func (h *storeys) finishAudit() {
-	h.auditor.flushRepeats()
-	h.fleet.background.stopLogged.Do(func() { h.auditor.record(context.Background(), authsvc.AuditEvent{Name: "service.stopped"}) })
-	if h.auditor.auditQueue != nil {
-		h.auditor.auditQueue.end()
-		<-h.auditor.auditQueue.done
-	}
+	return context.AfterFunc(ctx, h.fleet.CancelSending)
 }
 
 // Times of the sweep.
@@ -145,7 +124,7 @@ func (h *storeys) sweep(ctx context.Context) {
 		switch {
 		case errors.Is(err, authsvc.ErrConflict): // another replica does it
 		case err != nil && ctx.Err() == nil:
-			h.log.Error("expired records could not be removed", "err", err)
+			h.given.Log.Error("expired records could not be removed", "err", err)
 		case n == sweepBatch:
 			wait = sweepPause
 		case ctx.Err() == nil && h.accountRoom.deleteAllDue(ctx) == deletionBatch:
@@ -158,15 +137,15 @@ func (h *storeys) sweep(ctx context.Context) {
 // longer than the pause to the next sweep, so that another replica gets it only
 // when this one is gone. ErrConflict: another replica has it.
 func (h *storeys) sweepBatch(ctx context.Context, replica string) (int, error) {
-	now := h.fleet.now()
-	if err := h.adapter.Lease(ctx, sweepLease, replica, now, now.Add(2*sweepEvery)); err != nil {
+	now := h.fleet.Now()
+	if err := h.given.Adapter.Lease(ctx, sweepLease, replica, now, now.Add(2*sweepEvery)); err != nil {
 		return 0, err
 	}
-	n, err := h.adapter.Sweep(ctx, now, sweepBatch)
+	n, err := h.given.Adapter.Sweep(ctx, now, sweepBatch)
 	if err != nil {
 		return n, err
 	}
-	old, err := h.auditor.sweepAudit(ctx, now, sweepBatch-n)
+	old, err := h.auditor.SweepAudit(ctx, now, sweepBatch-n)
 	return n + old, err
 }
 
@@ -174,61 +153,7 @@ func (h *storeys) sweepBatch(ctx context.Context, replica string) (int, error) {
 func (h *storeys) endSweep(replica string) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
-	if err := h.adapter.Release(ctx, sweepLease, replica); err != nil {
-		h.log.Debug("the lease of the sweep lapses by itself", "err", err)
+	if err := h.given.Adapter.Release(ctx, sweepLease, replica); err != nil {
+		h.given.Log.Debug("the lease of the sweep lapses by itself", "err", err)
 	}
-}
-
-// maxTasks bounds the goroutines of runTask.
-const maxTasks = 1000
-
-// errNoTask: runTask returned false.
-var errNoTask = errors.New("authsvc: the service is ending or too busy")
-
-// runTask runs work of a request that must not end with it, in the background.
-// Close cancels life and waits for run to return: its waits end with life, its
-// calls use detached. It reports false, and does not run, if the service is
-// ending or maxTasks run already.
-func (fl *fleet) runTask(what string, run func(life context.Context)) bool {
-	fl.background.mu.Lock()
-	defer fl.background.mu.Unlock()
-	if fl.background.ctx.Err() != nil || fl.background.running >= maxTasks {
-		return false
-	}
-	fl.background.running++
-	fl.background.workers.Go(func() {
-		defer func() {
-			fl.background.mu.Lock()
-			defer fl.background.mu.Unlock()
-			fl.background.running--
-		}()
-		defer fl.recovered(what, func() {})
-		run(fl.background.ctx)
-	})
-	return true
-}
-
-// stopTasks refuses new tasks and cancels their context.
-func (fl *fleet) stopTasks() {
-	fl.background.mu.Lock()
-	defer fl.background.mu.Unlock()
-	fl.background.stop()
-}
-
-// sleep waits for d. It returns false if life ended first.
-func sleep(life context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-life.Done():
-		return false
-	case <-timer.C:
-		return true
-	}
-}
-
-// detached returns a context with timeout d for one call of a task, which the
-// end of the service does not cancel.
-func detached(life context.Context, d time.Duration) (context.Context, context.CancelFunc) {
-	return context.WithTimeout(context.WithoutCancel(life), d)
 }

@@ -112,7 +112,7 @@ func (rq *request) toBeRefused() bool {
 	if rq.unrouted {
 		return true
 	}
-	if l := rq.route.limitOf(rq); l != nil && l.over(rq.clientKey(), rq.now) {
+	if l := rq.route.limitOf(rq); l != nil && l.Over(rq.clientKey(), rq.now) {
 		return true
 	}
 	return !rq.route.isForeign(rq) && !rq.sameSite()

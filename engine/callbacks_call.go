@@ -3,7 +3,6 @@ package engine
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"authsvc"
@@ -53,19 +52,4 @@ func (rq *request) callbackContext() context.Context {
 		rq.waitsSince = time.Now()
 	}
 	return outbound.WithBudget(rq.ctx, rq.waitsSince.Add(providerTimeout))
-}
-
-// emit calls an event handler, which cannot fail the request.
-func (fl *fleet) emit(name string, call func()) {
-	defer fl.recovered(name+" event", func() {})
-	call()
-}
-
-// recovered turns a panic of the application's code into undo and a log line.
-// It is deferred.
-func (fl *fleet) recovered(what string, undo func()) {
-	if v := recover(); v != nil {
-		fl.log.Error("panic in the application's code", "in", what, "panic", fmt.Sprintf("%.200v", v))
-		undo()
-	}
 }

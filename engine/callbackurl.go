@@ -55,7 +55,7 @@ func (rq *request) resolveCallbackURL(want string) string {
 // judgeCallbackURL returns where want may lead. The Redirect callback decides
 // alone.
 func (rq *request) judgeCallbackURL(want string) (to string, ok bool) {
-	if rq.callbacks.Redirect != nil && want != "" {
+	if rq.Callbacks.Redirect != nil && want != "" {
 		return rq.redirectCallback(want)
 	}
 	if to, ok := rq.allowedURL(want); ok {
@@ -68,22 +68,22 @@ func (rq *request) judgeCallbackURL(want string) (to string, ok bool) {
 // allows.
 func (rq *request) allowedByCallback(want string) (to string, ok bool) {
 	_, clean, ok := weburl.Parse(want)
-	if rq.callbacks.AllowRedirect == nil || !ok || !strings.HasPrefix(clean, "https://") {
+	if rq.Callbacks.AllowRedirect == nil || !ok || !strings.HasPrefix(clean, "https://") {
 		return "", false
 	}
 	u, err := url.Parse(clean)
 	if err != nil {
 		return "", false
 	}
-	defer rq.fleet.recovered("allowRedirect callback", func() { to, ok = "", false })
-	return clean, rq.callbacks.AllowRedirect(rq.callbackContext(), u)
+	defer rq.fleet.Recovered("allowRedirect callback", func() { to, ok = "", false })
+	return clean, rq.Callbacks.AllowRedirect(rq.callbackContext(), u)
 }
 
 // redirectCallback calls the Redirect callback, which alone may leave the
 // allowed origins.
 func (rq *request) redirectCallback(want string) (to string, ok bool) {
-	defer rq.fleet.recovered("redirect callback", func() { to, ok = "", false })
-	to = rq.callbacks.Redirect(rq.ctx, want, rq.origin)
+	defer rq.fleet.Recovered("redirect callback", func() { to, ok = "", false })
+	to = rq.Callbacks.Redirect(rq.ctx, want, rq.origin)
 	if strings.HasPrefix(to, "/") {
 		return rq.allowedURL(to)
 	}

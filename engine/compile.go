@@ -2,9 +2,12 @@ package engine
 
 import (
 	"cmp"
-	"context"
 	"log/slog"
 	"maps"
+
+	"authsvc/engine/internal/audit"
+	"authsvc/engine/internal/fleet"
+	"authsvc/engine/internal/limit"
 
 	"authsvc"
 )
@@ -13,7 +16,7 @@ import (
 // What it returns is only usable if the builder has no mistakes.
 func compile(c *authsvc.Config) (*Service, *builder) {
 	b := &builder{config: c}
-	s := &Service{storeys: raise(&given{log: cmp.Or(c.Logger, slog.Default()), callbacks: c.Callbacks, events: c.Events})}
+	s := &Service{storeys: raise(&fleet.Given{Log: cmp.Or(c.Logger, slog.Default()), Callbacks: c.Callbacks, Events: c.Events})}
 	s.site.custom, s.site.proxies, s.emailRoom.showRefusal = c.Pages, c.TrustedProxies, c.ShowRefusal
 	s.keeper.customSession = c.Callbacks.JWT != nil || c.Callbacks.Session != nil
 	for _, check := range []func(*builder, *Service){
@@ -33,7 +36,7 @@ func compile(c *authsvc.Config) (*Service, *builder) {
 	checkTokens(b, s.tokenRoom)
 	checkPersonalTokens(b, s.issuer)
 	b.storeys = s.storeys
-	b.base, b.http, b.openIDType, b.mailsCodes = s.site.base, newHTTPClient(c), s.dialect.openIDType, s.dialect.mailsCodes
+	b.base, b.http, b.openIDType, b.mailsCodes = s.site.base, newHTTPClient(c), s.site.dialect.openIDType, s.site.dialect.mailsCodes
 	s.closeIdle = b.http.CloseIdleConnections
 	if c.Outbound.DangerousTransport != nil {
 		s.closeIdle = func() {} // others may use it
@@ -48,8 +51,7 @@ func compile(c *authsvc.Config) (*Service, *builder) {
 	makePages(b, s, order)
 	if len(b.mistakes) == 0 {
 		s.describeProviders(order)
-		s.fleet.background.ctx, s.fleet.background.stop = context.WithCancel(context.Background())
-		s.fleet.background.sending, s.fleet.background.cancelSending = context.WithCancel(context.Background()) // #nosec G118 -- Close calls it
+		s.fleet.Open()
 		s.deriveKeys(c)
 		s.connect()
 	}
@@ -82,10 +84,10 @@ func (h *storeys) connect() {
 
 // storeys are all of them.
 type storeys struct {
-	*given
-	fleet           *fleet
-	auditor         *auditor
-	limits          *limits
+	given           *fleet.Given
+	fleet           *fleet.Fleet
+	auditor         *audit.Log
+	limits          *limit.Limits
 	site            *site
 	keeper          *keeper
 	mailing         *mailing
@@ -101,43 +103,40 @@ type storeys struct {
 }
 
 // auditKinds are the events of all storeys and rooms, in the order of docs/audit.md.
-var auditKinds = [][]auditKind{signInEvents, credentialsEvents, requestEvents, sessionEvents, emailEvents, mailEvents, vaultEvents, accountEvents, oauthEvents,
+var auditKinds = [][]audit.Kind{signInEvents, credentialsEvents, requestEvents, sessionEvents, emailEvents, mailEvents, vaultEvents, accountEvents, oauthEvents,
 	tokenEvents, issuerEvents, gateEvents, serviceEvents}
 
 // raise builds the storeys, empty.
-func raise(g *given) storeys {
+func raise(g *fleet.Given) storeys {
 	h := storeys{given: g}
-	h.fleet = &fleet{given: g, warned: newReplayCache()}
-	h.auditor = &auditor{given: g, fleet: h.fleet, outcomes: map[string]authsvc.AuditOutcome{}}
-	for _, kinds := range auditKinds {
-		h.auditor.know(kinds)
-	}
-	h.limits = &limits{given: g, all: map[string]*limiter{}}
-	h.site = &site{given: g, fleet: h.fleet, auditor: h.auditor, limits: h.limits, bodies: newBodySlots(), warned: newWarned()}
-	h.keeper = &keeper{given: g, fleet: h.fleet, auditor: h.auditor, site: h.site}
-	h.mailing = &mailing{given: g, fleet: h.fleet, auditor: h.auditor, limits: h.limits, site: h.site}
-	h.vault = &vault{given: g, fleet: h.fleet, auditor: h.auditor, site: h.site, keeper: h.keeper, mailing: h.mailing,
+	h.fleet = fleet.New(g)
+	h.auditor = audit.New(g, h.fleet, auditKinds)
+	h.limits = limit.New(g)
+	h.site = &site{Given: g, fleet: h.fleet, auditor: h.auditor, limits: h.limits, bodies: newBodySlots(), warned: newWarned()}
+	h.keeper = &keeper{Given: g, fleet: h.fleet, auditor: h.auditor, site: h.site}
+	h.mailing = &mailing{Given: g, fleet: h.fleet, auditor: h.auditor, limits: h.limits, site: h.site}
+	h.vault = &vault{Given: g, fleet: h.fleet, auditor: h.auditor, site: h.site, keeper: h.keeper, mailing: h.mailing,
 		refreshes: &refreshCalls{all: map[string]*refreshCall{}}}
-	h.issuer = &issuer{given: g, fleet: h.fleet, auditor: h.auditor, limits: h.limits, site: h.site, keeper: h.keeper}
-	h.desk = &desk{given: g, fleet: h.fleet, auditor: h.auditor, site: h.site, keeper: h.keeper, mailing: h.mailing, vault: h.vault}
-	h.oauthRoom = &oauthRoom{given: g, fleet: h.fleet, auditor: h.auditor, site: h.site, keeper: h.keeper, vault: h.vault, desk: h.desk}
-	h.emailRoom = &emailRoom{given: g, fleet: h.fleet, auditor: h.auditor, site: h.site, keeper: h.keeper, mailing: h.mailing, desk: h.desk}
-	h.credentialsRoom = &credentialsRoom{given: g, fleet: h.fleet, limits: h.limits, site: h.site, desk: h.desk, queue: &loginQueue{}}
-	h.accountRoom = &accountRoom{given: g, fleet: h.fleet, auditor: h.auditor, site: h.site, keeper: h.keeper, mailing: h.mailing, vault: h.vault, desk: h.desk}
-	h.gateRoom = &gateRoom{given: g, fleet: h.fleet, auditor: h.auditor, site: h.site, keeper: h.keeper, issuer: h.issuer, desk: h.desk, allMeters: &meters{}}
-	h.tokenRoom = &tokenRoom{given: g, fleet: h.fleet, auditor: h.auditor, site: h.site, keeper: h.keeper, issuer: h.issuer, issued: &counter[string]{}}
+	h.issuer = &issuer{Given: g, fleet: h.fleet, auditor: h.auditor, limits: h.limits, site: h.site, keeper: h.keeper}
+	h.desk = &desk{Given: g, fleet: h.fleet, auditor: h.auditor, site: h.site, keeper: h.keeper, mailing: h.mailing, vault: h.vault}
+	h.oauthRoom = &oauthRoom{Given: g, fleet: h.fleet, auditor: h.auditor, site: h.site, keeper: h.keeper, vault: h.vault, desk: h.desk}
+	h.emailRoom = &emailRoom{Given: g, fleet: h.fleet, auditor: h.auditor, site: h.site, keeper: h.keeper, mailing: h.mailing, desk: h.desk}
+	h.credentialsRoom = &credentialsRoom{Given: g, fleet: h.fleet, limits: h.limits, site: h.site, desk: h.desk, queue: &limit.Queue{}}
+	h.accountRoom = &accountRoom{Given: g, fleet: h.fleet, auditor: h.auditor, site: h.site, keeper: h.keeper, mailing: h.mailing, vault: h.vault, desk: h.desk}
+	h.gateRoom = &gateRoom{Given: g, fleet: h.fleet, auditor: h.auditor, site: h.site, keeper: h.keeper, issuer: h.issuer, desk: h.desk, allMeters: &meters{}}
+	h.tokenRoom = &tokenRoom{Given: g, fleet: h.fleet, auditor: h.auditor, site: h.site, keeper: h.keeper, issuer: h.issuer, issued: &counter[string]{}}
 	return h
 }
 
 // serviceEvents are those of the service and of methods about users.
-var serviceEvents = []auditKind{
-	{"user.blocked", authsvc.AuditSuccess, "Block took all access from a user."},
-	{"user.block_failed", authsvc.AuditFailed, "Block failed, or there is no such user."},
-	{"user.unblocked", authsvc.AuditSuccess, "Unblock lets a user sign in again."},
-	{"user.created", authsvc.AuditSuccess, "CreateUser or Invite stored a user. Those who sign up are in `sign_in.succeeded`."},
-	{"user.invited", authsvc.AuditSuccess, "Invite queued a mail with a link to a user."},
-	{"configuration.changed", authsvc.AuditSuccess, "The program took over another configuration."},
-	{"configuration.change_failed", authsvc.AuditFailed, "Another configuration could not be taken over; the one before holds."},
-	{"service.started", authsvc.AuditSuccess, "New started a service. It is recorded before New returns, and not by Reconfigure."},
-	{"service.stopped", authsvc.AuditSuccess, "Close ended a service that no other took over from by Reconfigure."},
+var serviceEvents = []audit.Kind{
+	{Name: "user.blocked", Outcome: authsvc.AuditSuccess, Meaning: "Block took all access from a user."},
+	{Name: "user.block_failed", Outcome: authsvc.AuditFailed, Meaning: "Block failed, or there is no such user."},
+	{Name: "user.unblocked", Outcome: authsvc.AuditSuccess, Meaning: "Unblock lets a user sign in again."},
+	{Name: "user.created", Outcome: authsvc.AuditSuccess, Meaning: "CreateUser or Invite stored a user. Those who sign up are in `sign_in.succeeded`."},
+	{Name: "user.invited", Outcome: authsvc.AuditSuccess, Meaning: "Invite queued a mail with a link to a user."},
+	{Name: "configuration.changed", Outcome: authsvc.AuditSuccess, Meaning: "The program took over another configuration."},
+	{Name: "configuration.change_failed", Outcome: authsvc.AuditFailed, Meaning: "Another configuration could not be taken over; the one before holds."},
+	{Name: "service.started", Outcome: authsvc.AuditSuccess, Meaning: "New started a service. It is recorded before New returns, and not by Reconfigure."},
+	{Name: "service.stopped", Outcome: authsvc.AuditSuccess, Meaning: "Close ended a service that no other took over from by Reconfigure."},
 }

@@ -157,7 +157,7 @@ func (tk *tokenRoom) mayHave(rq *request, a *audience, r authsvc.AccessRequest) 
 	ok, err := tk.callWhen(rq, a, r)
 	switch {
 	case err != nil:
-		tk.log.Error("whether a session gets a token could not be decided", "audience", a.id, "request", rq.requestID(), "err", err)
+		tk.Log.Error("whether a session gets a token could not be decided", "audience", a.id, "request", rq.requestID(), "err", err)
 		return "the rule of the audience failed"
 	case !ok:
 		return "by the rule of the audience"
@@ -172,6 +172,6 @@ func accessRequest(rq *request, v *authsvc.Session) authsvc.AccessRequest {
 }
 
 func (tk *tokenRoom) callWhen(rq *request, a *audience, of authsvc.AccessRequest) (ok bool, err error) {
-	defer tk.fleet.recovered("when of an audience", func() { ok, err = false, authsvc.ErrAccessDenied })
+	defer tk.fleet.Recovered("when of an audience", func() { ok, err = false, authsvc.ErrAccessDenied })
 	return a.when(rq.callbackContext(), of)
 }

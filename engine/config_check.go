@@ -13,6 +13,8 @@ import (
 	"golang.org/x/net/publicsuffix"
 
 	"authsvc"
+	"authsvc/engine/internal/fleet"
+	"authsvc/engine/internal/limit"
 	"authsvc/internal/pages"
 	"authsvc/internal/sessionshape"
 	"authsvc/internal/text"
@@ -21,9 +23,9 @@ import (
 
 func checkCompat(b *builder, s *Service) {
 	mode := cmp.Or(b.config.Compat, authsvc.CompatNone)
-	if s.dialect = newDialect(mode); s.dialect == nil {
+	if s.site.dialect = newDialect(mode); s.site.dialect == nil {
 		b.fail("Compat", fmt.Sprintf("%q is not known", text.Printable(string(mode), 30)), "use none, next-auth-v4 or authjs-v5")
-		s.dialect = newDialect(authsvc.CompatNone)
+		s.site.dialect = newDialect(authsvc.CompatNone)
 	}
 }
 
@@ -115,9 +117,9 @@ func checkSession(b *builder, s *Service) {
 		if b.config.Callbacks.JWT != nil {
 			b.warn("the JWT callback is never called with strategy database, where sessions have no token: use the callbacks Claims or Session", "field", "Callbacks.JWT")
 		}
-		s.keeper.sessions = &databaseSessions{svc: s.keeper, plain: s.dialect.foreignSessions, slides: newReplayCache()}
+		s.keeper.sessions = &databaseSessions{svc: s.keeper, plain: s.site.dialect.foreignSessions, slides: fleet.NewReplayCache()}
 	case authsvc.StrategyJWT:
-		s.keeper.sessions = &jwtSessions{svc: s.keeper, shared: s.dialect.foreignSessions, leeway: s.dialect.leeway}
+		s.keeper.sessions = &jwtSessions{svc: s.keeper, shared: s.site.dialect.foreignSessions, leeway: s.site.dialect.leeway}
 	default:
 		b.fail("Session.Strategy", fmt.Sprintf("%q is not known", text.Printable(string(strategy), 30)), "use database or jwt")
 	}
@@ -126,7 +128,7 @@ func checkSession(b *builder, s *Service) {
 // checkShape compiles what sessions have besides name, address and picture.
 func checkShape(b *builder, s *Service) {
 	o := b.config.Session
-	shape, mistakes := sessionshape.Compile(sessionshape.Options{Claims: o.Claims, Expose: o.Expose, Columns: columnsOf(s.adapter), AnyClaim: b.config.Callbacks.Claims != nil})
+	shape, mistakes := sessionshape.Compile(sessionshape.Options{Claims: o.Claims, Expose: o.Expose, Columns: columnsOf(s.given.Adapter), AnyClaim: b.config.Callbacks.Claims != nil})
 	for _, m := range mistakes {
 		b.fail("Session."+m.Of+"."+m.Name, m.Problem, m.Fix)
 	}
@@ -195,7 +197,7 @@ func checkCookies(b *builder, s *Service) {
 	secure := s.site.origin == "" || strings.HasPrefix(s.site.origin, "https://")
 	o.Domain = strings.TrimPrefix(o.Domain, ".")
 	checkCookieDomain(b, s, o.Domain)
-	s.site.names = newCookieNames(s.dialect, secure, o)
+	s.site.names = newCookieNames(s.site.dialect, secure, o)
 	for _, name := range []func(*cookieNames){s.site.nameCookies, s.keeper.nameCookies, s.desk.nameCookies, s.emailRoom.nameCookies, s.gateRoom.nameCookies} {
 		name(&s.site.names)
 	}
@@ -310,19 +312,21 @@ func makePages(b *builder, s *Service, order []flow) {
 
 func checkRateLimit(b *builder, s *Service) {
 	o := b.config.RateLimit
-	r := &rating{b, s.limits.all, o.Disabled}
-	s.desk.signInLimit = r.limiter("sign-in", r.rate("SignIn", o.SignIn, authsvc.Rate{N: 30, Per: time.Minute}))
+	r := limit.NewRating(s.limits, o.Disabled, b.fail)
+	s.desk.signInLimit = r.Limiter("sign-in", r.Rate("SignIn", o.SignIn, authsvc.Rate{N: 30, Per: time.Minute}))
 	s.mailing.setLimits(r, &o)
 	s.credentialsRoom.setLimits(r, &o)
-	s.oauthRoom.logoutLimit = r.limiter("logout", r.rate("BackchannelLogout", o.BackchannelLogout, authsvc.Rate{N: 300, Per: time.Minute}))
-	s.tokenRoom.limit = r.limiter("token", r.rate("Token", o.Token, authsvc.Rate{N: 60, Per: time.Minute}))
-	s.accountRoom.limit = r.limiter("account-page", r.rate("Account", o.Account, authsvc.Rate{N: 60, Per: time.Minute}))
-	s.issuer.personalLimit = r.limiter("personal-token", r.rate("PersonalToken", o.PersonalToken, authsvc.Rate{N: 30, Per: time.Minute}))
-	s.site.beaconLimit = r.limiter("log", authsvc.Rate{N: 30, Per: time.Minute})
+	s.oauthRoom.logoutLimit = r.Limiter("logout", r.Rate("BackchannelLogout", o.BackchannelLogout, authsvc.Rate{N: 300, Per: time.Minute}))
+	s.tokenRoom.limit = r.Limiter("token", r.Rate("Token", o.Token, authsvc.Rate{N: 60, Per: time.Minute}))
+	s.accountRoom.limit = r.Limiter("account-page", r.Rate("Account", o.Account, authsvc.Rate{N: 60, Per: time.Minute}))
+	s.issuer.personalLimit = r.Limiter("personal-token", r.Rate("PersonalToken", o.PersonalToken, authsvc.Rate{N: 30, Per: time.Minute}))
+	s.site.beaconLimit = r.Limiter("log", authsvc.Rate{N: 30, Per: time.Minute})
 	if o.Disabled {
 		b.warn("rate limits are off: passwords, links and addresses can be tried without end", "field", "RateLimit.Disabled")
 	}
-	s.auditor.repeats = newRepeats(o.Disabled)
+	if o.Disabled {
+		s.auditor.RecordEach()
+	}
 	s.emailRoom.linksPerHour = max(1, int(time.Duration(s.mailing.mailboxRate.N)*time.Hour/s.mailing.mailboxRate.Per))
 	if o.Disabled {
 		s.emailRoom.linksPerHour = -1
@@ -350,7 +354,7 @@ func checkEnums(b *builder, s *Service) {
 	c := b.config
 	switch c.FirstProof {
 	case "":
-		s.desk.keepFirstProof = s.dialect.keepsFirstProof
+		s.desk.keepFirstProof = s.site.dialect.keepsFirstProof
 	case authsvc.FirstProofStrict:
 	case authsvc.FirstProofKeep:
 		s.desk.keepFirstProof = true

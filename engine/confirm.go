@@ -131,11 +131,11 @@ func (dk *desk) confirmedTo(rq *request) string {
 // own credentials if the session began by them. Providers that cannot be made to
 // ask again are among them only if there is nothing else.
 func (dk *desk) confirmWays(rq *request, s *authsvc.Session) (ways []pages.Provider, u authsvc.User, err error) {
-	u, err = dk.adapter.GetUser(rq.ctx, s.UserID)
+	u, err = dk.Adapter.GetUser(rq.ctx, s.UserID)
 	if err != nil && !errors.Is(err, authsvc.ErrNotFound) { // a user of the application's need not be stored
 		return nil, u, err
 	}
-	accounts, err := dk.adapter.ListAccounts(rq.ctx, s.UserID)
+	accounts, err := dk.Adapter.ListAccounts(rq.ctx, s.UserID)
 	if err != nil {
 		return nil, u, err
 	}
@@ -221,7 +221,7 @@ const maxConfirmTries = 10
 // ones count as well, and returns its number; past maxConfirmTries none is left.
 func (dk *desk) takeConfirmTry(rq *request) (n int, err error) {
 	for n = 1; n <= maxConfirmTries; n++ {
-		err = dk.adapter.UseOnce(rq.ctx, "confirm:"+strconv.Itoa(n)+":"+seal.Digest(cmp.Or(rq.sid(), rq.sessionCookieValue())), rq.now.Add(dk.keeper.lifetime.absolute))
+		err = dk.Adapter.UseOnce(rq.ctx, "confirm:"+strconv.Itoa(n)+":"+seal.Digest(cmp.Or(rq.sid(), rq.sessionCookieValue())), rq.now.Add(dk.keeper.lifetime.absolute))
 		if !errors.Is(err, authsvc.ErrConflict) {
 			return n, err
 		}
@@ -234,7 +234,7 @@ func (dk *desk) wrongConfirm(rq *request) {
 	if rq.confirmTry == 0 { // by a provider: who came back is known only now
 		var err error
 		if rq.confirmTry, err = dk.takeConfirmTry(rq); err != nil {
-			dk.log.Error("a wrong proof could not be counted", "request", rq.requestID(), "err", err)
+			dk.Log.Error("a wrong proof could not be counted", "request", rq.requestID(), "err", err)
 			return
 		}
 	}
@@ -246,7 +246,7 @@ func (dk *desk) wrongConfirm(rq *request) {
 // endUnproved ends this session, whose person was not proved.
 func (dk *desk) endUnproved(rq *request) {
 	if _, err := dk.keeper.sessions.end(rq.ctx, rq.sessionCookieValue(), rq.now); err != nil {
-		dk.log.Error("a session whose person was not proved could not be ended", "request", rq.requestID(), "err", err)
+		dk.Log.Error("a session whose person was not proved could not be ended", "request", rq.requestID(), "err", err)
 		return
 	}
 	rq.clearSession()

@@ -84,7 +84,7 @@ func validCookieName(s string) bool {
 
 func (rq *request) warnChunked() {
 	rq.warned.chunks.Do(func() {
-		rq.log.Warn("the session needs more than one cookie; proxies in front need larger header buffers "+
+		rq.Log.Warn("the session needs more than one cookie; proxies in front need larger header buffers "+
 			"(nginx: large_client_header_buffers 4 32k, proxy_buffer_size 32k)", "cookie", rq.names.session)
 	})
 }

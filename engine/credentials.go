@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"authsvc"
+	"authsvc/engine/internal/audit"
+	"authsvc/engine/internal/limit"
 	"authsvc/internal/text"
 	"authsvc/internal/weburl"
 )
@@ -53,7 +55,7 @@ func (f *credentialsFlow) complete(rq *request) outcome {
 	}
 	u, err := f.authorize(rq, fields)
 	if err == nil && u.ID != "" && !usableID(u.ID) {
-		f.room.log.Warn("Authorize returned an id that is blank or has control characters", "provider", f.ID, "request", rq.requestID())
+		f.room.Log.Warn("Authorize returned an id that is blank or has control characters", "provider", f.ID, "request", rq.requestID())
 	}
 	if err == nil && !usableID(u.ID) {
 		err = authsvc.ErrAccessDenied
@@ -83,7 +85,7 @@ func (f *credentialsFlow) limit(rq *request, account string) outcome {
 	if _, ok := rq.permit(f.room.accountLimit, bucket); ok {
 		return nil
 	}
-	f.room.log.Info("too many attempts at one account; this one waits for a turn", "provider", f.ID, "request", rq.requestID())
+	f.room.Log.Info("too many attempts at one account; this one waits for a turn", "provider", f.ID, "request", rq.requestID())
 	if wait, ok := f.room.waitForTurn(rq, bucket); !ok {
 		return rq.limited(wait)
 	}
@@ -91,7 +93,7 @@ func (f *credentialsFlow) limit(rq *request, account string) outcome {
 }
 
 func (f *credentialsFlow) authorize(rq *request, fields map[string]string) (u authsvc.User, err error) {
-	defer f.room.fleet.recovered("authorize callback", func() { u, err = authsvc.User{}, errors.New("authorize panicked") })
+	defer f.room.fleet.Recovered("authorize callback", func() { u, err = authsvc.User{}, errors.New("authorize panicked") })
 	return f.Authorize(rq.callbackContext(), fields)
 }
 
@@ -117,7 +119,7 @@ func buildCredentials(b *builder, c *authsvc.Credentials) flow {
 		b.fail("ForgotURL", fmt.Sprintf("%q is neither a path nor an address", text.Printable(f.ForgotURL, 80)), "write /path or https://host/path")
 	}
 	f.wire = info{id: f.ID, name: f.Name, kind: "credentials", form: "fields", forScripts: true, fields: f.Fields, forgotURL: f.ForgotURL, namedBy: namedBy(f.Fields),
-		limit: func() *limiter { return f.room.desk.signInLimit }}
+		limit: func() *limit.Limiter { return f.room.desk.signInLimit }}
 	return f
 }
 
@@ -130,12 +132,12 @@ func namedBy(fields []authsvc.Field) string {
 }
 
 // setLimits makes the limits of attempts at one account.
-func (cr *credentialsRoom) setLimits(r *rating, o *authsvc.RateLimit) {
-	cr.accountLimit = r.limiter("account", r.rate("CredentialsPerAccount", o.CredentialsPerAccount, authsvc.Rate{N: 10, Per: time.Minute}))
-	cr.turn = r.limiter("late", authsvc.Rate{N: 1, Per: turnEvery})
+func (cr *credentialsRoom) setLimits(r *limit.Rating, o *authsvc.RateLimit) {
+	cr.accountLimit = r.Limiter("account", r.Rate("CredentialsPerAccount", o.CredentialsPerAccount, authsvc.Rate{N: 10, Per: time.Minute}))
+	cr.turn = r.Limiter("late", authsvc.Rate{N: 1, Per: turnEvery})
 }
 
 // credentialsEvents are those of the application's own check.
-var credentialsEvents = []auditKind{
-	{"credentials.refused", authsvc.AuditRefused, "Authorize refused the credentials."},
+var credentialsEvents = []audit.Kind{
+	{Name: "credentials.refused", Outcome: authsvc.AuditRefused, Meaning: "Authorize refused the credentials."},
 }

@@ -97,7 +97,7 @@ func (s *Service) DryRunGate(ctx context.Context, q GateQuestion) (GateExplanati
 // gateQuestion is a question as the gate asks it.
 func (h *storeys) gateQuestion(rq *request, q GateQuestion, site *gate.Site, origin, target, claims string) *gate.Asked {
 	if rq.now = q.Time; rq.now.IsZero() {
-		rq.now = h.fleet.now()
+		rq.now = h.fleet.Now()
 	}
 	asked := &gate.Asked{Method: q.Method, Target: target, Header: q.Header, Origin: origin, WebSocketOrigins: h.gateRoom.websocket[site.Index()]}
 	if asked.Method == "" {

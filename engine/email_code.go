@@ -124,7 +124,7 @@ func (f *emailFlow) redeemCode(rq *request) outcome {
 		rq.audit("code.refused", authsvc.WrongCode, "it is not that of the mail")
 		return f.wrongCode(rq, left)
 	}
-	t, err := f.room.adapter.TakeToken(rq.ctx, address, stored)
+	t, err := f.room.Adapter.TakeToken(rq.ctx, address, stored)
 	return f.proved(rq, address, t, err)
 }
 
@@ -149,7 +149,7 @@ func (em *emailRoom) takeTries(rq *request, asked []emailRequest) (judged []emai
 // there was none left.
 func (em *emailRoom) takeTry(rq *request, e emailRequest) (left int, err error) {
 	for n := 1; n <= codeTries; n++ {
-		err = em.fleet.useAttempt(rq.ctx, "code:"+strconv.Itoa(n)+":"+e.Stored, time.Unix(e.Expires, 0).Add(time.Minute))
+		err = em.fleet.UseAttempt(rq.ctx, "code:"+strconv.Itoa(n)+":"+e.Stored, time.Unix(e.Expires, 0).Add(time.Minute))
 		if !errors.Is(err, authsvc.ErrConflict) {
 			return codeTries - n, err
 		}

@@ -7,6 +7,8 @@ import (
 	"sync"
 	"time"
 
+	"authsvc/engine/internal/fleet"
+
 	"authsvc"
 )
 
@@ -160,12 +162,12 @@ func (q *mailQueue) admit(ctx context.Context, m authsvc.Mail, mail queuedMail, 
 		return true
 	}
 	if q.waiting.empty() { // nobody is overtaken
-		if _, ok := q.svc.limits.permit(ctx, q.svc.totalLimit, "", now); ok {
+		if _, ok := q.svc.limits.Permit(ctx, q.svc.totalLimit, "", now); ok {
 			return true
 		}
 	}
 	if mail.Known && q.svc.reservedLimit != nil {
-		if _, ok := q.svc.limits.permit(ctx, q.svc.reservedLimit, "", now); ok {
+		if _, ok := q.svc.limits.Permit(ctx, q.svc.reservedLimit, "", now); ok {
 			return true
 		}
 	}
@@ -175,11 +177,11 @@ func (q *mailQueue) admit(ctx context.Context, m authsvc.Mail, mail queuedMail, 
 
 // delay puts a mail into the line.
 func (q *mailQueue) delay(ctx context.Context, w waitingMail) {
-	q.svc.auditor.recordLimited(ctx, w.Client, w.event("email.delayed", "", "more links than may go out in all: the mail waits for a turn"))
-	hand, cancel := detached(ctx, storeTimeout)
+	q.svc.auditor.RecordLimited(ctx, w.Client, w.event("email.delayed", "", "more links than may go out in all: the mail waits for a turn"))
+	hand, cancel := fleet.Detached(ctx, storeTimeout)
 	defer cancel()
-	if err := q.svc.adapter.DelayMail(hand, w.mail.ID, w.mail.Expires); err != nil {
-		q.svc.log.Error("mail queue cannot be written", "err", err)
+	if err := q.svc.Adapter.DelayMail(hand, w.mail.ID, w.mail.Expires); err != nil {
+		q.svc.Log.Error("mail queue cannot be written", "err", err)
 	}
 	for _, out := range q.waiting.enter(w) {
 		q.dropWaiting(ctx, out)
@@ -190,14 +192,14 @@ func (q *mailQueue) delay(ctx context.Context, w waitingMail) {
 // with it its token: what nobody was sent is not to be guessed either, or a flood
 // of requests would make more codes than email_total has mails.
 func (q *mailQueue) dropWaiting(ctx context.Context, w waitingMail) {
-	q.svc.auditor.recordLimited(context.WithoutCancel(ctx), w.Client, w.event("email.limited", authsvc.RateLimited, "too many links in all"))
+	q.svc.auditor.RecordLimited(context.WithoutCancel(ctx), w.Client, w.event("email.limited", authsvc.RateLimited, "too many links in all"))
 	if err := q.remove(ctx, w.mail); err != nil {
-		q.svc.log.Error("a mail that was given up could not be removed from the queue", "err", err)
+		q.svc.Log.Error("a mail that was given up could not be removed from the queue", "err", err)
 	}
-	hand, cancel := detached(ctx, storeTimeout)
+	hand, cancel := fleet.Detached(ctx, storeTimeout)
 	defer cancel()
-	if _, err := q.svc.adapter.TakeToken(hand, w.Message.To, w.mail.ID); err != nil && !errors.Is(err, authsvc.ErrNotFound) {
-		q.svc.log.Error("the link of a mail that was given up could not be made void", "err", err)
+	if _, err := q.svc.Adapter.TakeToken(hand, w.Message.To, w.mail.ID); err != nil && !errors.Is(err, authsvc.ErrNotFound) {
+		q.svc.Log.Error("the link of a mail that was given up could not be made void", "err", err)
 	}
 }
 
@@ -220,7 +222,7 @@ func (q *mailQueue) runWaiting(ctx context.Context) {
 			return
 		case <-q.waiting.signal:
 		}
-		for pause := time.Duration(0); !q.waiting.empty() && sleep(ctx, pause); {
+		for pause := time.Duration(0); !q.waiting.empty() && fleet.Sleep(ctx, pause); {
 			pause = q.sendNext(ctx)
 		}
 	}
@@ -229,18 +231,18 @@ func (q *mailQueue) runWaiting(ctx context.Context) {
 // releaseWaiting makes the mails that wait due one after another, as far apart
 // as they may go out: whoever claims them then does not count them.
 func (q *mailQueue) releaseWaiting(ctx context.Context) {
-	hand, cancel := detached(ctx, storeTimeout)
+	hand, cancel := fleet.Detached(ctx, storeTimeout)
 	defer cancel()
-	for due := q.svc.fleet.now(); ; {
+	for due := q.svc.fleet.Now(); ; {
 		w, ok := q.waiting.next()
 		if !ok {
 			return
 		}
-		due = due.Add(q.svc.totalLimit.interval)
+		due = due.Add(q.svc.totalLimit.Interval)
 		if !due.Before(w.mail.Expires) {
 			q.dropWaiting(hand, w)
-		} else if err := q.svc.adapter.DelayMail(hand, w.mail.ID, due); err != nil {
-			q.svc.log.Error("mails that wait for a turn are lost", "mails", q.waiting.length()+1, "err", err)
+		} else if err := q.svc.Adapter.DelayMail(hand, w.mail.ID, due); err != nil {
+			q.svc.Log.Error("mails that wait for a turn are lost", "mails", q.waiting.length()+1, "err", err)
 			return
 		}
 	}
@@ -248,14 +250,14 @@ func (q *mailQueue) releaseWaiting(ctx context.Context) {
 
 // sendNext lets the next mail go out if one may, and says when to look again.
 func (q *mailQueue) sendNext(ctx context.Context) (pause time.Duration) {
-	now := q.svc.fleet.now()
+	now := q.svc.fleet.Now()
 	for _, w := range q.waiting.expired(now) {
 		q.dropWaiting(ctx, w)
 	}
 	if q.waiting.empty() {
 		return 0
 	}
-	if wait, ok := q.svc.limits.permit(ctx, q.svc.totalLimit, "", now); !ok {
+	if wait, ok := q.svc.limits.Permit(ctx, q.svc.totalLimit, "", now); !ok {
 		q.warnTotal(now)
 		return min(wait, waitingPoll)
 	}
@@ -263,10 +265,10 @@ func (q *mailQueue) sendNext(ctx context.Context) (pause time.Duration) {
 	if !ok {
 		return 0
 	}
-	hand, cancel := detached(ctx, storeTimeout)
+	hand, cancel := fleet.Detached(ctx, storeTimeout)
 	defer cancel()
-	if err := q.svc.adapter.DelayMail(hand, w.mail.ID, now); err != nil {
-		q.svc.log.Warn("a mail that waited for a turn cannot go out", "request", w.RequestID, "err", err)
+	if err := q.svc.Adapter.DelayMail(hand, w.mail.ID, now); err != nil {
+		q.svc.Log.Warn("a mail that waited for a turn cannot go out", "request", w.RequestID, "err", err)
 	}
 	q.wake()
 	return 0
@@ -275,8 +277,8 @@ func (q *mailQueue) sendNext(ctx context.Context) (pause time.Duration) {
 // warnTotal says, once a minute, that links wait or are lost.
 func (q *mailQueue) warnTotal(now time.Time) {
 	const mark = "mails in all"
-	if q.svc.fleet.warned.use(mark, now, now.Add(time.Minute)) == nil {
-		q.svc.log.Warn("more links are requested than the limit of all mails lets go out; mails wait for a turn",
+	if q.svc.fleet.FirstInMinute(mark, now) {
+		q.svc.Log.Warn("more links are requested than the limit of all mails lets go out; mails wait for a turn",
 			"field", "RateLimit.EmailTotal", "waiting", q.waiting.length())
 	}
 }

@@ -11,6 +11,8 @@ import (
 	"unicode"
 
 	"authsvc"
+	"authsvc/engine/internal/audit"
+	"authsvc/engine/internal/limit"
 	"authsvc/internal/emailaddr"
 	"authsvc/internal/mailtext"
 	"authsvc/internal/pages"
@@ -40,7 +42,7 @@ func (f *emailFlow) begin(rq *request) outcome {
 	if err != nil {
 		return fail(authsvc.EmailSignin, err)
 	}
-	user, err := f.room.adapter.GetUserByEmail(rq.ctx, address)
+	user, err := f.room.Adapter.GetUserByEmail(rq.ctx, address)
 	isNew := errors.Is(err, authsvc.ErrNotFound)
 	if err != nil && !isNew {
 		return storeFailed(authsvc.EmailSignin, err)
@@ -92,7 +94,7 @@ func (f *emailFlow) request(rq *request, address string, known bool, withheld au
 	if !send {
 		m.Payload, m.Due = nil, expires // no worker claims it before it is removed
 	}
-	err = f.room.adapter.PutToken(rq.ctx, authsvc.VerificationToken{Identifier: address, Token: stored, Expires: expires}, m, maxQueuedMails)
+	err = f.room.Adapter.PutToken(rq.ctx, authsvc.VerificationToken{Identifier: address, Token: stored, Expires: expires}, m, maxQueuedMails)
 	if err != nil {
 		return storeFailed(authsvc.EmailSignin, err)
 	}
@@ -263,7 +265,7 @@ func (f *emailFlow) proved(rq *request, address string, t authsvc.VerificationTo
 	case !rq.now.Before(t.Expires):
 		return f.dead(rq, address, fixedReason("the link has expired"))
 	}
-	if err := f.room.adapter.VoidTokens(rq.ctx, address); err != nil { // earlier links and later ones
+	if err := f.room.Adapter.VoidTokens(rq.ctx, address); err != nil { // earlier links and later ones
 		return storeFailed(authsvc.Callback, err)
 	}
 	f.room.forgetLinks(rq, address)
@@ -288,7 +290,7 @@ func (f *emailFlow) dead(rq *request, address string, why error) outcome {
 // has the token can ask: its 256 bits are not guessed.
 func (em *emailRoom) lookAtLink(rq *request, address, token string) (alive bool, err error) {
 	for _, stored := range em.mailing.linkDigests(token) {
-		t, err := em.adapter.GetToken(rq.ctx, address, stored)
+		t, err := em.Adapter.GetToken(rq.ctx, address, stored)
 		if !errors.Is(err, authsvc.ErrNotFound) {
 			return err == nil && rq.now.Before(t.Expires), err
 		}
@@ -299,7 +301,7 @@ func (em *emailRoom) lookAtLink(rq *request, address, token string) (alive bool,
 // takeLink takes the link's token, whichever secret it was stored under.
 func (em *emailRoom) takeLink(rq *request, address, token string) (t authsvc.VerificationToken, err error) {
 	for _, stored := range em.mailing.linkDigests(token) {
-		if t, err = em.adapter.TakeToken(rq.ctx, address, stored); !errors.Is(err, authsvc.ErrNotFound) {
+		if t, err = em.Adapter.TakeToken(rq.ctx, address, stored); !errors.Is(err, authsvc.ErrNotFound) {
 			return t, err
 		}
 	}
@@ -312,7 +314,7 @@ func buildEmail(b *builder, e *authsvc.Email) flow {
 	f.ID, f.Name = cmp.Or(e.ID, "email"), cmp.Or(e.Name, "Email")
 	f.MaxAge = cmp.Or(e.MaxAge, 10*time.Minute)
 	f.wire = info{id: f.ID, name: f.Name, kind: "email", form: "email", namedBy: "email", linkAge: f.MaxAge, inboxURL: e.InboxURL,
-		hidden: e.NoSignIn, limit: func() *limiter { return f.room.mailing.linkLimit }}
+		hidden: e.NoSignIn, limit: func() *limit.Limiter { return f.room.mailing.linkLimit }}
 	b.needStorage("", "is email, but there is no storage", "links are kept in the store; set Adapter")
 	if f.MaxAge < time.Minute || f.MaxAge > 24*time.Hour {
 		b.fail("MaxAge", "is out of range", "use 1m to 24h; 10m is the default")
@@ -345,9 +347,9 @@ func emailRoutes(s *emailRoom) map[string]*route {
 }
 
 // emailEvents are those of links and codes by mail.
-var emailEvents = []auditKind{
-	{"email.requested", authsvc.AuditSuccess, "A sign-in link was asked for and its mail was queued."},
-	{"email.refused", authsvc.AuditRefused, "A link was asked for, and the conditions of sign-in, the rules of sign-up or the signIn callback let no mail go out. The answer did not show that."},
-	{"code.refused", authsvc.AuditRefused, "A mailed code was wrong."},
-	{"code.spent", authsvc.AuditRefused, "A mailed code was not judged: the five tries of its request were used up. The link in the mail still works."},
+var emailEvents = []audit.Kind{
+	{Name: "email.requested", Outcome: authsvc.AuditSuccess, Meaning: "A sign-in link was asked for and its mail was queued."},
+	{Name: "email.refused", Outcome: authsvc.AuditRefused, Meaning: "A link was asked for, and the conditions of sign-in, the rules of sign-up or the signIn callback let no mail go out. The answer did not show that."},
+	{Name: "code.refused", Outcome: authsvc.AuditRefused, Meaning: "A mailed code was wrong."},
+	{Name: "code.spent", Outcome: authsvc.AuditRefused, Meaning: "A mailed code was not judged: the five tries of its request were used up. The link in the mail still works."},
 }

@@ -8,6 +8,9 @@ import (
 	"time"
 
 	"authsvc"
+	"authsvc/engine/internal/audit"
+	"authsvc/engine/internal/fleet"
+	"authsvc/engine/internal/limit"
 	"authsvc/internal/mailtext"
 	"authsvc/internal/seal"
 )
@@ -94,11 +97,11 @@ func (q *mailQueue) run(ctx context.Context, wait time.Duration) {
 // deliver claims and sends the next mail that is due. It returns false if there
 // is none or the store fails.
 func (q *mailQueue) deliver(ctx context.Context) bool {
-	now := q.svc.fleet.now()
-	m, err := q.svc.adapter.ClaimMail(ctx, now, now.Add(mailLease))
+	now := q.svc.fleet.Now()
+	m, err := q.svc.Adapter.ClaimMail(ctx, now, now.Add(mailLease))
 	if err != nil {
 		if !errors.Is(err, authsvc.ErrNotFound) && ctx.Err() == nil {
-			q.svc.log.Error("mail queue cannot be read", "err", err)
+			q.svc.Log.Error("mail queue cannot be read", "err", err)
 		}
 		return false
 	}
@@ -115,7 +118,7 @@ func (q *mailQueue) deliver(ctx context.Context) bool {
 		return true
 	}
 	if err := q.remove(ctx, m); err != nil {
-		q.svc.log.Error("a sent mail could not be removed from the queue; it may go out twice", "err", err)
+		q.svc.Log.Error("a sent mail could not be removed from the queue; it may go out twice", "err", err)
 	}
 	return true
 }
@@ -132,8 +135,8 @@ func (q *mailQueue) seal(m queuedMail) ([]byte, error) {
 
 // put queues a sealed mail, which is of use for so long.
 func (q *mailQueue) put(ctx context.Context, payload []byte, life time.Duration) error {
-	now := q.svc.fleet.now()
-	if err := q.svc.adapter.PutMail(ctx, authsvc.Mail{ID: seal.Token(), Payload: payload, Due: now, Expires: now.Add(life)}, maxQueuedMails); err != nil {
+	now := q.svc.fleet.Now()
+	if err := q.svc.Adapter.PutMail(ctx, authsvc.Mail{ID: seal.Token(), Payload: payload, Due: now, Expires: now.Add(life)}, maxQueuedMails); err != nil {
 		return err
 	}
 	q.wake()
@@ -157,7 +160,7 @@ var errLinkExpired = errors.New("its link has expired")
 
 // send passes a mail to Send of its provider. The context ends with the link.
 func (q *mailQueue) send(ctx context.Context, m authsvc.Mail, mail queuedMail, now time.Time) (err error) {
-	defer q.svc.fleet.recovered("Send of an e-mail provider", func() { err = errors.New("send panicked") })
+	defer q.svc.fleet.Recovered("Send of an e-mail provider", func() { err = errors.New("send panicked") })
 	if mail.Provider == "" {
 		return nil
 	}
@@ -168,9 +171,9 @@ func (q *mailQueue) send(ctx context.Context, m authsvc.Mail, mail queuedMail, n
 	if !ok {
 		return fmt.Errorf("%w: its provider is no longer configured", authsvc.ErrMailRefused)
 	}
-	ctx, cancel := detached(ctx, min(mailTimeout, m.Expires.Sub(now)))
+	ctx, cancel := fleet.Detached(ctx, min(mailTimeout, m.Expires.Sub(now)))
 	defer cancel()
-	defer context.AfterFunc(q.svc.fleet.background.sending, cancel)()
+	defer context.AfterFunc(q.svc.fleet.Sending(), cancel)()
 	return f.deliver(ctx, mail.Message)
 }
 
@@ -178,10 +181,10 @@ func (q *mailQueue) send(ctx context.Context, m authsvc.Mail, mail queuedMail, n
 // delivered is retried once, so that at most one is sent too many.
 func (q *mailQueue) postpone(ctx context.Context, m authsvc.Mail, mail queuedMail, cause error) {
 	wait := min(mailBackoff<<min(max(m.Attempts-1, 0), 10), mailMaxWait)
-	if q.svc.fleet.background.sending.Err() != nil { // it was cut short; another process may begin at once
+	if q.svc.fleet.Sending().Err() != nil { // it was cut short; another process may begin at once
 		wait = 0
 	}
-	due := q.svc.fleet.now().Add(wait)
+	due := q.svc.fleet.Now().Add(wait)
 	switch {
 	case errors.Is(cause, authsvc.ErrMailRefused):
 		q.giveUp(ctx, m, mail, "it was refused for good", cause)
@@ -193,26 +196,26 @@ func (q *mailQueue) postpone(ctx context.Context, m authsvc.Mail, mail queuedMai
 		q.giveUp(ctx, m, mail, "its link has expired, or will be before the next attempt", cause)
 		return
 	}
-	q.svc.log.Warn("mail could not be sent, will be tried again", "attempts", m.Attempts, "wait", wait, "cause", cause)
-	ctx, cancel := detached(ctx, storeTimeout)
+	q.svc.Log.Warn("mail could not be sent, will be tried again", "attempts", m.Attempts, "wait", wait, "cause", cause)
+	ctx, cancel := fleet.Detached(ctx, storeTimeout)
 	defer cancel()
-	if err := q.svc.adapter.DelayMail(ctx, m.ID, due); err != nil {
-		q.svc.log.Error("mail queue cannot be written", "err", err)
+	if err := q.svc.Adapter.DelayMail(ctx, m.ID, due); err != nil {
+		q.svc.Log.Error("mail queue cannot be written", "err", err)
 	}
 }
 
 func (q *mailQueue) giveUp(ctx context.Context, m authsvc.Mail, mail queuedMail, reason string, cause error) {
-	q.svc.log.Error("mail given up", "attempts", m.Attempts, "provider", mail.Provider, "cause", cause)
-	q.svc.auditor.record(context.WithoutCancel(ctx), authsvc.AuditEvent{Name: "email.given_up", Provider: mail.Provider, UserID: mail.UserID, RequestID: mail.RequestID, Reason: reason})
+	q.svc.Log.Error("mail given up", "attempts", m.Attempts, "provider", mail.Provider, "cause", cause)
+	q.svc.auditor.Record(context.WithoutCancel(ctx), authsvc.AuditEvent{Name: "email.given_up", Provider: mail.Provider, UserID: mail.UserID, RequestID: mail.RequestID, Reason: reason})
 	if err := q.remove(ctx, m); err != nil {
-		q.svc.log.Error("a mail that was given up could not be removed from the queue", "err", err)
+		q.svc.Log.Error("a mail that was given up could not be removed from the queue", "err", err)
 	}
 }
 
 func (q *mailQueue) remove(ctx context.Context, m authsvc.Mail) error {
-	ctx, cancel := detached(ctx, storeTimeout)
+	ctx, cancel := fleet.Detached(ctx, storeTimeout)
 	defer cancel()
-	return q.svc.adapter.DeleteMail(ctx, m.ID)
+	return q.svc.Adapter.DeleteMail(ctx, m.ID)
 }
 
 // unqueue removes a mail that is not to be sent, in the background, so that it
@@ -230,7 +233,7 @@ func (q *mailQueue) runUnqueue(ctx context.Context) {
 		select {
 		case m := <-q.unwanted:
 			if err := q.remove(ctx, m); err != nil {
-				q.svc.log.Error("a mail that is not to go out is in the queue until its link has expired", "err", err)
+				q.svc.Log.Error("a mail that is not to go out is in the queue until its link has expired", "err", err)
 			}
 		case <-ended:
 			if len(q.unwanted) == 0 {
@@ -259,25 +262,25 @@ func shareOf(all authsvc.Rate, of int) authsvc.Rate {
 }
 
 // setLimits makes the limits of mails and of what they hold.
-func (ml *mailing) setLimits(r *rating, o *authsvc.RateLimit) {
-	ml.mailboxRate = r.rate("EmailPerAddress", o.EmailPerAddress, authsvc.Rate{N: 5, Per: time.Hour})
-	all := r.rate("EmailTotal", o.EmailTotal, authsvc.Rate{N: 1000, Per: time.Hour})
-	ml.mailboxLimit = r.limiter("mailbox", ml.mailboxRate)
-	ml.linkLimit = r.limiter("link", r.rate("Link", o.Link, authsvc.Rate{N: 30, Per: time.Minute}))
-	ml.noticeLimit = r.limiter("notices", r.rate("NoticesPerUser", o.NoticesPerUser, authsvc.Rate{N: 20, Per: 24 * time.Hour}))
-	ml.clientLimit, ml.networkLimit = r.limiter("mail-client", shareOf(all, mailClientPart)), r.limiter("mail-network", shareOf(all, mailNetworkPart))
+func (ml *mailing) setLimits(r *limit.Rating, o *authsvc.RateLimit) {
+	ml.mailboxRate = r.Rate("EmailPerAddress", o.EmailPerAddress, authsvc.Rate{N: 5, Per: time.Hour})
+	all := r.Rate("EmailTotal", o.EmailTotal, authsvc.Rate{N: 1000, Per: time.Hour})
+	ml.mailboxLimit = r.Limiter("mailbox", ml.mailboxRate)
+	ml.linkLimit = r.Limiter("link", r.Rate("Link", o.Link, authsvc.Rate{N: 30, Per: time.Minute}))
+	ml.noticeLimit = r.Limiter("notices", r.Rate("NoticesPerUser", o.NoticesPerUser, authsvc.Rate{N: 20, Per: 24 * time.Hour}))
+	ml.clientLimit, ml.networkLimit = r.Limiter("mail-client", shareOf(all, mailClientPart)), r.Limiter("mail-network", shareOf(all, mailNetworkPart))
 	if reserved := all.N / mailReservedPart; reserved > 0 {
-		ml.reservedLimit = r.limiter("mail-known", authsvc.Rate{N: reserved, Per: all.Per})
+		ml.reservedLimit = r.Limiter("mail-known", authsvc.Rate{N: reserved, Per: all.Per})
 		all.N -= reserved
 	}
-	ml.totalLimit = r.limiter("mail", all)
+	ml.totalLimit = r.Limiter("mail", all)
 }
 
 // mailEvents are those of mails.
-var mailEvents = []auditKind{
-	{"email.limited", authsvc.AuditRefused, "A link was asked for, and a limit let no mail go out. The answer did not show that."},
-	{"email.delayed", authsvc.AuditRefused, "A link was asked for past `rate_limit.email_total`: its mail waits for a turn. The answer did not show that."},
-	{"email.given_up", authsvc.AuditFailed, "A queued mail was not delivered and will not be tried again. The request is the one that asked for it."},
-	{"notice.sent", authsvc.AuditSuccess, "A mail that tells a user of a change of the account was queued: the reason says which, `linked`, `unlinked`, `ended`, `browser`, `address`, `deletion` or `kept`."},
-	{"notice.limited", authsvc.AuditRefused, "A user was not told of a change by mail, past `rate_limit.notices_per_user` or since the queue is full."},
+var mailEvents = []audit.Kind{
+	{Name: "email.limited", Outcome: authsvc.AuditRefused, Meaning: "A link was asked for, and a limit let no mail go out. The answer did not show that."},
+	{Name: "email.delayed", Outcome: authsvc.AuditRefused, Meaning: "A link was asked for past `rate_limit.email_total`: its mail waits for a turn. The answer did not show that."},
+	{Name: "email.given_up", Outcome: authsvc.AuditFailed, Meaning: "A queued mail was not delivered and will not be tried again. The request is the one that asked for it."},
+	{Name: "notice.sent", Outcome: authsvc.AuditSuccess, Meaning: "A mail that tells a user of a change of the account was queued: the reason says which, `linked`, `unlinked`, `ended`, `browser`, `address`, `deletion` or `kept`."},
+	{Name: "notice.limited", Outcome: authsvc.AuditRefused, Meaning: "A user was not told of a change by mail, past `rate_limit.notices_per_user` or since the queue is full."},
 }

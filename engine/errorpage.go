@@ -191,8 +191,8 @@ func (st *site) linkProvider(id string) (in info) {
 // logBeacon: POST _log takes what next-auth/react reports. It changes
 // nothing and writes one bounded line.
 func logBeacon(rq *request) outcome {
-	if _, ok := rq.beaconLimit.allow(rq.clientKey(), rq.now); ok {
-		rq.log.Debug("reported by a browser", slog.Group("browser", // not to be taken for the line's own level
+	if _, ok := rq.beaconLimit.Allow(rq.clientKey(), rq.now); ok {
+		rq.Log.Debug("reported by a browser", slog.Group("browser", // not to be taken for the line's own level
 			"level", text.Printable(rq.body.get("level"), 10), "code", text.Printable(rq.body.get("code"), 60), "message", text.Printable(rq.body.get("message"), 200)))
 	}
 	return noContent{200}

@@ -13,6 +13,7 @@ import (
 	"unicode/utf8"
 
 	"authsvc"
+	"authsvc/engine/internal/fleet"
 	"authsvc/internal/emailaddr"
 	"authsvc/internal/weburl"
 )
@@ -41,7 +42,7 @@ func fuzzedCallbacks(f *testing.F) *Service {
 			}
 		}
 	}
-	s := &Service{storeys: raise(&given{})}
+	s := &Service{storeys: raise(&fleet.Given{})}
 	s.site.origin, s.site.origins.redirect = fuzzedOwn, map[string]bool{fuzzedOwn: true, fuzzedPartner: true}
 	return s
 }

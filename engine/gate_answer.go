@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"authsvc"
+	"authsvc/engine/internal/audit"
 	"authsvc/internal/gate"
 	"authsvc/internal/pages"
 	"authsvc/internal/weburl"
@@ -37,7 +38,7 @@ func (gt *gateRoom) turnAway(rq *request, v verdict) outcome {
 			return gt.issuer.personalProblem(rq, v.Err)
 		}
 		rq.retryAfter = gateRetry
-		gt.log.Error("session could not be read", "request", rq.requestID(), "err", v.Err)
+		gt.Log.Error("session could not be read", "request", rq.requestID(), "err", v.Err)
 		return unavailable(rq, "sessions", v.origin, http.StatusServiceUnavailable)
 	case gate.Forbidden:
 		return gt.forbidden(rq, v, to)
@@ -101,7 +102,7 @@ func isFrame(h http.Header) bool {
 // may.
 func (gt *gateRoom) forbidden(rq *request, v verdict, to string) outcome {
 	if v.Err != nil {
-		gt.log.Error("a condition of the gate failed, so it does not hold", "request", rq.requestID(), "host", v.origin, "err", v.Err)
+		gt.Log.Error("a condition of the gate failed, so it does not hold", "request", rq.requestID(), "host", v.origin, "err", v.Err)
 	}
 	rq.auditUser = v.userID()
 	rq.audit("gate.refused", authsvc.AccessDenied, v.Reason)
@@ -138,7 +139,7 @@ func (gt *gateRoom) upstreamFailed(w http.ResponseWriter, r *http.Request, statu
 	rq := gt.site.request(r)
 	rq.route = &gateRoute
 	_, origin := gt.site.hosts.Find(r.Host)
-	gt.log.Error("a program behind the gate does not answer", "request", rq.requestID(), "host", origin, "err", err)
+	gt.Log.Error("a program behind the gate does not answer", "request", rq.requestID(), "host", origin, "err", err)
 	why := "upstream"
 	if status == http.StatusGatewayTimeout {
 		why = "timeout"
@@ -172,7 +173,7 @@ func (gt *gateRoom) gateStart(rq *request) outcome {
 	}
 	if _, again := rq.jar.get(gt.marker); again {
 		rq.audit("gate.misconfigured", "", "what checks requests does not get the cookies of the browser")
-		gt.log.Error("a person who may pass was sent to sign in: what checks the requests for this host does not get their cookies, or what it answered them is cached; pass the header Cookie on to it, and cache nothing",
+		gt.Log.Error("a person who may pass was sent to sign in: what checks the requests for this host does not get their cookies, or what it answered them is cached; pass the header Cookie on to it, and cache nothing",
 			"request", rq.requestID(), "host", origin)
 		rq.expireCookie(gt.marker, "")
 		return unavailable(rq, "cookies", origin, http.StatusBadGateway)
@@ -217,7 +218,7 @@ func (g *gateRoom) sayWho(s *gateRoom, h http.Header, v verdict) {
 		}
 		if len(value) > i.most {
 			if !g.tooLong.Swap(true) {
-				s.log.Warn("an identity header is left out, here and silently from now on: its value is too long", "header", i.name, "bytes", len(value), "most", i.most)
+				s.Log.Warn("an identity header is left out, here and silently from now on: its value is too long", "header", i.name, "bytes", len(value), "most", i.most)
 			}
 			value = ""
 		}
@@ -298,11 +299,11 @@ func groupsValue(s *authsvc.Session) string {
 }
 
 // gateEvents are those of the gate.
-var gateEvents = []auditKind{
-	{"gate.refused", authsvc.AuditRefused, "A request for a program behind the gate, by whoever is signed in, or by anybody where nobody may, was refused by its rules or since a WebSocket came from another origin."},
-	{"gate.malformed", authsvc.AuditRefused, "A request for a program behind the gate had a target that servers could read in too many ways, or that is none."},
-	{"gate.untrusted_proxy", authsvc.AuditRefused, "Somebody asked whether a request for a program behind the gate may pass who is none of the proxies that may ask."},
-	{"gate.misconfigured", authsvc.AuditRefused, "A person who may pass was sent to sign in: what checks the requests does not get their cookies. Or a proxy asks whether requests for our own routes may pass. Or what is for the host of `url` comes under the name of a host of the gate."},
-	{"gate.entered", authsvc.AuditSuccess, "A person who is signed in got the cookie of a host of the gate that the session cookie does not get to."},
-	{"gate.enter_refused", authsvc.AuditRefused, "That came to nothing: a code that is forged, late, used before, for another host or of another browser; a host that is not configured, too much to tell it, or a browser that keeps no cookies for it."},
+var gateEvents = []audit.Kind{
+	{Name: "gate.refused", Outcome: authsvc.AuditRefused, Meaning: "A request for a program behind the gate, by whoever is signed in, or by anybody where nobody may, was refused by its rules or since a WebSocket came from another origin."},
+	{Name: "gate.malformed", Outcome: authsvc.AuditRefused, Meaning: "A request for a program behind the gate had a target that servers could read in too many ways, or that is none."},
+	{Name: "gate.untrusted_proxy", Outcome: authsvc.AuditRefused, Meaning: "Somebody asked whether a request for a program behind the gate may pass who is none of the proxies that may ask."},
+	{Name: "gate.misconfigured", Outcome: authsvc.AuditRefused, Meaning: "A person who may pass was sent to sign in: what checks the requests does not get their cookies. Or a proxy asks whether requests for our own routes may pass. Or what is for the host of `url` comes under the name of a host of the gate."},
+	{Name: "gate.entered", Outcome: authsvc.AuditSuccess, Meaning: "A person who is signed in got the cookie of a host of the gate that the session cookie does not get to."},
+	{Name: "gate.enter_refused", Outcome: authsvc.AuditRefused, Meaning: "That came to nothing: a code that is forged, late, used before, for another host or of another browser; a host that is not configured, too much to tell it, or a browser that keeps no cookies for it."},
 }

@@ -38,7 +38,7 @@ type assertion struct {
 // verifies it need not trust what is between. What cannot be signed is left out, so
 // that the program refuses it.
 func (gt *gateRoom) assertion(v *authsvc.Session, origin string) string {
-	now, kid := gt.fleet.now(), ""
+	now, kid := gt.fleet.Now(), ""
 	if k := gt.issuer.signing.known.Load().set.Signing(asserted.alg, now); k != nil {
 		kid = k.ID
 	}
@@ -60,7 +60,7 @@ func (gt *gateRoom) assertion(v *authsvc.Session, origin string) string {
 	token, err := gt.issuer.sign(&asserted, gt.assertionClaims(v, origin, now, expires))
 	if err != nil {
 		if !gt.notAsserted.Swap(true) {
-			gt.log.Error("an assertion is left out, here and silently from now on: it could not be made", "host", origin, "err", err)
+			gt.Log.Error("an assertion is left out, here and silently from now on: it could not be made", "host", origin, "err", err)
 		}
 		return ""
 	}

@@ -114,7 +114,7 @@ var errConditionPanicked = errors.New("it panicked")
 // when calls a condition's function. A panic is an error, and an error refuses.
 func (gt *gateRoom) when(call func(context.Context, authsvc.AccessRequest) (bool, error)) func(context.Context, *gate.Asked) (bool, error) {
 	return func(ctx context.Context, a *gate.Asked) (holds bool, err error) {
-		defer gt.fleet.recovered("a condition of the gate", func() { holds, err = false, errConditionPanicked })
+		defer gt.fleet.Recovered("a condition of the gate", func() { holds, err = false, errConditionPanicked })
 		r, _ := a.Request.(authsvc.AccessRequest)
 		return call(ctx, r)
 	}
@@ -158,7 +158,7 @@ func (b *builder) upstream(s *gateRoom, raw, at string, timeout time.Duration) h
 		Origin: func(host string) string { _, origin := s.site.hosts.Find(host); return origin },
 		Failed: s.upstreamFailed,
 		Dropped: func(name string) {
-			s.log.Warn("a program behind the gate sets a cookie by a name of ours, which is not passed on, here and silently from now on", "cookie", text.Printable(name, 80))
+			s.Log.Warn("a program behind the gate sets a cookie by a name of ours, which is not passed on, here and silently from now on", "cookie", text.Printable(name, 80))
 		}})
 	s.idle = append(s.idle, p.CloseIdleConnections)
 	return p
@@ -241,7 +241,7 @@ func (b *builder) reachHosts(s *gateRoom, hosts []authsvc.GateHost) {
 			entered = true
 		}
 	}
-	if _, none := s.adapter.(*noAdapter); !entered || !none {
+	if !entered || s.Stores() {
 		return
 	}
 	b.warn("without storage a sign-out does not end what hosts of the gate know that the session cookie does not get to: their cookies go on until session.max_age")

@@ -83,7 +83,7 @@ func (g *gateRoom) identify(s *gateRoom, r *http.Request, v verdict) http.Header
 		if g.arrives(name, f) {
 			h[name] = values
 		} else if !g.dropped.Load() && !gate.PlainName(name) && !g.isIdentity(name) && !g.dropped.Swap(true) {
-			s.log.Warn("a header was not passed on to a program, here and silently from now on, since programs read its name differently; if the program needs it, name it in pass_headers of its host",
+			s.Log.Warn("a header was not passed on to a program, here and silently from now on, since programs read its name differently; if the program needs it, name it in pass_headers of its host",
 				"header", text.Printable(name, 60), "host", v.origin)
 		}
 	}

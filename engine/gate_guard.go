@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"authsvc"
+	"authsvc/engine/internal/audit"
+	"authsvc/engine/internal/fleet"
 	"authsvc/internal/access"
 	"authsvc/internal/emailaddr"
 	"authsvc/internal/gate"
@@ -17,9 +19,9 @@ import (
 
 // gateRoom is what the configuration of the gate compiles to.
 type gateRoom struct {
-	*given
-	fleet   *fleet
-	auditor *auditor
+	*fleet.Given
+	fleet   *fleet.Fleet
+	auditor *audit.Log
 	site    *site
 	keeper  *keeper
 	issuer  *issuer

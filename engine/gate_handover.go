@@ -39,7 +39,7 @@ func (gt *gateRoom) beginHandOver(rq *request, to string, again bool) outcome {
 		value, err = gt.handOver.SealAttempt(a)
 	}
 	if err != nil {
-		gt.log.Error("a hand-over could not begin", "request", rq.requestID(), "host", origin, "err", err)
+		gt.Log.Error("a hand-over could not begin", "request", rq.requestID(), "host", origin, "err", err)
 		return notEntered(rq, "entry", origin, a.To, http.StatusInternalServerError)
 	}
 	makeRoom(rq, gt.attempts(rq, origin), len(value))
@@ -100,7 +100,7 @@ func (gt *gateRoom) gateAuthorize(rq *request) outcome {
 	}
 	s, err := gt.keeper.slideSession(rq, readOptions{touch: true, full: true})
 	if err != nil {
-		gt.log.Error("session could not be read", "request", rq.requestID(), "err", err)
+		gt.Log.Error("session could not be read", "request", rq.requestID(), "err", err)
 		rq.retryAfter = gateRetry
 		return notEntered(rq, "sessions", origin, "/", http.StatusServiceUnavailable)
 	}
@@ -123,7 +123,7 @@ func (gt *gateRoom) gateAuthorize(rq *request) outcome {
 		code, err = gt.handOver.SealCode(origin, challenge, carried, rq.now)
 	}
 	if err != nil {
-		gt.log.Error("a person could not be signed in at a host of the gate", "request", rq.requestID(), "host", origin, "err", err)
+		gt.Log.Error("a person could not be signed in at a host of the gate", "request", rq.requestID(), "host", origin, "err", err)
 		return gt.refuseEntry(rq, "what the host is to know of the session could not be written", origin, "/", http.StatusInternalServerError)
 	}
 	return redirect{to: weburl.WithQuery(origin+rq.basePath+"/gate/enter", "code", code)}
@@ -148,7 +148,7 @@ func (gt *gateRoom) gateEnter(rq *request) outcome {
 		return gt.refuseEntry(rq, err.Error(), origin, "/", http.StatusBadRequest)
 	}
 	rq.expireCookie(gt.attemptPrefix+handover.ID(c.Challenge), "")
-	switch err := gt.adapter.UseOnce(rq.ctx, "gate:"+c.Challenge, time.Unix(a.Expires, 0).Add(time.Minute)); {
+	switch err := gt.Adapter.UseOnce(rq.ctx, "gate:"+c.Challenge, time.Unix(a.Expires, 0).Add(time.Minute)); {
 	case errors.Is(err, authsvc.ErrConflict):
 		return gt.refuseEntry(rq, "the code was used before", origin, a.To, http.StatusBadRequest)
 	case err != nil:
@@ -191,7 +191,7 @@ func (gt *gateRoom) gateLanded(rq *request) outcome {
 		return redirect{to: origin + to}
 	}
 	if rq.audit("gate.enter_refused", "", "the cookie of the host did not come back") {
-		gt.log.Info("a browser does not send the cookie back that it was signed in with at a host of the gate: it blocks cookies, or a proxy drops Set-Cookie of gate/enter or Cookie",
+		gt.Log.Info("a browser does not send the cookie back that it was signed in with at a host of the gate: it blocks cookies, or a proxy drops Set-Cookie of gate/enter or Cookie",
 			"request", rq.requestID(), "host", origin)
 	}
 	return notEntered(rq, "kept", origin, to, http.StatusBadRequest)
@@ -247,14 +247,14 @@ func gatePath(rq *request, origin, want string) string {
 // refuseEntry answers a hand-over that comes to nothing.
 func (gt *gateRoom) refuseEntry(rq *request, reason, origin, to string, status int) outcome {
 	if rq.audit("gate.enter_refused", "", reason) {
-		gt.log.Info("a hand-over to a host of the gate was refused", "request", rq.requestID(), "host", origin, "reason", reason)
+		gt.Log.Info("a hand-over to a host of the gate was refused", "request", rq.requestID(), "host", origin, "reason", reason)
 	}
 	return notEntered(rq, "entry", origin, to, status)
 }
 
 // entryFailed answers one that could not be judged.
 func (gt *gateRoom) entryFailed(rq *request, err error, origin, to string) outcome {
-	gt.log.Error("a hand-over to a host of the gate failed", "request", rq.requestID(), "host", origin, "err", err)
+	gt.Log.Error("a hand-over to a host of the gate failed", "request", rq.requestID(), "host", origin, "err", err)
 	rq.retryAfter = gateRetry
 	return notEntered(rq, "sessions", origin, to, http.StatusServiceUnavailable)
 }

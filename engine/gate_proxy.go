@@ -8,7 +8,6 @@ import (
 	"net/textproto"
 	"slices"
 	"strings"
-	"time"
 
 	"golang.org/x/net/http/httpguts"
 
@@ -192,8 +191,8 @@ func notSetUp(rq *request, why, host string, status int) outcome {
 func (gt *gateRoom) warnOnceAMinute(rq *request, kind, about, message string, args ...any) {
 	digest := sha256.Sum256([]byte(about))
 	key := fmt.Sprintf("gate %s %d", kind, digest[0]%64)
-	if gt.fleet.warned.use(key, rq.now, rq.now.Add(time.Minute)) == nil {
-		gt.log.Warn(message, args...)
+	if gt.fleet.FirstInMinute(key, rq.now) {
+		gt.Log.Warn(message, args...)
 	}
 }
 
@@ -207,7 +206,7 @@ func (gt *gateRoom) renewOnce(rq *request) {
 	}
 	old := rq.sessionCookieValue()
 	if len(rq.set) == 1 && rq.set[0].value != old && gt.overdue.Again(seal.Digest(old), rq.now) {
-		gt.log.Warn("sessions end although they are used, since their new cookies do not get to the browser: have the proxy pass Set-Cookie of the answers about requests on, "+
+		gt.Log.Warn("sessions end although they are used, since their new cookies do not get to the browser: have the proxy pass Set-Cookie of the answers about requests on, "+
 			"with nginx by auth_request_set and add_header; this is not logged again", "host", rq.r.Host)
 	}
 }

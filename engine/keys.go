@@ -24,9 +24,9 @@ func checkSecrets(b *builder, s *Service) {
 		switch {
 		case strings.TrimSpace(secret) == "":
 			b.fail(key, "is empty", fix)
-		case short && s.dialect.shortSecrets && c.DangerousShortSecret:
+		case short && s.site.dialect.shortSecrets && c.DangerousShortSecret:
 			b.warn("a secret is shorter than 32 bytes; keep it only as a later entry of the list, to open what is out there", "entry", i)
-		case short && s.dialect.shortSecrets:
+		case short && s.site.dialect.shortSecrets:
 			b.fail(key, "has fewer than 32 bytes", fix+" as the first entry, and keep this one as the second; if it must stay, set DangerousShortSecret: true", "Compat", "DangerousShortSecret")
 		case short:
 			b.fail(key, "has fewer than 32 bytes", fix, "Compat", "DangerousShortSecret")
@@ -36,7 +36,7 @@ func checkSecrets(b *builder, s *Service) {
 	}
 }
 
-// deriveKeys derives every key once. Each purpose has its own key, so that no
+// DeriveKeys derives every key once. Each purpose has its own key, so that no
 // value can stand in for another; those for browsers and mails are also bound
 // to the URL of this deployment.
 func (h *storeys) deriveKeys(c *authsvc.Config) {
@@ -44,12 +44,12 @@ func (h *storeys) deriveKeys(c *authsvc.Config) {
 	if err != nil { // checkSecrets refused what NewRing refuses
 		panic(err)
 	}
-	for _, derive := range []func(*seal.Ring){h.fleet.deriveKeys, h.site.deriveKeys, h.keeper.deriveKeys, h.mailing.deriveKeys, h.vault.deriveKeys,
+	for _, derive := range []func(*seal.Ring){h.fleet.DeriveKeys, h.site.deriveKeys, h.keeper.deriveKeys, h.mailing.deriveKeys, h.vault.deriveKeys,
 		h.issuer.deriveKeys, h.desk.deriveKeys, h.emailRoom.deriveKeys, h.accountRoom.deriveKeys, h.gateRoom.deriveKeys} {
 		derive(ring)
 	}
-	if h.dialect.hashSecrets != nil {
-		h.mailing.hashSecrets = h.dialect.hashSecrets(c.Secrets)
+	if h.site.dialect.hashSecrets != nil {
+		h.mailing.hashSecrets = h.site.dialect.hashSecrets(c.Secrets)
 		h.site.csrf = nextAuthCSRF{h.mailing.hashSecrets}
 	} else {
 		h.site.csrf = boundCSRF{ring.MAC("csrf " + h.site.base)}

@@ -105,7 +105,7 @@ func (l *login) readLinkUser() outcome {
 	if l.id.linkTo == "" {
 		return nil
 	}
-	u, err := l.desk.adapter.GetUser(l.rq.ctx, l.id.linkTo)
+	u, err := l.desk.Adapter.GetUser(l.rq.ctx, l.id.linkTo)
 	switch {
 	case errors.Is(err, authsvc.ErrNotFound) && l.id.linkImplied: // a session without a stored user: only sign in
 		l.id.linkTo = ""
@@ -116,7 +116,7 @@ func (l *login) readLinkUser() outcome {
 		return storeFailed(authsvc.Callback, err)
 	}
 	l.linkUser = u
-	if err := l.desk.keeper.revoked.catchUp(l.rq.ctx, l.desk.adapter, l.rq.now); err != nil {
+	if err := l.desk.keeper.revoked.catchUp(l.rq.ctx, l.desk.Adapter, l.rq.now); err != nil {
 		return storeFailed(authsvc.Callback, err)
 	}
 	return nil
@@ -141,9 +141,9 @@ func (l *login) lookup() (authsvc.User, error) {
 	case l.id.stored && !l.desk.keeper.sessions.refersToUser(): // a JWT session needs no stored user
 		return l.lookupForeign()
 	case l.id.stored:
-		return l.desk.adapter.GetUser(l.rq.ctx, l.id.user.ID)
+		return l.desk.Adapter.GetUser(l.rq.ctx, l.id.user.ID)
 	case l.id.proof:
-		return l.desk.adapter.GetUserByEmail(l.rq.ctx, l.id.user.Email)
+		return l.desk.Adapter.GetUserByEmail(l.rq.ctx, l.id.user.Email)
 	default:
 		a := &l.id.account
 		u, id, err := l.desk.userByAccount(l.rq.ctx, a.Provider, a.ProviderAccountID, l.id.former)
@@ -158,10 +158,10 @@ func (l *login) lookup() (authsvc.User, error) {
 // with what the store knows of the id.
 func (l *login) lookupForeign() (authsvc.User, error) {
 	u := l.id.user
-	stored, err := l.desk.adapter.GetUser(l.rq.ctx, u.ID)
+	stored, err := l.desk.Adapter.GetUser(l.rq.ctx, u.ID)
 	if errors.Is(err, authsvc.ErrNotFound) {
 		l.foreign = true
-		stored.Epoch, err = l.desk.adapter.GetEpoch(l.rq.ctx, u.ID)
+		stored.Epoch, err = l.desk.Adapter.GetEpoch(l.rq.ctx, u.ID)
 	}
 	u.Epoch, u.Blocked, u.DeleteAfter = stored.Epoch, stored.Blocked, stored.DeleteAfter
 	return u, err
@@ -209,11 +209,11 @@ func (l *login) keepClaims() outcome {
 }
 
 func (dk *desk) claimsCallback(rq *request, a authsvc.SignInAttempt, kept authsvc.Claims) (claims authsvc.Claims, err error) {
-	if dk.callbacks.Claims == nil {
+	if dk.Callbacks.Claims == nil {
 		return kept, nil
 	}
-	defer dk.fleet.recovered("claims callback", func() { claims, err = nil, authsvc.ErrAccessDenied })
-	return dk.callbacks.Claims(rq.callbackContext(), a, kept)
+	defer dk.fleet.Recovered("claims callback", func() { claims, err = nil, authsvc.ErrAccessDenied })
+	return dk.Callbacks.Claims(rq.callbackContext(), a, kept)
 }
 
 // maySignIn asks the conditions, then the SignIn callback, then for mails to
@@ -245,11 +245,11 @@ func (dk *desk) maySignIn(rq *request, a authsvc.SignInAttempt, claims map[strin
 }
 
 func (dk *desk) signInCallback(rq *request, a authsvc.SignInAttempt) (to string, err error) {
-	if dk.callbacks.SignIn == nil {
+	if dk.Callbacks.SignIn == nil {
 		return "", nil
 	}
-	defer dk.fleet.recovered("signIn callback", func() { to, err = "", authsvc.ErrAccessDenied })
-	return dk.callbacks.SignIn(rq.callbackContext(), a)
+	defer dk.fleet.Recovered("signIn callback", func() { to, err = "", authsvc.ErrAccessDenied })
+	return dk.Callbacks.SignIn(rq.callbackContext(), a)
 }
 
 // issueSession stores the session, sets its cookie and ends the session that it
@@ -276,7 +276,7 @@ func (l *login) issueSession() outcome {
 	l.rq.setSession(cookie.value, cookie.expires)
 	if old != "" {
 		if _, err := l.desk.keeper.sessions.end(l.rq.ctx, old, l.rq.now); err != nil {
-			l.desk.log.Error("the session that this sign-in replaces could not be ended", "request", l.rq.requestID(), "err", err)
+			l.desk.Log.Error("the session that this sign-in replaces could not be ended", "request", l.rq.requestID(), "err", err)
 		}
 	}
 	l.desk.rotateCSRF(l.rq, l.desk.keeper.sessions.id(cookie.value, l.rq.now), l.user.ID)
@@ -292,7 +292,7 @@ func (l *login) storeSession() outcome {
 		return nil
 	}
 	l.record.UserID = l.user.ID
-	_, err := l.desk.adapter.CreateSession(l.rq.ctx, *l.record)
+	_, err := l.desk.Adapter.CreateSession(l.rq.ctx, *l.record)
 	switch {
 	case errors.Is(err, authsvc.ErrStale), errors.Is(err, authsvc.ErrNotFound):
 		return stale(err)
@@ -308,7 +308,7 @@ func (l *login) recheckEpoch() outcome {
 	if l.record != nil {
 		return nil
 	}
-	epoch, err := l.desk.adapter.GetEpoch(l.rq.ctx, l.user.ID)
+	epoch, err := l.desk.Adapter.GetEpoch(l.rq.ctx, l.user.ID)
 	switch {
 	case err != nil:
 		return storeFailed(authsvc.Callback, err)
@@ -326,16 +326,16 @@ func (l *login) deleteSession() {
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(l.rq.ctx), 5*time.Second)
 	defer cancel()
-	if _, err := l.desk.adapter.DeleteSessionOf(ctx, l.user.ID, l.record.Digest); err != nil {
-		l.desk.log.Error("a session that was not issued could not be removed", "request", l.rq.requestID(), "err", err)
+	if _, err := l.desk.Adapter.DeleteSessionOf(ctx, l.user.ID, l.record.Digest); err != nil {
+		l.desk.Log.Error("a session that was not issued could not be removed", "request", l.rq.requestID(), "err", err)
 	}
 }
 
 // succeed reports the sign-in and redirects to the callbackUrl.
 func (l *login) succeed() outcome {
-	if watch := l.desk.events.SignIn; watch != nil {
+	if watch := l.desk.Events.SignIn; watch != nil {
 		e := authsvc.SignInEvent{User: l.user, Account: l.id.account, Profile: l.id.profile, IsNewUser: l.created}
-		l.desk.fleet.emit("signIn", func() { watch(l.rq.ctx, e) })
+		l.desk.fleet.Emit("signIn", func() { watch(l.rq.ctx, e) })
 	}
 	reason := ""
 	if l.created {
@@ -343,7 +343,7 @@ func (l *login) succeed() outcome {
 	}
 	l.rq.auditUser = l.user.ID
 	l.rq.audit("sign_in.succeeded", "", reason)
-	l.desk.log.Info("signed in", "provider", l.id.account.Provider, "user", l.user.ID, "new", l.created, "request", l.rq.requestID())
+	l.desk.Log.Info("signed in", "provider", l.id.account.Provider, "user", l.user.ID, "new", l.created, "request", l.rq.requestID())
 	l.rq.setCookie(cookie{name: l.desk.lastCookie, value: l.id.account.Provider, expires: l.rq.now.AddDate(1, 0, 0)})
 	if l.id.confirms == "" { // what was typed before the proof goes on after it
 		l.rq.forgetTyped()
@@ -371,12 +371,12 @@ func (l *login) succeed() outcome {
 // emitChanges reports what linkOrCreate changed in the store, whether or not the
 // sign-in then succeeds.
 func (l *login) emitChanges(created bool) {
-	e := &l.desk.events
+	e := &l.desk.Events
 	if created && e.CreateUser != nil {
-		l.desk.fleet.emit("createUser", func() { e.CreateUser(l.rq.ctx, l.user) })
+		l.desk.fleet.Emit("createUser", func() { e.CreateUser(l.rq.ctx, l.user) })
 	}
 	if l.linked && e.LinkAccount != nil {
-		l.desk.fleet.emit("linkAccount", func() { e.LinkAccount(l.rq.ctx, l.user, l.id.account) })
+		l.desk.fleet.Emit("linkAccount", func() { e.LinkAccount(l.rq.ctx, l.user, l.id.account) })
 	}
 	if l.linked && !created {
 		l.rq.note(authsvc.AuditEvent{Name: "account.linked", UserID: l.user.ID})
@@ -385,10 +385,10 @@ func (l *login) emitChanges(created bool) {
 	for _, a := range l.voided {
 		l.rq.note(authsvc.AuditEvent{Name: "account.unlinked", UserID: l.user.ID, Provider: a.Provider, Reason: "by the first proof of the address"})
 		if e.UnlinkAccount != nil {
-			l.desk.fleet.emit("unlinkAccount", func() { e.UnlinkAccount(l.rq.ctx, l.user, a) })
+			l.desk.fleet.Emit("unlinkAccount", func() { e.UnlinkAccount(l.rq.ctx, l.user, a) })
 		}
 	}
 	if l.proved && e.UpdateUser != nil {
-		l.desk.fleet.emit("updateUser", func() { e.UpdateUser(l.rq.ctx, l.user) })
+		l.desk.fleet.Emit("updateUser", func() { e.UpdateUser(l.rq.ctx, l.user) })
 	}
 }

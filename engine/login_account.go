@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"authsvc"
-	"authsvc/internal/plainlog"
+	"authsvc/engine/internal/audit"
 	"authsvc/internal/seal"
 	"authsvc/internal/text"
 	"authsvc/internal/uuid"
@@ -25,11 +25,11 @@ func (l *login) linkOrCreate() outcome {
 // change is linkOrCreate without the report.
 func (l *login) change() outcome {
 	l.start = sessionStart{profile: l.id.profile, provider: l.id.account.Provider, began: l.rq.now, authTime: l.authTime(), token: seal.Token(), claims: l.claims,
-		origin: authsvc.SessionOrigin{AMR: l.id.amr(), Agent: text.Shortened(plainlog.Text(text.Shortened(l.rq.r.UserAgent(), maxAgent)), maxAgent), Network: shownNetwork(l.rq.clientIP())}}
+		origin: authsvc.SessionOrigin{AMR: l.id.amr(), Agent: audit.PlainText(l.rq.r.UserAgent(), audit.MaxAgent), Network: shownNetwork(l.rq.clientIP())}}
 	l.start.account = &l.id.account
 	switch {
 	case l.id.stored && !l.found:
-		l.desk.log.Warn("Authorize returned an id that is not that of a stored user; return the id of a stored user, or use session strategy jwt",
+		l.desk.Log.Warn("Authorize returned an id that is not that of a stored user; return the id of a stored user, or use session strategy jwt",
 			"provider", l.id.account.Provider, "request", l.rq.requestID())
 		return fail(authsvc.CredentialsSignin, fixedReason("no such user"))
 	case l.id.stored:
@@ -83,7 +83,7 @@ func (l *login) refreshAccount() outcome {
 	}
 	a := l.accountForStorage()
 	a.UserID = l.user.ID
-	err := l.desk.adapter.RefreshAccount(l.rq.ctx, a, l.user.Epoch)
+	err := l.desk.Adapter.RefreshAccount(l.rq.ctx, a, l.user.Epoch)
 	switch {
 	case errors.Is(err, authsvc.ErrStale), errors.Is(err, authsvc.ErrNotFound):
 		return stale(err)
@@ -104,12 +104,12 @@ func (l *login) link(u authsvc.User) outcome {
 	if err := l.rememberIssuer(); err != nil {
 		return storeFailed(authsvc.Callback, err)
 	}
-	_, err := l.desk.adapter.LinkAccount(l.rq.ctx, a, u.Epoch)
+	_, err := l.desk.Adapter.LinkAccount(l.rq.ctx, a, u.Epoch)
 	switch {
 	case errors.Is(err, authsvc.ErrStale), errors.Is(err, authsvc.ErrNotFound):
 		return stale(err)
 	case errors.Is(err, authsvc.ErrConflict):
-		owner, lookErr := l.desk.adapter.GetUserByAccount(l.rq.ctx, a.Provider, a.ProviderAccountID)
+		owner, lookErr := l.desk.Adapter.GetUserByAccount(l.rq.ctx, a.Provider, a.ProviderAccountID)
 		if lookErr != nil || owner.ID != u.ID {
 			return fail(authsvc.OAuthAccountNotLinked, fixedReason("the identity was linked to another user meanwhile"))
 		}
@@ -127,7 +127,7 @@ func (l *login) linkOrSignUp() outcome {
 	if l.id.user.Email == "" {
 		return l.signUp()
 	}
-	owner, err := l.desk.adapter.GetUserByEmail(l.rq.ctx, l.id.user.Email)
+	owner, err := l.desk.Adapter.GetUserByEmail(l.rq.ctx, l.id.user.Email)
 	switch {
 	case errors.Is(err, authsvc.ErrNotFound):
 		return l.signUp()
@@ -183,7 +183,7 @@ func (l *login) create(a *authsvc.Account) outcome {
 	}
 	u.Name = text.Name(asked.Name)
 	l.record = l.desk.keeper.sessions.start(&l.start)
-	stored, err := l.desk.adapter.SignUp(l.rq.ctx, u, a, l.record)
+	stored, err := l.desk.Adapter.SignUp(l.rq.ctx, u, a, l.record)
 	switch {
 	case errors.Is(err, authsvc.ErrConflict):
 		l.record = nil
@@ -200,11 +200,11 @@ func (l *login) mayCreate(a authsvc.SignInAttempt, u authsvc.User) (asked authsv
 	if err := l.desk.maySignUp(l.rq, a); err != nil {
 		return u, err
 	}
-	if l.desk.callbacks.CreateUser == nil {
+	if l.desk.Callbacks.CreateUser == nil {
 		return u, nil
 	}
-	defer l.desk.fleet.recovered("createUser callback", func() { err = authsvc.ErrAccessDenied })
-	return l.desk.callbacks.CreateUser(l.rq.callbackContext(), a, u)
+	defer l.desk.fleet.Recovered("createUser callback", func() { err = authsvc.ErrAccessDenied })
+	return l.desk.Callbacks.CreateUser(l.rq.callbackContext(), a, u)
 }
 
 // signUpConflict starts over if a concurrent request has stored the same person,
@@ -229,7 +229,7 @@ func (l *login) proveEmail() outcome {
 	p := authsvc.Proof{UserID: l.user.ID, Email: l.user.Email, Epoch: l.user.Epoch, At: l.rq.now, Keep: l.desk.keepFirstProof,
 		Revoke: l.desk.keeper.revocation(keyUser+l.user.ID, l.user.ID, l.rq.now)}
 	first := l.user.EmailVerified.IsZero()
-	u, removed, err := l.desk.adapter.ProveEmail(l.rq.ctx, p)
+	u, removed, err := l.desk.Adapter.ProveEmail(l.rq.ctx, p)
 	switch {
 	case errors.Is(err, authsvc.ErrStale), errors.Is(err, authsvc.ErrNotFound):
 		return stale(err)
@@ -266,7 +266,7 @@ func (l *login) rememberIssuer() error {
 	if f == nil || f.info().issuer == "" {
 		return nil
 	}
-	_, err := l.desk.adapter.PutMeta(l.rq.ctx, metaIssuer+l.id.account.Provider, f.info().issuer)
+	_, err := l.desk.Adapter.PutMeta(l.rq.ctx, metaIssuer+l.id.account.Provider, f.info().issuer)
 	return err
 }
 

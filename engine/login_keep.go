@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"authsvc"
+	"authsvc/engine/internal/fleet"
 	"authsvc/internal/pages"
 	"authsvc/internal/seal"
 	"authsvc/internal/text"
@@ -69,14 +70,14 @@ func (dk *desk) putPending(rq *request, u authsvc.User, p pendingSignIn) error {
 	}
 	token := seal.Token()
 	c := authsvc.Credential{Kind: authsvc.CredentialPending, ID: seal.Digest(token), UserID: u.ID, Created: rq.now, Expires: rq.now.Add(pendingFor)}
-	c.Data = []byte(dk.fleet.credentialBox.Seal(string(raw), placeOf(&c)...))
+	c.Data = dk.fleet.SealText(&c, string(raw))
 	for try := 1; ; try++ {
-		err := dk.adapter.PutCredential(rq.ctx, c, u.Epoch, maxPending)
+		err := dk.Adapter.PutCredential(rq.ctx, c, u.Epoch, maxPending)
 		switch {
 		case err == nil:
 			rq.setCookie(cookie{name: dk.pendingCookie, value: token, expires: c.Expires})
 			return nil
-		case !errors.Is(err, authsvc.ErrTooMany), try == createTries:
+		case !errors.Is(err, authsvc.ErrTooMany), try == fleet.CreateTries:
 			return err
 		}
 		if err := dk.dropOldestPending(rq, u.ID); err != nil {
@@ -86,7 +87,7 @@ func (dk *desk) putPending(rq *request, u authsvc.User, p pendingSignIn) error {
 }
 
 func (dk *desk) dropOldestPending(rq *request, userID string) error {
-	p, err := dk.adapter.GetPerson(rq.ctx, userID)
+	p, err := dk.Adapter.GetPerson(rq.ctx, userID)
 	if err != nil {
 		return err
 	}
@@ -95,7 +96,7 @@ func (dk *desk) dropOldestPending(rq *request, userID string) error {
 		return nil
 	}
 	oldest := slices.MinFunc(kept, func(a, b authsvc.Credential) int { return a.Created.Compare(b.Created) })
-	err = dk.adapter.DeleteCredential(rq.ctx, authsvc.CredentialPending, oldest.ID, userID, nil)
+	err = dk.Adapter.DeleteCredential(rq.ctx, authsvc.CredentialPending, oldest.ID, userID, nil)
 	if errors.Is(err, authsvc.ErrNotFound) { // another request did
 		return nil
 	}
@@ -110,7 +111,7 @@ func (dk *desk) waiting(rq *request, purpose string) (*authsvc.Credential, error
 		return nil, nil
 	}
 	digest := seal.Digest(token)
-	c, err := dk.adapter.GetCredential(rq.ctx, authsvc.CredentialPending, digest)
+	c, err := dk.Adapter.GetCredential(rq.ctx, authsvc.CredentialPending, digest)
 	switch {
 	case errors.Is(err, authsvc.ErrNotFound):
 		return nil, nil
@@ -119,7 +120,7 @@ func (dk *desk) waiting(rq *request, purpose string) (*authsvc.Credential, error
 	case !text.Same(c.ID, digest), !rq.now.Before(c.Expires): // a store may compare loosely
 		return nil, nil
 	}
-	raw, _, err := dk.fleet.credentialBox.Open(string(c.Data), placeOf(&c)...)
+	raw, _, err := dk.fleet.OpenText(&c)
 	var p pendingSignIn
 	if err != nil || json.Unmarshal([]byte(raw), &p) != nil || p.Purpose != purpose {
 		return nil, nil //nolint:nilerr // sealed under a secret that is gone, or for something else
@@ -143,7 +144,7 @@ func (ac *accountRoom) keepPage(rq *request) outcome {
 	if c == nil {
 		return redirect{to: v.SignInURL}
 	}
-	u, err := ac.adapter.GetUser(rq.ctx, c.UserID)
+	u, err := ac.Adapter.GetUser(rq.ctx, c.UserID)
 	switch {
 	case errors.Is(err, authsvc.ErrNotFound):
 		return redirect{to: v.SignInURL}
@@ -186,7 +187,7 @@ func (ac *accountRoom) postKeep(rq *request) outcome {
 	if refused := ac.limitAccount(rq, c.UserID); refused != nil {
 		return refused
 	}
-	err = ac.adapter.DeleteCredential(rq.ctx, authsvc.CredentialPending, c.ID, c.UserID, nil) // whoever deletes it goes on
+	err = ac.Adapter.DeleteCredential(rq.ctx, authsvc.CredentialPending, c.ID, c.UserID, nil) // whoever deletes it goes on
 	if err == nil && rq.body.get("leave") != "true" {
 		err = ac.cancelDeletion(rq.ctx, c.UserID, ac.mailing.byPerson(rq))
 	}

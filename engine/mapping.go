@@ -146,14 +146,14 @@ type formerID struct {
 // userByAccount finds the user who has an identity, and the id that its account
 // is stored under.
 func (dk *desk) userByAccount(ctx context.Context, provider, id string, former formerID) (authsvc.User, string, error) {
-	u, err := dk.adapter.GetUserByAccount(ctx, provider, id)
+	u, err := dk.Adapter.GetUserByAccount(ctx, provider, id)
 	if former.id == "" || !errors.Is(err, authsvc.ErrNotFound) {
 		return u, id, err
 	}
-	if u, err = dk.adapter.GetUserByAccount(ctx, provider, former.id); err != nil || former.issuer == "" {
+	if u, err = dk.Adapter.GetUserByAccount(ctx, provider, former.id); err != nil || former.issuer == "" {
 		return u, former.id, err
 	}
-	all, err := dk.adapter.ListAccounts(ctx, u.ID)
+	all, err := dk.Adapter.ListAccounts(ctx, u.ID)
 	if err != nil {
 		return authsvc.User{}, "", err
 	}

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"authsvc"
+	"authsvc/engine/internal/audit"
+	"authsvc/engine/internal/fleet"
 	"authsvc/internal/mailtext"
 )
 
@@ -86,12 +88,12 @@ func (ml *mailing) notify(ctx context.Context, n notice) {
 		return
 	}
 	by := cause{}
-	if p, err := ml.adapter.GetPerson(ctx, n.user.ID); err == nil {
+	if p, err := ml.Adapter.GetPerson(ctx, n.user.ID); err == nil {
 		by.acceptLanguage = p.Locale
 	}
-	record := func(e authsvc.AuditEvent) { ml.auditor.record(ctx, e) }
-	if actorOf(ctx) != "" {
-		record = func(e authsvc.AuditEvent) { ml.auditor.recordAtOnce(ctx, e) }
+	record := func(e authsvc.AuditEvent) { ml.auditor.Record(ctx, e) }
+	if audit.ActorOf(ctx) != "" {
+		record = func(e authsvc.AuditEvent) { ml.auditor.RecordAtOnce(ctx, e) }
 	}
 	ml.queueNotice(ctx, n, by, record)
 }
@@ -112,7 +114,7 @@ func (ml *mailing) byPerson(rq *request) reporter {
 
 // byOthers is that of what the application or an operator causes.
 func (ml *mailing) byOthers(ctx context.Context) reporter {
-	return reporter{func(e authsvc.AuditEvent) { ml.auditor.recordAct(ctx, e) }, func(n notice) { ml.notify(ctx, n) }}
+	return reporter{func(e authsvc.AuditEvent) { ml.auditor.RecordAct(ctx, e) }, func(n notice) { ml.notify(ctx, n) }}
 }
 
 // notifyEnded tells a user that somebody else ended sessions.
@@ -120,12 +122,12 @@ func (ml *mailing) notifyEnded(ctx context.Context, userID string) {
 	if ml.notices.by == nil {
 		return
 	}
-	u, err := ml.adapter.GetUser(ctx, userID)
+	u, err := ml.Adapter.GetUser(ctx, userID)
 	switch {
 	case err == nil:
 		ml.notify(ctx, notice{what: "ended", user: u})
 	case !errors.Is(err, authsvc.ErrNotFound): // a user of the application's need not be stored
-		ml.log.Error("a person could not be told that sessions were ended", "user", userID, "err", err)
+		ml.Log.Error("a person could not be told that sessions were ended", "user", userID, "err", err)
 	}
 }
 
@@ -162,9 +164,9 @@ func (l *login) signedInBefore() bool {
 	case !l.id.stored || !l.user.EmailVerified.IsZero():
 		return true
 	}
-	all, err := l.desk.adapter.ListSessions(l.rq.ctx, l.user.ID)
+	all, err := l.desk.Adapter.ListSessions(l.rq.ctx, l.user.ID)
 	if err != nil {
-		l.desk.log.Error("a person could not be told of a new browser", "user", l.user.ID, "request", l.rq.requestID(), "err", err)
+		l.desk.Log.Error("a person could not be told of a new browser", "user", l.user.ID, "request", l.rq.requestID(), "err", err)
 	}
 	return slices.ContainsFunc(all, func(r authsvc.SessionRecord) bool { return l.record == nil || r.Digest != l.record.Digest })
 }
@@ -182,19 +184,19 @@ func (l *login) keepLanguage() {
 	if len(language) > maxLocale {
 		return
 	}
-	s.fleet.runTask("keeping a language", func(life context.Context) {
-		ctx, cancel := detached(life, storeTimeout)
+	s.fleet.RunTask("keeping a language", func(life context.Context) {
+		ctx, cancel := fleet.Detached(life, storeTimeout)
 		defer cancel()
 		var p authsvc.Person
 		var err error
 		if !created { // whoever is new has none yet
-			p, err = s.adapter.GetPerson(ctx, userID)
+			p, err = s.Adapter.GetPerson(ctx, userID)
 		}
 		if err == nil && p.Locale != language {
-			err = s.adapter.SetPerson(ctx, userID, authsvc.PersonUpdate{Locale: &language}, nil)
+			err = s.Adapter.SetPerson(ctx, userID, authsvc.PersonUpdate{Locale: &language}, nil)
 		}
 		if err != nil && !errors.Is(err, authsvc.ErrNotFound) { // ErrNotFound: deleted meanwhile
-			s.log.Warn("the language of a sign-in could not be kept", "user", userID, "request", requestID, "err", err)
+			s.Log.Warn("the language of a sign-in could not be kept", "user", userID, "request", requestID, "err", err)
 		}
 	})
 }
@@ -222,15 +224,15 @@ func (ml *mailing) queueNotice(ctx context.Context, n notice, by cause, record f
 	if !ml.tells(&n) {
 		return
 	}
-	ctx, cancel := detached(ctx, noticeTries)
+	ctx, cancel := fleet.Detached(ctx, noticeTries)
 	defer cancel()
-	now := ml.fleet.now()
+	now := ml.fleet.Now()
 	e := authsvc.AuditEvent{Name: "notice.sent", UserID: n.user.ID, RequestID: by.requestID, Reason: n.what}
-	_, ok := ml.limits.permit(ctx, ml.noticeLimit, n.user.ID, now)
+	_, ok := ml.limits.Permit(ctx, ml.noticeLimit, n.user.ID, now)
 	if ok {
 		err := ml.putNotice(ctx, n, by, now)
 		if ok = !errors.Is(err, authsvc.ErrQueueFull); ok && err != nil {
-			ml.log.Error("a person could not be told of a change", "what", n.what, "user", n.user.ID, "request", by.requestID, "err", err)
+			ml.Log.Error("a person could not be told of a change", "what", n.what, "user", n.user.ID, "request", by.requestID, "err", err)
 			return
 		}
 	}

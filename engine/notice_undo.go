@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"authsvc"
+	"authsvc/engine/internal/fleet"
 	"authsvc/internal/pages"
 	"authsvc/internal/seal"
 	"authsvc/internal/text"
@@ -55,10 +56,10 @@ func (ml *mailing) putUndo(ctx context.Context, n *notice, now time.Time) (link 
 	token := seal.Token()
 	now = now.UTC().Truncate(time.Millisecond)
 	c := authsvc.Credential{Kind: authsvc.CredentialUndo, ID: seal.Digest(token), UserID: n.user.ID, Created: now, Expires: now.Add(undoLife)}
-	if c.Data, err = ml.fleet.sealData(&c, n.undo); err != nil {
+	if c.Data, err = ml.fleet.SealData(&c, n.undo); err != nil {
 		return "", err
 	}
-	if err := ml.fleet.putCredential(ctx, c, maxUndos); err != nil {
+	if err := ml.fleet.PutCredential(ctx, c, maxUndos); err != nil {
 		return "", err
 	}
 	return weburl.WithQuery(ml.site.base+"/account/undo", "token", token), nil
@@ -71,14 +72,14 @@ func (ac *accountRoom) findUndo(rq *request, token string) (c authsvc.Credential
 		return c, what, authsvc.ErrNotFound
 	}
 	digest := seal.Digest(token)
-	c, err = ac.adapter.GetCredential(rq.ctx, authsvc.CredentialUndo, digest)
+	c, err = ac.Adapter.GetCredential(rq.ctx, authsvc.CredentialUndo, digest)
 	switch {
 	case err != nil:
 		return c, what, err
 	case !text.Same(c.ID, digest), !rq.now.Before(c.Expires), rq.now.Before(c.Used.Add(undoRetry)):
 		return c, what, authsvc.ErrNotFound
 	}
-	_, err = ac.fleet.openData(&c, &what)
+	_, err = ac.fleet.OpenData(&c, &what)
 	return c, what, err
 }
 
@@ -109,7 +110,7 @@ func (ac *accountRoom) getUndo(rq *request) outcome {
 	if err != nil {
 		return rq.accountAway(err)
 	}
-	u, err := ac.adapter.GetUser(rq.ctx, c.UserID)
+	u, err := ac.Adapter.GetUser(rq.ctx, c.UserID)
 	if err != nil { // it goes with the user
 		return rq.accountAway(err)
 	}
@@ -138,7 +139,7 @@ func (ac *accountRoom) postUndo(rq *request) outcome {
 	}
 	c, what, err := ac.findUndo(rq, token)
 	if err == nil {
-		ctx, cancel := detached(rq.ctx, loginTimeout) // finished even if the browser has gone
+		ctx, cancel := fleet.Detached(rq.ctx, loginTimeout) // finished even if the browser has gone
 		defer cancel()
 		rq.ctx = ctx
 		err = ac.claimUndo(rq, &c)
@@ -156,8 +157,8 @@ func (ac *accountRoom) postUndo(rq *request) outcome {
 	}
 	if err != nil {
 		c.Used = time.Time{} // the link still works
-		if err := ac.adapter.UpdateCredential(rq.ctx, c); err != nil {
-			ac.log.Error("a change that could not be undone can only be undone in a minute", "user", c.UserID, "request", rq.requestID(), "err", err)
+		if err := ac.Adapter.UpdateCredential(rq.ctx, c); err != nil {
+			ac.Log.Error("a change that could not be undone can only be undone in a minute", "user", c.UserID, "request", rq.requestID(), "err", err)
 		}
 		return rq.accountAway(err)
 	}
@@ -190,7 +191,7 @@ func undoSpent(rq *request) outcome {
 // claimUndo makes this request the one that undoes. ErrStale: another one is.
 func (ac *accountRoom) claimUndo(rq *request, c *authsvc.Credential) error {
 	c.Used = rq.now.UTC().Truncate(time.Millisecond)
-	err := ac.adapter.UpdateCredential(rq.ctx, *c)
+	err := ac.Adapter.UpdateCredential(rq.ctx, *c)
 	c.Version++
 	return err
 }
@@ -213,7 +214,7 @@ func (ac *accountRoom) undo(rq *request, c *authsvc.Credential, what *undoable) 
 	if err := ac.keeper.endSessions(rq.ctx, c.UserID); err != nil {
 		return false, err
 	}
-	if _, err := ac.adapter.DeleteCredentials(rq.ctx, c.UserID, nil, authsvc.CredentialDevice, authsvc.CredentialAddress); err != nil {
+	if _, err := ac.Adapter.DeleteCredentials(rq.ctx, c.UserID, nil, authsvc.CredentialDevice, authsvc.CredentialAddress); err != nil {
 		return false, err
 	}
 	if err := ac.dropUndo(rq, c); err != nil {
@@ -240,7 +241,7 @@ func (ac *accountRoom) undoLink(rq *request, userID string, what *undoable) erro
 // links of all later changes void: their mails went to the address that is taken
 // back. Each link goes after what it is about, so that an error loses nothing.
 func (ac *accountRoom) undoLater(rq *request, c *authsvc.Credential) error {
-	p, err := ac.adapter.GetPerson(rq.ctx, c.UserID)
+	p, err := ac.Adapter.GetPerson(rq.ctx, c.UserID)
 	if err != nil {
 		return err
 	}
@@ -249,7 +250,7 @@ func (ac *accountRoom) undoLater(rq *request, c *authsvc.Credential) error {
 			continue
 		}
 		var what undoable
-		if _, err := ac.fleet.openData(&later, &what); err == nil {
+		if _, err := ac.fleet.OpenData(&later, &what); err == nil {
 			if err := ac.undoLink(rq, c.UserID, &what); err != nil {
 				return err
 			}
@@ -262,7 +263,7 @@ func (ac *accountRoom) undoLater(rq *request, c *authsvc.Credential) error {
 }
 
 func (ac *accountRoom) dropUndo(rq *request, c *authsvc.Credential) error {
-	err := ac.adapter.DeleteCredential(rq.ctx, authsvc.CredentialUndo, c.ID, c.UserID, nil)
+	err := ac.Adapter.DeleteCredential(rq.ctx, authsvc.CredentialUndo, c.ID, c.UserID, nil)
 	if errors.Is(err, authsvc.ErrNotFound) {
 		return nil
 	}
@@ -274,24 +275,24 @@ func (ac *accountRoom) dropUndo(rq *request, c *authsvc.Credential) error {
 // others void before it writes, and each looks for itself after it has read the user.
 func (ac *accountRoom) restoreAddress(rq *request, c *authsvc.Credential, what *undoable) (taken bool, err error) {
 	for try := 1; ; try++ {
-		was, err := ac.adapter.GetUser(rq.ctx, c.UserID)
+		was, err := ac.Adapter.GetUser(rq.ctx, c.UserID)
 		if err != nil {
 			return false, err
 		}
-		if _, err := ac.adapter.GetCredential(rq.ctx, authsvc.CredentialUndo, c.ID); err != nil {
+		if _, err := ac.Adapter.GetCredential(rq.ctx, authsvc.CredentialUndo, c.ID); err != nil {
 			return false, err
 		}
-		u, err := ac.adapter.UpdateUser(rq.ctx, c.UserID, authsvc.UserUpdate{Email: &what.Address, EmailVerified: &what.Verified, Was: &was})
+		u, err := ac.Adapter.UpdateUser(rq.ctx, c.UserID, authsvc.UserUpdate{Email: &what.Address, EmailVerified: &what.Verified, Was: &was})
 		switch {
 		case errors.Is(err, authsvc.ErrConflict):
 			return true, nil
-		case errors.Is(err, authsvc.ErrStale) && try < createTries:
+		case errors.Is(err, authsvc.ErrStale) && try < fleet.CreateTries:
 			continue
 		case err != nil:
 			return false, err
 		}
-		if ac.events.UpdateUser != nil {
-			ac.fleet.emit("updateUser", func() { ac.events.UpdateUser(rq.ctx, u) })
+		if ac.Events.UpdateUser != nil {
+			ac.fleet.Emit("updateUser", func() { ac.Events.UpdateUser(rq.ctx, u) })
 		}
 		return false, nil
 	}

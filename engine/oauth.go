@@ -304,7 +304,7 @@ func (f *oauthFlow) identity(rq *request, p authsvc.Profile, x *authsvc.Exchange
 		return identity{}, errors.New("the id in the profile is too long to have the tenant before it")
 	}
 	a.AccessToken, a.RefreshToken, a.IDToken = tokens.AccessToken, tokens.RefreshToken, tokens.IDToken
-	a.ExpiresAt, a.TokenType, a.Scope = f.room.fleet.clock.toStoreTime(tokens.ExpiresAt), tokens.TokenType, cmp.Or(tokens.Scope, f.Scope)
+	a.ExpiresAt, a.TokenType, a.Scope = f.room.fleet.ToStoreTime(tokens.ExpiresAt), tokens.TokenType, cmp.Or(tokens.Scope, f.Scope)
 	a.SessionState = tokens.SessionState
 	id.authTime, id.cannotAsk = x.Internal().AuthTime, !f.wire.asksAgain
 	return id, nil

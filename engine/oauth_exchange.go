@@ -12,7 +12,7 @@ import (
 
 // callHook calls a hook of the provider and returns a panic as an error.
 func callHook[T any](rq *request, name string, call func() (T, error)) (v T, err error) {
-	defer rq.fleet.recovered(name+" of provider "+rq.providerID(), func() {
+	defer rq.fleet.Recovered(name+" of provider "+rq.providerID(), func() {
 		var none T
 		v, err = none, errors.New(name+" panicked")
 	})

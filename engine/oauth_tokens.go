@@ -15,7 +15,7 @@ var errWrongSubject = errors.New("the answer is about another person")
 // exchangeWithoutBrowser makes an Exchange for stored tokens, when there is no
 // request of a browser.
 func (f *oauthFlow) exchangeWithoutBrowser(ctx context.Context) (*request, *authsvc.Exchange, error) {
-	rq := &request{site: f.room.site, ctx: ctx, flow: f, now: f.room.fleet.now()}
+	rq := &request{site: f.room.site, ctx: ctx, flow: f, now: f.room.fleet.Now()}
 	x, err := f.exchange(rq, &transaction{}, "")
 	if err != nil {
 		return nil, nil, err
@@ -60,14 +60,14 @@ func (f *oauthFlow) withTokens(ctx context.Context, a authsvc.Account, t *oidc.T
 		case errors.Is(err, oidc.ErrMisaddressed):
 			return authsvc.Account{}, err
 		case err != nil: // the access token is as good without it
-			f.room.log.Warn("the ID token of a refresh is not taken over", "provider", f.ID, "cause", err)
+			f.room.Log.Warn("the ID token of a refresh is not taken over", "provider", f.ID, "cause", err)
 		case got.ID != was.ID, got.Issuer != was.Issuer && oidc.MultiTenant(f.Issuer): // else the operator may have moved the issuer
 			return authsvc.Account{}, errWrongSubject
 		default:
 			a.IDToken = t.IDToken
 		}
 	}
-	a.AccessToken, a.ExpiresAt, a.TokenType = t.AccessToken, f.room.fleet.clock.toStoreTime(t.ExpiresAt), t.TokenType
+	a.AccessToken, a.ExpiresAt, a.TokenType = t.AccessToken, f.room.fleet.ToStoreTime(t.ExpiresAt), t.TokenType
 	a.RefreshToken = cmp.Or(t.RefreshToken, a.RefreshToken)
 	a.Scope = cmp.Or(t.Scope, a.Scope)
 	a.SessionState = cmp.Or(t.SessionState, a.SessionState)

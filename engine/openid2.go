@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"authsvc"
+	"authsvc/engine/internal/fleet"
 	"authsvc/internal/exchange"
 	"authsvc/internal/oidc"
 	"authsvc/internal/openid2"
@@ -92,11 +93,11 @@ func (f *openID2Flow) identify(rq *request, tx *transaction, a openid2.Assertion
 	if err != nil {
 		return identity{}, err
 	}
-	switch err := f.room.fleet.useAttempt(rq.ctx, seal.Digest("openid2 "+f.Endpoint+" "+a["response_nonce"]), over); {
+	switch err := f.room.fleet.UseAttempt(rq.ctx, seal.Digest("openid2 "+f.Endpoint+" "+a["response_nonce"]), over); {
 	case errors.Is(err, authsvc.ErrConflict):
 		return identity{}, errors.New("response_nonce was used before")
 	case err != nil:
-		return identity{}, errors.Join(errStore, err)
+		return identity{}, errors.Join(fleet.ErrStore, err)
 	}
 	if err := f.verify(rq.ctx, a); err != nil {
 		return identity{}, err

@@ -92,7 +92,7 @@ func (rq *request) misdirected() outcome {
 		return nil
 	}
 	rq.warned.internal.Do(func() {
-		rq.log.Warn("refused a request that an internal host may not be asked for, and will do so silently from now on; "+
+		rq.Log.Warn("refused a request that an internal host may not be asked for, and will do so silently from now on; "+
 			"browsers have to reach the host of the URL, and a proxy in front has to pass their Host header on",
 			"host", text.Printable(rq.r.Host, 100), "method", text.Printable(rq.r.Method, 10), "path", text.Printable(rq.r.URL.EscapedPath(), 80))
 	})

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"authsvc"
+	"authsvc/engine/internal/audit"
 	"authsvc/internal/pages"
 )
 
@@ -209,9 +210,9 @@ func (rq *request) writeProblemDetails(w http.ResponseWriter, o problem) {
 }
 
 // requestEvents are those of requests as such.
-var requestEvents = []auditKind{
-	{"csrf.refused", authsvc.AuditRefused, "A POST had no CSRF token or not that of its cookie."},
-	{"request.cross_site", authsvc.AuditRefused, "A POST came from an origin that is neither ours nor trusted."},
-	{"request.limited", authsvc.AuditRefused, "A rate limit refused the request."},
-	{"request.failed", authsvc.AuditFailed, "The request ended by a panic."},
+var requestEvents = []audit.Kind{
+	{Name: "csrf.refused", Outcome: authsvc.AuditRefused, Meaning: "A POST had no CSRF token or not that of its cookie."},
+	{Name: "request.cross_site", Outcome: authsvc.AuditRefused, Meaning: "A POST came from an origin that is neither ours nor trusted."},
+	{Name: "request.limited", Outcome: authsvc.AuditRefused, Meaning: "A rate limit refused the request."},
+	{Name: "request.failed", Outcome: authsvc.AuditFailed, Meaning: "The request ended by a panic."},
 }

@@ -3,7 +3,6 @@ package engine
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -64,15 +63,15 @@ func (is *issuer) CreatePersonalToken(ctx context.Context, userID string, r auth
 		return "", authsvc.PersonalToken{}, err
 	}
 	token = personaltoken.New()
-	now := is.fleet.now().UTC().Truncate(time.Millisecond)
+	now := is.fleet.Now().UTC().Truncate(time.Millisecond)
 	c := authsvc.Credential{Kind: authsvc.CredentialToken, ID: seal.Digest(token), UserID: userID, Name: r.Name, Version: 1, Created: now, Expires: now.Add(r.Life)}
-	if c.Data, err = is.fleet.sealData(&c, uses); err != nil {
+	if c.Data, err = is.fleet.SealData(&c, uses); err != nil {
 		return "", authsvc.PersonalToken{}, err
 	}
-	if err := is.fleet.putCredential(ctx, c, maxPersonalTokens); err != nil {
+	if err := is.fleet.PutCredential(ctx, c, maxPersonalTokens); err != nil {
 		return "", authsvc.PersonalToken{}, err
 	}
-	is.auditor.recordAct(ctx, authsvc.AuditEvent{Name: "pat.created", UserID: userID})
+	is.auditor.RecordAct(ctx, authsvc.AuditEvent{Name: "pat.created", UserID: userID})
 	return token, is.describePersonal(&c), nil
 }
 
@@ -118,55 +117,9 @@ func (is *issuer) checkPersonal(r *authsvc.PersonalTokenRequest) (uses personalU
 	return uses, errors.Join(mistakes...)
 }
 
-// createTries is how often a write is tried that another one overtakes.
-const createTries = 5
-
-// putCredential stores a credential, unless the user is blocked, which is judged at
-// the epoch that the store then compares, or has most of the kind.
-func (fl *fleet) putCredential(ctx context.Context, c authsvc.Credential, most int) error {
-	for try := 1; ; try++ {
-		u, err := fl.adapter.GetUser(ctx, c.UserID)
-		switch {
-		case err != nil:
-			return err
-		case !u.Blocked.IsZero():
-			return fmt.Errorf("%w: the user is blocked", authsvc.ErrAccessDenied)
-		case !u.DeleteAfter.IsZero():
-			return fmt.Errorf("%w: the user is to be deleted", authsvc.ErrAccessDenied)
-		}
-		err = fl.adapter.PutCredential(ctx, c, u.Epoch, most)
-		if !errors.Is(err, authsvc.ErrStale) || try == createTries {
-			return err
-		}
-	}
-}
-
-// placeOf is what the data of a credential is sealed for.
-func placeOf(c *authsvc.Credential) []string { return []string{string(c.Kind), c.ID, c.UserID} }
-
-// sealData seals a value to be the data of a credential, as JSON; see openData.
-func (fl *fleet) sealData(c *authsvc.Credential, v any) ([]byte, error) {
-	raw, err := json.Marshal(v)
-	if err != nil {
-		return nil, err
-	}
-	return []byte(fl.credentialBox.Seal(string(raw), placeOf(c)...)), nil
-}
-
-// openData opens the data of a credential. What was sealed for another one or for
-// another user does not open. stale: that was done with a secret that is not the
-// first.
-func (fl *fleet) openData(c *authsvc.Credential, v any) (stale bool, err error) {
-	raw, stale, err := fl.credentialBox.Open(string(c.Data), placeOf(c)...)
-	if err == nil {
-		err = json.Unmarshal([]byte(raw), v)
-	}
-	return stale, err
-}
-
 // openPersonal says what a token is good for.
 func (is *issuer) openPersonal(c *authsvc.Credential) (uses personalUses, stale bool, err error) {
-	stale, err = is.fleet.openData(c, &uses)
+	stale, err = is.fleet.OpenData(c, &uses)
 	return uses, stale, err
 }
 
@@ -203,7 +156,7 @@ func (is *issuer) PersonalTokens(ctx context.Context, userID string) ([]authsvc.
 }
 
 func (is *issuer) personalOf(ctx context.Context, userID string) (list []authsvc.Credential, err error) {
-	p, err := is.adapter.GetPerson(ctx, userID)
+	p, err := is.Adapter.GetPerson(ctx, userID)
 	for _, c := range p.Credentials {
 		switch c.Kind {
 		case authsvc.CredentialToken:
@@ -223,18 +176,18 @@ func (is *issuer) RevokePersonalToken(ctx context.Context, userID, id string) er
 	if i < 0 {
 		return authsvc.ErrNotFound
 	}
-	if err := is.adapter.DeleteCredential(ctx, authsvc.CredentialToken, list[i].ID, userID, nil); err != nil {
+	if err := is.Adapter.DeleteCredential(ctx, authsvc.CredentialToken, list[i].ID, userID, nil); err != nil {
 		return err
 	}
-	is.auditor.recordAct(ctx, authsvc.AuditEvent{Name: "pat.revoked", UserID: userID}, "one")
+	is.auditor.RecordAct(ctx, authsvc.AuditEvent{Name: "pat.revoked", UserID: userID}, "one")
 	return nil
 }
 
 // RevokePersonalTokens is [Service.RevokePersonalTokens].
 func (is *issuer) RevokePersonalTokens(ctx context.Context, userID string) (int, error) {
-	n, err := is.adapter.DeleteCredentials(ctx, userID, nil, authsvc.CredentialToken)
+	n, err := is.Adapter.DeleteCredentials(ctx, userID, nil, authsvc.CredentialToken)
 	if err == nil && n > 0 {
-		is.auditor.recordAct(ctx, authsvc.AuditEvent{Name: "pat.revoked", UserID: userID}, "all")
+		is.auditor.RecordAct(ctx, authsvc.AuditEvent{Name: "pat.revoked", UserID: userID}, "all")
 	}
 	return n, err
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"authsvc"
+	"authsvc/engine/internal/fleet"
 	"authsvc/internal/personaltoken"
 	"authsvc/internal/seal"
 	"authsvc/internal/sessionshape"
@@ -104,8 +105,8 @@ func (is *issuer) personalToken(rq *request) (*personalGrant, error) {
 // judgePersonal judges a personal access token. Refusals are recorded and counted
 // per client, and past the limit nothing is looked up any more.
 func (is *issuer) judgePersonal(rq *request, token string) (*personalGrant, error) {
-	if is.personalLimit.over(rq.clientKey(), rq.now) {
-		rq.retryAfter = is.personalLimit.interval
+	if is.personalLimit.Over(rq.clientKey(), rq.now) {
+		rq.retryAfter = is.personalLimit.Interval
 		return nil, errPersonalLimited
 	}
 	g, reason, err := is.findPersonal(rq, token)
@@ -127,7 +128,7 @@ func (is *issuer) findPersonal(rq *request, token string) (g *personalGrant, rea
 		return nil, "it is no token", nil
 	}
 	digest := seal.Digest(token)
-	c, err := is.adapter.GetCredential(rq.ctx, authsvc.CredentialToken, digest)
+	c, err := is.Adapter.GetCredential(rq.ctx, authsvc.CredentialToken, digest)
 	switch {
 	case errors.Is(err, authsvc.ErrNotFound) || err == nil && !text.Same(c.ID, digest): // a store may compare loosely
 		return nil, "it is unknown", nil
@@ -141,10 +142,10 @@ func (is *issuer) findPersonal(rq *request, token string) (g *personalGrant, rea
 	}
 	uses, stale, err := is.openPersonal(&c)
 	if err != nil {
-		is.log.Error("a personal access token is sealed under a secret that is not configured; revoke it and make another", "user", c.UserID, "id", personalID(c.ID), "request", rq.requestID())
+		is.Log.Error("a personal access token is sealed under a secret that is not configured; revoke it and make another", "user", c.UserID, "id", personalID(c.ID), "request", rq.requestID())
 		return nil, "it is sealed under another secret", nil
 	}
-	u, err := is.adapter.GetUser(rq.ctx, c.UserID)
+	u, err := is.Adapter.GetUser(rq.ctx, c.UserID)
 	switch {
 	case errors.Is(err, authsvc.ErrNotFound):
 		return nil, "its user is gone", nil
@@ -169,12 +170,12 @@ func (is *issuer) usePersonal(rq *request, c authsvc.Credential, uses personalUs
 		return
 	}
 	c.Used = day
-	if sealed, err := is.fleet.sealData(&c, uses); stale && err == nil {
+	if sealed, err := is.fleet.SealData(&c, uses); stale && err == nil {
 		c.Data = sealed
 	}
-	log, store := is.log, is.adapter
-	is.fleet.runTask("use of a personal access token", func(life context.Context) {
-		ctx, cancel := detached(life, personalTimeout)
+	log, store := is.Log, is.Adapter
+	is.fleet.RunTask("use of a personal access token", func(life context.Context) {
+		ctx, cancel := fleet.Detached(life, personalTimeout)
 		defer cancel()
 		if err := store.UpdateCredential(ctx, c); err != nil && !errors.Is(err, authsvc.ErrStale) && !errors.Is(err, authsvc.ErrNotFound) {
 			log.Warn("the use of a personal access token could not be noted", "user", c.UserID, "err", err)
@@ -200,6 +201,6 @@ func (is *issuer) personalProblem(rq *request, err error) outcome {
 	case errors.Is(err, errPersonalMixed):
 		return problem{status: http.StatusBadRequest, name: problemMalformed, text: "send either a personal access token, in one Authorization header, or cookies"}
 	}
-	is.log.Error("a personal access token could not be judged", "request", rq.requestID(), "err", err)
+	is.Log.Error("a personal access token could not be judged", "request", rq.requestID(), "err", err)
 	return refused(problemUnavailable)
 }

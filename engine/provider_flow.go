@@ -4,6 +4,8 @@ import (
 	"context"
 	"time"
 
+	"authsvc/engine/internal/limit"
+
 	"authsvc"
 )
 
@@ -23,11 +25,11 @@ type info struct {
 	form       string // template of its part of the sign-in page: button, email, fields
 	style      authsvc.Style
 	fields     []authsvc.Field
-	forgotURL  string          // where a forgotten password is replaced; "" is nowhere
-	namedBy    string          // the field of its form that says who somebody is; "" if it is not to be shown again
-	formPost   bool            // the callback is a POST from another site
-	forScripts bool            // the callback is also for scripts, of trusted origins too
-	limit      func() *limiter // counts POSTs to the callback per client, nil: none does
+	forgotURL  string                // where a forgotten password is replaced; "" is nowhere
+	namedBy    string                // the field of its form that says who somebody is; "" if it is not to be shown again
+	formPost   bool                  // the callback is a POST from another site
+	forScripts bool                  // the callback is also for scripts, of trusted origins too
+	limit      func() *limit.Limiter // counts POSTs to the callback per client, nil: none does
 	issuer     string
 	hostOnly   bool          // issuer is only where people are sent, which services do move
 	linkAge    time.Duration // of e-mailed links; 0: it sends none

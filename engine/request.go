@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"authsvc"
+	"authsvc/engine/internal/fleet"
 	"authsvc/internal/seal"
 	"authsvc/internal/weburl"
 )
@@ -70,7 +71,7 @@ type hooks struct {
 }
 
 func (st *site) request(r *http.Request) *request {
-	rq := &request{site: st, ctx: r.Context(), r: r, now: st.fleet.now()}
+	rq := &request{site: st, ctx: r.Context(), r: r, now: st.fleet.Now()}
 	rq.jar.names = &st.names
 	rq.jar.parse(r.Header, rq.pairBuf[:])
 	return rq
@@ -84,7 +85,7 @@ func (rq *request) act() (out outcome) {
 				panic(v)
 			}
 			if rq.audited || rq.audit("request.failed", "", "a panic") {
-				rq.log.Error("panic", "request", rq.requestID(), "path", rq.r.URL.Path,
+				rq.Log.Error("panic", "request", rq.requestID(), "path", rq.r.URL.Path,
 					"panic", fmt.Sprintf("%.200v", v), "stack", string(debug.Stack()))
 			}
 			rq.set = nil
@@ -253,7 +254,7 @@ func (rq *request) writeObject(w http.ResponseWriter, o object) {
 		err := enc.Encode(o.v)
 		raw = bytes.TrimSuffix(b.Bytes(), []byte("\n"))
 		if err != nil {
-			rq.log.Error("answer cannot be written as JSON", "request", rq.requestID(), "err", err)
+			rq.Log.Error("answer cannot be written as JSON", "request", rq.requestID(), "err", err)
 			rq.writeProblem(w, problem{status: http.StatusInternalServerError, text: "internal error, request " + rq.requestID()})
 			return
 		}
@@ -271,7 +272,7 @@ func (rq *request) writeObject(w http.ResponseWriter, o object) {
 func (rq *request) writePage(w http.ResponseWriter, o page) {
 	doc, err := o.of(rq.pages).Render(o.name, rq.language(), o.view)
 	if err != nil {
-		rq.log.Error("page cannot be rendered", "page", string(o.name), "request", rq.requestID(), "err", err)
+		rq.Log.Error("page cannot be rendered", "page", string(o.name), "request", rq.requestID(), "err", err)
 		rq.writeProblem(w, problem{status: http.StatusInternalServerError, text: "internal error, request " + rq.requestID()})
 		return
 	}
@@ -383,18 +384,18 @@ func (rq *request) language() string { return rq.pages.Language(rq.locales()) }
 // shows the same request id.
 func (rq *request) refusal(e *authError) outcome {
 	level := slog.LevelInfo
-	if e.Code == authsvc.Configuration || e.Code == authsvc.Callback || errors.Is(e.Err, errStore) {
+	if e.Code == authsvc.Configuration || e.Code == authsvc.Callback || errors.Is(e.Err, fleet.ErrStore) {
 		level = slog.LevelError
 	}
 	rq.auditRefusal(e)
 	rq.keepTypedForm()
 	if !rq.quiet {
-		rq.log.Log(rq.ctx, level, "sign-in refused", "code", string(e.Code), "request", rq.requestID(),
+		rq.Log.Log(rq.ctx, level, "sign-in refused", "code", string(e.Code), "request", rq.requestID(),
 			"provider", rq.providerID(), "cause", e.Err)
 	}
 	status := 0
 	switch {
-	case errors.Is(e.Err, errStore):
+	case errors.Is(e.Err, fleet.ErrStore):
 		status = http.StatusServiceUnavailable
 	case e.Code == authsvc.RateLimited:
 		status = http.StatusTooManyRequests

@@ -44,7 +44,7 @@ func (s *Service) Require(next http.Handler) http.Handler {
 // through without a word. {base}/confirm, and a form with the field again=true, ask
 // OpenID providers to ask them again (prompt=login, max_age=0), and that is checked.
 func (s *Service) RequireFresh(maxAge time.Duration) func(next http.Handler) http.Handler {
-	good := func(v *authsvc.Session) bool { return provedWithin(v, s.fleet.now(), maxAge) }
+	good := func(v *authsvc.Session) bool { return provedWithin(v, s.fleet.Now(), maxAge) }
 	return func(next http.Handler) http.Handler { return s.require(next, good, "sign in again") }
 }
 
@@ -55,7 +55,7 @@ func (s *Service) require(next http.Handler, good func(*authsvc.Session) bool, r
 		rq := s.site.request(r)
 		v, renewed, err := s.keeper.readSession(rq, readOptions{touch: true, full: true})
 		if err != nil {
-			s.log.Error("session could not be read", "request", rq.requestID(), "err", err)
+			s.given.Log.Error("session could not be read", "request", rq.requestID(), "err", err)
 			http.Error(w, "sign-in is not available, request "+rq.requestID(), http.StatusServiceUnavailable)
 			return
 		}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"authsvc/clients/js"
+	"authsvc/engine/internal/limit"
 	"authsvc/internal/pages"
 	"authsvc/internal/seal"
 	"authsvc/internal/text"
@@ -18,13 +19,13 @@ type action func(*request) outcome
 // method is not allowed.
 type route struct {
 	get, post action
-	limit     func(*request) *limiter // that counts POSTs per client; nil: none does
-	foreign   func(*request) bool     // whether another site, or no browser at all, may make this POST; nil: no
-	cors      func(*request) bool     // whether trusted origins may read the answer; nil: no
-	internal  string                  // the method that Config.InternalHosts may be asked with; "": none
-	when      func(*request) bool     // whether the configuration has the route; nil: always
-	problems  bool                    // refusals are Problems (RFC 9457)
-	personal  bool                    // the answer is about the person's own account
+	limit     func(*request) *limit.Limiter // that counts POSTs per client; nil: none does
+	foreign   func(*request) bool           // whether another site, or no browser at all, may make this POST; nil: no
+	cors      func(*request) bool           // whether trusted origins may read the answer; nil: no
+	internal  string                        // the method that Config.InternalHosts may be asked with; "": none
+	when      func(*request) bool           // whether the configuration has the route; nil: always
+	problems  bool                          // refusals are Problems (RFC 9457)
+	personal  bool                          // the answer is about the person's own account
 }
 
 // always holds of every request.
@@ -118,7 +119,7 @@ func (rt *route) configured(rq *request) bool {
 }
 
 // limitOf counts a POST per client; nil: nothing does.
-func (rt *route) limitOf(rq *request) *limiter {
+func (rt *route) limitOf(rq *request) *limit.Limiter {
 	if rt == nil || rt.limit == nil {
 		return nil
 	}
@@ -183,7 +184,7 @@ func (rq *request) outside() outcome {
 		return notFound
 	}
 	rq.warned.stripped.Do(func() {
-		rq.log.Error("no route can be found: the path was changed on its way to the service; mount it with its whole path, "+
+		rq.Log.Error("no route can be found: the path was changed on its way to the service; mount it with its whole path, "+
 			"as in mux.Handle(\""+rq.basePath+"/\", auth), without http.StripPrefix or a rewrite",
 			"came", text.Printable(came.EscapedPath(), 80), "path", text.Printable(rq.r.URL.EscapedPath(), 80))
 	})
@@ -199,7 +200,7 @@ func (rq *request) warnSlash(path string) {
 		return
 	}
 	rq.warned.slash.Do(func() {
-		rq.log.Warn("a route was asked for with a slash at the end, and has none: call it without, and if a proxy or a framework adds it "+
+		rq.Log.Warn("a route was asked for with a slash at the end, and has none: call it without, and if a proxy or a framework adds it "+
 			"(as trailingSlash does), turn that off for "+rq.basePath, "path", text.Printable(rq.r.URL.EscapedPath(), 80))
 	})
 }

@@ -20,6 +20,7 @@ import (
 // path of Config.URL. It is safe for concurrent use and never changes.
 type Service struct {
 	storeys
+	start     func() // the background work
 	closeIdle func() // closes idle connections to identity providers
 }
 
@@ -88,16 +89,16 @@ func newService(c authsvc.Config, before *Service) (*Service, error) {
 		return nil, err
 	}
 	for _, warn := range b.warnings {
-		warn(s.log)
+		warn(s.given.Log)
 	}
-	s.fleet.background.start(s.fleet.background.ctx)
+	s.start()
 	if before != nil {
-		before.fleet.background.stopLogged.Do(func() {}) // it goes on as s
-		s.issuer.recordKeys(s.fleet.background.ctx, s.issuer.signing.made)
+		before.auditor.LeaveOut() // it goes on as s
+		s.issuer.recordKeys(s.fleet.Life(), s.issuer.signing.made)
 		return s, nil
 	}
-	s.auditor.record(s.fleet.background.ctx, authsvc.AuditEvent{Name: "service.started"})
-	s.issuer.recordKeys(s.fleet.background.ctx, s.issuer.signing.made)
+	s.auditor.Record(s.fleet.Life(), authsvc.AuditEvent{Name: "service.started"})
+	s.issuer.recordKeys(s.fleet.Life(), s.issuer.signing.made)
 	return s, nil
 }
 
@@ -235,14 +236,10 @@ func (h *storeys) checkReconfigured(next *storeys) error {
 
 // inherit takes over the state of the service before that is not in the store.
 func (s *Service) inherit(before *Service) {
-	for name, l := range s.limits.all {
-		if was := before.limits.all[name]; was != nil {
-			l.counts = was.counts
-		}
-	}
+	s.limits.Inherit(before.limits)
 	s.credentialsRoom.queue = before.credentialsRoom.queue
 	s.mailing.mails.waiting = before.mailing.mails.waiting
-	inheritStorage(s.given, before.given)
+	s.given.InheritStorage(before.given)
 	if s.keeper.revoked.enabled == before.keeper.revoked.enabled && s.keeper.revoked.accept == before.keeper.revoked.accept {
 		s.keeper.revoked = before.keeper.revoked // a sign-out on one ends the session on both
 	}

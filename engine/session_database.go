@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"authsvc"
+	"authsvc/engine/internal/fleet"
 	"authsvc/internal/seal"
 	"authsvc/internal/sessionshape"
 	"authsvc/internal/uuid"
@@ -20,7 +21,7 @@ type databaseSessions struct {
 	plain bool // compat: the token is stored as it is
 	// slides are the sessions that this replica has just extended or is about
 	// to. Requests that come together have all read the record from before.
-	slides *replayCache
+	slides *fleet.ReplayCache
 }
 
 // slideWindow is how long a session that was just extended is left alone.
@@ -70,7 +71,7 @@ func (d *databaseSessions) read(ctx context.Context, raw string, now time.Time, 
 
 // find is read by the token and the hash in the store; raw is for the new cookie.
 func (d *databaseSessions) find(ctx context.Context, token, hash, raw string, now time.Time, how readOptions) (*authsvc.Session, *sessionCookie, error) {
-	r, u, err := d.svc.adapter.GetSession(ctx, token, hash)
+	r, u, err := d.svc.Adapter.GetSession(ctx, token, hash)
 	switch {
 	case errors.Is(err, authsvc.ErrNotFound):
 		return nil, nil, nil
@@ -111,7 +112,7 @@ func (d *databaseSessions) removeExpired(ctx context.Context, token string, how 
 	if !how.touch {
 		return
 	}
-	if _, err := d.svc.adapter.DeleteSession(ctx, token); err != nil && !errors.Is(err, authsvc.ErrNotFound) {
+	if _, err := d.svc.Adapter.DeleteSession(ctx, token); err != nil && !errors.Is(err, authsvc.ErrNotFound) {
 		d.logWriteFailure("an expired session could not be removed", err)
 	}
 }
@@ -120,8 +121,8 @@ func (d *databaseSessions) removeExpired(ctx context.Context, token string, how 
 // writes.
 func (d *databaseSessions) logWriteFailure(what string, err error) {
 	now := time.Now()
-	if d.slides.use("no writes", now, now.Add(time.Minute)) == nil {
-		d.svc.log.Error(what+"; the store can be read and takes no writes", "err", err)
+	if d.slides.Use("no writes", now, now.Add(time.Minute)) == nil {
+		d.svc.Log.Error(what+"; the store can be read and takes no writes", "err", err)
 	}
 }
 
@@ -137,14 +138,14 @@ func (d *databaseSessions) slide(ctx context.Context, r *authsvc.SessionRecord, 
 	if !due && !adopt {
 		return nil, nil
 	}
-	if errors.Is(d.slides.use(r.Digest, now, now.Add(min(slideWindow, d.svc.lifetime.updateAge))), authsvc.ErrConflict) {
+	if errors.Is(d.slides.Use(r.Digest, now, now.Add(min(slideWindow, d.svc.lifetime.updateAge))), authsvc.ErrConflict) {
 		return nil, nil // another request does it
 	}
 	if due {
 		r.Expires = end
 	}
-	if err := d.svc.adapter.UpdateSession(ctx, *r); err != nil {
-		d.slides.forget(r.Digest)
+	if err := d.svc.Adapter.UpdateSession(ctx, *r); err != nil {
+		d.slides.Forget(r.Digest)
 		return nil, err
 	}
 	if !due {
@@ -157,7 +158,7 @@ func (d *databaseSessions) slide(ctx context.Context, r *authsvc.SessionRecord, 
 // however much it is used. Where it ends if it is not used only the store says, so
 // that sessions slide behind a proxy that keeps new cookies from the browser.
 func (d *databaseSessions) cookieEnd(began, end time.Time) time.Time {
-	if d.svc.dialect.cookieSlides {
+	if d.svc.site.dialect.cookieSlides {
 		return end
 	}
 	return began.Add(d.svc.lifetime.absolute).Truncate(time.Millisecond)
@@ -168,7 +169,7 @@ func (d *databaseSessions) end(ctx context.Context, raw string, _ time.Time) (*a
 	if !ok {
 		return nil, nil
 	}
-	r, err := d.svc.adapter.DeleteSession(ctx, token)
+	r, err := d.svc.Adapter.DeleteSession(ctx, token)
 	switch {
 	case errors.Is(err, authsvc.ErrNotFound):
 		return nil, nil
@@ -184,7 +185,7 @@ func (d *databaseSessions) endBy(ctx context.Context, userID, provider string, n
 	if err := d.svc.revokeAll(ctx, d.svc.revocation(revokedBy(provider, userID), userID, now)); err != nil {
 		return nil, err
 	}
-	list, err := d.svc.adapter.ListSessions(ctx, userID)
+	list, err := d.svc.Adapter.ListSessions(ctx, userID)
 	if err != nil {
 		return nil, err
 	}
@@ -194,7 +195,7 @@ func (d *databaseSessions) endBy(ctx context.Context, userID, provider string, n
 		if r.Provider != provider && r.Provider != "" || !d.lists(&r) {
 			continue
 		}
-		gone, err := d.svc.adapter.DeleteSession(ctx, r.SessionToken)
+		gone, err := d.svc.Adapter.DeleteSession(ctx, r.SessionToken)
 		switch {
 		case err == nil:
 			ended = append(ended, gone)
@@ -208,7 +209,7 @@ func (d *databaseSessions) endBy(ctx context.Context, userID, provider string, n
 func (d *databaseSessions) lists(r *authsvc.SessionRecord) bool { return r.SessionToken != "" }
 
 func (d *databaseSessions) endRecord(ctx context.Context, r *authsvc.SessionRecord, _ time.Time) error {
-	_, err := d.svc.adapter.DeleteSession(ctx, r.SessionToken)
+	_, err := d.svc.Adapter.DeleteSession(ctx, r.SessionToken)
 	return err
 }
 

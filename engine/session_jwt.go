@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"authsvc"
+	"authsvc/engine/internal/fleet"
 	"authsvc/internal/jsonscan"
 	"authsvc/internal/seal"
 	"authsvc/internal/sessionshape"
@@ -44,7 +45,7 @@ func (j *jwtSessions) endRecord(ctx context.Context, r *authsvc.SessionRecord, n
 	if err := j.revoke(ctx, &sessionClaims{Subject: r.UserID, SID: r.Digest, Began: float64(r.Began.UnixMilli()) / 1000}, now); err != nil {
 		return err
 	}
-	_, err := j.svc.adapter.DeleteSessionOf(ctx, r.UserID, r.Digest)
+	_, err := j.svc.Adapter.DeleteSessionOf(ctx, r.UserID, r.Digest)
 	return err
 }
 
@@ -66,7 +67,7 @@ func (j *jwtSessions) issue(ctx context.Context, b *sessionStart) (sessionCookie
 			c[name] = v
 		}
 	}
-	if j.svc.callbacks.JWT != nil {
+	if j.svc.Callbacks.JWT != nil {
 		trigger := "signIn"
 		if b.isNew {
 			trigger = "signUp"
@@ -102,7 +103,7 @@ func (j *jwtSessions) issue(ctx context.Context, b *sessionStart) (sessionCookie
 		c["authsvc_proved"] = float64(b.authTime.UnixMilli()) / 1000
 	}
 	sessionshape.Methods(b.origin.AMR).Tell(c)
-	return j.sealClaims(c, b.began, j.svc.fleet.now())
+	return j.sealClaims(c, b.began, j.svc.fleet.Now())
 }
 
 // addColumns sets the columns of the user's row as they are now, if any are read.
@@ -110,12 +111,12 @@ func (j *jwtSessions) addColumns(ctx context.Context, kept map[string]any, userI
 	if !j.svc.shape.ReadsColumns() {
 		return nil
 	}
-	u, err := j.svc.adapter.GetUser(ctx, userID)
+	u, err := j.svc.Adapter.GetUser(ctx, userID)
 	if errors.Is(err, authsvc.ErrNotFound) {
 		return nil // such as one of the credentials provider who is not stored
 	}
 	if err != nil {
-		return errors.Join(errStore, err)
+		return errors.Join(fleet.ErrStore, err)
 	}
 	row, err := sessionshape.EncodeRow(u.Extra)
 	if row != nil {
@@ -126,8 +127,8 @@ func (j *jwtSessions) addColumns(ctx context.Context, kept map[string]any, userI
 
 // ask runs the JWT callback.
 func (j *jwtSessions) ask(ctx context.Context, p authsvc.JWTParams) (c authsvc.Claims, err error) {
-	defer j.svc.fleet.recovered("jwt callback", func() { c, err = nil, errors.New("jwt callback panicked") })
-	return j.svc.callbacks.JWT(ctx, p)
+	defer j.svc.fleet.Recovered("jwt callback", func() { c, err = nil, errors.New("jwt callback panicked") })
+	return j.svc.Callbacks.JWT(ctx, p)
 }
 
 // sealClaims sets iat, exp and jti and seals. exp never passes the absolute
@@ -211,7 +212,7 @@ func (j *jwtSessions) refresh(ctx context.Context, s *authsvc.Session, c *sessio
 		return nil, nil, nil //nolint:nilerr // not an object, so not a session
 	}
 	changed := false
-	if j.svc.callbacks.JWT != nil && how.full {
+	if j.svc.Callbacks.JWT != nil && how.full {
 		before := maps.Clone(claims)
 		unchanged, _ := json.Marshal(claims) // the callback may change nested values in place
 		if claims, err = j.ask(ctx, authsvc.JWTParams{Claims: claims, Trigger: how.trigger, Data: how.data}); err != nil {
@@ -246,11 +247,11 @@ func (j *jwtSessions) refresh(ctx context.Context, s *authsvc.Session, c *sessio
 			if !errors.Is(err, errColumns) || how.trigger == "update" {
 				return nil, nil, err
 			}
-			j.svc.log.Error("a session token could not be issued anew; the session goes on with the old one", "err", err)
+			j.svc.Log.Error("a session token could not be issued anew; the session goes on with the old one", "err", err)
 		}
 	}
 	u := authsvc.User{ID: s.UserID, Name: s.Name, Email: s.Email, Image: s.Image}
-	if j.svc.callbacks.Session != nil {
+	if j.svc.Callbacks.Session != nil {
 		u.Extra = s.Extra()
 	}
 	if err := j.svc.askSession(ctx, s, u, how); err != nil {
@@ -338,8 +339,8 @@ func (j *jwtSessions) end(ctx context.Context, raw string, now time.Time) (*auth
 		return nil, err
 	}
 	if c.SID != "" && j.svc.revoked.enabled {
-		if _, err := j.svc.adapter.DeleteSessionOf(ctx, c.Subject, c.SID); err != nil && !errors.Is(err, authsvc.ErrNotFound) {
-			j.svc.log.Error("a session that has ended could not be taken off the list", "err", err)
+		if _, err := j.svc.Adapter.DeleteSessionOf(ctx, c.Subject, c.SID); err != nil && !errors.Is(err, authsvc.ErrNotFound) {
+			j.svc.Log.Error("a session that has ended could not be taken off the list", "err", err)
 		}
 	}
 	return &authsvc.SignOutEvent{Claims: claims}, nil
@@ -365,7 +366,7 @@ func (j *jwtSessions) revoke(ctx context.Context, c *sessionClaims, now time.Tim
 
 // revokeAll writes revocations and applies them here at once.
 func (kp *keeper) revokeAll(ctx context.Context, list ...*authsvc.Revocation) error {
-	if err := kp.adapter.Revoke(ctx, list...); err != nil {
+	if err := kp.Adapter.Revoke(ctx, list...); err != nil {
 		return err
 	}
 	for _, r := range list {

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"authsvc"
+	"authsvc/engine/internal/fleet"
 	"authsvc/internal/sessionshape"
 	"authsvc/internal/text"
 	"authsvc/internal/useragent"
@@ -43,11 +44,11 @@ func lastUse(v authsvc.SessionView) time.Time {
 
 // liveSessions are the records of a user's sessions that go on.
 func (kp *keeper) liveSessions(ctx context.Context, userID string) ([]authsvc.SessionRecord, error) {
-	all, err := kp.adapter.ListSessions(ctx, userID)
+	all, err := kp.Adapter.ListSessions(ctx, userID)
 	if err != nil {
 		return nil, err
 	}
-	now := kp.fleet.now()
+	now := kp.fleet.Now()
 	return slices.DeleteFunc(all, func(r authsvc.SessionRecord) bool {
 		used := r.Began
 		if r.Seen.After(used) {
@@ -68,15 +69,15 @@ const maxPlace = 60
 
 // placeOf asks the application where a network is.
 func (kp *keeper) placeOf(network string) (place string) {
-	if kp.callbacks.Place == nil || network == "" {
+	if kp.Callbacks.Place == nil || network == "" {
 		return ""
 	}
 	prefix, err := netip.ParsePrefix(network)
 	if err != nil {
 		return ""
 	}
-	defer kp.fleet.recovered("place callback", func() { place = "" })
-	name := []rune(text.Name(kp.callbacks.Place(prefix)))
+	defer kp.fleet.Recovered("place callback", func() { place = "" })
+	name := []rune(text.Name(kp.Callbacks.Place(prefix)))
 	return string(name[:min(len(name), maxPlace)])
 }
 
@@ -86,7 +87,7 @@ func (kp *keeper) recordID(r *authsvc.SessionRecord) string {
 	if r.Digest != "" {
 		return r.Digest
 	}
-	return kp.sessions.id(r.SessionToken, kp.fleet.now())
+	return kp.sessions.id(r.SessionToken, kp.fleet.Now())
 }
 
 // sessionHandle is what the session with an id is called in lists.
@@ -100,10 +101,10 @@ func (kp *keeper) SessionID(of *authsvc.Session) string { return kp.sessionHandl
 // EndSession is [Service.EndSession].
 func (kp *keeper) EndSession(ctx context.Context, userID, sessionID string) error {
 	if err := kp.endOneSession(ctx, userID, sessionID); err != nil {
-		kp.auditor.recordAct(ctx, authsvc.AuditEvent{Name: "session.end_failed", UserID: userID})
+		kp.auditor.RecordAct(ctx, authsvc.AuditEvent{Name: "session.end_failed", UserID: userID})
 		return err
 	}
-	kp.auditor.recordAct(ctx, authsvc.AuditEvent{Name: "session.ended", UserID: userID})
+	kp.auditor.RecordAct(ctx, authsvc.AuditEvent{Name: "session.ended", UserID: userID})
 	return nil
 }
 
@@ -114,15 +115,15 @@ func (kp *keeper) endOneSession(ctx context.Context, userID, sessionID string) e
 // EndOtherSessions is [Service.EndOtherSessions].
 func (kp *keeper) EndOtherSessions(ctx context.Context, userID, keepSessionID string) error {
 	if err := kp.endOtherSessions(ctx, userID, keepSessionID); err != nil {
-		kp.auditor.recordAct(ctx, authsvc.AuditEvent{Name: "sessions.end_failed", UserID: userID}, "all but one")
+		kp.auditor.RecordAct(ctx, authsvc.AuditEvent{Name: "sessions.end_failed", UserID: userID}, "all but one")
 		return err
 	}
-	kp.auditor.recordAct(ctx, authsvc.AuditEvent{Name: "sessions.ended", UserID: userID}, "all but one")
+	kp.auditor.RecordAct(ctx, authsvc.AuditEvent{Name: "sessions.ended", UserID: userID}, "all but one")
 	return nil
 }
 
 func (kp *keeper) endOtherSessions(ctx context.Context, userID, keepSessionID string) error {
-	if err := kp.revokeAll(ctx, kp.revocation(keyOthers+userID, userID, kp.fleet.now())); err != nil {
+	if err := kp.revokeAll(ctx, kp.revocation(keyOthers+userID, userID, kp.fleet.Now())); err != nil {
 		return err
 	}
 	return kp.endListed(ctx, userID, func(id string) bool { return !text.Same(id, keepSessionID) }, false)
@@ -141,7 +142,7 @@ func (kp *keeper) endListed(ctx context.Context, userID string, meant func(id st
 		if !meant(kp.sessionHandle(kp.recordID(&all[i]))) {
 			continue
 		}
-		switch err := kp.sessions.endRecord(ctx, &all[i], kp.fleet.now()); {
+		switch err := kp.sessions.endRecord(ctx, &all[i], kp.fleet.Now()); {
 		case err == nil:
 			ended = true
 		case !errors.Is(err, authsvc.ErrNotFound):
@@ -206,13 +207,13 @@ func newSeenSessions() *seenSessions {
 
 // touchSeen writes batches until ctx ends.
 func (kp *keeper) touchSeen(ctx context.Context) {
-	for sleep(ctx, seenFlush) {
+	for fleet.Sleep(ctx, seenFlush) {
 		list := kp.seen.take()
 		if len(list) == 0 {
 			continue
 		}
-		if err := kp.adapter.TouchSessions(ctx, list); err != nil && ctx.Err() == nil {
-			kp.log.Warn("the last use of sessions could not be noted", "sessions", len(list), "err", err)
+		if err := kp.Adapter.TouchSessions(ctx, list); err != nil && ctx.Err() == nil {
+			kp.Log.Warn("the last use of sessions could not be noted", "sessions", len(list), "err", err)
 		}
 	}
 }

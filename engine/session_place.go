@@ -250,6 +250,6 @@ func (kp *keeper) deriveKeys(ring *seal.Ring) {
 		return kp.sessions.enteredBy(ring.Sealer("gate " + kp.site.base + " " + host))
 	}
 	if j, ok := kp.sessions.(*jwtSessions); ok {
-		j.seal = kp.dialect.sessionSealer(ring, kp.site.origin, kp.site.names.session)
+		j.seal = kp.site.dialect.sessionSealer(ring, kp.site.origin, kp.site.names.session)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"authsvc"
+	"authsvc/engine/internal/audit"
 	"authsvc/internal/seal"
 	"authsvc/internal/sessionshape"
 	"authsvc/internal/text"
@@ -100,7 +101,7 @@ func (kp *keeper) getSession(rq *request) outcome {
 func (kp *keeper) updateSession(rq *request) outcome {
 	if !rq.csrfOK() {
 		rq.audit("csrf.refused", "", "token missing or not that of the cookie")
-		return object{raw: kp.dialect.emptySession, status: http.StatusBadRequest}
+		return object{raw: kp.site.dialect.emptySession, status: http.StatusBadRequest}
 	}
 	return kp.answerSession(rq, readOptions{touch: true, full: true, trigger: "update", data: updateData(rq)})
 }
@@ -121,24 +122,24 @@ func (kp *keeper) answerSession(rq *request, how readOptions) outcome {
 			rq.at().drop(rq)
 			rq.audit("session.ambiguous", "", "session cookies that make no sense together")
 		}
-		return rq.json(kp.dialect.emptySession)
+		return rq.json(kp.site.dialect.emptySession)
 	}
 	s, err := kp.slideSession(rq, how)
 	if errors.Is(err, errSessionTooLarge) {
 		return object{raw: []byte("{}"), status: http.StatusRequestEntityTooLarge}
 	}
 	if err != nil {
-		kp.log.Error("session could not be read", "request", rq.requestID(), "err", err)
+		kp.Log.Error("session could not be read", "request", rq.requestID(), "err", err)
 		return object{raw: []byte("{}"), status: http.StatusServiceUnavailable}
 	}
 	if s == nil {
 		if !rq.unknownKey {
 			rq.at().drop(rq)
 		}
-		return rq.json(kp.dialect.emptySession)
+		return rq.json(kp.site.dialect.emptySession)
 	}
-	if kp.events.Session != nil {
-		kp.fleet.emit("session", func() { kp.events.Session(rq.ctx, s) })
+	if kp.Events.Session != nil {
+		kp.fleet.Emit("session", func() { kp.Events.Session(rq.ctx, s) })
 	}
 	if s.Object == nil {
 		return rq.json(appendSession(rq.room[:0], s))
@@ -157,7 +158,7 @@ func (kp *keeper) slideSession(rq *request, how readOptions) (*authsvc.Session, 
 	if !errors.Is(err, errSessionTooLarge) {
 		return s, err
 	}
-	kp.log.Error("changes of a session were refused", "request", rq.requestID(), "err", err)
+	kp.Log.Error("changes of a session were refused", "request", rq.requestID(), "err", err)
 	if how.trigger == "update" {
 		return nil, err
 	}
@@ -167,11 +168,11 @@ func (kp *keeper) slideSession(rq *request, how readOptions) (*authsvc.Session, 
 
 // askSession runs the Session callback, if there is one and it is wanted.
 func (kp *keeper) askSession(ctx context.Context, v *authsvc.Session, u authsvc.User, how readOptions) (err error) {
-	if kp.callbacks.Session == nil || !how.full {
+	if kp.Callbacks.Session == nil || !how.full {
 		return nil
 	}
-	defer kp.fleet.recovered("session callback", func() { err = errors.New("session callback panicked") })
-	obj, err := kp.callbacks.Session(ctx, authsvc.SessionParams{Session: defaultObject(v), User: u, Claims: v.Token(), AMR: v.AMR(), ACR: v.ACR(), Trigger: how.trigger, Data: how.data})
+	defer kp.fleet.Recovered("session callback", func() { err = errors.New("session callback panicked") })
+	obj, err := kp.Callbacks.Session(ctx, authsvc.SessionParams{Session: defaultObject(v), User: u, Claims: v.Token(), AMR: v.AMR(), ACR: v.ACR(), Trigger: how.trigger, Data: how.data})
 	if err != nil {
 		return err
 	}
@@ -209,11 +210,11 @@ func sessionRoutes(s *keeper) map[string]*route {
 }
 
 // sessionEvents are those of sessions.
-var sessionEvents = []auditKind{
-	{"session.ambiguous", authsvc.AuditRefused, "The session was asked for with session cookies that contradict each other or are incomplete, so none counted: somebody may have planted one. All were expired."},
-	{"session.end_failed", authsvc.AuditFailed, "EndSession failed, or there is no such session."},
-	{"sessions.ended", authsvc.AuditSuccess, "EndSessions ended all sessions of a user, or EndOtherSessions all but one: the reason says which."},
-	{"sessions.end_failed", authsvc.AuditFailed, "EndSessions or EndOtherSessions failed. Some sessions may have ended."},
+var sessionEvents = []audit.Kind{
+	{Name: "session.ambiguous", Outcome: authsvc.AuditRefused, Meaning: "The session was asked for with session cookies that contradict each other or are incomplete, so none counted: somebody may have planted one. All were expired."},
+	{Name: "session.end_failed", Outcome: authsvc.AuditFailed, Meaning: "EndSession failed, or there is no such session."},
+	{Name: "sessions.ended", Outcome: authsvc.AuditSuccess, Meaning: "EndSessions ended all sessions of a user, or EndOtherSessions all but one: the reason says which."},
+	{Name: "sessions.end_failed", Outcome: authsvc.AuditFailed, Meaning: "EndSessions or EndOtherSessions failed. Some sessions may have ended."},
 }
 
 // appendSession writes the default session object. A test holds it equal to

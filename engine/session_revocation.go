@@ -8,6 +8,8 @@ import (
 	"sync"
 	"time"
 
+	"authsvc/engine/internal/fleet"
+
 	"authsvc"
 )
 
@@ -275,12 +277,12 @@ func (kp *keeper) pollRevocations(ctx context.Context) {
 		if kp.revoked.ready() != nil {
 			wait = revokeRetry
 		}
-		if !sleep(ctx, wait) {
+		if !fleet.Sleep(ctx, wait) {
 			return
 		}
-		err := kp.revoked.catchUp(ctx, kp.adapter, kp.fleet.now())
+		err := kp.revoked.catchUp(ctx, kp.Adapter, kp.fleet.Now())
 		if err != nil && !failed && ctx.Err() == nil {
-			kp.log.Error("revocations cannot be read", "err", err)
+			kp.Log.Error("revocations cannot be read", "err", err)
 		}
 		failed = err != nil
 	}
@@ -301,15 +303,15 @@ func (j *jwtSessions) unlist(ctx context.Context, userID, provider string) {
 	if !j.svc.revoked.enabled {
 		return
 	}
-	list, err := j.svc.adapter.ListSessions(ctx, userID)
+	list, err := j.svc.Adapter.ListSessions(ctx, userID)
 	for _, r := range list {
 		if r.SessionToken == "" && r.Provider == provider && err == nil {
-			if _, err = j.svc.adapter.DeleteSessionOf(ctx, userID, r.Digest); errors.Is(err, authsvc.ErrNotFound) {
+			if _, err = j.svc.Adapter.DeleteSessionOf(ctx, userID, r.Digest); errors.Is(err, authsvc.ErrNotFound) {
 				err = nil
 			}
 		}
 	}
 	if err != nil {
-		j.svc.log.Error("sessions that have ended could not be taken off the list", "err", err)
+		j.svc.Log.Error("sessions that have ended could not be taken off the list", "err", err)
 	}
 }

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"authsvc"
+	"authsvc/engine/internal/audit"
+	"authsvc/engine/internal/limit"
 	"authsvc/internal/emailaddr"
 	"authsvc/internal/pages"
 	"authsvc/internal/seal"
@@ -196,8 +198,8 @@ func (rq *request) notCallback(allowed string) outcome {
 
 // signInRoutes are those of signing in and out, and of proving who somebody is.
 func signInRoutes(s *desk) map[string]*route {
-	signInLimit := func(*request) *limiter { return s.signInLimit }
-	ofProvider := func(rq *request) *limiter {
+	signInLimit := func(*request) *limit.Limiter { return s.signInLimit }
+	ofProvider := func(rq *request) *limit.Limiter {
 		if of := rq.flow.info().limit; of != nil {
 			return of()
 		}
@@ -252,17 +254,17 @@ func (dk *desk) callback(rq *request) outcome {
 const loginTimeout = 30 * time.Second
 
 // signInEvents are those of signing in and out.
-var signInEvents = []auditKind{
-	{"sign_in.succeeded", authsvc.AuditSuccess, "A session began. The reason says whether the user was created by it."},
-	{"sign_in.refused", authsvc.AuditRefused, "A sign-in came to nothing: wrong state, unknown or used link, a refusal by the provider, by the person, by the conditions of sign-in or the rules of sign-up, by the signIn, claims or createUser callback (with `serve`: by a rule or a hook), or more claims than stay with a session."},
-	{"sign_in.failed", authsvc.AuditFailed, "A sign-in came to nothing because the store, the provider or a callback did not work."},
-	{"email.first_proof", authsvc.AuditSuccess, "A link proved the address of a user for the first time: accounts and sessions of before were removed."},
-	{"account.linked", authsvc.AuditSuccess, "An account was added to a user who existed."},
-	{"account.link_refused", authsvc.AuditRefused, "An account was not added: it is another user's, or the session changed meanwhile."},
-	{"account.not_linked", authsvc.AuditRefused, "A sign-in was refused since the address is that of a user (named here) without this account."},
-	{"fresh.required", authsvc.AuditRefused, "What was asked for needs a fresh proof of who the person is; they were led to the page that asks for it."},
-	{"sign_out.succeeded", authsvc.AuditSuccess, "A person ended their session."},
-	{"sign_out.failed", authsvc.AuditFailed, "The session could not be ended."},
-	{"sign_out.return_refused", authsvc.AuditRefused, "A browser came back from a sign-out at a provider, or wanted the page that leads there, without its state; or a script or a frame wanted that page."},
-	{"session.ended", authsvc.AuditSuccess, "EndSession ended one session of a user, or ten wrong proofs of the person did: the reason says which."},
+var signInEvents = []audit.Kind{
+	{Name: "sign_in.succeeded", Outcome: authsvc.AuditSuccess, Meaning: "A session began. The reason says whether the user was created by it."},
+	{Name: "sign_in.refused", Outcome: authsvc.AuditRefused, Meaning: "A sign-in came to nothing: wrong state, unknown or used link, a refusal by the provider, by the person, by the conditions of sign-in or the rules of sign-up, by the signIn, claims or createUser callback (with `serve`: by a rule or a hook), or more claims than stay with a session."},
+	{Name: "sign_in.failed", Outcome: authsvc.AuditFailed, Meaning: "A sign-in came to nothing because the store, the provider or a callback did not work."},
+	{Name: "email.first_proof", Outcome: authsvc.AuditSuccess, Meaning: "A link proved the address of a user for the first time: accounts and sessions of before were removed."},
+	{Name: "account.linked", Outcome: authsvc.AuditSuccess, Meaning: "An account was added to a user who existed."},
+	{Name: "account.link_refused", Outcome: authsvc.AuditRefused, Meaning: "An account was not added: it is another user's, or the session changed meanwhile."},
+	{Name: "account.not_linked", Outcome: authsvc.AuditRefused, Meaning: "A sign-in was refused since the address is that of a user (named here) without this account."},
+	{Name: "fresh.required", Outcome: authsvc.AuditRefused, Meaning: "What was asked for needs a fresh proof of who the person is; they were led to the page that asks for it."},
+	{Name: "sign_out.succeeded", Outcome: authsvc.AuditSuccess, Meaning: "A person ended their session."},
+	{Name: "sign_out.failed", Outcome: authsvc.AuditFailed, Meaning: "The session could not be ended."},
+	{Name: "sign_out.return_refused", Outcome: authsvc.AuditRefused, Meaning: "A browser came back from a sign-out at a provider, or wanted the page that leads there, without its state; or a script or a frame wanted that page."},
+	{Name: "session.ended", Outcome: authsvc.AuditSuccess, Meaning: "EndSession ended one session of a user, or ten wrong proofs of the person did: the reason says which."},
 }

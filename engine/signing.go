@@ -10,13 +10,15 @@ import (
 	"time"
 
 	"authsvc"
+	"authsvc/engine/internal/audit"
+	"authsvc/engine/internal/fleet"
 	"authsvc/internal/seal"
 	"authsvc/internal/signingkeys"
 	"authsvc/internal/uuid"
 )
 
 // keysPoll is how often a replica reads the signing keys from the store. With
-// leaseCall it is less than signingkeys.Spread: a key that is to sign at once is
+// fleet.LeaseCall it is less than signingkeys.Spread: a key that is to sign at once is
 // published everywhere before it does.
 const keysPoll = 20 * time.Second
 
@@ -43,7 +45,7 @@ func (k *signing) use(set signingkeys.Set) {
 	k.known.Store(&knownKeys{set, publicDocument(set.JWKS())})
 }
 
-// deriveKeys derives what seals the keys or, without a store, the keys.
+// DeriveKeys derives what seals the keys or, without a store, the keys.
 func (is *issuer) deriveKeys(ring *seal.Ring) {
 	is.signing.box = ring.Box("signing keys")
 	if is.signing.stored || !is.signing.enabled {
@@ -94,9 +96,9 @@ func (is *issuer) openSigningKeys(ctx context.Context) error {
 	made, failed := is.advanceKeys(ctx)
 	is.signing.made = append(is.signing.made, made...)
 	if err = errors.Join(err, failed); err != nil {
-		is.log.Warn("signing keys are due and could not be made or sealed anew; that is tried again", "err", err)
+		is.Log.Warn("signing keys are due and could not be made or sealed anew; that is tried again", "err", err)
 	}
-	if slices.ContainsFunc(is.signing.plan.Algs, func(alg string) bool { return is.signing.known.Load().set.Signing(alg, is.fleet.now()) == nil }) {
+	if slices.ContainsFunc(is.signing.plan.Algs, func(alg string) bool { return is.signing.known.Load().set.Signing(alg, is.fleet.Now()) == nil }) {
 		return &authsvc.ConfigError{Field: "Tokens.Audiences", Problem: "name an algorithm that has no signing key yet, and none could be made", Fix: "look at the log, and start again"}
 	}
 	return nil
@@ -105,7 +107,7 @@ func (is *issuer) openSigningKeys(ctx context.Context) error {
 // firstKeys makes the keys of a new store. Of replicas that do so at the same time
 // one is first, and all have its keys.
 func (is *issuer) firstKeys(ctx context.Context) (signingkeys.Set, error) {
-	set, made, err := signingkeys.Set{}.Advance(is.fleet.now(), is.signing.plan)
+	set, made, err := signingkeys.Set{}.Advance(is.fleet.Now(), is.signing.plan)
 	if err != nil {
 		return set, err
 	}
@@ -113,7 +115,7 @@ func (is *issuer) firstKeys(ctx context.Context) (signingkeys.Set, error) {
 	if err != nil {
 		return set, err
 	}
-	stored, err := is.adapter.PutMeta(ctx, metaKeys, sealed)
+	stored, err := is.Adapter.PutMeta(ctx, metaKeys, sealed)
 	if err != nil {
 		return set, err
 	}
@@ -128,7 +130,7 @@ func (is *issuer) firstKeys(ctx context.Context) (signingkeys.Set, error) {
 // readKeys reads the record. stale means that it was sealed with a secret that is
 // not the first.
 func (is *issuer) readKeys(ctx context.Context) (set signingkeys.Set, stale bool, err error) {
-	sealed, err := is.adapter.GetMeta(ctx, metaKeys)
+	sealed, err := is.Adapter.GetMeta(ctx, metaKeys)
 	if err != nil {
 		return signingkeys.Set{}, false, err
 	}
@@ -153,10 +155,10 @@ func (is *issuer) sealKeys(set signingkeys.Set) (string, error) {
 // read, those that are known go on by their times.
 func (is *issuer) pollKeys(ctx context.Context) {
 	failed, record := false, ""
-	for sleep(ctx, keysPoll) {
+	for fleet.Sleep(ctx, keysPoll) {
 		err := is.followKeys(ctx, &record)
 		if err != nil && !failed && ctx.Err() == nil {
-			is.log.Error("signing keys could not be read or made; those that are known go on", "err", err)
+			is.Log.Error("signing keys could not be read or made; those that are known go on", "err", err)
 		}
 		failed = err != nil
 	}
@@ -165,8 +167,8 @@ func (is *issuer) pollKeys(ctx context.Context) {
 // followKeys opens the record in the store unless it is the one of the last time:
 // one that is written is never sealed alike.
 func (is *issuer) followKeys(ctx context.Context, record *string) error {
-	reading, cancel := context.WithTimeout(ctx, leaseCall)
-	sealed, err := is.adapter.GetMeta(reading, metaKeys)
+	reading, cancel := context.WithTimeout(ctx, fleet.LeaseCall)
+	sealed, err := is.Adapter.GetMeta(reading, metaKeys)
 	cancel()
 	if err != nil {
 		return err
@@ -198,14 +200,14 @@ func (is *issuer) resealKeys(ctx context.Context) error {
 // advanceKeys makes the keys that are due and returns them. Another replica may be
 // doing it.
 func (is *issuer) advanceKeys(ctx context.Context) (made []*signingkeys.Key, err error) {
-	if !is.signing.known.Load().set.Due(is.fleet.now(), is.signing.plan) {
+	if !is.signing.known.Load().set.Due(is.fleet.Now(), is.signing.plan) {
 		return nil, nil
 	}
 	err = is.changeKeys(ctx, false, func(set signingkeys.Set, _ bool) (after signingkeys.Set, err error) {
-		if !set.Due(is.fleet.now(), is.signing.plan) {
+		if !set.Due(is.fleet.Now(), is.signing.plan) {
 			return set, errSameKeys // another replica was first
 		}
-		after, made, err = set.Advance(is.fleet.now(), is.signing.plan)
+		after, made, err = set.Advance(is.fleet.Now(), is.signing.plan)
 		return after, err
 	})
 	if err != nil {
@@ -224,12 +226,12 @@ var errSameKeys = errors.New("authsvc: the signing keys are as they should be")
 // asked for.
 func (is *issuer) changeKeys(ctx context.Context, evenSealed bool, change func(set signingkeys.Set, stale bool) (signingkeys.Set, error)) error {
 	holder := uuid.V7()
-	release, err := is.fleet.leaseAs(ctx, metaKeys, holder)
+	release, err := is.fleet.LeaseAs(ctx, metaKeys, holder)
 	if err != nil {
 		return err
 	}
 	defer release()
-	ctx, cancel := context.WithTimeout(ctx, leaseFor)
+	ctx, cancel := context.WithTimeout(ctx, fleet.LeaseFor)
 	defer cancel()
 	set, stale, err := is.readKeys(ctx)
 	if err != nil && !errors.Is(err, authsvc.ErrNotFound) && !(evenSealed && errors.Is(err, authsvc.ErrSealedKeys)) {
@@ -247,10 +249,10 @@ func (is *issuer) changeKeys(ctx context.Context, evenSealed bool, change func(s
 	if err != nil {
 		return err
 	}
-	if err := is.fleet.takeLease(ctx, metaKeys, holder); err != nil {
+	if err := is.fleet.TakeLease(ctx, metaKeys, holder); err != nil {
 		return err
 	}
-	ctx, cancel = context.WithTimeout(ctx, leaseCall)
+	ctx, cancel = context.WithTimeout(ctx, fleet.LeaseCall)
 	defer cancel()
 	if err := is.writeKeys(ctx, sealed); err != nil {
 		return err
@@ -260,22 +262,22 @@ func (is *issuer) changeKeys(ctx context.Context, evenSealed bool, change func(s
 }
 
 func (is *issuer) writeKeys(ctx context.Context, sealed string) error {
-	stored, err := is.adapter.PutMeta(ctx, metaKeys, sealed)
+	stored, err := is.Adapter.PutMeta(ctx, metaKeys, sealed)
 	if err != nil || stored == sealed {
 		return err
 	}
-	return is.adapter.SetMeta(ctx, metaKeys, sealed)
+	return is.Adapter.SetMeta(ctx, metaKeys, sealed)
 }
 
 // recordKeys says that keys were made.
 func (is *issuer) recordKeys(ctx context.Context, made []*signingkeys.Key) {
 	for _, k := range made {
 		reason := "a new key signs from now on"
-		if is.fleet.now().Before(k.From) {
+		if is.fleet.Now().Before(k.From) {
 			reason = "the next key is published"
 		}
-		is.log.Info("a signing key was made", "kid", k.ID, "alg", k.Alg, "signs_from", k.From.UTC().Format(time.RFC3339))
-		is.auditor.recordAtOnce(ctx, authsvc.AuditEvent{Name: "keys.rotated", Reason: reason})
+		is.Log.Info("a signing key was made", "kid", k.ID, "alg", k.Alg, "signs_from", k.From.UTC().Format(time.RFC3339))
+		is.auditor.RecordAtOnce(ctx, authsvc.AuditEvent{Name: "keys.rotated", Reason: reason})
 	}
 }
 
@@ -291,7 +293,7 @@ func (is *issuer) SigningKeys(ctx context.Context) ([]authsvc.SigningKey, error)
 			return nil, err
 		}
 	}
-	now := is.fleet.now()
+	now := is.fleet.Now()
 	var list []authsvc.SigningKey
 	for _, alg := range signingkeys.Algorithms() {
 		for _, k := range set.Keys() {
@@ -317,7 +319,7 @@ func (is *issuer) RotateKeys(ctx context.Context, atOnce bool) (ids []string, er
 	}
 	var made []*signingkeys.Key
 	err = is.changeKeys(ctx, atOnce, func(set signingkeys.Set, _ bool) (after signingkeys.Set, err error) {
-		after, made, err = set.Rotate(is.fleet.now(), is.signing.plan, atOnce)
+		after, made, err = set.Rotate(is.fleet.Now(), is.signing.plan, atOnce)
 		return after, err
 	})
 	if err != nil {
@@ -338,7 +340,7 @@ func (is *issuer) RetireKey(ctx context.Context, id string) error {
 	var made []*signingkeys.Key
 	err := is.changeKeys(ctx, false, func(set signingkeys.Set, _ bool) (after signingkeys.Set, err error) {
 		var ok bool
-		if after, made, ok, err = set.Retire(id, is.fleet.now(), is.signing.plan); err == nil && !ok {
+		if after, made, ok, err = set.Retire(id, is.fleet.Now(), is.signing.plan); err == nil && !ok {
 			err = fmt.Errorf("%w: no signing key has that id", authsvc.ErrNotFound)
 		}
 		return after, err
@@ -346,7 +348,7 @@ func (is *issuer) RetireKey(ctx context.Context, id string) error {
 	if err != nil {
 		return err
 	}
-	is.auditor.recordAtOnce(ctx, authsvc.AuditEvent{Name: "keys.retired", Reason: "an operator took a key out of the set"})
+	is.auditor.RecordAtOnce(ctx, authsvc.AuditEvent{Name: "keys.retired", Reason: "an operator took a key out of the set"})
 	is.recordKeys(ctx, made)
 	return nil
 }
@@ -362,10 +364,10 @@ func (is *issuer) keysCanChange() error {
 }
 
 // issuerEvents are those of signing keys and personal access tokens.
-var issuerEvents = []auditKind{
-	{"pat.created", authsvc.AuditSuccess, "A personal access token was made for a user."},
-	{"pat.revoked", authsvc.AuditSuccess, "A personal access token of a user was revoked, or all of them: the reason says which."},
-	{"pat.refused", authsvc.AuditRefused, "A personal access token was not accepted: it is none, is unknown, expired or sealed under a lost secret, its user is blocked, or it is not for that audience or host."},
-	{"keys.rotated", authsvc.AuditSuccess, "A signing key of tokens was made: it signs a day later, or at once if it is the first or an operator wanted that."},
-	{"keys.retired", authsvc.AuditSuccess, "An operator took a signing key out of the set, and with it the tokens that it signed."},
+var issuerEvents = []audit.Kind{
+	{Name: "pat.created", Outcome: authsvc.AuditSuccess, Meaning: "A personal access token was made for a user."},
+	{Name: "pat.revoked", Outcome: authsvc.AuditSuccess, Meaning: "A personal access token of a user was revoked, or all of them: the reason says which."},
+	{Name: "pat.refused", Outcome: authsvc.AuditRefused, Meaning: "A personal access token was not accepted: it is none, is unknown, expired or sealed under a lost secret, its user is blocked, or it is not for that audience or host."},
+	{Name: "keys.rotated", Outcome: authsvc.AuditSuccess, Meaning: "A signing key of tokens was made: it signs a day later, or at once if it is the first or an operator wanted that."},
+	{Name: "keys.retired", Outcome: authsvc.AuditSuccess, Meaning: "An operator took a signing key out of the set, and with it the tokens that it signed."},
 }

@@ -49,8 +49,8 @@ func (dk *desk) signOut(rq *request) outcome {
 			e := authsvc.AuditEvent{Name: "sign_out.succeeded"}
 			e.UserID, e.Provider = whoseEnded(ended)
 			rq.note(e)
-			if dk.events.SignOut != nil {
-				dk.fleet.emit("signOut", func() { dk.events.SignOut(rq.ctx, *ended) })
+			if dk.Events.SignOut != nil {
+				dk.fleet.Emit("signOut", func() { dk.Events.SignOut(rq.ctx, *ended) })
 			}
 		}
 	}
@@ -130,7 +130,7 @@ func (dk *desk) providerLogout(rq *request, tx *transaction) oidc.Logout {
 
 // logNoProviderSignOut logs why a sign-out does not go on at the provider.
 func (dk *desk) logNoProviderSignOut(rq *request, tx *transaction, cause error) {
-	dk.log.Warn("the sign-out could not go on at the provider", "provider", tx.EndedAt, "request", rq.requestID(), "cause", cause)
+	dk.Log.Warn("the sign-out could not go on at the provider", "provider", tx.EndedAt, "request", rq.requestID(), "cause", cause)
 }
 
 // idTokenHint is the ID token of the user's only account at a provider; of
@@ -138,7 +138,7 @@ func (dk *desk) logNoProviderSignOut(rq *request, tx *transaction, cause error) 
 func (dk *desk) idTokenHint(rq *request, ctx context.Context, userID, provider string) string {
 	a, _, err := dk.vault.account(ctx, userID, provider, "")
 	if err != nil {
-		dk.log.Info("the provider is told of a sign-out without an ID token", "provider", provider, "request", rq.requestID(), "cause", err)
+		dk.Log.Info("the provider is told of a sign-out without an ID token", "provider", provider, "request", rq.requestID(), "cause", err)
 		return ""
 	}
 	return a.IDToken
@@ -170,7 +170,7 @@ func (dk *desk) signOutReturn(rq *request) outcome {
 // known to have begun.
 func (dk *desk) signOutUnknown(rq *request, refused *authError) outcome {
 	if rq.audit("sign_out.return_refused", "", "the state is not one of this browser's") {
-		dk.log.Info("step of a sign-out without its state", "request", rq.requestID(), "cause", refused)
+		dk.Log.Info("step of a sign-out without its state", "request", rq.requestID(), "cause", refused)
 	}
 	return redirect{to: rq.origin}
 }

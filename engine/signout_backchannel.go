@@ -8,6 +8,9 @@ import (
 	"time"
 
 	"authsvc"
+	"authsvc/engine/internal/audit"
+	"authsvc/engine/internal/fleet"
+	"authsvc/engine/internal/limit"
 	"authsvc/internal/oidc"
 	"authsvc/internal/seal"
 )
@@ -76,7 +79,7 @@ func (oa *oauthRoom) endByProvider(rq *request, t *oidc.LogoutToken, id string, 
 	defer cancel()
 	provider := rq.providerID()
 	u, _, err := oa.desk.userByAccount(ctx, provider, id, former)
-	if errors.Is(err, errNoStorage) {
+	if errors.Is(err, fleet.ErrNoStorage) {
 		return oa.logoutFailed(rq, "unsupported", "without storage sessions cannot be ended from the server", err)
 	}
 	if err != nil && !errors.Is(err, authsvc.ErrNotFound) {
@@ -84,7 +87,7 @@ func (oa *oauthRoom) endByProvider(rq *request, t *oidc.LogoutToken, id string, 
 	}
 	unknown := err != nil
 	rq.auditUser = u.ID
-	err = oa.adapter.UseOnce(ctx, "logout:"+seal.Digest(provider+" "+t.ID), t.Until)
+	err = oa.Adapter.UseOnce(ctx, "logout:"+seal.Digest(provider+" "+t.ID), t.Until)
 	switch {
 	case errors.Is(err, authsvc.ErrConflict):
 		return oa.logoutRefused(rq, "invalid_request", "the logout token was used before", err)
@@ -105,11 +108,11 @@ func (oa *oauthRoom) endByProvider(rq *request, t *oidc.LogoutToken, id string, 
 // endSessionsBy ends a user's sessions of one provider and reports it.
 func (oa *oauthRoom) endSessionsBy(ctx context.Context, userID, provider string, now time.Time) error {
 	ended, err := oa.keeper.sessions.endBy(ctx, userID, provider, now)
-	if oa.events.SignOut == nil {
+	if oa.Events.SignOut == nil {
 		return err
 	}
 	for _, r := range ended {
-		oa.fleet.emit("signOut", func() { oa.events.SignOut(ctx, authsvc.SignOutEvent{Session: &r}) })
+		oa.fleet.Emit("signOut", func() { oa.Events.SignOut(ctx, authsvc.SignOutEvent{Session: &r}) })
 	}
 	return err
 }
@@ -118,27 +121,27 @@ func (oa *oauthRoom) endSessionsBy(ctx context.Context, userID, provider string,
 const endSessionsWait = time.Second
 
 func (oa *oauthRoom) endSessionsLater(userID, provider string, now time.Time) {
-	taken := oa.fleet.runTask("end of sessions", func(life context.Context) {
+	taken := oa.fleet.RunTask("end of sessions", func(life context.Context) {
 		var err error
-		for wait := endSessionsWait; wait < time.Minute && sleep(life, wait); wait *= 2 {
-			ctx, cancel := detached(life, storeTimeout)
+		for wait := endSessionsWait; wait < time.Minute && fleet.Sleep(life, wait); wait *= 2 {
+			ctx, cancel := fleet.Detached(life, storeTimeout)
 			err = oa.endSessionsBy(ctx, userID, provider, now)
 			cancel()
 			if err == nil {
-				oa.auditor.record(life, authsvc.AuditEvent{Name: "session.ended_by_provider", Provider: provider, UserID: userID, Reason: "at a later try"})
+				oa.auditor.Record(life, authsvc.AuditEvent{Name: "session.ended_by_provider", Provider: provider, UserID: userID, Reason: "at a later try"})
 				return
 			}
 		}
 		oa.sessionsGoOn(life, userID, provider, err)
 	})
 	if !taken {
-		oa.sessionsGoOn(oa.fleet.background.ctx, userID, provider, errNoTask)
+		oa.sessionsGoOn(oa.fleet.Life(), userID, provider, fleet.ErrNoTask)
 	}
 }
 
 func (oa *oauthRoom) sessionsGoOn(ctx context.Context, userID, provider string, err error) {
-	oa.log.Error("sessions that a provider ended go on here", "provider", provider, "user", userID, "err", err)
-	oa.auditor.record(ctx, authsvc.AuditEvent{Name: "backchannel_logout.failed", Provider: provider, UserID: userID, Reason: "given up: the sessions go on"})
+	oa.Log.Error("sessions that a provider ended go on here", "provider", provider, "user", userID, "err", err)
+	oa.auditor.Record(ctx, authsvc.AuditEvent{Name: "backchannel_logout.failed", Provider: provider, UserID: userID, Reason: "given up: the sessions go on"})
 }
 
 // logoutRefused is the answer to a logout token that came to nothing (§2.8).
@@ -153,7 +156,7 @@ func (oa *oauthRoom) logoutFailed(rq *request, code, description string, cause e
 
 func (oa *oauthRoom) logoutAnswer(rq *request, event, code, description string, cause error) outcome {
 	if rq.audit(event, "", description) {
-		oa.log.Warn("logout token refused", "provider", rq.providerID(), "request", rq.requestID(), "cause", cause)
+		oa.Log.Warn("logout token refused", "provider", rq.providerID(), "request", rq.requestID(), "cause", cause)
 	}
 	return object{v: map[string]string{"error": code, "error_description": description}, status: http.StatusBadRequest}
 }
@@ -161,13 +164,13 @@ func (oa *oauthRoom) logoutAnswer(rq *request, event, code, description string, 
 // oauthRoutes are those that identity providers themselves call: no cookies, no CSRF
 // token; the signature counts.
 func oauthRoutes(s *oauthRoom) map[string]*route {
-	limit := func(*request) *limiter { return s.logoutLimit }
+	limit := func(*request) *limit.Limiter { return s.logoutLimit }
 	return map[string]*route{"backchannel-logout/:provider": {post: s.backchannelLogout, limit: limit, foreign: always}}
 }
 
 // oauthEvents are those that identity providers cause.
-var oauthEvents = []auditKind{
-	{"session.ended_by_provider", authsvc.AuditSuccess, "A provider's logout token ended the sessions that a user began by it, or would have: the reason says which."},
-	{"backchannel_logout.refused", authsvc.AuditRefused, "A logout token was not valid or was used before."},
-	{"backchannel_logout.failed", authsvc.AuditFailed, "A logout token could not be obeyed. Ending the sessions is tried again if the reason says so."},
+var oauthEvents = []audit.Kind{
+	{Name: "session.ended_by_provider", Outcome: authsvc.AuditSuccess, Meaning: "A provider's logout token ended the sessions that a user began by it, or would have: the reason says which."},
+	{Name: "backchannel_logout.refused", Outcome: authsvc.AuditRefused, Meaning: "A logout token was not valid or was used before."},
+	{Name: "backchannel_logout.failed", Outcome: authsvc.AuditFailed, Meaning: "A logout token could not be obeyed. Ending the sessions is tried again if the reason says so."},
 }

@@ -81,7 +81,7 @@ func (s *Service) Stats() authsvc.Stats {
 	}
 	s.gateRoom.allMeters.mu.Unlock()
 	if known := s.issuer.signing.known.Load(); known != nil {
-		now := s.fleet.now()
+		now := s.fleet.Now()
 		for _, alg := range signingkeys.Algorithms() {
 			if k := known.set.Signing(alg, now); k != nil && !k.From.IsZero() {
 				st.SigningKeyAge[authsvc.SigningAlg(alg)] = now.Sub(k.From)

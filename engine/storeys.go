@@ -1,11 +1,13 @@
 package engine
 
 import (
-	"log/slog"
 	"net/netip"
 	"time"
 
 	"authsvc"
+	"authsvc/engine/internal/audit"
+	"authsvc/engine/internal/fleet"
+	"authsvc/engine/internal/limit"
 	"authsvc/internal/access"
 	"authsvc/internal/gate"
 	"authsvc/internal/pages"
@@ -16,46 +18,13 @@ import (
 // The engine stands on storeys. Each knows those below it, and none above; the rooms
 // on top do not know each other. A test holds that.
 
-// given is what every storey and room has from the program.
-type given struct {
-	log       *slog.Logger
-	adapter   authsvc.Adapter // noAdapter without storage
-	callbacks authsvc.Callbacks
-	events    authsvc.Events
-	dialect   *dialect
-}
-
-// fleet is what replicas share, and what goes on outside of requests: the clock of the
-// store, leases, tasks and sealed records.
-type fleet struct {
-	*given
-	clock         storeClock
-	background    background
-	credentialBox *seal.Box    // of Credential.Data; see placeOf
-	warned        *replayCache // what was logged within the last minute
-}
-
-// auditor records audit events.
-type auditor struct {
-	*given
-	fleet      *fleet
-	auditQueue *auditQueue                     // nil: audit events are not stored
-	repeats    *repeats                        // of audit events about refusals
-	outcomes   map[string]authsvc.AuditOutcome // by the names of events
-}
-
-// limits count events against rates, here and in the store.
-type limits struct {
-	*given
-	all map[string]*limiter // by name; Reconfigure passes their counts on
-}
-
 // site is what requests need: addresses, cookies, pages, routes and providers.
 type site struct {
-	*given
-	fleet   *fleet
-	auditor *auditor
-	limits  *limits
+	*fleet.Given
+	dialect *dialect
+	fleet   *fleet.Fleet
+	auditor *audit.Log
+	limits  *limit.Limits
 
 	publicURL
 	origins origins
@@ -77,15 +46,15 @@ type site struct {
 	names       cookieNames
 	csrf        csrfTokens
 	typedKey    *seal.Sealer
-	typedCookie string   // what was typed into a form that was refused
-	beaconLimit *limiter // of what browsers report
+	typedCookie string         // what was typed into a form that was refused
+	beaconLimit *limit.Limiter // of what browsers report
 }
 
 // keeper keeps sessions: it makes, reads, lists and ends them.
 type keeper struct {
-	*given
-	fleet   *fleet
-	auditor *auditor
+	*fleet.Given
+	fleet   *fleet.Fleet
+	auditor *audit.Log
 	site    *site
 
 	sessions      sessions
@@ -101,10 +70,10 @@ type keeper struct {
 
 // mailing sends mails to people: it composes, counts, queues and delivers them.
 type mailing struct {
-	*given
-	fleet   *fleet
-	auditor *auditor
-	limits  *limits
+	*fleet.Given
+	fleet   *fleet.Fleet
+	auditor *audit.Log
+	limits  *limit.Limits
 	site    *site
 
 	mails       *mailQueue
@@ -117,17 +86,17 @@ type mailing struct {
 	hashSecrets []string    // that NextAuth.js hashes links with
 
 	mailboxRate               authsvc.Rate
-	mailboxLimit, noticeLimit *limiter
-	linkLimit                 *limiter // of links and codes that are tried
-	clientLimit, networkLimit *limiter // the part of all mails for one client, and for one IPv6 /48
-	totalLimit, reservedLimit *limiter // all mails, and those reserved for known devices; reservedLimit may be nil
+	mailboxLimit, noticeLimit *limit.Limiter
+	linkLimit                 *limit.Limiter // of links and codes that are tried
+	clientLimit, networkLimit *limit.Limiter // the part of all mails for one client, and for one IPv6 /48
+	totalLimit, reservedLimit *limit.Limiter // all mails, and those reserved for known devices; reservedLimit may be nil
 }
 
 // vault keeps tokens of identity providers.
 type vault struct {
-	*given
-	fleet   *fleet
-	auditor *auditor
+	*fleet.Given
+	fleet   *fleet.Fleet
+	auditor *audit.Log
 	site    *site
 	keeper  *keeper
 	mailing *mailing
@@ -138,24 +107,24 @@ type vault struct {
 
 // issuer issues tokens to programs, and judges personal access tokens.
 type issuer struct {
-	*given
-	fleet   *fleet
-	auditor *auditor
-	limits  *limits
+	*fleet.Given
+	fleet   *fleet.Fleet
+	auditor *audit.Log
+	limits  *limit.Limits
 	site    *site
 	keeper  *keeper
 
 	signing       *signing
 	audiences     []audience     // that tokens are issued for
 	pats          personalTokens // how personal access tokens are
-	personalLimit *limiter
+	personalLimit *limit.Limiter
 }
 
 // desk signs people in and out, and lets them prove who they are.
 type desk struct {
-	*given
-	fleet   *fleet
-	auditor *auditor
+	*fleet.Given
+	fleet   *fleet.Fleet
+	auditor *audit.Log
 	site    *site
 	keeper  *keeper
 	mailing *mailing
@@ -180,7 +149,7 @@ type desk struct {
 	txKey         *seal.Sealer
 	deviceKey     *seal.Sealer
 	freshKey      *seal.Sealer
-	signInLimit   *limiter
+	signInLimit   *limit.Limiter
 
 	txPrefix         string // attempts that wait for a provider
 	lastCookie       string // the provider that was used last
@@ -190,23 +159,23 @@ type desk struct {
 
 // oauthRoom is sign-in at identity providers.
 type oauthRoom struct {
-	*given
-	fleet   *fleet
+	*fleet.Given
+	fleet   *fleet.Fleet
 	site    *site
 	desk    *desk
 	vault   *vault
-	auditor *auditor
+	auditor *audit.Log
 	keeper  *keeper
 
 	tenantIDs   bool // see dialect
-	logoutLimit *limiter
+	logoutLimit *limit.Limiter
 }
 
 // emailRoom is sign-in by mail.
 type emailRoom struct {
-	*given
-	fleet   *fleet
-	auditor *auditor
+	*fleet.Given
+	fleet   *fleet.Fleet
+	auditor *audit.Log
 	site    *site
 	keeper  *keeper
 	mailing *mailing
@@ -220,22 +189,22 @@ type emailRoom struct {
 
 // credentialsRoom is sign-in by a check of the application's.
 type credentialsRoom struct {
-	*given
-	fleet  *fleet
-	limits *limits
+	*fleet.Given
+	fleet  *fleet.Fleet
+	limits *limit.Limits
 	site   *site
 	desk   *desk
 
-	accountLimit *limiter
-	turn         *limiter
-	queue        *loginQueue
+	accountLimit *limit.Limiter
+	turn         *limit.Limiter
+	queue        *limit.Queue
 }
 
 // accountRoom is the account page.
 type accountRoom struct {
-	*given
-	fleet   *fleet
-	auditor *auditor
+	*fleet.Given
+	fleet   *fleet.Fleet
+	auditor *audit.Log
 	site    *site
 	keeper  *keeper
 	mailing *mailing
@@ -247,19 +216,19 @@ type accountRoom struct {
 	deletes   bool          // people may delete their account
 	grace     time.Duration // until that is done
 	handleKey *seal.MAC     // of what accounts are called in lists
-	limit     *limiter
+	limit     *limit.Limiter
 }
 
 // tokenRoom is POST token.
 type tokenRoom struct {
-	*given
-	fleet   *fleet
-	auditor *auditor
+	*fleet.Given
+	fleet   *fleet.Fleet
+	auditor *audit.Log
 	site    *site
 	keeper  *keeper
 	issuer  *issuer
 
-	limit    *limiter
+	limit    *limit.Limiter
 	metadata []byte // the metadata of the issuer of tokens
 	issued   *counter[string]
 }

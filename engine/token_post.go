@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"authsvc"
+	"authsvc/engine/internal/audit"
+	"authsvc/engine/internal/fleet"
 	"authsvc/internal/access"
 	"authsvc/internal/seal"
 	"authsvc/internal/sessionshape"
@@ -81,7 +83,7 @@ func emailClaims(ctx context.Context, store authsvc.Adapter, v *authsvc.Session,
 	}
 	u, err := store.GetUser(ctx, v.UserID)
 	switch {
-	case errors.Is(err, errNoStorage) || errors.Is(err, authsvc.ErrNotFound):
+	case errors.Is(err, fleet.ErrNoStorage) || errors.Is(err, authsvc.ErrNotFound):
 		claims["email_verified"] = v.EmailVerified
 	case err != nil:
 		return err
@@ -223,13 +225,13 @@ func (tk *tokenRoom) tokenHolder(rq *request) (v *authsvc.Session, personal *per
 // back, so the store says whether the session has ended, not this replica's copy.
 func (tk *tokenRoom) tokenSession(rq *request) (*authsvc.Session, outcome) {
 	var v *authsvc.Session
-	err := tk.keeper.revoked.catchUp(rq.ctx, tk.adapter, rq.now)
+	err := tk.keeper.revoked.catchUp(rq.ctx, tk.Adapter, rq.now)
 	if err == nil {
 		v, err = tk.keeper.slideSession(rq, readOptions{touch: true, full: true})
 	}
 	switch {
 	case err != nil:
-		tk.log.Error("session could not be read", "request", rq.requestID(), "err", err)
+		tk.Log.Error("session could not be read", "request", rq.requestID(), "err", err)
 		return nil, refused(problemUnavailable)
 	case v == nil && rq.sessionPresent && !rq.unknownKey:
 		rq.clearSession()
@@ -272,14 +274,14 @@ func (tk *tokenRoom) issue(rq *request, a *audience, v *authsvc.Session) outcome
 	claims := tk.issuer.standardClaims(v, rq.sid(), now, expires)
 	claims["aud"] = a.id
 	for _, source := range a.claims {
-		if err := source(rq.ctx, tk.adapter, v, claims); err != nil {
-			tk.log.Error("the claims of a token could not be read", "request", rq.requestID(), "err", err)
+		if err := source(rq.ctx, tk.Adapter, v, claims); err != nil {
+			tk.Log.Error("the claims of a token could not be read", "request", rq.requestID(), "err", err)
 			return refused(problemUnavailable)
 		}
 	}
 	token, err := tk.issuer.sign(a, claims)
 	if err != nil {
-		tk.log.Error("a token could not be issued", "audience", a.id, "request", rq.requestID(), "err", err)
+		tk.Log.Error("a token could not be issued", "audience", a.id, "request", rq.requestID(), "err", err)
 		return problem{status: http.StatusInternalServerError, text: "the token could not be made, the log says why"}
 	}
 	tk.issued.add(a.id)
@@ -302,7 +304,7 @@ func (is *issuer) sign(a *audience, claims map[string]any) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	k := is.signing.known.Load().set.Signing(a.alg, is.fleet.now())
+	k := is.signing.known.Load().set.Signing(a.alg, is.fleet.Now())
 	if k == nil {
 		return "", errors.New("there is no key of the algorithm")
 	}
@@ -353,6 +355,6 @@ func tokenRoutes(s *tokenRoom) map[string]*route {
 }
 
 // tokenEvents are those of POST token.
-var tokenEvents = []auditKind{
-	{"token.denied", authsvc.AuditRefused, "A token was asked for an audience that is not configured, or its conditions or its rule refused, or its rule failed."},
+var tokenEvents = []audit.Kind{
+	{Name: "token.denied", Outcome: authsvc.AuditRefused, Meaning: "A token was asked for an audience that is not configured, or its conditions or its rule refused, or its rule failed."},
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"authsvc"
+	"authsvc/engine/internal/fleet"
 	"authsvc/internal/seal"
 	"authsvc/internal/text"
 )
@@ -31,7 +32,7 @@ const refusedToken = "authsvc.refused"
 
 // checkTokenStorage reads Config.ProviderTokens.
 func checkTokenStorage(b *builder, s *vault) {
-	s.tokens.seal = s.dialect.sealsTokens
+	s.tokens.seal = s.site.dialect.sealsTokens
 	switch b.config.ProviderTokens {
 	case "":
 	case authsvc.ProviderTokensSealed:
@@ -114,7 +115,7 @@ func tokensOf(a *authsvc.Account) map[string]*string {
 
 // Accounts is [Service.Accounts].
 func (vt *vault) Accounts(ctx context.Context, userID string) ([]authsvc.Account, error) {
-	stored, err := vt.adapter.ListAccounts(ctx, userID)
+	stored, err := vt.Adapter.ListAccounts(ctx, userID)
 	if err != nil {
 		return nil, err
 	}
@@ -138,11 +139,11 @@ func (vt *vault) readAccount(ctx context.Context, stored authsvc.Account) (a, cu
 	}
 	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
 	defer cancel()
-	switch err := vt.adapter.ReplaceTokens(ctx, renewed, stored); {
+	switch err := vt.Adapter.ReplaceTokens(ctx, renewed, stored); {
 	case err == nil:
 		return a, renewed
 	case !errors.Is(err, authsvc.ErrStale) && !errors.Is(err, authsvc.ErrNotFound):
-		vt.log.Warn("tokens that an older secret sealed could not be sealed anew", "provider", a.Provider, "user", a.UserID, "cause", err)
+		vt.Log.Warn("tokens that an older secret sealed could not be sealed anew", "provider", a.Provider, "user", a.UserID, "cause", err)
 	}
 	return a, stored
 }
@@ -150,7 +151,7 @@ func (vt *vault) readAccount(ctx context.Context, stored authsvc.Account) (a, cu
 // logLost logs which tokens of an account cannot be opened.
 func (vt *vault) logLost(a authsvc.Account, lost []string) {
 	if len(lost) > 0 {
-		vt.log.Warn("tokens of an account cannot be opened: the secret that sealed them is not configured any more, or the row was changed; the next sign-in replaces them",
+		vt.Log.Warn("tokens of an account cannot be opened: the secret that sealed them is not configured any more, or the row was changed; the next sign-in replaces them",
 			"provider", a.Provider, "user", a.UserID, "tokens", lost)
 	}
 }
@@ -179,7 +180,7 @@ func (vt *vault) AccessToken(ctx context.Context, userID, provider string, optio
 	if err != nil {
 		return "", err
 	}
-	now := vt.fleet.now()
+	now := vt.fleet.Now()
 	if fresh(&a, now.Add(tokenMargin)) {
 		return a.AccessToken, nil
 	}
@@ -190,7 +191,7 @@ func (vt *vault) AccessToken(ctx context.Context, userID, provider string, optio
 		return "", err
 	}
 	token, err := vt.refreshAccessToken(ctx, a)
-	if err != nil && fresh(&a, vt.fleet.now()) && !errors.Is(err, authsvc.ErrTokenRefused) && ctx.Err() == nil {
+	if err != nil && fresh(&a, vt.fleet.Now()) && !errors.Is(err, authsvc.ErrTokenRefused) && ctx.Err() == nil {
 		return a.AccessToken, nil // some seconds are left, after a wait that may have been long
 	}
 	return token, err
@@ -229,14 +230,14 @@ func (vt *vault) checkRefreshable(a *authsvc.Account) error {
 
 // account returns an account of a user at a provider, with its tokens opened
 // (see read) and as it is stored. With an empty id the user must have exactly
-// one there. Errors: ErrNotFound, errNoStorage, errStore.
+// one there. Errors: ErrNotFound, fleet.ErrNoStorage, fleet.ErrStore.
 func (vt *vault) account(ctx context.Context, userID, provider, id string) (a, stored authsvc.Account, err error) {
-	all, err := vt.adapter.ListAccounts(ctx, userID)
+	all, err := vt.Adapter.ListAccounts(ctx, userID)
 	switch {
-	case errors.Is(err, errNoStorage):
+	case errors.Is(err, fleet.ErrNoStorage):
 		return authsvc.Account{}, authsvc.Account{}, err
 	case err != nil:
-		return authsvc.Account{}, authsvc.Account{}, fmt.Errorf("%w: %w", errStore, err)
+		return authsvc.Account{}, authsvc.Account{}, fmt.Errorf("%w: %w", fleet.ErrStore, err)
 	}
 	var found []authsvc.Account
 	for _, a := range all {

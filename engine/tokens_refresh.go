@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"authsvc"
+	"authsvc/engine/internal/fleet"
 	"authsvc/internal/oidc"
 )
 
@@ -39,12 +40,12 @@ type refresh struct {
 
 // refreshAccessToken joins or starts the refresh of an account.
 func (vt *vault) refreshAccessToken(ctx context.Context, a authsvc.Account) (string, error) {
-	key := nameOf("refresh", a.Provider, a.ProviderAccountID)
+	key := fleet.NameOf("refresh", a.Provider, a.ProviderAccountID)
 	call, mine := vt.refreshes.join(key, time.Now())
 	if mine {
 		r := &refresh{svc: vt, key: key, call: call, old: a}
-		if !vt.fleet.runTask("refresh of tokens", r.run) {
-			r.finish("", errNoTask, 0)
+		if !vt.fleet.RunTask("refresh of tokens", r.run) {
+			r.finish("", fleet.ErrNoTask, 0)
 		}
 	}
 	return call.wait(ctx)
@@ -57,23 +58,23 @@ func (r *refresh) finish(token string, err error, pause time.Duration) {
 // run waits for the lease, reads the account again and asks the provider.
 func (r *refresh) run(life context.Context) {
 	defer r.finish("", errors.New("authsvc: the refresh failed unexpectedly"), refreshPause) // after a panic
-	release, err := r.svc.fleet.lease(life, r.key)
+	release, err := r.svc.fleet.Lease(life, r.key)
 	if err != nil {
 		if !errors.Is(err, authsvc.ErrBusy) {
-			r.svc.log.Warn("a refresh of tokens could not begin", "provider", r.old.Provider, "user", r.old.UserID, "cause", err)
+			r.svc.Log.Warn("a refresh of tokens could not begin", "provider", r.old.Provider, "user", r.old.UserID, "cause", err)
 		}
 		r.finish("", err, 0)
 		return
 	}
 	defer release()
-	ctx, cancel := detached(life, refreshTimeout)
+	ctx, cancel := fleet.Detached(life, refreshTimeout)
 	defer cancel()
 	r.old, r.stored, err = r.svc.account(ctx, r.old.UserID, r.old.Provider, r.old.ProviderAccountID)
 	switch {
 	case err != nil:
 		r.finish("", err, 0)
 		return
-	case fresh(&r.old, r.svc.fleet.now().Add(tokenMargin)): // another replica was faster
+	case fresh(&r.old, r.svc.fleet.Now().Add(tokenMargin)): // another replica was faster
 		r.finish(r.old.AccessToken, nil, 0)
 		return
 	}
@@ -90,7 +91,7 @@ func (r *refresh) run(life context.Context) {
 	case errors.Is(err, authsvc.ErrNoToken):
 		r.finish("", err, 0)
 	default:
-		r.svc.log.Warn("tokens could not be refreshed", "provider", r.old.Provider, "user", r.old.UserID, "cause", err)
+		r.svc.Log.Warn("tokens could not be refreshed", "provider", r.old.Provider, "user", r.old.UserID, "cause", err)
 		switch {
 		case errors.Is(err, errWrongSubject):
 			r.audit(ctx, "token.wrong_subject", "a refresh was answered with tokens of somebody else")
@@ -105,7 +106,7 @@ func (r *refresh) run(life context.Context) {
 
 // audit records the result of the refresh.
 func (r *refresh) audit(ctx context.Context, name, reason string) {
-	r.svc.auditor.record(ctx, authsvc.AuditEvent{Name: name, Provider: r.old.Provider, UserID: r.old.UserID, Reason: reason})
+	r.svc.auditor.Record(ctx, authsvc.AuditEvent{Name: name, Provider: r.old.Provider, UserID: r.old.UserID, Reason: reason})
 }
 
 // store stores new tokens. While that fails it retries, with the lease held so
@@ -121,10 +122,10 @@ func (r *refresh) store(life context.Context, renewed authsvc.Account) {
 		}
 		if try == storeTries {
 			wait = storeRetry
-			r.svc.log.Error("refreshed tokens cannot be stored; it is tried again", "provider", r.old.Provider, "user", r.old.UserID, "err", err)
+			r.svc.Log.Error("refreshed tokens cannot be stored; it is tried again", "provider", r.old.Provider, "user", r.old.UserID, "err", err)
 			r.finish("", errNotStored, storeGiveUp+time.Minute)
 		}
-		last := !sleep(life, wait)
+		last := !fleet.Sleep(life, wait)
 		if last { // the service ends: one more try
 			err = r.replace(life, renewed)
 		}
@@ -132,7 +133,7 @@ func (r *refresh) store(life context.Context, renewed authsvc.Account) {
 			return
 		}
 		if last || time.Since(began) > storeGiveUp {
-			r.svc.log.Error("refreshed tokens are lost; if the provider rotates refresh tokens, the person has to sign in again",
+			r.svc.Log.Error("refreshed tokens are lost; if the provider rotates refresh tokens, the person has to sign in again",
 				"provider", r.old.Provider, "user", r.old.UserID, "err", err)
 			r.audit(life, "token.refresh_failed", "new ones came and could not be stored")
 			r.finish("", errNotStored, 0)
@@ -165,9 +166,9 @@ func (r *refresh) ended(renewed authsvc.Account, err error) bool {
 // has replaced those that the refresh began with. ErrStale: they were sealed
 // anew, twice.
 func (r *refresh) replace(life context.Context, renewed authsvc.Account) error {
-	ctx, cancel := detached(life, storeTimeout)
+	ctx, cancel := fleet.Detached(life, storeTimeout)
 	defer cancel()
-	err := r.svc.adapter.ReplaceTokens(ctx, r.svc.tokens.forStorage(renewed), r.stored)
+	err := r.svc.Adapter.ReplaceTokens(ctx, r.svc.tokens.forStorage(renewed), r.stored)
 	if !errors.Is(err, authsvc.ErrStale) {
 		return err
 	}
@@ -177,7 +178,7 @@ func (r *refresh) replace(life context.Context, renewed authsvc.Account) error {
 		return err
 	case now.SameTokens(r.old): // sealed anew meanwhile
 		r.stored = stored
-		return r.svc.adapter.ReplaceTokens(ctx, r.svc.tokens.forStorage(renewed), stored)
+		return r.svc.Adapter.ReplaceTokens(ctx, r.svc.tokens.forStorage(renewed), stored)
 	case now.SameTokens(renewed):
 		return nil // a write whose answer was lost
 	}
@@ -194,19 +195,19 @@ func (r *refresh) refused(life context.Context, cause error) {
 			r.finish("", authsvc.ErrBusy, 0)
 			return
 		}
-		r.svc.log.Error("refused tokens could not be marked", "provider", r.old.Provider, "user", r.old.UserID, "err", err)
+		r.svc.Log.Error("refused tokens could not be marked", "provider", r.old.Provider, "user", r.old.UserID, "err", err)
 		r.audit(life, "token.refused", "the refresh token is expired, revoked or was used before; it could not be marked")
 		r.finish("", authsvc.ErrTokenRefused, refreshPause)
 		return
 	}
-	r.svc.log.Warn("the provider refused a refresh token", "provider", r.old.Provider, "user", r.old.UserID, "cause", cause)
-	ctx, cancel := detached(life, loginTimeout)
+	r.svc.Log.Warn("the provider refused a refresh token", "provider", r.old.Provider, "user", r.old.UserID, "cause", cause)
+	ctx, cancel := fleet.Detached(life, loginTimeout)
 	defer cancel()
 	r.audit(ctx, "token.refused", "the refresh token is expired, revoked or was used before")
-	if watch := r.svc.events.TokenRefused; watch != nil {
+	if watch := r.svc.Events.TokenRefused; watch != nil {
 		a := r.old
 		a.AccessToken, a.RefreshToken, a.IDToken = "", "", ""
-		r.svc.fleet.emit("tokenRefused", func() { watch(ctx, a) })
+		r.svc.fleet.Emit("tokenRefused", func() { watch(ctx, a) })
 	}
 	r.finish("", authsvc.ErrTokenRefused, 0)
 }

@@ -38,7 +38,7 @@ func (r Resealed) Stale() int {
 // of no use after 7 days at most.
 func (s *Service) Reseal(ctx context.Context, dryRun bool, progress func(Resealed) error) (r Resealed, err error) {
 	for after := ""; ; {
-		page, err := s.adapter.ListUsers(ctx, after, rewritePage)
+		page, err := s.given.Adapter.ListUsers(ctx, after, rewritePage)
 		if err != nil {
 			return r, err
 		}
@@ -58,7 +58,7 @@ func (s *Service) Reseal(ctx context.Context, dryRun bool, progress func(Reseale
 			break
 		}
 	}
-	sealed, err := s.adapter.GetMeta(ctx, metaKeys)
+	sealed, err := s.given.Adapter.GetMeta(ctx, metaKeys)
 	switch {
 	case errors.Is(err, authsvc.ErrNotFound):
 		return r, nil
@@ -81,7 +81,7 @@ func (s *Service) Reseal(ctx context.Context, dryRun bool, progress func(Reseale
 
 // resealUser is Reseal for what one user has.
 func (h *storeys) resealUser(ctx context.Context, userID string, dryRun bool, r *Resealed) error {
-	accounts, err := h.adapter.ListAccounts(ctx, userID)
+	accounts, err := h.given.Adapter.ListAccounts(ctx, userID)
 	if err != nil {
 		return err
 	}
@@ -101,7 +101,7 @@ func (h *storeys) resealUser(ctx context.Context, userID string, dryRun bool, r 
 			r.Accounts++
 		}
 	}
-	p, err := h.adapter.GetPerson(ctx, userID)
+	p, err := h.given.Adapter.GetPerson(ctx, userID)
 	if err != nil && !errors.Is(err, authsvc.ErrNotFound) { // deleted meanwhile
 		return err
 	}
@@ -129,21 +129,21 @@ func (vt *vault) resealCredential(ctx context.Context, c authsvc.Credential, dry
 		if len(c.Data) == 0 {
 			return false, nil
 		}
-		text, stale, err := vt.fleet.credentialBox.Open(string(c.Data), placeOf(&c)...)
+		text, stale, err := vt.fleet.OpenText(&c)
 		switch {
 		case err != nil:
 			return false, errSealLost
 		case !stale || dryRun:
 			return stale, nil
 		}
-		c.Data = []byte(vt.fleet.credentialBox.Seal(text, placeOf(&c)...))
-		switch err = vt.adapter.UpdateCredential(ctx, c); {
+		c.Data = vt.fleet.SealText(&c, text)
+		switch err = vt.Adapter.UpdateCredential(ctx, c); {
 		case errors.Is(err, authsvc.ErrNotFound):
 			return false, nil
 		case !errors.Is(err, authsvc.ErrStale):
 			return true, err
 		}
-		if c, err = vt.adapter.GetCredential(ctx, c.Kind, c.ID); err != nil {
+		if c, err = vt.Adapter.GetCredential(ctx, c.Kind, c.ID); err != nil {
 			if errors.Is(err, authsvc.ErrNotFound) {
 				return false, nil
 			}

@@ -29,7 +29,7 @@ const (
 // RewriteTokens is [Service.RewriteTokens].
 func (vt *vault) RewriteTokens(ctx context.Context, dryRun bool, visit func(TokenRewrite) error) error {
 	for after := ""; ; {
-		page, err := vt.adapter.ListUsers(ctx, after, rewritePage)
+		page, err := vt.Adapter.ListUsers(ctx, after, rewritePage)
 		if err != nil {
 			return err
 		}
@@ -46,7 +46,7 @@ func (vt *vault) RewriteTokens(ctx context.Context, dryRun bool, visit func(Toke
 }
 
 func (vt *vault) rewriteUser(ctx context.Context, userID string, dryRun bool, visit func(TokenRewrite) error) error {
-	list, err := vt.adapter.ListAccounts(ctx, userID)
+	list, err := vt.Adapter.ListAccounts(ctx, userID)
 	if err != nil {
 		return err
 	}
@@ -68,7 +68,7 @@ func (vt *vault) rewriteAccount(ctx context.Context, stored authsvc.Account, dry
 		a, lost := vt.tokens.conform(stored)
 		var err error
 		if did.Written = a != stored; did.Written && !dryRun {
-			err = vt.adapter.ReplaceTokens(ctx, a, stored)
+			err = vt.Adapter.ReplaceTokens(ctx, a, stored)
 		}
 		switch {
 		case err == nil && len(lost) > 0:
@@ -93,7 +93,7 @@ func (vt *vault) rewriteAccount(ctx context.Context, stored authsvc.Account, dry
 
 // storedAccount reads an account again, if its user still has it.
 func (vt *vault) storedAccount(ctx context.Context, was authsvc.Account) (a authsvc.Account, found bool, err error) {
-	list, err := vt.adapter.ListAccounts(ctx, was.UserID)
+	list, err := vt.Adapter.ListAccounts(ctx, was.UserID)
 	if err != nil {
 		return authsvc.Account{}, false, err
 	}

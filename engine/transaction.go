@@ -173,7 +173,7 @@ func (dk *desk) finishTx(rq *request, state string, cancelled bool) (*transactio
 	if cancelled && !dk.cancelsOnce {
 		return tx, nil
 	}
-	err := dk.fleet.useAttempt(rq.ctx, seal.Digest(state), time.Unix(tx.Expires, 0).Add(time.Minute))
+	err := dk.fleet.UseAttempt(rq.ctx, seal.Digest(state), time.Unix(tx.Expires, 0).Add(time.Minute))
 	switch {
 	case errors.Is(err, authsvc.ErrConflict):
 		return nil, fail(authsvc.OAuthCallback, staleReason("this attempt was finished before"))

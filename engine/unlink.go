@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"authsvc"
+	"authsvc/engine/internal/audit"
+	"authsvc/engine/internal/fleet"
 	"authsvc/internal/oidc"
 	"authsvc/internal/outbound"
 )
@@ -15,9 +17,9 @@ import (
 // UnlinkAccount is [Service.UnlinkAccount].
 func (vt *vault) UnlinkAccount(ctx context.Context, userID, provider, providerAccountID string, options ...UnlinkOption) error {
 	o := unlinkOptions{reason: "by the application"}
-	o.record, o.notify = func(e authsvc.AuditEvent) { vt.auditor.record(ctx, e) }, func(n notice) { vt.mailing.notify(ctx, n) }
-	if actorOf(ctx) != "" {
-		o.reason, o.record = "by an operator", func(e authsvc.AuditEvent) { vt.auditor.recordAtOnce(ctx, e) }
+	o.record, o.notify = func(e authsvc.AuditEvent) { vt.auditor.Record(ctx, e) }, func(n notice) { vt.mailing.notify(ctx, n) }
+	if audit.ActorOf(ctx) != "" {
+		o.reason, o.record = "by an operator", func(e authsvc.AuditEvent) { vt.auditor.RecordAtOnce(ctx, e) }
 	}
 	for _, option := range options {
 		option(&o)
@@ -63,11 +65,11 @@ const maxUnlinks = 10
 // ways in were counted: two requests at once do not remove the last two accounts.
 func (vt *vault) unlinkUnlessLast(ctx context.Context, userID, provider, id string, o unlinkOptions) error {
 	for try := 1; ; try++ {
-		u, err := vt.adapter.GetUser(ctx, userID)
+		u, err := vt.Adapter.GetUser(ctx, userID)
 		if err != nil {
 			return err
 		}
-		all, err := vt.adapter.ListAccounts(ctx, userID)
+		all, err := vt.Adapter.ListAccounts(ctx, userID)
 		if err != nil {
 			return err
 		}
@@ -80,7 +82,7 @@ func (vt *vault) unlinkUnlessLast(ctx context.Context, userID, provider, id stri
 				return cmp.Or(err, authsvc.ErrLastAccount)
 			}
 		}
-		err = vt.adapter.UnlinkAccount(ctx, provider, id, u.Epoch, vt.keeper.revocation(keyAccount+userID, userID, vt.fleet.now()))
+		err = vt.Adapter.UnlinkAccount(ctx, provider, id, u.Epoch, vt.keeper.revocation(keyAccount+userID, userID, vt.fleet.Now()))
 		if err == nil {
 			vt.afterUnlink(ctx, u, *found, o)
 		}
@@ -113,11 +115,11 @@ func (vt *vault) canSignIn(ctx context.Context, u authsvc.User, accounts []auths
 
 // waysIn asks the application.
 func (vt *vault) waysIn(ctx context.Context, u authsvc.User) (n int, err error) {
-	if vt.callbacks.WaysIn == nil {
+	if vt.Callbacks.WaysIn == nil {
 		return 0, nil
 	}
-	defer vt.fleet.recovered("waysIn callback", func() { n, err = 0, errors.New("waysIn callback panicked") })
-	return vt.callbacks.WaysIn(ctx, u)
+	defer vt.fleet.Recovered("waysIn callback", func() { n, err = 0, errors.New("waysIn callback panicked") })
+	return vt.Callbacks.WaysIn(ctx, u)
 }
 
 // knowsWayIn reports whether an account is at a configured provider, or the address
@@ -144,8 +146,8 @@ func (vt *vault) afterUnlink(ctx context.Context, u authsvc.User, stored authsvc
 	a, lost := vt.tokens.open(stored)
 	vt.logLost(a, lost)
 	o.record(authsvc.AuditEvent{Name: "account.unlinked", Provider: a.Provider, UserID: u.ID, Reason: o.reason})
-	if vt.events.UnlinkAccount != nil {
-		vt.fleet.emit("unlinkAccount", func() { vt.events.UnlinkAccount(ctx, u, a) })
+	if vt.Events.UnlinkAccount != nil {
+		vt.fleet.Emit("unlinkAccount", func() { vt.Events.UnlinkAccount(ctx, u, a) })
 	}
 	vt.revokeTokens(a)
 	if o.notify != nil {
@@ -164,25 +166,25 @@ func (vt *vault) revokeTokens(a authsvc.Account) {
 	if !able || a.RefreshToken == "" && a.AccessToken == "" {
 		return
 	}
-	taken := vt.fleet.runTask("revocation of tokens", func(life context.Context) {
+	taken := vt.fleet.RunTask("revocation of tokens", func(life context.Context) {
 		for _, t := range [][2]string{{a.RefreshToken, "refresh_token"}, {a.AccessToken, "access_token"}} {
 			if t[0] == "" || t[0] == refusedToken {
 				continue
 			}
 			if err := vt.revokeToken(life, keeper, a, t[0], t[1]); err != nil {
-				vt.log.Warn("a token of a removed account was not revoked", "provider", a.Provider, "user", a.UserID, "token", t[1], "cause", err)
+				vt.Log.Warn("a token of a removed account was not revoked", "provider", a.Provider, "user", a.UserID, "token", t[1], "cause", err)
 			}
 		}
 	})
 	if !taken {
-		vt.log.Warn("tokens of a removed account were not revoked", "provider", a.Provider, "user", a.UserID, "cause", errNoTask)
+		vt.Log.Warn("tokens of a removed account were not revoked", "provider", a.Provider, "user", a.UserID, "cause", fleet.ErrNoTask)
 	}
 }
 
 // revokeToken revokes one token, and retries while the provider is unavailable.
 func (vt *vault) revokeToken(life context.Context, keeper tokenFlow, a authsvc.Account, token, hint string) error {
 	for try := 0; ; try++ {
-		ctx, cancel := detached(life, refreshTimeout)
+		ctx, cancel := fleet.Detached(life, refreshTimeout)
 		err := keeper.revoke(ctx, a, token, hint)
 		cancel()
 		switch {
@@ -190,19 +192,19 @@ func (vt *vault) revokeToken(life context.Context, keeper tokenFlow, a authsvc.A
 			return nil
 		case !errors.Is(err, outbound.ErrUnavailable), try == len(revokeWaits):
 			return err
-		case !sleep(life, revokeWaits[try]):
+		case !fleet.Sleep(life, revokeWaits[try]):
 			return fmt.Errorf("the service ended: %w", err)
 		}
 	}
 }
 
 // vaultEvents are those of linked accounts and their tokens.
-var vaultEvents = []auditKind{
-	{"account.unlinked", authsvc.AuditSuccess, "An account was removed, by the application, by the person or by a first proof."},
-	{"account.unlink_refused", authsvc.AuditRefused, "An account was not removed: there is no such account, or it is the last way to sign in."},
-	{"account.unlink_failed", authsvc.AuditFailed, "An account could not be removed: the store failed, or another replica held it up."},
-	{"token.refused", authsvc.AuditRefused, "A provider does not honour the refresh token of an account any more."},
-	{"token.refresh_failed", authsvc.AuditFailed, "Tokens of a provider could not be refreshed or not be stored."},
-	{"token.misaddressed", authsvc.AuditRefused, "A refresh was answered with an ID token of another issuer or for another client."},
-	{"token.wrong_subject", authsvc.AuditRefused, "A refresh was answered with tokens of somebody else."},
+var vaultEvents = []audit.Kind{
+	{Name: "account.unlinked", Outcome: authsvc.AuditSuccess, Meaning: "An account was removed, by the application, by the person or by a first proof."},
+	{Name: "account.unlink_refused", Outcome: authsvc.AuditRefused, Meaning: "An account was not removed: there is no such account, or it is the last way to sign in."},
+	{Name: "account.unlink_failed", Outcome: authsvc.AuditFailed, Meaning: "An account could not be removed: the store failed, or another replica held it up."},
+	{Name: "token.refused", Outcome: authsvc.AuditRefused, Meaning: "A provider does not honour the refresh token of an account any more."},
+	{Name: "token.refresh_failed", Outcome: authsvc.AuditFailed, Meaning: "Tokens of a provider could not be refreshed or not be stored."},
+	{Name: "token.misaddressed", Outcome: authsvc.AuditRefused, Meaning: "A refresh was answered with an ID token of another issuer or for another client."},
+	{Name: "token.wrong_subject", Outcome: authsvc.AuditRefused, Meaning: "A refresh was answered with tokens of somebody else."},
 }

@@ -6,9 +6,8 @@ import (
 	"time"
 
 	"authsvc"
+	"authsvc/engine/internal/audit"
 	"authsvc/internal/emailaddr"
-	"authsvc/internal/plainlog"
-	"authsvc/internal/text"
 )
 
 // An OddAddress reports a stored user whose address is not in the form of
@@ -99,10 +98,10 @@ func oddAddress(ctx context.Context, a authsvc.Adapter, u authsvc.User) (*OddAdd
 func (s *Service) EndSessions(ctx context.Context, userID string) error {
 	ended, err := s.keeper.endAllSessions(ctx, userID)
 	if err != nil {
-		s.auditor.recordAct(ctx, authsvc.AuditEvent{Name: "sessions.end_failed", UserID: userID})
+		s.auditor.RecordAct(ctx, authsvc.AuditEvent{Name: "sessions.end_failed", UserID: userID})
 		return err
 	}
-	s.auditor.recordAct(ctx, authsvc.AuditEvent{Name: "sessions.ended", UserID: userID})
+	s.auditor.RecordAct(ctx, authsvc.AuditEvent{Name: "sessions.ended", UserID: userID})
 	if ended > 0 {
 		s.mailing.notifyEnded(ctx, userID)
 	}
@@ -116,8 +115,8 @@ func (kp *keeper) endSessions(ctx context.Context, userID string) error {
 
 // endAllSessions returns how many sessions there were that are listed.
 func (kp *keeper) endAllSessions(ctx context.Context, userID string) (ended int, err error) {
-	r := kp.revocation(keyUser+userID, userID, kp.fleet.now())
-	if ended, err = kp.adapter.EndSessions(ctx, userID, r); err != nil {
+	r := kp.revocation(keyUser+userID, userID, kp.fleet.Now())
+	if ended, err = kp.Adapter.EndSessions(ctx, userID, r); err != nil {
 		return 0, err
 	}
 	kp.revoked.apply(*r)
@@ -133,31 +132,31 @@ var errBlocked = errors.New("the user is blocked")
 // before, which then ends, or is refused. why is for operators, at most 255 bytes.
 // ErrNotFound: there is no such user. It can be repeated, also after an error.
 func (s *Service) Block(ctx context.Context, userID, why string) error {
-	err := s.block(ctx, userID, text.Shortened(plainlog.Text(why), maxAuditText))
+	err := s.block(ctx, userID, audit.AsRecorded(why))
 	if err != nil {
-		s.auditor.recordAct(ctx, authsvc.AuditEvent{Name: "user.block_failed", UserID: userID})
+		s.auditor.RecordAct(ctx, authsvc.AuditEvent{Name: "user.block_failed", UserID: userID})
 		return err
 	}
-	s.auditor.recordAct(ctx, authsvc.AuditEvent{Name: "user.blocked", UserID: userID})
+	s.auditor.RecordAct(ctx, authsvc.AuditEvent{Name: "user.blocked", UserID: userID})
 	return nil
 }
 
 func (h *storeys) block(ctx context.Context, userID, why string) error {
-	now := h.fleet.now()
+	now := h.fleet.Now()
 	return h.keeper.shutOut(ctx, userID, authsvc.PersonUpdate{Blocked: &now, BlockedWhy: &why})
 }
 
 // shutOut writes why a user may not sign in and ends what the user has open.
 func (kp *keeper) shutOut(ctx context.Context, userID string, change authsvc.PersonUpdate) error {
-	r := kp.revocation(keyUser+userID, userID, kp.fleet.now())
-	if err := kp.adapter.SetPerson(ctx, userID, change, r); err != nil {
+	r := kp.revocation(keyUser+userID, userID, kp.fleet.Now())
+	if err := kp.Adapter.SetPerson(ctx, userID, change, r); err != nil {
 		return err
 	}
 	kp.revoked.apply(*r)
 	if err := kp.endSessions(ctx, userID); err != nil { // of the store; those of before that
 		return err
 	}
-	_, err := kp.adapter.DeleteCredentials(ctx, userID, nil, authsvc.CredentialDevice)
+	_, err := kp.Adapter.DeleteCredentials(ctx, userID, nil, authsvc.CredentialDevice)
 	return err
 }
 
@@ -165,9 +164,9 @@ func (kp *keeper) shutOut(ctx context.Context, userID string, change authsvc.Per
 // block ended do not come back. ErrNotFound: there is no such user.
 func (s *Service) Unblock(ctx context.Context, userID string) error {
 	none := ""
-	if err := s.adapter.SetPerson(ctx, userID, authsvc.PersonUpdate{Blocked: &time.Time{}, BlockedWhy: &none}, nil); err != nil {
+	if err := s.given.Adapter.SetPerson(ctx, userID, authsvc.PersonUpdate{Blocked: &time.Time{}, BlockedWhy: &none}, nil); err != nil {
 		return err
 	}
-	s.auditor.recordAct(ctx, authsvc.AuditEvent{Name: "user.unblocked", UserID: userID})
+	s.auditor.RecordAct(ctx, authsvc.AuditEvent{Name: "user.unblocked", UserID: userID})
 	return nil
 }

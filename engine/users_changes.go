@@ -9,6 +9,7 @@ import (
 	"golang.org/x/text/unicode/norm"
 
 	"authsvc"
+	"authsvc/engine/internal/fleet"
 	"authsvc/internal/mailtext"
 	"authsvc/internal/seal"
 	"authsvc/internal/text"
@@ -42,7 +43,7 @@ func (s *Service) Invite(ctx context.Context, i authsvc.Invitation) (authsvc.Use
 	if err != nil {
 		return authsvc.User{}, err
 	}
-	u, err := s.adapter.GetUserByEmail(ctx, address)
+	u, err := s.given.Adapter.GetUserByEmail(ctx, address)
 	if errors.Is(err, authsvc.ErrNotFound) {
 		u, err = s.CreateUser(ctx, authsvc.User{Name: i.Name, Email: address})
 	}
@@ -55,7 +56,7 @@ func (s *Service) Invite(ctx context.Context, i authsvc.Invitation) (authsvc.Use
 		return authsvc.User{}, fmt.Errorf("the address is that of a user who has proved it: %w", authsvc.ErrConflict)
 	}
 	if i.Language == "" {
-		p, err := s.adapter.GetPerson(ctx, u.ID)
+		p, err := s.given.Adapter.GetPerson(ctx, u.ID)
 		if err != nil {
 			return authsvc.User{}, err
 		}
@@ -65,10 +66,10 @@ func (s *Service) Invite(ctx context.Context, i authsvc.Invitation) (authsvc.Use
 	if err != nil {
 		return authsvc.User{}, err
 	}
-	if err := s.adapter.PutToken(ctx, authsvc.VerificationToken{Identifier: address, Token: m.ID, Expires: m.Expires}, m, maxQueuedMails); err != nil {
+	if err := s.given.Adapter.PutToken(ctx, authsvc.VerificationToken{Identifier: address, Token: m.ID, Expires: m.Expires}, m, maxQueuedMails); err != nil {
 		return authsvc.User{}, err
 	}
-	s.auditor.recordAct(ctx, authsvc.AuditEvent{Name: "user.invited", UserID: u.ID})
+	s.auditor.RecordAct(ctx, authsvc.AuditEvent{Name: "user.invited", UserID: u.ID})
 	if s.mailing.mails != nil {
 		s.mailing.mails.wake()
 	}
@@ -88,7 +89,7 @@ func (h *storeys) inviter() inviter {
 // invitation implements [inviter]. There is no code: one counts only with the cookie
 // of the browser that asked for it, and here none did.
 func (f *emailFlow) invitation(u authsvc.User, language string) (authsvc.Mail, error) {
-	now := f.room.fleet.now()
+	now := f.room.fleet.Now()
 	plain := seal.Token()
 	payload, err := f.sealQueued(queuedMail{UserID: u.ID, Known: true}, mailtext.Data{Invited: true, Sender: f.From,
 		URL: f.link(f.room.site.origin, u.Email, plain), Email: u.Email, Language: f.text.Language(language, ""), Minutes: int(invitationAge / time.Minute)})
@@ -107,13 +108,13 @@ func (s *Service) CreateUser(ctx context.Context, u authsvc.User) (authsvc.User,
 	if u.EmailVerified = u.EmailVerified.UTC().Truncate(time.Millisecond); u.Email == "" {
 		u.EmailVerified = time.Time{}
 	}
-	u, err = s.adapter.CreateUser(ctx, authsvc.User{ID: uuid.V7(), Name: *change.Name, Email: *change.Email, EmailVerified: u.EmailVerified, Image: cleanUser(u, false).Image})
+	u, err = s.given.Adapter.CreateUser(ctx, authsvc.User{ID: uuid.V7(), Name: *change.Name, Email: *change.Email, EmailVerified: u.EmailVerified, Image: cleanUser(u, false).Image})
 	if err != nil {
 		return authsvc.User{}, err
 	}
-	s.auditor.recordAct(ctx, authsvc.AuditEvent{Name: "user.created", UserID: u.ID})
-	if s.events.CreateUser != nil {
-		s.fleet.emit("createUser", func() { s.events.CreateUser(ctx, u) })
+	s.auditor.RecordAct(ctx, authsvc.AuditEvent{Name: "user.created", UserID: u.ID})
+	if s.given.Events.CreateUser != nil {
+		s.fleet.Emit("createUser", func() { s.given.Events.CreateUser(ctx, u) })
 	}
 	return u, nil
 }
@@ -133,15 +134,15 @@ func (s *Service) UpdateUser(ctx context.Context, userID string, change authsvc.
 	if err != nil {
 		return authsvc.User{}, err
 	}
-	s.auditor.recordAct(ctx, authsvc.AuditEvent{Name: "user.updated", UserID: userID})
+	s.auditor.RecordAct(ctx, authsvc.AuditEvent{Name: "user.updated", UserID: userID})
 	if change.Email != nil {
 		if err := s.leaveAddress(ctx, userID, before.Email, u.Email); err != nil {
 			return u, err
 		}
-		u, err = s.adapter.GetUser(ctx, userID) // of a later epoch
+		u, err = s.given.Adapter.GetUser(ctx, userID) // of a later epoch
 	}
-	if err == nil && s.events.UpdateUser != nil {
-		s.fleet.emit("updateUser", func() { s.events.UpdateUser(ctx, u) })
+	if err == nil && s.given.Events.UpdateUser != nil {
+		s.fleet.Emit("updateUser", func() { s.given.Events.UpdateUser(ctx, u) })
 	}
 	return u, err
 }
@@ -149,7 +150,7 @@ func (s *Service) UpdateUser(ctx context.Context, userID string, change authsvc.
 // changeUser writes a change, as of the user who is returned with what became of it.
 func (h *storeys) changeUser(ctx context.Context, userID string, change authsvc.UserUpdate) (before, u authsvc.User, err error) {
 	for try := 1; ; try++ {
-		if before, err = h.adapter.GetUser(ctx, userID); err != nil {
+		if before, err = h.given.Adapter.GetUser(ctx, userID); err != nil {
 			return before, u, err
 		}
 		step := change
@@ -158,8 +159,8 @@ func (h *storeys) changeUser(ctx context.Context, userID string, change authsvc.
 				step.EmailVerified = &time.Time{}
 			}
 		}
-		u, err = h.adapter.UpdateUser(ctx, userID, step)
-		if !errors.Is(err, authsvc.ErrStale) || try == createTries {
+		u, err = h.given.Adapter.UpdateUser(ctx, userID, step)
+		if !errors.Is(err, authsvc.ErrStale) || try == fleet.CreateTries {
 			return before, u, err
 		}
 	}
@@ -171,14 +172,14 @@ func (s *Service) leaveAddress(ctx context.Context, userID string, addresses ...
 		if address == "" {
 			continue
 		}
-		if err := s.adapter.VoidTokens(ctx, address); err != nil {
+		if err := s.given.Adapter.VoidTokens(ctx, address); err != nil {
 			return err
 		}
 	}
 	if err := s.EndSessions(ctx, userID); err != nil { // raises the epoch: what follows is for good
 		return err
 	}
-	_, err := s.adapter.DeleteCredentials(ctx, userID, nil, authsvc.CredentialDevice, authsvc.CredentialAddress)
+	_, err := s.given.Adapter.DeleteCredentials(ctx, userID, nil, authsvc.CredentialDevice, authsvc.CredentialAddress)
 	return err
 }
 

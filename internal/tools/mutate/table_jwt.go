@@ -22,7 +22,7 @@ var jwts = []mutation{
 	{"bearer/keys-elsewhere", "internal/oidc", "outbound.CheckURL(from) != nil || weburl.OriginOf(from)", "outbound.CheckURL(from) != nil || " + never + "weburl.OriginOf(from)", "./bearer"},
 	{"bearer/alg-of-the-key", "internal/oidc", `key.Algorithm == "" || key.KeyID == ""`, `key.KeyID == ""`, "./bearer"},
 	{"keys/sealed-otherwise", "engine", "!(evenSealed && errors.Is(err, authsvc.ErrSealedKeys))", "!errors.Is(err, authsvc.ErrSealedKeys)", "./engine"},
-	{"keys/lease-once-more", "engine", "\tif err := is.fleet.takeLease(ctx, metaKeys, holder); err != nil {", "\tif err := is.fleet.takeLease(ctx, metaKeys, holder); " + never + "err != nil {", "./engine"},
+	{"keys/lease-once-more", "engine", "\tif err := is.fleet.TakeLease(ctx, metaKeys, holder); err != nil {", "\tif err := is.fleet.TakeLease(ctx, metaKeys, holder); " + never + "err != nil {", "./engine"},
 	{"keys/deployments-apart", "engine", "strconv.Itoa(n)+\" \"+is.site.base, 32)", "strconv.Itoa(n), 32)", "./engine"},
 	{"keys/spread", "internal/signingkeys", "from = now.Add(Spread)", "from = now", "./internal/signingkeys"},
 	{"keys/published-ahead", "internal/signingkeys", "from = later(keys[len(keys)-1].From.Add(p.Every), now.Add(PublishAhead))", "from = now", "./internal/signingkeys"},

@@ -1,4 +1,4 @@
-package engine
+package audit
 
 import (
 	"container/list"
@@ -110,22 +110,22 @@ func (r *repeats) flush(now time.Time, all bool) (summaries []authsvc.AuditEvent
 	return summaries, more
 }
 
-// recordLimited records e unless client had the same refusal or failure within
+// RecordLimited records e unless client had the same refusal or failure within
 // the last minute; then it only counts it. Successes are always recorded. It
 // reports whether e was recorded.
-func (au *auditor) recordLimited(ctx context.Context, client string, e authsvc.AuditEvent) bool {
+func (au *Log) RecordLimited(ctx context.Context, client string, e authsvc.AuditEvent) bool {
 	if client == "" || au.outcomeOf(e.Name) == authsvc.AuditSuccess {
-		au.record(ctx, e)
+		au.Record(ctx, e)
 		return true
 	}
 	plain(&e)
 	key := strings.Join([]string{client, e.Name, string(e.Code), e.Reason, e.Provider}, "\x00")
 	record, summaries := au.repeats.add(key, e, time.Now())
 	for _, summary := range summaries {
-		au.record(ctx, summary)
+		au.Record(ctx, summary)
 	}
 	if record {
-		au.record(ctx, e)
+		au.Record(ctx, e)
 	} else {
 		au.repeats.schedule(au.recordRepeats)
 	}
@@ -134,10 +134,10 @@ func (au *auditor) recordLimited(ctx context.Context, client string, e authsvc.A
 
 // recordRepeats records the summaries of windows that have ended, and schedules
 // the next time.
-func (au *auditor) recordRepeats() {
+func (au *Log) recordRepeats() {
 	summaries, more := au.repeats.flush(time.Now(), false)
 	for _, summary := range summaries {
-		au.record(context.Background(), summary)
+		au.Record(context.Background(), summary)
 	}
 	if more {
 		au.repeats.schedule(au.recordRepeats)
@@ -145,9 +145,9 @@ func (au *auditor) recordRepeats() {
 }
 
 // flushRepeats records all summaries when the service ends.
-func (au *auditor) flushRepeats() {
+func (au *Log) flushRepeats() {
 	summaries, _ := au.repeats.flush(time.Now(), true)
 	for _, summary := range summaries {
-		au.record(context.Background(), summary)
+		au.Record(context.Background(), summary)
 	}
 }

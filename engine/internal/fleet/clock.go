@@ -1,4 +1,4 @@
-package engine
+package fleet
 
 import (
 	"context"
@@ -29,9 +29,9 @@ type storeClock struct {
 	warned   atomic.Bool
 }
 
-// now returns the time of the store's clock, which all stored times, and those
+// Now returns the time of the store's clock, which all stored times, and those
 // compared with them, are of. Waits within the process go by its own clock.
-func (fl *fleet) now() time.Time {
+func (fl *Fleet) Now() time.Time {
 	now := time.Now()
 	if ahead := fl.clock.offset.Load(); ahead != 0 {
 		return now.Add(time.Duration(ahead)).Round(0)
@@ -39,19 +39,19 @@ func (fl *fleet) now() time.Time {
 	return now
 }
 
-// toStoreTime is a time by the clock of this process, in seconds since 1970, by
+// ToStoreTime is a time by the clock of this process, in seconds since 1970, by
 // the store's; 0 stays 0. Package oidc reckons the end of tokens by the former.
-func (c *storeClock) toStoreTime(at int64) int64 {
+func (fl *Fleet) ToStoreTime(at int64) int64 {
 	if at == 0 {
 		return 0
 	}
-	return time.Unix(at, 0).Add(time.Duration(c.offset.Load())).Unix()
+	return time.Unix(at, 0).Add(time.Duration(fl.clock.offset.Load())).Unix()
 }
 
-// measureClock measures the offset and applies it. The store is asked clockTries
+// MeasureClock measures the offset and applies it. The store is asked clockTries
 // times, since a slow answer is imprecise.
-func (fl *fleet) measureClock(ctx context.Context) error {
-	store, has := fl.adapter.(authsvc.Clock)
+func (fl *Fleet) MeasureClock(ctx context.Context) error {
+	store, has := fl.Adapter.(authsvc.Clock)
 	if !has {
 		return nil
 	}
@@ -78,7 +78,7 @@ func (fl *fleet) measureClock(ctx context.Context) error {
 	return nil
 }
 
-func (fl *fleet) applyClock(ahead time.Duration) {
+func (fl *Fleet) applyClock(ahead time.Duration) {
 	fl.clock.measured.Store(int64(ahead))
 	if applied := time.Duration(fl.clock.offset.Load()); (ahead - applied).Abs() > clockTolerance {
 		fl.clock.offset.Store(int64(ahead))
@@ -88,14 +88,14 @@ func (fl *fleet) applyClock(ahead time.Duration) {
 	}
 	far := ahead.Abs() > clockWarn
 	if was := fl.clock.warned.Swap(far); far && !was {
-		fl.log.Warn("the clock of this machine and that of the store differ; the store's counts. Synchronise them (NTP)",
+		fl.Log.Warn("the clock of this machine and that of the store differ; the store's counts. Synchronise them (NTP)",
 			"store_ahead", ahead.Round(time.Millisecond).String())
 	}
 }
 
-// clockReady returns an error if the clocks differ by more than clockMaxOffset:
+// ClockReady returns an error if the clocks differ by more than clockMaxOffset:
 // an operator has to act.
-func (fl *fleet) clockReady() error {
+func (fl *Fleet) ClockReady() error {
 	ahead := time.Duration(fl.clock.measured.Load())
 	if ahead.Abs().Round(time.Second) > clockMaxOffset {
 		return fmt.Errorf("the clock of this machine and that of the store differ by %s: synchronise them (NTP)", ahead.Round(time.Second).Abs())
@@ -103,18 +103,11 @@ func (fl *fleet) clockReady() error {
 	return nil
 }
 
-// pollClock measures the offset every clockInterval until ctx ends.
-func (fl *fleet) pollClock(ctx context.Context) {
-	for sleep(ctx, clockInterval) {
-		if err := fl.measureClock(ctx); err != nil && ctx.Err() == nil {
-			fl.log.Warn("the clock of the store could not be read", "err", err)
+// PollClock measures the offset every clockInterval until ctx ends.
+func (fl *Fleet) PollClock(ctx context.Context) {
+	for Sleep(ctx, clockInterval) {
+		if err := fl.MeasureClock(ctx); err != nil && ctx.Err() == nil {
+			fl.Log.Warn("the clock of the store could not be read", "err", err)
 		}
 	}
-}
-
-// Ready reports why the service cannot answer as it should: the store does not
-// answer, the revocations of JWT sessions are not known, or the clock of this
-// machine is more than 30 s from the store's. nil: it can.
-func (s *Service) Ready(ctx context.Context) error {
-	return errors.Join(s.adapter.Ping(ctx), s.keeper.revoked.ready(), s.fleet.clockReady())
 }

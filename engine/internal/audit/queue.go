@@ -1,4 +1,4 @@
-package engine
+package audit
 
 import (
 	"context"
@@ -11,19 +11,19 @@ import (
 
 // Times and sizes of the audit queue.
 const (
-	maxAuditQueue  = 4096                   // events
-	auditQueueOpen = maxAuditQueue * 3 / 4  // length up to which refusals and failures are queued
-	auditBatch     = 100                    // events of one PutAudit
-	auditPause     = 500 * time.Millisecond // for a batch to fill
-	auditRetry     = 2 * time.Second        // after a failure, doubled
-	auditRetryMax  = time.Minute            // longest wait after a failure
-	auditTimeout   = 5 * time.Second
+	maxQueue      = 4096                   // events
+	queueOpen     = maxQueue * 3 / 4       // length up to which refusals and failures are queued
+	storeBatch    = 100                    // events of one PutAudit
+	storePause    = 500 * time.Millisecond // for a batch to fill
+	storeRetry    = 2 * time.Second        // after a failure, doubled
+	storeRetryMax = time.Minute            // longest wait after a failure
+	storeTimeout  = 5 * time.Second
 )
 
-// An auditQueue writes audit events to the store in the background; requests
+// An queue writes audit events to the store in the background; requests
 // never wait for it. A crash loses what is queued, and events that find the
 // queue full are dropped; the log has both.
-type auditQueue struct {
+type queue struct {
 	store authsvc.AuditLog
 	log   *slog.Logger
 	keep  time.Duration
@@ -37,8 +37,8 @@ type auditQueue struct {
 	dropLogged bool
 }
 
-func newAuditQueue(store authsvc.AuditLog, log *slog.Logger, keep time.Duration) *auditQueue {
-	q := &auditQueue{store: store, log: log, keep: keep, queue: make(chan authsvc.AuditRecord, maxAuditQueue),
+func newQueue(store authsvc.AuditLog, log *slog.Logger, keep time.Duration) *queue {
+	q := &queue{store: store, log: log, keep: keep, queue: make(chan authsvc.AuditRecord, maxQueue),
 		ended: make(chan struct{}), done: make(chan struct{})}
 	q.end = sync.OnceFunc(func() { close(q.ended) })
 	return q
@@ -46,8 +46,8 @@ func newAuditQueue(store authsvc.AuditLog, log *slog.Logger, keep time.Duration)
 
 // add queues a record or, if the queue is full, drops it. Part of the queue is
 // reserved for successes, so that a flood of refusals does not hide sign-ins.
-func (q *auditQueue) add(r authsvc.AuditRecord) {
-	if r.Outcome != authsvc.AuditSuccess && len(q.queue) >= auditQueueOpen {
+func (q *queue) add(r authsvc.AuditRecord) {
+	if r.Outcome != authsvc.AuditSuccess && len(q.queue) >= queueOpen {
 		q.dropped(1)
 		return
 	}
@@ -59,7 +59,7 @@ func (q *auditQueue) add(r authsvc.AuditRecord) {
 }
 
 // dropped counts events that will not be stored, and logs that once.
-func (q *auditQueue) dropped(n int) {
+func (q *queue) dropped(n int) {
 	q.mu.Lock()
 	q.lost += n
 	first := !q.dropLogged
@@ -71,7 +71,7 @@ func (q *auditQueue) dropped(n int) {
 }
 
 // recovered logs how many events were dropped, now that the store works again.
-func (q *auditQueue) recovered() {
+func (q *queue) recovered() {
 	q.mu.Lock()
 	n := q.lost
 	q.lost, q.dropLogged = 0, false
@@ -82,7 +82,7 @@ func (q *auditQueue) recovered() {
 }
 
 // run stores batches until end was called and the queue is empty.
-func (q *auditQueue) run() {
+func (q *queue) run() {
 	defer close(q.done)
 	for {
 		batch, more := q.gather()
@@ -96,18 +96,18 @@ func (q *auditQueue) run() {
 	}
 }
 
-// gather waits for a record and then auditPause for more. more is false when end
+// gather waits for a record and then storePause for more. more is false when end
 // was called and this is the last batch.
-func (q *auditQueue) gather() (batch []authsvc.AuditRecord, more bool) {
+func (q *queue) gather() (batch []authsvc.AuditRecord, more bool) {
 	select {
 	case r := <-q.queue:
 		batch = append(batch, r)
 	case <-q.ended:
 		return q.remaining(nil)
 	}
-	timer := time.NewTimer(auditPause)
+	timer := time.NewTimer(storePause)
 	defer timer.Stop()
-	for len(batch) < auditBatch {
+	for len(batch) < storeBatch {
 		select {
 		case r := <-q.queue:
 			batch = append(batch, r)
@@ -121,8 +121,8 @@ func (q *auditQueue) gather() (batch []authsvc.AuditRecord, more bool) {
 }
 
 // remaining takes what is queued, without waiting.
-func (q *auditQueue) remaining(batch []authsvc.AuditRecord) ([]authsvc.AuditRecord, bool) {
-	for len(batch) < auditBatch {
+func (q *queue) remaining(batch []authsvc.AuditRecord) ([]authsvc.AuditRecord, bool) {
+	for len(batch) < storeBatch {
 		select {
 		case r := <-q.queue:
 			batch = append(batch, r)
@@ -134,8 +134,8 @@ func (q *auditQueue) remaining(batch []authsvc.AuditRecord) ([]authsvc.AuditReco
 }
 
 // put stores a batch. It retries until end is called, and then once more.
-func (q *auditQueue) put(batch []authsvc.AuditRecord) {
-	for wait := auditRetry; ; wait = min(2*wait, auditRetryMax) {
+func (q *queue) put(batch []authsvc.AuditRecord) {
+	for wait := storeRetry; ; wait = min(2*wait, storeRetryMax) {
 		last := q.closed()
 		err := q.write(batch)
 		switch {
@@ -146,7 +146,7 @@ func (q *auditQueue) put(batch []authsvc.AuditRecord) {
 			q.log.Error("audit events could not be stored at the end", "err", err)
 			q.dropped(len(batch) + q.drain())
 			return
-		case wait == auditRetry:
+		case wait == storeRetry:
 			q.log.Error("audit events could not be stored; it is tried again", "err", err)
 		}
 		timer := time.NewTimer(wait)
@@ -159,7 +159,7 @@ func (q *auditQueue) put(batch []authsvc.AuditRecord) {
 }
 
 // drain discards what is queued and returns how much that was.
-func (q *auditQueue) drain() (n int) {
+func (q *queue) drain() (n int) {
 	for {
 		select {
 		case <-q.queue:
@@ -170,13 +170,13 @@ func (q *auditQueue) drain() (n int) {
 	}
 }
 
-func (q *auditQueue) write(batch []authsvc.AuditRecord) error {
-	ctx, cancel := context.WithTimeout(context.Background(), auditTimeout)
+func (q *queue) write(batch []authsvc.AuditRecord) error {
+	ctx, cancel := context.WithTimeout(context.Background(), storeTimeout)
 	defer cancel()
 	return q.store.PutAudit(ctx, batch)
 }
 
-func (q *auditQueue) closed() bool {
+func (q *queue) closed() bool {
 	select {
 	case <-q.ended:
 		return true
@@ -185,10 +185,10 @@ func (q *auditQueue) closed() bool {
 	}
 }
 
-// sweepAudit deletes events that are older than AuditOptions.Keep.
-func (au *auditor) sweepAudit(ctx context.Context, now time.Time, limit int) (int, error) {
-	if au.auditQueue == nil || limit <= 0 {
+// SweepAudit deletes events that are older than AuditOptions.Keep.
+func (au *Log) SweepAudit(ctx context.Context, now time.Time, limit int) (int, error) {
+	if au.queue == nil || limit <= 0 {
 		return 0, nil
 	}
-	return au.auditQueue.store.SweepAudit(ctx, now.Add(-au.auditQueue.keep), limit)
+	return au.queue.store.SweepAudit(ctx, now.Add(-au.queue.keep), limit)
 }

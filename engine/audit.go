@@ -1,0 +1,90 @@
+package engine
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"authsvc"
+	"authsvc/engine/internal/audit"
+	"authsvc/internal/plainlog"
+)
+
+// audit records the result of a request. Each request has at most one such
+// event; note is for facts on the way. It reports whether the event was
+// recorded, rather than counted as a repetition: then log lines about the same
+// are to be written, too.
+func (rq *request) audit(name string, code authsvc.ErrorCode, reason string) (recorded bool) {
+	rq.audited = true
+	rq.quiet = !rq.note(authsvc.AuditEvent{Name: name, Code: code, Reason: reason, UserID: rq.auditUser})
+	return !rq.quiet
+}
+
+// note records an event with the client of the request. It reports what audit
+// does.
+func (rq *request) note(e authsvc.AuditEvent) (recorded bool) {
+	if e.Provider == "" {
+		e.Provider = rq.providerID()
+	}
+	if ip := rq.clientIP(); ip.IsValid() {
+		e.ClientIP = ip.String()
+	}
+	e.RequestID, e.UserAgent = rq.requestID(), rq.r.UserAgent()
+	return rq.auditor.RecordLimited(rq.ctx, rq.networkKey(), e)
+}
+
+// auditRefusal records a refusal, or a failure if it is due to a fault.
+func (rq *request) auditRefusal(e *authError) {
+	if rq.audited {
+		return
+	}
+	verb := ".refused"
+	if failed(e) {
+		verb = ".failed"
+	}
+	if rq.signsOut {
+		rq.audit("sign_out.failed", e.Code, reason(e))
+		return
+	}
+	rq.audit("sign_in"+verb, e.Code, reason(e))
+}
+
+// WithActor says who is behind calls of a Service with the context, when that is
+// not the application on behalf of the user: audit events then have it as Actor,
+// and are in the store when the call returns. An operator at the command line is
+// "cli:" and the name of the account.
+func WithActor(ctx context.Context, actor string) context.Context { return audit.WithActor(ctx, actor) }
+
+// ConfigurationChanged records that the program has taken over another
+// configuration or, with an error, that it could not. The error is not part of
+// the event, since it may quote what is configured: log it.
+func (s *Service) ConfigurationChanged(ctx context.Context, err error) {
+	if err != nil {
+		s.auditor.Record(ctx, authsvc.AuditEvent{Name: "configuration.change_failed", Reason: "the log says why"})
+		return
+	}
+	s.auditor.Record(ctx, authsvc.AuditEvent{Name: "configuration.changed"})
+}
+
+// checkAudit checks AuditOptions. It also wraps the log, so that all lines of
+// the engine are plain text.
+func checkAudit(b *builder, s *audit.Log) {
+	s.Log = slog.New(plainlog.Handler(s.Log.Handler()))
+	o := b.config.Audit
+	keep := o.Keep
+	if keep == 0 {
+		keep = 8760 * time.Hour
+	}
+	if keep < time.Hour {
+		b.fail("Audit.Keep", "is under an hour", "use a duration such as 8760h")
+	}
+	if !o.Store {
+		return
+	}
+	store, ok := s.Adapter.(authsvc.AuditLog)
+	if !ok {
+		b.fail("Audit.Store", "is set, but there is no storage that keeps audit events", "set Adapter to one that is an AuditLog, or leave the events to the log")
+		return
+	}
+	s.KeepIn(store, keep)
+}

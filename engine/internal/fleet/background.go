@@ -1,0 +1,97 @@
+package fleet
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+)
+
+// background is the work of a service outside of requests.
+type background struct {
+	ctx           context.Context // stop ends it
+	stop          context.CancelFunc
+	sending       context.Context // of mails being sent, which outlive ctx; CancelSending ends it
+	cancelSending context.CancelFunc
+	workers       sync.WaitGroup
+
+	mu      sync.Mutex // guards running, and the start of tasks against stop
+	running int        // number of tasks
+}
+
+// Open begins the life of the background work. It starts nothing.
+func (fl *Fleet) Open() {
+	fl.background.ctx, fl.background.stop = context.WithCancel(context.Background())
+	fl.background.sending, fl.background.cancelSending = context.WithCancel(context.Background()) // #nosec G118 -- Close calls it
+}
+
+// Life returns the context of the background work, which StopTasks ends.
+func (fl *Fleet) Life() context.Context { return fl.background.ctx }
+
+// Sending returns the context of mails being sent, which CancelSending ends.
+func (fl *Fleet) Sending() context.Context { return fl.background.sending }
+
+// CancelSending ends the context of mails being sent.
+func (fl *Fleet) CancelSending() { fl.background.cancelSending() }
+
+// Go runs a worker, which must end with life.
+func (fl *Fleet) Go(work func(life context.Context)) {
+	fl.background.workers.Go(func() { work(fl.background.ctx) })
+}
+
+// Wait waits for all workers and tasks.
+func (fl *Fleet) Wait() { fl.background.workers.Wait() }
+
+// maxTasks bounds the goroutines of RunTask.
+const maxTasks = 1000
+
+// ErrNoTask: RunTask returned false.
+var ErrNoTask = errors.New("authsvc: the service is ending or too busy")
+
+// RunTask runs work of a request that must not end with it, in the background.
+// Close cancels life and waits for run to return: its waits end with life, its
+// calls use detached. It reports false, and does not run, if the service is
+// ending or maxTasks run already.
+func (fl *Fleet) RunTask(what string, run func(life context.Context)) bool {
+	fl.background.mu.Lock()
+	defer fl.background.mu.Unlock()
+	if fl.background.ctx.Err() != nil || fl.background.running >= maxTasks {
+		return false
+	}
+	fl.background.running++
+	fl.background.workers.Go(func() {
+		defer func() {
+			fl.background.mu.Lock()
+			defer fl.background.mu.Unlock()
+			fl.background.running--
+		}()
+		defer fl.Recovered(what, func() {})
+		run(fl.background.ctx)
+	})
+	return true
+}
+
+// StopTasks refuses new tasks and cancels their context.
+func (fl *Fleet) StopTasks() {
+	fl.background.mu.Lock()
+	defer fl.background.mu.Unlock()
+	fl.background.stop()
+}
+
+// Sleep waits for d. It returns false if life ended first.
+func Sleep(life context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-life.Done():
+		return false
+	case <-timer.C:
+		return true
+	}
+}
+
+// Detached returns a context with timeout d for one call of a task, which the
+// end of the service does not cancel.
+func Detached(life context.Context, d time.Duration) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.WithoutCancel(life), d)
+}

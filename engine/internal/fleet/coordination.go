@@ -1,0 +1,157 @@
+package fleet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"authsvc"
+	"authsvc/internal/backoff"
+	"authsvc/internal/seal"
+	"authsvc/internal/uuid"
+)
+
+// Times of a lease, under which one replica works.
+const (
+	LeaseFor     = 30 * time.Second // until it lapses when its holder has died
+	leaseRenew   = 10 * time.Second
+	leaseWait    = 20 * time.Second // longest wait for one
+	leasePoll    = 50 * time.Millisecond
+	leasePollMax = time.Second // leasePoll is doubled up to it; a half of it is by chance
+	LeaseCall    = 5 * time.Second
+)
+
+// Lease waits until name is ours and keeps it until release is called. name
+// holds no personal data: it is stored as it is.
+func (fl *Fleet) Lease(ctx context.Context, name string) (release func(), err error) {
+	return fl.LeaseAs(ctx, name, uuid.V7())
+}
+
+// LeaseAs is lease for a holder that can take it once more, with TakeLease, to be
+// sure right before it writes.
+func (fl *Fleet) LeaseAs(ctx context.Context, name, holder string) (release func(), err error) {
+	end := time.Now().Add(leaseWait)
+	for wait := leasePoll; ; wait = min(2*wait, leasePollMax) {
+		err := fl.TakeLease(ctx, name, holder)
+		pause := backoff.Jitter(wait)
+		switch {
+		case err == nil:
+			return fl.HoldLease(ctx, name, holder), nil
+		case !errors.Is(err, authsvc.ErrConflict):
+			return nil, fmt.Errorf("%w: %w", ErrStore, err)
+		case !time.Now().Add(pause).Before(end):
+			return nil, authsvc.ErrBusy
+		case !Sleep(ctx, pause):
+			return nil, ctx.Err()
+		}
+	}
+}
+
+// TakeLease takes a lease, or holds on to it, without waiting. ErrConflict: another
+// holder has it.
+func (fl *Fleet) TakeLease(ctx context.Context, name, holder string) error {
+	ctx, cancel := context.WithTimeout(ctx, LeaseCall)
+	defer cancel()
+	now := fl.Now()
+	return fl.Adapter.Lease(ctx, name, holder, now, now.Add(LeaseFor))
+}
+
+// HoldLease renews a lease until release is called. If the process was suspended
+// for longer than LeaseFor, another may have the lease: that is logged, and the
+// work must be safe even then.
+func (fl *Fleet) HoldLease(ctx context.Context, name, holder string) (release func()) {
+	held, end := context.WithCancel(context.WithoutCancel(ctx))
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		for Sleep(held, leaseRenew) {
+			if err := fl.TakeLease(held, name, holder); err != nil && held.Err() == nil {
+				fl.Log.Warn("a lease could not be renewed", "err", err)
+			}
+		}
+	}()
+	return func() {
+		end()
+		<-ended
+		ctx, cancel := Detached(ctx, LeaseCall)
+		defer cancel()
+		if err := fl.Adapter.Release(ctx, name, holder); err != nil {
+			fl.Log.Debug("a lease lapses by itself", "err", err)
+		}
+	}
+}
+
+// New makes a fleet of one that knows nobody yet.
+func New(g *Given) *Fleet { return &Fleet{Given: g, warned: NewReplayCache()} }
+
+// maxReplays bounds the keys that ReplayCache remembers.
+const maxReplays = 100_000
+
+// A ReplayCache records keys until they expire. It is the bounded single-use set
+// of a service without storage, for this process only, and limits what is done
+// or logged once in a while.
+type ReplayCache struct {
+	mu   sync.Mutex
+	keys map[string]time.Time
+}
+
+// NewReplayCache returns an empty one.
+func NewReplayCache() *ReplayCache { return &ReplayCache{keys: map[string]time.Time{}} }
+
+// Use records key; ErrConflict if it was used before. A full set refuses:
+// forgetting keys would let a replay through.
+func (c *ReplayCache) Use(key string, now, expires time.Time) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if e, ok := c.keys[key]; ok && now.Before(e) {
+		return authsvc.ErrConflict
+	}
+	if len(c.keys) >= maxReplays {
+		for k, e := range c.keys {
+			if !now.Before(e) {
+				delete(c.keys, k)
+			}
+		}
+		if len(c.keys) >= maxReplays {
+			return authsvc.ErrQueueFull
+		}
+	}
+	c.keys[key] = expires
+	return nil
+}
+
+// Forget lets key be used again.
+func (c *ReplayCache) Forget(key string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.keys, key)
+}
+
+// FirstInMinute reports whether it is asked about key for the first time within a
+// minute.
+func (fl *Fleet) FirstInMinute(key string, now time.Time) bool {
+	return fl.warned.Use(key, now, now.Add(time.Minute)) == nil
+}
+
+// NameOf hashes parts into the name of a lease or a rate limit, so that the
+// store has no personal data there. It depends on no secret, since replicas
+// have to agree on it while secrets are rotated.
+func NameOf(kind string, parts ...string) string {
+	var b strings.Builder
+	for _, part := range parts {
+		b.WriteString(strconv.Itoa(len(part)) + ":" + part)
+	}
+	return kind + ":" + seal.Digest(kind+" "+b.String())
+}
+
+// UseAttempt uses up the key of an attempt. ErrConflict: it was used before.
+func (fl *Fleet) UseAttempt(ctx context.Context, key string, expires time.Time) error {
+	return fl.Adapter.UseOnce(ctx, "tx:"+key, expires)
+}
+
+// DeriveKeys derives the keys of sealed records.
+func (fl *Fleet) DeriveKeys(ring *seal.Ring) { fl.credentialBox = ring.Box("credentials") }

@@ -1,0 +1,220 @@
+package fleet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"authsvc"
+)
+
+// ErrNoStorage is wrapped by the errors of noAdapter.
+var ErrNoStorage = errors.New("authsvc: without storage")
+
+// InheritStorage takes over the replay cache of a service without storage.
+func (g *Given) InheritStorage(before *Given) {
+	now, none := g.Adapter.(*noAdapter)
+	was, had := before.Adapter.(*noAdapter)
+	if none && had {
+		now.replays = was.replays
+	}
+}
+
+// noAdapter stands in for the Adapter of a service without storage: it finds and
+// stores nothing, and returns an error where that is not possible.
+type noAdapter struct{ replays *ReplayCache }
+
+// NoStorage returns what stands in for the Adapter of a service without storage.
+func NoStorage() authsvc.Adapter { return &noAdapter{NewReplayCache()} }
+
+// Stores reports whether there is an Adapter.
+func (g *Given) Stores() bool {
+	_, none := g.Adapter.(*noAdapter)
+	return !none
+}
+
+// Errors of noAdapter. Each wraps ErrNoStorage.
+var (
+	errNothingStored = fmt.Errorf("%w nothing is kept", ErrNoStorage)
+	errNoUsers       = fmt.Errorf("%w there are no users", ErrNoStorage)
+	errNoAccounts    = fmt.Errorf("%w no accounts are kept", ErrNoStorage)
+	errNoSessions    = fmt.Errorf("%w sessions cannot be ended from the server", ErrNoStorage)
+)
+
+func (*noAdapter) CreateUser(context.Context, authsvc.User) (authsvc.User, error) {
+	return authsvc.User{}, errNoUsers
+}
+
+func (*noAdapter) GetUser(context.Context, string) (authsvc.User, error) {
+	return authsvc.User{}, fmt.Errorf("%w: %w", errNoUsers, authsvc.ErrNotFound)
+}
+
+func (*noAdapter) GetUserByEmail(context.Context, string) (authsvc.User, error) {
+	return authsvc.User{}, errNoUsers
+}
+
+func (*noAdapter) GetUserByAccount(context.Context, string, string) (authsvc.User, error) {
+	return authsvc.User{}, errNoUsers
+}
+
+func (*noAdapter) UpdateUser(context.Context, string, authsvc.UserUpdate) (authsvc.User, error) {
+	return authsvc.User{}, errNoUsers
+}
+
+func (*noAdapter) DeleteUser(context.Context, string, *authsvc.Revocation) error { return errNoUsers }
+
+func (*noAdapter) GetEpoch(context.Context, string) (int64, error) { return 0, nil }
+
+func (*noAdapter) ListUsers(context.Context, string, int) ([]authsvc.User, error) {
+	return nil, errNoAccounts
+}
+
+func (*noAdapter) SearchUsers(context.Context, authsvc.UserQuery) ([]authsvc.User, error) {
+	return nil, errNoUsers
+}
+
+func (*noAdapter) GetPerson(context.Context, string) (authsvc.Person, error) {
+	return authsvc.Person{}, errNoUsers
+}
+
+func (*noAdapter) SetPerson(context.Context, string, authsvc.PersonUpdate, *authsvc.Revocation) error {
+	return errNoUsers
+}
+
+func (*noAdapter) PutCredential(context.Context, authsvc.Credential, int64, int) error {
+	return errNoUsers
+}
+
+func (*noAdapter) GetCredential(context.Context, authsvc.CredentialKind, string) (authsvc.Credential, error) {
+	return authsvc.Credential{}, errNoUsers
+}
+
+func (*noAdapter) UpdateCredential(context.Context, authsvc.Credential) error { return errNoUsers }
+
+func (*noAdapter) TryCredential(context.Context, authsvc.CredentialKind, string, int) error {
+	return errNoUsers
+}
+
+func (*noAdapter) DeleteCredential(context.Context, authsvc.CredentialKind, string, string, *authsvc.Revocation) error {
+	return errNoUsers
+}
+
+func (*noAdapter) DeleteCredentials(context.Context, string, *authsvc.Revocation, ...authsvc.CredentialKind) (int, error) {
+	return 0, errNoUsers
+}
+
+func (*noAdapter) LinkAccount(context.Context, authsvc.Account, int64) (authsvc.Account, error) {
+	return authsvc.Account{}, errNoAccounts
+}
+
+func (*noAdapter) RefreshAccount(context.Context, authsvc.Account, int64) error { return errNoAccounts }
+
+func (*noAdapter) ReplaceTokens(context.Context, authsvc.Account, authsvc.Account) error {
+	return errNoAccounts
+}
+
+func (*noAdapter) ListAccounts(context.Context, string) ([]authsvc.Account, error) {
+	return nil, errNoAccounts
+}
+
+func (*noAdapter) UnlinkAccount(context.Context, string, string, int64, *authsvc.Revocation) error {
+	return errNoAccounts
+}
+
+func (*noAdapter) CreateSession(context.Context, authsvc.SessionRecord) (authsvc.SessionRecord, error) {
+	return authsvc.SessionRecord{}, errNothingStored
+}
+
+func (*noAdapter) GetSession(context.Context, string, string) (authsvc.SessionRecord, authsvc.User, error) {
+	return authsvc.SessionRecord{}, authsvc.User{}, errNothingStored
+}
+
+func (*noAdapter) UpdateSession(context.Context, authsvc.SessionRecord) error {
+	return errNothingStored
+}
+
+func (*noAdapter) DeleteSession(context.Context, string) (authsvc.SessionRecord, error) {
+	return authsvc.SessionRecord{}, errNothingStored
+}
+
+func (*noAdapter) DeleteSessionOf(context.Context, string, string) (authsvc.SessionRecord, error) {
+	return authsvc.SessionRecord{}, errNothingStored
+}
+
+func (*noAdapter) TouchSessions(context.Context, []authsvc.SessionSeen) error {
+	return errNothingStored
+}
+
+func (*noAdapter) ListSessions(context.Context, string) ([]authsvc.SessionRecord, error) {
+	return nil, errNothingStored
+}
+
+func (*noAdapter) SignUp(context.Context, authsvc.User, *authsvc.Account, *authsvc.SessionRecord) (authsvc.User, error) {
+	return authsvc.User{}, errNoUsers
+}
+
+func (*noAdapter) ProveEmail(context.Context, authsvc.Proof) (authsvc.User, []authsvc.Account, error) {
+	return authsvc.User{}, nil, errNoUsers
+}
+
+func (*noAdapter) EndSessions(context.Context, string, *authsvc.Revocation) (int, error) {
+	return 0, errNoSessions
+}
+
+func (*noAdapter) PutToken(context.Context, authsvc.VerificationToken, authsvc.Mail, int) error {
+	return errNothingStored
+}
+
+func (*noAdapter) PutMail(context.Context, authsvc.Mail, int) error { return errNothingStored }
+
+func (*noAdapter) GetToken(context.Context, string, string) (authsvc.VerificationToken, error) {
+	return authsvc.VerificationToken{}, errNothingStored
+}
+
+func (*noAdapter) TakeToken(context.Context, string, string) (authsvc.VerificationToken, error) {
+	return authsvc.VerificationToken{}, errNothingStored
+}
+
+func (*noAdapter) VoidTokens(context.Context, string) error { return errNothingStored }
+
+func (*noAdapter) ClaimMail(context.Context, time.Time, time.Time) (authsvc.Mail, error) {
+	return authsvc.Mail{}, errNothingStored
+}
+
+func (*noAdapter) DelayMail(context.Context, string, time.Time) error { return errNothingStored }
+
+func (*noAdapter) DeleteMail(context.Context, string) error { return errNothingStored }
+
+// UseOnce is for this process only.
+func (n *noAdapter) UseOnce(_ context.Context, key string, expires time.Time) error {
+	return n.replays.Use(key, time.Now(), expires)
+}
+
+// Revoke does nothing: a JWT session that is signed out ends in that browser.
+func (*noAdapter) Revoke(context.Context, ...*authsvc.Revocation) error { return nil }
+
+func (*noAdapter) Revocations(context.Context, int64, int) ([]authsvc.Revocation, int64, error) {
+	return nil, 0, errNothingStored
+}
+
+// Permit leaves it to the count of this process.
+func (*noAdapter) Permit(context.Context, string, time.Time, time.Duration, time.Duration) (time.Duration, error) {
+	return 0, errNothingStored
+}
+
+func (*noAdapter) Lease(context.Context, string, string, time.Time, time.Time) error { return nil }
+
+func (*noAdapter) Release(context.Context, string, string) error { return nil }
+
+func (*noAdapter) GetMeta(context.Context, string) (string, error) { return "", authsvc.ErrNotFound }
+
+func (*noAdapter) PutMeta(_ context.Context, _, value string) (string, error) {
+	return value, nil
+}
+
+func (*noAdapter) SetMeta(context.Context, string, string) error { return errNothingStored }
+
+func (*noAdapter) Sweep(context.Context, time.Time, int) (int, error) { return 0, errNothingStored }
+
+func (*noAdapter) Ping(context.Context) error { return nil }

@@ -1,0 +1,65 @@
+package limit
+
+import (
+	"math/rand/v2"
+	"slices"
+	"sync"
+)
+
+const maxQueuedLogins = 256 // in this process
+
+const maxQueuedOfOne = 32 // for one account
+
+// A Queue holds the queued sign-ins of this process. When it is full, a
+// random one is removed for each new one, so that nobody can occupy it.
+type Queue struct {
+	mu      sync.Mutex
+	waiting []*Place
+}
+
+// A Place is that of a sign-in which waits for a turn. Left is closed when it is
+// removed.
+type Place struct {
+	account, client string
+	Left            chan struct{}
+}
+
+// Enter adds a sign-in. It returns nil if this client waits for the account
+// already.
+func (q *Queue) Enter(account, client string) *Place {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	var same []int
+	for i, a := range q.waiting {
+		if a.account != account {
+			continue
+		}
+		if a.client == client {
+			return nil
+		}
+		same = append(same, i)
+	}
+	switch {
+	case len(same) >= maxQueuedOfOne:
+		q.remove(same[rand.IntN(len(same))])
+	case len(q.waiting) >= maxQueuedLogins:
+		q.remove(rand.IntN(len(q.waiting)))
+	}
+	a := &Place{account, client, make(chan struct{})}
+	q.waiting = append(q.waiting, a)
+	return a
+}
+
+func (q *Queue) remove(i int) {
+	close(q.waiting[i].Left)
+	q.waiting = slices.Delete(q.waiting, i, i+1)
+}
+
+// Leave removes a sign-in that waits no longer.
+func (q *Queue) Leave(a *Place) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if i := slices.Index(q.waiting, a); i >= 0 {
+		q.remove(i)
+	}
+}
