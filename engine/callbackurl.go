@@ -4,10 +4,11 @@ import (
 	"net/url"
 	"strings"
 
+	"authsvc/engine/internal/cookie"
 	"authsvc/internal/weburl"
 )
 
-// callbackURL returns where the person goes in the end: callbackUrl of the body,
+// CallbackURL returns where the person goes in the end: callbackUrl of the body,
 // else of the query, else of the cookie, else the origin. It is absolute and
 // allowed.
 func (rq *request) callbackURL() string {
@@ -32,8 +33,8 @@ func (rq *request) requestedCallbackURL() string {
 
 // callbackURLCookie returns the value of the callback-url cookie, untrusted.
 func (rq *request) callbackURLCookie() string {
-	v, ok := rq.jar.get(rq.names.callbackURL)
-	if !ok || len(v) > maxCookie {
+	v, ok := rq.jar.Get(rq.names.CallbackURL)
+	if !ok || len(v) > cookie.Max {
 		return ""
 	}
 	plain, err := url.QueryUnescape(v)
@@ -109,18 +110,18 @@ func (st *site) allowedURL(want string) (string, bool) {
 // is too long for it, having hundreds of semicolons, is not stored, and the
 // cookie is expired.
 func (rq *request) keepCallbackURL() {
-	room := maxCookie - len(rq.names.callbackURL)
+	room := cookie.Max - len(rq.names.CallbackURL)
 	to := url.QueryEscape(rq.callbackURL())
 	if len(to) > room {
 		to = sparseEscape.Replace(rq.callbackURL())
 	}
-	have, ok := rq.jar.get(rq.names.callbackURL)
+	have, ok := rq.jar.Get(rq.names.CallbackURL)
 	switch {
 	case ok && have == to:
 	case len(to) <= room:
-		rq.setCookie(cookie{name: rq.names.callbackURL, value: to, domain: rq.names.domain})
+		rq.setCookie(cookie.Cookie{Name: rq.names.CallbackURL, Value: to, Domain: rq.names.Domain})
 	case ok:
-		rq.expireCookie(rq.names.callbackURL, rq.names.domain)
+		rq.expireCookie(rq.names.CallbackURL, rq.names.Domain)
 	}
 }
 

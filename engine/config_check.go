@@ -13,6 +13,7 @@ import (
 	"golang.org/x/net/publicsuffix"
 
 	"authsvc"
+	"authsvc/engine/internal/cookie"
 	"authsvc/engine/internal/fleet"
 	"authsvc/engine/internal/limit"
 	"authsvc/internal/pages"
@@ -197,8 +198,8 @@ func checkCookies(b *builder, s *Service) {
 	secure := s.site.origin == "" || strings.HasPrefix(s.site.origin, "https://")
 	o.Domain = strings.TrimPrefix(o.Domain, ".")
 	checkCookieDomain(b, s, o.Domain)
-	s.site.names = newCookieNames(s.site.dialect, secure, o)
-	for _, name := range []func(*cookieNames){s.site.nameCookies, s.keeper.nameCookies, s.desk.nameCookies, s.emailRoom.nameCookies, s.gateRoom.nameCookies} {
+	s.site.names = cookie.NewNames(s.site.dialect.cookies, s.site.dialect.sessionPrefix, secure, o)
+	for _, name := range []func(*cookie.Names){s.site.nameCookies, s.keeper.nameCookies, s.desk.nameCookies, s.emailRoom.nameCookies, s.gateRoom.nameCookies} {
 		name(&s.site.names)
 	}
 	for _, c := range []struct{ key, name string }{{"Session", o.Session}, {"CSRF", o.CSRF}, {"CallbackURL", o.CallbackURL}} {
@@ -208,7 +209,7 @@ func checkCookies(b *builder, s *Service) {
 		host := hasPrefixFold(c.name, "__Host-")
 		prefixed := host || hasPrefixFold(c.name, "__Secure-")
 		switch {
-		case !validCookieName(c.name):
+		case !cookie.ValidName(c.name):
 			b.fail("Cookies."+c.key, "is not a cookie name", "use letters, digits, - . and _")
 		case prefixed && !secure:
 			b.fail("Cookies."+c.key, "has a prefix that browsers accept over https only", "leave the prefix out over http", "URL")
@@ -218,7 +219,7 @@ func checkCookies(b *builder, s *Service) {
 			b.warn("a cookie name without __Host- or __Secure- can be planted by sibling hosts", "name", c.name)
 		}
 	}
-	if one, two := s.site.names.clash(); two != "" {
+	if one, two := s.site.names.Clash(); two != "" {
 		b.fail("Cookies", fmt.Sprintf("has the names %s and %s, which could be taken for one another", text.Printable(one, 80), text.Printable(two, 80)),
 			"choose names that differ; none may be the session cookie's followed by a dot, or begin with "+s.desk.txPrefix,
 			"Compat", "Cookies.Session", "Cookies.CSRF", "Cookies.CallbackURL")

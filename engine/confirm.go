@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"authsvc"
+	"authsvc/engine/internal/cookie"
 	"authsvc/internal/pages"
 	"authsvc/internal/seal"
 	"authsvc/internal/text"
@@ -52,7 +53,7 @@ func (dk *desk) provedFresh(rq *request, s *authsvc.Session, route string) bool 
 		return true
 	}
 	value := rq.body.get("fresh")
-	if value == "" || len(value) > maxCookie {
+	if value == "" || len(value) > cookie.Max {
 		return false
 	}
 	raw, _, err := dk.freshKey.Open(value)

@@ -1,265 +1,149 @@
 package engine
 
 import (
-	"cmp"
-	"net/http"
-	"slices"
+	"net/netip"
 	"strconv"
 	"strings"
 	"time"
 
-	"authsvc"
+	"authsvc/engine/internal/cookie"
 )
 
-// Chunking follows NextAuth.js: values over chunkSize bytes become name.0,
-// name.1 and so on. 3933 leaves room for the name within the 4096 bytes that
-// browsers keep (RFC 6265bis §5.6).
-const (
-	chunkSize = 3933
-	maxChunks = 5
-	maxCookie = 4096 // bytes of a name and its value
-)
-
-// cookieNames are the names of one configuration, fixed in New: those that NextAuth.js
-// has, and those that storeys and rooms add.
-type cookieNames struct {
-	session, csrf, callbackURL string
-	secure                     bool
-	domain                     string // of session and callbackURL
-
-	host     string // what the others begin with
-	own      []string
-	prefixes []string // of those of which there may be several
+// A sessionCookie is the cookie of a session, to be sent.
+type sessionCookie struct {
+	value   string
+	expires time.Time
 }
 
-func newCookieNames(d *dialect, secure bool, o authsvc.CookieOptions) cookieNames {
-	host, shared := "", ""
-	if secure {
-		host, shared = "__Host-", d.sessionPrefix
-		if o.Domain != "" {
-			shared = "__Secure-"
-		}
+// A place is where a request came to, as far as the cookies of sessions go.
+type place interface {
+	// cookie returns the value that a session is read from. present reports whether
+	// any such cookie came; "" with present are cookies that make no sense together.
+	cookie(j *cookie.Jar) (value string, present bool)
+	// keep queues the cookie of a session and reports whether it fits.
+	keep(rq *request, c sessionCookie) bool
+	// drop expires what the request carried.
+	drop(rq *request)
+}
+
+// at is the place of the request.
+func (rq *request) at() place {
+	if rq.place == nil {
+		rq.place = rq.hooks.place(rq.r.Host)
 	}
-	return cookieNames{secure: secure, domain: o.Domain, host: host, session: cmp.Or(o.Session, shared+d.cookies[0]),
-		csrf: cmp.Or(o.CSRF, host+d.cookies[1]), callbackURL: cmp.Or(o.CallbackURL, shared+d.cookies[2])}
+	return rq.place
 }
 
-// add returns the whole name of a cookie of ours.
-func (n *cookieNames) add(name string) string {
-	name = n.host + "authsvc." + name
-	n.own = append(n.own, name)
-	return name
-}
-
-// addPrefix returns what the names of several cookies of ours begin with.
-func (n *cookieNames) addPrefix(prefix string) string {
-	prefix = n.host + "authsvc." + prefix + "."
-	n.prefixes = append(n.prefixes, prefix)
-	return prefix
-}
-
-// ours reports whether a cookie of this name concerns the engine.
-func (n *cookieNames) ours(name string) bool {
-	if _, ok := n.sessionPart(name); ok || name == n.csrf || name == n.callbackURL {
+// setSession queues the session cookie, in chunks if it must be, and expires
+// what the request carried under names that are no longer used. It reports
+// whether the value fits.
+func (rq *request) setSession(value string, expires time.Time) bool {
+	n := rq.names
+	if !cookie.Fits(value) {
+		return false
+	}
+	rq.clearSession()
+	if len(value) <= cookie.ChunkSize {
+		rq.setCookie(cookie.Cookie{Name: n.Session, Value: value, Domain: n.Domain, Expires: expires})
 		return true
 	}
-	for _, own := range n.own {
-		if name == own {
-			return true
-		}
+	rq.warnChunked()
+	for i := 0; len(value) > 0; i++ {
+		part := value[:min(cookie.ChunkSize, len(value))]
+		value = value[len(part):]
+		rq.setCookie(cookie.Cookie{Name: n.Session + "." + strconv.Itoa(i), Value: part, Domain: n.Domain, Expires: expires})
 	}
-	for _, prefix := range n.prefixes {
-		if strings.HasPrefix(name, prefix) {
-			return true
-		}
-	}
-	return false
+	return true
 }
 
-// sessionPart reports whether name is that of the session cookie, or of what
-// may be a part of it, and returns what follows the name. Any suffix after a
-// dot counts, so that hostile chunk names are seen and expired.
-func (n *cookieNames) sessionPart(name string) (suffix string, ok bool) {
-	suffix, ok = strings.CutPrefix(name, n.session)
-	return suffix, ok && (suffix == "" || suffix[0] == '.')
-}
-
-// clash returns two of the names that could be taken for one another, "" if
-// there are none.
-func (n *cookieNames) clash() (a, b string) {
-	others := append([]string{n.csrf, n.callbackURL}, n.own...)
-	for i, name := range others {
-		if j := slices.Index(others[:i], name); j >= 0 {
-			return others[j], name
+// clearSession expires every session cookie that the request carried.
+func (rq *request) clearSession() {
+	n := rq.names
+	for _, p := range rq.jar.Pairs {
+		if _, ok := n.SessionPart(p.Name); ok && cookie.ValidName(p.Name) {
+			rq.expireCookie(p.Name, n.Domain)
 		}
 	}
-	for _, name := range append(others, n.prefixes...) {
-		if _, ok := n.sessionPart(name); ok {
-			return n.session, name
-		}
-	}
-	for _, name := range []string{n.session, n.csrf, n.callbackURL} {
-		for _, prefix := range n.prefixes {
-			if strings.HasPrefix(name, prefix) {
-				return prefix, name
-			}
-		}
-	}
-	return "", ""
+	rq.clearPlanted()
 }
 
-type pair struct{ name, value string }
-
-// maxOurCookies bounds what is kept of a Cookie header full of our names.
-const maxOurCookies = 64
-
-// A jar holds the request's cookies that concern the engine, values as sent.
-type jar struct {
-	names    *cookieNames
-	pairs    []pair
-	size     int // bytes of all Cookie header lines, others' cookies included
-	overflow bool
+func (rq *request) warnChunked() {
+	rq.warned.chunks.Do(func() {
+		rq.Log.Warn("the session needs more than one cookie; proxies in front need larger header buffers "+
+			"(nginx: large_client_header_buffers 4 32k, proxy_buffer_size 32k)", "cookie", rq.names.Session)
+	})
 }
 
-// parse reads the Cookie header lines. Names must match exactly; there is no
-// unquoting and no trimming but that of RFC 6265bis §5.4.
-func (j *jar) parse(header http.Header, room []pair) {
-	j.pairs = room[:0]
-	for _, line := range header["Cookie"] {
-		j.size += len(line)
-		for len(line) > 0 {
-			var part string
-			part, line, _ = strings.Cut(line, ";")
-			name, value, ok := strings.Cut(part, "=")
-			if !ok {
-				continue
-			}
-			if name = strings.Trim(name, " \t"); !j.names.ours(name) {
-				continue
-			}
-			if len(j.pairs) == maxOurCookies {
-				j.overflow = true
-				return
-			}
-			j.pairs = append(j.pairs, pair{name, strings.Trim(value, " \t")})
-		}
+// maxPlanted bounds the Set-Cookie lines that clearPlanted adds.
+const maxPlanted = 40
+
+// clearPlanted expires session cookies that contradict each other wherever a
+// sibling host can have planted one: on every path above this request and for
+// every parent domain (RFC 6265bis §8.6). Expiring our own alone would leave
+// the planted one, which then nothing contradicts any more. Names with __Host-
+// cannot be planted.
+func (rq *request) clearPlanted() {
+	n := rq.names
+	rq.sessionCookieValue()
+	if rq.sessionValue != "" || !rq.sessionPresent || strings.HasPrefix(n.Session, "__Host-") {
+		return
 	}
-}
-
-// get returns the value of the cookie name. Two different values are none: a
-// sibling host may have planted one of them (cookie tossing).
-func (j *jar) get(name string) (string, bool) {
-	value, found := "", false
-	for i := range j.pairs {
-		if j.pairs[i].name != name {
+	paths, domains := rq.pathsAbove(), rq.domainsAbove()
+	lines := 0
+	for _, p := range rq.jar.Pairs {
+		rest, ok := n.SessionPart(p.Name)
+		if _, chunk := cookie.ChunkIndex(rest); !ok || rest != "" && !chunk {
 			continue
 		}
-		if found && j.pairs[i].value != value {
-			return "", false
-		}
-		value, found = j.pairs[i].value, true
-	}
-	return value, found
-}
-
-// session joins the session cookie. present reports whether any cookie of that
-// name or its chunks came; a value of "" with present means that they do not
-// make sense together and are to be expired.
-func (j *jar) session() (value string, present bool) {
-	var chunks [maxChunks]string
-	n, bare := 0, false
-	for i := range j.pairs {
-		suffix, ok := j.names.sessionPart(j.pairs[i].name)
-		if !ok {
-			continue
-		}
-		present = true
-		v := j.pairs[i].value
-		if suffix == "" {
-			if v == "" || bare && v != value {
-				return "", true
+		for _, path := range paths {
+			for _, domain := range domains {
+				if path == "" && domain == n.Domain { // it holds our own
+					continue
+				}
+				if lines++; lines > maxPlanted {
+					return
+				}
+				rq.setCookie(cookie.Cookie{Name: p.Name, Domain: domain, Path: path, Expire: true})
 			}
-			value, bare = v, true
-			continue
 		}
-		k, ok := chunkIndex(suffix)
-		if !ok || v == "" || chunks[k] != "" && chunks[k] != v {
-			return "", true
-		}
-		if chunks[k] == "" {
-			n++
-		}
-		chunks[k] = v
 	}
-	if j.overflow {
-		return "", true
-	}
-	if n == 0 || bare {
-		if n > 0 {
-			return "", true
-		}
-		return value, present
-	}
-	if slices.Contains(chunks[:n], "") {
-		return "", true
-	}
-	return strings.Join(chunks[:n], ""), true
 }
 
-// chunkIndex reads the canonical ".3" of a chunk's name.
-func chunkIndex(suffix string) (int, bool) {
-	if len(suffix) != 2 || suffix[0] != '.' || suffix[1] < '0' || suffix[1] >= '0'+maxChunks {
-		return 0, false
+// pathsAbove lists the cookie paths that match the route that was called, ""
+// for the root.
+func (rq *request) pathsAbove() []string {
+	list := []string{""}
+	full := rq.basePath
+	if path := rq.r.URL.EscapedPath(); strings.HasPrefix(path, full+"/") && !strings.ContainsAny(path, ";,") {
+		full = path
 	}
-	return int(suffix[1] - '0'), true
+	for i := 1; i < len(full) && len(list) < 12; i++ {
+		if full[i] == '/' {
+			list = append(list, full[:i], full[:i+1])
+		}
+	}
+	return append(list, full)
 }
 
-// A cookie is one Set-Cookie line. The zero expires makes it a browser-session
-// cookie; expire deletes it.
-type cookie struct {
-	name, value string
-	domain      string
-	path        string // "" is /
-	expires     time.Time
-	maxAge      time.Duration // beside expires, for what a wrong clock of the browser must not matter to
-	expire      bool
-}
-
-func (c *cookie) line(secure bool) string {
-	var b strings.Builder
-	b.Grow(len(c.name) + len(c.value) + 120)
-	b.WriteString(c.name)
-	b.WriteByte('=')
-	b.WriteString(c.value)
-	if c.expire {
-		b.WriteString("; Max-Age=0")
+// domainsAbove lists the Domain attributes that reach this host: none, the
+// host itself, and its parents up to two labels.
+func (st *site) domainsAbove() []string {
+	list := []string{""}
+	host, _, _ := strings.Cut(st.host, ":")
+	if _, err := netip.ParseAddr(host); err == nil {
+		return list
 	}
-	if c.maxAge > 0 {
-		b.WriteString("; Max-Age=")
-		b.WriteString(strconv.Itoa(int(c.maxAge / time.Second)))
+	for strings.Contains(host, ".") && len(list) < 4 {
+		list = append(list, host)
+		_, host, _ = strings.Cut(host, ".")
 	}
-	if c.domain != "" {
-		b.WriteString("; Domain=")
-		b.WriteString(c.domain)
-	}
-	b.WriteString("; Path=")
-	b.WriteString(cmp.Or(c.path, "/"))
-	if !c.expires.IsZero() {
-		b.WriteString("; Expires=")
-		b.WriteString(c.expires.UTC().Format(http.TimeFormat))
-	}
-	b.WriteString("; HttpOnly")
-	if secure {
-		b.WriteString("; Secure")
-	}
-	b.WriteString("; SameSite=Lax")
-	return b.String()
+	return list
 }
 
 // setCookie queues c; a later one that browsers take for the same replaces it.
-func (rq *request) setCookie(c cookie) {
+func (rq *request) setCookie(c cookie.Cookie) {
 	for i := range rq.set {
-		if rq.set[i].name == c.name && rq.set[i].path == c.path && rq.set[i].domain == c.domain {
+		if rq.set[i].Name == c.Name && rq.set[i].Path == c.Path && rq.set[i].Domain == c.Domain {
 			rq.set[i] = c
 			return
 		}
@@ -268,8 +152,5 @@ func (rq *request) setCookie(c cookie) {
 }
 
 func (rq *request) expireCookie(name, domain string) {
-	rq.setCookie(cookie{name: name, domain: domain, expire: true})
+	rq.setCookie(cookie.Cookie{Name: name, Domain: domain, Expire: true})
 }
-
-// fitsOne reports whether a value fits into the one cookie that it may have.
-func fitsOne(name, value string) bool { return len(name)+len(value) <= maxCookie }

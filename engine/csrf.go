@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"strings"
 
+	"authsvc/engine/internal/cookie"
 	"authsvc/internal/seal"
 	"authsvc/internal/text"
 )
@@ -84,7 +85,7 @@ func (c nextAuthCSRF) open(cookie, _ string) (string, bool) {
 func (rq *request) csrfToken() string {
 	if !rq.csrfRead {
 		rq.csrfRead = true
-		if v, ok := rq.jar.get(rq.names.csrf); ok {
+		if v, ok := rq.jar.Get(rq.names.CSRF); ok {
 			token, ok := rq.csrf.open(v, rq.sid())
 			if rq.csrfClaim = token; ok {
 				rq.csrfValue = token
@@ -106,7 +107,7 @@ func (rq *request) ensureCSRF() string {
 func (rq *request) setCSRF(sid string) {
 	token, value := rq.csrf.issue(rq.csrfBrowserPart(), sid)
 	rq.csrfRead, rq.csrfValue = true, token
-	rq.setCookie(cookie{name: rq.names.csrf, value: value})
+	rq.setCookie(cookie.Cookie{Name: rq.names.CSRF, Value: value})
 }
 
 // csrfBrowserPart returns what the browser's next token begins with, "" for a

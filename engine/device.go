@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/text/unicode/norm"
 
+	"authsvc/engine/internal/cookie"
 	"authsvc/internal/seal"
 )
 
@@ -49,7 +50,7 @@ func userKey(id string) string { return seal.Digest("a user\x00" + id) }
 
 // deviceCookie opens the cookie; the zero value is that of an unknown device.
 func (dk *desk) deviceCookie(rq *request) (k deviceCookie) {
-	value, ok := rq.jar.get(dk.deviceCookieName)
+	value, ok := rq.jar.Get(dk.deviceCookieName)
 	if !ok || len(value) > maxDeviceCookie {
 		return deviceCookie{}
 	}
@@ -103,6 +104,6 @@ func (dk *desk) setDeviceCookie(rq *request, account, user string) {
 		return
 	}
 	if value, err := dk.deviceKey.Seal(raw); err == nil {
-		rq.setCookie(cookie{name: dk.deviceCookieName, value: value, expires: until})
+		rq.setCookie(cookie.Cookie{Name: dk.deviceCookieName, Value: value, Expires: until})
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"authsvc/engine/internal/cookie"
 	"authsvc/internal/seal"
 	"authsvc/internal/text"
 )
@@ -25,7 +26,7 @@ const maxEmailRequests = 3
 
 // emailRequests reads the sealed e-mail cookie, oldest first.
 func (em *emailRoom) emailRequests(rq *request) []emailRequest {
-	value, ok := rq.jar.get(em.cookie)
+	value, ok := rq.jar.Get(em.cookie)
 	if !ok || len(value) > 4096 {
 		return nil
 	}
@@ -48,7 +49,7 @@ func (em *emailRoom) setEmailRequests(rq *request, list []emailRequest) {
 			return
 		}
 		if len(value)+len(em.cookie) <= 3900 {
-			rq.setCookie(cookie{name: em.cookie, value: value, expires: time.Unix(list[len(list)-1].Expires, 0)})
+			rq.setCookie(cookie.Cookie{Name: em.cookie, Value: value, Expires: time.Unix(list[len(list)-1].Expires, 0)})
 			return
 		}
 		list = list[1:]
@@ -83,7 +84,7 @@ func (em *emailRoom) askedFor(rq *request, token string) bool {
 }
 
 // nameCookies names the one of requests for links.
-func (em *emailRoom) nameCookies(n *cookieNames) { em.cookie = n.add("email") }
+func (em *emailRoom) nameCookies(n *cookie.Names) { em.cookie = n.Add("email") }
 
 func (em *emailRoom) deriveKeys(ring *seal.Ring) {
 	em.requestsKey = ring.Sealer("email requests " + em.site.base)

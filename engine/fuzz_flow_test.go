@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"authsvc/engine/internal/cookie"
 	"authsvc/engine/internal/fleet"
 
 	"authsvc"
@@ -41,7 +42,7 @@ func fuzzedRequest(s *Service, cookies string) *request {
 // FuzzChunks: what is cut into cookies is what comes out of them, no cookie is
 // larger than browsers keep, and without one in the middle nothing comes out.
 func FuzzChunks(f *testing.F) {
-	for _, n := range []int{0, 1, chunkSize - 1, chunkSize, chunkSize + 1, 2 * chunkSize, maxChunks * chunkSize, maxChunks*chunkSize + 1} {
+	for _, n := range []int{0, 1, cookie.ChunkSize - 1, cookie.ChunkSize, cookie.ChunkSize + 1, 2 * cookie.ChunkSize, cookie.MaxChunks * cookie.ChunkSize, cookie.MaxChunks*cookie.ChunkSize + 1} {
 		f.Add(strings.Repeat("a", n), byte(0))
 		f.Add(strings.Repeat("ab.", n/3), byte(1))
 	}
@@ -55,20 +56,20 @@ func FuzzChunks(f *testing.F) {
 		}, raw)
 		rq := fuzzedRequest(s, "")
 		if !rq.setSession(value, time.Now().Add(time.Hour)) {
-			if len(value) <= chunkSize*maxChunks {
+			if len(value) <= cookie.ChunkSize*cookie.MaxChunks {
 				t.Fatalf("%d bytes do not fit", len(value))
 			}
 			return
 		}
 		var parts []string
 		for i := range rq.set {
-			pair, _, _ := strings.Cut(rq.set[i].line(true), ";")
+			pair, _, _ := strings.Cut(rq.set[i].Line(true), ";")
 			if len(pair) > 4096 {
 				t.Fatalf("a cookie of %d bytes", len(pair))
 			}
 			parts = append(parts, pair)
 		}
-		if got, _ := fuzzedRequest(s, strings.Join(parts, "; ")).jar.session(); got != value {
+		if got, _ := fuzzedRequest(s, strings.Join(parts, "; ")).jar.Session(); got != value {
 			t.Fatalf("%d bytes became %d", len(value), len(got))
 		}
 		if len(parts) < 2 {
@@ -76,7 +77,7 @@ func FuzzChunks(f *testing.F) {
 		}
 		gone := int(drop) % (len(parts) - 1) // the end of a set cannot be seen; the seal sees it
 		left := append(append([]string{}, parts[:gone]...), parts[gone+1:]...)
-		if got, _ := fuzzedRequest(s, strings.Join(left, "; ")).jar.session(); got != "" {
+		if got, _ := fuzzedRequest(s, strings.Join(left, "; ")).jar.Session(); got != "" {
 			t.Fatalf("without cookie %d, %d bytes came out", gone, len(got))
 		}
 	})
@@ -126,10 +127,10 @@ func FuzzState(f *testing.F) {
 	}
 	var csrf, sealed string
 	for _, c := range begun.set {
-		if c.name == s.site.names.csrf {
-			csrf = c.name + "=" + c.value
+		if c.Name == s.site.names.CSRF {
+			csrf = c.Name + "=" + c.Value
 		} else {
-			sealed = c.value
+			sealed = c.Value
 		}
 	}
 	f.Add(sealed, tx.State, "op")

@@ -13,6 +13,7 @@ import (
 	"unicode/utf8"
 
 	"authsvc"
+	"authsvc/engine/internal/cookie"
 	"authsvc/engine/internal/fleet"
 	"authsvc/internal/emailaddr"
 	"authsvc/internal/weburl"
@@ -89,24 +90,24 @@ func FuzzCookies(f *testing.F) {
 		f.Add(line, "")
 		f.Add(line, line)
 	}
-	names := newCookieNames(newDialect(authsvc.CompatNone), true, authsvc.CookieOptions{})
+	names := cookie.NewNames([3]string{"authsvc.session", "authsvc.csrf", "authsvc.callback-url"}, "__Host-", true, authsvc.CookieOptions{})
 	f.Fuzz(func(t *testing.T, one, two string) {
 		rq := &request{site: &site{names: names}, place: &loginPlace{}}
-		rq.jar.names = &rq.names
-		rq.jar.parse(http.Header{"Cookie": {one, two}}, rq.pairBuf[:])
-		value, present := rq.jar.session()
+		rq.jar.Names = &rq.names
+		rq.jar.Parse(http.Header{"Cookie": {one, two}}, rq.pairBuf[:])
+		value, present := rq.jar.Session()
 		if value != "" && !present {
 			t.Fatal("a session without cookies")
 		}
-		if strings.ContainsAny(value, ";") || len(rq.jar.pairs) > maxOurCookies {
-			t.Fatalf("value %q, %d cookies", value, len(rq.jar.pairs))
+		if strings.ContainsAny(value, ";") || len(rq.jar.Pairs) > cookie.MaxKept {
+			t.Fatalf("value %q, %d cookies", value, len(rq.jar.Pairs))
 		}
-		if bare, ok := rq.jar.get(names.session); ok && value != "" && value != bare {
+		if bare, ok := rq.jar.Get(names.Session); ok && value != "" && value != bare {
 			t.Fatalf("%q beside the bare %q", value, bare)
 		}
 		rq.clearSession()
 		for i := range rq.set {
-			line := rq.set[i].line(true)
+			line := rq.set[i].Line(true)
 			if !strings.HasPrefix(line, s) || strings.Count(line, ";") != 5 || strings.ContainsAny(line, "\r\n\x00") {
 				t.Fatalf("Set-Cookie %q", line)
 			}

@@ -8,6 +8,7 @@ import (
 
 	"authsvc"
 	"authsvc/engine/internal/audit"
+	"authsvc/engine/internal/cookie"
 	"authsvc/internal/gate"
 	"authsvc/internal/pages"
 	"authsvc/internal/weburl"
@@ -171,14 +172,14 @@ func (gt *gateRoom) gateStart(rq *request) outcome {
 	case v.Verdict == gate.SignIn:
 		return gt.leadToSignIn(rq, to, false)
 	}
-	if _, again := rq.jar.get(gt.marker); again {
+	if _, again := rq.jar.Get(gt.marker); again {
 		rq.audit("gate.misconfigured", "", "what checks requests does not get the cookies of the browser")
 		gt.Log.Error("a person who may pass was sent to sign in: what checks the requests for this host does not get their cookies, or what it answered them is cached; pass the header Cookie on to it, and cache nothing",
 			"request", rq.requestID(), "host", origin)
 		rq.expireCookie(gt.marker, "")
 		return unavailable(rq, "cookies", origin, http.StatusBadGateway)
 	}
-	rq.setCookie(cookie{name: gt.marker, value: "1", expires: rq.now.Add(markerLife), maxAge: markerLife})
+	rq.setCookie(cookie.Cookie{Name: gt.marker, Value: "1", Expires: rq.now.Add(markerLife), MaxAge: markerLife})
 	return redirect{to: to}
 }
 

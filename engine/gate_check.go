@@ -146,7 +146,7 @@ func (b *builder) upstream(s *gateRoom, raw, at string, timeout time.Duration) h
 		b.fail(at+".Upstream", "is the address of this service, which would ask itself", "write the address of the program behind it", "URL")
 	}
 	p := upstream.New(upstream.Options{Target: target, Timeout: timeout,
-		OurCookie: s.site.names.ours,
+		OurCookie: s.site.names.Ours,
 		Budget:    s.budget,
 		Network:   func(r *http.Request) string { return s.site.request(r).clientKey() },
 		Client: func(r *http.Request) string {
@@ -222,7 +222,7 @@ func identityProblem(g *gateRoom, name string) string {
 // not get to and that a hand-over could not reach either.
 func (b *builder) reachHosts(s *gateRoom, hosts []authsvc.GateHost) {
 	scheme, _, _ := strings.Cut(s.site.origin, "://")
-	s.keeper.places.host, s.keeper.places.domain = weburl.Hostname(s.site.origin), strings.ToLower(s.site.names.domain)
+	s.keeper.places.host, s.keeper.places.domain = weburl.Hostname(s.site.origin), strings.ToLower(s.site.names.Domain)
 	if s.site.origin == "" {
 		return
 	}

@@ -76,7 +76,7 @@ func (gt *gateRoom) Guard(next http.Handler) http.Handler {
 		defer st.done()
 		h["Cache-Control"] = hNoStore // the program may say otherwise
 		for i := range rq.set {
-			h.Add("Set-Cookie", rq.set[i].line(gt.site.names.secure))
+			h.Add("Set-Cookie", rq.set[i].Line(gt.site.names.Secure))
 		}
 		to := next
 		if u := gt.upstreams[v.site.Index()]; u != nil {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"authsvc"
+	"authsvc/engine/internal/cookie"
 	"authsvc/internal/handover"
 	"authsvc/internal/pages"
 	"authsvc/internal/seal"
@@ -34,7 +35,7 @@ func (gt *gateRoom) beginHandOver(rq *request, to string, again bool) outcome {
 	_, origin := rq.hosts.Find(rq.r.Host)
 	a := handover.Begin(origin, strings.TrimPrefix(to, origin), rq.now)
 	value, err := gt.handOver.SealAttempt(a)
-	if err != nil || len(value) > maxCookie-handOverName {
+	if err != nil || len(value) > cookie.Max-handOverName {
 		a.To = "/"
 		value, err = gt.handOver.SealAttempt(a)
 	}
@@ -44,7 +45,7 @@ func (gt *gateRoom) beginHandOver(rq *request, to string, again bool) outcome {
 	}
 	makeRoom(rq, gt.attempts(rq, origin), len(value))
 	challenge := a.Challenge()
-	rq.setCookie(cookie{name: gt.attemptPrefix + handover.ID(challenge), value: value, expires: time.Unix(a.Expires, 0)})
+	rq.setCookie(cookie.Cookie{Name: gt.attemptPrefix + handover.ID(challenge), Value: value, Expires: time.Unix(a.Expires, 0)})
 	return redirect{to: gt.authorizeURL(origin, challenge, again)}
 }
 
@@ -55,20 +56,20 @@ const handOverName = 64
 // Those that do not open are expired.
 func (gt *gateRoom) attempts(rq *request, origin string) (names []string) {
 	ends := map[string]int64{}
-	for _, p := range rq.jar.pairs {
-		id, ok := strings.CutPrefix(p.name, gt.attemptPrefix)
-		if !ok || !validCookieName(p.name) {
+	for _, p := range rq.jar.Pairs {
+		id, ok := strings.CutPrefix(p.Name, gt.attemptPrefix)
+		if !ok || !cookie.ValidName(p.Name) {
 			continue
 		}
-		a, ok := gt.handOver.OpenAttempt(p.value, origin, rq.now)
+		a, ok := gt.handOver.OpenAttempt(p.Value, origin, rq.now)
 		if !ok || handover.ID(a.Challenge()) != id {
-			rq.expireCookie(p.name, "")
+			rq.expireCookie(p.Name, "")
 			continue
 		}
-		if _, twice := ends[p.name]; !twice {
-			names = append(names, p.name)
+		if _, twice := ends[p.Name]; !twice {
+			names = append(names, p.Name)
 		}
-		ends[p.name] = a.Expires
+		ends[p.Name] = a.Expires
 	}
 	slices.SortStableFunc(names, func(a, b string) int { return cmp.Compare(ends[a], ends[b]) })
 	return names
@@ -116,7 +117,7 @@ func (gt *gateRoom) gateAuthorize(rq *request) outcome {
 	if err == nil {
 		value, err = at.enter(carried, rq.now)
 	}
-	if err == nil && !fitsOne(gt.keeper.enteredCookie, value) {
+	if err == nil && !cookie.FitsOne(gt.keeper.enteredCookie, value) {
 		err = errEntryTooLarge
 	}
 	if err == nil {
@@ -143,7 +144,7 @@ func (gt *gateRoom) gateEnter(rq *request) outcome {
 		return notFound
 	}
 	_, origin := rq.hosts.Find(rq.r.Host)
-	c, a, err := gt.handOver.Redeem(rq.query("code"), origin, rq.now, func(id string) (string, bool) { return rq.jar.get(gt.attemptPrefix + id) })
+	c, a, err := gt.handOver.Redeem(rq.query("code"), origin, rq.now, func(id string) (string, bool) { return rq.jar.Get(gt.attemptPrefix + id) })
 	if err != nil {
 		return gt.refuseEntry(rq, err.Error(), origin, "/", http.StatusBadRequest)
 	}
@@ -269,8 +270,8 @@ func notEntered(rq *request, why, origin, to string, status int) outcome {
 }
 
 // nameCookies names those of the gate.
-func (gt *gateRoom) nameCookies(n *cookieNames) {
-	gt.marker, gt.attemptPrefix = n.add("gate-seen"), n.addPrefix("gate-tx")
+func (gt *gateRoom) nameCookies(n *cookie.Names) {
+	gt.marker, gt.attemptPrefix = n.Add("gate-seen"), n.AddPrefix("gate-tx")
 }
 
 func (gt *gateRoom) deriveKeys(ring *seal.Ring) {

@@ -72,7 +72,7 @@ func (gt *gateRoom) answerCheck(rq *request, w http.ResponseWriter, rt *checkRou
 	}
 	if out == nil {
 		gt.sayWho(gt, h, v)
-		h["Cookie"] = []string{upstream.Cookies(rq.r.Header, rq.names.ours)} // what the program gets of them; Caddy passes on the name of a variable for none
+		h["Cookie"] = []string{upstream.Cookies(rq.r.Header, rq.names.Ours)} // what the program gets of them; Caddy passes on the name of a variable for none
 		if rt.removes {
 			h["X-Envoy-Auth-Headers-To-Remove"] = gt.removed(h, rq.r.Header, v)
 		}
@@ -205,7 +205,7 @@ func (gt *gateRoom) renewOnce(rq *request) {
 		rq.set = nil
 	}
 	old := rq.sessionCookieValue()
-	if len(rq.set) == 1 && rq.set[0].value != old && gt.overdue.Again(seal.Digest(old), rq.now) {
+	if len(rq.set) == 1 && rq.set[0].Value != old && gt.overdue.Again(seal.Digest(old), rq.now) {
 		gt.Log.Warn("sessions end although they are used, since their new cookies do not get to the browser: have the proxy pass Set-Cookie of the answers about requests on, "+
 			"with nginx by auth_request_set and add_header; this is not logged again", "host", rq.r.Host)
 	}

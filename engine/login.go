@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"authsvc"
+	"authsvc/engine/internal/cookie"
 	"authsvc/internal/pages"
 	"authsvc/internal/profilepath"
 	"authsvc/internal/sessionshape"
@@ -256,12 +257,12 @@ func (dk *desk) signInCallback(rq *request, a authsvc.SignInAttempt) (to string,
 // replaces.
 func (l *login) issueSession() outcome {
 	l.start.user, l.start.isNew = l.user, l.created
-	cookie, err := l.desk.keeper.sessions.issue(l.rq.ctx, &l.start)
+	made, err := l.desk.keeper.sessions.issue(l.rq.ctx, &l.start)
 	if err != nil {
 		l.deleteSession()
 		return fail(authsvc.Callback, err)
 	}
-	if !fitsCookies(cookie.value) {
+	if !cookie.Fits(made.value) {
 		l.deleteSession()
 		l.rq.clearSession()
 		return fail(authsvc.Callback, errSessionTooLarge)
@@ -273,13 +274,13 @@ func (l *login) issueSession() outcome {
 		return out
 	}
 	old := l.rq.sessionCookieValue()
-	l.rq.setSession(cookie.value, cookie.expires)
+	l.rq.setSession(made.value, made.expires)
 	if old != "" {
 		if _, err := l.desk.keeper.sessions.end(l.rq.ctx, old, l.rq.now); err != nil {
 			l.desk.Log.Error("the session that this sign-in replaces could not be ended", "request", l.rq.requestID(), "err", err)
 		}
 	}
-	l.desk.rotateCSRF(l.rq, l.desk.keeper.sessions.id(cookie.value, l.rq.now), l.user.ID)
+	l.desk.rotateCSRF(l.rq, l.desk.keeper.sessions.id(made.value, l.rq.now), l.user.ID)
 	return nil
 }
 
@@ -344,7 +345,7 @@ func (l *login) succeed() outcome {
 	l.rq.auditUser = l.user.ID
 	l.rq.audit("sign_in.succeeded", "", reason)
 	l.desk.Log.Info("signed in", "provider", l.id.account.Provider, "user", l.user.ID, "new", l.created, "request", l.rq.requestID())
-	l.rq.setCookie(cookie{name: l.desk.lastCookie, value: l.id.account.Provider, expires: l.rq.now.AddDate(1, 0, 0)})
+	l.rq.setCookie(cookie.Cookie{Name: l.desk.lastCookie, Value: l.id.account.Provider, Expires: l.rq.now.AddDate(1, 0, 0)})
 	if l.id.confirms == "" { // what was typed before the proof goes on after it
 		l.rq.forgetTyped()
 	}

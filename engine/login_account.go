@@ -280,3 +280,14 @@ func (l *login) accountForStorage() authsvc.Account {
 func (l *login) proves() bool {
 	return l.id.proof || l.id.verified && l.user.Email == l.id.user.Email
 }
+
+// amr is how an identity was proved.
+func (id *identity) amr() string {
+	switch {
+	case id.proof:
+		return "email"
+	case id.stored:
+		return "app"
+	}
+	return "fed"
+}

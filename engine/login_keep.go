@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"authsvc"
+	"authsvc/engine/internal/cookie"
 	"authsvc/engine/internal/fleet"
 	"authsvc/internal/pages"
 	"authsvc/internal/seal"
@@ -75,7 +76,7 @@ func (dk *desk) putPending(rq *request, u authsvc.User, p pendingSignIn) error {
 		err := dk.Adapter.PutCredential(rq.ctx, c, u.Epoch, maxPending)
 		switch {
 		case err == nil:
-			rq.setCookie(cookie{name: dk.pendingCookie, value: token, expires: c.Expires})
+			rq.setCookie(cookie.Cookie{Name: dk.pendingCookie, Value: token, Expires: c.Expires})
 			return nil
 		case !errors.Is(err, authsvc.ErrTooMany), try == fleet.CreateTries:
 			return err
@@ -106,7 +107,7 @@ func (dk *desk) dropOldestPending(rq *request, userID string) error {
 // waiting returns the sign-in that waits in this browser for a purpose, nil if
 // there is none.
 func (dk *desk) waiting(rq *request, purpose string) (*authsvc.Credential, error) {
-	token, ok := rq.jar.get(dk.pendingCookie)
+	token, ok := rq.jar.Get(dk.pendingCookie)
 	if !ok || len(token) > maxTokenCookie {
 		return nil, nil
 	}

@@ -138,7 +138,7 @@ func parseMaxAge(s string) (int64, error) {
 	return int64(n), nil
 }
 
-// maxAge is how old auth_time may be now: what was asked for, which the
+// MaxAge is how old auth_time may be now: what was asked for, which the
 // provider applied at the start of the attempt, and the time since. 0: nothing
 // was asked for.
 //

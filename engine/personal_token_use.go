@@ -65,7 +65,7 @@ func (is *issuer) bearsPersonal(h http.Header) bool {
 // Cookies of ours may not come with it; the program's own may.
 func (is *issuer) personalAt(rq *request, h http.Header, origin string) (*authsvc.Session, error) {
 	token, _, ok := bearer(h)
-	if !ok || len(rq.jar.pairs) > 0 || rq.jar.overflow {
+	if !ok || len(rq.jar.Pairs) > 0 || rq.jar.Overflow {
 		return nil, errPersonalMixed
 	}
 	g, err := is.judgePersonal(rq, token)

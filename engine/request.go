@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"authsvc"
+	"authsvc/engine/internal/cookie"
 	"authsvc/engine/internal/fleet"
 	"authsvc/internal/seal"
 	"authsvc/internal/weburl"
@@ -30,13 +31,13 @@ type request struct {
 	code       string // of error/:code
 	route      *route // nil: none has the path
 	place      place  // see at
-	jar        jar
+	jar        cookie.Jar
 	body       *body // of a POST, else nil
 	asksJSON   bool  // a body that cannot be read says json=true
 	now        time.Time
 	waitsSince time.Time // for others, by this machine's clock; zero: not yet
 
-	set                         []cookie // to be written
+	set                         []cookie.Cookie // to be written
 	queryVals                   url.Values
 	callbackTo                  string
 	csrfRead                    bool
@@ -57,7 +58,7 @@ type request struct {
 	confirms                    string // id of the user who proves that it is still them
 	confirmTry                  int    // which try of the session that is; 0: not counted yet
 	signsOut                    bool
-	pairBuf                     [4]pair
+	pairBuf                     [4]cookie.Pair
 	answer                      object    // see json
 	room                        [320]byte // for the body of an answer that is short
 }
@@ -72,8 +73,8 @@ type hooks struct {
 
 func (st *site) request(r *http.Request) *request {
 	rq := &request{site: st, ctx: r.Context(), r: r, now: st.fleet.Now()}
-	rq.jar.names = &st.names
-	rq.jar.parse(r.Header, rq.pairBuf[:])
+	rq.jar.Names = &st.names
+	rq.jar.Parse(r.Header, rq.pairBuf[:])
 	return rq
 }
 
@@ -211,7 +212,7 @@ func (rq *request) respond(w http.ResponseWriter, out outcome) {
 		out = rq.refusal(e)
 	}
 	for i := range rq.set {
-		h["Set-Cookie"] = append(h["Set-Cookie"], rq.set[i].line(rq.names.secure))
+		h["Set-Cookie"] = append(h["Set-Cookie"], rq.set[i].Line(rq.names.Secure))
 	}
 	if rq.retryAfter > 0 {
 		h.Set("Retry-After", strconv.Itoa(int((rq.retryAfter+time.Second-1)/time.Second)))

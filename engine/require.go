@@ -34,7 +34,7 @@ func (s *Service) Require(next http.Handler) http.Handler {
 
 // RequireFresh is Require for what a stolen or forgotten session must not do
 // (step-up): it also asks people to prove who they are whose last proof
-// ([authsvc.Session].AuthTime) is older than maxAge, or not known. They are sent to {base}/confirm, which offers their own ways to
+// ([authsvc.Session].AuthTime) is older than MaxAge, or not known. They are sent to {base}/confirm, which offers their own ways to
 // sign in and leads back; without an Adapter to {base}/signin with again=true,
 // where the page offers the ways to sign in as if they were not signed in; a
 // page of your own (Pages.SignIn) gets again=true, too, and has to do the same.
@@ -67,7 +67,7 @@ func (s *Service) require(next http.Handler, good func(*authsvc.Session) bool, r
 		}
 		if renewed != nil && rq.at().keep(rq, *renewed) {
 			for i := range rq.set {
-				w.Header().Add("Set-Cookie", rq.set[i].line(s.site.names.secure))
+				w.Header().Add("Set-Cookie", rq.set[i].Line(s.site.names.Secure))
 			}
 		}
 		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), sessionKey{s.keeper}, v)))

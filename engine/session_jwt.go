@@ -14,6 +14,7 @@ import (
 	"authsvc/internal/jsonscan"
 	"authsvc/internal/seal"
 	"authsvc/internal/sessionshape"
+	"authsvc/internal/tokenclaims"
 	"authsvc/internal/uuid"
 )
 
@@ -42,7 +43,7 @@ func (j *jwtSessions) lists(r *authsvc.SessionRecord) bool {
 }
 
 func (j *jwtSessions) endRecord(ctx context.Context, r *authsvc.SessionRecord, now time.Time) error {
-	if err := j.revoke(ctx, &sessionClaims{Subject: r.UserID, SID: r.Digest, Began: float64(r.Began.UnixMilli()) / 1000}, now); err != nil {
+	if err := j.revoke(ctx, &tokenclaims.Claims{Subject: r.UserID, SID: r.Digest, Began: float64(r.Began.UnixMilli()) / 1000}, now); err != nil {
 		return err
 	}
 	_, err := j.svc.Adapter.DeleteSessionOf(ctx, r.UserID, r.Digest)
@@ -149,12 +150,12 @@ func (j *jwtSessions) sealClaims(c authsvc.Claims, began, now time.Time) (sessio
 
 // open unseals a token and judges its times. ok is false for whatever is not
 // a live session.
-func (j *jwtSessions) open(raw string, now time.Time) (c sessionClaims, plain []byte, stale, ok bool) {
+func (j *jwtSessions) open(raw string, now time.Time) (c tokenclaims.Claims, plain []byte, stale, ok bool) {
 	plain, stale, err := j.seal.Open(raw)
-	if err != nil || c.decode(plain, j.shared) != nil {
+	if err != nil || c.Decode(plain, j.shared) != nil {
 		return c, nil, false, false
 	}
-	if c.Subject == "" || !plausibleTime(c.Expires) || !plausibleTime(c.Issued) || !plausibleTime(c.Began) || !plausibleTime(c.Proved) || !plausibleTime(c.NotYet) || c.Expires == 0 {
+	if c.Subject == "" || !tokenclaims.PlausibleTime(c.Expires) || !tokenclaims.PlausibleTime(c.Issued) || !tokenclaims.PlausibleTime(c.Began) || !tokenclaims.PlausibleTime(c.Proved) || !tokenclaims.PlausibleTime(c.NotYet) || c.Expires == 0 {
 		return c, nil, false, false
 	}
 	if c.Began == 0 {
@@ -168,7 +169,7 @@ func (j *jwtSessions) open(raw string, now time.Time) (c sessionClaims, plain []
 }
 
 // live returns the session of a token, nil if it is none or has ended.
-func (j *jwtSessions) live(raw string, now time.Time) (c sessionClaims, s *authsvc.Session, stale bool, err error) {
+func (j *jwtSessions) live(raw string, now time.Time) (c tokenclaims.Claims, s *authsvc.Session, stale bool, err error) {
 	c, plain, stale, ok := j.open(raw, now)
 	if !ok {
 		if j.seal.NamesOther(raw) {
@@ -179,14 +180,14 @@ func (j *jwtSessions) live(raw string, now time.Time) (c sessionClaims, s *auths
 	if gone, err := j.svc.revoked.covers(&c); err != nil || gone {
 		return c, nil, false, err
 	}
-	j.svc.seen.note(c.sid(), now)
-	s = &authsvc.Session{UserID: c.Subject, Name: c.Name, Email: c.Email, Image: c.Picture, Began: fromSeconds(c.Began),
+	j.svc.seen.note(c.SessionID(), now)
+	s = &authsvc.Session{UserID: c.Subject, Name: c.Name, Email: c.Email, Image: c.Picture, Began: tokenclaims.FromSeconds(c.Began),
 		Provider: c.Provider, Expires: time.Unix(int64(c.Expires), 0)}
-	*s.Internal() = sessionshape.State{ID: c.sid(), AMR: c.AMR, Token: plain, Shape: j.svc.shape}
+	*s.Internal() = sessionshape.State{ID: c.SessionID(), AMR: c.AMR, Token: plain, Shape: j.svc.shape}
 	if c.Proved > 0 {
-		s.AuthTime = fromSeconds(c.Proved)
+		s.AuthTime = tokenclaims.FromSeconds(c.Proved)
 	}
-	s.EmailVerified = c.proved(s.Email)
+	s.EmailVerified = c.Proves(s.Email)
 	s.Internal().Kept, _ = jsonscan.Member(string(c.Kept), "claims")
 	s.Internal().Row, _ = jsonscan.Member(string(c.Kept), "columns")
 	return c, s, stale, nil
@@ -206,7 +207,7 @@ func (j *jwtSessions) read(ctx context.Context, raw string, now time.Time, how r
 
 // refresh decodes all claims, asks the callbacks and re-issues the token if it
 // is due or its content changed.
-func (j *jwtSessions) refresh(ctx context.Context, s *authsvc.Session, c *sessionClaims, plain []byte, now time.Time, how readOptions, due bool) (*authsvc.Session, *sessionCookie, error) {
+func (j *jwtSessions) refresh(ctx context.Context, s *authsvc.Session, c *tokenclaims.Claims, plain []byte, now time.Time, how readOptions, due bool) (*authsvc.Session, *sessionCookie, error) {
 	claims, err := decodeClaims(plain)
 	if err != nil {
 		return nil, nil, nil //nolint:nilerr // not an object, so not a session
@@ -221,7 +222,7 @@ func (j *jwtSessions) refresh(ctx context.Context, s *authsvc.Session, c *sessio
 		if claims == nil {
 			return nil, nil, nil // the callback ended the session
 		}
-		for _, name := range c.protectedNames() {
+		for _, name := range c.ProtectedNames() {
 			if v, ok := before[name]; ok {
 				claims[name] = v
 			} else {
@@ -235,7 +236,7 @@ func (j *jwtSessions) refresh(ctx context.Context, s *authsvc.Session, c *sessio
 		now, err := json.Marshal(claims)
 		changed = err != nil || !bytes.Equal(unchanged, now)
 		s.Name, s.Email, s.Image = textOf(claims["name"]), textOf(claims["email"]), textOf(claims["picture"])
-		s.EmailVerified = c.proved(s.Email)
+		s.EmailVerified = c.Proves(s.Email)
 	}
 	s.Internal().Claims = claims
 	if how.trigger == "update" {
@@ -264,10 +265,10 @@ func (j *jwtSessions) refresh(ctx context.Context, s *authsvc.Session, c *sessio
 var errColumns = errors.New("the columns of the user could not be read")
 
 // reissue makes a new token of a session's claims.
-func (j *jwtSessions) reissue(ctx context.Context, s *authsvc.Session, c *sessionClaims, claims authsvc.Claims, now time.Time) (*sessionCookie, error) {
+func (j *jwtSessions) reissue(ctx context.Context, s *authsvc.Session, c *tokenclaims.Claims, claims authsvc.Claims, now time.Time) (*sessionCookie, error) {
 	fresh := maps.Clone(claims)
 	if c.SID == "" || c.AdoptedSID != "" {
-		fresh["authsvc_sid"], fresh["authsvc_auth_time"] = c.sid(), c.Began
+		fresh["authsvc_sid"], fresh["authsvc_auth_time"] = c.SessionID(), c.Began
 	} else {
 		fresh["auth_time"] = c.Began
 		if err := j.readColumns(ctx, s, fresh); err != nil {
@@ -349,14 +350,14 @@ func (j *jwtSessions) end(ctx context.Context, raw string, now time.Time) (*auth
 // revoke makes the token and all that were or will be re-issued from it
 // invalid. A token without sid was made by NextAuth.js, which gives each of
 // its own re-issues a new jti: those are covered through the user.
-func (j *jwtSessions) revoke(ctx context.Context, c *sessionClaims, now time.Time) error {
-	last := fromSeconds(c.Began).Add(j.svc.lifetime.absolute)
+func (j *jwtSessions) revoke(ctx context.Context, c *tokenclaims.Claims, now time.Time) error {
+	last := tokenclaims.FromSeconds(c.Began).Add(j.svc.lifetime.absolute)
 	if !j.shared && !j.svc.revoked.accept { // nobody issues it anew who does not know that it has ended
 		last = earlier(now.Add(j.svc.lifetime.maxAge), last)
 	}
 	var list []*authsvc.Revocation
-	if c.sid() != "" {
-		list = append(list, &authsvc.Revocation{Key: keySession + c.sid(), NotBefore: now, Expires: last.Add(time.Minute)})
+	if c.SessionID() != "" {
+		list = append(list, &authsvc.Revocation{Key: keySession + c.SessionID(), NotBefore: now, Expires: last.Add(time.Minute)})
 	}
 	if c.SID == "" {
 		list = append(list, j.svc.revocation(keyForeign+c.Subject, "", now))
@@ -386,5 +387,5 @@ func (j *jwtSessions) id(raw string, now time.Time) string {
 	if !ok {
 		return ""
 	}
-	return c.sid()
+	return c.SessionID()
 }

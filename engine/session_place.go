@@ -10,7 +10,9 @@ import (
 	"time"
 
 	"authsvc"
+	"authsvc/engine/internal/cookie"
 	"authsvc/internal/seal"
+	"authsvc/internal/tokenclaims"
 	"authsvc/internal/weburl"
 )
 
@@ -81,7 +83,7 @@ func (p *places) at(host string) enteredPlace {
 // loginPlace is the host of URL, and all that the session cookie gets to.
 type loginPlace struct{ sessions }
 
-func (*loginPlace) cookie(j *jar) (string, bool) { return j.session() }
+func (*loginPlace) cookie(j *cookie.Jar) (string, bool) { return j.Session() }
 
 func (*loginPlace) keep(rq *request, c sessionCookie) bool { return rq.setSession(c.value, c.expires) }
 
@@ -94,19 +96,19 @@ type gateCookie struct {
 	name string
 }
 
-func (g gateCookie) cookie(j *jar) (value string, present bool) {
-	for i := range j.pairs {
-		present = present || j.pairs[i].name == g.name
+func (g gateCookie) cookie(j *cookie.Jar) (value string, present bool) {
+	for i := range j.Pairs {
+		present = present || j.Pairs[i].Name == g.name
 	}
-	value, _ = j.get(g.name)
+	value, _ = j.Get(g.name)
 	return value, present
 }
 
 func (g gateCookie) keep(rq *request, c sessionCookie) bool {
-	if !fitsOne(g.name, c.value) {
+	if !cookie.FitsOne(g.name, c.value) {
 		return false
 	}
-	rq.setCookie(cookie{name: g.name, value: c.value, expires: c.expires})
+	rq.setCookie(cookie.Cookie{Name: g.name, Value: c.value, Expires: c.expires})
 	return true
 }
 
@@ -182,7 +184,7 @@ func (j *jwtSessions) carry(s *authsvc.Session, raw string, now time.Time, claim
 	}
 	out := authsvc.Claims{"sub": c.Subject, "name": s.Name}
 	if c.SID == "" || c.AdoptedSID != "" { // another program began it
-		out["authsvc_sid"], out["authsvc_auth_time"] = c.sid(), c.Began
+		out["authsvc_sid"], out["authsvc_auth_time"] = c.SessionID(), c.Began
 		return json.Marshal(out)
 	}
 	out["sid"], out["auth_time"], out["provider"] = c.SID, c.Began, c.Provider
@@ -213,11 +215,11 @@ func (g *gateJWT) enter(carried []byte, now time.Time) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	var c sessionClaims
-	if err := c.decode(carried, false); err != nil {
+	var c tokenclaims.Claims
+	if err := c.Decode(carried, false); err != nil {
 		return "", err
 	}
-	made, err := g.sealClaims(claims, fromSeconds(c.Began), now)
+	made, err := g.sealClaims(claims, tokenclaims.FromSeconds(c.Began), now)
 	return made.value, err
 }
 
@@ -241,7 +243,7 @@ func (g *gateJWT) read(_ context.Context, raw string, now time.Time, how readOpt
 }
 
 // nameCookies names those of sessions beside the session cookie.
-func (kp *keeper) nameCookies(n *cookieNames) { kp.enteredCookie = n.add("gate") }
+func (kp *keeper) nameCookies(n *cookie.Names) { kp.enteredCookie = n.Add("gate") }
 
 func (kp *keeper) deriveKeys(ring *seal.Ring) {
 	kp.handleKey = ring.MAC("session handle")
@@ -250,6 +252,6 @@ func (kp *keeper) deriveKeys(ring *seal.Ring) {
 		return kp.sessions.enteredBy(ring.Sealer("gate " + kp.site.base + " " + host))
 	}
 	if j, ok := kp.sessions.(*jwtSessions); ok {
-		j.seal = kp.site.dialect.sessionSealer(ring, kp.site.origin, kp.site.names.session)
+		j.seal = kp.site.dialect.sessionSealer(ring, kp.site.origin, kp.site.names.Session)
 	}
 }

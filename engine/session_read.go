@@ -183,7 +183,7 @@ func (kp *keeper) askSession(ctx context.Context, v *authsvc.Session, u authsvc.
 	return nil
 }
 
-// lifetime says how long a session lives: maxAge since its last extension,
+// lifetime says how long a session lives: MaxAge since its last extension,
 // absolute since the person proved who they are.
 type lifetime struct {
 	maxAge, updateAge, absolute time.Duration

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"authsvc/engine/internal/fleet"
+	"authsvc/internal/tokenclaims"
 
 	"authsvc"
 )
@@ -108,7 +109,7 @@ func (v *revocations) add(r *authsvc.Revocation) {
 }
 
 // covers reports whether a token is revoked.
-func (v *revocations) covers(c *sessionClaims) (bool, error) {
+func (v *revocations) covers(c *tokenclaims.Claims) (bool, error) {
 	if !v.enabled {
 		return false, nil
 	}
@@ -117,7 +118,7 @@ func (v *revocations) covers(c *sessionClaims) (bool, error) {
 	if !v.accept && !v.current() {
 		return true, errStaleRevocations
 	}
-	if sid := c.sid(); sid != "" && len(v.sessions) > 0 {
+	if sid := c.SessionID(); sid != "" && len(v.sessions) > 0 {
 		if _, ended := v.sessions[v.hash(keySession, sid)]; ended {
 			return true, nil
 		}
@@ -132,7 +133,7 @@ func (v *revocations) covers(c *sessionClaims) (bool, error) {
 
 // coversForeign reports whether a session that another program began has ended with
 // all such of its user: it was taken over under an id of its own.
-func (v *revocations) coversForeign(c *sessionClaims) bool {
+func (v *revocations) coversForeign(c *tokenclaims.Claims) bool {
 	if !v.enabled {
 		return false
 	}
@@ -149,7 +150,7 @@ func (v *revocations) ended(sid string) bool {
 	return ended
 }
 
-func (v *revocations) covered(c *sessionClaims, key ...string) bool {
+func (v *revocations) covered(c *tokenclaims.Claims, key ...string) bool {
 	m, there := v.cutoffs[v.hash(key...)]
 	switch {
 	case !there:
@@ -157,7 +158,7 @@ func (v *revocations) covered(c *sessionClaims, key ...string) bool {
 	case c.Epoch != nil:
 		return *c.Epoch < m.seq
 	default:
-		return fromSeconds(c.Began).UnixMilli() <= m.notBefore
+		return tokenclaims.FromSeconds(c.Began).UnixMilli() <= m.notBefore
 	}
 }
 

@@ -8,10 +8,11 @@ import (
 
 	"authsvc"
 	"authsvc/internal/test/quiet"
+	"authsvc/internal/tokenclaims"
 )
 
-func claimsOf(subject, sid string, epoch int64) *sessionClaims {
-	return &sessionClaims{Subject: subject, SID: sid, Epoch: &epoch, Provider: "op", Began: 2_000_000_000}
+func claimsOf(subject, sid string, epoch int64) *tokenclaims.Claims {
+	return &tokenclaims.Claims{Subject: subject, SID: sid, Epoch: &epoch, Provider: "op", Began: 2_000_000_000}
 }
 
 // TestRevocationsCompareEpochs: what a token is covered by is decided by
@@ -28,13 +29,13 @@ func TestRevocationsCompareEpochs(t *testing.T) {
 		authsvc.Revocation{Key: keyForeign + "carl", Seq: 11, NotBefore: time.Unix(1_500_000_000, 0), Expires: later},
 		authsvc.Revocation{Key: keyAccount + "ann", Seq: 20, NotBefore: time.Unix(3_000_000_000, 0), Expires: later},
 	)
-	foreign := func(subject string, began float64) *sessionClaims {
-		return &sessionClaims{Subject: subject, Began: began}
+	foreign := func(subject string, began float64) *tokenclaims.Claims {
+		return &tokenclaims.Claims{Subject: subject, Began: began}
 	}
 	other := claimsOf("bob", "s", 9)
 	other.Provider = "another"
 	for name, c := range map[string]struct {
-		claims *sessionClaims
+		claims *tokenclaims.Claims
 		want   bool
 	}{
 		"before":                         {claimsOf("ann", "s", 9), true},

@@ -10,6 +10,7 @@ import (
 
 	"authsvc"
 	"authsvc/engine/internal/audit"
+	"authsvc/engine/internal/cookie"
 	"authsvc/engine/internal/limit"
 	"authsvc/internal/emailaddr"
 	"authsvc/internal/pages"
@@ -82,7 +83,7 @@ func shownPicture(image string) (address, origin string) {
 
 // providerViews lists the providers, first the one used last.
 func (dk *desk) providerViews(rq *request) []pages.Provider {
-	last, _ := rq.jar.get(dk.lastCookie)
+	last, _ := rq.jar.Get(dk.lastCookie)
 	return pages.LastUsedFirst(rq.views, last)
 }
 
@@ -117,7 +118,7 @@ func (rq *request) rememberTyped(form, value string) {
 		return
 	}
 	if value, err := rq.typedKey.Seal(raw); err == nil {
-		rq.setCookie(cookie{name: rq.typedCookie, value: value, expires: rq.now.Add(typedLifetime)})
+		rq.setCookie(cookie.Cookie{Name: rq.typedCookie, Value: value, Expires: rq.now.Add(typedLifetime)})
 	}
 }
 
@@ -133,8 +134,8 @@ func (rq *request) keepTypedForm() {
 
 // typed reads what keepTyped kept, the zero value if there is nothing.
 func (rq *request) typed() (t typed) {
-	value, ok := rq.jar.get(rq.typedCookie)
-	if !ok || len(value) > maxCookie {
+	value, ok := rq.jar.Get(rq.typedCookie)
+	if !ok || len(value) > cookie.Max {
 		return typed{}
 	}
 	raw, _, err := rq.typedKey.Open(value)
@@ -146,7 +147,7 @@ func (rq *request) typed() (t typed) {
 
 // forgetTyped: somebody signed in.
 func (rq *request) forgetTyped() {
-	if _, ok := rq.jar.get(rq.typedCookie); ok {
+	if _, ok := rq.jar.Get(rq.typedCookie); ok {
 		rq.expireCookie(rq.typedCookie, "")
 	}
 }
@@ -222,7 +223,7 @@ func signInRoutes(s *desk) map[string]*route {
 }
 
 // nameCookies names those of forms.
-func (st *site) nameCookies(n *cookieNames) { st.typedCookie = n.add("typed") }
+func (st *site) nameCookies(n *cookie.Names) { st.typedCookie = n.Add("typed") }
 
 func (st *site) deriveKeys(ring *seal.Ring) { st.typedKey = ring.Sealer("typed " + st.base) }
 

@@ -37,7 +37,7 @@ func TestCancelledAttemptsAreNotRemembered(t *testing.T) {
 		}
 		r := httptest.NewRequest(http.MethodGet, "https://app.test/api/auth/callback/"+provider+"?state="+tx.State+"&"+query, nil)
 		for _, c := range begun.set {
-			r.AddCookie(&http.Cookie{Name: c.name, Value: c.value})
+			r.AddCookie(&http.Cookie{Name: c.Name, Value: c.Value})
 		}
 		rec := httptest.NewRecorder()
 		s.ServeHTTP(rec, r)

@@ -6,6 +6,7 @@ import (
 
 	"authsvc"
 	"authsvc/engine/internal/audit"
+	"authsvc/engine/internal/cookie"
 	"authsvc/engine/internal/fleet"
 	"authsvc/engine/internal/limit"
 	"authsvc/internal/access"
@@ -43,7 +44,7 @@ type site struct {
 	siteName  string
 	hsts      []string // value of the header, nil: not sent
 
-	names       cookieNames
+	names       cookie.Names
 	csrf        csrfTokens
 	typedKey    *seal.Sealer
 	typedCookie string         // what was typed into a form that was refused

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"authsvc"
+	"authsvc/engine/internal/cookie"
 	"authsvc/internal/seal"
 	"authsvc/internal/text"
 )
@@ -87,7 +88,7 @@ func (dk *desk) keepTx(rq *request, tx *transaction) *authError {
 		return fail(authsvc.OAuthSignin, err)
 	}
 	dk.dropOldest(rq, len(value))
-	rq.setCookie(cookie{name: dk.txName(tx.State), value: value, expires: time.Unix(tx.Expires, 0)})
+	rq.setCookie(cookie.Cookie{Name: dk.txName(tx.State), Value: value, Expires: time.Unix(tx.Expires, 0)})
 	return nil
 }
 
@@ -108,29 +109,29 @@ var errTxSize = errors.New("the sign-in attempt does not fit into its cookie")
 // pending opens the attempts that the request carries, oldest first. dead are
 // the names of cookies that do not open or have expired.
 func (dk *desk) pending(rq *request) (txs []transaction, dead []string) {
-	for _, p := range rq.jar.pairs {
-		if !strings.HasPrefix(p.name, dk.txPrefix) {
+	for _, p := range rq.jar.Pairs {
+		if !strings.HasPrefix(p.Name, dk.txPrefix) {
 			continue
 		}
 		if tx, ok := dk.openTx(rq, p); ok {
 			txs = append(txs, tx)
-		} else if validCookieName(p.name) {
-			dead = append(dead, p.name)
+		} else if cookie.ValidName(p.Name) {
+			dead = append(dead, p.Name)
 		}
 	}
 	slices.SortStableFunc(txs, func(a, b transaction) int { return cmp.Compare(a.Expires, b.Expires) })
 	return txs, dead
 }
 
-func (dk *desk) openTx(rq *request, p pair) (tx transaction, ok bool) {
-	if len(p.value) > txMaxCookie {
+func (dk *desk) openTx(rq *request, p cookie.Pair) (tx transaction, ok bool) {
+	if len(p.Value) > txMaxCookie {
 		return tx, false
 	}
-	raw, _, err := dk.txKey.Open(p.value)
+	raw, _, err := dk.txKey.Open(p.Value)
 	if err != nil || json.Unmarshal(raw, &tx) != nil {
 		return tx, false
 	}
-	return tx, dk.txName(tx.State) == p.name && rq.now.Unix() < tx.Expires && tx.Browser != ""
+	return tx, dk.txName(tx.State) == p.Name && rq.now.Unix() < tx.Expires && tx.Browser != ""
 }
 
 // dropOldest makes room for one more attempt of the given size.
@@ -149,12 +150,12 @@ func (dk *desk) dropOldest(rq *request, size int) {
 // makeRoom drops attempts, which are given by their cookies, oldest first, until
 // there is room for one more of the given size.
 func makeRoom(rq *request, names []string, size int) {
-	total := rq.jar.size + size
+	total := rq.jar.Size + size
 	for i, name := range names {
 		if len(names)-i < txMaxPending && total <= cookieBudget {
 			return
 		}
-		value, _ := rq.jar.get(name)
+		value, _ := rq.jar.Get(name)
 		total -= len(name) + len(value) + 3
 		rq.expireCookie(name, "")
 	}
@@ -190,11 +191,11 @@ func (dk *desk) findTx(rq *request, state string) (*transaction, *authError) {
 		return nil, fail(authsvc.OAuthCallback, fixedReason("no state"))
 	}
 	name := dk.txName(state)
-	value, ok := rq.jar.get(name)
+	value, ok := rq.jar.Get(name)
 	if !ok {
 		return nil, fail(authsvc.OAuthCallback, staleReason("state is not one of this browser's pending attempts"))
 	}
-	tx, ok := dk.openTx(rq, pair{name, value})
+	tx, ok := dk.openTx(rq, cookie.Pair{Name: name, Value: value})
 	if !ok || !dk.verifyState(rq, &tx, state) {
 		return nil, fail(authsvc.OAuthCallback, staleReason("state does not verify or has expired"))
 	}
@@ -218,7 +219,7 @@ func (dk *desk) dropTx(rq *request, state string) {
 	if len(state) > 200 {
 		return
 	}
-	if _, ok := rq.jar.get(dk.txName(state)); ok {
+	if _, ok := rq.jar.Get(dk.txName(state)); ok {
 		rq.expireCookie(dk.txName(state), "")
 	}
 }
@@ -393,9 +394,9 @@ type repeatedParamError string
 func (e repeatedParamError) Error() string { return "parameter " + string(e) + " came twice" }
 
 // nameCookies names those of signing in.
-func (dk *desk) nameCookies(n *cookieNames) {
-	dk.txPrefix, dk.lastCookie = n.addPrefix("tx"), n.add("last")
-	dk.deviceCookieName, dk.pendingCookie = n.add("known"), n.add("pending")
+func (dk *desk) nameCookies(n *cookie.Names) {
+	dk.txPrefix, dk.lastCookie = n.AddPrefix("tx"), n.Add("last")
+	dk.deviceCookieName, dk.pendingCookie = n.Add("known"), n.Add("pending")
 }
 
 func (dk *desk) deriveKeys(ring *seal.Ring) {

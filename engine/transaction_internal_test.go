@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"authsvc"
+	"authsvc/engine/internal/cookie"
 	"authsvc/internal/seal"
 )
 
@@ -79,7 +80,7 @@ func TestAttemptNeedsState(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		rq.jar.pairs = append(rq.jar.pairs, pair{dk.txName(tx.State), value})
+		rq.jar.Pairs = append(rq.jar.Pairs, cookie.Pair{Name: dk.txName(tx.State), Value: value})
 		_, refused := dk.findTx(rq, tx.State)
 		return refused
 	}

@@ -1,4 +1,6 @@
-package engine
+// Package tokenclaims reads the claims of a session token that the engine itself
+// reads, each by its exact name and at most once.
+package tokenclaims
 
 import (
 	"bytes"
@@ -6,17 +8,14 @@ import (
 	"errors"
 	"math"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
-	"unicode/utf8"
 
-	"authsvc/internal/jsonscan"
 	"authsvc/internal/sessionshape"
 )
 
-// sessionClaims are the claims that the engine itself reads.
-type sessionClaims struct {
+// Claims are the claims that the engine itself reads.
+type Claims struct {
 	Name     string               `json:"name"`
 	Email    string               `json:"email"`
 	Picture  string               `json:"picture"`
@@ -48,7 +47,7 @@ type sessionClaims struct {
 	NotYet  float64 `json:"nbf"`
 }
 
-// engineClaims are the JSON names of sessionClaims.
+// engineClaims are the JSON names of Claims.
 var engineClaims = []string{"name", "email", "picture", "sub", "jti", "sid", "provider", "auth_time", "amr", "acr", "iat", "exp", "nbf",
 	"authsvc_epoch", "authsvc_email_verified", "authsvc_session", "authsvc_sid", "authsvc_auth_time", "authsvc_proved"}
 
@@ -71,23 +70,23 @@ func (o *rawObject) UnmarshalJSON(b []byte) error {
 // §4).
 var errDuplicateClaim = errors.New("a claim is there twice")
 
-// decode reads the claims by their exact names, each at most once.
+// Decode reads the claims by their exact names, each at most once.
 // encoding/json takes "SUB" for "sub", and an application may well keep a claim
 // of its own by such a name; of two it takes the last.
 //
 // shared: other programs make tokens under the same key. Of theirs only what
 // NextAuth.js itself writes is read, whatever else they hold.
-func (c *sessionClaims) decode(plain []byte, shared bool) error {
+func (c *Claims) Decode(plain []byte, shared bool) error {
 	if c.scan(string(plain)) {
 		c.dropForeignClaims(shared)
 		return nil
 	}
-	*c = sessionClaims{}
+	*c = Claims{}
 	return c.decodeAny(plain, shared)
 }
 
 // decodeAny is decode of any JSON.
-func (c *sessionClaims) decodeAny(plain []byte, shared bool) error {
+func (c *Claims) decodeAny(plain []byte, shared bool) error {
 	odd, twice := claimNames(plain)
 	switch {
 	case twice:
@@ -110,7 +109,7 @@ func (c *sessionClaims) decodeAny(plain []byte, shared bool) error {
 	if err != nil {
 		return err
 	}
-	*c = sessionClaims{}
+	*c = Claims{}
 	err = json.Unmarshal(raw, c)
 	c.dropForeignClaims(shared)
 	return err
@@ -118,7 +117,7 @@ func (c *sessionClaims) decodeAny(plain []byte, shared bool) error {
 
 // dropForeignClaims clears fields that another program or the application has
 // set, unless this engine made or adopted the token.
-func (c *sessionClaims) dropForeignClaims(shared bool) {
+func (c *Claims) dropForeignClaims(shared bool) {
 	switch {
 	case c.AdoptedSID != "":
 		c.SID, c.Began, c.Proved, c.Provider, c.Epoch, c.AMR, c.VerifiedEmail, c.Kept = c.AdoptedSID, c.AdoptedTime, 0, "", nil, "", "", ""
@@ -239,15 +238,16 @@ func ambiguousName(name string) bool {
 	return !isPlainName(name) || strings.Contains(name, `\`) || foldsToClaim(name)
 }
 
-// plausibleTime keeps hostile numbers out of time arithmetic.
-func plausibleTime(seconds float64) bool {
+// PlausibleTime keeps hostile numbers out of time arithmetic.
+func PlausibleTime(seconds float64) bool {
 	return seconds >= 0 && seconds < 1<<40 && !math.IsNaN(seconds)
 }
 
-func fromSeconds(s float64) time.Time { return time.UnixMilli(int64(math.Round(s * 1000))) }
+// FromSeconds is a time as claims have it (RFC 7519 §2, NumericDate).
+func FromSeconds(s float64) time.Time { return time.UnixMilli(int64(math.Round(s * 1000))) }
 
-// protectedNames returns the claims that a JWT callback cannot change.
-func (c *sessionClaims) protectedNames() []string {
+// ProtectedNames returns the claims that a JWT callback cannot change.
+func (c *Claims) ProtectedNames() []string {
 	names := []string{"sub", "iat", "exp", "jti", "authsvc_epoch", "authsvc_email_verified", "authsvc_session", "authsvc_sid", "authsvc_auth_time", "authsvc_proved"}
 	if c.SID != "" && c.AdoptedSID == "" {
 		names = append(names, "sid", "auth_time", "provider", "amr", "acr")
@@ -255,161 +255,21 @@ func (c *sessionClaims) protectedNames() []string {
 	return names
 }
 
-// proved reports whether an address is the one that was proved.
-func (c *sessionClaims) proved(email string) bool { return email != "" && c.VerifiedEmail == email }
+// Proves reports whether an address is the one that was proved.
+func (c *Claims) Proves(email string) bool { return email != "" && c.VerifiedEmail == email }
 
-// sid names the session. NextAuth.js gives each of its tokens a jti.
-func (c *sessionClaims) sid() string {
+// SessionID names the session. NextAuth.js gives each of its tokens a jti.
+func (c *Claims) SessionID() string {
 	if c.SID != "" {
 		return c.SID
 	}
 	return c.ID
 }
 
-// scan reads claims as this engine and NextAuth.js write them: an object without
-// spaces, escapes and nested values, with our names in their exact form and at
-// most once. It reports false for every other text, valid or not, which
-// encoding/json then judges at several times the cost. A fuzz test holds both
-// to the same result.
-func (c *sessionClaims) scan(plain string) bool {
-	if len(plain) < 2 || plain[0] != '{' || plain[len(plain)-1] != '}' || !utf8.ValidString(plain) {
-		return false
+// checkMethods forgets amr unless acr is what it amounts to: by these names
+// applications have had claims of their own, which count for nothing.
+func (c *Claims) checkMethods() {
+	if string(c.ACR) != c.AMR.Level() {
+		c.AMR, c.ACR = "", ""
 	}
-	seen, rest := 0, plain[1:]
-	for {
-		name, after, ok := jsonscan.Text(rest)
-		if !ok || after == "" || after[0] != ':' || !isPlainName(name) {
-			return false
-		}
-		bit := claimBit(name)
-		if bit == 0 && foldsToClaim(name) || seen&bit != 0 {
-			return false
-		}
-		seen |= bit
-		value, after, ok := scanClaim(name, after[1:])
-		if !ok || after == "" || !c.set(name, value) {
-			return false
-		}
-		switch after[0] {
-		case ',':
-			rest = after[1:]
-		case '}':
-			return after == "}"
-		default:
-			return false
-		}
-	}
-}
-
-// scanClaim cuts a value, an object or a list only of the claim that is one.
-func scanClaim(name, s string) (value, rest string, ok bool) {
-	if name == "authsvc_session" && strings.HasPrefix(s, "{") || name == "amr" && strings.HasPrefix(s, "[") {
-		return jsonscan.Value(s)
-	}
-	return jsonscan.Scalar(s)
-}
-
-// set sets the field of a claim, and leaves claims alone that the engine does
-// not know. It reports false if the value has another type than the claim.
-func (c *sessionClaims) set(name, value string) bool {
-	if value == "null" {
-		return true
-	}
-	if field := c.textField(name); field != nil {
-		if value[0] != '"' {
-			return false
-		}
-		*field = value[1 : len(value)-1]
-		return true
-	}
-	switch name {
-	case "authsvc_session":
-		if value[0] == '{' {
-			c.Kept = rawObject(value)
-		}
-	case "amr":
-		c.AMR = sessionshape.MethodsOf(value)
-	case "acr":
-		c.ACR = sessionshape.ACROf(value)
-	case "authsvc_epoch":
-		n, err := strconv.ParseInt(value, 10, 64)
-		c.Epoch = &n
-		return err == nil
-	}
-	if field := c.timeField(name); field != nil {
-		n, err := parseSeconds(value)
-		*field = n
-		return err == nil
-	}
-	return true
-}
-
-// parseSeconds is [strconv.ParseFloat], and quicker for integers.
-func parseSeconds(s string) (float64, error) {
-	const exactDigits = 15 // are exact in a float64
-	if s == "" || len(s) > exactDigits {
-		return strconv.ParseFloat(s, 64)
-	}
-	n := 0
-	for i := range len(s) {
-		digit := s[i] - '0'
-		if digit > 9 {
-			return strconv.ParseFloat(s, 64)
-		}
-		n = 10*n + int(digit)
-	}
-	return float64(n), nil
-}
-
-func (c *sessionClaims) textField(name string) *string {
-	switch name {
-	case "name":
-		return &c.Name
-	case "email":
-		return &c.Email
-	case "picture":
-		return &c.Picture
-	case "sub":
-		return &c.Subject
-	case "jti":
-		return &c.ID
-	case "sid":
-		return &c.SID
-	case "provider":
-		return &c.Provider
-	case "authsvc_sid":
-		return &c.AdoptedSID
-	case "authsvc_email_verified":
-		return &c.VerifiedEmail
-	}
-	return nil
-}
-
-func (c *sessionClaims) timeField(name string) *float64 {
-	switch name {
-	case "auth_time":
-		return &c.Began
-	case "authsvc_proved":
-		return &c.Proved
-	case "authsvc_auth_time":
-		return &c.AdoptedTime
-	case "iat":
-		return &c.Issued
-	case "exp":
-		return &c.Expires
-	case "nbf":
-		return &c.NotYet
-	}
-	return nil
-}
-
-// isPlainName is about names that encoding/json reads as they are written.
-func isPlainName(name string) bool {
-	return !strings.ContainsFunc(name, func(r rune) bool { return r >= utf8.RuneSelf })
-}
-
-// foldsToClaim is about names that differ from a claim of the engine's in case
-// only.
-func foldsToClaim(name string) bool {
-	return slices.ContainsFunc(engineClaims, func(own string) bool { return len(own) == len(name) && strings.EqualFold(own, name) })
 }

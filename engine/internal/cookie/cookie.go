@@ -1,0 +1,284 @@
+// Package cookie names, reads and writes cookies: one value a name, in chunks where
+// browsers would drop it.
+package cookie
+
+import (
+	"cmp"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"authsvc"
+)
+
+// Chunking follows NextAuth.js: values over ChunkSize bytes become name.0,
+// name.1 and so on. 3933 leaves room for the name within the 4096 bytes that
+// browsers keep (RFC 6265bis §5.6).
+const (
+	ChunkSize = 3933
+	MaxChunks = 5
+	Max       = 4096 // bytes of a name and its value
+)
+
+// Names are the names of one configuration, fixed in New: those that NextAuth.js
+// has, and those that storeys and rooms add.
+type Names struct {
+	Session, CSRF, CallbackURL string
+	Secure                     bool
+	Domain                     string // of session and CallbackURL
+
+	host     string // what the others begin with
+	own      []string
+	prefixes []string // of those of which there may be several
+}
+
+// NewNames names the cookies: usual are those of the session, the CSRF token and
+// the callback URL, without a prefix; prefix is that of the first and the last over https,
+// without a domain.
+func NewNames(usual [3]string, prefix string, secure bool, o authsvc.CookieOptions) Names {
+	host, shared := "", ""
+	if secure {
+		host, shared = "__Host-", prefix
+		if o.Domain != "" {
+			shared = "__Secure-"
+		}
+	}
+	return Names{Secure: secure, Domain: o.Domain, host: host, Session: cmp.Or(o.Session, shared+usual[0]),
+		CSRF: cmp.Or(o.CSRF, host+usual[1]), CallbackURL: cmp.Or(o.CallbackURL, shared+usual[2])}
+}
+
+// Add returns the whole name of a cookie of ours.
+func (n *Names) Add(name string) string {
+	name = n.host + "authsvc." + name
+	n.own = append(n.own, name)
+	return name
+}
+
+// AddPrefix returns what the names of several cookies of ours begin with.
+func (n *Names) AddPrefix(prefix string) string {
+	prefix = n.host + "authsvc." + prefix + "."
+	n.prefixes = append(n.prefixes, prefix)
+	return prefix
+}
+
+// Ours reports whether a cookie of this name concerns the engine.
+func (n *Names) Ours(name string) bool {
+	if _, ok := n.SessionPart(name); ok || name == n.CSRF || name == n.CallbackURL {
+		return true
+	}
+	for _, own := range n.own {
+		if name == own {
+			return true
+		}
+	}
+	for _, prefix := range n.prefixes {
+		if strings.HasPrefix(name, prefix) {
+			return true
+		}
+	}
+	return false
+}
+
+// SessionPart reports whether name is that of the session cookie, or of what
+// may be a part of it, and returns what follows the name. Any suffix after a
+// dot counts, so that hostile chunk names are seen and expired.
+func (n *Names) SessionPart(name string) (suffix string, ok bool) {
+	suffix, ok = strings.CutPrefix(name, n.Session)
+	return suffix, ok && (suffix == "" || suffix[0] == '.')
+}
+
+// Clash returns two of the names that could be taken for one another, "" if
+// there are none.
+func (n *Names) Clash() (a, b string) {
+	others := append([]string{n.CSRF, n.CallbackURL}, n.own...)
+	for i, name := range others {
+		if j := slices.Index(others[:i], name); j >= 0 {
+			return others[j], name
+		}
+	}
+	for _, name := range append(others, n.prefixes...) {
+		if _, ok := n.SessionPart(name); ok {
+			return n.Session, name
+		}
+	}
+	for _, name := range []string{n.Session, n.CSRF, n.CallbackURL} {
+		for _, prefix := range n.prefixes {
+			if strings.HasPrefix(name, prefix) {
+				return prefix, name
+			}
+		}
+	}
+	return "", ""
+}
+
+// A Pair is a cookie as a browser sends it.
+type Pair struct{ Name, Value string }
+
+// maxOurCookies bounds what is kept of a Cookie header full of our names.
+const MaxKept = 64
+
+// A jar holds the request's cookies that concern the engine, values as sent.
+type Jar struct {
+	Names    *Names
+	Pairs    []Pair
+	Size     int // bytes of all Cookie header lines, others' cookies included
+	Overflow bool
+}
+
+// Parse reads the Cookie header lines. Names must match exactly; there is no
+// unquoting and no trimming but that of RFC 6265bis §5.4.
+func (j *Jar) Parse(header http.Header, room []Pair) {
+	j.Pairs = room[:0]
+	for _, line := range header["Cookie"] {
+		j.Size += len(line)
+		for len(line) > 0 {
+			var part string
+			part, line, _ = strings.Cut(line, ";")
+			name, value, ok := strings.Cut(part, "=")
+			if !ok {
+				continue
+			}
+			if name = strings.Trim(name, " \t"); !j.Names.Ours(name) {
+				continue
+			}
+			if len(j.Pairs) == MaxKept {
+				j.Overflow = true
+				return
+			}
+			j.Pairs = append(j.Pairs, Pair{name, strings.Trim(value, " \t")})
+		}
+	}
+}
+
+// Get returns the value of the cookie name. Two different values are none: a
+// sibling host may have planted one of them (cookie tossing).
+func (j *Jar) Get(name string) (string, bool) {
+	value, found := "", false
+	for i := range j.Pairs {
+		if j.Pairs[i].Name != name {
+			continue
+		}
+		if found && j.Pairs[i].Value != value {
+			return "", false
+		}
+		value, found = j.Pairs[i].Value, true
+	}
+	return value, found
+}
+
+// Session joins the session cookie. present reports whether any cookie of that
+// name or its chunks came; a value of "" with present means that they do not
+// make sense together and are to be expired.
+func (j *Jar) Session() (value string, present bool) {
+	var chunks [MaxChunks]string
+	n, bare := 0, false
+	for i := range j.Pairs {
+		suffix, ok := j.Names.SessionPart(j.Pairs[i].Name)
+		if !ok {
+			continue
+		}
+		present = true
+		v := j.Pairs[i].Value
+		if suffix == "" {
+			if v == "" || bare && v != value {
+				return "", true
+			}
+			value, bare = v, true
+			continue
+		}
+		k, ok := ChunkIndex(suffix)
+		if !ok || v == "" || chunks[k] != "" && chunks[k] != v {
+			return "", true
+		}
+		if chunks[k] == "" {
+			n++
+		}
+		chunks[k] = v
+	}
+	if j.Overflow {
+		return "", true
+	}
+	if n == 0 || bare {
+		if n > 0 {
+			return "", true
+		}
+		return value, present
+	}
+	if slices.Contains(chunks[:n], "") {
+		return "", true
+	}
+	return strings.Join(chunks[:n], ""), true
+}
+
+// ChunkIndex reads the canonical ".3" of a chunk's name.
+func ChunkIndex(suffix string) (int, bool) {
+	if len(suffix) != 2 || suffix[0] != '.' || suffix[1] < '0' || suffix[1] >= '0'+MaxChunks {
+		return 0, false
+	}
+	return int(suffix[1] - '0'), true
+}
+
+// A cookie is one Set-Cookie line. The zero expires makes it a browser-session
+// cookie; expire deletes it.
+type Cookie struct {
+	Name, Value string
+	Domain      string
+	Path        string // "" is /
+	Expires     time.Time
+	MaxAge      time.Duration // beside expires, for what a wrong clock of the browser must not matter to
+	Expire      bool
+}
+
+// Line is the Set-Cookie line.
+func (c *Cookie) Line(secure bool) string {
+	var b strings.Builder
+	b.Grow(len(c.Name) + len(c.Value) + 120)
+	b.WriteString(c.Name)
+	b.WriteByte('=')
+	b.WriteString(c.Value)
+	if c.Expire {
+		b.WriteString("; Max-Age=0")
+	}
+	if c.MaxAge > 0 {
+		b.WriteString("; Max-Age=")
+		b.WriteString(strconv.Itoa(int(c.MaxAge / time.Second)))
+	}
+	if c.Domain != "" {
+		b.WriteString("; Domain=")
+		b.WriteString(c.Domain)
+	}
+	b.WriteString("; Path=")
+	b.WriteString(cmp.Or(c.Path, "/"))
+	if !c.Expires.IsZero() {
+		b.WriteString("; Expires=")
+		b.WriteString(c.Expires.UTC().Format(http.TimeFormat))
+	}
+	b.WriteString("; HttpOnly")
+	if secure {
+		b.WriteString("; Secure")
+	}
+	b.WriteString("; SameSite=Lax")
+	return b.String()
+}
+
+// FitsOne reports whether a value fits into the one cookie that it may have.
+func FitsOne(name, value string) bool { return len(name)+len(value) <= Max }
+
+// Fits reports whether a session's value fits into its cookies.
+func Fits(value string) bool { return len(value) <= ChunkSize*MaxChunks }
+
+// ValidName keeps hostile names out of Set-Cookie lines.
+func ValidName(s string) bool {
+	if len(s) == 0 || len(s) > 128 {
+		return false
+	}
+	for i := 0; i < len(s); i++ {
+		c := s[i]
+		if c <= ' ' || c >= 0x7f || strings.IndexByte(`()<>@,;:\"/[]?={}`, c) >= 0 {
+			return false
+		}
+	}
+	return true
+}
