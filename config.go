@@ -285,7 +285,7 @@ type RateLimit struct {
 	Disabled              bool // also reports each refusal in log and audit, instead of one a minute and a count
 	SignIn                Rate // POST signin/* and callback/credentials per client address, default 30/min
 	EmailPerAddress       Rate // links per mailbox, and per browser that signed in with it before, default 5/h
-	EmailTotal            Rate // mails in all, default 1000/h; past it they wait for a turn
+	EmailTotal            Rate // mails that people ask for, in all, default 1000/h; past it none is sent
 	CredentialsPerAccount Rate // past it attempts wait for a turn, one each 5 s; default 10/min
 	Link                  Rate // e-mail links tried per client address, default 30/min
 	BackchannelLogout     Rate // logout tokens per address of a provider, default 300/min

@@ -222,7 +222,7 @@ func (ac *accountRoom) mailEmailChange(ctx context.Context, c *emailChange, ask 
 
 // emailAsk is the wish of the person of a session.
 func (ac *accountRoom) emailAsk(rq *request, s *authsvc.Session, address string) (emailAsk, error) {
-	ask := emailAsk{address: address, by: asks(rq), session: ac.keeper.SessionID(s), mail: queuedMail{UserID: s.UserID, RequestID: rq.requestID(), Client: rq.networkKey(), Known: ac.desk.hasDeviceCookie(rq, userKey(s.UserID))}}
+	ask := emailAsk{address: address, by: asks(rq), session: ac.keeper.SessionID(s), mail: queuedMail{UserID: s.UserID, RequestID: rq.requestID()}}
 	sessions, err := ac.keeper.Sessions(rq.ctx, s.UserID)
 	for _, v := range sessions {
 		if v.ID == ask.session {
@@ -277,7 +277,7 @@ func (ac *accountRoom) postEmailChange(rq *request) outcome {
 	}
 	if wait, ok := ac.limitEmailChange(rq, s, address); !ok {
 		rq.retryAfter = wait
-		return refuse(authsvc.RateLimited, http.StatusTooManyRequests, "too many mails for one mailbox or client")
+		return refuse(authsvc.RateLimited, http.StatusTooManyRequests, "too many mails for one mailbox or client, or in all")
 	}
 	ask, err := ac.emailAsk(rq, s, address)
 	if err == nil {
@@ -304,7 +304,7 @@ func (ac *accountRoom) limitEmailChange(rq *request, s *authsvc.Session, address
 		if mailbox == "" {
 			continue
 		}
-		if e := ac.mailing.limitMail(rq, emailaddr.Mailbox(mailbox), device); e.Name != "" {
+		if e := ac.mailing.limitMail(rq, emailaddr.Mailbox(mailbox), device, false); e.Name != "" {
 			return time.Hour, false
 		}
 	}

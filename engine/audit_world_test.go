@@ -193,7 +193,7 @@ func (w *audited) judgeOne(t *testing.T, e authsvc.AuditEvent, want brief, began
 		t.Errorf("%s at %v", e.Name, e.Time)
 	}
 	from := [2]string{"203.0.113.7", "test agent"}
-	if want.Apart || e.Name == "email.given_up" || e.Name == "email.delayed" {
+	if want.Apart || e.Name == "email.given_up" {
 		from = [2]string{}
 	} else if e.Name == "session.ended_by_provider" || strings.HasPrefix(e.Name, "backchannel_logout.") || strings.Contains(e.Reason, "logout tokens") {
 		from[1] = "" // the provider's server
@@ -201,7 +201,7 @@ func (w *audited) judgeOne(t *testing.T, e authsvc.AuditEvent, want brief, began
 	if got := [2]string{e.ClientIP, e.UserAgent}; got != from || (len(e.RequestID) == 12) == want.Apart {
 		t.Errorf("%s from %q, request %q", e.Name, got, e.RequestID)
 	}
-	for _, suffix := range []string{"refused", "limited", "delayed", "cross_site", "not_linked", "wrong_subject", "misaddressed"} {
+	for _, suffix := range []string{"refused", "limited", "cross_site", "not_linked", "wrong_subject", "misaddressed"} {
 		if strings.HasSuffix(e.Name, suffix) != (e.Outcome == authsvc.AuditRefused) && strings.HasSuffix(e.Name, suffix) {
 			t.Errorf("%s is %s", e.Name, e.Outcome)
 		}

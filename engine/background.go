@@ -15,8 +15,6 @@ func (h *storeys) startWorkers() {
 	for i := range mailWorkers {
 		h.fleet.Go(func(life context.Context) { h.mailing.mails.run(life, time.Duration(i)*mailIdle/mailWorkers) })
 	}
-	h.mailing.mails.waiting.share(1)
-	h.fleet.Go(h.mailing.mails.runWaiting)
 	h.fleet.Go(h.mailing.mails.runUnqueue)
 	h.fleet.Go(h.sweep)
 	h.keeper.seen.on.Store(true)

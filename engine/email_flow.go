@@ -62,12 +62,12 @@ func (f *emailFlow) begin(rq *request) outcome {
 	// Whoever signed in as a user with an address that nobody proved need not have it.
 	known := f.room.desk.hasDeviceCookie(rq, f.deviceKey(address)) || emailProved(user) && f.room.desk.hasDeviceCookie(rq, userKey(user.ID))
 	// Counted even if the callback refused, so that the time taken does not show it.
-	withheld := f.room.mailing.limitMail(rq, emailaddr.Mailbox(address), f.room.desk.deviceIf(rq, known))
+	withheld := f.room.mailing.limitMail(rq, emailaddr.Mailbox(address), f.room.desk.deviceIf(rq, known), err != nil)
 	if err != nil {
 		_, reason := refusal(err, "by the signIn callback")
 		withheld = authsvc.AuditEvent{Name: "email.refused", Code: authsvc.AccessDenied, Reason: reason}
 	}
-	return f.request(rq, address, known, withheld)
+	return f.request(rq, address, withheld)
 }
 
 // deviceKey names an address in the cookie of browsers that signed in with it.
@@ -80,13 +80,13 @@ func (f *emailFlow) account(address string) authsvc.Account {
 // request does the same work whether or not a mail goes out. If withheld has a
 // name, no mail is sent, for the reason in it, and nobody learns the stored
 // token.
-func (f *emailFlow) request(rq *request, address string, known bool, withheld authsvc.AuditEvent) outcome {
+func (f *emailFlow) request(rq *request, address string, withheld authsvc.AuditEvent) outcome {
 	send := withheld.Name == ""
 	plain := seal.Token()
 	expires := rq.now.Add(f.MaxAge)
 	stored := f.room.mailing.linkDigests(plain)[0]
 	code := f.newCode()
-	payload, err := f.sealMail(rq, address, mailtext.Data{URL: f.link(rq.callbackURL(), address, plain), Code: shownCode(code)}, known)
+	payload, err := f.sealMail(rq, address, mailtext.Data{URL: f.link(rq.callbackURL(), address, plain), Code: shownCode(code)})
 	if err != nil {
 		return fail(authsvc.EmailSignin, err)
 	}
@@ -121,12 +121,12 @@ func (f *emailFlow) link(callbackURL, address, token string) string {
 }
 
 // sealMail composes a mail with the link and the code in d, and seals it.
-func (f *emailFlow) sealMail(rq *request, address string, d mailtext.Data, known bool) ([]byte, error) {
+func (f *emailFlow) sealMail(rq *request, address string, d mailtext.Data) ([]byte, error) {
 	d.Email, d.Minutes = address, int(f.MaxAge/time.Minute)
 	if err := f.describe(asks(rq), &d); err != nil {
 		return nil, err
 	}
-	return f.sealQueued(queuedMail{UserID: rq.auditUser, RequestID: rq.requestID(), Client: rq.networkKey(), Known: known}, d)
+	return f.sealQueued(queuedMail{UserID: rq.auditUser, RequestID: rq.requestID()}, d)
 }
 
 // language chooses the language of a mail.
@@ -151,31 +151,6 @@ func (f *emailFlow) sealQueued(q queuedMail, d mailtext.Data) (payload []byte, e
 		return nil, err
 	}
 	return f.room.mailing.mails.seal(q)
-}
-
-// limitMail counts the link against the limits of the client, its network and
-// the mailbox. Past one of them no mail is sent, and the event that is returned
-// says why; the answer does not show it. A known device, which is not "", has counts of
-// its own, so that strangers do not use up the owner's.
-func (ml *mailing) limitMail(rq *request, mailbox, device string) (withheld authsvc.AuditEvent) {
-	whose := ""
-	if device != "" {
-		whose = "known\x00"
-	}
-	_, ok := rq.permit(ml.clientLimit, whose+rq.clientKey())
-	if ok && rq.clientIP().Is6() {
-		_, ok = rq.permit(ml.networkLimit, whose+rq.networkKey())
-	}
-	if !ok {
-		return authsvc.AuditEvent{Name: "email.limited", Code: authsvc.RateLimited, Reason: "too many links for one client"}
-	}
-	if device != "" {
-		whose += device + "\x00"
-	}
-	if _, ok := rq.permit(ml.mailboxLimit, whose+mailbox); !ok {
-		return authsvc.AuditEvent{Name: "email.limited", Code: authsvc.RateLimited, Reason: "too many links for one mailbox"}
-	}
-	return withheld
 }
 
 // complete: GET redeems a link at once only in the browser that asked for it.

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"maps"
+	"net/http"
 	"slices"
 	"strings"
 	"sync"
@@ -92,9 +94,9 @@ func mailing(t *testing.T, tune func(*authsvc.Config)) (*sentMails, func(string)
 	return s, at, service
 }
 
-// TestRefusedLinksLeaveMailLimit: a stranger asks for links that the SignIn
-// callback refuses. Not one mail goes out for it, and the members' mails are
-// not less.
+// TestRefusedLinksLeaveMailLimit: strangers ask for links that the SignIn callback
+// refuses, more than there are mails in all. Not one mail goes out for it, and the
+// members' mails are not less.
 func TestRefusedLinksLeaveMailLimit(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -107,16 +109,19 @@ func TestRefusedLinksLeaveMailLimit(t *testing.T) {
 				return "", nil
 			}
 		})
-		stranger := at("203.0.113.66:1")
+		strangers := make([]*guest, 20)
+		for i := range strangers {
+			strangers[i] = at(fmt.Sprintf("203.0.113.%d:1", i))
+		}
 		for i := range 120 { // 30 a minute, for four minutes
-			stranger.ask(fmt.Sprintf("nobody%d@app.test", i))
+			strangers[i%20].ask(fmt.Sprintf("nobody%d@app.test", i))
 			time.Sleep(2 * time.Second)
 		}
 		answers := map[string]bool{}
 		for i := range 40 {
 			r := at(host(i)).ask(fmt.Sprintf("member%d@app.test", i))
 			answers[r.Status+r.Header.Get("Location")+r.text] = true
-			r = stranger.ask(fmt.Sprintf("nobody%d@app.test", i))
+			r = strangers[i%20].ask(fmt.Sprintf("nobody%d@app.test", i))
 			answers[r.Status+r.Header.Get("Location")+r.text] = true
 			time.Sleep(2 * time.Second)
 		}
@@ -125,44 +130,6 @@ func TestRefusedLinksLeaveMailLimit(t *testing.T) {
 		}
 		if len(answers) != 1 {
 			t.Errorf("answers differ: %q", slices.Collect(maps.Keys(answers)))
-		}
-	})
-}
-
-// TestDelayedMailsSurviveRestart: what waits for a turn when the process stops
-// goes out from the next one, no faster than email_total lets it.
-func TestDelayedMailsSurviveRestart(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		var c authsvc.Config
-		s, at, service := mailing(t, func(g *authsvc.Config) {
-			g.RateLimit.EmailTotal = authsvc.Rate{N: 60, Per: time.Hour}
-			defer func() { c = *g }()
-		})
-		const people = 80
-		for i := range people {
-			at(host(i)).ask(fmt.Sprintf("u%d@app.test", i))
-		}
-		time.Sleep(time.Second)
-		before := s.count("u")
-		if before >= people-10 {
-			t.Fatalf("%d of %d went out at once", before, people)
-		}
-		if err := service.Close(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		next, err := engine.New(c)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer next.Close(t.Context())
-		time.Sleep(5 * time.Minute)
-		if n := s.count("u") - before; n < 3 || n > 7 {
-			t.Errorf("%d mails in five minutes", n)
-		}
-		time.Sleep(time.Hour) // longer than a link counts
-		if n, lost := s.count("u"), s.events("email.limited"); n < before+6 || n+lost != people {
-			t.Errorf("%d of %d mails, %d are said to be lost", n, people, lost)
 		}
 	})
 }
@@ -200,47 +167,103 @@ func TestMailLimitPerNetwork(t *testing.T) {
 	})
 }
 
-// TestMailLimitIsFairToClients: when many clients together use up email_total,
-// mails wait, and clients have their turns one after another. Nobody is dropped
-// without a word to the operator.
-func TestMailLimitIsFairToClients(t *testing.T) {
+// A permitCount is a store that knows how often a limit asked it.
+type permitCount struct {
+	authsvc.Adapter
+	asked int
+}
+
+func (p *permitCount) Permit(ctx context.Context, key string, now time.Time, interval, burst time.Duration) (time.Duration, error) {
+	p.asked++
+	return p.Adapter.Permit(ctx, key, now, interval, burst)
+}
+
+// TestRefusedLinksAskStoreAsMuch: whether the SignIn callback refused a link cannot be
+// told by the time that its limits take, before and past the limit of all mails.
+func TestRefusedLinksAskStoreAsMuch(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		s, at, _ := mailing(t, nil)
-		crowd := make([]*guest, 30)
-		for i := range crowd {
-			crowd[i] = at(host(i))
-		}
-		asked := 0
-		flood := func(minutes int) {
-			for range minutes {
-				for _, g := range crowd {
-					for range 10 {
-						g.ask(fmt.Sprintf("evil%d@app.test", asked))
-						asked++
-					}
+		store := &permitCount{Adapter: memory.New()}
+		s, at, _ := mailing(t, func(c *authsvc.Config) {
+			c.Adapter, c.RateLimit.EmailTotal = store, authsvc.Rate{N: 60, Per: time.Hour}
+			c.Callbacks.SignIn = func(_ context.Context, a authsvc.SignInAttempt) (string, error) {
+				if strings.HasPrefix(a.User.Email, "nobody") {
+					return "", errors.New("no")
 				}
-				time.Sleep(time.Minute)
+				return "", nil
+			}
+		})
+		g := at("203.0.113.66:1")
+		cost := func(address string) int {
+			before := store.asked
+			g.ask(address)
+			return store.asked - before
+		}
+		within := cost("member@app.test")
+		if n := cost("nobody@app.test"); n != within {
+			t.Errorf("the store is asked %d times for a link that is refused, %d for others", n, within)
+		}
+		for i := range 60 {
+			at(host(i)).ask(fmt.Sprintf("u%d@app.test", i))
+		}
+		past := cost("member@app.test")
+		if n := cost("nobody@app.test"); n != past {
+			t.Errorf("past the limit: the store is asked %d times for a link that is refused, %d for others", n, past)
+		}
+		if n := s.count("member"); n != 1 || past >= within {
+			t.Errorf("%d mails, the store was asked %d times within the limit and %d past it", n, within, past)
+		}
+	})
+}
+
+// TestMailsPastTotalAreRefused: past email_total links are not mailed, then or later.
+// Who asks cannot tell; the operator can. What becomes free anybody has.
+func TestMailsPastTotalAreRefused(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		store, logs := memory.New(), &arena.LogBuffer{}
+		s, at, _ := mailing(t, func(c *authsvc.Config) {
+			c.Adapter, c.Logger = store, slog.New(slog.NewTextHandler(logs, nil))
+			c.RateLimit.EmailTotal = authsvc.Rate{N: 60, Per: time.Hour}
+		})
+		answers := map[string]bool{}
+		judge := func(when string, mails, refused, warnings int) {
+			t.Helper()
+			if n := s.count("u"); n != mails || s.events("email.requested") != mails || s.events("email.limited") != refused {
+				t.Errorf("%s: %d mails, %d and %d events", when, n, s.events("email.requested"), s.events("email.limited"))
+			}
+			if n := strings.Count(logs.String(), "field=RateLimit.EmailTotal"); n != warnings {
+				t.Errorf("%s: %d warnings", when, n)
+			}
+			if len(answers) != 1 {
+				t.Errorf("%s: answers differ: %q", when, slices.Collect(maps.Keys(answers)))
 			}
 		}
-		flood(10)
-		if n := s.count("evil"); n < 800 || n > 800+10*14 {
-			t.Fatalf("%d mails in ten minutes", n)
+		people := 0
+		ask := func(n int) {
+			for range n {
+				r := at(host(people)).ask(fmt.Sprintf("u%d@app.test", people))
+				answers[r.Status+r.Header.Get("Location")+r.text] = true
+				people++
+			}
 		}
-		r := at("203.0.113.1:1").ask("person@app.test")
-		if !strings.Contains(r.Header.Get("Location"), "/verify-request") {
-			t.Errorf("%d %s", r.StatusCode, r.Header.Get("Location"))
+		ask(48) // the others of 60 are for browsers that are known
+		judge("within the limit", 48, 0, 0)
+		ask(12)
+		judge("past it", 48, 12, 1)
+		time.Sleep(5 * time.Minute) // in which four more may go out
+		judge("later", 48, 12, 1)
+		ask(4)
+		judge("twin, what is free again", 52, 12, 1)
+		ask(2)
+		judge("past it again", 52, 14, 2)
+		if _, err := store.ClaimMail(t.Context(), time.Now().Add(time.Hour), time.Now().Add(2*time.Hour)); !errors.Is(err, authsvc.ErrNotFound) {
+			t.Errorf("what was refused is in the queue: %v", err)
 		}
-		flood(5)
-		if n := s.count("person"); n != 1 {
-			t.Errorf("the person has %d mails after five minutes", n)
-		}
-		if s.events("email.delayed") == 0 {
-			t.Error("no event says that mails wait")
-		}
-		time.Sleep(time.Hour)
-		if n := s.count("person"); n != 1 || s.events("email.limited") == 0 {
-			t.Error("no event says that mails were lost")
+		for _, e := range s.recorded {
+			if e.Name == "email.limited" && (e.Reason != "too many links in all" || e.Code != authsvc.RateLimited || e.ClientIP == "") {
+				t.Errorf("%+v", e)
+			}
 		}
 	})
 }
@@ -250,7 +273,7 @@ func TestMailLimitIsFairToClients(t *testing.T) {
 func TestMailsReservedForKnownDevices(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		s, at, _ := mailing(t, nil)
+		s, at, _ := mailing(t, func(c *authsvc.Config) { c.RateLimit.EmailTotal = authsvc.Rate{N: 10, Per: time.Hour} })
 		owner := at("203.0.113.1:1")
 		owner.ask("owner@app.test")
 		s.count("")
@@ -258,61 +281,98 @@ func TestMailsReservedForKnownDevices(t *testing.T) {
 			t.Fatalf("%d, known %q", r.StatusCode, owner.cookies[knownCookie])
 		}
 		time.Sleep(time.Hour)
-		for i := range 60 {
-			g := at(host(i))
-			for n := range 20 {
-				g.ask(fmt.Sprintf("evil%d-%d@app.test", i, n))
+		for i := range 10 {
+			at(host(i)).ask(fmt.Sprintf("evil%d@app.test", i))
+		}
+		if n := s.count("evil"); n != 8 {
+			t.Errorf("%d mails for strangers", n)
+		}
+		for i, want := range []int{2, 3, 3} { // one before, two of the reserve
+			if owner.ask("owner@app.test"); s.count("owner") != want {
+				t.Errorf("request %d: the known browser has %d mails in all, want %d", i, s.count("owner"), want)
 			}
 		}
-		s.count("")
-		began := time.Now()
-		owner.ask("owner@app.test")
-		if n := s.count("owner"); n != 2 || time.Since(began) > 0 {
-			t.Errorf("the known browser has %d mails", n)
-		}
-		stranger := at("203.0.113.2:1")
-		stranger.ask("other@app.test")
-		if n := s.count("other"); n != 0 {
-			t.Errorf("twin: an unknown browser did not wait")
+		at("203.0.113.2:1").ask("other@app.test")
+		if n := s.count("other"); n != 0 || s.events("email.limited") != 4 {
+			t.Errorf("twin: an unknown browser has %d mails, %d were refused", n, s.events("email.limited"))
 		}
 	})
 }
 
-// A tokenBook is a store that remembers which tokens there were.
-type tokenBook struct {
-	authsvc.Adapter
-	mu  sync.Mutex
-	put []authsvc.VerificationToken
+// TestEmailChangePastTotal: the mails about a change of address that a person asks for
+// count, those of a known browser against the reserve, too.
+func TestEmailChangePastTotal(t *testing.T) {
+	t.Parallel()
+	w := arena.Start(t, func(c *authsvc.Config) { c.RateLimit.EmailTotal = authsvc.Rate{N: 10, Per: 1000 * time.Hour} })
+	b, stranger := w.Browser(), w.Browser()
+	b.SignIn(w.OP, "ada")
+	stranger.IP = "203.0.113.66:1"
+	for i := range 7 { // of eight that are not reserved
+		stranger.Post("/api/auth/signin/email", "email", fmt.Sprintf("u%d@app.test", i))
+	}
+	if a := askEmail(b, newAddress); a.StatusCode != http.StatusOK { // two mails, one of them by the reserve
+		t.Errorf("twin: %d %s", a.StatusCode, a.Text)
+	}
+	if a := askEmail(b, newAddress); !answers(a, http.StatusTooManyRequests, "RateLimited") || a.Header.Get("Retry-After") == "" {
+		t.Errorf("%d %s", a.StatusCode, a.Text)
+	}
+	if n := strings.Count(w.Logs.String(), "field=RateLimit.EmailTotal"); n != 1 {
+		t.Errorf("%d warnings\n%s", n, w.Logs)
+	}
+	if all := mailsTo(t, w, 7+2); all[newAddress].To == "" || all[b.Email()].To == "" {
+		t.Errorf("twin: mails to %q", slices.Collect(maps.Keys(all)))
+	}
 }
 
-func (b *tokenBook) PutToken(ctx context.Context, v authsvc.VerificationToken, m authsvc.Mail, most int) error {
-	b.mu.Lock()
-	b.put = append(b.put, v)
-	b.mu.Unlock()
-	return b.Adapter.PutToken(ctx, v, m, most)
-}
-
-// TestLostMailsHaveNoToken: a mail that is given up for lack of room leaves nothing
-// behind that could be guessed.
-func TestLostMailsHaveNoToken(t *testing.T) {
+// TestOwnMailsPastTotal: what strangers ask for keeps nobody from being told of a change
+// or invited, and those mails keep nobody from a link.
+func TestOwnMailsPastTotal(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		book := &tokenBook{Adapter: memory.New()}
-		s, at, _ := mailing(t, func(c *authsvc.Config) {
-			c.Adapter, c.RateLimit.EmailTotal = book, authsvc.Rate{N: 10, Per: time.Hour}
+		told := map[string]int{}
+		var s *sentMails
+		var at func(string) *guest
+		var service *engine.Service
+		s, at, service = mailing(t, func(c *authsvc.Config) {
+			c.RateLimit.EmailTotal = authsvc.Rate{N: 10, Per: time.Hour}
+			e := c.Providers[len(c.Providers)-1].(*authsvc.Email)
+			send := e.Send
+			e.Send = func(ctx context.Context, m authsvc.Message) error {
+				s.mu.Lock()
+				told[m.To]++
+				s.mu.Unlock()
+				return send(ctx, m)
+			}
 		})
-		for i := range 30 { // the first go out, four of a client wait, the others are lost
-			at(host(i % 4)).ask(fmt.Sprintf("u%d@app.test", i))
-			time.Sleep(time.Second)
+		member, err := service.CreateUser(t.Context(), authsvc.User{Email: "member@app.test", EmailVerified: time.Now()})
+		if err != nil {
+			t.Fatal(err)
 		}
-		alive := 0
-		for _, v := range book.put {
-			if _, err := book.GetToken(t.Context(), v.Identifier, v.Token); err == nil {
-				alive++
+		own := func() {
+			t.Helper()
+			service.NotifyAddress(t.Context(), member, "former@app.test", time.Now())
+			if err := service.RequestEmailChange(t.Context(), member.ID, "new@app.test"); err != nil {
+				t.Error(err)
+			}
+			if _, err := service.Invite(t.Context(), authsvc.Invitation{Email: "guest@app.test"}); err != nil {
+				t.Error(err)
 			}
 		}
-		if sent := s.count("u"); sent < 5 || sent > 13 || alive != sent+4*4 {
-			t.Errorf("%d sent, %d tokens left of 30", sent, alive)
+		for range 4 { // more than there may be in all
+			own()
+		}
+		for i := range 9 {
+			at(host(i)).ask(fmt.Sprintf("u%d@app.test", i))
+		}
+		if n := s.count("u"); n != 8 {
+			t.Errorf("%d people have links", n)
+		}
+		own()
+		s.count("")
+		for address, want := range map[string]int{"former@app.test": 5, "member@app.test": 5, "new@app.test": 5, "guest@app.test": 5} {
+			if told[address] != want {
+				t.Errorf("%d mails to %s, want %d", told[address], address, want)
+			}
 		}
 	})
 }

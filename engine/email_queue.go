@@ -10,7 +10,6 @@ import (
 	"authsvc"
 	"authsvc/engine/internal/audit"
 	"authsvc/engine/internal/fleet"
-	"authsvc/engine/internal/limit"
 	"authsvc/internal/mailtext"
 	"authsvc/internal/seal"
 )
@@ -36,8 +35,6 @@ type queuedMail struct {
 	Provider  string          `json:"p"`
 	Message   authsvc.Message `json:"m"`
 	UserID    string          `json:"u,omitempty"` // the user with the address, if there was one
-	Client    string          `json:"c,omitempty"` // networkKey of the client that requested it
-	Known     bool            `json:"k,omitempty"` // requested by a known device of the address
 	RequestID string          `json:"r,omitempty"` // the request that asked for it
 }
 
@@ -56,15 +53,14 @@ const (
 
 // A mailQueue delivers stored mails in the background.
 type mailQueue struct {
-	svc     *mailing
-	signal  chan struct{}
-	waiting *fairQueue
+	svc    *mailing
+	signal chan struct{}
 	// unwanted are stored mails to remove unsent.
 	unwanted chan authsvc.Mail
 }
 
 func newMailQueue(s *mailing) *mailQueue {
-	return &mailQueue{svc: s, signal: make(chan struct{}, 1), waiting: newFairQueue(), unwanted: make(chan authsvc.Mail, 1024)}
+	return &mailQueue{svc: s, signal: make(chan struct{}, 1), unwanted: make(chan authsvc.Mail, 1024)}
 }
 
 // wake makes a worker look for a mail.
@@ -107,9 +103,6 @@ func (q *mailQueue) deliver(ctx context.Context) bool {
 	}
 	q.wake() // there may be more of them, for another worker
 	mail, err := q.open(m)
-	if err == nil && !q.admit(ctx, m, mail, now) {
-		return true
-	}
 	if err == nil {
 		err = q.send(ctx, m, mail, now)
 	}
@@ -248,38 +241,9 @@ func (ml *mailing) deriveKeys(ring *seal.Ring) {
 	ml.mails = newMailQueue(ml)
 }
 
-// Parts of rate_limit.email_total.
-const (
-	mailClientPart   = 20 // a twentieth is what one client may have
-	mailNetworkPart  = 10 // a tenth, one IPv6 /48
-	mailReservedPart = 5  // a fifth is reserved for known devices
-	mailPartFloor    = 10 // smallest part, unless the whole is smaller
-)
-
-// shareOf returns a part of a rate, at least mailPartFloor events.
-func shareOf(all authsvc.Rate, of int) authsvc.Rate {
-	return authsvc.Rate{N: max(all.N/of, min(all.N, mailPartFloor)), Per: all.Per}
-}
-
-// setLimits makes the limits of mails and of what they hold.
-func (ml *mailing) setLimits(r *limit.Rating, o *authsvc.RateLimit) {
-	ml.mailboxRate = r.Rate("EmailPerAddress", o.EmailPerAddress, authsvc.Rate{N: 5, Per: time.Hour})
-	all := r.Rate("EmailTotal", o.EmailTotal, authsvc.Rate{N: 1000, Per: time.Hour})
-	ml.mailboxLimit = r.Limiter("mailbox", ml.mailboxRate)
-	ml.linkLimit = r.Limiter("link", r.Rate("Link", o.Link, authsvc.Rate{N: 30, Per: time.Minute}))
-	ml.noticeLimit = r.Limiter("notices", r.Rate("NoticesPerUser", o.NoticesPerUser, authsvc.Rate{N: 20, Per: 24 * time.Hour}))
-	ml.clientLimit, ml.networkLimit = r.Limiter("mail-client", shareOf(all, mailClientPart)), r.Limiter("mail-network", shareOf(all, mailNetworkPart))
-	if reserved := all.N / mailReservedPart; reserved > 0 {
-		ml.reservedLimit = r.Limiter("mail-known", authsvc.Rate{N: reserved, Per: all.Per})
-		all.N -= reserved
-	}
-	ml.totalLimit = r.Limiter("mail", all)
-}
-
 // mailEvents are those of mails.
 var mailEvents = []audit.Kind{
 	{Name: "email.limited", Outcome: authsvc.AuditRefused, Meaning: "A link was asked for, and a limit let no mail go out. The answer did not show that."},
-	{Name: "email.delayed", Outcome: authsvc.AuditRefused, Meaning: "A link was asked for past `rate_limit.email_total`: its mail waits for a turn. The answer did not show that."},
 	{Name: "email.given_up", Outcome: authsvc.AuditFailed, Meaning: "A queued mail was not delivered and will not be tried again. The request is the one that asked for it."},
 	{Name: "notice.sent", Outcome: authsvc.AuditSuccess, Meaning: "A mail that tells a user of a change of the account was queued: the reason says which, `linked`, `unlinked`, `ended`, `browser`, `address`, `deletion` or `kept`."},
 	{Name: "notice.limited", Outcome: authsvc.AuditRefused, Meaning: "A user was not told of a change by mail, past `rate_limit.notices_per_user` or since the queue is full."},

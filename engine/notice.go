@@ -50,13 +50,13 @@ func checkNotices(b *builder, s *mailing, order []flow) {
 // A cause is the browser, or whatever else, that a mail is sent because of.
 type cause struct {
 	browser                              bool
-	agent, network, client               string // of the browser; see networkKey for client
+	agent, network                       string // of the browser
 	uiLocales, acceptLanguage, requestID string
 }
 
 // asks is the cause of mails that the browser of the request asks for.
 func asks(rq *request) cause {
-	c := cause{browser: true, agent: rq.r.UserAgent(), network: shownNetwork(rq.clientIP()), client: rq.networkKey(), requestID: rq.requestID()}
+	c := cause{browser: true, agent: rq.r.UserAgent(), network: shownNetwork(rq.clientIP()), requestID: rq.requestID()}
 	c.uiLocales, c.acceptLanguage = rq.locales()
 	return c
 }
@@ -219,7 +219,8 @@ func (ml *mailing) tells(n *notice) bool {
 }
 
 // queueNotice counts a notice and puts it into the queue. What goes wrong is logged:
-// the change that it tells of is made.
+// the change that it tells of is made. The limit of all mails is not asked: strangers who
+// use that up would keep people from being told.
 func (ml *mailing) queueNotice(ctx context.Context, n notice, by cause, record func(authsvc.AuditEvent)) {
 	if !ml.tells(&n) {
 		return
@@ -259,7 +260,7 @@ func (ml *mailing) putNotice(ctx context.Context, n notice, by cause, now time.T
 	if err := ml.notices.by.describe(by, &d); err != nil {
 		return err
 	}
-	payload, err := ml.notices.by.sealQueued(queuedMail{UserID: n.user.ID, RequestID: by.requestID, Client: by.client}, d)
+	payload, err := ml.notices.by.sealQueued(queuedMail{UserID: n.user.ID, RequestID: by.requestID}, d)
 	if err != nil {
 		return err
 	}

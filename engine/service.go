@@ -238,7 +238,6 @@ func (h *storeys) checkReconfigured(next *storeys) error {
 func (s *Service) inherit(before *Service) {
 	s.limits.Inherit(before.limits)
 	s.credentialsRoom.queue = before.credentialsRoom.queue
-	s.mailing.mails.waiting = before.mailing.mails.waiting
 	s.given.InheritStorage(before.given)
 	if s.keeper.revoked.enabled == before.keeper.revoked.enabled && s.keeper.revoked.accept == before.keeper.revoked.accept {
 		s.keeper.revoked = before.keeper.revoked // a sign-out on one ends the session on both

@@ -2,7 +2,6 @@ package engine_test
 
 import (
 	"context"
-	"fmt"
 	"net/http"
 	"runtime"
 	"strings"
@@ -108,29 +107,6 @@ func TestReconfigureKeepsQueues(t *testing.T) {
 		}
 		if r := <-done; !r.in() {
 			t.Errorf("twin: %d %s", r.StatusCode, r.Header.Get("Location"))
-		}
-	})
-	synctest.Test(t, func(t *testing.T) {
-		var c authsvc.Config
-		mails, at, s := mailing(t, func(g *authsvc.Config) {
-			g.RateLimit.EmailTotal = authsvc.Rate{N: 60, Per: time.Hour}
-			defer func() { c = *g }()
-		})
-		for i := range 60 {
-			at(host(i)).ask(fmt.Sprintf("u%d@app.test", i))
-		}
-		before := mails.count("u")
-		next, err := s.Reconfigure(c)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer next.Close(t.Context())
-		if err := s.Close(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		time.Sleep(5 * time.Minute)
-		if n := mails.count("u") - before; before != 48 || n < 3 {
-			t.Errorf("%d mails, then %d of those that waited", before, n)
 		}
 	})
 }

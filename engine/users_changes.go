@@ -91,7 +91,7 @@ func (h *storeys) inviter() inviter {
 func (f *emailFlow) invitation(u authsvc.User, language string) (authsvc.Mail, error) {
 	now := f.room.fleet.Now()
 	plain := seal.Token()
-	payload, err := f.sealQueued(queuedMail{UserID: u.ID, Known: true}, mailtext.Data{Invited: true, Sender: f.From,
+	payload, err := f.sealQueued(queuedMail{UserID: u.ID}, mailtext.Data{Invited: true, Sender: f.From,
 		URL: f.link(f.room.site.origin, u.Email, plain), Email: u.Email, Language: f.text.Language(language, ""), Minutes: int(invitationAge / time.Minute)})
 	return authsvc.Mail{ID: f.room.mailing.linkDigests(plain)[0], Payload: payload, Due: now, Expires: now.Add(invitationAge)}, err
 }
