@@ -74,9 +74,7 @@ var harmlessComparisons = map[string]string{
 	"engine/unlink.go: t[0] == refusedToken":           "a fixed word in place of a token",
 
 	"cmd/authsvc/keys.go: keys[i].State == authsvc.KeySigning": "what a key does",
-	"cmd/authsvc/connections.go: state == http.StateNew":       "the state of a connection",
-	"cmd/authsvc/connections.go: state == http.StateIdle":      "the state of a connection",
-	"engine/internal/cookie/cookie.go: name == n.CSRF":                         "the name of a cookie",
+	"engine/internal/cookie/cookie.go: name == n.CSRF":         "the name of a cookie",
 	"engine/transaction.go: dk.txName(tx.State) == p.Name":     "a digest, and its own browser's cookie",
 	"engine/transaction.go: tx.State != state":                 "found by its digest, so it is equal; its MAC decides",
 }

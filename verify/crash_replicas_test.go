@@ -14,10 +14,11 @@ import (
 )
 
 // A crashRetry is a client of replicas, in turn. What a connection breaks it
-// sends once more, to the next one.
+// sends again, to the next one.
 type crashRetry struct {
 	http.Transport
 	all    []*process.Process
+	tries  int // of a request
 	turn   atomic.Int64
 	broken atomic.Int64 // requests that a replica may have done without an answer
 }
@@ -25,7 +26,7 @@ type crashRetry struct {
 // RoundTrip implements [http.RoundTripper].
 func (c *crashRetry) RoundTrip(r *http.Request) (res *http.Response, err error) {
 	first := int(c.turn.Add(1))
-	for try := range 2 {
+	for try := range c.tries {
 		again := r.Clone(r.Context())
 		again.Host, again.URL.Host = r.URL.Host, c.all[(first+try)%len(c.all)].Addr
 		if r.GetBody != nil {
@@ -63,7 +64,7 @@ func crashReplicas(t *T, env []string, kills int) {
 	one := process.Serve(t, near.YAML(""), env...)
 	two := process.Serve(t, strings.ReplaceAll(near.YAML(""), "{origin}", one.URL), env...)
 	b := newCrashBook(t, near, one)
-	client := &crashRetry{all: []*process.Process{one, two}}
+	client := &crashRetry{all: []*process.Process{one, two}, tries: 2}
 	client.DisableKeepAlives = true // on a kept connection net/http repeats requests by itself, uncounted
 	b.net = client
 	var refused atomic.Int64

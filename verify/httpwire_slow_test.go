@@ -145,7 +145,7 @@ func httpwire06(t *T) {
 
 func httpwire17(t *T) {
 	p, _ := httpwireServe(t)
-	idle := t.Scale("idle connections", 300, 5000, 15_000)
+	idle := t.Scale("idle connections", 300, 5000, 6000) // beyond 6144 none is kept
 	calm := procFiles(t, p)
 	var clients []net.Conn
 	defer func() {

@@ -1,11 +1,13 @@
 package verify
 
 import (
-	"context"
 	"errors"
+	"fmt"
 	"net"
 	"net/http"
+	"net/url"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -24,22 +26,42 @@ func lifecycleUndialled(err error) bool {
 	return errors.As(err, &dial) && dial.Op == "dial"
 }
 
-// lifecycle01 stops a service with slow callbacks in flight.
+// lifecycleCut reports that a request met the end of the service: no connection
+// could be made, or it ended before an answer.
+func lifecycleCut(err error) bool {
+	var cut *url.Error
+	return errors.As(err, &cut) && !cut.Timeout()
+}
+
+// lifecycle01 stops a service under load, with callbacks in flight that wait for the
+// provider until the service listens no more. Each of these is answered, and
+// everything that was answered is kept.
 func lifecycle01(t *T) {
 	rounds := t.Scale("stops under load", 1, 4, 50)
 	for range rounds {
 		near := process.NewNeighbours(t)
 		p := process.Serve(t, near.YAML(""), "AUTHSVC_STORAGE_URL=sqlite:"+t.TempDir()+"/auth.db")
-		near.OP.SetFault(idp.Fault{Delay: map[idp.Endpoint]time.Duration{idp.EndpointToken: 300 * time.Millisecond}})
 		b := newCrashBook(t, near, p)
-		b.excused = lifecycleUndialled
+		var stopping atomic.Bool
+		b.excused = func(err error) bool { return stopping.Load() && lifecycleCut(err) }
 		stop := b.load(8)
-		time.Sleep(time.Second)
 		for end := time.Now().Add(patience); b.arrived() == 0 && time.Now().Before(end); {
 			time.Sleep(10 * time.Millisecond)
 		}
+		waiting := lifecycleWaiting(t, b, 8)
 		begun := time.Now()
+		stopping.Store(true)
 		p.Signal(syscall.SIGTERM)
+		lifecycleRefuses(t, p)
+		if !p.Running() {
+			t.Error("it ended before its requests")
+		}
+		waiting.release()
+		for range waiting.visits {
+			if err := <-waiting.answered; err != nil {
+				t.Errorf("in flight: %v", err)
+			}
+		}
 		if code := p.Wait(within(17 * time.Second)); code != 0 {
 			t.Errorf("exit %d", code)
 		}
@@ -48,15 +70,73 @@ func lifecycle01(t *T) {
 		near.OP.SetFault(idp.Fault{})
 		p.Start()
 		p.Ready(patience)
-		if len(b.alive) == 0 {
-			t.Error("nobody signed in")
-		}
+		b.alive = append(b.alive, waiting.visits...)
 		b.all()
 	}
 }
 
-// lifecycle02 replaces replicas one by one. Clients dial the next one when a
-// connection is refused. Both builds are this one.
+// A lifecycleWait is callbacks that wait for the provider.
+type lifecycleWait struct {
+	visits   []crashVisit
+	answered chan error
+	release  func()
+}
+
+// lifecycleWaiting has n people whose callbacks are in flight when it returns.
+func lifecycleWaiting(t *T, b *crashBook, n int) *lifecycleWait {
+	t.Helper()
+	w := &lifecycleWait{answered: make(chan error, n)}
+	codes, links := map[string]bool{}, []string{}
+	for i := range n {
+		sub := fmt.Sprintf("p%d", i)
+		w.visits = append(w.visits, crashVisit{b.visitor(), sub + "@people.test", sub})
+		link, err := w.visits[i].visitor.Begin(b.near.OP, sub)
+		if err != nil {
+			t.Fatal(err)
+		}
+		codes[arena.MustURL(t, link).Query().Get("code")] = true
+		links = append(links, link)
+	}
+	held, arrived := make(chan struct{}), make(chan struct{}, n)
+	w.release = sync.OnceFunc(func() { close(held) })
+	t.Cleanup(w.release)
+	b.near.OP.SetFault(idp.Fault{Intercept: map[idp.Endpoint]func(http.ResponseWriter, *http.Request) bool{idp.EndpointToken: func(_ http.ResponseWriter, r *http.Request) bool {
+		if codes[r.PostFormValue("code")] {
+			arrived <- struct{}{}
+			<-held
+		}
+		return false
+	}}})
+	for i, link := range links {
+		go func() { w.answered <- w.visits[i].visitor.Open(link) }()
+	}
+	for range n {
+		select {
+		case <-arrived:
+		case <-time.After(patience):
+			t.Fatal("a callback does not ask the provider")
+		}
+	}
+	return w
+}
+
+// lifecycleRefuses waits until p takes no connections.
+func lifecycleRefuses(t *T, p *process.Process) {
+	t.Helper()
+	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+		c, err := net.DialTimeout("tcp", p.Addr, patience)
+		if err == nil {
+			c.Close()
+		} else if lifecycleUndialled(err) {
+			return
+		}
+	}
+	t.Error("it goes on taking connections")
+}
+
+// lifecycle02 replaces replicas one by one. Clients go on to the next one when a
+// connection is refused or ends before an answer: what a replica had not begun when it
+// stopped, it has not done. Both builds are this one.
 func lifecycle02(t *T) {
 	rounds := t.Scale("times all replicas are replaced", 0, 2, 20)
 	kind := stores.All()[2] // postgres
@@ -69,7 +149,9 @@ func lifecycle02(t *T) {
 		all = append(all, process.Serve(t, strings.ReplaceAll(near.YAML(""), "{origin}", all[0].URL), env...))
 	}
 	b := newCrashBook(t, near, all[0])
-	b.net = lifecycleBalancer(all)
+	client := &crashRetry{all: all, tries: 2 * len(all)}
+	client.MaxIdleConnsPerHost = 20
+	b.net = client
 	b.excused = func(error) bool { return false }
 	away := map[*browser.Browser]string{}
 	for range 10 {
@@ -103,21 +185,7 @@ func lifecycle02(t *T) {
 		}
 	}
 	b.all()
-	t.Figure("%s", b.size())
-}
-
-// lifecycleBalancer dials replicas in turn, and the next one when one refuses.
-func lifecycleBalancer(all []*process.Process) *http.Transport {
-	var turn atomic.Int64
-	return &http.Transport{MaxIdleConnsPerHost: 20, DialContext: func(ctx context.Context, network, _ string) (c net.Conn, err error) {
-		first := int(turn.Add(1))
-		for i := range 2 * len(all) {
-			if c, err = (&net.Dialer{}).DialContext(ctx, network, all[(first+i)%len(all)].Addr); err == nil {
-				return c, nil
-			}
-		}
-		return nil, err
-	}}
+	t.Figure("%d requests were sent again; %s", client.broken.Load(), b.size())
 }
 
 // lifecycle03 stops a service twice while a request hangs.

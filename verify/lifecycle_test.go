@@ -26,7 +26,7 @@ import (
 )
 
 var lifecycleChecks = checks{
-	"01": {title: "SIGTERM under load loses no request", once: true, alone: true, run: lifecycle01},
+	"01": {title: "SIGTERM under load answers what is in flight", once: true, alone: true, run: lifecycle01},
 	"02": {title: "replicas are replaced under load", once: true, alone: true, least: ci, run: lifecycle02},
 	"03": {title: "a second signal ends it at once", once: true, run: lifecycle03},
 	"04": {title: "reloads under load", once: true, alone: true, run: lifecycle04},

@@ -1,14 +1,12 @@
 package main
 
 import (
-	"container/list"
-	"context"
 	"net"
-	"net/http"
 	"slices"
 	"sync"
 	"sync/atomic"
-	"time"
+
+	"golang.org/x/net/netutil"
 
 	"authsvc"
 	"authsvc/cmd/authsvc/internal/config"
@@ -39,201 +37,51 @@ func connectionLimit(files uint64) int {
 // routes of the service.
 func shareConnections(s *config.Settings) (clients int) {
 	all := connectionLimit(fileLimit())
-	if !slices.ContainsFunc(s.Engine.Gate.Hosts, func(h authsvc.GateHost) bool { return h.Upstream != "" }) {
+	if !hasPrograms(s) {
 		return all
 	}
 	s.Engine.Gate.MaxRequests = max(8, all/3)
 	return max(1, all-all/3)
 }
 
-// minIdleTime is how long a connection is idle before it is closed for another
-// one: its next request may be on the way.
-const minIdleTime = time.Second
-
-// A limitListener bounds how many connections are open. At the limit, the one
-// that has been idle longest is closed; when all are active, new ones wait.
-type limitListener struct {
-	net.Listener
-	max int
-
-	mu        sync.Mutex
-	changed   sync.Cond
-	open      int
-	unused    int        // how many have not sent a request yet
-	idleConns *list.List // of *limitConn, the longest idle first
-	closed    bool
+// hasPrograms reports whether requests are passed on to programs behind the gate.
+func hasPrograms(s *config.Settings) bool {
+	return slices.ContainsFunc(s.Engine.Gate.Hosts, func(h authsvc.GateHost) bool { return h.Upstream != "" })
 }
 
-func newLimitListener(l net.Listener, limit int) *limitListener {
-	c := &limitListener{Listener: l, max: limit, idleConns: list.New()}
-	c.changed.L = &c.mu
-	return c
+// limitConnections has at most limit connections open. Further ones wait in the queue
+// of the kernel, so the deadlines of the server bound how long. Beyond three quarters
+// nearLimit is true: none should be kept after its request, so that idle ones leave room.
+func limitConnections(l net.Listener, limit int) (limited net.Listener, nearLimit func() bool) {
+	counted := &countingListener{Listener: l}
+	return netutil.LimitListener(counted, limit), func() bool { return counted.open.Load() > int64(limit-limit/4) }
+}
+
+// A countingListener counts the open connections. An [http.Server] says nothing of
+// those that have changed to another protocol, and they count, too.
+type countingListener struct {
+	net.Listener
+	open atomic.Int64
 }
 
 // Accept implements [net.Listener].
-func (c *limitListener) Accept() (net.Conn, error) {
-	conn, err := c.Listener.Accept()
+func (l *countingListener) Accept() (net.Conn, error) {
+	conn, err := l.Listener.Accept()
 	if err != nil {
 		return nil, err
 	}
-	return c.admit(conn), nil
+	l.open.Add(1)
+	return &countedConn{conn, sync.OnceFunc(func() { l.open.Add(-1) })}, nil
 }
 
-// admit waits until a connection is within the limit, and counts it. If the listener
-// is closed meanwhile, it admits the connection at once.
-func (c *limitListener) admit(conn net.Conn) *limitConn {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for c.open >= c.max && !c.closed {
-		c.evictOrWait()
-	}
-	c.open++
-	return &limitConn{Conn: conn, listener: c}
-}
-
-// evictOrWait closes the connection that has been idle longest, if that is long
-// enough, or waits until something changes. The caller holds mu.
-func (c *limitListener) evictOrWait() {
-	first := c.idleConns.Front()
-	if first == nil {
-		c.changed.Wait()
-		return
-	}
-	wait := minIdleTime - time.Since(first.Value.(*limitConn).idleSince)
-	if wait <= 0 {
-		c.evict(first)
-		return
-	}
-	defer time.AfterFunc(wait, c.changed.Broadcast).Stop()
-	c.changed.Wait()
-}
-
-// evict closes an idle connection. The caller holds mu.
-func (c *limitListener) evict(e *list.Element) {
-	conn := e.Value.(*limitConn)
-	c.release(conn)
-	conn.Conn.Close()
-}
-
-// release stops counting a connection, once. The caller holds mu.
-func (c *limitListener) release(conn *limitConn) {
-	c.markActive(conn)
-	c.markUsed(conn)
-	if !conn.released {
-		conn.released = true
-		c.open--
-		c.changed.Signal()
-	}
-}
-
-// markActive keeps a connection from being evicted. The caller holds mu.
-func (c *limitListener) markActive(conn *limitConn) {
-	if conn.idleElem != nil {
-		c.idleConns.Remove(conn.idleElem)
-		conn.idleElem = nil
-	}
-}
-
-// markUsed records that a connection has sent a request. The caller holds mu.
-func (c *limitListener) markUsed(conn *limitConn) {
-	if conn.unused.CompareAndSwap(true, false) {
-		c.unused--
-	}
-}
-
-type connKey struct{}
-
-// connContext is the ConnContext of an [http.Server]; it lets a request find its
-// connection.
-func (c *limitListener) connContext(ctx context.Context, nc net.Conn) context.Context {
-	return context.WithValue(ctx, connKey{}, nc)
-}
-
-// markRequest records that the connection of r has sent a request that will be
-// answered.
-func markRequest(r *http.Request) {
-	conn, ok := r.Context().Value(connKey{}).(*limitConn)
-	if !ok || !conn.unused.Load() { // avoids the lock for most requests
-		return
-	}
-	conn.listener.mu.Lock()
-	defer conn.listener.mu.Unlock()
-	conn.listener.markUsed(conn)
-}
-
-// connState is the ConnState of an [http.Server]. A connection that has not sent
-// a byte yet counts as idle.
-func (c *limitListener) connState(nc net.Conn, state http.ConnState) {
-	conn, ok := nc.(*limitConn)
-	if !ok {
-		return
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	switch {
-	case conn.released:
-	case state == http.StateNew, state == http.StateIdle:
-		if state == http.StateNew {
-			conn.unused.Store(true)
-			c.unused++
-		}
-		if conn.idleElem == nil {
-			conn.idleElem, conn.idleSince = c.idleConns.PushBack(conn), time.Now()
-			c.changed.Signal()
-		}
-	default:
-		c.markActive(conn)
-	}
-}
-
-// nearLimit reports whether so many connections are open that none should be
-// kept after its request.
-func (c *limitListener) nearLimit() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.open > c.max-c.max/4
-}
-
-// count returns how many connections are open, and how many of these have not sent
-// a request.
-func (c *limitListener) count() (open, unused int) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.open, c.unused
-}
-
-// setMax changes the limit. Open connections stay open.
-func (c *limitListener) setMax(limit int) {
-	c.mu.Lock()
-	c.max = limit
-	c.changed.Broadcast()
-	c.mu.Unlock()
-}
-
-// Close implements [net.Listener]. Open connections stay open.
-func (c *limitListener) Close() error {
-	c.mu.Lock()
-	c.closed = true
-	c.changed.Broadcast()
-	c.mu.Unlock()
-	return c.Listener.Close()
-}
-
-// A limitConn counts towards the limit until it is closed. Its fields are guarded
-// by listener.mu.
-type limitConn struct {
+// A countedConn counts until it is closed.
+type countedConn struct {
 	net.Conn
-	listener  *limitListener
-	idleElem  *list.Element // in listener.idleConns, nil while it is active
-	idleSince time.Time     // when it became idle
-	unused    atomic.Bool   // has not sent a request; written under listener.mu
-	released  bool
+	release func()
 }
 
 // Close implements [net.Conn].
-func (c *limitConn) Close() error {
-	c.listener.mu.Lock()
-	c.listener.release(c)
-	c.listener.mu.Unlock()
+func (c *countedConn) Close() error {
+	defer c.release()
 	return c.Conn.Close()
 }

@@ -9,7 +9,6 @@ import (
 	"net"
 	"net/http"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -45,36 +44,31 @@ func rawRequest(t *testing.T, conn net.Conn, request string) string {
 
 const healthRequest = "GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"
 
-// TestIdleConnections: any number of connections that are idle, or that never
-// sent a byte, leave room for the next request.
+// TestIdleConnections: connections that are kept leave room for others, and those that
+// never send a byte are closed, so that the next request is answered.
 func TestIdleConnections(t *testing.T) {
 	t.Parallel()
-	var own syscall.Rlimit
-	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &own); err != nil {
-		t.Fatal(err)
-	}
-	const files = 512
-	n := min(4*files, int(own.Cur)/4) // the test itself needs a file for each client
+	const files, limit = 256, 192
 	op, addr := startProvider(t), freeAddress(t)
 	origin := "http://" + addr
 	l := newProcess(t, t.TempDir(), addr, testConfig(origin, op))
 	setFileLimit(l, files)
 	l.start()
 	var most int
-	for i := range n {
+	for i := range limit + limit/3 {
 		conn, err := net.DialTimeout("tcp", addr, patience)
 		if err != nil {
 			t.Fatalf("connection %d: %v", i, err)
 		}
 		defer conn.Close()
-		if i%2 == 0 {
+		if i < limit {
 			if got := rawRequest(t, conn, healthRequest); !strings.Contains(got, "200") {
 				t.Fatalf("connection %d: %q", i, got)
 			}
 		}
 		most = max(most, openFiles(t, l))
 	}
-	if most > files-64 {
+	if most > limit+reservedFiles {
 		t.Errorf("%d files were open", most)
 	}
 	if code, _ := getStatus(t, origin+"/healthz"); code != http.StatusOK {
@@ -83,7 +77,7 @@ func TestIdleConnections(t *testing.T) {
 	if err := newPerson(origin, op, &http.Transport{}).signIn(); err != nil {
 		t.Error(err)
 	}
-	t.Logf("%d connections, %d files at most, memory %s", n, most, residentMemory(t, l))
+	t.Logf("%d files at most, memory %s", most, residentMemory(t, l))
 	l.terminate()
 }
 
@@ -197,44 +191,60 @@ func TestLargeHeaders(t *testing.T) {
 	l.terminate()
 }
 
-// TestUnusedConnections: connections without a request are counted, so that a stop can
-// wait for them; a server that shuts down would drop their first request.
-func TestUnusedConnections(t *testing.T) {
+// TestNearLimit: connections are not kept beyond three quarters of the limit, which
+// those count towards that have changed to another protocol; nor are they after a signal
+// to stop.
+func TestNearLimit(t *testing.T) {
 	t.Parallel()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := newLimitListener(l, 10)
 	var s handlerSwitch
-	server := &http.Server{Handler: &s, ConnState: c.connState, ConnContext: c.connContext}
-	go server.Serve(c)
+	limited, nearLimit := limitConnections(l, 4)
+	s.nearLimit = nearLimit
+	hijacked := make(chan net.Conn, 1)
+	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/hijack" {
+			s.ServeHTTP(w, r)
+			return
+		}
+		conn, _, err := http.NewResponseController(w).Hijack()
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		hijacked <- conn
+	})}
+	go server.Serve(limited)
 	t.Cleanup(func() { server.Close() })
-	see := func(what string, open, fresh int) {
+	ask := func(kept bool) net.Conn {
 		t.Helper()
-		eventually(t, what, func() bool {
-			o, f := c.count()
-			return o == open && f == fresh
-		})
+		conn, err := net.DialTimeout("tcp", l.Addr().String(), patience)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { conn.Close() })
+		conn.SetDeadline(time.Now().Add(patience))
+		io.WriteString(conn, healthRequest)
+		res, err := http.ReadResponse(bufio.NewReader(conn), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if res.StatusCode != http.StatusOK || res.Close == kept {
+			t.Errorf("%d, closed %t, kept should be %t", res.StatusCode, res.Close, kept)
+		}
+		return conn
 	}
-	one := dial(t, l)
-	see("a connection", 1, 1)
-	two := dial(t, l)
-	see("two", 2, 2)
-	if _, err := one.Write([]byte("GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")); err != nil {
-		t.Fatal(err)
-	}
-	see("one has asked", 2, 1)
-	two.Close()
-	see("the other has gone", 1, 0)
-}
-
-func dial(t *testing.T, l net.Listener) net.Conn {
-	t.Helper()
-	c, err := net.Dial("tcp", l.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { c.Close() })
-	return c
+	changed := ask(true)
+	io.WriteString(changed, "GET /hijack HTTP/1.1\r\nHost: x\r\n\r\n")
+	defer (<-hijacked).Close()
+	ask(true)
+	last := ask(true)
+	ask(false)
+	ask(false) // there is room for it, as the one before is closed
+	last.Close()
+	eventually(t, "below the limit", func() bool { return !nearLimit() })
+	s.draining.Store(true)
+	ask(false)
 }

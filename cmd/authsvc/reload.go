@@ -28,7 +28,6 @@ type reloader struct {
 	*program
 	handlers *handlerSwitch
 	store    *store
-	conns    *limitListener
 	flags    map[string]string // of the command line, which override the file
 	retiring chan struct{}     // has an element for each instance that is ending
 	id       string            // of this process among the replicas
@@ -100,12 +99,11 @@ func (r *reloader) next(before *instance) (*instance, error) {
 	for _, w := range s.Warnings {
 		s.Engine.Logger.Warn(w)
 	}
-	clients := shareConnections(s)
+	shareConnections(s) // what programs get; the listener keeps the share of clients
 	service, err := before.service.Reconfigure(s.Engine)
 	if err != nil {
 		return nil, s.Explain(err)
 	}
-	r.conns.setMax(clients)
 	h := newOriginHandler(service, s.Engine.Logger)
 	h.ready = before.ready
 	h.ready.setPing(service.Ready)
@@ -148,6 +146,9 @@ func checkUnchangeable(old, next *config.Settings) error {
 			mistakes = append(mistakes, next.Mistake(c.key, "was changed, which requires a restart", "restart the service, or change it back"))
 		}
 	}
+	if hasPrograms(old) != hasPrograms(next) { // the listener's limit is that of the start
+		mistakes = append(mistakes, next.Mistake("gate.hosts", "has the first upstream, or none any more, which requires a restart", "restart the service, or change it back"))
+	}
 	if len(mistakes) > 0 {
 		return mistakes
 	}
@@ -179,7 +180,7 @@ func (r *reloader) awaitRetired(ctx context.Context) {
 // startReloading reloads on every signal of the server until Close.
 func (p *program) startReloading(st *store, srv *server) *instances {
 	ctx, cancel := context.WithCancel(p.ctx)
-	all := &instances{stop: cancel, done: make(chan struct{}), reloader: &reloader{program: p, handlers: &srv.handlerSwitch, store: st, conns: srv.conns,
+	all := &instances{stop: cancel, done: make(chan struct{}), reloader: &reloader{program: p, handlers: &srv.handlerSwitch, store: st,
 		flags: srv.flags, retiring: make(chan struct{}, maxRetiring), id: rand.Text()}}
 	go func() {
 		defer close(all.done)

@@ -68,9 +68,7 @@ func nonEmpty(flags map[string]string) map[string]string {
 
 // listen listens on an address; setting says in errors where it comes from.
 func listen(ctx context.Context, addr, setting string) (net.Listener, error) {
-	var lc net.ListenConfig
-	lc.SetMultipathTCP(false) // takes no filter, see refuseSYN
-	l, err := lc.Listen(ctx, "tcp", addr)
+	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", addr)
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE):
 		return nil, fmt.Errorf("%s is in use by another program: stop it, or set %s", addr, setting)
@@ -91,7 +89,7 @@ type server struct {
 	handlerSwitch
 	flags          map[string]string
 	log            *slog.Logger
-	conns          *limitListener
+	conns          net.Listener
 	http           *http.Server
 	startAccepting func() // may be called more than once
 	serveErr       chan error
@@ -100,12 +98,10 @@ type server struct {
 }
 
 func newServer(s *config.Settings, flags map[string]string, listener net.Listener) *server {
-	srv := &server{flags: flags, conns: newLimitListener(listener, shareConnections(s)),
-		serveErr: make(chan error, 1), stopSignals: make(chan os.Signal, 2), reloadSignals: make(chan os.Signal, 1)}
-	srv.nearLimit = srv.conns.nearLimit
+	srv := &server{flags: flags, serveErr: make(chan error, 1), stopSignals: make(chan os.Signal, 2), reloadSignals: make(chan os.Signal, 1)}
+	srv.conns, srv.nearLimit = limitConnections(listener, shareConnections(s))
 	srv.log = slog.New(currentLog{&srv.handlerSwitch, s.Engine.Logger.Handler()})
 	srv.http = newHTTPServer(&srv.handlerSwitch, srv.log)
-	srv.http.ConnState, srv.http.ConnContext = srv.conns.connState, srv.conns.connContext
 	srv.startAccepting = sync.OnceFunc(func() { go func() { srv.serveErr <- srv.http.Serve(srv.conns) }() })
 	return srv
 }
@@ -204,7 +200,7 @@ func (p *program) serveWith(s *config.Settings, st *store, srv *server) error {
 		srv.log.Info("stopping", "signal", sig.String())
 	}
 	h.setUnready()
-	if err := srv.drain(); err != nil {
+	if err := srv.drain(srv.instance().settings.StopDelay); err != nil {
 		return err
 	}
 	return p.shutdown(srv.http, all, srv.stopSignals)

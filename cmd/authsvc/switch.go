@@ -20,9 +20,7 @@ type handlerSwitch struct {
 	mu        sync.RWMutex // held while a request finds its instance
 	current   *instance
 	nearLimit func() bool // then connections are not kept
-
-	draining    atomic.Bool
-	lastRequest atomic.Int64 // when the last request came while draining, in ns since 1970
+	draining  atomic.Bool // nor after a signal to stop
 }
 
 // An instance is the engine under one configuration.
@@ -36,11 +34,7 @@ type instance struct {
 // ServeHTTP implements [http.Handler]. It sends Connection: close if the connection
 // will not be kept, so that the client does not reuse it.
 func (s *handlerSwitch) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	markRequest(r)
-	if s.draining.Load() {
-		s.lastRequest.Store(time.Now().UnixNano())
-		w.Header().Set("Connection", "close")
-	} else if s.nearLimit != nil && s.nearLimit() {
+	if s.draining.Load() || s.nearLimit != nil && s.nearLimit() {
 		w.Header().Set("Connection", "close")
 	}
 	in := s.acquire()

@@ -28,13 +28,16 @@ const maxFile = 1 << 20
 // their contents, so that no log line or panic shows a secret.
 type Settings struct {
 	// Engine lacks what takes more than data: Adapter, Logger, Email.Send.
-	Engine  authsvc.Config
-	Listen  string // host:port, default 127.0.0.1:3000
-	Debug   string // host:port of this machine for profiles; empty: none
-	Admin   Admin
-	Storage Storage
-	Rules   Rules
-	Hooks   []Hook
+	Engine authsvc.Config
+	Listen string // host:port, default 127.0.0.1:3000
+	// StopDelay is how long a service that is told to stop goes on, not ready: 0 to 1
+	// minute, default 1 s.
+	StopDelay time.Duration
+	Debug     string // host:port of this machine for profiles; empty: none
+	Admin     Admin
+	Storage   Storage
+	Rules     Rules
+	Hooks     []Hook
 	// Credentials are the providers of that kind, whose Authorize is not set.
 	Credentials []Credentials
 	Mail        []Mail // one per e-mail provider

@@ -21,6 +21,7 @@ func (s *Settings) fields() []field {
 	return slices.Concat([]field{
 		{key: "url", into: stringVar(&c.URL)},
 		{key: "listen", into: addressVar(&s.Listen)},
+		{key: "stop_delay", into: upToMinuteVar(&s.StopDelay)},
 		{key: "secret", into: secretListVar(&c.Secrets), secret: true},
 		{key: "compat", into: stringVar(&c.Compat)},
 		{key: "trusted_proxies", into: networkListVar(&c.TrustedProxies)},

@@ -30,7 +30,7 @@ var onlyGo = []string{"Providers", "Logger", "Outbound.DangerousTransport", "Cal
 
 // onlyKeys are the keys of the program, and of what is put together from
 // several.
-var onlyKeys = []string{"listen", "admin.listen", "admin.allow_remote", "debug.listen", "session.store", "storage.prefix", "storage.migrate", "storage.naming", "storage.tables", "storage.columns", "storage.user_columns",
+var onlyKeys = []string{"listen", "admin.listen", "stop_delay", "admin.allow_remote", "debug.listen", "session.store", "storage.prefix", "storage.migrate", "storage.naming", "storage.tables", "storage.columns", "storage.user_columns",
 	"storage.encrypt_tokens", "log.format", "log.level", "mail.templates", "providers[0].type", "providers[0].server", "providers[0].from", "providers[0].max_age", "providers[0].inbox_url",
 	"providers[0].codes", "providers[0].sign_in", "providers[0].helo", "providers[0].insecure_no_tls", "rules.sign_in", "rules.claims", "rules.redirect", "hooks", "hooks[0].on",
 	"hooks[0].url", "hooks[0].secret", "hooks[0].timeout", "providers[0].hook.url", "providers[0].hook.secret", "providers[0].hook.timeout", "gate.hosts[0].default"}

@@ -5,6 +5,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"time"
 
 	"authsvc/internal/lazyregexp"
 )
@@ -46,7 +47,7 @@ func (l *loader) warn(format string, args ...any) {
 
 // settings makes the settings of a whole file and the environment.
 func (l *loader) settings(root value) *Settings {
-	s := &Settings{Listen: "127.0.0.1:3000"}
+	s := &Settings{Listen: "127.0.0.1:3000", StopDelay: time.Second}
 	s.Storage.URL, s.Storage.Migrate = "sqlite:authsvc.db", true
 	s.Log = Log{Format: "text", Level: "info"}
 	providers, others := value{}, value{}

@@ -220,6 +220,23 @@ func durationVar(p *time.Duration) setter {
 	})
 }
 
+// upToMinuteVar is a duration from 0 to a minute.
+func upToMinuteVar(p *time.Duration) setter {
+	s := scalarSetter("duration", "write a duration from 0s to 1m, such as 10s", func(s string) (ok bool) {
+		*p, ok = parseDuration(s)
+		return ok
+	})
+	parse := s.set
+	s.set = func(v value) string {
+		problem := parse(v)
+		if problem == "" && (*p < 0 || *p > time.Minute) {
+			return quote(v.raw) + " is not between 0s and 1m"
+		}
+		return problem
+	}
+	return s
+}
+
 // zeroableDurationVar is a duration whose zero means "every time" or "at once", which
 // the engine spells as a negative one.
 func zeroableDurationVar(p *time.Duration) setter {
