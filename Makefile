@@ -77,7 +77,7 @@ modules: ## the modules are as go.mod and go.sum say, and none too many
 licences: ## write THIRD_PARTY_LICENSES.md
 	go run ./internal/tools/inventory licences
 
-marks: ## internal/pages/marks_outlines.go, from the pinned npm package
+marks: ## internal/text/pages/marks_outlines.go, from the pinned npm package
 	@mkdir -p out
 	go run ./internal/tools/marks "out/$$(npm pack --silent --pack-destination out "$$(go run ./internal/tools/marks -package)")"
 

@@ -7,7 +7,7 @@ import (
 	"text/template"
 	"time"
 
-	"authsvc/internal/mailtext"
+	"authsvc/internal/text/mailtext"
 )
 
 // Email signs in with a link that is sent to a mailbox. It needs an Adapter.

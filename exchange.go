@@ -8,11 +8,11 @@ import (
 	"maps"
 	"net/url"
 
-	"authsvc/internal/exchange"
-	"authsvc/internal/oidc"
-	"authsvc/internal/outbound"
-	"authsvc/internal/profilepath"
+	"authsvc/internal/protocol/exchange"
+	"authsvc/internal/protocol/oidc"
+	"authsvc/internal/protocol/outbound"
 	"authsvc/internal/text"
+	"authsvc/internal/text/profilepath"
 )
 
 // Text returns what a path, written as in Fields, leads to in the profile: a

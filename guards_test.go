@@ -21,9 +21,9 @@ func TestArrows(t *testing.T) {
 		{"authsvc/engine", "authsvc/adapter", "an embedder gets only the driver that it imports"},
 		{"authsvc/engine", "authsvc/mail", "how mail leaves is the caller's choice"},
 		{"authsvc/engine", "authsvc/cmd", "the binary is a caller like any other"},
-		{"authsvc/engine", "authsvc/internal/idp", "test code stays out of programs"},
+		{"authsvc/engine", "authsvc/internal/dev/idp", "test code stays out of programs"},
 		{"authsvc/engine", "authsvc/devidp", "a program asks for it by name"},
-		{"authsvc/engine", "authsvc/internal/sqladapter", "no database in the engine"},
+		{"authsvc/engine", "authsvc/internal/sql/sqladapter", "no database in the engine"},
 		{"authsvc/engine", "database/sql", "no database in the engine"},
 		{"authsvc/engine", "github.com/coreos", "go-oidc is what tests compare ours with"},
 		{"authsvc/engine", "golang.org/x/oauth2", "it is what tests compare ours with"},
@@ -36,9 +36,9 @@ func TestArrows(t *testing.T) {
 		{"authsvc/engine/internal/audit", "authsvc/engine/internal/limit", "the two stand side by side"},
 		{"authsvc/engine/internal/limit", "authsvc/engine/internal/audit", "the two stand side by side"},
 		{"authsvc/internal/seal", "net/http", "sealing knows no web"},
-		{"authsvc/internal/oauth1", "net/http", "signatures and parameters; calls are the caller's"},
-		{"authsvc/internal/openid2", "net/http", "assertions and parameters; calls are the caller's"},
-		{"authsvc/internal/outbound", "authsvc/internal/oidc", "calls know no protocol"},
+		{"authsvc/internal/protocol/oauth1", "net/http", "signatures and parameters; calls are the caller's"},
+		{"authsvc/internal/protocol/openid2", "net/http", "assertions and parameters; calls are the caller's"},
+		{"authsvc/internal/protocol/outbound", "authsvc/internal/protocol/oidc", "calls know no protocol"},
 		{"authsvc/adapter/memory", "database/sql", "it is memory"},
 	} {
 		for _, dep := range deps(t, a.from) {
@@ -63,7 +63,7 @@ func TestArrows(t *testing.T) {
 			}
 		}
 	}
-	for _, leaf := range []string{"authsvc/bearer", "authsvc/cmd/authsvc/internal/probe", "authsvc/internal/access", "authsvc/internal/backoff", "authsvc/internal/devsite", "authsvc/internal/emailaddr", "authsvc/internal/emailchange", "authsvc/internal/exchange", "authsvc/internal/gate", "authsvc/internal/handover", "authsvc/internal/idp", "authsvc/internal/inbox", "authsvc/internal/jsonscan", "authsvc/internal/lazyregexp", "authsvc/internal/levenshtein", "authsvc/internal/mailtext", "authsvc/internal/oauth1", "authsvc/internal/oidc", "authsvc/internal/openapi", "authsvc/internal/openid2", "authsvc/internal/outbound", "authsvc/internal/pages", "authsvc/internal/personaltoken", "authsvc/internal/profilepath", "authsvc/internal/seal", "authsvc/internal/sessionshape", "authsvc/internal/signingkeys", "authsvc/internal/strictjson", "authsvc/internal/text", "authsvc/internal/upstream", "authsvc/internal/useragent", "authsvc/internal/uuid", "authsvc/internal/weburl"} {
+	for _, leaf := range []string{"authsvc/bearer", "authsvc/cmd/authsvc/internal/probe", "authsvc/internal/protocol/access", "authsvc/internal/sql/backoff", "authsvc/internal/dev/devsite", "authsvc/internal/text/emailaddr", "authsvc/internal/seal/emailchange", "authsvc/internal/protocol/exchange", "authsvc/internal/protocol/gate", "authsvc/internal/protocol/handover", "authsvc/internal/dev/idp", "authsvc/internal/dev/inbox", "authsvc/internal/text/jsonscan", "authsvc/internal/text/lazyregexp", "authsvc/internal/text/levenshtein", "authsvc/internal/text/mailtext", "authsvc/internal/protocol/oauth1", "authsvc/internal/protocol/oidc", "authsvc/internal/protocol/openapi", "authsvc/internal/protocol/openid2", "authsvc/internal/protocol/outbound", "authsvc/internal/text/pages", "authsvc/internal/seal/personaltoken", "authsvc/internal/text/profilepath", "authsvc/internal/seal", "authsvc/internal/seal/sessionshape", "authsvc/internal/seal/signingkeys", "authsvc/internal/text/strictjson", "authsvc/internal/text", "authsvc/internal/protocol/upstream", "authsvc/internal/text/useragent", "authsvc/internal/seal/uuid", "authsvc/internal/protocol/weburl"} {
 		for _, dep := range deps(t, leaf) {
 			if dep == "authsvc" {
 				t.Errorf("%s imports the words: mechanisms are leaves", leaf)
@@ -77,11 +77,11 @@ func TestArrows(t *testing.T) {
 func TestBearerStandsAlone(t *testing.T) {
 	t.Parallel()
 	for _, pkg := range list(t, "-f", `{{join .Imports "\n"}}`, "authsvc/bearer") {
-		if first, _, _ := strings.Cut(pkg, "/"); pkg != "authsvc/internal/oidc" && pkg != "github.com/go-jose/go-jose/v4" && (first == "authsvc" || strings.Contains(first, ".")) {
+		if first, _, _ := strings.Cut(pkg, "/"); pkg != "authsvc/internal/protocol/oidc" && pkg != "github.com/go-jose/go-jose/v4" && (first == "authsvc" || strings.Contains(first, ".")) {
 			t.Errorf("authsvc/bearer imports %s", pkg)
 		}
 	}
-	allowed := []string{"authsvc/bearer", "authsvc/internal/backoff", "authsvc/internal/lazyregexp", "authsvc/internal/oidc", "authsvc/internal/outbound", "authsvc/internal/strictjson", "authsvc/internal/weburl"}
+	allowed := []string{"authsvc/bearer", "authsvc/internal/sql/backoff", "authsvc/internal/text/lazyregexp", "authsvc/internal/protocol/oidc", "authsvc/internal/protocol/outbound", "authsvc/internal/text/strictjson", "authsvc/internal/protocol/weburl"}
 	for _, pkg := range deps(t, "authsvc/bearer") {
 		if strings.HasPrefix(pkg, "authsvc") && !slices.Contains(allowed, pkg) {
 			t.Errorf("authsvc/bearer depends on %s", pkg)

@@ -1,6 +1,6 @@
 package authsvc
 
-import "authsvc/internal/emailaddr"
+import "authsvc/internal/text/emailaddr"
 
 // A PersonView is what the account page shows of a user, for pages of your own.
 type PersonView struct {

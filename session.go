@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"time"
 
-	"authsvc/internal/sessionshape"
+	"authsvc/internal/seal/sessionshape"
 	"authsvc/internal/text"
 )
 

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"authsvc"
-	"authsvc/internal/inbox"
+	"authsvc/internal/dev/inbox"
 )
 
 // Mail is a box that catches the mails of a service.

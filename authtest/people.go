@@ -9,8 +9,8 @@ import (
 	"strings"
 
 	"authsvc"
-	"authsvc/internal/idp"
-	"authsvc/internal/uuid"
+	"authsvc/internal/dev/idp"
+	"authsvc/internal/seal/uuid"
 )
 
 // introduce makes the user known to the identity provider, and returns the sub.

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"time"
 
-	"authsvc/internal/oidc"
+	"authsvc/internal/protocol/oidc"
 )
 
 // Errors of [Verifier.Verify]. ErrUnavailable says nothing of the token.

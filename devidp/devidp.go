@@ -17,11 +17,11 @@ import (
 
 	"authsvc"
 	"authsvc/engine"
-	"authsvc/internal/devsite"
-	"authsvc/internal/idp"
-	"authsvc/internal/inbox"
+	"authsvc/internal/dev/devsite"
+	"authsvc/internal/dev/idp"
+	"authsvc/internal/dev/inbox"
+	"authsvc/internal/protocol/weburl"
 	"authsvc/internal/seal"
-	"authsvc/internal/weburl"
 )
 
 // ProviderID is the id of the identity provider in Config.Providers.

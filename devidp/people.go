@@ -11,7 +11,7 @@ import (
 
 	"authsvc"
 	"authsvc/engine"
-	"authsvc/internal/idp"
+	"authsvc/internal/dev/idp"
 	"authsvc/internal/seal"
 )
 

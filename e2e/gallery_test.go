@@ -19,7 +19,7 @@ func TestGallery(t *testing.T) {
 	t.Parallel()
 	requested(t, "Chromium")
 	dir := t.TempDir()
-	write := exec.CommandContext(t.Context(), "go", "test", "../internal/pages", "-run", "^TestGallery$", "-count=1", "-gallery", dir)
+	write := exec.CommandContext(t.Context(), "go", "test", "../internal/text/pages", "-run", "^TestGallery$", "-count=1", "-gallery", dir)
 	if out, err := write.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}

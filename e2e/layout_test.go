@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"authsvc"
-	"authsvc/internal/schema"
+	"authsvc/internal/sql/schema"
 	"authsvc/internal/test/servertest"
 )
 

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"authsvc"
-	"authsvc/internal/mailbox"
+	"authsvc/internal/dev/mailbox"
 	"authsvc/internal/test/chromium"
 )
 

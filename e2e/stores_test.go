@@ -19,8 +19,8 @@ import (
 	"authsvc/adapter/mysql"
 	"authsvc/adapter/postgres"
 	"authsvc/adapter/sqlite"
-	"authsvc/internal/schema"
-	"authsvc/internal/sqladapter"
+	"authsvc/internal/sql/schema"
+	"authsvc/internal/sql/sqladapter"
 	"authsvc/internal/test/npm"
 	"authsvc/internal/test/servertest"
 )

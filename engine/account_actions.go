@@ -11,9 +11,9 @@ import (
 	"golang.org/x/text/unicode/norm"
 
 	"authsvc"
+	"authsvc/internal/protocol/weburl"
 	"authsvc/internal/seal"
 	"authsvc/internal/text"
-	"authsvc/internal/weburl"
 )
 
 // typedName is the form in the cookie of what was typed whose field is the name.

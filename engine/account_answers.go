@@ -5,8 +5,8 @@ import (
 	"time"
 
 	"authsvc"
-	"authsvc/internal/pages"
-	"authsvc/internal/weburl"
+	"authsvc/internal/protocol/weburl"
+	"authsvc/internal/text/pages"
 )
 
 // awayFor is how long somebody is asked to wait while the store is away.

@@ -6,9 +6,9 @@ import (
 	"net/http"
 
 	"authsvc"
-	"authsvc/internal/emailaddr"
-	"authsvc/internal/pages"
-	"authsvc/internal/weburl"
+	"authsvc/internal/protocol/weburl"
+	"authsvc/internal/text/emailaddr"
+	"authsvc/internal/text/pages"
 )
 
 // typedDelete is the form in the cookie of what was typed whose field confirms a

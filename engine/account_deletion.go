@@ -8,7 +8,7 @@ import (
 
 	"authsvc"
 	"authsvc/engine/internal/fleet"
-	"authsvc/internal/uuid"
+	"authsvc/internal/seal/uuid"
 )
 
 // Times of deletions.

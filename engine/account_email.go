@@ -10,12 +10,12 @@ import (
 
 	"authsvc"
 	"authsvc/engine/internal/fleet"
-	"authsvc/internal/emailaddr"
-	"authsvc/internal/emailchange"
-	"authsvc/internal/mailtext"
-	"authsvc/internal/pages"
+	"authsvc/internal/protocol/weburl"
 	"authsvc/internal/seal"
-	"authsvc/internal/weburl"
+	"authsvc/internal/seal/emailchange"
+	"authsvc/internal/text/emailaddr"
+	"authsvc/internal/text/mailtext"
+	"authsvc/internal/text/pages"
 )
 
 // typedAddress is the form in the cookie of what was typed whose field is a new

@@ -7,9 +7,9 @@ import (
 
 	"authsvc"
 	"authsvc/engine/internal/fleet"
-	"authsvc/internal/emailchange"
-	"authsvc/internal/pages"
-	"authsvc/internal/weburl"
+	"authsvc/internal/protocol/weburl"
+	"authsvc/internal/seal/emailchange"
+	"authsvc/internal/text/pages"
 )
 
 // emailStates are the words of the page that follows a link about a change of

@@ -11,9 +11,9 @@ import (
 	"authsvc"
 	"authsvc/engine/internal/audit"
 	"authsvc/engine/internal/limit"
-	"authsvc/internal/pages"
+	"authsvc/internal/protocol/weburl"
 	"authsvc/internal/text"
-	"authsvc/internal/weburl"
+	"authsvc/internal/text/pages"
 )
 
 // maxListed is how many accounts the account page shows.

@@ -6,10 +6,10 @@ import (
 	"slices"
 
 	"authsvc"
-	"authsvc/internal/pages"
+	"authsvc/internal/protocol/weburl"
 	"authsvc/internal/text"
-	"authsvc/internal/useragent"
-	"authsvc/internal/weburl"
+	"authsvc/internal/text/pages"
+	"authsvc/internal/text/useragent"
 )
 
 // maxSessions is how many sessions the account page shows, the latest used.

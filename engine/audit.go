@@ -7,7 +7,7 @@ import (
 
 	"authsvc"
 	"authsvc/engine/internal/audit"
-	"authsvc/internal/plainlog"
+	"authsvc/internal/text/plainlog"
 )
 
 // audit records the result of a request. Each request has at most one such

@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"authsvc"
-	"authsvc/internal/idp"
-	"authsvc/internal/personaltoken"
+	"authsvc/internal/dev/idp"
+	"authsvc/internal/seal/personaltoken"
 	"authsvc/internal/test/arena"
 )
 

@@ -20,7 +20,7 @@ import (
 
 	"authsvc"
 	"authsvc/engine/internal/fleet"
-	"authsvc/internal/plainlog"
+	"authsvc/internal/text/plainlog"
 )
 
 var updateAudit = flag.Bool("update-audit", false, "write the table into docs/audit.md")

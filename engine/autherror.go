@@ -5,7 +5,7 @@ import (
 
 	"authsvc"
 	"authsvc/engine/internal/fleet"
-	"authsvc/internal/outbound"
+	"authsvc/internal/protocol/outbound"
 )
 
 func (b fixedReason) Error() string { return string(b) }

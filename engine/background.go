@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"authsvc"
-	"authsvc/internal/uuid"
+	"authsvc/internal/seal/uuid"
 )
 
 // startWorkers starts the background work that needs a store.

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"authsvc"
-	"authsvc/internal/outbound"
+	"authsvc/internal/protocol/outbound"
 )
 
 // refusal is the event and the reason for an error of a callback, which otherwise

@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"authsvc/engine/internal/cookie"
-	"authsvc/internal/weburl"
+	"authsvc/internal/protocol/weburl"
 )
 
 // CallbackURL returns where the person goes in the end: callbackUrl of the body,

@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"authsvc"
-	"authsvc/internal/access"
+	"authsvc/internal/protocol/access"
 	"authsvc/internal/text"
 )
 

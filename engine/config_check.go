@@ -16,10 +16,10 @@ import (
 	"authsvc/engine/internal/cookie"
 	"authsvc/engine/internal/fleet"
 	"authsvc/engine/internal/limit"
-	"authsvc/internal/pages"
-	"authsvc/internal/sessionshape"
+	"authsvc/internal/protocol/weburl"
+	"authsvc/internal/seal/sessionshape"
 	"authsvc/internal/text"
-	"authsvc/internal/weburl"
+	"authsvc/internal/text/pages"
 )
 
 func checkCompat(b *builder, s *Service) {

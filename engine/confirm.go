@@ -12,10 +12,10 @@ import (
 
 	"authsvc"
 	"authsvc/engine/internal/cookie"
-	"authsvc/internal/pages"
+	"authsvc/internal/protocol/weburl"
 	"authsvc/internal/seal"
 	"authsvc/internal/text"
-	"authsvc/internal/weburl"
+	"authsvc/internal/text/pages"
 )
 
 // freshFor is how long a form of a page that was opened with a fresh proof can be

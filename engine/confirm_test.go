@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"authsvc"
-	"authsvc/internal/idp"
+	"authsvc/internal/dev/idp"
 	"authsvc/internal/test/arena"
 )
 

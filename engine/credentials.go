@@ -13,8 +13,8 @@ import (
 	"authsvc"
 	"authsvc/engine/internal/audit"
 	"authsvc/engine/internal/limit"
+	"authsvc/internal/protocol/weburl"
 	"authsvc/internal/text"
-	"authsvc/internal/weburl"
 )
 
 // reservedFields of a POST are the interface's own.

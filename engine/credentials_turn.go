@@ -4,7 +4,7 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"authsvc/internal/backoff"
+	"authsvc/internal/sql/backoff"
 )
 
 // Sign-ins past RateLimit.CredentialsPerAccount are queued: they wait for a

@@ -7,8 +7,8 @@ import (
 	"net/http"
 
 	"authsvc"
-	"authsvc/internal/profilepath"
-	"authsvc/internal/sessionshape"
+	"authsvc/internal/seal/sessionshape"
+	"authsvc/internal/text/profilepath"
 )
 
 // What follows asks what a configuration decides, for tests of it. Nobody signs

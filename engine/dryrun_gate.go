@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"authsvc"
-	"authsvc/internal/gate"
+	"authsvc/internal/protocol/gate"
 )
 
 // A GateQuestion is a request for a program behind the gate that nobody sends.

@@ -14,9 +14,9 @@ import (
 	"golang.org/x/text/unicode/norm"
 
 	"authsvc"
-	"authsvc/internal/emailaddr"
+	"authsvc/internal/protocol/weburl"
 	"authsvc/internal/seal"
-	"authsvc/internal/weburl"
+	"authsvc/internal/text/emailaddr"
 )
 
 // A mail has a link and a code, which are one token: whichever is used first

@@ -13,11 +13,11 @@ import (
 	"authsvc"
 	"authsvc/engine/internal/audit"
 	"authsvc/engine/internal/limit"
-	"authsvc/internal/emailaddr"
-	"authsvc/internal/mailtext"
-	"authsvc/internal/pages"
+	"authsvc/internal/protocol/weburl"
 	"authsvc/internal/seal"
-	"authsvc/internal/weburl"
+	"authsvc/internal/text/emailaddr"
+	"authsvc/internal/text/mailtext"
+	"authsvc/internal/text/pages"
 )
 
 // maxQueuedMails bounds the mail queue.

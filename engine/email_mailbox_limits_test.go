@@ -12,7 +12,7 @@ import (
 
 	"authsvc"
 	"authsvc/adapter/memory"
-	"authsvc/internal/idp"
+	"authsvc/internal/dev/idp"
 	"authsvc/internal/test/arena"
 )
 

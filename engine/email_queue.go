@@ -10,8 +10,8 @@ import (
 	"authsvc"
 	"authsvc/engine/internal/audit"
 	"authsvc/engine/internal/fleet"
-	"authsvc/internal/mailtext"
 	"authsvc/internal/seal"
+	"authsvc/internal/text/mailtext"
 )
 
 func internalTemplates(m authsvc.MailTemplates) mailtext.Templates {

@@ -8,9 +8,9 @@ import (
 	"time"
 
 	"authsvc"
-	"authsvc/internal/pages"
+	"authsvc/internal/protocol/weburl"
 	"authsvc/internal/text"
-	"authsvc/internal/weburl"
+	"authsvc/internal/text/pages"
 )
 
 // csrfMismatch is a word of the sign-in page only; the wire says ?csrf=true.

@@ -15,8 +15,8 @@ import (
 	"authsvc"
 	"authsvc/engine/internal/cookie"
 	"authsvc/engine/internal/fleet"
-	"authsvc/internal/emailaddr"
-	"authsvc/internal/weburl"
+	"authsvc/internal/protocol/weburl"
+	"authsvc/internal/text/emailaddr"
 )
 
 // Where a callbackUrl may lead in the fuzz tests.

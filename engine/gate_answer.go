@@ -9,9 +9,9 @@ import (
 	"authsvc"
 	"authsvc/engine/internal/audit"
 	"authsvc/engine/internal/cookie"
-	"authsvc/internal/gate"
-	"authsvc/internal/pages"
-	"authsvc/internal/weburl"
+	"authsvc/internal/protocol/gate"
+	"authsvc/internal/protocol/weburl"
+	"authsvc/internal/text/pages"
 )
 
 // gateRoute is what requests for programs behind the gate are answered by.

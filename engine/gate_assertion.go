@@ -5,8 +5,8 @@ import (
 	"time"
 
 	"authsvc"
-	"authsvc/internal/signingkeys"
-	"authsvc/internal/uuid"
+	"authsvc/internal/seal/signingkeys"
+	"authsvc/internal/seal/uuid"
 )
 
 // assertionLife is how long an assertion is good; it is made anew after half of

@@ -14,10 +14,10 @@ import (
 	"golang.org/x/net/http/httpguts"
 
 	"authsvc"
-	"authsvc/internal/gate"
+	"authsvc/internal/protocol/gate"
+	"authsvc/internal/protocol/upstream"
+	"authsvc/internal/protocol/weburl"
 	"authsvc/internal/text"
-	"authsvc/internal/upstream"
-	"authsvc/internal/weburl"
 )
 
 // checkGate compiles Config.Gate. It comes after the providers, whose ids conditions

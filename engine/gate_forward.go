@@ -9,7 +9,7 @@ import (
 	"golang.org/x/net/http/httpguts"
 
 	"authsvc"
-	"authsvc/internal/gate"
+	"authsvc/internal/protocol/gate"
 	"authsvc/internal/text"
 )
 

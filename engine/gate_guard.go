@@ -10,11 +10,11 @@ import (
 	"authsvc"
 	"authsvc/engine/internal/audit"
 	"authsvc/engine/internal/fleet"
-	"authsvc/internal/access"
-	"authsvc/internal/emailaddr"
-	"authsvc/internal/gate"
-	"authsvc/internal/handover"
-	"authsvc/internal/upstream"
+	"authsvc/internal/protocol/access"
+	"authsvc/internal/protocol/gate"
+	"authsvc/internal/protocol/handover"
+	"authsvc/internal/protocol/upstream"
+	"authsvc/internal/text/emailaddr"
 )
 
 // gateRoom is what the configuration of the gate compiles to.

@@ -10,10 +10,10 @@ import (
 
 	"authsvc"
 	"authsvc/engine/internal/cookie"
-	"authsvc/internal/handover"
-	"authsvc/internal/pages"
+	"authsvc/internal/protocol/handover"
+	"authsvc/internal/protocol/weburl"
 	"authsvc/internal/seal"
-	"authsvc/internal/weburl"
+	"authsvc/internal/text/pages"
 )
 
 // A hand-over signs somebody in at a host that the session cookie does not get to:

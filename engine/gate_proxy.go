@@ -12,11 +12,11 @@ import (
 	"golang.org/x/net/http/httpguts"
 
 	"authsvc"
-	"authsvc/internal/gate"
-	"authsvc/internal/pages"
+	"authsvc/internal/protocol/gate"
+	"authsvc/internal/protocol/upstream"
 	"authsvc/internal/seal"
 	"authsvc/internal/text"
-	"authsvc/internal/upstream"
+	"authsvc/internal/text/pages"
 )
 
 // A checkRoute is how a kind of proxy asks about the requests that it gets. It does

@@ -5,9 +5,9 @@ import (
 	"slices"
 	"strings"
 
+	"authsvc/internal/protocol/weburl"
 	"authsvc/internal/seal"
 	"authsvc/internal/text"
-	"authsvc/internal/weburl"
 )
 
 // gateRoutes are those of programs behind the gate.

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"authsvc"
-	"authsvc/internal/gate"
+	"authsvc/internal/protocol/gate"
 )
 
 // streams are the requests that the gate has let pass and that are being answered.

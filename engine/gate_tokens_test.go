@@ -12,7 +12,7 @@ import (
 
 	"authsvc"
 	"authsvc/engine"
-	"authsvc/internal/personaltoken"
+	"authsvc/internal/seal/personaltoken"
 	"authsvc/internal/test/arena"
 	"authsvc/internal/test/browser"
 )

@@ -9,10 +9,10 @@ import (
 
 	"authsvc"
 	"authsvc/engine/internal/cookie"
-	"authsvc/internal/pages"
-	"authsvc/internal/profilepath"
-	"authsvc/internal/sessionshape"
-	"authsvc/internal/weburl"
+	"authsvc/internal/protocol/weburl"
+	"authsvc/internal/seal/sessionshape"
+	"authsvc/internal/text/pages"
+	"authsvc/internal/text/profilepath"
 )
 
 // loginTries bounds how often a sign-in starts over because the user's access

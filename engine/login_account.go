@@ -7,8 +7,8 @@ import (
 	"authsvc"
 	"authsvc/engine/internal/audit"
 	"authsvc/internal/seal"
+	"authsvc/internal/seal/uuid"
 	"authsvc/internal/text"
-	"authsvc/internal/uuid"
 )
 
 // linkOrCreate creates the user, links the account or records the proof of the

@@ -11,10 +11,10 @@ import (
 	"authsvc"
 	"authsvc/engine/internal/cookie"
 	"authsvc/engine/internal/fleet"
-	"authsvc/internal/pages"
+	"authsvc/internal/protocol/weburl"
 	"authsvc/internal/seal"
 	"authsvc/internal/text"
-	"authsvc/internal/weburl"
+	"authsvc/internal/text/pages"
 )
 
 // A sign-in that cannot end in a session yet waits in the store. Its browser holds

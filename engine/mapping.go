@@ -8,10 +8,10 @@ import (
 	"strings"
 
 	"authsvc"
-	"authsvc/internal/emailaddr"
-	"authsvc/internal/oidc"
-	"authsvc/internal/profilepath"
-	"authsvc/internal/weburl"
+	"authsvc/internal/protocol/oidc"
+	"authsvc/internal/protocol/weburl"
+	"authsvc/internal/text/emailaddr"
+	"authsvc/internal/text/profilepath"
 )
 
 // A mapping converts a profile into a user.

@@ -3,7 +3,7 @@ package engine
 import (
 	"testing"
 
-	"authsvc/internal/oidc"
+	"authsvc/internal/protocol/oidc"
 )
 
 // TestMergedClaimsEmailVerified: email_verified counts only for the address

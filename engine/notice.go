@@ -11,7 +11,7 @@ import (
 	"authsvc"
 	"authsvc/engine/internal/audit"
 	"authsvc/engine/internal/fleet"
-	"authsvc/internal/mailtext"
+	"authsvc/internal/text/mailtext"
 )
 
 // notices is how a service tells people.

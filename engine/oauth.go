@@ -13,11 +13,11 @@ import (
 	"time"
 
 	"authsvc"
-	"authsvc/internal/oidc"
-	"authsvc/internal/pages"
-	"authsvc/internal/profilepath"
+	"authsvc/internal/protocol/oidc"
 	"authsvc/internal/seal"
 	"authsvc/internal/text"
+	"authsvc/internal/text/pages"
+	"authsvc/internal/text/profilepath"
 )
 
 // forwardedParams are the query parameters of POST signin/:provider that reach

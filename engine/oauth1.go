@@ -12,14 +12,14 @@ import (
 	"time"
 
 	"authsvc"
-	"authsvc/internal/exchange"
-	"authsvc/internal/oauth1"
-	"authsvc/internal/oidc"
-	"authsvc/internal/outbound"
-	"authsvc/internal/profilepath"
+	"authsvc/internal/protocol/exchange"
+	"authsvc/internal/protocol/oauth1"
+	"authsvc/internal/protocol/oidc"
+	"authsvc/internal/protocol/outbound"
+	"authsvc/internal/protocol/weburl"
 	"authsvc/internal/seal"
 	"authsvc/internal/text"
-	"authsvc/internal/weburl"
+	"authsvc/internal/text/profilepath"
 )
 
 // oauth1Flow is a compiled *OAuth1.

@@ -11,10 +11,10 @@ import (
 	"time"
 
 	"authsvc"
-	"authsvc/internal/oidc"
-	"authsvc/internal/outbound"
+	"authsvc/internal/protocol/oidc"
+	"authsvc/internal/protocol/outbound"
+	"authsvc/internal/protocol/weburl"
 	"authsvc/internal/text"
-	"authsvc/internal/weburl"
 )
 
 // buildOAuth checks the provider and compiles it.

@@ -6,8 +6,8 @@ import (
 	"unicode/utf8"
 
 	"authsvc"
-	"authsvc/internal/exchange"
-	"authsvc/internal/oidc"
+	"authsvc/internal/protocol/exchange"
+	"authsvc/internal/protocol/oidc"
 )
 
 // callHook calls a hook of the provider and returns a panic as an error.

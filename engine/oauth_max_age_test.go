@@ -7,7 +7,7 @@ import (
 
 	"authsvc"
 	"authsvc/engine"
-	"authsvc/internal/idp"
+	"authsvc/internal/dev/idp"
 )
 
 func TestMaxAgeIsChecked(t *testing.T) {

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"authsvc"
-	"authsvc/internal/idp"
+	"authsvc/internal/dev/idp"
 	"authsvc/internal/test/arena"
 )
 

@@ -7,7 +7,7 @@ import (
 	"fmt"
 
 	"authsvc"
-	"authsvc/internal/oidc"
+	"authsvc/internal/protocol/oidc"
 )
 
 var errWrongSubject = errors.New("the answer is about another person")

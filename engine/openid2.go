@@ -11,13 +11,13 @@ import (
 
 	"authsvc"
 	"authsvc/engine/internal/fleet"
-	"authsvc/internal/exchange"
-	"authsvc/internal/oidc"
-	"authsvc/internal/openid2"
-	"authsvc/internal/outbound"
-	"authsvc/internal/profilepath"
+	"authsvc/internal/protocol/exchange"
+	"authsvc/internal/protocol/oidc"
+	"authsvc/internal/protocol/openid2"
+	"authsvc/internal/protocol/outbound"
+	"authsvc/internal/protocol/weburl"
 	"authsvc/internal/seal"
-	"authsvc/internal/weburl"
+	"authsvc/internal/text/profilepath"
 )
 
 // openID2Flow is a compiled *OpenID2.

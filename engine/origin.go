@@ -5,8 +5,8 @@ import (
 	"strings"
 
 	"authsvc"
+	"authsvc/internal/protocol/weburl"
 	"authsvc/internal/text"
-	"authsvc/internal/weburl"
 )
 
 // sameSite is a second check beside the CSRF token, for POSTs that change

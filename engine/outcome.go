@@ -6,7 +6,7 @@ import (
 
 	"authsvc"
 	"authsvc/engine/internal/audit"
-	"authsvc/internal/pages"
+	"authsvc/internal/text/pages"
 )
 
 // An outcome is what an action decided. Actions return values; only respond

@@ -10,7 +10,7 @@ import (
 	"authsvc"
 	"authsvc/adapter/memory"
 	"authsvc/engine"
-	"authsvc/internal/idp"
+	"authsvc/internal/dev/idp"
 	"authsvc/internal/test/arena"
 	"authsvc/internal/test/browser"
 )

@@ -13,10 +13,10 @@ import (
 	"golang.org/x/text/unicode/norm"
 
 	"authsvc"
-	"authsvc/internal/personaltoken"
+	"authsvc/internal/protocol/weburl"
 	"authsvc/internal/seal"
+	"authsvc/internal/seal/personaltoken"
 	"authsvc/internal/text"
-	"authsvc/internal/weburl"
 )
 
 // Bounds of personal access tokens.

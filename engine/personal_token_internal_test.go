@@ -11,7 +11,7 @@ import (
 
 	"authsvc"
 	"authsvc/engine/internal/fleet"
-	"authsvc/internal/personaltoken"
+	"authsvc/internal/seal/personaltoken"
 )
 
 // oneCredential is a store with one user, who has one credential.

@@ -10,9 +10,9 @@ import (
 
 	"authsvc"
 	"authsvc/engine/internal/fleet"
-	"authsvc/internal/personaltoken"
 	"authsvc/internal/seal"
-	"authsvc/internal/sessionshape"
+	"authsvc/internal/seal/personaltoken"
+	"authsvc/internal/seal/sessionshape"
 	"authsvc/internal/text"
 )
 

@@ -17,8 +17,8 @@ import (
 	"authsvc"
 	"authsvc/engine/internal/cookie"
 	"authsvc/engine/internal/fleet"
+	"authsvc/internal/protocol/weburl"
 	"authsvc/internal/seal"
-	"authsvc/internal/weburl"
 )
 
 // A request is one call of the interface while it is being answered. It

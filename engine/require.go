@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"authsvc"
-	"authsvc/internal/weburl"
+	"authsvc/internal/protocol/weburl"
 )
 
 type sessionKey struct{ of *keeper }

@@ -7,9 +7,9 @@ import (
 
 	"authsvc/clients/js"
 	"authsvc/engine/internal/limit"
-	"authsvc/internal/pages"
 	"authsvc/internal/seal"
 	"authsvc/internal/text"
+	"authsvc/internal/text/pages"
 )
 
 // An action answers one route and method.

@@ -12,8 +12,8 @@ import (
 	"sync"
 
 	"authsvc"
-	"authsvc/internal/outbound"
-	"authsvc/internal/pages"
+	"authsvc/internal/protocol/outbound"
+	"authsvc/internal/text/pages"
 )
 
 // A Service is a configured engine: an http.Handler for the routes below the

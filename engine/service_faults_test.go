@@ -9,7 +9,7 @@ import (
 	"authsvc"
 	"authsvc/adapter/memory"
 	"authsvc/adaptertest"
-	"authsvc/internal/idp"
+	"authsvc/internal/dev/idp"
 	"authsvc/internal/test/arena"
 	"authsvc/internal/test/browser"
 )

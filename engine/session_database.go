@@ -10,8 +10,8 @@ import (
 	"authsvc"
 	"authsvc/engine/internal/fleet"
 	"authsvc/internal/seal"
-	"authsvc/internal/sessionshape"
-	"authsvc/internal/uuid"
+	"authsvc/internal/seal/sessionshape"
+	"authsvc/internal/seal/uuid"
 )
 
 // databaseSessions keeps the session in the adapter; the cookie holds a random

@@ -11,11 +11,11 @@ import (
 
 	"authsvc"
 	"authsvc/engine/internal/fleet"
-	"authsvc/internal/jsonscan"
 	"authsvc/internal/seal"
-	"authsvc/internal/sessionshape"
-	"authsvc/internal/tokenclaims"
-	"authsvc/internal/uuid"
+	"authsvc/internal/seal/sessionshape"
+	"authsvc/internal/seal/tokenclaims"
+	"authsvc/internal/seal/uuid"
+	"authsvc/internal/text/jsonscan"
 )
 
 // jwtSessions keeps the session in the cookie: claims sealed as a JWE.

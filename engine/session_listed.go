@@ -14,9 +14,9 @@ import (
 
 	"authsvc"
 	"authsvc/engine/internal/fleet"
-	"authsvc/internal/sessionshape"
+	"authsvc/internal/seal/sessionshape"
 	"authsvc/internal/text"
-	"authsvc/internal/useragent"
+	"authsvc/internal/text/useragent"
 )
 
 // Sessions is [Service.Sessions].

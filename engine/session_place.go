@@ -11,9 +11,9 @@ import (
 
 	"authsvc"
 	"authsvc/engine/internal/cookie"
+	"authsvc/internal/protocol/weburl"
 	"authsvc/internal/seal"
-	"authsvc/internal/tokenclaims"
-	"authsvc/internal/weburl"
+	"authsvc/internal/seal/tokenclaims"
 )
 
 // A readPlace is a place whose cookie stands for a session. sessionPlace alone decides

@@ -9,7 +9,7 @@ import (
 	"authsvc"
 	"authsvc/engine/internal/audit"
 	"authsvc/internal/seal"
-	"authsvc/internal/sessionshape"
+	"authsvc/internal/seal/sessionshape"
 	"authsvc/internal/text"
 )
 

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"authsvc/engine/internal/fleet"
-	"authsvc/internal/tokenclaims"
+	"authsvc/internal/seal/tokenclaims"
 
 	"authsvc"
 )

@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"authsvc"
+	"authsvc/internal/seal/tokenclaims"
 	"authsvc/internal/test/quiet"
-	"authsvc/internal/tokenclaims"
 )
 
 func claimsOf(subject, sid string, epoch int64) *tokenclaims.Claims {

@@ -19,7 +19,7 @@ import (
 	"authsvc"
 	"authsvc/adapter/memory"
 	"authsvc/engine"
-	"authsvc/internal/idp"
+	"authsvc/internal/dev/idp"
 	"authsvc/internal/test/arena"
 )
 

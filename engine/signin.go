@@ -12,10 +12,10 @@ import (
 	"authsvc/engine/internal/audit"
 	"authsvc/engine/internal/cookie"
 	"authsvc/engine/internal/limit"
-	"authsvc/internal/emailaddr"
-	"authsvc/internal/pages"
+	"authsvc/internal/protocol/weburl"
 	"authsvc/internal/seal"
-	"authsvc/internal/weburl"
+	"authsvc/internal/text/emailaddr"
+	"authsvc/internal/text/pages"
 )
 
 // signInPage: GET signin and GET signin/:provider show the ways to sign in.

@@ -13,8 +13,8 @@ import (
 	"authsvc/engine/internal/audit"
 	"authsvc/engine/internal/fleet"
 	"authsvc/internal/seal"
-	"authsvc/internal/signingkeys"
-	"authsvc/internal/uuid"
+	"authsvc/internal/seal/signingkeys"
+	"authsvc/internal/seal/uuid"
 )
 
 // keysPoll is how often a replica reads the signing keys from the store. With

@@ -7,9 +7,9 @@ import (
 	"time"
 
 	"authsvc"
-	"authsvc/internal/oidc"
-	"authsvc/internal/pages"
-	"authsvc/internal/weburl"
+	"authsvc/internal/protocol/oidc"
+	"authsvc/internal/protocol/weburl"
+	"authsvc/internal/text/pages"
 )
 
 // signOutPage: GET signout asks. It ends nothing.

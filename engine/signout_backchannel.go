@@ -11,7 +11,7 @@ import (
 	"authsvc/engine/internal/audit"
 	"authsvc/engine/internal/fleet"
 	"authsvc/engine/internal/limit"
-	"authsvc/internal/oidc"
+	"authsvc/internal/protocol/oidc"
 	"authsvc/internal/seal"
 )
 

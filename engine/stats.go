@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"authsvc"
-	"authsvc/internal/gate"
-	"authsvc/internal/signingkeys"
+	"authsvc/internal/protocol/gate"
+	"authsvc/internal/seal/signingkeys"
 )
 
 // A counter counts by fixed words.

@@ -9,11 +9,11 @@ import (
 	"authsvc/engine/internal/cookie"
 	"authsvc/engine/internal/fleet"
 	"authsvc/engine/internal/limit"
-	"authsvc/internal/access"
-	"authsvc/internal/gate"
-	"authsvc/internal/pages"
+	"authsvc/internal/protocol/access"
+	"authsvc/internal/protocol/gate"
 	"authsvc/internal/seal"
-	"authsvc/internal/sessionshape"
+	"authsvc/internal/seal/sessionshape"
+	"authsvc/internal/text/pages"
 )
 
 // The engine stands on storeys. Each knows those below it, and none above; the rooms

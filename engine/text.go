@@ -11,9 +11,9 @@ import (
 	"unicode/utf8"
 
 	"authsvc"
-	"authsvc/internal/emailaddr"
+	"authsvc/internal/protocol/weburl"
 	"authsvc/internal/text"
-	"authsvc/internal/weburl"
+	"authsvc/internal/text/emailaddr"
 )
 
 // isoTime is a time in an answer, null if it is not known.

@@ -15,10 +15,10 @@ import (
 	"authsvc"
 	"authsvc/engine/internal/audit"
 	"authsvc/engine/internal/fleet"
-	"authsvc/internal/access"
+	"authsvc/internal/protocol/access"
 	"authsvc/internal/seal"
-	"authsvc/internal/sessionshape"
-	"authsvc/internal/signingkeys"
+	"authsvc/internal/seal/sessionshape"
+	"authsvc/internal/seal/signingkeys"
 	"authsvc/internal/text"
 )
 

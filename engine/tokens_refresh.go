@@ -9,7 +9,7 @@ import (
 
 	"authsvc"
 	"authsvc/engine/internal/fleet"
-	"authsvc/internal/oidc"
+	"authsvc/internal/protocol/oidc"
 )
 
 // Times of a refresh.

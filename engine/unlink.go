@@ -10,8 +10,8 @@ import (
 	"authsvc"
 	"authsvc/engine/internal/audit"
 	"authsvc/engine/internal/fleet"
-	"authsvc/internal/oidc"
-	"authsvc/internal/outbound"
+	"authsvc/internal/protocol/oidc"
+	"authsvc/internal/protocol/outbound"
 )
 
 // UnlinkAccount is [Service.UnlinkAccount].

@@ -7,7 +7,7 @@ import (
 
 	"authsvc"
 	"authsvc/engine/internal/audit"
-	"authsvc/internal/emailaddr"
+	"authsvc/internal/text/emailaddr"
 )
 
 // An OddAddress reports a stored user whose address is not in the form of

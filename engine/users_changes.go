@@ -10,10 +10,10 @@ import (
 
 	"authsvc"
 	"authsvc/engine/internal/fleet"
-	"authsvc/internal/mailtext"
 	"authsvc/internal/seal"
+	"authsvc/internal/seal/uuid"
 	"authsvc/internal/text"
-	"authsvc/internal/uuid"
+	"authsvc/internal/text/mailtext"
 )
 
 // invitationAge is how long the link of an invitation counts. It is longer than

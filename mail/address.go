@@ -7,7 +7,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"authsvc/internal/emailaddr"
+	"authsvc/internal/text/emailaddr"
 
 	"golang.org/x/net/idna"
 )

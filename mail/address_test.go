@@ -7,9 +7,9 @@ import (
 	"time"
 
 	"authsvc"
-	"authsvc/internal/emailaddr"
-	"authsvc/internal/mailbox"
+	"authsvc/internal/dev/mailbox"
 	"authsvc/internal/test/quiet"
+	"authsvc/internal/text/emailaddr"
 
 	"github.com/google/go-cmp/cmp"
 )

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"authsvc/internal/mailbox"
+	"authsvc/internal/dev/mailbox"
 )
 
 const from = "Acme <no-reply@acme.example>"

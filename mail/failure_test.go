@@ -11,7 +11,7 @@ import (
 	"unicode"
 
 	"authsvc"
-	"authsvc/internal/mailbox"
+	"authsvc/internal/dev/mailbox"
 	"authsvc/internal/test/quiet"
 )
 

@@ -11,7 +11,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"authsvc/internal/emailaddr"
+	"authsvc/internal/text/emailaddr"
 
 	"authsvc"
 

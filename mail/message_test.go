@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"authsvc"
-	"authsvc/internal/mailbox"
+	"authsvc/internal/dev/mailbox"
 
 	"github.com/google/go-cmp/cmp"
 )

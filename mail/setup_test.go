@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"authsvc"
-	"authsvc/internal/mailbox"
+	"authsvc/internal/dev/mailbox"
 )
 
 func listen(t *testing.T, o mailbox.Options) *mailbox.Server {

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"authsvc"
-	"authsvc/internal/mailbox"
+	"authsvc/internal/dev/mailbox"
 	"authsvc/internal/test/quiet"
 )
 

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"authsvc"
-	"authsvc/internal/mailbox"
+	"authsvc/internal/dev/mailbox"
 )
 
 const secretURL = "smtp://user:hunter2@mail.example.com"

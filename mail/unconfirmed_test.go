@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"authsvc"
-	"authsvc/internal/mailbox"
+	"authsvc/internal/dev/mailbox"
 )
 
 // TestUnconfirmed: only an answer that was lost after the whole message makes

@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"authsvc/internal/emailaddr"
+	"authsvc/internal/text/emailaddr"
 )
 
 // A tlsPolicy is when a connection is encrypted.

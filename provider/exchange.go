@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"authsvc"
-	"authsvc/internal/lazyregexp"
+	"authsvc/internal/text/lazyregexp"
 )
 
 // withCode is an OAuth.Hooks.ExchangeCode that refuses a callback without a code.

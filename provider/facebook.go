@@ -10,7 +10,7 @@ import (
 	"net/url"
 
 	"authsvc"
-	"authsvc/internal/lazyregexp"
+	"authsvc/internal/text/lazyregexp"
 )
 
 func facebookEntry() Entry {

@@ -11,7 +11,7 @@ import (
 	"strings"
 
 	"authsvc"
-	"authsvc/internal/lazyregexp"
+	"authsvc/internal/text/lazyregexp"
 )
 
 func lastFMEntry() Entry {

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"authsvc/internal/levenshtein"
+	"authsvc/internal/text/levenshtein"
 )
 
 // Nearest returns at most three ids of the table that look like id, the most

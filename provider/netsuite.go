@@ -4,7 +4,7 @@ import (
 	"strings"
 
 	"authsvc"
-	"authsvc/internal/lazyregexp"
+	"authsvc/internal/text/lazyregexp"
 )
 
 func netSuiteEntry() Entry {

@@ -6,7 +6,7 @@ import (
 	"fmt"
 
 	"authsvc"
-	"authsvc/internal/lazyregexp"
+	"authsvc/internal/text/lazyregexp"
 )
 
 func stripeEntry() Entry {

@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"authsvc"
-	"authsvc/internal/lazyregexp"
+	"authsvc/internal/text/lazyregexp"
 )
 
 // smallImage ends the address of the 48 pixel variant of a picture.

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"authsvc"
-	"authsvc/internal/lazyregexp"
+	"authsvc/internal/text/lazyregexp"
 )
 
 func weComEntry() Entry {

@@ -6,7 +6,7 @@ import (
 
 	"authsvc"
 	"authsvc/engine"
-	"authsvc/internal/idp"
+	"authsvc/internal/dev/idp"
 	"authsvc/internal/test/arena"
 	"authsvc/internal/test/arena/stores"
 	"authsvc/internal/test/browser"

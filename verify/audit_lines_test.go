@@ -22,7 +22,7 @@ import (
 	"unicode"
 
 	"authsvc"
-	"authsvc/internal/idp"
+	"authsvc/internal/dev/idp"
 	"authsvc/internal/test/arena"
 	"authsvc/internal/test/browser"
 	"authsvc/internal/test/freeport"

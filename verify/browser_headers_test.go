@@ -11,10 +11,10 @@ import (
 
 	"authsvc"
 	"authsvc/engine"
-	"authsvc/internal/idp"
-	"authsvc/internal/pages"
+	"authsvc/internal/dev/idp"
 	"authsvc/internal/test/arena"
 	"authsvc/internal/test/chromium"
+	"authsvc/internal/text/pages"
 )
 
 // polyglot breaks out of most places in HTML, and leaves a mark if it runs.

@@ -13,7 +13,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"authsvc/internal/idp"
+	"authsvc/internal/dev/idp"
 	"authsvc/internal/test/arena"
 	"authsvc/internal/test/browser"
 	"authsvc/internal/test/process"

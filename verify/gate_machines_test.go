@@ -11,7 +11,7 @@ import (
 
 	"authsvc"
 	"authsvc/bearer"
-	"authsvc/internal/personaltoken"
+	"authsvc/internal/seal/personaltoken"
 	"authsvc/internal/test/arena"
 	"authsvc/internal/test/arena/stores"
 	"authsvc/internal/test/browser"

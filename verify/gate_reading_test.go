@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"authsvc"
-	"authsvc/internal/idp"
+	"authsvc/internal/dev/idp"
 )
 
 // gate32: Express reads names of folders whatever their case, and an escaped slash as

@@ -17,7 +17,7 @@ import (
 	"testing"
 	"time"
 
-	"authsvc/internal/idp"
+	"authsvc/internal/dev/idp"
 	"authsvc/internal/test/browser"
 	"authsvc/internal/test/process"
 )

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"authsvc"
-	"authsvc/internal/sqlschema"
+	"authsvc/internal/sql/sqlschema"
 	"authsvc/internal/test/arena/stores"
 	"authsvc/internal/test/process"
 	large "authsvc/internal/test/scale"

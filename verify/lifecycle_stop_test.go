@@ -12,7 +12,7 @@ import (
 	"syscall"
 	"time"
 
-	"authsvc/internal/idp"
+	"authsvc/internal/dev/idp"
 	"authsvc/internal/test/arena"
 	"authsvc/internal/test/arena/stores"
 	"authsvc/internal/test/browser"

@@ -16,8 +16,8 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
-	"authsvc/internal/idp"
-	"authsvc/internal/sqlschema"
+	"authsvc/internal/dev/idp"
+	"authsvc/internal/sql/sqlschema"
 	"authsvc/internal/test/arena"
 	"authsvc/internal/test/arena/stores"
 	"authsvc/internal/test/browser"

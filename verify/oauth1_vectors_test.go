@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"authsvc"
-	"authsvc/internal/oauth1"
+	"authsvc/internal/protocol/oauth1"
 	"authsvc/internal/test/arena"
 )
 

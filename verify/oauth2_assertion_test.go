@@ -17,7 +17,7 @@ import (
 	jose "github.com/go-jose/go-jose/v4"
 
 	"authsvc"
-	"authsvc/internal/idp"
+	"authsvc/internal/dev/idp"
 	"authsvc/internal/test/arena"
 	"authsvc/internal/test/browser"
 )

@@ -9,7 +9,7 @@ import (
 	"sync"
 
 	"authsvc"
-	"authsvc/internal/idp"
+	"authsvc/internal/dev/idp"
 	"authsvc/internal/test/arena"
 	"authsvc/internal/test/browser"
 )

@@ -18,7 +18,7 @@ import (
 	"strings"
 	"time"
 
-	"authsvc/internal/idp"
+	"authsvc/internal/dev/idp"
 	"authsvc/internal/test/arena"
 	"authsvc/internal/test/browser"
 	"authsvc/internal/test/process"

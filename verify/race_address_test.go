@@ -10,9 +10,9 @@ import (
 	"time"
 
 	"authsvc"
-	"authsvc/internal/emailchange"
-	"authsvc/internal/idp"
+	"authsvc/internal/dev/idp"
 	"authsvc/internal/seal"
+	"authsvc/internal/seal/emailchange"
 	"authsvc/internal/test/arena"
 	"authsvc/internal/test/browser"
 )

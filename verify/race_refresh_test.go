@@ -9,7 +9,7 @@ import (
 
 	"authsvc"
 	"authsvc/engine"
-	"authsvc/internal/idp"
+	"authsvc/internal/dev/idp"
 	"authsvc/internal/test/arena/stores"
 )
 

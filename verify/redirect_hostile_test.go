@@ -11,9 +11,9 @@ import (
 	"golang.org/x/net/html"
 
 	"authsvc"
-	"authsvc/internal/pages"
 	"authsvc/internal/test/arena"
 	"authsvc/internal/test/browser"
+	"authsvc/internal/text/pages"
 )
 
 // redirectHeaders are all headers that the engine sends.

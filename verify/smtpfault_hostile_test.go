@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"authsvc"
-	"authsvc/internal/mailbox"
+	"authsvc/internal/dev/mailbox"
 	"authsvc/internal/test/arena"
 	"authsvc/internal/test/browser"
 	"authsvc/internal/test/process"

@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"authsvc"
-	"authsvc/internal/idp"
+	"authsvc/internal/dev/idp"
 	"authsvc/internal/test/arena"
 	"authsvc/internal/test/chromium"
 	"authsvc/internal/test/sites"

@@ -82,7 +82,7 @@ var supplyBanned = []string{"math/rand", "text/template", "unsafe", "plugin", "n
 // supplyExcepted are the packages that may have one of them: the text part of
 // mails, and the profiles of debug.listen, which has a listener of its own.
 var supplyExcepted = map[string][]string{
-	"text/template":  {"authsvc", "authsvc/internal/mailtext"},
+	"text/template":  {"authsvc", "authsvc/internal/text/mailtext"},
 	"net/http/pprof": {"authsvc/cmd/authsvc"},
 }
 
@@ -186,7 +186,7 @@ func supply04(t *T) {
 			t.Errorf("the binary has %s", hook)
 		}
 	}
-	for _, dir := range []string{"../cmd/authsvc", "../internal/dev", "../internal/devsite", "../devidp", "../authtest", "..", "../engine"} {
+	for _, dir := range []string{"../cmd/authsvc", "../internal/dev", "../internal/dev/devsite", "../devidp", "../authtest", "..", "../engine"} {
 		for _, file := range globbed(t, dir, "*.go") {
 			if text, err := os.ReadFile(file); err != nil || !strings.HasSuffix(file, "_test.go") && strings.Contains(string(text), ".SetFault(") {
 				t.Errorf("%s breaks the identity provider, %v", file, err)

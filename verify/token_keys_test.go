@@ -18,7 +18,7 @@ import (
 	"authsvc/bearer"
 	"authsvc/engine"
 	"authsvc/internal/seal"
-	"authsvc/internal/signingkeys"
+	"authsvc/internal/seal/signingkeys"
 	"authsvc/internal/test/arena"
 )
 

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"authsvc"
-	"authsvc/internal/personaltoken"
+	"authsvc/internal/seal/personaltoken"
 	"authsvc/internal/test/arena"
 	"authsvc/internal/test/browser"
 )

@@ -17,7 +17,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/x/mongo/driver/topology"
 
 	"authsvc"
-	"authsvc/internal/backoff"
+	"authsvc/internal/sql/backoff"
 )
 
 // retries bounds how often one command is tried.

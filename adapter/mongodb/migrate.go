@@ -11,7 +11,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
 	"authsvc"
-	"authsvc/internal/schema"
+	"authsvc/internal/sql/schema"
 )
 
 // versionKey is where authsvc_meta has the number of the last migration, in a

@@ -5,7 +5,7 @@ import (
 	"maps"
 	"strings"
 
-	"authsvc/internal/sqladapter"
+	"authsvc/internal/sql/sqladapter"
 )
 
 // Naming says what the four shared collections (Tables) and their fields

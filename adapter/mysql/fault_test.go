@@ -8,7 +8,7 @@ import (
 	"github.com/go-sql-driver/mysql"
 
 	"authsvc"
-	"authsvc/internal/sqladapter"
+	"authsvc/internal/sql/sqladapter"
 	"authsvc/internal/test/servertest"
 	"authsvc/internal/test/sqlfault"
 	"authsvc/internal/test/sqltest"

@@ -7,7 +7,7 @@ import (
 
 	"authsvc"
 	"authsvc/adaptertest"
-	"authsvc/internal/sqladapter"
+	"authsvc/internal/sql/sqladapter"
 	"authsvc/internal/test/servertest"
 )
 

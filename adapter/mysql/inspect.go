@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"authsvc/internal/sqlschema"
+	"authsvc/internal/sql/sqlschema"
 )
 
 // inspect describes a table of the current database.

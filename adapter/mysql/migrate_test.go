@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"authsvc"
-	"authsvc/internal/sqladapter"
-	"authsvc/internal/sqlschema"
+	"authsvc/internal/sql/sqladapter"
+	"authsvc/internal/sql/sqlschema"
 	"authsvc/internal/test/sqlfault"
 	"authsvc/internal/test/sqltest"
 )

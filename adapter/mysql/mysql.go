@@ -24,8 +24,8 @@ import (
 	"time"
 
 	"authsvc"
-	"authsvc/internal/sqladapter"
-	"authsvc/internal/sqlschema"
+	"authsvc/internal/sql/sqladapter"
+	"authsvc/internal/sql/sqlschema"
 )
 
 // Naming says what the tables and columns are called; see its fields.

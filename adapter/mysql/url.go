@@ -16,8 +16,8 @@ import (
 
 	"github.com/go-sql-driver/mysql"
 
-	"authsvc/internal/sqladapter"
-	"authsvc/internal/weburl"
+	"authsvc/internal/protocol/weburl"
+	"authsvc/internal/sql/sqladapter"
 )
 
 // A target is what a URL means. Only where may be shown.

@@ -4,7 +4,7 @@ import (
 	"strconv"
 	"strings"
 
-	"authsvc/internal/sqladapter"
+	"authsvc/internal/sql/sqladapter"
 )
 
 // dialect is PostgreSQL's, without what CockroachDB and YugabyteDB lack.

@@ -12,7 +12,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"authsvc"
-	"authsvc/internal/sqladapter"
+	"authsvc/internal/sql/sqladapter"
 	"authsvc/internal/test/quiet"
 	"authsvc/internal/test/servertest"
 	"authsvc/internal/test/sqlfault"

@@ -4,7 +4,7 @@ import (
 	"context"
 	"strings"
 
-	"authsvc/internal/sqlschema"
+	"authsvc/internal/sql/sqlschema"
 )
 
 // named restricts a query to the tables that names without a schema mean.

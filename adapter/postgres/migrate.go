@@ -7,8 +7,8 @@ import (
 	"github.com/pressly/goose/v3/database"
 	"github.com/pressly/goose/v3/lock"
 
-	"authsvc/internal/schema"
-	"authsvc/internal/sqlschema"
+	"authsvc/internal/sql/schema"
+	"authsvc/internal/sql/sqlschema"
 )
 
 // The types of the schema; see their fields.

@@ -12,7 +12,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgproto3"
 
-	"authsvc/internal/sqladapter"
+	"authsvc/internal/sql/sqladapter"
 	"authsvc/internal/test/freeport"
 	"authsvc/internal/test/quiet"
 	"authsvc/internal/test/servertest"

@@ -12,7 +12,7 @@ import (
 
 	"authsvc"
 	"authsvc/adaptertest"
-	"authsvc/internal/sqladapter"
+	"authsvc/internal/sql/sqladapter"
 	"authsvc/internal/test/servertest"
 	"authsvc/internal/test/sqltest"
 )

@@ -10,7 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"authsvc"
-	"authsvc/internal/sqladapter"
+	"authsvc/internal/sql/sqladapter"
 	"authsvc/internal/test/sqltest"
 )
 

@@ -12,7 +12,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
-	"authsvc/internal/sqladapter"
+	"authsvc/internal/sql/sqladapter"
 )
 
 // connectTimeout is how long one server may take to answer a new connection

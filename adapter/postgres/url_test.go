@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"authsvc/internal/sqladapter"
+	"authsvc/internal/sql/sqladapter"
 )
 
 func TestParseTLS(t *testing.T) {

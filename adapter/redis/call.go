@@ -8,7 +8,7 @@ import (
 
 	goredis "github.com/redis/go-redis/v9"
 
-	"authsvc/internal/backoff"
+	"authsvc/internal/sql/backoff"
 )
 
 // How a call is repeated: after a pause that doubles from initialBackoff and has

@@ -9,7 +9,7 @@ import (
 
 	goredis "github.com/redis/go-redis/v9"
 
-	"authsvc/internal/schema"
+	"authsvc/internal/sql/schema"
 )
 
 // schemaVersion is the version of the layout of the records in script/records.lua.

@@ -11,7 +11,7 @@ import (
 	lib "modernc.org/sqlite/lib"
 	direct "zombiezen.com/go/sqlite"
 
-	"authsvc/internal/sqladapter"
+	"authsvc/internal/sql/sqladapter"
 )
 
 // dialect is SQLite's. A write transaction takes the one write lock of the

@@ -14,7 +14,7 @@ import (
 	"zombiezen.com/go/sqlite/sqlitex"
 
 	"authsvc"
-	"authsvc/internal/sqladapter"
+	"authsvc/internal/sql/sqladapter"
 	"authsvc/internal/test/sqltest"
 )
 

@@ -6,7 +6,7 @@ import (
 	"errors"
 	"strings"
 
-	"authsvc/internal/sqlschema"
+	"authsvc/internal/sql/sqlschema"
 )
 
 // catalog describes tables by what SQLite knows of them.

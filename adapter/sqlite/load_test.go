@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"authsvc"
-	"authsvc/internal/sqladapter"
+	"authsvc/internal/sql/sqladapter"
 	"authsvc/internal/test/sqltest"
 )
 

@@ -6,8 +6,8 @@ import (
 
 	"github.com/pressly/goose/v3/database"
 
-	"authsvc/internal/schema"
-	"authsvc/internal/sqlschema"
+	"authsvc/internal/sql/schema"
+	"authsvc/internal/sql/sqlschema"
 )
 
 // The types of the schema; see their fields.

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"authsvc"
-	"authsvc/internal/sqladapter"
+	"authsvc/internal/sql/sqladapter"
 	"authsvc/internal/test/sqltest"
 )
 

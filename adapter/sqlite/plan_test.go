@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"authsvc/internal/sqladapter"
+	"authsvc/internal/sql/sqladapter"
 	"authsvc/internal/test/sqltest"
 )
 

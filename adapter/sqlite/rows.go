@@ -5,7 +5,7 @@ import (
 
 	direct "zombiezen.com/go/sqlite"
 
-	"authsvc/internal/sqladapter"
+	"authsvc/internal/sql/sqladapter"
 )
 
 // rows are those of one statement.

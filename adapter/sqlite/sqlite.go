@@ -14,8 +14,8 @@ import (
 	lib "modernc.org/sqlite/lib"
 
 	"authsvc"
-	"authsvc/internal/sqladapter"
-	"authsvc/internal/sqlschema"
+	"authsvc/internal/sql/sqladapter"
+	"authsvc/internal/sql/sqlschema"
 )
 
 // checkedWhole is the size of a file, in bytes, up to which Open checks every

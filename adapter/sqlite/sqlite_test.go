@@ -13,7 +13,7 @@ import (
 
 	"authsvc"
 	"authsvc/adaptertest"
-	"authsvc/internal/sqladapter"
+	"authsvc/internal/sql/sqladapter"
 	"authsvc/internal/test/sqlfault"
 	"authsvc/internal/test/sqltest"
 )

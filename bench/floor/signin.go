@@ -12,7 +12,7 @@ import (
 	"text/template"
 	"time"
 
-	"authsvc/internal/uuid"
+	"authsvc/internal/seal/uuid"
 )
 
 // A step is one statement with its arguments, which a database prepared.

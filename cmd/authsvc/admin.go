@@ -14,7 +14,7 @@ import (
 	"authsvc"
 	"authsvc/cmd/authsvc/internal/config"
 	"authsvc/cmd/authsvc/internal/metrics"
-	"authsvc/internal/weburl"
+	"authsvc/internal/protocol/weburl"
 )
 
 // adminMode is that of the socket of admin.listen.

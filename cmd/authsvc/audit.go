@@ -8,7 +8,7 @@ import (
 
 	"authsvc"
 	"authsvc/cmd/authsvc/internal/config"
-	"authsvc/internal/plainlog"
+	"authsvc/internal/text/plainlog"
 )
 
 type auditCommand struct {

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"authsvc"
-	"authsvc/internal/weburl"
+	"authsvc/internal/protocol/weburl"
 )
 
 // checkGate prints each host of the gate with its rules, and what an operator may

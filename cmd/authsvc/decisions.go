@@ -11,7 +11,7 @@ import (
 	"authsvc/cmd/authsvc/internal/config"
 	"authsvc/cmd/authsvc/internal/hooks"
 	"authsvc/cmd/authsvc/internal/rules"
-	"authsvc/internal/sessionshape"
+	"authsvc/internal/seal/sessionshape"
 )
 
 // decisions are what the configuration has to say about sign-ins: rules first,

@@ -14,7 +14,7 @@ import (
 	"authsvc/cmd/authsvc/internal/config"
 	"authsvc/devidp"
 	"authsvc/internal/dev"
-	"authsvc/internal/plainlog"
+	"authsvc/internal/text/plainlog"
 )
 
 // serve is dev with a configuration: serve on loopback, with an identity provider

@@ -8,7 +8,7 @@ import (
 
 	"authsvc"
 	"authsvc/cmd/authsvc/internal/config"
-	"authsvc/internal/weburl"
+	"authsvc/internal/protocol/weburl"
 )
 
 // streamTime is how long what a program still sends may go on after a reload, whose

@@ -13,7 +13,7 @@ import (
 	goredis "github.com/redis/go-redis/v9"
 
 	"authsvc/cmd/authsvc/internal/config"
-	"authsvc/internal/plainlog"
+	"authsvc/internal/text/plainlog"
 )
 
 // newLogger returns a logger to w with the level and format of the settings.

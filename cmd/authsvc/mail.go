@@ -9,7 +9,7 @@ import (
 
 	"authsvc"
 	"authsvc/cmd/authsvc/internal/config"
-	"authsvc/internal/mailtext"
+	"authsvc/internal/text/mailtext"
 	"authsvc/mail"
 )
 

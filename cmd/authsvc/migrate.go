@@ -13,7 +13,7 @@ import (
 
 	"authsvc"
 	"authsvc/cmd/authsvc/internal/config"
-	tables "authsvc/internal/schema"
+	tables "authsvc/internal/sql/schema"
 )
 
 type migrateCommand struct {

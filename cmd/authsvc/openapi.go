@@ -5,7 +5,7 @@ import (
 
 	"authsvc"
 	"authsvc/docs"
-	"authsvc/internal/openapi"
+	"authsvc/internal/protocol/openapi"
 )
 
 type openapiCommand struct {

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"authsvc/engine"
-	"authsvc/internal/weburl"
+	"authsvc/internal/protocol/weburl"
 )
 
 // An originHandler serves a whole origin: it passes requests to the engine, answers

@@ -9,7 +9,7 @@ import (
 	"sync"
 	"testing"
 
-	"authsvc/internal/idp"
+	"authsvc/internal/dev/idp"
 	"authsvc/internal/test/browser"
 )
 

@@ -17,8 +17,8 @@ import (
 	"authsvc/cmd/authsvc/internal/config"
 	"authsvc/cmd/authsvc/internal/probe"
 	"authsvc/engine"
-	"authsvc/internal/plainlog"
-	"authsvc/internal/weburl"
+	"authsvc/internal/protocol/weburl"
+	"authsvc/internal/text/plainlog"
 )
 
 type probeCommand struct {

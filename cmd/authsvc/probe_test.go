@@ -21,7 +21,7 @@ import (
 	"authsvc/adapter/memory"
 	"authsvc/cmd/authsvc/internal/probe"
 	"authsvc/engine"
-	"authsvc/internal/idp"
+	"authsvc/internal/dev/idp"
 	"authsvc/internal/test/browser"
 )
 

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"authsvc/internal/idp"
+	"authsvc/internal/dev/idp"
 	"authsvc/internal/test/freeport"
 	"authsvc/internal/test/logbuffer"
 )

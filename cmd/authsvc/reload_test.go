@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"authsvc/internal/idp"
+	"authsvc/internal/dev/idp"
 )
 
 // TestReload: a reload adds and removes providers and changes secrets, and sign-ins in

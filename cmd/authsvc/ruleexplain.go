@@ -12,7 +12,7 @@ import (
 	"authsvc"
 	"authsvc/cmd/authsvc/internal/config"
 	"authsvc/engine"
-	"authsvc/internal/plainlog"
+	"authsvc/internal/text/plainlog"
 )
 
 type rulesExplainCommand struct {

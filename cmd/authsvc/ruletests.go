@@ -18,7 +18,7 @@ import (
 	"authsvc"
 	"authsvc/cmd/authsvc/internal/rules"
 	"authsvc/engine"
-	"authsvc/internal/emailaddr"
+	"authsvc/internal/text/emailaddr"
 )
 
 type rulesCommand struct {

@@ -21,7 +21,7 @@ import (
 
 	"authsvc"
 	"authsvc/adapter/sqlite"
-	"authsvc/internal/idp"
+	"authsvc/internal/dev/idp"
 	"authsvc/internal/test/atonce"
 	"authsvc/internal/test/freeport"
 )

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"authsvc"
-	"authsvc/internal/idp"
+	"authsvc/internal/dev/idp"
 )
 
 // checkWarnings: a replica whose clock is off logs it, and by how much.

@@ -14,8 +14,8 @@ import (
 	"testing"
 	"time"
 
-	"authsvc/internal/idp"
-	"authsvc/internal/mailbox"
+	"authsvc/internal/dev/idp"
+	"authsvc/internal/dev/mailbox"
 	"authsvc/internal/test/browser"
 	"authsvc/internal/test/quiet"
 	"authsvc/internal/test/servertest"

@@ -10,8 +10,8 @@ import (
 	"strings"
 
 	"authsvc/cmd/authsvc/internal/config"
-	"authsvc/internal/sessionshape"
-	"authsvc/internal/sqladapter"
+	"authsvc/internal/seal/sessionshape"
+	"authsvc/internal/sql/sqladapter"
 )
 
 type typesCommand struct {

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"authsvc"
-	"authsvc/internal/plainlog"
+	"authsvc/internal/text/plainlog"
 )
 
 type (

@@ -13,7 +13,7 @@ import (
 	"authsvc"
 	"authsvc/cmd/authsvc/internal/config"
 	"authsvc/engine"
-	"authsvc/internal/plainlog"
+	"authsvc/internal/text/plainlog"
 )
 
 type usersCommand struct {

@@ -9,10 +9,10 @@ import (
 	"strings"
 	"testing"
 
-	"authsvc/internal/idp"
-	"authsvc/internal/lazyregexp"
+	"authsvc/internal/dev/idp"
 	"authsvc/internal/test/arena/stores"
 	"authsvc/internal/test/browser"
+	"authsvc/internal/text/lazyregexp"
 )
 
 // A desk is where an operator runs commands beside a service. It keeps what they say.

@@ -19,8 +19,8 @@ import (
 
 	"golang.org/x/tools/txtar"
 
-	"authsvc/internal/idp"
-	"authsvc/internal/mailbox"
+	"authsvc/internal/dev/idp"
+	"authsvc/internal/dev/mailbox"
 	"authsvc/internal/test/exchange"
 	"authsvc/internal/test/servertest"
 	"authsvc/internal/test/wire"

@@ -26,10 +26,10 @@ import (
 	"authsvc"
 	"authsvc/adapter/sqlite"
 	"authsvc/engine"
-	"authsvc/internal/idp"
-	"authsvc/internal/mailbox"
+	"authsvc/internal/dev/idp"
+	"authsvc/internal/dev/mailbox"
+	"authsvc/internal/protocol/weburl"
 	"authsvc/internal/seal"
-	"authsvc/internal/weburl"
 	"authsvc/mail"
 )
 

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"authsvc"
-	"authsvc/internal/plainlog"
+	"authsvc/internal/text/plainlog"
 )
 
 // quiet is a log without what goes as it should: tell says that in fewer words.

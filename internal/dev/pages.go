@@ -11,11 +11,11 @@ import (
 	"strings"
 
 	"authsvc"
-	"authsvc/internal/devsite"
-	"authsvc/internal/idp"
-	"authsvc/internal/plainlog"
+	"authsvc/internal/dev/devsite"
+	"authsvc/internal/dev/idp"
+	"authsvc/internal/protocol/weburl"
 	"authsvc/internal/seal"
-	"authsvc/internal/weburl"
+	"authsvc/internal/text/plainlog"
 )
 
 //go:embed pages

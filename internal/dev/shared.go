@@ -16,8 +16,8 @@ import (
 	"strings"
 	"sync"
 
+	"authsvc/internal/protocol/weburl"
 	"authsvc/internal/seal"
-	"authsvc/internal/weburl"
 )
 
 // setSharedAddresses puts everything at the one origin that the browser sees.

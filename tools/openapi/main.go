@@ -17,7 +17,7 @@ import (
 	"slices"
 	"strings"
 
-	"authsvc/internal/openapi"
+	"authsvc/internal/protocol/openapi"
 )
 
 func main() {

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"authsvc"
-	"authsvc/internal/idp"
+	"authsvc/internal/dev/idp"
 	"authsvc/internal/test/arena"
 )
 

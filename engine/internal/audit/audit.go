@@ -11,9 +11,9 @@ import (
 
 	"authsvc"
 	"authsvc/engine/internal/fleet"
-	"authsvc/internal/plainlog"
+	"authsvc/internal/seal/uuid"
 	"authsvc/internal/text"
-	"authsvc/internal/uuid"
+	"authsvc/internal/text/plainlog"
 )
 
 // A Kind describes the events of one name.

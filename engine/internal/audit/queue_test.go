@@ -13,7 +13,7 @@ import (
 
 	"authsvc"
 	"authsvc/engine/internal/fleet"
-	"authsvc/internal/uuid"
+	"authsvc/internal/seal/uuid"
 )
 
 // An sink is an AuditLog that can fail, and be slow.

@@ -10,9 +10,9 @@ import (
 	"time"
 
 	"authsvc"
-	"authsvc/internal/backoff"
 	"authsvc/internal/seal"
-	"authsvc/internal/uuid"
+	"authsvc/internal/seal/uuid"
+	"authsvc/internal/sql/backoff"
 )
 
 // Times of a lease, under which one replica works.

@@ -16,7 +16,7 @@ import (
 	"authsvc"
 	"authsvc/adapter/memory"
 	"authsvc/engine"
-	"authsvc/internal/idp"
+	"authsvc/internal/dev/idp"
 	"authsvc/internal/test/logbuffer"
 	"authsvc/internal/test/skewed"
 )

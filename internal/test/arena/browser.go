@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"authsvc/internal/idp"
+	"authsvc/internal/dev/idp"
 	"authsvc/internal/test/browser"
 	"authsvc/internal/test/skewed"
 )

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"authsvc"
-	"authsvc/internal/idp"
+	"authsvc/internal/dev/idp"
 )
 
 // A Wire carries requests to hosts without a network, so that time can be faked

@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"authsvc/internal/idp"
+	"authsvc/internal/dev/idp"
 )
 
 // An Answer is a response with its body read.

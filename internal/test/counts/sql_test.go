@@ -7,7 +7,7 @@ import (
 	"strings"
 	"sync"
 
-	"authsvc/internal/sqladapter"
+	"authsvc/internal/sql/sqladapter"
 )
 
 // A sqlSession counts the statements of one connection.

@@ -13,7 +13,7 @@ import (
 	"authsvc/adapter/postgres"
 	"authsvc/adapter/redis"
 	"authsvc/adapter/sqlite"
-	"authsvc/internal/sqladapter"
+	"authsvc/internal/sql/sqladapter"
 	"authsvc/internal/test/servertest"
 )
 

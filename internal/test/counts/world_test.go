@@ -13,8 +13,8 @@ import (
 
 	"authsvc"
 	"authsvc/engine"
-	"authsvc/internal/idp"
-	"authsvc/internal/mailbox"
+	"authsvc/internal/dev/idp"
+	"authsvc/internal/dev/mailbox"
 	"authsvc/internal/test/arena"
 	"authsvc/mail"
 )

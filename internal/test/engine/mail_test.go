@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"authsvc"
-	"authsvc/internal/mailbox"
+	"authsvc/internal/dev/mailbox"
 	"authsvc/internal/test/arena"
 	"authsvc/internal/test/quiet"
 	"authsvc/mail"

@@ -11,7 +11,7 @@ import (
 
 	"golang.org/x/oauth2"
 
-	"authsvc/internal/oidc"
+	"authsvc/internal/protocol/oidc"
 )
 
 const (

@@ -20,7 +20,7 @@ import (
 	gooidc "github.com/coreos/go-oidc/v3/oidc"
 	jose "github.com/go-jose/go-jose/v4"
 
-	"authsvc/internal/oidc"
+	"authsvc/internal/protocol/oidc"
 )
 
 const (

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"testing"
 
-	"authsvc/internal/idp"
-	"authsvc/internal/mailbox"
+	"authsvc/internal/dev/idp"
+	"authsvc/internal/dev/mailbox"
 	"authsvc/internal/test/arena"
 )
 

@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"authsvc/internal/schema"
+	"authsvc/internal/sql/schema"
 	"authsvc/internal/test/process"
 )
 

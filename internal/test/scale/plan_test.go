@@ -13,7 +13,7 @@ import (
 
 	"authsvc/adapter/postgres"
 	"authsvc/adapter/sqlite"
-	"authsvc/internal/sqladapter"
+	"authsvc/internal/sql/sqladapter"
 )
 
 // An explainer returns how a database would run a statement.

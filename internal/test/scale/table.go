@@ -4,7 +4,7 @@ import (
 	"errors"
 	"time"
 
-	"authsvc/internal/sqladapter"
+	"authsvc/internal/sql/sqladapter"
 )
 
 // A table is what is filled in, by the names of the interface.

@@ -4,7 +4,7 @@ import (
 	"context"
 	"database/sql"
 
-	"authsvc/internal/sqladapter"
+	"authsvc/internal/sql/sqladapter"
 )
 
 // WrapDatabase puts the switch between an adapter and a database that is not

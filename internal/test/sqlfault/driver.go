@@ -8,7 +8,7 @@ import (
 	"errors"
 	"sync"
 
-	"authsvc/internal/sqladapter"
+	"authsvc/internal/sql/sqladapter"
 )
 
 // ErrFault is the error of a statement that was made to fail.

@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"authsvc/adaptertest"
-	"authsvc/internal/sqladapter"
-	"authsvc/internal/sqlschema"
+	"authsvc/internal/sql/sqladapter"
+	"authsvc/internal/sql/sqlschema"
 )
 
 // An Application is another program that has the database of a store open, as

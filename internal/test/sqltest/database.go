@@ -11,9 +11,9 @@ import (
 	"testing"
 
 	"authsvc"
-	"authsvc/internal/schema"
-	"authsvc/internal/sqladapter"
-	"authsvc/internal/sqlschema"
+	"authsvc/internal/sql/schema"
+	"authsvc/internal/sql/sqladapter"
+	"authsvc/internal/sql/sqlschema"
 )
 
 // A Store is an adapter with what it has beside the contract.

@@ -13,8 +13,8 @@ import (
 	"time"
 
 	"authsvc"
-	"authsvc/internal/schema"
-	"authsvc/internal/sqladapter"
+	"authsvc/internal/sql/schema"
+	"authsvc/internal/sql/sqladapter"
 	"authsvc/internal/test/atonce"
 	"authsvc/internal/test/quiet"
 )

@@ -9,8 +9,8 @@ import (
 	"testing"
 
 	"authsvc"
-	"authsvc/internal/schema"
-	"authsvc/internal/sqlschema"
+	"authsvc/internal/sql/schema"
+	"authsvc/internal/sql/sqlschema"
 )
 
 // definitions is what tables that are not authsvc's own are like.

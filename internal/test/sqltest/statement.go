@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"authsvc"
-	"authsvc/internal/sqladapter"
+	"authsvc/internal/sql/sqladapter"
 	"authsvc/internal/test/sqlfault"
 )
 

@@ -1,4 +1,4 @@
-// Command marks writes internal/pages/marks_outlines.go, the marks of identity
+// Command marks writes internal/text/pages/marks_outlines.go, the marks of identity
 // providers, from the npm package simple-icons in the version that pinned.go
 // names:
 //
@@ -27,7 +27,7 @@ import (
 )
 
 func main() {
-	out := flag.String("out", "internal/pages/marks_outlines.go", "file to write")
+	out := flag.String("out", "internal/text/pages/marks_outlines.go", "file to write")
 	version := flag.Bool("package", false, "print the package that npm has to pack, and stop")
 	flag.Parse()
 	if *version {

@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"authsvc"
-	"authsvc/internal/weburl"
+	"authsvc/internal/protocol/weburl"
 )
 
 // DefaultPath is the file that is read when none is named, if it exists.

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"authsvc/internal/levenshtein"
+	"authsvc/internal/text/levenshtein"
 )
 
 const variablePrefix = "AUTHSVC_"

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"authsvc"
-	"authsvc/internal/lazyregexp"
+	"authsvc/internal/text/lazyregexp"
 )
 
 // The engine names fields of authsvc.Config. This is what a configuration calls

@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"strings"
 
-	"authsvc/internal/lazyregexp"
+	"authsvc/internal/text/lazyregexp"
 )
 
 // keyLine is a line that begins with a key, or with a dash before one. The last

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"authsvc/internal/levenshtein"
+	"authsvc/internal/text/levenshtein"
 	"authsvc/provider"
 )
 

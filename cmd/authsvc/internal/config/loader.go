@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"authsvc/internal/lazyregexp"
+	"authsvc/internal/text/lazyregexp"
 )
 
 // A loader collects values and mistakes.

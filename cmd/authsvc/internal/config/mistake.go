@@ -8,8 +8,8 @@ import (
 	"strings"
 
 	"authsvc"
-	"authsvc/internal/lazyregexp"
-	"authsvc/internal/levenshtein"
+	"authsvc/internal/text/lazyregexp"
+	"authsvc/internal/text/levenshtein"
 )
 
 // A Mistake is one thing that is wrong with the configuration.

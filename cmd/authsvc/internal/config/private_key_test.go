@@ -15,7 +15,7 @@ import (
 	jose "github.com/go-jose/go-jose/v4"
 
 	"authsvc/engine"
-	"authsvc/internal/oidc"
+	"authsvc/internal/protocol/oidc"
 	"authsvc/provider"
 )
 

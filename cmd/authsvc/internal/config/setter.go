@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"authsvc"
-	"authsvc/internal/weburl"
+	"authsvc/internal/protocol/weburl"
 )
 
 // A setter stores the value of a key: kind names what it accepts, for people,

@@ -22,9 +22,9 @@ import (
 	"strings"
 	"time"
 
-	"authsvc/internal/outbound"
-	"authsvc/internal/strictjson"
-	"authsvc/internal/uuid"
+	"authsvc/internal/protocol/outbound"
+	"authsvc/internal/seal/uuid"
+	"authsvc/internal/text/strictjson"
 )
 
 // Bounds of a hook.

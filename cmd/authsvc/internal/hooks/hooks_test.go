@@ -20,7 +20,7 @@ import (
 	"testing"
 	"time"
 
-	"authsvc/internal/outbound"
+	"authsvc/internal/protocol/outbound"
 	"authsvc/internal/test/quiet"
 )
 

@@ -4,7 +4,7 @@ import (
 	"context"
 	"encoding/json"
 
-	"authsvc/internal/sessionshape"
+	"authsvc/internal/seal/sessionshape"
 )
 
 // The kinds of question.

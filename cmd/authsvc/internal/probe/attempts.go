@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"authsvc/internal/weburl"
+	"authsvc/internal/protocol/weburl"
 )
 
 // Bounds of what is tried on one host.

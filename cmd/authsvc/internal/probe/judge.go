@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"authsvc/internal/gate"
+	"authsvc/internal/protocol/gate"
 )
 
 // An attempt is one or more requests; the answer to the last one counts.

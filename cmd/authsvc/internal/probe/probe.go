@@ -14,7 +14,7 @@ import (
 	"strings"
 	"time"
 
-	"authsvc/internal/weburl"
+	"authsvc/internal/protocol/weburl"
 )
 
 // MaxRequests are sent at most.

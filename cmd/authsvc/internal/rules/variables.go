@@ -16,7 +16,7 @@ import (
 	"cel.dev/cel-go/ext"
 
 	"authsvc"
-	"authsvc/internal/sessionshape"
+	"authsvc/internal/seal/sessionshape"
 )
 
 // MaxProfile is how long a provider's profile may be for expressions and hooks, as

@@ -1,0 +1,149 @@
+package idp
+
+import (
+	"crypto"
+	"crypto/sha256"
+	"crypto/subtle"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"authsvc/internal/protocol/weburl"
+)
+
+// Client is an application that signs people in here.
+type Client struct {
+	ID   string
+	Name string // shown on the page; empty means ID
+
+	// Secret authenticates the client at the token endpoint. A client without
+	// one is public and has to use PKCE.
+	Secret string
+
+	// Key, in place of a secret, checks what the client signs for
+	// private_key_jwt; it has no other way to authenticate then.
+	Key crypto.PublicKey
+
+	// RedirectURIs are compared as exact strings (RFC 9700 §2.1). An empty
+	// list accepts every http or https URI of a loopback host, for development.
+	RedirectURIs []string
+}
+
+func (c Client) displayName() string {
+	if c.Name != "" {
+		return c.Name
+	}
+	return c.ID
+}
+
+// public reports whether the client has no credentials (RFC 6749 §2.1).
+func (c Client) public() bool { return c.Secret == "" && c.Key == nil }
+
+// allows reports whether an answer may be sent to the redirect URI.
+func (c Client) allows(redirectURI string) bool {
+	if len(c.RedirectURIs) > 0 {
+		return slices.Contains(c.RedirectURIs, redirectURI)
+	}
+	u, err := parseRedirectURI(redirectURI)
+	return err == nil && weburl.Loopback(u.Hostname())
+}
+
+// indexClients checks the clients and returns them by id.
+func indexClients(list []Client) (map[string]Client, error) {
+	clients := make(map[string]Client, len(list))
+	var errs []error
+	for i, c := range list {
+		if c.ID == "" {
+			errs = append(errs, fmt.Errorf("client %d: no id", i))
+			continue
+		}
+		if _, dup := clients[c.ID]; dup {
+			errs = append(errs, fmt.Errorf("client %q: id used twice", c.ID))
+		}
+		if c.Secret != "" && c.Key != nil {
+			errs = append(errs, fmt.Errorf("client %q: has a secret and a key", c.ID))
+		}
+		for _, raw := range c.RedirectURIs {
+			if _, err := parseRedirectURI(raw); err != nil {
+				errs = append(errs, fmt.Errorf("client %q: redirect uri %q: %w", c.ID, raw, err))
+			}
+		}
+		c.RedirectURIs = slices.Clone(c.RedirectURIs)
+		clients[c.ID] = c
+	}
+	return clients, errors.Join(errs...)
+}
+
+// parseRedirectURI accepts an absolute http or https URI without fragment
+// (RFC 6749 §3.1.2). Bytes that user agents drop, rewrite or read as another
+// delimiter are refused, so that host seen here is the host that is visited.
+func parseRedirectURI(raw string) (*url.URL, error) {
+	for _, c := range []byte(raw) {
+		if c <= ' ' || c >= 0x7f || c == '\\' {
+			return nil, errors.New("has control, non-ASCII or backslash characters")
+		}
+	}
+	u, err := url.Parse(raw)
+	switch {
+	case err != nil:
+		return nil, errors.New("not a URL")
+	case u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "":
+		return nil, errors.New("want an absolute http or https URL")
+	case u.User != nil:
+		return nil, errors.New("has credentials")
+	case strings.Contains(raw, "#"):
+		return nil, errors.New("has a fragment")
+	}
+	return u, nil
+}
+
+// errInvalidClient is one answer for an unknown client and a wrong secret
+// alike, so that client ids cannot be probed.
+var errInvalidClient = &oauthError{code: "invalid_client", description: "client authentication failed"}
+
+// authenticate returns the client that sent a token request, whose form is
+// parsed. It knows client_secret_basic, client_secret_post, private_key_jwt and
+// none.
+func (p *Provider) authenticate(r *http.Request) (Client, error) {
+	if r.PostForm.Has("client_assertion") || r.PostForm.Has("client_assertion_type") {
+		return p.assertedClient(r)
+	}
+	id, secret := r.PostForm.Get("client_id"), r.PostForm.Get("client_secret")
+	if r.Header.Get("Authorization") != "" {
+		basicID, basicSecret, ok := basicCredentials(r)
+		if !ok {
+			return Client{}, errInvalidClient
+		}
+		// RFC 6749 §2.3: not more than one method in each request.
+		if secret != "" || id != "" && id != basicID {
+			return Client{}, invalidRequest("two ways of client authentication")
+		}
+		id, secret = basicID, basicSecret
+	}
+	client, known := p.clients[id]
+	if !equalSecrets(client.Secret, secret) || !known || client.Key != nil {
+		return Client{}, errInvalidClient
+	}
+	return client, nil
+}
+
+// basicCredentials reads the Authorization header. Both halves are form
+// encoded before they are joined (RFC 6749 §2.3.1).
+func basicCredentials(r *http.Request) (id, secret string, ok bool) {
+	id, secret, ok = r.BasicAuth()
+	if !ok {
+		return "", "", false
+	}
+	id, errID := url.QueryUnescape(id)
+	secret, errSecret := url.QueryUnescape(secret)
+	return id, secret, errID == nil && errSecret == nil
+}
+
+// equalSecrets compares in constant time. Hashing hides the lengths too.
+func equalSecrets(a, b string) bool {
+	x, y := sha256.Sum256([]byte(a)), sha256.Sum256([]byte(b))
+	return subtle.ConstantTimeCompare(x[:], y[:]) == 1
+}

@@ -1,0 +1,48 @@
+package inbox
+
+import (
+	"html"
+	"net/url"
+	"slices"
+	"strings"
+
+	"authsvc/internal/text/lazyregexp"
+)
+
+const (
+	maxLinks = 50
+	maxLink  = 8 << 10 // bytes of one
+)
+
+var (
+	codeLine = lazyregexp.New(`(?m)^([0-9]{4} ?[0-9]{4})\r?$`)
+	textLink = lazyregexp.New(`(?i)\bhttps?://[^\s<>"]+`)
+	hrefLink = lazyregexp.New(`(?i)\bhref\s*=\s*(?:"([^"]*)"|'([^']*)')`)
+)
+
+// links lists the web links of a mail: those of the text, then those that only
+// the HTML has.
+func links(text, markup string) []string {
+	var found []string
+	add := func(link string) {
+		if len(found) < maxLinks && isWebLink(link) && !slices.Contains(found, link) {
+			found = append(found, link)
+		}
+	}
+	for _, link := range textLink.FindAllString(text, maxLinks) {
+		add(strings.TrimRight(link, `.,;:!?)]}'`)) // the sentence's, not the link's
+	}
+	for _, m := range hrefLink.FindAllStringSubmatch(markup, maxLinks) {
+		add(strings.TrimSpace(html.UnescapeString(m[1] + m[2])))
+	}
+	return found
+}
+
+// isWebLink keeps out javascript: and whatever else must not be clicked on.
+func isWebLink(link string) bool {
+	if len(link) > maxLink {
+		return false
+	}
+	u, err := url.Parse(link)
+	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != ""
+}

@@ -1,0 +1,134 @@
+// Package access judges conditions on who asks: addresses, domains, users,
+// providers, groups, claims and networks.
+package access
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"authsvc/internal/text/emailaddr"
+)
+
+// A Subject is who asks.
+type Subject struct {
+	UserID   string
+	Email    string // normalised
+	Proved   bool   // Email is known to be the person's
+	Provider string
+	Claims   map[string]any // of the session: texts, numbers, booleans and lists of them
+	Client   netip.Addr
+}
+
+// A Condition holds if everything that it names holds, of each list one entry.
+type Condition struct {
+	Emails    []string // whole addresses, which have to be proved
+	Domains   []string // of proved addresses; .example.com is example.com and all below it
+	Users     []string // ids
+	Providers []string // ids
+	Groups    []string // of the claim "groups"
+	Claims    map[string][]string
+	Networks  []netip.Prefix
+}
+
+// A Problem is a mistake in a condition: Field is one of it, such as Domains[0].
+type Problem struct{ Field, Problem, Fix string }
+
+// Prepare returns c with its addresses and domains normalised, and what is wrong
+// with it.
+func Prepare(c Condition) (Condition, []Problem) {
+	var problems []Problem
+	note := func(field, problem, fix string) { problems = append(problems, Problem{field, problem, fix}) }
+	if c.Empty() {
+		note("", "names nobody", "name emails, domains, users, providers, groups, claims or networks; without any condition everybody passes")
+	}
+	c.Emails, c.Domains = slices.Clone(c.Emails), slices.Clone(c.Domains)
+	for i, e := range c.Emails {
+		address, err := emailaddr.Normalise(e)
+		if err != nil || strings.Contains(e, "*") {
+			note(fmt.Sprintf("Emails[%d]", i), "is not a mail address", "write one such as ada@example.com; a whole domain belongs to domains")
+		}
+		c.Emails[i] = address
+	}
+	for i, d := range c.Domains {
+		name, below := strings.CutPrefix(d, ".")
+		address, err := emailaddr.Normalise("x@" + name)
+		if err != nil {
+			note(fmt.Sprintf("Domains[%d]", i), "is not a domain", "write example.com, or .example.com for all below it too")
+		}
+		_, name, _ = strings.Cut(address, "@")
+		if c.Domains[i] = name; below {
+			c.Domains[i] = "." + name
+		}
+	}
+	for name, list := range map[string][]string{"Users": c.Users, "Providers": c.Providers, "Groups": c.Groups} {
+		if i := slices.Index(list, ""); i >= 0 {
+			note(fmt.Sprintf("%s[%d]", name, i), "is empty", "name one, or remove the entry")
+		}
+	}
+	for name, values := range c.Claims {
+		if name == "" || len(values) == 0 || slices.Contains(values, "") {
+			note("Claims", "has a claim without a name or a value", "write name: [value, …]")
+		}
+	}
+	slices.SortFunc(problems, func(a, b Problem) int { return strings.Compare(a.Field, b.Field) })
+	return c, problems
+}
+
+// Empty reports whether c names nobody.
+func (c *Condition) Empty() bool {
+	return len(c.Emails)+len(c.Domains)+len(c.Users)+len(c.Providers)+len(c.Groups)+len(c.Claims)+len(c.Networks) == 0
+}
+
+// Holds reports whether a condition that was prepared holds for s.
+func (c *Condition) Holds(s *Subject) bool {
+	if c.Empty() {
+		return false
+	}
+	for name, values := range c.Claims {
+		if !anyOf(s.Claims[name], values) {
+			return false
+		}
+	}
+	return (c.Emails == nil || s.Proved && slices.Contains(c.Emails, s.Email)) &&
+		(c.Domains == nil || s.Proved && inDomains(s.Email, c.Domains)) &&
+		(c.Users == nil || s.UserID != "" && slices.Contains(c.Users, s.UserID)) &&
+		(c.Providers == nil || s.Provider != "" && slices.Contains(c.Providers, s.Provider)) &&
+		(c.Groups == nil || anyOf(s.Claims["groups"], c.Groups)) &&
+		(c.Networks == nil || inNetworks(s.Client, c.Networks))
+}
+
+// inDomains reports whether the domain of a normalised address, which is what
+// follows its only @, is listed.
+func inDomains(address string, domains []string) bool {
+	_, domain, ok := strings.Cut(address, "@")
+	if !ok || domain == "" || strings.Contains(domain, "@") {
+		return false
+	}
+	return slices.ContainsFunc(domains, func(d string) bool {
+		return domain == d || d[0] == '.' && (domain == d[1:] || strings.HasSuffix(domain, d))
+	})
+}
+
+func inNetworks(ip netip.Addr, networks []netip.Prefix) bool {
+	ip = ip.Unmap()
+	return slices.ContainsFunc(networks, func(n netip.Prefix) bool { return n.Contains(ip) })
+}
+
+// anyOf reports whether a claim, or an entry of it if it is a list, is one of
+// values as text. Objects are none.
+func anyOf(claim any, values []string) bool {
+	switch v := claim.(type) {
+	case []any:
+		return slices.ContainsFunc(v, func(e any) bool { _, list := e.([]any); return !list && anyOf(e, values) })
+	case []string:
+		return slices.ContainsFunc(v, func(e string) bool { return anyOf(e, values) })
+	case string:
+		return v != "" && slices.Contains(values, v)
+	case json.Number, bool, float64, int64:
+		return slices.Contains(values, fmt.Sprint(v))
+	}
+	return false
+}

@@ -1,0 +1,187 @@
+package gate
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"authsvc/internal/protocol/access"
+)
+
+// Allow says who may make a request. The zero value is whoever is signed in.
+type Allow struct {
+	Anyone bool // without a session, too
+	Nobody bool
+	AnyOf  []Condition // one has to hold for a person who is signed in
+}
+
+// A Condition holds if everything in it does.
+type Condition struct {
+	Access access.Condition
+	MaxAge time.Duration // since the person proved who they are; 0: any
+	Tokens bool          // personal access tokens may pass, too
+	When   func(context.Context, *Asked) (bool, error)
+}
+
+// An Asked is a request of the application behind the gate.
+type Asked struct {
+	Method, Target string
+	Header         http.Header // of the request; Method and Target are not taken from it
+	Origin         string      // of the host that was asked
+	// WebSocketOrigins may open WebSockets, beside Origin.
+	WebSocketOrigins []string
+	// Own is the path below which people sign in.
+	Own string
+	// Request is the caller's, for When.
+	Request any
+	// Subject finds who is signed in, nil without a session. It is asked at most once.
+	Subject func() (*Person, error)
+}
+
+// A Person is who is signed in.
+type Person struct {
+	access.Subject
+	Token  bool          // by a personal access token: nobody proved anything
+	Age    time.Duration // since they proved who they are
+	AgeSet bool          // whether that is known
+}
+
+// A Verdict is what becomes of a request.
+type Verdict int
+
+// The verdicts, the milder first.
+const (
+	Allowed   Verdict = iota // somebody is signed in, or anyone may
+	Stale                    // they have to sign in again: the session is too old for a rule
+	SignIn                   // nobody is signed in
+	Forbidden                // signed in, and not allowed; or nobody is
+	Unjudged                 // the session or a condition could not be asked
+	Malformed                // the target cannot be judged
+)
+
+// A Decision is what Judge found.
+type Decision struct {
+	Verdict Verdict
+	Person  *Person       // nil: nobody is signed in, or nobody was asked for
+	MaxAge  time.Duration // with Stale: the shortest that a rule wants
+	Reason  string        // with Forbidden and Malformed, for the log
+	Err     error         // with Unjudged, and with Forbidden if a condition failed
+}
+
+// Judge decides about a request: every reading of its path, with every method that
+// its headers name, has to pass.
+func (s *Site) Judge(ctx context.Context, a *Asked) Decision {
+	var names [2 * maxMethods]string
+	methods, ok := methodsOf(a.Method, overrides(a.Header, a.Target), names[:0])
+	var room [4]*Allow
+	rules, judged := s.rulesOf(a.Target, methods, room[:0])
+	if !ok || !judged {
+		return Decision{Verdict: Malformed, Reason: "the target or the method cannot be judged"}
+	}
+	if !a.mayUpgrade() {
+		return Decision{Verdict: Forbidden, Reason: "a WebSocket from another origin"}
+	}
+	if a.worksAtOwn() {
+		return Decision{Verdict: Forbidden, Reason: "a worker's script where people sign in"}
+	}
+	who, err := a.Subject()
+	if err != nil {
+		return Decision{Verdict: Unjudged, Err: err}
+	}
+	d := Decision{Person: who}
+	for _, rule := range rules {
+		one := rule.judge(ctx, a, who)
+		if one.Verdict > d.Verdict || one.Verdict == Stale && d.Verdict == Stale && one.MaxAge < d.MaxAge {
+			one.Person = who
+			d = one
+		}
+	}
+	return d
+}
+
+// worksAtOwn reports whether a request is for the script of a service worker that would
+// have what people enter as they sign in: its scope is what is below its directory.
+func (a *Asked) worksAtOwn() bool {
+	if len(a.Header["Service-Worker"]) == 0 || a.Own == "" {
+		return false
+	}
+	path, _ := pathOf(a.Target)
+	all, _ := readings(path, nil)
+	return slices.ContainsFunc(all, func(s string) bool { return strings.HasPrefix(lower(s), lower(a.Own)+"/") })
+}
+
+// mayUpgrade reports whether a request opens no WebSocket, or one from an origin
+// that may. Browsers send Origin with each (RFC 6455 section 4.1), cookies too, and
+// ask nobody.
+func (a *Asked) mayUpgrade() bool {
+	origins := a.Header["Origin"]
+	opens := len(a.Header["Upgrade"]) > 0 || len(a.Header["Sec-Websocket-Version"]) > 0 // proxies that ask may leave Upgrade out
+	if !opens || len(origins) == 0 {
+		return true
+	}
+	if len(origins) > 1 {
+		return false
+	}
+	if strings.EqualFold(origins[0], a.Origin) {
+		return true
+	}
+	for _, o := range a.WebSocketOrigins {
+		if strings.EqualFold(origins[0], o) {
+			return true
+		}
+	}
+	return false
+}
+
+// judge decides by one rule.
+func (r *Allow) judge(ctx context.Context, a *Asked, who *Person) Decision {
+	switch {
+	case r.Nobody:
+		return Decision{Verdict: Forbidden, Reason: "nobody may"}
+	case r.Anyone:
+		return Decision{}
+	case who == nil:
+		return Decision{Verdict: SignIn}
+	case len(r.AnyOf) == 0 && who.Token:
+		return Decision{Verdict: Forbidden, Reason: "no personal access token may"}
+	case len(r.AnyOf) == 0:
+		return Decision{}
+	}
+	d := Decision{Verdict: Forbidden, Reason: "no condition holds"}
+	for i := range r.AnyOf {
+		one := r.AnyOf[i].judge(ctx, a, who)
+		if one.Verdict == Allowed {
+			return one
+		}
+		longer := one.Verdict == Stale && d.Verdict == Stale && one.MaxAge > d.MaxAge
+		if one.Verdict < d.Verdict || longer || one.Err != nil && d.Verdict == Forbidden {
+			d = one
+		}
+	}
+	return d
+}
+
+func (c *Condition) judge(ctx context.Context, a *Asked, who *Person) Decision {
+	none := Decision{Verdict: Forbidden, Reason: "no condition holds"}
+	if who.Token && (!c.Tokens || c.MaxAge > 0) {
+		return none
+	}
+	if !c.Access.Empty() && !c.Access.Holds(&who.Subject) || c.Access.Empty() && c.MaxAge == 0 && c.When == nil && !c.Tokens {
+		return none
+	}
+	if c.When != nil {
+		holds, err := c.When(ctx, a)
+		if err != nil {
+			return Decision{Verdict: Forbidden, Reason: "a condition failed", Err: err}
+		}
+		if !holds {
+			return none
+		}
+	}
+	if c.MaxAge > 0 && (!who.AgeSet || who.Age > c.MaxAge) {
+		return Decision{Verdict: Stale, MaxAge: c.MaxAge}
+	}
+	return Decision{}
+}

@@ -1,0 +1,305 @@
+// Package gate decides which requests to other programs pass: hosts, the rules
+// of their paths, and every way in which a path may be read.
+package gate
+
+import (
+	"fmt"
+	"iter"
+	"maps"
+	"slices"
+	"strings"
+
+	"authsvc/internal/protocol/weburl"
+)
+
+// A Host is an origin behind the gate.
+type Host struct {
+	Origin  string // https://one.example, or https://*.example.com for every name one label below
+	Default Allow  // where no rule matches
+	Rules   []Rule
+}
+
+// A Rule says who may make the requests of a pattern.
+type Rule struct {
+	Match string // as of net/http.ServeMux, without a host
+	Allow Allow
+}
+
+// Bounds of a table.
+const (
+	MaxHosts = 500
+	MaxRules = 200 // of one host
+)
+
+// A Problem is a mistake in a table: Field is its place, such as
+// Hosts[0].Rules[1].Match.
+type Problem struct{ Field, Problem, Fix string }
+
+// A Table finds hosts by what requests call them.
+type Table struct {
+	hosts map[string]*Site // by Host header
+	below map[string]*Site // of wildcards, by the Host header without its first label
+}
+
+// A Site is a host that was compiled.
+type Site struct {
+	Origin    string // as it was configured, in canonical spelling
+	index     int
+	wildcard  bool
+	otherwise *Allow
+	rules     []rule // what is more specific stands first
+	exact     firsts
+	folded    firsts // empty if no rule has capital letters
+}
+
+type rule struct {
+	*pattern
+	number int // in Host.Rules
+	allow  *Allow
+}
+
+// firsts are the numbers of rules by their first segment, in ascending order.
+type firsts struct {
+	literal map[string][]int
+	others  []int // that begin with a wildcard
+}
+
+// Compile makes a table, or says what is wrong with its hosts, all of it.
+func Compile(hosts []Host) (*Table, []Problem) {
+	t := &Table{hosts: map[string]*Site{}, below: map[string]*Site{}}
+	var problems []Problem
+	note := func(field, problem, fix string) { problems = append(problems, Problem{field, problem, fix}) }
+	if len(hosts) > MaxHosts {
+		note("Hosts", fmt.Sprintf("has %d hosts", len(hosts)),
+			fmt.Sprintf("write at most %d; those with the same rules can be one, such as https://*.apps.example.com", MaxHosts))
+	}
+	for i := range hosts {
+		at := fmt.Sprintf("Hosts[%d]", i)
+		s := compileSite(&hosts[i], at, note)
+		s.index = i
+		t.add(s, hosts[i].Origin, at+".Origin", note)
+	}
+	return t, problems
+}
+
+// add enters a host under its names.
+func (t *Table) add(s *Site, origin, field string, note func(field, problem, fix string)) {
+	scheme, host, _ := strings.Cut(origin, "://")
+	host, s.wildcard = strings.CutPrefix(host, "*.")
+	clean, ok := weburl.ExactOrigin(scheme + "://" + host)
+	scheme, host, _ = strings.Cut(clean, "://")
+	if !ok || s.wildcard && !strings.Contains(host, ".") {
+		note(field, fmt.Sprintf("%.80q is not an origin", origin), "write scheme, host and port only, such as https://app.example.com, or https://*.apps.example.com for every name one label below")
+		return
+	}
+	into, star := t.hosts, ""
+	if s.wildcard {
+		into, star = t.below, "*."
+	}
+	s.Origin = scheme + "://" + star + host
+	names := []string{host}
+	if port := map[string]string{"https": ":443", "http": ":80"}[scheme]; !strings.Contains(host[strings.LastIndexByte(host, ']')+1:], ":") {
+		names = append(names, host+port)
+	}
+	for _, name := range names {
+		if other := into[name]; other != nil {
+			note(field, fmt.Sprintf("%.80q is the host of Hosts[%d] too", origin, other.index), "keep one entry for a host; requests do not say by which scheme they came")
+			return
+		}
+		into[name] = s
+	}
+}
+
+func compileSite(h *Host, at string, note func(field, problem, fix string)) *Site {
+	s := &Site{otherwise: &h.Default}
+	before := firsts{literal: map[string][]int{}} // in the order of Rules, without case
+	if len(h.Rules) > MaxRules {
+		note(at+".Rules", fmt.Sprintf("has %d rules", len(h.Rules)), fmt.Sprintf("write at most %d", MaxRules))
+		return s
+	}
+	for i := range h.Rules {
+		field := fmt.Sprintf("%s.Rules[%d].Match", at, i)
+		p, err := parsePattern(h.Rules[i].Match)
+		if err != nil {
+			note(field, fmt.Sprintf("%.80q %v", h.Rules[i].Match, err), "write a pattern such as /admin/, GET /public/ or /users/{id}")
+			continue
+		}
+		first := p.segments[0].folded
+		if j, clash := s.clash(p, before.near(first)); clash {
+			note(field, fmt.Sprintf("%.80q and %.80q match the same paths, or some in common of which neither rule is the more specific", p.text, s.rules[j].text),
+				"change one of the two; a more specific pattern wins over a wider one, and paths that differ in case only are one")
+		}
+		before.add(len(s.rules), first)
+		s.rules = append(s.rules, rule{p, i, &h.Rules[i].Allow})
+	}
+	slices.SortStableFunc(s.rules, func(a, b rule) int { return b.rank() - a.rank() })
+	s.sortByFirst()
+	return s
+}
+
+// clash is the first of the rules with these numbers that clashes with p.
+func (s *Site) clash(p *pattern, numbers iter.Seq[int]) (first int, clash bool) {
+	for j := range numbers {
+		if (!clash || j < first) && p.clashes(s.rules[j].pattern) {
+			first, clash = j, true
+		}
+	}
+	return first, clash
+}
+
+// sortByFirst lists the rules by their first segments.
+func (s *Site) sortByFirst() {
+	s.exact.literal, s.folded.literal = map[string][]int{}, map[string][]int{}
+	folds := slices.ContainsFunc(s.rules, func(r rule) bool {
+		return slices.ContainsFunc(r.segments, func(g segment) bool { return g.literal != g.folded })
+	})
+	for i, r := range s.rules {
+		first := r.segments[0]
+		s.exact.add(i, first.literal)
+		if folds {
+			s.folded.add(i, first.folded)
+		}
+	}
+}
+
+func (f *firsts) add(i int, literal string) {
+	if literal == "" {
+		f.others = append(f.others, i)
+		return
+	}
+	f.literal[literal] = append(f.literal[literal], i)
+}
+
+// near are the rules that may match a path that begins with a literal, or any if it
+// is empty.
+func (f *firsts) near(literal string) iter.Seq[int] {
+	return func(yield func(int) bool) {
+		lists := [][]int{f.others, f.literal[literal]}
+		if literal == "" {
+			lists = slices.AppendSeq(lists, maps.Values(f.literal))
+		}
+		for _, list := range lists {
+			for _, i := range list {
+				if !yield(i) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// Find returns the host that a Host header names, and its origin; nil if none is
+// configured by that name.
+func (t *Table) Find(host string) (s *Site, origin string) {
+	if t == nil {
+		return nil, ""
+	}
+	host = lower(host)
+	if s := t.hosts[host]; s != nil {
+		return s, s.Origin
+	}
+	label, parent, ok := strings.Cut(host, ".")
+	s = t.below[parent]
+	if !ok || s == nil || !isLabel(label) {
+		return nil, ""
+	}
+	return s, strings.Replace(s.Origin, "*", label, 1)
+}
+
+// Index is the number of the host in what was compiled.
+func (s *Site) Index() int { return s.index }
+
+// Has reports whether an origin, in canonical spelling, is one of a host.
+func (t *Table) Has(origin string) bool {
+	_, host, _ := strings.Cut(origin, "://")
+	s, own := t.Find(host)
+	return s != nil && own == origin
+}
+
+// isLabel reports whether s is a label of a host name, in lower case (RFC 1123
+// section 2.1).
+func isLabel(s string) bool {
+	if s == "" || len(s) > 63 || s[0] == '-' || s[len(s)-1] == '-' {
+		return false
+	}
+	return !strings.ContainsFunc(s, func(r rune) bool { return r != '-' && (r < '0' || r > '9') && (r < 'a' || r > 'z') })
+}
+
+// rulesOf returns what the readings of a target ask with the methods, each once.
+// It reports false if they cannot be judged.
+func (s *Site) rulesOf(target string, methods []string, room []*Allow) ([]*Allow, bool) {
+	path, ok := pathOf(target)
+	if !ok {
+		return nil, false
+	}
+	var paths [maxReadings + 8]string
+	all, ok := readings(path, paths[:0])
+	if !ok {
+		return nil, false
+	}
+	list := room[:0]
+	var parts [32]string
+	for _, reading := range all {
+		for _, method := range methods {
+			list = s.rulesFor(list, method, reading, parts[:0])
+		}
+	}
+	return list, true
+}
+
+// rulesFor adds what the rules for one reading ask.
+func (s *Site) rulesFor(list []*Allow, method, reading string, room []string) []*Allow {
+	list = s.ask(list, &s.exact, method, reading, room, false)
+	if len(s.folded.others)+len(s.folded.literal) > 0 && lowerPath(reading) == reading {
+		list = s.ask(list, &s.folded, method, reading, room, true)
+	}
+	return list
+}
+
+// ask adds what the rules for a reading ask, with the final slash as it is and the
+// other way round. A rule that was written for the path as it is, and not for the
+// other, is not undone by a wider one: else nothing but whole subtrees could be
+// open where the rest is closed.
+func (s *Site) ask(list []*Allow, f *firsts, method, reading string, room []string, fold bool) []*Allow {
+	segments := segmentsOf(reading, room)
+	i := s.find(f, method, segments, fold)
+	j := s.find(f, method, otherEnd(segments), fold)
+	list = appendOnce(list, s.allow(i))
+	if i != j && i < len(s.rules) && (j == len(s.rules) || s.rules[i].compare(s.rules[j].pattern, fold) == within) {
+		return list
+	}
+	return appendOnce(list, s.allow(j))
+}
+
+func appendOnce(list []*Allow, a *Allow) []*Allow {
+	if slices.Contains(list, a) {
+		return list
+	}
+	return append(list, a)
+}
+
+// allow is that of a rule, or of none if i is their number.
+func (s *Site) allow(i int) *Allow {
+	if i == len(s.rules) {
+		return s.otherwise
+	}
+	return s.rules[i].allow
+}
+
+// find returns the most specific rule that matches, the number of rules if none
+// does.
+func (s *Site) find(f *firsts, method string, path []string, fold bool) int {
+	best := len(s.rules)
+	for _, numbers := range [2][]int{f.literal[path[0]], f.others} {
+		for _, i := range numbers {
+			if i >= best {
+				break
+			}
+			if s.rules[i].matches(method, path, fold) {
+				best = i
+				break
+			}
+		}
+	}
+	return best
+}

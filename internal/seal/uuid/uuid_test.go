@@ -1,0 +1,29 @@
+package uuid_test
+
+import (
+	"regexp"
+	"testing"
+
+	"authsvc/internal/seal/uuid"
+)
+
+// TestForms: both have the version and the variant of RFC 9562 §4, and no two
+// are alike; those of version 7 do not go back in time.
+func TestForms(t *testing.T) {
+	t.Parallel()
+	for version, made := range map[string]func() string{"4": uuid.V4, "7": uuid.V7} {
+		form := regexp.MustCompile(`^[0-9a-f]{8}-[0-9a-f]{4}-` + version + `[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$`)
+		seen := map[string]bool{}
+		before := ""
+		for range 1000 {
+			id := made()
+			if !form.MatchString(id) || seen[id] {
+				t.Fatalf("version %s: %s", version, id)
+			}
+			if version == "7" && id[:13] < before {
+				t.Fatalf("%s came after %s", id, before)
+			}
+			seen[id], before = true, id[:13]
+		}
+	}
+}

@@ -1,0 +1,97 @@
+package mailtext
+
+import (
+	"strings"
+	"text/template"
+
+	htmltemplate "html/template"
+
+	"authsvc/internal/text/pages"
+)
+
+// A kind is a kind of mail: where its templates are, and what they have to do.
+type kind struct {
+	subject, text, html string // the names of the files
+	of                  func(*Templates) *Set
+	samples             func() []Data // what templates are tried with
+	goodSubject         string        // one for operators to copy
+	needs               []needed
+}
+
+// needed is what both texts of a mail have to have if the sample does: what it is and
+// its field, and if it is a link its label.
+type needed struct{ what, field, label string }
+
+// kinds are all mails that there are.
+var kinds = [...]*kind{
+	{"subject.txt", "mail.txt", "mail.html", func(t *Templates) *Set { return &t.SignIn }, signInSamples, "Sign in to {{.Site}}",
+		[]needed{{"the link", "URL", "Sign in"}}},
+	{"notice-subject.txt", "notice.txt", "notice.html", func(t *Templates) *Set { return &t.Notice }, noticeSamples, "News of your account at {{.Site}}",
+		[]needed{{"the link to the account", "URL", "Your account"}, {"the link that undoes it", "UndoURL", "Undo"}}},
+	{"address-subject.txt", "address.txt", "address.html", func(t *Templates) *Set { return &t.Address }, addressSamples, "Your address at {{.Site}}",
+		[]needed{{"the link", "URL", "Go on"}, {"the code", "Code", ""}, {"the link that stops the change", "StopURL", "Stop"}}},
+}
+
+// kindOf is the kind of a mail.
+func kindOf(d *Data) *kind {
+	switch {
+	case d.Notice != "":
+		return kinds[1]
+	case d.Change != "":
+		return kinds[2]
+	}
+	return kinds[0]
+}
+
+// fileNames are those of all templates, for operators.
+func fileNames() string {
+	var names []string
+	for _, k := range kinds {
+		names = append(names, k.subject, k.text, k.html)
+	}
+	last := len(names) - 1
+	return strings.Join(names[:last], ", ") + " and " + names[last]
+}
+
+// place is where the template of a file belongs; both are nil if it is none.
+func (t *Templates) place(file string) (**template.Template, **htmltemplate.Template) {
+	for _, k := range kinds {
+		switch set := k.of(t); file {
+		case k.subject:
+			return &set.Subject, nil
+		case k.text:
+			return &set.Text, nil
+		case k.html:
+			return nil, &set.HTML
+		}
+	}
+	return nil, nil
+}
+
+// signInSamples have a link with what has to be escaped.
+func signInSamples() []Data {
+	colours := pages.MailColours{Page: "#f6f7f9", Card: "#ffffff", Text: "#16181d", Muted: "#5b6270", Line: "#e3e6eb", Brand: "#3b5bdb", OnBrand: "#ffffff"}
+	return []Data{{URL: "https://host.example/api/auth/callback/email?callbackUrl=https%3A%2F%2Fhost.example%2F&token=0123456789abcdef&email=a%40b.example",
+		Code: "1234 5678", Host: "host.example", Site: "Site", Email: "a@b.example", Minutes: 10, Lifetime: "10 minutes", Language: "en", Device: "Firefox on Linux", Network: "203.0.113.0/24",
+		BrandColor: colours.Brand, ButtonText: colours.OnBrand, Logo: "https://host.example/logo.png",
+		Look: pages.MailLook{Logo: "https://host.example/logo.png", ColorScheme: "light dark", Colours: colours, Dark: &colours}}}
+}
+
+func noticeSamples() []Data {
+	d := signInSamples()[0]
+	d.Code, d.Notice, d.What, d.When = "", "linked", "GitHub was added.", "2026-11-23 18:42 UTC"
+	d.URL, d.UndoURL = "https://host.example/api/auth/account", "https://host.example/api/auth/account/undo?token=0123456789abcdef"
+	return []Data{d}
+}
+
+// addressSamples have one mail of each word.
+func addressSamples() []Data {
+	const confirm = "https://host.example/api/auth/account/email/confirm?id=0123&token=0123456789abcdef"
+	d := signInSamples()[0]
+	d.URL, d.NewEmail, d.What = confirm, "new@b.example", "The address is to be changed."
+	toNew, taken, old := d, d, d
+	toNew.Change, toNew.Email = ChangeNew, d.NewEmail
+	taken.Change, taken.Email, taken.Code, taken.URL = ChangeTaken, d.NewEmail, "", "https://host.example/api/auth/signin"
+	old.Change, old.Code, old.StopURL, old.Waits = ChangeOld, "", confirm+"&stop=true", true
+	return []Data{toNew, taken, old}
+}
