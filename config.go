@@ -90,7 +90,7 @@ type Config struct {
 	// providers are kept in the store: "sealed" with AES-256-GCM under the
 	// first of Secrets (default), "plain" (default in compat modes, where
 	// NextAuth.js reads the rows), or not at all, "drop". Rows of either kind
-	// are read; a sign-in writes anew, and Service.RewriteTokens all at once.
+	// are read; a sign-in writes anew, and Operator.RewriteTokens all at once.
 	ProviderTokens ProviderTokens
 	// DangerousInsecureURL permits http beyond loopback.
 	DangerousInsecureURL bool

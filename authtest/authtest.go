@@ -111,7 +111,7 @@ func (s *Service) addProviders(t testing.TB) error {
 	client := idp.Client{ID: "app", Secret: seal.Token()}
 	provider := &authsvc.OAuth{ID: ProviderID, Name: "Test", OpenID: true, Client: authsvc.Client{ID: client.ID, Secret: client.Secret}}
 	provider.Issuer = "http://127.0.0.1" // for the check alone
-	site, err := engine.Prepare(authsvc.Config{URL: s.config.URL, DangerousInsecureURL: s.config.DangerousInsecureURL,
+	site, err := engine.NewOperator(authsvc.Config{URL: s.config.URL, DangerousInsecureURL: s.config.DangerousInsecureURL,
 		Secrets: []string{seal.Token()}, Providers: []authsvc.Provider{provider}})
 	if err != nil {
 		return err

@@ -135,7 +135,7 @@ func (d *Server) provider(issuer string) *authsvc.OAuth {
 
 // checkURL returns the base URL of the service, which has to be on loopback.
 func (d *Server) checkURL(c *authsvc.Config) (base string, err error) {
-	s, err := engine.Prepare(authsvc.Config{URL: c.URL, DangerousInsecureURL: true, Secrets: []string{seal.Token()},
+	s, err := engine.NewOperator(authsvc.Config{URL: c.URL, DangerousInsecureURL: true, Secrets: []string{seal.Token()},
 		Providers: []authsvc.Provider{d.provider("http://127.0.0.1")}})
 	if err != nil {
 		return "", err

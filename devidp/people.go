@@ -24,7 +24,7 @@ func (d *Server) People() (all []Person) {
 }
 
 // Attempt is the sign-in that begins when somebody who is no user yet is chosen, for
-// [engine.Service.DryRunSignIn].
+// [engine.Operator.DryRunSignIn].
 func (p Person) Attempt() authsvc.SignInAttempt {
 	profile := map[string]any{}
 	maps.Copy(profile, p.Claims)
@@ -78,7 +78,7 @@ func (d *Server) addPeople(c *authsvc.Config) {
 		if len(condition.Providers) > 0 { // of which only this one is here
 			condition.Providers = []string{ProviderID}
 		}
-		judge, err := engine.Prepare(authsvc.Config{URL: d.base, Secrets: []string{seal.Token()}, Providers: []authsvc.Provider{d.provider(d.origin)},
+		judge, err := engine.NewOperator(authsvc.Config{URL: d.base, Secrets: []string{seal.Token()}, Providers: []authsvc.Provider{d.provider(d.origin)},
 			Session: authsvc.SessionOptions{Claims: c.Session.Claims}, SignIn: authsvc.SignInRules{Allow: []authsvc.Condition{condition}}})
 		if err != nil { // New says it, with its place
 			continue

@@ -305,7 +305,7 @@ func TestKeepDuringDeletion(t *testing.T) {
 				}
 				c := w.Config
 				c.Adapter = p.Adapter
-				keeper, err := engine.Prepare(c)
+				keeper, err := engine.NewOperator(c)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -356,7 +356,7 @@ func TestKeepWhileAsleep(t *testing.T) {
 					w := arena.EnterOffline(t, func(c *authsvc.Config) { c.Account.DeleteGrace = 10 * time.Minute; c.Adapter = store; h.set(c) })
 					c := w.Config
 					c.Adapter = store.Adapter
-					keeper, err := engine.Prepare(c)
+					keeper, err := engine.NewOperator(c)
 					if err != nil {
 						t.Fatal(err)
 					}

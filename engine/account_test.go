@@ -355,7 +355,7 @@ func TestAccountOptions(t *testing.T) {
 	for field, o := range map[string]authsvc.AccountOptions{
 		"": {Fresh: time.Minute}, "Account.Fresh": {Fresh: time.Second}, "Account.Edit[1]": {Edit: []string{"name", "email"}},
 	} {
-		_, err := engine.Prepare(authsvc.Config{URL: arena.Origin, Secrets: []string{arena.Secret}, Adapter: memory.New(), Account: o,
+		_, err := engine.NewOperator(authsvc.Config{URL: arena.Origin, Secrets: []string{arena.Secret}, Adapter: memory.New(), Account: o,
 			Providers: []authsvc.Provider{&authsvc.Credentials{Authorize: func(context.Context, map[string]string) (authsvc.User, error) { return authsvc.User{}, nil }}}})
 		list := authsvc.ConfigErrors(err)
 		if field == "" && err != nil || field != "" && (len(list) != 1 || list[0].Field != field) {

@@ -35,20 +35,6 @@ func (h *storeys) follow() {
 	}
 }
 
-// Follow lets a service that Prepare made read sessions (Session), until Close:
-// it checks the store as CheckStore does, reads the revocations of JWT sessions,
-// and goes on to do so every two seconds. It writes nothing. ctx is for the start
-// alone; package reader is for programs that need no more than this.
-func (s *Service) Follow(ctx context.Context) error {
-	if err := s.CheckStore(ctx); err != nil {
-		return err
-	}
-	s.auditor.LeaveOut() // nothing has begun that could be recorded
-	s.keeper.startRevocations(ctx)
-	s.follow()
-	return nil
-}
-
 // Ready reports why the service cannot answer as it should: the store does not
 // answer, the revocations of JWT sessions are not known, or the clock of this
 // machine is more than 30 s from the store's. nil: it can.

@@ -239,7 +239,7 @@ func TestDryRun(t *testing.T) {
 		u.Name += "!"
 		return u, nil
 	}
-	s, err := engine.Prepare(c)
+	s, err := engine.NewOperator(c)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,11 +1,10 @@
 // Package engine is the authentication service: [New] makes an [net/http.Handler]
 // of an [authsvc.Config].
 //
-// The methods of [Service] are for three readers. A program that embeds the
-// service calls New, Close, Reconfigure, Session, Require and Guard, and the methods
-// about people, such as Accounts, EndSessions and DeleteUser. Commands of an
-// operator call [Prepare], CheckStore, RewriteTokens and the dry runs. Both may
-// call the methods about tokens.
+// A [Service] answers requests: a program calls New, Close, Reconfigure, Session,
+// Require and Guard. An [Operator] serves nothing: it inspects a deployment and
+// changes its records, for commands and tests. Both have the methods of [People],
+// such as EndSessions and DeleteUser, and those of [Keys].
 //
 // The package stands on storeys; see storeys.go.
 package engine

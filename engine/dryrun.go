@@ -13,7 +13,6 @@ import (
 
 // What follows asks what a configuration decides, for tests of it. Nobody signs
 // in, nothing is stored, recorded or sent; callbacks are called as they would be.
-// A service of [Prepare] will do.
 
 // A SignInVerdict is what a configuration decides about a sign-in.
 type SignInVerdict struct {
@@ -33,16 +32,16 @@ type SignInVerdict struct {
 
 // DryRunSignIn asks conditions and callbacks about a sign-in. Of a they get all but
 // EmailProved for users whose EmailVerified is set, which is then true.
-func (s *Service) DryRunSignIn(ctx context.Context, a authsvc.SignInAttempt) SignInVerdict {
-	rq := s.dryRun(ctx)
+func (o *Operator) DryRunSignIn(ctx context.Context, a authsvc.SignInAttempt) SignInVerdict {
+	rq := o.dryRun(ctx)
 	rq.now = a.Time
 	a.EmailProved = a.EmailProved || !a.User.EmailVerified.IsZero()
 	refused := func(err error, by string) SignInVerdict {
 		_, reason := refusal(err, by)
 		return SignInVerdict{Reason: reason, Err: err}
 	}
-	claims := s.keeper.shape.Claims(profilepath.Roots{Profile: a.Profile})
-	to, err := s.desk.maySignIn(rq, a, claims)
+	claims := o.keeper.shape.Claims(profilepath.Roots{Profile: a.Profile})
+	to, err := o.desk.maySignIn(rq, a, claims)
 	switch {
 	case err != nil:
 		return refused(err, "by the signIn callback")
@@ -51,7 +50,7 @@ func (s *Service) DryRunSignIn(ctx context.Context, a authsvc.SignInAttempt) Sig
 	case a.VerificationRequest: // a link is mailed, no session begins
 		return SignInVerdict{Allowed: true}
 	}
-	kept, err := s.desk.claimsCallback(rq, a, claims)
+	kept, err := o.desk.claimsCallback(rq, a, claims)
 	if err == nil {
 		_, err = sessionshape.Encode(kept)
 	}
@@ -60,7 +59,7 @@ func (s *Service) DryRunSignIn(ctx context.Context, a authsvc.SignInAttempt) Sig
 	}
 	v := SignInVerdict{Allowed: true, Claims: kept, User: a.User}
 	if a.IsNewUser {
-		l := &login{desk: s.desk, rq: rq}
+		l := &login{desk: o.desk, rq: rq}
 		if v.User, err = l.mayCreate(a, a.User); err != nil {
 			return refused(err, "by the createUser callback")
 		}
@@ -70,15 +69,15 @@ func (s *Service) DryRunSignIn(ctx context.Context, a authsvc.SignInAttempt) Sig
 
 // DryRunRedirect returns where a callbackUrl leads, absolute and in canonical
 // spelling, if it is allowed.
-func (s *Service) DryRunRedirect(ctx context.Context, callbackURL string) (to string, ok bool) {
-	return s.dryRun(ctx).judgeCallbackURL(callbackURL)
+func (o *Operator) DryRunRedirect(ctx context.Context, callbackURL string) (to string, ok bool) {
+	return o.dryRun(ctx).judgeCallbackURL(callbackURL)
 }
 
 // DryRunToken asks whether a session with these claims gets a token for an
 // audience, and returns "" or the reason why not. The error says that there is no
 // such audience, or that the claims are not JSON.
-func (s *Service) DryRunToken(ctx context.Context, id string, r authsvc.AccessRequest, claims authsvc.Claims) (reason string, err error) {
-	a := s.issuer.audienceOf(id)
+func (o *Operator) DryRunToken(ctx context.Context, id string, r authsvc.AccessRequest, claims authsvc.Claims) (reason string, err error) {
+	a := o.issuer.audienceOf(id)
 	if a == nil {
 		return "", fmt.Errorf("there is no audience %q", id)
 	}
@@ -89,7 +88,7 @@ func (s *Service) DryRunToken(ctx context.Context, id string, r authsvc.AccessRe
 	with := *r.Session
 	with.Internal().Kept = string(raw)
 	r.Session = &with
-	return s.tokenRoom.mayHave(s.dryRun(ctx), a, r), nil
+	return o.tokenRoom.mayHave(o.dryRun(ctx), a, r), nil
 }
 
 // dryRun is a request that nobody sent.

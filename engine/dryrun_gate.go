@@ -59,7 +59,7 @@ type GateReading struct {
 
 // DryRunGate asks the rules of the gate about a request. The error says that the
 // URL is none, or that the claims are not JSON.
-func (s *Service) DryRunGate(ctx context.Context, q GateQuestion) (GateExplanation, error) {
+func (o *Operator) DryRunGate(ctx context.Context, q GateQuestion) (GateExplanation, error) {
 	e := GateExplanation{Host: -1, Verdict: "not_served", Decides: -1}
 	scheme, rest, ok := strings.Cut(q.URL, "://")
 	end := strings.IndexAny(rest+"/", "/?#")
@@ -74,17 +74,17 @@ func (s *Service) DryRunGate(ctx context.Context, q GateQuestion) (GateExplanati
 	if err != nil {
 		return e, err
 	}
-	site, origin := s.site.hosts.Find(host)
+	site, origin := o.site.hosts.Find(host)
 	if site == nil || !strings.HasPrefix(origin, strings.ToLower(scheme)+"://") {
 		return e, nil
 	}
 	e.Host, e.Origin = site.Index(), origin
-	d, readings := site.Explain(ctx, s.gateQuestion(s.dryRun(ctx), q, site, origin, target, string(raw)))
+	d, readings := site.Explain(ctx, o.gateQuestion(o.dryRun(ctx), q, site, origin, target, string(raw)))
 	e.Verdict, e.Reason, e.MaxAge, e.Err = d.Verdict.String(), d.Reason, d.MaxAge, d.Err
 	for i, r := range readings {
 		one := GateReading{Path: r.Path, Method: r.Method, Rule: r.Rule, Verdict: r.Verdict.String(), Reason: r.Reason}
 		if r.Rule >= 0 {
-			one.Match = s.gateRoom.matches[e.Host][r.Rule]
+			one.Match = o.gateRoom.matches[e.Host][r.Rule]
 		}
 		if e.Decides < 0 && r.Verdict == d.Verdict && r.MaxAge == d.MaxAge {
 			e.Decides = i

@@ -108,7 +108,7 @@ func compareGate(t *testing.T, w *arena.World, gate http.Handler, r *http.Reques
 		}
 		q.Session = s
 	}
-	e, err := w.DryRunGate(t.Context(), q)
+	e, err := w.Operator(t).DryRunGate(t.Context(), q)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -149,7 +149,7 @@ func TestDryRunGateHosts(t *testing.T) {
 		"/dash":                               "is not absolute",
 		"https://":                            "is not absolute",
 	} {
-		e, err := w.DryRunGate(t.Context(), engine.GateQuestion{URL: url, Session: &authsvc.Session{UserID: "ada-id"}, Token: true})
+		e, err := w.Operator(t).DryRunGate(t.Context(), engine.GateQuestion{URL: url, Session: &authsvc.Session{UserID: "ada-id"}, Token: true})
 		got := fmt.Sprintf("%d %s %s", e.Host, e.Origin, e.Verdict)
 		if e.Decides >= 0 {
 			got += fmt.Sprintf(" %d %s", e.Readings[e.Decides].Rule, e.Readings[e.Decides].Match)

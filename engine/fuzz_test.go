@@ -43,7 +43,7 @@ func fuzzedCallbacks(f *testing.F) *Service {
 			}
 		}
 	}
-	s := &Service{storeys: raise(&fleet.Given{})}
+	s := &Service{People: People{raise(&fleet.Given{})}}
 	s.site.origin, s.site.origins.redirect = fuzzedOwn, map[string]bool{fuzzedOwn: true, fuzzedPartner: true}
 	return s
 }

@@ -277,7 +277,7 @@ func TestGateTokenMistakes(t *testing.T) {
 		config := authsvc.Config{URL: arena.Origin, Secrets: []string{strings.Repeat("s", 32)}, Adapter: arena.NewLedger(nil), Providers: []authsvc.Provider{&authsvc.Email{}}}
 		config.PersonalTokens.Enabled = enabled
 		config.Gate.Hosts = []authsvc.GateHost{{Origin: arena.Origin, Default: authsvc.Allow{AnyOf: []authsvc.Condition{c}}}}
-		_, err := engine.Prepare(config)
+		_, err := engine.NewOperator(config)
 		if err == nil {
 			return ""
 		}

@@ -43,7 +43,7 @@ func (s *oneCredential) GetMeta(context.Context, string) (string, error) {
 func TestPersonalTokenJudged(t *testing.T) {
 	t.Parallel()
 	store := &oneCredential{Adapter: fleet.NoStorage(), user: authsvc.User{ID: "ada", Email: "ada@example.com", EmailVerified: time.Now()}}
-	s, err := Prepare(authsvc.Config{URL: "https://app.test", Secrets: []string{"qS8vV3nYc0mZ1rT5uX7wA9bD2eF4gH6jK8lM0nP2qR4"}, Adapter: store, Logger: slog.New(slog.DiscardHandler),
+	s, err := NewOperator(authsvc.Config{URL: "https://app.test", Secrets: []string{"qS8vV3nYc0mZ1rT5uX7wA9bD2eF4gH6jK8lM0nP2qR4"}, Adapter: store, Logger: slog.New(slog.DiscardHandler),
 		Providers: []authsvc.Provider{&authsvc.Credentials{Authorize: func(context.Context, map[string]string) (authsvc.User, error) { return authsvc.User{}, nil }}}, PersonalTokens: authsvc.PersonalTokenOptions{Enabled: true}})
 	if err != nil {
 		t.Fatal(err)

@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -19,7 +18,8 @@ import (
 // A Service is a configured engine: an http.Handler for the routes below the
 // path of Config.URL. It is safe for concurrent use and never changes.
 type Service struct {
-	storeys
+	People
+	Keys
 	start     func() // the background work
 	closeIdle func() // closes idle connections to identity providers
 }
@@ -54,20 +54,8 @@ func New(c authsvc.Config) (*Service, error) { return newService(c, nil) }
 // Check returns the mistakes that New would, joined, as far as they can be found
 // without the store. It starts nothing and makes no network calls.
 func Check(c authsvc.Config) error {
-	_, err := Prepare(c)
+	_, err := NewOperator(c)
 	return err
-}
-
-// Prepare is New without the start: there is no background work, and the store
-// is not used until a method is called. It is for programs that inspect a
-// deployment or change its records; do not serve requests with it. The error is
-// that of New.
-func Prepare(c authsvc.Config) (*Service, error) {
-	s, b := compile(&c)
-	if len(b.mistakes) > 0 {
-		return nil, errors.Join(b.mistakes...)
-	}
-	return s, nil
 }
 
 // newService is New, or Reconfigure of the service before.
@@ -116,28 +104,6 @@ func (s *Service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // BaseURL returns the address of the routes, scheme://host[:port]/path:
 // Config.URL without a default port, and with the default path if it has none.
 func (s *Service) BaseURL() string { return s.site.base }
-
-// CheckProviders fetches the metadata of all providers that publish it (OpenID
-// Connect Discovery 1.0, RFC 8414), concurrently. It returns one entry for each
-// of them, by id: the error, or nil.
-func (s *Service) CheckProviders(ctx context.Context) map[string]error {
-	type checker interface{ check(context.Context) error }
-	var mu sync.Mutex
-	var all sync.WaitGroup
-	found := map[string]error{}
-	for id, f := range s.site.flows {
-		if f, can := f.(checker); can {
-			all.Go(func() {
-				err := f.check(ctx)
-				mu.Lock()
-				defer mu.Unlock()
-				found[id] = err
-			})
-		}
-	}
-	all.Wait()
-	return found
-}
 
 // StyleURL returns the address of the built-in pages' style sheet, theme
 // included, for pages of your own. The address changes with the content.

@@ -17,6 +17,34 @@ import (
 	"authsvc/internal/seal/uuid"
 )
 
+// Keys are the methods about the keys that sign tokens. A [Service] and an [Operator]
+// have them.
+type Keys struct{ of *issuer }
+
+// SigningKeys returns the keys of GET jwks as they are in the store, by algorithm
+// and in the order in which they sign. ErrNoTokens: there are none;
+// ErrSealedKeys: they cannot be read.
+func (k Keys) SigningKeys(ctx context.Context) ([]authsvc.SigningKey, error) {
+	return k.of.SigningKeys(ctx)
+}
+
+// RotateKeys makes the next key of every algorithm in use and returns those that
+// it made: none if they are published already. A key signs a day later; with
+// atOnce after a minute, when all replicas publish it. If none of Secrets opens the
+// keys in the store, atOnce replaces them, and tokens that are out are refused.
+// ErrNoTokens, ErrDerivedKeys, ErrSealedKeys and ErrBusy are the errors beside those of the store.
+func (k Keys) RotateKeys(ctx context.Context, atOnce bool) (ids []string, err error) {
+	return k.of.RotateKeys(ctx, atOnce)
+}
+
+// RetireKey takes a key out of the set, and with it all tokens that it signed:
+// programs that verify them refuse them as soon as they read the set again. If it
+// signs, its successor does from now on. ErrNotFound: there is no such key; the
+// other errors are those of RotateKeys.
+func (k Keys) RetireKey(ctx context.Context, id string) error {
+	return k.of.RetireKey(ctx, id)
+}
+
 // keysPoll is how often a replica reads the signing keys from the store. With
 // fleet.LeaseCall it is less than signingkeys.Spread: a key that is to sign at once is
 // published everywhere before it does.

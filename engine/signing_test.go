@@ -131,7 +131,7 @@ func TestKeysSealedOtherwise(t *testing.T) {
 	if list := authsvc.ConfigErrors(err); len(list) != 1 || list[0].Field != "Secrets" {
 		t.Fatalf("%v", err)
 	}
-	s, err := engine.Prepare(c)
+	s, err := engine.NewOperator(c)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -61,30 +61,6 @@ func (h *storeys) openStore() error {
 	return h.issuer.openSigningKeys(ctx)
 }
 
-// CheckStore returns why the configuration does not fit the store: it was used
-// with another Config.Compat, or with another issuer under the id of a provider.
-// The error is that of [New]. It writes nothing.
-func (s *Service) CheckStore(ctx context.Context) error { return s.checkStore(ctx, "") }
-
-// AcceptCompat records Config.Compat in the store, whatever it was used with, if
-// CheckStore finds nothing else. Sessions and links of the old mode are not
-// recognised after that. With dryRun nothing is written.
-func (s *Service) AcceptCompat(ctx context.Context, dryRun bool) error {
-	return s.acceptMeta(ctx, metaCompat, string(s.site.dialect.mode), dryRun)
-}
-
-// AcceptIssuer records the configured issuer of a provider in the store and
-// returns it, if CheckStore finds nothing else. ErrNotFound: no provider with
-// an issuer has that id. With dryRun nothing is written.
-func (s *Service) AcceptIssuer(ctx context.Context, providerID string, dryRun bool) (issuer string, err error) {
-	f := s.site.flows[providerID]
-	if f == nil || f.info().issuer == "" {
-		return "", authsvc.ErrNotFound
-	}
-	issuer = f.info().issuer
-	return issuer, s.acceptMeta(ctx, metaIssuer+providerID, issuer, dryRun)
-}
-
 func (h *storeys) acceptMeta(ctx context.Context, key, value string, dryRun bool) error {
 	if err := h.checkStore(ctx, key); err != nil || dryRun {
 		return err
@@ -119,7 +95,7 @@ func (h *storeys) checkMode(mode string) error {
 		return nil
 	}
 	return &authsvc.ConfigError{Field: "Compat", Problem: "is " + want + ", but the store was used with " + mode,
-		Fix: "change it back, or have the store converted by Service.AcceptCompat (ends all sessions)"}
+		Fix: "change it back, or have the store converted by Operator.AcceptCompat (ends all sessions)"}
 }
 
 // startRevocations reads the revocation log, for at most revokeStart. If that
@@ -159,10 +135,10 @@ func (h *storeys) checkIssuers(ctx context.Context, except string) error {
 			errs = append(errs, err)
 		case known != issuer && in.hostOnly:
 			h.given.Log.Warn("a provider without an issuer sends people elsewhere than when accounts were stored; if that is another service, its accounts would be somebody else's",
-				"provider", id, "was", known, "is", issuer, "accept", "Service.AcceptIssuer")
+				"provider", id, "was", known, "is", issuer, "accept", "Operator.AcceptIssuer")
 		case known != issuer:
 			errs = append(errs, &authsvc.ConfigError{Field: fmt.Sprintf("Providers[%d]", h.site.positions[id]), Problem: "was at " + known + " when accounts were stored, and is now at " + issuer,
-				Fix: "give the new issuer an id of its own, or accept it with Service.AcceptIssuer"})
+				Fix: "give the new issuer an id of its own, or accept it with Operator.AcceptIssuer"})
 		}
 	}
 	return errors.Join(errs...)

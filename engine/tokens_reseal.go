@@ -36,14 +36,14 @@ func (r Resealed) Stale() int {
 // is done. With dryRun it only counts. What replicas whose first secret is another
 // write after it is for another run; mails in the queue are not looked at, they are
 // of no use after 7 days at most.
-func (s *Service) Reseal(ctx context.Context, dryRun bool, progress func(Resealed) error) (r Resealed, err error) {
+func (o *Operator) Reseal(ctx context.Context, dryRun bool, progress func(Resealed) error) (r Resealed, err error) {
 	for after := ""; ; {
-		page, err := s.given.Adapter.ListUsers(ctx, after, rewritePage)
+		page, err := o.given.Adapter.ListUsers(ctx, after, rewritePage)
 		if err != nil {
 			return r, err
 		}
 		for _, u := range page {
-			if err := s.resealUser(ctx, u.ID, dryRun, &r); err != nil {
+			if err := o.resealUser(ctx, u.ID, dryRun, &r); err != nil {
 				return r, err
 			}
 			after = u.ID
@@ -58,14 +58,14 @@ func (s *Service) Reseal(ctx context.Context, dryRun bool, progress func(Reseale
 			break
 		}
 	}
-	sealed, err := s.given.Adapter.GetMeta(ctx, metaKeys)
+	sealed, err := o.given.Adapter.GetMeta(ctx, metaKeys)
 	switch {
 	case errors.Is(err, authsvc.ErrNotFound):
 		return r, nil
 	case err != nil:
 		return r, err
 	}
-	switch _, stale, err := s.issuer.unsealKeys(sealed); {
+	switch _, stale, err := o.issuer.unsealKeys(sealed); {
 	case err != nil:
 		r.Left++
 		return r, nil
@@ -76,7 +76,7 @@ func (s *Service) Reseal(ctx context.Context, dryRun bool, progress func(Reseale
 	if dryRun {
 		return r, nil
 	}
-	return r, s.issuer.resealKeys(ctx)
+	return r, o.issuer.resealKeys(ctx)
 }
 
 // resealUser is Reseal for what one user has.

@@ -26,7 +26,7 @@ const (
 	rewriteTries = 5
 )
 
-// RewriteTokens is [Service.RewriteTokens].
+// RewriteTokens is [Operator.RewriteTokens].
 func (vt *vault) RewriteTokens(ctx context.Context, dryRun bool, visit func(TokenRewrite) error) error {
 	for after := ""; ; {
 		page, err := vt.Adapter.ListUsers(ctx, after, rewritePage)

@@ -25,7 +25,7 @@ func rewrite(t *testing.T, store authsvc.Adapter, config func(*authsvc.Config), 
 	t.Helper()
 	w := (&rotator{}).at(t, store, config)
 	defer end(w, t)
-	err := w.RewriteTokens(t.Context(), dryRun, func(did engine.TokenRewrite) error {
+	err := w.Operator(t).RewriteTokens(t.Context(), dryRun, func(did engine.TokenRewrite) error {
 		if did.Written {
 			written = append(written, did.UserID+" "+did.Provider+" "+did.ProviderAccountID)
 		}

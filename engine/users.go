@@ -95,15 +95,15 @@ func oddAddress(ctx context.Context, a authsvc.Adapter, u authsvc.User) (*OddAdd
 // callback asks it again, and no token, link or account that such a sign-in would
 // have written is written. The user is told by mail ([authsvc.NoticeOptions]) if there was a
 // session to end.
-func (s *Service) EndSessions(ctx context.Context, userID string) error {
-	ended, err := s.keeper.endAllSessions(ctx, userID)
+func (p *People) EndSessions(ctx context.Context, userID string) error {
+	ended, err := p.keeper.endAllSessions(ctx, userID)
 	if err != nil {
-		s.auditor.RecordAct(ctx, authsvc.AuditEvent{Name: "sessions.end_failed", UserID: userID})
+		p.auditor.RecordAct(ctx, authsvc.AuditEvent{Name: "sessions.end_failed", UserID: userID})
 		return err
 	}
-	s.auditor.RecordAct(ctx, authsvc.AuditEvent{Name: "sessions.ended", UserID: userID})
+	p.auditor.RecordAct(ctx, authsvc.AuditEvent{Name: "sessions.ended", UserID: userID})
 	if ended > 0 {
-		s.mailing.notifyEnded(ctx, userID)
+		p.mailing.notifyEnded(ctx, userID)
 	}
 	return nil
 }
@@ -131,13 +131,13 @@ var errBlocked = errors.New("the user is blocked")
 // the answers do not tell. A sign-in that is under way either had begun its session
 // before, which then ends, or is refused. why is for operators, at most 255 bytes.
 // ErrNotFound: there is no such user. It can be repeated, also after an error.
-func (s *Service) Block(ctx context.Context, userID, why string) error {
-	err := s.block(ctx, userID, audit.AsRecorded(why))
+func (p *People) Block(ctx context.Context, userID, why string) error {
+	err := p.block(ctx, userID, audit.AsRecorded(why))
 	if err != nil {
-		s.auditor.RecordAct(ctx, authsvc.AuditEvent{Name: "user.block_failed", UserID: userID})
+		p.auditor.RecordAct(ctx, authsvc.AuditEvent{Name: "user.block_failed", UserID: userID})
 		return err
 	}
-	s.auditor.RecordAct(ctx, authsvc.AuditEvent{Name: "user.blocked", UserID: userID})
+	p.auditor.RecordAct(ctx, authsvc.AuditEvent{Name: "user.blocked", UserID: userID})
 	return nil
 }
 
@@ -162,11 +162,11 @@ func (kp *keeper) shutOut(ctx context.Context, userID string, change authsvc.Per
 
 // Unblock lets a user sign in again. Sessions and remembered browsers that the
 // block ended do not come back. ErrNotFound: there is no such user.
-func (s *Service) Unblock(ctx context.Context, userID string) error {
+func (p *People) Unblock(ctx context.Context, userID string) error {
 	none := ""
-	if err := s.given.Adapter.SetPerson(ctx, userID, authsvc.PersonUpdate{Blocked: &time.Time{}, BlockedWhy: &none}, nil); err != nil {
+	if err := p.given.Adapter.SetPerson(ctx, userID, authsvc.PersonUpdate{Blocked: &time.Time{}, BlockedWhy: &none}, nil); err != nil {
 		return err
 	}
-	s.auditor.RecordAct(ctx, authsvc.AuditEvent{Name: "user.unblocked", UserID: userID})
+	p.auditor.RecordAct(ctx, authsvc.AuditEvent{Name: "user.unblocked", UserID: userID})
 	return nil
 }

@@ -34,8 +34,8 @@ type inviter interface {
 // for a running service. Errors: ErrConflict, the address is that of a user who has
 // proved it; an address that cannot be used; a user who is blocked; no provider that
 // signs people in by mail; ErrQueueFull.
-func (s *Service) Invite(ctx context.Context, i authsvc.Invitation) (authsvc.User, error) {
-	by := s.inviter()
+func (p *People) Invite(ctx context.Context, i authsvc.Invitation) (authsvc.User, error) {
+	by := p.inviter()
 	if by == nil {
 		return authsvc.User{}, errors.New("there is no provider that signs people in by mail")
 	}
@@ -43,9 +43,9 @@ func (s *Service) Invite(ctx context.Context, i authsvc.Invitation) (authsvc.Use
 	if err != nil {
 		return authsvc.User{}, err
 	}
-	u, err := s.given.Adapter.GetUserByEmail(ctx, address)
+	u, err := p.given.Adapter.GetUserByEmail(ctx, address)
 	if errors.Is(err, authsvc.ErrNotFound) {
-		u, err = s.CreateUser(ctx, authsvc.User{Name: i.Name, Email: address})
+		u, err = p.CreateUser(ctx, authsvc.User{Name: i.Name, Email: address})
 	}
 	switch {
 	case err != nil:
@@ -56,7 +56,7 @@ func (s *Service) Invite(ctx context.Context, i authsvc.Invitation) (authsvc.Use
 		return authsvc.User{}, fmt.Errorf("the address is that of a user who has proved it: %w", authsvc.ErrConflict)
 	}
 	if i.Language == "" {
-		p, err := s.given.Adapter.GetPerson(ctx, u.ID)
+		p, err := p.given.Adapter.GetPerson(ctx, u.ID)
 		if err != nil {
 			return authsvc.User{}, err
 		}
@@ -66,12 +66,12 @@ func (s *Service) Invite(ctx context.Context, i authsvc.Invitation) (authsvc.Use
 	if err != nil {
 		return authsvc.User{}, err
 	}
-	if err := s.given.Adapter.PutToken(ctx, authsvc.VerificationToken{Identifier: address, Token: m.ID, Expires: m.Expires}, m, maxQueuedMails); err != nil {
+	if err := p.given.Adapter.PutToken(ctx, authsvc.VerificationToken{Identifier: address, Token: m.ID, Expires: m.Expires}, m, maxQueuedMails); err != nil {
 		return authsvc.User{}, err
 	}
-	s.auditor.RecordAct(ctx, authsvc.AuditEvent{Name: "user.invited", UserID: u.ID})
-	if s.mailing.mails != nil {
-		s.mailing.mails.wake()
+	p.auditor.RecordAct(ctx, authsvc.AuditEvent{Name: "user.invited", UserID: u.ID})
+	if p.mailing.mails != nil {
+		p.mailing.mails.wake()
 	}
 	return u, nil
 }
@@ -100,7 +100,7 @@ func (f *emailFlow) invitation(u authsvc.User, language string) (authsvc.Mail, e
 // what the store makes of it do not count; EmailVerified says that the application
 // knows the address to be the person's. Callbacks are not asked. Errors:
 // ErrConflict, the address is taken; an address or a name that cannot be used.
-func (s *Service) CreateUser(ctx context.Context, u authsvc.User) (authsvc.User, error) {
+func (p *People) CreateUser(ctx context.Context, u authsvc.User) (authsvc.User, error) {
 	change, err := cleanChange(authsvc.UserUpdate{Name: &u.Name, Email: &u.Email})
 	if err != nil {
 		return authsvc.User{}, err
@@ -108,13 +108,13 @@ func (s *Service) CreateUser(ctx context.Context, u authsvc.User) (authsvc.User,
 	if u.EmailVerified = u.EmailVerified.UTC().Truncate(time.Millisecond); u.Email == "" {
 		u.EmailVerified = time.Time{}
 	}
-	u, err = s.given.Adapter.CreateUser(ctx, authsvc.User{ID: uuid.V7(), Name: *change.Name, Email: *change.Email, EmailVerified: u.EmailVerified, Image: cleanUser(u, false).Image})
+	u, err = p.given.Adapter.CreateUser(ctx, authsvc.User{ID: uuid.V7(), Name: *change.Name, Email: *change.Email, EmailVerified: u.EmailVerified, Image: cleanUser(u, false).Image})
 	if err != nil {
 		return authsvc.User{}, err
 	}
-	s.auditor.RecordAct(ctx, authsvc.AuditEvent{Name: "user.created", UserID: u.ID})
-	if s.given.Events.CreateUser != nil {
-		s.fleet.Emit("createUser", func() { s.given.Events.CreateUser(ctx, u) })
+	p.auditor.RecordAct(ctx, authsvc.AuditEvent{Name: "user.created", UserID: u.ID})
+	if p.given.Events.CreateUser != nil {
+		p.fleet.Emit("createUser", func() { p.given.Events.CreateUser(ctx, u) })
 	}
 	return u, nil
 }
@@ -125,24 +125,24 @@ func (s *Service) CreateUser(ctx context.Context, u authsvc.User) (authsvc.User,
 // every session ends, so that nobody stays in by what was believed of the old
 // address. It can be repeated, also after an error. Errors: ErrNotFound;
 // ErrConflict, the address is taken; an address or a name that cannot be used.
-func (s *Service) UpdateUser(ctx context.Context, userID string, change authsvc.UserUpdate) (authsvc.User, error) {
+func (p *People) UpdateUser(ctx context.Context, userID string, change authsvc.UserUpdate) (authsvc.User, error) {
 	change, err := cleanChange(change)
 	if err != nil {
 		return authsvc.User{}, err
 	}
-	before, u, err := s.changeUser(ctx, userID, change)
+	before, u, err := p.changeUser(ctx, userID, change)
 	if err != nil {
 		return authsvc.User{}, err
 	}
-	s.auditor.RecordAct(ctx, authsvc.AuditEvent{Name: "user.updated", UserID: userID})
+	p.auditor.RecordAct(ctx, authsvc.AuditEvent{Name: "user.updated", UserID: userID})
 	if change.Email != nil {
-		if err := s.leaveAddress(ctx, userID, before.Email, u.Email); err != nil {
+		if err := p.leaveAddress(ctx, userID, before.Email, u.Email); err != nil {
 			return u, err
 		}
-		u, err = s.given.Adapter.GetUser(ctx, userID) // of a later epoch
+		u, err = p.given.Adapter.GetUser(ctx, userID) // of a later epoch
 	}
-	if err == nil && s.given.Events.UpdateUser != nil {
-		s.fleet.Emit("updateUser", func() { s.given.Events.UpdateUser(ctx, u) })
+	if err == nil && p.given.Events.UpdateUser != nil {
+		p.fleet.Emit("updateUser", func() { p.given.Events.UpdateUser(ctx, u) })
 	}
 	return u, err
 }
@@ -167,19 +167,19 @@ func (h *storeys) changeUser(ctx context.Context, userID string, change authsvc.
 }
 
 // leaveAddress takes back what rests on the address of a user, after it was changed.
-func (s *Service) leaveAddress(ctx context.Context, userID string, addresses ...string) error {
+func (p *People) leaveAddress(ctx context.Context, userID string, addresses ...string) error {
 	for _, address := range addresses {
 		if address == "" {
 			continue
 		}
-		if err := s.given.Adapter.VoidTokens(ctx, address); err != nil {
+		if err := p.given.Adapter.VoidTokens(ctx, address); err != nil {
 			return err
 		}
 	}
-	if err := s.EndSessions(ctx, userID); err != nil { // raises the epoch: what follows is for good
+	if err := p.EndSessions(ctx, userID); err != nil { // raises the epoch: what follows is for good
 		return err
 	}
-	_, err := s.given.Adapter.DeleteCredentials(ctx, userID, nil, authsvc.CredentialDevice, authsvc.CredentialAddress)
+	_, err := p.given.Adapter.DeleteCredentials(ctx, userID, nil, authsvc.CredentialDevice, authsvc.CredentialAddress)
 	return err
 }
 

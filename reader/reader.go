@@ -43,7 +43,7 @@ type Config struct {
 }
 
 // A Reader reads sessions. It is safe for concurrent use.
-type Reader struct{ service *engine.Service }
+type Reader struct{ operator *engine.Operator }
 
 // openTime is how long New waits for the store.
 const openTime = 15 * time.Second
@@ -52,7 +52,7 @@ const openTime = 15 * time.Second
 // strategy jwt it begins to read what was revoked, every two seconds, until
 // Close. The error has all mistakes; see [authsvc.ConfigErrors].
 func New(c Config) (*Reader, error) {
-	service, err := engine.Prepare(authsvc.Config{
+	operator, err := engine.NewOperator(authsvc.Config{
 		URL: c.URL, Secrets: c.Secrets, Compat: c.Compat, Adapter: c.Adapter, Session: c.Session, Cookies: c.Cookies,
 		StaleRevocations: c.StaleRevocations, DangerousInsecureURL: c.DangerousInsecureURL, DangerousShortSecret: c.DangerousShortSecret,
 		Logger: c.Logger,
@@ -64,10 +64,10 @@ func New(c Config) (*Reader, error) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), openTime)
 	defer cancel()
-	if err := service.Follow(ctx); err != nil {
+	if err := operator.Follow(ctx); err != nil {
 		return nil, err
 	}
-	return &Reader{service}, nil
+	return &Reader{operator}, nil
 }
 
 func nobody(context.Context, map[string]string) (authsvc.User, error) {
@@ -77,10 +77,10 @@ func nobody(context.Context, map[string]string) (authsvc.User, error) {
 // Read returns who is signed in, nil if nobody is. An error means that it could
 // not be found out: answer 503, and let nobody in. It renews nothing, so a person
 // who never comes to the service itself is signed out when the session ends.
-func (r *Reader) Read(q *http.Request) (*authsvc.Session, error) { return r.service.Session(q) }
+func (r *Reader) Read(q *http.Request) (*authsvc.Session, error) { return r.operator.Session(q) }
 
 // Ready reports why sessions cannot be read now; nil: they can.
-func (r *Reader) Ready(ctx context.Context) error { return r.service.Ready(ctx) }
+func (r *Reader) Ready(ctx context.Context) error { return r.operator.Ready(ctx) }
 
 // Close ends the reading of the store. The adapter stays open.
-func (r *Reader) Close(ctx context.Context) error { return r.service.Close(ctx) }
+func (r *Reader) Close(ctx context.Context) error { return r.operator.Close(ctx) }

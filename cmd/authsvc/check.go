@@ -55,7 +55,7 @@ func (c *checkCommand) Run(p *program) error {
 type checker struct {
 	*program
 	settings *config.Settings
-	service  *engine.Service
+	service  *engine.Operator
 	deep     bool
 	wrong    bool
 }

@@ -26,7 +26,7 @@ func TestCheckPrivateKey(t *testing.T) {
 		op.SetFault(idp.Fault{Discovery: func(m map[string]any) {
 			m["token_endpoint_auth_signing_alg_values_supported"] = []string{announced}
 		}})
-		service, err := engine.Prepare(authsvc.Config{URL: "http://localhost", Secrets: []string{testSecret}, Providers: []authsvc.Provider{
+		service, err := engine.NewOperator(authsvc.Config{URL: "http://localhost", Secrets: []string{testSecret}, Providers: []authsvc.Provider{
 			&authsvc.OAuth{ID: "op", OpenID: true, Issuer: op.Issuer(), AuthMethod: "private_key_jwt", Client: authsvc.Client{ID: "app", PrivateKey: key}}}})
 		if err != nil {
 			t.Fatal(err)

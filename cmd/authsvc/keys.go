@@ -38,7 +38,7 @@ type (
 )
 
 // withKeys calls do with the engine over the open store, or over none.
-func (p *program) withKeys(do func(*engine.Service) error) error {
+func (p *program) withKeys(do func(*engine.Operator) error) error {
 	return p.withStore(false, func(s *config.Settings, st *store) error {
 		service, err := prepareEngine(s, st.Adapter)
 		if err == nil {
@@ -66,12 +66,12 @@ func inCommands(err error) error {
 
 // Run prints the keys.
 func (c keysList) Run(p *program) error {
-	return p.withKeys(func(service *engine.Service) error { return p.printKeys(service, c.JSON) })
+	return p.withKeys(func(service *engine.Operator) error { return p.printKeys(service, c.JSON) })
 }
 
 // Run makes the next keys.
 func (c keysRotate) Run(p *program) error {
-	return p.withKeys(func(service *engine.Service) error {
+	return p.withKeys(func(service *engine.Operator) error {
 		_, err := service.SigningKeys(p.ctx)
 		sealed := errors.Is(err, authsvc.ErrSealedKeys)
 		if err != nil && !(sealed && c.Now) {
@@ -106,7 +106,7 @@ func (c keysRotate) Run(p *program) error {
 
 // Run takes a key out.
 func (c keysRetire) Run(p *program) error {
-	return p.withKeys(func(service *engine.Service) error {
+	return p.withKeys(func(service *engine.Operator) error {
 		keys, err := service.SigningKeys(p.ctx)
 		if err != nil {
 			return err
@@ -134,7 +134,7 @@ func (c keysRetire) Run(p *program) error {
 }
 
 // printKeys prints the keys as a table, or as JSON.
-func (p *program) printKeys(service *engine.Service, asJSON bool) error {
+func (p *program) printKeys(service *engine.Operator, asJSON bool) error {
 	keys, err := service.SigningKeys(p.ctx)
 	if err != nil {
 		return err

@@ -29,7 +29,7 @@ func (c migrateTokens) Run(p *program) error {
 	})
 }
 
-func (c migrateTokens) rewrite(p *program, service *engine.Service) error {
+func (c migrateTokens) rewrite(p *program, service *engine.Operator) error {
 	written, left := 0, 0
 	err := service.RewriteTokens(p.ctx, c.DryRun, func(did engine.TokenRewrite) error {
 		if did.Written {

@@ -30,12 +30,12 @@ func (p *pingStore) Ping(context.Context) error {
 
 func newTestHandler(url string, store *pingStore) *originHandler {
 	log := slog.New(slog.DiscardHandler)
-	prepared, err := engine.Prepare(authsvc.Config{URL: url, Secrets: []string{testSecret}, InternalHosts: []string{"auth.internal:3000"},
+	service, err := engine.New(authsvc.Config{URL: url, Secrets: []string{testSecret}, InternalHosts: []string{"auth.internal:3000"},
 		Providers: []authsvc.Provider{&authsvc.Credentials{Authorize: func(context.Context, map[string]string) (authsvc.User, error) { return authsvc.User{}, nil }}}})
 	if err != nil {
 		panic(err)
 	}
-	h := newOriginHandler(prepared, log)
+	h := newOriginHandler(service, log)
 	h.service = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTeapot) })
 	h.ready.setPing(func(context.Context) error { return nil })
 	if store != nil {

@@ -85,7 +85,7 @@ func connectTo(list []string) (map[string]string, error) {
 }
 
 // hosts are those of the configuration, or the one that was chosen.
-func (c *probeCommand) hosts(p *program, s *config.Settings, service *engine.Service) (list []probe.Host, err error) {
+func (c *probeCommand) hosts(p *program, s *config.Settings, service *engine.Operator) (list []probe.Host, err error) {
 	cookies := ""
 	if c.CookieFile != "" {
 		raw, err := os.ReadFile(c.CookieFile)

@@ -185,7 +185,7 @@ type ruleResult struct {
 }
 
 // run asks about one row.
-func (t *ruleTest) run(ctx context.Context, s *engine.Service) ruleResult {
+func (t *ruleTest) run(ctx context.Context, s *engine.Operator) ruleResult {
 	r := ruleResult{Name: t.Name, Line: t.line}
 	switch {
 	case t.SignIn != nil:

@@ -56,7 +56,7 @@ func (p *program) loadSettings(flags map[string]string) (*config.Settings, error
 
 // dryRunEngine returns the engine for questions of which nobody else is to hear: it
 // asks no hook.
-func dryRunEngine(s *config.Settings) (*engine.Service, error) {
+func dryRunEngine(s *config.Settings) (*engine.Operator, error) {
 	alone := *s
 	alone.Hooks = nil
 	if err := configureDecisions(&alone); err != nil {
@@ -76,13 +76,13 @@ func standIn(s *config.Settings) authsvc.Adapter { return memory.New(s.Storage.N
 
 // prepareEngine returns the engine with a store, or without one if the settings say
 // so. It does not start it.
-func prepareEngine(s *config.Settings, a authsvc.Adapter) (*engine.Service, error) {
+func prepareEngine(s *config.Settings, a authsvc.Adapter) (*engine.Operator, error) {
 	c := s.Engine
 	c.Logger = slog.New(slog.DiscardHandler)
 	if storageScheme(s) != "none" {
 		c.Adapter = a
 	}
-	service, err := engine.Prepare(c)
+	service, err := engine.NewOperator(c)
 	if err != nil {
 		return nil, s.Explain(err)
 	}

@@ -69,7 +69,7 @@ type destructive struct {
 type people struct {
 	*program
 	ctx     context.Context // names the operator
-	engine  *engine.Service
+	engine  *engine.Operator
 	adapter authsvc.Adapter
 }
 

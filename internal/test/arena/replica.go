@@ -23,6 +23,16 @@ type Replica struct {
 // First is the service of the world itself, whose clock is that of the test.
 func (w *World) First() *Replica { return &Replica{w.Service, w.skew} }
 
+// Operator is an operator of the world.
+func (w *World) Operator(t testing.TB) *engine.Operator {
+	t.Helper()
+	o, err := engine.NewOperator(w.Config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return o
+}
+
 // Replica starts one more service, which ends with t. Of clocks that are off, that of
 // the second is off the other way, and that of the third is right.
 func (w *World) Replica(t testing.TB) *Replica {

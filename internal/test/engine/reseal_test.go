@@ -18,11 +18,11 @@ import (
 const newSecret = "aT4nM2kQ8vX6zB1dF3hJ5lP7rS9uW0yC2eG4iK6oN8q"
 
 // under is a service over a store that was used, with other secrets.
-func under(t *testing.T, w *arena.World, list ...string) *engine.Service {
+func under(t *testing.T, w *arena.World, list ...string) *engine.Operator {
 	t.Helper()
 	c := w.Config
 	c.Secrets = list
-	s, err := engine.Prepare(c)
+	s, err := engine.NewOperator(c)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,7 +57,7 @@ func TestReseal(t *testing.T) {
 			both := under(t, w, newSecret, arena.Secret)
 			for _, step := range []struct {
 				what   string
-				s      *engine.Service
+				s      *engine.Operator
 				dryRun bool
 				want   engine.Resealed
 			}{
@@ -73,7 +73,7 @@ func TestReseal(t *testing.T) {
 				}
 			}
 			for name, tt := range map[string]struct {
-				s     *engine.Service
+				s     *engine.Operator
 				opens bool
 			}{"the new one": {under(t, w, newSecret), true}, "the older one": {under(t, w, arena.Secret), false}} {
 				accounts, err := tt.s.Accounts(ctx, u.ID)

@@ -138,7 +138,7 @@ func TestUnpack(t *testing.T) {
 // just the marks of the list.
 func TestGeneratedFile(t *testing.T) {
 	t.Parallel()
-	source, err := os.ReadFile("../../pages/marks_outlines.go")
+	source, err := os.ReadFile("../../text/pages/marks_outlines.go")
 	if err != nil {
 		t.Fatal(err)
 	}

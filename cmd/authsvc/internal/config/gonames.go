@@ -86,12 +86,12 @@ func (s *Settings) fix(e *authsvc.ConfigError) string {
 	if i := ofProvider.FindStringSubmatch(field); i != nil {
 		n, _ := strconv.Atoi(i[1])
 		field = field[len(i[0]):]
-		if field == "" && strings.Contains(e.Fix, "Service.AcceptIssuer") && n < len(s.Engine.Providers) {
-			return strings.Replace(e.Fix, "Service.AcceptIssuer", "`authsvc migrate issuer "+ProviderID(s.Engine.Providers[n])+"`", 1)
+		if field == "" && strings.Contains(e.Fix, "Operator.AcceptIssuer") && n < len(s.Engine.Providers) {
+			return strings.Replace(e.Fix, "Operator.AcceptIssuer", "`authsvc migrate issuer "+ProviderID(s.Engine.Providers[n])+"`", 1)
 		}
 	}
 	switch {
-	case field == "Compat" && strings.Contains(e.Fix, "Service.AcceptCompat"):
+	case field == "Compat" && strings.Contains(e.Fix, "Operator.AcceptCompat"):
 		mode := s.Engine.Compat
 		if mode == "" {
 			mode = authsvc.CompatNone

@@ -1,0 +1,115 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"sync"
+
+	"authsvc"
+)
+
+// An Operator inspects a deployment and changes its records, for commands and
+// tests. It serves no requests. It is safe for concurrent use.
+type Operator struct {
+	People
+	Keys
+	service *Service
+}
+
+// NewOperator checks c as New does; the error is the same. It starts no background
+// work and does not use the store before a method is called.
+func NewOperator(c authsvc.Config) (*Operator, error) {
+	s, b := compile(&c)
+	if len(b.mistakes) > 0 {
+		return nil, errors.Join(b.mistakes...)
+	}
+	return &Operator{s.People, s.Keys, s}, nil
+}
+
+// BaseURL returns the address of the routes; see [Service.BaseURL].
+func (o *Operator) BaseURL() string { return o.service.BaseURL() }
+
+// IdentityHeaders returns header names; see [Service.IdentityHeaders].
+func (o *Operator) IdentityHeaders() []string { return o.service.IdentityHeaders() }
+
+// Session returns the session of a request; see [Service.Session]. Call Follow first.
+func (o *Operator) Session(r *http.Request) (*authsvc.Session, error) { return o.service.Session(r) }
+
+// Ready reports why sessions cannot be read; see [Service.Ready].
+func (o *Operator) Ready(ctx context.Context) error { return o.service.Ready(ctx) }
+
+// Close ends what Follow began; see [Service.Close].
+func (o *Operator) Close(ctx context.Context) error { return o.service.Close(ctx) }
+
+// CheckProviders fetches the metadata of all providers that publish it (OpenID
+// Connect Discovery 1.0, RFC 8414), concurrently. It returns one entry for each
+// of them, by id: the error, or nil.
+func (o *Operator) CheckProviders(ctx context.Context) map[string]error {
+	type checker interface{ check(context.Context) error }
+	var mu sync.Mutex
+	var all sync.WaitGroup
+	found := map[string]error{}
+	for id, f := range o.site.flows {
+		if f, can := f.(checker); can {
+			all.Go(func() {
+				err := f.check(ctx)
+				mu.Lock()
+				defer mu.Unlock()
+				found[id] = err
+			})
+		}
+	}
+	all.Wait()
+	return found
+}
+
+// CheckStore returns why the configuration does not fit the store: it was used
+// with another Config.Compat, or with another issuer under the id of a provider.
+// The error is that of [New]. It writes nothing.
+func (o *Operator) CheckStore(ctx context.Context) error { return o.checkStore(ctx, "") }
+
+// AcceptCompat records Config.Compat in the store, whatever it was used with, if
+// CheckStore finds nothing else. Sessions and links of the old mode are not
+// recognised after that. With dryRun nothing is written.
+func (o *Operator) AcceptCompat(ctx context.Context, dryRun bool) error {
+	return o.acceptMeta(ctx, metaCompat, string(o.site.dialect.mode), dryRun)
+}
+
+// AcceptIssuer records the configured issuer of a provider in the store and
+// returns it, if CheckStore finds nothing else. ErrNotFound: no provider with
+// an issuer has that id. With dryRun nothing is written.
+func (o *Operator) AcceptIssuer(ctx context.Context, providerID string, dryRun bool) (issuer string, err error) {
+	f := o.site.flows[providerID]
+	if f == nil || f.info().issuer == "" {
+		return "", authsvc.ErrNotFound
+	}
+	issuer = f.info().issuer
+	return issuer, o.acceptMeta(ctx, metaIssuer+providerID, issuer, dryRun)
+}
+
+// Follow lets the operator read sessions (Session), until Close:
+// it checks the store as CheckStore does, reads the revocations of JWT sessions,
+// and goes on to do so every two seconds. It writes nothing. ctx is for the start
+// alone; package reader is for programs that need no more than this.
+func (o *Operator) Follow(ctx context.Context) error {
+	if err := o.CheckStore(ctx); err != nil {
+		return err
+	}
+	o.auditor.LeaveOut() // nothing has begun that could be recorded
+	o.keeper.startRevocations(ctx)
+	o.follow()
+	return nil
+}
+
+// RewriteTokens stores the tokens of all accounts as Config.ProviderTokens says
+// now: empty, sealed under the first of Secrets, or plain. What a sign-in or a
+// refresh stores meanwhile is never overwritten. A token that cannot be opened
+// stays, unless none are kept. With dryRun nothing is written.
+//
+// It calls visit for each account that it writes or leaves something in. Users
+// are read in pages; what replicas with another configuration write after it is
+// for another run.
+func (o *Operator) RewriteTokens(ctx context.Context, dryRun bool, visit func(TokenRewrite) error) error {
+	return o.vault.RewriteTokens(ctx, dryRun, visit)
+}
