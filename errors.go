@@ -56,6 +56,10 @@ var ErrMailUnconfirmed = errors.New("authsvc: mail sent, but not confirmed by th
 // A ConfigError is one mistake in a Config. Field is its path in Go, such as
 // Session.MaxAge or Providers[0].Client.ID.
 type ConfigError struct {
+	// Code names a mistake whose Problem or Fix speaks of Go, such as
+	// insecure_url, for a program that is configured otherwise and words it
+	// itself. Empty: the text suits both.
+	Code    string
 	Field   string
 	Problem string // what is wrong
 	Fix     string // what to do

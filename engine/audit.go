@@ -83,7 +83,7 @@ func checkAudit(b *builder, s *audit.Log) {
 	}
 	store, ok := s.Adapter.(authsvc.AuditLog)
 	if !ok {
-		b.fail("Audit.Store", "is set, but there is no storage that keeps audit events", "set Adapter to one that is an AuditLog, or leave the events to the log")
+		b.fail("Audit.Store", "is set, but there is no storage that keeps audit events", "set Adapter to one that is an AuditLog, or leave the events to the log").Code = "audit_without_storage"
 		return
 	}
 	s.KeepIn(store, keep)

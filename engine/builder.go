@@ -27,13 +27,14 @@ type builder struct {
 }
 
 // fail records a mistake at key, relative to the current place. It rests on the
-// fields in with, too.
-func (b *builder) fail(key, problem, fix string, with ...string) {
+// fields in with, too. Where the text names fields of Go, the caller sets a code.
+func (b *builder) fail(key, problem, fix string, with ...string) *authsvc.ConfigError {
 	e := &authsvc.ConfigError{Field: strings.TrimSuffix(b.prefix+key, "."), Problem: problem, Fix: fix}
 	for _, field := range with {
 		e.With = append(e.With, b.prefix+field)
 	}
 	b.mistakes = append(b.mistakes, e)
+	return e
 }
 
 // warn records something to say at every start.
@@ -45,7 +46,7 @@ func (b *builder) warn(text string, args ...any) {
 func (b *builder) providers() (flows map[string]flow, order []flow) {
 	flows, b.positions = map[string]flow{}, map[string]int{}
 	if len(b.config.Providers) == 0 {
-		b.fail("Providers", "is empty", "name at least one way to sign in")
+		b.fail("Providers", "is empty", "name at least one way to sign in").Code = "no_providers"
 	}
 	for i, p := range b.config.Providers {
 		b.prefix = fmt.Sprintf("Providers[%d].", i)
@@ -67,7 +68,7 @@ func (b *builder) providers() (flows map[string]flow, order []flow) {
 	}
 	b.prefix = ""
 	if len(order) > 0 && len(b.mistakes) == 0 && !slices.ContainsFunc(order, func(f flow) bool { return !f.info().hidden }) {
-		b.fail("Providers", "name no way to sign in", "add one, or let the e-mail provider be one: leave NoSignIn out")
+		b.fail("Providers", "name no way to sign in", "add one, or let the e-mail provider be one")
 	}
 	return flows, order
 }
@@ -96,15 +97,15 @@ func distinct(s string) int {
 	return len(seen)
 }
 
-// needStorage records a mistake if there is none.
-func (b *builder) needStorage(key, problem, fix string) {
+// needStorage records a mistake with a code if there is none.
+func (b *builder) needStorage(code, key, problem, fix string) {
 	if b.config.Adapter == nil {
-		b.fail(key, problem, fix)
+		b.fail(key, problem, fix).Code = code
 	}
 }
 
 func storeUnusable(err error) error {
-	return &authsvc.ConfigError{Field: "Adapter", Problem: "cannot be used: " + err.Error(), Fix: "start the store, and create its tables"}
+	return &authsvc.ConfigError{Code: "store_unusable", Field: "Adapter", Problem: "cannot be used: " + err.Error(), Fix: "start the store, and create its tables"}
 }
 
 // flow checks a provider and compiles it. It is the only place that asks which kind

@@ -27,7 +27,7 @@ func checkSignUp(b *builder, s *desk) {
 	case "", authsvc.SignUpOpen:
 	case authsvc.SignUpInvited:
 		s.invitedOnly = true
-		b.needStorage("SignUp.Policy", "is invited, but there is no storage, so nobody is a user", "set Adapter, or say in SignIn.Allow who may sign in")
+		b.needStorage("invited_without_storage", "SignUp.Policy", "is invited, but there is no storage, so nobody is a user", "set Adapter, or say in SignIn.Allow who may sign in")
 	default:
 		b.fail("SignUp.Policy", fmt.Sprintf("%q is not known", text.Printable(string(o.Policy), 30)), "use open or invited")
 	}
@@ -39,7 +39,7 @@ func checkSignUp(b *builder, s *desk) {
 		b.fail("SignUp."+p.Field, p.Problem, p.Fix)
 	}
 	s.newDomains = []access.Condition{compiled}
-	b.needStorage("SignUp.Domains", "are given, but there is no storage, so nobody becomes a user", "set Adapter, or name the domains in SignIn.Allow")
+	b.needStorage("domains_without_storage", "SignUp.Domains", "are given, but there is no storage, so nobody becomes a user", "set Adapter, or name the domains in SignIn.Allow")
 	if s.invitedOnly {
 		b.fail("SignUp.Domains", "are given, but with the policy invited nobody becomes a user by signing in", "leave them out, or use the policy open", "SignUp.Policy")
 	}
@@ -121,7 +121,7 @@ func (b *builder) checkClaims(at string, c authsvc.Condition) {
 	for _, name := range names {
 		if _, known := b.config.Session.Claims[name]; !known && name != "" {
 			b.fail(at, fmt.Sprintf("asks for the claim %q, which no sign-in has", text.Printable(name, 40)),
-				"name in Session.Claims where a profile has it", "Session.Claims")
+				"name where a profile has it, in the session's claims", "Session.Claims")
 		}
 	}
 }

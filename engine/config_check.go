@@ -52,7 +52,7 @@ func checkURL(b *builder, s *Service) {
 	}
 	if u.Scheme == "http" && !weburl.Loopback(u.Hostname()) && !b.config.DangerousInsecureURL {
 		b.fail("URL", "is http beyond loopback, where cookies and links can be read on the way",
-			"use https, or set DangerousInsecureURL: true in a closed network", "DangerousInsecureURL")
+			"use https, or set DangerousInsecureURL: true in a closed network", "DangerousInsecureURL").Code = "insecure_url"
 		u.Scheme = "https" // what else is wrong then
 	}
 	s.site.origin = weburl.Origin(u)
@@ -106,14 +106,14 @@ func checkSession(b *builder, s *Service) {
 		b.fail("Session.MaxAge", "is under a second", "use a duration such as 720h")
 	}
 	if s.keeper.lifetime.absolute < s.keeper.lifetime.maxAge {
-		b.fail("Session.AbsoluteMaxAge", "is shorter than Session.MaxAge", "make it at least as long; 2160h is the default", "Session.MaxAge")
+		b.fail("Session.AbsoluteMaxAge", "is shorter than Session.MaxAge", "make it at least as long; 2160h is the default", "Session.MaxAge").Code = "absolute_max_age_short"
 	}
 	if s.keeper.lifetime.updateAge > s.keeper.lifetime.maxAge {
-		b.fail("Session.UpdateAge", "is longer than Session.MaxAge", "sessions would end before they are extended; 24h is the default", "Session.MaxAge")
+		b.fail("Session.UpdateAge", "is longer than Session.MaxAge", "sessions would end before they are extended; 24h is the default", "Session.MaxAge").Code = "update_age_long"
 	}
 	switch strategy := cmp.Or(o.Strategy, b.defaultStrategy); strategy {
 	case authsvc.StrategyDatabase:
-		b.needStorage("Session.Strategy", "is database, but there is no storage", "set Adapter, or use jwt")
+		b.needStorage("database_without_storage", "Session.Strategy", "is database, but there is no storage", "set Adapter, or use jwt")
 		s.keeper.revoked.enabled = false // none of them is asked
 		if b.config.Callbacks.JWT != nil {
 			b.warn("the JWT callback is never called with strategy database, where sessions have no token: use the callbacks Claims or Session", "field", "Callbacks.JWT")
@@ -131,7 +131,7 @@ func checkShape(b *builder, s *Service) {
 	o := b.config.Session
 	shape, mistakes := sessionshape.Compile(sessionshape.Options{Claims: o.Claims, Expose: o.Expose, Columns: columnsOf(s.given.Adapter), AnyClaim: b.config.Callbacks.Claims != nil})
 	for _, m := range mistakes {
-		b.fail("Session."+m.Of+"."+m.Name, m.Problem, m.Fix)
+		b.fail("Session."+m.Of+"."+m.Name, m.Problem, m.Fix).Code = m.Code
 	}
 	s.keeper.shape = shape
 }
@@ -162,7 +162,7 @@ func checkOrigins(b *builder, s *Service) {
 			b.fail(key, fmt.Sprintf("%q is not an origin", text.Printable(raw, 80)), "write scheme, host and port only, such as https://www.example.com")
 		case s.site.origin == "":
 		case !weburl.SameSite(origin, s.site.origin):
-			b.fail(key, fmt.Sprintf("%q is another site than URL", origin),
+			b.fail(key, fmt.Sprintf("%q is another site than the service", origin),
 				"browsers send no Lax cookies from there; serve both under one registrable domain, with the same scheme", "URL")
 		default:
 			s.site.origins.redirect[origin], s.site.origins.trusted[origin] = true, true
@@ -181,7 +181,7 @@ func checkInternalHosts(b *builder, s *Service) {
 		case !ok || strings.ContainsAny(raw, "/?#@") || strings.HasSuffix(raw, ":"):
 			b.fail(key, fmt.Sprintf("%q is not a host", text.Printable(raw, 80)), "write host or host:port only, such as auth.internal:3000")
 		case host == s.site.host || tls == s.site.origin:
-			b.fail(key, fmt.Sprintf("%q is the host of URL, where everything is answered", text.Printable(raw, 80)), "leave it out, or write the name that servers call", "URL")
+			b.fail(key, fmt.Sprintf("%q is the host of the service itself, where everything is answered", text.Printable(raw, 80)), "leave it out, or write the name that servers call", "URL")
 		case s.site.origins.internal[host]:
 			b.fail(key, fmt.Sprintf("%q is given twice", text.Printable(raw, 80)), "remove one")
 		default:
@@ -214,7 +214,7 @@ func checkCookies(b *builder, s *Service) {
 		case prefixed && !secure:
 			b.fail("Cookies."+c.key, "has a prefix that browsers accept over https only", "leave the prefix out over http", "URL")
 		case host && o.Domain != "" && c.key != "CSRF":
-			b.fail("Cookies."+c.key, "starts with __Host-, which excludes Cookies.Domain", "use __Secure-", "Cookies.Domain")
+			b.fail("Cookies."+c.key, "starts with __Host-, which excludes a domain", "use __Secure-", "Cookies.Domain")
 		case secure && !prefixed:
 			b.warn("a cookie name without __Host- or __Secure- can be planted by sibling hosts", "name", c.name)
 		}
@@ -231,7 +231,7 @@ func checkCookieDomain(b *builder, s *Service, domain string) {
 	switch suffix, _ := publicsuffix.PublicSuffix(domain); {
 	case domain == "" || host == "":
 	case host != domain && !strings.HasSuffix(host, "."+domain) || !strings.Contains(domain, "."):
-		b.fail("Cookies.Domain", fmt.Sprintf("%q does not cover the host of URL", text.Printable(domain, 80)), "use that host or a parent domain of it, such as example.com", "URL")
+		b.fail("Cookies.Domain", fmt.Sprintf("%q does not cover the host of the service", text.Printable(domain, 80)), "use that host or a parent domain of it, such as example.com", "URL")
 	case suffix == domain:
 		b.fail("Cookies.Domain", fmt.Sprintf("%q is a public suffix, below which everybody can register a name", text.Printable(domain, 80)),
 			"browsers keep no cookie for it; use a domain of your own, or leave it out")
@@ -313,7 +313,9 @@ func makePages(b *builder, s *Service, order []flow) {
 
 func checkRateLimit(b *builder, s *Service) {
 	o := b.config.RateLimit
-	r := limit.NewRating(s.limits, o.Disabled, b.fail)
+	r := limit.NewRating(s.limits, o.Disabled, func(key, problem, fix string, with ...string) {
+		b.fail(key, problem, fix, with...).Code = "rate"
+	})
 	s.desk.signInLimit = r.Limiter("sign-in", r.Rate("SignIn", o.SignIn, authsvc.Rate{N: 30, Per: time.Minute}))
 	s.mailing.setLimits(r, &o)
 	s.credentialsRoom.setLimits(r, &o)

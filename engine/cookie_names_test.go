@@ -40,7 +40,7 @@ func TestCookieNames(t *testing.T) {
 		"no name":                       {https, "", authsvc.CookieOptions{CSRF: "a b"}, "Cookies.CSRF", "is not a cookie name"},
 		"prefix over http":              {http, "", authsvc.CookieOptions{CSRF: "__Host-a"}, "Cookies.CSRF", "over https only"},
 		"prefix in lower case":          {http, "", authsvc.CookieOptions{CSRF: "__host-a"}, "Cookies.CSRF", "over https only"},
-		"prefix and domain":             {https, "", authsvc.CookieOptions{Session: "__HOST-a", Domain: "example.com"}, "Cookies.Session", "excludes Cookies.Domain"},
+		"prefix and domain":             {https, "", authsvc.CookieOptions{Session: "__HOST-a", Domain: "example.com"}, "Cookies.Session", "excludes a domain"},
 		"domain":                        {url: https, cookies: authsvc.CookieOptions{Domain: "example.com"}},
 		"domain with a dot":             {url: https, cookies: authsvc.CookieOptions{Domain: ".example.com"}},
 		"domain, public suffix":         {"https://app.co.uk", "", authsvc.CookieOptions{Domain: "co.uk"}, "Cookies.Domain", "public suffix"},

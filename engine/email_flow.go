@@ -290,7 +290,7 @@ func buildEmail(b *builder, e *authsvc.Email) flow {
 	f.MaxAge = cmp.Or(e.MaxAge, 10*time.Minute)
 	f.wire = info{id: f.ID, name: f.Name, kind: "email", form: "email", namedBy: "email", linkAge: f.MaxAge, inboxURL: e.InboxURL,
 		hidden: e.NoSignIn, limit: func() *limit.Limiter { return f.room.mailing.linkLimit }}
-	b.needStorage("", "is email, but there is no storage", "links are kept in the store; set Adapter")
+	b.needStorage("email_without_storage", "", "is email, but there is no storage", "links are kept in the store; set Adapter")
 	if f.MaxAge < time.Minute || f.MaxAge > 24*time.Hour {
 		b.fail("MaxAge", "is out of range", "use 1m to 24h; 10m is the default")
 	}
@@ -301,7 +301,7 @@ func buildEmail(b *builder, e *authsvc.Email) flow {
 		b.fail("InboxURL", "is not an address with http or https", "write https://mail.example.com")
 	}
 	if e.Send == nil {
-		b.fail("Send", "is missing", "say how mail leaves; package mail has senders")
+		b.fail("Send", "is missing", "say how mail leaves; package mail has senders").Code = "no_sender"
 	}
 	var err error
 	var found mailtext.Mistakes

@@ -103,7 +103,7 @@ func (b *builder) tokensAt(c authsvc.Condition, at string) {
 	switch {
 	case !c.Tokens:
 	case !b.config.PersonalTokens.Enabled:
-		b.fail(at+".Tokens", "is set, but there are no personal access tokens", "set PersonalTokens.Enabled, or leave it out", "PersonalTokens.Enabled")
+		b.fail(at+".Tokens", "is set, but there are no personal access tokens", "turn personal access tokens on, or leave it out", "PersonalTokens.Enabled")
 	case c.MaxAge != 0 || len(c.Providers)+len(c.Groups)+len(c.Claims) > 0:
 		b.fail(at+".Tokens", "is set beside what no personal access token has: providers, groups, claims and an age of the sign-in", "write a condition of its own for tokens")
 	}
@@ -233,10 +233,10 @@ func (b *builder) reachHosts(s *gateRoom, hosts []authsvc.GateHost) {
 		host := weburl.Hostname(strings.ToLower(h.Origin))
 		switch {
 		case own != scheme:
-			b.fail(at, fmt.Sprintf("%q has another scheme than URL, and so not its cookies", text.Printable(h.Origin, 80)), "serve both by https, or both by http on this machine", "URL")
+			b.fail(at, fmt.Sprintf("%q has another scheme than the service, and so not its cookies", text.Printable(h.Origin, 80)), "serve both by https, or both by http on this machine", "URL")
 		case s.keeper.reaches(strings.ToLower(h.Origin)):
 		case own == "http" && !weburl.Loopback(strings.TrimPrefix(host, "*.")):
-			b.fail(at, fmt.Sprintf("%q is http beyond loopback, where its cookie can be read on the way", text.Printable(h.Origin, 80)), "use https for it and for URL", "URL")
+			b.fail(at, fmt.Sprintf("%q is http beyond loopback, where its cookie can be read on the way", text.Printable(h.Origin, 80)), "use https for it and for the service", "URL")
 		default:
 			entered = true
 		}

@@ -12,7 +12,7 @@ func checkSecrets(b *builder, s *Service) {
 	c := b.config
 	const fix = "use at least 32 random bytes, in base64 for example"
 	if len(c.Secrets) == 0 {
-		b.fail("Secrets", "is missing", fix)
+		b.fail("Secrets", "is missing", fix).Code = "weak_secret"
 		return
 	}
 	for i, secret := range c.Secrets {
@@ -23,15 +23,15 @@ func checkSecrets(b *builder, s *Service) {
 		short := len(strings.TrimSpace(secret)) < minSecret
 		switch {
 		case strings.TrimSpace(secret) == "":
-			b.fail(key, "is empty", fix)
+			b.fail(key, "is empty", fix).Code = "weak_secret"
 		case short && s.site.dialect.shortSecrets && c.DangerousShortSecret:
 			b.warn("a secret is shorter than 32 bytes; keep it only as a later entry of the list, to open what is out there", "entry", i)
 		case short && s.site.dialect.shortSecrets:
-			b.fail(key, "has fewer than 32 bytes", fix+" as the first entry, and keep this one as the second; if it must stay, set DangerousShortSecret: true", "Compat", "DangerousShortSecret")
+			b.fail(key, "has fewer than 32 bytes", fix+" as the first entry, and keep this one as the second; if it must stay, set DangerousShortSecret: true", "Compat", "DangerousShortSecret").Code = "short_secret"
 		case short:
-			b.fail(key, "has fewer than 32 bytes", fix, "Compat", "DangerousShortSecret")
+			b.fail(key, "has fewer than 32 bytes", fix, "Compat", "DangerousShortSecret").Code = "weak_secret"
 		case distinct(secret) < 10:
-			b.fail(key, "repeats few characters", fix)
+			b.fail(key, "repeats few characters", fix).Code = "weak_secret"
 		}
 	}
 }

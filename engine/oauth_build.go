@@ -98,7 +98,7 @@ var fieldFixes = map[string]struct {
 	"Hosts":             {"write names such as api.example.com, with :port if it is not 443, or *.example.com", nil},
 	"UserInfo.Headers":  {"leave it out; the protocol sets it", []string{"UserInfo.Auth"}},
 	"UserInfo.Method":   {"use GET or POST", nil},
-	"UserInfo.Body":     {"set UserInfo.Method: POST, or leave the body out", []string{"UserInfo.Method"}},
+	"UserInfo.Body":     {"use POST, or leave the body out", []string{"UserInfo.Method"}},
 	"UserInfo.Auth":     {"write query:NAME, header:NAME or header:NAME SCHEME, or leave it out", nil},
 }
 
@@ -148,7 +148,7 @@ func (f *oauthFlow) checkFields(b *builder) {
 		b.fail("Client.ID", "is missing", "copy it from the application that you registered at the provider")
 	}
 	if f.Client.Secret == "" && f.Hooks.ClientSecret == nil && f.AuthMethod != authsvc.AuthMethodNone && f.AuthMethod != authsvc.PrivateKeyJWT {
-		b.fail("Client.Secret", "is missing", "copy it from the application that you registered, or set AuthMethod: none for a public client", "AuthMethod")
+		b.fail("Client.Secret", "is missing", "copy it from the application that you registered, or set AuthMethod: none for a public client", "AuthMethod").Code = "client_secret_missing"
 	}
 	if f.ResponseMode != "" && f.ResponseMode != "query" && f.ResponseMode != "form_post" {
 		b.fail("ResponseMode", "is not known", "use query or form_post")
@@ -160,10 +160,10 @@ func (f *oauthFlow) checkFields(b *builder) {
 		b.fail("Scope", "lacks openid", "OpenID Connect answers no ID token without it")
 	}
 	if !f.openID && f.Endpoints.UserInfo == "" && f.Hooks.UserInfo == nil {
-		b.fail("Endpoints.UserInfo", "is missing", "the profile comes from there, except with OpenID Connect (OpenID: true)")
+		b.fail("Endpoints.UserInfo", "is missing", "the profile comes from there, except with OpenID Connect (OpenID: true)").Code = "userinfo_missing"
 	}
 	if f.LogoutAtProvider && !f.openID && f.Endpoints.EndSession == "" {
-		b.fail("Endpoints.EndSession", "is missing", "LogoutAtProvider needs it where there is no OpenID Connect to discover it from")
+		b.fail("Endpoints.EndSession", "is missing", "logging out there needs it where there is no OpenID Connect to discover it from")
 	}
 	for _, name := range slices.Sorted(maps.Keys(f.AuthorizationParams)) {
 		if oidc.ReservedParam(name) || name == f.ClientIDParam {
@@ -223,7 +223,7 @@ func (f *oauthFlow) checkTenants(b *builder) {
 	switch {
 	case !oidc.MultiTenant(f.Issuer):
 	case !f.openID:
-		b.fail("Issuer", "stands for several tenants, which only an ID token tells apart", "use OpenID Connect (OpenID: true), or name one issuer")
+		b.fail("Issuer", "stands for several tenants, which only an ID token tells apart", "use OpenID Connect (OpenID: true), or name one issuer").Code = "several_tenants"
 	case len(f.Tenants) == 0 && !f.PairwiseSubject:
 		b.fail("Tenants", "is missing, and the issuer stands for any tenant: one of them may give out the sub of another's people",
 			"list the tenants to accept, or name the issuer of one")
@@ -286,7 +286,7 @@ func (f *oauthFlow) checkClientKey(b *builder) {
 	if f.AuthMethod != authsvc.PrivateKeyJWT {
 		for _, given := range [][2]string{{"Client.PrivateKey", f.Client.PrivateKey}, {"Client.KeyID", f.Client.KeyID}, {"AssertionAudience", f.AssertionAudience}} {
 			if given[1] != "" {
-				b.fail(given[0], "is given, but AuthMethod is not private_key_jwt", "set AuthMethod: private_key_jwt, or remove it", "AuthMethod")
+				b.fail(given[0], "is given, but AuthMethod is not private_key_jwt", "set AuthMethod: private_key_jwt, or remove it", "AuthMethod").Code = "client_key_unused"
 			}
 		}
 		return
@@ -296,7 +296,7 @@ func (f *oauthFlow) checkClientKey(b *builder) {
 		return
 	}
 	if f.Client.Secret != "" {
-		b.fail("Client.Secret", "is given, but AuthMethod private_key_jwt takes none", "remove it, or use another AuthMethod without Client.PrivateKey")
+		b.fail("Client.Secret", "is given, but AuthMethod private_key_jwt takes none", "remove it, or use another AuthMethod without Client.PrivateKey").Code = "client_secret_unused"
 	}
 	if f.AssertionAudience == "" && (f.Issuer == "" || oidc.MultiTenant(f.Issuer)) {
 		b.fail("AssertionAudience", "is missing", "write the issuer identifier of the provider's token endpoint; without one issuer nothing else says who the signature is for", "Issuer")

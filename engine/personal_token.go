@@ -43,7 +43,7 @@ func checkPersonalTokens(b *builder, s *issuer) {
 		b.fail("PersonalTokens.MaxAge", "is not between 1 h and 8784 h (366 days)", "use a duration such as 2160h")
 	}
 	if o.Enabled {
-		b.needStorage("PersonalTokens.Enabled", "is set, but there is no storage to keep the tokens in", "set Adapter, or leave it out")
+		b.needStorage("personal_tokens_without_storage", "PersonalTokens.Enabled", "is set, but there is no storage to keep the tokens in", "set Adapter, or leave it out")
 	}
 }
 

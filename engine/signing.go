@@ -112,7 +112,7 @@ func (is *issuer) openSigningKeys(ctx context.Context) error {
 	}
 	switch {
 	case errors.Is(err, authsvc.ErrSealedKeys):
-		return &authsvc.ConfigError{Field: "Secrets", Problem: "has none that opens the signing keys in the store",
+		return &authsvc.ConfigError{Code: "signing_keys_sealed", Field: "Secrets", Problem: "has none that opens the signing keys in the store",
 			Fix: "put the secret that sealed them back as a further entry; if it is lost, replace the keys by Service.RotateKeys, at once (tokens that are out are refused from then on)"}
 	case err != nil:
 		return storeUnusable(err)

@@ -94,7 +94,7 @@ func (h *storeys) checkMode(mode string) error {
 	if mode == want {
 		return nil
 	}
-	return &authsvc.ConfigError{Field: "Compat", Problem: "is " + want + ", but the store was used with " + mode,
+	return &authsvc.ConfigError{Code: "compat_changed", Field: "Compat", Problem: "is " + want + ", but the store was used with " + mode,
 		Fix: "change it back, or have the store converted by Operator.AcceptCompat (ends all sessions)"}
 }
 
@@ -137,7 +137,7 @@ func (h *storeys) checkIssuers(ctx context.Context, except string) error {
 			h.given.Log.Warn("a provider without an issuer sends people elsewhere than when accounts were stored; if that is another service, its accounts would be somebody else's",
 				"provider", id, "was", known, "is", issuer, "accept", "Operator.AcceptIssuer")
 		case known != issuer:
-			errs = append(errs, &authsvc.ConfigError{Field: fmt.Sprintf("Providers[%d]", h.site.positions[id]), Problem: "was at " + known + " when accounts were stored, and is now at " + issuer,
+			errs = append(errs, &authsvc.ConfigError{Code: "issuer_changed", Field: fmt.Sprintf("Providers[%d]", h.site.positions[id]), Problem: "was at " + known + " when accounts were stored, and is now at " + issuer,
 				Fix: "give the new issuer an id of its own, or accept it with Operator.AcceptIssuer"})
 		}
 	}

@@ -127,7 +127,7 @@ func checkTokens(b *builder, s *tokenRoom) {
 	}
 	if !s.issuer.signing.stored && slices.ContainsFunc(b.config.Secrets, func(secret string) bool { return len(strings.TrimSpace(secret)) < minSecret }) {
 		b.fail("Tokens.Audiences", "need secrets of 32 bytes: without storage the signing keys follow from them, and a short one could be found by trying",
-			"set Adapter, or replace the short secret", "Secrets", "Adapter")
+			"set Adapter, or replace the short secret", "Secrets", "Adapter").Code = "keys_of_short_secret"
 	}
 	s.metadata = issuerDocument(s.site.base)
 }
@@ -142,7 +142,7 @@ func (b *builder) audience(a authsvc.Audience) audience {
 	case !signingkeys.Known(one.alg):
 		b.fail("Alg", fmt.Sprintf("%q is not known", text.Printable(one.alg, 20)), "use ES256, EdDSA or RS256")
 	case one.alg == signingkeys.RS256:
-		b.needStorage("Alg", "is RS256, but there is no storage to keep such a key", "set Adapter, or use ES256 or EdDSA")
+		b.needStorage("rs256_without_storage", "Alg", "is RS256, but there is no storage to keep such a key", "set Adapter, or use ES256 or EdDSA")
 	}
 	if one.typ != "JWT" && one.typ != "at+jwt" {
 		b.fail("Typ", fmt.Sprintf("%q is not known", text.Printable(one.typ, 20)), "use JWT or at+jwt")

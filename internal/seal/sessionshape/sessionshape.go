@@ -50,7 +50,7 @@ type Options struct {
 }
 
 // A Mistake is something wrong at Of, which is Claims or Expose, under Name.
-type Mistake struct{ Of, Name, Problem, Fix string }
+type Mistake struct{ Of, Name, Problem, Fix, Code string }
 
 // maxName bounds names of claims and of what is shown, in bytes.
 const maxName = 64
@@ -85,8 +85,9 @@ type compiler struct {
 	mistakes []Mistake
 }
 
-func (c *compiler) fail(of, name, problem, fix string) {
-	c.mistakes = append(c.mistakes, Mistake{of, name, problem, fix})
+func (c *compiler) fail(of, name, problem, fix string) *Mistake {
+	c.mistakes = append(c.mistakes, Mistake{Of: of, Name: name, Problem: problem, Fix: fix})
+	return &c.mistakes[len(c.mistakes)-1]
 }
 
 // name checks a name of a claim or of what is shown.
@@ -118,14 +119,14 @@ func (c *compiler) field(name, source string) []Field {
 	}
 	if claim, ok := strings.CutPrefix(source, "claims."); ok {
 		if _, known := c.Claims[claim]; !known && !(c.AnyClaim && c.name("Expose", claim)) {
-			c.fail("Expose", name, fmt.Sprintf("names the claim %q, which is not kept", short(claim)), "add it to Session.Claims"+c.known())
+			c.fail("Expose", name, fmt.Sprintf("names the claim %q, which is not kept%s", short(claim), c.known()), "add it to Session.Claims").Code = "claim_not_kept"
 			return nil
 		}
 		return one(Claim, claim)
 	}
 	if column, ok := strings.CutPrefix(source, "User."); ok {
 		if !slices.Contains(c.Columns, column) {
-			c.fail("Expose", name, fmt.Sprintf("names the column %q, which is not read", short(column)), "add it to UserColumns"+c.known())
+			c.fail("Expose", name, fmt.Sprintf("names the column %q, which is not read%s", short(column), c.known()), "add it to UserColumns").Code = "column_not_read"
 			return nil
 		}
 		return one(Column, column)
@@ -140,7 +141,7 @@ func (c *compiler) field(name, source string) []Field {
 	case column:
 		return one(Column, source)
 	default:
-		c.fail("Expose", name, fmt.Sprintf("%q is not known", short(source)), "use id, email_verified, provider, a name in Session.Claims or one in UserColumns"+c.known())
+		c.fail("Expose", name, fmt.Sprintf("%q is not known%s", short(source), c.known()), "use id, email_verified, provider, a name in Session.Claims or one in UserColumns").Code = "source_unknown"
 	}
 	return nil
 }
@@ -157,7 +158,7 @@ func (c *compiler) known() string {
 	if names == nil {
 		return ""
 	}
-	return "; there are " + strings.Join(names, ", ")
+	return " (there are " + strings.Join(names, ", ") + ")"
 }
 
 // document lists what Document has: values by their own names, and by those under

@@ -132,7 +132,8 @@ func (s *Settings) Explain(err error) error {
 	}
 	var list Mistakes
 	for _, e := range found {
-		m := s.Mistake(keyOf(e.Field), inKeys(e.Problem), s.fix(e))
+		problem, fix := s.remedy(e)
+		m := s.Mistake(keyOf(e.Field), problem, fix)
 		for _, field := range e.With {
 			m.with = append(m.with, keyOf(field))
 		}

@@ -83,16 +83,3 @@ func TestKeyOfElements(t *testing.T) {
 		}
 	}
 }
-
-// TestInKeys: texts of the engine name keys; a header in them keeps its name.
-func TestInKeys(t *testing.T) {
-	t.Parallel()
-	for text, want := range map[string]string{
-		"give URL or Session.MaxAge":             "give url or session.max_age",
-		"not X-Original-URL, which URL rewrites": "not X-Original-URL, which url rewrites",
-	} {
-		if got := inKeys(text); got != want {
-			t.Errorf("%q, want %q", got, want)
-		}
-	}
-}

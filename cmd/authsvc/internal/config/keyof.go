@@ -1,12 +1,9 @@
 package config
 
 import (
-	"fmt"
 	"log/slog"
-	"strconv"
 	"strings"
 
-	"authsvc"
 	"authsvc/internal/text/lazyregexp"
 )
 
@@ -63,56 +60,4 @@ func keyOf(field string) string {
 		key = strings.ToLower(inName.ReplaceAllString(field, "${1}${3}_${2}${4}"))
 	}
 	return strings.TrimSuffix(prefix+key+at, ".")
-}
-
-// goName is a field in a text of the engine.
-var goName = lazyregexp.New(`-?\b(PersonalTokens\.Enabled|Session\.MaxAge|Session\.Claims|UserColumns|UserInfo\.Method|Cookies\.Domain|Client\.PrivateKey|AuthMethod|LogoutAtProvider|Adapter|DangerousInsecureURL|DangerousShortSecret|NoSignIn|URL)\b`)
-
-// inKeys writes a text of the engine with the names of keys.
-func inKeys(text string) string {
-	text = strings.ReplaceAll(text, "(OpenID: true)", "(type: oidc)")
-	return goName.ReplaceAllStringFunc(text, func(name string) string {
-		if name[0] == '-' { // of a header, such as X-Original-URL
-			return name
-		}
-		return keyOf(name)
-	})
-}
-
-// fix is what to do about a mistake that the engine found. Some are fixed
-// otherwise in a configuration than in a program.
-func (s *Settings) fix(e *authsvc.ConfigError) string {
-	field := e.Field
-	if i := ofProvider.FindStringSubmatch(field); i != nil {
-		n, _ := strconv.Atoi(i[1])
-		field = field[len(i[0]):]
-		if field == "" && strings.Contains(e.Fix, "Operator.AcceptIssuer") && n < len(s.Engine.Providers) {
-			return strings.Replace(e.Fix, "Operator.AcceptIssuer", "`authsvc migrate issuer "+ProviderID(s.Engine.Providers[n])+"`", 1)
-		}
-	}
-	switch {
-	case field == "Compat" && strings.Contains(e.Fix, "Operator.AcceptCompat"):
-		mode := s.Engine.Compat
-		if mode == "" {
-			mode = authsvc.CompatNone
-		}
-		return fmt.Sprintf("change it back, or convert the store with `authsvc migrate compat %s` (ends all sessions)", mode)
-	case strings.Contains(e.Fix, "Service.RotateKeys"):
-		return strings.Replace(e.Fix, "by Service.RotateKeys, at once", "with `authsvc keys rotate --now`", 1)
-	case strings.HasPrefix(field, "Secrets"):
-		return inKeys(strings.Replace(e.Fix, "use at least 32 random bytes, in base64 for example", "run `authsvc secret` and use what it prints", 1))
-	case strings.HasPrefix(field, "RateLimit."):
-		return "write a count and a period, such as 30/min"
-	case field == "Adapter" && strings.HasSuffix(e.Fix, "create its tables"):
-		return e.Fix + " with `authsvc migrate up`"
-	}
-	if fix, ok := map[string]string{
-		"Audit.Store": "set storage.url, or leave the events to the log",
-		"Providers":   "name at least one way to sign in, such as {id: github, client_id: …, client_secret: …}",
-		"Authorize":   "say who judges the fields: hook: {url: https://app.example.com/credentials, secret: whsec_…}",
-		"Send":        "say how mail leaves: smtp://user:password@host:587",
-	}[field]; ok {
-		return fix
-	}
-	return inKeys(e.Fix)
 }
