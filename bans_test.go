@@ -70,13 +70,13 @@ var bannedSettings = map[string]map[string]string{
 // harmlessComparisons of what is named like a secret, by file and text, tell an
 // attacker nothing.
 var harmlessComparisons = map[string]string{
-	"engine/tokens.go: a.RefreshToken == refusedToken": "a fixed word in place of a token",
-	"engine/unlink.go: t[0] == refusedToken":           "a fixed word in place of a token",
+	"engine/vault_tokens.go: a.RefreshToken == refusedToken": "a fixed word in place of a token",
+	"engine/vault_unlink.go: t[0] == refusedToken":           "a fixed word in place of a token",
 
 	"cmd/authsvc/keys.go: keys[i].State == authsvc.KeySigning": "what a key does",
 	"engine/internal/cookie/cookie.go: name == n.CSRF":         "the name of a cookie",
-	"engine/transaction.go: dk.txName(tx.State) == p.Name":     "a digest, and its own browser's cookie",
-	"engine/transaction.go: tx.State != state":                 "found by its digest, so it is equal; its MAC decides",
+	"engine/desk_attempt.go: dk.txName(tx.State) == p.Name":    "a digest, and its own browser's cookie",
+	"engine/desk_attempt.go: tx.State != state":                "found by its digest, so it is equal; its MAC decides",
 }
 
 // secretNames are the last words of names whose values an attacker would guess

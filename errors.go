@@ -11,20 +11,20 @@ type ErrorCode string
 
 // The error words of the interface.
 const (
-	OAuthSignin           ErrorCode = "OAuthSignin"           // the authorization URL could not be built
-	OAuthCallback         ErrorCode = "OAuthCallback"         // state, PKCE, nonce, token, ID token or userinfo failed
-	OAuthCreateAccount    ErrorCode = "OAuthCreateAccount"    // the user could not be stored
-	EmailCreateAccount    ErrorCode = "EmailCreateAccount"    // as above, for the e-mail provider
-	Callback              ErrorCode = "Callback"              // anything else that went wrong at the return
-	OAuthAccountNotLinked ErrorCode = "OAuthAccountNotLinked" // the address or identity belongs to another user
-	EmailSignin           ErrorCode = "EmailSignin"           // malformed address, or the store failed
-	CredentialsSignin     ErrorCode = "CredentialsSignin"     // the credentials were refused
-	SessionRequired       ErrorCode = "SessionRequired"       // only sent by clients
-	Configuration         ErrorCode = "Configuration"         // the operator has to act
-	AccessDenied          ErrorCode = "AccessDenied"          // a callback or the person refused
-	Verification          ErrorCode = "Verification"          // the e-mail link is unknown, used or expired
-	RateLimited           ErrorCode = "RateLimited"           // too many attempts; not a NextAuth word
-	WrongCode             ErrorCode = "Code"                  // the mailed code is another, or was tried too often; not a NextAuth word
+	CodeOAuthSignin           ErrorCode = "OAuthSignin"           // the authorization URL could not be built
+	CodeOAuthCallback         ErrorCode = "OAuthCallback"         // state, PKCE, nonce, token, ID token or userinfo failed
+	CodeOAuthCreateAccount    ErrorCode = "OAuthCreateAccount"    // the user could not be stored
+	CodeEmailCreateAccount    ErrorCode = "EmailCreateAccount"    // as above, for the e-mail provider
+	CodeCallback              ErrorCode = "Callback"              // anything else that went wrong at the return
+	CodeOAuthAccountNotLinked ErrorCode = "OAuthAccountNotLinked" // the address or identity belongs to another user
+	CodeEmailSignin           ErrorCode = "EmailSignin"           // malformed address, or the store failed
+	CodeCredentialsSignin     ErrorCode = "CredentialsSignin"     // the credentials were refused
+	CodeSessionRequired       ErrorCode = "SessionRequired"       // only sent by clients
+	CodeConfiguration         ErrorCode = "Configuration"         // the operator has to act
+	CodeAccessDenied          ErrorCode = "AccessDenied"          // a callback or the person refused
+	CodeVerification          ErrorCode = "Verification"          // the e-mail link is unknown, used or expired
+	CodeRateLimited           ErrorCode = "RateLimited"           // too many attempts; not a NextAuth word
+	CodeWrongCode             ErrorCode = "Code"                  // the mailed code is another, or was tried too often; not a NextAuth word
 )
 
 // Errors that adapters return. Every other error of an adapter means that the
@@ -93,11 +93,11 @@ func ConfigErrors(err error) []*ConfigError {
 
 // Words of the account pages, beside those of sign-in.
 const (
-	FreshRequired ErrorCode = "FreshRequired" // the proof of who somebody is is too old
-	LastMethod    ErrorCode = "LastMethod"    // nothing would be left to sign in with
-	Invalid       ErrorCode = "Invalid"       // what was entered cannot be used
-	NotFound      ErrorCode = "NotFound"      // there is no such record, or it is somebody else's
-	Unavailable   ErrorCode = "Unavailable"   // the store does not answer
+	CodeFreshRequired ErrorCode = "FreshRequired" // the proof of who somebody is is too old
+	CodeLastMethod    ErrorCode = "LastMethod"    // nothing would be left to sign in with
+	CodeInvalid       ErrorCode = "Invalid"       // what was entered cannot be used
+	CodeNotFound      ErrorCode = "NotFound"      // there is no such record, or it is somebody else's
+	CodeUnavailable   ErrorCode = "Unavailable"   // the store does not answer
 )
 
 // ErrNoEmailChange: people cannot change their address with this configuration. See
@@ -109,7 +109,7 @@ var ErrNoEmailChange = errors.New("authsvc: changing the address is off, or no p
 var ErrBusy = errors.New("authsvc: another replica is at work on this")
 
 // Taken: the address belongs to somebody else.
-const Taken ErrorCode = "Taken"
+const CodeTaken ErrorCode = "Taken"
 
 // Errors of AccessToken after which the person has to sign in again.
 var (

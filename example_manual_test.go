@@ -255,7 +255,7 @@ func ExampleService_AccessToken() {
 	session := &authsvc.Session{UserID: "7"}
 
 	// docs: token
-	token, err := auth.AccessToken(ctx, session.UserID, "google")
+	token, err := auth.AccessToken(ctx, session.UserID, "google", nil)
 	switch {
 	case errors.Is(err, authsvc.ErrNoToken), errors.Is(err, authsvc.ErrTokenRefused):
 		// only the person can fix this: send them to sign in with Google again

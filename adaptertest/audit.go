@@ -45,7 +45,7 @@ func listed(t *testing.T, l authsvc.AuditLog, since int, after string, limit int
 func auditFields(t *testing.T, a authsvc.Adapter) {
 	l := auditLog(t, a)
 	full := authsvc.AuditRecord{ID: "full", AuditEvent: authsvc.AuditEvent{Name: "sign_in.refused", Time: at(1), Outcome: authsvc.AuditRefused,
-		Code: authsvc.OAuthCallback, Reason: `"quoted" \ '; DROP TABLE x; -- <é> 𝛑`, Provider: "github", UserID: "user-1", Actor: "cli:root", ClientIP: "2001:db8::1",
+		Code: authsvc.CodeOAuthCallback, Reason: `"quoted" \ '; DROP TABLE x; -- <é> 𝛑`, Provider: "github", UserID: "user-1", Actor: "cli:root", ClientIP: "2001:db8::1",
 		UserAgent: long("é")[:200], RequestID: "0123456789ab"}}
 	bare := auditRecord("bare", 2)
 	ok(t, l.PutAudit(t.Context(), nil))

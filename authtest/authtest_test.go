@@ -187,7 +187,7 @@ func TestClaims(t *testing.T) {
 	if _, text := get(t, s.Client(t, ada), s.URL+"/who"); !strings.HasSuffix(text, " admin") {
 		t.Errorf("the claim is not there: %s", text)
 	}
-	if code := s.Refused(t, authsvc.User{ID: "eve"}); code != authsvc.AccessDenied {
+	if code := s.Refused(t, authsvc.User{ID: "eve"}); code != authsvc.CodeAccessDenied {
 		t.Errorf("eve: %q", code)
 	}
 	if code := s.Refused(t, authsvc.User{ID: "guest"}); code != "" {

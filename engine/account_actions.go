@@ -68,8 +68,8 @@ func (ac *accountRoom) beginAccount(rq *request) (s *authsvc.Session, done func(
 func (ac *accountRoom) limitAccount(rq *request, userID string) outcome {
 	if wait, ok := rq.permit(ac.limit, userID); !ok {
 		rq.retryAfter = wait
-		rq.audit("request.limited", authsvc.RateLimited, "too many changes or exports of one account")
-		return rq.personalRefusal("/account", authsvc.RateLimited, http.StatusTooManyRequests)
+		rq.audit("request.limited", authsvc.CodeRateLimited, "too many changes or exports of one account")
+		return rq.personalRefusal("/account", authsvc.CodeRateLimited, http.StatusTooManyRequests)
 	}
 	return nil
 }
@@ -79,7 +79,7 @@ func (ac *accountRoom) userOf(rq *request, s *authsvc.Session) (u authsvc.User, 
 	u, err := ac.Adapter.GetUser(rq.ctx, s.UserID)
 	switch {
 	case errors.Is(err, authsvc.ErrNotFound): // one of the application's, who is not stored
-		return u, rq.personalRefusal("/account", authsvc.NotFound, http.StatusNotFound)
+		return u, rq.personalRefusal("/account", authsvc.CodeNotFound, http.StatusNotFound)
 	case err != nil:
 		return u, rq.accountAway(err)
 	}
@@ -143,12 +143,12 @@ func (ac *accountRoom) postProfile(rq *request) outcome {
 	name := norm.NFC.String(rq.body.get("name"))
 	if !ac.edits || name == "" || name != text.Name(name) || len([]rune(name)) > maxOwnName {
 		rq.rememberTyped(typedName, name)
-		return rq.personalRefusal("/account", authsvc.Invalid, http.StatusBadRequest)
+		return rq.personalRefusal("/account", authsvc.CodeInvalid, http.StatusBadRequest)
 	}
 	u, err := ac.Adapter.UpdateUser(rq.ctx, s.UserID, authsvc.UserUpdate{Name: &name})
 	switch {
 	case errors.Is(err, authsvc.ErrNotFound):
-		return rq.personalRefusal("/account", authsvc.NotFound, http.StatusNotFound)
+		return rq.personalRefusal("/account", authsvc.CodeNotFound, http.StatusNotFound)
 	case err != nil:
 		return rq.accountAway(err)
 	}
@@ -193,15 +193,15 @@ func (ac *accountRoom) postUnlink(rq *request) outcome {
 	i := slices.IndexFunc(all, func(a authsvc.Account) bool { return ac.accountHandle(&a) == id })
 	if i < 0 {
 		rq.note(authsvc.AuditEvent{Name: "account.unlink_refused", UserID: s.UserID, Reason: "the user has no such account"})
-		return rq.personalRefusal("/account", authsvc.NotFound, http.StatusNotFound)
+		return rq.personalRefusal("/account", authsvc.CodeNotFound, http.StatusNotFound)
 	}
 	by := unlinkOptions{reason: "by the person", record: func(e authsvc.AuditEvent) { rq.note(e) }, notify: func(n notice) { ac.mailing.tell(rq, n) }}
 	err = ac.vault.unlink(rq.ctx, s.UserID, all[i].Provider, all[i].ProviderAccountID, by)
 	switch {
 	case errors.Is(err, authsvc.ErrNotFound): // removed meanwhile, in another tab
-		return rq.personalRefusal("/account", authsvc.NotFound, http.StatusNotFound)
+		return rq.personalRefusal("/account", authsvc.CodeNotFound, http.StatusNotFound)
 	case errors.Is(err, authsvc.ErrLastAccount):
-		return rq.personalRefusal("/account", authsvc.LastMethod, http.StatusConflict)
+		return rq.personalRefusal("/account", authsvc.CodeLastMethod, http.StatusConflict)
 	case err != nil:
 		return rq.accountAway(err)
 	}

@@ -40,7 +40,7 @@ func (rq *request) personalCSRF(path string) outcome {
 func (rq *request) signInFirst() outcome {
 	to := weburl.WithQuery(rq.base+"/signin", "callbackUrl", rq.base+"/account")
 	if rq.wantsJSON() || rq.wantsData() {
-		return refusedTo(to, authsvc.SessionRequired, http.StatusUnauthorized)
+		return refusedTo(to, authsvc.CodeSessionRequired, http.StatusUnauthorized)
 	}
 	return redirect{to: to}
 }
@@ -50,8 +50,8 @@ func (rq *request) accountAway(err error) outcome {
 	rq.Log.Error("the account could not be read or changed", "request", rq.requestID(), "err", err)
 	rq.retryAfter = awayFor
 	if rq.wantsJSON() || rq.wantsData() {
-		return refusedTo(rq.base+"/account", authsvc.Unavailable, http.StatusServiceUnavailable)
+		return refusedTo(rq.base+"/account", authsvc.CodeUnavailable, http.StatusServiceUnavailable)
 	}
-	v := pages.ErrorView{Code: string(authsvc.Unavailable), RequestID: rq.requestID(), BackURL: rq.origin, SignInURL: rq.base + "/account"}
+	v := pages.ErrorView{Code: string(authsvc.CodeUnavailable), RequestID: rq.requestID(), BackURL: rq.origin, SignInURL: rq.base + "/account"}
 	return page{name: pages.Error, status: http.StatusServiceUnavailable, view: v}
 }

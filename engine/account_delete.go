@@ -45,7 +45,7 @@ func (ac *accountRoom) deletePage(rq *request) outcome {
 	if rq.query("error") != "" {
 		v.Error = string(plainErrorCode(authsvc.ErrorCode(rq.query("error"))))
 	}
-	if t := rq.typed(); v.Error == string(authsvc.Invalid) && t.Provider == typedDelete {
+	if t := rq.typed(); v.Error == string(authsvc.CodeInvalid) && t.Provider == typedDelete {
 		v.Typed = t.Name
 	}
 	rq.forgetTyped()
@@ -90,12 +90,12 @@ func (ac *accountRoom) postDelete(rq *request) outcome {
 	}
 	if !confirmsDeletion(u, rq.body.get("confirm")) {
 		rq.rememberTyped(typedDelete, rq.body.get("confirm"))
-		return rq.personalRefusal("/account/delete", authsvc.Invalid, http.StatusBadRequest)
+		return rq.personalRefusal("/account/delete", authsvc.CodeInvalid, http.StatusBadRequest)
 	}
 	u, gone, err := ac.scheduleDeletion(rq.ctx, s.UserID, ac.mailing.byPerson(rq))
 	switch {
 	case errors.Is(err, authsvc.ErrNotFound):
-		return rq.personalRefusal("/account", authsvc.NotFound, http.StatusNotFound)
+		return rq.personalRefusal("/account", authsvc.CodeNotFound, http.StatusNotFound)
 	case err != nil:
 		return rq.accountAway(err)
 	}

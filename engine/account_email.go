@@ -273,11 +273,11 @@ func (ac *accountRoom) postEmailChange(rq *request) outcome {
 	}
 	address, err := emailaddr.Normalise(typed)
 	if err != nil {
-		return refuse(authsvc.Invalid, http.StatusBadRequest, "it is no address")
+		return refuse(authsvc.CodeInvalid, http.StatusBadRequest, "it is no address")
 	}
 	if wait, ok := ac.limitEmailChange(rq, s, address); !ok {
 		rq.retryAfter = wait
-		return refuse(authsvc.RateLimited, http.StatusTooManyRequests, "too many mails for one mailbox or client, or in all")
+		return refuse(authsvc.CodeRateLimited, http.StatusTooManyRequests, "too many mails for one mailbox or client, or in all")
 	}
 	ask, err := ac.emailAsk(rq, s, address)
 	if err == nil {
@@ -285,9 +285,9 @@ func (ac *accountRoom) postEmailChange(rq *request) outcome {
 	}
 	switch {
 	case errors.Is(err, errSameAddress):
-		return refuse(authsvc.Invalid, http.StatusBadRequest, "it is the address already")
+		return refuse(authsvc.CodeInvalid, http.StatusBadRequest, "it is the address already")
 	case errors.Is(err, authsvc.ErrNotFound):
-		return rq.personalRefusal("/account", authsvc.NotFound, http.StatusNotFound)
+		return rq.personalRefusal("/account", authsvc.CodeNotFound, http.StatusNotFound)
 	case err != nil:
 		rq.rememberTyped(typedAddress, typed)
 		return rq.accountAway(err)
@@ -309,13 +309,4 @@ func (ac *accountRoom) limitEmailChange(rq *request, s *authsvc.Session, address
 		}
 	}
 	return 0, true
-}
-
-// dropEmailChange drops a change of address that waits.
-func (kp *keeper) dropEmailChange(ctx context.Context, userID, why string) error {
-	n, err := kp.Adapter.DeleteCredentials(ctx, userID, nil, authsvc.CredentialAddress)
-	if err == nil && n > 0 {
-		kp.auditor.Record(ctx, authsvc.AuditEvent{Name: "email.change_stopped", UserID: userID, Reason: why})
-	}
-	return err
 }

@@ -34,7 +34,7 @@ func (ac *accountRoom) getEmailConfirm(rq *request) outcome {
 			return refused
 		}
 		if rq.wantsData() {
-			return rq.personalRefusal("/account", authsvc.NotFound, http.StatusNotFound)
+			return rq.personalRefusal("/account", authsvc.CodeNotFound, http.StatusNotFound)
 		}
 		return page{name: pages.AddressConfirm, status: http.StatusNotFound, view: pages.AddressConfirmView{Stage: pages.AddressSpent}}
 	case err != nil:
@@ -115,8 +115,8 @@ func (ac *accountRoom) limitEmailToken(rq *request) outcome {
 		return nil
 	}
 	rq.retryAfter = wait
-	rq.audit("request.limited", authsvc.RateLimited, "too many links and codes about addresses")
-	return rq.personalRefusal("/account", authsvc.RateLimited, http.StatusTooManyRequests)
+	rq.audit("request.limited", authsvc.CodeRateLimited, "too many links and codes about addresses")
+	return rq.personalRefusal("/account", authsvc.CodeRateLimited, http.StatusTooManyRequests)
 }
 
 // postEmailConfirm: POST account/email/confirm proves an end, by the token of a mail,
@@ -155,9 +155,9 @@ func (ac *accountRoom) postEmailConfirm(rq *request) outcome {
 
 // emailSpent answers a link or a change that is of no use any more.
 func (ac *accountRoom) emailSpent(rq *request, why string) outcome {
-	rq.note(authsvc.AuditEvent{Name: "email.change_refused", Code: authsvc.NotFound, UserID: rq.auditUser, Reason: why})
+	rq.note(authsvc.AuditEvent{Name: "email.change_refused", Code: authsvc.CodeNotFound, UserID: rq.auditUser, Reason: why})
 	if rq.wantsJSON() {
-		return rq.personalRefusal("/account", authsvc.NotFound, http.StatusNotFound)
+		return rq.personalRefusal("/account", authsvc.CodeNotFound, http.StatusNotFound)
 	}
 	return ac.emailState(rq, nil, pages.AddressSpent)
 }
@@ -189,8 +189,8 @@ func (ac *accountRoom) enterEmailCode(rq *request) outcome {
 	}
 	rq.auditUser = s.UserID
 	wrong := func(name, why string) outcome {
-		rq.audit(name, authsvc.WrongCode, why)
-		return rq.personalRefusal("/account/email/confirm", authsvc.WrongCode, http.StatusBadRequest)
+		rq.audit(name, authsvc.CodeWrongCode, why)
+		return rq.personalRefusal("/account/email/confirm", authsvc.CodeWrongCode, http.StatusBadRequest)
 	}
 	code, ok := typedCode(rq.body.get("code"))
 	if !ok {
@@ -280,10 +280,10 @@ func (ac *accountRoom) makeEmailChange(rq *request, c *emailChange, s *authsvc.S
 	was, u, err := ac.completeEmailChange(rq.ctx, c, s)
 	switch {
 	case errors.Is(err, authsvc.ErrConflict):
-		rq.note(authsvc.AuditEvent{Name: "email.change_refused", Code: authsvc.Taken, UserID: c.stored.UserID, Reason: "the address was taken meanwhile"})
+		rq.note(authsvc.AuditEvent{Name: "email.change_refused", Code: authsvc.CodeTaken, UserID: c.stored.UserID, Reason: "the address was taken meanwhile"})
 		switch {
 		case rq.wantsJSON(), s != nil:
-			return rq.personalRefusal("/account", authsvc.Taken, http.StatusConflict)
+			return rq.personalRefusal("/account", authsvc.CodeTaken, http.StatusConflict)
 		}
 		return ac.emailState(rq, nil, pages.AddressTaken)
 	case errors.Is(err, authsvc.ErrNotFound), errors.Is(err, authsvc.ErrStale):
@@ -368,16 +368,16 @@ func (ac *accountRoom) postEmailFinish(rq *request) outcome {
 	case c == nil:
 		return noEmailChange(rq, s)
 	case !c.Due(rq.now):
-		rq.note(authsvc.AuditEvent{Name: "email.change_refused", Code: authsvc.Invalid, UserID: s.UserID, Reason: "it is not due yet"})
-		return rq.personalRefusal("/account/email/confirm", authsvc.Invalid, http.StatusBadRequest)
+		rq.note(authsvc.AuditEvent{Name: "email.change_refused", Code: authsvc.CodeInvalid, UserID: s.UserID, Reason: "it is not due yet"})
+		return rq.personalRefusal("/account/email/confirm", authsvc.CodeInvalid, http.StatusBadRequest)
 	}
 	return ac.makeEmailChange(rq, c, s)
 }
 
 // noEmailChange answers the person that no change waits any more.
 func noEmailChange(rq *request, s *authsvc.Session) outcome {
-	rq.note(authsvc.AuditEvent{Name: "email.change_refused", Code: authsvc.NotFound, UserID: s.UserID, Reason: "no change of address waits"})
-	return rq.personalRefusal("/account", authsvc.NotFound, http.StatusNotFound)
+	rq.note(authsvc.AuditEvent{Name: "email.change_refused", Code: authsvc.CodeNotFound, UserID: s.UserID, Reason: "no change of address waits"})
+	return rq.personalRefusal("/account", authsvc.CodeNotFound, http.StatusNotFound)
 }
 
 // postEmailCancel: POST account/email/cancel drops a change.

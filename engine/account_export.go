@@ -212,22 +212,10 @@ func (ac *accountRoom) getExport(rq *request) outcome {
 	e, err := ac.export(rq.ctx, s.UserID)
 	switch {
 	case errors.Is(err, authsvc.ErrNotFound):
-		return rq.personalRefusal("/account", authsvc.NotFound, http.StatusNotFound)
+		return rq.personalRefusal("/account", authsvc.CodeNotFound, http.StatusNotFound)
 	case err != nil:
 		return rq.accountAway(err)
 	}
 	rq.audit("account.exported", "", "by the person")
 	return download{"account-" + rq.now.UTC().Format(time.DateOnly) + ".json", e.write}
-}
-
-// writeDownload sends a file. One that cannot be finished ends with the
-// connection: nobody takes it for whole.
-func (rq *request) writeDownload(w http.ResponseWriter, o download) {
-	h := w.Header()
-	h["Content-Type"] = hJSON
-	h.Set("Content-Disposition", `attachment; filename="`+o.name+`"`)
-	if err := o.write(rq.ctx, w); err != nil {
-		rq.Log.Error("a file could not be sent to its end", "request", rq.requestID(), "err", err)
-		panic(http.ErrAbortHandler)
-	}
 }

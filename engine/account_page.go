@@ -169,16 +169,6 @@ func (ac *accountRoom) accountObject(rq *request, a *account) accountObject {
 	return o
 }
 
-// linkable are the providers by which a way to sign in can be added.
-func (dk *desk) linkable() (list []pages.Provider) {
-	for _, p := range dk.site.views {
-		if p.Form == "button" {
-			list = append(list, p)
-		}
-	}
-	return list
-}
-
 // getAccount: GET account shows people what they can see and change of their
 // account, and tells it to scripts as JSON.
 func (ac *accountRoom) getAccount(rq *request) outcome {
@@ -221,7 +211,7 @@ func (ac *accountRoom) accountView(rq *request, a *account) (v pages.AccountView
 	if rq.query("error") == "" {
 		v.Error = ""
 	}
-	if t := rq.typed(); v.Error == string(authsvc.Invalid) && t.Provider == typedName {
+	if t := rq.typed(); v.Error == string(authsvc.CodeInvalid) && t.Provider == typedName {
 		v.Typed = t.Name
 	}
 	rq.forgetTyped()

@@ -36,7 +36,7 @@ func TestWaysIn(t *testing.T) {
 			if len(a.Accounts) != 1 || a.Accounts[0].Removable != tt.removable {
 				t.Fatalf("%s: %+v", name, a.Accounts)
 			}
-			err := w.UnlinkAccount(t.Context(), a.User.ID, "op", "ada")
+			err := w.UnlinkAccount(t.Context(), a.User.ID, "op", "ada", nil)
 			if (err == nil) != tt.removable {
 				t.Errorf("%s: %v", name, err)
 			}

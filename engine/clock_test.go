@@ -175,7 +175,7 @@ func TestTokenExpiryUsesStoreClock(t *testing.T) {
 			b := w.Browser()
 			b.SignIn(w.OP, "ada")
 			ends(time.Second)
-			if _, err := w.AccessToken(t.Context(), w.Person(t, b), "op"); err != nil {
+			if _, err := w.AccessToken(t.Context(), w.Person(t, b), "op", nil); err != nil {
 				t.Fatal(err)
 			}
 			ends(time.Hour)

@@ -275,17 +275,6 @@ func pageAddress(origin, page string) (clean string, ok bool) {
 	return clean, ok && !strings.Contains(page, "#")
 }
 
-// leadsTo reports whether an address is that of a route, or of the base, which
-// leads to the sign-in page.
-func (st *site) leadsTo(address, route string) bool {
-	u, err := neturl.Parse(address)
-	if err != nil || weburl.Origin(u) != st.origin {
-		return false
-	}
-	path := u.EscapedPath()
-	return path == st.basePath+route || strings.HasPrefix(path, st.basePath+route+"/") || path == st.basePath && route == "/signin"
-}
-
 // makePages comes after the providers, whose colours are in the style sheet.
 func makePages(b *builder, s *Service, order []flow) {
 	t := b.config.Theme

@@ -62,11 +62,11 @@ func (f *credentialsFlow) complete(rq *request) outcome {
 	}
 	if err != nil {
 		if event, reason := refusal(err, "by Authorize"); event == "sign_in.failed" {
-			rq.audit(event, authsvc.CredentialsSignin, reason)
+			rq.audit(event, authsvc.CodeCredentialsSignin, reason)
 		} else {
-			rq.audit("credentials.refused", authsvc.CredentialsSignin, reason)
+			rq.audit("credentials.refused", authsvc.CodeCredentialsSignin, reason)
 		}
-		return fail(authsvc.CredentialsSignin, err)
+		return fail(authsvc.CodeCredentialsSignin, err)
 	}
 	return identity{user: u, stored: true, authTime: rq.now, plainRedirect: true, credentials: fields, callbackURL: rq.callbackURL(), accountName: account,
 		account: authsvc.Account{Type: "credentials", Provider: f.ID, ProviderAccountID: u.ID}}

@@ -70,7 +70,7 @@ func (o *Operator) DryRunSignIn(ctx context.Context, a authsvc.SignInAttempt) Si
 // DryRunRedirect returns where a callbackUrl leads, absolute and in canonical
 // spelling, if it is allowed.
 func (o *Operator) DryRunRedirect(ctx context.Context, callbackURL string) (to string, ok bool) {
-	return o.dryRun(ctx).judgeCallbackURL(callbackURL)
+	return judgeCallbackURL(o.dryRun(ctx), callbackURL)
 }
 
 // DryRunToken asks whether a session with these claims gets a token for an

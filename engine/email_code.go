@@ -95,7 +95,7 @@ func (f *emailFlow) redeemCode(rq *request) outcome {
 	}
 	address, err := emailaddr.Normalise(rq.body.get("email"))
 	if err != nil {
-		return fail(authsvc.Verification, err)
+		return fail(authsvc.CodeVerification, err)
 	}
 	asked := slices.DeleteFunc(f.room.emailRequests(rq), func(e emailRequest) bool { return e.Address != address || e.Code == "" })
 	if len(asked) == 0 {
@@ -103,15 +103,15 @@ func (f *emailFlow) redeemCode(rq *request) outcome {
 	}
 	code, ok := typedCode(rq.body.get("code"))
 	if !ok {
-		rq.audit("code.refused", authsvc.WrongCode, "it is not eight digits")
+		rq.audit("code.refused", authsvc.CodeWrongCode, "it is not eight digits")
 		return f.wrongCode(rq, -1)
 	}
 	asked, left, err := f.room.takeTries(rq, asked)
 	switch {
 	case err != nil:
-		return storeFailed(authsvc.Callback, err)
+		return storeFailed(authsvc.CodeCallback, err)
 	case len(asked) == 0:
-		rq.audit("code.spent", authsvc.WrongCode, "five codes were tried")
+		rq.audit("code.spent", authsvc.CodeWrongCode, "five codes were tried")
 		return f.wrongCode(rq, 0)
 	}
 	stored := ""
@@ -121,7 +121,7 @@ func (f *emailFlow) redeemCode(rq *request) outcome {
 		}
 	}
 	if stored == "" {
-		rq.audit("code.refused", authsvc.WrongCode, "it is not that of the mail")
+		rq.audit("code.refused", authsvc.CodeWrongCode, "it is not that of the mail")
 		return f.wrongCode(rq, left)
 	}
 	t, err := f.room.Adapter.TakeToken(rq.ctx, address, stored)
@@ -161,7 +161,7 @@ func (em *emailRoom) takeTry(rq *request, e emailRequest) (left int, err error) 
 // are, -1 if that was none.
 func (f *emailFlow) wrongCode(rq *request, left int) outcome {
 	rq.keepCallbackURL()
-	to := weburl.WithQuery(rq.base+"/verify-request", "provider", f.ID, "type", "email", "ui_locales", rq.askedLocales(), "error", string(authsvc.WrongCode))
+	to := weburl.WithQuery(rq.base+"/verify-request", "provider", f.ID, "type", "email", "ui_locales", rq.askedLocales(), "error", string(authsvc.CodeWrongCode))
 	if left >= 0 {
 		to = weburl.WithQuery(to, "left", strconv.Itoa(left))
 	}

@@ -40,12 +40,12 @@ func (f *emailFlow) deliver(ctx context.Context, m authsvc.Message) error { retu
 func (f *emailFlow) begin(rq *request) outcome {
 	address, err := emailaddr.Normalise(rq.body.get("email"))
 	if err != nil {
-		return fail(authsvc.EmailSignin, err)
+		return fail(authsvc.CodeEmailSignin, err)
 	}
 	user, err := f.room.Adapter.GetUserByEmail(rq.ctx, address)
 	isNew := errors.Is(err, authsvc.ErrNotFound)
 	if err != nil && !isNew {
-		return storeFailed(authsvc.EmailSignin, err)
+		return storeFailed(authsvc.CodeEmailSignin, err)
 	}
 	if isNew {
 		user = authsvc.User{Email: address}
@@ -54,7 +54,7 @@ func (f *emailFlow) begin(rq *request) outcome {
 	to, err := f.room.desk.maySignIn(rq, attempt(rq, authsvc.SignInAttempt{User: user, Account: f.account(address), VerificationRequest: true, IsNewUser: isNew, EmailProved: true}), nil)
 	switch {
 	case err != nil && f.room.showRefusal:
-		return fail(authsvc.AccessDenied, err)
+		return fail(authsvc.CodeAccessDenied, err)
 	case to != "":
 		rq.audit("email.refused", "", "the signIn callback led elsewhere")
 		return redirect{to: to}
@@ -65,7 +65,7 @@ func (f *emailFlow) begin(rq *request) outcome {
 	withheld := f.room.mailing.limitMail(rq, emailaddr.Mailbox(address), f.room.desk.deviceIf(rq, known), err != nil)
 	if err != nil {
 		_, reason := refusal(err, "by the signIn callback")
-		withheld = authsvc.AuditEvent{Name: "email.refused", Code: authsvc.AccessDenied, Reason: reason}
+		withheld = authsvc.AuditEvent{Name: "email.refused", Code: authsvc.CodeAccessDenied, Reason: reason}
 	}
 	return f.request(rq, address, withheld)
 }
@@ -88,7 +88,7 @@ func (f *emailFlow) request(rq *request, address string, withheld authsvc.AuditE
 	code := f.newCode()
 	payload, err := f.sealMail(rq, address, mailtext.Data{URL: f.link(rq.callbackURL(), address, plain), Code: shownCode(code)})
 	if err != nil {
-		return fail(authsvc.EmailSignin, err)
+		return fail(authsvc.CodeEmailSignin, err)
 	}
 	m := authsvc.Mail{ID: stored, Payload: payload, Due: rq.now, Expires: expires}
 	if !send {
@@ -96,7 +96,7 @@ func (f *emailFlow) request(rq *request, address string, withheld authsvc.AuditE
 	}
 	err = f.room.Adapter.PutToken(rq.ctx, authsvc.VerificationToken{Identifier: address, Token: stored, Expires: expires}, m, maxQueuedMails)
 	if err != nil {
-		return storeFailed(authsvc.EmailSignin, err)
+		return storeFailed(authsvc.CodeEmailSignin, err)
 	}
 	if send {
 		withheld.Name = "email.requested"
@@ -169,11 +169,11 @@ func (f *emailFlow) complete(rq *request) outcome {
 	}
 	token, address := get("token"), get("email")
 	if len(token) < 20 || len(token) > 200 {
-		return fail(authsvc.Verification, fixedReason("the link has no token"))
+		return fail(authsvc.CodeVerification, fixedReason("the link has no token"))
 	}
 	address, err := emailaddr.Normalise(address)
 	if err != nil {
-		return fail(authsvc.Verification, err)
+		return fail(authsvc.CodeVerification, err)
 	}
 	if rq.r.Method == http.MethodGet {
 		if out := f.confirm(rq, token, address); out != nil {
@@ -186,22 +186,13 @@ func (f *emailFlow) complete(rq *request) outcome {
 	return f.redeem(rq, token, address)
 }
 
-// countLink counts a link that is redeemed or not valid; the page that asks for
-// confirmation is not counted.
-func (ml *mailing) countLink(rq *request) outcome {
-	if wait, ok := rq.permit(ml.linkLimit, rq.clientKey()); !ok {
-		return rq.limited(wait)
-	}
-	return nil
-}
-
 // confirm returns the page that asks for confirmation, or what says that the
 // link is not valid. It returns nil if the browser has the sealed cookie of this
 // very request, a person navigated here, and no other user is signed in.
 func (f *emailFlow) confirm(rq *request, token, address string) outcome {
 	s, err := f.room.keeper.current(rq)
 	if err != nil {
-		return storeFailed(authsvc.Callback, err)
+		return storeFailed(authsvc.CodeCallback, err)
 	}
 	current := ""
 	if s != nil && s.Email != address {
@@ -212,7 +203,7 @@ func (f *emailFlow) confirm(rq *request, token, address string) outcome {
 	}
 	alive, err := f.room.lookAtLink(rq, address, token)
 	if err != nil {
-		return storeFailed(authsvc.Callback, err)
+		return storeFailed(authsvc.CodeCallback, err)
 	}
 	if !alive {
 		if out := f.room.mailing.countLink(rq); out != nil {
@@ -236,22 +227,22 @@ func (f *emailFlow) proved(rq *request, address string, t authsvc.VerificationTo
 	case errors.Is(err, authsvc.ErrNotFound):
 		return f.dead(rq, address, fixedReason("the link is unknown or was used"))
 	case err != nil:
-		return storeFailed(authsvc.Callback, err)
+		return storeFailed(authsvc.CodeCallback, err)
 	case !rq.now.Before(t.Expires):
 		return f.dead(rq, address, fixedReason("the link has expired"))
 	}
 	if err := f.room.Adapter.VoidTokens(rq.ctx, address); err != nil { // earlier links and later ones
-		return storeFailed(authsvc.Callback, err)
+		return storeFailed(authsvc.CodeCallback, err)
 	}
 	f.room.forgetLinks(rq, address)
 	return identity{user: authsvc.User{Email: address}, account: f.account(address), proof: true, authTime: rq.now,
-		callbackURL: rq.callbackURL(), createCode: authsvc.EmailCreateAccount, accountName: f.deviceKey(address)}
+		callbackURL: rq.callbackURL(), createCode: authsvc.CodeEmailCreateAccount, accountName: f.deviceKey(address)}
 }
 
 // dead answers a link or a code that signs nobody in. Whoever is signed in with its address
 // needs none; others get the form for the next one, with the address in it.
 func (f *emailFlow) dead(rq *request, address string, why error) outcome {
-	refused := fail(authsvc.Verification, why)
+	refused := fail(authsvc.CodeVerification, why)
 	if s, err := f.room.keeper.current(rq); err == nil && s != nil && s.Email == address && !rq.wantsJSON() {
 		rq.auditRefusal(refused)
 		return page{name: pages.Used, view: pages.UsedView{Email: address, ContinueURL: rq.callbackURL()}}

@@ -5,9 +5,13 @@ import (
 	"slices"
 	"time"
 
+	"authsvc"
+
 	"authsvc/engine/internal/cookie"
+	"authsvc/internal/protocol/weburl"
 	"authsvc/internal/seal"
 	"authsvc/internal/text"
+	"authsvc/internal/text/pages"
 )
 
 // An emailRequest is a link that this browser requested, as its cookie has it.
@@ -88,4 +92,40 @@ func (em *emailRoom) nameCookies(n *cookie.Names) { em.cookie = n.Add("email") }
 
 func (em *emailRoom) deriveKeys(ring *seal.Ring) {
 	em.requestsKey = ring.Sealer("email requests " + em.site.base)
+}
+
+// verifyRequestPage: GET verify-request says that a mail is under way. The
+// address is that of this browser's sealed cookie, never the URL's. With
+// opened=true it goes on to the callbackUrl, once a link was opened in this
+// browser.
+func (em *emailRoom) verifyRequestPage(rq *request) outcome {
+	code, left := codeState(rq)
+	if rq.custom.VerifyRequest != "" {
+		return redirect{to: weburl.WithQuery(rq.absolute(rq.custom.VerifyRequest), "error", string(code), "left", left)}
+	}
+	s, err := em.keeper.current(rq)
+	if err != nil {
+		return storeFailed(authsvc.CodeCallback, err)
+	}
+	if s != nil && len(em.emailRequests(rq)) == 0 && rq.query("opened") == "true" {
+		return redirect{to: rq.callbackURL()}
+	}
+	in := rq.linkProvider(rq.query("provider"))
+	v := pages.VerifyRequestView{SignInURL: rq.base + "/signin", InboxURL: in.inboxURL, MaxAgeMinutes: int(in.linkAge / time.Minute)}
+	if list := em.emailRequests(rq); len(list) > 0 && in.linkAge > 0 {
+		last := list[len(list)-1]
+		v.Email, v.CallbackURL = last.Address, last.CallbackURL
+		v.ResendAction = rq.base + "/signin/" + in.id
+		v.CSRFToken = rq.ensureCSRF()
+		v.Sent, v.Resent = last.Sent, len(list) > 1 && list[len(list)-2].Address == last.Address
+		v.NextURL = weburl.WithQuery(rq.base+"/verify-request", "provider", in.id, "type", "email", "opened", "true", "ui_locales", rq.askedLocales())
+		if s == nil {
+			v.WaitSeconds = int(last.Expires - rq.now.Unix())
+		}
+		if in.codes && last.Code != "" {
+			v.CodeAction, v.WrongCode, v.CodeTries = rq.base+"/callback/"+in.id, code != "", left
+		}
+	}
+	v.LinksPerHour, v.UILocales = em.linksPerHour, rq.askedLocales()
+	return page{name: pages.VerifyRequest, view: v}
 }

@@ -56,7 +56,7 @@ func FuzzCallbackURL(f *testing.F) {
 	s := fuzzedCallbacks(f)
 	f.Fuzz(func(t *testing.T, want string) {
 		rq := &request{site: s.site}
-		to := rq.resolveCallbackURL(want)
+		to := resolveCallbackURL(rq, want)
 		rest, ok := strings.CutPrefix(to, own)
 		if !ok {
 			if rest, ok = strings.CutPrefix(to, partner); !ok {
@@ -70,7 +70,7 @@ func FuzzCallbackURL(f *testing.F) {
 			t.Fatalf("%q gives bytes that are not encoded: %q", want, to)
 		}
 		if len(to) <= weburl.MaxLength {
-			if again := rq.resolveCallbackURL(to); again != to {
+			if again := resolveCallbackURL(rq, to); again != to {
 				t.Fatalf("%q gives %q, which gives %q", want, to, again)
 			}
 		}
@@ -126,7 +126,7 @@ func FuzzBody(f *testing.F) {
 		r := httptest.NewRequest(http.MethodPost, "/", strings.NewReader(raw))
 		r.Header.Set("Content-Type", map[bool]string{false: "application/x-www-form-urlencoded", true: "application/json"}[asJSON])
 		rq := &request{site: &site{bodies: newBodySlots()}, ctx: t.Context(), r: r}
-		if out := rq.readBody(); out != nil {
+		if out := readBody(rq); out != nil {
 			if p, ok := out.(problem); !ok || p.status < 400 || p.status > 415 || rq.body != nil {
 				t.Fatalf("%#v", out)
 			}

@@ -119,7 +119,7 @@ func FuzzPath(f *testing.F) {
 		}
 		r := &http.Request{Method: http.MethodPost, URL: u, Host: "app.test"}
 		rq := &request{site: s.site, r: r}
-		if out := rq.find(); out != nil {
+		if out := find(rq); out != nil {
 			return
 		}
 		if rq.route == nil {

@@ -106,7 +106,7 @@ func (gt *gateRoom) forbidden(rq *request, v verdict, to string) outcome {
 		gt.Log.Error("a condition of the gate failed, so it does not hold", "request", rq.requestID(), "host", v.origin, "err", v.Err)
 	}
 	rq.auditUser = v.userID()
-	rq.audit("gate.refused", authsvc.AccessDenied, v.Reason)
+	rq.audit("gate.refused", authsvc.CodeAccessDenied, v.Reason)
 	if v.byToken || !navigates(rq) && !isFrame(rq.r.Header) {
 		return refused(problemForbidden)
 	}

@@ -6,7 +6,6 @@ import (
 
 	"authsvc"
 	"authsvc/internal/seal/signingkeys"
-	"authsvc/internal/seal/uuid"
 )
 
 // assertionLife is how long an assertion is good; it is made anew after half of
@@ -86,21 +85,5 @@ func (gt *gateRoom) assertionClaims(v *authsvc.Session, origin string, now, expi
 	if groups, there := v.Claims()["groups"]; there {
 		claims["groups"] = groups
 	}
-	return claims
-}
-
-// standardClaims are what every token says of a session, but for its audience.
-func (is *issuer) standardClaims(v *authsvc.Session, sid string, now, expires int64) map[string]any {
-	claims := map[string]any{"iss": is.site.base, "sub": v.UserID, "iat": now, "exp": expires, "jti": uuid.V4()}
-	if !v.AuthTime.IsZero() {
-		claims["auth_time"] = v.AuthTime.Unix()
-	}
-	if v.Provider != "" {
-		claims["idp"] = v.Provider
-	}
-	if sid != "" {
-		claims["sid"] = tokenSID(sid)
-	}
-	v.Internal().AMR.Tell(claims)
 	return claims
 }

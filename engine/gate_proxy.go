@@ -241,7 +241,7 @@ func (gt *gateRoom) fromChecker(rq *request) bool {
 	if slices.ContainsFunc(gt.proxies, func(p netip.Prefix) bool { return p.Contains(peer) }) {
 		return true
 	}
-	rq.audit("gate.untrusted_proxy", authsvc.AccessDenied, "not in gate.proxies")
+	rq.audit("gate.untrusted_proxy", authsvc.CodeAccessDenied, "not in gate.proxies")
 	gt.warnOnceAMinute(rq, "peer", peer.String(),
 		"refused to say whether a request may pass: who asks is not in gate.proxies; if it is a proxy of yours, add its address there and to trusted_proxies", "peer", peer.String())
 	return false

@@ -53,7 +53,7 @@ func TestRotationKeepsNames(t *testing.T) {
 			store, o := &names{Adapter: memory.New()}, &rotator{}
 			due(t, store, 0)
 			w := o.at(t, store, func(c *authsvc.Config) { c.Secrets = secrets })
-			if got, err := w.AccessToken(t.Context(), "ada", "odd"); err != nil || got != "at-1" {
+			if got, err := w.AccessToken(t.Context(), "ada", "odd", nil); err != nil || got != "at-1" {
 				t.Fatal(got, err)
 			}
 			end(w, t)

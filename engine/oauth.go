@@ -69,7 +69,7 @@ func (f *oauthFlow) begin(rq *request) outcome {
 	params := f.params(rq, tx)
 	var err error
 	if tx.MaxAge, err = requestedMaxAge(params); err != nil {
-		return fail(authsvc.OAuthSignin, err)
+		return fail(authsvc.CodeOAuthSignin, err)
 	}
 	ask := oidc.AuthRequest{RedirectURI: f.redirectURI, Scope: f.Scope, ResponseMode: f.ResponseMode, Params: params,
 		Fragment: f.AuthorizationFragment}
@@ -96,7 +96,7 @@ func (f *oauthFlow) begin(rq *request) outcome {
 	to, err := f.oidc.AuthorizationURL(rq.ctx, ask)
 	if err != nil {
 		rq.expireCookie(f.room.desk.txName(tx.State), "")
-		return fail(authsvc.OAuthSignin, err)
+		return fail(authsvc.CodeOAuthSignin, err)
 	}
 	return redirect{to: to}
 }
@@ -162,7 +162,7 @@ func (f *oauthFlow) complete(rq *request) outcome {
 		return rq.notCallback(http.MethodGet)
 	case !post && f.wire.formPost:
 		f.room.desk.dropTx(rq, rq.query("state"))
-		return fail(authsvc.OAuthCallback, fixedReason("a GET came back to a provider that answers by form_post"))
+		return fail(authsvc.CodeOAuthCallback, fixedReason("a GET came back to a provider that answers by form_post"))
 	case post && !rq.reposted():
 		return f.repost(rq)
 	}

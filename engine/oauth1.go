@@ -53,12 +53,12 @@ func (f *oauth1Flow) begin(rq *request) outcome {
 		err = errors.New("oauth_callback_confirmed is missing: the service speaks OAuth 1.0, not 1.0a")
 	}
 	if err != nil {
-		return fail(authsvc.OAuthSignin, fmt.Errorf("request token: %w", err))
+		return fail(authsvc.CodeOAuthSignin, fmt.Errorf("request token: %w", err))
 	}
 	tx.Token, tx.TokenSecret = a.Token, a.Secret
 	to, err := url.Parse(f.AuthorizationURL)
 	if err != nil {
-		return fail(authsvc.OAuthSignin, fixedReason("authorization url: not a url"))
+		return fail(authsvc.CodeOAuthSignin, fixedReason("authorization url: not a url"))
 	}
 	if err := f.room.desk.keepTx(rq, tx); err != nil {
 		return err

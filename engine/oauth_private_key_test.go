@@ -83,14 +83,14 @@ func TestPrivateKeyJWT(t *testing.T) {
 			}
 			if c.ok {
 				id := w.Person(t, b)
-				if token, err := w.AccessToken(t.Context(), id, "op"); token != "at-1" || err != nil {
+				if token, err := w.AccessToken(t.Context(), id, "op", nil); token != "at-1" || err != nil {
 					t.Errorf("refreshed to %q, %v\n%s", token, err, w.Logs)
 				}
 				accounts, err := w.Accounts(t.Context(), id)
 				if err != nil || len(accounts) != 1 {
 					t.Fatal(accounts, err)
 				}
-				if err := w.UnlinkAccount(t.Context(), id, "op", accounts[0].ProviderAccountID, engine.EvenLast()); err != nil {
+				if err := w.UnlinkAccount(t.Context(), id, "op", accounts[0].ProviderAccountID, &engine.UnlinkOptions{EvenLast: true}); err != nil {
 					t.Error(err)
 				}
 				end(w, t)

@@ -85,12 +85,12 @@ func TestRefreshHooks(t *testing.T) {
 			o := newOdd(map[string]string{"odd.test/token": `{"access_token":"at-odd","token_type":"bearer","expires_in":3600}`})
 			w := startOdd(t, o, c.tune)
 			due(t, w.Store, 0)
-			got, err := w.AccessToken(t.Context(), "ada", "odd")
+			got, err := w.AccessToken(t.Context(), "ada", "odd", nil)
 			if got != c.want || (err == nil) != (c.err == "") || err != nil && !strings.Contains(err.Error(), c.err) {
 				t.Errorf("%q, %v", got, err)
 			}
 			if c.err == "" {
-				if again, err := w.AccessToken(t.Context(), "ada", "odd"); again != c.want || err != nil || o.count("odd.test/token") > 1 {
+				if again, err := w.AccessToken(t.Context(), "ada", "odd", nil); again != c.want || err != nil || o.count("odd.test/token") > 1 {
 					t.Errorf("again: %q, %v, asked %d times", again, err, o.count("odd.test/token"))
 				}
 				if _, refresh := tokens(w, t); refresh != "rt-0" {

@@ -288,7 +288,7 @@ func TestRefreshOfAnotherTenant(t *testing.T) {
 		if err := w.Store.RefreshAccount(t.Context(), stored[0], 0); err != nil {
 			t.Fatal(err)
 		}
-		got, err := w.AccessToken(t.Context(), stored[0].UserID, "op")
+		got, err := w.AccessToken(t.Context(), stored[0].UserID, "op", nil)
 		if got != want || (err == nil) != (want != "") || err != nil && !strings.Contains(err.Error(), "another person") {
 			t.Errorf("%s: %q, %v", tenant, got, err)
 		}

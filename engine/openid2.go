@@ -48,7 +48,7 @@ func (f *openID2Flow) begin(rq *request) outcome {
 	to, err := openid2.RequestURL(f.Endpoint, f.returnTo(tx), rq.origin)
 	if err != nil {
 		rq.expireCookie(f.room.desk.txName(tx.State), "")
-		return fail(authsvc.OAuthSignin, fixedReason("endpoint: not a url"))
+		return fail(authsvc.CodeOAuthSignin, fixedReason("endpoint: not a url"))
 	}
 	return redirect{to: to}
 }

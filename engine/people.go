@@ -140,10 +140,10 @@ func (p *People) Accounts(ctx context.Context, userID string) ([]authsvc.Account
 // ErrNotFound: the user has no account there. ErrNoToken and ErrTokenRefused:
 // the person has to sign in again. ErrBusy: try again. Other errors are
 // temporary (the provider or the store is down); the provider is not asked
-// again for 10 s. A user with several accounts at the provider needs
-// [OfAccount].
-func (p *People) AccessToken(ctx context.Context, userID, provider string, options ...AccessTokenOption) (string, error) {
-	return p.vault.AccessToken(ctx, userID, provider, options...)
+// again for 10 s. If the user has several accounts at
+// the provider, the options name one.
+func (p *People) AccessToken(ctx context.Context, userID, provider string, options *AccessTokenOptions) (string, error) {
+	return p.vault.AccessToken(ctx, userID, provider, options)
 }
 
 // UnlinkAccount removes an account of a user and then, in the background,
@@ -154,7 +154,7 @@ func (p *People) AccessToken(ctx context.Context, userID, provider string, optio
 // ErrNotFound: the user has no such account. ErrLastAccount: the user has no
 // other account at a configured provider, no verified address while links are
 // sent, and Callbacks.WaysIn knows of nothing else. What a credentials provider
-// would let in only that callback knows; [EvenLast] does not ask.
-func (p *People) UnlinkAccount(ctx context.Context, userID, provider, providerAccountID string, options ...UnlinkOption) error {
-	return p.vault.UnlinkAccount(ctx, userID, provider, providerAccountID, options...)
+// would let in only that callback knows; EvenLast does not ask.
+func (p *People) UnlinkAccount(ctx context.Context, userID, provider, providerAccountID string, options *UnlinkOptions) error {
+	return p.vault.UnlinkAccount(ctx, userID, provider, providerAccountID, options)
 }

@@ -109,34 +109,6 @@ func (s *Service) BaseURL() string { return s.site.base }
 // included, for pages of your own. The address changes with the content.
 func (s *Service) StyleURL() string { return s.site.base + "/" + s.site.pages.StylePath }
 
-// absolute resolves a configured page against the origin.
-func (st *site) absolute(page string) string {
-	if strings.HasPrefix(page, "/") {
-		return st.origin + page
-	}
-	return page
-}
-
-func (st *site) providerName(id string) string {
-	if f := st.flows[id]; f != nil {
-		return f.info().name
-	}
-	return id
-}
-
-// linkDigests returns the forms in which the token of an e-mail link may be
-// stored: first that of new links, then those of older secrets.
-func (ml *mailing) linkDigests(token string) []string {
-	var list []string
-	for _, mac := range ml.linkKeys {
-		list = append(list, b64(mac.Sum(token)))
-	}
-	for _, secret := range ml.hashSecrets {
-		list = append(list, hashHex(token, secret))
-	}
-	return list
-}
-
 // describeProviders makes the answer of GET providers and the views of the
 // sign-in page, in the order of the configuration.
 func (h *storeys) describeProviders(order []flow) {

@@ -316,3 +316,52 @@ func (j *jwtSessions) unlist(ctx context.Context, userID, provider string) {
 		j.svc.Log.Error("sessions that have ended could not be taken off the list", "err", err)
 	}
 }
+
+// dropEmailChange drops a change of address that waits.
+func (kp *keeper) dropEmailChange(ctx context.Context, userID, why string) error {
+	n, err := kp.Adapter.DeleteCredentials(ctx, userID, nil, authsvc.CredentialAddress)
+	if err == nil && n > 0 {
+		kp.auditor.Record(ctx, authsvc.AuditEvent{Name: "email.change_stopped", UserID: userID, Reason: why})
+	}
+	return err
+}
+
+func (kp *keeper) endSessions(ctx context.Context, userID string) error {
+	_, err := kp.endAllSessions(ctx, userID)
+	return err
+}
+
+// endAllSessions returns how many sessions there were that are listed.
+func (kp *keeper) endAllSessions(ctx context.Context, userID string) (ended int, err error) {
+	r := kp.revocation(keyUser+userID, userID, kp.fleet.Now())
+	if ended, err = kp.Adapter.EndSessions(ctx, userID, r); err != nil {
+		return 0, err
+	}
+	kp.revoked.apply(*r)
+	return ended, kp.dropEmailChange(ctx, userID, "all sessions ended")
+}
+
+// shutOut writes why a user may not sign in and ends what the user has open.
+func (kp *keeper) shutOut(ctx context.Context, userID string, change authsvc.PersonUpdate) error {
+	r := kp.revocation(keyUser+userID, userID, kp.fleet.Now())
+	if err := kp.Adapter.SetPerson(ctx, userID, change, r); err != nil {
+		return err
+	}
+	kp.revoked.apply(*r)
+	if err := kp.endSessions(ctx, userID); err != nil { // of the store; those of before that
+		return err
+	}
+	_, err := kp.Adapter.DeleteCredentials(ctx, userID, nil, authsvc.CredentialDevice)
+	return err
+}
+
+// startRevocations reads the revocation log, for at most revokeStart. If that
+// does not suffice, pollRevocations goes on, and JWT sessions are not accepted
+// before it has reached the end.
+func (kp *keeper) startRevocations(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, revokeStart)
+	defer cancel()
+	if err := kp.revoked.catchUp(ctx, kp.Adapter, kp.fleet.Now()); err != nil {
+		kp.Log.Warn("the log of revocations is still being read; JWT sessions are not accepted until that is done", "cause", err)
+	}
+}

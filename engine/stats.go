@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"authsvc"
-	"authsvc/internal/protocol/gate"
 	"authsvc/internal/seal/signingkeys"
 )
 
@@ -45,33 +44,6 @@ func (c *counter[K]) all() map[K]uint64 {
 	return all
 }
 
-// A hostMeter counts what the gate does at one host.
-type hostMeter struct {
-	decisions counter[authsvc.GateDecision]
-	open      atomic.Int64
-	closed    counter[authsvc.StreamEnd]
-}
-
-// meters are those of the hosts, which services that take over from one another count
-// with together.
-type meters struct {
-	mu    sync.Mutex
-	hosts map[string]*hostMeter
-}
-
-// host is the meter of a host of the gate.
-func (m *meters) host(origin string) *hostMeter {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.hosts == nil {
-		m.hosts = map[string]*hostMeter{}
-	}
-	if m.hosts[origin] == nil {
-		m.hosts[origin] = &hostMeter{}
-	}
-	return m.hosts[origin]
-}
-
 // Stats returns the counts. It costs no call of the store.
 func (s *Service) Stats() authsvc.Stats {
 	st := authsvc.Stats{TokensIssued: s.tokenRoom.issued.all(), Gate: map[string]authsvc.GateStats{}, SigningKeyAge: map[authsvc.SigningAlg]time.Duration{}}
@@ -89,39 +61,4 @@ func (s *Service) Stats() authsvc.Stats {
 		}
 	}
 	return st
-}
-
-// decided counts what became of a request for the gate.
-func (gt *gateRoom) decided(rq *request, v *verdict) {
-	decision := authsvc.GateForbidden
-	if v.site == nil {
-		gt.count(rq, v, decision)
-		return
-	}
-	switch v.Verdict {
-	case gate.Allowed:
-		if decision = authsvc.GateAllow; v.session == nil {
-			decision = authsvc.GateAnonymous
-		}
-	case gate.SignIn:
-		if decision = authsvc.GateUnauthenticated; navigates(rq) || isFrame(rq.r.Header) {
-			decision = authsvc.GateSignIn
-		}
-	case gate.Stale:
-		decision = authsvc.GateStale
-	case gate.Malformed:
-		decision = authsvc.GateMalformed
-	case gate.Unjudged:
-		decision = authsvc.GateError
-	}
-	gt.count(rq, v, decision)
-}
-
-// count counts a decision at the host of a verdict.
-func (gt *gateRoom) count(rq *request, v *verdict, d authsvc.GateDecision) {
-	if v.site == nil {
-		gt.allMeters.host("").decisions.add(d)
-		return
-	}
-	gt.meters[v.site.Index()].decisions.add(d)
 }

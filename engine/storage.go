@@ -98,17 +98,6 @@ func (h *storeys) checkMode(mode string) error {
 		Fix: "change it back, or have the store converted by Operator.AcceptCompat (ends all sessions)"}
 }
 
-// startRevocations reads the revocation log, for at most revokeStart. If that
-// does not suffice, pollRevocations goes on, and JWT sessions are not accepted
-// before it has reached the end.
-func (kp *keeper) startRevocations(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, revokeStart)
-	defer cancel()
-	if err := kp.revoked.catchUp(ctx, kp.Adapter, kp.fleet.Now()); err != nil {
-		kp.Log.Warn("the log of revocations is still being read; JWT sessions are not accepted until that is done", "cause", err)
-	}
-}
-
 // Keys of the store's meta records.
 const (
 	metaCompat = "compat"

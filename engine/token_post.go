@@ -254,16 +254,6 @@ func (tk *tokenRoom) audience(rq *request) *audience {
 	return nil
 }
 
-// audienceOf is the audience of an id, nil if there is none.
-func (is *issuer) audienceOf(id string) *audience {
-	for i := range is.audiences {
-		if is.audiences[i].id == id {
-			return &is.audiences[i]
-		}
-	}
-	return nil
-}
-
 // issue signs a token. It ends with the session at the latest.
 func (tk *tokenRoom) issue(rq *request, a *audience, v *authsvc.Session) outcome {
 	now := rq.now.Unix()
@@ -297,22 +287,6 @@ func (tk *tokenRoom) issue(rq *request, a *audience, v *authsvc.Session) outcome
 func tokenSID(sid string) string {
 	const chars = 22 // 132 bits
 	return seal.Digest("session of a token " + sid)[:chars]
-}
-
-func (is *issuer) sign(a *audience, claims map[string]any) (string, error) {
-	raw, err := json.Marshal(claims)
-	if err != nil {
-		return "", err
-	}
-	k := is.signing.known.Load().set.Signing(a.alg, is.fleet.Now())
-	if k == nil {
-		return "", errors.New("there is no key of the algorithm")
-	}
-	token, err := k.Sign(a.typ, raw)
-	if err == nil && len(token) > maxJWT {
-		err = fmt.Errorf("it has %d bytes, and 4096 is the most; leave claims out", len(token))
-	}
-	return token, err
 }
 
 // issuerMetadata is the route of the metadata (OpenID Connect Discovery 1.0).
@@ -357,4 +331,30 @@ func tokenRoutes(s *tokenRoom) map[string]*route {
 // tokenEvents are those of POST token.
 var tokenEvents = []audit.Kind{
 	{Name: "token.denied", Outcome: authsvc.AuditRefused, Meaning: "A token was asked for an audience that is not configured, or its conditions or its rule refused, or its rule failed."},
+}
+
+// mayHave asks the conditions of an audience, then When, whether a session gets
+// its tokens. The reason says why not.
+func (tk *tokenRoom) mayHave(rq *request, a *audience, r authsvc.AccessRequest) (reason string) {
+	v := r.Session
+	if len(a.allow) > 0 && !anyHolds(a.allow, &access.Subject{UserID: v.UserID, Email: v.Email, Proved: v.EmailVerified, Provider: v.Provider, Claims: v.Claims(), Client: r.Client.IP}) {
+		return "by the conditions of the audience"
+	}
+	if a.when == nil {
+		return ""
+	}
+	ok, err := tk.callWhen(rq, a, r)
+	switch {
+	case err != nil:
+		tk.Log.Error("whether a session gets a token could not be decided", "audience", a.id, "request", rq.requestID(), "err", err)
+		return "the rule of the audience failed"
+	case !ok:
+		return "by the rule of the audience"
+	}
+	return ""
+}
+
+func (tk *tokenRoom) callWhen(rq *request, a *audience, of authsvc.AccessRequest) (ok bool, err error) {
+	defer tk.fleet.Recovered("when of an audience", func() { ok, err = false, authsvc.ErrAccessDenied })
+	return a.when(rq.callbackContext(), of)
 }

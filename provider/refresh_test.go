@@ -65,7 +65,7 @@ func TestRefresh(t *testing.T) {
 				want, state := cmp.Or(rec.Refresh.Rotated, a.refresh), a.account().SessionState
 				for round := 1; round <= 2; round++ {
 					for range 2 { // the second time it is still good
-						got, err := a.service.AccessToken(t.Context(), a.userID, e.ID)
+						got, err := a.service.AccessToken(t.Context(), a.userID, e.ID, nil)
 						if err != nil || got != tokenGiven+"-renewed" {
 							t.Fatalf("%q, %v\n%s", got, err, a.log)
 						}
@@ -110,14 +110,14 @@ func TestRefreshRefusals(t *testing.T) {
 				a := signedIn(t, e, firstCase(t, e.ID))
 				before := a.account().RefreshToken
 				a.fail = &f
-				_, err := a.service.AccessToken(t.Context(), a.userID, e.ID)
+				_, err := a.service.AccessToken(t.Context(), a.userID, e.ID, nil)
 				if err == nil || errors.Is(err, authsvc.ErrTokenRefused) != spent[name] || errors.Is(err, authsvc.ErrNoToken) {
 					t.Errorf("spent %v: %v\n%s", spent[name], err, a.log)
 				}
 				if kept := a.account().RefreshToken == before; kept == spent[name] || (a.lost == 1) != spent[name] {
 					t.Errorf("spent %v: kept %v, %d events", spent[name], kept, a.lost)
 				}
-				if a.service.AccessToken(t.Context(), a.userID, e.ID); a.called["refresh"] != 1 {
+				if a.service.AccessToken(t.Context(), a.userID, e.ID, nil); a.called["refresh"] != 1 {
 					t.Errorf("asked %d times", a.called["refresh"])
 				}
 				a.secretless()
@@ -162,7 +162,7 @@ func TestRevoke(t *testing.T) {
 				t.Parallel()
 				a := signedIn(t, e, rec)
 				kept := a.account()
-				if err := a.service.UnlinkAccount(t.Context(), a.userID, e.ID, kept.ProviderAccountID, engine.EvenLast()); err != nil {
+				if err := a.service.UnlinkAccount(t.Context(), a.userID, e.ID, kept.ProviderAccountID, &engine.UnlinkOptions{EvenLast: true}); err != nil {
 					t.Fatal(err)
 				}
 				if err := a.service.Close(t.Context()); err != nil || a.called["revoke"] != 2 {
@@ -186,7 +186,7 @@ func TestVKDevice(t *testing.T) {
 	if err := a.store.RefreshAccount(t.Context(), stored[0], 0); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := a.service.AccessToken(t.Context(), a.userID, "vk"); !errors.Is(err, authsvc.ErrNoToken) || a.called["refresh"] != 0 || a.lost != 0 {
+	if _, err := a.service.AccessToken(t.Context(), a.userID, "vk", nil); !errors.Is(err, authsvc.ErrNoToken) || a.called["refresh"] != 0 || a.lost != 0 {
 		t.Errorf("%v, asked %d times", err, a.called["refresh"])
 	}
 }
@@ -208,7 +208,7 @@ func TestZohoCentre(t *testing.T) {
 		if err := a.store.RefreshAccount(t.Context(), stored[0], 0); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := a.service.AccessToken(t.Context(), a.userID, "zoho"); err != nil || a.called["refresh"] != 1 {
+		if _, err := a.service.AccessToken(t.Context(), a.userID, "zoho", nil); err != nil || a.called["refresh"] != 1 {
 			t.Errorf("%q: %v, asked %d times\n%s", state, err, a.called["refresh"], a.log)
 		}
 	}

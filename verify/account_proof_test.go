@@ -181,23 +181,23 @@ func account16Store(t *T, kind stores.Kind) {
 		b := w.Browser()
 		b.SignIn(w.OP, sub)
 		me := w.Person(t, b)
-		if err := w.UnlinkAccount(t.Context(), me, "op", sub); !errors.Is(err, authsvc.ErrLastAccount) || accountOwner(t, w, "op", sub) != me {
+		if err := w.UnlinkAccount(t.Context(), me, "op", sub, nil); !errors.Is(err, authsvc.ErrLastAccount) || accountOwner(t, w, "op", sub) != me {
 			t.Errorf("%s: the last way in was removed: %v", sub, err)
 		}
-		if err := w.UnlinkAccount(t.Context(), me, "op", "nobody"); err == nil {
+		if err := w.UnlinkAccount(t.Context(), me, "op", "nobody", nil); err == nil {
 			t.Error("an account that is not there was removed")
 		}
 		if a := accountVia(b, w.OP, "plain", sub, "link", "true"); !accountHas(t, w, me, "plain") {
 			t.Fatalf("%s is not linked: %s\n%.1500s", sub, a.Location(), w.Logs)
 		}
-		if err := w.UnlinkAccount(t.Context(), me, "op", sub); err != nil || accountOwner(t, w, "op", sub) != "" {
+		if err := w.UnlinkAccount(t.Context(), me, "op", sub, nil); err != nil || accountOwner(t, w, "op", sub) != "" {
 			t.Errorf("twin: one of two: %v", err)
 		}
 		list, err := w.Store.ListAccounts(t.Context(), me)
 		if err != nil || len(list) != 1 {
 			t.Fatal(list, err)
 		}
-		if err := w.UnlinkAccount(t.Context(), me, "plain", list[0].ProviderAccountID); !errors.Is(err, authsvc.ErrLastAccount) {
+		if err := w.UnlinkAccount(t.Context(), me, "plain", list[0].ProviderAccountID, nil); !errors.Is(err, authsvc.ErrLastAccount) {
 			t.Errorf("the other was the last then: %v", err)
 		}
 	}

@@ -130,7 +130,7 @@ func auditSaidNo(w *arena.World, b *arena.Browser) {
 }
 
 func auditUnlink(sub string) func(*arena.World, *arena.Browser) {
-	return auditOf(func(w *arena.World, id string) { w.UnlinkAccount(w.T.Context(), id, "op", sub) })
+	return auditOf(func(w *arena.World, id string) { w.UnlinkAccount(w.T.Context(), id, "op", sub, nil) })
 }
 
 func auditOf(f func(w *arena.World, userID string)) func(*arena.World, *arena.Browser) {

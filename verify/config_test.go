@@ -15,8 +15,8 @@ var configChecks = checks{
 	"05": {title: "no debugging endpoint on the public port", once: true, run: config05},
 	"06": {title: "http beyond loopback starts nothing", once: true, run: config06},
 	"07": {title: "tokens of providers are sealed in the store", run: config07, except: map[string]string{
-		modeV4: "NextAuth.js reads the rows: tokens are plain unless storage.encrypt_tokens says otherwise",
-		modeV5: "Auth.js reads the rows: tokens are plain unless storage.encrypt_tokens says otherwise"}},
+		modeV4: "NextAuth.js reads the rows: tokens are plain unless storage.provider_tokens says otherwise",
+		modeV5: "Auth.js reads the rows: tokens are plain unless storage.provider_tokens says otherwise"}},
 }
 
 func config05(t *T) {

@@ -344,7 +344,7 @@ func (s *skewedSite) refresh(t *T) (later func()) {
 	begun, ids := time.Now(), []string(nil)
 	token := func(id string) string {
 		t.Helper()
-		got, err := s.inside.AccessToken(t.Context(), id, "op")
+		got, err := s.inside.AccessToken(t.Context(), id, "op", nil)
 		if err != nil {
 			t.Error(err)
 		}

@@ -66,7 +66,7 @@ func race05(t *T) {
 			want := fmt.Sprintf("at-%d", n)
 			together(crowd, func(i int) {
 				w.services[i%raceReplicas].At(func(s *engine.Service) {
-					if got, err := s.AccessToken(t.Context(), user, "op"); got != want || err != nil {
+					if got, err := s.AccessToken(t.Context(), user, "op", nil); got != want || err != nil {
 						t.Errorf("%q, want %q; %v", got, want, err)
 					}
 				})

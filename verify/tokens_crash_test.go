@@ -37,7 +37,7 @@ func TestTokensChild(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	token, err := s.AccessToken(t.Context(), os.Getenv(tokensChildUser), "op")
+	token, err := s.AccessToken(t.Context(), os.Getenv(tokensChildUser), "op", nil)
 	t.Fatalf("not killed: %q, %v", token, err)
 }
 
@@ -84,16 +84,16 @@ func tokens04(t *T) {
 		t.Fatalf("%v, asked %d times\n%s", err, asked.Load(), out)
 	}
 	begin := time.Now()
-	_, err = w.AccessToken(t.Context(), id, "op")
+	_, err = w.AccessToken(t.Context(), id, "op", nil)
 	for errors.Is(err, authsvc.ErrBusy) && time.Since(begin) < time.Minute {
-		_, err = w.AccessToken(t.Context(), id, "op")
+		_, err = w.AccessToken(t.Context(), id, "op", nil)
 	}
 	if !errors.Is(err, authsvc.ErrTokenRefused) {
 		t.Errorf("after the crash: %v", err)
 	}
 	t.Figure("told after %d s, when the dead process's lease has expired", int(time.Since(begin).Seconds()))
 	for range 10 {
-		if _, err := w.AccessToken(t.Context(), id, "op"); !errors.Is(err, authsvc.ErrTokenRefused) {
+		if _, err := w.AccessToken(t.Context(), id, "op", nil); !errors.Is(err, authsvc.ErrTokenRefused) {
 			t.Errorf("again: %v", err)
 		}
 	}
@@ -103,7 +103,7 @@ func tokens04(t *T) {
 	rotated.Store(0) // another grant
 	b.SignIn(w.OP, "ada")
 	time.Sleep(1100 * time.Millisecond) // its access token ends
-	if token, err := w.AccessToken(t.Context(), id, "op"); token == "" || err != nil {
+	if token, err := w.AccessToken(t.Context(), id, "op", nil); token == "" || err != nil {
 		t.Errorf("twin, signed in again: %q, %v", token, err)
 	}
 }

@@ -62,7 +62,7 @@ func tokens01(t *T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got, err := w.AccessToken(t.Context(), u.ID, "op"); err != nil || got != tokens["access_token"] {
+		if got, err := w.AccessToken(t.Context(), u.ID, "op", nil); err != nil || got != tokens["access_token"] {
 			t.Errorf("twin: the application has %q, %v", got, err)
 		}
 	})
@@ -162,7 +162,7 @@ func tokensRest(t *T, wait time.Duration, want bool) {
 	w.OP.SetFault(fault)
 	b := w.Browser()
 	b.SignIn(w.OP, "ada")
-	token, err := w.AccessToken(t.Context(), w.Person(t, b), "op")
+	token, err := w.AccessToken(t.Context(), w.Person(t, b), "op", nil)
 	if (token != "") != want || (err == nil) != want {
 		t.Errorf("a token with 5 s left, after %v: %v, %v", wait, token != "", err)
 	}
@@ -181,12 +181,12 @@ func tokensFails(t *T, strategy, name string, fail func(http.ResponseWriter, *ht
 	id := w.Person(t, b)
 	time.Sleep(2 * time.Second)
 	begin := time.Now()
-	token, err := w.AccessToken(t.Context(), id, "op")
+	token, err := w.AccessToken(t.Context(), id, "op", nil)
 	if token != "" || err == nil || errors.Is(err, authsvc.ErrTokenRefused) != dead || time.Since(begin) > 25*time.Second {
 		t.Errorf("%s: %q, %v after %v", name, token, err, time.Since(begin))
 	}
 	for range 5 {
-		if _, again := w.AccessToken(t.Context(), id, "op"); again == nil || errors.Is(again, authsvc.ErrTokenRefused) != dead {
+		if _, again := w.AccessToken(t.Context(), id, "op", nil); again == nil || errors.Is(again, authsvc.ErrTokenRefused) != dead {
 			t.Errorf("%s, again: %v", name, again)
 		}
 	}
@@ -208,13 +208,13 @@ func tokensFails(t *T, strategy, name string, fail func(http.ResponseWriter, *ht
 		tokensGood(rw, 1, "")
 	}))
 	if dead { // the way back is a sign-in
-		if _, err := w.AccessToken(t.Context(), id, "op"); !errors.Is(err, authsvc.ErrTokenRefused) {
+		if _, err := w.AccessToken(t.Context(), id, "op", nil); !errors.Is(err, authsvc.ErrTokenRefused) {
 			t.Errorf("%s, later: %v", name, err)
 		}
 		b.SignIn(w.OP, "ada")
 		time.Sleep(2 * time.Second)
 	}
-	if token, err := w.AccessToken(t.Context(), id, "op"); token != "at-1" || err != nil {
+	if token, err := w.AccessToken(t.Context(), id, "op", nil); token != "at-1" || err != nil {
 		t.Errorf("%s, twin: %q, %v", name, token, err)
 	}
 }
@@ -242,7 +242,7 @@ func tokens03(t *T) {
 			id := w.Person(t, b)
 			before := tokensOf(t, w, id)
 			time.Sleep(2 * time.Second)
-			if got, err := w.AccessToken(t.Context(), id, "op"); got != c.want || (err == nil) != (c.want != "") {
+			if got, err := w.AccessToken(t.Context(), id, "op", nil); got != c.want || (err == nil) != (c.want != "") {
 				t.Errorf("%s: %q, %v", name, got, err)
 			}
 			after := tokensOf(t, w, id)
@@ -275,7 +275,7 @@ func tokens05(t *T) {
 		b := w.Browser()
 		b.SignIn(w.OP, "ada")
 		begin := time.Now()
-		if err := w.UnlinkAccount(t.Context(), w.Person(t, b), "op", "ada", engine.EvenLast()); err != nil || time.Since(begin) > within(2*time.Second) {
+		if err := w.UnlinkAccount(t.Context(), w.Person(t, b), "op", "ada", &engine.UnlinkOptions{EvenLast: true}); err != nil || time.Since(begin) > within(2*time.Second) {
 			t.Errorf("%s: %v after %v", name, err, time.Since(begin))
 		}
 		if _, err := w.Store.GetUserByAccount(t.Context(), "op", "ada"); !errors.Is(err, authsvc.ErrNotFound) {

@@ -23,7 +23,7 @@ type migrateCommand struct {
 	Compat    migrateCompat    `cmd:"" help:"Accept another compat mode; sessions of the old one end."`
 	Reseal    migrateReseal    `cmd:"" help:"Seal under the first secret what later ones have sealed, so that these can be removed."`
 	Normalize migrateNormalize `cmd:"" aliases:"emails" help:"Bring addresses of users into the form in which they are looked up."`
-	Tokens    migrateTokens    `cmd:"" help:"Store the tokens of providers as storage.provider_tokens and storage.encrypt_tokens say now."`
+	Tokens    migrateTokens    `cmd:"" help:"Store the tokens of providers as storage.provider_tokens says now."`
 	Issuer    migrateIssuer    `cmd:"" help:"Accept that the id of a provider now means another issuer."`
 }
 

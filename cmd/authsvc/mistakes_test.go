@@ -105,7 +105,7 @@ func badLines() []badLine {
 		{"url: https://app.example.com:99999", "url: https://app.example.com", []string{`url "https://app.example.com:99999" has a port that is not a number from 1 to 65535; write the public address, such as https://app.example.com or https://app.example.com/my/auth`}},
 		{"listen: 3000", "listen: 127.0.0.1:3000", []string{`listen "3000" is a port without a host and a colon; ` + config.AddressFix}},
 		{"secret: short", "secret: " + testSecret, []string{"secret has fewer than 32 bytes; run `authsvc secret` and use what it prints"}},
-		{"hsts: never", "hsts: 8760h", []string{`hsts "never" is not a duration; write a number and a unit, such as 30d, 720h or 10m`}},
+		{"audit: {keep: never}", "audit: {keep: 8760h}", []string{`audit.keep "never" is not a duration; write a number and a unit, such as 30d, 720h or 10m`}},
 		{"trusted_origins: [https://www.example.com/path]", "trusted_origins: [https://www.example.com]", []string{`trusted_origins[0] "https://www.example.com/path" is not an origin; write scheme, host and port only, such as https://www.example.com`}},
 		{"allowed_redirects: [nowhere, {a: b}, https://ok.example, [c]]", "allowed_redirects: [https://ok.example]", []string{
 			"allowed_redirects[1] is a mapping, not text; write [one, two]",
@@ -119,9 +119,9 @@ func badLines() []badLine {
 			"pages.sign_out is a list, not text; write one value",
 			`pages.sign_in "nowhere" is neither a path nor an address; write /path or https://host/path`}},
 		{"cookies: {session: \"a b\", domain: example.com}", "cookies: {session: __Secure-a, domain: example.com}", []string{"cookies.session is not a cookie name; use letters, digits, - . and _"}},
-		{"rate_limit: {link: often, sing_in: never}", "rate_limit: {link: 30/min, sign_in: 10/s}", []string{
+		{"rate_limit: {email_total: often, sing_in: never}", "rate_limit: {email_total: 30/min, sign_in: 10/s}", []string{
 			`key "rate_limit.sing_in" is not known; did you mean sign_in?`,
-			`rate_limit.link "often" is not a rate; write a count and a period, such as 10/s, 30/min, 5/h or 100/d`,
+			`rate_limit.email_total "often" is not a rate; write a count and a period, such as 10/s, 30/min, 5/h or 100/d`,
 			`rate_limit.sign_in "never" is not a rate; write a count and a period, such as 10/s, 30/min, 5/h or 100/d`}},
 		{"sesion: {max_age: 30d, absolute_max_age: 1h}", "session: {max_age: 30d, absolute_max_age: 90d}", []string{
 			`key "sesion" is not known; did you mean session?`,
@@ -142,12 +142,11 @@ func badLines() []badLine {
 		{"sign_up: {policy: closed, domains: [\"*.example.com\"]}", "sign_up: {domains: [.example.com]}", []string{
 			`sign_up.policy "closed" is not known; use open or invited`,
 			"sign_up.domains[0] is not a domain; write example.com, or .example.com for all below it too"}},
-		{"account: {enabeld: true, delete: maybe, delete_grace: 400d, fresh: 1s, edit: [emial]}", "account: {delete: true, delete_grace: 30d, fresh: 5m, edit: [name]}", []string{
+		{"account: {enabeld: true, delete: maybe, delete_grace: 400d, fresh: 1s}", "account: {delete: true, delete_grace: 30d, fresh: 5m}", []string{
 			`key "account.enabeld" is not known; did you mean enabled?`,
 			`account.delete "maybe" is not a boolean; write true or false`,
 			"account.fresh is out of range; use 1m to 24h; 10m is the default",
-			"account.delete_grace is out of range; use 1m to 365d, or 0 for none; 14d is the default",
-			`account.edit[0] "emial" cannot be edited; use name, or leave the list empty`}},
+			"account.delete_grace is out of range; use 1m to 365d, or 0 for none; 14d is the default"}},
 		{"notices: {enabled: sometimes, new_browsers: true}", "notices: {new_browser: false}", []string{
 			`key "notices.new_browsers" is not known; did you mean new_browser?`,
 			`notices.enabled "sometimes" is not a boolean; write true or false`}},
@@ -222,7 +221,7 @@ func TestNothingFollows(t *testing.T) {
 	acme := func(more string) string {
 		return "providers: [{id: acme, type: oidc, client_id: a, issuer: https://id.acme.example, " + more + "}]"
 	}
-	const onURL = "hsts: 1h\ntrusted_origins: [https://www.example.com]\ncookies: {domain: example.com, session: __Secure-s}\npages: {sign_in: /signin}"
+	const onURL = "trusted_origins: [https://www.example.com]\ncookies: {domain: example.com, session: __Secure-s}\npages: {sign_in: /signin}"
 	for name, c := range map[string]struct {
 		file, want string // want is what the only mistake begins with
 	}{
@@ -276,13 +275,13 @@ func TestStorageMistakes(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			file := filepath.Join(t.TempDir(), "authsvc.yaml")
-			text := "url: https://app.example.com\nsecret: " + testSecret + "\nhsts: never\n" + c.settings + "\nproviders: [{id: github, client_id: a, client_secret: b}]\n"
+			text := "url: https://app.example.com\nsecret: " + testSecret + "\naudit: {keep: never}\n" + c.settings + "\nproviders: [{id: github, client_id: a, client_secret: b}]\n"
 			if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 				t.Fatal(err)
 			}
 			var out bytes.Buffer
 			run(t.Context(), []string{"check", "--offline", "--config", file}, nil, strings.NewReader(""), &out, &out)
-			for _, want := range append(c.want, `hsts "never"`) {
+			for _, want := range append(c.want, `audit.keep "never"`) {
 				if !strings.Contains(out.String(), want) {
 					t.Errorf("%q is not said:\n%s", want, out.String())
 				}

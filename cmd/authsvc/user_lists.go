@@ -165,11 +165,7 @@ func (c accountsUnlink) Run(p *program) error {
 	return p.withPeople(func(p *people) error {
 		account := "the account at " + truncate(c.Provider)
 		return p.do(c.destructive, "remove "+account, "removed "+account, func(u authsvc.User) error {
-			var options []engine.UnlinkOption
-			if c.Last {
-				options = append(options, engine.EvenLast())
-			}
-			err := p.engine.UnlinkAccount(p.ctx, u.ID, c.Provider, c.Account, options...)
+			err := p.engine.UnlinkAccount(p.ctx, u.ID, c.Provider, c.Account, &engine.UnlinkOptions{EvenLast: c.Last})
 			switch {
 			case errors.Is(err, authsvc.ErrNotFound):
 				return fmt.Errorf("the user has no such account; `authsvc accounts list` shows all")

@@ -217,7 +217,7 @@ func (w *world) refresh(p *person) {
 		w.t.Fatal(err)
 	}
 	w.tally.begin()
-	if got, err := w.AccessToken(w.t.Context(), s.UserID, "renews"); got != "a" || err != nil {
+	if got, err := w.AccessToken(w.t.Context(), s.UserID, "renews", nil); got != "a" || err != nil {
 		w.t.Fatal(got, err)
 	}
 }

@@ -58,7 +58,6 @@ func TestFull(t *testing.T) {
 		"limits":      c.RateLimit,
 		"account":     c.Account,
 		"notices":     c.Notices,
-		"refusal":     c.ShowRefusal,
 		"theme":       c.Theme,
 		"pages":       c.Pages,
 		"log":         s.Log,
@@ -96,8 +95,8 @@ func TestFull(t *testing.T) {
 		"cookies": authsvc.CookieOptions{Domain: "example.com", Session: "__Secure-s", CSRF: "__Host-c", CallbackURL: "__Secure-b"},
 		"limits": authsvc.RateLimit{SignIn: authsvc.Rate{N: 30, Per: time.Minute}, EmailPerAddress: authsvc.Rate{N: 5, Per: time.Hour},
 			EmailTotal: authsvc.Rate{N: 1000, Per: time.Hour}, CredentialsPerAccount: authsvc.Rate{N: 10, Per: time.Second},
-			Link: authsvc.Rate{N: 100, Per: 24 * time.Hour}, BackchannelLogout: authsvc.Rate{N: 60, Per: time.Minute}, Token: authsvc.Rate{N: 10, Per: time.Minute}, Account: authsvc.Rate{N: 20, Per: time.Minute}, NoticesPerUser: authsvc.Rate{N: 10, Per: 24 * time.Hour}, PersonalToken: authsvc.Rate{N: 15, Per: time.Minute}},
-		"account":  authsvc.AccountOptions{Disabled: true, Fresh: 5 * time.Minute, Edit: []string{"name"}, Delete: true, DeleteGrace: -1, ChangeEmail: new(false)},
+			NoticesPerUser: authsvc.Rate{N: 10, Per: 24 * time.Hour}},
+		"account":  authsvc.AccountOptions{Disabled: true, Fresh: 5 * time.Minute, Delete: true, DeleteGrace: -1, ChangeEmail: new(false)},
 		"notices":  authsvc.NoticeOptions{Disabled: true, IgnoreNewBrowsers: true},
 		"personal": authsvc.PersonalTokenOptions{Enabled: true, MaxAge: 720 * time.Hour},
 		"jwts": authsvc.TokenOptions{Rotate: 720 * time.Hour, Audiences: []authsvc.Audience{{ID: "https://api.example.com", Alg: "EdDSA", Typ: "at+jwt",
@@ -116,7 +115,6 @@ func TestFull(t *testing.T) {
 						Groups: []string{"ops"}, Claims: map[string][]string{"department": {"ops"}}, Networks: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}, MaxAge: time.Hour}}}},
 					{Match: "/api/{name}", Allow: authsvc.Allow{AnyOf: []authsvc.Condition{{Groups: []string{"ops"}}, {MaxAge: 5 * time.Minute}, {Users: []string{"1"}, Tokens: true, When: never}}}}}},
 				{Origin: "https://app.example.com", Default: authsvc.Allow{AnyOf: []authsvc.Condition{{Groups: []string{"ops"}}}}}}},
-		"refusal": true,
 		"theme": authsvc.Theme{ColorScheme: "dark", BrandColor: "#004080", ButtonText: "#ffffff",
 			Logo: "https://app.example.com/logo.svg", SiteName: "Acme"},
 		"pages":    authsvc.Pages{SignIn: "/in", SignOut: "/out", Error: "/error", VerifyRequest: "/sent", NewUser: "/welcome", Account: "/me", Confirm: "/sure"},
@@ -181,12 +179,12 @@ func TestPrecedence(t *testing.T) {
 	if err := os.WriteFile(openFile, []byte("client secret\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	const file = "url: https://file.example\nlisten: file:1\nsecret: ${UNSET}\nshow_refusal: false\n" +
+	const file = "url: https://file.example\nlisten: file:1\nsecret: ${UNSET}\nallow_insecure_url: false\n" +
 		"allowed_redirects: [https://file.example]\nproviders: [{id: github, client_id: file, client_secret: \"$${x}\", name: $5}]\n"
 	path := writeFile(t, file)
 	s, err := Load(Input{Path: path, Flags: map[string]string{"listen": "flag:3"}, Env: map[string]string{
 		"AUTHSVC_URL": "https://env.example", "AUTHSVC_LISTEN": "env:2", "AUTHSVC_SECRET_FILE": secretFile,
-		"AUTHSVC_SHOW_REFUSAL": "true", "AUTHSVC_ALLOWED_REDIRECTS": "https://a.example, https://b.example",
+		"AUTHSVC_ALLOW_INSECURE_URL": "true", "AUTHSVC_ALLOWED_REDIRECTS": "https://a.example, https://b.example",
 		"AUTHSVC_GITHUB_ID": "env", "AUTHSVC_GOOGLE_ID": "g", "AUTHSVC_GOOGLE_SECRET_FILE": openFile,
 		"AUTHSVC_EMAIL_SERVER": "smtp://localhost", "AUTHSVC_EMAIL_FROM": "a@b.example", "AUTHSVC_GITHUB_LINK_VERIFIED_EMAIL": "true",
 		"AUTHSVC_STORAGE_URL": "", "AUTHSVC_PORT": "tcp://10.0.0.1:80", "AUTHSVC_COMPATT": "none",
@@ -196,7 +194,7 @@ func TestPrecedence(t *testing.T) {
 	}
 	github := s.Engine.Providers[0].(*authsvc.OAuth)
 	google := s.Engine.Providers[1].(*authsvc.OAuth)
-	got := []any{s.Engine.URL, s.Listen, s.Engine.Secrets, s.Engine.ShowRefusal, s.Engine.AllowedRedirects, s.Storage.URL,
+	got := []any{s.Engine.URL, s.Listen, s.Engine.Secrets, s.Engine.DangerousInsecureURL, s.Engine.AllowedRedirects, s.Storage.URL,
 		github.Client, github.LinkVerifiedEmail, github.Name, google.Client, google.Issuer, len(s.Mail)}
 	want := []any{"https://env.example", "flag:3", []string{"first", "second"}, true, []string{"https://a.example", "https://b.example"}, "sqlite:authsvc.db",
 		authsvc.Client{ID: "env", Secret: "${x}"}, true, "$5", authsvc.Client{ID: "g", Secret: "client secret"}, "https://accounts.google.com", 1}
@@ -342,19 +340,15 @@ func FuzzLoad(f *testing.F) {
 	})
 }
 
-// TestProviderTokens: two keys say how tokens of providers are kept, in any order.
+// TestProviderTokens: how tokens of providers are kept.
 func TestProviderTokens(t *testing.T) {
 	t.Parallel()
 	for storage, want := range map[string]string{
-		"{}":                      "",
-		"{provider_tokens: keep}": "",
-		"{encrypt_tokens: true}":  "sealed",
-		"{encrypt_tokens: false}": "plain",
-		"{provider_tokens: drop}": "drop",
-		"{provider_tokens: keep, encrypt_tokens: false}": "plain",
-		"{encrypt_tokens: true, provider_tokens: keep}":  "sealed",
-		"{provider_tokens: drop, encrypt_tokens: true}":  "drop",
-		"{encrypt_tokens: true, provider_tokens: drop}":  "drop",
+		"{}":                        "",
+		"{provider_tokens: keep}":   "",
+		"{provider_tokens: sealed}": "sealed",
+		"{provider_tokens: plain}":  "plain",
+		"{provider_tokens: drop}":   "drop",
 	} {
 		s, err := Load(Input{Path: writeFile(t, "url: http://localhost:3000\nsecret: "+testSecret+"\nstorage: "+storage+"\n")})
 		if err != nil || string(s.Engine.ProviderTokens) != want {

@@ -2,7 +2,6 @@ package config
 
 import (
 	"slices"
-	"strings"
 
 	"authsvc"
 )
@@ -30,9 +29,7 @@ func (s *Settings) fields() []field {
 		{key: "internal_hosts", into: stringListVar(&c.InternalHosts)},
 		{key: "allow_insecure_url", into: boolVar(&c.DangerousInsecureURL)},
 		{key: "allow_short_secret", into: boolVar(&c.DangerousShortSecret)},
-		{key: "hsts", into: durationVar(&c.HSTS)},
 		{key: "first_proof", into: stringVar(&c.FirstProof)},
-		{key: "show_refusal", into: boolVar(&c.ShowRefusal)},
 		{key: "session.strategy", into: stringVar(&c.Session.Strategy)},
 		{key: "session.max_age", into: durationVar(&c.Session.MaxAge)},
 		{key: "session.update_age", into: zeroableDurationVar(&c.Session.UpdateAge)},
@@ -59,17 +56,9 @@ func (s *Settings) fields() []field {
 
 func (s *Settings) accountFields() []field {
 	a := &s.Engine.Account
-	edit := stringListVar(&a.Edit)
-	set := edit.set
-	edit.set = func(v value) string { // an empty list is not the default
-		problem := set(v)
-		a.Edit = []string{}
-		return problem
-	}
 	return []field{
 		{key: "account.enabled", into: notBoolVar(&a.Disabled)},
 		{key: "account.fresh", into: durationVar(&a.Fresh)},
-		{key: "account.edit", into: edit},
 		{key: "account.change_email", into: maybeBoolVar(&a.ChangeEmail)},
 		{key: "notices.enabled", into: notBoolVar(&s.Engine.Notices.Disabled)},
 		{key: "notices.new_browser", into: notBoolVar(&s.Engine.Notices.IgnoreNewBrowsers)},
@@ -161,33 +150,21 @@ func (s *Settings) storageFields() []field {
 		{key: "storage.tables", into: stringMapVar(&s.Storage.Naming.Tables)},
 		{key: "storage.columns", into: stringMapVar(&s.Storage.Naming.Columns)},
 		{key: "storage.user_columns", into: stringListVar(&s.Storage.Naming.UserColumns)},
-		{key: "storage.provider_tokens", into: s.tokens("keep, drop", func(value string) string {
-			return map[string]string{"keep": string(s.Engine.ProviderTokens), "drop": "drop"}[value]
-		})},
-		{key: "storage.encrypt_tokens", into: s.tokens("true, false", func(value string) string {
-			if s.Engine.ProviderTokens == "drop" { // nothing is left to encrypt
-				return "drop"
-			}
-			return map[string]string{"true": "sealed", "false": "plain"}[value]
-		})},
+		{key: "storage.provider_tokens", into: s.providerTokens()},
 	}
 }
 
-// tokens returns the setter of one of the two keys that say how tokens of
-// providers are kept; either may come first.
-func (s *Settings) tokens(values string, how func(value string) string) setter {
-	var w string
-	t := enumVar(&w, strings.Split(values, ", ")...)
+// providerTokens is how tokens of providers are kept; keep is the engine's default.
+func (s *Settings) providerTokens() setter {
+	var how string
+	t := enumVar(&how, "keep", "sealed", "plain", "drop")
 	set := t.set
 	t.set = func(v value) string {
 		problem := set(v)
-		if problem == "" {
-			s.Engine.ProviderTokens = authsvc.ProviderTokens(how(w))
+		if s.Engine.ProviderTokens = authsvc.ProviderTokens(how); how == "keep" {
+			s.Engine.ProviderTokens = ""
 		}
 		return problem
-	}
-	if values == "true, false" {
-		t.kind, t.fix = "boolean", "write true or false"
 	}
 	return t
 }
@@ -219,12 +196,7 @@ func (s *Settings) limitFields() []field {
 		{key: "rate_limit.email_per_address", into: rateVar(&r.EmailPerAddress)},
 		{key: "rate_limit.email_total", into: rateVar(&r.EmailTotal)},
 		{key: "rate_limit.credentials_per_account", into: rateVar(&r.CredentialsPerAccount)},
-		{key: "rate_limit.link", into: rateVar(&r.Link)},
-		{key: "rate_limit.backchannel_logout", into: rateVar(&r.BackchannelLogout)},
-		{key: "rate_limit.token", into: rateVar(&r.Token)},
-		{key: "rate_limit.account", into: rateVar(&r.Account)},
 		{key: "rate_limit.notices_per_user", into: rateVar(&r.NoticesPerUser)},
-		{key: "rate_limit.personal_token", into: rateVar(&r.PersonalToken)},
 	}
 }
 

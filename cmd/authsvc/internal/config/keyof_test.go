@@ -24,14 +24,15 @@ func leaves(t reflect.Type, prefix string) (paths []string) {
 
 // onlyGo are the fields that only a program can set; a dot stands for all that
 // is below.
-var onlyGo = []string{"Providers", "Logger", "Outbound.DangerousTransport", "Callbacks.", "Events.",
+var onlyGo = []string{"HSTS", "ShowRefusal", "Account.Edit", "RateLimit.Link", "RateLimit.BackchannelLogout", "RateLimit.Token", "RateLimit.Account", "RateLimit.PersonalToken",
+	"Providers", "Logger", "Outbound.DangerousTransport", "Callbacks.", "Events.",
 	"Providers[0].OpenID", "Providers[0].PairwiseSubject", "Providers[0].Hooks.", "Providers[0].UserInfo", "Providers[0].MapProfile", "Providers[0].Authorize", "SignIn.Allow[0].MaxAge", "SignIn.Allow[0].Tokens",
 	"SignIn.Allow[0].When", "Tokens.Audiences[0].Allow[0].MaxAge", "Tokens.Audiences[0].Allow[0].When", "Tokens.Audiences[0].Allow[0].Tokens", "Gate.MaxRequests", "Gate.Hosts[0].Default.", "Gate.Hosts[0].Rules[0].Allow.Anyone", "Gate.Hosts[0].Rules[0].Allow.Nobody"}
 
 // onlyKeys are the keys of the program, and of what is put together from
 // several.
 var onlyKeys = []string{"listen", "admin.listen", "stop_delay", "admin.allow_remote", "debug.listen", "session.store", "storage.prefix", "storage.migrate", "storage.naming", "storage.tables", "storage.columns", "storage.user_columns",
-	"storage.encrypt_tokens", "log.format", "log.level", "mail.templates", "providers[0].type", "providers[0].server", "providers[0].from", "providers[0].max_age", "providers[0].inbox_url",
+	"log.format", "log.level", "mail.templates", "providers[0].type", "providers[0].server", "providers[0].from", "providers[0].max_age", "providers[0].inbox_url",
 	"providers[0].codes", "providers[0].sign_in", "providers[0].helo", "providers[0].insecure_no_tls", "rules.sign_in", "rules.claims", "rules.redirect", "hooks", "hooks[0].on",
 	"hooks[0].url", "hooks[0].secret", "hooks[0].timeout", "providers[0].hook.url", "providers[0].hook.secret", "providers[0].hook.timeout", "gate.hosts[0].default"}
 

@@ -1,0 +1,104 @@
+package engine
+
+import (
+	"cmp"
+	"errors"
+	"net/http"
+
+	"authsvc"
+	"authsvc/internal/protocol/weburl"
+	"authsvc/internal/text/pages"
+)
+
+// keepPage: GET account/keep asks whether an account is to be kept.
+func (ac *accountRoom) keepPage(rq *request) outcome {
+	v := pages.KeepView{CSRFToken: rq.ensureCSRF(), Kept: rq.query("done") == "kept", SignInURL: weburl.WithQuery(rq.base+"/signin", "callbackUrl", rq.callbackURL())}
+	if v.Kept {
+		return page{name: pages.Keep, view: v}
+	}
+	c, err := ac.desk.waiting(rq, keepPurpose)
+	if err != nil {
+		return rq.accountAway(err)
+	}
+	if c == nil {
+		return redirect{to: v.SignInURL}
+	}
+	u, err := ac.Adapter.GetUser(rq.ctx, c.UserID)
+	switch {
+	case errors.Is(err, authsvc.ErrNotFound):
+		return redirect{to: v.SignInURL}
+	case err != nil:
+		return rq.accountAway(err)
+	case u.DeleteAfter.IsZero(): // another browser kept it
+		return redirect{to: v.SignInURL}
+	}
+	v.Who, v.On, v.RequestID = cmp.Or(u.Email, u.Name, u.ID), u.DeleteAfter, rq.shownRequestID()
+	if word := rq.query("error"); word != "" {
+		v.Error = string(plainErrorCode(authsvc.ErrorCode(word)))
+	}
+	return page{name: pages.Keep, view: v}
+}
+
+// postKeep: POST account/keep keeps an account that is to be deleted. It is that of
+// the session or, with pending=true or without a session, that of the sign-in which
+// waits for it; leave=true gives that one up, and never keeps anything.
+func (ac *accountRoom) postKeep(rq *request) outcome {
+	if !rq.csrfOK() {
+		return rq.personalCSRF("/account/keep")
+	}
+	if rq.body.get("pending") != "true" && rq.body.get("leave") != "true" {
+		s, err := ac.keeper.current(rq)
+		if err != nil {
+			return rq.accountAway(err)
+		}
+		if s != nil {
+			return ac.keepOf(rq, s)
+		}
+	}
+	c, err := ac.desk.waiting(rq, keepPurpose)
+	switch {
+	case err != nil:
+		return rq.accountAway(err)
+	case c == nil:
+		return rq.signInFirst()
+	}
+	rq.auditUser = c.UserID
+	if refused := ac.limitAccount(rq, c.UserID); refused != nil {
+		return refused
+	}
+	err = ac.Adapter.DeleteCredential(rq.ctx, authsvc.CredentialPending, c.ID, c.UserID, nil) // whoever deletes it goes on
+	if err == nil && rq.body.get("leave") != "true" {
+		err = ac.cancelDeletion(rq.ctx, c.UserID, ac.mailing.byPerson(rq))
+	}
+	if err != nil && !errors.Is(err, authsvc.ErrNotFound) {
+		return rq.accountAway(err)
+	}
+	rq.expireCookie(ac.desk.pendingCookie, "")
+	to := rq.base + "/account/keep?done=kept"
+	switch {
+	case rq.body.get("leave") == "true":
+		to = rq.origin
+	case err != nil:
+		return rq.signInFirst()
+	}
+	if rq.wantsJSON() {
+		return object{v: map[string]any{"url": to, "account": nil}}
+	}
+	return redirect{to: to}
+}
+
+// keepOf keeps the account of a session.
+func (ac *accountRoom) keepOf(rq *request, s *authsvc.Session) outcome {
+	rq.auditUser = s.UserID
+	if refused := ac.limitAccount(rq, s.UserID); refused != nil {
+		return refused
+	}
+	err := ac.cancelDeletion(rq.ctx, s.UserID, ac.mailing.byPerson(rq))
+	switch {
+	case errors.Is(err, authsvc.ErrNotFound):
+		return rq.personalRefusal("/account", authsvc.CodeNotFound, http.StatusNotFound)
+	case err != nil:
+		return rq.accountAway(err)
+	}
+	return ac.accountDone(rq, s, "kept")
+}

@@ -1,0 +1,283 @@
+package engine
+
+import (
+	"cmp"
+	"errors"
+	"net/http"
+	"time"
+
+	"authsvc"
+	"authsvc/engine/internal/fleet"
+	"authsvc/internal/protocol/weburl"
+	"authsvc/internal/seal"
+	"authsvc/internal/text"
+	"authsvc/internal/text/pages"
+)
+
+const (
+	undoLife  = 72 * time.Hour
+	maxUndos  = 20          // of a user
+	undoRetry = time.Minute // after it who has begun to undo is taken to have died
+)
+
+// An undoable is what the link in a notice takes back, beside ending all sessions:
+// an identity that was linked, or the address that another one replaced. It needs
+// no session: whoever reads the mail of a proved address decides.
+type undoable struct {
+	Provider string    `json:"provider,omitempty"` // of the identity
+	Account  string    `json:"account,omitempty"`  // its ProviderAccountID
+	Address  string    `json:"address,omitempty"`  // to restore
+	Verified time.Time `json:"verified,omitzero"`  // when that was proved
+}
+
+func (u *undoable) what() string {
+	if u.Address != "" {
+		return "address"
+	}
+	return "linked"
+}
+
+// canUndo reports whether the mail goes to an address that was proved: others may
+// be anybody's.
+func (n *notice) canUndo() bool {
+	switch {
+	case n.undo == nil:
+		return false
+	case n.undo.Address != "":
+		return !n.undo.Verified.IsZero() && n.to == n.undo.Address
+	}
+	return emailProved(n.user) && n.to == ""
+}
+
+// findUndo returns what a link takes back, and whose account it is about.
+// ErrNotFound: it is unknown, was used or has expired.
+func (ac *accountRoom) findUndo(rq *request, token string) (c authsvc.Credential, what undoable, err error) {
+	if len(token) < 20 || len(token) > 200 {
+		return c, what, authsvc.ErrNotFound
+	}
+	digest := seal.Digest(token)
+	c, err = ac.Adapter.GetCredential(rq.ctx, authsvc.CredentialUndo, digest)
+	switch {
+	case err != nil:
+		return c, what, err
+	case !text.Same(c.ID, digest), !rq.now.Before(c.Expires), rq.now.Before(c.Used.Add(undoRetry)):
+		return c, what, authsvc.ErrNotFound
+	}
+	_, err = ac.fleet.OpenData(&c, &what)
+	return c, what, err
+}
+
+// getUndo: GET account/undo shows what the link of a notice takes back, and takes
+// nothing back.
+func (ac *accountRoom) getUndo(rq *request) outcome {
+	v := pages.UndoView{State: "spent", SignInURL: rq.base + "/signin", RequestID: rq.shownRequestID()}
+	token := rq.query("token")
+	switch {
+	case token != "":
+	case rq.query("done") == "undone":
+		v.State = "done"
+		return page{name: pages.Undo, view: v}
+	case rq.query("error") == string(authsvc.CodeTaken):
+		v.State = "taken"
+		return page{name: pages.Undo, view: v}
+	}
+	c, what, err := ac.findUndo(rq, token)
+	if errors.Is(err, authsvc.ErrNotFound) {
+		if out := ac.mailing.countLink(rq); out != nil {
+			return out
+		}
+		if rq.wantsData() {
+			return undoSpent(rq)
+		}
+		return page{name: pages.Undo, status: http.StatusNotFound, view: v}
+	}
+	if err != nil {
+		return rq.accountAway(err)
+	}
+	u, err := ac.Adapter.GetUser(rq.ctx, c.UserID)
+	if err != nil { // it goes with the user
+		return rq.accountAway(err)
+	}
+	v.State, v.What, v.Who, v.Token, v.Action, v.CSRFToken = "asks", what.what(), cmp.Or(u.Email, u.Name, u.ID), token, rq.base+"/account/undo", rq.ensureCSRF()
+	if v.Name = what.Address; what.Provider != "" {
+		v.Name = rq.providerName(what.Provider)
+	}
+	if rq.wantsData() {
+		return object{v: map[string]any{"what": v.What, "name": v.Name, "account": v.Who, "expires": isoTime(c.Expires)}}
+	}
+	if v.Error = rq.query("error"); v.Error != "" {
+		v.Error = string(plainErrorCode(authsvc.ErrorCode(v.Error)))
+	}
+	return page{name: pages.Undo, view: v}
+}
+
+// postUndo: POST account/undo takes back what the link is about, once, and ends all
+// sessions. Of any number at once one does.
+func (ac *accountRoom) postUndo(rq *request) outcome {
+	token := rq.body.get("token")
+	if !rq.csrfOK() {
+		return rq.personalCSRF(weburl.WithQuery("/account/undo", "token", token))
+	}
+	if out := ac.mailing.countLink(rq); out != nil {
+		return out
+	}
+	c, what, err := ac.findUndo(rq, token)
+	if err == nil {
+		ctx, cancel := fleet.Detached(rq.ctx, loginTimeout) // finished even if the browser has gone
+		defer cancel()
+		rq.ctx = ctx
+		err = ac.claimUndo(rq, &c)
+	}
+	switch {
+	case errors.Is(err, authsvc.ErrNotFound), errors.Is(err, authsvc.ErrStale):
+		return undoSpent(rq)
+	case err != nil:
+		return rq.accountAway(err)
+	}
+	rq.auditUser = c.UserID
+	taken, err := ac.undo(rq, &c, &what)
+	if errors.Is(err, authsvc.ErrNotFound) {
+		return undoSpent(rq)
+	}
+	if err != nil {
+		c.Used = time.Time{} // the link still works
+		if err := ac.Adapter.UpdateCredential(rq.ctx, c); err != nil {
+			ac.Log.Error("a change that could not be undone can only be undone in a minute", "user", c.UserID, "request", rq.requestID(), "err", err)
+		}
+		return rq.accountAway(err)
+	}
+	if s, err := ac.keeper.current(rq); err == nil && s == nil && rq.sessionCookieValue() != "" {
+		rq.clearSession()
+		ac.desk.rotateCSRF(rq, "", "")
+	}
+	to, word := weburl.WithQuery(rq.base+"/account/undo", "done", "undone"), authsvc.ErrorCode("")
+	if taken {
+		word = authsvc.CodeTaken
+		to = weburl.WithQuery(rq.base+"/account/undo", "error", string(word))
+	}
+	switch {
+	case !rq.wantsJSON():
+		return redirect{to: to}
+	case taken:
+		return refusedTo(to, word, http.StatusConflict)
+	}
+	return object{v: map[string]any{"url": to, "account": nil}}
+}
+
+// undoSpent answers a link that takes nothing back any more.
+func undoSpent(rq *request) outcome {
+	if !rq.audited {
+		rq.audit("change.undo_refused", authsvc.CodeNotFound, "the link is unknown, was used or has expired")
+	}
+	return rq.personalRefusal("/account/undo", authsvc.CodeNotFound, http.StatusNotFound)
+}
+
+// claimUndo makes this request the one that undoes. ErrStale: another one is.
+func (ac *accountRoom) claimUndo(rq *request, c *authsvc.Credential) error {
+	c.Used = rq.now.UTC().Truncate(time.Millisecond)
+	err := ac.Adapter.UpdateCredential(rq.ctx, *c)
+	c.Version++
+	return err
+}
+
+// undo takes a change back, each step so that it can be repeated: first what could
+// begin new sessions, then all sessions and remembered browsers, last the link.
+// ErrNotFound: the link of an earlier change came in between, or the user is gone.
+func (ac *accountRoom) undo(rq *request, c *authsvc.Credential, what *undoable) (taken bool, err error) {
+	if err := ac.undoLink(rq, c.UserID, what); err != nil {
+		return false, err
+	}
+	if what.Address != "" {
+		if err := ac.undoLater(rq, c); err != nil {
+			return false, err
+		}
+		if taken, err = ac.restoreAddress(rq, c, what); err != nil {
+			return false, err
+		}
+	}
+	if err := ac.keeper.endSessions(rq.ctx, c.UserID); err != nil {
+		return false, err
+	}
+	if _, err := ac.Adapter.DeleteCredentials(rq.ctx, c.UserID, nil, authsvc.CredentialDevice, authsvc.CredentialAddress); err != nil {
+		return false, err
+	}
+	if err := ac.dropUndo(rq, c); err != nil {
+		return false, err
+	}
+	rq.audit("change.undone", "", map[string]string{"linked": "an identity was linked", "address": "the address was changed"}[what.what()])
+	return taken, nil
+}
+
+// undoLink removes an identity that was linked, if what is one.
+func (ac *accountRoom) undoLink(rq *request, userID string, what *undoable) error {
+	if what.Provider == "" {
+		return nil
+	}
+	by := unlinkOptions{evenLast: true, reason: "by the link in a notice", record: func(e authsvc.AuditEvent) { rq.note(e) }}
+	err := ac.vault.unlink(rq.ctx, userID, what.Provider, what.Account, by)
+	if errors.Is(err, authsvc.ErrNotFound) {
+		return nil
+	}
+	return err
+}
+
+// undoLater takes back what was linked since a change of the address, and makes the
+// links of all later changes void: their mails went to the address that is taken
+// back. Each link goes after what it is about, so that an error loses nothing.
+func (ac *accountRoom) undoLater(rq *request, c *authsvc.Credential) error {
+	p, err := ac.Adapter.GetPerson(rq.ctx, c.UserID)
+	if err != nil {
+		return err
+	}
+	for _, later := range p.Credentials {
+		if later.Kind != authsvc.CredentialUndo || later.ID == c.ID || later.Created.Before(c.Created) {
+			continue
+		}
+		var what undoable
+		if _, err := ac.fleet.OpenData(&later, &what); err == nil {
+			if err := ac.undoLink(rq, c.UserID, &what); err != nil {
+				return err
+			}
+		}
+		if err := ac.dropUndo(rq, &later); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (ac *accountRoom) dropUndo(rq *request, c *authsvc.Credential) error {
+	err := ac.Adapter.DeleteCredential(rq.ctx, authsvc.CredentialUndo, c.ID, c.UserID, nil)
+	if errors.Is(err, authsvc.ErrNotFound) {
+		return nil
+	}
+	return err
+}
+
+// restoreAddress gives a user the former address back. taken: it is somebody else's
+// by now. Of the links of several changes at once the earliest decides: it makes the
+// others void before it writes, and each looks for itself after it has read the user.
+func (ac *accountRoom) restoreAddress(rq *request, c *authsvc.Credential, what *undoable) (taken bool, err error) {
+	for try := 1; ; try++ {
+		was, err := ac.Adapter.GetUser(rq.ctx, c.UserID)
+		if err != nil {
+			return false, err
+		}
+		if _, err := ac.Adapter.GetCredential(rq.ctx, authsvc.CredentialUndo, c.ID); err != nil {
+			return false, err
+		}
+		u, err := ac.Adapter.UpdateUser(rq.ctx, c.UserID, authsvc.UserUpdate{Email: &what.Address, EmailVerified: &what.Verified, Was: &was})
+		switch {
+		case errors.Is(err, authsvc.ErrConflict):
+			return true, nil
+		case errors.Is(err, authsvc.ErrStale) && try < fleet.CreateTries:
+			continue
+		case err != nil:
+			return false, err
+		}
+		if ac.Events.UpdateUser != nil {
+			ac.fleet.Emit("updateUser", func() { ac.Events.UpdateUser(rq.ctx, u) })
+		}
+		return false, nil
+	}
+}

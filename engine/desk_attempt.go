@@ -1,0 +1,405 @@
+package engine
+
+import (
+	"cmp"
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"authsvc"
+	"authsvc/engine/internal/cookie"
+	"authsvc/internal/seal"
+	"authsvc/internal/text"
+)
+
+// Limits of sign-in attempts that wait for an identity provider.
+const (
+	txLifetime   = 15 * time.Minute
+	txMaxPending = 5
+	txMaxCookie  = 3 << 10 // bytes of one transaction cookie
+	cookieBudget = 6 << 10 // of the Cookie header, then the oldest attempts go
+)
+
+// A transaction is one attempt to sign in at an identity provider or, with no
+// Provider, a sign-out that continues there. It is stored only in a sealed
+// cookie of the browser that started it, one per attempt, so that tabs do not
+// disturb each other and starting costs the server nothing.
+//
+// The state parameter is random.mac: 144 random bits and an HMAC that binds
+// them to the hash of the CSRF token's browser part, the provider and the expiry
+// (RFC 6749 §10.12, RFC 9700 §4.7). That part outlives the session, and so
+// does the attempt.
+type transaction struct {
+	Provider    string `json:"p"`
+	Issuer      string `json:"i,omitempty"`
+	RedirectURI string `json:"r"`
+	Verifier    string `json:"v,omitempty"` // PKCE
+	Nonce       string `json:"n,omitempty"`
+	CallbackURL string `json:"c,omitempty"`
+	CallbackIs  string `json:"d,omitempty"` // its digest, if only its own cookie has room for it
+	LinkTo      string `json:"l,omitempty"` // id of the user who asked to link
+	LinkImplied bool   `json:"m,omitempty"` // not asked for: implied by being signed in
+	Browser     string `json:"b"`           // browserHash of the CSRF token
+	Expires     int64  `json:"e"`           // seconds since 1970
+	State       string `json:"s"`
+	Confirms    string `json:"f,omitempty"` // id of the user who is to prove that it is still them
+	MaxAge      *int64 `json:"a,omitempty"` // max_age that was asked for, seconds
+	Again       bool   `json:"g,omitempty"` // without storage: somebody who is signed in is to prove who they are
+	Token       string `json:"t,omitempty"` // OAuth 1: the request token,
+	TokenSecret string `json:"k,omitempty"` // and its secret
+	EndedUser   string `json:"u,omitempty"` // a sign-out: id of the user whose session ended,
+	EndedAt     string `json:"o,omitempty"` // and the provider that it began by
+}
+
+func browserHash(token string) string { return seal.Digest("csrf lineage " + browserPart(token)) }
+
+func (dk *desk) txName(state string) string { return dk.txPrefix + seal.Digest(state)[:16] }
+
+// startTx makes the state and sets the cookie of a new attempt.
+func (dk *desk) startTx(rq *request, tx *transaction) *authError {
+	dk.makeState(rq, tx)
+	return dk.keepTx(rq, tx)
+}
+
+// makeState binds a new attempt to this browser, now and the provider.
+func (dk *desk) makeState(rq *request, tx *transaction) {
+	tx.Expires = rq.now.Add(txLifetime).Unix()
+	tx.Browser = browserHash(rq.csrfToken())
+	random := b64(seal.Random(18))
+	tx.State = random + "." + b64(dk.stateKey.Sum(random, tx.Browser, tx.Provider, strconv.FormatInt(tx.Expires, 10)))
+}
+
+// keepTx sets the cookie of a new attempt that has a state.
+func (dk *desk) keepTx(rq *request, tx *transaction) *authError {
+	value, err := dk.sealTx(rq, tx)
+	if errors.Is(err, errTxSize) { // the destination is also in its own cookie
+		slim := *tx
+		slim.CallbackURL, slim.CallbackIs = "", seal.Digest(tx.CallbackURL)
+		value, err = dk.sealTx(rq, &slim)
+	}
+	if err != nil {
+		return fail(authsvc.CodeOAuthSignin, err)
+	}
+	dk.dropOldest(rq, len(value))
+	rq.setCookie(cookie.Cookie{Name: dk.txName(tx.State), Value: value, Expires: time.Unix(tx.Expires, 0)})
+	return nil
+}
+
+func (dk *desk) sealTx(rq *request, tx *transaction) (string, error) {
+	raw, err := json.Marshal(tx)
+	if err != nil {
+		return "", err
+	}
+	value, err := dk.txKey.Seal(raw)
+	if err == nil && len(value)+len(dk.txPrefix)+16 > txMaxCookie {
+		err = errTxSize
+	}
+	return value, err
+}
+
+var errTxSize = errors.New("the sign-in attempt does not fit into its cookie")
+
+// pending opens the attempts that the request carries, oldest first. dead are
+// the names of cookies that do not open or have expired.
+func (dk *desk) pending(rq *request) (txs []transaction, dead []string) {
+	for _, p := range rq.jar.Pairs {
+		if !strings.HasPrefix(p.Name, dk.txPrefix) {
+			continue
+		}
+		if tx, ok := dk.openTx(rq, p); ok {
+			txs = append(txs, tx)
+		} else if cookie.ValidName(p.Name) {
+			dead = append(dead, p.Name)
+		}
+	}
+	slices.SortStableFunc(txs, func(a, b transaction) int { return cmp.Compare(a.Expires, b.Expires) })
+	return txs, dead
+}
+
+func (dk *desk) openTx(rq *request, p cookie.Pair) (tx transaction, ok bool) {
+	if len(p.Value) > txMaxCookie {
+		return tx, false
+	}
+	raw, _, err := dk.txKey.Open(p.Value)
+	if err != nil || json.Unmarshal(raw, &tx) != nil {
+		return tx, false
+	}
+	return tx, dk.txName(tx.State) == p.Name && rq.now.Unix() < tx.Expires && tx.Browser != ""
+}
+
+// dropOldest makes room for one more attempt of the given size.
+func (dk *desk) dropOldest(rq *request, size int) {
+	txs, dead := dk.pending(rq)
+	for _, name := range dead {
+		rq.expireCookie(name, "")
+	}
+	names := make([]string, len(txs))
+	for i := range txs {
+		names[i] = dk.txName(txs[i].State)
+	}
+	makeRoom(rq, names, size)
+}
+
+// makeRoom drops attempts, which are given by their cookies, oldest first, until
+// there is room for one more of the given size.
+func makeRoom(rq *request, names []string, size int) {
+	total := rq.jar.Size + size
+	for i, name := range names {
+		if len(names)-i < txMaxPending && total <= cookieBudget {
+			return
+		}
+		value, _ := rq.jar.Get(name)
+		total -= len(name) + len(value) + 3
+		rq.expireCookie(name, "")
+	}
+}
+
+// finishTx opens the attempt that state belongs to and uses it up. The cookie
+// is cleared on every outcome; the store makes sure that it counts once.
+// Without a store, one that was cancelled is not remembered: nothing was
+// exchanged that could be exchanged again, and strangers cannot fill the set.
+func (dk *desk) finishTx(rq *request, state string, cancelled bool) (*transaction, *authError) {
+	dk.dropTx(rq, state)
+	tx, refused := dk.findTx(rq, state)
+	if refused != nil {
+		return nil, refused
+	}
+	if cancelled && !dk.cancelsOnce {
+		return tx, nil
+	}
+	err := dk.fleet.UseAttempt(rq.ctx, seal.Digest(state), time.Unix(tx.Expires, 0).Add(time.Minute))
+	switch {
+	case errors.Is(err, authsvc.ErrConflict):
+		return nil, fail(authsvc.CodeOAuthCallback, staleReason("this attempt was finished before"))
+	case err != nil:
+		return nil, storeFailed(authsvc.CodeOAuthCallback, err)
+	}
+	return tx, nil
+}
+
+// findTx opens the attempt that state belongs to if it may go on in this
+// request. It uses nothing up.
+func (dk *desk) findTx(rq *request, state string) (*transaction, *authError) {
+	if state == "" || len(state) > 200 {
+		return nil, fail(authsvc.CodeOAuthCallback, fixedReason("no state"))
+	}
+	name := dk.txName(state)
+	value, ok := rq.jar.Get(name)
+	if !ok {
+		return nil, fail(authsvc.CodeOAuthCallback, staleReason("state is not one of this browser's pending attempts"))
+	}
+	tx, ok := dk.openTx(rq, cookie.Pair{Name: name, Value: value})
+	if !ok || !dk.verifyState(rq, &tx, state) {
+		return nil, fail(authsvc.CodeOAuthCallback, staleReason("state does not verify or has expired"))
+	}
+	if tx.Provider != rq.providerID() {
+		return nil, fail(authsvc.CodeOAuthCallback, fixedReason("state belongs to an attempt at another provider"))
+	}
+	if !began(rq, &tx) {
+		return nil, fail(authsvc.CodeOAuthCallback, staleReason("the CSRF token is not that of the start"))
+	}
+	if tx.CallbackIs != "" {
+		tx.CallbackURL = rq.origin
+		if kept := callbackURLCookie(rq); text.Same(seal.Digest(kept), tx.CallbackIs) {
+			tx.CallbackURL = kept
+		}
+	}
+	return &tx, nil
+}
+
+// dropTx clears the cookie of an attempt.
+func (dk *desk) dropTx(rq *request, state string) {
+	if len(state) > 200 {
+		return
+	}
+	if _, ok := rq.jar.Get(dk.txName(state)); ok {
+		rq.expireCookie(dk.txName(state), "")
+	}
+}
+
+// latestState is the state of the newest attempt at the callback's provider,
+// for providers that are configured to get no state parameter.
+func (dk *desk) latestState(rq *request) string {
+	state := ""
+	txs, _ := dk.pending(rq)
+	for _, tx := range txs {
+		if tx.Provider == rq.providerID() {
+			state = tx.State
+		}
+	}
+	return state
+}
+
+func (dk *desk) verifyState(rq *request, tx *transaction, state string) bool {
+	random, sum, ok := strings.Cut(state, ".")
+	raw, err := base64.RawURLEncoding.Strict().DecodeString(sum)
+	if !ok || err != nil || tx.State != state {
+		return false
+	}
+	ok, _ = dk.stateKey.Verify(raw, random, tx.Browser, tx.Provider, strconv.FormatInt(tx.Expires, 10))
+	return ok
+}
+
+// began reports whether the attempt was begun by this browser.
+//
+// While somebody is signed in, the CSRF cookie has to verify: a pair of cookies
+// that a sibling host plants, its own attempt and the token behind it, comes to
+// nothing. With nobody signed in, the token counts also if its proof is of a
+// session that is gone, one that has expired or was cleared while the person
+// was at the provider. That opens nothing: only the browser of the attempt has
+// a token with that part, and whoever can plant a pair could as well plant one
+// that was made without a session.
+func began(rq *request, tx *transaction) bool {
+	token := rq.csrfToken()
+	if token == "" && rq.sid() == "" {
+		token = rq.csrfClaim
+	}
+	return token != "" && text.Same(tx.Browser, browserHash(token))
+}
+
+// waits reports whether an attempt of this browser is pending.
+func (dk *desk) waits(rq *request) bool {
+	txs, _ := dk.pending(rq)
+	return slices.ContainsFunc(txs, func(tx transaction) bool { return began(rq, &tx) })
+}
+
+// rotateCSRF replaces the CSRF token, because the session is now that of sid and the
+// user userID, each "" after a sign-out.
+func (dk *desk) rotateCSRF(rq *request, sid, userID string) {
+	rq.setCSRF(sid)
+	dk.endLinks(rq, userID)
+}
+
+// endLinks ends the pending attempts to link, except those of the user who is
+// signed in from now on; userID is "" after a sign-out.
+func (dk *desk) endLinks(rq *request, userID string) {
+	txs, _ := dk.pending(rq)
+	for _, tx := range txs {
+		if tx.LinkTo != "" && tx.LinkTo != userID {
+			rq.expireCookie(dk.txName(tx.State), "")
+		}
+	}
+}
+
+// What follows is what the redirect protocols (OAuth 2, OAuth 1, OpenID 2.0)
+// share: how an attempt begins, and how its callback is handled.
+
+// providerTimeout bounds all that one request asks of a provider together, so
+// that the person has an answer within 10 s whatever the provider does.
+const providerTimeout = 9 * time.Second
+
+// startProviderTimeout bounds rq.ctx by providerTimeout until done is called.
+func startProviderTimeout(rq *request) (done func()) {
+	whole := rq.ctx
+	ctx, cancel := context.WithTimeout(whole, providerTimeout)
+	rq.ctx = ctx
+	return func() { cancel(); rq.ctx = whole }
+}
+
+// A remote is a provider and the redirect URI that an attempt is bound to.
+type remote struct {
+	id          string
+	issuer      string // or the address that stands for it
+	redirectURI string
+}
+
+// newAttempt makes the transaction of a sign-in, with the callbackUrl and, if
+// the identity is to be linked, the signed-in user.
+func (dk *desk) newAttempt(rq *request, at remote) (*transaction, outcome) {
+	tx := &transaction{Provider: at.id, Issuer: at.issuer, RedirectURI: at.redirectURI, CallbackURL: rq.callbackURL()}
+	if tx.Confirms = rq.confirms; tx.Confirms != "" {
+		return tx, nil
+	}
+	tx.Again = !dk.confirms && rq.body.get("again") == "true"
+	asked := rq.body.get("link") == "true"
+	if !(asked && dk.linksAsked || dk.linksSignedIn) {
+		return tx, nil
+	}
+	s, err := dk.keeper.current(rq)
+	switch {
+	case err != nil:
+		return nil, storeFailed(authsvc.CodeOAuthSignin, err)
+	case asked && s != nil && dk.linksFresh && !dk.provedFresh(rq, s, "signin"):
+		return nil, confirmFirst(rq, rq.base+"/signin?callbackUrl="+url.QueryEscape(tx.CallbackURL), s)
+	case s != nil:
+		tx.LinkTo, tx.LinkImplied = s.UserID, !asked
+	case asked:
+		return nil, fail(authsvc.CodeSessionRequired, fixedReason("link was asked for without a session"))
+	}
+	return tx, nil
+}
+
+// notPrefetched refuses a prefetch, which would use up a code or a state.
+var notPrefetched = problem{status: http.StatusServiceUnavailable, text: "not to be prefetched"}
+
+// An authResponse is what all protocols have in an authorization response.
+type authResponse struct {
+	state  string
+	denied bool  // nothing was granted
+	err    error // it is malformed
+}
+
+// finishAttempt uses up the attempt that a response belongs to and returns the
+// identity that identify, which knows the protocol, gets from it.
+func (dk *desk) finishAttempt(rq *request, at remote, a authResponse, identify func(*transaction) (identity, error)) outcome {
+	if a.err != nil {
+		dk.dropTx(rq, a.state)
+		return fail(authsvc.CodeOAuthCallback, a.err)
+	}
+	tx, refused := dk.finishTx(rq, a.state, a.denied)
+	if refused != nil {
+		return refused
+	}
+	rq.confirms = tx.Confirms
+	if tx.Issuer != at.issuer || tx.RedirectURI != at.redirectURI {
+		return fail(authsvc.CodeOAuthCallback, fixedReason("the provider's issuer or address was changed since the attempt began"))
+	}
+	id, err := identify(tx)
+	switch {
+	case errors.Is(err, authsvc.ErrAccessDenied), errors.Is(err, errDenied):
+		return fail(authsvc.CodeAccessDenied, err)
+	case err != nil:
+		return fail(authsvc.CodeOAuthCallback, err)
+	}
+	id.callbackURL, id.linkTo, id.linkImplied, id.again = tx.CallbackURL, tx.LinkTo, tx.LinkImplied, tx.Again
+	return id
+}
+
+// responseParam returns a parameter of a response, the first if it came twice,
+// which a carries as an error.
+func responseParam(rq *request, a *authResponse, name string) string {
+	if rq.body != nil {
+		return rq.body.get(name)
+	}
+	all := rq.queryValues()[name]
+	if len(all) == 0 {
+		return ""
+	}
+	if len(all) > 1 {
+		a.err = repeatedParamError(name)
+	}
+	return all[0]
+}
+
+// repeatedParamError names a parameter that came more than once (RFC 6749 §3.1).
+type repeatedParamError string
+
+func (e repeatedParamError) Error() string { return "parameter " + string(e) + " came twice" }
+
+// nameCookies names those of signing in.
+func (dk *desk) nameCookies(n *cookie.Names) {
+	dk.txPrefix, dk.lastCookie = n.AddPrefix("tx"), n.Add("last")
+	dk.deviceCookieName, dk.pendingCookie = n.Add("known"), n.Add("pending")
+}
+
+func (dk *desk) deriveKeys(ring *seal.Ring) {
+	dk.stateKey, dk.txKey = ring.MAC("state "+dk.site.base), ring.Sealer("transaction "+dk.site.base)
+	dk.deviceKey, dk.freshKey = ring.Sealer("known accounts "+dk.site.base), ring.Sealer("fresh "+dk.site.base)
+}

@@ -1,0 +1,151 @@
+package engine
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"authsvc"
+	"authsvc/internal/protocol/access"
+	"authsvc/internal/text"
+)
+
+// errNotAllowed: no condition of SignInRules.Allow (sign_in.allow) holds.
+var errNotAllowed = errors.New("no condition of who may sign in (sign_in.allow) holds")
+
+// errNotInvited and errForeignDomain: SignUpRules (sign_up) let no such user begin.
+var (
+	errNotInvited    = errors.New("only people who are users already may sign in (sign_up.policy)")
+	errForeignDomain = errors.New("a new user needs a proved address in one of the domains (sign_up.domains)")
+)
+
+// checkSignUp compiles the rules of who may become a user.
+func checkSignUp(b *builder, s *desk) {
+	o := b.config.SignUp
+	switch o.Policy {
+	case "", authsvc.SignUpOpen:
+	case authsvc.SignUpInvited:
+		s.invitedOnly = true
+		b.needStorage("invited_without_storage", "SignUp.Policy", "is invited, but there is no storage, so nobody is a user", "set Adapter, or say in SignIn.Allow who may sign in")
+	default:
+		b.fail("SignUp.Policy", fmt.Sprintf("%q is not known", text.Printable(string(o.Policy), 30)), "use open or invited")
+	}
+	if len(o.Domains) == 0 {
+		return
+	}
+	compiled, problems := access.Prepare(access.Condition{Domains: o.Domains})
+	for _, p := range problems {
+		b.fail("SignUp."+p.Field, p.Problem, p.Fix)
+	}
+	s.newDomains = []access.Condition{compiled}
+	b.needStorage("domains_without_storage", "SignUp.Domains", "are given, but there is no storage, so nobody becomes a user", "set Adapter, or name the domains in SignIn.Allow")
+	if s.invitedOnly {
+		b.fail("SignUp.Domains", "are given, but with the policy invited nobody becomes a user by signing in", "leave them out, or use the policy open", "SignUp.Policy")
+	}
+}
+
+// maySignUp asks the rules of who may become a user.
+func (dk *desk) maySignUp(rq *request, a authsvc.SignInAttempt) error {
+	if dk.invitedOnly {
+		return errNotInvited
+	}
+	if !anyHolds(dk.newDomains, &access.Subject{Email: a.User.Email, Proved: a.EmailProved}) {
+		return errForeignDomain
+	}
+	return nil
+}
+
+// checkConditions compiles the conditions of a sign-in and those of audiences.
+func checkConditions(b *builder, s *Service) {
+	s.desk.allowed = b.conditions(s.desk, "SignIn.Allow", b.config.SignIn.Allow, false)
+	for i, a := range b.config.Tokens.Audiences {
+		s.issuer.audiences[i].allow = b.conditions(s.desk, fmt.Sprintf("Tokens.Audiences[%d].Allow", i), a.Allow, b.config.Callbacks.Claims != nil)
+	}
+}
+
+// conditions compiles a list. With anyClaim there may be claims that
+// SessionOptions.Claims does not name.
+func (b *builder) conditions(s *desk, list string, all []authsvc.Condition, anyClaim bool) []access.Condition {
+	var made []access.Condition
+	for i, c := range all {
+		at := fmt.Sprintf("%s[%d]", list, i)
+		if c.MaxAge != 0 {
+			b.fail(at+".MaxAge", "is for the gate alone", "leave it out")
+		}
+		if c.Tokens {
+			b.fail(at+".Tokens", "is for the gate alone", "leave it out")
+		}
+		if c.When != nil {
+			b.fail(at+".When", "is for the gate alone", "use a callback, or Audience.When")
+		}
+		made = append(made, b.condition(s, c, at, anyClaim))
+	}
+	return made
+}
+
+// accessOf is what of a condition is about the person.
+func accessOf(c authsvc.Condition) access.Condition {
+	return access.Condition{Emails: c.Emails, Domains: c.Domains, Users: c.Users, Providers: c.Providers,
+		Groups: c.Groups, Claims: c.Claims, Networks: c.Networks}
+}
+
+// condition compiles what of a condition is about the person.
+func (b *builder) condition(s *desk, c authsvc.Condition, at string, anyClaim bool) access.Condition {
+	compiled, problems := access.Prepare(accessOf(c))
+	for _, p := range problems {
+		field := at
+		if p.Field != "" {
+			field += "." + p.Field
+		}
+		b.fail(field, p.Problem, p.Fix)
+	}
+	for j, id := range c.Providers {
+		if s.site.flows[id] == nil && id != "" {
+			b.fail(fmt.Sprintf("%s.Providers[%d]", at, j), fmt.Sprintf("%q is not the id of a provider of this configuration", text.Printable(id, 40)),
+				"correct it, or add the provider", "Providers")
+		}
+	}
+	if !anyClaim {
+		b.checkClaims(at, c)
+	}
+	return compiled
+}
+
+// checkClaims records claims of a condition that no sign-in has.
+func (b *builder) checkClaims(at string, c authsvc.Condition) {
+	names := slices.Sorted(maps.Keys(c.Claims))
+	if len(c.Groups) > 0 {
+		names = append(names, "groups")
+	}
+	for _, name := range names {
+		if _, known := b.config.Session.Claims[name]; !known && name != "" {
+			b.fail(at, fmt.Sprintf("asks for the claim %q, which no sign-in has", text.Printable(name, 40)),
+				"name where a profile has it, in the session's claims", "Session.Claims")
+		}
+	}
+}
+
+// mayPass reports whether a condition holds for a sign-in with these claims. An
+// address counts if it is proved, which a mailed link does by being redeemed.
+func (dk *desk) mayPass(rq *request, a authsvc.SignInAttempt, claims map[string]any) bool {
+	return anyHolds(dk.allowed, &access.Subject{UserID: a.User.ID, Email: a.User.Email, Proved: a.EmailProved, Provider: a.Account.Provider,
+		Claims: claims, Client: a.Client.IP})
+}
+
+// anyHolds reports whether one of the conditions holds, as it does if there are
+// none.
+func anyHolds(all []access.Condition, who *access.Subject) bool {
+	for i := range all {
+		if all[i].Holds(who) {
+			return true
+		}
+	}
+	return len(all) == 0
+}
+
+// accessRequest is what a session is asked about.
+func accessRequest(rq *request, v *authsvc.Session) authsvc.AccessRequest {
+	return authsvc.AccessRequest{Session: v, Method: rq.r.Method, Host: rq.r.Host, Path: rq.r.URL.Path,
+		Client: rq.client(), Time: rq.now}
+}

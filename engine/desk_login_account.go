@@ -1,0 +1,319 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"authsvc"
+	"authsvc/engine/internal/audit"
+	"authsvc/internal/protocol/oidc"
+	"authsvc/internal/seal"
+	"authsvc/internal/seal/uuid"
+	"authsvc/internal/text"
+)
+
+// linkOrCreate creates the user, links the account or records the proof of the
+// address, as the identity requires, and reports what it changed.
+func (l *login) linkOrCreate() outcome {
+	created := l.created
+	out := l.change()
+	if out == nil {
+		l.emitChanges(l.created && !created)
+	}
+	return out
+}
+
+// change is linkOrCreate without the report.
+func (l *login) change() outcome {
+	l.start = sessionStart{profile: l.id.profile, provider: l.id.account.Provider, began: l.rq.now, authTime: l.authTime(), token: seal.Token(), claims: l.claims,
+		origin: authsvc.SessionOrigin{AMR: l.id.amr(), Agent: audit.PlainText(l.rq.r.UserAgent(), audit.MaxAgent), Network: shownNetwork(l.rq.clientIP())}}
+	l.start.account = &l.id.account
+	switch {
+	case l.id.stored && !l.found:
+		l.desk.Log.Warn("Authorize returned an id that is not that of a stored user; return the id of a stored user, or use session strategy jwt",
+			"provider", l.id.account.Provider, "request", l.rq.requestID())
+		return fail(authsvc.CodeCredentialsSignin, fixedReason("no such user"))
+	case l.id.stored:
+		if l.id.verified { // without storage nobody else remembers it
+			l.user.EmailVerified = l.rq.now
+		}
+		return nil
+	case l.id.proof && l.found:
+		return l.proveEmail()
+	case l.id.proof:
+		l.id.user.EmailVerified = l.rq.now
+		return l.create(nil)
+	case l.found:
+		return l.refreshAccount()
+	case l.id.linkTo != "":
+		return l.link(l.linkUser)
+	}
+	return l.linkOrSignUp()
+}
+
+// proofLeeway is how far the clock of a provider may be ahead.
+const proofLeeway = time.Minute
+
+// authTime is when the person proved who they are; zero if that is not known. That a
+// provider let them through without a word, which some cannot be kept from, counts
+// only for people who were asked to prove it and have no other way (see confirmWays;
+// without storage, where nobody knows their ways: if nobody has another one).
+func (l *login) authTime() time.Time {
+	said := l.id.authTime
+	if said.After(l.rq.now.Add(proofLeeway)) {
+		said = time.Time{} // a clock that is ahead proves nothing
+	}
+	asked := l.id.confirms != "" || l.id.again && (!l.id.cannotAsk || !l.desk.asksAgain)
+	if asked && (said.IsZero() || l.id.cannotAsk) {
+		return l.rq.now
+	}
+	at := earlier(said, l.rq.now)
+	// The session that this one replaces knows of a later proof, of the same person.
+	if b := l.before; b != nil && (l.found && b.UserID == l.user.ID || b.UserID == l.id.linkTo) && b.AuthTime.After(at) {
+		at = b.AuthTime
+	}
+	return at
+}
+
+// refreshAccount: the identity is linked already.
+func (l *login) refreshAccount() outcome {
+	if l.id.linkTo != "" && l.user.ID != l.id.linkTo {
+		l.rq.auditUser = l.id.linkTo
+		l.rq.audit("account.link_refused", authsvc.CodeOAuthAccountNotLinked, "the identity is another user's")
+		return fail(authsvc.CodeOAuthAccountNotLinked, fixedReason("the identity is linked to another user"))
+	}
+	a := l.accountForStorage()
+	a.UserID = l.user.ID
+	err := l.desk.Adapter.RefreshAccount(l.rq.ctx, a, l.user.Epoch)
+	switch {
+	case errors.Is(err, authsvc.ErrStale), errors.Is(err, authsvc.ErrNotFound):
+		return stale(err)
+	case err != nil:
+		return storeFailed(authsvc.CodeCallback, err)
+	}
+	return nil
+}
+
+// link adds the identity to a stored user, if that user's epoch is still the
+// one of u.
+func (l *login) link(u authsvc.User) outcome {
+	if out := l.holdBack(u); out != nil {
+		return out
+	}
+	a := l.accountForStorage()
+	a.ID, a.UserID = uuid.V7(), u.ID
+	if err := l.rememberIssuer(); err != nil {
+		return storeFailed(authsvc.CodeCallback, err)
+	}
+	_, err := l.desk.Adapter.LinkAccount(l.rq.ctx, a, u.Epoch)
+	switch {
+	case errors.Is(err, authsvc.ErrStale), errors.Is(err, authsvc.ErrNotFound):
+		return stale(err)
+	case errors.Is(err, authsvc.ErrConflict):
+		owner, lookErr := l.desk.Adapter.GetUserByAccount(l.rq.ctx, a.Provider, a.ProviderAccountID)
+		if lookErr != nil || owner.ID != u.ID {
+			return fail(authsvc.CodeOAuthAccountNotLinked, fixedReason("the identity was linked to another user meanwhile"))
+		}
+	case err != nil:
+		return storeFailed(authsvc.CodeCallback, err)
+	default:
+		l.linked = true
+	}
+	l.user, l.found = u, true
+	return nil
+}
+
+// linkOrSignUp handles an unknown identity, whose address a user may have.
+func (l *login) linkOrSignUp() outcome {
+	if l.id.user.Email == "" {
+		return l.signUp()
+	}
+	owner, err := l.desk.Adapter.GetUserByEmail(l.rq.ctx, l.id.user.Email)
+	switch {
+	case errors.Is(err, authsvc.ErrNotFound):
+		return l.signUp()
+	case err != nil:
+		return storeFailed(authsvc.CodeCallback, err)
+	}
+	// A concurrent request of the same person may have stored the owner.
+	_, err = l.lookup()
+	switch {
+	case err == nil:
+		return stale(authsvc.ErrConflict)
+	case !errors.Is(err, authsvc.ErrNotFound):
+		return storeFailed(authsvc.CodeCallback, err)
+	case l.id.linkVerified && l.id.verified && !owner.EmailVerified.IsZero():
+		l.user, l.found, l.rq.auditUser = owner, true, owner.ID
+		for _, ask := range []func() outcome{l.callSignIn, l.keepClaims} { // first called for a new user
+			if out := ask(); out != nil {
+				return out
+			}
+		}
+		return l.link(owner)
+	}
+	l.rq.auditUser = owner.ID
+	l.rq.audit("account.not_linked", authsvc.CodeOAuthAccountNotLinked, "the address belongs to a user without this identity")
+	return fail(authsvc.CodeOAuthAccountNotLinked, fixedReason("the address belongs to a user without this identity"))
+}
+
+func (l *login) signUp() outcome {
+	if l.id.verified && l.id.user.Email != "" {
+		l.id.user.EmailVerified = l.rq.now
+	}
+	a := l.accountForStorage()
+	if err := l.rememberIssuer(); err != nil {
+		return storeFailed(l.id.createCode, err)
+	}
+	return l.create(&a)
+}
+
+// create stores user, account and session in one step. If a concurrent request
+// has stored the same person, this one goes on as a returning sign-in.
+func (l *login) create(a *authsvc.Account) outcome {
+	u := l.id.user
+	u.ID = uuid.V7()
+	if a != nil {
+		a.ID = uuid.V7()
+	}
+	asked, err := l.mayCreate(l.attempt(), u)
+	if err != nil {
+		return refuseSignIn(l.rq, err, "by the createUser callback")
+	}
+	if asked.Image != u.Image {
+		u.Image = cleanUser(asked, false).Image
+	}
+	u.Name = text.Name(asked.Name)
+	l.record = l.desk.keeper.sessions.start(&l.start)
+	stored, err := l.desk.Adapter.SignUp(l.rq.ctx, u, a, l.record)
+	switch {
+	case errors.Is(err, authsvc.ErrConflict):
+		l.record = nil
+		return l.signUpConflict()
+	case err != nil:
+		return storeFailed(l.id.createCode, err)
+	}
+	l.user, l.found, l.created, l.linked = stored, true, true, a != nil
+	return nil
+}
+
+// mayCreate asks the rules of sign-up, then the CreateUser callback, about a user.
+func (l *login) mayCreate(a authsvc.SignInAttempt, u authsvc.User) (asked authsvc.User, err error) {
+	if err := l.desk.maySignUp(l.rq, a); err != nil {
+		return u, err
+	}
+	if l.desk.Callbacks.CreateUser == nil {
+		return u, nil
+	}
+	defer l.desk.fleet.Recovered("createUser callback", func() { err = authsvc.ErrAccessDenied })
+	return l.desk.Callbacks.CreateUser(l.rq.callbackContext(), a, u)
+}
+
+// signUpConflict starts over if a concurrent request has stored the same person,
+// and refuses if the address is taken.
+func (l *login) signUpConflict() outcome {
+	_, err := l.lookup()
+	switch {
+	case err == nil:
+		return stale(authsvc.ErrConflict)
+	case errors.Is(err, authsvc.ErrNotFound):
+		return fail(authsvc.CodeOAuthAccountNotLinked, fixedReason("the address was taken meanwhile"))
+	}
+	return storeFailed(authsvc.CodeCallback, err)
+}
+
+// proveEmail: the person read mail sent to the address of a stored user. If it
+// is the first to do so, whoever registered the address before loses access.
+func (l *login) proveEmail() outcome {
+	if !l.user.EmailVerified.IsZero() && !l.desk.keepFirstProof {
+		return nil
+	}
+	p := authsvc.Proof{UserID: l.user.ID, Email: l.user.Email, Epoch: l.user.Epoch, At: l.rq.now, Keep: l.desk.keepFirstProof,
+		Revoke: l.desk.keeper.revocation(keyUser+l.user.ID, l.user.ID, l.rq.now)}
+	first := l.user.EmailVerified.IsZero()
+	u, removed, err := l.desk.Adapter.ProveEmail(l.rq.ctx, p)
+	switch {
+	case errors.Is(err, authsvc.ErrStale), errors.Is(err, authsvc.ErrNotFound):
+		return stale(err)
+	case err != nil:
+		return storeFailed(authsvc.CodeCallback, err)
+	}
+	if p.Revoke.Seq > 0 { // it was written: this was the first proof
+		l.desk.keeper.revoked.apply(*p.Revoke)
+	}
+	l.user, l.voided, l.proved, l.firstProof = u, l.opened(removed), true, l.firstProof || first
+	l.removed = append(l.removed, l.voided...)
+	if !p.Keep {
+		l.before = nil
+		l.rq.note(authsvc.AuditEvent{Name: "email.first_proof", UserID: u.ID, Reason: "accounts and sessions of before the proof were removed"})
+	}
+	return nil
+}
+
+// opened returns stored accounts with their tokens opened, for events; tokens
+// that cannot be opened are left out.
+func (l *login) opened(stored []authsvc.Account) []authsvc.Account {
+	for i, a := range stored {
+		open, lost := l.desk.vault.tokens.open(a)
+		l.desk.vault.logLost(open, lost)
+		stored[i] = open
+	}
+	return stored
+}
+
+// rememberIssuer stores the issuer with the first account of a provider. A start
+// with another issuer is then refused.
+func (l *login) rememberIssuer() error {
+	f := l.rq.flows[l.id.account.Provider]
+	if f == nil || f.info().issuer == "" {
+		return nil
+	}
+	_, err := l.desk.Adapter.PutMeta(l.rq.ctx, metaIssuer+l.id.account.Provider, f.info().issuer)
+	return err
+}
+
+// accountForStorage returns the account with its tokens as they are stored.
+func (l *login) accountForStorage() authsvc.Account {
+	return l.desk.vault.tokens.forStorage(l.id.account)
+}
+
+// proves reports whether the identity proves the address of the user: by a mailed
+// link, or by the word of a provider that counts.
+func (l *login) proves() bool {
+	return l.id.proof || l.id.verified && l.user.Email == l.id.user.Email
+}
+
+// amr is how an identity was proved.
+func (id *identity) amr() string {
+	switch {
+	case id.proof:
+		return "email"
+	case id.stored:
+		return "app"
+	}
+	return "fed"
+}
+
+// userByAccount finds the user who has an identity, and the id that its account
+// is stored under.
+func (dk *desk) userByAccount(ctx context.Context, provider, id string, former formerID) (authsvc.User, string, error) {
+	u, err := dk.Adapter.GetUserByAccount(ctx, provider, id)
+	if former.id == "" || !errors.Is(err, authsvc.ErrNotFound) {
+		return u, id, err
+	}
+	if u, err = dk.Adapter.GetUserByAccount(ctx, provider, former.id); err != nil || former.issuer == "" {
+		return u, former.id, err
+	}
+	all, err := dk.Adapter.ListAccounts(ctx, u.ID)
+	if err != nil {
+		return authsvc.User{}, "", err
+	}
+	a, _ := splitAccount(all, provider, former.id)
+	if a == nil {
+		return authsvc.User{}, "", authsvc.ErrNotFound
+	}
+	if open, _ := dk.vault.tokens.open(*a); oidc.UnverifiedSubject(open.IDToken).Issuer != former.issuer {
+		return authsvc.User{}, "", authsvc.ErrNotFound
+	}
+	return u, former.id, nil
+}

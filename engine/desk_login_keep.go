@@ -1,0 +1,129 @@
+package engine
+
+import (
+	"encoding/json"
+	"errors"
+	"slices"
+	"time"
+
+	"authsvc"
+	"authsvc/engine/internal/cookie"
+	"authsvc/engine/internal/fleet"
+	"authsvc/internal/seal"
+	"authsvc/internal/text"
+)
+
+// A sign-in that cannot end in a session yet waits in the store. Its browser holds
+// the id's preimage in a cookie; that gives no right but to go on.
+const (
+	pendingFor = 10 * time.Minute
+	maxPending = 5 // of one user; the oldest goes
+)
+
+// keepPurpose is the purpose of a sign-in that waits for its person to say whether
+// the account is to be kept.
+const keepPurpose = "keep"
+
+// pendingSignIn is what the Data of a CredentialPending holds, sealed.
+type pendingSignIn struct {
+	Purpose string `json:"p"`
+}
+
+// offerKeep ends the sign-in of a user who is to be deleted at the page that asks
+// whether to keep the account, before anything is written about the user.
+func (l *login) offerKeep() outcome {
+	if !l.found {
+		return nil
+	}
+	return l.holdBack(l.user)
+}
+
+// holdBack is offerKeep for the user u. If the user's epoch is no longer that of u,
+// the sign-in starts over: the deletion may be cancelled.
+func (l *login) holdBack(u authsvc.User) outcome {
+	if u.DeleteAfter.IsZero() {
+		return nil
+	}
+	l.rq.auditUser = u.ID
+	err := l.desk.putPending(l.rq, u, pendingSignIn{Purpose: keepPurpose})
+	switch {
+	case errors.Is(err, authsvc.ErrStale), errors.Is(err, authsvc.ErrNotFound):
+		return stale(err)
+	case err != nil:
+		return storeFailed(authsvc.CodeCallback, err)
+	}
+	l.rq.audit("sign_in.refused", "", "the user is to be deleted, and was asked whether to stay")
+	l.rq.forgetTyped()
+	l.rq.callbackTo = l.id.callbackURL
+	l.rq.keepCallbackURL()
+	return redirect{to: l.rq.base + "/account/keep"}
+}
+
+// putPending stores a sign-in that waits and gives the browser its cookie.
+func (dk *desk) putPending(rq *request, u authsvc.User, p pendingSignIn) error {
+	raw, err := json.Marshal(p)
+	if err != nil {
+		return err
+	}
+	token := seal.Token()
+	c := authsvc.Credential{Kind: authsvc.CredentialPending, ID: seal.Digest(token), UserID: u.ID, Created: rq.now, Expires: rq.now.Add(pendingFor)}
+	c.Data = dk.fleet.SealText(&c, string(raw))
+	for try := 1; ; try++ {
+		err := dk.Adapter.PutCredential(rq.ctx, c, u.Epoch, maxPending)
+		switch {
+		case err == nil:
+			rq.setCookie(cookie.Cookie{Name: dk.pendingCookie, Value: token, Expires: c.Expires})
+			return nil
+		case !errors.Is(err, authsvc.ErrTooMany), try == fleet.CreateTries:
+			return err
+		}
+		if err := dk.dropOldestPending(rq, u.ID); err != nil {
+			return err
+		}
+	}
+}
+
+func (dk *desk) dropOldestPending(rq *request, userID string) error {
+	p, err := dk.Adapter.GetPerson(rq.ctx, userID)
+	if err != nil {
+		return err
+	}
+	kept := slices.DeleteFunc(p.Credentials, func(c authsvc.Credential) bool { return c.Kind != authsvc.CredentialPending })
+	if len(kept) == 0 {
+		return nil
+	}
+	oldest := slices.MinFunc(kept, func(a, b authsvc.Credential) int { return a.Created.Compare(b.Created) })
+	err = dk.Adapter.DeleteCredential(rq.ctx, authsvc.CredentialPending, oldest.ID, userID, nil)
+	if errors.Is(err, authsvc.ErrNotFound) { // another request did
+		return nil
+	}
+	return err
+}
+
+// waiting returns the sign-in that waits in this browser for a purpose, nil if
+// there is none.
+func (dk *desk) waiting(rq *request, purpose string) (*authsvc.Credential, error) {
+	token, ok := rq.jar.Get(dk.pendingCookie)
+	if !ok || len(token) > maxTokenCookie {
+		return nil, nil
+	}
+	digest := seal.Digest(token)
+	c, err := dk.Adapter.GetCredential(rq.ctx, authsvc.CredentialPending, digest)
+	switch {
+	case errors.Is(err, authsvc.ErrNotFound):
+		return nil, nil
+	case err != nil:
+		return nil, err
+	case !text.Same(c.ID, digest), !rq.now.Before(c.Expires): // a store may compare loosely
+		return nil, nil
+	}
+	raw, _, err := dk.fleet.OpenText(&c)
+	var p pendingSignIn
+	if err != nil || json.Unmarshal([]byte(raw), &p) != nil || p.Purpose != purpose {
+		return nil, nil //nolint:nilerr // sealed under a secret that is gone, or for something else
+	}
+	return &c, nil
+}
+
+// maxTokenCookie bounds what is hashed of a cookie.
+const maxTokenCookie = 100

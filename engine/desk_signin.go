@@ -1,0 +1,208 @@
+package engine
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"authsvc"
+	"authsvc/engine/internal/audit"
+	"authsvc/engine/internal/limit"
+	"authsvc/internal/protocol/weburl"
+	"authsvc/internal/text/emailaddr"
+	"authsvc/internal/text/pages"
+)
+
+// signInPage: GET signin and GET signin/:provider show the ways to sign in.
+// They never start one.
+func (dk *desk) signInPage(rq *request) outcome {
+	code := plainErrorCode(authsvc.ErrorCode(rq.query("error")))
+	again := "" // from RequireFresh: what a session cannot do
+	if rq.query("again") == "true" {
+		again = "true"
+	}
+	reason, failed := rq.shownHint()
+	if rq.custom.SignIn != "" {
+		rq.keepCallbackURL()
+		return redirect{to: weburl.WithQuery(rq.absolute(rq.custom.SignIn), "callbackUrl", rq.callbackURL(), "error", string(code),
+			"provider", failed, "reason", string(reason), "request", rq.shownRequestID(), "again", again)}
+	}
+	if rq.query("csrf") == "true" {
+		code = csrfMismatch
+	}
+	v := pages.SignInView{
+		Error:     string(rq.spelled(code)),
+		RequestID: rq.shownRequestID(),
+		Email:     rq.query("email"),
+	}
+	if reason != "" {
+		v.Reason, v.Provider = string(reason), rq.providerName(failed)
+	}
+	if len(v.Email) > emailaddr.MaxLength {
+		v.Email = ""
+	}
+	pictures := ""
+	if s, err := dk.keeper.current(rq); err == nil && s != nil {
+		if who := cmp.Or(s.Email, s.Name, s.UserID); again != "" {
+			v.Again = who
+		} else {
+			v.SignedIn, v.Name, v.Fresh = who, s.Name, dk.freshField(rq, s, "signin")
+			v.Picture, pictures = shownPicture(s.Image)
+		}
+	}
+	v.UILocales = rq.askedLocales()
+	v.CSRFToken = rq.ensureCSRF()
+	v.CallbackURL = rq.callbackURL()
+	v.Home = rq.leadsTo(v.CallbackURL, "/signin")
+	if rq.custom.SignOut != "" {
+		v.SignOutPage = rq.base + "/signout"
+	}
+	rq.keepCallbackURL()
+	v.Providers = dk.providerViews(rq)
+	if v.Again != "" && !dk.confirms && dk.asksAgain { // the others prove nothing
+		v.Providers = slices.DeleteFunc(v.Providers, func(p pages.Provider) bool { return !rq.flows[p.ID].info().asks() })
+	}
+	v.Fill(rq.typed().Provider, rq.typed().Name)
+	return page{name: pages.SignIn, view: v, pictures: pictures}
+}
+
+// shownPicture returns the address of a person's picture and its origin, if a
+// page of ours may show it: it is the provider's or the person's choice.
+func shownPicture(image string) (address, origin string) {
+	origin, clean, ok := weburl.Parse(image)
+	if !ok || !strings.HasPrefix(origin, "https://") || len(clean) > 2048 {
+		return "", ""
+	}
+	return clean, origin
+}
+
+// providerViews lists the providers, first the one used last.
+func (dk *desk) providerViews(rq *request) []pages.Provider {
+	last, _ := rq.jar.Get(dk.lastCookie)
+	return pages.LastUsedFirst(rq.views, last)
+}
+
+// signInAddress is where people sign in and come back from or, again, prove who they
+// are.
+func (dk *desk) signInAddress(rq *request, back string, again bool) string {
+	if again && dk.confirms {
+		return weburl.WithQuery(rq.base+"/confirm", "callbackUrl", back)
+	}
+	once := ""
+	if again {
+		once = "true"
+	}
+	return weburl.WithQuery(rq.base+"/signin", "callbackUrl", back, "again", once)
+}
+
+// signIn: POST signin/:provider starts the flow of a provider.
+func (dk *desk) signIn(rq *request) outcome {
+	if !rq.csrfOK() {
+		return rq.csrfRefused("/signin")
+	}
+	rq.keepCallbackURL()
+	if wait, ok := rq.permit(dk.signInLimit, rq.clientKey()); !ok {
+		return rq.limited(wait)
+	}
+	return rq.flow.begin(rq)
+}
+
+// csrfRefused sends the person back to the page with a fresh token.
+func (rq *request) csrfRefused(path string) outcome {
+	rq.ensureCSRF()
+	keepRequestedCallbackURL(rq)
+	rq.keepTypedForm()
+	rq.audit("csrf.refused", "", "token missing or not that of the cookie")
+	return redirect{to: rq.base + path + "?csrf=true", status: rq.dialect.csrfRefusal}
+}
+
+// getProviders: GET providers lists {id, name, type, signinUrl, callbackUrl}.
+func (dk *desk) getProviders(rq *request) outcome { return rq.json(dk.providersJSON) }
+
+// notCallback refuses a method by which no provider of this kind comes back.
+func (rq *request) notCallback(allowed string) outcome {
+	if out := unsupported(rq); out != nil {
+		return out
+	}
+	return onlyBy(allowed)
+}
+
+// signInRoutes are those of signing in and out, and of proving who somebody is.
+func signInRoutes(s *desk) map[string]*route {
+	signInLimit := func(*request) *limit.Limiter { return s.signInLimit }
+	ofProvider := func(rq *request) *limit.Limiter {
+		if of := rq.flow.info().limit; of != nil {
+			return of()
+		}
+		return nil
+	}
+	// A form_post response comes from the provider's site; posted again, from our own.
+	fromProvider := func(rq *request) bool { return rq.flow.info().formPost && !rq.reposted() }
+	fromScripts := func(rq *request) bool { return rq.flow.info().forScripts }
+	confirms := func(*request) bool { return s.confirms }
+	return map[string]*route{
+		"signin":             {get: s.signInPage, cors: always},
+		"signin/:provider":   {get: s.signInPage, post: s.signIn, limit: signInLimit, cors: always},
+		"callback/:provider": {get: s.callback, post: s.callback, limit: ofProvider, foreign: fromProvider, cors: fromScripts},
+		"signout":            {get: s.signOutPage, post: s.signOut, cors: always},
+		"signout/provider":   {get: s.signOutPost},
+		"signout/return":     {get: s.signOutReturn},
+		"confirm":            {get: s.confirmPage, post: s.confirm, limit: signInLimit, cors: always, when: confirms, personal: true},
+		"providers":          {get: s.getProviders, cors: always},
+	}
+}
+
+// callback: GET and POST callback/:provider end a flow. An identity goes on to
+// login; any other outcome is the answer.
+func (dk *desk) callback(rq *request) outcome {
+	if out := dk.readConfirm(rq); out != nil {
+		return out
+	}
+	rq.waitsSince = time.Now()
+	out := rq.flow.complete(rq)
+	id, ok := out.(identity)
+	if !ok {
+		if rq.confirmTry > 0 {
+			dk.wrongConfirm(rq)
+		}
+		return out
+	}
+	id.confirms = rq.confirms
+	// The code or link is used up: finish even if the browser disconnects.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(rq.ctx), loginTimeout)
+	defer cancel()
+	rq.ctx = ctx
+	return dk.login(rq, id)
+}
+
+// loginTimeout bounds login: the calls of the store and of the application's
+// callbacks.
+const loginTimeout = 30 * time.Second
+
+// signInEvents are those of signing in and out.
+var signInEvents = []audit.Kind{
+	{Name: "sign_in.succeeded", Outcome: authsvc.AuditSuccess, Meaning: "A session began. The reason says whether the user was created by it."},
+	{Name: "sign_in.refused", Outcome: authsvc.AuditRefused, Meaning: "A sign-in came to nothing: wrong state, unknown or used link, a refusal by the provider, by the person, by the conditions of sign-in or the rules of sign-up, by the signIn, claims or createUser callback (with `serve`: by a rule or a hook), or more claims than stay with a session."},
+	{Name: "sign_in.failed", Outcome: authsvc.AuditFailed, Meaning: "A sign-in came to nothing because the store, the provider or a callback did not work."},
+	{Name: "email.first_proof", Outcome: authsvc.AuditSuccess, Meaning: "A link proved the address of a user for the first time: accounts and sessions of before were removed."},
+	{Name: "account.linked", Outcome: authsvc.AuditSuccess, Meaning: "An account was added to a user who existed."},
+	{Name: "account.link_refused", Outcome: authsvc.AuditRefused, Meaning: "An account was not added: it is another user's, or the session changed meanwhile."},
+	{Name: "account.not_linked", Outcome: authsvc.AuditRefused, Meaning: "A sign-in was refused since the address is that of a user (named here) without this account."},
+	{Name: "fresh.required", Outcome: authsvc.AuditRefused, Meaning: "What was asked for needs a fresh proof of who the person is; they were led to the page that asks for it."},
+	{Name: "sign_out.succeeded", Outcome: authsvc.AuditSuccess, Meaning: "A person ended their session."},
+	{Name: "sign_out.failed", Outcome: authsvc.AuditFailed, Meaning: "The session could not be ended."},
+	{Name: "sign_out.return_refused", Outcome: authsvc.AuditRefused, Meaning: "A browser came back from a sign-out at a provider, or wanted the page that leads there, without its state; or a script or a frame wanted that page."},
+	{Name: "session.ended", Outcome: authsvc.AuditSuccess, Meaning: "EndSession ended one session of a user, or ten wrong proofs of the person did: the reason says which."},
+}
+
+// linkable are the providers by which a way to sign in can be added.
+func (dk *desk) linkable() (list []pages.Provider) {
+	for _, p := range dk.site.views {
+		if p.Form == "button" {
+			list = append(list, p)
+		}
+	}
+	return list
+}

@@ -1,0 +1,117 @@
+package engine
+
+import (
+	"time"
+
+	"authsvc"
+	"authsvc/engine/internal/limit"
+)
+
+// Parts of rate_limit.email_total.
+const (
+	mailClientPart   = 20 // a twentieth is what one client may have
+	mailNetworkPart  = 10 // a tenth, one IPv6 /48
+	mailReservedPart = 5  // a fifth is reserved for known devices
+	mailPartFloor    = 10 // smallest part, unless the whole is smaller
+)
+
+// shareOf returns a part of a rate, at least mailPartFloor events.
+func shareOf(all authsvc.Rate, of int) authsvc.Rate {
+	return authsvc.Rate{N: max(all.N/of, min(all.N, mailPartFloor)), Per: all.Per}
+}
+
+// setLimits makes the limits of mails and of what they hold.
+func (ml *mailing) setLimits(r *limit.Rating, o *authsvc.RateLimit) {
+	ml.mailboxRate = r.Rate("EmailPerAddress", o.EmailPerAddress, authsvc.Rate{N: 5, Per: time.Hour})
+	all := r.Rate("EmailTotal", o.EmailTotal, authsvc.Rate{N: 1000, Per: time.Hour})
+	ml.mailboxLimit = r.Limiter("mailbox", ml.mailboxRate)
+	ml.linkLimit = r.Limiter("link", r.Rate("Link", o.Link, authsvc.Rate{N: 30, Per: time.Minute}))
+	ml.noticeLimit = r.Limiter("notices", r.Rate("NoticesPerUser", o.NoticesPerUser, authsvc.Rate{N: 20, Per: 24 * time.Hour}))
+	ml.clientLimit, ml.networkLimit = r.Limiter("mail-client", shareOf(all, mailClientPart)), r.Limiter("mail-network", shareOf(all, mailNetworkPart))
+	if reserved := all.N / mailReservedPart; reserved > 0 {
+		ml.reservedLimit = r.Limiter("mail-known", authsvc.Rate{N: reserved, Per: all.Per})
+		all.N -= reserved
+	}
+	ml.totalLimit = r.Limiter("mail", all)
+}
+
+// limitMail counts the link against the limits of the client, its network, the
+// mailbox and all mails. Past one of them no mail is sent, and the event that is
+// returned says why; the answer does not show it. A known device, which is not "", has
+// counts of its own, so that strangers do not use up the owner's. refused says that the
+// link causes no mail in any case.
+func (ml *mailing) limitMail(rq *request, mailbox, device string, refused bool) (withheld authsvc.AuditEvent) {
+	whose := ""
+	if device != "" {
+		whose = "known\x00"
+	}
+	_, ok := rq.permit(ml.clientLimit, whose+rq.clientKey())
+	if ok && rq.clientIP().Is6() {
+		_, ok = rq.permit(ml.networkLimit, whose+rq.networkKey())
+	}
+	if !ok {
+		return authsvc.AuditEvent{Name: "email.limited", Code: authsvc.CodeRateLimited, Reason: "too many links for one client"}
+	}
+	if device != "" {
+		whose += device + "\x00"
+	}
+	if _, ok := rq.permit(ml.mailboxLimit, whose+mailbox); !ok {
+		return authsvc.AuditEvent{Name: "email.limited", Code: authsvc.CodeRateLimited, Reason: "too many links for one mailbox"}
+	}
+	if !ml.withinTotal(rq, device != "", refused) {
+		ml.warnTotal(rq.now)
+		return authsvc.AuditEvent{Name: "email.limited", Code: authsvc.CodeRateLimited, Reason: "too many links in all"}
+	}
+	return withheld
+}
+
+// withinTotal counts a link against the limit of all mails; past it a known device has
+// the reserved part. A refused link asks the store as much, so that the time taken does
+// not show it, but counts for its client alone: nobody uses up all mails with links that
+// cause none.
+func (ml *mailing) withinTotal(rq *request, known, refused bool) bool {
+	key := ""
+	if refused {
+		if ml.totalLimit.Over(key, rq.now) { // no link asks the store now
+			return true
+		}
+		key = "refused\x00" + rq.clientKey()
+	}
+	if _, ok := rq.permit(ml.totalLimit, key); ok || refused {
+		return true
+	}
+	if !known || ml.reservedLimit == nil {
+		return false
+	}
+	_, ok := rq.permit(ml.reservedLimit, "")
+	return ok
+}
+
+// warnTotal tells the operator, once a minute, that people who ask for links get none.
+func (ml *mailing) warnTotal(now time.Time) {
+	if ml.fleet.FirstInMinute("mails in all", now) {
+		ml.Log.Warn("more links are asked for than the limit of all mails lets go out; those past it are not mailed", "field", "RateLimit.EmailTotal")
+	}
+}
+
+// countLink counts a link that is redeemed or not valid; the page that asks for
+// confirmation is not counted.
+func (ml *mailing) countLink(rq *request) outcome {
+	if wait, ok := rq.permit(ml.linkLimit, rq.clientKey()); !ok {
+		return rq.limited(wait)
+	}
+	return nil
+}
+
+// linkDigests returns the forms in which the token of an e-mail link may be
+// stored: first that of new links, then those of older secrets.
+func (ml *mailing) linkDigests(token string) []string {
+	var list []string
+	for _, mac := range ml.linkKeys {
+		list = append(list, b64(mac.Sum(token)))
+	}
+	for _, secret := range ml.hashSecrets {
+		list = append(list, hashHex(token, secret))
+	}
+	return list
+}

@@ -1,0 +1,176 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+	"time"
+
+	"authsvc"
+	"authsvc/engine/internal/audit"
+	"authsvc/engine/internal/fleet"
+	"authsvc/engine/internal/limit"
+	"authsvc/internal/protocol/oidc"
+	"authsvc/internal/seal"
+)
+
+// A logoutReceiver is a flow whose provider may send logout tokens.
+type logoutReceiver interface {
+	// loggedOut verifies a logout token. ok is false if the provider sends none.
+	loggedOut(ctx context.Context, raw string) (t *oidc.LogoutToken, ok bool, err error)
+	// logoutID is under which account id the token's subject is stored.
+	logoutID(t *oidc.LogoutToken) (string, formerID)
+}
+
+// loggedOut: the subject is the account id only if the profile says so.
+func (f *oauthFlow) loggedOut(ctx context.Context, raw string) (*oidc.LogoutToken, bool, error) {
+	if !f.openID {
+		return nil, false, nil
+	}
+	if !f.subjectIsID() {
+		return nil, true, errors.New("the provider's account ids are not the subjects of its tokens")
+	}
+	t, err := f.oidc.VerifyLogoutToken(ctx, raw)
+	return t, true, err
+}
+
+func (f *oauthFlow) logoutID(t *oidc.LogoutToken) (string, formerID) {
+	return f.accountID(authsvc.Profile{"tid": t.Tenant, "iss": t.Issuer}, t.Subject)
+}
+
+// backchannelLogout: POST backchannel-logout/:provider takes a logout token
+// from the provider itself (OpenID Connect Back-Channel Logout 1.0 §2.5). It
+// ends the sessions that the person began by that provider. The provider's sid
+// is not stored, so a token that has a sid and no sub is refused.
+func (oa *oauthRoom) backchannelLogout(rq *request) outcome {
+	flow, ok := rq.flow.(logoutReceiver)
+	if !ok {
+		return unknown(rq)
+	}
+	if wait, ok := rq.permit(oa.logoutLimit, rq.clientKey()); !ok {
+		rq.retryAfter = wait
+		rq.audit("request.limited", authsvc.CodeRateLimited, "too many logout tokens")
+		return problem{status: http.StatusTooManyRequests, text: "too many requests"}
+	}
+	over := startProviderTimeout(rq)
+	t, ok, err := flow.loggedOut(rq.ctx, rq.body.get("logout_token"))
+	over()
+	switch {
+	case ok && !strings.HasPrefix(rq.r.Header.Get("Content-Type"), "application/x-www-form-urlencoded"):
+		return oa.logoutRefused(rq, "invalid_request", "send a form", errors.New("not a form"))
+	case !ok:
+		return unknown(rq)
+	case err != nil:
+		return oa.logoutRefused(rq, "invalid_request", "the logout token is not valid", err)
+	case t.Subject == "":
+		return oa.logoutRefused(rq, "unsupported", "a logout token has to name sub; sid alone is not known here", errors.New("sid without sub"))
+	}
+	id, former := flow.logoutID(t)
+	return oa.endByProvider(rq, t, id, former)
+}
+
+// endByProvider ends the sessions of the person that a logout token names.
+// Somebody without an account has none. The token is used up before they end,
+// so that a replay never ends a later session; if ending them fails then, it is
+// tried again without the provider.
+func (oa *oauthRoom) endByProvider(rq *request, t *oidc.LogoutToken, id string, former formerID) outcome {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(rq.ctx), loginTimeout)
+	defer cancel()
+	provider := rq.providerID()
+	u, _, err := oa.desk.userByAccount(ctx, provider, id, former)
+	if errors.Is(err, fleet.ErrNoStorage) {
+		return oa.logoutFailed(rq, "unsupported", "without storage sessions cannot be ended from the server", err)
+	}
+	if err != nil && !errors.Is(err, authsvc.ErrNotFound) {
+		return oa.logoutFailed(rq, "temporarily_unavailable", "try again", err)
+	}
+	unknown := err != nil
+	rq.auditUser = u.ID
+	err = oa.Adapter.UseOnce(ctx, "logout:"+seal.Digest(provider+" "+t.ID), t.Until)
+	switch {
+	case errors.Is(err, authsvc.ErrConflict):
+		return oa.logoutRefused(rq, "invalid_request", "the logout token was used before", err)
+	case err != nil:
+		return oa.logoutFailed(rq, "temporarily_unavailable", "try again", err)
+	case unknown:
+		rq.audit("session.ended_by_provider", "", "the person has no account here")
+		return noContent{http.StatusOK}
+	}
+	if err := oa.endSessionsBy(ctx, u.ID, provider, rq.now); err != nil {
+		oa.endSessionsLater(u.ID, provider, rq.now)
+		return oa.logoutFailed(rq, "temporarily_unavailable", "the sessions are ended as soon as that is possible", err)
+	}
+	rq.audit("session.ended_by_provider", "", "the provider said that the person signed out there")
+	return noContent{http.StatusOK}
+}
+
+// endSessionsBy ends a user's sessions of one provider and reports it.
+func (oa *oauthRoom) endSessionsBy(ctx context.Context, userID, provider string, now time.Time) error {
+	ended, err := oa.keeper.sessions.endBy(ctx, userID, provider, now)
+	if oa.Events.SignOut == nil {
+		return err
+	}
+	for _, r := range ended {
+		oa.fleet.Emit("signOut", func() { oa.Events.SignOut(ctx, authsvc.SignOutEvent{Session: &r}) })
+	}
+	return err
+}
+
+// endSessionsWait is the pause before each further try, doubled with each.
+const endSessionsWait = time.Second
+
+func (oa *oauthRoom) endSessionsLater(userID, provider string, now time.Time) {
+	taken := oa.fleet.RunTask("end of sessions", func(life context.Context) {
+		var err error
+		for wait := endSessionsWait; wait < time.Minute && fleet.Sleep(life, wait); wait *= 2 {
+			ctx, cancel := fleet.Detached(life, storeTimeout)
+			err = oa.endSessionsBy(ctx, userID, provider, now)
+			cancel()
+			if err == nil {
+				oa.auditor.Record(life, authsvc.AuditEvent{Name: "session.ended_by_provider", Provider: provider, UserID: userID, Reason: "at a later try"})
+				return
+			}
+		}
+		oa.sessionsGoOn(life, userID, provider, err)
+	})
+	if !taken {
+		oa.sessionsGoOn(oa.fleet.Life(), userID, provider, fleet.ErrNoTask)
+	}
+}
+
+func (oa *oauthRoom) sessionsGoOn(ctx context.Context, userID, provider string, err error) {
+	oa.Log.Error("sessions that a provider ended go on here", "provider", provider, "user", userID, "err", err)
+	oa.auditor.Record(ctx, authsvc.AuditEvent{Name: "backchannel_logout.failed", Provider: provider, UserID: userID, Reason: "given up: the sessions go on"})
+}
+
+// logoutRefused is the answer to a logout token that came to nothing (§2.8).
+func (oa *oauthRoom) logoutRefused(rq *request, code, description string, cause error) outcome {
+	return oa.logoutAnswer(rq, "backchannel_logout.refused", code, description, cause)
+}
+
+// logoutFailed is logoutRefused for what is no fault of the token.
+func (oa *oauthRoom) logoutFailed(rq *request, code, description string, cause error) outcome {
+	return oa.logoutAnswer(rq, "backchannel_logout.failed", code, description, cause)
+}
+
+func (oa *oauthRoom) logoutAnswer(rq *request, event, code, description string, cause error) outcome {
+	if rq.audit(event, "", description) {
+		oa.Log.Warn("logout token refused", "provider", rq.providerID(), "request", rq.requestID(), "cause", cause)
+	}
+	return object{v: map[string]string{"error": code, "error_description": description}, status: http.StatusBadRequest}
+}
+
+// oauthRoutes are those that identity providers themselves call: no cookies, no CSRF
+// token; the signature counts.
+func oauthRoutes(s *oauthRoom) map[string]*route {
+	limit := func(*request) *limit.Limiter { return s.logoutLimit }
+	return map[string]*route{"backchannel-logout/:provider": {post: s.backchannelLogout, limit: limit, foreign: always}}
+}
+
+// oauthEvents are those that identity providers cause.
+var oauthEvents = []audit.Kind{
+	{Name: "session.ended_by_provider", Outcome: authsvc.AuditSuccess, Meaning: "A provider's logout token ended the sessions that a user began by it, or would have: the reason says which."},
+	{Name: "backchannel_logout.refused", Outcome: authsvc.AuditRefused, Meaning: "A logout token was not valid or was used before."},
+	{Name: "backchannel_logout.failed", Outcome: authsvc.AuditFailed, Meaning: "A logout token could not be obeyed. Ending the sessions is tried again if the reason says so."},
+}

@@ -1,0 +1,143 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"authsvc"
+	"authsvc/engine/internal/audit"
+	"authsvc/internal/text/emailaddr"
+)
+
+// An OddAddress reports a stored user whose address is not in the form of
+// [authsvc.NormaliseEmail], so that neither an e-mailed link nor a provider that asserts
+// the address finds the user.
+type OddAddress struct {
+	UserID string
+	// Normal is the normal form; "" if the address cannot be used, or if the
+	// normal form may be another person's mailbox.
+	Normal string
+	// Other is the id of another user who has Normal, or whose address has the same
+	// normal form and was visited before; "" if there is none.
+	Other string
+}
+
+// addressPage is how many users are read at a time, and maxOddPaired among how many
+// odd addresses pairs are looked for: others are found once one is rewritten.
+const (
+	addressPage  = 500
+	maxOddPaired = 100_000
+)
+
+// pair looks for another odd address with the same normal form.
+func (o *OddAddress) pair(first map[string]string) {
+	if o.Normal == "" || o.Other != "" {
+		return
+	}
+	if id, known := first[o.Normal]; known {
+		o.Other = id
+	} else if len(first) < maxOddPaired {
+		first[o.Normal] = o.UserID
+	}
+}
+
+// OddAddresses reads all users, in pages and in the store's order of ids, and
+// calls visit for each whose address is not in normal form. An error of visit
+// ends it and is returned. visit may write to the store.
+func OddAddresses(ctx context.Context, a authsvc.Adapter, visit func(OddAddress) error) error {
+	first := map[string]string{} // whose odd address has a normal form
+	for after := ""; ; {
+		page, err := a.ListUsers(ctx, after, addressPage)
+		if err != nil {
+			return err
+		}
+		for _, u := range page {
+			after = u.ID
+			odd, err := oddAddress(ctx, a, u)
+			if err == nil && odd != nil {
+				odd.pair(first)
+				err = visit(*odd)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		if len(page) < addressPage {
+			return nil
+		}
+	}
+}
+
+// oddAddress checks one user's address; nil if it is in normal form.
+func oddAddress(ctx context.Context, a authsvc.Adapter, u authsvc.User) (*OddAddress, error) {
+	normal, err := emailaddr.Normalise(u.Email)
+	switch {
+	case u.Email == "", err == nil && normal == u.Email:
+		return nil, nil
+	case err != nil, !emailaddr.KeepsMailbox(u.Email):
+		return &OddAddress{UserID: u.ID}, nil
+	}
+	odd := &OddAddress{UserID: u.ID, Normal: normal}
+	other, err := a.GetUserByEmail(ctx, normal)
+	if err != nil && !errors.Is(err, authsvc.ErrNotFound) {
+		return nil, err
+	}
+	if err == nil && other.ID != u.ID {
+		odd.Other = other.ID
+	}
+	return odd, nil
+}
+
+// EndSessions ends every session of a user, wherever it is signed in. With
+// strategy jwt it needs an Adapter. The user can sign in again: [Service.Block]
+// keeps somebody out. A sign-in that is under way and had passed the SignIn
+// callback asks it again, and no token, link or account that such a sign-in would
+// have written is written. The user is told by mail ([authsvc.NoticeOptions]) if there was a
+// session to end.
+func (p *People) EndSessions(ctx context.Context, userID string) error {
+	ended, err := p.keeper.endAllSessions(ctx, userID)
+	if err != nil {
+		p.auditor.RecordAct(ctx, authsvc.AuditEvent{Name: "sessions.end_failed", UserID: userID})
+		return err
+	}
+	p.auditor.RecordAct(ctx, authsvc.AuditEvent{Name: "sessions.ended", UserID: userID})
+	if ended > 0 {
+		p.mailing.notifyEnded(ctx, userID)
+	}
+	return nil
+}
+
+// errBlocked refuses the sign-in of somebody who is blocked.
+var errBlocked = errors.New("the user is blocked")
+
+// Block keeps a user out, until Unblock: every session ends, on all replicas
+// within a few seconds, and nobody signs in as the user, nor gets a mail to do so;
+// the answers do not tell. A sign-in that is under way either had begun its session
+// before, which then ends, or is refused. why is for operators, at most 255 bytes.
+// ErrNotFound: there is no such user. It can be repeated, also after an error.
+func (p *People) Block(ctx context.Context, userID, why string) error {
+	err := p.block(ctx, userID, audit.AsRecorded(why))
+	if err != nil {
+		p.auditor.RecordAct(ctx, authsvc.AuditEvent{Name: "user.block_failed", UserID: userID})
+		return err
+	}
+	p.auditor.RecordAct(ctx, authsvc.AuditEvent{Name: "user.blocked", UserID: userID})
+	return nil
+}
+
+func (h *storeys) block(ctx context.Context, userID, why string) error {
+	now := h.fleet.Now()
+	return h.keeper.shutOut(ctx, userID, authsvc.PersonUpdate{Blocked: &now, BlockedWhy: &why})
+}
+
+// Unblock lets a user sign in again. Sessions and remembered browsers that the
+// block ended do not come back. ErrNotFound: there is no such user.
+func (p *People) Unblock(ctx context.Context, userID string) error {
+	none := ""
+	if err := p.given.Adapter.SetPerson(ctx, userID, authsvc.PersonUpdate{Blocked: &time.Time{}, BlockedWhy: &none}, nil); err != nil {
+		return err
+	}
+	p.auditor.RecordAct(ctx, authsvc.AuditEvent{Name: "user.unblocked", UserID: userID})
+	return nil
+}

@@ -1,0 +1,120 @@
+package engine
+
+import (
+	"errors"
+
+	"authsvc"
+	"authsvc/engine/internal/fleet"
+	"authsvc/internal/protocol/outbound"
+)
+
+func (b fixedReason) Error() string { return string(b) }
+
+// failed reports whether e is due to a fault, of the service or of something it
+// depends on, rather than a refusal.
+func failed(e *authError) bool {
+	var why fixedReason
+	switch {
+	case errors.Is(e.Err, fleet.ErrStore), errors.Is(e.Err, outbound.ErrUnavailable), e.Code == authsvc.CodeConfiguration, e.Code == authsvc.CodeOAuthCreateAccount, e.Code == authsvc.CodeEmailCreateAccount:
+		return true
+	case e.Code == authsvc.CodeOAuthSignin:
+		return true
+	case e.Code == authsvc.CodeCallback:
+		return !errors.As(e.Err, &why)
+	}
+	return false
+}
+
+func reason(e *authError) string {
+	var why fixedReason
+	switch {
+	case errors.Is(e.Err, fleet.ErrStore):
+		return "the store could not be asked"
+	case errors.Is(e.Err, outbound.ErrUnavailable):
+		return "the provider could not be asked"
+	case errors.As(e.Err, &why):
+		return string(why)
+	}
+	return "the log line of this request says why"
+}
+
+// An authError is a refusal: Code is for the page, Err for the log.
+type authError struct {
+	Code authsvc.ErrorCode
+	Err  error
+}
+
+// Error joins the word and its cause; it is for the log.
+func (e *authError) Error() string {
+	if e.Err == nil {
+		return string(e.Code)
+	}
+	return string(e.Code) + ": " + e.Err.Error()
+}
+
+// Unwrap returns the cause.
+func (e *authError) Unwrap() error { return e.Err }
+
+// A hint is what the pages add to an error word, in their address: provider and
+// reason. It is fixed words, and applications that know only NextAuth's do not
+// miss it.
+type hint string
+
+const (
+	hintCancelled   hint = "cancelled"   // nothing was granted at the provider
+	hintUnavailable hint = "unavailable" // the provider does not answer
+	hintStale       hint = "stale"       // the attempt is not pending any more
+	hintElsewhere   hint = "elsewhere"   // another browser asked for the code
+)
+
+// hint is empty if there is nothing to add.
+func (e *authError) hint() hint {
+	var stale staleReason
+	var elsewhere elsewhereReason
+	switch {
+	case errors.Is(e.Err, fleet.ErrStore):
+		return ""
+	case errors.Is(e.Err, errDenied):
+		return hintCancelled
+	case errors.Is(e.Err, outbound.ErrUnavailable):
+		return hintUnavailable
+	case errors.As(e.Err, &stale):
+		return hintStale
+	case errors.As(e.Err, &elsewhere):
+		return hintElsewhere
+	}
+	return ""
+}
+
+// fail makes an Error.
+func fail(code authsvc.ErrorCode, err error) *authError { return &authError{Code: code, Err: err} }
+
+// storeFailed wraps an adapter's error under the wire word code.
+func storeFailed(code authsvc.ErrorCode, err error) *authError {
+	return fail(code, errors.Join(fleet.ErrStore, err))
+}
+
+// fixedReason is a cause in fixed words of the engine: audit events repeat it.
+type fixedReason string
+
+// staleReason is a fixedReason why an attempt cannot be finished that may have
+// been finished before, or have been left open for too long.
+type staleReason string
+
+func (r staleReason) Error() string { return string(r) }
+
+// Unwrap returns the reason as one that audit events repeat.
+func (r staleReason) Unwrap() error { return fixedReason(r) }
+
+// elsewhereReason is a fixedReason why a code does not count in this browser.
+type elsewhereReason string
+
+func (r elsewhereReason) Error() string { return string(r) }
+
+// Unwrap returns the reason as one that audit events repeat.
+func (r elsewhereReason) Unwrap() error { return fixedReason(r) }
+
+func (*authError) isOutcome() {}
+
+// errDenied is returned by identify when nothing was granted.
+var errDenied = fixedReason("the person or the provider said no")

@@ -1,0 +1,150 @@
+package engine
+
+import (
+	"iter"
+	"net/http"
+	"net/netip"
+	"strings"
+	"time"
+
+	"authsvc/engine/internal/limit"
+
+	"authsvc"
+)
+
+// permit counts an event of key against a limit.
+func (rq *request) permit(l *limit.Limiter, key string) (wait time.Duration, ok bool) {
+	return rq.limits.Permit(rq.ctx, l, key, rq.now)
+}
+
+// limited answers a request that a limiter refused.
+func (rq *request) limited(wait time.Duration) outcome {
+	rq.retryAfter = wait
+	rq.keepTypedForm()
+	rq.audit("request.limited", authsvc.CodeRateLimited, "too many attempts")
+	if rq.route.hasProblems() {
+		return refused(problemRateLimited)
+	}
+	if !rq.wantsJSON() {
+		p := rq.errorView(authsvc.CodeRateLimited, rq.requestID())
+		p.status = http.StatusTooManyRequests
+		return p
+	}
+	return redirect{to: rq.errorURL(authsvc.CodeRateLimited), status: http.StatusTooManyRequests}
+}
+
+// clientKey is the client's address for limits; IPv6 counts by /64.
+func (rq *request) clientKey() string {
+	ip := rq.clientIP()
+	if ip.Is6() {
+		if p, err := ip.Prefix(64); err == nil {
+			return p.String()
+		}
+	}
+	return ip.String()
+}
+
+// networkKey is like clientKey, but IPv6 counts by /48, the largest network that
+// one customer usually has.
+func (rq *request) networkKey() string { return networkOf(rq.clientIP()) }
+
+func networkOf(ip netip.Addr) string {
+	if ip.Is6() {
+		if p, err := ip.Prefix(48); err == nil {
+			return p.String()
+		}
+	}
+	return ip.String()
+}
+
+// shownNetwork is what people are told of where a request came from: enough to
+// recognise it, and not one house. "" is not known.
+func shownNetwork(ip netip.Addr) string {
+	bits := 24
+	if ip.Is6() {
+		bits = 48
+	}
+	p, err := ip.Prefix(bits)
+	if err != nil || !ip.IsValid() || ip.IsLoopback() {
+		return ""
+	}
+	return p.String()
+}
+
+// clientIP is the address of the peer or, when that is a trusted proxy, the
+// right-most address in X-Forwarded-For that is not one.
+func (rq *request) clientIP() netip.Addr {
+	ap, err := netip.ParseAddrPort(rq.r.RemoteAddr)
+	if err != nil {
+		return netip.Addr{}
+	}
+	ip := ap.Addr().Unmap().WithZone("")
+	lines := rq.r.Header["X-Forwarded-For"]
+	for i := len(lines) - 1; i >= 0; i-- {
+		for hop := range lastToFirst(lines[i]) {
+			if !rq.trustedProxy(ip) {
+				rq.warnProxy(ip)
+				return ip
+			}
+			next, ok := parseHop(hop)
+			if !ok {
+				return ip
+			}
+			ip = next.Unmap().WithZone("")
+		}
+	}
+	return ip
+}
+
+// client is who sends the request, for rules: a trusted proxy that does not say for whom
+// it asks is nobody who is to be let in by its own address.
+func (rq *request) client() authsvc.RequestClient {
+	ip := rq.clientIP()
+	if len(rq.r.Header["X-Forwarded-For"]) == 0 && rq.trustedProxy(ip) {
+		ip = netip.Addr{}
+	}
+	return authsvc.RequestClient{IP: ip, Agent: rq.r.UserAgent()}
+}
+
+// parseHop reads an address; some proxies add the port.
+func parseHop(hop string) (netip.Addr, bool) {
+	if ip, err := netip.ParseAddr(hop); err == nil {
+		return ip, true
+	}
+	ap, err := netip.ParseAddrPort(hop)
+	return ap.Addr(), err == nil
+}
+
+// warnProxy logs, once, that a proxy which is not configured may make all
+// clients share one address.
+func (st *site) warnProxy(ip netip.Addr) {
+	if ip.IsLoopback() || ip.IsPrivate() {
+		st.warned.proxy.Do(func() {
+			st.Log.Warn("X-Forwarded-For from a proxy that is not in trusted_proxies is ignored; its clients share one rate limit", "proxy", ip.String())
+		})
+	}
+}
+
+func (st *site) trustedProxy(ip netip.Addr) bool {
+	for _, p := range st.proxies {
+		if p.Contains(ip) {
+			return true
+		}
+	}
+	return false
+}
+
+// lastToFirst yields the elements of a comma-separated header from the right,
+// empty ones included: what is left of one did not come from a trusted proxy.
+// An empty header has none.
+func lastToFirst(s string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for more := s != ""; more; {
+			i := strings.LastIndexByte(s, ',')
+			if !yield(strings.TrimSpace(s[i+1:])) {
+				return
+			}
+			s, more = s[:max(i, 0)], i >= 0
+		}
+	}
+}

@@ -1,0 +1,93 @@
+package engine
+
+import (
+	"net/http"
+	"strings"
+
+	"authsvc"
+	"authsvc/internal/protocol/weburl"
+	"authsvc/internal/text"
+)
+
+// sameSite is a second check beside the CSRF token, for POSTs that change
+// state. Sec-Fetch-Site alone decides if the browser sent it; else Origin does;
+// without either the token decides.
+//
+// https://www.w3.org/TR/fetch-metadata/
+func (rq *request) sameSite() bool {
+	h := rq.r.Header
+	origins := h["Origin"]
+	if site := h["Sec-Fetch-Site"]; len(site) > 0 {
+		if len(site) > 1 {
+			return false
+		}
+		switch site[0] {
+		case "same-origin", "none":
+			return true
+		case "same-site", "cross-site":
+			return len(origins) == 1 && rq.origins.trusted[origins[0]]
+		}
+		return false
+	}
+	if len(origins) == 0 {
+		return true
+	}
+	return len(origins) == 1 && (weburl.HeaderOrigin(origins[0]) == rq.origin || rq.origins.trusted[origins[0]])
+}
+
+// refuseCrossSite answers a POST that sameSite refused.
+func refuseCrossSite(rq *request) outcome {
+	rq.audit("request.cross_site", authsvc.CodeAccessDenied, "origin is neither ours nor trusted")
+	if rq.route.hasProblems() {
+		return refused(problemCrossSite)
+	}
+	if rq.wantsJSON() {
+		return object{v: map[string]string{"url": rq.errorURL(authsvc.CodeAccessDenied)}, status: http.StatusForbidden}
+	}
+	p := rq.errorView(authsvc.CodeAccessDenied, rq.requestID())
+	p.status = http.StatusForbidden
+	return p
+}
+
+// preflight reports whether an OPTIONS call comes from a trusted origin.
+func isPreflight(rq *request) bool {
+	origin := rq.r.Header["Origin"]
+	return len(origin) == 1 && rq.origins.trusted[origin[0]] && rq.route.allowsCORS(rq)
+}
+
+// InternalHost is [Service.InternalHost].
+func (st *site) InternalHost(host string) bool {
+	return len(st.origins.internal) > 0 && st.origins.internal[strings.ToLower(host)]
+}
+
+// misdirected refuses what an internal host may not be asked for: all that is for
+// browsers. No link, page or redirect ever carries such a name (RFC 9110 §7.4).
+func misdirected(rq *request) outcome {
+	if rq.internal = rq.InternalHost(rq.r.Host); !rq.internal {
+		return rq.hooks.elsewhere(rq)
+	}
+	path, below := strings.CutPrefix(rq.r.URL.EscapedPath(), rq.basePath+"/")
+	if rt := rq.routes[path]; below && rt.configured(rq) && rt.internal == rq.r.Method {
+		return nil
+	}
+	rq.warned.internal.Do(func() {
+		rq.Log.Warn("refused a request that an internal host may not be asked for, and will do so silently from now on; "+
+			"browsers have to reach the host of the URL, and a proxy in front has to pass their Host header on",
+			"host", text.Printable(rq.r.Host, 100), "method", text.Printable(rq.r.Method, 10), "path", text.Printable(rq.r.URL.EscapedPath(), 80))
+	})
+	return notServed
+}
+
+// notServed answers requests for other hosts.
+var notServed = problem{status: http.StatusMisdirectedRequest, text: "this host is not served here"}
+
+// isPrefetch recognises loads that no person asked for yet.
+func isPrefetch(h http.Header) bool {
+	return h.Get("Sec-Purpose") != "" || h.Get("Purpose") != "" || h.Get("X-Moz") != ""
+}
+
+// isNavigation recognises a person's click by Fetch Metadata, if there is any.
+func isNavigation(h http.Header) bool {
+	mode, dest := h.Get("Sec-Fetch-Mode"), h.Get("Sec-Fetch-Dest")
+	return (mode == "" || mode == "navigate") && (dest == "" || dest == "document") && !isPrefetch(h)
+}

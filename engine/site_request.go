@@ -1,0 +1,228 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"runtime/debug"
+	"strings"
+	"time"
+
+	"authsvc"
+	"authsvc/engine/internal/cookie"
+	"authsvc/engine/internal/fleet"
+	"authsvc/internal/protocol/weburl"
+	"authsvc/internal/seal"
+)
+
+// A request is one call of the interface while it is being answered. It
+// collects cookies; what to answer is the action's outcome.
+type request struct {
+	*site
+	ctx        context.Context
+	r          *http.Request
+	flow       flow   // of the :provider segment, else nil
+	code       string // of error/:code
+	route      *route // nil: none has the path
+	place      place  // see at
+	jar        cookie.Jar
+	body       *body // of a POST, else nil
+	asksJSON   bool  // a body that cannot be read says json=true
+	now        time.Time
+	waitsSince time.Time // for others, by this machine's clock; zero: not yet
+
+	set                         []cookie.Cookie // to be written
+	queryVals                   url.Values
+	callbackTo                  string
+	csrfRead                    bool
+	csrfValue                   string // the verified token
+	csrfClaim                   string // that of the cookie, perhaps of another session
+	sidRead                     bool
+	sidValue                    string
+	sessionRead, sessionPresent bool
+	sessionValue                string
+	unrouted                    bool // no action answers it
+	internal                    bool // it came to one of Config.InternalHosts
+	unknownKey                  bool // the session cookie names a key that is not ours
+	id                          string
+	retryAfter                  time.Duration
+	audited                     bool   // its result is recorded
+	quiet                       bool   // it was counted as a repetition: log nothing
+	auditUser                   string // the user that it is about, once that is known
+	confirms                    string // id of the user who proves that it is still them
+	confirmTry                  int    // which try of the session that is; 0: not counted yet
+	signsOut                    bool
+	pairBuf                     [4]cookie.Pair
+	answer                      object    // see json
+	room                        [320]byte // for the body of an answer that is short
+}
+
+// hooks are what requests need of the storeys above.
+type hooks struct {
+	sessionID func(raw string, now time.Time) string // names a session, without asking the store
+	place     func(host string) place
+	elsewhere func(*request) outcome // what is not served at the host of the request
+	waits     func(*request) bool    // an attempt is bound to the CSRF token that the browser claims
+}
+
+func (st *site) request(r *http.Request) *request {
+	rq := &request{site: st, ctx: r.Context(), r: r, now: st.fleet.Now()}
+	rq.jar.Names = &st.names
+	rq.jar.Parse(r.Header, rq.pairBuf[:])
+	return rq
+}
+
+// act finds the route, reads the body, judges origin and runs the action.
+func (rq *request) act() (out outcome) {
+	defer func() {
+		if v := recover(); v != nil {
+			if v == http.ErrAbortHandler { //nolint:errorlint // a sentinel that is compared so in net/http
+				panic(v)
+			}
+			if rq.audited || rq.audit("request.failed", "", "a panic") {
+				rq.Log.Error("panic", "request", rq.requestID(), "path", rq.r.URL.Path,
+					"panic", fmt.Sprintf("%.200v", v), "stack", string(debug.Stack()))
+			}
+			rq.set = nil
+			out = problem{status: http.StatusInternalServerError, text: "internal error, request " + rq.requestID()}
+		}
+	}()
+	if out := misdirected(rq); out != nil {
+		return out
+	}
+	if out := find(rq); out != nil {
+		if rq.r.Method == http.MethodPost && strings.HasPrefix(rq.r.URL.EscapedPath(), rq.basePath+"/") {
+			rq.unrouted = true
+			readBody(rq) // which says whether a script is to be answered
+		}
+		return out
+	}
+	if rq.r.Method == http.MethodGet {
+		return rq.route.get(rq)
+	}
+	if out := readBody(rq); out != nil {
+		return out
+	}
+	if !rq.route.isForeign(rq) && !rq.sameSite() {
+		return refuseCrossSite(rq)
+	}
+	return rq.route.post(rq)
+}
+
+// sid names the session for the CSRF token, "" without one.
+func (rq *request) sid() string {
+	if !rq.sidRead {
+		rq.sidRead = true
+		if raw := rq.sessionCookieValue(); raw != "" {
+			rq.sidValue = rq.hooks.sessionID(raw, rq.now)
+		}
+	}
+	return rq.sidValue
+}
+
+// sessionCookieValue returns the joined session cookie, "" if none makes sense.
+func (rq *request) sessionCookieValue() string {
+	if !rq.sessionRead {
+		rq.sessionRead = true
+		rq.sessionValue, rq.sessionPresent = rq.at().cookie(&rq.jar)
+	}
+	return rq.sessionValue
+}
+
+// query returns a query parameter if it is given exactly once.
+func (rq *request) query(name string) string {
+	if v := rq.queryValues()[name]; len(v) == 1 {
+		return v[0]
+	}
+	return ""
+}
+
+func (rq *request) queryValues() url.Values {
+	if rq.queryVals == nil {
+		if len(rq.r.URL.RawQuery) > 16<<10 {
+			rq.queryVals = url.Values{}
+			return rq.queryVals
+		}
+		rq.queryVals = rq.r.URL.Query()
+	}
+	return rq.queryVals
+}
+
+// requestID is made when it is first needed, for a page or a log line.
+func (rq *request) requestID() string {
+	if rq.id == "" {
+		rq.id = fmt.Sprintf("%x", seal.Random(6))
+	}
+	return rq.id
+}
+
+// wantsJSON reports whether the caller is a script that wants {url}.
+func (rq *request) wantsJSON() bool {
+	if rq.r.Method != http.MethodPost || rq.internal || rq.route == &gateRoute { // a proxy would take 200 for a yes
+		return false
+	}
+	return rq.r.Header.Get("X-Auth-Return-Redirect") != "" || rq.asksJSON || rq.body != nil && rq.body.get("json") == "true"
+}
+
+// locales are what the person asked to read: ui_locales, which forms repeat
+// from the page that they are on, and Accept-Language.
+func (rq *request) locales() (uiLocales, acceptLanguage string) {
+	uiLocales = rq.query("ui_locales")
+	if uiLocales == "" && rq.body != nil {
+		uiLocales = rq.body.get("ui_locales")
+	}
+	return uiLocales, rq.r.Header.Get("Accept-Language")
+}
+
+// askedLocales is the ui_locales of a page, for its forms to repeat, up to a
+// length that names a dozen languages.
+func (rq *request) askedLocales() string {
+	if asked, _ := rq.locales(); len(asked) <= 100 {
+		return asked
+	}
+	return ""
+}
+
+// language is that of pages.
+func (rq *request) language() string { return rq.pages.Language(rq.locales()) }
+
+// refusal logs e and turns it into the redirect to the error page, which
+// shows the same request id.
+func (rq *request) refusal(e *authError) outcome {
+	level := slog.LevelInfo
+	if e.Code == authsvc.CodeConfiguration || e.Code == authsvc.CodeCallback || errors.Is(e.Err, fleet.ErrStore) {
+		level = slog.LevelError
+	}
+	rq.auditRefusal(e)
+	rq.keepTypedForm()
+	if !rq.quiet {
+		rq.Log.Log(rq.ctx, level, "sign-in refused", "code", string(e.Code), "request", rq.requestID(),
+			"provider", rq.providerID(), "cause", e.Err)
+	}
+	status := 0
+	switch {
+	case errors.Is(e.Err, fleet.ErrStore):
+		status = http.StatusServiceUnavailable
+	case e.Code == authsvc.CodeRateLimited:
+		status = http.StatusTooManyRequests
+	case e.Code == authsvc.CodeCredentialsSignin:
+		status = http.StatusUnauthorized
+	case e.Code == authsvc.CodeAccessDenied && (rq.dialect.forbids || rq.flow == nil || rq.flow.info().forScripts):
+		status = http.StatusForbidden
+	}
+	to := rq.errorURL(e.Code)
+	if h := e.hint(); h != "" && rq.flow != nil {
+		to = weburl.WithQuery(to, "provider", rq.providerID(), "reason", string(h))
+	}
+	return redirect{to: to, status: status}
+}
+
+func (rq *request) providerID() string {
+	if rq.flow == nil {
+		return ""
+	}
+	return rq.flow.info().id
+}

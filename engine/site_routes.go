@@ -1,0 +1,266 @@
+package engine
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+
+	"authsvc/clients/js"
+	"authsvc/engine/internal/limit"
+	"authsvc/internal/seal"
+	"authsvc/internal/text"
+	"authsvc/internal/text/pages"
+)
+
+// An action answers one route and method.
+type action func(*request) outcome
+
+// A route is one line of the HTTP interface. A nil action means that the
+// method is not allowed.
+type route struct {
+	get, post action
+	limit     func(*request) *limit.Limiter // that counts POSTs per client; nil: none does
+	foreign   func(*request) bool           // whether another site, or no browser at all, may make this POST; nil: no
+	cors      func(*request) bool           // whether trusted origins may read the answer; nil: no
+	internal  string                        // the method that Config.InternalHosts may be asked with; "": none
+	when      func(*request) bool           // whether the configuration has the route; nil: always
+	problems  bool                          // refusals are Problems (RFC 9457)
+	personal  bool                          // the answer is about the person's own account
+}
+
+// always holds of every request.
+func always(*request) bool { return true }
+
+// webRoutes are those of the interface as a whole: its error page, its files and its
+// log.
+func webRoutes(s *site) map[string]*route {
+	return map[string]*route{
+		"":            {get: home},
+		"csrf":        {get: getCSRF, cors: always},
+		"error":       {get: errorPage},
+		"error/:code": {get: errorPage},
+		"_log":        {post: logBeacon, foreign: always}, // changes nothing
+		"client.js":   {get: clientScript, cors: always},  // a module import across origins is a CORS request
+	}
+}
+
+// find sets rq.route, by the path and method, and with it rq.flow or rq.code.
+func find(rq *request) outcome {
+	if rq.route != nil { // of a satellite
+		return nil
+	}
+	path := rq.r.URL.EscapedPath()
+	if path == rq.basePath {
+		path = ""
+	} else {
+		rest, ok := strings.CutPrefix(path, rq.basePath+"/")
+		if !ok { // not of the interface, whatever the mode
+			return outside(rq)
+		}
+		if rest == "" {
+			warnSlash(rq, "/")
+			return unknown(rq)
+		}
+		path = rest
+	}
+	rt := match(rq, path)
+	if rt == nil {
+		warnSlash(rq, path)
+		return unknown(rq)
+	}
+	rq.route = rt
+	switch {
+	case rq.r.Method == http.MethodGet && rt.get != nil, rq.r.Method == http.MethodPost && rt.post != nil:
+		return nil
+	case rq.r.Method == http.MethodOptions && isPreflight(rq):
+		return noContent{http.StatusNoContent}
+	}
+	return notAllowed(rq, rt)
+}
+
+// match looks a path up, nil if it is not in the interface.
+func match(rq *request, path string) *route {
+	name, segment, two := strings.Cut(path, "/")
+	if two {
+		if rt := rq.routes[name+"/:provider"]; rt != nil {
+			if rq.flow = rq.shownFlow(segment); rq.flow == nil {
+				return nil
+			}
+			return rt
+		}
+		if rt := rq.routes[name+"/:code"]; rt != nil {
+			if segment == "" || len(segment) > 40 {
+				return nil
+			}
+			rq.code = segment
+			return rt
+		}
+	}
+	if _, _, ok := rq.pages.Asset(path); ok {
+		return &assetRoute
+	}
+	if rt := rq.routes[path]; rt.configured(rq) {
+		return rt
+	}
+	return nil
+}
+
+// shownFlow is the provider of an id if it is a way to sign in, else nil.
+func (st *site) shownFlow(id string) flow {
+	if f := st.flows[id]; f != nil && !f.info().hidden {
+		return f
+	}
+	return nil
+}
+
+// configured reports whether there is the route, in this configuration.
+func (rt *route) configured(rq *request) bool {
+	return rt != nil && (rt.when == nil || rt.when(rq))
+}
+
+// limitOf counts a POST per client; nil: nothing does.
+func (rt *route) limitOf(rq *request) *limit.Limiter {
+	if rt == nil || rt.limit == nil {
+		return nil
+	}
+	return rt.limit(rq)
+}
+
+// isForeign reports whether another site may make a POST.
+func (rt *route) isForeign(rq *request) bool { return rt != nil && rt.foreign != nil && rt.foreign(rq) }
+
+// allowsCORS reports whether trusted origins may read the answer.
+func (rt *route) allowsCORS(rq *request) bool { return rt != nil && rt.cors != nil && rt.cors(rq) }
+
+// hasProblems reports whether refusals are Problems.
+func (rt *route) hasProblems() bool { return rt != nil && rt.problems }
+
+// isPersonal reports whether the answer is about the person's own account: it then
+// has a page for people and JSON for scripts, with the word of a refusal.
+func (rt *route) isPersonal() bool { return rt != nil && rt.personal }
+
+// reposted reports whether a form_post response came from our own page.
+func (rq *request) reposted() bool { return rq.body != nil && rq.body.get("repost") == "1" }
+
+var assetRoute = route{get: getAsset}
+
+// unknown answers a path that is not in the interface.
+func unknown(rq *request) outcome {
+	if out := unsupported(rq); out != nil {
+		return out
+	}
+	if rq.r.Method == http.MethodGet && wantsPage(rq.r.Header) {
+		return page{name: pages.NotFound, status: http.StatusNotFound, view: pages.NotFoundView{SignInURL: rq.base + "/signin"}}
+	}
+	return notFound
+}
+
+// unsupported answers a method as the mode does, nil if it has no answer of its own.
+func unsupported(rq *request) outcome {
+	switch body, json := rq.dialect.unsupported(rq.r.Method); {
+	case body == "":
+		return nil
+	case json:
+		return object{raw: []byte(body), status: http.StatusBadRequest}
+	default:
+		return problem{status: http.StatusBadRequest, text: body}
+	}
+}
+
+// wantsPage reports whether a person asks, and not a script: only browsers name
+// the type of a page, and only when they go to one.
+func wantsPage(h http.Header) bool {
+	return strings.Contains(strings.Join(h["Accept"], ","), "text/html") && isNavigation(h)
+}
+
+var notFound = problem{status: http.StatusNotFound, text: "not found"}
+
+// outside answers a path that is not below the base path. If it was when it came,
+// something in the program has changed it: then the log says what to do, once,
+// and the answer where to look.
+func outside(rq *request) outcome {
+	came, err := url.ParseRequestURI(rq.r.RequestURI)
+	if err != nil || came.EscapedPath() != rq.basePath && !strings.HasPrefix(came.EscapedPath(), rq.basePath+"/") {
+		return notFound
+	}
+	rq.warned.stripped.Do(func() {
+		rq.Log.Error("no route can be found: the path was changed on its way to the service; mount it with its whole path, "+
+			"as in mux.Handle(\""+rq.basePath+"/\", auth), without http.StripPrefix or a rewrite",
+			"came", text.Printable(came.EscapedPath(), 80), "path", text.Printable(rq.r.URL.EscapedPath(), 80))
+	})
+	return problem{status: http.StatusNotFound, text: "not found: the path was changed on its way to the service, see its log"}
+}
+
+// warnSlash logs, once, that a route was asked for with a slash at its end.
+func warnSlash(rq *request, path string) {
+	bare, ok := strings.CutSuffix(path, "/")
+	found := ok && match(rq, bare) != nil
+	rq.flow, rq.code = nil, ""
+	if !found {
+		return
+	}
+	rq.warned.slash.Do(func() {
+		rq.Log.Warn("a route was asked for with a slash at the end, and has none: call it without, and if a proxy or a framework adds it "+
+			"(as trailingSlash does), turn that off for "+rq.basePath, "path", text.Printable(rq.r.URL.EscapedPath(), 80))
+	})
+}
+
+// notAllowed answers a method that the route does not have.
+func notAllowed(rq *request, rt *route) outcome {
+	if out := unsupported(rq); out != nil && !rt.problems {
+		return out
+	}
+	var allow []string
+	if rt.get != nil {
+		allow = append(allow, http.MethodGet)
+	}
+	if rt.post != nil {
+		allow = append(allow, http.MethodPost)
+	}
+	return onlyBy(strings.Join(allow, ", "))
+}
+
+// onlyBy refuses other methods than those that are allowed.
+func onlyBy(allow string) problem {
+	return problem{status: http.StatusMethodNotAllowed, text: "method not allowed", allow: allow}
+}
+
+// home: GET {base} leads to the sign-in page.
+func home(rq *request) outcome { return redirect{to: rq.base + "/signin"} }
+
+// getAsset: GET style.<hash>.css and icon.<hash>.svg.
+func getAsset(rq *request) outcome {
+	path := strings.TrimPrefix(rq.r.URL.EscapedPath(), rq.basePath+"/")
+	b, contentType, _ := rq.pages.Asset(path)
+	a := asset{body: b, contentType: contentType, cache: "public, max-age=31536000, immutable"}
+	if path == rq.pages.StylePath {
+		a.zipped = rq.pages.ZippedStyle()
+	}
+	return a
+}
+
+// clientScript: GET client.js, the framework-free browser client.
+func clientScript(rq *request) outcome {
+	return asset{body: clientJS, contentType: "text/javascript; charset=utf-8", cache: "public, max-age=3600", etag: clientETag}
+}
+
+// accountScript: GET account.js, its part for pages about the account.
+func accountScript(rq *request) outcome {
+	return asset{body: accountJS, contentType: "text/javascript; charset=utf-8", cache: "public, max-age=3600", etag: accountETag}
+}
+
+// clientJS is the framework-free browser client, accountJS what it has for pages
+// about the account.
+var (
+	clientJS, accountJS = js.Client(), js.Account()
+
+	clientETag  = `"` + seal.Digest(string(clientJS))[:16] + `"`
+	accountETag = `"` + seal.Digest(string(accountJS))[:16] + `"`
+)
+
+func (st *site) providerName(id string) string {
+	if f := st.flows[id]; f != nil {
+		return f.info().name
+	}
+	return id
+}

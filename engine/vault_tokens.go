@@ -1,0 +1,253 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"authsvc"
+	"authsvc/engine/internal/fleet"
+	"authsvc/internal/seal"
+	"authsvc/internal/text"
+)
+
+// A tokenStorage says how tokens of identity providers are stored.
+type tokenStorage struct {
+	box     *seal.Box
+	seal    bool // encrypt them; otherwise they are stored as they are
+	discard bool // store none
+}
+
+// sealedToken is the prefix of sealed tokens. No provider's token has it, so
+// rows that are sealed and rows that are not can be told apart.
+const sealedToken = "authsvc.sealed."
+
+// refusedToken replaces a stored refresh token that the provider refused, so
+// that it is not presented again: some providers then block the client. No
+// provider's token begins like it.
+const refusedToken = "authsvc.refused"
+
+// checkTokenStorage reads Config.ProviderTokens.
+func checkTokenStorage(b *builder, s *vault) {
+	s.tokens.seal = s.site.dialect.sealsTokens
+	switch b.config.ProviderTokens {
+	case "":
+	case authsvc.ProviderTokensSealed:
+		s.tokens.seal = true
+	case authsvc.ProviderTokensPlain:
+		s.tokens.seal = false
+	case authsvc.ProviderTokensDrop:
+		s.tokens.discard = true
+	default:
+		b.fail("ProviderTokens", fmt.Sprintf("%q is not known", text.Printable(string(b.config.ProviderTokens), 30)), "use sealed, plain or drop")
+	}
+}
+
+// forStorage returns the account with its tokens as they are stored.
+func (v *tokenStorage) forStorage(a authsvc.Account) authsvc.Account {
+	if v.discard {
+		a.RefreshToken, a.AccessToken, a.IDToken, a.ExpiresAt = "", "", "", 0
+	}
+	if !v.seal {
+		return a
+	}
+	for name, token := range tokensOf(&a) {
+		if *token != "" {
+			*token = v.sealToken(*token, &a, name)
+		}
+	}
+	return a
+}
+
+// sealToken binds a token to its account and field, so that it cannot be moved
+// to another row.
+func (v *tokenStorage) sealToken(token string, a *authsvc.Account, name string) string {
+	return sealedToken + v.box.Seal(token, a.Provider, a.ProviderAccountID, name)
+}
+
+// open returns a stored account with its tokens opened, for events and
+// revocation. See read; refusedToken is left out.
+func (v *tokenStorage) open(stored authsvc.Account) (a authsvc.Account, lost []string) {
+	a, _, lost = v.read(stored)
+	withoutRefused(&a)
+	return a, lost
+}
+
+// read returns a stored account with its tokens opened, refusedToken included. A
+// token that cannot be opened is empty, and its name is in lost. renewed is the
+// stored account with tokens that an older secret sealed in the form they would
+// have now; those that cannot be opened stay, since the secret may come back.
+func (v *tokenStorage) read(stored authsvc.Account) (a, renewed authsvc.Account, lost []string) {
+	a, renewed = stored, stored
+	renew := tokensOf(&renewed)
+	for name, token := range tokensOf(&a) {
+		text, is := strings.CutPrefix(*token, sealedToken)
+		if !is {
+			continue
+		}
+		text, stale, err := v.box.Open(text, a.Provider, a.ProviderAccountID, name)
+		switch *token = text; {
+		case err != nil:
+			lost = append(lost, name)
+		case stale && v.seal:
+			*renew[name] = v.sealToken(text, &a, name)
+		case stale:
+			*renew[name] = text
+		}
+	}
+	slices.Sort(lost)
+	return a, renewed, lost
+}
+
+func withoutRefused(a *authsvc.Account) {
+	if a.RefreshToken == refusedToken {
+		a.RefreshToken = ""
+	}
+}
+
+// tokensOf returns pointers to the tokens of an account by name.
+func tokensOf(a *authsvc.Account) map[string]*string {
+	return map[string]*string{"refresh_token": &a.RefreshToken, "access_token": &a.AccessToken, "id_token": &a.IDToken}
+}
+
+// Accounts is [Service.Accounts].
+func (vt *vault) Accounts(ctx context.Context, userID string) ([]authsvc.Account, error) {
+	stored, err := vt.Adapter.ListAccounts(ctx, userID)
+	if err != nil {
+		return nil, err
+	}
+	list := make([]authsvc.Account, len(stored))
+	for i, one := range stored {
+		list[i], _ = vt.readAccount(ctx, one)
+		withoutRefused(&list[i])
+	}
+	return list, nil
+}
+
+// readAccount is tokenStorage.read. Tokens that an older secret sealed are
+// stored sealed under the first one, if that is possible now and they were not
+// replaced meanwhile, so that the old secret can be removed. current is the
+// account as it is stored then.
+func (vt *vault) readAccount(ctx context.Context, stored authsvc.Account) (a, current authsvc.Account) {
+	a, renewed, lost := vt.tokens.read(stored)
+	vt.logLost(a, lost)
+	if renewed == stored {
+		return a, stored
+	}
+	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
+	defer cancel()
+	switch err := vt.Adapter.ReplaceTokens(ctx, renewed, stored); {
+	case err == nil:
+		return a, renewed
+	case !errors.Is(err, authsvc.ErrStale) && !errors.Is(err, authsvc.ErrNotFound):
+		vt.Log.Warn("tokens that an older secret sealed could not be sealed anew", "provider", a.Provider, "user", a.UserID, "cause", err)
+	}
+	return a, stored
+}
+
+// logLost logs which tokens of an account cannot be opened.
+func (vt *vault) logLost(a authsvc.Account, lost []string) {
+	if len(lost) > 0 {
+		vt.Log.Warn("tokens of an account cannot be opened: the secret that sealed them is not configured any more, or the row was changed; the next sign-in replaces them",
+			"provider", a.Provider, "user", a.UserID, "tokens", lost)
+	}
+}
+
+// tokenMargin is how long before its expiry an access token is renewed: enough
+// to use what AccessToken returns.
+const tokenMargin = time.Minute
+
+// A tokenFlow is a flow whose accounts have tokens that can be refreshed and
+// revoked.
+type tokenFlow interface {
+	// refresh returns a with new tokens. See oidc.IsInvalidGrant for refusals, which
+	// may be ErrTokenRefused as well.
+	refresh(ctx context.Context, a authsvc.Account) (authsvc.Account, error)
+	// revoke makes a token of an account invalid at the provider.
+	revoke(ctx context.Context, a authsvc.Account, token, hint string) error
+}
+
+// AccessToken is [Service.AccessToken].
+func (vt *vault) AccessToken(ctx context.Context, userID, provider string, options *AccessTokenOptions) (string, error) {
+	if options == nil {
+		options = &AccessTokenOptions{}
+	}
+	a, _, err := vt.account(ctx, userID, provider, options.ProviderAccountID)
+	if err != nil {
+		return "", err
+	}
+	now := vt.fleet.Now()
+	if fresh(&a, now.Add(tokenMargin)) {
+		return a.AccessToken, nil
+	}
+	if err := vt.checkRefreshable(&a); err != nil {
+		if fresh(&a, now) && !errors.Is(err, authsvc.ErrTokenRefused) {
+			return a.AccessToken, nil
+		}
+		return "", err
+	}
+	token, err := vt.refreshAccessToken(ctx, a)
+	if err != nil && fresh(&a, vt.fleet.Now()) && !errors.Is(err, authsvc.ErrTokenRefused) && ctx.Err() == nil {
+		return a.AccessToken, nil // some seconds are left, after a wait that may have been long
+	}
+	return token, err
+}
+
+// AccessTokenOptions are the options of [People.AccessToken].
+type AccessTokenOptions struct {
+	// ProviderAccountID names one of several accounts of the user at the provider,
+	// as [authsvc.Account.ProviderAccountID]. Empty: the only one; several are an error.
+	ProviderAccountID string
+}
+
+// fresh reports whether the access token is valid at a time.
+func fresh(a *authsvc.Account, at time.Time) bool {
+	return a.AccessToken != "" && (a.ExpiresAt == 0 || at.Before(time.Unix(a.ExpiresAt, 0)))
+}
+
+// checkRefreshable returns why the tokens of an account cannot be refreshed, nil
+// if they can.
+func (vt *vault) checkRefreshable(a *authsvc.Account) error {
+	_, able := vt.site.flows[a.Provider].(tokenFlow)
+	switch {
+	case a.RefreshToken == refusedToken:
+		return authsvc.ErrTokenRefused
+	case a.RefreshToken != "" && able && !vt.tokens.discard: // else the new ones could not be stored
+		return nil
+	case vt.tokens.discard:
+		return fmt.Errorf("%w: Config.ProviderTokens is drop, so none are kept", authsvc.ErrNoToken)
+	}
+	return authsvc.ErrNoToken
+}
+
+// account returns an account of a user at a provider, with its tokens opened
+// (see read) and as it is stored. With an empty id the user must have exactly
+// one there. Errors: ErrNotFound, fleet.ErrNoStorage, fleet.ErrStore.
+func (vt *vault) account(ctx context.Context, userID, provider, id string) (a, stored authsvc.Account, err error) {
+	all, err := vt.Adapter.ListAccounts(ctx, userID)
+	switch {
+	case errors.Is(err, fleet.ErrNoStorage):
+		return authsvc.Account{}, authsvc.Account{}, err
+	case err != nil:
+		return authsvc.Account{}, authsvc.Account{}, fmt.Errorf("%w: %w", fleet.ErrStore, err)
+	}
+	var found []authsvc.Account
+	for _, a := range all {
+		if a.Provider == provider && (id == "" || a.ProviderAccountID == id) {
+			found = append(found, a)
+		}
+	}
+	switch len(found) {
+	case 0:
+		return authsvc.Account{}, authsvc.Account{}, authsvc.ErrNotFound
+	case 1:
+		a, stored = vt.readAccount(ctx, found[0])
+		return a, stored, nil
+	}
+	return authsvc.Account{}, authsvc.Account{}, fmt.Errorf("authsvc: the user has %d accounts at %s; name one", len(found), provider)
+}
+
+func (vt *vault) deriveKeys(ring *seal.Ring) { vt.tokens.box = ring.Box("provider tokens") }
