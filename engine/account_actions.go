@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -40,77 +39,6 @@ func checkAccount(b *builder, s *accountRoom) {
 	}
 }
 
-// beginAccount is what every POST of the account page starts with: the token, the
-// session and the limit. s is nil if the outcome refuses. From then on the
-// request is finished even if its client goes away.
-func (ac *accountRoom) beginAccount(rq *request) (s *authsvc.Session, done func(), refused outcome) {
-	if !rq.csrfOK() {
-		return nil, nil, rq.personalCSRF("/account")
-	}
-	s, err := ac.keeper.current(rq)
-	switch {
-	case err != nil:
-		return nil, nil, rq.accountAway(err)
-	case s == nil:
-		return nil, nil, rq.signInFirst()
-	}
-	rq.auditUser = s.UserID
-	if refused := ac.limitAccount(rq, s.UserID); refused != nil {
-		return nil, nil, refused
-	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(rq.ctx), loginTimeout)
-	rq.ctx = ctx
-	return s, cancel, nil
-}
-
-// limitAccount counts a request that changes or exports an account; the outcome is
-// nil, or refuses it.
-func (ac *accountRoom) limitAccount(rq *request, userID string) outcome {
-	if wait, ok := rq.permit(ac.limit, userID); !ok {
-		rq.retryAfter = wait
-		rq.audit("request.limited", authsvc.CodeRateLimited, "too many changes or exports of one account")
-		return rq.personalRefusal("/account", authsvc.CodeRateLimited, http.StatusTooManyRequests)
-	}
-	return nil
-}
-
-// userOf is the stored user of a session; the refusal is nil, or says why there is none.
-func (ac *accountRoom) userOf(rq *request, s *authsvc.Session) (u authsvc.User, refused outcome) {
-	u, err := ac.Adapter.GetUser(rq.ctx, s.UserID)
-	switch {
-	case errors.Is(err, authsvc.ErrNotFound): // one of the application's, who is not stored
-		return u, rq.personalRefusal("/account", authsvc.CodeNotFound, http.StatusNotFound)
-	case err != nil:
-		return u, rq.accountAway(err)
-	}
-	return u, nil
-}
-
-// freshUser begins the page at path: it is the session, whose proof is fresh, and its
-// user. The refusal is nil, or the answer instead of the page.
-func (ac *accountRoom) freshUser(rq *request, path string) (s *authsvc.Session, u authsvc.User, refused outcome) {
-	s, err := ac.keeper.current(rq)
-	switch {
-	case err != nil:
-		return nil, u, rq.accountAway(err)
-	case s == nil:
-		return nil, u, rq.signInFirst()
-	case !provedWithin(s, rq.now, ac.desk.freshWithin):
-		return nil, u, confirmFirst(rq, rq.base+path, s)
-	}
-	u, refused = ac.userOf(rq, s)
-	return s, u, refused
-}
-
-// accountBack is where a page of the application's own wants people to come back
-// to, or the built-in one.
-func accountBack(rq *request) string {
-	if rq.body.get("callbackUrl") != "" {
-		return rq.callbackURL()
-	}
-	return rq.base + "/account"
-}
-
 // accountDone answers a POST that changed something: a script gets the account
 // as it is now, a person the page with a word about it.
 func (ac *accountRoom) accountDone(rq *request, s *authsvc.Session, word string) outcome {
@@ -135,7 +63,7 @@ func (ac *accountRoom) accountDoneAt(rq *request, s *authsvc.Session, path strin
 
 // postProfile: POST account/profile changes the name.
 func (ac *accountRoom) postProfile(rq *request) outcome {
-	s, done, refused := ac.beginAccount(rq)
+	s, done, refused := ac.desk.beginAccount(rq)
 	if refused != nil {
 		return refused
 	}
@@ -177,7 +105,7 @@ const maxOwnName = 100
 // postUnlink: POST account/unlink removes a way to sign in, unless it is the
 // last one.
 func (ac *accountRoom) postUnlink(rq *request) outcome {
-	s, done, refused := ac.beginAccount(rq)
+	s, done, refused := ac.desk.beginAccount(rq)
 	if refused != nil {
 		return refused
 	}

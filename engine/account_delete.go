@@ -30,7 +30,7 @@ func (ac *accountRoom) deletePage(rq *request) outcome {
 	if done := rq.query("done"); done == doneScheduled || done == doneDeleted {
 		return ac.deletionDone(rq, done)
 	}
-	s, u, refused := ac.freshUser(rq, "/account/delete")
+	s, u, refused := ac.desk.freshUser(rq, "/account/delete")
 	if refused != nil {
 		return refused
 	}
@@ -76,7 +76,7 @@ func (ac *accountRoom) deletionDone(rq *request, done string) outcome {
 // postDelete: POST account/delete has the account of the person deleted, if the body
 // repeats its address, or says "delete" for one without.
 func (ac *accountRoom) postDelete(rq *request) outcome {
-	s, done, refused := ac.beginAccount(rq)
+	s, done, refused := ac.desk.beginAccount(rq)
 	if refused != nil {
 		return refused
 	}
@@ -84,7 +84,7 @@ func (ac *accountRoom) postDelete(rq *request) outcome {
 	if !ac.desk.provedFresh(rq, s, "account/delete") {
 		return confirmFirst(rq, deleteBack(rq), s)
 	}
-	u, refused := ac.userOf(rq, s)
+	u, refused := ac.desk.userOf(rq, s)
 	if refused != nil {
 		return refused
 	}

@@ -234,7 +234,7 @@ func (ac *accountRoom) emailAsk(rq *request, s *authsvc.Session, address string)
 
 // getEmailChange: GET account/email asks for the new address.
 func (ac *accountRoom) getEmailChange(rq *request) outcome {
-	s, u, refused := ac.freshUser(rq, "/account/email")
+	s, u, refused := ac.desk.freshUser(rq, "/account/email")
 	if refused != nil {
 		return refused
 	}
@@ -252,7 +252,7 @@ func (ac *accountRoom) getEmailChange(rq *request) outcome {
 // postEmailChange: POST account/email asks for a change of address. The answer is
 // the same if the address is somebody's.
 func (ac *accountRoom) postEmailChange(rq *request) outcome {
-	s, done, refused := ac.beginAccount(rq)
+	s, done, refused := ac.desk.beginAccount(rq)
 	if refused != nil {
 		return refused
 	}

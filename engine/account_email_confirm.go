@@ -356,7 +356,7 @@ func (ac *accountRoom) afterEmailChange(ctx context.Context, c *emailChange, cur
 
 // postEmailFinish: POST account/email/finish makes a change that is due.
 func (ac *accountRoom) postEmailFinish(rq *request) outcome {
-	s, done, refused := ac.beginAccount(rq)
+	s, done, refused := ac.desk.beginAccount(rq)
 	if refused != nil {
 		return refused
 	}
@@ -382,7 +382,7 @@ func noEmailChange(rq *request, s *authsvc.Session) outcome {
 
 // postEmailCancel: POST account/email/cancel drops a change.
 func (ac *accountRoom) postEmailCancel(rq *request) outcome {
-	s, done, refused := ac.beginAccount(rq)
+	s, done, refused := ac.desk.beginAccount(rq)
 	if refused != nil {
 		return refused
 	}

@@ -206,7 +206,7 @@ func (ac *accountRoom) getExport(rq *request) outcome {
 	if !provedWithin(s, rq.now, ac.desk.freshWithin) {
 		return confirmFirst(rq, rq.base+"/account", s)
 	}
-	if refused := ac.limitAccount(rq, s.UserID); refused != nil {
+	if refused := ac.desk.limitAccount(rq, s.UserID); refused != nil {
 		return refused
 	}
 	e, err := ac.export(rq.ctx, s.UserID)

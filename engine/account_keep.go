@@ -63,7 +63,7 @@ func (ac *accountRoom) postKeep(rq *request) outcome {
 		return rq.signInFirst()
 	}
 	rq.auditUser = c.UserID
-	if refused := ac.limitAccount(rq, c.UserID); refused != nil {
+	if refused := ac.desk.limitAccount(rq, c.UserID); refused != nil {
 		return refused
 	}
 	err = ac.Adapter.DeleteCredential(rq.ctx, authsvc.CredentialPending, c.ID, c.UserID, nil) // whoever deletes it goes on
@@ -90,7 +90,7 @@ func (ac *accountRoom) postKeep(rq *request) outcome {
 // keepOf keeps the account of a session.
 func (ac *accountRoom) keepOf(rq *request, s *authsvc.Session) outcome {
 	rq.auditUser = s.UserID
-	if refused := ac.limitAccount(rq, s.UserID); refused != nil {
+	if refused := ac.desk.limitAccount(rq, s.UserID); refused != nil {
 		return refused
 	}
 	err := ac.cancelDeletion(rq.ctx, s.UserID, ac.mailing.byPerson(rq))

@@ -72,7 +72,7 @@ func (ac *accountRoom) sessionViews(rq *request, a *account) (rows []pages.Sessi
 // postAccountSignOut: POST account/signout ends one session of the person, all
 // but this one, or all, which the body says by session=ID, others=true or all=true.
 func (ac *accountRoom) postAccountSignOut(rq *request) outcome {
-	s, done, refused := ac.beginAccount(rq)
+	s, done, refused := ac.desk.beginAccount(rq)
 	if refused != nil {
 		return refused
 	}

@@ -199,8 +199,10 @@ func checkCookies(b *builder, s *Service) {
 	o.Domain = strings.TrimPrefix(o.Domain, ".")
 	checkCookieDomain(b, s, o.Domain)
 	s.site.names = cookie.NewNames(s.site.dialect.cookies, s.site.dialect.sessionPrefix, secure, o)
-	for _, name := range []func(*cookie.Names){s.site.nameCookies, s.keeper.nameCookies, s.desk.nameCookies, s.emailRoom.nameCookies, s.gateRoom.nameCookies} {
-		name(&s.site.names)
+	for _, p := range s.parts {
+		if p.cookies != nil {
+			p.cookies(&s.site.names)
+		}
 	}
 	for _, c := range []struct{ key, name string }{{"Session", o.Session}, {"CSRF", o.CSRF}, {"CallbackURL", o.CallbackURL}} {
 		if c.name == "" {
@@ -310,7 +312,7 @@ func checkRateLimit(b *builder, s *Service) {
 	s.credentialsRoom.setLimits(r, &o)
 	s.oauthRoom.logoutLimit = r.Limiter("logout", r.Rate("BackchannelLogout", o.BackchannelLogout, authsvc.Rate{N: 300, Per: time.Minute}))
 	s.tokenRoom.limit = r.Limiter("token", r.Rate("Token", o.Token, authsvc.Rate{N: 60, Per: time.Minute}))
-	s.accountRoom.limit = r.Limiter("account-page", r.Rate("Account", o.Account, authsvc.Rate{N: 60, Per: time.Minute}))
+	s.desk.accountLimit = r.Limiter("account-page", r.Rate("Account", o.Account, authsvc.Rate{N: 60, Per: time.Minute}))
 	s.issuer.personalLimit = r.Limiter("personal-token", r.Rate("PersonalToken", o.PersonalToken, authsvc.Rate{N: 30, Per: time.Minute}))
 	s.site.beaconLimit = r.Limiter("log", authsvc.Rate{N: 30, Per: time.Minute})
 	if o.Disabled {

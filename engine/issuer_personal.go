@@ -62,6 +62,14 @@ func (is *issuer) CreatePersonalToken(ctx context.Context, userID string, r auth
 	if err != nil {
 		return "", authsvc.PersonalToken{}, err
 	}
+	if token, info, err = is.makePersonal(ctx, userID, &r, uses); err == nil {
+		is.auditor.RecordAct(ctx, authsvc.AuditEvent{Name: "pat.created", UserID: userID})
+	}
+	return token, info, err
+}
+
+// makePersonal makes and stores a token of a request that checkPersonal completed.
+func (is *issuer) makePersonal(ctx context.Context, userID string, r *authsvc.PersonalTokenRequest, uses personalUses) (token string, info authsvc.PersonalToken, err error) {
 	token = personaltoken.New()
 	now := is.fleet.Now().UTC().Truncate(time.Millisecond)
 	c := authsvc.Credential{Kind: authsvc.CredentialToken, ID: seal.Digest(token), UserID: userID, Name: r.Name, Version: 1, Created: now, Expires: now.Add(r.Life)}
@@ -71,7 +79,6 @@ func (is *issuer) CreatePersonalToken(ctx context.Context, userID string, r auth
 	if err := is.fleet.PutCredential(ctx, c, maxPersonalTokens); err != nil {
 		return "", authsvc.PersonalToken{}, err
 	}
-	is.auditor.RecordAct(ctx, authsvc.AuditEvent{Name: "pat.created", UserID: userID})
 	return token, is.describePersonal(&c), nil
 }
 
@@ -168,6 +175,14 @@ func (is *issuer) personalOf(ctx context.Context, userID string) (list []authsvc
 
 // RevokePersonalToken is [Service.RevokePersonalToken].
 func (is *issuer) RevokePersonalToken(ctx context.Context, userID, id string) error {
+	err := is.dropPersonal(ctx, userID, id)
+	if err == nil {
+		is.auditor.RecordAct(ctx, authsvc.AuditEvent{Name: "pat.revoked", UserID: userID}, "one")
+	}
+	return err
+}
+
+func (is *issuer) dropPersonal(ctx context.Context, userID, id string) error {
 	list, err := is.personalOf(ctx, userID)
 	if err != nil {
 		return err
@@ -176,11 +191,7 @@ func (is *issuer) RevokePersonalToken(ctx context.Context, userID, id string) er
 	if i < 0 {
 		return authsvc.ErrNotFound
 	}
-	if err := is.Adapter.DeleteCredential(ctx, authsvc.CredentialToken, list[i].ID, userID, nil); err != nil {
-		return err
-	}
-	is.auditor.RecordAct(ctx, authsvc.AuditEvent{Name: "pat.revoked", UserID: userID}, "one")
-	return nil
+	return is.Adapter.DeleteCredential(ctx, authsvc.CredentialToken, list[i].ID, userID, nil)
 }
 
 // RevokePersonalTokens is [Service.RevokePersonalTokens].

@@ -44,9 +44,11 @@ func (h *storeys) deriveKeys(c *authsvc.Config) {
 	if err != nil { // checkSecrets refused what NewRing refuses
 		panic(err)
 	}
-	for _, derive := range []func(*seal.Ring){h.fleet.DeriveKeys, h.site.deriveKeys, h.keeper.deriveKeys, h.mailing.deriveKeys, h.vault.deriveKeys,
-		h.issuer.deriveKeys, h.desk.deriveKeys, h.emailRoom.deriveKeys, h.accountRoom.deriveKeys, h.gateRoom.deriveKeys} {
-		derive(ring)
+	h.fleet.DeriveKeys(ring)
+	for _, p := range h.parts {
+		if p.keys != nil {
+			p.keys(ring)
+		}
 	}
 	if h.site.dialect.hashSecrets != nil {
 		h.mailing.hashSecrets = h.site.dialect.hashSecrets(c.Secrets)

@@ -12,13 +12,13 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 	"unicode"
 	"unicode/utf8"
 
 	"authsvc"
+	"authsvc/engine/internal/audit"
 	"authsvc/engine/internal/fleet"
 	"authsvc/internal/text/plainlog"
 )
@@ -57,7 +57,7 @@ func TestAuditNames(t *testing.T) {
 	inCode["sign_in.failed"], inCode["sign_in.refused"] = true, true // put together from two parts
 	var table strings.Builder
 	table.WriteString("| Event | Outcome | What happened |\n|---|---|---|\n")
-	for _, k := range slices.Concat(auditKinds...) {
+	for _, k := range allEvents() {
 		if !inCode[k.Name] {
 			t.Errorf("nothing records %s", k.Name)
 		}
@@ -71,6 +71,15 @@ func TestAuditNames(t *testing.T) {
 		t.Errorf("%s is not in the table", name)
 	}
 	documented(t, table.String())
+}
+
+// allEvents are those of all parts and of the service.
+func allEvents() (list []audit.Kind) {
+	h := raise(&fleet.Given{})
+	for _, p := range h.parts {
+		list = append(list, p.events...)
+	}
+	return append(list, serviceEvents...)
 }
 
 func documented(t *testing.T, table string) {

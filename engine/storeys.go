@@ -151,6 +151,7 @@ type desk struct {
 	deviceKey     *seal.Sealer
 	freshKey      *seal.Sealer
 	signInLimit   *limit.Limiter
+	accountLimit  *limit.Limiter // of changes of one user's account
 
 	txPrefix         string // attempts that wait for a provider
 	lastCookie       string // the provider that was used last
@@ -212,12 +213,12 @@ type accountRoom struct {
 	vault   *vault
 	desk    *desk
 
-	on        bool          // there is the account page
-	edits     bool          // people may change their name
-	deletes   bool          // people may delete their account
-	grace     time.Duration // until that is done
-	handleKey *seal.MAC     // of what accounts are called in lists
-	limit     *limit.Limiter
+	on        bool                                           // there is the account page
+	edits     bool                                           // people may change their name
+	deletes   bool                                           // people may delete their account
+	grace     time.Duration                                  // until that is done
+	handleKey *seal.MAC                                      // of what accounts are called in lists
+	entries   func(*request, *authsvc.Session) []pages.Entry // what the page leads to, of other rooms
 }
 
 // tokenRoom is POST token.

@@ -8,34 +8,44 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	"authsvc/engine/internal/fleet"
 )
 
 // TestStoreys holds the order of the house: a storey has, of the others, those that
 // were raised before it, and no room has another room.
 func TestStoreys(t *testing.T) {
 	t.Parallel()
-	house := reflect.TypeFor[storeys]()
+	h := raise(&fleet.Given{})
 	floor := map[reflect.Type]int{}
-	for i := range house.NumField() {
-		floor[house.Field(i).Type] = i
+	for i, p := range h.parts {
+		floor[reflect.TypeOf(p.of)] = i
 	}
-	for i := range house.NumField() {
-		one := house.Field(i)
-		for j := range one.Type.Elem().NumField() {
-			has := one.Type.Elem().Field(j)
-			at, storey := floor[has.Type]
+	house := reflect.TypeFor[storeys]()
+	isRoom := func(t reflect.Type) bool { return strings.HasSuffix(t.Elem().Name(), "Room") }
+	for i, p := range h.parts {
+		one := reflect.TypeOf(p.of)
+		for j := range one.Elem().NumField() {
+			has := one.Elem().Field(j).Type
+			at, storey := floor[has]
 			if storey && at >= i {
-				t.Errorf("%s has %s, which stands above it", one.Name, has.Name)
+				t.Errorf("%s has %s, which stands above it", one, has)
 			}
-			if storey && strings.HasSuffix(one.Name, "Room") && strings.HasSuffix(has.Name, "Room") {
-				t.Errorf("the room %s has the room %s", one.Name, has.Name)
+			if storey && isRoom(one) && isRoom(has) {
+				t.Errorf("the room %s has the room %s", one, has)
 			}
-			if has.Type == reflect.TypeFor[*Service]() || has.Type == house {
-				t.Errorf("%s has the whole house", one.Name)
+			if has == reflect.TypeFor[*Service]() || has == house || has == reflect.TypeFor[*storeys]() {
+				t.Errorf("%s has the whole house", one)
 			}
 		}
 	}
-	if len(floor) < 16 {
+	for i := range house.NumField() {
+		f := house.Field(i)
+		if _, known := floor[f.Type]; !known && f.Type.Kind() == reflect.Pointer && f.Type.Elem().PkgPath() == house.PkgPath() {
+			t.Errorf("%s is a storey or a room that is not in parts", f.Name)
+		}
+	}
+	if len(floor) < 12 {
 		t.Errorf("%d storeys and rooms", len(floor))
 	}
 }

@@ -34,15 +34,16 @@ type Log struct {
 	outcomes   map[string]authsvc.AuditOutcome // by the names of events
 }
 
-// New makes an auditor that knows the events of these tables.
-func New(g *fleet.Given, fl *fleet.Fleet, tables [][]Kind) *Log {
-	au := &Log{Given: g, fleet: fl, outcomes: map[string]authsvc.AuditOutcome{}, repeats: newRepeats(false)}
-	for _, table := range tables {
-		for _, k := range table {
-			au.outcomes[k.Name] = k.Outcome
-		}
+// New makes an auditor that knows no events; see Know.
+func New(g *fleet.Given, fl *fleet.Fleet) *Log {
+	return &Log{Given: g, fleet: fl, outcomes: map[string]authsvc.AuditOutcome{}, repeats: newRepeats(false)}
+}
+
+// Know adds the events of a table. Call it before anything is recorded.
+func (au *Log) Know(table []Kind) {
+	for _, k := range table {
+		au.outcomes[k.Name] = k.Outcome
 	}
-	return au
 }
 
 // KeepIn has events stored, for as long as keep.

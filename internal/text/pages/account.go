@@ -32,8 +32,16 @@ type AccountView struct {
 	Export      bool
 	Delete      bool      // the account can be deleted
 	Deletion    time.Time // when it will be; zero: never
-	Done, Error string    // what was done, or the word of why not; at most one is set
+	Entries     []Entry
+	Done, Error string // what was done, or the word of why not; at most one is set
 	RequestID   string
+}
+
+// An Entry leads from the account page to a page of another feature. Its texts have
+// the keys Key.heading, Key.hint and Key.open.
+type Entry struct {
+	Href string
+	Key  string
 }
 
 // An Identity is a linked account at a provider.

@@ -159,7 +159,7 @@ func TestAgo(t *testing.T) {
 		-time.Minute: "just now", 0: "just now", 119 * time.Second: "just now", 2 * time.Minute: "2 minutes ago", 59 * time.Minute: "59 minutes ago",
 		time.Hour: "1 hour ago", 23 * time.Hour: "23 hours ago", 24 * time.Hour: "1 day ago", 59 * 24 * time.Hour: "59 days ago", 60 * 24 * time.Hour: "2 months ago",
 	} {
-		if got, err := english().Ago(d); err != nil || got != want {
+		if got, err := catalogues()[0].Ago(d); err != nil || got != want {
 			t.Errorf("%s: %q, %v; want %q", d, got, err, want)
 		}
 	}

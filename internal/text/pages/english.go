@@ -356,5 +356,5 @@ func english() words {
 		"help.cancelled":             "Nothing has changed. You can try again, or sign in another way.",
 		"help.RateLimited":           "Wait a minute, then try again.",
 		"help.Code":                  "The link in the email still works. You can also ask for another code.",
-	}}.with(englishMails())
+	}}
 }

@@ -355,5 +355,5 @@ func german() words {
 		"help.cancelled":             "Es hat sich nichts geändert. Sie können es noch einmal versuchen oder sich anders anmelden.",
 		"help.RateLimited":           "Warten Sie eine Minute und versuchen Sie es dann noch einmal.",
 		"help.Code":                  "Der Link in der E-Mail gilt weiter. Sie können auch einen neuen Code anfordern.",
-	}}.with(germanMails())
+	}}
 }

@@ -23,14 +23,25 @@ type words struct {
 	text map[string]string
 }
 
-// with adds texts of a file of their own.
-func (w words) with(more map[string]string) words {
-	maps.Copy(w.text, more)
-	return w
-}
+// features have their texts in files of their own: by language, then by key.
+var features = []func() map[string]map[string]string{mailTexts}
 
 // catalogues are all languages. The first one is the default. Nobody changes them.
-var catalogues = sync.OnceValue(func() []words { return []words{english(), german()} })
+var catalogues = sync.OnceValue(func() []words {
+	all := []words{english(), german()}
+	for _, texts := range features {
+		for lang, more := range texts() {
+			i := slices.IndexFunc(all, func(w words) bool { return w.Lang == lang })
+			maps.Copy(all[i].text, more)
+		}
+	}
+	return all
+})
+
+// mailTexts are the texts of mails.
+func mailTexts() map[string]map[string]string {
+	return map[string]map[string]string{"en": englishMails(), "de": germanMails()}
+}
 
 // News are the words for what notices tell: what their texts are called after
 // "news.". The text itself may have a name in it.

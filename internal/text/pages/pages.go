@@ -48,15 +48,25 @@ const (
 	Unavailable     Name = "unavailable" // likewise
 )
 
-// pageNames lists every page and says whether its policy has form-action.
-// Chromium applies form-action to each redirect that answers the form, so it
-// cannot stand on a page whose form may lead to an identity provider or to a
-// callbackUrl on another origin.
+// leadAway are the pages whose form may lead to an identity provider or to a
+// callbackUrl on another origin. Their policy has no form-action: Chromium applies it
+// to each redirect that answers the form.
+var leadAway = []Name{SignIn, SignOut, VerifyRequest, Confirm, Repost, SignOutProvider, StepUp, Account, Delete, Keep, Address}
+
+// pageNames lists every page, by its template, and says whether its policy has
+// form-action.
 func pageNames() map[Name]bool {
-	return map[Name]bool{
-		SignIn: false, SignOut: false, VerifyRequest: false, Confirm: false, Repost: false, SignOutProvider: false, StepUp: false, Account: false, Delete: false, Keep: false, Address: false,
-		Error: true, AddressConfirm: true, Used: true, Undo: true, Notice: true, NotFound: true, Forbidden: true, Framed: true, Unavailable: true,
+	all := map[Name]bool{}
+	files, err := pageFiles.ReadDir("templates")
+	if err != nil { // it is compiled in
+		panic(err)
 	}
+	for _, f := range files {
+		if name, isPage := strings.CutSuffix(f.Name(), ".html"); isPage && name != "layout" {
+			all[Name(name)] = !slices.Contains(leadAway, Name(name))
+		}
+	}
+	return all
 }
 
 // Scripts are what the pages run. Each page works without; its policy allows

@@ -1,0 +1,141 @@
+package engine
+
+import (
+	"maps"
+
+	"authsvc"
+	"authsvc/engine/internal/audit"
+	"authsvc/engine/internal/cookie"
+	"authsvc/engine/internal/fleet"
+	"authsvc/engine/internal/limit"
+	"authsvc/internal/seal"
+	"authsvc/internal/text/pages"
+)
+
+// A part is a storey or a room, and what it adds to the engine. Every field but of
+// may be nil.
+type part struct {
+	of      any                                            // the storey or room itself: its fields are what it may touch
+	check   func(*builder)                                 // compiles its options
+	cookies func(*cookie.Names)                            // names its cookies
+	keys    func(*seal.Ring)                               // derives its keys
+	routes  func() map[string]*route                       // see allRoutes
+	events  []audit.Kind                                   // rows of docs/audit.md
+	account func(*request, *authsvc.Session) []pages.Entry // what the account page leads to
+}
+
+// parts are all storeys and rooms, from the ground up: each may hold those before it,
+// and no room may hold another. This is the only place that knows all rooms.
+func parts(h *storeys) []part {
+	return []part{
+		{of: h.site, cookies: h.site.nameCookies, keys: h.site.deriveKeys, routes: func() map[string]*route { return webRoutes(h.site) }, events: requestEvents},
+		{of: h.keeper, cookies: h.keeper.nameCookies, keys: h.keeper.deriveKeys, routes: func() map[string]*route { return sessionRoutes(h.keeper) }, events: sessionEvents},
+		{of: h.mailing, keys: h.mailing.deriveKeys, events: mailEvents},
+		{of: h.vault, check: func(b *builder) { checkTokenStorage(b, h.vault) }, keys: h.vault.deriveKeys, events: vaultEvents},
+		{of: h.issuer, check: func(b *builder) { checkPersonalTokens(b, h.issuer) }, keys: h.issuer.deriveKeys, events: issuerEvents},
+		{of: h.desk, cookies: h.desk.nameCookies, keys: h.desk.deriveKeys, routes: func() map[string]*route { return signInRoutes(h.desk) }, events: signInEvents},
+		{of: h.oauthRoom, routes: func() map[string]*route { return oauthRoutes(h.oauthRoom) }, events: oauthEvents},
+		{of: h.emailRoom, cookies: h.emailRoom.nameCookies, keys: h.emailRoom.deriveKeys, routes: func() map[string]*route { return emailRoutes(h.emailRoom) }, events: emailEvents},
+		{of: h.credentialsRoom, events: credentialsEvents},
+		{of: h.accountRoom, keys: h.accountRoom.deriveKeys, routes: func() map[string]*route { return accountRoutes(h.accountRoom) }, events: accountEvents},
+		{of: h.gateRoom, cookies: h.gateRoom.nameCookies, keys: h.gateRoom.deriveKeys, routes: func() map[string]*route { return gateRoutes(h.gateRoom) }, events: gateEvents},
+		{of: h.tokenRoom, check: func(b *builder) { checkTokens(b, h.tokenRoom) }, routes: func() map[string]*route { return tokenRoutes(h.tokenRoom) }, events: tokenEvents},
+	}
+}
+
+// storeys are all of them.
+type storeys struct {
+	given           *fleet.Given
+	fleet           *fleet.Fleet
+	auditor         *audit.Log
+	limits          *limit.Limits
+	site            *site
+	keeper          *keeper
+	mailing         *mailing
+	vault           *vault
+	issuer          *issuer
+	desk            *desk
+	oauthRoom       *oauthRoom
+	emailRoom       *emailRoom
+	credentialsRoom *credentialsRoom
+	accountRoom     *accountRoom
+	gateRoom        *gateRoom
+	tokenRoom       *tokenRoom
+	parts           []part
+}
+
+// raise builds the storeys, empty.
+func raise(g *fleet.Given) storeys {
+	h := storeys{given: g}
+	h.fleet = fleet.New(g)
+	h.auditor = audit.New(g, h.fleet)
+	h.limits = limit.New(g)
+	h.site = &site{Given: g, fleet: h.fleet, auditor: h.auditor, limits: h.limits, bodies: newBodySlots(), warned: newWarned()}
+	h.keeper = &keeper{Given: g, fleet: h.fleet, auditor: h.auditor, site: h.site}
+	h.mailing = &mailing{Given: g, fleet: h.fleet, auditor: h.auditor, limits: h.limits, site: h.site}
+	h.vault = &vault{Given: g, fleet: h.fleet, auditor: h.auditor, site: h.site, keeper: h.keeper, mailing: h.mailing,
+		refreshes: &refreshCalls{all: map[string]*refreshCall{}}}
+	h.issuer = &issuer{Given: g, fleet: h.fleet, auditor: h.auditor, limits: h.limits, site: h.site, keeper: h.keeper}
+	h.desk = &desk{Given: g, fleet: h.fleet, auditor: h.auditor, site: h.site, keeper: h.keeper, mailing: h.mailing, vault: h.vault}
+	h.oauthRoom = &oauthRoom{Given: g, fleet: h.fleet, auditor: h.auditor, site: h.site, keeper: h.keeper, vault: h.vault, desk: h.desk}
+	h.emailRoom = &emailRoom{Given: g, fleet: h.fleet, auditor: h.auditor, site: h.site, keeper: h.keeper, mailing: h.mailing, desk: h.desk}
+	h.credentialsRoom = &credentialsRoom{Given: g, fleet: h.fleet, limits: h.limits, site: h.site, desk: h.desk, queue: &limit.Queue{}}
+	h.accountRoom = &accountRoom{Given: g, fleet: h.fleet, auditor: h.auditor, site: h.site, keeper: h.keeper, mailing: h.mailing, vault: h.vault, desk: h.desk}
+	h.gateRoom = &gateRoom{Given: g, fleet: h.fleet, auditor: h.auditor, site: h.site, keeper: h.keeper, issuer: h.issuer, desk: h.desk, allMeters: &meters{}}
+	h.tokenRoom = &tokenRoom{Given: g, fleet: h.fleet, auditor: h.auditor, site: h.site, keeper: h.keeper, issuer: h.issuer, issued: &counter[string]{}}
+	h.parts = parts(&h)
+	for _, p := range h.parts {
+		h.auditor.Know(p.events)
+	}
+	h.auditor.Know(serviceEvents)
+	return h
+}
+
+// allRoutes is the HTTP interface below the base path. ":provider" is a configured
+// provider's id, ":code" an error word. Paths are matched exactly and as escaped: no
+// cleaning, no trailing slash, HEAD is not GET.
+func (h *storeys) allRoutes() map[string]*route {
+	all := map[string]*route{}
+	for _, p := range h.parts {
+		if p.routes != nil {
+			maps.Copy(all, p.routes())
+		}
+	}
+	return all
+}
+
+// connect gives the requests what they need of the storeys above.
+func (h *storeys) connect() {
+	h.desk.home = h.site.origin
+	if h.accountRoom.on {
+		h.mailing.accountURL = h.site.base + "/account"
+		h.desk.home = h.mailing.accountURL
+	}
+	h.accountRoom.entries = h.entries
+	h.site.routes, h.gateRoom.satellites = h.allRoutes(), satellites(h.gateRoom)
+	h.site.hooks = hooks{sessionID: h.keeper.sessions.id, place: func(host string) place { return h.keeper.sessionPlace(host) },
+		elsewhere: h.gateRoom.elsewhere, waits: h.desk.waits}
+}
+
+// entries are what the account page leads to.
+func (h *storeys) entries(rq *request, s *authsvc.Session) (list []pages.Entry) {
+	for _, p := range h.parts {
+		if p.account != nil {
+			list = append(list, p.account(rq, s)...)
+		}
+	}
+	return list
+}
+
+// serviceEvents are those of the service and of methods about users.
+var serviceEvents = []audit.Kind{
+	{Name: "user.blocked", Outcome: authsvc.AuditSuccess, Meaning: "Block took all access from a user."},
+	{Name: "user.block_failed", Outcome: authsvc.AuditFailed, Meaning: "Block failed, or there is no such user."},
+	{Name: "user.unblocked", Outcome: authsvc.AuditSuccess, Meaning: "Unblock lets a user sign in again."},
+	{Name: "user.created", Outcome: authsvc.AuditSuccess, Meaning: "CreateUser or Invite stored a user. Those who sign up are in `sign_in.succeeded`."},
+	{Name: "user.invited", Outcome: authsvc.AuditSuccess, Meaning: "Invite queued a mail with a link to a user."},
+	{Name: "configuration.changed", Outcome: authsvc.AuditSuccess, Meaning: "The program took over another configuration."},
+	{Name: "configuration.change_failed", Outcome: authsvc.AuditFailed, Meaning: "Another configuration could not be taken over; the one before holds."},
+	{Name: "service.started", Outcome: authsvc.AuditSuccess, Meaning: "New started a service. It is recorded before New returns, and not by Reconfigure."},
+	{Name: "service.stopped", Outcome: authsvc.AuditSuccess, Meaning: "Close ended a service that no other took over from by Reconfigure."},
+}
