@@ -40,6 +40,7 @@ func parts(h *storeys) []part {
 		{of: h.accountRoom, keys: h.accountRoom.deriveKeys, routes: func() map[string]*route { return accountRoutes(h.accountRoom) }, events: accountEvents},
 		{of: h.gateRoom, cookies: h.gateRoom.nameCookies, keys: h.gateRoom.deriveKeys, routes: func() map[string]*route { return gateRoutes(h.gateRoom) }, events: gateEvents},
 		{of: h.tokenRoom, check: func(b *builder) { checkTokens(b, h.tokenRoom) }, routes: func() map[string]*route { return tokenRoutes(h.tokenRoom) }, events: tokenEvents},
+		personalPart(h),
 	}
 }
 

@@ -362,6 +362,41 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/auth/account/tokens": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The personal access tokens of the person (personal_tokens.enabled), as a page or, if Accept names application/json and not text/html, as JSON. */
+        get: operations["getPersonalTokens"];
+        put?: never;
+        /** Creates a personal access token, whose value is in this answer alone. It needs a fresh proof. */
+        post: operations["createPersonalToken"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/auth/account/tokens/revoke": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Revokes a personal access token of the person. */
+        post: operations["revokePersonalToken"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/auth/account/unlink": {
         parameters: {
             query?: never;
@@ -1192,6 +1227,66 @@ export interface components {
             csrfToken: string;
             /** @constant */
             json?: "true";
+        } & {
+            [key: string]: unknown;
+        };
+        PersonalToken: {
+            id: string;
+            name: string;
+            /** @description It can be exchanged for tokens for these. */
+            audiences: string[];
+            /** @description It passes at these hosts of the gate. */
+            hosts: string[];
+            /** Format: date-time */
+            created: string | null;
+            /**
+             * Format: date-time
+             * @description The day of the latest use.
+             */
+            used: string | null;
+            /** Format: date-time */
+            expires: string | null;
+        };
+        PersonalTokens: {
+            tokens: components["schemas"]["PersonalToken"][];
+            /** @description That a new one can be for. */
+            audiences: string[];
+            /** @description That a new one can be for. */
+            hosts: string[];
+            /** @description The longest life of a new one. */
+            maxDays: number;
+        };
+        CreatedPersonalToken: {
+            /** Format: uri */
+            url: string;
+            /** @description It is not shown again. */
+            token: string;
+            info: components["schemas"]["PersonalToken"];
+        };
+        /** @description The built-in page sends fields audience.N and host.N in place of the lists. */
+        PersonalTokenRequest: {
+            csrfToken: string;
+            /** @constant */
+            json?: "true";
+            /** @description 1 to 64 characters, no control characters. */
+            name: string;
+            /** @description Of GET account/tokens, separated by spaces. */
+            audiences?: string;
+            /** @description Of GET account/tokens, separated by spaces. */
+            hosts?: string;
+            /** @description How long it is accepted, 1 to maxDays; 90 if it is left out. */
+            days?: string;
+            /** @description Of the form of the built-in page. */
+            fresh?: string;
+        } & {
+            [key: string]: unknown;
+        };
+        RevokeTokenRequest: {
+            csrfToken: string;
+            /** @constant */
+            json?: "true";
+            /** @description Of a token of GET account/tokens. */
+            id: string;
         } & {
             [key: string]: unknown;
         };
@@ -2663,6 +2758,113 @@ export interface operations {
             403: components["responses"]["AccountForbidden"];
             404: components["responses"]["AccountRefused"];
             409: components["responses"]["AccountRefused"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            421: components["responses"]["Misdirected"];
+            429: components["responses"]["AccountLimited"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["AccountUnavailable"];
+        };
+    };
+    getPersonalTokens: {
+        parameters: {
+            query?: {
+                /** @description A word of docs/errors.md. */
+                error?: components["parameters"]["Error"];
+                /** @description The id of the request that failed, for the page to show. */
+                request?: components["parameters"]["Request"];
+                /** @description What the page says was done. */
+                done?: "revoked";
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The tokens, without their values. */
+            200: {
+                headers: {
+                    "Set-Cookie": components["headers"]["Set-Cookie"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/html": string;
+                    "application/json": components["schemas"]["PersonalTokens"];
+                };
+            };
+            302: components["responses"]["Redirect"];
+            401: components["responses"]["AccountRefused"];
+            421: components["responses"]["Misdirected"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["AccountUnavailable"];
+        };
+    };
+    createPersonalToken: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description With any value, the answer is JSON. */
+                "X-Auth-Return-Redirect"?: components["parameters"]["ReturnRedirect"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/x-www-form-urlencoded": components["schemas"]["PersonalTokenRequest"];
+                "application/json": components["schemas"]["PersonalTokenRequest"];
+            };
+        };
+        responses: {
+            /** @description The token. */
+            200: {
+                headers: {
+                    "Set-Cookie": components["headers"]["Set-Cookie"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/html": string;
+                    "application/json": components["schemas"]["CreatedPersonalToken"];
+                };
+            };
+            302: components["responses"]["Redirect"];
+            400: components["responses"]["AccountInvalid"];
+            401: components["responses"]["AccountRefused"];
+            403: components["responses"]["AccountForbidden"];
+            404: components["responses"]["AccountRefused"];
+            409: components["responses"]["AccountRefused"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            421: components["responses"]["Misdirected"];
+            429: components["responses"]["AccountLimited"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["AccountUnavailable"];
+        };
+    };
+    revokePersonalToken: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description With any value, the answer is JSON. */
+                "X-Auth-Return-Redirect"?: components["parameters"]["ReturnRedirect"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/x-www-form-urlencoded": components["schemas"]["RevokeTokenRequest"];
+                "application/json": components["schemas"]["RevokeTokenRequest"];
+            };
+        };
+        responses: {
+            200: components["responses"]["Address"];
+            302: components["responses"]["Redirect"];
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["AccountRefused"];
+            403: components["responses"]["AccountForbidden"];
+            404: components["responses"]["AccountRefused"];
             413: components["responses"]["TooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
             421: components["responses"]["Misdirected"];

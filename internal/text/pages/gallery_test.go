@@ -177,7 +177,7 @@ func gallery() []state {
 		{"notice", Notice, NoticeView{Removed: []string{"GitHub", "Google"}, ContinueURL: testOrigin, SignInURL: testBase + "/signin"}},
 		{"repost", Repost, RepostView{Action: testBase + "/callback/apple", Fields: [][2]string{{"state", "s"}, {"code", "c"}, {"user", `{"name":"<b>"}`}}}},
 		{"signout-provider", SignOutProvider, SignOutProviderView{Action: "https://op.example.com/end?x=1", Fields: url.Values{"state": {"s"}, "id_token_hint": {"a.b.c"}}}},
-	}, accountStates()...)
+	}, append(accountStates(), tokenStates()...)...)
 }
 
 func newTestPages(t *testing.T, theme Theme) *Pages {

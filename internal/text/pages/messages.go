@@ -24,7 +24,7 @@ type words struct {
 }
 
 // features have their texts in files of their own: by language, then by key.
-var features = []func() map[string]map[string]string{mailTexts}
+var features = []func() map[string]map[string]string{mailTexts, tokenTexts}
 
 // catalogues are all languages. The first one is the default. Nobody changes them.
 var catalogues = sync.OnceValue(func() []words {

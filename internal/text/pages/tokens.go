@@ -1,0 +1,101 @@
+package pages
+
+import "time"
+
+// Tokens is the page of personal access tokens.
+const Tokens Name = "tokens"
+
+// TokensView fills the page of personal access tokens.
+type TokensView struct {
+	CSRFToken string
+	Fresh     string // of the form for a new one
+	Tokens    []TokenRow
+	Uses      []TokenUse // what a new one can be for
+	MaxDays   int        // of its life
+	Typed     string     // what the field of the name starts with
+	Made      string     // the new token; it is shown this once
+	MadeName  string
+	Full      bool // there are as many as there may be
+	Revoked   bool // one was
+	Error     string
+	RequestID string
+}
+
+// A TokenRow is a personal access token of the person.
+type TokenRow struct {
+	ID      string
+	Name    string
+	Uses    []string
+	Used    time.Time     // the day; zero: never
+	Ago     time.Duration // since then
+	Expires time.Time
+	Expired bool
+}
+
+// A TokenUse is an audience or a host that a token can be for.
+type TokenUse struct {
+	Field, Value string
+}
+
+// Life is the life that the form proposes, in days.
+func (v TokensView) Life() int { return min(90, v.MaxDays) }
+
+// tokenTexts are the texts of the page, and of the account page about it.
+func tokenTexts() map[string]map[string]string {
+	return map[string]map[string]string{
+		"en": {
+			"title.tokens":         "Access tokens",
+			"entry.tokens.heading": "Access tokens",
+			"entry.tokens.hint":    "For scripts and programs that act for you without a browser.",
+			"entry.tokens.open":    "Manage",
+			"tokens.lead":          "A token lets a script or program act for you without a browser. Keep it secret, like a password.",
+			"tokens.made":          "%s was created. Copy it now: it is not shown again.",
+			"tokens.value":         "Token",
+			"tokens.none":          "You have no access tokens.",
+			"tokens.until":         "Expires on %s",
+			"tokens.expired":       "Expired",
+			"tokens.never":         "Not used yet",
+			"tokens.used":          "Used %s",
+			"tokens.revoke":        "Revoke",
+			"tokens.revoked":       "The token was revoked. It is no longer accepted.",
+			"tokens.new":           "Create a token",
+			"tokens.name":          "What is it for?",
+			"tokens.example":       "For example: backup script",
+			"tokens.for":           "Where may it be used?",
+			"tokens.life":          "Days until it expires",
+			"tokens.create":        "Create",
+			"tokens.full":          "You have as many tokens as one person may have. Revoke one to create another.",
+			"tokens.bad":           "This token cannot be created.",
+			"tokens.badhelp":       "Give it a name of 1 to 64 characters, choose at least one place where it may be used, and a number of days that is offered.",
+			"tokens.gone":          "There is no such token. It may have been revoked already.",
+			"tokens.back":          "Back to your account",
+		},
+		"de": {
+			"title.tokens":         "Zugriffstoken",
+			"entry.tokens.heading": "Zugriffstoken",
+			"entry.tokens.hint":    "Für Skripte und Programme, die ohne Browser für Sie handeln.",
+			"entry.tokens.open":    "Verwalten",
+			"tokens.lead":          "Mit einem Token handelt ein Skript oder Programm ohne Browser für Sie. Halten Sie es geheim wie ein Passwort.",
+			"tokens.made":          "%s wurde erstellt. Kopieren Sie es jetzt: Es wird nicht noch einmal angezeigt.",
+			"tokens.value":         "Token",
+			"tokens.none":          "Sie haben keine Zugriffstoken.",
+			"tokens.until":         "Läuft ab am %s",
+			"tokens.expired":       "Abgelaufen",
+			"tokens.never":         "Noch nicht benutzt",
+			"tokens.used":          "Benutzt: %s",
+			"tokens.revoke":        "Widerrufen",
+			"tokens.revoked":       "Das Token wurde widerrufen. Es gilt nicht mehr.",
+			"tokens.new":           "Token erstellen",
+			"tokens.name":          "Wofür ist es?",
+			"tokens.example":       "Zum Beispiel: Backup-Skript",
+			"tokens.for":           "Wo darf es benutzt werden?",
+			"tokens.life":          "Tage, bis es abläuft",
+			"tokens.create":        "Erstellen",
+			"tokens.full":          "Sie haben so viele Token, wie eine Person haben darf. Widerrufen Sie eines, um ein weiteres zu erstellen.",
+			"tokens.bad":           "Dieses Token kann nicht erstellt werden.",
+			"tokens.badhelp":       "Geben Sie ihm einen Namen mit 1 bis 64 Zeichen, wählen Sie mindestens einen Ort, wo es benutzt werden darf, und eine Zahl von Tagen, die angeboten wird.",
+			"tokens.gone":          "Dieses Token gibt es nicht. Vielleicht wurde es schon widerrufen.",
+			"tokens.back":          "Zurück zu Ihrem Konto",
+		},
+	}
+}
