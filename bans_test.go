@@ -25,7 +25,7 @@ var bannedImports = map[string]map[string]string{
 	"encoding/gob": {},
 	"math/rand/v2": {
 		"adapter/redis/call.go":               "pauses between tries",
-		"internal/sql/backoff/backoff.go":     "pauses between tries",
+		"internal/sql/stores/backoff.go":      "pauses between tries",
 		"internal/protocol/outbound/retry.go": "pauses between tries",
 		"engine/credentials_turn.go":          "when others try again",
 		"engine/internal/limit/queue.go":      "which late attempt goes when there are too many",

@@ -63,7 +63,7 @@ func TestArrows(t *testing.T) {
 			}
 		}
 	}
-	for _, leaf := range []string{"authsvc/bearer", "authsvc/cmd/authsvc/internal/probe", "authsvc/internal/protocol/access", "authsvc/internal/sql/backoff", "authsvc/internal/dev/devsite", "authsvc/internal/text/emailaddr", "authsvc/internal/seal/emailchange", "authsvc/internal/protocol/exchange", "authsvc/internal/protocol/gate", "authsvc/internal/protocol/handover", "authsvc/internal/dev/idp", "authsvc/internal/dev/inbox", "authsvc/internal/text/jsonscan", "authsvc/internal/text/lazyregexp", "authsvc/internal/text/levenshtein", "authsvc/internal/text/mailtext", "authsvc/internal/protocol/oauth1", "authsvc/internal/protocol/oidc", "authsvc/internal/protocol/openapi", "authsvc/internal/protocol/openid2", "authsvc/internal/protocol/outbound", "authsvc/internal/text/pages", "authsvc/internal/seal/personaltoken", "authsvc/internal/text/profilepath", "authsvc/internal/seal", "authsvc/internal/seal/sessionshape", "authsvc/internal/seal/signingkeys", "authsvc/internal/text/strictjson", "authsvc/internal/text", "authsvc/internal/protocol/upstream", "authsvc/internal/text/useragent", "authsvc/internal/seal/uuid", "authsvc/internal/protocol/weburl"} {
+	for _, leaf := range []string{"authsvc/bearer", "authsvc/cmd/authsvc/internal/probe", "authsvc/internal/protocol/access", "authsvc/internal/sql/stores", "authsvc/internal/dev/devsite", "authsvc/internal/text/emailaddr", "authsvc/internal/seal/emailchange", "authsvc/internal/protocol/exchange", "authsvc/internal/protocol/gate", "authsvc/internal/protocol/handover", "authsvc/internal/dev/idp", "authsvc/internal/dev/inbox", "authsvc/internal/text/jsonscan", "authsvc/internal/text", "authsvc/internal/text/mailtext", "authsvc/internal/protocol/oauth1", "authsvc/internal/protocol/oidc", "authsvc/internal/protocol/openapi", "authsvc/internal/protocol/openid2", "authsvc/internal/protocol/outbound", "authsvc/internal/text/pages", "authsvc/internal/seal/personaltoken", "authsvc/internal/text/profilepath", "authsvc/internal/seal", "authsvc/internal/seal/sessionshape", "authsvc/internal/seal/signingkeys", "authsvc/internal/text/strictjson", "authsvc/internal/protocol/upstream", "authsvc/internal/text/useragent", "authsvc/internal/protocol/weburl"} {
 		for _, dep := range deps(t, leaf) {
 			if dep == "authsvc" {
 				t.Errorf("%s imports the words: mechanisms are leaves", leaf)
@@ -81,7 +81,7 @@ func TestBearerStandsAlone(t *testing.T) {
 			t.Errorf("authsvc/bearer imports %s", pkg)
 		}
 	}
-	allowed := []string{"authsvc/bearer", "authsvc/internal/sql/backoff", "authsvc/internal/text/lazyregexp", "authsvc/internal/protocol/oidc", "authsvc/internal/protocol/outbound", "authsvc/internal/text/strictjson", "authsvc/internal/protocol/weburl"}
+	allowed := []string{"authsvc/bearer", "authsvc/internal/sql/stores", "authsvc/internal/text", "authsvc/internal/protocol/oidc", "authsvc/internal/protocol/outbound", "authsvc/internal/text/strictjson", "authsvc/internal/protocol/weburl"}
 	for _, pkg := range deps(t, "authsvc/bearer") {
 		if strings.HasPrefix(pkg, "authsvc") && !slices.Contains(allowed, pkg) {
 			t.Errorf("authsvc/bearer depends on %s", pkg)
@@ -159,6 +159,60 @@ func TestRootIsWords(t *testing.T) {
 	if err != nil || len(files) > 30 {
 		t.Errorf("%d Go files stand before the README, not at most 30 (%v); the engine is in engine/", len(files), err)
 	}
+}
+
+// TestExports bounds how many names the two packages export that every embedder reads.
+func TestExports(t *testing.T) {
+	t.Parallel()
+	for dir, most := range map[string]int{".": 200, "engine": 30} {
+		files, err := filepath.Glob(dir + "/*.go")
+		if err != nil || len(files) == 0 {
+			t.Fatal(dir, err)
+		}
+		n := 0
+		for _, name := range files {
+			if strings.HasSuffix(name, "_test.go") {
+				continue
+			}
+			f, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.SkipObjectResolution)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, d := range f.Decls {
+				n += exports(d)
+			}
+		}
+		if n > most || n == 0 {
+			t.Errorf("%s exports %d names, and may export %d", dir, n, most)
+		}
+		t.Logf("%s exports %d names", dir, n)
+	}
+}
+
+// exports counts the names that a declaration exports, but for methods.
+func exports(d ast.Decl) (n int) {
+	var names []*ast.Ident
+	switch d := d.(type) {
+	case *ast.FuncDecl:
+		if d.Recv == nil {
+			names = append(names, d.Name)
+		}
+	case *ast.GenDecl:
+		for _, s := range d.Specs {
+			switch s := s.(type) {
+			case *ast.TypeSpec:
+				names = append(names, s.Name)
+			case *ast.ValueSpec:
+				names = append(names, s.Names...)
+			}
+		}
+	}
+	for _, name := range names {
+		if name.IsExported() {
+			n++
+		}
+	}
+	return n
 }
 
 // TestHouseRules walks the source for what the layout promises.

@@ -10,7 +10,7 @@ import (
 
 	"authsvc"
 	"authsvc/internal/dev/idp"
-	"authsvc/internal/seal/uuid"
+	"authsvc/internal/seal"
 )
 
 // introduce makes the user known to the identity provider, and returns the sub.
@@ -63,7 +63,7 @@ func (s *Service) account(ctx context.Context, store authsvc.Adapter, user auths
 	if err != nil {
 		return user, err
 	}
-	account := authsvc.Account{ID: uuid.V7(), UserID: stored.ID, Type: "oauth", Provider: ProviderID, ProviderAccountID: sub}
+	account := authsvc.Account{ID: seal.UUIDv7(), UserID: stored.ID, Type: "oauth", Provider: ProviderID, ProviderAccountID: sub}
 	if s.config.Compat == authsvc.AuthJSV5 {
 		account.Type = "oidc"
 	}

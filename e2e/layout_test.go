@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"authsvc"
-	"authsvc/internal/sql/schema"
+	"authsvc/internal/sql/stores"
 	"authsvc/internal/test/servertest"
 )
 
@@ -33,7 +33,7 @@ func TestTablesStayAsTheyWere(t *testing.T) {
 		if own := len(w.layout(t)) - len(before); own < 8 {
 			t.Errorf("only %d facts about tables of authsvc", own)
 		}
-		if err := s.Migrate(t.Context(), schema.Down); err != nil {
+		if err := s.Migrate(t.Context(), stores.Down); err != nil {
 			t.Fatal(err)
 		}
 		w.unchanged(t, "down", before)

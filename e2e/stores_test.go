@@ -19,8 +19,8 @@ import (
 	"authsvc/adapter/mysql"
 	"authsvc/adapter/postgres"
 	"authsvc/adapter/sqlite"
-	"authsvc/internal/sql/schema"
 	"authsvc/internal/sql/sqladapter"
+	"authsvc/internal/sql/stores"
 	"authsvc/internal/test/npm"
 	"authsvc/internal/test/servertest"
 )
@@ -220,8 +220,8 @@ func (p pairing) make(t *testing.T) place {
 // A store is what the three SQL stores have in common.
 type store interface {
 	authsvc.Adapter
-	Status(context.Context) (schema.Status, error)
-	Migrate(context.Context, schema.Direction) error
+	Status(context.Context) (stores.Status, error)
+	Migrate(context.Context, stores.Direction) error
 	Close() error
 }
 

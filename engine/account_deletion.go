@@ -8,7 +8,7 @@ import (
 
 	"authsvc"
 	"authsvc/engine/internal/fleet"
-	"authsvc/internal/seal/uuid"
+	"authsvc/internal/seal"
 )
 
 // Times of deletions.
@@ -81,7 +81,7 @@ func (ac *accountRoom) CancelDeletion(ctx context.Context, userID string) error 
 }
 
 func (ac *accountRoom) cancelDeletion(ctx context.Context, userID string, by reporter) error {
-	name, holder := deletionLease(userID), uuid.V7()
+	name, holder := deletionLease(userID), seal.UUIDv7()
 	release, err := ac.fleet.LeaseAs(ctx, name, holder)
 	if err != nil {
 		return err
@@ -114,7 +114,7 @@ func (ac *accountRoom) DeleteUser(ctx context.Context, userID string) error {
 }
 
 func (ac *accountRoom) deleteUser(ctx context.Context, userID string) error {
-	holder := uuid.V7()
+	holder := seal.UUIDv7()
 	release, err := ac.fleet.LeaseAs(ctx, deletionLease(userID), holder)
 	if err != nil {
 		return err
@@ -197,7 +197,7 @@ func (ac *accountRoom) deleteAllDue(ctx context.Context) (n int) {
 func (ac *accountRoom) deleteDue(ctx context.Context, userID string) (deleted bool) {
 	ctx, cancel := fleet.Detached(ctx, deletionTimeout)
 	defer cancel()
-	name, holder := deletionLease(userID), uuid.V7()
+	name, holder := deletionLease(userID), seal.UUIDv7()
 	if err := ac.fleet.TakeLease(ctx, name, holder); err != nil {
 		if !errors.Is(err, authsvc.ErrConflict) {
 			ac.Log.Error("a user who is to be deleted could not be taken", "user", userID, "err", err)

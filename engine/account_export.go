@@ -184,12 +184,6 @@ func (e *exporting) write(ctx context.Context, w io.Writer) error {
 	return err
 }
 
-// A download is a file that is made while it is sent.
-type download struct {
-	name  string
-	write func(ctx context.Context, w io.Writer) error
-}
-
 func (download) isOutcome() {}
 
 // getExport: GET account/export is everything that is kept of the person, as a

@@ -218,7 +218,9 @@ func (ac *accountRoom) accountView(rq *request, a *account) (v pages.AccountView
 	if v.Readdresses = a.stored && ac.mailing.addresses != nil; a.change != nil {
 		v.NewAddress = a.change.To
 	}
-	v.Entries = ac.entries(rq, a.session)
+	if a.stored {
+		v.Entries = ac.entries(rq, a.session)
+	}
 	v.Picture, pictures = shownPicture(a.user.Image)
 	if rq.custom.SignOut != "" {
 		v.SignOutPage = rq.base + "/signout"

@@ -15,27 +15,8 @@ import (
 )
 
 const (
-	undoLife  = 72 * time.Hour
-	maxUndos  = 20          // of a user
 	undoRetry = time.Minute // after it who has begun to undo is taken to have died
 )
-
-// An undoable is what the link in a notice takes back, beside ending all sessions:
-// an identity that was linked, or the address that another one replaced. It needs
-// no session: whoever reads the mail of a proved address decides.
-type undoable struct {
-	Provider string    `json:"provider,omitempty"` // of the identity
-	Account  string    `json:"account,omitempty"`  // its ProviderAccountID
-	Address  string    `json:"address,omitempty"`  // to restore
-	Verified time.Time `json:"verified,omitzero"`  // when that was proved
-}
-
-func (u *undoable) what() string {
-	if u.Address != "" {
-		return "address"
-	}
-	return "linked"
-}
 
 // canUndo reports whether the mail goes to an address that was proved: others may
 // be anybody's.

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"authsvc"
-	"authsvc/internal/seal/uuid"
+	"authsvc/internal/seal"
 )
 
 // startWorkers starts the background work that needs a store.
@@ -94,7 +94,7 @@ const sweepLease = "sweep"
 
 // sweep deletes expired records in small batches, then users whose grace is over.
 func (h *storeys) sweep(ctx context.Context) {
-	replica := uuid.V7()
+	replica := seal.UUIDv7()
 	defer h.endSweep(replica)
 	wait := sweepEvery
 	for {

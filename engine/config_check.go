@@ -118,9 +118,9 @@ func checkSession(b *builder, s *Service) {
 		if b.config.Callbacks.JWT != nil {
 			b.warn("the JWT callback is never called with strategy database, where sessions have no token: use the callbacks Claims or Session", "field", "Callbacks.JWT")
 		}
-		s.keeper.sessions = &databaseSessions{svc: s.keeper, plain: s.site.dialect.foreignSessions, slides: fleet.NewReplayCache()}
+		s.keeper.sessions = &databaseSessions{keeper: s.keeper, plain: s.site.dialect.foreignSessions, slides: fleet.NewReplayCache()}
 	case authsvc.StrategyJWT:
-		s.keeper.sessions = &jwtSessions{svc: s.keeper, shared: s.site.dialect.foreignSessions, leeway: s.site.dialect.leeway}
+		s.keeper.sessions = &jwtSessions{keeper: s.keeper, shared: s.site.dialect.foreignSessions, leeway: s.site.dialect.leeway}
 	default:
 		b.fail("Session.Strategy", fmt.Sprintf("%q is not known", text.Printable(string(strategy), 30)), "use database or jwt")
 	}

@@ -4,7 +4,7 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"authsvc/internal/sql/backoff"
+	"authsvc/internal/sql/stores"
 )
 
 // Sign-ins past RateLimit.CredentialsPerAccount are queued: they wait for a
@@ -28,7 +28,7 @@ func (cr *credentialsRoom) waitForTurn(rq *request, account string) (wait time.D
 	}
 	defer cr.queue.Leave(place)
 	end := rq.now.Add(maxTurnWait)
-	for wait = backoff.Jitter(firstTurnWait); !rq.now.Add(wait).After(end); wait += rand.N(time.Second) {
+	for wait = stores.Jitter(firstTurnWait); !rq.now.Add(wait).After(end); wait += rand.N(time.Second) {
 		if !cr.sleep(rq, wait, place.Left) {
 			break
 		}

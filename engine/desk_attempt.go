@@ -291,10 +291,6 @@ func (dk *desk) endLinks(rq *request, userID string) {
 // What follows is what the redirect protocols (OAuth 2, OAuth 1, OpenID 2.0)
 // share: how an attempt begins, and how its callback is handled.
 
-// providerTimeout bounds all that one request asks of a provider together, so
-// that the person has an answer within 10 s whatever the provider does.
-const providerTimeout = 9 * time.Second
-
 // startProviderTimeout bounds rq.ctx by providerTimeout until done is called.
 func startProviderTimeout(rq *request) (done func()) {
 	whole := rq.ctx

@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -11,14 +10,8 @@ import (
 	"authsvc/internal/text"
 )
 
-// errNotAllowed: no condition of SignInRules.Allow (sign_in.allow) holds.
-var errNotAllowed = errors.New("no condition of who may sign in (sign_in.allow) holds")
-
 // errNotInvited and errForeignDomain: SignUpRules (sign_up) let no such user begin.
-var (
-	errNotInvited    = errors.New("only people who are users already may sign in (sign_up.policy)")
-	errForeignDomain = errors.New("a new user needs a proved address in one of the domains (sign_up.domains)")
-)
+var ()
 
 // checkSignUp compiles the rules of who may become a user.
 func checkSignUp(b *builder, s *desk) {

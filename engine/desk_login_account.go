@@ -9,7 +9,6 @@ import (
 	"authsvc/engine/internal/audit"
 	"authsvc/internal/protocol/oidc"
 	"authsvc/internal/seal"
-	"authsvc/internal/seal/uuid"
 	"authsvc/internal/text"
 )
 
@@ -102,7 +101,7 @@ func (l *login) link(u authsvc.User) outcome {
 		return out
 	}
 	a := l.accountForStorage()
-	a.ID, a.UserID = uuid.V7(), u.ID
+	a.ID, a.UserID = seal.UUIDv7(), u.ID
 	if err := l.rememberIssuer(); err != nil {
 		return storeFailed(authsvc.CodeCallback, err)
 	}
@@ -172,9 +171,9 @@ func (l *login) signUp() outcome {
 // has stored the same person, this one goes on as a returning sign-in.
 func (l *login) create(a *authsvc.Account) outcome {
 	u := l.id.user
-	u.ID = uuid.V7()
+	u.ID = seal.UUIDv7()
 	if a != nil {
-		a.ID = uuid.V7()
+		a.ID = seal.UUIDv7()
 	}
 	asked, err := l.mayCreate(l.attempt(), u)
 	if err != nil {

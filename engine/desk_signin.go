@@ -177,10 +177,6 @@ func (dk *desk) callback(rq *request) outcome {
 	return dk.login(rq, id)
 }
 
-// loginTimeout bounds login: the calls of the store and of the application's
-// callbacks.
-const loginTimeout = 30 * time.Second
-
 // signInEvents are those of signing in and out.
 var signInEvents = []audit.Kind{
 	{Name: "sign_in.succeeded", Outcome: authsvc.AuditSuccess, Meaning: "A session began. The reason says whether the user was created by it."},

@@ -79,15 +79,6 @@ type signOuter interface {
 	signOut(ctx context.Context, r oidc.LogoutRequest, idToken func() string) (oidc.Logout, error)
 }
 
-// signOut: RP-Initiated Logout, if the provider is configured for it.
-func (f *oauthFlow) signOut(ctx context.Context, r oidc.LogoutRequest, idToken func() string) (oidc.Logout, error) {
-	if !f.LogoutAtProvider {
-		return oidc.Logout{}, nil
-	}
-	r.IDToken = idToken()
-	return f.oidc.Logout(ctx, r)
-}
-
 // signOutAtProvider is where a browser goes whose session ended: to the
 // provider that the session came from and back, or, if that one has no part in
 // it or cannot be asked, straight to the callbackUrl. The person is signed out

@@ -1,17 +1,11 @@
 package engine
 
 import (
-	"encoding/binary"
 	"errors"
-	"fmt"
 	"net/http"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
-	"unicode"
-
-	"golang.org/x/text/unicode/norm"
 
 	"authsvc"
 	"authsvc/internal/protocol/weburl"
@@ -23,11 +17,7 @@ import (
 // voids the other. A code is for the browser that asked. It is short, so it
 // counts only together with the sealed cookie of its request, which alone has
 // what to compare it with, and only codeTries times. Nothing of it is stored.
-const (
-	codeDigits = 8
-	codeTries  = 5  // of one request, by whichever copies of the cookie
-	maxTyped   = 64 // bytes of what is typed for a code
-)
+const ()
 
 // newCode returns a code of the provider's mails, "" without codes.
 func (f *emailFlow) newCode() string {
@@ -35,39 +25,6 @@ func (f *emailFlow) newCode() string {
 		return ""
 	}
 	return newCode()
-}
-
-// newCode returns a code, each being as likely as the others.
-func newCode() string {
-	const codes, bound = 100_000_000, 42 * 100_000_000 // bound is a multiple below 1<<32
-	for {
-		if n := binary.BigEndian.Uint32(seal.Random(4)); n < bound {
-			return fmt.Sprintf("%0*d", codeDigits, n%codes)
-		}
-	}
-}
-
-// shownCode is a code as people copy it, 1234 5678.
-func shownCode(code string) string {
-	if code == "" {
-		return ""
-	}
-	return code[:codeDigits/2] + " " + code[codeDigits/2:]
-}
-
-// typedCode reads a code as people type or paste it: with spaces, hyphens and
-// the wide digits of East Asian keyboards.
-func typedCode(s string) (code string, ok bool) {
-	if len(s) > maxTyped {
-		return "", false
-	}
-	code = strings.Map(func(r rune) rune {
-		if unicode.IsSpace(r) || unicode.Is(unicode.Cf, r) || unicode.Is(unicode.Pd, r) {
-			return -1
-		}
-		return r
-	}, norm.NFKC.String(s))
-	return code, len(code) == codeDigits && strings.Trim(code, "0123456789") == ""
 }
 
 // bindCode has the request know its code. Without a mail there is none that

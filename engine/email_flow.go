@@ -20,9 +20,6 @@ import (
 	"authsvc/internal/text/pages"
 )
 
-// maxQueuedMails bounds the mail queue.
-const maxQueuedMails = 10_000
-
 type emailFlow struct {
 	authsvc.Email
 	room  *emailRoom

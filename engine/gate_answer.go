@@ -14,15 +14,9 @@ import (
 	"authsvc/internal/text/pages"
 )
 
-// gateRoute is what requests for programs behind the gate are answered by.
-var gateRoute = route{problems: true}
-
 // markerLife is how long a browser may take from gate/start to the page that it
 // wanted, and not much longer: whoever presses Back later is in no loop.
 const markerLife = 10 * time.Second
-
-// gateRetry is when to ask again while the store is away.
-const gateRetry = 5 * time.Second
 
 // turnAway answers a request that may not pass.
 func (gt *gateRoom) turnAway(rq *request, v verdict) outcome {

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"authsvc"
-	"authsvc/internal/seal/signingkeys"
 )
 
 // assertionLife is how long an assertion is good; it is made anew after half of
@@ -14,9 +13,6 @@ const assertionLife = 5 * time.Minute
 
 // maxAssertions bounds what is kept of them: when there are more, all are forgotten.
 const maxAssertions = 10_000
-
-// asserted signs the assertions. Their audience is the host.
-var asserted = audience{alg: signingkeys.ES256, typ: "JWT"}
 
 // assertions are those that were made, one for each session and host: a signature
 // for each request would cost more than all else.

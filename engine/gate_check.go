@@ -1,267 +1,214 @@
 package engine
 
 import (
-	"cmp"
-	"context"
-	"errors"
-	"fmt"
 	"net/http"
-	"net/textproto"
+	"net/netip"
 	"slices"
 	"strings"
-	"time"
 
 	"golang.org/x/net/http/httpguts"
 
 	"authsvc"
 	"authsvc/internal/protocol/gate"
 	"authsvc/internal/protocol/upstream"
-	"authsvc/internal/protocol/weburl"
 	"authsvc/internal/text"
 )
 
-// checkGate compiles Config.Gate. It comes after the providers, whose ids conditions
-// name.
-func checkGate(b *builder, s *gateRoom) {
-	c := &b.config.Gate
-	s.recheck = cmp.Or(c.Recheck, 30*time.Second)
-	if s.recheck < 5*time.Second || s.recheck > 10*time.Minute {
-		b.fail("Gate.Recheck", "is not from 5 s to 10 min", "use a duration such as 30s, the default")
-	}
-	timeout := cmp.Or(c.UpstreamTimeout, time.Minute)
-	if timeout < time.Second || timeout > time.Hour {
-		b.fail("Gate.UpstreamTimeout", "is not from 1 s to 1 h", "use a duration such as 60s, the default")
-	}
-	requests := cmp.Or(c.MaxRequests, 4096)
-	if requests < 8 {
-		b.fail("Gate.MaxRequests", "is under 8", "leave it out, for 4096")
-	}
-	s.budget = upstream.NewBudget(requests)
-	b.identityHeaders(s)
-	if len(c.Hosts) == 0 {
-		return
-	}
-	b.checkers(s)
-	var hosts []gate.Host
-	for i, h := range c.Hosts {
-		at := fmt.Sprintf("Gate.Hosts[%d]", i)
-		compiled := gate.Host{Origin: h.Origin, Default: b.allow(s, h.Default, at+".Default")}
-		for j, r := range h.Rules {
-			compiled.Rules = append(compiled.Rules, gate.Rule{Match: r.Match, Allow: b.allow(s, r.Allow, fmt.Sprintf("%s.Rules[%d].Allow", at, j))})
-		}
-		hosts = append(hosts, compiled)
-		s.matches = append(s.matches, matchesOf(h.Rules))
-		s.websocket = append(s.websocket, b.websocketOrigins(h.WebSocketOrigins, at))
-		s.claims = append(s.claims, carried(&h))
-		s.forwards = append(s.forwards, b.checkForwards(s, &h, at))
-		s.upstreams = append(s.upstreams, b.upstream(s, h.Upstream, at, timeout))
-	}
-	table, problems := gate.Compile(hosts)
-	for _, p := range problems {
-		b.fail("Gate."+p.Field, p.Problem, p.Fix)
-	}
-	if s.site.hosts = table; len(problems) == 0 {
-		b.reachHosts(s, c.Hosts)
-	}
+// A checkRoute is how a kind of proxy asks about the requests that it gets. It does
+// so by any method and with any Host, and bodies are not read.
+type checkRoute struct {
+	original  func(rq *request, rest string) (method, host, target string, ok bool)
+	below     bool // the target is the rest of the path
+	codesOnly bool // the proxy takes 2xx, 401 and 403 alone for answers, as nginx does
+	removes   bool // the proxy is told which headers of the client to remove, as Envoy is
+	denies    bool // what it answers goes to the browser: a yes is not for it
 }
 
-func matchesOf(rules []authsvc.GateRule) (list []string) {
-	for _, r := range rules {
-		list = append(list, r.Match)
-	}
-	return list
+// checkRoutes are the routes below gate/ that proxies ask.
+var checkRoutes = map[string]*checkRoute{
+	"forward-auth": {original: forwarded},
+	"auth-request": {original: forwarded, codesOnly: true},
+	"ext-authz":    {original: asItCame, below: true, removes: true},
+	"denied":       {original: forwarded, denies: true},
 }
 
-// allow compiles who may pass.
-func (b *builder) allow(s *gateRoom, a authsvc.Allow, field string) gate.Allow {
-	compiled := gate.Allow{Anyone: a.Anyone, Nobody: a.Nobody}
-	if a.Anyone && a.Nobody || (a.Anyone || a.Nobody) && len(a.AnyOf) > 0 {
-		b.fail(field, "says more than one thing", "let anyone pass, or nobody, or whoever a condition holds for")
+// checkRoute finds the route by which a proxy asks, and what is left of the target
+// after it; nil if this is no such request.
+func (gt *gateRoom) checkRoute(r *http.Request) (rt *checkRoute, rest string) {
+	if gt.site.hosts == nil {
+		return nil, ""
 	}
-	for i, c := range a.AnyOf {
-		at := fmt.Sprintf("%s.AnyOf[%d]", field, i)
-		one := gate.Condition{MaxAge: c.MaxAge, Tokens: c.Tokens}
-		if c.MaxAge < 0 {
-			b.fail(at+".MaxAge", "is negative", "use a duration such as 1h")
-		}
-		b.tokensAt(c, at)
-		s.addresses = s.addresses || len(c.Emails)+len(c.Domains) > 0
-		if one.Access = accessOf(c); !one.Access.Empty() || c.MaxAge == 0 && c.When == nil && !c.Tokens {
-			one.Access = b.condition(s.desk, c, at, b.config.Callbacks.Claims != nil)
-		}
-		if c.When != nil {
-			one.When, s.asks = s.when(c.When), true
-		}
-		compiled.AnyOf = append(compiled.AnyOf, one)
+	path, ok := strings.CutPrefix(targetOf(r), gt.site.basePath+"/gate/")
+	if !ok {
+		return nil, ""
 	}
-	return compiled
+	end := strings.IndexAny(path+"?", "/?")
+	rt, rest = checkRoutes[path[:end]], path[end:]
+	if rt == nil || !rt.below && strings.HasPrefix(rest, "/") {
+		return nil, ""
+	}
+	return rt, rest
 }
 
-// tokensAt records conditions that no personal access token could meet: nobody
-// proved anything by one, and it has no claims.
-func (b *builder) tokensAt(c authsvc.Condition, at string) {
+// ChecksGate is [Service.ChecksGate].
+func (gt *gateRoom) ChecksGate(r *http.Request) bool {
+	rt, _ := gt.checkRoute(r)
+	return rt != nil
+}
+
+// answerCheck tells a proxy whether the request that it got may pass.
+func (gt *gateRoom) answerCheck(rq *request, w http.ResponseWriter, rt *checkRoute, rest string) {
+	rq.route = &gateRoute
+	h := w.Header()
+	varyCookie(h)
+	v, out := gt.check(rq, rt, rest)
+	if out == nil && rt.denies {
+		out = gt.deniedBefore(rq, v)
+	}
+	if out == nil {
+		gt.sayWho(gt, h, v)
+		h["Cookie"] = []string{upstream.Cookies(rq.r.Header, rq.names.Ours)} // what the program gets of them; Caddy passes on the name of a variable for none
+		if rt.removes {
+			h["X-Envoy-Auth-Headers-To-Remove"] = gt.removed(h, rq.r.Header, v)
+		}
+		out = noContent{http.StatusOK}
+	} else if rt.codesOnly {
+		out = inCodes(h, out)
+	}
+	rq.respond(w, out)
+}
+
+// check judges what a proxy asks about; without an outcome it may pass.
+func (gt *gateRoom) check(rq *request, rt *checkRoute, rest string) (verdict, outcome) {
+	if !gt.fromChecker(rq) {
+		gt.count(rq, &verdict{}, authsvc.GateUntrusted)
+		return verdict{}, notSetUp(rq, "proxy", "", http.StatusForbidden)
+	}
+	method, host, target, ok := rt.original(rq, rest)
+	if !ok {
+		gt.count(rq, &verdict{}, authsvc.GateMalformed)
+		rq.audit("gate.malformed", "", "not one each of X-Forwarded-Method, X-Forwarded-Host and X-Forwarded-Uri")
+		gt.warnOnceAMinute(rq, "forwarded", peerOf(rq.r).String(),
+			"a proxy asks without X-Forwarded-Method, X-Forwarded-Host and X-Forwarded-Uri, or with more than one of each, and so nothing passes; "+
+				"it has to set them, over those of clients and of other proxies", "proxy", rq.r.RemoteAddr)
+		return verdict{}, notSetUp(rq, "headers", "", http.StatusBadRequest)
+	}
+	if rt.codesOnly && !sameHost(rq, rq.r.Host, host) { // nginx has chosen the server by another name than the program reads
+		gt.count(rq, &verdict{}, authsvc.GateMalformed)
+		rq.audit("gate.malformed", "", "Host and X-Forwarded-Host differ")
+		gt.warnOnceAMinute(rq, "two hosts", peerOf(rq.r).String(),
+			"a proxy asks with a Host and an X-Forwarded-Host that differ, and so nothing passes; set both to the name of the server, which clients cannot choose", "proxy", rq.r.RemoteAddr)
+		return verdict{}, notSetUp(rq, "host", host, http.StatusForbidden)
+	}
+	asked := *rq.r
+	asked.Method, asked.Host = method, host
+	if len(asked.Header["X-Forwarded-For"]) == 0 {
+		asked.RemoteAddr = "" // the proxy's, and nobody's who is to be let in, or counted, by it
+	}
+	rq.r = &asked
+	if reason := gt.unsafeToPass(rq, rt, &asked); reason != "" {
+		gt.count(rq, &verdict{}, authsvc.GateMalformed)
+		rq.audit("gate.malformed", "", reason)
+		return verdict{target: target}, refused(problemMalformed)
+	}
+	v := gt.judge(rq, host, method, target, asked.Header, true)
+	if !rt.denies { // it was counted when the proxy asked
+		gt.decided(rq, &v)
+	}
+	gt.renewOnce(rq)
 	switch {
-	case !c.Tokens:
-	case !b.config.PersonalTokens.Enabled:
-		b.fail(at+".Tokens", "is set, but there are no personal access tokens", "turn personal access tokens on, or leave it out", "PersonalTokens.Enabled")
-	case c.MaxAge != 0 || len(c.Providers)+len(c.Groups)+len(c.Claims) > 0:
-		b.fail(at+".Tokens", "is set beside what no personal access token has: providers, groups, claims and an age of the sign-in", "write a condition of its own for tokens")
+	case v.site == nil:
+		gt.warnOnceAMinute(rq, "host", host,
+			"a proxy asks about a host that is not in gate.hosts, and so nothing passes there; add it, or let the proxy set X-Forwarded-Host to the host that the browser asked for", "host", text.Printable(host, 100))
+		return v, notSetUp(rq, "host", host, http.StatusForbidden)
+	case v.Verdict == gate.Allowed:
+		return v, nil
+	case strings.HasPrefix(target, rq.basePath+"/"): // a redirect to gate/start would be asked about again
+		rq.audit("gate.misconfigured", "", "a proxy asks about the routes of the service")
+		gt.warnOnceAMinute(rq, "routes", v.origin,
+			"a proxy asks about our own routes, and so nobody can sign in there; it has to pass what is below this path on to us without asking", "host", v.origin, "path", rq.basePath+"/")
+		_, name, _ := strings.Cut(v.origin, "://")
+		return v, notSetUp(rq, "routes", name, http.StatusForbidden)
 	}
+	return v, gt.turnAway(rq, v)
 }
 
-var errConditionPanicked = errors.New("it panicked")
-
-// when calls a condition's function. A panic is an error, and an error refuses.
-func (gt *gateRoom) when(call func(context.Context, authsvc.AccessRequest) (bool, error)) func(context.Context, *gate.Asked) (bool, error) {
-	return func(ctx context.Context, a *gate.Asked) (holds bool, err error) {
-		defer gt.fleet.Recovered("a condition of the gate", func() { holds, err = false, errConditionPanicked })
-		r, _ := a.Request.(authsvc.AccessRequest)
-		return call(ctx, r)
-	}
+// sameHost reports whether two Host headers are of one host of the gate.
+func sameHost(rq *request, a, b string) bool {
+	_, one := rq.hosts.Find(a)
+	_, other := rq.hosts.Find(b)
+	return one == other
 }
 
-// websocketOrigins are in the spelling of browsers.
-func (b *builder) websocketOrigins(list []string, at string) (origins []string) {
-	for i, raw := range list {
-		origin, ok := weburl.ExactOrigin(raw)
-		if !ok {
-			b.fail(fmt.Sprintf("%s.WebSocketOrigins[%d]", at, i), fmt.Sprintf("%q is not an origin", text.Printable(raw, 80)), "write scheme, host and port only, such as https://www.example.com")
-		}
-		origins = append(origins, origin)
+// unsafeToPass says why a request that a proxy passes on as it came may not pass,
+// whoever sends it: the gate cannot take out of it what programs read differently.
+func (gt *gateRoom) unsafeToPass(rq *request, rt *checkRoute, asked *http.Request) string {
+	site, _ := rq.hosts.Find(asked.Host)
+	if site == nil {
+		return ""
 	}
-	return origins
-}
-
-// upstream makes the proxy to a program, nil without one.
-func (b *builder) upstream(s *gateRoom, raw, at string, timeout time.Duration) http.Handler {
-	if raw == "" {
-		return nil
+	f := &gt.forwards[site.Index()]
+	if len(asked.Header["Upgrade"]) > 0 && gate.Upgrade(asked.Method, asked.Header, f.protocols) == "" {
+		return "a change of the protocol"
 	}
-	target, err := upstream.Parse(raw)
-	if err != nil {
-		b.fail(at+".Upstream", fmt.Sprintf("%q is not the address of a program", text.Printable(raw, 80)), "write scheme, host and port, such as http://127.0.0.1:8080, or unix:/path/of/a/socket")
-		return nil
-	}
-	if target.Origin != "" && target.Origin == s.site.origin {
-		b.fail(at+".Upstream", "is the address of this service, which would ask itself", "write the address of the program behind it", "URL")
-	}
-	p := upstream.New(upstream.Options{Target: target, Timeout: timeout,
-		OurCookie: s.site.names.Ours,
-		Budget:    s.budget,
-		Network:   func(r *http.Request) string { return s.site.request(r).clientKey() },
-		Client: func(r *http.Request) string {
-			if ip := s.site.request(r).clientIP(); ip.IsValid() {
-				return ip.String()
-			}
-			return ""
-		},
-		Origin: func(host string) string { _, origin := s.site.hosts.Find(host); return origin },
-		Failed: s.upstreamFailed,
-		Dropped: func(name string) {
-			s.Log.Warn("a program behind the gate sets a cookie by a name of ours, which is not passed on, here and silently from now on", "cookie", text.Printable(name, 80))
-		}})
-	s.idle = append(s.idle, p.CloseIdleConnections)
-	return p
-}
-
-// identityHeaders compiles Config.Gate.Headers.
-func (b *builder) identityHeaders(s *gateRoom) {
-	c := b.config.Gate.Headers
-	plain := func(of func(*authsvc.Session) string) func(*authsvc.Session, string) string {
-		return func(v *authsvc.Session, _ string) string { return of(v) }
-	}
-	for _, h := range []struct {
-		field string
-		names []string
-		usual string
-		most  int
-		of    func(v *authsvc.Session, origin string) string
-	}{
-		{"UserID", c.UserID, "X-Auth-User-Id", maxIdentity, plain(func(v *authsvc.Session) string { return identityValue(v.UserID) })},
-		{"Email", c.Email, "X-Auth-Email", maxIdentity, plain(provedEmail)},
-		{"Name", c.Name, "X-Auth-Name", maxIdentity, plain(func(v *authsvc.Session) string { return identityValue(v.Name) })},
-		{"Groups", c.Groups, "X-Auth-Groups", maxIdentity, plain(groupsValue)},
-		{"Assertion", append([]string{}, c.Assertion...), "X-Auth-Assertion", maxJWT, s.assertion},
-	} {
-		names := h.names
-		if names == nil {
-			names = []string{h.usual}
-		}
-		if len(names) > 10 {
-			b.fail("Gate.Headers."+h.field, "has more than 10 names", "leave some out")
-		}
-		for i, name := range names {
-			if problem := identityProblem(s, name); problem != "" {
-				b.fail(fmt.Sprintf("Gate.Headers.%s[%d]", h.field, i), fmt.Sprintf("%q %s", text.Printable(name, 60), problem), "use a name of its own, such as "+h.usual)
-				continue
-			}
-			s.headers = append(s.headers, identityHeader{textproto.CanonicalMIMEHeaderKey(name), h.most, h.of, underscored(name)})
-		}
-	}
-}
-
-// reservedHeaders mean something else to servers.
-var reservedHeaders = []string{"Host", "Cookie", "Authorization", "Connection", "Upgrade", "Origin", "Content-Length", "Content-Type", "Transfer-Encoding", "Te", "Trailer",
-	"Accept", "Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto", "X-Real-Ip"}
-
-func identityProblem(g *gateRoom, name string) string {
-	switch {
-	case !httpguts.ValidHeaderFieldName(name) || strings.Contains(name, "_"):
-		return "is not the name of a header: letters, digits and - only"
-	case strings.Count(name, "-") > 6: // its spellings with _ would be too many to name
-		return "has more than six -"
-	case slices.Contains(reservedHeaders, textproto.CanonicalMIMEHeaderKey(name)):
-		return "is a header that means something else"
-	case g.isIdentity(name):
-		return "is named twice"
+	if !rt.removes && gt.ambiguous(asked.Header, f) != "" {
+		return "a header that some programs take for another"
 	}
 	return ""
 }
 
-// reachHosts says where the session cookie gets to, and records hosts that it does
-// not get to and that a hand-over could not reach either.
-func (b *builder) reachHosts(s *gateRoom, hosts []authsvc.GateHost) {
-	scheme, _, _ := strings.Cut(s.site.origin, "://")
-	s.keeper.places.host, s.keeper.places.domain = weburl.Hostname(s.site.origin), strings.ToLower(s.site.names.Domain)
-	if s.site.origin == "" {
-		return
+// deniedBefore answers the browser where a proxy has refused what may pass. If that
+// goes on it is because the check does not get what this request has, such as the
+// cookies: gate/start finds out.
+func (gt *gateRoom) deniedBefore(rq *request, v verdict) outcome {
+	if navigates(rq) {
+		return redirect{to: gt.startURL(rq, v)}
 	}
-	entered := false
-	for i, h := range hosts {
-		at := fmt.Sprintf("Gate.Hosts[%d].Origin", i)
-		own, _, _ := strings.Cut(strings.ToLower(h.Origin), "://")
-		host := weburl.Hostname(strings.ToLower(h.Origin))
-		switch {
-		case own != scheme:
-			b.fail(at, fmt.Sprintf("%q has another scheme than the service, and so not its cookies", text.Printable(h.Origin, 80)), "serve both by https, or both by http on this machine", "URL")
-		case s.keeper.reaches(strings.ToLower(h.Origin)):
-		case own == "http" && !weburl.Loopback(strings.TrimPrefix(host, "*.")):
-			b.fail(at, fmt.Sprintf("%q is http beyond loopback, where its cookie can be read on the way", text.Printable(h.Origin, 80)), "use https for it and for the service", "URL")
-		default:
-			entered = true
-		}
-	}
-	if !entered || s.Stores() {
-		return
-	}
-	b.warn("without storage a sign-out does not end what hosts of the gate know that the session cookie does not get to: their cookies go on until session.max_age")
+	rq.retryAfter = gateRetry
+	return refused(problemUnavailable)
 }
 
-// carried is which claims of a session a host's rules name; a condition that is a
-// function may read any.
-func carried(h *authsvc.GateHost) func(string) bool {
-	names, all := map[string]bool{"groups": true}, false
-	lists := [][]authsvc.Condition{h.Default.AnyOf}
-	for i := range h.Rules {
-		lists = append(lists, h.Rules[i].Allow.AnyOf)
+// fromChecker reports whether the request comes from a proxy that may ask.
+func (gt *gateRoom) fromChecker(rq *request) bool {
+	peer := peerOf(rq.r)
+	if slices.ContainsFunc(gt.proxies, func(p netip.Prefix) bool { return p.Contains(peer) }) {
+		return true
 	}
-	for _, list := range lists {
-		for _, c := range list {
-			all = all || c.When != nil
-			for name := range c.Claims {
-				names[name] = true
-			}
+	rq.audit("gate.untrusted_proxy", authsvc.CodeAccessDenied, "not in gate.proxies")
+	gt.warnOnceAMinute(rq, "peer", peer.String(),
+		"refused to say whether a request may pass: who asks is not in gate.proxies; if it is a proxy of yours, add its address there and to trusted_proxies", "peer", peer.String())
+	return false
+}
+
+// forwarded reads the request that a proxy got from its three headers. What two
+// proxies have joined into one line is refused: the first part could be the client's.
+func forwarded(rq *request, _ string) (method, host, target string, ok bool) {
+	var one [3]string
+	for i, name := range [3]string{"X-Forwarded-Method", "X-Forwarded-Host", "X-Forwarded-Uri"} {
+		values := rq.r.Header[name]
+		if len(values) != 1 || values[0] == "" {
+			return "", "", "", false
 		}
+		one[i] = values[0]
 	}
-	return func(name string) bool { return all || names[name] }
+	method, host, target = one[0], one[1], one[2]
+	joined := strings.Contains(host, ",") || strings.Contains(target, ",/") || strings.ContainsAny(target, " \t")
+	return method, host, target, !joined && httpguts.ValidHeaderFieldName(method)
+}
+
+// asItCame is the request that a proxy got, with our path in front of its target.
+func asItCame(rq *request, rest string) (method, host, target string, ok bool) {
+	if !strings.HasPrefix(rest, "/") {
+		rest = "/" + rest
+	}
+	return rq.r.Method, rq.r.Host, rest, true
+}
+
+// peerOf is the address that a request comes from, without what anybody claims.
+func peerOf(r *http.Request) netip.Addr {
+	ap, err := netip.ParseAddrPort(r.RemoteAddr)
+	if err != nil {
+		return netip.Addr{}
+	}
+	return ap.Addr().Unmap().WithZone("")
 }

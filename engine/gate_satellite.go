@@ -124,6 +124,6 @@ func (gt *gateRoom) toLogin(rq *request, page string, back func(origin, to strin
 // getWorthlessCSRF answers what clients send along. There is nothing that it would
 // be good for.
 func getWorthlessCSRF(rq *request) outcome {
-	body := append(rq.room[:0], `{"csrfToken":`...)
+	body := append(rq.buf[:0], `{"csrfToken":`...)
 	return rq.json(append(text.AppendString(body, seal.Token()), '}'))
 }

@@ -14,7 +14,6 @@ import (
 	"authsvc/engine/internal/fleet"
 	"authsvc/internal/seal"
 	"authsvc/internal/seal/signingkeys"
-	"authsvc/internal/seal/uuid"
 )
 
 // Keys are the methods about the keys that sign tokens. A [Service] and an [Operator]
@@ -253,7 +252,7 @@ var errSameKeys = errors.New("authsvc: the signing keys are as they should be")
 // another's keys. A record that cannot be opened is replaced only if that is
 // asked for.
 func (is *issuer) changeKeys(ctx context.Context, evenSealed bool, change func(set signingkeys.Set, stale bool) (signingkeys.Set, error)) error {
-	holder := uuid.V7()
+	holder := seal.UUIDv7()
 	release, err := is.fleet.LeaseAs(ctx, metaKeys, holder)
 	if err != nil {
 		return err
@@ -398,4 +397,9 @@ var issuerEvents = []audit.Kind{
 	{Name: "pat.refused", Outcome: authsvc.AuditRefused, Meaning: "A personal access token was not accepted: it is none, is unknown, expired or sealed under a lost secret, its user is blocked, or it is not for that audience or host."},
 	{Name: "keys.rotated", Outcome: authsvc.AuditSuccess, Meaning: "A signing key of tokens was made: it signs a day later, or at once if it is the first or an operator wanted that."},
 	{Name: "keys.retired", Outcome: authsvc.AuditSuccess, Meaning: "An operator took a signing key out of the set, and with it the tokens that it signed."},
+}
+
+// publicDocument is JSON that everybody may read and caches may keep.
+func publicDocument(raw []byte) asset {
+	return asset{body: raw, contentType: "application/json", cache: "public, max-age=900", etag: `"` + seal.Digest(string(raw))[:22] + `"`}
 }

@@ -62,21 +62,22 @@ func (is *issuer) CreatePersonalToken(ctx context.Context, userID string, r auth
 	if err != nil {
 		return "", authsvc.PersonalToken{}, err
 	}
-	if token, info, err = is.makePersonal(ctx, userID, &r, uses); err == nil {
+	if token, info, err = is.makePersonal(ctx, userID, &r, uses, func() error { return nil }); err == nil {
 		is.auditor.RecordAct(ctx, authsvc.AuditEvent{Name: "pat.created", UserID: userID})
 	}
 	return token, info, err
 }
 
-// makePersonal makes and stores a token of a request that checkPersonal completed.
-func (is *issuer) makePersonal(ctx context.Context, userID string, r *authsvc.PersonalTokenRequest, uses personalUses) (token string, info authsvc.PersonalToken, err error) {
+// makePersonal makes and stores a token of a request that checkPersonal completed, if
+// may returns nil; see PutCredentialIf.
+func (is *issuer) makePersonal(ctx context.Context, userID string, r *authsvc.PersonalTokenRequest, uses personalUses, may func() error) (token string, info authsvc.PersonalToken, err error) {
 	token = personaltoken.New()
 	now := is.fleet.Now().UTC().Truncate(time.Millisecond)
 	c := authsvc.Credential{Kind: authsvc.CredentialToken, ID: seal.Digest(token), UserID: userID, Name: r.Name, Version: 1, Created: now, Expires: now.Add(r.Life)}
 	if c.Data, err = is.fleet.SealData(&c, uses); err != nil {
 		return "", authsvc.PersonalToken{}, err
 	}
-	if err := is.fleet.PutCredential(ctx, c, maxPersonalTokens); err != nil {
+	if err := is.fleet.PutCredentialIf(ctx, c, maxPersonalTokens, may); err != nil {
 		return "", authsvc.PersonalToken{}, err
 	}
 	return token, is.describePersonal(&c), nil

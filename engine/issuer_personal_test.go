@@ -250,7 +250,7 @@ func TestPersonalTokenMistyped(t *testing.T) {
 }
 
 // TestPersonalTokenLimits: 30 refusals a minute of one client, and as many uses of
-// one token as RateLimit.Token says.
+// one token as rate_limit.token says.
 func TestPersonalTokenLimits(t *testing.T) {
 	t.Parallel()
 	w := arena.EnterOffline(t, func(c *authsvc.Config) {

@@ -1,17 +1,21 @@
 package engine
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"time"
 
 	"authsvc"
-	"authsvc/internal/seal/uuid"
+	"authsvc/internal/protocol/access"
+	"authsvc/internal/seal"
+	"authsvc/internal/seal/signingkeys"
 )
 
 // standardClaims are what every token says of a session, but for its audience.
 func (is *issuer) standardClaims(v *authsvc.Session, sid string, now, expires int64) map[string]any {
-	claims := map[string]any{"iss": is.site.base, "sub": v.UserID, "iat": now, "exp": expires, "jti": uuid.V4()}
+	claims := map[string]any{"iss": is.site.base, "sub": v.UserID, "iat": now, "exp": expires, "jti": seal.UUIDv4()}
 	if !v.AuthTime.IsZero() {
 		claims["auth_time"] = v.AuthTime.Unix()
 	}
@@ -50,3 +54,29 @@ func (is *issuer) sign(a *audience, claims map[string]any) (string, error) {
 	}
 	return token, err
 }
+
+// An audience is an Audience that was checked.
+type audience struct {
+	id, alg, typ string
+	ttl          time.Duration
+	claims       []claimSource
+	allow        []access.Condition // of which one has to hold; empty: all do
+	when         func(context.Context, authsvc.AccessRequest) (bool, error)
+}
+
+// A claimSource adds to a token what a name in Audience.Claims stands for.
+type claimSource func(ctx context.Context, store authsvc.Adapter, v *authsvc.Session, claims map[string]any) error
+
+const maxJWT = 4 << 10 // bytes of a token
+
+const maxAudName = 255 // bytes of an audience's id
+
+// tokenSID names a session in tokens: 128 bits of a digest, which tell two
+// sessions apart and open none.
+func tokenSID(sid string) string {
+	const chars = 22 // 132 bits
+	return seal.Digest("session of a token " + sid)[:chars]
+}
+
+// asserted signs the assertions. Their audience is the host.
+var asserted = audience{alg: signingkeys.ES256, typ: "JWT"}

@@ -248,3 +248,6 @@ var mailEvents = []audit.Kind{
 	{Name: "notice.sent", Outcome: authsvc.AuditSuccess, Meaning: "A mail that tells a user of a change of the account was queued: the reason says which, `linked`, `unlinked`, `ended`, `browser`, `address`, `deletion` or `kept`."},
 	{Name: "notice.limited", Outcome: authsvc.AuditRefused, Meaning: "A user was not told of a change by mail, past `rate_limit.notices_per_user` or since the queue is full."},
 }
+
+// maxQueuedMails bounds the mail queue.
+const maxQueuedMails = 10_000

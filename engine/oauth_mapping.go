@@ -132,11 +132,3 @@ func (f *oauthFlow) accountID(claims authsvc.Profile, id string) (string, former
 func (f *oauthFlow) subjectIsID() bool {
 	return f.Hooks.MapProfile == nil && (f.Fields.ID == "" || f.Fields.ID == "sub")
 }
-
-// A formerID is another id under which the account of an identity may be in the
-// store. The zero value is none.
-type formerID struct {
-	id string
-	// issuer, if not empty, is whose ID token the account there must have.
-	issuer string
-}

@@ -10,8 +10,6 @@ import (
 	"authsvc/internal/protocol/oidc"
 )
 
-var errWrongSubject = errors.New("the answer is about another person")
-
 // exchangeWithoutBrowser makes an Exchange for stored tokens, when there is no
 // request of a browser.
 func (f *oauthFlow) exchangeWithoutBrowser(ctx context.Context) (*request, *authsvc.Exchange, error) {

@@ -11,7 +11,6 @@ import (
 	"authsvc"
 	"authsvc/engine/internal/fleet"
 	"authsvc/internal/seal"
-	"authsvc/internal/seal/uuid"
 	"authsvc/internal/text"
 	"authsvc/internal/text/mailtext"
 )
@@ -108,7 +107,7 @@ func (p *People) CreateUser(ctx context.Context, u authsvc.User) (authsvc.User, 
 	if u.EmailVerified = u.EmailVerified.UTC().Truncate(time.Millisecond); u.Email == "" {
 		u.EmailVerified = time.Time{}
 	}
-	u, err = p.given.Adapter.CreateUser(ctx, authsvc.User{ID: uuid.V7(), Name: *change.Name, Email: *change.Email, EmailVerified: u.EmailVerified, Image: cleanUser(u, false).Image})
+	u, err = p.given.Adapter.CreateUser(ctx, authsvc.User{ID: seal.UUIDv7(), Name: *change.Name, Email: *change.Email, EmailVerified: u.EmailVerified, Image: cleanUser(u, false).Image})
 	if err != nil {
 		return authsvc.User{}, err
 	}

@@ -13,7 +13,6 @@ import (
 	"authsvc/engine/internal/audit"
 	"authsvc/engine/internal/fleet"
 	"authsvc/internal/protocol/weburl"
-	"authsvc/internal/text"
 	"authsvc/internal/text/pages"
 )
 
@@ -54,15 +53,15 @@ func (p *personalRoom) compile(b *builder) {
 			p.hosts = append(p.hosts, origin)
 		}
 	}
-	p.on = b.config.PersonalTokens.Enabled && b.config.Adapter != nil && !b.config.Account.Disabled && len(b.config.Tokens.Audiences)+len(p.hosts) > 0
+	p.on = b.config.PersonalTokens.Enabled && p.desk.confirms && !b.config.Account.Disabled && len(b.config.Tokens.Audiences)+len(p.hosts) > 0
 }
 
 // path is that of the page, below the base.
 const personalPath = "/account/tokens"
 
-// typedToken is the form in the cookie of what was typed whose field is the name. No
+// typedPersonal is the form in the cookie of what was typed whose field is the name. No
 // provider has this id.
-const typedToken = "account/tokens"
+const typedPersonal = "account/tokens"
 
 func (p *personalRoom) entry(rq *request, s *authsvc.Session) []pages.Entry {
 	if !p.on {
@@ -87,11 +86,12 @@ type tokenObject struct {
 	Created   *string  `json:"created"`
 	Used      *string  `json:"used"` // the day
 	Expires   *string  `json:"expires"`
+	Sealed    bool     `json:"sealed"` // under a secret that is gone: it is not accepted
 }
 
 func newTokenObject(t *authsvc.PersonalToken) tokenObject {
 	return tokenObject{ID: t.ID, Name: t.Name, Audiences: append([]string{}, t.Audiences...), Hosts: append([]string{}, t.Hosts...),
-		Created: isoTime(t.Created), Used: isoTime(t.Used), Expires: isoTime(t.Expires)}
+		Created: isoTime(t.Created), Used: isoTime(t.Used), Expires: isoTime(t.Expires), Sealed: t.Sealed}
 }
 
 // audienceIDs are those of the configuration.
@@ -117,7 +117,10 @@ func (p *personalRoom) getTokens(rq *request) outcome {
 		return rq.signInFirst()
 	}
 	list, err := p.issuer.PersonalTokens(rq.ctx, s.UserID)
-	if err != nil {
+	switch {
+	case errors.Is(err, authsvc.ErrNotFound): // one of the application's, who is not stored
+		return rq.personalRefusal("/account", authsvc.CodeNotFound, http.StatusNotFound)
+	case err != nil:
 		return rq.accountAway(err)
 	}
 	if rq.wantsData() {
@@ -132,7 +135,7 @@ func (p *personalRoom) getTokens(rq *request) outcome {
 		v.Error = string(plainErrorCode(authsvc.ErrorCode(rq.query("error"))))
 	}
 	v.Revoked = rq.query("done") == "revoked" && v.Error == ""
-	if t := rq.typed(); v.Error == string(authsvc.CodeInvalid) && t.Provider == typedToken {
+	if t := rq.typed(); t.Provider == typedPersonal {
 		v.Typed = t.Name
 	}
 	rq.forgetTyped()
@@ -142,7 +145,7 @@ func (p *personalRoom) getTokens(rq *request) outcome {
 func (p *personalRoom) view(rq *request, s *authsvc.Session, list []authsvc.PersonalToken) pages.TokensView {
 	v := pages.TokensView{CSRFToken: rq.ensureCSRF(), Fresh: p.desk.freshField(rq, s, "account/tokens"), MaxDays: p.maxDays(), RequestID: rq.shownRequestID()}
 	for _, t := range list {
-		v.Tokens = append(v.Tokens, pages.TokenRow{ID: t.ID, Name: t.Name, Uses: slices.Concat(t.Audiences, t.Hosts), Used: t.Used, Ago: rq.now.Sub(t.Used), Expires: t.Expires, Expired: !rq.now.Before(t.Expires)})
+		v.Tokens = append(v.Tokens, pages.TokenRow{ID: t.ID, Name: t.Name, Uses: slices.Concat(t.Audiences, t.Hosts), Used: t.Used, Expires: t.Expires, Expired: !rq.now.Before(t.Expires), Sealed: t.Sealed})
 	}
 	for i, id := range p.audienceIDs() {
 		v.Uses = append(v.Uses, pages.TokenUse{Field: useAudience + strconv.Itoa(i), Value: id})
@@ -182,23 +185,31 @@ func (p *personalRoom) postToken(rq *request) outcome {
 	}
 	defer done()
 	if !p.desk.provedFresh(rq, s, "account/tokens") {
-		return confirmFirst(rq, rq.base+personalPath, s)
+		rq.rememberTyped(typedPersonal, rq.body.get("name"))
+		back := rq.base + personalPath
+		if rq.body.get("callbackUrl") != "" {
+			back = rq.callbackURL()
+		}
+		return confirmFirst(rq, back, s)
 	}
 	r, ok := p.request(rq)
 	uses, err := p.issuer.checkPersonal(&r)
 	if !ok || err != nil {
-		rq.rememberTyped(typedToken, text.Printable(r.Name, maxPersonalName))
+		rq.rememberTyped(typedPersonal, rq.body.get("name"))
 		return rq.personalRefusal(personalPath, authsvc.CodeInvalid, http.StatusBadRequest)
 	}
-	token, info, err := p.issuer.makePersonal(rq.ctx, s.UserID, &r, uses)
+	token, info, err := p.issuer.makePersonal(rq.ctx, s.UserID, &r, uses, func() error { return p.stillSignedIn(rq, s) })
 	switch {
+	case errors.Is(err, errSignedOut):
+		return rq.signInFirst()
 	case errors.Is(err, authsvc.ErrTooMany): // as many as there may be
 		return rq.personalRefusal(personalPath, authsvc.CodeInvalid, http.StatusConflict)
 	case errors.Is(err, authsvc.ErrAccessDenied), errors.Is(err, authsvc.ErrNotFound):
-		return rq.personalRefusal(personalPath, authsvc.CodeNotFound, http.StatusNotFound)
+		return rq.personalRefusal("/account", authsvc.CodeNotFound, http.StatusNotFound)
 	case err != nil:
 		return rq.accountAway(err)
 	}
+	rq.forgetTyped()
 	rq.note(authsvc.AuditEvent{Name: "pat.created", UserID: s.UserID, Reason: "by the person"})
 	if rq.wantsJSON() {
 		return object{v: map[string]any{"url": rq.base + personalPath, "token": token, "info": newTokenObject(&info)}}
@@ -212,9 +223,30 @@ func (p *personalRoom) postToken(rq *request) outcome {
 	return page{name: pages.Tokens, view: v}
 }
 
+// errSignedOut: the session ended while a token was made.
+var errSignedOut = errors.New("the session has ended")
+
+// stillSignedIn reads the session once more, with all revocations that the store has:
+// a token outlives a sign-out, so that one which has ended must make none.
+func (p *personalRoom) stillSignedIn(rq *request, s *authsvc.Session) error {
+	if err := p.keeper.revoked.catchUp(rq.ctx, p.Adapter, rq.now); err != nil {
+		return err
+	}
+	now, err := p.keeper.current(rq)
+	if err == nil && (now == nil || now.UserID != s.UserID) {
+		err = errSignedOut
+	}
+	return err
+}
+
 // request reads what a token is to be good for. ok: a person may choose that.
 func (p *personalRoom) request(rq *request) (r authsvc.PersonalTokenRequest, ok bool) {
 	r = authsvc.PersonalTokenRequest{Name: rq.body.get("name"), Audiences: usesOf(rq, "audiences", useAudience), Hosts: usesOf(rq, "hosts", useHost)}
+	for _, name := range []string{"name", "audiences", "hosts", "days"} {
+		if rq.body.other[name] { // a number or a list of JSON
+			return r, false
+		}
+	}
 	days, err := strconv.Atoi(cmp.Or(rq.body.get("days"), "0"))
 	if err != nil || days < 0 || days > p.maxDays() {
 		return r, false

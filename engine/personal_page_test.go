@@ -1,6 +1,7 @@
 package engine_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -10,6 +11,8 @@ import (
 	"time"
 
 	"authsvc"
+	"authsvc/adapter/memory"
+	"authsvc/engine"
 	"authsvc/internal/test/arena"
 	"authsvc/internal/test/browser"
 )
@@ -168,12 +171,85 @@ func TestTokensPageRefuses(t *testing.T) {
 	if a := b.Post(tokensRoute, "name", "n", "audiences", "api", "fresh", form.Get("fresh"), "json", "true"); a.StatusCode != http.StatusOK {
 		t.Errorf("a form that was opened in time: %d %s", a.StatusCode, a.Text)
 	}
+	if page := b.Get(tokensRoute).Text; strings.Count(page, `name="name" value=""`) != 1 {
+		t.Error("what was typed for a token that was made is there again")
+	}
 	guest := w.Browser()
 	if a := guest.Post(tokensRoute, "name", "n", "audiences", "api", "json", "true"); !answers(a, http.StatusUnauthorized, "SessionRequired") {
 		t.Errorf("nobody: %d %s", a.StatusCode, a.Text)
 	}
 	if a := askForData(guest, tokensRoute); !answers(a, http.StatusUnauthorized, "SessionRequired") {
 		t.Errorf("nobody reads: %d %s", a.StatusCode, a.Text)
+	}
+}
+
+// Lists and numbers of JSON are not taken for fields that were left out.
+func TestTokensPageJSON(t *testing.T) {
+	t.Parallel()
+	w := arena.Start(t, forPersonal)
+	b := w.Browser()
+	b.SignIn(w.OP, "ada")
+	post := func(body string) *browser.Answer {
+		return b.Raw(tokensRoute, "application/json", `{`+body+`,"json":"true","csrfToken":"`+b.CSRF()+`"}`)
+	}
+	for _, body := range []string{`"name":"n","audiences":"api","days":7`, `"name":"n","audiences":["api"]`, `"name":"n","audiences":"api","hosts":["https://app.test"]`, `"name":7,"audiences":"api"`} {
+		if a := post(body); !answers(a, http.StatusBadRequest, "Invalid") {
+			t.Errorf("%s: %d %s", body, a.StatusCode, a.Text)
+		}
+	}
+	made(t, post(`"name":"n","audiences":"api","days":"7"`))
+}
+
+// A tokenOvertaken has something done before the first credential is stored.
+type tokenOvertaken struct {
+	authsvc.Adapter
+	before func()
+}
+
+func (s *tokenOvertaken) PutCredential(ctx context.Context, c authsvc.Credential, epoch int64, most int) error {
+	if c.Kind == authsvc.CredentialToken && s.before != nil {
+		before := s.before
+		s.before = nil
+		before()
+	}
+	return s.Adapter.PutCredential(ctx, c, epoch, most)
+}
+
+// TestTokensPageOvertaken: a session that ends while a token is made, or that another
+// replica has ended, makes none: a token outlives a sign-out.
+func TestTokensPageOvertaken(t *testing.T) {
+	t.Parallel()
+	for _, strategy := range []authsvc.Strategy{"database", "jwt"} {
+		store := &tokenOvertaken{Adapter: memory.New()}
+		w := arena.Start(t, func(c *authsvc.Config) {
+			forPersonal(c)
+			c.Session.Strategy, c.Adapter = strategy, store
+		})
+		b := w.Browser()
+		b.SignIn(w.OP, "ada")
+		user := w.Person(t, b)
+		b.CSRF()
+		store.before = func() {
+			if err := w.EndSessions(t.Context(), user); err != nil {
+				t.Error(err)
+			}
+		}
+		if a := b.Post(tokensRoute, "name", "n", "audiences", "api", "json", "true"); !answers(a, http.StatusUnauthorized, "SessionRequired") {
+			t.Errorf("%s, meanwhile: %d %s", strategy, a.StatusCode, a.Text)
+		}
+		b.SignIn(w.OP, "ada")
+		b.CSRF()
+		w.Replica(t).At(func(s *engine.Service) {
+			if err := s.EndSessions(t.Context(), user); err != nil {
+				t.Error(err)
+			}
+		})
+		if a := b.Post(tokensRoute, "name", "n", "audiences", "api", "json", "true"); a.StatusCode == http.StatusOK {
+			t.Errorf("%s, elsewhere: %d %s", strategy, a.StatusCode, a.Text)
+		}
+		if list, err := w.PersonalTokens(t.Context(), user); err != nil || len(list) != 0 {
+			t.Errorf("%s: %v, %v", strategy, list, err)
+		}
 	}
 }
 

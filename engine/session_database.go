@@ -11,14 +11,13 @@ import (
 	"authsvc/engine/internal/fleet"
 	"authsvc/internal/seal"
 	"authsvc/internal/seal/sessionshape"
-	"authsvc/internal/seal/uuid"
 )
 
 // databaseSessions keeps the session in the adapter; the cookie holds a random
 // token, and the store, unless another program shares it, only a digest.
 type databaseSessions struct {
-	svc   *keeper
-	plain bool // compat: the token is stored as it is
+	keeper *keeper
+	plain  bool // compat: the token is stored as it is
 	// slides are the sessions that this replica has just extended or is about
 	// to. Requests that come together have all read the record from before.
 	slides *fleet.ReplayCache
@@ -53,12 +52,12 @@ func (d *databaseSessions) key(raw string) (token, hash string, ok bool) {
 
 func (d *databaseSessions) start(b *sessionStart) *authsvc.SessionRecord {
 	token, hash, _ := d.key(b.token)
-	return &authsvc.SessionRecord{ID: uuid.V7(), SessionToken: token, Digest: hash, UserID: b.user.ID,
-		Expires: d.svc.lifetime.end(b.began, b.began), Began: b.began, AuthTime: b.authTime, Provider: b.provider, Epoch: b.user.Epoch, Claims: b.claims, SessionOrigin: b.origin}
+	return &authsvc.SessionRecord{ID: seal.UUIDv7(), SessionToken: token, Digest: hash, UserID: b.user.ID,
+		Expires: d.keeper.lifetime.end(b.began, b.began), Began: b.began, AuthTime: b.authTime, Provider: b.provider, Epoch: b.user.Epoch, Claims: b.claims, SessionOrigin: b.origin}
 }
 
 func (d *databaseSessions) issue(_ context.Context, b *sessionStart) (sessionCookie, error) {
-	return sessionCookie{value: b.token, expires: d.cookieEnd(b.began, d.svc.lifetime.end(b.began, b.began))}, nil
+	return sessionCookie{value: b.token, expires: d.cookieEnd(b.began, d.keeper.lifetime.end(b.began, b.began))}, nil
 }
 
 func (d *databaseSessions) read(ctx context.Context, raw string, now time.Time, how readOptions) (*authsvc.Session, *sessionCookie, error) {
@@ -71,7 +70,7 @@ func (d *databaseSessions) read(ctx context.Context, raw string, now time.Time, 
 
 // find is read by the token and the hash in the store; raw is for the new cookie.
 func (d *databaseSessions) find(ctx context.Context, token, hash, raw string, now time.Time, how readOptions) (*authsvc.Session, *sessionCookie, error) {
-	r, u, err := d.svc.Adapter.GetSession(ctx, token, hash)
+	r, u, err := d.keeper.Adapter.GetSession(ctx, token, hash)
 	switch {
 	case errors.Is(err, authsvc.ErrNotFound):
 		return nil, nil, nil
@@ -83,7 +82,7 @@ func (d *databaseSessions) find(ctx context.Context, token, hash, raw string, no
 	if adopt {
 		r.Began = now
 	}
-	if !now.Before(r.Expires) || !now.Before(r.Began.Add(d.svc.lifetime.absolute)) {
+	if !now.Before(r.Expires) || !now.Before(r.Began.Add(d.keeper.lifetime.absolute)) {
 		d.removeExpired(ctx, token, how)
 		return nil, nil, nil
 	}
@@ -96,11 +95,11 @@ func (d *databaseSessions) find(ctx context.Context, token, hash, raw string, no
 		d.logWriteFailure("a session could not be extended", err)
 		r.Expires = stored
 	}
-	d.svc.seen.note(hash, now)
+	d.keeper.seen.note(hash, now)
 	s := &authsvc.Session{UserID: u.ID, Name: u.Name, Email: u.Email, EmailVerified: emailProved(u), Image: u.Image, Expires: r.Expires,
 		Began: r.Began, AuthTime: r.AuthTime, Provider: r.Provider}
-	*s.Internal() = sessionshape.State{ID: hash, AMR: sessionshape.Methods(r.AMR), Shape: d.svc.shape, Kept: string(r.Claims), Extra: u.Extra}
-	if err := d.svc.askSession(ctx, s, u, how); err != nil {
+	*s.Internal() = sessionshape.State{ID: hash, AMR: sessionshape.Methods(r.AMR), Shape: d.keeper.shape, Kept: string(r.Claims), Extra: u.Extra}
+	if err := d.keeper.askSession(ctx, s, u, how); err != nil {
 		return nil, nil, err
 	}
 	return s, renewed, nil
@@ -112,7 +111,7 @@ func (d *databaseSessions) removeExpired(ctx context.Context, token string, how 
 	if !how.touch {
 		return
 	}
-	if _, err := d.svc.Adapter.DeleteSession(ctx, token); err != nil && !errors.Is(err, authsvc.ErrNotFound) {
+	if _, err := d.keeper.Adapter.DeleteSession(ctx, token); err != nil && !errors.Is(err, authsvc.ErrNotFound) {
 		d.logWriteFailure("an expired session could not be removed", err)
 	}
 }
@@ -122,7 +121,7 @@ func (d *databaseSessions) removeExpired(ctx context.Context, token string, how 
 func (d *databaseSessions) logWriteFailure(what string, err error) {
 	now := time.Now()
 	if d.slides.Use("no writes", now, now.Add(time.Minute)) == nil {
-		d.svc.Log.Error(what+"; the store can be read and takes no writes", "err", err)
+		d.keeper.Log.Error(what+"; the store can be read and takes no writes", "err", err)
 	}
 }
 
@@ -132,19 +131,19 @@ func (d *databaseSessions) slide(ctx context.Context, r *authsvc.SessionRecord, 
 	if !how.touch {
 		return nil, nil
 	}
-	end := d.svc.lifetime.end(r.Began, now)
-	due := d.svc.lifetime.due(r.Expires.Add(-d.svc.lifetime.maxAge), now) && end.After(r.Expires) ||
+	end := d.keeper.lifetime.end(r.Began, now)
+	due := d.keeper.lifetime.due(r.Expires.Add(-d.keeper.lifetime.maxAge), now) && end.After(r.Expires) ||
 		r.Expires.After(end.Add(time.Second)) // max_age was longer when it was extended
 	if !due && !adopt {
 		return nil, nil
 	}
-	if errors.Is(d.slides.Use(r.Digest, now, now.Add(min(slideWindow, d.svc.lifetime.updateAge))), authsvc.ErrConflict) {
+	if errors.Is(d.slides.Use(r.Digest, now, now.Add(min(slideWindow, d.keeper.lifetime.updateAge))), authsvc.ErrConflict) {
 		return nil, nil // another request does it
 	}
 	if due {
 		r.Expires = end
 	}
-	if err := d.svc.Adapter.UpdateSession(ctx, *r); err != nil {
+	if err := d.keeper.Adapter.UpdateSession(ctx, *r); err != nil {
 		d.slides.Forget(r.Digest)
 		return nil, err
 	}
@@ -158,10 +157,10 @@ func (d *databaseSessions) slide(ctx context.Context, r *authsvc.SessionRecord, 
 // however much it is used. Where it ends if it is not used only the store says, so
 // that sessions slide behind a proxy that keeps new cookies from the browser.
 func (d *databaseSessions) cookieEnd(began, end time.Time) time.Time {
-	if d.svc.site.dialect.cookieSlides {
+	if d.keeper.site.dialect.cookieSlides {
 		return end
 	}
-	return began.Add(d.svc.lifetime.absolute).Truncate(time.Millisecond)
+	return began.Add(d.keeper.lifetime.absolute).Truncate(time.Millisecond)
 }
 
 func (d *databaseSessions) end(ctx context.Context, raw string, _ time.Time) (*authsvc.SignOutEvent, error) {
@@ -169,7 +168,7 @@ func (d *databaseSessions) end(ctx context.Context, raw string, _ time.Time) (*a
 	if !ok {
 		return nil, nil
 	}
-	r, err := d.svc.Adapter.DeleteSession(ctx, token)
+	r, err := d.keeper.Adapter.DeleteSession(ctx, token)
 	switch {
 	case errors.Is(err, authsvc.ErrNotFound):
 		return nil, nil
@@ -182,10 +181,10 @@ func (d *databaseSessions) end(ctx context.Context, raw string, _ time.Time) (*a
 // endBy first writes a revocation, which stops sign-ins that are under way:
 // their sessions could be stored after the list is read.
 func (d *databaseSessions) endBy(ctx context.Context, userID, provider string, now time.Time) ([]authsvc.SessionRecord, error) {
-	if err := d.svc.revokeAll(ctx, d.svc.revocation(revokedBy(provider, userID), userID, now)); err != nil {
+	if err := d.keeper.revokeAll(ctx, d.keeper.revocation(revokedBy(provider, userID), userID, now)); err != nil {
 		return nil, err
 	}
-	list, err := d.svc.Adapter.ListSessions(ctx, userID)
+	list, err := d.keeper.Adapter.ListSessions(ctx, userID)
 	if err != nil {
 		return nil, err
 	}
@@ -195,7 +194,7 @@ func (d *databaseSessions) endBy(ctx context.Context, userID, provider string, n
 		if r.Provider != provider && r.Provider != "" || !d.lists(&r) {
 			continue
 		}
-		gone, err := d.svc.Adapter.DeleteSession(ctx, r.SessionToken)
+		gone, err := d.keeper.Adapter.DeleteSession(ctx, r.SessionToken)
 		switch {
 		case err == nil:
 			ended = append(ended, gone)
@@ -209,7 +208,7 @@ func (d *databaseSessions) endBy(ctx context.Context, userID, provider string, n
 func (d *databaseSessions) lists(r *authsvc.SessionRecord) bool { return r.SessionToken != "" }
 
 func (d *databaseSessions) endRecord(ctx context.Context, r *authsvc.SessionRecord, _ time.Time) error {
-	_, err := d.svc.Adapter.DeleteSession(ctx, r.SessionToken)
+	_, err := d.keeper.Adapter.DeleteSession(ctx, r.SessionToken)
 	return err
 }
 

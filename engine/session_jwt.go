@@ -14,13 +14,12 @@ import (
 	"authsvc/internal/seal"
 	"authsvc/internal/seal/sessionshape"
 	"authsvc/internal/seal/tokenclaims"
-	"authsvc/internal/seal/uuid"
 	"authsvc/internal/text/jsonscan"
 )
 
 // jwtSessions keeps the session in the cookie: claims sealed as a JWE.
 type jwtSessions struct {
-	svc    *keeper
+	keeper *keeper
 	seal   *seal.Sealer
 	leeway time.Duration // of exp and nbf; NextAuth grants 15 s
 	shared bool          // other programs make tokens, too (compat)
@@ -31,22 +30,22 @@ func (j *jwtSessions) refersToUser() bool { return false }
 // start makes the record by which the session is listed, and ended from there. It
 // is there until the session cannot go on, however often the token is issued anew.
 func (j *jwtSessions) start(b *sessionStart) *authsvc.SessionRecord {
-	if !j.svc.revoked.enabled {
+	if !j.keeper.revoked.enabled {
 		return nil
 	}
-	return &authsvc.SessionRecord{Digest: b.token, UserID: b.user.ID, Expires: b.began.Add(j.svc.lifetime.absolute), Began: b.began, AuthTime: b.authTime,
+	return &authsvc.SessionRecord{Digest: b.token, UserID: b.user.ID, Expires: b.began.Add(j.keeper.lifetime.absolute), Began: b.began, AuthTime: b.authTime,
 		Provider: b.provider, Epoch: b.user.Epoch, SessionOrigin: b.origin}
 }
 
 func (j *jwtSessions) lists(r *authsvc.SessionRecord) bool {
-	return r.SessionToken == "" && !j.svc.revoked.ended(r.Digest)
+	return r.SessionToken == "" && !j.keeper.revoked.ended(r.Digest)
 }
 
 func (j *jwtSessions) endRecord(ctx context.Context, r *authsvc.SessionRecord, now time.Time) error {
 	if err := j.revoke(ctx, &tokenclaims.Claims{Subject: r.UserID, SID: r.Digest, Began: float64(r.Began.UnixMilli()) / 1000}, now); err != nil {
 		return err
 	}
-	_, err := j.svc.Adapter.DeleteSessionOf(ctx, r.UserID, r.Digest)
+	_, err := j.keeper.Adapter.DeleteSessionOf(ctx, r.UserID, r.Digest)
 	return err
 }
 
@@ -68,7 +67,7 @@ func (j *jwtSessions) issue(ctx context.Context, b *sessionStart) (sessionCookie
 			c[name] = v
 		}
 	}
-	if j.svc.Callbacks.JWT != nil {
+	if j.keeper.Callbacks.JWT != nil {
 		trigger := "signIn"
 		if b.isNew {
 			trigger = "signUp"
@@ -104,15 +103,15 @@ func (j *jwtSessions) issue(ctx context.Context, b *sessionStart) (sessionCookie
 		c["authsvc_proved"] = float64(b.authTime.UnixMilli()) / 1000
 	}
 	sessionshape.Methods(b.origin.AMR).Tell(c)
-	return j.sealClaims(c, b.began, j.svc.fleet.Now())
+	return j.sealClaims(c, b.began, j.keeper.fleet.Now())
 }
 
 // addColumns sets the columns of the user's row as they are now, if any are read.
 func (j *jwtSessions) addColumns(ctx context.Context, kept map[string]any, userID string) error {
-	if !j.svc.shape.ReadsColumns() {
+	if !j.keeper.shape.ReadsColumns() {
 		return nil
 	}
-	u, err := j.svc.Adapter.GetUser(ctx, userID)
+	u, err := j.keeper.Adapter.GetUser(ctx, userID)
 	if errors.Is(err, authsvc.ErrNotFound) {
 		return nil // such as one of the credentials provider who is not stored
 	}
@@ -128,15 +127,15 @@ func (j *jwtSessions) addColumns(ctx context.Context, kept map[string]any, userI
 
 // ask runs the JWT callback.
 func (j *jwtSessions) ask(ctx context.Context, p authsvc.JWTParams) (c authsvc.Claims, err error) {
-	defer j.svc.fleet.Recovered("jwt callback", func() { c, err = nil, errors.New("jwt callback panicked") })
-	return j.svc.Callbacks.JWT(ctx, p)
+	defer j.keeper.fleet.Recovered("jwt callback", func() { c, err = nil, errors.New("jwt callback panicked") })
+	return j.keeper.Callbacks.JWT(ctx, p)
 }
 
 // sealClaims sets iat, exp and jti and seals. exp never passes the absolute
 // end of the session.
 func (j *jwtSessions) sealClaims(c authsvc.Claims, began, now time.Time) (sessionCookie, error) {
-	expires := j.svc.lifetime.end(began, now)
-	c["iat"], c["exp"], c["jti"] = now.Unix(), expires.Unix(), uuid.V4()
+	expires := j.keeper.lifetime.end(began, now)
+	c["iat"], c["exp"], c["jti"] = now.Unix(), expires.Unix(), seal.UUIDv4()
 	raw, err := json.Marshal(c)
 	if err != nil {
 		return sessionCookie{}, fmt.Errorf("session claims cannot be written as JSON: %w", err)
@@ -163,8 +162,8 @@ func (j *jwtSessions) open(raw string, now time.Time) (c tokenclaims.Claims, pla
 	}
 	t := float64(now.UnixMilli()) / 1000
 	leeway := j.leeway.Seconds()
-	ended := t >= c.Expires+leeway || c.NotYet > t+leeway || t >= c.Began+j.svc.lifetime.absolute.Seconds() ||
-		c.Issued > 0 && t >= c.Issued+j.svc.lifetime.maxAge.Seconds()+leeway // max_age is shorter than when it was issued
+	ended := t >= c.Expires+leeway || c.NotYet > t+leeway || t >= c.Began+j.keeper.lifetime.absolute.Seconds() ||
+		c.Issued > 0 && t >= c.Issued+j.keeper.lifetime.maxAge.Seconds()+leeway // max_age is shorter than when it was issued
 	return c, plain, stale, !ended
 }
 
@@ -177,13 +176,13 @@ func (j *jwtSessions) live(raw string, now time.Time) (c tokenclaims.Claims, s *
 		}
 		return c, nil, false, err
 	}
-	if gone, err := j.svc.revoked.covers(&c); err != nil || gone {
+	if gone, err := j.keeper.revoked.covers(&c); err != nil || gone {
 		return c, nil, false, err
 	}
-	j.svc.seen.note(c.SessionID(), now)
+	j.keeper.seen.note(c.SessionID(), now)
 	s = &authsvc.Session{UserID: c.Subject, Name: c.Name, Email: c.Email, Image: c.Picture, Began: tokenclaims.FromSeconds(c.Began),
 		Provider: c.Provider, Expires: time.Unix(int64(c.Expires), 0)}
-	*s.Internal() = sessionshape.State{ID: c.SessionID(), AMR: c.AMR, Token: plain, Shape: j.svc.shape}
+	*s.Internal() = sessionshape.State{ID: c.SessionID(), AMR: c.AMR, Token: plain, Shape: j.keeper.shape}
 	if c.Proved > 0 {
 		s.AuthTime = tokenclaims.FromSeconds(c.Proved)
 	}
@@ -198,7 +197,7 @@ func (j *jwtSessions) read(ctx context.Context, raw string, now time.Time, how r
 	if err != nil || s == nil {
 		return nil, nil, err
 	}
-	due := stale || j.svc.lifetime.due(time.Unix(int64(c.Issued), 0), now) || how.trigger == "update" && c.Epoch != nil && j.svc.shape.ReadsColumns()
+	due := stale || j.keeper.lifetime.due(time.Unix(int64(c.Issued), 0), now) || how.trigger == "update" && c.Epoch != nil && j.keeper.shape.ReadsColumns()
 	if !how.full && !(how.touch && due) {
 		return s, nil, nil
 	}
@@ -213,7 +212,7 @@ func (j *jwtSessions) refresh(ctx context.Context, s *authsvc.Session, c *tokenc
 		return nil, nil, nil //nolint:nilerr // not an object, so not a session
 	}
 	changed := false
-	if j.svc.Callbacks.JWT != nil && how.full {
+	if j.keeper.Callbacks.JWT != nil && how.full {
 		before := maps.Clone(claims)
 		unchanged, _ := json.Marshal(claims) // the callback may change nested values in place
 		if claims, err = j.ask(ctx, authsvc.JWTParams{Claims: claims, Trigger: how.trigger, Data: how.data}); err != nil {
@@ -248,14 +247,14 @@ func (j *jwtSessions) refresh(ctx context.Context, s *authsvc.Session, c *tokenc
 			if !errors.Is(err, errColumns) || how.trigger == "update" {
 				return nil, nil, err
 			}
-			j.svc.Log.Error("a session token could not be issued anew; the session goes on with the old one", "err", err)
+			j.keeper.Log.Error("a session token could not be issued anew; the session goes on with the old one", "err", err)
 		}
 	}
 	u := authsvc.User{ID: s.UserID, Name: s.Name, Email: s.Email, Image: s.Image}
-	if j.svc.Callbacks.Session != nil {
+	if j.keeper.Callbacks.Session != nil {
 		u.Extra = s.Extra()
 	}
-	if err := j.svc.askSession(ctx, s, u, how); err != nil {
+	if err := j.keeper.askSession(ctx, s, u, how); err != nil {
 		return nil, nil, err
 	}
 	return s, renewed, nil
@@ -286,7 +285,7 @@ func (j *jwtSessions) reissue(ctx context.Context, s *authsvc.Session, c *tokenc
 // readColumns reads the columns anew into a token that is about to be issued and
 // into its session.
 func (j *jwtSessions) readColumns(ctx context.Context, s *authsvc.Session, fresh authsvc.Claims) error {
-	if !j.svc.shape.ReadsColumns() {
+	if !j.keeper.shape.ReadsColumns() {
 		return nil
 	}
 	kept := map[string]any{}
@@ -339,9 +338,9 @@ func (j *jwtSessions) end(ctx context.Context, raw string, now time.Time) (*auth
 	if err := j.revoke(ctx, &c, now); err != nil {
 		return nil, err
 	}
-	if c.SID != "" && j.svc.revoked.enabled {
-		if _, err := j.svc.Adapter.DeleteSessionOf(ctx, c.Subject, c.SID); err != nil && !errors.Is(err, authsvc.ErrNotFound) {
-			j.svc.Log.Error("a session that has ended could not be taken off the list", "err", err)
+	if c.SID != "" && j.keeper.revoked.enabled {
+		if _, err := j.keeper.Adapter.DeleteSessionOf(ctx, c.Subject, c.SID); err != nil && !errors.Is(err, authsvc.ErrNotFound) {
+			j.keeper.Log.Error("a session that has ended could not be taken off the list", "err", err)
 		}
 	}
 	return &authsvc.SignOutEvent{Claims: claims}, nil
@@ -351,35 +350,18 @@ func (j *jwtSessions) end(ctx context.Context, raw string, now time.Time) (*auth
 // invalid. A token without sid was made by NextAuth.js, which gives each of
 // its own re-issues a new jti: those are covered through the user.
 func (j *jwtSessions) revoke(ctx context.Context, c *tokenclaims.Claims, now time.Time) error {
-	last := tokenclaims.FromSeconds(c.Began).Add(j.svc.lifetime.absolute)
-	if !j.shared && !j.svc.revoked.accept { // nobody issues it anew who does not know that it has ended
-		last = earlier(now.Add(j.svc.lifetime.maxAge), last)
+	last := tokenclaims.FromSeconds(c.Began).Add(j.keeper.lifetime.absolute)
+	if !j.shared && !j.keeper.revoked.accept { // nobody issues it anew who does not know that it has ended
+		last = earlier(now.Add(j.keeper.lifetime.maxAge), last)
 	}
 	var list []*authsvc.Revocation
 	if c.SessionID() != "" {
 		list = append(list, &authsvc.Revocation{Key: keySession + c.SessionID(), NotBefore: now, Expires: last.Add(time.Minute)})
 	}
 	if c.SID == "" {
-		list = append(list, j.svc.revocation(keyForeign+c.Subject, "", now))
+		list = append(list, j.keeper.revocation(keyForeign+c.Subject, "", now))
 	}
-	return j.svc.revokeAll(ctx, list...)
-}
-
-// revokeAll writes revocations and applies them here at once.
-func (kp *keeper) revokeAll(ctx context.Context, list ...*authsvc.Revocation) error {
-	if err := kp.Adapter.Revoke(ctx, list...); err != nil {
-		return err
-	}
-	for _, r := range list {
-		kp.revoked.apply(*r)
-	}
-	return nil
-}
-
-// revocation is a record that covers sessions of a user which begin up to now,
-// until none of them can live any more.
-func (kp *keeper) revocation(key, userID string, now time.Time) *authsvc.Revocation {
-	return &authsvc.Revocation{Key: key, UserID: userID, NotBefore: now, Expires: now.Add(kp.lifetime.absolute + time.Minute)}
+	return j.keeper.revokeAll(ctx, list...)
 }
 
 func (j *jwtSessions) id(raw string, now time.Time) string {

@@ -126,7 +126,7 @@ type gateDatabase struct {
 }
 
 func (d *databaseSessions) enteredBy(key *seal.Sealer) enteredPlace {
-	return &gateDatabase{gateCookie{key, d.svc.enteredCookie}, d}
+	return &gateDatabase{gateCookie{key, d.keeper.enteredCookie}, d}
 }
 
 func (d *databaseSessions) carry(_ *authsvc.Session, raw string, _ time.Time, _ func(string) bool) ([]byte, error) {
@@ -159,7 +159,7 @@ func (g *gateDatabase) read(ctx context.Context, raw string, now time.Time, how 
 		return s, nil, err
 	}
 	value, err := g.gateCookie.key.Seal(plain)
-	return s, &sessionCookie{value: value, expires: g.svc.lastEnd(s)}, err
+	return s, &sessionCookie{value: value, expires: g.keeper.lastEnd(s)}, err
 }
 
 // lastEnd is when a session ends, however often it is extended: cookies that say no
@@ -173,7 +173,7 @@ type gateJWT struct {
 }
 
 func (j *jwtSessions) enteredBy(key *seal.Sealer) enteredPlace {
-	return &gateJWT{gateCookie{key, j.svc.enteredCookie}, &jwtSessions{svc: j.svc, seal: key}}
+	return &gateJWT{gateCookie{key, j.keeper.enteredCookie}, &jwtSessions{keeper: j.keeper, seal: key}}
 }
 
 // carry leaves out what no rule needs, and an address that nobody proved.
@@ -229,17 +229,17 @@ func (g *gateJWT) read(_ context.Context, raw string, now time.Time, how readOpt
 	if err != nil || s == nil {
 		return nil, nil, err
 	}
-	if c.AdoptedSID != "" && g.svc.revoked.coversForeign(&c) {
+	if c.AdoptedSID != "" && g.keeper.revoked.coversForeign(&c) {
 		return nil, nil, nil
 	}
-	if !how.touch || !stale && !g.svc.lifetime.due(time.Unix(int64(c.Issued), 0), now) {
+	if !how.touch || !stale && !g.keeper.lifetime.due(time.Unix(int64(c.Issued), 0), now) {
 		return s, nil, nil
 	}
 	value, err := g.enter(s.Internal().Token, now)
 	if err != nil {
 		return nil, nil, fmt.Errorf("the cookie of a host could not be made anew: %w", err)
 	}
-	return s, &sessionCookie{value: value, expires: g.svc.lastEnd(s)}, nil
+	return s, &sessionCookie{value: value, expires: g.keeper.lastEnd(s)}, nil
 }
 
 // nameCookies names those of sessions beside the session cookie.

@@ -142,7 +142,7 @@ func (kp *keeper) answerSession(rq *request, how readOptions) outcome {
 		kp.fleet.Emit("session", func() { kp.Events.Session(rq.ctx, s) })
 	}
 	if s.Object == nil {
-		return rq.json(appendSession(rq.room[:0], s))
+		return rq.json(appendSession(rq.buf[:0], s))
 	}
 	return object{v: s}
 }

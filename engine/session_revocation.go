@@ -292,7 +292,7 @@ func (kp *keeper) pollRevocations(ctx context.Context) {
 // endBy revokes by provider. A token without that claim was made by another
 // program.
 func (j *jwtSessions) endBy(ctx context.Context, userID, provider string, now time.Time) ([]authsvc.SessionRecord, error) {
-	err := j.svc.revokeAll(ctx, j.svc.revocation(revokedBy(provider, userID), userID, now), j.svc.revocation(revokedBy("", userID), userID, now))
+	err := j.keeper.revokeAll(ctx, j.keeper.revocation(revokedBy(provider, userID), userID, now), j.keeper.revocation(revokedBy("", userID), userID, now))
 	if err == nil {
 		j.unlist(ctx, userID, provider)
 	}
@@ -301,19 +301,19 @@ func (j *jwtSessions) endBy(ctx context.Context, userID, provider string, now ti
 
 // unlist removes the records of a user's sessions that have ended with a provider's.
 func (j *jwtSessions) unlist(ctx context.Context, userID, provider string) {
-	if !j.svc.revoked.enabled {
+	if !j.keeper.revoked.enabled {
 		return
 	}
-	list, err := j.svc.Adapter.ListSessions(ctx, userID)
+	list, err := j.keeper.Adapter.ListSessions(ctx, userID)
 	for _, r := range list {
 		if r.SessionToken == "" && r.Provider == provider && err == nil {
-			if _, err = j.svc.Adapter.DeleteSessionOf(ctx, userID, r.Digest); errors.Is(err, authsvc.ErrNotFound) {
+			if _, err = j.keeper.Adapter.DeleteSessionOf(ctx, userID, r.Digest); errors.Is(err, authsvc.ErrNotFound) {
 				err = nil
 			}
 		}
 	}
 	if err != nil {
-		j.svc.Log.Error("sessions that have ended could not be taken off the list", "err", err)
+		j.keeper.Log.Error("sessions that have ended could not be taken off the list", "err", err)
 	}
 }
 
@@ -364,4 +364,21 @@ func (kp *keeper) startRevocations(ctx context.Context) {
 	if err := kp.revoked.catchUp(ctx, kp.Adapter, kp.fleet.Now()); err != nil {
 		kp.Log.Warn("the log of revocations is still being read; JWT sessions are not accepted until that is done", "cause", err)
 	}
+}
+
+// revocation is a record that covers sessions of a user which begin up to now,
+// until none of them can live any more.
+func (kp *keeper) revocation(key, userID string, now time.Time) *authsvc.Revocation {
+	return &authsvc.Revocation{Key: key, UserID: userID, NotBefore: now, Expires: now.Add(kp.lifetime.absolute + time.Minute)}
+}
+
+// revokeAll writes revocations and applies them here at once.
+func (kp *keeper) revokeAll(ctx context.Context, list ...*authsvc.Revocation) error {
+	if err := kp.Adapter.Revoke(ctx, list...); err != nil {
+		return err
+	}
+	for _, r := range list {
+		kp.revoked.apply(*r)
+	}
+	return nil
 }

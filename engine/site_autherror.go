@@ -118,3 +118,10 @@ func (*authError) isOutcome() {}
 
 // errDenied is returned by identify when nothing was granted.
 var errDenied = fixedReason("the person or the provider said no")
+
+var errForeignDomain = errors.New("a new user needs a proved address in one of the domains (sign_up.domains)")
+
+// errNotAllowed: no condition of SignInRules.Allow (sign_in.allow) holds.
+var errNotAllowed = errors.New("no condition of who may sign in (sign_in.allow) holds")
+
+var errNotInvited = errors.New("only people who are users already may sign in (sign_up.policy)")

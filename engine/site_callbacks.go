@@ -53,3 +53,13 @@ func (rq *request) callbackContext() context.Context {
 	}
 	return outbound.WithBudget(rq.ctx, rq.waitsSince.Add(providerTimeout))
 }
+
+const storeTimeout = 5 * time.Second // one call of the store
+
+// loginTimeout bounds login: the calls of the store and of the application's
+// callbacks.
+const loginTimeout = 30 * time.Second
+
+// providerTimeout bounds all that one request asks of a provider together, so
+// that the person has an answer within 10 s whatever the provider does.
+const providerTimeout = 9 * time.Second

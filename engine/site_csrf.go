@@ -136,7 +136,7 @@ func (rq *request) csrfOK() bool {
 
 // getCSRF: GET csrf answers {"csrfToken": …}.
 func getCSRF(rq *request) outcome {
-	body := append(rq.room[:0], `{"csrfToken":`...)
+	body := append(rq.buf[:0], `{"csrfToken":`...)
 	body = text.AppendString(body, rq.ensureCSRF())
 	return rq.json(append(body, '}'))
 }

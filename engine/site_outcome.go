@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"context"
+	"io"
 	"net/http"
 	"time"
 
@@ -177,4 +179,21 @@ var requestEvents = []audit.Kind{
 	{Name: "request.cross_site", Outcome: authsvc.AuditRefused, Meaning: "A POST came from an origin that is neither ours nor trusted."},
 	{Name: "request.limited", Outcome: authsvc.AuditRefused, Meaning: "A rate limit refused the request."},
 	{Name: "request.failed", Outcome: authsvc.AuditFailed, Meaning: "The request ended by a panic."},
+}
+
+// A formerID is another id under which the account of an identity may be in the
+// store. The zero value is none.
+type formerID struct {
+	id string
+	// issuer, if not empty, is whose ID token the account there must have.
+	issuer string
+}
+
+// gateRetry is when to ask again while the store is away.
+const gateRetry = 5 * time.Second
+
+// A download is a file that is made while it is sent.
+type download struct {
+	name  string
+	write func(ctx context.Context, w io.Writer) error
 }

@@ -57,7 +57,7 @@ type request struct {
 	signsOut                    bool
 	pairBuf                     [4]cookie.Pair
 	answer                      object    // see json
-	room                        [320]byte // for the body of an answer that is short
+	buf                         [320]byte // for the body of an answer that is short
 }
 
 // hooks are what requests need of the storeys above.

@@ -264,3 +264,6 @@ func (st *site) providerName(id string) string {
 	}
 	return id
 }
+
+// gateRoute is what requests for programs behind the gate are answered by.
+var gateRoute = route{problems: true}

@@ -1,7 +1,9 @@
 package engine
 
 import (
+	"net/http"
 	"net/netip"
+	"sync/atomic"
 	"time"
 
 	"authsvc"
@@ -11,6 +13,8 @@ import (
 	"authsvc/engine/internal/limit"
 	"authsvc/internal/protocol/access"
 	"authsvc/internal/protocol/gate"
+	"authsvc/internal/protocol/handover"
+	"authsvc/internal/protocol/upstream"
 	"authsvc/internal/seal"
 	"authsvc/internal/seal/sessionshape"
 	"authsvc/internal/text/pages"
@@ -233,4 +237,43 @@ type tokenRoom struct {
 	limit    *limit.Limiter
 	metadata []byte // the metadata of the issuer of tokens
 	issued   *counter[string]
+}
+
+// gateRoom is what the configuration of the gate compiles to.
+type gateRoom struct {
+	*fleet.Given
+	fleet   *fleet.Fleet
+	auditor *audit.Log
+	site    *site
+	keeper  *keeper
+	issuer  *issuer
+	desk    *desk
+
+	handOver      handover.Keys
+	marker        string // of the cookie that says: the gate has just sent this browser to where it may pass
+	attemptPrefix string // of the cookies of hand-overs that wait
+
+	websocket   [][]string // by the number of the host
+	forwards    []forwards
+	matches     [][]string // of its rules
+	upstreams   []http.Handler
+	budget      *upstream.Budget
+	claims      []func(name string) bool // that a host with a cookie of its own is told
+	proxies     []netip.Prefix           // that may ask
+	headers     []identityHeader
+	recheck     time.Duration
+	tooLong     atomic.Bool // a value that was left out was logged
+	dropped     atomic.Bool // a header that was left out was logged
+	notAsserted atomic.Bool // an assertion that could not be made was logged
+	assertions  assertions
+	overdue     gate.Overdue
+	idle        []func() // close idle connections to upstreams
+
+	addresses bool         // a condition is about addresses
+	asks      bool         // a condition has a function, which wants to know the request
+	meters    []*hostMeter // by the number of the host
+	allMeters *meters
+	streams   streams
+
+	satellites map[string]*route
 }

@@ -4,8 +4,11 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"os"
 	"path/filepath"
 	"reflect"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -98,6 +101,34 @@ func TestMethods(t *testing.T) {
 	}
 }
 
+// TestHinges: which dialect is spoken is asked in one file, and whether there is a store
+// where it is chosen; the checks of options that need one ask it there, too.
+func TestHinges(t *testing.T) {
+	t.Parallel()
+	files, err := filepath.Glob("*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for question, of := range map[string]struct {
+		word  *regexp.Regexp
+		files []string
+	}{
+		"which dialect": {regexp.MustCompile(`\b(CompatNone|NextAuthV4|AuthJSV5)\b`), []string{"dialect.go", "config_check.go"}},
+		"a store":       {regexp.MustCompile(`\bAdapter [!=]= nil|\bAdapter; a [!=]= nil`), []string{"builder.go", "mailing_notice.go"}},
+	} {
+		for _, name := range files {
+			raw, err := os.ReadFile(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			asks := of.word.Match(raw) && !strings.HasSuffix(name, "_test.go")
+			if asks && !slices.Contains(of.files, name) {
+				t.Errorf("%s asks for %s; that is asked once", name, question)
+			}
+		}
+	}
+}
+
 // receiver names the type that a declaration is a method of; "": it is none.
 func receiver(d ast.Decl) string {
 	fn, ok := d.(*ast.FuncDecl)
@@ -112,4 +143,83 @@ func receiver(d ast.Decl) string {
 		return id.Name
 	}
 	return ""
+}
+
+// TestNamesGoDown: what is no method and no field goes down, too: a file of a storey
+// uses no function, type or constant of a file of a higher one, and a room's file none
+// of another room's.
+func TestNamesGoDown(t *testing.T) {
+	t.Parallel()
+	order := []string{"site_", "session_", "mailing_", "vault_", "issuer_", "desk_"}
+	rooms := map[string]string{"oauth": "oauth", "openid2": "oauth", "email_": "email", "credentials": "credentials", "account_": "account", "token_": "token", "gate_": "gate", "personal_": "personal"}
+	level := func(name string) (floor int, room string) {
+		for i, begin := range order {
+			if strings.HasPrefix(name, begin) {
+				return i, ""
+			}
+		}
+		for begin, room := range rooms {
+			if strings.HasPrefix(name, begin) {
+				return len(order), room
+			}
+		}
+		return -1, ""
+	}
+	names, err := filepath.Glob("*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	files, declared := map[string]*ast.File{}, map[string]string{}
+	for _, name := range names {
+		if strings.HasSuffix(name, "_test.go") {
+			continue
+		}
+		f, err := parser.ParseFile(token.NewFileSet(), name, nil, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		files[name] = f
+		for _, d := range f.Decls {
+			for _, id := range declares(d) {
+				declared[id] = name
+			}
+		}
+	}
+	seen := 0
+	for name, f := range files {
+		floor, room := level(name)
+		for _, id := range f.Unresolved {
+			of, known := declared[id.Name]
+			if to, other := level(of); floor >= 0 && known && (to > floor || room != other && to == floor && other != "") {
+				t.Errorf("%s uses %s of %s", name, id.Name, of)
+			} else if known && floor >= 0 && to >= 0 {
+				seen++
+			}
+		}
+	}
+	if seen < 500 {
+		t.Errorf("%d uses", seen)
+	}
+}
+
+// declares are the names that a declaration adds to the package.
+func declares(d ast.Decl) (names []string) {
+	switch d := d.(type) {
+	case *ast.FuncDecl:
+		if d.Recv == nil {
+			names = append(names, d.Name.Name)
+		}
+	case *ast.GenDecl:
+		for _, s := range d.Specs {
+			switch s := s.(type) {
+			case *ast.TypeSpec:
+				names = append(names, s.Name.Name)
+			case *ast.ValueSpec:
+				for _, id := range s.Names {
+					names = append(names, id.Name)
+				}
+			}
+		}
+	}
+	return names
 }

@@ -16,7 +16,6 @@ import (
 	"authsvc/engine/internal/audit"
 	"authsvc/engine/internal/fleet"
 	"authsvc/internal/protocol/access"
-	"authsvc/internal/seal"
 	"authsvc/internal/seal/sessionshape"
 	"authsvc/internal/seal/signingkeys"
 	"authsvc/internal/text"
@@ -24,25 +23,11 @@ import (
 
 // Bounds of TokenOptions.
 const (
-	minRotate  = 24 * time.Hour
-	maxRotate  = 87600 * time.Hour
-	minTTL     = time.Minute
-	maxTTL     = 15 * time.Minute
-	maxJWT     = 4 << 10 // bytes of a token
-	maxAudName = 255     // bytes of an audience's id
+	minRotate = 24 * time.Hour
+	maxRotate = 87600 * time.Hour
+	minTTL    = time.Minute
+	maxTTL    = 15 * time.Minute
 )
-
-// An audience is an Audience that was checked.
-type audience struct {
-	id, alg, typ string
-	ttl          time.Duration
-	claims       []claimSource
-	allow        []access.Condition // of which one has to hold; empty: all do
-	when         func(context.Context, authsvc.AccessRequest) (bool, error)
-}
-
-// A claimSource adds to a token what a name in Audience.Claims stands for.
-type claimSource func(ctx context.Context, store authsvc.Adapter, v *authsvc.Session, claims map[string]any) error
 
 // claimSources are the names that Audience.Claims may have, those of
 // SessionOptions.Claims among them. This is the one place that resolves them.
@@ -282,13 +267,6 @@ func (tk *tokenRoom) issue(rq *request, a *audience, v *authsvc.Session) outcome
 	}{token, "Bearer", expires - now}}
 }
 
-// tokenSID names a session in tokens: 128 bits of a digest, which tell two
-// sessions apart and open none.
-func tokenSID(sid string) string {
-	const chars = 22 // 132 bits
-	return seal.Digest("session of a token " + sid)[:chars]
-}
-
 // issuerMetadata is the route of the metadata (OpenID Connect Discovery 1.0).
 const issuerMetadata = ".well-known/openid-configuration"
 
@@ -303,11 +281,6 @@ func issuerDocument(base string) []byte {
 		panic(err)
 	}
 	return raw
-}
-
-// publicDocument is JSON that everybody may read and caches may keep.
-func publicDocument(raw []byte) asset {
-	return asset{body: raw, contentType: "application/json", cache: "public, max-age=900", etag: `"` + seal.Digest(string(raw))[:22] + `"`}
 }
 
 // getJWKS: GET jwks answers the public keys that tokens are signed with.

@@ -15,7 +15,6 @@ import (
 // Times of a refresh.
 const (
 	refreshTimeout = 25 * time.Second // metadata and the token request
-	storeTimeout   = 5 * time.Second  // one call of the store
 	storeTries     = 4                // before callers get errNotStored
 	storePause     = 100 * time.Millisecond
 	storeRetry     = 5 * time.Second // between the tries after that
@@ -305,3 +304,5 @@ func (c *refreshCall) wait(ctx context.Context) (string, error) {
 		return "", ctx.Err()
 	}
 }
+
+var errWrongSubject = errors.New("the answer is about another person")

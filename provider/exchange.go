@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"authsvc"
-	"authsvc/internal/text/lazyregexp"
+	"authsvc/internal/text"
 )
 
 // withCode is an OAuth.Hooks.ExchangeCode that refuses a callback without a code.
@@ -33,7 +33,7 @@ func object(ctx context.Context, x *authsvc.Exchange, id string, r authsvc.APIRe
 	return answer, nil
 }
 
-var plainCode = lazyregexp.New(`^-?[0-9]{1,10}$`)
+var plainCode = text.LazyRegexp(`^-?[0-9]{1,10}$`)
 
 // success looks for the error in an answer with status 200, where the member
 // has to be one of good; "" is a member that is not there. A provider's texts

@@ -10,7 +10,7 @@ import (
 	"net/url"
 
 	"authsvc"
-	"authsvc/internal/text/lazyregexp"
+	"authsvc/internal/text"
 )
 
 func facebookEntry() Entry {
@@ -84,7 +84,7 @@ func facebookProfile(ctx context.Context, x *authsvc.Exchange, address string) (
 	return profile, nil
 }
 
-var graphVersion = lazyregexp.New(`^v[0-9]{1,3}\.[0-9]{1,2}$`)
+var graphVersion = text.LazyRegexp(`^v[0-9]{1,3}\.[0-9]{1,2}$`)
 
 func facebook(c authsvc.Client, options map[string]string) (authsvc.Provider, error) {
 	version := options["api_version"]

@@ -11,7 +11,7 @@ import (
 	"strings"
 
 	"authsvc"
-	"authsvc/internal/text/lazyregexp"
+	"authsvc/internal/text"
 )
 
 func lastFMEntry() Entry {
@@ -67,7 +67,7 @@ func lastFMCallback(q url.Values) {
 	q.Del("response_type")
 }
 
-var lastFMToken = lazyregexp.New(`^[A-Za-z0-9_-]{1,128}$`)
+var lastFMToken = text.LazyRegexp(`^[A-Za-z0-9_-]{1,128}$`)
 
 // lastFMSession redeems the token that came back. A session has no end.
 func lastFMSession(ctx context.Context, api string, x *authsvc.Exchange) (authsvc.Profile, error) {

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"authsvc/internal/text/levenshtein"
+	"authsvc/internal/text"
 )
 
 // Nearest returns at most three ids of the table that look like id, the most
@@ -42,5 +42,5 @@ func distance(a, b string) int {
 	if len(a) >= 3 && strings.HasPrefix(b, a) || len(b) >= 3 && strings.HasPrefix(a, b) {
 		return min(1, len(a)+len(b)-2*min(len(a), len(b)))
 	}
-	return levenshtein.Distance(a, b)
+	return text.Distance(a, b)
 }

@@ -4,7 +4,7 @@ import (
 	"strings"
 
 	"authsvc"
-	"authsvc/internal/text/lazyregexp"
+	"authsvc/internal/text"
 )
 
 func netSuiteEntry() Entry {
@@ -44,7 +44,7 @@ func NetSuite(c authsvc.Client, accountID, restlet string) *authsvc.OAuth {
 }
 
 // accountName is the form of an account id, which becomes part of host names.
-var accountName = lazyregexp.New(`^[A-Za-z0-9]+([_-][A-Za-z0-9]+)*$`)
+var accountName = text.LazyRegexp(`^[A-Za-z0-9]+([_-][A-Za-z0-9]+)*$`)
 
 func netSuite(c authsvc.Client, options map[string]string) (authsvc.Provider, error) {
 	switch {

@@ -11,7 +11,7 @@ import (
 	"strings"
 
 	"authsvc"
-	"authsvc/internal/text/lazyregexp"
+	"authsvc/internal/text"
 )
 
 func shopifyEntry() Entry {
@@ -112,8 +112,8 @@ func shopifyAnswer(answer authsvc.Profile) (authsvc.Profile, error) {
 
 var (
 	// shopName is the form of a shop's name, which becomes part of a host name.
-	shopName    = lazyregexp.New(`^[a-z0-9]([a-z0-9-]*[a-z0-9])?$`)
-	shopVersion = lazyregexp.New(`^([0-9]{4}-[0-9]{2}|unstable)$`)
+	shopName    = text.LazyRegexp(`^[a-z0-9]([a-z0-9-]*[a-z0-9])?$`)
+	shopVersion = text.LazyRegexp(`^([0-9]{4}-[0-9]{2}|unstable)$`)
 )
 
 func shopify(c authsvc.Client, options map[string]string) (authsvc.Provider, error) {

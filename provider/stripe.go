@@ -6,7 +6,7 @@ import (
 	"fmt"
 
 	"authsvc"
-	"authsvc/internal/text/lazyregexp"
+	"authsvc/internal/text"
 )
 
 func stripeEntry() Entry {
@@ -54,7 +54,7 @@ func Stripe(c authsvc.Client) *authsvc.OAuth {
 }
 
 // stripeID is the form of an account id, which becomes part of a path.
-var stripeID = lazyregexp.New(`^acct_[A-Za-z0-9]+$`)
+var stripeID = text.LazyRegexp(`^acct_[A-Za-z0-9]+$`)
 
 // stripeAccount fetches the account that the token is for.
 func stripeAccount(ctx context.Context, accounts string, x *authsvc.Exchange) (authsvc.Profile, error) {

@@ -4,11 +4,11 @@ import (
 	"context"
 
 	"authsvc"
-	"authsvc/internal/text/lazyregexp"
+	"authsvc/internal/text"
 )
 
 // smallImage ends the address of the 48 pixel variant of a picture.
-var smallImage = lazyregexp.New(`_normal(\.[a-z]+)$`)
+var smallImage = text.LazyRegexp(`_normal(\.[a-z]+)$`)
 
 func twitterLegacyEntry() Entry {
 	return Entry{

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"authsvc"
-	"authsvc/internal/text/lazyregexp"
+	"authsvc/internal/text"
 )
 
 func weComEntry() Entry {
@@ -110,7 +110,7 @@ func weComCall(ctx context.Context, x *authsvc.Exchange, r authsvc.APIRequest) (
 	return answer, success("wecom", answer, "errcode", "0")
 }
 
-var agentNumber = lazyregexp.New(`^[0-9]{1,20}$`)
+var agentNumber = text.LazyRegexp(`^[0-9]{1,20}$`)
 
 func weCom(c authsvc.Client, options map[string]string) (authsvc.Provider, error) {
 	switch {

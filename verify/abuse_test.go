@@ -165,10 +165,13 @@ func abuseDocumented(t *T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, key := range []string{"sign_in", "email_per_address", "email_total", "credentials_per_account", "link"} {
+	for _, key := range []string{"sign_in", "email_per_address", "email_total", "credentials_per_account"} {
 		if !strings.Contains(string(text), "`rate_limit."+key+"`") {
 			t.Errorf("rate_limit.%s is not documented", key)
 		}
+	}
+	if !strings.Contains(string(text), "30 mailed links and codes tried a minute per client address") {
+		t.Error("the limit of links and codes is not documented")
 	}
 }
 

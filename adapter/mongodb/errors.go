@@ -17,7 +17,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/x/mongo/driver/topology"
 
 	"authsvc"
-	"authsvc/internal/sql/backoff"
+	"authsvc/internal/sql/stores"
 )
 
 // retries bounds how often one command is tried.
@@ -127,5 +127,5 @@ func retry(ctx context.Context, transient func(error) bool, f func() error) erro
 // wait waits before the next try, for a random time of at most 1.28 s, so that
 // concurrent callers do not return at once.
 func wait(ctx context.Context, try int) error {
-	return backoff.Wait(ctx, rand.N(10*time.Millisecond<<min(try, 7)))
+	return stores.Wait(ctx, rand.N(10*time.Millisecond<<min(try, 7)))
 }

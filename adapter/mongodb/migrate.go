@@ -11,7 +11,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
 	"authsvc"
-	"authsvc/internal/sql/schema"
+	"authsvc/internal/sql/stores"
 )
 
 // versionKey is where authsvc_meta has the number of the last migration, in a
@@ -20,15 +20,15 @@ const versionKey = "authsvc_schema"
 
 // The words of a schema; see package schema.
 type (
-	Direction = schema.Direction
-	Migration = schema.Migration
-	Status    = schema.Status
+	Direction = stores.Direction
+	Migration = stores.Migration
+	Status    = stores.Status
 )
 
 // Directions of Migrate.
 const (
-	Up   = schema.Up
-	Down = schema.Down
+	Up   = stores.Up
+	Down = stores.Down
 )
 
 // migrations lists every change of the schema, in order.
@@ -70,7 +70,7 @@ func (s *Store) prepareSchema(ctx context.Context, migrate bool) error {
 }
 
 func (s *Store) tooNew(version int64) error {
-	return fmt.Errorf("mongodb: %s has %w", s.db.Name(), schema.TooNew(version, latest()))
+	return fmt.Errorf("mongodb: %s has %w", s.db.Name(), stores.TooNew(version, latest()))
 }
 
 // version is the number of the last applied migration, 0 without any.
@@ -85,7 +85,7 @@ func (s *Store) version(ctx context.Context) (int64, error) {
 func (s *Store) checkVersion(ctx context.Context) error {
 	version, err := s.version(ctx)
 	if err == nil && version < latest() {
-		err = schema.TooOld(version, latest())
+		err = stores.TooOld(version, latest())
 	}
 	return err
 }

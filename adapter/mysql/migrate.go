@@ -7,21 +7,21 @@ import (
 	"github.com/pressly/goose/v3/database"
 	"github.com/pressly/goose/v3/lock"
 
-	"authsvc/internal/sql/schema"
 	"authsvc/internal/sql/sqlschema"
+	"authsvc/internal/sql/stores"
 )
 
 // The types of the schema; see their fields.
 type (
-	Direction = schema.Direction
-	Migration = schema.Migration
-	Status    = schema.Status
+	Direction = stores.Direction
+	Migration = stores.Migration
+	Status    = stores.Status
 )
 
 // The directions of Migrate.
 const (
-	Up   = schema.Up
-	Down = schema.Down
+	Up   = stores.Up
+	Down = stores.Down
 )
 
 // files are the statements of the schema, with logical names in braces. The

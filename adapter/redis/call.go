@@ -8,7 +8,7 @@ import (
 
 	goredis "github.com/redis/go-redis/v9"
 
-	"authsvc/internal/sql/backoff"
+	"authsvc/internal/sql/stores"
 )
 
 // How a call is repeated: after a pause that doubles from initialBackoff and has
@@ -41,7 +41,7 @@ func (s *Store) call(ctx context.Context, name string, repeat bool, command func
 			return nil, fmt.Errorf("redis: %s: %w", name, err)
 		}
 		d := initialBackoff << (attempt - 1)
-		_ = backoff.Wait(ctx, d/2+rand.N(d/2)) // the next attempt reports the end of ctx
+		_ = stores.Wait(ctx, d/2+rand.N(d/2)) // the next attempt reports the end of ctx
 	}
 }
 

@@ -9,7 +9,7 @@ import (
 
 	goredis "github.com/redis/go-redis/v9"
 
-	"authsvc/internal/sql/schema"
+	"authsvc/internal/sql/stores"
 )
 
 // schemaVersion is the version of the layout of the records in script/records.lua.
@@ -152,7 +152,7 @@ func (s *Store) checkSchema(ctx context.Context) error {
 		return fmt.Errorf("the key %sschema is not authsvc's: use another prefix", s.tag)
 	}
 	if version > schemaVersion {
-		return schema.TooNew(version, schemaVersion)
+		return stores.TooNew(version, schemaVersion)
 	}
 	return s.moveLog(ctx)
 }

@@ -13,7 +13,7 @@ import (
 	goredis "github.com/redis/go-redis/v9"
 
 	"authsvc"
-	"authsvc/internal/text/lazyregexp"
+	"authsvc/internal/text"
 )
 
 // Options of Open.
@@ -46,7 +46,7 @@ var (
 	_ authsvc.Clock    = (*Store)(nil)
 )
 
-var prefixes = lazyregexp.New(`^[A-Za-z0-9._:-]+$`)
+var prefixes = text.LazyRegexp(`^[A-Za-z0-9._:-]+$`)
 
 // Open connects to a server: redis://user:password@host:port/database,
 // rediss:// for TLS, or unix:///path?db=number. It refuses a server that is

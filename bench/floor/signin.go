@@ -12,7 +12,7 @@ import (
 	"text/template"
 	"time"
 
-	"authsvc/internal/seal/uuid"
+	"authsvc/internal/seal"
 )
 
 // A step is one statement with its arguments, which a database prepared.
@@ -223,15 +223,15 @@ func (s signIns) arrive(w http.ResponseWriter, r *http.Request, provider string,
 // create makes a user and a session, and with a provider an account.
 func (s signIns) create(person idToken, provider string) (token string, steps []step) {
 	now := time.Now()
-	token, id := "sha256:"+rand.Text(), uuid.V7()
+	token, id := "sha256:"+rand.Text(), seal.UUIDv7()
 	steps = []step{{text: createUser, args: []any{id, person.Name, person.Email, s.db.moment(now), nil}}}
 	if provider != "email" {
-		steps = append(steps, step{text: linkAccount, args: []any{uuid.V7(), id, "oauth", provider, person.Sub, nil, sealedToken, now.Unix(),
+		steps = append(steps, step{text: linkAccount, args: []any{seal.UUIDv7(), id, "oauth", provider, person.Sub, nil, sealedToken, now.Unix(),
 			"Bearer", "openid email profile", sealedProof, nil}})
 	}
 	end := now.Add(30 * 24 * time.Hour)
 	return token, append(steps,
-		step{text: insertShared, args: []any{uuid.V7(), token, id, s.db.moment(end)}},
+		step{text: insertShared, args: []any{seal.UUIDv7(), token, id, s.db.moment(end)}},
 		step{text: insertOwn, args: []any{token[len("sha256:"):], token, id, end.UnixMilli(), now.UnixMilli(), provider}})
 }
 

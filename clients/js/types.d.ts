@@ -1246,6 +1246,8 @@ export interface components {
             used: string | null;
             /** Format: date-time */
             expires: string | null;
+            /** @description Under a secret that is gone, so that it is not accepted. */
+            sealed: boolean;
         };
         PersonalTokens: {
             tokens: components["schemas"]["PersonalToken"][];
@@ -1274,7 +1276,9 @@ export interface components {
             audiences?: string;
             /** @description Of GET account/tokens, separated by spaces. */
             hosts?: string;
-            /** @description How long it is accepted, 1 to maxDays; 90 if it is left out. */
+            /** @description Where the page that asks for a fresh proof leads back to. */
+            callbackUrl?: string;
+            /** @description How long it is accepted, 1 to maxDays; 90, or maxDays if that is less, if it is left out. */
             days?: string;
             /** @description Of the form of the built-in page. */
             fresh?: string;
@@ -2820,7 +2824,6 @@ export interface operations {
             /** @description The token. */
             200: {
                 headers: {
-                    "Set-Cookie": components["headers"]["Set-Cookie"];
                     [name: string]: unknown;
                 };
                 content: {

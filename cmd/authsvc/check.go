@@ -10,7 +10,7 @@ import (
 	"authsvc"
 	"authsvc/cmd/authsvc/internal/config"
 	"authsvc/engine"
-	tables "authsvc/internal/sql/schema"
+	tables "authsvc/internal/sql/stores"
 )
 
 type checkCommand struct {

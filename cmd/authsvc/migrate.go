@@ -13,7 +13,7 @@ import (
 
 	"authsvc"
 	"authsvc/cmd/authsvc/internal/config"
-	tables "authsvc/internal/sql/schema"
+	tables "authsvc/internal/sql/stores"
 )
 
 type migrateCommand struct {

@@ -21,7 +21,7 @@ import (
 	"authsvc/adapter/redis"
 	"authsvc/adapter/sqlite"
 	"authsvc/cmd/authsvc/internal/config"
-	tables "authsvc/internal/sql/schema"
+	tables "authsvc/internal/sql/stores"
 )
 
 // A store is an adapter that the program opened.

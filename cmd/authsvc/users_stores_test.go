@@ -12,7 +12,7 @@ import (
 	"authsvc/internal/dev/idp"
 	"authsvc/internal/test/arena/stores"
 	"authsvc/internal/test/browser"
-	"authsvc/internal/text/lazyregexp"
+	"authsvc/internal/text"
 )
 
 // A desk is where an operator runs commands beside a service. It keeps what they say.
@@ -23,14 +23,14 @@ type desk struct {
 
 // volatile is what differs from run to run: ids, times and a port.
 var volatile = []struct {
-	what *lazyregexp.Regexp
+	what *text.Regexp
 	word string
 }{
-	{lazyregexp.New(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f-]{22}|\b[0-9a-f]{24}\b`), "ID"},
-	{lazyregexp.New(`20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z`), "2026-01-02T03:04:05Z"},
-	{lazyregexp.New(`(^|[\s"])[A-Za-z0-9_-]{22}([\s"])`), "${1}SESSION${2}"},
-	{lazyregexp.New(`127\.0\.0\.1:\d+`), "127.0.0.1:1"},
-	{lazyregexp.New(` {2,}`), "  "}, // a column is as wide as what is in it
+	{text.LazyRegexp(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f-]{22}|\b[0-9a-f]{24}\b`), "ID"},
+	{text.LazyRegexp(`20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z`), "2026-01-02T03:04:05Z"},
+	{text.LazyRegexp(`(^|[\s"])[A-Za-z0-9_-]{22}([\s"])`), "${1}SESSION${2}"},
+	{text.LazyRegexp(`127\.0\.0\.1:\d+`), "127.0.0.1:1"},
+	{text.LazyRegexp(` {2,}`), "  "}, // a column is as wide as what is in it
 }
 
 // run runs a command, which has to succeed, and returns what it says.

@@ -9,8 +9,6 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
-
-	"authsvc/internal/text/lazyregexp"
 )
 
 // TimeFormat is how JavaScript writes a Date: milliseconds and Z.
@@ -110,7 +108,7 @@ func IsPicture(s string) bool {
 const MaxPicture = 6 << 10
 
 // picture is a data: URL (RFC 2397) of a raster image; SVG could hold more.
-var picture = lazyregexp.New(`^data:image/(jpeg|png|gif|webp);base64,[A-Za-z0-9+/]+={0,2}$`)
+var picture = LazyRegexp(`^data:image/(jpeg|png|gif|webp);base64,[A-Za-z0-9+/]+={0,2}$`)
 
 // Same reports whether a and b are equal, in constant time if they are equally
 // long.

@@ -11,7 +11,7 @@ import (
 
 	"authsvc"
 	"authsvc/engine/internal/fleet"
-	"authsvc/internal/seal/uuid"
+	"authsvc/internal/seal"
 	"authsvc/internal/text"
 	"authsvc/internal/text/plainlog"
 )
@@ -103,7 +103,7 @@ const (
 func (au *Log) Record(ctx context.Context, e authsvc.AuditEvent) {
 	e = au.announce(ctx, e)
 	if au.queue != nil {
-		au.queue.add(authsvc.AuditRecord{ID: uuid.V7(), AuditEvent: e})
+		au.queue.add(authsvc.AuditRecord{ID: seal.UUIDv7(), AuditEvent: e})
 	}
 }
 
@@ -117,7 +117,7 @@ func (au *Log) RecordAtOnce(ctx context.Context, e authsvc.AuditEvent) {
 	}
 	ctx, cancel := fleet.Detached(ctx, storeTimeout)
 	defer cancel()
-	if err := au.queue.store.PutAudit(ctx, []authsvc.AuditRecord{{ID: uuid.V7(), AuditEvent: e}}); err != nil {
+	if err := au.queue.store.PutAudit(ctx, []authsvc.AuditRecord{{ID: seal.UUIDv7(), AuditEvent: e}}); err != nil {
 		au.Log.Error("an audit event that is in the log did not get into the store", "event", e.Name, "err", err)
 	}
 }

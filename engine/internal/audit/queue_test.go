@@ -13,7 +13,7 @@ import (
 
 	"authsvc"
 	"authsvc/engine/internal/fleet"
-	"authsvc/internal/seal/uuid"
+	"authsvc/internal/seal"
 )
 
 // An sink is an AuditLog that can fail, and be slow.
@@ -60,7 +60,7 @@ func (s *sink) has() int {
 
 func addRecords(t *queue, n int) {
 	for range n {
-		t.add(authsvc.AuditRecord{ID: uuid.V7(), AuditEvent: authsvc.AuditEvent{Outcome: authsvc.AuditSuccess}})
+		t.add(authsvc.AuditRecord{ID: seal.UUIDv7(), AuditEvent: authsvc.AuditEvent{Outcome: authsvc.AuditSuccess}})
 	}
 }
 

@@ -11,8 +11,7 @@ import (
 
 	"authsvc"
 	"authsvc/internal/seal"
-	"authsvc/internal/seal/uuid"
-	"authsvc/internal/sql/backoff"
+	"authsvc/internal/sql/stores"
 )
 
 // Times of a lease, under which one replica works.
@@ -28,7 +27,7 @@ const (
 // Lease waits until name is ours and keeps it until release is called. name
 // holds no personal data: it is stored as it is.
 func (fl *Fleet) Lease(ctx context.Context, name string) (release func(), err error) {
-	return fl.LeaseAs(ctx, name, uuid.V7())
+	return fl.LeaseAs(ctx, name, seal.UUIDv7())
 }
 
 // LeaseAs is lease for a holder that can take it once more, with TakeLease, to be
@@ -37,7 +36,7 @@ func (fl *Fleet) LeaseAs(ctx context.Context, name, holder string) (release func
 	end := time.Now().Add(leaseWait)
 	for wait := leasePoll; ; wait = min(2*wait, leasePollMax) {
 		err := fl.TakeLease(ctx, name, holder)
-		pause := backoff.Jitter(wait)
+		pause := stores.Jitter(wait)
 		switch {
 		case err == nil:
 			return fl.HoldLease(ctx, name, holder), nil

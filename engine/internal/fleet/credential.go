@@ -15,6 +15,12 @@ const CreateTries = 5
 // PutCredential stores a credential, unless the user is blocked, which is judged at
 // the epoch that the store then compares, or has most of the kind.
 func (fl *Fleet) PutCredential(ctx context.Context, c authsvc.Credential, most int) error {
+	return fl.PutCredentialIf(ctx, c, most, func() error { return nil })
+}
+
+// PutCredentialIf is PutCredential if may returns nil. It is asked after the epoch was
+// read that the store compares: what revokes the access that it judges is not overtaken.
+func (fl *Fleet) PutCredentialIf(ctx context.Context, c authsvc.Credential, most int, may func() error) error {
 	for try := 1; ; try++ {
 		u, err := fl.Adapter.GetUser(ctx, c.UserID)
 		switch {
@@ -24,6 +30,9 @@ func (fl *Fleet) PutCredential(ctx context.Context, c authsvc.Credential, most i
 			return fmt.Errorf("%w: the user is blocked", authsvc.ErrAccessDenied)
 		case !u.DeleteAfter.IsZero():
 			return fmt.Errorf("%w: the user is to be deleted", authsvc.ErrAccessDenied)
+		}
+		if err := may(); err != nil {
+			return err
 		}
 		err = fl.Adapter.PutCredential(ctx, c, u.Epoch, most)
 		if !errors.Is(err, authsvc.ErrStale) || try == CreateTries {

@@ -11,7 +11,7 @@ import (
 	"slices"
 	"strings"
 
-	"authsvc/internal/text/lazyregexp"
+	"authsvc/internal/text"
 )
 
 const (
@@ -22,7 +22,7 @@ const (
 	envelopeRoom = 512 << 10
 )
 
-var fileName = lazyregexp.New(`^[0-9a-f]{16}\.eml(\.tmp)?$`)
+var fileName = text.LazyRegexp(`^[0-9a-f]{16}\.eml(\.tmp)?$`)
 
 // envelope is the first line of a file. A mail's own header does not tell whom
 // it was sent to.

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"authsvc/internal/text/lazyregexp"
+	"authsvc/internal/text"
 )
 
 const (
@@ -15,9 +15,9 @@ const (
 )
 
 var (
-	codeLine = lazyregexp.New(`(?m)^([0-9]{4} ?[0-9]{4})\r?$`)
-	textLink = lazyregexp.New(`(?i)\bhttps?://[^\s<>"]+`)
-	hrefLink = lazyregexp.New(`(?i)\bhref\s*=\s*(?:"([^"]*)"|'([^']*)')`)
+	codeLine = text.LazyRegexp(`(?m)^([0-9]{4} ?[0-9]{4})\r?$`)
+	textLink = text.LazyRegexp(`(?i)\bhttps?://[^\s<>"]+`)
+	hrefLink = text.LazyRegexp(`(?i)\bhref\s*=\s*(?:"([^"]*)"|'([^']*)')`)
 )
 
 // links lists the web links of a mail: those of the text, then those that only

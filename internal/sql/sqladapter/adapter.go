@@ -35,7 +35,7 @@ import (
 	"time"
 
 	"authsvc"
-	"authsvc/internal/sql/backoff"
+	"authsvc/internal/sql/stores"
 )
 
 // maxTries bounds how often a step is tried again after a retryable error.
@@ -150,7 +150,7 @@ func (a *Adapter) repeat(ctx context.Context, op string, f func(context.Context)
 			return a.contractError(op, err)
 		}
 		// Full jitter: those who collided do not meet again.
-		if err := backoff.Wait(ctx, rand.N(time.Duration(try*try*2)*time.Millisecond)); err != nil {
+		if err := stores.Wait(ctx, rand.N(time.Duration(try*try*2)*time.Millisecond)); err != nil {
 			return a.contractError(op, err)
 		}
 	}

@@ -26,8 +26,8 @@ func buildAudit(b *builder) auditStatements {
 }
 
 func scanAudit(r *authsvc.AuditRecord) []any {
-	return []any{text{&r.ID}, millis{&r.Time}, text{&r.Name}, text{(*string)(&r.Outcome)}, text{(*string)(&r.Code)}, text{&r.Reason},
-		text{&r.Provider}, text{&r.UserID}, text{&r.ClientIP}, text{&r.UserAgent}, text{&r.RequestID}, text{&r.Actor}}
+	return []any{textTo{&r.ID}, millis{&r.Time}, textTo{&r.Name}, textTo{(*string)(&r.Outcome)}, textTo{(*string)(&r.Code)}, textTo{&r.Reason},
+		textTo{&r.Provider}, textTo{&r.UserID}, textTo{&r.ClientIP}, textTo{&r.UserAgent}, textTo{&r.RequestID}, textTo{&r.Actor}}
 }
 
 // PutAudit implements [authsvc.AuditLog].

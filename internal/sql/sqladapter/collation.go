@@ -68,7 +68,7 @@ func (a *Adapter) collides(ctx context.Context, c candidate) bool {
 	var args, into []any
 	found := make([]string, len(c.values))
 	for i, value := range c.values {
-		args, into = append(args, value), append(into, text{&found[i]})
+		args, into = append(args, value), append(into, textTo{&found[i]})
 	}
 	err := a.run(ctx, "look for a collision", func(ctx context.Context, r runner) error {
 		return r.row(ctx, c.find, args...).Scan(into...)

@@ -107,7 +107,7 @@ func (a *Adapter) SearchUsers(ctx context.Context, q authsvc.UserQuery) ([]auths
 
 // scanPerson lists where personColumns go.
 func scanPerson(p *authsvc.Person, secondStep *int64) []any {
-	return []any{millis{&p.Blocked}, text{&p.BlockedWhy}, millis{&p.DeleteAfter}, number{secondStep}, millis{&p.RecoverAfter}, text{&p.Locale}}
+	return []any{millis{&p.Blocked}, textTo{&p.BlockedWhy}, millis{&p.DeleteAfter}, number{secondStep}, millis{&p.RecoverAfter}, textTo{&p.Locale}}
 }
 
 // A credentialRow is a credential with its numbers as columns have them.
@@ -118,7 +118,7 @@ type credentialRow struct {
 }
 
 func (c *credentialRow) scan() []any {
-	return []any{text{&c.kind}, text{&c.ID}, text{&c.UserID}, text{&c.Name}, blob{&c.Data}, number{&c.Version}, number{&c.tries},
+	return []any{textTo{&c.kind}, textTo{&c.ID}, textTo{&c.UserID}, textTo{&c.Name}, blob{&c.Data}, number{&c.Version}, number{&c.tries},
 		millis{&c.Created}, millis{&c.Used}, millis{&c.Expires}}
 }
 

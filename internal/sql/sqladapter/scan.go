@@ -18,12 +18,12 @@ type Target interface {
 	TakeInt64(int64) error
 }
 
-// text scans a column into a string; NULL is the empty string. Ids may be
+// textTo scans a column into a string; NULL is the empty string. Ids may be
 // numbers in tables that others made.
-type text struct{ to *string }
+type textTo struct{ to *string }
 
 // Scan implements sql.Scanner.
-func (t text) Scan(v any) error {
+func (t textTo) Scan(v any) error {
 	switch v := v.(type) {
 	case nil:
 		*t.to = ""
@@ -40,13 +40,13 @@ func (t text) Scan(v any) error {
 }
 
 // TakeString implements Target.
-func (t text) TakeString(v string) error {
+func (t textTo) TakeString(v string) error {
 	*t.to = v
 	return nil
 }
 
 // TakeInt64 implements Target.
-func (t text) TakeInt64(v int64) error {
+func (t textTo) TakeInt64(v int64) error {
 	*t.to = strconv.FormatInt(v, 10)
 	return nil
 }

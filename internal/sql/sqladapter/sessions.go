@@ -14,15 +14,15 @@ var errNoDigest = errors.New("session record without digest")
 
 // scanSession lists where sessionColumns go.
 func (a *Adapter) scanSession(s *authsvc.SessionRecord) []any {
-	return []any{text{&s.ID}, text{&s.SessionToken}, text{&s.UserID}, orEnded{instant{&s.Expires, a.dialect.DecodeTime}, s},
-		text{&s.Digest}, orEnded{millis{&s.Began}, s}, millis{&s.AuthTime}, text{&s.Provider}, blob{&s.Claims},
-		text{&s.AMR}, millis{&s.SecondAt}, millis{&s.Seen}, text{&s.Agent}, text{&s.Network}, text{&s.Client}, text{&s.Actor}}
+	return []any{textTo{&s.ID}, textTo{&s.SessionToken}, textTo{&s.UserID}, orEnded{instant{&s.Expires, a.dialect.DecodeTime}, s},
+		textTo{&s.Digest}, orEnded{millis{&s.Began}, s}, millis{&s.AuthTime}, textTo{&s.Provider}, blob{&s.Claims},
+		textTo{&s.AMR}, millis{&s.SecondAt}, millis{&s.Seen}, textTo{&s.Agent}, textTo{&s.Network}, textTo{&s.Client}, textTo{&s.Actor}}
 }
 
 // scanCookieSession lists where cookieSessionColumns go.
 func scanCookieSession(s *authsvc.SessionRecord) []any {
-	return []any{text{&s.UserID}, orEnded{millis{&s.Expires}, s}, text{&s.Digest}, orEnded{millis{&s.Began}, s}, millis{&s.AuthTime}, text{&s.Provider}, blob{&s.Claims},
-		text{&s.AMR}, millis{&s.SecondAt}, millis{&s.Seen}, text{&s.Agent}, text{&s.Network}, text{&s.Client}, text{&s.Actor}}
+	return []any{textTo{&s.UserID}, orEnded{millis{&s.Expires}, s}, textTo{&s.Digest}, orEnded{millis{&s.Began}, s}, millis{&s.AuthTime}, textTo{&s.Provider}, blob{&s.Claims},
+		textTo{&s.AMR}, millis{&s.SecondAt}, millis{&s.Seen}, textTo{&s.Agent}, textTo{&s.Network}, textTo{&s.Client}, textTo{&s.Actor}}
 }
 
 // insertSessionRows sets s.ID to the id that counts.
@@ -81,8 +81,8 @@ func (a *Adapter) GetSession(ctx context.Context, token, digest string) (authsvc
 	var u authsvc.User
 	err := a.read(ctx, "get session", func(ctx context.Context, r runner) error {
 		return r.row(ctx, a.getSession, digest, token).Scan(a.addExtra([]any{
-			text{&s.ID}, orEnded{instant{&s.Expires, a.dialect.DecodeTime}, &s}, orEnded{millis{&s.Began}, &s}, millis{&s.AuthTime}, text{&s.Provider}, blob{&s.Claims}, text{&s.AMR},
-			text{&u.ID}, text{&u.Name}, text{&u.Email}, instant{&u.EmailVerified, a.dialect.DecodeTime}, text{&u.Image}}, &u)...)
+			textTo{&s.ID}, orEnded{instant{&s.Expires, a.dialect.DecodeTime}, &s}, orEnded{millis{&s.Began}, &s}, millis{&s.AuthTime}, textTo{&s.Provider}, blob{&s.Claims}, textTo{&s.AMR},
+			textTo{&u.ID}, textTo{&u.Name}, textTo{&u.Email}, instant{&u.EmailVerified, a.dialect.DecodeTime}, textTo{&u.Image}}, &u)...)
 	})
 	if err != nil {
 		return authsvc.SessionRecord{}, authsvc.User{}, err
@@ -111,7 +111,7 @@ func (a *Adapter) UpdateSession(ctx context.Context, s authsvc.SessionRecord) er
 			return err
 		}
 		own := s
-		if err := r.row(ctx, a.sessionOwner, s.SessionToken).Scan(text{&own.UserID}); err != nil {
+		if err := r.row(ctx, a.sessionOwner, s.SessionToken).Scan(textTo{&own.UserID}); err != nil {
 			return err
 		}
 		return a.insertOwnSessionRow(ctx, r, own)
@@ -143,7 +143,7 @@ func (a *Adapter) DeleteSessionOf(ctx context.Context, userID, digest string) (a
 		var token, owner string
 		err := r.row(ctx, a.lookCookieSession, digest).Scan(scanCookieSession(&s)...)
 		if errors.Is(err, sql.ErrNoRows) {
-			if err := r.row(ctx, a.ownToken, digest).Scan(text{&token}, text{&owner}); err != nil {
+			if err := r.row(ctx, a.ownToken, digest).Scan(textTo{&token}, textTo{&owner}); err != nil {
 				return err
 			}
 			if owner != userID {

@@ -10,8 +10,8 @@ import (
 	"strings"
 	"time"
 
-	"authsvc/internal/seal/uuid"
-	"authsvc/internal/text/lazyregexp"
+	"authsvc/internal/seal"
+	"authsvc/internal/text"
 )
 
 // A Statement is built once, in New, and prepared once per connection.
@@ -256,13 +256,13 @@ func (r runner) insert(ctx context.Context, s *Statement, id *string, translate 
 		return r.later(ctx, s, translate, args...)
 	}
 	if s.uuid && !isUUID(*id) {
-		*id = uuid.V4()
+		*id = seal.UUIDv4()
 	}
 	if !s.generated {
 		return r.later(ctx, s, translate, append([]any{*id}, args...)...)
 	}
 	if strings.Contains(s.Text, " RETURNING ") {
-		return translated(translate, r.row(ctx, s, args...).Scan(text{id}))
+		return translated(translate, r.row(ctx, s, args...).Scan(textTo{id}))
 	}
 	result, err := r.on(s).Exec(ctx, s, args)
 	if err != nil {
@@ -294,7 +294,7 @@ func (r runner) rows(ctx context.Context, s *Statement, args []any, scan func(Ro
 }
 
 // canonical is a UUID as databases return it, RFC 9562 §4.
-var canonical = lazyregexp.New(`^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
+var canonical = text.LazyRegexp(`^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
 
 func isUUID(id string) bool { return canonical.MatchString(id) }
 

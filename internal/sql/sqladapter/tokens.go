@@ -72,7 +72,7 @@ func (a *Adapter) lockQueue(ctx context.Context, r runner) error {
 		return nil
 	}
 	var nothing string
-	return r.lock(ctx, a.meta, []any{queueRow, ""}, text{&nothing})
+	return r.lock(ctx, a.meta, []any{queueRow, ""}, textTo{&nothing})
 }
 
 // GetToken implements [authsvc.Adapter].
@@ -125,7 +125,7 @@ func (a *Adapter) removeTokens(ctx context.Context, r runner, identifier string)
 }
 
 func scanMail(m *authsvc.Mail) []any {
-	return []any{text{&m.ID}, &m.Payload, millis{&m.Due}, millis{&m.Expires}, &m.Attempts}
+	return []any{textTo{&m.ID}, &m.Payload, millis{&m.Due}, millis{&m.Expires}, &m.Attempts}
 }
 
 // ClaimMail implements [authsvc.Adapter].

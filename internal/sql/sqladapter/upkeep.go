@@ -19,7 +19,7 @@ func (a *Adapter) UseOnce(ctx context.Context, key string, expires time.Time) er
 }
 
 func scanRevocation(rev *authsvc.Revocation) []any {
-	return []any{text{&rev.Key}, text{&rev.UserID}, number{&rev.Seq}, millis{&rev.NotBefore}, millis{&rev.Expires}}
+	return []any{textTo{&rev.Key}, textTo{&rev.UserID}, number{&rev.Seq}, millis{&rev.NotBefore}, millis{&rev.Expires}}
 }
 
 // Revoke implements [authsvc.Adapter]. It locks the users concerned, so that
@@ -159,7 +159,7 @@ func (a *Adapter) Lease(ctx context.Context, name, holder string, now, until tim
 	return a.transact(ctx, "lease", func(ctx context.Context, r runner) error {
 		var has string
 		var expires time.Time
-		if err := r.lock(ctx, a.lease, []any{name, holder, ms(until)}, text{&has}, millis{&expires}); err != nil {
+		if err := r.lock(ctx, a.lease, []any{name, holder, ms(until)}, textTo{&has}, millis{&expires}); err != nil {
 			return err
 		}
 		if has != holder && !expires.Before(toMillis(now)) {
@@ -214,7 +214,7 @@ func (a *Adapter) SetMeta(ctx context.Context, key, value string) error {
 // GetMeta implements [authsvc.Adapter].
 func (a *Adapter) GetMeta(ctx context.Context, key string) (value string, err error) {
 	err = a.run(ctx, "get meta", func(ctx context.Context, r runner) error {
-		return r.row(ctx, a.getMeta, key).Scan(text{&value})
+		return r.row(ctx, a.getMeta, key).Scan(textTo{&value})
 	})
 	return value, err
 }

@@ -10,8 +10,8 @@ import (
 
 // scanUser lists where userColumns go.
 func (a *Adapter) scanUser(u *authsvc.User) []any {
-	return a.addExtra([]any{text{&u.ID}, text{&u.Name}, text{&u.Email},
-		instant{&u.EmailVerified, a.dialect.DecodeTime}, text{&u.Image}}, u)
+	return a.addExtra([]any{textTo{&u.ID}, textTo{&u.Name}, textTo{&u.Email},
+		instant{&u.EmailVerified, a.dialect.DecodeTime}, textTo{&u.Image}}, u)
 }
 
 // scanUserEpochs lists where userColumns and epochColumns go.
@@ -187,9 +187,9 @@ func (a *Adapter) lockUserRow(ctx context.Context, r runner, id string) error {
 }
 
 func scanAccount(acc *authsvc.Account) []any {
-	return []any{text{&acc.ID}, text{&acc.UserID}, text{&acc.Type}, text{&acc.Provider}, text{&acc.ProviderAccountID},
-		text{&acc.RefreshToken}, text{&acc.AccessToken}, number{&acc.ExpiresAt}, text{&acc.TokenType},
-		text{&acc.Scope}, text{&acc.IDToken}, text{&acc.SessionState}}
+	return []any{textTo{&acc.ID}, textTo{&acc.UserID}, textTo{&acc.Type}, textTo{&acc.Provider}, textTo{&acc.ProviderAccountID},
+		textTo{&acc.RefreshToken}, textTo{&acc.AccessToken}, number{&acc.ExpiresAt}, textTo{&acc.TokenType},
+		textTo{&acc.Scope}, textTo{&acc.IDToken}, textTo{&acc.SessionState}}
 }
 
 // tokenFields are the parameters for what a refresh replaces.

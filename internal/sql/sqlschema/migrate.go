@@ -14,7 +14,7 @@ import (
 	"github.com/pressly/goose/v3/database"
 	"github.com/pressly/goose/v3/lock"
 
-	"authsvc/internal/sql/schema"
+	"authsvc/internal/sql/stores"
 )
 
 // A migration is one change of the schema. Where the database can, it runs in
@@ -262,10 +262,10 @@ func (d *Database) Prepare(ctx context.Context, migrate bool) (Tables, error) {
 		return nil, err
 	}
 	if version > Latest() {
-		return nil, fmt.Errorf("%s: %s has %w", d.Scheme, d.Where, schema.TooNew(version, Latest()))
+		return nil, fmt.Errorf("%s: %s has %w", d.Scheme, d.Where, stores.TooNew(version, Latest()))
 	}
 	if migrate && version < Latest() {
-		if err := d.Migrate(ctx, schema.Up); err != nil { // which verifies them
+		if err := d.Migrate(ctx, stores.Up); err != nil { // which verifies them
 			return nil, err
 		}
 	}
@@ -305,7 +305,7 @@ func (d *Database) Ping(ctx context.Context) error {
 	}
 	version, err := d.Version(ctx)
 	if err == nil && version < Latest() {
-		err = schema.TooOld(version, Latest())
+		err = stores.TooOld(version, Latest())
 	}
 	if err != nil {
 		return fmt.Errorf("ping: %w", err)
@@ -314,14 +314,14 @@ func (d *Database) Ping(ctx context.Context) error {
 }
 
 // Status returns which migrations were applied. It writes nothing.
-func (d *Database) Status(ctx context.Context) (schema.Status, error) {
+func (d *Database) Status(ctx context.Context) (stores.Status, error) {
 	version, err := d.Version(ctx)
 	if err != nil {
-		return schema.Status{}, err
+		return stores.Status{}, err
 	}
-	status := schema.Status{Current: version, Latest: Latest()}
+	status := stores.Status{Current: version, Latest: Latest()}
 	for _, m := range migrations() {
-		status.Migrations = append(status.Migrations, schema.Migration{Version: m.version, Name: m.name, Applied: m.version <= version})
+		status.Migrations = append(status.Migrations, stores.Migration{Version: m.version, Name: m.name, Applied: m.version <= version})
 	}
 	return status, nil
 }
@@ -329,12 +329,12 @@ func (d *Database) Status(ctx context.Context) (schema.Status, error) {
 // Migrate changes the schema. Any number of processes may do so at once: each
 // migration is applied once, and all return when it is. Tables that cannot be
 // used are refused before anything is changed.
-func (d *Database) Migrate(ctx context.Context, to schema.Direction) error {
+func (d *Database) Migrate(ctx context.Context, to stores.Direction) error {
 	version, err := d.Version(ctx)
 	if err != nil {
 		return err
 	}
-	if to == schema.Up && version < Latest() {
+	if to == stores.Up && version < Latest() {
 		if err := d.checkUsable(ctx, d.DB); err != nil {
 			return d.withScheme(err)
 		}
@@ -350,19 +350,19 @@ func (d *Database) Migrate(ctx context.Context, to schema.Direction) error {
 	return d.withScheme(d.verifyIfUp(ctx, to))
 }
 
-func (d *Database) verifyIfUp(ctx context.Context, to schema.Direction) error {
-	if to != schema.Up {
+func (d *Database) verifyIfUp(ctx context.Context, to stores.Direction) error {
+	if to != stores.Up {
 		return nil
 	}
 	return d.Verify(ctx)
 }
 
-func (d *Database) migrate(ctx context.Context, to schema.Direction) error {
+func (d *Database) migrate(ctx context.Context, to stores.Direction) error {
 	p, err := d.provider()
 	if err != nil {
 		return err
 	}
-	if to == schema.Up {
+	if to == stores.Up {
 		_, err = p.Up(ctx)
 		return err
 	}

@@ -11,14 +11,14 @@ import (
 
 	"github.com/pressly/goose/v3/database"
 
-	"authsvc/internal/sql/schema"
-	"authsvc/internal/text/lazyregexp"
+	"authsvc/internal/sql/stores"
+	"authsvc/internal/text"
 )
 
 // Statements calls show with every statement that Migrate would execute to bring
 // the schema up to date, and changes nothing: they are executed in a transaction
 // that is rolled back or, where the database would commit them, not at all.
-func (d *Database) Statements(ctx context.Context, show func(m schema.Migration, statement string)) error {
+func (d *Database) Statements(ctx context.Context, show func(m stores.Migration, statement string)) error {
 	version, err := d.Version(ctx)
 	if err != nil || version >= Latest() {
 		return err
@@ -49,7 +49,7 @@ func (d *Database) Statements(ctx context.Context, show func(m schema.Migration,
 }
 
 // rehearse runs the migrations after version.
-func (d *Database) rehearse(ctx context.Context, r *rehearsal, version int64, noted bool, show func(schema.Migration, string)) error {
+func (d *Database) rehearse(ctx context.Context, r *rehearsal, version int64, noted bool, show func(stores.Migration, string)) error {
 	versions, err := database.NewStore(d.Dialect, VersionTable)
 	if err != nil {
 		return err
@@ -61,7 +61,7 @@ func (d *Database) rehearse(ctx context.Context, r *rehearsal, version int64, no
 		if m.version <= version {
 			continue
 		}
-		r.show = func(statement string) { show(schema.Migration{Version: m.version, Name: m.name}, statement) }
+		r.show = func(statement string) { show(stores.Migration{Version: m.version, Name: m.name}, statement) }
 		if !noted {
 			noted = true
 			if err := errors.Join(versions.CreateVersionTable(ctx, r), versions.Insert(ctx, r, database.InsertRequest{Version: 0})); err != nil {
@@ -111,9 +111,9 @@ func (r *rehearsal) inspect(d *Database) func(context.Context, Querier, string) 
 }
 
 var (
-	createTable = lazyregexp.New("(?s)CREATE TABLE IF NOT EXISTS [`\"]?([^`\" ]+)[`\"]? \\((.*)\\)")
-	tableColumn = lazyregexp.New("^[`\"]?(\\w+)[`\"]? ([A-Z].*?)(?: NOT NULL| NULL| PRIMARY KEY| DEFAULT.*|,)*$")
-	tableIndex  = lazyregexp.New(`^(?:UNIQUE )?KEY (\w+)`)
+	createTable = text.LazyRegexp("(?s)CREATE TABLE IF NOT EXISTS [`\"]?([^`\" ]+)[`\"]? \\((.*)\\)")
+	tableColumn = text.LazyRegexp("^[`\"]?(\\w+)[`\"]? ([A-Z].*?)(?: NOT NULL| NULL| PRIMARY KEY| DEFAULT.*|,)*$")
+	tableIndex  = text.LazyRegexp(`^(?:UNIQUE )?KEY (\w+)`)
 )
 
 // madeBy returns the table that one of our own statements makes, with its columns
@@ -135,7 +135,7 @@ func madeBy(query string) (name string, t *Table) {
 	return m[1], t
 }
 
-var placeholder = lazyregexp.New(`\?|\$\d+`)
+var placeholder = text.LazyRegexp(`\?|\$\d+`)
 
 // withArguments puts the numbers and flags of goose's own statements in their
 // places.

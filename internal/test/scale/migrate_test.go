@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"authsvc/internal/sql/schema"
+	"authsvc/internal/sql/stores"
 	"authsvc/internal/test/process"
 )
 
@@ -26,8 +26,8 @@ const (
 // A schemaStore is a store whose schema can be changed.
 type schemaStore interface {
 	Store
-	Migrate(ctx context.Context, d schema.Direction) error
-	Status(ctx context.Context) (schema.Status, error)
+	Migrate(ctx context.Context, d stores.Direction) error
+	Status(ctx context.Context) (stores.Status, error)
 }
 
 // TestMigrationScale takes people's tables back and makes them anew in a full store,
@@ -52,9 +52,9 @@ func TestMigrationScale(t *testing.T) {
 		})
 		m := s.(schemaStore)
 		with := dump(t, storage)
-		down := bringTo(t, m, schema.Down)
+		down := bringTo(t, m, stores.Down)
 		without := dump(t, storage)
-		up := bringTo(t, m, schema.Up)
+		up := bringTo(t, m, stores.Up)
 		if !slices.Equal(dump(t, storage), with) || slices.Equal(with, without) {
 			t.Errorf("up, down and up again are not the same:\n%s\n%s", with, dump(t, storage))
 		}
@@ -65,11 +65,11 @@ func TestMigrationScale(t *testing.T) {
 		if users > 0 {
 			killMidway(t, storage, m, with)
 		}
-		bringTo(t, m, schema.Down)
+		bringTo(t, m, stores.Down)
 		if got := dump(t, storage); !slices.Equal(got, without) {
 			t.Errorf("down is not the same as before:\n%s\n%s", without, got)
 		}
-		if err := m.Migrate(t.Context(), schema.Up); err != nil {
+		if err := m.Migrate(t.Context(), stores.Up); err != nil {
 			t.Error(err)
 		}
 	})
@@ -77,7 +77,7 @@ func TestMigrationScale(t *testing.T) {
 
 // bringTo migrates up to the latest version or down to the one without people, and
 // returns how long that took.
-func bringTo(t *testing.T, m schemaStore, d schema.Direction) time.Duration {
+func bringTo(t *testing.T, m schemaStore, d stores.Direction) time.Duration {
 	t.Helper()
 	begun := time.Now()
 	for {
@@ -85,7 +85,7 @@ func bringTo(t *testing.T, m schemaStore, d schema.Direction) time.Duration {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if d == schema.Up && status.Current == status.Latest || d == schema.Down && status.Current < peopleVersion {
+		if d == stores.Up && status.Current == status.Latest || d == stores.Down && status.Current < peopleVersion {
 			return time.Since(begun)
 		}
 		if err := m.Migrate(t.Context(), d); err != nil {
@@ -98,12 +98,12 @@ func bringTo(t *testing.T, m schemaStore, d schema.Direction) time.Duration {
 // over its run. The next one finishes, and the store is as it was.
 func killMidway(t *testing.T, storage string, m schemaStore, want []string) {
 	t.Helper()
-	bringTo(t, m, schema.Down)
+	bringTo(t, m, stores.Down)
 	begun := time.Now()
 	migrateUp(t, storage, time.Hour)
 	whole, killed := time.Since(begun), 0
 	for i := range midway {
-		bringTo(t, m, schema.Down)
+		bringTo(t, m, stores.Down)
 		migrateUp(t, storage, whole*time.Duration(i+1)/(midway+1))
 		status, err := m.Status(t.Context())
 		if err != nil {
@@ -112,7 +112,7 @@ func killMidway(t *testing.T, storage string, m schemaStore, want []string) {
 		if status.Current < status.Latest {
 			killed++
 		}
-		bringTo(t, m, schema.Up)
+		bringTo(t, m, stores.Up)
 		if got := dump(t, storage); !slices.Equal(got, want) {
 			t.Errorf("killed after %d of %d parts of %v:\n%s\n%s", i+1, midway+1, whole, want, got)
 		}

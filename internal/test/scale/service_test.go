@@ -35,9 +35,9 @@ func size(t *testing.T) int {
 	return n
 }
 
-// stores are the kinds of store to measure. Each function names a fresh, empty
+// measured are the kinds of store to measure. Each function names a fresh, empty
 // one.
-func stores() map[string]func(testing.TB) string {
+func measured() map[string]func(testing.TB) string {
 	return map[string]func(testing.TB) string{
 		"sqlite":   func(t testing.TB) string { return "sqlite:" + filepath.Join(t.TempDir(), "auth.db") },
 		"postgres": servertest.Postgres,
@@ -47,7 +47,7 @@ func stores() map[string]func(testing.TB) string {
 // each runs a test once per kind of store, one after the other: what is
 // measured does not share the machine.
 func each(t *testing.T, test func(t *testing.T, fresh func(testing.TB) string)) {
-	all := stores()
+	all := measured()
 	for _, name := range []string{"sqlite", "postgres"} {
 		if fresh := all[name]; fresh != nil {
 			t.Run(name, func(t *testing.T) { test(t, fresh) })

@@ -11,17 +11,17 @@ import (
 	"testing"
 
 	"authsvc"
-	"authsvc/internal/sql/schema"
 	"authsvc/internal/sql/sqladapter"
 	"authsvc/internal/sql/sqlschema"
+	"authsvc/internal/sql/stores"
 )
 
 // A Store is an adapter with what it has beside the contract.
 type Store interface {
 	authsvc.Adapter
-	Status(context.Context) (schema.Status, error)
-	Migrate(context.Context, schema.Direction) error
-	Statements(context.Context, func(schema.Migration, string)) error
+	Status(context.Context) (stores.Status, error)
+	Migrate(context.Context, stores.Direction) error
+	Statements(context.Context, func(stores.Migration, string)) error
 	Close() error
 }
 

@@ -13,8 +13,8 @@ import (
 	"time"
 
 	"authsvc"
-	"authsvc/internal/sql/schema"
 	"authsvc/internal/sql/sqladapter"
+	"authsvc/internal/sql/stores"
 	"authsvc/internal/test/atonce"
 	"authsvc/internal/test/quiet"
 )
@@ -222,7 +222,7 @@ func KilledMigration(t *testing.T, d *Database, b Blockade) {
 		t.Fatal(err)
 	}
 	begun := time.Now()
-	if err := s.Migrate(t.Context(), schema.Up); err != nil {
+	if err := s.Migrate(t.Context(), stores.Up); err != nil {
 		t.Fatal(err)
 	}
 	if took := time.Since(begun); quiet.Full && (took < b.Least || took > b.Most) {

@@ -9,8 +9,8 @@ import (
 	"testing"
 
 	"authsvc"
-	"authsvc/internal/sql/schema"
 	"authsvc/internal/sql/sqlschema"
+	"authsvc/internal/sql/stores"
 )
 
 // definitions is what tables that are not authsvc's own are like.
@@ -33,7 +33,7 @@ func Adopts(t *testing.T, d *Database, url string) Store {
 	if made := d.added(t, db); len(made) > 0 {
 		t.Errorf("opening made %s", made)
 	}
-	if err := s.Migrate(t.Context(), schema.Up); err != nil {
+	if err := s.Migrate(t.Context(), stores.Up); err != nil {
 		t.Fatal(err)
 	}
 	if after := d.definitions(t, db); after != before || before == "" {
@@ -113,7 +113,7 @@ func OpenDoesNotMigrate(t *testing.T, d *Database) {
 	if made := append(Query(t, db, d.Tables), Query(t, db, d.Indexes)...); len(made) > 0 {
 		t.Errorf("opening made %s", made)
 	}
-	if err := s.Migrate(t.Context(), schema.Up); err != nil {
+	if err := s.Migrate(t.Context(), stores.Up); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.Ping(t.Context()); err != nil {
@@ -145,14 +145,14 @@ func Statements(t *testing.T, d *Database) {
 			t.Errorf("by hand there is\n%s\nmigrating makes\n%s", got, want)
 		}
 	}
-	if err := d.Opened(t, migrated, false).Migrate(t.Context(), schema.Down); err != nil {
+	if err := d.Opened(t, migrated, false).Migrate(t.Context(), stores.Down); err != nil {
 		t.Fatal(err)
 	}
 	d.apply(t, migrated, 1)
 	d.apply(t, migrated, 0)
 }
 
-func statusOf(t *testing.T, s Store) schema.Status {
+func statusOf(t *testing.T, s Store) stores.Status {
 	t.Helper()
 	status, err := s.Status(t.Context())
 	if err != nil {
@@ -169,7 +169,7 @@ func (d *Database) apply(t *testing.T, url string, changes int) {
 	before := append(Query(t, db, d.Tables), Query(t, db, d.Indexes)...)
 	var text strings.Builder
 	of := map[int64]bool{}
-	err := s.Statements(t.Context(), func(m schema.Migration, statement string) {
+	err := s.Statements(t.Context(), func(m stores.Migration, statement string) {
 		of[m.Version] = true
 		text.WriteString(statement + "\n")
 	})
@@ -203,18 +203,18 @@ func DownKeepsUsers(t *testing.T, d *Database) {
 		t.Fatal(err)
 	}
 	for range int(sqlschema.Latest()) {
-		if err := s.Migrate(t.Context(), schema.Down); err != nil {
+		if err := s.Migrate(t.Context(), stores.Down); err != nil {
 			t.Fatal(err)
 		}
 	}
 	if left := d.own(t, d.Connected(t, url)); len(left) > 0 {
 		t.Errorf("left behind: %s", left)
 	}
-	if err := s.Migrate(t.Context(), schema.Down); err == nil {
+	if err := s.Migrate(t.Context(), stores.Down); err == nil {
 		t.Error("took back what was not there")
 	}
 	for range 2 { // the second time there is nothing to do
-		if err := s.Migrate(t.Context(), schema.Up); err != nil {
+		if err := s.Migrate(t.Context(), stores.Up); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -304,7 +304,7 @@ func MigrationFailingHalfway(t *testing.T, d *Database) {
 	if _, err := db.ExecContext(t.Context(), `DROP TABLE authsvc_once`); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Migrate(t.Context(), schema.Up); err != nil {
+	if err := s.Migrate(t.Context(), stores.Up); err != nil {
 		t.Error(err)
 	}
 }

@@ -13,7 +13,7 @@ import (
 	"strings"
 	"text/template"
 
-	"authsvc/internal/text/lazyregexp"
+	"authsvc/internal/text"
 	"authsvc/internal/text/pages"
 )
 
@@ -187,10 +187,10 @@ func hasLink(document, address string) bool {
 }
 
 var (
-	link         = lazyregexp.New(`(?i)<a\s(?:[^>]*\s)?href\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s>]+))`)
-	inTemplate   = lazyregexp.New(`^(?:html/)?template: ?(.+?:[0-9]+)(?::[0-9]+)?: ?(.*)$`)
-	missingField = lazyregexp.New(`can't evaluate field ([A-Za-z0-9_]+) in type (mailtext\.Data|\*?pages\.)`)
-	executing    = lazyregexp.New(`^executing "[^"]*" at <[^>]*>: `)
+	link         = text.LazyRegexp(`(?i)<a\s(?:[^>]*\s)?href\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s>]+))`)
+	inTemplate   = text.LazyRegexp(`^(?:html/)?template: ?(.+?:[0-9]+)(?::[0-9]+)?: ?(.*)$`)
+	missingField = text.LazyRegexp(`can't evaluate field ([A-Za-z0-9_]+) in type (mailtext\.Data|\*?pages\.)`)
+	executing    = text.LazyRegexp(`^executing "[^"]*" at <[^>]*>: `)
 )
 
 // explain says in the operator's words what package template found.

@@ -16,8 +16,7 @@ import (
 	"slices"
 	"strings"
 
-	"authsvc/internal/text/lazyregexp"
-	"authsvc/internal/text/levenshtein"
+	"authsvc/internal/text"
 )
 
 // maxLogo bounds a data: logo, which is repeated in every page, in bytes.
@@ -29,7 +28,7 @@ const logoFix = "give an https address, or a data: address of a PNG, JPEG, GIF, 
 
 // plainHost keeps everything that means something in a policy (space, comma, semicolon,
 // star) out of it; net/url alone does not.
-var plainHost = lazyregexp.New(`^([A-Za-z0-9-]+(\.[A-Za-z0-9-]+)*|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?$`)
+var plainHost = text.LazyRegexp(`^([A-Za-z0-9-]+(\.[A-Za-z0-9-]+)*|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?$`)
 
 // logoOrigin checks a logo and returns the origin that the policy has to
 // allow: none for a data: URL.
@@ -129,6 +128,6 @@ func checkMarks(providers []ProviderStyle) (origins []string, errs []error) {
 // nearestMark is the built-in mark whose name differs least.
 func nearestMark(name string) string {
 	return slices.MinFunc(markNames(), func(a, b string) int {
-		return cmp.Compare(levenshtein.Distance(strings.ToLower(name), a), levenshtein.Distance(strings.ToLower(name), b))
+		return cmp.Compare(text.Distance(strings.ToLower(name), a), text.Distance(strings.ToLower(name), b))
 	})
 }

@@ -51,7 +51,7 @@ const (
 // leadAway are the pages whose form may lead to an identity provider or to a
 // callbackUrl on another origin. Their policy has no form-action: Chromium applies it
 // to each redirect that answers the form.
-var leadAway = []Name{SignIn, SignOut, VerifyRequest, Confirm, Repost, SignOutProvider, StepUp, Account, Delete, Keep, Address}
+var leadAway = []Name{SignIn, SignOut, VerifyRequest, Confirm, Repost, SignOutProvider, StepUp, Account, Delete, Keep, Address, Tokens}
 
 // pageNames lists every page, by its template, and says whether its policy has
 // form-action.

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"sync"
 
-	"authsvc/internal/text/lazyregexp"
+	"authsvc/internal/text"
 )
 
 // embeddedStyle is the embedded style sheet, minified once.
@@ -61,7 +61,7 @@ func hashed(name string, body []byte, extension string) string {
 }
 
 // providerID is what may be written into a selector.
-var providerID = lazyregexp.New(`^[a-z0-9_-]+$`)
+var providerID = text.LazyRegexp(`^[a-z0-9_-]+$`)
 
 // providerRule colours the mark of one provider. Without colours of its own a
 // provider gets no rule, and its mark the colour of the text; a mark in several

@@ -26,10 +26,10 @@ type TokenRow struct {
 	ID      string
 	Name    string
 	Uses    []string
-	Used    time.Time     // the day; zero: never
-	Ago     time.Duration // since then
+	Used    time.Time // the day; zero: never
 	Expires time.Time
 	Expired bool
+	Sealed  bool // it is not accepted any more
 }
 
 // A TokenUse is an audience or a host that a token can be for.
@@ -55,7 +55,8 @@ func tokenTexts() map[string]map[string]string {
 			"tokens.until":         "Expires on %s",
 			"tokens.expired":       "Expired",
 			"tokens.never":         "Not used yet",
-			"tokens.used":          "Used %s",
+			"tokens.used":          "Last used on %s",
+			"tokens.sealed":        "No longer accepted",
 			"tokens.revoke":        "Revoke",
 			"tokens.revoked":       "The token was revoked. It is no longer accepted.",
 			"tokens.new":           "Create a token",
@@ -82,7 +83,8 @@ func tokenTexts() map[string]map[string]string {
 			"tokens.until":         "Läuft ab am %s",
 			"tokens.expired":       "Abgelaufen",
 			"tokens.never":         "Noch nicht benutzt",
-			"tokens.used":          "Benutzt: %s",
+			"tokens.used":          "Zuletzt benutzt am %s",
+			"tokens.sealed":        "Gilt nicht mehr",
 			"tokens.revoke":        "Widerrufen",
 			"tokens.revoked":       "Das Token wurde widerrufen. Es gilt nicht mehr.",
 			"tokens.new":           "Token erstellen",

@@ -8,9 +8,10 @@ func tokenStates() []state {
 	uses := []TokenUse{{"audience.0", "https://api.example.com"}, {"host.0", "https://grafana.example.com"}}
 	empty := TokensView{CSRFToken: testToken, Uses: uses, MaxDays: 366}
 	some := empty
-	some.Tokens = []TokenRow{{ID: "1", Name: "Nightly backup", Uses: []string{"https://api.example.com"}, Used: at(0), Ago: 26 * time.Hour, Expires: at(70)},
+	some.Tokens = []TokenRow{{ID: "1", Name: "Nightly backup", Uses: []string{"https://api.example.com"}, Used: at(0), Expires: at(70)},
 		{ID: "2", Name: "Grafana of the Municipal Library of Greater Exampleton, second floor", Uses: []string{"https://grafana.example.com", "https://api.example.com"}, Expires: at(20)},
-		{ID: "3", Name: "Old laptop", Uses: []string{"https://api.example.com"}, Used: at(-40), Ago: 45 * 24 * time.Hour, Expires: at(-9), Expired: true}}
+		{ID: "3", Name: "Old laptop", Uses: []string{"https://api.example.com"}, Used: at(-40), Expires: at(-9), Expired: true},
+		{ID: "4", Name: "Alter Rechner", Expires: at(90), Sealed: true}}
 	made, revoked, bad, gone, full, one := some, some, some, some, some, empty
 	made.Made, made.MadeName = "asv1_0123456789abcdefghijABCDEFGHIJklmnopqrstuv_abcdef", "Nightly backup"
 	revoked.Revoked, full.Full = true, true

@@ -2,7 +2,7 @@
 //
 //	go run ./internal/tools/inventory licences          # writes THIRD_PARTY_LICENSES.md
 //	go run ./internal/tools/inventory licences -check   # fails if it is stale
-//	go run ./internal/tools/inventory sbom BINARY FILE  # CycloneDX 1.6, JSON
+//	go run ./internal/tools/inventory same BINARY       # fails if it is of another tree
 //	go run ./internal/tools/inventory count             # modules: direct, indirect
 //
 // It fails on a licence that is not on the list of those allowed.
@@ -37,7 +37,7 @@ func main() {
 
 func run(ctx context.Context, out io.Writer, args []string) error {
 	if len(args) == 0 {
-		return errors.New("say licences, sbom or count")
+		return errors.New("say licences, same or count")
 	}
 	modules, err := linked(ctx)
 	if err != nil {
@@ -46,8 +46,8 @@ func run(ctx context.Context, out io.Writer, args []string) error {
 	switch {
 	case args[0] == "licences":
 		return licences(out, modules, args[1:])
-	case args[0] == "sbom" && len(args) == 3:
-		return writeSBOM(out, modules, args[1], args[2])
+	case args[0] == "same" && len(args) == 2:
+		return same(out, modules, args[1])
 	case args[0] == "count":
 		return count(out, modules)
 	}

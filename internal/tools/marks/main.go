@@ -96,7 +96,7 @@ type icon struct {
 type drawing struct{ Name, Title, Path string }
 
 // onlyPath is the one form that icons of the package have.
-var onlyPath = regexp.MustCompile(`^<svg role="img" viewBox="0 0 24 24" xmlns="http://www\.w3\.org/2000/svg"><title>[^<]*</title><path d="([-0-9a-zA-Z., ]+)"/></svg>\s*$`)
+var onlyPath = regexp.MustCompile(`^<svg role="img" viewBox="0 0 24 24" xmlns="http://www\.w3\.org/2000/svg"><title>[^<]*</title><path d="([Mm][-0-9a-zA-Z., ]+)"/></svg>\s*$`)
 
 // outlinesOf finds the marks in the package. All that is wrong with them is in
 // the error.
@@ -135,11 +135,10 @@ func find(files map[string][]byte, icons []icon, w wanted) (drawing, error) {
 	if match == nil {
 		return drawing{}, errors.New("is not one path in a square of 24")
 	}
-	path, err := shorten(string(match[1]))
-	if err == nil && len(path) > maxOutline {
-		err = fmt.Errorf("has %d bytes; at most %d", len(path), maxOutline)
+	if len(match[1]) > maxOutline {
+		return drawing{}, fmt.Errorf("has %d bytes; at most %d", len(match[1]), maxOutline)
 	}
-	return drawing{w.Name, icons[i].Title, path}, err
+	return drawing{w.Name, icons[i].Title, string(match[1])}, nil
 }
 
 // slug is the name of the icon's file, which the data has only where it does

@@ -6,64 +6,12 @@ import (
 	"compress/gzip"
 	"crypto/sha512"
 	"encoding/base64"
-	"math"
 	"os"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
 )
-
-func TestShorten(t *testing.T) {
-	t.Parallel()
-	tests := map[string]string{
-		"M0 0L10 10":                             "m0 0l10 10",
-		"m1.04 1.06 2 2":                         "m1 1.1l2 2",
-		"M.52.48h1v-1z":                          "m.5.5h1v-1z",
-		"M1 1.04l0 .04 0 .04 0 .04":              "m1 1l0 .1l0 0l0 .1", // not three times nothing
-		"M2 2a1 1 0 01.5.5":                      "m2 2a1 1 0 01.5.5",
-		"M2 2a1 1 0 1 0-.5-.5 1 1 0 00.5.5":      "m2 2a1 1 0 10-.5-.5 1 1 0 00.5.5",
-		"M0 0c1e0 1,2 2 3 3s1 1 2 2q1 1 2 2t1 1": "m0 0c1 1 2 2 3 3s1 1 2 2q1 1 2 2t1 1",
-		"M1 1h2zm3 3l1 1":                        "m1 1h2zm3 3l1 1",
-	}
-	for in, text := range tests {
-		got, err := shorten(in)
-		if err != nil {
-			t.Errorf("%s: %v", in, err)
-			continue
-		}
-		equalPoints(t, in, got)
-		equalPoints(t, text, got)
-		if len(got) > len(in) {
-			t.Errorf("%s became %s", in, got)
-		}
-	}
-	for _, in := range []string{"", "L1 1", "M1", "M1 1 2", "M0 0a1 1 0 2 0 1 1", "M0 0zx", "M0 0z1 1", "M1 1e"} {
-		if got, err := shorten(in); err == nil {
-			t.Errorf("%q became %q; want an error", in, got)
-		}
-	}
-}
-
-// equalPoints compares drawings point by point: each may be half a step off,
-// wherever in the drawing it is.
-func equalPoints(t *testing.T, a, b string) {
-	t.Helper()
-	left, err := parsePath(a)
-	if err != nil {
-		t.Fatalf("%s: %v", a, err)
-	}
-	right, err := parsePath(b)
-	if err != nil {
-		t.Fatalf("%s: %v", b, err)
-	}
-	same := slices.EqualFunc(left, right, func(x, y segment) bool {
-		return x.command == y.command && slices.EqualFunc(x.args, y.args, func(f, g float64) bool { return math.Abs(f-g) <= 0.5/grid+1e-9 })
-	})
-	if !same {
-		t.Errorf("%s is drawn as %s", a, b)
-	}
-}
 
 const (
 	packageJSON = `{"version": "` + packageVersion + `", "license": "CC0-1.0"}`
@@ -84,7 +32,7 @@ func TestOutlines(t *testing.T) {
 		{"script", `[{"title": "Square"}]`, strings.Replace(square, "<path", "<script>x</script><path", 1), "square", "not one path"},
 		{"event handler", `[{"title": "Square"}]`, strings.Replace(square, "<path", `<path onclick="x"`, 1), "square", "not one path"},
 		{"end of the attribute", `[{"title": "Square"}]`, strings.Replace(square, "H0z", `H0z&quot;`, 1), "square", "not one path"},
-		{"no drawing", `[{"title": "Square"}]`, strings.Replace(square, "M0 0", "", 1), "square", "does not begin with a move"},
+		{"no drawing", `[{"title": "Square"}]`, strings.Replace(square, "M0 0", "", 1), "square", "not one path"},
 		{"long", `[{"title": "Square"}]`, strings.Replace(square, "H0z", "H0z"+strings.Repeat("m1 1z", 1000), 1), "square", "at most"},
 	}
 	for _, tt := range tests {
@@ -96,11 +44,11 @@ func TestOutlines(t *testing.T) {
 			}
 			continue
 		}
-		if err != nil || len(list) != 1 || list[0].Path != "m0 0h24v24h-24z" {
+		if err != nil || len(list) != 1 || list[0].Path != "M0 0h24v24H0z" {
 			t.Errorf("%s: %v, %v", tt.name, list, err)
 			continue
 		}
-		if source, err := generated(list); err != nil || !strings.Contains(string(source), `"mark": "m0 0h24v24h-24z"`) {
+		if source, err := generated(list); err != nil || !strings.Contains(string(source), `"mark": "M0 0h24v24H0z"`) {
 			t.Errorf("%s: %v, %s", tt.name, err, source)
 		}
 	}
@@ -153,8 +101,8 @@ func TestGeneratedFile(t *testing.T) {
 	}
 	for _, m := range regexp.MustCompile(`(?m)^\t"([^"]+)": +"([^"]*)",$`).FindAllSubmatch(source, -1) {
 		got = append(got, string(m[1]))
-		if _, err := parsePath(string(m[2])); err != nil {
-			t.Errorf("%s: %v", m[1], err)
+		if !regexp.MustCompile(`^[Mm][-0-9a-zA-Z., ]+$`).Match(m[2]) {
+			t.Errorf("%s is no path: %s", m[1], m[2])
 		}
 	}
 	slices.Sort(want)

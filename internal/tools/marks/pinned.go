@@ -10,7 +10,7 @@ const (
 )
 
 // maxOutline bounds the path data of one mark, in bytes: it is in the page.
-const maxOutline = 1900
+const maxOutline = 3000
 
 // A wanted mark is called Name in authsvc.Style.Logo, and Slug in the package.
 type wanted struct{ Name, Slug string }

@@ -95,7 +95,7 @@ func TestFull(t *testing.T) {
 		"cookies": authsvc.CookieOptions{Domain: "example.com", Session: "__Secure-s", CSRF: "__Host-c", CallbackURL: "__Secure-b"},
 		"limits": authsvc.RateLimit{SignIn: authsvc.Rate{N: 30, Per: time.Minute}, EmailPerAddress: authsvc.Rate{N: 5, Per: time.Hour},
 			EmailTotal: authsvc.Rate{N: 1000, Per: time.Hour}, CredentialsPerAccount: authsvc.Rate{N: 10, Per: time.Second},
-			NoticesPerUser: authsvc.Rate{N: 10, Per: 24 * time.Hour}},
+			Token: authsvc.Rate{N: 10, Per: time.Minute}, NoticesPerUser: authsvc.Rate{N: 10, Per: 24 * time.Hour}, PersonalToken: authsvc.Rate{N: 15, Per: time.Minute}},
 		"account":  authsvc.AccountOptions{Disabled: true, Fresh: 5 * time.Minute, Delete: true, DeleteGrace: -1, ChangeEmail: new(false)},
 		"notices":  authsvc.NoticeOptions{Disabled: true, IgnoreNewBrowsers: true},
 		"personal": authsvc.PersonalTokenOptions{Enabled: true, MaxAge: 720 * time.Hour},

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"authsvc/internal/text/levenshtein"
+	"authsvc/internal/text"
 )
 
 const variablePrefix = "AUTHSVC_"
@@ -142,7 +142,7 @@ func (l *loader) warnUnread() {
 			continue
 		}
 		for _, k := range known {
-			if strings.HasPrefix(k, variablePrefix) && levenshtein.Distance(name, k) <= 2 {
+			if strings.HasPrefix(k, variablePrefix) && text.Distance(name, k) <= 2 {
 				l.warn("%s is not read; did you mean %s?", quote(name), k)
 				break
 			}

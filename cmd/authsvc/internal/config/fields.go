@@ -196,6 +196,8 @@ func (s *Settings) limitFields() []field {
 		{key: "rate_limit.email_per_address", into: rateVar(&r.EmailPerAddress)},
 		{key: "rate_limit.email_total", into: rateVar(&r.EmailTotal)},
 		{key: "rate_limit.credentials_per_account", into: rateVar(&r.CredentialsPerAccount)},
+		{key: "rate_limit.token", into: rateVar(&r.Token)},
+		{key: "rate_limit.personal_token", into: rateVar(&r.PersonalToken)},
 		{key: "rate_limit.notices_per_user", into: rateVar(&r.NoticesPerUser)},
 	}
 }

@@ -4,12 +4,12 @@ import (
 	"bytes"
 	"strings"
 
-	"authsvc/internal/text/lazyregexp"
+	"authsvc/internal/text"
 )
 
 // keyLine is a line that begins with a key, or with a dash before one. The last
 // group is its value.
-var keyLine = lazyregexp.New(`^( *)((?:- +)*)["']?[\w.-]+["']?:(?:\s+(.*))?$`)
+var keyLine = text.LazyRegexp(`^( *)((?:- +)*)["']?[\w.-]+["']?:(?:\s+(.*))?$`)
 
 // oddIndent returns the number of the first line with a key in a column that fits
 // no key above it, and how many spaces it begins with; 0 if there is none.

@@ -4,7 +4,7 @@ import (
 	"log/slog"
 	"strings"
 
-	"authsvc/internal/text/lazyregexp"
+	"authsvc/internal/text"
 )
 
 // The engine names fields of authsvc.Config. This is what a configuration calls
@@ -25,9 +25,9 @@ var keyNames = map[string]string{
 }
 
 var (
-	ofProvider = lazyregexp.New(`^Providers\[(\d+)\]\.?`)
-	ofList     = lazyregexp.New(`\[\d+\]$`)
-	inName     = lazyregexp.New(`([a-z0-9])([A-Z])|([A-Z])([A-Z][a-z])`)
+	ofProvider = text.LazyRegexp(`^Providers\[(\d+)\]\.?`)
+	ofList     = text.LazyRegexp(`\[\d+\]$`)
+	inName     = text.LazyRegexp(`([a-z0-9])([A-Z])|([A-Z])([A-Z][a-z])`)
 )
 
 // Attr is an attribute of a line of the engine's log as the program logs it: by the

@@ -24,7 +24,7 @@ func leaves(t reflect.Type, prefix string) (paths []string) {
 
 // onlyGo are the fields that only a program can set; a dot stands for all that
 // is below.
-var onlyGo = []string{"HSTS", "ShowRefusal", "Account.Edit", "RateLimit.Link", "RateLimit.BackchannelLogout", "RateLimit.Token", "RateLimit.Account", "RateLimit.PersonalToken",
+var onlyGo = []string{"HSTS", "ShowRefusal", "Account.Edit", "RateLimit.Link", "RateLimit.BackchannelLogout", "RateLimit.Account",
 	"Providers", "Logger", "Outbound.DangerousTransport", "Callbacks.", "Events.",
 	"Providers[0].OpenID", "Providers[0].PairwiseSubject", "Providers[0].Hooks.", "Providers[0].UserInfo", "Providers[0].MapProfile", "Providers[0].Authorize", "SignIn.Allow[0].MaxAge", "SignIn.Allow[0].Tokens",
 	"SignIn.Allow[0].When", "Tokens.Audiences[0].Allow[0].MaxAge", "Tokens.Audiences[0].Allow[0].When", "Tokens.Audiences[0].Allow[0].Tokens", "Gate.MaxRequests", "Gate.Hosts[0].Default.", "Gate.Hosts[0].Rules[0].Allow.Anyone", "Gate.Hosts[0].Rules[0].Allow.Nobody"}

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"authsvc/internal/text/levenshtein"
+	"authsvc/internal/text"
 	"authsvc/provider"
 )
 
@@ -20,7 +20,7 @@ func (l *loader) meant(kind string, known bool) string {
 	}
 	nearest, best, single := "", len(kind), false
 	for _, k := range nearKinds(kind) {
-		if d := levenshtein.Distance(kind, k); d < best {
+		if d := text.Distance(kind, k); d < best {
 			nearest, best, single = k, d, true
 		} else if d == best {
 			single = false

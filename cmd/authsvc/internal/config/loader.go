@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"authsvc/internal/text/lazyregexp"
+	"authsvc/internal/text"
 )
 
 // A loader collects values and mistakes.
@@ -139,8 +139,8 @@ func (l *loader) readMembers(prefix, at string, members []member, fields []field
 // Parts of secrets: a reference to an environment variable, and parameters of an
 // address that are secret.
 var (
-	variable        = lazyregexp.New(`\$\{[^}]*\}`)
-	secretParameter = lazyregexp.New(`(?i)(pass|pwd|secret|token)\w*=`)
+	variable        = text.LazyRegexp(`\$\{[^}]*\}`)
+	secretParameter = text.LazyRegexp(`(?i)(pass|pwd|secret|token)\w*=`)
 )
 
 // spelledOut reports whether the secret at a key is written in its value, rather

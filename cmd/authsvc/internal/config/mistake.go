@@ -8,8 +8,7 @@ import (
 	"strings"
 
 	"authsvc"
-	"authsvc/internal/text/lazyregexp"
-	"authsvc/internal/text/levenshtein"
+	"authsvc/internal/text"
 )
 
 // A Mistake is one thing that is wrong with the configuration.
@@ -121,7 +120,7 @@ func (s sources) fileName() string {
 	return s.file
 }
 
-var lastSegment = lazyregexp.New(`(\[\d+\]|\.[^.\[]*)$`)
+var lastSegment = text.LazyRegexp(`(\[\d+\]|\.[^.\[]*)$`)
 
 // Explain places the mistakes that the engine found. Other errors are
 // returned as they are.
@@ -179,7 +178,7 @@ func isTypo(name, meant string) bool {
 	if meant == "" || len(name) > 60 {
 		return false
 	}
-	d := levenshtein.Distance(name, meant)
+	d := text.Distance(name, meant)
 	return d <= 1 || d == 2 && len(meant) >= 6
 }
 
@@ -191,7 +190,7 @@ func closest(name string, names []string) string {
 	}
 	best, least := "", len(name)/3+1
 	for _, n := range names {
-		if d := levenshtein.Distance(strings.ToLower(name), strings.ToLower(n)); d <= least && (best == "" || d < least) {
+		if d := text.Distance(strings.ToLower(name), strings.ToLower(n)); d <= least && (best == "" || d < least) {
 			best, least = n, d
 		}
 	}

@@ -11,7 +11,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"authsvc/internal/text/lazyregexp"
+	"authsvc/internal/text"
 )
 
 // A shape is the kind of a value in YAML.
@@ -123,7 +123,7 @@ func expandTabs(raw []byte, width int) (text []byte, found []int) {
 	return bytes.Join(lines, []byte("\n")), found
 }
 
-var yamlLine = lazyregexp.New(`^yaml: (?:line (\d+): )?(.*)$`)
+var yamlLine = text.LazyRegexp(`^yaml: (?:line (\d+): )?(.*)$`)
 
 // syntaxError records an error of the YAML library as a mistake. The library
 // quotes names of anchors and tagged values, and either may be a secret that

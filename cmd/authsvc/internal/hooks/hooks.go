@@ -23,7 +23,7 @@ import (
 	"time"
 
 	"authsvc/internal/protocol/outbound"
-	"authsvc/internal/seal/uuid"
+	"authsvc/internal/seal"
 	"authsvc/internal/text/strictjson"
 )
 
@@ -135,7 +135,7 @@ func (h *Hook) Ask(ctx context.Context, kind string, data any, allowed ...string
 		}
 		outbound.SetHeaders(req, nil)
 		req.Header.Set("Content-Type", "application/json")
-		h.sign(req.Header, "msg_"+uuid.V7(), time.Now(), body)
+		h.sign(req.Header, "msg_"+seal.UUIDv7(), time.Now(), body)
 		return h.client.Deliver(req)
 	})
 	switch {

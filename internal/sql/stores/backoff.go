@@ -1,5 +1,4 @@
-// Package backoff waits between the attempts of a call.
-package backoff
+package stores
 
 import (
 	"context"

@@ -1,21 +1,20 @@
-// Package lazyregexp compiles regular expressions when they are first used:
-// those that a program never needs cost it nothing at its start.
-package lazyregexp
+package text
 
 import (
 	"regexp"
 	"sync"
 )
 
-// A Regexp is a regular expression that has not been compiled yet.
+// A Regexp is a regular expression that is compiled when it is first used: one that a
+// program never needs costs it nothing at its start.
 type Regexp struct {
 	expr string
 	once sync.Once
 	re   *regexp.Regexp
 }
 
-// New returns the expression. The first use panics if it is not valid.
-func New(expr string) *Regexp { return &Regexp{expr: expr} }
+// LazyRegexp returns the expression. The first use panics if it is not valid.
+func LazyRegexp(expr string) *Regexp { return &Regexp{expr: expr} }
 
 func (r *Regexp) get() *regexp.Regexp {
 	r.once.Do(func() { r.re = regexp.MustCompile(r.expr) })

@@ -1,17 +1,17 @@
-package uuid_test
+package seal_test
 
 import (
 	"regexp"
 	"testing"
 
-	"authsvc/internal/seal/uuid"
+	"authsvc/internal/seal"
 )
 
-// TestForms: both have the version and the variant of RFC 9562 §4, and no two
+// TestUUIDs: both have the version and the variant of RFC 9562 §4, and no two
 // are alike; those of version 7 do not go back in time.
-func TestForms(t *testing.T) {
+func TestUUIDs(t *testing.T) {
 	t.Parallel()
-	for version, made := range map[string]func() string{"4": uuid.V4, "7": uuid.V7} {
+	for version, made := range map[string]func() string{"4": seal.UUIDv4, "7": seal.UUIDv7} {
 		form := regexp.MustCompile(`^[0-9a-f]{8}-[0-9a-f]{4}-` + version + `[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$`)
 		seen := map[string]bool{}
 		before := ""

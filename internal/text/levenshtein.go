@@ -1,8 +1,7 @@
-// Package levenshtein measures how much two words differ, to suggest what
-// somebody may have meant.
-package levenshtein
+package text
 
-// Distance returns how many bytes have to be added, removed or replaced to
+// Distance is the Levenshtein distance, to suggest what people may have meant: it
+// returns how many bytes have to be added, removed or replaced to
 // turn one of the words into the other.
 func Distance(a, b string) int {
 	row := make([]int, len(b)+1)

@@ -1,5 +1,4 @@
-// Package uuid makes UUIDs (RFC 9562).
-package uuid
+package seal
 
 import (
 	"crypto/rand"
@@ -8,32 +7,32 @@ import (
 	"time"
 )
 
-// V7 is a UUID that begins with the time in milliseconds (§5.7), so that
+// UUIDv7 is a UUID (RFC 9562) that begins with the time in milliseconds (§5.7), so that
 // those made one after the other are neighbours in an index.
-func V7() string {
-	u := random()
+func UUIDv7() string {
+	u := randomUUID()
 	var ms [8]byte
 	binary.BigEndian.PutUint64(ms[:], uint64(time.Now().UnixMilli()))
 	copy(u[:6], ms[2:])
 	u[6] = u[6]&0x0f | 0x70
-	return format(u)
+	return formatUUID(u)
 }
 
-// V4 is a random UUID (§5.4).
-func V4() string {
-	u := random()
+// UUIDv4 is a random UUID (RFC 9562 §5.4).
+func UUIDv4() string {
+	u := randomUUID()
 	u[6] = u[6]&0x0f | 0x40
-	return format(u)
+	return formatUUID(u)
 }
 
-// random has the variant of RFC 9562 §4.1 and no version.
-func random() (u [16]byte) {
+// randomUUID has the variant of RFC 9562 §4.1 and no version.
+func randomUUID() (u [16]byte) {
 	rand.Read(u[:]) //nolint:errcheck // never fails since Go 1.24
 	u[8] = u[8]&0x3f | 0x80
 	return u
 }
 
-func format(u [16]byte) string {
+func formatUUID(u [16]byte) string {
 	var b [36]byte
 	hex.Encode(b[:8], u[:4])
 	hex.Encode(b[9:13], u[4:6])

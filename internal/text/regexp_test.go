@@ -1,4 +1,4 @@
-package lazyregexp
+package text
 
 import (
 	"slices"
@@ -6,9 +6,9 @@ import (
 )
 
 // The methods answer as package regexp does, from the first use on.
-func TestMethods(t *testing.T) {
+func TestLazyRegexp(t *testing.T) {
 	t.Parallel()
-	re := New(`a(b*)`)
+	re := LazyRegexp(`a(b*)`)
 	if re.re != nil {
 		t.Error("compiled before its first use")
 	}

@@ -1,6 +1,6 @@
-// Package schema has the types with which stores report on their tables or
-// collections, and what they say of those that do not fit.
-package schema
+// Package stores has what all stores share: how they report on their tables or
+// collections, and how long they wait between the attempts of a call.
+package stores
 
 import "fmt"
 

@@ -1,4 +1,4 @@
-package levenshtein
+package text
 
 import (
 	"testing"

@@ -1,0 +1,80 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"authsvc"
+	"authsvc/engine/internal/fleet"
+)
+
+// notifyLinked tells the user of the identity that this sign-in linked.
+func (l *login) notifyLinked() {
+	l.added = true
+	a := &l.id.account
+	l.desk.mailing.tell(l.rq, notice{what: "linked", user: l.user, name: l.rq.providerName(a.Provider), undo: &undoable{Provider: a.Provider, Account: a.ProviderAccountID}})
+}
+
+// notifyNewBrowser tells the user of a sign-in with a browser that is new to the
+// account, unless it is the first one, or the mail about a linked identity says so.
+func (l *login) notifyNewBrowser() {
+	if l.desk.mailing.notices.by != nil && l.desk.mailing.notices.newBrowser && !l.created && !l.added && !l.knownBrowser() && l.signedInBefore() {
+		l.desk.mailing.tell(l.rq, notice{what: "browser", user: l.user})
+	}
+}
+
+// knownBrowser reports whether this browser has signed in as the user, or is.
+func (l *login) knownBrowser() bool {
+	return l.before != nil && l.before.UserID == l.user.ID || l.desk.hasDeviceCookie(l.rq, userKey(l.user.ID)) ||
+		l.id.accountName != "" && l.desk.hasDeviceCookie(l.rq, l.id.accountName)
+}
+
+// signedInBefore reports whether there was a sign-in before this one: a linked
+// identity is one, and so is the proof of an address. What the application's
+// credentials prove is kept by nobody else, so other sessions are looked for.
+func (l *login) signedInBefore() bool {
+	switch {
+	case l.foreign: // nobody's address is stored
+		return false
+	case l.id.proof:
+		return !l.firstProof
+	case !l.id.stored || !l.user.EmailVerified.IsZero():
+		return true
+	}
+	all, err := l.desk.Adapter.ListSessions(l.rq.ctx, l.user.ID)
+	if err != nil {
+		l.desk.Log.Error("a person could not be told of a new browser", "user", l.user.ID, "request", l.rq.requestID(), "err", err)
+	}
+	return slices.ContainsFunc(all, func(r authsvc.SessionRecord) bool { return l.record == nil || r.Digest != l.record.Digest })
+}
+
+// keepLanguage keeps the language of this sign-in for the mails that no request of
+// the person causes. The browser does not wait for it, and nothing is written that is
+// known already.
+func (l *login) keepLanguage() {
+	s, by := l.desk, l.desk.mailing.anyMailer()
+	asked, accepted := l.rq.locales()
+	if by == nil || l.foreign || asked == "" && accepted == "" { // nothing is mailed, nobody is stored, or nothing is known
+		return
+	}
+	userID, created, requestID, language := l.user.ID, l.created, l.rq.requestID(), by.language(asked, accepted)
+	if len(language) > maxLocale {
+		return
+	}
+	s.fleet.RunTask("keeping a language", func(life context.Context) {
+		ctx, cancel := fleet.Detached(life, storeTimeout)
+		defer cancel()
+		var p authsvc.Person
+		var err error
+		if !created { // whoever is new has none yet
+			p, err = s.Adapter.GetPerson(ctx, userID)
+		}
+		if err == nil && p.Locale != language {
+			err = s.Adapter.SetPerson(ctx, userID, authsvc.PersonUpdate{Locale: &language}, nil)
+		}
+		if err != nil && !errors.Is(err, authsvc.ErrNotFound) { // ErrNotFound: deleted meanwhile
+			s.Log.Warn("the language of a sign-in could not be kept", "user", userID, "request", requestID, "err", err)
+		}
+	})
+}
