@@ -52,7 +52,7 @@ var engine = []mutation{
 	{"sessions/kept-one", "engine", "return !text.Same(id, keepSessionID) }", "return true }", "./engine"},
 	{"sessions/jwt-ends", "engine", "SID: r.Digest,", "SID: \"x\" + r.Digest,", "./engine"},
 	{"tokens-page/fresh", "engine", "if !p.desk.provedFresh(rq, s, \"account/tokens\") {", "if false {", "./engine"},
-	{"tokens-page/hosts", "engine", "if !slices.Contains(p.hosts, host) {", "if false {", "./engine"},
+	{"tokens-page/hosts", "engine", "if !slices.Contains(p.hosts, host) {", "if " + never + "!slices.Contains(p.hosts, host) {", "./engine"},
 	{"tokens-page/days", "engine", "days < 0 || days > p.maxDays() {", "days < 0 {", "./engine"},
 	{"account/limit", "engine", "if wait, ok := rq.permit(dk.accountLimit, userID); !ok {", "if wait, ok := rq.permit(dk.accountLimit, userID); " + never + "!ok {", "./engine"},
 	{"deletion/sign-in", "engine", "l.callSignIn, l.offerKeep, l.keepClaims, l.linkOrCreate", "l.callSignIn, l.keepClaims, l.linkOrCreate", "./engine"},
