@@ -74,12 +74,13 @@ func (vt *vault) unlinkUnlessLast(ctx context.Context, userID, provider, id stri
 			return err
 		}
 		found, others := splitAccount(all, provider, id)
-		if found == nil {
-			return authsvc.ErrNotFound
+		none := error(nil)
+		if found == nil { // the store is asked all the same: it finishes a removal that was interrupted
+			found, none = &authsvc.Account{UserID: userID, Provider: provider, ProviderAccountID: id}, authsvc.ErrNotFound
 		}
 		if !o.evenLast {
 			if left, err := vt.canSignIn(ctx, u, others); !left {
-				return cmp.Or(err, authsvc.ErrLastAccount)
+				return cmp.Or(err, none, authsvc.ErrLastAccount)
 			}
 		}
 		err = vt.Adapter.UnlinkAccount(ctx, provider, id, u.Epoch, vt.keeper.revocation(keyAccount+userID, userID, vt.fleet.Now()))

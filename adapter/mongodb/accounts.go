@@ -1,6 +1,7 @@
 package mongodb
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -295,7 +296,8 @@ func (s *Store) hasTokens(acc authsvc.Account) (filter bson.D) {
 
 // UnlinkAccount implements [authsvc.Adapter]. It raises the epoch before it deletes the
 // account, so that of two which rest on the same epoch one is ErrStale, and afterwards,
-// so that a sign-in which found the account is, too.
+// so that a sign-in which found the account is, too. If the account does not exist, it
+// finishes what an interrupted call may have left.
 func (s *Store) UnlinkAccount(ctx context.Context, provider, providerAccountID string, epoch int64, r *authsvc.Revocation) error {
 	return s.do(ctx, "unlink account", func(ctx context.Context) error {
 		e, err := s.epochs(ctx, r.UserID)
@@ -303,7 +305,10 @@ func (s *Store) UnlinkAccount(ctx context.Context, provider, providerAccountID s
 			return err
 		}
 		d, err := s.accountOf(ctx, provider, providerAccountID, r.UserID, e)
-		if err == nil && e.user != epoch {
+		switch {
+		case errors.Is(err, authsvc.ErrNotFound):
+			return cmp.Or(ignore(authsvc.ErrNotFound, s.finishDeletion(ctx, r)), err)
+		case err == nil && e.user != epoch:
 			err = authsvc.ErrStale
 		}
 		if err != nil {

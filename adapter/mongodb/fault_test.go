@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"go.mongodb.org/mongo-driver/v2/bson"
+
 	"authsvc"
 )
 
@@ -314,6 +316,10 @@ func judgeUnlink(t *testing.T, s shared, id string, err error) {
 	}
 	if err := ignore(authsvc.ErrNotFound, tryUnlink(t, s, id)); err != nil || s.linked(t, id) {
 		t.Errorf("the next try: %v", err)
+	}
+	half := by("_id", "account:"+s.userID(t, id), bson.E{Key: "pending", Value: bson.D{{Key: "$exists", Value: true}}})
+	if exists[document](t)(s.first(t.Context(), s.revocations(), half)) {
+		t.Error("the next try leaves the second number out: a sign-in by the account goes on")
 	}
 	if !s.signedIn(t, id) {
 		t.Error("the session is gone")

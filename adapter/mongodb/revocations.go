@@ -233,8 +233,7 @@ func (s *Store) revoke(ctx context.Context, r *authsvc.Revocation) error {
 // a concurrent sign-in; see the top of this file. It returns the number that it
 // took for the second write, which is less than the user's epoch if there was
 // another revocation meanwhile. If it is interrupted the record stays pending, and
-// the next attempt repeats everything. Of UnlinkAccount there is none once the account
-// is gone: what is left then is the session of a sign-in by it in that same moment.
+// the next attempt repeats everything, or finishes it if what was to be removed is gone.
 func (s *Store) revokeAndRemove(ctx context.Context, r *authsvc.Revocation, of revocationKind, remove func(context.Context) error) (n int64, err error) {
 	n, err = s.takeNumbersFor(ctx, r, 2)
 	if err == nil {
@@ -348,7 +347,7 @@ func readRevocations(found []document) (list []authsvc.Revocation) {
 }
 
 // finishDeletion writes the second number of a deletion that was interrupted
-// after its user was gone. ErrNotFound: there is none.
+// after its user or account was gone. ErrNotFound: there is none.
 func (s *Store) finishDeletion(ctx context.Context, r *authsvc.Revocation) error {
 	_, err := s.first(ctx, s.revocations(), by("_id", r.Key, bson.E{Key: "pending", Value: bson.D{{Key: "$exists", Value: true}}}))
 	if err != nil {
