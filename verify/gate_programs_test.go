@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"time"
 
 	"authsvc/internal/test/browser"
@@ -27,39 +28,42 @@ type realProgram struct {
 }
 
 // startProgram writes a file, by which a command serves at an address, and waits until
-// it does. {file} and {addr} stand for these.
+// it does. {file} and {addr} stand for these, in the text as well.
 func startProgram(t *T, file, text string, command ...string) *realProgram {
 	t.Helper()
-	dir := t.TempDir()
+	dir, addr := t.TempDir(), freeAddr(t)
 	path := filepath.Join(dir, file)
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+	if err := os.WriteFile(path, []byte(strings.ReplaceAll(text, "{addr}", addr)), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	return startIn(t, dir, path, command...)
+	return startIn(t, dir, path, addr, command...)
 }
 
-func startIn(t *T, dir, path string, command ...string) *realProgram {
+func freeAddr(t *T) string {
 	t.Helper()
 	port, err := freeport.Pick(1)
 	if err != nil {
 		t.Fatal(err)
 	}
-	addr := fmt.Sprintf("127.0.0.1:%d", port)
+	return fmt.Sprintf("127.0.0.1:%d", port)
+}
+
+func startIn(t *T, dir, path, addr string, command ...string) *realProgram {
+	t.Helper()
 	fill := strings.NewReplacer("{file}", path, "{addr}", addr)
 	for i := range command {
 		command[i] = fill.Replace(command[i])
 	}
 	cmd := exec.CommandContext(t.Context(), command[0], command[1:]...)
 	cmd.Dir = dir
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) } // PHP-FPM ends its workers
+	cmd.WaitDelay = 5 * time.Second
 	var said bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &said, &said
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		_ = cmd.Process.Kill()
-		_ = cmd.Wait()
-	})
+	t.Cleanup(func() { _ = cmd.Wait() }) // the end of t.Context has asked it to end
 	for end := time.Now().Add(patience); ; time.Sleep(50 * time.Millisecond) {
 		c, err := net.Dial("tcp", addr)
 		if err == nil {
@@ -142,10 +146,47 @@ header('X-Program: php');
 echo json_encode(array_filter($_SERVER, fn($k) => str_starts_with($k, 'HTTP_'), ARRAY_FILTER_USE_KEY));
 `
 
+const fpmPool = `[global]
+daemonize = no
+error_log = /dev/stderr
+[www]
+listen = {addr}
+pm = static
+pm.max_children = 2
+`
+
+// startFPM starts PHP-FPM, and Caddy which asks it.
+func startFPM(t *T) *realProgram {
+	t.Helper()
+	found, err := filepath.Glob("/usr/sbin/php-fpm*")
+	if err != nil || len(found) == 0 {
+		t.Fatal("needs php-fpm")
+	}
+	command, pool := []string{found[0], "--nodaemonize", "--fpm-config", "{file}"}, fpmPool
+	if os.Geteuid() == 0 {
+		command, pool = append(command, "--allow-to-run-as-root"), pool+"user = root\n"
+	}
+	fpm := startProgram(t, "pool.conf", pool, command...)
+	root := t.TempDir()
+	if err := os.WriteFile(filepath.Join(root, "index.php"), []byte(phpEcho), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	caddy := proxytest.Start(t, "caddy", proxytest.Options{Site: ":443 {\n\troot * " + root + "\n\trewrite * /index.php\n\tphp_fastcgi " + fpm.addr + "\n}\n", Backend: fpm.addr})
+	return &realProgram{passOnTo(t, caddy)}
+}
+
 // gate28: PHP makes _ of more characters than CGI does. Whatever stands for the "-" of a
 // header that says who is asking or where from, PHP does not read it.
 func gate28(t *T) {
-	php := startProgram(t, "echo.php", phpEcho, "php", "-S", "{addr}", "{file}")
+	t.Run("php -S", func(t *T) {
+		readsNoClaims(t, startProgram(t, "echo.php", phpEcho, "php", "-S", "{addr}", "{file}"))
+	})
+	t.Run("PHP-FPM behind Caddy", func(t *T) { readsNoClaims(t, startFPM(t)) })
+}
+
+// readsNoClaims: php is deceived by itself, and not behind the gate.
+func readsNoClaims(t *T, php *realProgram) {
+	t.Helper()
 	believed := 0
 	for _, c := range tokenCharacters { // the program is one that could be deceived
 		_, _, body := exchangeRaw(t, php.addr, "GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n"+strings.Join(claims(c), "\r\n")+"\r\n\r\n")
@@ -156,7 +197,7 @@ func gate28(t *T) {
 	if believed < 2 {
 		t.Fatalf("PHP takes %d other characters for - only", believed)
 	}
-	t.Figure("php -S takes %d other characters for -", believed)
+	t.Figure("PHP takes %d other characters for -", believed)
 	look := func(t *T, s *gatedSite, b *browser.Browser, who string) {
 		for _, c := range tokenCharacters {
 			for _, target := range []string{"/open/x", "/public/x"} {
@@ -275,7 +316,7 @@ func startExpress(t *T) *realProgram {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return startIn(t, dir, filepath.Join(dir, "server.mjs"), "node", "{file}", "{addr}")
+	return startIn(t, dir, filepath.Join(dir, "server.mjs"), freeAddr(t), "node", "{file}", "{addr}")
 }
 
 // gate30: a method that programs read as another one is refused, or judged as that.

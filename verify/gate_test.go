@@ -27,7 +27,7 @@ var gateChecks = checks{
 	"24": {title: "a host of the gate is asked to change something", run: gate24},
 	"25": {title: "a personal access token past its hosts, its rules or its end, at the gate", run: gate25},
 	"26": {title: "an assertion is forged, taken elsewhere or used as a session", run: gate26},
-	"28": {title: "PHP takes another spelling for a header that says who is asking", once: true, needs: []need{program("php")}, run: gate28},
+	"28": {title: "PHP takes another spelling for a header that says who is asking", once: true, needs: []need{program("php"), program("caddy")}, run: gate28},
 	"29": {title: "a connection becomes one of HTTP/2, past the rules", once: true, needs: []need{program("python3")}, run: gate29},
 	"30": {title: "a method in another spelling, in a header or in the query", once: true, needs: []need{program("python3"), program("node"), program("npm")}, run: gate30},
 	"31": {title: "a path that a proxy behind the gate decodes", once: true, run: gate31},
