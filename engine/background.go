@@ -13,25 +13,25 @@ import (
 func (h *storeys) startWorkers() {
 	h.auditor.Start()
 	for i := range mailWorkers {
-		h.fleet.Go(func(life context.Context) { h.mailing.mails.run(life, time.Duration(i)*mailIdle/mailWorkers) })
+		h.fleet.Go("the mail queue", func(life context.Context) { h.mailing.mails.run(life, time.Duration(i)*mailIdle/mailWorkers) })
 	}
-	h.fleet.Go(h.mailing.mails.runUnqueue)
-	h.fleet.Go(h.sweep)
+	h.fleet.Go("the mail queue", h.mailing.mails.runUnqueue)
+	h.fleet.Go("the sweep", h.sweep)
 	h.keeper.seen.on.Store(true)
-	h.fleet.Go(h.keeper.touchSeen)
+	h.fleet.Go("the last use of sessions", h.keeper.touchSeen)
 	h.follow()
 }
 
 // follow starts what the reading of sessions needs.
 func (h *storeys) follow() {
 	if h.keeper.revoked.enabled {
-		h.fleet.Go(h.keeper.pollRevocations)
+		h.fleet.Go("the revocations", h.keeper.pollRevocations)
 	}
 	if h.issuer.signing.enabled {
-		h.fleet.Go(h.issuer.pollKeys)
+		h.fleet.Go("the signing keys", h.issuer.pollKeys)
 	}
 	if _, has := h.given.Adapter.(authsvc.Clock); has {
-		h.fleet.Go(h.fleet.PollClock)
+		h.fleet.Go("the clock", h.fleet.PollClock)
 	}
 }
 

@@ -2,6 +2,7 @@ package audit
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"sync"
 	"time"
@@ -20,7 +21,7 @@ const (
 	storeTimeout  = 5 * time.Second
 )
 
-// An queue writes audit events to the store in the background; requests
+// A queue writes audit events to the store in the background; requests
 // never wait for it. A crash loses what is queued, and events that find the
 // queue full are dropped; the log has both.
 type queue struct {
@@ -170,9 +171,14 @@ func (q *queue) drain() (n int) {
 	}
 }
 
-func (q *queue) write(batch []authsvc.AuditRecord) error {
+func (q *queue) write(batch []authsvc.AuditRecord) (err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), storeTimeout)
 	defer cancel()
+	defer func() {
+		if v := recover(); v != nil { // in code of a store
+			err = fmt.Errorf("panic: %.200v", v)
+		}
+	}()
 	return q.store.PutAudit(ctx, batch)
 }
 

@@ -34,9 +34,25 @@ func (fl *Fleet) Sending() context.Context { return fl.background.sending }
 // CancelSending ends the context of mails being sent.
 func (fl *Fleet) CancelSending() { fl.background.cancelSending() }
 
-// Go runs a worker, which must end with life.
-func (fl *Fleet) Go(work func(life context.Context)) {
-	fl.background.workers.Go(func() { work(fl.background.ctx) })
+// workerPause is how long a worker that panicked waits before it starts again.
+const workerPause = 5 * time.Second
+
+// Go runs a worker, which must return when life ends. If it panics, as code of a store
+// may, that is logged and the worker starts again after workerPause.
+func (fl *Fleet) Go(what string, work func(life context.Context)) {
+	life := fl.background.ctx
+	fl.background.workers.Go(func() {
+		for fl.panics(what, func() { work(life) }) && Sleep(life, workerPause) {
+			continue
+		}
+	})
+}
+
+// panics calls run and reports whether it panicked.
+func (fl *Fleet) panics(what string, run func()) (panicked bool) {
+	defer fl.Recovered(what, func() { panicked = true })
+	run()
+	return false
 }
 
 // Wait waits for all workers and tasks.

@@ -68,9 +68,11 @@ func (fl *Fleet) HoldLease(ctx context.Context, name, holder string) (release fu
 	go func() {
 		defer close(ended)
 		for Sleep(held, leaseRenew) {
-			if err := fl.TakeLease(held, name, holder); err != nil && held.Err() == nil {
-				fl.Log.Warn("a lease could not be renewed", "err", err)
-			}
+			fl.panics("the renewal of a lease", func() {
+				if err := fl.TakeLease(held, name, holder); err != nil && held.Err() == nil {
+					fl.Log.Warn("a lease could not be renewed", "err", err)
+				}
+			})
 		}
 	}()
 	return func() {
