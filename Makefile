@@ -86,7 +86,7 @@ sbom: build ## out/authsvc.cdx.json, what the binary is made of (CycloneDX)
 	go run ./internal/tools/inventory same authsvc
 	@mkdir -p out
 	GOFLAGS= go run $(CYCLONEDX) bin -json -noserial -std -output out/authsvc.cdx.json authsvc
-	sed -i '/"timestamp": /d' out/authsvc.cdx.json
+	grep -v '"timestamp": ' out/authsvc.cdx.json >out/authsvc.cdx && mv out/authsvc.cdx out/authsvc.cdx.json
 
 reproducible: ## two builds in different places, with different caches, have the same bytes
 	.ci/reproducible

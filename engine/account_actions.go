@@ -71,12 +71,12 @@ func (ac *accountRoom) postProfile(rq *request) outcome {
 	name := norm.NFC.String(rq.body.get("name"))
 	if !ac.edits || name == "" || name != text.Name(name) || len([]rune(name)) > maxOwnName {
 		rq.rememberTyped(typedName, name)
-		return rq.personalRefusal("/account", authsvc.CodeInvalid, http.StatusBadRequest)
+		return rq.refuseOwn("/account", authsvc.CodeInvalid, http.StatusBadRequest)
 	}
 	u, err := ac.Adapter.UpdateUser(rq.ctx, s.UserID, authsvc.UserUpdate{Name: &name})
 	switch {
 	case errors.Is(err, authsvc.ErrNotFound):
-		return rq.personalRefusal("/account", authsvc.CodeNotFound, http.StatusNotFound)
+		return rq.refuseOwn("/account", authsvc.CodeNotFound, http.StatusNotFound)
 	case err != nil:
 		return rq.accountAway(err)
 	}
@@ -111,7 +111,7 @@ func (ac *accountRoom) postUnlink(rq *request) outcome {
 	}
 	defer done()
 	if !ac.desk.provedFresh(rq, s, "account/unlink") {
-		return confirmFirst(rq, accountBack(rq), s)
+		return stepUpFirst(rq, accountBack(rq), s)
 	}
 	all, err := ac.Adapter.ListAccounts(rq.ctx, s.UserID)
 	if err != nil {
@@ -121,15 +121,15 @@ func (ac *accountRoom) postUnlink(rq *request) outcome {
 	i := slices.IndexFunc(all, func(a authsvc.Account) bool { return ac.accountHandle(&a) == id })
 	if i < 0 {
 		rq.note(authsvc.AuditEvent{Name: "account.unlink_refused", UserID: s.UserID, Reason: "the user has no such account"})
-		return rq.personalRefusal("/account", authsvc.CodeNotFound, http.StatusNotFound)
+		return rq.refuseOwn("/account", authsvc.CodeNotFound, http.StatusNotFound)
 	}
 	by := unlinkOptions{reason: "by the person", record: func(e authsvc.AuditEvent) { rq.note(e) }, notify: func(n notice) { ac.mailing.tell(rq, n) }}
 	err = ac.vault.unlink(rq.ctx, s.UserID, all[i].Provider, all[i].ProviderAccountID, by)
 	switch {
 	case errors.Is(err, authsvc.ErrNotFound): // removed meanwhile, in another tab
-		return rq.personalRefusal("/account", authsvc.CodeNotFound, http.StatusNotFound)
+		return rq.refuseOwn("/account", authsvc.CodeNotFound, http.StatusNotFound)
 	case errors.Is(err, authsvc.ErrLastAccount):
-		return rq.personalRefusal("/account", authsvc.CodeLastMethod, http.StatusConflict)
+		return rq.refuseOwn("/account", authsvc.CodeLastMethod, http.StatusConflict)
 	case err != nil:
 		return rq.accountAway(err)
 	}

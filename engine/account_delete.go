@@ -82,20 +82,20 @@ func (ac *accountRoom) postDelete(rq *request) outcome {
 	}
 	defer done()
 	if !ac.desk.provedFresh(rq, s, "account/delete") {
-		return confirmFirst(rq, deleteBack(rq), s)
+		return stepUpFirst(rq, deleteBack(rq), s)
 	}
 	u, refused := ac.desk.userOf(rq, s)
 	if refused != nil {
 		return refused
 	}
-	if !confirmsDeletion(u, rq.body.get("confirm")) {
+	if !namesAccount(u, rq.body.get("confirm")) {
 		rq.rememberTyped(typedDelete, rq.body.get("confirm"))
-		return rq.personalRefusal("/account/delete", authsvc.CodeInvalid, http.StatusBadRequest)
+		return rq.refuseOwn("/account/delete", authsvc.CodeInvalid, http.StatusBadRequest)
 	}
 	u, gone, err := ac.scheduleDeletion(rq.ctx, s.UserID, ac.mailing.byPerson(rq))
 	switch {
 	case errors.Is(err, authsvc.ErrNotFound):
-		return rq.personalRefusal("/account", authsvc.CodeNotFound, http.StatusNotFound)
+		return rq.refuseOwn("/account", authsvc.CodeNotFound, http.StatusNotFound)
 	case err != nil:
 		return rq.accountAway(err)
 	}
@@ -134,8 +134,8 @@ func (ac *accountRoom) offerUndo(rq *request, u authsvc.User) {
 	}
 }
 
-// confirmsDeletion reports whether what was typed names the account of u.
-func confirmsDeletion(u authsvc.User, typed string) bool {
+// namesAccount reports whether what was typed names the account of u.
+func namesAccount(u authsvc.User, typed string) bool {
 	if u.Email == "" {
 		return typed == deleteWord
 	}

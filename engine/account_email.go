@@ -264,12 +264,12 @@ func (ac *accountRoom) postEmailChange(rq *request) outcome {
 		if rq.body.get("callbackUrl") != "" {
 			back = rq.callbackURL()
 		}
-		return confirmFirst(rq, back, s)
+		return stepUpFirst(rq, back, s)
 	}
 	refuse := func(code authsvc.ErrorCode, status int, reason string) outcome {
 		rq.rememberTyped(typedAddress, typed)
 		rq.note(authsvc.AuditEvent{Name: "email.change_refused", Code: code, UserID: s.UserID, Reason: reason})
-		return rq.personalRefusal("/account/email", code, status)
+		return rq.refuseOwn("/account/email", code, status)
 	}
 	address, err := emailaddr.Normalise(typed)
 	if err != nil {
@@ -287,7 +287,7 @@ func (ac *accountRoom) postEmailChange(rq *request) outcome {
 	case errors.Is(err, errSameAddress):
 		return refuse(authsvc.CodeInvalid, http.StatusBadRequest, "it is the address already")
 	case errors.Is(err, authsvc.ErrNotFound):
-		return rq.personalRefusal("/account", authsvc.CodeNotFound, http.StatusNotFound)
+		return rq.refuseOwn("/account", authsvc.CodeNotFound, http.StatusNotFound)
 	case err != nil:
 		rq.rememberTyped(typedAddress, typed)
 		return rq.accountAway(err)

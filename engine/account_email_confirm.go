@@ -34,7 +34,7 @@ func (ac *accountRoom) getEmailConfirm(rq *request) outcome {
 			return refused
 		}
 		if rq.wantsData() {
-			return rq.personalRefusal("/account", authsvc.CodeNotFound, http.StatusNotFound)
+			return rq.refuseOwn("/account", authsvc.CodeNotFound, http.StatusNotFound)
 		}
 		return page{name: pages.AddressConfirm, status: http.StatusNotFound, view: pages.AddressConfirmView{Stage: pages.AddressSpent}}
 	case err != nil:
@@ -72,7 +72,7 @@ func (ac *accountRoom) waitingEmail(rq *request) (s *authsvc.Session, c *emailCh
 	case err != nil:
 		return nil, nil, u, rq.accountAway(err)
 	case s == nil:
-		return nil, nil, u, rq.signInFirst()
+		return nil, nil, u, rq.signInFirst("/account")
 	}
 	if u, err = ac.Adapter.GetUser(rq.ctx, s.UserID); err == nil {
 		c, err = ac.emailChangeOf(rq.ctx, &u)
@@ -116,7 +116,7 @@ func (ac *accountRoom) limitEmailToken(rq *request) outcome {
 	}
 	rq.retryAfter = wait
 	rq.audit("request.limited", authsvc.CodeRateLimited, "too many links and codes about addresses")
-	return rq.personalRefusal("/account", authsvc.CodeRateLimited, http.StatusTooManyRequests)
+	return rq.refuseOwn("/account", authsvc.CodeRateLimited, http.StatusTooManyRequests)
 }
 
 // postEmailConfirm: POST account/email/confirm proves an end, by the token of a mail,
@@ -124,7 +124,7 @@ func (ac *accountRoom) limitEmailToken(rq *request) outcome {
 // stop=true the token of the old end stops the change.
 func (ac *accountRoom) postEmailConfirm(rq *request) outcome {
 	if !rq.csrfOK() {
-		return rq.personalCSRF("/account")
+		return rq.refuseOwnCSRF("/account")
 	}
 	if refused := ac.limitEmailToken(rq); refused != nil {
 		return refused
@@ -157,7 +157,7 @@ func (ac *accountRoom) postEmailConfirm(rq *request) outcome {
 func (ac *accountRoom) emailSpent(rq *request, why string) outcome {
 	rq.note(authsvc.AuditEvent{Name: "email.change_refused", Code: authsvc.CodeNotFound, UserID: rq.auditUser, Reason: why})
 	if rq.wantsJSON() {
-		return rq.personalRefusal("/account", authsvc.CodeNotFound, http.StatusNotFound)
+		return rq.refuseOwn("/account", authsvc.CodeNotFound, http.StatusNotFound)
 	}
 	return ac.emailState(rq, nil, pages.AddressSpent)
 }
@@ -190,7 +190,7 @@ func (ac *accountRoom) enterEmailCode(rq *request) outcome {
 	rq.auditUser = s.UserID
 	wrong := func(name, why string) outcome {
 		rq.audit(name, authsvc.CodeWrongCode, why)
-		return rq.personalRefusal("/account/email/confirm", authsvc.CodeWrongCode, http.StatusBadRequest)
+		return rq.refuseOwn("/account/email/confirm", authsvc.CodeWrongCode, http.StatusBadRequest)
 	}
 	code, ok := typedCode(rq.body.get("code"))
 	if !ok {
@@ -283,7 +283,7 @@ func (ac *accountRoom) makeEmailChange(rq *request, c *emailChange, s *authsvc.S
 		rq.note(authsvc.AuditEvent{Name: "email.change_refused", Code: authsvc.CodeTaken, UserID: c.stored.UserID, Reason: "the address was taken meanwhile"})
 		switch {
 		case rq.wantsJSON(), s != nil:
-			return rq.personalRefusal("/account", authsvc.CodeTaken, http.StatusConflict)
+			return rq.refuseOwn("/account", authsvc.CodeTaken, http.StatusConflict)
 		}
 		return ac.emailState(rq, nil, pages.AddressTaken)
 	case errors.Is(err, authsvc.ErrNotFound), errors.Is(err, authsvc.ErrStale):
@@ -369,7 +369,7 @@ func (ac *accountRoom) postEmailFinish(rq *request) outcome {
 		return noEmailChange(rq, s)
 	case !c.Due(rq.now):
 		rq.note(authsvc.AuditEvent{Name: "email.change_refused", Code: authsvc.CodeInvalid, UserID: s.UserID, Reason: "it is not due yet"})
-		return rq.personalRefusal("/account/email/confirm", authsvc.CodeInvalid, http.StatusBadRequest)
+		return rq.refuseOwn("/account/email/confirm", authsvc.CodeInvalid, http.StatusBadRequest)
 	}
 	return ac.makeEmailChange(rq, c, s)
 }
@@ -377,7 +377,7 @@ func (ac *accountRoom) postEmailFinish(rq *request) outcome {
 // noEmailChange answers the person that no change waits any more.
 func noEmailChange(rq *request, s *authsvc.Session) outcome {
 	rq.note(authsvc.AuditEvent{Name: "email.change_refused", Code: authsvc.CodeNotFound, UserID: s.UserID, Reason: "no change of address waits"})
-	return rq.personalRefusal("/account", authsvc.CodeNotFound, http.StatusNotFound)
+	return rq.refuseOwn("/account", authsvc.CodeNotFound, http.StatusNotFound)
 }
 
 // postEmailCancel: POST account/email/cancel drops a change.

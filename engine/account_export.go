@@ -194,11 +194,11 @@ func (ac *accountRoom) getExport(rq *request) outcome {
 	case err != nil:
 		return rq.accountAway(err)
 	case s == nil:
-		return rq.signInFirst()
+		return rq.signInFirst("/account")
 	}
 	rq.auditUser = s.UserID
 	if !provedWithin(s, rq.now, ac.desk.freshWithin) {
-		return confirmFirst(rq, rq.base+"/account", s)
+		return stepUpFirst(rq, rq.base+"/account", s)
 	}
 	if refused := ac.desk.limitAccount(rq, s.UserID); refused != nil {
 		return refused
@@ -206,7 +206,7 @@ func (ac *accountRoom) getExport(rq *request) outcome {
 	e, err := ac.export(rq.ctx, s.UserID)
 	switch {
 	case errors.Is(err, authsvc.ErrNotFound):
-		return rq.personalRefusal("/account", authsvc.CodeNotFound, http.StatusNotFound)
+		return rq.refuseOwn("/account", authsvc.CodeNotFound, http.StatusNotFound)
 	case err != nil:
 		return rq.accountAway(err)
 	}

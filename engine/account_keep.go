@@ -44,7 +44,7 @@ func (ac *accountRoom) keepPage(rq *request) outcome {
 // waits for it; leave=true gives that one up, and never keeps anything.
 func (ac *accountRoom) postKeep(rq *request) outcome {
 	if !rq.csrfOK() {
-		return rq.personalCSRF("/account/keep")
+		return rq.refuseOwnCSRF("/account/keep")
 	}
 	if rq.body.get("pending") != "true" && rq.body.get("leave") != "true" {
 		s, err := ac.keeper.current(rq)
@@ -60,7 +60,7 @@ func (ac *accountRoom) postKeep(rq *request) outcome {
 	case err != nil:
 		return rq.accountAway(err)
 	case c == nil:
-		return rq.signInFirst()
+		return rq.signInFirst("/account")
 	}
 	rq.auditUser = c.UserID
 	if refused := ac.desk.limitAccount(rq, c.UserID); refused != nil {
@@ -79,7 +79,7 @@ func (ac *accountRoom) postKeep(rq *request) outcome {
 	case rq.body.get("leave") == "true":
 		to = rq.origin
 	case err != nil:
-		return rq.signInFirst()
+		return rq.signInFirst("/account")
 	}
 	if rq.wantsJSON() {
 		return object{v: map[string]any{"url": to, "account": nil}}
@@ -96,7 +96,7 @@ func (ac *accountRoom) keepOf(rq *request, s *authsvc.Session) outcome {
 	err := ac.cancelDeletion(rq.ctx, s.UserID, ac.mailing.byPerson(rq))
 	switch {
 	case errors.Is(err, authsvc.ErrNotFound):
-		return rq.personalRefusal("/account", authsvc.CodeNotFound, http.StatusNotFound)
+		return rq.refuseOwn("/account", authsvc.CodeNotFound, http.StatusNotFound)
 	case err != nil:
 		return rq.accountAway(err)
 	}

@@ -177,7 +177,7 @@ func (ac *accountRoom) getAccount(rq *request) outcome {
 	case err != nil:
 		return rq.accountAway(err)
 	case s == nil:
-		return rq.signInFirst()
+		return rq.signInFirst("/account")
 	}
 	a, err := ac.readAccount(rq, rq.ctx, s)
 	if err != nil {
@@ -261,21 +261,21 @@ func accountRoutes(s *accountRoom) map[string]*route {
 	has := func(*request) bool { return s.on }
 	deletes := func(*request) bool { return s.deletes }
 	changesEmail := func(*request) bool { return s.mailing.addresses != nil }
-	confirms := func(*request) bool { return s.desk.confirms }
+	confirms := func(*request) bool { return s.desk.canStepUp }
 	linkLimit := func(*request) *limit.Limiter { return s.mailing.linkLimit }
 	return map[string]*route{
-		"account":               {get: s.getAccount, cors: always, when: has, personal: true},
-		"account/profile":       {post: s.postProfile, cors: always, when: has, personal: true},
-		"account/unlink":        {post: s.postUnlink, cors: always, when: has, personal: true},
-		"account/signout":       {post: s.postAccountSignOut, cors: always, when: has, personal: true},
-		"account/undo":          {get: s.getUndo, post: s.postUndo, limit: linkLimit, cors: always, when: confirms, personal: true},
-		"account/export":        {get: s.getExport, cors: always, when: has, personal: true},
-		"account/email":         {get: s.getEmailChange, post: s.postEmailChange, cors: always, when: changesEmail, personal: true},
-		"account/email/confirm": {get: s.getEmailConfirm, post: s.postEmailConfirm, cors: always, when: changesEmail, personal: true},
-		"account/email/finish":  {post: s.postEmailFinish, cors: always, when: changesEmail, personal: true},
-		"account/email/cancel":  {post: s.postEmailCancel, cors: always, when: changesEmail, personal: true},
-		"account/delete":        {get: s.deletePage, post: s.postDelete, cors: always, when: deletes, personal: true},
-		"account/keep":          {get: s.keepPage, post: s.postKeep, cors: always, when: confirms, personal: true},
+		"account":               {get: s.getAccount, cors: always, when: has, own: true},
+		"account/profile":       {post: s.postProfile, cors: always, when: has, own: true},
+		"account/unlink":        {post: s.postUnlink, cors: always, when: has, own: true},
+		"account/signout":       {post: s.postAccountSignOut, cors: always, when: has, own: true},
+		"account/undo":          {get: s.getUndo, post: s.postUndo, limit: linkLimit, cors: always, when: confirms, own: true},
+		"account/export":        {get: s.getExport, cors: always, when: has, own: true},
+		"account/email":         {get: s.getEmailChange, post: s.postEmailChange, cors: always, when: changesEmail, own: true},
+		"account/email/confirm": {get: s.getEmailConfirm, post: s.postEmailConfirm, cors: always, when: changesEmail, own: true},
+		"account/email/finish":  {post: s.postEmailFinish, cors: always, when: changesEmail, own: true},
+		"account/email/cancel":  {post: s.postEmailCancel, cors: always, when: changesEmail, own: true},
+		"account/delete":        {get: s.deletePage, post: s.postDelete, cors: always, when: deletes, own: true},
+		"account/keep":          {get: s.keepPage, post: s.postKeep, cors: always, when: confirms, own: true},
 		"account.js":            {get: accountScript, cors: always, when: has},
 	}
 }

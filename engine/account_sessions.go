@@ -91,13 +91,13 @@ func (ac *accountRoom) postAccountSignOut(rq *request) outcome {
 	case all && !others && id == "":
 		here, err = true, ac.keeper.endSessions(rq.ctx, s.UserID)
 	default:
-		return rq.personalRefusal("/account", authsvc.CodeInvalid, http.StatusBadRequest)
+		return rq.refuseOwn("/account", authsvc.CodeInvalid, http.StatusBadRequest)
 	}
 	switch {
 	case errors.Is(err, authsvc.ErrNotFound):
 		e.Name, e.Reason = "session.end_failed", "the user has no such session"
 		rq.note(e)
-		return rq.personalRefusal("/account", authsvc.CodeNotFound, http.StatusNotFound)
+		return rq.refuseOwn("/account", authsvc.CodeNotFound, http.StatusNotFound)
 	case err != nil:
 		return rq.accountAway(err)
 	}

@@ -97,7 +97,7 @@ func (ac *accountRoom) getUndo(rq *request) outcome {
 func (ac *accountRoom) postUndo(rq *request) outcome {
 	token := rq.body.get("token")
 	if !rq.csrfOK() {
-		return rq.personalCSRF(weburl.WithQuery("/account/undo", "token", token))
+		return rq.refuseOwnCSRF(weburl.WithQuery("/account/undo", "token", token))
 	}
 	if out := ac.mailing.countLink(rq); out != nil {
 		return out
@@ -150,7 +150,7 @@ func undoSpent(rq *request) outcome {
 	if !rq.audited {
 		rq.audit("change.undo_refused", authsvc.CodeNotFound, "the link is unknown, was used or has expired")
 	}
-	return rq.personalRefusal("/account/undo", authsvc.CodeNotFound, http.StatusNotFound)
+	return rq.refuseOwn("/account/undo", authsvc.CodeNotFound, http.StatusNotFound)
 }
 
 // claimUndo makes this request the one that undoes. ErrStale: another one is.

@@ -13,14 +13,14 @@ import (
 // request is finished even if its client goes away.
 func (dk *desk) beginAccount(rq *request) (s *authsvc.Session, done func(), refused outcome) {
 	if !rq.csrfOK() {
-		return nil, nil, rq.personalCSRF("/account")
+		return nil, nil, rq.refuseOwnCSRF("/account")
 	}
 	s, err := dk.keeper.current(rq)
 	switch {
 	case err != nil:
 		return nil, nil, rq.accountAway(err)
 	case s == nil:
-		return nil, nil, rq.signInFirst()
+		return nil, nil, rq.signInFirst("/account")
 	}
 	rq.auditUser = s.UserID
 	if refused := dk.limitAccount(rq, s.UserID); refused != nil {
@@ -37,7 +37,7 @@ func (dk *desk) limitAccount(rq *request, userID string) outcome {
 	if wait, ok := rq.permit(dk.accountLimit, userID); !ok {
 		rq.retryAfter = wait
 		rq.audit("request.limited", authsvc.CodeRateLimited, "too many changes or exports of one account")
-		return rq.personalRefusal("/account", authsvc.CodeRateLimited, http.StatusTooManyRequests)
+		return rq.refuseOwn("/account", authsvc.CodeRateLimited, http.StatusTooManyRequests)
 	}
 	return nil
 }
@@ -47,7 +47,7 @@ func (dk *desk) userOf(rq *request, s *authsvc.Session) (u authsvc.User, refused
 	u, err := dk.Adapter.GetUser(rq.ctx, s.UserID)
 	switch {
 	case errors.Is(err, authsvc.ErrNotFound): // one of the application's, who is not stored
-		return u, rq.personalRefusal("/account", authsvc.CodeNotFound, http.StatusNotFound)
+		return u, rq.refuseOwn("/account", authsvc.CodeNotFound, http.StatusNotFound)
 	case err != nil:
 		return u, rq.accountAway(err)
 	}
@@ -62,9 +62,9 @@ func (dk *desk) freshUser(rq *request, path string) (s *authsvc.Session, u auths
 	case err != nil:
 		return nil, u, rq.accountAway(err)
 	case s == nil:
-		return nil, u, rq.signInFirst()
+		return nil, u, rq.signInFirst("/account")
 	case !provedWithin(s, rq.now, dk.freshWithin):
-		return nil, u, confirmFirst(rq, rq.base+path, s)
+		return nil, u, stepUpFirst(rq, rq.base+path, s)
 	}
 	u, refused = dk.userOf(rq, s)
 	return s, u, refused

@@ -49,7 +49,7 @@ type transaction struct {
 	Browser     string `json:"b"`           // browserHash of the CSRF token
 	Expires     int64  `json:"e"`           // seconds since 1970
 	State       string `json:"s"`
-	Confirms    string `json:"f,omitempty"` // id of the user who is to prove that it is still them
+	StepUpUser  string `json:"f,omitempty"` // id of the user who is to prove that it is still them
 	MaxAge      *int64 `json:"a,omitempty"` // max_age that was asked for, seconds
 	Again       bool   `json:"g,omitempty"` // without storage: somebody who is signed in is to prove who they are
 	Token       string `json:"t,omitempty"` // OAuth 1: the request token,
@@ -310,10 +310,10 @@ type remote struct {
 // the identity is to be linked, the signed-in user.
 func (dk *desk) newAttempt(rq *request, at remote) (*transaction, outcome) {
 	tx := &transaction{Provider: at.id, Issuer: at.issuer, RedirectURI: at.redirectURI, CallbackURL: rq.callbackURL()}
-	if tx.Confirms = rq.confirms; tx.Confirms != "" {
+	if tx.StepUpUser = rq.stepUpUser; tx.StepUpUser != "" {
 		return tx, nil
 	}
-	tx.Again = !dk.confirms && rq.body.get("again") == "true"
+	tx.Again = !dk.canStepUp && rq.body.get("again") == "true"
 	asked := rq.body.get("link") == "true"
 	if !(asked && dk.linksAsked || dk.linksSignedIn) {
 		return tx, nil
@@ -323,7 +323,7 @@ func (dk *desk) newAttempt(rq *request, at remote) (*transaction, outcome) {
 	case err != nil:
 		return nil, storeFailed(authsvc.CodeOAuthSignin, err)
 	case asked && s != nil && dk.linksFresh && !dk.provedFresh(rq, s, "signin"):
-		return nil, confirmFirst(rq, rq.base+"/signin?callbackUrl="+url.QueryEscape(tx.CallbackURL), s)
+		return nil, stepUpFirst(rq, rq.base+"/signin?callbackUrl="+url.QueryEscape(tx.CallbackURL), s)
 	case s != nil:
 		tx.LinkTo, tx.LinkImplied = s.UserID, !asked
 	case asked:
@@ -353,7 +353,7 @@ func (dk *desk) finishAttempt(rq *request, at remote, a authResponse, identify f
 	if refused != nil {
 		return refused
 	}
-	rq.confirms = tx.Confirms
+	rq.stepUpUser = tx.StepUpUser
 	if tx.Issuer != at.issuer || tx.RedirectURI != at.redirectURI {
 		return fail(authsvc.CodeOAuthCallback, fixedReason("the provider's issuer or address was changed since the attempt began"))
 	}

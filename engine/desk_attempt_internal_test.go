@@ -94,6 +94,26 @@ func TestAttemptNeedsState(t *testing.T) {
 	}
 }
 
+// TestAttemptExpires: an attempt is good for 15 minutes, whatever the browser keeps.
+func TestAttemptExpires(t *testing.T) {
+	t.Parallel()
+	dk, rq := requestAt(t, "https://app.test")
+	var tx transaction
+	dk.makeState(rq, &tx)
+	value, err := dk.sealTx(rq, &tx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rq.jar.Pairs = append(rq.jar.Pairs, cookie.Pair{Name: dk.txName(tx.State), Value: value})
+	began := rq.now
+	for after, good := range map[time.Duration]bool{0: true, 14*time.Minute + 58*time.Second: true, 15*time.Minute + time.Second: false, 24 * time.Hour: false} {
+		rq.now = began.Add(after)
+		if _, refused := dk.findTx(rq, tx.State); (refused == nil) != good {
+			t.Errorf("after %v: %v", after, refused)
+		}
+	}
+}
+
 // requestAt is a request, with a CSRF token, to the desk of a service of its own at url.
 func requestAt(t *testing.T, url string) (*desk, *request) {
 	t.Helper()

@@ -62,7 +62,7 @@ func (dk *desk) login(rq *request, id identity) outcome {
 }
 
 func (l *login) run() outcome {
-	for _, step := range []func() outcome{l.readCurrent, l.find, l.confirm, l.callSignIn, l.offerKeep, l.keepClaims, l.linkOrCreate, l.issueSession} {
+	for _, step := range []func() outcome{l.readCurrent, l.find, l.checkSamePerson, l.callSignIn, l.offerKeep, l.keepClaims, l.linkOrCreate, l.issueSession} {
 		if out := step(); out != nil {
 			return out
 		}
@@ -346,7 +346,7 @@ func (l *login) succeed() outcome {
 	l.rq.audit("sign_in.succeeded", "", reason)
 	l.desk.Log.Info("signed in", "provider", l.id.account.Provider, "user", l.user.ID, "new", l.created, "request", l.rq.requestID())
 	l.rq.setCookie(cookie.Cookie{Name: l.desk.lastCookie, Value: l.id.account.Provider, Expires: l.rq.now.AddDate(1, 0, 0)})
-	if l.id.confirms == "" { // what was typed before the proof goes on after it
+	if l.id.stepUpUser == "" { // what was typed before the proof goes on after it
 		l.rq.forgetTyped()
 	}
 	l.notifyNewBrowser()

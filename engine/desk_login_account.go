@@ -56,14 +56,14 @@ const proofLeeway = time.Minute
 
 // authTime is when the person proved who they are; zero if that is not known. That a
 // provider let them through without a word, which some cannot be kept from, counts
-// only for people who were asked to prove it and have no other way (see confirmWays;
+// only for people who were asked to prove it and have no other way (see stepUpWays;
 // without storage, where nobody knows their ways: if nobody has another one).
 func (l *login) authTime() time.Time {
 	said := l.id.authTime
 	if said.After(l.rq.now.Add(proofLeeway)) {
 		said = time.Time{} // a clock that is ahead proves nothing
 	}
-	asked := l.id.confirms != "" || l.id.again && (!l.id.cannotAsk || !l.desk.asksAgain)
+	asked := l.id.stepUpUser != "" || l.id.again && (!l.id.cannotAsk || !l.desk.asksAgain)
 	if asked && (said.IsZero() || l.id.cannotAsk) {
 		return l.rq.now
 	}

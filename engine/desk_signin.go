@@ -61,7 +61,7 @@ func (dk *desk) signInPage(rq *request) outcome {
 	}
 	rq.keepCallbackURL()
 	v.Providers = dk.providerViews(rq)
-	if v.Again != "" && !dk.confirms && dk.asksAgain { // the others prove nothing
+	if v.Again != "" && !dk.canStepUp && dk.asksAgain { // the others prove nothing
 		v.Providers = slices.DeleteFunc(v.Providers, func(p pages.Provider) bool { return !rq.flows[p.ID].info().asks() })
 	}
 	v.Fill(rq.typed().Provider, rq.typed().Name)
@@ -87,7 +87,7 @@ func (dk *desk) providerViews(rq *request) []pages.Provider {
 // signInAddress is where people sign in and come back from or, again, prove who they
 // are.
 func (dk *desk) signInAddress(rq *request, back string, again bool) string {
-	if again && dk.confirms {
+	if again && dk.canStepUp {
 		return weburl.WithQuery(rq.base+"/confirm", "callbackUrl", back)
 	}
 	once := ""
@@ -141,7 +141,7 @@ func signInRoutes(s *desk) map[string]*route {
 	// A form_post response comes from the provider's site; posted again, from our own.
 	fromProvider := func(rq *request) bool { return rq.flow.info().formPost && !rq.reposted() }
 	fromScripts := func(rq *request) bool { return rq.flow.info().forScripts }
-	confirms := func(*request) bool { return s.confirms }
+	confirms := func(*request) bool { return s.canStepUp }
 	return map[string]*route{
 		"signin":             {get: s.signInPage, cors: always},
 		"signin/:provider":   {get: s.signInPage, post: s.signIn, limit: signInLimit, cors: always},
@@ -149,7 +149,7 @@ func signInRoutes(s *desk) map[string]*route {
 		"signout":            {get: s.signOutPage, post: s.signOut, cors: always},
 		"signout/provider":   {get: s.signOutPost},
 		"signout/return":     {get: s.signOutReturn},
-		"confirm":            {get: s.confirmPage, post: s.confirm, limit: signInLimit, cors: always, when: confirms, personal: true},
+		"confirm":            {get: s.stepUpPage, post: s.stepUp, limit: signInLimit, cors: always, when: confirms, own: true},
 		"providers":          {get: s.getProviders, cors: always},
 	}
 }
@@ -157,19 +157,19 @@ func signInRoutes(s *desk) map[string]*route {
 // callback: GET and POST callback/:provider end a flow. An identity goes on to
 // login; any other outcome is the answer.
 func (dk *desk) callback(rq *request) outcome {
-	if out := dk.readConfirm(rq); out != nil {
+	if out := dk.readStepUp(rq); out != nil {
 		return out
 	}
 	rq.waitsSince = time.Now()
 	out := rq.flow.complete(rq)
 	id, ok := out.(identity)
 	if !ok {
-		if rq.confirmTry > 0 {
-			dk.wrongConfirm(rq)
+		if rq.stepUpTry > 0 {
+			dk.wrongStepUp(rq)
 		}
 		return out
 	}
-	id.confirms = rq.confirms
+	id.stepUpUser = rq.stepUpUser
 	// The code or link is used up: finish even if the browser disconnects.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(rq.ctx), loginTimeout)
 	defer cancel()

@@ -64,7 +64,7 @@ func (f *emailFlow) begin(rq *request) outcome {
 		_, reason := refusal(err, "by the signIn callback")
 		withheld = authsvc.AuditEvent{Name: "email.refused", Code: authsvc.CodeAccessDenied, Reason: reason}
 	}
-	return f.request(rq, address, withheld)
+	return f.mailLink(rq, address, withheld)
 }
 
 // deviceKey names an address in the cookie of browsers that signed in with it.
@@ -77,7 +77,7 @@ func (f *emailFlow) account(address string) authsvc.Account {
 // request does the same work whether or not a mail goes out. If withheld has a
 // name, no mail is sent, for the reason in it, and nobody learns the stored
 // token.
-func (f *emailFlow) request(rq *request, address string, withheld authsvc.AuditEvent) outcome {
+func (f *emailFlow) mailLink(rq *request, address string, withheld authsvc.AuditEvent) outcome {
 	send := withheld.Name == ""
 	plain := seal.Token()
 	expires := rq.now.Add(f.MaxAge)
@@ -173,7 +173,7 @@ func (f *emailFlow) complete(rq *request) outcome {
 		return fail(authsvc.CodeVerification, err)
 	}
 	if rq.r.Method == http.MethodGet {
-		if out := f.confirm(rq, token, address); out != nil {
+		if out := f.askBeforeRedeem(rq, token, address); out != nil {
 			return out
 		}
 	}
@@ -186,7 +186,7 @@ func (f *emailFlow) complete(rq *request) outcome {
 // confirm returns the page that asks for confirmation, or what says that the
 // link is not valid. It returns nil if the browser has the sealed cookie of this
 // very request, a person navigated here, and no other user is signed in.
-func (f *emailFlow) confirm(rq *request, token, address string) outcome {
+func (f *emailFlow) askBeforeRedeem(rq *request, token, address string) outcome {
 	s, err := f.room.keeper.current(rq)
 	if err != nil {
 		return storeFailed(authsvc.CodeCallback, err)
@@ -315,4 +315,14 @@ var emailEvents = []audit.Kind{
 	{Name: "email.refused", Outcome: authsvc.AuditRefused, Meaning: "A link was asked for, and the conditions of sign-in, the rules of sign-up or the signIn callback let no mail go out. The answer did not show that."},
 	{Name: "code.refused", Outcome: authsvc.AuditRefused, Meaning: "A mailed code was wrong."},
 	{Name: "code.spent", Outcome: authsvc.AuditRefused, Meaning: "A mailed code was not judged: the five tries of its request were used up. The link in the mail still works."},
+}
+
+// invitation implements [inviter]. There is no code: one counts only with the cookie
+// of the browser that asked for it, and here none did.
+func (f *emailFlow) invitation(u authsvc.User, language string) (authsvc.Mail, error) {
+	now := f.room.fleet.Now()
+	plain := seal.Token()
+	payload, err := f.sealQueued(queuedMail{UserID: u.ID}, mailtext.Data{Invited: true, Sender: f.From,
+		URL: f.link(f.room.site.origin, u.Email, plain), Email: u.Email, Language: f.text.Language(language, ""), Minutes: int(invitationAge / time.Minute)})
+	return authsvc.Mail{ID: f.room.mailing.linkDigests(plain)[0], Payload: payload, Due: now, Expires: now.Add(invitationAge)}, err
 }

@@ -36,7 +36,7 @@ func fuzzed(f *testing.F, mode authsvc.Compat) *Service {
 func fuzzedRequest(s *Service, cookies string) *request {
 	r := httptest.NewRequest(http.MethodGet, "https://app.test/api/auth/session", nil)
 	r.Header["Cookie"] = []string{cookies}
-	return s.site.request(r)
+	return s.site.newRequest(r)
 }
 
 // FuzzChunks: what is cut into cookies is what comes out of them, no cookie is
@@ -88,18 +88,18 @@ func FuzzChunks(f *testing.F) {
 func FuzzCSRF(f *testing.F) {
 	own, v4 := fuzzed(f, authsvc.CompatNone).site.csrf.(boundCSRF), fuzzed(f, authsvc.NextAuthV4).site.csrf.(nextAuthCSRF)
 	for _, sid := range []string{"", "session"} {
-		_, one := own.issue("", sid)
-		_, two := v4.issue("", sid)
+		_, one := own.make("", sid)
+		_, two := v4.make("", sid)
 		for _, cookie := range []string{one, two, one + "=", one[1:], strings.Replace(one, ".", "..", 1), strings.ToUpper(two), two + "|x", strings.Replace(two, "%7C", "|", 1), strings.Replace(two, "%7C", "%7c", 1), "%", "|", "."} {
 			f.Add(cookie, sid)
 			f.Add(cookie, sid+"x")
 		}
 	}
 	f.Fuzz(func(t *testing.T, cookie, sid string) {
-		if token, ok := own.open(cookie, sid); ok && cookie != token+"."+b64(own.mac.Sum(token, sid)) {
+		if token, ok := own.verify(cookie, sid); ok && cookie != token+"."+b64(own.mac.Sum(token, sid)) {
 			t.Fatalf("%q counts for %q", cookie, sid)
 		}
-		token, ok := v4.open(cookie, sid)
+		token, ok := v4.verify(cookie, sid)
 		if !ok {
 			return
 		}

@@ -131,7 +131,7 @@ func unavailable(rq *request, why, origin string, status int) outcome {
 // upstreamFailed answers for a program behind the gate that did not. The log says
 // why; the answer does not.
 func (gt *gateRoom) upstreamFailed(w http.ResponseWriter, r *http.Request, status int, err error) {
-	rq := gt.site.request(r)
+	rq := gt.site.newRequest(r)
 	rq.route = &gateRoute
 	_, origin := gt.site.hosts.Find(r.Host)
 	gt.Log.Error("a program behind the gate does not answer", "request", rq.requestID(), "host", origin, "err", err)

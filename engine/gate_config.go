@@ -148,9 +148,9 @@ func (b *builder) upstream(s *gateRoom, raw, at string, timeout time.Duration) h
 	p := upstream.New(upstream.Options{Target: target, Timeout: timeout,
 		OurCookie: s.site.names.Ours,
 		Budget:    s.budget,
-		Network:   func(r *http.Request) string { return s.site.request(r).clientKey() },
+		Network:   func(r *http.Request) string { return s.site.newRequest(r).clientKey() },
 		Client: func(r *http.Request) string {
-			if ip := s.site.request(r).clientIP(); ip.IsValid() {
+			if ip := s.site.newRequest(r).clientIP(); ip.IsValid() {
 				return ip.String()
 			}
 			return ""

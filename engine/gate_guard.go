@@ -11,10 +11,10 @@ import (
 // Guard is [Service.Guard].
 func (gt *gateRoom) Guard(next http.Handler) http.Handler {
 	if next == nil {
-		next = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { gt.site.request(r).respond(w, notServed) })
+		next = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { gt.site.newRequest(r).respond(w, notServed) })
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		rq := gt.site.request(r)
+		rq := gt.site.newRequest(r)
 		rq.route = &gateRoute
 		v := gt.judge(rq, r.Host, r.Method, targetOf(r), r.Header, true)
 		gt.decided(rq, &v)

@@ -89,7 +89,7 @@ func (st *stream) Value(key any) any {
 // judgeAgain cuts the stream if the request would not pass now.
 func (st *stream) judgeAgain() {
 	s, r := st.service, st.r
-	now := st.service.judge(s.site.request(r.WithContext(st.Context)), r.Host, r.Method, st.verdict.target, r.Header, false)
+	now := st.service.judge(s.site.newRequest(r.WithContext(st.Context)), r.Host, r.Method, st.verdict.target, r.Header, false)
 	switch {
 	case now.Verdict == gate.Unjudged:
 		st.cut(authsvc.StreamError)

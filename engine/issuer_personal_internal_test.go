@@ -57,7 +57,7 @@ func TestPersonalTokenJudged(t *testing.T) {
 		for i := 0; i < len(header); i += 2 {
 			r.Header.Add(header[i], header[i+1])
 		}
-		return s.issuer.personalToken(s.site.request(r))
+		return s.issuer.personalToken(s.site.newRequest(r))
 	}
 	g, err := judge("Authorization", "Bearer "+token)
 	if err != nil || !g.forHost("https://grafana.example.com") || g.session.UserID != "ada" || !g.session.EmailVerified || !g.session.AuthTime.IsZero() || g.session.Provider != "" {

@@ -112,7 +112,7 @@ func (f *oauthFlow) params(rq *request, tx *transaction) url.Values {
 	for name, s := range f.AuthorizationParams {
 		v.Set(name, s)
 	}
-	if (tx.Confirms != "" || tx.Again) && f.wire.asksAgain {
+	if (tx.StepUpUser != "" || tx.Again) && f.wire.asksAgain {
 		v.Set("prompt", "login")
 		v.Set("max_age", "0")
 	}

@@ -12,7 +12,6 @@ import (
 	"authsvc/engine/internal/fleet"
 	"authsvc/internal/seal"
 	"authsvc/internal/text"
-	"authsvc/internal/text/mailtext"
 )
 
 // invitationAge is how long the link of an invitation counts. It is longer than
@@ -83,16 +82,6 @@ func (h *storeys) inviter() inviter {
 		}
 	}
 	return nil
-}
-
-// invitation implements [inviter]. There is no code: one counts only with the cookie
-// of the browser that asked for it, and here none did.
-func (f *emailFlow) invitation(u authsvc.User, language string) (authsvc.Mail, error) {
-	now := f.room.fleet.Now()
-	plain := seal.Token()
-	payload, err := f.sealQueued(queuedMail{UserID: u.ID}, mailtext.Data{Invited: true, Sender: f.From,
-		URL: f.link(f.room.site.origin, u.Email, plain), Email: u.Email, Language: f.text.Language(language, ""), Minutes: int(invitationAge / time.Minute)})
-	return authsvc.Mail{ID: f.room.mailing.linkDigests(plain)[0], Payload: payload, Due: now, Expires: now.Add(invitationAge)}, err
 }
 
 // CreateUser stores a user whom an operator or the application adds, of whom ID and

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"authsvc"
-	"authsvc/engine/internal/audit"
 	"authsvc/engine/internal/fleet"
 	"authsvc/internal/protocol/weburl"
 	"authsvc/internal/text/pages"
@@ -20,24 +19,21 @@ import (
 // tokens.
 type personalRoom struct {
 	*fleet.Given
-	fleet   *fleet.Fleet
-	auditor *audit.Log
-	site    *site
-	keeper  *keeper
-	issuer  *issuer
-	desk    *desk
+	keeper *keeper
+	issuer *issuer
+	desk   *desk
 
 	hosts []string // of the gate that take such tokens
 	on    bool
 }
 
 func personalPart(h *storeys) part {
-	p := &personalRoom{Given: h.given, fleet: h.fleet, auditor: h.auditor, site: h.site, keeper: h.keeper, issuer: h.issuer, desk: h.desk}
+	p := &personalRoom{Given: h.given, keeper: h.keeper, issuer: h.issuer, desk: h.desk}
 	return part{of: p, check: p.compile, account: p.entry, routes: func() map[string]*route {
 		has := func(*request) bool { return p.on }
 		return map[string]*route{
-			"account/tokens":        {get: p.getTokens, post: p.postToken, cors: always, when: has, personal: true},
-			"account/tokens/revoke": {post: p.postRevoke, cors: always, when: has, personal: true},
+			"account/tokens":        {get: p.getTokens, post: p.postToken, cors: always, when: has, own: true},
+			"account/tokens/revoke": {post: p.postRevoke, cors: always, when: has, own: true},
 		}
 	}}
 }
@@ -53,17 +49,17 @@ func (p *personalRoom) compile(b *builder) {
 			p.hosts = append(p.hosts, origin)
 		}
 	}
-	p.on = b.config.PersonalTokens.Enabled && p.desk.confirms && !b.config.Account.Disabled && len(b.config.Tokens.Audiences)+len(p.hosts) > 0
+	p.on = b.config.PersonalTokens.Enabled && p.desk.canStepUp && !b.config.Account.Disabled && len(b.config.Tokens.Audiences)+len(p.hosts) > 0
 }
 
-// path is that of the page, below the base.
+// personalPath is the path of the page, below the base path.
 const personalPath = "/account/tokens"
 
 // typedPersonal is the form in the cookie of what was typed whose field is the name. No
 // provider has this id.
 const typedPersonal = "account/tokens"
 
-func (p *personalRoom) entry(rq *request, s *authsvc.Session) []pages.Entry {
+func (p *personalRoom) entry(rq *request, _ *authsvc.Session) []pages.Entry {
 	if !p.on {
 		return nil
 	}
@@ -114,12 +110,12 @@ func (p *personalRoom) getTokens(rq *request) outcome {
 	case err != nil:
 		return rq.accountAway(err)
 	case s == nil:
-		return rq.signInFirst()
+		return rq.signInFirst(personalPath)
 	}
 	list, err := p.issuer.PersonalTokens(rq.ctx, s.UserID)
 	switch {
 	case errors.Is(err, authsvc.ErrNotFound): // one of the application's, who is not stored
-		return rq.personalRefusal("/account", authsvc.CodeNotFound, http.StatusNotFound)
+		return rq.refuseOwn("/account", authsvc.CodeNotFound, http.StatusNotFound)
 	case err != nil:
 		return rq.accountAway(err)
 	}
@@ -190,22 +186,22 @@ func (p *personalRoom) postToken(rq *request) outcome {
 		if rq.body.get("callbackUrl") != "" {
 			back = rq.callbackURL()
 		}
-		return confirmFirst(rq, back, s)
+		return stepUpFirst(rq, back, s)
 	}
-	r, ok := p.request(rq)
+	r, ok := p.readForm(rq)
 	uses, err := p.issuer.checkPersonal(&r)
 	if !ok || err != nil {
 		rq.rememberTyped(typedPersonal, rq.body.get("name"))
-		return rq.personalRefusal(personalPath, authsvc.CodeInvalid, http.StatusBadRequest)
+		return rq.refuseOwn(personalPath, authsvc.CodeInvalid, http.StatusBadRequest)
 	}
 	token, info, err := p.issuer.makePersonal(rq.ctx, s.UserID, &r, uses, func() error { return p.stillSignedIn(rq, s) })
 	switch {
 	case errors.Is(err, errSignedOut):
-		return rq.signInFirst()
+		return rq.signInFirst(personalPath)
 	case errors.Is(err, authsvc.ErrTooMany): // as many as there may be
-		return rq.personalRefusal(personalPath, authsvc.CodeInvalid, http.StatusConflict)
+		return rq.refuseOwn(personalPath, authsvc.CodeInvalid, http.StatusConflict)
 	case errors.Is(err, authsvc.ErrAccessDenied), errors.Is(err, authsvc.ErrNotFound):
-		return rq.personalRefusal("/account", authsvc.CodeNotFound, http.StatusNotFound)
+		return rq.refuseOwn("/account", authsvc.CodeNotFound, http.StatusNotFound)
 	case err != nil:
 		return rq.accountAway(err)
 	}
@@ -240,7 +236,7 @@ func (p *personalRoom) stillSignedIn(rq *request, s *authsvc.Session) error {
 }
 
 // request reads what a token is to be good for. ok: a person may choose that.
-func (p *personalRoom) request(rq *request) (r authsvc.PersonalTokenRequest, ok bool) {
+func (p *personalRoom) readForm(rq *request) (r authsvc.PersonalTokenRequest, ok bool) {
 	r = authsvc.PersonalTokenRequest{Name: rq.body.get("name"), Audiences: usesOf(rq, "audiences", useAudience), Hosts: usesOf(rq, "hosts", useHost)}
 	for _, name := range []string{"name", "audiences", "hosts", "days"} {
 		if rq.body.other[name] { // a number or a list of JSON
@@ -271,7 +267,7 @@ func (p *personalRoom) postRevoke(rq *request) outcome {
 	err := p.issuer.dropPersonal(rq.ctx, s.UserID, rq.body.get("id"))
 	switch {
 	case errors.Is(err, authsvc.ErrNotFound):
-		return rq.personalRefusal(personalPath, authsvc.CodeNotFound, http.StatusNotFound)
+		return rq.refuseOwn(personalPath, authsvc.CodeNotFound, http.StatusNotFound)
 	case err != nil:
 		return rq.accountAway(err)
 	}

@@ -18,7 +18,7 @@ func (s *Service) Session(r *http.Request) (*authsvc.Session, error) {
 	if v, ok := r.Context().Value(sessionKey{s.keeper}).(*authsvc.Session); ok {
 		return v, nil
 	}
-	v, _, err := s.keeper.readSession(s.site.request(r), readOptions{full: true})
+	v, _, err := s.keeper.readSession(s.site.newRequest(r), readOptions{full: true})
 	return v, err
 }
 
@@ -52,7 +52,7 @@ func (s *Service) RequireFresh(maxAge time.Duration) func(next http.Handler) htt
 // others is refusal, unless a person is navigating.
 func (s *Service) require(next http.Handler, good func(*authsvc.Session) bool, refusal string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		rq := s.site.request(r)
+		rq := s.site.newRequest(r)
 		v, renewed, err := s.keeper.readSession(rq, readOptions{touch: true, full: true})
 		if err != nil {
 			s.given.Log.Error("session could not be read", "request", rq.requestID(), "err", err)

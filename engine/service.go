@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -70,11 +71,11 @@ func newService(c authsvc.Config, before *Service) (*Service, error) {
 		}
 		s.inherit(before)
 	}
-	for i := range c.Gate.Hosts {
-		s.gateRoom.meters = append(s.gateRoom.meters, s.gateRoom.allMeters.host(c.Gate.Hosts[i].Origin))
-	}
 	if err := s.openStore(); err != nil {
 		return nil, err
+	}
+	for i := range c.Gate.Hosts { // the meters are shared with before, so only when nothing can fail any more
+		s.gateRoom.meters = append(s.gateRoom.meters, s.gateRoom.allMeters.host(c.Gate.Hosts[i].Origin))
 	}
 	for _, warn := range b.warnings {
 		warn(s.given.Log)
@@ -93,7 +94,7 @@ func newService(c authsvc.Config, before *Service) (*Service, error) {
 // ServeHTTP answers the HTTP interface below the path of Config.URL, and 404
 // for everything else.
 func (s *Service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	rq := s.site.request(r)
+	rq := s.site.newRequest(r)
 	if rt, rest := s.gateRoom.checkRoute(r); rt != nil {
 		s.gateRoom.answerCheck(rq, w, rt, rest)
 		return
@@ -192,3 +193,14 @@ func (s *Service) Format(f fmt.State, _ rune) { io.WriteString(f, s.String()) } 
 
 // LogValue implements [slog.LogValuer].
 func (s *Service) LogValue() slog.Value { return slog.StringValue(s.String()) }
+
+// ConfigurationChanged records that the program has taken over another
+// configuration or, with an error, that it could not. The error is not part of
+// the event, since it may quote what is configured: log it.
+func (s *Service) ConfigurationChanged(ctx context.Context, err error) {
+	if err != nil {
+		s.auditor.Record(ctx, authsvc.AuditEvent{Name: "configuration.change_failed", Reason: "the log says why"})
+		return
+	}
+	s.auditor.Record(ctx, authsvc.AuditEvent{Name: "configuration.changed"})
+}

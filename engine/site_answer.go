@@ -47,7 +47,7 @@ func (a answer) write(out outcome) {
 	if a.cors(h) {
 		h["Cross-Origin-Resource-Policy"] = hSameSite
 	}
-	if a.route.isPersonal() {
+	if a.route.isOwn() {
 		h.Add("Vary", "Cookie, Accept")
 	}
 	if o, ok := out.(asset); ok {

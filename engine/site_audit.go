@@ -55,17 +55,6 @@ func (rq *request) auditRefusal(e *authError) {
 // "cli:" and the name of the account.
 func WithActor(ctx context.Context, actor string) context.Context { return audit.WithActor(ctx, actor) }
 
-// ConfigurationChanged records that the program has taken over another
-// configuration or, with an error, that it could not. The error is not part of
-// the event, since it may quote what is configured: log it.
-func (s *Service) ConfigurationChanged(ctx context.Context, err error) {
-	if err != nil {
-		s.auditor.Record(ctx, authsvc.AuditEvent{Name: "configuration.change_failed", Reason: "the log says why"})
-		return
-	}
-	s.auditor.Record(ctx, authsvc.AuditEvent{Name: "configuration.changed"})
-}
-
 // checkAudit checks AuditOptions. It also wraps the log, so that all lines of
 // the engine are plain text.
 func checkAudit(b *builder, s *audit.Log) {

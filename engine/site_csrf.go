@@ -14,12 +14,12 @@ import (
 
 // csrfTokens makes and checks the signed double-submit cookie.
 type csrfTokens interface {
-	// issue returns a new token, which begins with browser unless that is "", and the
+	// make returns a new token, which begins with browser unless that is "", and the
 	// cookie value that vouches for it.
-	issue(browser, sid string) (token, cookie string)
-	// open reports whether a cookie value verifies. The token that it claims to
+	make(browser, sid string) (token, cookie string)
+	// verify reports whether a cookie value verifies. The token that it claims to
 	// vouch for is also returned if it was made for another session.
-	open(cookie, sid string) (token string, ok bool)
+	verify(cookie, sid string) (token string, ok bool)
 }
 
 // browserPart returns the first half of a token, with which the browser's next
@@ -31,12 +31,12 @@ func browserPart(token string) string { return token[:len(token)/2] }
 // boundCSRF signs with a key of its own and binds the token to the session.
 type boundCSRF struct{ mac *seal.MAC }
 
-func (c boundCSRF) issue(browser, sid string) (token, cookie string) {
+func (c boundCSRF) make(browser, sid string) (token, cookie string) {
 	token = browser + seal.Token()[len(browser):]
 	return token, token + "." + b64(c.mac.Sum(token, sid))
 }
 
-func (c boundCSRF) open(cookie, sid string) (string, bool) {
+func (c boundCSRF) verify(cookie, sid string) (string, bool) {
 	token, sum, ok := strings.Cut(cookie, ".")
 	if !ok || len(token) != 43 || len(sum) != 43 {
 		return "", false
@@ -53,12 +53,12 @@ func (c boundCSRF) open(cookie, sid string) (string, bool) {
 // It is bound to no session; doc.go lists that among the deviations of compat.
 type nextAuthCSRF struct{ secrets []string }
 
-func (c nextAuthCSRF) issue(browser, _ string) (token, cookie string) {
+func (c nextAuthCSRF) make(browser, _ string) (token, cookie string) {
 	token = browser + hex.EncodeToString(seal.Random(32))[len(browser):]
 	return token, token + "%7C" + hashHex(token, c.secrets[0])
 }
 
-func (c nextAuthCSRF) open(cookie, _ string) (string, bool) {
+func (c nextAuthCSRF) verify(cookie, _ string) (string, bool) {
 	if strings.IndexByte(cookie, '%') >= 0 {
 		plain, err := url.PathUnescape(cookie)
 		if err != nil {
@@ -86,7 +86,7 @@ func (rq *request) csrfToken() string {
 	if !rq.csrfRead {
 		rq.csrfRead = true
 		if v, ok := rq.jar.Get(rq.names.CSRF); ok {
-			token, ok := rq.csrf.open(v, rq.sid())
+			token, ok := rq.csrf.verify(v, rq.sid())
 			if rq.csrfClaim = token; ok {
 				rq.csrfValue = token
 			}
@@ -105,7 +105,7 @@ func (rq *request) ensureCSRF() string {
 }
 
 func (rq *request) setCSRF(sid string) {
-	token, value := rq.csrf.issue(csrfBrowserPart(rq), sid)
+	token, value := rq.csrf.make(csrfBrowserPart(rq), sid)
 	rq.csrfRead, rq.csrfValue = true, token
 	rq.setCookie(cookie.Cookie{Name: rq.names.CSRF, Value: value})
 }

@@ -33,7 +33,7 @@ func plainErrorCode(code authsvc.ErrorCode) authsvc.ErrorCode {
 
 // errorURL is the page that explains a word about this request.
 func (rq *request) errorURL(code authsvc.ErrorCode) string {
-	if rq.confirms != "" { // that page tries again
+	if rq.stepUpUser != "" { // that page tries again
 		return weburl.WithQuery(rq.base+"/confirm", "error", string(code), "request", rq.requestID())
 	}
 	to := weburl.WithQuery(rq.base+"/error", "error", string(code))

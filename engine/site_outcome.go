@@ -127,7 +127,7 @@ type identity struct {
 	linkVerified  bool      // the operator lets verified addresses link
 	linkTo        string    // id of the user who asked to add this identity
 	linkImplied   bool      // not asked for: implied by being signed in
-	confirms      string    // id of the user who has to be this person
+	stepUpUser    string    // id of the user who has to be this person
 	again         bool      // without storage: asked to prove who they are, having a session
 	cannotAsk     bool      // the provider cannot be made to ask the person again
 	authTime      time.Time // when the person proved who they are; zero: unknown

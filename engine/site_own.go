@@ -18,9 +18,9 @@ func refusedTo(to string, code authsvc.ErrorCode, status int) outcome {
 	return object{v: map[string]string{"url": to, "error": string(code)}, status: status}
 }
 
-// personalRefusal refuses a change or a file: a person gets the page back, with
+// refuseOwn refuses a change or a file: a person gets the page back, with
 // the word.
-func (rq *request) personalRefusal(path string, code authsvc.ErrorCode, status int) outcome {
+func (rq *request) refuseOwn(path string, code authsvc.ErrorCode, status int) outcome {
 	to := weburl.WithQuery(rq.base+path, "error", string(code), "request", rq.requestID())
 	if rq.wantsJSON() || rq.wantsData() {
 		return refusedTo(to, code, status)
@@ -28,17 +28,18 @@ func (rq *request) personalRefusal(path string, code authsvc.ErrorCode, status i
 	return redirect{to: to}
 }
 
-// personalCSRF refuses a POST without the token. No mode answers it otherwise:
+// refuseOwnCSRF refuses a POST without the token. No mode answers it otherwise:
 // NextAuth.js has none of these routes.
-func (rq *request) personalCSRF(path string) outcome {
+func (rq *request) refuseOwnCSRF(path string) outcome {
 	rq.ensureCSRF()
 	rq.audit("csrf.refused", "", "token missing or not that of the cookie")
-	return rq.personalRefusal(path, csrfMismatch, http.StatusForbidden)
+	return rq.refuseOwn(path, csrfMismatch, http.StatusForbidden)
 }
 
-// signInFirst answers somebody who is not signed in.
-func (rq *request) signInFirst() outcome {
-	to := weburl.WithQuery(rq.base+"/signin", "callbackUrl", rq.base+"/account")
+// signInFirst answers a person who is not signed in. The sign-in leads to the page at
+// path.
+func (rq *request) signInFirst(path string) outcome {
+	to := weburl.WithQuery(rq.base+"/signin", "callbackUrl", rq.base+path)
 	if rq.wantsJSON() || rq.wantsData() {
 		return refusedTo(to, authsvc.CodeSessionRequired, http.StatusUnauthorized)
 	}

@@ -52,8 +52,8 @@ type request struct {
 	audited                     bool   // its result is recorded
 	quiet                       bool   // it was counted as a repetition: log nothing
 	auditUser                   string // the user that it is about, once that is known
-	confirms                    string // id of the user who proves that it is still them
-	confirmTry                  int    // which try of the session that is; 0: not counted yet
+	stepUpUser                  string // id of the user who proves that it is still them
+	stepUpTry                   int    // which try of the session that is; 0: not counted yet
 	signsOut                    bool
 	pairBuf                     [4]cookie.Pair
 	answer                      object    // see json
@@ -68,7 +68,7 @@ type hooks struct {
 	waits     func(*request) bool    // an attempt is bound to the CSRF token that the browser claims
 }
 
-func (st *site) request(r *http.Request) *request {
+func (st *site) newRequest(r *http.Request) *request {
 	rq := &request{site: st, ctx: r.Context(), r: r, now: st.fleet.Now()}
 	rq.jar.Names = &st.names
 	rq.jar.Parse(r.Header, rq.pairBuf[:])

@@ -25,7 +25,7 @@ type route struct {
 	internal  string                        // the method that Config.InternalHosts may be asked with; "": none
 	when      func(*request) bool           // whether the configuration has the route; nil: always
 	problems  bool                          // refusals are Problems (RFC 9457)
-	personal  bool                          // the answer is about the person's own account
+	own       bool                          // the answer is about the person's own account
 }
 
 // always holds of every request.
@@ -82,13 +82,13 @@ func find(rq *request) outcome {
 func match(rq *request, path string) *route {
 	name, segment, two := strings.Cut(path, "/")
 	if two {
-		if rt := rq.routes[name+"/:provider"]; rt != nil {
+		if rt := rq.routes[name+"/:provider"]; rt.configured(rq) {
 			if rq.flow = rq.shownFlow(segment); rq.flow == nil {
 				return nil
 			}
 			return rt
 		}
-		if rt := rq.routes[name+"/:code"]; rt != nil {
+		if rt := rq.routes[name+"/:code"]; rt.configured(rq) {
 			if segment == "" || len(segment) > 40 {
 				return nil
 			}
@@ -135,9 +135,9 @@ func (rt *route) allowsCORS(rq *request) bool { return rt != nil && rt.cors != n
 // hasProblems reports whether refusals are Problems.
 func (rt *route) hasProblems() bool { return rt != nil && rt.problems }
 
-// isPersonal reports whether the answer is about the person's own account: it then
+// isOwn reports whether the answer is about the person's own account: it then
 // has a page for people and JSON for scripts, with the word of a refusal.
-func (rt *route) isPersonal() bool { return rt != nil && rt.personal }
+func (rt *route) isOwn() bool { return rt != nil && rt.own }
 
 // reposted reports whether a form_post response came from our own page.
 func (rq *request) reposted() bool { return rq.body != nil && rq.body.get("repost") == "1" }

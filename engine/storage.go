@@ -26,7 +26,7 @@ func useAdapter(b *builder, s *Service) {
 		return
 	}
 	s.given.Adapter, s.desk.admit, s.start = a, func(id identity) identity { return id }, s.startWorkers
-	s.desk.confirms, s.accountRoom.on, s.desk.linksFresh = true, !b.config.Account.Disabled, s.site.dialect.linksFresh
+	s.desk.canStepUp, s.accountRoom.on, s.desk.linksFresh = true, !b.config.Account.Disabled, s.site.dialect.linksFresh
 	s.accountRoom.deletes = s.accountRoom.on && b.config.Account.Delete
 	s.desk.linksAsked, s.desk.linksSignedIn, s.oauthRoom.tenantIDs, s.desk.cancelsOnce = true, s.site.dialect.linksSignedIn, s.site.dialect.tenantIDs, true
 	s.keeper.revoked.enabled, s.issuer.signing.stored = true, true

@@ -97,7 +97,7 @@ type mailing struct {
 	totalLimit, reservedLimit *limit.Limiter // all mails, and those reserved for known devices; reservedLimit may be nil
 }
 
-// vault keeps tokens of identity providers.
+// vault keeps accounts at identity providers and their tokens.
 type vault struct {
 	*fleet.Given
 	fleet   *fleet.Fleet
@@ -139,7 +139,7 @@ type desk struct {
 	linksAsked     bool                    // signed-in users may ask to link an identity
 	linksSignedIn  bool                    // a sign-in while signed in links, without being asked
 	linksFresh     bool                    // asking to link needs a fresh proof
-	confirms       bool                    // people can be asked for a fresh proof of who they are
+	canStepUp      bool                    // people can be asked for a fresh proof of who they are
 	asksAgain      bool                    // a way to sign in is one that asks whoever is signed in there
 	cancelsOnce    bool                    // an attempt that was cancelled is remembered as used
 	keepFirstProof bool

@@ -2,8 +2,12 @@
 // the tests that have to notice. A mutation that no test notices survives: the
 // check is there, but nothing would say so if it were gone.
 //
-//	go run ./internal/tools/mutate            # all, many minutes
+//	go run ./internal/tools/mutate            # all, an hour
 //	go run ./internal/tools/mutate -only iss  # those whose name contains "iss"
+//	go run ./internal/tools/mutate -note      # also writes noticed.txt
+//
+// noticed.txt has, for each mutation, the test that noticed it last. That test is run
+// first; it saves time and proves nothing, since all others follow if it passes.
 //
 // The tree is not written to: the changed file goes to the compiler as an
 // overlay. The exit status is 1 if anything survives.
@@ -15,9 +19,13 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/exec"
 	"os/signal"
+	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -31,6 +39,7 @@ const unrelated = "^Test(MailServerDown|SessionFloor|ExposeFloor|Arrows|Bans|Hou
 func main() {
 	only := flag.String("only", "", "run only mutations whose name contains this `text`")
 	limit := flag.Duration("limit", 5*time.Minute, "`time` that the tests of one mutation get")
+	note := flag.Bool("note", false, "write into noticed.txt which test noticed what")
 	jobs := flag.Int("jobs", 2, "how many `mutations` are tried at a time")
 	flag.Parse()
 	if flag.NArg() > 0 {
@@ -39,7 +48,15 @@ func main() {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	survivors, err := run(ctx, os.Stdout, *only, *limit, *jobs)
+	noticed, err := readNoticed()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "mutate:", err)
+		os.Exit(2)
+	}
+	survivors, err := run(ctx, os.Stdout, noticed, *only, *limit, *jobs)
+	if *note {
+		err = errors.Join(err, writeNoticed(noticed))
+	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "mutate:", err)
 		os.Exit(2)
@@ -49,15 +66,17 @@ func main() {
 	}
 }
 
-// run tries every mutation that is asked for and counts the survivors.
-func run(ctx context.Context, out io.Writer, only string, limit time.Duration, jobs int) (survivors int, err error) {
+// run tries every mutation that is asked for and counts the survivors. noticed is
+// brought up to date.
+func run(ctx context.Context, out io.Writer, noticed map[string]string, only string, limit time.Duration, jobs int) (survivors int, err error) {
 	var mu sync.Mutex
 	var broken []error
-	tried := 0
+	tried, first := 0, maps.Clone(noticed)
 	report := func(m mutation, took time.Duration, by string, err error) {
 		mu.Lock()
 		defer mu.Unlock()
 		tried++
+		noticed[m.name] = by
 		verdict := "killed    by " + by
 		switch {
 		case err != nil:
@@ -80,7 +99,7 @@ func run(ctx context.Context, out io.Writer, only string, limit time.Duration, j
 				return ctx.Err()
 			}
 			begun := time.Now()
-			by, err := m.try(ctx, limit)
+			by, err := m.try(ctx, first[m.name], limit)
 			report(m, time.Since(begun), by, err)
 			return ctx.Err()
 		})
@@ -96,25 +115,31 @@ func run(ctx context.Context, out io.Writer, only string, limit time.Duration, j
 }
 
 // try runs the tests without the check and returns the first that fails, "" if
-// none does.
-func (m mutation) try(ctx context.Context, limit time.Duration) (by string, err error) {
+// none does. It begins with the test first, unless that is "".
+func (m mutation) try(ctx context.Context, first string, limit time.Duration) (by string, err error) {
 	dir, err := os.MkdirTemp("", "mutate")
 	if err != nil {
 		return "", err
 	}
 	defer os.RemoveAll(dir) //nolint:errcheck // a temporary directory
-	overlay, err := m.overlay(dir)
+	file, overlay, err := m.overlay(dir)
 	if err != nil {
 		return "", err
 	}
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	packages := []string{m.pkg}
-	if m.pkg == "." { // the engine is attacked there
-		packages = append(packages, "./verify")
+	runs := [][]string{{m.pkg}}
+	if near := nearTests(file); near != "" && m.pkg == "./"+m.dir { // they are the likeliest to notice
+		runs = [][]string{{"-gcflags=-N -l", "-run", near, m.pkg}, {m.pkg}}
 	}
-	for _, pkg := range packages {
-		cmd := exec.CommandContext(ctx, "go", "test", "-overlay", overlay, "-count=1", "-failfast", "-vet=off", "-skip", unrelated, pkg)
+	if name, _, _ := strings.Cut(first, "/"); strings.HasPrefix(name, "Test") {
+		runs = slices.Insert(runs, 0, []string{"-gcflags=-N -l", "-run", "^" + name + "$", m.pkg})
+	}
+	if strings.HasPrefix(m.pkg, "./engine") { // it is attacked there
+		runs = append(runs, []string{"./verify"})
+	}
+	for _, run := range runs {
+		cmd := exec.CommandContext(ctx, "go", append([]string{"test", "-overlay", overlay, "-count=1", "-failfast", "-vet=off", "-skip", unrelated}, run...)...) // #nosec G204 -- of the table
 		cmd.WaitDelay = 5 * time.Second
 		raw, err := cmd.CombinedOutput()
 		if by, err := verdict(ctx, string(raw), err); by != "" || err != nil {
@@ -122,6 +147,59 @@ func (m mutation) try(ctx context.Context, limit time.Duration) (by string, err 
 		}
 	}
 	return "", nil
+}
+
+const noticedFile = "internal/tools/mutate/noticed.txt"
+
+// readNoticed returns the tests that noticed the mutations last, by name.
+func readNoticed() (map[string]string, error) {
+	raw, err := os.ReadFile(noticedFile)
+	if err != nil {
+		return nil, err
+	}
+	noticed := map[string]string{}
+	for line := range strings.Lines(string(raw)) {
+		if name, test, ok := strings.Cut(strings.TrimSpace(line), " "); ok {
+			noticed[name] = test
+		}
+	}
+	return noticed, nil
+}
+
+func writeNoticed(noticed map[string]string) error {
+	var b strings.Builder
+	for _, m := range mutations {
+		if test := noticed[m.name]; strings.HasPrefix(test, "Test") {
+			fmt.Fprintf(&b, "%s %s\n", m.name, test)
+		}
+	}
+	return os.WriteFile(noticedFile, []byte(b.String()), 0o600)
+}
+
+var testFunction = regexp.MustCompile(`(?m)^func (Test\w+)\(`)
+
+// nearTests returns a pattern of the tests beside a file whose own file begins with the
+// same word, such as those of site_cookie_test.go for site_body.go; "" if there are none.
+func nearTests(file string) string {
+	word, _, _ := strings.Cut(strings.TrimSuffix(filepath.Base(file), filepath.Ext(file)), "_")
+	files, err := filepath.Glob(filepath.Join(filepath.Dir(file), word+"*_test.go"))
+	if err != nil {
+		return ""
+	}
+	var names []string
+	for _, f := range files {
+		raw, err := os.ReadFile(f)
+		if err != nil {
+			return ""
+		}
+		for _, found := range testFunction.FindAllSubmatch(raw, -1) {
+			names = append(names, string(found[1]))
+		}
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	return "^(" + strings.Join(names, "|") + ")$"
 }
 
 // verdict reads what go test said.

@@ -25,6 +25,15 @@ func TestTable(t *testing.T) {
 			t.Errorf("%s: %v", m.name, err)
 		}
 	}
+	raw, err := os.ReadFile("noticed.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(raw)) {
+		if name, test, ok := strings.Cut(strings.TrimSpace(line), " "); !ok || !names[name] || !strings.HasPrefix(test, "Test") {
+			t.Errorf("noticed.txt: %q is not a mutation and a test", line)
+		}
+	}
 	if len(mutations) < 100 {
 		t.Errorf("%d mutations, want at least 100", len(mutations))
 	}
@@ -94,6 +103,22 @@ func TestVerdict(t *testing.T) {
 	}
 }
 
+// TestNearTests: those of files that begin with the same word.
+func TestNearTests(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	for name, text := range map[string]string{"site_a.go": "", "site_b_test.go": "func TestB(t *testing.T) {\n", "site_test.go": "x\nfunc TestA(t *testing.T) {\nfunc help() {}\n", "desk_test.go": "func TestC(t *testing.T) {\n"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for file, want := range map[string]string{"site_a.go": "^(TestB|TestA)$", "desk.go": "^(TestC)$", "room.go": "", "desk_x.lua": "^(TestC)$"} {
+		if got := nearTests(filepath.Join(dir, file)); got != want {
+			t.Errorf("%s: %q, want %q", file, got, want)
+		}
+	}
+}
+
 // TestOverlay leaves the source alone.
 func TestOverlay(t *testing.T) {
 	t.Parallel()
@@ -102,8 +127,8 @@ func TestOverlay(t *testing.T) {
 	if err := os.WriteFile(file, []byte("check"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	path, err := mutation{dir: dir, find: "check", replacement: "nothing"}.overlay(t.TempDir())
-	if err != nil {
+	of, path, err := mutation{dir: dir, find: "check", replacement: "nothing"}.overlay(t.TempDir())
+	if err != nil || of != file {
 		t.Fatal(err)
 	}
 	raw, err := os.ReadFile(path)

@@ -48,24 +48,24 @@ func (m mutation) apply() (file, changed string, err error) {
 }
 
 // overlay writes the changed file into dir, and the description that go's
-// -overlay flag takes, whose path it returns.
-func (m mutation) overlay(dir string) (string, error) {
+// -overlay flag takes. It returns the file that has the check and the description's path.
+func (m mutation) overlay(dir string) (file, path string, err error) {
 	file, changed, err := m.apply()
 	if err != nil {
-		return "", err
+		return "", "", err
 	}
 	from, err := filepath.Abs(file)
 	if err != nil {
-		return "", err
+		return "", "", err
 	}
 	to := filepath.Join(dir, "changed.go")
 	if err := os.WriteFile(to, []byte(changed), 0o600); err != nil {
-		return "", err
+		return "", "", err
 	}
 	raw, err := json.Marshal(map[string]any{"Replace": map[string]string{from: to}})
 	if err != nil {
-		return "", err
+		return "", "", err
 	}
-	path := filepath.Join(dir, "overlay.json")
-	return path, os.WriteFile(path, raw, 0o600)
+	path = filepath.Join(dir, "overlay.json")
+	return file, path, os.WriteFile(path, raw, 0o600)
 }

@@ -62,21 +62,21 @@ func (dk *desk) provedFresh(rq *request, s *authsvc.Session, route string) bool 
 		text.Same(f.SID, rq.sid()) && f.Route == route && rq.now.Unix() < f.End
 }
 
-// confirmFirst leads somebody whose proof is not fresh to the page that asks for
+// stepUpFirst leads somebody whose proof is not fresh to the page that asks for
 // one, and from there to back.
-func confirmFirst(rq *request, back string, s *authsvc.Session) outcome {
+func stepUpFirst(rq *request, back string, s *authsvc.Session) outcome {
 	rq.auditUser = s.UserID
 	rq.audit("fresh.required", authsvc.CodeFreshRequired, "the proof of who the person is is too old")
 	to := weburl.WithQuery(rq.base+"/confirm", "callbackUrl", back)
-	if rq.route.isPersonal() && (rq.wantsJSON() || rq.wantsData()) {
+	if rq.route.isOwn() && (rq.wantsJSON() || rq.wantsData()) {
 		return refusedTo(to, authsvc.CodeFreshRequired, http.StatusUnauthorized)
 	}
 	return redirect{to: to}
 }
 
-// confirmPage: GET confirm asks people who are signed in to prove who they are
+// stepUpPage: GET confirm asks people who are signed in to prove who they are
 // once more, by their own ways to sign in. It never offers another account.
-func (dk *desk) confirmPage(rq *request) outcome {
+func (dk *desk) stepUpPage(rq *request) outcome {
 	s, err := dk.keeper.current(rq)
 	switch {
 	case err != nil:
@@ -84,15 +84,15 @@ func (dk *desk) confirmPage(rq *request) outcome {
 	case s == nil:
 		return redirect{to: weburl.WithQuery(rq.base+"/signin", "callbackUrl", rq.callbackURL())}
 	}
-	ways, u, err := dk.confirmWays(rq, s)
+	ways, u, err := dk.stepUpWays(rq, s)
 	if err != nil {
 		return rq.accountAway(err)
 	}
 	if rq.custom.Confirm != "" {
-		return dk.ownConfirm(rq, ways)
+		return dk.ownStepUp(rq, ways)
 	}
 	v := pages.StepUpView{Who: cmp.Or(s.Email, s.Name, s.UserID), Email: u.Email, Ways: ways, Error: rq.query("error"), RequestID: rq.shownRequestID(),
-		CSRFToken: rq.ensureCSRF(), CallbackURL: dk.confirmedTo(rq)}
+		CSRFToken: rq.ensureCSRF(), CallbackURL: dk.stepUpTarget(rq)}
 	if v.Error != "" {
 		v.Error = string(rq.spelled(plainErrorCode(authsvc.ErrorCode(v.Error))))
 	}
@@ -104,34 +104,34 @@ func (dk *desk) confirmPage(rq *request) outcome {
 	return page{name: pages.StepUp, view: v}
 }
 
-// ownConfirm leads to the application's page that asks for a fresh proof, with the
+// ownStepUp leads to the application's page that asks for a fresh proof, with the
 // person's ways.
-func (dk *desk) ownConfirm(rq *request, ways []pages.Provider) outcome {
+func (dk *desk) ownStepUp(rq *request, ways []pages.Provider) outcome {
 	ids := make([]string, 0, len(ways))
 	for _, p := range ways {
 		ids = append(ids, p.ID)
 	}
 	reason, provider := rq.shownHint()
-	rq.callbackTo = dk.confirmedTo(rq)
+	rq.callbackTo = dk.stepUpTarget(rq)
 	rq.keepCallbackURL()
 	return redirect{to: weburl.WithQuery(rq.absolute(rq.custom.Confirm), "callbackUrl", rq.callbackTo, "ways", strings.Join(ids, ","),
 		"error", string(plainErrorCode(authsvc.ErrorCode(rq.query("error")))), "provider", provider, "reason", string(reason), "request", rq.shownRequestID())}
 }
 
-// confirmedTo is where a fresh proof leads: the callbackUrl, or, if that is the
+// stepUpTarget is where a fresh proof leads: the callbackUrl, or, if that is the
 // page which asks for one, the account page.
-func (dk *desk) confirmedTo(rq *request) string {
+func (dk *desk) stepUpTarget(rq *request) string {
 	if to := rq.callbackURL(); !rq.leadsTo(to, "/confirm") {
 		return to
 	}
 	return dk.home
 }
 
-// confirmWays are the ways in which the person of a session can prove who they
+// stepUpWays are the ways in which the person of a session can prove who they
 // are: the linked providers, the address that was proved, and the application's
 // own credentials if the session began by them. Providers that cannot be made to
 // ask again are among them only if there is nothing else.
-func (dk *desk) confirmWays(rq *request, s *authsvc.Session) (ways []pages.Provider, u authsvc.User, err error) {
+func (dk *desk) stepUpWays(rq *request, s *authsvc.Session) (ways []pages.Provider, u authsvc.User, err error) {
 	u, err = dk.Adapter.GetUser(rq.ctx, s.UserID)
 	if err != nil && !errors.Is(err, authsvc.ErrNotFound) { // a user of the application's need not be stored
 		return nil, u, err
@@ -161,9 +161,9 @@ func (dk *desk) confirmWays(rq *request, s *authsvc.Session) (ways []pages.Provi
 // Its return makes a new session if it is the same person, and changes nothing
 // if it is another one. Forms of credentials post to their callback, with
 // confirm=true.
-func (dk *desk) confirm(rq *request) outcome {
+func (dk *desk) stepUp(rq *request) outcome {
 	if !rq.csrfOK() {
-		return rq.personalCSRF("/confirm")
+		return rq.refuseOwnCSRF("/confirm")
 	}
 	if wait, ok := rq.permit(dk.signInLimit, rq.clientKey()); !ok {
 		return rq.limited(wait)
@@ -173,27 +173,27 @@ func (dk *desk) confirm(rq *request) outcome {
 	case err != nil:
 		return rq.accountAway(err)
 	case s == nil:
-		return rq.signInFirst()
+		return rq.signInFirst("/account")
 	}
-	ways, u, err := dk.confirmWays(rq, s)
+	ways, u, err := dk.stepUpWays(rq, s)
 	if err != nil {
 		return rq.accountAway(err)
 	}
 	i := slices.IndexFunc(ways, func(p pages.Provider) bool { return p.ID == rq.body.get("provider") })
 	if i < 0 {
-		return rq.personalRefusal("/confirm", authsvc.CodeNotFound, http.StatusNotFound)
+		return rq.refuseOwn("/confirm", authsvc.CodeNotFound, http.StatusNotFound)
 	}
-	rq.callbackTo = dk.confirmedTo(rq)
+	rq.callbackTo = dk.stepUpTarget(rq)
 	rq.keepCallbackURL()
-	rq.flow, rq.confirms, rq.auditUser = rq.flows[ways[i].ID], s.UserID, s.UserID
+	rq.flow, rq.stepUpUser, rq.auditUser = rq.flows[ways[i].ID], s.UserID, s.UserID
 	rq.body.fields["email"] = u.Email // a link goes to the stored address only
 	return rq.flow.begin(rq)
 }
 
-// readConfirm notes that a form which posts to a callback is to prove that the
+// readStepUp notes that a form which posts to a callback is to prove that the
 // person is still the one who is signed in.
-func (dk *desk) readConfirm(rq *request) outcome {
-	if rq.body == nil || rq.body.get("confirm") != "true" || !dk.confirms {
+func (dk *desk) readStepUp(rq *request) outcome {
+	if rq.body == nil || rq.body.get("confirm") != "true" || !dk.canStepUp {
 		return nil
 	}
 	s, err := dk.keeper.current(rq)
@@ -203,25 +203,25 @@ func (dk *desk) readConfirm(rq *request) outcome {
 	case s == nil:
 		return fail(authsvc.CodeSessionRequired, fixedReason("a proof of the same person was asked for without a session"))
 	}
-	rq.confirms = s.UserID
-	switch rq.confirmTry, err = dk.takeConfirmTry(rq); {
+	rq.stepUpUser = s.UserID
+	switch rq.stepUpTry, err = dk.takeStepUpTry(rq); {
 	case err != nil:
 		return storeFailed(authsvc.CodeCallback, err)
-	case rq.confirmTry > maxConfirmTries:
+	case rq.stepUpTry > maxStepUpTries:
 		dk.endUnproved(rq)
 		return fail(authsvc.CodeSessionRequired, fixedReason("the person of the session was not proved in ten tries"))
 	}
 	return nil
 }
 
-// maxConfirmTries is how many wrong proofs of the same person a session survives: it
+// maxStepUpTries is how many wrong proofs of the same person a session survives: it
 // may be a borrowed one.
-const maxConfirmTries = 10
+const maxStepUpTries = 10
 
-// takeConfirmTry counts a try in this session before it is judged, so that parallel
-// ones count as well, and returns its number; past maxConfirmTries none is left.
-func (dk *desk) takeConfirmTry(rq *request) (n int, err error) {
-	for n = 1; n <= maxConfirmTries; n++ {
+// takeStepUpTry counts a try in this session before it is judged, so that parallel
+// ones count as well, and returns its number; past maxStepUpTries none is left.
+func (dk *desk) takeStepUpTry(rq *request) (n int, err error) {
+	for n = 1; n <= maxStepUpTries; n++ {
 		err = dk.Adapter.UseOnce(rq.ctx, "confirm:"+strconv.Itoa(n)+":"+seal.Digest(cmp.Or(rq.sid(), rq.sessionCookieValue())), rq.now.Add(dk.keeper.lifetime.absolute))
 		if !errors.Is(err, authsvc.ErrConflict) {
 			return n, err
@@ -230,16 +230,16 @@ func (dk *desk) takeConfirmTry(rq *request) (n int, err error) {
 	return n, nil
 }
 
-// wrongConfirm ends the session if a try that was wrong was the last.
-func (dk *desk) wrongConfirm(rq *request) {
-	if rq.confirmTry == 0 { // by a provider: who came back is known only now
+// wrongStepUp ends the session if a try that was wrong was the last.
+func (dk *desk) wrongStepUp(rq *request) {
+	if rq.stepUpTry == 0 { // by a provider: who came back is known only now
 		var err error
-		if rq.confirmTry, err = dk.takeConfirmTry(rq); err != nil {
+		if rq.stepUpTry, err = dk.takeStepUpTry(rq); err != nil {
 			dk.Log.Error("a wrong proof could not be counted", "request", rq.requestID(), "err", err)
 			return
 		}
 	}
-	if rq.confirmTry >= maxConfirmTries {
+	if rq.stepUpTry >= maxStepUpTries {
 		dk.endUnproved(rq)
 	}
 }
@@ -252,18 +252,18 @@ func (dk *desk) endUnproved(rq *request) {
 	}
 	rq.clearSession()
 	dk.rotateCSRF(rq, "", "")
-	rq.note(authsvc.AuditEvent{Name: "session.ended", UserID: rq.confirms, Reason: "ten wrong proofs of the person"})
+	rq.note(authsvc.AuditEvent{Name: "session.ended", UserID: rq.stepUpUser, Reason: "ten wrong proofs of the person"})
 }
 
 // confirm refuses an identity that is not the one who has to prove who they are,
 // before anything is written.
-func (l *login) confirm() outcome {
-	if l.id.confirms == "" || l.found && l.user.ID == l.id.confirms && l.before != nil && l.before.UserID == l.id.confirms {
+func (l *login) checkSamePerson() outcome {
+	if l.id.stepUpUser == "" || l.found && l.user.ID == l.id.stepUpUser && l.before != nil && l.before.UserID == l.id.stepUpUser {
 		return nil
 	}
-	l.rq.auditUser = l.id.confirms
-	l.rq.confirms = l.id.confirms
-	l.desk.wrongConfirm(l.rq)
+	l.rq.auditUser = l.id.stepUpUser
+	l.rq.stepUpUser = l.id.stepUpUser
+	l.desk.wrongStepUp(l.rq)
 	l.rq.audit("sign_in.refused", authsvc.CodeOAuthAccountNotLinked, "another user was to be confirmed")
 	return fail(authsvc.CodeOAuthAccountNotLinked, fixedReason("another user was to be confirmed"))
 }
