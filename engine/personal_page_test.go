@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 	"testing"
@@ -69,6 +70,9 @@ func TestTokensPage(t *testing.T) {
 		b, stranger := w.Browser(), w.Browser()
 		b.SignIn(w.OP, "ada")
 		stranger.SignIn(w.OP, "grace")
+		if a := w.Browser().Get(tokensRoute); a.Location() != arena.Origin+"/api/auth/signin?callbackUrl="+url.QueryEscape(arena.Origin+tokensRoute) {
+			t.Errorf("signed out: %d %s", a.StatusCode, a.Location())
+		}
 		if page := b.Get("/api/auth/account").Text; !strings.Contains(page, `href="https://app.test`+tokensRoute+`"`) {
 			t.Error("the account page does not lead there")
 		}

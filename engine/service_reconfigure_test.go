@@ -2,6 +2,7 @@ package engine_test
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"runtime"
 	"strings"
@@ -53,6 +54,48 @@ func TestReconfigure(t *testing.T) {
 			end(w, t)
 		})
 	}
+}
+
+// lockedStore keeps no mode while it is locked.
+type lockedStore struct {
+	authsvc.Adapter
+	locked bool
+}
+
+func (s *lockedStore) PutMeta(ctx context.Context, key, value string) (string, error) {
+	if s.locked {
+		return "", errors.New("the store is locked")
+	}
+	return s.Adapter.PutMeta(ctx, key, value)
+}
+
+// TestReconfigureFails: a configuration that cannot be taken over leaves nothing in the
+// service before it.
+func TestReconfigureFails(t *testing.T) {
+	t.Parallel()
+	store := &lockedStore{Adapter: memory.New()}
+	w := replica(t, store, nil)
+	next := w.Config
+	next.Gate.Hosts = []authsvc.GateHost{{Origin: "https://wiki.app.test", Default: authsvc.Allow{Anyone: true}}}
+	store.locked = true
+	if _, err := w.Service.Reconfigure(next); err == nil {
+		t.Fatal("a store that cannot be opened is taken over")
+	}
+	if st := w.Service.Stats(); len(st.Gate) != 0 {
+		t.Errorf("the service before counts for %v", st.Gate)
+	}
+	store.locked = false
+	s, err := w.Service.Reconfigure(next)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if st := s.Stats(); len(st.Gate) != 1 {
+		t.Errorf("twin: it counts for %v", st.Gate)
+	}
+	if err := s.Close(t.Context()); err != nil {
+		t.Error(err)
+	}
+	end(w, t)
 }
 
 // TestReconfigureStrategy: sessions of one strategy are none of the other's.

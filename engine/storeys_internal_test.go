@@ -53,6 +53,27 @@ func TestStoreys(t *testing.T) {
 	}
 }
 
+// TestRoutesOnce: no part takes the route of another.
+func TestRoutesOnce(t *testing.T) {
+	t.Parallel()
+	h := raise(&fleet.Given{})
+	of := map[string]any{}
+	for _, p := range h.parts {
+		if p.routes == nil {
+			continue
+		}
+		for path := range p.routes() {
+			if first, taken := of[path]; taken {
+				t.Errorf("%q is a route of %T and of %T", path, first, p.of)
+			}
+			of[path] = p.of
+		}
+	}
+	if len(of) < 20 || len(of) != len(h.allRoutes()) {
+		t.Errorf("%d routes", len(of))
+	}
+}
+
 // Bounds of how many methods a type may have that everything could come to be a method of.
 const (
 	maxRequestMethods = 60
