@@ -177,6 +177,7 @@ func redirect10(t *T) {
 		"code", "state", "iss", "id_token", "oauth_token", "oauth_callback", "provider", "email", "token", "post_logout_redirect_uri", "request", "csrf", "login_hint", "prompt", "issuer", "request_uri", "ui_locales"}
 	paths := []string{"", "/signin", "/signin/op", "/signin/plain", "/signin/old", "/signin/apple", "/signin/email", "/callback/op", "/callback/plain", "/callback/old", "/callback/apple", "/callback/email",
 		"/callback/credentials", "/signout", "/signout/provider", "/signout/return", "/session", "/csrf", "/providers", "/error", "/error/AccessDenied", "/verify-request", "/_log", "/client.js", "/account", "/account/profile", "/account/unlink", "/account/signout", "/account/undo", "/account/export", "/account.js", "/confirm", "/backchannel-logout/op"}
+	paths = withDescribed(t, paths)
 	in := w.Browser()
 	in.SignIn(w.OP, "ada")
 	requests, away, stride := 0, 0, t.Scale("is the stride of parameters", 5, 1, 1)
