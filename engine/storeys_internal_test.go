@@ -123,6 +123,12 @@ func TestMethods(t *testing.T) {
 		}
 		t.Logf("%s has %d methods", name, methods[name])
 	}
+	h := raise(&fleet.Given{})
+	for _, p := range h.parts {
+		if name := reflect.TypeOf(p.of).Elem().Name(); beginnings[name] == "" {
+			t.Errorf("beginnings does not say how the names of the files of %s begin", name)
+		}
+	}
 	for name := range beginnings {
 		if methods[name] == 0 {
 			t.Errorf("%s has no methods", name)
@@ -179,17 +185,17 @@ func receiver(d ast.Decl) string {
 // of another room's.
 func TestNamesGoDown(t *testing.T) {
 	t.Parallel()
-	order := []string{"site_", "session_", "mailing_", "vault_", "issuer_", "desk_"}
-	rooms := map[string]string{"oauth": "oauth", "email_": "email", "credentials": "credentials", "account_": "account", "token_": "token", "gate_": "gate", "personal_": "personal"}
-	level := func(name string) (floor int, room string) {
-		for i, begin := range order {
-			if strings.HasPrefix(name, begin) {
+	h := raise(&fleet.Given{})
+	level := func(file string) (floor int, room string) {
+		for i, p := range h.parts {
+			name := reflect.TypeOf(p.of).Elem().Name()
+			switch isRoom := strings.HasSuffix(name, "Room"); {
+			case !strings.HasPrefix(file, beginnings[name]):
+				continue
+			case isRoom:
+				return len(h.parts), name
+			default:
 				return i, ""
-			}
-		}
-		for begin, room := range rooms {
-			if strings.HasPrefix(name, begin) {
-				return len(order), room
 			}
 		}
 		return -1, ""

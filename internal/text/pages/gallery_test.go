@@ -228,3 +228,15 @@ func TestGallery(t *testing.T) {
 		}
 	}
 }
+
+// TestGalleryHasEveryPage: the tests of all states look at each page.
+func TestGalleryHasEveryPage(t *testing.T) {
+	t.Parallel()
+	missing := pageNames()
+	for _, s := range gallery() {
+		delete(missing, s.page)
+	}
+	for name := range missing {
+		t.Errorf("gallery has no state of the page %s", name)
+	}
+}
