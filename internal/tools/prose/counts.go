@@ -11,24 +11,36 @@ import (
 	"strings"
 )
 
-// A habit is a turn of phrase that English documentation hardly uses. wanted is its
-// most per 1000 words of comments, or with least its least.
+// A habit is a phrase that English documentation hardly uses. wanted is its upper bound
+// per 1000 words of comments, or its lower bound if least is set. Matches of except do
+// not count.
 type habit struct {
 	name   string
 	match  *regexp.Regexp
+	except *regexp.Regexp
 	wanted float64
 	least  bool
 }
 
+// matches returns the number of uses in a text.
+func (h habit) matches(text string) (n int) {
+	for _, use := range h.match.FindAllString(text, -1) {
+		if h.except == nil || !h.except.MatchString(use) {
+			n++
+		}
+	}
+	return n
+}
+
 var habits = []habit{
-	{"is what, are what", regexp.MustCompile(`(?i)\b(is|are) what\b`), 0.2, false},
-	{"a clause that begins with what", regexp.MustCompile(`(?:^|[.;:] )What (is|has|they|it|was|does|a|the|others|other)\b|; what (is|has|they|it)\b`), 0.2, false},
-	{"those of, that of, that, which", regexp.MustCompile(`(?i)\b(those of|that of|that, which)\b`), 0.5, false},
-	{"somebody, anybody, nobody, everybody", regexp.MustCompile(`(?i)\b(some|any|no|every)body\b`), 0.4, false},
-	{"is no", regexp.MustCompile(`(?i)\b(is|are) no\b`), 0.3, false},
-	{"goes on", regexp.MustCompile(`(?i)\b(goes|go|going|went) on\b`), 0.05, false},
-	{"whoever", regexp.MustCompile(`(?i)\bwhoever\b`), 0.05, false},
-	{"must", regexp.MustCompile(`(?i)\bmust\b`), 1.5, true},
+	{"is what, are what", regexp.MustCompile(`(?i)\b(is|are) what\b`), nil, 0.2, false},
+	{"a clause that begins with what", regexp.MustCompile(`(?:^|[.;:] )What (is|has|they|it|was|does|a|the|others|other)\b|; what (is|has|they|it)\b`), nil, 0.2, false},
+	{"those of, that of, that, which", regexp.MustCompile(`(?i)\b(those of|that of|that, which)\b`), nil, 0.5, false},
+	{"somebody, anybody, nobody, everybody", regexp.MustCompile(`(?i)\b(some|any|no|every)body\b`), nil, 0.4, false},
+	{"is no", regexp.MustCompile(`(?i)\b(is|are) no \w+`), regexp.MustCompile(`no (longer|more|such|less)$`), 0.3, false},
+	{"goes on", regexp.MustCompile(`(?i)\b(goes|go|going|went) on\b`), nil, 0.05, false},
+	{"whoever", regexp.MustCompile(`(?i)\bwhoever\b`), nil, 0.05, false},
+	{"must", regexp.MustCompile(`(?i)\bmust\b`), nil, 1.5, true},
 }
 
 // rates are uses of each habit per 1000 words.
@@ -83,7 +95,7 @@ func (r *rates) add(file *ast.File) {
 		text := strings.Join(strings.Fields(group.Text()), " ")
 		r.words += len(strings.Fields(text))
 		for i, h := range habits {
-			r.uses[i] += len(h.match.FindAllString(text, -1))
+			r.uses[i] += h.matches(text)
 		}
 	}
 }
