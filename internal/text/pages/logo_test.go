@@ -53,6 +53,15 @@ func TestMarkOrigins(t *testing.T) {
 	if len(errs) > 0 {
 		t.Fatal(errs)
 	}
+	for name := range pageNames() {
+		raw, err := pageFiles.ReadFile("templates/" + string(name) + ".html")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if shows := strings.Contains(string(raw), `template "symbol"`); shows != strings.Contains(p.Policy(name, ""), "https://b.example") {
+			t.Errorf("%s shows marks of providers: %t; %s", name, shows, p.Policy(name, ""))
+		}
+	}
 	if want := "img-src 'self' data: https://a.example https://b.example;"; !strings.Contains(p.Policy(SignIn, ""), want) {
 		t.Errorf("policy %q; want %q", p.Policy(SignIn, ""), want)
 	}

@@ -53,6 +53,10 @@ const (
 // to each redirect that answers the form.
 var leadAway = []Name{SignIn, SignOut, VerifyRequest, Confirm, Repost, SignOutProvider, StepUp, Account, Delete, Keep, Address, Tokens}
 
+// showMarks lists the pages that show marks of providers, which can be pictures at other
+// origins.
+var showMarks = []Name{SignIn, StepUp, Account}
+
 // pageNames lists every page, by its template, and says whether its policy has
 // form-action.
 func pageNames() map[Name]bool {
@@ -198,7 +202,7 @@ func New(theme Theme, base, origin string, providers ...ProviderStyle) (*Pages, 
 	script := Scripts()
 	for name, formAction := range pageNames() {
 		origins := []string{l.logoOrigin}
-		if name == SignIn { // the one page with marks of providers
+		if slices.Contains(showMarks, name) {
 			origins = append(origins, markOrigins...)
 		}
 		p.policies[name] = policy(origins, formAction, script[name])
