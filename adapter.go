@@ -11,24 +11,24 @@ import (
 type User struct {
 	ID            string    // primary identifier
 	Name          string    // display name
-	Email         string    // unique when present, stored in normalised form
+	Email         string    // unique if present, stored in normalised form
 	EmailVerified time.Time // when the address was proved, UTC, milliseconds; zero: never
 	Image         string    // URL of a picture
 
-	// Epoch is the Seq of the latest Revocation about the user, 0 without one.
-	// What grants access is stored only while it is unchanged; see Adapter.
+	// Epoch is the Seq of the latest Revocation about the user, 0 if there is none.
+	// Writes that grant access succeed only while it is unchanged; see Adapter.
 	Epoch int64
-	// Extra are further columns of the application's own table, which the adapter
-	// was told to read (see UserColumns): by their names, and as they are there:
-	// string, bool, int64, float64, time.Time, []byte, what is in JSON decoded,
-	// exact numbers as text, and nil. The engine never writes them.
+	// Extra holds further columns of the application's own table that the adapter was
+	// told to read (see UserColumns), by column name. Values are string, bool, int64,
+	// float64, time.Time, []byte or nil; JSON is decoded, and exact numbers are text.
+	// The engine never writes them.
 	Extra map[string]any
-	// SessionEpoch is the Seq of the Revocation whose Key is "user:" and the
-	// ID, which is of all sessions of the user, 0 without one: sessions that
+	// SessionEpoch is the Seq of the Revocation with the Key "user:" followed by the
+	// ID, which covers all sessions of the user; 0 if there is none. Sessions that
 	// began at an earlier epoch have ended.
 	SessionEpoch int64
-	// Blocked and DeleteAfter are those of [Person], as they were at Epoch or later.
-	// The methods that set them are those that set Epoch.
+	// Blocked and DeleteAfter are copied from [Person], as of Epoch or later. The
+	// methods that set Epoch set them too.
 	Blocked     time.Time
 	DeleteAfter time.Time
 }
@@ -43,57 +43,57 @@ type Account struct {
 	ProviderAccountID string // the person's id at the provider
 	RefreshToken      string // long text: at least 64 KiB
 	AccessToken       string // long text
-	ExpiresAt         int64  // of AccessToken, seconds since 1970; 0: absent
+	ExpiresAt         int64  // expiry of AccessToken, seconds since 1970; 0: absent
 	TokenType         string
 	Scope             string
 	IDToken           string // long text
 	SessionState      string
 }
 
-// SameTokens reports whether two accounts have the same refresh, access and ID
-// token, byte for byte.
+// SameTokens reports whether a and b have the same refresh, access and ID tokens, byte
+// for byte.
 func (a Account) SameTokens(b Account) bool {
 	return text.Same(a.RefreshToken, b.RefreshToken) && text.Same(a.AccessToken, b.AccessToken) && text.Same(a.IDToken, b.IDToken)
 }
 
-// A SessionRecord is a stored session. SessionToken is what the engine asks to
-// store, a digest unless another program shares the table; Digest identifies
-// the record in authsvc's own table, where all but ID, SessionToken, UserID and
-// Expires lives. A record that another program wrote has a zero Began.
+// A SessionRecord is a stored session. SessionToken is the token as stored: a digest,
+// unless another program shares the table. Digest identifies the record in authsvc's
+// own table, which holds all fields except ID, SessionToken, UserID and Expires. A
+// record written by another program has a zero Began.
 //
-// A record without SessionToken is that of a session which lives in its cookie
-// (strategy jwt). It is only in authsvc's own table, has no ID, and is there to
-// be listed: whether the session goes on is for the log of revocations to say.
+// A record without SessionToken describes a session that lives in its cookie (strategy
+// jwt). It exists only in authsvc's own table, has no ID, and serves only for lists:
+// the log of revocations decides whether the session continues.
 type SessionRecord struct {
 	ID           string
-	SessionToken string // unique; empty: of strategy jwt
-	Digest       string // base64url SHA-256 of the cookie's value; of strategy jwt the claim sid
+	SessionToken string // unique; empty: strategy jwt
+	Digest       string // base64url SHA-256 of the cookie's value; strategy jwt: the claim sid
 	UserID       string
 	Expires      time.Time // UTC, milliseconds
-	Began        time.Time // the sign-in; zero: unknown
-	AuthTime     time.Time // when the person proved who they are; zero: unknown
-	Provider     string    // by which provider; empty: unknown
-	// Epoch is the User.Epoch that the sign-in read. CreateSession stores the
-	// session only while that is the user's; a store need not return it.
+	Began        time.Time // time of the sign-in; zero: unknown
+	AuthTime     time.Time // when the person proved their identity; zero: unknown
+	Provider     string    // provider of the sign-in; empty: unknown
+	// Epoch is the User.Epoch that the sign-in read. CreateSession stores the session
+	// only while the user still has it; a store need not return it.
 	Epoch int64
-	// Claims is what SessionOptions.Claims kept at the sign-in: a JSON object, at
-	// most 4 KiB; nil: nothing. CreateSession and SignUp store it, nothing changes
-	// it.
+	// Claims holds the claims that SessionOptions.Claims kept at the sign-in: a JSON
+	// object, at most 4 KiB; nil: none. CreateSession and SignUp store it, and nothing
+	// changes it later.
 	Claims []byte
 	SessionOrigin
-	Seen time.Time // when it was last used, about; zero: never since it began; see TouchSessions
+	Seen time.Time // approximate time of the last use; zero: none since it began; see TouchSessions
 }
 
-// A SessionOrigin is how a session began, for whoever looks at a list of
-// sessions. CreateSession and SignUp store it, and the methods that return a
-// list or a deleted session return it; of it GetSession returns AMR alone.
+// A SessionOrigin describes how a session began, for lists of sessions. CreateSession
+// and SignUp store it. Methods that return a list or a deleted session return it;
+// GetSession returns only its AMR.
 type SessionOrigin struct {
-	AMR      string    // how the person proved who they are: RFC 8176, separated by spaces; at most 255 bytes
-	SecondAt time.Time // when a second factor was proved in it; zero: never
+	AMR      string    // authentication methods, RFC 8176, separated by spaces; at most 255 bytes
+	SecondAt time.Time // when a second factor was proved in the session; zero: never
 	Agent    string    // the User-Agent of the sign-in, at most 200 bytes
-	Network  string    // where it came from: an address prefix, such as 203.0.113.0/24
-	Client   string    // the application that holds it; empty: a browser
-	Actor    string    // who acts as the user in it; empty: the user
+	Network  string    // address prefix of the client, such as 203.0.113.0/24
+	Client   string    // the application that holds the session; empty: a browser
+	Actor    string    // who acts as the user in the session; empty: the user
 }
 
 // A SessionSeen says when a session was used.
@@ -109,41 +109,41 @@ type VerificationToken struct {
 	Expires    time.Time
 }
 
-// A Mail waits in the queue. Payload is sealed by the engine; a store or its
-// backup does not reveal the link inside.
+// A Mail is a message waiting in the queue. The engine seals Payload, so that neither
+// the store nor its backup reveals the link inside.
 type Mail struct {
-	ID       string // the Token of the VerificationToken that it carries, or of its own
+	ID       string // the Token of its VerificationToken, or an id of its own
 	Payload  []byte // at most 64 KiB
 	Due      time.Time
-	Expires  time.Time // not worth sending after this
-	Attempts int       // how often it was claimed
+	Expires  time.Time // when sending it is no longer useful
+	Attempts int       // number of claims so far
 }
 
-// A Revocation takes access back before it expires. Key names what it covers,
-// UserID whom it is about, if that is one user. Seq is its place in the log of
-// all revocations and the user's epoch from then on: a session that began at
-// an earlier epoch is covered, whatever the clocks say. NotBefore judges only
-// tokens that note no epoch, because another program or an earlier version
-// made them: they are covered unless they began after it.
+// A Revocation revokes access before it expires. Key names what it covers. UserID is
+// the user concerned, if it concerns one user. Seq is its position in the log of all
+// revocations and the user's epoch from then on: it covers sessions that began at an
+// earlier epoch, whatever the clocks say. NotBefore applies only to tokens that record
+// no epoch because another program or an earlier version made them: it covers them
+// unless they began after it.
 type Revocation struct {
 	Key    string
 	UserID string // empty: no user's epoch is raised
-	// Seq is set by the store: higher than that of everything committed
-	// before, and at least NotBefore in microseconds since 1970, so that a
-	// store which was put back to an earlier state gives no number twice.
+	// Seq is set by the store. It is higher than the Seq of everything committed
+	// before, and at least NotBefore in microseconds since 1970, so that a store
+	// restored to an earlier state never issues a number twice.
 	Seq       int64
 	NotBefore time.Time
 	Expires   time.Time // no token that it covers outlives this
 }
 
-// A UserUpdate names the fields of a User to change; nil leaves one alone.
+// A UserUpdate names the fields of a User to change; nil leaves a field unchanged.
 type UserUpdate struct {
 	Name          *string
 	Email         *string
 	EmailVerified *time.Time
 	Image         *string
-	// Was, unless nil, is the user as the change rests on it: nothing is changed
-	// unless Epoch, Email and EmailVerified are still these.
+	// Was, unless nil, is the user that the change is based on: nothing is changed
+	// unless Epoch, Email and EmailVerified still match it.
 	Was *User
 }
 
@@ -151,42 +151,40 @@ type UserUpdate struct {
 type Proof struct {
 	UserID string
 	Email  string      // the address that was proved; its other links are voided
-	Epoch  int64       // of the user, as read before anything was asked about them
+	Epoch  int64       // the user's epoch, read before anything else about them
 	At     time.Time   // becomes EmailVerified
-	Keep   bool        // only set EmailVerified: accounts, sessions, links and credentials stay
-	Revoke *Revocation // of all sessions of the user; nil only with Keep
+	Keep   bool        // only set EmailVerified; keep accounts, sessions, links and credentials
+	Revoke *Revocation // covers all sessions of the user; nil only with Keep
 	// Pending is the id of the CredentialPending of the sign-in that proves the
-	// address, which stays; empty: none does.
+	// address. That credential is kept. Empty: there is none.
 	Pending string
 }
 
-// An Adapter keeps the records. It is a dumb driver: it hashes nothing, reads
-// no clock, judges no expiry and normalises no address; it enforces
-// uniqueness, cascades and the all-or-nothing steps below, for all replicas
-// that share its store. Package adaptertest judges every implementation.
+// An Adapter stores the records. It is a plain driver: it hashes nothing, reads no
+// clock, judges no expiry and normalises no address. It enforces uniqueness, cascades
+// and the atomic steps below, for all replicas that share its store. Package
+// adaptertest tests every implementation.
 //
-// Times are written and read in UTC with millisecond precision. Unknown
-// records are ErrNotFound, broken uniqueness is ErrConflict, a write that rests
-// on what has changed meanwhile is ErrStale; every other error means that the
-// store failed. Methods are safe for concurrent use and obey the context.
+// Times are written and read in UTC with millisecond precision. Unknown records are
+// ErrNotFound, broken uniqueness is ErrConflict, and a write based on data that has
+// changed meanwhile is ErrStale. Every other error means that the store failed. Methods
+// must be safe for concurrent use and must obey the context.
 //
-// Every user has an epoch ([User].Epoch), which each Revocation about the user
-// raises to its Seq. The first proof of an address, EndSessions, DeleteUser,
-// UnlinkAccount, SetPerson and DeleteCredentials raise it in the very step that
-// takes access back, and ProveEmail, LinkAccount, UnlinkAccount, CreateSession, RefreshAccount
-// and PutCredential write only while it is the one that their caller read, in
-// one step with the write. So of a sign-in
-// and a revocation that overlap, the sign-in either was first, and is undone by
-// the revocation, or finds that it is stale. The methods that return a User read
-// its epoch no later than what they found the user by.
+// Every user has an epoch ([User].Epoch). Each Revocation about the user raises it to
+// its Seq. The first proof of an address, EndSessions, DeleteUser, UnlinkAccount,
+// SetPerson and DeleteCredentials raise it in the same step that revokes access.
+// ProveEmail, LinkAccount, UnlinkAccount, CreateSession, RefreshAccount and
+// PutCredential write only while the epoch is the one that their caller read; the check
+// and the write are one step. If a sign-in and a revocation overlap, either the sign-in
+// comes first and the revocation undoes it, or the sign-in is stale. Methods that
+// return a User read its epoch no later than the data they found the user by.
 //
-// The engine proposes ids (UUIDv7); the id in the returned record counts. It
-// may be empty for accounts and sessions, whose tables have none in some
-// programs.
+// The engine proposes ids (UUIDv7); the id in the returned record counts. It may be
+// empty for accounts and sessions, whose tables have no ids in some programs.
 //
-// A store may use tables that another program made, with narrower columns.
-// What does not fit is then an error and never cut, but for Account.ExpiresAt,
-// which is stored as the latest that fits: too early is safe.
+// A store may use tables that another program made, with narrower columns. Values that
+// do not fit are errors, never truncated. Account.ExpiresAt is the exception: it is
+// stored as the latest time that fits, since too early is safe.
 type Adapter interface {
 	Users
 	People
@@ -197,7 +195,7 @@ type Adapter interface {
 	Meta
 }
 
-// Users are the people, and the steps that concern one as a whole. See
+// Users stores the users and performs the steps that affect a user as a whole. See
 // [Adapter].
 type Users interface {
 	// CreateUser stores u. ErrConflict: the address is taken.
@@ -205,175 +203,170 @@ type Users interface {
 	GetUser(ctx context.Context, id string) (User, error)
 	GetUserByEmail(ctx context.Context, email string) (User, error)
 	GetUserByAccount(ctx context.Context, provider, providerAccountID string) (User, error)
-	// UpdateUser changes the named fields. ErrConflict: the address is taken.
-	// ErrStale: the user is not as change.Was any more.
+	// UpdateUser changes the named fields. ErrConflict: the address is taken. ErrStale:
+	// the user no longer matches change.Was.
 	UpdateUser(ctx context.Context, id string, change UserUpdate) (User, error)
-	// DeleteUser removes the user and, with it, its accounts and sessions, and
-	// writes r, in one step.
+	// DeleteUser removes the user with its accounts and sessions and writes r, in one
+	// step.
 	DeleteUser(ctx context.Context, id string, r *Revocation) error
-	// GetEpoch returns the epoch of a user id, which need not be that of a stored
-	// user; 0 if there is no Revocation with it.
+	// GetEpoch returns the epoch of a user id, whether or not the user is stored; 0 if
+	// no Revocation names it.
 	GetEpoch(ctx context.Context, userID string) (int64, error)
-	// ListUsers returns at most limit users, in the store's own order of ids,
-	// starting after the id after, or at the first for "". A page shorter than
-	// limit is the last.
+	// ListUsers returns at most limit users in the store's own order of ids. It starts
+	// after the id after, or at the first if after is "". A page shorter than limit is
+	// the last.
 	ListUsers(ctx context.Context, after string, limit int) ([]User, error)
-	// SearchUsers is ListUsers for users who meet all of the conditions of q.
+	// SearchUsers is like ListUsers, for the users who meet all conditions of q.
 	SearchUsers(ctx context.Context, q UserQuery) ([]User, error)
-	// SignUp stores a new user with its first account and session, either of
-	// which may be nil, all or nothing. ErrConflict: the address, the identity
-	// or the session token is taken, and nothing was written. The UserID of
-	// account and session is filled in by the adapter, on success.
+	// SignUp stores a new user with its first account and session, all or nothing;
+	// account and session may each be nil. ErrConflict: the address, the identity or
+	// the session token is taken, and nothing was written. On success the adapter sets
+	// the UserID of account and session.
 	SignUp(ctx context.Context, u User, a *Account, s *SessionRecord) (User, error)
-	// ProveEmail applies p in one step. ErrStale: the user's address is not
-	// p.Email any more, or its epoch not p.Epoch, and nothing is changed. When
-	// the user's EmailVerified was empty and p.Keep is not set, its accounts
-	// and sessions, its credentials but p.Pending, its SecondStep and the other
-	// links and queued mails for p.Email are removed, p.Revoke is written, and
-	// the removed accounts are returned; else only EmailVerified is set. The user is returned with its epoch after
-	// that.
+	// ProveEmail applies p in one step. ErrStale: the user's address is no longer
+	// p.Email, or its epoch no longer p.Epoch; nothing is changed. If the user's
+	// EmailVerified was empty and p.Keep is not set, ProveEmail removes the user's
+	// accounts, sessions, SecondStep, credentials except p.Pending, and the other links
+	// and queued mails for p.Email; it writes p.Revoke and returns the removed
+	// accounts. Otherwise it only sets EmailVerified. The returned user has its new
+	// epoch.
 	ProveEmail(ctx context.Context, p Proof) (User, []Account, error)
 }
 
-// Accounts are the identities of users at providers. See [Adapter].
+// Accounts stores the identities of users at providers. See [Adapter].
 type Accounts interface {
-	// LinkAccount stores a. ErrStale: epoch is no longer that of the user
-	// a.UserID, and nothing is stored. ErrConflict: the identity is already
-	// linked, to this user or another. ErrNotFound: no such user.
+	// LinkAccount stores a. ErrStale: epoch is no longer the epoch of the user
+	// a.UserID, and nothing is stored. ErrConflict: the identity is already linked, to
+	// this user or another. ErrNotFound: no such user.
 	LinkAccount(ctx context.Context, a Account, epoch int64) (Account, error)
-	// RefreshAccount replaces the token fields of the account that a's
-	// Provider and ProviderAccountID name; owner and id stay, and so does the
-	// refresh token when a has none: providers give it out once. ErrStale:
-	// epoch is not that of the user a.UserID any more. ErrNotFound: that user
-	// has no such account.
+	// RefreshAccount replaces the token fields of the account that a's Provider and
+	// ProviderAccountID name. Its owner and id stay. Its refresh token stays if a has
+	// none: providers issue it once. ErrStale: epoch is no longer the epoch of the user
+	// a.UserID. ErrNotFound: that user has no such account.
 	RefreshAccount(ctx context.Context, a Account, epoch int64) error
-	// ReplaceTokens replaces the token fields as RefreshAccount does, but
-	// whatever the epoch and the owner, and by exactly what a has: a refresh
-	// token that a lacks is removed. ErrStale: the tokens of the stored
-	// account are no longer those of was. All of them are compared
-	// (Account.SameTokens), since not every provider gives a refresh token.
+	// ReplaceTokens replaces the token fields as RefreshAccount does, but regardless of
+	// epoch and owner, and with exactly the tokens of a: a refresh token that a lacks
+	// is removed. ErrStale: the stored account no longer has the tokens of was. All of
+	// them are compared (Account.SameTokens), since not every provider issues a refresh
+	// token.
 	ReplaceTokens(ctx context.Context, a, was Account) error
-	// UnlinkAccount removes an account of the user r.UserID and writes r, in
-	// one step. ErrStale: epoch is not the user's any more, such as when another
-	// account has been removed meanwhile. ErrNotFound: that user has no such account.
-	// With either nothing is removed, and r is not written.
+	// UnlinkAccount removes an account of the user r.UserID and writes r, in one step.
+	// ErrStale: epoch is no longer the user's epoch, for example because another
+	// account was removed meanwhile. ErrNotFound: that user has no such account. After
+	// either error nothing is removed and r is not written.
 	UnlinkAccount(ctx context.Context, provider, providerAccountID string, epoch int64, r *Revocation) error
 	// ListAccounts returns a user's accounts ordered by provider, then id, or
 	// ProviderAccountID where accounts have no ids.
 	ListAccounts(ctx context.Context, userID string) ([]Account, error)
 }
 
-// Sessions are those of strategy "database", and what is known of those of
-// strategy "jwt". See [Adapter].
+// Sessions stores the sessions of strategy "database", and descriptions of the sessions
+// of strategy "jwt". See [Adapter].
 type Sessions interface {
-	// CreateSession stores s, which must have a Digest, unique. ErrStale: s.Epoch is
-	// not the user's epoch any more, and nothing is stored. ErrNotFound: no
-	// such user.
+	// CreateSession stores s, which must have a unique Digest. ErrStale: s.Epoch is no
+	// longer the user's epoch, and nothing is stored. ErrNotFound: no such user.
 	CreateSession(ctx context.Context, s SessionRecord) (SessionRecord, error)
-	// GetSession returns a session, even an expired one, and its user, whose
-	// epochs, Blocked and DeleteAfter may be missing. Token and digest belong together (see
-	// SessionRecord). Neither SessionOrigin nor Seen is read: it is called for
-	// nearly every request.
+	// GetSession returns a session, even an expired one, and its user, whose epochs,
+	// Blocked and DeleteAfter may be missing. Token and digest belong together (see
+	// SessionRecord). It reads neither Seen nor SessionOrigin, except AMR, because it
+	// is called for nearly every request.
 	GetSession(ctx context.Context, token, digest string) (SessionRecord, User, error)
 	// UpdateSession sets Expires, Began, AuthTime and Provider of the session that
-	// s.SessionToken names, or s.Digest without one. It never brings a deleted
-	// session back: ErrNotFound.
+	// s.SessionToken names or, if that is empty, s.Digest. It never restores a deleted
+	// session: ErrNotFound.
 	UpdateSession(ctx context.Context, s SessionRecord) error
-	// DeleteSession removes a session and returns what it was; Digest may be
+	// DeleteSession removes a session and returns the removed record; its Digest may be
 	// empty.
 	DeleteSession(ctx context.Context, token string) (SessionRecord, error)
-	// DeleteSessionOf removes the session of a user that digest identifies in
-	// authsvc's own table, with or without a token, and returns what it was.
-	// ErrNotFound: that user has none.
+	// DeleteSessionOf removes the user's session that digest identifies in authsvc's
+	// own table, with or without a token, and returns the removed record. ErrNotFound:
+	// the user has no such session.
 	DeleteSessionOf(ctx context.Context, userID, digest string) (SessionRecord, error)
-	// ListSessions returns a user's sessions, expired ones too, in no order.
+	// ListSessions returns a user's sessions, including expired ones, in any order.
 	ListSessions(ctx context.Context, userID string) ([]SessionRecord, error)
-	// TouchSessions sets Seen of sessions by their digests, never back to an
-	// earlier time. What is not there is skipped.
+	// TouchSessions sets Seen of sessions by their digests, never to an earlier time.
+	// It skips unknown digests.
 	TouchSessions(ctx context.Context, seen []SessionSeen) error
-	// EndSessions removes all sessions of a user, returning how many, removes
-	// each CredentialPending of the user, and writes r, in one step. An unknown
-	// user has none; r is written even so.
+	// EndSessions removes all sessions and each CredentialPending of a user and writes
+	// r, in one step. It returns the number of sessions removed. For an unknown user it
+	// still writes r.
 	EndSessions(ctx context.Context, userID string, r *Revocation) (int, error)
 }
 
-// Links are e-mailed links and the queue of the mails that carry them. See
+// Links stores e-mailed links and the queue of the mails that carry them. See
 // [Adapter].
 type Links interface {
-	// PutToken stores a link's token and the mail that carries it in one
-	// step. ErrQueueFull: maxQueued mails wait already. ErrConflict: the token
-	// is taken. Either way nothing is stored.
+	// PutToken stores a link's token and the mail that carries it in one step.
+	// ErrQueueFull: maxQueued mails are waiting already. ErrConflict: the token is
+	// taken. After either error nothing is stored.
 	PutToken(ctx context.Context, t VerificationToken, m Mail, maxQueued int) error
-	// PutMail stores a mail without a link. Errors as PutToken.
+	// PutMail stores a mail without a link. Its errors are the same as PutToken's.
 	PutMail(ctx context.Context, m Mail, maxQueued int) error
-	// GetToken returns the token, expired or not, and changes nothing.
+	// GetToken returns the token, even an expired one, and changes nothing.
 	GetToken(ctx context.Context, identifier, token string) (VerificationToken, error)
-	// TakeToken deletes and returns the token, expired or not, in one atomic
-	// step: of any number of callers exactly one gets it.
+	// TakeToken deletes and returns the token, even an expired one, in one atomic step:
+	// exactly one of any number of callers gets it.
 	TakeToken(ctx context.Context, identifier, token string) (VerificationToken, error)
-	// VoidTokens removes all tokens of an identifier and the queued mails that
-	// carry them, if there are any. It is separate from TakeToken, which also
-	// takes expired tokens, whose use must not void the others.
+	// VoidTokens removes all tokens of an identifier and any queued mails that carry
+	// them. It is separate from TakeToken, because TakeToken also takes expired tokens,
+	// and using one of those must not void the others.
 	VoidTokens(ctx context.Context, identifier string) error
-	// ClaimMail returns the mail that has been due longest and is due by now,
-	// counts the attempt and makes it due again at retry, in one atomic step,
-	// so that no other worker claims it before then. The returned record is as
-	// stored after the claim. ErrNotFound: none is due.
+	// ClaimMail returns the mail that has been due longest at now. In the same atomic
+	// step it counts the attempt and makes the mail due again at retry, so that no
+	// other worker claims it earlier. The returned record is as stored after the claim.
+	// ErrNotFound: none is due.
 	ClaimMail(ctx context.Context, now, retry time.Time) (Mail, error)
 	// DelayMail makes a mail due at the given time.
 	DelayMail(ctx context.Context, id string, due time.Time) error
-	// DeleteMail removes a mail. It is not an error if there is none.
+	// DeleteMail removes a mail. Deleting an unknown mail is not an error.
 	DeleteMail(ctx context.Context, id string) error
 }
 
-// Coordination is what replicas agree on: single use, revocations, limits and
-// leases. See [Adapter].
+// Coordination stores the state that replicas share: single use, revocations, limits
+// and leases. See [Adapter].
 type Coordination interface {
-	// UseOnce records key until expires. ErrConflict: it was used before. Of
-	// concurrent callers exactly one succeeds.
+	// UseOnce records key until expires. ErrConflict: key was used before. Exactly one
+	// of any number of concurrent callers succeeds.
 	UseOnce(ctx context.Context, key string, expires time.Time) error
-	// Revoke writes revocations in one step, and sets Seq in each. A record
-	// with the same key keeps the later NotBefore and the later Expires, and
-	// gets the new Seq.
+	// Revoke writes revocations in one step, and sets Seq in each. If a record with the
+	// same key exists, it keeps the later NotBefore and the later Expires, and gets the
+	// new Seq.
 	Revoke(ctx context.Context, list ...*Revocation) error
-	// Revocations reads the log: records that were written after a cursor (0:
-	// from the beginning), in the order of the log, about limit of them, which
-	// is at least 1. next is the cursor for the next call; if it equals after,
-	// there is nothing more yet. A caller that goes on from next misses no
-	// record, whenever its transaction is committed; it may get one twice, and
-	// does not get records that were swept.
+	// Revocations reads the log: about limit records written after a cursor (0: from
+	// the beginning), in log order. limit is at least 1. next is the cursor for the
+	// next call; if it equals after, there are no more records yet. A caller that
+	// continues from next misses no record, whenever its transaction commits. It may
+	// get a record twice, and does not get records that were swept.
 	Revocations(ctx context.Context, after int64, limit int) (list []Revocation, next int64, err error)
-	// Permit counts an event under key by the generic cell rate algorithm, in
-	// one atomic step, for all replicas: a key holds the time up to which its
-	// events are paid for, which is now when it is unknown or past. Counting
-	// moves that time on by interval. When it is more than burst ahead of now
-	// the event is not counted, nothing changes, and wait says how long until
-	// it would be. A time that is more than burst and interval ahead was
-	// written by a clock or for a rate that is not in force: it is set to just
-	// that far ahead, also when the event is not counted, so nobody waits for
-	// longer than interval.
+	// Permit counts an event under key by the generic cell rate algorithm, in one
+	// atomic step, for all replicas. A key stores the time up to which its events are
+	// paid for; an unknown or past time counts as now. If that time is more than burst
+	// ahead of now, the event is not counted, nothing changes, and wait says how long
+	// until it would be. Otherwise counting adds interval to the time. A stored time
+	// more than burst plus interval ahead was written by a wrong clock or for a rate
+	// that no longer applies: it is set to exactly that far ahead, even if the event is
+	// not counted, so that wait never exceeds interval.
 	Permit(ctx context.Context, key string, now time.Time, interval, burst time.Duration) (wait time.Duration, err error)
-	// Lease gives name to holder until the given time if nobody has it, if it
-	// lapsed before now, or if the holder has it already. ErrConflict: another
-	// has it. Of concurrent callers exactly one succeeds.
+	// Lease gives name to holder until the given time if the lease is free, lapsed
+	// before now, or is already the holder's. ErrConflict: another holder has it.
+	// Exactly one of any number of concurrent callers succeeds.
 	Lease(ctx context.Context, name, holder string, now, until time.Time) error
-	// Release gives a lease up. It is not an error if the holder has lost it.
+	// Release gives up a lease. It is not an error if the holder has lost it.
 	Release(ctx context.Context, name, holder string) error
 }
 
-// Meta is what the store remembers of the deployment, and its upkeep. See
-// [Adapter].
+// Meta stores values about the deployment, and maintains the store. See [Adapter].
 type Meta interface {
 	// GetMeta returns the value under key.
 	GetMeta(ctx context.Context, key string) (string, error)
-	// PutMeta stores a value under key unless there is one, and returns what
-	// is then stored.
+	// PutMeta stores a value under key unless there is one already, and returns the
+	// stored value.
 	PutMeta(ctx context.Context, key, value string) (string, error)
 	// SetMeta replaces the value under key.
 	SetMeta(ctx context.Context, key, value string) error
-	// Sweep deletes at most limit records that expired before now (sessions,
-	// tokens, mails, used keys, revocations, permits, leases, credentials) and
-	// returns how many.
+	// Sweep deletes at most limit records that expired before now (sessions, tokens,
+	// mails, used keys, revocations, permits, leases, credentials) and returns the
+	// number deleted.
 	Sweep(ctx context.Context, now time.Time, limit int) (int, error)
 	// Ping reports whether the store answers.
 	Ping(ctx context.Context) error
@@ -381,14 +374,14 @@ type Meta interface {
 
 // UserColumns is an Adapter that reads User.Extra.
 type UserColumns interface {
-	// UserColumns names the columns, all of which are in every Extra.
+	// UserColumns returns the names of the columns. Every Extra has all of them.
 	UserColumns() []string
 }
 
-// A Clock is an Adapter that has a clock of its own, which all replicas then go
-// by. An adapter without one is used by programs on one machine only, or goes
-// by the clock of the one process that it lives in.
+// A Clock is an Adapter with a clock of its own, which all replicas then use. An
+// adapter without one serves programs on one machine only, or uses the clock of the
+// single process that it lives in.
 type Clock interface {
-	// Now is the time at the store, with at least millisecond precision.
+	// Now returns the time at the store, with at least millisecond precision.
 	Now(ctx context.Context) (time.Time, error)
 }

@@ -5,20 +5,19 @@ import (
 	"time"
 )
 
-// AuditOptions configure the storage of audit events. The log has each of them
-// in any case.
+// AuditOptions configure the storage of audit events. The log gets every event, whether
+// or not it is stored.
 type AuditOptions struct {
-	// Store also writes events to the Adapter, which then has to be an AuditLog.
+	// Store also writes events to the Adapter, which must then be an AuditLog.
 	Store bool
-	// Keep is how long they are stored, default 8760 h, at least 1 h.
+	// Keep is how long stored events are kept, default 8760 h, at least 1 h.
 	Keep time.Duration
 }
 
-// An AuditEvent is a security-relevant event: a line in the log with the message
-// "audit", a call of Events.Audit and, with Config.Audit.Store, a record in the
-// store. It holds no secret, token, cookie or e-mail address. Its texts have
-// printable characters only and at most 255 bytes. docs/audit.md lists the
-// names.
+// An AuditEvent is a security-relevant event. It is a line in the log with the message
+// "audit", a call of Events.Audit and, with Config.Audit.Store, a record in the store.
+// It holds no secret, token, cookie or e-mail address. Its texts have only printable
+// characters, and at most 255 bytes each. docs/audit.md lists the names.
 type AuditEvent struct {
 	Name     string       `json:"name"` // such as "sign_in.refused"
 	Time     time.Time    `json:"time"` // UTC, milliseconds
@@ -27,7 +26,7 @@ type AuditEvent struct {
 	Reason   string       `json:"reason,omitempty"` // a fixed text of the engine
 	Provider string       `json:"provider,omitempty"`
 	UserID   string       `json:"user,omitempty"` // the user concerned, if known
-	// Actor is who did it when that is neither the user nor the service: an
+	// Actor names who acted if it was neither the user nor the service, such as an
 	// operator at the command line ("cli:root").
 	Actor     string `json:"actor,omitempty"`
 	ClientIP  string `json:"client,omitempty"`
@@ -35,8 +34,7 @@ type AuditEvent struct {
 	RequestID string `json:"request,omitempty"`
 }
 
-// AuditOutcome says how what an event reports ended. It follows from the name of
-// the event.
+// AuditOutcome is the outcome of an audit event. The event's name determines it.
 type AuditOutcome string
 
 // The outcomes.
@@ -52,26 +50,26 @@ type AuditRecord struct {
 	AuditEvent
 }
 
-// An AuditQuery says which records ListAudit returns: those of the time Since
-// whose id is greater than After, and all of later times.
+// An AuditQuery selects the records that ListAudit returns: those with the time Since
+// whose id is greater than After, and all with a later time.
 type AuditQuery struct {
 	Since  time.Time
 	After  string
-	UserID string // only of events about this user; "": of all
-	Limit  int    // of the page; without one there are no records
+	UserID string // only events about this user; "": all events
+	Limit  int    // size of the page; 0 returns no records
 }
 
-// An AuditLog is an Adapter that also stores audit events, for
-// Config.Audit.Store. All adapters of this module do. The rules of Adapter hold
-// here too; package adaptertest checks them.
+// An AuditLog is an Adapter that also stores audit events, for Config.Audit.Store. All
+// adapters of this module implement it. The rules of Adapter apply here too; package
+// adaptertest checks them.
 type AuditLog interface {
-	// PutAudit stores records. A record that is stored already is left alone:
-	// after an error the same records may be put again.
+	// PutAudit stores records. It skips records that are already stored, so that the
+	// caller can put the same records again after an error.
 	PutAudit(ctx context.Context, list []AuditRecord) error
 	// ListAudit returns at most q.Limit records, ordered by time, then id. A page
-	// shorter than that is the last.
+	// shorter than q.Limit is the last.
 	ListAudit(ctx context.Context, q AuditQuery) ([]AuditRecord, error)
-	// SweepAudit deletes at most limit records older than before, the oldest
-	// first, and returns how many.
+	// SweepAudit deletes at most limit records older than before, oldest first, and
+	// returns the number deleted.
 	SweepAudit(ctx context.Context, before time.Time, limit int) (int, error)
 }

@@ -13,8 +13,8 @@ import (
 	"testing"
 )
 
-// bannedImports are packages that programs of this kind go wrong with, and the
-// files that import them with reason. A folder stands for what is in it.
+// bannedImports lists packages that are dangerous in programs like this, and the files
+// that may import them, with the reason. A folder stands for all files in it.
 var bannedImports = map[string]map[string]string{
 	"math/rand":    {},
 	"unsafe":       {},
@@ -60,15 +60,15 @@ var bannedImports = map[string]map[string]string{
 	},
 }
 
-// bannedSettings are fields that may not be set to true.
+// bannedSettings lists fields that must not be set to true.
 var bannedSettings = map[string]map[string]string{
 	"InsecureSkipVerify": {
 		"adapter/mysql/url.go": "tls=skip-verify, which the person who configures asks for by name",
 	},
 }
 
-// harmlessComparisons of what is named like a secret, by file and text, tell an
-// attacker nothing.
+// harmlessComparisons lists comparisons, by file and text, of values that are named
+// like secrets but tell an attacker nothing.
 var harmlessComparisons = map[string]string{
 	"engine/vault_tokens.go: a.RefreshToken == refusedToken": "a fixed word in place of a token",
 	"engine/vault_unlink.go: t[0] == refusedToken":           "a fixed word in place of a token",
@@ -79,11 +79,11 @@ var harmlessComparisons = map[string]string{
 	"engine/desk_attempt.go: tx.State != state":                "found by its digest, so it is equal; its MAC decides",
 }
 
-// secretNames are the last words of names whose values an attacker would guess
-// byte by byte if comparing them took longer the more of them is right.
+// secretNames lists the last words of names of secret values. If comparing such a value
+// takes longer the more of it is right, an attacker can guess it byte by byte.
 var secretNames = []string{"secret", "token", "mac", "hmac", "signature", "sig", "password", "verifier", "csrf", "csrftoken", "nonce", "state"}
 
-// TestBans walks the programs' source, tests excluded, for what is banned.
+// TestBans checks the programs' source, without tests, for everything that is banned.
 func TestBans(t *testing.T) {
 	t.Parallel()
 	b := bans{t: t, set: token.NewFileSet(), used: map[string]bool{}}
@@ -113,7 +113,7 @@ func TestBans(t *testing.T) {
 type bans struct {
 	t    *testing.T
 	set  *token.FileSet
-	used map[string]bool // exceptions that something needs
+	used map[string]bool // exceptions in use
 }
 
 func (b *bans) file(path string, f *ast.File) {
@@ -134,7 +134,7 @@ func (b *bans) file(path string, f *ast.File) {
 	})
 }
 
-// excepted marks the exception that covers path.
+// excepted reports whether an exception covers path, and marks it as used.
 func (b *bans) excepted(rule, path string, exceptions map[string]string) bool {
 	for place := range exceptions {
 		if place == path || strings.HasSuffix(place, "/") && strings.HasPrefix(path, place) {
@@ -163,8 +163,8 @@ func (b *bans) settings(path string, n ast.Node) {
 	}
 }
 
-// comparison finds secrets that ==, != or bytes.Equal compares. Comparing with
-// a constant, such as "", tells nothing about a secret.
+// comparison finds secrets compared by ==, != or bytes.Equal. Comparing with a
+// constant, such as "", reveals nothing about a secret.
 func (b *bans) comparison(path string, n ast.Node) {
 	var x, y ast.Expr
 	switch n := n.(type) {
@@ -208,8 +208,8 @@ func secret(e ast.Expr) bool {
 	return slices.ContainsFunc(secretNames, func(word string) bool { return strings.HasSuffix(name, word) })
 }
 
-// lastName is the C of a.b.C, "" if e is not of that form. Of a[i], a call and
-// a conversion it is the name of what is inside.
+// lastName returns the C of a.b.C, or "" if e does not have that form. For a[i], a call
+// or a conversion it returns the name of the operand.
 func lastName(e ast.Expr) string {
 	switch e := e.(type) {
 	case *ast.Ident:
@@ -233,7 +233,7 @@ func lastName(e ast.Expr) string {
 	return ""
 }
 
-// unused tells of exceptions that nothing needs any more.
+// unused reports exceptions that are no longer needed.
 func (b *bans) unused() {
 	for _, rules := range []map[string]map[string]string{bannedImports, bannedSettings} {
 		for rule, exceptions := range rules {

@@ -12,107 +12,109 @@ import (
 	"authsvc/internal/text"
 )
 
-// Config is everything that a Service needs. The zero value of every field is
-// the safe default; URL, Secrets and at least one provider are required.
+// Config is the configuration of a Service. The zero value of every field is the safe
+// default. URL, Secrets and at least one provider are required.
 type Config struct {
-	// URL is the public address: an origin, and optionally a path, which then
-	// replaces /api/auth. It must be https except on loopback hosts.
+	// URL is the public address: an origin and optionally a path, which replaces
+	// /api/auth. It must be https except on loopback hosts.
 	URL string
-	// Secrets: the first seals, all open. Each is at least 32 bytes of random
-	// text; `authsvc secret` prints one.
+	// Secrets lists the service's secrets: the first seals, all open. Each must be at
+	// least 32 bytes of random text; `authsvc secret` prints one.
 	Secrets []string
-	// Providers in the order of the sign-in page.
+	// Providers lists the providers in the order of the sign-in page.
 	Providers []Provider
-	// Adapter keeps users and accounts. Nil: sessions live in cookies only
-	// (strategy jwt), and e-mail sign-in is not possible.
+	// Adapter stores users and accounts. If nil, sessions live only in cookies
+	// (strategy jwt), and e-mail sign-in is not available.
 	Adapter Adapter
-	// Session sets how long sessions live and where.
+	// Session sets where sessions live and for how long.
 	Session SessionOptions
-	// Compat says whose cookies, tokens and answers to speak.
+	// Compat selects a version of NextAuth.js to be compatible with. Default: none.
 	Compat Compat
-	// Account configures the account page. It needs an Adapter; without one the
-	// page and the one that asks for a fresh proof do not exist.
+	// Account configures the account page. It needs an Adapter; without one,
+	// GET account and GET confirm do not exist.
 	Account AccountOptions
-	// Notices configures the mails that tell people what changed on their account.
+	// Notices configures the mails that tell users about changes to their account.
 	Notices NoticeOptions
-	// SignIn says who may sign in; everybody, by default.
+	// SignIn restricts who may sign in. Default: everyone.
 	SignIn SignInRules
-	// SignUp says who may become a user; everybody who may sign in, by default.
+	// SignUp restricts who may become a user. Default: everyone who may sign in.
 	SignUp SignUpRules
 	// Gate puts other programs behind sign-in.
 	Gate Gate
-	// Callbacks may decide, Events may watch.
+	// Callbacks can decide about a request. Events only observe it.
 	Callbacks Callbacks
 	Events    Events
-	// Pages replaces built-in pages by your own.
+	// Pages replaces built-in pages with your own.
 	Pages Pages
 	Theme Theme
-	// AllowedRedirects are further origins (scheme://host[:port]) that a
-	// callbackUrl may lead to.
+	// AllowedRedirects lists further origins (scheme://host[:port]) that a callbackUrl
+	// may lead to.
 	AllowedRedirects []string
-	// TrustedOrigins are same-site origins whose pages may call the service
-	// with credentials (CORS) and may be led to, such as
+	// TrustedOrigins lists same-site origins whose pages may call the service with
+	// credentials (CORS), and to which a callbackUrl may lead, such as
 	// https://www.example.com beside https://auth.example.com.
 	TrustedOrigins []string
-	// InternalHosts are further names, as host or host:port, that servers of the
-	// application reach the service at. A request whose Host is one of them may
-	// ask for the session (GET session), for tokens (POST token, GET jwks) and for
-	// the health paths of the program, and gets 421 for all else. Cookies and links are
-	// those of URL all the same; no answer names an internal host.
+	// InternalHosts lists further names, as host or host:port, under which the
+	// application's servers reach the service. A request with such a Host may ask for
+	// the session (GET session), for tokens (POST token, GET jwks) and for the
+	// program's health paths; every other path answers 421. Cookies and links still use
+	// URL, and no answer names an internal host.
 	InternalHosts []string
-	// TrustedProxies may set X-Forwarded-For; nobody else's counts.
+	// TrustedProxies lists the proxies whose X-Forwarded-For is trusted; from all
+	// others it is ignored.
 	TrustedProxies []netip.Prefix
 	Cookies        CookieOptions
-	// HSTS is sent as Strict-Transport-Security: for this long browsers reach
-	// the host of URL by https only, whatever else it serves. Zero, the
-	// default, leaves that to the proxy in front. It needs an https URL.
+	// HSTS is the max-age of the Strict-Transport-Security header: for this long
+	// browsers reach the host of URL only by https, whatever else it serves. Default:
+	// 0, which leaves the header to the proxy in front. It needs an https URL.
 	HSTS      time.Duration
 	RateLimit RateLimit
 	Audit     AuditOptions
-	// Tokens are for back ends that learn from a token who is asking. Without
-	// Audiences the routes token and jwks do not exist.
+	// Tokens configures tokens that tell back ends who is signed in. Without Audiences
+	// the routes token and jwks do not exist.
 	Tokens TokenOptions
-	// PersonalTokens are for programs that act for a user without a browser. They
-	// need an Adapter.
+	// PersonalTokens configures tokens for programs that act for a user without a
+	// browser. They need an Adapter.
 	PersonalTokens PersonalTokenOptions
 	Outbound       Outbound
-	// FirstProof says what happens when an e-mail link first proves the
-	// address of a user: "strict" (default, and the safe one) or "keep"
-	// (default in compat modes).
+	// FirstProof says what happens when an e-mail link first proves the address of a
+	// user: "strict" (the default, and the safe choice) or "keep" (default in compat
+	// modes).
 	FirstProof FirstProof
-	// ShowRefusal answers AccessDenied when a SignIn callback refuses to send a
-	// link; otherwise the answer is that of every other address.
+	// ShowRefusal answers AccessDenied if a SignIn callback refuses to send a link.
+	// Otherwise the answer is the same as for every other address.
 	ShowRefusal bool
-	// StaleRevocations: "refuse" (default) answers 503 while revocations of
-	// JWT sessions cannot be read, "accept" goes on.
+	// StaleRevocations says what to do while revocations of JWT sessions cannot be
+	// read: "refuse" (default) answers 503, "accept" continues without them.
 	StaleRevocations StaleRevocations
-	// ProviderTokens says how access, refresh and ID tokens of identity
-	// providers are kept in the store: "sealed" with AES-256-GCM under the
-	// first of Secrets (default), "plain" (default in compat modes, where
-	// NextAuth.js reads the rows), or not at all, "drop". Rows of either kind
-	// are read; a sign-in writes anew, and Operator.RewriteTokens all at once.
+	// ProviderTokens says how the store keeps access, refresh and ID tokens of identity
+	// providers: "sealed" with AES-256-GCM under the first of Secrets (default),
+	// "plain" (default in compat modes, where NextAuth.js reads the rows), or "drop",
+	// not at all. Sealed and plain rows can both be read. A sign-in rewrites its row;
+	// Operator.RewriteTokens rewrites all of them.
 	ProviderTokens ProviderTokens
 	// DangerousInsecureURL permits http beyond loopback.
 	DangerousInsecureURL bool
-	// DangerousShortSecret permits secrets under 32 bytes, in compat modes.
+	// DangerousShortSecret permits secrets under 32 bytes in compat modes.
 	DangerousShortSecret bool
-	// Logger gets one line per refusal and failure, with the request id. It
-	// never gets a secret. Nil: slog.Default().
+	// Logger gets one line per refusal and failure, with the request id. It never gets
+	// a secret. Nil: slog.Default().
 	Logger *slog.Logger
 }
 
-// Compat selects the dialect of cookies, tokens and answers.
+// Compat selects the version of NextAuth.js whose cookies, tokens and responses the
+// service uses.
 type Compat string
 
-// The dialects. With NextAuthV4 or AuthJSV5, the same secret and the same
-// tables, sessions are shared with a running NextAuth.js application.
+// The compat modes. With NextAuthV4 or AuthJSV5, the same secret and the same tables,
+// sessions are shared with a running NextAuth.js application.
 const (
 	CompatNone Compat = "none"
 	NextAuthV4 Compat = "next-auth-v4"
 	AuthJSV5   Compat = "authjs-v5"
 )
 
-// Strategy is where sessions live.
+// Strategy says where sessions live.
 type Strategy string
 
 // The strategies.
@@ -121,37 +123,37 @@ const (
 	StrategyJWT      Strategy = "jwt"      // in the cookie, encrypted
 )
 
-// FirstProof says what happens to the accounts and sessions of a user when an
-// e-mail link first proves the address.
+// FirstProof says what happens to a user's accounts and sessions when an e-mail link
+// first proves the address.
 type FirstProof string
 
-// What the first proof does.
+// The effects of the first proof.
 const (
 	FirstProofStrict FirstProof = "strict" // accounts and sessions are removed
 	FirstProofKeep   FirstProof = "keep"   // they stay
 )
 
-// StaleRevocations says what happens to JWT sessions while the revocation log
-// cannot be read.
+// StaleRevocations says what happens to JWT sessions while the revocation log cannot be
+// read.
 type StaleRevocations string
 
-// What to do meanwhile.
+// The responses to an unreadable revocation log.
 const (
 	StaleRevocationsRefuse StaleRevocations = "refuse" // answer 503
-	StaleRevocationsAccept StaleRevocations = "accept" // let them in
+	StaleRevocationsAccept StaleRevocations = "accept" // accept the sessions
 )
 
 // ProviderTokens says how tokens of identity providers are stored.
 type ProviderTokens string
 
-// The ways to keep them.
+// The ways to store them.
 const (
 	ProviderTokensSealed ProviderTokens = "sealed" // encrypted under the first of Secrets
 	ProviderTokensPlain  ProviderTokens = "plain"
-	ProviderTokensDrop   ProviderTokens = "drop" // not at all
+	ProviderTokensDrop   ProviderTokens = "drop" // not stored
 )
 
-// ColorScheme is that of the built-in pages.
+// ColorScheme is the colour scheme of the built-in pages.
 type ColorScheme string
 
 // The colour schemes.
@@ -161,43 +163,41 @@ const (
 	ColorSchemeDark  ColorScheme = "dark"
 )
 
-// TokenOptions configure the tokens of POST token: JWTs that say to another
-// program who is signed in (RFC 7519). They cannot be taken back before they
-// expire.
+// TokenOptions configure the tokens of POST token: JWTs (RFC 7519) that tell another
+// program who is signed in. They cannot be revoked before they expire.
 type TokenOptions struct {
-	// Rotate is how long a signing key signs, default 2160 h, from 24 h to
-	// 87600 h. Without an Adapter keys follow from Secrets and change with
-	// them.
+	// Rotate is how long a signing key signs, default 2160 h, from 24 h to 87600 h.
+	// Without an Adapter, keys are derived from Secrets and change with them.
 	Rotate time.Duration
-	// Audiences are the programs that tokens are issued for.
+	// Audiences lists the programs that tokens are issued for.
 	Audiences []Audience
 }
 
-// An Audience is a program that takes tokens.
+// An Audience is a program that accepts tokens.
 type Audience struct {
-	// ID is the claim aud: up to 255 printable characters without spaces, such as
-	// the address of the program.
+	// ID is the claim aud: up to 255 printable characters without spaces, such as the
+	// address of the program.
 	ID string
-	// Alg signs its tokens. RS256 needs an Adapter.
+	// Alg is the algorithm that signs its tokens. RS256 needs an Adapter.
 	Alg SigningAlg
-	// Typ is that of the header: "JWT" (default) or "at+jwt".
+	// Typ is the typ header: "JWT" (default) or "at+jwt".
 	Typ string
-	// TTL is how long a token is good, at most until its session ends: default
-	// 5 min, from 1 to 15 min.
+	// TTL is how long a token is valid, at most until its session ends: default 5 min,
+	// from 1 to 15 min.
 	TTL time.Duration
-	// Claims are told beside iss, sub, aud, iat, exp, jti, auth_time, sid and
+	// Claims names the claims beside iss, sub, aud, iat, exp, jti, auth_time, sid and
 	// idp: "name", "email" (with email_verified), "picture", and names of
-	// SessionOptions.Claims or, with a Claims callback, any other.
+	// SessionOptions.Claims or, with a Claims callback, any other name.
 	Claims []string
-	// Allow are conditions of which one has to hold for a session to get a token.
-	// Empty: everybody who is signed in. Claims are those of [Session.Claims], and an
-	// address counts if Session.EmailVerified.
+	// Allow lists conditions; a session must meet at least one to get a token. Empty:
+	// every signed-in user. Conditions see the claims of [Session.Claims]. An address
+	// counts only if Session.EmailVerified.
 	Allow []Condition
-	// When, if set, is asked after them. False or an error refuses.
+	// When, if set, is called after Allow. False or an error refuses.
 	When func(ctx context.Context, r AccessRequest) (bool, error)
 }
 
-// SigningAlg is an algorithm of signatures (RFC 7518 section 3.1).
+// SigningAlg is a signature algorithm (RFC 7518 section 3.1).
 type SigningAlg string
 
 // The algorithms of tokens.
@@ -207,92 +207,96 @@ const (
 	SigningRS256 SigningAlg = "RS256" // 2048 bits; signing takes 30 times as long
 )
 
-// SessionOptions: durations of 0 mean the default.
+// SessionOptions configure sessions. Durations of 0 mean the default.
 type SessionOptions struct {
 	Strategy       Strategy      // "database" (default with an Adapter) or "jwt"
-	MaxAge         time.Duration // idle lifetime, default 720 h
+	MaxAge         time.Duration // lifetime without use, default 720 h
 	UpdateAge      time.Duration // how often a live session is extended, default 24 h; negative: every time
 	AbsoluteMaxAge time.Duration // since authentication, default 2160 h
-	// Claims are what of a provider's profile stays with the session: the name of
-	// the claim, and where it is, written as in Fields. Lists and objects stay
-	// what they are, and what is not there is left out. They are read once, at the
-	// sign-in, take at most 4 KiB as JSON, or the sign-in is refused, and change
-	// at the next sign-in only. A name has at most 64 letters, digits, - and _.
+	// Claims selects the claims of a provider's profile that stay with the session: it
+	// maps the name of a claim to its path, written as in Fields. Lists and objects
+	// keep their type; missing values are left out. Claims are read once, at the
+	// sign-in, and change only at the next. They take at most 4 KiB as JSON; if they
+	// take more, the sign-in is refused. A name has at most 64 characters: letters,
+	// digits, - and _.
 	Claims map[string]string
-	// Expose is what GET session shows under user beside name, email and image,
-	// where every script of the page can read it: the name there, and what it
-	// shows, "id", "email_verified", "provider" (the id of the provider of the
-	// sign-in), "claims.NAME" or just NAME of Claims, "User.COLUMN" or just COLUMN
-	// of User.Extra. What is unknown is null. Names are as in Claims.
+	// Expose selects what GET session shows under user beside name, email and image,
+	// where every script of the page can read it. It maps the name there to a value:
+	// "id", "email_verified", "provider" (the id of the sign-in's provider),
+	// "claims.NAME" or just NAME from Claims, "User.COLUMN" or just COLUMN from
+	// User.Extra. Unknown values are null. Names follow the rules of Claims.
 	Expose map[string]string
 }
 
-// AccountOptions configure what people can do about their account at GET account.
+// AccountOptions configure what users can do about their account at GET account.
 type AccountOptions struct {
-	// Disabled: there is no account page.
+	// Disabled removes the account page.
 	Disabled bool
-	// Fresh is how recent the proof of who somebody is has to be for what a
-	// borrowed session must not do, such as removing a way to sign in: default
-	// 10 min, from 1 min to 24 h. Later the person is asked at GET confirm.
+	// Fresh is how recently the user must have proved their identity for actions that a
+	// borrowed session must not allow, such as removing a way to sign in. Default
+	// 10 min, from 1 min to 24 h. After that the user must prove it again at
+	// GET confirm.
 	Fresh time.Duration
-	// Edit names what people may change about themselves: "name". Nil means
-	// that, an empty list nothing.
+	// Edit lists the fields that users may change. Default: ["name"]. An empty non-nil
+	// list disables editing.
 	Edit []string
-	// ChangeEmail lets people change their address, with proof at both ends.
-	// Default: true with CompatNone if there is an Email provider, whose mails it
-	// needs, else false.
+	// ChangeEmail lets users change their address, with proof at both addresses. It
+	// needs the mails of an Email provider. Default: true with CompatNone if there is
+	// an Email provider, else false.
 	ChangeEmail *bool
-	// Delete lets people delete their account. It is off by default, since records of
+	// Delete lets users delete their account. It is off by default, since records of
 	// the application may refer to its users; see Callbacks.DeleteUser.
 	Delete bool
-	// DeleteGrace is for how long whoever had their account deleted can sign in and
-	// keep it: default 336 h, from 1 min to 8760 h; negative: it is deleted at once.
-	// [authsvc/engine.Service.ScheduleDeletion] goes by it, too.
+	// DeleteGrace is how long users can still sign in and keep an account whose
+	// deletion they requested: default 336 h, from 1 min to 8760 h. Negative: the
+	// account is deleted at once. [authsvc/engine.Service.ScheduleDeletion] uses it,
+	// too.
 	DeleteGrace time.Duration
 }
 
-// Pages are paths or URLs of pages of your own; empty means built in.
+// Pages are paths or URLs of your own pages; empty means built in.
 type Pages struct {
 	SignIn, SignOut, Error, VerifyRequest, NewUser string
-	// Account is where a browser that asks for GET account is led, with done=WORD or
-	// error=WORD after a change, and Confirm for GET confirm, with callbackUrl and,
-	// as ways, the ids of the providers by which the person can prove who they are. Scripts get the
-	// JSON of GET account all the same.
+	// Account replaces the page of GET account; after a change it gets done=WORD or
+	// error=WORD. Confirm replaces the page of GET confirm; it gets callbackUrl and, as
+	// ways, the ids of the providers by which the user can prove their identity.
+	// Scripts still get the JSON of GET account.
 	Account, Confirm string
 }
 
 // Theme adapts the built-in pages.
 type Theme struct {
 	ColorScheme ColorScheme // "auto" (default), "light" or "dark"
-	BrandColor  string      // #rrggbb; the text on it is chosen for contrast
-	ButtonText  string      // #rrggbb; refused when its contrast on BrandColor is under 4.5
+	BrandColor  string      // #rrggbb; its text colour is chosen for contrast
+	ButtonText  string      // #rrggbb; refused if its contrast on BrandColor is under 4.5
 	Logo        string      // https URL or data:image URL
 	SiteName    string      // default: the host of URL
 }
 
 // CookieOptions rename cookies or share them with subdomains.
 type CookieOptions struct {
-	// Domain shares the session and callback-url cookies with all subdomains;
-	// their names then start with __Secure- instead of __Host-.
+	// Domain shares the session and callback-url cookies with all subdomains. Their
+	// names then start with __Secure- instead of __Host-.
 	Domain string
-	// Session, CSRF and CallbackURL replace the cookie names, whole.
+	// Session, CSRF and CallbackURL replace the complete cookie names.
 	Session, CSRF, CallbackURL string
 }
 
-// RateLimit bounds attempts: in the store, for all replicas; without one, or
-// while it fails, per process. A zero Rate means the default.
+// RateLimit limits attempts. The limits are in the store and apply to all replicas;
+// without a store, or while it fails, they apply per process. A zero Rate means the
+// default.
 type RateLimit struct {
-	Disabled              bool // also reports each refusal in log and audit, instead of one a minute and a count
+	Disabled              bool // also logs and audits each refusal, instead of one a minute with a count
 	SignIn                Rate // POST signin/* and callback/credentials per client address, default 30/min
 	EmailPerAddress       Rate // links per mailbox, and per browser that signed in with it before, default 5/h
-	EmailTotal            Rate // mails that people ask for, in all, default 1000/h; past it none is sent
-	CredentialsPerAccount Rate // past it attempts wait for a turn, one each 5 s; default 10/min
+	EmailTotal            Rate // all mails that people request, default 1000/h; no more are sent above it
+	CredentialsPerAccount Rate // above it attempts wait for a turn, one each 5 s; default 10/min
 	Link                  Rate // e-mail links tried per client address, default 30/min
 	BackchannelLogout     Rate // logout tokens per address of a provider, default 300/min
 	Token                 Rate // POST token per session, default 60/min
 	Account               Rate // POST account/* per user, default 60/min
-	NoticesPerUser        Rate // mails to a user about their account, default 20/d; past it there is only the event
-	PersonalToken         Rate // personal access tokens that are refused, per client address, default 30/min
+	NoticesPerUser        Rate // mails to a user about their account, default 20/d; above it there is only the event
+	PersonalToken         Rate // refused personal access tokens per client address, default 30/min
 }
 
 // A Rate is N events per period.
@@ -303,19 +307,18 @@ type Rate struct {
 
 // Outbound limits calls to identity providers.
 type Outbound struct {
-	// AllowNetworks are private networks that hosts learnt from discovery may
-	// be in.
+	// AllowNetworks lists private networks in which hosts learnt from discovery may be.
 	AllowNetworks []netip.Prefix
-	// DangerousTransport makes all calls to providers, for a proxy or a test.
-	// Which addresses may be reached is then its business; that only https is
-	// called and no redirect followed stays ours.
+	// DangerousTransport makes all calls to providers, for a proxy or a test. It then
+	// decides which addresses may be reached. The service still calls only https and
+	// follows no redirect.
 	DangerousTransport http.RoundTripper
 }
 
-// A Config, a Client and a Service print without their contents, so that no
-// log line and no panic shows a secret.
+// A Config, a Client and a Service print without their contents, so that no log line or
+// panic shows a secret.
 
-// String names the configuration without showing it.
+// String names the configuration without showing its contents.
 func (c Config) String() string { return "configuration of " + text.Printable(c.URL, 80) }
 
 // Format implements [fmt.Formatter] for all verbs.

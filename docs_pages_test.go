@@ -9,15 +9,15 @@ import (
 	"testing"
 )
 
-// inlineLink is a link or an image, without those of code.
+// inlineLink matches a link or an image outside of code.
 var inlineLink = regexp.MustCompile(`!?\[[^\]]*\]\(([^)\s]+)\)`)
 
-// allPages are those of this repository that people read.
+// allPages returns the pages of this repository that people read.
 func allPages(t *testing.T) []string {
 	return append(docPages(t), "SECURITY.md", "CHANGELOG.md", filepath.Join("clients", "js", "README.md"), filepath.Join("examples", "react", "README.md"))
 }
 
-// prose is a page without its blocks of code.
+// prose returns the lines of a page without its code blocks.
 func prose(t *testing.T, page string) (lines []string) {
 	code := false
 	for _, line := range textLines(t, page) {
@@ -32,7 +32,7 @@ func prose(t *testing.T, page string) (lines []string) {
 	return lines
 }
 
-// anchors are those that a page's headings have: as GitHub makes them.
+// anchors returns the anchors of a page's headings, as GitHub makes them.
 func anchors(t *testing.T, page string) (all []string) {
 	dropped := regexp.MustCompile(`[^\p{L}\p{N}\- _]`)
 	for _, line := range prose(t, page) {
@@ -43,8 +43,8 @@ func anchors(t *testing.T, page string) (all []string) {
 	return all
 }
 
-// TestDocumentedLinks: what a page leads to within the repository is there, and so is
-// the heading.
+// TestDocumentedLinks checks that every link within the repository leads to an existing
+// page and heading.
 func TestDocumentedLinks(t *testing.T) {
 	t.Parallel()
 	n := 0
@@ -73,8 +73,9 @@ func TestDocumentedLinks(t *testing.T) {
 	}
 }
 
-// TestDocumentedIndex: docs/README.md leads to every page, but for those of the
-// providers, to which their own index does; and each begins with what it is for.
+// TestDocumentedIndex checks that docs/README.md links to every page, except the pages
+// of providers, which their own index links to, and that each page begins with its
+// purpose.
 func TestDocumentedIndex(t *testing.T) {
 	t.Parallel()
 	const index = "docs/README.md"
@@ -97,8 +98,8 @@ func TestDocumentedIndex(t *testing.T) {
 	}
 }
 
-// TestDocumentedTables: each row of a table has as many cells as its head, without
-// which it would be shown as text.
+// TestDocumentedTables checks that each row of a table has as many cells as its head;
+// otherwise it would be shown as text.
 func TestDocumentedTables(t *testing.T) {
 	t.Parallel()
 	cells := func(row string) int {

@@ -9,13 +9,13 @@ import (
 	"testing"
 )
 
-// TestDocumentedCode: every block of Go in the documentation is code that is
-// compiled, and mostly run, by a test: a region of these files between
-// "// docs: NAME" and "// docs", word for word but for its indentation. And every
-// region is in the documentation.
+// TestDocumentedCode checks that every Go block in the documentation is compiled, and
+// mostly run, by a test: it must be a region of these files between "// docs: NAME" and
+// "// docs", word for word except for its indentation. Every region must also be in the
+// documentation.
 func TestDocumentedCode(t *testing.T) {
 	t.Parallel()
-	regions := map[string]string{} // what is to be found, and where it stands
+	regions := map[string]string{} // code to its file and name
 	for _, pattern := range []string{"example*_test.go", "*/example_test.go", "examples/*/*.go", "adapter/memory/*_test.go"} {
 		files, err := filepath.Glob(pattern)
 		if err != nil || len(files) == 0 {
@@ -93,7 +93,7 @@ func docRegions(t *testing.T, file string) map[string]string {
 	return regions
 }
 
-// goBlocks returns the blocks of Go of a page.
+// goBlocks returns the Go blocks of a page.
 func goBlocks(t *testing.T, page string) (blocks []string) {
 	t.Helper()
 	var code strings.Builder

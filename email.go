@@ -10,31 +10,31 @@ import (
 	"authsvc/internal/text/mailtext"
 )
 
-// Email signs in with a link that is sent to a mailbox. It needs an Adapter.
+// Email signs in with a link that is mailed to the user. It needs an Adapter.
 type Email struct {
 	ID   string // default "email"
 	Name string // default "Email"
 	From string // RFC 5322 address, such as "Acme <no-reply@example.com>"
-	// MaxAge of a link, default 10 minutes, at most 24 hours.
+	// MaxAge is how long a link is valid, default 10 minutes, at most 24 hours.
 	MaxAge time.Duration
-	// Send delivers one message; package mail has senders. It is called from
-	// the mail queue, never while a browser waits, up to four times at once. An
-	// error that Is ErrMailRefused is final. One that Is ErrMailUnconfirmed is
-	// tried again once. Any other is tried again until the link expires, when
-	// ctx ends.
+	// Send delivers one message; package mail has senders. It is called from the mail
+	// queue, never while a browser waits, up to four times at once. An error that Is
+	// ErrMailRefused is final. After an error that Is ErrMailUnconfirmed there is one
+	// more try. After any other error the message is tried again until the link
+	// expires, when ctx ends.
 	Send func(ctx context.Context, m Message) error
-	// InboxURL is linked from the page that follows a request, for teams whose
-	// mailboxes are all at one place, such as https://mail.google.com.
+	// InboxURL is linked from the page that follows a request, such as
+	// https://mail.google.com for teams that all use the same mail service.
 	InboxURL string
 	// Templates replaces the texts of the mail; nil fields keep the default.
 	Templates MailTemplates
-	// Codes puts a one-time code of eight digits into each mail, beside the link,
-	// and its field on the page that follows: for who reads mail on another device
-	// than the one to sign in on. Default: true with CompatNone, if a text of
-	// Templates does not leave the code out, else false.
+	// Codes puts a one-time code of eight digits into each mail, beside the link, and a
+	// field for it on the page that follows: for people who read mail on another device
+	// than the one they sign in on. Default: true with CompatNone unless a text of
+	// Templates leaves out the code, else false.
 	Codes *bool
-	// NoSignIn keeps the provider for what else is mailed: it is not among the
-	// ways to sign in, and has no routes.
+	// NoSignIn uses the provider only for other mails: it is not a way to sign in, and
+	// has no routes.
 	NoSignIn bool
 }
 
@@ -46,47 +46,49 @@ type Message struct {
 	HTML     string // text/html, UTF-8
 }
 
-// MailTemplates replaces the texts of mails. The data of the first three, which
-// make the sign-in mail, is {URL, Code, Host, Site, Email, Minutes, Lifetime,
-// Language, Device, Network, Invited, Sender, BrandColor, ButtonText, Logo}: Code
-// is empty where mails have none; with Invited nobody asked for the mail, which is
-// an invitation from Sender and has no Code, Device and Network; Device names the
-// browser that asked, such as "Firefox on Linux", Network is where it did, an IPv4
-// /24 or IPv6 /48, and may be empty; Lifetime is the minutes in words, such as "1 hour"; Logo is
-// Theme.Logo if that is an https URL. Text and HTML have to contain URL.
+// MailTemplates replaces the texts of mails. Subject, Text and HTML make the sign-in
+// mail. Their data is {URL, Code, Host, Site, Email, Minutes, Lifetime, Language,
+// Device, Network, Invited, Sender, BrandColor, ButtonText, Logo}. Code is empty if
+// mails have no code. With Invited, the mail is an unrequested invitation from Sender,
+// without Code, Device and Network. Device names the browser that asked, such as
+// "Firefox on Linux". Network is the IPv4 /24 or IPv6 /48 that it asked from, and may
+// be empty. Lifetime is Minutes in words, such as "1 hour". Logo is Theme.Logo if that
+// is an https URL. Text and HTML must contain URL.
 type MailTemplates struct {
 	Subject *template.Template     // one line
 	Text    *template.Template     // text/plain
 	HTML    *htmltemplate.Template // text/html; values are escaped
-	// Those of notices ([NoticeOptions]). Beside the above, but for Code, they have
-	// {Notice, What, When, UndoURL}: Notice is a word for what happened, What says
-	// it, When is in UTC. URL is the account page, UndoURL the link that takes it
-	// back, for Minutes, and may be empty; Device is empty if no browser did it. Text
-	// and HTML have to contain URL and, where there is one, UndoURL.
+	// NoticeSubject, NoticeText and NoticeHTML make notices ([NoticeOptions]). Their
+	// data is the same except Code, plus {Notice, What, When, UndoURL}. Notice is a
+	// word for the event, What describes it, and When is its time in UTC. URL is the
+	// account page. UndoURL is the link that undoes the change, valid for Minutes; it
+	// may be empty. Device is empty if the change did not come from a browser. Text and
+	// HTML must contain URL and, if there is one, UndoURL.
 	NoticeSubject *template.Template
 	NoticeText    *template.Template
 	NoticeHTML    *htmltemplate.Template
-	// Those of mails about a change of address that waits. Beside what the first
-	// three have, there are {Change, What, NewEmail, StopURL, Waits}: Change is "new",
-	// in the mail that has the new address confirmed, "taken", in that to the person
-	// whose address it is already, or "old", in that which asks the old address; What
-	// says it. URL confirms, leads to the sign-in page, or allows the change; Code is
-	// in the first, StopURL in the last alone. Waits: without an answer the change
-	// can be made after 7 days, else as soon as the new address is confirmed. Text and
-	// HTML have to contain URL, Code and StopURL where there are any.
+	// AddressSubject, AddressText and AddressHTML make mails about a pending change of
+	// address. Their data is the same as for Subject, Text and HTML, plus {Change,
+	// What, NewEmail, StopURL, Waits}. Change is "new" in the mail that asks the new
+	// address to confirm, "taken" in the mail to a person who already has that address,
+	// and "old" in the mail that asks the old address; What says it in words. URL
+	// confirms the change, leads to the sign-in page, or allows the change,
+	// respectively. Only "new" has Code, and only "old" has StopURL. If Waits is set,
+	// an unanswered change can be made after 7 days, else as soon as the new address is
+	// confirmed. Text and HTML must contain URL, Code and StopURL if they are set.
 	AddressSubject *template.Template
 	AddressText    *template.Template
 	AddressHTML    *htmltemplate.Template
-	// Languages has those of mails in one language, by its BCP 47 tag; nil
-	// fields are as above. Mails have the language that the person asked in.
+	// Languages holds the templates of further languages by BCP 47 tag. Their nil
+	// fields fall back to the fields above. A mail uses the language of the request.
 	Languages map[string]MailTemplates
 }
 
 // ParseMailTemplates reads templates from the files subject.txt, mail.txt and
 // mail.html, for notices notice-subject.txt, notice.txt and notice.html, and for
-// changes of address address-subject.txt, address.txt and address.html, each of which
-// may be missing, and from folders that are named after languages, such as de, and
-// hold the same. The error says of each mistake its file and line, and what to do.
+// changes of address address-subject.txt, address.txt and address.html. Each of them
+// may be missing. Folders named after languages, such as de, hold the same files. The
+// error gives the file and line of each mistake, and its fix.
 func ParseMailTemplates(fsys fs.FS) (MailTemplates, error) {
 	t, err := mailtext.Parse(fsys)
 	if err != nil {
@@ -100,23 +102,23 @@ func ParseMailTemplates(fsys fs.FS) (MailTemplates, error) {
 	return m, nil
 }
 
-// publicTemplates and internal leave Languages out.
+// publicTemplates converts t without Languages.
 func publicTemplates(t mailtext.Templates) MailTemplates {
 	return MailTemplates{Subject: t.SignIn.Subject, Text: t.SignIn.Text, HTML: t.SignIn.HTML,
 		NoticeSubject: t.Notice.Subject, NoticeText: t.Notice.Text, NoticeHTML: t.Notice.HTML,
 		AddressSubject: t.Address.Subject, AddressText: t.Address.Text, AddressHTML: t.Address.HTML}
 }
 
-// NoticeOptions configure the mails that tell people what changed on their
-// account: a way to sign in was added or removed, the address was changed, their
-// sessions were ended by somebody else, a new browser signed in, the account is to
-// be deleted or stays after all. They go to the stored address, by the
-// first e-mail provider, and need an Adapter; without either there are none, which
-// the start says.
+// NoticeOptions configure the mails that tell users about changes to their account: a
+// way to sign in was added or removed, the address was changed, another person ended
+// their sessions, a new browser signed in, the account will be deleted or is kept after
+// all. They go to the stored address through the first e-mail provider. They need an
+// Adapter; without an Adapter or an e-mail provider there are no notices, and the log
+// says so at start.
 type NoticeOptions struct {
-	// Disabled: nobody is told anything.
+	// Disabled turns all notices off.
 	Disabled bool
-	// IgnoreNewBrowsers: sign-ins from a browser that is new to the account are not
-	// among them.
+	// IgnoreNewBrowsers sends no notice about sign-ins from a browser that is new to
+	// the account.
 	IgnoreNewBrowsers bool
 }

@@ -4,67 +4,68 @@ import (
 	"errors"
 )
 
-// An ErrorCode is the word that a person's browser sees in ?error=. The words
-// are those of NextAuth.js v4, so that custom pages written for it keep
-// working; the cause behind one goes to the log, never to the page.
+// An ErrorCode is the word in ?error= that a user's browser sees. The words come from
+// NextAuth.js v4, so that custom pages written for it keep working. The cause goes to
+// the log, never to the page.
 type ErrorCode string
 
-// The error words of the interface.
+// The error codes of the routes.
 const (
-	CodeOAuthSignin           ErrorCode = "OAuthSignin"           // the authorization URL could not be built
+	CodeOAuthSignin           ErrorCode = "OAuthSignin"           // cannot build the authorization URL
 	CodeOAuthCallback         ErrorCode = "OAuthCallback"         // state, PKCE, nonce, token, ID token or userinfo failed
-	CodeOAuthCreateAccount    ErrorCode = "OAuthCreateAccount"    // the user could not be stored
-	CodeEmailCreateAccount    ErrorCode = "EmailCreateAccount"    // as above, for the e-mail provider
-	CodeCallback              ErrorCode = "Callback"              // anything else that went wrong at the return
+	CodeOAuthCreateAccount    ErrorCode = "OAuthCreateAccount"    // cannot store the user
+	CodeEmailCreateAccount    ErrorCode = "EmailCreateAccount"    // the same for the e-mail provider
+	CodeCallback              ErrorCode = "Callback"              // any other failure at the return
 	CodeOAuthAccountNotLinked ErrorCode = "OAuthAccountNotLinked" // the address or identity belongs to another user
 	CodeEmailSignin           ErrorCode = "EmailSignin"           // malformed address, or the store failed
 	CodeCredentialsSignin     ErrorCode = "CredentialsSignin"     // the credentials were refused
 	CodeSessionRequired       ErrorCode = "SessionRequired"       // only sent by clients
-	CodeConfiguration         ErrorCode = "Configuration"         // the operator has to act
-	CodeAccessDenied          ErrorCode = "AccessDenied"          // a callback or the person refused
+	CodeConfiguration         ErrorCode = "Configuration"         // the operator must act
+	CodeAccessDenied          ErrorCode = "AccessDenied"          // a callback or the user refused
 	CodeVerification          ErrorCode = "Verification"          // the e-mail link is unknown, used or expired
 	CodeRateLimited           ErrorCode = "RateLimited"           // too many attempts; not a NextAuth word
-	CodeWrongCode             ErrorCode = "Code"                  // the mailed code is another, or was tried too often; not a NextAuth word
+	CodeWrongCode             ErrorCode = "Code"                  // the mailed code is wrong or was tried too often; not a NextAuth word
 )
 
-// Errors that adapters return. Every other error of an adapter means that the
-// store could not be asked; the engine then refuses, it never guesses.
+// Errors that adapters return. Every other error of an adapter means that the store
+// failed; the engine then refuses and never guesses.
 var (
-	// ErrNotFound: the record is not there.
+	// ErrNotFound means that the record does not exist.
 	ErrNotFound = errors.New("authsvc: not found")
-	// ErrConflict: a uniqueness rule of the records refused the write.
+	// ErrConflict means that a uniqueness rule of the records refused the write.
 	ErrConflict = errors.New("authsvc: conflict with a stored record")
-	// ErrStale: the write rests on something that has changed since it was
-	// read, such as the user's epoch.
+	// ErrStale means that the write is based on data, such as the user's epoch, that
+	// has changed since it was read.
 	ErrStale = errors.New("authsvc: stale: access was taken back or tokens were replaced meanwhile")
-	// ErrQueueFull: the mail queue holds as many mails as it may.
+	// ErrQueueFull means that the mail queue is at its limit.
 	ErrQueueFull = errors.New("authsvc: mail queue is full")
-	// ErrTooMany: the user has as many credentials of that kind as may be.
+	// ErrTooMany means that the user has the most credentials of that kind that are
+	// allowed.
 	ErrTooMany = errors.New("authsvc: too many of that kind")
 )
 
-// ErrAccessDenied is what a SignIn callback returns to refuse.
+// ErrAccessDenied is the error with which a SignIn callback refuses.
 var ErrAccessDenied = errors.New("authsvc: access denied")
 
-// ErrMailRefused: the mail server refused a message for good (5xx).
+// ErrMailRefused means that the mail server refused a message permanently (5xx).
 var ErrMailRefused = errors.New("authsvc: mail refused for good")
 
-// ErrMailUnconfirmed: the whole message went to the mail server, and the
-// connection ended before its answer; it may have been delivered (RFC 1047).
+// ErrMailUnconfirmed means that the whole message went to the mail server, but the
+// connection ended before its answer. The message may have been delivered (RFC 1047).
 var ErrMailUnconfirmed = errors.New("authsvc: mail sent, but not confirmed by the server")
 
 // A ConfigError is one mistake in a Config. Field is its path in Go, such as
 // Session.MaxAge or Providers[0].Client.ID.
 type ConfigError struct {
-	// Code names a mistake whose Problem or Fix speaks of Go, such as
-	// insecure_url, for a program that is configured otherwise and words it
-	// itself. Empty: the text suits both.
+	// Code names a mistake whose Problem or Fix mentions Go, such as insecure_url, so
+	// that a program with another configuration format can use its own words. Empty:
+	// the text suits every format.
 	Code    string
 	Field   string
-	Problem string // what is wrong
-	Fix     string // what to do
-	// With are other fields that the verdict rests on, such as URL with
-	// TrustedOrigins[0]. Where one of them is not what was meant, it may be void.
+	Problem string // the mistake
+	Fix     string // the remedy
+	// With lists other fields that the verdict depends on, such as URL for
+	// TrustedOrigins[0]. If one of them is itself wrong, the verdict may not apply.
 	With []string
 }
 
@@ -91,33 +92,34 @@ func ConfigErrors(err error) []*ConfigError {
 	return list
 }
 
-// Words of the account pages, beside those of sign-in.
+// Error codes of the account pages, in addition to the sign-in codes.
 const (
-	CodeFreshRequired ErrorCode = "FreshRequired" // the proof of who somebody is is too old
-	CodeLastMethod    ErrorCode = "LastMethod"    // nothing would be left to sign in with
-	CodeInvalid       ErrorCode = "Invalid"       // what was entered cannot be used
-	CodeNotFound      ErrorCode = "NotFound"      // there is no such record, or it is somebody else's
+	CodeFreshRequired ErrorCode = "FreshRequired" // the user must prove their identity again
+	CodeLastMethod    ErrorCode = "LastMethod"    // the user could no longer sign in
+	CodeInvalid       ErrorCode = "Invalid"       // the input cannot be used
+	CodeNotFound      ErrorCode = "NotFound"      // no such record, or another user's
 	CodeUnavailable   ErrorCode = "Unavailable"   // the store does not answer
 )
 
-// ErrNoEmailChange: people cannot change their address with this configuration. See
-// AccountOptions.ChangeEmail.
+// ErrNoEmailChange means that this configuration does not let users change their
+// address. See AccountOptions.ChangeEmail.
 var ErrNoEmailChange = errors.New("authsvc: changing the address is off, or no provider sends mails")
 
-// ErrBusy: another replica does the same work and has not ended for 20 s; or
-// it died, and its lease lapses soon.
+// ErrBusy means that another replica has been doing the same work for 20 s, or that it
+// died and its lease has not lapsed yet.
 var ErrBusy = errors.New("authsvc: another replica is at work on this")
 
-// Taken: the address belongs to somebody else.
+// CodeTaken means that the address belongs to another user.
 const CodeTaken ErrorCode = "Taken"
 
-// Errors of AccessToken after which the person has to sign in again.
+// Errors of AccessToken after which the user must sign in again.
 var (
-	// ErrNoToken: no usable access token is stored, and no refresh token.
+	// ErrNoToken means that neither a usable access token nor a refresh token is
+	// stored.
 	ErrNoToken = errors.New("authsvc: no usable token of the provider is stored; the person has to sign in again")
-	// ErrTokenRefused: the provider refused the refresh token.
+	// ErrTokenRefused means that the provider refused the refresh token.
 	ErrTokenRefused = errors.New("authsvc: the provider refused the stored refresh token; the person has to sign in again")
 )
 
-// ErrLastAccount: without the account the user could not sign in any more.
+// ErrLastAccount means that the user could not sign in without the account.
 var ErrLastAccount = errors.New("authsvc: the account is the user's last way to sign in")

@@ -11,8 +11,8 @@ import (
 	"authsvc/engine"
 )
 
-// Blocking somebody is the application's decision: the callback refuses new
-// sign-ins, EndSessions ends those that are there.
+// Blocking a user is the application's decision: the callback refuses new sign-ins, and
+// EndSessions ends the existing sessions.
 func ExampleService_EndSessions() {
 	// docs: block
 	var blocked sync.Map // of user ids; a column of your own in real life

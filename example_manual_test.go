@@ -17,7 +17,7 @@ import (
 	"authsvc/engine"
 )
 
-// A person of the examples below, whose way in is a form.
+// exampleConfig lets one person of the examples below sign in with a form.
 func exampleConfig() authsvc.Config {
 	return authsvc.Config{
 		URL:     "http://localhost:8080",
@@ -28,7 +28,7 @@ func exampleConfig() authsvc.Config {
 	}
 }
 
-// Reading the session where nobody has to be signed in.
+// Reading the session on a page that does not require sign-in.
 func ExampleService_Session() {
 	auth, err := engine.New(exampleConfig())
 	if err != nil {
@@ -56,7 +56,7 @@ func ExampleService_Session() {
 	// Output: hello, stranger
 }
 
-// What a session says about a person, beyond what the provider said.
+// Claims that the application adds to the provider's.
 func ExampleCallbacks_claims() {
 	roles := func(context.Context, string) (string, error) { return "admin", nil }
 
@@ -92,7 +92,7 @@ func ExampleCallbacks_claims() {
 	// Output: admin admin <nil>
 }
 
-// A handler that is for some of those who are signed in.
+// A handler for only some of the signed-in users.
 func ExampleSession_Claims() {
 	auth, err := engine.New(exampleConfig())
 	if err != nil {
@@ -121,7 +121,7 @@ func ExampleSession_Claims() {
 	// Output: 401
 }
 
-// A handler that goes by what the provider says, with either strategy.
+// A handler that decides by the provider's claims, with either strategy.
 func ExampleDecode() {
 	auth, err := engine.New(exampleConfig())
 	if err != nil {
@@ -157,7 +157,7 @@ func ExampleDecode() {
 	// Output: 401
 }
 
-// What a forgotten session must not do.
+// An action that a forgotten session must not allow.
 func ExampleService_RequireFresh() {
 	auth, err := engine.New(exampleConfig())
 	if err != nil {
@@ -177,7 +177,7 @@ func ExampleService_RequireFresh() {
 	// Output: 401
 }
 
-// A sign-in page of the application's own.
+// Your own sign-in page.
 func ExamplePages() {
 	mux := http.NewServeMux()
 
@@ -238,7 +238,7 @@ var sorry = template.Must(template.New("").Parse(`<!doctype html>
 
 // docs
 
-// The access token of a provider.
+// Using a provider's access token.
 func ExampleService_AccessToken() {
 	ctx := context.Background()
 	store := memory.New()
@@ -266,7 +266,7 @@ func ExampleService_AccessToken() {
 	fmt.Println(token, errors.Is(err, authsvc.ErrNoToken))
 }
 
-// Texts of mails from a folder, as in docs/mails.md.
+// Mail templates from a folder, as in docs/mails.md.
 func ExampleParseMailTemplates() {
 	var send func(ctx context.Context, m authsvc.Message) error
 	// docs: mail templates
@@ -279,7 +279,7 @@ func ExampleParseMailTemplates() {
 	_ = email
 }
 
-// Errors of the engine have names.
+// Errors of the engine can be compared by name.
 func ExampleService_DeleteUser() {
 	config := exampleConfig()
 	config.Adapter = memory.New()

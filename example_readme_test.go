@@ -11,7 +11,7 @@ import (
 	"authsvc/provider"
 )
 
-// The example of the README, word for word; TestDocumentedCode compares.
+// The README's example, word for word; TestDocumentedCode compares them.
 func Example_readme() {
 	var (
 		mux        = http.NewServeMux()

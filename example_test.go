@@ -13,7 +13,7 @@ import (
 	"authsvc/engine"
 )
 
-// The README's example: a handler with sign-in, and a page behind it.
+// The README's example: a handler with sign-in, and a page that needs it.
 func Example() {
 	auth, err := engine.New(authsvc.Config{
 		URL:     "http://localhost:8080",
@@ -44,7 +44,7 @@ func Example() {
 	// Output: 302 http://localhost:8080/api/auth/signin?callbackUrl=http%3A%2F%2Flocalhost%3A8080%2Fapp%2F
 }
 
-// A wrong configuration is refused as a whole.
+// New rejects a wrong configuration and reports all mistakes.
 func ExampleConfigErrors() {
 	// docs: mistakes
 	_, err := engine.New(authsvc.Config{URL: "app.example.com", Secrets: []string{"secret"}})
@@ -58,7 +58,7 @@ func ExampleConfigErrors() {
 	// Providers is empty
 }
 
-// Credentials of your own work with every session strategy.
+// Your own credentials work with every session strategy.
 func ExampleCredentials() {
 	users := map[string]authsvc.User{"ada": {ID: "7", Name: "Ada Lovelace"}}
 	auth, err := engine.New(authsvc.Config{
@@ -84,7 +84,7 @@ func ExampleCredentials() {
 	// Output: true
 }
 
-// Require guards a handler; Callbacks decide who may come in.
+// Require guards a handler; Callbacks decide who may sign in.
 func ExampleCallbacks() {
 	callbacks := authsvc.Callbacks{
 		SignIn: func(_ context.Context, a authsvc.SignInAttempt) (string, error) {

@@ -15,8 +15,8 @@ import (
 	"authsvc/internal/text/profilepath"
 )
 
-// Text returns what a path, written as in Fields, leads to in the profile: a
-// string, or a number as an exact decimal. It is "" for anything else.
+// Text returns the value at a path of the profile, written as in Fields: a string, or a
+// number as an exact decimal. It returns "" for any other value.
 func (p Profile) Text(path string) string {
 	f, err := profilepath.Parse(path)
 	if err != nil {
@@ -38,26 +38,26 @@ func (x *Exchange) object(ctx context.Context, from string) (Profile, error) {
 	return profile, nil
 }
 
-// An Exchange is one sign-in, or one call for stored tokens, as the Hooks of a
-// provider see it. It is valid until the hook returns. Which fields are set
-// depends on the protocol and the hook.
+// An Exchange is one sign-in, or one request for stored tokens, as seen by a provider's
+// Hooks. It is valid until the hook returns. Which fields are set depends on the
+// protocol and the hook.
 type Exchange struct {
 	Client      Client // with the current secret
 	Code        string
 	RedirectURI string
-	Verifier    string // PKCE; empty without
+	Verifier    string // for PKCE; empty without
 	State       string
-	// Callback returns a parameter of the callback request: "" if it is absent,
-	// repeated or over 16 KiB. It is untrusted. Of a form_post response only the
+	// Callback returns a parameter of the callback request, or "" if it is absent,
+	// repeated or over 16 KiB. It is untrusted. For a form_post response only the
 	// standard parameters and user are available.
 	Callback func(name string) string
-	Tokens   Profile // the token answer, conformed; nil before. See Hooks.RefreshTokens
-	Claims   Profile // of the verified ID token or OpenID 2.0 assertion; nil without
+	Tokens   Profile // conformed token response; nil before. See Hooks.RefreshTokens
+	Claims   Profile // claims of the verified ID token or OpenID 2.0 assertion; nil without
 
 	state exchange.State
 }
 
-// Internal is for the engine alone: its type has no name elsewhere.
+// Internal is for the engine alone. Its result type cannot be named elsewhere.
 func (x *Exchange) Internal() *exchange.State { return &x.state }
 
 // An APIRequest is a call to a provider.
@@ -65,25 +65,24 @@ type APIRequest struct {
 	Method string // default GET, or POST with a body
 	URL    string
 	Header map[string]string
-	// Form or JSON is the body; JSON is marshalled.
+	// Form or JSON is the body. JSON is marshalled.
 	Form url.Values
 	JSON any
-	// WithToken attaches the access token as OAuth.UserInfo.Auth says, or, with
-	// OAuth 1.0a, signs the request by it.
+	// WithToken attaches the access token as OAuth.UserInfo.Auth says. With OAuth 1.0a
+	// it signs the request instead.
 	WithToken bool
 }
 
-// Get fetches JSON with the access token and the provider's headers. The result
-// and the errors are those of Do.
+// Get fetches JSON with the access token and the provider's headers. Its results and
+// errors are the same as Do's.
 func (x *Exchange) Get(ctx context.Context, url string) (any, error) {
 	return x.Do(ctx, APIRequest{URL: url, WithToken: true})
 }
 
-// Do calls one of the hosts that the provider names, over https, and returns
-// the JSON (or form) that it answers with a 2xx status: objects are
-// map[string]any, numbers json.Number, an empty answer nil. Answers over 1 MiB
-// and redirects are errors, a status of 400 to 499 other than 429 is a
-// *RefusedError. No error quotes the address or the answer.
+// Do calls a host that the provider names, over https, and returns the JSON (or form)
+// of a 2xx answer: objects are map[string]any, numbers json.Number, an empty answer
+// nil. Answers over 1 MiB and redirects are errors. A status of 400 to 499 except 429
+// is a *RefusedError. No error quotes the address or the answer.
 func (x *Exchange) Do(ctx context.Context, r APIRequest) (any, error) {
 	call := outbound.Call{Method: r.Method, URL: r.URL, Form: r.Form, JSON: r.JSON, Header: maps.Clone(x.state.Headers)}
 	if r.WithToken {
@@ -106,21 +105,20 @@ func (x *Exchange) Do(ctx context.Context, r APIRequest) (any, error) {
 	return v, err
 }
 
-// A RefusedError is the error of Exchange.Do when the provider rejects the
-// request with a status of 400 to 499 other than 429.
+// A RefusedError is the error of Exchange.Do if the provider rejects the request with a
+// status of 400 to 499 except 429.
 type RefusedError struct {
-	Status int // 400 to 499, not 429
-	Answer any // what Do would return; nil if it cannot be read
+	Status int // 400 to 499, never 429
+	Answer any // the decoded answer, as Do returns it; nil if it cannot be read
 	err    error
 }
 
-// Error returns the status, and nothing that the provider sent.
+// Error reports the status, and nothing that the provider sent.
 func (e *RefusedError) Error() string { return e.err.Error() }
 
-// Picture fetches a JPEG, PNG, GIF or WebP picture with the access token, for
-// providers whose pictures have no public address, and returns it as a data:
-// URL for User.Image. It is empty when there is none (404) and when it is over
-// 6 KiB.
+// Picture fetches a JPEG, PNG, GIF or WebP picture with the access token, for providers
+// whose pictures have no public address. It returns a data: URL for User.Image, or ""
+// if there is no picture (404) or it is over 6 KiB.
 func (x *Exchange) Picture(ctx context.Context, url string) (string, error) {
 	call := outbound.Call{URL: url, Header: map[string]string{"Accept": "image/*"}}
 	if err := x.attachToken(&call); err != nil {
@@ -147,8 +145,8 @@ func (x *Exchange) attachToken(call *outbound.Call) error {
 	return nil
 }
 
-// UserInfo makes the request that Hooks.UserInfo replaces, for a hook that only
-// adds to its answer. With an ID token, sub must be the same.
+// UserInfo makes the request that Hooks.UserInfo replaces, for a hook that only adds to
+// the answer. If there is an ID token, the sub of both must match.
 func (x *Exchange) UserInfo(ctx context.Context) (Profile, error) {
 	if x.state.Sign != nil {
 		return x.object(ctx, x.state.UserInfoURL)
@@ -161,15 +159,15 @@ func (x *Exchange) UserInfo(ctx context.Context) (Profile, error) {
 	return Profile(claims), err
 }
 
-// VerifyJWT returns the claims of a token that one of issuers signed for
-// audience and that has not expired. jwksURL is where the keys are, on one of
-// the provider's hosts; empty: where those of ID tokens are. HMAC is refused.
+// VerifyJWT returns the claims of an unexpired token that one of issuers signed for
+// audience. jwksURL is the address of the keys, on one of the provider's hosts; empty:
+// the keys of ID tokens. HMAC is refused.
 func (x *Exchange) VerifyJWT(ctx context.Context, raw, jwksURL string, issuers []string, audience string) (Profile, error) {
 	claims, err := x.state.JWTs.Verify(ctx, raw, jwksURL, issuers, audience)
 	return Profile(claims), err
 }
 
-// accessToken is that of the validated token answer or, within
+// accessToken returns the access token of the validated token response or, within
 // Hooks.ExchangeCode, the one that the hook has put into Tokens.
 func (x *Exchange) accessToken() string {
 	if x.state.Tokens != nil {

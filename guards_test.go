@@ -13,7 +13,7 @@ import (
 	"testing"
 )
 
-// TestArrows keeps the import graph as the layout draws it.
+// TestArrows checks the import graph against the layout.
 func TestArrows(t *testing.T) {
 	t.Parallel()
 	for _, a := range []struct{ from, never, reason string }{
@@ -72,8 +72,8 @@ func TestArrows(t *testing.T) {
 	}
 }
 
-// TestBearerStandsAlone: a program that verifies tokens gets the reading of keys
-// and no more.
+// TestBearerStandsAlone checks that a program that verifies tokens imports only the
+// code to read keys.
 func TestBearerStandsAlone(t *testing.T) {
 	t.Parallel()
 	for _, pkg := range list(t, "-f", `{{join .Imports "\n"}}`, "authsvc/bearer") {
@@ -89,7 +89,7 @@ func TestBearerStandsAlone(t *testing.T) {
 	}
 }
 
-// TestTestingStaysInTests: only packages for tests, and tools of this
+// TestTestingStaysInTests checks that only packages for tests, and tools of this
 // repository, import testing, which adds flags and code to a program.
 func TestTestingStaysInTests(t *testing.T) {
 	t.Parallel()
@@ -121,9 +121,9 @@ func list(t *testing.T, args ...string) []string {
 	return strings.Fields(string(out))
 }
 
-// TestEmbeddersModules names the modules that are in the go.sum of a program
-// with the engine, its providers, authtest and devidp. The go command counts those that their
-// tests import; internal/test/engine is for tests that need more.
+// TestEmbeddersModules checks the modules in the go.sum of a program with the engine,
+// its providers, authtest and devidp. The go command counts the modules that their
+// tests import; tests that need more belong in internal/test/engine.
 func TestEmbeddersModules(t *testing.T) {
 	t.Parallel()
 	allowed := map[string]string{
@@ -151,8 +151,8 @@ func TestEmbeddersModules(t *testing.T) {
 	}
 }
 
-// TestRootIsWords: whoever opens the repository finds the README at once, and the
-// root package does nothing by itself.
+// TestRootIsWords keeps the root folder short, so that readers of the repository find
+// the README at once.
 func TestRootIsWords(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("*.go")
@@ -161,7 +161,7 @@ func TestRootIsWords(t *testing.T) {
 	}
 }
 
-// TestExports bounds how many names the two packages export that every embedder reads.
+// TestExports limits how many names the two packages export that every embedder reads.
 func TestExports(t *testing.T) {
 	t.Parallel()
 	for dir, most := range map[string]int{".": 200, "engine": 30} {
@@ -189,7 +189,7 @@ func TestExports(t *testing.T) {
 	}
 }
 
-// exports counts the names that a declaration exports, but for methods.
+// exports counts the exported names of a declaration, except methods.
 func exports(d ast.Decl) (n int) {
 	var names []*ast.Ident
 	switch d := d.(type) {
@@ -215,7 +215,7 @@ func exports(d ast.Decl) (n int) {
 	return n
 }
 
-// TestHouseRules walks the source for what the layout promises.
+// TestHouseRules checks the source against the rules of the layout.
 func TestHouseRules(t *testing.T) {
 	t.Parallel()
 	set := token.NewFileSet()
@@ -285,7 +285,8 @@ func checkDecl(t *testing.T, set *token.FileSet, d *ast.GenDecl, inCmd bool) {
 	}
 }
 
-// exportedReceiver reports whether a method's type is exported; functions count.
+// exportedReceiver reports whether a method's type is exported; it is true for
+// functions.
 func exportedReceiver(d *ast.FuncDecl) bool {
 	if d.Recv == nil {
 		return true

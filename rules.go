@@ -8,74 +8,76 @@ import (
 
 // SignInRules say who may sign in.
 type SignInRules struct {
-	// Allow are conditions of which one has to hold. Empty: everybody may. A
-	// refusal is AccessDenied, before the SignIn callback is asked; links are
-	// not mailed to addresses that would be refused.
+	// Allow lists conditions; a sign-in must meet at least one. Empty: everyone may
+	// sign in. A refusal is AccessDenied, before the SignIn callback is called. Links
+	// are not mailed to addresses that would be refused.
 	Allow []Condition
 }
 
-// SignUpPolicy says whether people who are no users yet may come.
+// SignUpPolicy says whether new people may become users.
 type SignUpPolicy string
 
 // The policies.
 const (
-	SignUpOpen    SignUpPolicy = "open"    // whoever may sign in becomes a user
-	SignUpInvited SignUpPolicy = "invited" // only who is a user already
+	SignUpOpen    SignUpPolicy = "open"    // everyone who may sign in becomes a user
+	SignUpInvited SignUpPolicy = "invited" // only existing users may sign in
 )
 
-// SignUpRules say who may become a user by signing in. Who is one is not asked. A
-// refusal is AccessDenied, after the SignIn callback and before the CreateUser
-// callback; links are not mailed to addresses that would be refused, and the answer
-// does not tell. Whom [Credentials] let in are people of the application's, and not
-// asked about. They need an Adapter.
+// SignUpRules say who may become a user by signing in. Existing users are not checked.
+// A refusal is AccessDenied, after the SignIn callback and before the CreateUser
+// callback. Links are not mailed to addresses that would be refused, and the answer
+// does not reveal it. People who sign in with [Credentials] belong to the application
+// and are not checked. The rules need an Adapter.
 type SignUpRules struct {
 	// Policy is "open" (default) or "invited".
 	Policy SignUpPolicy
-	// Domains are those of addresses that are known to be the person's, of which a
-	// new user has to have one. Written as in Condition. Empty: any, and none.
+	// Domains lists domains, written as in Condition. A new user must have an address
+	// in one of them that is known to belong to the person. Empty: any address, or
+	// none.
 	Domains []string
 }
 
-// A Condition holds if everything that it names holds: of each field that is set,
-// one entry. One that names nothing is a mistake.
+// A Condition is met if, for each field that is set, at least one entry matches. A
+// Condition without fields is a mistake.
 type Condition struct {
-	// Emails and Domains are those of addresses that are known to be the
-	// person's: proved by a mailed link, or asserted as verified by a provider
-	// whose word counts (User.EmailVerified). The domain ".example.com" is
-	// example.com and every domain below it, "example.com" that one alone.
+	// Emails and Domains match addresses that are known to belong to the person: proved
+	// by a mailed link, or asserted as verified by a trusted provider
+	// (User.EmailVerified). The domain ".example.com" is example.com and every domain
+	// below it; "example.com" is only itself.
 	Emails  []string
 	Domains []string
-	// Users are ids of users.
+	// Users lists ids of users.
 	Users []string
-	// Providers are ids of providers, such as "github".
+	// Providers lists ids of providers, such as "github".
 	Providers []string
-	// Groups are those of the claim "groups", and Claims name others and their
-	// values, as text, of which one has to be there. The claims are those that
-	// SessionOptions.Claims takes from the provider's profile: a sign-in without a
-	// profile, such as by a link, has none.
+	// Groups lists values of the claim "groups". Claims maps the names of other claims
+	// to values, as text; each of these claims must have at least one of its values.
+	// The claims come from the provider's profile (see SessionOptions.Claims): a
+	// sign-in without a profile, such as by a link, has none.
 	Groups []string
 	Claims map[string][]string
-	// Networks are those of the client's address; see Config.TrustedProxies.
+	// Networks match the client's address; see Config.TrustedProxies.
 	Networks []netip.Prefix
-	// MaxAge, of the gate only: the person proved who they are at most that long
-	// ago, and is asked to sign in again if not; see [authsvc/engine.Service.RequireFresh].
+	// MaxAge, only for the gate, is how long ago the user may have proved their
+	// identity. After that the user must sign in again; see
+	// [authsvc/engine.Service.RequireFresh].
 	MaxAge time.Duration
-	// Tokens, of the gate only: personal access tokens for the host may pass, too;
-	// see [PersonalTokenRequest]. Of their users Emails, Domains and Users count, of
-	// their requests Networks and When.
+	// Tokens, only for the gate, also lets personal access tokens for the host pass;
+	// see [PersonalTokenRequest]. Emails, Domains and Users then check the token's
+	// user, Networks and When the request.
 	Tokens bool
-	// When, of the gate only, is asked if all else holds. An error or a panic
-	// refuses. It is called at every request, and has to be quick. The path is as it
-	// came, with its escapes.
+	// When, only for the gate, is called if everything else matches. An error or panic
+	// refuses. It is called for every request and must be quick. The path is unchanged,
+	// with its escapes.
 	When func(context.Context, AccessRequest) (bool, error)
 }
 
-// An AccessRequest is what Audience.When decides about.
+// An AccessRequest is the argument of Audience.When and Condition.When.
 type AccessRequest struct {
 	Session *Session
 	Method  string
 	Host    string
 	Path    string
 	Client  RequestClient
-	Time    time.Time // by the clock of the store
+	Time    time.Time // by the store's clock
 }

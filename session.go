@@ -8,32 +8,32 @@ import (
 	"authsvc/internal/text"
 )
 
-// AMR returns by which methods the person signed in, nil if that is not known:
-// values of RFC 8176, and fed (an identity provider), email (a link or a code by
-// mail) and app (the application's own credentials). Sessions from before authsvc
-// kept it, and of other programs, have none.
+// AMR returns the methods by which the user signed in, nil if unknown. They are values
+// of RFC 8176, and fed (an identity provider), email (a link or a code by mail) and app
+// (the application's own credentials). Sessions of other programs, and sessions that
+// began before authsvc recorded AMR, have none.
 func (s *Session) AMR() []string { return s.state.AMR.List() }
 
-// ACR returns what the methods of AMR amount to: 1fa (one factor), 2fa (two) or phr
-// (a passkey); empty: unknown. It counts factors and stands for no level of NIST or
-// of a provider.
+// ACR returns the level of the methods of AMR: 1fa (one factor), 2fa (two) or phr (a
+// passkey); empty: unknown. It counts factors and does not correspond to a level of
+// NIST or of a provider.
 func (s *Session) ACR() string { return s.state.AMR.Level() }
 
-// A SessionView is a session in a list of those of one user.
+// A SessionView is a session in the list of a user's sessions.
 type SessionView struct {
-	ID       string    // names it to EndSession; it is of no use as a cookie
+	ID       string    // the id for EndSession; useless as a cookie
 	Device   string    // such as "Firefox on Linux"; "Unknown browser"
-	Agent    string    // the User-Agent of the sign-in
-	Network  string    // where the sign-in came from: an IPv4 /24 or IPv6 /48; empty: unknown
-	Place    string    // of the network, as Callbacks.Place says; empty: unknown
-	Provider string    // by which it began; empty: unknown
-	Client   string    // the application that holds it; empty: a browser
-	Actor    string    // who acts as the user in it; empty: the user
-	AMR      []string  // how the person proved who they are (RFC 8176, and fed, email, app); nil: unknown
-	ACR      string    // 1fa, 2fa or phr, by AMR; empty: unknown
-	Created  time.Time // the sign-in; zero: unknown
-	SecondAt time.Time // when a second factor was proved in it; zero: never
-	Used     time.Time // the last use, to a quarter of an hour; zero: unknown
+	Agent    string    // User-Agent of the sign-in
+	Network  string    // network of the sign-in: an IPv4 /24 or IPv6 /48; empty: unknown
+	Place    string    // location of the network, from Callbacks.Place; empty: unknown
+	Provider string    // provider of the sign-in; empty: unknown
+	Client   string    // the application that holds the session; empty: a browser
+	Actor    string    // who acts as the user in the session; empty: the user
+	AMR      []string  // authentication methods (RFC 8176, and fed, email, app); nil: unknown
+	ACR      string    // level of AMR: 1fa, 2fa or phr; empty: unknown
+	Created  time.Time // time of the sign-in; zero: unknown
+	SecondAt time.Time // when a second factor was proved in the session; zero: never
+	Used     time.Time // last use, accurate to 15 minutes; zero: unknown
 	Expires  time.Time // when it ends if nothing renews it, or at the latest
 }
 
@@ -43,41 +43,41 @@ type Session struct {
 	UserID string
 	Name   string
 	Email  string
-	// EmailVerified: the address was proved, by a link or by a provider whose
-	// word counts. Without it the address is what somebody says about themselves;
-	// do not decide by it. With strategy jwt it is what was so at the sign-in;
-	// sessions that NextAuth.js began do not have it.
+	// EmailVerified reports whether the address was proved, by a link or by a trusted
+	// provider. If false, the address is only the user's own claim: do not decide by
+	// it. With strategy jwt it is the state at the sign-in. Sessions that NextAuth.js
+	// began do not have it.
 	EmailVerified bool
 	Image         string
 	Expires       time.Time // when it ends if nothing renews it
-	Began         time.Time // the sign-in
-	// AuthTime is when the person last proved who they are, as far as is known: by a
-	// link, a code or credentials at the sign-in, or at an OpenID provider when the ID
-	// token says so (auth_time). Zero: unknown, as when an OAuth 2 provider let the
-	// person through, perhaps without a word.
+	Began         time.Time // time of the sign-in
+	// AuthTime is when the user is known to have last proved their identity: by a link,
+	// a code or credentials at the sign-in, or at an OpenID provider if the ID token
+	// says so (auth_time). Zero: unknown, for example because an OAuth 2 provider let
+	// the user through, perhaps without asking.
 	AuthTime time.Time
-	Provider string // by which provider the session began; empty: unknown
-	// Object is what the Session callback returned; nil means the default
-	// {user: {name, email, image}, expires}, with what SessionOptions.Expose adds
-	// to user.
+	Provider string // provider of the sign-in; empty: unknown
+	// Object is the object that the Session callback returned. Nil means the default
+	// {user: {name, email, image}, expires}, with the values of SessionOptions.Expose
+	// added to user.
 	Object map[string]any
 
-	state sessionshape.State // what the engine alone sets
+	state sessionshape.State // set only by the engine
 }
 
-// Internal is for the engine alone: its type has no name elsewhere.
+// Internal is for the engine alone. Its result type cannot be named elsewhere.
 func (s *Session) Internal() *sessionshape.State { return &s.state }
 
-// Claims returns what SessionOptions.Claims and the Claims callback kept at the
-// sign-in, nil if that is nothing. Whole numbers are int64, others float64. They
-// are decoded at every call.
+// Claims returns the claims that SessionOptions.Claims and the Claims callback kept at
+// the sign-in, nil if there are none. Whole numbers are int64, others float64. Each
+// call decodes them again.
 func (s *Session) Claims() Claims { return sessionshape.Decode(s.state.Kept) }
 
 // Extra returns the columns of [User].Extra, nil if the adapter reads none. With
-// strategy database they are what is in the store now, in the types of
-// User.Extra. With strategy jwt they are as old as the token: of the sign-in, of
-// the last update (POST session), or of when the token was last issued anew; they
-// are read from JSON, so times are text (RFC 3339) and bytes base64.
+// strategy database they are the current values in the store, with the types of
+// User.Extra. With strategy jwt they are as old as the token: from the sign-in, the
+// last update (POST session), or the last time the token was issued again. They are
+// read from JSON, so times are text (RFC 3339) and bytes base64.
 func (s *Session) Extra() map[string]any {
 	if s.state.Row != "" {
 		return sessionshape.Decode(s.state.Row)
@@ -85,16 +85,15 @@ func (s *Session) Extra() map[string]any {
 	return s.state.Extra
 }
 
-// Token returns the claims of the session's token, with numbers as
-// [json.Number]: strategy jwt, else nil. Without a JWT callback they are decoded
-// at every call.
+// Token returns the claims of the session's token with strategy jwt, else nil. Numbers
+// are [json.Number]. Without a JWT callback, each call decodes them again.
 func (s *Session) Token() Claims {
 	if s.state.Claims != nil || s.state.Token == nil {
 		return s.state.Claims
 	}
 	claims, err := sessionshape.DecodeToken(s.state.Token)
 	if err != nil {
-		return nil // never: what is no object is no session
+		return nil // cannot happen: a session's token is an object
 	}
 	return claims
 }
@@ -111,7 +110,7 @@ type sessionObject struct {
 	Expires string      `json:"expires"`
 }
 
-// MarshalJSON writes the client-safe object.
+// MarshalJSON returns the client-safe object.
 func (s *Session) MarshalJSON() ([]byte, error) {
 	if s.Object != nil {
 		return json.Marshal(s.Object)
@@ -126,12 +125,11 @@ func (s *Session) MarshalJSON() ([]byte, error) {
 	})
 }
 
-// Decode returns what is known of a session as a T, usually a struct of the
-// application's with json tags. The object that it reads has id, name, email,
-// email_verified, image and provider, claims and columns by their names, and what
-// SessionOptions.Expose shows by its name there. A name that could be two things
-// is neither, unless Expose has it. What a Session callback returned plays no
-// part. The error is that of package json.
+// Decode returns the data of a session as a T, usually a struct of the application with
+// json tags. The object that it reads has id, name, email, email_verified, image and
+// provider, claims and columns by their names, and the values of SessionOptions.Expose
+// by their names there. A name with two possible meanings is left out unless Expose has
+// it. The result of a Session callback is not used. Errors come from package json.
 func Decode[T any](s *Session) (T, error) {
 	var v T
 	b := append([]byte(nil), `{"name":`...)

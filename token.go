@@ -5,39 +5,39 @@ import (
 	"time"
 )
 
-// PersonalTokenOptions configure personal access tokens: with one a program acts
-// for a user, without a browser, until it expires or is revoked.
+// PersonalTokenOptions configure personal access tokens. With such a token a program
+// acts for a user, without a browser, until the token expires or is revoked.
 type PersonalTokenOptions struct {
-	// Enabled lets them be made and used. It needs an Adapter.
+	// Enabled lets users make and use them. It needs an Adapter.
 	Enabled bool
-	// MaxAge is how long one is good at most, default and most 8784 h (366 days),
-	// at least 1 h. Those that are out end so, too, when it is lowered.
+	// MaxAge is the longest lifetime of a token, default and at most 8784 h (366 days),
+	// at least 1 h. Lowering it also shortens existing tokens.
 	MaxAge time.Duration
 }
 
-// ErrNoPersonalTokens: Config.PersonalTokens.Enabled is not set.
+// ErrNoPersonalTokens means that Config.PersonalTokens.Enabled is not set.
 var ErrNoPersonalTokens = errors.New("authsvc: personal access tokens are not enabled")
 
-// A PersonalTokenRequest says what a new personal access token is good for.
+// A PersonalTokenRequest describes a new personal access token.
 type PersonalTokenRequest struct {
-	// Name tells its tokens apart for the user: 1 to 64 characters, without control
+	// Name tells the user's tokens apart: 1 to 64 characters, without control
 	// characters.
 	Name string
-	// Audiences are ids of TokenOptions.Audiences for which POST token answers
-	// tokens to it, at most 50.
+	// Audiences lists ids of TokenOptions.Audiences, at most 50. POST token issues
+	// tokens for them in exchange for the personal access token.
 	Audiences []string
-	// Hosts are origins of programs behind the service that let personal access
-	// tokens pass, such as https://grafana.example.com, at most 50. One without
+	// Hosts lists origins of programs behind the service that accept personal access
+	// tokens, such as https://grafana.example.com, at most 50. An origin without a
 	// scheme is https.
 	Hosts []string
-	// Life is how long it is good, at least 1 min and at most
+	// Life is how long the token is valid, at least 1 min and at most
 	// PersonalTokenOptions.MaxAge. Default: 2160 h (90 days), or MaxAge if that is
 	// less.
 	Life time.Duration
 }
 
-// A PersonalToken describes a personal access token. It holds nothing by which
-// the token could be used.
+// A PersonalToken describes a personal access token. It does not contain the token
+// itself.
 type PersonalToken struct {
 	ID        string    `json:"id"` // 22 characters
 	UserID    string    `json:"user"`
@@ -47,12 +47,12 @@ type PersonalToken struct {
 	Created   time.Time `json:"created"`
 	Used      time.Time `json:"used,omitzero"` // the day (UTC) of the latest use; zero: none
 	Expires   time.Time `json:"expires"`
-	// Sealed: what it is good for was sealed under a secret that is not one of
-	// Config.Secrets any more. It is not accepted.
+	// Sealed means that the token's permissions were sealed under a secret that is no
+	// longer in Config.Secrets. The token is not accepted.
 	Sealed bool `json:"sealed,omitempty"`
 }
 
-// ErrSealedKeys: none of Config.Secrets opens the signing keys in the store.
+// ErrSealedKeys means that none of Config.Secrets opens the signing keys in the store.
 var ErrSealedKeys = errors.New("authsvc: none of Secrets opens the signing keys in the store")
 
 // A SigningKey is a key of GET jwks.
@@ -60,28 +60,28 @@ type SigningKey struct {
 	ID    string          `json:"kid"` // RFC 7638 thumbprint
 	Alg   SigningAlg      `json:"alg"`
 	State SigningKeyState `json:"state"`
-	// When it was published, when it begins and ceases to sign, and when it is
-	// not published any more; zero: not known, or, without a store, when Secrets
-	// change.
+	// Published is when the key was published, From and Until are when it starts and
+	// stops signing, and Gone is when it is no longer published. Zero: unknown or,
+	// without a store, when Secrets change.
 	Published time.Time `json:"published,omitzero"`
 	From      time.Time `json:"from,omitzero"`
 	Until     time.Time `json:"until,omitzero"`
 	Gone      time.Time `json:"gone,omitzero"`
 }
 
-// SigningKeyState is what a key does at present.
+// SigningKeyState is the current use of a key.
 type SigningKeyState string
 
 // The states.
 const (
-	KeyNext     SigningKeyState = "next"     // published, does not sign yet
+	KeyNext     SigningKeyState = "next"     // published, not signing yet
 	KeySigning  SigningKeyState = "signing"  // signs
-	KeyPrevious SigningKeyState = "previous" // its tokens may still be out
+	KeyPrevious SigningKeyState = "previous" // its tokens may still be valid
 )
 
-// ErrNoTokens: no audience is configured, so there are no signing keys.
+// ErrNoTokens means that no audience is configured, so there are no signing keys.
 var ErrNoTokens = errors.New("authsvc: no tokens are configured, so there are no signing keys")
 
-// ErrDerivedKeys: without a store signing keys follow from Config.Secrets, and
-// change with them.
+// ErrDerivedKeys means that signing keys are derived from Config.Secrets because there
+// is no store, and change only with them.
 var ErrDerivedKeys = errors.New("authsvc: without storage the signing keys follow from the secrets: rotate those")
