@@ -1,6 +1,6 @@
-// Package bearer verifies the tokens that authsvc issues (POST token), in the
-// programs that they are for. It needs no secret and, but for reading the public
-// keys, no connection to authsvc; it does not bring the engine along.
+// Package bearer verifies the tokens that authsvc issues (POST token), in the programs
+// that receive them. It needs no secret. It connects to authsvc only to read the public
+// keys, and it does not import the engine.
 package bearer
 
 import (
@@ -15,7 +15,7 @@ import (
 	"authsvc/internal/protocol/oidc"
 )
 
-// Errors of [Verifier.Verify]. ErrUnavailable says nothing of the token.
+// Errors of [Verifier.Verify]. ErrUnavailable says nothing about the token.
 var (
 	ErrUnavailable = errors.New("bearer: the keys of the issuer cannot be had")
 	ErrMalformed   = errors.New("bearer: not a token of this kind")
@@ -26,24 +26,24 @@ var (
 	ErrNotYet      = errors.New("bearer: the token is not good yet: clocks differ")
 )
 
-// leeway of exp, nbf and iat.
+// leeway applies to exp, nbf and iat.
 const leeway = time.Minute
 
-// maxToken is the longest token that is looked at, in bytes. Those of authsvc have
-// half of it at most.
+// maxToken is the length of the longest token that is read, in bytes. Tokens of authsvc
+// have at most half of it.
 const maxToken = 8 << 10
 
-// Config says whose tokens are taken.
+// Config says which tokens are accepted.
 type Config struct {
 	// Issuer is the address of authsvc with its path, such as
-	// https://app.example.com/api/auth: the claim iss, byte for byte. It is https,
-	// or http to this machine.
+	// https://app.example.com/api/auth. It must equal the claim iss, byte for byte. It
+	// must be https, or http to this machine.
 	Issuer string
-	// Audience is the id of this program in authsvc's tokens.audiences: the claim
-	// aud, byte for byte.
+	// Audience is the id of this program in authsvc's tokens.audiences. It must equal
+	// the claim aud, byte for byte.
 	Audience string
-	// HTTP fetches the keys. Nil: a client that follows no redirects, uses no
-	// proxy and takes 10 s at most.
+	// HTTP fetches the keys. Nil: a client that follows no redirects, uses no proxy and
+	// times out after 10 s.
 	HTTP *http.Client
 }
 
@@ -54,24 +54,23 @@ type Verifier struct {
 	keys             *oidc.IssuerKeys
 }
 
-// A Token is what a verified token says.
+// A Token holds the claims of a verified token.
 type Token struct {
 	Subject  string    // the user's id
-	ID       string    // of the token, jti
+	ID       string    // the token's id, jti
 	Session  string    // the same in all tokens of a session; may be empty
-	Provider string    // by which the person signed in; may be empty
+	Provider string    // provider of the sign-in; may be empty
 	Issued   time.Time // iat; zero if absent
 	Expires  time.Time // exp
-	AuthTime time.Time // when the person proved who they are; zero if absent
-	AMR      []string  // by which methods (RFC 8176, and fed, email, app); nil: unknown
-	ACR      string    // what they amount to: 1fa, 2fa or phr (a passkey); empty: unknown
-	// Claims are all of them: string, [json.Number], bool, nil, []any and
+	AuthTime time.Time // when the user proved their identity; zero if absent
+	AMR      []string  // authentication methods (RFC 8176, and fed, email, app); nil: unknown
+	ACR      string    // level of AMR: 1fa, 2fa or phr (a passkey); empty: unknown
+	// Claims holds all claims: string, [json.Number], bool, nil, []any and
 	// map[string]any.
 	Claims map[string]any
 }
 
-// Email returns the address of the person if the token says that it was proved, else
-// "".
+// Email returns the user's address if the token says that it was proved, else "".
 func (t *Token) Email() string {
 	if t.Claims["email_verified"] != true {
 		return ""
@@ -84,7 +83,7 @@ func (t *Token) text(name string) string {
 	return s
 }
 
-// texts returns a claim that is a list of texts, nil for every other.
+// texts returns a claim that is a list of strings, and nil for any other.
 func (t *Token) texts(name string) (texts []string) {
 	list, _ := t.Claims[name].([]any)
 	for _, one := range list {
@@ -97,8 +96,8 @@ func (t *Token) texts(name string) (texts []string) {
 	return texts
 }
 
-// New returns a verifier. It makes no network calls: an issuer that is down keeps
-// no program from starting. The error says what is wrong with c.
+// New returns a verifier, or an error that says what is wrong with c. It makes no
+// network calls, so a program can start while the issuer is down.
 func New(c Config) (*Verifier, error) {
 	if c.Audience == "" {
 		return nil, errors.New("bearer: Audience is missing")
@@ -110,11 +109,11 @@ func New(c Config) (*Verifier, error) {
 	return &Verifier{issuer: c.Issuer, audience: c.Audience, keys: keys}, nil
 }
 
-// Verify decides whether raw, a compact JWS (RFC 7515), is a token of the issuer for
-// the audience that is good now (RFC 7519, RFC 8725), and returns what it says. A
-// claim that is there twice is an error. Keys are kept for an hour, while the issuer
-// is down for a day, and read once more for a token that names an unknown one, at
-// most every 30 s. Times have a leeway of a minute.
+// Verify checks that raw is a compact JWS (RFC 7515) from the issuer for the audience
+// and is valid now (RFC 7519, RFC 8725), and returns its claims. A duplicate claim is
+// an error. Keys are cached for an hour or, while the issuer is down, for a day. They
+// are fetched again for a token that names an unknown key, at most every 30 s. Times
+// have a leeway of a minute.
 func (v *Verifier) Verify(ctx context.Context, raw string) (*Token, error) {
 	if len(raw) > maxToken {
 		return nil, fmt.Errorf("%w: it is too long", ErrMalformed)
@@ -144,7 +143,7 @@ func (v *Verifier) Verify(ctx context.Context, raw string) (*Token, error) {
 	return t, nil
 }
 
-// times reads and judges the claims that are times (RFC 7519 section 4.1).
+// times reads and checks the claims that are times (RFC 7519 section 4.1).
 func (t *Token) times(now time.Time) error {
 	var notBefore time.Time
 	for name, into := range map[string]*time.Time{"exp": &t.Expires, "iat": &t.Issued, "nbf": &notBefore, "auth_time": &t.AuthTime} {
@@ -170,17 +169,17 @@ func (t *Token) times(now time.Time) error {
 
 type contextKey struct{}
 
-// FromContext returns the token of a request that [Verifier.Require] passed on, nil
-// for every other.
+// FromContext returns the token of a request that [Verifier.Require] passed on, nil for
+// any other request.
 func FromContext(ctx context.Context) *Token {
 	t, _ := ctx.Value(contextKey{}).(*Token)
 	return t
 }
 
-// Require passes requests with a good token in the header Authorization on to next,
-// which finds it by [FromContext]. Others are answered 401 with WWW-Authenticate (RFC
-// 6750 section 3), or 503 while the keys cannot be had. Tokens in cookies, forms and
-// addresses do not count.
+// Require passes requests with a valid token in the Authorization header to next, which
+// gets the token from [FromContext]. Others get 401 with WWW-Authenticate
+// (RFC 6750 section 3), or 503 while the keys are not available. Tokens in cookies,
+// forms and addresses are ignored.
 func (v *Verifier) Require(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		raw, ok := fromHeader(r.Header)
@@ -201,8 +200,8 @@ func (v *Verifier) Require(next http.Handler) http.Handler {
 	})
 }
 
-// fromHeader returns the token of the one Authorization header (RFC 6750 section
-// 2.1).
+// fromHeader returns the token of the Authorization header, of which there must be
+// exactly one (RFC 6750 section 2.1).
 func fromHeader(h http.Header) (raw string, ok bool) {
 	lines := h["Authorization"]
 	if len(lines) != 1 {
@@ -213,7 +212,7 @@ func fromHeader(h http.Header) (raw string, ok bool) {
 	return raw, strings.EqualFold(scheme, "Bearer") && raw != ""
 }
 
-// description is one of the fixed words, which quote nothing.
+// description returns a fixed text for err, which quotes nothing.
 func description(err error) string {
 	for _, known := range []error{ErrSignature, ErrIssuer, ErrAudience, ErrExpired, ErrNotYet} {
 		if errors.Is(err, known) {

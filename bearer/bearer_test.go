@@ -30,7 +30,7 @@ const (
 	audience = "https://api.example.com"
 )
 
-// An issuing is an issuer without a network.
+// An issuing is an issuer that answers without a network.
 type issuing struct {
 	mu      sync.Mutex
 	keys    []jose.JSONWebKey
@@ -120,7 +120,7 @@ func claims(change map[string]any) map[string]any {
 	return c
 }
 
-// sign signs a payload, or claims, with headers beside alg.
+// sign signs a payload, or claims, with further headers beside alg.
 func sign(t testing.TB, key jose.JSONWebKey, payload any, header map[jose.HeaderKey]any) string {
 	t.Helper()
 	raw, ok := payload.(string)
@@ -152,7 +152,7 @@ func sign(t testing.TB, key jose.JSONWebKey, payload any, header map[jose.Header
 	return compact
 }
 
-// TestVerify: what is taken and what is not, and why.
+// TestVerify checks which tokens are accepted, and why others are not.
 func TestVerify(t *testing.T) {
 	t.Parallel()
 	es, ed, rs := newKey(t, jose.ES256, "es"), newKey(t, jose.EdDSA, "ed"), newKey(t, jose.RS256, "rs")
@@ -171,7 +171,7 @@ func TestVerify(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		raw  string
-		want error // nil: taken
+		want error // nil: accepted
 	}{
 		"ES256":                      {good, nil},
 		"EdDSA":                      {sign(t, ed, claims(nil), nil), nil},
@@ -234,7 +234,7 @@ func TestVerify(t *testing.T) {
 	}
 }
 
-// TestToken: what a token says arrives.
+// TestToken checks that the claims of a token are returned.
 func TestToken(t *testing.T) {
 	t.Parallel()
 	key := newKey(t, jose.ES256, "k")
@@ -262,7 +262,7 @@ func TestToken(t *testing.T) {
 	}
 }
 
-// TestNew: mistakes are found without a call.
+// TestNew checks that mistakes are found without a network call.
 func TestNew(t *testing.T) {
 	t.Parallel()
 	i := newIssuing()
@@ -282,7 +282,7 @@ func TestNew(t *testing.T) {
 	}
 }
 
-// TestForgedMetadata: the document is the issuer's, and so is the key set.
+// TestForgedMetadata checks that only the issuer's own metadata and key set are used.
 func TestForgedMetadata(t *testing.T) {
 	t.Parallel()
 	key := newKey(t, jose.ES256, "k")
@@ -312,7 +312,7 @@ func TestForgedMetadata(t *testing.T) {
 	}
 }
 
-// TestKeys: how long keys are kept, and when they are read again.
+// TestKeys checks how long keys are cached, and when they are fetched again.
 func TestKeys(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -373,11 +373,11 @@ func TestKeys(t *testing.T) {
 		if err := verify(one); !errors.Is(err, bearer.ErrSignature) {
 			t.Errorf("a retired key: %v", err)
 		}
-		time.Sleep(time.Minute) // nothing is left running
+		time.Sleep(time.Minute) // no goroutine remains
 	})
 }
 
-// TestRequire: the answers of RFC 6750.
+// TestRequire checks the responses against RFC 6750.
 func TestRequire(t *testing.T) {
 	t.Parallel()
 	key := newKey(t, jose.ES256, "k")

@@ -29,7 +29,7 @@ func Example() {
 	// Output:
 }
 
-// What the caller cannot help is not answered as a token that is no good.
+// If the keys are not available, the caller's token is not to blame: answer 503.
 func ExampleVerifier_Verify() {
 	v, err := bearer.New(bearer.Config{Issuer: "https://app.example.com/api/auth", Audience: "https://api.example.com"})
 	if err != nil {
