@@ -11,7 +11,7 @@ import (
 	"authsvc/reader"
 )
 
-// greet is a handler of a program that only asks who is there.
+// greet returns a handler of a program that only asks who is signed in.
 func greet(sessions *reader.Reader) http.HandlerFunc {
 	// docs: read
 	return func(w http.ResponseWriter, r *http.Request) {
@@ -28,7 +28,7 @@ func greet(sessions *reader.Reader) http.HandlerFunc {
 	// docs
 }
 
-// TestGreet: the example of the documentation.
+// TestGreet runs the example of the documentation.
 func TestGreet(t *testing.T) {
 	t.Parallel()
 	w := arena.Start(t, nil)

@@ -25,7 +25,7 @@ import (
 
 var modes = []authsvc.Compat{authsvc.CompatNone, authsvc.NextAuthV4, authsvc.AuthJSV5}
 
-// config is that of a program beside w.
+// config returns the configuration of a program that reads the sessions of w.
 func config(w *arena.World) reader.Config {
 	return reader.Config{URL: w.Config.URL, Secrets: w.Config.Secrets, Compat: w.Config.Compat, Adapter: w.Config.Adapter,
 		Session: w.Config.Session, Cookies: w.Config.Cookies, Logger: w.Config.Logger}
@@ -45,7 +45,7 @@ func newReader(t *testing.T, c reader.Config) *reader.Reader {
 	return r
 }
 
-// asks is a request of a browser to the other program.
+// asks returns a request of a browser to the other program.
 func asks(b *arena.Browser) *http.Request {
 	r := httptest.NewRequest("GET", arena.Origin+"/app", nil)
 	for name, v := range b.Cookies {
@@ -54,8 +54,8 @@ func asks(b *arena.Browser) *http.Request {
 	return r
 }
 
-// TestRead: the program knows who is signed in, with what stays with the session,
-// and that somebody is not any more; it writes nothing.
+// TestRead checks that the program learns who is signed in, with the session's claims,
+// and who no longer is, and that it writes nothing.
 func TestRead(t *testing.T) {
 	t.Parallel()
 	for _, compat := range modes {
@@ -90,7 +90,7 @@ func TestRead(t *testing.T) {
 					t.Error(err)
 				}
 				for _, step := range w.Ledger.Written()[before:] {
-					if !strings.HasPrefix(step, "Sweep") && !strings.HasPrefix(step, "PutMeta") { // of the service
+					if !strings.HasPrefix(step, "Sweep") && !strings.HasPrefix(step, "PutMeta") { // by the service
 						t.Errorf("%s, %s: %s", compat, strategy, step)
 					}
 				}
@@ -102,8 +102,8 @@ func TestRead(t *testing.T) {
 	}
 }
 
-// TestSignedOut: who signs out at the service is gone here two seconds later, with
-// strategy jwt too, if there is a store.
+// TestSignedOut checks that a sign-out at the service takes effect here within two
+// seconds, with strategy jwt too if there is a store.
 func TestSignedOut(t *testing.T) {
 	t.Parallel()
 	for _, strategy := range []authsvc.Strategy{authsvc.StrategyDatabase, authsvc.StrategyJWT} {
@@ -122,7 +122,7 @@ func TestSignedOut(t *testing.T) {
 			if s, err := r.Read(was); s != nil || err != nil {
 				t.Errorf("%s: signed out and %+v, %v", strategy, s, err)
 			}
-			if c.Adapter = nil; strategy == authsvc.StrategyJWT { // which the documentation warns of
+			if c.Adapter = nil; strategy == authsvc.StrategyJWT { // the documentation warns about this
 				if s, err := newReader(t, c).Read(was); s == nil || err != nil {
 					t.Errorf("without a store: %+v, %v", s, err)
 				}
@@ -134,7 +134,7 @@ func TestSignedOut(t *testing.T) {
 	}
 }
 
-// TestRefused: what would read wrongly does not start.
+// TestRefused checks that New refuses configurations that would read wrongly.
 func TestRefused(t *testing.T) {
 	t.Parallel()
 	w := arena.Start(t, nil)
@@ -157,7 +157,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// readsJWT is a reader of tokens alone, and a request of somebody who is signed in.
+// readsJWT returns a reader without a store and a request of a signed-in user.
 func readsJWT(t testing.TB) (*reader.Reader, *http.Request) {
 	t.Helper()
 	w := arena.EnterOffline(t, func(c *authsvc.Config) { c.Session.Strategy = authsvc.StrategyJWT })
@@ -176,9 +176,9 @@ func readsJWT(t testing.TB) (*reader.Reader, *http.Request) {
 	return r, q
 }
 
-// TestReadFigures: Read takes 8 allocations at most and, on a machine of its own with
-// AUTHSVC_FIGURES, 2.5 µs, or on a slower one 1.4 times the least that opens
-// such a cookie.
+// TestReadFigures checks that Read makes at most 8 allocations. On a dedicated machine,
+// with AUTHSVC_FIGURES, it must take at most 2.5 µs, or on a slower one 1.4 times the
+// least time in which such a cookie can be opened.
 func TestReadFigures(t *testing.T) {
 	r, q := readsJWT(t)
 	read := func() {
@@ -200,7 +200,7 @@ func TestReadFigures(t *testing.T) {
 	}
 }
 
-// oneOf is how long f takes, of 500.
+// oneOf returns the time of one call of f, from 500 calls.
 func oneOf(f func()) time.Duration {
 	begun := time.Now()
 	for range 500 {
@@ -209,8 +209,8 @@ func oneOf(f func()) time.Duration {
 	return time.Since(begun) / 500
 }
 
-// opensCookie is what anybody would write with the key at hand: the cookie is found,
-// opened with AES-256-GCM and read as JSON.
+// opensCookie does the least work with the key at hand: it finds the cookie, opens it
+// with AES-256-GCM and decodes its JSON.
 func opensCookie(t *testing.T) func() {
 	t.Helper()
 	block, err := aes.NewCipher(make([]byte, 32))
@@ -251,7 +251,7 @@ func opensCookie(t *testing.T) func() {
 	}
 }
 
-// BenchmarkRead is what a guarded handler pays: strategy jwt.
+// BenchmarkRead measures the cost for a guarded handler, with strategy jwt.
 func BenchmarkRead(b *testing.B) {
 	r, q := readsJWT(b)
 	b.ReportAllocs()
