@@ -18,17 +18,17 @@ func isASCII(s string) bool {
 	return !strings.ContainsFunc(s, func(r rune) bool { return r > unicode.MaxASCII })
 }
 
-// isOneLine reports whether s has only characters that stay on their line:
-// no controls, and none of Unicode's line and paragraph separators.
+// isOneLine reports whether s has only characters that stay on their line: no control
+// characters, and no line or paragraph separators of Unicode.
 func isOneLine(s string) bool {
 	return utf8.ValidString(s) && !strings.ContainsFunc(s, func(r rune) bool {
 		return unicode.IsControl(r) || r == '\u2028' || r == '\u2029'
 	})
 }
 
-// parseSender reads a From, such as "Acme <no-reply@example.com>".
+// parseSender parses a From, such as "Acme <no-reply@example.com>".
 func parseSender(from string) (*mail.Address, error) {
-	// The length comes first: parsers have been slow on long input.
+	// Check the length first: parsers have been slow on long input.
 	if len(from) > maxSender || !isOneLine(from) {
 		return nil, errors.New("address is too long or more than one line")
 	}
@@ -39,16 +39,16 @@ func parseSender(from string) (*mail.Address, error) {
 	if err := emailaddr.Check(addr.Address); err != nil {
 		return nil, err
 	}
-	// ParseAddress has decoded encoded words; what is left of them, or was
-	// hidden in them, has no business in a name.
+	// ParseAddress has decoded encoded words. A name must not contain what is left of
+	// them, or was hidden in them.
 	if !isOneLine(addr.Name) || strings.Contains(addr.Name, "=?") {
 		return nil, errors.New("name has control characters or encoded words")
 	}
 	return addr, nil
 }
 
-// asciiDomain is the domain of a checked address in the form of the DNS, or
-// "localhost" where there is none.
+// asciiDomain returns the domain of a checked address in its DNS form, or "localhost"
+// if there is none.
 func asciiDomain(addr string) string {
 	_, domain, _ := strings.Cut(addr, "@")
 	ascii, err := idna.ToASCII(domain)

@@ -14,9 +14,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestRecipient has the spellings that have made mail systems deliver to
-// somebody else, or to several. Each gives exactly one RCPT that equals the
-// stored address, or no connection at all.
+// TestRecipient has spellings that have made mail systems deliver to another person, or
+// to several. Each must give exactly one RCPT that equals the stored address, or no
+// connection at all.
 func TestRecipient(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("a", 64)
@@ -72,7 +72,8 @@ func TestRecipient(t *testing.T) {
 	}
 }
 
-// FuzzRecipient: whatever passes is one address, for the parser of RFC 5322 too.
+// FuzzRecipient checks that every accepted text is one address, also for the parser of
+// RFC 5322.
 func FuzzRecipient(f *testing.F) {
 	for _, s := range []string{"a@x", "a@x,v@y", `"a@x"@y`, "a@x (c)", "jörg@bücher.example"} {
 		f.Add(s)

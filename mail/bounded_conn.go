@@ -5,14 +5,14 @@ import (
 	"net"
 )
 
-// maxFromServer is how many bytes one SMTP session may read. A handshake with a
-// long certificate chain takes some 20 KiB, the replies less than 4.
+// maxFromServer limits how many bytes one SMTP session may read. A handshake with a
+// long certificate chain takes about 20 KiB, and the replies less than 4.
 const maxFromServer = 256 << 10
 
 var errTooMuchData = errors.New("the server sent more than belongs into an SMTP conversation")
 
-// A boundedConn fails reads past maxFromServer, since a reply is read into memory as
-// a whole. It has one reader at a time.
+// A boundedConn fails reads past maxFromServer, since each reply is read into memory
+// whole. It supports one reader at a time.
 type boundedConn struct {
 	net.Conn
 	left int

@@ -141,7 +141,7 @@ func TestCheckUnreachable(t *testing.T) {
 	}
 }
 
-// silentTLS is a port that expects TLS, and gives up on a client that waits.
+// silentTLS returns a port that expects TLS, and gives up on a client that waits.
 func silentTLS(t *testing.T) string {
 	t.Helper()
 	cert, _ := certificate(t, "mail.example.com")

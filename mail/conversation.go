@@ -17,15 +17,15 @@ const (
 	quitTimeout         = 5 * time.Second
 )
 
-// What the server does not offer.
+// Features that the server does not offer.
 var (
 	errNoSTARTTLS = errors.New("the server does not offer STARTTLS")
 	errNoAUTH     = errors.New("the server does not offer to log in with PLAIN, LOGIN or CRAM-MD5")
 	errNoUTF8     = errors.New("the server does not take addresses that are not ASCII (SMTPUTF8)")
 )
 
-// converse opens an SMTP session, calls do and closes the session. sender is an
-// address, or empty. go-mail's own Client is not used, because it checks the context
+// converse opens an SMTP session, calls do and closes the session. sender is an address
+// or empty. converse does not use go-mail's own Client, because that checks the context
 // only while dialing, leaves connections open when TLS or AUTH fails, and reports an
 // error for a mail that was delivered before QUIT failed.
 func (s *server) converse(ctx context.Context, sender string, do func(*smtp.Client) error) error {
@@ -36,7 +36,7 @@ func (s *server) converse(ctx context.Context, sender string, do func(*smtp.Clie
 		return s.failed(ctx, "connect", err)
 	}
 	defer conn.Close()
-	// Whatever waits for the server stops waiting when ctx ends.
+	// Close the connection when ctx ends, so that every wait for the server ends.
 	defer context.AfterFunc(ctx, func() { _ = conn.Close() })()
 
 	c, err := s.greet(ctx, conn, sender)
@@ -100,12 +100,12 @@ func (s *server) helo(sender string) string {
 	return asciiDomain(sender)
 }
 
-// encrypt returns nil only if the connection may now carry secrets. StartTLS
-// discards what the server sent in clear (RFC 3207 section 4.2).
+// encrypt returns nil only if the connection may now carry secrets. StartTLS discards
+// anything the server sent in clear text (RFC 3207 section 4.2).
 func (s *server) encrypt(c *smtp.Client, conn net.Conn) error {
 	policy := s.policy
 	if policy == opportunistic && !isLoopbackAddr(conn.RemoteAddr()) {
-		policy = startTLS // the name is that of loopback, the address is not
+		policy = startTLS // the name is a loopback name, but the address is not
 	}
 	if policy == implicitTLS || policy == noTLS {
 		return nil
@@ -129,7 +129,7 @@ func isLoopbackAddr(a net.Addr) bool {
 	return err == nil && ap.Addr().Unmap().IsLoopback()
 }
 
-// quit sends QUIT. The outcome is known by now, so the answer does not matter.
+// quit sends QUIT. The outcome is already known, so the answer does not matter.
 func (s *server) quit(conn net.Conn, c *smtp.Client) {
 	_ = conn.SetDeadline(time.Now().Add(quitTimeout))
 	_ = c.Quit()

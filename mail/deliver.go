@@ -20,21 +20,21 @@ func (s *server) deliver(c *smtp.Client, e envelope) error {
 		return s.failure("DATA", err)
 	}
 	if _, err := w.Write(e.data); err != nil {
-		// The next command, QUIT, would end the data with its dot, and half a
-		// mail would go out.
+		// QUIT, the next command, would end the data with its dot, and half a mail
+		// would be delivered.
 		_ = c.Close()
 		return s.failure("DATA", err)
 	}
 	if err := w.Close(); err != nil {
 		f := s.failure("DATA", err)
 		var reply *textproto.Error
-		f.unconfirmed = !errors.As(err, &reply) // the whole message was sent, but not answered
+		f.unconfirmed = !errors.As(err, &reply) // the whole message was sent, but got no answer
 		return f
 	}
 	return nil
 }
 
-// mailFrom sends MAIL. It requests SMTPUTF8 only when it is needed, because a later
+// mailFrom sends MAIL. It requests SMTPUTF8 only if the mail needs it, because a later
 // server without it would return the mail.
 func (s *server) mailFrom(c *smtp.Client, from string, ascii bool) error {
 	if offered, _ := c.Extension("SMTPUTF8"); !offered && !ascii {
@@ -47,7 +47,7 @@ func (s *server) mailFrom(c *smtp.Client, from string, ascii bool) error {
 	return nil
 }
 
-// probe does what Check can do without sending a mail.
+// probe does the part of Check that needs an open session; it sends no mail.
 func (s *server) probe(c *smtp.Client, sender string) error {
 	if sender == "" {
 		if err := c.Noop(); err != nil {

@@ -11,17 +11,17 @@ import (
 	"authsvc"
 )
 
-const maxReply = 300 // bytes of the server's words in an error
+const maxReply = 300 // bytes of the server's text in an error
 
-// A failure is what went wrong and where. Its text is safe for the log.
+// A failure says which step failed, and why. Its text is safe for the log.
 type failure struct {
 	server      string // host:port, or empty before a connection
-	step        string // of the conversation, often the SMTP command
+	step        string // step of the conversation, often the SMTP command
 	cause       error
-	text        string // of the cause, if not its own
-	fix         string // what to do about it, or empty
-	final       bool   // trying again is of no use
-	unconfirmed bool   // the server may have taken the mail
+	text        string // text of the cause, if not its own
+	fix         string // how to fix it, or empty
+	final       bool   // another try is useless
+	unconfirmed bool   // the server may have accepted the mail
 }
 
 func (f *failure) Error() string {
@@ -52,15 +52,15 @@ func (f *failure) Unwrap() []error {
 	return []error{f.cause}
 }
 
-// failure describes the error of a step. It does not wrap errors that quote the
-// server, which can say anything, even repeat the password.
+// failure describes the error of a step. It does not wrap errors that quote the server,
+// because the server can send anything, even the password.
 func (s *server) failure(step string, err error) *failure {
 	f := &failure{server: s.addr, step: step, cause: err, text: s.clean(err.Error())}
 	var reply *textproto.Error
 	switch {
 	case errors.As(err, &reply):
 		f.cause = &textproto.Error{Code: reply.Code, Msg: s.clean(reply.Msg)}
-		// Elsewhere 5xx is about the server or the login, not the message.
+		// In other steps 5xx is about the server or the login, not the message.
 		about := step == "MAIL" || step == "RCPT" || step == "DATA"
 		f.final = about && reply.Code >= 500 && reply.Code <= 599
 	case step == "AUTH" && !errors.Is(err, errNoAUTH):
@@ -69,8 +69,8 @@ func (s *server) failure(step string, err error) *failure {
 	return f
 }
 
-// failed is failure, except that an error after the context has ended, when the
-// connection was closed, is the context's.
+// failed is like failure, but if the context has ended, which closes the connection,
+// the error is the context's.
 func (s *server) failed(ctx context.Context, step string, err error) error {
 	var f *failure
 	if !errors.As(err, &f) {
@@ -83,8 +83,8 @@ func (s *server) failed(ctx context.Context, step string, err error) error {
 	return f
 }
 
-// clean makes text of the server fit for a log line: without the password, should
-// it be echoed, without control characters, and short.
+// clean makes text from the server safe for a log line: it masks the password if the
+// server repeats it, replaces control characters, and shortens the text.
 func (s *server) clean(text string) string {
 	if s.pass != "" {
 		const mask = "[password]"

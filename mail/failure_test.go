@@ -15,7 +15,8 @@ import (
 	"authsvc/internal/test/quiet"
 )
 
-// TestReplies: a 5xx reply about the message is final, any other is worth a retry.
+// TestReplies checks that a 5xx reply about the message is final, and that any other is
+// worth another try.
 func TestReplies(t *testing.T) {
 	t.Parallel()
 	for _, phase := range []mailbox.Phase{mailbox.Mail, mailbox.Rcpt, mailbox.Data} {
@@ -41,8 +42,8 @@ func TestReplies(t *testing.T) {
 	}
 }
 
-// TestRepliesElsewhere: a refusal that is not about the message is worth a retry,
-// since an operator can fix its cause while the message waits.
+// TestRepliesElsewhere checks that a refusal that is not about the message is worth
+// another try, since an operator can fix its cause while the message waits.
 func TestRepliesElsewhere(t *testing.T) {
 	t.Parallel()
 	for name, replies := range map[string][]string{
@@ -55,14 +56,14 @@ func TestRepliesElsewhere(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	addr, _ := scripted(t, replacing(4, "554 not now")) // the DATA command itself
+	addr, _ := scripted(t, replacing(4, "554 not now")) // reply to the DATA command itself
 	if err := sender(t, "smtp://"+addr, Options{})(t.Context(), testMessage()); !errors.Is(err, authsvc.ErrMailRefused) {
 		t.Errorf("DATA command: %v", err)
 	}
 }
 
-// TestLostAnswer: the server has the mail and nobody knows (RFC 1047). The
-// retry has the same Message-ID.
+// TestLostAnswer: the server has accepted the mail, but its answer is lost (RFC 1047).
+// The retry must have the same Message-ID.
 func TestLostAnswer(t *testing.T) {
 	t.Parallel()
 	box := listen(t, mailbox.Options{})
@@ -171,8 +172,8 @@ func TestIntroduction(t *testing.T) {
 	}
 }
 
-// TestHostileServer: whatever it sends, the answer comes soon, is bounded and
-// fit for a log.
+// TestHostileServer checks that, whatever the server sends, the error comes soon, is
+// short and is safe for a log.
 func TestHostileServer(t *testing.T) {
 	t.Parallel()
 	echo := base64.StdEncoding.EncodeToString([]byte("\x00user\x00hunter2"))
@@ -216,7 +217,7 @@ func TestHostileServer(t *testing.T) {
 	}
 }
 
-// unwrapAll is every error in the tree.
+// unwrapAll returns every error in the tree.
 func unwrapAll(err error) []error {
 	all := []error{err}
 	switch u := err.(type) {

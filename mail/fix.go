@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// withFix sets what the operator can do about a failure.
+// withFix sets the fix that the operator can try.
 func (f *failure) withFix(s *server) *failure {
 	switch f.step {
 	case "connect":

@@ -11,8 +11,8 @@ import (
 	"authsvc"
 )
 
-// FuzzMessage: what goes on the wire has one fixed set of fields, reads back as
-// it was meant, and no line is too long or can be taken for two.
+// FuzzMessage checks that a sent message has one fixed set of fields, reads back
+// unchanged, and has no line that is too long or could be read as two.
 func FuzzMessage(f *testing.F) {
 	for _, v := range []string{"Sign in to Acme", "a\r\nBcc: v@x.test", "=?utf-8?q?x?=", "é", "\x00", strings.Repeat("x", 998), ".", "\r\n.\r\n", "From: x", "\u202e"} {
 		f.Add("ada@app.test", v, "text", "<p>html</p>")

@@ -7,17 +7,17 @@ import (
 	"github.com/wneessen/go-mail/smtp"
 )
 
-// logIn authenticates (RFC 4954), if the URL has a user. encrypt has made sure that
-// the connection may carry the password, so PLAIN is as safe as the others, and all
-// servers implement it correctly. SCRAM is left out, because go-mail lets the server
-// choose the number of hash iterations.
+// logIn authenticates (RFC 4954) if the URL has a user. encrypt has ensured that the
+// connection may carry the password, so PLAIN is as safe as the others, and all servers
+// implement it correctly. SCRAM is not used, because go-mail lets the server choose the
+// number of hash iterations.
 func (s *server) logIn(c *smtp.Client) error {
 	if s.user == "" {
 		return nil
 	}
 	_, params := c.Extension("AUTH")
 	offered := strings.Fields(strings.ToUpper(params))
-	// In both, true means: also unencrypted. See above.
+	// In both calls true permits an unencrypted connection. See above.
 	switch {
 	case slices.Contains(offered, "PLAIN"):
 		return c.Auth(smtp.PlainAuth("", s.user, s.pass, s.host, true))

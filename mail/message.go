@@ -23,17 +23,17 @@ const (
 	maxBody    = 512 << 10 // bytes of the text, and of the HTML
 )
 
-// An envelope is a message that is ready to be sent.
+// An envelope is a message ready to be sent.
 type envelope struct {
 	from, to string
 	data     []byte // header and body, lines ending in CRLF
 }
 
-// isASCII reports whether the server need not know SMTPUTF8 (RFC 6531).
+// isASCII reports whether the server can do without SMTPUTF8 (RFC 6531).
 func (e envelope) isASCII() bool { return isASCII(e.from) && isASCII(e.to) }
 
-// compose checks a message and encodes it. It corrects nothing: a message that is
-// not safe as it stands is refused.
+// compose checks and encodes a message. It corrects nothing: it refuses a message that
+// is not safe as it stands.
 func compose(m authsvc.Message) (envelope, error) {
 	from, err := parseSender(m.From)
 	if err != nil {
@@ -57,7 +57,7 @@ func checkContent(m authsvc.Message) error {
 	case m.Subject == "" || len(m.Subject) > maxSubject || !isOneLine(m.Subject):
 		return errors.New("subject is empty, too long or more than one line")
 	case strings.Contains(m.Subject, "=?"):
-		// A reader would decode it, into whatever was hidden in it.
+		// A mail reader would decode it and show the hidden text.
 		return errors.New("subject has an encoded word")
 	case m.Text == "" && m.HTML == "":
 		return errors.New("text and HTML are empty")
@@ -70,8 +70,8 @@ func checkContent(m authsvc.Message) error {
 	return nil
 }
 
-// build sets by hand what go-mail would otherwise fill in with its own name
-// and version, the host's name and the host's time zone.
+// build sets the headers that go-mail would otherwise fill with its own name and
+// version, the host's name and the host's time zone.
 func build(m authsvc.Message, from *netmail.Address) *gomail.Msg {
 	msg := gomail.NewMsg(gomail.WithNoDefaultUserAgent())
 	msg.FromMailAddress(from)
@@ -79,7 +79,7 @@ func build(m authsvc.Message, from *netmail.Address) *gomail.Msg {
 	msg.Subject(m.Subject)
 	msg.SetDateWithValue(time.Now().UTC())
 	msg.SetMessageIDWithValue(messageID(m) + "@" + asciiDomain(from.Address))
-	// RFC 3834 section 5: no out-of-office replies, please.
+	// RFC 3834 section 5: prevents out-of-office replies.
 	msg.SetGenHeader("Auto-Submitted", "auto-generated")
 	switch {
 	case m.HTML == "":
@@ -93,8 +93,8 @@ func build(m authsvc.Message, from *netmail.Address) *gomail.Msg {
 	return msg
 }
 
-// messageID returns a hash of the content, so that a retry has the same Message-ID.
-// The link in the content makes it unique, and cannot be guessed from it.
+// messageID returns a hash of the content, so that a retry has the same Message-ID. The
+// link in the content makes the hash unique, and the hash does not reveal the link.
 func messageID(m authsvc.Message) string {
 	h := sha256.New()
 	for _, field := range []string{m.From, m.To, m.Subject, m.Text, m.HTML} {

@@ -14,7 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestDelivery sends through a real conversation and reads back what arrived.
+// TestDelivery sends messages to a real server and compares the received ones.
 func TestDelivery(t *testing.T) {
 	t.Parallel()
 	tests := map[string]func(*authsvc.Message){
@@ -62,7 +62,7 @@ func TestDelivery(t *testing.T) {
 	}
 }
 
-// crlf ends lines as the wire does; a lone CR counts as the end of one.
+// crlf ends lines as SMTP does; a lone CR counts as the end of a line.
 func crlf(s string) string {
 	s = strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(s)
 	return strings.ReplaceAll(s, "\n", "\r\n")
@@ -120,8 +120,8 @@ func checkHeader(t *testing.T, m authsvc.Message, raw string) {
 	}
 }
 
-// TestInjection puts line breaks and their relatives into each header field:
-// no connection is even opened.
+// TestInjection puts line breaks and similar characters into each header field: not
+// even a connection may be opened.
 func TestInjection(t *testing.T) {
 	t.Parallel()
 	payloads := []string{

@@ -48,8 +48,7 @@ func testMessage() authsvc.Message {
 	}
 }
 
-// certificate is self-signed, for the given names, and comes with the pool
-// that trusts it.
+// certificate returns a self-signed certificate for names, and the pool that trusts it.
 func certificate(t *testing.T, names ...string) (*tls.Certificate, *x509.CertPool) {
 	t.Helper()
 	return certificateUntil(t, time.Now().Add(time.Hour), names...)
@@ -81,8 +80,8 @@ func certificateUntil(t *testing.T, end time.Time, names ...string) (*tls.Certif
 	return &tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, pool
 }
 
-// wire leads every connection to one address, whatever host the URL names, and
-// records what the client writes below TLS.
+// A wire sends every connection to one address, whatever host the URL names, and
+// records the bytes that the client writes below TLS.
 type wire struct {
 	addr string
 	mu   sync.Mutex
@@ -115,18 +114,18 @@ func (c *tappedConn) Write(p []byte) (int, error) {
 	return c.Conn.Write(p)
 }
 
-// acceptAll is a script of a server that takes a mail.
+// acceptAll is the script of a server that accepts a mail.
 var acceptAll = []string{"220 hi", "250 hello", "250 ok", "250 ok", "354 go", "250 taken", "221 bye"}
 
-// replacing is acceptAll with another reply at one place.
+// replacing returns acceptAll with another reply at one place.
 func replacing(i int, reply string) []string {
 	s := append([]string(nil), acceptAll...)
 	s[i] = reply
 	return s
 }
 
-// play gives the client the greeting, then one reply for each of its lines; the
-// body of a mail counts as one. It returns what the client said.
+// play sends the client the greeting, then one reply for each of its lines; the body of
+// a mail counts as one. It returns the client's lines.
 func play(c net.Conn, replies []string) (heard []string) {
 	defer c.Close()
 	r := bufio.NewReader(c)
@@ -149,8 +148,8 @@ func play(c net.Conn, replies []string) (heard []string) {
 	return heard
 }
 
-// scripted serves one connection with play, and returns its address and, once
-// it is over, what the client said.
+// scripted serves one connection with play. It returns its address, and a function that
+// waits for the end and returns the client's lines.
 func scripted(t *testing.T, replies []string) (addr string, heard func() []string) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")

@@ -1,6 +1,6 @@
-// Package mail delivers the messages of authsvc by SMTP. Its senders have the type
-// of authsvc.Email.Send: they send one message to one recipient, and an error that
-// wraps authsvc.ErrMailRefused means that trying again is useless.
+// Package mail delivers the messages of authsvc by SMTP. Its senders have the type of
+// authsvc.Email.Send and send one message to one recipient. If an error wraps
+// authsvc.ErrMailRefused, another try is useless.
 package mail
 
 import (
@@ -15,20 +15,20 @@ import (
 	"github.com/wneessen/go-mail/smtp"
 )
 
-// Options of SMTP and Check. The zero value is the safe one.
+// Options configure SMTP and Check. The zero value is safe.
 type Options struct {
-	// HELO is the name for EHLO, a host name or an address literal such as
-	// [192.0.2.1] (RFC 5321 section 4.1.4). Default: the domain of the sender,
-	// so that the name of the machine is not revealed.
+	// HELO is the name for EHLO: a host name, or an address literal such as [192.0.2.1]
+	// (RFC 5321 section 4.1.4). Default: the domain of the sender, so that the name of
+	// the machine is not revealed.
 	HELO string
-	// RootCAs that may certify the server. Default: those of the system.
+	// RootCAs certify the server. Default: the system's.
 	RootCAs *x509.CertPool
-	// DialContext opens the TCP connection, through a proxy for example.
-	// Default: a net.Dialer. It is given at most 10 seconds.
+	// DialContext opens the TCP connection, for example through a proxy. It must return
+	// within 10 seconds. Default: a net.Dialer.
 	DialContext func(ctx context.Context, network, addr string) (net.Conn, error)
-	// DangerousNoTLS allows URLs with ?starttls=off. The password and every
-	// sign-in link then cross the network for anyone on the path to read and
-	// to use. In the configuration file: insecure_no_tls.
+	// DangerousNoTLS allows URLs with ?starttls=off. Anyone on the network path can
+	// then read and use the password and every sign-in link. In the configuration file:
+	// insecure_no_tls.
 	DangerousNoTLS bool
 }
 
@@ -37,29 +37,27 @@ type Options struct {
 //	smtp://user:pass@host:587    STARTTLS (RFC 3207), the default port is 587
 //	smtps://user:pass@host:465   TLS from the start (RFC 8314), default port 465
 //
-// The user is optional; characters such as / ? # @ in a password are
-// percent-encoded. With smtp://, a server that offers no STARTTLS gets neither
-// the password nor the mail, except on loopback (localhost, 127.0.0.0/8, ::1),
-// where STARTTLS is used if it is offered. ?starttls=off does without it; it is
-// accepted for a loopback server, and for others only with
-// Options.DangerousNoTLS. TLS is at least version 1.2 and the certificate must
-// be valid for the host.
+// The user is optional. Characters such as / ? # @ in a password must be
+// percent-encoded. With smtp://, a server that does not offer STARTTLS gets neither the
+// password nor the mail. The exception is loopback (localhost, 127.0.0.0/8, ::1), where
+// STARTTLS is used only if it is offered. ?starttls=off turns STARTTLS off; it is
+// accepted for a loopback server, and for others only with Options.DangerousNoTLS. TLS
+// must be at least version 1.2, and the certificate must be valid for the host.
 //
-// All mistakes in the URL and the options are reported together, here. No
-// error, now or later, contains the password.
+// SMTP reports all mistakes in the URL and the options together. No error, of SMTP or
+// of the function, contains the password.
 //
-// The function opens one connection per message, and is done after 60 seconds
-// or when its context ends. It may be called concurrently. It returns nil once
-// the server has taken the message. An error that Is authsvc.ErrMailRefused is
-// final: the server answered MAIL, RCPT or DATA with 5xx, or the message is one
-// that cannot be sent without risk (see authsvc.Message; a field with line
-// breaks where they do not belong, an address that could be read as another
-// one or as several). An error that Is authsvc.ErrMailUnconfirmed means that the
-// answer to the whole message was lost. After any other error it is worth trying
-// again. A message that is sent again keeps its Message-ID, in case the server
-// accepted it and the answer was lost (RFC 1047). Errors quote the server,
-// shortened and without control characters; they are for the log, not for the
-// browser.
+// The function opens one connection per message and ends after 60 seconds or when its
+// context ends. It is safe for concurrent use. It returns nil once the server has
+// accepted the message. An error that Is authsvc.ErrMailRefused is final: the server
+// answered MAIL, RCPT or DATA with 5xx, or the message cannot be sent safely (see
+// authsvc.Message), for example because a field has a misplaced line break or an
+// address could be read as another or as several. An error that Is
+// authsvc.ErrMailUnconfirmed means that the answer to the whole message was lost. After
+// any other error the caller should try again. A message that is sent again keeps its
+// Message-ID, in case the server accepted it and the answer was lost (RFC 1047). Errors
+// quote the server, shortened and without control characters; they are for the log, not
+// for the browser.
 func SMTP(rawURL string, o Options) (func(ctx context.Context, m authsvc.Message) error, error) {
 	s, err := newServer(rawURL, o)
 	if err != nil {
@@ -68,11 +66,10 @@ func SMTP(rawURL string, o Options) (func(ctx context.Context, m authsvc.Message
 	return s.send, nil
 }
 
-// Check makes sure that the server can be used, without sending anything: it
-// connects, encrypts and logs in as SMTP would, and names from, an RFC 5322
-// address, as the sender of a mail that it then cancels (MAIL, RSET, QUIT). With
-// an empty from it does not check the sender. The error says what is wrong and
-// how to fix it.
+// Check tests that the server can be used, without sending a mail. It connects,
+// encrypts and logs in as SMTP would. It then names from, an RFC 5322 address, as the
+// sender of a mail that it cancels (MAIL, RSET, QUIT). If from is empty, it does not
+// check the sender. The error says what is wrong and how to fix it.
 func Check(ctx context.Context, rawURL, from string, o Options) error {
 	s, err := newServer(rawURL, o)
 	if err != nil {

@@ -46,7 +46,7 @@ func TestTimeouts(t *testing.T) {
 		start := time.Now()
 		err := sender(t, "smtp://localhost?starttls=off", Options{DialContext: dial})(t.Context(), testMessage())
 		d := time.Since(start)
-		time.Sleep(time.Minute) // the server's side ends too
+		time.Sleep(time.Minute) // the server's side ends, too
 		return d, err
 	}
 	over := func(serve func(net.Conn)) func(context.Context, string, string) (net.Conn, error) {
@@ -103,7 +103,7 @@ func TestTimeouts(t *testing.T) {
 	})
 }
 
-// unclosed leaves the end of a connection to others.
+// An unclosed connection is closed by other code: its Close does nothing.
 type unclosed struct{ net.Conn }
 
 func (unclosed) Close() error { return nil }

@@ -14,12 +14,12 @@ import (
 
 const secretURL = "smtp://user:hunter2@mail.example.com"
 
-// login is what a server that wants TLS and a login is made of.
+// login returns the options of a server that requires TLS and a login.
 func login(cert *tls.Certificate) mailbox.Options {
 	return mailbox.Options{Certificate: cert, Username: "user", Password: "hunter2"}
 }
 
-// assertNothingInClear fails if the wire carried a login or a mail.
+// assertNothingInClear fails if the wire carried a login or a mail in clear text.
 func assertNothingInClear(t *testing.T, w *wire) {
 	t.Helper()
 	for _, word := range []string{"AUTH", "MAIL", "RCPT", "DATA", "hunter2", "token="} {
@@ -79,8 +79,8 @@ func TestTLS(t *testing.T) {
 	}
 }
 
-// TestInClear is the other side: only where the operator said so, or on the
-// machine itself.
+// TestInClear checks the opposite: clear text is used only where the operator permits
+// it, or on the machine itself.
 func TestInClear(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -108,7 +108,7 @@ func TestInClear(t *testing.T) {
 	}
 }
 
-// elsewhere is a connection that did not lead to this machine.
+// elsewhere is a connection whose address is not on this machine.
 type elsewhere struct{ net.Conn }
 
 func (elsewhere) RemoteAddr() net.Addr { return &net.TCPAddr{IP: net.IPv4(192, 0, 2, 1), Port: 25} }
@@ -132,8 +132,8 @@ func TestLoopbackNameThatLeadsElsewhere(t *testing.T) {
 	}
 }
 
-// TestSTARTTLSInjection sends a reply in clear right behind the one to STARTTLS
-// (RFC 3207 section 6): it must not count as one from the encrypted side.
+// TestSTARTTLSInjection sends a clear-text reply directly after the reply to STARTTLS
+// (RFC 3207 section 6): it must not count as a reply from the encrypted connection.
 func TestSTARTTLSInjection(t *testing.T) {
 	t.Parallel()
 	cert, pool := certificate(t, "mail.example.com")
@@ -174,7 +174,7 @@ func TestSTARTTLSInjection(t *testing.T) {
 	}
 }
 
-// afterFirst swallows the greeting of play, which STARTTLS has no place for.
+// afterFirst drops the greeting of play, which must not follow STARTTLS.
 type afterFirst struct {
 	net.Conn
 	greeted bool

@@ -8,8 +8,8 @@ import (
 	"authsvc/internal/dev/mailbox"
 )
 
-// TestUnconfirmed: only an answer that was lost after the whole message makes
-// it unknown whether the mail went out.
+// TestUnconfirmed checks that delivery is unconfirmed only if the answer was lost after
+// the whole message.
 func TestUnconfirmed(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

@@ -11,7 +11,7 @@ import (
 	"authsvc/internal/text/emailaddr"
 )
 
-// A tlsPolicy is when a connection is encrypted.
+// A tlsPolicy says when a connection is encrypted.
 type tlsPolicy int
 
 const (
@@ -23,7 +23,7 @@ const (
 
 const maxCredential = 512 // bytes; RFC 4954 section 4 allows lines of 12288
 
-// A server is where to deliver, and how.
+// A server holds the address of an SMTP server and how to deliver to it.
 type server struct {
 	Options
 	host, addr string
@@ -34,8 +34,8 @@ type server struct {
 var errBadURL = errors.New("mail: the server is not a URL such as smtp://user:pass@host:587 " +
 	"(characters like / ? # @ % in a password must be percent-encoded)")
 
-// newServer reads a URL. Its errors quote no part of it: where a character of
-// the password was not percent-encoded, any part can be one of the password.
+// newServer parses a URL. Its errors quote no part of it: if a character of the
+// password was not percent-encoded, any part may contain some of the password.
 func newServer(rawURL string, o Options) (*server, error) {
 	u, err := url.Parse(rawURL)
 	if err != nil || u.Opaque != "" || u.Host == "" {
@@ -117,7 +117,7 @@ func (s *server) setCredentials(u *url.URL) error {
 	return nil
 }
 
-// isLoopback goes by the name; connect also checks the address.
+// isLoopback checks the name; encrypt also checks the address.
 func (s *server) isLoopback() bool {
 	if s.host == "localhost" {
 		return true
