@@ -16,40 +16,40 @@ import (
 	"authsvc/internal/seal"
 )
 
-// ProviderID is the id of the built-in identity provider, by which sign-ins of
-// this package are made: Session.Provider and Account.Provider.
+// ProviderID is the id of the built-in identity provider, which makes the sign-ins of
+// this package. It appears as Session.Provider and Account.Provider.
 const ProviderID = "authtest"
 
-// A Service is an engine on a server of its own. Its methods may be called
-// concurrently.
+// A Service is an engine on a server of its own. Its methods are safe for concurrent
+// use.
 type Service struct {
 	*engine.Service
-	// URL is the origin of the server, such as http://127.0.0.1:40123, without a
-	// slash at the end. The routes of the engine are below BaseURL.
+	// URL is the origin of the server, such as http://127.0.0.1:40123, without a slash
+	// at the end. The routes of the engine are below BaseURL.
 	URL string
-	// Mail has the mails of the engine.
+	// Mail holds the mails of the engine.
 	Mail *Mail
 
-	config    authsvc.Config // that the engine is made from
+	config    authsvc.Config // configuration of the engine
 	mux       *http.ServeMux
 	server    *httptest.Server
-	transport *http.Transport // to the server, whatever the host of URL
+	transport *http.Transport // connects to the server, whatever the host of URL
 	idp       *idp.Server
 }
 
-// New returns a service that ends with the test. A configuration that the engine
-// refuses ends the test.
+// New returns a service that ends with the test. If the engine refuses the
+// configuration, the test fails at once.
 //
-// It has a store in memory, a new secret, no rate limits, and logs to the test.
-// tune, which may be nil, changes that: it is the place for the Callbacks, the
-// Session options and the Adapter of the program under test. Afterwards the
-// built-in identity provider is added to the Providers, and Email providers get
-// another Send, which delivers to Mail, so that no test sends mail to people; if
-// there is none, and an Adapter, one is added.
+// The service has a store in memory, a new secret and no rate limits, and logs to the
+// test. tune, which may be nil, can change the configuration: set the Callbacks, the
+// Session options and the Adapter of the program under test there. Afterwards New adds
+// the built-in identity provider to the Providers and replaces the Send of Email
+// providers by one that delivers to Mail, so that no test sends mail to people. If
+// there is an Adapter but no Email provider, New adds one.
 //
-// The URL may be any, https://app.example.com for instance: cookies are then
-// those of that site, and clients of this package find the server by it. Leave
-// it alone, and any client on this machine does.
+// The URL may be any, such as https://app.example.com: cookies then belong to that
+// site, and clients of this package find the server by it. If you leave the URL
+// unchanged, every client on this machine finds the server.
 func New(t testing.TB, tune func(*authsvc.Config)) *Service {
 	t.Helper()
 	mail, err := newMail()
@@ -80,8 +80,7 @@ func New(t testing.TB, tune func(*authsvc.Config)) *Service {
 	return s
 }
 
-// withoutLimits is a log that does not warn of the rate limits that New itself has
-// turned off.
+// withoutLimits drops the warning about the rate limits that New itself turns off.
 type withoutLimits struct{ slog.Handler }
 
 // Handle implements [slog.Handler].
@@ -97,7 +96,7 @@ func (h withoutLimits) Handle(ctx context.Context, r slog.Record) error {
 	return h.Handler.Handle(ctx, r)
 }
 
-// end finishes what the engine has begun.
+// end closes the engine.
 func end(t testing.TB, auth *engine.Service) {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
@@ -106,11 +105,11 @@ func end(t testing.TB, auth *engine.Service) {
 	}
 }
 
-// addProviders adds the identity provider, and sees to the mails.
+// addProviders adds the identity provider and redirects mail to the box.
 func (s *Service) addProviders(t testing.TB) error {
 	client := idp.Client{ID: "app", Secret: seal.Token()}
 	provider := &authsvc.OAuth{ID: ProviderID, Name: "Test", OpenID: true, Client: authsvc.Client{ID: client.ID, Secret: client.Secret}}
-	provider.Issuer = "http://127.0.0.1" // for the check alone
+	provider.Issuer = "http://127.0.0.1" // only for the configuration check
 	site, err := engine.NewOperator(authsvc.Config{URL: s.config.URL, DangerousInsecureURL: s.config.DangerousInsecureURL,
 		Secrets: []string{seal.Token()}, Providers: []authsvc.Provider{provider}})
 	if err != nil {
@@ -135,7 +134,7 @@ func (s *Service) addProviders(t testing.TB) error {
 
 // catchMail returns the providers with all mail going to the box.
 func (s *Service) catchMail() (all []authsvc.Provider) {
-	mails := s.config.Adapter == nil // it cannot, without one
+	mails := s.config.Adapter == nil // without an Adapter there is no e-mail sign-in
 	for _, p := range s.config.Providers {
 		if e, ok := p.(*authsvc.Email); ok {
 			caught := *e
@@ -150,13 +149,13 @@ func (s *Service) catchMail() (all []authsvc.Provider) {
 	return all
 }
 
-// beside is a transport for all but the built-in identity provider.
+// beside is a transport for all requests except to the built-in identity provider.
 type beside struct {
 	http.RoundTripper
 	issuer string
 }
 
-// RoundTrip makes a call.
+// RoundTrip implements [http.RoundTripper].
 func (b beside) RoundTrip(r *http.Request) (*http.Response, error) {
 	if r.URL.Scheme+"://"+r.URL.Host == b.issuer {
 		return http.DefaultTransport.RoundTrip(r)
@@ -183,7 +182,6 @@ func (s *Service) start(t testing.TB) {
 	t.Cleanup(s.transport.CloseIdleConnections)
 }
 
-// Handle serves a handler of the program under test on the service's server.
-// Patterns are those of [http.ServeMux]; the routes of the engine are there
-// already.
+// Handle serves a handler of the program under test on the service's server. pattern is
+// as in [http.ServeMux]. The engine's routes are already registered.
 func (s *Service) Handle(pattern string, h http.Handler) { s.mux.Handle(pattern, h) }

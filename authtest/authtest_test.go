@@ -22,7 +22,7 @@ import (
 	"authsvc/internal/test/quiet"
 )
 
-// who is a page that says who is signed in.
+// who returns a page that says who is signed in.
 func who(s *engine.Service) http.Handler {
 	return s.Require(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		session, err := s.Session(r)
@@ -48,7 +48,8 @@ func get(t *testing.T, c *http.Client, to string) (status int, text string) {
 	return res.StatusCode, string(raw)
 }
 
-// asked returns the answer of a page to a browser with a cookie, nil for none.
+// asked returns the response of a page to a browser with the cookie c, or without a
+// cookie if c is nil.
 func asked(h http.Handler, origin string, c *http.Cookie) *httptest.ResponseRecorder {
 	r := httptest.NewRequest(http.MethodGet, origin+"/who", nil)
 	r.Header.Set("Accept", "text/html")
@@ -62,8 +63,8 @@ func asked(h http.Handler, origin string, c *http.Cookie) *httptest.ResponseReco
 
 var ada = authsvc.User{ID: "7", Name: "Ada Lovelace", Email: "ada@example.com"}
 
-// TestEveryKind: each way to keep sessions, and each dialect, at loopback and as
-// the site that it will be.
+// TestEveryKind tests each session strategy and each compat mode, on loopback and under
+// the site's later address.
 func TestEveryKind(t *testing.T) {
 	t.Parallel()
 	for name, tune := range map[string]func(*authsvc.Config){
@@ -110,12 +111,12 @@ func TestEveryKind(t *testing.T) {
 	}
 }
 
-// closed is a transport on which nothing can be called.
+// closed is a transport that fails every call.
 type closed struct{}
 
 func (closed) RoundTrip(*http.Request) (*http.Response, error) { return nil, errors.New("closed") }
 
-// TestUsers: who the user is, in the store and behind Require.
+// TestUsers checks the user in the store and behind Require.
 func TestUsers(t *testing.T) {
 	t.Parallel()
 	store := memory.New()
@@ -131,7 +132,7 @@ func TestUsers(t *testing.T) {
 	}
 	signIn := func(u authsvc.User, want string) {
 		t.Helper()
-		for range 2 { // the second time, everything is there
+		for range 2 { // the second time everything exists
 			if _, text := get(t, s.Client(t, u), s.URL+"/who"); !strings.Contains(text, want) {
 				t.Errorf("%+v: %s, want %s", u, text, want)
 			}
@@ -161,7 +162,7 @@ func TestUsers(t *testing.T) {
 	}
 }
 
-// TestClaims: callbacks of the program see the sign-in.
+// TestClaims checks that callbacks of the program see the sign-in.
 func TestClaims(t *testing.T) {
 	t.Parallel()
 	roles := map[string]string{"7": "admin"}
@@ -209,7 +210,7 @@ func TestClaims(t *testing.T) {
 	}
 }
 
-// failure returns how a call ends its test, "" if it does not.
+// failure returns the message with which a call ends its test, or "" if it does not.
 func failure(t *testing.T, call func(testing.TB)) (said string) {
 	t.Helper()
 	f := &failing{TB: t}
@@ -223,7 +224,7 @@ func failure(t *testing.T, call func(testing.TB)) (said string) {
 	return ""
 }
 
-// failing is a test whose end is caught.
+// failing is a test that records its failure.
 type failing struct {
 	testing.TB
 	said string
@@ -232,7 +233,7 @@ type failing struct {
 func (f *failing) Fatalf(format string, args ...any) { f.said = fmt.Sprintf(format, args...); panic(f) }
 func (f *failing) Fatal(args ...any)                 { f.said = fmt.Sprint(args...); panic(f) }
 
-// TestLargeSession: a session in several cookies is for a client.
+// TestLargeSession checks that only a client can hold a session in several cookies.
 func TestLargeSession(t *testing.T) {
 	t.Parallel()
 	s := authtest.New(t, func(c *authsvc.Config) {
@@ -251,8 +252,8 @@ func TestLargeSession(t *testing.T) {
 	}
 }
 
-// TestMail: mails are caught, those of the program's own provider, too, and their
-// links and codes work.
+// TestMail checks that all mails are caught, also from the program's own provider, and
+// that their links and codes work.
 func TestMail(t *testing.T) {
 	t.Parallel()
 	for name, tune := range map[string]func(*authsvc.Config){
@@ -301,7 +302,8 @@ func TestMail(t *testing.T) {
 	}
 }
 
-// TestCSRF: the engine refuses a form without the token, and takes one with it.
+// TestCSRF checks that the engine refuses a form without the token, and accepts one
+// with it.
 func TestCSRF(t *testing.T) {
 	t.Parallel()
 	s := authtest.New(t, nil)
@@ -321,7 +323,7 @@ func TestCSRF(t *testing.T) {
 	}
 }
 
-// heard is a test that keeps its output.
+// heard is a test that records its output.
 type heard struct {
 	testing.TB
 	out *bytes.Buffer
@@ -329,7 +331,8 @@ type heard struct {
 
 func (h heard) Output() io.Writer { return h.out }
 
-// TestQuiet: New does not warn of what it did itself, and of other things it does.
+// TestQuiet checks that New does not warn about its own settings, but still warns about
+// others.
 func TestQuiet(t *testing.T) {
 	t.Parallel()
 	var usual, odd bytes.Buffer

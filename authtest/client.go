@@ -15,8 +15,8 @@ import (
 	"authsvc"
 )
 
-// transportTo connects to the server for the host of base, and elsewhere for
-// other hosts.
+// transportTo returns a transport that connects to server for the host of base, and to
+// the real address for all other hosts.
 func transportTo(server *httptest.Server, base *url.URL) *http.Transport {
 	addr := server.Listener.Addr().String()
 	host := net.JoinHostPort(base.Hostname(), cmp.Or(base.Port(), map[string]string{"http": "80", "https": "443"}[base.Scheme]))
@@ -40,14 +40,14 @@ func transportTo(server *httptest.Server, base *url.URL) *http.Transport {
 	return transport
 }
 
-// newClient returns a client of the server with these cookies.
+// newClient returns a client of the server with the cookies of jar.
 func (s *Service) newClient(jar http.CookieJar) *http.Client {
 	return &http.Client{Transport: s.transport, Jar: jar, Timeout: 30 * time.Second}
 }
 
-// Client returns a client that is signed in as the user; see [SignedIn]. It
-// keeps cookies and follows redirects, as a browser does: set CheckRedirect to
-// look at them. Each call is a browser of its own, with a new session.
+// Client returns a client that is signed in as the user; see [SignedIn]. It keeps
+// cookies and follows redirects, as a browser does: set CheckRedirect to see the
+// redirects. Each call returns a separate browser with a new session.
 func (s *Service) Client(t testing.TB, user authsvc.User) *http.Client {
 	t.Helper()
 	v := s.signIn(t, s.Service, user)

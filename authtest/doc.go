@@ -1,6 +1,6 @@
-// Package authtest helps programs that embed authsvc to test what they built on
-// it. A test gets a service on a server of its own, with an identity provider
-// that lets anybody in and a box that catches all mail:
+// Package authtest helps programs that embed authsvc to test their own code. A test
+// gets a service on its own server, with an identity provider that lets everyone in and
+// a box that catches all mail:
 //
 //	func TestOrders(t *testing.T) {
 //		auth := authtest.New(t, nil)
@@ -9,10 +9,10 @@
 //		…
 //	}
 //
-// There is no back door: [Service.Client], [SignedIn] and the others go through
-// the engine's own sign-in at an OpenID Connect provider, with its callbacks and
-// events, so what a test sees is what a browser would. All of it is on loopback
-// and ends with the test. Tests may run in parallel, each with a service.
+// There is no back door: [Service.Client], [SignedIn] and the others use the engine's
+// own sign-in at an OpenID Connect provider, with its callbacks and events, so a test
+// sees what a browser would. Everything is on loopback and ends with the test. Tests
+// can run in parallel, each with its own service.
 //
-// The package imports testing: import it from tests only.
+// The package imports testing: import it only from tests.
 package authtest

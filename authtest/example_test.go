@@ -15,7 +15,7 @@ import (
 	"authsvc/engine"
 )
 
-// A handler behind Require, asked by somebody who is signed in and by nobody.
+// A handler behind Require, requested by a signed-in user and by a guest.
 func Example() {
 	t, done := test() // in a test of yours: the *testing.T
 	defer done()
@@ -52,7 +52,7 @@ func ExampleSignedIn() {
 	// Output: 200 orders of ada@example.com
 }
 
-// A session that has ended is none.
+// A session that has ended is not accepted.
 func ExampleExpired() {
 	t, done := test()
 	defer done()
@@ -73,7 +73,7 @@ func ExampleExpired() {
 	// Output: 302 /api/auth/signin <nil>
 }
 
-// Roles are in a table of the program; its callback takes them into the session.
+// Roles are in a table of the program; its callback adds them to the session.
 func ExampleNew() {
 	t, done := test()
 	defer done()
@@ -125,7 +125,7 @@ func ExampleService_Submit() {
 	// Output: 200 orders of ada@example.com
 }
 
-// Somebody whom the SignIn callback refuses.
+// A user whom the SignIn callback refuses.
 func ExampleService_Refused() {
 	t, done := test()
 	defer done()
@@ -146,7 +146,7 @@ func ExampleService_Refused() {
 	// Output: AccessDenied
 }
 
-// orders is a handler of the program under test.
+// orders returns a handler of the program under test.
 func orders(auth *engine.Service) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		session, err := auth.Session(r)
@@ -158,7 +158,7 @@ func orders(auth *engine.Service) http.Handler {
 	})
 }
 
-// show prints an answer.
+// show prints a response.
 func show(res *http.Response, err error) {
 	if err != nil {
 		fmt.Println(err)
@@ -170,7 +170,7 @@ func show(res *http.Response, err error) {
 	fmt.Println()
 }
 
-// test stands in for a test, which examples do not have.
+// test replaces a *testing.T, which examples do not have.
 func test() (t testing.TB, done func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	e := &example{ctx: ctx}

@@ -18,15 +18,14 @@ type Message struct {
 	Subject string
 	Text    string // text/plain
 	HTML    string // text/html, empty if there is none
-	Link    string // the first http or https link, empty if there is none
-	Code    string // the one-time code, such as "1234 5678", empty if there is none
+	Link    string // the first http or https link, or empty
+	Code    string // the one-time code, such as "1234 5678", or empty
 }
 
-// maxMessage is what the engine may queue, with room for its encoding.
+// maxMessage is the largest mail that the engine queues, with room for its encoding.
 const maxMessage = 1 << 20
 
-// patience is how long a mail may take, which is on its way within milliseconds
-// on a machine that is not busy.
+// patience is how long to wait for a mail. It usually arrives within milliseconds.
 const patience = 30 * time.Second
 
 func newMail() (*Mail, error) {
@@ -42,8 +41,8 @@ func message(x inbox.Message) Message {
 	return Message{To: x.To[0], Subject: x.Subject, Text: x.Text, HTML: x.HTML, Link: x.Link(), Code: x.Code}
 }
 
-// Messages returns the newest mails, the last first. A mail that somebody has
-// just asked for may still be on its way; see [Mail.Wait].
+// Messages returns the newest mails, the last first. A mail that was just requested may
+// not have arrived yet; see [Mail.Wait].
 func (m *Mail) Messages() []Message {
 	var all []Message
 	for _, x := range m.box.Messages() {
@@ -52,8 +51,8 @@ func (m *Mail) Messages() []Message {
 	return all
 }
 
-// Wait returns the newest mail to an address, and waits for it if there is none
-// yet; one that does not come ends the test.
+// Wait returns the newest mail to an address. If there is none, it waits for one. If
+// none arrives, the test fails at once.
 func (m *Mail) Wait(t testing.TB, address string) Message {
 	t.Helper()
 	return m.wait(t, address, func(inbox.Message) bool { return true })
@@ -74,20 +73,20 @@ func (m *Mail) wait(t testing.TB, address string, wanted func(inbox.Message) boo
 	return message(x)
 }
 
-// Link returns the link in the newest mail to an address, as [Mail.Wait] does.
+// Link returns the link in the newest mail to an address. It waits as [Mail.Wait] does.
 func (m *Mail) Link(t testing.TB, address string) string {
 	t.Helper()
 	return m.Wait(t, address).Link
 }
 
-// Code returns the one-time code in the newest mail to an address, as [Mail.Wait]
-// does.
+// Code returns the one-time code in the newest mail to an address. It waits as
+// [Mail.Wait] does.
 func (m *Mail) Code(t testing.TB, address string) string {
 	t.Helper()
 	return m.Wait(t, address).Code
 }
 
-// Clear forgets all mails.
+// Clear deletes all mails.
 func (m *Mail) Clear(t testing.TB) {
 	t.Helper()
 	if err := m.box.Clear(); err != nil {

@@ -13,9 +13,9 @@ import (
 	"authsvc/internal/seal"
 )
 
-// introduce makes the user known to the identity provider, and returns the sub.
-// Somebody who is in the store, or whose ID is to be theirs, gets an account at
-// the provider, as if they had signed in by it before.
+// introduce adds the user to the identity provider and returns the sub. If the user is
+// in the store, or has an ID, the store gets an account at the provider, as if the user
+// had signed in there before.
 func (s *Service) introduce(ctx context.Context, user authsvc.User) (sub string, err error) {
 	if cmp.Or(user.ID, user.Email, user.Name) == "" {
 		return "", errors.New("a user needs an ID, an Email or a Name; for nobody use Guest")
@@ -39,8 +39,8 @@ func (s *Service) introduce(ctx context.Context, user authsvc.User) (sub string,
 	return sub, err
 }
 
-// account finds the user or, with an ID, stores it, and links the account. The
-// result is the user as stored, or as it will be.
+// account finds the user or, if there is an ID, stores it, and links the account. It
+// returns the user as stored, or as it will be.
 func (s *Service) account(ctx context.Context, store authsvc.Adapter, user authsvc.User, sub string) (authsvc.User, error) {
 	stored, err := store.GetUserByAccount(ctx, ProviderID, sub)
 	if err == nil || !errors.Is(err, authsvc.ErrNotFound) {
@@ -58,7 +58,7 @@ func (s *Service) account(ctx context.Context, store authsvc.Adapter, user auths
 		return user, nil
 	}
 	if errors.Is(err, authsvc.ErrNotFound) {
-		return user, nil // the engine makes the user
+		return user, nil // the engine creates the user
 	}
 	if err != nil {
 		return user, err
@@ -69,12 +69,12 @@ func (s *Service) account(ctx context.Context, store authsvc.Adapter, user auths
 	}
 	_, err = store.LinkAccount(ctx, account, stored.Epoch)
 	if errors.Is(err, authsvc.ErrConflict) {
-		err = nil // a test that runs at the same time was first
+		err = nil // a concurrent test linked it first
 	}
 	return stored, err
 }
 
-// subject is the sub of a person: 1 to 255 visible characters of ASCII.
+// subject returns the sub of a person: 1 to 255 visible ASCII characters.
 func subject(key string) string {
 	if len(key) <= 200 && !strings.ContainsFunc(key, func(r rune) bool { return r <= ' ' || r > '~' }) {
 		return key

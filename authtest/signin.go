@@ -16,20 +16,19 @@ import (
 	"authsvc/engine"
 )
 
-// SignedIn signs in as the user and returns the session cookie, for requests to
-// a handler without the server:
+// SignedIn signs in as the user and returns the session cookie, for requests to a
+// handler without the server:
 //
 //	r := httptest.NewRequest("GET", "/orders", nil)
 //	r.AddCookie(authtest.SignedIn(t, auth, authsvc.User{ID: "7"}))
 //
-// A user whose ID or Email is in the store is that one, as stored. One who is
-// not is stored as given if there is an ID; without an ID the engine makes the
-// user when the identity provider says who it is, as at anybody's first sign-in.
-// What tables of your own say about a person, roles for example, is looked up by
-// your callbacks: give the user the ID that is in those tables.
+// If the user's ID or Email is in the store, the stored user signs in. Otherwise, a
+// user with an ID is stored as given; without an ID the engine creates the user from
+// the identity provider's claims, as at any first sign-in. If your callbacks look up
+// data in your own tables, such as roles, give the user the ID that those tables have.
 //
-// A sign-in that the engine refuses ends the test; see [Service.Refused]. So
-// does a session that is too large for one cookie: use [Service.Client].
+// If the engine refuses the sign-in, the test fails at once; see [Service.Refused]. It
+// also fails if the session is too large for one cookie: use [Service.Client].
 func SignedIn(t testing.TB, s *Service, user authsvc.User) *http.Cookie {
 	t.Helper()
 	v := s.signIn(t, s.Service, user)
@@ -43,15 +42,15 @@ func SignedIn(t testing.TB, s *Service, user authsvc.User) *http.Cookie {
 	return nil
 }
 
-// Expired is [SignedIn] with a session that has ended because nobody used it. It
-// waits for the end: about a second, or 16 where tokens are shared with NextAuth
-// (Config.Compat with strategy jwt), which lets them live for 15 more.
+// Expired is like [SignedIn], but the session has ended because it was not used. It
+// waits for that end: about a second, or 16 if tokens are shared with NextAuth
+// (Config.Compat with strategy jwt), which accepts them for 15 more.
 func Expired(t testing.TB, s *Service, user authsvc.User) *http.Cookie {
 	t.Helper()
 	name := SignedIn(t, s, user).Name
 	brief := s.config
 	brief.Session.MaxAge, brief.Session.UpdateAge, brief.Session.AbsoluteMaxAge = time.Second, 0, time.Second
-	auth, err := engine.New(brief) // on the same store, with the same secrets
+	auth, err := engine.New(brief) // with the same store and secrets
 	if err != nil {
 		t.Fatalf("authtest: %v", err)
 	}
@@ -70,7 +69,7 @@ func Expired(t testing.TB, s *Service, user authsvc.User) *http.Cookie {
 	return nil
 }
 
-// session returns whose session these cookies are, nil for nobody.
+// session returns the session of these cookies, nil if there is none.
 func (s *Service) session(t testing.TB, cookies ...*http.Cookie) *authsvc.Session {
 	t.Helper()
 	r := httptest.NewRequest(http.MethodGet, s.URL+"/", nil)
@@ -84,9 +83,9 @@ func (s *Service) session(t testing.TB, cookies ...*http.Cookie) *authsvc.Sessio
 	return session
 }
 
-// Refused signs in as the user and returns the word of the error page that this
-// leads to: AccessDenied if the SignIn callback refuses, for instance. It is ""
-// if the callback leads elsewhere. Somebody who gets in ends the test.
+// Refused signs in as the user and returns the error code of the page that the sign-in
+// leads to, such as AccessDenied if the SignIn callback refuses. It returns "" if the
+// callback redirects elsewhere. If the sign-in succeeds, the test fails at once.
 func (s *Service) Refused(t testing.TB, user authsvc.User) authsvc.ErrorCode {
 	t.Helper()
 	v := s.signIn(t, s.Service, user)
@@ -96,9 +95,9 @@ func (s *Service) Refused(t testing.TB, user authsvc.User) authsvc.ErrorCode {
 	return authsvc.ErrorCode(v.location.Query().Get("error"))
 }
 
-// Submit posts a form to a route of the engine, such as "signin/email" or
-// "signout", as its own pages do: with the CSRF token of the client. Read the
-// response's Body to its end and close it.
+// Submit posts a form to a route of the engine, such as "signin/email" or "signout", as
+// the engine's own pages do: with the client's CSRF token. Read the response's Body to
+// its end and close it.
 func (s *Service) Submit(t testing.TB, client *http.Client, route string, form url.Values) *http.Response {
 	t.Helper()
 	res, err := submit(client, s.BaseURL(), route, form)
@@ -125,12 +124,12 @@ func submit(client *http.Client, base, route string, form url.Values) (*http.Res
 	return client.PostForm(base+"/"+route, sent)
 }
 
-// A visit is one way through the sign-in.
+// A visit is one pass through the sign-in.
 type visit struct {
 	user     authsvc.User
 	jar      http.CookieJar
-	set      []*http.Cookie // by the answer to the callback
-	location *url.URL       // where that led
+	set      []*http.Cookie // set by the answer to the callback
+	location *url.URL       // where the callback led
 	in       bool           // there is a session
 }
 
@@ -141,13 +140,13 @@ func (v *visit) mustBeIn(t testing.TB) {
 	}
 }
 
-// String is where the sign-in led.
+// String returns where the sign-in led.
 func (v *visit) String() string { return v.location.String() }
 
 func described(u authsvc.User) string { return fmt.Sprintf("user %q", cmp.Or(u.ID, u.Email, u.Name)) }
 
-// signIn goes through the sign-in of an engine, without a network: the redirect
-// to the identity provider, its approval, and the callback.
+// signIn runs the sign-in of an engine without a network: the redirect to the identity
+// provider, its approval, and the callback.
 func (s *Service) signIn(t testing.TB, auth *engine.Service, user authsvc.User) *visit {
 	t.Helper()
 	sub, err := s.introduce(t.Context(), user)
@@ -171,7 +170,7 @@ func (v *visit) run(s *Service, browser *http.Client, sub string) error {
 	to := res.Header.Get("Location")
 	answer, err := s.idp.Approve(to, sub)
 	if err != nil {
-		text, _ := io.ReadAll(io.LimitReader(res.Body, 200)) // for the message
+		text, _ := io.ReadAll(io.LimitReader(res.Body, 200)) // for the error message
 		return errors.Join(fmt.Errorf("POST signin/%s: %s %s %s", ProviderID, res.Status, to, text), err)
 	}
 	if res, err = browser.Get(answer.URL()); err != nil {
@@ -186,10 +185,10 @@ func (v *visit) run(s *Service, browser *http.Client, sub string) error {
 	return err
 }
 
-// direct is a transport on which a handler answers every request.
+// direct is a transport that passes every request to a handler.
 type direct struct{ http.Handler }
 
-// RoundTrip answers r.
+// RoundTrip implements [http.RoundTripper].
 func (d direct) RoundTrip(r *http.Request) (*http.Response, error) {
 	in := httptest.NewRequestWithContext(r.Context(), r.Method, r.URL.String(), r.Body)
 	in.Header = r.Header.Clone()
