@@ -102,7 +102,7 @@ func accountRefresh(t *testing.T, a authsvc.Adapter) {
 		change.Provider, change.ProviderAccountID = ann.account.Provider, ann.account.ProviderAccountID
 		ok(t, a.RefreshAccount(t.Context(), change, 0))
 		want := change
-		want.RefreshToken = "R" // a provider gives it out once
+		want.RefreshToken = "R" // a provider issues it only once
 		want.ID, want.UserID, want.Type = ann.account.ID, ann.account.UserID, ann.account.Type
 		ann.account = want
 		checkUnchanged(t, a, ann)
@@ -118,11 +118,11 @@ func accountUnlink(t *testing.T, a authsvc.Adapter) {
 	list, err := a.ListAccounts(t.Context(), ann.user.ID)
 	ok(t, err)
 	same(t, len(list), 0)
-	_, _, err = a.GetSession(t.Context(), ann.session.SessionToken, ann.session.Digest) // stays
+	_, _, err = a.GetSession(t.Context(), ann.session.SessionToken, ann.session.Digest) // remains
 	ok(t, err)
 	checkUnchanged(t, a, bob)
 
-	again := account("ann") // now anybody may link it, with the same id
+	again := account("ann") // anyone may link it now, with the same id
 	again.UserID = bob.user.ID
 	_, err = a.LinkAccount(t.Context(), again, 0)
 	ok(t, err)
@@ -141,7 +141,7 @@ func accountList(t *testing.T, a authsvc.Adapter) {
 		want = append(want, acc)
 	}
 	slices.SortFunc(want, func(x, y authsvc.Account) int {
-		// Ids of one store are alike; a longer number is a larger one.
+		// Ids of one store have the same form; a longer number is larger.
 		return cmp.Or(cmp.Compare(x.Provider, y.Provider), cmp.Compare(len(x.ID), len(y.ID)), cmp.Compare(x.ID, y.ID),
 			cmp.Compare(x.ProviderAccountID, y.ProviderAccountID))
 	})
@@ -169,8 +169,8 @@ func accountLong(t *testing.T, a authsvc.Adapter) {
 	}
 }
 
-// refusesLong demands that tokens that are too long are refused, and nothing
-// else is; it returns the account with tokens that just fit.
+// refusesLong checks that only tokens that are too long are refused. It returns the
+// account with tokens that just fit.
 func refusesLong(t *testing.T, a authsvc.Adapter, acc authsvc.Account, most int) authsvc.Account {
 	t.Helper()
 	fits := acc

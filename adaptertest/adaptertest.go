@@ -1,5 +1,5 @@
-// Package adaptertest tests implementations of [authsvc.Adapter]. An adapter's own
-// test is a call of [Run]:
+// Package adaptertest tests implementations of [authsvc.Adapter]. An adapter's own test
+// calls [Run]:
 //
 //	func TestAdapter(t *testing.T) {
 //		adaptertest.Run(t, func(t *testing.T) authsvc.Adapter { return memory.New() })
@@ -25,8 +25,8 @@ import (
 // workers is how many callers compete in a race.
 const workers = 64
 
-// Foreign is an optional interface of the adapter under test, for stores that
-// NextAuth.js can share: its methods write records as NextAuth.js does, without
+// Foreign is an optional interface of the adapter under test, for stores that can be
+// shared with NextAuth.js. Its methods write records as NextAuth.js does, without
 // authsvc's own data. If the adapter implements it, Run also tests sharing.
 type Foreign interface {
 	// ForeignSession stores a session of an existing user. The id is used if
@@ -48,26 +48,27 @@ type Unwrapper interface {
 	Unwrap() authsvc.Adapter
 }
 
-// Limits are those of tables that another program has created. The zero value has
-// none.
+// Limits describes the limits of tables that another program created. The zero value
+// has no limits.
 type Limits struct {
-	// Expiry is the latest Account.ExpiresAt, in seconds since 1970; a later one
-	// is stored as this.
+	// Expiry is the latest Account.ExpiresAt, in seconds since 1970; a later one is
+	// stored as Expiry. 0: no limit.
 	Expiry int64
-	// LooseEmail says that an address that differs from another user's only in
-	// case, accents or trailing blanks is refused: as a failure of the store and
-	// not as a conflict, because a lookup by it would not find the other user.
+	// LooseEmail says that the tables refuse an address that differs from another
+	// user's only in case, accents or trailing blanks. The refusal is a failure of the
+	// store, not a conflict, because a lookup by the address would not find the other
+	// user.
 	LooseEmail bool
-	// LooseText says the same of provider account ids, session tokens and link
+	// LooseText says the same about provider account ids, session tokens and link
 	// tokens.
 	LooseText bool
-	// Token is the maximum length of the token fields of an Account, in bytes; a
-	// longer one is refused as a failure of the store, never cut. 0: no limit.
+	// Token is the maximum length of the token fields of an Account, in bytes. A longer
+	// one is a failure of the store, never truncated. 0: no limit.
 	Token int
 }
 
-// Limited is an optional interface of the adapter under test, for tables with
-// limits. Run then tests everything that the limits leave.
+// Limited is an optional interface of the adapter under test, for tables with limits.
+// Run then tests only within the limits.
 type Limited interface {
 	Limits() Limits
 }
@@ -87,8 +88,8 @@ func (l Limits) stored(expiresAt int64) int64 {
 	return expiresAt
 }
 
-// refusesEmail reports whether loose tables have refused the address with err. Then
-// no user may have it.
+// refusesEmail reports whether loose tables refused the address with err. If so, no
+// user may have it.
 func refusesEmail(t *testing.T, a authsvc.Adapter, email string, err error) bool {
 	t.Helper()
 	return refuses(t, limits(a).LooseEmail || limits(a).LooseText, err, func() error {
@@ -97,7 +98,7 @@ func refusesEmail(t *testing.T, a authsvc.Adapter, email string, err error) bool
 	})
 }
 
-// refusesText is refusesEmail for other texts; find looks up the record.
+// refusesText is like refusesEmail, for other texts; find looks up the record.
 func refusesText(t *testing.T, a authsvc.Adapter, err error, find func() error) bool {
 	t.Helper()
 	return refuses(t, limits(a).LooseText, err, find)
@@ -120,8 +121,8 @@ type test struct {
 	run  func(t *testing.T, a authsvc.Adapter)
 }
 
-// Run tests an adapter. open returns an empty store, and closes it with t.Cleanup; it
-// is called once per case, from several goroutines. No case can be left out.
+// Run tests an adapter. open returns an empty store and closes it with t.Cleanup. Run
+// calls it once per case, from several goroutines. No case can be skipped.
 func Run(t *testing.T, open func(t *testing.T) authsvc.Adapter) {
 	for _, group := range [][]test{
 		userTests(), peopleTests(), credentialTests(), accountTests(), sessionTests(), listedTests(), signUpTests(), proofTests(),
@@ -137,7 +138,7 @@ func Run(t *testing.T, open func(t *testing.T) authsvc.Adapter) {
 	}
 }
 
-// epoch is a moment with milliseconds; at counts seconds from it.
+// epoch is a time with milliseconds; at counts seconds from it.
 var epoch = time.Date(2030, 2, 28, 23, 59, 59, 123e6, time.UTC)
 
 func at(seconds int) time.Time { return epoch.Add(time.Duration(seconds) * time.Second) }
@@ -159,7 +160,7 @@ func session(name string) authsvc.SessionRecord {
 		Expires: at(3600), Began: at(-60), AuthTime: at(-90), Provider: "github", Claims: []byte(`{"groups":["ops","` + name + `"]}`)}
 }
 
-// newUser stores a user without anything.
+// newUser stores a user without accounts and sessions.
 func newUser(t *testing.T, a authsvc.Adapter, name string) authsvc.User {
 	t.Helper()
 	u, err := a.CreateUser(t.Context(), authsvc.User{ID: "user-" + name, Email: name + "@example.com"})
@@ -195,7 +196,7 @@ func checkUnchanged(t *testing.T, a authsvc.Adapter, k fixture) {
 	same(t, u, k.user)
 }
 
-// ok ends the case if err is not nil.
+// ok ends the test if err is not nil.
 func ok(t *testing.T, err error) {
 	t.Helper()
 	if err != nil {
@@ -203,7 +204,7 @@ func ok(t *testing.T, err error) {
 	}
 }
 
-// is checks that err is one error of the contract and none of the others.
+// is checks that err is the given error of the contract and none of the others.
 func is(t *testing.T, err, want error) {
 	t.Helper()
 	for _, e := range []error{authsvc.ErrNotFound, authsvc.ErrConflict, authsvc.ErrStale, authsvc.ErrQueueFull, authsvc.ErrTooMany} {
@@ -213,7 +214,7 @@ func is(t *testing.T, err, want error) {
 	}
 }
 
-// failed checks that err is an error, but none of the contract.
+// failed checks that err is an error, but not an error of the contract.
 func failed(t *testing.T, err error) {
 	t.Helper()
 	if err == nil {
@@ -269,7 +270,7 @@ func nWin(t *testing.T, errs []error, n int, want error) {
 	}
 }
 
-// long returns at least 64 KiB of text made of a piece.
+// long returns at least 64 KiB of text that repeats piece.
 func long(piece string) string {
 	return strings.Repeat(piece, (64<<10)/len(piece)+1)
 }

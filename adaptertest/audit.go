@@ -7,7 +7,7 @@ import (
 	"authsvc"
 )
 
-// auditTests are for adapters that are also an authsvc.AuditLog.
+// auditTests returns the tests for adapters that are also an authsvc.AuditLog.
 func auditTests() []test {
 	return []test{
 		{"Audit/comes back as it was", auditFields},
@@ -53,7 +53,7 @@ func auditFields(t *testing.T, a authsvc.Adapter) {
 	listed(t, l, 0, "", 10, full, bare)
 
 	late := auditRecord("late", 3)
-	late.Time = late.Time.Add(999_999) // below milliseconds is left out
+	late.Time = late.Time.Add(999_999) // fractions of a millisecond are dropped
 	ok(t, l.PutAudit(t.Context(), []authsvc.AuditRecord{late}))
 	listed(t, l, 3, "", 10, auditRecord("late", 3))
 }
@@ -67,7 +67,7 @@ func auditPages(t *testing.T, a authsvc.Adapter) {
 	listed(t, l, 0, "", 2, one, two)
 	listed(t, l, 5, "2", 2, three, last)
 	listed(t, l, 5, "3", 2, last)
-	listed(t, l, 4, "9", 1, one) // after is about the time since only
+	listed(t, l, 4, "9", 1, one) // After only applies to records of the time Since
 	listed(t, l, 6, "0", 2)
 	listed(t, l, 7, "", 2)
 	listed(t, l, 0, "", 0)
@@ -82,7 +82,7 @@ func auditOfUser(t *testing.T, a authsvc.Adapter) {
 	}
 	one, two, three, last := of("ada", "1", 5), of("ada", "2", 5), of("ada", "4", 5), of("ada", "0", 6)
 	all := []authsvc.AuditRecord{one, two, of("bob", "3", 5), three, of("", "5", 5), of("Ada", "6", 5), of("ada ", "7", 5), last}
-	for i := range 600 { // more of others than a store reads at a time
+	for i := range 600 { // more records of other users than a store reads at a time
 		all = append(all, of("bob", fmt.Sprintf("b%03d", i), 5))
 	}
 	ok(t, l.PutAudit(t.Context(), all))
@@ -135,7 +135,7 @@ func auditSweep(t *testing.T, a authsvc.Adapter) {
 		same(t, n, step.swept)
 	}
 	listed(t, l, 0, "", 10, all[4:]...)
-	n, err := a.Sweep(t.Context(), at(1000), 100) // is about what expires
+	n, err := a.Sweep(t.Context(), at(1000), 100) // only sweeps records that expire
 	ok(t, err)
 	same(t, n, 0)
 	listed(t, l, 0, "", 10, all[4:]...)

@@ -6,19 +6,19 @@ import (
 	"authsvc"
 )
 
-// Columns are columns of an application's own table of users.
+// Columns describes the columns of an application's own table of users.
 type Columns struct {
-	// Adapter reads the columns that Want names.
+	// Adapter reads the columns named in Want.
 	Adapter authsvc.Adapter
-	// Set does what the application does: it writes into the columns of a user
-	// what then reads as Want.
+	// Set writes the values of Want into the columns of a user, as the application
+	// does.
 	Set  func(t *testing.T, userID string)
 	Want map[string]any
 }
 
-// RunColumns judges how an adapter reads [authsvc.User].Extra: with everything
-// that returns a user who is stored, whole, and without ever writing it. An
-// adapter that has no columns of others need not pass it.
+// RunColumns tests how an adapter reads [authsvc.User].Extra. Every method that returns
+// a stored user must return all of it, and none may write it. Only adapters that read
+// further columns must pass.
 func RunColumns(t *testing.T, c Columns) {
 	t.Helper()
 	a, ctx := c.Adapter, t.Context()
@@ -58,7 +58,7 @@ func RunColumns(t *testing.T, c Columns) {
 			return a.UpdateUser(ctx, ann.user.ID, authsvc.UserUpdate{Name: ptr("Ann")})
 		},
 	}
-	for range 2 { // nothing that was written in between changes them
+	for range 2 { // the writes in between must not change them
 		for name, read := range reads {
 			u, err := read()
 			ok(t, err)

@@ -41,8 +41,8 @@ func cancelled(t *testing.T, a authsvc.Adapter) {
 	same(t, meta, "later")
 }
 
-// everyCall returns a call of each method that would succeed and, if it writes,
-// change a record of ann or create one called new.
+// everyCall returns a call of each method. Each call would succeed and, if it writes,
+// change a record of ann or create one named new.
 func everyCall(ctx context.Context, a authsvc.Adapter, ann fixture) map[string]func() error {
 	fresh := authsvc.User{ID: "user-new", Email: "new@example.com"}
 	acc, s := account("new"), session("new")
@@ -105,7 +105,7 @@ func everyCall(ctx context.Context, a authsvc.Adapter, ann fixture) map[string]f
 	return calls
 }
 
-// peopleCalls are those of everyCall that are about persons, credentials and lists.
+// peopleCalls returns the calls of everyCall about persons, credentials and lists.
 func peopleCalls(ctx context.Context, a authsvc.Adapter, ann fixture) map[string]func() error {
 	return map[string]func() error{
 		"SearchUsers": func() error { _, err := a.SearchUsers(ctx, authsvc.UserQuery{Blocked: true, Limit: 10}); return err },
@@ -134,7 +134,7 @@ func peopleCalls(ctx context.Context, a authsvc.Adapter, ann fixture) map[string
 
 func second[T any](_ T, err error) error { return err }
 
-// unless returns err, or nil if err is the expected one.
+// unless returns err, or nil if err is the expected error.
 func unless(expected, err error) error {
 	if errors.Is(err, expected) {
 		return nil

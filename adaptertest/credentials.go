@@ -29,7 +29,7 @@ func credentialTests() []test {
 	}
 }
 
-// credential is one with every field.
+// credential returns a credential with every field set.
 func credential(kind authsvc.CredentialKind, id, userID string) authsvc.Credential {
 	return authsvc.Credential{Kind: kind, ID: id, UserID: userID, Name: "name of " + id, Data: []byte(id), Version: 1,
 		Created: at(-10), Used: at(-5), Expires: at(600)}
@@ -47,7 +47,7 @@ func credentialEveryField(t *testing.T, a authsvc.Adapter) {
 	full := credential("passkey", "b", ann.ID)
 	full.Data, full.Tries = bytes.Repeat([]byte{0, 0xff, '\'', 'x'}, 16<<10), 3
 	bare := authsvc.Credential{Kind: "passkey", ID: "a", UserID: ann.ID, Version: 1, Created: at(0)}
-	other := credential("totp", "b", ann.ID) // the same id of another kind
+	other := credential("totp", "b", ann.ID) // the same id, another kind
 	his := credential("passkey", "c", bob.ID)
 	for _, c := range []authsvc.Credential{full, bare, other, his} {
 		given := c
@@ -117,7 +117,7 @@ func credentialTries(t *testing.T, a authsvc.Adapter) {
 	got, err := a.GetCredential(t.Context(), "pending", "c")
 	ok(t, err)
 	same(t, got.Tries, 5)
-	is(t, a.UpdateCredential(t.Context(), c), authsvc.ErrStale) // which would give the tries back
+	is(t, a.UpdateCredential(t.Context(), c), authsvc.ErrStale) // it would restore the tries
 	is(t, a.TryCredential(t.Context(), "totp", "c", 5), authsvc.ErrNotFound)
 }
 
@@ -134,7 +134,7 @@ func credentialDelete(t *testing.T, a authsvc.Adapter) {
 	}), authsvc.ErrNotFound)
 	same(t, revoked(t, a), []string{"credential:" + ann.ID})
 	person(t, a, authsvc.Person{UserID: ann.ID, Credentials: []authsvc.Credential{kept}})
-	// A sign-in by what was removed is stale.
+	// A sign-in with the removed credential is stale.
 	s := session("late")
 	s.UserID = ann.ID
 	is(t, second(a.CreateSession(t.Context(), s)), authsvc.ErrStale)
@@ -214,7 +214,7 @@ func credentialExact(t *testing.T, a authsvc.Adapter) {
 		c := credential("totp", text, ann.ID)
 		c.Name, c.Data = text, []byte(text)
 		err := a.PutCredential(t.Context(), c, 0, 1000)
-		if errors.Is(err, authsvc.ErrConflict) && i >= len(lookalikes()) { // it is in both lists
+		if errors.Is(err, authsvc.ErrConflict) && i >= len(lookalikes()) { // the text is in both lists
 			continue
 		}
 		ok(t, err)
@@ -224,8 +224,8 @@ func credentialExact(t *testing.T, a authsvc.Adapter) {
 	}
 }
 
-// credentialProofRace: whatever is put while the address is first proved is gone
-// afterwards, or was refused.
+// credentialProofRace checks that every credential stored during the first proof of the
+// address was removed or refused.
 func credentialProofRace(t *testing.T, a authsvc.Adapter) {
 	ann := newUser(t, a, "ann")
 	race(workers, func(i int) error {
@@ -243,7 +243,7 @@ func credentialProofRace(t *testing.T, a authsvc.Adapter) {
 	person(t, a, authsvc.Person{UserID: ann.ID})
 }
 
-// credentialBlockRace: of sign-ins that overlap a block, none is left.
+// credentialBlockRace checks that no sign-in that overlaps a block survives.
 func credentialBlockRace(t *testing.T, a authsvc.Adapter) {
 	ann := signUp(t, a, "ann")
 	errs := race(workers, func(i int) error {

@@ -30,7 +30,7 @@ func epochTests() []test {
 	}
 }
 
-// epochsOf reads a user's epochs in every possible way.
+// epochsOf reads a user's epochs by every method that returns them.
 func epochsOf(t *testing.T, a authsvc.Adapter, k fixture) (epoch, sessions int64) {
 	t.Helper()
 	u, err := a.GetUser(t.Context(), k.user.ID)
@@ -75,7 +75,7 @@ func epochRaised(t *testing.T, a authsvc.Adapter) {
 	ok(t, err)
 	check(proved.Seq, proved.Seq)
 	same(t, u.Epoch, proved.Seq)
-	again := about(ann.user.ID) // proved already: nothing is taken back
+	again := about(ann.user.ID) // already proved: revokes nothing
 	u, _, err = a.ProveEmail(t.Context(), authsvc.Proof{UserID: ann.user.ID, Email: ann.user.Email, Epoch: u.Epoch, At: at(2), Revoke: again})
 	ok(t, err)
 	same(t, again.Seq, 0)
@@ -110,7 +110,7 @@ func epochUnknown(t *testing.T, a authsvc.Adapter) {
 	same(t, epoch, r.Seq)
 }
 
-// grants returns the writes that grant access to ann, as in a sign-in that has read
+// grants returns the writes that grant access to ann, as a sign-in makes them that read
 // her epoch.
 func grants(t *testing.T, a authsvc.Adapter, ann fixture, name string, epoch int64) map[string]func() error {
 	acc, s := account(name), session(name)
@@ -146,7 +146,7 @@ func epochStale(t *testing.T, a authsvc.Adapter) {
 	is(t, err, authsvc.ErrNotFound)
 	_, _, err = a.GetSession(t.Context(), "token-late", "digest-late")
 	is(t, err, authsvc.ErrNotFound)
-	for name, grant := range grants(t, a, ann, "late", r.Seq) { // what was stale took no place
+	for name, grant := range grants(t, a, ann, "late", r.Seq) { // the stale writes stored nothing
 		if err := grant(); err != nil {
 			t.Errorf("%s at the epoch: %v", name, err)
 		}
@@ -200,7 +200,7 @@ func replaceTokens(t *testing.T, a authsvc.Adapter) {
 	}
 	replace(authsvc.Account{AccessToken: "A1"})
 	replace(authsvc.Account{RefreshToken: "R2", AccessToken: "A2", ExpiresAt: 7, TokenType: "T", Scope: "S", IDToken: "I2", SessionState: "X"})
-	_, err := a.EndSessions(t.Context(), ann.user.ID, about(ann.user.ID)) // does not take tokens back
+	_, err := a.EndSessions(t.Context(), ann.user.ID, about(ann.user.ID)) // does not revoke tokens
 	ok(t, err)
 	change := ann.account
 	change.RefreshToken, change.AccessToken = "R3", "A3"
@@ -211,7 +211,7 @@ func replaceTokens(t *testing.T, a authsvc.Adapter) {
 	same(t, list, []authsvc.Account{ann.account})
 
 	none := authsvc.Account{Provider: change.Provider, ProviderAccountID: change.ProviderAccountID, Scope: "S"}
-	ok(t, a.ReplaceTokens(t.Context(), none, ann.account)) // the refresh token goes, too
+	ok(t, a.ReplaceTokens(t.Context(), none, ann.account)) // also removes the refresh token
 	none.ID, none.UserID, none.Type = ann.account.ID, ann.account.UserID, ann.account.Type
 	list, err = a.ListAccounts(t.Context(), ann.user.ID)
 	ok(t, err)
@@ -221,8 +221,8 @@ func replaceTokens(t *testing.T, a authsvc.Adapter) {
 	is(t, a.ReplaceTokens(t.Context(), change, none), authsvc.ErrNotFound)
 }
 
-// replaceTokensRace: of many that read the same tokens, one replaces them, with
-// and without a refresh token.
+// replaceTokensRace checks that exactly one of many callers that read the same tokens
+// replaces them, with and without a refresh token.
 func replaceTokensRace(t *testing.T, a authsvc.Adapter) {
 	for name, field := range map[string]func(*authsvc.Account) *string{
 		"ann": func(a *authsvc.Account) *string { return &a.RefreshToken },
@@ -260,9 +260,10 @@ func proofChanged(t *testing.T, a authsvc.Adapter) {
 	revocations(t, a, 0)
 }
 
-// overtaken lets sign-ins of several kinds overlap with revoke. Each reads the epoch,
-// checks what entitles it, and writes; it repeats that when it is stale, and ends when
-// nothing entitles it any more. Only what a later sign-in wrote may be left.
+// overtaken runs sign-ins of several kinds while revoke runs. Each sign-in reads the
+// epoch, checks that it is still allowed, and writes. It repeats this if the write is
+// stale, and ends when it is no longer allowed. Only writes after the revocation may
+// remain.
 func overtaken(t *testing.T, a authsvc.Adapter, ann fixture, revoke func() error) {
 	t.Helper()
 	errs := race(workers, func(i int) error {
@@ -271,7 +272,7 @@ func overtaken(t *testing.T, a authsvc.Adapter, ann fixture, revoke func() error
 		}
 		for {
 			u, err := a.GetUserByAccount(t.Context(), ann.account.Provider, ann.account.ProviderAccountID)
-			if i%2 == 1 { // by a session, to link
+			if i%2 == 1 { // a session that links an account
 				if u, err = a.GetUser(t.Context(), ann.user.ID); err == nil {
 					_, _, err = a.GetSession(t.Context(), ann.session.SessionToken, ann.session.Digest)
 				}
@@ -307,7 +308,7 @@ func epochRaceProof(t *testing.T, a authsvc.Adapter) {
 	left(t, a, ann.user.ID, nil, nil)
 }
 
-// left checks what a user has.
+// left checks which accounts and sessions a user has.
 func left(t *testing.T, a authsvc.Adapter, userID string, accounts, sessions []string) {
 	t.Helper()
 	list, err := a.ListAccounts(t.Context(), userID)
@@ -327,8 +328,8 @@ func left(t *testing.T, a authsvc.Adapter, userID string, accounts, sessions []s
 	same(t, tokens, sessions)
 }
 
-// epochRaceEnd: the account still entitles to new sessions, with the new epoch; the
-// ended session does not entitle to a link any more.
+// epochRaceEnd: the account still allows new sessions, with the new epoch; the ended
+// session no longer allows linking.
 func epochRaceEnd(t *testing.T, a authsvc.Adapter) {
 	ann := signUp(t, a, "ann")
 	r := about(ann.user.ID)
@@ -358,8 +359,8 @@ func unlinkOf(userID string) *authsvc.Revocation {
 	return r
 }
 
-// epochRaceUnlinks: of two removals that rest on the same epoch, each of which leaves
-// one account, one removes its account, and nothing comes of the other.
+// epochRaceUnlinks checks two concurrent removals with the same epoch, each of which
+// would leave one account: exactly one succeeds, and the other changes nothing.
 func epochRaceUnlinks(t *testing.T, a authsvc.Adapter) {
 	for i := range 8 {
 		ann := signUp(t, a, fmt.Sprint("ann", i))

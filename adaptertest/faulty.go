@@ -10,13 +10,12 @@ import (
 	"authsvc"
 )
 
-// ErrFault is the error of a call that a [Fault] made fail.
+// ErrFault is the error of a call that a [Fault] failed.
 var ErrFault = errors.New("adaptertest: injected fault")
 
-// A Fault is an adapter whose calls can be made to fail. Calls are counted
-// from 1, over all methods. A program is tested against every failure by
-// running it with FailBefore(n) and FailAfter(n) for n = 1, 2, … until a run
-// makes fewer than n calls.
+// A Fault is an adapter whose calls can be made to fail. Calls of all methods are
+// counted together, from 1. To test a program against every failure, run it with
+// FailBefore(n) and FailAfter(n) for n = 1, 2, … until a run makes fewer than n calls.
 type Fault struct {
 	next authsvc.Adapter
 
@@ -32,17 +31,17 @@ var _ authsvc.Adapter = (*Fault)(nil)
 // Faulty wraps an adapter. No call fails until FailBefore or FailAfter is called.
 func Faulty(a authsvc.Adapter) *Fault { return &Fault{next: a} }
 
-// FailBefore starts counting anew and makes the n-th call fail with [ErrFault]
-// without an effect, like a store that cannot be reached. 0: none.
+// FailBefore restarts the count and makes the n-th call fail with [ErrFault] without
+// any effect, like a store that cannot be reached. 0: no call fails.
 func (f *Fault) FailBefore(n int) { f.reset(n, 0) }
 
-// FailAfter starts counting anew and makes the n-th call fail with [ErrFault] after
-// it took effect, like a connection that breaks before the answer. 0: none.
+// FailAfter restarts the count and makes the n-th call fail with [ErrFault] after it
+// took effect, like a connection that breaks before the answer. 0: no call fails.
 func (f *Fault) FailAfter(n int) { f.reset(0, n) }
 
-// FailAll makes every call of these methods, or of all without any, fail with
-// [ErrFault] from now on. Other than FailBefore it leaves nothing to calls that
-// are made beside those of a test.
+// FailAll makes every call of these methods fail with [ErrFault] from now on, or every
+// call if methods is empty. Unlike the fault of FailBefore, a background call cannot
+// use it up.
 func (f *Fault) FailAll(methods ...string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -55,15 +54,15 @@ func (f *Fault) reset(before, after int) {
 	f.before, f.after, f.calls = before, after, nil
 }
 
-// Calls returns the names of the methods that were called since counting
-// began, failed ones too.
+// Calls returns the names of the methods called since the count started, including
+// failed calls.
 func (f *Fault) Calls() []string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return append([]string(nil), f.calls...)
 }
 
-// do counts one call and makes it fail if it is its turn.
+// do counts a call, and fails it if a fault is set for it.
 func (f *Fault) do(method string, call func() error) error {
 	f.mu.Lock()
 	f.calls = append(f.calls, method)
@@ -80,7 +79,7 @@ func (f *Fault) do(method string, call func() error) error {
 	return err
 }
 
-// ask is do for a method with a result, which is empty after a fault.
+// ask is like do for a method with a result. The result is empty after a fault.
 func ask[T any](f *Fault, method string, call func() (T, error)) (result T, err error) {
 	err = f.do(method, func() (err error) {
 		result, err = call()
@@ -93,7 +92,7 @@ func ask[T any](f *Fault, method string, call func() (T, error)) (result T, err 
 	return result, err
 }
 
-// pair holds the results of a method that has two.
+// pair holds the results of a method with two results.
 type pair[A, B any] struct {
 	a A
 	b B
@@ -321,6 +320,6 @@ func (f *Fault) Ping(ctx context.Context) error {
 	return f.do("Ping", func() error { return f.next.Ping(ctx) })
 }
 
-// Unwrap implements [Unwrapper]: calls of an audit log behind it are not
-// counted, and never fail.
+// Unwrap implements [Unwrapper]. Calls of an audit log behind the Fault are not counted
+// and never fail.
 func (f *Fault) Unwrap() authsvc.Adapter { return f.next }

@@ -9,8 +9,8 @@ import (
 	"authsvc/adapter/memory"
 )
 
-// TestFaultyEveryMethod: every method can be made to fail, before and after it took
-// effect, and works otherwise.
+// TestFaultyEveryMethod checks that every method can be made to fail, before and after
+// it took effect, and otherwise works.
 func TestFaultyEveryMethod(t *testing.T) {
 	t.Parallel()
 	methods := reflect.TypeFor[authsvc.Adapter]()
@@ -32,7 +32,7 @@ func TestFaultyEveryMethod(t *testing.T) {
 			if err := call(); !errors.Is(err, ErrFault) {
 				t.Fatalf("before: got %v", err)
 			}
-			checkUnchanged(t, f, ann) // nothing was done; the next calls pass
+			checkUnchanged(t, f, ann) // nothing was stored; the next calls pass
 			f.FailBefore(2)
 			ok(t, call())
 			same(t, f.Calls(), []string{name})
@@ -51,12 +51,12 @@ func TestFaultyAfter(t *testing.T) {
 	}
 	same(t, u, authsvc.User{})
 	same(t, f.Calls(), []string{"CreateUser", "CreateUser"})
-	u, err = f.GetUser(t.Context(), "bob") // it had been done
+	u, err = f.GetUser(t.Context(), "bob") // the user was stored
 	ok(t, err)
 	same(t, u, authsvc.User{ID: "bob"})
 }
 
-// TestFaultyPasses: without faults, the wrapper passes the suite.
+// TestFaultyPasses checks that without faults the wrapper passes the suite.
 func TestFaultyPasses(t *testing.T) {
 	t.Parallel()
 	Run(t, func(*testing.T) authsvc.Adapter { return Faulty(memory.New()) })

@@ -14,7 +14,7 @@ func hostileTests() []test {
 	}
 }
 
-// injections are texts that mean something to one store or another.
+// injections returns texts that have a special meaning in some store.
 func injections() []string {
 	return []string{`'`, `"`, "`", `\`, `\'`, `''`, `;`, `--`, `/*`, `%`, `_`, `*`, `?`, `$1`, `:x`, `@x`, `{User}`, `#{x}`,
 		`' OR '1'='1`, `'; DROP TABLE "User"; --`, `" OR ""="`, `$gt`, `{"$ne":""}`, `{"$where":"1"}`, "a\r\nDEL b", `a:b:*`, `[1]`,
@@ -23,14 +23,14 @@ func injections() []string {
 
 func hostileData(t *testing.T, a authsvc.Adapter) {
 	witness := signUp(t, a, "witness")
-	taken := map[string]string{} // and by whom
+	taken := map[string]string{} // text: id of its user
 	for i, text := range injections() {
 		u := authsvc.User{ID: numbered("user", i), Name: text, Email: text, Image: text}
 		acc := authsvc.Account{ID: numbered("account", i), Type: text, Provider: text, ProviderAccountID: text, RefreshToken: text,
 			AccessToken: text, TokenType: text, Scope: text, IDToken: text, SessionState: text}
 		s := session(numbered("s", i))
 		s.SessionToken, s.Digest, s.Provider = text, text, text
-		_, err := a.GetUserByEmail(t.Context(), text) // finds nobody else's
+		_, err := a.GetUserByEmail(t.Context(), text) // must not find another user
 		is(t, err, authsvc.ErrNotFound)
 		_, err = a.GetUserByAccount(t.Context(), text, text)
 		is(t, err, authsvc.ErrNotFound)
@@ -69,7 +69,8 @@ func hostileData(t *testing.T, a authsvc.Adapter) {
 	checkUnchanged(t, a, witness)
 }
 
-// hostileBytes: a store may refuse such text, but not cut or change it.
+// hostileBytes checks that a store may refuse such text, but neither truncates nor
+// changes it.
 func hostileBytes(t *testing.T, a authsvc.Adapter) {
 	witness := signUp(t, a, "a")
 	for i, text := range []string{"a\x00", "\x00", "a@example.com\x00.evil.example", "token-a\x00b", "\xff", "a\xc3", "\xed\xa0\x80"} {

@@ -7,8 +7,8 @@ import (
 	"authsvc"
 )
 
-// listedTests are of sessions as somebody looks at a list of them, and of those
-// that are there for nothing else.
+// listedTests returns tests of the list of sessions, and of sessions that are stored
+// only for the list.
 func listedTests() []test {
 	return []test{
 		{"Session/origin is listed", sessionOrigin},
@@ -21,7 +21,7 @@ func listedTests() []test {
 	}
 }
 
-// cookieSession is a session of strategy jwt.
+// cookieSession returns a session of strategy jwt.
 func cookieSession(name, userID string) authsvc.SessionRecord {
 	s := session(name)
 	s.ID, s.SessionToken, s.UserID, s.Claims = "", "", userID, nil
@@ -60,12 +60,12 @@ func sessionOrigin(t *testing.T, a authsvc.Adapter) {
 	ok(t, err)
 	same(t, sessionsOf(t, a, ann.ID), map[string]authsvc.SessionRecord{s.Digest: s, bare.Digest: bare})
 	change := authsvc.SessionRecord{SessionToken: s.SessionToken, Digest: s.Digest, UserID: ann.ID, Expires: at(9), Began: at(8), AuthTime: at(7), Provider: "google"}
-	ok(t, a.UpdateSession(t.Context(), change)) // leaves the rest alone
+	ok(t, a.UpdateSession(t.Context(), change)) // leaves the other fields unchanged
 	s.Expires, s.Began, s.AuthTime, s.Provider = at(9), at(8), at(7), "google"
 	same(t, sessionsOf(t, a, ann.ID)[s.Digest], s)
 	got, _, err := a.GetSession(t.Context(), s.SessionToken, s.Digest)
 	ok(t, err)
-	same(t, got.SessionOrigin, authsvc.SessionOrigin{AMR: s.AMR}) // the rest costs nothing
+	same(t, got.SessionOrigin, authsvc.SessionOrigin{AMR: s.AMR}) // the other fields are not read
 	got, _, err = a.GetSession(t.Context(), bare.SessionToken, bare.Digest)
 	ok(t, err)
 	same(t, got.SessionOrigin, authsvc.SessionOrigin{})
@@ -93,7 +93,7 @@ func sessionOfCookie(t *testing.T, a authsvc.Adapter) {
 	ok(t, second(a.CreateSession(t.Context(), his)))
 	same(t, sessionsOf(t, a, ann.user.ID), map[string]authsvc.SessionRecord{ann.session.Digest: ann.session, one.Digest: one, two.Digest: two})
 
-	// It is no session to sign in with.
+	// It must not be usable as a session.
 	for _, token := range []string{"", one.Digest} {
 		_, _, err := a.GetSession(t.Context(), token, one.Digest)
 		is(t, err, authsvc.ErrNotFound)
@@ -114,7 +114,7 @@ func sessionOfCookie(t *testing.T, a authsvc.Adapter) {
 	ok(t, a.DeleteUser(t.Context(), bob.user.ID, about(bob.user.ID)))
 	same(t, len(sessionsOf(t, a, bob.user.ID)), 0)
 	carol := signUp(t, a, "carol")
-	again := cookieSession("one", carol.user.ID) // nothing is left in the way
+	again := cookieSession("one", carol.user.ID) // nothing left conflicts
 	ok(t, second(a.CreateSession(t.Context(), again)))
 	_, _, err = a.ProveEmail(t.Context(), authsvc.Proof{UserID: carol.user.ID, Email: carol.user.Email, At: at(1), Revoke: about(carol.user.ID)})
 	ok(t, err)
@@ -155,7 +155,7 @@ func sessionTouch(t *testing.T, a authsvc.Adapter) {
 
 	_, err := a.DeleteSession(t.Context(), ann.session.SessionToken)
 	ok(t, err)
-	ok(t, a.TouchSessions(t.Context(), []authsvc.SessionSeen{{Digest: ann.session.Digest, At: at(99)}})) // brings nothing back
+	ok(t, a.TouchSessions(t.Context(), []authsvc.SessionSeen{{Digest: ann.session.Digest, At: at(99)}})) // does not restore it
 	same(t, len(sessionsOf(t, a, ann.user.ID)), 1)
 }
 
@@ -203,7 +203,7 @@ func mailAlone(t *testing.T, a authsvc.Adapter) {
 	large := m
 	large.Payload = make([]byte, 64<<10+1)
 	failed(t, a.PutMail(t.Context(), large, 10))
-	ok(t, a.VoidTokens(t.Context(), "ann@example.com")) // which is about links
+	ok(t, a.VoidTokens(t.Context(), "ann@example.com")) // affects only links
 	got, err := a.ClaimMail(t.Context(), at(0), at(9))
 	ok(t, err)
 	same(t, got, authsvc.Mail{ID: "notice", Payload: []byte("p"), Due: at(9), Expires: at(60), Attempts: 1})

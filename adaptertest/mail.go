@@ -39,7 +39,7 @@ func mailEveryField(t *testing.T, a authsvc.Adapter) {
 		if got.Due.Location() != time.UTC || got.Expires.Location() != time.UTC {
 			t.Error("time is not in UTC")
 		}
-		clear(got.Payload) // and so has the caller
+		clear(got.Payload) // and so does the caller
 	}
 }
 
@@ -59,7 +59,7 @@ func mailOrder(t *testing.T, a authsvc.Adapter) {
 func mailDue(t *testing.T, a authsvc.Adapter) {
 	_, err := a.ClaimMail(t.Context(), at(0), at(1))
 	is(t, err, authsvc.ErrNotFound)
-	putMail(t, a, authsvc.Mail{ID: "m", Due: at(5), Expires: at(1)}) // expiry is the engine's
+	putMail(t, a, authsvc.Mail{ID: "m", Due: at(5), Expires: at(1)}) // the engine checks the expiry
 	_, err = a.ClaimMail(t.Context(), at(5).Add(-time.Millisecond), at(9))
 	is(t, err, authsvc.ErrNotFound)
 	_, err = a.ClaimMail(t.Context(), at(5), at(9))
@@ -78,7 +78,7 @@ func mailDelay(t *testing.T, a authsvc.Adapter) {
 	m, err := a.ClaimMail(t.Context(), at(5), at(9))
 	ok(t, err)
 	same(t, m, authsvc.Mail{ID: "m", Payload: []byte("p"), Due: at(9), Expires: at(60), Attempts: 1})
-	ok(t, a.DelayMail(t.Context(), "m", at(6))) // sooner is fine too
+	ok(t, a.DelayMail(t.Context(), "m", at(6))) // an earlier time is allowed, too
 	_, err = a.ClaimMail(t.Context(), at(6), at(9))
 	ok(t, err)
 	is(t, a.DelayMail(t.Context(), "unknown", at(5)), authsvc.ErrNotFound)

@@ -30,7 +30,7 @@ func onceExact(t *testing.T, a authsvc.Adapter) {
 
 func onceSwept(t *testing.T, a authsvc.Adapter) {
 	ok(t, a.UseOnce(t.Context(), "k", at(1)))
-	_, err := a.Sweep(t.Context(), at(1), 10) // not yet: it ends at 1
+	_, err := a.Sweep(t.Context(), at(1), 10) // keeps the key: it expires at 1, not before
 	ok(t, err)
 	is(t, a.UseOnce(t.Context(), "k", at(1)), authsvc.ErrConflict)
 	n, err := a.Sweep(t.Context(), at(2), 10)

@@ -17,7 +17,7 @@ func peopleTests() []test {
 	}
 }
 
-// person checks what is kept of a user.
+// person checks the data stored about a user.
 func person(t *testing.T, a authsvc.Adapter, want authsvc.Person) {
 	t.Helper()
 	got, err := a.GetPerson(t.Context(), want.UserID)
@@ -120,7 +120,7 @@ func personDeleted(t *testing.T, a authsvc.Adapter) {
 	ok(t, err)
 	same(t, len(found), 0)
 	person(t, a, authsvc.Person{UserID: bob.ID, Credentials: []authsvc.Credential{kept}})
-	// Whoever gets the id again begins anew.
+	// A new user with the same id starts without data.
 	if u, err := a.CreateUser(t.Context(), authsvc.User{ID: ann.ID, Email: "new@example.com"}); err == nil {
 		person(t, a, authsvc.Person{UserID: u.ID})
 		same(t, u.Blocked, time.Time{})
@@ -143,7 +143,7 @@ func searchUsers(t *testing.T, a authsvc.Adapter) {
 	ok(t, a.SetPerson(t.Context(), ids[2], authsvc.PersonUpdate{Blocked: ptr(at(2)), Locale: ptr("de")}, nil))
 	for _, c := range []struct {
 		q    authsvc.UserQuery
-		want []string // as a set, since the order of ids is the store's
+		want []string // as a set, since the store chooses the order of ids
 	}{
 		{authsvc.UserQuery{Prefix: "ada"}, []string{ids[0], ids[1]}},
 		{authsvc.UserQuery{Prefix: "ada@"}, []string{ids[0]}},

@@ -22,7 +22,7 @@ func permitTests() []test {
 	}
 }
 
-// permitted counts an event at now, at a rate of one in 10 s and three at once.
+// permitted counts an event at now, with an interval of 10 s and a burst of three.
 func permitted(t *testing.T, a authsvc.Adapter, key string, now time.Time, want time.Duration) {
 	t.Helper()
 	wait, err := a.Permit(t.Context(), key, now, 10*time.Second, 20*time.Second)
@@ -35,30 +35,30 @@ func permitRate(t *testing.T, a authsvc.Adapter) {
 		permitted(t, a, "k", at(0), 0)
 	}
 	permitted(t, a, "k", at(0), 10*time.Second)
-	permitted(t, a, "k", at(0), 10*time.Second) // a refusal costs nothing
+	permitted(t, a, "k", at(0), 10*time.Second) // a refused event is not counted
 	permitted(t, a, "K", at(0), 0)              // another key
-	permitted(t, a, "k ", at(0), 0)             // and another
+	permitted(t, a, "k ", at(0), 0)             // and a third key
 	permitted(t, a, "k", at(3), 7*time.Second)
 	permitted(t, a, "k", at(10), 0)
 	permitted(t, a, "k", at(10), 10*time.Second)
 	for range 3 {
-		permitted(t, a, "k", at(1000), 0) // rested
+		permitted(t, a, "k", at(1000), 0) // after a pause
 	}
 	permitted(t, a, "k", at(1000), 10*time.Second)
-	permitted(t, a, "k", at(995), 10*time.Second) // a replica whose clock is behind: never longer than an interval
+	permitted(t, a, "k", at(995), 10*time.Second) // a replica whose clock is behind: waits at most an interval
 }
 
-// permitBound: a time that was stored by a clock that was ahead, or for another rate,
-// delays nobody for longer than the current rate allows.
+// permitBound checks that a time stored by a wrong clock, or for another rate, delays
+// no event for longer than the current rate allows.
 func permitBound(t *testing.T, a authsvc.Adapter) {
 	for range 3 {
-		permitted(t, a, "k", at(3*3600), 0) // a clock that is then set back
+		permitted(t, a, "k", at(3*3600), 0) // a clock that is later set back
 	}
 	permitted(t, a, "k", at(0), 10*time.Second)
-	permitted(t, a, "k", at(4), 6*time.Second) // and from then on time passes
+	permitted(t, a, "k", at(4), 6*time.Second) // from then on time passes
 	permitted(t, a, "k", at(10), 0)
 	permitted(t, a, "l", at(0), 0)
-	wait, err := a.Permit(t.Context(), "l", at(0), time.Hour, 3*time.Hour) // a rate that is then changed
+	wait, err := a.Permit(t.Context(), "l", at(0), time.Hour, 3*time.Hour) // a rate that is later changed
 	ok(t, err)
 	same(t, wait, 0)
 	permitted(t, a, "l", at(0), 10*time.Second)
@@ -85,7 +85,7 @@ func leaseHolder(t *testing.T, a authsvc.Adapter) {
 	ok(t, a.Lease(ctx, "sweep", "ann", at(50), at(110))) // renewed
 	is(t, a.Lease(ctx, "sweep", "bob", at(61), at(121)), authsvc.ErrConflict)
 	is(t, a.Lease(ctx, "sweep", "bob", at(110), at(121)), authsvc.ErrConflict)
-	ok(t, a.Release(ctx, "sweep", "bob")) // which is not bob's
+	ok(t, a.Release(ctx, "sweep", "bob")) // the lease is not bob's
 	is(t, a.Lease(ctx, "sweep", "bob", at(61), at(121)), authsvc.ErrConflict)
 	ok(t, a.Lease(ctx, "sweep", "bob", at(111), at(200))) // lapsed
 	is(t, a.Lease(ctx, "sweep", "ann", at(112), at(300)), authsvc.ErrConflict)
@@ -98,12 +98,12 @@ func leaseRace(t *testing.T, a authsvc.Adapter) {
 	oneWins(t, race(workers, func(i int) error {
 		return a.Lease(t.Context(), "sweep", numbered("holder", i), at(0), at(60))
 	}), authsvc.ErrConflict)
-	oneWins(t, race(workers, func(i int) error { // of a lapsed one
+	oneWins(t, race(workers, func(i int) error { // for a lapsed lease
 		return a.Lease(t.Context(), "sweep", numbered("other", i), at(61), at(120))
 	}), authsvc.ErrConflict)
 }
 
-// leaseTurns: between looking for a lease and holding it, it may be released.
+// leaseTurns releases a lease between a caller's look at it and its attempt to hold it.
 func leaseTurns(t *testing.T, a authsvc.Adapter) {
 	ctx := t.Context()
 	nWin(t, race(8, func(i int) error {
@@ -121,13 +121,13 @@ func leaseTurns(t *testing.T, a authsvc.Adapter) {
 	ok(t, a.Lease(ctx, "turn", "last", at(0), at(60)))
 }
 
-// permitSwept: a record that has lapsed may be swept just when it is wanted. The
-// sweep may lose to that, and is tried again.
+// permitSwept sweeps lapsed records while callers use them. A sweep that loses to a
+// caller is tried again.
 func permitSwept(t *testing.T, a authsvc.Adapter) {
 	ctx := t.Context()
 	nWin(t, race(8, func(i int) error {
 		for n := range 20 {
-			if i == 0 { // one at a time sweeps
+			if i == 0 { // only one worker sweeps
 				a.Sweep(ctx, at(1000+n), 100) //nolint:errcheck // see below
 			} else if _, err := a.Permit(ctx, "swept", at(n), time.Second, time.Hour); err != nil {
 				return err

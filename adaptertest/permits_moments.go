@@ -8,9 +8,8 @@ import (
 	"authsvc"
 )
 
-// permitMoments: requests are counted in another order than they arrived. One that
-// arrived before the first one counted may have to wait until that moment, but no
-// permit is lost.
+// permitMoments counts requests in another order than they arrived. A request from
+// before the first one counted may have to wait until that time, but no permit is lost.
 func permitMoments(t *testing.T, a authsvc.Adapter) {
 	later := at(0).Add(300 * time.Millisecond)
 	permitted(t, a, "turned", later, 0)

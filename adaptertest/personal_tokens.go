@@ -8,8 +8,8 @@ import (
 	"authsvc"
 )
 
-// personalMost: of those who make a user's last personal tokens at once, exactly
-// as many succeed as there is room for.
+// personalMost checks that, when callers create a user's last personal tokens
+// concurrently, exactly as many succeed as the limit allows.
 func personalMost(t *testing.T, a authsvc.Adapter) {
 	const most = 100
 	ann := newUser(t, a, "ann")
@@ -28,7 +28,8 @@ func personalMost(t *testing.T, a authsvc.Adapter) {
 	ok(t, a.PutCredential(t.Context(), credential(authsvc.CredentialToken, "again", ann.ID), 0, most))
 }
 
-// personalUsed: a note of its use, which may be late, brings no revoked token back.
+// personalUsed checks that a late record of a token's use does not restore a revoked
+// token.
 func personalUsed(t *testing.T, a authsvc.Adapter) {
 	ann := newUser(t, a, "ann")
 	c := putCredential(t, a, authsvc.CredentialToken, "c", ann.ID, 0)
@@ -50,8 +51,8 @@ func personalUsed(t *testing.T, a authsvc.Adapter) {
 	person(t, a, authsvc.Person{UserID: ann.ID})
 }
 
-// personalStays: it goes on when sessions end and while the user is blocked, which
-// is for the engine to judge, and goes when it has expired.
+// personalStays checks that a token remains when sessions end and while the user is
+// blocked, which the engine must check, and is removed once it has expired.
 func personalStays(t *testing.T, a authsvc.Adapter) {
 	ann := newUser(t, a, "ann")
 	c := putCredential(t, a, authsvc.CredentialToken, "c", ann.ID, 0)

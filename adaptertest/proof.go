@@ -29,7 +29,7 @@ func putLink(t *testing.T, a authsvc.Adapter, email, token string) authsvc.Verif
 	return link
 }
 
-// links counts the tokens of an address and the mails, by taking all.
+// links counts the tokens of an address by taking them.
 func links(t *testing.T, a authsvc.Adapter, email string, tokens ...string) (left int) {
 	t.Helper()
 	for _, token := range tokens {
@@ -87,7 +87,7 @@ func proofStrict(t *testing.T, a authsvc.Adapter) {
 	same(t, links(t, a, bob.user.Email, "bob-1"), 1)
 }
 
-// untouched checks that only EmailVerified of k has changed, by p.
+// untouched checks that p changed only EmailVerified of k.
 func untouched(t *testing.T, a authsvc.Adapter, k fixture, p authsvc.Proof) {
 	t.Helper()
 	putLink(t, a, k.user.Email, "link")
@@ -132,8 +132,8 @@ func proofBare(t *testing.T, a authsvc.Adapter) {
 	same(t, got.EmailVerified, at(5))
 }
 
-// proofStale: a proof is stale if access was revoked since its user was read, whatever
-// it would change.
+// proofStale checks that a proof is stale if access was revoked since its user was
+// read, whatever the proof would change.
 func proofStale(t *testing.T, a authsvc.Adapter) {
 	for i, verified := range []bool{false, true} {
 		ann := signUp(t, a, numbered("ann", i))
@@ -169,8 +169,8 @@ func proofStale(t *testing.T, a authsvc.Adapter) {
 	}
 }
 
-// proofRace: one of several concurrent proofs is the first; what is linked after it
-// stays.
+// proofRace checks that exactly one of several concurrent proofs is the first, and that
+// accounts linked after it stay.
 func proofRace(t *testing.T, a authsvc.Adapter) {
 	ann := signUp(t, a, "ann")
 	var first atomic.Int32

@@ -27,12 +27,12 @@ func revocation(key string, notBefore, expires int) *authsvc.Revocation {
 	return &authsvc.Revocation{Key: key, NotBefore: at(notBefore), Expires: at(expires)}
 }
 
-// about is a revocation of all sessions of a user.
+// about returns a revocation of all sessions of a user.
 func about(userID string) *authsvc.Revocation {
 	return &authsvc.Revocation{Key: "user:" + userID, UserID: userID, NotBefore: at(1), Expires: at(1e6)}
 }
 
-// log reads all that was written after a cursor, in pages.
+// log reads everything written after a cursor, in pages.
 func log(t *testing.T, a authsvc.Adapter, after int64, page int) (all []authsvc.Revocation) {
 	t.Helper()
 	for {
@@ -54,7 +54,7 @@ func revocations(t *testing.T, a authsvc.Adapter, after int64, want ...authsvc.R
 	}
 }
 
-// revoked lists the keys of all that is revoked.
+// revoked returns the keys of all revocations.
 func revoked(t *testing.T, a authsvc.Adapter) (keys []string) {
 	t.Helper()
 	for _, r := range log(t, a, 0, 10) {
@@ -68,9 +68,9 @@ func revokeMerge(t *testing.T, a authsvc.Adapter) {
 	last := int64(0)
 	for _, step := range []struct{ write, stored *authsvc.Revocation }{
 		{revocation("k", 10, 100), revocation("k", 10, 100)},
-		{revocation("k", 5, 200), revocation("k", 10, 200)},  // the later of both
+		{revocation("k", 5, 200), revocation("k", 10, 200)},  // the later of both times
 		{revocation("k", 20, 150), revocation("k", 20, 200)}, //
-		{revocation("k", 20, 200), revocation("k", 20, 200)}, // the same again
+		{revocation("k", 20, 200), revocation("k", 20, 200)}, // unchanged
 		{revocation("k", 1, 1), revocation("k", 20, 200)},    // a replica whose clock is behind
 		{revocation("K", 30, 300), revocation("K", 30, 300)}, // another key
 		{revocation("k ", 40, 400), revocation("k ", 40, 400)},
@@ -135,7 +135,7 @@ func revocationsPages(t *testing.T, a authsvc.Adapter) {
 		same(t, log(t, a, 0, page), want)
 	}
 	same(t, log(t, a, want[9].Seq, 4), want[10:])
-	again := revocation("k-03", 0, 100) // what is written again comes again
+	again := revocation("k-03", 0, 100) // a record written again is returned again
 	ok(t, a.Revoke(t.Context(), again))
 	list := log(t, a, want[24].Seq, 10)
 	same(t, len(list), 1)
@@ -143,8 +143,8 @@ func revocationsPages(t *testing.T, a authsvc.Adapter) {
 	same(t, len(log(t, a, 0, 3)), 25)
 }
 
-// revocationsMissed: a reader that goes on from its cursor gets every record, however
-// the steps that write them overlap.
+// revocationsMissed checks that a reader that continues from its cursor gets every
+// record, however the writes overlap.
 func revocationsMissed(t *testing.T, a authsvc.Adapter) {
 	const each = 20
 	heard := map[string]bool{}

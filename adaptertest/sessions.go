@@ -77,7 +77,7 @@ func sessionUnique(t *testing.T, a authsvc.Adapter) {
 	_, err := a.CreateSession(t.Context(), again)
 	is(t, err, authsvc.ErrConflict)
 	checkUnchanged(t, a, ann)
-	again.SessionToken = "token-again" // the refused one left nothing behind
+	again.SessionToken = "token-again" // the refused session stored nothing
 	_, err = a.CreateSession(t.Context(), again)
 	ok(t, err)
 }
@@ -126,7 +126,7 @@ func sessionUpdate(t *testing.T, a authsvc.Adapter) {
 	ann, bob := signUp(t, a, "ann"), signUp(t, a, "bob")
 	for _, change := range []authsvc.SessionRecord{
 		{Expires: at(7200).Add(999_999), Began: at(5), AuthTime: at(4), Provider: "google"},
-		{Expires: at(1)}, // forgets the rest
+		{Expires: at(1)}, // clears the other fields
 		{Expires: at(2), Began: at(6), Provider: "github"},
 	} {
 		change.ID, change.UserID = "ignored", bob.user.ID
@@ -147,7 +147,7 @@ func sessionResurrect(t *testing.T, a authsvc.Adapter) {
 	_, _, err = a.GetSession(t.Context(), ann.session.SessionToken, ann.session.Digest)
 	is(t, err, authsvc.ErrNotFound)
 
-	// A renewal under way cannot undo a sign-out either.
+	// Nor can a renewal in progress undo a sign-out.
 	bob := signUp(t, a, "bob")
 	race(workers, func(i int) error {
 		if i == workers/2 {
@@ -168,7 +168,7 @@ func sessionDelete(t *testing.T, a authsvc.Adapter) {
 	_, _, err = a.GetSession(t.Context(), ann.session.SessionToken, ann.session.Digest)
 	is(t, err, authsvc.ErrNotFound)
 	checkUnchanged(t, a, bob)
-	again, err := a.CreateSession(t.Context(), ann.session) // nothing is left in the way
+	again, err := a.CreateSession(t.Context(), ann.session) // nothing left conflicts
 	ok(t, err)
 	same(t, again.Digest, ann.session.Digest)
 }
@@ -198,7 +198,7 @@ func sessionEnd(t *testing.T, a authsvc.Adapter) {
 	revocations(t, a, 0, *rev)
 	checkUnchanged(t, a, bob)
 
-	// Nothing to end is no error, and the revocation is written all the same.
+	// Without sessions there is no error, and the revocation is written all the same.
 	nobody := about("nobody")
 	n, err = a.EndSessions(t.Context(), "nobody", nobody)
 	ok(t, err)

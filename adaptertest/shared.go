@@ -6,7 +6,7 @@ import (
 	"authsvc"
 )
 
-// sharedTests are for adapters that implement Foreign or Reopener.
+// sharedTests returns the tests for adapters that implement Foreign or Reopener.
 func sharedTests() []test {
 	return []test{
 		{"Shared/session that NextAuth.js made", foreignSession},
@@ -18,7 +18,7 @@ func sharedTests() []test {
 func foreignSession(t *testing.T, a authsvc.Adapter) {
 	f, shares := a.(Foreign)
 	if !shares {
-		return // nobody else writes into such a store
+		return // no other program writes into such a store
 	}
 	ann := signUp(t, a, "ann")
 	ok(t, f.ForeignSession(t.Context(), "foreign", "foreign-token", ann.user.ID, at(60)))
@@ -26,11 +26,11 @@ func foreignSession(t *testing.T, a authsvc.Adapter) {
 	got, u, err := a.GetSession(t.Context(), want.SessionToken, want.Digest)
 	ok(t, err)
 	want.ID = got.ID
-	same(t, got, want) // that is: no Began
+	same(t, got, want) // in particular, without Began
 	same(t, u, ann.user)
 
-	// The first update gives it what authsvc knows of a session; of several
-	// at once none fails.
+	// The first update adds authsvc's own data about the session. Of several concurrent
+	// updates none fails.
 	want.Began, want.AuthTime, want.Provider = at(-5), at(-6), "github"
 	nWin(t, race(workers, func(int) error { return a.UpdateSession(t.Context(), want) }), workers, nil)
 	got, _, err = a.GetSession(t.Context(), want.SessionToken, want.Digest)
@@ -43,7 +43,7 @@ func foreignSession(t *testing.T, a authsvc.Adapter) {
 	same(t, deleted, authsvc.SessionRecord{ID: deleted.ID, SessionToken: "second-token", UserID: ann.user.ID, Expires: at(60)})
 	n, err := a.EndSessions(t.Context(), ann.user.ID, about(ann.user.ID))
 	ok(t, err)
-	same(t, n, 2) // its own and the adopted one
+	same(t, n, 2) // its own session and the adopted one
 }
 
 func foreignSignOut(t *testing.T, a authsvc.Adapter) {
@@ -58,7 +58,7 @@ func foreignSignOut(t *testing.T, a authsvc.Adapter) {
 	is(t, a.UpdateSession(t.Context(), ann.session), authsvc.ErrNotFound)
 	checkUnchanged(t, a, bob)
 
-	// Should the same token come back, it does not inherit what was known.
+	// If the same token is used again, it does not inherit the earlier data.
 	ok(t, f.ForeignSession(t.Context(), "again", ann.session.SessionToken, ann.user.ID, at(60)))
 	got, _, err := a.GetSession(t.Context(), ann.session.SessionToken, ann.session.Digest)
 	ok(t, err)
@@ -68,7 +68,7 @@ func foreignSignOut(t *testing.T, a authsvc.Adapter) {
 func twoAdapters(t *testing.T, a authsvc.Adapter) {
 	r, shares := a.(Reopener)
 	if !shares {
-		return // the store is the adapter
+		return // the store cannot be opened again
 	}
 	b := r.Reopen(t)
 	both := []authsvc.Adapter{a, b}

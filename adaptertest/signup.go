@@ -18,7 +18,7 @@ func signUpTests() []test {
 
 func signUpAll(t *testing.T, a authsvc.Adapter) {
 	acc, s := account("ann"), session("ann")
-	acc.UserID, s.UserID = "wrong", "wrong" // the adapter knows better
+	acc.UserID, s.UserID = "wrong", "wrong" // the adapter replaces these
 	u, err := a.SignUp(t.Context(), authsvc.User{ID: "u", Name: "Ann", Email: "ann@example.com", EmailVerified: at(0).Add(1)}, &acc, &s)
 	ok(t, err)
 	same(t, u, authsvc.User{ID: u.ID, Name: "Ann", Email: "ann@example.com", EmailVerified: at(0)})
@@ -72,7 +72,7 @@ func signUpConflict(t *testing.T, a authsvc.Adapter) {
 		is(t, err, authsvc.ErrNotFound)
 		checkUnchanged(t, a, ann)
 	}
-	checkUnchanged(t, a, signUp(t, a, "bob")) // nothing of the failures is in the way
+	checkUnchanged(t, a, signUp(t, a, "bob")) // nothing left of the failures conflicts
 }
 
 func signUpRace(t *testing.T, a authsvc.Adapter) {

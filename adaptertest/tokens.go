@@ -45,12 +45,13 @@ func tokenUnknown(t *testing.T, a authsvc.Adapter) {
 		_, err = a.GetToken(t.Context(), pair[0], pair[1])
 		is(t, err, authsvc.ErrNotFound)
 	}
-	got, err := a.TakeToken(t.Context(), link.Identifier, link.Token) // and the failures spent nothing
+	got, err := a.TakeToken(t.Context(), link.Identifier, link.Token) // the failed calls used up nothing
 	ok(t, err)
 	same(t, got, link)
 }
 
-// tokenLook: the token is read as it would be taken, until it is taken or void.
+// tokenLook checks that GetToken returns the same token as TakeToken would, until it is
+// taken or void.
 func tokenLook(t *testing.T, a authsvc.Adapter) {
 	expired := authsvc.VerificationToken{Identifier: "ann@example.com", Token: "t1", Expires: time.Date(2001, 9, 9, 1, 46, 39, 999_999_999, time.UTC)}
 	ok(t, a.PutToken(t.Context(), expired, authsvc.Mail{ID: "t1", Due: at(0), Expires: at(60)}, 10))
@@ -66,7 +67,7 @@ func tokenLook(t *testing.T, a authsvc.Adapter) {
 		t.Error("time is not in UTC")
 	}
 	nWin(t, race(workers, func(int) error { _, err := look("ann@example.com", "t1"); return err }), workers, nil)
-	taken, err := a.TakeToken(t.Context(), "ann@example.com", "t1") // looking spent nothing
+	taken, err := a.TakeToken(t.Context(), "ann@example.com", "t1") // reading used up nothing
 	ok(t, err)
 	same(t, seen, taken)
 	_, err = look("ann@example.com", "t1")
@@ -88,14 +89,14 @@ func tokenUnique(t *testing.T, a authsvc.Adapter) {
 			authsvc.Mail{ID: "other", Due: at(0), Expires: at(60)}, 10)
 		is(t, err, authsvc.ErrConflict)
 	}
-	// A mail that is taken refuses the token too.
+	// If the mail's id is taken, the token is refused, too.
 	err := a.PutToken(t.Context(), authsvc.VerificationToken{Identifier: "bob@example.com", Token: "t2", Expires: at(1)},
 		authsvc.Mail{ID: "t1", Due: at(0), Expires: at(60)}, 10)
 	is(t, err, authsvc.ErrConflict)
 	same(t, links(t, a, "bob@example.com", "t1", "t2"), 0)
 	same(t, queued(t, a), []string{"t1"})
 	same(t, links(t, a, "ann@example.com", "t1"), 1)
-	_ = putLink(t, a, "ann@example.com", "t3") // one address may have several
+	_ = putLink(t, a, "ann@example.com", "t3") // an address may have several tokens
 }
 
 func tokenExact(t *testing.T, a authsvc.Adapter) {
@@ -149,11 +150,12 @@ func tokenVoid(t *testing.T, a authsvc.Adapter) {
 	same(t, queued(t, a), []string{"bob-1", "other-1"})
 	same(t, links(t, a, "bob@example.com", "bob-1"), 1)
 	same(t, links(t, a, "Ann@example.com", "other-1"), 1)
-	putLink(t, a, "ann@example.com", "ann-2") // asked for afterwards
+	putLink(t, a, "ann@example.com", "ann-2") // requested afterwards
 	same(t, links(t, a, "ann@example.com", "ann-2"), 1)
 }
 
-// tokenVoidRace: however the calls overlap, every token ends up taken or void.
+// tokenVoidRace checks that every token is finally taken or void, however the calls
+// overlap.
 func tokenVoidRace(t *testing.T, a authsvc.Adapter) {
 	for i := range workers {
 		putLink(t, a, "ann@example.com", numbered("t", i))

@@ -65,7 +65,7 @@ func metaRace(t *testing.T, a authsvc.Adapter) {
 	same(t, len(got), 1)
 }
 
-// sweepable stores one record of each kind that ends at a time.
+// sweepable stores one record of each kind, which ends at ends.
 func sweepable(t *testing.T, a authsvc.Adapter, userID, name string, ends int) {
 	t.Helper()
 	s := session(name)
@@ -87,7 +87,7 @@ func sweepable(t *testing.T, a authsvc.Adapter, userID, name string, ends int) {
 	ok(t, a.PutCredential(t.Context(), c, 0, 1000))
 }
 
-const kinds = 9 // that sweepable stores
+const kinds = 9 // kinds of records that sweepable stores
 
 func sweepKinds(t *testing.T, a authsvc.Adapter) {
 	u := newUser(t, a, "ann")
@@ -111,7 +111,7 @@ func sweepKinds(t *testing.T, a authsvc.Adapter) {
 	same(t, links(t, a, "ann@example.com", "old"), 0)
 	ok(t, a.UseOnce(t.Context(), "old", at(1000)))
 	same(t, revoked(t, a), []string{"just", "new"})
-	ok(t, a.Lease(t.Context(), "old", "bob", at(0), at(60))) // by a clock that is behind
+	ok(t, a.Lease(t.Context(), "old", "bob", at(0), at(60))) // from a clock that is behind
 	permitted(t, a, "old", at(0), 0)
 	var sessions []string
 	for digest := range sessionsOf(t, a, u.ID) {
@@ -142,7 +142,7 @@ func sweepKinds(t *testing.T, a authsvc.Adapter) {
 	ok(t, err)
 	same(t, list, []authsvc.Account{acc})
 
-	s := session("old") // a swept record leaves nothing behind
+	s := session("old") // the swept records leave nothing behind
 	s.UserID = u.ID
 	_, err = a.CreateSession(t.Context(), s)
 	ok(t, err)

@@ -60,7 +60,7 @@ func userUnknown(t *testing.T, a authsvc.Adapter) {
 	is(t, err, authsvc.ErrNotFound)
 	_, err = a.GetUserByEmail(t.Context(), "nobody@example.com")
 	is(t, err, authsvc.ErrNotFound)
-	_, err = a.GetUserByEmail(t.Context(), "") // not the one without an address
+	_, err = a.GetUserByEmail(t.Context(), "") // does not find the user without an address
 	is(t, err, authsvc.ErrNotFound)
 	_, err = a.GetUserByAccount(t.Context(), "github", "nobody")
 	is(t, err, authsvc.ErrNotFound)
@@ -98,7 +98,7 @@ func userEmailExact(t *testing.T, a authsvc.Adapter) {
 	}
 }
 
-// lookalikes are texts that a loose comparison takes for one another.
+// lookalikes returns texts that a loose comparison treats as equal.
 func lookalikes() []string {
 	return []string{"abc", "ABC", "abc ", " abc", "äbc", "a\u0308bc", "abc\t", "ａbc", "straße", "strasse", "ſ", "s", "😀", "😁",
 		"İ", "i", "1", "01", "1.0"}
@@ -117,7 +117,7 @@ func userUpdate(t *testing.T, a authsvc.Adapter) {
 		{authsvc.UserUpdate{EmailVerified: ptr(at(7).Add(999 * time.Microsecond))}, func(u *authsvc.User) { u.EmailVerified = at(7) }},
 		{authsvc.UserUpdate{Image: ptr("other")}, func(u *authsvc.User) { u.Image = "other" }},
 		{authsvc.UserUpdate{Email: ptr("f@example.com")}, func(u *authsvc.User) { u.Email = "f@example.com" }},
-		{authsvc.UserUpdate{Email: ptr("f@example.com")}, func(*authsvc.User) {}}, // its own address is no conflict
+		{authsvc.UserUpdate{Email: ptr("f@example.com")}, func(*authsvc.User) {}}, // its own address does not conflict
 		{authsvc.UserUpdate{EmailVerified: &time.Time{}}, func(u *authsvc.User) { u.EmailVerified = time.Time{} }},
 		{authsvc.UserUpdate{Name: ptr(""), Email: ptr(""), Image: ptr("")}, func(u *authsvc.User) { *u = authsvc.User{ID: u.ID} }},
 	} {
@@ -129,14 +129,15 @@ func userUpdate(t *testing.T, a authsvc.Adapter) {
 		ok(t, err)
 		same(t, got, want)
 	}
-	_, err = a.GetUserByEmail(t.Context(), "f@example.com") // given up
+	_, err = a.GetUserByEmail(t.Context(), "f@example.com") // no longer its address
 	is(t, err, authsvc.ErrNotFound)
 	got, err := a.GetUser(t.Context(), bystander.ID)
 	ok(t, err)
 	same(t, got, bystander)
 }
 
-// userUpdateWas: a change that rests on what was read is made only while that holds.
+// userUpdateWas checks that a change with Was is made only while the user still matches
+// it.
 func userUpdateWas(t *testing.T, a authsvc.Adapter) {
 	ann, bob := newUser(t, a, "ann"), newUser(t, a, "bob")
 	update := func(was authsvc.User, email string) error {
@@ -171,8 +172,8 @@ func userUpdateWas(t *testing.T, a authsvc.Adapter) {
 	ok(t, update(ann, "newest@example.com"))
 }
 
-// userUpdateRace: of changes that rest on the same, and a first proof of the
-// address, one is made.
+// userUpdateRace checks that exactly one of several changes based on the same user, and
+// a first proof of the address, is made.
 func userUpdateRace(t *testing.T, a authsvc.Adapter) {
 	ann := newUser(t, a, "ann")
 	oneWins(t, race(workers, func(i int) error {
@@ -209,11 +210,11 @@ func userDelete(t *testing.T, a authsvc.Adapter) {
 	is(t, err, authsvc.ErrNotFound)
 	_, _, err = a.GetSession(t.Context(), ann.session.SessionToken, ann.session.Digest)
 	is(t, err, authsvc.ErrNotFound)
-	got, err := a.TakeToken(t.Context(), link.Identifier, link.Token) // belongs to the address
+	got, err := a.TakeToken(t.Context(), link.Identifier, link.Token) // the link belongs to the address
 	ok(t, err)
 	same(t, got, link)
 	checkUnchanged(t, a, bob)
-	checkUnchanged(t, a, signUp(t, a, "ann")) // nothing is left that would be in the way
+	checkUnchanged(t, a, signUp(t, a, "ann")) // nothing left conflicts
 }
 
 func userCreateRace(t *testing.T, a authsvc.Adapter) {
