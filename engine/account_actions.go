@@ -15,8 +15,8 @@ import (
 	"authsvc/internal/text"
 )
 
-// typedName is the form in the cookie of what was typed whose field is the name.
-// No provider has this id.
+// typedName identifies the name field's form in the typed-input cookie. No provider has
+// this ID.
 const typedName = "account/profile"
 
 // checkAccount compiles the options of the account page.
@@ -39,8 +39,8 @@ func checkAccount(b *builder, s *accountRoom) {
 	}
 }
 
-// accountDone answers a POST that changed something: a script gets the account
-// as it is now, a person the page with a word about it.
+// accountDone answers a POST that changed something. A script gets the updated account;
+// a browser is redirected to the page with a message.
 func (ac *accountRoom) accountDone(rq *request, s *authsvc.Session, word string) outcome {
 	if !rq.wantsJSON() {
 		return redirect{to: weburl.WithQuery(rq.base+"/account", "done", word)}
@@ -48,7 +48,7 @@ func (ac *accountRoom) accountDone(rq *request, s *authsvc.Session, word string)
 	return ac.accountDoneAt(rq, s, "/account")
 }
 
-// accountDoneAt is accountDone where the page is another one.
+// accountDoneAt is like accountDone, but redirects to path.
 func (ac *accountRoom) accountDoneAt(rq *request, s *authsvc.Session, path string) outcome {
 	to := rq.base + path
 	if !rq.wantsJSON() {
@@ -61,7 +61,7 @@ func (ac *accountRoom) accountDoneAt(rq *request, s *authsvc.Session, path strin
 	return object{v: map[string]any{"url": to, "account": ac.accountObject(rq, a)}}
 }
 
-// postProfile: POST account/profile changes the name.
+// postProfile handles POST account/profile, which changes the name.
 func (ac *accountRoom) postProfile(rq *request) outcome {
 	s, done, refused := ac.desk.beginAccount(rq)
 	if refused != nil {
@@ -88,22 +88,23 @@ func (ac *accountRoom) postProfile(rq *request) outcome {
 	return ac.accountDone(rq, s, "renamed")
 }
 
-// retellSession puts what was changed of the person into this session.
+// retellSession copies a change of the user into the current session.
 func (ac *accountRoom) retellSession(rq *request, change authsvc.UserUpdate) {
 	renewed, err := ac.keeper.sessions.retell(rq.ctx, rq.sessionCookieValue(), change, rq.now)
 	if err == nil && renewed != nil && !rq.setSession(renewed.value, renewed.expires) {
 		err = errSessionTooLarge
 	}
-	if err != nil { // it is stored; this session shows it later
+	if err != nil { // the change is stored; this session shows it later
 		ac.Log.Warn("a session could not take over what was changed of its user", "request", rq.requestID(), "err", err)
 	}
 }
 
-// maxOwnName is how many characters a name has that somebody chooses.
+// maxOwnName is the maximum number of characters in a name that users choose
+// themselves.
 const maxOwnName = 100
 
-// postUnlink: POST account/unlink removes a way to sign in, unless it is the
-// last one.
+// postUnlink handles POST account/unlink, which removes a way to sign in unless it is
+// the last one.
 func (ac *accountRoom) postUnlink(rq *request) outcome {
 	s, done, refused := ac.desk.beginAccount(rq)
 	if refused != nil {
@@ -126,7 +127,7 @@ func (ac *accountRoom) postUnlink(rq *request) outcome {
 	by := unlinkOptions{reason: "by the person", record: func(e authsvc.AuditEvent) { rq.note(e) }, notify: func(n notice) { ac.mailing.tell(rq, n) }}
 	err = ac.vault.unlink(rq.ctx, s.UserID, all[i].Provider, all[i].ProviderAccountID, by)
 	switch {
-	case errors.Is(err, authsvc.ErrNotFound): // removed meanwhile, in another tab
+	case errors.Is(err, authsvc.ErrNotFound): // another tab removed it meanwhile
 		return rq.refuseOwn("/account", authsvc.CodeNotFound, http.StatusNotFound)
 	case errors.Is(err, authsvc.ErrLastAccount):
 		return rq.refuseOwn("/account", authsvc.CodeLastMethod, http.StatusConflict)

@@ -11,21 +11,21 @@ import (
 	"authsvc/internal/text/pages"
 )
 
-// typedDelete is the form in the cookie of what was typed whose field confirms a
-// deletion. No provider has this id.
+// typedDelete identifies the deletion form in the typed-input cookie. No provider has
+// this ID.
 const typedDelete = "account/delete"
 
-// deleteWord confirms the deletion of an account without an address.
+// deleteWord confirms the deletion of an account that has no email address.
 const deleteWord = "delete"
 
-// What the page that follows a deletion reports.
+// Results that the page after a deletion reports.
 const (
 	doneScheduled = "scheduled"
 	doneDeleted   = "deleted"
 )
 
-// deletePage: GET account/delete says what the deletion of the account means and
-// asks for it to be confirmed; afterwards it says what was done.
+// deletePage handles GET account/delete. It explains what deleting the account means
+// and asks for confirmation. Afterwards it reports the result.
 func (ac *accountRoom) deletePage(rq *request) outcome {
 	if done := rq.query("done"); done == doneScheduled || done == doneDeleted {
 		return ac.deletionDone(rq, done)
@@ -52,8 +52,8 @@ func (ac *accountRoom) deletePage(rq *request) outcome {
 	return page{name: pages.Delete, view: v}
 }
 
-// deletionDone is the page after a deletion. The browser that asked for it may keep
-// the account at once.
+// deletionDone shows the page after a deletion. The browser that asked for the deletion
+// can cancel it there.
 func (ac *accountRoom) deletionDone(rq *request, done string) outcome {
 	v := pages.DeleteView{Done: done, CSRFToken: rq.ensureCSRF()}
 	if done == doneDeleted {
@@ -73,8 +73,8 @@ func (ac *accountRoom) deletionDone(rq *request, done string) outcome {
 	return page{name: pages.Delete, view: v}
 }
 
-// postDelete: POST account/delete has the account of the person deleted, if the body
-// repeats its address, or says "delete" for one without.
+// postDelete handles POST account/delete, which deletes the user's account. The body
+// must repeat the account's address, or contain "delete" if it has none.
 func (ac *accountRoom) postDelete(rq *request) outcome {
 	s, done, refused := ac.desk.beginAccount(rq)
 	if refused != nil {
@@ -114,7 +114,7 @@ func (ac *accountRoom) postDelete(rq *request) outcome {
 	return redirect{to: to}
 }
 
-// deleteBack is where a fresh proof for a deletion leads back to.
+// deleteBack returns the URL to return to after the fresh proof for a deletion.
 func deleteBack(rq *request) string {
 	if rq.body.get("callbackUrl") != "" {
 		return rq.callbackURL()
@@ -122,10 +122,10 @@ func deleteBack(rq *request) string {
 	return rq.base + "/account/delete"
 }
 
-// offerUndo lets this browser keep the account for as long as a sign-in waits. If it
-// cannot, a sign-in can.
+// offerUndo lets this browser cancel the deletion for as long as a sign-in attempt
+// waits. If that fails, the user can still cancel it by signing in.
 func (ac *accountRoom) offerUndo(rq *request, u authsvc.User) {
-	fresh, err := ac.Adapter.GetUser(rq.ctx, u.ID) // with the epoch since
+	fresh, err := ac.Adapter.GetUser(rq.ctx, u.ID) // with the epoch that the deletion raised
 	if err == nil && !fresh.DeleteAfter.IsZero() {
 		err = ac.desk.putPending(rq, fresh, pendingSignIn{Purpose: keepPurpose})
 	}
@@ -134,7 +134,7 @@ func (ac *accountRoom) offerUndo(rq *request, u authsvc.User) {
 	}
 }
 
-// namesAccount reports whether what was typed names the account of u.
+// namesAccount reports whether typed names the account of u.
 func namesAccount(u authsvc.User, typed string) bool {
 	if u.Email == "" {
 		return typed == deleteWord

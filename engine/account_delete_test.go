@@ -15,7 +15,7 @@ import (
 
 func deletable(c *authsvc.Config) { c.Account.Delete = true }
 
-// deletionOf is when a user is to be deleted.
+// deletionOf returns when a user is to be deleted.
 func deletionOf(t *testing.T, w *arena.World, user string) time.Time {
 	t.Helper()
 	u, err := w.Store.GetUser(t.Context(), user)
@@ -27,8 +27,8 @@ func deletionOf(t *testing.T, w *arena.World, user string) time.Time {
 
 func heldBack(a *browser.Answer) bool { return a.Location() == arena.Origin+"/api/auth/account/keep" }
 
-// TestDeletionByThePerson: deletion ends all sessions, no way of signing in begins
-// one in the grace, and each offers to keep the account.
+// TestDeletionByThePerson checks that a deletion ends all sessions, that no way to sign
+// in starts one in the grace period, and that each way offers to keep the account.
 func TestDeletionByThePerson(t *testing.T) {
 	t.Parallel()
 	strategies(t, deletable, func(t *testing.T, w *arena.World) {
@@ -133,7 +133,8 @@ func askForMail(t *testing.T, w *arena.World, b *arena.Browser) authsvc.Message 
 	}
 }
 
-// TestDeletionNeedsAFreshProof, as what removes a way to sign in does.
+// TestDeletionNeedsAFreshProof checks that a deletion needs a fresh proof, as removing
+// a way to sign in does.
 func TestDeletionNeedsAFreshProof(t *testing.T) {
 	t.Parallel()
 	w := arena.Start(t, deletable)
@@ -154,8 +155,8 @@ func TestDeletionNeedsAFreshProof(t *testing.T) {
 	}
 }
 
-// TestDeletionTurnedOff: there is no page, but what others schedule is kept all the
-// same.
+// TestDeletionTurnedOff checks that there is no page, but that users can keep accounts
+// whose deletion others scheduled.
 func TestDeletionTurnedOff(t *testing.T) {
 	t.Parallel()
 	w := arena.Start(t, nil)
@@ -186,8 +187,8 @@ func TestDeletionTurnedOff(t *testing.T) {
 	}
 }
 
-// TestKeepIsOfOnePerson: the page of a sign-in that waits keeps that account, whoever
-// else is signed in, and who is signed in keeps their own.
+// TestKeepIsOfOnePerson checks that the page of a pending sign-in keeps that sign-in's
+// account, whatever other user is signed in, and that signed-in users keep their own.
 func TestKeepIsOfOnePerson(t *testing.T) {
 	t.Parallel()
 	w := arena.Start(t, deletable)
@@ -215,8 +216,8 @@ func TestKeepIsOfOnePerson(t *testing.T) {
 	}
 }
 
-// TestLinkDuringTheGrace: a new identity whose provider vouches for the address is
-// not linked to an account that is to be deleted.
+// TestLinkDuringTheGrace checks that a new identity with a verified address is not
+// linked to an account that is to be deleted.
 func TestLinkDuringTheGrace(t *testing.T) {
 	t.Parallel()
 	w := arena.Start(t, func(c *authsvc.Config) { c.Providers[0].(*authsvc.OAuth).LinkVerifiedEmail = true })
@@ -237,7 +238,8 @@ func TestLinkDuringTheGrace(t *testing.T) {
 	}
 }
 
-// TestKeepIsForTenMinutes: a sign-in waits for no longer, and only the latest five do.
+// TestKeepIsForTenMinutes checks that a sign-in is pending for at most ten minutes, and
+// only the latest five are.
 func TestKeepIsForTenMinutes(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -11,20 +11,20 @@ import (
 	"authsvc/internal/seal"
 )
 
-// Times of deletions.
+// Durations and limits of deletions.
 const (
 	deletionGrace   = 14 * 24 * time.Hour
 	maxGrace        = 365 * 24 * time.Hour
-	deletionTimeout = time.Minute // of the deletion of one user in the background
-	deletionRetry   = time.Hour   // until one that failed is tried again
-	deletionBatch   = 20          // users that are looked at in one sweep
+	deletionTimeout = time.Minute // for the deletion of one user in the background
+	deletionRetry   = time.Hour   // before a failed deletion is tried again
+	deletionBatch   = 20          // users examined in one sweep
 )
 
-// deletionLease names the lease under which a user is deleted or kept. Whoever has
-// it finds either a user whose application has been asked for nothing yet, or none.
+// deletionLease names the lease under which a user is deleted or kept. Its holder finds
+// either no user, or a user for whom the DeleteUser callback has not run yet.
 func deletionLease(userID string) string { return fleet.NameOf("deletion", userID) }
 
-// checkDeletion compiles the options about the deletion of accounts.
+// checkDeletion compiles the options for deleting accounts.
 func checkDeletion(b *builder, s *accountRoom) {
 	switch o := b.config.Account; {
 	case o.DeleteGrace == 0:
@@ -36,13 +36,14 @@ func checkDeletion(b *builder, s *accountRoom) {
 	}
 }
 
-// ScheduleDeletion is [Service.ScheduleDeletion].
+// ScheduleDeletion implements [Service.ScheduleDeletion].
 func (ac *accountRoom) ScheduleDeletion(ctx context.Context, userID string) (at time.Time, err error) {
 	u, _, err := ac.scheduleDeletion(ctx, userID, ac.mailing.byOthers(ctx))
 	return u.DeleteAfter, err
 }
 
-// scheduleDeletion is ScheduleDeletion. gone: the user is deleted.
+// scheduleDeletion is like ScheduleDeletion. It also reports whether the user is
+// already gone.
 func (ac *accountRoom) scheduleDeletion(ctx context.Context, userID string, by reporter) (u authsvc.User, gone bool, err error) {
 	u, anew, err := ac.markForDeletion(ctx, userID)
 	if err != nil {
@@ -58,8 +59,8 @@ func (ac *accountRoom) scheduleDeletion(ctx context.Context, userID string, by r
 	return u, ac.deleteDue(ctx, userID), nil
 }
 
-// markForDeletion writes when a user is to be deleted, in one step with the end of
-// the sessions. anew: the user was to stay until now.
+// markForDeletion stores when a user is to be deleted and ends the sessions in one
+// step. It reports as anew whether no deletion was scheduled before.
 func (ac *accountRoom) markForDeletion(ctx context.Context, userID string) (u authsvc.User, anew bool, err error) {
 	release, err := ac.fleet.Lease(ctx, deletionLease(userID))
 	if err != nil {
@@ -75,7 +76,7 @@ func (ac *accountRoom) markForDeletion(ctx context.Context, userID string) (u au
 	return u, anew, ac.keeper.shutOut(ctx, userID, authsvc.PersonUpdate{DeleteAfter: &u.DeleteAfter})
 }
 
-// CancelDeletion is [Service.CancelDeletion].
+// CancelDeletion implements [Service.CancelDeletion].
 func (ac *accountRoom) CancelDeletion(ctx context.Context, userID string) error {
 	return ac.cancelDeletion(ctx, userID, ac.mailing.byOthers(ctx))
 }
@@ -102,7 +103,7 @@ func (ac *accountRoom) cancelDeletion(ctx context.Context, userID string, by rep
 	return nil
 }
 
-// DeleteUser is [Service.DeleteUser].
+// DeleteUser implements [Service.DeleteUser].
 func (ac *accountRoom) DeleteUser(ctx context.Context, userID string) error {
 	err := ac.deleteUser(ctx, userID)
 	if err != nil {
@@ -132,10 +133,10 @@ func (ac *accountRoom) deleteUser(ctx context.Context, userID string) error {
 	return ac.removeUser(ctx, u, holder)
 }
 
-// errKept: the application was asked to delete a user whom somebody kept meanwhile.
+// errKept says that the deletion was cancelled while the DeleteUser callback ran.
 var errKept = errors.New("the user was kept while the application was asked")
 
-// removeUser deletes a user, for who holds the lease.
+// removeUser deletes a user. The caller must hold the lease.
 func (ac *accountRoom) removeUser(ctx context.Context, u authsvc.User, holder string) error {
 	if ac.Callbacks.DeleteUser != nil {
 		if err := ac.deleteCallback(ctx, u); err != nil {
@@ -164,8 +165,8 @@ func (ac *accountRoom) removeUser(ctx context.Context, u authsvc.User, holder st
 	return nil
 }
 
-// underLease takes the lease of a deletion once more, as this process may have slept
-// for longer than it lasts, and reads the user again: somebody else may have had it.
+// underLease takes the lease of a deletion again and rereads the user. This process may
+// have slept longer than the lease lasts, so another process may have held it.
 func (ac *accountRoom) underLease(ctx context.Context, userID, holder string) (authsvc.User, error) {
 	if err := ac.fleet.TakeLease(ctx, deletionLease(userID), holder); err != nil {
 		return authsvc.User{}, err
@@ -178,7 +179,7 @@ func (ac *accountRoom) deleteCallback(ctx context.Context, u authsvc.User) (err 
 	return ac.Callbacks.DeleteUser(ctx, u)
 }
 
-// deleteAllDue deletes users whose grace is over and returns how many.
+// deleteAllDue deletes users whose grace period is over and returns how many.
 func (ac *accountRoom) deleteAllDue(ctx context.Context) (n int) {
 	due, err := ac.Adapter.SearchUsers(ctx, authsvc.UserQuery{Due: ac.fleet.Now(), Limit: deletionBatch})
 	if err != nil && ctx.Err() == nil {
@@ -192,8 +193,9 @@ func (ac *accountRoom) deleteAllDue(ctx context.Context) (n int) {
 	return n
 }
 
-// deleteDue deletes a user whose grace is over, unless another replica is about to.
-// It goes on if ctx ends meanwhile, so that the application is asked to the end.
+// deleteDue deletes a user whose grace period is over, unless another replica is about
+// to. It continues even if ctx ends, so that the DeleteUser callback runs to
+// completion.
 func (ac *accountRoom) deleteDue(ctx context.Context, userID string) (deleted bool) {
 	ctx, cancel := fleet.Detached(ctx, deletionTimeout)
 	defer cancel()
@@ -207,7 +209,7 @@ func (ac *accountRoom) deleteDue(ctx context.Context, userID string) (deleted bo
 	defer ac.fleet.HoldLease(ctx, name, holder)()
 	u, err := ac.Adapter.GetUser(ctx, userID)
 	if errors.Is(err, authsvc.ErrNotFound) || err == nil && (u.DeleteAfter.IsZero() || ac.fleet.Now().Before(u.DeleteAfter)) {
-		return false // deleted, kept or put off meanwhile
+		return false // deleted, kept or postponed meanwhile
 	}
 	if err == nil {
 		err = ac.removeUser(ctx, u, holder)
@@ -220,8 +222,8 @@ func (ac *accountRoom) deleteDue(ctx context.Context, userID string) (deleted bo
 	return true
 }
 
-// putOffDeletion has a deletion that failed tried again, unless the user was kept or
-// is gone, or another replica sees to it.
+// putOffDeletion schedules another try of a failed deletion, unless the user was kept,
+// is gone, or is being deleted by another replica.
 func (ac *accountRoom) putOffDeletion(ctx context.Context, userID, holder string, cause error) {
 	ac.Log.Error("a user who is to be deleted was not, and will be tried again", "user", userID, "wait", deletionRetry, "cause", cause)
 	ac.auditor.Record(ctx, authsvc.AuditEvent{Name: "user.delete_failed", UserID: userID, Reason: "the grace is over"})

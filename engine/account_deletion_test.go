@@ -16,7 +16,7 @@ import (
 	"authsvc/internal/test/arena"
 )
 
-// A hook is what the application does about deletions.
+// A hook is the application's part in deletions.
 type hook struct {
 	asked, told atomic.Int32
 	agrees      atomic.Bool  // whatever answer says
@@ -73,8 +73,8 @@ func gone(t *testing.T, w *arena.World, user string) bool {
 	return err != nil
 }
 
-// TestDeletionAfterTheGrace: one of three replicas asks the application and deletes
-// the user with everything of theirs; an error or a panic delays that by an hour.
+// TestDeletionAfterTheGrace checks that one of three replicas asks the application and
+// deletes the user with all data. An error or a panic delays that by an hour.
 func TestDeletionAfterTheGrace(t *testing.T) {
 	t.Parallel()
 	for name, answer := range map[string]func() error{"agrees": nil, "fails": func() error { return errors.New("no") }, "panics": func() error { panic("no") }} {
@@ -145,8 +145,8 @@ func nothingLeft(t *testing.T, w *arena.World, h *hook) {
 	}
 }
 
-// TestDeletionAtOnce: without a grace the user is gone with the answer, or, if the
-// application refuses, an hour later.
+// TestDeletionAtOnce checks that, without a grace period, the user is deleted before
+// the answer, or an hour later if the application refuses.
 func TestDeletionAtOnce(t *testing.T) {
 	t.Parallel()
 	for name, refuses := range map[string]bool{"agrees": false, "refuses": true} {
@@ -180,7 +180,8 @@ func TestDeletionAtOnce(t *testing.T) {
 	}
 }
 
-// TestDeleteUserAsks: Service.DeleteUser asks and tells as the end of a grace does.
+// TestDeleteUserAsks checks that Service.DeleteUser calls callbacks and events as the
+// end of a grace period does.
 func TestDeleteUserAsks(t *testing.T) {
 	t.Parallel()
 	h := &hook{answer: func() error { return errors.New("there are invoices") }}
@@ -209,19 +210,18 @@ func TestDeleteUserAsks(t *testing.T) {
 
 func second[T any](_ T, err error) error { return err }
 
-// paused is a store that has something done before one call, which others need not
-// wait for.
+// paused is a store that runs a function before one call, without blocking other calls.
 type paused struct {
 	authsvc.Adapter
 	mu     sync.Mutex
-	first  string // that has to be called before; "": nothing
+	first  string // must be called before; "": nothing
 	method string
 	act    func()
 }
 
 func (p *paused) before(method string, act func()) { p.after("", method, act) }
 
-// after is before for the call that comes after one of first.
+// after is like before, for the call that follows one of first.
 func (p *paused) after(first, method string, act func()) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -288,9 +288,9 @@ func (p *paused) UpdateCredential(ctx context.Context, c authsvc.Credential) err
 	return p.Adapter.UpdateCredential(ctx, c)
 }
 
-// TestKeepDuringDeletion: whenever somebody keeps the account while the grace is
-// over, either the application is asked for nothing and the user stays, or the user
-// is gone and nobody was told otherwise.
+// TestKeepDuringDeletion checks that, if an account is kept at any point of its
+// deletion, either the application is not asked and the user stays, or the user is
+// deleted and no one was told otherwise.
 func TestKeepDuringDeletion(t *testing.T) {
 	t.Parallel()
 	seen := map[bool]bool{}
@@ -342,9 +342,9 @@ func (s *sleeper) Lease(ctx context.Context, name, holder string, now, until tim
 	return s.Adapter.Lease(ctx, name, holder, now, until)
 }
 
-// TestKeepWhileAsleep: who keeps the account while the process that deletes it is
-// suspended, for longer than a lease lasts, has kept it, whatever the application
-// answers then.
+// TestKeepWhileAsleep checks that an account stays if it is kept while the deleting
+// process is suspended for longer than a lease lasts, whatever the application answers
+// then.
 func TestKeepWhileAsleep(t *testing.T) {
 	t.Parallel()
 	for name, answer := range map[string]error{"agrees": nil, "refuses": errors.New("no")} {
@@ -390,14 +390,14 @@ func TestKeepWhileAsleep(t *testing.T) {
 	}
 }
 
-// deletionStands reports whether the user is there and to stay.
+// deletionStands reports whether the user exists and is not to be deleted.
 func deletionStands(t *testing.T, w *arena.World) bool {
 	t.Helper()
 	return !gone(t, w, "ada-id") && deletionOf(t, w, "ada-id").IsZero()
 }
 
-// TestSignInDuringDeletion: of a sign-in and a deletion that overlap, either the
-// session was first, and has ended, or the sign-in is held back.
+// TestSignInDuringDeletion checks a sign-in and a deletion that overlap: either the
+// session was first and has ended, or the sign-in is held back.
 func TestSignInDuringDeletion(t *testing.T) {
 	t.Parallel()
 	for _, strategy := range []string{"database", "jwt"} {

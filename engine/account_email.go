@@ -18,11 +18,10 @@ import (
 	"authsvc/internal/text/pages"
 )
 
-// typedAddress is the form in the cookie of what was typed whose field is a new
-// address.
+// typedAddress identifies the new address's form in the typed-input cookie.
 const typedAddress = "account/email"
 
-// checkEmailChange finds out by which provider people can change their address.
+// checkEmailChange finds the provider that mails changes of address.
 func checkEmailChange(b *builder, s *accountRoom, order []flow) {
 	wanted := b.config.Account.ChangeEmail
 	on := s.site.dialect.changesEmail
@@ -43,13 +42,13 @@ func checkEmailChange(b *builder, s *accountRoom, order []flow) {
 	}
 }
 
-// An emailChange is a change of address that waits, and its credential.
+// An emailChange is a pending change of address and its credential.
 type emailChange struct {
 	*emailchange.Change
 	stored authsvc.Credential
 }
 
-// A pendingEmail is what GET account tells of it.
+// A pendingEmail describes a pending change of address in GET account.
 type pendingEmail struct {
 	ID        string `json:"id"`
 	Address   string `json:"address"`
@@ -58,7 +57,7 @@ type pendingEmail struct {
 	NotBefore string `json:"notBefore"`
 }
 
-// object is nil if c is.
+// object returns c for GET account, or nil if c is nil.
 func (c *emailChange) object() *pendingEmail {
 	if c == nil {
 		return nil
@@ -66,21 +65,22 @@ func (c *emailChange) object() *pendingEmail {
 	return &pendingEmail{c.stored.ID, c.To, c.NewProved, c.OldAllowed, *isoTime(c.NotBefore())}
 }
 
-// openEmailChange opens the change in a credential.
+// openEmailChange decrypts the change in a credential.
 func (ac *accountRoom) openEmailChange(stored authsvc.Credential) (*emailChange, error) {
 	c := new(emailchange.Change)
 	_, err := ac.fleet.OpenData(&stored, c)
 	return &emailChange{c, stored}, err
 }
 
-// restsOn reports whether a change can still be made of a user: the address is that
-// of then, was not proved for the first time meanwhile, and nothing ended all
-// sessions.
+// restsOn reports whether a change can still be made: the user has the same address as
+// when it was requested, that address was not verified for the first time since, and
+// nothing has ended all sessions.
 func (c *emailChange) restsOn(u *authsvc.User, now time.Time) bool {
 	return c.Alive(now) && u.Email == c.From && emailProved(*u) == c.AsksOld && u.SessionEpoch == c.Epoch && u.Blocked.IsZero()
 }
 
-// emailChangeOf is the change of a user's address that waits, nil if there is none.
+// emailChangeOf returns the pending change of a user's address, or nil if there is
+// none.
 func (ac *accountRoom) emailChangeOf(ctx context.Context, u *authsvc.User) (*emailChange, error) {
 	if ac.mailing.addresses == nil {
 		return nil, nil
@@ -97,19 +97,19 @@ func (ac *accountRoom) emailChangeOf(ctx context.Context, u *authsvc.User) (*ema
 	return nil, err
 }
 
-// An emailAsk is the wish to change an address.
+// An emailAsk is a request to change an address.
 type emailAsk struct {
-	address string // in normal form
-	strong  bool   // with two factors, or a passkey
+	address string // normalised
+	strong  bool   // signed in with two factors or a passkey
 	session string // handle of the session that asks
 	by      cause
 	mail    queuedMail
 }
 
-// emailTokens are what the mails about a change hold.
+// emailTokens holds the tokens and the code in the mails about a change.
 type emailTokens struct{ toNew, toOld, code string }
 
-// RequestEmailChange is [Service.RequestEmailChange].
+// RequestEmailChange implements [Service.RequestEmailChange].
 func (ac *accountRoom) RequestEmailChange(ctx context.Context, userID, address string) error {
 	if ac.mailing.addresses == nil {
 		return authsvc.ErrNoEmailChange
@@ -130,11 +130,11 @@ func (ac *accountRoom) RequestEmailChange(ctx context.Context, userID, address s
 	return nil
 }
 
-// errSameAddress: the address is the user's own.
+// errSameAddress says that the user already has this address.
 var errSameAddress = errors.New("authsvc: it is the address of the user already")
 
-// askEmailChange stores a change and queues its mails. Nothing of what it does
-// depends on whether the address is somebody's but the text of one mail.
+// askEmailChange stores a change and queues its mails. Only the text of one mail
+// depends on whether the address belongs to a user.
 func (ac *accountRoom) askEmailChange(ctx context.Context, userID string, ask emailAsk) error {
 	_, err := ac.Adapter.GetUserByEmail(ctx, ask.address)
 	taken := err == nil
@@ -153,7 +153,7 @@ func (ac *accountRoom) askEmailChange(ctx context.Context, userID string, ask em
 	}
 }
 
-// putEmailChange stores a change in place of an earlier one.
+// putEmailChange stores a change and replaces an earlier one.
 func (ac *accountRoom) putEmailChange(ctx context.Context, userID string, ask emailAsk, tokens emailTokens) (*emailChange, error) {
 	u, err := ac.Adapter.GetUser(ctx, userID)
 	switch {
@@ -186,8 +186,8 @@ func (ac *accountRoom) sealEmailChange(c *emailChange) (err error) {
 	return err
 }
 
-// mailEmailChange queues the mails about a change. If the new address is somebody's,
-// that mail has neither link nor code, which nobody knows then.
+// mailEmailChange queues the mails about a change. If a user already has the new
+// address, the mail to it has no link and no code, so no one learns them.
 func (ac *accountRoom) mailEmailChange(ctx context.Context, c *emailChange, ask emailAsk, tokens emailTokens, taken bool) error {
 	link := func(token string, more ...string) string {
 		return weburl.WithQuery(ac.site.base+"/account/email/confirm", append([]string{"id", c.stored.ID, "token", token}, more...)...)
@@ -200,7 +200,7 @@ func (ac *accountRoom) mailEmailChange(ctx context.Context, c *emailChange, ask 
 		return ac.mailing.addresses.sealQueued(ask.mail, d)
 	}
 	payload, err := write(mailtext.Data{Change: mailtext.ChangeNew, Email: c.To, URL: link(tokens.toNew), Code: shownCode(tokens.code)}, emailchange.NewLife)
-	toOwner, ownerErr := write(mailtext.Data{Change: mailtext.ChangeTaken, Email: c.To, URL: ac.site.base + "/signin"}, emailchange.NewLife) // in any case, so that the time is the same
+	toOwner, ownerErr := write(mailtext.Data{Change: mailtext.ChangeTaken, Email: c.To, URL: ac.site.base + "/signin"}, emailchange.NewLife) // always composed, so that the time is the same
 	if taken {
 		payload = toOwner
 	}
@@ -220,7 +220,7 @@ func (ac *accountRoom) mailEmailChange(ctx context.Context, c *emailChange, ask 
 	return ac.mailing.mails.put(ctx, payload, emailchange.OldLife)
 }
 
-// emailAsk is the wish of the person of a session.
+// emailAsk builds the request of the session's user.
 func (ac *accountRoom) emailAsk(rq *request, s *authsvc.Session, address string) (emailAsk, error) {
 	ask := emailAsk{address: address, by: asks(rq), session: ac.keeper.SessionID(s), mail: queuedMail{UserID: s.UserID, RequestID: rq.requestID()}}
 	sessions, err := ac.keeper.Sessions(rq.ctx, s.UserID)
@@ -232,7 +232,7 @@ func (ac *accountRoom) emailAsk(rq *request, s *authsvc.Session, address string)
 	return ask, err
 }
 
-// getEmailChange: GET account/email asks for the new address.
+// getEmailChange handles GET account/email, which asks for the new address.
 func (ac *accountRoom) getEmailChange(rq *request) outcome {
 	s, u, refused := ac.desk.freshUser(rq, "/account/email")
 	if refused != nil {
@@ -249,8 +249,8 @@ func (ac *accountRoom) getEmailChange(rq *request) outcome {
 	return page{name: pages.Address, view: v}
 }
 
-// postEmailChange: POST account/email asks for a change of address. The answer is
-// the same if the address is somebody's.
+// postEmailChange handles POST account/email, which requests a change of address. The
+// answer does not depend on whether a user already has the address.
 func (ac *accountRoom) postEmailChange(rq *request) outcome {
 	s, done, refused := ac.desk.beginAccount(rq)
 	if refused != nil {
@@ -297,7 +297,7 @@ func (ac *accountRoom) postEmailChange(rq *request) outcome {
 	return ac.accountDoneAt(rq, s, "/account/email/confirm")
 }
 
-// limitEmailChange counts the mails of a change.
+// limitEmailChange counts the mails of a change towards their rate limits.
 func (ac *accountRoom) limitEmailChange(rq *request, s *authsvc.Session, address string) (wait time.Duration, ok bool) {
 	device := ac.desk.deviceIf(rq, ac.desk.hasDeviceCookie(rq, userKey(s.UserID)))
 	for _, mailbox := range []string{address, s.Email} {

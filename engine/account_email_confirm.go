@@ -12,13 +12,14 @@ import (
 	"authsvc/internal/text/pages"
 )
 
-// emailStates are the words of the page that follows a link about a change of
-// address.
+// emailStates holds the results that the page after a link about a change of address
+// can show.
 var emailStates = map[string]bool{pages.AddressSpent: true, pages.AddressTaken: true, pages.AddressProved: true, pages.AddressAllowed: true,
 	pages.AddressCompleted: true, pages.AddressStopped: true}
 
-// getEmailConfirm: GET account/email/confirm asks before a mailed link counts, or,
-// without one, shows the person how far the change is.
+// getEmailConfirm handles GET account/email/confirm. It asks for confirmation before a
+// mailed link takes effect. Without a link, it shows the user the progress of the
+// change.
 func (ac *accountRoom) getEmailConfirm(rq *request) outcome {
 	state := rq.query("done")
 	switch {
@@ -47,7 +48,7 @@ func (ac *accountRoom) getEmailConfirm(rq *request) outcome {
 	return page{name: pages.AddressConfirm, view: v}
 }
 
-// emailProgress shows the person of the session how far the change is.
+// emailProgress shows the session's user the progress of the change.
 func (ac *accountRoom) emailProgress(rq *request) outcome {
 	s, c, u, refused := ac.waitingEmail(rq)
 	switch {
@@ -65,7 +66,7 @@ func (ac *accountRoom) emailProgress(rq *request) outcome {
 	return page{name: pages.Address, view: v}
 }
 
-// waitingEmail reads the session and the change of its person, nil if none waits.
+// waitingEmail reads the session and its user's pending change, nil if there is none.
 func (ac *accountRoom) waitingEmail(rq *request) (s *authsvc.Session, c *emailChange, u authsvc.User, refused outcome) {
 	s, err := ac.keeper.current(rq)
 	switch {
@@ -83,8 +84,8 @@ func (ac *accountRoom) waitingEmail(rq *request) (s *authsvc.Session, c *emailCh
 	return s, c, u, nil
 }
 
-// findEmailChange finds the change that a token is about, and whose mail had it.
-// ErrNotFound: none can still be made.
+// findEmailChange finds the change that a token belongs to, and the end whose mail held
+// the token. It returns ErrNotFound if the change cannot be made any more.
 func (ac *accountRoom) findEmailChange(rq *request, id, token string) (c *emailChange, end emailchange.End, err error) {
 	const longest = 64
 	if id == "" || len(id) > longest || len(token) > longest {
@@ -119,9 +120,10 @@ func (ac *accountRoom) limitEmailToken(rq *request) outcome {
 	return rq.refuseOwn("/account", authsvc.CodeRateLimited, http.StatusTooManyRequests)
 }
 
-// postEmailConfirm: POST account/email/confirm proves an end, by the token of a mail,
-// which needs no session, or the new one by the code, which needs the person's. With
-// stop=true the token of the old end stops the change.
+// postEmailConfirm handles POST account/email/confirm, which proves one end of a
+// change. The token of a mail proves its end without a session. The code proves the new
+// end and needs the user's session. With stop=true, the old end's token stops the
+// change.
 func (ac *accountRoom) postEmailConfirm(rq *request) outcome {
 	if !rq.csrfOK() {
 		return rq.refuseOwnCSRF("/account")
@@ -153,7 +155,7 @@ func (ac *accountRoom) postEmailConfirm(rq *request) outcome {
 	return ac.proveEmailEnd(rq, c, end, s)
 }
 
-// emailSpent answers a link or a change that is of no use any more.
+// emailSpent answers a request whose link or change is no longer valid.
 func (ac *accountRoom) emailSpent(rq *request, why string) outcome {
 	rq.note(authsvc.AuditEvent{Name: "email.change_refused", Code: authsvc.CodeNotFound, UserID: rq.auditUser, Reason: why})
 	if rq.wantsJSON() {
@@ -162,8 +164,8 @@ func (ac *accountRoom) emailSpent(rq *request, why string) outcome {
 	return ac.emailState(rq, nil, pages.AddressSpent)
 }
 
-// emailState answers what became of a change by a link. s, if it is a session of the
-// person, lets a script know the account.
+// emailState answers with the result of following a link. If s is a session of the
+// user, a script also gets the account.
 func (ac *accountRoom) emailState(rq *request, s *authsvc.Session, state string) outcome {
 	to := weburl.WithQuery(rq.base+"/account/email/confirm", "done", state)
 	if !rq.wantsJSON() {
@@ -175,9 +177,9 @@ func (ac *accountRoom) emailState(rq *request, s *authsvc.Session, state string)
 	return ac.accountDoneAt(rq, s, "/account")
 }
 
-// enterEmailCode proves the new end by the code of its mail. Before the code is
-// compared it takes one of the tries of the change: of any number of guesses at once,
-// codeTries are judged.
+// enterEmailCode proves the new end by the code in its mail. Each comparison first uses
+// up one of the change's tries: of any number of concurrent guesses, at most codeTries
+// are compared.
 func (ac *accountRoom) enterEmailCode(rq *request) outcome {
 	s, c, _, refused := ac.waitingEmail(rq)
 	switch {
@@ -211,7 +213,7 @@ func (ac *accountRoom) enterEmailCode(rq *request) outcome {
 	return ac.proveEmailEnd(rq, c, emailchange.New, s)
 }
 
-// stopEmailChange drops a change for whoever reads the old mailbox.
+// stopEmailChange drops a change at the request of the old mailbox's reader.
 func (ac *accountRoom) stopEmailChange(rq *request, c *emailChange) outcome {
 	err := ac.Adapter.DeleteCredential(rq.ctx, authsvc.CredentialAddress, c.stored.ID, c.stored.UserID, nil)
 	switch {
@@ -224,9 +226,9 @@ func (ac *accountRoom) stopEmailChange(rq *request, c *emailChange) outcome {
 	return ac.emailState(rq, nil, pages.AddressStopped)
 }
 
-// proveEmailEnd notes that an end agrees, and makes the change if that was all that it
-// waited for. What is noted already is not written again: of many requests at once
-// those that come last would find it changed each time.
+// proveEmailEnd records that an end agrees, and makes the change if nothing else is
+// missing. It does not write a recorded agreement again: with many concurrent requests,
+// the last ones would find the credential changed on every try.
 func (ac *accountRoom) proveEmailEnd(rq *request, c *emailChange, end emailchange.End, s *authsvc.Session) outcome {
 	if s != nil && s.UserID != c.stored.UserID {
 		s = nil
@@ -241,7 +243,7 @@ func (ac *accountRoom) proveEmailEnd(rq *request, c *emailChange, end emailchang
 			if !c.Prove(end, rq.now) {
 				return ac.emailSpent(rq, "the link has expired")
 			}
-			if was == *c.Change { // by another request
+			if was == *c.Change { // another request recorded it
 				return ac.afterEmailProof(rq, c, end, s)
 			}
 			if err = ac.sealEmailChange(c); err == nil {
@@ -260,9 +262,9 @@ func (ac *accountRoom) proveEmailEnd(rq *request, c *emailChange, end emailchang
 	}
 }
 
-// afterEmailProof makes a change that is due, or says what it waits for.
+// afterEmailProof makes a change that is due, or says what is still missing.
 func (ac *accountRoom) afterEmailProof(rq *request, c *emailChange, end emailchange.End, s *authsvc.Session) outcome {
-	if c.Due(rq.now) { // which asks for the other end, or for time
+	if c.Due(rq.now) { // checks that the other end has agreed, or that the wait is over
 		return ac.makeEmailChange(rq, c, s)
 	}
 	state := pages.AddressProved
@@ -275,7 +277,7 @@ func (ac *accountRoom) afterEmailProof(rq *request, c *emailChange, end emailcha
 	return ac.emailState(rq, s, state)
 }
 
-// makeEmailChange makes a change and answers what came of it.
+// makeEmailChange makes a change and answers with the result.
 func (ac *accountRoom) makeEmailChange(rq *request, c *emailChange, s *authsvc.Session) outcome {
 	was, u, err := ac.completeEmailChange(rq.ctx, c, s)
 	switch {
@@ -305,12 +307,15 @@ func (ac *accountRoom) makeEmailChange(rq *request, c *emailChange, s *authsvc.S
 	return ac.accountDone(rq, s, "address")
 }
 
-// completeEmailChange makes a change. Whoever deletes its credential makes it: of
-// several, and of one who stops it, one does. That raises the user's epoch, so that
-// the address is then written only if nothing has ended sessions since, no first proof
-// came between, and no sign-in by the old address goes on. ErrConflict: the new
-// address is another user's. ErrNotFound, ErrStale: it cannot be made any more. In
-// all of these cases it is dropped. s, of the person, goes on; nil: there is none.
+// completeEmailChange makes a change. The request that deletes the credential makes the
+// change; of concurrent ones, including one that stops it, only one succeeds. Deleting
+// raises the user's epoch, which stops sign-ins in progress by the old address. The new
+// address is then written only if the user's sessions were not ended and the old
+// address was not verified for the first time meanwhile.
+//
+// It returns ErrConflict if another user has the new address, and ErrNotFound or
+// ErrStale if the change cannot be made any more. In all these cases the change is
+// dropped. The user's session current, if not nil, stays valid.
 func (ac *accountRoom) completeEmailChange(ctx context.Context, c *emailChange, current *authsvc.Session) (was, u authsvc.User, err error) {
 	userID := c.stored.UserID
 	now := ac.fleet.Now()
@@ -333,8 +338,8 @@ func (ac *accountRoom) completeEmailChange(ctx context.Context, c *emailChange, 
 	return was, u, nil
 }
 
-// afterEmailChange ends what rests on the old address. The change is made: what fails
-// here is logged.
+// afterEmailChange ends everything that depends on the old address. The change is
+// already made, so failures are only logged.
 func (ac *accountRoom) afterEmailChange(ctx context.Context, c *emailChange, current *authsvc.Session) {
 	userID, keep := c.stored.UserID, ""
 	switch {
@@ -354,7 +359,7 @@ func (ac *accountRoom) afterEmailChange(ctx context.Context, c *emailChange, cur
 	}
 }
 
-// postEmailFinish: POST account/email/finish makes a change that is due.
+// postEmailFinish handles POST account/email/finish, which makes a change that is due.
 func (ac *accountRoom) postEmailFinish(rq *request) outcome {
 	s, done, refused := ac.desk.beginAccount(rq)
 	if refused != nil {
@@ -374,13 +379,13 @@ func (ac *accountRoom) postEmailFinish(rq *request) outcome {
 	return ac.makeEmailChange(rq, c, s)
 }
 
-// noEmailChange answers the person that no change waits any more.
+// noEmailChange answers that no change is pending any more.
 func noEmailChange(rq *request, s *authsvc.Session) outcome {
 	rq.note(authsvc.AuditEvent{Name: "email.change_refused", Code: authsvc.CodeNotFound, UserID: s.UserID, Reason: "no change of address waits"})
 	return rq.refuseOwn("/account", authsvc.CodeNotFound, http.StatusNotFound)
 }
 
-// postEmailCancel: POST account/email/cancel drops a change.
+// postEmailCancel handles POST account/email/cancel, which drops a change.
 func (ac *accountRoom) postEmailCancel(rq *request) outcome {
 	s, done, refused := ac.desk.beginAccount(rq)
 	if refused != nil {

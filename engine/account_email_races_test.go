@@ -16,7 +16,7 @@ import (
 	"authsvc/internal/test/arena"
 )
 
-// A strongStore says of each session that it began with two factors.
+// A strongStore says that each session began with two factors.
 type strongStore struct{ authsvc.Adapter }
 
 func (s strongStore) ListSessions(ctx context.Context, userID string) ([]authsvc.SessionRecord, error) {
@@ -27,13 +27,13 @@ func (s strongStore) ListSessions(ctx context.Context, userID string) ([]authsvc
 	return list, err
 }
 
-// An addressCase is one line of the table: who agreed to a change, when, how it was
-// asked for, and whether somebody took the address meanwhile.
+// An addressCase is one row of the table: which ends agreed to a change, when, how it
+// was requested, and whether the address was taken meanwhile.
 type addressCase struct {
 	proves bool   // the new end, on day 0
 	old    string // allows, stops or is silent
 	strong bool
-	day    int // on which the old end acts and the person presses Finish
+	day    int // on which the old end acts and the user presses Finish
 	taken  bool
 }
 
@@ -57,7 +57,7 @@ func TestEmailChangeTable(t *testing.T) {
 					for _, taken := range []bool{false, true} {
 						c := addressCase{proves, old, strong, day, taken}
 						if day > 0 && (!proves || taken && (strong || old != "silent")) {
-							continue // as on day 0, and 8 days of background work cost a second; package emailchange has them
+							continue // as on day 0, and 8 days of background work cost a second; package emailchange tests them
 						}
 						t.Run(fmt.Sprintf("%+v", c), func(t *testing.T) {
 							t.Parallel()
@@ -124,7 +124,7 @@ func (c addressCase) withoutTaken() addressCase {
 	return c
 }
 
-// waiting is a world in which a change waits for both ends.
+// waiting starts a world with a change that waits for both ends.
 func waiting(t *testing.T, tune func(*authsvc.Config)) (w *arena.World, b *arena.Browser, user string, mails map[string]linkMail) {
 	t.Helper()
 	w = arena.Enter(t, tune)
@@ -134,7 +134,8 @@ func waiting(t *testing.T, tune func(*authsvc.Config)) (w *arena.World, b *arena
 	return w, b, readAccount(t, b).User.ID, mailsTo(t, w, 2)
 }
 
-// Both ends agree 64 times at once: the change is made, once.
+// TestEmailChangeConfirmedAtOnce checks that the change is made once if both ends agree
+// 64 times concurrently.
 func TestEmailChangeConfirmedAtOnce(t *testing.T) {
 	t.Parallel()
 	for range 5 {
@@ -159,7 +160,7 @@ func TestEmailChangeConfirmedAtOnce(t *testing.T) {
 	}
 }
 
-// An overtaken store has changed each credential since it was read.
+// An overtakenStore reports each credential as changed since it was read.
 type overtakenStore struct {
 	authsvc.Adapter
 	on atomic.Bool
@@ -172,8 +173,8 @@ func (s *overtakenStore) UpdateCredential(ctx context.Context, c authsvc.Credent
 	return s.Adapter.UpdateCredential(ctx, c)
 }
 
-// What an end has agreed to already is not written again: among many who press at
-// once, nobody is told to come back later because others have pressed.
+// TestEmailChangeProvedTwice checks that a recorded agreement is not written again. Of
+// many concurrent requests, none fails because others came first.
 func TestEmailChangeProvedTwice(t *testing.T) {
 	t.Parallel()
 	store := &overtakenStore{Adapter: memory.New()}
@@ -189,7 +190,8 @@ func TestEmailChangeProvedTwice(t *testing.T) {
 	}
 }
 
-// Of a last proof and a stop at once, one counts, and the event says which.
+// TestEmailChangeFinishAgainstStop checks that, of a concurrent last proof and stop,
+// only one takes effect, and the event says which.
 func TestEmailChangeFinishAgainstStop(t *testing.T) {
 	t.Parallel()
 	outcomes := map[string]int{}
@@ -228,7 +230,8 @@ func TestEmailChangeFinishAgainstStop(t *testing.T) {
 	t.Log(outcomes)
 }
 
-// Of a change and a sign-up with the address at once, one gets it.
+// TestEmailChangeAgainstSignUp checks that, of a concurrent change to an address and
+// sign-up with it, only one gets the address.
 func TestEmailChangeAgainstSignUp(t *testing.T) {
 	t.Parallel()
 	for range 10 {
@@ -253,7 +256,7 @@ func TestEmailChangeAgainstSignUp(t *testing.T) {
 	}
 }
 
-// An interposed store runs something before one of its methods, once.
+// An interposed store runs a function before one of its methods, once.
 type interposed struct {
 	*memory.Store
 	mu     sync.Mutex
@@ -280,7 +283,8 @@ func (s *interposed) UpdateUser(ctx context.Context, id string, change authsvc.U
 	return s.Store.UpdateUser(ctx, id, change)
 }
 
-// Whatever comes between the steps of the last proof: what takes access back wins.
+// TestEmailChangeOvertaken checks that revoking access between the steps of the last
+// proof prevents the change.
 func TestEmailChangeOvertaken(t *testing.T) {
 	t.Parallel()
 	acts := map[string]struct {
@@ -340,8 +344,8 @@ func TestEmailChangeOvertaken(t *testing.T) {
 	}
 }
 
-// waitingUnproved is a world in which a change waits for the new end: of an address
-// that was not proved, or that allows it.
+// waitingUnproved starts a world with a change that waits for the new end only. The old
+// address is unverified, or has allowed the change.
 func waitingUnproved(t *testing.T, store authsvc.Adapter, unproved bool) (w *arena.World, b *arena.Browser, user string, mails map[string]linkMail) {
 	t.Helper()
 	w = arena.Enter(t, func(c *authsvc.Config) { c.Adapter = store })

@@ -31,7 +31,7 @@ type linkMail struct {
 	links []string
 }
 
-// mailsTo collects so many mails, by whom they are to, but for those about browsers.
+// mailsTo collects n mails by recipient, except those about new browsers.
 func mailsTo(t testing.TB, w *arena.World, n int) map[string]linkMail {
 	t.Helper()
 	all := map[string]linkMail{}
@@ -46,7 +46,7 @@ func mailsTo(t testing.TB, w *arena.World, n int) map[string]linkMail {
 	return all
 }
 
-// linkFields are the fields that the page behind a link about an address posts.
+// linkFields returns the fields that the page behind a link about an address posts.
 func linkFields(t testing.TB, link string, more ...string) []string {
 	t.Helper()
 	u, err := url.Parse(link)
@@ -67,7 +67,7 @@ func askEmail(b *arena.Browser, address string, more ...string) *browser.Answer 
 	return b.Post("/api/auth/account/email", append([]string{"email", address, "json", "true"}, more...)...)
 }
 
-// pendingChange is what GET account says of it, nil for nothing.
+// pendingChange returns the pending change in GET account, or nil.
 func pendingChange(t testing.TB, b *arena.Browser) (p *struct {
 	ID, Address          string
 	NewProved, OldProved bool
@@ -85,7 +85,7 @@ func pendingChange(t testing.TB, b *arena.Browser) (p *struct {
 	return p
 }
 
-// storedEmail is the address of a user in the store.
+// storedEmail returns the address of a user in the store.
 func storedEmail(t testing.TB, w *arena.World, id string) string {
 	t.Helper()
 	u, err := w.Store.GetUser(t.Context(), id)
@@ -95,8 +95,8 @@ func storedEmail(t testing.TB, w *arena.World, id string) string {
 	return u.Email
 }
 
-// The whole way by links, which need no session: what is shown, what is posted, and
-// what has ended then.
+// TestEmailChangeByLinks checks a change by links, which need no session: the pages,
+// the posts, and the sessions that end.
 func TestEmailChangeByLinks(t *testing.T) {
 	t.Parallel()
 	strategies(t, changesEmail, func(t *testing.T, w *arena.World) {
@@ -140,7 +140,7 @@ func TestEmailChangeByLinks(t *testing.T) {
 		if err != nil || u.Email != newAddress || u.EmailVerified.IsZero() {
 			t.Errorf("%+v %v", u, err)
 		}
-		keeps := w.Config.Session.Strategy == authsvc.StrategyDatabase // another one says the old address
+		keeps := w.Config.Session.Strategy == authsvc.StrategyDatabase // other strategies keep the old address
 		if other.Email() != "" || (b.Email() == newAddress) != keeps || b.Email() == oldAddress {
 			t.Errorf("sessions: %q and %q", b.Email(), other.Email())
 		}
@@ -158,7 +158,8 @@ func TestEmailChangeByLinks(t *testing.T) {
 	})
 }
 
-// With the code, in the session, which then says the new address.
+// TestEmailChangeByCode checks a change by code, in the session, which then has the new
+// address.
 func TestEmailChangeByCode(t *testing.T) {
 	t.Parallel()
 	strategies(t, changesEmail, func(t *testing.T, w *arena.World) {
@@ -206,7 +207,8 @@ func TestEmailChangeByCode(t *testing.T) {
 	})
 }
 
-// Five codes are judged, then the right one is not; the link still works.
+// TestEmailChangeCodeTries checks that five codes are compared and then the right one
+// is refused. The link still works.
 func TestEmailChangeCodeTries(t *testing.T) {
 	t.Parallel()
 	w := arena.Enter(t, nil)
@@ -229,7 +231,8 @@ func TestEmailChangeCodeTries(t *testing.T) {
 	}
 }
 
-// Who has no proved address proves the new one only.
+// TestEmailChangeWithoutOldEnd checks that users without a verified address only prove
+// the new one.
 func TestEmailChangeWithoutOldEnd(t *testing.T) {
 	t.Parallel()
 	for name, before := range map[string]authsvc.UserUpdate{"none": {Email: new(""), EmailVerified: &time.Time{}}, "unproved": {EmailVerified: &time.Time{}}} {
@@ -359,7 +362,8 @@ func TestEmailChangeRefused(t *testing.T) {
 	mailsTo(t, w, 2)
 }
 
-// To ask needs a fresh proof; what was typed is there after it.
+// TestEmailChangeNeedsFreshProof checks that a change needs a fresh proof, after which
+// the typed address is still there.
 func TestEmailChangeNeedsFreshProof(t *testing.T) {
 	t.Parallel()
 	w := arena.Start(t, nil)
@@ -399,7 +403,8 @@ func TestEmailChangeNeedsFreshProof(t *testing.T) {
 	mailsTo(t, w, 2)
 }
 
-// Of an address that is somebody's, the answers are the same, the mails are not.
+// TestEmailChangeTaken checks that, if a user already has the address, the answers are
+// the same and the mails differ.
 func TestEmailChangeTaken(t *testing.T) {
 	t.Parallel()
 	w := arena.Enter(t, nil)
@@ -427,7 +432,7 @@ func TestEmailChangeTaken(t *testing.T) {
 	}
 }
 
-// trimLen drops the length, which that of the address is part of.
+// trimLen drops the length, which includes the length of the address.
 func trimLen(s string) string {
 	first, rest, _ := strings.Cut(s, " ")
 	_, rest, _ = strings.Cut(rest, " ")
@@ -447,7 +452,7 @@ func TestEmailChangeLimit(t *testing.T) {
 	if a := askEmail(b, newAddress); !answers(a, http.StatusTooManyRequests, "RateLimited") || a.Header.Get("Retry-After") == "" {
 		t.Errorf("%d %s", a.StatusCode, a.Text)
 	}
-	a := b.Post("/api/auth/account/email", "email", "else@app.test") // the old mailbox has had its share, too
+	a := b.Post("/api/auth/account/email", "email", "else@app.test") // the old mailbox has also reached its limit
 	if page := b.Get(a.Location()).Text; !strings.Contains(a.Location(), "error=RateLimited") || !strings.Contains(page, "too many attempts") || !strings.Contains(page, `value="else@app.test"`) {
 		t.Errorf("%s %s", a.Location(), page)
 	}
@@ -524,7 +529,8 @@ func TestRequestEmailChange(t *testing.T) {
 	}
 }
 
-// When people can change their address, and when there is nothing of it.
+// TestEmailChangeIsThere checks when users can change their address, and that nothing
+// shows it otherwise.
 func TestEmailChangeIsThere(t *testing.T) {
 	t.Parallel()
 	withoutMail := func(c *authsvc.Config) { c.Providers = append(c.Providers[:1:1], c.Providers[2]) }

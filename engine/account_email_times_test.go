@@ -12,9 +12,10 @@ import (
 	"authsvc/internal/test/arena"
 )
 
-// The time of an answer does not tell whether the address is somebody's. The test is
-// not parallel, so that little else runs beside it; on a busy machine it measures up
-// to three times, as what differs in truth differs each time.
+// TestEmailChangeTakenTakesAsLong checks that the time of an answer does not reveal
+// whether a user has the address. The test is not parallel, so that little else runs at
+// the same time. On a busy machine it measures up to three times, since a real
+// difference appears each time.
 func TestEmailChangeTakenTakesAsLong(t *testing.T) {
 	w := arena.Enter(t, nil)
 	b := w.Browser()
@@ -35,8 +36,8 @@ func TestEmailChangeTakenTakesAsLong(t *testing.T) {
 	}
 }
 
-// askMedians asks for two addresses in turn, and returns how long the median request
-// for each takes.
+// askMedians asks for two addresses in turn, and returns the median time of the
+// requests for each.
 func askMedians(t *testing.T, b *arena.Browser, one, other string) (ofOne, ofOther time.Duration) {
 	t.Helper()
 	const rounds = 1000
@@ -50,7 +51,7 @@ func askMedians(t *testing.T, b *arena.Browser, one, other string) (ofOne, ofOth
 			}
 			took[address] = append(took[address], time.Since(begin))
 		}
-		slices.Reverse(order) // neither is always the one that comes after the other
+		slices.Reverse(order) // so that neither always comes second
 	}
 	for _, list := range took {
 		slices.Sort(list)

@@ -14,13 +14,13 @@ import (
 	"authsvc/internal/text"
 )
 
-// Sizes of the events of an export.
+// Limits of the events in an export.
 const (
 	maxExported  = 10_000 // the newest
 	exportedPage = 250    // in memory at a time
 )
 
-// An accountExport is what the file says before the events.
+// An accountExport holds everything in the file before the events.
 type accountExport struct {
 	Exported    string            `json:"exported"`
 	User        accountUser       `json:"user"`
@@ -34,7 +34,7 @@ type accountExport struct {
 
 type exportedAccount struct {
 	Provider string `json:"provider"`
-	ID       string `json:"id"` // there
+	ID       string `json:"id"` // at the provider
 	Type     string `json:"type"`
 }
 
@@ -56,14 +56,14 @@ type exportedSession struct {
 	Expires  *string  `json:"expires"`
 }
 
-// An exporting is an export of which everything is read but the events.
+// An exporting is an export with everything read except the events.
 type exporting struct {
 	s      *accountRoom
 	head   accountExport
 	events []authsvc.AuditQuery // the pages, oldest first
 }
 
-// Export is [Service.Export].
+// Export implements [Service.Export].
 func (ac *accountRoom) Export(ctx context.Context, userID string, w io.Writer) error {
 	e, err := ac.export(ctx, userID)
 	if err != nil {
@@ -73,7 +73,7 @@ func (ac *accountRoom) Export(ctx context.Context, userID string, w io.Writer) e
 	return e.write(ctx, w)
 }
 
-// export reads what an export begins with.
+// export reads everything before the events.
 func (ac *accountRoom) export(ctx context.Context, userID string) (*exporting, error) {
 	u, err := ac.Adapter.GetUser(ctx, userID)
 	if err != nil {
@@ -128,8 +128,8 @@ func (e *exporting) addPerson(p authsvc.Person) {
 	}
 }
 
-// findEvents notes where the pages of a user's events begin, and keeps those of
-// the newest: the store lists the oldest first.
+// findEvents records where the pages of a user's events begin, and keeps the newest
+// ones. The store lists the oldest events first.
 func (e *exporting) findEvents(ctx context.Context, userID string) error {
 	if e.s.auditor.Store() == nil {
 		return nil
@@ -169,7 +169,7 @@ func (e *exporting) write(ctx context.Context, w io.Writer) error {
 			return err
 		}
 		for _, r := range page {
-			r.UserID, r.Actor = "", "" // who operates the service is not about the person
+			r.UserID, r.Actor = "", "" // the service's operators are not the user's data
 			raw, err := json.Marshal(r.AuditEvent)
 			if err != nil {
 				return err
@@ -186,8 +186,8 @@ func (e *exporting) write(ctx context.Context, w io.Writer) error {
 
 func (download) isOutcome() {}
 
-// getExport: GET account/export is everything that is kept of the person, as a
-// file.
+// getExport handles GET account/export, which downloads everything stored about the
+// user.
 func (ac *accountRoom) getExport(rq *request) outcome {
 	s, err := ac.keeper.current(rq)
 	switch {

@@ -127,8 +127,8 @@ func TestExportRefused(t *testing.T) {
 	}
 }
 
-// The newest events of the person, and of nobody else; who operates the service
-// is not told.
+// TestExportEvents checks that an export contains the newest events of this user only,
+// and does not name operators.
 func TestExportEvents(t *testing.T) {
 	t.Parallel()
 	w := arena.Start(t, func(c *authsvc.Config) { c.Audit.Store = true })

@@ -10,7 +10,7 @@ import (
 	"authsvc/internal/text/pages"
 )
 
-// keepPage: GET account/keep asks whether an account is to be kept.
+// keepPage handles GET account/keep, which asks whether to keep an account.
 func (ac *accountRoom) keepPage(rq *request) outcome {
 	v := pages.KeepView{CSRFToken: rq.ensureCSRF(), Kept: rq.query("done") == "kept", SignInURL: weburl.WithQuery(rq.base+"/signin", "callbackUrl", rq.callbackURL())}
 	if v.Kept {
@@ -39,9 +39,9 @@ func (ac *accountRoom) keepPage(rq *request) outcome {
 	return page{name: pages.Keep, view: v}
 }
 
-// postKeep: POST account/keep keeps an account that is to be deleted. It is that of
-// the session or, with pending=true or without a session, that of the sign-in which
-// waits for it; leave=true gives that one up, and never keeps anything.
+// postKeep handles POST account/keep, which cancels the deletion of an account. It is
+// the account of the session or, with pending=true or without a session, of the pending
+// sign-in. leave=true gives up the pending sign-in and never keeps an account.
 func (ac *accountRoom) postKeep(rq *request) outcome {
 	if !rq.csrfOK() {
 		return rq.refuseOwnCSRF("/account/keep")
@@ -66,7 +66,7 @@ func (ac *accountRoom) postKeep(rq *request) outcome {
 	if refused := ac.desk.limitAccount(rq, c.UserID); refused != nil {
 		return refused
 	}
-	err = ac.Adapter.DeleteCredential(rq.ctx, authsvc.CredentialPending, c.ID, c.UserID, nil) // whoever deletes it goes on
+	err = ac.Adapter.DeleteCredential(rq.ctx, authsvc.CredentialPending, c.ID, c.UserID, nil) // the request that deletes it continues
 	if err == nil && rq.body.get("leave") != "true" {
 		err = ac.cancelDeletion(rq.ctx, c.UserID, ac.mailing.byPerson(rq))
 	}

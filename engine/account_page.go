@@ -16,11 +16,11 @@ import (
 	"authsvc/internal/text/pages"
 )
 
-// maxListed is how many accounts the account page shows.
+// maxListed is the maximum number of accounts on the account page.
 const maxListed = 50
 
-// An accountObject is what GET account answers a script. Members of features
-// that do not exist or are off are null.
+// An accountObject is the answer of GET account to a script. Members for features that
+// do not exist or are off are null.
 type accountObject struct {
 	User       accountUser       `json:"user"`
 	Session    accountSession    `json:"session"`
@@ -69,13 +69,13 @@ type accountProvider struct {
 	Name string `json:"name"`
 }
 
-// accountHandle is what a linked identity is called in lists: not every table of
-// accounts has an id of its own, and what a provider calls people is not shown.
+// accountHandle identifies a linked identity in lists. Not every table of accounts has
+// an ID column, and the provider's ID of the user is not shown.
 func (ac *accountRoom) accountHandle(a *authsvc.Account) string {
 	return handle(ac.handleKey.Sum(a.Provider, a.ProviderAccountID))
 }
 
-// Person is [Service.Person].
+// Person implements [Service.Person].
 func (ac *accountRoom) Person(ctx context.Context, userID string) (*authsvc.PersonView, error) {
 	u, err := ac.Adapter.GetUser(ctx, userID)
 	if err != nil {
@@ -84,7 +84,7 @@ func (ac *accountRoom) Person(ctx context.Context, userID string) (*authsvc.Pers
 	return ac.personView(ctx, u)
 }
 
-// personView reads what is known of a stored user.
+// personView reads everything about a stored user.
 func (ac *accountRoom) personView(ctx context.Context, u authsvc.User) (*authsvc.PersonView, error) {
 	v := &authsvc.PersonView{User: u}
 	sessions, err := ac.keeper.Sessions(ctx, u.ID)
@@ -96,7 +96,7 @@ func (ac *accountRoom) personView(ctx context.Context, u authsvc.User) (*authsvc
 	if err != nil {
 		return nil, err
 	}
-	more := -1 // ways in of the application's, if they count
+	more := -1 // the application's other ways to sign in; -1: not asked yet
 	for _, one := range all[:min(len(all), maxListed)] {
 		_, others := splitAccount(all, one.Provider, one.ProviderAccountID)
 		known := ac.vault.knowsWayIn(u, others)
@@ -114,21 +114,21 @@ func (ac *accountRoom) personView(ctx context.Context, u authsvc.User) (*authsvc
 	return v, nil
 }
 
-// An account is what is known of the person of a session.
+// An account holds the data of a session's user.
 type account struct {
 	session *authsvc.Session
 	user    authsvc.User
 	stored  bool                // user is in the store
-	person  *authsvc.PersonView // empty if not
-	change  *emailChange        // of the address; nil: none waits
+	person  *authsvc.PersonView // empty if not stored
+	change  *emailChange        // of the address; nil: none is pending
 }
 
-// readAccount reads the account of the person of a session.
+// readAccount reads the account of a session's user.
 func (ac *accountRoom) readAccount(rq *request, ctx context.Context, s *authsvc.Session) (*account, error) {
 	a := &account{session: s, person: &authsvc.PersonView{}}
 	u, err := ac.Adapter.GetUser(ctx, s.UserID)
 	switch {
-	case errors.Is(err, authsvc.ErrNotFound): // one of the application's, who is not stored
+	case errors.Is(err, authsvc.ErrNotFound): // a user of the application that is not stored
 		a.user = authsvc.User{ID: s.UserID, Name: s.Name, Email: s.Email, Image: s.Image}
 		return a, nil
 	case err != nil:
@@ -144,7 +144,7 @@ func (ac *accountRoom) readAccount(rq *request, ctx context.Context, s *authsvc.
 	return a, nil
 }
 
-// object is the account for a script.
+// accountObject returns the account for a script.
 func (ac *accountRoom) accountObject(rq *request, a *account) accountObject {
 	o := accountObject{
 		User:     accountUser{a.user.ID, text.Nullable(a.user.Name), text.Nullable(a.user.Email), emailProved(a.user), text.Nullable(a.user.Image)},
@@ -169,8 +169,8 @@ func (ac *accountRoom) accountObject(rq *request, a *account) accountObject {
 	return o
 }
 
-// getAccount: GET account shows people what they can see and change of their
-// account, and tells it to scripts as JSON.
+// getAccount handles GET account. It shows people their account and what they can
+// change, and returns it to scripts as JSON.
 func (ac *accountRoom) getAccount(rq *request) outcome {
 	s, err := ac.keeper.slideSession(rq, readOptions{touch: true, full: true})
 	switch {
@@ -193,13 +193,13 @@ func (ac *accountRoom) getAccount(rq *request) outcome {
 	return page{name: pages.Account, view: v, pictures: pictures}
 }
 
-// wantsData reports whether a GET asks for JSON, and not for a page.
+// wantsData reports whether a GET asks for JSON and not for a page.
 func (rq *request) wantsData() bool {
 	accept := strings.Join(rq.r.Header["Accept"], ",")
 	return rq.r.Method == http.MethodGet && strings.Contains(accept, "application/json") && !strings.Contains(accept, "text/html")
 }
 
-// accountView is the account for people.
+// accountView returns the account for the page.
 func (ac *accountRoom) accountView(rq *request, a *account) (v pages.AccountView, pictures string) {
 	v = pages.AccountView{Name: a.user.Name, Who: cmp.Or(a.user.Email, a.user.Name, a.user.ID), Email: a.user.Email, Unproved: !emailProved(a.user),
 		Edits: ac.edits && a.stored, Typed: a.user.Name, Add: ac.desk.linkable(), CSRFToken: rq.ensureCSRF(), CallbackURL: rq.base + "/account",
@@ -237,8 +237,8 @@ func (ac *accountRoom) accountView(rq *request, a *account) (v pages.AccountView
 	return v, pictures
 }
 
-// identityViews are the linked identities; where several are at one provider, a
-// number tells them apart, since nothing else of them is to be shown.
+// identityViews returns the linked identities. If there are several at one provider, a
+// number tells them apart, since nothing else of them may be shown.
 func identityViews(rq *request, a *account) (list []pages.Identity) {
 	seen := map[string]int{}
 	for _, one := range a.person.Accounts {
@@ -256,7 +256,8 @@ func identityViews(rq *request, a *account) (list []pages.Identity) {
 	return list
 }
 
-// accountRoutes are those of the account page, and of links in mails about an account.
+// accountRoutes returns the routes of the account page and of links in mails about an
+// account.
 func accountRoutes(s *accountRoom) map[string]*route {
 	has := func(*request) bool { return s.on }
 	deletes := func(*request) bool { return s.deletes }
@@ -280,7 +281,8 @@ func accountRoutes(s *accountRoom) map[string]*route {
 	}
 }
 
-// accountEvents are those of the account page, and of what it shares with methods of Service.
+// accountEvents lists the events of the account page and of Service methods that share
+// its code.
 var accountEvents = []audit.Kind{
 	{Name: "email.change_requested", Outcome: authsvc.AuditSuccess, Meaning: "A change of address was asked for, by the person or by the application, and its mails were queued. The answer did not show whether the new address is somebody's."},
 	{Name: "email.change_proved", Outcome: authsvc.AuditSuccess, Meaning: "One end agreed to a change of address: the reason says whether it was the new one or the old one."},

@@ -12,8 +12,9 @@ import (
 	"authsvc/internal/test/arena"
 )
 
-// TestWaysIn: the last way that is known may go if the application knows another,
-// for the person and for UnlinkAccount; not if it knows none, fails or panics.
+// TestWaysIn checks that the last known way to sign in can be removed, by the user and
+// by UnlinkAccount, if the application knows another. It cannot if the callback knows
+// none, fails or panics.
 func TestWaysIn(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
@@ -47,8 +48,8 @@ func TestWaysIn(t *testing.T) {
 	}
 }
 
-// TestPlace: a network is named to the person and to the application, cleaned; what
-// panics names nothing.
+// TestPlace checks that users and the application see the place of a network, cleaned,
+// and none if the callback panics.
 func TestPlace(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
@@ -87,8 +88,8 @@ func TestPlace(t *testing.T) {
 	}
 }
 
-// TestPerson: the application is told what the account page shows, and nothing of
-// nobody.
+// TestPerson checks that the application receives the data of the account page, and an
+// error for an unknown user.
 func TestPerson(t *testing.T) {
 	t.Parallel()
 	strategies(t, nil, func(t *testing.T, w *arena.World) {
@@ -112,9 +113,9 @@ func TestPerson(t *testing.T) {
 	})
 }
 
-// TestOwnAccountPages: browsers are led to the application's pages, with a word and
-// the person's ways; scripts get their JSON, and nobody who is not signed in gets
-// there.
+// TestOwnAccountPages checks that browsers are redirected to the application's pages,
+// with a message and the user's methods. Scripts get JSON, and no one gets there
+// without signing in.
 func TestOwnAccountPages(t *testing.T) {
 	t.Parallel()
 	strategies(t, func(c *authsvc.Config) { c.Pages.Account, c.Pages.Confirm = "/me", "/sure?x=1" }, func(t *testing.T, w *arena.World) {

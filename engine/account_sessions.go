@@ -12,10 +12,10 @@ import (
 	"authsvc/internal/text/useragent"
 )
 
-// maxSessions is how many sessions the account page shows, the latest used.
+// maxSessions is the maximum number of sessions on the account page, the latest used.
 const maxSessions = 100
 
-// An accountListed is a session as GET account tells it.
+// An accountListed is a session in the answer of GET account.
 type accountListed struct {
 	ID       string  `json:"id"`
 	Current  bool    `json:"current"`
@@ -29,7 +29,7 @@ type accountListed struct {
 	Used     *string `json:"used"`
 }
 
-// listedSessions are the sessions of an account for a script.
+// listedSessions returns the sessions of an account for a script.
 func listedSessions(a *account, current string) []accountListed {
 	list := make([]accountListed, 0, len(a.person.Sessions))
 	for _, v := range a.person.Sessions {
@@ -39,8 +39,8 @@ func listedSessions(a *account, current string) []accountListed {
 	return list
 }
 
-// sessionViews are the sessions of an account for people, this browser's first:
-// it is in use now, whatever was noted.
+// sessionViews returns the sessions of an account for the page, this browser's first.
+// This browser's session counts as used now, whatever its record says.
 func (ac *accountRoom) sessionViews(rq *request, a *account) (rows []pages.SessionRow) {
 	current := ac.keeper.SessionID(a.session)
 	for _, v := range a.person.Sessions {
@@ -48,7 +48,7 @@ func (ac *accountRoom) sessionViews(rq *request, a *account) (rows []pages.Sessi
 		if row.Current {
 			row.Used = rq.now
 		}
-		if row.Device == useragent.Unknown { // the page has a word of its language
+		if row.Device == useragent.Unknown { // the page has a translated word for it
 			row.Device = ""
 		}
 		if v.Provider != "" {
@@ -69,8 +69,8 @@ func (ac *accountRoom) sessionViews(rq *request, a *account) (rows []pages.Sessi
 	return rows
 }
 
-// postAccountSignOut: POST account/signout ends one session of the person, all
-// but this one, or all, which the body says by session=ID, others=true or all=true.
+// postAccountSignOut handles POST account/signout. The body says which of the user's
+// sessions to end: session=ID, others=true (all but this one) or all=true.
 func (ac *accountRoom) postAccountSignOut(rq *request) outcome {
 	s, done, refused := ac.desk.beginAccount(rq)
 	if refused != nil {

@@ -17,7 +17,7 @@ import (
 	"authsvc/internal/test/browser"
 )
 
-// accountJSON is GET account as a script gets it.
+// accountJSON is GET account as a script receives it.
 type accountJSON struct {
 	User struct {
 		ID, Name, Email string
@@ -45,7 +45,7 @@ func readAccount(t *testing.T, b *arena.Browser) (a accountJSON) {
 	return a
 }
 
-// answers reports whether a script was answered with a status and a word.
+// answers reports whether a script got a status and an error code.
 func answers(a *browser.Answer, status int, word string) bool {
 	return a.StatusCode == status && strings.Contains(a.Text, `"error":"`+word+`"`)
 }
@@ -135,7 +135,7 @@ func TestRenameTurnedOff(t *testing.T) {
 	}
 }
 
-// withSecondAccount gives a person two accounts at "op", and returns their user.
+// withSecondAccount gives a user two accounts at "op", and returns the user's ID.
 func withSecondAccount(t *testing.T, w *arena.World, b *arena.Browser) (user string) {
 	t.Helper()
 	b.SignIn(w.OP, "ada")
@@ -148,7 +148,7 @@ func withSecondAccount(t *testing.T, w *arena.World, b *arena.Browser) (user str
 	return user
 }
 
-// idless is a store whose accounts have no id, as by the schema that Prisma users copy.
+// idless is a store whose accounts have no ID, as in the schema that Prisma users copy.
 type idless struct{ authsvc.Adapter }
 
 func (s idless) LinkAccount(ctx context.Context, a authsvc.Account, epoch int64) (authsvc.Account, error) {
@@ -217,7 +217,8 @@ func unlinkByThePerson(t *testing.T, w *arena.World) {
 	}
 }
 
-// Of two requests at once that would each leave the other account, one is served.
+// TestUnlinkLastTwoAtOnce checks that, of two concurrent requests that would each leave
+// only the other account, one succeeds.
 func TestUnlinkLastTwoAtOnce(t *testing.T) {
 	t.Parallel()
 	w := arena.Start(t, func(c *authsvc.Config) { c.RateLimit.Disabled = true })
@@ -235,8 +236,8 @@ func TestUnlinkLastTwoAtOnce(t *testing.T) {
 	}
 }
 
-// What removes a way to sign in needs a fresh proof: of the session, or of when the
-// form was opened in it.
+// TestUnlinkNeedsFreshProof checks that removing a way to sign in needs a fresh proof:
+// of the session, or from when the form was opened in it.
 func TestUnlinkNeedsFreshProof(t *testing.T) {
 	t.Parallel()
 	w := arena.Start(t, nil)
@@ -309,7 +310,8 @@ func TestAccountLimit(t *testing.T) {
 	}
 }
 
-// Without storage, or when it is turned off, there is no account page.
+// TestAccountIsNotThere checks that there is no account page without storage, or if it
+// is turned off.
 func TestAccountIsNotThere(t *testing.T) {
 	t.Parallel()
 	for name, tune := range map[string]func(*authsvc.Config){
@@ -333,7 +335,8 @@ func TestAccountIsNotThere(t *testing.T) {
 	}
 }
 
-// A person whom the application keeps itself sees what the session says.
+// TestAccountOfUnstored checks that a user whom only the application stores sees the
+// session's data.
 func TestAccountOfUnstored(t *testing.T) {
 	t.Parallel()
 	w := arena.Start(t, func(c *authsvc.Config) { c.Session.Strategy = "jwt" })
@@ -364,7 +367,7 @@ func TestAccountOptions(t *testing.T) {
 	}
 }
 
-// shownSessions are the sessions that GET account lists.
+// shownSessions returns the sessions that GET account lists.
 func shownSessions(t *testing.T, b *arena.Browser) (list []struct {
 	ID, Device, Provider string
 	Current              bool

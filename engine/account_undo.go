@@ -15,11 +15,11 @@ import (
 )
 
 const (
-	undoRetry = time.Minute // after it who has begun to undo is taken to have died
+	undoRetry = time.Minute // after this, a started undo counts as crashed
 )
 
-// canUndo reports whether the mail goes to an address that was proved: others may
-// be anybody's.
+// canUndo reports whether the mail goes to a verified address. An unverified address
+// may be anyone's.
 func (n *notice) canUndo() bool {
 	switch {
 	case n.undo == nil:
@@ -30,8 +30,8 @@ func (n *notice) canUndo() bool {
 	return emailProved(n.user) && n.to == ""
 }
 
-// findUndo returns what a link takes back, and whose account it is about.
-// ErrNotFound: it is unknown, was used or has expired.
+// findUndo returns the change that a link undoes, and the credential of the link. It
+// returns ErrNotFound if the link is unknown, was used or has expired.
 func (ac *accountRoom) findUndo(rq *request, token string) (c authsvc.Credential, what undoable, err error) {
 	if len(token) < 20 || len(token) > 200 {
 		return c, what, authsvc.ErrNotFound
@@ -48,8 +48,8 @@ func (ac *accountRoom) findUndo(rq *request, token string) (c authsvc.Credential
 	return c, what, err
 }
 
-// getUndo: GET account/undo shows what the link of a notice takes back, and takes
-// nothing back.
+// getUndo handles GET account/undo. It shows what a notice's link would undo, and
+// changes nothing.
 func (ac *accountRoom) getUndo(rq *request) outcome {
 	v := pages.UndoView{State: "spent", SignInURL: rq.base + "/signin", RequestID: rq.shownRequestID()}
 	token := rq.query("token")
@@ -76,7 +76,7 @@ func (ac *accountRoom) getUndo(rq *request) outcome {
 		return rq.accountAway(err)
 	}
 	u, err := ac.Adapter.GetUser(rq.ctx, c.UserID)
-	if err != nil { // it goes with the user
+	if err != nil { // the link is deleted with the user
 		return rq.accountAway(err)
 	}
 	v.State, v.What, v.Who, v.Token, v.Action, v.CSRFToken = "asks", what.what(), cmp.Or(u.Email, u.Name, u.ID), token, rq.base+"/account/undo", rq.ensureCSRF()
@@ -92,8 +92,8 @@ func (ac *accountRoom) getUndo(rq *request) outcome {
 	return page{name: pages.Undo, view: v}
 }
 
-// postUndo: POST account/undo takes back what the link is about, once, and ends all
-// sessions. Of any number at once one does.
+// postUndo handles POST account/undo, which undoes the link's change once and ends all
+// sessions. Of concurrent requests, only one succeeds.
 func (ac *accountRoom) postUndo(rq *request) outcome {
 	token := rq.body.get("token")
 	if !rq.csrfOK() {
@@ -104,7 +104,7 @@ func (ac *accountRoom) postUndo(rq *request) outcome {
 	}
 	c, what, err := ac.findUndo(rq, token)
 	if err == nil {
-		ctx, cancel := fleet.Detached(rq.ctx, loginTimeout) // finished even if the browser has gone
+		ctx, cancel := fleet.Detached(rq.ctx, loginTimeout) // finishes even if the browser has gone
 		defer cancel()
 		rq.ctx = ctx
 		err = ac.claimUndo(rq, &c)
@@ -145,7 +145,7 @@ func (ac *accountRoom) postUndo(rq *request) outcome {
 	return object{v: map[string]any{"url": to, "account": nil}}
 }
 
-// undoSpent answers a link that takes nothing back any more.
+// undoSpent answers a link that is no longer valid.
 func undoSpent(rq *request) outcome {
 	if !rq.audited {
 		rq.audit("change.undo_refused", authsvc.CodeNotFound, "the link is unknown, was used or has expired")
@@ -153,7 +153,8 @@ func undoSpent(rq *request) outcome {
 	return rq.refuseOwn("/account/undo", authsvc.CodeNotFound, http.StatusNotFound)
 }
 
-// claimUndo makes this request the one that undoes. ErrStale: another one is.
+// claimUndo makes this request the one that undoes the change. It returns ErrStale if
+// another request is doing so.
 func (ac *accountRoom) claimUndo(rq *request, c *authsvc.Credential) error {
 	c.Used = rq.now.UTC().Truncate(time.Millisecond)
 	err := ac.Adapter.UpdateCredential(rq.ctx, *c)
@@ -161,9 +162,10 @@ func (ac *accountRoom) claimUndo(rq *request, c *authsvc.Credential) error {
 	return err
 }
 
-// undo takes a change back, each step so that it can be repeated: first what could
-// begin new sessions, then all sessions and remembered browsers, last the link.
-// ErrNotFound: the link of an earlier change came in between, or the user is gone.
+// undo undoes a change in repeatable steps: first everything that could start new
+// sessions, then all sessions and remembered browsers, and last the link. It returns
+// ErrNotFound if the link of an earlier change was used meanwhile, or if the user is
+// gone.
 func (ac *accountRoom) undo(rq *request, c *authsvc.Credential, what *undoable) (taken bool, err error) {
 	if err := ac.undoLink(rq, c.UserID, what); err != nil {
 		return false, err
@@ -189,7 +191,7 @@ func (ac *accountRoom) undo(rq *request, c *authsvc.Credential, what *undoable) 
 	return taken, nil
 }
 
-// undoLink removes an identity that was linked, if what is one.
+// undoLink removes the identity that what linked, if any.
 func (ac *accountRoom) undoLink(rq *request, userID string, what *undoable) error {
 	if what.Provider == "" {
 		return nil
@@ -202,9 +204,9 @@ func (ac *accountRoom) undoLink(rq *request, userID string, what *undoable) erro
 	return err
 }
 
-// undoLater takes back what was linked since a change of the address, and makes the
-// links of all later changes void: their mails went to the address that is taken
-// back. Each link goes after what it is about, so that an error loses nothing.
+// undoLater removes identities linked since a change of address, and voids the links of
+// all later changes: their mails went to the address being undone. Each link is deleted
+// after its change is undone, so that an error loses nothing.
 func (ac *accountRoom) undoLater(rq *request, c *authsvc.Credential) error {
 	p, err := ac.Adapter.GetPerson(rq.ctx, c.UserID)
 	if err != nil {
@@ -235,9 +237,10 @@ func (ac *accountRoom) dropUndo(rq *request, c *authsvc.Credential) error {
 	return err
 }
 
-// restoreAddress gives a user the former address back. taken: it is somebody else's
-// by now. Of the links of several changes at once the earliest decides: it makes the
-// others void before it writes, and each looks for itself after it has read the user.
+// restoreAddress gives a user the former address back. It reports as taken whether
+// another user has that address now. If the links of several changes are used at once,
+// the earliest wins: it voids the others before it writes, and each checks its own link
+// after reading the user.
 func (ac *accountRoom) restoreAddress(rq *request, c *authsvc.Credential, what *undoable) (taken bool, err error) {
 	for try := 1; ; try++ {
 		was, err := ac.Adapter.GetUser(rq.ctx, c.UserID)

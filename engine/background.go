@@ -22,7 +22,7 @@ func (h *storeys) startWorkers() {
 	h.follow()
 }
 
-// follow starts what the reading of sessions needs.
+// follow starts the background work that reading sessions depends on.
 func (h *storeys) follow() {
 	if h.keeper.revoked.enabled {
 		h.fleet.Go("the revocations", h.keeper.pollRevocations)
@@ -35,18 +35,18 @@ func (h *storeys) follow() {
 	}
 }
 
-// Ready reports why the service cannot answer as it should: the store does not
-// answer, the revocations of JWT sessions are not known, or the clock of this
-// machine is more than 30 s from the store's. nil: it can.
+// Ready returns an error if the service cannot answer correctly: the store does not
+// answer, the revocations of JWT sessions are not known, or the clock of this machine
+// differs from the store's by more than 30 s.
 func (s *Service) Ready(ctx context.Context) error {
 	return errors.Join(s.given.Adapter.Ping(ctx), s.keeper.revoked.ready(), s.fleet.ClockReady())
 }
 
-// Close ends the background work and stores the queued audit events. Work in
-// progress is finished, unless ctx ends first: then Close returns its error.
-// Close does not wait for requests: stop the http.Server first. A mail that its
-// server has not accepted 2 s before the deadline of ctx goes back to the
-// queue, from which the next process sends it.
+// Close ends the background work and stores the queued audit events. It finishes work
+// in progress. If ctx ends first, Close returns the error of ctx. Close does not wait
+// for requests: stop the http.Server first. A mail that its server has not accepted 2 s
+// before the deadline of ctx goes back to the queue, from which the next process sends
+// it.
 func (s *Service) Close(ctx context.Context) error {
 	s.fleet.StopTasks()
 	defer s.requeueMails(ctx)()
@@ -69,12 +69,12 @@ func (s *Service) Close(ctx context.Context) error {
 	}
 }
 
-// requeueTime is how long before the deadline of Close mails that are being sent
-// go back to the queue.
+// requeueTime is how long before the deadline of Close a mail that is being sent goes
+// back to the queue.
 const requeueTime = 2 * time.Second
 
-// requeueMails stops the sending of mails requeueTime before ctx ends, so that
-// they go back to the queue, unless stop is called.
+// requeueMails stops the sending of mails requeueTime before ctx ends, so that they go
+// back to the queue. stop cancels this.
 func (h *storeys) requeueMails(ctx context.Context) (stop func() bool) {
 	if end, ok := ctx.Deadline(); ok {
 		return time.AfterFunc(time.Until(end)-requeueTime, h.fleet.CancelSending).Stop
@@ -82,17 +82,18 @@ func (h *storeys) requeueMails(ctx context.Context) (stop func() bool) {
 	return context.AfterFunc(ctx, h.fleet.CancelSending)
 }
 
-// Times of the sweep.
+// Times and sizes of the sweep.
 const (
 	sweepEvery = time.Minute
 	sweepBatch = 500
 	sweepPause = 50 * time.Millisecond
 )
 
-// sweepLease is the lease of the replica that sweeps.
+// sweepLease names the lease of the replica that sweeps.
 const sweepLease = "sweep"
 
-// sweep deletes expired records in small batches, then users whose grace is over.
+// sweep deletes expired records in small batches, then users whose grace period is
+// over.
 func (h *storeys) sweep(ctx context.Context) {
 	replica := seal.UUIDv7()
 	defer h.endSweep(replica)
@@ -106,7 +107,7 @@ func (h *storeys) sweep(ctx context.Context) {
 		wait = sweepEvery
 		n, err := h.sweepBatch(ctx, replica)
 		switch {
-		case errors.Is(err, authsvc.ErrConflict): // another replica does it
+		case errors.Is(err, authsvc.ErrConflict): // another replica sweeps
 		case err != nil && ctx.Err() == nil:
 			h.given.Log.Error("expired records could not be removed", "err", err)
 		case n == sweepBatch:
@@ -117,9 +118,9 @@ func (h *storeys) sweep(ctx context.Context) {
 	}
 }
 
-// sweepBatch deletes up to sweepBatch records under the lease. It takes that for
-// longer than the pause to the next sweep, so that another replica gets it only
-// when this one is gone. ErrConflict: another replica has it.
+// sweepBatch deletes up to sweepBatch records under the lease. The lease lasts longer
+// than the pause to the next sweep, so that another replica gets it only when this one
+// is gone. If another replica has the lease, sweepBatch returns ErrConflict.
 func (h *storeys) sweepBatch(ctx context.Context, replica string) (int, error) {
 	now := h.fleet.Now()
 	if err := h.given.Adapter.Lease(ctx, sweepLease, replica, now, now.Add(2*sweepEvery)); err != nil {
@@ -133,7 +134,7 @@ func (h *storeys) sweepBatch(ctx context.Context, replica string) (int, error) {
 	return n + old, err
 }
 
-// endSweep releases the lease, so that another replica can go on at once.
+// endSweep releases the lease, so that another replica can continue at once.
 func (h *storeys) endSweep(replica string) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()

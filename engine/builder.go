@@ -17,17 +17,18 @@ type builder struct {
 	base            string
 	http            *http.Client
 	storeys         storeys
-	prefix          string         // of the keys below the current place
-	positions       map[string]int // of providers, by id, in Config.Providers
-	openIDType      string         // see dialect, as is
+	prefix          string         // precedes the keys of mistakes: the current place
+	positions       map[string]int // index in Config.Providers, by provider id
+	openIDType      string         // as in dialect, like mailsCodes
 	mailsCodes      bool
-	defaultStrategy authsvc.Strategy // of sessions
+	defaultStrategy authsvc.Strategy // the default for sessions
 	mistakes        []error
 	warnings        []func(*slog.Logger)
 }
 
-// fail records a mistake at key, relative to the current place. It rests on the
-// fields in with, too. Where the text names fields of Go, the caller sets a code.
+// fail records a mistake at key, which is relative to the current place. with names
+// other fields that the mistake depends on. If the texts name Go fields, the caller
+// must set Code.
 func (b *builder) fail(key, problem, fix string, with ...string) *authsvc.ConfigError {
 	e := &authsvc.ConfigError{Field: strings.TrimSuffix(b.prefix+key, "."), Problem: problem, Fix: fix}
 	for _, field := range with {
@@ -37,7 +38,7 @@ func (b *builder) fail(key, problem, fix string, with ...string) *authsvc.Config
 	return e
 }
 
-// warn records something to say at every start.
+// warn records a warning to log at every start.
 func (b *builder) warn(text string, args ...any) {
 	b.warnings = append(b.warnings, func(log *slog.Logger) { log.Warn(text, args...) })
 }
@@ -86,7 +87,7 @@ func validProviderID(id string) bool {
 	return true
 }
 
-// minSecret is the least length of a secret, in bytes.
+// minSecret is the minimum length of a secret, in bytes.
 const minSecret = 32
 
 func distinct(s string) int {
@@ -97,7 +98,7 @@ func distinct(s string) int {
 	return len(seen)
 }
 
-// needStorage records a mistake with a code if there is none.
+// needStorage records a mistake with a code if there is no storage.
 func (b *builder) needStorage(code, key, problem, fix string) {
 	if b.config.Adapter == nil {
 		b.fail(key, problem, fix).Code = code
@@ -108,8 +109,8 @@ func storeUnusable(err error) error {
 	return &authsvc.ConfigError{Code: "store_unusable", Field: "Adapter", Problem: "cannot be used: " + err.Error(), Fix: "start the store, and create its tables"}
 }
 
-// flow checks a provider and compiles it. It is the only place that asks which kind
-// it is of. Mistakes are reported to b.
+// flow checks a provider and compiles it. Mistakes are recorded in b. No other code
+// asks what kind of provider it has.
 func (b *builder) flow(p authsvc.Provider) flow {
 	switch p := p.(type) {
 	case *authsvc.OAuth:

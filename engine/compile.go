@@ -9,8 +9,8 @@ import (
 	"authsvc"
 )
 
-// compile checks every field of c and makes the service that it describes.
-// What it returns is only usable if the builder has no mistakes.
+// compile checks every field of c and builds the service. The service is only usable if
+// the builder has no mistakes.
 func compile(c *authsvc.Config) (*Service, *builder) {
 	b := &builder{config: c}
 	s := &Service{People: People{raise(&fleet.Given{Log: cmp.Or(c.Logger, slog.Default()), Callbacks: c.Callbacks, Events: c.Events})}}
@@ -39,7 +39,7 @@ func compile(c *authsvc.Config) (*Service, *builder) {
 	b.base, b.http, b.openIDType, b.mailsCodes = s.site.base, newHTTPClient(c), s.site.dialect.openIDType, s.site.dialect.mailsCodes
 	s.closeIdle = b.http.CloseIdleConnections
 	if c.Outbound.DangerousTransport != nil {
-		s.closeIdle = func() {} // others may use it
+		s.closeIdle = func() {} // the application may use it elsewhere
 		b.warn("a transport of the application's makes the calls to identity providers: the addresses that it reaches are not checked")
 	}
 	flows, order := b.providers()

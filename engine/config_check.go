@@ -53,7 +53,7 @@ func checkURL(b *builder, s *Service) {
 	if u.Scheme == "http" && !weburl.Loopback(u.Hostname()) && !b.config.DangerousInsecureURL {
 		b.fail("URL", "is http beyond loopback, where cookies and links can be read on the way",
 			"use https, or set DangerousInsecureURL: true in a closed network", "DangerousInsecureURL").Code = "insecure_url"
-		u.Scheme = "https" // what else is wrong then
+		u.Scheme = "https" // to find further mistakes
 	}
 	s.site.origin = weburl.Origin(u)
 	s.site.host = strings.TrimPrefix(strings.TrimPrefix(s.site.origin, "https://"), "http://")
@@ -63,7 +63,7 @@ func checkURL(b *builder, s *Service) {
 	s.site.base = s.site.origin + s.site.basePath
 }
 
-// badPort reports whether the port is what is wrong with an address.
+// badPort reports whether an address is wrong because of its port.
 func badPort(u *neturl.URL, err error) bool {
 	if err != nil {
 		return strings.Contains(err.Error(), "invalid port")
@@ -76,7 +76,7 @@ func checkHSTS(b *builder, s *Service) {
 	d := b.config.HSTS
 	switch {
 	case d == 0:
-	case s.site.origin == "": // nothing follows from a URL that is a mistake
+	case s.site.origin == "": // an invalid URL is reported by itself
 	case d < time.Second:
 		b.fail("HSTS", "is under a second", "use a duration such as 8760h")
 	case !strings.HasPrefix(s.site.origin, "https://"):
@@ -114,7 +114,7 @@ func checkSession(b *builder, s *Service) {
 	switch strategy := cmp.Or(o.Strategy, b.defaultStrategy); strategy {
 	case authsvc.StrategyDatabase:
 		b.needStorage("database_without_storage", "Session.Strategy", "is database, but there is no storage", "set Adapter, or use jwt")
-		s.keeper.revoked.enabled = false // none of them is asked
+		s.keeper.revoked.enabled = false // database sessions do not use revocations
 		if b.config.Callbacks.JWT != nil {
 			b.warn("the JWT callback is never called with strategy database, where sessions have no token: use the callbacks Claims or Session", "field", "Callbacks.JWT")
 		}
@@ -126,7 +126,7 @@ func checkSession(b *builder, s *Service) {
 	}
 }
 
-// checkShape compiles what sessions have besides name, address and picture.
+// checkShape compiles the fields that sessions have besides name, address and picture.
 func checkShape(b *builder, s *Service) {
 	o := b.config.Session
 	shape, mistakes := sessionshape.Compile(sessionshape.Options{Claims: o.Claims, Expose: o.Expose, Columns: columnsOf(s.given.Adapter), AnyClaim: b.config.Callbacks.Claims != nil})
@@ -136,7 +136,7 @@ func checkShape(b *builder, s *Service) {
 	s.keeper.shape = shape
 }
 
-// columnsOf names the columns that are in User.Extra.
+// columnsOf returns the names of the columns in User.Extra.
 func columnsOf(a authsvc.Adapter) []string {
 	if columns, ok := a.(authsvc.UserColumns); ok {
 		return columns.UserColumns()
@@ -240,8 +240,7 @@ func checkCookieDomain(b *builder, s *Service, domain string) {
 	}
 }
 
-// hasPrefixFold is how browsers compare the prefixes of cookie names (RFC
-// 6265bis).
+// hasPrefixFold compares the prefixes of cookie names as browsers do (RFC 6265bis).
 func hasPrefixFold(name, prefix string) bool {
 	return len(name) >= len(prefix) && strings.EqualFold(name[:len(prefix)], prefix)
 }
@@ -267,9 +266,9 @@ func checkPages(b *builder, s *Service) {
 }
 
 // pageAddress resolves a configured page against the origin, as absolute does. ok
-// reports whether it is a path or an address.
+// reports whether page is a path or an address.
 func pageAddress(origin, page string) (clean string, ok bool) {
-	if strings.HasPrefix(page, "/") { // one that begins with // names another host to browsers
+	if strings.HasPrefix(page, "/") { // browsers read a leading // as another host
 		_, clean, _ = weburl.Parse(origin + page)
 		return clean, !strings.HasPrefix(page, "//") && !strings.ContainsAny(page, "\\#")
 	}
@@ -277,7 +276,8 @@ func pageAddress(origin, page string) (clean string, ok bool) {
 	return clean, ok && !strings.Contains(page, "#")
 }
 
-// makePages comes after the providers, whose colours are in the style sheet.
+// makePages compiles the pages. It comes after the providers, whose colours are in the
+// style sheet.
 func makePages(b *builder, s *Service, order []flow) {
 	t := b.config.Theme
 	s.site.siteName = cmp.Or(text.Name(t.SiteName), s.site.host)
@@ -327,10 +327,10 @@ func checkRateLimit(b *builder, s *Service) {
 	}
 }
 
-// checkProxies warns about networks that are hardly what was meant.
+// checkProxies warns about networks that are probably not intended.
 func checkProxies(b *builder, s *Service) {
 	for _, p := range s.site.proxies {
-		least := 8 // bits that the largest networks of one owner have
+		least := 8 // shortest prefix of a network with one owner
 		if p.Addr().Is6() {
 			least = 7
 		}

@@ -14,7 +14,7 @@ import (
 	"authsvc/internal/test/arena"
 )
 
-// TestConfigErrorOrder: the same mistakes come in the same order.
+// TestConfigErrorOrder: equal configurations report their mistakes in the same order.
 func TestConfigErrorOrder(t *testing.T) {
 	t.Parallel()
 	var first string
@@ -35,8 +35,7 @@ func TestConfigErrorOrder(t *testing.T) {
 	}
 }
 
-// TestConfigErrorFields: the mistakes in lists name the field of Config and the
-// element.
+// TestConfigErrorFields: a mistake in a list names the field of Config and the element.
 func TestConfigErrorFields(t *testing.T) {
 	t.Parallel()
 	_, err := engine.New(authsvc.Config{
@@ -55,8 +54,8 @@ func TestConfigErrorFields(t *testing.T) {
 	}
 }
 
-// TestConfigURLWithEscapes: a path that is served otherwise than it is printed
-// is refused.
+// TestConfigURLWithEscapes: a path that would be served in another form than it is
+// printed is refused.
 func TestConfigURLWithEscapes(t *testing.T) {
 	t.Parallel()
 	for url, ok := range map[string]bool{"https://h.test/my%20auth": false, "https://h.test/my auth": false, "https://h.test/m%C3%BC": false, "https://h.test/mü": false, "https://h.test/my-auth/v1": true} {
@@ -72,8 +71,8 @@ func TestConfigURLWithEscapes(t *testing.T) {
 	}
 }
 
-// TestLoopbackHosts: a host is this machine, for which http is enough,
-// for the service's own address and for its providers alike.
+// TestLoopbackHosts: a host of this machine may use http, both in the service's own
+// address and in its providers'.
 func TestLoopbackHosts(t *testing.T) {
 	t.Parallel()
 	for host, ok := range map[string]bool{"localhost": true, "app.localhost": true, "127.0.0.2": true, "[::1]": true, "localhost.test": false, "app.test": false} {
@@ -100,7 +99,8 @@ func withJWT(strategy authsvc.Strategy) func(*authsvc.Config) {
 	}
 }
 
-// TestStartWarnings: what switches a protection off, or does nothing, is said.
+// TestStartWarnings: the log warns of options that switch a protection off or have no
+// effect.
 func TestStartWarnings(t *testing.T) {
 	t.Parallel()
 	proxies := func(list ...string) func(*authsvc.Config) {
@@ -112,7 +112,7 @@ func TestStartWarnings(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		tune func(*authsvc.Config)
-		want string // "" is no warning
+		want string // "": no warning
 	}{
 		"JWT, no token":   {withJWT(authsvc.StrategyDatabase), "field=Callbacks.JWT"},
 		"JWT, a token":    {withJWT(authsvc.StrategyJWT), ""},

@@ -17,7 +17,7 @@ import (
 	"authsvc/internal/text"
 )
 
-// reservedFields of a POST are the interface's own.
+// reservedFields are the fields of a POST that belong to the interface.
 var reservedFields = []string{"csrfToken", "callbackUrl", "json", "redirect", "repost", "confirm"}
 
 // credentialsFlow is a compiled *Credentials.
@@ -29,10 +29,10 @@ type credentialsFlow struct {
 
 func (f *credentialsFlow) info() info { return f.wire }
 
-// begin has nothing to do: the form posts to the callback.
+// begin redirects to the sign-in page: the form there posts to the callback.
 func (f *credentialsFlow) begin(rq *request) outcome { return redirect{to: rq.base + "/signin"} }
 
-// complete judges the submitted fields.
+// complete checks the submitted fields.
 func (f *credentialsFlow) complete(rq *request) outcome {
 	if rq.r.Method != http.MethodPost {
 		return rq.notCallback(http.MethodPost)
@@ -48,7 +48,7 @@ func (f *credentialsFlow) complete(rq *request) outcome {
 	if out := f.limit(rq, account); out != nil {
 		return out
 	}
-	rq.waitsSince = time.Time{} // a turn may have been waited for
+	rq.waitsSince = time.Time{} // the request may have waited for a turn
 	fields := maps.Clone(rq.body.fields)
 	for _, name := range reservedFields {
 		delete(fields, name)
@@ -72,8 +72,8 @@ func (f *credentialsFlow) complete(rq *request) outcome {
 		account: authsvc.Account{Type: "credentials", Provider: f.ID, ProviderAccountID: u.ID}}
 }
 
-// limit counts the attempt against the client and the account it tries. Past
-// the account's limit it is queued, not refused: strangers may have used it up.
+// limit counts the attempt against the client and the account. Beyond the account's
+// limit, the attempt is queued, not refused: strangers may have used up the limit.
 func (f *credentialsFlow) limit(rq *request, account string) outcome {
 	if wait, ok := rq.permit(f.room.desk.signInLimit, rq.clientKey()); !ok {
 		return rq.limited(wait)
@@ -123,7 +123,8 @@ func buildCredentials(b *builder, c *authsvc.Credentials) flow {
 	return f
 }
 
-// namedBy is the first field, which names the account, unless it is a secret.
+// namedBy returns the name of the first field, which names the account, or "" if that
+// field is a secret.
 func namedBy(fields []authsvc.Field) string {
 	if f := fields[0]; f.Type != "password" && f.Autocomplete != "one-time-code" && !strings.HasSuffix(f.Autocomplete, "-password") {
 		return f.Name
@@ -131,13 +132,13 @@ func namedBy(fields []authsvc.Field) string {
 	return ""
 }
 
-// setLimits makes the limits of attempts at one account.
+// setLimits makes the rate limits for attempts at one account.
 func (cr *credentialsRoom) setLimits(r *limit.Rating, o *authsvc.RateLimit) {
 	cr.accountLimit = r.Limiter("account", r.Rate("CredentialsPerAccount", o.CredentialsPerAccount, authsvc.Rate{N: 10, Per: time.Minute}))
 	cr.turn = r.Limiter("late", authsvc.Rate{N: 1, Per: turnEvery})
 }
 
-// credentialsEvents are those of the application's own check.
+// credentialsEvents are the audit events of the application's own check.
 var credentialsEvents = []audit.Kind{
 	{Name: "credentials.refused", Outcome: authsvc.AuditRefused, Meaning: "Authorize refused the credentials."},
 }

@@ -7,9 +7,9 @@ import (
 	"authsvc/internal/sql/stores"
 )
 
-// Sign-ins past RateLimit.CredentialsPerAccount are queued: they wait for a
-// turn and are then tried. If they were refused, any stranger could lock out
-// the owner of an account.
+// Sign-ins beyond RateLimit.CredentialsPerAccount are queued: they wait for a turn and
+// are then tried. If they were refused, any stranger could lock out the owner of an
+// account.
 const (
 	turnEvery     = 5 * time.Second  // one turn per account, in all replicas
 	firstTurnWait = 2 * time.Second  // longest wait before the first try
@@ -18,9 +18,9 @@ const (
 	turnRetryAfter = turnEvery // Retry-After when there was no turn
 )
 
-// waitForTurn waits for a turn at an account. Whoever asks first after one is
-// due takes it, and all ask at random times: however many attempts a stranger
-// makes, the owner's has its chance.
+// waitForTurn waits for a turn at an account. When a turn is due, the first request to
+// ask takes it, and requests ask at random times. However many attempts a stranger
+// makes, the owner's attempt has a chance.
 func (cr *credentialsRoom) waitForTurn(rq *request, account string) (wait time.Duration, ok bool) {
 	place := cr.queue.Enter(account, rq.clientKey())
 	if place == nil {
@@ -40,7 +40,7 @@ func (cr *credentialsRoom) waitForTurn(rq *request, account string) (wait time.D
 }
 
 // sleep waits for d and then updates rq.now. It returns false if the client
-// left, the service was closed or left was closed before.
+// disconnects, the service closes or left is closed first.
 func (cr *credentialsRoom) sleep(rq *request, d time.Duration, left <-chan struct{}) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -55,8 +55,8 @@ func (cr *credentialsRoom) sleep(rq *request, d time.Duration, left <-chan struc
 	return false
 }
 
-// takeTurn counts in the store, for all replicas. Unlike permit it does not
-// count in this process first: the queue keeps the calls few.
+// takeTurn counts in the store, for all replicas. Unlike permit, it does not count in
+// this process first: the queue keeps the number of calls small.
 func (cr *credentialsRoom) takeTurn(rq *request, account string) (time.Duration, bool) {
 	l := cr.turn
 	if wait, err := cr.limits.PermitStored(rq.ctx, l, account, rq.now); err == nil {

@@ -19,7 +19,7 @@ const knownCookie = "__Host-authsvc.known"
 
 func host(i int) string { return fmt.Sprintf("198.51.%d.%d:1", 100+i/250, i%250) }
 
-// useUp fails ten times at an account, from ten addresses, at once.
+// useUp makes ten failing attempts at an account at once, from ten addresses.
 func useUp(t *testing.T, at func(string) *guest, name string) {
 	t.Helper()
 	for i := range 10 {
@@ -29,7 +29,7 @@ func useUp(t *testing.T, at func(string) *guest, name string) {
 	}
 }
 
-// late is within what an attempt waits that nobody competes with.
+// late reports whether an attempt took as long as one that waits without competitors.
 func late(r *reply) bool { return r.took >= time.Second && r.took <= 10*time.Second }
 
 func TestQueuedLogins(t *testing.T) {
@@ -104,8 +104,8 @@ func atTheLastPermit(t *testing.T, tune func(*authsvc.Config)) {
 	}
 }
 
-// Strangers at many addresses try without a pause. What they get is little,
-// and the owner gets in with a browser that is known to nobody.
+// TestQueuedLoginsDoNotLockOutOwner has strangers at many addresses try without a
+// pause. They get few tries, and the owner gets in with an unknown browser.
 func TestQueuedLoginsDoNotLockOutOwner(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

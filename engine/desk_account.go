@@ -8,9 +8,9 @@ import (
 	"authsvc"
 )
 
-// beginAccount is what every POST of the account page starts with: the token, the
-// session and the limit. s is nil if the outcome refuses. From then on the
-// request is finished even if its client goes away.
+// beginAccount starts every POST of the account page: it checks the CSRF token, the
+// session and the rate limit. If refused is not nil, s is nil. From then on, the
+// request finishes even if its client disconnects.
 func (dk *desk) beginAccount(rq *request) (s *authsvc.Session, done func(), refused outcome) {
 	if !rq.csrfOK() {
 		return nil, nil, rq.refuseOwnCSRF("/account")
@@ -31,8 +31,8 @@ func (dk *desk) beginAccount(rq *request) (s *authsvc.Session, done func(), refu
 	return s, cancel, nil
 }
 
-// limitAccount counts a request that changes or exports an account; the outcome is
-// nil, or refuses it.
+// limitAccount counts a request that changes or exports an account. It returns nil, or
+// the answer that refuses the request.
 func (dk *desk) limitAccount(rq *request, userID string) outcome {
 	if wait, ok := rq.permit(dk.accountLimit, userID); !ok {
 		rq.retryAfter = wait
@@ -42,11 +42,11 @@ func (dk *desk) limitAccount(rq *request, userID string) outcome {
 	return nil
 }
 
-// userOf is the stored user of a session; the refusal is nil, or says why there is none.
+// userOf returns the stored user of a session. If there is none, refused is the answer.
 func (dk *desk) userOf(rq *request, s *authsvc.Session) (u authsvc.User, refused outcome) {
 	u, err := dk.Adapter.GetUser(rq.ctx, s.UserID)
 	switch {
-	case errors.Is(err, authsvc.ErrNotFound): // one of the application's, who is not stored
+	case errors.Is(err, authsvc.ErrNotFound): // a user of the application who is not stored
 		return u, rq.refuseOwn("/account", authsvc.CodeNotFound, http.StatusNotFound)
 	case err != nil:
 		return u, rq.accountAway(err)
@@ -54,8 +54,8 @@ func (dk *desk) userOf(rq *request, s *authsvc.Session) (u authsvc.User, refused
 	return u, nil
 }
 
-// freshUser begins the page at path: it is the session, whose proof is fresh, and its
-// user. The refusal is nil, or the answer instead of the page.
+// freshUser begins the page at path. It returns the session, which has a fresh proof,
+// and its user. If refused is not nil, it is the answer instead of the page.
 func (dk *desk) freshUser(rq *request, path string) (s *authsvc.Session, u authsvc.User, refused outcome) {
 	s, err := dk.keeper.current(rq)
 	switch {
@@ -70,8 +70,8 @@ func (dk *desk) freshUser(rq *request, path string) (s *authsvc.Session, u auths
 	return s, u, refused
 }
 
-// accountBack is where a page of the application's own wants people to come back
-// to, or the built-in one.
+// accountBack returns the address to which people return: the callback URL of the
+// application's own page, or the built-in account page.
 func accountBack(rq *request) string {
 	if rq.body.get("callbackUrl") != "" {
 		return rq.callbackURL()

@@ -19,23 +19,22 @@ import (
 	"authsvc/internal/text"
 )
 
-// Limits of sign-in attempts that wait for an identity provider.
+// Limits on sign-in attempts that wait for an identity provider.
 const (
 	txLifetime   = 15 * time.Minute
 	txMaxPending = 5
 	txMaxCookie  = 3 << 10 // bytes of one transaction cookie
-	cookieBudget = 6 << 10 // of the Cookie header, then the oldest attempts go
+	cookieBudget = 6 << 10 // bytes of the Cookie header; beyond it, the oldest attempts are dropped
 )
 
-// A transaction is one attempt to sign in at an identity provider or, with no
-// Provider, a sign-out that continues there. It is stored only in a sealed
-// cookie of the browser that started it, one per attempt, so that tabs do not
-// disturb each other and starting costs the server nothing.
+// A transaction is one attempt to sign in at an identity provider or, without a
+// Provider, a sign-out that continues at one. It is stored only in a sealed cookie of
+// the browser that started it. Each attempt has its own cookie, so tabs do not disturb
+// each other and starting an attempt costs the server nothing.
 //
-// The state parameter is random.mac: 144 random bits and an HMAC that binds
-// them to the hash of the CSRF token's browser part, the provider and the expiry
-// (RFC 6749 §10.12, RFC 9700 §4.7). That part outlives the session, and so
-// does the attempt.
+// The state parameter is random.mac: 144 random bits and an HMAC that binds them to the
+// hash of the CSRF token's browser part, the provider and the expiry (RFC 6749 §10.12,
+// RFC 9700 §4.7). The browser part outlives the session, so the attempt does too.
 type transaction struct {
 	Provider    string `json:"p"`
 	Issuer      string `json:"i,omitempty"`
@@ -43,32 +42,32 @@ type transaction struct {
 	Verifier    string `json:"v,omitempty"` // PKCE
 	Nonce       string `json:"n,omitempty"`
 	CallbackURL string `json:"c,omitempty"`
-	CallbackIs  string `json:"d,omitempty"` // its digest, if only its own cookie has room for it
+	CallbackIs  string `json:"d,omitempty"` // digest of the callback URL, if only its own cookie has room for it
 	LinkTo      string `json:"l,omitempty"` // id of the user who asked to link
-	LinkImplied bool   `json:"m,omitempty"` // not asked for: implied by being signed in
+	LinkImplied bool   `json:"m,omitempty"` // implied by being signed in, not asked for
 	Browser     string `json:"b"`           // browserHash of the CSRF token
 	Expires     int64  `json:"e"`           // seconds since 1970
 	State       string `json:"s"`
-	StepUpUser  string `json:"f,omitempty"` // id of the user who is to prove that it is still them
-	MaxAge      *int64 `json:"a,omitempty"` // max_age that was asked for, seconds
-	Again       bool   `json:"g,omitempty"` // without storage: somebody who is signed in is to prove who they are
-	Token       string `json:"t,omitempty"` // OAuth 1: the request token,
-	TokenSecret string `json:"k,omitempty"` // and its secret
-	EndedUser   string `json:"u,omitempty"` // a sign-out: id of the user whose session ended,
-	EndedAt     string `json:"o,omitempty"` // and the provider that it began by
+	StepUpUser  string `json:"f,omitempty"` // id of the user who must prove their identity again
+	MaxAge      *int64 `json:"a,omitempty"` // the max_age that was requested, in seconds
+	Again       bool   `json:"g,omitempty"` // without storage: the signed-in user must prove their identity again
+	Token       string `json:"t,omitempty"` // OAuth 1: the request token
+	TokenSecret string `json:"k,omitempty"` // OAuth 1: the secret of the request token
+	EndedUser   string `json:"u,omitempty"` // sign-out: id of the user whose session ended
+	EndedAt     string `json:"o,omitempty"` // sign-out: the provider that the session began with
 }
 
 func browserHash(token string) string { return seal.Digest("csrf lineage " + browserPart(token)) }
 
 func (dk *desk) txName(state string) string { return dk.txPrefix + seal.Digest(state)[:16] }
 
-// startTx makes the state and sets the cookie of a new attempt.
+// startTx makes the state of a new attempt and sets its cookie.
 func (dk *desk) startTx(rq *request, tx *transaction) *authError {
 	dk.makeState(rq, tx)
 	return dk.keepTx(rq, tx)
 }
 
-// makeState binds a new attempt to this browser, now and the provider.
+// makeState binds a new attempt to this browser, the provider and the current time.
 func (dk *desk) makeState(rq *request, tx *transaction) {
 	tx.Expires = rq.now.Add(txLifetime).Unix()
 	tx.Browser = browserHash(rq.csrfToken())
@@ -76,10 +75,10 @@ func (dk *desk) makeState(rq *request, tx *transaction) {
 	tx.State = random + "." + b64(dk.stateKey.Sum(random, tx.Browser, tx.Provider, strconv.FormatInt(tx.Expires, 10)))
 }
 
-// keepTx sets the cookie of a new attempt that has a state.
+// keepTx sets the cookie of a new attempt that already has a state.
 func (dk *desk) keepTx(rq *request, tx *transaction) *authError {
 	value, err := dk.sealTx(rq, tx)
-	if errors.Is(err, errTxSize) { // the destination is also in its own cookie
+	if errors.Is(err, errTxSize) { // the callback URL also has its own cookie
 		slim := *tx
 		slim.CallbackURL, slim.CallbackIs = "", seal.Digest(tx.CallbackURL)
 		value, err = dk.sealTx(rq, &slim)
@@ -106,8 +105,8 @@ func (dk *desk) sealTx(rq *request, tx *transaction) (string, error) {
 
 var errTxSize = errors.New("the sign-in attempt does not fit into its cookie")
 
-// pending opens the attempts that the request carries, oldest first. dead are
-// the names of cookies that do not open or have expired.
+// pending opens the attempts that the request carries and returns them oldest first.
+// dead holds the names of cookies that do not open or have expired.
 func (dk *desk) pending(rq *request) (txs []transaction, dead []string) {
 	for _, p := range rq.jar.Pairs {
 		if !strings.HasPrefix(p.Name, dk.txPrefix) {
@@ -147,8 +146,8 @@ func (dk *desk) dropOldest(rq *request, size int) {
 	makeRoom(rq, names, size)
 }
 
-// makeRoom drops attempts, which are given by their cookies, oldest first, until
-// there is room for one more of the given size.
+// makeRoom drops attempts until one more of the given size fits. names holds the names
+// of their cookies, oldest first.
 func makeRoom(rq *request, names []string, size int) {
 	total := rq.jar.Size + size
 	for i, name := range names {
@@ -161,10 +160,10 @@ func makeRoom(rq *request, names []string, size int) {
 	}
 }
 
-// finishTx opens the attempt that state belongs to and uses it up. The cookie
-// is cleared on every outcome; the store makes sure that it counts once.
-// Without a store, one that was cancelled is not remembered: nothing was
-// exchanged that could be exchanged again, and strangers cannot fill the set.
+// finishTx opens the attempt that state belongs to and uses it up. It clears the cookie
+// on every outcome; the store ensures that an attempt counts only once. Without a
+// store, a cancelled attempt is not remembered: nothing was exchanged that could be
+// exchanged again, and strangers cannot fill the set.
 func (dk *desk) finishTx(rq *request, state string, cancelled bool) (*transaction, *authError) {
 	dk.dropTx(rq, state)
 	tx, refused := dk.findTx(rq, state)
@@ -184,8 +183,8 @@ func (dk *desk) finishTx(rq *request, state string, cancelled bool) (*transactio
 	return tx, nil
 }
 
-// findTx opens the attempt that state belongs to if it may go on in this
-// request. It uses nothing up.
+// findTx opens the attempt that state belongs to, if the attempt may continue in this
+// request. It does not use it up.
 func (dk *desk) findTx(rq *request, state string) (*transaction, *authError) {
 	if state == "" || len(state) > 200 {
 		return nil, fail(authsvc.CodeOAuthCallback, fixedReason("no state"))
@@ -224,8 +223,8 @@ func (dk *desk) dropTx(rq *request, state string) {
 	}
 }
 
-// latestState is the state of the newest attempt at the callback's provider,
-// for providers that are configured to get no state parameter.
+// latestState returns the state of the newest attempt at the callback's provider. It
+// serves providers that are configured not to get a state parameter.
 func (dk *desk) latestState(rq *request) string {
 	state := ""
 	txs, _ := dk.pending(rq)
@@ -247,15 +246,14 @@ func (dk *desk) verifyState(rq *request, tx *transaction, state string) bool {
 	return ok
 }
 
-// began reports whether the attempt was begun by this browser.
+// began reports whether this browser began the attempt.
 //
-// While somebody is signed in, the CSRF cookie has to verify: a pair of cookies
-// that a sibling host plants, its own attempt and the token behind it, comes to
-// nothing. With nobody signed in, the token counts also if its proof is of a
-// session that is gone, one that has expired or was cleared while the person
-// was at the provider. That opens nothing: only the browser of the attempt has
-// a token with that part, and whoever can plant a pair could as well plant one
-// that was made without a session.
+// If a user is signed in, the CSRF cookie must verify. This defeats a sibling host that
+// plants a pair of cookies: its own attempt and the token for it. If no user is signed
+// in, a token also counts if its proof belongs to a session that expired or was cleared
+// while the person was at the provider. This opens no hole: only the browser of the
+// attempt has a token with this browser part, and an attacker who can plant a pair
+// could equally plant one that was made without a session.
 func began(rq *request, tx *transaction) bool {
 	token := rq.csrfToken()
 	if token == "" && rq.sid() == "" {
@@ -264,21 +262,21 @@ func began(rq *request, tx *transaction) bool {
 	return token != "" && text.Same(tx.Browser, browserHash(token))
 }
 
-// waits reports whether an attempt of this browser is pending.
+// waits reports whether this browser has a pending attempt.
 func (dk *desk) waits(rq *request) bool {
 	txs, _ := dk.pending(rq)
 	return slices.ContainsFunc(txs, func(tx transaction) bool { return began(rq, &tx) })
 }
 
-// rotateCSRF replaces the CSRF token, because the session is now that of sid and the
-// user userID, each "" after a sign-out.
+// rotateCSRF replaces the CSRF token for the new session sid of the user userID, and
+// ends other users' attempts to link. sid and userID are "" after a sign-out.
 func (dk *desk) rotateCSRF(rq *request, sid, userID string) {
 	rq.setCSRF(sid)
 	dk.endLinks(rq, userID)
 }
 
-// endLinks ends the pending attempts to link, except those of the user who is
-// signed in from now on; userID is "" after a sign-out.
+// endLinks ends the pending attempts to link, except attempts by the user userID, who
+// is now signed in. userID is "" after a sign-out.
 func (dk *desk) endLinks(rq *request, userID string) {
 	txs, _ := dk.pending(rq)
 	for _, tx := range txs {
@@ -288,8 +286,8 @@ func (dk *desk) endLinks(rq *request, userID string) {
 	}
 }
 
-// What follows is what the redirect protocols (OAuth 2, OAuth 1, OpenID 2.0)
-// share: how an attempt begins, and how its callback is handled.
+// The redirect protocols (OAuth 2, OAuth 1, OpenID 2.0) share the code below: it begins
+// attempts and handles their callbacks.
 
 // startProviderTimeout bounds rq.ctx by providerTimeout until done is called.
 func startProviderTimeout(rq *request) (done func()) {
@@ -302,12 +300,12 @@ func startProviderTimeout(rq *request) (done func()) {
 // A remote is a provider and the redirect URI that an attempt is bound to.
 type remote struct {
 	id          string
-	issuer      string // or the address that stands for it
+	issuer      string // issuer, or the address that replaces it
 	redirectURI string
 }
 
-// newAttempt makes the transaction of a sign-in, with the callbackUrl and, if
-// the identity is to be linked, the signed-in user.
+// newAttempt makes the transaction of a sign-in, with its callback URL. If the identity
+// is to be linked, the transaction names the signed-in user.
 func (dk *desk) newAttempt(rq *request, at remote) (*transaction, outcome) {
 	tx := &transaction{Provider: at.id, Issuer: at.issuer, RedirectURI: at.redirectURI, CallbackURL: rq.callbackURL()}
 	if tx.StepUpUser = rq.stepUpUser; tx.StepUpUser != "" {
@@ -335,15 +333,16 @@ func (dk *desk) newAttempt(rq *request, at remote) (*transaction, outcome) {
 // notPrefetched refuses a prefetch, which would use up a code or a state.
 var notPrefetched = problem{status: http.StatusServiceUnavailable, text: "not to be prefetched"}
 
-// An authResponse is what all protocols have in an authorization response.
+// An authResponse holds the parts of an authorization response that all protocols
+// share.
 type authResponse struct {
 	state  string
 	denied bool  // nothing was granted
-	err    error // it is malformed
+	err    error // set if the response is malformed
 }
 
-// finishAttempt uses up the attempt that a response belongs to and returns the
-// identity that identify, which knows the protocol, gets from it.
+// finishAttempt uses up the attempt that a response belongs to. It returns the identity
+// that identify, which knows the protocol, gets from the response.
 func (dk *desk) finishAttempt(rq *request, at remote, a authResponse, identify func(*transaction) (identity, error)) outcome {
 	if a.err != nil {
 		dk.dropTx(rq, a.state)
@@ -368,8 +367,8 @@ func (dk *desk) finishAttempt(rq *request, at remote, a authResponse, identify f
 	return id
 }
 
-// responseParam returns a parameter of a response, the first if it came twice,
-// which a carries as an error.
+// responseParam returns a parameter of a response. If the parameter is repeated,
+// responseParam returns the first value and sets a.err.
 func responseParam(rq *request, a *authResponse, name string) string {
 	if rq.body != nil {
 		return rq.body.get(name)
@@ -384,12 +383,12 @@ func responseParam(rq *request, a *authResponse, name string) string {
 	return all[0]
 }
 
-// repeatedParamError names a parameter that came more than once (RFC 6749 §3.1).
+// repeatedParamError names a parameter that appears more than once (RFC 6749 §3.1).
 type repeatedParamError string
 
 func (e repeatedParamError) Error() string { return "parameter " + string(e) + " came twice" }
 
-// nameCookies names those of signing in.
+// nameCookies names the cookies for signing in.
 func (dk *desk) nameCookies(n *cookie.Names) {
 	dk.txPrefix, dk.lastCookie = n.AddPrefix("tx"), n.Add("last")
 	dk.deviceCookieName, dk.pendingCookie = n.Add("known"), n.Add("pending")

@@ -12,8 +12,8 @@ import (
 	"authsvc/internal/seal"
 )
 
-// TestVerifyState: the state alone says whose and for how long it is, behind
-// the sealed cookie by whose name it was found.
+// TestVerifyState checks that the state alone says whose it is and how long it is
+// valid, apart from the sealed cookie in which it was found.
 func TestVerifyState(t *testing.T) {
 	t.Parallel()
 	ring, err := seal.NewRing("qS8vV3nYc0mZ1rT5uX7wA9bD2eF4gH6jK8lM0nP2qR4")
@@ -47,8 +47,8 @@ func TestVerifyState(t *testing.T) {
 	}
 }
 
-// TestStateIsBoundToURL: a state of another deployment with the same secret
-// does not verify.
+// TestStateIsBoundToURL checks that the state of another deployment with the same
+// secret does not verify.
 func TestStateIsBoundToURL(t *testing.T) {
 	t.Parallel()
 	verifies := func(url string, tx *transaction) bool {
@@ -68,8 +68,8 @@ func TestStateIsBoundToURL(t *testing.T) {
 	}
 }
 
-// TestAttemptNeedsState: an attempt whose cookie opens is refused if its state
-// does not verify.
+// TestAttemptNeedsState checks that an attempt whose cookie opens is refused if its
+// state does not verify.
 func TestAttemptNeedsState(t *testing.T) {
 	t.Parallel()
 	dk, rq := requestAt(t, "https://app.test")
@@ -94,7 +94,8 @@ func TestAttemptNeedsState(t *testing.T) {
 	}
 }
 
-// TestAttemptExpires: an attempt is good for 15 minutes, whatever the browser keeps.
+// TestAttemptExpires checks that an attempt is valid for 15 minutes, whatever the
+// browser keeps.
 func TestAttemptExpires(t *testing.T) {
 	t.Parallel()
 	dk, rq := requestAt(t, "https://app.test")
@@ -114,7 +115,7 @@ func TestAttemptExpires(t *testing.T) {
 	}
 }
 
-// requestAt is a request, with a CSRF token, to the desk of a service of its own at url.
+// requestAt makes a request, with a CSRF token, to the desk of a new service at url.
 func requestAt(t *testing.T, url string) (*desk, *request) {
 	t.Helper()
 	s, err := New(authsvc.Config{URL: url, Secrets: []string{"qS8vV3nYc0mZ1rT5uX7wA9bD2eF4gH6jK8lM0nP2qR4"}, Logger: slog.New(slog.DiscardHandler),

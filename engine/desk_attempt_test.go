@@ -12,7 +12,7 @@ import (
 
 const txPrefix = "__Host-authsvc.tx."
 
-// txCookies are the pending attempts of a jar.
+// txCookies returns the pending attempts of a browser.
 func txCookies(b *arena.Browser) map[string]string {
 	found := map[string]string{}
 	for name, v := range b.Cookies {
@@ -23,11 +23,11 @@ func txCookies(b *arena.Browser) map[string]string {
 	return found
 }
 
-// A meanwhile is what happens in another tab while a person is at the provider.
+// A meanwhile is an event in another tab while a person is at the provider.
 type meanwhile struct {
 	name string
 	do   func(t *testing.T, w *arena.World, b *arena.Browser)
-	// endsLinks: an attempt with the wish to link ends by it.
+	// endsLinks says that the event ends an attempt to link.
 	endsLinks bool
 }
 
@@ -70,7 +70,7 @@ var meanwhiles = []meanwhile{
 	}, true},
 }
 
-// endSession ends the sessions of whoever is signed in, as another device does.
+// endSession ends the sessions of the signed-in user, as another device does.
 func endSession(t *testing.T, w *arena.World, b *arena.Browser) {
 	t.Helper()
 	if id := w.Person(t, b); id != "" {
@@ -80,7 +80,7 @@ func endSession(t *testing.T, w *arena.World, b *arena.Browser) {
 	}
 }
 
-// signInOther signs in somebody else, whoever is signed in.
+// signInOther signs in another user, regardless of the current one.
 func signInOther(t *testing.T, w *arena.World, b *arena.Browser) {
 	t.Helper()
 	b.Post("/api/auth/signin/email", "email", "other@app.test")
@@ -89,8 +89,8 @@ func signInOther(t *testing.T, w *arena.World, b *arena.Browser) {
 	}
 }
 
-// inEveryMode runs a test in a bubble, with both strategies and in every mode;
-// sessions live for a minute.
+// inEveryMode runs a test in a bubble, with both strategies and in every mode. Sessions
+// live for a minute.
 func inEveryMode(t *testing.T, tune func(*authsvc.Config), test func(t *testing.T, w *arena.World)) {
 	for _, strategy := range []string{"database", "jwt"} {
 		for _, mode := range []authsvc.Compat{authsvc.CompatNone, authsvc.NextAuthV4, authsvc.AuthJSV5} {
@@ -109,8 +109,8 @@ func inEveryMode(t *testing.T, tune func(*authsvc.Config), test func(t *testing.
 	}
 }
 
-// TestAttemptOutlivesSession: a sign-in that waits at the provider is finished
-// although the session under which it began is gone.
+// TestAttemptOutlivesSession checks that a sign-in waiting at the provider can finish
+// after the session in which it began has ended.
 func TestAttemptOutlivesSession(t *testing.T) {
 	t.Parallel()
 	for _, m := range meanwhiles {
@@ -130,7 +130,7 @@ func TestAttemptOutlivesSession(t *testing.T) {
 					m.do(t, w, b)
 					a := b.Get(b.Approve(w.OP, authorization, "ada"))
 					want := arena.Origin + "/in"
-					if signedIn && m.endsLinks && w.Config.Compat != authsvc.CompatNone { // there a session is the wish to link
+					if signedIn && m.endsLinks && w.Config.Compat != authsvc.CompatNone { // in these modes, a session implies linking
 						want = "error=OAuthCallback"
 					}
 					if !strings.Contains(a.Location(), want) {
@@ -142,9 +142,9 @@ func TestAttemptOutlivesSession(t *testing.T) {
 	}
 }
 
-// TestLinkAttemptEndsWithUser: somebody else's sign-in and a sign-out end
-// it, the same user's new session does not. A session that is over links
-// nothing.
+// TestLinkAttemptEndsWithUser checks that an attempt to link ends with another user's
+// sign-in and with a sign-out, but not with a new session of the same user. A session
+// that has ended links nothing.
 func TestLinkAttemptEndsWithUser(t *testing.T) {
 	t.Parallel()
 	again := meanwhile{"ended elsewhere, the same user signed in", func(t *testing.T, w *arena.World, b *arena.Browser) {
@@ -177,7 +177,7 @@ func TestLinkAttemptEndsWithUser(t *testing.T) {
 	}
 }
 
-// TestSignOutAtProviderOutlivesSession: so does a sign-out that goes on there.
+// TestSignOutAtProviderOutlivesSession checks the same for a sign-out at the provider.
 func TestSignOutAtProviderOutlivesSession(t *testing.T) {
 	t.Parallel()
 	inEveryMode(t, func(c *authsvc.Config) {
@@ -200,9 +200,9 @@ func TestSignOutAtProviderOutlivesSession(t *testing.T) {
 	})
 }
 
-// TestPlantedAttempts: neither an attempt nor a CSRF cookie that was planted,
-// nor both while somebody is signed in, finishes anything; nor does another
-// browser. The attacker's own browser does.
+// TestPlantedAttempts checks that planted cookies finish nothing: the attempt, the CSRF
+// cookie, or both while a user is signed in. Another browser finishes nothing either.
+// The attacker's own browser does.
 func TestPlantedAttempts(t *testing.T) {
 	t.Parallel()
 	csrf := func(w *arena.World, from, to *arena.Browser) {
@@ -215,7 +215,7 @@ func TestPlantedAttempts(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		plant  func(w *arena.World, attacker, victim *arena.Browser)
-		signed bool // only while somebody is signed in
+		signed bool // only while a user is signed in
 		bound  bool // only where the token is bound to the session
 	}{
 		"nothing":                {plant: func(*arena.World, *arena.Browser, *arena.Browser) {}},
@@ -264,9 +264,9 @@ func TestPlantedAttempts(t *testing.T) {
 	}
 }
 
-// TestCSRFBrowserPart: the token is new after each sign-in and sign-out, and
-// where it does not verify; its first half is kept as long as the browser is
-// known to be the same.
+// TestCSRFBrowserPart checks that the token is new after each sign-in and sign-out, and
+// whenever it does not verify. Its first half stays as long as the browser is known to
+// be the same.
 func TestCSRFBrowserPart(t *testing.T) {
 	t.Parallel()
 	inEveryMode(t, nil, func(t *testing.T, w *arena.World) {

@@ -10,10 +10,11 @@ import (
 	"authsvc/internal/text"
 )
 
-// errNotInvited and errForeignDomain: SignUpRules (sign_up) let no such user begin.
+// errNotInvited and errForeignDomain refuse people whom SignUpRules (sign_up) does not
+// admit.
 var ()
 
-// checkSignUp compiles the rules of who may become a user.
+// checkSignUp compiles the rules for who may become a user.
 func checkSignUp(b *builder, s *desk) {
 	o := b.config.SignUp
 	switch o.Policy {
@@ -38,7 +39,7 @@ func checkSignUp(b *builder, s *desk) {
 	}
 }
 
-// maySignUp asks the rules of who may become a user.
+// maySignUp checks a sign-in attempt against the rules for who may become a user.
 func (dk *desk) maySignUp(rq *request, a authsvc.SignInAttempt) error {
 	if dk.invitedOnly {
 		return errNotInvited
@@ -49,7 +50,7 @@ func (dk *desk) maySignUp(rq *request, a authsvc.SignInAttempt) error {
 	return nil
 }
 
-// checkConditions compiles the conditions of a sign-in and those of audiences.
+// checkConditions compiles the conditions for signing in and for each audience.
 func checkConditions(b *builder, s *Service) {
 	s.desk.allowed = b.conditions(s.desk, "SignIn.Allow", b.config.SignIn.Allow, false)
 	for i, a := range b.config.Tokens.Audiences {
@@ -57,7 +58,7 @@ func checkConditions(b *builder, s *Service) {
 	}
 }
 
-// conditions compiles a list. With anyClaim there may be claims that
+// conditions compiles a list. If anyClaim is true, the conditions may use claims that
 // SessionOptions.Claims does not name.
 func (b *builder) conditions(s *desk, list string, all []authsvc.Condition, anyClaim bool) []access.Condition {
 	var made []access.Condition
@@ -77,13 +78,13 @@ func (b *builder) conditions(s *desk, list string, all []authsvc.Condition, anyC
 	return made
 }
 
-// accessOf is what of a condition is about the person.
+// accessOf returns the parts of a condition that concern the person.
 func accessOf(c authsvc.Condition) access.Condition {
 	return access.Condition{Emails: c.Emails, Domains: c.Domains, Users: c.Users, Providers: c.Providers,
 		Groups: c.Groups, Claims: c.Claims, Networks: c.Networks}
 }
 
-// condition compiles what of a condition is about the person.
+// condition compiles the parts of a condition that concern the person.
 func (b *builder) condition(s *desk, c authsvc.Condition, at string, anyClaim bool) access.Condition {
 	compiled, problems := access.Prepare(accessOf(c))
 	for _, p := range problems {
@@ -105,7 +106,7 @@ func (b *builder) condition(s *desk, c authsvc.Condition, at string, anyClaim bo
 	return compiled
 }
 
-// checkClaims records claims of a condition that no sign-in has.
+// checkClaims reports claims of a condition that no sign-in has.
 func (b *builder) checkClaims(at string, c authsvc.Condition) {
 	names := slices.Sorted(maps.Keys(c.Claims))
 	if len(c.Groups) > 0 {
@@ -119,15 +120,14 @@ func (b *builder) checkClaims(at string, c authsvc.Condition) {
 	}
 }
 
-// mayPass reports whether a condition holds for a sign-in with these claims. An
-// address counts if it is proved, which a mailed link does by being redeemed.
+// mayPass reports whether a condition holds for a sign-in with these claims. An email
+// address counts only if it is proved; opening a mailed link proves it.
 func (dk *desk) mayPass(rq *request, a authsvc.SignInAttempt, claims map[string]any) bool {
 	return anyHolds(dk.allowed, &access.Subject{UserID: a.User.ID, Email: a.User.Email, Proved: a.EmailProved, Provider: a.Account.Provider,
 		Claims: claims, Client: a.Client.IP})
 }
 
-// anyHolds reports whether one of the conditions holds, as it does if there are
-// none.
+// anyHolds reports whether one of the conditions holds or there are none.
 func anyHolds(all []access.Condition, who *access.Subject) bool {
 	for i := range all {
 		if all[i].Holds(who) {
@@ -137,7 +137,7 @@ func anyHolds(all []access.Condition, who *access.Subject) bool {
 	return len(all) == 0
 }
 
-// accessRequest is what a session is asked about.
+// accessRequest describes a request that the session v makes.
 func accessRequest(rq *request, v *authsvc.Session) authsvc.AccessRequest {
 	return authsvc.AccessRequest{Session: v, Method: rq.r.Method, Host: rq.r.Host, Path: rq.r.URL.Path,
 		Client: rq.client(), Time: rq.now}

@@ -16,16 +16,16 @@ import (
 	"authsvc/internal/test/browser"
 )
 
-// TestSignUpRules: who is a user comes in by each way, whatever the rules are;
-// others only as the rules say. ada and grace have verified addresses at the
-// provider, alan has not.
+// TestSignUpRules checks that existing users come in by each way, whatever the rules
+// are. Other people come in only if the rules allow it. The provider has verified the
+// addresses of ada and grace, but not alan's.
 func TestSignUpRules(t *testing.T) {
 	t.Parallel()
 	invited := authsvc.SignUpRules{Policy: authsvc.SignUpInvited}
 	domain := authsvc.SignUpRules{Domains: []string{"example.com"}}
 	for name, tt := range map[string]struct {
 		rules   authsvc.SignUpRules
-		users   string // who is one before, as at the provider, or by the address
+		users   string // the users before, as at the provider or by address
 		in, out string
 	}{
 		"open":                  {authsvc.SignUpRules{Policy: authsvc.SignUpOpen}, "", "ada alan eve@other.test", ""},
@@ -83,7 +83,7 @@ func comesIn(w *arena.World, b *arena.Browser, who string) bool {
 	return b.Session()["user"] != nil
 }
 
-// signUpBy goes on with other rules.
+// signUpBy replaces the service by one with other rules.
 func signUpBy(t *testing.T, w *arena.World, rules authsvc.SignUpRules) {
 	t.Helper()
 	w.Config.SignUp = rules
@@ -94,8 +94,8 @@ func signUpBy(t *testing.T, w *arena.World, rules authsvc.SignUpRules) {
 	w.Service = next
 }
 
-// TestSignUpAtRedemption: a link that was mailed before does not make a user whom
-// the rules forbid since. One of a user does its work.
+// TestSignUpAtRedemption checks that a link mailed earlier does not create a user whom
+// the rules now forbid. The link of an existing user still works.
 func TestSignUpAtRedemption(t *testing.T) {
 	t.Parallel()
 	w := arena.EnterInMemory(t, nil)
@@ -119,8 +119,8 @@ func TestSignUpAtRedemption(t *testing.T) {
 	}
 }
 
-// TestSignUpByLinking: an identity that is added to a user makes none, so the
-// rules do not mind: by the verified address, and by being asked for.
+// TestSignUpByLinking checks that the rules do not apply to an identity that is added
+// to a user, by the verified address or on request: it creates no user.
 func TestSignUpByLinking(t *testing.T) {
 	t.Parallel()
 	w := arena.EnterInMemory(t, func(c *authsvc.Config) {
@@ -148,9 +148,9 @@ func TestSignUpByLinking(t *testing.T) {
 	}
 }
 
-// TestSignUpTellsNothing: whoever asks for a link gets the same answer whether or
-// not the address is a user's, and both are asked about; a stranger's user is not
-// offered to the CreateUser callback.
+// TestSignUpTellsNothing checks that the answer to a request for a link does not depend
+// on whether the address is a user's. Callbacks are asked about both, but the
+// CreateUser callback is not asked about a stranger.
 func TestSignUpTellsNothing(t *testing.T) {
 	t.Parallel()
 	for name, rules := range map[string]authsvc.SignUpRules{"invited": {Policy: authsvc.SignUpInvited}, "domains": {Domains: []string{"example.org"}}} {
@@ -191,7 +191,7 @@ func TestSignUpTellsNothing(t *testing.T) {
 	}
 }
 
-// shapeOf is an answer without what is random in each.
+// shapeOf returns an answer without its random parts.
 func shapeOf(a *browser.Answer) string {
 	var b strings.Builder
 	b.WriteString(a.Status + "\n")
@@ -212,7 +212,7 @@ func shapeOf(a *browser.Answer) string {
 	return regexp.MustCompile(`[A-Za-z0-9_-]{16,}|Expires=[^;]*|data-seconds="\d+"`).ReplaceAllString(b.String(), "RANDOM")
 }
 
-// TestSignUpMistakes: rules that cannot work are refused with their place.
+// TestSignUpMistakes checks that rules that cannot work are refused, with their place.
 func TestSignUpMistakes(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {

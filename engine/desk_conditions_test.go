@@ -12,8 +12,9 @@ import (
 	"authsvc/internal/test/arena"
 )
 
-// TestConditions: whoever no condition holds for stays out, whatever way in they
-// try, and the others come in. At the provider alan's address is not verified.
+// TestConditions checks that people for whom no condition holds stay out, whatever way
+// in they try, and that the others come in. The provider has not verified alan's
+// address.
 func TestConditions(t *testing.T) {
 	t.Parallel()
 	domain := authsvc.Condition{Domains: []string{"example.com"}}
@@ -73,8 +74,8 @@ func TestConditions(t *testing.T) {
 	}
 }
 
-// TestConditionsOnClaims: groups and other claims count as the provider's profile
-// has them, and a link has none.
+// TestConditionsOnClaims checks that groups and other claims count as in the provider's
+// profile. A link has none.
 func TestConditionsOnClaims(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
@@ -107,8 +108,8 @@ func TestConditionsOnClaims(t *testing.T) {
 	}
 }
 
-// TestConditionsAtRedemption: a link that was mailed before does not pass
-// conditions that were added since.
+// TestConditionsAtRedemption checks that a link mailed earlier does not pass conditions
+// added since.
 func TestConditionsAtRedemption(t *testing.T) {
 	t.Parallel()
 	w := arena.Start(t, nil)
@@ -127,8 +128,8 @@ func TestConditionsAtRedemption(t *testing.T) {
 	}
 }
 
-// TestConditionsOfAnotherAddress: that a provider vouches for the address that it
-// has now proves nothing about the one that the user signed up with.
+// TestConditionsOfAnotherAddress checks that a provider which vouches for a person's
+// current address proves nothing about the address that the user signed up with.
 func TestConditionsOfAnotherAddress(t *testing.T) {
 	t.Parallel()
 	w := arena.Start(t, nil)
@@ -152,8 +153,8 @@ func TestConditionsOfAnotherAddress(t *testing.T) {
 	}
 }
 
-// TestConditionMistakes: a condition that names nobody would let nobody or
-// everybody in, and is refused with its place.
+// TestConditionMistakes checks that an empty condition, which would admit no one or
+// everyone, is refused with its place.
 func TestConditionMistakes(t *testing.T) {
 	t.Parallel()
 	err := engine.Check(authsvc.Config{

@@ -12,19 +12,19 @@ import (
 	"authsvc/internal/seal"
 )
 
-// A deviceCookie names, sealed, the accounts that a browser signed in to. The browser's attempts at those accounts,
-// and the links that it requests, have limits of their own, so that a stranger
-// cannot lock out the owner (OWASP: device cookie). It grants nothing else:
-// whoever copies it may try passwords and request links at the same rate as
-// everybody.
+// A deviceCookie holds, sealed, the accounts that a browser signed in to. The browser
+// has its own limits for attempts at those accounts and for links that it requests, so
+// a stranger cannot lock out the owner (OWASP: device cookie). The cookie grants
+// nothing else: a person who copies it may try passwords and request links only at the
+// rate that everyone has.
 type deviceCookie struct {
-	Device   string          `json:"d"` // random, names the browser's own counts
+	Device   string          `json:"d"` // random; names the browser's own counts
 	Accounts []deviceAccount `json:"a"` // most recently used last
 }
 
 type deviceAccount struct {
 	Account string `json:"a"`           // see accountKey and userKey
-	User    string `json:"i,omitempty"` // userKey of who signed in, if Account is not that
+	User    string `json:"i,omitempty"` // userKey of the user who signed in, if Account is not that
 	Until   int64  `json:"u"`           // seconds since 1970
 }
 
@@ -32,11 +32,11 @@ const (
 	deviceLifetime    = 180 * 24 * time.Hour
 	maxDeviceAccounts = 5
 	maxDeviceCookie   = 2 << 10 // bytes; five accounts need half of it
-	maxAccountName    = 1 << 10 // bytes that count
+	maxAccountName    = 1 << 10 // bytes; the rest is ignored
 )
 
-// accountKey names the account of a credentials provider in limits and in the
-// cookie. Spellings that applications take for one account share it.
+// accountKey names the account of a credentials provider in limits and in the cookie.
+// Spellings that applications treat as one account share a key.
 func accountKey(provider, name string) string {
 	name = strings.TrimSpace(name)
 	name = strings.ToValidUTF8(name[:min(len(name), maxAccountName)], "")
@@ -45,10 +45,10 @@ func accountKey(provider, name string) string {
 	return seal.Digest(provider + "\x00" + name)
 }
 
-// userKey names a user in the cookie, for sign-ins without a name that is entered.
+// userKey names a user in the cookie, for sign-ins in which no name is entered.
 func userKey(id string) string { return seal.Digest("a user\x00" + id) }
 
-// deviceCookie opens the cookie; the zero value is that of an unknown device.
+// deviceCookie opens the cookie. It returns the zero value for an unknown device.
 func (dk *desk) deviceCookie(rq *request) (k deviceCookie) {
 	value, ok := rq.jar.Get(dk.deviceCookieName)
 	if !ok || len(value) > maxDeviceCookie {
@@ -62,9 +62,8 @@ func (dk *desk) deviceCookie(rq *request) (k deviceCookie) {
 	return k
 }
 
-// accountBucket is the key of the limit for an attempt at an account: one of the
-// device's own if it signed in to that account before, else the one that all
-// others share.
+// accountBucket returns the rate limit key for an attempt at an account. A device that
+// has signed in to the account has its own key; all others share one.
 func (dk *desk) accountBucket(rq *request, account string) string {
 	if dk.hasDeviceCookie(rq, account) {
 		return "known\x00" + dk.deviceCookie(rq).Device + "\x00" + account
@@ -72,12 +71,12 @@ func (dk *desk) accountBucket(rq *request, account string) string {
 	return account
 }
 
-// hasDeviceCookie reports whether this browser signed in to an account before.
+// hasDeviceCookie reports whether this browser has signed in to an account before.
 func (dk *desk) hasDeviceCookie(rq *request, account string) bool {
 	return slices.ContainsFunc(dk.deviceCookie(rq).Accounts, func(a deviceAccount) bool { return a.Account == account || a.User == account })
 }
 
-// deviceIf names the browser's own counts if it is known, "" otherwise.
+// deviceIf returns the name of the browser's own counts if known is true, otherwise "".
 func (dk *desk) deviceIf(rq *request, known bool) string {
 	if !known {
 		return ""
@@ -86,7 +85,7 @@ func (dk *desk) deviceIf(rq *request, known bool) string {
 }
 
 // setDeviceCookie adds an account that this browser signed in to, and the userKey of
-// its user. Of more than maxDeviceAccounts the one used longest ago is dropped.
+// its user. Beyond maxDeviceAccounts, it drops the least recently used account.
 func (dk *desk) setDeviceCookie(rq *request, account, user string) {
 	k := dk.deviceCookie(rq)
 	if k.Device == "" {

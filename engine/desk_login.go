@@ -15,40 +15,39 @@ import (
 	"authsvc/internal/text/profilepath"
 )
 
-// loginTries bounds how often a sign-in starts over because the user's access
-// was revoked meanwhile.
+// loginTries limits how often a sign-in starts over because the user's access was
+// revoked meanwhile.
 const loginTries = 4
 
-// A login is the part of a sign-in that all providers share: SignIn callback →
-// find, link or create the user → session → event → redirect.
+// A login is the part of a sign-in that all providers share: SignIn callback → find,
+// link or create the user → session → event → redirect.
 //
-// It reads the user's epoch first, and writes what grants access only while the
-// epoch is unchanged. Otherwise it starts over: a sign-in that overlaps a first
-// proof, EndSessions, DeleteUser or UnlinkAccount ends as if it had come
-// afterwards.
+// It reads the user's epoch first, and grants access only while the epoch is unchanged.
+// If the epoch changes, the login starts over: a sign-in that overlaps a first proof,
+// EndSessions, DeleteUser or UnlinkAccount ends as if it had come afterwards.
 type login struct {
 	desk *desk
 	rq   *request
 	id   identity
 
-	before   *authsvc.Session // of the browser at the start; nil: none
-	linkUser authsvc.User     // who asked to link
+	before   *authsvc.Session // the browser's session at the start; nil: none
+	linkUser authsvc.User     // the user who asked to link
 	user     authsvc.User
 	found    bool // user is stored
-	foreign  bool // the user of a session without a stored one
+	foreign  bool // the user of the session is not stored
 	start    sessionStart
 	record   *authsvc.SessionRecord
-	claims   []byte // of the new session
+	claims   []byte // claims of the new session
 
 	linked, proved bool              // written by this try
 	voided         []authsvc.Account // accounts that this try's first proof removed
-	created        bool              // by any try, as are the following
+	created        bool              // by any try, like the fields below
 	removed        []authsvc.Account
-	added          bool // the user was told of the identity that was linked
-	firstProof     bool // of the address
+	added          bool // the user was told of the linked identity
+	firstProof     bool // the address was proved for the first time
 }
 
-// login signs in the person with an identity.
+// login signs in the person to whom an identity belongs.
 func (dk *desk) login(rq *request, id identity) outcome {
 	id = dk.admit(id)
 	l := &login{desk: dk, rq: rq, id: id}
@@ -70,7 +69,7 @@ func (l *login) run() outcome {
 	return l.succeed()
 }
 
-// stale makes a login start over.
+// stale returns the outcome that makes a login start over.
 func stale(err error) outcome {
 	if !errors.Is(err, authsvc.ErrStale) {
 		err = errors.Join(authsvc.ErrStale, err)
@@ -78,10 +77,9 @@ func stale(err error) outcome {
 	return fail(authsvc.CodeCallback, err)
 }
 
-// readCurrent reads the browser's session. An identity is linked only if that is
-// still a session of the user who asked for it. That user's epoch is read before
-// the session, and revocations are read from the store, not from this replica's
-// copy.
+// readCurrent reads the browser's session. It permits linking only if that session
+// still belongs to the user who asked for it. It reads that user's epoch before the
+// session, and reads revocations from the store, not from this replica's copy.
 func (l *login) readCurrent() outcome {
 	if out := l.readLinkUser(); out != nil {
 		return out
@@ -155,8 +153,8 @@ func (l *login) lookup() (authsvc.User, error) {
 	}
 }
 
-// lookupForeign returns the user of an identity that the application answers for,
-// with what the store knows of the id.
+// lookupForeign returns the user of an identity that the application vouches for.
+// Epoch, Blocked and DeleteAfter come from the store.
 func (l *login) lookupForeign() (authsvc.User, error) {
 	u := l.id.user
 	stored, err := l.desk.Adapter.GetUser(l.rq.ctx, u.ID)
@@ -168,18 +166,18 @@ func (l *login) lookupForeign() (authsvc.User, error) {
 	return u, err
 }
 
-// attempt is what callbacks are told about the sign-in.
+// attempt describes the sign-in to callbacks.
 func (l *login) attempt() authsvc.SignInAttempt {
 	return attempt(l.rq, authsvc.SignInAttempt{User: l.user, Account: l.id.account, Profile: l.id.profile, Credentials: l.id.credentials,
 		IsNewUser: l.id.isNew || !l.found && !l.id.stored && l.id.linkTo == "", EmailProved: l.proves()})
 }
 
-// profileClaims are what SessionOptions.Claims names of the profile.
+// profileClaims returns the claims of the profile that SessionOptions.Claims names.
 func (l *login) profileClaims() map[string]any {
 	return l.desk.keeper.shape.Claims(profilepath.Roots{Profile: l.id.profile, Token: l.id.tokenAnswer})
 }
 
-// callSignIn asks the conditions and the SignIn callback, and records a refusal.
+// callSignIn checks the conditions, calls the SignIn callback and records a refusal.
 func (l *login) callSignIn() outcome {
 	to, err := l.desk.maySignIn(l.rq, l.attempt(), l.profileClaims())
 	if err != nil {
@@ -192,7 +190,7 @@ func (l *login) callSignIn() outcome {
 	return nil
 }
 
-// keepClaims finds what of the profile stays with the session.
+// keepClaims determines the claims that stay with the session.
 func (l *login) keepClaims() outcome {
 	claims, err := l.desk.claimsCallback(l.rq, l.attempt(), l.profileClaims())
 	if err != nil {
@@ -217,9 +215,10 @@ func (dk *desk) claimsCallback(rq *request, a authsvc.SignInAttempt, kept authsv
 	return dk.Callbacks.Claims(rq.callbackContext(), a, kept)
 }
 
-// maySignIn asks the conditions, then the SignIn callback, then for mails to
-// strangers the rules of sign-up, about a sign-in with these claims. It returns the callback's redirect, checked, or an error that
-// refuses the sign-in.
+// maySignIn checks a sign-in with these claims against the conditions, then calls the
+// SignIn callback. For mail to a person who is not yet a user, it also checks the
+// sign-up rules. It returns the callback's redirect, after checking it, or an error
+// that refuses the sign-in.
 func (dk *desk) maySignIn(rq *request, a authsvc.SignInAttempt, claims map[string]any) (to string, err error) {
 	if !a.User.Blocked.IsZero() {
 		return "", errBlocked
@@ -230,7 +229,7 @@ func (dk *desk) maySignIn(rq *request, a authsvc.SignInAttempt, claims map[strin
 	if to, err = dk.signInCallback(rq, a); err != nil {
 		return "", err
 	}
-	if a.VerificationRequest && a.IsNewUser { // else asked when the user would be stored
+	if a.VerificationRequest && a.IsNewUser { // otherwise checked before the user is stored
 		if err := dk.maySignUp(rq, a); err != nil {
 			return "", err
 		}
@@ -284,7 +283,7 @@ func (l *login) issueSession() outcome {
 	return nil
 }
 
-// storeSession stores the session, unless the step that created the user did.
+// storeSession stores the session, unless the step that created the user already did.
 func (l *login) storeSession() outcome {
 	if l.record != nil || l.foreign {
 		return nil
@@ -303,8 +302,8 @@ func (l *login) storeSession() outcome {
 	return nil
 }
 
-// recheckEpoch does for a session that is not stored what CreateSession does for
-// others. A later revocation ends it by the epoch in its claims.
+// recheckEpoch checks the epoch for a session that is not stored, as CreateSession does
+// for stored ones. A later revocation ends such a session by the epoch in its claims.
 func (l *login) recheckEpoch() outcome {
 	if l.record != nil {
 		return nil
@@ -319,8 +318,8 @@ func (l *login) recheckEpoch() outcome {
 	return nil
 }
 
-// deleteSession removes a session whose cookie is not sent, if it was stored with
-// its user.
+// deleteSession removes a session whose cookie is not sent, if the session was stored
+// with its user.
 func (l *login) deleteSession() {
 	if l.record == nil {
 		return
@@ -332,7 +331,7 @@ func (l *login) deleteSession() {
 	}
 }
 
-// succeed reports the sign-in and redirects to the callbackUrl.
+// succeed reports the sign-in and redirects to the callback URL.
 func (l *login) succeed() outcome {
 	if watch := l.desk.Events.SignIn; watch != nil {
 		e := authsvc.SignInEvent{User: l.user, Account: l.id.account, Profile: l.id.profile, IsNewUser: l.created}
@@ -346,7 +345,7 @@ func (l *login) succeed() outcome {
 	l.rq.audit("sign_in.succeeded", "", reason)
 	l.desk.Log.Info("signed in", "provider", l.id.account.Provider, "user", l.user.ID, "new", l.created, "request", l.rq.requestID())
 	l.rq.setCookie(cookie.Cookie{Name: l.desk.lastCookie, Value: l.id.account.Provider, Expires: l.rq.now.AddDate(1, 0, 0)})
-	if l.id.stepUpUser == "" { // what was typed before the proof goes on after it
+	if l.id.stepUpUser == "" { // after a step-up, the typed text is still needed
 		l.rq.forgetTyped()
 	}
 	l.notifyNewBrowser()
@@ -356,7 +355,7 @@ func (l *login) succeed() outcome {
 	}
 	l.rq.callbackTo = l.id.callbackURL
 	l.rq.keepCallbackURL()
-	if len(l.removed) > 0 && !l.rq.wantsJSON() { // a script shows no page
+	if len(l.removed) > 0 && !l.rq.wantsJSON() { // a script cannot show a page
 		v := pages.NoticeView{ContinueURL: l.id.callbackURL, SignInURL: l.rq.base + "/signin"}
 		for _, a := range l.removed {
 			v.Removed = append(v.Removed, l.rq.providerName(a.Provider))
@@ -369,8 +368,8 @@ func (l *login) succeed() outcome {
 	return redirect{to: l.id.callbackURL}
 }
 
-// emitChanges reports what linkOrCreate changed in the store, whether or not the
-// sign-in then succeeds.
+// emitChanges reports what linkOrCreate changed in the store, even if the sign-in then
+// fails.
 func (l *login) emitChanges(created bool) {
 	e := &l.desk.Events
 	if created && e.CreateUser != nil {

@@ -12,8 +12,8 @@ import (
 	"authsvc/internal/text"
 )
 
-// linkOrCreate creates the user, links the account or records the proof of the
-// address, as the identity requires, and reports what it changed.
+// linkOrCreate creates the user, links the account or records the proof of the address,
+// as the identity requires. Then it reports the changes.
 func (l *login) linkOrCreate() outcome {
 	created := l.created
 	out := l.change()
@@ -23,7 +23,7 @@ func (l *login) linkOrCreate() outcome {
 	return out
 }
 
-// change is linkOrCreate without the report.
+// change does the work of linkOrCreate without reporting it.
 func (l *login) change() outcome {
 	l.start = sessionStart{profile: l.id.profile, provider: l.id.account.Provider, began: l.rq.now, authTime: l.authTime(), token: seal.Token(), claims: l.claims,
 		origin: authsvc.SessionOrigin{AMR: l.id.amr(), Agent: audit.PlainText(l.rq.r.UserAgent(), audit.MaxAgent), Network: shownNetwork(l.rq.clientIP())}}
@@ -34,7 +34,7 @@ func (l *login) change() outcome {
 			"provider", l.id.account.Provider, "request", l.rq.requestID())
 		return fail(authsvc.CodeCredentialsSignin, fixedReason("no such user"))
 	case l.id.stored:
-		if l.id.verified { // without storage nobody else remembers it
+		if l.id.verified { // without storage, there is no other record of it
 			l.user.EmailVerified = l.rq.now
 		}
 		return nil
@@ -51,13 +51,14 @@ func (l *login) change() outcome {
 	return l.linkOrSignUp()
 }
 
-// proofLeeway is how far the clock of a provider may be ahead.
+// proofLeeway is how far a provider's clock may be ahead.
 const proofLeeway = time.Minute
 
-// authTime is when the person proved who they are; zero if that is not known. That a
-// provider let them through without a word, which some cannot be kept from, counts
-// only for people who were asked to prove it and have no other way (see stepUpWays;
-// without storage, where nobody knows their ways: if nobody has another one).
+// authTime returns when the person proved their identity, or zero if that is not known.
+// Some providers cannot be made to ask and may let people through without a proof. Such
+// a return counts as a proof only if the person was asked for one and has no other way
+// (see stepUpWays). Without storage, a person's ways are not known; it then counts only
+// if no configured provider can be made to ask.
 func (l *login) authTime() time.Time {
 	said := l.id.authTime
 	if said.After(l.rq.now.Add(proofLeeway)) {
@@ -68,14 +69,14 @@ func (l *login) authTime() time.Time {
 		return l.rq.now
 	}
 	at := earlier(said, l.rq.now)
-	// The session that this one replaces knows of a later proof, of the same person.
+	// The session to be replaced may record a later proof of the same person.
 	if b := l.before; b != nil && (l.found && b.UserID == l.user.ID || b.UserID == l.id.linkTo) && b.AuthTime.After(at) {
 		at = b.AuthTime
 	}
 	return at
 }
 
-// refreshAccount: the identity is linked already.
+// refreshAccount updates the account of an identity that is already linked.
 func (l *login) refreshAccount() outcome {
 	if l.id.linkTo != "" && l.user.ID != l.id.linkTo {
 		l.rq.auditUser = l.id.linkTo
@@ -94,8 +95,7 @@ func (l *login) refreshAccount() outcome {
 	return nil
 }
 
-// link adds the identity to a stored user, if that user's epoch is still the
-// one of u.
+// link adds the identity to the stored user u, if u's epoch is still current.
 func (l *login) link(u authsvc.User) outcome {
 	if out := l.holdBack(u); out != nil {
 		return out
@@ -123,7 +123,7 @@ func (l *login) link(u authsvc.User) outcome {
 	return nil
 }
 
-// linkOrSignUp handles an unknown identity, whose address a user may have.
+// linkOrSignUp handles an unknown identity. Its address may belong to a stored user.
 func (l *login) linkOrSignUp() outcome {
 	if l.id.user.Email == "" {
 		return l.signUp()
@@ -144,7 +144,7 @@ func (l *login) linkOrSignUp() outcome {
 		return storeFailed(authsvc.CodeCallback, err)
 	case l.id.linkVerified && l.id.verified && !owner.EmailVerified.IsZero():
 		l.user, l.found, l.rq.auditUser = owner, true, owner.ID
-		for _, ask := range []func() outcome{l.callSignIn, l.keepClaims} { // first called for a new user
+		for _, ask := range []func() outcome{l.callSignIn, l.keepClaims} { // their first call was for a new user
 			if out := ask(); out != nil {
 				return out
 			}
@@ -167,8 +167,8 @@ func (l *login) signUp() outcome {
 	return l.create(&a)
 }
 
-// create stores user, account and session in one step. If a concurrent request
-// has stored the same person, this one goes on as a returning sign-in.
+// create stores the user, the account and the session in one step. If a concurrent
+// request has stored the same person, this one continues as a returning sign-in.
 func (l *login) create(a *authsvc.Account) outcome {
 	u := l.id.user
 	u.ID = seal.UUIDv7()
@@ -196,7 +196,8 @@ func (l *login) create(a *authsvc.Account) outcome {
 	return nil
 }
 
-// mayCreate asks the rules of sign-up, then the CreateUser callback, about a user.
+// mayCreate checks a user against the sign-up rules, then calls the CreateUser
+// callback.
 func (l *login) mayCreate(a authsvc.SignInAttempt, u authsvc.User) (asked authsvc.User, err error) {
 	if err := l.desk.maySignUp(l.rq, a); err != nil {
 		return u, err
@@ -208,8 +209,8 @@ func (l *login) mayCreate(a authsvc.SignInAttempt, u authsvc.User) (asked authsv
 	return l.desk.Callbacks.CreateUser(l.rq.callbackContext(), a, u)
 }
 
-// signUpConflict starts over if a concurrent request has stored the same person,
-// and refuses if the address is taken.
+// signUpConflict starts over if a concurrent request has stored the same person. If the
+// address is taken, it refuses the sign-in.
 func (l *login) signUpConflict() outcome {
 	_, err := l.lookup()
 	switch {
@@ -221,8 +222,9 @@ func (l *login) signUpConflict() outcome {
 	return storeFailed(authsvc.CodeCallback, err)
 }
 
-// proveEmail: the person read mail sent to the address of a stored user. If it
-// is the first to do so, whoever registered the address before loses access.
+// proveEmail records that the person read mail sent to the address of a stored user.
+// Unless keepFirstProof is set, the first proof removes all earlier access to the user,
+// because another person may have registered the address.
 func (l *login) proveEmail() outcome {
 	if !l.user.EmailVerified.IsZero() && !l.desk.keepFirstProof {
 		return nil
@@ -249,8 +251,8 @@ func (l *login) proveEmail() outcome {
 	return nil
 }
 
-// opened returns stored accounts with their tokens opened, for events; tokens
-// that cannot be opened are left out.
+// opened returns stored accounts with their tokens opened, for events. It leaves out
+// tokens that cannot be opened.
 func (l *login) opened(stored []authsvc.Account) []authsvc.Account {
 	for i, a := range stored {
 		open, lost := l.desk.vault.tokens.open(a)
@@ -260,8 +262,8 @@ func (l *login) opened(stored []authsvc.Account) []authsvc.Account {
 	return stored
 }
 
-// rememberIssuer stores the issuer with the first account of a provider. A start
-// with another issuer is then refused.
+// rememberIssuer stores the issuer with the first account of a provider. The service
+// then refuses to start with another issuer.
 func (l *login) rememberIssuer() error {
 	f := l.rq.flows[l.id.account.Provider]
 	if f == nil || f.info().issuer == "" {
@@ -271,18 +273,18 @@ func (l *login) rememberIssuer() error {
 	return err
 }
 
-// accountForStorage returns the account with its tokens as they are stored.
+// accountForStorage returns the account with its tokens in their stored form.
 func (l *login) accountForStorage() authsvc.Account {
 	return l.desk.vault.tokens.forStorage(l.id.account)
 }
 
-// proves reports whether the identity proves the address of the user: by a mailed
-// link, or by the word of a provider that counts.
+// proves reports whether the identity proves the user's address: by a mailed link, or
+// because the provider vouches for it.
 func (l *login) proves() bool {
 	return l.id.proof || l.id.verified && l.user.Email == l.id.user.Email
 }
 
-// amr is how an identity was proved.
+// amr returns how an identity was proved.
 func (id *identity) amr() string {
 	switch {
 	case id.proof:
@@ -293,8 +295,8 @@ func (id *identity) amr() string {
 	return "fed"
 }
 
-// userByAccount finds the user who has an identity, and the id that its account
-// is stored under.
+// userByAccount finds the user who has an identity. It also returns the id under which
+// the account is stored.
 func (dk *desk) userByAccount(ctx context.Context, provider, id string, former formerID) (authsvc.User, string, error) {
 	u, err := dk.Adapter.GetUserByAccount(ctx, provider, id)
 	if former.id == "" || !errors.Is(err, authsvc.ErrNotFound) {

@@ -10,8 +10,9 @@ import (
 	"authsvc/internal/test/arena"
 )
 
-// A blocked user does not get in by a new identity with the same address
-// either: the callback is asked about the user whom it would be linked to.
+// TestBlockedUserLinkingByEmail checks that a blocked user cannot get in with a new
+// identity with the same address: the callback is asked about the user to whom it would
+// be linked.
 func TestBlockedUserLinkingByEmail(t *testing.T) {
 	t.Parallel()
 	var blocked atomic.Value
@@ -48,7 +49,8 @@ func TestBlockedUserLinkingByEmail(t *testing.T) {
 	}
 }
 
-// A SignIn callback that refuses and EndSessions keep a user out.
+// TestBlockedUserCannotSignIn checks that a refusing SignIn callback and EndSessions
+// keep a user out.
 func TestBlockedUserCannotSignIn(t *testing.T) {
 	t.Parallel()
 	for _, strategy := range []string{"jwt", "database"} {

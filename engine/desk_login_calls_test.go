@@ -11,16 +11,16 @@ import (
 	"authsvc/internal/test/arena"
 )
 
-// callsOfSignIns are the calls of the store that a sign-in makes, from the form to
-// the session, in their order, and those that what is kept for the person adds. A
-// mail is put into the queue in the request; the language is kept after it, and the
-// browser does not wait for it.
+// callsOfSignIns lists the store calls of a sign-in, from the form to the session, in
+// their order. more lists the calls added by the data kept for the person. A mail is
+// put into the queue during the request. The language is kept after it, and the browser
+// does not wait for that.
 var callsOfSignIns = []struct {
 	by, when  string
-	only      authsvc.Strategy // "": with both
+	only      authsvc.Strategy // "": both
 	calls     string
 	more      string
-	exception string // why more is more than one call
+	exception string // why more has more than one call
 }{
 	{by: "op", when: "first", calls: "UseOnce GetUserByAccount GetUserByEmail SignUp", more: "SetPerson"},
 	{by: "op", when: "signed in", only: authsvc.StrategyDatabase,
@@ -45,10 +45,10 @@ var callsOfSignIns = []struct {
 		exception: "the person is told by mail"},
 }
 
-// TestCallsOfASignIn: a sign-in asks the store for no more than is listed. Notices,
-// the language of mails and the account page add one call at most, but where an
-// exception is named. The list of sessions and the browsers that are known add none:
-// a session of strategy jwt is stored by the call that checked its epoch before.
+// TestCallsOfASignIn checks that a sign-in makes no store calls beyond the list.
+// Notices, the language of mails and the account page add one call at most, unless an
+// exception is named. The list of sessions and the known browsers add none: the call
+// that used to check the epoch now also stores a session of strategy jwt.
 func TestCallsOfASignIn(t *testing.T) {
 	t.Parallel()
 	for _, strategy := range []authsvc.Strategy{authsvc.StrategyDatabase, authsvc.StrategyJWT} {

@@ -13,24 +13,24 @@ import (
 	"authsvc/internal/text"
 )
 
-// A sign-in that cannot end in a session yet waits in the store. Its browser holds
-// the id's preimage in a cookie; that gives no right but to go on.
+// A sign-in that cannot end in a session yet waits in the store. Its browser holds the
+// preimage of the id in a cookie, which grants only the right to continue.
 const (
 	pendingFor = 10 * time.Minute
-	maxPending = 5 // of one user; the oldest goes
+	maxPending = 5 // for one user; the oldest is dropped
 )
 
-// keepPurpose is the purpose of a sign-in that waits for its person to say whether
-// the account is to be kept.
+// keepPurpose is the purpose of a sign-in that waits until its person says whether to
+// keep the account.
 const keepPurpose = "keep"
 
-// pendingSignIn is what the Data of a CredentialPending holds, sealed.
+// pendingSignIn is the sealed content of a CredentialPending's Data.
 type pendingSignIn struct {
 	Purpose string `json:"p"`
 }
 
-// offerKeep ends the sign-in of a user who is to be deleted at the page that asks
-// whether to keep the account, before anything is written about the user.
+// offerKeep interrupts the sign-in of a user who is to be deleted, before anything is
+// written about the user. It leads to the page that asks whether to keep the account.
 func (l *login) offerKeep() outcome {
 	if !l.found {
 		return nil
@@ -38,8 +38,8 @@ func (l *login) offerKeep() outcome {
 	return l.holdBack(l.user)
 }
 
-// holdBack is offerKeep for the user u. If the user's epoch is no longer that of u,
-// the sign-in starts over: the deletion may be cancelled.
+// holdBack does what offerKeep does, for the user u. If u's epoch is no longer current,
+// the sign-in starts over: the deletion may have been cancelled.
 func (l *login) holdBack(u authsvc.User) outcome {
 	if u.DeleteAfter.IsZero() {
 		return nil
@@ -59,7 +59,7 @@ func (l *login) holdBack(u authsvc.User) outcome {
 	return redirect{to: l.rq.base + "/account/keep"}
 }
 
-// putPending stores a sign-in that waits and gives the browser its cookie.
+// putPending stores a sign-in that waits and sets its cookie in the browser.
 func (dk *desk) putPending(rq *request, u authsvc.User, p pendingSignIn) error {
 	raw, err := json.Marshal(p)
 	if err != nil {
@@ -94,14 +94,14 @@ func (dk *desk) dropOldestPending(rq *request, userID string) error {
 	}
 	oldest := slices.MinFunc(kept, func(a, b authsvc.Credential) int { return a.Created.Compare(b.Created) })
 	err = dk.Adapter.DeleteCredential(rq.ctx, authsvc.CredentialPending, oldest.ID, userID, nil)
-	if errors.Is(err, authsvc.ErrNotFound) { // another request did
+	if errors.Is(err, authsvc.ErrNotFound) { // another request deleted it
 		return nil
 	}
 	return err
 }
 
-// waiting returns the sign-in that waits in this browser for a purpose, nil if
-// there is none.
+// waiting returns the sign-in that waits in this browser for a purpose, or nil if there
+// is none.
 func (dk *desk) waiting(rq *request, purpose string) (*authsvc.Credential, error) {
 	token, ok := rq.jar.Get(dk.pendingCookie)
 	if !ok || len(token) > maxTokenCookie {
@@ -125,5 +125,5 @@ func (dk *desk) waiting(rq *request, purpose string) (*authsvc.Credential, error
 	return &c, nil
 }
 
-// maxTokenCookie bounds what is hashed of a cookie.
+// maxTokenCookie limits the size of a cookie that is hashed, in bytes.
 const maxTokenCookie = 100

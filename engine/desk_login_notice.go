@@ -9,33 +9,34 @@ import (
 	"authsvc/engine/internal/fleet"
 )
 
-// notifyLinked tells the user of the identity that this sign-in linked.
+// notifyLinked tells the user about the identity that this sign-in linked.
 func (l *login) notifyLinked() {
 	l.added = true
 	a := &l.id.account
 	l.desk.mailing.tell(l.rq, notice{what: "linked", user: l.user, name: l.rq.providerName(a.Provider), undo: &undoable{Provider: a.Provider, Account: a.ProviderAccountID}})
 }
 
-// notifyNewBrowser tells the user of a sign-in with a browser that is new to the
-// account, unless it is the first one, or the mail about a linked identity says so.
+// notifyNewBrowser tells the user about a sign-in with a browser that is new to the
+// account. It does nothing on the first sign-in, or if the mail about a linked identity
+// already says so.
 func (l *login) notifyNewBrowser() {
 	if l.desk.mailing.notices.by != nil && l.desk.mailing.notices.newBrowser && !l.created && !l.added && !l.knownBrowser() && l.signedInBefore() {
 		l.desk.mailing.tell(l.rq, notice{what: "browser", user: l.user})
 	}
 }
 
-// knownBrowser reports whether this browser has signed in as the user, or is.
+// knownBrowser reports whether this browser is, or has been, signed in as the user.
 func (l *login) knownBrowser() bool {
 	return l.before != nil && l.before.UserID == l.user.ID || l.desk.hasDeviceCookie(l.rq, userKey(l.user.ID)) ||
 		l.id.accountName != "" && l.desk.hasDeviceCookie(l.rq, l.id.accountName)
 }
 
-// signedInBefore reports whether there was a sign-in before this one: a linked
-// identity is one, and so is the proof of an address. What the application's
-// credentials prove is kept by nobody else, so other sessions are looked for.
+// signedInBefore reports whether the user signed in before. A linked identity or a
+// proved address shows that. Signing in with the application's credentials leaves
+// neither, so signedInBefore then looks for other sessions.
 func (l *login) signedInBefore() bool {
 	switch {
-	case l.foreign: // nobody's address is stored
+	case l.foreign: // no address is stored
 		return false
 	case l.id.proof:
 		return !l.firstProof
@@ -49,13 +50,13 @@ func (l *login) signedInBefore() bool {
 	return slices.ContainsFunc(all, func(r authsvc.SessionRecord) bool { return l.record == nil || r.Digest != l.record.Digest })
 }
 
-// keepLanguage keeps the language of this sign-in for the mails that no request of
-// the person causes. The browser does not wait for it, and nothing is written that is
-// known already.
+// keepLanguage stores the language of this sign-in for mail that no request of the
+// person causes. The browser does not wait for it. It writes only if the language has
+// changed.
 func (l *login) keepLanguage() {
 	s, by := l.desk, l.desk.mailing.anyMailer()
 	asked, accepted := l.rq.locales()
-	if by == nil || l.foreign || asked == "" && accepted == "" { // nothing is mailed, nobody is stored, or nothing is known
+	if by == nil || l.foreign || asked == "" && accepted == "" { // no mailer, no stored user or no known language
 		return
 	}
 	userID, created, requestID, language := l.user.ID, l.created, l.rq.requestID(), by.language(asked, accepted)
@@ -67,7 +68,7 @@ func (l *login) keepLanguage() {
 		defer cancel()
 		var p authsvc.Person
 		var err error
-		if !created { // whoever is new has none yet
+		if !created { // a new user has none yet
 			p, err = s.Adapter.GetPerson(ctx, userID)
 		}
 		if err == nil && p.Locale != language {

@@ -11,9 +11,9 @@ import (
 	"authsvc/internal/test/arena"
 )
 
-// An overlap is a sign-in of somebody who registered another's address before
-// its owner came, and whatever takes their access back, at another replica,
-// before the n-th call that the sign-in makes to the store.
+// An overlap is a sign-in of a person who registered another person's address before
+// its owner came. At another replica, an action revokes this access before the n-th
+// call that the sign-in makes to the store.
 type overlap struct {
 	store   *arena.Ledger
 	attack  *arena.World // the replica of the sign-in
@@ -38,8 +38,8 @@ func newOverlap(t *testing.T, store authsvc.Adapter, strategy string) *overlap {
 	return o
 }
 
-// attacks are what the squatter's browser has under way; each returns the
-// browser that it is done in.
+// attacks are the actions in progress in the squatter's browser. Each returns the
+// browser in which it ends.
 var attacks = map[string]func(*overlap) func() *arena.Browser{
 	"sign-in": func(o *overlap) func() *arena.Browser {
 		b := o.attack.Browser()
@@ -52,10 +52,11 @@ var attacks = map[string]func(*overlap) func() *arena.Browser{
 	},
 }
 
-// countermeasures take access back and say what may be left of an attack.
+// countermeasures revoke access and say what may remain of an attack.
 var countermeasures = map[string]struct {
 	act func(t *testing.T, o *overlap)
-	// left: the squatter may be signed in, the squatter's identities may be there
+	// session: the squatter may be signed in; identity: the squatter's identities may
+	// exist
 	session, identity map[string]bool // by attack
 }{
 	"first proof": {act: func(t *testing.T, o *overlap) {
@@ -83,9 +84,9 @@ var countermeasures = map[string]struct {
 	}},
 }
 
-// TestSignInDuringRevocation: whenever, while a sign-in is under way, the owner
-// proves the address, the user's sessions are ended or the user is deleted,
-// nothing of before gives access afterwards: no session, and no identity that a
+// TestSignInDuringRevocation checks revocations during a sign-in: the owner proves the
+// address, the user's sessions are ended or the user is deleted. At whatever moment
+// this happens, no earlier session gives access afterwards, nor does an identity that a
 // first proof removes.
 func TestSignInDuringRevocation(t *testing.T) {
 	t.Parallel()
@@ -106,8 +107,8 @@ func TestSignInDuringRevocation(t *testing.T) {
 	}
 }
 
-// before has something done before the n-th call that run makes to the store. It
-// returns the calls, and whether there was an n-th.
+// before runs act before the n-th call that run makes to the store. It returns the
+// calls, and whether there was an n-th.
 func (o *overlap) before(n int, act, run func()) (calls []string, done bool) {
 	o.store.BreakAt(func(i int, method string) arena.Failure {
 		calls = append(calls, method)
@@ -140,7 +141,7 @@ func overtake(t *testing.T, strategy, attack, measure string, n int) bool {
 	if in && !c.session[attack] || len(list) > 0 && !c.identity[attack] {
 		t.Errorf("before call %d (%v): signed in %v, %d identities\n%s", n, during, in, len(list), o.attack.Logs)
 	}
-	// What is left of a link must have been written before its session ended.
+	// If a link remains, it must have been written before its session ended.
 	linked := slices.ContainsFunc(list, func(a authsvc.Account) bool { return a.ProviderAccountID == "grace" })
 	if linked && !slices.Contains(during[:n-1], "LinkAccount") {
 		t.Errorf("before call %d (%v): linked by a session that had ended", n, during)
@@ -148,8 +149,8 @@ func overtake(t *testing.T, strategy, attack, measure string, n int) bool {
 	return true
 }
 
-// TestFirstProofDuringBlock: somebody whose first proof has passed the SignIn
-// callback, and who is then blocked, is not signed in, whenever that happens.
+// TestFirstProofDuringBlock checks that a user whose first proof has passed the SignIn
+// callback, and who is then blocked, is not signed in, at whatever moment that happens.
 func TestFirstProofDuringBlock(t *testing.T) {
 	t.Parallel()
 	for _, strategy := range []string{"database", "jwt"} {
@@ -192,9 +193,9 @@ func blocked(t *testing.T, strategy string, n int) bool {
 	return done
 }
 
-// TestFirstProofDuringEndSessions: of an owner whose own first proof overlaps
-// the end of all sessions, the sign-in ends with a session that lives, unless
-// that was stored before they ended.
+// TestFirstProofDuringEndSessions checks an owner whose own first proof overlaps the
+// end of all sessions. The sign-in ends with a live session, unless the session was
+// stored before they ended.
 func TestFirstProofDuringEndSessions(t *testing.T) {
 	t.Parallel()
 	for _, strategy := range []string{"database", "jwt"} {

@@ -15,11 +15,11 @@ import (
 	"authsvc/internal/text/pages"
 )
 
-// signInPage: GET signin and GET signin/:provider show the ways to sign in.
-// They never start one.
+// signInPage serves GET signin and GET signin/:provider. It shows the ways to sign in
+// and never starts one.
 func (dk *desk) signInPage(rq *request) outcome {
 	code := plainErrorCode(authsvc.ErrorCode(rq.query("error")))
-	again := "" // from RequireFresh: what a session cannot do
+	again := "" // from RequireFresh: a session is not enough
 	if rq.query("again") == "true" {
 		again = "true"
 	}
@@ -61,15 +61,15 @@ func (dk *desk) signInPage(rq *request) outcome {
 	}
 	rq.keepCallbackURL()
 	v.Providers = dk.providerViews(rq)
-	if v.Again != "" && !dk.canStepUp && dk.asksAgain { // the others prove nothing
+	if v.Again != "" && !dk.canStepUp && dk.asksAgain { // the other providers prove nothing
 		v.Providers = slices.DeleteFunc(v.Providers, func(p pages.Provider) bool { return !rq.flows[p.ID].info().asks() })
 	}
 	v.Fill(rq.typed().Provider, rq.typed().Name)
 	return page{name: pages.SignIn, view: v, pictures: pictures}
 }
 
-// shownPicture returns the address of a person's picture and its origin, if a
-// page of ours may show it: it is the provider's or the person's choice.
+// shownPicture returns the address of a person's picture and its origin, if our pages
+// may show it. The provider or the person chose the address.
 func shownPicture(image string) (address, origin string) {
 	origin, clean, ok := weburl.Parse(image)
 	if !ok || !strings.HasPrefix(origin, "https://") || len(clean) > 2048 {
@@ -78,14 +78,14 @@ func shownPicture(image string) (address, origin string) {
 	return clean, origin
 }
 
-// providerViews lists the providers, first the one used last.
+// providerViews lists the providers, with the last used one first.
 func (dk *desk) providerViews(rq *request) []pages.Provider {
 	last, _ := rq.jar.Get(dk.lastCookie)
 	return pages.LastUsedFirst(rq.views, last)
 }
 
-// signInAddress is where people sign in and come back from or, again, prove who they
-// are.
+// signInAddress returns the address of the page where people sign in or, if again is
+// true, prove their identity again. From there they return to back.
 func (dk *desk) signInAddress(rq *request, back string, again bool) string {
 	if again && dk.canStepUp {
 		return weburl.WithQuery(rq.base+"/confirm", "callbackUrl", back)
@@ -97,7 +97,7 @@ func (dk *desk) signInAddress(rq *request, back string, again bool) string {
 	return weburl.WithQuery(rq.base+"/signin", "callbackUrl", back, "again", once)
 }
 
-// signIn: POST signin/:provider starts the flow of a provider.
+// signIn serves POST signin/:provider and starts the flow of a provider.
 func (dk *desk) signIn(rq *request) outcome {
 	if !rq.csrfOK() {
 		return rq.csrfRefused("/signin")
@@ -118,10 +118,11 @@ func (rq *request) csrfRefused(path string) outcome {
 	return redirect{to: rq.base + path + "?csrf=true", status: rq.dialect.csrfRefusal}
 }
 
-// getProviders: GET providers lists {id, name, type, signinUrl, callbackUrl}.
+// getProviders serves GET providers, a list of {id, name, type, signinUrl,
+// callbackUrl}.
 func (dk *desk) getProviders(rq *request) outcome { return rq.json(dk.providersJSON) }
 
-// notCallback refuses a method by which no provider of this kind comes back.
+// notCallback refuses a method that callbacks of this kind of provider do not use.
 func (rq *request) notCallback(allowed string) outcome {
 	if out := unsupported(rq); out != nil {
 		return out
@@ -129,7 +130,7 @@ func (rq *request) notCallback(allowed string) outcome {
 	return onlyBy(allowed)
 }
 
-// signInRoutes are those of signing in and out, and of proving who somebody is.
+// signInRoutes returns the routes for signing in, signing out and step-up.
 func signInRoutes(s *desk) map[string]*route {
 	signInLimit := func(*request) *limit.Limiter { return s.signInLimit }
 	ofProvider := func(rq *request) *limit.Limiter {
@@ -138,7 +139,8 @@ func signInRoutes(s *desk) map[string]*route {
 		}
 		return nil
 	}
-	// A form_post response comes from the provider's site; posted again, from our own.
+	// A form_post response comes from the provider's site. If reposted, it comes from
+	// ours.
 	fromProvider := func(rq *request) bool { return rq.flow.info().formPost && !rq.reposted() }
 	fromScripts := func(rq *request) bool { return rq.flow.info().forScripts }
 	confirms := func(*request) bool { return s.canStepUp }
@@ -154,8 +156,8 @@ func signInRoutes(s *desk) map[string]*route {
 	}
 }
 
-// callback: GET and POST callback/:provider end a flow. An identity goes on to
-// login; any other outcome is the answer.
+// callback serves GET and POST callback/:provider, which end a flow. An identity
+// continues to login; any other outcome is the answer.
 func (dk *desk) callback(rq *request) outcome {
 	if out := dk.readStepUp(rq); out != nil {
 		return out
@@ -177,7 +179,7 @@ func (dk *desk) callback(rq *request) outcome {
 	return dk.login(rq, id)
 }
 
-// signInEvents are those of signing in and out.
+// signInEvents are the audit events of signing in and out.
 var signInEvents = []audit.Kind{
 	{Name: "sign_in.succeeded", Outcome: authsvc.AuditSuccess, Meaning: "A session began. The reason says whether the user was created by it."},
 	{Name: "sign_in.refused", Outcome: authsvc.AuditRefused, Meaning: "A sign-in came to nothing: wrong state, unknown or used link, a refusal by the provider, by the person, by the conditions of sign-in or the rules of sign-up, by the signIn, claims or createUser callback (with `serve`: by a rule or a hook), or more claims than stay with a session."},
@@ -193,7 +195,7 @@ var signInEvents = []audit.Kind{
 	{Name: "session.ended", Outcome: authsvc.AuditSuccess, Meaning: "EndSession ended one session of a user, or ten wrong proofs of the person did: the reason says which."},
 }
 
-// linkable are the providers by which a way to sign in can be added.
+// linkable returns the providers that can be added as a way to sign in.
 func (dk *desk) linkable() (list []pages.Provider) {
 	for _, p := range dk.site.views {
 		if p.Form == "button" {

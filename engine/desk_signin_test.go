@@ -154,8 +154,8 @@ func TestCredentials(t *testing.T) {
 	})
 }
 
-// TestSignedInPage: the page shows who is signed in, and goes on to no page that
-// leads back to it.
+// TestSignedInPage checks that the page shows who is signed in and continues to no page
+// that leads back to it.
 func TestSignedInPage(t *testing.T) {
 	t.Parallel()
 	w := arena.Start(t, nil)
@@ -194,8 +194,8 @@ func TestSignedInPage(t *testing.T) {
 	}
 }
 
-// TestVerifyRequestGoesOn: the page goes on once its link was opened in this
-// browser, and no sooner.
+// TestVerifyRequestGoesOn checks that the page continues after its link was opened in
+// this browser, and no sooner.
 func TestVerifyRequestGoesOn(t *testing.T) {
 	t.Parallel()
 	strategies(t, nil, func(t *testing.T, w *arena.World) {
@@ -221,7 +221,7 @@ func TestVerifyRequestGoesOn(t *testing.T) {
 		if a := other.Get(next); a.StatusCode != http.StatusOK {
 			t.Errorf("in another browser: %d %s", a.StatusCode, a.Location())
 		}
-		// A session that is there already says nothing about the next link.
+		// An existing session says nothing about the next link.
 		b.Post("/api/auth/signin/email", "email", "bob@app.test")
 		if a := b.Get(next); a.StatusCode != http.StatusOK || strings.Contains(a.Text, "<script") {
 			t.Errorf("signed in before: %d %s %s", a.StatusCode, a.Location(), a.Text)
@@ -229,7 +229,8 @@ func TestVerifyRequestGoesOn(t *testing.T) {
 	})
 }
 
-// TestLinkLimitIsSaid: this browser's own requests tell it when no more come.
+// TestLinkLimitIsSaid checks that the page tells this browser when its requests have
+// reached the limit.
 func TestLinkLimitIsSaid(t *testing.T) {
 	t.Parallel()
 	w := arena.Start(t, func(c *authsvc.Config) { c.RateLimit.EmailPerAddress = authsvc.Rate{N: 3, Per: time.Hour} })
@@ -264,8 +265,8 @@ func TestForgotURL(t *testing.T) {
 	}
 }
 
-// TestTypedStays: the page after a refusal shows the form as it was sent, but for
-// the password.
+// TestTypedStays checks that the page after a refusal shows the form as it was sent,
+// except the password.
 func TestTypedStays(t *testing.T) {
 	t.Parallel()
 	w := arena.Start(t, func(c *authsvc.Config) {
@@ -325,8 +326,8 @@ func TestLinking(t *testing.T) {
 	if b.Email() != "someone@app.test" {
 		t.Errorf("now signed in as %q", b.Email())
 	}
-	// Without intent the same identity signs in its own user, and another
-	// person's identity is never added.
+	// Without intent the same identity signs in its own user, and another person's
+	// identity is never added.
 	if a := b.SignIn(w.OP, "grace"); a.Location() != arena.Origin || b.Email() != "grace@example.com" {
 		t.Errorf("plain sign-in while signed in: %s as %q", a.Location(), b.Email())
 	}
@@ -335,8 +336,8 @@ func TestLinking(t *testing.T) {
 	}
 }
 
-// TestSignInAfterReset: whoever resets the database signs in again with the old cookie.
-// A wish to link that was made is refused.
+// TestSignInAfterReset checks that a person can sign in with the old cookie after a
+// reset of the database. An earlier request to link is refused.
 func TestSignInAfterReset(t *testing.T) {
 	t.Parallel()
 	strategies(t, nil, func(t *testing.T, w *arena.World) {

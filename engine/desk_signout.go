@@ -12,7 +12,7 @@ import (
 	"authsvc/internal/text/pages"
 )
 
-// signOutPage: GET signout asks. It ends nothing.
+// signOutPage serves GET signout. It asks for confirmation and ends nothing.
 func (dk *desk) signOutPage(rq *request) outcome {
 	if rq.custom.SignOut != "" {
 		return redirect{to: rq.absolute(rq.custom.SignOut)}
@@ -27,8 +27,8 @@ func (dk *desk) signOutPage(rq *request) outcome {
 	return page{name: pages.SignOut, view: v}
 }
 
-// signOut: POST signout ends the session wherever it is stored. If the store
-// fails, the session may still be valid, and the answer is an error.
+// signOut serves POST signout and ends the session wherever it is stored. If the store
+// fails, the session may still be valid, so the answer is an error.
 func (dk *desk) signOut(rq *request) outcome {
 	if !rq.csrfOK() {
 		return rq.csrfRefused("/signout")
@@ -36,8 +36,8 @@ func (dk *desk) signOut(rq *request) outcome {
 	rq.signsOut = true
 	var ended *authsvc.SignOutEvent
 	if raw := rq.sessionCookieValue(); raw != "" {
-		// The token is accepted: what it asks for is done, even if the browser
-		// has gone away meanwhile.
+		// The token is accepted: the sign-out is done even if the browser disconnects
+		// meanwhile.
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(rq.ctx), loginTimeout)
 		defer cancel()
 		rq.ctx = ctx
@@ -64,25 +64,25 @@ func (dk *desk) signOut(rq *request) outcome {
 	return redirect{to: dk.signOutAtProvider(rq, ended)}
 }
 
-// signOutReturnPath is where a provider sends the browser after its sign-out.
-// It is registered there as the post-logout redirect URI, below the base.
+// signOutReturnPath is where a provider sends the browser after its sign-out. It is
+// relative to the base and must be registered there as the post-logout redirect URI.
 const signOutReturnPath = "/signout/return"
 
-// providerSignOutTimeout bounds what a sign-out waits for to be able to go on
-// at the provider: the account, and the provider's metadata.
+// providerSignOutTimeout limits how long a sign-out waits for the account and the
+// provider's metadata, which it needs to continue at the provider.
 const providerSignOutTimeout = 3 * time.Second
 
-// A signOuter is a flow whose provider has a session of its own to end.
+// A signOuter is a flow whose provider has its own session to end.
 type signOuter interface {
-	// signOut is how the browser does that; with no URL it is not wanted. The
-	// ID token is asked for if it is.
+	// signOut returns how the browser ends that session. An empty URL means that it is
+	// not wanted. signOut calls idToken only if it needs the ID token.
 	signOut(ctx context.Context, r oidc.LogoutRequest, idToken func() string) (oidc.Logout, error)
 }
 
-// signOutAtProvider is where a browser goes whose session ended: to the
-// provider that the session came from and back, or, if that one has no part in
-// it or cannot be asked, straight to the callbackUrl. The person is signed out
-// here either way.
+// signOutAtProvider returns where the browser goes after its session has ended. It goes
+// to the provider that the session came from, and from there back. If that provider
+// does not take part or cannot be asked, the browser goes straight to the callback URL.
+// The person is signed out here either way.
 func (dk *desk) signOutAtProvider(rq *request, ended *authsvc.SignOutEvent) string {
 	tx := &transaction{RedirectURI: rq.base + signOutReturnPath, CallbackURL: rq.callbackURL()}
 	tx.EndedUser, tx.EndedAt = whoseEnded(ended)
@@ -91,7 +91,7 @@ func (dk *desk) signOutAtProvider(rq *request, ended *authsvc.SignOutEvent) stri
 	if to.URL == "" {
 		return tx.CallbackURL
 	}
-	if refused := dk.keepTx(rq, tx); refused != nil { // the return is checked against it
+	if refused := dk.keepTx(rq, tx); refused != nil { // the return is checked against this cookie
 		dk.logNoProviderSignOut(rq, tx, refused)
 		return tx.CallbackURL
 	}
@@ -101,8 +101,8 @@ func (dk *desk) signOutAtProvider(rq *request, ended *authsvc.SignOutEvent) stri
 	return to.URL
 }
 
-// providerLogout is how the sign-out goes on at the provider, with no URL if it
-// does not.
+// providerLogout returns how the sign-out continues at the provider. The URL is empty
+// if it does not.
 func (dk *desk) providerLogout(rq *request, tx *transaction) oidc.Logout {
 	flow, ok := rq.flows[tx.EndedAt].(signOuter)
 	if !ok {
@@ -119,13 +119,13 @@ func (dk *desk) providerLogout(rq *request, tx *transaction) oidc.Logout {
 	return to
 }
 
-// logNoProviderSignOut logs why a sign-out does not go on at the provider.
+// logNoProviderSignOut logs why a sign-out does not continue at the provider.
 func (dk *desk) logNoProviderSignOut(rq *request, tx *transaction, cause error) {
 	dk.Log.Warn("the sign-out could not go on at the provider", "provider", tx.EndedAt, "request", rq.requestID(), "cause", cause)
 }
 
-// idTokenHint is the ID token of the user's only account at a provider; of
-// several it is not known which one the session came from.
+// idTokenHint returns the ID token of the user's only account at a provider. If there
+// are several, it is not known which one the session came from.
 func (dk *desk) idTokenHint(rq *request, ctx context.Context, userID, provider string) string {
 	a, _, err := dk.vault.account(ctx, userID, provider, "")
 	if err != nil {
@@ -135,7 +135,7 @@ func (dk *desk) idTokenHint(rq *request, ctx context.Context, userID, provider s
 	return a.IDToken
 }
 
-// auditFields returns whose session ended and by which provider it began.
+// whoseEnded returns the user whose session ended and the provider that it began with.
 func whoseEnded(e *authsvc.SignOutEvent) (userID, provider string) {
 	if e.Session != nil {
 		return e.Session.UserID, e.Session.Provider
@@ -143,22 +143,22 @@ func whoseEnded(e *authsvc.SignOutEvent) (userID, provider string) {
 	return textOf(e.Claims["sub"]), textOf(e.Claims["provider"])
 }
 
-// signOutReturn: GET signout/return ends a sign-out that went on at the
-// provider. There is nothing to undo if the state is not right; the person is
-// only not led to where somebody else may have wished.
+// signOutReturn serves GET signout/return, which ends a sign-out that continued at the
+// provider. If the state is wrong, there is nothing to undo; the person is only not led
+// to an address that an attacker may have chosen.
 func (dk *desk) signOutReturn(rq *request) outcome {
 	if isPrefetch(rq.r.Header) {
 		return notPrefetched
 	}
-	tx, refused := dk.finishTx(rq, rq.query("state"), false) // of a transaction without provider, as there is none in the path
+	tx, refused := dk.finishTx(rq, rq.query("state"), false) // the transaction has no provider: the path does not name one
 	if refused == nil {
 		return redirect{to: tx.CallbackURL}
 	}
 	return dk.signOutUnknown(rq, refused)
 }
 
-// signOutUnknown answers a request about a sign-out that this browser is not
-// known to have begun.
+// signOutUnknown answers a request about a sign-out that this browser is not known to
+// have begun.
 func (dk *desk) signOutUnknown(rq *request, refused *authError) outcome {
 	if rq.audit("sign_out.return_refused", "", "the state is not one of this browser's") {
 		dk.Log.Info("step of a sign-out without its state", "request", rq.requestID(), "cause", refused)
@@ -166,20 +166,20 @@ func (dk *desk) signOutUnknown(rq *request, refused *authError) outcome {
 	return redirect{to: rq.origin}
 }
 
-// signOutPostPath is the page that posts a sign-out to the provider. It is
-// below the base.
+// signOutPostPath is the path, relative to the base, of the page that posts a sign-out
+// to the provider.
 const signOutPostPath = "/signout/provider"
 
-// signOutPost: GET signout/provider is a page that posts the ID token to the
-// provider, if the token has personal claims: in the address of a GET they would
-// get into browser histories and request logs. The page can be loaded again; the
-// sign-out ends at signout/return.
+// signOutPost serves GET signout/provider. If the ID token has personal claims, the
+// page posts it to the provider: in the address of a GET, the claims would get into
+// browser histories and request logs. The page can be loaded again; the sign-out ends
+// at signout/return.
 func (dk *desk) signOutPost(rq *request) outcome {
 	h := rq.r.Header
 	switch {
 	case isPrefetch(h):
 		return notPrefetched
-	case !isNavigation(h): // a script of the origin would read the token, a frame would hide the page
+	case !isNavigation(h): // a script of the origin would read the token; a frame would hide the page
 		rq.audit("sign_out.return_refused", "", "not asked for as a page of its own")
 		return problem{status: http.StatusForbidden, text: "to be opened as a page of its own"}
 	}

@@ -58,7 +58,8 @@ func TestSignOutPost(t *testing.T) {
 	}
 }
 
-// Whoever did not sign out is led home, and gets no token.
+// TestSignOutPostUnknownState checks that a browser which did not sign out is led home
+// and gets no token.
 func TestSignOutPostUnknownState(t *testing.T) {
 	t.Parallel()
 	w := leaving(t, nil)
@@ -97,7 +98,7 @@ func TestSignOutPostUnknownState(t *testing.T) {
 	}
 }
 
-// Only a person's navigation shows the page.
+// TestSignOutPostNeedsNavigation checks that only a person's navigation shows the page.
 func TestSignOutPostNeedsNavigation(t *testing.T) {
 	t.Parallel()
 	w := leaving(t, nil)
@@ -121,7 +122,8 @@ func TestSignOutPostNeedsNavigation(t *testing.T) {
 	}
 }
 
-// What is gone meanwhile holds nobody up.
+// TestSignOutPostAfterChanges checks that a sign-out still completes if something it
+// needs is gone meanwhile.
 func TestSignOutPostAfterChanges(t *testing.T) {
 	t.Parallel()
 	account := func(t *testing.T, w *arena.World) authsvc.User {
@@ -173,8 +175,8 @@ func TestSignOutPostAfterChanges(t *testing.T) {
 	}
 }
 
-// other has a browser meet a replica with these providers, which has not asked
-// them anything yet.
+// other connects a browser to a replica with these providers, which has not asked them
+// anything yet.
 func other(t *testing.T, w *arena.World, b *arena.Browser, providers []authsvc.Provider) {
 	t.Helper()
 	c := w.Config

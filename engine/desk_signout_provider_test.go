@@ -13,7 +13,7 @@ import (
 	"authsvc/internal/test/quiet"
 )
 
-// leaving is an arena whose provider ends its own session, too.
+// leaving makes an arena whose provider also ends its own session.
 func leaving(t *testing.T, tune func(*authsvc.Config)) *arena.World {
 	t.Helper()
 	w := arena.Enter(t, func(c *authsvc.Config) {
@@ -51,7 +51,7 @@ func TestSignOutAtProvider(t *testing.T) {
 			if w.Person(t, b) == "" {
 				t.Fatalf("no session\n%s", w.Logs)
 			}
-			// As next-auth/react does it.
+			// This is the request of next-auth/react.
 			a := b.Post("/api/auth/signout", "callbackUrl", "/bye?x=1", "json", "true")
 			if a.StatusCode != 200 || w.Person(t, b) != "" {
 				t.Fatalf("%d, still %q", a.StatusCode, w.Person(t, b))
@@ -76,12 +76,13 @@ func TestSignOutAtProvider(t *testing.T) {
 	}
 }
 
-// signOutTo signs out, and returns where that leads.
+// signOutTo signs out and returns where that leads.
 func signOutTo(b *arena.Browser) string {
 	return b.Post("/api/auth/signout", "callbackUrl", "/bye").Location()
 }
 
-// Where the provider has no part in it, a sign-out is as it always was.
+// TestSignOutWithoutProvider checks that a sign-out is unchanged if the provider has no
+// part in it.
 func TestSignOutWithoutProvider(t *testing.T) {
 	t.Parallel()
 	t.Run("twin", func(t *testing.T) {
@@ -139,7 +140,7 @@ func signOutProviderDown(t *testing.T) {
 	w := leaving(t, func(c *authsvc.Config) { c.Session.Strategy = "jwt" })
 	b := w.Browser()
 	b.SignIn(w.OP, "ada")
-	other := w.Config // a replica that has never met the provider
+	other := w.Config // a replica that has not asked the provider anything yet
 	s, err := engine.New(other)
 	if err != nil {
 		t.Fatal(err)

@@ -12,8 +12,8 @@ import (
 	"authsvc/internal/test/arena"
 )
 
-// TestSignOutAfterBrowserLeft: a sign-out whose token was accepted ends the
-// session, although the browser has gone away.
+// TestSignOutAfterBrowserLeft checks that a sign-out whose token was accepted ends the
+// session even if the browser has disconnected.
 func TestSignOutAfterBrowserLeft(t *testing.T) {
 	t.Parallel()
 	for _, strategy := range []string{"database", "jwt"} {

@@ -18,18 +18,18 @@ import (
 	"authsvc/internal/text/pages"
 )
 
-// freshFor is how long a form of a page that was opened with a fresh proof can be
-// sent: nobody loses what they typed because the clock went on.
+// freshFor is how long a form can be sent after its page was opened with a fresh proof,
+// so that people do not lose what they typed.
 const freshFor = 15 * time.Minute
 
-// A freshForm is what the field "fresh" of such a form holds, sealed.
+// A freshForm is the sealed content of the field "fresh" of such a form.
 type freshForm struct {
 	SID   string `json:"s"`
 	Route string `json:"r"`
 	End   int64  `json:"e"` // seconds since 1970
 }
 
-// freshField is the field "fresh" of a form that posts to route, "" if the
+// freshField returns the field "fresh" of a form that posts to route, or "" if the
 // session's proof is not fresh.
 func (dk *desk) freshField(rq *request, s *authsvc.Session, route string) string {
 	if !provedWithin(s, rq.now, dk.freshWithin) {
@@ -46,8 +46,8 @@ func (dk *desk) freshField(rq *request, s *authsvc.Session, route string) string
 	return value
 }
 
-// provedFresh reports whether the session's proof is fresh now, or was when the
-// form that is sent to route was opened in this session.
+// provedFresh reports whether the session's proof is fresh now, or was fresh when the
+// form sent to route was opened in this session.
 func (dk *desk) provedFresh(rq *request, s *authsvc.Session, route string) bool {
 	if provedWithin(s, rq.now, dk.freshWithin) {
 		return true
@@ -62,8 +62,8 @@ func (dk *desk) provedFresh(rq *request, s *authsvc.Session, route string) bool 
 		text.Same(f.SID, rq.sid()) && f.Route == route && rq.now.Unix() < f.End
 }
 
-// stepUpFirst leads somebody whose proof is not fresh to the page that asks for
-// one, and from there to back.
+// stepUpFirst leads a person whose proof is not fresh to the page that asks for one,
+// and from there to back.
 func stepUpFirst(rq *request, back string, s *authsvc.Session) outcome {
 	rq.auditUser = s.UserID
 	rq.audit("fresh.required", authsvc.CodeFreshRequired, "the proof of who the person is is too old")
@@ -74,8 +74,8 @@ func stepUpFirst(rq *request, back string, s *authsvc.Session) outcome {
 	return redirect{to: to}
 }
 
-// stepUpPage: GET confirm asks people who are signed in to prove who they are
-// once more, by their own ways to sign in. It never offers another account.
+// stepUpPage serves GET confirm. It asks people who are signed in to prove their
+// identity again, by their own ways to sign in. It never offers another account.
 func (dk *desk) stepUpPage(rq *request) outcome {
 	s, err := dk.keeper.current(rq)
 	switch {
@@ -104,8 +104,8 @@ func (dk *desk) stepUpPage(rq *request) outcome {
 	return page{name: pages.StepUp, view: v}
 }
 
-// ownStepUp leads to the application's page that asks for a fresh proof, with the
-// person's ways.
+// ownStepUp leads to the application's page that asks for a fresh proof, and names the
+// person's ways to sign in.
 func (dk *desk) ownStepUp(rq *request, ways []pages.Provider) outcome {
 	ids := make([]string, 0, len(ways))
 	for _, p := range ways {
@@ -118,8 +118,8 @@ func (dk *desk) ownStepUp(rq *request, ways []pages.Provider) outcome {
 		"error", string(plainErrorCode(authsvc.ErrorCode(rq.query("error")))), "provider", provider, "reason", string(reason), "request", rq.shownRequestID())}
 }
 
-// stepUpTarget is where a fresh proof leads: the callbackUrl, or, if that is the
-// page which asks for one, the account page.
+// stepUpTarget returns where a fresh proof leads: the callback URL or, if that is the
+// page which asks for a proof, dk.home.
 func (dk *desk) stepUpTarget(rq *request) string {
 	if to := rq.callbackURL(); !rq.leadsTo(to, "/confirm") {
 		return to
@@ -127,13 +127,13 @@ func (dk *desk) stepUpTarget(rq *request) string {
 	return dk.home
 }
 
-// stepUpWays are the ways in which the person of a session can prove who they
-// are: the linked providers, the address that was proved, and the application's
-// own credentials if the session began by them. Providers that cannot be made to
-// ask again are among them only if there is nothing else.
+// stepUpWays returns the ways in which the person of a session can prove their
+// identity: the linked providers, the proved address and, if the session began with
+// them, the application's own credentials. Providers that cannot be made to ask again
+// are included only if there is no other way.
 func (dk *desk) stepUpWays(rq *request, s *authsvc.Session) (ways []pages.Provider, u authsvc.User, err error) {
 	u, err = dk.Adapter.GetUser(rq.ctx, s.UserID)
-	if err != nil && !errors.Is(err, authsvc.ErrNotFound) { // a user of the application's need not be stored
+	if err != nil && !errors.Is(err, authsvc.ErrNotFound) { // the application's users need not be stored
 		return nil, u, err
 	}
 	accounts, err := dk.Adapter.ListAccounts(rq.ctx, s.UserID)
@@ -157,10 +157,9 @@ func (dk *desk) stepUpWays(rq *request, s *authsvc.Session) (ways []pages.Provid
 	return ways, u, nil
 }
 
-// confirm: POST confirm starts the flow of one of the person's own providers.
-// Its return makes a new session if it is the same person, and changes nothing
-// if it is another one. Forms of credentials post to their callback, with
-// confirm=true.
+// stepUp serves POST confirm and starts the flow of one of the person's own providers.
+// If the same person returns, they get a new session; any other person is refused.
+// Credentials forms post to their callback, with confirm=true.
 func (dk *desk) stepUp(rq *request) outcome {
 	if !rq.csrfOK() {
 		return rq.refuseOwnCSRF("/confirm")
@@ -186,12 +185,12 @@ func (dk *desk) stepUp(rq *request) outcome {
 	rq.callbackTo = dk.stepUpTarget(rq)
 	rq.keepCallbackURL()
 	rq.flow, rq.stepUpUser, rq.auditUser = rq.flows[ways[i].ID], s.UserID, s.UserID
-	rq.body.fields["email"] = u.Email // a link goes to the stored address only
+	rq.body.fields["email"] = u.Email // a link is mailed only to the stored address
 	return rq.flow.begin(rq)
 }
 
-// readStepUp notes that a form which posts to a callback is to prove that the
-// person is still the one who is signed in.
+// readStepUp records that a form posted to a callback must prove that the person is
+// still the signed-in user.
 func (dk *desk) readStepUp(rq *request) outcome {
 	if rq.body == nil || rq.body.get("confirm") != "true" || !dk.canStepUp {
 		return nil
@@ -214,12 +213,13 @@ func (dk *desk) readStepUp(rq *request) outcome {
 	return nil
 }
 
-// maxStepUpTries is how many wrong proofs of the same person a session survives: it
+// maxStepUpTries is the number of wrong proofs after which a session ends, because it
 // may be a borrowed one.
 const maxStepUpTries = 10
 
-// takeStepUpTry counts a try in this session before it is judged, so that parallel
-// ones count as well, and returns its number; past maxStepUpTries none is left.
+// takeStepUpTry counts a try in this session and returns its number. It counts before
+// the try is judged, so that parallel tries count as well. A number above
+// maxStepUpTries means that none is left.
 func (dk *desk) takeStepUpTry(rq *request) (n int, err error) {
 	for n = 1; n <= maxStepUpTries; n++ {
 		err = dk.Adapter.UseOnce(rq.ctx, "confirm:"+strconv.Itoa(n)+":"+seal.Digest(cmp.Or(rq.sid(), rq.sessionCookieValue())), rq.now.Add(dk.keeper.lifetime.absolute))
@@ -230,9 +230,9 @@ func (dk *desk) takeStepUpTry(rq *request) (n int, err error) {
 	return n, nil
 }
 
-// wrongStepUp ends the session if a try that was wrong was the last.
+// wrongStepUp handles a wrong try. It ends the session if that was the last one.
 func (dk *desk) wrongStepUp(rq *request) {
-	if rq.stepUpTry == 0 { // by a provider: who came back is known only now
+	if rq.stepUpTry == 0 { // by a provider: the person is known only now
 		var err error
 		if rq.stepUpTry, err = dk.takeStepUpTry(rq); err != nil {
 			dk.Log.Error("a wrong proof could not be counted", "request", rq.requestID(), "err", err)
@@ -244,7 +244,7 @@ func (dk *desk) wrongStepUp(rq *request) {
 	}
 }
 
-// endUnproved ends this session, whose person was not proved.
+// endUnproved ends this session, because its person was not proved.
 func (dk *desk) endUnproved(rq *request) {
 	if _, err := dk.keeper.sessions.end(rq.ctx, rq.sessionCookieValue(), rq.now); err != nil {
 		dk.Log.Error("a session whose person was not proved could not be ended", "request", rq.requestID(), "err", err)
@@ -255,8 +255,8 @@ func (dk *desk) endUnproved(rq *request) {
 	rq.note(authsvc.AuditEvent{Name: "session.ended", UserID: rq.stepUpUser, Reason: "ten wrong proofs of the person"})
 }
 
-// confirm refuses an identity that is not the one who has to prove who they are,
-// before anything is written.
+// checkSamePerson refuses an identity that does not belong to the user who must prove
+// theirs, before anything is written.
 func (l *login) checkSamePerson() outcome {
 	if l.id.stepUpUser == "" || l.found && l.user.ID == l.id.stepUpUser && l.before != nil && l.before.UserID == l.id.stepUpUser {
 		return nil

@@ -8,8 +8,8 @@ import (
 	"authsvc/internal/seal"
 )
 
-// TestFreshForm: a form that was opened with a fresh proof can be sent for 15 minutes
-// more, in the same session and to the same route.
+// TestFreshForm checks that a form opened with a fresh proof can be sent for 15 more
+// minutes, in the same session and to the same route.
 func TestFreshForm(t *testing.T) {
 	t.Parallel()
 	ring, err := seal.NewRing("qS8vV3nYc0mZ1rT5uX7wA9bD2eF4gH6jK8lM0nP2qR4")

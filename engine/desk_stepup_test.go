@@ -58,7 +58,7 @@ func TestConfirm(t *testing.T) {
 	})
 }
 
-// Another user, in place of the one who is signed in, changes nothing.
+// TestConfirmAnotherUser checks that a proof by another user changes nothing.
 func TestConfirmAnotherUser(t *testing.T) {
 	t.Parallel()
 	bothStrategies(t, func(t *testing.T, strategy authsvc.Strategy) {
@@ -82,8 +82,8 @@ func TestConfirmAnotherUser(t *testing.T) {
 	})
 }
 
-// An attempt that began for one user does not serve the next who is signed in
-// there, nor a browser without a session.
+// TestConfirmSessionChanged checks that an attempt which began for one user serves
+// neither the next user in that browser nor a browser without a session.
 func TestConfirmSessionChanged(t *testing.T) {
 	t.Parallel()
 	w := arena.Start(t, nil)
@@ -102,8 +102,8 @@ func TestConfirmSessionChanged(t *testing.T) {
 	}
 }
 
-// A provider that did not ask the person again, although it was told to, confirms
-// nothing.
+// TestConfirmIsChecked checks that a provider confirms nothing if it did not ask the
+// person again when told to.
 func TestConfirmIsChecked(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(map[string]any){
@@ -125,8 +125,8 @@ func TestConfirmIsChecked(t *testing.T) {
 	}
 }
 
-// What the page offers are the person's own ways; a provider that cannot be made
-// to ask again is among them for those who have nothing else.
+// TestConfirmWays checks that the page offers the person's own ways. It offers a
+// provider that cannot be made to ask again only to people who have nothing else.
 func TestConfirmWays(t *testing.T) {
 	t.Parallel()
 	weak := func(c *authsvc.Config) { c.Providers[0].(*authsvc.OAuth).NoAuthTime = true }
@@ -174,7 +174,7 @@ func TestConfirmWays(t *testing.T) {
 	}
 }
 
-// Nobody starts a way that is not theirs.
+// TestConfirmForeignWay checks that people cannot start a way that is not theirs.
 func TestConfirmForeignWay(t *testing.T) {
 	t.Parallel()
 	w := arena.Start(t, nil)
@@ -198,8 +198,8 @@ func TestConfirmForeignWay(t *testing.T) {
 	}
 }
 
-// A wrong password leads back to the page; a right one of somebody else counts as
-// little.
+// TestConfirmCredentials checks that a wrong password leads back to the page, and that
+// another user's correct password does too.
 func TestConfirmCredentials(t *testing.T) {
 	t.Parallel()
 	w := arena.Start(t, func(c *authsvc.Config) {
@@ -228,7 +228,8 @@ func TestConfirmCredentials(t *testing.T) {
 	}
 }
 
-// The page leads nobody in a circle, and who is not signed in to the sign-in page.
+// TestConfirmPage checks that the page does not lead in a circle, and that it sends
+// people who are not signed in to the sign-in page.
 func TestConfirmPage(t *testing.T) {
 	t.Parallel()
 	w := arena.Start(t, nil)
@@ -248,7 +249,8 @@ func TestConfirmPage(t *testing.T) {
 	}
 }
 
-// To ask for a link needs a fresh proof, except where NextAuth.js links unasked.
+// TestLinkNeedsFreshProof checks that asking for a link needs a fresh proof, except in
+// modes that link unasked as NextAuth.js does.
 func TestLinkNeedsFreshProof(t *testing.T) {
 	t.Parallel()
 	for mode, free := range map[authsvc.Compat]bool{authsvc.CompatNone: false, authsvc.NextAuthV4: true, authsvc.AuthJSV5: true} {

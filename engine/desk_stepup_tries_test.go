@@ -13,7 +13,7 @@ import (
 
 const confirmPath = "/api/auth/callback/credentials"
 
-// withPasswords has ada and bob in the store, and counts what is judged.
+// withPasswords stores ada and bob and counts the judged proofs.
 func withPasswords(t *testing.T, w *arena.World) {
 	t.Helper()
 	for _, id := range []string{"ada-id", "bob-id"} {
@@ -33,8 +33,8 @@ func judging(judged *atomic.Int64) func(*authsvc.Config) {
 	}
 }
 
-// TestConfirmTries: after nine wrong proofs a right one counts, and begins a session
-// with tries of its own; ten end the session, and no other.
+// TestConfirmTries checks that a correct proof counts after nine wrong ones and begins
+// a session with its own tries. Ten wrong proofs end the session, and no other.
 func TestConfirmTries(t *testing.T) {
 	t.Parallel()
 	var judged atomic.Int64
@@ -74,7 +74,8 @@ func TestConfirmTries(t *testing.T) {
 	})
 }
 
-// TestConfirmTriesByProvider: ten other people at the provider end the session, too.
+// TestConfirmTriesByProvider checks that ten returns as other people from the provider
+// also end the session.
 func TestConfirmTriesByProvider(t *testing.T) {
 	t.Parallel()
 	strategies(t, func(c *authsvc.Config) { c.RateLimit.Disabled = true }, func(t *testing.T, w *arena.World) {
@@ -93,12 +94,12 @@ func TestConfirmTriesByProvider(t *testing.T) {
 	})
 }
 
-// TestConfirmTriesAtOnce: of wrong proofs at once no more than ten are judged.
+// TestConfirmTriesAtOnce checks that of concurrent wrong proofs at most ten are judged.
 func TestConfirmTriesAtOnce(t *testing.T) {
 	t.Parallel()
 	var judged, answered atomic.Int64
 	var racing atomic.Bool
-	all := make(chan struct{}) // closed once nobody more can come to be judged
+	all := make(chan struct{}) // closed when no more proofs can come to be judged
 	end := sync.OnceFunc(func() { close(all) })
 	w := arena.Start(t, func(c *authsvc.Config) {
 		judging(&judged)(c)

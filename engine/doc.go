@@ -1,10 +1,10 @@
-// Package engine is the authentication service: [New] makes an [net/http.Handler]
-// of an [authsvc.Config].
+// Package engine is the authentication service. [New] makes an [net/http.Handler] from
+// an [authsvc.Config].
 //
-// A [Service] answers requests: a program calls New, Close, Reconfigure, Session,
-// Require and Guard. An [Operator] serves nothing: it inspects a deployment and
-// changes its records, for commands and tests. Both have the methods of [People],
-// such as EndSessions and DeleteUser, and those of [Keys].
+// A [Service] answers requests. A program calls New and the methods Close, Reconfigure,
+// Session, Require and Guard. An [Operator] does not answer requests: it inspects a
+// deployment and changes its records, for commands and tests. Both have the methods of
+// [People], such as EndSessions and DeleteUser, and the methods of [Keys].
 //
-// The package stands on storeys; see storeys.go.
+// The package is built in storeys; see storeys.go.
 package engine

@@ -13,13 +13,13 @@ import (
 	"authsvc/internal/text/emailaddr"
 )
 
-// A mail has a link and a code, which are one token: whichever is used first
-// voids the other. A code is for the browser that asked. It is short, so it
-// counts only together with the sealed cookie of its request, which alone has
-// what to compare it with, and only codeTries times. Nothing of it is stored.
+// A mail has a link and a code, which stand for one token: using one voids the other. A
+// code is for the browser that asked for it. Because the code is short, it counts only
+// with the sealed cookie of its request, which alone holds the value to compare it
+// with, and only codeTries times. The code is not stored.
 const ()
 
-// newCode returns a code of the provider's mails, "" without codes.
+// newCode returns a code for the provider's mails, or "" if they have none.
 func (f *emailFlow) newCode() string {
 	if !f.codes {
 		return ""
@@ -27,8 +27,8 @@ func (f *emailFlow) newCode() string {
 	return newCode()
 }
 
-// bindCode has the request know its code. Without a mail there is none that
-// could be right, or whoever gets no more mails sent could go on guessing.
+// bindCode binds the request to its code. If no mail is sent, no code can be right:
+// otherwise a client whose mails are withheld could continue guessing.
 func (e *emailRequest) bindCode(key *seal.MAC, stored, code string, sent bool) {
 	if !sent {
 		code = seal.Token()
@@ -36,16 +36,16 @@ func (e *emailRequest) bindCode(key *seal.MAC, stored, code string, sent bool) {
 	e.Stored, e.Code = stored, b64(key.Sum(stored, code))
 }
 
-// hasCode reports whether a code is the one of the request.
+// hasCode reports whether code is the code of the request.
 func (e *emailRequest) hasCode(key *seal.MAC, code string) bool {
 	sum, err := strictBase64.DecodeString(e.Code)
 	ok, _ := key.Verify(sum, e.Stored, code)
 	return err == nil && ok
 }
 
-// redeemCode: POST callback/:provider with a code signs in the browser that asked
-// for it. Before it is compared with that of a request, it takes one of the
-// request's tries: of any number of guesses at once, codeTries are judged.
+// redeemCode serves POST callback/:provider with a code and signs in the browser that
+// asked for it. Before it compares the code, it takes one of the request's tries: of
+// any number of concurrent guesses, only codeTries are judged.
 func (f *emailFlow) redeemCode(rq *request) outcome {
 	if out := f.room.mailing.countLink(rq); out != nil {
 		return out
@@ -85,8 +85,8 @@ func (f *emailFlow) redeemCode(rq *request) outcome {
 	return f.proved(rq, address, t, err)
 }
 
-// takeTries takes a try of each request and returns the requests that had one
-// left, and how many more the last of them has.
+// takeTries takes a try from each request. It returns the requests that had one left,
+// and how many more the last of them has.
 func (em *emailRoom) takeTries(rq *request, asked []emailRequest) (judged []emailRequest, left int, err error) {
 	for _, e := range asked {
 		more, err := em.takeTry(rq, e)
@@ -102,8 +102,8 @@ func (em *emailRoom) takeTries(rq *request, asked []emailRequest) (judged []emai
 	return judged, left, nil
 }
 
-// takeTry takes a try of a request and returns how many more it has. ErrConflict:
-// there was none left.
+// takeTry takes a try from a request and returns how many remain. It returns
+// ErrConflict if none was left.
 func (em *emailRoom) takeTry(rq *request, e emailRequest) (left int, err error) {
 	for n := 1; n <= codeTries; n++ {
 		err = em.fleet.UseAttempt(rq.ctx, "code:"+strconv.Itoa(n)+":"+e.Stored, time.Unix(e.Expires, 0).Add(time.Minute))
@@ -114,8 +114,8 @@ func (em *emailRoom) takeTry(rq *request, e emailRequest) (left int, err error) 
 	return 0, err
 }
 
-// wrongCode leads back to the page with the field. left is how many tries there
-// are, -1 if that was none.
+// wrongCode leads back to the page with the code field. left is the number of remaining
+// tries, or -1 if the input did not count as a try.
 func (f *emailFlow) wrongCode(rq *request, left int) outcome {
 	rq.keepCallbackURL()
 	to := weburl.WithQuery(rq.base+"/verify-request", "provider", f.ID, "type", "email", "ui_locales", rq.askedLocales(), "error", string(authsvc.CodeWrongCode))

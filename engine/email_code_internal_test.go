@@ -46,8 +46,8 @@ func TestTypedCode(t *testing.T) {
 	}
 }
 
-// TestCodeWithoutMail: where no mail went out no code is right, so whoever has
-// reached a limit cannot go on guessing with new requests.
+// TestCodeWithoutMail checks that no code is right if no mail was sent, so that a
+// client at its limit cannot continue guessing with new requests.
 func TestCodeWithoutMail(t *testing.T) {
 	t.Parallel()
 	ring, err := seal.NewRing("3f8c0e1b6d5a49f7a2c4e6081b3d5f70")

@@ -43,7 +43,7 @@ func submit(b *arena.Browser, address, code string, more ...string) *browser.Ans
 	return b.Post("/api/auth/callback/email", append([]string{"email", address, "code", code}, more...)...)
 }
 
-// wrong is a code that is not the one given.
+// wrong returns a code other than the given one.
 func wrong(code string) string {
 	return string('0'+('9'-code[0])) + code[1:]
 }
@@ -96,13 +96,13 @@ func TestCode(t *testing.T) {
 	})
 }
 
-// TestCodeMatrix: link or code, opened or entered in the browser that asked, in
-// another one, or in an installed application whose links open elsewhere, and
-// each after a scanner: nobody is stuck.
+// TestCodeMatrix tries the link and the code in the browser that asked, in another
+// browser and in an installed application whose links open elsewhere, each also after a
+// scanner. No combination may leave a person stuck.
 func TestCodeMatrix(t *testing.T) {
 	t.Parallel()
 	strategies(t, withCodes, func(t *testing.T, w *arena.World) {
-		cell := 0 // each has a mailbox of its own, which only gets so many mails
+		cell := 0 // each has its own mailbox, which gets a limited number of mails
 		for _, scanned := range []bool{false, true} {
 			for _, at := range []string{"same browser", "other browser", "installed application"} {
 				for _, how := range []string{"link", "code"} {
@@ -129,7 +129,7 @@ func TestCodeMatrix(t *testing.T) {
 						if page := other.Get(a.Location()); !strings.Contains(page.Text, "in the browser that asked") || !strings.Contains(page.Text, `action="`+arena.Origin+`/api/auth/signin/email"`) || !strings.Contains(page.Text, `value="`+address+`"`) {
 							t.Errorf("it says: %s", page.Text)
 						}
-						fallthrough // it still works where it was asked for
+						fallthrough // the code still works in the browser that asked
 					case how == "code":
 						submit(asker, address, code)
 					case at == "same browser":
@@ -150,8 +150,8 @@ func TestCodeMatrix(t *testing.T) {
 	})
 }
 
-// TestCodeTries: of any number of guesses, at once or with copies of the cookie,
-// five are judged for each mail, and the link goes on working.
+// TestCodeTries checks that of any number of guesses, at once or with copies of the
+// cookie, five are judged for each mail, and that the link still works.
 func TestCodeTries(t *testing.T) {
 	t.Parallel()
 	strategies(t, func(c *authsvc.Config) { withCodes(c); c.RateLimit.Link = authsvc.Rate{N: 1000, Per: time.Minute} }, func(t *testing.T, w *arena.World) {
@@ -185,7 +185,7 @@ func TestCodeTries(t *testing.T) {
 		if a := b.Get(wrongCodeAt + "&left=0"); strings.Contains(a.Text, `name="code"`) || !strings.Contains(a.Text, "The link in the email still works") || !strings.Contains(a.Text, "Send another code") {
 			t.Errorf("the page: %s", a.Text)
 		}
-		// The next mail has tries of its own, and gives none to the one before.
+		// The next mail has its own tries and gives none to the earlier mail.
 		second, _ := askCode(w, t, b, "ada@app.test")
 		if a := submit(b, "ada@app.test", code); a.Location() != wrongCodeAt+"&left=4" {
 			t.Errorf("the spent code beside the next one: %d %s", a.StatusCode, a.Location())
@@ -205,7 +205,7 @@ func TestCodeTries(t *testing.T) {
 	})
 }
 
-// TestCodeOfOlderMail: each of the last mails that a browser asked for counts.
+// TestCodeOfOlderMail checks that a code from each of a browser's last mails counts.
 func TestCodeOfOlderMail(t *testing.T) {
 	t.Parallel()
 	w := arena.Start(t, withCodes)
@@ -221,8 +221,8 @@ func TestCodeOfOlderMail(t *testing.T) {
 	}
 }
 
-// TestCodeOfAnotherBrowser: a code does not count with the cookie of somebody who
-// asked for the same address.
+// TestCodeOfAnotherBrowser checks that a code does not count with the cookie of another
+// browser that asked for the same address.
 func TestCodeOfAnotherBrowser(t *testing.T) {
 	t.Parallel()
 	strategies(t, withCodes, func(t *testing.T, w *arena.World) {
@@ -257,7 +257,7 @@ func TestCodeExpires(t *testing.T) {
 	})
 }
 
-// TestCodeAnswersAlike: nothing tells whether a mail went out.
+// TestCodeAnswersAlike checks that the answers do not reveal whether a mail was sent.
 func TestCodeAnswersAlike(t *testing.T) {
 	t.Parallel()
 	w := arena.Start(t, func(c *authsvc.Config) {
@@ -335,8 +335,8 @@ func TestCodesAreOff(t *testing.T) {
 	}
 }
 
-// TestCodeInTemplate: a program's templates have to show the code that is asked
-// for.
+// TestCodeInTemplate checks that an application's templates must show the code that is
+// asked for.
 func TestCodeInTemplate(t *testing.T) {
 	t.Parallel()
 	email := func(text string) *authsvc.Email {
@@ -357,8 +357,8 @@ func TestCodeInTemplate(t *testing.T) {
 	}
 }
 
-// TestCodeOnOwnPage: a verify-request page of the application's own is told what
-// became of a code.
+// TestCodeOnOwnPage checks that an application's own verify-request page is told the
+// outcome of a code.
 func TestCodeOnOwnPage(t *testing.T) {
 	t.Parallel()
 	w := arena.Start(t, func(c *authsvc.Config) { withCodes(c); c.Pages.VerifyRequest = "/sent" })
@@ -377,7 +377,8 @@ func TestCodeOnOwnPage(t *testing.T) {
 	}
 }
 
-// TestNoSignIn: an e-mail provider that is kept for other mails is no way in.
+// TestNoSignIn checks that an e-mail provider used only for other mails is not a way
+// in.
 func TestNoSignIn(t *testing.T) {
 	t.Parallel()
 	mailer := func(c *authsvc.Config) *authsvc.Email {
@@ -393,7 +394,7 @@ func TestNoSignIn(t *testing.T) {
 		b := w.Browser()
 		for _, a := range []*browser.Answer{b.Get("/api/auth/signin/email"), b.Post("/api/auth/signin/email", "email", "ada@app.test"),
 			b.Get("/api/auth/callback/email?token=0123456789012345678901234567&email=ada@app.test"), submit(b, "ada@app.test", "12345678")} {
-			if a.StatusCode != http.StatusNotFound && a.StatusCode != http.StatusBadRequest { // as NextAuth.js answers what it has not
+			if a.StatusCode != http.StatusNotFound && a.StatusCode != http.StatusBadRequest { // the answers of NextAuth.js for unknown routes and providers
 				t.Errorf("%s: %d", a.Request.URL, a.StatusCode)
 			}
 		}

@@ -25,15 +25,15 @@ type emailFlow struct {
 	room  *emailRoom
 	wire  info
 	text  *mailtext.Composer
-	codes bool // mails have one
+	codes bool // mails have a code
 }
 
 func (f *emailFlow) info() info { return f.wire }
 
 func (f *emailFlow) deliver(ctx context.Context, m authsvc.Message) error { return f.Send(ctx, m) }
 
-// begin stores the digest of a new link and its mail in one step, and answers
-// at once: whether anybody has the address makes no difference.
+// begin stores the digest of a new link and its mail in one step, and answers at once.
+// The answer does not depend on whether a user has the address.
 func (f *emailFlow) begin(rq *request) outcome {
 	address, err := emailaddr.Normalise(rq.body.get("email"))
 	if err != nil {
@@ -56,9 +56,10 @@ func (f *emailFlow) begin(rq *request) outcome {
 		rq.audit("email.refused", "", "the signIn callback led elsewhere")
 		return redirect{to: to}
 	}
-	// Whoever signed in as a user with an address that nobody proved need not have it.
+	// A person who signed in as a user with an unproved address may not own that
+	// address.
 	known := f.room.desk.hasDeviceCookie(rq, f.deviceKey(address)) || emailProved(user) && f.room.desk.hasDeviceCookie(rq, userKey(user.ID))
-	// Counted even if the callback refused, so that the time taken does not show it.
+	// Count even if the callback refused, so that the time taken does not reveal it.
 	withheld := f.room.mailing.limitMail(rq, emailaddr.Mailbox(address), f.room.desk.deviceIf(rq, known), err != nil)
 	if err != nil {
 		_, reason := refusal(err, "by the signIn callback")
@@ -74,9 +75,9 @@ func (f *emailFlow) account(address string) authsvc.Account {
 	return authsvc.Account{Type: "email", Provider: f.ID, ProviderAccountID: address}
 }
 
-// request does the same work whether or not a mail goes out. If withheld has a
-// name, no mail is sent, for the reason in it, and nobody learns the stored
-// token.
+// mailLink does the same work whether or not it sends a mail. If withheld has a name,
+// no mail is sent, for the reason in it, and the stored token stays unknown to
+// everyone.
 func (f *emailFlow) mailLink(rq *request, address string, withheld authsvc.AuditEvent) outcome {
 	send := withheld.Name == ""
 	plain := seal.Token()
@@ -112,7 +113,7 @@ func (f *emailFlow) mailLink(rq *request, address string, withheld authsvc.Audit
 	return redirect{to: weburl.WithQuery(rq.base+"/verify-request", "provider", f.ID, "type", "email", "ui_locales", rq.askedLocales())}
 }
 
-// link is {base}/callback/email?callbackUrl=…&token=…&email=….
+// link returns {base}/callback/{id}?callbackUrl=…&token=…&email=….
 func (f *emailFlow) link(callbackURL, address, token string) string {
 	return weburl.WithQuery(f.room.site.base+"/callback/"+f.ID, "callbackUrl", callbackURL, "token", token, "email", address)
 }
@@ -131,7 +132,7 @@ func (f *emailFlow) language(uiLocales, acceptLanguage string) string {
 	return f.text.Language(uiLocales, acceptLanguage)
 }
 
-// describe says in a mail, and in its language, who or what caused it.
+// describe sets the language of a mail and the network and device that caused it.
 func (f *emailFlow) describe(by cause, d *mailtext.Data) (err error) {
 	d.Language, d.Network = f.language(by.uiLocales, by.acceptLanguage), by.network
 	if by.browser {
@@ -140,7 +141,7 @@ func (f *emailFlow) describe(by cause, d *mailtext.Data) (err error) {
 	return err
 }
 
-// sealQueued completes and composes a mail to d.Email, and seals it for the queue.
+// sealQueued completes and composes a mail to d.Email and seals it for the queue.
 func (f *emailFlow) sealQueued(q queuedMail, d mailtext.Data) (payload []byte, err error) {
 	d.Host, d.Site, d.Look = f.room.site.host, f.room.site.siteName, f.room.site.pages.MailLook()
 	q.Provider, q.Message = f.ID, authsvc.Message{From: f.From, To: d.Email}
@@ -150,9 +151,9 @@ func (f *emailFlow) sealQueued(q queuedMail, d mailtext.Data) (payload []byte, e
 	return f.room.mailing.mails.seal(q)
 }
 
-// complete: GET redeems a link at once only in the browser that asked for it.
-// Otherwise it looks whether the link is still valid and shows a page, and a
-// POST redeems.
+// complete redeems a link. A GET redeems it at once only in the browser that asked for
+// it. Otherwise the GET checks whether the link is still valid and shows a page; a POST
+// from there redeems it.
 func (f *emailFlow) complete(rq *request) outcome {
 	get := rq.query
 	if rq.r.Method == http.MethodPost {
@@ -183,9 +184,9 @@ func (f *emailFlow) complete(rq *request) outcome {
 	return f.redeem(rq, token, address)
 }
 
-// confirm returns the page that asks for confirmation, or what says that the
-// link is not valid. It returns nil if the browser has the sealed cookie of this
-// very request, a person navigated here, and no other user is signed in.
+// askBeforeRedeem returns the page that asks for confirmation, or the answer that the
+// link is not valid. It returns nil if the browser has the sealed cookie of this very
+// request, a person navigated here, and no other user is signed in.
 func (f *emailFlow) askBeforeRedeem(rq *request, token, address string) outcome {
 	s, err := f.room.keeper.current(rq)
 	if err != nil {
@@ -218,7 +219,7 @@ func (f *emailFlow) redeem(rq *request, token, address string) outcome {
 	return f.proved(rq, address, t, err)
 }
 
-// proved returns the identity of who had the mail with a token that was taken.
+// proved returns the identity of the person who got the mail whose token was taken.
 func (f *emailFlow) proved(rq *request, address string, t authsvc.VerificationToken, err error) outcome {
 	switch {
 	case errors.Is(err, authsvc.ErrNotFound):
@@ -236,8 +237,9 @@ func (f *emailFlow) proved(rq *request, address string, t authsvc.VerificationTo
 		callbackURL: rq.callbackURL(), createCode: authsvc.CodeEmailCreateAccount, accountName: f.deviceKey(address)}
 }
 
-// dead answers a link or a code that signs nobody in. Whoever is signed in with its address
-// needs none; others get the form for the next one, with the address in it.
+// dead answers a link or a code that signs no one in. A person who is already signed in
+// with its address does not need one. Others get the form for a new one, with the
+// address in it.
 func (f *emailFlow) dead(rq *request, address string, why error) outcome {
 	refused := fail(authsvc.CodeVerification, why)
 	if s, err := f.room.keeper.current(rq); err == nil && s != nil && s.Email == address && !rq.wantsJSON() {
@@ -249,8 +251,8 @@ func (f *emailFlow) dead(rq *request, address string, why error) outcome {
 	return refused
 }
 
-// lookAtLink reports whether the link is valid, and uses nothing up. Only who
-// has the token can ask: its 256 bits are not guessed.
+// lookAtLink reports whether the link is valid and uses nothing up. Only a person with
+// the token can ask: its 256 bits cannot be guessed.
 func (em *emailRoom) lookAtLink(rq *request, address, token string) (alive bool, err error) {
 	for _, stored := range em.mailing.linkDigests(token) {
 		t, err := em.Adapter.GetToken(rq.ctx, address, stored)
@@ -282,7 +284,7 @@ func buildEmail(b *builder, e *authsvc.Email) flow {
 	if f.MaxAge < time.Minute || f.MaxAge > 24*time.Hour {
 		b.fail("MaxAge", "is out of range", "use 1m to 24h; 10m is the default")
 	}
-	if from, err := mail.ParseAddress(e.From); err != nil || strings.ContainsFunc(e.From+from.Name, unicode.IsControl) { // also encoded ones
+	if from, err := mail.ParseAddress(e.From); err != nil || strings.ContainsFunc(e.From+from.Name, unicode.IsControl) { // including encoded ones
 		b.fail("From", "is not a mail address", `write "Acme <no-reply@example.com>"`)
 	}
 	if _, _, ok := weburl.Parse(e.InboxURL); e.InboxURL != "" && !ok {
@@ -304,12 +306,12 @@ func buildEmail(b *builder, e *authsvc.Email) flow {
 	return f
 }
 
-// emailRoutes are those of links by mail.
+// emailRoutes returns the routes for mailed links.
 func emailRoutes(s *emailRoom) map[string]*route {
 	return map[string]*route{"verify-request": {get: s.verifyRequestPage}}
 }
 
-// emailEvents are those of links and codes by mail.
+// emailEvents are the audit events of mailed links and codes.
 var emailEvents = []audit.Kind{
 	{Name: "email.requested", Outcome: authsvc.AuditSuccess, Meaning: "A sign-in link was asked for and its mail was queued."},
 	{Name: "email.refused", Outcome: authsvc.AuditRefused, Meaning: "A link was asked for, and the conditions of sign-in, the rules of sign-up or the signIn callback let no mail go out. The answer did not show that."},
@@ -317,8 +319,8 @@ var emailEvents = []audit.Kind{
 	{Name: "code.spent", Outcome: authsvc.AuditRefused, Meaning: "A mailed code was not judged: the five tries of its request were used up. The link in the mail still works."},
 }
 
-// invitation implements [inviter]. There is no code: one counts only with the cookie
-// of the browser that asked for it, and here none did.
+// invitation implements [inviter]. The mail has no code: a code counts only with the
+// cookie of the browser that asked for it, and no browser did.
 func (f *emailFlow) invitation(u authsvc.User, language string) (authsvc.Mail, error) {
 	now := f.room.fleet.Now()
 	plain := seal.Token()

@@ -14,8 +14,8 @@ import (
 	"authsvc/internal/test/arena"
 )
 
-// TestMailLanguage: a mail is in the language of the page that asked for it,
-// with the theme.
+// TestMailLanguage checks that a mail is in the language of the page that asked for it,
+// and has the theme.
 func TestMailLanguage(t *testing.T) {
 	t.Parallel()
 	w := arena.Start(t, func(c *authsvc.Config) {
@@ -68,7 +68,8 @@ func TestMailLanguage(t *testing.T) {
 	}
 }
 
-// TestMailTemplates: a program's folder of templates makes the mails.
+// TestMailTemplates checks that mails are made from an application's folder of
+// templates.
 func TestMailTemplates(t *testing.T) {
 	t.Parallel()
 	file := func(s string) *fstest.MapFile { return &fstest.MapFile{Data: []byte(s)} }
@@ -122,8 +123,8 @@ func TestMailTemplates(t *testing.T) {
 	}
 }
 
-// TestNoticeLanguage: the language of the last sign-in is that of the mails that others
-// cause. It is written when it is new, and never by what is no sign-in.
+// TestNoticeLanguage checks that mails which others cause are in the language of the
+// last sign-in. The language is written when it changes, and only by a sign-in.
 func TestNoticeLanguage(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -153,9 +154,9 @@ func TestNoticeLanguage(t *testing.T) {
 			{"", "", 0, "You were signed"},
 			{"de-AT,de;q=0.9", "", 1, "abgemeldet"},
 			{"de", "", 0, "abgemeldet"},
-			{"", "", 0, "abgemeldet"},            // which says nothing
-			{"de", "en", 1, "You were signed"},   // what the person chose
-			{"ja", "", 0, "You were signed out"}, // which is mailed in English
+			{"", "", 0, "abgemeldet"},            // names no language
+			{"de", "en", 1, "You were signed"},   // the person's choice
+			{"ja", "", 0, "You were signed out"}, // mailed in English
 			{"de", "", 1, "abgemeldet"},
 		} {
 			before := writes.Load()
@@ -164,14 +165,14 @@ func TestNoticeLanguage(t *testing.T) {
 				fields = []string{"ui_locales", step.ui}
 			}
 			b := signIn(step.accept, fields...)
-			b.Header.Set("Accept-Language", "en") // reading is no sign-in
+			b.Header.Set("Accept-Language", "en") // reading is not a sign-in
 			b.Get("/api/auth/account")
 			b.Session()
 			synctest.Wait()
 			if got := writes.Load() - before; got != step.writes {
 				t.Errorf("%+v: %d writes", step, got)
 			}
-			w.Mail.Notices() // of the new browser
+			w.Mail.Notices() // about the new browser
 			if err := w.EndSessions(t.Context(), "ada-id"); err != nil {
 				t.Fatal(err)
 			}

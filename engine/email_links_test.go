@@ -25,7 +25,7 @@ func (p posted) send(_ context.Context, m authsvc.Message) error {
 	return nil
 }
 
-// link is that of the next mail.
+// link returns the link of the next mail.
 func (p posted) link(t testing.TB) string {
 	t.Helper()
 	for line := range strings.Lines((<-p).Text) {
@@ -67,7 +67,7 @@ func TestUsedLinkVoidsOtherLinks(t *testing.T) {
 		}
 		g.ask("bob@app.test")
 		bobs := mails.link(t)
-		// confirm posts what the confirm page posts.
+		// confirm posts the form of the confirm page.
 		confirm := func(g *guest, link string) *reply {
 			u, err := url.Parse(link)
 			if err != nil {
@@ -94,7 +94,7 @@ func TestUsedLinkVoidsOtherLinks(t *testing.T) {
 		if r := again.get(fresh); !r.in() {
 			t.Errorf("twin, asked for afterwards: %d %s", r.StatusCode, r.Header.Get("Location"))
 		}
-		// A link that is over voids nothing.
+		// An expired link voids nothing.
 		late := at("203.0.113.11:1")
 		late.ask("ada@app.test")
 		old := mails.link(t)
@@ -136,7 +136,8 @@ func TestMailboxLimit(t *testing.T) {
 	})
 }
 
-// The page that asks first costs nothing; redeeming does.
+// TestLinkLimit checks that the page that asks first does not count against the limit,
+// but redeeming does.
 func TestLinkLimit(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -171,7 +172,7 @@ func TestLinkLimit(t *testing.T) {
 	})
 }
 
-// signInLimit is shared by everything that begins a sign-in.
+// TestSignInLimit checks that all ways to begin a sign-in share signInLimit.
 func TestSignInLimit(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

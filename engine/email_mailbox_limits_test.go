@@ -16,8 +16,8 @@ import (
 	"authsvc/internal/test/arena"
 )
 
-// TestMailboxLimitOfKnownDevice: a stranger who asks twice in four minutes uses
-// up the mailbox for everybody but the browsers of its owner.
+// TestMailboxLimitOfKnownDevice checks that a stranger who asks twice in four minutes
+// uses up the mailbox for all browsers but its owner's.
 func TestMailboxLimitOfKnownDevice(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -50,7 +50,7 @@ func TestMailboxLimitOfKnownDevice(t *testing.T) {
 			t.Errorf("a known browser has %d mails at once", n)
 		}
 		other := at("203.0.113.67:1")
-		for range 6 { // whatever is free by now
+		for range 6 { // use up the rest
 			stranger.ask("ada@app.test")
 		}
 		before = s.count("ada")
@@ -63,8 +63,8 @@ func TestMailboxLimitOfKnownDevice(t *testing.T) {
 	})
 }
 
-// TestMailboxLimitOfKnownUser: a browser that signed in as a user by a provider is
-// known when it asks for a link to the user's address.
+// TestMailboxLimitOfKnownUser checks that a browser that signed in as a user by a
+// provider counts as known when it asks for a link to the user's address.
 func TestMailboxLimitOfKnownUser(t *testing.T) {
 	t.Parallel()
 	var last atomic.Value // the event of the last request
@@ -90,8 +90,8 @@ func TestMailboxLimitOfKnownUser(t *testing.T) {
 	}
 }
 
-// TestMailboxLimitOfUnprovedAddress: whoever signs in as a user with an address that
-// nobody proved need not have its mailbox, and counts as everybody.
+// TestMailboxLimitOfUnprovedAddress checks that a person who signs in as a user with an
+// unproved address, and may not have its mailbox, has the limit of strangers.
 func TestMailboxLimitOfUnprovedAddress(t *testing.T) {
 	t.Parallel()
 	var last atomic.Value // the event of the last request
@@ -116,8 +116,8 @@ func TestMailboxLimitOfUnprovedAddress(t *testing.T) {
 	}
 }
 
-// TestMailboxLimitNormalisesAddress: tags and spellings of the domain are one
-// mailbox for the limit; the mail goes to the address as it was asked for.
+// TestMailboxLimitNormalisesAddress checks that tags and spellings of the domain share
+// a mailbox's limit. The mail goes to the address as it was entered.
 func TestMailboxLimitNormalisesAddress(t *testing.T) {
 	t.Parallel()
 	for name, spelling := range map[string]func(i int) string{
@@ -154,8 +154,8 @@ func TestMailboxLimitNormalisesAddress(t *testing.T) {
 	}
 }
 
-// TestRefusedLinksAreNotQueued: while the mail server hangs, what a limit or
-// the callback refused is not in the queue.
+// TestRefusedLinksAreNotQueued checks that links refused by a limit or the callback are
+// not in the queue while the mail server hangs.
 func TestRefusedLinksAreNotQueued(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

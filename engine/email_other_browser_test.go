@@ -36,7 +36,8 @@ func TestEmailLinkConfirmation(t *testing.T) {
 				return victim.Form("/api/auth/callback/email", q)
 			})
 		}
-		// The asker itself is asked too, once somebody else is signed in there.
+		// The browser that asked is also asked to confirm while another user is signed
+		// in there.
 		l = ask(w, t, signedIn, "other@app.test")
 		if a := signedIn.Get(l); a.StatusCode != 200 || signedIn.Email() != "me@app.test" {
 			t.Errorf("a live session was replaced without a click: %d %s", a.StatusCode, a.Location())
@@ -47,9 +48,9 @@ func TestEmailLinkConfirmation(t *testing.T) {
 	})
 }
 
-// TestDeadEmailLink opens and confirms links that sign nobody in. Whoever is
-// signed in with the address is told so; everybody else is led to the form for
-// the next link, whether or not there ever was a link with that token.
+// TestDeadEmailLink opens and confirms links that sign no one in. A person who is
+// signed in with the address is told so. Others are led to the form for the next link,
+// whether or not a link with that token ever existed.
 func TestDeadEmailLink(t *testing.T) {
 	t.Parallel()
 	strategies(t, nil, func(t *testing.T, w *arena.World) {
@@ -109,7 +110,8 @@ func TestDeadEmailLink(t *testing.T) {
 	})
 }
 
-// TestConfirmPageClaimsNothing: why a browser does not know a link is not known.
+// TestConfirmPageClaimsNothing checks that the page does not claim to know why a
+// browser does not know a link.
 func TestConfirmPageClaimsNothing(t *testing.T) {
 	t.Parallel()
 	w := arena.Enter(t, nil)
@@ -129,8 +131,8 @@ func TestConfirmPageClaimsNothing(t *testing.T) {
 	}
 }
 
-// TestLookingAtLinks: a link that is over is said to be, and only links that are
-// valid are looked at without limit.
+// TestLookingAtLinks checks that the answer says that a link is no longer valid, and
+// that only valid links can be looked at without limit.
 func TestLookingAtLinks(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -14,18 +14,18 @@ import (
 	"authsvc/internal/text/pages"
 )
 
-// An emailRequest is a link that this browser requested, as its cookie has it.
+// An emailRequest is a link that this browser requested, as stored in its cookie.
 type emailRequest struct {
 	Address     string `json:"a"`
 	Token       string `json:"t"` // digest of the link's token
 	CallbackURL string `json:"c"`
 	Expires     int64  `json:"e"`
-	Sent        int    `json:"n,omitempty"` // how many links to the address this browser asked for
-	Stored      string `json:"s,omitempty"` // digest of the token in the store, if the mail has a code,
-	Code        string `json:"k,omitempty"` // and the keyed digest of that
+	Sent        int    `json:"n,omitempty"` // number of links to the address that this browser asked for
+	Stored      string `json:"s,omitempty"` // digest of the token in the store, if the mail has a code
+	Code        string `json:"k,omitempty"` // keyed digest of Stored and the code
 }
 
-// maxEmailRequests is how many links one browser can have open.
+// maxEmailRequests is how many open links one browser can have.
 const maxEmailRequests = 3
 
 // emailRequests reads the sealed e-mail cookie, oldest first.
@@ -73,7 +73,7 @@ func (em *emailRoom) rememberLink(rq *request, e emailRequest) {
 	em.setEmailRequests(rq, list[max(0, len(list)-maxEmailRequests):])
 }
 
-// forgetLinks drops the links of an address; one of them was used.
+// forgetLinks drops the links of an address after one of them was used.
 func (em *emailRoom) forgetLinks(rq *request, address string) {
 	list := em.emailRequests(rq)
 	if len(list) == 0 {
@@ -87,16 +87,16 @@ func (em *emailRoom) askedFor(rq *request, token string) bool {
 	return slices.ContainsFunc(em.emailRequests(rq), func(e emailRequest) bool { return text.Same(e.Token, d) })
 }
 
-// nameCookies names the one of requests for links.
+// nameCookies names the cookie of requested links.
 func (em *emailRoom) nameCookies(n *cookie.Names) { em.cookie = n.Add("email") }
 
 func (em *emailRoom) deriveKeys(ring *seal.Ring) {
 	em.requestsKey = ring.Sealer("email requests " + em.site.base)
 }
 
-// verifyRequestPage: GET verify-request says that a mail is under way. The
-// address is that of this browser's sealed cookie, never the URL's. With
-// opened=true it goes on to the callbackUrl, once a link was opened in this
+// verifyRequestPage serves GET verify-request, which says that a mail has been sent.
+// The address comes from this browser's sealed cookie, never from the URL. With
+// opened=true, the page leads to the callback URL after a link was opened in this
 // browser.
 func (em *emailRoom) verifyRequestPage(rq *request) outcome {
 	code, left := codeState(rq)

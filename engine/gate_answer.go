@@ -14,8 +14,8 @@ import (
 	"authsvc/internal/text/pages"
 )
 
-// markerLife is how long a browser may take from gate/start to the page that it
-// wanted, and not much longer: whoever presses Back later is in no loop.
+// markerLife limits how long a browser may take from gate/start to the requested page.
+// It is short so that pressing Back later does not count as a loop.
 const markerLife = 10 * time.Second
 
 // turnAway answers a request that may not pass.
@@ -54,13 +54,13 @@ func (gt *gateRoom) turnAway(rq *request, v verdict) outcome {
 	return p
 }
 
-// startURL is where people are sent from what they asked for.
+// startURL returns the URL to which people are sent from the page they requested.
 func (gt *gateRoom) startURL(rq *request, v verdict) string {
 	return gt.gateStartURL(v.origin, strings.TrimPrefix(gateDestination(rq, v), v.origin))
 }
 
-// gateDestination is where a person goes on once they are signed in: what they asked
-// for, if that can be asked for again.
+// gateDestination returns the page to open after signing in: the requested one, if it
+// can be requested again.
 func gateDestination(rq *request, v verdict) string {
 	if rq.r.Method != http.MethodGet || !strings.HasPrefix(v.target, "/") {
 		return v.origin + "/"
@@ -71,8 +71,8 @@ func gateDestination(rq *request, v verdict) string {
 	return v.origin + "/"
 }
 
-// navigates reports whether a person goes to a page. Browsers of before 2020 and
-// what is no browser do not say.
+// navigates reports whether a person opens a page. Browsers from before 2020 and other
+// clients do not say so; their Accept header decides.
 func navigates(rq *request) bool {
 	h := rq.r.Header
 	if !isNavigation(h) || h.Get("Upgrade") != "" {
@@ -84,7 +84,7 @@ func navigates(rq *request) bool {
 	return rq.r.Method == http.MethodGet && strings.Contains(h.Get("Accept"), "text/html") && h.Get("X-Requested-With") == ""
 }
 
-// isFrame recognises what is loaded into a frame of a page.
+// isFrame reports whether the request loads content into a frame of a page.
 func isFrame(h http.Header) bool {
 	switch h.Get("Sec-Fetch-Dest") {
 	case "iframe", "frame", "embed", "object", "fencedframe":
@@ -93,8 +93,8 @@ func isFrame(h http.Header) bool {
 	return false
 }
 
-// forbidden answers whoever is signed in and may not pass, or anybody where nobody
-// may.
+// forbidden answers a signed-in user who may not pass, or any request where no one may
+// pass.
 func (gt *gateRoom) forbidden(rq *request, v verdict, to string) outcome {
 	if v.Err != nil {
 		gt.Log.Error("a condition of the gate failed, so it does not hold", "request", rq.requestID(), "host", v.origin, "err", v.Err)
@@ -115,7 +115,7 @@ func (gt *gateRoom) forbidden(rq *request, v verdict, to string) outcome {
 	return page{name: pages.Forbidden, status: http.StatusForbidden, view: view, anyHost: true}
 }
 
-// unavailable says that a program cannot be had, and why.
+// unavailable says that a program is unavailable, and why.
 func unavailable(rq *request, why, origin string, status int) outcome {
 	if !navigates(rq) {
 		if status == http.StatusServiceUnavailable {
@@ -128,8 +128,8 @@ func unavailable(rq *request, why, origin string, status int) outcome {
 		view: pages.UnavailableView{Case: why, Host: host, RetryURL: gateDestination(rq, verdict{origin: origin, target: targetOf(rq.r)}), RequestID: rq.requestID()}}
 }
 
-// upstreamFailed answers for a program behind the gate that did not. The log says
-// why; the answer does not.
+// upstreamFailed answers for a program behind the gate that failed. The cause is in the
+// log and not in the answer.
 func (gt *gateRoom) upstreamFailed(w http.ResponseWriter, r *http.Request, status int, err error) {
 	rq := gt.site.newRequest(r)
 	rq.route = &gateRoute
@@ -142,10 +142,10 @@ func (gt *gateRoom) upstreamFailed(w http.ResponseWriter, r *http.Request, statu
 	rq.respond(w, unavailable(rq, why, origin, status))
 }
 
-// gateStart: GET gate/start leads people to the sign-in page and back, at the host
-// that they asked. It is the only way from the gate to a sign-in, and ends what would
-// go round in circles: it judges by the cookies that it gets, and if the gate
-// itself sends somebody back whom it lets pass, then the gate does not get them.
+// gateStart handles GET gate/start, at the requested host. It leads people to the
+// sign-in page and back, and is the only way from the gate to a sign-in. It also stops
+// redirect loops: it judges by the cookies it receives. If the gate sends back a person
+// whom gateStart lets pass, then the gate does not receive those cookies.
 func (gt *gateRoom) gateStart(rq *request) outcome {
 	site, origin := rq.hosts.Find(rq.r.Host)
 	if site == nil {
@@ -155,7 +155,7 @@ func (gt *gateRoom) gateStart(rq *request) outcome {
 	v := gt.judge(rq, rq.r.Host, http.MethodGet, startTarget(rq), nil, true)
 	to := gateDestination(rq, v)
 	_, entered := rq.at().(enteredPlace)
-	asked := entered && rq.query("signin") == "true" // to sign in, whatever this host knows so far
+	asked := entered && rq.query("signin") == "true" // the person wants to sign in, even if already signed in at this host
 	switch {
 	case asked && navigates(rq) && v.Verdict < gate.Unjudged:
 		return gt.leadToSignIn(rq, to, false)
@@ -177,7 +177,7 @@ func (gt *gateRoom) gateStart(rq *request) outcome {
 	return redirect{to: to}
 }
 
-// startTarget is where gate/start is to lead in the end.
+// startTarget returns where gate/start leads in the end.
 func startTarget(rq *request) string {
 	target := rq.query("to")
 	if !isPath(target) {
@@ -186,21 +186,21 @@ func startTarget(rq *request) string {
 	return weburl.Escape(target)
 }
 
-// isPath reports whether browsers take it for a path of the same origin.
+// isPath reports whether browsers treat target as a path of the same origin.
 func isPath(target string) bool {
 	return strings.HasPrefix(target, "/") && !strings.HasPrefix(target, "//") && !strings.HasPrefix(target, "/\\")
 }
 
-// An identityHeader is a header that programs learn from who is asking.
+// An identityHeader is a header that tells programs who is asking.
 type identityHeader struct {
 	name string // in canonical form
 	most int    // bytes
 	of   func(v *authsvc.Session, origin string) string
 
-	underscored []string // the other spellings of the name
+	underscored []string // its other spellings
 }
 
-// maxIdentity is the longest value of an identity header, in bytes as sent.
+// maxIdentity is the maximum length of an identity header's value, in bytes as sent.
 const maxIdentity = 1 << 10
 
 // sayWho sets the headers that say who is asking.
@@ -231,8 +231,8 @@ func (g *gateRoom) isIdentity(name string) bool {
 	return false
 }
 
-// identityValue writes a text into a header: what is not printable ASCII, %
-// and , are percent-encoded, as UTF-8.
+// identityValue encodes a text for a header: it percent-encodes %, the comma and
+// everything except printable ASCII, as UTF-8.
 func identityValue(s string) string {
 	odd := 0
 	for i := range len(s) {
@@ -268,8 +268,8 @@ func varyCookie(h http.Header) {
 	h.Add("Vary", hVaryCookie[0])
 }
 
-// provedEmail is the address, if it was proved: programs that know people by their
-// addresses would otherwise give one's account to who only claims it.
+// provedEmail returns the address if it is verified. Otherwise, a program that
+// identifies people by address would give an account to anyone who claims its address.
 func provedEmail(v *authsvc.Session) string {
 	if !v.EmailVerified {
 		return ""
@@ -277,7 +277,7 @@ func provedEmail(v *authsvc.Session) string {
 	return identityValue(v.Email)
 }
 
-// groupsValue is the claim groups, each entry with identityValue.
+// groupsValue joins the entries of the groups claim, each encoded by identityValue.
 func groupsValue(s *authsvc.Session) string {
 	var list []string
 	switch v := s.Claims()["groups"].(type) {
@@ -293,7 +293,7 @@ func groupsValue(s *authsvc.Session) string {
 	return strings.Join(list, ",")
 }
 
-// gateEvents are those of the gate.
+// gateEvents lists the events of the gate.
 var gateEvents = []audit.Kind{
 	{Name: "gate.refused", Outcome: authsvc.AuditRefused, Meaning: "A request for a program behind the gate, by whoever is signed in, or by anybody where nobody may, was refused by its rules or since a WebSocket came from another origin."},
 	{Name: "gate.malformed", Outcome: authsvc.AuditRefused, Meaning: "A request for a program behind the gate had a target that servers could read in too many ways, or that is none."},

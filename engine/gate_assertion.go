@@ -7,15 +7,14 @@ import (
 	"authsvc"
 )
 
-// assertionLife is how long an assertion is good; it is made anew after half of
-// that.
+// assertionLife is how long an assertion is valid. A new one is made after half of it.
 const assertionLife = 5 * time.Minute
 
-// maxAssertions bounds what is kept of them: when there are more, all are forgotten.
+// maxAssertions limits the cache of assertions. When it is full, all are dropped.
 const maxAssertions = 10_000
 
-// assertions are those that were made, one for each session and host: a signature
-// for each request would cost more than all else.
+// assertions caches one assertion for each session and host: a signature for every
+// request would cost more than everything else.
 type assertions struct {
 	mu   sync.Mutex
 	made map[assertionKey]assertion
@@ -26,12 +25,12 @@ type assertionKey struct{ session, user, origin string }
 type assertion struct {
 	token string
 	until time.Time
-	kid   string // of the key that signed it: none is used after it was retired
+	kid   string // of the signing key; an assertion is not reused after its key was retired
 }
 
-// assertion is a token that says to the program at an origin who asks. Whoever
-// verifies it need not trust what is between. What cannot be signed is left out, so
-// that the program refuses it.
+// assertion returns a token that tells the program at an origin who is asking. A
+// program that verifies it need not trust anything in between. If the token cannot be
+// signed, it is left out, so that the program refuses the request.
 func (gt *gateRoom) assertion(v *authsvc.Session, origin string) string {
 	now, kid := gt.fleet.Now(), ""
 	if k := gt.issuer.signing.known.Load().set.Signing(asserted.alg, now); k != nil {
@@ -68,7 +67,8 @@ func (gt *gateRoom) assertion(v *authsvc.Session, origin string) string {
 	return token
 }
 
-// assertionClaims are those of a token, with what the other headers say.
+// assertionClaims returns the claims of an assertion, with the same data as the other
+// headers.
 func (gt *gateRoom) assertionClaims(v *authsvc.Session, origin string, now, expires time.Time) map[string]any {
 	claims := gt.issuer.standardClaims(v, v.Internal().ID, now.Unix(), expires.Unix())
 	claims["aud"] = origin

@@ -22,14 +22,15 @@ func assertingWorld(c *authsvc.Config) {
 	c.Gate.Hosts = append(c.Gate.Hosts, authsvc.GateHost{Origin: arena.Origin + ":8443"})
 }
 
-// openAssertion opens what a program gets, with the keys of GET jwks.
+// openAssertion opens an assertion with the keys of GET jwks.
 func openAssertion(t *testing.T, w *arena.World, token string) issued {
 	t.Helper()
 	answer := browser.Answer{Response: &http.Response{StatusCode: 200}, Text: `{"access_token":"` + token + `","token_type":"Bearer","expires_in":300}`}
 	return openToken(t, w, &answer)
 }
 
-// TestAssertion: what it says, for whom, and for how long it is the same.
+// TestAssertion checks the claims of an assertion, its audience, and how long it is
+// reused.
 func TestAssertion(t *testing.T) {
 	t.Parallel()
 	for _, strategy := range []authsvc.Strategy{"database", "jwt"} {
@@ -83,8 +84,9 @@ func TestAssertion(t *testing.T) {
 	}
 }
 
-// TestAssertionHeader: the client's does not arrive, nobody has none, one that is too
-// long is left out, and without the key there is neither header nor token.
+// TestAssertionHeader checks that the client's header does not arrive, that a request
+// without a user has none, that a too long assertion is omitted, and that without a key
+// there is neither header nor token.
 func TestAssertionHeader(t *testing.T) {
 	t.Parallel()
 	w := arena.EnterOffline(t, func(c *authsvc.Config) {
@@ -124,8 +126,8 @@ func TestAssertionHeader(t *testing.T) {
 	}
 }
 
-// TestIdentityTooLong: what is too long is left out and logged once; all else is
-// there.
+// TestIdentityTooLong checks that headers that are too long are omitted and logged
+// once, and all others are there.
 func TestIdentityTooLong(t *testing.T) {
 	t.Parallel()
 	for bytes, want := range map[int][2]bool{500: {true, true}, 1500: {false, true}, 3900: {false, false}} {

@@ -14,17 +14,17 @@ import (
 	"authsvc/internal/text"
 )
 
-// A checkRoute is how a kind of proxy asks about the requests that it gets. It does
-// so by any method and with any Host, and bodies are not read.
+// A checkRoute describes how a kind of proxy asks about the requests it receives. The
+// proxy may use any method and any Host. Bodies are not read.
 type checkRoute struct {
 	original  func(rq *request, rest string) (method, host, target string, ok bool)
 	below     bool // the target is the rest of the path
-	codesOnly bool // the proxy takes 2xx, 401 and 403 alone for answers, as nginx does
-	removes   bool // the proxy is told which headers of the client to remove, as Envoy is
-	denies    bool // what it answers goes to the browser: a yes is not for it
+	codesOnly bool // the proxy accepts only 2xx, 401 and 403 as answers, as nginx does
+	removes   bool // the proxy is told which client headers to remove, as Envoy is
+	denies    bool // the answer goes to the browser, so it is never "allowed"
 }
 
-// checkRoutes are the routes below gate/ that proxies ask.
+// checkRoutes maps the names below gate/ that proxies call to their routes.
 var checkRoutes = map[string]*checkRoute{
 	"forward-auth": {original: forwarded},
 	"auth-request": {original: forwarded, codesOnly: true},
@@ -32,8 +32,8 @@ var checkRoutes = map[string]*checkRoute{
 	"denied":       {original: forwarded, denies: true},
 }
 
-// checkRoute finds the route by which a proxy asks, and what is left of the target
-// after it; nil if this is no such request.
+// checkRoute finds the route by which a proxy asks, and the rest of the target after
+// it. It returns nil for any other request.
 func (gt *gateRoom) checkRoute(r *http.Request) (rt *checkRoute, rest string) {
 	if gt.site.hosts == nil {
 		return nil, ""
@@ -50,13 +50,13 @@ func (gt *gateRoom) checkRoute(r *http.Request) (rt *checkRoute, rest string) {
 	return rt, rest
 }
 
-// ChecksGate is [Service.ChecksGate].
+// ChecksGate implements [Service.ChecksGate].
 func (gt *gateRoom) ChecksGate(r *http.Request) bool {
 	rt, _ := gt.checkRoute(r)
 	return rt != nil
 }
 
-// answerCheck tells a proxy whether the request that it got may pass.
+// answerCheck tells a proxy whether the request that it received may pass.
 func (gt *gateRoom) answerCheck(rq *request, w http.ResponseWriter, rt *checkRoute, rest string) {
 	rq.route = &gateRoute
 	h := w.Header()
@@ -67,7 +67,7 @@ func (gt *gateRoom) answerCheck(rq *request, w http.ResponseWriter, rt *checkRou
 	}
 	if out == nil {
 		gt.sayWho(gt, h, v)
-		h["Cookie"] = []string{upstream.Cookies(rq.r.Header, rq.names.Ours)} // what the program gets of them; Caddy passes on the name of a variable for none
+		h["Cookie"] = []string{upstream.Cookies(rq.r.Header, rq.names.Ours)} // the cookies that the program receives; if there is none, Caddy would pass on the name of a variable
 		if rt.removes {
 			h["X-Envoy-Auth-Headers-To-Remove"] = gt.removed(h, rq.r.Header, v)
 		}
@@ -78,7 +78,8 @@ func (gt *gateRoom) answerCheck(rq *request, w http.ResponseWriter, rt *checkRou
 	rq.respond(w, out)
 }
 
-// check judges what a proxy asks about; without an outcome it may pass.
+// check judges the request that a proxy asks about. A nil outcome means that it may
+// pass.
 func (gt *gateRoom) check(rq *request, rt *checkRoute, rest string) (verdict, outcome) {
 	if !gt.fromChecker(rq) {
 		gt.count(rq, &verdict{}, authsvc.GateUntrusted)
@@ -103,7 +104,7 @@ func (gt *gateRoom) check(rq *request, rt *checkRoute, rest string) (verdict, ou
 	asked := *rq.r
 	asked.Method, asked.Host = method, host
 	if len(asked.Header["X-Forwarded-For"]) == 0 {
-		asked.RemoteAddr = "" // the proxy's, and nobody's who is to be let in, or counted, by it
+		asked.RemoteAddr = "" // it is the proxy's, which must not be allowed or counted as the client
 	}
 	rq.r = &asked
 	if reason := gt.unsafeToPass(rq, rt, &asked); reason != "" {
@@ -112,7 +113,7 @@ func (gt *gateRoom) check(rq *request, rt *checkRoute, rest string) (verdict, ou
 		return verdict{target: target}, refused(problemMalformed)
 	}
 	v := gt.judge(rq, host, method, target, asked.Header, true)
-	if !rt.denies { // it was counted when the proxy asked
+	if !rt.denies { // otherwise, it was counted when the proxy asked
 		gt.decided(rq, &v)
 	}
 	gt.renewOnce(rq)
@@ -123,7 +124,7 @@ func (gt *gateRoom) check(rq *request, rt *checkRoute, rest string) (verdict, ou
 		return v, notSetUp(rq, "host", host, http.StatusForbidden)
 	case v.Verdict == gate.Allowed:
 		return v, nil
-	case strings.HasPrefix(target, rq.basePath+"/"): // a redirect to gate/start would be asked about again
+	case strings.HasPrefix(target, rq.basePath+"/"): // the proxy would ask about a redirect to gate/start again
 		rq.audit("gate.misconfigured", "", "a proxy asks about the routes of the service")
 		gt.warnOnceAMinute(rq, "routes", v.origin,
 			"a proxy asks about our own routes, and so nobody can sign in there; it has to pass what is below this path on to us without asking", "host", v.origin, "path", rq.basePath+"/")
@@ -133,15 +134,15 @@ func (gt *gateRoom) check(rq *request, rt *checkRoute, rest string) (verdict, ou
 	return v, gt.turnAway(rq, v)
 }
 
-// sameHost reports whether two Host headers are of one host of the gate.
+// sameHost reports whether two Host headers name the same host of the gate.
 func sameHost(rq *request, a, b string) bool {
 	_, one := rq.hosts.Find(a)
 	_, other := rq.hosts.Find(b)
 	return one == other
 }
 
-// unsafeToPass says why a request that a proxy passes on as it came may not pass,
-// whoever sends it: the gate cannot take out of it what programs read differently.
+// unsafeToPass says why a request that a proxy passes on unchanged may not pass for any
+// user: the gate cannot remove the parts that programs read differently.
 func (gt *gateRoom) unsafeToPass(rq *request, rt *checkRoute, asked *http.Request) string {
 	site, _ := rq.hosts.Find(asked.Host)
 	if site == nil {
@@ -157,9 +158,9 @@ func (gt *gateRoom) unsafeToPass(rq *request, rt *checkRoute, asked *http.Reques
 	return ""
 }
 
-// deniedBefore answers the browser where a proxy has refused what may pass. If that
-// goes on it is because the check does not get what this request has, such as the
-// cookies: gate/start finds out.
+// deniedBefore answers the browser if a proxy has refused a request that may pass. If
+// the proxy keeps refusing, the check does not receive everything that this request
+// has, such as its cookies. gate/start detects that.
 func (gt *gateRoom) deniedBefore(rq *request, v verdict) outcome {
 	if navigates(rq) {
 		return redirect{to: gt.startURL(rq, v)}
@@ -180,8 +181,9 @@ func (gt *gateRoom) fromChecker(rq *request) bool {
 	return false
 }
 
-// forwarded reads the request that a proxy got from its three headers. What two
-// proxies have joined into one line is refused: the first part could be the client's.
+// forwarded reads the proxied request from its three X-Forwarded headers. It refuses
+// values that two proxies have joined in one line, since the first part could come from
+// the client.
 func forwarded(rq *request, _ string) (method, host, target string, ok bool) {
 	var one [3]string
 	for i, name := range [3]string{"X-Forwarded-Method", "X-Forwarded-Host", "X-Forwarded-Uri"} {
@@ -196,7 +198,7 @@ func forwarded(rq *request, _ string) (method, host, target string, ok bool) {
 	return method, host, target, !joined && httpguts.ValidHeaderFieldName(method)
 }
 
-// asItCame is the request that a proxy got, with our path in front of its target.
+// asItCame returns the proxied request without our path in front of its target.
 func asItCame(rq *request, rest string) (method, host, target string, ok bool) {
 	if !strings.HasPrefix(rest, "/") {
 		rest = "/" + rest
@@ -204,7 +206,7 @@ func asItCame(rq *request, rest string) (method, host, target string, ok bool) {
 	return rq.r.Method, rq.r.Host, rest, true
 }
 
-// peerOf is the address that a request comes from, without what anybody claims.
+// peerOf returns the address of the connection, whatever the headers claim.
 func peerOf(r *http.Request) netip.Addr {
 	ap, err := netip.ParseAddrPort(r.RemoteAddr)
 	if err != nil {

@@ -20,8 +20,8 @@ import (
 	"authsvc/internal/text"
 )
 
-// checkGate compiles Config.Gate. It comes after the providers, whose ids conditions
-// name.
+// checkGate compiles Config.Gate. It runs after the providers are compiled, since
+// conditions name their IDs.
 func checkGate(b *builder, s *gateRoom) {
 	c := &b.config.Gate
 	s.recheck = cmp.Or(c.Recheck, 30*time.Second)
@@ -72,7 +72,7 @@ func matchesOf(rules []authsvc.GateRule) (list []string) {
 	return list
 }
 
-// allow compiles who may pass.
+// allow compiles an [authsvc.Allow].
 func (b *builder) allow(s *gateRoom, a authsvc.Allow, field string) gate.Allow {
 	compiled := gate.Allow{Anyone: a.Anyone, Nobody: a.Nobody}
 	if a.Anyone && a.Nobody || (a.Anyone || a.Nobody) && len(a.AnyOf) > 0 {
@@ -97,8 +97,8 @@ func (b *builder) allow(s *gateRoom, a authsvc.Allow, field string) gate.Allow {
 	return compiled
 }
 
-// tokensAt records conditions that no personal access token could meet: nobody
-// proved anything by one, and it has no claims.
+// tokensAt records conditions that no personal access token could meet: no one signs in
+// with one, and it has no claims.
 func (b *builder) tokensAt(c authsvc.Condition, at string) {
 	switch {
 	case !c.Tokens:
@@ -111,7 +111,8 @@ func (b *builder) tokensAt(c authsvc.Condition, at string) {
 
 var errConditionPanicked = errors.New("it panicked")
 
-// when calls a condition's function. A panic is an error, and an error refuses.
+// when wraps a condition's function. A panic becomes an error, and an error refuses the
+// request.
 func (gt *gateRoom) when(call func(context.Context, authsvc.AccessRequest) (bool, error)) func(context.Context, *gate.Asked) (bool, error) {
 	return func(ctx context.Context, a *gate.Asked) (holds bool, err error) {
 		defer gt.fleet.Recovered("a condition of the gate", func() { holds, err = false, errConditionPanicked })
@@ -120,7 +121,7 @@ func (gt *gateRoom) when(call func(context.Context, authsvc.AccessRequest) (bool
 	}
 }
 
-// websocketOrigins are in the spelling of browsers.
+// websocketOrigins normalises origins to the spelling that browsers send.
 func (b *builder) websocketOrigins(list []string, at string) (origins []string) {
 	for i, raw := range list {
 		origin, ok := weburl.ExactOrigin(raw)
@@ -132,7 +133,7 @@ func (b *builder) websocketOrigins(list []string, at string) (origins []string) 
 	return origins
 }
 
-// upstream makes the proxy to a program, nil without one.
+// upstream makes the proxy to a program, or returns nil if there is none.
 func (b *builder) upstream(s *gateRoom, raw, at string, timeout time.Duration) http.Handler {
 	if raw == "" {
 		return nil
@@ -200,7 +201,7 @@ func (b *builder) identityHeaders(s *gateRoom) {
 	}
 }
 
-// reservedHeaders mean something else to servers.
+// reservedHeaders have another meaning to servers.
 var reservedHeaders = []string{"Host", "Cookie", "Authorization", "Connection", "Upgrade", "Origin", "Content-Length", "Content-Type", "Transfer-Encoding", "Te", "Trailer",
 	"Accept", "Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto", "X-Real-Ip"}
 
@@ -208,7 +209,7 @@ func identityProblem(g *gateRoom, name string) string {
 	switch {
 	case !httpguts.ValidHeaderFieldName(name) || strings.Contains(name, "_"):
 		return "is not the name of a header: letters, digits and - only"
-	case strings.Count(name, "-") > 6: // its spellings with _ would be too many to name
+	case strings.Count(name, "-") > 6: // it would have too many spellings with _ to list
 		return "has more than six -"
 	case slices.Contains(reservedHeaders, textproto.CanonicalMIMEHeaderKey(name)):
 		return "is a header that means something else"
@@ -218,8 +219,8 @@ func identityProblem(g *gateRoom, name string) string {
 	return ""
 }
 
-// reachHosts says where the session cookie gets to, and records hosts that it does
-// not get to and that a hand-over could not reach either.
+// reachHosts records which hosts the session cookie reaches, and fails for hosts that
+// neither the cookie nor a hand-over can reach.
 func (b *builder) reachHosts(s *gateRoom, hosts []authsvc.GateHost) {
 	scheme, _, _ := strings.Cut(s.site.origin, "://")
 	s.keeper.places.host, s.keeper.places.domain = weburl.Hostname(s.site.origin), strings.ToLower(s.site.names.Domain)
@@ -247,8 +248,8 @@ func (b *builder) reachHosts(s *gateRoom, hosts []authsvc.GateHost) {
 	b.warn("without storage a sign-out does not end what hosts of the gate know that the session cookie does not get to: their cookies go on until session.max_age")
 }
 
-// carried is which claims of a session a host's rules name; a condition that is a
-// function may read any.
+// carried reports which claims of a session a host's rules name. A condition with a
+// function may read any claim.
 func carried(h *authsvc.GateHost) func(string) bool {
 	names, all := map[string]bool{"groups": true}, false
 	lists := [][]authsvc.Condition{h.Default.AnyOf}

@@ -17,15 +17,15 @@ import (
 	"authsvc/internal/test/arena"
 )
 
-// An envoy plays ext_authz over HTTP as Envoy's documentation describes it, with the
-// configuration of docs/gate/envoy.md. It is no Envoy, and none was run.
+// An envoy imitates ext_authz over HTTP as Envoy's documentation describes it, with the
+// configuration of docs/gate/envoy.md. It is not Envoy, and Envoy was not run.
 type envoy struct {
 	service http.Handler
 	filter  envoyFilter
 }
 
-// An envoyFilter is what the page configures. What stands there and is not known here
-// fails, since it would not be played.
+// An envoyFilter holds the configuration on the page. Unknown fields fail, since the
+// test would not imitate them.
 type envoyFilter struct {
 	Type             string `yaml:"@type"`
 	FailureModeAllow bool   `yaml:"failure_mode_allow"`
@@ -46,7 +46,7 @@ type envoyFilter struct {
 	} `yaml:"http_service"`
 }
 
-// An envoyList has names of headers in small letters.
+// An envoyList holds lower-case names of headers.
 type envoyList struct {
 	Patterns []struct {
 		Exact  string `yaml:"exact"`
@@ -89,18 +89,18 @@ func newEnvoy(t *testing.T, service http.Handler) *envoy {
 	return &envoy{service, file.Filters[0].Config}
 }
 
-// An envoyAnswer is what the client is answered, and what the program got, nil if it
-// was not asked. Names are in small letters.
+// An envoyAnswer holds the answer to the client, and the headers that the program
+// received, nil if it was not called. Names are in lower case.
 type envoyAnswer struct {
 	status  int
 	header  map[string][]string
 	body    string
 	program map[string][]string
-	asked   *http.Request  // what the service was asked
-	said    *http.Response // what it answered
+	asked   *http.Request  // the request to the service
+	said    *http.Response // its answer
 }
 
-// do is a request for app.test by a client, whose header is lines of names and values.
+// do makes a request for app.test by a client. lines are its headers.
 func (e *envoy) do(method, target string, lines ...string) envoyAnswer {
 	client := map[string][]string{"x-forwarded-proto": {"https"}}
 	for _, line := range lines {
@@ -127,7 +127,7 @@ func (e *envoy) do(method, target string, lines ...string) envoyAnswer {
 	return a
 }
 
-// decide does what the service said.
+// decide acts on the service's answer.
 func (e *envoy) decide(client map[string][]string, rec *httptest.ResponseRecorder) envoyAnswer {
 	said := map[string][]string{}
 	for name, values := range rec.Result().Header {
@@ -174,7 +174,7 @@ func cookieLine(b *arena.Browser) string {
 	return "Cookie: " + strings.Join(pairs, "; ")
 }
 
-// TestEnvoyAnswers: who passes and who does not, by the exchange of ext_authz.
+// TestEnvoyAnswers checks which requests pass in the exchange of ext_authz.
 func TestEnvoyAnswers(t *testing.T) {
 	t.Parallel()
 	w := arena.Start(t, checkedWorld)
@@ -236,8 +236,8 @@ func TestEnvoyAnswers(t *testing.T) {
 	}
 }
 
-// TestEnvoyIdentity: the program is told who asks, whatever a client says, and in
-// whichever spelling.
+// TestEnvoyIdentity checks that the program learns who is asking, whatever a client
+// sends, in any spelling.
 func TestEnvoyIdentity(t *testing.T) {
 	t.Parallel()
 	w := arena.Start(t, checkedWorld)
@@ -282,7 +282,7 @@ func TestEnvoyIdentity(t *testing.T) {
 	}
 }
 
-// TestEnvoyToken: a personal access token is judged, and not passed on.
+// TestEnvoyToken checks that a personal access token is judged and not passed on.
 func TestEnvoyToken(t *testing.T) {
 	t.Parallel()
 	w := arena.EnterOffline(t, forMachines)
@@ -300,8 +300,8 @@ func TestEnvoyToken(t *testing.T) {
 	}
 }
 
-// TestEnvoyAway: while sessions cannot be read nothing passes that has one. Envoy takes
-// that for an error, whose status the page sets.
+// TestEnvoyAway checks that, while sessions cannot be read, no request with one passes.
+// Envoy treats that as an error, with the status that the page sets.
 func TestEnvoyAway(t *testing.T) {
 	t.Parallel()
 	ledger := arena.NewLedger(memory.New())
@@ -320,8 +320,8 @@ func TestEnvoyAway(t *testing.T) {
 	}
 }
 
-// TestEnvoyRenews: the new cookie of a session gets to the browser with what the program
-// answers, and nothing else of the check does.
+// TestEnvoyRenews checks that the new cookie of a session reaches the browser with the
+// program's answer, and nothing else of the check does.
 func TestEnvoyRenews(t *testing.T) {
 	t.Parallel()
 	w := arena.Start(t, func(c *authsvc.Config) {

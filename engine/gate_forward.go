@@ -13,14 +13,15 @@ import (
 	"authsvc/internal/text"
 )
 
-// forwards is what a host of the gate gets of requests beside what all do.
+// forwards says what one host of the gate receives of a request in addition to what all
+// hosts receive.
 type forwards struct {
-	headers   []string // by names that are dropped elsewhere
-	protocols []string // that requests may go on with, beside websocket
-	upstream  bool     // the gate says where requests come from, so clients do not
+	headers   []string // with names that are otherwise dropped
+	protocols []string // that requests may upgrade to, besides websocket
+	upstream  bool     // the gate itself says where requests come from, so clients cannot
 }
 
-// checkForwards compiles what a host asks for.
+// checkForwards compiles a host's options.
 func (b *builder) checkForwards(s *gateRoom, h *authsvc.GateHost, at string) forwards {
 	f := forwards{headers: h.PassHeaders, protocols: h.Upgrades, upstream: h.Upstream != ""}
 	if len(f.headers) > maxPassHeaders {
@@ -55,13 +56,13 @@ func (b *builder) checkForwards(s *gateRoom, h *authsvc.GateHost, at string) for
 	return f
 }
 
-// maxPassHeaders bounds GateHost.PassHeaders: each header of each request is compared
-// with them.
+// maxPassHeaders limits GateHost.PassHeaders, since each header of each request is
+// compared with them.
 const maxPassHeaders = 50
 
-// arrives reports whether a program gets a header of a client: one that all programs
-// read alike, and that says neither who is asking nor, where the gate says so itself,
-// where the request comes from.
+// arrives reports whether a program receives a client's header. All programs must read
+// the header alike, and it must not say who is asking or, where the gate itself says
+// so, where the request comes from.
 func (g *gateRoom) arrives(name string, f *forwards) bool {
 	switch {
 	case g.isIdentity(name), f.upstream && gate.Forwarding(name):
@@ -72,10 +73,10 @@ func (g *gateRoom) arrives(name string, f *forwards) bool {
 	return slices.ContainsFunc(f.headers, func(p string) bool { return strings.EqualFold(p, name) })
 }
 
-// identify returns a copy of a request's header that has what arrives of it and says
-// who is asking: by our headers alone, whatever the client sent, and even if it named
-// them in Connection, for which proxies would take them out again (RFC 9110 section
-// 7.6.1). A change of the protocol is left in it only if it is one that may be.
+// identify returns a copy of a request's header for the program: the headers that
+// arrive, and ours that say who is asking. Ours replace those of the client, even if
+// the client named them in Connection, for which proxies would remove them again (RFC
+// 9110 section 7.6.1). An upgrade stays only if the host allows it.
 func (g *gateRoom) identify(s *gateRoom, r *http.Request, v verdict) http.Header {
 	from, f := r.Header, &g.forwards[v.site.Index()]
 	h := make(http.Header, len(from)+len(g.headers))
@@ -104,7 +105,7 @@ func (g *gateRoom) identify(s *gateRoom, r *http.Request, v verdict) http.Header
 	return h
 }
 
-// without takes options out of lines of Connection.
+// without removes options from lines of Connection.
 func without(lines []string, out func(option string) bool) []string {
 	kept := []string{}
 	for _, line := range lines {
@@ -117,9 +118,9 @@ func without(lines []string, out func(option string) bool) []string {
 	return kept
 }
 
-// ambiguous returns the name of a header that some programs take for one that says who
-// is asking or what is asked for, and that a proxy which has it from the client passes
-// on; empty if there is none.
+// ambiguous returns the name of a header that some programs confuse with one about the
+// client's identity or the requested target, and that a proxy passes on if the client
+// sends it. It returns "" if there is none.
 func (g *gateRoom) ambiguous(h http.Header, f *forwards) string {
 	for name := range h {
 		if !gate.PlainName(name) && (g.isIdentity(name) || gate.Forwarding(name) || gate.Misleading(name)) && !g.arrives(name, f) {

@@ -14,13 +14,13 @@ import (
 	"authsvc/internal/test/browser"
 )
 
-// gotHeader is a program that answers with the header that it got.
+// gotHeader is a program that answers with the header that it received.
 func gotHeader(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode(r.Header)
 }
 
-// send sends a request for a page by a browser with headers by the names that are given,
-// which are not made canonical.
+// send requests a page with a browser. It sends the given header names as they are,
+// without making them canonical.
 func send(t *testing.T, b *arena.Browser, method, target string, header map[string]string) (got http.Header, a *browser.Answer) {
 	t.Helper()
 	r := httptest.NewRequest(method, arena.Origin+target, nil)
@@ -36,8 +36,8 @@ func send(t *testing.T, b *arena.Browser, method, target string, header map[stri
 	return got, a
 }
 
-// forwardedHeaders are what a client sends, and whether it arrives: at a handler, and at
-// an upstream.
+// forwardedHeaders lists headers of a client and whether they arrive at a handler and
+// at an upstream.
 var forwardedHeaders = map[string]struct{ handler, upstream bool }{
 	"X-Api-Key":           {true, true},
 	"X-Auth":              {true, true},
@@ -59,8 +59,8 @@ var forwardedHeaders = map[string]struct{ handler, upstream bool }{
 	"X-Forwarded-For-Not": {true, false},
 }
 
-// TestForwardedHeaders: programs get headers by names that all of them read alike, and
-// of the others those that the host names.
+// TestForwardedHeaders checks that programs receive headers whose names all programs
+// read alike and, of the others, those that the host names.
 func TestForwardedHeaders(t *testing.T) {
 	t.Parallel()
 	behindIt := httptest.NewServer(http.HandlerFunc(gotHeader))
@@ -107,8 +107,8 @@ func TestPassHeaders(t *testing.T) {
 	}
 }
 
-// TestForwardedUpgrade: of wishes for another protocol that for a WebSocket arrives, and
-// what the host lists.
+// TestForwardedUpgrade checks that only an upgrade to WebSocket or to a listed protocol
+// arrives.
 func TestForwardedUpgrade(t *testing.T) {
 	t.Parallel()
 	socket := map[string]string{"Upgrade": "websocket", "Connection": "keep-alive, Upgrade", "Sec-Websocket-Key": "dGhlIHNhbXBsZSBub25jZQ==", "Sec-Websocket-Version": "13"}
@@ -143,7 +143,7 @@ func TestForwardedUpgrade(t *testing.T) {
 		"a key that is none":    {"GET", but("Sec-Websocket-Key", "eve"), false},
 		"TLS":                   {"GET", but("Upgrade", "TLS/1.0"), false},
 		"not listed":            {"GET", but("Upgrade", "custom/2"), false},
-		"no word of Connection": {"GET", but("Connection", "keep-alive"), true}, // a change it is not
+		"no word of Connection": {"GET", but("Connection", "keep-alive"), true}, // it is not an upgrade
 	} {
 		got, a := send(t, b, c.method, "/public/a", c.header)
 		if a.StatusCode != http.StatusOK || (got.Get("Upgrade") != "") != c.arrives || got.Get("Http2-Settings") != "" {
@@ -155,8 +155,8 @@ func TestForwardedUpgrade(t *testing.T) {
 	}
 }
 
-// TestAmbiguousChecks: what a proxy passes on as it came may not be read in two ways, and
-// has one host.
+// TestAmbiguousChecks checks that a request which a proxy passes on unchanged must not
+// be ambiguous, and must have one host.
 func TestAmbiguousChecks(t *testing.T) {
 	t.Parallel()
 	_, ada, _ := checkedBrowsers(t)
@@ -190,10 +190,10 @@ func TestAmbiguousChecks(t *testing.T) {
 	} {
 		for _, way := range []string{"forward-auth", "auth-request", "ext-authz"} {
 			if c.host != "app.test" && way != "auth-request" {
-				continue // who asks there says so alone, or by Host alone
+				continue // there, only one header names the host
 			}
 			a := ask(way, c.host, c.header)
-			envoy := way == "ext-authz" && name != "another protocol" // it is told what to take out
+			envoy := way == "ext-authz" && name != "another protocol" // it is told which headers to remove
 			if passes := a.StatusCode == http.StatusOK; passes != (c.passes || envoy) {
 				t.Errorf("%s of %s: %d", way, name, a.StatusCode)
 			}
@@ -208,7 +208,8 @@ func TestAmbiguousChecks(t *testing.T) {
 	}
 }
 
-// TestCheckedCookies: a yes says which cookies the program may have.
+// TestCheckedCookies checks that an "allowed" answer says which cookies the program may
+// have.
 func TestCheckedCookies(t *testing.T) {
 	t.Parallel()
 	nobody, ada, _ := checkedBrowsers(t)

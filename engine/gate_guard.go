@@ -8,7 +8,7 @@ import (
 	"authsvc/internal/protocol/upstream"
 )
 
-// Guard is [Service.Guard].
+// Guard implements [Service.Guard].
 func (gt *gateRoom) Guard(next http.Handler) http.Handler {
 	if next == nil {
 		next = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { gt.site.newRequest(r).respond(w, notServed) })
@@ -26,7 +26,7 @@ func (gt *gateRoom) Guard(next http.Handler) http.Handler {
 		}
 		st := gt.watch(r, v)
 		defer st.done()
-		h["Cache-Control"] = hNoStore // the program may say otherwise
+		h["Cache-Control"] = hNoStore // the program may override it
 		for i := range rq.set {
 			h.Add("Set-Cookie", rq.set[i].Line(gt.site.names.Secure))
 		}
@@ -43,10 +43,10 @@ func (gt *gateRoom) Guard(next http.Handler) http.Handler {
 	})
 }
 
-// EndStreams is [Service.EndStreams].
+// EndStreams implements [Service.EndStreams].
 func (gt *gateRoom) EndStreams() { gt.streams.end() }
 
-// GatedHost is [Service.GatedHost].
+// GatedHost implements [Service.GatedHost].
 func (gt *gateRoom) GatedHost(host string) int {
 	if site, _ := gt.site.hosts.Find(host); site != nil {
 		return site.Index()
@@ -54,7 +54,7 @@ func (gt *gateRoom) GatedHost(host string) int {
 	return -1
 }
 
-// IdentityHeaders is [Service.IdentityHeaders].
+// IdentityHeaders implements [Service.IdentityHeaders].
 func (gt *gateRoom) IdentityHeaders() []string {
 	var names []string
 	for _, h := range gt.headers {
@@ -63,10 +63,10 @@ func (gt *gateRoom) IdentityHeaders() []string {
 	return names
 }
 
-// targetOf is the target of a request as it came.
+// targetOf returns the target of a request as it was received.
 func targetOf(r *http.Request) string {
 	if strings.HasPrefix(r.RequestURI, "/") || r.RequestURI == "*" {
 		return r.RequestURI
 	}
-	return r.URL.RequestURI() // of an absolute target, or a request that no server has read
+	return r.URL.RequestURI() // for an absolute target, or a request that no server has parsed
 }

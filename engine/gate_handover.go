@@ -16,13 +16,13 @@ import (
 	"authsvc/internal/text/pages"
 )
 
-// A hand-over signs somebody in at a host that the session cookie does not get to:
-// gate/start there keeps a nonce in a cookie and leads to gate/authorize at the login
-// host, which leads back to gate/enter with a code, which sets the host's own cookie;
-// gate/landed looks whether that came back.
+// A hand-over signs a person in at a host that the session cookie does not reach.
+// gate/start at that host stores a nonce in a cookie and redirects to gate/authorize at
+// the login host. That redirects back to gate/enter with a code. gate/enter sets the
+// host's own cookie, and gate/landed checks that the cookie came back.
 
-// leadToSignIn leads a person to where they sign in, once more if again says so, and to
-// an address of this host afterwards.
+// leadToSignIn redirects to the sign-in page, and afterwards to an address of this
+// host. With again, the person must sign in once more.
 func (gt *gateRoom) leadToSignIn(rq *request, to string, again bool) outcome {
 	if _, entered := rq.at().(enteredPlace); entered {
 		return gt.beginHandOver(rq, to, again)
@@ -30,7 +30,8 @@ func (gt *gateRoom) leadToSignIn(rq *request, to string, again bool) outcome {
 	return redirect{to: gt.desk.signInAddress(rq, to, again)}
 }
 
-// beginHandOver leads from gate/start to the login host, and keeps where to go on.
+// beginHandOver redirects from gate/start to the login host, and stores where to
+// continue.
 func (gt *gateRoom) beginHandOver(rq *request, to string, again bool) outcome {
 	_, origin := rq.hosts.Find(rq.r.Host)
 	a := handover.Begin(origin, strings.TrimPrefix(to, origin), rq.now)
@@ -49,11 +50,11 @@ func (gt *gateRoom) beginHandOver(rq *request, to string, again bool) outcome {
 	return redirect{to: gt.authorizeURL(origin, challenge, again)}
 }
 
-// handOverName is more than the length of an attempt's name.
+// handOverName is longer than any attempt's cookie name.
 const handOverName = 64
 
-// attempts are the names of the attempts that the request carries, oldest first.
-// Those that do not open are expired.
+// attempts returns the names of the attempts in the request's cookies, oldest first. It
+// expires cookies that cannot be opened.
 func (gt *gateRoom) attempts(rq *request, origin string) (names []string) {
 	ends := map[string]int64{}
 	for _, p := range rq.jar.Pairs {
@@ -84,8 +85,8 @@ func (gt *gateRoom) authorizeURL(origin, challenge string, again bool) string {
 	return weburl.WithQuery(gt.site.base+"/gate/authorize", "host", host, "challenge", challenge, "again", once)
 }
 
-// gateAuthorize: GET gate/authorize, at the login host, answers with a code for
-// whoever is signed in; others sign in first.
+// gateAuthorize handles GET gate/authorize, at the login host. It answers with a code
+// if the person is signed in; others sign in first.
 func (gt *gateRoom) gateAuthorize(rq *request) outcome {
 	if out := notByPerson(rq); out != nil {
 		return out
@@ -130,11 +131,12 @@ func (gt *gateRoom) gateAuthorize(rq *request) outcome {
 	return redirect{to: weburl.WithQuery(origin+rq.basePath+"/gate/enter", "code", code)}
 }
 
-// errEntryTooLarge: browsers keep 4096 bytes.
+// errEntryTooLarge says that the cookie is larger than the 4096 bytes that browsers
+// keep.
 var errEntryTooLarge = errors.New("what the host is to know of the session does not fit into one cookie of 4096 bytes; keep the claims small that its rules name")
 
-// gateEnter: GET gate/enter, at a host of the gate, takes the code and sets the
-// host's cookie.
+// gateEnter handles GET gate/enter, at a host of the gate. It redeems the code and sets
+// the host's cookie.
 func (gt *gateRoom) gateEnter(rq *request) outcome {
 	if out := notByPerson(rq); out != nil {
 		return out
@@ -174,8 +176,8 @@ func (gt *gateRoom) gateEnter(rq *request) outcome {
 	return redirect{to: weburl.WithQuery(origin+rq.basePath+"/gate/landed", "to", a.To)}
 }
 
-// gateLanded: GET gate/landed says so if the cookie of gate/enter did not come back;
-// it would go round in circles.
+// gateLanded handles GET gate/landed. It reports an error if the cookie of gate/enter
+// did not come back, which would otherwise cause a redirect loop.
 func (gt *gateRoom) gateLanded(rq *request) outcome {
 	if out := notByPerson(rq); out != nil {
 		return out
@@ -198,7 +200,7 @@ func (gt *gateRoom) gateLanded(rq *request) outcome {
 	return notEntered(rq, "kept", origin, to, http.StatusBadRequest)
 }
 
-// gateLeave: GET gate/leave leads to the sign-out page, and back.
+// gateLeave handles GET gate/leave, which leads to the sign-out page and back.
 func (gt *gateRoom) gateLeave(rq *request) outcome {
 	site, origin := rq.hosts.Find(rq.r.Host)
 	if site == nil {
@@ -208,7 +210,7 @@ func (gt *gateRoom) gateLeave(rq *request) outcome {
 		return out
 	}
 	if at, ok := rq.at().(enteredPlace); ok {
-		at.drop(rq) // it comes back by itself if the person does not sign out
+		at.drop(rq) // if the person does not sign out, the cookie comes back by itself
 	}
 	return redirect{to: weburl.WithQuery(rq.base+"/signout", "callbackUrl", gt.gateStartURL(origin, gatePath(rq, origin, rq.query("to"))))}
 }
@@ -217,12 +219,12 @@ func (gt *gateRoom) gateStartURL(origin, to string) string {
 	return weburl.WithQuery(origin+gt.site.basePath+"/gate/start", "to", to)
 }
 
-// signInURL is gateStartURL for whoever comes from the sign-in page.
+// signInURL is like gateStartURL, for people who come from the sign-in page.
 func (gt *gateRoom) signInURL(origin, to string) string {
 	return weburl.WithQuery(gt.gateStartURL(origin, to), "signin", "true")
 }
 
-// notByPerson refuses what no person asked for by going to it.
+// notByPerson refuses requests other than a person's navigation to a page.
 func notByPerson(rq *request) outcome {
 	switch {
 	case isPrefetch(rq.r.Header):
@@ -233,7 +235,7 @@ func notByPerson(rq *request) outcome {
 	return nil
 }
 
-// gatePath is a path with its query at an origin, / for whatever is not one.
+// gatePath returns want, a path with its query at an origin, or / if it is not one.
 func gatePath(rq *request, origin, want string) string {
 	if !isPath(want) {
 		return "/"
@@ -245,7 +247,7 @@ func gatePath(rq *request, origin, want string) string {
 	return strings.TrimPrefix(clean, origin)
 }
 
-// refuseEntry answers a hand-over that comes to nothing.
+// refuseEntry answers a hand-over that was refused.
 func (gt *gateRoom) refuseEntry(rq *request, reason, origin, to string, status int) outcome {
 	if rq.audit("gate.enter_refused", "", reason) {
 		gt.Log.Info("a hand-over to a host of the gate was refused", "request", rq.requestID(), "host", origin, "reason", reason)
@@ -253,15 +255,15 @@ func (gt *gateRoom) refuseEntry(rq *request, reason, origin, to string, status i
 	return notEntered(rq, "entry", origin, to, status)
 }
 
-// entryFailed answers one that could not be judged.
+// entryFailed answers a hand-over that could not be judged.
 func (gt *gateRoom) entryFailed(rq *request, err error, origin, to string) outcome {
 	gt.Log.Error("a hand-over to a host of the gate failed", "request", rq.requestID(), "host", origin, "err", err)
 	rq.retryAfter = gateRetry
 	return notEntered(rq, "sessions", origin, to, http.StatusServiceUnavailable)
 }
 
-// notEntered says why somebody is not signed in at a host, that of the service if
-// origin is "".
+// notEntered says why a person is not signed in at a host. An empty origin means the
+// service's own host.
 func notEntered(rq *request, why, origin, to string, status int) outcome {
 	origin = cmp.Or(origin, rq.origin)
 	_, host, _ := strings.Cut(origin, "://")
@@ -269,7 +271,7 @@ func notEntered(rq *request, why, origin, to string, status int) outcome {
 		view: pages.UnavailableView{Case: why, Host: host, RetryURL: origin + to, RequestID: rq.requestID()}}
 }
 
-// nameCookies names those of the gate.
+// nameCookies names the gate's cookies.
 func (gt *gateRoom) nameCookies(n *cookie.Names) {
 	gt.marker, gt.attemptPrefix = n.Add("gate-seen"), n.AddPrefix("gate-tx")
 }

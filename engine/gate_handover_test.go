@@ -25,7 +25,7 @@ const (
 	wayName  = "__Host-authsvc.gate-tx."
 )
 
-// manyHosts has programs at hosts of other registrable domains than that of URL.
+// manyHosts has programs at hosts of other registrable domains than the login host.
 func manyHosts(c *authsvc.Config) {
 	c.Session.Claims = map[string]string{"groups": "groups", "floor": "floor", "desk": "desk"}
 	c.Callbacks.Claims = func(context.Context, authsvc.SignInAttempt, authsvc.Claims) (authsvc.Claims, error) {
@@ -43,8 +43,8 @@ func manyHosts(c *authsvc.Config) {
 
 func newRoamer(w *arena.World) *arena.Roamer { return w.Roam(http.HandlerFunc(echo)) }
 
-// TestHandOver: one sign-in for hosts that cookies do not get to; they enter without
-// a word, and a sign-out ends all.
+// TestHandOver checks that one sign-in covers hosts that cookies do not reach. Entering
+// them needs no interaction, and a sign-out ends all.
 func TestHandOver(t *testing.T) {
 	t.Parallel()
 	strategies(t, manyHosts, func(t *testing.T, w *arena.World) {
@@ -87,8 +87,8 @@ func TestHandOver(t *testing.T) {
 	})
 }
 
-// TestHandOverRefuses: a code counts once, at its host, in the browser that began,
-// in time and as it was made.
+// TestHandOverRefuses checks that a code is accepted once, at its host, in the browser
+// that began, in time and unchanged.
 func TestHandOverRefuses(t *testing.T) {
 	t.Parallel()
 	for _, strategy := range []authsvc.Strategy{authsvc.StrategyDatabase, authsvc.StrategyJWT} {
@@ -173,7 +173,7 @@ func firstOf(m map[string]string) string {
 	return ""
 }
 
-// TestHandOverAsked: what the login host answers with a code.
+// TestHandOverAsked checks which requests the login host answers with a code.
 func TestHandOverAsked(t *testing.T) {
 	t.Parallel()
 	w := arena.Enter(t, manyHosts)
@@ -223,7 +223,7 @@ func TestHandOverAsked(t *testing.T) {
 	}
 }
 
-// TestHandOverLeads: to= leads to a path of the same host, whoever wrote it.
+// TestHandOverLeads checks that to= leads only to a path of the same host.
 func TestHandOverLeads(t *testing.T) {
 	t.Parallel()
 	w := arena.Enter(t, manyHosts)
@@ -257,7 +257,8 @@ func TestHandOverLeads(t *testing.T) {
 	}
 }
 
-// TestHandOverAttempts: a browser keeps five, and the Cookie header stays short.
+// TestHandOverAttempts checks that a browser keeps five attempts, and the Cookie header
+// stays short.
 func TestHandOverAttempts(t *testing.T) {
 	t.Parallel()
 	w := arena.Enter(t, manyHosts)
@@ -271,7 +272,7 @@ func TestHandOverAttempts(t *testing.T) {
 	}
 	p.At(arena.Origin).SignIn(w.OP, "ada")
 	good := 0
-	for i, way := range ways { // which is the oldest is not told within a second
+	for i, way := range ways { // within a second, the oldest one is unknown
 		if a := p.Walk(way); a.StatusCode == http.StatusOK {
 			good++
 		} else if i == len(ways)-1 {
@@ -297,8 +298,8 @@ func TestHandOverAttempts(t *testing.T) {
 	}
 }
 
-// TestHandOverLanded: a browser that keeps no cookies is told so, instead of going
-// round in circles.
+// TestHandOverLanded checks that a browser that keeps no cookies gets an error instead
+// of a redirect loop.
 func TestHandOverLanded(t *testing.T) {
 	t.Parallel()
 	w := arena.Enter(t, manyHosts)
@@ -314,8 +315,8 @@ func TestHandOverLanded(t *testing.T) {
 	}
 }
 
-// TestGateCookieElsewhere: the cookie of a host counts there alone, and the session
-// cookie not at all.
+// TestGateCookieElsewhere checks that the cookie of a host is valid only there, and the
+// session cookie not at all.
 func TestGateCookieElsewhere(t *testing.T) {
 	t.Parallel()
 	strategies(t, manyHosts, func(t *testing.T, w *arena.World) {
@@ -349,7 +350,8 @@ func TestGateCookieElsewhere(t *testing.T) {
 	})
 }
 
-// TestGateCookieTooLarge: browsers would drop it without a word.
+// TestGateCookieTooLarge checks that a cookie which browsers would silently drop is an
+// error.
 func TestGateCookieTooLarge(t *testing.T) {
 	t.Parallel()
 	var length atomic.Int64
@@ -373,7 +375,7 @@ func TestGateCookieTooLarge(t *testing.T) {
 	if large := len(p.At(shop).Cookies[gateName]); small == 0 || large < small+1800 {
 		t.Errorf("cookies of %d and %d bytes: a host is told the claims of others", small, large)
 	}
-	length.Store(1600) // which the session has room for, in several cookies
+	length.Store(1600) // the session has room for it in several cookies
 	p = newRoamer(w)
 	if a := p.SignIn(wiki + "/"); a.StatusCode != http.StatusOK {
 		t.Errorf("a host that is told none of it: %d", a.StatusCode)
@@ -383,8 +385,8 @@ func TestGateCookieTooLarge(t *testing.T) {
 	}
 }
 
-// TestHandOverUnproved: a host is told of no address that nobody proved, and its rules
-// go by none.
+// TestHandOverUnproved checks that a host does not receive an unverified address, and
+// that its rules ignore one.
 func TestHandOverUnproved(t *testing.T) {
 	t.Parallel()
 	for proved, status := range map[bool]int{true: http.StatusOK, false: http.StatusForbidden} {
@@ -408,9 +410,9 @@ func TestHandOverUnproved(t *testing.T) {
 	}
 }
 
-// TestHandOverForeign: what a host knows of a session that NextAuth.js began ends with
-// all sessions of its user, and with a sign-out under a token that NextAuth.js issued
-// anew, which has another id. Nobody else's ends.
+// TestHandOverForeign checks a host's copy of a session that NextAuth.js began. It ends
+// with all sessions of its user. It also ends with a sign-out under a token that
+// NextAuth.js reissued, which has another ID. Sessions of other users stay.
 func TestHandOverForeign(t *testing.T) {
 	t.Parallel()
 	ring, err := seal.NewRing(arena.Secret)

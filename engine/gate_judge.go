@@ -11,17 +11,17 @@ import (
 	"authsvc/internal/text/emailaddr"
 )
 
-// A verdict is what the gate thinks of a request.
+// A verdict is the gate's decision about a request.
 type verdict struct {
 	gate.Decision
 	site    *gate.Site // nil: no such host
 	origin  string     // of the host
 	target  string
 	session *authsvc.Session
-	byToken bool // the session stands for a personal access token, or for none that is good
+	byToken bool // the request bears a personal access token, valid or not
 }
 
-// judge decides about a request for a host of the gate. With touch it extends the
+// judge decides about a request for a host of the gate. With touch, it also extends the
 // session.
 func (gt *gateRoom) judge(rq *request, host, method, target string, header http.Header, touch bool) verdict {
 	v := verdict{target: target}
@@ -46,8 +46,9 @@ func (gt *gateRoom) judge(rq *request, host, method, target string, header http.
 	return v
 }
 
-// asker returns the session of who asks for a host of the gate, nil without one. A
-// personal access token comes before cookies, which then may not be there.
+// asker returns the session of the user who sends a request to a host of the gate, or
+// nil without one. A personal access token takes precedence over cookies, which are
+// then ignored.
 func (gt *gateRoom) asker(rq *request, v *verdict, header http.Header, touch bool) (*authsvc.Session, error) {
 	if gt.issuer.bearsPersonal(header) {
 		v.byToken = true
@@ -60,18 +61,18 @@ func (gt *gateRoom) asker(rq *request, v *verdict, header http.Header, touch boo
 	return session, err
 }
 
-// accessAt is what conditions of the gate are asked about.
+// accessAt returns the request in the form that conditions of the gate receive.
 func accessAt(session *authsvc.Session, a *gate.Asked, client authsvc.RequestClient, now time.Time) authsvc.AccessRequest {
 	path, _, _ := strings.Cut(a.Target, "?")
 	_, authority, _ := strings.Cut(a.Origin, "://")
 	return authsvc.AccessRequest{Session: session, Method: a.Method, Host: authority, Path: path, Client: client, Time: now}
 }
 
-// person is a session as conditions see it.
+// person returns a session in the form that conditions check.
 func (gt *gateRoom) person(rq *request, s *authsvc.Session) *gate.Person {
 	p := &gate.Person{Subject: access.Subject{UserID: s.UserID, Provider: s.Provider, Proved: s.EmailVerified, Claims: s.Claims(), Client: rq.client().IP},
 		AgeSet: !s.AuthTime.IsZero(), Age: rq.now.Sub(s.AuthTime)}
-	if gt.addresses && s.EmailVerified { // others do not count
+	if gt.addresses && s.EmailVerified { // unverified addresses do not count
 		p.Email, _ = emailaddr.Normalise(s.Email)
 	}
 	return p

@@ -15,8 +15,8 @@ import (
 	"authsvc/internal/text/pages"
 )
 
-// notSetUp answers what nobody may see since a proxy is not configured right: for
-// people with a page that names the cause.
+// notSetUp refuses a request because a proxy is misconfigured. People get a page that
+// names the cause.
 func notSetUp(rq *request, why, host string, status int) outcome {
 	if navigates(rq) {
 		return page{name: pages.Unavailable, status: status, anyHost: true,
@@ -28,8 +28,8 @@ func notSetUp(rq *request, why, host string, status int) outcome {
 	return refused(problemForbidden)
 }
 
-// warnOnceAMinute logs what somebody outside has a hand in: of each kind about each
-// of them once a minute, and 64 times at most.
+// warnOnceAMinute logs a condition that outsiders can trigger. It logs each kind at
+// most once a minute for each subject, and for at most 64 subjects.
 func (gt *gateRoom) warnOnceAMinute(rq *request, kind, about, message string, args ...any) {
 	digest := sha256.Sum256([]byte(about))
 	key := fmt.Sprintf("gate %s %d", kind, digest[0]%64)
@@ -38,10 +38,10 @@ func (gt *gateRoom) warnOnceAMinute(rq *request, kind, about, message string, ar
 	}
 }
 
-// renewOnce leaves at most one cookie in the answer: proxies such as nginx pass one
-// line on, and of a session in several cookies one alone would be its end. That one
-// is renewed by pages. Cookies that are renewed and come again as they were are
-// logged.
+// renewOnce leaves at most one cookie in the answer. Proxies such as nginx pass on only
+// one Set-Cookie line, and one of several cookies would destroy a session. Pages renew
+// such sessions. If cookies are renewed but the old ones keep coming back, it logs a
+// warning.
 func (gt *gateRoom) renewOnce(rq *request) {
 	if len(rq.set) > 1 {
 		rq.set = nil
@@ -53,8 +53,8 @@ func (gt *gateRoom) renewOnce(rq *request) {
 	}
 }
 
-// inCodes is an answer for proxies that know 401 and 403 alone: where a person is to
-// go on stands in Location, which the proxy's configuration turns into a redirect.
+// inCodes returns an answer for proxies that understand only 401 and 403. Location says
+// where the person continues, and the proxy's configuration turns it into a redirect.
 func inCodes(h http.Header, out outcome) outcome {
 	switch o := out.(type) {
 	case redirect:
@@ -75,10 +75,10 @@ func inCodes(h http.Header, out outcome) outcome {
 	return out
 }
 
-// removed names the headers that Envoy takes out of what the client sent, as it does
-// after it has added ours: those of ours that say nothing, the spellings of all that
-// CGI takes for the same, and what else does not arrive. A personal access token is not
-// for the program.
+// removed names the client's headers that Envoy must remove, which it does after adding
+// ours. These are our headers that have no value, all spellings that CGI confuses with
+// ours, and every other header that does not arrive. A personal access token is also
+// removed, since it is not meant for the program.
 func (g *gateRoom) removed(h, sent http.Header, v verdict) []string {
 	var names []string
 	if v.byToken {
@@ -111,8 +111,8 @@ func (g *gateRoom) removed(h, sent http.Header, v verdict) []string {
 	return []string{strings.Join(names, ",")}
 }
 
-// underscored are the spellings of a name, in small letters, with _ for some - or all,
-// which CGI takes for the same.
+// underscored returns the lower-case spellings of a name with _ for some or all of its
+// -. CGI does not distinguish them.
 func underscored(name string) []string {
 	spellings := []string{""}
 	for part := range strings.SplitAfterSeq(strings.ToLower(name), "-") {
@@ -130,9 +130,9 @@ func underscored(name string) []string {
 	return spellings[1:]
 }
 
-// checkers compiles Config.Gate.Proxies. Whoever asks about requests has to be
-// believed about their clients, too: else rules about networks would go by the
-// address of the proxy.
+// checkers compiles Config.Gate.Proxies. A proxy that asks about requests must also be
+// trusted to name their clients. Otherwise, rules about networks would apply to the
+// proxy's address.
 func (b *builder) checkers(s *gateRoom) {
 	s.proxies = b.config.Gate.Proxies
 	if len(s.proxies) == 0 {

@@ -14,8 +14,8 @@ import (
 	"authsvc/internal/test/browser"
 )
 
-// checkedWorld is gatedWorld behind the proxies of a network, which browsers of an
-// arena are in.
+// checkedWorld is gatedWorld behind the proxies of a network. An arena's browsers are
+// in that network.
 func checkedWorld(c *authsvc.Config) {
 	gatedWorld(c)
 	c.TrustedProxies = []netip.Prefix{netip.MustParsePrefix("203.0.113.0/24")}
@@ -23,11 +23,11 @@ func checkedWorld(c *authsvc.Config) {
 		authsvc.GateRule{Match: "/near/", Allow: authsvc.Allow{AnyOf: []authsvc.Condition{{Networks: c.TrustedProxies}}}})
 }
 
-// script are the headers of a request that no person sees the answer of.
+// script holds the headers of a request whose answer no person sees.
 var script = []string{"Sec-Fetch-Mode", "cors"}
 
-// checkedBrowsers are the browsers of a checkedWorld: of nobody, of who may do what its
-// rules ask for, and of who may not.
+// checkedBrowsers returns the browsers of a checkedWorld: without a session, of a user
+// whom its rules allow, and of a user whom they do not.
 func checkedBrowsers(t *testing.T) (nobody, ada, alan *arena.Browser) {
 	t.Helper()
 	w := arena.Start(t, checkedWorld)
@@ -37,8 +37,8 @@ func checkedBrowsers(t *testing.T) (nobody, ada, alan *arena.Browser) {
 	return nobody, ada, alan
 }
 
-// asProxy asks, with the cookies of a browser, about a request for app.test. An empty
-// value takes a header out, and a second one is added.
+// asProxy asks, with a browser's cookies, about a request for app.test. An empty value
+// removes a header; the same name again adds a value.
 func asProxy(b *arena.Browser, way, method, target string, header ...string) *browser.Answer {
 	r := httptest.NewRequest(method, arena.Origin+"/api/auth/gate/"+way, strings.NewReader("a body"))
 	if way == "ext-authz" {
@@ -48,7 +48,7 @@ func asProxy(b *arena.Browser, way, method, target string, header ...string) *br
 		r.Header = http.Header{"X-Forwarded-Method": {method}, "X-Forwarded-Host": {"app.test"}, "X-Forwarded-Uri": {target}}
 	}
 	if way == "auth-request" {
-		r.Host = "app.test" // as nginx is told
+		r.Host = "app.test" // as nginx is configured
 	}
 	r.Header.Set("X-Forwarded-For", "192.0.2.7")
 	r.Header.Set("Sec-Fetch-Mode", "navigate")
@@ -65,7 +65,7 @@ func asProxy(b *arena.Browser, way, method, target string, header ...string) *br
 	return b.Do(r)
 }
 
-// TestGateChecks: what each way in answers proxies.
+// TestGateChecks checks the answers of each route to proxies.
 func TestGateChecks(t *testing.T) {
 	t.Parallel()
 	nobody, ada, alan := checkedBrowsers(t)
@@ -75,7 +75,7 @@ func TestGateChecks(t *testing.T) {
 		target   string
 		header   []string
 		status   int // of forward-auth and ext-authz
-		codes    int // of auth-request, if it is another
+		codes    int // of auth-request, if different
 		location string
 	}{
 		"signed in":               {b: ada, method: "GET", target: "/dash?a=b", status: 200},
@@ -122,8 +122,8 @@ func TestGateChecks(t *testing.T) {
 	}
 }
 
-// TestGateCheckIdentity: a yes has every header, so that a proxy that copies them
-// overwrites what the client sent.
+// TestGateCheckIdentity checks that an "allowed" answer has every header, so that a
+// proxy that copies them overwrites the client's.
 func TestGateCheckIdentity(t *testing.T) {
 	t.Parallel()
 	w := arena.Start(t, checkedWorld)
@@ -157,8 +157,8 @@ func TestGateCheckIdentity(t *testing.T) {
 	}
 }
 
-// TestGateCheckForwarded: the three headers count once each, and nothing else says
-// what was asked for.
+// TestGateCheckForwarded checks that each of the three headers must occur once, and
+// that nothing else says what was requested.
 func TestGateCheckForwarded(t *testing.T) {
 	t.Parallel()
 	w := arena.Start(t, checkedWorld)
@@ -203,7 +203,7 @@ func TestGateCheckForwarded(t *testing.T) {
 	}
 }
 
-// TestGateCheckPeers: no peer but the proxies gets a decision.
+// TestGateCheckPeers checks that only the proxies get a decision.
 func TestGateCheckPeers(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
@@ -242,7 +242,7 @@ func TestGateCheckPeers(t *testing.T) {
 	}
 }
 
-// TestGateCheckStoreAway: a yes needs the store.
+// TestGateCheckStoreAway checks that an "allowed" answer needs the store.
 func TestGateCheckStoreAway(t *testing.T) {
 	t.Parallel()
 	ledger := arena.NewLedger(memory.New())
@@ -263,7 +263,7 @@ func TestGateCheckStoreAway(t *testing.T) {
 	}
 }
 
-// TestGateCheckRoutes: what is no question of a proxy is none.
+// TestGateCheckRoutes checks that other paths are not treated as checks.
 func TestGateCheckRoutes(t *testing.T) {
 	t.Parallel()
 	w, plain := arena.Start(t, checkedWorld), arena.Start(t, nil)
@@ -282,8 +282,8 @@ func TestGateCheckRoutes(t *testing.T) {
 	}
 }
 
-// TestGateNotSetUp: people get a page that names what is wrong with the proxy, scripts
-// get a Problem, and the log has a line a minute about each.
+// TestGateNotSetUp checks that people get a page that names the proxy's mistake, that
+// scripts get a Problem, and that the log has one line a minute for each mistake.
 func TestGateNotSetUp(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
@@ -291,7 +291,7 @@ func TestGateNotSetUp(t *testing.T) {
 		target string
 		header []string
 		status int
-		codes  int // of auth-request, if it is another
+		codes  int // of auth-request, if different
 		says   string
 		logs   string
 	}{
@@ -334,7 +334,8 @@ func TestGateNotSetUp(t *testing.T) {
 	}
 }
 
-// TestGateDenied: the answer to browsers is never a yes, and leads to where circles end.
+// TestGateDenied checks that the answer to browsers never allows a request, and leads
+// to the page that ends redirect loops.
 func TestGateDenied(t *testing.T) {
 	t.Parallel()
 	nobody, ada, alan := checkedBrowsers(t)

@@ -10,7 +10,7 @@ import (
 	"authsvc/internal/text"
 )
 
-// gateRoutes are those of programs behind the gate.
+// gateRoutes returns the routes for programs behind the gate.
 func gateRoutes(s *gateRoom) map[string]*route {
 	gates := func(*request) bool { return s.site.hosts != nil }
 	return map[string]*route{
@@ -22,9 +22,9 @@ func gateRoutes(s *gateRoom) map[string]*route {
 	}
 }
 
-// satellites is what hosts of the gate have of the interface that are not that of
-// URL, so that its clients work there. They read who is signed in and lead to the
-// login host; no POST at them reads or changes anything, and so none needs a token.
+// satellites returns the routes that the gate's hosts other than the login host share
+// with it, so that its clients work there. They read the session and lead to the login
+// host. No POST to them reads or changes anything, so none needs a CSRF token.
 func satellites(s *gateRoom) map[string]*route {
 	return map[string]*route{
 		"session":          {get: s.keeper.getSession},
@@ -36,12 +36,12 @@ func satellites(s *gateRoom) map[string]*route {
 	}
 }
 
-// gateOwn are the routes of the gate that hosts other than that of URL have.
+// gateOwn lists the gate's routes that hosts other than the login host have.
 var gateOwn = []string{"gate/start", "gate/enter", "gate/landed", "gate/leave"}
 
-// elsewhere refuses what a host of the gate that is not that of URL has no part in:
-// people sign in at one host, and pages of other programs are not to reach it by
-// another name.
+// elsewhere refuses requests to a host of the gate, other than the login host, that are
+// not for that host's routes. People sign in at one host, and pages of other programs
+// must not reach it by another name.
 func (gt *gateRoom) elsewhere(rq *request) outcome {
 	site, origin := rq.hosts.Find(rq.r.Host)
 	if site == nil || origin == rq.origin {
@@ -64,8 +64,8 @@ func (gt *gateRoom) elsewhere(rq *request) outcome {
 	return notServed
 }
 
-// renamed answers what was sent to the login host and comes under the name of this
-// one: a redirect would send it there again, without end.
+// renamed answers a request that was meant for the login host but arrived with this
+// host's name. A redirect would send it there again in an endless loop.
 func (gt *gateRoom) renamed(rq *request, origin string) outcome {
 	rq.audit("gate.misconfigured", "", "what is for the host of the URL comes under another name")
 	gt.warnOnceAMinute(rq, "renamed", origin,
@@ -75,7 +75,8 @@ func (gt *gateRoom) renamed(rq *request, origin string) outcome {
 	return notSetUp(rq, "login", host, http.StatusForbidden)
 }
 
-// satellite is the route of a path for the method of the request, nil without one.
+// satellite returns the route for a path and the request's method, or nil if there is
+// none.
 func (gt *gateRoom) satellite(rq *request, path string) *route {
 	if name, id, two := strings.Cut(path, "/"); two {
 		if rq.flow = rq.shownFlow(id); rq.flow == nil {
@@ -90,7 +91,7 @@ func (gt *gateRoom) satellite(rq *request, path string) *route {
 	return rt
 }
 
-// signInElsewhere leads to the sign-in page, and back to this host.
+// signInElsewhere redirects to the sign-in page, which leads back to this host.
 func (gt *gateRoom) signInElsewhere(rq *request) outcome {
 	page := "/signin"
 	if rq.flow != nil {
@@ -99,13 +100,13 @@ func (gt *gateRoom) signInElsewhere(rq *request) outcome {
 	return gt.toLogin(rq, page, gt.signInURL)
 }
 
-// signOutElsewhere leads to the sign-out page, which asks.
+// signOutElsewhere redirects to the sign-out page, which asks for confirmation.
 func (gt *gateRoom) signOutElsewhere(rq *request) outcome {
 	return gt.toLogin(rq, "/signout", gt.gateStartURL)
 }
 
-// toLogin leads to a page of the login host and by gate/start back to where the
-// client wanted to go, if that is at this host.
+// toLogin redirects to a page of the login host. From there, gate/start leads back to
+// the client's callback URL if that is at this host.
 func (gt *gateRoom) toLogin(rq *request, page string, back func(origin, to string) string) outcome {
 	want := rq.query("callbackUrl")
 	if rq.body != nil && rq.body.get("callbackUrl") != "" {
@@ -115,14 +116,13 @@ func (gt *gateRoom) toLogin(rq *request, page string, back func(origin, to strin
 	if at, clean, ok := weburl.Parse(want); ok && at == origin {
 		want = strings.TrimPrefix(clean, origin)
 		if path, _, _ := strings.Cut(want, "?"); path == rq.basePath+"/gate/start" {
-			return gt.renamed(rq, origin) // what this function makes, and no client
+			return gt.renamed(rq, origin) // this function makes such URLs, clients do not
 		}
 	}
 	return redirect{to: weburl.WithQuery(rq.base+page, "callbackUrl", back(origin, gatePath(rq, origin, want)))}
 }
 
-// getWorthlessCSRF answers what clients send along. There is nothing that it would
-// be good for.
+// getWorthlessCSRF returns a token that clients can send but that nothing checks.
 func getWorthlessCSRF(rq *request) outcome {
 	body := append(rq.buf[:0], `{"csrfToken":`...)
 	return rq.json(append(text.AppendString(body, seal.Token()), '}'))

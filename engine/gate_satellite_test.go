@@ -11,8 +11,8 @@ import (
 	"authsvc/internal/test/arena"
 )
 
-// TestSatellites: at hosts of the gate there is what clients read, and what leads
-// people to where they sign in and out; the rest is not served there.
+// TestSatellites checks that hosts of the gate serve the routes that clients read or
+// that lead people to sign-in and sign-out, and nothing else.
 func TestSatellites(t *testing.T) {
 	t.Parallel()
 	strategies(t, manyHosts, func(t *testing.T, w *arena.World) {
@@ -78,8 +78,8 @@ func TestSatellites(t *testing.T) {
 	})
 }
 
-// renamed: if a proxy passes the name of this host on for that of URL, people are told,
-// and not sent there again.
+// renamed checks that, if a proxy passes this host's name instead of the login host's,
+// people see an error and are not redirected again.
 func renamed(t *testing.T, b *arena.Browser) {
 	t.Helper()
 	targets := []string{arena.Origin + "/api/auth/gate/authorize?host=wiki.example&challenge=x"}
@@ -102,8 +102,8 @@ func renamed(t *testing.T, b *arena.Browser) {
 	}
 }
 
-// TestSatelliteReturn: who signs in from a page that is open to all is signed in
-// there, and as whom they chose.
+// TestSatelliteReturn checks that people who sign in from a public page are signed in
+// there, as the user they chose.
 func TestSatelliteReturn(t *testing.T) {
 	t.Parallel()
 	strategies(t, manyHosts, func(t *testing.T, w *arena.World) {
@@ -118,7 +118,7 @@ func TestSatelliteReturn(t *testing.T) {
 			}
 		}
 		as("ada", "Ada%20Lovelace")
-		if w.Config.Compat == authsvc.CompatNone { // elsewhere that would add a way to sign in
+		if w.Config.Compat == authsvc.CompatNone { // in other modes this would add a way to sign in
 			as("alan", "Alan%20Turing")
 		}
 		refused := p.Open(wiki + "/closed/")

@@ -13,14 +13,13 @@ import (
 	"authsvc/internal/test/browser"
 )
 
-// kept is a browser that keeps the cookies that it has until they end, and gets no
-// others.
+// kept is a browser that keeps its cookies until they expire, and receives no new ones.
 type kept struct {
 	b   *arena.Browser
 	end time.Time // of the session's cookie
 }
 
-// withoutNew signs in and lets no further cookie get to the browser.
+// withoutNew signs in and lets no further cookie reach the browser.
 func withoutNew(t *testing.T, w *arena.World) *kept {
 	t.Helper()
 	b := w.Browser()
@@ -34,7 +33,7 @@ func withoutNew(t *testing.T, w *arena.World) *kept {
 	return nil
 }
 
-// ask asks about a request, by the way of nginx.
+// ask asks about a request as nginx does.
 func (k *kept) ask() *browser.Answer {
 	b := k.b.Clone()
 	if !time.Now().Before(k.end) {
@@ -43,8 +42,8 @@ func (k *kept) ask() *browser.Answer {
 	return asProxy(b, "auth-request", "GET", "/dash")
 }
 
-// A day of these tests is shorter, since the service asks its store every few seconds,
-// and a month of that takes minutes of a processor.
+// day is shorter than a day, since the service calls its store every few seconds, and a
+// month of that takes minutes of CPU time.
 const day = time.Hour
 
 // shortDays gives sessions their usual 30 days and an absolute end.
@@ -52,9 +51,9 @@ func shortDays(c *authsvc.Config, absolute time.Duration) {
 	c.Session.MaxAge, c.Session.UpdateAge, c.Session.AbsoluteMaxAge = 30*day, day, absolute*day
 }
 
-// TestSlidingWithoutCookies: people who come every day stay signed in behind a
-// proxy that drops every cookie of the checks, until the absolute end; who does not
-// come is signed out.
+// TestSlidingWithoutCookies checks users behind a proxy that drops every cookie of the
+// checks. Those who come every day stay signed in until the absolute end; others are
+// signed out.
 func TestSlidingWithoutCookies(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -76,8 +75,8 @@ func TestSlidingWithoutCookies(t *testing.T) {
 	})
 }
 
-// TestSlidingCookie: when the cookie ends, by strategy and mode, and that
-// GET session still says when the session does.
+// TestSlidingCookie checks when the cookie expires, by strategy and mode, and that GET
+// session still says when the session does.
 func TestSlidingCookie(t *testing.T) {
 	t.Parallel()
 	for _, strategy := range []authsvc.Strategy{"database", "jwt"} {
@@ -115,12 +114,13 @@ func TestSlidingCookie(t *testing.T) {
 	}
 }
 
-// TestCheckRenewsOnce: with sessions in cookies an answer about a request renews by
-// one line or not at all, and the log says when that does not get to the browser.
+// TestCheckRenewsOnce checks that, with sessions in cookies, the answer to a check
+// renews with one line or not at all, and that the log says if the new cookie does not
+// reach the browser.
 func TestCheckRenewsOnce(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
-		bytes int // of the session, beside what it has
+		bytes int // added to the session
 		lines int
 		warns bool
 	}{

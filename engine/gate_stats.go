@@ -15,14 +15,14 @@ type hostMeter struct {
 	closed    counter[authsvc.StreamEnd]
 }
 
-// meters are those of the hosts, which services that take over from one another count
-// with together.
+// meters holds the meters of the hosts. Services that replace one another by
+// Reconfigure share it.
 type meters struct {
 	mu    sync.Mutex
 	hosts map[string]*hostMeter
 }
 
-// host is the meter of a host of the gate.
+// host returns the meter of a host of the gate.
 func (m *meters) host(origin string) *hostMeter {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -35,7 +35,7 @@ func (m *meters) host(origin string) *hostMeter {
 	return m.hosts[origin]
 }
 
-// decided counts what became of a request for the gate.
+// decided counts the decision about a request for the gate.
 func (gt *gateRoom) decided(rq *request, v *verdict) {
 	decision := authsvc.GateForbidden
 	if v.site == nil {

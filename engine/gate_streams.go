@@ -10,14 +10,14 @@ import (
 	"authsvc/internal/protocol/gate"
 )
 
-// streams are the requests that the gate has let pass and that are being answered.
+// streams holds the requests that the gate has let pass and that are being answered.
 type streams struct {
 	mu    sync.Mutex
 	open  map[*stream]struct{}
-	ended bool // no more pass
+	ended bool // no more requests may pass
 }
 
-// add reports false if no more pass.
+// add returns false if no more requests may pass.
 func (l *streams) add(st *stream) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -37,7 +37,7 @@ func (l *streams) remove(st *stream) {
 	l.mu.Unlock()
 }
 
-// end ends all, and those to come.
+// end ends all streams, and prevents new ones.
 func (l *streams) end() {
 	l.mu.Lock()
 	l.ended = true
@@ -49,8 +49,8 @@ func (l *streams) end() {
 	}
 }
 
-// A stream is a request that is being answered, and its context, which ends when the
-// request may not pass any more. It has the session.
+// A stream is a request that is being answered, and its context. The context holds the
+// session, and ends when the request may no longer pass.
 type stream struct {
 	context.Context
 	service *gateRoom
@@ -64,7 +64,7 @@ type stream struct {
 	timer *time.Timer
 }
 
-// watch begins to judge a request again, every Config.Gate.Recheck, until done.
+// watch judges a request again every Config.Gate.Recheck until done is called.
 func (gt *gateRoom) watch(r *http.Request, v verdict) *stream {
 	st := &stream{service: gt, r: r, verdict: v, meter: gt.meters[v.site.Index()]}
 	st.Context, st.cancel = context.WithCancel(r.Context())
@@ -86,7 +86,7 @@ func (st *stream) Value(key any) any {
 	return st.Context.Value(key)
 }
 
-// judgeAgain cuts the stream if the request would not pass now.
+// judgeAgain cuts the stream if the request would no longer pass.
 func (st *stream) judgeAgain() {
 	s, r := st.service, st.r
 	now := st.service.judge(s.site.newRequest(r.WithContext(st.Context)), r.Host, r.Method, st.verdict.target, r.Header, false)
@@ -104,7 +104,7 @@ func (st *stream) judgeAgain() {
 	}
 }
 
-// cut ends the stream before it is done.
+// cut ends the stream before its answer is complete.
 func (st *stream) cut(why authsvc.StreamEnd) {
 	if st.finish() {
 		st.meter.closed.add(why)
@@ -112,7 +112,7 @@ func (st *stream) cut(why authsvc.StreamEnd) {
 	st.cancel()
 }
 
-// done ends the watch.
+// done stops watching the stream.
 func (st *stream) done() {
 	st.finish()
 	st.cancel()
@@ -120,7 +120,7 @@ func (st *stream) done() {
 	st.meter.open.Add(-1)
 }
 
-// finish stops judging. It reports whether that was going on.
+// finish stops the rechecks. It reports whether they were still running.
 func (st *stream) finish() bool {
 	st.mu.Lock()
 	defer st.mu.Unlock()

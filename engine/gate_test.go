@@ -19,8 +19,8 @@ import (
 	"authsvc/internal/test/browser"
 )
 
-// gatedWorld is a service with a program behind the gate of its own host, which
-// answers what it got.
+// gatedWorld is a service with a program behind the gate at its own host. The program
+// answers with what it received.
 func gatedWorld(c *authsvc.Config) {
 	c.Session.Claims = map[string]string{"groups": "groups"}
 	c.Callbacks.Claims = func(_ context.Context, a authsvc.SignInAttempt, _ authsvc.Claims) (authsvc.Claims, error) {
@@ -46,7 +46,7 @@ func gatedWorld(c *authsvc.Config) {
 	}}}}
 }
 
-// behind is a browser in front of the service and the gate, as a program mounts
+// behind returns a browser in front of the service and the gate, as a program mounts
 // them.
 func behind(w *arena.World, next http.Handler) *arena.Browser {
 	b := w.Browser()
@@ -63,7 +63,7 @@ func behind(w *arena.World, next http.Handler) *arena.Browser {
 	return b
 }
 
-// echo answers the identity that it was told.
+// echo answers with the identity that it received.
 func echo(w http.ResponseWriter, r *http.Request) {
 	seen := map[string][]string{}
 	for name, values := range r.Header {
@@ -74,7 +74,7 @@ func echo(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode(seen)
 }
 
-// navigate asks as a browser does that goes to a page; header are names and values.
+// navigate asks as a browser does that opens a page; header holds names and values.
 func navigate(b *arena.Browser, method, path string, header ...string) *browser.Answer {
 	r := httptest.NewRequest(method, b.Abs(path), nil)
 	r.Header.Set("Sec-Fetch-Mode", "navigate")
@@ -86,8 +86,8 @@ func navigate(b *arena.Browser, method, path string, header ...string) *browser.
 	return b.Do(r)
 }
 
-// TestGuard: people are sent to sign in and come back to what they asked for; the
-// program learns who they are.
+// TestGuard checks that people are sent to sign in and return to the requested page,
+// and that the program learns who they are.
 func TestGuard(t *testing.T) {
 	t.Parallel()
 	strategies(t, func(c *authsvc.Config) { gatedWorld(c) }, func(t *testing.T, w *arena.World) {
@@ -125,7 +125,7 @@ func TestGuard(t *testing.T) {
 	})
 }
 
-// TestGuardRefuses: every answer of the gate that is none of the program's.
+// TestGuardRefuses checks every answer that the gate itself gives.
 func TestGuardRefuses(t *testing.T) {
 	t.Parallel()
 	w := arena.Start(t, func(c *authsvc.Config) { gatedWorld(c) })
@@ -187,8 +187,8 @@ func TestGuardRefuses(t *testing.T) {
 	}
 }
 
-// TestGuardStoreAway: what cannot be asked is not answered, not even where anyone
-// may pass, once somebody comes with a session.
+// TestGuardStoreAway checks that, if the session cannot be read, the request is
+// refused, even where anyone may pass.
 func TestGuardStoreAway(t *testing.T) {
 	t.Parallel()
 	ledger := arena.NewLedger(memory.New())
@@ -207,7 +207,8 @@ func TestGuardStoreAway(t *testing.T) {
 	}
 }
 
-// TestGateStart: nobody is led elsewhere, and nothing goes round in circles.
+// TestGateStart checks that no one is redirected to another site, and that there are no
+// redirect loops.
 func TestGateStart(t *testing.T) {
 	t.Parallel()
 	w := arena.Start(t, func(c *authsvc.Config) { gatedWorld(c) })
@@ -230,7 +231,7 @@ func TestGateStart(t *testing.T) {
 	if a.Location() != arena.Origin+"/dash" {
 		t.Fatalf("signed in: %d %s", a.StatusCode, a.Location())
 	}
-	for _, c := range a.Cookies() { // Back, a minute later, is no loop
+	for _, c := range a.Cookies() { // pressing Back a minute later is not a loop
 		if strings.HasSuffix(c.Name, ".gate-seen") && c.MaxAge != 10 {
 			t.Errorf("the marker stays for %d s: %s", c.MaxAge, c.Raw)
 		}
@@ -256,8 +257,7 @@ func TestGateStart(t *testing.T) {
 	}
 }
 
-// TestGuardEndsStreams: what is being answered ends with the session, and goes on
-// with it.
+// TestGuardEndsStreams checks that a stream ends with its session, and not before.
 func TestGuardEndsStreams(t *testing.T) {
 	t.Parallel()
 	for _, strategy := range []authsvc.Strategy{authsvc.StrategyDatabase, authsvc.StrategyJWT} {
@@ -310,8 +310,8 @@ func TestGuardEndsStreams(t *testing.T) {
 	}
 }
 
-// TestGuardUpstream: the program gets the request as it came, but for our cookies,
-// and its answer arrives, but for cookies by our names.
+// TestGuardUpstream checks that the program receives the request unchanged except for
+// our cookies, and that its answer arrives except for cookies with our names.
 func TestGuardUpstream(t *testing.T) {
 	t.Parallel()
 	program := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -338,7 +338,7 @@ func TestGuardUpstream(t *testing.T) {
 	r := httptest.NewRequest("POST", arena.Origin+"/dash/%61%2fb;c//d?x=%zz&y;z", strings.NewReader("body"))
 	r.Header.Set("X-Forwarded-For", "1.2.3.4")
 	r.Header.Set("X-Forwarded-Host", "evil.example")
-	r.Header["X_Forwarded_Proto"] = []string{"http"} // which servers spell X_forwarded_proto
+	r.Header["X_Forwarded_Proto"] = []string{"http"} // servers spell it X_forwarded_proto
 	r.Header.Set("X-Forwarded-Prefix", "/admin")
 	r.Header.Set("Forwarded", "for=1.2.3.4")
 	a := b.Do(r)
@@ -363,7 +363,8 @@ func TestGuardUpstream(t *testing.T) {
 	}
 }
 
-// TestGateMistakes: all mistakes in Config.Gate, each at its place.
+// TestGateMistakes checks that all mistakes in Config.Gate are reported at their
+// places.
 func TestGateMistakes(t *testing.T) {
 	t.Parallel()
 	fields := func(g authsvc.Gate, domain string) string {
@@ -399,8 +400,8 @@ func TestGateMistakes(t *testing.T) {
 	}
 }
 
-// TestGateOtherHosts: at the host of a program there is the gate and nothing else
-// of the service; people sign in at its own, and come back.
+// TestGateOtherHosts checks that a program's host serves only the gate. People sign in
+// at the login host and come back.
 func TestGateOtherHosts(t *testing.T) {
 	t.Parallel()
 	s, err := engine.New(authsvc.Config{URL: "https://auth.example.com", Secrets: []string{arena.Secret}, Adapter: memory.New(), Cookies: authsvc.CookieOptions{Domain: "example.com"},
@@ -444,8 +445,7 @@ func TestGateOtherHosts(t *testing.T) {
 	}
 }
 
-// TestGuardTellsNoUnprovedAddress: programs that go by addresses are told none that
-// somebody has only claimed.
+// TestGuardTellsNoUnprovedAddress checks that programs receive no unverified address.
 func TestGuardTellsNoUnprovedAddress(t *testing.T) {
 	t.Parallel()
 	w := arena.Start(t, func(c *authsvc.Config) {
@@ -461,7 +461,8 @@ func TestGuardTellsNoUnprovedAddress(t *testing.T) {
 	}
 }
 
-// TestGateLoopback: hosts over http on this machine have cookies of their own, too.
+// TestGateLoopback checks that hosts over http on this machine also have their own
+// cookies.
 func TestGateLoopback(t *testing.T) {
 	t.Parallel()
 	for origin, want := range map[string]string{"http://app.localhost:3001": "", "http://*.apps.localhost:3002": "", "http://127.0.0.2:3000": "", "http://app.example.com": "beyond loopback", "https://app.localhost": "another scheme"} {

@@ -17,7 +17,7 @@ import (
 	"authsvc/internal/test/browser"
 )
 
-// forMachines has a program that lets personal access tokens in at some paths.
+// forMachines has a program that accepts personal access tokens at some paths.
 func forMachines(c *authsvc.Config) {
 	c.PersonalTokens.Enabled = true
 	c.TrustedProxies = []netip.Prefix{netip.MustParsePrefix("203.0.113.0/24")}
@@ -46,8 +46,8 @@ func atGate(t *testing.T, w *arena.World, hosts ...string) (string, authsvc.Pers
 	return token, info
 }
 
-// knocks are the ways in to a program behind the gate, by a program with these
-// headers.
+// knocks holds the ways for a client program to reach a program behind the gate, with
+// the given headers.
 var knocks = map[string]func(w *arena.World, method, path string, header ...string) *browser.Answer{
 	"guard": func(w *arena.World, method, path string, header ...string) *browser.Answer {
 		r := httptest.NewRequest(method, arena.Origin+path, nil)
@@ -65,8 +65,8 @@ func knockBy(way string) func(w *arena.World, method, path string, header ...str
 	}
 }
 
-// TestGateTokens: where a personal access token lets a program pass, by every way
-// in, and where it does not.
+// TestGateTokens checks where a personal access token lets a request pass, by every
+// route, and where it does not.
 func TestGateTokens(t *testing.T) {
 	t.Parallel()
 	w := arena.EnterOffline(t, forMachines)
@@ -82,7 +82,7 @@ func TestGateTokens(t *testing.T) {
 		header []string
 		method string
 		status int
-		codes  int // of auth-request, if it is another
+		codes  int // of auth-request, if different
 		word   string
 	}{
 		"let in":                        {path: "/api/x", token: token, status: 200},
@@ -133,8 +133,8 @@ func TestGateTokens(t *testing.T) {
 	}
 }
 
-// TestGateTokenIdentity: the program learns whose token it was, and does not get it;
-// what else is in Authorization it gets.
+// TestGateTokenIdentity checks that the program learns whose token it was and does not
+// receive the token. It does receive other Authorization headers.
 func TestGateTokenIdentity(t *testing.T) {
 	t.Parallel()
 	w := arena.EnterOffline(t, forMachines)
@@ -160,8 +160,8 @@ func TestGateTokenIdentity(t *testing.T) {
 	}
 }
 
-// TestGateTokenOff: where there are no personal access tokens the header is the
-// program's business.
+// TestGateTokenOff checks that, without personal access tokens, the header is passed to
+// the program.
 func TestGateTokenOff(t *testing.T) {
 	t.Parallel()
 	w := arena.EnterOffline(t, func(c *authsvc.Config) {
@@ -175,7 +175,8 @@ func TestGateTokenOff(t *testing.T) {
 	}
 }
 
-// TestGateTokenLimits: wrong ones count for the gate and POST token together.
+// TestGateTokenLimits checks that refused tokens count for the gate and POST token
+// together.
 func TestGateTokenLimits(t *testing.T) {
 	t.Parallel()
 	w := arena.EnterOffline(t, func(c *authsvc.Config) {
@@ -203,7 +204,8 @@ func TestGateTokenLimits(t *testing.T) {
 	}
 }
 
-// TestGateTokenStoreAway: a token that cannot be judged lets nobody pass.
+// TestGateTokenStoreAway checks that a token that cannot be judged lets no request
+// pass.
 func TestGateTokenStoreAway(t *testing.T) {
 	t.Parallel()
 	w := arena.EnterOffline(t, forMachines)
@@ -222,8 +224,8 @@ func TestGateTokenStoreAway(t *testing.T) {
 	}
 }
 
-// TestGateTokenEnds: a token that expires, or whose user is blocked, ends what is
-// being answered to it.
+// TestGateTokenEnds checks that a stream ends when its token expires or its user is
+// blocked.
 func TestGateTokenEnds(t *testing.T) {
 	t.Parallel()
 	for name, end := range map[string]func(t *testing.T, w *arena.World, info authsvc.PersonalToken){
@@ -240,7 +242,7 @@ func TestGateTokenEnds(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				w := arena.EnterOffline(t, func(c *authsvc.Config) {
 					forMachines(c)
-					c.PersonalTokens.MaxAge = 24 * time.Hour // it is looked at every 30 s until then
+					c.PersonalTokens.MaxAge = 24 * time.Hour // it is checked every 30 s until then
 				})
 				token, info := atGate(t, w, arena.Origin)
 				ended := make(chan time.Time, 1)
@@ -270,7 +272,8 @@ func TestGateTokenEnds(t *testing.T) {
 	}
 }
 
-// TestGateTokenMistakes: conditions that no token could meet end the start.
+// TestGateTokenMistakes checks that conditions that no token could meet prevent the
+// start.
 func TestGateTokenMistakes(t *testing.T) {
 	t.Parallel()
 	prepare := func(enabled bool, c authsvc.Condition) string {

@@ -16,42 +16,42 @@ import (
 	"authsvc/internal/seal/signingkeys"
 )
 
-// Keys are the methods about the keys that sign tokens. A [Service] and an [Operator]
-// have them.
+// Keys holds the methods for the signing keys of tokens, for [Service] and [Operator].
 type Keys struct{ of *issuer }
 
-// SigningKeys returns the keys of GET jwks as they are in the store, by algorithm
-// and in the order in which they sign. ErrNoTokens: there are none;
-// ErrSealedKeys: they cannot be read.
+// SigningKeys returns the keys of GET jwks as stored, sorted by algorithm and then by
+// the order in which they sign. It returns ErrNoTokens if the service issues no tokens,
+// and ErrSealedKeys if the keys cannot be decrypted.
 func (k Keys) SigningKeys(ctx context.Context) ([]authsvc.SigningKey, error) {
 	return k.of.SigningKeys(ctx)
 }
 
-// RotateKeys makes the next key of every algorithm in use and returns those that
-// it made: none if they are published already. A key signs a day later; with
-// atOnce after a minute, when all replicas publish it. If none of Secrets opens the
-// keys in the store, atOnce replaces them, and tokens that are out are refused.
-// ErrNoTokens, ErrDerivedKeys, ErrSealedKeys and ErrBusy are the errors beside those of the store.
+// RotateKeys makes the next key of every algorithm in use and returns the IDs of the
+// new keys. Without atOnce, it makes none for an algorithm whose next key is already
+// published, and a key signs a day later. With atOnce, it always makes new keys, which
+// sign after a minute, when all replicas publish them. If none of Secrets opens the
+// stored keys, atOnce replaces them, and existing tokens are refused. Apart from store
+// errors, it returns ErrNoTokens, ErrDerivedKeys, ErrSealedKeys or ErrBusy.
 func (k Keys) RotateKeys(ctx context.Context, atOnce bool) (ids []string, err error) {
 	return k.of.RotateKeys(ctx, atOnce)
 }
 
-// RetireKey takes a key out of the set, and with it all tokens that it signed:
-// programs that verify them refuse them as soon as they read the set again. If it
-// signs, its successor does from now on. ErrNotFound: there is no such key; the
-// other errors are those of RotateKeys.
+// RetireKey removes a key and so invalidates all tokens that it signed: programs that
+// verify them refuse them as soon as they read the key set again. If the key is
+// signing, its successor signs from now on. RetireKey returns ErrNotFound if there is
+// no such key, and otherwise the errors of RotateKeys.
 func (k Keys) RetireKey(ctx context.Context, id string) error {
 	return k.of.RetireKey(ctx, id)
 }
 
-// keysPoll is how often a replica reads the signing keys from the store. With
-// fleet.LeaseCall it is less than signingkeys.Spread: a key that is to sign at once is
-// published everywhere before it does.
+// keysPoll is how often a replica reads the signing keys from the store. keysPoll and
+// fleet.LeaseCall together are less than signingkeys.Spread, so all replicas publish a
+// key made with atOnce before it signs.
 const keysPoll = 20 * time.Second
 
-// signing are the keys that sign tokens, as this replica knows them. With a store
-// they are kept there, sealed, and made under a lease; without one they follow
-// from the secrets.
+// signing holds the signing keys of tokens as this replica knows them. With a store,
+// keys are stored encrypted and made under a lease. Without one, they are derived from
+// the secrets.
 type signing struct {
 	enabled bool // tokens are issued
 	stored  bool
@@ -59,10 +59,10 @@ type signing struct {
 	box     *seal.Box
 	derived signingkeys.Set
 	known   atomic.Pointer[knownKeys]
-	made    []*signingkeys.Key // by the start, and not recorded yet
+	made    []*signingkeys.Key // at start, not recorded yet
 }
 
-// knownKeys are a set and what GET jwks answers of it.
+// knownKeys holds a key set and the answer of GET jwks for it.
 type knownKeys struct {
 	set  signingkeys.Set
 	jwks asset
@@ -72,7 +72,8 @@ func (k *signing) use(set signingkeys.Set) {
 	k.known.Store(&knownKeys{set, publicDocument(set.JWKS())})
 }
 
-// DeriveKeys derives what seals the keys or, without a store, the keys.
+// deriveKeys derives the key that encrypts the stored keys or, without a store, the
+// signing keys.
 func (is *issuer) deriveKeys(ring *seal.Ring) {
 	is.signing.box = ring.Box("signing keys")
 	if is.signing.stored || !is.signing.enabled {
@@ -86,17 +87,17 @@ func (is *issuer) deriveKeys(ring *seal.Ring) {
 		}
 		for i := range numbers[0] {
 			k, err := signingkeys.Derive(alg, func(n int) []byte { return numbers[n][i] })
-			if err != nil { // checkTokens refused what cannot be derived
+			if err != nil { // checkTokens refused algorithms that cannot be derived
 				panic(err)
 			}
 			keys = append(keys, k)
 		}
 	}
-	slices.Reverse(keys) // of the keys of an algorithm the last signs
+	slices.Reverse(keys) // the last key of an algorithm signs
 	is.signing.derived = signingkeys.NewSet(keys...)
 }
 
-// openSigningKeys reads the keys, and makes the first of a new store.
+// openSigningKeys reads the keys, and makes the first ones in a new store.
 func (is *issuer) openSigningKeys(ctx context.Context) error {
 	switch {
 	case !is.signing.enabled:
@@ -131,8 +132,8 @@ func (is *issuer) openSigningKeys(ctx context.Context) error {
 	return nil
 }
 
-// firstKeys makes the keys of a new store. Of replicas that do so at the same time
-// one is first, and all have its keys.
+// firstKeys makes the keys of a new store. If several replicas do so at the same time,
+// the first one wins, and all use its keys.
 func (is *issuer) firstKeys(ctx context.Context) (signingkeys.Set, error) {
 	set, made, err := signingkeys.Set{}.Advance(is.fleet.Now(), is.signing.plan)
 	if err != nil {
@@ -154,8 +155,8 @@ func (is *issuer) firstKeys(ctx context.Context) (signingkeys.Set, error) {
 	return set, nil
 }
 
-// readKeys reads the record. stale means that it was sealed with a secret that is
-// not the first.
+// readKeys reads the stored keys. It reports as stale whether they were sealed with a
+// secret other than the first.
 func (is *issuer) readKeys(ctx context.Context) (set signingkeys.Set, stale bool, err error) {
 	sealed, err := is.Adapter.GetMeta(ctx, metaKeys)
 	if err != nil {
@@ -178,8 +179,8 @@ func (is *issuer) sealKeys(set signingkeys.Set) (string, error) {
 	return is.signing.box.Seal(text, metaKeys), err
 }
 
-// pollKeys follows the keys in the store until ctx ends. While they cannot be
-// read, those that are known go on by their times.
+// pollKeys follows the stored keys until ctx ends. While they cannot be read, the known
+// keys stay in use according to their times.
 func (is *issuer) pollKeys(ctx context.Context) {
 	failed, record := false, ""
 	for fleet.Sleep(ctx, keysPoll) {
@@ -191,8 +192,8 @@ func (is *issuer) pollKeys(ctx context.Context) {
 	}
 }
 
-// followKeys opens the record in the store unless it is the one of the last time:
-// one that is written is never sealed alike.
+// followKeys opens the stored record unless it is unchanged. Sealing never produces the
+// same record twice.
 func (is *issuer) followKeys(ctx context.Context, record *string) error {
 	reading, cancel := context.WithTimeout(ctx, fleet.LeaseCall)
 	sealed, err := is.Adapter.GetMeta(reading, metaKeys)
@@ -213,8 +214,8 @@ func (is *issuer) followKeys(ctx context.Context, record *string) error {
 	return err
 }
 
-// resealKeys seals the record with the first secret. Only a start does that:
-// while secrets are rotated, running replicas differ about which is the first.
+// resealKeys seals the record with the first secret. This only happens at start: during
+// a rotation of secrets, running replicas disagree about which one is first.
 func (is *issuer) resealKeys(ctx context.Context) error {
 	return is.changeKeys(ctx, false, func(set signingkeys.Set, stale bool) (signingkeys.Set, error) {
 		if !stale {
@@ -224,8 +225,8 @@ func (is *issuer) resealKeys(ctx context.Context) error {
 	})
 }
 
-// advanceKeys makes the keys that are due and returns them. Another replica may be
-// doing it.
+// advanceKeys makes the keys that are due and returns them. Another replica may make
+// them first.
 func (is *issuer) advanceKeys(ctx context.Context) (made []*signingkeys.Key, err error) {
 	if !is.signing.known.Load().set.Due(is.fleet.Now(), is.signing.plan) {
 		return nil, nil
@@ -243,14 +244,14 @@ func (is *issuer) advanceKeys(ctx context.Context) (made []*signingkeys.Key, err
 	return made, nil
 }
 
-// errSameKeys: there is nothing to change.
+// errSameKeys says that there is nothing to change.
 var errSameKeys = errors.New("authsvc: the signing keys are as they should be")
 
-// changeKeys replaces the record by what change makes of it, under the lease;
-// stale is that of readKeys. The lease is taken once more right before the write,
-// whose call is short: a process that was suspended meanwhile does not write over
-// another's keys. A record that cannot be opened is replaced only if that is
-// asked for.
+// changeKeys replaces the record with the result of change, under the lease. stale is
+// the result of readKeys. changeKeys takes the lease again right before the write,
+// which is a short call. A process that was suspended meanwhile therefore does not
+// overwrite another's keys. It replaces a record that cannot be opened only if
+// evenSealed is set.
 func (is *issuer) changeKeys(ctx context.Context, evenSealed bool, change func(set signingkeys.Set, stale bool) (signingkeys.Set, error)) error {
 	holder := seal.UUIDv7()
 	release, err := is.fleet.LeaseAs(ctx, metaKeys, holder)
@@ -296,7 +297,7 @@ func (is *issuer) writeKeys(ctx context.Context, sealed string) error {
 	return is.Adapter.SetMeta(ctx, metaKeys, sealed)
 }
 
-// recordKeys says that keys were made.
+// recordKeys logs and audits that keys were made.
 func (is *issuer) recordKeys(ctx context.Context, made []*signingkeys.Key) {
 	for _, k := range made {
 		reason := "a new key signs from now on"
@@ -308,7 +309,7 @@ func (is *issuer) recordKeys(ctx context.Context, made []*signingkeys.Key) {
 	}
 }
 
-// SigningKeys is [Service.SigningKeys].
+// SigningKeys implements [Service.SigningKeys].
 func (is *issuer) SigningKeys(ctx context.Context) ([]authsvc.SigningKey, error) {
 	set := is.signing.derived
 	switch {
@@ -339,7 +340,7 @@ func (is *issuer) SigningKeys(ctx context.Context) ([]authsvc.SigningKey, error)
 	return list, nil
 }
 
-// RotateKeys is [Service.RotateKeys].
+// RotateKeys implements [Service.RotateKeys].
 func (is *issuer) RotateKeys(ctx context.Context, atOnce bool) (ids []string, err error) {
 	if err := is.keysCanChange(); err != nil {
 		return nil, err
@@ -359,7 +360,7 @@ func (is *issuer) RotateKeys(ctx context.Context, atOnce bool) (ids []string, er
 	return ids, nil
 }
 
-// RetireKey is [Service.RetireKey].
+// RetireKey implements [Service.RetireKey].
 func (is *issuer) RetireKey(ctx context.Context, id string) error {
 	if err := is.keysCanChange(); err != nil {
 		return err
@@ -390,7 +391,7 @@ func (is *issuer) keysCanChange() error {
 	return nil
 }
 
-// issuerEvents are those of signing keys and personal access tokens.
+// issuerEvents lists the events of signing keys and personal access tokens.
 var issuerEvents = []audit.Kind{
 	{Name: "pat.created", Outcome: authsvc.AuditSuccess, Meaning: "A personal access token was made for a user."},
 	{Name: "pat.revoked", Outcome: authsvc.AuditSuccess, Meaning: "A personal access token of a user was revoked, or all of them: the reason says which."},
@@ -399,7 +400,7 @@ var issuerEvents = []audit.Kind{
 	{Name: "keys.retired", Outcome: authsvc.AuditSuccess, Meaning: "An operator took a signing key out of the set, and with it the tokens that it signed."},
 }
 
-// publicDocument is JSON that everybody may read and caches may keep.
+// publicDocument returns a JSON document that anyone may read and caches may keep.
 func publicDocument(raw []byte) asset {
 	return asset{body: raw, contentType: "application/json", cache: "public, max-age=900", etag: `"` + seal.Digest(string(raw))[:22] + `"`}
 }

@@ -21,8 +21,7 @@ import (
 	"authsvc/internal/test/arena"
 )
 
-// tokenReplica is a replica of a store, whose sessions are in cookies, that issues
-// tokens.
+// tokenReplica is a replica of a store that issues tokens and has sessions in cookies.
 func tokenReplica(t *testing.T, store authsvc.Adapter, secrets ...string) *arena.World {
 	t.Helper()
 	return replica(t, store, func(c *authsvc.Config) {
@@ -47,7 +46,7 @@ func keysOf(t *testing.T, w *arena.World) (kids []string) {
 	return kids
 }
 
-// kidOf is the key that signed a new token.
+// kidOf returns the ID of the key that signed a new token.
 func kidOf(t *testing.T, w *arena.World) string {
 	t.Helper()
 	b := w.Browser()
@@ -55,8 +54,9 @@ func kidOf(t *testing.T, w *arena.World) string {
 	return openToken(t, w, b.Post("/api/auth/token")).header.KeyID
 }
 
-// TestKeysFollowReplicas: replicas that start together have one key; each follows
-// what another makes, and a record that an older secret sealed is sealed anew.
+// TestKeysFollowReplicas checks that replicas that start together have one key, that
+// each follows another's new keys, and that a record sealed by an older secret is
+// resealed.
 func TestKeysFollowReplicas(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -117,8 +117,8 @@ func TestKeysFollowReplicas(t *testing.T) {
 	})
 }
 
-// TestKeysSealedOtherwise: without the secret that sealed the keys nothing starts,
-// and nothing is lost; an operator may replace them.
+// TestKeysSealedOtherwise checks that, without the secret that sealed the keys, no
+// service starts and nothing is lost. An operator can replace the keys.
 func TestKeysSealedOtherwise(t *testing.T) {
 	t.Parallel()
 	store := memory.New()
@@ -157,8 +157,8 @@ func TestKeysSealedOtherwise(t *testing.T) {
 	}
 }
 
-// TestKeysRetired: what it signed is refused as soon as the set is read again,
-// and its successor signs on every replica.
+// TestKeysRetired checks that tokens of a retired key are refused as soon as the set is
+// read again, and that its successor signs on every replica.
 func TestKeysRetired(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -185,8 +185,8 @@ func TestKeysRetired(t *testing.T) {
 	})
 }
 
-// TestKeysWhileTheStoreIsAway: keys go on by the times that are known, and what
-// another replica made is followed afterwards.
+// TestKeysWhileTheStoreIsAway checks that known keys stay in use according to their
+// times, and that another replica's keys are followed afterwards.
 func TestKeysWhileTheStoreIsAway(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -229,8 +229,8 @@ func (s *awayStore) GetMeta(ctx context.Context, key string) (string, error) {
 	return s.Adapter.GetMeta(ctx, key)
 }
 
-// TestKeysHeld: while another replica has the lease nothing is written, and a
-// replica whose lease was taken over does not write over the other's keys.
+// TestKeysHeld checks that nothing is written while another replica has the lease, and
+// that a replica that lost its lease does not overwrite the other's keys.
 func TestKeysHeld(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -261,7 +261,8 @@ func TestKeysHeld(t *testing.T) {
 	})
 }
 
-// takenOver is a store where another takes the lease as soon as it was given.
+// takenOver is a store in which another process takes the lease right after it was
+// given.
 type takenOver struct {
 	authsvc.Adapter
 	on    bool
@@ -277,8 +278,8 @@ func (s *takenOver) Lease(ctx context.Context, name, holder string, now, until t
 	return s.Adapter.Lease(ctx, name, holder, now, until)
 }
 
-// TestKeysWithoutStorage: they follow from the secrets, so replicas agree; the
-// first secret signs, and those of all are published.
+// TestKeysWithoutStorage checks that keys are derived from the secrets, so replicas
+// agree. The first secret signs, and the keys of all secrets are published.
 func TestKeysWithoutStorage(t *testing.T) {
 	t.Parallel()
 	run := func(url string, secrets ...string) *arena.World {

@@ -19,7 +19,7 @@ import (
 	"authsvc/internal/text"
 )
 
-// Bounds of personal access tokens.
+// Limits of personal access tokens.
 const (
 	minPersonalAge     = time.Hour
 	maxPersonalAge     = 366 * 24 * time.Hour
@@ -29,7 +29,7 @@ const (
 	maxPersonalName    = 64  // characters
 )
 
-// personalTokens is what a service needs for them.
+// personalTokens holds the settings for personal access tokens.
 type personalTokens struct {
 	enabled bool
 	maxAge  time.Duration
@@ -47,13 +47,13 @@ func checkPersonalTokens(b *builder, s *issuer) {
 	}
 }
 
-// personalUses are what a token is good for, as the store has it, sealed.
+// personalUses lists where a token is valid. The store holds it encrypted.
 type personalUses struct {
 	Audiences []string `json:"audiences,omitempty"`
 	Hosts     []string `json:"hosts,omitempty"`
 }
 
-// CreatePersonalToken is [Service.CreatePersonalToken].
+// CreatePersonalToken implements [Service.CreatePersonalToken].
 func (is *issuer) CreatePersonalToken(ctx context.Context, userID string, r authsvc.PersonalTokenRequest) (token string, info authsvc.PersonalToken, err error) {
 	if !is.pats.enabled {
 		return "", authsvc.PersonalToken{}, authsvc.ErrNoPersonalTokens
@@ -68,7 +68,7 @@ func (is *issuer) CreatePersonalToken(ctx context.Context, userID string, r auth
 	return token, info, err
 }
 
-// makePersonal makes and stores a token of a request that checkPersonal completed, if
+// makePersonal makes and stores a token for a request that checkPersonal completed, if
 // may returns nil; see PutCredentialIf.
 func (is *issuer) makePersonal(ctx context.Context, userID string, r *authsvc.PersonalTokenRequest, uses personalUses, may func() error) (token string, info authsvc.PersonalToken, err error) {
 	token = personaltoken.New()
@@ -83,7 +83,7 @@ func (is *issuer) makePersonal(ctx context.Context, userID string, r *authsvc.Pe
 	return token, is.describePersonal(&c), nil
 }
 
-// checkPersonal completes a request, and says all that is wrong with it.
+// checkPersonal completes a request and returns all its mistakes.
 func (is *issuer) checkPersonal(r *authsvc.PersonalTokenRequest) (uses personalUses, err error) {
 	var mistakes []error
 	wrong := func(format string, args ...any) { mistakes = append(mistakes, fmt.Errorf("authsvc: "+format, args...)) }
@@ -125,13 +125,13 @@ func (is *issuer) checkPersonal(r *authsvc.PersonalTokenRequest) (uses personalU
 	return uses, errors.Join(mistakes...)
 }
 
-// openPersonal says what a token is good for.
+// openPersonal decrypts where a token is valid.
 func (is *issuer) openPersonal(c *authsvc.Credential) (uses personalUses, stale bool, err error) {
 	stale, err = is.fleet.OpenData(c, &uses)
 	return uses, stale, err
 }
 
-// personalEnd is when a token ends, in this configuration.
+// personalEnd returns when a token expires in this configuration.
 func (is *issuer) personalEnd(c *authsvc.Credential) time.Time {
 	last := c.Created.Add(is.pats.maxAge)
 	if c.Expires.IsZero() || last.Before(c.Expires) {
@@ -140,7 +140,7 @@ func (is *issuer) personalEnd(c *authsvc.Credential) time.Time {
 	return c.Expires
 }
 
-// personalID names a token: 132 bits of a digest that is not the one in the store.
+// personalID names a token by 132 bits of a digest that differs from the stored one.
 func personalID(digest string) string {
 	const chars = 22
 	return seal.Digest("personal access token " + digest)[:chars]
@@ -152,7 +152,7 @@ func (is *issuer) describePersonal(c *authsvc.Credential) authsvc.PersonalToken 
 		Created: c.Created, Used: c.Used, Expires: is.personalEnd(c), Sealed: err != nil}
 }
 
-// PersonalTokens is [Service.PersonalTokens].
+// PersonalTokens implements [Service.PersonalTokens].
 func (is *issuer) PersonalTokens(ctx context.Context, userID string) ([]authsvc.PersonalToken, error) {
 	list, err := is.personalOf(ctx, userID)
 	all := make([]authsvc.PersonalToken, 0, len(list))
@@ -174,7 +174,7 @@ func (is *issuer) personalOf(ctx context.Context, userID string) (list []authsvc
 	return list, err
 }
 
-// RevokePersonalToken is [Service.RevokePersonalToken].
+// RevokePersonalToken implements [Service.RevokePersonalToken].
 func (is *issuer) RevokePersonalToken(ctx context.Context, userID, id string) error {
 	err := is.dropPersonal(ctx, userID, id)
 	if err == nil {
@@ -195,7 +195,7 @@ func (is *issuer) dropPersonal(ctx context.Context, userID, id string) error {
 	return is.Adapter.DeleteCredential(ctx, authsvc.CredentialToken, list[i].ID, userID, nil)
 }
 
-// RevokePersonalTokens is [Service.RevokePersonalTokens].
+// RevokePersonalTokens implements [Service.RevokePersonalTokens].
 func (is *issuer) RevokePersonalTokens(ctx context.Context, userID string) (int, error) {
 	n, err := is.Adapter.DeleteCredentials(ctx, userID, nil, authsvc.CredentialToken)
 	if err == nil && n > 0 {

@@ -38,8 +38,8 @@ func (s *oneCredential) GetMeta(context.Context, string) (string, error) {
 	return "", authsvc.ErrNotFound
 }
 
-// TestPersonalTokenJudged: the gate asks the same judge, which says for which
-// hosts a token is.
+// TestPersonalTokenJudged checks that judgePersonal, which the gate also uses, says
+// which hosts a token is for.
 func TestPersonalTokenJudged(t *testing.T) {
 	t.Parallel()
 	store := &oneCredential{Adapter: fleet.NoStorage(), user: authsvc.User{ID: "ada", Email: "ada@example.com", EmailVerified: time.Now()}}

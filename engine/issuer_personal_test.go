@@ -35,12 +35,13 @@ func personal(t *testing.T, w *arena.World) (string, authsvc.PersonalToken) {
 	return token, info
 }
 
-// bear asks for a token with a personal one, as a program does.
+// bear asks for a token with a personal access token, as a program does.
 func bear(w *arena.World, token, audience string, header ...string) *browser.Answer {
 	return w.Browser().Form("/api/auth/token", url.Values{"audience": {audience}}, append([]string{"User-Agent", "test agent", "Authorization", "Bearer " + token}, header...)...)
 }
 
-// TestPersonalToken: what a token is exchanged for, in every mode and strategy.
+// TestPersonalToken checks the token that a personal access token is exchanged for, in
+// every mode and strategy.
 func TestPersonalToken(t *testing.T) {
 	t.Parallel()
 	for _, strategy := range []authsvc.Strategy{"database", "jwt"} {
@@ -66,7 +67,7 @@ func TestPersonalToken(t *testing.T) {
 				if age := info.Expires.Sub(info.Created); age != 2160*time.Hour || info.Name != "nightly" || len(info.ID) != 22 || !info.Used.IsZero() {
 					t.Errorf("%+v", info)
 				}
-				if err := w.Close(t.Context()); err != nil { // which waits for what follows the answer
+				if err := w.Close(t.Context()); err != nil { // waits for the work after the answer
 					t.Fatal(err)
 				}
 				list, err := w.PersonalTokens(t.Context(), "ada-id")
@@ -85,8 +86,8 @@ func TestPersonalToken(t *testing.T) {
 	}
 }
 
-// TestPersonalTokenRefused: who has no good token gets none, and it is as if there
-// were none; each case has its twin before it.
+// TestPersonalTokenRefused checks that a request without a valid token gets none, and
+// that the answers do not differ. Each case first succeeds with a valid one.
 func TestPersonalTokenRefused(t *testing.T) {
 	t.Parallel()
 	blocked := time.Now()
@@ -220,7 +221,7 @@ func broken(method string) func(*testing.T, *arena.World, string, string) *brows
 	}
 }
 
-// TestPersonalTokenMistyped: what is no token never reaches the store.
+// TestPersonalTokenMistyped checks that a malformed token never reaches the store.
 func TestPersonalTokenMistyped(t *testing.T) {
 	t.Parallel()
 	w := arena.EnterOffline(t, forPersonal)
@@ -249,8 +250,8 @@ func TestPersonalTokenMistyped(t *testing.T) {
 	}
 }
 
-// TestPersonalTokenLimits: 30 refusals a minute of one client, and as many uses of
-// one token as rate_limit.token says.
+// TestPersonalTokenLimits checks the limits: 30 refusals a minute for one client, and
+// rate_limit.token uses of one token.
 func TestPersonalTokenLimits(t *testing.T) {
 	t.Parallel()
 	w := arena.EnterOffline(t, func(c *authsvc.Config) {
@@ -291,8 +292,9 @@ func TestPersonalTokenLimits(t *testing.T) {
 	}
 }
 
-// TestPersonalTokenEnds: by itself, and by a shorter maximum; what it is exchanged
-// for does not outlive it. Signing out everywhere does not end it.
+// TestPersonalTokenEnds checks that a token expires by itself and by a shorter maximum,
+// and that tokens exchanged for it do not outlive it. Signing out everywhere does not
+// end it.
 func TestPersonalTokenEnds(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -348,8 +350,8 @@ func TestPersonalTokenEnds(t *testing.T) {
 	})
 }
 
-// TestPersonalTokenSecrets: what a token is good for is sealed; a use seals it
-// anew, and a lost secret loses it.
+// TestPersonalTokenSecrets checks that the uses of a token are sealed, that using it
+// reseals them, and that it is lost with its secret.
 func TestPersonalTokenSecrets(t *testing.T) {
 	t.Parallel()
 	w := arena.EnterOffline(t, forPersonal)
@@ -400,7 +402,7 @@ func TestPersonalTokenSecrets(t *testing.T) {
 	}
 }
 
-// TestCreatePersonalToken: what may be asked for, and how often.
+// TestCreatePersonalToken checks which requests are allowed, and how many.
 func TestCreatePersonalToken(t *testing.T) {
 	t.Parallel()
 	w := arena.EnterOffline(t, forPersonal)
@@ -452,8 +454,8 @@ func TestCreatePersonalToken(t *testing.T) {
 	}
 }
 
-// TestPersonalTokensMost: two that create at once leave exactly a hundred, also
-// while sessions end, which overtakes them.
+// TestPersonalTokensMost checks that two concurrent creators leave exactly a hundred
+// tokens, even while sessions end, which overtakes them.
 func TestPersonalTokensMost(t *testing.T) {
 	t.Parallel()
 	w := arena.EnterOffline(t, forPersonal)
@@ -485,8 +487,8 @@ func TestPersonalTokensMost(t *testing.T) {
 	}
 }
 
-// TestPersonalTokenOvertaken: a block that comes between reading the user and
-// writing the token is seen.
+// TestPersonalTokenOvertaken checks that a block between reading the user and writing
+// the token is noticed.
 func TestPersonalTokenOvertaken(t *testing.T) {
 	t.Parallel()
 	w := arena.EnterOffline(t, forPersonal)
@@ -505,8 +507,8 @@ func TestPersonalTokenOvertaken(t *testing.T) {
 	}
 }
 
-// TestPersonalTokensOff: without the key the header means nothing and no token is
-// made; with a configuration that is wrong nothing starts.
+// TestPersonalTokensOff checks that, if personal access tokens are off, the header has
+// no meaning and no token is made. A wrong configuration prevents the start.
 func TestPersonalTokensOff(t *testing.T) {
 	t.Parallel()
 	on := arena.EnterOffline(t, forPersonal)

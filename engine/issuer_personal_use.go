@@ -16,24 +16,24 @@ import (
 	"authsvc/internal/text"
 )
 
-// A personalGrant is what a personal access token gives.
+// A personalGrant holds the access that a personal access token gives.
 type personalGrant struct {
-	id string // of the token, for limits
-	// session stands for the user. Nobody proved anything: it has no AuthTime, no
-	// Provider and no claims, so that conditions on them do not hold.
+	id string // of the token, for rate limits
+	// session stands for the user. Nothing was proved by signing in, so it has no
+	// AuthTime, no Provider and no claims, and conditions on them do not match.
 	session *authsvc.Session
 	uses    personalUses
 }
 
-// forAudience reports whether it is for an audience.
+// forAudience reports whether the token is for an audience.
 func (g *personalGrant) forAudience(id string) bool { return slices.Contains(g.uses.Audiences, id) }
 
-// forHost reports whether it is for a host, by its origin in canonical spelling.
+// forHost reports whether the token is for a host, given the host's canonical origin.
 func (g *personalGrant) forHost(origin string) bool { return slices.Contains(g.uses.Hosts, origin) }
 
-// bearer is the token of Authorization: Bearer (RFC 6750 section 2.1). there
-// reports whether that scheme is named, ok whether it is once and nothing else
-// is.
+// bearer returns the token of Authorization: Bearer (RFC 6750 section 2.1). It reports
+// as there whether a header names that scheme, and as ok whether that is the only
+// Authorization header.
 func bearer(h http.Header) (token string, there, ok bool) {
 	lines := h["Authorization"]
 	for _, line := range lines {
@@ -45,15 +45,15 @@ func bearer(h http.Header) (token string, there, ok bool) {
 	return token, there, there && len(lines) == 1
 }
 
-// bearsToken reports whether the request is to be judged by a personal access
-// token. Where they are not enabled the header means nothing.
+// bearsToken reports whether the request must be judged by a personal access token. If
+// personal access tokens are not enabled, the header has no meaning.
 func (is *issuer) bearsToken(rq *request) bool {
 	_, there, _ := bearer(rq.r.Header)
 	return there && is.pats.enabled
 }
 
-// bearsPersonal reports whether a request for a program behind the gate comes with
-// a personal access token. What has another form is the program's business.
+// bearsPersonal reports whether a request for a program behind the gate carries a
+// personal access token. Bearer tokens of any other form are for the program.
 func (is *issuer) bearsPersonal(h http.Header) bool {
 	return is.pats.enabled && slices.ContainsFunc(h["Authorization"], func(line string) bool {
 		token, there, _ := bearer(http.Header{"Authorization": {line}})
@@ -61,8 +61,8 @@ func (is *issuer) bearsPersonal(h http.Header) bool {
 	})
 }
 
-// personalAt judges the personal access token of a request for a host of the gate.
-// Cookies of ours may not come with it; the program's own may.
+// personalAt judges the personal access token of a request for a host of the gate. The
+// request must not carry cookies of ours; it may carry the program's own.
 func (is *issuer) personalAt(rq *request, h http.Header, origin string) (*authsvc.Session, error) {
 	token, _, ok := bearer(h)
 	if !ok || len(rq.jar.Pairs) > 0 || rq.jar.Overflow {
@@ -82,18 +82,19 @@ func (is *issuer) personalAt(rq *request, h http.Header, origin string) (*authsv
 	return g.session, nil
 }
 
-// Errors of personalToken. Any other means that the store failed.
+// Errors of personalToken and personalAt. Any other error means that the store failed.
 var (
 	errPersonalRefused = errors.New("the personal access token was refused")
 	errPersonalLimited = errors.New("too many personal access tokens were refused")
 	errPersonalMixed   = errors.New("a personal access token came with cookies, or beside another Authorization")
-	// errPersonalElsewhere: it is good, and not for this host.
+	// errPersonalElsewhere says that the token is valid, but not for this host.
 	errPersonalElsewhere = errors.New("the personal access token is for other hosts")
 )
 
-// personalToken judges the personal access token of a request for POST token; the
-// caller asks forAudience. A browser adds no such header by itself, so no CSRF token
-// is needed, but neither may there be cookies: one request is of one who asks.
+// personalToken judges the personal access token of a request for POST token. The
+// caller checks forAudience. No CSRF token is needed, since a browser does not add such
+// a header by itself. Cookies are refused, so that a request cannot speak for two
+// users.
 func (is *issuer) personalToken(rq *request) (*personalGrant, error) {
 	token, _, ok := bearer(rq.r.Header)
 	if !ok || len(rq.r.Header["Cookie"]) > 0 {
@@ -102,8 +103,8 @@ func (is *issuer) personalToken(rq *request) (*personalGrant, error) {
 	return is.judgePersonal(rq, token)
 }
 
-// judgePersonal judges a personal access token. Refusals are recorded and counted
-// per client, and past the limit nothing is looked up any more.
+// judgePersonal judges a personal access token. Refusals are recorded and counted for
+// each client. Past the rate limit, no token is looked up.
 func (is *issuer) judgePersonal(rq *request, token string) (*personalGrant, error) {
 	if is.personalLimit.Over(rq.clientKey(), rq.now) {
 		rq.retryAfter = is.personalLimit.Interval
@@ -121,8 +122,8 @@ func (is *issuer) judgePersonal(rq *request, token string) (*personalGrant, erro
 	return nil, errPersonalRefused
 }
 
-// findPersonal looks a token up by its digest: no byte of it is compared, and
-// what is no token never reaches the store. The reason says why it is refused.
+// findPersonal looks a token up by its digest, so no byte of the token is compared. A
+// malformed token never reaches the store. If the token is refused, reason says why.
 func (is *issuer) findPersonal(rq *request, token string) (g *personalGrant, reason string, err error) {
 	if !personaltoken.WellFormed(token) {
 		return nil, "it is no token", nil
@@ -162,8 +163,8 @@ func (is *issuer) findPersonal(rq *request, token string) (g *personalGrant, rea
 	return &personalGrant{id: personalID(c.ID), uses: uses, session: session}, "", nil
 }
 
-// usePersonal notes the day of the use, and seals anew what an older secret
-// sealed, after the request. Of those who do so at once one is enough.
+// usePersonal records the day of the use, and reseals data that an older secret sealed.
+// It does so after the request. If several requests do so at once, one write is enough.
 func (is *issuer) usePersonal(rq *request, c authsvc.Credential, uses personalUses, stale bool) {
 	day := rq.now.UTC().Truncate(24 * time.Hour)
 	if !stale && !c.Used.Before(day) {
@@ -183,10 +184,10 @@ func (is *issuer) usePersonal(rq *request, c authsvc.Credential, uses personalUs
 	})
 }
 
-// personalTimeout bounds the write of usePersonal.
+// personalTimeout limits the write of usePersonal.
 const personalTimeout = 10 * time.Second
 
-// personalProblem answers an error of personalToken.
+// personalProblem answers an error of personalToken or personalAt.
 func (is *issuer) personalProblem(rq *request, err error) outcome {
 	switch {
 	case errors.Is(err, errPersonalRefused):

@@ -13,7 +13,8 @@ import (
 	"authsvc/internal/seal/signingkeys"
 )
 
-// standardClaims are what every token says of a session, but for its audience.
+// standardClaims returns the claims about a session that every token has, except the
+// audience.
 func (is *issuer) standardClaims(v *authsvc.Session, sid string, now, expires int64) map[string]any {
 	claims := map[string]any{"iss": is.site.base, "sub": v.UserID, "iat": now, "exp": expires, "jti": seal.UUIDv4()}
 	if !v.AuthTime.IsZero() {
@@ -29,7 +30,7 @@ func (is *issuer) standardClaims(v *authsvc.Session, sid string, now, expires in
 	return claims
 }
 
-// audienceOf is the audience of an id, nil if there is none.
+// audienceOf returns the audience with an ID, or nil if there is none.
 func (is *issuer) audienceOf(id string) *audience {
 	for i := range is.audiences {
 		if is.audiences[i].id == id {
@@ -55,24 +56,24 @@ func (is *issuer) sign(a *audience, claims map[string]any) (string, error) {
 	return token, err
 }
 
-// An audience is an Audience that was checked.
+// An audience is a checked [authsvc.Audience].
 type audience struct {
 	id, alg, typ string
 	ttl          time.Duration
 	claims       []claimSource
-	allow        []access.Condition // of which one has to hold; empty: all do
+	allow        []access.Condition // at least one must match; empty: everyone may have a token
 	when         func(context.Context, authsvc.AccessRequest) (bool, error)
 }
 
-// A claimSource adds to a token what a name in Audience.Claims stands for.
+// A claimSource adds the claims for a name in Audience.Claims to a token.
 type claimSource func(ctx context.Context, store authsvc.Adapter, v *authsvc.Session, claims map[string]any) error
 
 const maxJWT = 4 << 10 // bytes of a token
 
-const maxAudName = 255 // bytes of an audience's id
+const maxAudName = 255 // bytes of an audience's ID
 
-// tokenSID names a session in tokens: 128 bits of a digest, which tell two
-// sessions apart and open none.
+// tokenSID names a session in tokens, by 132 bits of a digest. They distinguish
+// sessions, but give access to none.
 func tokenSID(sid string) string {
 	const chars = 22 // 132 bits
 	return seal.Digest("session of a token " + sid)[:chars]

@@ -36,12 +36,12 @@ func checkSecrets(b *builder, s *Service) {
 	}
 }
 
-// DeriveKeys derives every key once. Each purpose has its own key, so that no
-// value can stand in for another; those for browsers and mails are also bound
-// to the URL of this deployment.
+// deriveKeys derives every key once. Each purpose has its own key, so that no value can
+// stand in for another. The keys for browsers and mails are also bound to the URL of
+// this deployment.
 func (h *storeys) deriveKeys(c *authsvc.Config) {
 	ring, err := seal.NewRing(c.Secrets...)
-	if err != nil { // checkSecrets refused what NewRing refuses
+	if err != nil { // checkSecrets has refused such secrets
 		panic(err)
 	}
 	h.fleet.DeriveKeys(ring)
@@ -63,7 +63,7 @@ func (h *storeys) deriveKeys(c *authsvc.Config) {
 func eachMAC(secrets []string, purpose string) (list []*seal.MAC) {
 	for _, secret := range secrets {
 		ring, err := seal.NewRing(secret)
-		if err != nil { // checkSecrets refused what NewRing refuses
+		if err != nil { // checkSecrets has refused such secrets
 			panic(err)
 		}
 		list = append(list, ring.MAC(purpose))

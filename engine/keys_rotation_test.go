@@ -17,7 +17,7 @@ import (
 
 const otherSecret = "zR3kL9pQ1wE5tY7uI2oA6sD8fG0hJ4xC1vB3nM5qW7e"
 
-// names notes what leases and limits are called in the store.
+// names records the names of leases and limits in the store.
 type names struct {
 	authsvc.Adapter
 	mu  sync.Mutex
@@ -43,8 +43,8 @@ func (n *names) Permit(ctx context.Context, key string, now time.Time, interval,
 	return n.Adapter.Permit(ctx, key, now, interval, burst)
 }
 
-// TestRotationKeepsNames: while a secret is rotated, replicas that seal under
-// different ones still meet at the same leases and count at the same limits.
+// TestRotationKeepsNames: while a secret is rotated, replicas that seal under different
+// secrets still use the same leases and the same limits.
 func TestRotationKeepsNames(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -75,8 +75,8 @@ func TestRotationKeepsNames(t *testing.T) {
 	})
 }
 
-// TestSessionUnderUnknownKeyIsKept: a replica that does not have the new secret
-// yet answers that nobody is signed in, and leaves the cookie to the others.
+// TestSessionUnderUnknownKeyIsKept: a replica that does not have the new secret yet
+// answers that the user is not signed in, but keeps the cookie for the other replicas.
 func TestSessionUnderUnknownKeyIsKept(t *testing.T) {
 	t.Parallel()
 	for _, compat := range []authsvc.Compat{authsvc.CompatNone, authsvc.AuthJSV5} {
@@ -100,7 +100,7 @@ func TestSessionUnderUnknownKeyIsKept(t *testing.T) {
 			if b.H = after; b.Email() != "ada@app.test" || !maps.Equal(jar, b.Cookies) {
 				t.Errorf("afterwards: %q", b.Email())
 			}
-			// The twin: what is no token of anybody's goes.
+			// The counterpart: an invalid token is removed.
 			for _, name := range b.SessionCookies() {
 				b.Cookies[name] = "x" + b.Cookies[name]
 			}

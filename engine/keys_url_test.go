@@ -14,8 +14,8 @@ import (
 	"authsvc/internal/test/arena"
 )
 
-// TestKeysAreBoundToURL: what another deployment made with the same secret, on
-// the same store, counts for nothing here.
+// TestKeysAreBoundToURL: values that another deployment made with the same secret, on
+// the same store, are not valid here.
 func TestKeysAreBoundToURL(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -38,7 +38,7 @@ func TestKeysAreBoundToURL(t *testing.T) {
 			token := b.CSRF()
 			b.Post("/api/auth/signin/email", "email", "ada@app.test")
 			link := arena.MustURL(t, arena.Link(t, here.Mail.Next(t))).Query()
-			// From now on, or it would send the mail.
+			// Switch now, or the new service would send the mail.
 			there := arena.Start(t, func(config *authsvc.Config) { config.URL, config.Adapter = c.url, store })
 			b.H = there
 			a := b.Form(base+"/callback/credentials", url.Values{"csrfToken": {token}, "username": {"ada"}, "password": {"right"}})
@@ -64,8 +64,8 @@ func csrfAt(t *testing.T, b *arena.Browser, base string) string {
 	return v.CSRFToken
 }
 
-// TestKeysWithoutURL: what was made under keys that are not bound to the URL of the
-// deployment counts for nothing.
+// TestKeysWithoutURL: values made under keys that are not bound to the URL of the
+// deployment are not valid.
 func TestKeysWithoutURL(t *testing.T) {
 	t.Parallel()
 	ring, err := seal.NewRing(arena.Secret)

@@ -11,9 +11,9 @@ import (
 	"authsvc/internal/seal"
 )
 
-// newCode returns a code, each being as likely as the others.
+// newCode returns a uniformly random code.
 func newCode() string {
-	const codes, bound = 100_000_000, 42 * 100_000_000 // bound is a multiple below 1<<32
+	const codes, bound = 100_000_000, 42 * 100_000_000 // bound is a multiple of codes below 1<<32
 	for {
 		if n := binary.BigEndian.Uint32(seal.Random(4)); n < bound {
 			return fmt.Sprintf("%0*d", codeDigits, n%codes)
@@ -21,7 +21,7 @@ func newCode() string {
 	}
 }
 
-// shownCode is a code as people copy it, 1234 5678.
+// shownCode formats a code for people to copy: 1234 5678.
 func shownCode(code string) string {
 	if code == "" {
 		return ""
@@ -29,7 +29,7 @@ func shownCode(code string) string {
 	return code[:codeDigits/2] + " " + code[codeDigits/2:]
 }
 
-// typedCode reads a code as people type or paste it: with spaces, hyphens and
+// typedCode reads a code that a person typed or pasted. It accepts spaces, hyphens and
 // the wide digits of East Asian keyboards.
 func typedCode(s string) (code string, ok bool) {
 	if len(s) > maxTyped {
@@ -44,8 +44,8 @@ func typedCode(s string) (code string, ok bool) {
 	return code, len(code) == codeDigits && strings.Trim(code, "0123456789") == ""
 }
 
-const codeTries = 5 // of one request, by whichever copies of the cookie
+const codeTries = 5 // for one request, however many copies of the cookie there are
 
 const codeDigits = 8
 
-const maxTyped = 64 // bytes of what is typed for a code
+const maxTyped = 64 // bytes of a typed code

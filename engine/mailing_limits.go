@@ -9,8 +9,8 @@ import (
 
 // Parts of rate_limit.email_total.
 const (
-	mailClientPart   = 20 // a twentieth is what one client may have
-	mailNetworkPart  = 10 // a tenth, one IPv6 /48
+	mailClientPart   = 20 // one client may use a twentieth
+	mailNetworkPart  = 10 // one IPv6 /48 may use a tenth
 	mailReservedPart = 5  // a fifth is reserved for known devices
 	mailPartFloor    = 10 // smallest part, unless the whole is smaller
 )
@@ -20,7 +20,7 @@ func shareOf(all authsvc.Rate, of int) authsvc.Rate {
 	return authsvc.Rate{N: max(all.N/of, min(all.N, mailPartFloor)), Per: all.Per}
 }
 
-// setLimits makes the limits of mails and of what they hold.
+// setLimits creates the rate limits for mails and for the links and codes in them.
 func (ml *mailing) setLimits(r *limit.Rating, o *authsvc.RateLimit) {
 	ml.mailboxRate = r.Rate("EmailPerAddress", o.EmailPerAddress, authsvc.Rate{N: 5, Per: time.Hour})
 	all := r.Rate("EmailTotal", o.EmailTotal, authsvc.Rate{N: 1000, Per: time.Hour})
@@ -35,11 +35,11 @@ func (ml *mailing) setLimits(r *limit.Rating, o *authsvc.RateLimit) {
 	ml.totalLimit = r.Limiter("mail", all)
 }
 
-// limitMail counts the link against the limits of the client, its network, the
-// mailbox and all mails. Past one of them no mail is sent, and the event that is
-// returned says why; the answer does not show it. A known device, which is not "", has
-// counts of its own, so that strangers do not use up the owner's. refused says that the
-// link causes no mail in any case.
+// limitMail counts a link against the rate limits of the client, its network, the
+// mailbox and all mails. If one is exceeded, no mail is sent, and the returned event
+// says why; the answer does not show it. A known device, which is not "", has counts of
+// its own, so that strangers cannot use up the owner's. refused says that the link
+// causes no mail in any case.
 func (ml *mailing) limitMail(rq *request, mailbox, device string, refused bool) (withheld authsvc.AuditEvent) {
 	whose := ""
 	if device != "" {
@@ -65,14 +65,14 @@ func (ml *mailing) limitMail(rq *request, mailbox, device string, refused bool) 
 	return withheld
 }
 
-// withinTotal counts a link against the limit of all mails; past it a known device has
-// the reserved part. A refused link asks the store as much, so that the time taken does
-// not show it, but counts for its client alone: nobody uses up all mails with links that
-// cause none.
+// withinTotal counts a link against the limit of all mails. Beyond it, a known device
+// may use the reserved part. A refused link makes as many store calls, so that the time
+// taken does not reveal it. It counts only for its client, so no one can use up the
+// limit of all mails with links that cause none.
 func (ml *mailing) withinTotal(rq *request, known, refused bool) bool {
 	key := ""
 	if refused {
-		if ml.totalLimit.Over(key, rq.now) { // no link asks the store now
+		if ml.totalLimit.Over(key, rq.now) { // no link calls the store now
 			return true
 		}
 		key = "refused\x00" + rq.clientKey()
@@ -87,15 +87,15 @@ func (ml *mailing) withinTotal(rq *request, known, refused bool) bool {
 	return ok
 }
 
-// warnTotal tells the operator, once a minute, that people who ask for links get none.
+// warnTotal warns the operator, once a minute, that people who ask for links get none.
 func (ml *mailing) warnTotal(now time.Time) {
 	if ml.fleet.FirstInMinute("mails in all", now) {
 		ml.Log.Warn("more links are asked for than the limit of all mails lets go out; those past it are not mailed", "field", "RateLimit.EmailTotal")
 	}
 }
 
-// countLink counts a link that is redeemed or not valid; the page that asks for
-// confirmation is not counted.
+// countLink counts a redeemed or invalid link. The page that asks for confirmation is
+// not counted.
 func (ml *mailing) countLink(rq *request) outcome {
 	if wait, ok := rq.permit(ml.linkLimit, rq.clientKey()); !ok {
 		return rq.limited(wait)
@@ -103,8 +103,8 @@ func (ml *mailing) countLink(rq *request) outcome {
 	return nil
 }
 
-// linkDigests returns the forms in which the token of an e-mail link may be
-// stored: first that of new links, then those of older secrets.
+// linkDigests returns the forms in which the token of an e-mail link may be stored:
+// first the form for new links, then the forms for older secrets.
 func (ml *mailing) linkDigests(token string) []string {
 	var list []string
 	for _, mac := range ml.linkKeys {

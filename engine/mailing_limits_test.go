@@ -20,13 +20,13 @@ import (
 	"authsvc/internal/test/arena"
 )
 
-// sentMails collects what goes out.
+// sentMails collects the mails that are sent.
 type sentMails struct {
 	mu       sync.Mutex
 	to       []string
 	last     map[string]string // address → link
 	recorded []authsvc.AuditEvent
-	hang     chan struct{} // not nil: the server takes nothing until it is closed
+	hang     chan struct{} // not nil: the server accepts nothing until it is closed
 }
 
 func (s *sentMails) send(ctx context.Context, m authsvc.Message) error {
@@ -51,7 +51,7 @@ func (s *sentMails) send(ctx context.Context, m authsvc.Message) error {
 	return nil
 }
 
-// count is how many went to addresses that begin so.
+// count returns how many mails went to addresses with this prefix.
 func (s *sentMails) count(prefix string) (n int) {
 	synctest.Wait()
 	s.mu.Lock()
@@ -94,9 +94,9 @@ func mailing(t *testing.T, tune func(*authsvc.Config)) (*sentMails, func(string)
 	return s, at, service
 }
 
-// TestRefusedLinksLeaveMailLimit: strangers ask for links that the SignIn callback
-// refuses, more than there are mails in all. Not one mail goes out for it, and the
-// members' mails are not less.
+// TestRefusedLinksLeaveMailLimit checks that strangers who ask for links that the
+// SignIn callback refuses, more than the limit of all mails, cause no mail and do not
+// reduce the members' mails.
 func TestRefusedLinksLeaveMailLimit(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -134,8 +134,8 @@ func TestRefusedLinksLeaveMailLimit(t *testing.T) {
 	})
 }
 
-// TestMailLimitPerNetwork: ten /64s of one IPv6 /48, each at the rate that one
-// client may have, do not keep others from their mails.
+// TestMailLimitPerNetwork checks that ten /64s of one IPv6 /48, each at the rate
+// allowed for one client, do not keep others from their mails.
 func TestMailLimitPerNetwork(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -146,7 +146,7 @@ func TestMailLimitPerNetwork(t *testing.T) {
 		}
 		for minute := range 180 {
 			for i, g := range line {
-				for n := range 3 { // ten times three is what a home line has; more changes nothing
+				for n := range 3 { // ten times three is the limit of a home line; more changes nothing
 					g.ask(fmt.Sprintf("evil%d-%d-%d@app.test", minute, i, n))
 				}
 			}
@@ -167,7 +167,7 @@ func TestMailLimitPerNetwork(t *testing.T) {
 	})
 }
 
-// A permitCount is a store that knows how often a limit asked it.
+// A permitCount is a store that counts the calls of rate limits.
 type permitCount struct {
 	authsvc.Adapter
 	asked int
@@ -178,8 +178,9 @@ func (p *permitCount) Permit(ctx context.Context, key string, now time.Time, int
 	return p.Adapter.Permit(ctx, key, now, interval, burst)
 }
 
-// TestRefusedLinksAskStoreAsMuch: whether the SignIn callback refused a link cannot be
-// told by the time that its limits take, before and past the limit of all mails.
+// TestRefusedLinksAskStoreAsMuch checks that the number of store calls for limits does
+// not reveal whether the SignIn callback refused a link, before and past the limit of
+// all mails.
 func TestRefusedLinksAskStoreAsMuch(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -216,8 +217,9 @@ func TestRefusedLinksAskStoreAsMuch(t *testing.T) {
 	})
 }
 
-// TestMailsPastTotalAreRefused: past email_total links are not mailed, then or later.
-// Who asks cannot tell; the operator can. What becomes free anybody has.
+// TestMailsPastTotalAreRefused checks that links past email_total are not mailed, then
+// or later. The client cannot tell; the operator can. Freed capacity is available to
+// anyone.
 func TestMailsPastTotalAreRefused(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -247,11 +249,11 @@ func TestMailsPastTotalAreRefused(t *testing.T) {
 				people++
 			}
 		}
-		ask(48) // the others of 60 are for browsers that are known
+		ask(48) // the other 12 of 60 are for known browsers
 		judge("within the limit", 48, 0, 0)
 		ask(12)
 		judge("past it", 48, 12, 1)
-		time.Sleep(5 * time.Minute) // in which four more may go out
+		time.Sleep(5 * time.Minute) // in which four more may be sent
 		judge("later", 48, 12, 1)
 		ask(4)
 		judge("twin, what is free again", 52, 12, 1)
@@ -268,8 +270,8 @@ func TestMailsPastTotalAreRefused(t *testing.T) {
 	})
 }
 
-// TestMailsReservedForKnownDevices: a fifth is for browsers that signed in with
-// the address before.
+// TestMailsReservedForKnownDevices checks that a fifth is for browsers that signed in
+// with the address before.
 func TestMailsReservedForKnownDevices(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -299,8 +301,8 @@ func TestMailsReservedForKnownDevices(t *testing.T) {
 	})
 }
 
-// TestEmailChangePastTotal: the mails about a change of address that a person asks for
-// count, those of a known browser against the reserve, too.
+// TestEmailChangePastTotal checks that the mails about a change of address count
+// against the limit, and those of a known browser also against the reserve.
 func TestEmailChangePastTotal(t *testing.T) {
 	t.Parallel()
 	w := arena.Start(t, func(c *authsvc.Config) { c.RateLimit.EmailTotal = authsvc.Rate{N: 10, Per: 1000 * time.Hour} })
@@ -324,8 +326,8 @@ func TestEmailChangePastTotal(t *testing.T) {
 	}
 }
 
-// TestOwnMailsPastTotal: what strangers ask for keeps nobody from being told of a change
-// or invited, and those mails keep nobody from a link.
+// TestOwnMailsPastTotal checks that strangers' requests do not prevent notices and
+// invitations, and that those mails do not prevent links.
 func TestOwnMailsPastTotal(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -358,7 +360,7 @@ func TestOwnMailsPastTotal(t *testing.T) {
 				t.Error(err)
 			}
 		}
-		for range 4 { // more than there may be in all
+		for range 4 { // more than the limit of all mails
 			own()
 		}
 		for i := range 9 {

@@ -13,13 +13,13 @@ import (
 	"authsvc/internal/text/mailtext"
 )
 
-// notices is how a service tells people.
+// notices holds how a service notifies people by mail.
 type notices struct {
-	by         mailer // nil: it does not
+	by         mailer // nil: no notices are sent
 	newBrowser bool
 }
 
-// A mailer is a flow that can write a mail about anything.
+// A mailer is a flow that can compose a mail about any subject.
 type mailer interface {
 	flow
 	deliverer
@@ -46,25 +46,25 @@ func checkNotices(b *builder, s *mailing, order []flow) {
 	}
 }
 
-// A cause is the browser, or whatever else, that a mail is sent because of.
+// A cause describes the browser or other cause of a mail.
 type cause struct {
 	browser                              bool
 	agent, network                       string // of the browser
 	uiLocales, acceptLanguage, requestID string
 }
 
-// asks is the cause of mails that the browser of the request asks for.
+// asks returns the cause of mails that the request's browser asks for.
 func asks(rq *request) cause {
 	c := cause{browser: true, agent: rq.r.UserAgent(), network: shownNetwork(rq.clientIP()), requestID: rq.requestID()}
 	c.uiLocales, c.acceptLanguage = rq.locales()
 	return c
 }
 
-// A notice tells a user what changed on the account.
+// A notice tells a user about a change of the account.
 type notice struct {
 	what string       // a word of pages.News
 	user authsvc.User // as stored
-	name string       // what the text of the word names: a provider, an address
+	name string       // the name in the text, such as a provider or an address
 	to   string       // default: the address of user
 	undo *undoable
 }
@@ -74,14 +74,14 @@ const (
 	noticeTries = loginTimeout   // longest wait for the store
 )
 
-// tell tells a user, by a mail in the queue, what this request changed. It never
-// fails the request.
+// tell queues a mail that tells a user what this request changed. It never fails the
+// request.
 func (ml *mailing) tell(rq *request, n notice) {
 	ml.queueNotice(rq.ctx, n, asks(rq), func(e authsvc.AuditEvent) { rq.note(e) })
 }
 
-// notify is tell for what a method of Service changed: nobody's
-// browser did it, and the language is that of the person.
+// notify is like tell, for a change by a method of Service. No browser caused it, and
+// the language is the user's own.
 func (ml *mailing) notify(ctx context.Context, n notice) {
 	if !ml.tells(&n) {
 		return
@@ -97,13 +97,14 @@ func (ml *mailing) notify(ctx context.Context, n notice) {
 	ml.queueNotice(ctx, n, by, record)
 }
 
-// A reporter says who caused a change: it records the event, and tells the user.
+// A reporter records the event of a change and notifies the user, according to who
+// caused the change.
 type reporter struct {
 	record func(authsvc.AuditEvent)
 	notify func(notice)
 }
 
-// byPerson is the reporter of what the person of this request causes.
+// byPerson returns the reporter for changes by the user of this request.
 func (ml *mailing) byPerson(rq *request) reporter {
 	return reporter{func(e authsvc.AuditEvent) {
 		e.Reason = "by the person"
@@ -111,12 +112,12 @@ func (ml *mailing) byPerson(rq *request) reporter {
 	}, func(n notice) { ml.tell(rq, n) }}
 }
 
-// byOthers is that of what the application or an operator causes.
+// byOthers returns the reporter for changes by the application or an operator.
 func (ml *mailing) byOthers(ctx context.Context) reporter {
 	return reporter{func(e authsvc.AuditEvent) { ml.auditor.RecordAct(ctx, e) }, func(n notice) { ml.notify(ctx, n) }}
 }
 
-// notifyEnded tells a user that somebody else ended sessions.
+// notifyEnded tells a user that the application or an operator ended sessions.
 func (ml *mailing) notifyEnded(ctx context.Context, userID string) {
 	if ml.notices.by == nil {
 		return
@@ -125,16 +126,16 @@ func (ml *mailing) notifyEnded(ctx context.Context, userID string) {
 	switch {
 	case err == nil:
 		ml.notify(ctx, notice{what: "ended", user: u})
-	case !errors.Is(err, authsvc.ErrNotFound): // a user of the application's need not be stored
+	case !errors.Is(err, authsvc.ErrNotFound): // a user of the application need not be stored
 		ml.Log.Error("a person could not be told that sessions were ended", "user", userID, "err", err)
 	}
 }
 
-// maxLocale is how long a Person.Locale may be, in bytes.
+// maxLocale is the maximum length of a Person.Locale, in bytes.
 const maxLocale = 35
 
-// anyMailer is whoever mails people of what they have not just asked for, nil if
-// nobody does.
+// anyMailer returns the provider that sends mails people did not just ask for, or nil
+// if there is none.
 func (ml *mailing) anyMailer() mailer {
 	if ml.notices.by != nil {
 		return ml.notices.by
@@ -142,14 +143,14 @@ func (ml *mailing) anyMailer() mailer {
 	return ml.addresses
 }
 
-// tells reports whether the user is told of anything. Who is blocked gets no mail.
+// tells reports whether the user gets the notice. A blocked user gets no mail.
 func (ml *mailing) tells(n *notice) bool {
 	return ml.notices.by != nil && cmp.Or(n.to, n.user.Email) != "" && n.user.Blocked.IsZero()
 }
 
-// queueNotice counts a notice and puts it into the queue. What goes wrong is logged:
-// the change that it tells of is made. The limit of all mails is not asked: strangers who
-// use that up would keep people from being told.
+// queueNotice counts a notice and queues it. Failures are only logged, since the change
+// is already made. Notices do not count against the limit of all mails: strangers could
+// use it up and so keep people from being notified.
 func (ml *mailing) queueNotice(ctx context.Context, n notice, by cause, record func(authsvc.AuditEvent)) {
 	if !ml.tells(&n) {
 		return
@@ -173,8 +174,8 @@ func (ml *mailing) queueNotice(ctx context.Context, n notice, by cause, record f
 	record(e)
 }
 
-// putNotice composes a notice and stores it in the queue, with what its link
-// undoes before.
+// putNotice composes a notice and queues it. Before that, it stores what the notice's
+// link undoes.
 func (ml *mailing) putNotice(ctx context.Context, n notice, by cause, now time.Time) error {
 	d := mailtext.Data{Email: cmp.Or(n.to, n.user.Email), URL: ml.site.origin, Notice: n.what, About: n.name, When: now.UTC().Format("2006-01-02 15:04 UTC"), Minutes: int(undoLife / time.Minute)}
 	if ml.accountURL != "" {

@@ -18,7 +18,7 @@ import (
 	"authsvc/internal/test/browser"
 )
 
-// recorder keeps the names of audit events with their reasons.
+// recorder counts audit events by name and reason.
 type recorder struct {
 	mu  sync.Mutex
 	got map[string]int
@@ -42,7 +42,8 @@ func (r *recorder) count(name string) int {
 	return r.got[name]
 }
 
-// TestNotices: each change tells of itself, once, and what is no change does not.
+// TestNotices checks that each change causes one notice, and that no change causes
+// none.
 func TestNotices(t *testing.T) {
 	t.Parallel()
 	mailed := func(w *arena.World) *arena.Browser {
@@ -144,7 +145,8 @@ func TestNotices(t *testing.T) {
 	}
 }
 
-// TestNoticeLimit: past the limit there is the event alone, and the sign-in goes on.
+// TestNoticeLimit checks that, past the limit, only the event is recorded, and the
+// sign-in continues.
 func TestNoticeLimit(t *testing.T) {
 	t.Parallel()
 	var r recorder
@@ -164,7 +166,7 @@ func TestNoticeLimit(t *testing.T) {
 	}
 }
 
-// TestNoticeNeverFails: a sign-in whose notice cannot be queued goes on.
+// TestNoticeNeverFails checks that a sign-in continues if its notice cannot be queued.
 func TestNoticeNeverFails(t *testing.T) {
 	t.Parallel()
 	for _, broken := range []string{"PutMail", "PutCredential", "Permit"} {
@@ -184,8 +186,8 @@ func undoPress(b *arena.Browser, link string) *browser.Answer {
 	return b.Post("/api/auth/account/undo", "token", token, "json", "true")
 }
 
-// TestUndo: the link in a notice removes the identity and ends all sessions, once,
-// without a session.
+// TestUndo checks that the link in a notice removes the identity and ends all sessions,
+// once, without a session.
 func TestUndo(t *testing.T) {
 	t.Parallel()
 	for _, strategy := range []authsvc.Strategy{authsvc.StrategyDatabase, authsvc.StrategyJWT} {
@@ -238,7 +240,7 @@ func TestUndo(t *testing.T) {
 	}
 }
 
-// TestUndoOnce: of 64 presses at once one undoes.
+// TestUndoOnce checks that only one of 64 concurrent requests undoes the change.
 func TestUndoOnce(t *testing.T) {
 	t.Parallel()
 	w := arena.Start(t, func(c *authsvc.Config) { c.RateLimit.Disabled = true })
@@ -264,8 +266,9 @@ func TestUndoOnce(t *testing.T) {
 	}
 }
 
-// moved is a user who signed in by mail, linked an identity, and whose address then
-// was changed by somebody who linked another one; with the links of the three mails.
+// moved returns a user who signed in by mail and linked an identity. Then an attacker
+// changed the address and linked another identity. It also returns the links of the
+// three mails.
 func moved(t *testing.T, w *arena.World) (b *arena.Browser, id, before, address, after string) {
 	t.Helper()
 	b = w.Browser()
@@ -296,8 +299,8 @@ func moved(t *testing.T, w *arena.World) (b *arena.Browser, id, before, address,
 	return b, id, before, address, after
 }
 
-// TestUndoAddress: the link restores the address, and takes back what was added
-// since, whose mails went to the other one.
+// TestUndoAddress checks that the link restores the address, and undoes everything
+// added since, whose mails went to the other one.
 func TestUndoAddress(t *testing.T) {
 	t.Parallel()
 	w := arena.Start(t, nil)
@@ -326,8 +329,8 @@ func TestUndoAddress(t *testing.T) {
 	}
 }
 
-// TestUndoAddressAway: while the store is away nothing is lost, neither what the link
-// restores nor what it takes back beside that.
+// TestUndoAddressAway checks that nothing is lost while the store is away: neither the
+// address to restore nor the other changes to undo.
 func TestUndoAddressAway(t *testing.T) {
 	t.Parallel()
 	for _, method := range []string{"GetPerson", "UnlinkAccount", "DeleteCredential", "UpdateUser", "EndSessions"} {
@@ -359,8 +362,8 @@ func TestUndoAddressAway(t *testing.T) {
 	}
 }
 
-// TestUndoOfTwoAddresses: of the links of two changes of the address, whose second
-// went to who has no business with it, the first decides, whenever it is pressed.
+// TestUndoOfTwoAddresses checks the links of two changes of address, the second of
+// which went to an attacker: the first decides, whenever it is used.
 func TestUndoOfTwoAddresses(t *testing.T) {
 	t.Parallel()
 	for _, method := range []string{"", "GetPerson", "GetUser", "GetCredential", "UpdateUser", "EndSessions"} {
@@ -412,7 +415,7 @@ func TestUndoOfTwoAddresses(t *testing.T) {
 	}
 }
 
-// TestUndoTaken: an address that is somebody else's by now stays theirs.
+// TestUndoTaken checks that an address that another user has by now stays theirs.
 func TestUndoTaken(t *testing.T) {
 	t.Parallel()
 	w := arena.Start(t, nil)
@@ -430,8 +433,8 @@ func TestUndoTaken(t *testing.T) {
 	}
 }
 
-// TestUndoTimes: a link expires; one that is being used by somebody is spent, and
-// works again if that took a minute.
+// TestUndoTimes checks that a link expires, and that a link in use is spent, but works
+// again after a minute.
 func TestUndoTimes(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
@@ -467,7 +470,7 @@ func TestUndoTimes(t *testing.T) {
 	}
 }
 
-// TestUndoUnproved: an address that nobody proved is told, and decides nothing.
+// TestUndoUnproved checks that an unverified address gets a notice without a link.
 func TestUndoUnproved(t *testing.T) {
 	t.Parallel()
 	w := arena.Start(t, nil)
@@ -483,7 +486,8 @@ func TestUndoUnproved(t *testing.T) {
 	}
 }
 
-// TestUndoAway: while the store is away nothing is lost, and the link still works.
+// TestUndoAway checks that nothing is lost while the store is away, and the link still
+// works.
 func TestUndoAway(t *testing.T) {
 	t.Parallel()
 	store := adaptertest.Faulty(memory.New())
@@ -505,8 +509,8 @@ func TestUndoAway(t *testing.T) {
 	}
 }
 
-// TestNoticeCost: a sign-in of which there is nothing to say asks the store no more
-// than without notices, another one for a turn and a place in the queue.
+// TestNoticeCost checks that a sign-in without a notice makes no more store calls than
+// with notices off, and any other one makes two more: for its limit and for the queue.
 func TestNoticeCost(t *testing.T) {
 	t.Parallel()
 	calls := map[bool]map[string][]string{}
@@ -518,7 +522,7 @@ func TestNoticeCost(t *testing.T) {
 		})
 		calls[off] = map[string][]string{}
 		signIn := func(name string, b *arena.Browser) {
-			store.FailBefore(0) // counts anew
+			store.FailBefore(0) // resets the count
 			b.SignIn(w.OP, "ada")
 			calls[off][name] = slices.DeleteFunc(store.Calls(), func(call string) bool {
 				return slices.Contains([]string{"ClaimMail", "DeleteMail", "Revocations", "Sweep", "Lease", "Now", "TouchSessions"}, call)

@@ -20,7 +20,7 @@ func internalTemplates(m authsvc.MailTemplates) mailtext.Templates {
 		Address: mailtext.Set{Subject: m.AddressSubject, Text: m.AddressText, HTML: m.AddressHTML}}
 }
 
-// compile checks the templates.
+// compileTemplates checks the templates.
 func compileTemplates(m authsvc.MailTemplates) (*mailtext.Composer, error) {
 	t := internalTemplates(m)
 	t.Languages = map[string]mailtext.Templates{}
@@ -30,7 +30,7 @@ func compileTemplates(m authsvc.MailTemplates) (*mailtext.Composer, error) {
 	return mailtext.New(t)
 }
 
-// queuedMail is what a queued mail's payload holds, sealed.
+// queuedMail is the payload of a queued mail, which is stored encrypted.
 type queuedMail struct {
 	Provider  string          `json:"p"`
 	Message   authsvc.Message `json:"m"`
@@ -38,8 +38,8 @@ type queuedMail struct {
 	RequestID string          `json:"r,omitempty"` // the request that asked for it
 }
 
-// mailWorkers is how many mails are sent at a time, so that a slow one does not
-// delay the others.
+// mailWorkers is the number of mails sent at a time, so that a slow one does not delay
+// the others.
 const mailWorkers = 4
 
 // Times of the mail queue.
@@ -55,7 +55,7 @@ const (
 type mailQueue struct {
 	svc    *mailing
 	signal chan struct{}
-	// unwanted are stored mails to remove unsent.
+	// unwanted receives stored mails to remove unsent.
 	unwanted chan authsvc.Mail
 }
 
@@ -71,8 +71,8 @@ func (q *mailQueue) wake() {
 	}
 }
 
-// run delivers mails until ctx ends; the current one is finished first. It looks
-// for the first one after wait: workers do not look all at once.
+// run delivers mails until ctx ends, and completes the current delivery first. It first
+// looks for a mail after wait, so that workers do not all look at once.
 func (q *mailQueue) run(ctx context.Context, wait time.Duration) {
 	for {
 		select {
@@ -90,8 +90,8 @@ func (q *mailQueue) run(ctx context.Context, wait time.Duration) {
 	}
 }
 
-// deliver claims and sends the next mail that is due. It returns false if there
-// is none or the store fails.
+// deliver claims and sends the next mail that is due. It returns false if there is none
+// or the store fails.
 func (q *mailQueue) deliver(ctx context.Context) bool {
 	now := q.svc.fleet.Now()
 	m, err := q.svc.Adapter.ClaimMail(ctx, now, now.Add(mailLease))
@@ -101,7 +101,7 @@ func (q *mailQueue) deliver(ctx context.Context) bool {
 		}
 		return false
 	}
-	q.wake() // there may be more of them, for another worker
+	q.wake() // there may be more mails for another worker
 	mail, err := q.open(m)
 	if err == nil {
 		err = q.send(ctx, m, mail, now)
@@ -116,7 +116,7 @@ func (q *mailQueue) deliver(ctx context.Context) bool {
 	return true
 }
 
-// seal makes the payload of a mail.
+// seal encrypts the payload of a mail.
 func (q *mailQueue) seal(m queuedMail) ([]byte, error) {
 	raw, err := json.Marshal(m)
 	if err != nil {
@@ -126,7 +126,7 @@ func (q *mailQueue) seal(m queuedMail) ([]byte, error) {
 	return []byte(value), err
 }
 
-// put queues a sealed mail, which is of use for so long.
+// put queues a sealed mail, which expires after life.
 func (q *mailQueue) put(ctx context.Context, payload []byte, life time.Duration) error {
 	now := q.svc.fleet.Now()
 	if err := q.svc.Adapter.PutMail(ctx, authsvc.Mail{ID: seal.Token(), Payload: payload, Due: now, Expires: now.Add(life)}, maxQueuedMails); err != nil {
@@ -136,7 +136,7 @@ func (q *mailQueue) put(ctx context.Context, payload []byte, life time.Duration)
 	return nil
 }
 
-// open decrypts a queued mail; the zero value is one that is not to be sent.
+// open decrypts a queued mail. The zero value is a mail that must not be sent.
 func (q *mailQueue) open(m authsvc.Mail) (mail queuedMail, err error) {
 	if len(m.Payload) == 0 {
 		return mail, nil
@@ -148,10 +148,10 @@ func (q *mailQueue) open(m authsvc.Mail) (mail queuedMail, err error) {
 	return mail, nil
 }
 
-// errLinkExpired: the mail is of no use any more.
+// errLinkExpired says that the mail is no longer useful.
 var errLinkExpired = errors.New("its link has expired")
 
-// send passes a mail to Send of its provider. The context ends with the link.
+// send passes a mail to its provider's Send. The context ends when the link expires.
 func (q *mailQueue) send(ctx context.Context, m authsvc.Mail, mail queuedMail, now time.Time) (err error) {
 	defer q.svc.fleet.Recovered("Send of an e-mail provider", func() { err = errors.New("send panicked") })
 	if mail.Provider == "" {
@@ -170,11 +170,11 @@ func (q *mailQueue) send(ctx context.Context, m authsvc.Mail, mail queuedMail, n
 	return f.deliver(ctx, mail.Message)
 }
 
-// postpone makes a failed mail due again or gives it up. One that may have been
-// delivered is retried once, so that at most one is sent too many.
+// postpone makes a failed mail due again or gives it up. A mail that may have been
+// delivered is retried once, so at most one duplicate is sent.
 func (q *mailQueue) postpone(ctx context.Context, m authsvc.Mail, mail queuedMail, cause error) {
 	wait := min(mailBackoff<<min(max(m.Attempts-1, 0), 10), mailMaxWait)
-	if q.svc.fleet.Sending().Err() != nil { // it was cut short; another process may begin at once
+	if q.svc.fleet.Sending().Err() != nil { // it was interrupted; another process may start at once
 		wait = 0
 	}
 	due := q.svc.fleet.Now().Add(wait)
@@ -211,8 +211,8 @@ func (q *mailQueue) remove(ctx context.Context, m authsvc.Mail) error {
 	return q.svc.Adapter.DeleteMail(ctx, m.ID)
 }
 
-// unqueue removes a mail that is not to be sent, in the background, so that it
-// does not count towards maxQueuedMails.
+// unqueue removes a mail that must not be sent, in the background, so that it does not
+// count towards maxQueuedMails.
 func (q *mailQueue) unqueue(m authsvc.Mail) {
 	select {
 	case q.unwanted <- m:
@@ -220,7 +220,7 @@ func (q *mailQueue) unqueue(m authsvc.Mail) {
 	}
 }
 
-// runUnqueue removes unwanted mails until ctx ends and none are left.
+// runUnqueue removes unwanted mails until ctx has ended and none are left.
 func (q *mailQueue) runUnqueue(ctx context.Context) {
 	for ended := ctx.Done(); ; {
 		select {
@@ -241,7 +241,7 @@ func (ml *mailing) deriveKeys(ring *seal.Ring) {
 	ml.mails = newMailQueue(ml)
 }
 
-// mailEvents are those of mails.
+// mailEvents lists the events of mails.
 var mailEvents = []audit.Kind{
 	{Name: "email.limited", Outcome: authsvc.AuditRefused, Meaning: "A link was asked for, and a limit let no mail go out. The answer did not show that."},
 	{Name: "email.given_up", Outcome: authsvc.AuditFailed, Meaning: "A queued mail was not delivered and will not be tried again. The request is the one that asked for it."},
@@ -249,5 +249,5 @@ var mailEvents = []audit.Kind{
 	{Name: "notice.limited", Outcome: authsvc.AuditRefused, Meaning: "A user was not told of a change by mail, past `rate_limit.notices_per_user` or since the queue is full."},
 }
 
-// maxQueuedMails bounds the mail queue.
+// maxQueuedMails limits the mail queue.
 const maxQueuedMails = 10_000

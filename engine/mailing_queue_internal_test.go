@@ -13,9 +13,9 @@ import (
 	"authsvc/adapter/memory"
 )
 
-// TestMailsOfEarlierBuild: a build that let mails past the limit of all mails wait left
-// them in the store, due one after another, when it stopped. All are sent, whatever the
-// limit.
+// TestMailsOfEarlierBuild checks that mails left in the store by an earlier build are
+// sent, whatever the limit. That build delayed mails past the limit of all mails, so
+// they are due one after another.
 func TestMailsOfEarlierBuild(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

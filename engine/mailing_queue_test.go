@@ -17,7 +17,7 @@ import (
 	"authsvc/internal/test/arena"
 )
 
-// A post office is what stands behind Email.Send in these tests.
+// A postOffice implements Email.Send in these tests.
 type postOffice struct {
 	mu     sync.Mutex
 	serve  func(ctx context.Context, n int) error // of the n-th attempt, from 1
@@ -63,14 +63,13 @@ func (p *postOffice) open(t *testing.T, store authsvc.Adapter) *arena.World {
 	})
 }
 
-// settle lets a time go by in a bubble.
+// settle lets time pass in a bubble.
 func settle(d time.Duration) {
 	time.Sleep(d)
 	synctest.Wait()
 }
 
-// TestMailAttempts: what is tried again, how often, until when, and what is
-// recorded.
+// TestMailAttempts checks what is retried, how often, until when, and what is recorded.
 func TestMailAttempts(t *testing.T) {
 	t.Parallel()
 	busy := errors.New("450 come back later")
@@ -132,8 +131,8 @@ func TestMailAttempts(t *testing.T) {
 	}
 }
 
-// TestSlowMailServer: mails that a server is slow with hold up neither requests
-// nor, as long as one worker is free, other mails; and workers are few.
+// TestSlowMailServer checks that mails to a slow server delay no requests. While one
+// worker is free, they delay no other mails either. There are few workers.
 func TestSlowMailServer(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -170,7 +169,8 @@ func TestSlowMailServer(t *testing.T) {
 	})
 }
 
-// A mortalStore is that of a replica that dies: what it claims it never sends.
+// A mortalStore is the store of a replica that dies: it never sends the mails that it
+// claims.
 type mortalStore struct {
 	authsvc.Adapter
 	claim bool // one before it dies
@@ -187,8 +187,8 @@ func (s *mortalStore) ClaimMail(ctx context.Context, now, retry time.Time) (auth
 	return authsvc.Mail{}, authsvc.ErrNotFound
 }
 
-// TestMailAfterCrash: a link whose replica died before it was sent is sent by
-// the next one, and arena.Works.
+// TestMailAfterCrash checks that a link whose replica died before sending it is sent by
+// the next one, and works.
 func TestMailAfterCrash(t *testing.T) {
 	t.Parallel()
 	for name, claim := range map[string]bool{"before the claim": false, "after the claim": true} {
@@ -231,8 +231,8 @@ func (p *postOffice) replica(t *testing.T, w *arena.World, store authsvc.Adapter
 	return s
 }
 
-// TestMailIsSentOnce: with nothing wrong, of several workers in several
-// replicas one sends each mail.
+// TestMailIsSentOnce checks that, without errors, only one of several workers in
+// several replicas sends each mail.
 func TestMailIsSentOnce(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

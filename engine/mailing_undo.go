@@ -13,14 +13,14 @@ const maxUndos = 20 // of a user
 
 const undoLife = 72 * time.Hour
 
-// An undoable is what the link in a notice takes back, beside ending all sessions:
-// an identity that was linked, or the address that another one replaced. It needs
-// no session: whoever reads the mail of a proved address decides.
+// An undoable describes what the link in a notice undoes, besides ending all sessions:
+// a linked identity, or a replaced address. The link needs no session: the reader of a
+// verified address's mail decides.
 type undoable struct {
 	Provider string    `json:"provider,omitempty"` // of the identity
 	Account  string    `json:"account,omitempty"`  // its ProviderAccountID
 	Address  string    `json:"address,omitempty"`  // to restore
-	Verified time.Time `json:"verified,omitzero"`  // when that was proved
+	Verified time.Time `json:"verified,omitzero"`  // when Address was verified
 }
 
 func (u *undoable) what() string {
@@ -30,8 +30,8 @@ func (u *undoable) what() string {
 	return "linked"
 }
 
-// putUndo stores what the link of a notice takes back, and returns the link.
-// ErrTooMany: the user has maxUndos.
+// putUndo stores what the link of a notice undoes, and returns the link. It returns
+// ErrTooMany if the user has maxUndos links.
 func (ml *mailing) putUndo(ctx context.Context, n *notice, now time.Time) (link string, err error) {
 	token := seal.Token()
 	now = now.UTC().Truncate(time.Millisecond)

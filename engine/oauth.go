@@ -20,9 +20,9 @@ import (
 	"authsvc/internal/text/profilepath"
 )
 
-// forwardedParams are the query parameters of POST signin/:provider that reach
-// the authorization request. Everything that decides where a code goes or what
-// it is bound to stays out of the browser's hands.
+// forwardedParams are the query parameters of POST signin/:provider that reach the
+// authorization request. The browser must not set parameters that decide where a code
+// goes or what it is bound to.
 var forwardedParams = []string{"login_hint", "prompt", "ui_locales", "hd", "domain_hint", "acr_values", "max_age", "screen_hint"}
 
 // oauthFlow is a compiled *OAuth.
@@ -36,12 +36,12 @@ type oauthFlow struct {
 	redirectURI        string
 	openID             bool
 	wire               info
-	state, pkce, nonce bool // the checks that are made
+	state, pkce, nonce bool // the checks to make
 }
 
 func (f *oauthFlow) info() info { return f.wire }
 
-// check asks for the provider's metadata.
+// check fetches the provider's metadata.
 func (f *oauthFlow) check(ctx context.Context) error {
 	_, err := f.oidc.Metadata(ctx)
 	switch {
@@ -53,13 +53,14 @@ func (f *oauthFlow) check(ctx context.Context) error {
 	return nil
 }
 
-// remote of a provider without an issuer is where its codes are sent.
+// remote identifies the provider by its issuer, or by its token endpoint if it has
+// none.
 func (f *oauthFlow) remote() remote {
 	return remote{f.ID, cmp.Or(f.Issuer, f.Endpoints.Token), f.redirectURI}
 }
 
-// begin: the Authorization Request (RFC 6749 §4.1.1, OpenID Connect Core
-// §3.1.2.1).
+// begin redirects to the provider with the Authorization Request (RFC 6749 §4.1.1,
+// OpenID Connect Core §3.1.2.1).
 func (f *oauthFlow) begin(rq *request) outcome {
 	defer startProviderTimeout(rq)()
 	tx, out := f.room.desk.newAttempt(rq, f.remote())
@@ -101,7 +102,7 @@ func (f *oauthFlow) begin(rq *request) outcome {
 	return redirect{to: to}
 }
 
-// params are the operator's parameters and what the caller may add.
+// params returns the operator's parameters and the ones that the caller may add.
 func (f *oauthFlow) params(rq *request, tx *transaction) url.Values {
 	v := url.Values{}
 	for _, name := range forwardedParams {
@@ -119,8 +120,8 @@ func (f *oauthFlow) params(rq *request, tx *transaction) url.Values {
 	return v
 }
 
-// requestedMaxAge is the max_age of an authorization request, nil without one.
-// It is sealed with the attempt: who asked for it cannot drop it at the return.
+// requestedMaxAge returns the max_age of an authorization request, or nil if it has
+// none. The attempt seals the value, so the client cannot drop it at the return.
 func requestedMaxAge(params url.Values) (*int64, error) {
 	if !params.Has("max_age") {
 		return nil, nil
@@ -129,7 +130,7 @@ func requestedMaxAge(params url.Values) (*int64, error) {
 	return &seconds, err
 }
 
-// parseMaxAge reads seconds.
+// parseMaxAge parses a number of seconds.
 func parseMaxAge(s string) (int64, error) {
 	n, err := strconv.ParseUint(s, 10, 31)
 	if err != nil {
@@ -138,9 +139,9 @@ func parseMaxAge(s string) (int64, error) {
 	return int64(n), nil
 }
 
-// MaxAge is how old auth_time may be now: what was asked for, which the
-// provider applied at the start of the attempt, and the time since. 0: nothing
-// was asked for.
+// maxAge returns how old auth_time may be now: the requested age, which the provider
+// applied at the start of the attempt, plus the time since. It returns 0 if no age was
+// requested.
 //
 // https://openid.net/specs/openid-connect-core-1_0.html#IDTokenValidation
 func (tx *transaction) maxAge(now time.Time) time.Duration {
@@ -151,7 +152,7 @@ func (tx *transaction) maxAge(now time.Time) time.Duration {
 	return max(time.Duration(*tx.MaxAge)*time.Second+now.Sub(start), 1)
 }
 
-// complete: the Authorization Response (RFC 6749 §4.1.2) up to the profile.
+// complete handles the Authorization Response (RFC 6749 §4.1.2), up to the profile.
 func (f *oauthFlow) complete(rq *request) outcome {
 	defer startProviderTimeout(rq)()
 	post := rq.r.Method == http.MethodPost
@@ -173,8 +174,8 @@ func (f *oauthFlow) complete(rq *request) outcome {
 	return f.room.desk.finishAttempt(rq, f.remote(), a.authResponse, func(tx *transaction) (identity, error) { return f.identify(rq, tx, a) })
 }
 
-// repost answers a form_post response, which comes from another site and so
-// without Lax cookies, by a page that posts it again from our own.
+// repost answers a form_post response with a page that posts it again from our own
+// site. The response itself comes from another site and so without Lax cookies.
 func (f *oauthFlow) repost(rq *request) outcome {
 	v := pages.RepostView{Action: f.redirectURI}
 	for _, name := range []string{"code", "state", "iss", "user", "error", "error_description"} {
@@ -207,7 +208,7 @@ func readCodeResponse(rq *request) (a codeResponse) {
 	return a
 }
 
-// refusal is the error that came in place of a code.
+// refusal returns the error for an error code from the provider.
 func (f *oauthFlow) refusal(code string) error {
 	if code == "access_denied" || slices.Contains(f.DeniedErrors, code) {
 		return errDenied
@@ -215,7 +216,7 @@ func (f *oauthFlow) refusal(code string) error {
 	return fmt.Errorf("the provider answered with error %q", text.Printable(code, 60))
 }
 
-// identify exchanges the code and asks who the person is.
+// identify exchanges the code and finds out who the person is.
 func (f *oauthFlow) identify(rq *request, tx *transaction, a codeResponse) (identity, error) {
 	if a.errorCode != "" {
 		return identity{}, f.refusal(a.errorCode)
@@ -245,7 +246,7 @@ func (f *oauthFlow) identify(rq *request, tx *transaction, a codeResponse) (iden
 	return f.identity(rq, profile, x)
 }
 
-// profile is the ID token's claims, the userinfo answer, or both.
+// profile returns the ID token's claims, the userinfo answer, or both.
 func (f *oauthFlow) profile(rq *request, x *authsvc.Exchange, tx *transaction) (authsvc.Profile, error) {
 	var claims oidc.Claims
 	var err error
@@ -272,8 +273,8 @@ func (f *oauthFlow) profile(rq *request, x *authsvc.Exchange, tx *transaction) (
 	return authsvc.Profile(mergeClaims(claims, more)), nil
 }
 
-// mergeClaims adds userinfo claims to those of the ID token, which come first.
-// An address and what vouches for it come from the same place.
+// mergeClaims adds userinfo claims to the ID token's claims, which take precedence.
+// email and email_verified always come from the same place.
 func mergeClaims(claims, more oidc.Claims) oidc.Claims {
 	if claims == nil {
 		return more

@@ -38,9 +38,9 @@ func (f *oauth1Flow) info() info { return f.wire }
 
 func (f *oauth1Flow) remote() remote { return remote{f.ID, f.AccessTokenURL, f.redirectURI} }
 
-// begin fetches temporary credentials (RFC 5849 §2.1) and sends the person to
-// approve them (§2.2). The protocol has no state: ours is in the query of the
-// callback. The secret of the temporary credentials waits in the sealed cookie.
+// begin fetches temporary credentials (RFC 5849 §2.1) and sends the person to approve
+// them (§2.2). The protocol has no state, so the query of the callback carries ours.
+// The secret of the temporary credentials waits in the sealed cookie.
 func (f *oauth1Flow) begin(rq *request) outcome {
 	defer startProviderTimeout(rq)()
 	tx, out := f.room.desk.newAttempt(rq, f.remote())
@@ -69,7 +69,7 @@ func (f *oauth1Flow) begin(rq *request) outcome {
 	return redirect{to: to.String()}
 }
 
-// complete judges what the person brought back and fetches the profile.
+// complete checks the response that the person brought back and fetches the profile.
 func (f *oauth1Flow) complete(rq *request) outcome {
 	defer startProviderTimeout(rq)()
 	switch {
@@ -87,8 +87,8 @@ func (f *oauth1Flow) complete(rq *request) outcome {
 	})
 }
 
-// A tokenResponse is what came back through the browser (RFC 5849 §2.2).
-// deniedToken, which the standard lacks, is that of a request that was refused.
+// A tokenResponse is the response that comes through the browser (RFC 5849 §2.2).
+// deniedToken, which the standard lacks, is the token of a refused request.
 type tokenResponse struct {
 	authResponse
 	token, verifier, deniedToken string
@@ -122,7 +122,8 @@ func (f *oauth1Flow) credentials(token, secret string) oauth1.Credentials {
 	return oauth1.Credentials{ClientID: f.Client.ID, ClientSecret: f.Client.Secret, Token: token, TokenSecret: secret}
 }
 
-// fetch asks a token endpoint. Its answer is a form, whatever its content type.
+// fetch calls a token endpoint. It reads the answer as a form, whatever its content
+// type.
 func (f *oauth1Flow) fetch(ctx context.Context, from string, c oauth1.Credentials, protocol map[string]string) (oauth1.Answer, error) {
 	call := outbound.Call{Method: http.MethodPost, URL: from, Header: map[string]string{"Accept": "*/*"}}
 	maps.Copy(call.Header, f.headers)
@@ -161,7 +162,7 @@ func methodOf(call *outbound.Call) string {
 	return http.MethodGet
 }
 
-// identify fetches token credentials (RFC 5849 §2.3) and asks with them who the
+// identify fetches token credentials (RFC 5849 §2.3) and finds out with them who the
 // person is.
 func (f *oauth1Flow) identify(rq *request, tx *transaction, verifier string) (identity, error) {
 	a, err := f.fetch(rq.ctx, f.AccessTokenURL, f.credentials(tx.Token, tx.TokenSecret), map[string]string{"oauth_verifier": verifier})
@@ -194,7 +195,7 @@ func (f *oauth1Flow) profile(rq *request, x *authsvc.Exchange) (authsvc.Profile,
 	return x.UserInfo(rq.ctx)
 }
 
-// oauth1Fields are the fields behind the names in errors of package outbound.
+// oauth1Fields maps the names in errors of package outbound to fields.
 var oauth1Fields = map[string]string{"request token url": "RequestTokenURL", "authorization url": "AuthorizationURL",
 	"access token url": "AccessTokenURL", "userinfo url": "UserInfoURL", "hosts": "Hosts", "headers": "Headers"}
 

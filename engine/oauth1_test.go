@@ -13,7 +13,7 @@ import (
 	"authsvc/internal/test/browser"
 )
 
-// oauth1Client is the client of a provider with OAuth 1.0a.
+// oauth1Client returns the client of a provider with OAuth 1.0a.
 func oauth1Client(op *idp.Server) *authsvc.OAuth1 {
 	return &authsvc.OAuth1{ID: "old", Name: "Old", Client: authsvc.Client{ID: "app", Secret: arena.ClientSecret},
 		RequestTokenURL: op.Issuer() + "/oauth1/initiate", AuthorizationURL: op.Issuer() + "/oauth1/authorize",
@@ -45,7 +45,7 @@ func TestOAuth1Linking(t *testing.T) {
 	w := enterOAuth1(t, nil)
 	b := w.Browser()
 	b.Get(b.Approve(w.OP, b.Begin("old"), "grace"))
-	if to := b.Begin("old", "link", "true"); !strings.Contains(to, "/confirm?") { // OAuth 1 says nothing of a proof
+	if to := b.Begin("old", "link", "true"); !strings.Contains(to, "/confirm?") { // OAuth 1 reports no proof
 		t.Errorf("a link without a proof leads to %s", to)
 	}
 	proved := b.Post("/api/auth/confirm", "provider", "old")
@@ -63,13 +63,13 @@ func TestOAuth1Linking(t *testing.T) {
 	w.MustRefuse(t, func() *browser.Answer { return stolen.Get(back) })
 }
 
-// TestOAuth1Hooks: the hatches are fenced as those of OAuth are, and sign
-// what they send.
+// TestOAuth1Hooks checks that the hooks are restricted like OAuth's and sign what they
+// send.
 func TestOAuth1Hooks(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		tune func(*authsvc.OAuth1)
-		want string // part of where it leads; empty: signed in
+		want string // part of where it leads; "": signed in
 	}{
 		"none": {tune: func(*authsvc.OAuth1) {}},
 		"default request": {tune: func(o *authsvc.OAuth1) {
@@ -127,8 +127,8 @@ func TestOAuth1Hooks(t *testing.T) {
 	}
 }
 
-// TestOAuth1ProviderDown: a provider that does not answer costs this attempt
-// only.
+// TestOAuth1ProviderDown checks that a provider that does not answer affects only this
+// attempt.
 func TestOAuth1ProviderDown(t *testing.T) {
 	t.Parallel()
 	w := enterOAuth1(t, nil)
@@ -154,7 +154,8 @@ func TestOAuth1ProviderDown(t *testing.T) {
 	}
 }
 
-// TestOAuth1AndOpenID2ConfigErrors: what is missing or refused is said by key.
+// TestOAuth1AndOpenID2ConfigErrors checks that missing and refused fields are named by
+// key.
 func TestOAuth1AndOpenID2ConfigErrors(t *testing.T) {
 	t.Parallel()
 	oauth1 := func(tune func(*authsvc.OAuth1)) authsvc.Provider {

@@ -17,13 +17,14 @@ import (
 
 // A logoutReceiver is a flow whose provider may send logout tokens.
 type logoutReceiver interface {
-	// loggedOut verifies a logout token. ok is false if the provider sends none.
+	// loggedOut verifies a logout token. ok is false if the provider sends no such
+	// tokens.
 	loggedOut(ctx context.Context, raw string) (t *oidc.LogoutToken, ok bool, err error)
-	// logoutID is under which account id the token's subject is stored.
+	// logoutID returns the account id under which the token's subject is stored.
 	logoutID(t *oidc.LogoutToken) (string, formerID)
 }
 
-// loggedOut: the subject is the account id only if the profile says so.
+// loggedOut needs a provider whose account ids are the subjects of its tokens.
 func (f *oauthFlow) loggedOut(ctx context.Context, raw string) (*oidc.LogoutToken, bool, error) {
 	if !f.openID {
 		return nil, false, nil
@@ -39,10 +40,10 @@ func (f *oauthFlow) logoutID(t *oidc.LogoutToken) (string, formerID) {
 	return f.accountID(authsvc.Profile{"tid": t.Tenant, "iss": t.Issuer}, t.Subject)
 }
 
-// backchannelLogout: POST backchannel-logout/:provider takes a logout token
-// from the provider itself (OpenID Connect Back-Channel Logout 1.0 §2.5). It
-// ends the sessions that the person began by that provider. The provider's sid
-// is not stored, so a token that has a sid and no sub is refused.
+// backchannelLogout serves POST backchannel-logout/:provider. The provider itself sends
+// the logout token (OpenID Connect Back-Channel Logout 1.0 §2.5). The token ends the
+// sessions that the person began with that provider. The provider's sid is not stored,
+// so a token with a sid and without a sub is refused.
 func (oa *oauthRoom) backchannelLogout(rq *request) outcome {
 	flow, ok := rq.flow.(logoutReceiver)
 	if !ok {
@@ -70,10 +71,10 @@ func (oa *oauthRoom) backchannelLogout(rq *request) outcome {
 	return oa.endByProvider(rq, t, id, former)
 }
 
-// endByProvider ends the sessions of the person that a logout token names.
-// Somebody without an account has none. The token is used up before they end,
-// so that a replay never ends a later session; if ending them fails then, it is
-// tried again without the provider.
+// endByProvider ends the sessions of the person that a logout token names. A person
+// without an account has none. The token is used up before the sessions end, so that a
+// replay never ends a later session. If ending them then fails, it is tried again
+// without the provider.
 func (oa *oauthRoom) endByProvider(rq *request, t *oidc.LogoutToken, id string, former formerID) outcome {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(rq.ctx), loginTimeout)
 	defer cancel()
@@ -105,7 +106,7 @@ func (oa *oauthRoom) endByProvider(rq *request, t *oidc.LogoutToken, id string, 
 	return noContent{http.StatusOK}
 }
 
-// endSessionsBy ends a user's sessions of one provider and reports it.
+// endSessionsBy ends a user's sessions of one provider and emits the events.
 func (oa *oauthRoom) endSessionsBy(ctx context.Context, userID, provider string, now time.Time) error {
 	ended, err := oa.keeper.sessions.endBy(ctx, userID, provider, now)
 	if oa.Events.SignOut == nil {
@@ -117,7 +118,7 @@ func (oa *oauthRoom) endSessionsBy(ctx context.Context, userID, provider string,
 	return err
 }
 
-// endSessionsWait is the pause before each further try, doubled with each.
+// endSessionsWait is the pause before the first further try. It doubles with each try.
 const endSessionsWait = time.Second
 
 func (oa *oauthRoom) endSessionsLater(userID, provider string, now time.Time) {
@@ -144,12 +145,12 @@ func (oa *oauthRoom) sessionsGoOn(ctx context.Context, userID, provider string, 
 	oa.auditor.Record(ctx, authsvc.AuditEvent{Name: "backchannel_logout.failed", Provider: provider, UserID: userID, Reason: "given up: the sessions go on"})
 }
 
-// logoutRefused is the answer to a logout token that came to nothing (§2.8).
+// logoutRefused answers a logout token that is refused (§2.8).
 func (oa *oauthRoom) logoutRefused(rq *request, code, description string, cause error) outcome {
 	return oa.logoutAnswer(rq, "backchannel_logout.refused", code, description, cause)
 }
 
-// logoutFailed is logoutRefused for what is no fault of the token.
+// logoutFailed is like logoutRefused, for failures that are not the token's fault.
 func (oa *oauthRoom) logoutFailed(rq *request, code, description string, cause error) outcome {
 	return oa.logoutAnswer(rq, "backchannel_logout.failed", code, description, cause)
 }
@@ -161,14 +162,14 @@ func (oa *oauthRoom) logoutAnswer(rq *request, event, code, description string, 
 	return object{v: map[string]string{"error": code, "error_description": description}, status: http.StatusBadRequest}
 }
 
-// oauthRoutes are those that identity providers themselves call: no cookies, no CSRF
-// token; the signature counts.
+// oauthRoutes returns the routes that identity providers themselves call. They use no
+// cookies and no CSRF token: only the signature counts.
 func oauthRoutes(s *oauthRoom) map[string]*route {
 	limit := func(*request) *limit.Limiter { return s.logoutLimit }
 	return map[string]*route{"backchannel-logout/:provider": {post: s.backchannelLogout, limit: limit, foreign: always}}
 }
 
-// oauthEvents are those that identity providers cause.
+// oauthEvents are the audit events that identity providers cause.
 var oauthEvents = []audit.Kind{
 	{Name: "session.ended_by_provider", Outcome: authsvc.AuditSuccess, Meaning: "A provider's logout token ended the sessions that a user began by it, or would have: the reason says which."},
 	{Name: "backchannel_logout.refused", Outcome: authsvc.AuditRefused, Meaning: "A logout token was not valid or was used before."},

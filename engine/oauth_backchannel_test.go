@@ -19,7 +19,8 @@ import (
 
 const logoutEvent = "http://schemas.openid.net/event/backchannel-logout"
 
-// logoutToken is a good one for sub, changed by set; nil removes.
+// logoutToken returns a valid logout token for sub, changed by set; nil removes a
+// claim.
 func logoutToken(w *arena.World, t testing.TB, sub string, set map[string]any) string {
 	t.Helper()
 	now := time.Now()
@@ -60,8 +61,8 @@ func postLogoutToken(w *arena.World, t testing.TB, provider string, form url.Val
 	return a
 }
 
-// TestBackchannelLogoutStoreFails breaks every call of the store: the answer is
-// never 200 unless the sessions have ended, and they end in the end.
+// TestBackchannelLogoutStoreFails breaks every call of the store. The answer is 200
+// only if the sessions have ended, and they do end eventually.
 func TestBackchannelLogoutStoreFails(t *testing.T) {
 	t.Parallel()
 	for _, strategy := range []string{"database", "jwt"} {
@@ -94,7 +95,8 @@ func TestBackchannelLogoutStoreFails(t *testing.T) {
 					if a.StatusCode != 200 && a.StatusCode != 400 {
 						t.Errorf("%s: %d", broken, a.StatusCode)
 					}
-					// The provider sends another, or it was taken over already.
+					// The provider sends another token, or the service already ends the
+					// sessions by itself.
 					if a := postLogoutToken(w, t, "op", url.Values{"logout_token": {logoutToken(w, t, "ada", nil)}}); a.StatusCode != 200 || b.Email() != "" {
 						t.Errorf("%s, next: %d", broken, a.StatusCode)
 					}
@@ -104,7 +106,7 @@ func TestBackchannelLogoutStoreFails(t *testing.T) {
 	}
 }
 
-// failingDeletes does not delete sessions while it is broken.
+// failingDeletes fails to delete sessions while it is broken.
 type failingDeletes struct {
 	authsvc.Adapter
 	broken atomic.Bool
@@ -117,7 +119,8 @@ func (f *failingDeletes) DeleteSession(ctx context.Context, token string) (auths
 	return f.Adapter.DeleteSession(ctx, token)
 }
 
-// A logout token that is used up is carried out without the provider.
+// TestBackchannelLogoutWithoutProvider checks that the service carries out a used
+// logout token without the provider.
 func TestBackchannelLogoutWithoutProvider(t *testing.T) {
 	t.Parallel()
 	store := &failingDeletes{Adapter: memory.New()}

@@ -54,7 +54,7 @@ func buildOAuth(b *builder, o *authsvc.OAuth) flow {
 	return f
 }
 
-// warnLinking says what it means that a provider links by address.
+// warnLinking warns about the consequences if a provider links by address.
 func (b *builder) warnLinking(id string, on bool) {
 	if on {
 		b.warn("a provider links to existing users by e-mail address: it can sign in as any user whose address it vouches for",
@@ -62,7 +62,7 @@ func (b *builder) warnLinking(id string, on bool) {
 	}
 }
 
-// tellStale is the line in the log about a provider whose documents get old.
+// tellStale returns a function that logs that a provider's document cannot be read.
 func (b *builder) tellStale(id string) func(string, error) {
 	log := cmp.Or(b.config.Logger, slog.Default())
 	return func(document string, err error) {
@@ -70,7 +70,7 @@ func (b *builder) tellStale(id string) func(string, error) {
 	}
 }
 
-// oauthFields are the fields behind the names in errors of package oidc.
+// oauthFields maps the names in errors of package oidc to fields.
 var oauthFields = map[string]string{
 	"issuer": "Issuer", "discovery url": "Endpoints.Discovery", "authorization url": "Endpoints.Authorization", "token url": "Endpoints.Token",
 	"userinfo url": "Endpoints.UserInfo", "jwks url": "Endpoints.JWKS",
@@ -81,8 +81,8 @@ var oauthFields = map[string]string{
 	"private key": "Client.PrivateKey", "key id": "Client.KeyID", "assertion audience": "AssertionAudience",
 }
 
-// fieldFixes say what to do about fields other than addresses that oidc.New and
-// outbound.New refuse, and what else each verdict rests on.
+// fieldFixes gives the fix for each field, other than addresses, that oidc.New and
+// outbound.New refuse. with names the other fields on which the verdict depends.
 var fieldFixes = map[string]struct {
 	fix  string
 	with []string
@@ -102,9 +102,9 @@ var fieldFixes = map[string]struct {
 	"UserInfo.Auth":     {"write query:NAME, header:NAME or header:NAME SCHEME, or leave it out", nil},
 }
 
-// failFields records what oidc.New and outbound.New say: joined errors that
-// begin with the name of a field, which names translates. The mistakes from
-// known on may have said the same already, or something from which it follows.
+// failFields reports the errors of oidc.New and outbound.New. They are joined, and each
+// begins with the name of a field, which names translates. An error is left out if the
+// mistakes from known on already report its field or a field on which it depends.
 func (b *builder) failFields(err error, names map[string]string, known int) {
 	list := []error{err}
 	if many, ok := err.(interface{ Unwrap() []error }); ok { // only the outermost join
@@ -132,7 +132,7 @@ func (b *builder) failFields(err error, names map[string]string, known int) {
 	}
 }
 
-// headers joins lists of headers, with the client id put in.
+// headers joins lists of headers and inserts the client id.
 func (f *oauthFlow) headers(lists ...map[string]string) map[string]string {
 	all := map[string]string{}
 	for _, list := range lists {
@@ -188,8 +188,8 @@ func (f *oauthFlow) checkFields(b *builder) {
 	f.checkChecks(b)
 }
 
-// checkChecks applies the option that names the checks to make. A dropped
-// check is a warning, none at all a mistake.
+// checkChecks applies the option that names the checks to make. Dropping a check is a
+// warning; dropping all of them is a mistake.
 func (f *oauthFlow) checkChecks(b *builder) {
 	if len(f.Checks) == 0 {
 		f.pkce = f.pkce && !f.NoPKCE
@@ -216,9 +216,9 @@ func (f *oauthFlow) checkChecks(b *builder) {
 	}
 }
 
-// checkTenants: which tenant a person is of says only an ID token, and unless
-// subjects are pairwise, anybody's tenant may give out the sub of somebody
-// else.
+// checkTenants checks the configuration of an issuer that stands for several tenants.
+// Only an ID token says to which tenant a person belongs. Unless subjects are pairwise,
+// any tenant may issue the sub of a person in another one.
 func (f *oauthFlow) checkTenants(b *builder) {
 	switch {
 	case !oidc.MultiTenant(f.Issuer):
@@ -230,8 +230,8 @@ func (f *oauthFlow) checkTenants(b *builder) {
 	}
 }
 
-// secretMargin is how long before its expiry a client secret is made anew, at
-// most: a tenth of a short life.
+// secretMargin is how long before its expiry a client secret is made again. For a short
+// life it is a tenth of that life, if that is less.
 const secretMargin = 5 * time.Minute
 
 // clientSecrets calls Hooks.ClientSecret, one call at a time, and caches the
@@ -240,9 +240,9 @@ type clientSecrets struct {
 	make   func(c authsvc.Client, now time.Time) (secret string, expires time.Time, err error)
 	client authsvc.Client
 
-	turn   chan struct{} // holds one while the fields below are in use
+	turn   chan struct{} // holds one element while the fields below are in use
 	secret string
-	until  time.Time // secret is used before
+	until  time.Time // secret is used until then
 }
 
 func newClientSecrets(o *authsvc.OAuth) *clientSecrets {
@@ -280,8 +280,8 @@ func (m *clientSecrets) get(ctx context.Context) (string, error) {
 	return secret, nil
 }
 
-// checkClientKey checks what private_key_jwt takes, and that nothing of it is
-// used without effect.
+// checkClientKey checks the fields for private_key_jwt and reports any that would have
+// no effect.
 func (f *oauthFlow) checkClientKey(b *builder) {
 	if f.AuthMethod != authsvc.PrivateKeyJWT {
 		for _, given := range [][2]string{{"Client.PrivateKey", f.Client.PrivateKey}, {"Client.KeyID", f.Client.KeyID}, {"AssertionAudience", f.AssertionAudience}} {

@@ -8,8 +8,8 @@ import (
 	"authsvc/internal/test/arena"
 )
 
-// TestProviderChanged: an attempt that began at another provider of the same id
-// is refused, and this one is not sent the code.
+// TestProviderChanged checks that an attempt which began at an earlier provider with
+// the same id is refused, and that the current provider does not get the code.
 func TestProviderChanged(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

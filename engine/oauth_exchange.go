@@ -19,10 +19,10 @@ func callHook[T any](rq *request, name string, call func() (T, error)) (v T, err
 	return call()
 }
 
-// exchange makes the Exchange that hooks get.
+// exchange makes the Exchange for the hooks.
 func (f *oauthFlow) exchange(rq *request, tx *transaction, code string) (*authsvc.Exchange, error) {
 	c := f.Client
-	c.PrivateKey = "" // no hook needs it
+	c.PrivateKey = "" // hooks do not need it
 	if f.secrets != nil {
 		var err error
 		if c.Secret, err = callHook(rq, "ClientSecret", func() (string, error) { return f.secrets.get(rq.ctx) }); err != nil {
@@ -34,7 +34,7 @@ func (f *oauthFlow) exchange(rq *request, tx *transaction, code string) (*authsv
 	return x, nil
 }
 
-// maxCallbackParam bounds a callback parameter that hooks get, in bytes.
+// maxCallbackParam limits a callback parameter for hooks, in bytes.
 const maxCallbackParam = 16 << 10
 
 func (rq *request) callbackParam(name string) string {
@@ -59,7 +59,7 @@ func (f *oauthFlow) redeem(rq *request, x *authsvc.Exchange) (*oidc.Tokens, erro
 	return f.oidc.ParseTokens(oidc.Claims(answer), g)
 }
 
-// conform is Hooks.ConformTokens for answers of the token endpoint; nil without.
+// conform returns Hooks.ConformTokens for answers of the token endpoint, or nil.
 func (f *oauthFlow) conform(rq *request) func(oidc.Claims) (oidc.Claims, error) {
 	if f.Hooks.ConformTokens == nil {
 		return nil

@@ -15,8 +15,9 @@ import (
 	"authsvc/internal/test/arena"
 )
 
-// TestAttackExchangeHosts: what a provider's function asks for, be it led by an
-// answer, stays on the provider's hosts, and so do token and secret.
+// TestAttackExchangeHosts checks that the calls of a provider's function stay on the
+// provider's hosts even if an answer directs them elsewhere, and so do token and
+// secret.
 func TestAttackExchangeHosts(t *testing.T) {
 	t.Parallel()
 	for name, to := range map[string]string{
@@ -60,8 +61,8 @@ func TestAttackExchangeHosts(t *testing.T) {
 	}
 }
 
-// TestAttackHooks: a function that panics or fails refuses, and one that
-// answers nothing signs nobody in.
+// TestAttackHooks checks that a function that panics or fails refuses the sign-in, and
+// that one without an answer signs no one in.
 func TestAttackHooks(t *testing.T) {
 	t.Parallel()
 	broken := errors.New("broken")
@@ -105,7 +106,7 @@ func TestAttackHooks(t *testing.T) {
 
 var errNothing = errors.New("nothing")
 
-// raise panics for nil, and is silent for errNothing.
+// raise panics for nil and does nothing for errNothing.
 func raise(err error) error {
 	switch err {
 	case nil:
@@ -116,8 +117,8 @@ func raise(err error) error {
 	return err
 }
 
-// TestAttackAuthorizeHook: the function that edits the authorization request can
-// add to it, and not loosen what binds the answer to the browser.
+// TestAttackAuthorizeHook checks that the function that edits the authorization request
+// can add to it, but cannot loosen what binds the answer to the browser.
 func TestAttackAuthorizeHook(t *testing.T) {
 	t.Parallel()
 	for name, edit := range map[string]func(url.Values){
@@ -148,8 +149,8 @@ func TestAttackAuthorizeHook(t *testing.T) {
 	}
 }
 
-// TestAttackCallbackParams: what the browser brings is bounded, read once, and
-// no way around the flow.
+// TestAttackCallbackParams checks that parameters from the browser are bounded, read
+// once, and cannot bypass the flow.
 func TestAttackCallbackParams(t *testing.T) {
 	t.Parallel()
 	var got map[string]string
@@ -181,7 +182,7 @@ func TestAttackCallbackParams(t *testing.T) {
 	}
 }
 
-// TestAttackLargeAnswers: answers are bounded however they come in.
+// TestAttackLargeAnswers checks that answers are bounded, however they come in.
 func TestAttackLargeAnswers(t *testing.T) {
 	t.Parallel()
 	token := func(s string) map[string]string { return map[string]string{"odd.test/token": s} }
@@ -215,7 +216,7 @@ func TestAttackLargeAnswers(t *testing.T) {
 	}
 }
 
-// TestAttackProviderConfig: mistakes in the data of a provider are found at
+// TestAttackProviderConfig checks that mistakes in the data of a provider are found at
 // start, under the key that the file uses.
 func TestAttackProviderConfig(t *testing.T) {
 	t.Parallel()

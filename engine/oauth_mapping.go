@@ -19,15 +19,15 @@ type mapping struct {
 	trustEmail   bool
 	verifiedText bool
 
-	account      authsvc.Account // type and provider of what is made
+	account      authsvc.Account // type and provider of new accounts
 	linkVerified bool
 	local        bool // the service is on this machine, as in development
 }
 
-// paths are the compiled Fields.
+// paths holds the compiled Fields.
 type paths struct{ id, name, email, emailVerified, image profilepath.Paths }
 
-// mapping completes m by fields and reports those that are not paths.
+// mapping completes m with fields and reports fields that are not paths.
 func (b *builder) mapping(fields authsvc.Fields, m mapping) mapping {
 	for _, one := range []struct {
 		key, text string
@@ -48,12 +48,12 @@ func (b *builder) mapping(fields authsvc.Fields, m mapping) mapping {
 		b.fail("Fields.EmailVerified", "is a template", "name where the boolean is")
 	}
 	m.local = loopbackURL(weburl.OriginOf(b.base))
-	m.paths.id.Whole() // half an id could be somebody else's
+	m.paths.id.Whole() // half an id could be another person's
 	return m
 }
 
-// user maps a profile to a user without id, the person's id at the provider,
-// and whether the provider vouches for the address.
+// user maps a profile to a user without an id. It also returns the person's id at the
+// provider and whether the provider vouches for the address.
 func (m *mapping) user(rq *request, from profilepath.Roots) (u authsvc.User, id string, verified bool, err error) {
 	if m.mapProfile != nil {
 		if u, err = callHook(rq, "MapProfile", func() (authsvc.User, error) { return m.mapProfile(from.Profile) }); err != nil {
@@ -72,7 +72,7 @@ func (m *mapping) user(rq *request, from profilepath.Roots) (u authsvc.User, id 
 	return u, id, (verified || m.trustEmail) && emailaddr.KeepsMailbox(u.Email), nil
 }
 
-// maxProviderID bounds the id that a provider gives a person, in bytes.
+// maxProviderID limits the id that a provider gives a person, in bytes.
 const maxProviderID = 255
 
 // identity maps a profile to the identity that login looks for.
@@ -102,16 +102,16 @@ func (m *mapping) emailVouched(v any) bool {
 	return v == true || m.verifiedText && (v == "true" || v == "1")
 }
 
-// accountID is the id of a person's account, made of the id in the profile and
-// the verified claims. Where the issuer stands for several tenants it begins
-// with that of the person, as in "TENANT/ID".
+// accountID returns the id of a person's account, made from the id in the profile and
+// the verified claims. If the issuer stands for several tenants, the account id begins
+// with the person's tenant, as in "TENANT/ID".
 //
-// Earlier versions stored the id alone, and so do NextAuth.js and services
-// without storage, whose users it names: that stays if it is a pairwise
-// subject, which no two tenants share. Such an account is found in either form,
-// so that the mode and the tenants may change. Any other id that stands alone
-// may be of a person in another tenant: the account counts only if the ID token
-// that is stored with it is of the same issuer.
+// Earlier versions stored the id alone. NextAuth.js and services without storage also
+// do so, and name their users by it. The id can stay alone if it is a pairwise subject,
+// which no two tenants share. Such an account is found in either form, so the mode and
+// the tenants may change. Any other id that stands alone may belong to a person in
+// another tenant: the account counts only if the ID token stored with it has the same
+// issuer.
 func (f *oauthFlow) accountID(claims authsvc.Profile, id string) (string, formerID) {
 	many, pairwise := oidc.MultiTenant(f.Issuer), f.PairwiseSubject && f.subjectIsID()
 	tenant := textOf(claims["tid"])

@@ -12,11 +12,11 @@ import (
 	"authsvc/internal/test/browser"
 )
 
-// unusableIDs would make one person of many, or are no text to stores.
+// unusableIDs would make one person of many, or are not text for stores.
 var unusableIDs = map[string]string{"blank": "   ", "tab": "\t", "other space": "\u00a0\u2003", "invisible": "\u200b\ufeff", "NUL": "a\x00", "line break": "a\nb"}
 
-// TestUnusableIDs: whose id at the provider is blank, or no text, does not get
-// in, and that is the provider's fault and not the store's.
+// TestUnusableIDs checks that a person whose id at the provider is blank or not text
+// does not get in, and that the provider is blamed, not the store.
 func TestUnusableIDs(t *testing.T) {
 	t.Parallel()
 	for name, id := range unusableIDs {

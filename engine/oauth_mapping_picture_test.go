@@ -9,8 +9,8 @@ import (
 	"authsvc/internal/text"
 )
 
-// A picture is an https address, or a small raster image in a data: URL;
-// anything else is left out.
+// TestUserImage checks that a picture is an https address or a small raster image in a
+// data: URL. Other values are left out.
 func TestUserImage(t *testing.T) {
 	t.Parallel()
 	data := func(n int) string {
@@ -39,8 +39,9 @@ func TestUserImage(t *testing.T) {
 	}
 }
 
-// TestLocalImage: a service on this machine takes pictures of servers on it, as in
-// development; no other one does, and none takes http from elsewhere.
+// TestLocalImage checks that a service on this machine, as in development, takes
+// pictures from servers on it. Other services do not, and no service takes http from
+// elsewhere.
 func TestLocalImage(t *testing.T) {
 	t.Parallel()
 	for image, kept := range map[string]bool{

@@ -34,7 +34,7 @@ func TestFieldPaths(t *testing.T) {
 		"{first} {last}": "Ada Lovelace", "{first} {empty} {last}": "Ada Lovelace", "{empty} {last}": "Lovelace", "{empty} {null}": "", "{empty} {null}|first": "Ada",
 		"https://x.example/{id}/{first}.png": "https://x.example/9007199254740993/Ada.png", "https://x.example/{id}/{empty}.png": "", "https://x.example/{id}/{empty|first}.png": "https://x.example/9007199254740993/Ada.png",
 		"{user.emails[0].value}": "a@x", `"token".x`: "in the profile", "token.x": "",
-		// No paths at all.
+		// These are not paths.
 		"": "", ".": "", "a..b": "", "a.": "", "[0]": "", "a[": "", "a[-1]": "", "a[01]": "", "a[x]": "", "a[x=]": "", "a[=x]": "", "a]": "", "{": "", "}": "", "{}": "", "{first}}": "", "{{first}}": "",
 		`"first`: "", `""`: "", "first|": "", "|first": "", "a b": "", "https://x.example/uid": "", "first x": "", strings.Repeat("a", 2000): "", strings.Repeat("a.", 40) + "a": "",
 	}
@@ -46,8 +46,8 @@ func TestFieldPaths(t *testing.T) {
 	}
 }
 
-// FuzzFieldPath: no path and no profile panics, and alternatives are of one
-// kind.
+// FuzzFieldPath checks that no path and no profile panics, and that alternatives are of
+// one kind.
 func FuzzFieldPath(f *testing.F) {
 	for _, path := range []string{"sub", "a.b[0].c", "list[primary=true&n=1].email", `"https://x/y"|token.id`, "{a} {b|c}", `{"a\\"[x="y"]}`, "https://x/{id}.png"} {
 		f.Add(path, `{"sub":1,"a":{"b":[{"c":"d"}]},"list":[{"primary":true,"n":1,"email":"e"}]}`)
@@ -66,8 +66,8 @@ func FuzzFieldPath(f *testing.F) {
 	})
 }
 
-// TestEmailVerifiedText: texts count where that is said only, and only these
-// two.
+// TestEmailVerifiedText checks that texts count only if the option says so, and only
+// these two.
 func TestEmailVerifiedText(t *testing.T) {
 	t.Parallel()
 	for value, want := range map[string][2]bool{

@@ -6,7 +6,7 @@ import (
 	"authsvc/internal/protocol/oidc"
 )
 
-// TestMergedClaimsEmailVerified: email_verified counts only for the address
+// TestMergedClaimsEmailVerified checks that email_verified counts only for the address
 // that it came with.
 func TestMergedClaimsEmailVerified(t *testing.T) {
 	t.Parallel()

@@ -17,7 +17,7 @@ func TestMaxAgeIsChecked(t *testing.T) {
 			switch v := v.(type) {
 			case nil:
 				delete(c, "auth_time")
-			case time.Duration: // before the moment at which it is asked for
+			case time.Duration: // before the moment of the request
 				c["auth_time"] = time.Now().Add(-v).Unix()
 			default:
 				c["auth_time"] = v

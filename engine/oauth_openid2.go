@@ -35,8 +35,9 @@ func (f *openID2Flow) info() info { return f.wire }
 
 func (f *openID2Flow) remote() remote { return remote{f.ID, f.Endpoint, f.redirectURI} }
 
-// begin: the authentication request (OpenID Authentication 2.0 §9.1). The
-// protocol has no state: ours is in the query of return_to.
+// begin redirects to the provider with the authentication request (OpenID
+// Authentication 2.0 §9.1). The protocol has no state, so the query of return_to
+// carries ours.
 func (f *openID2Flow) begin(rq *request) outcome {
 	tx, out := f.room.desk.newAttempt(rq, f.remote())
 	if out != nil {
@@ -57,7 +58,7 @@ func (f *openID2Flow) returnTo(tx *transaction) string {
 	return weburl.WithQuery(f.redirectURI, "state", tx.State)
 }
 
-// complete judges the assertion (OpenID Authentication 2.0 §11).
+// complete checks the assertion (OpenID Authentication 2.0 §11).
 func (f *openID2Flow) complete(rq *request) outcome {
 	defer startProviderTimeout(rq)()
 	switch {
@@ -76,7 +77,7 @@ func (f *openID2Flow) complete(rq *request) outcome {
 	return f.room.desk.finishAttempt(rq, f.remote(), r, func(tx *transaction) (identity, error) { return f.identify(rq, tx, a) })
 }
 
-// identify checks an assertion, here and with the provider, and asks who the
+// identify checks an assertion, here and with the provider, and finds out who the
 // person is.
 func (f *openID2Flow) identify(rq *request, tx *transaction, a openid2.Assertion) (identity, error) {
 	if a["mode"] == "cancel" {
@@ -105,7 +106,7 @@ func (f *openID2Flow) identify(rq *request, tx *transaction, a openid2.Assertion
 	return f.person(rq, tx, subject, a["claimed_id"])
 }
 
-// subject is the id in the claimed identifier.
+// subject returns the id in the claimed identifier.
 func (f *openID2Flow) subject(a openid2.Assertion) (string, error) {
 	subject, ok := strings.CutPrefix(a["claimed_id"], f.ClaimedIDPrefix)
 	switch {

@@ -8,7 +8,8 @@ import (
 	"authsvc"
 )
 
-// TestOpenID2AccountID: whatever the functions say, the id is the verified one.
+// TestOpenID2AccountID checks that the id is the verified one, whatever the functions
+// return.
 func TestOpenID2AccountID(t *testing.T) {
 	t.Parallel()
 	info := func(p authsvc.Profile) func(context.Context, *authsvc.Exchange) (authsvc.Profile, error) {

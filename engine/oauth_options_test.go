@@ -12,7 +12,7 @@ import (
 	"authsvc/internal/test/arena"
 )
 
-// TestRequestOptions: each data field in the request that it is about.
+// TestRequestOptions checks each data field in the request that it concerns.
 func TestRequestOptions(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
@@ -75,8 +75,8 @@ func TestRequestOptions(t *testing.T) {
 	}
 }
 
-// TestNonStandardTokenAnswer: a provider that takes JSON, answers in a shape of
-// its own and keeps the id in the token answer.
+// TestNonStandardTokenAnswer signs in at a provider that takes JSON, has its own form
+// of answer and keeps the id in the token answer.
 func TestNonStandardTokenAnswer(t *testing.T) {
 	t.Parallel()
 	o := newOdd(map[string]string{

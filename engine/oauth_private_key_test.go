@@ -21,7 +21,7 @@ import (
 	"authsvc/internal/test/arena"
 )
 
-// pkcs8 is a private key as a configuration has it.
+// pkcs8 returns a private key in the form for a configuration.
 func pkcs8(t *testing.T, key crypto.Signer) string {
 	t.Helper()
 	der, err := x509.MarshalPKCS8PrivateKey(key)
@@ -40,8 +40,8 @@ func p256(t *testing.T) *ecdsa.PrivateKey {
 	return key
 }
 
-// TestPrivateKeyJWT signs in, refreshes and revokes at a provider that checks
-// every assertion; with a key that it does not know nobody gets in.
+// TestPrivateKeyJWT signs in, refreshes and revokes at a provider that checks every
+// assertion. With a key that the provider does not know, no one gets in.
 func TestPrivateKeyJWT(t *testing.T) {
 	t.Parallel()
 	rsaKey, err := rsa.GenerateKey(rand.Reader, 2048)
@@ -105,7 +105,7 @@ func TestPrivateKeyJWT(t *testing.T) {
 	}
 }
 
-// lines are noted by several goroutines.
+// lines collects notes from several goroutines.
 type lines struct {
 	mu  sync.Mutex
 	all []string
@@ -123,8 +123,8 @@ func (l *lines) String() string {
 	return strings.Join(l.all, ", ")
 }
 
-// keyedFault has a provider give out tokens that are due, and refresh and revoke
-// them, noting whether the client authenticated.
+// keyedFault makes a provider issue tokens that are due, and refresh and revoke them.
+// It notes whether the client authenticated.
 func keyedFault(op *idp.Server, asked *lines) idp.Fault {
 	return idp.Fault{
 		TokenAnswer: func(a map[string]any) { a["refresh_token"], a["expires_in"] = "rt-0", 1 },
@@ -148,8 +148,9 @@ func keyedFault(op *idp.Server, asked *lines) idp.Fault {
 	}
 }
 
-// TestPrivateKeyConfigErrors: each is found at the start, with its place, and no
-// message shows the key; the same provider without the mistake starts.
+// TestPrivateKeyConfigErrors checks that each mistake is found at start, with its
+// place, and that no message shows the key. The same provider without the mistake
+// starts.
 func TestPrivateKeyConfigErrors(t *testing.T) {
 	t.Parallel()
 	es := p256(t)
@@ -165,7 +166,7 @@ func TestPrivateKeyConfigErrors(t *testing.T) {
 	const plain = "is given, but AuthMethod is not private_key_jwt"
 	for name, c := range map[string]struct {
 		tune func(*authsvc.OAuth)
-		want string // place and problem; none: it starts
+		want string // place and problem; "": it starts
 	}{
 		"right":  {func(*authsvc.OAuth) {}, ""},
 		"no key": {func(o *authsvc.OAuth) { o.Client.PrivateKey = "" }, "Client.PrivateKey is missing"},

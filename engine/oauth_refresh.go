@@ -10,8 +10,8 @@ import (
 	"authsvc/internal/protocol/oidc"
 )
 
-// exchangeWithoutBrowser makes an Exchange for stored tokens, when there is no
-// request of a browser.
+// exchangeWithoutBrowser makes an Exchange for stored tokens, without a browser's
+// request.
 func (f *oauthFlow) exchangeWithoutBrowser(ctx context.Context) (*request, *authsvc.Exchange, error) {
 	rq := &request{site: f.room.site, ctx: ctx, flow: f, now: f.room.fleet.Now()}
 	x, err := f.exchange(rq, &transaction{}, "")
@@ -48,8 +48,9 @@ func (f *oauthFlow) refresh(ctx context.Context, a authsvc.Account) (authsvc.Acc
 	return f.withTokens(ctx, a, tokens)
 }
 
-// withTokens returns the account with the tokens of a refresh. An ID token that
-// does not verify is left out; one about another person is an error.
+// withTokens returns the account with the tokens of a refresh. It leaves out an ID
+// token that does not verify. If the ID token is about another person, or for another
+// issuer or client, withTokens returns an error.
 func (f *oauthFlow) withTokens(ctx context.Context, a authsvc.Account, t *oidc.Tokens) (authsvc.Account, error) {
 	was := oidc.UnverifiedSubject(a.IDToken)
 	if t.IDToken != "" && f.openID && was.ID != "" {
@@ -57,9 +58,9 @@ func (f *oauthFlow) withTokens(ctx context.Context, a authsvc.Account, t *oidc.T
 		switch {
 		case errors.Is(err, oidc.ErrMisaddressed):
 			return authsvc.Account{}, err
-		case err != nil: // the access token is as good without it
+		case err != nil: // the access token is valid without it
 			f.room.Log.Warn("the ID token of a refresh is not taken over", "provider", f.ID, "cause", err)
-		case got.ID != was.ID, got.Issuer != was.Issuer && oidc.MultiTenant(f.Issuer): // else the operator may have moved the issuer
+		case got.ID != was.ID, got.Issuer != was.Issuer && oidc.MultiTenant(f.Issuer): // otherwise the operator may have moved the issuer
 			return authsvc.Account{}, errWrongSubject
 		default:
 			a.IDToken = t.IDToken

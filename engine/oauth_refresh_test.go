@@ -14,8 +14,8 @@ import (
 	"authsvc/internal/test/arena"
 )
 
-// refreshing has the harness's provider give out tokens that are due, and
-// answer refreshes with what answer returns.
+// refreshing makes the harness's provider issue tokens that are due and answer
+// refreshes with the result of answer.
 func refreshing(w *arena.World, answer func(r *http.Request) string) {
 	w.OP.SetFault(idp.Fault{
 		TokenAnswer: func(a map[string]any) { a["refresh_token"], a["expires_in"] = "rt-0", 1 },
@@ -32,7 +32,8 @@ func refreshing(w *arena.World, answer func(r *http.Request) string) {
 	})
 }
 
-// What a provider departs from the standards in, it departs in for refreshes.
+// TestRefreshHooks checks that a provider's departures from the standards also apply to
+// refreshes.
 func TestRefreshHooks(t *testing.T) {
 	t.Parallel()
 	none := func(context.Context, *authsvc.Exchange) (authsvc.Profile, error) { return nil, errors.New("no") }

@@ -15,8 +15,8 @@ import (
 	"authsvc/internal/test/arena"
 )
 
-// TestClientSecretHook: a secret is made once for many sign-ins, and anew
-// before it expires; a failure is tried again by the next.
+// TestClientSecretHook checks that a secret is made once for many sign-ins, and again
+// before it expires. After a failure, the next sign-in tries again.
 func TestClientSecretHook(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -57,7 +57,7 @@ func TestClientSecretHook(t *testing.T) {
 		if oddUser(w); made.Load() != 1 {
 			t.Error("made anew while good")
 		}
-		time.Sleep(90 * time.Second) // under five minutes are left
+		time.Sleep(90 * time.Second) // less than five minutes remain
 		if oddUser(w); secret() != "odd-client-2" {
 			t.Errorf("%q is used shortly before it expires", secret())
 		}
@@ -73,7 +73,7 @@ func TestClientSecretHook(t *testing.T) {
 	})
 }
 
-// TestClientSecretHookRefused: what cannot be a secret is none.
+// TestClientSecretHookRefused checks that values which cannot be a secret are refused.
 func TestClientSecretHookRefused(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {

@@ -6,7 +6,7 @@ import (
 	"authsvc/internal/protocol/oidc"
 )
 
-// signOut: RP-Initiated Logout, if the provider is configured for it.
+// signOut begins RP-Initiated Logout, if the provider is configured for it.
 func (f *oauthFlow) signOut(ctx context.Context, r oidc.LogoutRequest, idToken func() string) (oidc.Logout, error) {
 	if !f.LogoutAtProvider {
 		return oidc.Logout{}, nil

@@ -24,7 +24,7 @@ const (
 	tenantB = "22222222-2222-4222-8222-222222222222"
 )
 
-// tenants is a service whose provider "op" stands for two tenants.
+// tenants makes a service whose provider "op" stands for two tenants.
 func tenants(t *testing.T, pairwise bool, tune func(*authsvc.Config, *authsvc.OAuth)) *arena.World {
 	t.Helper()
 	return arena.Start(t, func(c *authsvc.Config) {
@@ -42,7 +42,7 @@ func tenants(t *testing.T, pairwise bool, tune func(*authsvc.Config, *authsvc.OA
 	})
 }
 
-// at has ID tokens come from a tenant, about somebody with an address there.
+// at makes ID tokens come from a tenant, about a person with an address there.
 func at(w *arena.World, tenant string) idp.Fault {
 	issuer := w.Config.Providers[0].(*authsvc.OAuth).Issuer
 	return idp.Fault{
@@ -58,7 +58,7 @@ func at(w *arena.World, tenant string) idp.Fault {
 	}
 }
 
-// enter signs ada of a tenant in and returns her user's id.
+// enter signs in ada of a tenant and returns her user's id.
 func enter(t *testing.T, w *arena.World, tenant string) string {
 	t.Helper()
 	w.OP.SetFault(at(w, tenant))
@@ -69,7 +69,7 @@ func enter(t *testing.T, w *arena.World, tenant string) string {
 	return w.Person(t, b)
 }
 
-// accountIDs are those of a user, joined.
+// accountIDs returns the account ids of a user, joined.
 func accountIDs(t *testing.T, w *arena.World, userID string) string {
 	t.Helper()
 	list, err := w.Store.ListAccounts(t.Context(), userID)
@@ -83,7 +83,8 @@ func accountIDs(t *testing.T, w *arena.World, userID string) string {
 	return strings.Join(ids, " ")
 }
 
-// People of two tenants whose sub is the same are two people.
+// TestSameSubjectInTwoTenants checks that people of two tenants with the same sub are
+// two people.
 func TestSameSubjectInTwoTenants(t *testing.T) {
 	t.Parallel()
 	for name, pairwise := range map[string]bool{"pairwise": true, "not pairwise": false} {
@@ -101,7 +102,8 @@ func TestSameSubjectInTwoTenants(t *testing.T) {
 	}
 }
 
-// Accounts that were stored under the sub alone are found where that is safe.
+// TestAccountsStoredWithoutTenant checks that accounts stored under the sub alone are
+// found where that is safe.
 func TestAccountsStoredWithoutTenant(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -147,7 +149,7 @@ func TestAccountsStoredWithoutTenant(t *testing.T) {
 	}
 }
 
-// idTokenOf is what was stored of a verified ID token.
+// idTokenOf returns a verified ID token as stored.
 func idTokenOf(issuer, tenant string) string {
 	raw, err := json.Marshal(map[string]string{"iss": strings.Replace(issuer, "{tenantid}", tenant, 1), "tid": tenant, "sub": "ada"})
 	if err != nil {
@@ -156,7 +158,8 @@ func idTokenOf(issuer, tenant string) string {
 	return "e30." + base64.RawURLEncoding.EncodeToString(raw) + ".e30"
 }
 
-// A pairwise subject stays alone where others read it, and either form is found.
+// TestPairwiseSubjectWithoutTenant checks that a pairwise subject stays alone where
+// others read it, and that either form is found.
 func TestPairwiseSubjectWithoutTenant(t *testing.T) {
 	t.Parallel()
 	single := func(c *authsvc.Config, p *authsvc.OAuth) {
@@ -166,7 +169,7 @@ func TestPairwiseSubjectWithoutTenant(t *testing.T) {
 		pairwise bool
 		tune     func(*authsvc.Config, *authsvc.OAuth)
 		want     string
-		other    string // found as well; "": nothing
+		other    string // also found; "": nothing
 	}{
 		"mode none":                  {true, nil, tenantA + "/ada", "ada"},
 		"next-auth-v4":               {true, func(c *authsvc.Config, _ *authsvc.OAuth) { c.Compat = authsvc.NextAuthV4 }, "ada", tenantA + "/ada"},
@@ -214,7 +217,8 @@ func TestPairwiseSubjectWithoutTenant(t *testing.T) {
 	}
 }
 
-// A tenant before an id makes it longer than ids may be.
+// TestTenantWithLongID checks the length limit of ids, which includes the tenant before
+// them.
 func TestTenantWithLongID(t *testing.T) {
 	t.Parallel()
 	for n, ok := range map[int]bool{255 - len(tenantA) - 1: true, 255 - len(tenantA): false} {
@@ -229,7 +233,8 @@ func TestTenantWithLongID(t *testing.T) {
 	}
 }
 
-// Back-channel logout ends the sessions of the person in that tenant.
+// TestBackchannelLogoutOfTenant checks that back-channel logout ends the sessions of
+// the person in that tenant.
 func TestBackchannelLogoutOfTenant(t *testing.T) {
 	t.Parallel()
 	w := tenants(t, false, nil)
@@ -253,7 +258,8 @@ func TestBackchannelLogoutOfTenant(t *testing.T) {
 	}
 }
 
-// The ID token of a refresh has to be of the same tenant.
+// TestRefreshOfAnotherTenant checks that the ID token of a refresh must be of the same
+// tenant.
 func TestRefreshOfAnotherTenant(t *testing.T) {
 	t.Parallel()
 	for tenant, want := range map[string]string{tenantA: "at-1", tenantB: ""} {
@@ -295,8 +301,8 @@ func TestRefreshOfAnotherTenant(t *testing.T) {
 	}
 }
 
-// An issuer that stands for any tenant is refused at start, unless no tenant
-// can give out the subjects of another.
+// TestMultiTenantIssuerNeedsTenants checks that an issuer that stands for any tenant is
+// refused at start, unless no tenant can issue the subjects of another.
 func TestMultiTenantIssuerNeedsTenants(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

@@ -17,8 +17,8 @@ type Operator struct {
 	service *Service
 }
 
-// NewOperator checks c as New does; the error is the same. It starts no background
-// work and does not use the store before a method is called.
+// NewOperator checks c as [New] does and returns the same error. It starts no
+// background work and does not use the store until you call a method.
 func NewOperator(c authsvc.Config) (*Operator, error) {
 	s, b := compile(&c)
 	if len(b.mistakes) > 0 {
@@ -39,12 +39,12 @@ func (o *Operator) Session(r *http.Request) (*authsvc.Session, error) { return o
 // Ready reports why sessions cannot be read; see [Service.Ready].
 func (o *Operator) Ready(ctx context.Context) error { return o.service.Ready(ctx) }
 
-// Close ends what Follow began; see [Service.Close].
+// Close stops the work that Follow started; see [Service.Close].
 func (o *Operator) Close(ctx context.Context) error { return o.service.Close(ctx) }
 
-// CheckProviders fetches the metadata of all providers that publish it (OpenID
-// Connect Discovery 1.0, RFC 8414), concurrently. It returns one entry for each
-// of them, by id: the error, or nil.
+// CheckProviders fetches the metadata of all providers that publish it (OpenID Connect
+// Discovery 1.0, RFC 8414), concurrently. The result has an entry for each of them, by
+// id: the error, or nil.
 func (o *Operator) CheckProviders(ctx context.Context) map[string]error {
 	type checker interface{ check(context.Context) error }
 	var mu sync.Mutex
@@ -64,21 +64,21 @@ func (o *Operator) CheckProviders(ctx context.Context) map[string]error {
 	return found
 }
 
-// CheckStore returns why the configuration does not fit the store: it was used
-// with another Config.Compat, or with another issuer under the id of a provider.
-// The error is that of [New]. It writes nothing.
+// CheckStore reports why the configuration does not fit the store, with the same error
+// as [New]: the store was used with another Config.Compat, or with another issuer under
+// the id of a provider. CheckStore writes nothing.
 func (o *Operator) CheckStore(ctx context.Context) error { return o.checkStore(ctx, "") }
 
-// AcceptCompat records Config.Compat in the store, whatever it was used with, if
-// CheckStore finds nothing else. Sessions and links of the old mode are not
-// recognised after that. With dryRun nothing is written.
+// AcceptCompat records Config.Compat in the store in place of the recorded mode, if
+// CheckStore finds nothing else. Sessions and links of the old mode are then no longer
+// recognised. With dryRun, it writes nothing.
 func (o *Operator) AcceptCompat(ctx context.Context, dryRun bool) error {
 	return o.acceptMeta(ctx, metaCompat, string(o.site.dialect.mode), dryRun)
 }
 
-// AcceptIssuer records the configured issuer of a provider in the store and
-// returns it, if CheckStore finds nothing else. ErrNotFound: no provider with
-// an issuer has that id. With dryRun nothing is written.
+// AcceptIssuer records the configured issuer of a provider in the store and returns it,
+// if CheckStore finds nothing else. It returns [authsvc.ErrNotFound] if no provider
+// with an issuer has that id. With dryRun, it writes nothing.
 func (o *Operator) AcceptIssuer(ctx context.Context, providerID string, dryRun bool) (issuer string, err error) {
 	f := o.site.flows[providerID]
 	if f == nil || f.info().issuer == "" {
@@ -88,28 +88,28 @@ func (o *Operator) AcceptIssuer(ctx context.Context, providerID string, dryRun b
 	return issuer, o.acceptMeta(ctx, metaIssuer+providerID, issuer, dryRun)
 }
 
-// Follow lets the operator read sessions (Session), until Close:
-// it checks the store as CheckStore does, reads the revocations of JWT sessions,
-// and goes on to do so every two seconds. It writes nothing. ctx is for the start
-// alone; package reader is for programs that need no more than this.
+// Follow lets the operator read sessions (Session) until Close. It checks the store as
+// CheckStore does and reads the revocations of JWT sessions, then reads them again
+// every two seconds. It writes nothing. ctx is only for the start. If your program only
+// reads sessions, use package reader.
 func (o *Operator) Follow(ctx context.Context) error {
 	if err := o.CheckStore(ctx); err != nil {
 		return err
 	}
-	o.auditor.LeaveOut() // nothing has begun that could be recorded
+	o.auditor.LeaveOut() // there is nothing to record yet
 	o.keeper.startRevocations(ctx)
 	o.follow()
 	return nil
 }
 
-// RewriteTokens stores the tokens of all accounts as Config.ProviderTokens says
-// now: empty, sealed under the first of Secrets, or plain. What a sign-in or a
-// refresh stores meanwhile is never overwritten. A token that cannot be opened
-// stays, unless none are kept. With dryRun nothing is written.
+// RewriteTokens stores the tokens of all accounts as Config.ProviderTokens now says:
+// empty, sealed under the first of Secrets, or plain. It never overwrites tokens that a
+// sign-in or a refresh stores meanwhile. A token that cannot be opened stays, unless
+// tokens are dropped. With dryRun, it writes nothing.
 //
-// It calls visit for each account that it writes or leaves something in. Users
-// are read in pages; what replicas with another configuration write after it is
-// for another run.
+// RewriteTokens calls visit for each account that it writes or leaves something in. It
+// reads users in pages. If replicas with another configuration write tokens later, run
+// it again.
 func (o *Operator) RewriteTokens(ctx context.Context, dryRun bool, visit func(TokenRewrite) error) error {
 	return o.vault.RewriteTokens(ctx, dryRun, visit)
 }

@@ -11,27 +11,27 @@ import (
 	"authsvc/internal/text/profilepath"
 )
 
-// What follows asks what a configuration decides, for tests of it. Nobody signs
-// in, nothing is stored, recorded or sent; callbacks are called as they would be.
+// The methods below report what a configuration decides, so that you can test it. They
+// sign no one in, and store, record and send nothing; they call callbacks as usual.
 
-// A SignInVerdict is what a configuration decides about a sign-in.
+// A SignInVerdict holds the decision of a configuration about a sign-in.
 type SignInVerdict struct {
 	Allowed bool
-	// Reason is why not, in the words of the audit.
+	// Reason says why the sign-in is refused, in the words of the audit log.
 	Reason string
-	// Redirect is where the SignIn callback leads instead; the sign-in then ends
-	// there and Allowed is false.
+	// Redirect is the address to which the SignIn callback leads instead; the sign-in
+	// then ends there and Allowed is false.
 	Redirect string
-	// Claims are those that would stay with the session.
+	// Claims holds the claims that would stay with the session.
 	Claims authsvc.Claims
-	// User is the person as a sign-in would store them, if they are new.
+	// User is the user; a new one is as a sign-in would store it.
 	User authsvc.User
-	// Err is why it was refused, with what a callback returned.
+	// Err is the error that refuses the sign-in, including a callback's error.
 	Err error
 }
 
-// DryRunSignIn asks conditions and callbacks about a sign-in. Of a they get all but
-// EmailProved for users whose EmailVerified is set, which is then true.
+// DryRunSignIn checks a sign-in against conditions and callbacks. They get a as it is,
+// except that EmailProved is true if the user's EmailVerified is set.
 func (o *Operator) DryRunSignIn(ctx context.Context, a authsvc.SignInAttempt) SignInVerdict {
 	rq := o.dryRun(ctx)
 	rq.now = a.Time
@@ -67,15 +67,15 @@ func (o *Operator) DryRunSignIn(ctx context.Context, a authsvc.SignInAttempt) Si
 	return v
 }
 
-// DryRunRedirect returns where a callbackUrl leads, absolute and in canonical
-// spelling, if it is allowed.
+// DryRunRedirect returns the address to which a callbackUrl leads, absolute and in
+// canonical spelling. ok is false if the callbackUrl is not allowed.
 func (o *Operator) DryRunRedirect(ctx context.Context, callbackURL string) (to string, ok bool) {
 	return judgeCallbackURL(o.dryRun(ctx), callbackURL)
 }
 
-// DryRunToken asks whether a session with these claims gets a token for an
-// audience, and returns "" or the reason why not. The error says that there is no
-// such audience, or that the claims are not JSON.
+// DryRunToken reports why a session with these claims gets no token for an audience.
+// The reason is "" if it gets one. DryRunToken returns an error if there is no such
+// audience or if the claims cannot be encoded as JSON.
 func (o *Operator) DryRunToken(ctx context.Context, id string, r authsvc.AccessRequest, claims authsvc.Claims) (reason string, err error) {
 	a := o.issuer.audienceOf(id)
 	if a == nil {
@@ -91,7 +91,7 @@ func (o *Operator) DryRunToken(ctx context.Context, id string, r authsvc.AccessR
 	return o.tokenRoom.mayHave(o.dryRun(ctx), a, r), nil
 }
 
-// dryRun is a request that nobody sent.
+// dryRun returns a request that no client sent.
 func (h *storeys) dryRun(ctx context.Context) *request {
 	return &request{site: h.site, ctx: ctx, r: (&http.Request{Header: http.Header{}}).WithContext(ctx)}
 }

@@ -11,54 +11,55 @@ import (
 	"authsvc/internal/protocol/gate"
 )
 
-// A GateQuestion is a request for a program behind the gate that nobody sends.
+// A GateQuestion describes a hypothetical request for a program behind the gate.
 type GateQuestion struct {
 	Method string // default GET
-	// URL is absolute. What follows its host is judged as it stands.
+	// URL is absolute. The part after its host is judged as it stands.
 	URL    string
 	Header http.Header
-	// Session is who asks, nil without a session; its claims are Claims.
+	// Session makes the request; nil: there is no session. Its claims are in Claims.
 	Session *authsvc.Session
 	Claims  authsvc.Claims
-	// Token: by a personal access token of theirs for the host, in place of a
-	// session. The AuthTime, the Provider and the claims then count for nothing.
+	// Token means that the request has a personal access token of the user for the host
+	// instead of a session. AuthTime, Provider and the claims are then ignored.
 	Token  bool
 	Client authsvc.RequestClient
 	Time   time.Time // default: now
 }
 
-// A GateExplanation is what the gate decides about a request, and why.
+// A GateExplanation holds the gate's decision about a request and the reasons for it.
 type GateExplanation struct {
-	// Host is the number of the host in Config.Gate.Hosts, -1 if there is none for
-	// the URL, and Origin what it is reached at.
+	// Host is the index of the host in Config.Gate.Hosts, or -1 if there is none for
+	// the URL. Origin is the address of that host.
 	Host   int
 	Origin string
-	// Verdict is allowed, sign_in, reauthenticate, forbidden, malformed (the target
-	// or the method cannot be judged), or not_served without a host.
+	// Verdict is allowed, sign_in, reauthenticate, forbidden, malformed (the target or
+	// the method cannot be judged), or not_served (there is no host for the URL).
 	Verdict string
-	Reason  string // of forbidden and malformed
-	// MaxAge, of reauthenticate, is what the sign-in may be old.
+	Reason  string // for forbidden and malformed
+	// MaxAge is the maximum age of the sign-in, if Verdict is reauthenticate.
 	MaxAge time.Duration
-	Err    error // of a condition that failed
-	// Decides is the number of the reading in Readings whose rule is the
-	// strictest, the first of several; -1 if none decides.
+	Err    error // error of a condition that failed
+	// Decides is the index in Readings of the reading with the strictest rule. If there
+	// are several, it is the first; if none decides, it is -1.
 	Decides  int
 	Readings []GateReading
 }
 
-// A GateReading is one way in which servers may read a request. All have to pass.
+// A GateReading is one way in which servers may read a request. Every reading must
+// pass.
 type GateReading struct {
 	Path, Method string
-	// Rule is the number of the rule in GateHost.Rules, -1 for GateHost.Default,
-	// and Match its pattern.
+	// Rule is the index of the rule in GateHost.Rules, or -1 for GateHost.Default.
+	// Match is its pattern.
 	Rule    int
 	Match   string
 	Verdict string
 	Reason  string
 }
 
-// DryRunGate asks the rules of the gate about a request. The error says that the
-// URL is none, or that the claims are not JSON.
+// DryRunGate checks a request against the rules of the gate. It returns an error if the
+// URL is not absolute or if the claims cannot be encoded as JSON.
 func (o *Operator) DryRunGate(ctx context.Context, q GateQuestion) (GateExplanation, error) {
 	e := GateExplanation{Host: -1, Verdict: "not_served", Decides: -1}
 	scheme, rest, ok := strings.Cut(q.URL, "://")
@@ -94,7 +95,7 @@ func (o *Operator) DryRunGate(ctx context.Context, q GateQuestion) (GateExplanat
 	return e, nil
 }
 
-// gateQuestion is a question as the gate asks it.
+// gateQuestion returns a question in the form that the gate takes.
 func (h *storeys) gateQuestion(rq *request, q GateQuestion, site *gate.Site, origin, target, claims string) *gate.Asked {
 	if rq.now = q.Time; rq.now.IsZero() {
 		rq.now = h.fleet.Now()

@@ -17,7 +17,7 @@ import (
 	"authsvc/internal/test/arena"
 )
 
-// randomRules are rules of which any two are in order.
+// randomRules returns rules of which any two are in order.
 func randomRules(r *rand.Rand) []authsvc.GateRule {
 	patterns := []string{"/admin/", "GET /admin/x", "/public/", "GET /public/{page}", "/Upper/", "/api/", "POST /api/", "POST /api/v1/{id}", "/{$}", "/exact", "/files/{rest...}", "/admin/deep/"}
 	allows := []authsvc.Allow{{}, {Anyone: true}, {Nobody: true}, {AnyOf: []authsvc.Condition{{Users: []string{"ada-id"}}}}, {AnyOf: []authsvc.Condition{{Users: []string{"bob-id"}, Tokens: true}}},
@@ -37,7 +37,7 @@ func randomRules(r *rand.Rand) []authsvc.GateRule {
 	return rules
 }
 
-// randomTarget is made of what servers read differently.
+// randomTarget returns a target made of parts that servers read differently.
 func randomTarget(r *rand.Rand) string {
 	parts := []string{"/", "/", "/", "admin", "public", "Upper", "upper", "api", "v1", "exact", "files", "deep", "x", "X", "%2F", "%2e", "..", ".", ";a=b", "%61dmin", "%25", "%2561", "//", "?", "?/../admin/", "%5c", "%", "\\", "%00", "~", "ADMIN"}
 	b := "/"
@@ -47,8 +47,8 @@ func randomTarget(r *rand.Rand) string {
 	return b
 }
 
-// TestDryRunGate: what is explained is what the gate does, for 10 000 requests; the
-// verdict is that of the strictest reading.
+// TestDryRunGate checks for 10 000 requests that the explanation matches what the gate
+// does. The verdict is that from the strictest reading.
 func TestDryRunGate(t *testing.T) {
 	t.Parallel()
 	const worlds, each = 40, 250
@@ -94,7 +94,7 @@ func TestDryRunGate(t *testing.T) {
 	}
 }
 
-// compareGate asks the gate and for an explanation.
+// compareGate compares the gate's answer with its explanation.
 func compareGate(t *testing.T, w *arena.World, gate http.Handler, r *http.Request, who string, seen map[string]int) {
 	t.Helper()
 	q := engine.GateQuestion{Method: r.Method, URL: arena.Origin + r.RequestURI, Header: r.Header, Token: who == "token"}
@@ -134,7 +134,7 @@ func compareGate(t *testing.T, w *arena.World, gate http.Handler, r *http.Reques
 	}
 }
 
-// TestDryRunGateHosts: which host a URL is about, and what is no URL.
+// TestDryRunGateHosts checks which host a URL belongs to, and which texts are not URLs.
 func TestDryRunGateHosts(t *testing.T) {
 	t.Parallel()
 	w := arena.EnterOffline(t, forMachines)

@@ -7,18 +7,18 @@ import (
 	"authsvc"
 )
 
-// A Resealed counts what is sealed in the store.
+// A Resealed counts the records that Reseal has handled.
 type Resealed struct {
-	Users int // whose records were read
-	// Accounts and Credentials are those that a later entry of Secrets sealed:
-	// tokens of providers, and data of credentials. They were sealed anew, or would
-	// have been.
+	Users int // users whose records were read
+	// Accounts and Credentials count the records that a later entry of Secrets sealed:
+	// provider tokens and the data of credentials. They were sealed again or, with
+	// dryRun, would have been.
 	Accounts, Credentials int
-	SigningKeys           bool // so were the signing keys
-	Left                  int  // of which something stays, as no entry of Secrets opens it
+	SigningKeys           bool // whether this applies to the signing keys too
+	Left                  int  // records that keep something which no entry of Secrets opens
 }
 
-// Stale is how many records a later entry of Secrets sealed.
+// Stale returns the number of records that a later entry of Secrets sealed.
 func (r Resealed) Stale() int {
 	n := r.Accounts + r.Credentials
 	if r.SigningKeys {
@@ -27,14 +27,15 @@ func (r Resealed) Stale() int {
 	return n
 }
 
-// Reseal seals under the first of Secrets what later entries have sealed: tokens of
-// providers, credentials and signing keys, so that the later entries can be
-// removed. What others write meanwhile is never overwritten. Users are read in steps
-// of 1000, after each of which progress is called, unless it is nil; an error of it
-// ends everything and is returned. It can be interrupted and repeated: what was done
-// is done. With dryRun it only counts. What replicas whose first secret is another
-// write after it is for another run; mails in the queue are not looked at, they are
-// of no use after 7 days at most.
+// Reseal seals under the first of Secrets everything that later entries sealed, so that
+// you can remove the later entries: provider tokens, credentials and signing keys. It
+// never overwrites what others write meanwhile. It reads users in steps of 1000 and
+// calls progress, unless nil, after each step. If progress returns an error, Reseal
+// stops and returns it. You can interrupt and repeat Reseal: finished work stays. With
+// dryRun, it only counts.
+//
+// If replicas with another first secret write later, run Reseal again. It does not look
+// at mails in the queue, which are useless after at most 7 days.
 func (o *Operator) Reseal(ctx context.Context, dryRun bool, progress func(Resealed) error) (r Resealed, err error) {
 	for after := ""; ; {
 		page, err := o.given.Adapter.ListUsers(ctx, after, rewritePage)
@@ -78,7 +79,7 @@ func (o *Operator) Reseal(ctx context.Context, dryRun bool, progress func(Reseal
 	return r, o.issuer.resealKeys(ctx)
 }
 
-// resealUser is Reseal for what one user has.
+// resealUser does the work of Reseal for one user.
 func (h *storeys) resealUser(ctx context.Context, userID string, dryRun bool, r *Resealed) error {
 	accounts, err := h.given.Adapter.ListAccounts(ctx, userID)
 	if err != nil {

@@ -14,8 +14,8 @@ import (
 	"authsvc/internal/test/arena"
 )
 
-// sealedStore has the account of due, sealed under arena.Secret, behind a
-// ledger.
+// sealedStore returns a store with the account of due, sealed under arena.Secret,
+// behind a ledger.
 func sealedStore(t *testing.T, d time.Duration) *arena.Ledger {
 	t.Helper()
 	store, o := memory.New(), &rotator{}
@@ -40,8 +40,8 @@ func secrets(list ...string) func(*authsvc.Config) {
 	return func(c *authsvc.Config) { c.Secrets = list }
 }
 
-// What an older secret sealed is stored anew, as tokens are kept now, by the
-// first who reads it, and by nobody afterwards.
+// TestReseal checks that the first read of tokens that an older secret sealed stores
+// them in the current form, and that later reads do not.
 func TestReseal(t *testing.T) {
 	t.Parallel()
 	for name, read := range map[string]func(*arena.World) (string, error){
@@ -85,8 +85,8 @@ func TestReseal(t *testing.T) {
 	}
 }
 
-// What a sign-in stored while tokens are sealed anew stays, also when the
-// provider gives no refresh token by which one could tell.
+// TestResealDuringSignIn checks that tokens stored by a sign-in stay while tokens are
+// sealed again, even if the provider issues no refresh token to tell them apart.
 func TestResealDuringSignIn(t *testing.T) {
 	t.Parallel()
 	led, o := sealedStore(t, time.Hour), &rotator{n: 1}
@@ -115,8 +115,8 @@ func TestResealDuringSignIn(t *testing.T) {
 	}
 }
 
-// Sealing anew is a convenience: a store that takes no writes is read as ever,
-// and what a sign-in stored meanwhile stays.
+// TestResealFails checks that sealing again is optional: a store that takes no writes
+// can still be read, and tokens stored by a sign-in meanwhile stay.
 func TestResealFails(t *testing.T) {
 	t.Parallel()
 	led, o := sealedStore(t, time.Hour), &rotator{n: 1}
@@ -160,8 +160,8 @@ func (m *beforeReplace) ReplaceTokens(ctx context.Context, a, was authsvc.Accoun
 	return m.Adapter.ReplaceTokens(ctx, a, was)
 }
 
-// A reader may seal the tokens anew while they are refreshed: the new ones,
-// which spent the old refresh token, are stored all the same.
+// TestResealDuringRefresh checks a reader that seals the tokens again while they are
+// refreshed. The new ones, which used up the old refresh token, are still stored.
 func TestResealDuringRefresh(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -14,24 +14,26 @@ import (
 	"authsvc/internal/text"
 )
 
-// invitationAge is how long the link of an invitation counts. It is longer than
-// that of others, since nobody waits for the mail; it counts once all the same, and
-// opens in any browser to a page with a button.
+// invitationAge is how long the link in an invitation is valid. It is longer than for
+// other links, because no one waits for the mail. The link still counts only once, and
+// in any browser it opens a page with a button.
 const invitationAge = 7 * 24 * time.Hour
 
 // An inviter is a flow whose mails can invite people.
 type inviter interface {
-	// invitation makes the mail to a user, sealed, and the token of its link as it
-	// is stored.
+	// invitation makes a sealed mail to a user. Its ID is the token of the link in its
+	// stored form.
 	invitation(u authsvc.User, language string) (m authsvc.Mail, err error)
 }
 
-// Invite makes sure that there is a user with an address, and mails a link to sign
-// in, which counts once and for 7 days. The first sign-in by it proves the address.
-// It can be repeated until then; earlier links go on. The mail waits in the queue
-// for a running service. Errors: ErrConflict, the address is that of a user who has
-// proved it; an address that cannot be used; a user who is blocked; no provider that
-// signs people in by mail; ErrQueueFull.
+// Invite mails a sign-in link to an address; it creates the user first if there is
+// none. The link counts once and is valid for 7 days. The first sign-in with it proves
+// the address. Until then you can repeat Invite; earlier links stay valid. The mail
+// waits in the queue for a running service.
+//
+// The error is [authsvc.ErrConflict] if the address belongs to a user who has proved
+// it, and [authsvc.ErrQueueFull] if the queue is full. Invite also fails if the address
+// cannot be used, the user is blocked, or no provider signs people in by mail.
 func (p *People) Invite(ctx context.Context, i authsvc.Invitation) (authsvc.User, error) {
 	by := p.inviter()
 	if by == nil {
@@ -74,7 +76,8 @@ func (p *People) Invite(ctx context.Context, i authsvc.Invitation) (authsvc.User
 	return u, nil
 }
 
-// inviter is the first of the ways to sign in whose mails can invite; nil: none.
+// inviter returns the first provider whose mails can invite people, or nil if there is
+// none.
 func (h *storeys) inviter() inviter {
 	for _, p := range h.site.views {
 		if by, ok := h.site.flows[p.ID].(inviter); ok {
@@ -84,10 +87,11 @@ func (h *storeys) inviter() inviter {
 	return nil
 }
 
-// CreateUser stores a user whom an operator or the application adds, of whom ID and
-// what the store makes of it do not count; EmailVerified says that the application
-// knows the address to be the person's. Callbacks are not asked. Errors:
-// ErrConflict, the address is taken; an address or a name that cannot be used.
+// CreateUser stores a user whom an operator or the application adds. It ignores ID and
+// the fields that the store sets. EmailVerified says that the application knows that
+// the address is the person's. CreateUser calls no callbacks. It returns
+// [authsvc.ErrConflict] if the address is taken, and an error if the address or the
+// name cannot be used.
 func (p *People) CreateUser(ctx context.Context, u authsvc.User) (authsvc.User, error) {
 	change, err := cleanChange(authsvc.UserUpdate{Name: &u.Name, Email: &u.Email})
 	if err != nil {
@@ -107,12 +111,13 @@ func (p *People) CreateUser(ctx context.Context, u authsvc.User) (authsvc.User, 
 	return u, nil
 }
 
-// UpdateUser changes fields of a user. With another address, EmailVerified is what
-// change says, else nothing is proved; links and codes of both addresses are void, a
-// change of address that waits is dropped, remembered browsers are forgotten and
-// every session ends, so that nobody stays in by what was believed of the old
-// address. It can be repeated, also after an error. Errors: ErrNotFound;
-// ErrConflict, the address is taken; an address or a name that cannot be used.
+// UpdateUser changes fields of a user. A new address counts as proved only if change
+// sets EmailVerified. With an address in change, links and codes of the old and the new
+// address become void, a pending change of address is dropped, remembered browsers are
+// forgotten and every session ends, so that no access based on the old address remains.
+// You can repeat UpdateUser, even after an error. It returns [authsvc.ErrNotFound] if
+// there is no such user, [authsvc.ErrConflict] if the address is taken, and an error if
+// the address or the name cannot be used.
 func (p *People) UpdateUser(ctx context.Context, userID string, change authsvc.UserUpdate) (authsvc.User, error) {
 	change, err := cleanChange(change)
 	if err != nil {
@@ -127,7 +132,7 @@ func (p *People) UpdateUser(ctx context.Context, userID string, change authsvc.U
 		if err := p.leaveAddress(ctx, userID, before.Email, u.Email); err != nil {
 			return u, err
 		}
-		u, err = p.given.Adapter.GetUser(ctx, userID) // of a later epoch
+		u, err = p.given.Adapter.GetUser(ctx, userID) // with a later epoch
 	}
 	if err == nil && p.given.Events.UpdateUser != nil {
 		p.fleet.Emit("updateUser", func() { p.given.Events.UpdateUser(ctx, u) })
@@ -135,7 +140,7 @@ func (p *People) UpdateUser(ctx context.Context, userID string, change authsvc.U
 	return u, err
 }
 
-// changeUser writes a change, as of the user who is returned with what became of it.
+// changeUser writes a change. It returns the user before and after it.
 func (h *storeys) changeUser(ctx context.Context, userID string, change authsvc.UserUpdate) (before, u authsvc.User, err error) {
 	for try := 1; ; try++ {
 		if before, err = h.given.Adapter.GetUser(ctx, userID); err != nil {
@@ -154,7 +159,7 @@ func (h *storeys) changeUser(ctx context.Context, userID string, change authsvc.
 	}
 }
 
-// leaveAddress takes back what rests on the address of a user, after it was changed.
+// leaveAddress revokes what rests on the addresses of a user after a change of address.
 func (p *People) leaveAddress(ctx context.Context, userID string, addresses ...string) error {
 	for _, address := range addresses {
 		if address == "" {
@@ -164,15 +169,15 @@ func (p *People) leaveAddress(ctx context.Context, userID string, addresses ...s
 			return err
 		}
 	}
-	if err := p.EndSessions(ctx, userID); err != nil { // raises the epoch: what follows is for good
+	if err := p.EndSessions(ctx, userID); err != nil { // raises the epoch: the deletion below is final
 		return err
 	}
 	_, err := p.given.Adapter.DeleteCredentials(ctx, userID, nil, authsvc.CredentialDevice, authsvc.CredentialAddress)
 	return err
 }
 
-// cleanChange returns what an operator or the application says about a user in the
-// form in which it is stored. What does not fit is an error, not shortened.
+// cleanChange returns a change by an operator or the application in its stored form.
+// Values that do not fit are errors, never truncated.
 func cleanChange(c authsvc.UserUpdate) (authsvc.UserUpdate, error) {
 	if c.Name != nil {
 		name := norm.NFC.String(*c.Name)

@@ -11,20 +11,21 @@ import (
 )
 
 // An OddAddress reports a stored user whose address is not in the form of
-// [authsvc.NormaliseEmail], so that neither an e-mailed link nor a provider that asserts
-// the address finds the user.
+// [authsvc.NormaliseEmail]. Neither a mailed link nor a provider that asserts the
+// address finds such a user.
 type OddAddress struct {
 	UserID string
-	// Normal is the normal form; "" if the address cannot be used, or if the
+	// Normal is the normal form. It is "" if the address cannot be used or if the
 	// normal form may be another person's mailbox.
 	Normal string
 	// Other is the id of another user who has Normal, or whose address has the same
-	// normal form and was visited before; "" if there is none.
+	// normal form and was visited before. It is "" if there is none.
 	Other string
 }
 
-// addressPage is how many users are read at a time, and maxOddPaired among how many
-// odd addresses pairs are looked for: others are found once one is rewritten.
+// addressPage is how many users are read at a time. maxOddPaired limits the number of
+// odd addresses that are searched for pairs; other pairs are found once one is
+// rewritten.
 const (
 	addressPage  = 500
 	maxOddPaired = 100_000
@@ -42,11 +43,11 @@ func (o *OddAddress) pair(first map[string]string) {
 	}
 }
 
-// OddAddresses reads all users, in pages and in the store's order of ids, and
-// calls visit for each whose address is not in normal form. An error of visit
-// ends it and is returned. visit may write to the store.
+// OddAddresses reads all users, in pages and in the store's order of ids. It calls
+// visit for each user whose address is not in normal form. If visit returns an error,
+// OddAddresses stops and returns it. visit may write to the store.
 func OddAddresses(ctx context.Context, a authsvc.Adapter, visit func(OddAddress) error) error {
-	first := map[string]string{} // whose odd address has a normal form
+	first := map[string]string{} // normal form to id of the first user with it
 	for after := ""; ; {
 		page, err := a.ListUsers(ctx, after, addressPage)
 		if err != nil {
@@ -69,7 +70,8 @@ func OddAddresses(ctx context.Context, a authsvc.Adapter, visit func(OddAddress)
 	}
 }
 
-// oddAddress checks one user's address; nil if it is in normal form.
+// oddAddress checks one user's address. It returns nil if the address is in normal
+// form.
 func oddAddress(ctx context.Context, a authsvc.Adapter, u authsvc.User) (*OddAddress, error) {
 	normal, err := emailaddr.Normalise(u.Email)
 	switch {
@@ -89,12 +91,11 @@ func oddAddress(ctx context.Context, a authsvc.Adapter, u authsvc.User) (*OddAdd
 	return odd, nil
 }
 
-// EndSessions ends every session of a user, wherever it is signed in. With
-// strategy jwt it needs an Adapter. The user can sign in again: [Service.Block]
-// keeps somebody out. A sign-in that is under way and had passed the SignIn
-// callback asks it again, and no token, link or account that such a sign-in would
-// have written is written. The user is told by mail ([authsvc.NoticeOptions]) if there was a
-// session to end.
+// EndSessions ends every session of a user, on every device. With strategy jwt it needs
+// an Adapter. The user can sign in again; [Service.Block] prevents that. A sign-in in
+// progress that has passed the SignIn callback calls it again, and no token, link or
+// account from before is written. The user is told by mail ([authsvc.NoticeOptions]) if
+// a session ended.
 func (p *People) EndSessions(ctx context.Context, userID string) error {
 	ended, err := p.keeper.endAllSessions(ctx, userID)
 	if err != nil {
@@ -108,14 +109,15 @@ func (p *People) EndSessions(ctx context.Context, userID string) error {
 	return nil
 }
 
-// errBlocked refuses the sign-in of somebody who is blocked.
+// errBlocked refuses the sign-in of a blocked user.
 var errBlocked = errors.New("the user is blocked")
 
-// Block keeps a user out, until Unblock: every session ends, on all replicas
-// within a few seconds, and nobody signs in as the user, nor gets a mail to do so;
-// the answers do not tell. A sign-in that is under way either had begun its session
-// before, which then ends, or is refused. why is for operators, at most 255 bytes.
-// ErrNotFound: there is no such user. It can be repeated, also after an error.
+// Block keeps a user out until Unblock. Every session ends, on all replicas within a
+// few seconds. Signing in as the user is refused and no sign-in mail is sent, but the
+// answers do not reveal the block. A sign-in in progress either has begun its session
+// already, which then ends, or is refused. why is for operators and has at most 255
+// bytes. Block returns [authsvc.ErrNotFound] if there is no such user. You can repeat
+// it, even after an error.
 func (p *People) Block(ctx context.Context, userID, why string) error {
 	err := p.block(ctx, userID, audit.AsRecorded(why))
 	if err != nil {
@@ -131,8 +133,9 @@ func (h *storeys) block(ctx context.Context, userID, why string) error {
 	return h.keeper.shutOut(ctx, userID, authsvc.PersonUpdate{Blocked: &now, BlockedWhy: &why})
 }
 
-// Unblock lets a user sign in again. Sessions and remembered browsers that the
-// block ended do not come back. ErrNotFound: there is no such user.
+// Unblock lets a user sign in again. Sessions and remembered browsers that the block
+// ended do not come back. Unblock returns [authsvc.ErrNotFound] if there is no such
+// user.
 func (p *People) Unblock(ctx context.Context, userID string) error {
 	none := ""
 	if err := p.given.Adapter.SetPerson(ctx, userID, authsvc.PersonUpdate{Blocked: &time.Time{}, BlockedWhy: &none}, nil); err != nil {

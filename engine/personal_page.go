@@ -15,7 +15,7 @@ import (
 	"authsvc/internal/text/pages"
 )
 
-// personalRoom is the page on which people make and revoke their personal access
+// personalRoom serves the page on which users make and revoke their personal access
 // tokens.
 type personalRoom struct {
 	*fleet.Given
@@ -23,7 +23,7 @@ type personalRoom struct {
 	issuer *issuer
 	desk   *desk
 
-	hosts []string // of the gate that take such tokens
+	hosts []string // of the gate that accept personal access tokens
 	on    bool
 }
 
@@ -38,7 +38,7 @@ func personalPart(h *storeys) part {
 	}}
 }
 
-// compile finds out what tokens can be for. A person chooses among that; the
+// compile finds the audiences and hosts that a user can choose for a token. The
 // application and the operator can also name hosts that are not behind this gate.
 func (p *personalRoom) compile(b *builder) {
 	for _, h := range b.config.Gate.Hosts {
@@ -55,8 +55,8 @@ func (p *personalRoom) compile(b *builder) {
 // personalPath is the path of the page, below the base path.
 const personalPath = "/account/tokens"
 
-// typedPersonal is the form in the cookie of what was typed whose field is the name. No
-// provider has this id.
+// typedPersonal identifies the token name's form in the typed-input cookie. No provider
+// has this ID.
 const typedPersonal = "account/tokens"
 
 func (p *personalRoom) entry(rq *request, _ *authsvc.Session) []pages.Entry {
@@ -66,12 +66,12 @@ func (p *personalRoom) entry(rq *request, _ *authsvc.Session) []pages.Entry {
 	return []pages.Entry{{Href: rq.base + personalPath, Key: "entry.tokens"}}
 }
 
-// A tokensObject is what GET account/tokens answers a script.
+// A tokensObject is the answer of GET account/tokens to a script.
 type tokensObject struct {
 	Tokens    []tokenObject `json:"tokens"`
-	Audiences []string      `json:"audiences"` // that a new one can be for
+	Audiences []string      `json:"audiences"` // for a new token
 	Hosts     []string      `json:"hosts"`
-	MaxDays   int           `json:"maxDays"` // of a new one
+	MaxDays   int           `json:"maxDays"` // of a new token
 }
 
 type tokenObject struct {
@@ -82,7 +82,7 @@ type tokenObject struct {
 	Created   *string  `json:"created"`
 	Used      *string  `json:"used"` // the day
 	Expires   *string  `json:"expires"`
-	Sealed    bool     `json:"sealed"` // under a secret that is gone: it is not accepted
+	Sealed    bool     `json:"sealed"` // sealed under a lost secret: the token is not accepted
 }
 
 func newTokenObject(t *authsvc.PersonalToken) tokenObject {
@@ -90,7 +90,7 @@ func newTokenObject(t *authsvc.PersonalToken) tokenObject {
 		Created: isoTime(t.Created), Used: isoTime(t.Used), Expires: isoTime(t.Expires), Sealed: t.Sealed}
 }
 
-// audienceIDs are those of the configuration.
+// audienceIDs returns the IDs of the configured audiences.
 func (p *personalRoom) audienceIDs() []string {
 	ids := []string{}
 	for _, a := range p.issuer.audiences {
@@ -99,11 +99,11 @@ func (p *personalRoom) audienceIDs() []string {
 	return ids
 }
 
-// maxDays is the longest life of a new token, at least a day.
+// maxDays returns the longest life of a new token in days, at least one.
 func (p *personalRoom) maxDays() int { return max(1, int(p.issuer.pats.maxAge/(24*time.Hour))) }
 
-// getTokens: GET account/tokens lists the tokens of the person, and has the form for
-// a new one.
+// getTokens handles GET account/tokens. It lists the user's tokens and shows the form
+// for a new one.
 func (p *personalRoom) getTokens(rq *request) outcome {
 	s, err := p.keeper.current(rq)
 	switch {
@@ -114,7 +114,7 @@ func (p *personalRoom) getTokens(rq *request) outcome {
 	}
 	list, err := p.issuer.PersonalTokens(rq.ctx, s.UserID)
 	switch {
-	case errors.Is(err, authsvc.ErrNotFound): // one of the application's, who is not stored
+	case errors.Is(err, authsvc.ErrNotFound): // a user of the application that is not stored
 		return rq.refuseOwn("/account", authsvc.CodeNotFound, http.StatusNotFound)
 	case err != nil:
 		return rq.accountAway(err)
@@ -153,14 +153,15 @@ func (p *personalRoom) view(rq *request, s *authsvc.Session, list []authsvc.Pers
 	return v
 }
 
-// How the fields of the form's checkboxes begin. A script sends lists, separated by
-// spaces, which neither ids of audiences nor origins have: audiences and hosts.
+// Prefixes of the names of the form's checkboxes. A script instead sends the fields
+// audiences and hosts, lists separated by spaces, which neither audience IDs nor
+// origins contain.
 const (
 	useAudience = "audience."
 	useHost     = "host."
 )
 
-// usesOf are the values of a field with a list and of those that begin with prefix,
+// usesOf returns the values in the field list and in all fields that begin with prefix,
 // in any order.
 func usesOf(rq *request, list, prefix string) []string {
 	values := strings.Fields(rq.body.get(list))
@@ -172,8 +173,8 @@ func usesOf(rq *request, list, prefix string) []string {
 	return values
 }
 
-// postToken: POST account/tokens makes a token and answers it, once: only its digest
-// is stored. It needs a fresh proof, since the token outlives the session.
+// postToken handles POST account/tokens. It makes a token and shows it once, since only
+// its digest is stored. It needs a fresh proof, since the token outlives the session.
 func (p *personalRoom) postToken(rq *request) outcome {
 	s, done, refused := p.desk.beginAccount(rq)
 	if refused != nil {
@@ -198,7 +199,7 @@ func (p *personalRoom) postToken(rq *request) outcome {
 	switch {
 	case errors.Is(err, errSignedOut):
 		return rq.signInFirst(personalPath)
-	case errors.Is(err, authsvc.ErrTooMany): // as many as there may be
+	case errors.Is(err, authsvc.ErrTooMany): // the user has the maximum number of tokens
 		return rq.refuseOwn(personalPath, authsvc.CodeInvalid, http.StatusConflict)
 	case errors.Is(err, authsvc.ErrAccessDenied), errors.Is(err, authsvc.ErrNotFound):
 		return rq.refuseOwn("/account", authsvc.CodeNotFound, http.StatusNotFound)
@@ -211,7 +212,7 @@ func (p *personalRoom) postToken(rq *request) outcome {
 		return object{v: map[string]any{"url": rq.base + personalPath, "token": token, "info": newTokenObject(&info)}}
 	}
 	list, err := p.issuer.PersonalTokens(rq.ctx, s.UserID)
-	if err != nil { // it is made, and must be shown now
+	if err != nil { // the token exists and must be shown now
 		list = []authsvc.PersonalToken{info}
 	}
 	v := p.view(rq, s, list)
@@ -219,11 +220,11 @@ func (p *personalRoom) postToken(rq *request) outcome {
 	return page{name: pages.Tokens, view: v}
 }
 
-// errSignedOut: the session ended while a token was made.
+// errSignedOut says that the session ended while a token was made.
 var errSignedOut = errors.New("the session has ended")
 
-// stillSignedIn reads the session once more, with all revocations that the store has:
-// a token outlives a sign-out, so that one which has ended must make none.
+// stillSignedIn reads the session again, with all revocations in the store. A token
+// outlives a sign-out, so a session that has ended must not make one.
 func (p *personalRoom) stillSignedIn(rq *request, s *authsvc.Session) error {
 	if err := p.keeper.revoked.catchUp(rq.ctx, p.Adapter, rq.now); err != nil {
 		return err
@@ -235,11 +236,12 @@ func (p *personalRoom) stillSignedIn(rq *request, s *authsvc.Session) error {
 	return err
 }
 
-// request reads what a token is to be good for. ok: a person may choose that.
+// readForm reads the form for a new token. It reports as ok whether a user may choose
+// these values.
 func (p *personalRoom) readForm(rq *request) (r authsvc.PersonalTokenRequest, ok bool) {
 	r = authsvc.PersonalTokenRequest{Name: rq.body.get("name"), Audiences: usesOf(rq, "audiences", useAudience), Hosts: usesOf(rq, "hosts", useHost)}
 	for _, name := range []string{"name", "audiences", "hosts", "days"} {
-		if rq.body.other[name] { // a number or a list of JSON
+		if rq.body.other[name] { // a JSON number or list
 			return r, false
 		}
 	}
@@ -256,8 +258,8 @@ func (p *personalRoom) readForm(rq *request) (r authsvc.PersonalTokenRequest, ok
 	return r, true
 }
 
-// postRevoke: POST account/tokens/revoke ends a token of the person's. No fresh proof
-// is needed to take access away.
+// postRevoke handles POST account/tokens/revoke, which revokes one of the user's
+// tokens. Revoking access needs no fresh proof.
 func (p *personalRoom) postRevoke(rq *request) outcome {
 	s, done, refused := p.desk.beginAccount(rq)
 	if refused != nil {

@@ -26,7 +26,7 @@ type tokenSeen struct {
 	Created, Used, Expires *string
 }
 
-// tokensOf is GET account/tokens for a script.
+// tokensOf returns GET account/tokens for a script.
 func tokensOf(t *testing.T, b *arena.Browser) (o struct {
 	Tokens           []tokenSeen
 	Audiences, Hosts []string
@@ -49,7 +49,7 @@ func askForData(b *arena.Browser, path string) *browser.Answer {
 	return b.Do(r)
 }
 
-// made is the token in the answer to a script.
+// made returns the token in the answer to a script.
 func made(t *testing.T, a *browser.Answer) (token, id string) {
 	t.Helper()
 	var o struct {
@@ -62,8 +62,8 @@ func made(t *testing.T, a *browser.Answer) (token, id string) {
 	return o.Token, o.Info.ID
 }
 
-// TestTokensPage: a person makes a token, which a program can use, sees it in the list,
-// and revokes it.
+// TestTokensPage checks that a user makes a token that a program can use, sees it in
+// the list, and revokes it.
 func TestTokensPage(t *testing.T) {
 	t.Parallel()
 	strategies(t, forPersonal, func(t *testing.T, w *arena.World) {
@@ -97,7 +97,7 @@ func TestTokensPage(t *testing.T) {
 			t.Error("the list is not names alone: " + again)
 		}
 		o := tokensOf(t, b)
-		slices.SortFunc(o.Tokens, func(one, two tokenSeen) int { return strings.Compare(two.Name, one.Name) }) // both may be of one millisecond
+		slices.SortFunc(o.Tokens, func(one, two tokenSeen) int { return strings.Compare(two.Name, one.Name) }) // both may be of the same millisecond
 		if len(o.Tokens) != 2 || o.Tokens[0].ID != id || !slices.Equal(o.Tokens[1].Audiences, []string{"other"}) {
 			t.Fatalf("%+v", o)
 		}
@@ -134,7 +134,7 @@ func parseTime(t *testing.T, s *string) time.Time {
 	return at
 }
 
-// TestTokensPageRefuses: what a person may not ask for makes no token.
+// TestTokensPageRefuses checks that a request that is not allowed makes no token.
 func TestTokensPageRefuses(t *testing.T) {
 	t.Parallel()
 	w := arena.Start(t, forPersonal)
@@ -187,7 +187,8 @@ func TestTokensPageRefuses(t *testing.T) {
 	}
 }
 
-// Lists and numbers of JSON are not taken for fields that were left out.
+// TestTokensPageJSON checks that lists and numbers of JSON do not count as omitted
+// fields.
 func TestTokensPageJSON(t *testing.T) {
 	t.Parallel()
 	w := arena.Start(t, forPersonal)
@@ -204,7 +205,7 @@ func TestTokensPageJSON(t *testing.T) {
 	made(t, post(`"name":"n","audiences":"api","days":"7"`))
 }
 
-// A tokenOvertaken has something done before the first credential is stored.
+// A tokenOvertaken runs a function before the first credential is stored.
 type tokenOvertaken struct {
 	authsvc.Adapter
 	before func()
@@ -219,8 +220,8 @@ func (s *tokenOvertaken) PutCredential(ctx context.Context, c authsvc.Credential
 	return s.Adapter.PutCredential(ctx, c, epoch, most)
 }
 
-// TestTokensPageOvertaken: a session that ends while a token is made, or that another
-// replica has ended, makes none: a token outlives a sign-out.
+// TestTokensPageOvertaken checks that a session that ends while a token is made, or
+// that another replica has ended, makes none: a token outlives a sign-out.
 func TestTokensPageOvertaken(t *testing.T) {
 	t.Parallel()
 	for _, strategy := range []authsvc.Strategy{"database", "jwt"} {
@@ -257,7 +258,7 @@ func TestTokensPageOvertaken(t *testing.T) {
 	}
 }
 
-// TestTokensPageFull: a person has 100 tokens at most, and the page says so.
+// TestTokensPageFull checks that a user has at most 100 tokens, and the page says so.
 func TestTokensPageFull(t *testing.T) {
 	t.Parallel()
 	w := arena.Start(t, func(c *authsvc.Config) { forPersonal(c); c.RateLimit.Disabled = true })
@@ -276,7 +277,7 @@ func TestTokensPageFull(t *testing.T) {
 	}
 }
 
-// TestTokensPageHosts: hosts of the gate that take tokens can be chosen.
+// TestTokensPageHosts checks that hosts of the gate that accept tokens can be chosen.
 func TestTokensPageHosts(t *testing.T) {
 	t.Parallel()
 	w := arena.Start(t, func(c *authsvc.Config) {
@@ -295,7 +296,8 @@ func TestTokensPageHosts(t *testing.T) {
 	}
 }
 
-// TestTokensPageIsNotThere: without what it needs there is no page, and no link to it.
+// TestTokensPageIsNotThere checks that there is no page, and no link to it, without the
+// required configuration.
 func TestTokensPageIsNotThere(t *testing.T) {
 	t.Parallel()
 	for name, tune := range map[string]func(*authsvc.Config){

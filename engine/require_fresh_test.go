@@ -94,7 +94,7 @@ func TestRequireFresh(t *testing.T) {
 	}
 }
 
-// The age of a session is measured by the clock that it was written by.
+// The age of a session is measured by the clock that its times were written with.
 func TestRequireFreshUsesStoreClock(t *testing.T) {
 	t.Parallel()
 	for _, ahead := range []time.Duration{-20 * time.Second, 20 * time.Second} {
@@ -117,8 +117,8 @@ func TestRequireFreshUsesStoreClock(t *testing.T) {
 	}
 }
 
-// The page that RequireFresh sends to is a way on: its forms prove anew who the
-// person is, and the guarded page opens. It once was the sign-in page, whose one
+// The page that RequireFresh leads to must help: its forms prove again who the user is,
+// and then the guarded page opens. That page used to be the sign-in page, whose only
 // primary button led back to the guarded page, in a circle.
 func TestRequireFreshConfirmPage(t *testing.T) {
 	t.Parallel()
@@ -178,7 +178,7 @@ func TestRequireFreshConfirmPage(t *testing.T) {
 	}
 }
 
-// makeOld has the sessions of a user begin an hour ago.
+// makeOld makes the sessions of a user begin an hour ago.
 func makeOld(t testing.TB, w *arena.World, userID string) {
 	t.Helper()
 	list, err := w.Store.ListSessions(t.Context(), userID)
@@ -193,7 +193,7 @@ func makeOld(t testing.TB, w *arena.World, userID string) {
 	}
 }
 
-// formTo is where the form of a way to sign in goes, and its hidden fields.
+// formTo returns the target of the form of a way to sign in, and its hidden fields.
 func formTo(t *testing.T, page, way string) (action string, fields url.Values) {
 	t.Helper()
 	fields = url.Values{}
@@ -210,7 +210,7 @@ func formTo(t *testing.T, page, way string) (action string, fields url.Values) {
 	return "", nil
 }
 
-// A sign-in page of the application's own hears of it, too.
+// A sign-in page of the application's own receives again=true, too.
 func TestRequireFreshCustomSignInPage(t *testing.T) {
 	t.Parallel()
 	w := arena.Start(t, func(c *authsvc.Config) { c.Pages.SignIn = "/login" })
@@ -221,8 +221,8 @@ func TestRequireFreshCustomSignInPage(t *testing.T) {
 	}
 }
 
-// A session that another program began says nothing about when the person
-// proved anything, although it gets a start when it is first seen.
+// A session that another program began says nothing about the last proof, although it
+// gets a start when it is first seen.
 func TestRequireFreshForeignSession(t *testing.T) {
 	t.Parallel()
 	store := memory.New()

@@ -51,8 +51,8 @@ func TestRequire(t *testing.T) {
 	})
 }
 
-// TestRequireHTMX: a part of a page that nobody may see leads the whole page to
-// the sign-in, and back to where it was, on this site only.
+// TestRequireHTMX: if a part of a page needs a sign-in, the whole page is sent to the
+// sign-in and back to where it was, on this site only.
 func TestRequireHTMX(t *testing.T) {
 	t.Parallel()
 	w := arena.Start(t, func(c *authsvc.Config) { c.AllowedRedirects = []string{"https://shop.test"} })
@@ -74,7 +74,7 @@ func TestRequireHTMX(t *testing.T) {
 	for name, c := range map[string]struct {
 		method string
 		header []string
-		back   string // "": there is no HX-Redirect
+		back   string // "": no HX-Redirect
 	}{
 		"a part of a page":      {"GET", []string{"HX-Current-URL", arena.Origin + "/page?c=d&e"}, arena.Origin + "/page?c=d&e"},
 		"a form":                {"POST", []string{"HX-Current-URL", arena.Origin + "/page"}, arena.Origin + "/page"},
@@ -126,7 +126,7 @@ func TestEndSessionsAndDeleteUser(t *testing.T) {
 		if one.Email() != "" || two.Email() != "" || other.Email() == "" {
 			t.Errorf("after EndSessions: %q, %q, %q", one.Email(), two.Email(), other.Email())
 		}
-		// Signing in again arena.Works at once, and deletion ends that too.
+		// Signing in again works at once, and deletion ends that session, too.
 		if one.SignIn(w.OP, "ada"); one.Email() != "ada@example.com" {
 			t.Fatalf("signed in again as %q\n%s", one.Email(), w.Logs)
 		}

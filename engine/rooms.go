@@ -12,20 +12,20 @@ import (
 	"authsvc/internal/text/pages"
 )
 
-// A part is a storey or a room, and what it adds to the engine. Every field but of
-// may be nil.
+// A part is a storey or a room and what it adds to the engine. Every field but of may
+// be nil.
 type part struct {
-	of      any                                            // the storey or room itself: its fields are what it may touch
+	of      any                                            // the storey or room itself, which may use only its own fields
 	check   func(*builder)                                 // compiles its options
 	cookies func(*cookie.Names)                            // names its cookies
 	keys    func(*seal.Ring)                               // derives its keys
 	routes  func() map[string]*route                       // see allRoutes
 	events  []audit.Kind                                   // rows of docs/audit.md
-	account func(*request, *authsvc.Session) []pages.Entry // what the account page leads to
+	account func(*request, *authsvc.Session) []pages.Entry // links on the account page
 }
 
-// parts are all storeys and rooms, from the ground up: each may hold those before it,
-// and no room may hold another. This is the only place that knows all rooms.
+// parts returns all storeys and rooms, from the ground up. Each may hold those before
+// it, and no room may hold another. This is the only place that knows all rooms.
 func parts(h *storeys) []part {
 	return []part{
 		{of: h.site, cookies: h.site.nameCookies, keys: h.site.deriveKeys, routes: func() map[string]*route { return webRoutes(h.site) }, events: requestEvents},
@@ -44,7 +44,7 @@ func parts(h *storeys) []part {
 	}
 }
 
-// storeys are all of them.
+// storeys holds all storeys and rooms.
 type storeys struct {
 	given           *fleet.Given
 	fleet           *fleet.Fleet
@@ -65,7 +65,7 @@ type storeys struct {
 	parts           []part
 }
 
-// raise builds the storeys, empty.
+// raise creates the storeys and rooms, not yet configured.
 func raise(g *fleet.Given) storeys {
 	h := storeys{given: g}
 	h.fleet = fleet.New(g)
@@ -92,9 +92,9 @@ func raise(g *fleet.Given) storeys {
 	return h
 }
 
-// allRoutes is the HTTP interface below the base path. ":provider" is a configured
-// provider's id, ":code" an error word. Paths are matched exactly and as escaped: no
-// cleaning, no trailing slash, HEAD is not GET.
+// allRoutes returns the HTTP interface below the base path. ":provider" is a configured
+// provider's id, ":code" an error word. Paths are matched exactly and in escaped form:
+// no cleaning, no trailing slash, and HEAD is not GET.
 func (h *storeys) allRoutes() map[string]*route {
 	all := map[string]*route{}
 	for _, p := range h.parts {
@@ -105,7 +105,7 @@ func (h *storeys) allRoutes() map[string]*route {
 	return all
 }
 
-// connect gives the requests what they need of the storeys above.
+// connect gives lower storeys what requests need from the storeys above.
 func (h *storeys) connect() {
 	h.desk.home = h.site.origin
 	if h.accountRoom.on {
@@ -118,7 +118,7 @@ func (h *storeys) connect() {
 		elsewhere: h.gateRoom.elsewhere, waits: h.desk.waits}
 }
 
-// entries are what the account page leads to.
+// entries returns the links on the account page.
 func (h *storeys) entries(rq *request, s *authsvc.Session) (list []pages.Entry) {
 	for _, p := range h.parts {
 		if p.account != nil {
@@ -128,7 +128,7 @@ func (h *storeys) entries(rq *request, s *authsvc.Session) (list []pages.Entry) 
 	return list
 }
 
-// serviceEvents are those of the service and of methods about users.
+// serviceEvents are the audit events of the service and of methods about users.
 var serviceEvents = []audit.Kind{
 	{Name: "user.blocked", Outcome: authsvc.AuditSuccess, Meaning: "Block took all access from a user."},
 	{Name: "user.block_failed", Outcome: authsvc.AuditFailed, Meaning: "Block failed, or there is no such user."},

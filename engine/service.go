@@ -21,25 +21,25 @@ import (
 type Service struct {
 	People
 	Keys
-	start     func() // the background work
+	start     func() // starts the background work
 	closeIdle func() // closes idle connections to identity providers
 }
 
-// origins are sets of scheme://host[:port].
+// origins holds sets of origins: scheme://host[:port].
 type origins struct {
 	redirect map[string]bool // where a callbackUrl may lead
 	trusted  map[string]bool
 	internal map[string]bool // without scheme: Host headers of Config.InternalHosts
 }
 
-// warned are the warnings that are logged once per process.
+// warned holds one Once for each warning that is logged once per process.
 type warned struct{ chunks, proxy, stripped, slash, internal *sync.Once }
 
 func newWarned() warned {
 	return warned{&sync.Once{}, &sync.Once{}, &sync.Once{}, &sync.Once{}, &sync.Once{}}
 }
 
-// publicURL is the address of the service, taken apart.
+// publicURL holds the parts of the service's address.
 type publicURL struct {
 	origin   string // scheme://host[:port]
 	host     string // host[:port]
@@ -47,19 +47,19 @@ type publicURL struct {
 	base     string // origin + basePath
 }
 
-// New checks the configuration as a whole and starts the service's background
-// work (mail queue, revocations, sweep), which Close ends. The error joins
-// every mistake; ConfigErrors lists them.
+// New checks the whole configuration and starts the service's background work (mail
+// queue, revocations, sweep), which Close ends. The error joins every mistake;
+// ConfigErrors lists them.
 func New(c authsvc.Config) (*Service, error) { return newService(c, nil) }
 
-// Check returns the mistakes that New would, joined, as far as they can be found
-// without the store. It starts nothing and makes no network calls.
+// Check validates c as New does, as far as possible without the store. The error joins
+// every mistake. Check starts nothing and makes no network calls.
 func Check(c authsvc.Config) error {
 	_, err := NewOperator(c)
 	return err
 }
 
-// newService is New, or Reconfigure of the service before.
+// newService is New or, if before is not nil, its Reconfigure.
 func newService(c authsvc.Config, before *Service) (*Service, error) {
 	s, b := compile(&c)
 	if len(b.mistakes) > 0 {
@@ -74,7 +74,7 @@ func newService(c authsvc.Config, before *Service) (*Service, error) {
 	if err := s.openStore(); err != nil {
 		return nil, err
 	}
-	for i := range c.Gate.Hosts { // the meters are shared with before, so only when nothing can fail any more
+	for i := range c.Gate.Hosts { // last, when nothing can fail any more: before shares the meters
 		s.gateRoom.meters = append(s.gateRoom.meters, s.gateRoom.allMeters.host(c.Gate.Hosts[i].Origin))
 	}
 	for _, warn := range b.warnings {
@@ -82,7 +82,7 @@ func newService(c authsvc.Config, before *Service) (*Service, error) {
 	}
 	s.start()
 	if before != nil {
-		before.auditor.LeaveOut() // it goes on as s
+		before.auditor.LeaveOut() // s continues it
 		s.issuer.recordKeys(s.fleet.Life(), s.issuer.signing.made)
 		return s, nil
 	}
@@ -91,8 +91,8 @@ func newService(c authsvc.Config, before *Service) (*Service, error) {
 	return s, nil
 }
 
-// ServeHTTP answers the HTTP interface below the path of Config.URL, and 404
-// for everything else.
+// ServeHTTP serves the HTTP interface below the path of Config.URL, and answers 404 for
+// everything else.
 func (s *Service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	rq := s.site.newRequest(r)
 	if rt, rest := s.gateRoom.checkRoute(r); rt != nil {
@@ -102,15 +102,15 @@ func (s *Service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	rq.respond(w, rq.act())
 }
 
-// BaseURL returns the address of the routes, scheme://host[:port]/path:
+// BaseURL returns the address of the routes, scheme://host[:port]/path. This is
 // Config.URL without a default port, and with the default path if it has none.
 func (s *Service) BaseURL() string { return s.site.base }
 
-// StyleURL returns the address of the built-in pages' style sheet, theme
-// included, for pages of your own. The address changes with the content.
+// StyleURL returns the address of the built-in style sheet, with the theme, for pages
+// of your own. The address changes with the content.
 func (s *Service) StyleURL() string { return s.site.base + "/" + s.site.pages.StylePath }
 
-// describeProviders makes the answer of GET providers and the views of the
+// describeProviders makes the answer of GET providers and the providers' part of the
 // sign-in page, in the order of the configuration.
 func (h *storeys) describeProviders(order []flow) {
 	var b strings.Builder
@@ -156,15 +156,15 @@ func newHTTPClient(c *authsvc.Config) *http.Client {
 	return outbound.NewHTTPClient(outbound.HTTPOptions{AllowNetworks: c.Outbound.AllowNetworks, Transport: c.Outbound.DangerousTransport})
 }
 
-// Reconfigure returns a service with another configuration on the same store,
-// which takes over from s: it goes on with the counts of rate limits and,
-// without a store, the codes and states that were used. Both services answer
-// until the caller has sent the last request to s and calls its Close. The
-// error is that of [New]; s is then unchanged. A change of Session.Strategy is
-// refused: it would sign everybody out, and takes a restart.
+// Reconfigure returns a service with another configuration on the same store, which
+// takes over from s. It continues the counts of rate limits and, without a store, the
+// record of used codes and states. Both services answer until the caller has sent the
+// last request to s and calls its Close. If Reconfigure returns an error, as [New]
+// does, s is unchanged. A change of Session.Strategy is refused, since it would sign
+// everyone out: it needs a restart.
 func (s *Service) Reconfigure(c authsvc.Config) (*Service, error) { return newService(c, s) }
 
-// checkReconfigured refuses changes that take a restart.
+// checkReconfigured refuses changes that need a restart.
 func (h *storeys) checkReconfigured(next *storeys) error {
 	if h.keeper.sessions.refersToUser() == next.keeper.sessions.refersToUser() {
 		return nil
@@ -173,7 +173,7 @@ func (h *storeys) checkReconfigured(next *storeys) error {
 		Fix: "restart the service, or change it back"}
 }
 
-// inherit takes over the state of the service before that is not in the store.
+// inherit takes over the state of before that is not in the store.
 func (s *Service) inherit(before *Service) {
 	s.limits.Inherit(before.limits)
 	s.credentialsRoom.queue = before.credentialsRoom.queue
@@ -194,9 +194,9 @@ func (s *Service) Format(f fmt.State, _ rune) { io.WriteString(f, s.String()) } 
 // LogValue implements [slog.LogValuer].
 func (s *Service) LogValue() slog.Value { return slog.StringValue(s.String()) }
 
-// ConfigurationChanged records that the program has taken over another
-// configuration or, with an error, that it could not. The error is not part of
-// the event, since it may quote what is configured: log it.
+// ConfigurationChanged records that the program has taken over another configuration
+// or, with an error, that it could not. The event does not contain the error, which may
+// quote the configuration: log it.
 func (s *Service) ConfigurationChanged(ctx context.Context, err error) {
 	if err != nil {
 		s.auditor.Record(ctx, authsvc.AuditEvent{Name: "configuration.change_failed", Reason: "the log says why"})

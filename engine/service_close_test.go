@@ -12,7 +12,7 @@ import (
 	"authsvc/internal/test/arena"
 )
 
-// TestClose: nothing goes on after Close.
+// TestClose: nothing continues after Close.
 func TestClose(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) { // fails if a goroutine of the bubble is left
@@ -26,9 +26,9 @@ func TestClose(t *testing.T) {
 	})
 }
 
-// TestCloseRequeuesMails: a mail server that hangs holds Close up no longer
-// than its time, and the next process sends the mail at once. One that is only
-// slow takes the mail meanwhile.
+// TestCloseRequeuesMails: a mail server that hangs delays Close only for its time
+// limit, and the next process sends the mail at once. A server that is only slow
+// accepts the mail during that time.
 func TestCloseRequeuesMails(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

@@ -41,8 +41,8 @@ func TestProviderDown(t *testing.T) {
 	}
 }
 
-// TestHints: the pages say which of the reasons behind one word it was. Nothing
-// else in an address adds to them.
+// TestHints: the pages show which reason an error code had. Nothing else in an address
+// can add to them.
 func TestHints(t *testing.T) {
 	t.Parallel()
 	w := arena.Start(t, nil)
@@ -78,7 +78,7 @@ func TestHints(t *testing.T) {
 	}
 }
 
-// TestReasonOnOwnPages: pages of the application's own are told what is known.
+// TestReasonOnOwnPages: pages of the application's own receive the known reason.
 func TestReasonOnOwnPages(t *testing.T) {
 	t.Parallel()
 	w := arena.Start(t, func(c *authsvc.Config) { c.Pages = authsvc.Pages{SignIn: "/welcome", Error: "/sorry"} })
@@ -113,8 +113,8 @@ func TestTokenEndpointDown(t *testing.T) {
 	}
 }
 
-// TestStoreDown: whatever the store cannot say, nobody is signed in by it, and
-// nothing is lost when it is back.
+// TestStoreDown: while the store does not answer, no user is signed in because of it,
+// and nothing is lost when it answers again.
 func TestStoreDown(t *testing.T) {
 	t.Parallel()
 	for _, strategy := range []string{"database", "jwt"} {

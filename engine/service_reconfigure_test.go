@@ -15,8 +15,7 @@ import (
 	"authsvc/internal/test/quiet"
 )
 
-// TestReconfigure: what was counted is counted on, under the new rate, and each
-// service ends by itself.
+// TestReconfigure: counts continue under the new rate, and each service ends by itself.
 func TestReconfigure(t *testing.T) {
 	t.Parallel()
 	for name, store := range map[string]authsvc.Adapter{"a store": memory.New(), "none": nil} {
@@ -98,7 +97,7 @@ func TestReconfigureFails(t *testing.T) {
 	end(w, t)
 }
 
-// TestReconfigureStrategy: sessions of one strategy are none of the other's.
+// TestReconfigureStrategy: sessions of one strategy are not sessions of the other.
 func TestReconfigureStrategy(t *testing.T) {
 	t.Parallel()
 	for _, from := range []string{"database", "jwt"} {
@@ -127,8 +126,8 @@ func TestReconfigureStrategy(t *testing.T) {
 	}
 }
 
-// TestReconfigureKeepsQueues: late attempts at an account wait in one room, and
-// mails in one line, before and after.
+// TestReconfigureKeepsQueues: late attempts at an account share one queue before and
+// after, and so do mails.
 func TestReconfigureKeepsQueues(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -154,8 +153,8 @@ func TestReconfigureKeepsQueues(t *testing.T) {
 	})
 }
 
-// TestReconfigureLeaks: no goroutine and little memory stays of 1000
-// services. It is not parallel, since it counts what the process has.
+// TestReconfigureLeaks: 1000 services leave no goroutine and little memory. The test is
+// not parallel, since it counts the resources of the process.
 func TestReconfigureLeaks(t *testing.T) {
 	w := replica(t, memory.New(), nil)
 	renew := func(n int) (goroutines int, heap uint64) {
@@ -175,7 +174,7 @@ func TestReconfigureLeaks(t *testing.T) {
 		return runtime.NumGoroutine(), m.HeapAlloc
 	}
 	goroutines, heap := renew(50)
-	for range 5 { // what other tests left may go meanwhile
+	for range 5 { // remains of other tests may go away meanwhile
 		g, h := renew(200)
 		if g <= goroutines+2 && (!quiet.Full || h <= heap+1<<20) {
 			return

@@ -13,32 +13,32 @@ import (
 	"authsvc/internal/seal/sessionshape"
 )
 
-// databaseSessions keeps the session in the adapter; the cookie holds a random
-// token, and the store, unless another program shares it, only a digest.
+// databaseSessions keeps sessions in the adapter. The cookie holds a random token. The
+// store holds only a digest of it, unless another program shares the store.
 type databaseSessions struct {
 	keeper *keeper
 	plain  bool // compat: the token is stored as it is
-	// slides are the sessions that this replica has just extended or is about
-	// to. Requests that come together have all read the record from before.
+	// slides holds the sessions that this replica has just extended or is about to
+	// extend. Concurrent requests have all read the earlier record.
 	slides *fleet.ReplayCache
 }
 
-// slideWindow is how long a session that was just extended is left alone.
+// slideWindow is how long a session is not extended again.
 const slideWindow = 10 * time.Second
 
-// digestPrefix marks stored digests. A cookie value that starts so is refused
-// in every mode: a leaked store holds no usable cookie.
+// digestPrefix marks stored digests. A cookie value with this prefix is refused in
+// every mode, so that a leaked store holds no usable cookie.
 const digestPrefix = "sha256:"
 
 func (d *databaseSessions) refersToUser() bool { return true }
 
-// key returns the token and the hash under which the store has the session of a
-// cookie's value; ok is false if the value cannot be one.
+// key returns the token and the hash under which the store has the session of a cookie
+// value. ok is false if raw cannot be a cookie value.
 func (d *databaseSessions) key(raw string) (token, hash string, ok bool) {
 	if len(raw) < 16 || len(raw) > 512 || strings.HasPrefix(raw, digestPrefix) {
 		return "", "", false
 	}
-	if d.plain && strings.Contains(raw, "%") { // NextAuth.js encodes what it puts into cookies
+	if d.plain && strings.Contains(raw, "%") { // NextAuth.js percent-encodes cookie values
 		if token, err := url.PathUnescape(raw); err == nil {
 			raw = token
 		}
@@ -68,7 +68,8 @@ func (d *databaseSessions) read(ctx context.Context, raw string, now time.Time, 
 	return d.find(ctx, token, hash, raw, now, how)
 }
 
-// find is read by the token and the hash in the store; raw is for the new cookie.
+// find is read by the token and the hash in the store. raw is the value for the new
+// cookie.
 func (d *databaseSessions) find(ctx context.Context, token, hash, raw string, now time.Time, how readOptions) (*authsvc.Session, *sessionCookie, error) {
 	r, u, err := d.keeper.Adapter.GetSession(ctx, token, hash)
 	switch {
@@ -91,7 +92,7 @@ func (d *databaseSessions) find(ctx context.Context, token, hash, raw string, no
 	if errors.Is(err, authsvc.ErrNotFound) {
 		return nil, nil, nil // ended meanwhile
 	}
-	if err != nil { // the session can be read, so it is answered
+	if err != nil { // the session was read, so it is still answered
 		d.logWriteFailure("a session could not be extended", err)
 		r.Expires = stored
 	}
@@ -105,8 +106,8 @@ func (d *databaseSessions) find(ctx context.Context, token, hash, raw string, no
 	return s, renewed, nil
 }
 
-// removeExpired removes a session that cannot be used any more, unless nothing but
-// reading was asked for.
+// removeExpired deletes a session that is no longer usable, unless how allows only
+// reading.
 func (d *databaseSessions) removeExpired(ctx context.Context, token string, how readOptions) {
 	if !how.touch {
 		return
@@ -116,8 +117,8 @@ func (d *databaseSessions) removeExpired(ctx context.Context, token string, how 
 	}
 }
 
-// logWriteFailure logs, once a minute, that a store which can be read takes no
-// writes.
+// logWriteFailure logs, at most once a minute, that the store can be read but not
+// written.
 func (d *databaseSessions) logWriteFailure(what string, err error) {
 	now := time.Now()
 	if d.slides.Use("no writes", now, now.Add(time.Minute)) == nil {
@@ -125,8 +126,8 @@ func (d *databaseSessions) logWriteFailure(what string, err error) {
 	}
 }
 
-// slide extends a session that is used, at most once per update age, and
-// sets the Began of a record that another program wrote.
+// slide extends a session in use, at most once per update age. It also sets Began in a
+// record that another program wrote.
 func (d *databaseSessions) slide(ctx context.Context, r *authsvc.SessionRecord, raw string, now time.Time, how readOptions, adopt bool) (*sessionCookie, error) {
 	if !how.touch {
 		return nil, nil
@@ -138,7 +139,7 @@ func (d *databaseSessions) slide(ctx context.Context, r *authsvc.SessionRecord, 
 		return nil, nil
 	}
 	if errors.Is(d.slides.Use(r.Digest, now, now.Add(min(slideWindow, d.keeper.lifetime.updateAge))), authsvc.ErrConflict) {
-		return nil, nil // another request does it
+		return nil, nil // another request extends it
 	}
 	if due {
 		r.Expires = end
@@ -153,9 +154,10 @@ func (d *databaseSessions) slide(ctx context.Context, r *authsvc.SessionRecord, 
 	return &sessionCookie{value: raw, expires: d.cookieEnd(r.Began, r.Expires)}, nil
 }
 
-// cookieEnd is when the cookie of a session ends: when the session does at the latest,
-// however much it is used. Where it ends if it is not used only the store says, so
-// that sessions slide behind a proxy that keeps new cookies from the browser.
+// cookieEnd returns when the cookie of a session expires: at the absolute end of the
+// session, however much it is used. Only the store decides when an unused session ends,
+// so that sessions slide even behind a proxy that keeps new cookies from the browser.
+// With dialect.cookieSlides, the cookie expires at end.
 func (d *databaseSessions) cookieEnd(began, end time.Time) time.Time {
 	if d.keeper.site.dialect.cookieSlides {
 		return end
@@ -178,8 +180,8 @@ func (d *databaseSessions) end(ctx context.Context, raw string, _ time.Time) (*a
 	return &authsvc.SignOutEvent{Session: &r}, nil
 }
 
-// endBy first writes a revocation, which stops sign-ins that are under way:
-// their sessions could be stored after the list is read.
+// endBy first writes a revocation, which stops sign-ins in progress: their sessions
+// could be stored after the list is read.
 func (d *databaseSessions) endBy(ctx context.Context, userID, provider string, now time.Time) ([]authsvc.SessionRecord, error) {
 	if err := d.keeper.revokeAll(ctx, d.keeper.revocation(revokedBy(provider, userID), userID, now)); err != nil {
 		return nil, err
@@ -212,7 +214,7 @@ func (d *databaseSessions) endRecord(ctx context.Context, r *authsvc.SessionReco
 	return err
 }
 
-// retell has nothing to do: the user is read with the session.
+// retell does nothing: the user is read with the session.
 func (d *databaseSessions) retell(context.Context, string, authsvc.UserUpdate, time.Time) (*sessionCookie, error) {
 	return nil, nil
 }

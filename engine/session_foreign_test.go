@@ -14,9 +14,9 @@ import (
 	"authsvc/internal/test/arena"
 )
 
-// TestForeignClaims: a NextAuth.js application's token may have claims of its
-// own by the names of the engine's, of any type. Its sessions live on here, are
-// extended with these claims as they are, and end like any other.
+// TestForeignClaims: a token of a NextAuth.js application may have claims of its own
+// with the engine's names, of any type. Its sessions remain valid here, are extended
+// with these claims unchanged, and end like any other.
 func TestForeignClaims(t *testing.T) {
 	t.Parallel()
 	for name, own := range map[string]map[string]any{
@@ -86,7 +86,7 @@ func foreignClaims(t *testing.T, own map[string]any) {
 	end(w, t)
 }
 
-// stillHas checks that a token has claims as they were, but for the engine's.
+// stillHas checks that a token has its claims unchanged, except the engine's.
 func stillHas(t *testing.T, sealer *seal.Sealer, token string, own map[string]any) {
 	t.Helper()
 	plain, _, err := sealer.Open(token)
@@ -108,8 +108,8 @@ func stillHas(t *testing.T, sealer *seal.Sealer, token string, own map[string]an
 	}
 }
 
-// TestForeignDatabaseToken: NextAuth.js percent-encodes what it puts into
-// cookies, and an application may make its own session tokens.
+// TestForeignDatabaseToken: NextAuth.js percent-encodes cookie values, and an
+// application may make its own session tokens.
 func TestForeignDatabaseToken(t *testing.T) {
 	t.Parallel()
 	store := memory.New()

@@ -17,18 +17,19 @@ import (
 	"authsvc/internal/text/jsonscan"
 )
 
-// jwtSessions keeps the session in the cookie: claims sealed as a JWE.
+// jwtSessions keeps sessions in the cookie, as claims sealed in a JWE.
 type jwtSessions struct {
 	keeper *keeper
 	seal   *seal.Sealer
 	leeway time.Duration // of exp and nbf; NextAuth grants 15 s
-	shared bool          // other programs make tokens, too (compat)
+	shared bool          // other programs also make tokens (compat)
 }
 
 func (j *jwtSessions) refersToUser() bool { return false }
 
-// start makes the record by which the session is listed, and ended from there. It
-// is there until the session cannot go on, however often the token is issued anew.
+// start makes the record that lists the session and lets it be ended from the list. The
+// record lasts until the absolute end of the session, however often the token is
+// reissued.
 func (j *jwtSessions) start(b *sessionStart) *authsvc.SessionRecord {
 	if !j.keeper.revoked.enabled {
 		return nil
@@ -49,13 +50,13 @@ func (j *jwtSessions) endRecord(ctx context.Context, r *authsvc.SessionRecord, n
 	return err
 }
 
-// errSessionTooLarge: the claims are more than five cookies hold.
+// errSessionTooLarge means that the claims do not fit into five cookies.
 var errSessionTooLarge = errors.New("the session does not fit into five cookies; keep its claims small")
 
-// errNoSession: what was read has ended since.
+// errNoSession means that the session has ended since it was read.
 var errNoSession = errors.New("the session has ended")
 
-// errUnknownKey: the token may be valid under a key that this replica lacks.
+// errUnknownKey means that the token may be valid under a key that this replica lacks.
 var errUnknownKey = errors.New("the token names a key that is not known here")
 
 // issue makes the first token of a session.
@@ -106,14 +107,14 @@ func (j *jwtSessions) issue(ctx context.Context, b *sessionStart) (sessionCookie
 	return j.sealClaims(c, b.began, j.keeper.fleet.Now())
 }
 
-// addColumns sets the columns of the user's row as they are now, if any are read.
+// addColumns adds the current columns of the user's row to kept, if any are read.
 func (j *jwtSessions) addColumns(ctx context.Context, kept map[string]any, userID string) error {
 	if !j.keeper.shape.ReadsColumns() {
 		return nil
 	}
 	u, err := j.keeper.Adapter.GetUser(ctx, userID)
 	if errors.Is(err, authsvc.ErrNotFound) {
-		return nil // such as one of the credentials provider who is not stored
+		return nil // such as a user of the credentials provider who is not stored
 	}
 	if err != nil {
 		return errors.Join(fleet.ErrStore, err)
@@ -131,8 +132,8 @@ func (j *jwtSessions) ask(ctx context.Context, p authsvc.JWTParams) (c authsvc.C
 	return j.keeper.Callbacks.JWT(ctx, p)
 }
 
-// sealClaims sets iat, exp and jti and seals. exp never passes the absolute
-// end of the session.
+// sealClaims sets iat, exp and jti, and seals the claims. exp is never after the
+// absolute end of the session.
 func (j *jwtSessions) sealClaims(c authsvc.Claims, began, now time.Time) (sessionCookie, error) {
 	expires := j.keeper.lifetime.end(began, now)
 	c["iat"], c["exp"], c["jti"] = now.Unix(), expires.Unix(), seal.UUIDv4()
@@ -147,8 +148,7 @@ func (j *jwtSessions) sealClaims(c authsvc.Claims, began, now time.Time) (sessio
 	return sessionCookie{value: value, expires: time.Unix(expires.Unix(), 0)}, err
 }
 
-// open unseals a token and judges its times. ok is false for whatever is not
-// a live session.
+// open unseals a token and checks its times. ok is false if raw is not a live session.
 func (j *jwtSessions) open(raw string, now time.Time) (c tokenclaims.Claims, plain []byte, stale, ok bool) {
 	plain, stale, err := j.seal.Open(raw)
 	if err != nil || c.Decode(plain, j.shared) != nil {
@@ -163,11 +163,12 @@ func (j *jwtSessions) open(raw string, now time.Time) (c tokenclaims.Claims, pla
 	t := float64(now.UnixMilli()) / 1000
 	leeway := j.leeway.Seconds()
 	ended := t >= c.Expires+leeway || c.NotYet > t+leeway || t >= c.Began+j.keeper.lifetime.absolute.Seconds() ||
-		c.Issued > 0 && t >= c.Issued+j.keeper.lifetime.maxAge.Seconds()+leeway // max_age is shorter than when it was issued
+		c.Issued > 0 && t >= c.Issued+j.keeper.lifetime.maxAge.Seconds()+leeway // max_age was longer when it was issued
 	return c, plain, stale, !ended
 }
 
-// live returns the session of a token, nil if it is none or has ended.
+// live returns the session of a token, nil if raw is not a valid token or the session
+// has ended.
 func (j *jwtSessions) live(raw string, now time.Time) (c tokenclaims.Claims, s *authsvc.Session, stale bool, err error) {
 	c, plain, stale, ok := j.open(raw, now)
 	if !ok {
@@ -204,8 +205,8 @@ func (j *jwtSessions) read(ctx context.Context, raw string, now time.Time, how r
 	return j.refresh(ctx, s, &c, s.Internal().Token, now, how, due)
 }
 
-// refresh decodes all claims, asks the callbacks and re-issues the token if it
-// is due or its content changed.
+// refresh decodes all claims, calls the callbacks, and reissues the token if it is due
+// or its content changed.
 func (j *jwtSessions) refresh(ctx context.Context, s *authsvc.Session, c *tokenclaims.Claims, plain []byte, now time.Time, how readOptions, due bool) (*authsvc.Session, *sessionCookie, error) {
 	claims, err := decodeClaims(plain)
 	if err != nil {
@@ -228,7 +229,7 @@ func (j *jwtSessions) refresh(ctx context.Context, s *authsvc.Session, c *tokenc
 				delete(claims, name)
 			}
 		}
-		if c.Kept != "" { // what is inside could be changed in place
+		if c.Kept != "" { // the callback may have changed its contents in place
 			kept, _ := decodeClaims([]byte(c.Kept)) // as it was
 			claims["authsvc_session"] = map[string]any(kept)
 		}
@@ -260,10 +261,10 @@ func (j *jwtSessions) refresh(ctx context.Context, s *authsvc.Session, c *tokenc
 	return s, renewed, nil
 }
 
-// errColumns: the token is good, and the columns of the user could not be read.
+// errColumns means that the token is valid, but the user's columns could not be read.
 var errColumns = errors.New("the columns of the user could not be read")
 
-// reissue makes a new token of a session's claims.
+// reissue makes a new token from the claims of a session.
 func (j *jwtSessions) reissue(ctx context.Context, s *authsvc.Session, c *tokenclaims.Claims, claims authsvc.Claims, now time.Time) (*sessionCookie, error) {
 	fresh := maps.Clone(claims)
 	if c.SID == "" || c.AdoptedSID != "" {
@@ -282,8 +283,8 @@ func (j *jwtSessions) reissue(ctx context.Context, s *authsvc.Session, c *tokenc
 	return &v, nil
 }
 
-// readColumns reads the columns anew into a token that is about to be issued and
-// into its session.
+// readColumns reads the columns again, into a token that is about to be issued and into
+// its session.
 func (j *jwtSessions) readColumns(ctx context.Context, s *authsvc.Session, fresh authsvc.Claims) error {
 	if !j.keeper.shape.ReadsColumns() {
 		return nil
@@ -300,8 +301,8 @@ func (j *jwtSessions) readColumns(ctx context.Context, s *authsvc.Session, fresh
 	return nil
 }
 
-// retell issues the token anew, with the name or the address. That the address is
-// proved is told only by tokens of ours.
+// retell reissues the token with the new name or address. Only our own tokens say that
+// the address is proved.
 func (j *jwtSessions) retell(ctx context.Context, raw string, change authsvc.UserUpdate, now time.Time) (*sessionCookie, error) {
 	c, plain, _, ok := j.open(raw, now)
 	s, _, err := j.read(ctx, raw, now, readOptions{})
@@ -324,8 +325,8 @@ func (j *jwtSessions) retell(ctx context.Context, raw string, change authsvc.Use
 	return j.reissue(ctx, s, &c, claims, now)
 }
 
-// end revokes the session until its absolute end, if there is a store; without
-// one the session ends in this browser only.
+// end revokes the session until no token of it can be valid, if there is a store.
+// Without a store, the session ends in this browser only.
 func (j *jwtSessions) end(ctx context.Context, raw string, now time.Time) (*authsvc.SignOutEvent, error) {
 	c, plain, _, ok := j.open(raw, now)
 	if !ok {
@@ -346,12 +347,12 @@ func (j *jwtSessions) end(ctx context.Context, raw string, now time.Time) (*auth
 	return &authsvc.SignOutEvent{Claims: claims}, nil
 }
 
-// revoke makes the token and all that were or will be re-issued from it
-// invalid. A token without sid was made by NextAuth.js, which gives each of
-// its own re-issues a new jti: those are covered through the user.
+// revoke makes the token invalid, and all tokens that were or will be reissued from it.
+// A token without sid was made by NextAuth.js, which gives each reissued token a new
+// jti: such tokens are revoked through the user.
 func (j *jwtSessions) revoke(ctx context.Context, c *tokenclaims.Claims, now time.Time) error {
 	last := tokenclaims.FromSeconds(c.Began).Add(j.keeper.lifetime.absolute)
-	if !j.shared && !j.keeper.revoked.accept { // nobody issues it anew who does not know that it has ended
+	if !j.shared && !j.keeper.revoked.accept { // every program that could reissue it knows that it has ended
 		last = earlier(now.Add(j.keeper.lifetime.maxAge), last)
 	}
 	var list []*authsvc.Revocation

@@ -16,7 +16,7 @@ import (
 	"authsvc/internal/test/browser"
 )
 
-// readOnly is a store that can be read and takes no changes of sessions.
+// readOnly is a store that can be read but refuses changes of sessions.
 type readOnly struct{ authsvc.Adapter }
 
 var errReadOnly = errors.New("cannot execute UPDATE in a read-only transaction")
@@ -26,9 +26,8 @@ func (readOnly) DeleteSession(context.Context, string) (authsvc.SessionRecord, e
 	return authsvc.SessionRecord{}, errReadOnly
 }
 
-// TestSessionsInReadOnlyStore: a session that can be read is answered although
-// it cannot be extended, and one that has expired is none although it cannot be
-// removed.
+// TestSessionsInReadOnlyStore: a session that can be read is answered although it
+// cannot be extended. An expired session is not answered although it cannot be removed.
 func TestSessionsInReadOnlyStore(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -56,7 +55,7 @@ func TestSessionsInReadOnlyStore(t *testing.T) {
 	})
 }
 
-// TestShorterMaxAge: sessions of before end as the shorter max_age says.
+// TestShorterMaxAge: earlier sessions end as the new, shorter max_age says.
 func TestShorterMaxAge(t *testing.T) {
 	t.Parallel()
 	for _, strategy := range []string{"database", "jwt"} {
@@ -90,8 +89,7 @@ func TestShorterMaxAge(t *testing.T) {
 	}
 }
 
-// TestSessionUpdateTooLarge: the caller gets an error, and the session stays as
-// it was.
+// TestSessionUpdateTooLarge: the caller gets an error, and the session does not change.
 func TestSessionUpdateTooLarge(t *testing.T) {
 	t.Parallel()
 	w := arena.EnterOffline(t, func(c *authsvc.Config) {
@@ -119,8 +117,8 @@ func TestSessionUpdateTooLarge(t *testing.T) {
 	}
 }
 
-// TestNestedClaimsChangedInPlace: what a JWT callback changes in place, below
-// the first level too, is kept.
+// TestNestedClaimsChangedInPlace: changes that a JWT callback makes in place are kept,
+// even below the first level.
 func TestNestedClaimsChangedInPlace(t *testing.T) {
 	t.Parallel()
 	w := arena.EnterOffline(t, func(c *authsvc.Config) {

@@ -42,7 +42,7 @@ func lastUse(v authsvc.SessionView) time.Time {
 	return v.Created
 }
 
-// liveSessions are the records of a user's sessions that go on.
+// liveSessions returns the records of a user's sessions that have not ended.
 func (kp *keeper) liveSessions(ctx context.Context, userID string) ([]authsvc.SessionRecord, error) {
 	all, err := kp.Adapter.ListSessions(ctx, userID)
 	if err != nil {
@@ -64,7 +64,7 @@ func (kp *keeper) sessionView(r *authsvc.SessionRecord) authsvc.SessionView {
 		Client: r.Client, Actor: r.Actor, AMR: sessionshape.Methods(r.AMR).List(), ACR: sessionshape.Methods(r.AMR).Level(), Created: r.Began, SecondAt: r.SecondAt, Used: r.Seen, Expires: r.Expires}
 }
 
-// maxPlace is how long the name of a place may be, in characters.
+// maxPlace is the longest name of a place, in characters.
 const maxPlace = 60
 
 // placeOf asks the application where a network is.
@@ -81,8 +81,8 @@ func (kp *keeper) placeOf(network string) (place string) {
 	return string(name[:min(len(name), maxPlace)])
 }
 
-// recordID is what sessions.id says of the session of a record. One that another
-// program stored has no digest yet.
+// recordID returns the id that sessions.id gives to the session of a record. A record
+// that another program stored has no digest yet.
 func (kp *keeper) recordID(r *authsvc.SessionRecord) string {
 	if r.Digest != "" {
 		return r.Digest
@@ -90,7 +90,7 @@ func (kp *keeper) recordID(r *authsvc.SessionRecord) string {
 	return kp.sessions.id(r.SessionToken, kp.fleet.Now())
 }
 
-// sessionHandle is what the session with an id is called in lists.
+// sessionHandle returns the name in lists of the session with an id.
 func (kp *keeper) sessionHandle(id string) string {
 	return handle(kp.handleKey.Sum(id))
 }
@@ -129,8 +129,8 @@ func (kp *keeper) endOtherSessions(ctx context.Context, userID, keepSessionID st
 	return kp.endListed(ctx, userID, func(id string) bool { return !text.Same(id, keepSessionID) }, false)
 }
 
-// endListed ends the sessions whose IDs are meant. ErrNotFound: there is none, and
-// one is demanded.
+// endListed ends the sessions for whose IDs meant returns true. If there is none and
+// demanded is set, it returns ErrNotFound.
 func (kp *keeper) endListed(ctx context.Context, userID string, meant func(id string) bool, demanded bool) error {
 	all, err := kp.liveSessions(ctx, userID)
 	if err != nil {
@@ -155,22 +155,23 @@ func (kp *keeper) endListed(ctx context.Context, userID string, meant func(id st
 	return errors.Join(errs...)
 }
 
-// Times and sizes of what is noted of the use of sessions.
+// Times and sizes for noting the use of sessions.
 const (
-	seenEvery = 15 * time.Minute // at most once a session
-	seenFlush = time.Minute      // and then within this
-	maxSeen   = 1000             // in one batch; what is more is noted the next time
-	maxRecent = 100_000          // sessions that are known to have been noted
+	seenEvery = 15 * time.Minute // at most once per session
+	seenFlush = time.Minute      // then stored within this time
+	maxSeen   = 1000             // in one batch; further sessions are noted later
+	maxRecent = 100_000          // sessions that are remembered as noted
 )
 
-// seenSessions notes when sessions are used. Requests neither wait for it nor ask
-// the store: a batch is written in the background, and what fails is dropped.
+// seenSessions notes when sessions are used. Requests do not wait for it, and make no
+// store call for it: batches are written in the background, and a batch that fails is
+// dropped.
 type seenSessions struct {
-	on   atomic.Bool // there is somebody who writes batches
+	on   atomic.Bool // batches are being written
 	seed maphash.Seed
 
 	mu     sync.Mutex
-	recent map[uint64]int64     // hash of an id: when it was noted, seconds since 1970
+	recent map[uint64]int64     // when an id was noted, in seconds since 1970, by the hash of the id
 	batch  map[string]time.Time // by id
 }
 
@@ -190,7 +191,7 @@ func (v *seenSessions) note(id string, now time.Time) {
 	v.recent[hash], v.batch[id] = now.Unix(), now
 }
 
-// take returns the batch and begins another.
+// take returns the batch and starts another.
 func (v *seenSessions) take() (list []authsvc.SessionSeen) {
 	v.mu.Lock()
 	defer v.mu.Unlock()

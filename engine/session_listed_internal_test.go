@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestHandleIsNoFlag: ids that operators give to commands do not look like flags.
+// TestHandleIsNoFlag: ids that operators pass to commands do not look like flags.
 func TestHandleIsNoFlag(t *testing.T) {
 	t.Parallel()
 	seen := map[string]bool{}
@@ -16,7 +16,7 @@ func TestHandleIsNoFlag(t *testing.T) {
 		}
 		seen[h] = true
 	}
-	if len(seen) < 250 { // the four with - are those with _
+	if len(seen) < 250 { // four begin with - and become the same as those with _
 		t.Errorf("%d of 256", len(seen))
 	}
 }

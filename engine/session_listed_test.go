@@ -21,7 +21,7 @@ import (
 
 const linuxFirefox = "Mozilla/5.0 (X11; Linux x86_64; rv:130.0) Gecko/20100101 Firefox/130.0"
 
-// eachStrategy runs a test with a world of each strategy over one store.
+// eachStrategy runs a test with a world for each strategy, each over one store.
 func eachStrategy(t *testing.T, test func(t *testing.T, w *arena.World)) {
 	t.Helper()
 	for _, strategy := range []authsvc.Strategy{authsvc.StrategyDatabase, authsvc.StrategyJWT} {
@@ -32,7 +32,7 @@ func eachStrategy(t *testing.T, test func(t *testing.T, w *arena.World)) {
 	}
 }
 
-// from makes a browser call itself an agent.
+// from sets the User-Agent of a browser.
 func from(b *arena.Browser, agent string) *arena.Browser {
 	b.Header = http.Header{"User-Agent": {agent}}
 	return b
@@ -47,8 +47,8 @@ func listed(t *testing.T, s *engine.Service, user string) []authsvc.SessionView 
 	return list
 }
 
-// TestSessionsAreListedAndEnded: of three sessions one is ended, and then all but
-// one; the others go on, with both strategies.
+// TestSessionsAreListedAndEnded: with both strategies, one of three sessions is ended,
+// then all but one. The others continue.
 func TestSessionsAreListedAndEnded(t *testing.T) {
 	t.Parallel()
 	eachStrategy(t, func(t *testing.T, w *arena.World) {
@@ -120,7 +120,7 @@ func TestSessionsAreListedAndEnded(t *testing.T) {
 	})
 }
 
-// TestSessionUse: the last use is noted in the background, seldom, and idle sessions
+// TestSessionUse: the last use is noted in the background, rarely, and idle sessions
 // are not listed.
 func TestSessionUse(t *testing.T) {
 	t.Parallel()
@@ -179,8 +179,8 @@ func (c *touches) calls() int {
 	return c.n
 }
 
-// TestReadingASessionWritesNothing: GET session costs one call of the store, or
-// none, although its use is noted.
+// TestReadingASessionWritesNothing: GET session makes at most one store call, although
+// the use of the session is noted.
 func TestReadingASessionWritesNothing(t *testing.T) {
 	t.Parallel()
 	for strategy, want := range map[authsvc.Strategy][]string{authsvc.StrategyDatabase: {"GetSession"}, authsvc.StrategyJWT: nil} {
@@ -190,7 +190,7 @@ func TestReadingASessionWritesNothing(t *testing.T) {
 		b.SignIn(w.OP, "ada")
 		store.FailBefore(0)
 		b.Get("/api/auth/session")
-		calls := slices.DeleteFunc(store.Calls(), func(call string) bool { // of the background
+		calls := slices.DeleteFunc(store.Calls(), func(call string) bool { // of the background work
 			return slices.Contains([]string{"ClaimMail", "Revocations", "Sweep", "Lease", "Release"}, call)
 		})
 		if !slices.Equal(calls, want) {
@@ -199,8 +199,8 @@ func TestReadingASessionWritesNothing(t *testing.T) {
 	}
 }
 
-// TestBlock: who is blocked has no session, gets none, and no mail; the answers do
-// not tell. Unblocked, they sign in again.
+// TestBlock: a blocked user loses the session, gets no new one and no mail, and the
+// answers do not reveal it. After Unblock, the user can sign in again.
 func TestBlock(t *testing.T) {
 	t.Parallel()
 	eachStrategy(t, func(t *testing.T, w *arena.World) {
@@ -244,8 +244,7 @@ func TestBlock(t *testing.T) {
 	})
 }
 
-// TestBlockOvertakesSignIns: of sign-ins that overlap a block none is left with a
-// session.
+// TestBlockOvertakesSignIns: sign-ins that overlap a block leave no session.
 func TestBlockOvertakesSignIns(t *testing.T) {
 	t.Parallel()
 	eachStrategy(t, func(t *testing.T, w *arena.World) {

@@ -16,11 +16,11 @@ import (
 	"authsvc/internal/test/arena"
 )
 
-// proof is amr and acr in one text.
+// proof returns amr and acr as one text.
 func proof(s *authsvc.Session) string { return fmt.Sprintf("%v %v", s.AMR(), s.ACR()) }
 
-// TestAMR: a session says by which methods it began, to programs and to callbacks,
-// and not in GET session.
+// TestAMR: a session tells programs and callbacks by which methods it began, but not in
+// GET session.
 func TestAMR(t *testing.T) {
 	t.Parallel()
 	everyMode(t, func(t *testing.T, mode authsvc.Compat, strategy authsvc.Strategy) {
@@ -52,8 +52,8 @@ func TestAMR(t *testing.T) {
 	})
 }
 
-// TestAMRWithoutStorage: the token alone remembers it, also of the application's own
-// credentials, and when it is issued anew.
+// TestAMRWithoutStorage: the token alone keeps the methods, also for the application's
+// own credentials and after the token is reissued.
 func TestAMRWithoutStorage(t *testing.T) {
 	t.Parallel()
 	w := arena.Start(t, func(c *authsvc.Config) {
@@ -72,8 +72,8 @@ func TestAMRWithoutStorage(t *testing.T) {
 	}
 }
 
-// TestAMRIsTheEngines: neither a JWT callback nor a claim by these names makes a
-// second factor.
+// TestAMRIsTheEngines: neither a JWT callback nor a claim with one of these names makes
+// a second factor.
 func TestAMRIsTheEngines(t *testing.T) {
 	t.Parallel()
 	merge := func(_ context.Context, p authsvc.JWTParams) (authsvc.Claims, error) {
@@ -122,7 +122,8 @@ func TestAMRIsTheEngines(t *testing.T) {
 	}
 }
 
-// TestAMRAtOtherHosts: it goes where the session is handed over to.
+// TestAMRAtOtherHosts: the methods follow the session to the hosts it is handed over
+// to.
 func TestAMRAtOtherHosts(t *testing.T) {
 	t.Parallel()
 	strategies(t, manyHosts, func(t *testing.T, w *arena.World) {

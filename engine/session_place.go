@@ -16,37 +16,38 @@ import (
 	"authsvc/internal/seal/tokenclaims"
 )
 
-// A readPlace is a place whose cookie stands for a session. sessionPlace alone decides
-// which one a host is.
+// A readPlace is a place whose cookie stands for a session. Only sessionPlace decides
+// which place a host is.
 type readPlace interface {
 	place
-	// read is that of sessions.
+	// read is as in sessions.
 	read(ctx context.Context, raw string, now time.Time, how readOptions) (s *authsvc.Session, renewed *sessionCookie, err error)
 }
 
-// An enteredPlace is a host that the session cookie does not get to: it has a cookie
-// of its own, which a hand-over brings.
+// An enteredPlace is a host that does not receive the session cookie. It has a cookie
+// of its own, which a hand-over sets.
 type enteredPlace interface {
 	readPlace
-	// enter makes the cookie's value of what sessions.carry said.
+	// enter makes the cookie's value from the result of sessions.carry.
 	enter(carried []byte, now time.Time) (string, error)
 }
 
-// places are the places of a service.
+// places holds the places of a service.
 type places struct {
 	login   loginPlace
 	host    string                         // of URL
-	domain  string                         // that the session cookie is for; "": the host alone
+	domain  string                         // of the session cookie; "": the host alone
 	entered func(host string) enteredPlace // makes one
 
 	mu    sync.RWMutex
 	known map[string]enteredPlace // by host name
 }
 
-// maxPlaces bounds what is kept of hosts that a wildcard covers.
+// maxPlaces limits the places that are kept for hosts of a wildcard.
 const maxPlaces = 1000
 
-// sessionPlace decides which cookie has the sessions of a Host header.
+// sessionPlace returns the place of a Host header: it decides which cookie holds the
+// sessions there.
 func (kp *keeper) sessionPlace(host string) readPlace {
 	site, origin := kp.site.hosts.Find(host)
 	if site == nil || kp.reaches(origin) {
@@ -55,14 +56,14 @@ func (kp *keeper) sessionPlace(host string) readPlace {
 	return kp.places.at(weburl.Hostname(origin))
 }
 
-// reaches reports whether the session cookie gets to an origin: it ignores ports
-// (RFC 6265 section 8.5).
+// reaches reports whether browsers send the session cookie to an origin. Cookies ignore
+// ports (RFC 6265 section 8.5).
 func (kp *keeper) reaches(origin string) bool {
 	host, domain := weburl.Hostname(origin), kp.places.domain
 	return host == kp.places.host || domain != "" && net.ParseIP(host) == nil && (host == domain || strings.HasSuffix(host, "."+domain))
 }
 
-// at is the place of a host name.
+// at returns the place of a host name.
 func (p *places) at(host string) enteredPlace {
 	p.mu.RLock()
 	at := p.known[host]
@@ -80,7 +81,7 @@ func (p *places) at(host string) enteredPlace {
 	return at
 }
 
-// loginPlace is the host of URL, and all that the session cookie gets to.
+// loginPlace is the host of URL, and every host that receives the session cookie.
 type loginPlace struct{ sessions }
 
 func (*loginPlace) cookie(j *cookie.Jar) (string, bool) { return j.Session() }
@@ -89,8 +90,8 @@ func (*loginPlace) keep(rq *request, c sessionCookie) bool { return rq.setSessio
 
 func (*loginPlace) drop(rq *request) { rq.clearSession() }
 
-// gateCookie is what hosts with a cookie of their own have in common. Its key is
-// that of the host name, since browsers send cookies to every port.
+// gateCookie is the common part of hosts with a cookie of their own. The key is derived
+// from the host name without a port, since browsers send cookies to every port.
 type gateCookie struct {
 	key  *seal.Sealer
 	name string
@@ -118,8 +119,8 @@ func (g gateCookie) drop(rq *request) {
 	}
 }
 
-// A gateDatabase knows a session by the key that the store has it under, so that it
-// ends with the session, everywhere.
+// A gateDatabase refers to a session by its key in the store, so that it ends with the
+// session, everywhere.
 type gateDatabase struct {
 	gateCookie
 	*databaseSessions
@@ -162,11 +163,11 @@ func (g *gateDatabase) read(ctx context.Context, raw string, now time.Time, how 
 	return s, &sessionCookie{value: value, expires: g.keeper.lastEnd(s)}, err
 }
 
-// lastEnd is when a session ends, however often it is extended: cookies that say no
-// more have nothing to be extended.
+// lastEnd returns the latest end of a session, however often it is extended. Cookies
+// that expire then never need to be extended.
 func (kp *keeper) lastEnd(v *authsvc.Session) time.Time { return v.Began.Add(kp.lifetime.absolute) }
 
-// A gateJWT carries a session itself, as much of it as a host needs.
+// A gateJWT carries the session itself, reduced to what a host needs.
 type gateJWT struct {
 	gateCookie
 	*jwtSessions // under the key of the host
@@ -176,7 +177,7 @@ func (j *jwtSessions) enteredBy(key *seal.Sealer) enteredPlace {
 	return &gateJWT{gateCookie{key, j.keeper.enteredCookie}, &jwtSessions{keeper: j.keeper, seal: key}}
 }
 
-// carry leaves out what no rule needs, and an address that nobody proved.
+// carry leaves out what no rule needs, and an address that is not proved.
 func (j *jwtSessions) carry(s *authsvc.Session, raw string, now time.Time, claim func(string) bool) ([]byte, error) {
 	c, _, _, ok := j.open(raw, now)
 	if !ok {
@@ -223,7 +224,7 @@ func (g *gateJWT) enter(carried []byte, now time.Time) (string, error) {
 	return made.value, err
 }
 
-// read asks no callback: the claims are not those that it knows.
+// read calls no callback, since callbacks do not know these claims.
 func (g *gateJWT) read(_ context.Context, raw string, now time.Time, how readOptions) (*authsvc.Session, *sessionCookie, error) {
 	c, s, stale, err := g.live(raw, now)
 	if err != nil || s == nil {
@@ -242,7 +243,7 @@ func (g *gateJWT) read(_ context.Context, raw string, now time.Time, how readOpt
 	return s, &sessionCookie{value: value, expires: g.keeper.lastEnd(s)}, nil
 }
 
-// nameCookies names those of sessions beside the session cookie.
+// nameCookies names the cookie of hosts that do not receive the session cookie.
 func (kp *keeper) nameCookies(n *cookie.Names) { kp.enteredCookie = n.Add("gate") }
 
 func (kp *keeper) deriveKeys(ring *seal.Ring) {

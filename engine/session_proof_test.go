@@ -13,8 +13,8 @@ import (
 	"authsvc/internal/test/arena"
 )
 
-// TestSilentSignIn: a session is as fresh as what the provider says of when the person
-// proved who they are; that it let them through proves nothing.
+// TestSilentSignIn: a session is as fresh as the last proof that the provider reports.
+// Being let through by the provider proves nothing.
 func TestSilentSignIn(t *testing.T) {
 	t.Parallel()
 	ago := func(d time.Duration) func(map[string]any) {
@@ -50,7 +50,7 @@ func TestSilentSignIn(t *testing.T) {
 				if c.fresh {
 					return
 				}
-				// The way out: the person is asked, and comes back.
+				// The way out: the provider asks the user, who comes back.
 				b.Get(b.Approve(w.OP, confirmAt(t, b).String(), "ada"))
 				if got := freshness(t, w, b); got != true {
 					t.Errorf("asked and proved, fresh: %s", got)
@@ -60,11 +60,11 @@ func TestSilentSignIn(t *testing.T) {
 	}
 }
 
-// A freshnessOf is what was let through, and what was not, by name.
+// A freshnessOf names what was let through and what was not.
 type freshnessOf string
 
-// freshness is true if all that needs a fresh proof lets the person through, false if
-// nothing does and each leads to confirm.
+// freshness returns true if everything that needs a fresh proof lets the user through,
+// and false if nothing does and each part leads to confirm.
 func freshness(t *testing.T, w *arena.World, b *arena.Browser) any {
 	t.Helper()
 	var through, led []string
@@ -105,8 +105,8 @@ func freshness(t *testing.T, w *arena.World, b *arena.Browser) any {
 	return freshnessOf(fmt.Sprintf("%v let the person through, %v did not", through, led))
 }
 
-// TestProofOfEachWay: what people prove here is a proof, and an OAuth 2 provider is
-// none but for those whom confirm has asked and who have nothing else.
+// TestProofOfEachWay: proving something here is a proof. An OAuth 2 provider is a proof
+// only for users whom confirm has asked and who have no other way.
 func TestProofOfEachWay(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -156,7 +156,8 @@ func TestProofOfEachWay(t *testing.T) {
 
 func unaskable(c *authsvc.Config) { c.Providers[0].(*authsvc.OAuth).NoAuthTime = true }
 
-// longAgo signs in at a provider that says, now and later, that the proof was long ago.
+// longAgo signs in at a provider that reports, now and later, that the proof was long
+// ago.
 func longAgo(w *arena.World, b *arena.Browser) {
 	said := func(c map[string]any) {
 		c["email_verified"], c["auth_time"] = false, time.Now().Add(-30*24*time.Hour).Unix()
@@ -165,7 +166,7 @@ func longAgo(w *arena.World, b *arena.Browser) {
 	b.SignIn(w.OP, "grace")
 }
 
-// oauth2Only makes "op" an OAuth 2 provider, which says nothing of when people sign in.
+// oauth2Only makes "op" an OAuth 2 provider, which does not report when people sign in.
 func oauth2Only(c *authsvc.Config) {
 	o := c.Providers[0].(*authsvc.OAuth)
 	o.OpenID, o.Scope = false, "openid profile email"
@@ -173,8 +174,8 @@ func oauth2Only(c *authsvc.Config) {
 	o.Issuer = ""
 }
 
-// TestAgainWithoutStorage: where nothing is stored the sign-in page asks, as confirm
-// does elsewhere.
+// TestAgainWithoutStorage: without storage, the sign-in page asks as confirm does with
+// it.
 func TestAgainWithoutStorage(t *testing.T) {
 	t.Parallel()
 	w := arena.Start(t, func(c *authsvc.Config) { c.Adapter, c.Providers = nil, c.Providers[:1] })
@@ -215,9 +216,9 @@ func currentSession(t *testing.T, w *arena.World, b *arena.Browser) *authsvc.Ses
 	return s
 }
 
-// TestAgainAsksWhereItCan: without storage, where one way asks people again, a way
-// that lets them through without a word is no proof, and is not offered as one; where
-// none asks, it is all there is.
+// TestAgainAsksWhereItCan: without storage, if one way asks people again, a way that
+// lets them through without asking is not a proof and is not offered as one. If no way
+// asks, such a way is enough.
 func TestAgainAsksWhereItCan(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {

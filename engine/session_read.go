@@ -13,41 +13,42 @@ import (
 	"authsvc/internal/text"
 )
 
-// sessions stores sessions: in the cookie itself or in the adapter. The strategy
-// is chosen once, in New; nothing else asks which it is.
+// sessions stores sessions, in the cookie itself or in the adapter. New chooses the
+// strategy; no other code asks which it is.
 type sessions interface {
-	// start makes the first session record of a sign-in. It is nil when
-	// nothing is stored; login passes it to the compound steps.
+	// start makes the first record of a session at sign-in, nil if nothing is stored.
+	// login passes it to the compound steps.
 	start(b *sessionStart) *authsvc.SessionRecord
-	// issue completes a session whose record, if any, is stored.
+	// issue makes the cookie of a session. The record, if any, is already stored.
 	issue(ctx context.Context, b *sessionStart) (sessionCookie, error)
-	// read returns the session that a cookie's value stands for, nil if none.
-	// With touch it slides the expiry; renewed is then the new cookie.
+	// read returns the session of a cookie value, nil if there is none. With touch it
+	// extends the session; renewed is then the new cookie.
 	read(ctx context.Context, raw string, now time.Time, how readOptions) (s *authsvc.Session, renewed *sessionCookie, err error)
 	// end ends one session. The event is nil if there was none.
 	end(ctx context.Context, raw string, now time.Time) (*authsvc.SignOutEvent, error)
-	// endBy ends a user's sessions that began by a provider or by an unknown
-	// one, and returns the stored ones.
+	// endBy ends a user's sessions that began through provider or through an unknown
+	// one. It returns the stored sessions that ended.
 	endBy(ctx context.Context, userID, provider string, now time.Time) ([]authsvc.SessionRecord, error)
-	// retell puts what was changed of the user, the name or the address, which is
-	// proved, into a session that carries it; renewed is then the new cookie.
+	// retell puts a user's new name or new, proved address into a session that carries
+	// it. renewed is then the new cookie.
 	retell(ctx context.Context, raw string, change authsvc.UserUpdate, now time.Time) (renewed *sessionCookie, err error)
-	// lists reports whether a stored record is of a session of this kind.
+	// lists reports whether a stored record is of a session of this strategy.
 	lists(r *authsvc.SessionRecord) bool
-	// endRecord ends the session of a listed record. ErrNotFound: it has ended.
+	// endRecord ends the session of a listed record. It returns ErrNotFound if the
+	// session has already ended.
 	endRecord(ctx context.Context, r *authsvc.SessionRecord, now time.Time) error
-	// carry returns what another host is to know of a session, with the claims that
-	// it wants.
+	// carry returns the data of a session for another host, with the claims that claim
+	// selects.
 	carry(s *authsvc.Session, raw string, now time.Time, claim func(name string) bool) ([]byte, error)
-	// enteredBy is how such a host reads it, from cookies under its key.
+	// enteredBy returns the place of such a host, which reads cookies under key.
 	enteredBy(key *seal.Sealer) enteredPlace
 	// refersToUser reports whether a session record needs a stored user.
 	refersToUser() bool
-	// id names the session for the CSRF token, without asking the store.
+	// id names the session for the CSRF token, without a store call.
 	id(raw string, now time.Time) string
 }
 
-// A sessionStart has what a new session is made from.
+// A sessionStart holds the data of a new session.
 type sessionStart struct {
 	user     authsvc.User
 	account  *authsvc.Account
@@ -58,26 +59,25 @@ type sessionStart struct {
 	authTime time.Time // when the person proved who they are; zero: unknown
 	token    string    // database: the cookie's value; jwt: the claim sid
 	origin   authsvc.SessionOrigin
-	claims   []byte // that stay with the session, as JSON
+	claims   []byte // kept with the session, as JSON
 }
 
-// readOptions says what a read is for.
+// readOptions says what a read may do.
 type readOptions struct {
 	touch   bool
-	full    bool // callbacks take part, if there are any
+	full    bool // call the callbacks, if there are any
 	trigger string
 	data    any
 }
 
-// current returns who is signed in without renewing anything.
+// current returns the session of a request, nil if there is none. It renews nothing.
 func (kp *keeper) current(rq *request) (*authsvc.Session, error) {
 	s, _, err := kp.readSession(rq, readOptions{})
 	return s, err
 }
 
-// readSession reads the session that the request's cookie stands for, nil if
-// none. A cookie under an unknown key is left alone: another replica may have
-// the new secret already.
+// readSession reads the session of the request's cookie, nil if there is none. A cookie
+// under an unknown key is kept: another replica may already have the new secret.
 func (kp *keeper) readSession(rq *request, how readOptions) (*authsvc.Session, *sessionCookie, error) {
 	raw := rq.sessionCookieValue()
 	if raw == "" {
@@ -91,13 +91,13 @@ func (kp *keeper) readSession(rq *request, how readOptions) (*authsvc.Session, *
 	return s, renewed, err
 }
 
-// getSession: GET session answers the session object, or an empty one.
+// getSession answers GET session with the session object, or an empty one.
 func (kp *keeper) getSession(rq *request) outcome {
 	return kp.answerSession(rq, readOptions{touch: true, full: true})
 }
 
-// updateSession: POST session asks the callbacks to take over what the client
-// sent as data. It needs the CSRF token.
+// updateSession answers POST session. It passes the client's data to the callbacks,
+// which may change the session. The request must have the CSRF token.
 func (kp *keeper) updateSession(rq *request) outcome {
 	if !rq.csrfOK() {
 		rq.audit("csrf.refused", "", "token missing or not that of the cookie")
@@ -147,9 +147,9 @@ func (kp *keeper) answerSession(rq *request, how readOptions) outcome {
 	return object{v: s}
 }
 
-// slideSession reads the session and sends what renews it. If it has become too
-// large it is the one from before, or errSessionTooLarge if the client asked for
-// the change.
+// slideSession reads the session and sends the renewed cookie. If the renewed session
+// is too large, slideSession returns the earlier one, or errSessionTooLarge if the
+// client asked for the change.
 func (kp *keeper) slideSession(rq *request, how readOptions) (*authsvc.Session, error) {
 	s, renewed, err := kp.readSession(rq, how)
 	if err == nil && renewed != nil && !rq.at().keep(rq, *renewed) {
@@ -166,7 +166,7 @@ func (kp *keeper) slideSession(rq *request, how readOptions) (*authsvc.Session, 
 	return s, err
 }
 
-// askSession runs the Session callback, if there is one and it is wanted.
+// askSession calls the Session callback, if there is one and how asks for it.
 func (kp *keeper) askSession(ctx context.Context, v *authsvc.Session, u authsvc.User, how readOptions) (err error) {
 	if kp.Callbacks.Session == nil || !how.full {
 		return nil
@@ -183,13 +183,13 @@ func (kp *keeper) askSession(ctx context.Context, v *authsvc.Session, u authsvc.
 	return nil
 }
 
-// lifetime says how long a session lives: MaxAge since its last extension,
-// absolute since the person proved who they are.
+// lifetime limits the life of a session: maxAge since its last extension, absolute
+// since it began.
 type lifetime struct {
 	maxAge, updateAge, absolute time.Duration
 }
 
-// end is when a session ends that is extended now, in whole milliseconds.
+// end returns when a session that is extended now ends, in whole milliseconds.
 func (l *lifetime) end(began, now time.Time) time.Time {
 	end, last := now.Add(l.maxAge), began.Add(l.absolute)
 	if last.Before(end) {
@@ -198,18 +198,18 @@ func (l *lifetime) end(began, now time.Time) time.Time {
 	return end.Truncate(time.Millisecond)
 }
 
-// due reports whether a session that was extended at that time is to be
-// extended again.
+// due reports whether a session that was last extended at a time must be extended
+// again.
 func (l *lifetime) due(extended, now time.Time) bool {
 	return now.Sub(extended) >= l.updateAge
 }
 
-// sessionRoutes are those that say who is signed in.
+// sessionRoutes returns the routes of the session object.
 func sessionRoutes(s *keeper) map[string]*route {
 	return map[string]*route{"session": {get: s.getSession, post: s.updateSession, cors: always, internal: http.MethodGet}}
 }
 
-// sessionEvents are those of sessions.
+// sessionEvents are the audit events of sessions.
 var sessionEvents = []audit.Kind{
 	{Name: "session.ambiguous", Outcome: authsvc.AuditRefused, Meaning: "The session was asked for with session cookies that contradict each other or are incomplete, so none counted: somebody may have planted one. All were expired."},
 	{Name: "session.end_failed", Outcome: authsvc.AuditFailed, Meaning: "EndSession failed, or there is no such session."},
@@ -217,7 +217,7 @@ var sessionEvents = []audit.Kind{
 	{Name: "sessions.end_failed", Outcome: authsvc.AuditFailed, Meaning: "EndSessions or EndOtherSessions failed. Some sessions may have ended."},
 }
 
-// appendSession writes the default session object. A test holds it equal to
+// appendSession appends the default session object. A test checks that it equals
 // MarshalJSON.
 func appendSession(b []byte, s *authsvc.Session) []byte {
 	state := s.Internal()
@@ -225,7 +225,7 @@ func appendSession(b []byte, s *authsvc.Session) []byte {
 	return shown.Append(b, state.Shape)
 }
 
-// defaultObject is the default session object as the Session callback gets it.
+// defaultObject returns the default session object for the Session callback.
 func defaultObject(s *authsvc.Session) map[string]any {
 	user := map[string]any{"name": nil, "email": nil, "image": nil}
 	for name, v := range map[string]string{"name": s.Name, "email": s.Email, "image": s.Image} {
@@ -243,8 +243,8 @@ func defaultObject(s *authsvc.Session) map[string]any {
 // decodeClaims is [sessionshape.DecodeToken].
 func decodeClaims(plain []byte) (authsvc.Claims, error) { return sessionshape.DecodeToken(plain) }
 
-// provedWithin reports whether the person is known to have proved who they are not
-// longer ago than that.
+// provedWithin reports whether the user is known to have proved who they are within
+// that time.
 func provedWithin(s *authsvc.Session, now time.Time, within time.Duration) bool {
 	return !s.AuthTime.IsZero() && now.Sub(s.AuthTime) <= within
 }

@@ -18,35 +18,35 @@ import (
 const (
 	revokePoll  = 2 * time.Second
 	revokeStale = 30 * time.Second
-	revokePage  = 5000                   // records a read of the log
+	revokePage  = 5000                   // records per read of the log
 	revokeStart = 2 * time.Second        // how long New waits for the log
 	revokeRetry = 250 * time.Millisecond // between reads until the log is known
 )
 
 var errStaleRevocations = errors.New("revocations are not known yet, or could not be read for 30 s; JWT sessions are not accepted until they can")
 
-// Prefixes of the keys of revocations. What follows is an id that has no
-// bearing on where it ends, or a provider's, which has no colon.
+// Prefixes of the keys of revocations. An id of any form follows or, after keyProvider,
+// the id of a provider, which has no colon, and of a user.
 const (
 	keySession  = "sid:"     // one session
 	keyUser     = "user:"    // all sessions of a user
-	keyForeign  = "nosid:"   // those of a user that another program began
-	keyProvider = "by:"      // those of a user that began by a provider
-	keyAccount  = "account:" // none: an account was removed, which overtakes sign-ins by it
-	keyAddress  = "address:" // none: the address is about to change, which overtakes sign-ins by the old one
-	keyOthers   = "others:"  // none: sessions of a user are ended one by one, which overtakes sign-ins
+	keyForeign  = "nosid:"   // sessions of a user that another program began
+	keyProvider = "by:"      // sessions of a user that began through a provider
+	keyAccount  = "account:" // no sessions: an account was removed, which stops sign-ins in progress with it
+	keyAddress  = "address:" // no sessions: the address is about to change, which stops sign-ins in progress by the old one
+	keyOthers   = "others:"  // no sessions: sessions of a user are being ended one by one, which stops sign-ins in progress
 )
 
-// revokedBy is the key that covers a user's sessions of one provider.
+// revokedBy returns the key that covers a user's sessions of one provider.
 func revokedBy(provider, userID string) string { return keyProvider + provider + ":" + userID }
 
-// revocations is this replica's copy of the revocation log: what makes a JWT
-// session end before it expires. Keys are kept as hashes under a seed of this
-// process: a record of an ended session takes about 50 bytes, and of a million
-// records one session in 10^13 would be taken for an ended one.
+// revocations is this replica's copy of the revocation log, which makes JWT sessions
+// end before they expire. Keys are kept as hashes under a seed of this process. A
+// record of an ended session takes about 50 bytes. With a million records, one session
+// in 10^13 would be mistaken for an ended one.
 type revocations struct {
 	enabled bool // there are JWT sessions, and a store that has the log
-	accept  bool // go on when the copy is not up to date
+	accept  bool // accept sessions when the copy is not up to date
 	seed    maphash.Seed
 	turn    chan struct{} // a mutex for reads of the log, with a context
 
@@ -55,11 +55,11 @@ type revocations struct {
 	cutoffs  map[uint64]cutoff // of all other keys
 	ends     [2]expiries       // of sessions and cutoffs
 	cursor   int64
-	read     time.Time // start of the latest read that reached the end of the log; zero: none did
+	read     time.Time // start of the latest read that reached the end of the log; zero: no read did
 }
 
-// A cutoff covers tokens of an epoch below seq, and those without epoch unless
-// they began after notBefore.
+// A cutoff covers tokens whose epoch is below seq, and tokens without an epoch that did
+// not begin after notBefore.
 type cutoff struct {
 	seq, notBefore int64 // notBefore in milliseconds since 1970
 	expires        uint32
@@ -70,7 +70,7 @@ func newRevocations(accept bool) *revocations {
 		sessions: map[uint64]uint32{}, cutoffs: map[uint64]cutoff{}}
 }
 
-// hash is the hash of a key in parts.
+// hash returns the hash of a key that is given in parts.
 func (v *revocations) hash(parts ...string) uint64 {
 	var h maphash.Hash
 	h.SetSeed(v.seed)
@@ -80,7 +80,7 @@ func (v *revocations) hash(parts ...string) uint64 {
 	return h.Sum64()
 }
 
-// apply adds records.
+// apply adds records to the copy.
 func (v *revocations) apply(list ...authsvc.Revocation) {
 	if !v.enabled {
 		return
@@ -131,8 +131,9 @@ func (v *revocations) covers(c *tokenclaims.Claims) (bool, error) {
 		c.SID == "" && v.covered(c, keyForeign, c.Subject), nil
 }
 
-// coversForeign reports whether a session that another program began has ended with
-// all such of its user: it was taken over under an id of its own.
+// coversForeign reports whether a session that another program began has ended because
+// all such sessions of its user were ended. covers does not check this for a session
+// that was taken over under an id of its own.
 func (v *revocations) coversForeign(c *tokenclaims.Claims) bool {
 	if !v.enabled {
 		return false
@@ -142,7 +143,7 @@ func (v *revocations) coversForeign(c *tokenclaims.Claims) bool {
 	return v.covered(c, keyForeign, c.Subject)
 }
 
-// ended reports whether one session is known to have been ended by itself.
+// ended reports whether one session is known to have been ended individually.
 func (v *revocations) ended(sid string) bool {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
@@ -162,13 +163,12 @@ func (v *revocations) covered(c *tokenclaims.Claims, key ...string) bool {
 	}
 }
 
-// current reports whether the copy is recent enough. v.mu is held.
+// current reports whether the copy is recent enough. v.mu must be held.
 func (v *revocations) current() bool {
 	return !v.read.IsZero() && time.Since(v.read) <= revokeStale
 }
 
-// ready returns the error with which JWT sessions are refused at present, if
-// any.
+// ready returns the error with which JWT sessions are refused at present, if any.
 func (v *revocations) ready() error {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
@@ -178,7 +178,7 @@ func (v *revocations) ready() error {
 	return nil
 }
 
-// catchUp reads the log from where the last read ended to its end: every
+// catchUp reads the log from the end of the last read to the end of the log. Every
 // revocation that was written before the call is then applied.
 func (v *revocations) catchUp(ctx context.Context, a authsvc.Adapter, now time.Time) error {
 	if !v.enabled {
@@ -212,7 +212,7 @@ func (v *revocations) catchUp(ctx context.Context, a authsvc.Adapter, now time.T
 	}
 }
 
-// maxForget bounds what one call of forget does.
+// maxForget limits the work of one call of forget.
 const maxForget = 10_000
 
 // forget drops expired records from the front of the queues, at most maxForget
@@ -238,8 +238,8 @@ func (v *revocations) forget(now uint32) {
 	}
 }
 
-// expiries is a queue of records in the order in which they came, which is
-// nearly that in which they expire. It grows and shrinks in chunks.
+// expiries is a queue of records in order of arrival, which is nearly the order of
+// expiry. It grows and shrinks in chunks.
 type expiries struct{ chunks [][]expiry }
 
 type expiry struct {
@@ -258,7 +258,7 @@ func (q *expiries) push(hash uint64, expires uint32) {
 	q.chunks[last] = append(q.chunks[last], expiry{hash, expires})
 }
 
-// pop takes the first record if it expired before now.
+// pop removes the first record if it expired before now.
 func (q *expiries) pop(now uint32) (hash uint64, due bool) {
 	if len(q.chunks) == 0 || len(q.chunks[0]) == 0 || q.chunks[0][0].expires >= now {
 		return 0, false
@@ -289,7 +289,7 @@ func (kp *keeper) pollRevocations(ctx context.Context) {
 	}
 }
 
-// endBy revokes by provider. A token without that claim was made by another
+// endBy revokes by provider. A token without the provider claim was made by another
 // program.
 func (j *jwtSessions) endBy(ctx context.Context, userID, provider string, now time.Time) ([]authsvc.SessionRecord, error) {
 	err := j.keeper.revokeAll(ctx, j.keeper.revocation(revokedBy(provider, userID), userID, now), j.keeper.revocation(revokedBy("", userID), userID, now))
@@ -299,7 +299,8 @@ func (j *jwtSessions) endBy(ctx context.Context, userID, provider string, now ti
 	return nil, err
 }
 
-// unlist removes the records of a user's sessions that have ended with a provider's.
+// unlist removes the records of a user's sessions that began through a provider and
+// have ended.
 func (j *jwtSessions) unlist(ctx context.Context, userID, provider string) {
 	if !j.keeper.revoked.enabled {
 		return
@@ -317,7 +318,7 @@ func (j *jwtSessions) unlist(ctx context.Context, userID, provider string) {
 	}
 }
 
-// dropEmailChange drops a change of address that waits.
+// dropEmailChange drops a pending change of a user's address.
 func (kp *keeper) dropEmailChange(ctx context.Context, userID, why string) error {
 	n, err := kp.Adapter.DeleteCredentials(ctx, userID, nil, authsvc.CredentialAddress)
 	if err == nil && n > 0 {
@@ -331,7 +332,8 @@ func (kp *keeper) endSessions(ctx context.Context, userID string) error {
 	return err
 }
 
-// endAllSessions returns how many sessions there were that are listed.
+// endAllSessions ends all sessions of a user. It returns how many listed sessions there
+// were.
 func (kp *keeper) endAllSessions(ctx context.Context, userID string) (ended int, err error) {
 	r := kp.revocation(keyUser+userID, userID, kp.fleet.Now())
 	if ended, err = kp.Adapter.EndSessions(ctx, userID, r); err != nil {
@@ -341,23 +343,24 @@ func (kp *keeper) endAllSessions(ctx context.Context, userID string) (ended int,
 	return ended, kp.dropEmailChange(ctx, userID, "all sessions ended")
 }
 
-// shutOut writes why a user may not sign in and ends what the user has open.
+// shutOut stores why a user is not allowed to sign in, ends the user's sessions, and forgets the
+// browsers that skip the second step.
 func (kp *keeper) shutOut(ctx context.Context, userID string, change authsvc.PersonUpdate) error {
 	r := kp.revocation(keyUser+userID, userID, kp.fleet.Now())
 	if err := kp.Adapter.SetPerson(ctx, userID, change, r); err != nil {
 		return err
 	}
 	kp.revoked.apply(*r)
-	if err := kp.endSessions(ctx, userID); err != nil { // of the store; those of before that
+	if err := kp.endSessions(ctx, userID); err != nil { // ends stored sessions that began before
 		return err
 	}
 	_, err := kp.Adapter.DeleteCredentials(ctx, userID, nil, authsvc.CredentialDevice)
 	return err
 }
 
-// startRevocations reads the revocation log, for at most revokeStart. If that
-// does not suffice, pollRevocations goes on, and JWT sessions are not accepted
-// before it has reached the end.
+// startRevocations reads the revocation log, for at most revokeStart. If that is not
+// enough, pollRevocations continues, and JWT sessions are not accepted until it has
+// reached the end.
 func (kp *keeper) startRevocations(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, revokeStart)
 	defer cancel()
@@ -366,13 +369,13 @@ func (kp *keeper) startRevocations(ctx context.Context) {
 	}
 }
 
-// revocation is a record that covers sessions of a user which begin up to now,
-// until none of them can live any more.
+// revocation returns a record that covers sessions of a user that begin up to now. The
+// record lasts until none of them can live any more.
 func (kp *keeper) revocation(key, userID string, now time.Time) *authsvc.Revocation {
 	return &authsvc.Revocation{Key: key, UserID: userID, NotBefore: now, Expires: now.Add(kp.lifetime.absolute + time.Minute)}
 }
 
-// revokeAll writes revocations and applies them here at once.
+// revokeAll writes revocations and applies them to this replica's copy at once.
 func (kp *keeper) revokeAll(ctx context.Context, list ...*authsvc.Revocation) error {
 	if err := kp.Adapter.Revoke(ctx, list...); err != nil {
 		return err

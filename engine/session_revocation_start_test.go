@@ -14,8 +14,8 @@ import (
 	"authsvc/internal/test/arena"
 )
 
-// A slowLog is a store whose log of revocations cannot be read, or is long and
-// comes slowly.
+// A slowLog is a store whose revocation log cannot be read, or is long and slow to
+// read.
 type slowLog struct {
 	authsvc.Adapter
 	pause atomic.Int64
@@ -37,9 +37,9 @@ func (s *slowLog) Revocations(ctx context.Context, after int64, limit int) ([]au
 	return s.Adapter.Revocations(ctx, after, limit)
 }
 
-// TestStartWithoutRevocations: a log that cannot be read does not refuse the
-// start. Until it is read to its end, JWT sessions are answered 503 and the
-// service is not ready.
+// TestStartWithoutRevocations: the service starts although the log cannot be read.
+// Until the log is read to its end, JWT sessions are answered 503 and the service is
+// not ready.
 func TestStartWithoutRevocations(t *testing.T) {
 	t.Parallel()
 	for name, how := range map[string]func(*slowLog){
@@ -94,8 +94,9 @@ func passwords(c *authsvc.Config) {
 	c.Providers = []authsvc.Provider{&authsvc.Credentials{Authorize: arena.Authorize}}
 }
 
-// TestSignOutOutlived: where a replica goes on without the log, it issues tokens anew of
-// sessions that have ended, and a sign-out is kept for as long as one of these can live.
+// TestSignOutOutlived: if a replica accepts sessions without the log, it reissues
+// tokens of sessions that have ended. A sign-out is kept for as long as such a token
+// can live.
 func TestSignOutOutlived(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

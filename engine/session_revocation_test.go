@@ -15,8 +15,8 @@ func claimsOf(subject, sid string, epoch int64) *tokenclaims.Claims {
 	return &tokenclaims.Claims{Subject: subject, SID: sid, Epoch: &epoch, Provider: "op", Began: 2_000_000_000}
 }
 
-// TestRevocationsCompareEpochs: what a token is covered by is decided by
-// numbers, whatever the clocks say; times count only where there is no number.
+// TestRevocationsCompareEpochs: numbers decide what covers a token, whatever the clocks
+// say. Times count only for tokens without a number.
 func TestRevocationsCompareEpochs(t *testing.T) {
 	t.Parallel()
 	v := newRevocations(false)
@@ -57,7 +57,7 @@ func TestRevocationsCompareEpochs(t *testing.T) {
 	}
 }
 
-// TestRevocationsForget: what has expired goes, and what was prolonged stays.
+// TestRevocationsForget: expired records are dropped, and prolonged ones stay.
 func TestRevocationsForget(t *testing.T) {
 	t.Parallel()
 	v := newRevocations(false)

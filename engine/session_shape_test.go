@@ -23,7 +23,7 @@ import (
 	"authsvc/internal/test/arena"
 )
 
-// everyMode calls f in all modes with both strategies.
+// everyMode calls f in all modes, with both strategies.
 func everyMode(t *testing.T, f func(t *testing.T, mode authsvc.Compat, strategy authsvc.Strategy)) {
 	for _, mode := range []authsvc.Compat{authsvc.CompatNone, authsvc.NextAuthV4, authsvc.AuthJSV5} {
 		for _, strategy := range []authsvc.Strategy{authsvc.StrategyDatabase, authsvc.StrategyJWT} {
@@ -35,7 +35,7 @@ func everyMode(t *testing.T, f func(t *testing.T, mode authsvc.Compat, strategy 
 	}
 }
 
-// sessionOf is what Service.Session says of a browser.
+// sessionOf returns the result of Service.Session for a browser.
 func sessionOf(t *testing.T, w *arena.World, b *arena.Browser) *authsvc.Session {
 	t.Helper()
 	r := httptest.NewRequest("GET", arena.Origin+"/", nil)
@@ -49,7 +49,8 @@ func sessionOf(t *testing.T, w *arena.World, b *arena.Browser) *authsvc.Session 
 	return s
 }
 
-// userOf is the body of GET session from user on, without what was always there.
+// userOf returns the body of GET session from user on, without the fields that were
+// always there.
 func userOf(t *testing.T, b *arena.Browser) string {
 	t.Helper()
 	body := b.Get("/api/auth/session").Text
@@ -58,7 +59,7 @@ func userOf(t *testing.T, b *arena.Browser) string {
 	}
 	user, _, _ := strings.Cut(body, `},"expires":`)
 	_, image, _ := strings.Cut(user, `"image":`)
-	_, user, _ = strings.Cut(image, ",") // the picture has none
+	_, user, _ = strings.Cut(image, ",") // the picture has no comma
 	return user
 }
 
@@ -94,7 +95,7 @@ func TestEmailVerified(t *testing.T) {
 	})
 }
 
-// TestEmailVerifiedWithoutStorage: there is nobody but the token to remember it.
+// TestEmailVerifiedWithoutStorage: only the token can remember it.
 func TestEmailVerifiedWithoutStorage(t *testing.T) {
 	t.Parallel()
 	w := arena.Start(t, func(c *authsvc.Config) {
@@ -110,7 +111,7 @@ func TestEmailVerifiedWithoutStorage(t *testing.T) {
 	}
 }
 
-// TestEmailVerifiedIsOfThatAddress: a JWT callback can change the address, and not
+// TestEmailVerifiedIsOfThatAddress: a JWT callback can change the address, but not
 // whether it was proved.
 func TestEmailVerifiedIsOfThatAddress(t *testing.T) {
 	t.Parallel()
@@ -135,7 +136,8 @@ func TestEmailVerifiedIsOfThatAddress(t *testing.T) {
 	}
 }
 
-// TestClaimsAreTheEngines: a JWT callback cannot change what stays with the session.
+// TestClaimsAreTheEngines: a JWT callback cannot change the claims kept with the
+// session.
 func TestClaimsAreTheEngines(t *testing.T) {
 	t.Parallel()
 	w := arena.Start(t, func(c *authsvc.Config) {
@@ -163,7 +165,7 @@ func TestClaimsAreTheEngines(t *testing.T) {
 	}
 }
 
-// TestExposeMistakes: each is reported, all at once.
+// TestExposeMistakes: all mistakes are reported at once.
 func TestExposeMistakes(t *testing.T) {
 	t.Parallel()
 	c := authsvc.Config{URL: arena.Origin, Secrets: []string{arena.Secret}, Providers: []authsvc.Provider{&authsvc.Credentials{Authorize: authorizeAda}}}
@@ -186,12 +188,12 @@ func TestExposeMistakes(t *testing.T) {
 	}
 }
 
-// giveClaims makes the provider say more about everybody.
+// giveClaims adds claims about every user to the provider's answers.
 func giveClaims(w *arena.World, more map[string]any) {
 	w.OP.SetFault(idp.Fault{IDToken: func(claims map[string]any) { maps.Copy(claims, more) }})
 }
 
-// TestSessionClaims: what is named stays with the session, from the sign-in on.
+// TestSessionClaims: the configured claims stay with the session from the sign-in on.
 func TestSessionClaims(t *testing.T) {
 	t.Parallel()
 	everyMode(t, func(t *testing.T, mode authsvc.Compat, strategy authsvc.Strategy) {
@@ -203,8 +205,8 @@ func TestSessionClaims(t *testing.T) {
 		giveClaims(w, map[string]any{"groups": []string{"ops", "é <b>"}, "org": map[string]any{"the dept": "R&D"}, "level": 7, "realm": map[string]any{"admin": true}})
 		b := w.Browser()
 		b.SignIn(w.OP, "ada")
-		giveClaims(w, map[string]any{"groups": []string{"later"}}) // read once
-		for range 2 {                                              // with jwt the token is issued anew each time
+		giveClaims(w, map[string]any{"groups": []string{"later"}}) // read at the sign-in only
+		for range 2 {                                              // with jwt the token is reissued each time
 			if got, want := userOf(t, b), `"department":"R\u0026D","groups":["ops","é \u003cb\u003e"],"id":`; !strings.HasPrefix(got, want) || !strings.HasSuffix(got, `,"level":7,"missing":null`) {
 				t.Errorf("GET session: %s", got)
 			}
@@ -233,7 +235,7 @@ func TestSessionClaims(t *testing.T) {
 	})
 }
 
-// TestSessionClaimsTooLarge: nobody is signed in with half of the claims.
+// TestSessionClaimsTooLarge: no user is signed in with half of the claims.
 func TestSessionClaimsTooLarge(t *testing.T) {
 	t.Parallel()
 	everyMode(t, func(t *testing.T, mode authsvc.Compat, strategy authsvc.Strategy) {
@@ -256,7 +258,7 @@ func TestSessionClaimsTooLarge(t *testing.T) {
 	})
 }
 
-// TestClaimsCallback: it has the last word, and refuses.
+// TestClaimsCallback: the callback has the last word, and can refuse.
 func TestClaimsCallback(t *testing.T) {
 	t.Parallel()
 	for _, strategy := range []authsvc.Strategy{authsvc.StrategyDatabase, authsvc.StrategyJWT} {
@@ -295,7 +297,8 @@ func TestClaimsCallback(t *testing.T) {
 	}
 }
 
-// TestSessionCallbackSeesWhatIsShown: it gets the default with what is exposed.
+// TestSessionCallbackSeesWhatIsShown: the callback gets the default object with the
+// exposed fields.
 func TestSessionCallbackSeesWhatIsShown(t *testing.T) {
 	t.Parallel()
 	w := arena.Start(t, func(c *authsvc.Config) {
@@ -327,9 +330,8 @@ func setExtra(t *testing.T, s *memory.Store, userID, role string) {
 	}
 }
 
-// TestUserColumns: columns of the application's are in the session, at once with
-// strategy database, and with jwt at the sign-in, at update() and when the token is
-// issued anew.
+// TestUserColumns: columns of the application are in the session: at once with strategy
+// database; with jwt at the sign-in, at update() and when the token is reissued.
 func TestUserColumns(t *testing.T) {
 	t.Parallel()
 	everyMode(t, func(t *testing.T, mode authsvc.Compat, strategy authsvc.Strategy) {
@@ -369,9 +371,8 @@ func TestUserColumns(t *testing.T) {
 	})
 }
 
-// TestUserColumnsOfAReissuedToken: a token that is issued anew has the columns of
-// that moment; while the store does not answer, the session goes on with the old
-// ones, but update() fails.
+// TestUserColumnsOfAReissuedToken: a reissued token has the current columns. While the
+// store does not answer, the session keeps the old ones, but update() fails.
 func TestUserColumnsOfAReissuedToken(t *testing.T) {
 	t.Parallel()
 	store := withColumns(t)
@@ -384,7 +385,7 @@ func TestUserColumnsOfAReissuedToken(t *testing.T) {
 	b.SignIn(w.OP, "ada")
 	id := sessionOf(t, w, b).UserID
 	setExtra(t, store, id, "one")
-	b.Session() // reads it into the next token
+	b.Session() // reads them into the next token
 	for _, c := range []struct {
 		role string
 		down bool
@@ -407,7 +408,7 @@ func TestUserColumnsOfAReissuedToken(t *testing.T) {
 	}
 }
 
-// brokenUsers is a store that at times finds no users.
+// brokenUsers is a store that sometimes finds no users.
 type brokenUsers struct {
 	*memory.Store
 	down atomic.Bool
@@ -420,7 +421,7 @@ func (s *brokenUsers) GetUser(ctx context.Context, id string) (authsvc.User, err
 	return s.Store.GetUser(ctx, id)
 }
 
-// TestColumnsOfNobody: a person who is not stored has none.
+// TestColumnsOfNobody: a user who is not stored has no columns.
 func TestColumnsOfNobody(t *testing.T) {
 	t.Parallel()
 	w := arena.Start(t, func(c *authsvc.Config) {
@@ -437,7 +438,8 @@ func TestColumnsOfNobody(t *testing.T) {
 	}
 }
 
-// TestExposeOfTwoMeanings: a name that is a claim and a column has to say which.
+// TestExposeOfTwoMeanings: a name that is both a claim and a column must say which it
+// means.
 func TestExposeOfTwoMeanings(t *testing.T) {
 	t.Parallel()
 	c := authsvc.Config{URL: arena.Origin, Secrets: []string{arena.Secret}, Adapter: memory.New("role", "id"),

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// header values that are the same in every answer, shared and never changed.
+// Header values that are the same in every answer. They are shared and must not change.
 var (
 	hVaryCookie = []string{"Cookie"}
 	hNoStore    = []string{"private, no-cache, no-store"}
@@ -27,10 +27,10 @@ var (
 	hNoPowers   = []string{"camera=(), geolocation=(), microphone=(), payment=(), usb=()"}
 )
 
-// respond is the only writer of the engine.
+// respond writes the answer of an outcome. No other code writes outcomes.
 func (rq *request) respond(w http.ResponseWriter, out outcome) { answer{rq, w}.write(out) }
 
-// An answer is the one that a request gets.
+// An answer writes the outcome of one request.
 type answer struct {
 	*request
 	w http.ResponseWriter
@@ -99,7 +99,7 @@ func (a answer) writeObject(o object) {
 	if raw == nil {
 		var b bytes.Buffer
 		enc := json.NewEncoder(&b)
-		enc.SetEscapeHTML(false) // as JSON.stringify; the answer is never sniffed as HTML
+		enc.SetEscapeHTML(false) // as JSON.stringify does; browsers never sniff the answer as HTML
 		err := enc.Encode(o.v)
 		raw = bytes.TrimSuffix(b.Bytes(), []byte("\n"))
 		if err != nil {
@@ -131,7 +131,7 @@ func (a answer) writePage(o page) {
 	h.Set("X-Frame-Options", o.frameOptions())
 	h["Cross-Origin-Opener-Policy"] = hOwnSite
 	h["Permissions-Policy"] = hNoPowers
-	h.Set("Referrer-Policy", "strict-origin") // with no-referrer, Chromium posts Origin: null
+	h.Set("Referrer-Policy", "strict-origin") // with no-referrer, Chromium would post Origin: null
 	if o.status != 0 {
 		a.w.WriteHeader(o.status)
 	}
@@ -181,8 +181,8 @@ func (a answer) writeAsset(o asset) {
 	a.w.Write(body) //nolint:errcheck
 }
 
-// writeProblemDetails writes a Problem (RFC 9457). One without a name of its own
-// is named by its status; what that leaves says no more than the status.
+// writeProblemDetails writes a Problem (RFC 9457). A problem without a name gets one
+// from its status. If the status has no name, the answer says no more than the status.
 func (a answer) writeProblemDetails(o problem) {
 	switch {
 	case o.name != "":
@@ -201,7 +201,7 @@ func (a answer) writeProblemDetails(o problem) {
 	if o.challenge != "" {
 		a.w.Header().Set("WWW-Authenticate", o.challenge)
 	}
-	if o.signIn != "" { // RFC 9110 section 15.5.2 wants a challenge
+	if o.signIn != "" { // RFC 9110 section 15.5.2 requires a challenge
 		a.w.Header().Set("WWW-Authenticate", `Cookie realm="authsvc"`)
 	}
 	body := struct {
@@ -219,8 +219,8 @@ func (a answer) writeProblemDetails(o problem) {
 	a.writeObject(object{v: body, status: o.status, contentType: hProblem})
 }
 
-// cors adds the CORS headers for a trusted origin and reports whether it did.
-// No other origin ever gets one.
+// cors adds the CORS headers if the request is from a trusted origin, and reports
+// whether it did. Other origins never get them.
 func (a answer) cors(h http.Header) bool {
 	if len(a.origins.trusted) == 0 || a.internal {
 		return false
@@ -240,8 +240,8 @@ func (a answer) cors(h http.Header) bool {
 	return true
 }
 
-// writeDownload sends a file. One that cannot be finished ends with the
-// connection: nobody takes it for whole.
+// writeDownload sends a file. If the file cannot be finished, writeDownload breaks the
+// connection, so that the client does not take the file for complete.
 func (a answer) writeDownload(o download) {
 	h := a.w.Header()
 	h["Content-Type"] = hJSON
@@ -253,7 +253,7 @@ func (a answer) writeDownload(o download) {
 }
 
 // sameETag reports whether an If-None-Match header has the tag (RFC 9110 section
-// 13.1.2): caches on the way may have made it a weak one.
+// 13.1.2). A cache on the way may have made it a weak tag.
 func sameETag(lines []string, etag string) bool {
 	for _, line := range lines {
 		for one := range strings.SplitSeq(line, ",") {
@@ -265,8 +265,8 @@ func sameETag(lines []string, etag string) bool {
 	return false
 }
 
-// acceptsGzip reads an Accept-Encoding header (RFC 9110 section 12.5.3). Weights
-// other than 0 do not matter: gzip is all there is.
+// acceptsGzip reports whether an Accept-Encoding header accepts gzip (RFC 9110 section
+// 12.5.3). Weights other than 0 do not matter, since gzip is the only encoding.
 func acceptsGzip(header string) bool {
 	for coding := range strings.SplitSeq(header, ",") {
 		name, weight, _ := strings.Cut(coding, ";")

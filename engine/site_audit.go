@@ -10,18 +10,16 @@ import (
 	"authsvc/internal/text/plainlog"
 )
 
-// audit records the result of a request. Each request has at most one such
-// event; note is for facts on the way. It reports whether the event was
-// recorded, rather than counted as a repetition: then log lines about the same
-// are to be written, too.
+// audit records the result of a request. Each request has at most one such event; use
+// note for other facts. audit reports whether the event was recorded; if not, it was
+// counted as a repetition, and log lines about the same must be left out.
 func (rq *request) audit(name string, code authsvc.ErrorCode, reason string) (recorded bool) {
 	rq.audited = true
 	rq.quiet = !rq.note(authsvc.AuditEvent{Name: name, Code: code, Reason: reason, UserID: rq.auditUser})
 	return !rq.quiet
 }
 
-// note records an event with the client of the request. It reports what audit
-// does.
+// note records an event with the client of the request. It returns what audit returns.
 func (rq *request) note(e authsvc.AuditEvent) (recorded bool) {
 	if e.Provider == "" {
 		e.Provider = rq.providerID()
@@ -33,7 +31,7 @@ func (rq *request) note(e authsvc.AuditEvent) (recorded bool) {
 	return rq.auditor.RecordLimited(rq.ctx, rq.networkKey(), e)
 }
 
-// auditRefusal records a refusal, or a failure if it is due to a fault.
+// auditRefusal records a refusal, or a failure if a fault caused it.
 func (rq *request) auditRefusal(e *authError) {
 	if rq.audited {
 		return
@@ -49,14 +47,14 @@ func (rq *request) auditRefusal(e *authError) {
 	rq.audit("sign_in"+verb, e.Code, reason(e))
 }
 
-// WithActor says who is behind calls of a Service with the context, when that is
-// not the application on behalf of the user: audit events then have it as Actor,
-// and are in the store when the call returns. An operator at the command line is
-// "cli:" and the name of the account.
+// WithActor returns a context that says who calls methods of a Service, if this is not
+// the application on behalf of the user. Audit events then have actor as Actor, and are
+// stored when the call returns. An operator at the command line is "cli:" and the name
+// of the account.
 func WithActor(ctx context.Context, actor string) context.Context { return audit.WithActor(ctx, actor) }
 
-// checkAudit checks AuditOptions. It also wraps the log, so that all lines of
-// the engine are plain text.
+// checkAudit checks AuditOptions. It also wraps the log, so that all lines of the
+// engine are plain text.
 func checkAudit(b *builder, s *audit.Log) {
 	s.Log = slog.New(plainlog.Handler(s.Log.Handler()))
 	o := b.config.Audit

@@ -16,14 +16,14 @@ import (
 	"authsvc/internal/test/arena"
 )
 
-// brief are the fields that cases name; User is an address.
+// brief holds the fields that cases name; User is an address.
 type brief struct {
 	Name     string
 	Code     authsvc.ErrorCode
 	Reason   string // a part of it
 	Provider string
 	User     string
-	Apart    bool // of no request
+	Apart    bool // not of a request
 }
 
 const (
@@ -72,7 +72,7 @@ func wrongToken(path string) func(*audited, *arena.Browser) {
 	return func(_ *audited, b *arena.Browser) { b.Post(path, "csrfToken", "wrong") }
 }
 
-// unproved stores a user with an account whose address nobody has proved.
+// unproved stores a user with an account and an unproved address.
 func unproved(w *audited, _ *arena.Browser) {
 	u, err := w.Store.CreateUser(w.T.Context(), authsvc.User{ID: "unproved", Email: mailed})
 	if err == nil {
@@ -87,7 +87,7 @@ func (w *audited) logout(sub string, set map[string]any) {
 	postLogoutToken(w.World, w.T, "op", url.Values{"logout_token": {logoutToken(w.World, w.T, sub, set)}})
 }
 
-// forTokens issues tokens, too.
+// forTokens configures an audience to issue tokens for.
 func forTokens(c *authsvc.Config) { c.Tokens.Audiences = []authsvc.Audience{{ID: "https://api.test"}} }
 
 func (w *audited) rotate() {
@@ -96,7 +96,7 @@ func (w *audited) rotate() {
 	}
 }
 
-// retire takes out the one key.
+// retire removes the only key.
 func (w *audited) retire() {
 	keys, err := w.SigningKeys(w.T.Context())
 	if err == nil {
@@ -107,7 +107,7 @@ func (w *audited) retire() {
 	}
 }
 
-// personal makes a personal access token of ada's.
+// personal makes a personal access token of ada.
 func (w *audited) personal() string {
 	token, _, err := w.CreatePersonalToken(w.T.Context(), w.user(ada), authsvc.PersonalTokenRequest{Name: "n", Audiences: []string{"api"}})
 	if err != nil {
@@ -116,7 +116,7 @@ func (w *audited) personal() string {
 	return token
 }
 
-// revokePersonal revokes one, then the others.
+// revokePersonal revokes one token, then the others.
 func (w *audited) revokePersonal() {
 	list, err := w.PersonalTokens(w.T.Context(), w.user(ada))
 	if err == nil {
@@ -157,7 +157,7 @@ var auditCases = map[string]auditCase{
 	"a code, too often": {prepare: func(w *audited, b *arena.Browser) {
 		asksLink(w, b)
 		m := w.Mail.Next(w.T)
-		for i := range 5 { // each from elsewhere, or the events would be counted
+		for i := range 5 { // each from another address, or the events would only be counted
 			guesser := b.Clone()
 			guesser.IP = fmt.Sprintf("198.51.%d.7:1", i)
 			entersCode(wrong(arena.Code(m)))(w, guesser)
@@ -313,7 +313,7 @@ var auditCases = map[string]auditCase{
 	"limit of mails of a client": {tune: limits(func(r *authsvc.RateLimit) { r.EmailTotal = authsvc.Rate{N: 1, Per: time.Hour} }), prepare: asksLink, run: asksLink,
 		want: []brief{{Name: "email.limited", Code: authsvc.CodeRateLimited, Reason: "one client", Provider: "email"}}},
 	"limit of mails": {tune: limits(func(r *authsvc.RateLimit) { r.EmailTotal = authsvc.Rate{N: 11, Per: time.Hour} }),
-		prepare: func(w *audited, b *arena.Browser) { // nine of eleven are for browsers that nobody knows
+		prepare: func(w *audited, b *arena.Browser) { // nine of eleven are for unknown browsers
 			for i := range 9 {
 				b.Post("/api/auth/signin/email", "email", fmt.Sprintf("u%d@app.test", i))
 				w.Mail.Next(w.T)

@@ -25,8 +25,8 @@ import (
 
 var updateAudit = flag.Bool("update-audit", false, "write the table into docs/audit.md")
 
-// TestAuditNames: the table of events has the names that the code uses, the
-// cases of TestAuditEvents drive each, and docs/audit.md shows the table.
+// TestAuditNames: the table of events has the names that the code uses, a case of
+// TestAuditEvents causes each event, and docs/audit.md shows the table.
 func TestAuditNames(t *testing.T) {
 	t.Parallel()
 	recording := regexp.MustCompile(`AuditEvent\{Name:|\.Name(, e\.Reason)? = |\b(audit|RecordLimited|logoutAnswer)\(`)
@@ -73,7 +73,7 @@ func TestAuditNames(t *testing.T) {
 	documented(t, table.String())
 }
 
-// allEvents are those of all parts and of the service.
+// allEvents returns the events of all parts and of the service.
 func allEvents() (list []audit.Kind) {
 	h := raise(&fleet.Given{})
 	for _, p := range h.parts {
@@ -104,9 +104,9 @@ func documented(t *testing.T, table string) {
 	}
 }
 
-// FuzzAudit: whatever a stranger puts into what is recorded, it is one line of
-// the log, in text and in JSON, and one record, with nothing in it that a
-// terminal or a reader would take for more than text.
+// FuzzAudit: untrusted input in an event makes exactly one line of the log, in text and
+// in JSON, and one record. They contain nothing that a terminal or a reader would take
+// for more than text.
 func FuzzAudit(f *testing.F) {
 	for _, s := range []string{"", "Mozilla/5.0 (X11; Linux x86_64)", "a\r\nmsg=audit event=sign_in.succeeded", "\x1b[2J\x1b]0;owned\x07", "\u202etxt.exe",
 		"\u2066a\u2069", `"}` + "\n" + `{"msg":"audit"`, "\x00", "\x9b31m", "\u009b31m", "\xff\xfe", "a=b c=\"d\"", "\u2028\u2029\u0085", "\U000e0041", strings.Repeat("é", 300), "%0a%s%n"} {

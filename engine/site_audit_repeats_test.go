@@ -16,7 +16,7 @@ import (
 	"authsvc/internal/test/arena"
 )
 
-// refusals are requests that anybody can make as often as they like.
+// refusals are requests that anyone can make any number of times.
 var refusals = map[string]func() *http.Request{
 	"csrf.refused": func() *http.Request {
 		r := httptest.NewRequest(http.MethodPost, guestOrigin+"/api/auth/signout", strings.NewReader("csrfToken=x"))
@@ -57,8 +57,8 @@ func storedEvents(t *testing.T, store *memory.Store, name string) (list []string
 	return list
 }
 
-// TestRepeatedRefusalsAreCounted: the same refusal of one client is recorded
-// once a minute, in the log and in the store, and then counted.
+// TestRepeatedRefusalsAreCounted: the same refusal of one client is recorded once a
+// minute, in the log and in the store. Repetitions are counted.
 func TestRepeatedRefusalsAreCounted(t *testing.T) {
 	t.Parallel()
 	for name, request := range refusals {
@@ -76,7 +76,7 @@ func TestRepeatedRefusalsAreCounted(t *testing.T) {
 					r.Header.Set("User-Agent", fmt.Sprint("agent ", i))
 					at(fmt.Sprintf("[2001:db8:7:%x::1]:1", i)).do(r) // a line at home has that many /64s
 				}
-				time.Sleep(time.Millisecond) // events are ordered by it
+				time.Sleep(time.Millisecond) // orders the events
 				at("203.0.113.9:1").do(request())
 				synctest.Wait()
 				if n := len(logs.String()) - start; n > 4<<10 {
@@ -106,8 +106,8 @@ func TestRepeatedRefusalsAreCounted(t *testing.T) {
 	}
 }
 
-// TestRefusalsAreAllRecordedWithoutLimits: with RateLimit.Disabled each
-// refusal is recorded.
+// TestRefusalsAreAllRecordedWithoutLimits: with RateLimit.Disabled, every refusal is
+// recorded.
 func TestRefusalsAreAllRecordedWithoutLimits(t *testing.T) {
 	t.Parallel()
 	store := memory.New()
@@ -125,8 +125,8 @@ func TestRefusalsAreAllRecordedWithoutLimits(t *testing.T) {
 	}
 }
 
-// TestAuditQueueReservesRoomForSuccesses: refusals of very many clients,
-// while the store is slow, do not displace sign-ins.
+// TestAuditQueueReservesRoomForSuccesses: while the store is slow, refusals of very
+// many clients do not displace sign-ins.
 func TestAuditQueueReservesRoomForSuccesses(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -15,8 +15,8 @@ import (
 	"authsvc/internal/test/arena"
 )
 
-// TestAuditEvents: each event is recorded exactly once, with who, what, when,
-// from where and the outcome; the log and the store have the same.
+// TestAuditEvents: each event is recorded exactly once, with user, action, time, client
+// and outcome. The log and the store have the same events.
 func TestAuditEvents(t *testing.T) {
 	t.Parallel()
 	for name, c := range auditCases {
@@ -40,8 +40,8 @@ func TestAuditEvents(t *testing.T) {
 	}
 }
 
-// TestAuditRefreshTokenRefused: see TestRefreshRefused for the name of the
-// event; the provider of the harness has to answer 400.
+// TestAuditRefreshTokenRefused: the provider of the harness must answer 400. The name
+// of the event is tested by TestRefreshRefused.
 func TestAuditRefreshTokenRefused(t *testing.T) {
 	t.Parallel()
 	w := startAudited(t, nil)
@@ -73,7 +73,7 @@ func TestAuditRefreshTokenRefused(t *testing.T) {
 	w.judge(t, []brief{{Name: "token.refused", Reason: "revoked", Provider: "op", User: ada, Apart: true}}, began)
 }
 
-// TestAuditHoldsNoSecret: events have no address, link, code, cookie or token.
+// TestAuditHoldsNoSecret: events contain no address, link, code, cookie or token.
 func TestAuditHoldsNoSecret(t *testing.T) {
 	t.Parallel()
 	w := startAudited(t, nil)

@@ -17,8 +17,7 @@ import (
 	"authsvc/internal/test/arena"
 )
 
-// An auditStore is a store in memory of which single methods can be made to
-// fail, or to panic.
+// An auditStore is a store in memory. A test can make single methods fail or panic.
 type auditStore struct {
 	*memory.Store
 	broken atomic.Value // name of a method
@@ -76,7 +75,7 @@ func (s *auditStore) ListAccounts(ctx context.Context, id string) ([]authsvc.Acc
 	return s.Store.ListAccounts(ctx, id)
 }
 
-// audited is a world whose audit events are collected.
+// audited is a world that collects its audit events.
 type audited struct {
 	*arena.World
 	store    *auditStore
@@ -105,7 +104,7 @@ func startAudited(t *testing.T, tune func(*authsvc.Config)) *audited {
 
 func (w *audited) broken(method string) { w.store.broken.Store(method) }
 
-// events are those since prepared was called.
+// events returns the events since prepared was called.
 func (w *audited) events() []authsvc.AuditEvent {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -118,7 +117,7 @@ func (w *audited) prepared() {
 	w.mark = len(w.recorded)
 }
 
-// user is the id of the user with an address.
+// user returns the id of the user with an address.
 func (w *audited) user(address string) string {
 	u, err := w.store.Store.GetUserByEmail(context.Background(), address)
 	if err != nil {
@@ -127,8 +126,8 @@ func (w *audited) user(address string) string {
 	return u.ID
 }
 
-// accountID is what the account page calls the first account of the user with an
-// address.
+// accountID returns the name on the account page of the first account of the user with
+// an address.
 func (w *audited) accountID(address string) string {
 	person, err := w.Service.Person(context.Background(), w.user(address))
 	if err != nil || len(person.Accounts) == 0 {
@@ -137,7 +136,7 @@ func (w *audited) accountID(address string) string {
 	return person.Accounts[0].ID
 }
 
-// await waits for an event that comes beside requests.
+// await waits for an event that is recorded outside of requests.
 func (w *audited) await(name string) {
 	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
 		if slices.ContainsFunc(w.events(), func(e authsvc.AuditEvent) bool { return e.Name == name }) {

@@ -10,8 +10,8 @@ import (
 
 func (b fixedReason) Error() string { return string(b) }
 
-// failed reports whether e is due to a fault, of the service or of something it
-// depends on, rather than a refusal.
+// failed reports whether a fault caused e, in the service or in something that it
+// depends on. Otherwise e is a refusal.
 func failed(e *authError) bool {
 	var why fixedReason
 	switch {
@@ -44,7 +44,7 @@ type authError struct {
 	Err  error
 }
 
-// Error joins the word and its cause; it is for the log.
+// Error joins the code and its cause, for the log.
 func (e *authError) Error() string {
 	if e.Err == nil {
 		return string(e.Code)
@@ -55,19 +55,19 @@ func (e *authError) Error() string {
 // Unwrap returns the cause.
 func (e *authError) Unwrap() error { return e.Err }
 
-// A hint is what the pages add to an error word, in their address: provider and
-// reason. It is fixed words, and applications that know only NextAuth's do not
-// miss it.
+// A hint is the reason that pages add, with the provider, to the address of an error
+// code. It is one of a few fixed words, and optional: applications that know only the
+// codes of NextAuth.js can ignore it.
 type hint string
 
 const (
-	hintCancelled   hint = "cancelled"   // nothing was granted at the provider
+	hintCancelled   hint = "cancelled"   // the provider granted nothing
 	hintUnavailable hint = "unavailable" // the provider does not answer
-	hintStale       hint = "stale"       // the attempt is not pending any more
+	hintStale       hint = "stale"       // the attempt is no longer pending
 	hintElsewhere   hint = "elsewhere"   // another browser asked for the code
 )
 
-// hint is empty if there is nothing to add.
+// hint returns the hint for e, "" if there is nothing to add.
 func (e *authError) hint() hint {
 	var stale staleReason
 	var elsewhere elsewhereReason
@@ -86,42 +86,42 @@ func (e *authError) hint() hint {
 	return ""
 }
 
-// fail makes an Error.
+// fail makes an authError.
 func fail(code authsvc.ErrorCode, err error) *authError { return &authError{Code: code, Err: err} }
 
-// storeFailed wraps an adapter's error under the wire word code.
+// storeFailed wraps an error of the adapter under a code.
 func storeFailed(code authsvc.ErrorCode, err error) *authError {
 	return fail(code, errors.Join(fleet.ErrStore, err))
 }
 
-// fixedReason is a cause in fixed words of the engine: audit events repeat it.
+// A fixedReason is a cause in fixed words of the engine. Audit events repeat it.
 type fixedReason string
 
-// staleReason is a fixedReason why an attempt cannot be finished that may have
-// been finished before, or have been left open for too long.
+// A staleReason is a fixedReason for an attempt that cannot be finished, but may have
+// been finished before or left open for too long.
 type staleReason string
 
 func (r staleReason) Error() string { return string(r) }
 
-// Unwrap returns the reason as one that audit events repeat.
+// Unwrap returns the reason as a fixedReason, which audit events repeat.
 func (r staleReason) Unwrap() error { return fixedReason(r) }
 
-// elsewhereReason is a fixedReason why a code does not count in this browser.
+// An elsewhereReason is a fixedReason for a code that does not count in this browser.
 type elsewhereReason string
 
 func (r elsewhereReason) Error() string { return string(r) }
 
-// Unwrap returns the reason as one that audit events repeat.
+// Unwrap returns the reason as a fixedReason, which audit events repeat.
 func (r elsewhereReason) Unwrap() error { return fixedReason(r) }
 
 func (*authError) isOutcome() {}
 
-// errDenied is returned by identify when nothing was granted.
+// errDenied means that the provider granted nothing.
 var errDenied = fixedReason("the person or the provider said no")
 
 var errForeignDomain = errors.New("a new user needs a proved address in one of the domains (sign_up.domains)")
 
-// errNotAllowed: no condition of SignInRules.Allow (sign_in.allow) holds.
+// errNotAllowed means that no condition of SignInRules.Allow (sign_in.allow) holds.
 var errNotAllowed = errors.New("no condition of who may sign in (sign_in.allow) holds")
 
 var errNotInvited = errors.New("only people who are users already may sign in (sign_up.policy)")

@@ -22,10 +22,10 @@ import (
 // maxBody is the largest body of any POST, in bytes.
 const maxBody = 64 << 10
 
-// A body holds the fields of a POST. Every field is given once.
+// A body holds the fields of a POST. Each field occurs once.
 type body struct {
 	fields map[string]string
-	other  map[string]bool // members of a JSON body that are no strings
+	other  map[string]bool // members of a JSON body that are not strings
 	data   any             // the member "data" of a JSON body
 }
 
@@ -33,9 +33,9 @@ func (b *body) get(name string) string { return b.fields[name] }
 
 var errDuplicate = errors.New("a field is given twice")
 
-// readBody parses the body of a POST. Only the two media types that browsers
-// and clients of the interface send are read; the answer to anything else is
-// an error status and nothing happens.
+// readBody parses the body of a POST. It reads only the two media types that browsers
+// and clients of the interface send. Anything else is answered with an error status,
+// and nothing happens.
 func readBody(rq *request) outcome {
 	r := rq.r
 	media, params, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
@@ -69,8 +69,8 @@ func readBody(rq *request) outcome {
 	return nil
 }
 
-// rawBody reads the bytes. The body of a request that is going to be refused is
-// not read when too many such are under way.
+// rawBody reads the bytes of the body. If the request will be refused and too many such
+// requests are being read, it does not read the body.
 func rawBody(rq *request) ([]byte, outcome) {
 	var leave func()
 	var ok bool
@@ -94,7 +94,7 @@ func rawBody(rq *request) ([]byte, outcome) {
 	return raw, nil
 }
 
-// refusedUnread is the answer to a request that is refused whatever its body.
+// refusedUnread answers a request that is refused whatever its body is.
 func refusedUnread(rq *request) outcome {
 	if rq.unrouted {
 		return problem{status: http.StatusNotFound, text: "not found"}
@@ -105,9 +105,9 @@ func refusedUnread(rq *request) outcome {
 	return rq.limited(bodySlotWait)
 }
 
-// toBeRefused judges origin and rate before the body is read. The refusal is
-// the action's, since the body may say that it is to be JSON. The callback of a
-// form_post provider is another site's.
+// toBeRefused checks origin and rate before the body is read. It does not refuse by
+// itself, since the body may ask for a JSON answer. The callback of a form_post
+// provider comes from another site and is not refused for that.
 func toBeRefused(rq *request) bool {
 	if rq.unrouted {
 		return true
@@ -136,7 +136,7 @@ func parseForm(raw string) (map[string]string, error) {
 	return fields, nil
 }
 
-// parseJSON reads one object. Only string members become fields.
+// parseJSON reads one object. Only members that are strings become fields.
 func (b *body) parseJSON(raw []byte) error {
 	b.fields = map[string]string{}
 	if len(bytes.TrimSpace(raw)) == 0 {
@@ -181,16 +181,16 @@ func (b *body) parseJSON(raw []byte) error {
 	return nil
 }
 
-// Limits of the request bodies that are read at the same time in this process,
-// against clients that start thousands and finish none.
+// Limits on the request bodies that this process reads at the same time, against
+// clients that start thousands and finish none.
 const (
 	maxBodies        = 1024 // at once
-	maxBodiesOfOne   = 64   // of one client
-	maxBodiesRefused = 64   // of requests that are going to be refused, whose bodies only say how
+	maxBodiesOfOne   = 64   // per client
+	maxBodiesRefused = 64   // of requests that will be refused; their bodies only say in which form
 	bodySlotWait     = 5 * time.Second
 )
 
-// bodySlots count the bodies that are being read.
+// bodySlots counts the bodies that are being read.
 type bodySlots struct {
 	all, refused *semaphore.Weighted
 
@@ -207,9 +207,9 @@ func newBodySlots() *bodySlots {
 	return &bodySlots{all: semaphore.NewWeighted(maxBodies), refused: semaphore.NewWeighted(maxBodiesRefused), clients: map[string]*clientSlots{}}
 }
 
-// acquire waits up to bodySlotWait for a slot. If ok, leave releases it.
+// acquire waits up to bodySlotWait for a slot. If ok is true, leave releases it.
 func (b *bodySlots) acquire(ctx context.Context, client string) (leave func(), ok bool) {
-	// A client that disconnected may have sent the whole request.
+	// A client that has disconnected may have sent the whole request.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), bodySlotWait)
 	defer cancel()
 	one := b.client(client)
@@ -229,8 +229,8 @@ func (b *bodySlots) acquire(ctx context.Context, client string) (leave func(), o
 	}, true
 }
 
-// tryAcquireRefused acquires a slot for a request that will be refused, without
-// waiting.
+// tryAcquireRefused acquires a slot for a request that will be refused. It does not
+// wait.
 func (b *bodySlots) tryAcquireRefused() (leave func(), ok bool) {
 	return func() { b.refused.Release(1) }, b.refused.TryAcquire(1)
 }

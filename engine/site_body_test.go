@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// An endless body begins, and does not end before the test ends it.
+// An endless body begins, but ends only when the test ends it.
 type endless struct {
 	begun *atomic.Int64
 	end   chan struct{}
@@ -25,8 +25,8 @@ func (e *endless) Read(p []byte) (int, error) {
 	return 0, io.ErrUnexpectedEOF
 }
 
-// TestUnfinishedBodies: bodies under way are few, in all and for each client,
-// and one is read only if the request is not going to be refused anyway.
+// TestUnfinishedBodies: few bodies are read at the same time, in all and per client. A
+// body is read only if the request will not be refused anyway.
 func TestUnfinishedBodies(t *testing.T) {
 	t.Parallel()
 	many := func(i int) string { return fmt.Sprintf("10.%d.%d.1:1", i/250, i%250) }
@@ -54,7 +54,7 @@ func TestUnfinishedBodies(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				s, at := guests(t, nil)
-				for i := range 31 { // uses up the limit of one client
+				for i := range 31 { // uses up the rate limit of one client
 					at("198.51.100.1:1").login(fmt.Sprint("bob", i), "right")
 				}
 				time.Sleep(time.Second)

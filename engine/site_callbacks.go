@@ -9,8 +9,8 @@ import (
 	"authsvc/internal/protocol/outbound"
 )
 
-// refusal is the event and the reason for an error of a callback, which otherwise
-// is what by says.
+// refusal returns the audit event and the reason for an error of a callback. by is the
+// reason of an error without one.
 func refusal(err error, by string) (event, reason string) {
 	event = "sign_in.refused"
 	var r *authsvc.Refusal
@@ -31,22 +31,22 @@ func refusal(err error, by string) (event, reason string) {
 	return event, by
 }
 
-// refuseSignIn audits and answers the refusal of a callback.
+// refuseSignIn audits a callback's refusal of a sign-in and answers it.
 func refuseSignIn(rq *request, err error, by string) outcome {
 	event, reason := refusal(err, by)
 	rq.audit(event, authsvc.CodeAccessDenied, reason)
 	return fail(authsvc.CodeAccessDenied, err)
 }
 
-// attempt completes what callbacks are told about a sign-in.
+// attempt completes the data of a sign-in that callbacks receive.
 func attempt(rq *request, a authsvc.SignInAttempt) authsvc.SignInAttempt {
 	a.EmailProved = a.EmailProved || !a.User.EmailVerified.IsZero()
 	a.Client, a.Time = rq.client(), rq.now
 	return a
 }
 
-// callbackContext is that of the request, with the end of the time that it may wait
-// for others.
+// callbackContext returns the request's context with the budget of time that the
+// request may wait for others.
 func (rq *request) callbackContext() context.Context {
 	if rq.waitsSince.IsZero() {
 		rq.waitsSince = time.Now()
@@ -56,10 +56,10 @@ func (rq *request) callbackContext() context.Context {
 
 const storeTimeout = 5 * time.Second // one call of the store
 
-// loginTimeout bounds login: the calls of the store and of the application's
-// callbacks.
+// loginTimeout limits the time of login: all its calls of the store and of the
+// application's callbacks.
 const loginTimeout = 30 * time.Second
 
-// providerTimeout bounds all that one request asks of a provider together, so
-// that the person has an answer within 10 s whatever the provider does.
+// providerTimeout limits the total time of one request's calls to a provider, so that
+// the user gets an answer within 10 s whatever the provider does.
 const providerTimeout = 9 * time.Second

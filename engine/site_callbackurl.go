@@ -8,9 +8,8 @@ import (
 	"authsvc/internal/protocol/weburl"
 )
 
-// callbackURL returns where the person goes in the end: callbackUrl of the body,
-// else of the query, else of the cookie, else the origin. It is absolute and
-// allowed.
+// callbackURL returns where the user goes in the end: callbackUrl of the body, else of
+// the query, else of the cookie, else the origin. The URL is absolute and allowed.
 func (rq *request) callbackURL() string {
 	if rq.callbackTo == "" {
 		rq.callbackTo = resolveCallbackURL(rq, requestedCallbackURL(rq))
@@ -31,7 +30,7 @@ func requestedCallbackURL(rq *request) string {
 	return callbackURLCookie(rq)
 }
 
-// callbackURLCookie returns the value of the callback-url cookie, untrusted.
+// callbackURLCookie returns the value of the callback-url cookie. It is not trusted.
 func callbackURLCookie(rq *request) string {
 	v, ok := rq.jar.Get(rq.names.CallbackURL)
 	if !ok || len(v) > cookie.Max {
@@ -44,8 +43,8 @@ func callbackURLCookie(rq *request) string {
 	return plain
 }
 
-// resolveCallbackURL returns an allowed absolute URL for want, the origin if it
-// is refused.
+// resolveCallbackURL returns an allowed absolute URL for want. If want is refused, it
+// returns the origin.
 func resolveCallbackURL(rq *request, want string) string {
 	if to, ok := judgeCallbackURL(rq, want); ok {
 		return to
@@ -53,8 +52,8 @@ func resolveCallbackURL(rq *request, want string) string {
 	return rq.origin
 }
 
-// judgeCallbackURL returns where want may lead. The Redirect callback decides
-// alone.
+// judgeCallbackURL returns where want may lead. If there is a Redirect callback, it
+// alone decides.
 func judgeCallbackURL(rq *request, want string) (to string, ok bool) {
 	if rq.Callbacks.Redirect != nil && want != "" {
 		return redirectCallback(rq, want)
@@ -65,8 +64,8 @@ func judgeCallbackURL(rq *request, want string) (to string, ok bool) {
 	return allowedByCallback(rq, want)
 }
 
-// allowedByCallback asks the AllowRedirect callback about an address that no list
-// allows.
+// allowedByCallback asks the AllowRedirect callback about an address that is on no
+// list.
 func allowedByCallback(rq *request, want string) (to string, ok bool) {
 	_, clean, ok := weburl.Parse(want)
 	if rq.Callbacks.AllowRedirect == nil || !ok || !strings.HasPrefix(clean, "https://") {
@@ -80,8 +79,8 @@ func allowedByCallback(rq *request, want string) (to string, ok bool) {
 	return clean, rq.Callbacks.AllowRedirect(rq.callbackContext(), u)
 }
 
-// redirectCallback calls the Redirect callback, which alone may leave the
-// allowed origins.
+// redirectCallback calls the Redirect callback. Only this callback may lead away from
+// the allowed origins.
 func redirectCallback(rq *request, want string) (to string, ok bool) {
 	defer rq.fleet.Recovered("redirect callback", func() { to, ok = "", false })
 	to = rq.Callbacks.Redirect(rq.ctx, want, rq.origin)
@@ -94,7 +93,8 @@ func redirectCallback(rq *request, want string) (to string, ok bool) {
 	return "", false
 }
 
-// allowedURL makes a path or a URL of an allowed origin absolute.
+// allowedURL returns the absolute URL of want, which must be a path or a URL of an
+// allowed origin.
 func (st *site) allowedURL(want string) (string, bool) {
 	if strings.HasPrefix(want, "/") {
 		if strings.HasPrefix(want, "//") {
@@ -106,8 +106,8 @@ func (st *site) allowedURL(want string) (string, bool) {
 	return clean, ok && (st.origins.redirect[origin] || st.hosts.Has(origin))
 }
 
-// keepCallbackURL stores the destination in a cookie for a later step. One that
-// is too long for it, having hundreds of semicolons, is not stored, and the
+// keepCallbackURL stores the destination in a cookie for a later step. If it is too
+// long for the cookie, because it has hundreds of semicolons, it is not stored and the
 // cookie is expired.
 func (rq *request) keepCallbackURL() {
 	room := cookie.Max - len(rq.names.CallbackURL)
@@ -125,21 +125,20 @@ func (rq *request) keepCallbackURL() {
 	}
 }
 
-// keepRequestedCallbackURL is keepCallbackURL for a POST that is refused but
-// may be tried again: a destination that it names is not lost.
+// keepRequestedCallbackURL is keepCallbackURL for a POST that is refused but may be
+// tried again, so that a destination in its body is not lost.
 func keepRequestedCallbackURL(rq *request) {
 	if rq.body.get("callbackUrl") != "" {
 		rq.keepCallbackURL()
 	}
 }
 
-// sparseEscape is url.QueryEscape for an encoded URL where the latter takes too
-// much room: it escapes what a cookie cannot hold and what unescaping would
-// change.
+// sparseEscape escapes an encoded URL for a cookie if the result of url.QueryEscape is
+// too long. It escapes only what a cookie cannot hold and what unescaping would change.
 var sparseEscape = strings.NewReplacer("%", "%25", "+", "%2B", ",", "%2C", ";", "%3B")
 
-// leadsTo reports whether an address is that of a route, or of the base, which
-// leads to the sign-in page.
+// leadsTo reports whether an address is that route's, or the base path, which leads to
+// the sign-in page.
 func (st *site) leadsTo(address, route string) bool {
 	u, err := url.Parse(address)
 	if err != nil || weburl.Origin(u) != st.origin {

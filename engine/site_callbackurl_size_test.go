@@ -11,14 +11,14 @@ import (
 	"authsvc/internal/test/browser"
 )
 
-// TestLongCallbackURL: whatever passes leads there in the end, also through a
+// TestLongCallbackURL: an allowed address is reached in the end, even through a
 // provider, and no cookie is larger than browsers keep.
 func TestLongCallbackURL(t *testing.T) {
 	t.Parallel()
 	const own = len(arena.Origin)
 	for name, c := range map[string]struct {
 		path string
-		ok   bool // it passes
+		ok   bool // it is allowed
 		lost bool // but no cookie can hold it
 	}{
 		"short":                     {"/in", true, false},
@@ -57,19 +57,19 @@ func TestLongCallbackURL(t *testing.T) {
 	}
 }
 
-// fitting is an answer whose cookies browsers keep.
+// fitting returns an answer after checking that browsers keep its cookies.
 func fitting(t *testing.T, a *browser.Answer) *browser.Answer {
 	t.Helper()
 	for _, line := range a.Header["Set-Cookie"] {
-		if pair, _, _ := strings.Cut(line, ";"); len(pair) > 4096+1 { // and the =
+		if pair, _, _ := strings.Cut(line, ";"); len(pair) > 4096+1 { // one more for =
 			t.Errorf("a cookie of %d bytes: %.60s", len(pair)-1, pair)
 		}
 	}
 	return a
 }
 
-// TestLongCallbackURLMatchesAttempt: a destination that is only in its cookie
-// counts if it is the one of the attempt.
+// TestLongCallbackURLMatchesAttempt: a destination that is only in its cookie counts if
+// it belongs to the attempt.
 func TestLongCallbackURLMatchesAttempt(t *testing.T) {
 	t.Parallel()
 	w := arena.Start(t, nil)
@@ -81,8 +81,8 @@ func TestLongCallbackURLMatchesAttempt(t *testing.T) {
 	}
 }
 
-// TestRefusalKeepsCallbackURL: a token that is not that of the cookie, and too
-// many attempts, do not lose where the person wanted to go.
+// TestRefusalKeepsCallbackURL: a wrong token, or too many attempts, do not lose the
+// destination.
 func TestRefusalKeepsCallbackURL(t *testing.T) {
 	t.Parallel()
 	strategies(t, nil, func(t *testing.T, w *arena.World) {

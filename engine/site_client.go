@@ -17,7 +17,7 @@ func (rq *request) permit(l *limit.Limiter, key string) (wait time.Duration, ok 
 	return rq.limits.Permit(rq.ctx, l, key, rq.now)
 }
 
-// limited answers a request that a limiter refused.
+// limited answers a request that a rate limit refused.
 func (rq *request) limited(wait time.Duration) outcome {
 	rq.retryAfter = wait
 	rq.keepTypedForm()
@@ -33,7 +33,7 @@ func (rq *request) limited(wait time.Duration) outcome {
 	return redirect{to: rq.errorURL(authsvc.CodeRateLimited), status: http.StatusTooManyRequests}
 }
 
-// clientKey is the client's address for limits; IPv6 counts by /64.
+// clientKey returns the client's address for rate limits; IPv6 counts by /64.
 func (rq *request) clientKey() string {
 	ip := rq.clientIP()
 	if ip.Is6() {
@@ -44,8 +44,8 @@ func (rq *request) clientKey() string {
 	return ip.String()
 }
 
-// networkKey is like clientKey, but IPv6 counts by /48, the largest network that
-// one customer usually has.
+// networkKey is like clientKey, but IPv6 counts by /48, usually the largest network of
+// one customer.
 func (rq *request) networkKey() string { return networkOf(rq.clientIP()) }
 
 func networkOf(ip netip.Addr) string {
@@ -57,8 +57,8 @@ func networkOf(ip netip.Addr) string {
 	return ip.String()
 }
 
-// shownNetwork is what people are told of where a request came from: enough to
-// recognise it, and not one house. "" is not known.
+// shownNetwork returns the network that people are shown as the origin of a request:
+// precise enough to recognise, but not a single house. "" means not known.
 func shownNetwork(ip netip.Addr) string {
 	bits := 24
 	if ip.Is6() {
@@ -71,8 +71,8 @@ func shownNetwork(ip netip.Addr) string {
 	return p.String()
 }
 
-// clientIP is the address of the peer or, when that is a trusted proxy, the
-// right-most address in X-Forwarded-For that is not one.
+// clientIP returns the address of the peer. If the peer is a trusted proxy, it returns
+// the right-most address in X-Forwarded-For that is not a trusted proxy's.
 func (rq *request) clientIP() netip.Addr {
 	ap, err := netip.ParseAddrPort(rq.r.RemoteAddr)
 	if err != nil {
@@ -96,8 +96,9 @@ func (rq *request) clientIP() netip.Addr {
 	return ip
 }
 
-// client is who sends the request, for rules: a trusted proxy that does not say for whom
-// it asks is nobody who is to be let in by its own address.
+// client returns the client of the request, for rules. If a trusted proxy does not say
+// for whom it asks, the address is not set: the proxy's own address must not let a
+// client in.
 func (rq *request) client() authsvc.RequestClient {
 	ip := rq.clientIP()
 	if len(rq.r.Header["X-Forwarded-For"]) == 0 && rq.trustedProxy(ip) {
@@ -106,7 +107,7 @@ func (rq *request) client() authsvc.RequestClient {
 	return authsvc.RequestClient{IP: ip, Agent: rq.r.UserAgent()}
 }
 
-// parseHop reads an address; some proxies add the port.
+// parseHop parses an address. Some proxies add the port.
 func parseHop(hop string) (netip.Addr, bool) {
 	if ip, err := netip.ParseAddr(hop); err == nil {
 		return ip, true
@@ -115,8 +116,8 @@ func parseHop(hop string) (netip.Addr, bool) {
 	return ap.Addr(), err == nil
 }
 
-// warnProxy logs, once, that a proxy which is not configured may make all
-// clients share one address.
+// warnProxy logs, once, that a proxy that is not configured may make all clients share
+// one address.
 func (st *site) warnProxy(ip netip.Addr) {
 	if ip.IsLoopback() || ip.IsPrivate() {
 		st.warned.proxy.Do(func() {
@@ -134,9 +135,9 @@ func (st *site) trustedProxy(ip netip.Addr) bool {
 	return false
 }
 
-// lastToFirst yields the elements of a comma-separated header from the right,
-// empty ones included: what is left of one did not come from a trusted proxy.
-// An empty header has none.
+// lastToFirst yields the elements of a comma-separated header from right to left. Empty
+// elements are included: what is left of one did not come from a trusted proxy. An
+// empty header has no elements.
 func lastToFirst(s string) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for more := s != ""; more; {

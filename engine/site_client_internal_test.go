@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// People are told enough of a network to recognise it.
+// People are shown enough of a network to recognise it.
 func TestShownNetwork(t *testing.T) {
 	t.Parallel()
 	for address, want := range map[string]string{

@@ -9,24 +9,26 @@ import (
 	"authsvc/engine/internal/cookie"
 )
 
-// A sessionCookie is the cookie of a session, to be sent.
+// A sessionCookie is the cookie of a session that must be sent.
 type sessionCookie struct {
 	value   string
 	expires time.Time
 }
 
-// A place is where a request came to, as far as the cookies of sessions go.
+// A place is the kind of host that a request came to. It decides how the cookie of a
+// session is read and set.
 type place interface {
-	// cookie returns the value that a session is read from. present reports whether
-	// any such cookie came; "" with present are cookies that make no sense together.
+	// cookie returns the value that a session is read from. present reports whether any
+	// such cookie came. If present is true and value is "", the cookies make no sense
+	// together.
 	cookie(j *cookie.Jar) (value string, present bool)
 	// keep queues the cookie of a session and reports whether it fits.
 	keep(rq *request, c sessionCookie) bool
-	// drop expires what the request carried.
+	// drop expires the session cookies that the request carried.
 	drop(rq *request)
 }
 
-// at is the place of the request.
+// at returns the place of the request.
 func (rq *request) at() place {
 	if rq.place == nil {
 		rq.place = rq.hooks.place(rq.r.Host)
@@ -34,9 +36,9 @@ func (rq *request) at() place {
 	return rq.place
 }
 
-// setSession queues the session cookie, in chunks if it must be, and expires
-// what the request carried under names that are no longer used. It reports
-// whether the value fits.
+// setSession queues the session cookie, in chunks if necessary, and expires the
+// request's session cookies under names that are no longer used. It reports whether the
+// value fits.
 func (rq *request) setSession(value string, expires time.Time) bool {
 	n := rq.names
 	if !cookie.Fits(value) {
@@ -74,14 +76,13 @@ func warnChunked(rq *request) {
 	})
 }
 
-// maxPlanted bounds the Set-Cookie lines that clearPlanted adds.
+// maxPlanted limits the Set-Cookie lines that clearPlanted adds.
 const maxPlanted = 40
 
-// clearPlanted expires session cookies that contradict each other wherever a
-// sibling host can have planted one: on every path above this request and for
-// every parent domain (RFC 6265bis §8.6). Expiring our own alone would leave
-// the planted one, which then nothing contradicts any more. Names with __Host-
-// cannot be planted.
+// clearPlanted expires session cookies that contradict each other, wherever a sibling
+// host could have planted one: on every path above this request and for every parent
+// domain (RFC 6265bis §8.6). If only our own cookie were expired, the planted one would
+// remain, and nothing would contradict it. Names with __Host- cannot be planted.
 func clearPlanted(rq *request) {
 	n := rq.names
 	rq.sessionCookieValue()
@@ -97,7 +98,7 @@ func clearPlanted(rq *request) {
 		}
 		for _, path := range paths {
 			for _, domain := range domains {
-				if path == "" && domain == n.Domain { // it holds our own
+				if path == "" && domain == n.Domain { // our own cookie
 					continue
 				}
 				if lines++; lines > maxPlanted {
@@ -109,8 +110,8 @@ func clearPlanted(rq *request) {
 	}
 }
 
-// pathsAbove lists the cookie paths that match the route that was called, ""
-// for the root.
+// pathsAbove returns the cookie paths that match the route of the request; "" is the
+// root.
 func pathsAbove(rq *request) []string {
 	list := []string{""}
 	full := rq.basePath
@@ -125,8 +126,8 @@ func pathsAbove(rq *request) []string {
 	return append(list, full)
 }
 
-// domainsAbove lists the Domain attributes that reach this host: none, the
-// host itself, and its parents up to two labels.
+// domainsAbove returns the Domain attributes that reach this host: none, the host
+// itself, and its parents down to two labels.
 func (st *site) domainsAbove() []string {
 	list := []string{""}
 	host, _, _ := strings.Cut(st.host, ":")
@@ -140,7 +141,8 @@ func (st *site) domainsAbove() []string {
 	return list
 }
 
-// setCookie queues c; a later one that browsers take for the same replaces it.
+// setCookie queues c. It replaces a queued cookie that browsers would take for the
+// same.
 func (rq *request) setCookie(c cookie.Cookie) {
 	for i := range rq.set {
 		if rq.set[i].Name == c.Name && rq.set[i].Path == c.Path && rq.set[i].Domain == c.Domain {

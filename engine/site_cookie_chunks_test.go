@@ -10,8 +10,8 @@ import (
 	"authsvc/internal/test/browser"
 )
 
-// TestSmallSessionExpiresChunks: whoever signs in with a small session while
-// having one of several chunks keeps none of them.
+// TestSmallSessionExpiresChunks: a user who signs in with a small session keeps no
+// chunks of an earlier, large one.
 func TestSmallSessionExpiresChunks(t *testing.T) {
 	t.Parallel()
 	for name, tune := range map[string]func(*authsvc.Config){

@@ -11,8 +11,8 @@ import (
 	"authsvc/internal/test/arena"
 )
 
-// TestCookieNames: names that the start accepts serve every POST, chunks
-// included; the others are refused at the start.
+// TestCookieNames: names accepted at the start work for every POST, including chunks.
+// Other names are refused at the start.
 func TestCookieNames(t *testing.T) {
 	t.Parallel()
 	const http, https = "http://localhost:3000", "https://app.example.com"
@@ -67,7 +67,7 @@ func TestCookieNames(t *testing.T) {
 	}
 }
 
-// namesServe goes through the POSTs with sessions that are small and large.
+// namesServe goes through the POSTs with small and large sessions.
 func namesServe(t *testing.T, tune func(*authsvc.Config)) {
 	t.Helper()
 	for _, user := range []string{"ada", strings.Repeat("x", 1500)} {
@@ -87,7 +87,7 @@ func namesServe(t *testing.T, tune func(*authsvc.Config)) {
 			t.Errorf("sign-out: %d %s, still %q", a.StatusCode, a.Location(), b.Email())
 		}
 		gone := slices.DeleteFunc(a.Header["Set-Cookie"], func(l string) bool { return !strings.Contains(l, "Max-Age=0") })
-		if want := 1 + len(user)/1000; len(gone) != want { // its chunks, and nothing that only begins like them
+		if want := 1 + len(user)/1000; len(gone) != want { // its chunks, and no cookies whose names only begin alike
 			t.Errorf("sign-out expires %q", gone)
 		}
 	}

@@ -11,8 +11,8 @@ import (
 	"authsvc/internal/test/arena"
 )
 
-// TestPlantedSessionsAreExpired: what a sibling can plant is expired on every
-// path and domain, and nothing else ever is.
+// TestPlantedSessionsAreExpired: cookies that a sibling host can plant are expired on
+// every path and domain. Nothing else is ever expired.
 func TestPlantedSessionsAreExpired(t *testing.T) {
 	t.Parallel()
 	const v4, own = "__Secure-next-auth.session-token", "__Host-authsvc.session"
@@ -50,8 +50,8 @@ func TestPlantedSessionsAreExpired(t *testing.T) {
 	}
 }
 
-// TestPlantedCSRFCookie: two different CSRF cookies are none, whichever is
-// first; a sibling host may have planted one of them, with its token.
+// TestPlantedCSRFCookie: two different CSRF cookies count as none, whichever is first:
+// a sibling host may have planted one of them, with its token.
 func TestPlantedCSRFCookie(t *testing.T) {
 	t.Parallel()
 	w := arena.Start(t, nil)

@@ -14,21 +14,20 @@ import (
 
 // csrfTokens makes and checks the signed double-submit cookie.
 type csrfTokens interface {
-	// make returns a new token, which begins with browser unless that is "", and the
-	// cookie value that vouches for it.
+	// make returns a new token and the cookie value that vouches for it. The token
+	// begins with browser, unless that is "".
 	make(browser, sid string) (token, cookie string)
-	// verify reports whether a cookie value verifies. The token that it claims to
-	// vouch for is also returned if it was made for another session.
+	// verify reports whether a cookie value is valid for the session sid. It also
+	// returns the token of a cookie that was made for another session.
 	verify(cookie, sid string) (token string, ok bool)
 }
 
-// browserPart returns the first half of a token, with which the browser's next
-// token begins: attempts that wait for a provider are bound to it, and so
-// outlive the session. The second half is new in every token. Each has at least
-// 126 random bits.
+// browserPart returns the first half of a token. The browser's next token begins with
+// it: attempts that wait for a provider are bound to it, and so outlive the session.
+// The second half is new in every token. Each half has at least 126 random bits.
 func browserPart(token string) string { return token[:len(token)/2] }
 
-// boundCSRF signs with a key of its own and binds the token to the session.
+// boundCSRF signs tokens with a key of its own and binds them to the session.
 type boundCSRF struct{ mac *seal.MAC }
 
 func (c boundCSRF) make(browser, sid string) (token, cookie string) {
@@ -49,8 +48,8 @@ func (c boundCSRF) verify(cookie, sid string) (string, bool) {
 	return token, ok
 }
 
-// nextAuthCSRF is the format of NextAuth.js: token|sha256hex(token+secret).
-// It is bound to no session; doc.go lists that among the deviations of compat.
+// nextAuthCSRF is the format of NextAuth.js: token|sha256hex(token+secret). The token
+// is not bound to a session; doc.go lists this among the deviations of compat.
 type nextAuthCSRF struct{ secrets []string }
 
 func (c nextAuthCSRF) make(browser, _ string) (token, cookie string) {
@@ -81,7 +80,7 @@ func (c nextAuthCSRF) verify(cookie, _ string) (string, bool) {
 	return token, true
 }
 
-// csrfToken returns the request's verified CSRF token, "" if it has none.
+// csrfToken returns the request's verified CSRF token, "" if there is none.
 func (rq *request) csrfToken() string {
 	if !rq.csrfRead {
 		rq.csrfRead = true
@@ -95,7 +94,7 @@ func (rq *request) csrfToken() string {
 	return rq.csrfValue
 }
 
-// ensureCSRF returns the request's token, setting a new one if it has none.
+// ensureCSRF returns the request's CSRF token, and sets a new one if there is none.
 func (rq *request) ensureCSRF() string {
 	if token := rq.csrfToken(); token != "" {
 		return token
@@ -110,8 +109,8 @@ func (rq *request) setCSRF(sid string) {
 	rq.setCookie(cookie.Cookie{Name: rq.names.CSRF, Value: value})
 }
 
-// csrfBrowserPart returns what the browser's next token begins with, "" for a
-// new part. That of a token which does not verify, and may have been planted,
+// csrfBrowserPart returns the part that the browser's next token begins with, "" for a
+// new one. If the request's token does not verify, it may have been planted: its part
 // is used only if a pending attempt is bound to it.
 func csrfBrowserPart(rq *request) string {
 	if token := rq.csrfToken(); token != "" {
@@ -126,15 +125,15 @@ func csrfBrowserPart(rq *request) string {
 	return ""
 }
 
-// csrfOK reports whether the body has the token of the signed cookie (double
-// submit). Query strings and headers never count.
+// csrfOK reports whether the body has the token of the signed cookie (double submit).
+// Tokens in query strings and headers never count.
 func (rq *request) csrfOK() bool {
 	token := rq.csrfToken()
 	return token != "" && rq.body != nil &&
 		text.Same(token, rq.body.get("csrfToken"))
 }
 
-// getCSRF: GET csrf answers {"csrfToken": …}.
+// getCSRF answers GET csrf with {"csrfToken": …}.
 func getCSRF(rq *request) outcome {
 	body := append(rq.buf[:0], `{"csrfToken":`...)
 	body = text.AppendString(body, rq.ensureCSRF())

@@ -9,37 +9,37 @@ import (
 	"authsvc/internal/seal"
 )
 
-// A dialect is what Config.Compat decides. It is compiled once, here; nothing
-// else asks for the mode.
+// A dialect holds everything that depends on Config.Compat. It is compiled once, here;
+// no other code asks for the mode.
 type dialect struct {
 	mode authsvc.Compat // as the store remembers it
 
-	cookies       [3]string                                    // of session, CSRF token and callback URL, without a prefix
-	sessionPrefix string                                       // of the first and the last over https, without Domain
-	emptySession  []byte                                       // body of GET session when nobody is signed in
-	csrfRefusal   int                                          // status for scripts when the CSRF token is wrong, 0: 200
-	forbids       bool                                         // every AccessDenied is a 403 for scripts, not only that of credentials
-	foldsErrors   bool                                         // the case of an error word does not matter: NextAuth.js itself writes error=configuration
-	unsupported   func(method string) (body string, json bool) // the answer 400 to a method that a route does not have; "": as usual
+	cookies       [3]string                                    // of the session, the CSRF token and the callback URL, without a prefix
+	sessionPrefix string                                       // of the first and the last cookie over https, without Domain
+	emptySession  []byte                                       // body of GET session if the user is not signed in
+	csrfRefusal   int                                          // status for scripts if the CSRF token is wrong; 0: 200
+	forbids       bool                                         // every AccessDenied is a 403 for scripts, not only that from credentials
+	foldsErrors   bool                                         // the case of an error code does not matter: NextAuth.js itself writes error=configuration
+	unsupported   func(method string) (body string, json bool) // body of the answer 400 to a method that a route does not have; "": answer as usual
 
 	openIDType      string // Account.Type of OpenID Connect
 	tenantIDs       bool   // new accounts of several tenants' issuers name the tenant
-	linksSignedIn   bool   // being signed in is the wish to link
-	linksFresh      bool   // to ask to link needs a fresh proof
+	linksSignedIn   bool   // signing in while signed in links
+	linksFresh      bool   // asking to link needs a fresh proof
 	keepsFirstProof bool
 	sealsTokens     bool // of identity providers
 	mailsCodes      bool // unless Email.Codes says otherwise
 	changesEmail    bool // unless AccountOptions.ChangeEmail says otherwise
 
-	foreignSessions bool          // other programs make sessions, too
-	cookieSlides    bool          // a session's cookie ends when the session does if nothing extends it, as theirs do
-	leeway          time.Duration // of exp and nbf of their tokens
+	foreignSessions bool          // other programs also make sessions
+	cookieSlides    bool          // a session's cookie expires when the unused session ends, as with those programs
+	leeway          time.Duration // of exp and nbf of other programs' tokens
 	sessionSealer   func(r *seal.Ring, origin, cookie string) *seal.Sealer
-	shortSecrets    bool                            // may be permitted
-	hashSecrets     func(secrets []string) []string // what CSRF tokens and links are hashed with; nil: they have keys
+	shortSecrets    bool                            // short secrets may be permitted
+	hashSecrets     func(secrets []string) []string // secrets that CSRF tokens and links are hashed with; nil: they have keys
 }
 
-// newDialect is nil if there is no such mode.
+// newDialect returns the dialect of a mode, nil if there is no such mode.
 func newDialect(mode authsvc.Compat) *dialect {
 	switch mode {
 	case authsvc.CompatNone:
@@ -65,14 +65,15 @@ func newDialect(mode authsvc.Compat) *dialect {
 	return nil
 }
 
-// nextAuthDialect is what both versions have in common.
+// nextAuthDialect returns what both versions have in common.
 func nextAuthDialect(mode authsvc.Compat, name, openIDType string) *dialect {
 	return &dialect{mode: mode, cookies: [3]string{name + ".session-token", name + ".csrf-token", name + ".callback-url"}, sessionPrefix: "__Secure-",
 		foldsErrors: true, openIDType: openIDType, linksSignedIn: true, keepsFirstProof: true,
 		foreignSessions: true, cookieSlides: true, leeway: 15 * time.Second, shortSecrets: true}
 }
 
-// joinedSecrets: Auth.js hashes with its list of secrets joined by commas.
+// joinedSecrets returns the secrets that Auth.js hashes with: its list of secrets,
+// joined by commas. The single secrets follow.
 func joinedSecrets(secrets []string) []string {
 	if len(secrets) > 1 {
 		return append([]string{strings.Join(secrets, ",")}, secrets...)

@@ -10,8 +10,8 @@ import (
 	"authsvc/internal/test/arena"
 )
 
-// TestOutsideBasePath: what is not below the base path is not found, in every
-// mode; below it compat modes answer as NextAuth.js does.
+// TestOutsideBasePath: in every mode, a path that is not below the base path is not
+// found. Below it, compat modes answer as NextAuth.js does.
 func TestOutsideBasePath(t *testing.T) {
 	t.Parallel()
 	for mode, below := range map[authsvc.Compat]int{authsvc.CompatNone: 404, authsvc.NextAuthV4: 400, authsvc.AuthJSV5: 400} {
@@ -31,8 +31,8 @@ func TestOutsideBasePath(t *testing.T) {
 	}
 }
 
-// TestErrorCodesInAnyCase: in compat modes pages explain a word however it is
-// spelled; in the other they do not, and what is not a word never becomes one.
+// TestErrorCodesInAnyCase: in compat modes, pages explain an error code in any case. In
+// the other mode they do not. Other words never become a code.
 func TestErrorCodesInAnyCase(t *testing.T) {
 	t.Parallel()
 	strategies(t, nil, func(t *testing.T, w *arena.World) {

@@ -13,15 +13,15 @@ import (
 	"authsvc/internal/text/pages"
 )
 
-// csrfMismatch is a word of the sign-in page only; the wire says ?csrf=true.
+// csrfMismatch is a code of the sign-in page only. Addresses say ?csrf=true instead.
 const csrfMismatch authsvc.ErrorCode = "csrf"
 
-// onSignIn are the words that the sign-in page explains, so that the person
-// can try again at once.
+// onSignIn lists the codes that the sign-in page explains, so that the user can try
+// again at once.
 var onSignIn = []authsvc.ErrorCode{authsvc.CodeOAuthSignin, authsvc.CodeOAuthCallback, authsvc.CodeOAuthCreateAccount, authsvc.CodeEmailCreateAccount, authsvc.CodeCallback,
 	authsvc.CodeOAuthAccountNotLinked, authsvc.CodeEmailSignin, authsvc.CodeCredentialsSignin, authsvc.CodeSessionRequired, "Signin"}
 
-// plainErrorCode keeps a word from a URL short and plain.
+// plainErrorCode returns a code from a URL if it is short and plain, else "Default".
 func plainErrorCode(code authsvc.ErrorCode) authsvc.ErrorCode {
 	if len(code) > 40 || strings.ContainsFunc(string(code), func(r rune) bool {
 		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z')
@@ -31,9 +31,9 @@ func plainErrorCode(code authsvc.ErrorCode) authsvc.ErrorCode {
 	return code
 }
 
-// errorURL is the page that explains a word about this request.
+// errorURL returns the address of the page that explains a code about this request.
 func (rq *request) errorURL(code authsvc.ErrorCode) string {
-	if rq.stepUpUser != "" { // that page tries again
+	if rq.stepUpUser != "" { // the user tries again on that page
 		return weburl.WithQuery(rq.base+"/confirm", "error", string(code), "request", rq.requestID())
 	}
 	to := weburl.WithQuery(rq.base+"/error", "error", string(code))
@@ -43,8 +43,8 @@ func (rq *request) errorURL(code authsvc.ErrorCode) string {
 	return weburl.WithQuery(to, "request", rq.requestID())
 }
 
-// errorPage: GET error and GET error/:code explain a word, or lead to the page
-// that does.
+// errorPage answers GET error and GET error/:code. It explains a code, or leads to the
+// page that does.
 func errorPage(rq *request) outcome {
 	code := authsvc.ErrorCode(rq.query("error"))
 	if code == "" {
@@ -62,7 +62,7 @@ func errorPage(rq *request) outcome {
 	return rq.errorView(rq.spelled(code), id)
 }
 
-// offerLink puts the form for another link on the error page, if its answers are
+// offerLink adds the form for another link to the error page, if the form leads to
 // pages of ours: the policy of the page keeps forms from leading elsewhere.
 func offerLink(rq *request, v *pages.ErrorView) {
 	t := rq.typed()
@@ -76,10 +76,10 @@ func offerLink(rq *request, v *pages.ErrorView) {
 	}
 }
 
-// onPages are all words that a page explains.
+// onPages lists all codes that a page explains.
 var onPages = append([]authsvc.ErrorCode{authsvc.CodeConfiguration, authsvc.CodeAccessDenied, authsvc.CodeVerification, authsvc.CodeRateLimited, authsvc.CodeWrongCode}, onSignIn...)
 
-// spelled is the word that a page explains.
+// spelled returns the code as pages spell it.
 func (rq *request) spelled(code authsvc.ErrorCode) authsvc.ErrorCode {
 	if !rq.dialect.foldsErrors {
 		return code
@@ -92,7 +92,7 @@ func (rq *request) spelled(code authsvc.ErrorCode) authsvc.ErrorCode {
 	return code
 }
 
-// errorView is the built-in error page for a word.
+// errorView returns the built-in error page for a code.
 func (rq *request) errorView(code authsvc.ErrorCode, id string) page {
 	v := pages.ErrorView{Code: string(code), RequestID: id,
 		BackURL: rq.origin, SignInURL: rq.base + "/signin", RetryAfter: int((rq.retryAfter + time.Second - 1) / time.Second)}
@@ -105,7 +105,8 @@ func (rq *request) errorView(code authsvc.ErrorCode, id string) page {
 	return page{name: pages.Error, status: errorStatus(code), view: v}
 }
 
-// shownHint is what refusal adds to an error word, and the id of the provider.
+// shownHint returns the hint that refusal added to an error code, and the id of the
+// provider.
 func (rq *request) shownHint() (h hint, provider string) {
 	h, provider = hint(rq.query("reason")), rq.query("provider")
 	if rq.flows[provider] == nil || !slices.Contains([]hint{hintCancelled, hintUnavailable, hintStale, hintElsewhere}, h) {
@@ -114,8 +115,8 @@ func (rq *request) shownHint() (h hint, provider string) {
 	return h, provider
 }
 
-// shownRequestID is the id of the request that failed, carried here by its
-// redirect. It is shown only if it looks like one of ours.
+// shownRequestID returns the id of the request that failed, which its redirect passed
+// on. The id is shown only if it looks like ours.
 func (rq *request) shownRequestID() string {
 	id := rq.query("request")
 	if len(id) != 12 || strings.ContainsFunc(id, func(r rune) bool {
@@ -126,8 +127,8 @@ func (rq *request) shownRequestID() string {
 	return id
 }
 
-// codeState is what wrongCode carries to the page: the error word, and how many
-// tries are left, "" if that was none.
+// codeState returns what wrongCode passed to the page: the error code, and how many
+// tries are left, "" if that is not known.
 func codeState(rq *request) (code authsvc.ErrorCode, left string) {
 	if rq.query("error") != string(authsvc.CodeWrongCode) {
 		return "", ""
@@ -138,8 +139,8 @@ func codeState(rq *request) (code authsvc.ErrorCode, left string) {
 	return authsvc.CodeWrongCode, left
 }
 
-// linkProvider is the provider of that id if it sends links, else the first
-// that does.
+// linkProvider returns the provider of that id if it sends links, else the first
+// provider that does.
 func (st *site) linkProvider(id string) (in info) {
 	if f := st.shownFlow(id); f != nil && f.info().linkAge > 0 {
 		return f.info()
@@ -152,17 +153,17 @@ func (st *site) linkProvider(id string) (in info) {
 	return info{}
 }
 
-// logBeacon: POST _log takes what next-auth/react reports. It changes
-// nothing and writes one bounded line.
+// logBeacon answers POST _log, to which next-auth/react reports. It changes nothing and
+// writes one short line.
 func logBeacon(rq *request) outcome {
 	if _, ok := rq.beaconLimit.Allow(rq.clientKey(), rq.now); ok {
-		rq.Log.Debug("reported by a browser", slog.Group("browser", // not to be taken for the line's own level
+		rq.Log.Debug("reported by a browser", slog.Group("browser", // so that the browser's level is not taken for the line's own
 			"level", text.Printable(rq.body.get("level"), 10), "code", text.Printable(rq.body.get("code"), 60), "message", text.Printable(rq.body.get("message"), 200)))
 	}
 	return noContent{200}
 }
 
-// errorStatus is the HTTP status of the error page for a code.
+// errorStatus returns the HTTP status of the error page for a code.
 func errorStatus(code authsvc.ErrorCode) int {
 	switch code {
 	case authsvc.CodeConfiguration:

@@ -9,9 +9,9 @@ import (
 	"authsvc/internal/text"
 )
 
-// sameSite is a second check beside the CSRF token, for POSTs that change
-// state. Sec-Fetch-Site alone decides if the browser sent it; else Origin does;
-// without either the token decides.
+// sameSite is a second check in addition to the CSRF token, for POSTs that change
+// state. If the browser sent Sec-Fetch-Site, it alone decides; else Origin decides.
+// Without either header, only the token decides.
 //
 // https://www.w3.org/TR/fetch-metadata/
 func (rq *request) sameSite() bool {
@@ -49,7 +49,8 @@ func refuseCrossSite(rq *request) outcome {
 	return p
 }
 
-// preflight reports whether an OPTIONS call comes from a trusted origin.
+// isPreflight reports whether an OPTIONS call comes from a trusted origin that may read
+// the answer of the route.
 func isPreflight(rq *request) bool {
 	origin := rq.r.Header["Origin"]
 	return len(origin) == 1 && rq.origins.trusted[origin[0]] && rq.route.allowsCORS(rq)
@@ -60,8 +61,9 @@ func (st *site) InternalHost(host string) bool {
 	return len(st.origins.internal) > 0 && st.origins.internal[strings.ToLower(host)]
 }
 
-// misdirected refuses what an internal host may not be asked for: all that is for
-// browsers. No link, page or redirect ever carries such a name (RFC 9110 §7.4).
+// misdirected refuses requests that do not belong to their host. An internal host
+// refuses everything that is for browsers: no link, page or redirect ever carries such
+// a name (RFC 9110 §7.4).
 func misdirected(rq *request) outcome {
 	if rq.internal = rq.InternalHost(rq.r.Host); !rq.internal {
 		return rq.hooks.elsewhere(rq)
@@ -78,15 +80,17 @@ func misdirected(rq *request) outcome {
 	return notServed
 }
 
-// notServed answers requests for other hosts.
+// notServed answers requests for hosts that are not served.
 var notServed = problem{status: http.StatusMisdirectedRequest, text: "this host is not served here"}
 
-// isPrefetch recognises loads that no person asked for yet.
+// isPrefetch reports whether a browser loads a page that the user has not asked for
+// yet.
 func isPrefetch(h http.Header) bool {
 	return h.Get("Sec-Purpose") != "" || h.Get("Purpose") != "" || h.Get("X-Moz") != ""
 }
 
-// isNavigation recognises a person's click by Fetch Metadata, if there is any.
+// isNavigation reports whether a user navigates to a page, as far as Fetch Metadata
+// says.
 func isNavigation(h http.Header) bool {
 	mode, dest := h.Get("Sec-Fetch-Mode"), h.Get("Sec-Fetch-Dest")
 	return (mode == "" || mode == "navigate") && (dest == "" || dest == "document") && !isPrefetch(h)

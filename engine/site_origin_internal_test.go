@@ -15,7 +15,8 @@ import (
 	"authsvc/internal/test/logbuffer"
 )
 
-// innerService can be asked at auth.internal:3000 and [::1], for https://app.test.
+// innerService returns a service for https://app.test with the internal hosts
+// auth.internal:3000 and [::1].
 func innerService(t *testing.T, logs *logbuffer.Buffer) *Service {
 	t.Helper()
 	s, err := New(authsvc.Config{
@@ -34,8 +35,8 @@ func innerService(t *testing.T, logs *logbuffer.Buffer) *Service {
 	return s
 }
 
-// TestInternalHostRoutes: each route and method, at an internal host and at that of
-// the URL. What is served inside stands in a list of its own here.
+// TestInternalHostRoutes calls each route and method at an internal host and at the
+// host of the URL. The routes of internal hosts are listed here again.
 func TestInternalHostRoutes(t *testing.T) {
 	t.Parallel()
 	logs := &logbuffer.Buffer{}
@@ -88,8 +89,8 @@ func TestInternalHostRoutes(t *testing.T) {
 	}
 }
 
-// TestInternalHostUnconfigured: a route that the configuration does not have is
-// refused inside as any other.
+// TestInternalHostUnconfigured: an internal host refuses a route that the configuration
+// does not have, like any other.
 func TestInternalHostUnconfigured(t *testing.T) {
 	t.Parallel()
 	s, err := New(authsvc.Config{URL: "https://app.test", Secrets: []string{"qS8vV3nYc0mZ1rT5uX7wA9bD2eF4gH6jK8lM0nP2qR4"}, InternalHosts: []string{"auth.internal"},
@@ -110,8 +111,8 @@ func TestInternalHostUnconfigured(t *testing.T) {
 	}
 }
 
-// TestInternalHostSession: a server is told who is there, with the cookies and the
-// names of the public address; a host that is like an internal one is none.
+// TestInternalHostSession: a server learns who is signed in, with the cookies and the
+// names of the public address. A host that only resembles an internal one is refused.
 func TestInternalHostSession(t *testing.T) {
 	t.Parallel()
 	s := innerService(t, &logbuffer.Buffer{})
@@ -154,7 +155,8 @@ func TestInternalHostSession(t *testing.T) {
 	}
 }
 
-// TestInternalHostMistakes: what is not a host, or is that of the URL.
+// TestInternalHostMistakes: entries that are not hosts, or are the host of the URL, are
+// refused.
 func TestInternalHostMistakes(t *testing.T) {
 	t.Parallel()
 	for _, url := range []string{"https://App.test", "http://localhost"} {

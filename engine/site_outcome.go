@@ -11,22 +11,22 @@ import (
 	"authsvc/internal/text/pages"
 )
 
-// An outcome is what an action decided. Actions return values; only respond
-// writes them, so every rule about headers, cookies and JSON answers is in one
-// place.
+// An outcome is the result of an action. Actions return values and only respond writes
+// them, so that every rule about headers, cookies and JSON answers is in one place.
 //
-//	identity   a person proved who they are: login goes on from here
+//	identity   a person proved who they are: login continues from here
 //	redirect   to another address
 //	page       one of the built-in pages
 //	object     JSON
 //	problem    the request itself was wrong
 //	asset      a static file
+//	download   a file that is made while it is sent
 //	noContent  an empty answer
 //	*authError a refusal with its error code
 type outcome interface{ isOutcome() }
 
-// redirect sends the browser to an absolute URL. status is that of the JSON
-// answer, 200 if zero; a plain answer is always 302.
+// redirect sends the browser to an absolute URL. status is the status of the JSON
+// answer, 200 if zero. A plain answer is always 302.
 type redirect struct {
 	to     string
 	status int
@@ -37,14 +37,14 @@ type page struct {
 	name   pages.Name
 	view   any
 	status int // 200 if zero
-	// pictures is an origin that the page shows a picture from.
+	// pictures is the origin of a picture that the page shows.
 	pictures string
-	// anyHost: it is shown at other hosts than that of the service. framed: also
-	// inside pages of that host.
+	// anyHost means that the page is shown at hosts other than the service's. framed
+	// means that pages of that host may also frame it.
 	anyHost, framed bool
 }
 
-// of returns the pages as they are shown where this one is.
+// of returns the pages for the host at which p is shown.
 func (p page) of(all *pages.Pages) *pages.Pages {
 	if p.anyHost {
 		return all.AtAnyHost()
@@ -52,7 +52,7 @@ func (p page) of(all *pages.Pages) *pages.Pages {
 	return all
 }
 
-// frameOptions is what browsers that know no frame-ancestors go by.
+// frameOptions returns X-Frame-Options for browsers that do not know frame-ancestors.
 func (p page) frameOptions() string {
 	if p.framed {
 		return "SAMEORIGIN"
@@ -60,7 +60,7 @@ func (p page) frameOptions() string {
 	return "DENY"
 }
 
-// object is a JSON body; empty means the mode's "no session" ({} or null).
+// object is a JSON body.
 type object struct {
 	v      any
 	raw    []byte // already encoded, wins over v
@@ -72,30 +72,30 @@ type object struct {
 // asset is a file that is the same for everyone.
 type asset struct {
 	body        []byte
-	zipped      []byte // body in gzip, if it is sent so; nothing secret is
+	zipped      []byte // gzip of body, if it may be sent; it contains nothing secret
 	contentType string
 	cache       string
 	etag        string
 }
 
-// problem is a request that no client of ours makes. With a name it is a
-// refusal of a route that has Problems.
+// problem is the answer to a request that none of our clients makes. With a name, it is
+// a refusal by a route that has Problems.
 type problem struct {
 	status int
 	text   string
 	allow  string // Allow header of a 405
 	name   problemName
-	// challenge is the WWW-Authenticate of a 401 (RFC 9110 section 11.6.1).
+	// challenge is the WWW-Authenticate header of a 401 (RFC 9110 section 11.6.1).
 	challenge string
-	signIn    string // where a person signs in
-	maxAge    int    // seconds since the sign-in that are too many
+	signIn    string // where the user signs in
+	maxAge    int    // longest time since the sign-in, in seconds
 }
 
 // noContent is an empty answer.
 type noContent struct{ status int }
 
-// json is the outcome object for JSON that is already encoded. It allocates
-// nothing, since nearly all requests end so.
+// json returns the outcome for JSON that is already encoded. It allocates nothing,
+// since nearly all requests end here.
 func (rq *request) json(raw []byte) outcome {
 	rq.answer = object{raw: raw}
 	return &rq.answer
@@ -109,38 +109,38 @@ func (problem) isOutcome()   {}
 func (noContent) isOutcome() {}
 func (identity) isOutcome()  {}
 
-// identity is what a flow proved. It carries answers, not the kind of
-// provider: login never asks for that.
+// identity is the result of a flow: the person who signs in. login depends only on
+// these values and never asks for the kind of provider.
 type identity struct {
 	user        authsvc.User    // as mapped from the provider, or as stored for credentials
 	account     authsvc.Account // provider, type and provider account id; tokens if any
 	former      formerID
 	profile     authsvc.Profile
-	tokenAnswer map[string]any // for paths of claims
+	tokenAnswer map[string]any // for the paths of claims
 	credentials map[string]string
 	callbackURL string
 
-	stored        bool      // user is one of the application's own: nothing to find, link or create
+	stored        bool      // user belongs to the application: nothing to find, link or create
 	isNew         bool      // there is no stored user
 	proof         bool      // the person read mail sent to user.Email
 	verified      bool      // the provider vouches for user.Email
 	linkVerified  bool      // the operator lets verified addresses link
 	linkTo        string    // id of the user who asked to add this identity
-	linkImplied   bool      // not asked for: implied by being signed in
-	stepUpUser    string    // id of the user who has to be this person
-	again         bool      // without storage: asked to prove who they are, having a session
+	linkImplied   bool      // the user did not ask to link: being signed in implies it
+	stepUpUser    string    // id of the user whom this person must be
+	again         bool      // without storage: asked for a fresh proof in spite of a session
 	cannotAsk     bool      // the provider cannot be made to ask the person again
 	authTime      time.Time // when the person proved who they are; zero: unknown
-	plainRedirect bool      // never the new-user page
+	plainRedirect bool      // never to the new-user page
 	createCode    authsvc.ErrorCode
 	accountName   string // accountKey of what was entered; this browser becomes known to it
 }
 
-// A problemName is what programs go by: the last part of the type of a Problem
-// (RFC 9457). Routes that NextAuth.js has keep its answers instead.
+// A problemName identifies a Problem for programs: it is the last part of the Problem's
+// type (RFC 9457). Routes that NextAuth.js has keep its answers instead.
 type problemName string
 
-// The names of Problems.
+// Names of Problems.
 const (
 	problemUnauthenticated problemName = "unauthenticated"
 	problemCSRF            problemName = "csrf"
@@ -153,7 +153,7 @@ const (
 	problemTooOld          problemName = "reauthentication_required"
 )
 
-// problems has what each name means.
+// problems holds the status and text of each name.
 var problems = map[problemName]problem{
 	problemUnauthenticated: {status: http.StatusUnauthorized, text: "nobody is signed in"},
 	problemCSRF:            {status: http.StatusBadRequest, text: "csrfToken is missing or not that of the cookie"},
@@ -166,14 +166,14 @@ var problems = map[problemName]problem{
 	problemUnavailable:     {status: http.StatusServiceUnavailable, text: "not available at present, try again"},
 }
 
-// refused is the refusal of a route that has Problems.
+// refused returns the refusal by a route that has Problems.
 func refused(name problemName) problem {
 	p := problems[name]
 	p.name = name
 	return p
 }
 
-// requestEvents are those of requests as such.
+// requestEvents are the audit events of requests as such.
 var requestEvents = []audit.Kind{
 	{Name: "csrf.refused", Outcome: authsvc.AuditRefused, Meaning: "A POST had no CSRF token or not that of its cookie."},
 	{Name: "request.cross_site", Outcome: authsvc.AuditRefused, Meaning: "A POST came from an origin that is neither ours nor trusted."},
@@ -181,15 +181,16 @@ var requestEvents = []audit.Kind{
 	{Name: "request.failed", Outcome: authsvc.AuditFailed, Meaning: "The request ended by a panic."},
 }
 
-// A formerID is another id under which the account of an identity may be in the
-// store. The zero value is none.
+// A formerID is another id that an identity's account may have in the store. The zero
+// value is none.
 type formerID struct {
 	id string
-	// issuer, if not empty, is whose ID token the account there must have.
+	// issuer, if not empty, is the issuer that the ID token of the stored account must
+	// have.
 	issuer string
 }
 
-// gateRetry is when to ask again while the store is away.
+// gateRetry is the Retry-After of the gate while the store does not answer.
 const gateRetry = 5 * time.Second
 
 // A download is a file that is made while it is sent.

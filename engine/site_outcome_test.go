@@ -15,8 +15,8 @@ import (
 	"authsvc/internal/test/browser"
 )
 
-// TestScriptsGetJSON: a script gets {url} whatever is wrong with its request,
-// and in place of the notice after a first proof; others get text or the page.
+// TestScriptsGetJSON: a script gets {url} whatever is wrong with its request, and also
+// instead of the notice after a first proof. Others get text or the page.
 func TestScriptsGetJSON(t *testing.T) {
 	t.Parallel()
 	for _, mode := range []authsvc.Compat{authsvc.CompatNone, authsvc.NextAuthV4} {
@@ -48,7 +48,7 @@ func TestScriptsGetJSON(t *testing.T) {
 			if _, err := w.OP.AddPerson(idp.Person{Sub: sub, Name: sub, Email: sub + "@people.test"}); err != nil {
 				t.Fatal(err)
 			}
-			w.Browser().SignIn(w.OP, sub) // not verified there
+			w.Browser().SignIn(w.OP, sub) // not verified at the provider
 			user, err := w.Store.GetUserByAccount(t.Context(), "op", sub)
 			if err != nil || !user.EmailVerified.IsZero() {
 				t.Fatalf("%s: %+v, %v", sub, user, err)
@@ -63,8 +63,8 @@ func TestScriptsGetJSON(t *testing.T) {
 	}
 }
 
-// TestFormPostGETEndsAttempt: a GET at a provider that answers by form_post
-// is refused, and the attempt is over.
+// TestFormPostGETEndsAttempt: a GET is refused at a provider that answers by form_post,
+// and it ends the attempt.
 func TestFormPostGETEndsAttempt(t *testing.T) {
 	t.Parallel()
 	w := arena.Start(t, func(c *authsvc.Config) { c.Providers[0].(*authsvc.OAuth).ResponseMode = "form_post" })
@@ -77,7 +77,7 @@ func TestFormPostGETEndsAttempt(t *testing.T) {
 	}
 }
 
-// TestPageAddresses: a page that leads back to itself is refused, and one that is
+// TestPageAddresses: a page that leads back to itself is refused, and so is one that is
 // neither a path nor an address.
 func TestPageAddresses(t *testing.T) {
 	t.Parallel()
@@ -110,8 +110,8 @@ func TestPageAddresses(t *testing.T) {
 	}
 }
 
-// TestAuthorizationHostChangeWarns: a service that sends people elsewhere than
-// before is warned about; an issuer that changes refuses the start.
+// TestAuthorizationHostChangeWarns: the log warns about a service that sends people
+// elsewhere than before. If an issuer changes, the service does not start.
 func TestAuthorizationHostChangeWarns(t *testing.T) {
 	t.Parallel()
 	store := memory.New()

@@ -9,17 +9,16 @@ import (
 	"authsvc/internal/text/pages"
 )
 
-// awayFor is how long somebody is asked to wait while the store is away.
+// awayFor is the Retry-After of the account while the store does not answer.
 const awayFor = 5 * time.Second
 
-// refusedTo is the refusal of a script's request with the word, and with the
-// address of the page that explains it or goes on from it.
+// refusedTo refuses the request of a script with the code and the address of the page
+// that explains it or continues from it.
 func refusedTo(to string, code authsvc.ErrorCode, status int) outcome {
 	return object{v: map[string]string{"url": to, "error": string(code)}, status: status}
 }
 
-// refuseOwn refuses a change or a file: a person gets the page back, with
-// the word.
+// refuseOwn refuses a change or a file. People get the page again, with the code.
 func (rq *request) refuseOwn(path string, code authsvc.ErrorCode, status int) outcome {
 	to := weburl.WithQuery(rq.base+path, "error", string(code), "request", rq.requestID())
 	if rq.wantsJSON() || rq.wantsData() {
@@ -28,16 +27,16 @@ func (rq *request) refuseOwn(path string, code authsvc.ErrorCode, status int) ou
 	return redirect{to: to}
 }
 
-// refuseOwnCSRF refuses a POST without the token. No mode answers it otherwise:
-// NextAuth.js has none of these routes.
+// refuseOwnCSRF refuses a POST without the token. The answer is the same in all modes,
+// since NextAuth.js has none of these routes.
 func (rq *request) refuseOwnCSRF(path string) outcome {
 	rq.ensureCSRF()
 	rq.audit("csrf.refused", "", "token missing or not that of the cookie")
 	return rq.refuseOwn(path, csrfMismatch, http.StatusForbidden)
 }
 
-// signInFirst answers a person who is not signed in. The sign-in leads to the page at
-// path.
+// signInFirst answers a request of a user who is not signed in. The sign-in leads back
+// to path.
 func (rq *request) signInFirst(path string) outcome {
 	to := weburl.WithQuery(rq.base+"/signin", "callbackUrl", rq.base+path)
 	if rq.wantsJSON() || rq.wantsData() {
@@ -46,7 +45,7 @@ func (rq *request) signInFirst(path string) outcome {
 	return redirect{to: to}
 }
 
-// accountAway answers while the store is away.
+// accountAway answers while the store does not answer.
 func (rq *request) accountAway(err error) outcome {
 	rq.Log.Error("the account could not be read or changed", "request", rq.requestID(), "err", err)
 	rq.retryAfter = awayFor

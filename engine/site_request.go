@@ -18,28 +18,28 @@ import (
 	"authsvc/internal/seal"
 )
 
-// A request is one call of the interface while it is being answered. It
-// collects cookies; what to answer is the action's outcome.
+// A request is one call of the interface while it is being answered. It collects
+// cookies; the action's outcome decides the answer.
 type request struct {
 	*site
 	ctx        context.Context
 	r          *http.Request
 	flow       flow   // of the :provider segment, else nil
 	code       string // of error/:code
-	route      *route // nil: none has the path
+	route      *route // nil: no route has the path
 	place      place  // see at
 	jar        cookie.Jar
 	body       *body // of a POST, else nil
 	asksJSON   bool  // a body that cannot be read says json=true
 	now        time.Time
-	waitsSince time.Time // for others, by this machine's clock; zero: not yet
+	waitsSince time.Time // since when it waits for others, by this machine's clock; zero: not yet
 
 	set                         []cookie.Cookie // to be written
 	queryVals                   url.Values
 	callbackTo                  string
 	csrfRead                    bool
 	csrfValue                   string // the verified token
-	csrfClaim                   string // that of the cookie, perhaps of another session
+	csrfClaim                   string // token of the cookie, perhaps of another session
 	sidRead                     bool
 	sidValue                    string
 	sessionRead, sessionPresent bool
@@ -50,21 +50,21 @@ type request struct {
 	id                          string
 	retryAfter                  time.Duration
 	audited                     bool   // its result is recorded
-	quiet                       bool   // it was counted as a repetition: log nothing
-	auditUser                   string // the user that it is about, once that is known
-	stepUpUser                  string // id of the user who proves that it is still them
-	stepUpTry                   int    // which try of the session that is; 0: not counted yet
+	quiet                       bool   // it was counted as a repetition: write no log line
+	auditUser                   string // the user that it is about, once known
+	stepUpUser                  string // id of the user who proves again who they are
+	stepUpTry                   int    // number of this try in the session; 0: not counted yet
 	signsOut                    bool
 	pairBuf                     [4]cookie.Pair
 	answer                      object    // see json
-	buf                         [320]byte // for the body of an answer that is short
+	buf                         [320]byte // for short bodies of answers
 }
 
-// hooks are what requests need of the storeys above.
+// hooks are what requests need from the storeys above.
 type hooks struct {
-	sessionID func(raw string, now time.Time) string // names a session, without asking the store
+	sessionID func(raw string, now time.Time) string // names a session, without a store call
 	place     func(host string) place
-	elsewhere func(*request) outcome // what is not served at the host of the request
+	elsewhere func(*request) outcome // answers requests that the host does not serve
 	waits     func(*request) bool    // an attempt is bound to the CSRF token that the browser claims
 }
 
@@ -75,7 +75,7 @@ func (st *site) newRequest(r *http.Request) *request {
 	return rq
 }
 
-// act finds the route, reads the body, judges origin and runs the action.
+// act finds the route, reads the body, checks the origin and runs the action.
 func (rq *request) act() (out outcome) {
 	defer func() {
 		if v := recover(); v != nil {
@@ -96,7 +96,7 @@ func (rq *request) act() (out outcome) {
 	if out := find(rq); out != nil {
 		if rq.r.Method == http.MethodPost && strings.HasPrefix(rq.r.URL.EscapedPath(), rq.basePath+"/") {
 			rq.unrouted = true
-			readBody(rq) // which says whether a script is to be answered
+			readBody(rq) // the body says whether a script must be answered
 		}
 		return out
 	}
@@ -123,7 +123,8 @@ func (rq *request) sid() string {
 	return rq.sidValue
 }
 
-// sessionCookieValue returns the joined session cookie, "" if none makes sense.
+// sessionCookieValue returns the joined session cookie, "" if there is none or its
+// cookies make no sense together.
 func (rq *request) sessionCookieValue() string {
 	if !rq.sessionRead {
 		rq.sessionRead = true
@@ -132,7 +133,7 @@ func (rq *request) sessionCookieValue() string {
 	return rq.sessionValue
 }
 
-// query returns a query parameter if it is given exactly once.
+// query returns a query parameter if it occurs exactly once.
 func (rq *request) query(name string) string {
 	if v := rq.queryValues()[name]; len(v) == 1 {
 		return v[0]
@@ -151,7 +152,8 @@ func (rq *request) queryValues() url.Values {
 	return rq.queryVals
 }
 
-// requestID is made when it is first needed, for a page or a log line.
+// requestID returns the id of the request. It is made when a page or a log line first
+// needs it.
 func (rq *request) requestID() string {
 	if rq.id == "" {
 		rq.id = fmt.Sprintf("%x", seal.Random(6))
@@ -167,8 +169,8 @@ func (rq *request) wantsJSON() bool {
 	return rq.r.Header.Get("X-Auth-Return-Redirect") != "" || rq.asksJSON || rq.body != nil && rq.body.get("json") == "true"
 }
 
-// locales are what the person asked to read: ui_locales, which forms repeat
-// from the page that they are on, and Accept-Language.
+// locales returns the languages that the user asked for: ui_locales, which forms repeat
+// from their page, and Accept-Language.
 func (rq *request) locales() (uiLocales, acceptLanguage string) {
 	uiLocales = rq.query("ui_locales")
 	if uiLocales == "" && rq.body != nil {
@@ -177,8 +179,8 @@ func (rq *request) locales() (uiLocales, acceptLanguage string) {
 	return uiLocales, rq.r.Header.Get("Accept-Language")
 }
 
-// askedLocales is the ui_locales of a page, for its forms to repeat, up to a
-// length that names a dozen languages.
+// askedLocales returns the ui_locales of a page for its forms to repeat, up to a length
+// that suffices for a dozen languages.
 func (rq *request) askedLocales() string {
 	if asked, _ := rq.locales(); len(asked) <= 100 {
 		return asked
@@ -186,11 +188,11 @@ func (rq *request) askedLocales() string {
 	return ""
 }
 
-// language is that of pages.
+// language returns the language of pages.
 func (rq *request) language() string { return rq.pages.Language(rq.locales()) }
 
-// refusal logs e and turns it into the redirect to the error page, which
-// shows the same request id.
+// refusal logs e and turns it into the redirect to the error page, which shows the same
+// request id.
 func (rq *request) refusal(e *authError) outcome {
 	level := slog.LevelInfo
 	if e.Code == authsvc.CodeConfiguration || e.Code == authsvc.CodeCallback || errors.Is(e.Err, fleet.ErrStore) {

@@ -10,8 +10,8 @@ import (
 	"authsvc/internal/test/arena"
 )
 
-// TestClientAddress: X-Forwarded-For counts from trusted proxies only, and of
-// it the right-most address that is none of them.
+// TestClientAddress: X-Forwarded-For counts from trusted proxies only. Of its
+// addresses, the right-most that is not a trusted proxy's counts.
 func TestClientAddress(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

@@ -15,24 +15,24 @@ import (
 // An action answers one route and method.
 type action func(*request) outcome
 
-// A route is one line of the HTTP interface. A nil action means that the
-// method is not allowed.
+// A route is one line of the HTTP interface. If an action is nil, its method is not
+// allowed.
 type route struct {
 	get, post action
-	limit     func(*request) *limit.Limiter // that counts POSTs per client; nil: none does
-	foreign   func(*request) bool           // whether another site, or no browser at all, may make this POST; nil: no
+	limit     func(*request) *limit.Limiter // counts POSTs per client; nil: none does
+	foreign   func(*request) bool           // whether another site, or a client that is not a browser, may make this POST; nil: no
 	cors      func(*request) bool           // whether trusted origins may read the answer; nil: no
-	internal  string                        // the method that Config.InternalHosts may be asked with; "": none
+	internal  string                        // the method that Config.InternalHosts answer; "": none
 	when      func(*request) bool           // whether the configuration has the route; nil: always
 	problems  bool                          // refusals are Problems (RFC 9457)
-	own       bool                          // the answer is about the person's own account
+	own       bool                          // the answer is about the user's own account
 }
 
-// always holds of every request.
+// always returns true for every request.
 func always(*request) bool { return true }
 
-// webRoutes are those of the interface as a whole: its error page, its files and its
-// log.
+// webRoutes returns the general routes of the interface: its error page, its files and
+// its log.
 func webRoutes(s *site) map[string]*route {
 	return map[string]*route{
 		"":            {get: home},
@@ -44,9 +44,9 @@ func webRoutes(s *site) map[string]*route {
 	}
 }
 
-// find sets rq.route, by the path and method, and with it rq.flow or rq.code.
+// find sets rq.route from the path and the method, and with it rq.flow or rq.code.
 func find(rq *request) outcome {
-	if rq.route != nil { // of a satellite
+	if rq.route != nil { // set by a satellite
 		return nil
 	}
 	path := rq.r.URL.EscapedPath()
@@ -54,7 +54,7 @@ func find(rq *request) outcome {
 		path = ""
 	} else {
 		rest, ok := strings.CutPrefix(path, rq.basePath+"/")
-		if !ok { // not of the interface, whatever the mode
+		if !ok { // not part of the interface, whatever the mode
 			return outside(rq)
 		}
 		if rest == "" {
@@ -78,7 +78,7 @@ func find(rq *request) outcome {
 	return notAllowed(rq, rt)
 }
 
-// match looks a path up, nil if it is not in the interface.
+// match returns the route of a path, nil if the interface does not have it.
 func match(rq *request, path string) *route {
 	name, segment, two := strings.Cut(path, "/")
 	if two {
@@ -105,7 +105,7 @@ func match(rq *request, path string) *route {
 	return nil
 }
 
-// shownFlow is the provider of an id if it is a way to sign in, else nil.
+// shownFlow returns the provider of an id, nil if it is not a way to sign in.
 func (st *site) shownFlow(id string) flow {
 	if f := st.flows[id]; f != nil && !f.info().hidden {
 		return f
@@ -113,12 +113,12 @@ func (st *site) shownFlow(id string) flow {
 	return nil
 }
 
-// configured reports whether there is the route, in this configuration.
+// configured reports whether the configuration has the route.
 func (rt *route) configured(rq *request) bool {
 	return rt != nil && (rt.when == nil || rt.when(rq))
 }
 
-// limitOf counts a POST per client; nil: nothing does.
+// limitOf returns the rate limit that counts a POST per client, nil if there is none.
 func (rt *route) limitOf(rq *request) *limit.Limiter {
 	if rt == nil || rt.limit == nil {
 		return nil
@@ -135,8 +135,8 @@ func (rt *route) allowsCORS(rq *request) bool { return rt != nil && rt.cors != n
 // hasProblems reports whether refusals are Problems.
 func (rt *route) hasProblems() bool { return rt != nil && rt.problems }
 
-// isOwn reports whether the answer is about the person's own account: it then
-// has a page for people and JSON for scripts, with the word of a refusal.
+// isOwn reports whether the answer is about the user's own account. Such a route has a
+// page for people and JSON for scripts, which includes the code of a refusal.
 func (rt *route) isOwn() bool { return rt != nil && rt.own }
 
 // reposted reports whether a form_post response came from our own page.
@@ -155,7 +155,7 @@ func unknown(rq *request) outcome {
 	return notFound
 }
 
-// unsupported answers a method as the mode does, nil if it has no answer of its own.
+// unsupported answers a method as the mode does, nil if the mode has no such answer.
 func unsupported(rq *request) outcome {
 	switch body, json := rq.dialect.unsupported(rq.r.Method); {
 	case body == "":
@@ -167,17 +167,17 @@ func unsupported(rq *request) outcome {
 	}
 }
 
-// wantsPage reports whether a person asks, and not a script: only browsers name
-// the type of a page, and only when they go to one.
+// wantsPage reports whether a person asks, rather than a script: only browsers ask for
+// the type of a page, and only when they navigate to one.
 func wantsPage(h http.Header) bool {
 	return strings.Contains(strings.Join(h["Accept"], ","), "text/html") && isNavigation(h)
 }
 
 var notFound = problem{status: http.StatusNotFound, text: "not found"}
 
-// outside answers a path that is not below the base path. If it was when it came,
-// something in the program has changed it: then the log says what to do, once,
-// and the answer where to look.
+// outside answers a path that is not below the base path. If the path was below it when
+// the request came, something in the program has changed it. The log then says, once,
+// what to do, and the answer refers to the log.
 func outside(rq *request) outcome {
 	came, err := url.ParseRequestURI(rq.r.RequestURI)
 	if err != nil || came.EscapedPath() != rq.basePath && !strings.HasPrefix(came.EscapedPath(), rq.basePath+"/") {
@@ -191,7 +191,7 @@ func outside(rq *request) outcome {
 	return problem{status: http.StatusNotFound, text: "not found: the path was changed on its way to the service, see its log"}
 }
 
-// warnSlash logs, once, that a route was asked for with a slash at its end.
+// warnSlash logs, once, that a request named a route with a slash at its end.
 func warnSlash(rq *request, path string) {
 	bare, ok := strings.CutSuffix(path, "/")
 	found := ok && match(rq, bare) != nil
@@ -220,15 +220,15 @@ func notAllowed(rq *request, rt *route) outcome {
 	return onlyBy(strings.Join(allow, ", "))
 }
 
-// onlyBy refuses other methods than those that are allowed.
+// onlyBy refuses all methods but those in allow.
 func onlyBy(allow string) problem {
 	return problem{status: http.StatusMethodNotAllowed, text: "method not allowed", allow: allow}
 }
 
-// home: GET {base} leads to the sign-in page.
+// home answers GET {base} with a redirect to the sign-in page.
 func home(rq *request) outcome { return redirect{to: rq.base + "/signin"} }
 
-// getAsset: GET style.<hash>.css and icon.<hash>.svg.
+// getAsset answers GET style.<hash>.css and GET icon.<hash>.svg.
 func getAsset(rq *request) outcome {
 	path := strings.TrimPrefix(rq.r.URL.EscapedPath(), rq.basePath+"/")
 	b, contentType, _ := rq.pages.Asset(path)
@@ -239,18 +239,19 @@ func getAsset(rq *request) outcome {
 	return a
 }
 
-// clientScript: GET client.js, the framework-free browser client.
+// clientScript answers GET client.js with the framework-free browser client.
 func clientScript(rq *request) outcome {
 	return asset{body: clientJS, contentType: "text/javascript; charset=utf-8", cache: "public, max-age=3600", etag: clientETag}
 }
 
-// accountScript: GET account.js, its part for pages about the account.
+// accountScript answers GET account.js with the client's part for pages about the
+// account.
 func accountScript(rq *request) outcome {
 	return asset{body: accountJS, contentType: "text/javascript; charset=utf-8", cache: "public, max-age=3600", etag: accountETag}
 }
 
-// clientJS is the framework-free browser client, accountJS what it has for pages
-// about the account.
+// clientJS is the framework-free browser client; accountJS is its part for pages about
+// the account.
 var (
 	clientJS, accountJS = js.Client(), js.Account()
 
@@ -265,5 +266,5 @@ func (st *site) providerName(id string) string {
 	return id
 }
 
-// gateRoute is what requests for programs behind the gate are answered by.
+// gateRoute is the route of requests for programs behind the gate.
 var gateRoute = route{problems: true}

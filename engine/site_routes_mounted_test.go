@@ -9,12 +9,12 @@ import (
 	"authsvc/internal/test/arena"
 )
 
-// TestMounted: what is mounted with its whole path answers; what was stripped of
-// it, or got a slash at its end, does not, and the log says why, once.
+// TestMounted: a service that is mounted with its whole path answers. If the path was
+// stripped, or has a slash at its end, it does not, and the log says why, once.
 func TestMounted(t *testing.T) {
 	t.Parallel()
 	const stripped, slash = "without http.StripPrefix", "slash at the end"
-	rewrite := func(next http.Handler) http.Handler { // of a router that changes what it passes on
+	rewrite := func(next http.Handler) http.Handler { // a router that changes the path
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			r.URL.Path, r.URL.RawPath = "/auth"+strings.TrimPrefix(r.URL.Path, "/api/auth"), ""
 			next.ServeHTTP(w, r)

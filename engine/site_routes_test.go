@@ -14,7 +14,7 @@ import (
 	"authsvc/engine/internal/fleet"
 )
 
-// TestEveryRouteHasATranscript wants each route and method played.
+// TestEveryRouteHasATranscript: a transcript plays each route and method.
 func TestEveryRouteHasATranscript(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("testdata/wire/*.txtar")
@@ -42,7 +42,8 @@ func TestEveryRouteHasATranscript(t *testing.T) {
 }
 
 // TestEveryRouteIsDescribed: docs/openapi.yaml has every route with its methods and
-// what trusted origins may call, and none besides; and the names of all Problems.
+// what trusted origins may call, and no other routes. It also has the names of all
+// Problems.
 func TestEveryRouteIsDescribed(t *testing.T) {
 	t.Parallel()
 	var doc struct {

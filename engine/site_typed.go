@@ -9,22 +9,21 @@ import (
 	"authsvc/internal/text/emailaddr"
 )
 
-// typedLifetime is how long a page still shows what was typed into a form that
-// was refused.
+// typedLifetime is how long a page still shows the input of a form that was refused.
 const typedLifetime = 5 * time.Minute
 
-// typed is the name or address that somebody typed into the form of a provider,
-// as its cookie has it. Of what else was typed nothing is kept.
+// typed is the name or address that a user typed into the form of a provider, as its
+// cookie holds it. No other input is kept.
 type typed struct {
 	Provider string `json:"p"`
 	Name     string `json:"n"`
 }
 
-// maxTypedForm bounds it, in bytes.
+// maxTypedForm limits the size of typed as JSON, in bytes.
 const maxTypedForm = 1 << 10
 
-// keepTyped remembers who somebody said they were, for the built-in page that
-// shows the form again.
+// keepTyped remembers the name that a user typed, for the built-in page that shows the
+// form again.
 func (rq *request) keepTyped(provider, name string) {
 	if name == "" || len(name) > emailaddr.MaxLength || rq.custom.SignIn != "" || rq.wantsJSON() {
 		return
@@ -32,8 +31,8 @@ func (rq *request) keepTyped(provider, name string) {
 	rq.rememberTyped(provider, name)
 }
 
-// rememberTyped keeps what was typed into the field of a form in a sealed cookie,
-// unless a script asks.
+// rememberTyped keeps the input of a form's field in a sealed cookie, unless a script
+// asks.
 func (rq *request) rememberTyped(form, value string) {
 	raw, err := json.Marshal(typed{form, value})
 	if err != nil || len(raw) > maxTypedForm || rq.wantsJSON() {
@@ -54,7 +53,7 @@ func (rq *request) keepTypedForm() {
 	}
 }
 
-// typed reads what keepTyped kept, the zero value if there is nothing.
+// typed returns what keepTyped kept, the zero value if there is nothing.
 func (rq *request) typed() (t typed) {
 	value, ok := rq.jar.Get(rq.typedCookie)
 	if !ok || len(value) > cookie.Max {
@@ -67,14 +66,15 @@ func (rq *request) typed() (t typed) {
 	return t
 }
 
-// forgetTyped: somebody signed in.
+// forgetTyped expires the cookie of keepTyped, if there is one, when a user has signed
+// in.
 func (rq *request) forgetTyped() {
 	if _, ok := rq.jar.Get(rq.typedCookie); ok {
 		rq.expireCookie(rq.typedCookie, "")
 	}
 }
 
-// nameCookies names those of forms.
+// nameCookies names the cookie of forms.
 func (st *site) nameCookies(n *cookie.Names) { st.typedCookie = n.Add("typed") }
 
 func (st *site) deriveKeys(ring *seal.Ring) { st.typedKey = ring.Sealer("typed " + st.base) }

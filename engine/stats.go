@@ -9,13 +9,13 @@ import (
 	"authsvc/internal/seal/signingkeys"
 )
 
-// A counter counts by fixed words.
+// A counter has one count for each key of a fixed set.
 type counter[K comparable] struct {
 	mu     sync.RWMutex
 	counts map[K]*atomic.Uint64
 }
 
-// add counts one. The words come from the configuration and from this package.
+// add counts one event of key. Keys come only from the configuration and this package.
 func (c *counter[K]) add(key K) {
 	c.mu.RLock()
 	n := c.counts[key]
@@ -44,7 +44,7 @@ func (c *counter[K]) all() map[K]uint64 {
 	return all
 }
 
-// Stats returns the counts. It costs no call of the store.
+// Stats returns the counts. It makes no store call.
 func (s *Service) Stats() authsvc.Stats {
 	st := authsvc.Stats{TokensIssued: s.tokenRoom.issued.all(), Gate: map[string]authsvc.GateStats{}, SigningKeyAge: map[authsvc.SigningAlg]time.Duration{}}
 	s.gateRoom.allMeters.mu.Lock()

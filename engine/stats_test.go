@@ -16,7 +16,8 @@ import (
 	"authsvc/internal/test/arena"
 )
 
-// TestStats: every decision of the gate is counted by what it was, by both ways in.
+// TestStats: every decision of the gate is counted by its kind, both through Guard and
+// for proxies.
 func TestStats(t *testing.T) {
 	t.Parallel()
 	w := arena.EnterOffline(t, func(c *authsvc.Config) {
@@ -54,7 +55,7 @@ func TestStats(t *testing.T) {
 	ask(ada, "/fresh/")
 	ask(ada, "/x%00")
 	ask(ada, "/x", "Test-Host", "elsewhere.test")
-	ask(ada, "/api/auth/gate/forward-auth") // by nobody who may ask
+	ask(ada, "/api/auth/gate/forward-auth") // by a client that may not ask
 	want := map[string]map[authsvc.GateDecision]uint64{
 		arena.Origin: {authsvc.GateAllow: 2, authsvc.GateAnonymous: 1, authsvc.GateSignIn: 1, authsvc.GateUnauthenticated: 1, authsvc.GateForbidden: 2, authsvc.GateStale: 1, authsvc.GateMalformed: 1},
 		"":           {authsvc.GateForbidden: 1, authsvc.GateUntrusted: 1},
@@ -71,7 +72,7 @@ func TestStats(t *testing.T) {
 	}
 }
 
-// TestStatsTakenOver: the counts go on over Reconfigure.
+// TestStatsTakenOver: the counts continue after Reconfigure.
 func TestStatsTakenOver(t *testing.T) {
 	t.Parallel()
 	config := authsvc.Config{URL: arena.Origin, Secrets: []string{arena.Secret}, Logger: slog.New(slog.DiscardHandler),
@@ -95,7 +96,7 @@ func TestStatsTakenOver(t *testing.T) {
 	}
 }
 
-// TestStatsStaySmall: nothing that clients send becomes a key.
+// TestStatsStaySmall: no input of clients becomes a key.
 func TestStatsStaySmall(t *testing.T) {
 	t.Parallel()
 	s, r := benchService(t, func(c *authsvc.Config) {

@@ -13,8 +13,8 @@ import (
 	"authsvc"
 )
 
-// useAdapter is the only place that asks whether there is an Adapter. Without
-// one noAdapter stands in, and features that need records are off.
+// useAdapter is the only code that asks whether there is an Adapter. Without one,
+// noAdapter stands in, and features that need records are off.
 func useAdapter(b *builder, s *Service) {
 	s.keeper.seen = newSeenSessions()
 	s.keeper.revoked = newRevocations(b.config.StaleRevocations == authsvc.StaleRevocationsAccept)
@@ -33,8 +33,8 @@ func useAdapter(b *builder, s *Service) {
 	b.defaultStrategy = authsvc.StrategyDatabase
 }
 
-// unstored is an identity in a service that keeps no users: whoever signs in
-// has the id of the account at the provider.
+// unstored adapts an identity to a service that keeps no users. A user then has the id
+// of the account at the provider.
 func (id identity) unstored() identity {
 	id.stored, id.isNew = true, true
 	if id.user.ID == "" {
@@ -43,7 +43,8 @@ func (id identity) unstored() identity {
 	return id
 }
 
-// openStore records the mode in a new store, and checks that of an old one.
+// openStore records the mode in a new store and checks the mode of an existing one. It
+// then reads the revocations and opens the signing keys.
 func (h *storeys) openStore() error {
 	ctx, cancel := context.WithTimeout(context.Background(), 15*time.Second)
 	defer cancel()
@@ -88,7 +89,7 @@ func (h *storeys) checkStore(ctx context.Context, except string) error {
 	return h.checkIssuers(ctx, except)
 }
 
-// checkMode compares the mode that the store was used with.
+// checkMode checks that the store was used with the configured mode.
 func (h *storeys) checkMode(mode string) error {
 	want := string(h.site.dialect.mode)
 	if mode == want {
@@ -105,8 +106,8 @@ const (
 	metaKeys   = "signing-keys"
 )
 
-// checkIssuers refuses a provider id that now means another issuer: the
-// account ids in the store would be somebody else's.
+// checkIssuers refuses a provider id that now means another issuer: the account ids in
+// the store would belong to other people.
 func (h *storeys) checkIssuers(ctx context.Context, except string) error {
 	var errs []error
 	for _, id := range slices.Sorted(maps.Keys(h.site.flows)) {

@@ -9,8 +9,8 @@ import (
 	"authsvc/internal/test/arena"
 )
 
-// TestIssuerChange: as long as nobody has an account there,
-// the issuer may be corrected; then its ids are somebody else's.
+// TestIssuerChange: as long as no user has an account there, the issuer may be
+// corrected. Later, its ids would belong to other people.
 func TestIssuerChange(t *testing.T) {
 	t.Parallel()
 	w := arena.Start(t, nil)

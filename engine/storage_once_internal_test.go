@@ -13,8 +13,8 @@ import (
 	"authsvc"
 )
 
-// TestCancelledAttemptsAreNotRemembered: without storage, attempts that were
-// cancelled do not fill the set of what was used; one with a code is in it.
+// TestCancelledAttemptsAreNotRemembered: without storage, cancelled attempts do not
+// fill the set of used keys. An attempt with a code is in it.
 func TestCancelledAttemptsAreNotRemembered(t *testing.T) {
 	t.Parallel()
 	s, err := New(authsvc.Config{URL: "https://app.test", Secrets: []string{"qS8vV3nYc0mZ1rT5uX7wA9bD2eF4gH6jK8lM0nP2qR4"}, Logger: slog.New(slog.DiscardHandler),
@@ -59,7 +59,7 @@ func TestCancelledAttemptsAreNotRemembered(t *testing.T) {
 	}
 }
 
-// onceCounted records what was used once.
+// onceCounted records which keys were used.
 type onceCounted struct {
 	authsvc.Adapter
 	used map[string]time.Time

@@ -20,10 +20,10 @@ import (
 	"authsvc/internal/text/pages"
 )
 
-// The engine stands on storeys. Each knows those below it, and none above; the rooms
-// on top do not know each other. A test holds that.
+// The engine is built in storeys. Each knows the storeys below it and none above. The
+// rooms on top do not know each other. A test checks this.
 
-// site is what requests need: addresses, cookies, pages, routes and providers.
+// site holds what requests need: addresses, cookies, pages, routes and providers.
 type site struct {
 	*fleet.Given
 	dialect *dialect
@@ -40,19 +40,19 @@ type site struct {
 	bodies  *bodySlots
 	warned  warned
 
-	flows     map[string]flow // by the id of their provider
-	positions map[string]int  // in Config.Providers, likewise
+	flows     map[string]flow // by provider id
+	positions map[string]int  // index in Config.Providers, by provider id
 	views     []pages.Provider
 	custom    authsvc.Pages
 	pages     *pages.Pages
 	siteName  string
-	hsts      []string // value of the header, nil: not sent
+	hsts      []string // header value; nil: not sent
 
 	names       cookie.Names
 	csrf        csrfTokens
 	typedKey    *seal.Sealer
-	typedCookie string         // what was typed into a form that was refused
-	beaconLimit *limit.Limiter // of what browsers report
+	typedCookie string         // holds the input of a form that was refused
+	beaconLimit *limit.Limiter // for reports of browsers
 }
 
 // keeper keeps sessions: it makes, reads, lists and ends them.
@@ -63,17 +63,17 @@ type keeper struct {
 	site    *site
 
 	sessions      sessions
-	places        places // where they are read
+	places        places // where sessions are read
 	lifetime      lifetime
 	customSession bool                // callbacks take part in GET session
-	shape         *sessionshape.Shape // what sessions have besides; nil: nothing
+	shape         *sessionshape.Shape // additional fields of sessions; nil: none
 	revoked       *revocations
 	seen          *seenSessions
-	handleKey     *seal.MAC // of what sessions are called in lists
-	enteredCookie string    // the session at a host that has a cookie of its own
+	handleKey     *seal.MAC // for the names of sessions in lists
+	enteredCookie string    // session cookie of hosts with a cookie of their own
 }
 
-// mailing sends mails to people: it composes, counts, queues and delivers them.
+// mailing sends mails to people: it composes, limits, queues and delivers them.
 type mailing struct {
 	*fleet.Given
 	fleet   *fleet.Fleet
@@ -83,18 +83,18 @@ type mailing struct {
 
 	mails       *mailQueue
 	notices     notices
-	addresses   mailer       // how people change their address; nil: they cannot
-	accountURL  string       // of the account page; "": there is none
+	addresses   mailer       // mails for a change of address; nil: people cannot change it
+	accountURL  string       // of the account page; "": it is off
 	key         *seal.Sealer // of queued mails
 	codeKey     *seal.MAC
-	linkKeys    []*seal.MAC // one a secret; none where hashSecrets are
+	linkKeys    []*seal.MAC // one per secret; none if there are hashSecrets
 	hashSecrets []string    // that NextAuth.js hashes links with
 
 	mailboxRate               authsvc.Rate
 	mailboxLimit, noticeLimit *limit.Limiter
-	linkLimit                 *limit.Limiter // of links and codes that are tried
-	clientLimit, networkLimit *limit.Limiter // the part of all mails for one client, and for one IPv6 /48
-	totalLimit, reservedLimit *limit.Limiter // all mails, and those reserved for known devices; reservedLimit may be nil
+	linkLimit                 *limit.Limiter // for links and codes that are tried
+	clientLimit, networkLimit *limit.Limiter // share of all mails for one client, and for one IPv6 /48
+	totalLimit, reservedLimit *limit.Limiter // all mails, and the part reserved for known devices; reservedLimit may be nil
 }
 
 // vault keeps accounts at identity providers and their tokens.
@@ -110,7 +110,7 @@ type vault struct {
 	refreshes *refreshCalls
 }
 
-// issuer issues tokens to programs, and judges personal access tokens.
+// issuer issues tokens to programs, and checks personal access tokens.
 type issuer struct {
 	*fleet.Given
 	fleet   *fleet.Fleet
@@ -121,7 +121,7 @@ type issuer struct {
 
 	signing       *signing
 	audiences     []audience     // that tokens are issued for
-	pats          personalTokens // how personal access tokens are
+	pats          personalTokens // settings of personal access tokens
 	personalLimit *limit.Limiter
 }
 
@@ -137,33 +137,33 @@ type desk struct {
 
 	admit          func(identity) identity // adapts an identity to a service without storage
 	linksAsked     bool                    // signed-in users may ask to link an identity
-	linksSignedIn  bool                    // a sign-in while signed in links, without being asked
+	linksSignedIn  bool                    // signing in while signed in links, without being asked
 	linksFresh     bool                    // asking to link needs a fresh proof
 	canStepUp      bool                    // people can be asked for a fresh proof of who they are
-	asksAgain      bool                    // a way to sign in is one that asks whoever is signed in there
-	cancelsOnce    bool                    // an attempt that was cancelled is remembered as used
+	asksAgain      bool                    // at least one way to sign in makes users prove again who they are
+	cancelsOnce    bool                    // a cancelled attempt is remembered as used
 	keepFirstProof bool
-	freshWithin    time.Duration      // how recent a fresh proof is
-	allowed        []access.Condition // one has to hold; empty: all sign-ins may
-	invitedOnly    bool               // nobody becomes a user by signing in
-	newDomains     []access.Condition // who may become one; empty: everybody
+	freshWithin    time.Duration      // longest age of a fresh proof
+	allowed        []access.Condition // one must hold; empty: everyone may sign in
+	invitedOnly    bool               // signing in does not create users
+	newDomains     []access.Condition // who may become a user; empty: everyone
 
-	home          string // where a fresh proof leads that nothing else was asked for
+	home          string // where a fresh proof leads by default
 	providersJSON []byte
 	stateKey      *seal.MAC
 	txKey         *seal.Sealer
 	deviceKey     *seal.Sealer
 	freshKey      *seal.Sealer
 	signInLimit   *limit.Limiter
-	accountLimit  *limit.Limiter // of changes of one user's account
+	accountLimit  *limit.Limiter // for changes of one user's account
 
-	txPrefix         string // attempts that wait for a provider
-	lastCookie       string // the provider that was used last
-	deviceCookieName string // to which accounts the browser signed in
-	pendingCookie    string // a sign-in that waits; see pendingSignIn
+	txPrefix         string // begins the cookies of attempts that wait for a provider
+	lastCookie       string // cookie of the provider that was used last
+	deviceCookieName string // cookie of the accounts to which the browser signed in
+	pendingCookie    string // cookie of a sign-in that waits; see pendingSignIn
 }
 
-// oauthRoom is sign-in at identity providers.
+// oauthRoom handles sign-in at identity providers.
 type oauthRoom struct {
 	*fleet.Given
 	fleet   *fleet.Fleet
@@ -177,7 +177,7 @@ type oauthRoom struct {
 	logoutLimit *limit.Limiter
 }
 
-// emailRoom is sign-in by mail.
+// emailRoom handles sign-in by mail.
 type emailRoom struct {
 	*fleet.Given
 	fleet   *fleet.Fleet
@@ -188,12 +188,12 @@ type emailRoom struct {
 	desk    *desk
 
 	showRefusal  bool
-	linksPerHour int // to one mailbox, as the verify-request page says; -1: no limit
+	linksPerHour int // to one mailbox, shown on the verify-request page; -1: no limit
 	requestsKey  *seal.Sealer
-	cookie       string // the links that the browser asked for
+	cookie       string // cookie of the links that the browser asked for
 }
 
-// credentialsRoom is sign-in by a check of the application's.
+// credentialsRoom handles sign-in that the application itself checks.
 type credentialsRoom struct {
 	*fleet.Given
 	fleet  *fleet.Fleet
@@ -206,7 +206,7 @@ type credentialsRoom struct {
 	queue        *limit.Queue
 }
 
-// accountRoom is the account page.
+// accountRoom handles the account page.
 type accountRoom struct {
 	*fleet.Given
 	fleet   *fleet.Fleet
@@ -217,15 +217,15 @@ type accountRoom struct {
 	vault   *vault
 	desk    *desk
 
-	on        bool                                           // there is the account page
+	on        bool                                           // the account page is on
 	edits     bool                                           // people may change their name
 	deletes   bool                                           // people may delete their account
-	grace     time.Duration                                  // until that is done
-	handleKey *seal.MAC                                      // of what accounts are called in lists
-	entries   func(*request, *authsvc.Session) []pages.Entry // what the page leads to, of other rooms
+	grace     time.Duration                                  // time until a deletion is done
+	handleKey *seal.MAC                                      // for the names of accounts in lists
+	entries   func(*request, *authsvc.Session) []pages.Entry // links to pages of other rooms
 }
 
-// tokenRoom is POST token.
+// tokenRoom handles POST token.
 type tokenRoom struct {
 	*fleet.Given
 	fleet   *fleet.Fleet
@@ -235,11 +235,11 @@ type tokenRoom struct {
 	issuer  *issuer
 
 	limit    *limit.Limiter
-	metadata []byte // the metadata of the issuer of tokens
+	metadata []byte // metadata of the token issuer
 	issued   *counter[string]
 }
 
-// gateRoom is what the configuration of the gate compiles to.
+// gateRoom holds the compiled configuration of the gate.
 type gateRoom struct {
 	*fleet.Given
 	fleet   *fleet.Fleet
@@ -250,28 +250,28 @@ type gateRoom struct {
 	desk    *desk
 
 	handOver      handover.Keys
-	marker        string // of the cookie that says: the gate has just sent this browser to where it may pass
-	attemptPrefix string // of the cookies of hand-overs that wait
+	marker        string // cookie that says: the gate has just sent this browser to where it may pass
+	attemptPrefix string // begins the cookies of hand-overs that wait
 
-	websocket   [][]string // by the number of the host
+	websocket   [][]string // by the index of the host
 	forwards    []forwards
-	matches     [][]string // of its rules
+	matches     [][]string // of the rules of each host
 	upstreams   []http.Handler
 	budget      *upstream.Budget
-	claims      []func(name string) bool // that a host with a cookie of its own is told
-	proxies     []netip.Prefix           // that may ask
+	claims      []func(name string) bool // which claims a host with a cookie of its own receives
+	proxies     []netip.Prefix           // may ask whether a request may pass
 	headers     []identityHeader
 	recheck     time.Duration
-	tooLong     atomic.Bool // a value that was left out was logged
-	dropped     atomic.Bool // a header that was left out was logged
-	notAsserted atomic.Bool // an assertion that could not be made was logged
+	tooLong     atomic.Bool // a value that was left out has been logged
+	dropped     atomic.Bool // a header that was left out has been logged
+	notAsserted atomic.Bool // an assertion that could not be made has been logged
 	assertions  assertions
 	overdue     gate.Overdue
 	idle        []func() // close idle connections to upstreams
 
-	addresses bool         // a condition is about addresses
-	asks      bool         // a condition has a function, which wants to know the request
-	meters    []*hostMeter // by the number of the host
+	addresses bool         // a condition depends on addresses
+	asks      bool         // a condition has a function, which needs the request
+	meters    []*hostMeter // by the index of the host
 	allMeters *meters
 	streams   streams
 

@@ -15,8 +15,8 @@ import (
 	"authsvc/engine/internal/fleet"
 )
 
-// TestStoreys holds the order of the house: a storey has, of the others, those that
-// were raised before it, and no room has another room.
+// TestStoreys checks the order of the storeys: a storey has only storeys that were
+// raised before it, and no room has another room.
 func TestStoreys(t *testing.T) {
 	t.Parallel()
 	h := raise(&fleet.Given{})
@@ -74,21 +74,21 @@ func TestRoutesOnce(t *testing.T) {
 	}
 }
 
-// Bounds of how many methods a type may have that everything could come to be a method of.
+// Largest numbers of methods of types to which nearly every method could be added.
 const (
 	maxRequestMethods = 60
 	maxServiceMethods = 40
 )
 
-// beginnings are how the names of files begin that have the methods of a storey or room.
-// The methods of those that see the whole house are in other files.
+// beginnings lists how the names of files begin that have the methods of a storey or
+// room. Methods that use all storeys are in other files.
 var beginnings = map[string]string{"site": "site_", "keeper": "session_", "mailing": "mailing_", "vault": "vault_", "issuer": "issuer_", "desk": "desk_",
 	"oauthRoom": "oauth", "emailRoom": "email_", "credentialsRoom": "credentials", "accountRoom": "account_", "tokenRoom": "token_", "gateRoom": "gate_", "personalRoom": "personal_", "Operator": "operator"}
 
 var seeAll = []string{"Operator", "Service", "People", "storeys"}
 
-// TestMethods: what a request can do belongs to the storeys and rooms, and the name of
-// a file says to which its methods belong.
+// TestMethods: the methods of requests belong to the storeys and rooms, and the name of
+// a file says whose methods it has.
 func TestMethods(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("*.go")
@@ -136,8 +136,8 @@ func TestMethods(t *testing.T) {
 	}
 }
 
-// TestHinges: which dialect is spoken is asked in one file, and whether there is a store
-// where it is chosen; the checks of options that need one ask it there, too.
+// TestHinges: only the files listed here know the modes, or ask whether there is a
+// store.
 func TestHinges(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("*.go")
@@ -164,7 +164,7 @@ func TestHinges(t *testing.T) {
 	}
 }
 
-// receiver names the type that a declaration is a method of; "": it is none.
+// receiver returns the type of a method, "" if the declaration is not a method.
 func receiver(d ast.Decl) string {
 	fn, ok := d.(*ast.FuncDecl)
 	if !ok || fn.Recv == nil {
@@ -180,9 +180,9 @@ func receiver(d ast.Decl) string {
 	return ""
 }
 
-// TestNamesGoDown: what is no method and no field goes down, too: a file of a storey
-// uses no function, type or constant of a file of a higher one, and a room's file none
-// of another room's.
+// TestNamesGoDown: the order also holds for names that are neither methods nor fields.
+// A file of a storey uses no function, type or constant of a file of a higher storey,
+// and a file of a room uses none of another room's.
 func TestNamesGoDown(t *testing.T) {
 	t.Parallel()
 	h := raise(&fleet.Given{})
@@ -237,7 +237,7 @@ func TestNamesGoDown(t *testing.T) {
 	}
 }
 
-// declares are the names that a declaration adds to the package.
+// declares returns the names that a declaration adds to the package.
 func declares(d ast.Decl) (names []string) {
 	switch d := d.(type) {
 	case *ast.FuncDecl:

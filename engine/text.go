@@ -16,7 +16,7 @@ import (
 	"authsvc/internal/text/emailaddr"
 )
 
-// isoTime is a time in an answer, null if it is not known.
+// isoTime returns a time as answers contain it, nil for the zero time.
 func isoTime(t time.Time) *string {
 	if t.IsZero() {
 		return nil
@@ -25,7 +25,7 @@ func isoTime(t time.Time) *string {
 	return &s
 }
 
-// strictBase64 gives every value one spelling.
+// strictBase64 accepts only one spelling of each value.
 var strictBase64 = base64.RawURLEncoding.Strict()
 
 func hashHex(token, secret string) string {
@@ -35,23 +35,23 @@ func hashHex(token, secret string) string {
 
 func b64(b []byte) string { return base64.RawURLEncoding.EncodeToString(b) }
 
-// usableID reports whether a provider's id of a person can be one: something
-// that can be seen, or all whose id is blank would be one person, and nothing
-// that stores do not take.
+// usableID reports whether a provider's id of a person is usable. It must have a
+// visible character: otherwise everyone with a blank id would be one person. It must
+// not have characters that stores refuse.
 func usableID(id string) bool {
 	seen := func(r rune) bool { return unicode.IsGraphic(r) && !unicode.IsSpace(r) }
 	return utf8.ValidString(id) && strings.ContainsFunc(id, seen) && !strings.ContainsFunc(id, unicode.IsControl)
 }
 
-// Limits of what a provider may say about a person.
+// Limits on a provider's data about a person.
 const (
 	maxName  = 255 // runes
 	maxImage = 2048
 )
 
-// cleanUser makes a provider's profile safe to keep and show: control and
-// direction characters go, lengths are capped, addresses are normalised,
-// pictures must be https or, with local, of a server on this machine.
+// cleanUser makes a provider's profile safe to keep and show. It removes control and
+// direction characters, limits lengths and normalises the address. A picture must be
+// https or, with local, of a server on this machine.
 func cleanUser(u authsvc.User, local bool) authsvc.User {
 	u.Name = text.Name(u.Name)
 	if u.Email != "" {
@@ -80,11 +80,12 @@ func textOf(v any) string {
 	return s
 }
 
-// handleLength is how many characters name a session or an account: 132 bits.
+// handleLength is the length of the name of a session or an account, in characters: 132
+// bits.
 const handleLength = 22
 
-// handle is the text of a MAC as people and scripts get it. It does not begin with -,
-// by which command lines know flags.
+// handle returns the text of a MAC for people and scripts. It does not begin with -,
+// which command lines take for a flag.
 func handle(mac []byte) string {
 	text := base64.RawURLEncoding.EncodeToString(mac)[:handleLength]
 	if text[0] == '-' {

@@ -21,7 +21,7 @@ import (
 	"authsvc/internal/text"
 )
 
-// Bounds of TokenOptions.
+// Limits of TokenOptions.
 const (
 	minRotate = 24 * time.Hour
 	maxRotate = 87600 * time.Hour
@@ -29,8 +29,8 @@ const (
 	maxTTL    = 15 * time.Minute
 )
 
-// claimSources are the names that Audience.Claims may have, those of
-// SessionOptions.Claims among them. This is the one place that resolves them.
+// claimSources returns the names that Audience.Claims may contain, including those in
+// SessionOptions.Claims. Only this function resolves them.
 func (b *builder) claimSources() map[string]claimSource {
 	text := func(name string, of func(*authsvc.Session) string) claimSource {
 		return func(_ context.Context, _ authsvc.Adapter, v *authsvc.Session, claims map[string]any) error {
@@ -50,7 +50,7 @@ func (b *builder) claimSources() map[string]claimSource {
 	return sources
 }
 
-// keptClaim is the source of a claim that stays with the session.
+// keptClaim returns the source of a claim that is kept in the session.
 func keptClaim(name string) claimSource {
 	return func(_ context.Context, _ authsvc.Adapter, v *authsvc.Session, claims map[string]any) error {
 		if kept, there := v.Claims()[name]; there {
@@ -60,8 +60,8 @@ func keptClaim(name string) claimSource {
 	}
 }
 
-// emailClaims tell the address with whether it is proved: the store knows best,
-// and where it has no such user, the session.
+// emailClaims adds the address and whether it is verified. The store decides that or,
+// if the store does not have the user, the session.
 func emailClaims(ctx context.Context, store authsvc.Adapter, v *authsvc.Session, claims map[string]any) error {
 	if v.Email == "" {
 		return nil
@@ -139,7 +139,7 @@ func (b *builder) audience(a authsvc.Audience) audience {
 	for i, name := range a.Claims {
 		key := fmt.Sprintf("Claims[%d]", i)
 		source := sources[name]
-		if source == nil && b.config.Callbacks.Claims != nil && sessionshape.UsableName(name) { // which may keep one of that name
+		if source == nil && b.config.Callbacks.Claims != nil && sessionshape.UsableName(name) { // the callback may keep a claim of that name
 			source = keptClaim(name)
 		}
 		switch {
@@ -156,9 +156,9 @@ func (b *builder) audience(a authsvc.Audience) audience {
 	return one
 }
 
-// postToken: POST token answers a token for an audience, which says who is signed
-// in. It needs the CSRF token, and extends the session like GET session; or a
-// personal access token that is for the audience.
+// postToken handles POST token, which returns a token for an audience that says who is
+// signed in. It needs the CSRF token and extends the session as GET session does.
+// Alternatively, it accepts a personal access token for the audience.
 func (tk *tokenRoom) postToken(rq *request) outcome {
 	v, personal, out := tk.tokenHolder(rq)
 	if out != nil {
@@ -188,8 +188,8 @@ func (tk *tokenRoom) postToken(rq *request) outcome {
 	return tk.issue(rq, a, v)
 }
 
-// tokenHolder returns who asks for a token, and by which personal access token, if
-// by one.
+// tokenHolder returns the session that a token is requested for, and the personal
+// access token of the request, if any.
 func (tk *tokenRoom) tokenHolder(rq *request) (v *authsvc.Session, personal *personalGrant, out outcome) {
 	if tk.issuer.bearsToken(rq) {
 		g, err := tk.issuer.personalToken(rq)
@@ -206,8 +206,9 @@ func (tk *tokenRoom) tokenHolder(rq *request) (v *authsvc.Session, personal *per
 	return v, nil, out
 }
 
-// tokenSession returns the session that a token is asked for. A token cannot be taken
-// back, so the store says whether the session has ended, not this replica's copy.
+// tokenSession returns the session that a token is requested for. Tokens cannot be
+// revoked, so the store, not this replica's copy, decides whether the session has
+// ended.
 func (tk *tokenRoom) tokenSession(rq *request) (*authsvc.Session, outcome) {
 	var v *authsvc.Session
 	err := tk.keeper.revoked.catchUp(rq.ctx, tk.Adapter, rq.now)
@@ -227,7 +228,8 @@ func (tk *tokenRoom) tokenSession(rq *request) (*authsvc.Session, outcome) {
 	return v, nil
 }
 
-// audience is the one that the body names; it need not if there is one only.
+// audience returns the audience that the body names. If there is only one, the body may
+// omit it.
 func (tk *tokenRoom) audience(rq *request) *audience {
 	id, given := rq.body.fields["audience"]
 	switch {
@@ -239,7 +241,7 @@ func (tk *tokenRoom) audience(rq *request) *audience {
 	return nil
 }
 
-// issue signs a token. It ends with the session at the latest.
+// issue signs a token. The token expires with the session at the latest.
 func (tk *tokenRoom) issue(rq *request, a *audience, v *authsvc.Session) outcome {
 	now := rq.now.Unix()
 	expires := min(rq.now.Add(a.ttl).Unix(), v.Expires.Unix())
@@ -270,9 +272,9 @@ func (tk *tokenRoom) issue(rq *request, a *audience, v *authsvc.Session) outcome
 // issuerMetadata is the route of the metadata (OpenID Connect Discovery 1.0).
 const issuerMetadata = ".well-known/openid-configuration"
 
-// issuerDocument says where the keys are. There are no endpoints to sign in at:
-// the lists that the standards want (Discovery section 3, RFC 8414 section 2) are
-// empty.
+// issuerDocument returns metadata that says where the keys are. There are no sign-in
+// endpoints, so the lists that the standards require (Discovery section 3, RFC 8414
+// section 2) are empty.
 func issuerDocument(base string) []byte {
 	none := []string{}
 	raw, err := json.Marshal(map[string]any{"issuer": base, "jwks_uri": base + "/jwks",
@@ -283,16 +285,16 @@ func issuerDocument(base string) []byte {
 	return raw
 }
 
-// getJWKS: GET jwks answers the public keys that tokens are signed with.
+// getJWKS handles GET jwks, which returns the public keys that tokens are signed with.
 func (tk *tokenRoom) getJWKS(rq *request) outcome { return tk.issuer.signing.known.Load().jwks }
 
-// getIssuer: GET .well-known/openid-configuration tells who reads the metadata of
-// issuers where the keys are.
+// getIssuer handles GET .well-known/openid-configuration. It tells programs that read
+// issuer metadata where the keys are.
 func (tk *tokenRoom) getIssuer(rq *request) outcome { return publicDocument(tk.metadata) }
 
-// tokenRoutes are those of the issuer of tokens.
+// tokenRoutes returns the routes of the issuer of tokens.
 func tokenRoutes(s *tokenRoom) map[string]*route {
-	// There are audiences, or assertions of the gate.
+	// There are audiences, or the gate makes assertions.
 	issues := func(*request) bool { return s.issuer.signing.enabled }
 	return map[string]*route{
 		"token":        {post: s.postToken, cors: always, internal: http.MethodPost, when: issues, problems: true},
@@ -301,13 +303,13 @@ func tokenRoutes(s *tokenRoom) map[string]*route {
 	}
 }
 
-// tokenEvents are those of POST token.
+// tokenEvents lists the events of POST token.
 var tokenEvents = []audit.Kind{
 	{Name: "token.denied", Outcome: authsvc.AuditRefused, Meaning: "A token was asked for an audience that is not configured, or its conditions or its rule refused, or its rule failed."},
 }
 
-// mayHave asks the conditions of an audience, then When, whether a session gets
-// its tokens. The reason says why not.
+// mayHave asks the conditions of an audience, then When, whether a session gets its
+// tokens. If not, reason says why.
 func (tk *tokenRoom) mayHave(rq *request, a *audience, r authsvc.AccessRequest) (reason string) {
 	v := r.Session
 	if len(a.allow) > 0 && !anyHolds(a.allow, &access.Subject{UserID: v.UserID, Email: v.Email, Proved: v.EmailVerified, Provider: v.Provider, Claims: v.Claims(), Client: r.Client.IP}) {

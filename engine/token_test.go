@@ -23,7 +23,7 @@ import (
 	"authsvc/internal/test/browser"
 )
 
-// issued is what POST token answers, opened with the keys of GET jwks.
+// issued is the answer of POST token, opened with the keys of GET jwks.
 type issued struct {
 	raw    string
 	header jose.Header
@@ -71,7 +71,7 @@ var (
 	sid = regexp.MustCompile(`^[A-Za-z0-9_-]{22}$`)
 )
 
-// TestToken: what a token says, by strategy, mode and algorithm.
+// TestToken checks the claims of a token, by strategy, mode and algorithm.
 func TestToken(t *testing.T) {
 	t.Parallel()
 	for _, strategy := range []authsvc.Strategy{"database", "jwt"} {
@@ -133,8 +133,8 @@ func TestToken(t *testing.T) {
 	}
 }
 
-// TestTokenEndsWithTheSession: no token outlives the session, which it extends as
-// GET session does.
+// TestTokenEndsWithTheSession checks that no token outlives the session, and that POST
+// token extends the session as GET session does.
 func TestTokenEndsWithTheSession(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -145,7 +145,7 @@ func TestTokenEndsWithTheSession(t *testing.T) {
 		b := w.Browser()
 		b.Login("ada")
 		for _, c := range []struct {
-			wait, good time.Duration // 0: nobody is signed in any more
+			wait, good time.Duration // 0: no one is signed in any more
 			extended   bool
 		}{{0, 15 * time.Minute, false}, {10 * time.Minute, 15 * time.Minute, true}, {15 * time.Minute, 5 * time.Minute, false}, {4 * time.Minute, time.Minute, false}, {time.Minute, 0, false}} {
 			time.Sleep(c.wait)
@@ -172,7 +172,7 @@ func TestTokenEndsWithTheSession(t *testing.T) {
 	})
 }
 
-// TestTokenRefusals: each with its word, and no token in it.
+// TestTokenRefusals checks that each refusal has its word and contains no token.
 func TestTokenRefusals(t *testing.T) {
 	t.Parallel()
 	w := arena.Start(t, func(c *authsvc.Config) {
@@ -244,7 +244,7 @@ func TestTokenRefusals(t *testing.T) {
 			t.Errorf("%s: %s %s", c.name, typ, a.Text)
 		}
 	}
-	other := w.Browser() // has counts of its own
+	other := w.Browser() // it has its own counts
 	other.SignIn(w.OP, "ada")
 	if a := other.Post("/api/auth/token"); a.StatusCode != 200 {
 		t.Errorf("another session: %d %s", a.StatusCode, a.Text)
@@ -254,7 +254,7 @@ func TestTokenRefusals(t *testing.T) {
 	}
 }
 
-// TestTokenTooLarge: a token is never over 4 KiB.
+// TestTokenTooLarge checks that a token is never larger than 4 KiB.
 func TestTokenTooLarge(t *testing.T) {
 	t.Parallel()
 	w := arena.EnterOffline(t, func(c *authsvc.Config) {
@@ -275,8 +275,8 @@ func TestTokenTooLarge(t *testing.T) {
 	}
 }
 
-// TestTokenUnproved: an address that nobody proved is not said to be, nor one that
-// the person has no more, whatever the new one is.
+// TestTokenUnproved checks that a token does not call an address verified if it is not,
+// or if it is a former address of the user, whatever the new one is.
 func TestTokenUnproved(t *testing.T) {
 	t.Parallel()
 	for _, strategy := range []authsvc.Strategy{"database", "jwt"} {
@@ -312,13 +312,13 @@ func TestTokenUnproved(t *testing.T) {
 	}
 }
 
-// withoutStorage is a configuration of sessions in cookies.
+// withoutStorage returns a configuration with sessions in cookies.
 func withoutStorage() authsvc.Config {
 	return authsvc.Config{URL: arena.Origin, Secrets: []string{arena.Secret}, Logger: slog.New(slog.DiscardHandler),
 		Providers: []authsvc.Provider{&authsvc.Credentials{Authorize: arena.Authorize}}}
 }
 
-// TestTokensMistakes: every one is named, at once.
+// TestTokensMistakes checks that all mistakes are reported together.
 func TestTokensMistakes(t *testing.T) {
 	t.Parallel()
 	c := withoutStorage()
@@ -349,7 +349,7 @@ func TestTokensMistakes(t *testing.T) {
 	}
 }
 
-// TestNoTokens: without audiences there is nothing.
+// TestNoTokens checks that the routes do not exist without audiences.
 func TestNoTokens(t *testing.T) {
 	t.Parallel()
 	w := arena.Start(t, nil)
@@ -376,7 +376,8 @@ func TestNoTokens(t *testing.T) {
 	}
 }
 
-// TestTokenIsNoSession and the reverse, where a header could carry it.
+// TestTokenIsNoSession checks that a token does not count as a session and vice versa,
+// where a header could carry it.
 func TestTokenIsNoSession(t *testing.T) {
 	t.Parallel()
 	w := arena.Start(t, forTokens)
@@ -400,8 +401,8 @@ func TestTokenIsNoSession(t *testing.T) {
 	}
 }
 
-// TestTokenAfterRevocationElsewhere: no replica gives out a token of a session that
-// another one has ended, although it has not read of that yet.
+// TestTokenAfterRevocationElsewhere checks that a replica issues no token for a session
+// that another one has ended, even if it has not read that yet.
 func TestTokenAfterRevocationElsewhere(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

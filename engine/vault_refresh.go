@@ -12,12 +12,12 @@ import (
 	"authsvc/internal/protocol/oidc"
 )
 
-// Times of a refresh.
+// Timeouts and tries of a refresh.
 const (
 	refreshTimeout = 25 * time.Second // metadata and the token request
-	storeTries     = 4                // before callers get errNotStored
+	storeTries     = 4                // tries before callers get errNotStored
 	storePause     = 100 * time.Millisecond
-	storeRetry     = 5 * time.Second // between the tries after that
+	storeRetry     = 5 * time.Second // between later tries
 	storeGiveUp    = 10 * time.Minute
 )
 
@@ -26,15 +26,15 @@ var (
 	errReplaced  = errors.New("the tokens were replaced by a sign-in meanwhile")
 )
 
-// A refresh renews the tokens of one account, under a lease of the account. It
-// goes on when its callers leave: a provider that rotates refresh tokens has
-// used up the old one.
+// A refresh renews the tokens of one account under a lease of the account. It continues
+// when its callers leave: a provider that rotates refresh tokens has already used up
+// the old one.
 type refresh struct {
 	svc    *vault
 	key    string
 	call   *refreshCall
 	old    authsvc.Account // as read under the lease
-	stored authsvc.Account // the same as the store has it
+	stored authsvc.Account // the same account as stored
 }
 
 // refreshAccessToken joins or starts the refresh of an account.
@@ -108,9 +108,9 @@ func (r *refresh) audit(ctx context.Context, name, reason string) {
 	r.svc.auditor.Record(ctx, authsvc.AuditEvent{Name: name, Provider: r.old.Provider, UserID: r.old.UserID, Reason: reason})
 }
 
-// store stores new tokens. While that fails it retries, with the lease held so
-// that nobody presents the used refresh token; callers get errNotStored after
-// storeTries.
+// store stores new tokens. If that fails, it retries and keeps the lease, so that the
+// used refresh token is not presented again. After storeTries, callers get
+// errNotStored.
 func (r *refresh) store(life context.Context, renewed authsvc.Account) {
 	began := time.Now()
 	for try, wait := 1, storePause; ; try++ {
@@ -125,7 +125,7 @@ func (r *refresh) store(life context.Context, renewed authsvc.Account) {
 			r.finish("", errNotStored, storeGiveUp+time.Minute)
 		}
 		last := !fleet.Sleep(life, wait)
-		if last { // the service ends: one more try
+		if last { // the service is closing: one more try
 			err = r.replace(life, renewed)
 		}
 		if last && r.ended(renewed, err) {
@@ -145,12 +145,12 @@ func (r *refresh) store(life context.Context, renewed authsvc.Account) {
 	}
 }
 
-// ended finishes the call, unless the store has to be tried again.
+// ended finishes the call and returns true, unless the store must be tried again.
 func (r *refresh) ended(renewed authsvc.Account, err error) bool {
 	switch {
 	case err == nil:
 		r.finish(renewed.AccessToken, nil, 0)
-	case errors.Is(err, authsvc.ErrNotFound): // unlinked meanwhile: nobody is to have these
+	case errors.Is(err, authsvc.ErrNotFound): // unlinked meanwhile: the new tokens must not stay valid
 		r.svc.revokeTokens(renewed)
 		r.finish("", authsvc.ErrNotFound, 0)
 	case errors.Is(err, errReplaced):
@@ -161,9 +161,9 @@ func (r *refresh) ended(renewed authsvc.Account, err error) bool {
 	return true
 }
 
-// replace writes the tokens of the account, unless a sign-in or another program
-// has replaced those that the refresh began with. ErrStale: they were sealed
-// anew, twice.
+// replace writes the tokens of the account, unless a sign-in or another program has
+// replaced the tokens that the refresh began with. It returns ErrStale if they were
+// sealed again twice.
 func (r *refresh) replace(life context.Context, renewed authsvc.Account) error {
 	ctx, cancel := fleet.Detached(life, storeTimeout)
 	defer cancel()
@@ -175,22 +175,22 @@ func (r *refresh) replace(life context.Context, renewed authsvc.Account) error {
 	switch {
 	case err != nil:
 		return err
-	case now.SameTokens(r.old): // sealed anew meanwhile
+	case now.SameTokens(r.old): // sealed again meanwhile
 		r.stored = stored
 		return r.svc.Adapter.ReplaceTokens(ctx, r.svc.tokens.forStorage(renewed), stored)
 	case now.SameTokens(renewed):
-		return nil // a write whose answer was lost
+		return nil // an earlier write succeeded, but its answer was lost
 	}
 	return errReplaced
 }
 
-// refused marks the stored tokens, so that the provider is not asked again
-// before the next sign-in, and reports it.
+// refused marks the stored tokens, so that the provider is not asked again before the
+// next sign-in. It also reports the refusal.
 func (r *refresh) refused(life context.Context, cause error) {
 	marked := r.old
 	marked.AccessToken, marked.RefreshToken, marked.ExpiresAt = "", refusedToken, 0
 	if err := r.replace(life, marked); err != nil {
-		if errors.Is(err, errReplaced) { // what was refused is not what is stored
+		if errors.Is(err, errReplaced) { // the stored tokens are not the refused ones
 			r.finish("", authsvc.ErrBusy, 0)
 			return
 		}
@@ -211,13 +211,13 @@ func (r *refresh) refused(life context.Context, cause error) {
 	r.finish("", authsvc.ErrTokenRefused, 0)
 }
 
-// refreshPause is how long a provider is not asked again after a failure.
+// refreshPause is how long after a failure the provider is not asked again.
 const refreshPause = 10 * time.Second
 
-// maxRefreshCalls bounds the refreshes and failures that are remembered.
+// maxRefreshCalls limits the refreshes and failures that are remembered.
 const maxRefreshCalls = 10_000
 
-// A refreshCall is a refresh that is under way or failed a moment ago.
+// A refreshCall is a refresh that is in progress or failed a moment ago.
 type refreshCall struct {
 	done  chan struct{} // closed when token and err are set
 	token string
@@ -225,15 +225,14 @@ type refreshCall struct {
 	until time.Time // err is returned until then
 }
 
-// refreshCalls are the refreshes of this process, at most one at a time for each
+// refreshCalls holds the refreshes of this process, at most one at a time for each
 // account.
 type refreshCalls struct {
 	mu  sync.Mutex
 	all map[string]*refreshCall
 }
 
-// join returns the call for an account; mine reports whether the caller has to
-// run it.
+// join returns the call for an account. mine reports whether the caller must run it.
 func (c *refreshCalls) join(key string, now time.Time) (call *refreshCall, mine bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -246,7 +245,7 @@ func (c *refreshCalls) join(key string, now time.Time) (call *refreshCall, mine 
 	call = &refreshCall{done: make(chan struct{})}
 	if len(c.all) < maxRefreshCalls {
 		c.all[key] = call
-	} // else it is not shared; the lease still makes it the only one
+	} // otherwise it is not shared, but the lease still lets only one run
 	return call, true
 }
 
@@ -258,8 +257,8 @@ func (c *refreshCalls) forget(now time.Time) {
 	}
 }
 
-// finish gives the result to those who wait; an error is returned to later
-// callers for pause.
+// finish gives the result to the waiting callers. If it is an error, later callers get
+// it until pause is over.
 func (c *refreshCalls) finish(key string, call *refreshCall, token string, err error, pause time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

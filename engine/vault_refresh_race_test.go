@@ -15,8 +15,8 @@ import (
 	"authsvc/internal/test/arena"
 )
 
-// Of many callers at two replicas one asks the provider, and all get its
-// answer; the new refresh token is what the next refresh uses.
+// TestRefreshOnceForAllCallers checks that of many callers at two replicas one asks the
+// provider and all get its answer. The next refresh uses the new refresh token.
 func TestRefreshOnceForAllCallers(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -50,7 +50,7 @@ func TestRefreshOnceForAllCallers(t *testing.T) {
 	})
 }
 
-// dying has another replica take the first lease that is asked for, and die.
+// dying makes another replica take the first requested lease and die.
 type dying struct {
 	authsvc.Adapter
 	once sync.Once
@@ -91,7 +91,7 @@ func TestRefreshAfterReplicaDied(t *testing.T) {
 	})
 }
 
-// A long refresh keeps its lease.
+// TestRefreshKeepsItsLease checks that a long refresh keeps its lease.
 func TestRefreshKeepsItsLease(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -122,7 +122,7 @@ func TestRefreshKeepsItsLease(t *testing.T) {
 	})
 }
 
-// What happens to the account while the provider is asked.
+// TestAccountChangesDuringRefresh changes the account while the provider is asked.
 func TestAccountChangesDuringRefresh(t *testing.T) {
 	t.Parallel()
 	signIn := func(store authsvc.Adapter) error {

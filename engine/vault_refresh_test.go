@@ -15,7 +15,7 @@ import (
 	"authsvc/internal/test/arena"
 )
 
-// tokens are what Accounts gives out of the only account.
+// tokens returns the tokens that Accounts returns for the only account.
 func tokens(w *arena.World, t *testing.T) (access, refresh string) {
 	t.Helper()
 	list, err := w.Accounts(t.Context(), "ada")
@@ -29,7 +29,7 @@ func TestRefreshRefused(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		prepare func(*rotator)
-		again   string // what a second call says
+		again   string // error of a second call
 		kept    string // the refresh token afterwards
 		asked   int
 	}{
@@ -81,7 +81,7 @@ func TestRefreshRefused(t *testing.T) {
 				if strings.Contains(w.Logs.String(), "rt-0") || strings.Contains(w.Logs.String(), arena.ClientSecret) {
 					t.Error("a secret is in the log")
 				}
-				// In time, or after the next sign-in, it works again.
+				// It works again when the time is over or after the next sign-in.
 				time.Sleep(11 * time.Second)
 				o.set(func(o *rotator) { o.status, o.ended, o.n = 0, false, 0 })
 				if c.again == "refused" {
@@ -98,7 +98,8 @@ func TestRefreshRefused(t *testing.T) {
 	}
 }
 
-// A provider that is down costs nobody a token that is still good.
+// TestRefreshFailureBeforeExpiry checks that a valid token can still be used while a
+// provider is down.
 func TestRefreshFailureBeforeExpiry(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -116,14 +117,15 @@ func TestRefreshFailureBeforeExpiry(t *testing.T) {
 	})
 }
 
-// A store that fails after the provider rotated its token loses nothing as long
-// as the process lives, and no token is given out before it is stored.
+// TestRefreshedTokensSurviveStoreFailure checks that nothing is lost if the store fails
+// after the provider rotated its token, as long as the process lives. No token is
+// returned before it is stored.
 func TestRefreshedTokensSurviveStoreFailure(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		how   arena.Failure
 		fails int
-		first string // the answer while it fails
+		first string // the answer while the store fails
 		lost  bool
 	}{
 		"twin":                   {arena.Works, 0, "at-1", false},
@@ -168,7 +170,8 @@ func TestRefreshedTokensSurviveStoreFailure(t *testing.T) {
 	}
 }
 
-// The end of the service is the last chance.
+// TestRefreshIsStoredOnClose checks that closing the service tries once more to store
+// the tokens.
 func TestRefreshIsStoredOnClose(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -200,7 +203,7 @@ func TestRefreshIsStoredOnClose(t *testing.T) {
 	})
 }
 
-// A caller that leaves does not stop the refresh.
+// TestRefreshOutlivesCaller checks that a caller that leaves does not stop the refresh.
 func TestRefreshOutlivesCaller(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -212,14 +215,14 @@ func TestRefreshOutlivesCaller(t *testing.T) {
 		if _, err := w.AccessToken(ctx, "ada", "odd", nil); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("%v", err)
 		}
-		end(w, t) // waits for what is in hand
+		end(w, t) // waits for work in progress
 		if access, refresh := tokens(w, t); access != "at-1" || refresh != "rt-1" {
 			t.Errorf("stored %q and %q", access, refresh)
 		}
 	})
 }
 
-// TestStoredAccessToken: what needs no provider.
+// TestStoredAccessToken covers tokens for which no provider is asked.
 func TestStoredAccessToken(t *testing.T) {
 	t.Parallel()
 	hour := time.Now().Add(time.Hour).Unix()

@@ -8,11 +8,11 @@ import (
 	"authsvc"
 )
 
-// errSealLost: no configured secret opens a record.
+// errSealLost says that no configured secret opens a record.
 var errSealLost = errors.New("no configured secret opens it, or the row was changed")
 
-// resealCredential is Reseal for a credential. What changes it meanwhile comes
-// first, and is looked at again.
+// resealCredential does the work of Reseal for a credential. If the credential changes
+// meanwhile, the change wins and resealCredential looks at it again.
 func (vt *vault) resealCredential(ctx context.Context, c authsvc.Credential, dryRun bool) (stale bool, err error) {
 	for range rewriteTries {
 		if len(c.Data) == 0 {

@@ -16,17 +16,17 @@ type TokenRewrite struct {
 	Provider          string
 	ProviderAccountID string
 	Written           bool  // or, with dryRun, would have been
-	Left              error // why tokens were left as they are; nil: none was
+	Left              error // why tokens were left as they are; nil: none were
 }
 
-// rewritePage is how many users are read at a time, and rewriteTries how often
-// an account is read that changes before it is written.
+// rewritePage is how many users are read at a time. rewriteTries limits how often an
+// account is read that changes before it is written.
 const (
 	rewritePage  = 1000
 	rewriteTries = 5
 )
 
-// RewriteTokens is [Operator.RewriteTokens].
+// RewriteTokens implements [Operator.RewriteTokens].
 func (vt *vault) RewriteTokens(ctx context.Context, dryRun bool, visit func(TokenRewrite) error) error {
 	for after := ""; ; {
 		page, err := vt.Adapter.ListUsers(ctx, after, rewritePage)
@@ -80,7 +80,7 @@ func (vt *vault) rewriteAccount(ctx context.Context, stored authsvc.Account, dry
 		case !errors.Is(err, authsvc.ErrStale) && !errors.Is(err, authsvc.ErrNotFound):
 			return did, err
 		}
-		// A sign-in or a refresh was first, or the account is gone.
+		// A sign-in or a refresh wrote first, or the account is gone.
 		did.Written = false
 		var found bool
 		if stored, found, err = vt.storedAccount(ctx, stored); err != nil || !found {
@@ -91,7 +91,7 @@ func (vt *vault) rewriteAccount(ctx context.Context, stored authsvc.Account, dry
 	return did, nil
 }
 
-// storedAccount reads an account again, if its user still has it.
+// storedAccount reads an account again. found is false if its user no longer has it.
 func (vt *vault) storedAccount(ctx context.Context, was authsvc.Account) (a authsvc.Account, found bool, err error) {
 	list, err := vt.Adapter.ListAccounts(ctx, was.UserID)
 	if err != nil {
@@ -106,8 +106,8 @@ func (vt *vault) storedAccount(ctx context.Context, was authsvc.Account) (a auth
 	return list[i], true, nil
 }
 
-// conform returns a stored account as it would be stored now. Tokens that cannot
-// be opened stay, unless none are stored, and lost names them.
+// conform returns a stored account as it would be stored now. Tokens that cannot be
+// opened stay, unless tokens are dropped, and lost names them.
 func (v *tokenStorage) conform(stored authsvc.Account) (a authsvc.Account, lost []string) {
 	if v.discard {
 		return v.forStorage(stored), nil

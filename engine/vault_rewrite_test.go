@@ -15,7 +15,7 @@ import (
 	"authsvc/internal/test/arena"
 )
 
-// keeping says how tokens are kept, under which secrets.
+// keeping configures how tokens are kept and under which secrets.
 func keeping(how string, secrets ...string) func(*authsvc.Config) {
 	return func(c *authsvc.Config) { c.ProviderTokens, c.Secrets = authsvc.ProviderTokens(how), secrets }
 }
@@ -40,7 +40,8 @@ func rewrite(t *testing.T, store authsvc.Adapter, config func(*authsvc.Config), 
 	return written, left
 }
 
-// threeTokens stores an account with a token of each kind, as config keeps it.
+// threeTokens stores an account with a token of each kind, in the form that config
+// sets.
 func threeTokens(t *testing.T, config func(*authsvc.Config)) *arena.Ledger {
 	t.Helper()
 	store := memory.New()
@@ -105,7 +106,7 @@ func TestRewriteTokens(t *testing.T) {
 			if written, left := rewrite(t, led, c.to, false); written != nil || left != nil || onlyAccount(t, led) != stored {
 				t.Errorf("again: %q, %v", written, left)
 			}
-			first := func(config *authsvc.Config) { // older ones are not needed any more
+			first := func(config *authsvc.Config) { // older ones are no longer needed
 				c.to(config)
 				config.Secrets = config.Secrets[:1]
 			}
@@ -126,8 +127,9 @@ func TestRewriteTokens(t *testing.T) {
 	}
 }
 
-// A token that cannot be opened is reported and left, and takes no other along;
-// what is not to be kept need not be opened.
+// TestRewriteUnreadableTokens checks that a token that cannot be opened is reported and
+// left, and that others are still rewritten. A token that is to be dropped need not be
+// opened.
 func TestRewriteUnreadableTokens(t *testing.T) {
 	t.Parallel()
 	for name, spoil := range map[string]func(*authsvc.Account) *string{
@@ -169,9 +171,9 @@ func TestRewriteUnreadableTokens(t *testing.T) {
 	}
 }
 
-// A sign-in before any call of the store is not overwritten, whether or not the
-// provider gives refresh tokens, and what it stored is rewritten as well if it
-// came in time.
+// TestRewriteDuringSignIn checks that a sign-in before any call of the store is not
+// overwritten, whether or not the provider issues refresh tokens. Its tokens are
+// rewritten as well if it came in time.
 func TestRewriteDuringSignIn(t *testing.T) {
 	t.Parallel()
 	for _, refresh := range []string{"", "rt"} {
@@ -185,8 +187,8 @@ func TestRewriteDuringSignIn(t *testing.T) {
 	}
 }
 
-// overtakenRewrite has a sign-in before a call of a rewrite, and reports
-// whether there was such a call.
+// overtakenRewrite runs a sign-in before a call of a rewrite. It reports whether there
+// was such a call.
 func overtakenRewrite(t *testing.T, call int, from, how, refresh string) (reached bool) {
 	t.Helper()
 	store := memory.New()
@@ -244,8 +246,8 @@ func overtakenRewrite(t *testing.T, call int, from, how, refresh string) (reache
 	return true
 }
 
-// An account that is replaced before every write is left, and one that goes
-// away is none.
+// TestRewriteGivesUp checks that an account replaced before every write is reported as
+// left, and that one removed meanwhile is not.
 func TestRewriteGivesUp(t *testing.T) {
 	t.Parallel()
 	led := threeTokens(t, keeping("plain", arena.Secret))
@@ -277,8 +279,8 @@ func TestRewriteGivesUp(t *testing.T) {
 	}
 }
 
-// New tokens that a refresh got while its account was rewritten are stored, be
-// they others or the same, unless none are to be there any more.
+// TestRewriteDuringRefresh checks that new tokens from a refresh during a rewrite are
+// stored, whether or not they differ, unless tokens are to be dropped.
 func TestRewriteDuringRefresh(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -324,7 +326,7 @@ func TestRewriteDuringRefresh(t *testing.T) {
 	}
 }
 
-// More than one page of users is rewritten.
+// TestRewriteManyUsers rewrites more than one page of users.
 func TestRewriteManyUsers(t *testing.T) {
 	t.Parallel()
 	store := memory.New()

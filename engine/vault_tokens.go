@@ -14,20 +14,20 @@ import (
 	"authsvc/internal/text"
 )
 
-// A tokenStorage says how tokens of identity providers are stored.
+// A tokenStorage defines how tokens of identity providers are stored.
 type tokenStorage struct {
 	box     *seal.Box
-	seal    bool // encrypt them; otherwise they are stored as they are
-	discard bool // store none
+	seal    bool // encrypt tokens; false: store them as they are
+	discard bool // store no tokens
 }
 
-// sealedToken is the prefix of sealed tokens. No provider's token has it, so
-// rows that are sealed and rows that are not can be told apart.
+// sealedToken is the prefix of sealed tokens. No provider's token has it, so it tells
+// sealed tokens from plain ones.
 const sealedToken = "authsvc.sealed."
 
-// refusedToken replaces a stored refresh token that the provider refused, so
-// that it is not presented again: some providers then block the client. No
-// provider's token begins like it.
+// refusedToken replaces a stored refresh token that the provider refused, so that the
+// token is not presented again: some providers then block the client. No provider's
+// token begins with it.
 const refusedToken = "authsvc.refused"
 
 // checkTokenStorage reads Config.ProviderTokens.
@@ -46,7 +46,7 @@ func checkTokenStorage(b *builder, s *vault) {
 	}
 }
 
-// forStorage returns the account with its tokens as they are stored.
+// forStorage returns the account with its tokens in their stored form.
 func (v *tokenStorage) forStorage(a authsvc.Account) authsvc.Account {
 	if v.discard {
 		a.RefreshToken, a.AccessToken, a.IDToken, a.ExpiresAt = "", "", "", 0
@@ -68,18 +68,18 @@ func (v *tokenStorage) sealToken(token string, a *authsvc.Account, name string) 
 	return sealedToken + v.box.Seal(token, a.Provider, a.ProviderAccountID, name)
 }
 
-// open returns a stored account with its tokens opened, for events and
-// revocation. See read; refusedToken is left out.
+// open returns a stored account with its tokens opened, for events and revocation. It
+// works like read, but leaves out refusedToken.
 func (v *tokenStorage) open(stored authsvc.Account) (a authsvc.Account, lost []string) {
 	a, _, lost = v.read(stored)
 	withoutRefused(&a)
 	return a, lost
 }
 
-// read returns a stored account with its tokens opened, refusedToken included. A
-// token that cannot be opened is empty, and its name is in lost. renewed is the
-// stored account with tokens that an older secret sealed in the form they would
-// have now; those that cannot be opened stay, since the secret may come back.
+// read returns a stored account with its tokens opened, including refusedToken. If a
+// token cannot be opened, it is empty and lost names it. renewed is the stored account
+// in which tokens that an older secret sealed have their current form. Tokens that
+// cannot be opened stay in it, because the secret may come back.
 func (v *tokenStorage) read(stored authsvc.Account) (a, renewed authsvc.Account, lost []string) {
 	a, renewed = stored, stored
 	renew := tokensOf(&renewed)
@@ -113,7 +113,7 @@ func tokensOf(a *authsvc.Account) map[string]*string {
 	return map[string]*string{"refresh_token": &a.RefreshToken, "access_token": &a.AccessToken, "id_token": &a.IDToken}
 }
 
-// Accounts is [Service.Accounts].
+// Accounts implements [Service.Accounts].
 func (vt *vault) Accounts(ctx context.Context, userID string) ([]authsvc.Account, error) {
 	stored, err := vt.Adapter.ListAccounts(ctx, userID)
 	if err != nil {
@@ -127,10 +127,10 @@ func (vt *vault) Accounts(ctx context.Context, userID string) ([]authsvc.Account
 	return list, nil
 }
 
-// readAccount is tokenStorage.read. Tokens that an older secret sealed are
-// stored sealed under the first one, if that is possible now and they were not
-// replaced meanwhile, so that the old secret can be removed. current is the
-// account as it is stored then.
+// readAccount reads an account as tokenStorage.read does. If an older secret sealed
+// tokens, readAccount stores them in their current form, so that the old secret can be
+// removed. It does not do so if the tokens were replaced meanwhile or the store fails.
+// current is the account as it is then stored.
 func (vt *vault) readAccount(ctx context.Context, stored authsvc.Account) (a, current authsvc.Account) {
 	a, renewed, lost := vt.tokens.read(stored)
 	vt.logLost(a, lost)
@@ -156,21 +156,21 @@ func (vt *vault) logLost(a authsvc.Account, lost []string) {
 	}
 }
 
-// tokenMargin is how long before its expiry an access token is renewed: enough
-// to use what AccessToken returns.
+// tokenMargin is how long before its expiry an access token is renewed. It gives
+// callers time to use the token that AccessToken returns.
 const tokenMargin = time.Minute
 
 // A tokenFlow is a flow whose accounts have tokens that can be refreshed and
 // revoked.
 type tokenFlow interface {
-	// refresh returns a with new tokens. See oidc.IsInvalidGrant for refusals, which
-	// may be ErrTokenRefused as well.
+	// refresh returns a with new tokens. For a refusal, the error satisfies
+	// oidc.IsInvalidGrant or is ErrTokenRefused.
 	refresh(ctx context.Context, a authsvc.Account) (authsvc.Account, error)
 	// revoke makes a token of an account invalid at the provider.
 	revoke(ctx context.Context, a authsvc.Account, token, hint string) error
 }
 
-// AccessToken is [Service.AccessToken].
+// AccessToken implements [Service.AccessToken].
 func (vt *vault) AccessToken(ctx context.Context, userID, provider string, options *AccessTokenOptions) (string, error) {
 	if options == nil {
 		options = &AccessTokenOptions{}
@@ -191,15 +191,16 @@ func (vt *vault) AccessToken(ctx context.Context, userID, provider string, optio
 	}
 	token, err := vt.refreshAccessToken(ctx, a)
 	if err != nil && fresh(&a, vt.fleet.Now()) && !errors.Is(err, authsvc.ErrTokenRefused) && ctx.Err() == nil {
-		return a.AccessToken, nil // some seconds are left, after a wait that may have been long
+		return a.AccessToken, nil // the stored token is still valid for some seconds; the wait may have been long
 	}
 	return token, err
 }
 
 // AccessTokenOptions are the options of [People.AccessToken].
 type AccessTokenOptions struct {
-	// ProviderAccountID names one of several accounts of the user at the provider,
-	// as [authsvc.Account.ProviderAccountID]. Empty: the only one; several are an error.
+	// ProviderAccountID names one of several accounts of the user at the provider, as
+	// [authsvc.Account.ProviderAccountID]. If it is empty, the user must have only one
+	// account there.
 	ProviderAccountID string
 }
 
@@ -208,14 +209,14 @@ func fresh(a *authsvc.Account, at time.Time) bool {
 	return a.AccessToken != "" && (a.ExpiresAt == 0 || at.Before(time.Unix(a.ExpiresAt, 0)))
 }
 
-// checkRefreshable returns why the tokens of an account cannot be refreshed, nil
-// if they can.
+// checkRefreshable returns why the tokens of an account cannot be refreshed, or nil if
+// they can.
 func (vt *vault) checkRefreshable(a *authsvc.Account) error {
 	_, able := vt.site.flows[a.Provider].(tokenFlow)
 	switch {
 	case a.RefreshToken == refusedToken:
 		return authsvc.ErrTokenRefused
-	case a.RefreshToken != "" && able && !vt.tokens.discard: // else the new ones could not be stored
+	case a.RefreshToken != "" && able && !vt.tokens.discard: // otherwise the new ones could not be stored
 		return nil
 	case vt.tokens.discard:
 		return fmt.Errorf("%w: Config.ProviderTokens is drop, so none are kept", authsvc.ErrNoToken)
@@ -223,9 +224,9 @@ func (vt *vault) checkRefreshable(a *authsvc.Account) error {
 	return authsvc.ErrNoToken
 }
 
-// account returns an account of a user at a provider, with its tokens opened
-// (see read) and as it is stored. With an empty id the user must have exactly
-// one there. Errors: ErrNotFound, fleet.ErrNoStorage, fleet.ErrStore.
+// account returns an account of a user at a provider, with its tokens opened (see read)
+// and as it is stored. If id is empty, the user must have exactly one account there.
+// Errors: ErrNotFound, fleet.ErrNoStorage, fleet.ErrStore.
 func (vt *vault) account(ctx context.Context, userID, provider, id string) (a, stored authsvc.Account, err error) {
 	all, err := vt.Adapter.ListAccounts(ctx, userID)
 	switch {

@@ -14,8 +14,8 @@ import (
 
 const secondSecret = "another secret, also 32 bytes or more: 0b81c6f2e7"
 
-// theAccount returns the account of the only user, as it is stored and as the
-// service gives it out.
+// theAccount returns the account of the only user, as stored and as the service returns
+// it.
 func theAccount(t *testing.T, w *arena.World) (stored, opened authsvc.Account) {
 	t.Helper()
 	users, err := w.Store.ListUsers(t.Context(), "", 2)
@@ -70,8 +70,9 @@ func TestProviderTokensAtRest(t *testing.T) {
 	}
 }
 
-// Plain rows are read after sealing was switched on, and the other way round;
-// a sign-in writes anew, under the newest secret.
+// TestProviderTokensSettingChange checks that plain rows are read after sealing is
+// switched on, and the reverse. A sign-in writes the row again, under the newest
+// secret.
 func TestProviderTokensSettingChange(t *testing.T) {
 	t.Parallel()
 	w := arena.Start(t, func(c *authsvc.Config) { c.ProviderTokens = "plain" })
@@ -97,7 +98,7 @@ func TestProviderTokensSettingChange(t *testing.T) {
 
 	restart("sealed", secondSecret, arena.Secret)
 	stored, opened := theAccount(t, w)
-	if stored != first || opened.AccessToken != token.AccessToken { // stored is of before Accounts was asked
+	if stored != first || opened.AccessToken != token.AccessToken { // stored is from before the call of Accounts
 		t.Error("a row of the older secret was not read")
 	}
 	w.Browser().SignIn(w.OP, "ada")
@@ -116,7 +117,8 @@ func TestProviderTokensSettingChange(t *testing.T) {
 	}
 }
 
-// Whoever can write rows cannot have one account show the tokens of another.
+// TestSealedTokensAreBoundToAccount checks that a person who can write rows cannot make
+// one account show the tokens of another.
 func TestSealedTokensAreBoundToAccount(t *testing.T) {
 	t.Parallel()
 	for name, move := range map[string]func(a *authsvc.Account, b authsvc.Account){
@@ -166,7 +168,8 @@ func TestProviderTokensValues(t *testing.T) {
 // badSeal stands for a token whose secret is gone.
 const badSeal = "authsvc.sealed.AAAA"
 
-// One token that cannot be opened takes nothing else along.
+// TestOneUnreadableToken checks that one token that cannot be opened does not affect
+// the others.
 func TestOneUnreadableToken(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

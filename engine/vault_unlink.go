@@ -14,7 +14,7 @@ import (
 	"authsvc/internal/protocol/outbound"
 )
 
-// UnlinkAccount is [Service.UnlinkAccount].
+// UnlinkAccount implements [Service.UnlinkAccount].
 func (vt *vault) UnlinkAccount(ctx context.Context, userID, provider, providerAccountID string, options *UnlinkOptions) error {
 	o := unlinkOptions{reason: "by the application"}
 	o.record, o.notify = func(e authsvc.AuditEvent) { vt.auditor.Record(ctx, e) }, func(n notice) { vt.mailing.notify(ctx, n) }
@@ -29,20 +29,20 @@ func (vt *vault) UnlinkAccount(ctx context.Context, userID, provider, providerAc
 
 // UnlinkOptions are the options of [People.UnlinkAccount].
 type UnlinkOptions struct {
-	// EvenLast removes the account even if it is the user's last way to sign in:
-	// there is no ErrLastAccount.
+	// EvenLast removes the account even if it is the user's last way to sign in.
+	// UnlinkAccount then does not return ErrLastAccount.
 	EvenLast bool
 }
 
 type unlinkOptions struct {
 	evenLast bool
-	reason   string                   // of audit events: who wants it
-	record   func(authsvc.AuditEvent) // writes them
-	notify   func(notice)             // tells the user; nil: who wants it knows
+	reason   string                   // of audit events: who asked for it
+	record   func(authsvc.AuditEvent) // writes audit events
+	notify   func(notice)             // tells the user; nil: the user asked for it
 }
 
-// unlink removes an account and records why that failed; afterUnlink records
-// that it succeeded.
+// unlink removes an account. If that fails, it records why; afterUnlink records
+// success.
 func (vt *vault) unlink(ctx context.Context, userID, provider, id string, o unlinkOptions) error {
 	err := vt.unlinkUnlessLast(ctx, userID, provider, id, o)
 	e := authsvc.AuditEvent{Name: "account.unlink_failed", Provider: provider, UserID: userID, Reason: o.reason}
@@ -58,11 +58,13 @@ func (vt *vault) unlink(ctx context.Context, userID, provider, id string, o unli
 	return err
 }
 
-// maxUnlinks is how often a removal is tried that others of the same person overtake.
+// maxUnlinks limits how often a removal is tried if other changes to the person
+// overtake it.
 const maxUnlinks = 10
 
-// unlinkUnlessLast removes an account while the person is as they were when their
-// ways in were counted: two requests at once do not remove the last two accounts.
+// unlinkUnlessLast removes an account only if the person is unchanged since their ways
+// in were counted. Two concurrent requests therefore do not remove the last two
+// accounts.
 func (vt *vault) unlinkUnlessLast(ctx context.Context, userID, provider, id string, o unlinkOptions) error {
 	for try := 1; ; try++ {
 		u, err := vt.Adapter.GetUser(ctx, userID)
@@ -75,7 +77,7 @@ func (vt *vault) unlinkUnlessLast(ctx context.Context, userID, provider, id stri
 		}
 		found, others := splitAccount(all, provider, id)
 		none := error(nil)
-		if found == nil { // the store is asked all the same: it finishes a removal that was interrupted
+		if found == nil { // the store is still asked: it finishes an interrupted removal
 			found, none = &authsvc.Account{UserID: userID, Provider: provider, ProviderAccountID: id}, authsvc.ErrNotFound
 		}
 		if !o.evenLast {
@@ -105,7 +107,7 @@ func splitAccount(all []authsvc.Account, provider, id string) (found *authsvc.Ac
 }
 
 // canSignIn reports whether a user with these accounts can sign in, by a way that is
-// known here or to the application. With an error that is not known.
+// known here or to the application. If it returns an error, this is not known.
 func (vt *vault) canSignIn(ctx context.Context, u authsvc.User, accounts []authsvc.Account) (bool, error) {
 	if vt.knowsWayIn(u, accounts) {
 		return true, nil
@@ -114,7 +116,7 @@ func (vt *vault) canSignIn(ctx context.Context, u authsvc.User, accounts []auths
 	return err == nil && n > 0, err
 }
 
-// waysIn asks the application.
+// waysIn asks the application how many other ways in it knows.
 func (vt *vault) waysIn(ctx context.Context, u authsvc.User) (n int, err error) {
 	if vt.Callbacks.WaysIn == nil {
 		return 0, nil
@@ -123,8 +125,8 @@ func (vt *vault) waysIn(ctx context.Context, u authsvc.User) (n int, err error) 
 	return vt.Callbacks.WaysIn(ctx, u)
 }
 
-// knowsWayIn reports whether an account is at a configured provider, or the address
-// is proved while links are mailed.
+// knowsWayIn reports whether an account is at a configured provider, or the address is
+// proved and sign-in links are mailed.
 func (vt *vault) knowsWayIn(u authsvc.User, accounts []authsvc.Account) bool {
 	for _, a := range accounts {
 		if vt.site.shownFlow(a.Provider) != nil {
@@ -159,9 +161,9 @@ func (vt *vault) afterUnlink(ctx context.Context, u authsvc.User, stored authsvc
 // revokeWaits are the pauses between the tries to revoke a token.
 var revokeWaits = [...]time.Duration{time.Second, 5 * time.Second, 30 * time.Second}
 
-// revokeTokens revokes the tokens of a removed account in the background, the
-// refresh token first: it gives new access tokens, and many providers revoke the
-// existing ones with it.
+// revokeTokens revokes the tokens of a removed account in the background. It starts
+// with the refresh token, because that gives new access tokens and many providers
+// revoke the existing ones with it.
 func (vt *vault) revokeTokens(a authsvc.Account) {
 	keeper, able := vt.site.flows[a.Provider].(tokenFlow)
 	if !able || a.RefreshToken == "" && a.AccessToken == "" {
@@ -199,7 +201,7 @@ func (vt *vault) revokeToken(life context.Context, keeper tokenFlow, a authsvc.A
 	}
 }
 
-// vaultEvents are those of linked accounts and their tokens.
+// vaultEvents are the audit events of linked accounts and their tokens.
 var vaultEvents = []audit.Kind{
 	{Name: "account.unlinked", Outcome: authsvc.AuditSuccess, Meaning: "An account was removed, by the application, by the person or by a first proof."},
 	{Name: "account.unlink_refused", Outcome: authsvc.AuditRefused, Meaning: "An account was not removed: there is no such account, or it is the last way to sign in."},

@@ -62,7 +62,7 @@ func TestUnlinkAccount(t *testing.T) {
 			if err := w.UnlinkAccount(t.Context(), user, "odd", id, &engine.UnlinkOptions{EvenLast: c.last}); !errors.Is(err, c.want) {
 				t.Errorf("%v, want %v", err, c.want)
 			}
-			end(w, t) // ends after the revocation
+			end(w, t) // returns after the revocation
 			_, err := store.GetUserByAccount(t.Context(), "odd", "7")
 			if gone := errors.Is(err, authsvc.ErrNotFound); gone != (c.want == nil) {
 				t.Errorf("gone: %v", gone)
@@ -78,7 +78,7 @@ func TestUnlinkAccount(t *testing.T) {
 	}
 }
 
-// unlinkable adds bob, and an address and accounts of ada.
+// unlinkable adds bob, and gives ada an address and accounts.
 func unlinkable(t *testing.T, store authsvc.Adapter, verified bool, more []authsvc.Account) {
 	t.Helper()
 	if _, err := store.CreateUser(t.Context(), authsvc.User{ID: "bob"}); err != nil {
@@ -98,7 +98,7 @@ func unlinkable(t *testing.T, store authsvc.Adapter, verified bool, more []auths
 	}
 }
 
-// slowLists answers after a while.
+// slowLists answers after a delay.
 type slowLists struct{ authsvc.Adapter }
 
 func (s slowLists) ListAccounts(ctx context.Context, userID string) ([]authsvc.Account, error) {
@@ -107,7 +107,8 @@ func (s slowLists) ListAccounts(ctx context.Context, userID string) ([]authsvc.A
 	return list, err
 }
 
-// Two requests at once do not remove one another's last account.
+// TestUnlinkLastAccountsAtOnce checks that two concurrent requests do not remove each
+// other's last account.
 func TestUnlinkLastAccountsAtOnce(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -134,8 +135,8 @@ func TestUnlinkLastAccountsAtOnce(t *testing.T) {
 	})
 }
 
-// The provider being down does not keep the account, and revocation is tried
-// again; the end of the service ends that.
+// TestTokenRevocationRetries checks that the account is removed even if the provider is
+// down, and that revocation is tried again until the service closes.
 func TestTokenRevocationRetries(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -183,7 +184,8 @@ func TestTokenRevocationRetries(t *testing.T) {
 	}
 }
 
-// A sign-in during which the application unlinks ends without a session.
+// TestUnlinkAccountDuringSignIn checks that a sign-in during which the application
+// unlinks the account ends without a session.
 func TestUnlinkAccountDuringSignIn(t *testing.T) {
 	t.Parallel()
 	for name, unlink := range map[string]bool{"unlinked": true, "twin": false} {
