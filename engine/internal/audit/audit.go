@@ -1,5 +1,5 @@
-// Package audit records what happened: to the log, to Events.Audit and, if it is to
-// be kept, to the store. It knows no HTTP.
+// Package audit writes audit events to the program's log, passes them to Events.Audit
+// and, if configured, stores them. It does not depend on HTTP.
 package audit
 
 import (
@@ -16,42 +16,42 @@ import (
 	"authsvc/internal/text/plainlog"
 )
 
-// A Kind describes the events of one name.
+// A Kind describes the audit events of one name.
 type Kind struct {
 	Name    string
 	Outcome authsvc.AuditOutcome
 	Meaning string // one line of docs/audit.md
 }
 
-// A Log records audit events: it writes them to the log of the program, tells
-// Events.Audit of them and, if they are to be kept, stores them.
+// A Log records audit events: it writes them to the program's log, calls Events.Audit
+// and, if configured, stores them.
 type Log struct {
 	*fleet.Given
 	fleet      *fleet.Fleet
 	queue      *queue                          // nil: audit events are not stored
-	repeats    *repeats                        // of audit events about refusals
-	stopLogged sync.Once                       // service.stopped is recorded
-	outcomes   map[string]authsvc.AuditOutcome // by the names of events
+	repeats    *repeats                        // counts repeated refusals and failures
+	stopLogged sync.Once                       // records service.stopped at most once
+	outcomes   map[string]authsvc.AuditOutcome // by event name
 }
 
-// New makes an auditor that knows no events; see Know.
+// New returns a Log that knows no events yet; see Know.
 func New(g *fleet.Given, fl *fleet.Fleet) *Log {
 	return &Log{Given: g, fleet: fl, outcomes: map[string]authsvc.AuditOutcome{}, repeats: newRepeats(false)}
 }
 
-// Know adds the events of a table. Call it before anything is recorded.
+// Know adds the events of a table. Call it before recording any event.
 func (au *Log) Know(table []Kind) {
 	for _, k := range table {
 		au.outcomes[k.Name] = k.Outcome
 	}
 }
 
-// KeepIn has events stored, for as long as keep.
+// KeepIn makes the log store its events in store, and delete them after keep.
 func (au *Log) KeepIn(store authsvc.AuditLog, keep time.Duration) {
 	au.queue = newQueue(store, au.Log, keep)
 }
 
-// Store returns where events are stored, nil if they are not.
+// Store returns the store of the events, nil if they are not stored.
 func (au *Log) Store() authsvc.AuditLog {
 	if au.queue == nil {
 		return nil
@@ -59,18 +59,18 @@ func (au *Log) Store() authsvc.AuditLog {
 	return au.queue.store
 }
 
-// RecordEach ends the counting of repetitions: each event is recorded.
+// RecordEach stops the counting of repetitions: every event is then recorded.
 func (au *Log) RecordEach() { au.repeats = newRepeats(true) }
 
-// Start begins to store events in the background, until stop.
+// Start starts storing events in the background, until Stop.
 func (au *Log) Start() {
 	if au.queue != nil {
 		go au.queue.run()
 	}
 }
 
-// Stop records the end of the service, if it began and nothing follows it, and
-// stores the queued events. It is called after everything that may record.
+// Stop records service.stopped, unless LeaveOut was called, and stores the queued
+// events. Call it after everything else that records events.
 func (au *Log) Stop() {
 	au.flushRepeats()
 	au.stopLogged.Do(func() { au.Record(context.Background(), authsvc.AuditEvent{Name: "service.stopped"}) })
@@ -80,11 +80,12 @@ func (au *Log) Stop() {
 	}
 }
 
-// LeaveOut keeps stop from recording the end of the service: another one follows it, or
-// it never began.
+// LeaveOut keeps Stop from recording service.stopped: another service takes over, or
+// this one never started.
 func (au *Log) LeaveOut() { au.stopLogged.Do(func() {}) }
 
-// outcomeOf is AuditFailed for what is not known; a test knows every name that is in use.
+// outcomeOf returns the outcome of an event, AuditFailed if its name is not known. A
+// test checks that every name in use is known.
 func (au *Log) outcomeOf(name string) authsvc.AuditOutcome {
 	if outcome, known := au.outcomes[name]; known {
 		return outcome
@@ -92,14 +93,14 @@ func (au *Log) outcomeOf(name string) authsvc.AuditOutcome {
 	return authsvc.AuditFailed
 }
 
-// Limits of the texts of an event, in bytes.
+// Longest texts of an event, in bytes.
 const (
 	MaxAuditText = 255
 	MaxAgent     = 200
 )
 
-// Record writes an audit event to the log, queues it for the store and calls
-// Events.Audit.
+// Record writes an audit event to the program's log, calls Events.Audit and queues the
+// event for the store.
 func (au *Log) Record(ctx context.Context, e authsvc.AuditEvent) {
 	e = au.announce(ctx, e)
 	if au.queue != nil {
@@ -107,9 +108,9 @@ func (au *Log) Record(ctx context.Context, e authsvc.AuditEvent) {
 	}
 }
 
-// RecordAtOnce is record for what an operator does, also by a service that was
-// only prepared, which stores no queued events: when it returns, the event is
-// stored, or the log says why not.
+// RecordAtOnce records an event without the queue: when it returns, the event is
+// stored, or the log says why not. It is for what an operator does, also with a service
+// that was only prepared and therefore stores no queued events.
 func (au *Log) RecordAtOnce(ctx context.Context, e authsvc.AuditEvent) {
 	e = au.announce(ctx, e)
 	if au.queue == nil {
@@ -122,7 +123,7 @@ func (au *Log) RecordAtOnce(ctx context.Context, e authsvc.AuditEvent) {
 	}
 }
 
-// actorKey is where a context has an actor.
+// actorKey is the context key of an actor.
 type actorKey struct{}
 
 // WithActor returns a context whose events have the actor.
@@ -130,13 +131,14 @@ func WithActor(ctx context.Context, actor string) context.Context {
 	return context.WithValue(ctx, actorKey{}, actor)
 }
 
-// ActorOf returns the actor of a context, "" for none.
+// ActorOf returns the actor of a context, "" if it has none.
 func ActorOf(ctx context.Context) string {
 	actor, _ := ctx.Value(actorKey{}).(string)
 	return actor
 }
 
-// RecordAct records what a method of Service did. more adds to the reason.
+// RecordAct records a call of a method of Service. The reason of the event consists of
+// more and the caller: an operator if ctx has an actor, else the application.
 func (au *Log) RecordAct(ctx context.Context, e authsvc.AuditEvent, more ...string) {
 	if ActorOf(ctx) == "" {
 		e.Reason = strings.Join(append(more, "by the application"), ", ")
@@ -147,7 +149,7 @@ func (au *Log) RecordAct(ctx context.Context, e authsvc.AuditEvent, more ...stri
 	au.RecordAtOnce(ctx, e)
 }
 
-// announce completes an event, writes it to the log and calls Events.Audit.
+// announce completes an event, writes it to the program's log and calls Events.Audit.
 func (au *Log) announce(ctx context.Context, e authsvc.AuditEvent) authsvc.AuditEvent {
 	if e.Actor == "" {
 		e.Actor = ActorOf(ctx)
@@ -168,15 +170,15 @@ func (au *Log) announce(ctx context.Context, e authsvc.AuditEvent) authsvc.Audit
 	return e
 }
 
-// AsRecorded is a text as events have it: printable, and not too long.
+// AsRecorded returns s as events contain it: printable and not too long.
 func AsRecorded(s string) string { return PlainText(s, MaxAuditText) }
 
-// PlainText makes a text printable and at most limit bytes long.
+// PlainText makes s printable and at most limit bytes long.
 func PlainText(s string, limit int) string {
 	return text.Shortened(plainlog.Text(text.Shortened(s, limit)), limit)
 }
 
-// plain makes the texts of an event printable and bounds their length.
+// plain makes the texts of an event printable and limits their length.
 func plain(e *authsvc.AuditEvent) {
 	for field, limit := range map[*string]int{&e.Reason: MaxAuditText, &e.Provider: MaxAuditText, &e.UserID: MaxAuditText, &e.Actor: MaxAuditText,
 		&e.ClientIP: MaxAuditText, &e.RequestID: MaxAuditText, &e.UserAgent: MaxAgent} {

@@ -14,27 +14,27 @@ import (
 const (
 	maxQueue      = 4096                   // events
 	queueOpen     = maxQueue * 3 / 4       // length up to which refusals and failures are queued
-	storeBatch    = 100                    // events of one PutAudit
-	storePause    = 500 * time.Millisecond // for a batch to fill
-	storeRetry    = 2 * time.Second        // after a failure, doubled
+	storeBatch    = 100                    // events per PutAudit
+	storePause    = 500 * time.Millisecond // time for a batch to fill
+	storeRetry    = 2 * time.Second        // wait after the first failure, then doubled
 	storeRetryMax = time.Minute            // longest wait after a failure
 	storeTimeout  = 5 * time.Second
 )
 
-// A queue writes audit events to the store in the background; requests
-// never wait for it. A crash loses what is queued, and events that find the
-// queue full are dropped; the log has both.
+// A queue writes audit events to the store in the background; requests never wait for
+// it. A crash loses the queued events, and a full queue drops new ones; the log
+// contains both.
 type queue struct {
 	store authsvc.AuditLog
 	log   *slog.Logger
 	keep  time.Duration
 	queue chan authsvc.AuditRecord
-	ended chan struct{} // closed by end: store what is queued, then stop
+	ended chan struct{} // closed by end: store the queued events, then stop
 	done  chan struct{} // closed when run has returned
 	end   func()
 
 	mu         sync.Mutex
-	lost       int // events dropped since that was last logged
+	lost       int // events dropped since the last log line about it
 	dropLogged bool
 }
 
@@ -45,8 +45,8 @@ func newQueue(store authsvc.AuditLog, log *slog.Logger, keep time.Duration) *que
 	return q
 }
 
-// add queues a record or, if the queue is full, drops it. Part of the queue is
-// reserved for successes, so that a flood of refusals does not hide sign-ins.
+// add queues a record, or drops it if the queue is full. Part of the queue is reserved
+// for successes, so that a flood of refusals does not hide sign-ins.
 func (q *queue) add(r authsvc.AuditRecord) {
 	if r.Outcome != authsvc.AuditSuccess && len(q.queue) >= queueOpen {
 		q.dropped(1)
@@ -59,7 +59,7 @@ func (q *queue) add(r authsvc.AuditRecord) {
 	}
 }
 
-// dropped counts events that will not be stored, and logs that once.
+// dropped counts events that will not be stored. It logs only the first call.
 func (q *queue) dropped(n int) {
 	q.mu.Lock()
 	q.lost += n
@@ -71,7 +71,7 @@ func (q *queue) dropped(n int) {
 	}
 }
 
-// recovered logs how many events were dropped, now that the store works again.
+// recovered logs how many events were dropped, if any, and resets the count.
 func (q *queue) recovered() {
 	q.mu.Lock()
 	n := q.lost
@@ -82,7 +82,7 @@ func (q *queue) recovered() {
 	}
 }
 
-// run stores batches until end was called and the queue is empty.
+// run stores batches until end is called and the queue is empty.
 func (q *queue) run() {
 	defer close(q.done)
 	for {
@@ -97,8 +97,8 @@ func (q *queue) run() {
 	}
 }
 
-// gather waits for a record and then storePause for more. more is false when end
-// was called and this is the last batch.
+// gather waits for a record, then up to storePause for more. more is false if end was
+// called and this is the last batch.
 func (q *queue) gather() (batch []authsvc.AuditRecord, more bool) {
 	select {
 	case r := <-q.queue:
@@ -121,7 +121,8 @@ func (q *queue) gather() (batch []authsvc.AuditRecord, more bool) {
 	return batch, true
 }
 
-// remaining takes what is queued, without waiting.
+// remaining adds queued records to batch without waiting. more is false if they all
+// fit.
 func (q *queue) remaining(batch []authsvc.AuditRecord) ([]authsvc.AuditRecord, bool) {
 	for len(batch) < storeBatch {
 		select {
@@ -134,7 +135,7 @@ func (q *queue) remaining(batch []authsvc.AuditRecord) ([]authsvc.AuditRecord, b
 	return batch, true
 }
 
-// put stores a batch. It retries until end is called, and then once more.
+// put stores a batch. It retries until end is called, then tries once more.
 func (q *queue) put(batch []authsvc.AuditRecord) {
 	for wait := storeRetry; ; wait = min(2*wait, storeRetryMax) {
 		last := q.closed()
@@ -159,7 +160,7 @@ func (q *queue) put(batch []authsvc.AuditRecord) {
 	}
 }
 
-// drain discards what is queued and returns how much that was.
+// drain discards the queued records and returns their number.
 func (q *queue) drain() (n int) {
 	for {
 		select {
@@ -175,7 +176,7 @@ func (q *queue) write(batch []authsvc.AuditRecord) (err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), storeTimeout)
 	defer cancel()
 	defer func() {
-		if v := recover(); v != nil { // in code of a store
+		if v := recover(); v != nil { // in the store's code
 			err = fmt.Errorf("panic: %.200v", v)
 		}
 	}()
@@ -191,7 +192,8 @@ func (q *queue) closed() bool {
 	}
 }
 
-// SweepAudit deletes events that are older than AuditOptions.Keep.
+// SweepAudit deletes up to limit events that are older than AuditOptions.Keep, and
+// returns their number.
 func (au *Log) SweepAudit(ctx context.Context, now time.Time, limit int) (int, error) {
 	if au.queue == nil || limit <= 0 {
 		return 0, nil

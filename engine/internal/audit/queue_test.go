@@ -16,7 +16,7 @@ import (
 	"authsvc/internal/seal"
 )
 
-// An sink is an AuditLog that can fail, and be slow.
+// A sink is an AuditLog that can fail and be slow.
 type sink struct {
 	mu    sync.Mutex
 	fail  bool
@@ -64,8 +64,8 @@ func addRecords(t *queue, n int) {
 	}
 }
 
-// While the store fails no request waits, and events that fit into the queue are
-// not lost. Those that do not are counted; both are logged once.
+// While the store fails, no request waits, and events that fit into the queue are not
+// lost. Other events are counted. Both facts are logged once.
 func TestAuditQueueStoreFails(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -75,7 +75,7 @@ func TestAuditQueueStoreFails(t *testing.T) {
 		go tr.run()
 		began := time.Now()
 		addRecords(tr, storeBatch)
-		time.Sleep(time.Second) // the batch is in hand and has failed
+		time.Sleep(time.Second) // the batch was taken and has failed
 		addRecords(tr, maxQueue+25)
 		if took := time.Since(began); took != time.Second {
 			t.Errorf("adding took %v", took-time.Second)
@@ -100,7 +100,7 @@ func TestAuditQueueStoreFails(t *testing.T) {
 	})
 }
 
-// end stores what is queued; a store that fails then delays it once.
+// end stores the queued events. If the store fails then, this delays end only once.
 func TestAuditQueueEnds(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

@@ -11,23 +11,23 @@ import (
 	"authsvc"
 )
 
-// The same refusal of one client is recorded once a minute, then only counted.
-// Otherwise one client could fill the log and push the events of others out of
-// the store.
+// The same refusal of one client is recorded once a minute; repetitions are only
+// counted. Otherwise one client could fill the log and push other clients' events out
+// of the store.
 const (
 	repeatWindow = time.Minute
 	maxRepeats   = 10_000 // keys; beyond that the oldest window ends early
 )
 
-// repeats deduplicates audit events: one window per key, which opens with a
-// recorded event and counts those that follow.
+// repeats deduplicates audit events. Each key has a window, which opens with a recorded
+// event and counts the events that follow.
 type repeats struct {
 	disabled bool
 
 	mu    sync.Mutex
 	all   map[string]*list.Element
 	order *list.List  // of *repeat, oldest first
-	timer *time.Timer // calls back when the oldest window ends; nil: not scheduled
+	timer *time.Timer // calls recordRepeats; nil: not scheduled
 }
 
 // A repeat is the window of one key.
@@ -35,15 +35,15 @@ type repeat struct {
 	key     string
 	until   time.Time
 	counted int                // events after the first
-	last    authsvc.AuditEvent // the latest of those
+	last    authsvc.AuditEvent // the latest of them
 }
 
 func newRepeats(disabled bool) *repeats {
 	return &repeats{all: map[string]*list.Element{}, order: list.New(), disabled: disabled}
 }
 
-// add reports whether e opens a window, and so is to be recorded; otherwise it
-// was counted. It also returns the summaries of windows that have ended.
+// add reports whether e opens a window and must be recorded. If not, e was only
+// counted. It also returns the summaries of windows that have ended.
 func (r *repeats) add(key string, e authsvc.AuditEvent, now time.Time) (record bool, summaries []authsvc.AuditEvent) {
 	if r.disabled {
 		return true, nil
@@ -66,8 +66,8 @@ func (r *repeats) add(key string, e authsvc.AuditEvent, now time.Time) (record b
 	return true, summaries
 }
 
-// removeWhile removes windows, oldest first, as long as ended reports true, and
-// returns a summary of each that counted something. r.mu is held.
+// removeWhile removes windows, oldest first, while ended reports true. It returns a
+// summary of each removed window that counted events. r.mu is held.
 func (r *repeats) removeWhile(ended func(*repeat) bool) (summaries []authsvc.AuditEvent) {
 	for at := r.order.Front(); at != nil; at = r.order.Front() {
 		w := at.Value.(*repeat)
@@ -84,8 +84,8 @@ func (r *repeats) removeWhile(ended func(*repeat) bool) (summaries []authsvc.Aud
 	return summaries
 }
 
-// schedule has call run when the oldest window ends, unless that is scheduled
-// already.
+// schedule runs call after repeatWindow, when every window that is open now has ended.
+// It does nothing if a call is already scheduled.
 func (r *repeats) schedule(call func()) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -94,8 +94,8 @@ func (r *repeats) schedule(call func()) {
 	}
 }
 
-// flush returns the summaries of the windows that ended by now, or of all. more
-// reports whether a remaining window has counted something.
+// flush returns the summaries of the windows that ended by now, or of all windows. more
+// reports whether a remaining window has counted events.
 func (r *repeats) flush(now time.Time, all bool) (summaries []authsvc.AuditEvent, more bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -110,8 +110,8 @@ func (r *repeats) flush(now time.Time, all bool) (summaries []authsvc.AuditEvent
 	return summaries, more
 }
 
-// RecordLimited records e unless client had the same refusal or failure within
-// the last minute; then it only counts it. Successes are always recorded. It
+// RecordLimited records e, unless the same client had the same refusal or failure
+// within the last minute: then e is only counted. Successes are always recorded. It
 // reports whether e was recorded.
 func (au *Log) RecordLimited(ctx context.Context, client string, e authsvc.AuditEvent) bool {
 	if client == "" || au.outcomeOf(e.Name) == authsvc.AuditSuccess {
@@ -132,8 +132,8 @@ func (au *Log) RecordLimited(ctx context.Context, client string, e authsvc.Audit
 	return record
 }
 
-// recordRepeats records the summaries of windows that have ended, and schedules
-// the next time.
+// recordRepeats records the summaries of windows that have ended, and schedules its
+// next run if a remaining window has counted events.
 func (au *Log) recordRepeats() {
 	summaries, more := au.repeats.flush(time.Now(), false)
 	for _, summary := range summaries {

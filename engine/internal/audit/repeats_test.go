@@ -9,7 +9,7 @@ import (
 	"authsvc"
 )
 
-// The number of windows is bounded, and so is what each holds.
+// The number of windows is limited, and so is the size of each.
 func TestRepeatedRefusalsMemory(t *testing.T) {
 	t.Parallel()
 	r, now := newRepeats(false), time.Now()

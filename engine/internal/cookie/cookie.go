@@ -1,5 +1,5 @@
-// Package cookie names, reads and writes cookies: one value a name, in chunks where
-// browsers would drop it.
+// Package cookie names, reads and writes cookies. A name has one value; a value that
+// browsers would drop for its length is split into chunks.
 package cookie
 
 import (
@@ -13,8 +13,8 @@ import (
 	"authsvc"
 )
 
-// Chunking follows NextAuth.js: values over ChunkSize bytes become name.0,
-// name.1 and so on. 3933 leaves room for the name within the 4096 bytes that
+// Chunking follows NextAuth.js: a value of more than ChunkSize bytes is split into
+// name.0, name.1 and so on. 3933 leaves room for the name within the 4096 bytes that
 // browsers keep (RFC 6265bis §5.6).
 const (
 	ChunkSize = 3933
@@ -22,21 +22,21 @@ const (
 	Max       = 4096 // bytes of a name and its value
 )
 
-// Names are the names of one configuration, fixed in New: those that NextAuth.js
-// has, and those that storeys and rooms add.
+// Names holds the cookie names of one configuration, fixed in New: the names that
+// NextAuth.js also has, and those added by storeys and rooms.
 type Names struct {
 	Session, CSRF, CallbackURL string
 	Secure                     bool
-	Domain                     string // of session and CallbackURL
+	Domain                     string // of the cookies Session and CallbackURL
 
-	host     string // what the others begin with
+	host     string // prefix of all other names
 	own      []string
-	prefixes []string // of those of which there may be several
+	prefixes []string // of names that several cookies begin with
 }
 
-// NewNames names the cookies: usual are those of the session, the CSRF token and
-// the callback URL, without a prefix; prefix is that of the first and the last over https,
-// without a domain.
+// NewNames names the cookies. usual holds the default names of the session, the CSRF
+// token and the callback URL, without a prefix. Over https, the first and the last get
+// prefix, or __Secure- if o has a domain.
 func NewNames(usual [3]string, prefix string, secure bool, o authsvc.CookieOptions) Names {
 	host, shared := "", ""
 	if secure {
@@ -49,21 +49,22 @@ func NewNames(usual [3]string, prefix string, secure bool, o authsvc.CookieOptio
 		CSRF: cmp.Or(o.CSRF, host+usual[1]), CallbackURL: cmp.Or(o.CallbackURL, shared+usual[2])}
 }
 
-// Add returns the whole name of a cookie of ours.
+// Add registers a cookie of the engine and returns its full name.
 func (n *Names) Add(name string) string {
 	name = n.host + "authsvc." + name
 	n.own = append(n.own, name)
 	return name
 }
 
-// AddPrefix returns what the names of several cookies of ours begin with.
+// AddPrefix registers a group of cookies of the engine and returns the prefix of their
+// names.
 func (n *Names) AddPrefix(prefix string) string {
 	prefix = n.host + "authsvc." + prefix + "."
 	n.prefixes = append(n.prefixes, prefix)
 	return prefix
 }
 
-// Ours reports whether a cookie of this name concerns the engine.
+// Ours reports whether the engine uses a cookie of this name.
 func (n *Names) Ours(name string) bool {
 	if _, ok := n.SessionPart(name); ok || name == n.CSRF || name == n.CallbackURL {
 		return true
@@ -81,16 +82,15 @@ func (n *Names) Ours(name string) bool {
 	return false
 }
 
-// SessionPart reports whether name is that of the session cookie, or of what
-// may be a part of it, and returns what follows the name. Any suffix after a
-// dot counts, so that hostile chunk names are seen and expired.
+// SessionPart reports whether name is the session cookie's name, or may be the name of
+// one of its chunks, and returns what follows the cookie's name. Any suffix after a dot
+// counts, so that hostile chunk names are seen and expired.
 func (n *Names) SessionPart(name string) (suffix string, ok bool) {
 	suffix, ok = strings.CutPrefix(name, n.Session)
 	return suffix, ok && (suffix == "" || suffix[0] == '.')
 }
 
-// Clash returns two of the names that could be taken for one another, "" if
-// there are none.
+// Clash returns two names that could be confused, "" if there are none.
 func (n *Names) Clash() (a, b string) {
 	others := append([]string{n.CSRF, n.CallbackURL}, n.own...)
 	for i, name := range others {
@@ -116,19 +116,19 @@ func (n *Names) Clash() (a, b string) {
 // A Pair is a cookie as a browser sends it.
 type Pair struct{ Name, Value string }
 
-// maxOurCookies bounds what is kept of a Cookie header full of our names.
+// MaxKept limits how many of our cookies are kept of one request.
 const MaxKept = 64
 
-// A jar holds the request's cookies that concern the engine, values as sent.
+// A Jar holds the request's cookies that concern the engine, with their values as sent.
 type Jar struct {
 	Names    *Names
 	Pairs    []Pair
-	Size     int // bytes of all Cookie header lines, others' cookies included
+	Size     int // bytes of all Cookie header lines, including other programs' cookies
 	Overflow bool
 }
 
-// Parse reads the Cookie header lines. Names must match exactly; there is no
-// unquoting and no trimming but that of RFC 6265bis §5.4.
+// Parse reads the Cookie header lines. Names must match exactly. Values are not
+// unquoted, and trimmed only as RFC 6265bis §5.4 says.
 func (j *Jar) Parse(header http.Header, room []Pair) {
 	j.Pairs = room[:0]
 	for _, line := range header["Cookie"] {
@@ -152,8 +152,8 @@ func (j *Jar) Parse(header http.Header, room []Pair) {
 	}
 }
 
-// Get returns the value of the cookie name. Two different values are none: a
-// sibling host may have planted one of them (cookie tossing).
+// Get returns the value of the cookie name. If it came with two different values, Get
+// returns none: a sibling host may have planted one of them (cookie tossing).
 func (j *Jar) Get(name string) (string, bool) {
 	value, found := "", false
 	for i := range j.Pairs {
@@ -168,9 +168,9 @@ func (j *Jar) Get(name string) (string, bool) {
 	return value, found
 }
 
-// Session joins the session cookie. present reports whether any cookie of that
-// name or its chunks came; a value of "" with present means that they do not
-// make sense together and are to be expired.
+// Session joins the chunks of the session cookie. present reports whether any cookie of
+// that name or its chunks came. If present is true and value is "", the cookies do not
+// make sense together and must be expired.
 func (j *Jar) Session() (value string, present bool) {
 	var chunks [MaxChunks]string
 	n, bare := 0, false
@@ -212,7 +212,7 @@ func (j *Jar) Session() (value string, present bool) {
 	return strings.Join(chunks[:n], ""), true
 }
 
-// ChunkIndex reads the canonical ".3" of a chunk's name.
+// ChunkIndex parses the suffix of a chunk's name, such as ".3".
 func ChunkIndex(suffix string) (int, bool) {
 	if len(suffix) != 2 || suffix[0] != '.' || suffix[1] < '0' || suffix[1] >= '0'+MaxChunks {
 		return 0, false
@@ -220,18 +220,18 @@ func ChunkIndex(suffix string) (int, bool) {
 	return int(suffix[1] - '0'), true
 }
 
-// A cookie is one Set-Cookie line. The zero expires makes it a browser-session
-// cookie; expire deletes it.
+// A Cookie is one Set-Cookie line. A zero Expires makes it a browser-session cookie;
+// Expire deletes the cookie.
 type Cookie struct {
 	Name, Value string
 	Domain      string
 	Path        string // "" is /
 	Expires     time.Time
-	MaxAge      time.Duration // beside expires, for what a wrong clock of the browser must not matter to
+	MaxAge      time.Duration // in addition to Expires, where a wrong clock of the browser must not matter
 	Expire      bool
 }
 
-// Line is the Set-Cookie line.
+// Line returns the Set-Cookie line.
 func (c *Cookie) Line(secure bool) string {
 	var b strings.Builder
 	b.Grow(len(c.Name) + len(c.Value) + 120)
@@ -263,13 +263,14 @@ func (c *Cookie) Line(secure bool) string {
 	return b.String()
 }
 
-// FitsOne reports whether a value fits into the one cookie that it may have.
+// FitsOne reports whether a name and its value fit into one cookie.
 func FitsOne(name, value string) bool { return len(name)+len(value) <= Max }
 
-// Fits reports whether a session's value fits into its cookies.
+// Fits reports whether a session's value fits into MaxChunks cookies.
 func Fits(value string) bool { return len(value) <= ChunkSize*MaxChunks }
 
-// ValidName keeps hostile names out of Set-Cookie lines.
+// ValidName reports whether s may be a cookie name. It keeps hostile names out of
+// Set-Cookie lines.
 func ValidName(s string) bool {
 	if len(s) == 0 || len(s) > 128 {
 		return false

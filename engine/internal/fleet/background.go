@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// background is the work of a service outside of requests.
+// background holds the work of a service outside of requests.
 type background struct {
 	ctx           context.Context // stop ends it
 	stop          context.CancelFunc
@@ -19,7 +19,7 @@ type background struct {
 	running int        // number of tasks
 }
 
-// Open begins the life of the background work. It starts nothing.
+// Open creates the contexts of the background work. It starts nothing.
 func (fl *Fleet) Open() {
 	fl.background.ctx, fl.background.stop = context.WithCancel(context.Background())
 	fl.background.sending, fl.background.cancelSending = context.WithCancel(context.Background()) // #nosec G118 -- Close calls it
@@ -37,8 +37,8 @@ func (fl *Fleet) CancelSending() { fl.background.cancelSending() }
 // workerPause is how long a worker that panicked waits before it starts again.
 const workerPause = 5 * time.Second
 
-// Go runs a worker, which must return when life ends. If it panics, as code of a store
-// may, that is logged and the worker starts again after workerPause.
+// Go runs a worker, which must return when life ends. If the worker panics, as a
+// store's code may, Go logs the panic and starts the worker again after workerPause.
 func (fl *Fleet) Go(what string, work func(life context.Context)) {
 	life := fl.background.ctx
 	fl.background.workers.Go(func() {
@@ -58,16 +58,16 @@ func (fl *Fleet) panics(what string, run func()) (panicked bool) {
 // Wait waits for all workers and tasks.
 func (fl *Fleet) Wait() { fl.background.workers.Wait() }
 
-// maxTasks bounds the goroutines of RunTask.
+// maxTasks limits the goroutines of RunTask.
 const maxTasks = 1000
 
-// ErrNoTask: RunTask returned false.
+// ErrNoTask is the error of a caller for which RunTask returned false.
 var ErrNoTask = errors.New("authsvc: the service is ending or too busy")
 
-// RunTask runs work of a request that must not end with it, in the background.
-// Close cancels life and waits for run to return: its waits end with life, its
-// calls use detached. It reports false, and does not run, if the service is
-// ending or maxTasks run already.
+// RunTask runs work of a request in the background, where the end of the request does
+// not end it. Close cancels life and waits for run to return: run must end its waits
+// with life, and use Detached for its calls. RunTask returns false, without calling
+// run, if the service is ending or maxTasks are already running.
 func (fl *Fleet) RunTask(what string, run func(life context.Context)) bool {
 	fl.background.mu.Lock()
 	defer fl.background.mu.Unlock()
@@ -87,7 +87,7 @@ func (fl *Fleet) RunTask(what string, run func(life context.Context)) bool {
 	return true
 }
 
-// StopTasks refuses new tasks and cancels their context.
+// StopTasks refuses new tasks and cancels the context of the background work.
 func (fl *Fleet) StopTasks() {
 	fl.background.mu.Lock()
 	defer fl.background.mu.Unlock()
@@ -106,8 +106,8 @@ func Sleep(life context.Context, d time.Duration) bool {
 	}
 }
 
-// Detached returns a context with timeout d for one call of a task, which the
-// end of the service does not cancel.
+// Detached returns a context with timeout d for one call of a task. The end of the
+// service does not cancel it.
 func Detached(life context.Context, d time.Duration) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.WithoutCancel(life), d)
 }

@@ -14,7 +14,8 @@ import (
 	"authsvc"
 )
 
-// TestWorkerPanics: a worker whose store panics starts again, and ends with life.
+// TestWorkerPanics: a worker whose store panics starts again, and returns when life
+// ends.
 func TestWorkerPanics(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -48,7 +49,8 @@ func TestWorkerPanics(t *testing.T) {
 	})
 }
 
-// TestPanickingWorkerEnds: life ends a worker that waits to start again.
+// TestPanickingWorkerEnds: the end of life also ends a worker that waits to start
+// again.
 func TestPanickingWorkerEnds(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -67,7 +69,7 @@ func TestPanickingWorkerEnds(t *testing.T) {
 	})
 }
 
-// leaseStore panics at every lease but the first.
+// leaseStore panics at every lease except the first.
 type leaseStore struct {
 	authsvc.Adapter
 	leases, releases int
@@ -85,7 +87,8 @@ func (s *leaseStore) Release(context.Context, string, string) error {
 	return errors.New("it lapses")
 }
 
-// TestLeasePanics: a store that panics when a lease is renewed does not end the process.
+// TestLeasePanics: a store that panics at the renewal of a lease does not end the
+// process.
 func TestLeasePanics(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -11,7 +11,7 @@ import (
 	"authsvc"
 )
 
-// Times of the clock.
+// Times and limits of the clock.
 const (
 	clockInterval  = 30 * time.Second
 	clockTries     = 3                      // the quickest answer counts
@@ -21,16 +21,16 @@ const (
 	clockTimeout   = 2 * time.Second  // longest wait for the store
 )
 
-// A storeClock is the difference between the clock of the store, which all
-// replicas go by, and that of this process.
+// A storeClock holds the difference between the clock of the store, which all replicas
+// use, and the clock of this process.
 type storeClock struct {
 	offset   atomic.Int64 // store minus process, in nanoseconds, as applied
 	measured atomic.Int64 // as last measured
 	warned   atomic.Bool
 }
 
-// Now returns the time of the store's clock, which all stored times, and those
-// compared with them, are of. Waits within the process go by its own clock.
+// Now returns the time of the store's clock. Stored times, and times compared with
+// them, are of this clock. Waits within the process use the process's own clock.
 func (fl *Fleet) Now() time.Time {
 	now := time.Now()
 	if ahead := fl.clock.offset.Load(); ahead != 0 {
@@ -39,8 +39,9 @@ func (fl *Fleet) Now() time.Time {
 	return now
 }
 
-// ToStoreTime is a time by the clock of this process, in seconds since 1970, by
-// the store's; 0 stays 0. Package oidc reckons the end of tokens by the former.
+// ToStoreTime converts a time of this process's clock to the store's clock, both in
+// seconds since 1970; 0 stays 0. Package oidc computes the expiry of tokens by this
+// process's clock.
 func (fl *Fleet) ToStoreTime(at int64) int64 {
 	if at == 0 {
 		return 0
@@ -48,8 +49,8 @@ func (fl *Fleet) ToStoreTime(at int64) int64 {
 	return time.Unix(at, 0).Add(time.Duration(fl.clock.offset.Load())).Unix()
 }
 
-// MeasureClock measures the offset and applies it. The store is asked clockTries
-// times, since a slow answer is imprecise.
+// MeasureClock measures the offset and applies it. It asks the store clockTries times
+// and uses the quickest answer, since a slow answer is imprecise.
 func (fl *Fleet) MeasureClock(ctx context.Context) error {
 	store, has := fl.Adapter.(authsvc.Clock)
 	if !has {
@@ -93,8 +94,8 @@ func (fl *Fleet) applyClock(ahead time.Duration) {
 	}
 }
 
-// ClockReady returns an error if the clocks differ by more than clockMaxOffset:
-// an operator has to act.
+// ClockReady returns an error if the clocks differ by more than clockMaxOffset: an
+// operator must act.
 func (fl *Fleet) ClockReady() error {
 	ahead := time.Duration(fl.clock.measured.Load())
 	if ahead.Abs().Round(time.Second) > clockMaxOffset {

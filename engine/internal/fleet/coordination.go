@@ -14,24 +14,24 @@ import (
 	"authsvc/internal/sql/stores"
 )
 
-// Times of a lease, under which one replica works.
+// Times of a lease. The replica that holds a lease does the work.
 const (
-	LeaseFor     = 30 * time.Second // until it lapses when its holder has died
+	LeaseFor     = 30 * time.Second // until it lapses if its holder has died
 	leaseRenew   = 10 * time.Second
-	leaseWait    = 20 * time.Second // longest wait for one
+	leaseWait    = 20 * time.Second // longest wait for a lease
 	leasePoll    = 50 * time.Millisecond
-	leasePollMax = time.Second // leasePoll is doubled up to it; a half of it is by chance
+	leasePollMax = time.Second // leasePoll doubles up to this; half of each wait is random
 	LeaseCall    = 5 * time.Second
 )
 
-// Lease waits until name is ours and keeps it until release is called. name
-// holds no personal data: it is stored as it is.
+// Lease waits until it holds the lease called name, and keeps it until release is
+// called. name must not contain personal data: it is stored as it is.
 func (fl *Fleet) Lease(ctx context.Context, name string) (release func(), err error) {
 	return fl.LeaseAs(ctx, name, seal.UUIDv7())
 }
 
-// LeaseAs is lease for a holder that can take it once more, with TakeLease, to be
-// sure right before it writes.
+// LeaseAs is Lease for a given holder, which can take the lease again with TakeLease to
+// be sure of it right before a write.
 func (fl *Fleet) LeaseAs(ctx context.Context, name, holder string) (release func(), err error) {
 	end := time.Now().Add(leaseWait)
 	for wait := leasePoll; ; wait = min(2*wait, leasePollMax) {
@@ -50,7 +50,7 @@ func (fl *Fleet) LeaseAs(ctx context.Context, name, holder string) (release func
 	}
 }
 
-// TakeLease takes a lease, or holds on to it, without waiting. ErrConflict: another
+// TakeLease takes or renews a lease without waiting. It returns ErrConflict if another
 // holder has it.
 func (fl *Fleet) TakeLease(ctx context.Context, name, holder string) error {
 	ctx, cancel := context.WithTimeout(ctx, LeaseCall)
@@ -59,9 +59,9 @@ func (fl *Fleet) TakeLease(ctx context.Context, name, holder string) error {
 	return fl.Adapter.Lease(ctx, name, holder, now, now.Add(LeaseFor))
 }
 
-// HoldLease renews a lease until release is called. If the process was suspended
-// for longer than LeaseFor, another may have the lease: that is logged, and the
-// work must be safe even then.
+// HoldLease renews a lease until release is called. If the process was suspended for
+// longer than LeaseFor, another holder may have the lease: this is logged, and the work
+// must be safe even then.
 func (fl *Fleet) HoldLease(ctx context.Context, name, holder string) (release func()) {
 	held, end := context.WithCancel(context.WithoutCancel(ctx))
 	ended := make(chan struct{})
@@ -86,25 +86,25 @@ func (fl *Fleet) HoldLease(ctx context.Context, name, holder string) (release fu
 	}
 }
 
-// New makes a fleet of one that knows nobody yet.
+// New returns a Fleet. It starts nothing; see Open.
 func New(g *Given) *Fleet { return &Fleet{Given: g, warned: NewReplayCache()} }
 
-// maxReplays bounds the keys that ReplayCache remembers.
+// maxReplays limits the keys that a ReplayCache remembers.
 const maxReplays = 100_000
 
-// A ReplayCache records keys until they expire. It is the bounded single-use set
-// of a service without storage, for this process only, and limits what is done
-// or logged once in a while.
+// A ReplayCache records keys until they expire. In a service without storage it is the
+// bounded set of used keys, for this process only. It also limits how often something
+// is done or logged.
 type ReplayCache struct {
 	mu   sync.Mutex
 	keys map[string]time.Time
 }
 
-// NewReplayCache returns an empty one.
+// NewReplayCache returns an empty ReplayCache.
 func NewReplayCache() *ReplayCache { return &ReplayCache{keys: map[string]time.Time{}} }
 
-// Use records key; ErrConflict if it was used before. A full set refuses:
-// forgetting keys would let a replay through.
+// Use records key, or returns ErrConflict if key was used before. A full cache refuses
+// with ErrQueueFull: forgetting keys would let a replay through.
 func (c *ReplayCache) Use(key string, now, expires time.Time) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -132,15 +132,14 @@ func (c *ReplayCache) Forget(key string) {
 	delete(c.keys, key)
 }
 
-// FirstInMinute reports whether it is asked about key for the first time within a
-// minute.
+// FirstInMinute reports whether this is the first call for key within a minute.
 func (fl *Fleet) FirstInMinute(key string, now time.Time) bool {
 	return fl.warned.Use(key, now, now.Add(time.Minute)) == nil
 }
 
-// NameOf hashes parts into the name of a lease or a rate limit, so that the
-// store has no personal data there. It depends on no secret, since replicas
-// have to agree on it while secrets are rotated.
+// NameOf hashes parts into the name of a lease or a rate limit, so that the store holds
+// no personal data there. The hash does not depend on a secret, since replicas must
+// agree on it while secrets are rotated.
 func NameOf(kind string, parts ...string) string {
 	var b strings.Builder
 	for _, part := range parts {
@@ -149,7 +148,8 @@ func NameOf(kind string, parts ...string) string {
 	return kind + ":" + seal.Digest(kind+" "+b.String())
 }
 
-// UseAttempt uses up the key of an attempt. ErrConflict: it was used before.
+// UseAttempt uses up the key of an attempt. It returns ErrConflict if the key was used
+// before.
 func (fl *Fleet) UseAttempt(ctx context.Context, key string, expires time.Time) error {
 	return fl.Adapter.UseOnce(ctx, "tx:"+key, expires)
 }

@@ -9,17 +9,19 @@ import (
 	"authsvc"
 )
 
-// CreateTries is how often a write is tried that another one overtakes.
+// CreateTries limits how often a write is tried when other writes overtake it.
 const CreateTries = 5
 
-// PutCredential stores a credential, unless the user is blocked, which is judged at
-// the epoch that the store then compares, or has most of the kind.
+// PutCredential stores a credential. It fails if the user is blocked or will be
+// deleted, or already has most credentials of this kind. The store compares the epoch
+// at which the user was checked.
 func (fl *Fleet) PutCredential(ctx context.Context, c authsvc.Credential, most int) error {
 	return fl.PutCredentialIf(ctx, c, most, func() error { return nil })
 }
 
-// PutCredentialIf is PutCredential if may returns nil. It is asked after the epoch was
-// read that the store compares: what revokes the access that it judges is not overtaken.
+// PutCredentialIf is PutCredential if may returns nil. may is called after the user's
+// epoch was read, and the store compares that epoch: if the access that may checks is
+// revoked meanwhile, the credential is not stored.
 func (fl *Fleet) PutCredentialIf(ctx context.Context, c authsvc.Credential, most int, may func() error) error {
 	for try := 1; ; try++ {
 		u, err := fl.Adapter.GetUser(ctx, c.UserID)
@@ -41,10 +43,10 @@ func (fl *Fleet) PutCredentialIf(ctx context.Context, c authsvc.Credential, most
 	}
 }
 
-// placeOf is what the data of a credential is sealed for.
+// placeOf returns the values that bind sealed data to its credential.
 func placeOf(c *authsvc.Credential) []string { return []string{string(c.Kind), c.ID, c.UserID} }
 
-// SealData seals a value to be the data of a credential, as JSON; see OpenData.
+// SealData seals v, as JSON, as the data of a credential; see OpenData.
 func (fl *Fleet) SealData(c *authsvc.Credential, v any) ([]byte, error) {
 	raw, err := json.Marshal(v)
 	if err != nil {
@@ -53,7 +55,7 @@ func (fl *Fleet) SealData(c *authsvc.Credential, v any) ([]byte, error) {
 	return fl.SealText(c, string(raw)), nil
 }
 
-// SealText seals a text to be the data of a credential.
+// SealText seals a text as the data of a credential.
 func (fl *Fleet) SealText(c *authsvc.Credential, text string) []byte {
 	return []byte(fl.credentialBox.Seal(text, placeOf(c)...))
 }
@@ -63,9 +65,9 @@ func (fl *Fleet) OpenText(c *authsvc.Credential) (text string, stale bool, err e
 	return fl.credentialBox.Open(string(c.Data), placeOf(c)...)
 }
 
-// OpenData opens the data of a credential. What was sealed for another one or for
-// another user does not open. stale: that was done with a secret that is not the
-// first.
+// OpenData opens the data of a credential. Data that was sealed for another credential
+// or another user does not open. stale reports that it was sealed with a secret other
+// than the first.
 func (fl *Fleet) OpenData(c *authsvc.Credential, v any) (stale bool, err error) {
 	raw, stale, err := fl.OpenText(c)
 	if err == nil {

@@ -9,10 +9,11 @@ import (
 	"authsvc"
 )
 
-// ErrNoStorage is wrapped by the errors of noAdapter.
+// ErrNoStorage marks errors of a service without storage.
 var ErrNoStorage = errors.New("authsvc: without storage")
 
-// InheritStorage takes over the replay cache of a service without storage.
+// InheritStorage takes over the replay cache of before, if both services have no
+// storage.
 func (g *Given) InheritStorage(before *Given) {
 	now, none := g.Adapter.(*noAdapter)
 	was, had := before.Adapter.(*noAdapter)
@@ -21,14 +22,14 @@ func (g *Given) InheritStorage(before *Given) {
 	}
 }
 
-// noAdapter stands in for the Adapter of a service without storage: it finds and
-// stores nothing, and returns an error where that is not possible.
+// noAdapter is the Adapter of a service without storage. It finds and stores nothing,
+// and returns an error from methods that cannot work without storage.
 type noAdapter struct{ replays *ReplayCache }
 
-// NoStorage returns what stands in for the Adapter of a service without storage.
+// NoStorage returns the Adapter of a service without storage.
 func NoStorage() authsvc.Adapter { return &noAdapter{NewReplayCache()} }
 
-// Stores reports whether there is an Adapter.
+// Stores reports whether the service has storage.
 func (g *Given) Stores() bool {
 	_, none := g.Adapter.(*noAdapter)
 	return !none
@@ -186,19 +187,19 @@ func (*noAdapter) DelayMail(context.Context, string, time.Time) error { return e
 
 func (*noAdapter) DeleteMail(context.Context, string) error { return errNothingStored }
 
-// UseOnce is for this process only.
+// UseOnce covers this process only.
 func (n *noAdapter) UseOnce(_ context.Context, key string, expires time.Time) error {
 	return n.replays.Use(key, time.Now(), expires)
 }
 
-// Revoke does nothing: a JWT session that is signed out ends in that browser.
+// Revoke does nothing: signing out of a JWT session ends it in that browser only.
 func (*noAdapter) Revoke(context.Context, ...*authsvc.Revocation) error { return nil }
 
 func (*noAdapter) Revocations(context.Context, int64, int) ([]authsvc.Revocation, int64, error) {
 	return nil, 0, errNothingStored
 }
 
-// Permit leaves it to the count of this process.
+// Permit leaves the decision to the count of this process.
 func (*noAdapter) Permit(context.Context, string, time.Time, time.Duration, time.Duration) (time.Duration, error) {
 	return 0, errNothingStored
 }

@@ -1,5 +1,5 @@
-// Package limit counts events against rates, and has the queue of sign-ins at one
-// account. It knows no HTTP.
+// Package limit counts events against rates, and queues sign-ins at one account. It
+// does not depend on HTTP.
 package limit
 
 import (
@@ -14,25 +14,26 @@ import (
 	"authsvc"
 )
 
-// maxLimiterKeys bounds the memory of one limiter; the key unused longest goes.
+// maxLimiterKeys limits the memory of one limiter. When it is reached, the least
+// recently used key is removed.
 const maxLimiterKeys = 100_000
 
-// A Limiter counts events per key by the generic cell rate algorithm: N events
-// at once, then one each Per/N. It counts in this process.
+// A Limiter counts events per key by the generic cell rate algorithm: N events at once,
+// then one every Per/N. It counts in this process.
 type Limiter struct {
-	name     string // in the store, for all replicas
+	name     string // names it in the store, for all replicas
 	disabled bool
 	Interval time.Duration // between events at the sustained rate
 	burst    time.Duration // how far ahead of the clock a key may be
 	*counts
 }
 
-// counts are the state of a limiter. Reconfigure passes them on to the limiter
-// of the new service.
+// counts holds the state of a limiter. Reconfigure passes it on to the limiter of the
+// new service.
 type counts struct {
 	mu   sync.Mutex
 	keys map[string]*list.Element
-	used *list.List // of *limited, most recent first
+	used *list.List // of *limiterEntry, most recent first
 }
 
 type limiterEntry struct {
@@ -49,8 +50,8 @@ func newLimiter(name string, r authsvc.Rate, disabled bool) *Limiter {
 	return l
 }
 
-// Allow counts an event of key. If there were too many it is not counted, and
-// wait is the time until one would be.
+// Allow counts an event of key. If there were too many events, it does not count this
+// one, and wait is the time until it would.
 func (l *Limiter) Allow(key string, now time.Time) (wait time.Duration, ok bool) {
 	if l.disabled {
 		return 0, true
@@ -83,7 +84,7 @@ func (l *Limiter) Allow(key string, now time.Time) (wait time.Duration, ok bool)
 	return 0, true
 }
 
-// Over reports whether allow would refuse an event of key, without counting it.
+// Over reports whether Allow would refuse an event of key. It does not count the event.
 func (l *Limiter) Over(key string, now time.Time) bool {
 	if l.disabled {
 		return false
@@ -94,13 +95,13 @@ func (l *Limiter) Over(key string, now time.Time) bool {
 	return e != nil && e.Value.(*limiterEntry).tat.Sub(now) > l.burst
 }
 
-// Limits count events against rates, here and in the store.
+// Limits counts events against rates, in this process and in the store.
 type Limits struct {
 	*fleet.Given
 	all map[string]*Limiter // by name; Reconfigure passes their counts on
 }
 
-// New makes limits that know no limiter yet.
+// New returns Limits without limiters.
 func New(g *fleet.Given) *Limits { return &Limits{Given: g, all: map[string]*Limiter{}} }
 
 // Inherit takes over the counts of the service before.
@@ -112,20 +113,21 @@ func (li *Limits) Inherit(before *Limits) {
 	}
 }
 
-// A Rating makes the limiters of one configuration, each known by its name: in the
-// store, and to Reconfigure, which passes the counts on.
+// A Rating makes the limiters of one configuration. A limiter's name identifies it in
+// the store, and to Reconfigure, which passes the counts on.
 type Rating struct {
 	all      map[string]*Limiter
 	disabled bool
 	fail     func(field, problem, fix string, with ...string)
 }
 
-// NewRating makes limiters that li knows. fail is told of mistakes in rates.
+// NewRating returns a Rating that adds its limiters to li. It reports invalid rates to
+// fail.
 func NewRating(li *Limits, disabled bool, fail func(field, problem, fix string, with ...string)) *Rating {
 	return &Rating{li.all, disabled, fail}
 }
 
-// Rate is what a field of RateLimit says, or what is usual.
+// Rate returns the rate given for a field of RateLimit, or usual if none is given.
 func (r *Rating) Rate(field string, given, usual authsvc.Rate) authsvc.Rate {
 	if given == (authsvc.Rate{}) {
 		return usual
@@ -137,14 +139,14 @@ func (r *Rating) Rate(field string, given, usual authsvc.Rate) authsvc.Rate {
 	return given
 }
 
-// Limiter makes a limiter that is known by name.
+// Limiter makes a limiter called name.
 func (r *Rating) Limiter(name string, rate authsvc.Rate) *Limiter {
 	l := newLimiter(name, rate, r.disabled)
 	r.all[name] = l
 	return l
 }
 
-// Permit counts an event of key: first in this process, which keeps a flood from the
+// Permit counts an event of key first in this process, which keeps a flood from the
 // store, then in the store, for all replicas. If the store fails, the count of this
 // process decides.
 func (li *Limits) Permit(ctx context.Context, l *Limiter, key string, now time.Time) (wait time.Duration, ok bool) {
@@ -155,8 +157,8 @@ func (li *Limits) Permit(ctx context.Context, l *Limiter, key string, now time.T
 	return wait, err != nil || wait == 0
 }
 
-// PermitStored counts in the store, for all replicas. Errors are logged; wait is
-// then 0 and nothing was counted.
+// PermitStored counts an event of key in the store, for all replicas. If the store
+// fails, the error is logged, wait is 0 and nothing is counted.
 func (li *Limits) PermitStored(ctx context.Context, l *Limiter, key string, now time.Time) (wait time.Duration, err error) {
 	wait, err = li.Adapter.Permit(ctx, fleet.NameOf(l.name, key), now, l.Interval, l.burst)
 	switch {

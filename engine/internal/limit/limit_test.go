@@ -11,7 +11,7 @@ import (
 	"authsvc/internal/test/quiet"
 )
 
-// A limiter that strangers fill keeps the last 100 000 and no more.
+// A limiter that untrusted clients fill keeps only the last 100 000 keys.
 func TestLimiterMemory(t *testing.T) {
 	l, now := newLimiter("test", authsvc.Rate{N: 1, Per: time.Hour}, false), time.Now()
 	heap := func() int64 {
@@ -83,7 +83,7 @@ func TestLoginQueue(t *testing.T) {
 			waiting++
 		}
 		w.Leave(a)
-		w.Leave(a) // by those who were sent away, too
+		w.Leave(a) // also if they were removed
 	}
 	if waiting != maxQueuedLogins || len(w.waiting) != 0 {
 		t.Errorf("%d waited, %d are left", waiting, len(w.waiting))

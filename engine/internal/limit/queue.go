@@ -10,22 +10,21 @@ const maxQueuedLogins = 256 // in this process
 
 const maxQueuedOfOne = 32 // for one account
 
-// A Queue holds the queued sign-ins of this process. When it is full, a
-// random one is removed for each new one, so that nobody can occupy it.
+// A Queue holds the waiting sign-ins of this process. When it is full, each new sign-in
+// removes a random one, so that one client cannot occupy the queue.
 type Queue struct {
 	mu      sync.Mutex
 	waiting []*Place
 }
 
-// A Place is that of a sign-in which waits for a turn. Left is closed when it is
-// removed.
+// A Place is the place of a waiting sign-in in the queue. Left is closed when the place
+// is removed.
 type Place struct {
 	account, client string
 	Left            chan struct{}
 }
 
-// Enter adds a sign-in. It returns nil if this client waits for the account
-// already.
+// Enter adds a sign-in. It returns nil if this client already waits for the account.
 func (q *Queue) Enter(account, client string) *Place {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -55,7 +54,7 @@ func (q *Queue) remove(i int) {
 	q.waiting = slices.Delete(q.waiting, i, i+1)
 }
 
-// Leave removes a sign-in that waits no longer.
+// Leave removes a sign-in that no longer waits.
 func (q *Queue) Leave(a *Place) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
