@@ -1,5 +1,5 @@
-// Package access judges conditions on who asks: addresses, domains, users,
-// providers, groups, claims and networks.
+// Package access checks conditions on a user: addresses, domains, users, providers,
+// groups, claims and networks.
 package access
 
 import (
@@ -12,32 +12,33 @@ import (
 	"authsvc/internal/text/emailaddr"
 )
 
-// A Subject is who asks.
+// A Subject is the user or client that conditions are checked for.
 type Subject struct {
 	UserID   string
 	Email    string // normalised
-	Proved   bool   // Email is known to be the person's
+	Proved   bool   // Email is verified
 	Provider string
 	Claims   map[string]any // of the session: texts, numbers, booleans and lists of them
 	Client   netip.Addr
 }
 
-// A Condition holds if everything that it names holds, of each list one entry.
+// A Condition matches if every field that is set matches; of each list, one entry is
+// enough.
 type Condition struct {
-	Emails    []string // whole addresses, which have to be proved
-	Domains   []string // of proved addresses; .example.com is example.com and all below it
-	Users     []string // ids
-	Providers []string // ids
+	Emails    []string // whole addresses, which must be verified
+	Domains   []string // of verified addresses; .example.com is example.com and all below it
+	Users     []string // IDs
+	Providers []string // IDs
 	Groups    []string // of the claim "groups"
 	Claims    map[string][]string
 	Networks  []netip.Prefix
 }
 
-// A Problem is a mistake in a condition: Field is one of it, such as Domains[0].
+// A Problem is a mistake in a condition. Field is a field of the condition, such as
+// Domains[0].
 type Problem struct{ Field, Problem, Fix string }
 
-// Prepare returns c with its addresses and domains normalised, and what is wrong
-// with it.
+// Prepare returns c with normalised addresses and domains, and all its mistakes.
 func Prepare(c Condition) (Condition, []Problem) {
 	var problems []Problem
 	note := func(field, problem, fix string) { problems = append(problems, Problem{field, problem, fix}) }
@@ -77,12 +78,13 @@ func Prepare(c Condition) (Condition, []Problem) {
 	return c, problems
 }
 
-// Empty reports whether c names nobody.
+// Empty reports whether c sets no field.
 func (c *Condition) Empty() bool {
 	return len(c.Emails)+len(c.Domains)+len(c.Users)+len(c.Providers)+len(c.Groups)+len(c.Claims)+len(c.Networks) == 0
 }
 
-// Holds reports whether a condition that was prepared holds for s.
+// Holds reports whether a condition returned by Prepare matches s. An empty one matches
+// no one.
 func (c *Condition) Holds(s *Subject) bool {
 	if c.Empty() {
 		return false
@@ -100,8 +102,8 @@ func (c *Condition) Holds(s *Subject) bool {
 		(c.Networks == nil || inNetworks(s.Client, c.Networks))
 }
 
-// inDomains reports whether the domain of a normalised address, which is what
-// follows its only @, is listed.
+// inDomains reports whether the domain of a normalised address, the part after its only
+// @, is listed.
 func inDomains(address string, domains []string) bool {
 	_, domain, ok := strings.Cut(address, "@")
 	if !ok || domain == "" || strings.Contains(domain, "@") {
@@ -117,8 +119,8 @@ func inNetworks(ip netip.Addr, networks []netip.Prefix) bool {
 	return slices.ContainsFunc(networks, func(n netip.Prefix) bool { return n.Contains(ip) })
 }
 
-// anyOf reports whether a claim, or an entry of it if it is a list, is one of
-// values as text. Objects are none.
+// anyOf reports whether a claim, or one entry of a list, equals one of values as text.
+// Objects never do.
 func anyOf(claim any, values []string) bool {
 	switch v := claim.(type) {
 	case []any:

@@ -14,7 +14,8 @@ func networks(s ...string) (list []netip.Prefix) {
 	return list
 }
 
-// TestHolds: every condition holds for the ones it names and for nobody else.
+// TestHolds checks that every condition holds for the subjects that it names and no
+// others.
 func TestHolds(t *testing.T) {
 	t.Parallel()
 	proved := func(address string) Subject { return Subject{Email: address, Proved: true} }
@@ -69,7 +70,7 @@ func TestHolds(t *testing.T) {
 	}
 }
 
-// TestPrepare: what is wrong is said at its place, all of it.
+// TestPrepare checks that all mistakes are reported at their places.
 func TestPrepare(t *testing.T) {
 	t.Parallel()
 	for want, c := range map[string]Condition{

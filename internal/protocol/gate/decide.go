@@ -10,68 +10,69 @@ import (
 	"authsvc/internal/protocol/access"
 )
 
-// Allow says who may make a request. The zero value is whoever is signed in.
+// Allow says who may make a request. The zero value allows every signed-in user.
 type Allow struct {
-	Anyone bool // without a session, too
+	Anyone bool // even without a session
 	Nobody bool
-	AnyOf  []Condition // one has to hold for a person who is signed in
+	AnyOf  []Condition // at least one must hold for a signed-in user
 }
 
-// A Condition holds if everything in it does.
+// A Condition holds if all its parts hold.
 type Condition struct {
 	Access access.Condition
-	MaxAge time.Duration // since the person proved who they are; 0: any
-	Tokens bool          // personal access tokens may pass, too
+	MaxAge time.Duration // maximum time since the user authenticated; 0: any
+	Tokens bool          // personal access tokens may also pass
 	When   func(context.Context, *Asked) (bool, error)
 }
 
-// An Asked is a request of the application behind the gate.
+// An Asked is a request to a program behind the gate.
 type Asked struct {
 	Method, Target string
 	Header         http.Header // of the request; Method and Target are not taken from it
-	Origin         string      // of the host that was asked
-	// WebSocketOrigins may open WebSockets, beside Origin.
+	Origin         string      // of the requested host
+	// WebSocketOrigins lists origins other than Origin that may open WebSockets.
 	WebSocketOrigins []string
 	// Own is the path below which people sign in.
 	Own string
-	// Request is the caller's, for When.
+	// Request is a value of the caller's for When.
 	Request any
-	// Subject finds who is signed in, nil without a session. It is asked at most once.
+	// Subject finds the signed-in user, or nil without a session. It is called at most
+	// once.
 	Subject func() (*Person, error)
 }
 
-// A Person is who is signed in.
+// A Person is a signed-in user.
 type Person struct {
 	access.Subject
-	Token  bool          // by a personal access token: nobody proved anything
-	Age    time.Duration // since they proved who they are
-	AgeSet bool          // whether that is known
+	Token  bool          // authenticated by a personal access token, not by signing in
+	Age    time.Duration // since the user authenticated
+	AgeSet bool          // Age is known
 }
 
-// A Verdict is what becomes of a request.
+// A Verdict is the result of judging a request.
 type Verdict int
 
-// The verdicts, the milder first.
+// The verdicts, from the mildest to the strictest.
 const (
-	Allowed   Verdict = iota // somebody is signed in, or anyone may
-	Stale                    // they have to sign in again: the session is too old for a rule
-	SignIn                   // nobody is signed in
-	Forbidden                // signed in, and not allowed; or nobody is
-	Unjudged                 // the session or a condition could not be asked
+	Allowed   Verdict = iota // a user is signed in, or anyone may pass
+	Stale                    // the user must sign in again: the session is too old for a rule
+	SignIn                   // no one is signed in
+	Forbidden                // signed in and not allowed, or no one is allowed
+	Unjudged                 // the session or a condition could not be checked
 	Malformed                // the target cannot be judged
 )
 
-// A Decision is what Judge found.
+// A Decision is the result of Judge.
 type Decision struct {
 	Verdict Verdict
-	Person  *Person       // nil: nobody is signed in, or nobody was asked for
-	MaxAge  time.Duration // with Stale: the shortest that a rule wants
+	Person  *Person       // nil: no one is signed in, or the session was not read
+	MaxAge  time.Duration // with Stale: the shortest that a rule requires
 	Reason  string        // with Forbidden and Malformed, for the log
 	Err     error         // with Unjudged, and with Forbidden if a condition failed
 }
 
-// Judge decides about a request: every reading of its path, with every method that
-// its headers name, has to pass.
+// Judge decides about a request. Every reading of its path must pass with every method
+// that its headers name.
 func (s *Site) Judge(ctx context.Context, a *Asked) Decision {
 	var names [2 * maxMethods]string
 	methods, ok := methodsOf(a.Method, overrides(a.Header, a.Target), names[:0])
@@ -101,8 +102,9 @@ func (s *Site) Judge(ctx context.Context, a *Asked) Decision {
 	return d
 }
 
-// worksAtOwn reports whether a request is for the script of a service worker that would
-// have what people enter as they sign in: its scope is what is below its directory.
+// worksAtOwn reports whether a request is for the script of a service worker that could
+// read the credentials of people signing in. A worker's scope is everything below its
+// script's directory.
 func (a *Asked) worksAtOwn() bool {
 	if len(a.Header["Service-Worker"]) == 0 || a.Own == "" {
 		return false
@@ -112,12 +114,12 @@ func (a *Asked) worksAtOwn() bool {
 	return slices.ContainsFunc(all, func(s string) bool { return strings.HasPrefix(lower(s), lower(a.Own)+"/") })
 }
 
-// mayUpgrade reports whether a request opens no WebSocket, or one from an origin
-// that may. Browsers send Origin with each (RFC 6455 section 4.1), cookies too, and
-// ask nobody.
+// mayUpgrade reports whether a request opens no WebSocket, or opens one from an allowed
+// origin. Browsers send Origin with every WebSocket request (RFC 6455 section 4.1).
+// They also send cookies, without asking the user.
 func (a *Asked) mayUpgrade() bool {
 	origins := a.Header["Origin"]
-	opens := len(a.Header["Upgrade"]) > 0 || len(a.Header["Sec-Websocket-Version"]) > 0 // proxies that ask may leave Upgrade out
+	opens := len(a.Header["Upgrade"]) > 0 || len(a.Header["Sec-Websocket-Version"]) > 0 // proxies that ask may omit Upgrade
 	if !opens || len(origins) == 0 {
 		return true
 	}

@@ -5,16 +5,16 @@ import (
 	"slices"
 )
 
-// A Reading is one way in which a server may read a request, and what a rule for it
-// says.
+// A Reading is one way in which a server may read a request, with the decision of a
+// rule for it.
 type Reading struct {
 	Path, Method string
 	Rule         int // its number in Host.Rules, -1: Default
 	Decision
 }
 
-// Explain is Judge with every reading: the decision is that of one of them, the
-// strictest. There are none if it does not depend on rules.
+// Explain is like Judge, and also returns every reading. The decision is the strictest
+// of the readings' decisions. If it does not depend on rules, there are no readings.
 func (s *Site) Explain(ctx context.Context, a *Asked) (Decision, []Reading) {
 	d := s.Judge(ctx, a)
 	path, isPath := pathOf(a.Target)
@@ -34,7 +34,7 @@ func (s *Site) Explain(ctx context.Context, a *Asked) (Decision, []Reading) {
 	return d, list
 }
 
-// number is that of a rule as it was configured, -1 of the default.
+// number returns the configured number of a rule, or -1 for the default.
 func (s *Site) number(a *Allow) int {
 	i := slices.IndexFunc(s.rules, func(r rule) bool { return r.allow == a })
 	if i < 0 {
@@ -43,7 +43,7 @@ func (s *Site) number(a *Allow) int {
 	return s.rules[i].number
 }
 
-// String is the verdict as programs read it.
+// String returns the verdict's name for programs.
 func (v Verdict) String() string {
 	return [...]string{"allowed", "reauthenticate", "sign_in", "forbidden", "unjudged", "malformed"}[v]
 }

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// namers are what programs make of the name of a header.
+// namers holds the ways in which programs read the name of a header.
 var namers = map[string]func(string) string{
 	"Go":  func(s string) string { return strings.ToLower(s) },
 	"CGI": func(s string) string { return strings.ToUpper(strings.ReplaceAll(s, "-", "_")) },
@@ -25,8 +25,8 @@ var namers = map[string]func(string) string{
 	},
 }
 
-// FuzzHeaderNames: no program takes a name for one that clients must not send, which is
-// not taken for it here.
+// FuzzHeaderNames checks that, if a program confuses a name with one that clients must
+// not send, this package detects it.
 func FuzzHeaderNames(f *testing.F) {
 	for _, name := range []string{"X-Auth-User-Id", "X.Auth.User.Id", "x_auth_user_id", "X-Forwarded-For", "X.Forwarded.For", "Forwarded", "X_Real_IP", "X-Original-URL", "x.host", "Proxy", "Accept", "X Auth User Id", "X[Auth-User-Id"} {
 		f.Add(name)
@@ -54,7 +54,7 @@ func FuzzHeaderNames(f *testing.F) {
 	})
 }
 
-// FuzzMethods: no program takes another method than those that are judged.
+// FuzzMethods checks that programs use only methods that are judged.
 func FuzzMethods(f *testing.F) {
 	f.Add("POST", "DELETE", "a=b")
 	f.Add("POST", "delete, x", "_method=DELETE")

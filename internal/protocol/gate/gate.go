@@ -1,5 +1,5 @@
-// Package gate decides which requests to other programs pass: hosts, the rules
-// of their paths, and every way in which a path may be read.
+// Package gate decides which requests to other programs pass. It knows hosts, the rules
+// for their paths, and every way in which servers may read a path.
 package gate
 
 import (
@@ -15,39 +15,39 @@ import (
 // A Host is an origin behind the gate.
 type Host struct {
 	Origin  string // https://one.example, or https://*.example.com for every name one label below
-	Default Allow  // where no rule matches
+	Default Allow  // if no rule matches
 	Rules   []Rule
 }
 
-// A Rule says who may make the requests of a pattern.
+// A Rule says who may make the requests that a pattern matches.
 type Rule struct {
-	Match string // as of net/http.ServeMux, without a host
+	Match string // as in net/http.ServeMux, without a host
 	Allow Allow
 }
 
-// Bounds of a table.
+// Limits of a table.
 const (
 	MaxHosts = 500
 	MaxRules = 200 // of one host
 )
 
-// A Problem is a mistake in a table: Field is its place, such as
+// A Problem is a mistake in a table. Field is its place, such as
 // Hosts[0].Rules[1].Match.
 type Problem struct{ Field, Problem, Fix string }
 
-// A Table finds hosts by what requests call them.
+// A Table finds hosts by Host header.
 type Table struct {
 	hosts map[string]*Site // by Host header
 	below map[string]*Site // of wildcards, by the Host header without its first label
 }
 
-// A Site is a host that was compiled.
+// A Site is a compiled host.
 type Site struct {
-	Origin    string // as it was configured, in canonical spelling
+	Origin    string // as configured, in canonical spelling
 	index     int
 	wildcard  bool
 	otherwise *Allow
-	rules     []rule // what is more specific stands first
+	rules     []rule // more specific rules come first
 	exact     firsts
 	folded    firsts // empty if no rule has capital letters
 }
@@ -58,13 +58,13 @@ type rule struct {
 	allow  *Allow
 }
 
-// firsts are the numbers of rules by their first segment, in ascending order.
+// firsts holds the numbers of rules by their first segment, in ascending order.
 type firsts struct {
 	literal map[string][]int
 	others  []int // that begin with a wildcard
 }
 
-// Compile makes a table, or says what is wrong with its hosts, all of it.
+// Compile makes a table of hosts, and returns all mistakes in them.
 func Compile(hosts []Host) (*Table, []Problem) {
 	t := &Table{hosts: map[string]*Site{}, below: map[string]*Site{}}
 	var problems []Problem
@@ -82,7 +82,7 @@ func Compile(hosts []Host) (*Table, []Problem) {
 	return t, problems
 }
 
-// add enters a host under its names.
+// add registers a host under its names.
 func (t *Table) add(s *Site, origin, field string, note func(field, problem, fix string)) {
 	scheme, host, _ := strings.Cut(origin, "://")
 	host, s.wildcard = strings.CutPrefix(host, "*.")
@@ -112,7 +112,7 @@ func (t *Table) add(s *Site, origin, field string, note func(field, problem, fix
 
 func compileSite(h *Host, at string, note func(field, problem, fix string)) *Site {
 	s := &Site{otherwise: &h.Default}
-	before := firsts{literal: map[string][]int{}} // in the order of Rules, without case
+	before := firsts{literal: map[string][]int{}} // in the order of Rules, ignoring case
 	if len(h.Rules) > MaxRules {
 		note(at+".Rules", fmt.Sprintf("has %d rules", len(h.Rules)), fmt.Sprintf("write at most %d", MaxRules))
 		return s
@@ -137,7 +137,7 @@ func compileSite(h *Host, at string, note func(field, problem, fix string)) *Sit
 	return s
 }
 
-// clash is the first of the rules with these numbers that clashes with p.
+// clash returns the first of the numbered rules that clashes with p.
 func (s *Site) clash(p *pattern, numbers iter.Seq[int]) (first int, clash bool) {
 	for j := range numbers {
 		if (!clash || j < first) && p.clashes(s.rules[j].pattern) {
@@ -147,7 +147,7 @@ func (s *Site) clash(p *pattern, numbers iter.Seq[int]) (first int, clash bool) 
 	return first, clash
 }
 
-// sortByFirst lists the rules by their first segments.
+// sortByFirst indexes the rules by their first segments.
 func (s *Site) sortByFirst() {
 	s.exact.literal, s.folded.literal = map[string][]int{}, map[string][]int{}
 	folds := slices.ContainsFunc(s.rules, func(r rule) bool {
@@ -170,8 +170,8 @@ func (f *firsts) add(i int, literal string) {
 	f.literal[literal] = append(f.literal[literal], i)
 }
 
-// near are the rules that may match a path that begins with a literal, or any if it
-// is empty.
+// near returns the rules that may match a path beginning with a literal, or all rules
+// if literal is empty.
 func (f *firsts) near(literal string) iter.Seq[int] {
 	return func(yield func(int) bool) {
 		lists := [][]int{f.others, f.literal[literal]}
@@ -188,8 +188,8 @@ func (f *firsts) near(literal string) iter.Seq[int] {
 	}
 }
 
-// Find returns the host that a Host header names, and its origin; nil if none is
-// configured by that name.
+// Find returns the host that a Host header names, and its origin. If no such host is
+// configured, it returns nil.
 func (t *Table) Find(host string) (s *Site, origin string) {
 	if t == nil {
 		return nil, ""
@@ -206,18 +206,18 @@ func (t *Table) Find(host string) (s *Site, origin string) {
 	return s, strings.Replace(s.Origin, "*", label, 1)
 }
 
-// Index is the number of the host in what was compiled.
+// Index returns the number of the host in the list passed to Compile.
 func (s *Site) Index() int { return s.index }
 
-// Has reports whether an origin, in canonical spelling, is one of a host.
+// Has reports whether an origin, in canonical spelling, belongs to a host.
 func (t *Table) Has(origin string) bool {
 	_, host, _ := strings.Cut(origin, "://")
 	s, own := t.Find(host)
 	return s != nil && own == origin
 }
 
-// isLabel reports whether s is a label of a host name, in lower case (RFC 1123
-// section 2.1).
+// isLabel reports whether s is a lower-case label of a host name (RFC 1123 section
+// 2.1).
 func isLabel(s string) bool {
 	if s == "" || len(s) > 63 || s[0] == '-' || s[len(s)-1] == '-' {
 		return false
@@ -225,8 +225,8 @@ func isLabel(s string) bool {
 	return !strings.ContainsFunc(s, func(r rune) bool { return r != '-' && (r < '0' || r > '9') && (r < 'a' || r > 'z') })
 }
 
-// rulesOf returns what the readings of a target ask with the methods, each once.
-// It reports false if they cannot be judged.
+// rulesOf returns the rules for all readings of a target with the given methods, each
+// once. It returns false if the target cannot be judged.
 func (s *Site) rulesOf(target string, methods []string, room []*Allow) ([]*Allow, bool) {
 	path, ok := pathOf(target)
 	if !ok {
@@ -247,7 +247,7 @@ func (s *Site) rulesOf(target string, methods []string, room []*Allow) ([]*Allow
 	return list, true
 }
 
-// rulesFor adds what the rules for one reading ask.
+// rulesFor adds the rules for one reading.
 func (s *Site) rulesFor(list []*Allow, method, reading string, room []string) []*Allow {
 	list = s.ask(list, &s.exact, method, reading, room, false)
 	if len(s.folded.others)+len(s.folded.literal) > 0 && lowerPath(reading) == reading {
@@ -256,10 +256,10 @@ func (s *Site) rulesFor(list []*Allow, method, reading string, room []string) []
 	return list
 }
 
-// ask adds what the rules for a reading ask, with the final slash as it is and the
-// other way round. A rule that was written for the path as it is, and not for the
-// other, is not undone by a wider one: else nothing but whole subtrees could be
-// open where the rest is closed.
+// ask adds the rules for a reading as it is, and for the same path with its final slash
+// added or removed. If a rule matches the path as it is but not the other form, a wider
+// rule for the other form is ignored. Otherwise, a host with a closed default could
+// only open whole subtrees.
 func (s *Site) ask(list []*Allow, f *firsts, method, reading string, room []string, fold bool) []*Allow {
 	segments := segmentsOf(reading, room)
 	i := s.find(f, method, segments, fold)
@@ -278,7 +278,7 @@ func appendOnce(list []*Allow, a *Allow) []*Allow {
 	return append(list, a)
 }
 
-// allow is that of a rule, or of none if i is their number.
+// allow returns the Allow of rule i, or the default if i is the number of rules.
 func (s *Site) allow(i int) *Allow {
 	if i == len(s.rules) {
 		return s.otherwise
@@ -286,7 +286,7 @@ func (s *Site) allow(i int) *Allow {
 	return s.rules[i].allow
 }
 
-// find returns the most specific rule that matches, the number of rules if none
+// find returns the most specific rule that matches, or the number of rules if none
 // does.
 func (s *Site) find(f *firsts, method string, path []string, fold bool) int {
 	best := len(s.rules)

@@ -42,8 +42,8 @@ func ops() Allow {
 	return Allow{AnyOf: []Condition{{Access: access.Condition{Groups: []string{"ops"}}}}}
 }
 
-// TestStrictestReading: a closed path stays closed however it is written, in front
-// of an upstream that reads it in any way, and what is open stays open.
+// TestStrictestReading checks that a closed path stays closed in every spelling,
+// whatever way the upstream reads it, and that open paths stay open.
 func TestStrictestReading(t *testing.T) {
 	t.Parallel()
 	s := compiled(t, Host{Rules: []Rule{{"/admin/", ops()}, {"/public/", Allow{Anyone: true}}, {"/Upper/", ops()}, {"GET /form", Allow{}}, {"POST /form", ops()}}})
@@ -68,7 +68,7 @@ func TestStrictestReading(t *testing.T) {
 	}
 }
 
-// TestMethodOverrides: the method that a header names counts too.
+// TestMethodOverrides checks that the method named by a header also counts.
 func TestMethodOverrides(t *testing.T) {
 	t.Parallel()
 	s := compiled(t, Host{Rules: []Rule{{"GET /form", Allow{Anyone: true}}, {"POST /form", ops()}, {"/form", Allow{Nobody: true}}}})
@@ -116,8 +116,8 @@ func TestMethodOverrides(t *testing.T) {
 	}
 }
 
-// TestFinalSlash: a closed path is closed with and without it, and a rule for
-// one path alone can open it.
+// TestFinalSlash checks that a closed path is closed with and without a final slash,
+// and that a rule for one path alone can open it.
 func TestFinalSlash(t *testing.T) {
 	t.Parallel()
 	anyone, nobody := Allow{Anyone: true}, Allow{Nobody: true}
@@ -145,7 +145,7 @@ func TestFinalSlash(t *testing.T) {
 	}
 }
 
-// TestJudge: conditions, ages, failures.
+// TestJudge checks conditions, ages and failures.
 func TestJudge(t *testing.T) {
 	t.Parallel()
 	failing := errors.New("no")
@@ -214,8 +214,8 @@ func TestJudge(t *testing.T) {
 	}
 }
 
-// TestWorkers: no script of a service worker is from below the path where people sign
-// in, since it would have what they enter.
+// TestWorkers checks that no script of a service worker comes from below the path where
+// people sign in, since it could read their credentials.
 func TestWorkers(t *testing.T) {
 	t.Parallel()
 	s := compiled(t, Host{Rules: []Rule{{"/", Allow{Anyone: true}}}})
@@ -235,8 +235,8 @@ func TestWorkers(t *testing.T) {
 	}
 }
 
-// TestWebSocketOrigins: pages of other sites open no WebSocket with the person's
-// cookies.
+// TestWebSocketOrigins checks that pages of other sites cannot open a WebSocket with
+// the user's cookies.
 func TestWebSocketOrigins(t *testing.T) {
 	t.Parallel()
 	s := compiled(t, Host{Default: Allow{Anyone: true}})
@@ -262,7 +262,7 @@ func TestWebSocketOrigins(t *testing.T) {
 	}
 }
 
-// TestHosts: a Host header finds its host, and no other does.
+// TestHosts checks that a Host header finds its own host only.
 func TestHosts(t *testing.T) {
 	t.Parallel()
 	table, problems := Compile([]Host{{Origin: "https://one.example.com"}, {Origin: "http://Two.example.com:8080/"}, {Origin: "https://*.apps.example.com"}, {Origin: "https://x.apps.example.com"},
@@ -288,7 +288,7 @@ func TestHosts(t *testing.T) {
 	}
 }
 
-// TestCompileProblems: every mistake is said at its place.
+// TestCompileProblems checks that every mistake is reported at its place.
 func TestCompileProblems(t *testing.T) {
 	t.Parallel()
 	many := make([]Rule, MaxRules+1)
@@ -324,8 +324,8 @@ func TestCompileProblems(t *testing.T) {
 	}
 }
 
-// TestRulesComparedWithFew: a rule is compared with those that may match the same
-// path, not with all, and what clashes is found among wildcards, too.
+// TestRulesComparedWithFew checks that a rule is only compared with rules that may
+// match the same path, and that clashes among wildcards are also found.
 func TestRulesComparedWithFew(t *testing.T) {
 	t.Parallel()
 	for _, n := range []int{MaxRules / 10, MaxRules} {

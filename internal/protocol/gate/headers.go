@@ -9,9 +9,9 @@ import (
 	"unicode"
 )
 
-// PlainName reports whether all programs read a header's name alike: it has letters,
-// digits and - only. CGI makes _ of - (RFC 3875 section 4.1.18), and PHP of dots and
-// spaces, too.
+// PlainName reports whether all programs read a header's name alike: it contains only
+// letters, digits and -. CGI turns - into _ (RFC 3875 section 4.1.18), and PHP also
+// turns dots and spaces into _.
 func PlainName(name string) bool {
 	for i := range len(name) {
 		if c := name[i]; c != '-' && !alphanumeric(c) {
@@ -25,8 +25,8 @@ func alphanumeric(c byte) bool {
 	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9'
 }
 
-// spelling is a name with what programs make equal made equal: letters are small, and
-// what is neither letter nor digit is -.
+// spelling returns a name in a form that is equal for all names that programs confuse:
+// letters are lower case, and any other character except a digit is -.
 func spelling(name string) string {
 	for i := range len(name) {
 		if c := name[i]; c != '-' && (!alphanumeric(c) || c >= 'A' && c <= 'Z') {
@@ -42,13 +42,13 @@ func spelling(name string) string {
 	return name
 }
 
-// SameHeader reports whether programs may take one header for the other.
+// SameHeader reports whether programs may confuse two headers.
 func SameHeader(a, b string) bool {
 	return len(a) == len(b) && spelling(a) == spelling(b)
 }
 
-// Forwarding reports whether a header says where a request came from (RFC 7239). What
-// a client says of that is not passed on.
+// Forwarding reports whether a header says where a request came from (RFC 7239). A
+// client's own header of this kind is not passed on.
 func Forwarding(name string) bool {
 	if name == "" || name[0]|0x20 != 'f' && name[0]|0x20 != 'x' { // most are not, and spelling allocates
 		return false
@@ -57,21 +57,22 @@ func Forwarding(name string) bool {
 	return s == "forwarded" || s == "x-real-ip" || strings.HasPrefix(s, "x-forwarded-")
 }
 
-// misleading are headers that programs obey although proxies do not mean them: another
-// path, another host, and the variable HTTP_PROXY of CGI (CVE-2016-5385).
+// misleading lists headers that programs obey although proxies do not expect it. They
+// name another path, another host, or set the variable HTTP_PROXY of CGI
+// (CVE-2016-5385).
 var misleading = []string{"x-original-url", "x-rewrite-url", "x-original-host", "x-host", "proxy"}
 
-// MisleadingNames are those headers, in small letters.
+// MisleadingNames returns the names of misleading headers in lower case.
 func MisleadingNames() []string { return misleading }
 
-// Misleading reports whether a header of a client is not passed on unless the host
-// asks for it.
+// Misleading reports whether a client's header is passed on only if the host asks for
+// it.
 func Misleading(name string) bool {
 	return name != "" && (name[0]|0x20 == 'x' || name[0]|0x20 == 'p') && slices.Contains(misleading, spelling(name))
 }
 
-// overrides are the methods that frameworks take in place of the request's: from
-// headers, and from the query.
+// overrides returns the methods that frameworks use instead of the request's own: from
+// headers and from the query.
 func overrides(h http.Header, target string) (list []string) {
 	for name, values := range h {
 		if name == "" || name[0]|0x20 != 'x' { // spelling allocates
@@ -88,8 +89,8 @@ func overrides(h http.Header, target string) (list []string) {
 	return list
 }
 
-// appendQueryOverrides adds the values of _method, by whatever name programs take for
-// it: [_method], _method[0] and .method, too.
+// appendQueryOverrides adds the values of _method, under every name that programs read
+// as it, such as [_method], _method[0] and .method.
 func appendQueryOverrides(list []string, query string) []string {
 	for pair := range strings.FieldsFuncSeq(query, func(r rune) bool { return r == '&' || r == ';' }) {
 		name, value, _ := strings.Cut(pair, "=")
@@ -106,7 +107,7 @@ func isMethodField(name string) bool {
 	return ok && word != name && (rest == "" || rest[0] == ']' || rest[0] == '[')
 }
 
-// unescaped is a word of a query; what is no escape stays as it is.
+// unescaped unescapes a word of a query. Invalid escapes stay as they are.
 func unescaped(s string) string {
 	if u, err := url.QueryUnescape(s); err == nil {
 		return u
@@ -114,9 +115,9 @@ func unescaped(s string) string {
 	return decode(strings.ReplaceAll(s, "+", " "), false)
 }
 
-// methodsOf returns the method of a request and those that are put in its place; false
-// if the method is not in capital letters, which frameworks disagree about, or if they
-// are too many.
+// methodsOf returns the method of a request and the methods that replace it. It returns
+// false if there are too many, or if the method is not in capital letters, which
+// frameworks handle differently.
 func methodsOf(method string, overrides []string, room []string) ([]string, bool) {
 	if !capitals(method) {
 		return nil, false
@@ -125,7 +126,7 @@ func methodsOf(method string, overrides []string, room []string) ([]string, bool
 	for _, text := range overrides {
 		for m := range strings.FieldsFuncSeq(text, func(r rune) bool { return !unicode.IsLetter(r) }) {
 			if len(m) > maxMethod {
-				continue // none is as long
+				continue // no method is as long
 			}
 			for _, m := range [2]string{m, strings.ToUpper(m)} {
 				if !slices.Contains(list, m) {
@@ -140,14 +141,14 @@ func methodsOf(method string, overrides []string, room []string) ([]string, bool
 	return list, true
 }
 
-// capitals reports whether s is letters from A to Z only.
+// capitals reports whether s consists of letters from A to Z.
 func capitals(s string) bool {
 	return s != "" && !strings.ContainsFunc(s, func(r rune) bool { return r < 'A' || r > 'Z' })
 }
 
-// Upgrade returns the protocol that a request asks to go on with and may, in small
-// letters: websocket (RFC 6455 section 4.1), or one that is listed. It is empty if the
-// request asks for none that may be passed on.
+// Upgrade returns the protocol, in lower case, that a request may upgrade to: websocket
+// (RFC 6455 section 4.1) or a listed one. It returns "" if the request asks for no
+// upgrade that may be passed on.
 func Upgrade(method string, h http.Header, listed []string) string {
 	asked := h["Upgrade"]
 	if len(asked) != 1 {

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Overdue notices who is sent a new cookie again and again, and never comes with it.
+// Overdue detects clients that are repeatedly sent a new cookie but never return it.
 type Overdue struct {
 	mu   sync.Mutex
 	seen map[string]*late
@@ -17,16 +17,16 @@ type late struct {
 	times int
 }
 
-// When it is noticed: not at once, since requests that come together have all left
-// before the new cookie came.
+// A client is not reported at once, since concurrent requests are all sent before the
+// new cookie arrives.
 const (
 	overdueTimes  = 3
 	overdueWithin = time.Minute
-	maxOverdue    = 1000 // cookies; beyond that all are forgotten
+	maxOverdue    = 1000 // cookies; when there are more, all are dropped
 )
 
-// Again takes down that a cookie is to be replaced. It reports, once, that one was
-// to be a third time, over a minute or more.
+// Again records that a cookie is due for replacement. It returns true once: when the
+// same cookie is due for at least the third time, a minute or more after the first.
 func (o *Overdue) Again(cookie string, now time.Time) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -6,13 +6,14 @@ import (
 	"time"
 )
 
-// TestOverdue: three times over a minute, once for all.
+// TestOverdue checks that a cookie is reported once: at the third time or later, after
+// a minute or more.
 func TestOverdue(t *testing.T) {
 	t.Parallel()
 	at := time.Unix(0, 0)
 	for name, tt := range map[string]struct {
 		seconds []int // of one cookie
-		want    int   // number of the call that notices, from 1; 0: none
+		want    int   // number of the call that reports, from 1; 0: none
 	}{
 		"in time":   {[]int{0}, 0},
 		"at once":   {[]int{0, 0, 0, 1, 2, 30}, 0},

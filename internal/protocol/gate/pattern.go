@@ -7,11 +7,11 @@ import (
 	"strings"
 )
 
-// A pattern is one of net/http.ServeMux without a host: an optional method, and
-// segments, each a literal or a wildcard.
+// A pattern is a net/http.ServeMux pattern without a host: an optional method, and
+// segments that are literals or wildcards.
 type pattern struct {
 	text     string
-	method   string // "": every one
+	method   string // "": every method
 	segments []segment
 }
 
@@ -87,8 +87,8 @@ func identifier(s string) bool {
 	return s != ""
 }
 
-// matches reports whether a method and a path, cut at its slashes after the
-// first and each segment unescaped, are of the pattern.
+// matches reports whether the pattern matches a method and a path. path holds the
+// unescaped segments after the first slash.
 func (p *pattern) matches(method string, path []string, fold bool) bool {
 	if p.method != "" && p.method != method && (p.method != "GET" || method != "HEAD") {
 		return false
@@ -110,18 +110,18 @@ func (p *pattern) matches(method string, path []string, fold bool) bool {
 	return len(path) == len(p.segments)
 }
 
-// A relation says how what one pattern matches stands to what another does.
+// A relation compares the sets of requests that two patterns match.
 type relation int
 
 const (
 	disjoint relation = iota
 	equal
-	within   // all of it is of the other, which has more
-	contains // the reverse
-	overlap  // each has something that the other has not, and there is some of both
+	within   // a proper subset of the other
+	contains // a proper superset of the other
+	overlap  // each has elements that the other lacks, and some are common
 )
 
-// join is the relation of two things together.
+// join combines the relations of two parts.
 func (r relation) join(o relation) relation {
 	switch {
 	case r == disjoint || o == disjoint:
@@ -134,7 +134,7 @@ func (r relation) join(o relation) relation {
 	return overlap
 }
 
-// compare returns how p stands to q. With fold letters count without their case.
+// compare returns the relation of p to q. With fold, it ignores the case of letters.
 func (p *pattern) compare(q *pattern, fold bool) relation {
 	return compareMethods(p.method, q.method).join(compareSegments(p.segments, q.segments, fold))
 }
@@ -188,7 +188,7 @@ func compareSegment(p, q segment, fold bool) relation {
 	return disjoint
 }
 
-// lower is s with the letters of ASCII in lower case.
+// lower returns s with ASCII letters in lower case.
 func lower(s string) string {
 	for i := range len(s) {
 		if c := s[i]; c >= 'A' && c <= 'Z' {
@@ -204,8 +204,7 @@ func lower(s string) string {
 	return s
 }
 
-// clashes reports whether p and q match something in common and neither is the
-// more specific.
+// clashes reports whether p and q match a common request and neither is more specific.
 func (p *pattern) clashes(q *pattern) bool {
 	for _, fold := range []bool{false, true} {
 		if r := p.compare(q, fold); r == equal || r == overlap {
@@ -215,8 +214,8 @@ func (p *pattern) clashes(q *pattern) bool {
 	return false
 }
 
-// rank is higher for the more specific of two patterns that match something in
-// common: each segment counts, and then the method.
+// rank returns a number that is higher for the more specific of two patterns that match
+// a common request. Segments count first, then the method.
 func (p *pattern) rank() int {
 	n := 0
 	for _, s := range p.segments {

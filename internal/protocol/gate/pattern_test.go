@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// registers reports whether net/http.ServeMux takes patterns together.
+// registers reports whether net/http.ServeMux accepts patterns together.
 func registers(patterns ...string) (ok bool) {
 	defer func() { ok = recover() == nil }()
 	mux := http.NewServeMux()
@@ -22,8 +22,8 @@ var samplePatterns = []string{"/", "/{$}", "/a", "/a/", "/a/{$}", "/a/b", "/a/b/
 
 var samplePaths = []string{"/", "/a", "/a/", "/a/b", "/a/b/", "/a/b/c", "/b", "/b/", "/b/b", "/b/b/c", "/b/b/c/d", "/c/d", "/a/x/c", "/a%2Fb", "/a/b%2Fc", "/a/x"}
 
-// TestPatternsAreThoseOfServeMux: what ServeMux takes is taken, what it finds to
-// clash clashes, and the pattern that it chooses is chosen.
+// TestPatternsAreThoseOfServeMux checks that the package accepts the same patterns as
+// ServeMux, finds the same clashes and chooses the same pattern.
 func TestPatternsAreThoseOfServeMux(t *testing.T) {
 	t.Parallel()
 	for _, p := range samplePatterns {

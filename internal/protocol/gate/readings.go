@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Bounds of what is judged.
+// Limits for requests that can be judged.
 const (
 	maxTarget   = 8 << 10 // bytes
 	maxReadings = 16      // each with and without a final slash
@@ -13,8 +13,8 @@ const (
 	maxMethod   = 32 // bytes, of a name
 )
 
-// pathOf cuts the query off the target of a request (RFC 9112 section 3.2.1) and
-// reports whether what is left is a path that can be judged.
+// pathOf removes the query from a request target (RFC 9112 section 3.2.1) and reports
+// whether the rest is a path that can be judged.
 func pathOf(target string) (string, bool) {
 	path, _, _ := strings.Cut(target, "?")
 	if len(target) > maxTarget || !strings.HasPrefix(path, "/") {
@@ -35,9 +35,9 @@ func pathOf(target string) (string, bool) {
 	return path, true
 }
 
-// readings returns what servers may take a path for: it itself, and what the steps
-// below make of it, in any order. It reports false if these are more than
-// maxReadings, or if one holds a NUL. The final slash is the business of the caller.
+// readings returns everything that servers may read a path as: the path itself, and the
+// results of the steps below in any order. It returns false if there are more than
+// maxReadings, or if one contains a NUL. The caller handles the final slash.
 func readings(path string, room []string) ([]string, bool) {
 	all := append(room[:0], upperEscapes(path))
 	add := func(s string) {
@@ -67,7 +67,7 @@ func readings(path string, room []string) ([]string, bool) {
 	return all, true
 }
 
-// plain reports whether the steps make nothing else of a path.
+// plain reports whether no step changes a path.
 func plain(s string) bool {
 	for i := range len(s) {
 		c := s[i]
@@ -81,8 +81,8 @@ func plain(s string) bool {
 	return true
 }
 
-// otherEnd is the segments of a path with a final slash, if they are of one without,
-// and the other way round. It may write behind them.
+// otherEnd adds a final slash to the segments of a path, or removes it. It may write to
+// the array after the segments.
 func otherEnd(segments []string) []string {
 	n := len(segments)
 	if segments[n-1] != "" {
@@ -91,8 +91,8 @@ func otherEnd(segments []string) []string {
 	return segments[:max(1, n-1)]
 }
 
-// decode resolves percent escapes once, the valid ones. An escaped slash stays as
-// it is if it is to be a letter.
+// decode resolves valid percent escapes once. With slashIsLetter, an escaped slash
+// stays escaped.
 func decode(s string, slashIsLetter bool) string {
 	if !strings.Contains(s, "%") {
 		return s
@@ -114,7 +114,7 @@ func decode(s string, slashIsLetter bool) string {
 	return b.String()
 }
 
-// hexByte reads the escape that s begins with.
+// hexByte reads the escape at the start of s.
 func hexByte(s string) (byte, bool) {
 	if len(s) < 3 || s[0] != '%' {
 		return 0, false
@@ -148,8 +148,8 @@ func cutParameters(s string) string {
 	return strings.Join(parts, "/")
 }
 
-// cutQuery cuts a path where a proxy that writes it anew, unescaped, lets a query or a
-// fragment begin.
+// cutQuery cuts a path at the first ? or #. If a proxy rewrites the path without
+// escapes, a query or fragment begins there.
 func cutQuery(s string) string {
 	if i := strings.IndexAny(s, "?#"); i >= 0 {
 		return s[:i]
@@ -157,7 +157,7 @@ func cutQuery(s string) string {
 	return s
 }
 
-// collapse makes one slash of several.
+// collapse replaces consecutive slashes with one.
 func collapse(s string) string {
 	for strings.Contains(s, "//") {
 		s = strings.ReplaceAll(s, "//", "/")
@@ -189,11 +189,11 @@ func resolve(s string) string {
 	return "/" + strings.Join(kept, "/")
 }
 
-// lowerPath is s in lower case, but for its escapes.
+// lowerPath returns s in lower case, except for its escapes.
 func lowerPath(s string) string { return upperEscapes(lower(s)) }
 
-// upperEscapes writes the digits of escapes in upper case: nobody reads them
-// otherwise (RFC 3986 section 2.1).
+// upperEscapes writes the digits of escapes in upper case, since no server treats the
+// two cases differently (RFC 3986 section 2.1).
 func upperEscapes(s string) string {
 	if !strings.Contains(s, "%") {
 		return s
@@ -207,7 +207,7 @@ func upperEscapes(s string) string {
 	return string(b)
 }
 
-// segmentsOf cuts a reading at its slashes after the first, and unescapes each
+// segmentsOf splits a reading at the slashes after its first one, and unescapes each
 // segment, as net/http.ServeMux does.
 func segmentsOf(path string, room []string) []string {
 	list := room[:0]

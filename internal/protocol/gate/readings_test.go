@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// readers are what servers make of a path before they look for what it names.
+// readers holds the ways in which servers process a path before they look it up.
 var readers = map[string]func(string) string{
 	"as it is":         func(s string) string { return s },
 	"decodes":          func(s string) string { return decode(s, false) },
@@ -28,7 +28,7 @@ var readers = map[string]func(string) string{
 	},
 }
 
-// clean is how net/http.ServeMux cleans a path.
+// clean cleans a path as net/http.ServeMux does.
 func clean(s string) string {
 	c := path.Clean("/" + s)
 	if strings.HasSuffix(s, "/") && c != "/" {
@@ -37,7 +37,7 @@ func clean(s string) string {
 	return c
 }
 
-// corpus are ways to write paths into /admin/ and /public/.
+// corpus returns ways to write paths into /admin/ and /public/.
 func corpus() []string {
 	var list []string
 	for _, dots := range []string{"..", "%2e%2e", ".%2e", "%2E.", "%252e%252e", "..;", "..;x=1", "%2e%2e;", ".", "%2e", "x/..", "x/%2e%2e"} {
@@ -66,8 +66,8 @@ func ruleSets() map[string]Host {
 	}
 }
 
-// TestNoReadingGetsPast: whatever a server makes of a path, it serves nobody a
-// page whose rule asks for a session. What must pass does, too.
+// TestNoReadingGetsPast checks that, however a server reads a path, it does not serve a
+// page that needs a session without one. Open paths still pass.
 func TestNoReadingGetsPast(t *testing.T) {
 	t.Parallel()
 	targets := corpus()
@@ -95,14 +95,14 @@ func TestNoReadingGetsPast(t *testing.T) {
 	}
 }
 
-// openAlike reports whether a path is open with the final slash the other way
-// round, by a rule of its own.
+// openAlike reports whether a rule of its own opens a path with the final slash added
+// or removed.
 func openAlike(s *Site, page string) bool {
 	return s.allow(s.find(&s.exact, "GET", otherEnd(segmentsOf(page, nil)), false)).Anyone
 }
 
-// FuzzReadings: no server that reads as those of readers do takes a path for
-// something that was not judged.
+// FuzzReadings checks that no server in readers reads a path as one that was not
+// judged.
 func FuzzReadings(f *testing.F) {
 	for _, target := range corpus()[:100] {
 		f.Add(target)
@@ -155,12 +155,12 @@ func BenchmarkJudge(b *testing.B) {
 	}
 }
 
-// sameBut reports whether two paths differ by a final slash, which is judged with
-// and without (see otherEnd).
+// sameBut reports whether two paths differ only by a final slash, which is judged both
+// ways (see otherEnd).
 func sameBut(a, b string) bool { return a == b+"/" || b == a+"/" }
 
-// TestCaseOpensNothing: what passes with some letters in the other case passes by the
-// rules in small letters for the path in small letters, whatever its escapes are.
+// TestCaseOpensNothing checks that, if a path passes with some letters in the other
+// case, the lower-case path passes by the lower-case rules, whatever its escapes are.
 func TestCaseOpensNothing(t *testing.T) {
 	t.Parallel()
 	random := rand.New(rand.NewPCG(1, 2))
@@ -199,7 +199,7 @@ func TestCaseOpensNothing(t *testing.T) {
 	}
 }
 
-// changed is a path with some of its letters in the other case, and none of its escapes.
+// changed returns a path with the case of some letters changed, except in escapes.
 func changed(path string, random *rand.Rand) string {
 	b := []byte(path)
 	for i := 0; i < len(b); i++ {

@@ -1,9 +1,8 @@
-// Package handover takes a sign-in from the host where people sign in to another
-// host, which cookies do not get to. The other host begins with an attempt: a
-// random nonce that stays in a sealed cookie of the browser. The challenge, its
-// digest, goes to the login host, which answers with a code for that host and that
-// challenge. Without the cookie the code is worth nothing, so that nobody can be
-// signed in to somebody else's account by a link.
+// Package handover carries a sign-in from the login host to another host that cookies
+// do not reach. The other host begins an attempt: a random nonce in a sealed cookie of
+// the browser. The challenge, a digest of the nonce, goes to the login host, which
+// answers with a code for that host and challenge. The code is worthless without the
+// cookie, so a link cannot sign a person in to another person's account.
 package handover
 
 import (
@@ -16,16 +15,17 @@ import (
 	"authsvc/internal/seal"
 )
 
-// How long an attempt and a code live.
+// Lifetimes of an attempt and a code.
 const (
 	AttemptLife = 10 * time.Minute
 	CodeLife    = time.Minute
 )
 
-// maxCode is the longest code that is looked at, in bytes: a cookie, sealed.
+// maxCode is the maximum length of a code in bytes. A code is about as long as a sealed
+// cookie.
 const maxCode = 8 << 10
 
-// Why a code does not count.
+// Reasons why a code is refused.
 var (
 	ErrForged    = errors.New("the code is none, or was not made here")
 	ErrElsewhere = errors.New("the code is for another host")
@@ -33,13 +33,13 @@ var (
 	ErrBrowser   = errors.New("this browser did not begin what the code is for")
 )
 
-// Keys seal what this package makes.
+// Keys holds the sealers for attempts and codes.
 type Keys struct{ Attempt, Code *seal.Sealer }
 
-// An Attempt is one browser on its way to being signed in at a host.
+// An Attempt is a browser's attempt to be signed in at a host.
 type Attempt struct {
 	Origin  string `json:"o"` // of the host
-	To      string `json:"t"` // path and query there, for afterwards
+	To      string `json:"t"` // path and query at the host, to open afterwards
 	Nonce   string `json:"n"`
 	Expires int64  `json:"e"` // seconds since 1970
 }
@@ -49,22 +49,23 @@ func Begin(origin, to string, now time.Time) Attempt {
 	return Attempt{origin, to, seal.Token(), now.Add(AttemptLife).Unix()}
 }
 
-// Challenge is what the login host learns of the nonce.
+// Challenge returns the digest of the nonce that the login host receives.
 func (a *Attempt) Challenge() string { return seal.Digest(a.Nonce) }
 
-// IsChallenge reports whether s could be one, in its only spelling.
+// IsChallenge reports whether s has the form of a challenge, in its only spelling.
 func IsChallenge(s string) bool {
 	raw, err := base64.RawURLEncoding.Strict().DecodeString(s)
 	return err == nil && len(s) == 43 && len(raw) == 32
 }
 
-// ID tells the attempts of a browser apart.
+// ID returns a short name that distinguishes the attempts of a browser.
 func ID(challenge string) string { return challenge[:16] }
 
 // SealAttempt makes the value of the attempt's cookie.
 func (k Keys) SealAttempt(a Attempt) (string, error) { return sealJSON(k.Attempt, a) }
 
-// OpenAttempt reads it. ok is false if it is none, not of this origin, or too old.
+// OpenAttempt opens the value of an attempt's cookie. It returns false if the value is
+// invalid, for another origin or too old.
 func (k Keys) OpenAttempt(value, origin string, now time.Time) (a Attempt, ok bool) {
 	if !openJSON(k.Attempt, value, &a) {
 		return Attempt{}, false
@@ -72,11 +73,11 @@ func (k Keys) OpenAttempt(value, origin string, now time.Time) (a Attempt, ok bo
 	return a, a.Origin == origin && now.Unix() < a.Expires
 }
 
-// A Code is what the login host answers.
+// A Code is the answer of the login host.
 type Code struct {
-	Origin    string `json:"o"` // of the host that it is for
+	Origin    string `json:"o"` // of the host that the code is for
 	Challenge string `json:"c"`
-	Carried   []byte `json:"s"` // what the host is to know of the session
+	Carried   []byte `json:"s"` // what the host must know about the session
 	Expires   int64  `json:"e"` // seconds since 1970
 }
 
@@ -85,9 +86,9 @@ func (k Keys) SealCode(origin, challenge string, carried []byte, now time.Time) 
 	return sealJSON(k.Code, Code{origin, challenge, carried, now.Add(CodeLife).Unix()})
 }
 
-// Redeem judges a code that came to the host of an origin; cookie returns the
-// cookie of the attempt with an id. That the code is used once is for the caller to
-// see to, by its challenge. c is set if the code is one of ours, whatever the error.
+// Redeem judges a code that was sent to the host of an origin. cookie returns the
+// cookie of the attempt with an ID. The caller must ensure, by the challenge, that the
+// code is used only once. If we made the code, c is set even with an error.
 func (k Keys) Redeem(code, origin string, now time.Time, cookie func(id string) (string, bool)) (c Code, a Attempt, err error) {
 	if len(code) > maxCode || !openJSON(k.Code, code, &c) || !IsChallenge(c.Challenge) {
 		return Code{}, Attempt{}, ErrForged

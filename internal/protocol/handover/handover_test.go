@@ -24,8 +24,8 @@ func newKeys(t *testing.T) Keys {
 	return Keys{ring.Sealer("attempt"), ring.Sealer("code")}
 }
 
-// TestRedeem: one way is good, and each thing that can be wrong is refused by
-// itself.
+// TestRedeem checks that one combination is valid, and that each single fault is
+// refused.
 func TestRedeem(t *testing.T) {
 	t.Parallel()
 	k, now := newKeys(t), time.Unix(1800000000, 0)

@@ -7,20 +7,20 @@ import (
 	"unicode/utf8"
 )
 
-// maxToken bounds a token and its secret, in bytes; real ones are below 100.
-// Both of a request have to fit into a cookie.
+// maxToken limits a token and its secret, in bytes; real ones are shorter than 100.
+// Both of a request must fit into a cookie.
 const maxToken = 512
 
-// An Answer is that of a token endpoint.
+// An Answer is the answer of a token endpoint.
 type Answer struct {
 	Token, Secret string
-	Confirmed     bool // oauth_callback_confirmed is true, which makes it 1.0a
+	Confirmed     bool // oauth_callback_confirmed is true, as OAuth 1.0a requires
 	Fields        map[string]string
 }
 
-// ParseAnswer reads an answer with status 200 (RFC 5849 §2.1 and §2.3),
-// whatever its content type: services do not agree on one. A parameter that
-// comes twice is refused. No error quotes the answer.
+// ParseAnswer reads an answer with status 200 (RFC 5849 §2.1 and §2.3). It ignores the
+// content type, since services do not agree on one. It refuses duplicate parameters.
+// Errors never quote the answer.
 func ParseAnswer(body []byte) (Answer, error) {
 	values, err := url.ParseQuery(strings.TrimSpace(string(body)))
 	if err != nil {
@@ -44,8 +44,8 @@ func ParseAnswer(body []byte) (Answer, error) {
 	return a, nil
 }
 
-// Usable reports whether s may be a token, a secret or a verifier: printable
-// ASCII, not empty and not over 512 bytes.
+// Usable reports whether s may be a token, a secret or a verifier: printable ASCII, not
+// empty, at most 512 bytes.
 func Usable(s string) bool {
 	return s != "" && len(s) <= maxToken && !strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r > '~' })
 }

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// FuzzAnswer: an answer is refused or has one usable token and secret, and no
-// error quotes it.
+// FuzzAnswer checks that an answer is refused or has one usable token and secret, and
+// that no error quotes it.
 func FuzzAnswer(f *testing.F) {
 	for _, body := range []string{"oauth_token=t&oauth_token_secret=s&oauth_callback_confirmed=true", "oauth_token=t&oauth_token=u&oauth_token_secret=s", "oauth_token=%zz", "oauth_token=t;oauth_token_secret=s",
 		"oauth_token=t%0a&oauth_token_secret=s", "a=%ff", "<html>", `{"oauth_token":"t"}`, " oauth_token=t&oauth_token_secret=s\n", "oauth_token[]=t&oauth_token_secret=s"} {
@@ -32,8 +32,8 @@ func FuzzAnswer(f *testing.F) {
 	})
 }
 
-// FuzzAuthorization: a signature verifies for what was signed and for nothing
-// else, and the header can be read in one way only.
+// FuzzAuthorization checks that a signature verifies only for the signed request, and
+// that the header can be read in only one way.
 func FuzzAuthorization(f *testing.F) {
 	for _, v := range []string{"", "a", "é", "a b", "a+b", "%31", "a=b&c", "\"", "\r\n", ","} {
 		f.Add("POST", "https://api.test/1/user?x="+url.QueryEscape(v), v, v, "secret")

@@ -1,5 +1,5 @@
-// Package oauth1 signs requests as OAuth 1.0a does (RFC 5849), with HMAC-SHA1,
-// and reads the answers of its two token endpoints. It makes no calls.
+// Package oauth1 signs requests of OAuth 1.0a (RFC 5849) with HMAC-SHA1, and reads the
+// answers of its two token endpoints. It makes no calls.
 package oauth1
 
 import (
@@ -14,24 +14,24 @@ import (
 	"time"
 )
 
-// A Request is what a signature covers.
+// A Request holds the parts of a request that the signature covers.
 type Request struct {
 	Method string
 	URL    string     // absolute; its query is covered
-	Form   url.Values // of the body, if that is a form
-	// Protocol are further protocol parameters, such as oauth_callback.
+	Form   url.Values // of the body, if it is a form
+	// Protocol holds further protocol parameters, such as oauth_callback.
 	Protocol map[string]string
 }
 
-// Credentials are those of the client and, beside the first request, of a
-// token (RFC 5849 §1.1).
+// Credentials holds the credentials of the client and, except in the first request, of
+// a token (RFC 5849 §1.1).
 type Credentials struct {
 	ClientID, ClientSecret string
 	Token, TokenSecret     string
 }
 
-// Authorization returns the Authorization header of r (RFC 5849 §3.5.1). The
-// nonce must be new for every call.
+// Authorization returns the Authorization header of r (RFC 5849 §3.5.1). The nonce must
+// be new for every call.
 func (c Credentials) Authorization(r Request, nonce string, at time.Time) (string, error) {
 	protocol := []Param{
 		{"oauth_consumer_key", c.ClientID},
@@ -59,14 +59,14 @@ func (c Credentials) Authorization(r Request, nonce string, at time.Time) (strin
 	return "OAuth " + strings.Join(parts, ", "), nil
 }
 
-// Signature is that of a base string (RFC 5849 §3.4.2).
+// Signature returns the signature of a base string (RFC 5849 §3.4.2).
 func Signature(base, clientSecret, tokenSecret string) string {
 	mac := hmac.New(sha1.New, []byte(Escape(clientSecret)+"&"+Escape(tokenSecret)))
 	mac.Write([]byte(base))
 	return base64.StdEncoding.EncodeToString(mac.Sum(nil))
 }
 
-// A Param is a parameter before it is escaped.
+// A Param is an unescaped parameter.
 type Param struct{ Name, Value string }
 
 // Params lists the values of a form.
@@ -80,8 +80,8 @@ func Params(v url.Values) []Param {
 	return list
 }
 
-// BaseString is what a signature is made of (RFC 5849 §3.4.1): the method, the
-// address and all parameters, those of the address included.
+// BaseString returns the text to sign (RFC 5849 §3.4.1): the method, the address and
+// all parameters, including the address's own.
 func BaseString(method, address string, params []Param) (string, error) {
 	u, err := url.Parse(address)
 	if err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" || u.User != nil {
@@ -95,7 +95,7 @@ func BaseString(method, address string, params []Param) (string, error) {
 	return strings.ToUpper(method) + "&" + Escape(baseURI(u)) + "&" + Escape(all), nil
 }
 
-// baseURI is the address without query, in its one spelling (RFC 5849
+// baseURI returns the address without its query, in canonical spelling (RFC 5849
 // §3.4.1.2).
 func baseURI(u *url.URL) string {
 	host := strings.ToLower(u.Host)
@@ -109,8 +109,8 @@ func baseURI(u *url.URL) string {
 	return u.Scheme + "://" + host + path
 }
 
-// Normalise joins parameters (RFC 5849 §3.4.1.3.2): escaped, then ordered by
-// name and, for equal names, by value.
+// Normalise joins parameters (RFC 5849 §3.4.1.3.2). It escapes them and sorts them by
+// name, then by value.
 func Normalise(params []Param) string {
 	escaped := make([]Param, len(params))
 	for i, p := range params {
@@ -129,8 +129,8 @@ func Normalise(params []Param) string {
 	return strings.Join(pairs, "&")
 }
 
-// Escape is percent-encoding as RFC 5849 §3.6 wants it, which is not that of
-// forms: everything but letters, digits and -._~ becomes %XX.
+// Escape percent-encodes s as RFC 5849 §3.6 requires: everything except letters, digits
+// and -._~ becomes %XX. This differs from the encoding of forms.
 func Escape(s string) string {
 	const hex = "0123456789ABCDEF"
 	var b strings.Builder

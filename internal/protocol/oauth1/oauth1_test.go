@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 )
 
-// TestSignature: the examples of RFC 5849 §1.2 and the one that Twitter
+// TestSignature checks the examples of RFC 5849 §1.2 and the one that Twitter
 // documents.
 func TestSignature(t *testing.T) {
 	t.Parallel()
@@ -46,7 +46,7 @@ func TestSignature(t *testing.T) {
 	}
 }
 
-// TestBaseString: the example of RFC 5849 §3.4.1.1, and addresses of §3.4.1.2.
+// TestBaseString checks the example of RFC 5849 §3.4.1.1, and addresses of §3.4.1.2.
 func TestBaseString(t *testing.T) {
 	t.Parallel()
 	form, err := url.ParseQuery("c2&a3=2+q")
@@ -84,8 +84,8 @@ func TestBaseString(t *testing.T) {
 	}
 }
 
-// TestAuthorization: the header has every protocol parameter once, and a
-// signature that changes with each thing it covers.
+// TestAuthorization checks that the header has every protocol parameter once, and that
+// the signature changes with everything that it covers.
 func TestAuthorization(t *testing.T) {
 	t.Parallel()
 	c := Credentials{"key", "secret", "token", "token secret"}
@@ -162,8 +162,8 @@ func TestParseAnswer(t *testing.T) {
 	}
 }
 
-// FuzzNormalise: normalisation loses nothing, does not depend on the order of
-// what comes in, and makes characters that need no further thought.
+// FuzzNormalise checks that normalisation loses nothing, does not depend on the order
+// of its input, and produces only characters that need no further encoding.
 func FuzzNormalise(f *testing.F) {
 	for _, seed := range [][4]string{{"a", "1", "b", "2"}, {"a", "2", "a", "1"}, {"", "", "", ""}, {"a=", "&", "a", "=&"}, {"é", "\x00", "+", " "}, {"a", "%31", "a%", "~"}} {
 		f.Add(seed[0], seed[1], seed[2], seed[3])

@@ -7,8 +7,8 @@ import (
 	jose "github.com/go-jose/go-jose/v4"
 )
 
-// asymmetricAlgs are the algorithms accepted by default. Which of them a token
-// uses is the header's to say; what key may serve it is decided by the key.
+// asymmetricAlgs lists the algorithms accepted by default. A token's header chooses
+// among them, and the key must be suitable for the chosen one.
 var asymmetricAlgs = []jose.SignatureAlgorithm{
 	jose.RS256, jose.RS384, jose.RS512,
 	jose.PS256, jose.PS384, jose.PS512,
@@ -16,13 +16,13 @@ var asymmetricAlgs = []jose.SignatureAlgorithm{
 	jose.EdDSA,
 }
 
-// hmacKeyBytes is the shortest key of each HMAC algorithm (RFC 7518, section
+// hmacKeyBytes holds the minimum key length of each HMAC algorithm (RFC 7518, section
 // 3.2).
 var hmacKeyBytes = map[jose.SignatureAlgorithm]int{jose.HS256: 32, jose.HS384: 48, jose.HS512: 64}
 
 func symmetric(alg jose.SignatureAlgorithm) bool { return hmacKeyBytes[alg] > 0 }
 
-// algorithms is the allow-list that a configuration means.
+// algorithms returns the allow list for a configuration.
 func algorithms(names []string) []jose.SignatureAlgorithm {
 	if len(names) == 0 {
 		return asymmetricAlgs

@@ -33,8 +33,8 @@ func TestIDTokenAlgorithms(t *testing.T) {
 	}
 }
 
-// The public key, in every form an attacker may guess, is no HMAC key; not even
-// when HMAC is allowed.
+// TestKeyConfusion checks that the public key, in every form that an attacker may
+// guess, is not accepted as an HMAC key, even if HMAC is allowed.
 func TestKeyConfusion(t *testing.T) {
 	t.Parallel()
 	op := newProvider(t)
@@ -65,7 +65,8 @@ func TestKeyConfusion(t *testing.T) {
 	}
 }
 
-// A token that brings or points to its key is checked with the provider's keys.
+// TestKeyFromToken checks that a token that contains or points to its key is checked
+// with the provider's keys.
 func TestKeyFromToken(t *testing.T) {
 	t.Parallel()
 	op, evil := newProvider(t), newProvider(t)

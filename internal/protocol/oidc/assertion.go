@@ -16,17 +16,17 @@ const (
 	assertionLife = time.Minute
 )
 
-// ErrAssertionAlg: the provider announces none of the algorithms that the
+// ErrAssertionAlg says that the provider announces none of the algorithms that the
 // client's key can sign with.
 var ErrAssertionAlg = errors.New("token_endpoint_auth_signing_alg_values_supported does not name an algorithm of the private key")
 
-// assertion signs what RFC 7523, section 3, asks for. The audience is never
-// what the metadata says: a provider that names the token endpoint of another
-// as its own would get an assertion that is good there (RFC 10070).
+// assertion signs a client assertion (RFC 7523, section 3). Its audience never comes
+// from the metadata. Otherwise, a provider that names another's token endpoint as its
+// own would receive an assertion that is valid there (RFC 10070).
 //
-// typ is JWT, which servers have always accepted. Those that compare typ, such as
-// servers built on Nimbus, refuse the explicit type of RFC 10070, and this key
-// signs nothing else that an assertion could be taken for.
+// typ is JWT, which servers have always accepted. Servers that compare typ, such as
+// those built on Nimbus, refuse the explicit type of RFC 10070. This key signs nothing
+// else that could be confused with an assertion.
 func (c *Client) assertion(md *Metadata, now time.Time) (string, error) {
 	claims, err := json.Marshal(map[string]any{
 		"iss": c.cfg.ClientID, "sub": c.cfg.ClientID, "aud": c.cfg.audience(),
@@ -43,7 +43,8 @@ func (c *Client) assertion(md *Metadata, now time.Time) (string, error) {
 	return c.key.sign(alg, claims)
 }
 
-// audience is the one recipient of assertions, "" if the configuration names none.
+// audience returns the only recipient of assertions, or "" if the configuration names
+// none.
 func (c *Config) audience() string {
 	if c.AssertionAudience == "" && !c.multiTenant() {
 		return c.Issuer
@@ -51,8 +52,8 @@ func (c *Config) audience() string {
 	return c.AssertionAudience
 }
 
-// chooseAssertionAlg returns the first algorithm of the key that is announced.
-// Without an announcement that is left to assertion.
+// chooseAssertionAlg returns the first of the key's algorithms that is announced.
+// Without an announcement, assertion chooses.
 func (c *Client) chooseAssertionAlg(announced any) (jose.SignatureAlgorithm, error) {
 	list, _ := announced.([]any)
 	if c.key == nil || len(list) == 0 {

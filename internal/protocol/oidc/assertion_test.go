@@ -25,7 +25,7 @@ func ecKeyOn(curve elliptic.Curve) *ecdsa.PrivateKey {
 	return key
 }
 
-// pemText is PEM of some kind around DER of any key.
+// pemText encodes any key as PEM of a given type.
 func pemText(t *testing.T, kind string, key any) string {
 	t.Helper()
 	der, err := x509.MarshalPKCS8PrivateKey(key)
@@ -68,7 +68,8 @@ func assertion(t *testing.T, form url.Values, key crypto.PublicKey) (jose.Header
 	return jws.Signatures[0].Header, claims
 }
 
-// Each kind of key signs every request anew, for the issuer as configured.
+// TestAssertion checks that each kind of key signs every request separately, for the
+// configured issuer.
 func TestAssertion(t *testing.T) {
 	t.Parallel()
 	ec, rsa2, ed := ecKey(), rsaKey(), edKey()
@@ -142,7 +143,8 @@ func TestAssertion(t *testing.T) {
 	}
 }
 
-// The audience is a matter of configuration, whatever the endpoints are.
+// TestAssertionAudience checks that the audience depends on the configuration, whatever
+// the endpoints are.
 func TestAssertionAudience(t *testing.T) {
 	t.Parallel()
 	key := ecKey()
@@ -183,8 +185,8 @@ func TestAssertionAudience(t *testing.T) {
 	}
 }
 
-// A provider that takes no signature of the key is told about before anybody is
-// sent there.
+// TestAssertionAlgRefused checks that a provider that accepts no signature of the key
+// is reported before anyone is sent there.
 func TestAssertionAlgRefused(t *testing.T) {
 	t.Parallel()
 	for announced, want := range map[string]string{"ES256": "", "PS256": "does not name an algorithm of the private key, ES256"} {
@@ -196,13 +198,13 @@ func TestAssertionAlgRefused(t *testing.T) {
 		})
 		_, err := o.client(t, keyed(pkcs8(t, ecKey()))).Metadata(t.Context())
 		wantError(t, err, want)
-		_, err = o.client(t).Metadata(t.Context()) // a secret does not mind
+		_, err = o.client(t).Metadata(t.Context()) // a client with a secret is not affected
 		wantError(t, err, "")
 	}
 }
 
-// No error repeats the assertion, nor a piece of it that the provider calls an
-// error code; a word of the standards is repeated.
+// TestAssertionNotRepeated checks that no error quotes the assertion or a part of it
+// that the provider returns as an error code. Codes of the standards are quoted.
 func TestAssertionNotRepeated(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

@@ -11,37 +11,37 @@ import (
 	"strings"
 )
 
-// maxAuthorizationURL bounds the URL a browser is sent to, in bytes; longer ones
-// are cut or refused somewhere on the way.
+// maxAuthorizationURL is the maximum length, in bytes, of the URL that a browser is
+// sent to. Longer URLs may be cut or refused on the way.
 const maxAuthorizationURL = 8 << 10
 
-// AuthRequest is what differs from one authorization request to the next. Empty
-// fields are not sent.
+// AuthRequest holds the values that differ between authorization requests. Empty fields
+// are not sent.
 type AuthRequest struct {
-	// RedirectURI must be given to Exchange again, the very same.
+	// RedirectURI must be passed to Exchange again, unchanged.
 	RedirectURI string
 	// Scope is space separated.
 	Scope string
-	// State and Nonce are opaque here.
+	// State and Nonce are opaque to this package.
 	State, Nonce string
-	// CodeChallenge is the S256 challenge of RFC 7636: the unpadded base64url
-	// form of a SHA-256 hash.
+	// CodeChallenge is the S256 challenge of RFC 7636: the unpadded base64url form of a
+	// SHA-256 hash.
 	CodeChallenge string
 	// ResponseMode is for example "form_post".
 	ResponseMode string
-	// Params are further parameters. The ones that the fields above and the
-	// configuration stand for, request and request_uri are refused.
+	// Params holds further parameters. request, request_uri and the parameters set by
+	// the other fields or the configuration are refused.
 	Params url.Values
-	// Change edits the query last of all. It may not touch what binds the answer
-	// to the browser and says where it goes.
+	// Change edits the complete query. It must not change parameters that bind the
+	// answer to the browser or say where the answer goes.
 	Change func(url.Values) error
 	// Fragment ends the URL; it stays in the browser.
 	Fragment string
 }
 
-// AuthorizationURL returns where to send the browser (RFC 6749, section 4.1.1).
-// The response type is always "code". A query in the endpoint is kept, save for
-// parameters that are set here.
+// AuthorizationURL returns the URL to send the browser to (RFC 6749, section 4.1.1).
+// The response type is always "code". A query in the endpoint is kept, except for
+// parameters set here.
 func (c *Client) AuthorizationURL(ctx context.Context, r AuthRequest) (string, error) {
 	md, err := c.Metadata(ctx)
 	if err != nil {
@@ -75,7 +75,7 @@ func (c *Client) AuthorizationURL(ctx context.Context, r AuthRequest) (string, e
 	return location, nil
 }
 
-// boundParams bind an answer to the request, each by its one value.
+// boundParams bind an answer to the request, each by its only value.
 var boundParams = []string{"state", "nonce", "code_challenge", "code_challenge_method"}
 
 // change lets Change edit a copy of the query.
@@ -108,7 +108,7 @@ var reservedParams = []string{
 	"code_challenge", "code_challenge_method", "request", "request_uri",
 }
 
-// ReservedParam reports whether AuthRequest.Params may not have a parameter.
+// ReservedParam reports whether AuthRequest.Params must not contain a parameter.
 func ReservedParam(name string) bool { return slices.Contains(reservedParams, name) }
 
 func (c *Client) authQuery(r AuthRequest) (url.Values, error) {

@@ -10,11 +10,11 @@ import (
 )
 
 const (
-	freshFor   = time.Hour        // a document is used without asking again
-	staleFor   = 24 * time.Hour   // and, while its source fails, at most this long
-	staleWait  = 2 * time.Second  // how long a caller waits for news while an old document is at hand
-	retryAfter = 5 * time.Second  // no fetch for so long after a failed one
-	renewEvery = 30 * time.Second // shortest time between two renewals out of turn
+	freshFor   = time.Hour        // a document is used without a new fetch
+	staleFor   = 24 * time.Hour   // and, while its source fails, for at most this long
+	staleWait  = 2 * time.Second  // how long a caller waits for a fetch if an old document is available
+	retryAfter = 5 * time.Second  // no fetch for this long after a failed one
+	renewEvery = 30 * time.Second // minimum time between two early renewals
 )
 
 var (
@@ -22,24 +22,24 @@ var (
 	errPanicked      = errors.New("reading the document failed unexpectedly")
 )
 
-// cached is one document of the provider, fetched when first needed. At most one
-// fetch runs at a time and everyone waits for that one; a failed fetch is not
-// repeated for retryAfter.
+// cached holds one document of the provider, fetched when first needed. At most one
+// fetch runs at a time, and all callers wait for it. A failed fetch is not repeated for
+// retryAfter.
 type cached[T any] struct {
 	fetch func(context.Context) (T, error)
-	stale func(error) // if set, called when a fetch fails while an older document serves; once, until one succeeds
+	stale func(error) // if set, called when a fetch fails while an older document is used; once, until a fetch succeeds
 
 	mu      sync.Mutex
 	value   T
-	fetched time.Time     // when value came; zero: never
+	fetched time.Time     // when value was fetched; zero: never
 	failure error         // of the last fetch
 	retryAt time.Time     // no fetch before
 	renewAt time.Time     // no renewal before
-	running chan struct{} // closed when the fetch under way ends; nil: none
+	running chan struct{} // closed when the fetch in progress ends; nil: none
 }
 
-// get returns the document, fetching it when it is older than freshFor. If that
-// fails or takes longer than staleWait, one not older than staleFor will do.
+// get returns the document. If it is older than freshFor, get fetches it. If that fails
+// or takes longer than staleWait, a document not older than staleFor is returned.
 func (c *cached[T]) get(ctx context.Context) (T, error) {
 	value, age := c.last()
 	if age < freshFor {
@@ -60,14 +60,14 @@ func (c *cached[T]) get(ctx context.Context) (T, error) {
 	return value, nil
 }
 
-// renew fetches out of turn, because the document lacks something. It does so at
-// most once in renewEvery, whoever asks; errRenewedLately says that it did not.
+// renew fetches early, because the document lacks something. It does so at most once in
+// renewEvery for all callers; otherwise it returns errRenewedLately.
 func (c *cached[T]) renew(ctx context.Context) error {
 	return c.await(ctx, true)
 }
 
-// last returns the cached document and its age; one that never came is
-// infinitely old.
+// last returns the cached document and its age, which is infinite if it was never
+// fetched.
 func (c *cached[T]) last() (T, time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -77,7 +77,7 @@ func (c *cached[T]) last() (T, time.Duration) {
 	return c.value, time.Since(c.fetched)
 }
 
-// await joins or starts a fetch and waits for its end, or until ctx ends.
+// await joins or starts a fetch and waits until it or ctx ends.
 func (c *cached[T]) await(ctx context.Context, renewal bool) error {
 	running, err := c.start(ctx, renewal)
 	if err != nil {
@@ -110,7 +110,7 @@ func (c *cached[T]) start(ctx context.Context, renewal bool) (<-chan struct{}, e
 		c.renewAt = now.Add(renewEvery)
 	}
 	c.running = make(chan struct{})
-	// The caller may go away; the others that wait for this fetch may not care.
+	// Other callers may wait for this fetch, so it continues if the caller goes away.
 	go c.run(context.WithoutCancel(ctx))
 	return c.running, nil
 }
@@ -124,8 +124,8 @@ func (c *cached[T]) run(ctx context.Context) {
 	}
 }
 
-// end records the outcome of a fetch, and reports whether from now on an older
-// document has to serve.
+// end records the outcome of a fetch. It reports whether an older document must be used
+// from now on.
 func (c *cached[T]) end(value T, err error) (news bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -141,8 +141,8 @@ func (c *cached[T]) end(value T, err error) (news bool) {
 	return news
 }
 
-// fetchSafely turns a panic into a failure: this goroutine is nobody's request,
-// so a hostile document that trips a parser would take the process down.
+// fetchSafely turns a panic into an error. This goroutine belongs to no request, so a
+// hostile document that makes a parser panic would otherwise end the process.
 func (c *cached[T]) fetchSafely(ctx context.Context) (value T, err error) {
 	defer func() {
 		if recover() != nil {

@@ -20,7 +20,8 @@ func TestCachedSingleFlight(t *testing.T) {
 			fetches++
 			return fetches, nil
 		}}
-		// The one that starts the fetch gives up at once; the others still get it.
+		// The caller that starts the fetch gives up at once; the others still get the
+		// result.
 		ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
 		defer cancel()
 		if _, err := c.get(ctx); !errors.Is(err, outbound.ErrUnavailable) {
@@ -68,7 +69,8 @@ func TestCachedFailure(t *testing.T) {
 	})
 }
 
-// While an old document is at hand, a hanging source costs a caller little.
+// TestCachedStaleWait checks that a hanging source delays callers little if an old
+// document is available.
 func TestCachedStaleWait(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -14,7 +14,7 @@ import (
 	"authsvc/internal/protocol/outbound"
 )
 
-// inMemory is a client, OpenID or not, whose provider is a function.
+// inMemory returns a client, OpenID or not, whose provider is a function.
 func inMemory(t *testing.T, openID bool, answer roundTrip) *Client {
 	t.Helper()
 	const base = "https://idp.example"
@@ -42,7 +42,7 @@ func redeem(ctx context.Context, client *Client) error {
 
 var goodTokens = map[string]any{"access_token": "at", "token_type": "Bearer", "sub": "u"}
 
-// hanging answers when the caller has lost patience.
+// hanging answers when the caller's context ends.
 func hanging(r *http.Request) (*http.Response, error) {
 	<-r.Context().Done()
 	return nil, r.Context().Err()
@@ -93,8 +93,8 @@ func TestBreaker(t *testing.T) {
 	}
 }
 
-// TestSlots: a thousand sign-ins at a provider that hangs hold 64 calls, the
-// others are told soon; keys still come through.
+// TestSlots checks that a thousand sign-ins at a hanging provider use 64 calls, that
+// the others fail soon, and that keys are still fetched.
 func TestSlots(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -150,8 +150,8 @@ func TestSlots(t *testing.T) {
 	})
 }
 
-// TestCodesAreSentOnce: not even a broken connection makes a code or a refresh
-// token go out again.
+// TestCodesAreSentOnce checks that a code or a refresh token is not sent again, even if
+// the connection breaks.
 func TestCodesAreSentOnce(t *testing.T) {
 	t.Parallel()
 	for name, fault := range map[string]func() (*http.Response, error){
@@ -183,8 +183,8 @@ func TestCodesAreSentOnce(t *testing.T) {
 	}
 }
 
-// TestDiscoveredUserInfoHost: the endpoint that gets the token anyway may be
-// called once it is known.
+// TestDiscoveredUserInfoHost checks that the discovered endpoint, which receives the
+// token anyway, may be called.
 func TestDiscoveredUserInfoHost(t *testing.T) {
 	t.Parallel()
 	op := newProvider(t)

@@ -7,12 +7,12 @@ import (
 	"authsvc/internal/text/strictjson"
 )
 
-// Claims are the members of a JSON object from a provider, with values as
+// Claims holds the members of a JSON object from a provider, with values as
 // [strictjson.Value] decodes them.
 //
 // Methods take a path of member names and list indexes joined by dots, such as
-// "data.user.emails.0.value". A member whose name is the whole rest of the path,
-// dots included ("https://example.com/roles"), wins over a nested one.
+// "data.user.emails.0.value". A member whose name is the entire rest of the path,
+// including dots ("https://example.com/roles"), takes precedence over a nested one.
 type Claims map[string]any
 
 // String returns the string or number at path as [strictjson.Text] writes it.

@@ -9,15 +9,14 @@ import (
 	"authsvc/internal/protocol/outbound"
 )
 
-// Client is a relying party: one client at one provider. It is safe for
-// concurrent use.
+// Client is a relying party: one client at one provider. It is safe for concurrent use.
 type Client struct {
 	cfg      Config
 	outbound *outbound.Client
 	algs     []jose.SignatureAlgorithm
 	key      *ClientKey // with PrivateKeyJWT
 	bearer   outbound.BearerMethod
-	static   *Metadata // set when there is nothing to discover
+	static   *Metadata // set if there is nothing to discover
 	metadata cached[*Metadata]
 	keys     cached[[]jose.JSONWebKey]
 	jwts     *JWTVerifier
@@ -25,8 +24,8 @@ type Client struct {
 	userinfo outbound.Breaker
 }
 
-// New checks the configuration, reporting all mistakes together. It does no
-// network input or output: a provider that is down stops nothing but itself.
+// New checks the configuration and reports all mistakes together. It makes no network
+// calls, so an unreachable provider does not prevent the start of the service.
 func New(cfg Config) (*Client, error) {
 	if err := cfg.check(); err != nil {
 		return nil, err
@@ -66,12 +65,12 @@ func New(cfg Config) (*Client, error) {
 	return c, nil
 }
 
-// Outbound returns the client for further calls to the provider. It attaches
-// access tokens as Config.UserInfoAuth says.
+// Outbound returns the client for further calls to the provider. It attaches access
+// tokens as Config.UserInfoAuth says.
 func (c *Client) Outbound() *outbound.Client { return c.outbound }
 
-// discoveredUserInfo is the userinfo endpoint of the metadata at hand, which gets
-// the access token anyway.
+// discoveredUserInfo returns the userinfo endpoint of the cached metadata, which
+// receives the access token anyway.
 func (c *Client) discoveredUserInfo() string {
 	if md, _ := c.metadata.last(); md != nil {
 		return md.UserInfoURL

@@ -12,7 +12,7 @@ import (
 	"authsvc/internal/protocol/outbound"
 )
 
-// How the client authenticates at the token endpoint (OpenID Connect Core 1.0,
+// Methods of client authentication at the token endpoint (OpenID Connect Core 1.0,
 // section 9).
 const (
 	ClientSecretBasic = "client_secret_basic"
@@ -21,8 +21,8 @@ const (
 	AuthNone          = "none"
 )
 
-// credential is what the client authenticates with in one request: its secret,
-// or an assertion that is made for this request alone.
+// credential returns the client's credential for one request: its secret, or an
+// assertion made for this request alone.
 func (c *Client) credential(md *Metadata, own string) (string, error) {
 	switch {
 	case c.cfg.AuthMethod == PrivateKeyJWT:
@@ -33,9 +33,9 @@ func (c *Client) credential(md *Metadata, own string) (string, error) {
 	return c.cfg.ClientSecret, nil
 }
 
-// clientRequest is a POST of form in which the client authenticates, at the
-// token endpoint or at another that takes the same (RFC 7009, section 2.1), with
-// what credential has returned.
+// clientRequest makes a POST of form with client authentication. secret is the result
+// of credential. The request is for the token endpoint, or for another endpoint with
+// the same authentication (RFC 7009, section 2.1).
 func (c *Client) clientRequest(ctx context.Context, md *Metadata, to string, form url.Values, secret string) (*http.Request, error) {
 	method := c.authMethod(md)
 	if method != ClientSecretBasic {

@@ -23,8 +23,8 @@ type ClientKey struct {
 	algs []jose.SignatureAlgorithm
 }
 
-// A KeyError is the reason why a text is not a signing key, and the remedy. It
-// repeats nothing of the text.
+// A KeyError says why a text is not a signing key, and how to fix it. It never quotes
+// the text.
 type KeyError struct{ Problem, Fix string }
 
 // Error implements error.
@@ -41,10 +41,10 @@ var (
 	errKeyShort  = &KeyError{"is an RSA key of under 2048 bits", "make a new key"}
 )
 
-// ParseClientKey reads a private key, PKCS #8 in PEM or a JWK: ECDSA on P-256 or
-// P-384, Ed25519, or RSA of 2048 to 8192 bits. \n may stand for the end of a
-// line of PEM. id is its kid; empty means the JWK's, if there is one. Errors are
-// a [*KeyError].
+// ParseClientKey reads a private key, as PKCS #8 in PEM or as a JWK: ECDSA on P-256 or
+// P-384, Ed25519, or RSA of 2048 to 8192 bits. In PEM, \n may stand for the end of a
+// line. id is the key's kid; if empty, the JWK's own kid is used, if any. Errors are a
+// [*KeyError].
 func ParseClientKey(text, id string) (*ClientKey, error) {
 	text = strings.TrimSpace(text)
 	if strings.HasPrefix(text, "{") {
@@ -83,7 +83,7 @@ func parseJWK(text []byte, id string) (*ClientKey, error) {
 	return newClientKey(jwk.Key, id, jwk.Algorithm)
 }
 
-// newClientKey takes a key that can sign, and signs with it once to see.
+// newClientKey accepts a key that can sign, and makes one signature as a test.
 func newClientKey(key any, id, alg string) (*ClientKey, error) {
 	k := &ClientKey{id: id}
 	var err error
@@ -96,15 +96,15 @@ func newClientKey(key any, id, alg string) (*ClientKey, error) {
 		}
 		k.algs = []jose.SignatureAlgorithm{jose.SignatureAlgorithm(alg)}
 	}
-	k.key = key.(crypto.Signer) // all that keyAlgs knows are
+	k.key = key.(crypto.Signer) // all keys that keyAlgs accepts are signers
 	if !k.works() {
 		return nil, errKeyParts
 	}
 	return k, nil
 }
 
-// keyAlgs are the algorithms that a private key serves, the first by default:
-// of the two of RSA the one that every server knows.
+// keyAlgs returns the algorithms of a private key, the default first. For RSA, the
+// default is the algorithm that every server supports.
 func keyAlgs(key any) ([]jose.SignatureAlgorithm, error) {
 	switch k := key.(type) {
 	case *rsa.PrivateKey:
@@ -131,8 +131,8 @@ func keyAlgs(key any) ([]jose.SignatureAlgorithm, error) {
 	return nil, errKeyKind
 }
 
-// works reports whether the public half accepts what the private half signs: in
-// a JWK they are written side by side.
+// works reports whether the public half verifies signatures of the private half. In a
+// JWK, the two are separate members and may not match.
 func (k *ClientKey) works() bool {
 	signed, err := k.sign(k.algs[0], []byte("{}"))
 	if err != nil {
@@ -160,7 +160,7 @@ func (k *ClientKey) sign(alg jose.SignatureAlgorithm, claims []byte) (string, er
 	return jws.CompactSerialize()
 }
 
-// String names the algorithms, and nothing of the key.
+// String names the algorithms, but nothing about the key.
 func (k *ClientKey) String() string {
 	names := make([]string, len(k.algs))
 	for i, alg := range k.algs {

@@ -15,75 +15,75 @@ import (
 
 // Config describes one client at one provider.
 type Config struct {
-	// Issuer is the provider's issuer identifier, compared byte by byte. Empty
-	// means plain OAuth 2.0 without issuer. It may hold "{tenantid}" once, as
-	// Microsoft's multi-tenant issuer does: then an ID token's iss must be the
-	// issuer rebuilt with the tid claim of that same, verified token. DiscoveryURL
-	// or all endpoints must be set in that case.
+	// Issuer is the provider's issuer identifier, compared byte by byte. Empty means
+	// plain OAuth 2.0 without issuer. It may contain "{tenantid}" once, as Microsoft's
+	// multi-tenant issuer does. Then an ID token's iss must be the issuer with the tid
+	// claim of the same verified token, and DiscoveryURL or all endpoints must be set.
 	Issuer string
-	// Tenants are the tenants allowed by a multi-tenant Issuer. Default: any.
+	// Tenants lists the tenants allowed by a multi-tenant Issuer. Default: any.
 	Tenants []string
 
-	// DiscoveryURL is where the metadata is. Default: Issuer and
+	// DiscoveryURL is the URL of the metadata. Default: Issuer followed by
 	// "/.well-known/openid-configuration".
 	DiscoveryURL string
-	// The endpoints override discovered ones. Without Issuer, AuthorizationURL and
-	// TokenURL are required. When nothing needed is missing and DiscoveryURL is
-	// empty, discovery is not used at all.
+	// AuthorizationURL, TokenURL, UserInfoURL and JWKSURL override discovered
+	// endpoints. Without Issuer, AuthorizationURL and TokenURL are required. If all
+	// needed endpoints are set and DiscoveryURL is empty, discovery is not used.
 	AuthorizationURL, TokenURL, UserInfoURL, JWKSURL string
-	// RevocationURL and EndSessionURL override discovered ones too; nothing is
-	// discovered for their sake.
+	// RevocationURL and EndSessionURL also override discovered endpoints. A missing one
+	// does not cause discovery.
 	RevocationURL, EndSessionURL string
-	// Hosts are further hosts that [Client.Outbound] may reach, as host[:port];
+	// Hosts lists further hosts that [Client.Outbound] may reach, as host[:port];
 	// "*.example.com" is any subdomain.
 	Hosts []string
 
-	// ClientID and ClientSecret are what the provider gave out. The secret may be
-	// empty with AuthNone.
+	// ClientID and ClientSecret are the credentials issued by the provider. The secret
+	// may be empty with AuthNone.
 	ClientID, ClientSecret string
-	// SecretPerGrant: every [Grant] and [Refresh] brings the secret, in place of
-	// ClientSecret.
+	// SecretPerGrant says that every [Grant] and [Refresh] contains the secret, instead
+	// of ClientSecret.
 	SecretPerGrant bool
-	// ClientIDParam names the parameter of the client id. Default "client_id".
+	// ClientIDParam names the parameter of the client ID. Default: "client_id".
 	ClientIDParam string
 	// TokenParams are added to token requests.
 	TokenParams map[string]string
 	// AuthMethod is ClientSecretBasic, ClientSecretPost, PrivateKeyJWT or AuthNone.
-	// Default: none without ClientSecret; post when the provider announces post and
-	// not basic; else basic.
+	// Default: AuthNone without ClientSecret; ClientSecretPost if the provider
+	// announces post and not basic; otherwise ClientSecretBasic.
 	AuthMethod string
-	// PrivateKey, as [ParseClientKey] reads it, signs with PrivateKeyJWT; KeyID is
-	// its kid. AssertionAudience is the aud of the assertion, by default Issuer.
+	// PrivateKey, in a form that [ParseClientKey] reads, signs with PrivateKeyJWT.
+	// KeyID is its kid. AssertionAudience is the aud of the assertion, by default
+	// Issuer.
 	PrivateKey, KeyID string
 	AssertionAudience string
 
-	// OpenID asks for an ID token in every exchange. It needs Issuer.
+	// OpenID requires an ID token in every exchange. It needs Issuer.
 	OpenID bool
-	// Algs are the accepted signature algorithms of ID tokens. Default: RSA, ECDSA
+	// Algs lists the accepted signature algorithms of ID tokens. Default: RSA, ECDSA
 	// and EdDSA signatures. HS256, HS384 and HS512 use ClientSecret as key and are
-	// accepted only when listed here; "none" never is.
+	// accepted only if listed here. "none" is never accepted.
 	Algs []string
 
 	// Stale, if not nil, is called when a document, "metadata" or "keys", cannot be
-	// fetched while an older one serves: once, until a fetch succeeds.
+	// fetched and an older one is used: once, until a fetch succeeds.
 	Stale func(document string, err error)
 
-	// HTTP makes all calls. Redirects, cookies and unbounded bodies are off in any
-	// case. Default: outbound.NewHTTPClient(outbound.HTTPOptions{}).
+	// HTTP makes all calls. Redirects, cookies and unlimited bodies are always off.
+	// Default: outbound.NewHTTPClient(outbound.HTTPOptions{}).
 	HTTP *http.Client
-	// TokenHeaders and UserInfoHeaders are added to the calls of those endpoints,
-	// for example Accept, User-Agent or a version header.
+	// TokenHeaders and UserInfoHeaders are added to the calls of those endpoints, for
+	// example Accept, User-Agent or a version header.
 	TokenHeaders, UserInfoHeaders map[string]string
-	// UserInfoMethod is GET (default) or POST; UserInfoBody is what a POST
-	// carries, JSON if it begins with "{" or "[", else a form.
+	// UserInfoMethod is GET (default) or POST. UserInfoBody is the body of a POST: JSON
+	// if it begins with "{" or "[", else a form.
 	UserInfoMethod, UserInfoBody string
-	// UserInfoAuth says how the access token travels to the userinfo endpoint and
-	// with [Client.Outbound]: "" is the header "Authorization: Bearer"; "query:NAME",
-	// "header:NAME" and "header:NAME SCHEME" are the other ways.
+	// UserInfoAuth says how the access token is sent to the userinfo endpoint and with
+	// [Client.Outbound]. Empty means the header "Authorization: Bearer"; other forms
+	// are "query:NAME", "header:NAME" and "header:NAME SCHEME".
 	UserInfoAuth string
 }
 
-// urls are the URLs that the operator configured, by the name of their field.
+// urls returns the URLs that the operator configured, by the name of their field.
 func (c *Config) urls() map[string]string {
 	urls := map[string]string{
 		"issuer":            c.Issuer,
@@ -107,7 +107,7 @@ func (c *Config) needsDiscovery() bool {
 	return c.Issuer != "" && missing
 }
 
-// needsJWKS reports whether a public key may be needed to check an ID token.
+// needsJWKS reports whether checking an ID token may need a public key.
 func (c *Config) needsJWKS() bool {
 	return c.OpenID && slices.ContainsFunc(algorithms(c.Algs), func(a jose.SignatureAlgorithm) bool { return !symmetric(a) })
 }
@@ -176,7 +176,7 @@ func (c *Config) checkHosts() error {
 	return nil
 }
 
-// checkTokenParams refuses parameters that the token request has a meaning for.
+// checkTokenParams refuses parameters that have a meaning in token requests.
 func (c *Config) checkTokenParams() error {
 	for _, name := range slices.Sorted(maps.Keys(c.TokenParams)) {
 		if ReservedTokenParam(name) || name == c.ClientIDParam {

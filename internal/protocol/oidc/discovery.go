@@ -15,7 +15,7 @@ import (
 	"authsvc/internal/text/strictjson"
 )
 
-// Metadata is what a client knows about its provider, from configuration and
+// Metadata holds what a client knows about its provider, from configuration and
 // discovery (OpenID Connect Discovery 1.0, section 3; RFC 8414).
 type Metadata struct {
 	// Issuer is the provider's identifier; empty for plain OAuth 2.0.
@@ -25,22 +25,22 @@ type Metadata struct {
 	// RevocationURL (RFC 7009) and EndSessionURL (RP-Initiated Logout 1.0) may be
 	// empty.
 	RevocationURL, EndSessionURL string
-	// BackchannelLogout says that the provider sends logout tokens (Back-Channel
-	// Logout 1.0).
+	// BackchannelLogout says that the provider sends logout tokens (Back-Channel Logout
+	// 1.0).
 	BackchannelLogout bool
 	// IssParameter says that every authorization response has an iss parameter
 	// (authorization_response_iss_parameter_supported, RFC 9207).
 	IssParameter bool
 
-	// postOnly: the token endpoint announces client_secret_post and not basic.
+	// postOnly says that the token endpoint announces client_secret_post and not basic.
 	postOnly bool
-	// assertionAlg is that of client assertions; empty: the key's first.
+	// assertionAlg is the algorithm of client assertions; empty: the key's first.
 	assertionAlg jose.SignatureAlgorithm
 }
 
-// Metadata returns the provider's metadata, fetching it when first needed. It is
-// kept for an hour, and while the provider fails for at most a day. A failed
-// fetch is not repeated for five seconds.
+// Metadata returns the provider's metadata, which is fetched when first needed. It is
+// cached for an hour, or for up to a day while the provider fails. A failed fetch is
+// not repeated for five seconds.
 func (c *Client) Metadata(ctx context.Context) (*Metadata, error) {
 	md := c.static
 	if md == nil {
@@ -65,9 +65,8 @@ func (c *Client) fetchMetadata(ctx context.Context) (*Metadata, error) {
 	return c.parseMetadata(body)
 }
 
-// parseMetadata checks a discovery document. The issuer in it must be the
-// configured one exactly (Discovery, section 4.3); this is what keeps one
-// provider from posing as another.
+// parseMetadata checks a discovery document. Its issuer must equal the configured one
+// exactly (Discovery, section 4.3), so that one provider cannot pose as another.
 func (c *Client) parseMetadata(body []byte) (*Metadata, error) {
 	object, err := strictjson.Object(body)
 	if err != nil {
@@ -105,8 +104,8 @@ func (c *Client) parseMetadata(body []byte) (*Metadata, error) {
 			return nil, fmt.Errorf("%s: %w", e.name, err)
 		}
 	}
-	// Signing in does not need these two, so one that cannot be used is no reason
-	// to refuse the document.
+	// Signing in does not need these two, so an unusable one is not a reason to refuse
+	// the document.
 	md.RevocationURL, md.EndSessionURL = c.cfg.RevocationURL, c.cfg.EndSessionURL
 	if md.RevocationURL == "" {
 		md.RevocationURL, _ = c.endpoint(doc["revocation_endpoint"], false)
@@ -117,8 +116,8 @@ func (c *Client) parseMetadata(body []byte) (*Metadata, error) {
 	return md, nil
 }
 
-// endpoint checks a discovered URL. Plain http is for a provider on this machine
-// only: a remote one must not send us to what listens on loopback here.
+// endpoint checks a discovered URL. Plain http is only for a provider on this machine:
+// a remote one must not send us to a service on our loopback.
 func (c *Client) endpoint(v any, required bool) (string, error) {
 	if v == nil {
 		if required {

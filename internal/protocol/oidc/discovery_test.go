@@ -155,8 +155,8 @@ func TestBrokenDiscovery(t *testing.T) {
 	}
 }
 
-// A host that only the provider named gets no leave to be on an inner network,
-// though the provider itself is.
+// TestLearntHostIsNotTrusted checks that a host that only the provider named must not
+// be in an internal network, even though the provider itself is.
 func TestLearntHostIsNotTrusted(t *testing.T) {
 	t.Parallel()
 	inner := newProvider(t)
@@ -178,8 +178,8 @@ func TestLearntHostIsNotTrusted(t *testing.T) {
 	wantError(t, err, "")
 }
 
-// TestMetadataOfLogout: endpoints that signing in does not need are known when
-// they can be used, and no reason to refuse the document otherwise.
+// TestMetadataOfLogout checks that endpoints that signing in does not need are used if
+// they are valid, and are otherwise not a reason to refuse the document.
 func TestMetadataOfLogout(t *testing.T) {
 	t.Parallel()
 	op := newProvider(t)

@@ -13,35 +13,36 @@ import (
 	"authsvc/internal/protocol/outbound"
 )
 
-// maxCode bounds an authorization code, in bytes. Real ones stay below 2 KiB.
+// maxCode is the maximum length of an authorization code, in bytes. Real ones are
+// shorter than 2 KiB.
 const maxCode = 4 << 10
 
-// A Grant is what an authorization code is redeemed with.
+// A Grant holds the authorization code to exchange and its parameters.
 type Grant struct {
 	Code string
-	// RedirectURI is that of the authorization request.
+	// RedirectURI is the one in the authorization request.
 	RedirectURI string
 	// Verifier is the PKCE code verifier (RFC 7636, section 4.5) or empty.
 	Verifier string
 	// Secret is the client secret, with Config.SecretPerGrant.
 	Secret string
-	// Conform may correct the decoded answer of a provider that departs from RFC
-	// 6749 before it is checked. Nil: nothing to correct.
+	// Conform may correct the decoded answer of a provider that violates RFC 6749
+	// before it is checked. Nil: no correction.
 	Conform func(Claims) (Claims, error)
 }
 
-// Exchange redeems an authorization code at the token endpoint (RFC 6749,
+// Exchange exchanges an authorization code for tokens at the token endpoint (RFC 6749,
 // section 4.1.3).
 //
-// A code is good for one request, so a failed one is never retried. (net/http
-// may change connections while not a byte of the request has been taken.) A
-// refusal by the provider is a [*TokenError]; a fault that may pass is
+// A code is valid for one request, so a failed request is never retried. (net/http may
+// switch connections as long as not one byte of the request was sent.) If the provider
+// refuses, the error is a [*TokenError]. If the fault may be temporary, it is
 // [outbound.ErrUnavailable].
 //
-// The request is written here rather than by golang.org/x/oauth2 because that
-// package reads the answer leniently: it cuts long bodies silently, takes the
-// last of duplicate members and names in any case, does not look at token_type
-// and quotes the body in errors. A test compares the two.
+// The request does not use golang.org/x/oauth2, because that package reads the answer
+// leniently: it silently truncates long bodies, takes the last of duplicate members,
+// accepts names in any case, ignores token_type and quotes the body in errors. A test
+// compares the two.
 func (c *Client) Exchange(ctx context.Context, g Grant) (*Tokens, error) {
 	if g.Code == "" || len(g.Code) > maxCode || strings.ContainsFunc(g.Code, notPrintable) {
 		return nil, errors.New("token request: code is empty, too long or not printable")
@@ -71,8 +72,8 @@ func (c *Client) Exchange(ctx context.Context, g Grant) (*Tokens, error) {
 	return nil, fmt.Errorf("token endpoint: %w", redact(err, g.Code, g.Verifier, g.Secret))
 }
 
-// ParseTokens reads the members of a token response as [Client.Exchange] does, for
-// one that came another way.
+// ParseTokens reads the members of a token response as [Client.Exchange] does, for a
+// response that came another way.
 func (c *Client) ParseTokens(fields Claims, g Grant) (*Tokens, error) {
 	tokens, err := readTokens(fields, g.Conform, time.Now())
 	switch {
@@ -84,7 +85,7 @@ func (c *Client) ParseTokens(fields Claims, g Grant) (*Tokens, error) {
 	return tokens, nil
 }
 
-// ReservedTokenParam reports whether Config.TokenParams may not have a parameter.
+// ReservedTokenParam reports whether Config.TokenParams must not contain a parameter.
 func ReservedTokenParam(name string) bool {
 	return slices.Contains([]string{"grant_type", "code", "redirect_uri", "code_verifier", "client_id", "client_secret", "client_assertion", "client_assertion_type", "refresh_token"}, name)
 }
@@ -104,6 +105,6 @@ func (c *Client) tokenRequest(ctx context.Context, md *Metadata, g Grant) (*http
 	return c.clientRequest(ctx, md, md.TokenURL, form, g.Secret)
 }
 
-// notPrintable reports whether r is outside the printable ASCII characters and
-// space, which is what RFC 6749, appendix A, allows in a code.
+// notPrintable reports whether r is neither a printable ASCII character nor a space.
+// RFC 6749, appendix A, allows only these in a code.
 func notPrintable(r rune) bool { return r < 0x20 || r > 0x7e }

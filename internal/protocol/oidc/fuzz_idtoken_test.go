@@ -15,9 +15,9 @@ import (
 	"time"
 )
 
-// FuzzIDToken signs any payload under any typ and damages the token anywhere.
-// What passes is signed by the provider, as crypto/ecdsa sees it, and says what
-// this sign-in expects.
+// FuzzIDToken signs any payload under any typ and damages the token anywhere. It checks
+// that accepted tokens are signed by the provider, as verified by crypto/ecdsa, and
+// have the claims that this sign-in expects.
 func FuzzIDToken(f *testing.F) {
 	const issuer = "https://idp.example"
 	key := newSigner("fuzz")
@@ -93,7 +93,7 @@ func (p published) RoundTrip(r *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: 200, Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(bytes.NewReader(raw)), Request: r}, err
 }
 
-// signedBy verifies ES256 with nothing but crypto/ecdsa.
+// signedBy verifies ES256 with crypto/ecdsa only.
 func signedBy(key *ecdsa.PublicKey, token string) bool {
 	parts := strings.Split(token, ".")
 	if len(parts) != 3 {
@@ -107,7 +107,7 @@ func signedBy(key *ecdsa.PublicKey, token string) bool {
 	return ecdsa.Verify(key, sum[:], new(big.Int).SetBytes(raw[:32]), new(big.Int).SetBytes(raw[32:]))
 }
 
-// slowClaims reads the claims that have to be right.
+// slowClaims checks the claims that must be right.
 func slowClaims(c Claims, issuer string) bool {
 	number := func(name string) float64 {
 		n, _ := c[name].(json.Number)

@@ -19,7 +19,7 @@ import (
 	"authsvc/internal/test/quiet"
 )
 
-// endpoints are the calls of a sign-in, by path.
+// endpoints holds the calls of a sign-in, by path.
 var endpoints = map[string]func(context.Context, *Client, string) error{
 	"/.well-known/openid-configuration": func(ctx context.Context, client *Client, _ string) error {
 		_, err := client.Metadata(ctx)
@@ -36,7 +36,7 @@ var endpoints = map[string]func(context.Context, *Client, string) error{
 	},
 }
 
-// working is a provider whose endpoints all answer as they should.
+// working returns a provider whose endpoints all answer correctly.
 func working(t testing.TB) (*provider, string) {
 	t.Helper()
 	op := newProvider(t)
@@ -48,7 +48,7 @@ func working(t testing.TB) (*provider, string) {
 	return op, idToken
 }
 
-// TestBrokenBodies sends what is no answer from every endpoint.
+// TestBrokenBodies sends invalid answers from every endpoint.
 func TestBrokenBodies(t *testing.T) {
 	t.Parallel()
 	const secret = "words of the provider"
@@ -100,8 +100,8 @@ func TestBrokenBodies(t *testing.T) {
 	}
 }
 
-// bomb answers 10 MB of spaces and {} in 10 KB, asked for gzip or not. Inflated,
-// and cut, it would be an empty object.
+// bomb answers with 10 MB of spaces and {} in 10 KB, whether gzip was requested or not.
+// Inflated and truncated, it would be an empty object.
 func bomb(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Encoding", "gzip")
 	w.Header().Set("Content-Type", "application/json")
@@ -120,7 +120,7 @@ var zipped = sync.OnceValue(func() []byte {
 func reset(w http.ResponseWriter) {
 	conn, _, err := http.NewResponseController(w).Hijack()
 	if err != nil {
-		panic(http.ErrAbortHandler) // after Flush some versions do not hand it over
+		panic(http.ErrAbortHandler) // after Flush some versions do not hand over the connection
 	}
 	if tcp, ok := conn.(*net.TCPConn); ok {
 		tcp.SetLinger(0)
@@ -128,7 +128,7 @@ func reset(w http.ResponseWriter) {
 	conn.Close()
 }
 
-// TestStallsEnd: whatever stalls, the caller's time holds.
+// TestStallsEnd checks that calls end with the caller's time, whatever stalls.
 func TestStallsEnd(t *testing.T) {
 	t.Parallel()
 	stalls := map[string]http.HandlerFunc{
@@ -152,7 +152,7 @@ func TestStallsEnd(t *testing.T) {
 				t.Parallel()
 				op, idToken := working(t)
 				client := op.client(t)
-				t.Cleanup(op.CloseClientConnections) // fetches go on without the caller
+				t.Cleanup(op.CloseClientConnections) // fetches continue without the caller
 				if path != "/.well-known/openid-configuration" {
 					if _, err := client.Metadata(t.Context()); err != nil {
 						t.Fatal(err)
@@ -173,7 +173,7 @@ func TestStallsEnd(t *testing.T) {
 	}
 }
 
-// TestColdStart: a thousand sign-ins and a thousand forgeries at once, with
+// TestColdStart checks a thousand concurrent sign-ins and a thousand forgeries, with
 // nothing cached.
 func TestColdStart(t *testing.T) {
 	t.Parallel()
@@ -204,8 +204,8 @@ func TestColdStart(t *testing.T) {
 	}
 }
 
-// TestMetadataDrift: another issuer is never taken over, other endpoints when
-// they have been checked.
+// TestMetadataDrift checks that another issuer is never accepted, and other endpoints
+// only after they are checked.
 func TestMetadataDrift(t *testing.T) {
 	t.Parallel()
 	const base = "https://idp.example"
@@ -227,7 +227,7 @@ func TestMetadataDrift(t *testing.T) {
 			want          string
 		}{
 			{base, base + "/t", 0, base + "/t"},
-			{base, base + "/moved", 0, base + "/t"}, // not looked at yet
+			{base, base + "/moved", 0, base + "/t"}, // not fetched yet
 			{base, base + "/moved", freshFor, base + "/moved"},
 			{base, "http://evil.example/t", freshFor, base + "/moved"},
 			{"https://evil.example", "https://evil.example/t", freshFor, base + "/moved"},

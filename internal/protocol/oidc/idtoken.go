@@ -11,33 +11,33 @@ import (
 	"authsvc/internal/text/strictjson"
 )
 
-// maxIDToken bounds an ID token, in bytes.
+// maxIDToken is the maximum length of an ID token, in bytes.
 const maxIDToken = 64 << 10
 
-// IDTokenCheck is what the caller expects of an ID token.
+// IDTokenCheck holds the values that the caller expects in an ID token.
 type IDTokenCheck struct {
-	// Nonce is that of the authorization request. Empty means that none was sent;
+	// Nonce is the nonce of the authorization request. Empty means that none was sent;
 	// then a token with a nonce belongs to another request and is refused.
 	Nonce string
-	// AccessToken came with the ID token; at_hash, if present, must fit it.
+	// AccessToken came with the ID token; at_hash, if present, must match it.
 	AccessToken string
 	// MaxAge is the max_age of the authorization request; 0 means none was sent.
-	// Otherwise auth_time is required and may not be longer ago.
+	// Otherwise auth_time is required and must not be longer ago.
 	MaxAge time.Duration
-	// Refreshed: the token came with a refresh, whose answer may repeat the nonce
-	// of the sign-in, which is not kept (OpenID Connect Core 1.0, section
-	// 12.2). Any nonce will do.
+	// Refreshed says that the token came with a refresh, so any nonce is accepted. The
+	// answer may repeat the nonce of the sign-in, which is not kept (OpenID Connect
+	// Core 1.0, section 12.2).
 	Refreshed bool
 }
 
-// ErrMisaddressed: a token whose signature holds is of another issuer or for
+// ErrMisaddressed says that a token with a valid signature has another issuer or is for
 // another client.
 var ErrMisaddressed = errors.New("another's token")
 
-// VerifyIDToken decides whether raw is an ID token of this provider for this
-// client and this sign-in (OpenID Connect Core 1.0, section 3.1.3.7), and
-// returns its claims. The signature is required although the token came over
-// TLS. Times have a leeway of 60 s; iat may be at most a day old.
+// VerifyIDToken decides whether raw is an ID token of this provider for this client and
+// this sign-in (OpenID Connect Core 1.0, section 3.1.3.7), and returns its claims. The
+// signature is required although the token came over TLS. Times have a leeway of 60 s;
+// iat may be at most a day old.
 func (c *Client) VerifyIDToken(ctx context.Context, raw string, want IDTokenCheck) (Claims, error) {
 	claims, err := c.verifyIDToken(ctx, raw, want)
 	if err != nil {
@@ -61,7 +61,7 @@ func (c *Client) verifyIDToken(ctx context.Context, raw string, want IDTokenChec
 	return claims, nil
 }
 
-// A Subject is whom an ID token is about.
+// A Subject identifies the user of an ID token.
 type Subject struct {
 	Issuer string // iss
 	ID     string // sub
@@ -73,8 +73,8 @@ func (c Claims) subject() (s Subject) {
 	return s
 }
 
-// UnverifiedSubject is whom an ID token is about that was verified when it
-// came, empty if there is none.
+// UnverifiedSubject returns the subject of an ID token that was verified when it was
+// received. It returns an empty Subject if the token cannot be read.
 func UnverifiedSubject(raw string) Subject {
 	claims, err := unverifiedClaims(raw)
 	if err != nil {
@@ -83,7 +83,8 @@ func UnverifiedSubject(raw string) Subject {
 	return claims.subject()
 }
 
-// unverifiedClaims are those of a signed token that was verified when it came.
+// unverifiedClaims returns the claims of a signed token that was verified when it was
+// received.
 func unverifiedClaims(raw string) (Claims, error) {
 	parts := strings.Split(raw, ".")
 	if len(parts) != 3 {

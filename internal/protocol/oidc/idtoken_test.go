@@ -104,7 +104,8 @@ func TestIDTokenDuplicates(t *testing.T) {
 	wantError(t, err, "not a JSON object")
 }
 
-// Without a nonce in the request a token with one is of another sign-in.
+// TestIDTokenUnexpectedNonce checks that, without a nonce in the request, a token with
+// one belongs to another sign-in.
 func TestIDTokenUnexpectedNonce(t *testing.T) {
 	t.Parallel()
 	op := newProvider(t)

@@ -7,17 +7,17 @@ import (
 	"strings"
 )
 
-// tenantPlaceholder is what a multi-tenant issuer has in place of the tenant.
+// tenantPlaceholder stands for the tenant in a multi-tenant issuer.
 const tenantPlaceholder = "{tenantid}"
 
-// MultiTenant reports whether an issuer stands for several.
+// MultiTenant reports whether an issuer stands for several tenants.
 func MultiTenant(issuer string) bool { return strings.Contains(issuer, tenantPlaceholder) }
 
 func (c *Config) multiTenant() bool { return MultiTenant(c.Issuer) }
 
-// matchIssuer reports whether iss is the configured issuer. For a multi-tenant
-// one it also returns the tenant in iss, which the caller must find again in the
-// signed tid claim: the part of the URL alone proves nothing.
+// matchIssuer reports whether iss is the configured issuer. For a multi-tenant issuer,
+// it also returns the tenant in iss. The caller must compare it with the signed tid
+// claim, since the part of the URL alone proves nothing.
 func (c *Client) matchIssuer(iss string) (tenant string, ok bool) {
 	before, after, many := strings.Cut(c.cfg.Issuer, tenantPlaceholder)
 	if !many {
@@ -36,20 +36,19 @@ func (c *Client) matchIssuer(iss string) (tenant string, ok bool) {
 	return tenant, true
 }
 
-// tenantName accepts what can stand in one segment of a path: a UUID or a domain
-// name.
+// tenantName accepts a UUID or a domain name, which fit into one segment of a path.
 func tenantName(s string) bool {
 	return len(s) > 0 && len(s) <= 253 && !strings.ContainsFunc(s, func(r rune) bool {
 		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '-' || r == '.')
 	})
 }
 
-// CheckIssuer checks the iss parameters of an authorization response, against
-// mix-up attacks (RFC 9207, section 2.4). Pass all values that came. More than
-// one is refused; one must equal the issuer when that is known; none is refused
-// when the provider announced that it sends one. Plain OAuth 2.0 without issuer
-// has nothing to compare with, and a provider may begin to send iss any day, so
-// there a single value is ignored.
+// CheckIssuer checks the iss parameters of an authorization response against mix-up
+// attacks (RFC 9207, section 2.4). Pass all values received. More than one value is
+// refused. If the issuer is known, a single value must equal it, and a missing one is
+// refused if the provider announced that it sends iss. Plain OAuth 2.0 without issuer
+// has nothing to compare with, and a provider may start to send iss at any time, so a
+// single value is ignored there.
 func (c *Client) CheckIssuer(ctx context.Context, iss []string) error {
 	if len(iss) > 1 {
 		return errors.New("authorization response: more than one iss")

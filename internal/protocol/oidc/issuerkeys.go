@@ -16,27 +16,27 @@ import (
 	"authsvc/internal/text/strictjson"
 )
 
-// Errors of [IssuerKeys.Verify]. Every other one means that the token is malformed.
+// Errors of [IssuerKeys.Verify]. Any other error means that the token is malformed.
 var (
-	// ErrKeys: the keys of the issuer could not be had, so nothing is known of the
-	// token.
+	// ErrKeys says that the issuer's keys could not be fetched, so the token could not
+	// be judged.
 	ErrKeys = errors.New("the keys of the issuer cannot be had")
-	// ErrSignature: no key of the issuer signed the token.
+	// ErrSignature says that no key of the issuer signed the token.
 	ErrSignature = errors.New("the signature is by no key of the issuer")
 )
 
-// IssuerKeys verify tokens of an issuer by its published keys, in a program that is
-// no client of the issuer. They are safe for concurrent use. Keys are fetched when
-// they are first needed, and again after an hour, or for a token that names an
-// unknown one, at most every 30 s; while that fails, old ones serve for a day.
+// IssuerKeys verifies an issuer's tokens by its published keys, in a program that is
+// not a client of the issuer. It is safe for concurrent use. Keys are fetched when
+// first needed and again after an hour. A token that names an unknown key also causes a
+// fetch, at most every 30 s. While fetching fails, old keys are used for up to a day.
 type IssuerKeys struct {
 	issuer   string
 	outbound *outbound.Client
 	keys     cached[[]jose.JSONWebKey]
 }
 
-// NewIssuerKeys returns the keys of an issuer, which its metadata leads to: both
-// are at the issuer's origin. client may be nil. Nothing is called.
+// NewIssuerKeys returns the keys of an issuer, which are found through its metadata.
+// Both must be at the issuer's origin. client may be nil. NewIssuerKeys makes no calls.
 func NewIssuerKeys(issuer string, client *http.Client) (*IssuerKeys, error) {
 	if u, err := url.Parse(issuer); err != nil || u.RawQuery != "" || u.Host == "" {
 		return nil, errors.New("issuer: not a url")
@@ -71,7 +71,7 @@ func (k *IssuerKeys) fetch(ctx context.Context) ([]jose.JSONWebKey, error) {
 	if err != nil {
 		return nil, err
 	}
-	// The algorithm is the key's to say, and the token names its key.
+	// A key must name its algorithm, and a token names its key.
 	keys = slices.DeleteFunc(keys, func(key jose.JSONWebKey) bool { return key.Algorithm == "" || key.KeyID == "" })
 	if len(keys) == 0 {
 		return nil, errors.New("no key says what it is for")
@@ -79,9 +79,9 @@ func (k *IssuerKeys) fetch(ctx context.Context) ([]jose.JSONWebKey, error) {
 	return keys, nil
 }
 
-// Verify verifies the signature of a token and returns its claims, of which nothing
-// else is checked. The header has to name a key, by kid, and that key's algorithm;
-// typ has to be JWT or at+jwt.
+// Verify verifies the signature of a token and returns its claims, which it does not
+// check. The header must name a key, by kid, and that key's algorithm. typ must be JWT
+// or at+jwt.
 func (k *IssuerKeys) Verify(ctx context.Context, raw string) (Claims, error) {
 	claims, _, err := verifyJWS(ctx, raw, asymmetricAlgs, tokenJWT, func(ctx context.Context, jws *jose.JSONWebSignature) ([]byte, error) {
 		header := jws.Signatures[0].Protected

@@ -15,7 +15,7 @@ import (
 
 var errMalformed = errors.New("not a signed JWT in compact form")
 
-// verifyJWS reads a compact JWS of an allowed algorithm and typ, and has verify
+// verifyJWS reads a compact JWS with an allowed algorithm and typ, and calls verify to
 // check its signature. It returns the claims and the algorithm.
 func verifyJWS(ctx context.Context, raw string, algs []jose.SignatureAlgorithm, typ func(any) bool,
 	verify func(context.Context, *jose.JSONWebSignature) ([]byte, error),
@@ -36,9 +36,9 @@ func verifyJWS(ctx context.Context, raw string, algs []jose.SignatureAlgorithm, 
 	return claims, alg, err
 }
 
-// checkHeader checks the header of a token before any key is looked for, and
-// returns its algorithm. Of the header only alg, kid and typ mean anything: jku,
-// jwk, x5u and x5c would let the token choose its own key. kind accepts a typ.
+// checkHeader checks the header of a token before any key is looked up, and returns its
+// algorithm. Only alg, kid and typ are used: jku, jwk, x5u and x5c would let the token
+// choose its own key. kind accepts a typ.
 func checkHeader(raw string, algs []jose.SignatureAlgorithm, kind func(typ any) bool) (jose.SignatureAlgorithm, error) {
 	if len(raw) > maxIDToken {
 		return "", errors.New("answer is too large")
@@ -71,22 +71,23 @@ func checkHeader(raw string, algs []jose.SignatureAlgorithm, kind func(typ any) 
 	return alg, nil
 }
 
-// plainJWT reports whether typ is that of an ID token. Access tokens (at+jwt),
-// logout tokens (logout+jwt) and others say what they are (RFC 8725, section
+// plainJWT reports whether typ is the type of an ID token. Access tokens (at+jwt),
+// logout tokens (logout+jwt) and others have types of their own (RFC 8725, section
 // 3.11).
 func plainJWT(typ any) bool {
 	s, _ := typ.(string)
 	return strings.EqualFold(s, "JWT") || strings.EqualFold(s, "application/jwt")
 }
 
-// tokenJWT is plainJWT, or an access token (RFC 9068, section 2.1).
+// tokenJWT is like plainJWT, but also accepts an access token (RFC 9068, section 2.1).
 func tokenJWT(typ any) bool {
 	s, _ := typ.(string)
 	return plainJWT(typ) || strings.EqualFold(s, "at+jwt") || strings.EqualFold(s, "application/at+jwt")
 }
 
-// logoutJWT is the typ of a logout token, or the plain one, which providers used
-// before it had its own; the claim events sets it apart from an ID token.
+// logoutJWT reports whether typ is the type of a logout token. It also accepts the
+// plain type, which providers used earlier; the events claim distinguishes such a token
+// from an ID token.
 func logoutJWT(typ any) bool {
 	s, _ := typ.(string)
 	return plainJWT(typ) || strings.EqualFold(s, "logout+jwt") || strings.EqualFold(s, "application/logout+jwt")

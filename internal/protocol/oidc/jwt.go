@@ -22,11 +22,11 @@ type JWTVerifier struct {
 	own      *cached[[]jose.JSONWebKey]
 
 	mu   sync.Mutex
-	sets map[string]*cached[[]jose.JSONWebKey] // by address
+	sets map[string]*cached[[]jose.JSONWebKey] // by URL
 }
 
-// NewJWTVerifier returns a verifier for a provider without a key set of its own;
-// see [Client.JWTs] for one with.
+// NewJWTVerifier returns a verifier for a provider that has no key set of its own. For
+// other providers, see [Client.JWTs].
 func NewJWTVerifier(out *outbound.Client) *JWTVerifier {
 	none := func(context.Context) ([]jose.JSONWebKey, error) { return nil, errNoKeySet }
 	return newJWTVerifier(out, asymmetricAlgs, &cached[[]jose.JSONWebKey]{fetch: none})
@@ -39,9 +39,9 @@ func newJWTVerifier(out *outbound.Client, algs []jose.SignatureAlgorithm, own *c
 // JWTs returns the verifier of further signed tokens of the provider.
 func (c *Client) JWTs() *JWTVerifier { return c.jwts }
 
-// Verify verifies a signed token and returns its claims. The keys are those at
-// jwksURL, whose host must be one that calls may reach; empty means the
-// provider's own. iss must be one of issuers, aud have audience, exp be there.
+// Verify verifies a signed token and returns its claims. The keys come from jwksURL,
+// whose host must be one that calls may reach; if empty, the provider's own keys are
+// used. iss must be one of issuers, aud must contain audience, and exp must be present.
 // Only asymmetric signatures are accepted.
 func (v *JWTVerifier) Verify(ctx context.Context, raw, jwksURL string, issuers []string, audience string) (Claims, error) {
 	claims, err := v.verify(ctx, raw, jwksURL, issuers, audience)
@@ -81,10 +81,10 @@ func (v *JWTVerifier) verify(ctx context.Context, raw, jwksURL string, issuers [
 	return claims, check.kind()
 }
 
-// maxKeySets bounds the key sets of a JWTVerifier; a provider has one or two.
+// maxKeySets limits the key sets of a JWTVerifier; a provider has one or two.
 const maxKeySets = 8
 
-// keySet finds or makes the key set of an address; empty is the provider's own.
+// keySet finds or makes the key set at a URL; empty means the provider's own.
 func (v *JWTVerifier) keySet(from string) (*cached[[]jose.JSONWebKey], error) {
 	if from == "" {
 		return v.own, nil

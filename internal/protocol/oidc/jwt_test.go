@@ -11,7 +11,7 @@ import (
 	"authsvc/internal/protocol/outbound"
 )
 
-// with is claims with some replaced, or with nil removed.
+// with returns claims with some replaced, or removed if nil.
 func with(claims map[string]any, changes map[string]any) map[string]any {
 	c := maps.Clone(claims)
 	for name, v := range changes {
@@ -84,8 +84,8 @@ func TestVerifyJWT(t *testing.T) {
 	}
 }
 
-// TestVerifyWithoutOwnKeys: a provider of another protocol has the key sets that
-// are named, on its hosts, and no other.
+// TestVerifyWithoutOwnKeys checks that a provider of another protocol only has the
+// named key sets, on its hosts.
 func TestVerifyWithoutOwnKeys(t *testing.T) {
 	t.Parallel()
 	op := newProvider(t)

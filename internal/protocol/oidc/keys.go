@@ -20,7 +20,7 @@ import (
 const (
 	maxKeys    = 64 // usable keys kept of one key set
 	minRSABits = 2048
-	maxRSABits = 8192 // checking a signature takes time that grows with it
+	maxRSABits = 8192 // the time to check a signature grows with it
 )
 
 var (
@@ -28,13 +28,13 @@ var (
 	errNoKeySet  = errors.New("no key set url is known")
 )
 
-// verifySignature checks the signature of a parsed token and returns the payload
-// it covers. HMAC tokens are checked with the client secret and never with a key
-// from the network; all others only with keys from the provider's key set,
-// never with one that the token brings or points to.
+// verifySignature checks the signature of a parsed token and returns the payload that
+// it covers. HMAC tokens are checked only with the client secret, never with a key from
+// the network. All others are checked only with keys of the provider's key set, never
+// with a key that the token contains or points to.
 //
-// A token that no cached key verifies makes the key set be fetched again, at
-// most every 30 s (OpenID Connect Core 1.0, section 10.1.1).
+// If no cached key verifies a token, the key set is fetched again, at most every 30 s
+// (OpenID Connect Core 1.0, section 10.1.1).
 func (c *Client) verifySignature(ctx context.Context, jws *jose.JSONWebSignature) ([]byte, error) {
 	if symmetric(jose.SignatureAlgorithm(jws.Signatures[0].Protected.Algorithm)) {
 		payload, err := jws.Verify([]byte(c.cfg.ClientSecret))
@@ -46,7 +46,7 @@ func (c *Client) verifySignature(ctx context.Context, jws *jose.JSONWebSignature
 	return verifyBySet(ctx, &c.keys, jws)
 }
 
-// verifyBySet is verifySignature with one key set.
+// verifyBySet is like verifySignature, with one key set.
 func verifyBySet(ctx context.Context, set *cached[[]jose.JSONWebKey], jws *jose.JSONWebSignature) ([]byte, error) {
 	keys, err := set.get(ctx)
 	if err != nil {
@@ -58,7 +58,7 @@ func verifyBySet(ctx context.Context, set *cached[[]jose.JSONWebKey], jws *jose.
 	if err := set.renew(ctx); err != nil && !errors.Is(err, errRenewedLately) {
 		return nil, fmt.Errorf("keys: %w", err)
 	}
-	// Also when not renewed for us: another caller may have done it meanwhile.
+	// Also if not renewed for us: another caller may have done so meanwhile.
 	keys, _ = set.last()
 	if payload, ok := verifyWith(keys, jws); ok {
 		return payload, nil
@@ -66,9 +66,8 @@ func verifyBySet(ctx context.Context, set *cached[[]jose.JSONWebKey], jws *jose.
 	return nil, errSignature
 }
 
-// verifyWith tries the keys that the token's header admits: those with its key
-// id, or all when it has none, and of those the ones not tied to another
-// algorithm.
+// verifyWith tries the keys that the token's header allows: keys with its key ID, or
+// all keys if it has none, except keys tied to another algorithm.
 func verifyWith(keys []jose.JSONWebKey, jws *jose.JSONWebSignature) ([]byte, bool) {
 	header := jws.Signatures[0].Protected
 	for _, key := range keys {
@@ -104,12 +103,11 @@ func fetchKeysAt(ctx context.Context, out *outbound.Client, from string) ([]jose
 	return parseKeys(body)
 }
 
-// parseKeys reads a JWK Set (RFC 7517, section 5). Keys that cannot serve are
-// skipped, so that one odd key does not disable the provider; a set without any
-// usable key is an error.
+// parseKeys reads a JWK Set (RFC 7517, section 5). Unusable keys are skipped, so that
+// one odd key does not disable the provider. A set without any usable key is an error.
 func parseKeys(body []byte) ([]jose.JSONWebKey, error) {
 	var set map[string]json.RawMessage
-	if !utf8.Valid(body) || json.Unmarshal(body, &set) != nil { // Unmarshal repairs what is not UTF-8
+	if !utf8.Valid(body) || json.Unmarshal(body, &set) != nil { // Unmarshal repairs invalid UTF-8
 		return nil, strictjson.ErrSyntax
 	}
 	var raw []json.RawMessage
@@ -131,8 +129,8 @@ func parseKeys(body []byte) ([]jose.JSONWebKey, error) {
 	return keys, nil
 }
 
-// privateMembers give away a private or symmetric key (RFC 7518, section 6). A
-// key that was published with them is not a secret of the provider's any more.
+// privateMembers reveal a private or symmetric key (RFC 7518, section 6). A key
+// published with them is no longer secret.
 var privateMembers = []string{"d", "p", "q", "dp", "dq", "qi", "oth", "k", "priv"}
 
 func parseKey(raw []byte) (jose.JSONWebKey, bool) {
@@ -146,8 +144,8 @@ func parseKey(raw []byte) (jose.JSONWebKey, bool) {
 			return key, false
 		}
 	}
-	// Only what makes up a public key goes on: certificates and links to them are
-	// not ours to parse.
+	// Only the members of a public key are used. Certificates and links to them are not
+	// ours to parse.
 	public := make(Claims)
 	for _, name := range []string{"kty", "kid", "alg", "crv", "x", "y", "n", "e"} {
 		if v, ok := members[name].(string); ok {
@@ -161,7 +159,7 @@ func parseKey(raw []byte) (jose.JSONWebKey, bool) {
 	return key, strong(key)
 }
 
-// forSignatures reports whether use and key_ops, when present, admit verifying.
+// forSignatures reports whether use and key_ops, if present, allow verifying.
 func forSignatures(members Claims) bool {
 	if use, ok := members["use"]; ok && use != "sig" {
 		return false

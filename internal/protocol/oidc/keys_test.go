@@ -153,7 +153,7 @@ func TestKeyRotation(t *testing.T) {
 	}
 }
 
-// A rotation that keeps the key id is found as well.
+// TestKeyRotationSameID checks that a rotation that keeps the key ID is also noticed.
 func TestKeyRotationSameID(t *testing.T) {
 	t.Parallel()
 	op := newProvider(t)
@@ -209,7 +209,8 @@ func TestRenewalInterval(t *testing.T) {
 	})
 }
 
-// With the key endpoint down, known keys serve for a day and no longer.
+// TestJWKSOutage checks that, while the key endpoint is down, known keys are used for a
+// day and no longer.
 func TestJWKSOutage(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -235,7 +236,7 @@ func TestJWKSOutage(t *testing.T) {
 		down = true
 		wantError(t, login(), "keys: identity provider unavailable")
 		down = false
-		wantError(t, login(), "unavailable") // cold, and too early to ask again
+		wantError(t, login(), "unavailable") // nothing cached, and too early for another fetch
 		time.Sleep(retryAfter)
 		wantError(t, login(), "")
 		down = true
@@ -251,7 +252,8 @@ func TestJWKSOutage(t *testing.T) {
 	})
 }
 
-// A key taken out of the set ends with the cache time.
+// TestKeyRevoked checks that a key removed from the set is used until the cache
+// expires.
 func TestKeyRevoked(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

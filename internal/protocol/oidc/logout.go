@@ -9,33 +9,33 @@ import (
 	"strings"
 )
 
-// ErrNoEndpoint: the provider has no endpoint for what was asked.
+// ErrNoEndpoint says that the provider has no endpoint for the request.
 var ErrNoEndpoint = errors.New("the provider has no such endpoint")
 
-// maxLogoutURL is how long the address of a logout with an ID token may get, in
-// bytes; servers and proxies cut or refuse longer request lines.
+// maxLogoutURL is the maximum length of a logout URL with an ID token, in bytes.
+// Servers and proxies cut or refuse longer request lines.
 const maxLogoutURL = 6 << 10
 
-// A LogoutRequest is what the end-session endpoint is told (OpenID Connect
+// A LogoutRequest holds the parameters for the end-session endpoint (OpenID Connect
 // RP-Initiated Logout 1.0, section 2).
 type LogoutRequest struct {
-	IDToken     string // hint at whom to sign out; empty: unknown
-	RedirectURI string // where the browser is sent afterwards, as registered
+	IDToken     string // hints at the user to sign out; empty: unknown
+	RedirectURI string // where the browser goes afterwards, as registered
 	State       string
 }
 
-// A Logout is how the browser ends its session at the provider: it opens URL,
-// or posts Fields there.
+// A Logout says how the browser ends its session at the provider: it opens URL, or
+// posts Fields there.
 type Logout struct {
 	URL    string
 	Fields url.Values // nil: by GET
 }
 
-// Logout is how the browser ends its session at the provider. The client is
-// named beside the ID token, which may be sealed for nobody else. An ID token
-// that reveals more of the person than sub goes by POST, which leaves no trace of
-// it in histories and logs of requests; so does one that is too long for an
-// address. One that is larger than a sign-in accepts is left out.
+// Logout returns how the browser ends its session at the provider. The request also
+// names the client, since the ID token may be encrypted so that only the client can
+// read it. If the ID token reveals more about the user than sub, it is sent by POST,
+// which leaves no trace in histories and request logs. If the token is too long for a
+// URL, it is also sent by POST. If it is longer than a sign-in accepts, it is omitted.
 func (c *Client) Logout(ctx context.Context, r LogoutRequest) (Logout, error) {
 	md, err := c.Metadata(ctx)
 	if err != nil {
@@ -59,7 +59,8 @@ func (c *Client) Logout(ctx context.Context, r LogoutRequest) (Logout, error) {
 	return Logout{URL: u.String(), Fields: fields}, nil
 }
 
-// withFields is u with fields in its query, in place of those of the same name.
+// withFields returns u with fields in its query. They replace parameters of the same
+// name.
 func withFields(u url.URL, fields url.Values) string {
 	q := u.Query()
 	maps.Copy(q, fields)
@@ -67,16 +68,16 @@ func withFields(u url.URL, fields url.Values) string {
 	return u.String()
 }
 
-// protocolClaims are the claims of an ID token that are about the token and the
-// sign-in: RFC 7519, OpenID Connect Core 1.0, Back-Channel Logout 1.0, and two
-// that servers add to name the kind and version of the token. sub names the
-// person to the provider, which the hint is for.
+// protocolClaims lists the claims of an ID token that describe the token and the
+// sign-in. They come from RFC 7519, OpenID Connect Core 1.0 and Back-Channel Logout
+// 1.0; typ and ver are added by servers for the kind and version of the token. sub
+// identifies the user to the provider, which is the purpose of the hint.
 var protocolClaims = []string{"iss", "sub", "aud", "azp", "exp", "iat", "nbf", "jti", "auth_time", "nonce", "acr", "amr",
 	"at_hash", "c_hash", "s_hash", "sid", "typ", "ver"}
 
-// personal reports whether an ID token may reveal who the person is to someone
-// who reads it in transit: by a claim that is not of the protocol, or by a sub
-// that is an address. What cannot be read counts as personal.
+// personal reports whether an ID token may reveal the user's identity to people who
+// read it in transit: by a claim outside the protocol, or by a sub that is an e-mail
+// address. A token that cannot be read counts as personal.
 func personal(raw string) bool {
 	claims, err := unverifiedClaims(raw)
 	if err != nil {

@@ -7,24 +7,24 @@ import (
 	"time"
 )
 
-// logoutEvent is the member of events that makes a logout token.
+// logoutEvent is the member of events that identifies a logout token.
 const logoutEvent = "http://schemas.openid.net/event/backchannel-logout"
 
-// A LogoutToken is a provider's statement that a person signed out there.
+// A LogoutToken is a provider's statement that a user signed out there.
 type LogoutToken struct {
 	Issuer    string
 	Tenant    string // the claim tid, which a multi-tenant issuer must have
 	Subject   string // empty if only a session is named
 	SessionID string // empty if all sessions of Subject are meant
-	ID        string // unique to the token, to be taken once
+	ID        string // unique to the token, which must be accepted only once
 	// Until is when the token is refused anyway.
 	Until time.Time
 }
 
-// VerifyLogoutToken decides whether raw is a logout token of this provider for
-// this client (OpenID Connect Back-Channel Logout 1.0, section 2.6), up to what
-// needs memory: that its ID was not seen before. Times have a leeway of 60 s;
-// exp has to be there, iat may be at most a day old.
+// VerifyLogoutToken decides whether raw is a logout token of this provider for this
+// client (OpenID Connect Back-Channel Logout 1.0, section 2.6). The caller must check
+// that its ID was not seen before. Times have a leeway of 60 s; exp must be present,
+// and iat may be at most a day old.
 func (c *Client) VerifyLogoutToken(ctx context.Context, raw string) (*LogoutToken, error) {
 	t, err := c.verifyLogoutToken(ctx, raw)
 	if err != nil {
@@ -50,7 +50,8 @@ func (c *Client) verifyLogoutToken(ctx context.Context, raw string) (*LogoutToke
 	return check.logoutToken()
 }
 
-// logout checks what only logout tokens have, and may not have.
+// logout checks the claims that only logout tokens have, and those that they must not
+// have.
 func (c *claimsCheck) logout() error {
 	events, _ := c.claims["events"].(map[string]any)
 	if _, ok := events[logoutEvent].(map[string]any); !ok {
@@ -65,7 +66,7 @@ func (c *claimsCheck) logout() error {
 	return c.subject()
 }
 
-// logoutToken reads what the claims name.
+// logoutToken reads the claims.
 func (c *claimsCheck) logoutToken() (*LogoutToken, error) {
 	t := &LogoutToken{}
 	t.Issuer, _ = c.claims["iss"].(string)

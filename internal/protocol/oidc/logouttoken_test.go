@@ -11,7 +11,7 @@ import (
 
 const event = "http://schemas.openid.net/event/backchannel-logout"
 
-// logoutClaims are those of a good logout token.
+// logoutClaims returns the claims of a valid logout token.
 func (o *provider) logoutClaims() map[string]any {
 	now := time.Now().Unix()
 	return map[string]any{"iss": o.URL, "aud": testClient, "sub": "user-1", "iat": now, "exp": now + 120, "jti": "j1",
@@ -113,7 +113,7 @@ func TestVerifyLogoutTokenSignature(t *testing.T) {
 	}
 }
 
-// A token's memory ends no sooner than the token.
+// TestLogoutTokenUntil checks that a token is remembered at least until it expires.
 func TestLogoutTokenUntil(t *testing.T) {
 	t.Parallel()
 	o := newProvider(t)

@@ -27,7 +27,7 @@ const (
 	testNonce  = "nonce-1"
 )
 
-// rsaKey is shared because making one takes long.
+// rsaKey is shared because generating a key takes long.
 var rsaKey = sync.OnceValue(func() *rsa.PrivateKey {
 	key, err := rsa.GenerateKey(rand.Reader, 2048)
 	if err != nil {
@@ -61,7 +61,7 @@ type signer struct {
 
 func newSigner(kid string) *signer { return &signer{jose.ES256, kid, ecKey()} }
 
-// public is the key's entry in the key set.
+// public returns the key's entry in the key set.
 func (s *signer) public() map[string]any {
 	private, ok := s.key.(crypto.Signer)
 	if !ok {
@@ -189,7 +189,7 @@ func (o *provider) document() map[string]any {
 	}
 }
 
-// claims are those of a good ID token.
+// claims returns the claims of a valid ID token.
 func (o *provider) claims() map[string]any {
 	now := time.Now().Unix()
 	return map[string]any{
@@ -198,7 +198,7 @@ func (o *provider) claims() map[string]any {
 	}
 }
 
-// client is an OpenID client of o, with the configuration changed by mods.
+// client returns an OpenID client of o, with the configuration changed by mods.
 func (o *provider) client(t testing.TB, mods ...func(*Config)) *Client {
 	t.Helper()
 	c := Config{Issuer: o.URL, ClientID: testClient, ClientSecret: testSecret, OpenID: true}
@@ -220,7 +220,7 @@ func writeJSON(w http.ResponseWriter, v any) {
 	}
 }
 
-// reply answers always the same.
+// reply always gives the same answer.
 func reply(status int, contentType, body string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", contentType)
@@ -229,8 +229,7 @@ func reply(status int, contentType, body string) http.HandlerFunc {
 	}
 }
 
-// wantError checks that err is there and says what, or that it is not, for an
-// empty what.
+// wantError checks that err contains what or, if what is empty, that err is nil.
 func wantError(t *testing.T, err error, what string) {
 	t.Helper()
 	switch {
@@ -260,7 +259,7 @@ func response(status int, v any) *http.Response {
 	}
 }
 
-// offline is a client whose provider answers in memory, so that time can be faked.
+// offline returns a client whose provider answers in memory, so that time can be faked.
 func offline(t *testing.T, s *signer, c Config, hits map[string]int) *Client {
 	t.Helper()
 	base := "https://idp.example"

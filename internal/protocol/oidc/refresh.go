@@ -12,10 +12,10 @@ import (
 	"authsvc/internal/protocol/outbound"
 )
 
-// maxRefreshToken bounds a refresh token, in bytes.
+// maxRefreshToken is the maximum length of a refresh token, in bytes.
 const maxRefreshToken = 64 << 10
 
-// A Refresh is what an access token is renewed with.
+// A Refresh holds the parameters for renewing an access token.
 type Refresh struct {
 	RefreshToken string
 	// Secret and Conform are as in [Grant].
@@ -23,13 +23,13 @@ type Refresh struct {
 	Conform func(Claims) (Claims, error)
 }
 
-// Refresh asks the token endpoint for new tokens (RFC 6749, section 6). The
-// answer may hold a new refresh token, which then replaces the old one, and an
-// ID token, which is not looked at here: see [Client.VerifyRefreshed].
+// Refresh requests new tokens from the token endpoint (RFC 6749, section 6). The answer
+// may contain a new refresh token, which then replaces the old one, and an ID token,
+// which Refresh does not check: see [Client.VerifyRefreshed].
 //
-// A refresh token may be good for one request, so a failed one is never
-// retried. [IsInvalidGrant] reports whether an error means that it is good for
-// nothing any more.
+// A refresh token may be valid for only one request, so a failed request is never
+// retried. [IsInvalidGrant] reports whether an error means that the token is no longer
+// valid.
 func (c *Client) Refresh(ctx context.Context, r Refresh) (*Tokens, error) {
 	if r.RefreshToken == "" || len(r.RefreshToken) > maxRefreshToken || strings.ContainsFunc(r.RefreshToken, notPrintable) {
 		return nil, errors.New("refresh request: the refresh token is empty, too long or not printable")
@@ -63,7 +63,7 @@ func (c *Client) Refresh(ctx context.Context, r Refresh) (*Tokens, error) {
 	return nil, fmt.Errorf("token endpoint: %w", redact(err, r.RefreshToken, r.Secret))
 }
 
-// ParseRefreshed reads the members of an answer as [Client.Refresh] does, for one
+// ParseRefreshed reads the members of an answer as [Client.Refresh] does, for an answer
 // that came another way.
 func (c *Client) ParseRefreshed(fields Claims, r Refresh) (*Tokens, error) {
 	tokens, err := readTokens(fields, r.Conform, time.Now())
@@ -73,9 +73,9 @@ func (c *Client) ParseRefreshed(fields Claims, r Refresh) (*Tokens, error) {
 	return tokens, nil
 }
 
-// IsInvalidGrant reports whether err says that a refresh token was refused for
-// good: expired, revoked, used before, or never this client's (RFC 6749, section
-// 5.2).
+// IsInvalidGrant reports whether err means that a refresh token was refused
+// permanently: it has expired, was revoked or used before, or never belonged to this
+// client (RFC 6749, section 5.2).
 func IsInvalidGrant(err error) bool {
 	var refusal *TokenError
 	if !errors.As(err, &refusal) || outbound.Transient(refusal.Status) {
@@ -84,9 +84,9 @@ func IsInvalidGrant(err error) bool {
 	return refusal.Code == "invalid_grant" || refusal.Code == "bad_refresh_token" // GitHub's code
 }
 
-// VerifyRefreshed decides whether an ID token that came with a refresh is of
-// this provider and client, and returns its subject. It has to be compared with
-// that of the sign-in (OpenID Connect Core 1.0, section 12.2).
+// VerifyRefreshed decides whether an ID token that came with a refresh is of this
+// provider and client, and returns its subject. The caller must compare it with the
+// subject of the sign-in (OpenID Connect Core 1.0, section 12.2).
 func (c *Client) VerifyRefreshed(ctx context.Context, t *Tokens) (Subject, error) {
 	claims, err := c.VerifyIDToken(ctx, t.IDToken, IDTokenCheck{AccessToken: t.AccessToken, Refreshed: true})
 	if err != nil {
@@ -95,9 +95,9 @@ func (c *Client) VerifyRefreshed(ctx context.Context, t *Tokens) (Subject, error
 	return claims.subject(), nil
 }
 
-// Revoke makes a token invalid at the provider (RFC 7009). hint is
-// refresh_token or access_token. A provider that announces no such endpoint is
-// [ErrNoEndpoint]; what may pass is [outbound.ErrUnavailable].
+// Revoke invalidates a token at the provider (RFC 7009). hint is refresh_token or
+// access_token. If the provider announces no such endpoint, the error is
+// [ErrNoEndpoint]. If the fault may be temporary, it is [outbound.ErrUnavailable].
 func (c *Client) Revoke(ctx context.Context, token, hint, secret string) error {
 	md, err := c.Metadata(ctx)
 	switch {

@@ -25,7 +25,7 @@ const (
 	lastSecond  = 253402300799     // end of the year 9999
 )
 
-// claimsCheck checks the claims of one token whose signature holds.
+// claimsCheck checks the claims of one token with a valid signature.
 type claimsCheck struct {
 	client *Client
 	claims Claims
@@ -45,8 +45,8 @@ func (c *claimsCheck) run() error {
 	return nil
 }
 
-// kind refuses logout tokens that do not give themselves away by typ
-// (OpenID Connect Back-Channel Logout 1.0, section 2.4).
+// kind refuses logout tokens that do not identify themselves by typ (OpenID Connect
+// Back-Channel Logout 1.0, section 2.4).
 func (c *claimsCheck) kind() error {
 	if _, ok := c.claims["events"]; ok {
 		return errors.New("another kind of token")
@@ -66,8 +66,8 @@ func (c *claimsCheck) issuer() error {
 	return nil
 }
 
-// audience demands our client id in aud, and that azp, when there or when there
-// are several audiences, is our client id.
+// audience requires that aud contains our client ID. If azp is present or there are
+// several audiences, azp must also be our client ID.
 func (c *claimsCheck) audience() error {
 	id := c.client.cfg.ClientID
 	all := audiences(c.claims)
@@ -88,7 +88,7 @@ func (c *claimsCheck) audience() error {
 
 func (c *claimsCheck) subject() error {
 	sub, _ := c.claims["sub"].(string)
-	// U+FFFD is what unpaired surrogates decode to: different ids would be one.
+	// Unpaired surrogates decode to U+FFFD, so different IDs would become equal.
 	if sub == "" || len(sub) > maxSub || strings.ContainsFunc(sub, func(r rune) bool { return r < 0x20 || r == 0x7f || r == '\uFFFD' }) {
 		return errors.New("sub is missing, too long or not plain text")
 	}
@@ -126,7 +126,8 @@ func (c *claimsCheck) times() error {
 	return nil
 }
 
-// expired says how long ago, so that the reader of the log thinks of the clock.
+// expired says how long ago a token expired, to point the reader of the log to the
+// clock.
 func expired(ago time.Duration) error {
 	return fmt.Errorf("expired %v ago by the clock of this machine", seconds(ago))
 }
@@ -162,8 +163,8 @@ func (c *claimsCheck) nonce() error {
 	return nil
 }
 
-// accessTokenHash compares at_hash, the left half of the access token's hash
-// (OpenID Connect Core 1.0, section 3.1.3.6).
+// accessTokenHash compares at_hash, the left half of the access token's hash (OpenID
+// Connect Core 1.0, section 3.1.3.6).
 func (c *claimsCheck) accessTokenHash() error {
 	claim, present := c.claims["at_hash"]
 	if !present || c.want.AccessToken == "" {
@@ -180,10 +181,9 @@ func (c *claimsCheck) accessTokenHash() error {
 
 var errForm = errors.New("a claim has the wrong type or value")
 
-// forms checks claims that mean nothing here but have a form to keep: a nonce or
-// at_hash that there is nothing to compare with, and the sources of aggregated
-// and distributed claims (OpenID Connect Core 1.0, section 5.6.2), which are not
-// fetched.
+// forms checks the form of claims that are not used: a nonce or at_hash without a value
+// to compare with, and the sources of aggregated and distributed claims (OpenID Connect
+// Core 1.0, section 5.6.2), which are not fetched.
 func (c *claimsCheck) forms() error {
 	for _, name := range []string{"nonce", "at_hash"} {
 		if !textOrNull(c.claims[name]) {
@@ -234,8 +234,7 @@ func tokenHash(alg jose.SignatureAlgorithm, token string) []byte {
 	return sum[:]
 }
 
-// date reads a NumericDate (RFC 7519, section 2); fractions of a second are
-// dropped.
+// date reads a NumericDate (RFC 7519, section 2) and drops fractions of a second.
 func (c *claimsCheck) date(name string) (time.Time, error) {
 	n, ok := c.claims[name].(json.Number)
 	if !ok {
@@ -250,7 +249,7 @@ func (c *claimsCheck) date(name string) (time.Time, error) {
 	return time.Unix(seconds, 0), nil
 }
 
-// AuthTime is when the person proved who they are at the provider; zero if the token
+// AuthTime returns when the user authenticated at the provider, or zero if the token
 // does not say so.
 func (c Claims) AuthTime() time.Time {
 	at, err := (&claimsCheck{claims: c}).date("auth_time")
@@ -260,7 +259,7 @@ func (c Claims) AuthTime() time.Time {
 	return at
 }
 
-// audiences are the values of aud, one or a list.
+// audiences returns the values of aud, which is one value or a list.
 func audiences(claims Claims) []any {
 	if list, ok := claims["aud"].([]any); ok {
 		return list
@@ -268,7 +267,7 @@ func audiences(claims Claims) []any {
 	return []any{claims["aud"]}
 }
 
-// optionalTimes checks exp, iat and nbf if they are there.
+// optionalTimes checks exp, iat and nbf if they are present.
 func (c *claimsCheck) optionalTimes() error {
 	for _, name := range []string{"exp", "iat", "nbf"} {
 		if c.claims[name] == nil {

@@ -13,7 +13,7 @@ func TestIDTokenTimes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSigner("k")
 		client := offline(t, s, Config{}, map[string]int{})
-		now := time.Now().Unix() // the bubble's clock stands at a whole second
+		now := time.Now().Unix() // the bubble's clock is at a whole second
 		base := map[string]any{"iss": "https://idp.example", "sub": "u", "aud": testClient, "iat": now, "exp": now + 300}
 		tests := []struct {
 			name   string

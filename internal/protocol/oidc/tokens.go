@@ -13,8 +13,8 @@ import (
 	"authsvc/internal/text/strictjson"
 )
 
-// maxExpiresIn is the longest lifetime believed, in seconds: about 136 years. A
-// larger number is a mistake that would overflow somewhere later.
+// maxExpiresIn is the longest accepted lifetime, in seconds: about 136 years. A larger
+// number is a mistake and would overflow later.
 const maxExpiresIn = 1 << 32
 
 // Tokens is a successful token response (RFC 6749, section 5.1).
@@ -22,31 +22,31 @@ type Tokens struct {
 	AccessToken, RefreshToken, IDToken string
 	// TokenType is always "Bearer", however the provider spelled it.
 	TokenType string
-	// Scope is what was granted, space separated; empty when the provider did not
-	// say, which means what was asked for (RFC 6749, section 5.1).
+	// Scope is the granted scope, space separated. It is empty if the provider did not
+	// say, which means that the requested scope was granted (RFC 6749, section 5.1).
 	Scope string
 	// SessionState is for OpenID Connect Session Management.
 	SessionState string
-	// ExpiresAt is when AccessToken ends, in seconds since 1970. 0 means that the
+	// ExpiresAt is when AccessToken expires, in seconds since 1970. 0 means that the
 	// provider did not say, or said 0, as some do for "never".
 	ExpiresAt int64
 	// Answer is the whole answer, as Conform left it.
 	Answer Claims
 }
 
-// TokenError is a refusal by the token endpoint (RFC 6749, section 5.2), or any
-// answer of it that is not a success.
+// TokenError is a refusal by the token endpoint (RFC 6749, section 5.2), or any other
+// unsuccessful answer of it.
 type TokenError struct {
-	// Code is the provider's error code if it is made of at most 64 letters,
-	// digits, "_", "-" and "."; else "unrecognised". It is safe to log.
+	// Code is the provider's error code if it consists of at most 64 letters, digits,
+	// "_", "-" and "."; else "unrecognised". It is safe to log.
 	Code string
-	// Status is the HTTP status, which may be 200: some providers report errors
-	// that way.
+	// Status is the HTTP status, which may be 200: some providers report errors that
+	// way.
 	Status int
 }
 
-// Error implements error. The provider's description is left out on purpose: it
-// is free text and may repeat what was sent.
+// Error implements error. It omits the provider's description, which is free text and
+// may repeat what was sent.
 func (e *TokenError) Error() string {
 	return fmt.Sprintf("refused with %s, status %d", e.Code, e.Status)
 }
@@ -59,7 +59,7 @@ func (e *TokenError) Unwrap() error {
 	return nil
 }
 
-// unrecognised stands for an error code that is missing or not safe to repeat.
+// unrecognised replaces an error code that is missing or unsafe to repeat.
 const unrecognised = "unrecognised"
 
 // responseFields decodes a token response, unless its status is a refusal.
@@ -138,8 +138,7 @@ func scope(v any) (string, error) {
 	return "", errors.New("scope is not a string")
 }
 
-// expiresAt turns expires_in, a number of seconds or the same as a string, into
-// a moment.
+// expiresAt converts expires_in, a number of seconds or a string of it, to a time.
 func expiresAt(v any, now time.Time) (int64, error) {
 	var digits string
 	switch v := v.(type) {
@@ -149,7 +148,7 @@ func expiresAt(v any, now time.Time) (int64, error) {
 		digits = v
 	case json.Number:
 		digits, _ = strictjson.Decimal(v)
-	case int: // of a function's own making
+	case int: // made by a function of the program
 		digits = strconv.Itoa(v)
 	}
 	seconds, err := strconv.ParseUint(digits, 10, 64)
@@ -162,7 +161,7 @@ func expiresAt(v any, now time.Time) (int64, error) {
 	return now.Unix() + int64(seconds), nil
 }
 
-// errorCode returns the provider's error code if it has the shape of a code.
+// errorCode returns the provider's error code if it has the form of a code.
 func errorCode(v any) string {
 	code, _ := v.(string)
 	if code == "" || len(code) > 64 || strings.ContainsFunc(code, notCode) {
@@ -175,12 +174,12 @@ func notCode(r rune) bool {
 	return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("_-.", r))
 }
 
-// minQuoted is the length of an error code, in bytes, that may be a piece of a
-// client assertion; the codes of the standards are too unlike one to be in it.
+// minQuoted is the minimum length, in bytes, of an error code that may be part of a
+// client assertion. The codes of the standards are too different to occur in one.
 const minQuoted = 16
 
-// redact takes the code out of a TokenError when it repeats a secret of ours, or
-// a piece of it.
+// redact removes the code from a TokenError if it repeats a secret of ours or a part of
+// one.
 func redact(err error, secrets ...string) error {
 	var refusal *TokenError
 	if !errors.As(err, &refusal) {

@@ -14,12 +14,12 @@ import (
 	"authsvc/internal/text/strictjson"
 )
 
-// UserInfo fetches the userinfo endpoint (OpenID Connect Core 1.0, section 5.3)
-// with the access token of tok. When wantSub is not empty, it is the sub of the
-// ID token, and the answer must have the same: otherwise a stolen access token
-// would bring another user's claims. A signed answer (application/jwt) is
-// verified. Encrypted ones are not supported, and sources of aggregated or
-// distributed claims are not fetched or believed.
+// UserInfo fetches the userinfo endpoint (OpenID Connect Core 1.0, section 5.3) with
+// the access token of tok. If wantSub, the sub of the ID token, is not empty, the
+// answer must have the same sub: otherwise a stolen access token would bring another
+// user's claims. A signed answer (application/jwt) is verified. Encrypted answers are
+// not supported. Sources of aggregated or distributed claims are neither fetched nor
+// trusted.
 func (c *Client) UserInfo(ctx context.Context, tok *Tokens, wantSub string) (Claims, error) {
 	md, err := c.Metadata(ctx)
 	if err != nil {
@@ -77,9 +77,9 @@ func (c *Client) userInfoRequest(ctx context.Context, from, token string) (*http
 	return req, nil
 }
 
-// signedUserInfo verifies a userinfo answer of type application/jwt (OpenID
-// Connect Core 1.0, section 5.3.2): iss and aud, which should be there, must be
-// right if they are.
+// signedUserInfo verifies a userinfo answer of type application/jwt (OpenID Connect
+// Core 1.0, section 5.3.2). iss and aud should be present; if they are, they must be
+// right.
 func (c *Client) signedUserInfo(ctx context.Context, raw string) (Claims, error) {
 	claims, _, err := verifyJWS(ctx, raw, c.algs, plainJWT, c.verifySignature)
 	if err != nil {

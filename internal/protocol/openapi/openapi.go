@@ -1,9 +1,9 @@
-// Package openapi fits the description of the HTTP interface to one service. The
+// Package openapi adapts the description of the HTTP interface to one service. The
 // document has extensions of its own:
 //
-//	x-modes: [none, …]  the node is only there with these values of compat
+//	x-modes: [none, …]  the node only exists with these values of compat
 //	x-cors: true        pages of trusted origins may call the path
-//	x-only: serve       the path is of the program, not of the Go package
+//	x-only: serve       the path belongs to the program, not to the Go package
 package openapi
 
 import (
@@ -16,17 +16,17 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// basePath is where the document has the routes.
+// basePath is the path of the routes in the source document.
 const basePath = "/api/auth"
 
-// Options say for which service the document is.
+// Options describes the service that the document is for.
 type Options struct {
-	URL  string // of the routes, such as https://app.example.com/api/auth; empty: as the document has it
+	URL  string // of the routes, such as https://app.example.com/api/auth; empty: as in the source document
 	Mode string // a value of compat; empty: all of them, marked with x-modes
 }
 
-// Fit returns the document, in YAML, for one service. The order of the source is
-// kept, its comments are not.
+// Fit returns the document for one service, in YAML. It keeps the order of the source,
+// but not its comments.
 func Fit(document []byte, o Options) ([]byte, error) {
 	var doc yaml.Node
 	if err := yaml.Unmarshal(document, &doc); err != nil {
@@ -40,7 +40,7 @@ func Fit(document []byte, o Options) ([]byte, error) {
 	if o.Mode != "" {
 		gone := map[string]bool{}
 		keepMode(root, "#", o.Mode, gone)
-		for len(gone) > 0 { // what refers to it goes with it
+		for len(gone) > 0 { // references to removed nodes are removed too
 			gone = dropReferences(root, "#", gone)
 		}
 	}
@@ -67,8 +67,8 @@ func uncomment(n *yaml.Node) {
 	}
 }
 
-// keepMode removes what other modes have, and the marks of what stays. It adds the
-// JSON pointers of what it removed to gone.
+// keepMode removes the nodes of other modes, and the x-modes of the remaining nodes. It
+// adds the JSON pointers of removed nodes to gone.
 func keepMode(n *yaml.Node, at, mode string, gone map[string]bool) {
 	filter(n, at, func(child *yaml.Node, path string) bool {
 		if modes := member(child, "x-modes"); modes != nil {
@@ -83,8 +83,8 @@ func keepMode(n *yaml.Node, at, mode string, gone map[string]bool) {
 	})
 }
 
-// dropReferences removes references to what is gone. It returns the pointers of
-// what it removed.
+// dropReferences removes references to the nodes in gone. It returns the pointers of
+// the nodes that it removed.
 func dropReferences(n *yaml.Node, at string, gone map[string]bool) map[string]bool {
 	more := map[string]bool{}
 	filter(n, at, func(child *yaml.Node, path string) bool {
@@ -100,7 +100,7 @@ func dropReferences(n *yaml.Node, at string, gone map[string]bool) map[string]bo
 	return more
 }
 
-// filter keeps the members or items of n for which keep is true.
+// filter keeps the members or items of n for which keep returns true.
 func filter(n *yaml.Node, at string, keep func(child *yaml.Node, path string) bool) {
 	var kept []*yaml.Node
 	switch n.Kind {
@@ -122,7 +122,7 @@ func filter(n *yaml.Node, at string, keep func(child *yaml.Node, path string) bo
 	n.Content = kept
 }
 
-// rebase writes the origin and the path of u in place of those of the document.
+// rebase replaces the origin and the path in the document with those of u.
 func rebase(root *yaml.Node, u *url.URL) {
 	if servers := member(root, "servers"); servers != nil && len(servers.Content) > 0 {
 		if server := member(servers.Content[0], "url"); server != nil {
@@ -137,7 +137,7 @@ func rebase(root *yaml.Node, u *url.URL) {
 		switch key := paths.Content[i]; {
 		case key.Value == basePath || strings.HasPrefix(key.Value, basePath+"/"):
 			key.Value = u.EscapedPath() + strings.TrimPrefix(key.Value, basePath)
-		case strings.HasSuffix(key.Value, basePath): // a well-known path has that of the issuer at its end
+		case strings.HasSuffix(key.Value, basePath): // a well-known path ends with the path of the issuer
 			key.Value = strings.TrimSuffix(key.Value, basePath) + u.EscapedPath()
 		}
 	}

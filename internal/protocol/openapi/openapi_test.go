@@ -76,8 +76,8 @@ components:
 	}
 }
 
-// TestDocument: the document of each mode keeps none of the marks, and its
-// references lead somewhere.
+// TestDocument checks that the document of each mode contains no x-modes and no
+// dangling references.
 func TestDocument(t *testing.T) {
 	t.Parallel()
 	for _, mode := range []string{"none", "next-auth-v4", "authjs-v5"} {

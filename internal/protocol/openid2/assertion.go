@@ -10,20 +10,20 @@ import (
 )
 
 const (
-	nonceAge  = 5 * time.Minute // of an assertion, either way: clocks differ
+	nonceAge  = 5 * time.Minute // maximum age of an assertion, in both directions, as clocks differ
 	maxParams = 40              // of an assertion
-	maxValue  = 4 << 10         // bytes of one
+	maxValue  = 4 << 10         // bytes of one value
 )
 
-// nameCharacters are those of parameter names: what providers sign is a list of
-// names with commas and lines with colons.
+// nameCharacters lists the characters of parameter names. Providers sign a list of
+// names separated by commas, and lines with colons, so names must contain neither.
 const nameCharacters = "abcdefghijklmnopqrstuvwxyz0123456789_."
 
-// An Assertion is what came back through the browser, by name without "openid.".
-// Anyone can write one.
+// An Assertion holds the parameters that came back through the browser, by name without
+// "openid.". Anyone can write one.
 type Assertion map[string]string
 
-// ParseAssertion takes every openid parameter, each of which may come once.
+// ParseAssertion reads all openid parameters. It refuses duplicates.
 func ParseAssertion(q url.Values) (Assertion, error) {
 	a := Assertion{}
 	for full, values := range q {
@@ -43,12 +43,12 @@ func ParseAssertion(q url.Values) (Assertion, error) {
 	return a, nil
 }
 
-// signedFields are those that a signature has to cover (§10.1).
+// signedFields lists the fields that a signature must cover (§10.1).
 var signedFields = []string{"op_endpoint", "return_to", "response_nonce", "assoc_handle", "claimed_id", "identity"}
 
-// Check checks what needs no help from the provider: that the assertion is of this
-// endpoint and for this attempt, and that its signature, once verified, covers
-// what matters. The identifier and the nonce are left to the caller.
+// Check checks an assertion without calling the provider: it must be from this endpoint
+// and for this attempt, and its signature must cover all important fields. The
+// signature must still be verified. The caller must check the identifier and the nonce.
 func (a Assertion) Check(endpoint, returnTo string) error {
 	switch {
 	case a["ns"] != namespace:
@@ -78,8 +78,8 @@ func (a Assertion) Check(endpoint, returnTo string) error {
 	return nil
 }
 
-// NonceExpiry returns when a response_nonce (§10.1) is no longer accepted, so that
-// it need not be remembered longer. One that is not fresh is refused.
+// NonceExpiry returns when a response_nonce (§10.1) is no longer accepted and can be
+// forgotten. It refuses a nonce that is not fresh.
 func NonceExpiry(nonce string, now time.Time) (time.Time, error) {
 	const layout = "2006-01-02T15:04:05Z"
 	if len(nonce) < len(layout) || len(nonce) > 255 || strings.ContainsFunc(nonce, func(r rune) bool { return r <= ' ' || r > '~' }) {

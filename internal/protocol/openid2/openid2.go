@@ -1,7 +1,7 @@
-// Package openid2 is the relying-party side of OpenID Authentication 2.0 with a
-// provider that chooses the identifier: the request, the assertion that comes
-// back through the browser, and the provider's confirmation of it (§11.4.2). There
-// are no associations. It makes no calls and remembers nothing.
+// Package openid2 implements the relying party of OpenID Authentication 2.0 with a
+// provider that chooses the identifier. It covers the request, the assertion that comes
+// back through the browser, and the provider's confirmation of it (§11.4.2). It does
+// not support associations, makes no calls and stores nothing.
 package openid2
 
 import (
@@ -15,8 +15,8 @@ const (
 	identifierSelect = "http://specs.openid.net/auth/2.0/identifier_select"
 )
 
-// RequestURL is where to send the browser for an authentication request (§9.1).
-// A query in the endpoint is kept.
+// RequestURL returns the URL to send the browser to for an authentication request
+// (§9.1). A query in the endpoint is kept.
 func RequestURL(endpoint, returnTo, realm string) (string, error) {
 	u, err := url.Parse(endpoint)
 	if err != nil {
@@ -33,8 +33,8 @@ func RequestURL(endpoint, returnTo, realm string) (string, error) {
 	return u.String(), nil
 }
 
-// VerificationRequest is the form that asks the provider whether it made an
-// assertion (§11.4.2.1). Every parameter goes back as it came, save for the mode.
+// VerificationRequest returns the form that asks the provider whether it made an
+// assertion (§11.4.2.1). All parameters except the mode are sent back unchanged.
 func (a Assertion) VerificationRequest() url.Values {
 	form := url.Values{}
 	for name, v := range a {
@@ -44,8 +44,8 @@ func (a Assertion) VerificationRequest() url.Values {
 	return form
 }
 
-// CheckVerification reads the answer to a VerificationRequest, which is in
-// key-value form (§4.1.1). It returns an error unless the provider says yes.
+// CheckVerification reads the answer to a VerificationRequest, which is in key-value
+// form (§4.1.1). It returns an error unless the provider confirms the assertion.
 func CheckVerification(body []byte) error {
 	seen := map[string]string{}
 	for line := range strings.Lines(string(body)) {

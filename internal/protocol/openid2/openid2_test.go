@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// TestCheck: every part of an assertion that is not as this attempt needs it is a
-// reason to refuse it.
+// TestCheck checks that an assertion is refused if any part of it does not fit this
+// attempt.
 func TestCheck(t *testing.T) {
 	t.Parallel()
 	const endpoint, returnTo = "https://old.test/openid", "https://app.test/callback/old?state=s"
@@ -81,7 +81,8 @@ func TestNonceExpiry(t *testing.T) {
 		if (err == nil) != fresh {
 			t.Errorf("%q: %v", nonce, err)
 		}
-		// Whoever remembers it until then remembers it as long as it is accepted.
+		// A caller that remembers the nonce until then remembers it as long as it is
+		// accepted.
 		if _, again := NonceExpiry(nonce, over); err == nil && again == nil {
 			t.Errorf("%q is fresh until after %s", nonce, over)
 		}

@@ -11,17 +11,17 @@ import (
 	"authsvc/internal/protocol/weburl"
 )
 
-// addressClass decides for which hosts an address may be dialled.
+// addressClass says for which hosts an address may be dialled.
 type addressClass int
 
 const (
-	// publicAddress may be dialled for anyone.
+	// publicAddress may be dialled for any host.
 	publicAddress addressClass = iota
-	// internalAddress may be dialled only for a host that the operator
-	// configured, or inside an allowed network.
+	// internalAddress may only be dialled for a host that the operator configured, or
+	// inside an allowed network.
 	internalAddress
-	// forbiddenAddress is never dialled: no identity provider lives there, and
-	// cloud metadata services that hand out credentials do.
+	// forbiddenAddress is never dialled. No identity provider has such an address, but
+	// cloud metadata services that issue credentials do.
 	forbiddenAddress
 )
 
@@ -55,12 +55,12 @@ var internalNetworks = []netip.Prefix{
 	netip.MustParsePrefix("64:ff9b:1::/48"), // translation inside a network, RFC 8215
 }
 
-// nat64 carries an IPv4 address in its last four bytes (RFC 6052), so the class
-// of such an address is that of the embedded one.
+// nat64 holds an IPv4 address in its last four bytes (RFC 6052). The class of such an
+// address is the class of the IPv4 address.
 var nat64 = netip.MustParsePrefix("64:ff9b::/96")
 
-// classify returns the class of an address as it will be dialled. Zones and the
-// IPv4-mapped form are taken off first, since a prefix contains neither.
+// classify returns the class of an address as it will be dialled. It first removes
+// zones and the IPv4-mapped form, since no prefix contains them.
 func classify(ip netip.Addr) addressClass {
 	ip = ip.Unmap().WithZone("")
 	if nat64.Contains(ip) {
@@ -112,15 +112,15 @@ func (r dialRule) dial(ctx context.Context, network, address string) (net.Conn, 
 	return d.DialContext(ctx, network, address)
 }
 
-// check decides on one resolved ip:port on its way to connect(2).
+// check decides about one resolved ip:port just before connect(2).
 func (r dialRule) check(host, resolved string) error {
 	ap, err := netip.ParseAddrPort(resolved)
 	if err != nil {
 		return errAddress
 	}
 	ip := ap.Addr().Unmap().WithZone("")
-	// "localhost" is what allows plain http, so it must be this machine whatever
-	// the resolver says.
+	// Plain http is allowed for "localhost", so it must be this machine whatever the
+	// resolver says.
 	if weburl.Loopback(host) && !ip.IsLoopback() {
 		return fmt.Errorf("%w: a loopback name resolves elsewhere", errAddress)
 	}

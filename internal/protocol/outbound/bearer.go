@@ -7,18 +7,18 @@ import (
 	"strings"
 )
 
-// A BearerMethod is how a request carries its access token: RFC 6750, section 2,
-// and what services have in place of it.
+// A BearerMethod says how a request carries its access token, in the ways of RFC 6750,
+// section 2, and in ways that some services use instead.
 type BearerMethod struct {
-	query  string // parameter; else a header
+	query  string // parameter; if empty, a header is used
 	header string // name in canonical form
 	scheme string // before the token, with its space
 }
 
 var authorizationHeader = BearerMethod{header: "Authorization", scheme: "Bearer "}
 
-// ParseBearerMethod reads "query:NAME", "header:NAME" or "header:NAME SCHEME";
-// empty is the header "Authorization: Bearer".
+// ParseBearerMethod reads "query:NAME", "header:NAME" or "header:NAME SCHEME". Empty
+// means the header "Authorization: Bearer".
 func ParseBearerMethod(s string) (BearerMethod, error) {
 	if s == "" {
 		return authorizationHeader, nil
@@ -53,7 +53,7 @@ func plainName(s string) bool {
 	})
 }
 
-// Set attaches a token to a request; an empty one is none.
+// Set attaches a token to a request, unless the token is empty.
 func (m BearerMethod) Set(req *http.Request, token string) {
 	switch {
 	case token == "":

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// BreakAfter calls in a row without an answer open a [Breaker]. From then on one
-// call goes through in every ProbeEvery.
+// BreakAfter consecutive calls without an answer open a [Breaker]. From then on, one
+// call in every ProbeEvery goes through.
 const (
 	BreakAfter = 5
 	ProbeEvery = 5 * time.Second
@@ -21,16 +21,16 @@ var (
 	ErrBusy = fmt.Errorf("%w: too many calls to it are under way", ErrUnavailable)
 )
 
-// A Breaker stops calls to an endpoint that has ceased to answer, so that people
-// see an error at once rather than after a timeout. It counts only calls without
-// any answer. A 5xx is an answer: what a browser sent may have caused it, and its
-// sender could otherwise shut the provider for everyone.
+// A Breaker stops calls to an endpoint that no longer answers, so that people see an
+// error at once instead of after a timeout. It counts only calls without any answer. A
+// 5xx is an answer: the data from a browser may have caused it, and otherwise its
+// sender could shut off the provider for everyone.
 //
-// Documents need none, since their readers keep them. The zero Breaker is ready
-// for use.
+// Documents need no Breaker, since their readers cache them. The zero Breaker is ready
+// to use.
 type Breaker struct {
 	mu    sync.Mutex
-	lost  int       // calls in a row
+	lost  int       // consecutive calls without an answer
 	probe time.Time // the next call, once lost is BreakAfter
 }
 

@@ -11,13 +11,14 @@ import (
 	"time"
 )
 
-// hanging answers when the caller has lost patience.
+// hanging answers when the caller's context ends.
 func hanging(r *http.Request) (*http.Response, error) {
 	<-r.Context().Done()
 	return nil, r.Context().Err()
 }
 
-// TestBreaker: open after calls without an answer, closed by a probe with one.
+// TestBreaker checks that calls without an answer open the breaker, and that a probe
+// with one closes it.
 func TestBreaker(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -46,7 +47,7 @@ func TestBreaker(t *testing.T) {
 	})
 }
 
-// TestBreakerOneProbe: of those who come together, one is the probe.
+// TestBreakerOneProbe checks that only one of several concurrent calls is the probe.
 func TestBreakerOneProbe(t *testing.T) {
 	t.Parallel()
 	var b Breaker
@@ -65,8 +66,8 @@ func TestBreakerOneProbe(t *testing.T) {
 	}
 }
 
-// TestBreakerIsNotForBrowsers: what somebody can bring about from a browser does
-// not shut the provider for others.
+// TestBreakerIsNotForBrowsers checks that faults that a browser can cause do not shut
+// off the provider for others.
 func TestBreakerIsNotForBrowsers(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -108,7 +109,7 @@ func TestBreakerIsNotForBrowsers(t *testing.T) {
 	}
 }
 
-// TestBurst: a thousand at once at a provider that works all get through.
+// TestBurst checks that a thousand concurrent calls to a working provider all succeed.
 func TestBurst(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -14,15 +14,15 @@ import (
 	"strings"
 )
 
-// A Call is a request to a provider beside those of the protocol, such as for
+// A Call is a request to a provider in addition to the protocol's own, such as for
 // GitHub's list of e-mail addresses.
 type Call struct {
-	Method string // default GET, or POST with Form or JSON
+	Method string // default: GET, or POST with Form or JSON
 	URL    string
-	// Header is added to the request. Authorization may be set when the token does
-	// not travel there.
+	// Header is added to the request. It may set Authorization if the token is not sent
+	// there.
 	Header map[string]string
-	// Form or JSON is the body; JSON is marshalled.
+	// Form or JSON is the body. JSON is marshalled.
 	Form url.Values
 	JSON any
 	// Token, if not empty, is the access token to attach as Config.Bearer says.
@@ -35,14 +35,13 @@ type Refusal struct {
 	Answer any // as Call would return it; nil if it cannot be read
 }
 
-// Error implements error. What the provider wrote is left out.
+// Error implements error. It omits the provider's text.
 func (r *Refusal) Error() string { return StatusError(r.Status).Error() }
 
-// Call makes a request and returns the JSON that is answered with a status of
-// 200 to 299, as [strictjson.Value] decodes it. A form is an object of strings,
-// an empty answer nil. The host must be among those of the configuration, so
-// neither the token nor a secret goes anywhere new. What the provider does not
-// want is a [Refusal].
+// Call makes a request and returns the JSON of an answer with a status of 200 to 299,
+// as [strictjson.Value] decodes it. A form becomes an object of strings, and an empty
+// answer nil. The host must be named in the configuration, so tokens and secrets reach
+// no other host. If the provider refuses the request, the error is a [Refusal].
 func (c *Client) Call(ctx context.Context, r Call) (any, error) {
 	a, err := c.call(ctx, r)
 	if err == nil {
@@ -58,7 +57,7 @@ func (c *Client) Call(ctx context.Context, r Call) (any, error) {
 	return v, nil
 }
 
-// refusal is nil for a status of success.
+// refusal returns nil for a status of success.
 func refusal(a *Response) error {
 	switch {
 	case a.Status >= 200 && a.Status <= 299:
@@ -73,9 +72,9 @@ func refusal(a *Response) error {
 	return r
 }
 
-// Picture makes a request for something that is not JSON, and returns what was
-// answered with a status of 200, and its media type; nothing if it was 404. The
-// rules for hosts are those of Call.
+// Picture makes a request for content that is not JSON. It returns the media type and
+// body of an answer with status 200, or nothing for 404. The rules for hosts are the
+// same as for Call.
 func (c *Client) Picture(ctx context.Context, r Call) (mediaType string, body []byte, err error) {
 	a, err := c.call(ctx, r)
 	switch {
@@ -93,8 +92,8 @@ func (c *Client) Picture(ctx context.Context, r Call) (mediaType string, body []
 	return mediaType, a.Body, nil
 }
 
-// Fetch is Call for an answer that is neither JSON nor a form by its content
-// type: it returns the body of an answer with status 200.
+// Fetch is like Call for an answer that, by its content type, is neither JSON nor a
+// form. It returns the body of an answer with status 200.
 func (c *Client) Fetch(ctx context.Context, r Call) ([]byte, error) {
 	a, err := c.fetches.Do(func() (*Response, error) { return c.call(ctx, r) })
 	if err != nil {
@@ -124,12 +123,12 @@ func (c *Client) call(ctx context.Context, r Call) (*Response, error) {
 	if r.Token != "" {
 		return c.DoIdempotent(req)
 	}
-	// It may hold a code, or a signature whose nonce is good once (RFC 5849,
+	// It may contain a code, or a signature whose nonce is valid once (RFC 5849,
 	// section 3.3).
 	return c.Do(req)
 }
 
-// checkHeader refuses what frames a message, or would hide the token.
+// checkHeader refuses headers that frame a message or would replace the token.
 func (c *Client) checkHeader(r Call) error {
 	for name := range r.Header {
 		switch canonical := textproto.CanonicalMIMEHeaderKey(name); {
@@ -140,7 +139,8 @@ func (c *Client) checkHeader(r Call) error {
 	return nil
 }
 
-// framing are the headers that net/http or a session with someone else owns.
+// framing reports whether a header belongs to net/http or to a session with another
+// server.
 func framing(name string) bool {
 	switch name {
 	case "Content-Length", "Host", "Cookie", "Transfer-Encoding", "Connection", "Te", "Trailer", "Upgrade":

@@ -13,8 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestCall: calls reach the hosts of the configuration, with the token where it
-// belongs.
+// TestCall checks that calls reach only configured hosts, with the token in its place.
 func TestCall(t *testing.T) {
 	t.Parallel()
 	var last *http.Request
@@ -62,7 +61,7 @@ func TestCall(t *testing.T) {
 	}
 }
 
-// TestDiscoveredHost: what was discovered since may be called, nothing else.
+// TestDiscoveredHost checks that a host discovered later may be called, and no other.
 func TestDiscoveredHost(t *testing.T) {
 	t.Parallel()
 	discovered := ""
@@ -78,8 +77,8 @@ func TestDiscoveredHost(t *testing.T) {
 	}
 }
 
-// TestBearerMethod: the token travels where it should, and a header that would
-// take its place is known.
+// TestBearerMethod checks that the token is sent in the right place, and that a header
+// that would replace it is detected.
 func TestBearerMethod(t *testing.T) {
 	t.Parallel()
 	for method, want := range map[string]struct{ query, header, value string }{
@@ -107,15 +106,15 @@ func TestBearerMethod(t *testing.T) {
 	}
 }
 
-// TestRefusal: a status of 400 to 499 has its answer beside it, and nothing of
-// it in the text; what may pass has not.
+// TestRefusal checks that an error for a status of 400 to 499 holds the answer, and its
+// text does not quote it. Errors that may be temporary hold no answer.
 func TestRefusal(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		status int
 		body   string
 		want   any
-		no     bool // it is no Refusal
+		no     bool // it is not a Refusal
 	}{
 		"JSON":    {400, `{"error":"spent"}`, map[string]any{"error": "spent"}, false},
 		"form":    {401, "error=spent", map[string]any{"error": "spent"}, false},

@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// MaxCalls of one client are under way at a time. One more waits for at most
-// QueueWait.
+// MaxCalls is the maximum number of concurrent calls of one client. Another call waits
+// for at most QueueWait.
 const (
 	MaxCalls  = 64
 	QueueWait = 2 * time.Second
@@ -21,21 +21,21 @@ const (
 
 // A Config describes a provider to call.
 type Config struct {
-	// URLs are those that the operator configured, by the name of their field.
-	// Empty ones are skipped; whether one may be missing is for the caller to check.
+	// URLs holds the URLs that the operator configured, by the name of their field.
+	// Empty ones are skipped; the caller must check whether one may be missing.
 	URLs map[string]string
-	// Hosts are further hosts that [Client.Call] may reach, as host[:port];
+	// Hosts lists further hosts that [Client.Call] may reach, as host[:port];
 	// "*.example.com" is any subdomain.
 	Hosts []string
-	// Discovered, if not nil, returns one more URL whose host Call may reach, ""
-	// for none.
+	// Discovered, if not nil, returns one more URL whose host Call may reach, or "" for
+	// none.
 	Discovered func() string
-	// Headers are only checked here, as [CheckHeaders] does; calls bring their own.
+	// Headers are only checked, as [CheckHeaders] does; calls set their own.
 	Headers map[string]string
-	// Bearer says how Call.Token travels. Default: in the header Authorization.
+	// Bearer says how Call.Token is sent. Default: in the header Authorization.
 	Bearer BearerMethod
-	// HTTP makes all calls. Redirects, cookies and unbounded bodies are off in any
-	// case. Default: NewHTTPClient(HTTPOptions{}).
+	// HTTP makes all calls. Redirects, cookies and unlimited bodies are always off.
+	// Default: NewHTTPClient(HTTPOptions{}).
 	HTTP *http.Client
 }
 
@@ -49,8 +49,8 @@ type Client struct {
 	fetches    Breaker
 }
 
-// New checks the configuration, reporting all mistakes together. An error begins
-// with the name of its field. Nothing is called.
+// New checks the configuration and reports all mistakes together. Each error begins
+// with the name of its field. New makes no calls.
 func New(c Config) (*Client, error) {
 	var errs []error
 	var urls []string
@@ -76,8 +76,8 @@ func New(c Config) (*Client, error) {
 	return &Client{http: guarded(c.HTTP, urls), hosts: hostsOf(urls, c.Hosts), discovered: c.Discovered, bearer: c.Bearer, inFlight: newSemaphore()}, nil
 }
 
-// CheckHeaders refuses headers that the protocol itself sets. The error begins
-// with field.
+// CheckHeaders refuses headers that the protocol itself sets. The error begins with
+// field.
 func CheckHeaders(field string, headers map[string]string) error {
 	for _, name := range slices.Sorted(maps.Keys(headers)) {
 		switch textproto.CanonicalMIMEHeaderKey(name) {
@@ -100,14 +100,14 @@ func (c *Client) MayCall(u *url.URL) bool {
 	return err == nil && known.Host != "" && hostPort(known) == hostPort(u)
 }
 
-// Do sends a request once. It is for the caller to look at the status.
+// Do sends a request once. The caller must check the status.
 func (c *Client) Do(req *http.Request) (*Response, error) {
 	return c.within(req, c.send)
 }
 
-// DoIdempotent is Do for a request that is safe to repeat: a GET is tried up to
-// MaxTries times. Not every GET may be, since some providers have codes redeemed
-// by one.
+// DoIdempotent is like Do for a request that is safe to repeat: it tries a GET up to
+// MaxTries times. Not every GET is safe to repeat, since some providers redeem codes by
+// GET.
 func (c *Client) DoIdempotent(req *http.Request) (*Response, error) {
 	if req.Method != http.MethodGet {
 		return c.Do(req)
@@ -115,7 +115,7 @@ func (c *Client) DoIdempotent(req *http.Request) (*Response, error) {
 	return c.within(req, c.sendAgain)
 }
 
-// within sends a request within the bounds of what may be under way.
+// within sends a request within the limit of concurrent calls.
 func (c *Client) within(req *http.Request, send func(*http.Request) (*Response, error)) (*Response, error) {
 	if err := c.inFlight.acquire(req.Context()); err != nil {
 		return nil, err
@@ -124,8 +124,8 @@ func (c *Client) within(req *http.Request, send func(*http.Request) (*Response, 
 	return send(req)
 }
 
-// Document fetches a public JSON document, in up to MaxTries tries. MaxCalls does
-// not apply: documents have to come through when other calls do not.
+// Document fetches a public JSON document, in up to MaxTries tries. MaxCalls does not
+// apply: documents must be available even if other calls hang.
 func (c *Client) Document(ctx context.Context, from string) ([]byte, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, from, nil)
 	if err != nil {
@@ -142,11 +142,11 @@ func (c *Client) Document(ctx context.Context, from string) ([]byte, error) {
 	return a.Body, nil
 }
 
-// CloseIdleConnections is that of the HTTP client.
+// CloseIdleConnections closes the idle connections of the HTTP client.
 func (c *Client) CloseIdleConnections() { c.http.CloseIdleConnections() }
 
-// A semaphore bounds the calls of one client that are under way, so that a
-// provider that hangs holds a bounded part of the service.
+// A semaphore limits the concurrent calls of one client, so that a hanging provider
+// holds a limited part of the service's resources.
 type semaphore chan struct{}
 
 func newSemaphore() semaphore { return make(semaphore, MaxCalls) }

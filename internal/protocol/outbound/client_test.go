@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestFetch: a client reaches its hosts and nothing else, takes status 200 only,
-// and follows nobody.
+// TestFetch checks that a client reaches only its hosts, accepts only status 200, and
+// follows no redirects.
 func TestFetch(t *testing.T) {
 	t.Parallel()
 	mux := http.NewServeMux()

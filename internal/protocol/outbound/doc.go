@@ -1,15 +1,13 @@
-// Package outbound makes the HTTP calls to identity providers, whatever protocol
-// they speak.
+// Package outbound makes the HTTP calls to identity providers, whatever protocol they
+// use.
 //
-// Everything that comes from a provider is hostile until checked. Answers are
-// read whole, up to 1 MiB, and what the provider wrote never reaches an error. No
-// redirect is followed, and calls go only to hosts that the configuration names.
+// Everything that comes from a provider is hostile until checked. Answers are read
+// completely, up to 1 MiB, and errors never quote the provider. Redirects are not
+// followed, and calls go only to hosts that the configuration names.
 //
-// A request is sent once, but for documents and for GETs with an access token,
-// which are tried three times at most, within the caller's time. An endpoint
-// that ceases to answer is left alone for some seconds, and 64 calls of a client
-// are under way at most.
+// A request is sent once. Only documents and GETs with an access token are tried up to
+// three times, within the caller's time. An endpoint that stops answering is not called
+// for some seconds. A client has at most 64 calls in progress.
 //
-// Where a request may go is decided in [NewHTTPClient], on the address that is
-// really dialled.
+// [NewHTTPClient] decides where a request may go, by the address that is dialled.
 package outbound

@@ -10,13 +10,13 @@ import (
 	"authsvc/internal/protocol/weburl"
 )
 
-// hostList is where a provider's calls may go.
+// hostList says which hosts a provider's calls may reach.
 type hostList struct {
 	exact     map[string]bool // host:port
 	subdomain []string        // ".example.com:443"
 }
 
-// hostsOf are the hosts of configured URLs and the further ones.
+// hostsOf returns the hosts of configured URLs and the further hosts.
 func hostsOf(urls, further []string) hostList {
 	l := hostList{exact: make(map[string]bool)}
 	for _, raw := range urls {
@@ -53,7 +53,7 @@ func (l hostList) has(u *url.URL) bool {
 	return false
 }
 
-// hostURL reads host[:port]; nil if it is none.
+// hostURL reads host[:port]. It returns nil for anything else.
 func hostURL(host string) *url.URL {
 	u, err := url.Parse("https://" + host)
 	if err != nil || u.Host != host || u.Hostname() == "" || strings.ContainsAny(host, "*/?#@% ") {
@@ -62,7 +62,8 @@ func hostURL(host string) *url.URL {
 	return u
 }
 
-// plainLabels accepts what may stand before a suffix: labels of a host name.
+// plainLabels reports whether s consists of labels of a host name, which may stand
+// before a suffix.
 func plainLabels(s string) bool {
 	if s == "" || strings.HasPrefix(s, ".") || strings.HasSuffix(s, ".") || strings.Contains(s, "..") {
 		return false
@@ -72,8 +73,8 @@ func plainLabels(s string) bool {
 	})
 }
 
-// CheckHosts checks Config.Hosts: each has to be host[:port], or "*." and a domain
-// of at least two labels.
+// CheckHosts checks Config.Hosts: each must be host[:port], or "*." and a domain of at
+// least two labels.
 func CheckHosts(hosts []string) error {
 	for _, host := range hosts {
 		name, any := strings.CutPrefix(host, "*")
@@ -91,8 +92,8 @@ func wildcardOf(name string) bool {
 	return dotted && strings.Contains(domain, ".") && plainLabels(domain) && net.ParseIP(domain) == nil
 }
 
-// CheckURL accepts https URLs, and http ones to this machine, without user
-// information and fragment.
+// CheckURL accepts https URLs, and http URLs to this machine, without user information
+// and fragment.
 func CheckURL(raw string) error {
 	u, err := url.Parse(raw)
 	switch {
@@ -119,7 +120,7 @@ func secureURL(u *url.URL) bool {
 	return false
 }
 
-// hostPort is the host of u in lower case with its port, explicit or by scheme.
+// hostPort returns the host of u in lower case with its port, explicit or by scheme.
 func hostPort(u *url.URL) string {
 	port := u.Port()
 	if port == "" {

@@ -12,13 +12,13 @@ import (
 	"time"
 )
 
-// Timeout and MaxBody are the bounds of a call unless HTTPOptions say otherwise.
+// Timeout and MaxBody limit a call unless HTTPOptions sets other values.
 const (
 	Timeout = 10 * time.Second
 	MaxBody = 1 << 20 // bytes
 )
 
-// ErrScheme: a URL is not one that may be called.
+// ErrScheme says that a URL must not be called because of its scheme.
 var ErrScheme = errors.New("only https is allowed, or http to a loopback host")
 
 var (
@@ -26,36 +26,36 @@ var (
 	errAddress  = errors.New("address is not allowed")
 )
 
-// HTTPOptions bounds what the service does on the network.
+// HTTPOptions limits the service's network access.
 type HTTPOptions struct {
-	// Timeout is for one whole call: name lookup, connection, TLS, request and
-	// reading the answer. Default 10 s.
+	// Timeout is for one whole call: name lookup, connection, TLS, request and reading
+	// the answer. Default: 10 s.
 	Timeout time.Duration
-	// MaxBody is the largest answer in bytes; reading past it is an error, not a
-	// truncation. Default 1 MiB.
+	// MaxBody is the largest answer in bytes. A larger one is an error, not truncated.
+	// Default: 1 MiB.
 	MaxBody int64
-	// AllowNetworks are internal networks that hosts which only a provider named
-	// may live in. Link-local, metadata, unspecified and multicast addresses stay
+	// AllowNetworks lists internal networks that may be reached for hosts that only a
+	// provider named. Link-local, metadata, unspecified and multicast addresses stay
 	// refused inside them.
 	AllowNetworks []netip.Prefix
-	// RootCAs replaces the system's certificate authorities when set.
+	// RootCAs, if set, replaces the system's certificate authorities.
 	RootCAs *x509.CertPool
-	// Transport replaces the connection pools, and with them every check of
-	// addresses. The rules about schemes, redirects and sizes stay.
+	// Transport replaces the connection pools and every check of addresses. The rules
+	// about schemes, redirects and sizes stay.
 	Transport http.RoundTripper
 }
 
-// NewHTTPClient returns the client for every call to a provider.
+// NewHTTPClient returns the client for all calls to a provider.
 //
-// It refuses redirects (they would carry codes and secrets along), any scheme
-// but https (http only to a loopback host), TLS below 1.2, and answers larger
-// than MaxBody. It uses no proxy and keeps no cookies.
+// It refuses redirects (they would pass on codes and secrets), any scheme except https
+// (http only to a loopback host), TLS below 1.2, and answers larger than MaxBody. It
+// uses no proxy and keeps no cookies.
 //
-// Addresses are checked at dial time, after name resolution, so a name that
-// resolves differently the second time gains nothing. Link-local, metadata,
-// unspecified and multicast addresses are always refused. Loopback and private
-// ones are refused too, except in AllowNetworks and for hosts that were named
-// with hosts that [New] is given.
+// Addresses are checked when they are dialled, after name resolution, so a name that
+// resolves differently the second time gains nothing. Link-local, metadata, unspecified
+// and multicast addresses are always refused. Loopback and private addresses are also
+// refused, except in AllowNetworks and for the hosts of the URLs in the [Config] passed
+// to [New].
 func NewHTTPClient(o HTTPOptions) *http.Client {
 	if o.Timeout <= 0 {
 		o.Timeout = Timeout
@@ -72,10 +72,10 @@ func NewHTTPClient(o HTTPOptions) *http.Client {
 	return &http.Client{Timeout: o.Timeout, CheckRedirect: refuseRedirect, Transport: t}
 }
 
-// configured returns a client like c that may also reach loopback and private
-// addresses for exactly the hosts (name and port) of the given URLs. Pass only
-// URLs that the operator wrote, never one that a provider announced. A client
-// that is not from [NewHTTPClient] is returned as it is.
+// configured returns a client like c that may also reach loopback and private addresses
+// for exactly the hosts (name and port) of the given URLs. Pass only URLs that the
+// operator wrote, never one that a provider announced. A client that is not from
+// [NewHTTPClient] is returned unchanged.
 func configured(c *http.Client, urls ...string) *http.Client {
 	t, ok := c.Transport.(*transport)
 	if !ok {
@@ -96,7 +96,7 @@ func configured(c *http.Client, urls ...string) *http.Client {
 	return &c2
 }
 
-// guarded is base with the rules this package relies on, for a client that
+// guarded returns base with the rules that this package relies on, since a client that
 // is not from NewHTTPClient may have others.
 func guarded(base *http.Client, urls []string) *http.Client {
 	if base == nil {
@@ -113,10 +113,10 @@ func guarded(base *http.Client, urls []string) *http.Client {
 
 func refuseRedirect(*http.Request, []*http.Request) error { return errRedirect }
 
-// transport sends each request through one of two connection pools. The pools
-// are separate because connections are reused by host name alone: with one pool,
-// a connection opened for a configured host would serve a request to the same
-// host discovered in someone else's metadata, and no dial would be there to check.
+// transport sends each request through one of two connection pools. The pools are
+// separate because connections are reused by host name alone. With one pool, a
+// connection opened for a configured host could serve a request to the same host
+// discovered in another provider's metadata, without a dial to check it.
 type transport struct {
 	discovered http.RoundTripper // public addresses only
 	configured http.RoundTripper // internal addresses as well
@@ -165,7 +165,7 @@ func newPool(roots *x509.CertPool, rule dialRule) *http.Transport {
 		MaxConnsPerHost:        64, // one hanging provider cannot take every socket
 		MaxIdleConnsPerHost:    8,
 		IdleConnTimeout:        90 * time.Second,
-		// A connection whose peer vanished silently is not used for ever.
+		// Stop using connections whose peer has vanished silently.
 		HTTP2: &http.HTTP2Config{SendPingTimeout: 5 * time.Second, PingTimeout: 3 * time.Second},
 	}
 }

@@ -82,8 +82,8 @@ func TestDialRule(t *testing.T) {
 	}
 }
 
-// The same host is reached or not by who named it, also when a connection to it
-// is already open.
+// TestConfiguredHostOnly checks that only a configured host may be internal, even if a
+// connection to the same host is already open.
 func TestConfiguredHostOnly(t *testing.T) {
 	t.Parallel()
 	srv := httptest.NewServer(reply(200, "text/plain", "hello"))
@@ -219,7 +219,8 @@ func TestClientTLS(t *testing.T) {
 	}
 }
 
-// What the other side writes must not get into an error, wherever it writes it.
+// TestTransportErrorsQuoteNothing checks that text from the other side never gets into
+// an error, wherever it occurs.
 func TestTransportErrorsQuoteNothing(t *testing.T) {
 	t.Parallel()
 	const leak = "s3cret-echo"
@@ -262,7 +263,7 @@ func mustURL(t *testing.T, raw string) *url.URL {
 	return u
 }
 
-// TestTLSStall: the other side takes the connection and says nothing.
+// TestTLSStall checks a server that accepts the connection and sends nothing.
 func TestTLSStall(t *testing.T) {
 	t.Parallel()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -282,7 +283,7 @@ func TestTLSStall(t *testing.T) {
 	}
 }
 
-// TestNames: a name that does not exist and a resolver that does not answer.
+// TestNames checks a name that does not exist and a resolver that does not answer.
 func TestNames(t *testing.T) {
 	t.Parallel()
 	call := func(ctx context.Context, r *net.Resolver) error {
@@ -308,7 +309,8 @@ func TestNames(t *testing.T) {
 	wantError(t, call(ctx, silent), "identity provider unavailable: timed out")
 }
 
-// TestExpiredCertificate: the right name and a trusted issuer are not enough.
+// TestExpiredCertificate checks that the right name and a trusted issuer are not
+// enough.
 func TestExpiredCertificate(t *testing.T) {
 	t.Parallel()
 	for name, end := range map[string]time.Duration{"expired": -time.Hour, "good": time.Hour} {

@@ -14,7 +14,7 @@ type roundTrip func(*http.Request) (*http.Response, error)
 
 func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// inMemory is a client whose provider is a function.
+// inMemory returns a client whose provider is a function.
 func inMemory(t *testing.T, answer roundTrip) *Client {
 	t.Helper()
 	c, err := New(Config{Hosts: []string{"api.example"}, HTTP: &http.Client{Transport: answer}})
@@ -24,7 +24,7 @@ func inMemory(t *testing.T, answer roundTrip) *Client {
 	return c
 }
 
-// get is a request that is repeated, fetch one that is not and has a breaker.
+// get makes a request that is retried; fetch makes one that is not and has a breaker.
 func get(ctx context.Context, c *Client) error {
 	_, err := c.Call(ctx, Call{URL: "https://api.example/me", Token: "at"})
 	return err
@@ -39,7 +39,7 @@ func response(status int, body string) *http.Response {
 	return &http.Response{StatusCode: status, Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(strings.NewReader(body))}
 }
 
-// reply answers always the same.
+// reply always gives the same answer.
 func reply(status int, contentType, body string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", contentType)
@@ -48,8 +48,7 @@ func reply(status int, contentType, body string) http.HandlerFunc {
 	}
 }
 
-// wantError checks that err is there and says what, or that it is not, for an
-// empty what.
+// wantError checks that err contains what or, if what is empty, that err is nil.
 func wantError(t *testing.T, err error, what string) {
 	t.Helper()
 	switch {

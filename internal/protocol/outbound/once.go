@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// Deliver sends a request that may be sent only once. It is tried once more if
-// there was no connection, so that nothing was sent, and req then has to have a
-// body that can be read again (http.Request.GetBody). The connection is of this
-// request alone: one that the other end has just closed would lose it.
+// Deliver sends a request that may be sent only once. If there was no connection and so
+// nothing was sent, it tries once more; for this, a body must be readable again
+// (http.Request.GetBody). The connection is used only for this request, since a reused
+// connection that the other end has just closed would lose it.
 func (c *Client) Deliver(req *http.Request) (*Response, error) {
 	req.Close = true
 	return c.within(req, func(req *http.Request) (*Response, error) {
@@ -32,14 +32,14 @@ func (c *Client) Deliver(req *http.Request) (*Response, error) {
 
 type budgetKey struct{}
 
-// WithBudget returns a context that carries until when all calls that one request
-// causes may take together. The context itself goes on.
+// WithBudget returns a context that carries a common deadline for all calls that one
+// request causes. The context itself does not end then.
 func WithBudget(ctx context.Context, until time.Time) context.Context {
 	return context.WithValue(ctx, budgetKey{}, until)
 }
 
-// WithinBudget bounds a call by what WithBudget said and by timeout, whichever
-// ends first.
+// WithinBudget limits a call by the deadline of WithBudget and by timeout, whichever
+// comes first.
 func WithinBudget(ctx context.Context, timeout time.Duration) (context.Context, context.CancelFunc) {
 	end := time.Now().Add(timeout)
 	if until, ok := ctx.Value(budgetKey{}).(time.Time); ok && until.Before(end) {

@@ -22,8 +22,8 @@ func deliver(t *testing.T, c *Client, url string) (*Response, error) {
 	return c.Deliver(req)
 }
 
-// TestDeliver: what was sent is never sent again, whatever became of it; what was
-// not is, with its body.
+// TestDeliver checks that a sent request is never sent again, whatever the outcome, and
+// that one that was not sent is, with its body.
 func TestDeliver(t *testing.T) {
 	t.Parallel()
 	for name, answer := range map[string]http.HandlerFunc{
@@ -62,7 +62,8 @@ func TestDeliver(t *testing.T) {
 	}
 }
 
-// TestDeliverAgain: without a connection there is a second try, and not a third.
+// TestDeliverAgain checks that, without a connection, there is a second try and not a
+// third.
 func TestDeliverAgain(t *testing.T) {
 	t.Parallel()
 	dials := 0
@@ -84,7 +85,7 @@ func TestDeliverAgain(t *testing.T) {
 	}
 }
 
-// TestBudget: the nearer end counts.
+// TestBudget checks that the earlier deadline applies.
 func TestBudget(t *testing.T) {
 	t.Parallel()
 	soon, late := time.Now().Add(time.Minute), time.Now().Add(time.Hour)

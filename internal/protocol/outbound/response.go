@@ -16,7 +16,7 @@ import (
 // FormType is the media type of a form.
 const FormType = "application/x-www-form-urlencoded"
 
-// A Response is an answer read to its end.
+// A Response is an answer with its complete body.
 type Response struct {
 	Status      int
 	ContentType string
@@ -24,7 +24,7 @@ type Response struct {
 	Body        []byte
 }
 
-// Object decodes a JSON object, or a form, which is an object of strings.
+// Object decodes a JSON object, or a form, which becomes an object of strings.
 func (r *Response) Object() (map[string]any, error) {
 	if !r.isForm() {
 		return strictjson.Object(r.Body)
@@ -41,14 +41,14 @@ func (r *Response) Object() (map[string]any, error) {
 		if !utf8.ValidString(name) || !utf8.ValidString(list[0]) {
 			return nil, errors.New("not a valid form")
 		}
-		if list[0] != "" { // an empty value is an absent one, RFC 6749, section 3.2
+		if list[0] != "" { // an empty value counts as absent, RFC 6749, section 3.2
 			fields[name] = list[0]
 		}
 	}
 	return fields, nil
 }
 
-// value decodes JSON of any kind, a form, or nothing, which is nil.
+// value decodes JSON of any kind, or a form. An empty body becomes nil.
 func (r *Response) value() (any, error) {
 	if len(bytes.TrimSpace(r.Body)) == 0 {
 		return nil, nil
@@ -59,9 +59,9 @@ func (r *Response) value() (any, error) {
 	return strictjson.Value(r.Body)
 }
 
-// isForm reports whether the body is a form: its content type says so, or is text
-// or missing and the body has a "=". What begins as JSON or markup does is none,
-// whatever the content type.
+// isForm reports whether the body is a form: its content type says so, or is text or
+// missing and the body contains "=". A body that begins like JSON or markup is never a
+// form, whatever the content type.
 func (r *Response) isForm() bool {
 	body := bytes.TrimSpace(r.Body)
 	if len(body) > 0 && strings.ContainsRune(`{["<`, rune(body[0])) {
@@ -77,7 +77,7 @@ func (r *Response) isForm() bool {
 	return false
 }
 
-// StatusError is the error that a status without success stands for.
+// StatusError returns the error for a status other than success.
 func StatusError(status int) error {
 	if Transient(status) {
 		return fmt.Errorf("%w: status %d", ErrUnavailable, status)
@@ -85,7 +85,7 @@ func StatusError(status int) error {
 	return fmt.Errorf("status %d", status)
 }
 
-// Transient reports whether a status speaks of a fault that may pass.
+// Transient reports whether a status indicates a fault that may be temporary.
 func Transient(status int) bool {
 	return status == http.StatusTooManyRequests || status >= 500
 }

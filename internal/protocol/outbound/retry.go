@@ -9,18 +9,18 @@ import (
 	"time"
 )
 
-// MaxTries is how often a GET that may be repeated is sent. RetryPause comes after
-// the first try, half of it more or less, and doubles after the next.
+// MaxTries is how often a GET that is safe to repeat is sent. RetryPause is the average
+// wait after the first try, with a jitter of plus or minus half. It doubles after the
+// next.
 const (
 	MaxTries   = 3
 	RetryPause = 200 * time.Millisecond
 )
 
-const maxRetryAfter = 2 * time.Second // nobody waits longer in front of a blank page
+const maxRetryAfter = 2 * time.Second // people should not wait longer in front of a blank page
 
-// sendAgain is send for a GET that is safe to repeat (RFC 9110, section 9.2.2): a
-// fault that may pass is tried again while the time of the request's context
-// lasts.
+// sendAgain is like send for a GET that is safe to repeat (RFC 9110, section 9.2.2). It
+// retries faults that may be temporary, as long as the request's context lasts.
 func (c *Client) sendAgain(req *http.Request) (*Response, error) {
 	for try := 1; ; try++ {
 		a, err := c.send(req.Clone(req.Context()))
@@ -31,9 +31,9 @@ func (c *Client) sendAgain(req *http.Request) (*Response, error) {
 	}
 }
 
-// retryDelay returns after how long a GET is to be tried again, and whether it is
-// at all. After a timeout it is not: that took the time that was left. Neither is
-// it after a 429 that does not say when to come back.
+// retryDelay returns how long to wait before trying a GET again, and whether to do so.
+// It does not retry after a timeout, which used up the remaining time, or after a 429
+// without a Retry-After.
 func retryDelay(a *Response, err error, try int) (time.Duration, bool) {
 	wait := RetryPause<<(try-1)/2 + rand.N(RetryPause<<(try-1)) // jitter: half to one and a half
 	switch {
@@ -57,7 +57,7 @@ func readRetryAfter(s string) (time.Duration, bool) {
 	return time.Until(at), err == nil
 }
 
-// pause waits and returns true, or false if ctx ends before the wait would.
+// pause waits and returns true. If ctx ends earlier, it returns false.
 func pause(ctx context.Context, wait time.Duration) bool {
 	if end, ok := ctx.Deadline(); ok && time.Until(end) <= wait {
 		return false

@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// TestGetsAreRepeated: what passes after one or two failures is not seen by the
-// person; how long that takes is bounded.
+// TestGetsAreRepeated checks that the user does not notice a fault that ends after one
+// or two failures, and that the total time is limited.
 func TestGetsAreRepeated(t *testing.T) {
 	t.Parallel()
 	reset := syscall.ECONNRESET
@@ -67,8 +67,8 @@ func TestGetsAreRepeated(t *testing.T) {
 	}
 }
 
-// TestCodesAreSentOnce: not even a broken connection makes a GET with a code or a
-// signature go out again.
+// TestCodesAreSentOnce checks that a GET with a code or a signature is not sent again,
+// even if the connection breaks.
 func TestCodesAreSentOnce(t *testing.T) {
 	t.Parallel()
 	for name, fault := range map[string]func() (*http.Response, error){
@@ -103,7 +103,7 @@ func TestCodesAreSentOnce(t *testing.T) {
 	}
 }
 
-// TestRepeatsEndWithTheCaller: no pause that would outlast the caller's time.
+// TestRepeatsEndWithTheCaller checks that no pause outlasts the caller's time.
 func TestRepeatsEndWithTheCaller(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

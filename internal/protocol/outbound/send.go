@@ -11,14 +11,14 @@ import (
 	"net/url"
 )
 
-// ErrUnavailable marks failures that may pass: the provider could not be
-// reached, did not answer in time, or answered 429 or 5xx. Anything else is a
-// refusal that trying again will not change.
+// ErrUnavailable marks failures that may be temporary: the provider could not be
+// reached, did not answer in time, or answered 429 or 5xx. Any other error is a refusal
+// that a retry will not change.
 var ErrUnavailable = errors.New("identity provider unavailable")
 
 var errTooLarge = errors.New("answer is too large")
 
-// Faults of the network after which a GET may be tried again.
+// Network faults after which a GET may be tried again.
 var (
 	errNoName       = fmt.Errorf("%w: name not resolved", ErrUnavailable)
 	errNoConnection = fmt.Errorf("%w: no connection", ErrUnavailable)
@@ -26,8 +26,8 @@ var (
 	errCutShort     = fmt.Errorf("%w: answer cut short", ErrUnavailable)
 )
 
-// send does one request and reads the bounded answer. The error names the cause
-// but never the URL, which may have a query, nor anything the provider wrote.
+// send makes one request and reads the limited answer. The error names the cause, but
+// never contains the URL, which may have a query, or text from the provider.
 func (c *Client) send(req *http.Request) (*Response, error) {
 	resp, err := c.http.Do(req) // #nosec G704 -- addresses are judged when they are dialled, see NewHTTPClient
 	if err != nil {
@@ -41,7 +41,8 @@ func (c *Client) send(req *http.Request) (*Response, error) {
 	return &Response{resp.StatusCode, resp.Header.Get("Content-Type"), resp.Header.Get("Retry-After"), body}, nil
 }
 
-// SetHeaders sets the headers of every request, then the given ones over them.
+// SetHeaders sets the headers of every request, then the given ones, which override
+// them.
 func SetHeaders(req *http.Request, headers map[string]string) {
 	req.Header.Set("Accept", "application/json")
 	req.Header.Set("User-Agent", "authsvc")
@@ -50,9 +51,9 @@ func SetHeaders(req *http.Request, headers map[string]string) {
 	}
 }
 
-// TransportError replaces an error of net/http or of a context by one that quotes
-// nothing: a malformed status line, for one, would be quoted, and may hold what
-// we sent.
+// TransportError replaces an error of net/http or of a context with one that quotes
+// nothing. For example, net/http quotes a malformed status line, which may contain data
+// that we sent.
 func TransportError(err error) error {
 	for _, own := range []error{errRedirect, ErrScheme, errAddress} {
 		if errors.Is(err, own) {

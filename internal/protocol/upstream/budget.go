@@ -8,17 +8,17 @@ import (
 	"time"
 )
 
-// How slow a client may be, as it sends a body and takes an answer. The time in which it
-// has nothing to send or to take does not count.
+// Limits on how slow a client may be when sending a body or receiving an answer. Time
+// in which it has nothing to send or receive does not count.
 const (
 	minRate = 240             // bytes a second, on average
-	grace   = 5 * time.Second // more than that takes
+	grace   = 5 * time.Second // allowed in addition
 )
 
-// ErrBusy is the error of a request that a Budget has no room for.
+// ErrBusy is the error of a request for which a Budget has no room.
 var ErrBusy = errors.New("too many requests are with programs at once")
 
-// A Budget bounds how many requests are with programs at once, in all and of one client.
+// A Budget limits the concurrent requests to programs, in total and for one client.
 type Budget struct {
 	most, mostOf int
 
@@ -27,14 +27,14 @@ type Budget struct {
 	of   map[string]int
 }
 
-// NewBudget makes one for so many requests, at least 8, of which a client may have a
-// quarter.
+// NewBudget makes a Budget for most requests, at least 8. One client may use a quarter
+// of it.
 func NewBudget(most int) *Budget {
 	most = max(most, 8)
 	return &Budget{most: most, mostOf: most / 4, open: map[*passing]struct{}{}, of: map[string]int{}}
 }
 
-// A passing is a request that is with a program.
+// A passing is a request in progress at a program.
 type passing struct {
 	client string
 	begun  time.Time
@@ -42,9 +42,10 @@ type passing struct {
 	end    func()
 }
 
-// enter counts a request until leave. At the limit it ends the slowest one of the client,
-// or of those clients that have most. There is no room (nil) if all of these are younger
-// than grace.
+// enter counts a request until leave. At a client's limit, it ends the client's slowest
+// request. At the total limit, it ends the slowest request of the clients that have
+// most. If all these requests are younger than grace, there is no room, and enter
+// returns nil.
 func (b *Budget) enter(client string, end func()) *passing {
 	p := &passing{client: client, begun: time.Now(), end: end}
 	b.mu.Lock()
@@ -59,7 +60,7 @@ func (b *Budget) enter(client string, end func()) *passing {
 			most = max(most, n)
 		}
 		from := func(p *passing) bool { return b.of[p.client] == most }
-		if b.of[client] == most { // or those who take all would end what others have
+		if b.of[client] == most { // otherwise a client with most requests would end requests of others
 			from = own
 		}
 		if !b.makeRoom(p.begun, from) {
@@ -71,7 +72,7 @@ func (b *Budget) enter(client string, end func()) *passing {
 	return p
 }
 
-// makeRoom ends the slowest request of some. The caller holds mu.
+// makeRoom ends the slowest request for which of returns true. The caller must hold mu.
 func (b *Budget) makeRoom(now time.Time, of func(*passing) bool) bool {
 	var slowest *passing
 	least := 0.0
@@ -92,7 +93,7 @@ func (b *Budget) makeRoom(now time.Time, of func(*passing) bool) bool {
 	return true
 }
 
-// pressed reports whether half of the room is taken.
+// pressed reports whether more than half of the room is taken.
 func (b *Budget) pressed() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -115,32 +116,33 @@ func (b *Budget) remove(p *passing) {
 	}
 }
 
-// A pace is how much time a client has left beside what a body may take.
+// A pace tracks how much more time a client has than its next bytes may take.
 type pace struct{ spare time.Duration }
 
-// maxSpare bounds what a client saves by being fast, or it could be silent for hours.
+// maxSpare limits the time that a fast client can save; otherwise it could be silent
+// for hours.
 const maxSpare = stallTimeout - grace
 
-// least is how long so many bytes may take.
+// least returns how long n bytes may take.
 func least(n int) time.Duration { return time.Duration(n) * time.Second / minRate }
 
-// deadline is until when a client has to send something, or to take n bytes.
+// deadline returns when a client must have sent something, or received n bytes.
 func (p *pace) deadline(now time.Time, n int) time.Time {
 	return now.Add(grace + p.spare + least(n))
 }
 
-// went counts n bytes for which the client was waited for since begun.
+// went counts n bytes that were waited for since begun.
 func (p *pace) went(n int, begun time.Time) {
 	p.spare = min(p.spare+least(n)-time.Since(begun), maxSpare)
 }
 
-// deadlines are those of a connection while a request is with a program. The transport may
-// still read the body when the handler is done.
+// deadlines holds the deadlines of a connection while a program handles a request. The
+// transport may still read the body after the handler is done.
 type deadlines struct {
 	control *http.ResponseController
 	mu      sync.Mutex
 	ended   bool
-	noReads bool // the deadline of reads is not changed any more
+	noReads bool // the read deadline no longer changes
 }
 
 func (d *deadlines) read(t time.Time, last bool) {
@@ -148,7 +150,7 @@ func (d *deadlines) read(t time.Time, last bool) {
 	defer d.mu.Unlock()
 	if !d.ended && !d.noReads {
 		d.noReads = last
-		_ = d.control.SetReadDeadline(t) // a writer without deadlines has none
+		_ = d.control.SetReadDeadline(t) // a writer without deadlines returns an error
 	}
 }
 
@@ -160,7 +162,7 @@ func (d *deadlines) write(t time.Time) {
 	}
 }
 
-// end lets whatever waits for the client fail now.
+// end makes every wait for the client fail now.
 func (d *deadlines) end() {
 	d.mu.Lock()
 	defer d.mu.Unlock()

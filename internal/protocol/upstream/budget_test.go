@@ -13,8 +13,9 @@ import (
 	"time"
 )
 
-// TestBudget: a client has a quarter of the room, the slowest of its requests, or of
-// all, makes room for a new one, and none that has just begun.
+// TestBudget checks that a client has a quarter of the room, and that the slowest of
+// its requests, or of all, makes room for a new one. Requests that have just begun are
+// not ended.
 func TestBudget(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -70,8 +71,8 @@ func TestBudget(t *testing.T) {
 	})
 }
 
-// TestStopsReading: a client that was fast and takes nothing more is ended within minutes,
-// and at once where others need the room.
+// TestStopsReading checks that a client that was fast and then stops reading is ended
+// within minutes, or at once if others need the room.
 func TestStopsReading(t *testing.T) {
 	t.Parallel()
 	const size = 4 << 20
@@ -119,7 +120,7 @@ func TestStopsReading(t *testing.T) {
 	}
 }
 
-// A slowClient sends or takes so many bytes a second.
+// TestSlowClients checks clients that send or receive at a given rate.
 func TestSlowClients(t *testing.T) {
 	t.Parallel()
 	const size = 64 << 10
@@ -181,7 +182,7 @@ func TestSlowClients(t *testing.T) {
 
 var errEnded = errors.New("the connection was ended")
 
-// exchange sends a body, or takes one, in pieces of 100 bytes.
+// exchange sends a body, or receives one, in pieces of 100 bytes.
 func exchange(conn net.Conn, method string, size int, every time.Duration) (string, error) {
 	in := bufio.NewReaderSize(&paced{conn, method == http.MethodGet, every}, 100)
 	if method == http.MethodGet {
@@ -211,7 +212,7 @@ func exchange(conn net.Conn, method string, size int, every time.Duration) (stri
 	return string(body), err
 }
 
-// A paced reader takes 100 bytes at most, and its time.
+// A paced reader reads at most 100 bytes at a time, slowly.
 type paced struct {
 	io.Reader
 	slow  bool

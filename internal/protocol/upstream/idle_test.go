@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// A pipes is a network without machines: what is dialled is accepted.
+// A pipes is a network in memory: every dial is accepted.
 type pipes struct {
 	conns chan net.Conn
 	ended chan struct{}
@@ -47,15 +47,15 @@ func (p *pipes) dial(ctx context.Context, _, _ string) (net.Conn, error) {
 	}
 }
 
-// serve answers what is dialled, with the deadlines of authsvc serve.
+// serve answers dialled connections, with the deadlines of authsvc serve.
 func (p *pipes) serve(h http.Handler) *http.Server {
 	s := &http.Server{Handler: h, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 15 * time.Second, WriteTimeout: 30 * time.Second, IdleTimeout: time.Minute}
 	go s.Serve(p) //nolint:errcheck // it is closed
 	return s
 }
 
-// idleProgram says something, and then nothing for a time: as events, or to a WebSocket
-// nothing until something comes, which it sends back.
+// idleProgram sends something, and then nothing for a while. It sends events. To a
+// WebSocket, it sends nothing until something arrives, which it sends back.
 func idleProgram(silence time.Duration) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		control := http.NewResponseController(w)
@@ -82,7 +82,7 @@ func idleProgram(silence time.Duration) http.Handler {
 	})
 }
 
-// between serves a program behind a proxy, without a machine, and so in a bubble.
+// between serves a program behind a proxy in memory, so it can run in a bubble.
 func between(program http.Handler, tune func(http.Handler) http.Handler) (front *pipes, stop func()) {
 	behind, front := newPipes(), newPipes()
 	p := New(Options{Target: Target{Origin: "http://program"}, Timeout: time.Minute, Budget: NewBudget(100), Network: func(*http.Request) string { return "" },
@@ -91,7 +91,7 @@ func between(program http.Handler, tune func(http.Handler) http.Handler) (front 
 			http.Error(w, err.Error(), status)
 		}})
 	p.transport.DialContext = behind.dial
-	p.proxy.FlushInterval = 0 // its timer waits for a lock, during which time stands still in a bubble
+	p.proxy.FlushInterval = 0 // its timer waits for a lock, and meanwhile time stands still in a bubble
 	servers := []*http.Server{behind.serve(program), front.serve(tune(p))}
 	return front, func() {
 		for _, s := range servers {
@@ -104,8 +104,8 @@ func between(program http.Handler, tune func(http.Handler) http.Handler) (front 
 // asItIs changes nothing.
 func asItIs(h http.Handler) http.Handler { return h }
 
-// TestIdleStreams: a stream in which nothing happens for half an hour, longer than
-// every time-out of the server, of the proxy and of their connections, goes on.
+// TestIdleStreams checks that a stream continues after half an hour of silence, which
+// is longer than every timeout of the server, the proxy and their connections.
 func TestIdleStreams(t *testing.T) {
 	t.Parallel()
 	const silence = 30 * time.Minute

@@ -1,5 +1,5 @@
-// Package upstream forwards requests to a program as they came, for as long as it
-// and the client go on.
+// Package upstream forwards requests to a program unchanged. A request may last as long
+// as the program and the client continue.
 package upstream
 
 import (
@@ -19,26 +19,26 @@ import (
 	"authsvc/internal/protocol/weburl"
 )
 
-// Bounds of one request.
+// Limits of one request.
 const (
 	dialTimeout = 5 * time.Second
-	// stallTimeout is how long nothing of a request's body may come, however much has.
+	// stallTimeout is how long a request's body may pause, however much has arrived.
 	stallTimeout = time.Minute
 	maxHeader    = 256 << 10 // bytes of an answer's header
 	maxIdle      = 100       // connections
-	// flushAfter is how long a piece of an answer waits for the next one. A short answer
-	// goes out in one write by it; what has no length, or is a stream of events, does
-	// not wait at all.
+	// flushAfter is how long a part of an answer waits for the next one, so that a
+	// short answer is sent in one write. An answer without a length and a stream of
+	// events are sent at once.
 	flushAfter = 5 * time.Millisecond
 )
 
-// A Target is where a program listens.
+// A Target is the address of a program.
 type Target struct {
 	Origin string // scheme://host[:port], empty for a socket
 	Socket string // path of a Unix socket
 }
 
-// errTarget: it is neither.
+// errTarget says that a text is neither form of a target.
 var errTarget = errors.New("neither an origin nor unix:/path")
 
 // Parse reads http://host:port, https://host:port or unix:/path.
@@ -56,27 +56,28 @@ func Parse(raw string) (Target, error) {
 	return Target{Origin: origin}, nil
 }
 
-// Options of a Proxy.
+// Options configures a Proxy.
 type Options struct {
 	Target  Target
 	Timeout time.Duration // until the header of the answer
-	// Budget has room for each request, of a network by the name that Network gives it.
+	// Budget limits the requests. Network names the network that a request counts for.
 	Budget  *Budget
 	Network func(*http.Request) string
-	// OurCookie reports whether a cookie is not the program's business: it is taken
-	// out of requests, and not taken from answers; Dropped is told of the first.
+	// OurCookie reports whether a cookie is ours and not the program's. Such cookies
+	// are removed from requests and answers. Dropped is called for the first one in an
+	// answer.
 	OurCookie func(name string) bool
 	Dropped   func(name string)
-	// Client is the address of the client, empty if unknown, and Origin that which a
-	// Host header names.
+	// Client returns the address of the client, or "" if unknown. Origin returns the
+	// origin that a Host header names.
 	Client func(*http.Request) string
 	Origin func(host string) string
-	// Failed answers for a program that did not: with 502, or 504 if it took too
-	// long; with 503 if the Budget has no room.
+	// Failed answers if the program fails: with 502, or 504 if it took too long, or 503
+	// if the Budget has no room.
 	Failed func(w http.ResponseWriter, r *http.Request, status int, err error)
 }
 
-// A Proxy is the handler of one program.
+// A Proxy is the handler for one program.
 type Proxy struct {
 	Options
 	proxy     *httputil.ReverseProxy
@@ -84,8 +85,8 @@ type Proxy struct {
 	told      atomic.Bool
 }
 
-// New makes a proxy. It follows no redirects, asks no other proxy, keeps no answer
-// back and changes no body.
+// New makes a proxy. It follows no redirects, uses no other proxy, stores no answers
+// and changes no bodies.
 func New(o Options) *Proxy {
 	dialer := &net.Dialer{Timeout: dialTimeout}
 	p := &Proxy{Options: o, transport: &http.Transport{
@@ -101,8 +102,8 @@ func New(o Options) *Proxy {
 	return p
 }
 
-// buffers are what bodies are copied by. Each Get would else be 32 KiB of garbage for a
-// page of 1 KiB.
+// buffers provides the buffers to copy bodies. Without it, each page of 1 KiB would
+// leave 32 KiB of garbage.
 type buffers struct{}
 
 var bufferPool = sync.Pool{New: func() any { return new([32 << 10]byte) }}
@@ -119,15 +120,15 @@ func (buffers) Put(b []byte) {
 // CloseIdleConnections closes connections that wait for a request.
 func (p *Proxy) CloseIdleConnections() { p.transport.CloseIdleConnections() }
 
-// ServeHTTP implements [http.Handler]. It replaces the deadlines of the server by
-// such that let a stream go on, as long as the client is not too slow.
+// ServeHTTP implements [http.Handler]. It replaces the server's deadlines with ones
+// that allow long streams if the client is not too slow.
 func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
 	limits := &deadlines{control: http.NewResponseController(w)}
 	passing := p.Budget.enter(p.Network(r), func() { cancel(); limits.end() })
 	if passing == nil {
-		w.Header().Set("Connection", "close") // what else it sends takes a connection from others
+		w.Header().Set("Connection", "close") // reading more from it would hold a connection that others need
 		limits.read(time.Now().Add(time.Second), true)
 		p.Failed(w, r, http.StatusServiceUnavailable, ErrBusy)
 		return
@@ -138,22 +139,22 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	limits.read(time.Time{}, false)
 	if r.Body != nil && r.Body != http.NoBody {
 		r.Body = &patientBody{ReadCloser: r.Body, limits: limits, passing: passing, budget: p.Budget, stream: r.ContentLength < 0}
-		// The server does not read on for ever in a body that the program did not want.
+		// The server soon stops reading a body that the program did not want.
 		defer func() { limits.read(time.Now().Add(grace), true) }()
 	}
-	w.Header().Del("Cache-Control") // the program's business
+	w.Header().Del("Cache-Control") // it is up to the program
 	out := newWriter(w, limits, passing)
 	p.proxy.ServeHTTP(out, r)
 	out.last()
 }
 
-// A patientBody may take its time as long as enough comes.
+// A patientBody may take long if enough bytes arrive.
 type patientBody struct {
 	io.ReadCloser
 	limits  *deadlines
 	passing *passing
 	budget  *Budget
-	stream  bool // of no announced length: it may pause, as long as there is room for others
+	stream  bool // without an announced length: it may pause if there is room for others
 	pace    pace
 }
 
@@ -173,8 +174,9 @@ func (b *patientBody) Read(to []byte) (int, error) {
 	if errors.Is(err, os.ErrDeadlineExceeded) {
 		return n, errSlow
 	}
-	// After an error the server waits for the client to go, and before the next read, with
-	// HTTP/2, the time of a program that does not read counts.
+	// No deadline applies until the next read: with HTTP/2, it would also count the
+	// time of a program that does not read. After an error it stays unset, since the
+	// server waits for the client to go.
 	b.limits.read(time.Time{}, err != nil)
 	return n, err
 }
@@ -198,29 +200,29 @@ func (p *Proxy) rewrite(r *httputil.ProxyRequest) {
 		r.Out.Header["Cookie"] = []string{cookies}
 	}
 	if _, ok := r.Out.Header["User-Agent"]; !ok {
-		r.Out.Header["User-Agent"] = nil // or the transport sends its own
+		r.Out.Header["User-Agent"] = nil // otherwise the transport sends its own
 	}
 }
 
-// keepTarget sends the path and the query as they came: what was judged is what the
-// program gets.
+// keepTarget sends the path and the query unchanged, so that the program receives what
+// was judged.
 func keepTarget(r *httputil.ProxyRequest) {
 	in, out := r.In.URL, r.Out.URL
 	out.RawQuery, out.ForceQuery = in.RawQuery, in.ForceQuery
 	path, _, _ := strings.Cut(r.In.RequestURI, "?")
 	if strings.HasPrefix(path, "/") && !strings.HasPrefix(path, "//") {
-		out.Opaque = path // one with // would be written with the host in front of it
+		out.Opaque = path // one with // a path with // would be written with the host in front of it
 	}
 }
 
-// Keeps reports whether the target of a request can be sent as it came: net/http
-// escapes what is odd in a path that begins with //.
+// Keeps reports whether the target of a request can be sent unchanged. net/http escapes
+// odd characters in a path that begins with //.
 func Keeps(r *http.Request) bool {
 	path, _, _ := strings.Cut(r.RequestURI, "?")
 	return !strings.HasPrefix(path, "//") || r.URL.EscapedPath() == path
 }
 
-// Cookies are those of a request without ours, as one line.
+// Cookies returns the cookies of a request without ours, as one line.
 func Cookies(h http.Header, ours func(name string) bool) string {
 	var kept []string
 	for _, line := range h["Cookie"] {
@@ -236,8 +238,9 @@ func Cookies(h http.Header, ours func(name string) bool) string {
 
 var errUnasked = errors.New("it changed the protocol unasked")
 
-// modify takes our cookies out of an answer, and keeps what is for one person out of
-// shared caches, if the program says nothing of them (RFC 9111 section 3).
+// modify removes our cookies from an answer. If the program does not set Cache-Control,
+// modify also keeps the answer out of shared caches, since it may be for one user (RFC
+// 9111 section 3).
 func (p *Proxy) modify(answer *http.Response) error {
 	if answer.StatusCode == http.StatusSwitchingProtocols && (answer.Request == nil || len(answer.Request.Header["Upgrade"]) == 0) {
 		return errUnasked
@@ -262,9 +265,9 @@ func (p *Proxy) modify(answer *http.Response) error {
 	return nil
 }
 
-// failed answers for a program that did not.
+// failed answers if the program fails.
 func (p *Proxy) failed(w http.ResponseWriter, r *http.Request, err error) {
-	if r.Context().Err() != nil || errors.Is(err, errSlow) { // the client has gone, or may not go on
+	if r.Context().Err() != nil || errors.Is(err, errSlow) { // the client has gone, or is too slow
 		panic(http.ErrAbortHandler)
 	}
 	status := http.StatusBadGateway

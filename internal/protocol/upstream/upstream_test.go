@@ -19,7 +19,7 @@ import (
 	"authsvc/internal/test/freeport"
 )
 
-// front starts a server that forwards to a program, which has the timeout to answer.
+// front starts a server that forwards to a program, which must answer within timeout.
 func front(t *testing.T, target string, timeout time.Duration) *httptest.Server {
 	t.Helper()
 	parsed, err := Parse(target)
@@ -76,8 +76,8 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// TestFaults: a program that is down, slow, lying or huge is never taken for one
-// that has answered.
+// TestFaults checks that a program that is down, slow, lying or huge never counts as
+// one that has answered.
 func TestFaults(t *testing.T) {
 	t.Parallel()
 	hijacked := func(answer string) http.HandlerFunc {
@@ -120,8 +120,8 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// TestStreams: what takes longer than the deadlines of the server goes on, both
-// ways, and arrives piece by piece.
+// TestStreams checks that an exchange longer than the server's deadlines continues, in
+// both directions, and arrives piece by piece.
 func TestStreams(t *testing.T) {
 	t.Parallel()
 	const pause = 12 * time.Second
@@ -168,8 +168,8 @@ func TestStreams(t *testing.T) {
 	})
 }
 
-// TestContextEndsWebSocket: an upgraded connection passes both ways, and ends with
-// the context of its request.
+// TestContextEndsWebSocket checks that an upgraded connection works in both directions,
+// and ends with the context of its request.
 func TestContextEndsWebSocket(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -220,7 +220,7 @@ func TestContextEndsWebSocket(t *testing.T) {
 	})
 }
 
-// TestSocket: a program may listen on a Unix socket.
+// TestSocket checks that a program may listen on a Unix socket.
 func TestSocket(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "s")
@@ -238,7 +238,7 @@ func TestSocket(t *testing.T) {
 	}
 }
 
-// TestTargets: the program gets the target byte for byte.
+// TestTargets checks that the program receives the target byte for byte.
 func TestTargets(t *testing.T) {
 	t.Parallel()
 	s := front(t, program(t, func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, r.RequestURI) }), time.Minute)
@@ -261,7 +261,8 @@ func TestTargets(t *testing.T) {
 	}
 }
 
-// TestCookies: ours are taken out both ways, whatever surrounds them.
+// TestCookies checks that our cookies are removed in both directions, whatever
+// surrounds them.
 func TestCookies(t *testing.T) {
 	t.Parallel()
 	p := New(Options{OurCookie: func(name string) bool { return name == "ours" }, Dropped: func(string) {}})

@@ -7,14 +7,14 @@ import (
 	"time"
 )
 
-// A writer may take its time as long as enough goes. Of an answer before the answer
-// it passes Link on, which 103 is for (RFC 8297), and it keeps what was in the header
-// before the program said anything: [httputil.ReverseProxy] clears all of it then.
+// A writer may take long if enough bytes go out. Of informational answers, it passes on
+// only the Link of a 103 (RFC 8297). It also keeps headers that were set before the
+// program's answer, which [httputil.ReverseProxy] clears after an informational answer.
 type writer struct {
 	http.ResponseWriter
 	limits  *deadlines
 	before  http.Header
-	header  http.Header // of the answer, until it goes out
+	header  http.Header // of the answer, until it is sent
 	cleared bool
 	passing *passing
 	pace    pace
@@ -69,7 +69,7 @@ func (w *writer) Write(b []byte) (int, error) {
 	begun := time.Now()
 	w.limits.write(w.pace.deadline(begun, len(b)))
 	n, err := w.ResponseWriter.Write(b)
-	w.limits.write(time.Time{}) // with HTTP/2 it counts between writes, too
+	w.limits.write(time.Time{}) // with HTTP/2, the deadline also applies between writes
 	w.pace.went(n, begun)
 	w.passing.bytes.Add(int64(n))
 	return n, err
@@ -91,12 +91,12 @@ func (w *writer) FlushError() error {
 	return err
 }
 
-// last bounds what net/http sends when the handler is done.
+// last limits the time to send the rest after the handler is done.
 func (w *writer) last() {
 	w.limits.write(w.pace.deadline(time.Now(), buffered))
 }
 
-// Hijack implements [http.Hijacker], for protocols that a connection changes to.
+// Hijack implements [http.Hijacker], for protocol upgrades.
 func (w *writer) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	c, in, err := w.limits.control.Hijack()
 	if err == nil {
@@ -105,7 +105,7 @@ func (w *writer) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	return c, in, err
 }
 
-// A tunnel counts what goes through it.
+// A tunnel counts the bytes that pass through it.
 type tunnel struct {
 	net.Conn
 	passing *passing

@@ -5,9 +5,8 @@ import (
 	"strings"
 )
 
-// Loopback reports whether a host without port is this machine by its name or
-// address: localhost, what is below it (RFC 6761 §6.3), 127.0.0.0/8 or ::1. It
-// resolves nothing.
+// Loopback reports whether a host without port names this machine: localhost, any name
+// below it (RFC 6761 §6.3), 127.0.0.0/8 or ::1. It resolves nothing.
 func Loopback(host string) bool {
 	name := strings.TrimSuffix(strings.ToLower(host), ".")
 	if name == "localhost" || strings.HasSuffix(name, ".localhost") {
@@ -17,7 +16,7 @@ func Loopback(host string) bool {
 	return err == nil && ip.Unmap().IsLoopback()
 }
 
-// Hostname is the host of an origin in canonical spelling, without port and without
+// Hostname returns the host of an origin in canonical spelling, without the port and
 // the brackets of an IPv6 address.
 func Hostname(origin string) string {
 	_, host, _ := strings.Cut(origin, "://")

@@ -1,5 +1,5 @@
-// Package weburl reads the addresses of the web as browsers do: URLs, origins,
-// sites. What Go and browsers read differently is refused.
+// Package weburl reads web addresses as browsers do: URLs, origins and sites. It
+// refuses everything that Go and browsers read differently.
 package weburl
 
 import (
@@ -9,12 +9,12 @@ import (
 	"golang.org/x/net/publicsuffix"
 )
 
-// MaxLength of a URL that Parse takes, in bytes, percent-encoded.
+// MaxLength is the maximum length of a URL that Parse accepts, in bytes,
+// percent-encoded.
 const MaxLength = 2048
 
-// Parse parses an absolute http(s) URL, refusing everything on which
-// browsers and Go disagree, and returns its origin and its percent-encoded
-// form.
+// Parse parses an absolute http(s) URL and returns its origin and its percent-encoded
+// form. It refuses everything on which browsers and Go disagree.
 func Parse(s string) (origin, clean string, ok bool) {
 	if len(s) > MaxLength || strings.ContainsFunc(s, func(r rune) bool {
 		return r < ' ' || r == 0x7f || r == '\\' || r == '\uFFFD'
@@ -39,7 +39,7 @@ func Parse(s string) (origin, clean string, ok bool) {
 	if origin == "" {
 		return "", "", false
 	}
-	// Scheme and host in canonical spelling, the rest as it was asked for.
+	// Scheme and host in canonical spelling, the rest as received.
 	tail := s[len(s)-len(Escape(rest)):]
 	if i := strings.IndexAny(tail, "/?#"); i >= 0 {
 		tail = tail[i:]
@@ -52,8 +52,8 @@ func Parse(s string) (origin, clean string, ok bool) {
 	return origin, origin + tail, true
 }
 
-// Origin is the origin of u as browsers write it: lower case, default port
-// dropped. "" if the host is nothing that they agree on.
+// Origin returns the origin of u as browsers write it: in lower case, without a default
+// port. It returns "" if browsers do not agree on the host.
 func Origin(u *url.URL) string {
 	scheme, host, port := strings.ToLower(u.Scheme), strings.ToLower(u.Hostname()), u.Port()
 	if scheme != "http" && scheme != "https" || host == "" {
@@ -90,8 +90,8 @@ func cutPrefixFold(s, prefix string) (string, bool) {
 	return s[len(prefix):], true
 }
 
-// Escape escapes what may not stand in a Location header or breaks out
-// of an attribute, and leaves what is encoded already.
+// Escape escapes characters that are not allowed in a Location header or could end an
+// HTML attribute. It leaves existing escapes as they are.
 func Escape(s string) string {
 	const hexDigits = "0123456789ABCDEF"
 	var b strings.Builder
@@ -108,7 +108,8 @@ func Escape(s string) string {
 	return b.String()
 }
 
-// HeaderOrigin brings an Origin header into canonical spelling, "" if it is none.
+// HeaderOrigin returns an Origin header in canonical spelling, or "" if it is not an
+// origin.
 func HeaderOrigin(s string) string {
 	u, err := url.Parse(s)
 	if err != nil || u.Path != "" || u.RawQuery != "" || u.Fragment != "" || u.User != nil {
@@ -117,7 +118,7 @@ func HeaderOrigin(s string) string {
 	return Origin(u)
 }
 
-// ExactOrigin reads an origin without anything behind it.
+// ExactOrigin reads an origin with nothing after it, except an optional slash.
 func ExactOrigin(raw string) (string, bool) {
 	u, err := url.Parse(raw)
 	if err != nil || u.User != nil || u.Path != "" && u.Path != "/" || u.RawQuery != "" || u.Fragment != "" {
@@ -127,7 +128,7 @@ func ExactOrigin(raw string) (string, bool) {
 	return origin, origin != ""
 }
 
-// SameSite compares scheme and registrable domain.
+// SameSite reports whether two URLs have the same scheme and registrable domain.
 //
 // https://html.spec.whatwg.org/multipage/browsers.html#same-site
 func SameSite(a, b string) bool {
@@ -144,7 +145,7 @@ func SameSite(a, b string) bool {
 	return errX == nil && errY == nil && d == e
 }
 
-// OriginOf is the origin of a URL, "" if it is none.
+// OriginOf returns the origin of a URL, or "" if it has none.
 func OriginOf(raw string) string {
 	u, err := url.Parse(raw)
 	if err != nil {
@@ -153,7 +154,8 @@ func OriginOf(raw string) string {
 	return Origin(u)
 }
 
-// WithQuery appends parameters, given as name, value, name, value …
+// WithQuery appends parameters, given as name, value, name, value …, and skips empty
+// values.
 func WithQuery(base string, params ...string) string {
 	var b strings.Builder
 	b.WriteString(base)
