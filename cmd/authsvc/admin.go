@@ -17,12 +17,12 @@ import (
 	"authsvc/internal/protocol/weburl"
 )
 
-// adminMode is that of the socket of admin.listen.
+// adminMode is the file mode of the admin.listen socket.
 const adminMode = 0o660
 
-// serveAdmin serves GET /metrics at admin.listen, until close is called. The public
-// address has none. It answers from the first moment on, and what the engine counts
-// once there is one.
+// serveAdmin serves GET /metrics at admin.listen until close is called. The public
+// address does not serve metrics. The endpoint answers from the start; it includes the
+// engine's counts once there is an engine.
 func (srv *server) serveAdmin(ctx context.Context, c config.Admin) (close func() error, err error) {
 	if c.Listen == "" {
 		return func() error { return nil }, nil
@@ -41,13 +41,13 @@ func (srv *server) serveAdmin(ctx context.Context, c config.Admin) (close func()
 	})
 	admin := &http.Server{Handler: forPrograms(c, mux), ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second, WriteTimeout: 30 * time.Second, IdleTimeout: time.Minute,
 		MaxHeaderBytes: 8 << 10}
-	go func() { _ = admin.Serve(listener) }() // it ends with close
+	go func() { _ = admin.Serve(listener) }() // close ends it
 	srv.log.Info("metrics are served", "listen", c.Listen, "path", "/metrics")
 	return admin.Close, nil
 }
 
-// listenAdmin listens on an address, or on a socket that the user and the group of
-// the process may connect to.
+// listenAdmin listens on an address, or on a socket to which the user and the group of
+// the process may connect.
 func listenAdmin(ctx context.Context, addr string) (net.Listener, error) {
 	const setting = "admin.listen (AUTHSVC_ADMIN_LISTEN)"
 	path, isSocket := strings.CutPrefix(addr, "unix:")
@@ -59,7 +59,7 @@ func listenAdmin(ctx context.Context, addr string) (net.Listener, error) {
 			_ = conn.Close()
 			return nil, fmt.Errorf("%s is in use by another program: stop it, or set %s", addr, setting)
 		}
-		if err := os.Remove(path); err != nil { // of a process that was killed
+		if err := os.Remove(path); err != nil { // left by a process that was killed
 			return nil, fmt.Errorf("%s: %w", setting, err)
 		}
 	}
@@ -74,9 +74,9 @@ func listenAdmin(ctx context.Context, addr string) (net.Listener, error) {
 	return l, nil
 }
 
-// forPrograms refuses what a page of another site can make a browser send to this
-// machine: requests with an Origin, and those that name another host (DNS rebinding),
-// unless others than this machine may ask.
+// forPrograms refuses requests that a page of another site can make a browser send to
+// this machine: requests with an Origin or Sec-Fetch-Site header and, unless other
+// machines may ask, requests that name another host (DNS rebinding).
 func forPrograms(c config.Admin, h http.Handler) http.Handler {
 	anyHost := c.AllowRemote || strings.HasPrefix(c.Listen, "unix:")
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -92,7 +92,8 @@ func forPrograms(c config.Admin, h http.Handler) http.Handler {
 	})
 }
 
-// metrics are all figures. Their labels are of the configuration and fixed words.
+// metrics returns all metrics. Their labels are fixed words and names from the
+// configuration.
 func (srv *server) metrics() []byte {
 	var t metrics.Text
 	in := srv.instance()
@@ -111,7 +112,7 @@ func (srv *server) metrics() []byte {
 	return t.Bytes()
 }
 
-// writeStats writes what the engine counts.
+// writeStats writes the engine's counts.
 func writeStats(t *metrics.Text, s authsvc.Stats) {
 	var decisions, open, closed, issued, ages []metrics.Sample
 	for host, g := range s.Gate {

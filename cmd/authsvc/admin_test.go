@@ -20,8 +20,8 @@ import (
 	"authsvc/engine"
 )
 
-// TestForPrograms: what a browser could be made to send is refused, and what
-// Prometheus sends is not.
+// TestForPrograms: requests that a page can make a browser send are refused, requests
+// of Prometheus are not.
 func TestForPrograms(t *testing.T) {
 	t.Parallel()
 	local, remote := config.Admin{Listen: "127.0.0.1:9090"}, config.Admin{Listen: "0.0.0.0:9090", AllowRemote: true}
@@ -58,11 +58,11 @@ func TestForPrograms(t *testing.T) {
 	}
 }
 
-// TestAdminSocket: the socket is for the user and the group, takes the place of one
-// that nobody listens at, and of nothing else.
+// TestAdminSocket: the user and the group may use the socket. It replaces a socket
+// without a listener, and nothing else.
 func TestAdminSocket(t *testing.T) {
 	t.Parallel()
-	dir, err := os.MkdirTemp("", "admin") // the paths of sockets are short
+	dir, err := os.MkdirTemp("", "admin") // paths of sockets must be short
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -97,7 +97,7 @@ func TestAdminSocket(t *testing.T) {
 	}
 }
 
-// TestHostileRequestsAddNoSeries: 100 000 requests with names of their own add none.
+// TestHostileRequestsAddNoSeries: 100 000 requests with invented names add no series.
 func TestHostileRequestsAddNoSeries(t *testing.T) {
 	t.Parallel()
 	const origin = "https://app.example.com"
@@ -143,7 +143,7 @@ func TestHostileRequestsAddNoSeries(t *testing.T) {
 	}
 }
 
-// nowhere drops answers.
+// nowhere discards responses.
 type nowhere struct{ header http.Header }
 
 func (w nowhere) Header() http.Header         { return w.header }

@@ -20,7 +20,7 @@ type auditCommand struct {
 // auditPageSize is how many events are read at a time.
 const auditPageSize = 500
 
-// Run prints events of the store, the oldest first.
+// Run prints the stored events, oldest first.
 func (c *auditCommand) Run(p *program) error {
 	back, err := config.Duration(c.Since)
 	if err != nil {
@@ -58,7 +58,7 @@ func (c *auditCommand) print(p *program, log authsvc.AuditLog, since time.Time) 
 	}
 }
 
-// printRecord prints one event without control characters, since other programs
+// printRecord prints one event. It removes control characters, because other programs
 // may write to the store.
 func (c *auditCommand) printRecord(p *program, r authsvc.AuditRecord) error {
 	if c.JSON {
@@ -80,7 +80,7 @@ func (c *auditCommand) printRecord(p *program, r authsvc.AuditRecord) error {
 	return err
 }
 
-// quoteIfNeeded quotes a value that would otherwise not show where it ends.
+// quoteIfNeeded quotes a value whose end would otherwise be unclear.
 func quoteIfNeeded(s string) string {
 	if strings.ContainsAny(s, " =\"") {
 		return fmt.Sprintf("%q", s)

@@ -71,8 +71,8 @@ func (k *checker) report(part, text string, err error) {
 // oneLine joins the lines of an error.
 func oneLine(err error) string { return strings.ReplaceAll(err.Error(), "\n", "; ") }
 
-// checkStorage checks the store and its schema. It does not create a store, which
-// has to belong to the user that runs the service.
+// checkStorage checks the store and its schema. It does not create a store, because a
+// store must belong to the user that runs the service.
 func (k *checker) checkStorage() {
 	ctx, cancel := context.WithTimeout(k.ctx, checkTimeout)
 	defer cancel()
@@ -94,7 +94,7 @@ func (k *checker) checkStorage() {
 	k.reportWarnings(st.warnings)
 }
 
-// reportNewStore reports on a store that opening it would create.
+// reportNewStore reports a store that serve would create.
 func (k *checker) reportNewStore(err error) {
 	s := k.settings
 	d := drivers()[storageScheme(s)]
@@ -109,8 +109,8 @@ func (k *checker) reportNewStore(err error) {
 	}
 }
 
-// checkSecrets reads from the store at which step of a rotation the running replicas
-// are, and returns a function that prints it.
+// checkSecrets reads from the store which step of a rotation the running replicas are
+// at. It returns a function that prints the step.
 func (k *checker) checkSecrets(ctx context.Context, st *store) (print func()) {
 	r, err := loadRotation(ctx, st.Adapter, k.settings.Engine.Secrets)
 	text := ""
@@ -124,8 +124,9 @@ func (k *checker) checkSecrets(ctx context.Context, st *store) (print func()) {
 	}
 }
 
-// checkSealed counts what later secrets have sealed, and returns a function that
-// prints it. Without --deep it only says how to, where there are several.
+// checkSealed counts the records that later secrets sealed, and returns a function that
+// prints the count. Without --deep, the function only says how to count them, if there
+// are several secrets.
 func (k *checker) checkSealed(st *store) (print func()) {
 	several := len(k.settings.Engine.Secrets) > 1
 	if !k.deep {
@@ -155,7 +156,7 @@ func (k *checker) checkSealed(st *store) (print func()) {
 	}
 }
 
-// reportWarnings prints what serve would warn about.
+// reportWarnings prints the warnings that serve would log.
 func (k *checker) reportWarnings(warnings []string) {
 	for _, w := range warnings {
 		fmt.Fprintln(k.stdout, "note  ", w)
@@ -178,7 +179,7 @@ func (k *checker) storageStatus(ctx context.Context, st *store) (text string, er
 	return ", " + schemaText(status), errors.Join(st.Ping(ctx), k.checkEngine(ctx, st.Adapter), k.checkAddresses(st))
 }
 
-// checkEngine returns why the engine would not start with a store.
+// checkEngine returns the reason why the engine would not start with a store.
 func (k *checker) checkEngine(ctx context.Context, a authsvc.Adapter) error {
 	service, err := prepareEngine(k.settings, a)
 	if err == nil {
@@ -201,8 +202,8 @@ func schemaText(s tables.Status) string {
 	return fmt.Sprintf("schema version %d of %d", s.Current, s.Latest)
 }
 
-// checkProviders prints every callback URL, and checks providers with discovery and
-// mail servers.
+// checkProviders prints every callback URL. Unless offline, it checks mail servers and
+// providers that have discovery.
 func (k *checker) checkProviders(offline bool) {
 	var wrong map[string]error
 	if !offline {
@@ -219,9 +220,9 @@ func (k *checker) checkProviders(offline bool) {
 				callback += ", post-logout redirect URI " + k.service.BaseURL() + "/signout/return"
 			}
 			k.report(id, callback, wrong[id])
-		case *authsvc.Credentials: // there is no callback URL to register
+		case *authsvc.Credentials: // no callback URL to register
 			k.report(id, "its fields are judged by a hook", nil)
-		case *authsvc.OAuth1, *authsvc.OpenID2: // they have no discovery
+		case *authsvc.OAuth1, *authsvc.OpenID2: // no discovery
 			k.report(id, callback, nil)
 		case *authsvc.Email:
 			k.checkMail(id, callback, fmt.Sprintf("providers[%d]", i), offline)
@@ -244,11 +245,11 @@ func (k *checker) checkMail(id, callback, key string, offline bool) {
 	}
 }
 
-// maxShownUsers is how many user ids check prints.
+// maxShownUsers is how many user IDs check prints.
 const maxShownUsers = 5
 
-// checkAddresses returns an error that names users who are not found by their own
-// address, because it is not stored in normal form. It reads all users.
+// checkAddresses returns an error that names users whom a lookup by their own address
+// does not find, because the address is not stored in normal form. It reads all users.
 func (k *checker) checkAddresses(st *store) error {
 	if st.Adapter == nil {
 		return nil
@@ -274,8 +275,8 @@ func (k *checker) checkAddresses(st *store) error {
 		plural(n, "address is", "addresses are"), strings.Join(ids, ", "))
 }
 
-// oddText says what is wrong with an address, without the address: what is printed may
-// end in a log.
+// oddText says why an address is odd. It omits the address, because the output may end
+// up in a log.
 func oddText(odd engine.OddAddress) string {
 	switch {
 	case odd.Normal == "":

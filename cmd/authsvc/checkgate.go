@@ -14,8 +14,8 @@ import (
 	"authsvc/internal/protocol/weburl"
 )
 
-// checkGate prints each host of the gate with its rules, and what an operator may
-// not have meant.
+// checkGate prints each host of the gate with its rules, and settings that the operator
+// may not have intended.
 func (k *checker) checkGate(offline bool) {
 	for i := range k.settings.Engine.Gate.Hosts {
 		h := &k.settings.Engine.Gate.Hosts[i]
@@ -91,7 +91,7 @@ func (k *checker) conditionText(c *authsvc.Condition, key string) string {
 // dialTimeout is how long check waits for a program behind the gate.
 const dialTimeout = 2 * time.Second
 
-// gateFindings are what may be meant, and may not.
+// gateFindings returns settings that the operator may not have intended.
 func (k *checker) gateFindings(h *authsvc.GateHost, key string, offline bool) (found []string) {
 	if h.Default.Anyone {
 		found = append(found, key+".default is anyone: paths without a rule are open to everybody")
@@ -120,8 +120,7 @@ func (k *checker) gateFindings(h *authsvc.GateHost, key string, offline bool) (f
 	return found
 }
 
-// signedIn is the place below a host where it is enough to be signed in, "" if there
-// is none.
+// signedIn returns the key below a host that lets every signed-in user pass, or "".
 func signedIn(h *authsvc.GateHost) string {
 	enough := func(a authsvc.Allow) bool { return !a.Anyone && !a.Nobody && len(a.AnyOf) == 0 }
 	if enough(h.Default) {
@@ -133,7 +132,7 @@ func signedIn(h *authsvc.GateHost) string {
 	return ""
 }
 
-// upstreamAddress is what to dial for an upstream that was checked.
+// upstreamAddress returns the address to dial for an upstream that has been checked.
 func upstreamAddress(upstream string) (network, address string) {
 	if path, ok := strings.CutPrefix(upstream, "unix:"); ok {
 		return "unix", path

@@ -9,8 +9,8 @@ import (
 	"github.com/alecthomas/kong"
 )
 
-// parse reads the command line. It returns the chosen command and what --config
-// says.
+// parse parses the command line. It returns the chosen command and the value of
+// --config.
 func parse(args []string, stdout, stderr io.Writer) (chosen *kong.Context, file string, err error) {
 	args = idsLast(args)
 	if part := commandsNamed(args); part != nil {
@@ -18,13 +18,14 @@ func parse(args []string, stdout, stderr io.Writer) (chosen *kong.Context, file 
 			return chosen, reflect.ValueOf(part).Elem().FieldByName("Config").String(), nil
 		}
 	}
-	var all commands // its messages know every command
+	var all commands // its error messages know every command
 	chosen, err = newParser(&all, stdout, stderr).Parse(args)
 	return chosen, all.Config, err
 }
 
-// commandsNamed is a new struct like commands with no commands but those that args
-// name, or nil. To build a parser of all takes as long as the rest of a start.
+// commandsNamed returns a pointer to a struct like commands that has only the commands
+// named in args, or nil. Building a parser of all commands takes as long as the rest of
+// a start.
 func commandsNamed(args []string) any {
 	if slices.ContainsFunc(args, func(arg string) bool { return arg == "-h" || strings.HasPrefix(arg, "--help") }) {
 		return nil
@@ -46,7 +47,7 @@ func commandsNamed(args []string) any {
 	return reflect.New(reflect.StructOf(fields)).Interface()
 }
 
-// newParser is a parser for commands, or for a part of them.
+// newParser returns a parser for commands, or for a part of them.
 func newParser(c any, stdout, stderr io.Writer) *kong.Kong {
 	parser, err := kong.New(c, kong.Name("authsvc"), kong.Description("Signs people in: the HTTP interface of NextAuth.js as a service."),
 		kong.Writers(stdout, stderr), kong.Exit(func(code int) { panic(exitCode(code)) }),
@@ -57,15 +58,15 @@ func newParser(c any, stdout, stderr io.Writer) *kong.Kong {
 	return parser
 }
 
-// looksLikeID reports whether an argument is a key's id or another text of base64url that
-// begins with -: one dash is before a flag of one letter.
+// looksLikeID reports whether arg is a key ID or other base64url text that begins with
+// a dash. Otherwise a single dash only precedes a one-letter flag.
 func looksLikeID(arg string) bool {
 	return len(arg) > 20 && arg[0] == '-' && arg[1] != '-' && !strings.ContainsFunc(arg[1:], func(r rune) bool {
 		return r != '-' && r != '_' && (r < '0' || r > '9') && (r < 'A' || r > 'Z') && (r < 'a' || r > 'z')
 	})
 }
 
-// idsLast puts ids that look like flags behind --, after which nothing is a flag.
+// idsLast moves IDs that look like flags behind --, after which nothing is a flag.
 func idsLast(args []string) []string {
 	var rest, ids []string
 	for _, arg := range args {

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestCommandLine: a parser of the commands that are named reads what a parser of
-// all reads.
+// TestCommandLine: a parser of the named commands gives the same result as a parser of
+// all commands.
 func TestCommandLine(t *testing.T) {
 	t.Parallel()
 	for _, line := range []string{
@@ -39,7 +39,8 @@ func TestCommandLine(t *testing.T) {
 	}
 }
 
-// TestCommandsNamed: help knows all commands, a command only what is named.
+// TestCommandsNamed: help includes all commands, other command lines only the named
+// ones.
 func TestCommandsNamed(t *testing.T) {
 	t.Parallel()
 	for line, want := range map[string]int{"serve": 3, "-c dev users list": 4, "serve --help": 0, "-h": 0, "nothing": 0} {
@@ -53,7 +54,7 @@ func TestCommandsNamed(t *testing.T) {
 	}
 }
 
-// TestIDsAreNoFlags: the id of a key may begin with -, wherever it stands.
+// TestIDsAreNoFlags: the ID of a key may begin with a dash, at any position.
 func TestIDsAreNoFlags(t *testing.T) {
 	t.Parallel()
 	const id = "-Mble4fP16fDh0QiO_iSSKJ-wA9NRSUNHjGdjLe5oUM"

@@ -18,7 +18,7 @@ import (
 	"authsvc/internal/seal"
 )
 
-// commands is the command line.
+// commands defines the command line.
 type commands struct {
 	Config string `short:"c" placeholder:"FILE" help:"Configuration file. Default: $$AUTHSVC_CONFIG, else authsvc.yaml."`
 
@@ -47,7 +47,7 @@ type commands struct {
 	ShowVersion versionFlag `name:"version" help:"Print the version."`
 }
 
-// helpCommand is --help as a word.
+// helpCommand prints the same help as --help.
 type helpCommand struct {
 	Command []string `arg:"" optional:"" help:"Whose help to print."`
 }
@@ -55,15 +55,15 @@ type helpCommand struct {
 // Run prints the help.
 func (c helpCommand) Run(p *program) error {
 	if code := run(p.ctx, append(c.Command, "--help"), nil, p.stdin, p.stdout, p.stderr); code != exitOK {
-		return errFindings // it has been printed
+		return errFindings // the error has been printed
 	}
 	return nil
 }
 
-// versionFlag is the command version as a flag.
+// versionFlag is the flag form of the version command.
 type versionFlag bool
 
-// BeforeReset prints the version and ends the program, whatever else is given.
+// BeforeReset prints the version and ends the program, regardless of other arguments.
 func (versionFlag) BeforeReset(app *kong.Kong) error {
 	err := versionCommand{}.Run(&program{stdout: app.Stdout})
 	app.Exit(exitOK)
@@ -80,8 +80,8 @@ type devCommand struct {
 	RealStorage bool `help:"With -c: use storage.url and session.store of the configuration, and send its mails that wait to the inbox. Without it dev has a database of its own in --dir."`
 }
 
-// Run starts the development mode. No configuration of serve reaches it unless
-// it is named.
+// Run starts development mode. It ignores the configuration of serve unless -c names
+// one.
 func (c *devCommand) Run(p *program) error {
 	switch {
 	case p.configPath != "" && c.Host != "":
@@ -109,12 +109,12 @@ func (secretCommand) Run(p *program) error {
 	return err
 }
 
-// interfaceLabel names the HTTP interface that this program speaks.
+// interfaceLabel is the version of the HTTP interface that this program implements.
 const interfaceLabel = "v4-unreleased"
 
 type versionCommand struct{}
 
-// Run prints what the build recorded about itself.
+// Run prints the build information.
 func (versionCommand) Run(p *program) error {
 	b := readBuild()
 	commit := b.revision
@@ -129,7 +129,7 @@ func (versionCommand) Run(p *program) error {
 	return err
 }
 
-// A build is what the program was built from, as far as it is known.
+// A build holds the version control information of the binary, as far as it is known.
 type build struct {
 	version, revision, at string
 	modified              bool

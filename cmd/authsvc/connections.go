@@ -12,15 +12,15 @@ import (
 	"authsvc/cmd/authsvc/internal/config"
 )
 
-// Bounds of the open connections: an idle one takes about 20 KB of memory, and
-// the store and calls to identity providers need files too.
+// Limits of open connections. An idle connection takes about 20 KB of memory. The store
+// and calls to identity providers need files too.
 const (
 	maxConnections = 8192
-	reservedFiles  = 32 // at least; a quarter if that is more
+	reservedFiles  = 32 // a minimum; more if a quarter of the files is more
 )
 
-// connectionLimit is how many connections the process may hold, given how many
-// files it may open, 0 if that is unknown.
+// connectionLimit returns how many connections the process may hold. files is how many
+// files it may open, or 0 if that is unknown.
 func connectionLimit(files uint64) int {
 	if files == 0 {
 		return maxConnections
@@ -32,9 +32,9 @@ func connectionLimit(files uint64) int {
 	return int(max(1, min(maxConnections, files-reserved)))
 }
 
-// shareConnections returns how many connections clients may hold. With programs behind
-// the gate a third of all are to these: requests that wait there leave as many to the
-// routes of the service.
+// shareConnections returns how many connections clients may hold. If there are programs
+// behind the gate, it reserves a third of all connections for them, so that requests
+// waiting there leave room for the routes of the service.
 func shareConnections(s *config.Settings) (clients int) {
 	all := connectionLimit(fileLimit())
 	if !hasPrograms(s) {
@@ -44,21 +44,22 @@ func shareConnections(s *config.Settings) (clients int) {
 	return max(1, all-all/3)
 }
 
-// hasPrograms reports whether requests are passed on to programs behind the gate.
+// hasPrograms reports whether the gate forwards requests to programs.
 func hasPrograms(s *config.Settings) bool {
 	return slices.ContainsFunc(s.Engine.Gate.Hosts, func(h authsvc.GateHost) bool { return h.Upstream != "" })
 }
 
-// limitConnections has at most limit connections open. Further ones wait in the queue
-// of the kernel, so the deadlines of the server bound how long. Beyond three quarters
-// nearLimit is true: none should be kept after its request, so that idle ones leave room.
+// limitConnections keeps at most limit connections open. Further connections wait in
+// the kernel's queue; the deadlines of the server limit how long. Above three quarters,
+// nearLimit returns true: connections should then close after their request, so that
+// idle ones leave room.
 func limitConnections(l net.Listener, limit int) (limited net.Listener, nearLimit func() bool) {
 	counted := &countingListener{Listener: l}
 	return netutil.LimitListener(counted, limit), func() bool { return counted.open.Load() > int64(limit-limit/4) }
 }
 
-// A countingListener counts the open connections. An [http.Server] says nothing of
-// those that have changed to another protocol, and they count, too.
+// A countingListener counts open connections. It includes connections that have
+// switched to another protocol, which an [http.Server] does not report.
 type countingListener struct {
 	net.Listener
 	open atomic.Int64
@@ -74,7 +75,7 @@ func (l *countingListener) Accept() (net.Conn, error) {
 	return &countedConn{conn, sync.OnceFunc(func() { l.open.Add(-1) })}, nil
 }
 
-// A countedConn counts until it is closed.
+// A countedConn is counted until it is closed.
 type countedConn struct {
 	net.Conn
 	release func()

@@ -16,7 +16,7 @@ import (
 	"authsvc/internal/test/servertest"
 )
 
-// TestConnectionLimit: how many connections a limit of open files leaves room for.
+// TestConnectionLimit: the number of connections for a limit of open files.
 func TestConnectionLimit(t *testing.T) {
 	t.Parallel()
 	for files, want := range map[uint64]int{0: 8192, 1: 1, 64: 32, 100: 68, 256: 192, 1024: 768, 20000: 8192, 1 << 40: 8192} {
@@ -26,7 +26,7 @@ func TestConnectionLimit(t *testing.T) {
 	}
 }
 
-// setFileLimit sets the limit of open files of a process that is not started yet.
+// setFileLimit sets the limit of open files for a process that has not started yet.
 func setFileLimit(l *process, files uint64) {
 	l.cmd.Args = append([]string{"sh", "-c", fmt.Sprintf(`ulimit -n %d; exec -a authsvc "$0" "$@"`, files), l.cmd.Path}, l.cmd.Args[1:]...)
 	l.cmd.Path = "/bin/bash"
@@ -44,7 +44,7 @@ func rawRequest(t *testing.T, conn net.Conn, request string) string {
 
 const healthRequest = "GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"
 
-// TestIdleConnections: connections that are kept leave room for others, and those that
+// TestIdleConnections: idle connections leave room for others, and connections that
 // never send a byte are closed, so that the next request is answered.
 func TestIdleConnections(t *testing.T) {
 	t.Parallel()
@@ -81,8 +81,8 @@ func TestIdleConnections(t *testing.T) {
 	l.terminate()
 }
 
-// TestFewFiles: with 64 files and more clients than that, load is shed, and
-// afterwards everything works.
+// TestFewFiles: with 64 files and more clients, the service sheds load and works
+// afterwards.
 func TestFewFiles(t *testing.T) {
 	t.Parallel()
 	servertest.Long(t)
@@ -112,8 +112,8 @@ func TestFewFiles(t *testing.T) {
 	again.terminate()
 }
 
-// TestSlowClients: a client that sends or reads too slowly is disconnected, and
-// holds no file afterwards.
+// TestSlowClients: a client that sends or reads too slowly is disconnected and holds no
+// file afterwards.
 func TestSlowClients(t *testing.T) {
 	t.Parallel()
 	servertest.Long(t)
@@ -124,7 +124,7 @@ func TestSlowClients(t *testing.T) {
 	const post = "POST /api/auth/signin/op HTTP/1.1\r\nHost: %s\r\nContent-Type: application/x-www-form-urlencoded\r\nContent-Length: 5000\r\n\r\n"
 	for name, c := range map[string]struct {
 		first string
-		more  string // every 100 ms
+		more  string // sent every 100 ms
 		limit time.Duration
 	}{
 		"headers": {"GET /healthz HTTP/1.1\r\nX: ", "a", 10 * time.Second},
@@ -158,7 +158,7 @@ func TestSlowClients(t *testing.T) {
 	l.terminate()
 }
 
-// TestLargeHeaders: headers over the limit, which is under 64 KB, get 431.
+// TestLargeHeaders: headers over the limit, which is below 64 KB, get 431.
 func TestLargeHeaders(t *testing.T) {
 	t.Parallel()
 	op, addr := startProvider(t), freeAddress(t)
@@ -191,9 +191,9 @@ func TestLargeHeaders(t *testing.T) {
 	l.terminate()
 }
 
-// TestNearLimit: connections are not kept beyond three quarters of the limit, which
-// those count towards that have changed to another protocol; nor are they after a signal
-// to stop.
+// TestNearLimit: above three quarters of the limit, and after a signal to stop,
+// connections close after their request. Connections that switched to another protocol
+// count too.
 func TestNearLimit(t *testing.T) {
 	t.Parallel()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -242,7 +242,7 @@ func TestNearLimit(t *testing.T) {
 	ask(true)
 	last := ask(true)
 	ask(false)
-	ask(false) // there is room for it, as the one before is closed
+	ask(false) // there is room again, because the previous one is closed
 	last.Close()
 	eventually(t, "below the limit", func() bool { return !nearLimit() })
 	s.draining.Store(true)

@@ -8,14 +8,14 @@ import (
 	"time"
 )
 
-// Of the events that the block and mutex profiles record.
+// Sampling rates of the block and mutex profiles.
 const (
-	blockProfileRate     = 10_000 // one in so many nanoseconds of waiting
-	mutexProfileFraction = 100    // one in so many contentions
+	blockProfileRate     = 10_000 // one event per this many nanoseconds of waiting
+	mutexProfileFraction = 100    // one of this many contentions
 )
 
-// serveDebug serves the profiles of package pprof on an address of this machine
-// until close is called. The public address never has them. "" serves nothing.
+// serveDebug serves the profiles of package pprof on a local address until close is
+// called. The public address never serves them. If addr is "", it serves nothing.
 func (srv *server) serveDebug(ctx context.Context, addr string) (close func() error, err error) {
 	if addr == "" {
 		return func() error { return nil }, nil
@@ -33,14 +33,14 @@ func (srv *server) serveDebug(ctx context.Context, addr string) (close func() er
 	mux.HandleFunc("GET /debug/pprof/symbol", pprof.Symbol)
 	mux.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
 	debug := &http.Server{Handler: sameHost(listener.Addr().String(), mux), ReadHeaderTimeout: 5 * time.Second}
-	go func() { _ = debug.Serve(listener) }() // it ends with close
+	go func() { _ = debug.Serve(listener) }() // close ends it
 	srv.log.Info("profiles are served", "url", "http://"+listener.Addr().String()+"/debug/pprof/")
 	return debug.Close, nil
 }
 
-// sameHost refuses requests that a page of another site makes a browser send to an
-// address of this machine: by the name of another host (DNS rebinding), or to this one
-// by a script, a picture or a link.
+// sameHost refuses requests that a page of another site makes a browser send to a local
+// address: under the name of another host (DNS rebinding), or to this host by a script,
+// an image or a link.
 func sameHost(addr string, h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		site := r.Header.Get("Sec-Fetch-Site")

@@ -14,15 +14,15 @@ import (
 	"authsvc/internal/seal/sessionshape"
 )
 
-// decisions are what the configuration has to say about sign-ins: rules first,
-// then hooks. What is not configured is nil.
+// decisions holds the configured callbacks of sign-ins: rules, which run first, then
+// hooks. A callback that is not configured is nil.
 type decisions struct {
 	signIn, claims, redirect *rules.Rule
-	hooks                    map[string][]*hooks.Hook // by what they are asked
+	hooks                    map[string][]*hooks.Hook // by question
 }
 
-// configureDecisions compiles the rules of the settings and has the engine ask
-// them. Nothing is called.
+// configureDecisions compiles the rules of the settings and installs them in the
+// engine's configuration. It does not evaluate them or call hooks.
 func configureDecisions(s *config.Settings) error {
 	c := ruleCompiler{settings: s}
 	d := &decisions{
@@ -45,8 +45,8 @@ func configureDecisions(s *config.Settings) error {
 	return nil
 }
 
-// install sets the callbacks that something is configured for, with mistakes or
-// not: the engine then knows that claims may have further names.
+// install sets the callbacks that are configured, even if their rules have mistakes:
+// the engine then knows that claims may have further names.
 func (d *decisions) install(c *authsvc.Callbacks, s *config.Settings) {
 	c.SignIn, c.Claims, c.CreateUser, c.AllowRedirect = nil, nil, nil, nil
 	if d.signIn != nil || d.hooks[hooks.SignIn] != nil {
@@ -63,7 +63,7 @@ func (d *decisions) install(c *authsvc.Callbacks, s *config.Settings) {
 	}
 }
 
-// ruleFailed refuses because a rule could not be evaluated.
+// ruleFailed returns a refusal for a rule that could not be evaluated.
 func ruleFailed(err error) error {
 	return &authsvc.Refusal{Reason: "a rule failed", Failed: true, Err: err}
 }
@@ -82,8 +82,8 @@ func (d *decisions) maySignIn(ctx context.Context, a authsvc.SignInAttempt) (red
 	return d.askSignIn(ctx, &a)
 }
 
-// keepClaims is the Claims callback: what the rule says over what stays anyway,
-// and what the hooks say over that.
+// keepClaims is the Claims callback. Claims of the rule override the claims that are
+// kept anyway; claims of the hooks override both.
 func (d *decisions) keepClaims(ctx context.Context, a authsvc.SignInAttempt, kept authsvc.Claims) (authsvc.Claims, error) {
 	if d.claims != nil {
 		more, err := d.claims.Map(rules.OfAttempt(&a))
@@ -97,8 +97,8 @@ func (d *decisions) keepClaims(ctx context.Context, a authsvc.SignInAttempt, kep
 	return d.askClaims(ctx, &a, kept)
 }
 
-// withClaims returns claims with more, which win. Names are as in session.claims;
-// how much stays is the engine's business.
+// withClaims returns kept with more added; more takes precedence. The names must be
+// valid in session.claims. The engine limits the size.
 func withClaims(kept, more authsvc.Claims) (authsvc.Claims, error) {
 	all := authsvc.Claims{}
 	maps.Copy(all, kept)
@@ -117,7 +117,7 @@ func (d *decisions) allowRedirect(_ context.Context, to *url.URL) bool {
 	return ok && err == nil
 }
 
-// A ruleCompiler collects the mistakes of rules.
+// A ruleCompiler compiles rules and collects their mistakes.
 type ruleCompiler struct {
 	settings *config.Settings
 	mistakes config.Mistakes

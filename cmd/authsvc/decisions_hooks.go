@@ -11,15 +11,15 @@ import (
 	"authsvc/cmd/authsvc/internal/rules"
 )
 
-// maxHooks is how many hooks there may be: somebody waits for all of them.
+// maxHooks limits how many hooks there may be, because the user waits for all of them.
 const maxHooks = 3
 
-// hookFailed refuses because a hook did not decide.
+// hookFailed returns a refusal for a hook that did not decide.
 func hookFailed(err error) error {
 	return &authsvc.Refusal{Reason: "a hook failed", Failed: true, Err: err}
 }
 
-// configureHooks makes the hooks of the settings, by what they are asked.
+// configureHooks returns the hooks of the settings by question.
 func configureHooks(s *config.Settings, client *http.Client) (map[string][]*hooks.Hook, config.Mistakes) {
 	c := hookCompiler{settings: s, client: client}
 	byKind := map[string][]*hooks.Hook{}
@@ -42,7 +42,7 @@ func configureHooks(s *config.Settings, client *http.Client) (map[string][]*hook
 	return byKind, c.mistakes
 }
 
-// A hookCompiler collects the mistakes of hooks.
+// A hookCompiler builds hooks and collects their mistakes.
 type hookCompiler struct {
 	settings *config.Settings
 	client   *http.Client
@@ -57,8 +57,8 @@ func (c *hookCompiler) make(key string, h config.Hook) *hooks.Hook {
 	return hook
 }
 
-// A question is what a hook is told about a sign-in: ids and what the provider
-// said, and no token.
+// A question tells a hook about a sign-in. It contains IDs and the provider's data, but
+// no tokens.
 type question struct {
 	User        rules.User     `json:"user"`
 	Account     rules.Account  `json:"account"`
@@ -77,7 +77,7 @@ func questionOf(a *authsvc.SignInAttempt) (*question, error) {
 	return &question{User: v.User, Account: v.Account, Profile: profile, NewUser: v.NewUser, LinkRequest: v.LinkRequest, Client: v.Client}, nil
 }
 
-// askSignIn asks the hooks in turn. The first that refuses decides.
+// askSignIn asks the hooks in turn. The first refusal decides.
 func (d *decisions) askSignIn(ctx context.Context, a *authsvc.SignInAttempt) (redirect string, err error) {
 	for _, h := range d.hooks[hooks.SignIn] {
 		q, err := questionOf(a)
@@ -96,7 +96,8 @@ func (d *decisions) askSignIn(ctx context.Context, a *authsvc.SignInAttempt) (re
 	return "", nil
 }
 
-// askClaims adds what the hooks say. Of two claims of one name the later stays.
+// askClaims adds the claims that the hooks return. Of two claims with the same name,
+// the later one is kept.
 func (d *decisions) askClaims(ctx context.Context, a *authsvc.SignInAttempt, kept authsvc.Claims) (authsvc.Claims, error) {
 	for _, h := range d.hooks[hooks.Claims] {
 		q, err := questionOf(a)
@@ -121,7 +122,7 @@ func (d *decisions) createUser(ctx context.Context, a authsvc.SignInAttempt, u a
 		if err != nil {
 			return u, err
 		}
-		q.User.Name, q.User.Image = u.Name, u.Image // as the hook before left them
+		q.User.Name, q.User.Image = u.Name, u.Image // as the previous hook left them
 		allow, p, err := h.AskCreateUser(ctx, q)
 		switch {
 		case err != nil:
@@ -139,7 +140,7 @@ func (d *decisions) createUser(ctx context.Context, a authsvc.SignInAttempt, u a
 	return u, nil
 }
 
-// An authorizer asks the application whose credentials these are.
+// An authorizer asks the application who the user with these credentials is.
 type authorizer struct {
 	hook     *hooks.Hook
 	provider string
@@ -157,7 +158,7 @@ func (a authorizer) authorize(ctx context.Context, fields map[string]string) (au
 	return userOfAnswer(p), nil
 }
 
-// userOfAnswer is the user that an application knows somebody as.
+// userOfAnswer returns the user that the application's answer describes.
 func userOfAnswer(p hooks.Person) authsvc.User {
 	u := userOf(rules.User{ID: p.ID, Name: p.Name, Email: p.Email, Image: p.Image})
 	if p.EmailVerified && u.Email != "" {

@@ -21,8 +21,8 @@ import (
 	"authsvc/cmd/authsvc/internal/rules"
 )
 
-// decided are the settings of an expression for each rule and of a hook for each
-// question, which answer as said; empty ones are not configured.
+// decided returns settings with an expression for each rule and a hook for each
+// question. The hooks give these answers; empty ones are not configured.
 func decided(t *testing.T, signIn, claims, redirect string, answers map[string]string) *config.Settings {
 	t.Helper()
 	app := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -47,7 +47,7 @@ func decided(t *testing.T, signIn, claims, redirect string, answers map[string]s
 	return s
 }
 
-// reasonOf is what the audit says of an error.
+// reasonOf returns the reason that the audit log gives for an error.
 func reasonOf(err error) string {
 	var r *authsvc.Refusal
 	switch {
@@ -61,8 +61,8 @@ func reasonOf(err error) string {
 	return err.Error()
 }
 
-// TestSignInDecisions: rule, then hook; the first that refuses does, and what cannot
-// decide refuses.
+// TestSignInDecisions: the rule decides before the hook; the first refusal counts, and
+// a failure refuses.
 func TestSignInDecisions(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct{ rule, hook, want string }{
@@ -95,8 +95,8 @@ func TestSignInDecisions(t *testing.T) {
 	}
 }
 
-// TestClaimsDecisions: claims of the rule come over those of the profile, and those
-// of the hook over both.
+// TestClaimsDecisions: claims of the rule override claims of the profile, and claims of
+// the hook override both.
 func TestClaimsDecisions(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct{ rule, hook, want string }{
@@ -120,8 +120,8 @@ func TestClaimsDecisions(t *testing.T) {
 	}
 }
 
-// TestOtherDecisions: who may be stored, where a redirect may lead, and whose the
-// credentials are.
+// TestOtherDecisions: who may be stored, where a redirect may lead, and who has the
+// credentials.
 func TestOtherDecisions(t *testing.T) {
 	t.Parallel()
 	for hook, want := range map[string]string{
@@ -166,7 +166,7 @@ func TestOtherDecisions(t *testing.T) {
 	}
 }
 
-// TestHookMistakes: all at once, each at its place.
+// TestHookMistakes: all mistakes are reported at once, each with its place.
 func TestHookMistakes(t *testing.T) {
 	t.Parallel()
 	got := findMistakes(t, []string{"url: https://app.example.com", "secret: " + testSecret,
@@ -185,8 +185,8 @@ func TestHookMistakes(t *testing.T) {
 	}, got)
 }
 
-// TestGateWhen: expressions of the gate decide about requests; what fails or panics
-// refuses, and so does one that was never compiled.
+// TestGateWhen: expressions of the gate decide about requests. An expression that
+// fails, panics or was never compiled refuses.
 func TestGateWhen(t *testing.T) {
 	t.Parallel()
 	for expression, want := range map[string]string{

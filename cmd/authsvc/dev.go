@@ -17,8 +17,8 @@ import (
 	"authsvc/internal/text/plainlog"
 )
 
-// serve is dev with a configuration: serve on loopback, with an identity provider
-// that lets anybody in and an inbox for all mail.
+// serve runs dev with a configuration: serve on loopback, with an identity provider
+// that lets anyone in and an inbox for all mail.
 func (c *devCommand) serve(p *program) error {
 	var started *devidp.Server
 	p.adapt = func(s *config.Settings) (err error) {
@@ -32,7 +32,7 @@ func (c *devCommand) serve(p *program) error {
 			return started.Add(&s.Engine)
 		}
 		started, err = c.startProvider(s)
-		if len(authsvc.ConfigErrors(err)) > 0 { // the engine says so too, with lines
+		if len(authsvc.ConfigErrors(err)) > 0 { // the engine reports it too, with line numbers
 			return nil
 		}
 		if errors.Is(err, devidp.ErrPublicURL) {
@@ -50,8 +50,8 @@ func (c *devCommand) serve(p *program) error {
 	return p.start(nonEmpty(map[string]string{"listen": c.Listen, "url": c.URL}))
 }
 
-// ownStorage has people of dev nowhere near those of a deployment, whose mails that
-// wait would come to the inbox.
+// ownStorage keeps the people of dev out of a deployment's store. Otherwise mail that
+// waits there would be sent to the inbox.
 func (c *devCommand) ownStorage(s *config.Settings) error {
 	if scheme := storageScheme(s); c.RealStorage || scheme == "none" || scheme == "memory" {
 		return nil
@@ -64,8 +64,8 @@ func (c *devCommand) ownStorage(s *config.Settings) error {
 	return nil
 }
 
-// devBanner says where everything is, the inbox only if a provider fills it, and who of
-// the people may sign in, if not everybody.
+// devBanner lists the addresses. It shows the inbox only if a provider sends mail, and
+// who may sign in only if some people may not.
 func (p *program) devBanner(s *config.Settings, started *devidp.Server) string {
 	mails := ""
 	if slices.ContainsFunc(s.Engine.Providers, func(p authsvc.Provider) bool { _, ok := p.(*authsvc.Email); return ok }) {
@@ -75,15 +75,15 @@ func (p *program) devBanner(s *config.Settings, started *devidp.Server) string {
 		s.Engine.URL, mails, started.Issuer(), p.whoMay(s, started.People()))
 }
 
-// whoMay says who of the people may sign in and why the others may not, by what the
-// configuration says; hooks are not asked. It is empty if everybody may.
+// whoMay says who of the people may sign in, and why the others may not, according to
+// the configuration. It calls no hooks. It returns "" if everyone may sign in.
 func (p *program) whoMay(s *config.Settings, people []devidp.Person) string {
 	service, err := dryRunEngine(s)
-	if err != nil { // whoever starts it says so
+	if err != nil { // the start reports it
 		return ""
 	}
 	var may []string
-	var reasons []string // in the order in which they come
+	var reasons []string // in order of appearance
 	refused := map[string][]string{}
 	for _, one := range people {
 		who := one.Name
@@ -119,9 +119,10 @@ func (p *program) whoMay(s *config.Settings, people []devidp.Person) string {
 	return all + indent + "add somebody who may on the page that people choose at, or change sign_in.allow, sign_up or rules\n"
 }
 
-// startProvider starts what dev adds, on a port next to that of the service.
+// startProvider starts the identity provider and the inbox of dev, on a port next to
+// the port of the service.
 func (c *devCommand) startProvider(s *config.Settings) (*devidp.Server, error) {
-	if err := devidp.Check(&s.Engine); err != nil { // before what follows from it
+	if err := devidp.Check(&s.Engine); err != nil { // first, because other errors may follow from it
 		return nil, err
 	}
 	host, port, err := net.SplitHostPort(s.Listen)

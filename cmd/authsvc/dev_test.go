@@ -20,8 +20,8 @@ import (
 	"authsvc/internal/test/freeport"
 )
 
-// devConfig is one that is deployed: it has a provider and a mail server that are
-// not there, and the address of the site.
+// devConfig is a deployed configuration: its provider and its mail server do not exist
+// here, and its URL is the site's.
 const devConfig = `
 url: https://app.example.com/login
 secret: ` + testSecret + `
@@ -30,7 +30,7 @@ providers:
   - {id: email, type: email, server: "smtp://127.0.0.1:1", from: "Acme <no-reply@example.com>"}
 `
 
-// TestDevWithConfiguration: the configuration is in force, with dev's provider and
+// TestDevWithConfiguration: the configuration applies together with dev's provider and
 // inbox, before and after a reload.
 func TestDevWithConfiguration(t *testing.T) {
 	t.Parallel()
@@ -116,7 +116,7 @@ func TestDevWithConfiguration(t *testing.T) {
 	}
 }
 
-// TestDevStorage: dev uses the storage of a configuration only when told to.
+// TestDevStorage: dev uses the storage of a configuration only if told to.
 func TestDevStorage(t *testing.T) {
 	t.Parallel()
 	const own, there, sessions = "sqlite:dir/configured.db", "postgres://db.example/app", "redis://cache.example/0"
@@ -147,7 +147,7 @@ func TestDevStorage(t *testing.T) {
 	}
 }
 
-// TestDevBanner: the inbox is offered where a provider fills it.
+// TestDevBanner: the banner shows the inbox if a provider sends mail.
 func TestDevBanner(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
@@ -173,8 +173,8 @@ func TestDevBanner(t *testing.T) {
 	}
 }
 
-// TestDevSaysWhoMay: whom the configuration keeps out is said at the start, with what
-// to do if that is everybody; and nothing if it is nobody.
+// TestDevSaysWhoMay: the banner names the people that the configuration refuses, and
+// the fix if it refuses everyone. If it refuses no one, the banner says nothing.
 func TestDevSaysWhoMay(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct{ settings, want string }{

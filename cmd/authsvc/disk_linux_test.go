@@ -12,8 +12,8 @@ import (
 	"authsvc/adapter/sqlite"
 )
 
-// TestFullDisk: on a full disk, sessions stay valid and pages are served, and sign-ins
-// fail; when there is space again they succeed. The log is on the same disk.
+// TestFullDisk: on a full disk, sessions remain valid, pages are served, and sign-ins
+// fail. When there is space again, sign-ins succeed. The log is on the same disk.
 func TestFullDisk(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -44,7 +44,7 @@ func TestFullDisk(t *testing.T) {
 		t.Fatal("the disk did not fill up")
 	}
 	refused := false
-	for range 50 { // a few may find room in pages that were there
+	for range 50 { // a few may fit into existing database pages
 		if refused = newPerson(origin, op, nil).signIn() != nil; refused {
 			break
 		}
@@ -100,8 +100,8 @@ func checkIntegrity(t *testing.T, path string) {
 	}
 }
 
-// TestOnlineBackup: a backup made during sign-ins, in the ways of
-// docs/stores/sqlite.md, is intact and has the earlier sessions.
+// TestOnlineBackup: a backup made during sign-ins, as in docs/stores/sqlite.md, is
+// intact and contains the earlier sessions.
 func TestOnlineBackup(t *testing.T) {
 	t.Parallel()
 	program, err := exec.LookPath("sqlite3")

@@ -25,8 +25,8 @@ import (
 
 var update = flag.Bool("update", false, "write the tables into docs/stores")
 
-// TestDocumentedTables: the pages of the SQL stores show the tables that
-// migrations make, with the names of preset prisma.
+// TestDocumentedTables: the pages of the SQL stores show the tables that migrations
+// create, with the names of preset prisma.
 func TestDocumentedTables(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -60,8 +60,8 @@ func TestDocumentedTables(t *testing.T) {
 	}
 }
 
-// TestDocumentedOwnTables: the pages of the SQL stores, with the one that they share,
-// name every table of ours and every column that a later step adds.
+// TestDocumentedOwnTables: the pages of the SQL stores, with the page that they share,
+// name each of our tables and each column that a later migration adds.
 func TestDocumentedOwnTables(t *testing.T) {
 	t.Parallel()
 	shared, err := os.ReadFile(filepath.Join("..", "..", "docs", "stores", "sql.md"))
@@ -110,7 +110,7 @@ func TestDocumentedOwnTables(t *testing.T) {
 	}
 }
 
-// storageConfig is a file with a storage.
+// storageConfig returns a configuration file with a storage.
 func storageConfig(t *testing.T, url string) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "authsvc.yaml")
@@ -121,7 +121,7 @@ func storageConfig(t *testing.T, url string) string {
 	return file
 }
 
-// TestCIKillsByID: CI scripts end processes by id, never by name.
+// TestCIKillsByID: CI scripts end processes by ID, never by name.
 func TestCIKillsByID(t *testing.T) {
 	t.Parallel()
 	scripts, err := filepath.Glob(filepath.Join("..", "..", ".ci", "*"))
@@ -143,7 +143,7 @@ func TestCIKillsByID(t *testing.T) {
 
 func plainName(name string) string { return name }
 
-// quoteMixedCase quotes what PostgreSQL would fold to lower case.
+// quoteMixedCase quotes names that PostgreSQL would fold to lower case.
 func quoteMixedCase(name string) string {
 	if strings.ToLower(name) == name {
 		return name
@@ -151,7 +151,7 @@ func quoteMixedCase(name string) string {
 	return `"` + name + `"`
 }
 
-// schemaStatements are those of a store.
+// schemaStatements returns the statements of a store's schema.
 func schemaStatements(t *testing.T, store, text, id string, quote func(name string) string) string {
 	t.Helper()
 	names, err := sqladapter.Naming{}.Resolve()
@@ -179,8 +179,8 @@ func schemaStatements(t *testing.T, store, text, id string, quote func(name stri
 	return all.String()
 }
 
-// TestDocumentedTablesRun: the tables of a page can be created from it as they stand,
-// and are then those that the service wants.
+// TestDocumentedTablesRun: the SQL on a page runs as it stands and creates the tables
+// that the service requires.
 func TestDocumentedTablesRun(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -234,8 +234,8 @@ func TestDocumentedTablesRun(t *testing.T) {
 	}
 }
 
-// shellBlocks are the commands that the pages show, with their page, and whether the
-// page says of them that no test runs them.
+// shellBlocks returns the commands that the pages show, with their page, and whether
+// the page says that no test runs them.
 func shellBlocks(t *testing.T) (all []shownCommand) {
 	t.Helper()
 	root := filepath.Join("..", "..")
@@ -271,12 +271,11 @@ func shellBlocks(t *testing.T) (all []shownCommand) {
 
 type shownCommand struct {
 	page, line string
-	notRun     bool // and the page says so
+	notRun     bool // the page says that no test runs it
 }
 
-// TestDocumentedCommands: whatever command a page shows is one that tests or CI run,
-// or the page says that they do not. Those of authsvc have the words and flags that
-// they are shown with.
+// TestDocumentedCommands: tests or CI run each command on a page, or the page says that
+// they do not. Commands of authsvc have the words and flags with which they are shown.
 func TestDocumentedCommands(t *testing.T) {
 	t.Parallel()
 	read := func(patterns ...string) (all string) {
@@ -297,7 +296,8 @@ func TestDocumentedCommands(t *testing.T) {
 	}
 	ci := read(".ci/*")
 	scripts, tests := read("cmd/authsvc/testdata/script/*.txtar"), read("cmd/authsvc/*_test.go")
-	// What tests take from the page, or run in another form; and what they have of it.
+	// Commands that tests read from the page or run in another form, with the text that
+	// proves it.
 	elsewhere := map[string][2]string{
 		"docs/configuration.md":   {"cmd/authsvc/internal/config/private_key_test.go", "docs/configuration.md"},
 		"docs/other-back-ends.md": {"e2e/otherbackends_test.go", "other-back-ends.md"},
@@ -306,7 +306,7 @@ func TestDocumentedCommands(t *testing.T) {
 		"docs/performance.md":     {".ci/run", ".ci/servers"},
 		"docs/security.md":        {".ci/run", ".ci/servers"},
 	}
-	behind := map[string]string{"fuzz": ".ci/fuzz ", "vuln": ".ci/vuln ./authsvc"} // targets whose script .ci/full runs by itself
+	behind := map[string]string{"fuzz": ".ci/fuzz ", "vuln": ".ci/vuln ./authsvc"} // targets whose script .ci/full runs itself
 	for _, c := range shellBlocks(t) {
 		words, err := shellWords(c.line)
 		for err == nil && regexp.MustCompile(`^[A-Z_]+=`).MatchString(words[0]) {
@@ -324,13 +324,13 @@ func TestDocumentedCommands(t *testing.T) {
 			} else if path = strings.TrimSuffix(path, " list"); !strings.Contains(scripts, "authsvc "+path) && !strings.Contains(tests, `"`+strings.ReplaceAll(path, " ", `", "`)+`", "`) {
 				t.Errorf("%s shows %s, and no test runs authsvc %s", c.page, c.line, path)
 			}
-		case c.notRun, c.page == "README.md": // which make newcomer follows word by word
+		case c.notRun, c.page == "README.md": // make newcomer follows it word by word
 		case first == "make":
 			if !regexp.MustCompile(`make( --no-print-directory)? `+regexp.QuoteMeta(words[1])+`\b`).MatchString(ci) && (behind[words[1]] == "" || !strings.Contains(ci, behind[words[1]])) {
 				t.Errorf("%s shows %s, which CI does not run; say so behind it: # not run by CI", c.page, c.line)
 			}
-		case strings.HasPrefix(first, ".ci/"): // beside the target of make that runs it
-		case first == "go" && words[1] == "run": // tools have tests of their own
+		case strings.HasPrefix(first, ".ci/"): // beside the make target that runs it
+		case first == "go" && words[1] == "run": // tools have their own tests
 			if read(words[2]+"/*_test.go") == "" {
 				t.Errorf("%s shows %s, which has no test", c.page, c.line)
 			}
@@ -343,7 +343,7 @@ func TestDocumentedCommands(t *testing.T) {
 	}
 }
 
-// shellWords splits a simple command, up to where its output goes.
+// shellWords splits a simple command, up to the redirection of its output.
 func shellWords(line string) (words []string, err error) {
 	word, quote, in := "", rune(0), false
 	for _, r := range line + " " {
@@ -371,7 +371,7 @@ func shellWords(line string) (words []string, err error) {
 	return words, nil
 }
 
-// commandPath are the words of a command line that name the command.
+// commandPath returns the words of a command line that name the command.
 func commandPath(args []string) (string, error) {
 	var c commands
 	parser, err := kong.New(&c, kong.Name("authsvc"), kong.Writers(io.Discard, io.Discard), kong.Exit(func(int) {}))

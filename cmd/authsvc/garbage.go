@@ -2,22 +2,22 @@ package main
 
 import "runtime/debug"
 
-// collectLess lets a start collect its garbage only at 16 MiB, which small ones do
-// not reach, and then at five times what is live: the collections would take a
-// seventh of its time. The function that it returns ends that; it may be called
-// again. An operator who sets GOGC or GOMEMLIMIT has decided otherwise.
+// collectLess delays garbage collection during a start, because collections would take
+// a seventh of its time. The first one runs at 16 MiB, which a small start does not
+// reach; later ones at five times the live memory. end restores the default and may be
+// called again. If the operator sets GOGC or GOMEMLIMIT, collectLess changes nothing.
 func (p *program) collectLess() (end func()) {
 	if p.ownsCollector() {
 		return func() {}
 	}
 	debug.SetGCPercent(400)
-	return func() { debug.SetGCPercent(100) } // as Go has it
+	return func() { debug.SetGCPercent(100) } // the default of Go
 }
 
-// untouchedHeap is memory that is never touched and so takes none of the machine's,
-// but that the garbage collector counts: it then lets as much more garbage come
-// together. Of the 1 MB that is live it would else let 3 MB, which is a collection
-// every 600 requests and a seventh of all processor time.
+// untouchedHeap returns memory that is never touched. It takes no physical memory, but
+// the garbage collector counts it and lets that much more garbage accumulate. Without
+// it, 1 MB of live memory would allow only 3 MB of garbage: a collection every 600
+// requests, and a seventh of all processor time.
 func (p *program) untouchedHeap() []byte {
 	if p.ownsCollector() {
 		return nil
@@ -25,7 +25,7 @@ func (p *program) untouchedHeap() []byte {
 	return make([]byte, 6<<20)
 }
 
-// ownsCollector reports whether the operator has set how garbage is collected.
+// ownsCollector reports whether the operator configured the garbage collector.
 func (p *program) ownsCollector() bool {
 	return p.env["GOGC"] != "" || p.env["GOMEMLIMIT"] != ""
 }

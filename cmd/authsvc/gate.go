@@ -11,8 +11,8 @@ import (
 	"authsvc/internal/protocol/weburl"
 )
 
-// streamTime is how long what a program still sends may go on after a reload, whose
-// rules do not hold for it yet, or a signal to stop.
+// streamTime is how long a program may continue to send a response after a signal to
+// stop, or after a reload whose rules the response has not been checked against.
 const streamTime = 10 * time.Second
 
 type gateCommand struct {
@@ -22,8 +22,8 @@ type gateCommand struct {
 	Listen   string   `placeholder:"HOST:PORT" help:"Where to listen; overrides the configuration."`
 }
 
-// Run starts the service with one host behind the gate, which is added to those of
-// the configuration.
+// Run starts the service with one host behind the gate, in addition to the hosts of the
+// configuration.
 func (c *gateCommand) Run(p *program) error {
 	p.adapt = func(s *config.Settings) error {
 		if problem := putBehind(s, c.Upstream, c.Allow); problem != "" {
@@ -34,8 +34,8 @@ func (c *gateCommand) Run(p *program) error {
 	return p.start(nonEmpty(map[string]string{"listen": c.Listen, "url": c.Origin}))
 }
 
-// putBehind puts a program behind sign-in at the origin of the URL. It returns what
-// is wrong with the flags.
+// putBehind puts a program behind sign-in at the origin of the URL. It returns the
+// problem with the flags, or "".
 func putBehind(s *config.Settings, upstream string, allow []string) (problem string) {
 	if upstream == "" {
 		return ""
@@ -49,8 +49,8 @@ func putBehind(s *config.Settings, upstream string, allow []string) (problem str
 	return ""
 }
 
-// checkUpstreams records hosts that nothing is behind: this program has no handler
-// of its own, and no proxy may ask.
+// checkUpstreams reports hosts that have no upstream although no proxy may ask. This
+// program has no handler of its own.
 func checkUpstreams(s *config.Settings) error {
 	var mistakes config.Mistakes
 	for i, h := range s.Engine.Gate.Hosts {
@@ -65,8 +65,8 @@ func checkUpstreams(s *config.Settings) error {
 	return nil
 }
 
-// gatedHandler is what answers a request for a host of the gate; nil: it is not for
-// one, or for the routes of the service.
+// gatedHandler returns the handler of a request for a host of the gate. It returns nil
+// if the request is for another host, or for the routes of the service.
 func (h *originHandler) gatedHandler(r *http.Request) http.Handler {
 	if h.gated(r.Host) < 0 {
 		return nil

@@ -17,7 +17,8 @@ import (
 	"authsvc/internal/test/logbuffer"
 )
 
-// tells is a program that tells what it got, and at /events that it is still there.
+// tells returns a program that reports its requests. At /events it reports that it is
+// still running.
 func tells(t *testing.T) *httptest.Server {
 	t.Helper()
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -43,8 +44,8 @@ func tells(t *testing.T) *httptest.Server {
 	return s
 }
 
-// TestGateCommand: one command, and a program is behind sign-in; a sign-out ends
-// what it sends, a signal everything.
+// TestGateCommand: one command puts a program behind sign-in. A sign-out ends the
+// user's responses, a signal ends all.
 func TestGateCommand(t *testing.T) {
 	t.Parallel()
 	program := tells(t)
@@ -113,7 +114,7 @@ func TestGateCommand(t *testing.T) {
 	l.terminate()
 }
 
-// TestGateFlags: what is wrong with the command line is said.
+// TestGateFlags: mistakes on the command line are reported.
 func TestGateFlags(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

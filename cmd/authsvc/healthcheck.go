@@ -17,7 +17,8 @@ type healthcheckCommand struct {
 	Listen string `placeholder:"HOST:PORT" help:"Where the service listens; overrides the configuration."`
 }
 
-// Run asks the service on this machine and says ok, or fails unless it answers 200.
+// Run asks the service on this machine. It prints ok, or fails unless the service
+// answers 200.
 func (c *healthcheckCommand) Run(p *program) error {
 	s, err := config.Load(config.Input{Path: p.configPath, Env: p.env, Flags: nonEmpty(map[string]string{"listen": c.Listen})})
 	if err != nil {
@@ -37,7 +38,7 @@ func (c *healthcheckCommand) Run(p *program) error {
 	if err != nil {
 		return err
 	}
-	client := &http.Client{Transport: &http.Transport{}} // without the proxy of the environment
+	client := &http.Client{Transport: &http.Transport{}} // ignores the proxy of the environment
 	resp, err := client.Do(req)
 	if err != nil {
 		return fmt.Errorf("no answer: %w", err)
@@ -50,7 +51,7 @@ func (c *healthcheckCommand) Run(p *program) error {
 	return err
 }
 
-// localAddress turns an address to listen on into one to connect to.
+// localAddress returns the address to connect to for an address to listen on.
 func localAddress(listen string) (string, error) {
 	host, port, err := net.SplitHostPort(listen)
 	if err != nil {

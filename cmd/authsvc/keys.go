@@ -37,7 +37,7 @@ type (
 	}
 )
 
-// withKeys calls do with the engine over the open store, or over none.
+// withKeys calls do with the engine and the open store. The store may be none.
 func (p *program) withKeys(do func(*engine.Operator) error) error {
 	return p.withStore(false, func(s *config.Settings, st *store) error {
 		service, err := prepareEngine(s, st.Adapter)
@@ -51,7 +51,7 @@ func (p *program) withKeys(do func(*engine.Operator) error) error {
 	})
 }
 
-// inCommands writes the errors of signing keys in the terms of the configuration.
+// inCommands rewrites errors about signing keys in the terms of the configuration.
 func inCommands(err error) error {
 	switch {
 	case errors.Is(err, authsvc.ErrNoTokens):
@@ -69,7 +69,7 @@ func (c keysList) Run(p *program) error {
 	return p.withKeys(func(service *engine.Operator) error { return p.printKeys(service, c.JSON) })
 }
 
-// Run makes the next keys.
+// Run publishes the next keys.
 func (c keysRotate) Run(p *program) error {
 	return p.withKeys(func(service *engine.Operator) error {
 		_, err := service.SigningKeys(p.ctx)
@@ -104,7 +104,7 @@ func (c keysRotate) Run(p *program) error {
 	})
 }
 
-// Run takes a key out.
+// Run removes a key from the set.
 func (c keysRetire) Run(p *program) error {
 	return p.withKeys(func(service *engine.Operator) error {
 		keys, err := service.SigningKeys(p.ctx)
@@ -160,7 +160,7 @@ func (p *program) printKeys(service *engine.Operator, asJSON bool) error {
 	return table.Flush()
 }
 
-// keyTime writes a time, "-" if there is none.
+// keyTime formats a time. It returns "-" for the zero time.
 func keyTime(at time.Time) string {
 	if at.IsZero() {
 		return "-"

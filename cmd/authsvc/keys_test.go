@@ -12,7 +12,8 @@ import (
 	"authsvc"
 )
 
-// TestKeysRetire: the key that signs has a successor at once, and asks before.
+// TestKeysRetire: retiring the signing key activates a successor at once, and requires
+// confirmation.
 func TestKeysRetire(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -16,7 +16,8 @@ import (
 	"authsvc/internal/text/plainlog"
 )
 
-// newLogger returns a logger to w with the level and format of the settings.
+// newLogger returns a logger that writes to w with the level and format of the
+// settings.
 func newLogger(w io.Writer, l config.Log) *slog.Logger {
 	var level slog.Level
 	if err := level.UnmarshalText([]byte(l.Level)); err != nil { // the loader accepts nothing else
@@ -29,18 +30,18 @@ func newLogger(w io.Writer, l config.Log) *slog.Logger {
 	return slog.New(plainlog.Handler(slog.NewTextHandler(w, o)))
 }
 
-// Bounds of a log that nobody reads.
+// Limits of a log whose reader does not keep up.
 const (
 	logQueueSize    = 1024                   // lines that wait to be written
-	logWriteTimeout = 100 * time.Millisecond // how long one line may block its caller
-	logFlushTimeout = time.Second            // how long close waits
+	logWriteTimeout = 100 * time.Millisecond // longest time that a line may block its caller
+	logFlushTimeout = time.Second            // longest time that close waits
 )
 
-// A logSink keeps a log that nobody reads, such as a full pipe, from blocking the
-// service. As long as lines are read, Write returns when its line is written, so
-// that a crash loses none. When one takes longer than logWriteTimeout, lines go
-// to a bounded queue and Write returns at once; what does not fit is dropped and
-// counted, and the count is logged when lines are read again.
+// A logSink keeps a log that is not read, such as a full pipe, from blocking the
+// service. While lines are read, Write returns after its line has been written, so that
+// a crash loses no lines. If a line takes longer than logWriteTimeout, lines go to a
+// bounded queue and Write returns at once. Lines that do not fit are dropped and
+// counted; the count is logged when lines are read again.
 type logSink struct {
 	out      io.Writer
 	notices  atomic.Pointer[slog.Logger] // writes to out
@@ -66,8 +67,8 @@ func newLogSink(out io.Writer) *logSink {
 	return s
 }
 
-// logger returns a logger that writes to the sink. The sink's own lines have the
-// format of the latest one.
+// logger returns a logger that writes to the sink. The sink's own lines have the format
+// of the latest logger.
 func (s *logSink) logger(l config.Log) *slog.Logger {
 	s.notices.Store(newLogger(s.out, l))
 	return newLogger(s, l)
@@ -95,7 +96,7 @@ func (s *logSink) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// run writes lines until close, and then those that wait.
+// run writes lines until close, and then the lines that are waiting.
 func (s *logSink) run() {
 	defer close(s.done)
 	for {
@@ -116,8 +117,8 @@ func (s *logSink) run() {
 	}
 }
 
-// writeLine writes one line, or drops it if that fails: a disk may be full for a
-// while.
+// writeLine writes a line. If writing fails, it drops the line, because a disk may be
+// full for a while.
 func (s *logSink) writeLine(l logLine) {
 	if _, err := s.out.Write(l.text); err != nil {
 		s.dropped.Add(1)
@@ -134,7 +135,7 @@ func (s *logSink) writeLine(l logLine) {
 	}
 }
 
-// close writes the lines that wait, but not for longer than logFlushTimeout.
+// close writes the waiting lines for at most logFlushTimeout.
 func (s *logSink) close() {
 	s.stop()
 	select {
@@ -143,12 +144,12 @@ func (s *logSink) close() {
 	}
 }
 
-// A redisLogger is the logger of the Redis client, which has one for the whole
-// program.
+// A redisLogger is the logger of the Redis client. The client has one logger for the
+// whole program.
 type redisLogger struct{ log *slog.Logger }
 
-// Printf implements the client's logger. Its messages are about connections and
-// hold no passwords.
+// Printf implements the client's logger. The messages are about connections and contain
+// no passwords.
 func (r redisLogger) Printf(ctx context.Context, format string, v ...any) {
 	r.log.DebugContext(ctx, "redis client", "said", fmt.Sprintf(format, v...))
 }

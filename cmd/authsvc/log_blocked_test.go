@@ -19,9 +19,9 @@ import (
 	"authsvc/internal/test/quiet"
 )
 
-// TestServeWithBlockedLog: serve answers while nobody reads its log, a real pipe. When
-// it is read again, it says that lines are missing, and when the reader is gone serve
-// goes on. A reload changes none of that.
+// TestServeWithBlockedLog: serve answers while its log, a real pipe, is not read. When
+// the log is read again, it reports dropped lines. When the reader is gone, serve
+// continues. A reload changes none of that.
 func TestServeWithBlockedLog(t *testing.T) {
 	t.Parallel()
 	for name, reloads := range map[string]int{"from the start": 0, "after a reload": 1, "after two": 2} {
@@ -74,8 +74,8 @@ func readUntil(t *testing.T, log io.Reader, want string) {
 	}
 }
 
-// TestSecondSignalWithBlockedLog: a second signal ends serve at once although nobody
-// reads its log.
+// TestSecondSignalWithBlockedLog: a second signal ends serve at once although its log
+// is not read.
 func TestSecondSignalWithBlockedLog(t *testing.T) {
 	t.Parallel()
 	base, cmd, _ := startWithPipe(t)
@@ -89,7 +89,7 @@ func TestSecondSignalWithBlockedLog(t *testing.T) {
 	conn.SetReadDeadline(time.Now().Add(patience))
 	if line, err := bufio.NewReader(conn).ReadString('\n'); !strings.Contains(line, "100") {
 		t.Fatalf("%q, %v", line, err)
-	} // the request is in flight, and never completes
+	} // the request is in flight and never completes
 	for range 2 {
 		if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
 			t.Fatal(err)
@@ -108,7 +108,7 @@ func TestSecondSignalWithBlockedLog(t *testing.T) {
 	}
 }
 
-// TestStopWithBlockedLog: SIGTERM ends serve although nobody reads its log.
+// TestStopWithBlockedLog: SIGTERM ends serve although its log is not read.
 func TestStopWithBlockedLog(t *testing.T) {
 	t.Parallel()
 	base, cmd, _ := startWithPipe(t)
@@ -125,8 +125,8 @@ func TestStopWithBlockedLog(t *testing.T) {
 	}
 }
 
-// startWithPipe runs serve with a pipe as its log, and returns its URL, the command
-// and the end of the pipe to read from.
+// startWithPipe runs serve with a pipe as its log. It returns its URL, the command and
+// the read end of the pipe.
 func startWithPipe(t *testing.T) (base string, cmd *exec.Cmd, read *os.File) {
 	t.Helper()
 	read, write, err := os.Pipe()
@@ -139,7 +139,7 @@ func startWithPipe(t *testing.T) (base string, cmd *exec.Cmd, read *os.File) {
 	return base, cmd, read
 }
 
-// startServe runs serve with a log, and returns its URL when it serves.
+// startServe runs serve with a log, and returns its URL when it is ready.
 func startServe(t *testing.T, log *os.File) (base string, cmd *exec.Cmd) {
 	t.Helper()
 	port, err := freeport.Pick(1)
@@ -151,7 +151,7 @@ func startServe(t *testing.T, log *os.File) (base string, cmd *exec.Cmd) {
 	cmd.Dir, cmd.Stderr = t.TempDir(), log
 	cmd.Env = append(os.Environ(), "AUTHSVC_URL=http://"+addr, "AUTHSVC_LISTEN="+addr, "AUTHSVC_STORAGE_URL=memory:",
 		"AUTHSVC_SECRET="+testSecret, "AUTHSVC_CONFIG=authsvc.yaml",
-		"AUTHSVC_RATE_LIMIT_ENABLED=false", // or equal refusals would be logged once a minute
+		"AUTHSVC_RATE_LIMIT_ENABLED=false", // otherwise equal refusals are logged only once a minute
 		"GORACE=atexit_sleep_ms=0")
 	const file = "providers: [{id: acme, type: oidc, issuer: https://id.acme.example, client_id: a, client_secret: b}]\n"
 	if err := os.WriteFile(filepath.Join(cmd.Dir, "authsvc.yaml"), []byte(file), 0o600); err != nil {
@@ -171,7 +171,7 @@ func startServe(t *testing.T, log *os.File) (base string, cmd *exec.Cmd) {
 	return "http://" + addr, cmd
 }
 
-// makeRefusals has serve refuse n sign-ins, each of which logs two lines.
+// makeRefusals makes serve refuse n sign-ins. Each logs two lines.
 func makeRefusals(t *testing.T, base string, n int) {
 	t.Helper()
 	transport := &http.Transport{}

@@ -60,7 +60,7 @@ func TestLogNamesKeys(t *testing.T) {
 	}
 }
 
-// TestLogSinkSynchronous: while the log is read, Write returns when its line is
+// TestLogSinkSynchronous: while the log is read, Write returns after its line has been
 // written.
 func TestLogSinkSynchronous(t *testing.T) {
 	t.Parallel()
@@ -78,8 +78,8 @@ func TestLogSinkSynchronous(t *testing.T) {
 	s.close()
 }
 
-// TestLogSinkBlocked: a log that is blocked delays one writer for a moment; lines
-// that do not fit are counted.
+// TestLogSinkBlocked: a blocked log delays one writer briefly. Lines that do not fit
+// are counted.
 func TestLogSinkBlocked(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -87,7 +87,7 @@ func TestLogSinkBlocked(t *testing.T) {
 		s := newLogSink(g)
 		began := time.Now()
 		const more = 7
-		for i := range logQueueSize + 1 + more { // one is in the writer's hand
+		for i := range logQueueSize + 1 + more { // the writer has taken one
 			fmt.Fprintf(s, "line %d\n", i)
 		}
 		if took := time.Since(began); took != logWriteTimeout {
@@ -123,8 +123,8 @@ func TestLogSinkWriteError(t *testing.T) {
 	}
 }
 
-// TestLogSinkNotice: the sink's own line has the format of the log, also after
-// a reload that changed it.
+// TestLogSinkNotice: the sink's own line has the format of the log, even after a reload
+// that changed it.
 func TestLogSinkNotice(t *testing.T) {
 	t.Parallel()
 	g := &gatedWriter{fail: true}
@@ -140,7 +140,7 @@ func TestLogSinkNotice(t *testing.T) {
 	}
 }
 
-// TestLogSinkClose: close waits for what is being written, and not for ever.
+// TestLogSinkClose: close waits for pending lines, but not forever.
 func TestLogSinkClose(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -160,8 +160,8 @@ func TestLogSinkClose(t *testing.T) {
 	})
 }
 
-// TestDebugLog: at level debug the log holds no secret, code, state or cookie, and the
-// public port serves no metrics and no profiles.
+// TestDebugLog: at level debug, the log contains no secret, code, state or cookie. The
+// public port serves neither metrics nor profiles.
 func TestDebugLog(t *testing.T) {
 	t.Parallel()
 	op, addr := startProvider(t), freeAddress(t)

@@ -13,13 +13,13 @@ import (
 	"authsvc/mail"
 )
 
-// configureMail sets the Send function and the templates of every e-mail provider.
-// It connects to no server.
+// configureMail sets the Send function and the templates of each e-mail provider. It
+// does not connect to a server.
 func configureMail(s *config.Settings) error {
 	templates, mistakes := mailTemplates(s)
 	for _, m := range s.Mail {
 		m.Provider.Templates = templates
-		if m.Server == "" { // the engine reports it
+		if m.Server == "" { // the engine reports the missing server
 			continue
 		}
 		send, err := mail.SMTP(m.Server, mailOptions(m))
@@ -35,7 +35,7 @@ func configureMail(s *config.Settings) error {
 	return nil
 }
 
-// mailTemplates reads the folder mail.templates.
+// mailTemplates reads the templates in the folder mail.templates.
 func mailTemplates(s *config.Settings) (authsvc.MailTemplates, config.Mistakes) {
 	if s.MailTemplates == "" {
 		return authsvc.MailTemplates{}, nil
@@ -59,7 +59,7 @@ func mailTemplates(s *config.Settings) (authsvc.MailTemplates, config.Mistakes) 
 	return authsvc.MailTemplates{}, mistakes
 }
 
-// checkMail talks to the mail server without sending anything.
+// checkMail talks to the mail server but sends no mail.
 func checkMail(ctx context.Context, m config.Mail) error {
 	return mail.Check(ctx, m.Server, m.Provider.From, mailOptions(m))
 }

@@ -1,5 +1,5 @@
-// Command authsvc runs the engine as a service, configured by a file, the
-// environment and flags, and has the commands of its operator.
+// Command authsvc runs the engine as a service, configured by a file, environment
+// variables and flags. Further commands are for its operator.
 package main
 
 import (
@@ -20,27 +20,27 @@ func main() {
 // Exit codes.
 const (
 	exitOK     = 0
-	exitFailed = 1 // something went wrong, or a check found something
+	exitFailed = 1 // an operation failed, or a check found something
 	exitUsage  = 2 // the command line or the configuration is wrong
 )
 
-// A program is the environment that commands run in.
+// A program holds the environment in which commands run.
 type program struct {
 	ctx            context.Context
 	env            map[string]string
 	configPath     string
 	stdin          io.Reader
 	stdout, stderr io.Writer
-	sink           *logSink                      // of serve, across reloads; else nil
-	banner         func(*config.Settings) string // of dev; else nil
-	adapt          func(*config.Settings) error  // of dev: changes settings that were read; else nil
-	collect        func()                        // of serve: ends what collectLess began
+	sink           *logSink                      // set by serve, kept across reloads; else nil
+	banner         func(*config.Settings) string // set by dev; else nil
+	adapt          func(*config.Settings) error  // set by dev: changes the loaded settings; else nil
+	collect        func()                        // set by serve: undoes collectLess
 }
 
-// errFindings ends the program with exitFailed when everything was printed already.
+// errFindings ends the program with exitFailed after everything has been printed.
 var errFindings = errors.New("found something")
 
-// errUsage is in errors about the command line.
+// errUsage marks errors in the command line.
 var errUsage = errors.New("see --help")
 
 // run executes one command line and returns the exit code.
@@ -57,7 +57,7 @@ func run(ctx context.Context, args, environ []string, stdin io.Reader, stdout, s
 	if len(args) == 0 {
 		args = []string{"--help"}
 	}
-	setRedisLogger(newLogger(stderr, config.Log{})) // serve has a better one
+	setRedisLogger(newLogger(stderr, config.Log{})) // serve replaces it
 	chosen, file, err := parse(args, stdout, stderr)
 	if err != nil {
 		fmt.Fprintf(stderr, "authsvc: %v; see authsvc --help\n", err)
@@ -92,7 +92,7 @@ func (p *program) finish(err error) int {
 	return exitFailed
 }
 
-// parseEnviron splits NAME=value lines.
+// parseEnviron parses NAME=value lines.
 func parseEnviron(environ []string) map[string]string {
 	env := make(map[string]string, len(environ))
 	for _, line := range environ {

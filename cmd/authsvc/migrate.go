@@ -48,8 +48,8 @@ type (
 	}
 )
 
-// withStore calls do with the open store, whose schema it does not change. It
-// creates a store only if create is set.
+// withStore opens the store without changing its schema, and calls do. It creates a
+// missing store only if create is set.
 func (p *program) withStore(create bool, do func(*config.Settings, *store) error) (err error) {
 	s, err := p.load(nil)
 	if err != nil {
@@ -78,7 +78,7 @@ func (p *program) withSchema(create bool, do func(*config.Settings, schema) erro
 	})
 }
 
-// Run prints the status.
+// Run prints the status of the schema.
 func (migrateStatus) Run(p *program) error {
 	return p.withSchema(false, func(_ *config.Settings, sc schema) error { return p.status(sc) })
 }
@@ -112,7 +112,7 @@ func (c migrateUp) Run(p *program) error {
 	return p.withSchema(true, func(_ *config.Settings, sc schema) error { return p.migrate(sc, tables.Up) })
 }
 
-// Run takes back the last migration.
+// Run reverts the last migration.
 func (c migrateDown) Run(p *program) error {
 	if c.DryRun {
 		return p.plan(tables.Down)
@@ -142,8 +142,8 @@ func (p *program) migrate(sc schema, d tables.Direction) error {
 	return p.status(sc)
 }
 
-// confirm asks whether to go on, and returns an error unless the answer is yes.
-// Where nobody can be asked, only the flag --yes is.
+// confirm asks whether to continue, and returns an error unless the answer is yes.
+// Without a terminal, --yes is required.
 func (p *program) confirm(question string, yes bool) error {
 	if yes {
 		return nil
@@ -163,8 +163,8 @@ func (p *program) confirm(question string, yes bool) error {
 	return errors.New("not confirmed; nothing was changed")
 }
 
-// isTerminal reports whether somebody can answer. /dev/null looks like it, but
-// answers nothing.
+// isTerminal reports whether a person can answer. It is also true for /dev/null, which
+// gives no answer.
 func isTerminal(in io.Reader) bool {
 	f, ok := in.(interface{ Stat() (fs.FileInfo, error) })
 	if !ok {
@@ -198,8 +198,8 @@ func (p *program) statements() error {
 	})
 }
 
-// withPlanned is withSchema for what changes nothing: in place of a file that is
-// not there yet, it takes an empty one that it removes again.
+// withPlanned is withSchema for commands that change nothing. If the database file does
+// not exist yet, it uses a temporary empty one.
 func (p *program) withPlanned(creates string, do func(*config.Settings, schema) error) error {
 	s, err := p.load(nil)
 	if err != nil {
@@ -223,7 +223,7 @@ func (p *program) withPlanned(creates string, do func(*config.Settings, schema) 
 	return errors.Join(do(s, st.schema), st.close())
 }
 
-// plan prints what migrate would do.
+// plan prints the migrations that migrate would run.
 func (p *program) plan(d tables.Direction) error {
 	with := func(do func(*config.Settings, schema) error) error { return p.withSchema(false, do) }
 	if d == tables.Up {
@@ -248,9 +248,8 @@ func (p *program) plan(d tables.Direction) error {
 	})
 }
 
-// Run records the mode in the store. Sessions and links of the old mode are
-// stored in another form and are not recognised any more; the sweep removes them
-// when they expire.
+// Run records the mode in the store. Sessions and links of the old mode are stored in
+// another form and are no longer recognised; the sweep removes them when they expire.
 func (c migrateCompat) Run(p *program) error {
 	return p.accept(c.DryRun, func(s *config.Settings, a authsvc.Adapter) (string, error) {
 		if !c.DryRun {
@@ -268,7 +267,7 @@ func (c migrateCompat) Run(p *program) error {
 	})
 }
 
-// Run records the present issuer of a provider in the store.
+// Run records the current issuer of a provider in the store.
 func (c migrateIssuer) Run(p *program) error {
 	return p.accept(c.DryRun, func(s *config.Settings, a authsvc.Adapter) (string, error) {
 		service, err := prepareEngine(s, a)
@@ -283,8 +282,8 @@ func (c migrateIssuer) Run(p *program) error {
 	})
 }
 
-// accept calls do, which replaces a record that the engine compares at the start
-// unless it is a dry run, and prints the text that do returns.
+// accept calls do, which replaces a record that the engine compares at the start, and
+// prints the returned text. In a dry run, do must not replace the record.
 func (p *program) accept(dryRun bool, do func(*config.Settings, authsvc.Adapter) (text string, err error)) error {
 	return p.withStore(false, func(s *config.Settings, st *store) error {
 		if st.Adapter == nil {
@@ -303,7 +302,7 @@ func (p *program) accept(dryRun bool, do func(*config.Settings, authsvc.Adapter)
 	})
 }
 
-// plural returns a number with the noun for it.
+// plural returns a number with the matching form of the noun.
 func plural(n int, one, many string) string {
 	if n == 1 {
 		return "1 " + one

@@ -13,9 +13,9 @@ type migrateNormalize struct {
 	DryRun bool `help:"Only say what would be done."`
 }
 
-// Run rewrites addresses of users that are not in the form in which they are
-// looked up, and names the users whose address it cannot rewrite. It prints ids
-// and no addresses, because its output may end in a log.
+// Run rewrites the addresses of users that are not in the form in which they are looked
+// up, and names the users whose address it cannot rewrite. It prints IDs but no
+// addresses, because its output may end up in a log.
 func (c migrateNormalize) Run(p *program) error {
 	return p.withStore(false, func(s *config.Settings, st *store) error {
 		if st.Adapter == nil {
@@ -44,7 +44,7 @@ func (c migrateNormalize) Run(p *program) error {
 	})
 }
 
-// rewrite rewrites one address, or returns why it is left as it is.
+// rewrite rewrites one address, or returns why it leaves the address as it is.
 func (c migrateNormalize) rewrite(p *program, st *store, odd engine.OddAddress) (why string, err error) {
 	switch {
 	case odd.Normal == "":

@@ -12,8 +12,8 @@ import (
 	"authsvc/adapter/sqlite"
 )
 
-// emailStore returns a SQLite store, and runs a command with a configuration that
-// has it.
+// emailStore returns a SQLite store, and a function that runs a command with a
+// configuration of that store.
 func emailStore(t *testing.T) (store *sqlite.Store, call func(args ...string) (code int, out string)) {
 	t.Helper()
 	dir := t.TempDir()
@@ -40,8 +40,9 @@ func emailStore(t *testing.T) (store *sqlite.Store, call func(args ...string) (c
 	return store, call
 }
 
-// TestMigrateNormalize: check finds users whose address is not as it is looked up,
-// and migrate normalize rewrites what can be rewritten and names the rest.
+// TestMigrateNormalize: check finds users whose address is not in the form in which it
+// is looked up. migrate normalize rewrites these addresses and names the ones that it
+// cannot rewrite.
 func TestMigrateNormalize(t *testing.T) {
 	t.Parallel()
 	store, call := emailStore(t)

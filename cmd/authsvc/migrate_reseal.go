@@ -13,7 +13,7 @@ type migrateReseal struct {
 	DryRun bool `help:"Only count."`
 }
 
-// Run has the engine seal anew what later secrets have sealed.
+// Run has the engine reseal the records that later secrets sealed.
 func (c migrateReseal) Run(p *program) error {
 	return p.withPeople(func(p *people) error {
 		r, err := p.engine.Reseal(p.ctx, c.DryRun, progressOf(p.stderr))
@@ -30,7 +30,7 @@ func (c migrateReseal) Run(p *program) error {
 	})
 }
 
-// sealedText says what later secrets have sealed.
+// sealedText lists what later secrets sealed.
 func sealedText(r engine.Resealed) string {
 	parts := []string{"the tokens of " + plural(r.Accounts, "account", "accounts"), plural(r.Credentials, "credential", "credentials")}
 	if r.SigningKeys {
@@ -39,10 +39,11 @@ func sealedText(r engine.Resealed) string {
 	return strings.Join(parts, ", ")
 }
 
-// progressEvery is how often what takes long says how far it is.
+// progressEvery is how often a long operation reports its progress.
 const progressEvery = 10 * time.Second
 
-// progressOf says so after steps of Reseal.
+// progressOf returns a function that Reseal calls after each step, and that reports the
+// progress to w.
 func progressOf(w io.Writer) func(engine.Resealed) error {
 	last := time.Now()
 	return func(r engine.Resealed) error {

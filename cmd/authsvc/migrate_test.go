@@ -10,7 +10,7 @@ import (
 	"testing/fstest"
 )
 
-// A typist is a terminal at which somebody types.
+// A typist is a terminal with a person who types.
 type typist struct {
 	io.Reader
 	mode fs.FileMode
@@ -20,8 +20,7 @@ func (t typist) Stat() (fs.FileInfo, error) {
 	return fs.Stat(fstest.MapFS{"tty": {Mode: t.mode}}, "tty")
 }
 
-// TestConfirm: what cannot be undone is done after a yes at a terminal, or with
-// --yes.
+// TestConfirm: an irreversible action requires a yes at a terminal, or --yes.
 func TestConfirm(t *testing.T) {
 	t.Parallel()
 	null, err := os.Open(os.DevNull)

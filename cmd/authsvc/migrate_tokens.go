@@ -11,8 +11,8 @@ type migrateTokens struct {
 	DryRun bool `help:"Only say what would be done."`
 }
 
-// Run has the engine rewrite the stored tokens of providers, and names the
-// accounts in which some are left as they are.
+// Run has the engine rewrite the stored tokens of providers. It names the accounts of
+// which some tokens are left as they are.
 func (c migrateTokens) Run(p *program) error {
 	return p.withStore(false, func(s *config.Settings, st *store) error {
 		if st.Adapter == nil {

@@ -14,14 +14,14 @@ import (
 	"authsvc/cmd/authsvc/internal/config"
 )
 
-// A badLine is a line of a configuration that is wrong, as it should be, and what
-// is said about it. F:N stands for its place.
+// A badLine is a wrong line of a configuration, the right one, and the expected
+// mistakes. F:N stands for its place.
 type badLine struct {
 	wrong, right string
 	want         []string
 }
 
-// column is that of a mistake in an expression.
+// column matches the place of a mistake in an expression.
 var column = regexp.MustCompile(`^(F:\d+):\d+:`)
 
 // findMistakes loads a file and returns its mistakes.
@@ -39,13 +39,13 @@ func findMistakes(t *testing.T, lines []string) []string {
 	}
 	var got []string
 	for _, m := range found {
-		first, _, _ := strings.Cut(m.String(), "\n") // without the picture of an expression
+		first, _, _ := strings.Cut(m.String(), "\n") // without the excerpt of an expression
 		got = append(got, column.ReplaceAllString(strings.ReplaceAll(first, file, "F"), "$1:"))
 	}
 	return got
 }
 
-// checkFound compares what was found with the beginnings of what should be.
+// checkFound compares the mistakes with the beginnings of the expected ones.
 func checkFound(t *testing.T, when string, want, got []string) {
 	t.Helper()
 	for i := range max(len(want), len(got)) {
@@ -60,8 +60,8 @@ func checkFound(t *testing.T, when string, want, got []string) {
 	}
 }
 
-// TestEveryMistakeAtOnce: whether a mistake is alone or among many, the same is said
-// about it, once. So none is hidden by another one, and none is made up.
+// TestEveryMistakeAtOnce: a mistake is reported once and in the same way, whether it is
+// alone or among many. No mistake is hidden by another or invented.
 func TestEveryMistakeAtOnce(t *testing.T) {
 	t.Parallel()
 	lines := badLines()
@@ -96,8 +96,9 @@ func TestEveryMistakeAtOnce(t *testing.T) {
 	}
 }
 
-// badLines is a configuration with a mistake in nearly every line, of every stage:
-// YAML, keys, values, variables, options of providers, mail, store, and the engine.
+// badLines returns a configuration with a mistake in nearly every line, from every
+// stage: YAML, keys, values, variables, options of providers, mail, store, and the
+// engine.
 func badLines() []badLine {
 	same := func(line string) badLine { return badLine{wrong: line, right: line} }
 	const register = "copy it from the application that you registered"
@@ -213,8 +214,7 @@ func badLines() []badLine {
 	}
 }
 
-// TestNothingFollows: about what rests on a value that could not be read, nothing is
-// said.
+// TestNothingFollows: a value that could not be read causes no further mistakes.
 func TestNothingFollows(t *testing.T) {
 	t.Parallel()
 	const url, secret, github = "url: https://app.example.com", "secret: ${GOOD}", "providers: [{id: github, client_id: a, client_secret: b}]"
@@ -223,7 +223,7 @@ func TestNothingFollows(t *testing.T) {
 	}
 	const onURL = "trusted_origins: [https://www.example.com]\ncookies: {domain: example.com, session: __Secure-s}\npages: {sign_in: /signin}"
 	for name, c := range map[string]struct {
-		file, want string // want is what the only mistake begins with
+		file, want string // want is the beginning of the only mistake
 	}{
 		"url of a variable":    {"url: ${NOPE}\n" + secret + "\n" + github + "\n" + onURL, "F:1: url needs the environment variable NOPE"},
 		"url without a scheme": {"url: app.example.com\n" + secret + "\n" + github + "\n" + onURL, `F:1: url "app.example.com" is not an address`},
@@ -257,8 +257,8 @@ func TestNothingFollows(t *testing.T) {
 	}
 }
 
-// TestStorageMistakes: what is wrong with a store that can be seen without opening it
-// is said with everything else; no password is.
+// TestStorageMistakes: mistakes in a store that can be found without opening it are
+// reported together with the others. No password is shown.
 func TestStorageMistakes(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -293,7 +293,7 @@ func TestStorageMistakes(t *testing.T) {
 	}
 }
 
-// TestTokensMistakes: those of a list of mappings, by the loader and the engine.
+// TestTokensMistakes: mistakes in a list of mappings, from the loader and the engine.
 func TestTokensMistakes(t *testing.T) {
 	t.Parallel()
 	lines := func(tokens string) []string {

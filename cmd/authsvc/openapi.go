@@ -12,7 +12,7 @@ type openapiCommand struct {
 	All bool `help:"Print the whole document, with what other values of compat have, marked by x-modes. Needs no configuration."`
 }
 
-// Run prints the description of the interface, at the configured address.
+// Run prints the description of the HTTP interface at the configured address.
 func (c *openapiCommand) Run(p *program) error {
 	var o openapi.Options
 	if !c.All {

@@ -14,29 +14,30 @@ import (
 	"authsvc/internal/protocol/weburl"
 )
 
-// An originHandler serves a whole origin: it passes requests to the engine, answers
+// An originHandler serves a whole origin. It passes requests to the engine, and answers
 //
 //	GET /healthz  200 as long as the process answers
-//	GET /readyz   200 if [engine.Service.Ready] finds nothing and no stop was asked for, else 503
-//	GET /         the sign-in page
+//	GET /readyz   200 if [engine.Service.Ready] returns nil and the service is not stopping, else 503
+//	GET /         redirects to the sign-in page
 //	GET /favicon.ico  204: no icon, which browsers remember
 //	GET /.well-known/oauth-authorization-server/PATH  the metadata of the issuer at PATH (RFC 8414 section 3.1)
 //
-// and refuses requests that name another host (RFC 9110 §7.4), except for the
-// two health paths, since probes address machines by IP, and for what
-// [authsvc.Config.InternalHosts] may be asked, and what proxies ask the gate. At the hosts of [authsvc.Config.Gate],
-// all but the health paths and the engine's routes is for the programs behind them.
+// It refuses requests that name another host (RFC 9110 §7.4), with three exceptions:
+// the health paths, because probes address machines by IP; requests that
+// [authsvc.Config.InternalHosts] allows; and gate checks by proxies. At the hosts of
+// [authsvc.Config.Gate], every path except the health paths and the engine's routes
+// belongs to the programs behind them.
 type originHandler struct {
 	origin   string // scheme://host[:port]
-	base     string // of the engine's routes
+	base     string // base URL of the engine's routes
 	service  http.Handler
 	log      *slog.Logger
 	ready    *readiness
-	internal func(host string) bool   // which further names the engine may be asked by
-	gated    func(host string) int    // hosts of the gate
-	checks   func(*http.Request) bool // whether a proxy asks the gate
-	gate     http.Handler             // in front of the programs behind it
-	warnHost sync.Once                // logs why a host is refused
+	internal func(host string) bool   // reports whether the engine also answers under this host
+	gated    func(host string) int    // index of the host of the gate; below 0 if it is none
+	checks   func(*http.Request) bool // reports whether a proxy asks the gate
+	gate     http.Handler             // serves the programs behind the gate
+	warnHost sync.Once                // logs only once why a host is refused
 }
 
 func newOriginHandler(service *engine.Service, log *slog.Logger) *originHandler {
@@ -46,7 +47,7 @@ func newOriginHandler(service *engine.Service, log *slog.Logger) *originHandler 
 	return h
 }
 
-// setUnready makes the service unready, so that load balancers look elsewhere.
+// setUnready makes the service unready, so that load balancers use other replicas.
 func (h *originHandler) setUnready() { h.ready.draining.Store(true) }
 
 // ServeHTTP implements [http.Handler].
@@ -58,7 +59,7 @@ func (h *originHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case r.URL.Path == "/readyz":
 		health(w, r, h.ready.check(r.Context(), h.log))
 	case h.internal(r.Host), h.checks(r):
-		h.service.ServeHTTP(w, r) // it refuses there what is for browsers, and every other path
+		h.service.ServeHTTP(w, r) // refuses browser routes and every other path there
 	case gated != nil:
 		gated.ServeHTTP(w, r)
 	case !h.matchesHost(r.Host):
@@ -76,23 +77,24 @@ func (h *originHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// wellKnown is where RFC 8414 has the metadata of an issuer, before its path.
+// wellKnown is the path that RFC 8414 puts before the path of an issuer to name its
+// metadata.
 const wellKnown = "/.well-known/oauth-authorization-server"
 
-// metadataRequest is the request for the same document below the base.
+// metadataRequest returns the request for the same document below the base.
 func (h *originHandler) metadataRequest(r *http.Request) *http.Request {
 	inner := r.Clone(r.Context())
 	inner.URL.Path, inner.URL.RawPath = strings.TrimPrefix(h.base, h.origin)+"/.well-known/openid-configuration", ""
 	return inner
 }
 
-// home is the sign-in page. Whoever comes here is at an origin without a front
-// end, so that there is nothing else to go on to afterwards.
+// home returns the URL of the sign-in page. A user who comes here is at an origin
+// without a front end, so sign-in returns to the same page.
 func (h *originHandler) home() string {
 	return weburl.WithQuery(h.base+"/signin", "callbackUrl", h.base+"/signin")
 }
 
-// matchesHost reports whether the host of a request is that of the origin.
+// matchesHost reports whether the host of a request is the host of the origin.
 func (h *originHandler) matchesHost(host string) bool {
 	scheme, own, _ := strings.Cut(h.origin, "://")
 	if host == own {
@@ -121,8 +123,8 @@ func health(w http.ResponseWriter, r *http.Request, ok bool) {
 	}
 }
 
-// rejectHost refuses a request for another host. A proxy that replaces the
-// Host header is the usual cause, so the log says what to do about it.
+// rejectHost refuses a request for another host. The usual cause is a proxy that
+// replaces the Host header, so the log includes the fix.
 func (h *originHandler) rejectHost(w http.ResponseWriter, r *http.Request) {
 	h.warnHost.Do(func() {
 		h.log.Warn("refused a request for another host, and will do so silently from now on; a proxy has to pass the Host header of the browser on, and url has to be what the browser uses",
@@ -131,11 +133,11 @@ func (h *originHandler) rejectHost(w http.ResponseWriter, r *http.Request) {
 	http.Error(w, "this host is not served here", http.StatusMisdirectedRequest)
 }
 
-// truncate bounds what a client can write into the log.
+// truncate limits the client input that gets into the log.
 func truncate(s string) string { return s[:min(len(s), 100)] }
 
-// pingInterval is how long one answer of the store is reused, so that probes cost
-// it little, however many there are.
+// pingInterval is how long an answer of the store is reused, so that many probes cost
+// the store little.
 const pingInterval = time.Second
 
 // pingTimeout is how long the store may take to answer.
@@ -151,7 +153,7 @@ type readiness struct {
 	ok      bool
 }
 
-// setPing replaces what asks the store.
+// setPing replaces the function that asks the store.
 func (r *readiness) setPing(ping func(context.Context) error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -12,8 +12,8 @@ import (
 	"authsvc/internal/test/exchange"
 )
 
-// TestOriginAsDescribed: what the program has beside the engine's routes, as
-// docs/openapi.yaml describes it for every mode (make openapi).
+// TestOriginAsDescribed: the program's routes besides the engine's are as
+// docs/openapi.yaml describes them for every mode (make openapi).
 func TestOriginAsDescribed(t *testing.T) {
 	t.Parallel()
 	for _, mode := range []authsvc.Compat{authsvc.CompatNone, authsvc.NextAuthV4, authsvc.AuthJSV5} {

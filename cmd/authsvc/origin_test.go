@@ -52,7 +52,7 @@ func serveRequest(f *originHandler, method, host, target string) *httptest.Respo
 	return w
 }
 
-// TestOriginHandler: which request goes where. 418 is the engine.
+// TestOriginHandler: which handler gets which request. 418 is the engine.
 func TestOriginHandler(t *testing.T) {
 	t.Parallel()
 	const https, http8080 = "https://App.example.com/auth", "http://localhost:8080"
@@ -100,7 +100,7 @@ func TestOriginHandler(t *testing.T) {
 	}
 }
 
-// TestReadiness: it follows the store, which is asked once a second at most, and
+// TestReadiness: readiness follows the store, which is asked at most once a second, and
 // ends when the service is to stop. Liveness depends on nothing.
 func TestReadiness(t *testing.T) {
 	t.Parallel()
@@ -130,7 +130,7 @@ func TestReadiness(t *testing.T) {
 	})
 }
 
-// TestRejectHostLogsOnce: once, shortened, without its path.
+// TestRejectHostLogsOnce: a refused host is logged once, shortened, without its path.
 func TestRejectHostLogsOnce(t *testing.T) {
 	t.Parallel()
 	var log strings.Builder
@@ -144,7 +144,7 @@ func TestRejectHostLogsOnce(t *testing.T) {
 	}
 }
 
-// TestIssuerMetadata: where RFC 8414 has it, and below the base.
+// TestIssuerMetadata: the metadata is at the path of RFC 8414 and below the base.
 func TestIssuerMetadata(t *testing.T) {
 	t.Parallel()
 	for path, base := range map[string]string{"": "/api/auth", "/my/auth": "/my/auth"} {

@@ -13,13 +13,13 @@ import (
 	"authsvc/internal/test/browser"
 )
 
-// A person is grace, with a browser of her own.
+// A person is grace with her own browser.
 type person struct {
 	*browser.Browser
 	op *idp.Server
 }
 
-// newPerson returns a person without cookies. Without a transport, people share
+// newPerson returns a person without cookies. If transport is nil, people share
 // connections.
 func newPerson(origin string, op *idp.Server, transport http.RoundTripper) *person {
 	if transport == nil {
@@ -28,11 +28,11 @@ func newPerson(origin string, op *idp.Server, transport http.RoundTripper) *pers
 	return &person{browser.New(origin, transport), op}
 }
 
-// startSignIn begins a sign-in and returns the callback URL to which the
-// provider sends the person back.
+// startSignIn begins a sign-in and returns the callback URL to which the provider
+// redirects.
 func (p *person) startSignIn() (callback string, err error) { return p.Begin(p.op, "grace") }
 
-// finishSignIn ends a sign-in, and checks that there is a session.
+// finishSignIn completes a sign-in and checks that there is a session.
 func (p *person) finishSignIn(callback string) error {
 	if err := p.Open(callback); err != nil {
 		return err
@@ -57,7 +57,7 @@ func (p *person) signIn() error {
 	return p.finishSignIn(callback)
 }
 
-// A load runs the same step again and again, several at a time, and counts.
+// A load runs a step repeatedly in several goroutines, and counts.
 type load struct {
 	mu     sync.Mutex
 	done   int
@@ -72,7 +72,7 @@ func isDialError(err error) bool {
 	return errors.As(err, &op) && op.Op == "dial"
 }
 
-// startLoad runs step in n goroutines, each until it can make no connection.
+// startLoad runs step in n goroutines. Each stops when it cannot connect.
 func startLoad(t *testing.T, n int, step func() error) *load {
 	ctx, cancel := context.WithCancel(context.Background())
 	c := &load{cancel: cancel}
@@ -97,7 +97,7 @@ func startLoad(t *testing.T, n int, step func() error) *load {
 	return c
 }
 
-// stop waits for the steps under way.
+// stop waits for the steps in progress.
 func (c *load) stop() { c.cancel(); c.all.Wait() }
 
 func (c *load) count() int {
@@ -106,7 +106,7 @@ func (c *load) count() int {
 	return c.done
 }
 
-// stopWithoutErrors stops, and fails the test if a step failed or none was done.
+// stopWithoutErrors stops, and fails the test if a step failed or none was completed.
 func (c *load) stopWithoutErrors(t *testing.T) {
 	t.Helper()
 	c.stop()

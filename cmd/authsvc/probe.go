@@ -32,8 +32,8 @@ type probeCommand struct {
 	JSON       bool     `name:"json" help:"Print one JSON object per attempt."`
 }
 
-// Run attacks what the configuration puts behind the gate. Nothing is read from the
-// store, and nothing but what the network answers is believed.
+// Run attacks the hosts behind the gate. It does not read the store, and judges only by
+// what the network answers.
 func (c *probeCommand) Run(p *program) error {
 	s, err := p.load(nil)
 	if err != nil {
@@ -69,7 +69,7 @@ func (c *probeCommand) Run(p *program) error {
 	return c.report(p, o)
 }
 
-// connectTo reads --connect-to.
+// connectTo parses --connect-to.
 func connectTo(list []string) (map[string]string, error) {
 	to := map[string]string{}
 	for _, text := range list {
@@ -84,7 +84,7 @@ func connectTo(list []string) (map[string]string, error) {
 	return to, nil
 }
 
-// hosts are those of the configuration, or the one that was chosen.
+// hosts returns the hosts of the configuration, or the one that --origin names.
 func (c *probeCommand) hosts(p *program, s *config.Settings, service *engine.Operator) (list []probe.Host, err error) {
 	cookies := ""
 	if c.CookieFile != "" {
@@ -97,7 +97,7 @@ func (c *probeCommand) hosts(p *program, s *config.Settings, service *engine.Ope
 	base := service.BaseURL()
 	base = strings.TrimPrefix(base, weburl.OriginOf(base))
 	for i, h := range s.Engine.Gate.Hosts {
-		// One name stands for all of a wildcard.
+		// One name stands for all hosts of a wildcard.
 		origin := strings.Replace(h.Origin, "*", "authsvc-probe", 1)
 		if c.Origin != "" {
 			origin = c.Origin
@@ -131,7 +131,7 @@ func (c *probeCommand) hosts(p *program, s *config.Settings, service *engine.Ope
 	return list, nil
 }
 
-// sampleOf is a request that a pattern matches.
+// sampleOf returns a request that matches a pattern.
 func sampleOf(match string) string {
 	method, path, ok := strings.Cut(match, " ")
 	if !ok {
@@ -149,7 +149,8 @@ func sampleOf(match string) string {
 	return strings.TrimSpace(method + " " + weburl.Escape(strings.Join(parts, "/")))
 }
 
-// report prints what each attempt has shown, and fails if there is a hole.
+// report prints the finding of each attempt. It fails if an attempt found a hole or a
+// broken sign-in, or did not reach its host.
 func (c *probeCommand) report(p *program, o probe.Options) error {
 	ctx, stop := signal.NotifyContext(p.ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -196,7 +197,7 @@ type echoCommand struct {
 	Listen string `default:"127.0.0.1:8080" placeholder:"HOST:PORT" help:"Where to listen. Default: 127.0.0.1:8080."`
 }
 
-// Run answers what it gets until it is told to stop.
+// Run answers each request with its contents until a signal stops it.
 func (c *echoCommand) Run(p *program) error {
 	ctx, stop := signal.NotifyContext(p.ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()

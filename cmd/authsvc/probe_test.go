@@ -25,21 +25,21 @@ import (
 	"authsvc/internal/test/browser"
 )
 
-// A probedSite is a deployment for authsvc probe: a service, and a front before it
-// that may have a hole.
+// A probedSite is a deployment for authsvc probe: a service behind a front that may
+// have a hole.
 type probedSite struct {
 	t       *testing.T
 	op      *idp.Server
 	service *engine.Service
 	front   http.Handler // of the routes of the service
-	cuts    atomic.Bool  // ada is signed in
-	oneOnly bool         // HTTP/1.1
-	file    string       // of the configuration
+	cuts    atomic.Bool  // set once ada is signed in
+	oneOnly bool         // only HTTP/1.1
+	file    string       // the configuration
 	dir     string
 }
 
-// unless has the routes of the service at another handler, but for what the test itself
-// signs in by before it cuts.
+// unless serves the routes of the service by other, but only after the test has signed
+// in.
 func (s *probedSite) unless(other http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if s.cuts.Load() {
@@ -82,8 +82,8 @@ func newProbedSite(t *testing.T, hosts ...string) *probedSite {
 	return s
 }
 
-// A front is what stands before the program; check passes a request on to next if the
-// gate lets it.
+// A front is the server in front of the program. check passes a request to next if the
+// gate allows it.
 type front func(check func(next http.Handler) http.Handler, program http.Handler) http.Handler
 
 func asDocumented(check func(next http.Handler) http.Handler, program http.Handler) http.Handler {
@@ -94,7 +94,8 @@ func toHTTPS(w http.ResponseWriter, r *http.Request) {
 	http.Redirect(w, r, "https://"+r.Host+r.RequestURI, http.StatusMovedPermanently)
 }
 
-// probe runs the command against a front, and returns the results of each kind.
+// probe runs the command against a front. It returns the exit code, the findings and
+// the output.
 func (s *probedSite) probe(how front, plain http.Handler, port bool, args ...string) (code int, findings []probe.Finding, stdout string) {
 	s.t.Helper()
 	program := probe.Echo()
@@ -134,7 +135,7 @@ func (s *probedSite) probe(how front, plain http.Handler, port bool, args ...str
 	}
 	for _, number := range strings.Fields("443 80 3000 5000 5173 8000 8080 8081 8443 9000") {
 		if to[number] == "" {
-			to[number] = "127.0.0.1:1" // nobody listens
+			to[number] = "127.0.0.1:1" // no listener
 		}
 		all = append(all, "--connect-to", "example.com:"+number+"="+to[number], "--connect-to", "sub.example.com:"+number+"="+to[number])
 	}
@@ -153,10 +154,10 @@ func (s *probedSite) probe(how front, plain http.Handler, port bool, args ...str
 }
 
 func (s *probedSite) transport(server *httptest.Server) http.RoundTripper {
-	return server.Client().Transport // which takes example.com for itself
+	return server.Client().Transport // it resolves example.com to itself
 }
 
-// bypassed passes on to the program what a hole lets through, without identity headers.
+// bypassed passes requests through a hole to the program, without identity headers.
 func bypassed(hole func(r *http.Request) bool) front {
 	return func(check func(http.Handler) http.Handler, program http.Handler) http.Handler {
 		checked := check(program)
@@ -171,7 +172,7 @@ func bypassed(hole func(r *http.Request) bool) front {
 	}
 }
 
-// stripped takes identity headers out but for those to keep.
+// stripped removes identity headers except those to keep.
 func stripped(r *http.Request, keep func(name string) bool) {
 	for name := range r.Header {
 		if strings.HasPrefix(strings.ReplaceAll(strings.ToLower(name), "_", "-"), "x-auth-") && (keep == nil || !keep(name)) {
@@ -180,8 +181,8 @@ func stripped(r *http.Request, keep func(name string) bool) {
 	}
 }
 
-// opensWithout has an open path whose requests nobody takes identity headers out of, but
-// for those to keep.
+// opensWithout has an open path whose requests keep the identity headers that keep
+// selects.
 func opensWithout(keep func(r *http.Request, name string) bool) front {
 	return func(check func(http.Handler) http.Handler, program http.Handler) http.Handler {
 		checked := check(program)
@@ -196,7 +197,7 @@ func opensWithout(keep func(r *http.Request, name string) bool) front {
 	}
 }
 
-// takesTargets asks about what a client says the target is.
+// takesTargets asks about the target that the client claims.
 func takesTargets(check func(http.Handler) http.Handler, program http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		asked := r.Clone(r.Context())
@@ -210,7 +211,7 @@ func takesTargets(check func(http.Handler) http.Handler, program http.Handler) h
 	})
 }
 
-// keepsAnswers asks once about each target.
+// keepsAnswers asks only once about each target.
 func keepsAnswers(check func(http.Handler) http.Handler, program http.Handler) http.Handler {
 	var allowed sync.Map
 	checked := check(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -227,8 +228,8 @@ func keepsAnswers(check func(http.Handler) http.Handler, program http.Handler) h
 	})
 }
 
-// handsOver hands connections over that ask for HTTP/2 in clear text, where anyone may
-// pass, and does not show that wish when it asks.
+// handsOver switches connections to cleartext HTTP/2 where anyone may pass, and hides
+// the request for it when it asks.
 func handsOver(check func(http.Handler) http.Handler, program http.Handler) http.Handler {
 	type asked struct{}
 	checked := check(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -249,7 +250,7 @@ func handsOver(check func(http.Handler) http.Handler, program http.Handler) http
 	})
 }
 
-// then puts one front before another.
+// then puts one front in front of another.
 func (f front) then(next front) front {
 	return func(check func(http.Handler) http.Handler, program http.Handler) http.Handler {
 		return f(func(inner http.Handler) http.Handler { return next(check, inner) }, program)
@@ -259,7 +260,7 @@ func (f front) then(next front) front {
 // uncheckedAdmin has a location of its own for a closed path.
 var uncheckedAdmin = bypassed(func(r *http.Request) bool { return r.RequestURI == "/admin/probe" })
 
-// planted are fronts by the kinds of the holes that they have.
+// planted returns fronts by the kinds of their holes.
 func planted() map[string]front {
 	return map[string]front{
 		"default-server unchecked-host": bypassed(func(*http.Request) bool { return true }),
@@ -279,8 +280,9 @@ func planted() map[string]front {
 	}
 }
 
-// TestProbeFindsHoles: each hole is found by its name and nothing else is said to be
-// one, with the echo in place of the program and without where that is enough.
+// TestProbeFindsHoles: each hole is found under its name, and nothing else is reported
+// as one. The echo runs in place of the program, and the program itself where that is
+// enough.
 func TestProbeFindsHoles(t *testing.T) {
 	t.Parallel()
 	s := newProbedSite(t)
@@ -307,8 +309,8 @@ func TestProbeFindsHoles(t *testing.T) {
 	expect("http-port program-port", code, findings)
 }
 
-// TestProbeFindsNothing: where nothing is wrong nothing is said to be, and every kind
-// was tried.
+// TestProbeFindsNothing: without mistakes, nothing is reported, and every kind is
+// tried.
 func TestProbeFindsNothing(t *testing.T) {
 	t.Parallel()
 	s := newProbedSite(t)
@@ -344,7 +346,8 @@ func TestProbeFindsNothing(t *testing.T) {
 	}
 }
 
-// TestProbeFindsBroken: where nobody can sign in it is said to be so, and is no hole.
+// TestProbeFindsBroken: if no one can sign in, that is reported as broken, not as a
+// hole.
 func TestProbeFindsBroken(t *testing.T) {
 	t.Parallel()
 	satellite := "    - {origin: \"https://sub.example.com\"}\n"
@@ -363,7 +366,7 @@ func TestProbeFindsBroken(t *testing.T) {
 	}
 	for name, tt := range map[string]struct {
 		front          func(s *probedSite) http.Handler
-		origin, broken string // what is said, "" if nothing
+		origin, broken string // expected findings; "": none
 	}{
 		"as documented":               {func(s *probedSite) http.Handler { return s.service }, "https://sub.example.com", ""},
 		"Set-Cookie of the hand-over": {without("/api/auth/gate/start"), "https://sub.example.com", "answered 302 without the cookie that authsvc sets"},
@@ -393,7 +396,7 @@ func TestProbeFindsBroken(t *testing.T) {
 	}
 }
 
-// TestProbeWithoutHTTP2: what is not offered is not tried, and is no hole.
+// TestProbeWithoutHTTP2: if HTTP/2 is not offered, it is skipped and not a hole.
 func TestProbeWithoutHTTP2(t *testing.T) {
 	t.Parallel()
 	s := newProbedSite(t)
@@ -410,7 +413,7 @@ func TestProbeWithoutHTTP2(t *testing.T) {
 	}
 }
 
-// TestProbeWords: what people read of a hole, and what cannot be probed.
+// TestProbeWords: the text about a hole, and errors about what cannot be probed.
 func TestProbeWords(t *testing.T) {
 	t.Parallel()
 	s := newProbedSite(t)
@@ -445,7 +448,7 @@ func TestProbeWords(t *testing.T) {
 	}
 }
 
-// TestSampleOf: a rule's sample is what it matches.
+// TestSampleOf: the sample of a rule matches the rule.
 func TestSampleOf(t *testing.T) {
 	t.Parallel()
 	for match, want := range map[string]string{"/": "/probe", "/admin/": "/admin/probe", "/exact": "/exact", "GET /a/{x}/b": "GET /a/probe/b", "/files/{rest...}": "/files/probe", "/a/{$}": "/a/", "/{$}": "/", "/ä/": "/%C3%A4/probe"} {
@@ -464,7 +467,7 @@ func TestSampleOf(t *testing.T) {
 	}
 }
 
-// TestEchoCommand: it listens on loopback unless told otherwise, and says so.
+// TestEchoCommand: echo listens on loopback by default, and reports its address.
 func TestEchoCommand(t *testing.T) {
 	t.Parallel()
 	addr := freeAddress(t)

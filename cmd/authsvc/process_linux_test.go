@@ -17,7 +17,7 @@ func openFiles(t *testing.T, l *process) int {
 	return len(list)
 }
 
-// residentMemory is what a process has in memory, such as "12345 kB".
+// residentMemory returns the resident memory of a process, such as "12345 kB".
 func residentMemory(t *testing.T, l *process) string {
 	t.Helper()
 	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", l.cmd.Process.Pid))

@@ -30,8 +30,8 @@ type process struct {
 	err  error // of the process, once done is closed
 }
 
-// newProcess returns a process that serves a configuration, without starting it.
-// It adds listen to the configuration.
+// newProcess returns a process that will serve a configuration. It adds listen to the
+// configuration.
 func newProcess(t *testing.T, dir, addr, config string, env ...string) *process {
 	t.Helper()
 	l := &process{t: t, addr: addr, dir: dir, out: &logbuffer.Buffer{}, done: make(chan struct{})}
@@ -58,7 +58,8 @@ func (l *process) writeConfig(config string) {
 	}
 }
 
-// start runs the process until it is ready. It is killed with the test.
+// start runs the process until it is ready. The process is killed at the end of the
+// test.
 func (l *process) start() {
 	l.t.Helper()
 	if err := l.cmd.Start(); err != nil {
@@ -91,7 +92,7 @@ func (l *process) signal(s syscall.Signal) {
 	}
 }
 
-// waitForExit waits until the process has ended and returns its exit code.
+// waitForExit waits until the process has ended, and returns its exit code.
 func (l *process) waitForExit(within time.Duration) int {
 	l.t.Helper()
 	select {
@@ -102,7 +103,7 @@ func (l *process) waitForExit(within time.Duration) int {
 	return l.cmd.ProcessState.ExitCode()
 }
 
-// terminate stops the process and fails the test unless it ends cleanly.
+// terminate stops the process, and fails the test unless it ends cleanly.
 func (l *process) terminate() {
 	l.t.Helper()
 	l.signal(syscall.SIGTERM)
@@ -111,13 +112,13 @@ func (l *process) terminate() {
 	}
 }
 
-// waitForLog waits until the output has a text at least that many times.
+// waitForLog waits until the output contains a text at least times times.
 func (l *process) waitForLog(text string, times int) {
 	l.t.Helper()
 	eventually(l.t, "logging "+text, func() bool { return strings.Count(l.out.String(), text) >= times })
 }
 
-// reload writes a configuration and waits until it is in force.
+// reload writes a configuration and waits until it is applied.
 func (l *process) reload(config string) {
 	l.t.Helper()
 	before := strings.Count(l.out.String(), "configuration.changed")
@@ -143,7 +144,8 @@ func testConfig(origin string, op *idp.Server, more ...string) string {
 		strings.Join(more, "\n") + "\n"
 }
 
-// getStatus returns status and body of a GET; 0 means that nobody answers.
+// getStatus returns the status and the body of a GET. Status 0 means that there was no
+// answer.
 func getStatus(t *testing.T, url string) (int, string) {
 	t.Helper()
 	res, err := http.Get(url)

@@ -10,8 +10,8 @@ import (
 	"authsvc/provider"
 )
 
-// TestProviderPages: docs/providers has a page for each line of the table, and
-// says what the table says.
+// TestProviderPages: docs/providers has a page for each line of the table, and the page
+// says the same as the table.
 func TestProviderPages(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join("..", "..", "docs", "providers")
@@ -61,7 +61,7 @@ func firstError(errs ...error) error {
 
 var protocolNames = map[string]string{"oidc": "OpenID Connect", "oauth2": "OAuth 2.0", "oauth1": "OAuth 1.0a", "openid2": "OpenID 2.0", "custom": "A protocol of its own"}
 
-// emailDocs say what an e-mail address from a provider is worth.
+// emailDocs say how far an e-mail address from a provider can be trusted.
 var emailDocs = map[string]string{
 	provider.EmailClaim:      "The provider says of each address whether it was verified; only then does it count as verified.",
 	provider.EmailFiltered:   "The verified primary address is taken; without one the user has no address.",
@@ -137,8 +137,8 @@ func providerPage(l listedProvider) string {
 	return b.String()
 }
 
-// Every word of the table has a sentence on the pages, and the pages that
-// people read first know how many providers there are.
+// TestProviderPagesCoverTable: every word of the table has a sentence on the pages, and
+// the pages that people read first have the right number of providers.
 func TestProviderPagesCoverTable(t *testing.T) {
 	t.Parallel()
 	for _, e := range provider.All() {

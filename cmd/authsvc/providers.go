@@ -63,7 +63,7 @@ func (c *providersCommand) Run(p *program) error {
 	return w.Flush()
 }
 
-// keys returns the required keys, and in brackets the optional ones.
+// keys returns the required keys, and the optional ones in brackets.
 func (l *listedProvider) keys() []string {
 	var keys []string
 	if !l.NoClient {
@@ -82,8 +82,8 @@ func (l *listedProvider) keys() []string {
 	return keys
 }
 
-// describeProvider returns the JSON form of an entry. PKCE and scope are those of
-// a provider made with the examples of its options.
+// describeProvider returns the JSON form of an entry. PKCE and scope come from a
+// provider made with the examples of its options.
 func describeProvider(e provider.Entry) (listedProvider, error) {
 	l := listedProvider{ID: e.ID, Name: e.Name, Aliases: append([]string{}, e.Aliases...), Protocol: e.Protocol, Email: e.Email,
 		Docs: e.Docs, NoSecret: e.NoSecret, NoClient: e.NoClient, Options: []listedOption{}, Notes: append([]string{}, e.Notes...)}

@@ -15,27 +15,26 @@ import (
 	"authsvc/cmd/authsvc/internal/config"
 )
 
-// retireTime bounds how long a replaced instance lives on for its requests, which
-// end by the deadlines of the server, and for mail that is being sent.
+// retireTime limits how long a replaced instance lives. It waits for mail that is being
+// sent, and for its requests, which end by the deadlines of the server.
 const retireTime = 2 * time.Minute
 
-// maxRetiring is how many replaced instances may be ending at a time. A reload
-// waits for one of them to go.
+// maxRetiring is how many replaced instances may be ending at once. At the limit, a
+// reload waits until one has ended.
 const maxRetiring = 16
 
-// A reloader replaces the current instance when it is asked to.
+// A reloader replaces the current instance on request.
 type reloader struct {
 	*program
 	handlers *handlerSwitch
 	store    *store
-	flags    map[string]string // of the command line, which override the file
-	retiring chan struct{}     // has an element for each instance that is ending
-	id       string            // of this process among the replicas
+	flags    map[string]string // from the command line; they override the file
+	retiring chan struct{}     // one element for each instance that is ending
+	id       string            // identifies this process among the replicas
 }
 
-// run reloads once for each element of asked until ctx ends, and records for
-// check which secrets are in force. Signals that come during a reload count as
-// one.
+// run reloads once for each element of asked until ctx is done. It also records the
+// secrets in force for the check command. Signals during a reload count as one.
 func (r *reloader) run(ctx context.Context, asked <-chan os.Signal) {
 	defer r.withdraw(ctx)
 	r.heartbeat(ctx)
@@ -63,8 +62,8 @@ func (r *reloader) run(ctx context.Context, asked <-chan os.Signal) {
 	}
 }
 
-// reload reads file and environment and puts them in force. If anything is wrong
-// with them, nothing changes and the log says all of it.
+// reload applies the file and the environment. If anything is wrong with them, it logs
+// every mistake and changes nothing.
 func (r *reloader) reload(ctx context.Context) bool {
 	before := r.handlers.instance()
 	next, err := r.next(before)
@@ -86,7 +85,7 @@ func (r *reloader) reload(ctx context.Context) bool {
 	return true
 }
 
-// next returns the instance that follows the given one.
+// next returns the instance that replaces before.
 func (r *reloader) next(before *instance) (*instance, error) {
 	s, err := r.loadSettings(r.flags)
 	if err == nil {
@@ -99,7 +98,7 @@ func (r *reloader) next(before *instance) (*instance, error) {
 	for _, w := range s.Warnings {
 		s.Engine.Logger.Warn(w)
 	}
-	shareConnections(s) // what programs get; the listener keeps the share of clients
+	shareConnections(s) // applies the programs' share; the clients' share stays in the listener
 	service, err := before.service.Reconfigure(s.Engine)
 	if err != nil {
 		return nil, s.Explain(err)
@@ -110,7 +109,7 @@ func (r *reloader) next(before *instance) (*instance, error) {
 	return &instance{originHandler: h, settings: s, service: service}, nil
 }
 
-// logRefusal logs why a configuration is not put in force.
+// logRefusal logs why a configuration was not applied.
 func (r *reloader) logRefusal(ctx context.Context, current *instance, err error) {
 	log := current.log
 	var mistakes config.Mistakes
@@ -124,7 +123,7 @@ func (r *reloader) logRefusal(ctx context.Context, current *instance, err error)
 	current.service.ConfigurationChanged(ctx, err)
 }
 
-// checkUnchangeable refuses changes that only a restart can make.
+// checkUnchangeable refuses changes that require a restart.
 func checkUnchangeable(old, next *config.Settings) error {
 	var mistakes config.Mistakes
 	for _, c := range []struct {
@@ -146,7 +145,7 @@ func checkUnchangeable(old, next *config.Settings) error {
 			mistakes = append(mistakes, next.Mistake(c.key, "was changed, which requires a restart", "restart the service, or change it back"))
 		}
 	}
-	if hasPrograms(old) != hasPrograms(next) { // the listener's limit is that of the start
+	if hasPrograms(old) != hasPrograms(next) { // the listener's limit is set at the start
 		mistakes = append(mistakes, next.Mistake("gate.hosts", "has the first upstream, or none any more, which requires a restart", "restart the service, or change it back"))
 	}
 	if len(mistakes) > 0 {
@@ -155,18 +154,18 @@ func checkUnchangeable(old, next *config.Settings) error {
 	return nil
 }
 
-// sameNaming compares what tables and columns of the interface are called.
+// sameNaming compares the names of the interface's tables and columns.
 func sameNaming(a, b config.Naming) bool {
 	a.UserColumns, b.UserColumns = nil, nil
 	return reflect.DeepEqual(a, b)
 }
 
-// sameCompat compares modes; the empty one is the default.
+// sameCompat compares compat modes. An empty mode is the default.
 func sameCompat(a, b authsvc.Compat) bool {
 	return a == b || (a == "" || a == authsvc.CompatNone) && (b == "" || b == authsvc.CompatNone)
 }
 
-// awaitRetired waits until no instance is ending, or ctx ends.
+// awaitRetired waits until no instance is ending or ctx is done.
 func (r *reloader) awaitRetired(ctx context.Context) {
 	for range cap(r.retiring) {
 		select {
@@ -177,7 +176,7 @@ func (r *reloader) awaitRetired(ctx context.Context) {
 	}
 }
 
-// startReloading reloads on every signal of the server until Close.
+// startReloading reloads on every signal to the server until Close.
 func (p *program) startReloading(st *store, srv *server) *instances {
 	ctx, cancel := context.WithCancel(p.ctx)
 	all := &instances{stop: cancel, done: make(chan struct{}), reloader: &reloader{program: p, handlers: &srv.handlerSwitch, store: st,
@@ -189,14 +188,14 @@ func (p *program) startReloading(st *store, srv *server) *instances {
 	return all
 }
 
-// instances are the current instance and those that are ending.
+// instances holds the current instance and the ones that are ending.
 type instances struct {
 	*reloader
 	stop context.CancelFunc
 	done chan struct{} // closed when there are no more reloads
 }
 
-// EndStreams ends what programs behind the gate still send.
+// EndStreams ends responses that programs behind the gate are still sending.
 func (all *instances) EndStreams() { all.handlers.instance().service.EndStreams() }
 
 // Close ends all instances.

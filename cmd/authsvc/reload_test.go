@@ -66,7 +66,7 @@ func TestReload(t *testing.T) {
 }
 
 // TestReloadRefused: mistakes are logged as at a start, and changes that require a
-// restart are named; no secret is shown, and the previous configuration stays in force.
+// restart are named. No secret is shown, and the previous configuration stays in force.
 func TestReloadRefused(t *testing.T) {
 	t.Parallel()
 	op, addr := startProvider(t), freeAddress(t)
@@ -98,7 +98,7 @@ func TestReloadRefused(t *testing.T) {
 			t.Errorf("after a reload that was refused: %d", code)
 		}
 	}
-	// The address is added to the file by write.
+	// writeConfig adds the address to the file.
 	file := filepath.Join(l.dir, configFile(addr))
 	if err := os.WriteFile(file, []byte(good+"listen: 127.0.0.1:1\n"), 0o600); err != nil {
 		t.Fatal(err)
@@ -144,7 +144,7 @@ func TestReloadRateLimit(t *testing.T) {
 			if begun() {
 				t.Error("a reload forgets what was counted")
 			}
-			if storage == "none" { // the store keeps what was paid for under the old rate
+			if storage == "none" { // a store keeps the counts of the old rate
 				l.reload(config("2/s"))
 				eventually(t, "under 2/s", begun)
 			}

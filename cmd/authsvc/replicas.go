@@ -16,27 +16,27 @@ import (
 	"authsvc"
 )
 
-// Replicas record in the store which secrets they have, so that check can say how
-// far a rotation is. The records are one value, which one replica at a time
-// writes.
+// Each replica records the IDs of its secrets in the store, so that check can report
+// the progress of a rotation. The records are one value, written by one replica at a
+// time.
 const (
 	metaReplicas      = "replicas"
-	metaSince         = "secret-since:" // + keyID: when a replica had it first, in milliseconds since 1970
+	metaSince         = "secret-since:" // + keyID: when a replica first had it, in milliseconds since 1970
 	heartbeatInterval = time.Minute
-	replicaTTL        = 3 * heartbeatInterval // after that the replica counts as gone
+	replicaTTL        = 3 * heartbeatInterval // then the replica counts as gone
 	heartbeatTimeout  = 2 * time.Second
-	heartbeatLease    = 2 * heartbeatTimeout // after that another replica may write
+	heartbeatLease    = 2 * heartbeatTimeout // then another replica may write
 	leaseRetryDelay   = 20 * time.Millisecond
 )
 
-// A replica is what one process records: the ids of its secrets, in their order.
+// A replica is the record of one process: the IDs of its secrets, in order.
 type replica struct {
 	ID          string   `json:"id"`
 	HeartbeatAt int64    `json:"at"` // seconds since 1970
 	Keys        []string `json:"keys"`
 }
 
-// keyID returns an id of a secret that does not reveal it.
+// keyID returns an ID of a secret that does not reveal it.
 func keyID(secret string) string {
 	mac := hmac.New(sha256.New, []byte(secret))
 	mac.Write([]byte("authsvc: id of a secret in a fleet"))
@@ -60,7 +60,8 @@ func (r *reloader) heartbeat(ctx context.Context) {
 // withdraw removes the record of this replica when it stops.
 func (r *reloader) withdraw(ctx context.Context) { r.writeHeartbeat(context.WithoutCancel(ctx), nil) }
 
-// writeHeartbeat replaces the record of this replica by own, which may be nil.
+// writeHeartbeat replaces the record of this replica with own. If own is nil, it
+// removes the record.
 func (r *reloader) writeHeartbeat(ctx context.Context, own *replica) {
 	if r.store.Adapter == nil {
 		return
@@ -73,7 +74,8 @@ func (r *reloader) writeHeartbeat(ctx context.Context, own *replica) {
 	}
 }
 
-// putHeartbeat replaces the record of the replica id by own, which may be nil.
+// putHeartbeat replaces the record of the replica id with own. If own is nil, it
+// removes the record.
 func putHeartbeat(ctx context.Context, a authsvc.Adapter, id string, own *replica, now time.Time) error {
 	for {
 		err := a.Lease(ctx, metaReplicas, id, time.Now(), time.Now().Add(heartbeatLease))
@@ -116,7 +118,7 @@ func liveReplicas(ctx context.Context, a authsvc.Adapter, now time.Time) (all []
 	if errors.Is(err, authsvc.ErrNotFound) {
 		return nil, nil
 	}
-	if err != nil || json.Unmarshal([]byte(raw), &all) != nil { // what cannot be read is overwritten
+	if err != nil || json.Unmarshal([]byte(raw), &all) != nil { // an unreadable record is overwritten
 		return nil, err
 	}
 	return slices.DeleteFunc(all, func(r replica) bool {
@@ -124,11 +126,11 @@ func liveReplicas(ctx context.Context, a authsvc.Adapter, now time.Time) (all []
 	}), nil
 }
 
-// A rotation is which secrets the replicas have, and this configuration.
+// A rotation compares the secrets of the replicas with this configuration.
 type rotation struct {
 	keys     []string
 	replicas []replica
-	newest   string // the id of the latest secret that a replica has; "" if unknown
+	newest   string // the ID of the latest secret that a replica has; "" if unknown
 }
 
 func loadRotation(ctx context.Context, a authsvc.Adapter, secrets []string) (r rotation, err error) {
@@ -166,8 +168,8 @@ func (r *rotation) countHolding(key string) int {
 	return r.count(func(one replica) bool { return slices.Contains(one.Keys, key) })
 }
 
-// step returns how far the rotation is, "" when there are no replicas. An error is a
-// state that would sign people out.
+// step returns the progress of the rotation, or "" if there are no replicas. It returns
+// an error for a state that would sign users out.
 func (r *rotation) step() (string, error) {
 	n := len(r.replicas)
 	if n == 0 {
@@ -187,7 +189,7 @@ func (r *rotation) step() (string, error) {
 	return r.progress(n), nil
 }
 
-// progress returns how far a rotation without errors is.
+// progress returns the progress of a rotation without errors.
 func (r *rotation) progress(n int) string {
 	known, first := r.countHolding(r.newest), r.count(func(one replica) bool { return one.Keys[0] == r.newest })
 	old := r.count(func(one replica) bool { return len(one.Keys) > 1 })

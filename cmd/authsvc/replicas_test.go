@@ -11,8 +11,8 @@ import (
 	"authsvc/adapter/memory"
 )
 
-// TestRotationStep: what check reports at each step of a rotation of two replicas; a and
-// b are secrets, and b is the newer one.
+// TestRotationStep: what check reports at each step of a rotation of two replicas. a
+// and b are secrets; b is newer.
 func TestRotationStep(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -65,7 +65,7 @@ func TestRotationStep(t *testing.T) {
 	}
 }
 
-// TestConcurrentHeartbeats: the records of all replicas are there afterwards.
+// TestConcurrentHeartbeats: afterwards, the records of all replicas are stored.
 func TestConcurrentHeartbeats(t *testing.T) {
 	t.Parallel()
 	const replicas = 16
@@ -86,7 +86,7 @@ func TestConcurrentHeartbeats(t *testing.T) {
 	}
 }
 
-// slowMeta is slow to return the records.
+// slowMeta returns the records slowly.
 type slowMeta struct{ authsvc.Adapter }
 
 func (s slowMeta) GetMeta(ctx context.Context, key string) (string, error) {

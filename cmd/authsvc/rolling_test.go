@@ -14,9 +14,9 @@ import (
 	"authsvc/internal/test/servertest"
 )
 
-// A balancer passes requests to backends in turn. It tries the next one when no
-// connection can be made, or one ends before an answer: what a replica has not begun when
-// it stops, it does not do.
+// A balancer passes requests to backends in turn. It tries the next backend if it
+// cannot connect, or if a connection ends before an answer: a stopping replica never
+// processes requests that it has not begun.
 type balancer struct {
 	*httptest.Server
 	backends []string
@@ -35,7 +35,7 @@ func newBalancer(t *testing.T, backends []string) *balancer {
 	return b
 }
 
-// keepAliveTransport has connections that are kept.
+// keepAliveTransport keeps connections open.
 var keepAliveTransport = &http.Transport{MaxIdleConnsPerHost: 50}
 
 // RoundTrip implements [http.RoundTripper].
@@ -60,9 +60,8 @@ func (b *balancer) RoundTrip(r *http.Request) (res *http.Response, err error) {
 	return res, err
 }
 
-// TestRollingDeploy: replicas are replaced one by one while people sign in,
-// some of them at the provider for longer than a replica lives. No sign-in
-// fails.
+// TestRollingDeploy: replicas are replaced one by one while people sign in. Some people
+// stay at the provider for longer than a replica lives. No sign-in fails.
 func TestRollingDeploy(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -80,7 +79,7 @@ func TestRollingDeploy(t *testing.T) {
 	}
 }
 
-// rollReplicas replaces replicas on a storage one by one under load.
+// rollReplicas replaces the replicas on a storage one by one under load.
 func rollReplicas(t *testing.T, replicas int, storage string) {
 	t.Helper()
 	variable, op, dir := "AUTHSVC_STORAGE_URL="+storage, startProvider(t), t.TempDir()

@@ -19,16 +19,15 @@ import (
 	"authsvc/internal/test/servertest"
 )
 
-// rotationSize is how long TestRotation goes on, and how long those who ask for tokens
-// wait in between: AUTHSVC_ROTATION=full is what is promised, in some five minutes.
+// rotationSize is how long TestRotation runs, and how long clients wait between token
+// requests. AUTHSVC_ROTATION=full runs the promised size, in about five minutes.
 type rotationSize struct {
 	rotations, verifications int
 	pause                    time.Duration
 }
 
-// TestRotation: while replicas on one store issue tokens, keys are rotated at once,
-// and every token is verified by another program, when it is new and again later.
-// Nothing fails.
+// TestRotation: while replicas on one store issue tokens, keys are rotated immediately.
+// Another program verifies each token when it is new and again later. Nothing fails.
 func TestRotation(t *testing.T) {
 	size := rotationSize{3, 100_000, 0}
 	if os.Getenv("AUTHSVC_ROTATION") != "full" {
@@ -65,7 +64,7 @@ func TestRotation(t *testing.T) {
 		return p, err
 	})
 	load := startLoad(t, 6, func() error {
-		time.Sleep(size.pause) // other tests run beside
+		time.Sleep(size.pause) // other tests run at the same time
 		return step()
 	})
 	for n := 1; n <= size.rotations; n++ {
@@ -87,7 +86,7 @@ func TestRotation(t *testing.T) {
 	}
 }
 
-// until waits longer than eventually does.
+// until is eventually with a longer patience.
 func until(t *testing.T, patience time.Duration, what string, done func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(patience); !done(); time.Sleep(100 * time.Millisecond) {
@@ -97,7 +96,7 @@ func until(t *testing.T, patience time.Duration, what string, done func() bool) 
 	}
 }
 
-// tokenChecks verify tokens.
+// tokenChecks verifies tokens.
 type tokenChecks struct {
 	verifier     *bearer.Verifier
 	done, tokens atomic.Int64
@@ -112,12 +111,12 @@ func (c *tokenChecks) keys() int {
 	return len(c.kids)
 }
 
-// check verifies a new token, and some that were verified before.
+// check verifies a new token, and some earlier ones again.
 func (c *tokenChecks) check(raw string) error {
 	header, _, _ := strings.Cut(raw, ".")
 	n := c.tokens.Add(1)
 	c.mu.Lock()
-	c.kids[header] = true // it names the key
+	c.kids[header] = true // the header names the key
 	again := slices.Clone(c.old)
 	if n%50 == 0 {
 		c.old = append(c.old, raw)
@@ -133,7 +132,8 @@ func (c *tokenChecks) check(raw string) error {
 	return nil
 }
 
-// tokenSteps asks for a token by one of some people and verifies it.
+// tokenSteps returns a step in which one of several people gets a token, and that
+// verifies it.
 func tokenSteps(t *testing.T, c *tokenChecks, signIn func() (*person, error)) func() error {
 	t.Helper()
 	type asker struct {

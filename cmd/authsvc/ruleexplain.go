@@ -28,7 +28,7 @@ type rulesExplainCommand struct {
 	JSON     bool     `name:"json" help:"Print one JSON object instead of lines."`
 }
 
-// explained is what --json prints.
+// explained is the output of --json.
 type explained struct {
 	URL      string             `json:"url"`
 	Method   string             `json:"method"`
@@ -50,7 +50,7 @@ type explainedReading struct {
 	Reason  string `json:"reason,omitempty"`
 }
 
-// Run asks the engine. Nothing is served, and of the store users alone are read.
+// Run asks the engine. It serves nothing, and reads only users from the store.
 func (c *rulesExplainCommand) Run(p *program) error {
 	s, err := p.load(nil)
 	if err != nil {
@@ -75,7 +75,7 @@ func (c *rulesExplainCommand) Run(p *program) error {
 	return out.print(p)
 }
 
-// question makes the question of the flags, and says whose it is.
+// question builds the question from the flags. person describes who asks.
 func (c *rulesExplainCommand) question(p *program, s *config.Settings) (q engine.GateQuestion, person string, err error) {
 	q = engine.GateQuestion{Method: c.Method, URL: c.URL, Token: c.Token, Claims: authsvc.Claims{}, Time: time.Now(), Client: authsvc.RequestClient{Agent: c.Agent}}
 	if c.IP != "" {
@@ -106,7 +106,7 @@ func (c *rulesExplainCommand) question(p *program, s *config.Settings) (q engine
 	return q, person, err
 }
 
-// session is that of the user that --user names.
+// session returns a session of the user that --user names.
 func (c *rulesExplainCommand) session(p *program, s *config.Settings, now time.Time) (*authsvc.Session, string, error) {
 	var age time.Duration
 	if c.Age != "" {
@@ -140,7 +140,8 @@ func (c *rulesExplainCommand) session(p *program, s *config.Settings, now time.T
 	return v, "the id " + plainlog.Text(c.User) + ", made up", nil
 }
 
-// stored is the user in the store, nil if there is none, or no store yet.
+// stored returns the user in the store, or nil if there is no such user or no store
+// yet.
 func (c *rulesExplainCommand) stored(p *program, s *config.Settings) (*authsvc.User, error) {
 	if missing, err := storeIsMissing(s); missing || err != nil || storageScheme(s) == "none" {
 		return nil, err
@@ -157,7 +158,7 @@ func (c *rulesExplainCommand) stored(p *program, s *config.Settings) (*authsvc.U
 	return found, err
 }
 
-// explain writes what the engine says in the keys of the configuration.
+// explain translates the explanation of the engine into keys of the configuration.
 func (c *rulesExplainCommand) explain(e engine.GateExplanation, person string) explained {
 	out := explained{URL: c.URL, Method: c.Method, Person: person, Verdict: e.Verdict, Reason: e.Reason, Readings: []explainedReading{}}
 	if e.Host < 0 {

@@ -31,7 +31,7 @@ type rulesTestCommand struct {
 	JSON bool   `name:"json" help:"Print one JSON object instead of lines."`
 }
 
-// maxRuleTests is the largest table, in bytes.
+// maxRuleTests is the maximum size of a table, in bytes.
 const maxRuleTests = 1 << 20
 
 // Run asks the engine about every row.
@@ -61,7 +61,7 @@ func (c *rulesTestCommand) Run(p *program) error {
 	return nil
 }
 
-// A ruleTest is one row of the table: one input, and what is expected of it.
+// A ruleTest is one row of the table: an input and the expected result.
 type ruleTest struct {
 	Name     string       `yaml:"name"`
 	SignIn   *signInInput `yaml:"sign_in"`
@@ -90,15 +90,15 @@ type tokenInput struct {
 	Now      time.Time     `yaml:"now"`
 }
 
-// A ruleWant is what is expected; what is left out is not looked at.
+// A ruleWant is the expected result. Fields that are not set are not compared.
 type ruleWant struct {
 	Allow  *bool          `yaml:"allow"`
 	Reason *string        `yaml:"reason"`
 	Claims map[string]any `yaml:"claims"`
 }
 
-// readRuleTests reads a table. It refuses what it does not know: a misspelt
-// expectation would always be met.
+// readRuleTests reads a table. It refuses unknown keys, because a misspelt expectation
+// would always be met.
 func readRuleTests(name string) ([]ruleTest, error) {
 	f, err := os.Open(name)
 	if err != nil {
@@ -136,7 +136,7 @@ func readRuleTests(name string) ([]ruleTest, error) {
 	return table.Tests, nil
 }
 
-// check says what is wrong with a row.
+// check returns the problem with a row, or "".
 func (t *ruleTest) check() string {
 	inputs := 0
 	for _, there := range []bool{t.SignIn != nil, t.Redirect != "", t.Token != nil} {
@@ -176,7 +176,7 @@ func (t *ruleTest) tokenOrNone() tokenInput {
 	return *t.Token
 }
 
-// A ruleResult is what came of a row.
+// A ruleResult is the result of a row.
 type ruleResult struct {
 	Name     string   `json:"name"`
 	Line     int      `json:"line"`
@@ -184,7 +184,7 @@ type ruleResult struct {
 	Problems []string `json:"problems,omitempty"`
 }
 
-// run asks about one row.
+// run asks the engine about one row.
 func (t *ruleTest) run(ctx context.Context, s *engine.Operator) ruleResult {
 	r := ruleResult{Name: t.Name, Line: t.line}
 	switch {
@@ -213,7 +213,7 @@ func (r *ruleResult) fail(format string, args ...any) {
 	r.Problems = append(r.Problems, fmt.Sprintf(format, args...))
 }
 
-// compare says what of a decision is not as it should be.
+// compare records how a decision differs from want.
 func (r *ruleResult) compare(want ruleWant, allowed bool, reason string, err error) {
 	words := map[bool]string{true: "allowed", false: "refused"}
 	got := words[allowed]
@@ -231,7 +231,7 @@ func (r *ruleResult) compare(want ruleWant, allowed bool, reason string, err err
 	}
 }
 
-// attempt is the sign-in of a row. The address is in the form that a sign-in gives
+// attempt returns the sign-in of a row. The address has the form that a sign-in gives
 // it.
 func (in *signInInput) attempt() authsvc.SignInAttempt {
 	a := authsvc.SignInAttempt{
@@ -264,7 +264,7 @@ func userOf(u rules.User) authsvc.User {
 }
 
 func clientOf(c rules.Client) authsvc.RequestClient {
-	ip, _ := netip.ParseAddr(c.IP) // check has seen to it
+	ip, _ := netip.ParseAddr(c.IP) // check has validated it
 	return authsvc.RequestClient{IP: ip, Agent: c.Agent}
 }
 
@@ -276,7 +276,7 @@ func asJSON(v any) string {
 	return string(raw)
 }
 
-// sameJSON compares values as JSON has them.
+// sameJSON reports whether two values have the same JSON.
 func sameJSON(a, b any) bool {
 	var x, y any
 	return json.Unmarshal([]byte(asJSON(a)), &x) == nil && json.Unmarshal([]byte(asJSON(b)), &y) == nil && reflect.DeepEqual(x, y)

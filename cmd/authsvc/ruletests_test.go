@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// TestRulesPage: the configuration of docs/rules.md is one, and what its table
-// expects of it is so.
+// TestRulesPage: the configuration of docs/rules.md is valid, and the expectations of
+// its table are met.
 func TestRulesPage(t *testing.T) {
 	t.Parallel()
 	page, err := os.ReadFile("../../docs/rules.md")

@@ -44,15 +44,14 @@ type tests struct{ *testing.M }
 
 func (t tests) Run() int { return atonce.Run(t.M) }
 
-// TestScripts runs testdata/script. PORT and IDP are free ports, SECRET is a
-// good secret.
+// TestScripts runs testdata/script. PORT and IDP are free ports, SECRET is a valid
+// secret.
 func TestScripts(t *testing.T) {
 	t.Parallel()
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata/script",
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			// terminate sends SIGTERM, and hangup SIGHUP, to what runs in the
-			// background.
+			// terminate sends SIGTERM, and hangup SIGHUP, to the background processes.
 			"terminate": signalAll(syscall.SIGTERM),
 			"hangup":    signalAll(syscall.SIGHUP),
 		},
@@ -74,7 +73,8 @@ func TestScripts(t *testing.T) {
 	})
 }
 
-// restrictModes lets nobody else read the files of a script, which hold secrets.
+// restrictModes prevents others from reading the files of a script, which contain
+// secrets.
 func restrictModes(dir string) error {
 	return filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
@@ -92,12 +92,12 @@ func signalAll(s syscall.Signal) func(*testscript.TestScript, bool, []string) {
 	}
 }
 
-// patience is how long something that will surely happen may take on a busy machine.
+// patience limits how long the tests wait for something certain on a busy machine.
 const patience = time.Minute
 
-// runGet prints the status, the Location and the body of an address. It waits for
-// the server to listen. A second argument is the Host to name. After -until it
-// takes a word that the body has to hold, and asks again until it does.
+// runGet prints the status, the Location and the body of an address. It waits for the
+// server to listen. A second argument is the Host to name. After -until comes a word
+// that the body must contain; runGet repeats the request until it does.
 func runGet() {
 	if len(os.Args) > 3 && os.Args[1] == "-until" {
 		getUntil(os.Args[2], os.Args[3])
@@ -125,7 +125,7 @@ func runGet() {
 	fmt.Printf("%d %s\n%s\n", resp.StatusCode, resp.Header.Get("Location"), body)
 }
 
-// getUntil repeats a GET until the body holds a word, for patience at most.
+// getUntil repeats a GET until the body contains a word, at most for patience.
 func getUntil(word, url string) {
 	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
 		res, err := http.Get(url)
@@ -142,7 +142,8 @@ func getUntil(word, url string) {
 	exitWith(fmt.Errorf("%s never says %s", url, word))
 }
 
-// runUntil repeats a command until a line of its output begins so, and prints it.
+// runUntil repeats a command until a line of its output begins with a text, and prints
+// the output.
 func runUntil() {
 	var out []byte
 	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
@@ -169,8 +170,8 @@ func runProvider() {
 	exitWith(server.ListenAndServe())
 }
 
-// runAccount stores a user with an account and its access, refresh and ID token in
-// a SQLite file, or, without them, prints those of all users.
+// runAccount stores a user with an account and its access, refresh and ID token in a
+// SQLite file. Without tokens, it prints the tokens of all users.
 func runAccount() {
 	ctx := context.Background()
 	store, err := sqlite.Open(ctx, os.Args[1], sqlite.Options{})
@@ -200,7 +201,8 @@ func runAccount() {
 	}
 }
 
-// runBear posts to an address with the token in a file, and prints status and body.
+// runBear posts to an address with the token in a file, and prints the status and the
+// body.
 func runBear() {
 	token, err := os.ReadFile(os.Args[2])
 	if err != nil {

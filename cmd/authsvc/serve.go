@@ -24,12 +24,12 @@ type serveCommand struct {
 	URL    string `name:"url" placeholder:"URL" help:"The public address; overrides the configuration."`
 }
 
-// Run starts the service and returns when it has stopped.
+// Run starts the service and returns after it has stopped.
 func (c *serveCommand) Run(p *program) error {
 	return p.start(nonEmpty(map[string]string{"listen": c.Listen, "url": c.URL}))
 }
 
-// start runs the service with these flags over its settings.
+// start runs the service. flags override its settings.
 func (p *program) start(flags map[string]string) error {
 	p.collect = p.collectLess()
 	defer p.collect()
@@ -40,9 +40,9 @@ func (p *program) start(flags map[string]string) error {
 	if p.banner != nil {
 		fmt.Fprint(p.stdout, p.banner(s))
 	}
-	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) // writing to a log whose reader is gone is an error, not the end
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) // if the reader of the log is gone, a write must fail instead of ending the process
 	p.sink = newLogSink(p.stderr)
-	p.stderr = p.sink // for errors at the end, too
+	p.stderr = p.sink // also for the last errors
 	s.Engine.Logger = p.sink.logger(s.Log)
 	setRedisLogger(s.Engine.Logger)
 	for _, w := range s.Warnings {
@@ -56,7 +56,7 @@ func (p *program) start(flags map[string]string) error {
 	return p.serve(s, flags, listener)
 }
 
-// nonEmpty leaves out flags that were not set.
+// nonEmpty removes flags that were not set.
 func nonEmpty(flags map[string]string) map[string]string {
 	for name, v := range flags {
 		if v == "" {
@@ -66,7 +66,7 @@ func nonEmpty(flags map[string]string) map[string]string {
 	return flags
 }
 
-// listen listens on an address; setting says in errors where it comes from.
+// listen listens on an address. setting names its source in errors.
 func listen(ctx context.Context, addr, setting string) (net.Listener, error) {
 	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", addr)
 	switch {
@@ -80,11 +80,11 @@ func listen(ctx context.Context, addr, setting string) (net.Listener, error) {
 	return l, nil
 }
 
-// acceptDelay is how long connections wait to be accepted while the store opens;
-// after that, or when it cannot be reached, requests get 503.
+// acceptDelay is how long connections wait while the store opens. After that, or if the
+// store cannot be reached, requests get 503.
 const acceptDelay = 5 * time.Second
 
-// A server is what serve runs, from the first connection to the last.
+// A server holds the state of serve, from the first connection to the last.
 type server struct {
 	handlerSwitch
 	flags          map[string]string
@@ -106,8 +106,8 @@ func newServer(s *config.Settings, flags map[string]string, listener net.Listene
 	return srv
 }
 
-// serve answers requests until a signal to stop. Until the store is open it is not
-// ready.
+// serve answers requests until a signal stops it. It is not ready until the store is
+// open.
 func (p *program) serve(s *config.Settings, flags map[string]string, listener net.Listener) (err error) {
 	srv := newServer(s, flags, listener)
 	signal.Notify(srv.stopSignals, os.Interrupt, syscall.SIGTERM)
@@ -129,7 +129,7 @@ func (p *program) serve(s *config.Settings, flags map[string]string, listener ne
 	st, err := p.awaitStore(s, srv)
 	if st != nil {
 		defer func() {
-			// Its server may be gone; what was acknowledged is stored.
+			// The store's server may be gone. Acknowledged writes are stored.
 			if err := withTimeout(closeTime, st.close); err != nil {
 				srv.log.Warn("the store could not be closed properly", "err", err)
 			}
@@ -141,8 +141,8 @@ func (p *program) serve(s *config.Settings, flags map[string]string, listener ne
 	return p.serveWith(s, st, srv)
 }
 
-// awaitStore waits until the store is open. It returns neither store nor error if
-// a signal to stop came first.
+// awaitStore waits until the store is open. If a signal to stop comes first, it returns
+// neither a store nor an error.
 func (p *program) awaitStore(s *config.Settings, srv *server) (*store, error) {
 	ctx, cancel := context.WithCancel(p.ctx)
 	defer cancel()
@@ -175,7 +175,7 @@ func (p *program) awaitStore(s *config.Settings, srv *server) (*store, error) {
 	}
 }
 
-// serveWith runs the engine over an open store.
+// serveWith runs the engine on an open store.
 func (p *program) serveWith(s *config.Settings, st *store, srv *server) error {
 	for _, w := range st.warnings {
 		srv.log.Warn(w)
@@ -206,8 +206,8 @@ func (p *program) serveWith(s *config.Settings, st *store, srv *server) error {
 	return p.shutdown(srv.http, all, srv.stopSignals)
 }
 
-// announce says that the service answers: in a line for people or, where the log is
-// for programs, in the log.
+// announce reports that the service accepts requests: on one line for people, or in the
+// log if the log is JSON.
 func (p *program) announce(s *config.Settings, base string, srv *server) {
 	addr, storage, providers := srv.conns.Addr().String(), describeStorage(s), providerNames(s)
 	if s.Log.Format == "json" {
@@ -217,8 +217,8 @@ func (p *program) announce(s *config.Settings, base string, srv *server) {
 	fmt.Fprintf(p.stdout, "authsvc serves %s on %s, storage %s, sign-in with %s\n", base, addr, storage, providers)
 }
 
-// newHTTPServer returns a server that bounds the time and memory that one client
-// can take.
+// newHTTPServer returns a server that limits the time and memory that one client can
+// use.
 func newHTTPServer(h http.Handler, log *slog.Logger) *http.Server {
 	return &http.Server{
 		Handler:           closeAfterChunked(h),
@@ -231,10 +231,10 @@ func newHTTPServer(h http.Handler, log *slog.Logger) *http.Server {
 	}
 }
 
-// closeAfterChunked closes the connection after a request with Transfer-Encoding.
-// The server accepts a Content-Length beside it without reporting it, and a proxy
-// may see the end of such a request elsewhere, so nothing that follows on the
-// connection may be read as a request (RFC 9112 §6.1).
+// closeAfterChunked closes the connection after a request with Transfer-Encoding. The
+// server accepts a Content-Length beside it without reporting it, and a proxy may find
+// a different end of such a request. The rest of the connection must therefore not be
+// read as a request (RFC 9112 §6.1).
 func closeAfterChunked(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if len(r.TransferEncoding) > 0 {

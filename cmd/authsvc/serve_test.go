@@ -16,12 +16,12 @@ import (
 	"authsvc/engine"
 )
 
-// A runningServer has one request in flight, which ends with release.
+// A runningServer has one request in flight. release ends the request.
 type runningServer struct {
 	server  *http.Server
 	service *engine.Service
 	release chan struct{}
-	answer  chan string // the body of the request, or the error
+	answer  chan string // the body of the response, or the error
 }
 
 func startRunningServer(t *testing.T) *runningServer {
@@ -92,7 +92,7 @@ func TestSecondSignal(t *testing.T) {
 	}
 }
 
-// TestListen: the errors of listening, with a message of its own for a port in use.
+// TestListen: the errors of listening, with a specific message for a port in use.
 func TestListen(t *testing.T) {
 	t.Parallel()
 	l, err := listen(t.Context(), "127.0.0.1:0", "listen")
@@ -110,7 +110,7 @@ func TestListen(t *testing.T) {
 	}
 }
 
-// TestLocalAddress: where a health check connects to.
+// TestLocalAddress: the address to which a health check connects.
 func TestLocalAddress(t *testing.T) {
 	t.Parallel()
 	for listen, want := range map[string]string{

@@ -11,9 +11,9 @@ import (
 	"authsvc/engine"
 )
 
-// load loads the settings and has the engine check them, without touching the
-// store or the network, so that all mistakes are reported at once. With
-// mistakes, it prints the warnings: one of them may be the cause.
+// load loads the settings and has the engine check them. To report all mistakes at
+// once, it uses neither the store nor the network. If there are mistakes, it prints the
+// warnings, because one of them may be the cause.
 func (p *program) load(flags map[string]string) (*config.Settings, error) {
 	s, err := p.loadSettings(flags)
 	if err == nil {
@@ -27,7 +27,7 @@ func (p *program) load(flags map[string]string) (*config.Settings, error) {
 	return nil, err
 }
 
-// loadSettings is load without output. Settings with mistakes are returned too, for
+// loadSettings is load without output. It also returns settings with mistakes, for
 // their warnings.
 func (p *program) loadSettings(flags map[string]string) (*config.Settings, error) {
 	s, err := config.Load(config.Input{Path: p.configPath, Env: p.env, Flags: flags})
@@ -54,8 +54,8 @@ func (p *program) loadSettings(flags map[string]string) (*config.Settings, error
 	return s, nil
 }
 
-// dryRunEngine returns the engine for questions of which nobody else is to hear: it
-// asks no hook.
+// dryRunEngine returns an engine for dry runs. It calls no hooks, so that no application
+// learns of them.
 func dryRunEngine(s *config.Settings) (*engine.Operator, error) {
 	alone := *s
 	alone.Hooks = nil
@@ -65,17 +65,17 @@ func dryRunEngine(s *config.Settings) (*engine.Operator, error) {
 	return prepareEngine(&alone, standIn(&alone))
 }
 
-// validate has the engine check the settings, as if the store were open.
+// validate has the engine check the settings as if the store were open.
 func validate(s *config.Settings) error {
 	_, err := prepareEngine(s, standIn(s))
 	return err
 }
 
-// standIn is a store that has what the one of the settings will have.
+// standIn returns an in-memory store with the user columns of the settings.
 func standIn(s *config.Settings) authsvc.Adapter { return memory.New(s.Storage.Naming.UserColumns...) }
 
-// prepareEngine returns the engine with a store, or without one if the settings say
-// so. It does not start it.
+// prepareEngine returns an engine with a store, or without one if the settings have
+// none. It does not start the engine.
 func prepareEngine(s *config.Settings, a authsvc.Adapter) (*engine.Operator, error) {
 	c := s.Engine
 	c.Logger = slog.New(slog.DiscardHandler)

@@ -15,7 +15,7 @@ import (
 	"authsvc/internal/dev/idp"
 )
 
-// checkWarnings: a replica whose clock is off logs it, and by how much.
+// checkWarnings: a replica whose clock is off logs that, and by how much.
 func (f *skewedReplicas) checkWarnings() {
 	f.Helper()
 	warning := regexp.MustCompile(`level=WARN msg="the clock of this machine[^\n]* store_ahead=(\S+)`)
@@ -46,8 +46,8 @@ func (f *skewedReplicas) checkSharedSessions() {
 	}
 }
 
-// checkRevocation: a revocation at one replica ends sessions that began at another
-// before, and none that begin afterwards.
+// checkRevocation: a revocation at one replica ends earlier sessions of another
+// replica, but no later ones.
 func (f *skewedReplicas) checkRevocation(from, by int) {
 	f.Helper()
 	for name, end := range map[string]func(p idp.Person){
@@ -88,8 +88,8 @@ func (f *skewedReplicas) backchannelLogout(at int, p idp.Person) {
 	}
 }
 
-// checkFirstProof: a first proof at one replica ends the session of whoever
-// registered the address at another, and their sign-in that is under way there.
+// checkFirstProof: a first proof at one replica ends the session of the user who
+// registered the address at another replica, and the user's sign-in in progress there.
 func (f *skewedReplicas) checkFirstProof(from, by int) {
 	f.Helper()
 	what := fmt.Sprintf("a first proof at %v", skews[by])
@@ -106,7 +106,7 @@ func (f *skewedReplicas) checkFirstProof(from, by int) {
 		f.Fatal(err)
 	}
 	owner := f.newGuest(by)
-	if a, err := owner.Get(owner.link(p.Email)); err != nil || a.StatusCode != http.StatusOK { // a page says what was removed
+	if a, err := owner.Get(owner.link(p.Email)); err != nil || a.StatusCode != http.StatusOK { // a page lists what was removed
 		f.Errorf("%s: %v %v", what, a, err)
 	}
 	if a, err := late.Get(back.URL()); err != nil || !strings.Contains(a.Location(), "error=OAuthAccountNotLinked") {
@@ -133,11 +133,11 @@ func (f *skewedReplicas) checkLinks() {
 	}
 }
 
-// checkExpiry: the sweep of the fast replica keeps what has not expired, and
-// sessions expire at the same time everywhere. Meanwhile rate limits are checked.
+// checkExpiry: the sweep of the fast replica keeps unexpired records, and sessions
+// expire at the same time everywhere. Meanwhile, rate limits are checked.
 func (f *skewedReplicas) checkExpiry() {
 	f.Helper()
-	time.Sleep(time.Until(f.startedAt.Add(firstSweep - skewMaxAge + 5*time.Second))) // by its own clock the fast one would find all expired at its sweep
+	time.Sleep(time.Until(f.startedAt.Add(firstSweep - skewMaxAge + 5*time.Second))) // by its own clock, the fast replica would find all of them expired at its sweep
 	type old struct {
 		*skewGuest
 		cookies         []*http.Cookie
@@ -193,8 +193,8 @@ func (f *skewedReplicas) waitForSweep() {
 	}
 }
 
-// checkRateLimit: a limit that was used up at one replica is used up at another, and
-// Retry-After there is at most one interval.
+// checkRateLimit: a limit that was used up at one replica is used up at another, where
+// Retry-After is at most one interval.
 func (f *skewedReplicas) checkRateLimit(from, at int) {
 	f.Helper()
 	const interval = time.Minute / skewLimit

@@ -23,9 +23,9 @@ import (
 	"authsvc/internal/test/skewed"
 )
 
-// Where the replicas of TestSkewedClocks are in their list.
+// Indexes of the replicas of TestSkewedClocks.
 const (
-	fast = iota // its clock is 30 s ahead of the database's; it is first, and sweeps
+	fast = iota // its clock is 30 s ahead of the database's; it starts first, and sweeps
 	right
 	slow // 30 s behind
 )
@@ -37,12 +37,12 @@ const (
 	skewMaxAge      = 45 * time.Second    // of sessions
 	firstSweep      = 60 * time.Second    // from a start to its first sweep
 	skewLimit       = 60                  // sign-ins a minute
-	revocationDelay = 5 * time.Second     // how long JWT sessions may live on at other replicas
-	expiryTolerance = 3 * time.Second / 2 // of ends: tokens have whole seconds, and differences of 250 ms are not corrected
+	revocationDelay = 5 * time.Second     // how long JWT sessions may remain valid at other replicas
+	expiryTolerance = 3 * time.Second / 2 // of expiries: tokens have whole seconds, and differences of 250 ms are not corrected
 )
 
 // TestSkewedClocks: three replicas share one PostgreSQL. Their clocks are half a minute
-// ahead of it, right, and half a minute behind, and users do not notice.
+// ahead of it, right, and half a minute behind. Users do not notice.
 func TestSkewedClocks(t *testing.T) {
 	t.Parallel()
 	servertest.Long(t)
@@ -71,14 +71,14 @@ func TestSkewedClocks(t *testing.T) {
 	}
 }
 
-// A skewedReplicas is three replicas and what is around them.
+// A skewedReplicas holds three replicas and their environment.
 type skewedReplicas struct {
 	*testing.T
 	origin, strategy string
 	op               *idp.Server
 	box              *mailbox.Server
 	replicas         []*process
-	startedAt        time.Time // when the first was about to start
+	startedAt        time.Time // just before the first replica started
 	store            *postgres.Store
 	embedded         *engine.Service // one more replica, in this process
 	people           int
@@ -93,7 +93,7 @@ func newSkewedReplicas(t *testing.T, binary, strategy string) *skewedReplicas {
 	t.Cleanup(func() { box.Close() })
 	f := &skewedReplicas{T: t, strategy: strategy, op: startProvider(t), box: box, startedAt: time.Now()}
 	storage, dir := servertest.Postgres(t), t.TempDir()
-	f.origin = "http://" + freeAddress(t) // where nobody listens: all replicas are behind it
+	f.origin = "http://" + freeAddress(t) // no listener: all replicas are behind it
 	config := strings.NewReplacer(
 		"rate_limit: {enabled: false}", fmt.Sprintf("rate_limit: {sign_in: %d/min}", skewLimit),
 		"providers:\n", "providers:\n  - {id: email, type: email, max_age: 1m, server: \"smtp://"+box.Addr()+"\", from: \"App <app@example.com>\"}\n",
@@ -108,7 +108,7 @@ func newSkewedReplicas(t *testing.T, binary, strategy string) *skewedReplicas {
 	return f
 }
 
-// startEmbedded runs the replica of this process.
+// startEmbedded runs the replica in this process.
 func (f *skewedReplicas) startEmbedded(storage string) {
 	f.Helper()
 	var err error
@@ -125,8 +125,8 @@ func (f *skewedReplicas) startEmbedded(storage string) {
 	f.Cleanup(func() { f.embedded.Close(context.WithoutCancel(f.Context())) })
 }
 
-// watchReadiness checks until it is stopped that all replicas are ready, which is
-// longer than the time between two measurements of the clocks.
+// watchReadiness checks until stop that all replicas are ready. That takes longer than
+// the interval between two measurements of the clocks.
 func (f *skewedReplicas) watchReadiness() (stop func()) {
 	ctx, cancel := context.WithCancel(f.Context())
 	done := make(chan struct{})
@@ -161,7 +161,7 @@ func (to *replicaTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return keepAliveTransport.RoundTrip(out)
 }
 
-// A skewGuest is a browser that one replica serves, until at chooses another.
+// A skewGuest is a browser that one replica serves; at selects another.
 type skewGuest struct {
 	*browser.Browser
 	*skewedReplicas
@@ -200,7 +200,7 @@ func (f *skewedReplicas) signIn(at int, p idp.Person) *skewGuest {
 	return g
 }
 
-// link requests a sign-in link and returns it from the mail.
+// link requests a sign-in link, and returns it from the mail.
 func (g *skewGuest) link(address string) string {
 	g.Helper()
 	ctx, cancel := context.WithTimeout(g.Context(), 15*time.Second)
@@ -212,8 +212,8 @@ func (g *skewGuest) link(address string) string {
 	return link
 }
 
-// cookies returns the cookies that a browser has now. Sent as they are, they show
-// whether replicas accept them, and not when the browser drops them.
+// cookies returns the current cookies of a browser. Sent unchanged, they show whether
+// replicas accept them, regardless of when the browser drops them.
 func (g *skewGuest) cookies() []*http.Cookie {
 	u, err := url.Parse(g.origin + "/api/auth")
 	if err != nil {
@@ -222,8 +222,8 @@ func (g *skewGuest) cookies() []*http.Cookie {
 	return g.Client.Jar.Cookies(u)
 }
 
-// signedInAs returns the address of who is signed in by cookies at a replica, ""
-// for nobody.
+// signedInAs returns the address of the user that cookies sign in at a replica, or ""
+// if they sign no one in.
 func (f *skewedReplicas) signedInAs(at int, cookies []*http.Cookie) string {
 	f.Helper()
 	r, err := http.NewRequestWithContext(f.Context(), http.MethodGet, f.origin+"/api/auth/session", nil)
@@ -245,7 +245,7 @@ func (f *skewedReplicas) signedInAs(at int, cookies []*http.Cookie) string {
 	return s.User.Email
 }
 
-// mustBeSignedIn: a browser is signed in at every replica.
+// mustBeSignedIn checks that a browser is signed in at every replica.
 func (g *skewGuest) mustBeSignedIn(address, what string) {
 	g.Helper()
 	for i := range g.replicas {
@@ -255,7 +255,7 @@ func (g *skewGuest) mustBeSignedIn(address, what string) {
 	}
 }
 
-// mustBeSignedOut: a browser is signed in nowhere, at once or as soon as all
+// mustBeSignedOut checks that a browser is signed in nowhere, at once or as soon as all
 // replicas have read the revocation.
 func (g *skewGuest) mustBeSignedOut(what string) {
 	g.Helper()

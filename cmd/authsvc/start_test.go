@@ -9,12 +9,11 @@ import (
 	"testing"
 )
 
-// initLine is what GODEBUG=inittrace=1 says of one of our packages.
+// initLine matches the output of GODEBUG=inittrace=1 for one of our packages.
 var initLine = regexp.MustCompile(`(?m)^init (authsvc\S*) .* (\d+) bytes, \d+ allocs$`)
 
-// TestInitialization: what a package makes before main, every start and every
-// command pays for. Expressions, scripts and tables are made when they are first
-// needed.
+// TestInitialization: each start and each command pays for the work of packages before
+// main. Expressions, scripts and tables are therefore made when they are first needed.
 func TestInitialization(t *testing.T) {
 	t.Parallel()
 	self, err := os.Executable()
@@ -34,7 +33,7 @@ func TestInitialization(t *testing.T) {
 	all := 0
 	for _, line := range lines {
 		if strings.HasPrefix(line[1], "authsvc/internal/test/") {
-			continue // of tests alone
+			continue // only for tests
 		}
 		n, err := strconv.Atoi(line[2])
 		if err != nil {

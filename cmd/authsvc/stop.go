@@ -9,26 +9,26 @@ import (
 	"time"
 )
 
-// Times of a stop.
+// Time limits of a shutdown.
 const (
-	// drainTime is how long requests in flight and mail that is being sent may take after
-	// a signal to stop.
+	// drainTime limits requests in flight and mail that is being sent, after a signal
+	// to stop.
 	drainTime = 15 * time.Second
-	// closeTime is how long the store may take to close.
+	// closeTime limits closing the store.
 	closeTime = 2 * time.Second
 )
 
 var errForced = errors.New("stopped at once by a second signal")
 
-// A closer is what handles the requests.
+// A closer is the part of the engine that shutdown needs.
 type closer interface {
 	Close(ctx context.Context) error
 	EndStreams()
 }
 
-// drain goes on for a while, not ready, so that load balancers and clients look
-// elsewhere. Each answer closes its connection, so that few are left whose next request
-// would meet the end.
+// drain continues to serve for stopDelay while not ready, so that load balancers and
+// clients turn to other replicas. Each response closes its connection, so few
+// connections remain whose next request could fail.
 func (srv *server) drain(stopDelay time.Duration) error {
 	srv.draining.Store(true)
 	select {
@@ -39,8 +39,8 @@ func (srv *server) drain(stopDelay time.Duration) error {
 	}
 }
 
-// shutdown stops listening, lets requests in flight finish, then closes the engine. A
-// second signal ends it at once.
+// shutdown stops listening, drains requests in flight, then closes the engine. A second
+// signal ends it at once.
 func (p *program) shutdown(server *http.Server, auth closer, again <-chan os.Signal) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(p.ctx), drainTime)
 	defer cancel()
@@ -67,7 +67,7 @@ func (p *program) closeEngine(auth closer) error {
 	return auth.Close(ctx)
 }
 
-// withTimeout runs a function that may hang, and stops waiting for it after d.
+// withTimeout calls run, which may hang, and waits at most d for it.
 func withTimeout(d time.Duration, run func() error) error {
 	done := make(chan error, 1)
 	go func() { done <- run() }()

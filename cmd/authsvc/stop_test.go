@@ -22,8 +22,8 @@ import (
 )
 
 // TestStopUnderLoad: after SIGTERM, requests in flight are answered, such as callbacks
-// that wait for a slow provider, and later connections are refused. Requests that come
-// with the end of the listener are answered or lose their connection.
+// that wait for a slow provider, and later connections are refused. Requests that
+// arrive as the listener closes are answered or lose their connection.
 func TestStopUnderLoad(t *testing.T) {
 	t.Parallel()
 	for name, transport := range map[string]*http.Transport{"kept": {MaxIdleConnsPerHost: 100}, "one request each": {DisableKeepAlives: true}} {
@@ -75,7 +75,8 @@ func TestStopUnderLoad(t *testing.T) {
 	}
 }
 
-// unlessCut is the error of a request, unless its connection ended before the answer.
+// unlessCut returns the error of a request, unless its connection ended before the
+// answer.
 func unlessCut(a *browser.Answer, err error) error {
 	var cut *url.Error
 	switch {
@@ -87,8 +88,8 @@ func unlessCut(a *browser.Answer, err error) error {
 	return err
 }
 
-// startSlowCallbacks has n people whose callbacks wait for the provider until release is
-// called. What becomes of each is answered.
+// startSlowCallbacks starts callbacks of n people that wait for the provider until
+// release is called. answered gets the result of each.
 func startSlowCallbacks(t *testing.T, n int, origin string, op *idp.Server, transport http.RoundTripper) (people []*person, answered chan error, release func()) {
 	t.Helper()
 	held := make(chan struct{})
@@ -114,8 +115,8 @@ func startSlowCallbacks(t *testing.T, n int, origin string, op *idp.Server, tran
 	return people, answered, release
 }
 
-// TestStopTwice: a second signal ends the process at once with exit code 1, whatever
-// hangs, and the store is intact.
+// TestStopTwice: a second signal ends the process at once with exit code 1, even if
+// something hangs. The store is intact.
 func TestStopTwice(t *testing.T) {
 	t.Parallel()
 	op, addr, dir := startProvider(t), freeAddress(t), t.TempDir()
@@ -161,7 +162,7 @@ func startHangingCallback(t *testing.T, l *process, origin string, op *idp.Serve
 	})
 }
 
-// TestStopWithHungStore: a store that hangs delays the end no longer than the time for
+// TestStopWithHungStore: a store that hangs delays the end at most by the time for
 // requests and for closing.
 func TestStopWithHungStore(t *testing.T) {
 	t.Parallel()
@@ -189,7 +190,7 @@ func TestStopWithHungStore(t *testing.T) {
 }
 
 // TestStopWithHungMailServer: a mail server that accepts a connection and stays silent
-// does not delay a stop, which ends with exit code 0; the mail is sent after the next
+// does not delay a stop, which ends with exit code 0. The mail is sent after the next
 // start.
 func TestStopWithHungMailServer(t *testing.T) {
 	t.Parallel()

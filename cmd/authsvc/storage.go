@@ -24,7 +24,7 @@ import (
 	tables "authsvc/internal/sql/stores"
 )
 
-// A store is an adapter that the program opened.
+// A store is an open adapter.
 type store struct {
 	authsvc.Adapter // nil with storage none
 	schema          schema
@@ -32,7 +32,7 @@ type store struct {
 	warnings        []string
 }
 
-// A schema is the tables of a store.
+// A schema manages the tables of a store.
 type schema interface {
 	Status(ctx context.Context) (tables.Status, error)
 	Migrate(ctx context.Context, d tables.Direction) error
@@ -40,21 +40,22 @@ type schema interface {
 
 // A driver opens the stores of one scheme of storage.url.
 type driver struct {
-	name string // of the kind of store, for people; "" means the URL, which is then not a secret
+	name string // kind of store, for people; "" means the URL, which then contains no secret
 	open func(ctx context.Context, s config.Storage) (*store, error)
-	fix  string // what to do when it cannot be opened
-	// checkURL says what open would not accept in a URL. Nil: nothing.
+	fix  string // what to do if it cannot be opened
+	// checkURL returns the error that open would return for a URL. If nil, every URL is
+	// valid.
 	checkURL func(url string) error
-	renames  bool // storage.naming, tables and columns count
-	// exists reports whether the store exists. Nil: opening never creates it.
+	renames  bool // storage.naming, tables and columns apply
+	// exists reports whether the store exists. If nil, opening never creates it.
 	exists func(url string) (bool, error)
-	// canCreate returns why opening could not create it. It goes with exists.
+	// canCreate returns why opening could not create the store. It is set if exists is.
 	canCreate func(url string) error
-	// unreachable reports whether a later attempt may succeed. Nil: never.
+	// unreachable reports whether a later attempt may succeed. If nil, none may.
 	unreachable func(error) bool
 }
 
-// drivers returns the table of schemes.
+// drivers returns the drivers by scheme.
 func drivers() map[string]driver {
 	const database = "check host, port, user, password and database in storage.url"
 	postgres := driver{name: "postgres", open: openPostgres, unreachable: postgres.Unreachable, fix: database, checkURL: postgres.CheckURL, renames: true}
@@ -109,7 +110,8 @@ func checkStorage(s *config.Settings) error {
 	return found
 }
 
-// checkNames finds renames of what there is not, and names that no database takes.
+// checkNames finds renames of tables and columns that do not exist, and names that no
+// database accepts.
 func checkNames(s *config.Settings) config.Mistakes {
 	all := naming(s.Storage)
 	for _, part := range []struct {
@@ -127,7 +129,7 @@ func checkNames(s *config.Settings) config.Mistakes {
 	return nil
 }
 
-// openStore opens the store; migrate brings its schema up to date.
+// openStore opens the store. If migrate is set, it brings the schema up to date.
 func openStore(ctx context.Context, s *config.Settings, migrate bool) (*store, error) {
 	c := s.Storage
 	c.Migrate, c.PlainTokens = migrate, !sameCompat(s.Engine.Compat, authsvc.CompatNone)
@@ -158,7 +160,7 @@ func openStore(ctx context.Context, s *config.Settings, migrate bool) (*store, e
 
 const redisFix = "check host, port, password and number of the Redis"
 
-// withRedis adds a Redis that keeps short-lived records.
+// withRedis adds a Redis for short-lived records.
 func (st *store) withRedis(ctx context.Context, s config.Storage) (*store, error) {
 	r, err := redis.Open(ctx, s.Sessions, redis.Options{Prefix: s.Prefix})
 	if err != nil {
@@ -168,7 +170,7 @@ func (st *store) withRedis(ctx context.Context, s config.Storage) (*store, error
 		close: func() error { return errors.Join(r.Close(), st.close()) }}, nil
 }
 
-// An openError is why a store was not opened.
+// An openError reports why a store was not opened.
 type openError struct {
 	config.Mistakes
 	retryable bool // a later attempt may succeed
@@ -176,23 +178,22 @@ type openError struct {
 
 func (n openError) Unwrap() error { return n.Mistakes }
 
-// isRetryable reports whether a later openStore may succeed after an error.
+// isRetryable reports whether openStore may succeed later, after this error.
 func isRetryable(err error) bool {
 	var n openError
 	return errors.As(err, &n) && n.retryable
 }
 
-// Delays between attempts to reach the store, and between the log lines about
-// them.
+// Delays between attempts to reach the store, and between the log lines about them.
 const (
 	minRetryDelay    = 250 * time.Millisecond
 	maxRetryDelay    = 5 * time.Second
 	retryLogInterval = 30 * time.Second
 )
 
-// openStoreWithRetry opens the store. If it cannot be reached yet, it calls
-// onRetry and tries again until ctx ends; a store that will not work as
-// configured is an error at once.
+// openStoreWithRetry opens the store. If the store cannot be reached yet, it calls
+// onRetry and tries again until ctx is done. If the store will not work as configured,
+// it returns the error at once.
 func openStoreWithRetry(ctx context.Context, s *config.Settings, log *slog.Logger, onRetry func()) (*store, error) {
 	var logged time.Time
 	for delay := minRetryDelay; ; delay = min(2*delay, maxRetryDelay) {
@@ -237,7 +238,7 @@ func sqliteExists(url string) (bool, error) {
 	return err == nil, err
 }
 
-// checkFolder returns why no file can be made in a folder. It leaves none.
+// checkFolder returns why a file cannot be created in a folder. It leaves no file.
 func checkFolder(dir string) error {
 	f, err := os.CreateTemp(dir, ".authsvc-check-*")
 	if err != nil {
@@ -281,7 +282,7 @@ func openRedis(ctx context.Context, s config.Storage) (*store, error) {
 	return &store{Adapter: db, close: db.Close, warnings: db.Warnings()}, nil
 }
 
-// loadWarnings sets the warnings about tables that another program made.
+// loadWarnings sets the warnings about tables that another program created.
 func loadWarnings(ctx context.Context, st *store, ask func(context.Context) ([]string, error)) (*store, error) {
 	var err error
 	if st.warnings, err = ask(ctx); err != nil {

@@ -15,8 +15,8 @@ import (
 	"authsvc/internal/test/servertest"
 )
 
-// TestCompatWithRedis: in compat modes, keeping sessions in a separate Redis is warned
-// about, because everybody has to sign in again.
+// TestCompatWithRedis: in compat modes, a separate Redis for sessions causes a warning,
+// because all users must sign in again.
 func TestCompatWithRedis(t *testing.T) {
 	t.Parallel()
 	server, prefix := servertest.Redis(t)
@@ -47,9 +47,9 @@ func TestCompatWithRedis(t *testing.T) {
 	}
 }
 
-// TestServeWaitsForStore: until the store can be reached, the service is alive and
-// not ready. Then it answers; when the store goes it is not ready, and when the
-// store is back it is ready again.
+// TestServeWaitsForStore: until the store can be reached, the service is alive but not
+// ready. Then it answers. While the store is gone, it is not ready; when the store is
+// back, it is ready again.
 func TestServeWaitsForStore(t *testing.T) {
 	t.Parallel()
 	for name, own := range map[string]func(testing.TB) *servertest.Server{
@@ -104,7 +104,8 @@ func TestServeWaitsForStore(t *testing.T) {
 	}
 }
 
-// TestCheckFolder: a folder that this user may not write to holds no new store.
+// TestCheckFolder: a new store cannot be created in a folder that this user may not
+// write to.
 func TestCheckFolder(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

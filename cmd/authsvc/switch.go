@@ -13,17 +13,17 @@ import (
 	"authsvc/engine"
 )
 
-// A handlerSwitch is a handler that can be replaced while it serves: before the
-// store is open it answers "alive, not ready", then it passes requests to the
-// current instance.
+// A handlerSwitch is a handler that can be replaced while it serves. Before the store
+// is open, it reports that the service is alive but not ready. Then it passes requests
+// to the current instance.
 type handlerSwitch struct {
-	mu        sync.RWMutex // held while a request finds its instance
+	mu        sync.RWMutex // held while a request gets its instance
 	current   *instance
-	nearLimit func() bool // then connections are not kept
-	draining  atomic.Bool // nor after a signal to stop
+	nearLimit func() bool // if true, connections close after their request
+	draining  atomic.Bool // the same, after a signal to stop
 }
 
-// An instance is the engine under one configuration.
+// An instance is the engine with one configuration.
 type instance struct {
 	*originHandler
 	settings *config.Settings
@@ -46,8 +46,8 @@ func (s *handlerSwitch) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	in.ServeHTTP(w, r)
 }
 
-// acquire returns the current instance and counts a request of it; nil before
-// the store is open.
+// acquire returns the current instance and counts a request for it. It returns nil
+// before the store is open.
 func (s *handlerSwitch) acquire() *instance {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -57,8 +57,8 @@ func (s *handlerSwitch) acquire() *instance {
 	return s.current
 }
 
-// swap makes next the current instance and returns the previous one, which gets
-// no more requests.
+// swap makes next the current instance. It returns the previous one, which gets no more
+// requests.
 func (s *handlerSwitch) swap(next *instance) (previous *instance) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -66,14 +66,14 @@ func (s *handlerSwitch) swap(next *instance) (previous *instance) {
 	return previous
 }
 
-// instance returns the current instance, nil before the store is open.
+// instance returns the current instance, or nil before the store is open.
 func (s *handlerSwitch) instance() *instance {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	return s.current
 }
 
-// serveStarting answers until the store is open.
+// serveStarting answers requests until the store is open.
 func serveStarting(w http.ResponseWriter, r *http.Request) {
 	switch r.URL.Path {
 	case "/healthz":
@@ -89,7 +89,7 @@ func serveStarting(w http.ResponseWriter, r *http.Request) {
 }
 
 // retire waits for the requests of an instance that gets no more, and closes it. When
-// ctx ends, it stops waiting.
+// ctx is done, it stops waiting.
 func (in *instance) retire(ctx context.Context) error {
 	defer time.AfterFunc(streamTime, in.service.EndStreams).Stop()
 	done := make(chan struct{})
@@ -101,8 +101,8 @@ func (in *instance) retire(ctx context.Context) error {
 	return in.service.Close(ctx)
 }
 
-// A currentLog logs as the current instance does, and as initial before there is
-// one. It ignores attributes and groups.
+// A currentLog logs with the handler of the current instance, or with initial before
+// there is one. It ignores attributes and groups.
 type currentLog struct {
 	handlers *handlerSwitch
 	initial  slog.Handler

@@ -46,7 +46,7 @@ func (p *program) withUser(who string, do func(*people, authsvc.User) error) err
 	})
 }
 
-// Run makes a token.
+// Run creates a token.
 func (c tokensCreate) Run(p *program) error {
 	r := authsvc.PersonalTokenRequest{Name: c.Name, Audiences: c.Audience, Hosts: c.Host}
 	if c.Expires != "" {
@@ -77,7 +77,7 @@ func (c tokensCreate) Run(p *program) error {
 	})
 }
 
-// Run prints the tokens.
+// Run prints the tokens of a user.
 func (c tokensList) Run(p *program) error {
 	return p.withUser(c.Who, func(p *people, u authsvc.User) error {
 		list, err := p.engine.PersonalTokens(p.ctx, u.ID)
@@ -105,7 +105,7 @@ func (c tokensList) Run(p *program) error {
 	})
 }
 
-// Run ends a token, or all.
+// Run revokes one token, or all tokens of a user.
 func (c tokensRevoke) Run(p *program) error {
 	if c.All == (c.ID != "") {
 		return fmt.Errorf("name either the id of a token or --all: %w", errUsage)
@@ -129,7 +129,7 @@ func (c tokensRevoke) Run(p *program) error {
 	})
 }
 
-// tokenUses is what a token is good for, in one line.
+// tokenUses returns the audiences and hosts of a token on one line.
 func tokenUses(t authsvc.PersonalToken) string {
 	if t.Sealed {
 		return "(sealed under a secret that is not configured)"

@@ -19,14 +19,14 @@ type typesCommand struct {
 	Type map[string]string `placeholder:"NAME=TYPE" mapsep:"none" help:"The TypeScript type of a value, such as groups=string[]. May be repeated."`
 }
 
-// Run prints what TypeScript has to know about sessions.
+// Run prints the TypeScript types of sessions.
 func (c *typesCommand) Run(p *program) error {
 	s, err := p.load(nil)
 	if err != nil {
 		return err
 	}
 	o := s.Engine.Session
-	shape, _ := sessionshape.Compile(sessionshape.Options{Claims: o.Claims, Expose: o.Expose, Columns: s.Storage.Naming.UserColumns}) // load has checked it
+	shape, _ := sessionshape.Compile(sessionshape.Options{Claims: o.Claims, Expose: o.Expose, Columns: s.Storage.Naming.UserColumns}) // load has validated it
 	fields := shape.Shown()
 	for _, name := range slices.Sorted(maps.Keys(c.Type)) {
 		if !slices.ContainsFunc(fields, func(f sessionshape.Field) bool { return f.Name == name }) {
@@ -45,14 +45,14 @@ func (c *typesCommand) Run(p *program) error {
 		fmt.Fprintf(&members, "      %s: %s\n", propertyName(f.Name), cmp.Or(c.Type[f.Name], typeOf(f, kinds)))
 	}
 	text := members.String()
-	if c.For == "client" { // which is less deep
+	if c.For == "client" { // indented one level less
 		text = strings.ReplaceAll(text, "      ", "    ")
 	}
 	_, err = fmt.Fprintf(p.stdout, typesTemplate[c.For], text)
 	return err
 }
 
-// typesTemplate are the files, with the members of user.
+// typesTemplate holds the files. The members of user are inserted.
 var typesTemplate = map[string]string{
 	"next-auth": `// Written by "authsvc types". Keep it as next-auth.d.ts beside your sources.
 import type { DefaultSession } from "next-auth"
@@ -79,8 +79,8 @@ export interface Session {
 `,
 }
 
-// columnKinds asks the store of which type its columns are, if some are shown
-// whose type nobody gave.
+// columnKinds asks the store for the types of its columns, if a column is shown whose
+// type was not given.
 func (c *typesCommand) columnKinds(ctx context.Context, s *config.Settings, fields []sessionshape.Field) (map[string]sqladapter.Kind, error) {
 	kinds := map[string]sqladapter.Kind{}
 	asks := func(f sessionshape.Field) bool { return f.Source == sessionshape.Column && c.Type[f.Name] == "" }
@@ -106,7 +106,7 @@ func (c *typesCommand) columnKinds(ctx context.Context, s *config.Settings, fiel
 	return kinds, st.close()
 }
 
-// typeOf is the TypeScript type of a value in GET session.
+// typeOf returns the TypeScript type of a value in GET session.
 func typeOf(f sessionshape.Field, kinds map[string]sqladapter.Kind) string {
 	switch f.Source {
 	case sessionshape.ID:
@@ -138,7 +138,7 @@ func columnType(k sqladapter.Kind) string {
 	}
 }
 
-// propertyName quotes a name that is no identifier.
+// propertyName quotes a name that is not an identifier.
 func propertyName(name string) string {
 	if strings.Contains(name, "-") || name[0] >= '0' && name[0] <= '9' {
 		return strconv.Quote(name)

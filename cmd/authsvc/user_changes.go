@@ -45,7 +45,7 @@ func (c usersCreate) Run(p *program) error {
 	})
 }
 
-// Run invites people, each on their own: one that fails does not stop the others.
+// Run invites each person separately. A failure does not stop the others.
 func (c usersInvite) Run(p *program) error {
 	return p.withPeople(func(p *people) error {
 		var failed []error
@@ -65,7 +65,7 @@ func (c usersInvite) Run(p *program) error {
 	})
 }
 
-// Run changes a user.
+// Run changes the name or the address of a user.
 func (c usersSet) Run(p *program) error {
 	change := authsvc.UserUpdate{Name: c.Name, Email: c.Email}
 	switch {
@@ -82,7 +82,7 @@ func (c usersSet) Run(p *program) error {
 		if c.Email != nil {
 			what, done = "change the address and end all sessions", "changed the address and ended all sessions"
 		} else {
-			c.Yes = true // nothing ends
+			c.Yes = true // nothing ends, so there is nothing to confirm
 		}
 		if c.JSON {
 			done = ""
@@ -100,7 +100,7 @@ func (c usersSet) Run(p *program) error {
 	})
 }
 
-// addressTaken says in words of the command line that an address is another user's.
+// addressTaken returns a readable error if the address belongs to another user.
 func addressTaken(err error, address string) error {
 	if errors.Is(err, authsvc.ErrConflict) {
 		return fmt.Errorf("there is a user with the address %q already", truncate(address))
@@ -108,7 +108,7 @@ func addressTaken(err error, address string) error {
 	return err
 }
 
-// printUser prints what was done to a user, or the user as JSON.
+// printUser prints the change and the user, or the user as JSON.
 func (p *people) printUser(done string, u authsvc.User, asJSON bool) error {
 	if asJSON {
 		return p.printLine(lineOf(u))

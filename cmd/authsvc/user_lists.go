@@ -44,7 +44,7 @@ type (
 	}
 )
 
-// A sessionLine is a session as JSON.
+// A sessionLine is the JSON form of a session.
 type sessionLine struct {
 	ID       string     `json:"id"`
 	Device   string     `json:"device"`
@@ -79,7 +79,7 @@ func (p *program) printSessions(list []authsvc.SessionView) error {
 	return p.printTable(rows)
 }
 
-// An accountLine is an identity as JSON, without tokens.
+// An accountLine is the JSON form of an account, without tokens.
 type accountLine struct {
 	ID                string `json:"id,omitempty"`
 	Provider          string `json:"provider"`

@@ -58,23 +58,23 @@ type (
 	}
 )
 
-// destructive are the arguments of what is done to one user and asked about first.
+// destructive holds the arguments of actions on one user that need confirmation.
 type destructive struct {
 	Who    string `arg:"" help:"The id or the address of the user."`
 	DryRun bool   `help:"Only say what would be done."`
 	Yes    bool   `help:"Do it without asking."`
 }
 
-// people is the engine over an open store, for commands about users.
+// people is the engine with an open store, for commands about users.
 type people struct {
 	*program
-	ctx     context.Context // names the operator
+	ctx     context.Context // carries the name of the operator
 	engine  *engine.Operator
 	adapter authsvc.Adapter
 }
 
-// withPeople calls do with the engine over the open store, beside a service that
-// runs or not.
+// withPeople calls do with the engine and the open store. The service may or may not be
+// running.
 func (p *program) withPeople(do func(*people) error) error {
 	return p.withStore(false, func(s *config.Settings, st *store) error {
 		if st.Adapter == nil {
@@ -91,7 +91,7 @@ func (p *program) withPeople(do func(*people) error) error {
 	})
 }
 
-// operator is the name of the account that runs the command.
+// operator returns the name of the account that runs the command.
 func operator() string {
 	u, err := user.Current()
 	if err != nil {
@@ -100,7 +100,7 @@ func operator() string {
 	return u.Username
 }
 
-// find returns the user with an id or an address.
+// find returns the user with an ID or an address.
 func (p *people) find(who string) (authsvc.User, error) {
 	u, err := p.adapter.GetUser(p.ctx, who)
 	if errors.Is(err, authsvc.ErrNotFound) && strings.Contains(who, "@") {
@@ -115,16 +115,16 @@ func (p *people) find(who string) (authsvc.User, error) {
 	return u, err
 }
 
-// noSuchUser is the error of find for somebody whom the store does not have.
+// noSuchUser is the error of find for a user who is not in the store.
 type noSuchUser string
 
-// Error names who was asked for.
+// Error implements error. It names the user that was asked for.
 func (who noSuchUser) Error() string {
 	return fmt.Sprintf("there is no user with the id or the address %q", truncate(string(who)))
 }
 
-// do finds a user, says what is about to be done, and does it if that is confirmed.
-// done, unless it is empty, is printed then.
+// do finds a user, describes the action, and carries it out if it is confirmed. Then it
+// prints done unless done is empty.
 func (p *people) do(c destructive, what, done string, act func(authsvc.User) error) error {
 	u, err := p.find(c.Who)
 	if err != nil {
@@ -148,7 +148,7 @@ func (p *people) do(c destructive, what, done string, act func(authsvc.User) err
 	return err
 }
 
-// A userLine is a user as a line of JSON.
+// A userLine is the JSON form of a user.
 type userLine struct {
 	ID            string     `json:"id"`
 	Name          string     `json:"name,omitempty"`
@@ -163,7 +163,7 @@ func lineOf(u authsvc.User) userLine {
 	return userLine{u.ID, u.Name, u.Email, present(u.EmailVerified), u.Image, present(u.Blocked), present(u.DeleteAfter)}
 }
 
-// present is a time for JSON, nil if it is absent.
+// present returns a time for JSON, or nil for the zero time.
 func present(t time.Time) *time.Time {
 	if t.IsZero() {
 		return nil
@@ -171,8 +171,8 @@ func present(t time.Time) *time.Time {
 	return &t
 }
 
-// printLine prints a value as a line of JSON, without control characters that
-// strangers stored.
+// printLine prints a value as a line of JSON. It removes control characters, because
+// the value may contain untrusted input.
 func (p *program) printLine(v any) error {
 	raw, err := json.Marshal(v)
 	if err != nil {
@@ -199,7 +199,7 @@ func (p *program) printTable(rows [][]string) error {
 // usersPage is how many users are read at a time.
 const usersPage = 500
 
-// Run prints users, in the store's order of ids, page by page.
+// Run prints users page by page, in the store's order of IDs.
 func (c usersList) Run(p *program) error {
 	if c.Limit < 0 {
 		return fmt.Errorf("--limit is negative: %w", errUsage)
@@ -241,7 +241,7 @@ func (c usersList) Run(p *program) error {
 	})
 }
 
-// Run prints what is known of a user.
+// Run prints a user with accounts and sessions.
 func (c usersShow) Run(p *program) error {
 	return p.withPeople(func(p *people) error {
 		u, err := p.find(c.Who)
@@ -312,7 +312,7 @@ func (c usersEndSessions) Run(p *program) error {
 	})
 }
 
-// Run has a user deleted.
+// Run deletes a user, or schedules the deletion.
 func (c usersDelete) Run(p *program) error {
 	return p.withPeople(func(p *people) error {
 		if c.Now {
@@ -333,7 +333,7 @@ func (c usersDelete) Run(p *program) error {
 	})
 }
 
-// Run keeps a user who is to be deleted.
+// Run cancels the deletion of a user.
 func (c usersKeep) Run(p *program) error {
 	return p.withPeople(func(p *people) error {
 		u, err := p.find(c.Who)

@@ -15,13 +15,13 @@ import (
 	"authsvc/internal/text"
 )
 
-// A desk is where an operator runs commands beside a service. It keeps what they say.
+// A desk runs an operator's commands beside a service. It keeps their output.
 type desk struct {
 	*process
 	transcript strings.Builder
 }
 
-// volatile is what differs from run to run: ids, times and a port.
+// volatile matches output that differs from run to run: IDs, times and a port.
 var volatile = []struct {
 	what *text.Regexp
 	word string
@@ -30,10 +30,10 @@ var volatile = []struct {
 	{text.LazyRegexp(`20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z`), "2026-01-02T03:04:05Z"},
 	{text.LazyRegexp(`(^|[\s"])[A-Za-z0-9_-]{22}([\s"])`), "${1}SESSION${2}"},
 	{text.LazyRegexp(`127\.0\.0\.1:\d+`), "127.0.0.1:1"},
-	{text.LazyRegexp(` {2,}`), "  "}, // a column is as wide as what is in it
+	{text.LazyRegexp(` {2,}`), "  "}, // a column is as wide as its widest value
 }
 
-// run runs a command, which has to succeed, and returns what it says.
+// run runs a command, which must succeed, and returns its output.
 func (o *desk) run(args ...string) string {
 	o.t.Helper()
 	cmd := exec.Command(os.Args[0])
@@ -53,8 +53,8 @@ func (o *desk) run(args ...string) string {
 	return string(out)
 }
 
-// TestCommandsOfUsers: with every store, the commands about people say the same and
-// are obeyed beside a service that runs.
+// TestCommandsOfUsers: with every store, the commands about users have the same output,
+// and a running service obeys them.
 func TestCommandsOfUsers(t *testing.T) {
 	t.Parallel()
 	const golden = "testdata/users.golden"
@@ -63,7 +63,7 @@ func TestCommandsOfUsers(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, kind := range stores.Combined() {
-		if kind.Name == "memory" { // is each process's own
+		if kind.Name == "memory" { // each process has its own
 			continue
 		}
 		t.Run(kind.Name, func(t *testing.T) {

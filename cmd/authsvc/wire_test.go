@@ -26,8 +26,8 @@ import (
 	"authsvc/internal/test/wire"
 )
 
-// TestWire plays testdata/wire against the built binary, on every store. The
-// engine's own tests play the same files against the embedded handler.
+// TestWire plays testdata/wire against the built binary, on every store. The engine's
+// own tests play the same files against the embedded handler.
 func TestWire(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("../../engine/testdata/wire/*.txtar")
@@ -36,7 +36,7 @@ func TestWire(t *testing.T) {
 	}
 	binary := filepath.Join(t.TempDir(), "authsvc")
 	var build sync.Once
-	t.Run("on", func(t *testing.T) { // ends when all of them have
+	t.Run("on", func(t *testing.T) { // ends when all of them have ended
 		for _, on := range allWireStores() {
 			t.Run(on.name, func(t *testing.T) {
 				t.Parallel()
@@ -57,8 +57,8 @@ func TestWire(t *testing.T) {
 	})
 }
 
-// A wireStore is a store to serve from: variables that override the
-// configuration of a transcript.
+// A wireStore is a store to serve from. Its variables override the configuration of a
+// transcript.
 type wireStore struct {
 	name string
 	env  func(t *testing.T) []string
@@ -86,7 +86,7 @@ func allWireStores() []wireStore {
 	return list
 }
 
-// playTranscript runs one transcript in a process of its own.
+// playTranscript runs one transcript in its own process.
 func playTranscript(t *testing.T, binary, file string, env []string) {
 	t.Helper()
 	ar, err := txtar.ParseFile(file)
@@ -98,7 +98,7 @@ func playTranscript(t *testing.T, binary, file string, env []string) {
 		parts[f.Name] = string(f.Data)
 	}
 	people := idp.DefaultPeople()
-	for i := range people { // of another machine without https, so it is left out; those of this one are taken here
+	for i := range people { // the image is on another machine without https, so it is omitted; images of this machine are accepted here
 		people[i].Picture = "http://pictures.example/" + people[i].Sub + ".png"
 	}
 	op, err := idp.Listen(idp.Options{Clients: []idp.Client{{ID: "app", Secret: "wire-client-secret"}}, People: people})
@@ -113,7 +113,7 @@ func playTranscript(t *testing.T, binary, file string, env []string) {
 	t.Cleanup(func() { box.Close() })
 	addr := freeAddress(t)
 	origin := "http://" + addr
-	trusted := "http://127.0.0.1:1" // the same site, since ports do not count
+	trusted := "http://127.0.0.1:1" // the same site, because ports do not count
 	dir := startTranscriptServer(t, binary, addr, strings.NewReplacer("{origin}", origin, "{issuer}", op.Issuer(), "{smtp}", "smtp://"+box.Addr(), "{trusted}", trusted).Replace(parts["authsvc.yaml"]), env)
 	client := &http.Client{
 		Timeout:       patience,
@@ -164,11 +164,11 @@ func playTranscript(t *testing.T, binary, file string, env []string) {
 	}, parts["transcript"])
 }
 
-// compat finds the mode of a configuration.
+// compat matches the mode in a configuration.
 var compat = regexp.MustCompile(`next-auth-v4|authjs-v5`)
 
-// startTranscriptServer serves the configuration, from a directory that it returns,
-// until the test ends, and then checks that it ends cleanly.
+// startTranscriptServer serves the configuration until the test ends, and then checks
+// that the server ends cleanly. It returns the working directory.
 func startTranscriptServer(t *testing.T, binary, addr, config string, env []string) (dir string) {
 	t.Helper()
 	dir = t.TempDir()

@@ -1,6 +1,6 @@
-// Package config loads the settings of the program from authsvc.yaml, the
-// environment and flags. It reports every mistake at once, each with its
-// place, what is wrong and how to fix it, and never quotes a secret.
+// Package config loads the settings of the program from authsvc.yaml, the environment
+// and flags. It reports all mistakes at once, each with its place, the problem and the
+// fix. It never quotes a secret.
 package config
 
 import (
@@ -18,76 +18,77 @@ import (
 	"authsvc/internal/protocol/weburl"
 )
 
-// DefaultPath is the file that is read when none is named, if it exists.
+// DefaultPath is the file that is read if none is named and it exists.
 const DefaultPath = "authsvc.yaml"
 
-// maxFile is the largest configuration file, in bytes.
+// maxFile is the maximum size of a configuration file, in bytes.
 const maxFile = 1 << 20
 
-// Settings are everything that the program needs to know. They print without
-// their contents, so that no log line or panic shows a secret.
+// Settings holds the complete configuration of the program. It prints without its
+// contents, so that no log line or panic reveals a secret.
 type Settings struct {
-	// Engine lacks what takes more than data: Adapter, Logger, Email.Send.
+	// Engine lacks the fields that are not data: Adapter, Logger, Email.Send.
 	Engine authsvc.Config
 	Listen string // host:port, default 127.0.0.1:3000
-	// StopDelay is how long a service that is told to stop goes on, not ready: 0 to 1
-	// minute, default 1 s.
+	// StopDelay is how long the service continues while not ready, after a signal to
+	// stop: 0 to 1 minute, default 1 s.
 	StopDelay time.Duration
 	Debug     string // host:port of this machine for profiles; empty: none
 	Admin     Admin
 	Storage   Storage
 	Rules     Rules
 	Hooks     []Hook
-	// Credentials are the providers of that kind, whose Authorize is not set.
+	// Credentials holds the providers of that type. Their Authorize is not set.
 	Credentials []Credentials
 	Mail        []Mail // one per e-mail provider
-	// MailTemplates is a folder with the texts of mails; empty: built in.
+	// MailTemplates is a folder with the texts of mails. Empty means the built-in
+	// texts.
 	MailTemplates string
 	Log           Log
-	// Warnings do not keep the program from starting.
+	// Warnings do not prevent the start.
 	Warnings []string
 
 	sources
-	holdsSecret bool // a secret is written in the file, not as ${NAME}
+	holdsSecret bool // the file contains a secret instead of ${NAME}
 }
 
-// Admin is where metrics are served.
+// Admin configures the address that serves metrics.
 type Admin struct {
 	Listen      string // host:port, or unix:/path; empty: nowhere
-	AllowRemote bool   // Listen may be reached from other machines
+	AllowRemote bool   // other machines may reach Listen
 }
 
-// Storage is where records are kept.
+// Storage configures where records are kept.
 type Storage struct {
-	URL string // may hold a password; default sqlite:authsvc.db
-	// Sessions is a Redis that keeps sessions, link tokens and rate limits
-	// instead of URL; it may hold a password. Empty: URL keeps them too.
+	URL string // may contain a password; default sqlite:authsvc.db
+	// Sessions is a Redis that keeps sessions, link tokens and rate limits instead of
+	// URL. It may contain a password. If empty, URL keeps them too.
 	Sessions string
-	Prefix   string // of all keys in a Redis; default authsvc
+	Prefix   string // prefix of all keys in a Redis; default authsvc
 	Migrate  bool   // bring the schema up to date at the start, default true
 	Naming   Naming
-	// PlainTokens says that session tokens are kept as they are, as the compat
-	// modes do. Whoever opens the store sets it.
+	// PlainTokens means that session tokens are stored as they are, as in the compat
+	// modes. The code that opens the store sets it.
 	PlainTokens bool
 }
 
-// Naming is how shared tables and columns are called; see the SQL stores.
+// Naming names shared tables and columns; see the SQL stores.
 type Naming struct {
 	Preset          string
 	Tables, Columns map[string]string
 	UserColumns     []string
 }
 
-// Mail is how the links of an e-mail provider are sent.
+// Mail configures how an e-mail provider sends links.
 type Mail struct {
 	Provider      *authsvc.Email // in Engine.Providers
 	Key           string         // of the provider, such as providers[2]
-	Server        string         // smtp:// or smtps:// URL; may hold a password
+	Server        string         // smtp:// or smtps:// URL; may contain a password
 	HELO          string
 	InsecureNoTLS bool
 }
 
-// A Hook is an application that is asked over HTTP.
+// A Hook is an endpoint of an application that is asked over HTTP.
 type Hook struct {
 	On      string // sign_in, claims or create_user; empty for credentials
 	URL     string
@@ -95,17 +96,17 @@ type Hook struct {
 	Timeout time.Duration // 0: the default
 }
 
-// HookKey is the key of a hook.
+// HookKey returns the key of a hook.
 func HookKey(i int) string { return fmt.Sprintf("hooks[%d]", i) }
 
-// Credentials are a provider whose fields a hook judges.
+// Credentials describes a provider whose fields a hook checks.
 type Credentials struct {
 	Provider *authsvc.Credentials // in Engine.Providers
 	Key      string               // of the provider, such as providers[2]
 	Hook     Hook
 }
 
-// Log is how the program logs to standard error.
+// Log configures the log on standard error.
 type Log struct {
 	Format string // text (default) or json
 	Level  string // debug, info (default), warn or error
@@ -114,28 +115,29 @@ type Log struct {
 // Format implements [fmt.Formatter] for all verbs.
 func (s Settings) Format(f fmt.State, _ rune) { io.WriteString(f, s.String()) }
 
-// String says where the settings come from, without showing them.
+// String says where the settings come from, but not their contents.
 func (s Settings) String() string { return "settings of " + s.fileName() }
 
 // LogValue implements [slog.LogValuer].
 func (s Settings) LogValue() slog.Value { return slog.StringValue(s.String()) }
 
-// MarshalText keeps encoders from walking the fields.
+// MarshalText implements [encoding.TextMarshaler]. It keeps encoders from walking the
+// fields.
 func (s Settings) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
-// Input is where settings come from, in order of rank: Flags, Env, the file.
+// Input holds the sources of the settings. Flags take precedence over Env, and Env over
+// the file.
 type Input struct {
-	// Path of the file. Default: AUTHSVC_CONFIG, else DefaultPath if there is
-	// such a file.
+	// Path is the path of the file. Default: AUTHSVC_CONFIG, else DefaultPath if that
+	// file exists.
 	Path string
-	// Env are the environment variables by name.
+	// Env holds the environment variables by name.
 	Env map[string]string
-	// Flags are values from the command line by key, such as "listen".
+	// Flags holds values from the command line by key, such as "listen".
 	Flags map[string]string
 }
 
-// Load reads the settings. The error is a [Mistakes] unless the file cannot be
-// read.
+// Load reads the settings. The error is a [Mistakes] unless the file cannot be read.
 func Load(in Input) (*Settings, error) {
 	raw, name, exposed, err := readConfig(in)
 	if err != nil {
@@ -148,7 +150,7 @@ func Load(in Input) (*Settings, error) {
 	return s, err
 }
 
-// compile returns the settings of a file that was read.
+// compile returns the settings of a file that has been read.
 func compile(in Input, name string, raw []byte) (*Settings, error) {
 	l := &loader{input: in, sources: sources{file: name, places: map[string]string{}, variables: map[string]string{}, unread: map[string]bool{}}, used: map[string]bool{}}
 	root := l.parse(name, raw)
@@ -171,8 +173,8 @@ func compile(in Input, name string, raw []byte) (*Settings, error) {
 	return s, l.mistakes
 }
 
-// readConfig returns the contents of the file and its name, "" if there is none;
-// exposed means that group or others can read it.
+// readConfig returns the contents and the name of the file, or "" if there is none.
+// exposed means that group or others can read the file.
 func readConfig(in Input) (raw []byte, name string, exposed bool, err error) {
 	name = in.Path
 	if name == "" {
@@ -192,7 +194,7 @@ func readConfig(in Input) (raw []byte, name string, exposed bool, err error) {
 	return raw, name, info.Mode().IsRegular() && info.Mode().Perm()&0o077 != 0, nil
 }
 
-// readFile reads at most limit bytes of anything but a directory.
+// readFile reads a file of at most limit bytes. It refuses directories.
 func readFile(name string, limit int64) ([]byte, fs.FileInfo, error) {
 	f, err := os.Open(name)
 	if err != nil {
@@ -216,7 +218,7 @@ func readFile(name string, limit int64) ([]byte, fs.FileInfo, error) {
 	return raw, info, nil
 }
 
-// withoutPath leaves out the path, which the caller names.
+// withoutPath removes the path from an error, because the caller names it.
 func withoutPath(err error) error {
 	var path *fs.PathError
 	if errors.As(err, &path) {

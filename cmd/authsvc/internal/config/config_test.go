@@ -42,7 +42,7 @@ func loadFull(t *testing.T) *Settings {
 	return s
 }
 
-// TestFull: every value arrives, but for those of providers.
+// TestFull: every value is loaded, except the values of providers.
 func TestFull(t *testing.T) {
 	t.Parallel()
 	s := loadFull(t)
@@ -166,8 +166,8 @@ func TestFullIsFull(t *testing.T) {
 	}
 }
 
-// TestPrecedence: flags override the environment, which overrides the file; and what
-// each can hold.
+// TestPrecedence: flags override the environment, and the environment overrides the
+// file. The test also covers the kinds of values of each.
 func TestPrecedence(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -211,8 +211,8 @@ func TestPrecedence(t *testing.T) {
 	}
 }
 
-// TestVariableInItsValue: a variable that the value of its key names is a part of
-// it; any other replaces it. The list is that of the guide for those who move.
+// TestVariableInItsValue: a variable that the value of its key names is part of the
+// value; any other variable replaces it. The list comes from the guide for moving.
 func TestVariableInItsValue(t *testing.T) {
 	t.Parallel()
 	guide, err := os.ReadFile("../../../../docs/moving-from-nextauth.md")
@@ -274,8 +274,8 @@ func TestSettingsPrintNoSecret(t *testing.T) {
 	}
 }
 
-// TestDocumentation: docs/configuration.md has the keys of the table, with
-// type and variable, in any order.
+// TestDocumentation: docs/configuration.md has the keys of the table, with type and
+// variable, in any order.
 func TestDocumentation(t *testing.T) {
 	t.Parallel()
 	raw, err := os.ReadFile("../../../../docs/configuration.md")
@@ -305,8 +305,8 @@ func TestDocumentation(t *testing.T) {
 	}
 }
 
-// FuzzLoad: no input makes the loader panic, every refusal has a place on one
-// line, and no message shows what the environment holds.
+// FuzzLoad: no input makes the loader panic. Each refusal has a place on one line, and
+// no message shows values of the environment.
 func FuzzLoad(f *testing.F) {
 	full, err := os.ReadFile("testdata/full.yaml")
 	if err != nil {
@@ -340,7 +340,7 @@ func FuzzLoad(f *testing.F) {
 	})
 }
 
-// TestProviderTokens: how tokens of providers are kept.
+// TestProviderTokens: the values of storage.provider_tokens.
 func TestProviderTokens(t *testing.T) {
 	t.Parallel()
 	for storage, want := range map[string]string{
@@ -357,7 +357,7 @@ func TestProviderTokens(t *testing.T) {
 	}
 }
 
-// TestDebugWarning: log.level debug is warned about at a public address only.
+// TestDebugWarning: log.level debug causes a warning only at a public address.
 func TestDebugWarning(t *testing.T) {
 	t.Parallel()
 	for url, want := range map[string]bool{"https://app.example.com": true, "http://localhost:3000": false} {

@@ -11,10 +11,10 @@ import (
 
 const variablePrefix = "AUTHSVC_"
 
-// maxSecretFile is the largest file that a *_FILE variable may name, in bytes.
+// maxSecretFile is the maximum size of a file that a *_FILE variable names, in bytes.
 const maxSecretFile = 64 << 10
 
-// variable returns the environment variable of a field, "" if it has none.
+// variable returns the environment variable of a field, or "" if it has none.
 func (f field) variable(prefix string) string {
 	if f.name == "-" || f.into.kind == "mapping of texts" {
 		return ""
@@ -26,9 +26,9 @@ func (f field) variable(prefix string) string {
 	return prefix + name
 }
 
-// override returns the value that the command line or the environment gives
-// instead of the file. Empty variables count as unset: that is how compose
-// files leave one out.
+// override returns the value from the command line or the environment that overrides
+// the file. Empty variables count as unset, because compose files unset a variable that
+// way.
 func (l *loader) override(f field, key, variable string) (value, bool) {
 	if v, ok := l.input.Flags[key]; ok {
 		return value{shape: scalar, place: "--" + key, raw: v, text: v}, true
@@ -55,7 +55,7 @@ func (l *loader) override(f field, key, variable string) (value, bool) {
 	return value{}, false
 }
 
-// secretFile reads the file that a variable names, without newlines at its end.
+// secretFile reads the file that a variable names, without trailing newlines.
 func (l *loader) secretFile(variable, name string) (value, bool) {
 	raw, info, err := readFile(name, maxSecretFile)
 	if err != nil {
@@ -68,7 +68,7 @@ func (l *loader) secretFile(variable, name string) (value, bool) {
 	return value{shape: scalar, place: variable, raw: "", text: strings.TrimRight(string(raw), "\r\n")}, true
 }
 
-// expand replaces ${NAME} by the value of the variable NAME; $${ stands for ${.
+// expand replaces ${NAME} with the value of the variable NAME, and $${ with ${.
 func (l *loader) expand(key string, v value) value {
 	switch v.shape {
 	case scalar:
@@ -131,9 +131,8 @@ func isVariable(name string) bool {
 	return true
 }
 
-// warnUnread warns of variables that nobody reads but somebody may have
-// misspelt. Others are left alone: Kubernetes, for one, sets AUTHSVC_PORT for
-// a service of that name.
+// warnUnread warns of unread variables that may be misspelt. It ignores others: for
+// example, Kubernetes sets AUTHSVC_PORT for a service of that name.
 func (l *loader) warnUnread() {
 	l.used["AUTHSVC_CONFIG"] = true
 	known := slices.Sorted(maps.Keys(l.used))

@@ -12,15 +12,15 @@ import (
 	"authsvc"
 )
 
-// Rules are the expressions of the configuration, in CEL. The zero Expression is
-// none.
+// Rules holds the CEL expressions of the configuration. The zero Expression means that
+// there is none.
 type Rules struct {
 	SignIn, Claims, Redirect Expression
 	When                     []*When // of audiences and of the gate
 }
 
-// A When is an expression about somebody who is signed in. What it belongs to in
-// Engine asks Holds, which is for who compiles the expressions to set.
+// A When is an expression about a signed-in user. The condition in Engine calls Holds.
+// The code that compiles the expressions must set Holds.
 type When struct {
 	Key string
 	Expression
@@ -29,7 +29,7 @@ type When struct {
 
 var errNotCompiled = errors.New("the expression was not compiled")
 
-// whenVar accepts an expression for a field of Engine, which it sets.
+// whenVar accepts an expression for a field of Engine, and sets that field.
 func (s *Settings) whenVar(p *func(context.Context, authsvc.AccessRequest) (bool, error)) setter {
 	w := &When{Holds: func(authsvc.AccessRequest) (bool, error) { return false, errNotCompiled }}
 	t := expressionVar(&w.Expression)
@@ -49,11 +49,11 @@ func (s *Settings) whenVar(p *func(context.Context, authsvc.AccessRequest) (bool
 type Expression struct {
 	Text string
 
-	node     *yaml.Node // that it is written in; nil: not in the file
-	expanded bool       // it has values of variables, which nobody quotes
+	node     *yaml.Node // the node in the file; nil: not in the file
+	expanded bool       // contains values of variables, which must not be quoted
 }
 
-// expressionVar accepts a text in CEL, which somebody else compiles.
+// expressionVar accepts a text in CEL. It does not compile it.
 func expressionVar(p *Expression) setter {
 	return setter{kind: "CEL", fix: `write an expression in CEL, such as 'user.email_verified'`, set: func(v value) string {
 		if v.shape != scalar {
@@ -67,8 +67,9 @@ func expressionVar(p *Expression) setter {
 	}}
 }
 
-// ExpressionMistake makes a mistake at a line and column of an expression, both
-// from 1 and in characters, or at the expression itself with 0. It shows the line.
+// ExpressionMistake returns a mistake at a line and column of an expression. Both count
+// from 1, columns in characters; line 0 means the expression itself. The mistake shows
+// the line.
 func (s *Settings) ExpressionMistake(key string, e Expression, line, column int, problem, fix string) Mistake {
 	m := s.Mistake(key, problem, fix)
 	text, ok := nth(strings.Split(e.Text, "\n"), line)
@@ -86,15 +87,15 @@ func (s *Settings) ExpressionMistake(key string, e Expression, line, column int,
 	return m
 }
 
-// find returns the place in the file of a column in a line of an expression, which
-// is known where the expression is written as it is meant.
+// find returns the place in the file of a column in a line of an expression. The place
+// is known only if the file contains the line literally.
 func (s *Settings) find(e Expression, text string, line, column int) (place string, ok bool) {
 	if e.node == nil || e.expanded {
 		return "", false
 	}
 	at, from := e.node.Line, e.node.Column-1
 	switch {
-	case e.node.Style&yaml.LiteralStyle != 0: // its lines follow the one with the bar
+	case e.node.Style&yaml.LiteralStyle != 0: // its lines follow the line with the bar
 		at, from = at+line, 0
 	case e.node.Style&yaml.FoldedStyle != 0 || line > 1:
 		return "", false
@@ -111,7 +112,7 @@ func (s *Settings) find(e Expression, text string, line, column int) (place stri
 	return fmt.Sprintf("%s:%d:%d", s.file, at, from+utf8.RuneCountInString(before)+column), true
 }
 
-// nth returns a line by its number from 1.
+// nth returns line n. Lines count from 1.
 func nth(lines []string, n int) (string, bool) {
 	if n < 1 || n > len(lines) {
 		return "", false
@@ -119,8 +120,8 @@ func nth(lines []string, n int) (string, bool) {
 	return strings.TrimRight(lines[n-1], "\r"), true
 }
 
-// excerpt shows a column of a line by a caret below it, of a long line the part
-// around it.
+// excerpt shows the text with a caret below a column. It cuts long lines around the
+// column.
 func excerpt(text string, column int) string {
 	const before, after = 60, 40
 	runes := []rune(strings.ReplaceAll(strings.ToValidUTF8(text, "?"), "\t", " "))

@@ -6,15 +6,15 @@ import (
 	"authsvc"
 )
 
-// A field is a key and what stores its value.
+// A field is a key with the setter that stores its value.
 type field struct {
 	key    string
 	into   setter
-	secret bool   // its variable may be NAME_FILE instead, and it is never quoted
-	name   string // of the variable below the prefix, if it is not that of the key
+	secret bool   // never quoted; its variable may be NAME_FILE instead
+	name   string // of the variable below the prefix, if it differs from the key
 }
 
-// fields returns the table of all keys but those of providers.
+// fields returns all keys except the keys of providers.
 func (s *Settings) fields() []field {
 	c := &s.Engine
 	return slices.Concat([]field{
@@ -94,7 +94,7 @@ func listVar[T any](p *[]T, fix string, fields func(*T) []field) setter {
 	}}
 }
 
-// allowVar accepts a list of conditions, or signed_in, which is everybody with a
+// allowVar accepts a list of conditions, or signed_in, which means every user with a
 // session.
 func allowVar(p *[]authsvc.Condition) setter {
 	s := listVar(p, "write signed_in, or a list of conditions such as [{groups: [ops]}]", conditionFields)
@@ -128,9 +128,9 @@ func hookFields(h *Hook) []field {
 	return append([]field{{key: "on", name: "-", into: enumVar(&h.On, "sign_in", "claims", "create_user")}}, hookTarget("", h)...)
 }
 
-// hookTarget are the fields that say whom to ask, and how.
+// hookTarget returns the fields that say how to reach a hook.
 func hookTarget(prefix string, h *Hook) []field {
-	name := "" // of variables, which elements of lists have none of
+	name := "" // of variables; elements of lists have none
 	if prefix == "" {
 		name = "-"
 	}
@@ -154,7 +154,8 @@ func (s *Settings) storageFields() []field {
 	}
 }
 
-// providerTokens is how tokens of providers are kept; keep is the engine's default.
+// providerTokens accepts how tokens of providers are kept. The engine's default is
+// keep.
 func (s *Settings) providerTokens() setter {
 	var how string
 	t := enumVar(&how, "keep", "sealed", "plain", "drop")
@@ -224,14 +225,14 @@ func (s *Settings) audienceFields(a *authsvc.Audience) []field {
 	}
 }
 
-// A Key describes one key, for the documentation.
+// A Key describes one key for the documentation.
 type Key struct {
 	Name     string // such as session.max_age or providers[].client_id
 	Kind     string
-	Variable string // of the environment, "" if it has none
+	Variable string // of the environment; "" if it has none
 }
 
-// Keys lists every key that a configuration may have.
+// Keys lists all keys of a configuration.
 func Keys() []Key {
 	var keys []Key
 	add := func(prefix, variable string, fields []field) {

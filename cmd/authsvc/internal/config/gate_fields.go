@@ -6,7 +6,7 @@ import (
 	"authsvc"
 )
 
-// gateFields are the keys of what puts other programs behind sign-in.
+// gateFields returns the keys of the gate, which puts other programs behind sign-in.
 func (s *Settings) gateFields() []field {
 	g := &s.Engine.Gate
 	return []field{
@@ -49,7 +49,7 @@ func (s *Settings) gateConditionFields(c *authsvc.Condition) []field {
 	}...)
 }
 
-// gateAllowVar accepts anyone, signed_in, nobody, a condition, or a list of them.
+// gateAllowVar accepts anyone, signed_in, nobody, a condition, or a list of conditions.
 func (s *Settings) gateAllowVar(p *authsvc.Allow) setter {
 	t := listVar(&p.AnyOf, "write anyone, signed_in, nobody, a condition such as {groups: [ops]}, or a list of conditions", s.gateConditionFields)
 	t.kind = "anyone, signed_in, nobody or list of mappings"
@@ -82,8 +82,8 @@ func (s *Settings) gateAllowVar(p *authsvc.Allow) setter {
 	return t
 }
 
-// headerNamesVar accepts a name, a list of them, or "" for none, which is not the
-// same as leaving the key out.
+// headerNamesVar accepts a name, a list of names, or "" for none. A missing key means
+// something else: the default.
 func headerNamesVar(p *[]string) setter {
 	s := stringListVar(p)
 	set := s.set
@@ -96,8 +96,8 @@ func headerNamesVar(p *[]string) setter {
 	return s
 }
 
-// AllowText reads what --allow of the command line says: anyone, signed_in, nobody,
-// or KEY=VALUE[,VALUE] of a condition.
+// AllowText parses the values of --allow: anyone, signed_in, nobody, or
+// KEY=VALUE[,VALUE] of a condition.
 func (s *Settings) AllowText(texts []string) (a authsvc.Allow, problem string) {
 	for _, text := range texts {
 		key, values, pair := strings.Cut(text, "=")
@@ -117,7 +117,7 @@ func (s *Settings) AllowText(texts []string) (a authsvc.Allow, problem string) {
 	return a, ""
 }
 
-// allowOf reads one value of allow.
+// allowOf parses one value of allow.
 func (s *Settings) allowOf(v value) (authsvc.Allow, string) {
 	var a authsvc.Allow
 	v.place = "command line"

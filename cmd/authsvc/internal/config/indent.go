@@ -7,15 +7,16 @@ import (
 	"authsvc/internal/text"
 )
 
-// keyLine is a line that begins with a key, or with a dash before one. The last
-// group is its value.
+// keyLine matches a line that begins with a key, or with dashes and a key. The last
+// group is the value.
 var keyLine = text.LazyRegexp(`^( *)((?:- +)*)["']?[\w.-]+["']?:(?:\s+(.*))?$`)
 
-// oddIndent returns the number of the first line with a key in a column that fits
-// no key above it, and how many spaces it begins with; 0 if there is none.
+// oddIndent returns the number of the first line whose key is in a column where no key
+// above it is, and the column, which counts from 1. It returns 0 if there is no such
+// line.
 func oddIndent(raw []byte) (line, spaces int) {
-	open, text := []int{}, -1 // columns of the keys around; of the key whose text goes on
-	hasValue := false         // the line before has a value, so nothing belongs below it
+	open, text := []int{}, -1 // open: columns of the enclosing keys; text: column of the key whose text continues
+	hasValue := false         // the line before has a value, so nothing may be below it
 	for i, b := range bytes.Split(raw, []byte("\n")) {
 		s := strings.TrimRight(string(b), " \r")
 		indent := len(s) - len(strings.TrimLeft(s, " "))

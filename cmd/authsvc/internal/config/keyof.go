@@ -7,10 +7,10 @@ import (
 	"authsvc/internal/text"
 )
 
-// The engine names fields of authsvc.Config. This is what a configuration calls
-// them.
+// The engine names fields of authsvc.Config. This file translates them to keys of the
+// configuration.
 
-// keyNames are the keys that are not the field's name in lower case.
+// keyNames maps fields to keys, unless the key is the field's name in lower case.
 var keyNames = map[string]string{
 	"Adapter": "storage.url", "UserColumns": "storage.user_columns", "Secrets": "secret", "ProviderTokens": "storage.provider_tokens", "StaleRevocations": "session.stale_revocations",
 	"DangerousInsecureURL": "allow_insecure_url", "DangerousShortSecret": "allow_short_secret",
@@ -30,8 +30,8 @@ var (
 	inName     = text.LazyRegexp(`([a-z0-9])([A-Z])|([A-Z])([A-Z][a-z])`)
 )
 
-// Attr is an attribute of a line of the engine's log as the program logs it: by the
-// name of the key, where the engine names a field.
+// Attr rewrites an attribute of the engine's log for the program's log: a name of a
+// field becomes the name of its key.
 func Attr(groups []string, a slog.Attr) slog.Attr {
 	if len(groups) == 0 && a.Key == "field" {
 		return slog.String("key", keyOf(a.Value.String()))
@@ -39,10 +39,10 @@ func Attr(groups []string, a slog.Attr) slog.Attr {
 	return a
 }
 
-// keyOf is the key of a field, such as session.max_age of Session.MaxAge and
-// providers[0].client_id of Providers[0].Client.ID.
+// keyOf returns the key of a field, such as session.max_age for Session.MaxAge and
+// providers[0].client_id for Providers[0].Client.ID.
 func keyOf(field string) string {
-	for _, named := range []string{"Session.Expose", "Session.Claims"} { // by names of the operator's
+	for _, named := range []string{"Session.Expose", "Session.Claims"} { // followed by names that the operator chose
 		if name, ok := strings.CutPrefix(field, named+"."); ok {
 			return keyOf(named) + "." + name
 		}

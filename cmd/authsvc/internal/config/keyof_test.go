@@ -9,7 +9,7 @@ import (
 	"authsvc"
 )
 
-// leaves are the paths to the fields of a struct, groups of them taken apart.
+// leaves returns the paths to the fields of a struct, including nested ones.
 func leaves(t reflect.Type, prefix string) (paths []string) {
 	for i := range t.NumField() {
 		f := t.Field(i)
@@ -22,22 +22,21 @@ func leaves(t reflect.Type, prefix string) (paths []string) {
 	return paths
 }
 
-// onlyGo are the fields that only a program can set; a dot stands for all that
-// is below.
+// onlyGo lists the fields that only a program can set. A trailing dot includes all
+// fields below.
 var onlyGo = []string{"HSTS", "ShowRefusal", "Account.Edit", "RateLimit.Link", "RateLimit.BackchannelLogout", "RateLimit.Account",
 	"Providers", "Logger", "Outbound.DangerousTransport", "Callbacks.", "Events.",
 	"Providers[0].OpenID", "Providers[0].PairwiseSubject", "Providers[0].Hooks.", "Providers[0].UserInfo", "Providers[0].MapProfile", "Providers[0].Authorize", "SignIn.Allow[0].MaxAge", "SignIn.Allow[0].Tokens",
 	"SignIn.Allow[0].When", "Tokens.Audiences[0].Allow[0].MaxAge", "Tokens.Audiences[0].Allow[0].When", "Tokens.Audiences[0].Allow[0].Tokens", "Gate.MaxRequests", "Gate.Hosts[0].Default.", "Gate.Hosts[0].Rules[0].Allow.Anyone", "Gate.Hosts[0].Rules[0].Allow.Nobody"}
 
-// onlyKeys are the keys of the program, and of what is put together from
-// several.
+// onlyKeys lists the keys of the program itself, and keys of fields that are built from
+// several keys.
 var onlyKeys = []string{"listen", "admin.listen", "stop_delay", "admin.allow_remote", "debug.listen", "session.store", "storage.prefix", "storage.migrate", "storage.naming", "storage.tables", "storage.columns", "storage.user_columns",
 	"log.format", "log.level", "mail.templates", "providers[0].type", "providers[0].server", "providers[0].from", "providers[0].max_age", "providers[0].inbox_url",
 	"providers[0].codes", "providers[0].sign_in", "providers[0].helo", "providers[0].insecure_no_tls", "rules.sign_in", "rules.claims", "rules.redirect", "hooks", "hooks[0].on",
 	"hooks[0].url", "hooks[0].secret", "hooks[0].timeout", "providers[0].hook.url", "providers[0].hook.secret", "providers[0].hook.timeout", "gate.hosts[0].default"}
 
-// TestKeyOf: every field of the engine that a configuration can set has the key
-// that sets it.
+// TestKeyOf: each field of the engine that a configuration can set maps to its key.
 func TestKeyOf(t *testing.T) {
 	t.Parallel()
 	var keys []string
@@ -71,7 +70,7 @@ func TestKeyOf(t *testing.T) {
 	}
 }
 
-// TestKeyOfElements: mistakes also name elements of lists and whole providers.
+// TestKeyOfElements: mistakes can also name elements of lists and whole providers.
 func TestKeyOfElements(t *testing.T) {
 	t.Parallel()
 	for field, want := range map[string]string{"Secrets[1]": "secret[1]", "AllowedRedirects[2]": "allowed_redirects[2]", "Providers[3]": "providers[3]",

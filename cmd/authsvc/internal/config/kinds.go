@@ -9,10 +9,10 @@ import (
 	"authsvc/provider"
 )
 
-// meant returns the kind that a misspelt one was surely meant for, if one is
-// nearer than all others, else "".
+// meant returns the kind that a misspelt one was surely meant to be, if one is nearer
+// than all others, else "".
 func (l *loader) meant(kind string, known bool) string {
-	if known || slices.Contains(ownKinds(), kind) { // as nearly all are
+	if known || slices.Contains(ownKinds(), kind) { // the usual case
 		return ""
 	}
 	if _, gone := provider.Discontinued(kind); gone {
@@ -32,7 +32,7 @@ func (l *loader) meant(kind string, known bool) string {
 	return nearest
 }
 
-// nearKinds returns the kinds that look like one that there is not.
+// nearKinds returns the kinds that resemble an unknown one.
 func nearKinds(kind string) []string {
 	if _, known := provider.Lookup(kind); known {
 		return nil
@@ -44,10 +44,10 @@ func nearKinds(kind string) []string {
 	return near
 }
 
-// ownKinds are the kinds that are not in the table of providers.
+// ownKinds returns the kinds that are not in the table of providers.
 func ownKinds() []string { return []string{"oidc", "oauth2", "oauth1", "email", "credentials"} }
 
-// unknownKind records a kind that there is not.
+// unknownKind records an unknown kind as a mistake.
 func (l *loader) unknownKind(key, kind string) {
 	place := cmp.Or(l.places[key+".type"], l.places[key+".id"], l.places[key])
 	if fate, gone := provider.Discontinued(kind); gone {

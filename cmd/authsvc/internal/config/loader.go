@@ -17,11 +17,11 @@ type loader struct {
 	mistakes Mistakes
 	warnings []string
 	used     map[string]bool // environment variables that have a meaning
-	// holdsSecret: a secret is written in the file, and not as ${NAME}.
+	// holdsSecret means that the file contains a secret instead of ${NAME}.
 	holdsSecret bool
 }
 
-// fail records a mistake. A key that has one counts as unread.
+// fail records a mistake. A key with a mistake counts as unread.
 func (l *loader) fail(place, key, problem, fix string) {
 	if key != "" {
 		l.unread[key] = true
@@ -29,8 +29,7 @@ func (l *loader) fail(place, key, problem, fix string) {
 	l.note(place, key, problem, fix)
 }
 
-// note is fail where the value is read in spite of the mistake, as if it had been
-// mended.
+// note is fail for a value that is read despite the mistake, as if it had been fixed.
 func (l *loader) note(place, key, problem, fix string) {
 	m := Mistake{Place: place, Key: key, Problem: problem, Fix: fix}
 	same := func(n Mistake) bool { return n.String() == m.String() }
@@ -45,7 +44,7 @@ func (l *loader) warn(format string, args ...any) {
 	}
 }
 
-// settings makes the settings of a whole file and the environment.
+// settings returns the settings from a whole file and the environment.
 func (l *loader) settings(root value) *Settings {
 	s := &Settings{Listen: "127.0.0.1:3000", StopDelay: time.Second}
 	s.Storage.URL, s.Storage.Migrate = "sqlite:authsvc.db", true
@@ -65,9 +64,9 @@ func (l *loader) settings(root value) *Settings {
 	return s
 }
 
-// readSection assigns the members of a mapping whose keys begin with prefix, and
-// the variables and flags that override them. more are names to suggest besides
-// those of fields.
+// readSection assigns the members of a mapping whose keys begin with prefix, and the
+// variables and flags that override them. more holds further names to suggest besides
+// the keys of fields.
 func (l *loader) readSection(prefix, variables string, members []member, fields []field, more ...string) {
 	overridden := map[string]bool{}
 	for _, f := range fields {
@@ -85,9 +84,9 @@ func (l *loader) readSection(prefix, variables string, members []member, fields 
 	l.readMembers(prefix, "", members, fields, overridden, more)
 }
 
-// names reports whether the value of a key in the file is put together with a
-// variable: a list whose first entry is ${AUTHSVC_SECRET} is not to become that
-// entry alone.
+// names reports whether the value of a key in the file refers to a variable. Such a
+// list must not be overridden: if its first entry is ${AUTHSVC_SECRET}, it must not
+// become that entry alone.
 func names(members []member, key, variable string) bool {
 	first, rest, below := strings.Cut(key, ".")
 	for _, m := range members {
@@ -101,7 +100,7 @@ func names(members []member, key, variable string) bool {
 	return false
 }
 
-// mentions reports whether a text is in a value, as it is written.
+// mentions reports whether a value, as written, contains a text.
 func (v value) mentions(text string) bool {
 	return strings.Contains(v.raw, text) || slices.ContainsFunc(v.items, func(item value) bool { return item.mentions(text) }) ||
 		slices.ContainsFunc(v.members, func(m member) bool { return m.value.mentions(text) })
@@ -116,7 +115,7 @@ func (l *loader) readMembers(prefix, at string, members []member, fields []field
 		inside := slices.ContainsFunc(fields, func(f field) bool { return strings.HasPrefix(f.key, key+".") })
 		switch {
 		case m.value.shape == unreadable && (i >= 0 || inside):
-			l.unread[prefix+key] = true // with the mistake that says why
+			l.unread[prefix+key] = true // its mistake has been recorded
 		case i >= 0:
 			if _, known := l.places[prefix+key]; !known {
 				l.places[prefix+key] = m.place
@@ -136,15 +135,15 @@ func (l *loader) readMembers(prefix, at string, members []member, fields []field
 	}
 }
 
-// Parts of secrets: a reference to an environment variable, and parameters of an
-// address that are secret.
+// Patterns for parts of secrets: a reference to an environment variable, and the secret
+// parameters of an address.
 var (
 	variable        = text.LazyRegexp(`\$\{[^}]*\}`)
 	secretParameter = text.LazyRegexp(`(?i)(pass|pwd|secret|token)\w*=`)
 )
 
-// spelledOut reports whether the secret at a key is written in its value, rather
-// than named by variables. Of an address, only the password and some parameters are
+// spelledOut reports whether the value at a key contains a secret itself, rather than
+// the names of variables. In an address, only the password and some parameters are
 // secret.
 func (v value) spelledOut(key string) bool {
 	if slices.ContainsFunc(v.items, func(item value) bool { return item.spelledOut(key) }) {
@@ -164,13 +163,13 @@ func (v value) spelledOut(key string) bool {
 	return rest != ""
 }
 
-// placeholder reports whether a value was copied from the documentation, where
-// everybody has to write their own.
+// placeholder reports whether a value is a placeholder that was copied from the
+// documentation.
 func (v value) placeholder() bool {
 	return v.text == "…" || v.text == "..." || slices.ContainsFunc(v.items, value.placeholder)
 }
 
-// assign gives a value to its field.
+// assign assigns a value to its field.
 func (l *loader) assign(f field, key string, v value) {
 	l.places[key] = v.place
 	for i, item := range v.items {
@@ -180,7 +179,7 @@ func (l *loader) assign(f field, key string, v value) {
 		v = f.into.reshape(v)
 	}
 	v.key = key
-	// Of mappings, where each name is.
+	// The members of a mapping have places of their own.
 	for _, m := range v.members {
 		l.places[key+"."+m.key] = m.place
 	}
@@ -209,7 +208,7 @@ func (l *loader) assign(f field, key string, v value) {
 	}
 }
 
-// elements reads the mappings of a list. One that is no mapping is added without
+// elements reads the mappings of a list. An item that is not a mapping is added without
 // values, so that the others keep their places.
 func (l *loader) elements(f field, key string, v value) {
 	for i, item := range v.items {
@@ -226,7 +225,7 @@ func (l *loader) elements(f field, key string, v value) {
 	}
 }
 
-// notMapping records that a value is no mapping, which has keys such as example.
+// notMapping records that a value is not a mapping. example is a key of the mapping.
 func (l *loader) notMapping(m member, key, example string) {
 	fix := "write its keys below it, such as " + example + ": …"
 	if m.value.shape == list {
@@ -239,8 +238,8 @@ func (l *loader) notMapping(m member, key, example string) {
 	l.fail(m.place, key, "is one value, not a mapping", fix)
 }
 
-// undashed returns the members of the mappings in a list, as if the dashes were not
-// there. It returns nil for anything else.
+// undashed returns the members of the mappings in a list as if the dashes were missing.
+// It returns nil for anything else.
 func (v value) undashed() []member {
 	var all []member
 	for _, item := range v.items {
@@ -265,20 +264,20 @@ func namesAt(at string, fields []field, more ...string) []string {
 	return slices.Compact(names)
 }
 
-// firstBelow is the first of the keys below one, which come in the order of their use.
+// firstBelow returns the first key below at. The keys are in the order of their use.
 func firstBelow(at string, fields []field) string {
 	i := slices.IndexFunc(fields, func(f field) bool { return strings.HasPrefix(f.key, at) })
 	name, _, _ := strings.Cut(fields[i].key[len(at):], ".")
 	return name
 }
 
-// respell records keys that are surely misspelt as mistakes, and returns the
-// members with the right ones, so that what is below them is checked too; with only,
-// it looks for these.
+// respell records keys that are surely misspelt as mistakes. It returns the members
+// with the corrected keys, so that their values are checked too. If only is not empty,
+// it corrects only to these keys.
 func (l *loader) respell(prefix string, members []member, names []string, only ...string) []member {
 	members = slices.Clone(members)
 	for i, m := range members {
-		if slices.Contains(names, m.key) { // as nearly all are
+		if slices.Contains(names, m.key) { // the usual case
 			continue
 		}
 		n := closest(m.key, names)
@@ -291,8 +290,8 @@ func (l *loader) respell(prefix string, members []member, names []string, only .
 	return members
 }
 
-// unknownKey records a key that means nothing here as a mistake. What it may have
-// been meant for counts as unread.
+// unknownKey records an unknown key as a mistake. The key that may have been meant
+// counts as unread.
 func (l *loader) unknownKey(m member, prefix string, names []string) {
 	fix := "known are " + strings.Join(names, ", ")
 	if n := closest(m.key, names); n != "" {

@@ -10,9 +10,9 @@ import (
 	"authsvc/internal/test/quiet"
 )
 
-// TestManyHosts: what a start does for a gate grows as the gate does. Memory is
-// counted, since how long it takes is the machine's business.
-func TestManyHosts(t *testing.T) { // not parallel: whatever runs beside it would be counted
+// TestManyHosts: the work of a start grows in proportion to the gate. The test counts
+// memory, because the time depends on the machine.
+func TestManyHosts(t *testing.T) { // not parallel: other tests would be counted
 	start := func(hosts int) (bytes, objects uint64) {
 		t.Helper()
 		var b strings.Builder
@@ -41,7 +41,7 @@ func TestManyHosts(t *testing.T) { // not parallel: whatever runs beside it woul
 		}
 		return after.TotalAlloc - before.TotalAlloc, after.Mallocs - before.Mallocs
 	}
-	start(1) // what is made once
+	start(1) // allocations that happen once
 	bytes, objects := start(20)
 	moreBytes, moreObjects := start(200)
 	if quiet.Full && (moreBytes > 14*bytes || moreObjects > 14*objects) {

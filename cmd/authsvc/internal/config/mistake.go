@@ -11,18 +11,18 @@ import (
 	"authsvc/internal/text"
 )
 
-// A Mistake is one thing that is wrong with the configuration.
+// A Mistake is one mistake in the configuration.
 type Mistake struct {
-	Place   string // file:line, of a file that is named too, an environment variable or a flag
+	Place   string // file:line, also of a file that the configuration names; an environment variable; or a flag
 	Key     string // such as session.max_age; may be empty
 	Problem string
 	Fix     string // what to do
-	Excerpt string // lines that show where in a text it is; empty: none
+	Excerpt string // lines that show the place in a text; empty: none
 
-	with []string // other keys that it rests on
+	with []string // other keys that the mistake depends on
 }
 
-// String returns the mistake in one line.
+// String returns the mistake on one line.
 func (m Mistake) String() string {
 	s := m.Problem
 	if m.Key != "" {
@@ -37,7 +37,7 @@ func (m Mistake) String() string {
 	return s
 }
 
-// Text returns the mistake and its excerpt, in lines.
+// Text returns the mistake and its excerpt, on several lines.
 func (m Mistake) Text() string {
 	if m.Excerpt == "" {
 		return m.String()
@@ -45,13 +45,14 @@ func (m Mistake) Text() string {
 	return m.String() + "\n" + m.Excerpt
 }
 
-// Mistakes are all the mistakes of a configuration, in the order of the file.
+// Mistakes holds all mistakes of a configuration, in the order of the file.
 type Mistakes []Mistake
 
-// maxMistakes is how many are kept; a file of another kind would have
-// thousands.
+// maxMistakes limits how many mistakes are kept, because a file of another kind would
+// have thousands.
 const maxMistakes = 100
 
+// Error returns all mistakes, on several lines.
 func (m Mistakes) Error() string {
 	lines := make([]string, len(m))
 	for i := range m {
@@ -60,9 +61,9 @@ func (m Mistakes) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// Add adds mistakes that were found later in the same settings, and sorts all in the
-// order of the file. It leaves out those that follow from one before: they are
-// about, or rest on, a value that could not be read.
+// Add adds mistakes that were found later in the same settings, and sorts all of them
+// in the order of the file. It omits mistakes that are about, or depend on, a value
+// that could not be read.
 func (s *Settings) Add(before, later Mistakes) Mistakes {
 	all := slices.Clone(before)
 	for _, m := range later {
@@ -79,8 +80,7 @@ func (s *Settings) Add(before, later Mistakes) Mistakes {
 	return all
 }
 
-// follows reports whether a mistake is about, or rests on, a value that is not
-// known.
+// follows reports whether a mistake is about, or depends on, a value that is not known.
 func (s *Settings) follows(m Mistake) bool {
 	for unread := range s.unread {
 		for _, key := range append([]string{m.Key}, m.with...) {
@@ -88,7 +88,7 @@ func (s *Settings) follows(m Mistake) bool {
 			if key == unread || of != key && (of[0] == '.' || of[0] == '[') {
 				return true
 			}
-			if of := strings.TrimPrefix(unread, key); of != unread && ofList.FindString(of) == of { // one of the list
+			if of := strings.TrimPrefix(unread, key); of != unread && ofList.FindString(of) == of { // an element of the list
 				return true
 			}
 		}
@@ -96,20 +96,21 @@ func (s *Settings) follows(m Mistake) bool {
 	return false
 }
 
-// line returns the line of the file; mistakes elsewhere come first.
+// line returns the line of the file. It returns 0 for other places, so that they sort
+// first.
 func (m Mistake) line() int {
 	_, number, _ := strings.Cut(m.Place, ":")
-	number, _, _ = strings.Cut(number, ":") // a column
+	number, _, _ = strings.Cut(number, ":") // removes a column
 	n, _ := strconv.Atoi(number)
 	return n
 }
 
-// sources remember where each key came from.
+// sources records where each key came from.
 type sources struct {
-	file      string            // "" without one
+	file      string            // "" without a file
 	places    map[string]string // by key: file:line, variable or flag
-	variables map[string]string // by key: the environment variable that could give it
-	unread    map[string]bool   // keys whose value is not known, because of a mistake
+	variables map[string]string // by key: the environment variable that can set it
+	unread    map[string]bool   // keys whose value is not known because of a mistake
 	lines     []string          // of the file
 }
 
@@ -122,8 +123,8 @@ func (s sources) fileName() string {
 
 var lastSegment = text.LazyRegexp(`(\[\d+\]|\.[^.\[]*)$`)
 
-// Explain places the mistakes that the engine found. Other errors are
-// returned as they are.
+// Explain adds the places to the mistakes that the engine found. It returns other
+// errors unchanged.
 func (s *Settings) Explain(err error) error {
 	found := authsvc.ConfigErrors(err)
 	if len(found) == 0 {
@@ -141,7 +142,8 @@ func (s *Settings) Explain(err error) error {
 	return list
 }
 
-// Mistake makes a mistake at a key, placed at the key or at what is around it.
+// Mistake returns a mistake about a key. Its place is the place of the key or of the
+// nearest enclosing key.
 func (s *Settings) Mistake(key, problem, fix string) Mistake {
 	m := Mistake{Key: key, Problem: problem, Fix: fix}
 	for at := key; at != ""; at = lastSegment.ReplaceAllString(at, "") {
@@ -163,7 +165,7 @@ func (s *Settings) Mistake(key, problem, fix string) Mistake {
 	return m
 }
 
-// quote returns what somebody wrote in quotes, shortened and on one line.
+// quote returns an operator's text in quotes, shortened and on one line.
 func quote(s string) string {
 	if len(s) > 60 {
 		s = s[:60] + "…"
@@ -171,7 +173,7 @@ func quote(s string) string {
 	return fmt.Sprintf("%q", strings.ToValidUTF8(s, "�"))
 }
 
-// isTypo reports whether one name was surely meant by the other.
+// isTypo reports whether name is surely a typo of meant.
 func isTypo(name, meant string) bool {
 	plain := strings.NewReplacer("_", "", "-", "")
 	name, meant = strings.ToLower(plain.Replace(name)), strings.ToLower(plain.Replace(meant))
@@ -182,8 +184,7 @@ func isTypo(name, meant string) bool {
 	return d <= 1 || d == 2 && len(meant) >= 6
 }
 
-// closest returns the element of names that looks most like name, "" if none
-// does.
+// closest returns the element of names that most resembles name, or "" if none does.
 func closest(name string, names []string) string {
 	if len(name) > 60 {
 		return ""

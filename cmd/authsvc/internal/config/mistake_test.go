@@ -20,7 +20,7 @@ const validFile = "url: https://a.example\n"
 type mistakeCase struct {
 	file string
 	env  map[string]string
-	want []string // prefixes of lines; F stands for the file; none: no mistake
+	want []string // prefixes of lines; F stands for the file; empty: no mistake
 }
 
 // checkMistakes loads files and compares their mistakes.
@@ -68,7 +68,7 @@ func checkLines(t *testing.T, file string, got Mistakes, want []string) {
 	}
 }
 
-// TestYAMLMistakes: what is wrong with the syntax, where, and the fix.
+// TestYAMLMistakes: mistakes in the syntax, with place and fix.
 func TestYAMLMistakes(t *testing.T) {
 	t.Parallel()
 	bomb := "a: &a [x,x]\n"
@@ -104,8 +104,7 @@ func TestYAMLMistakes(t *testing.T) {
 	})
 }
 
-// TestKeyMistakes: keys that are not known and values that their key does not
-// accept.
+// TestKeyMistakes: unknown keys, and values that their key does not accept.
 func TestKeyMistakes(t *testing.T) {
 	t.Parallel()
 	checkMistakes(t, map[string]mistakeCase{
@@ -154,7 +153,7 @@ func TestKeyMistakes(t *testing.T) {
 	})
 }
 
-// TestVariableMistakes: mistakes in the environment, and in what refers to it.
+// TestVariableMistakes: mistakes in the environment, and in references to it.
 func TestVariableMistakes(t *testing.T) {
 	t.Parallel()
 	checkMistakes(t, map[string]mistakeCase{
@@ -171,7 +170,7 @@ func TestVariableMistakes(t *testing.T) {
 	})
 }
 
-// TestProviderMistakes: what is wrong with providers.
+// TestProviderMistakes: mistakes in providers.
 func TestProviderMistakes(t *testing.T) {
 	t.Parallel()
 	apple, _ := provider.Lookup("apple")
@@ -219,8 +218,8 @@ func TestProviderMistakes(t *testing.T) {
 	})
 }
 
-// TestLimits: a file that is too large is not read, and mistakes are counted
-// only so far.
+// TestLimits: a file that is too large is not read, and the number of mistakes is
+// limited.
 func TestLimits(t *testing.T) {
 	t.Parallel()
 	_, err := Load(Input{Path: writeFile(t, "#"+strings.Repeat("x", maxFile))})
@@ -240,7 +239,7 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// TestMissingFile: a named file has to be there, the default one need not.
+// TestMissingFile: a named file must exist, the default file need not.
 func TestMissingFile(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for _, in := range []Input{{Path: "nowhere.yaml"}, {Env: map[string]string{"AUTHSVC_CONFIG": "nowhere.yaml"}}} {
@@ -253,8 +252,8 @@ func TestMissingFile(t *testing.T) {
 	}
 }
 
-// TestExplain: mistakes that the engine finds get the place of their key, of
-// what is around it, or of the variable that could set it.
+// TestExplain: mistakes that the engine finds get the place of their key, of an
+// enclosing key, or of the variable that can set it.
 func TestExplain(t *testing.T) {
 	t.Parallel()
 	file := writeFile(t, "url: https://a.example\nsecret: [one, two]\nproviders:\n  - {id: github, client_id: a}\n  - id: acme\n    type: oidc\n")
@@ -287,7 +286,7 @@ func TestExplain(t *testing.T) {
 	}
 }
 
-// TestExplainWithoutFile: then the variable is the place.
+// TestExplainWithoutFile: without a file, the variable is the place.
 func TestExplainWithoutFile(t *testing.T) {
 	t.Chdir(filepath.Clean(t.TempDir()))
 	s, err := Load(Input{})

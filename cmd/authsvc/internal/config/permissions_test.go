@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestFilePermissions: a configuration that others can read is warned about when
-// it holds a secret, and only then. A directory instead of a secret is an error.
+// TestFilePermissions: a configuration that others can read causes a warning if it
+// contains a secret, and only then. A directory instead of a secret is an error.
 func TestFilePermissions(t *testing.T) {
 	t.Parallel()
 	const held = "url: http://localhost:3000\nsecret: " + testSecret + "\n"

@@ -19,7 +19,7 @@ import (
 	"authsvc/provider"
 )
 
-// TestPrivateKey: a key in the file, in a variable and in a file that a variable
+// TestPrivateKey: a key in the file, in a variable, and in a file that a variable
 // names. Mistakes have the place of the key and do not show it.
 func TestPrivateKey(t *testing.T) {
 	t.Parallel()
@@ -36,7 +36,7 @@ func TestPrivateKey(t *testing.T) {
 	for name, c := range map[string]struct {
 		file string
 		env  map[string]string
-		want []string // prefixes of the mistakes; none: it starts
+		want []string // prefixes of the mistakes; empty: it starts
 	}{
 		"in the file":       {file: head + "  - id: acme\n    type: oidc\n    issuer: https://id.example\n    client_id: a\n    auth_method: private_key_jwt\n    private_key: |\n      " + strings.ReplaceAll(text, "\n", "\n      ") + "\n"},
 		"in a variable":     {file: keyed + "}\n", env: map[string]string{"AUTHSVC_ACME_PRIVATE_KEY": text}},
@@ -70,15 +70,15 @@ func TestPrivateKey(t *testing.T) {
 	}
 }
 
-// startMistakes loads a file, starts the engine with it, and returns the mistakes.
-// F stands for the file.
+// startMistakes loads a file, starts the engine with it, and returns the mistakes. F
+// stands for the file.
 func startMistakes(t *testing.T, text string, env map[string]string) []string {
 	t.Helper()
 	file := writeFile(t, text)
 	s, err := Load(Input{Path: file, Env: env})
 	if err == nil {
 		var service *engine.Service
-		s.Engine.Logger = slog.New(slog.DiscardHandler) // or the lines of many starts bury a failure
+		s.Engine.Logger = slog.New(slog.DiscardHandler) // otherwise the log of many starts hides a failure
 		if service, err = engine.New(s.Engine); err == nil {
 			service.Close(t.Context())
 			return nil
@@ -133,7 +133,7 @@ func TestKeyCommands(t *testing.T) {
 	mustBePublicHalf(t, set.Keys[0], key)
 }
 
-// mustBePublicHalf checks that a JWK is the public half of a key in PEM.
+// mustBePublicHalf checks that a JWK is the public half of a PEM key.
 func mustBePublicHalf(t *testing.T, public jose.JSONWebKey, text []byte) {
 	t.Helper()
 	block, _ := pem.Decode(text)

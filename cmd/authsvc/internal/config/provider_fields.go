@@ -6,7 +6,7 @@ import (
 	"authsvc"
 )
 
-// oauthFields returns the table of keys of OAuth and OpenID Connect providers.
+// oauthFields returns the keys of OAuth and OpenID Connect providers.
 func (e *entry) oauthFields() []field {
 	o := e.oauth
 	return slices.Concat([]field{
@@ -53,7 +53,7 @@ func (e *entry) oauthFields() []field {
 	}, profileFields(&o.Fields), styleFields(&o.Style))
 }
 
-// oauth1Fields returns the table of keys of OAuth 1.0a providers.
+// oauth1Fields returns the keys of OAuth 1.0a providers.
 func (e *entry) oauth1Fields() []field {
 	o := e.oauth1
 	return slices.Concat([]field{
@@ -73,7 +73,7 @@ func (e *entry) oauth1Fields() []field {
 	}, profileFields(&o.Fields), styleFields(&o.Style))
 }
 
-// openID2Fields returns the table of keys of OpenID 2.0 providers, all built in.
+// openID2Fields returns the keys of OpenID 2.0 providers, which are all built in.
 func (e *entry) openID2Fields() []field {
 	o := e.openID2
 	return append([]field{
@@ -101,8 +101,7 @@ func styleFields(s *authsvc.Style) []field {
 	}
 }
 
-// credentialsFields returns the table of keys of providers whose fields a hook
-// judges.
+// credentialsFields returns the keys of providers whose fields a hook checks.
 func (e *entry) credentialsFields() []field {
 	c := &e.credentials
 	return append([]field{
@@ -124,7 +123,7 @@ func formFields(f *authsvc.Field) []field {
 	}
 }
 
-// emailFields returns the table of keys of e-mail providers.
+// emailFields returns the keys of e-mail providers.
 func (e *entry) emailFields() []field {
 	return []field{
 		{key: "id", into: stringVar(&e.discard), name: "-"},

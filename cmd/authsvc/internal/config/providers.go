@@ -11,7 +11,7 @@ import (
 	"authsvc/provider"
 )
 
-// ProviderID returns the id of a provider of a kind that a file can describe.
+// ProviderID returns the ID of a provider of a kind that a file can describe.
 func ProviderID(p authsvc.Provider) string {
 	switch p := p.(type) {
 	case *authsvc.OAuth:
@@ -44,15 +44,15 @@ type entry struct {
 	discard string
 }
 
-// refusedTypes returns the kinds of provider that a file cannot describe, each
-// with the problem and the fix.
+// refusedTypes returns the kinds of provider that a file cannot describe, each with the
+// problem and the fix.
 func refusedTypes() map[string][2]string {
 	return map[string][2]string{
 		"openid2": {"is openid2, which is a kind of built-in providers only", "use id: steam, or embed the library and use authsvc.OpenID2"},
 	}
 }
 
-// foreignOptions returns the keys of all options of the table of providers.
+// foreignOptions returns the keys of all options in the table of providers.
 func foreignOptions() []string {
 	var keys []string
 	for _, e := range provider.All() {
@@ -63,8 +63,7 @@ func foreignOptions() []string {
 	return keys
 }
 
-// providers reads the list, and then the providers that the environment alone
-// enables.
+// providers reads the list, and then the providers that only the environment enables.
 func (l *loader) providers(s *Settings, v value) {
 	switch v.shape {
 	case unreadable:
@@ -85,7 +84,7 @@ func (l *loader) providers(s *Settings, v value) {
 		case scalar, list, absent:
 			l.fail(item.place, key, "is "+item.shape.name()+", not a mapping", "write {id: github, client_id: …, client_secret: …}")
 		}
-		if len(s.Engine.Providers) == i { // it could not be made
+		if len(s.Engine.Providers) == i { // the provider could not be made
 			l.unread[key] = true
 			s.Engine.Providers = append(s.Engine.Providers, &authsvc.OAuth{ID: id})
 		}
@@ -108,8 +107,8 @@ func (l *loader) providers(s *Settings, v value) {
 	}
 }
 
-// named returns the entries of a mapping that should have been a list: one, or one
-// under each id.
+// named returns the entries of a mapping that should have been a list: one entry, or
+// one under each ID.
 func (v value) named() []value {
 	for _, m := range v.members {
 		if m.value.shape != mapping {
@@ -127,8 +126,8 @@ func (v value) named() []value {
 	return items
 }
 
-// variablesFor returns the suffixes of the variables of which one enables a
-// provider.
+// variablesFor returns the suffixes of the variables that enable a provider. One of
+// them is enough.
 func variablesFor(known provider.Entry) []string {
 	if !known.NoClient {
 		return []string{"ID", "SECRET"}
@@ -165,8 +164,7 @@ func (l *loader) anySet(id string, names ...string) bool {
 	return set
 }
 
-// provider reads one entry, adds the provider that it describes and returns its
-// id.
+// provider reads one entry, adds the provider that it describes, and returns its ID.
 func (l *loader) provider(s *Settings, key string, members []member) string {
 	keys := namesAt("", slices.Concat((&entry{oauth: &authsvc.OAuth{}}).oauthFields(), (&entry{}).emailFields(), (&entry{}).credentialsFields()))
 	members = l.respell(key+".", members, keys, "id", "type")
@@ -197,7 +195,7 @@ func (l *loader) provider(s *Settings, key string, members []member) string {
 		known, builtIn = provider.Lookup(kind)
 	}
 	switch {
-	case kind == "oidc" || kind == "oauth2": // ahead of the table: here everything is an option
+	case kind == "oidc" || kind == "oauth2": // before the table, because every key is optional here
 		e.oauth = &authsvc.OAuth{ID: id, OpenID: kind == "oidc"}
 		l.readSection(key+".", variablesOf(id), l.refuseForeign(key, kind, members, e.oauthFields()), e.oauthFields())
 		s.Engine.Providers = append(s.Engine.Providers, e.oauth)
@@ -224,7 +222,8 @@ func (l *loader) provider(s *Settings, key string, members []member) string {
 	return id
 }
 
-// scalarMember reads a key of an entry ahead of the others, "" if there is none.
+// scalarMember reads a key of an entry before the others. It returns "" if the key is
+// missing.
 func (l *loader) scalarMember(key, name string, members []member) string {
 	for _, m := range members {
 		if m.key != name {
@@ -244,8 +243,8 @@ func (l *loader) scalarMember(key, name string, members []member) string {
 	return ""
 }
 
-// builtIn adds a provider of the table: client and options are read first, and
-// everything else in the entry overrides what New returned.
+// builtIn adds a provider of the table. It reads the client and the options first. The
+// rest of the entry overrides the fields that New returned.
 func (l *loader) builtIn(s *Settings, e *entry, known provider.Entry, members []member) {
 	options, client := map[string]string{}, authsvc.Client{}
 	fields := optionFields(known, options)
@@ -276,7 +275,7 @@ func (l *loader) builtIn(s *Settings, e *entry, known provider.Entry, members []
 	s.Engine.Providers = append(s.Engine.Providers, made)
 }
 
-// noSecretFix says what a provider has instead of a client secret.
+// noSecretFix says which option a provider has instead of a client secret.
 func noSecretFix(known provider.Entry) string {
 	for _, o := range known.Options {
 		if o.Secret {
@@ -286,9 +285,9 @@ func noSecretFix(known provider.Entry) string {
 	return "remove it"
 }
 
-// adopt gives the provider that New returned the id of the entry, and returns
-// the fields that override it. They have to change that very value: its
-// functions may refer to it.
+// adopt gives the provider that New returned the ID of the entry. It returns the fields
+// that override it. They must change the provider itself, because its functions may
+// refer to it.
 func (e *entry) adopt(made authsvc.Provider) []field {
 	switch p := made.(type) {
 	case *authsvc.OAuth:
@@ -304,8 +303,7 @@ func (e *entry) adopt(made authsvc.Provider) []field {
 	return nil
 }
 
-// optionFields returns the fields of what a provider takes besides client id and
-// secret.
+// optionFields returns the fields that a provider takes besides client ID and secret.
 func optionFields(known provider.Entry, into map[string]string) []field {
 	var fields []field
 	for _, o := range known.Options {
@@ -320,9 +318,9 @@ func optionFields(known provider.Entry, into map[string]string) []field {
 	return fields
 }
 
-// make makes a provider of the table. It records every option that is missing or
-// wrong, and goes on with an example in its place, so that the rest is checked too.
-// It returns nil if that does not help.
+// make makes a provider of the table. It records every option that is missing or wrong,
+// and continues with an example in its place, so that the rest is checked too. It
+// returns nil if the example does not help.
 func (l *loader) make(e *entry, known provider.Entry, client authsvc.Client, options map[string]string) authsvc.Provider {
 	for first := true; ; first = false {
 		made, err := known.New(client, options)
@@ -349,7 +347,7 @@ func (l *loader) make(e *entry, known provider.Entry, client authsvc.Client, opt
 	}
 }
 
-// fillOptions records required options that are missing, gives them examples, and
+// fillOptions records required options that are missing, sets them to examples, and
 // reports whether there were any.
 func (l *loader) fillOptions(e *entry, known provider.Entry, options map[string]string) (filled bool) {
 	for _, o := range known.Options {
@@ -365,8 +363,8 @@ func (l *loader) fillOptions(e *entry, known provider.Entry, options map[string]
 	return filled
 }
 
-// refuseForeign records options that only other providers take as mistakes and
-// returns the other members. known are the fields of this provider.
+// refuseForeign records options that only other providers take as mistakes, and returns
+// the other members. known holds the fields of this provider.
 func (l *loader) refuseForeign(key, kind string, members []member, known []field) []member {
 	foreign := foreignOptions()
 	return slices.DeleteFunc(slices.Clone(members), func(m member) bool {

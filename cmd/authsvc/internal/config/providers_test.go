@@ -10,9 +10,9 @@ import (
 	"authsvc"
 )
 
-// TestBuiltIn: providers of the table by the environment alone, by alias and by
-// file. An option is what the constructor makes of it, not a field of the same
-// name, and the file's fields override the result.
+// TestBuiltIn: providers of the table from the environment alone, by alias, and from
+// the file. The constructor interprets an option; an option is not a field of the same
+// name. The fields in the file override the result.
 func TestBuiltIn(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -61,13 +61,13 @@ func TestBuiltIn(t *testing.T) {
 	}
 }
 
-// ignoreFunctions leaves out the functions of a provider, which cannot be compared.
+// ignoreFunctions omits the functions of a provider, which cannot be compared.
 var ignoreFunctions = cmp.FilterPath(func(p cmp.Path) bool {
 	name := p.Last().String()
 	return name == ".MapProfile" || name == ".UserInfo"
 }, cmp.Ignore())
 
-// TestFullProviders: every value of providers arrives.
+// TestFullProviders: every value of providers is loaded.
 func TestFullProviders(t *testing.T) {
 	t.Parallel()
 	s := loadFull(t)
@@ -112,8 +112,8 @@ func TestFullProviders(t *testing.T) {
 	}
 }
 
-// TestBuiltInOverrides: a built-in provider under another id, with another host.
-// Its functions see what was overridden.
+// TestBuiltInOverrides: a built-in provider under another ID, with another host. Its
+// functions use the overridden values.
 func TestBuiltInOverrides(t *testing.T) {
 	t.Parallel()
 	s, err := Load(Input{Path: writeFile(t, "providers: [{id: work, type: github, client_id: a, client_secret: b, userinfo_url: https://ghe.example/api/v3/user}]")})
@@ -129,7 +129,7 @@ func TestBuiltInOverrides(t *testing.T) {
 	}
 }
 
-// TestSteam: a provider without a client, by the variable of its option alone.
+// TestSteam: a provider without a client, enabled only by the variable of its option.
 func TestSteam(t *testing.T) {
 	t.Parallel()
 	s, err := Load(Input{Path: writeFile(t, "url: https://app.example\nproviders: [{id: work, type: twitter-legacy, client_id: a, client_secret: b}]\n"),

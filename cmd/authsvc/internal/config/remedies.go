@@ -7,8 +7,8 @@ import (
 	"authsvc"
 )
 
-// remedies are the texts of mistakes by their code, where the engine's are for
-// programs in Go. An empty problem is that of the engine.
+// remedies holds texts by the code of a mistake, where the engine's texts are for Go
+// programs. An empty problem means the engine's text.
 var remedies = map[string]struct{ problem, fix string }{
 	"absolute_max_age_short":          {"is shorter than session.max_age", "make it at least as long; 2160h is the default"},
 	"audit_without_storage":           {"", "set storage.url, or leave the events to the log"},
@@ -41,7 +41,7 @@ var remedies = map[string]struct{ problem, fix string }{
 	"weak_secret":                     {"", "run `authsvc secret` and use what it prints"},
 }
 
-// remedy is what is wrong, and what to do about it.
+// remedy returns the problem and the fix of an error of the engine.
 func (s *Settings) remedy(e *authsvc.ConfigError) (problem, fix string) {
 	r, ok := remedies[e.Code]
 	if !ok {

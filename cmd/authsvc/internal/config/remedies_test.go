@@ -17,14 +17,14 @@ import (
 	"authsvc"
 )
 
-// A mistake is one that the source of the engine makes.
+// A mistakeInSource is a mistake in the source of the engine.
 type mistakeInSource struct {
 	code, place string
 	texts       []string // of its problem and fix
 }
 
-// mistakesOf finds the mistakes in the source of a package, of what fail, needStorage
-// and ConfigError are told.
+// mistakesOf returns the mistakes in the source of a package: the arguments of fail,
+// needStorage and ConfigError.
 func mistakesOf(t *testing.T, dir string) (list []mistakeInSource) {
 	t.Helper()
 	files, err := filepath.Glob(dir + "/*.go")
@@ -58,7 +58,7 @@ func mistakesOf(t *testing.T, dir string) (list []mistakeInSource) {
 				case !ok:
 				case sel.Sel.Name == "fail" && len(n.Args) >= 3:
 					list = append(list, mistakeInSource{coded[n], at(n), slices.Concat(literals(n.Args[1]), literals(n.Args[2]))})
-					if len(n.Args) == 4 && n.Ellipsis == token.NoPos { // of a package that has one more argument before
+					if len(n.Args) == 4 && n.Ellipsis == token.NoPos { // of a package with one more argument before
 						list = append(list, mistakeInSource{coded[n], at(n), literals(n.Args[2])})
 					}
 				case sel.Sel.Name == "needStorage":
@@ -89,7 +89,7 @@ func mistakesOf(t *testing.T, dir string) (list []mistakeInSource) {
 	return list
 }
 
-// literals are the texts in an expression.
+// literals returns the texts in an expression.
 func literals(e ast.Expr) (list []string) {
 	ast.Inspect(e, func(n ast.Node) bool {
 		if lit, ok := n.(*ast.BasicLit); ok && lit.Kind == token.STRING {
@@ -102,8 +102,8 @@ func literals(e ast.Expr) (list []string) {
 	return list
 }
 
-// TestRemedies: every code of the engine has its remedy, no remedy is for a code that
-// there is not, and a mistake without a code names no field of Go.
+// TestRemedies: each code of the engine has a remedy, each remedy has an existing code,
+// and a mistake without a code does not name a Go field.
 func TestRemedies(t *testing.T) {
 	t.Parallel()
 	var names []string

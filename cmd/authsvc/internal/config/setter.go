@@ -13,17 +13,17 @@ import (
 	"authsvc/internal/protocol/weburl"
 )
 
-// A setter stores the value of a key: kind names what it accepts, for people,
-// fix says how to write it, and set stores it or returns what is wrong with it.
-// A list has each as well, which does the same for an item, or, if its items are
-// mappings, element, which adds one and returns its fields. Messages quote only
-// raw, what the file says; setters of secrets quote nothing.
+// A setter stores the value of a key. kind names the accepted values for people, and
+// fix says how to write them. set stores the value or returns the problem with it. A
+// list also has each, which does the same for an item. If its items are mappings, it
+// has element instead, which adds an item and returns its fields. Messages quote only
+// raw, the text in the file; setters of secrets quote nothing.
 type setter struct {
 	kind string
 	fix  string
 	set  func(v value) (problem string)
 	each func(item value) (problem string)
-	// reshape, if there is one, is what set gets instead.
+	// reshape, if not nil, converts the value before set gets it.
 	reshape func(v value) value
 
 	element func() []field
@@ -52,22 +52,22 @@ func stringVar[T ~string](p *T) setter {
 	}}
 }
 
-// name is what people call a shape.
+// name returns the name of a shape for people.
 func (s shape) name() string {
 	return map[shape]string{absent: "empty", scalar: "one value", list: "a list", mapping: "a mapping"}[s]
 }
 
-// notText is what is wrong with a value of another shape than scalar.
+// notText returns the problem with a value that is not a scalar.
 func (s shape) notText() string { return "is " + s.name() + ", not text" }
 
-// secretVar is a text that is never quoted.
+// secretVar accepts a text that is never quoted.
 func secretVar(p *string) setter {
 	s := stringVar(p)
 	s.kind = "secret"
 	return s
 }
 
-// secretListVar accepts one secret, a list, or lines of them.
+// secretListVar accepts one secret, a list of secrets, or one secret per line.
 func secretListVar(p *[]string) setter {
 	items := textItems(p)
 	return setter{kind: "secret or list of secrets", fix: "write one value, or a list whose first entry seals", set: func(v value) string {
@@ -89,7 +89,8 @@ func secretListVar(p *[]string) setter {
 	}}
 }
 
-// textItems appends items to a list. One that cannot be read is empty.
+// textItems returns a function that appends an item to a list. An item that is not text
+// is appended as an empty text.
 func textItems(p *[]string) func(value) string {
 	return func(item value) (problem string) {
 		*p = append(*p, item.text)
@@ -100,7 +101,7 @@ func textItems(p *[]string) func(value) string {
 	}
 }
 
-// notList is what is wrong with a value that is no list, "" with a list.
+// notList returns the problem with a value that is a mapping, else "".
 func (v value) notList() string {
 	if v.shape == mapping {
 		return "is a mapping, not a list"
@@ -124,7 +125,7 @@ func enumVar(p *string, values ...string) setter {
 	}}
 }
 
-// Address returns what is wrong with a host:port to listen on, "" if nothing is.
+// Address returns the problem with a host:port to listen on, or "".
 func Address(s string) (problem string) {
 	_, port, err := net.SplitHostPort(s)
 	_, bad := strconv.ParseUint(port, 10, 16)
@@ -142,7 +143,7 @@ func Address(s string) (problem string) {
 	return ""
 }
 
-// AddressFix is how to write what Address accepts.
+// AddressFix says how to write an address that Address accepts.
 const AddressFix = "write host:port, such as 127.0.0.1:3000 for this machine alone or 0.0.0.0:3000 for all that reach it"
 
 // addressVar accepts a host:port.
@@ -159,7 +160,7 @@ func addressVar(p *string) setter {
 	}}
 }
 
-// socketVar accepts a host and port, or the path of a Unix socket.
+// socketVar accepts a host:port, or the path of a Unix socket.
 func socketVar(p *string) setter {
 	a := addressVar(p)
 	return setter{kind: "host:port, or unix:/path", fix: "write one such as 127.0.0.1:9090 or unix:/run/authsvc/admin.sock", set: func(v value) string {
@@ -167,7 +168,7 @@ func socketVar(p *string) setter {
 		switch {
 		case v.shape != scalar || !isSocket:
 			return a.set(v)
-		case !strings.HasPrefix(path, "/") || strings.ContainsRune(path, 0) || len(path) > 100: // what systems take
+		case !strings.HasPrefix(path, "/") || strings.ContainsRune(path, 0) || len(path) > 100: // the limit of operating systems
 			return quote(v.raw) + " is not the path of a socket, which begins with / and has 100 bytes at most"
 		}
 		*p = v.text
@@ -175,7 +176,7 @@ func socketVar(p *string) setter {
 	}}
 }
 
-// loopbackVar accepts a host and port that only this machine reaches.
+// loopbackVar accepts a host:port that only this machine can reach.
 func loopbackVar(p *string) setter {
 	a := addressVar(p)
 	return setter{kind: "host:port of this machine", fix: "write one such as 127.0.0.1:6060", set: func(v value) string {
@@ -193,7 +194,7 @@ func boolVar(p *bool) setter {
 	})
 }
 
-// maybeBoolVar is boolVar for a key whose default depends on others.
+// maybeBoolVar is boolVar for a key whose default depends on other keys.
 func maybeBoolVar(p **bool) setter {
 	return scalarSetter("boolean", "write true or false", func(s string) bool {
 		*p = new(s == "true")
@@ -201,8 +202,7 @@ func maybeBoolVar(p **bool) setter {
 	})
 }
 
-// notBoolVar is boolVar for a key that switches something off where the engine
-// has a field that switches it on, or the reverse.
+// notBoolVar is boolVar for a key that means the opposite of its field in the engine.
 func notBoolVar(p *bool) setter {
 	return scalarSetter("boolean", "write true or false", func(s string) bool {
 		*p = s == "false"
@@ -212,7 +212,7 @@ func notBoolVar(p *bool) setter {
 
 const durationFix = "write a number and a unit, such as 30d, 720h or 10m"
 
-// durationVar accepts what [time.ParseDuration] does, and days (24 h).
+// durationVar accepts the durations of [time.ParseDuration], and days (24 h).
 func durationVar(p *time.Duration) setter {
 	return scalarSetter("duration", durationFix, func(s string) (ok bool) {
 		*p, ok = parseDuration(s)
@@ -220,7 +220,7 @@ func durationVar(p *time.Duration) setter {
 	})
 }
 
-// upToMinuteVar is a duration from 0 to a minute.
+// upToMinuteVar accepts a duration from 0 to 1 minute.
 func upToMinuteVar(p *time.Duration) setter {
 	s := scalarSetter("duration", "write a duration from 0s to 1m, such as 10s", func(s string) (ok bool) {
 		*p, ok = parseDuration(s)
@@ -237,8 +237,8 @@ func upToMinuteVar(p *time.Duration) setter {
 	return s
 }
 
-// zeroableDurationVar is a duration whose zero means "every time" or "at once", which
-// the engine spells as a negative one.
+// zeroableDurationVar accepts a duration whose zero means "every time" or "at once".
+// The engine represents that by a negative duration.
 func zeroableDurationVar(p *time.Duration) setter {
 	return scalarSetter("duration", durationFix, func(s string) (ok bool) {
 		if *p, ok = parseDuration(s); *p == 0 {
@@ -248,7 +248,7 @@ func zeroableDurationVar(p *time.Duration) setter {
 	})
 }
 
-// Duration parses what a key of that type accepts, such as 30d or 10m.
+// Duration parses a duration as a key of that type does, such as 30d or 10m.
 func Duration(s string) (time.Duration, error) {
 	d, ok := parseDuration(s)
 	if !ok {
@@ -310,8 +310,8 @@ func networkListVar(p *[]netip.Prefix) setter {
 	}}
 }
 
-// parseNetwork parses a CIDR or a single address. It refuses bits beyond the
-// length: whoever wrote them meant something else.
+// parseNetwork parses a CIDR or a single address. It refuses bits beyond the prefix
+// length, because they show that something else was meant.
 func parseNetwork(s string) (netip.Prefix, bool) {
 	if ip, err := netip.ParseAddr(s); err == nil && ip.Zone() == "" {
 		return netip.PrefixFrom(ip, ip.BitLen()), true
@@ -341,7 +341,7 @@ func stringMapVar(p *map[string]string) setter {
 	}}
 }
 
-// listMapVar accepts a mapping of names to texts or lists of them.
+// listMapVar accepts a mapping of names to texts or lists of texts.
 func listMapVar(p *map[string][]string) setter {
 	return setter{kind: "mapping of lists", fix: "write {name: [one, two]}", set: func(v value) string {
 		if v.shape != mapping {
@@ -364,8 +364,8 @@ func listMapVar(p *map[string][]string) setter {
 	}}
 }
 
-// exposeVar accepts what stringMapVar does, and a list, or text with commas, of
-// sources: each is then shown under its own name, or as NAME=SOURCE says.
+// exposeVar accepts the values of stringMapVar, and a list or comma-separated text of
+// sources. Each source is then shown under its own name, or as NAME=SOURCE says.
 func exposeVar(p *map[string]string) setter {
 	s := stringMapVar(p)
 	s.kind, s.fix = "mapping or list of names", "write {id: id, role: User.role}, or [id, User.role]"
@@ -380,7 +380,7 @@ func exposeVar(p *map[string]string) setter {
 				name, source = item.text[strings.LastIndex(item.text, ".")+1:], item.text
 			}
 			if slices.ContainsFunc(named.members, func(m member) bool { return m.key == name }) || item.shape != scalar {
-				return v // set says so
+				return v // set reports it
 			}
 			item.text = source
 			named.members = append(named.members, member{key: name, place: item.place, value: item})
@@ -397,8 +397,8 @@ func exposeVar(p *map[string]string) setter {
 	return s
 }
 
-// list returns the items of a list; a scalar is split at commas, which is how
-// the environment writes lists.
+// list returns the items of a list. It splits a scalar at commas, because environment
+// variables contain lists in that form.
 func (v value) list() []value {
 	if v.shape != scalar {
 		return v.items

@@ -19,23 +19,23 @@ type shape int
 
 const (
 	absent     shape = iota // not written, or null
-	unreadable              // there is a mistake in it
+	unreadable              // contains a mistake
 	scalar
 	list
 	mapping
 )
 
-// A value is what somebody wrote, and where.
+// A value is a value in the configuration, with its place.
 type value struct {
 	shape   shape
 	place   string
-	key     string // that it is given to, once it is
+	key     string // the key that it is assigned to, once it is
 	raw     string // of a scalar, as written; for messages
 	text    string // of a scalar, with ${NAME} expanded
 	items   []value
 	members []member
 	node    *yaml.Node // of a scalar in the file
-	// ofScalar: it is an item of a list that was written as one text.
+	// ofScalar means that it is an item of a list that was written as one text.
 	ofScalar bool
 }
 
@@ -44,11 +44,11 @@ type member struct {
 	value      value
 }
 
-// maxDepth bounds the nesting of the file; four levels have a meaning.
+// maxDepth limits the nesting of the file. Only four levels have a meaning.
 const maxDepth = 16
 
-// parse reads one YAML document that is a mapping. It refuses aliases, and with
-// them documents that grow when they are read.
+// parse reads one YAML document, which must be a mapping. It refuses aliases, and thus
+// documents that grow when they are read.
 func (l *loader) parse(file string, raw []byte) value {
 	if file == "" {
 		return value{}
@@ -89,9 +89,9 @@ func (l *loader) parse(file string, raw []byte) value {
 	return v
 }
 
-// withoutTabs records tabs that indent lines, which YAML does not allow. It returns
-// the text without them if it then means the same however wide they are, else as it
-// is.
+// withoutTabs records tabs that indent lines, which YAML does not allow. If the text
+// has the same meaning for every tab width, it returns the text with spaces instead,
+// else unchanged.
 func (l *loader) withoutTabs(raw []byte) []byte {
 	var whole yaml.Node
 	text, lines := expandTabs(raw, 2)
@@ -109,7 +109,8 @@ func (l *loader) withoutTabs(raw []byte) []byte {
 	return text
 }
 
-// expandTabs replaces the tabs that indent lines, and returns the numbers of these.
+// expandTabs replaces the tabs that indent lines. It returns the numbers of these
+// lines.
 func expandTabs(raw []byte, width int) (text []byte, found []int) {
 	lines := bytes.Split(raw, []byte("\n"))
 	for i, line := range lines {
@@ -125,9 +126,9 @@ func expandTabs(raw []byte, width int) (text []byte, found []int) {
 
 var yamlLine = text.LazyRegexp(`^yaml: (?:line (\d+): )?(.*)$`)
 
-// syntaxError records an error of the YAML library as a mistake. The library
-// quotes names of anchors and tagged values, and either may be a secret that
-// was not put in quotes.
+// syntaxError records an error of the YAML library as a mistake. The library quotes
+// names of anchors and tagged values; either may be a secret that was not put in
+// quotes.
 func (l *loader) syntaxError(raw []byte, err error) {
 	place, text := l.file, "it cannot be read"
 	if m := yamlLine.FindStringSubmatch(strings.ReplaceAll(err.Error(), "\n", " ")); m != nil {
@@ -138,7 +139,7 @@ func (l *loader) syntaxError(raw []byte, err error) {
 	if strings.Contains(text, "anchor") || strings.Contains(text, "`") {
 		text = "a value begins with *, & or !"
 	}
-	if len(l.mistakes) > 0 && (strings.Contains(text, "tab character") || strings.Contains(text, "cannot start any token")) { // the tabs were named
+	if len(l.mistakes) > 0 && (strings.Contains(text, "tab character") || strings.Contains(text, "cannot start any token")) { // the tabs have been reported
 		return
 	}
 	if strings.Contains(text, "mapping values are not allowed") || strings.Contains(text, "did not find expected") {
@@ -155,7 +156,7 @@ func (l *loader) at(n *yaml.Node) string {
 	return fmt.Sprintf("%s:%d", l.file, max(n.Line, 1))
 }
 
-// convert copies a node.
+// convert converts a node.
 func (l *loader) convert(n *yaml.Node, depth int) value {
 	v := value{place: l.at(n), shape: unreadable}
 	switch {

@@ -1,10 +1,10 @@
-// Package hooks asks an application over HTTP what it decides, as Standard
-// Webhooks (standardwebhooks.com) are sent: a POST with JSON, signed by a shared
+// Package hooks asks an application for decisions over HTTP. A question is sent as a
+// Standard Webhook (standardwebhooks.com): a POST with JSON, signed with a shared
 // secret.
 //
-// An answer counts if it is 200, at most 64 KiB and of exactly the members that
-// are expected. After anything else nothing is decided, which callers take for a
-// refusal. Questions are sent once, and again only if there was no connection.
+// An answer is valid if its status is 200 and it has at most 64 KiB and exactly the
+// expected members. Anything else decides nothing, which callers must treat as a
+// refusal. A question is sent once, and again only if there was no connection.
 package hooks
 
 import (
@@ -27,28 +27,28 @@ import (
 	"authsvc/internal/text/strictjson"
 )
 
-// Bounds of a hook.
+// Limits of a hook.
 const (
 	DefaultTimeout = 2 * time.Second
 	minTimeout     = 100 * time.Millisecond
 	maxTimeout     = 5 * time.Second
 	minSecret      = 24 // bytes
 	maxSecret      = 64
-	maxSecrets     = 2 // while one takes over from the other
+	maxSecrets     = 2 // two during a rotation
 	maxAnswer      = 64 << 10
 )
 
-// A Config says whom to ask.
+// A Config configures a hook.
 type Config struct {
-	URL     string // https, or http of this machine
+	URL     string // https, or http to this machine
 	Secrets []string
-	Timeout time.Duration // of one question, 100 ms to 5 s; default 2 s
+	Timeout time.Duration // per question, 100 ms to 5 s; default 2 s
 }
 
-// A Problem is a mistake in a Config: Field is url, secret or timeout.
+// A Problem is a mistake in a Config. Field is url, secret or timeout.
 type Problem struct{ Field, Problem, Fix string }
 
-// A Hook is an application that is asked. It is safe for concurrent use.
+// A Hook asks an application. It is safe for concurrent use.
 type Hook struct {
 	url     string
 	keys    [][]byte
@@ -62,7 +62,7 @@ func NewHTTPClient(allow []netip.Prefix) *http.Client {
 	return outbound.NewHTTPClient(outbound.HTTPOptions{Timeout: maxTimeout + time.Second, MaxBody: maxAnswer, AllowNetworks: allow})
 }
 
-// New returns a hook, or all mistakes. Nothing is called.
+// New returns a hook, or all mistakes. It does not call the application.
 func New(c Config, client *http.Client) (*Hook, []Problem) {
 	h := &Hook{url: c.URL, timeout: c.Timeout}
 	var problems []Problem
@@ -106,17 +106,17 @@ func parseSecret(s string) ([]byte, bool) {
 	return key, ok && err == nil && len(key) >= minSecret && len(key) <= maxSecret
 }
 
-// errNoTime: other calls of the same request took too long.
+// errNoTime means that other calls of the same request took too long.
 var errNoTime = fmt.Errorf("%w: it was not asked, since less time is left than it may take", outbound.ErrUnavailable)
 
-// Errors of an answer. They quote nothing of it.
+// Errors of an answer. They do not quote the answer.
 var (
 	errMembers = errors.New("the answer has members that are not expected, or lacks one")
 	errTypes   = errors.New("the answer has a member of the wrong type")
 )
 
-// Ask sends data with the name of what is asked, and returns the members of the
-// answer, which are among allowed.
+// Ask sends data with the kind of the question. It returns the members of the answer,
+// which must be among allowed.
 func (h *Hook) Ask(ctx context.Context, kind string, data any, allowed ...string) (map[string]any, error) {
 	body, err := json.Marshal(map[string]any{"type": kind, "timestamp": time.Now().UTC().Format(time.RFC3339Nano), "data": data})
 	if err != nil {
@@ -125,7 +125,7 @@ func (h *Hook) Ask(ctx context.Context, kind string, data any, allowed ...string
 	begun := time.Now()
 	ctx, cancel := outbound.WithinBudget(ctx, h.timeout)
 	defer cancel()
-	if end, _ := ctx.Deadline(); end.Before(begun.Add(h.timeout)) { // it could fail by what others have used up, which must not open the breaker
+	if end, _ := ctx.Deadline(); end.Before(begun.Add(h.timeout)) { // it could fail because others used up the time, which must not open the breaker
 		return nil, errNoTime
 	}
 	answer, err := h.breaker.Do(func() (*outbound.Response, error) {
@@ -151,7 +151,7 @@ func (h *Hook) Ask(ctx context.Context, kind string, data any, allowed ...string
 	return members, onlyMembers(members, allowed...)
 }
 
-// sign adds the headers of Standard Webhooks, with a signature by each key.
+// sign adds the headers of Standard Webhooks, with a signature for each key.
 func (h *Hook) sign(header http.Header, id string, at time.Time, body []byte) {
 	seconds := strconv.FormatInt(at.Unix(), 10)
 	var signatures []string
@@ -165,7 +165,7 @@ func (h *Hook) sign(header http.Header, id string, at time.Time, body []byte) {
 	header["Webhook-Signature"] = []string{strings.Join(signatures, " ")}
 }
 
-// onlyMembers refuses members of other names. Names are compared exactly.
+// onlyMembers refuses members with other names. It compares names exactly.
 func onlyMembers(object map[string]any, allowed ...string) error {
 	for name := range object {
 		known := false

@@ -28,7 +28,7 @@ func secretOf(b byte, n int) string {
 	return "whsec_" + base64.StdEncoding.EncodeToString(bytes.Repeat([]byte{b}, n))
 }
 
-// application answers questions by h, and counts them.
+// application starts an application that answers questions with h, and counts them.
 func application(t *testing.T, h http.HandlerFunc) (*Hook, *atomic.Int32) {
 	t.Helper()
 	var asked atomic.Int32
@@ -48,13 +48,13 @@ func answering(body string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, body) } //nolint:errcheck // a test
 }
 
-// TestNoTimeLeft: a request of which a slow provider has used up the time does not ask,
-// and people who sign in elsewhere are not refused for it.
+// TestNoTimeLeft: if a slow provider has used up the time of a request, the hook is not
+// asked, and other sign-ins are not refused because of it.
 func TestNoTimeLeft(t *testing.T) {
 	t.Parallel()
 	hook, asked := application(t, answering(`{"allow":true}`))
 	for range 2 * outbound.BreakAfter {
-		short := outbound.WithBudget(t.Context(), time.Now().Add(4*time.Second)) // of 5
+		short := outbound.WithBudget(t.Context(), time.Now().Add(4*time.Second)) // out of 5 s
 		if _, err := hook.Ask(short, "sign_in", nil, "allow"); !errors.Is(err, outbound.ErrUnavailable) {
 			t.Fatalf("with too little time: %v", err)
 		}
@@ -68,8 +68,8 @@ func TestNoTimeLeft(t *testing.T) {
 	}
 }
 
-// TestSigned: a question is a POST with JSON, signed by each secret as Standard
-// Webhooks say.
+// TestSigned: a question is a POST with JSON, signed with each secret as Standard
+// Webhooks require.
 func TestSigned(t *testing.T) {
 	t.Parallel()
 	var problem error
@@ -108,7 +108,7 @@ func TestSigned(t *testing.T) {
 	}
 }
 
-// TestAnswers: only what is exactly as expected decides.
+// TestAnswers: only an answer of exactly the expected form decides.
 func TestAnswers(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct{ kind, body, want string }{
@@ -194,7 +194,7 @@ func ask(t *testing.T, h *Hook, kind string) string {
 	return got
 }
 
-// TestStatus: only 200 is an answer, and nothing is sent twice.
+// TestStatus: only 200 is an answer, and no question is sent twice.
 func TestStatus(t *testing.T) {
 	t.Parallel()
 	for _, status := range []int{201, 204, 301, 302, 307, 308, 400, 401, 404, 429, 500, 503} {
@@ -211,8 +211,8 @@ func TestStatus(t *testing.T) {
 	}
 }
 
-// TestSlow: the time of a question ends, by its own or by that of the request, and
-// it is not sent again.
+// TestSlow: the time of a question or of the request limits the wait, and the question
+// is not sent again.
 func TestSlow(t *testing.T) {
 	t.Parallel()
 	release := make(chan struct{})
@@ -242,7 +242,8 @@ func TestSlow(t *testing.T) {
 	}
 }
 
-// TestNoConnection: it is tried again if nothing was sent, and the breaker opens.
+// TestNoConnection: a question is sent again if nothing was sent, and the breaker
+// opens.
 func TestNoConnection(t *testing.T) {
 	t.Parallel()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -264,8 +265,8 @@ func TestNoConnection(t *testing.T) {
 	}
 }
 
-// TestConnectionAppears: a question comes through if the application listens by the
-// second try, and one that was sent and cut off is not repeated.
+// TestConnectionAppears: a question succeeds if the application listens by the second
+// attempt. A question that was sent and cut off is not repeated.
 func TestConnectionAppears(t *testing.T) {
 	t.Parallel()
 	hook, asked := application(t, func(w http.ResponseWriter, _ *http.Request) {
@@ -311,7 +312,7 @@ func (f *failsOnce) RoundTrip(r *http.Request) (*http.Response, error) {
 	return res, err
 }
 
-// TestMistakes: all at once, and no secret is quoted.
+// TestMistakes: all mistakes are reported at once, and no secret is quoted.
 func TestMistakes(t *testing.T) {
 	t.Parallel()
 	good := Config{URL: "https://app.example.com/hooks", Secrets: []string{secretOf(1, 24), secretOf(2, 64)}}

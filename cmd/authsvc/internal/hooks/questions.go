@@ -7,7 +7,7 @@ import (
 	"authsvc/internal/seal/sessionshape"
 )
 
-// The kinds of question.
+// Kinds of questions.
 const (
 	SignIn      = "sign_in"
 	Claims      = "claims"
@@ -15,11 +15,11 @@ const (
 	Credentials = "credentials"
 )
 
-// Kinds that the list of hooks may have.
+// Kinds returns the kinds that the list of hooks may have.
 func Kinds() []string { return []string{SignIn, Claims, CreateUser} }
 
-// AskSignIn asks whether somebody may sign in. A redirect is where they are sent
-// in place of that; it comes with a refusal only.
+// AskSignIn asks whether a user may sign in. With a refusal, the answer may have an
+// address to redirect the user to.
 func (h *Hook) AskSignIn(ctx context.Context, data any) (allow bool, redirect string, err error) {
 	answer, err := h.Ask(ctx, SignIn, data, "allow", "redirect")
 	if err != nil {
@@ -34,13 +34,13 @@ func (h *Hook) AskSignIn(ctx context.Context, data any) (allow bool, redirect st
 	switch {
 	case there && !isText:
 		return false, "", errTypes
-	case allow && there: // it says two things
+	case allow && there: // contradicts itself
 		return false, "", errMembers
 	}
 	return allow, redirect, nil
 }
 
-// AskClaims asks what stays with a session.
+// AskClaims asks for the claims to keep with a session.
 func (h *Hook) AskClaims(ctx context.Context, data any) (map[string]any, error) {
 	answer, err := h.Ask(ctx, Claims, data, "claims")
 	if err != nil {
@@ -57,7 +57,7 @@ func (h *Hook) AskClaims(ctx context.Context, data any) (map[string]any, error) 
 	return sessionshape.Decode(string(raw)), nil
 }
 
-// A Person is what an answer says about a user.
+// A Person is the user in an answer.
 type Person struct {
 	ID, Name, Email, Image string
 	EmailVerified          bool
@@ -65,14 +65,13 @@ type Person struct {
 	HasName, HasImage bool
 }
 
-// AskCreateUser asks whether a user may be stored, and what else they are called
-// and look like.
+// AskCreateUser asks whether a user may be stored, and for another name and image.
 func (h *Hook) AskCreateUser(ctx context.Context, data any) (allow bool, p Person, err error) {
 	return h.askPerson(ctx, CreateUser, data, "name", "image")
 }
 
-// AskCredentials asks who somebody is that entered these fields. Nobody is nobody
-// without an id.
+// AskCredentials asks who the user with these fields is. If the answer allows the user,
+// it must contain an ID.
 func (h *Hook) AskCredentials(ctx context.Context, data any) (allow bool, p Person, err error) {
 	allow, p, err = h.askPerson(ctx, Credentials, data, "id", "name", "email", "email_verified", "image")
 	if err == nil && allow && p.ID == "" {
@@ -81,7 +80,7 @@ func (h *Hook) AskCredentials(ctx context.Context, data any) (allow bool, p Pers
 	return allow, p, err
 }
 
-// askPerson asks for a verdict and a user with these members.
+// askPerson asks for a verdict and for a user with these members.
 func (h *Hook) askPerson(ctx context.Context, kind string, data any, members ...string) (allow bool, p Person, err error) {
 	answer, err := h.Ask(ctx, kind, data, "allow", "user")
 	if err != nil {
@@ -125,7 +124,7 @@ func person(user map[string]any) (p Person, err error) {
 	return p, nil
 }
 
-// verdict is the member allow, which has to be there.
+// verdict returns the member allow, which is required.
 func verdict(answer map[string]any) (bool, error) {
 	v, there := answer["allow"]
 	allow, ok := v.(bool)

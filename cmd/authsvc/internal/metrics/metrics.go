@@ -1,6 +1,5 @@
-// Package metrics writes figures in the text format that Prometheus reads, version
-// 0.0.4: what a program counts itself, and those of Go and of the process by the
-// names that other programs have for them.
+// Package metrics writes metrics in version 0.0.4 of the text format that Prometheus
+// reads. Metrics of Go and of the process have the names that other programs use.
 package metrics
 
 import (
@@ -10,20 +9,20 @@ import (
 	"strings"
 )
 
-// ContentType is that of the text format.
+// ContentType is the media type of the text format.
 const ContentType = "text/plain; version=0.0.4; charset=utf-8"
 
-// Kinds of families.
+// Kinds of metric families.
 const (
 	Counter = "counter"
 	Gauge   = "gauge"
 	Summary = "summary"
 )
 
-// A Text is what has been written.
+// A Text collects metrics in the text format.
 type Text struct{ b bytes.Buffer }
 
-// Bytes returns it.
+// Bytes returns the text.
 func (t *Text) Bytes() []byte { return t.b.Bytes() }
 
 // A Sample is a value with the values of its family's labels.
@@ -37,8 +36,8 @@ var (
 	escapeValue = strings.NewReplacer(`\`, `\\`, "\n", `\n`, `"`, `\"`)
 )
 
-// Family writes a family with its samples, by their labels. Nothing is written of
-// one without samples.
+// Family writes a family and its samples, sorted by their labels. It writes nothing if
+// there are no samples.
 func (t *Text) Family(name, kind, help string, labels []string, samples ...Sample) {
 	if len(samples) == 0 {
 		return
@@ -50,7 +49,7 @@ func (t *Text) Family(name, kind, help string, labels []string, samples ...Sampl
 	}
 }
 
-// One writes a family of one value without labels.
+// One writes a family with one value and no labels.
 func (t *Text) One(name, kind, help string, value float64) {
 	t.Family(name, kind, help, nil, Sample{Value: value})
 }

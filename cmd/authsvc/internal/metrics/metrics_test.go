@@ -18,7 +18,7 @@ func TestText(t *testing.T) {
 	}
 }
 
-// TestRuntime: every line is one of the format, and the usual names are there.
+// TestRuntime: every line has the format, and the usual names are present.
 func TestRuntime(t *testing.T) {
 	t.Parallel()
 	var text Text
@@ -38,7 +38,7 @@ func TestRuntime(t *testing.T) {
 	}
 }
 
-// TestAfterName: the name of a program may look like what follows it.
+// TestAfterName: the name of a program may look like the fields after it.
 func TestAfterName(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"authsvc", "a) R 9", ")", "(", ") ("} {

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// Runtime writes what Go says of itself.
+// Runtime writes the metrics of the Go runtime.
 func Runtime(t *Text) {
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
@@ -53,10 +53,11 @@ func Runtime(t *Text) {
 	}
 }
 
-// Linux counts the time of processes in these parts of a second, for programs.
+// ticksPerSecond is the number of ticks per second in which Linux reports processor
+// time to programs.
 const ticksPerSecond = 100
 
-// Process writes what Linux says of the process; elsewhere nothing.
+// Process writes the metrics of the process on Linux. Elsewhere it writes nothing.
 func Process(t *Text) {
 	stat, err := os.ReadFile("/proc/self/stat")
 	if err != nil {
@@ -86,13 +87,13 @@ func Process(t *Text) {
 	}
 }
 
-// afterName are the fields of a stat file after the name of the program, which may
-// hold anything, even parentheses.
+// afterName returns the fields of a stat file after the name of the program. The name
+// may contain any character, even parentheses.
 func afterName(stat string) []string {
 	return strings.Fields(stat[strings.LastIndexByte(stat, ')')+1:])
 }
 
-// bootTime is when the machine began, in seconds since 1970.
+// bootTime returns when the machine started, in seconds since 1970.
 func bootTime() (float64, bool) {
 	stat, err := os.ReadFile("/proc/stat")
 	if err != nil {

@@ -9,13 +9,13 @@ import (
 	"authsvc/internal/protocol/weburl"
 )
 
-// Bounds of what is tried on one host.
+// Limits of the attempts on one host.
 const (
-	maxClosed = 3 // paths that are written in other spellings
-	maxOpen   = 2 // paths that they are reached through
+	maxClosed = 3 // closed paths that are tried in other spellings
+	maxOpen   = 2 // open paths that are tried as a way to them
 )
 
-// gets are attempts on paths.
+// gets returns attempts on paths.
 func gets(paths []string, plain bool, lines ...string) (list []attempt) {
 	for _, path := range paths {
 		list = append(list, attempt{steps: []request{{target: path, lines: lines}}, plain: plain})
@@ -23,7 +23,8 @@ func gets(paths []string, plain bool, lines ...string) (list []attempt) {
 	return list
 }
 
-// odds are attempts on a path with lines of a header each.
+// odds returns an attempt on a path for each element of lines. An element may contain
+// several header lines, separated by newlines.
 func odds(path string, lines ...string) (list []attempt) {
 	for _, line := range lines {
 		list = append(list, attempt{steps: []request{{target: path, lines: strings.Split(line, "\n")}}})
@@ -31,7 +32,7 @@ func odds(path string, lines ...string) (list []attempt) {
 	return list
 }
 
-// firstClosed is a path that a GET was refused.
+// firstClosed returns a path where a GET request was refused.
 func (h *target) firstClosed() (string, string) {
 	if len(h.refused) == 0 {
 		return "", "no path is closed"
@@ -39,7 +40,7 @@ func (h *target) firstClosed() (string, string) {
 	return h.refused[0], ""
 }
 
-// closedAt notes the path of an attempt that was refused.
+// closedAt records the paths of attempts that were refused.
 func (h *target) closedAt(list []attempt) []attempt {
 	for i := range list {
 		path, method := list[i].steps[0].target, list[i].steps[0].verb()
@@ -52,7 +53,7 @@ func (h *target) closedAt(list []attempt) []attempt {
 	return list
 }
 
-// unchecked asks for paths that no location is for.
+// unchecked requests paths that have no location of their own.
 func unchecked(h *target) ([]attempt, string) {
 	list := h.closedAt(gets([]string{"/authsvc-" + h.p.mark, "/"}, true))
 	for i := range list {
@@ -66,7 +67,7 @@ func unchecked(h *target) ([]attempt, string) {
 	return list, ""
 }
 
-// openPaths shows that the program is reached at all.
+// openPaths checks that the program can be reached.
 func openPaths(h *target) (list []attempt, lack string) {
 	for _, text := range h.open[:min(maxOpen, len(h.open))] {
 		method, path := split(text)
@@ -96,7 +97,7 @@ func sessions(h *target) (list []attempt, lack string) {
 	return list, ""
 }
 
-// paths are those of requests by GET.
+// paths returns the paths of GET requests.
 func (h *target) paths(requests []string) (list []string) {
 	for _, text := range requests {
 		if method, path := split(text); method == http.MethodGet {
@@ -106,11 +107,11 @@ func (h *target) paths(requests []string) (list []string) {
 	return list
 }
 
-// usualPaths are what proxies often lead to a program by a location of their own.
+// usualPaths are paths that proxies often forward to a program by their own location.
 var usualPaths = strings.Fields(`/api/ /api/v1/probe /admin/ /static/probe /assets/probe /public/probe /images/probe /media/probe /uploads/probe /files/probe /download/probe
 	/ws /socket.io/ /events /graphql /rpc /metrics /health /status /login /logout /webhook /hooks/probe /index.html /robots.txt /favicon.ico /.git/config`)
 
-// uncheckedPaths asks for what each rule closes, and for usual paths.
+// uncheckedPaths requests the paths that each rule closes, and usual paths.
 func uncheckedPaths(h *target) (list []attempt, lack string) {
 	for _, text := range h.closed {
 		method, path := split(text)
@@ -124,7 +125,7 @@ func uncheckedPaths(h *target) (list []attempt, lack string) {
 	return h.closedAt(list), ""
 }
 
-// uncheckedSuffixes asks for names that proxies take for files.
+// uncheckedSuffixes requests names that look like files to proxies.
 func uncheckedSuffixes(h *target) ([]attempt, string) {
 	var paths []string
 	for _, end := range []string{".css", ".js", ".png", ".ico", ".svg", ".woff2", ".php", ".json", ".map", ".html", ".txt", ".pdf"} {
@@ -136,7 +137,7 @@ func uncheckedSuffixes(h *target) ([]attempt, string) {
 	return gets(paths, true), ""
 }
 
-// ofRules is a path that a rule closes.
+// ofRules returns a path that a rule closes.
 func (h *target) ofRules() string {
 	for _, path := range h.paths(h.closed) {
 		if slices.Contains(h.refused, path) && path != "/" {
@@ -146,7 +147,7 @@ func (h *target) ofRules() string {
 	return ""
 }
 
-// httpPort asks by http.
+// httpPort requests paths over http.
 func httpPort(h *target) (list []attempt, lack string) {
 	if !h.secure {
 		return nil, "the origin is http"
@@ -158,7 +159,7 @@ func httpPort(h *target) (list []attempt, lack string) {
 	return list, ""
 }
 
-// otherHosts asks the address of the host for others.
+// otherHosts requests other hosts at the address of the host.
 func otherHosts(h *target) (list []attempt, lack string) {
 	for _, host := range []string{"authsvc-probe.invalid", "localhost", "127.0.0.1", h.name + ".", h.name + ":8444", "www." + h.name, h.name + ".invalid"} {
 		for _, path := range append([]string{"/"}, h.refused[:min(1, len(h.refused))]...) {
@@ -170,7 +171,7 @@ func otherHosts(h *target) (list []attempt, lack string) {
 	return list, ""
 }
 
-// known reports whether another host of the gate has a name.
+// known reports whether another host of the gate has this name.
 func (h *target) known(authority string) bool {
 	for i := range h.p.Hosts {
 		if _, other, _ := strings.Cut(h.p.Hosts[i].Origin, "://"); other == authority {
@@ -180,7 +181,7 @@ func (h *target) known(authority string) bool {
 	return false
 }
 
-// twoHosts names one host in the first line and another in Host.
+// twoHosts names one host in the request line and another in Host.
 func twoHosts(h *target) ([]attempt, string) {
 	closed, lack := h.firstClosed()
 	if lack != "" {
@@ -197,8 +198,8 @@ func twoHosts(h *target) ([]attempt, string) {
 	}, ""
 }
 
-// exempt asks as those do whom proxies are told not to ask about: local clients,
-// health checks, preflights, scripts.
+// exempt sends requests that proxies are often told not to check: from local clients,
+// health checks, preflights and scripts.
 func exempt(h *target) ([]attempt, string) {
 	closed, lack := h.firstClosed()
 	if lack != "" {
@@ -220,8 +221,8 @@ func exempt(h *target) ([]attempt, string) {
 	)...), ""
 }
 
-// clientTargets names an open path, method or host in headers by which proxies say
-// what a request was for.
+// clientTargets names an open path, method or host in headers by which proxies describe
+// the original request.
 func clientTargets(h *target) ([]attempt, string) {
 	closed, lack := h.firstClosed()
 	if lack != "" {
@@ -241,7 +242,7 @@ func clientTargets(h *target) ([]attempt, string) {
 	), ""
 }
 
-// openHost is another host, of the gate if there is one.
+// openHost returns another host, of the gate if possible.
 func (h *target) openHost() string {
 	for i := range h.p.Hosts {
 		if o := &h.p.Hosts[i]; o.Origin != h.Origin {
@@ -252,7 +253,7 @@ func (h *target) openHost() string {
 	return "authsvc-probe.invalid"
 }
 
-// webSockets opens some, of nobody and from another site.
+// webSockets opens WebSockets without a session and from another site.
 func webSockets(h *target) ([]attempt, string) {
 	const upgrade = "Connection: Upgrade\nUpgrade: websocket\nSec-WebSocket-Version: 13\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\nSec-Fetch-Mode: websocket"
 	closed, lack := h.firstClosed()
@@ -268,7 +269,7 @@ func webSockets(h *target) ([]attempt, string) {
 	return list, ""
 }
 
-// cached asks for what somebody else has just seen.
+// cached requests paths that another user has just seen.
 func cached(h *target) (list []attempt, lack string) {
 	closed, lack := h.firstClosed()
 	if lack != "" {
@@ -290,7 +291,7 @@ func cached(h *target) (list []attempt, lack string) {
 	), ""
 }
 
-// ports asks for the program where it may listen itself.
+// ports requests the program at ports that it may listen on itself.
 func ports(h *target) (list []attempt, lack string) {
 	bare := h.name
 	if weburl.Loopback(bare) {

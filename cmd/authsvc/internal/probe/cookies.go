@@ -5,11 +5,12 @@ import (
 	"strings"
 )
 
-// errCookies says what a file of cookies is.
+// errCookies says which formats a cookie file may have.
 var errCookies = errors.New("is neither a line name=value; name=value nor a file as curl --cookie-jar writes it")
 
-// Cookies reads a file of cookies and returns the header for a host: of a file as curl
-// writes it those for the host, else the one line that there is.
+// Cookies reads a cookie file and returns the Cookie header for a host. From a file
+// that curl wrote, it takes the cookies of the host; otherwise the file must have one
+// line.
 func Cookies(file, host string) (string, error) {
 	var kept []string
 	tables, lines := 0, 0

@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// echoName is how answers of [Echo] are told from those of other programs.
+// echoName distinguishes answers of [Echo] from answers of other programs.
 const echoName = "authsvc echo"
 
-// An echo is what arrived at a program.
+// An echo describes the request that arrived at a program.
 type echo struct {
 	Program string      `json:"program"`
 	Method  string      `json:"method"`
@@ -19,11 +19,12 @@ type echo struct {
 	Header  http.Header `json:"header"`
 }
 
-// Echo is a program that answers every request with what it got, as JSON. Secrets
-// stay out of the answer: of cookies it says the names, of Authorization the scheme.
+// Echo returns a handler that answers every request with the request as JSON. The
+// answer contains no secrets: only the names of cookies, and the scheme of
+// Authorization.
 func Echo() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		_, _ = io.Copy(io.Discard, io.LimitReader(r.Body, 1<<20)) // so that proxies do not see it cut
+		_, _ = io.Copy(io.Discard, io.LimitReader(r.Body, 1<<20)) // so that proxies do not see it cut off
 		got := echo{echoName, r.Method, r.RequestURI, r.Host, r.Header.Clone()}
 		for i, line := range got.Header["Cookie"] {
 			got.Header["Cookie"][i] = cookieNames(line)
@@ -47,7 +48,7 @@ func Echo() http.Handler {
 	})
 }
 
-// cookieNames is a line of Cookie without the values.
+// cookieNames returns a Cookie line without the values.
 func cookieNames(line string) string {
 	parts := strings.Split(line, ";")
 	for i, part := range parts {

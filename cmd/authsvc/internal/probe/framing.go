@@ -8,9 +8,9 @@ import (
 	"strings"
 )
 
-// framings asks for a closed path with a body whose length is said in two ways. Both
-// say the same, so that no server reads the next request of somebody else in another
-// place than its proxy.
+// framings requests a closed path with a body whose length is given in two ways. Both
+// give the same length, so that no server and its proxy disagree where another client's
+// next request begins.
 func framings(h *target) ([]attempt, string) {
 	closed, lack := h.firstClosed()
 	if lack != "" {
@@ -25,8 +25,8 @@ func framings(h *target) ([]attempt, string) {
 	return list, ""
 }
 
-// keptCookies asks as a person for what sets a cookie: who does not get it never gets
-// in.
+// keptCookies requests pages that set a cookie, as a person's browser does. A user who
+// does not get the cookie can never sign in.
 func keptCookies(h *target) ([]attempt, string) {
 	closed, lack := h.firstClosed()
 	if lack != "" {
@@ -40,8 +40,8 @@ func keptCookies(h *target) ([]attempt, string) {
 	return list, ""
 }
 
-// started judges the answer of gate/start, which leads to the login host and, where the
-// session cookie does not get to by itself, keeps something in a cookie.
+// started judges the answer of gate/start. It must redirect to the login host and,
+// unless the session cookie is also for this host, set a cookie.
 func (h *target) started(a *attempt, got *answer) (result, why string) {
 	to := ""
 	if got.header != nil {
@@ -62,7 +62,7 @@ func (h *target) started(a *attempt, got *answer) (result, why string) {
 	return Broken, fmt.Sprintf("nobody can sign in: %s/gate/start answered %d, and does not lead to the login host", h.Base, got.status)
 }
 
-// sets judges an answer of authsvc that sets a cookie whose name has this in it.
+// sets judges an answer of authsvc that must set a cookie whose name contains name.
 func (h *target) sets(name string) func(*attempt, *answer) (result, why string) {
 	return func(_ *attempt, got *answer) (string, string) {
 		switch {

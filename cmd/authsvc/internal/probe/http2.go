@@ -16,14 +16,14 @@ import (
 	"golang.org/x/net/http2/hpack"
 )
 
-// protocol2 is HTTP/2 in the handshake of TLS (RFC 7301).
+// protocol2 names HTTP/2 in the TLS handshake (RFC 7301).
 const protocol2 = "h2"
 
-// errNoHTTP2 is of an origin that speaks HTTP/1.1 only.
+// errNoHTTP2 is the error of an origin that speaks only HTTP/1.1.
 var errNoHTTP2 = errors.New("the origin offers no HTTP/2")
 
-// fields are the request in HTTP/2, whose names are in lower case. Nothing is left out
-// that does not belong there, such as Connection.
+// fields returns the header block of the request in HTTP/2, with names in lower case.
+// It keeps fields that HTTP/2 does not allow, such as Connection.
 func (r *request) fields(h *target) []byte {
 	var block bytes.Buffer
 	enc := hpack.NewEncoder(&block)
@@ -51,10 +51,10 @@ func (r *request) fields(h *target) []byte {
 	return block.Bytes()
 }
 
-// send2 sends one request by HTTP/2, to an origin by http without asking whether it is
-// spoken there (RFC 9113 §3.3).
+// send2 sends one request over HTTP/2. An http origin gets it without negotiation
+// (RFC 9113 §3.3).
 func (p *prober) send2(ctx context.Context, h *target, r *request) answer {
-	conn, err := p.connect(ctx, h, "", protocol2, "http/1.1") // some end the handshake if there is no other
+	conn, err := p.connect(ctx, h, "", protocol2, "http/1.1") // some servers end the handshake if there is no alternative
 	if err != nil {
 		return answer{err: err}
 	}
@@ -63,7 +63,7 @@ func (p *prober) send2(ctx context.Context, h *target, r *request) answer {
 		return answer{err: errNoHTTP2}
 	}
 	if end, ok := ctx.Deadline(); ok {
-		_ = conn.SetDeadline(end) // a connection that cannot have one fails below
+		_ = conn.SetDeadline(end) // a connection without deadlines fails below
 	}
 	a, spoken := exchange2(conn, r.fields(h))
 	if _, secure := conn.(*tls.Conn); !secure && !spoken {
@@ -73,8 +73,8 @@ func (p *prober) send2(ctx context.Context, h *target, r *request) answer {
 	return a
 }
 
-// exchange2 sends a request and reads frames up to the end of the answer; spoken says
-// whether the other side has sent any.
+// exchange2 sends a request and reads frames until the end of the answer. spoken
+// reports whether the other side sent any frame.
 func exchange2(conn net.Conn, fields []byte) (a answer, spoken bool) {
 	f := http2.NewFramer(conn, conn)
 	f.ReadMetaHeaders = hpack.NewDecoder(4096, nil)
@@ -94,7 +94,7 @@ func exchange2(conn net.Conn, fields []byte) (a answer, spoken bool) {
 			}
 		case *http2.MetaHeadersFrame:
 			if status := frame.PseudoValue("status"); status != "" {
-				a.status, _ = strconv.Atoi(status) // 0 is none
+				a.status, _ = strconv.Atoi(status) // 0 if malformed
 			}
 			if a.header == nil || a.status < 200 {
 				a.header = http.Header{}
@@ -115,13 +115,13 @@ func exchange2(conn net.Conn, fields []byte) (a answer, spoken bool) {
 			return a, true
 		}
 	}
-	if a.status < 200 { // else the rest of the body is missing
+	if a.status < 200 { // otherwise only the rest of the body is missing
 		a.err = errors.Join(errNoAnswer, err)
 	}
 	return a, spoken
 }
 
-// byHTTP2 are attempts of others, by HTTP/2.
+// byHTTP2 returns the same attempts over HTTP/2.
 func byHTTP2(list []attempt) []attempt {
 	for i := range list {
 		for j := range list[i].steps {
@@ -131,8 +131,8 @@ func byHTTP2(list []attempt) []attempt {
 	return list
 }
 
-// overHTTP2 asks for what is closed by HTTP/2, also by two names: that of :authority
-// counts, and a proxy may pass on another as Host.
+// overHTTP2 requests closed paths over HTTP/2, also with two names of the host:
+// :authority counts, and a proxy may forward another one as Host.
 func overHTTP2(h *target) ([]attempt, string) {
 	closed, lack := h.firstClosed()
 	if lack != "" {
@@ -158,10 +158,11 @@ func overHTTP2(h *target) ([]attempt, string) {
 	return byHTTP2(list), ""
 }
 
-// maxByHTTP2 are the paths that are asked for by HTTP/2.
+// maxByHTTP2 limits how many paths are requested over HTTP/2.
 const maxByHTTP2 = 10
 
-// headersByHTTP2 says who it is, by HTTP/2, whose names proxies write anew.
+// headersByHTTP2 sends identity headers over HTTP/2. Proxies rewrite the names of
+// headers there.
 func headersByHTTP2(h *target) ([]attempt, string) {
 	if h.noHTTP2 {
 		return nil, errNoHTTP2.Error()
@@ -176,8 +177,8 @@ func headersByHTTP2(h *target) ([]attempt, string) {
 	return byHTTP2(list), lack
 }
 
-// upgrades asks a proxy to hand the connection over for HTTP/2 in clear text, as RFC
-// 7540 had it: what is then sent on it is asked about by nobody.
+// upgrades asks a proxy to switch the connection to cleartext HTTP/2, as in RFC 7540.
+// Requests on such a connection are not checked.
 func upgrades(h *target) (list []attempt, lack string) {
 	settings := base64.RawURLEncoding.EncodeToString([]byte{0, 3, 0, 0, 0, 100})
 	lines := []string{"Connection: Upgrade, HTTP2-Settings\nUpgrade: h2c\nHTTP2-Settings: " + settings, "Connection: Upgrade\nUpgrade: h2c\nHTTP2-Settings: " + settings}
@@ -198,7 +199,7 @@ func upgrades(h *target) (list []attempt, lack string) {
 	return list, ""
 }
 
-// handedOver has attempts judged by whether the connection is the program's now.
+// handedOver judges attempts by whether the connection now belongs to the program.
 func (h *target) handedOver(list []attempt) []attempt {
 	for i := range list {
 		list[i].judge = func(_ *attempt, got *answer) (string, string) {

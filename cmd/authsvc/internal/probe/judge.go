@@ -10,26 +10,27 @@ import (
 	"authsvc/internal/protocol/gate"
 )
 
-// An attempt is one or more requests; the answer to the last one counts.
+// An attempt is one or more requests. Only the answer to the last one is judged.
 type attempt struct {
 	steps []request
-	// plain: a host that is set up right answers it by the gate, and no proxy by
-	// itself.
+	// plain means that on a correctly configured host the gate answers, never the proxy
+	// by itself.
 	plain bool
-	// rule: a path that the configuration names.
+	// rule means that the configuration names the path.
 	rule bool
-	// elsewhere: another program may answer there, and nobody has to.
+	// elsewhere means that another program may answer there, or none.
 	elsewhere bool
-	// program: what listens there is said to be the program.
+	// program means that the program is said to listen there.
 	program bool
-	judge   func(a *attempt, got *answer) (result, why string) // default: refusedBy
+	judge   func(a *attempt, got *answer) (result, why string) // nil: refusedBy
 	done    func(result string)
 }
 
-// proxies may answer what is malformed or not for them by these on their own.
+// ownRefusals are statuses by which a proxy itself may refuse malformed or misdirected
+// requests.
 var ownRefusals = []int{400, 403, 405, 408, 411, 412, 413, 414, 416, 417, 421, 422, 426, 431, 501, 505}
 
-// refusedBy says what became of an attempt that has to be refused.
+// refusedBy judges the answer to an attempt that must be refused.
 func (h *target) refusedBy(a *attempt, got *answer) (result, why string) {
 	answered := fmt.Sprintf("answered %d", got.status)
 	switch {
@@ -67,8 +68,8 @@ func (h *target) refusedBy(a *attempt, got *answer) (result, why string) {
 	return Hole, answered + ", not by the gate"
 }
 
-// rewritten reports whether the proxy made another target of what was asked for, which
-// the rules let pass.
+// rewritten reports whether the proxy changed the target to one that the rules let
+// pass.
 func (h *target) rewritten(a *attempt, arrived *echo) bool {
 	if a.elsewhere || len(a.steps) == 0 {
 		return false
@@ -77,7 +78,7 @@ func (h *target) rewritten(a *attempt, arrived *echo) bool {
 	return last.host == "" && last.at == "" && arrived.Target != last.target && h.p.Passes(h.Origin, arrived.Method, arrived.Target, arrived.Header)
 }
 
-// elsewhere judges what another program may have answered.
+// elsewhere judges an answer that may come from another program.
 func (h *target) elsewhere(a *attempt, got *answer, answered string) (result, why string) {
 	switch {
 	case got.status < 300 && strings.TrimSpace(got.body) == "":
@@ -94,7 +95,7 @@ func (h *target) elsewhere(a *attempt, got *answer, answered string) (result, wh
 	return OK, answered + ", not by the program as far as can be seen"
 }
 
-// opened judges what the rules let pass.
+// opened judges the answer to a request that the rules let pass.
 func (h *target) opened(a *attempt, got *answer) (result, why string) {
 	switch {
 	case got.err != nil && !errors.Is(got.err, errNoAnswer):
@@ -109,7 +110,8 @@ func (h *target) opened(a *attempt, got *answer) (result, why string) {
 	return OK, fmt.Sprintf("passes, answered %d", got.status)
 }
 
-// nothingArrived judges by what the echo got: no identity header of the client's.
+// nothingArrived judges by the echo, which must not contain identity headers of the
+// client.
 func (h *target) nothingArrived(a *attempt, got *answer) (result, why string) {
 	switch {
 	case got.err != nil:

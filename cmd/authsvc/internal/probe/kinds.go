@@ -1,17 +1,18 @@
 package probe
 
-// A kind of hole has a name, the attempts that find it, and how it is closed.
+// A kind of hole has a name, the attempts that find it, and the fixes.
 type kind struct {
 	name string
-	// ofTheCheck: nothing is to be learnt where every path passes.
+	// ofTheCheck skips the kind where every path passes, because it would find nothing
+	// new.
 	ofTheCheck bool
-	// attempts are those on a host, or why there are none.
+	// attempts returns the attempts on a host, and why some or all are missing.
 	attempts func(h *target) (list []attempt, lack string)
 	fix      []Fix
 }
 
-// kinds in the order in which they are tried: later ones build on what earlier ones
-// have found.
+// kinds holds the kinds in the order of the attempts. Later ones use the findings of
+// earlier ones.
 var kinds = []kind{
 	{"unchecked-host", false, unchecked, []Fix{
 		{"nginx", "put auth_request /_gate into the server or location that leads to the program; take satisfy any, allow and auth_request off out"},
@@ -83,7 +84,7 @@ var kinds = []kind{
 		{"Caddy", "put forward_auth before uri, rewrite and handle_path"}}},
 }
 
-// identityFix closes what lets identity headers of clients through.
+// identityFix stops identity headers that clients send.
 var identityFix = []Fix{
 	{"nginx", "set every identity header by proxy_set_header in each location that leads to the program, also where anyone may pass: one of its own makes a location inherit none"},
 	{"HAProxy", "delete the headers before http-request lua.authsvc can be left out: http-request del-header X-Auth- -m beg"},

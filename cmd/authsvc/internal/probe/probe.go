@@ -1,6 +1,6 @@
-// Package probe attacks programs behind the gate from outside, as whoever is not
-// signed in could, and says where it got past. It knows the rules and sends nothing
-// that changes anything but by the methods of a request.
+// Package probe attacks programs behind the gate from outside, as a client that is not
+// signed in could, and reports where it gets past the gate. It knows the rules. Its
+// requests change nothing, unless their method alone does.
 package probe
 
 import (
@@ -17,20 +17,20 @@ import (
 	"authsvc/internal/protocol/weburl"
 )
 
-// MaxRequests are sent at most.
+// MaxRequests limits how many requests a run sends.
 const MaxRequests = 500
 
-// Options say what is attacked.
+// Options configures a run.
 type Options struct {
 	Hosts []Host
-	// Identity are the names of the headers by which programs learn who is asking.
+	// Identity names the headers that tell programs who the user is.
 	Identity []string
-	// Passes says whether the rules let a request of nobody pass.
+	// Passes reports whether the rules let a request without a session pass.
 	Passes func(origin, method, target string, header http.Header) bool
-	// ConnectTo has addresses, host:port, in place of others.
+	// ConnectTo replaces addresses, host:port, by others.
 	ConnectTo map[string]string
-	Roots     *x509.CertPool // nil: those of the system
-	Rate      float64        // requests a second
+	Roots     *x509.CertPool // nil: the certificates of the system
+	Rate      float64        // requests per second
 	Echo      bool           // Echo runs in place of the programs
 	Report    func(Finding)
 }
@@ -39,36 +39,36 @@ type Options struct {
 type Host struct {
 	Origin string
 	Base   string // path of the routes of the service
-	Login  string // address of those at the login host
-	// Rules has a request that each rule matches, as "METHOD /path" or "/path", the
-	// default included.
+	Login  string // address of these routes at the login host
+	// Rules has a request that matches each rule and the default, as "METHOD /path" or
+	// "/path".
 	Rules  []string
-	Ports  []string // that the program itself is said to listen on
+	Ports  []string // ports that the program itself is said to listen on
 	Cookie string   // of a session, as in the header
 }
 
-// What an attempt can show.
+// Results of an attempt.
 const (
 	OK      = "ok"
 	Hole    = "hole"
-	Broken  = "broken"  // nobody gets in, who may or not
-	Unclear = "unclear" // who answered cannot be told
+	Broken  = "broken"  // not even users with access get in
+	Unclear = "unclear" // it is not clear who answered
 	Skipped = "skipped"
 	Failed  = "failed" // the host was not reached
 )
 
-// A Finding is what one attempt has shown.
+// A Finding is the result of one attempt.
 type Finding struct {
 	Origin  string `json:"origin"`
 	Kind    string `json:"kind"`
 	Result  string `json:"result"`
 	Request string `json:"request,omitempty"`
 	Why     string `json:"why"`
-	// Fix is how a hole is closed: a proxy and what to do there.
+	// Fix says how to close a hole, for each proxy.
 	Fix []Fix `json:"fix,omitempty"`
 }
 
-// A Fix is for a proxy, "" for all.
+// A Fix is for one proxy, or for all if Proxy is "".
 type Fix struct {
 	Proxy string `json:"proxy,omitempty"`
 	Text  string `json:"text"`
@@ -77,11 +77,11 @@ type Fix struct {
 // A prober is one run.
 type prober struct {
 	Options
-	next time.Time // of a request
-	mark string    // that no client of others sends
+	next time.Time // earliest time of the next request
+	mark string    // sent by no other client
 }
 
-// A target is a host as it is found to be.
+// A target is a host with the results so far.
 type target struct {
 	*Host
 	p               *prober
@@ -90,11 +90,11 @@ type target struct {
 	address         string
 	secure          bool
 	open, closed    []string // requests of rules: METHOD /path
-	refused         []string // of closed: paths that a GET was refused
+	refused         []string // closed paths where a GET request was refused
 	entered         string   // a path that the session may see
 	everythingOpens bool
 	noHTTP2         bool // as far as is known
-	left            int  // requests
+	left            int  // remaining requests
 }
 
 // Run attacks every host, one request after the other.
@@ -113,7 +113,7 @@ func random() string {
 	return hex.EncodeToString(b[:])
 }
 
-// target sorts the requests of rules.
+// target sorts the requests of rules into open and closed ones.
 func (p *prober) target(host *Host) *target {
 	h := &target{Host: host, p: p, secure: strings.HasPrefix(host.Origin, "https://")}
 	_, h.authority, _ = strings.Cut(host.Origin, "://")
@@ -129,7 +129,7 @@ func (p *prober) target(host *Host) *target {
 	for _, text := range host.Rules {
 		method, path := split(text)
 		switch {
-		case path == h.Base || strings.HasPrefix(path, h.Base+"/"): // ours
+		case path == h.Base || strings.HasPrefix(path, h.Base+"/"): // routes of the service
 		case p.Passes(h.Origin, method, path, nil):
 			h.open = append(h.open, method+" "+path)
 		default:
@@ -139,7 +139,7 @@ func (p *prober) target(host *Host) *target {
 	return h
 }
 
-// split cuts "METHOD /path".
+// split splits "METHOD /path". Without a method, it returns GET.
 func split(text string) (method, path string) {
 	if method, path, ok := strings.Cut(text, " "); ok {
 		return method, path
@@ -180,8 +180,8 @@ func (p *prober) attack(ctx context.Context, h *target) {
 	}
 }
 
-// worth reports whether the rules refuse what an attempt asks for, so that an answer
-// says anything.
+// worth reports whether the rules refuse the request of an attempt. Otherwise the
+// answer would show nothing.
 func (h *target) worth(k *kind, a *attempt) bool {
 	last := &a.steps[len(a.steps)-1]
 	if last.http2 && h.noHTTP2 {
@@ -217,7 +217,7 @@ func (p *prober) try(ctx context.Context, h *target, k *kind, a *attempt) Findin
 	return f
 }
 
-// wait keeps to the rate.
+// wait waits until the rate allows the next request.
 func (p *prober) wait(ctx context.Context) {
 	pause := time.Until(p.next)
 	if pause > 0 {

@@ -10,7 +10,7 @@ import (
 	"golang.org/x/net/http2/hpack"
 )
 
-// TestEcho: what arrived is answered, but for secrets.
+// TestEcho: the answer contains the request without secrets.
 func TestEcho(t *testing.T) {
 	t.Parallel()
 	r := httptest.NewRequest(http.MethodPut, "/a%2Fb?c=<d>", strings.NewReader("body"))
@@ -27,7 +27,7 @@ func TestEcho(t *testing.T) {
 	}
 }
 
-// TestCookies: those for a host, and none of others.
+// TestCookies: only the cookies of the host are returned.
 func TestCookies(t *testing.T) {
 	t.Parallel()
 	table := "# Netscape HTTP Cookie File\n\n#HttpOnly_app.example.com\tFALSE\t/\tTRUE\t0\t__Host-s\tone\n.example.com\tTRUE\t/\tTRUE\t0\ttwo\t2\nexample.com\tFALSE\t/\tTRUE\t0\tthree\t3\nother.example\tTRUE\t/\tTRUE\t0\tfour\t4\n"
@@ -50,7 +50,7 @@ func TestCookies(t *testing.T) {
 	}
 }
 
-// TestWrite: what goes out is what was written, and cookies go to the origin alone.
+// TestWrite: a request is sent as written, and cookies are sent only to the origin.
 func TestWrite(t *testing.T) {
 	t.Parallel()
 	r := request{target: "/a", lines: []string{"X_Auth_Email: eve", "connection: X", "X-A : b"}, cookie: true}
@@ -65,20 +65,20 @@ func TestWrite(t *testing.T) {
 	}
 }
 
-// judgedHost is the host of answers that are judged.
+// judgedHost returns the host whose answers are judged.
 func judgedHost(withEcho bool) *target {
 	passes := func(_, _, target string, _ http.Header) bool { return strings.HasPrefix(target, "/public/") }
 	p := &prober{Options: Options{Echo: withEcho, Identity: []string{"X-Auth-Email"}, Passes: passes}, mark: "probe-1"}
 	return &target{Host: &Host{Origin: "https://app.example.com", Base: "/api/auth"}, p: p}
 }
 
-// closed is an attempt at what nobody may see.
+// closed returns an attempt on a path that no one may see.
 func closed(a attempt) attempt {
 	a.steps = []request{{target: "/admin/x"}}
 	return a
 }
 
-// TestJudge: what answers are taken for.
+// TestJudge: how answers are judged.
 func TestJudge(t *testing.T) {
 	t.Parallel()
 	plain, rule, odd := attempt{plain: true}, attempt{plain: true, rule: true}, attempt{}
@@ -97,7 +97,7 @@ func TestJudge(t *testing.T) {
 		a        attempt
 		got      answer
 		want     string
-		withEcho string // "": the same
+		withEcho string // "": as without
 	}{
 		"to sign in":                  {plain, answer{status: 302, header: start}, OK, ""},
 		"200 with Location":           {plain, answer{status: 200, header: start, body: "x"}, Hole, Unclear},
@@ -147,7 +147,7 @@ func TestJudge(t *testing.T) {
 	}
 }
 
-// TestStarted: what the answer of gate/start to a person is taken for.
+// TestStarted: how answers of gate/start to a person are judged.
 func TestStarted(t *testing.T) {
 	t.Parallel()
 	login := "https://login.example.com/api/auth"
@@ -180,7 +180,8 @@ func TestStarted(t *testing.T) {
 	}
 }
 
-// TestFields: what goes out by HTTP/2 is what was written, also what has no place there.
+// TestFields: HTTP/2 requests are sent as written, including fields that HTTP/2 does
+// not allow.
 func TestFields(t *testing.T) {
 	t.Parallel()
 	h := judgedHost(false)
@@ -204,7 +205,7 @@ func TestFields(t *testing.T) {
 	}
 }
 
-// TestNothingArrived: identity headers of the client are seen in any spelling.
+// TestNothingArrived: identity headers of the client are detected in any spelling.
 func TestNothingArrived(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
@@ -226,7 +227,7 @@ func TestNothingArrived(t *testing.T) {
 	}
 }
 
-// TestKinds: each has a name of its own, and those that can find a hole a fix.
+// TestKinds: names are unique, and each kind that can find a hole has a fix.
 func TestKinds(t *testing.T) {
 	t.Parallel()
 	seen := map[string]bool{}
@@ -238,8 +239,7 @@ func TestKinds(t *testing.T) {
 	}
 }
 
-// TestSend2: an origin by http is spoken to by HTTP/2 without asking, where it takes
-// that.
+// TestSend2: an http origin gets HTTP/2 without negotiation, if it supports that.
 func TestSend2(t *testing.T) {
 	t.Parallel()
 	for spoken, want := range map[bool]error{true: nil, false: errNoHTTP2} {

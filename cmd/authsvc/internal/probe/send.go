@@ -15,25 +15,25 @@ import (
 	"time"
 )
 
-// Bounds of one request.
+// Limits of one request.
 const (
 	dialTime  = 3 * time.Second
 	wholeTime = 10 * time.Second
 	maxAnswer = 64 << 10 // bytes of a body that are read
 )
 
-// A request is sent as it is written: net/http would mend what is odd about it.
+// A request is sent exactly as written. net/http would correct its oddities.
 type request struct {
 	method, target string   // default: GET
-	host           string   // default: that of the origin
-	lines          []string // of the header, over the usual ones
-	cookie         bool     // with the session, if there is one
-	at             string   // another address than that of the origin, host:port, by http
+	host           string   // default: the host of the origin
+	lines          []string // header lines besides the usual ones
+	cookie         bool     // sends the session, if there is one
+	at             string   // an http address, host:port, instead of the origin
 	http2          bool
 	body           string
 }
 
-// text is the request for people.
+// text describes the request for people.
 func (r *request) text() string {
 	s := r.verb() + " " + r.target
 	if r.at != "" {
@@ -62,7 +62,7 @@ func (r *request) verb() string {
 	return r.method
 }
 
-// header is what the gate is asked about.
+// header returns the header that the gate is asked about.
 func (r *request) header() http.Header {
 	h := http.Header{}
 	for _, line := range r.lines {
@@ -73,7 +73,7 @@ func (r *request) header() http.Header {
 	return h
 }
 
-// usual are the lines that every request has, but for those that it has itself.
+// usual returns the lines that every request has, except those that r sets itself.
 func (r *request) usual() (lines []string) {
 	for _, usual := range [][2]string{{"User-Agent", "authsvc-probe"}, {"Accept", "application/json"}, {"Sec-Fetch-Mode", "cors"}} {
 		if !r.said(usual[0]) {
@@ -90,7 +90,7 @@ func (r *request) said(name string) bool {
 	})
 }
 
-// write is the request on the wire.
+// write returns the request as it is sent.
 func (r *request) write(host, cookie string) string {
 	if r.host != "" {
 		host = r.host
@@ -110,19 +110,19 @@ func (r *request) write(host, cookie string) string {
 	return strings.Join(lines, "\r\n") + "\r\n\r\n" + r.body
 }
 
-// An answer is what came back; with err nothing did.
+// An answer is a response. If err is not nil, there was none.
 type answer struct {
 	status int
 	header http.Header
 	body   string
-	echo   *echo // of [Echo]
+	echo   *echo // set if [Echo] answered
 	err    error
 }
 
-// errNoAnswer is in errors of a connection that was made.
+// errNoAnswer marks errors after the connection was made.
 var errNoAnswer = errors.New("no answer")
 
-// send makes a connection for one request.
+// send opens a connection for one request.
 func (p *prober) send(ctx context.Context, h *target, r *request) answer {
 	ctx, cancel := context.WithTimeout(ctx, wholeTime)
 	defer cancel()
@@ -135,7 +135,7 @@ func (p *prober) send(ctx context.Context, h *target, r *request) answer {
 	}
 	defer conn.Close()
 	if end, ok := ctx.Deadline(); ok {
-		_ = conn.SetDeadline(end) // a connection that cannot have one fails below
+		_ = conn.SetDeadline(end) // a connection without deadlines fails below
 	}
 	if _, err := io.WriteString(conn, r.write(h.authority, h.Cookie)); err != nil {
 		return answer{err: errors.Join(errNoAnswer, err)}
@@ -146,13 +146,13 @@ func (p *prober) send(ctx context.Context, h *target, r *request) answer {
 	}
 	defer res.Body.Close()
 	a := answer{status: res.StatusCode, header: res.Header}
-	raw, _ := io.ReadAll(io.LimitReader(res.Body, maxAnswer)) // of what is cut the rest is enough
+	raw, _ := io.ReadAll(io.LimitReader(res.Body, maxAnswer)) // a truncated body is enough
 	a.body = string(raw)
 	a.echo = echoed(a.body)
 	return a
 }
 
-// echoed is what [Echo] says in a body, nil if that is another's.
+// echoed returns the request in an answer of [Echo], or nil for other answers.
 func echoed(body string) *echo {
 	var got echo
 	if json.Unmarshal([]byte(body), &got) != nil || got.Program != echoName {
@@ -161,7 +161,8 @@ func echoed(body string) *echo {
 	return &got
 }
 
-// connect dials the origin, or at by http, for one of some protocols.
+// connect dials the origin, or at over http. It offers the protocols in the TLS
+// handshake.
 func (p *prober) connect(ctx context.Context, h *target, at string, protocols ...string) (net.Conn, error) {
 	address, secure := h.address, h.secure
 	if at != "" {
@@ -178,13 +179,13 @@ func (p *prober) connect(ctx context.Context, h *target, at string, protocols ..
 	}
 	c := tls.Client(conn, &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: p.Roots, ServerName: h.name, NextProtos: protocols})
 	if err := c.HandshakeContext(ctx); err != nil {
-		_ = conn.Close() // the handshake says what is wrong
+		_ = conn.Close() // the handshake error is more useful
 		return nil, err
 	}
 	return c, nil
 }
 
-// gateSaid reports whether the gate has answered: sent somebody to sign in, or
+// gateSaid reports whether the gate answered: it redirected the user to sign-in, or
 // refused.
 func (h *target) gateSaid(a *answer) bool {
 	switch {
@@ -201,8 +202,8 @@ func (h *target) gateSaid(a *answer) bool {
 	return html && strings.Contains(a.header.Get("Cache-Control"), "no-store") && strings.Contains(a.body, h.Base+"/")
 }
 
-// toOrigin reports whether the answer is a redirect to the origin, such as from http
-// to https.
+// toOrigin reports whether the answer is a redirect to the origin, such as from http to
+// https.
 func (h *target) toOrigin(a *answer) bool {
 	if a.status < 300 || a.status > 399 {
 		return false

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// arrivals are requests with lines of a header for a path that the program is reached
-// at, with a session and without.
+// arrivals returns requests with these header lines for paths that reach the program,
+// with and without a session.
 func (h *target) arrivals(lines ...string) (list []attempt, lack string) {
 	if !h.p.Echo {
 		return nil, "it takes authsvc echo in place of the program: --echo"
@@ -29,7 +29,7 @@ func (h *target) arrivals(lines ...string) (list []attempt, lack string) {
 	return list, ""
 }
 
-// identityHeaders says who it is.
+// identityHeaders sends identity headers.
 func identityHeaders(h *target) ([]attempt, string) {
 	var lines, all []string
 	for _, name := range h.p.Identity {
@@ -43,7 +43,7 @@ func identityHeaders(h *target) ([]attempt, string) {
 	return h.arrivals(lines...)
 }
 
-// underscoreHeaders says who it is by names that CGI takes for the same.
+// underscoreHeaders sends identity headers with names that CGI does not distinguish.
 func underscoreHeaders(h *target) ([]attempt, string) {
 	var all, some []string
 	for _, name := range h.p.Identity {
@@ -56,7 +56,7 @@ func underscoreHeaders(h *target) ([]attempt, string) {
 	return h.arrivals(strings.Join(all, "\n"), strings.Join(some, "\n"), strings.ToUpper(strings.Join(all, "\n")))
 }
 
-// connectionHeaders has the headers that the proxy sets taken out again.
+// connectionHeaders tries to have the proxy remove the identity headers that it sets.
 func connectionHeaders(h *target) ([]attempt, string) {
 	var all []string
 	for _, name := range h.p.Identity {
@@ -67,8 +67,8 @@ func connectionHeaders(h *target) ([]attempt, string) {
 	return h.arrivals("Connection: close, "+names+"\n"+said, "Connection: "+names+"\nConnection: close\n"+said, "Connection: close\nTrailer: "+names+"\n"+said, "Connection: close\nKeep-Alive: "+names+"\n"+said)
 }
 
-// readings asks for closed paths in other spellings, by themselves and through open
-// ones. Those that the rules let pass are left out by the caller.
+// readings requests closed paths in other spellings, directly and through open paths.
+// The caller omits spellings that the rules let pass.
 func readings(h *target) (list []attempt, lack string) {
 	if len(h.refused) == 0 {
 		return nil, "no path is closed"
@@ -93,7 +93,7 @@ func readings(h *target) (list []attempt, lack string) {
 	return list, ""
 }
 
-// spellings are ways to write a path that some servers read as it.
+// spellings returns spellings of a path that some servers treat as the path.
 func spellings(path string) []string {
 	rest := path[1:]
 	escaped := func(format string) string { return fmt.Sprintf("/"+format+"%s", rest[0], rest[1:]) }
@@ -110,7 +110,7 @@ func spellings(path string) []string {
 	}
 }
 
-// throughs are ways from one path to another.
+// throughs returns ways from one path to another.
 func throughs(from, to string) (list []string) {
 	up := strings.Count(strings.TrimSuffix(from, "/"), "/")
 	for _, dots := range []string{"..", "%2e%2e", ".%2e", "%252e%252e", "..;", "..;a=b"} {

@@ -12,8 +12,8 @@ import (
 	"cel.dev/cel-go/common/types/traits"
 )
 
-// domainFunction is domain(string): what follows the last @ of an address, in
-// lower case, "" if there is none.
+// domainFunction defines domain(string). It returns the text after the last @ of an
+// address in lower case, or "" if there is none.
 func domainFunction() cel.EnvOption {
 	return cel.Function("domain", cel.Overload("domain_string", []*cel.Type{cel.StringType}, cel.StringType,
 		cel.UnaryBinding(func(v ref.Val) ref.Val {
@@ -29,13 +29,14 @@ func domainFunction() cel.EnvOption {
 		})))
 }
 
-// networkType is what network returns.
+// networkType is the type of the result of network.
 var networkType = cel.OpaqueType("network").WithTraits(traits.ContainerType)
 
 // A network is a value of networkType.
 type network struct{ prefix netip.Prefix }
 
-// ConvertToNative implements [ref.Val]: a network is for contains only.
+// ConvertToNative implements [ref.Val]. It fails, because a network is only for
+// contains.
 func (n network) ConvertToNative(t reflect.Type) (any, error) {
 	return nil, types.NewErr("a network cannot be used as %v", t).(error) //nolint:forcetypeassert // it is one
 }
@@ -51,7 +52,7 @@ func (n network) Equal(other ref.Val) ref.Val {
 	return types.Bool(ok && o.prefix == n.prefix)
 }
 
-// Contains implements [traits.Container], for the operator in.
+// Contains implements [traits.Container] for the operator in.
 func (n network) Contains(v ref.Val) ref.Val {
 	text, ok := v.(types.String)
 	if !ok {
@@ -67,8 +68,8 @@ func (n network) Type() ref.Type { return networkType }
 // Value implements [ref.Val].
 func (n network) Value() any { return n.prefix }
 
-// networkFunctions are network(string), network.contains(string) and string in
-// network, which are false for what is no address.
+// networkFunctions defines network(string), network.contains(string) and string in
+// network. The last two are false for a string that is not an address.
 func networkFunctions() cel.EnvOption {
 	make := cel.Function("network", cel.Overload("network_string", []*cel.Type{cel.StringType}, networkType,
 		cel.UnaryBinding(func(v ref.Val) ref.Val {
@@ -94,7 +95,7 @@ func networkFunctions() cel.EnvOption {
 	return cel.Lib(functions{make, contains, in})
 }
 
-// functions are several options as one.
+// functions combines several options into one.
 type functions []cel.EnvOption
 
 // CompileOptions implements [cel.Library].
@@ -103,7 +104,7 @@ func (f functions) CompileOptions() []cel.EnvOption { return f }
 // ProgramOptions implements [cel.Library].
 func (functions) ProgramOptions() []cel.ProgramOption { return nil }
 
-// networkLiterals refuses network("…") of what is none before it is evaluated.
+// networkLiterals refuses network("…") at compile time if the literal is not a network.
 type networkLiterals struct{}
 
 // Name implements [cel.ASTValidator].

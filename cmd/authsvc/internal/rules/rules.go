@@ -1,9 +1,9 @@
-// Package rules compiles and evaluates the expressions of a configuration, in
-// the Common Expression Language (CEL, cel.dev).
+// Package rules compiles and evaluates the expressions of a configuration, in the
+// Common Expression Language (CEL, cel.dev).
 //
-// An expression is parsed, type-checked and its cost estimated when it is
-// compiled. What one evaluation may cost is bounded; past that, and after any
-// other error, nothing is decided, which callers take for a refusal.
+// Compiling an expression parses it, checks its types and estimates its cost. The cost
+// of an evaluation is limited. After an error, including a cost above the limit,
+// nothing is decided, which callers must treat as a refusal.
 package rules
 
 import (
@@ -18,30 +18,30 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 )
 
-// A Kind is what an expression decides, and by that which variables and which
-// type it has.
+// A Kind says what an expression decides. It determines the variables and the type of
+// the expression.
 type Kind int
 
-// The kinds.
+// Kinds of expressions.
 const (
-	SignIn   Kind = iota // whether somebody may sign in
-	Claims               // what stays with the session
+	SignIn   Kind = iota // whether a user may sign in
+	Claims               // claims that stay with the session
 	Redirect             // where a callbackUrl may lead
-	When                 // who may have something for which a session is not enough
+	When                 // who may have access that requires more than a session
 )
 
-// CostLimit bounds one evaluation, in units of CEL: about one for each operation
-// and for every ten characters that one looks at.
+// CostLimit limits one evaluation, in units of CEL. An operation costs about one unit,
+// and so does looking at ten characters.
 const CostLimit = 20_000
 
-// Bounds of an expression.
+// Limits of an expression.
 const (
 	maxLength = 16 << 10 // code points
 	maxDepth  = 100      // of nesting
 )
 
-// A Problem is a mistake in an expression. Line and Column count from 1, columns
-// in characters; both are 0 if it is in no particular place.
+// A Problem is a mistake in an expression. Line and Column count from 1, columns in
+// characters. Both are 0 if the mistake has no particular place.
 type Problem struct {
 	Line, Column int
 	Message      string
@@ -86,7 +86,7 @@ func (e *environment) compile(kind Kind, text string) (*Rule, []Problem) {
 	return &Rule{kind: kind, program: program}, nil
 }
 
-// problems are the mistakes that CEL found, in the order of the text.
+// problems returns the mistakes that CEL found, in the order of the text.
 func problems(issues *cel.Issues) []Problem {
 	var all []Problem
 	for _, e := range issues.Errors() {
@@ -99,15 +99,15 @@ func problems(issues *cel.Issues) []Problem {
 	return all
 }
 
-// plain is a message of CEL in one line, without the list of all that its grammar has
-// room for.
+// plain returns a message of CEL on one line, without the list of all tokens that its
+// grammar allows.
 func plain(message string) string {
 	message, _, _ = strings.Cut(strings.ReplaceAll(message, "\n", " "), " expecting {")
 	return strings.ReplaceAll(message, "mismatched input '<EOF>'", "it ends too early")
 }
 
-// wrongType says what is wrong with the type of an expression. What a profile has
-// is of any type; it shows when it is evaluated.
+// wrongType returns the problem with the type of an expression. Values of a profile
+// have a dynamic type, so their types are checked at evaluation.
 func wrongType(kind Kind, t *cel.Type) string {
 	if t.IsExactType(cel.DynType) {
 		return ""
@@ -124,9 +124,9 @@ func wrongType(kind Kind, t *cel.Type) string {
 	return "is " + t.String() + `, not a map of names to values such as {"tier": "gold"}`
 }
 
-// An environment is made once for each kind: it takes about a millisecond. One
-// expression at a time is compiled in it: the checker of cel-go 0.33 fills its
-// catalogue of suggestions at the first unknown name, while others read it.
+// An environment is created once for each kind, because that takes about a millisecond.
+// It compiles one expression at a time: at the first unknown name, the checker of
+// cel-go 0.33 fills its catalogue of suggestions while other goroutines may read it.
 type environment struct {
 	mu  sync.Mutex
 	env *cel.Env
@@ -143,10 +143,10 @@ func (e *environment) get(kind Kind) (*cel.Env, error) {
 	return env, err
 }
 
-// errType: the value of an expression is of another type than its kind has.
+// errType means that the value of an expression does not have the type of its kind.
 var errType = errors.New("the value is neither true nor false")
 
-// Holds evaluates an expression that decides. With an error nothing is decided.
+// Holds evaluates an expression that decides. An error decides nothing.
 func (r *Rule) Holds(v *Variables) (bool, error) {
 	out, err := r.eval(v)
 	if err != nil {
@@ -159,8 +159,8 @@ func (r *Rule) Holds(v *Variables) (bool, error) {
 	return bool(b), nil
 }
 
-// Map evaluates an expression of claims. What it returns is as JSON has it:
-// numbers are float64, times text, bytes base64.
+// Map evaluates an expression of claims. The result has the types of JSON: numbers are
+// float64, times text, bytes base64.
 func (r *Rule) Map(v *Variables) (map[string]any, error) {
 	out, err := r.eval(v)
 	if err != nil {
@@ -177,7 +177,7 @@ func (r *Rule) Map(v *Variables) (map[string]any, error) {
 	return object.AsMap(), nil
 }
 
-// eval evaluates an expression. Panics of the library are errors.
+// eval evaluates an expression. It returns panics of the library as errors.
 func (r *Rule) eval(v *Variables) (out ref.Val, err error) {
 	defer func() {
 		if p := recover(); p != nil {

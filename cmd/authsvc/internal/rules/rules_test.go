@@ -28,7 +28,7 @@ func attempt() *Variables {
 	})
 }
 
-// TestHolds: what expressions of a sign-in say.
+// TestHolds: results of sign-in expressions.
 func TestHolds(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]bool{
@@ -73,7 +73,7 @@ func TestHolds(t *testing.T) {
 	}
 }
 
-// TestOtherKinds: redirects, and what is asked of somebody with a session.
+// TestOtherKinds: expressions about redirects, and about users with a session.
 func TestOtherKinds(t *testing.T) {
 	t.Parallel()
 	rule, problems := Compile(Redirect, `to.scheme == "https" && to.host.endsWith(".preview.example.com") && to.port == "443" && to.path.startsWith("/in")`)
@@ -108,7 +108,7 @@ func TestOtherKinds(t *testing.T) {
 	}
 }
 
-// TestMap: claims are as JSON has them.
+// TestMap: claims have the types of JSON.
 func TestMap(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]map[string]any{
@@ -133,13 +133,13 @@ func TestMap(t *testing.T) {
 	}
 }
 
-// TestProblems: mistakes are found before anything is evaluated, where they are.
+// TestProblems: mistakes are found at compile time, with their place.
 func TestProblems(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		kind Kind
 		text string
-		want string // Line:Column and a part of the message
+		want string // Line:Column and part of the message
 	}{
 		{SignIn, `user.emial == "x"`, "1:5 undefined field 'emial'"},
 		{SignIn, "user.email_verified &&\n  acount.provider == \"x\"", "2:3 undeclared reference to 'acount'"},
@@ -173,7 +173,7 @@ func TestProblems(t *testing.T) {
 	}
 }
 
-// TestFailures: what cannot be evaluated decides nothing, in bounded time.
+// TestFailures: an evaluation that fails decides nothing, in limited time.
 func TestFailures(t *testing.T) {
 	t.Parallel()
 	groups := make([]any, 1000)
@@ -216,7 +216,7 @@ func TestFailures(t *testing.T) {
 	}
 }
 
-// TestSetsOfLongLists: lists that cost more than the limit are not compared at all.
+// TestSetsOfLongLists: lists that cost more than the limit are not compared.
 func TestSetsOfLongLists(t *testing.T) {
 	t.Parallel()
 	list := func(n int) (all []any) {
@@ -238,7 +238,7 @@ func TestSetsOfLongLists(t *testing.T) {
 			}
 		}
 	}
-	compared := bounded(func(traits.Lister, traits.Lister) ref.Val { return types.True }) // CEL itself says only that it cost too much
+	compared := bounded(func(traits.Lister, traits.Lister) ref.Val { return types.True }) // CEL itself only reports that it cost too much
 	of := func(n int) ref.Val { return types.DefaultTypeAdapter.NativeToValue(list(n)) }
 	for _, n := range [][2]int{{CostLimit, 2}, {2, CostLimit}, {200, 101}, {MaxProfile / 5, MaxProfile / 5}} {
 		if v := compared(of(n[0]), of(n[1])); !types.IsError(v) {
@@ -257,8 +257,8 @@ func TestSetsOfLongLists(t *testing.T) {
 	}
 }
 
-// TestCompileTogether: an unknown name beside expressions that open a scope, in an
-// environment that nothing was compiled in before.
+// TestCompileTogether: an unknown name is compiled beside expressions that open a
+// scope, in a new environment.
 func TestCompileTogether(t *testing.T) {
 	t.Parallel()
 	for range 5 {

@@ -8,9 +8,10 @@ import (
 	"cel.dev/cel-go/common/types/traits"
 )
 
-// setFunctions are sets.contains, sets.equivalent and sets.intersects of two lists, as
-// in cel-go's package ext. CEL counts what a call costs when it has returned; lists of a
-// profile, each with each, would take seconds before that.
+// setFunctions defines sets.contains, sets.equivalent and sets.intersects of two lists,
+// as in cel-go's package ext. CEL only counts the cost of a call after it has returned.
+// By then, comparing each element of one profile list with each element of another
+// would have taken seconds.
 func setFunctions() cel.EnvOption {
 	list := cel.ListType(cel.TypeParamType("T"))
 	var all functions

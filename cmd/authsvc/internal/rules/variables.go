@@ -19,15 +19,15 @@ import (
 	"authsvc/internal/seal/sessionshape"
 )
 
-// MaxProfile is how long a provider's profile may be for expressions and hooks, as
-// JSON in bytes.
+// MaxProfile is the maximum size of a provider's profile for expressions and hooks, in
+// bytes of JSON.
 const MaxProfile = 64 << 10
 
-// ErrProfileTooLarge: the profile is longer than MaxProfile.
+// ErrProfileTooLarge means that the profile is larger than MaxProfile.
 var ErrProfileTooLarge = errors.New("the profile is larger than 64 KiB")
 
-// Variables are what expressions know. Which of them one may name depends on its
-// kind.
+// Variables holds the values that expressions may use. The kind of an expression
+// determines which of them it may name.
 type Variables struct {
 	User        User
 	Account     Account
@@ -41,7 +41,7 @@ type Variables struct {
 	Request     Request
 }
 
-// A User is who signs in, or is signed in.
+// A User is the user who signs in or is signed in.
 type User struct {
 	ID            string `cel:"id" yaml:"id" json:"id,omitempty"`
 	Name          string `cel:"name" yaml:"name" json:"name,omitempty"`
@@ -50,21 +50,20 @@ type User struct {
 	Image         string `cel:"image" yaml:"image" json:"image,omitempty"`
 }
 
-// An Account is a way of signing in: a provider, and the id that it knows the
-// person by.
+// An Account is a way to sign in: a provider, and the person's ID there.
 type Account struct {
 	Provider string `cel:"provider" yaml:"provider" json:"provider"`
 	Type     string `cel:"type" yaml:"type" json:"type"`
 	ID       string `cel:"id" yaml:"id" json:"id,omitempty"`
 }
 
-// A Client is who sent the request.
+// A Client is the sender of a request.
 type Client struct {
 	IP    string `cel:"ip" yaml:"ip" json:"ip,omitempty"`
 	Agent string `cel:"agent" yaml:"agent" json:"agent,omitempty"`
 }
 
-// An Address is where a callbackUrl leads.
+// An Address is the target of a callbackUrl.
 type Address struct {
 	Scheme string `cel:"scheme"`
 	Host   string `cel:"host"`
@@ -72,21 +71,21 @@ type Address struct {
 	Path   string `cel:"path"`
 }
 
-// A Session is how and when a person signed in.
+// A Session says how and when a person signed in.
 type Session struct {
 	AuthTime time.Time      `cel:"auth_time" yaml:"auth_time"`
 	Provider string         `cel:"provider" yaml:"provider"`
 	Claims   map[string]any `cel:"claims" yaml:"claims"`
 }
 
-// A Request is what somebody with a session asks for.
+// A Request is a request of a user with a session.
 type Request struct {
 	Method string `cel:"method" yaml:"method"`
 	Host   string `cel:"host" yaml:"host"`
 	Path   string `cel:"path" yaml:"path"`
 }
 
-// OfAttempt are the variables of a sign-in.
+// OfAttempt returns the variables of a sign-in.
 func OfAttempt(a *authsvc.SignInAttempt) *Variables {
 	return &Variables{
 		User:    User{ID: a.User.ID, Name: a.User.Name, Email: a.User.Email, EmailVerified: a.EmailProved, Image: a.User.Image},
@@ -96,7 +95,7 @@ func OfAttempt(a *authsvc.SignInAttempt) *Variables {
 	}
 }
 
-// OfAddress are the variables of an address that was parsed.
+// OfAddress returns the variables of a parsed address.
 func OfAddress(to *url.URL) *Variables {
 	port := to.Port()
 	if port == "" {
@@ -105,7 +104,7 @@ func OfAddress(to *url.URL) *Variables {
 	return &Variables{To: Address{Scheme: to.Scheme, Host: to.Hostname(), Port: port, Path: to.EscapedPath()}}
 }
 
-// OfAccess are the variables of somebody with a session.
+// OfAccess returns the variables of a request of a user with a session.
 func OfAccess(r *authsvc.AccessRequest) *Variables {
 	s := r.Session
 	return &Variables{
@@ -124,8 +123,8 @@ func clientOf(c authsvc.RequestClient) Client {
 	return client
 }
 
-// PlainProfile returns a profile without types of Go, as expressions and hooks get
-// it: whole numbers are int64, others float64.
+// PlainProfile returns a profile without Go types, as expressions and hooks get it:
+// integers are int64, other numbers float64.
 func PlainProfile(p map[string]any) (map[string]any, error) {
 	raw, err := json.Marshal(p)
 	if err == nil && len(raw) > MaxProfile {
@@ -141,7 +140,7 @@ func PlainProfile(p map[string]any) (map[string]any, error) {
 	return plain, nil
 }
 
-// declared are the variables of each kind, by their types.
+// declared returns the variables of a kind with their types.
 func declared(kind Kind) map[string]*cel.Type {
 	object := func(v any) *cel.Type { return cel.ObjectType(reflect.TypeOf(v).String()) }
 	client, now := object(Client{}), cel.TimestampType
@@ -156,7 +155,7 @@ func declared(kind Kind) map[string]*cel.Type {
 	}
 }
 
-// Names are the variables of a kind.
+// Names returns the names of the variables of a kind, sorted.
 func Names(kind Kind) []string { return slices.Sorted(maps.Keys(declared(kind))) }
 
 // activation binds the variables of a kind.
@@ -172,7 +171,7 @@ func (v *Variables) activation(kind Kind) map[string]any {
 		return map[string]any{"user": v.User, "session": s, "request": v.Request, "client": v.Client, "now": v.Now}
 	default:
 		return map[string]any{"user": v.User, "account": v.Account, "new_user": v.NewUser, "link_request": v.LinkRequest, "client": v.Client, "now": v.Now,
-			// Most expressions do not ask for it.
+			// A function, because most expressions do not use the profile.
 			"profile": func() any {
 				plain, err := PlainProfile(v.Profile)
 				if err != nil {
@@ -198,7 +197,7 @@ func newEnvironment(kind Kind) (*cel.Env, error) {
 	return cel.NewEnv(options...)
 }
 
-// sizes knows how long nothing is: only what an expression costs at least is used.
+// sizes estimates no sizes, because only the minimum cost of an expression is used.
 type sizes struct{}
 
 // EstimateCallCost implements [cost.Estimator].
@@ -209,7 +208,7 @@ func (sizes) EstimateCallCost(string, string, *cost.AstNode, []cost.AstNode) *co
 // EstimateSize implements [cost.Estimator].
 func (sizes) EstimateSize(cost.AstNode) *cost.SizeEstimate { return nil }
 
-// prefixOf parses what network takes: a network, or one address.
+// prefixOf parses the argument of network: a network, or one address.
 func prefixOf(s string) (netip.Prefix, error) {
 	if ip, err := netip.ParseAddr(s); err == nil && ip.Zone() == "" {
 		return netip.PrefixFrom(ip.Unmap(), ip.Unmap().BitLen()), nil
