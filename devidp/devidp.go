@@ -24,42 +24,41 @@ import (
 	"authsvc/internal/seal"
 )
 
-// ProviderID is the id of the identity provider in Config.Providers.
+// ProviderID is the ID of the identity provider in Config.Providers.
 const ProviderID = "dev"
 
-// Options of Start; the zero value is good.
+// Options configures Start. The zero value is valid.
 type Options struct {
-	// Addr is where the identity provider and the inbox listen, an address of
-	// loopback and a port. Default: 127.0.0.1 and the port after that of
-	// Config.URL.
+	// Addr is the loopback address and port on which the identity provider and the
+	// inbox listen. Default: 127.0.0.1 and the port after the port of Config.URL.
 	Addr string
-	// Dir keeps people and mails across restarts; it is made when missing.
+	// Dir keeps people and mails across restarts. It is created if it is missing.
 	// Default: they are in memory.
 	Dir string
-	// People are on offer at first; anybody can add more on the provider's page.
-	// Default: four, of whom one has an address that nobody verified and one has
-	// none. Where Config.SignIn.Allow lets none of them in by one of its conditions,
-	// somebody whom it lets in is added.
+	// People are the people to choose from at first. Anyone can add more on the
+	// provider's page. Default: four people; one has an unverified address, another has
+	// none. For each condition of Config.SignIn.Allow that none of them meets, a person
+	// who meets it is added if possible.
 	People []Person
-	// Logger gets what goes wrong. Nil: slog.Default().
+	// Logger logs errors. Default: slog.Default().
 	Logger *slog.Logger
 }
 
-// A Person is somebody whom one can choose to be.
+// A Person is an identity that a user can choose.
 type Person struct {
-	ID            string // at the provider: 1 to 255 visible characters of ASCII
+	ID            string // at the provider: 1 to 255 visible ASCII characters
 	Name          string
 	Email         string // may be empty
 	EmailVerified bool
 	Picture       string // URL; empty: an avatar with initials
-	// Claims are further claims of the profile, such as groups, as JSON has them.
+	// Claims are further claims of the profile, such as groups, with the types of JSON.
 	Claims map[string]any
 }
 
 // A Server is a running identity provider with an inbox.
 type Server struct {
-	base   string // of the service
-	secret string // of the service at the identity provider
+	base   string // base URL of the service
+	secret string // client secret of the service
 	origin string
 	idp    *idp.Provider
 	box    *inbox.Box
@@ -68,16 +67,15 @@ type Server struct {
 	ended  chan error
 }
 
-// ErrPublicURL: the URL of a configuration is not on loopback.
+// ErrPublicURL means that the URL of a configuration is not on loopback.
 var ErrPublicURL = errors.New("whoever reaches it could sign in as anybody")
 
-// Start starts the identity provider and the inbox, and adds them to c, as
-// [Server.Add] does. The caller has to Close it after the service that is made
-// from c.
+// Start starts the identity provider and the inbox, and adds them to c as [Server.Add]
+// does. The caller must call Close after closing the service that is made from c.
 //
-// The error says what is wrong and what to do about it: the URL of c
-// (ErrPublicURL) or Options.Addr is not on loopback, the port is taken,
-// Options.Dir cannot be used. Mistakes in the URL are [authsvc.ConfigErrors].
+// The error includes the fix. Start fails if the URL of c (ErrPublicURL) or
+// Options.Addr is not on loopback, if the port is in use, or if Options.Dir cannot be
+// used. Mistakes in the URL are [authsvc.ConfigErrors].
 func Start(c *authsvc.Config, o Options) (*Server, error) {
 	d := &Server{secret: seal.Token(), ended: make(chan error, 1)}
 	var err error
@@ -97,19 +95,20 @@ func Start(c *authsvc.Config, o Options) (*Server, error) {
 	return d, nil
 }
 
-// Check returns the error that Start would for the URL of c.
+// Check returns the error that Start would return for the URL of c.
 func Check(c *authsvc.Config) error {
 	_, err := new(Server).checkURL(c)
 	return err
 }
 
-// clientID is the service at the identity provider.
+// clientID is the client ID of the service at the identity provider.
 const clientID = "authsvc-dev"
 
-// Add adds to c a provider "dev", lets all Email providers deliver to the inbox,
-// and adds one if there is none, and an Adapter. Conditions that name providers name
-// "dev", too. Nothing of c is called. It is for [engine.Service.Reconfigure]; the
-// error is that of Start for the URL, which may not change.
+// Add adds a provider "dev" to c. It makes all Email providers deliver to the inbox,
+// and adds one if c has an Adapter but no Email provider. Conditions that name
+// providers also name "dev" afterwards. Add calls nothing in c. Use it with
+// [engine.Service.Reconfigure]. The URL must not change; otherwise Add returns the
+// errors that Start returns for the URL.
 func (d *Server) Add(c *authsvc.Config) error {
 	base, err := d.checkURL(c)
 	if err != nil {
@@ -133,7 +132,7 @@ func (d *Server) provider(issuer string) *authsvc.OAuth {
 		Client: authsvc.Client{ID: clientID, Secret: cmp.Or(d.secret, "none yet")}}
 }
 
-// checkURL returns the base URL of the service, which has to be on loopback.
+// checkURL returns the base URL of the service, which must be on loopback.
 func (d *Server) checkURL(c *authsvc.Config) (base string, err error) {
 	s, err := engine.NewOperator(authsvc.Config{URL: c.URL, DangerousInsecureURL: true, Secrets: []string{seal.Token()},
 		Providers: []authsvc.Provider{d.provider("http://127.0.0.1")}})
@@ -175,10 +174,10 @@ func listen(base, addr string) (net.Listener, error) {
 	return l, nil
 }
 
-// maxMessage bounds a mail; the engine's are far smaller.
+// maxMessage limits the size of a mail. Mails of the engine are far smaller.
 const maxMessage = 1 << 20
 
-// open makes what is served.
+// open creates the identity provider, the inbox and the HTTP server.
 func (d *Server) open(o Options) (err error) {
 	if d.log = o.Logger; d.log == nil {
 		d.log = slog.Default()
@@ -219,8 +218,8 @@ func (d *Server) open(o Options) (err error) {
 	return nil
 }
 
-// guard answers to its own host only: a name that somebody points at 127.0.0.1
-// must not reach the inbox (DNS rebinding).
+// guard answers only requests to its own host. A name that an attacker points at
+// 127.0.0.1 must not reach the inbox (DNS rebinding).
 func (d *Server) guard(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if "http://"+r.Host != d.origin {
@@ -231,9 +230,9 @@ func (d *Server) guard(next http.Handler) http.Handler {
 	})
 }
 
-// catchMail returns the providers of c with all mail going to the inbox.
+// catchMail returns the providers of c, with all mail going to the inbox.
 func (d *Server) catchMail(c *authsvc.Config) (all []authsvc.Provider) {
-	mails := c.Adapter == nil // it cannot, without one
+	mails := c.Adapter == nil // mail needs an Adapter
 	for _, p := range c.Providers {
 		if e, ok := p.(*authsvc.Email); ok {
 			p, mails = d.caught(*e), true
@@ -251,25 +250,24 @@ func (d *Server) caught(e authsvc.Email) *authsvc.Email {
 	return &e
 }
 
-// Issuer is the address of the identity provider, whose page says who is on
-// offer.
+// Issuer returns the URL of the identity provider. Its page lists the people.
 func (d *Server) Issuer() string { return d.origin }
 
-// InboxURL is the address of the inbox, for people.
+// InboxURL returns the URL of the inbox.
 func (d *Server) InboxURL() string { return d.origin + "/inbox" }
 
-// Send delivers a message to the inbox, as the Send of an Email provider.
+// Send delivers a message to the inbox. It is the Send function of an Email provider.
 func (d *Server) Send(_ context.Context, m authsvc.Message) error {
 	return d.box.Deliver(m.From, m.To, m.Subject, m.Text, m.HTML)
 }
 
-// Close ends it. What is in Options.Dir stays.
+// Close stops the server. It keeps the files in Options.Dir.
 func (d *Server) Close() error {
 	err := d.server.Close()
 	if ended := <-d.ended; !errors.Is(ended, http.ErrServerClosed) {
 		err = errors.Join(err, ended)
 	}
-	d.ended <- http.ErrServerClosed // a second Close has nothing to wait for
+	d.ended <- http.ErrServerClosed // a second Close must not wait
 	d.box.Close()
 	return err
 }

@@ -24,7 +24,7 @@ import (
 	"authsvc/internal/test/browser"
 )
 
-// run starts a program with devidp in it.
+// run starts a program that uses devidp.
 func run(t *testing.T, o devidp.Options, tune func(*authsvc.Config)) (b *browser.Browser, d *devidp.Server, c authsvc.Config) {
 	t.Helper()
 	mux := http.NewServeMux()
@@ -60,7 +60,7 @@ func run(t *testing.T, o devidp.Options, tune func(*authsvc.Config)) (b *browser
 	return browser.New(server.URL, nil).Follow(), d, c
 }
 
-// choose clicks on a person on the provider's page.
+// choose clicks a person on the provider's page.
 func choose(t *testing.T, b *browser.Browser, page *browser.Answer, name string) *browser.Answer {
 	t.Helper()
 	action := regexp.MustCompile(`<form[^>]* action="([^"]+)"`).FindStringSubmatch(page.Text)
@@ -97,7 +97,7 @@ func email(t *testing.T, b *browser.Browser) string {
 	return e
 }
 
-// TestSignIn: with a person of the list, and with a mail from the inbox.
+// TestSignIn: sign-in works as a person of the list, and with a mail from the inbox.
 func TestSignIn(t *testing.T) {
 	t.Parallel()
 	real := &authsvc.Email{From: "Acme <no-reply@example.com>", Send: func(context.Context, authsvc.Message) error { panic("a mail to a person") }}
@@ -136,7 +136,8 @@ func TestSignIn(t *testing.T) {
 	}
 }
 
-// TestWithoutStore: there is no mail to catch, and people sign in all the same.
+// TestWithoutStore: without a store there is no mail to catch, and people can still
+// sign in.
 func TestWithoutStore(t *testing.T) {
 	t.Parallel()
 	b, _, c := run(t, devidp.Options{}, func(c *authsvc.Config) { c.Adapter = nil })
@@ -149,8 +150,8 @@ func TestWithoutStore(t *testing.T) {
 	}
 }
 
-// TestGuard: another name for this machine reaches nothing, and another site
-// empties no inbox.
+// TestGuard: another name of this machine reaches nothing, and another site cannot
+// empty the inbox.
 func TestGuard(t *testing.T) {
 	t.Parallel()
 	_, d, _ := run(t, devidp.Options{}, nil)
@@ -202,8 +203,8 @@ func TestGuard(t *testing.T) {
 	}
 }
 
-// TestRefuses: what is not of this machine alone, with what to do about it; and
-// its positive twin.
+// TestRefuses: addresses beyond this machine are refused, with the fix. The loopback
+// address is accepted.
 func TestRefuses(t *testing.T) {
 	t.Parallel()
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
@@ -257,7 +258,7 @@ func hasIPv6() bool {
 	return err == nil
 }
 
-// TestDir: people and mails are there after a restart.
+// TestDir: people and mails survive a restart.
 func TestDir(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "dev")
@@ -288,7 +289,7 @@ func TestDir(t *testing.T) {
 	}
 }
 
-// TestAdd: another configuration of the same service, and of another.
+// TestAdd: Add with another configuration of the same service, and of another service.
 func TestAdd(t *testing.T) {
 	t.Parallel()
 	_, d, c := run(t, devidp.Options{}, nil)

@@ -1,6 +1,6 @@
 // Package devidp lets a program that embeds authsvc run on a developer's machine
-// without accounts anywhere: it adds an identity provider that lets anybody be
-// whoever is on its list, and an inbox that gets all mail.
+// without accounts elsewhere. It adds an identity provider where anyone can sign in as
+// any person on its list, and an inbox that receives all mail.
 //
 //	config := authsvc.Config{ … } // as deployed
 //	if *dev {
@@ -13,7 +13,7 @@
 //	}
 //	auth, err := engine.New(config)
 //
-// Whoever reaches it is signed in as anybody, so it listens on 127.0.0.1 only,
-// and refuses a configuration whose URL is not on loopback: a flag that was left
-// on does not open a deployment. Tests have package authtest.
+// Anyone who reaches the provider can sign in as anyone. It therefore listens only on
+// 127.0.0.1, and refuses a configuration whose URL is not on loopback, so that a
+// forgotten flag does not open a deployment. For tests, use package authtest.
 package devidp

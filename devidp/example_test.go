@@ -13,8 +13,8 @@ import (
 	"authsvc/engine"
 )
 
-// A program that signs in with GitHub where it runs, and with anybody at all on
-// a developer's machine.
+// This program uses GitHub where it is deployed. On a developer's machine, anyone can
+// sign in.
 func Example() {
 	dev := flag.NewFlagSet("", flag.PanicOnError).Bool("dev", true, "sign in as anybody, on this machine only")
 	mux := http.NewServeMux()

@@ -15,7 +15,7 @@ import (
 	"authsvc/internal/seal"
 )
 
-// People are those on offer now, in the order of the page.
+// People returns the current people, in the order of the page.
 func (d *Server) People() (all []Person) {
 	for _, p := range d.idp.People() {
 		all = append(all, Person{ID: p.Sub, Name: p.Name, Email: p.Email, EmailVerified: p.EmailVerified, Picture: p.Picture, Claims: p.Claims})
@@ -23,7 +23,7 @@ func (d *Server) People() (all []Person) {
 	return all
 }
 
-// Attempt is the sign-in that begins when somebody who is no user yet is chosen, for
+// Attempt returns the sign-in attempt of a person who is not a user yet, for
 // [engine.Operator.DryRunSignIn].
 func (p Person) Attempt() authsvc.SignInAttempt {
 	profile := map[string]any{}
@@ -41,8 +41,8 @@ func (p Person) Attempt() authsvc.SignInAttempt {
 	}
 }
 
-// standIn has the provider count as each that a condition names, since people of dev
-// come from nowhere else.
+// standIn adds the provider to each condition that names providers, because people in
+// development come from no other provider.
 func standIn(c *authsvc.Config) {
 	c.SignIn.Allow = named(c.SignIn.Allow)
 	c.Tokens.Audiences = slices.Clone(c.Tokens.Audiences)
@@ -60,7 +60,7 @@ func standIn(c *authsvc.Config) {
 	}
 }
 
-// named returns conditions in which the provider is named beside others.
+// named returns the conditions with the provider added to those that name providers.
 func named(conditions []authsvc.Condition) []authsvc.Condition {
 	conditions = slices.Clone(conditions)
 	for i, c := range conditions {
@@ -71,16 +71,16 @@ func named(conditions []authsvc.Condition) []authsvc.Condition {
 	return conditions
 }
 
-// addPeople has somebody on offer for every condition of who may sign in that can
-// hold here: else nobody could be chosen with success.
+// addPeople adds a person for each sign-in condition that this provider can satisfy and
+// that no current person meets. Otherwise no choice might succeed.
 func (d *Server) addPeople(c *authsvc.Config) {
 	for _, condition := range c.SignIn.Allow {
-		if len(condition.Providers) > 0 { // of which only this one is here
+		if len(condition.Providers) > 0 { // only this provider is here
 			condition.Providers = []string{ProviderID}
 		}
 		judge, err := engine.NewOperator(authsvc.Config{URL: d.base, Secrets: []string{seal.Token()}, Providers: []authsvc.Provider{d.provider(d.origin)},
 			Session: authsvc.SessionOptions{Claims: c.Session.Claims}, SignIn: authsvc.SignInRules{Allow: []authsvc.Condition{condition}}})
-		if err != nil { // New says it, with its place
+		if err != nil { // New reports it, with its place
 			continue
 		}
 		may := func(p Person) bool { return judge.DryRunSignIn(context.Background(), p.Attempt()).Allowed }
@@ -89,7 +89,7 @@ func (d *Server) addPeople(c *authsvc.Config) {
 			continue
 		}
 		p := fitting(condition, c.Session.Claims, people)
-		if !may(p) { // of a user, a network, or a path that is no plain one
+		if !may(p) { // conditions on a user, a network or a claim path that is not plain
 			continue
 		}
 		if _, err := d.idp.AddPerson(idp.Person{Name: p.Name, Email: p.Email, EmailVerified: p.EmailVerified, Claims: p.Claims}); err != nil {
@@ -98,11 +98,10 @@ func (d *Server) addPeople(c *authsvc.Config) {
 	}
 }
 
-// names are of people who are added.
+// names are the names of added people.
 var names = []string{"Emmy Noether", "Mary Jackson", "Sofia Kovalevskaya", "Dorothy Vaughan", "Maryam Mirzakhani", "Annie Easley"}
 
-// fitting makes somebody for whom a condition holds, if that is in the hands of a
-// provider.
+// fitting returns a person who meets a condition, as far as a provider can ensure that.
 func fitting(c authsvc.Condition, paths map[string]string, people []Person) Person {
 	taken := func(name string) bool {
 		return slices.ContainsFunc(people, func(p Person) bool { return p.Name == name })
@@ -130,7 +129,7 @@ func fitting(c authsvc.Condition, paths map[string]string, people []Person) Pers
 	return p
 }
 
-// put sets what is at a path of plain names with dots between them.
+// put sets the value at a path of plain names separated by dots.
 func put(in map[string]any, path string, value any) {
 	steps := strings.Split(path, ".")
 	for _, step := range steps[:len(steps)-1] {

@@ -11,14 +11,14 @@ import (
 	"authsvc/devidp"
 )
 
-// TestPeopleWhoMay: there is somebody for each condition of who may sign in that can
-// hold here, and nobody is added for others.
+// TestPeopleWhoMay: a person is added for each sign-in condition that the provider can
+// satisfy, and no one for others.
 func TestPeopleWhoMay(t *testing.T) {
 	t.Parallel()
 	claims := map[string]string{"groups": "realm.roles", "plan": "plan", "odd": "a|b"}
 	for name, test := range map[string]struct {
 		allow []authsvc.Condition
-		want  []devidp.Person // of those who are added
+		want  []devidp.Person // the added people
 	}{
 		"none":               {nil, nil},
 		"somebody is there":  {[]authsvc.Condition{{Domains: []string{"example.com"}}, {Emails: []string{"ada@example.com"}}, {Providers: []string{"github"}}}, nil},
@@ -61,8 +61,8 @@ func TestPeopleWhoMay(t *testing.T) {
 	}
 }
 
-// TestStandsIn: conditions that name a provider hold for people of this one, and the
-// caller's are as they were.
+// TestStandsIn: conditions that name a provider also match people of this one. The
+// caller's conditions are unchanged.
 func TestStandsIn(t *testing.T) {
 	t.Parallel()
 	only := []authsvc.Condition{{Providers: []string{"github"}, Groups: []string{"ops"}}, {Domains: []string{"acme.example"}}}
