@@ -1,7 +1,6 @@
-// Package dev is what `authsvc dev` runs: the service on loopback with
-// everything around it that a sign-in needs, and nothing to configure. An
-// OpenID provider, an SMTP server and SQLite are real; only the people and
-// the mailbox are made up.
+// Package dev implements `authsvc dev`. It runs the service on loopback with everything
+// that a sign-in needs, and requires no configuration. The OpenID provider, the SMTP
+// server and SQLite are real; only the people and the mailbox are made up.
 package dev
 
 import (
@@ -33,48 +32,48 @@ import (
 	"authsvc/mail"
 )
 
-// Options of Run.
+// Options configures Run.
 type Options struct {
 	// Dir keeps the database, the secret, the people and the mails.
 	Dir string
-	// Port of the application; the identity provider listens on the next one, or
-	// the one after it if that is the port of URL.
+	// Port is the port of the application. The identity provider listens on the next
+	// port, or on the one after it if URL has the next port.
 	Port int
-	// Host to listen on: localhost or a loopback address. Anything else is
-	// refused unless Shared, because everybody who can connect can sign in as
-	// anybody.
+	// Host is the host to listen on: localhost or a loopback address. Others are
+	// refused unless Shared is set, because anyone who can connect can sign in as
+	// anyone.
 	Host string
-	// URL is the origin that the browser sees when a development server, such
-	// as Vite's, passes /api/auth on; a loopback one. Default: Host and Port.
-	// With Shared it may be one with https, and the default is localhost.
+	// URL is the loopback origin that the browser sees if a development server, such as
+	// Vite's, forwards /api/auth. Default: Host and Port. With Shared, it may also be
+	// an https origin, and the default is localhost.
 	URL string
-	// Shared: other machines may connect, as the host of a container does. All
-	// pages, those of the identity provider too, are then at one origin and behind
-	// a token that is in the address which is printed.
+	// Shared lets other machines connect, such as the host of a container. All pages,
+	// including the identity provider's, are then at one origin, and the browser must
+	// first present a token from the address that is printed.
 	Shared bool
-	// Upstream is a program to put behind sign-in, such as http://localhost:5173: it
-	// is then what the address shows, in place of a page of dev's.
+	// Upstream is a program to put behind sign-in, such as http://localhost:5173. The
+	// address then shows the program instead of dev's home page.
 	Upstream string
-	// Providers are added to those of dev.
+	// Providers are added to the providers of dev.
 	Providers []authsvc.Provider
-	// Out gets the few lines that a person reads.
+	// Out gets a few lines for people.
 	Out io.Writer
 	Log *slog.Logger
 }
 
-// Names of what dev makes.
+// Names that dev uses.
 const (
 	providerID   = "dev"
 	providerName = "Dev ID"
 	clientID     = "authsvc-dev"
-	// programOrigin is that of the program in Go that the home page shows.
+	// programOrigin is the origin of the Go program that the home page shows.
 	programOrigin = "http://localhost:8080"
 )
 
-// stopTimeout is how long requests in flight may take when it ends.
+// stopTimeout limits requests in flight during the shutdown.
 const stopTimeout = 2 * time.Second
 
-// Run serves until ctx ends, then finishes what is in flight.
+// Run serves until ctx is done, then finishes requests in flight.
 func Run(ctx context.Context, o Options) (err error) {
 	w := &world{Options: o}
 	w.Log = slog.New(quiet{o.Log.Handler(), w.refused})
@@ -94,11 +93,11 @@ func Run(ctx context.Context, o Options) (err error) {
 	}
 }
 
-// world is everything that runs.
+// world holds all parts that run.
 type world struct {
 	Options
 	origin  string // of the application, as the browser sees it
-	local   string // of the home page and the inbox
+	local   string // URL of the home page and the inbox
 	issuer  string
 	idpPort int
 	store   *sqlite.Store
@@ -110,11 +109,11 @@ type world struct {
 	secret  string
 	servers []*http.Server
 	failed  chan error
-	proxied sync.Once // the line about a proxy that renames hosts
+	proxied sync.Once // prints the line about a proxy that changes the Host header
 	untold  sync.Map  // events that wait for their log line, by request
 }
 
-// prepare checks the address and makes the folder.
+// prepare checks the address and creates the folder.
 func (w *world) prepare(context.Context) error {
 	if !w.Shared && !Listenable(w.Host) {
 		return fmt.Errorf("dev listens on loopback only, and %q is not: everybody who can connect could sign in as anybody; use --host in a container or a code space, and `authsvc serve` to be reached from elsewhere", w.Host)
@@ -139,11 +138,11 @@ func (w *world) prepare(context.Context) error {
 	return err
 }
 
-// MakeDir makes the folder of dev if it is missing, with a .gitignore: there are
-// secrets in it.
+// MakeDir creates the folder of dev if it is missing, with a .gitignore, because the
+// folder contains secrets.
 func MakeDir(dir string) error {
 	if _, err := os.Stat(dir); err == nil {
-		return nil // whoever made it decides
+		return nil // leaves an existing folder as it is
 	}
 	err := os.MkdirAll(dir, 0o700)
 	if err == nil {
@@ -155,8 +154,8 @@ func MakeDir(dir string) error {
 	return nil
 }
 
-// ProviderPort returns the port of the identity provider: the one after that of
-// the service, unless it is that of the URL, where another server listens.
+// ProviderPort returns the port of the identity provider: the port after the service's,
+// or the next one if the URL has that port, because another server listens there.
 func ProviderPort(service int, url string) int {
 	if u, err := neturl.Parse(url); err == nil && u.Port() == strconv.Itoa(service+1) {
 		return service + 2
@@ -164,7 +163,7 @@ func ProviderPort(service int, url string) int {
 	return service + 1
 }
 
-// setAddresses says what the pages are called in a browser.
+// setAddresses sets the URLs of the pages as the browser sees them.
 func (w *world) setAddresses() error {
 	w.local = "http://" + net.JoinHostPort(w.Host, strconv.Itoa(w.Port))
 	if w.Shared {
@@ -178,7 +177,7 @@ func (w *world) setAddresses() error {
 	return nil
 }
 
-// Listenable accepts what cannot resolve to an address beyond this machine.
+// Listenable reports whether a host can only resolve to addresses of this machine.
 func Listenable(host string) bool {
 	if host == "localhost" {
 		return true
@@ -193,7 +192,8 @@ func loopbackOrigin(raw string) bool {
 	return err == nil && u.Scheme == "http" && weburl.Loopback(u.Hostname()) && raw == "http://"+u.Host
 }
 
-// keep returns the secret in a file of the folder, making it the first time.
+// keep returns the secret in a file of the folder. It creates the secret if the file is
+// missing.
 func (w *world) keep(name string) (string, error) {
 	path := filepath.Join(w.Dir, name)
 	raw, err := os.ReadFile(path)
@@ -254,7 +254,7 @@ func (w *world) openService(context.Context) error {
 	}
 	if w.Shared {
 		config.Outbound.DangerousTransport = inProcess{w.issuer, w.idp}
-		config.Logger = slog.New(quiet{slog.DiscardHandler, w.refused}) // it warns of that at the start
+		config.Logger = slog.New(quiet{slog.DiscardHandler, w.refused}) // the engine warns of that at the start
 	}
 	w.service, err = engine.New(config)
 	for _, mistake := range authsvc.ConfigErrors(err) {
@@ -265,7 +265,7 @@ func (w *world) openService(context.Context) error {
 	return err
 }
 
-// listen opens the two ports. localhost is both 127.0.0.1 and ::1 to browsers.
+// listen opens the two ports. Browsers resolve localhost to both 127.0.0.1 and ::1.
 func (w *world) listen(ctx context.Context) error {
 	hosts := []string{w.Host}
 	if w.Host == "localhost" && !w.Shared {
@@ -327,7 +327,7 @@ Press Ctrl-C to stop.
 `, w.origin, by, w.local, w.issuer, w.Dir)
 }
 
-// close ends what runs, in the opposite order of its start.
+// close stops all parts in the reverse order of their start.
 func (w *world) close() error {
 	var errs []error
 	for _, s := range w.servers {
@@ -345,7 +345,7 @@ func (w *world) close() error {
 	return errors.Join(errs...)
 }
 
-// within gives end its time, and then uses force if there is any.
+// within gives end a limited time. If end fails, it calls force unless that is nil.
 func within(end func(context.Context) error, force func() error) error {
 	ctx, cancel := context.WithTimeout(context.Background(), stopTimeout)
 	defer cancel()

@@ -21,7 +21,7 @@ import (
 	"authsvc/internal/test/logbuffer"
 )
 
-// patience is how long something that will surely happen may take on a busy machine.
+// patience limits how long the tests wait for something certain on a busy machine.
 const patience = time.Minute
 
 // freePorts finds a port whose successor is free too.
@@ -34,7 +34,7 @@ func freePorts(t *testing.T) int {
 	return port
 }
 
-// run starts dev and returns a stop function that waits for its end.
+// run starts dev, and returns a function that stops it and waits for its end.
 func run(t *testing.T, dir string, port int) (out *logbuffer.Buffer, stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -53,7 +53,7 @@ func run(t *testing.T, dir string, port int) (out *logbuffer.Buffer, stop func()
 	}
 }
 
-// awaitWelcome waits until dev says that it runs.
+// awaitWelcome waits until dev reports that it is running.
 func awaitWelcome(t *testing.T, out *logbuffer.Buffer, done <-chan error) {
 	t.Helper()
 	for deadline := time.Now().Add(patience); !strings.Contains(out.String(), "Ctrl-C"); time.Sleep(20 * time.Millisecond) {
@@ -68,7 +68,7 @@ func awaitWelcome(t *testing.T, out *logbuffer.Buffer, done <-chan error) {
 	}
 }
 
-// A visitor follows redirects, and nothing that it does may fail.
+// A visitor follows redirects, and fails the test on any error.
 type visitor struct {
 	t *testing.T
 	*browser.Browser
@@ -238,8 +238,8 @@ func TestDevAnswersItsHostOnly(t *testing.T) {
 	}
 }
 
-// TestInboxClearIsOurs: no other site empties the inbox, whether the browser
-// names the relation of the sites or only the origin.
+// TestInboxClearIsOurs: another site cannot empty the inbox, whether the browser sends
+// the relation of the sites or only the origin.
 func TestInboxClearIsOurs(t *testing.T) {
 	t.Parallel()
 	port := freePorts(t)
@@ -278,7 +278,7 @@ func TestInboxClearIsOurs(t *testing.T) {
 	}
 }
 
-// TestUpstream: a program is behind the sign-in of dev, and the inbox beside it.
+// TestUpstream: a program is behind the sign-in of dev, together with the inbox.
 func TestUpstream(t *testing.T) {
 	t.Parallel()
 	program := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

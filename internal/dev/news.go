@@ -10,8 +10,8 @@ import (
 	"authsvc/internal/text/plainlog"
 )
 
-// quiet is a log without what goes as it should: tell says that in fewer words.
-// refused is told why a sign-in was refused.
+// quiet drops log lines about normal operation, because tell reports them more briefly.
+// It reports why a sign-in was refused to refused.
 type quiet struct {
 	slog.Handler
 	refused func(request, cause string)
@@ -45,18 +45,18 @@ func (q quiet) WithGroup(name string) slog.Handler {
 	return quiet{q.Handler.WithGroup(name), q.refused}
 }
 
-// inLog is the reason of an event whose cause has no fixed text: it is in the log
-// line that follows the event.
+// inLog is the reason of an event whose cause has no fixed text. The cause is in the
+// log line that follows the event.
 const inLog = "the log line of this request says why"
 
-// refused prints the event that tell left to the log line, with its cause.
+// refused prints an event that tell deferred to its log line, with the cause.
 func (w *world) refused(request, cause string) {
 	if v, ok := w.untold.LoadAndDelete(request); ok {
 		w.print(v.(authsvc.AuditEvent), v.(authsvc.AuditEvent).Name+": "+cause)
 	}
 }
 
-// tell prints a line about a sign-in, or what became of it.
+// tell prints a line about a sign-in or its result.
 func (w *world) tell(ctx context.Context, e authsvc.AuditEvent) {
 	line := ""
 	switch e.Name {
@@ -88,7 +88,7 @@ func (w *world) print(e authsvc.AuditEvent, line string) {
 	fmt.Fprintf(w.Out, "%s  %s\n", e.Time.Local().Format(time.TimeOnly), plainlog.Text(line))
 }
 
-// person is what a user is called in a line.
+// person returns the name of a user in a line.
 func (w *world) person(ctx context.Context, id string) string {
 	u, err := w.store.GetUser(ctx, id)
 	switch {
@@ -102,7 +102,7 @@ func (w *world) person(ctx context.Context, id string) string {
 	return id
 }
 
-// wayIn is what a provider is called in a line.
+// wayIn returns the name of a provider in a line.
 func (w *world) wayIn(id string) string {
 	switch id {
 	case providerID:

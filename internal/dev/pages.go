@@ -21,7 +21,7 @@ import (
 //go:embed pages
 var files embed.FS
 
-// handler is the application of dev: a home page and an inbox in front of the
+// handler returns the application of dev: a home page and an inbox in front of the
 // service.
 func (w *world) handler() (http.Handler, error) {
 	frame := devsite.Frame{Brand: "authsvc dev", Foot: "Nothing here is part of authsvc serve.", Home: "/",
@@ -44,8 +44,8 @@ func (w *world) handler() (http.Handler, error) {
 	return w.guard(w.behind(mux)), nil
 }
 
-// behind puts the program of Upstream, if there is one, everywhere but at the
-// pages of dev.
+// behind serves the program of Upstream everywhere except at the pages of dev. Without
+// Upstream, it serves only the pages.
 func (w *world) behind(pages *http.ServeMux) http.Handler {
 	if w.Upstream == "" {
 		return pages
@@ -60,9 +60,9 @@ func (w *world) behind(pages *http.ServeMux) http.Handler {
 	})
 }
 
-// guard sends the routes of the service to it, as they came, and answers only
-// to the host that dev is for: a name that somebody points at 127.0.0.1 must
-// not reach the inbox (DNS rebinding).
+// guard passes requests for the service's routes to the service unchanged. It answers
+// only to the hosts of dev: a name that an attacker points at 127.0.0.1 must not reach
+// the inbox (DNS rebinding).
 func (w *world) guard(next http.Handler) http.Handler {
 	host := func(origin string) string {
 		return strings.TrimPrefix(strings.TrimPrefix(origin, "https://"), "http://")
@@ -88,15 +88,14 @@ func (w *world) guard(next http.Handler) http.Handler {
 	})
 }
 
-// renamed reports whether a request for the service comes from a development
-// server that was told about in --url and sends a Host of its own: no redirect
-// would help its pages.
+// renamed reports whether a request for the service comes from the development server
+// of --url with a Host of its own. A redirect would not help its pages.
 func (w *world) renamed(r *http.Request) bool {
 	return w.URL != "" && (r.URL.Path == "/api/auth" || strings.HasPrefix(r.URL.Path, "/api/auth/"))
 }
 
-// otherName reports whether somebody typed another name of this machine, where
-// cookies would be others.
+// otherName reports whether the user opened another name of this machine. Cookies would
+// differ there.
 func (w *world) otherName(r *http.Request) bool {
 	u := url.URL{Host: r.Host}
 	get := r.Method == http.MethodGet || r.Method == http.MethodHead
@@ -109,7 +108,7 @@ type site struct {
 	*devsite.Site
 }
 
-// frame is what the home page needs.
+// frame holds the data that the home page needs.
 type frame struct {
 	devsite.Frame
 	Origin string // of the application
@@ -120,17 +119,18 @@ func (p *site) frame(title string) frame {
 	return frame{Frame: p.Frame(title), Origin: p.origin, Local: p.local}
 }
 
-// home shows the session, the ways in and out, and how to use it from code.
+// home shows the session, the ways to sign in and out, and how to use the session in
+// code.
 func (p *site) home(rw http.ResponseWriter, r *http.Request) {
 	view := struct {
 		frame
 		Session *authsvc.Session
 		JSON    string
-		Signed  string // when
-		With    string // by which provider
+		Signed  string // time of the sign-in
+		With    string // provider of the sign-in
 		Mails   int
-		Program string // where the program in Go is
-		Example string // a secret for it
+		Program string // origin of the Go program
+		Example string // example secret for the program
 		Client  idp.Client
 	}{frame: p.frame("authsvc dev"), JSON: "{}", Mails: len(p.mailbox.Messages()), Program: programOrigin, Example: seal.Token(), Client: p.client}
 	s, err := p.service.Session(r)

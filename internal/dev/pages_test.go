@@ -20,7 +20,7 @@ import (
 	"authsvc/internal/test/logbuffer"
 )
 
-// visitNew runs dev in a folder of its own until the test ends, and visits it.
+// visitNew runs dev in its own folder until the test ends, and visits it.
 func visitNew(t *testing.T) (v *visitor, port int) {
 	t.Helper()
 	port = freePorts(t)
@@ -29,8 +29,7 @@ func visitNew(t *testing.T) (v *visitor, port int) {
 	return visit(t, port), port
 }
 
-// TestOtherNames: other names of this machine lead to the one that dev goes by,
-// which one it is.
+// TestOtherNames: other names of this machine redirect to the name that dev uses.
 func TestOtherNames(t *testing.T) {
 	t.Parallel()
 	for _, listen := range []string{"localhost", "127.0.0.1"} {
@@ -58,7 +57,7 @@ func TestOtherNames(t *testing.T) {
 	}
 }
 
-// TestNews: a sign-in is one line, and nothing else is printed or logged.
+// TestNews: a sign-in prints one line, and nothing else is printed or logged.
 func TestNews(t *testing.T) {
 	t.Parallel()
 	port := freePorts(t)
@@ -81,8 +80,8 @@ func TestNews(t *testing.T) {
 	}
 }
 
-// TestPictures: people of the identity provider have pictures, which the home page
-// may load.
+// TestPictures: people of the identity provider have pictures, and the home page may
+// load them.
 func TestPictures(t *testing.T) {
 	t.Parallel()
 	v, port := visitNew(t)
@@ -100,8 +99,8 @@ func TestPictures(t *testing.T) {
 	}
 }
 
-// TestMailFrame: the inbox shows a mail in a frame that runs no script and whose
-// links open in the whole window, and says when there is more mail.
+// TestMailFrame: the inbox shows a mail in a frame that runs no script and whose links
+// open in the whole window. It also reports new mail.
 func TestMailFrame(t *testing.T) {
 	t.Parallel()
 	v, _ := visitNew(t)
@@ -138,7 +137,7 @@ func TestMailFrame(t *testing.T) {
 	}
 }
 
-// snippet returns a snippet of the home page as it is copied.
+// snippet returns a snippet of the home page as the user copies it.
 func snippet(t *testing.T, page, label string) string {
 	t.Helper()
 	m := regexp.MustCompile(`(?s)aria-label="` + regexp.QuoteMeta(label) + `" data-copy><code>(.*?)</code>`).FindStringSubmatch(page)
@@ -148,7 +147,7 @@ func snippet(t *testing.T, page, label string) string {
 	return html.UnescapeString(m[1])
 }
 
-// TestSnippets: what the home page offers to copy works as it is.
+// TestSnippets: the snippets that the home page offers to copy work unchanged.
 func TestSnippets(t *testing.T) {
 	t.Parallel()
 	v, _ := visitNew(t)
@@ -199,8 +198,8 @@ func checkGoSnippet(t *testing.T, text string) {
 	}
 }
 
-// TestCause: a refusal whose cause is no fixed text is one line with the cause, not
-// one that refers to a log.
+// TestCause: a refusal whose cause has no fixed text prints one line with the cause,
+// not a reference to the log.
 func TestCause(t *testing.T) {
 	t.Parallel()
 	port := freePorts(t)
@@ -216,8 +215,8 @@ func TestCause(t *testing.T) {
 	}
 }
 
-// TestOtherURL: with a page elsewhere, that is what is said to be opened, and the
-// identity provider takes another port than it.
+// TestOtherURL: if the page is elsewhere, dev prints its URL, and the identity provider
+// takes a different port.
 func TestOtherURL(t *testing.T) {
 	t.Parallel()
 	port, err := freeport.Pick(3)
@@ -232,7 +231,8 @@ func TestOtherURL(t *testing.T) {
 			t.Errorf("no %q in\n%s", want, out)
 		}
 	}
-	// A server in between that renames the host is told, here and there, once.
+	// A proxy that changes the Host is reported in the response, and once in the
+	// output.
 	for host, want := range map[string]int{fmt.Sprintf("127.0.0.1:%d", port): 421, "app.example": 421, strings.TrimPrefix(page, "http://"): 200} {
 		for range 2 {
 			res, body := ask(t, staying(t), "GET", fmt.Sprintf("http://127.0.0.1:%d/api/auth/session", port), host)
@@ -246,8 +246,7 @@ func TestOtherURL(t *testing.T) {
 	}
 }
 
-// TestFolder: a new folder is kept out of Git, and one that was there is left as it
-// is.
+// TestFolder: a new folder is excluded from Git. An existing folder is left as it is.
 func TestFolder(t *testing.T) {
 	t.Parallel()
 	there := t.TempDir()

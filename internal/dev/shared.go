@@ -20,9 +20,8 @@ import (
 	"authsvc/internal/seal"
 )
 
-// setSharedAddresses puts everything at the one origin that the browser sees.
-// Whatever is between here and there passes a port on, so it is localhost unless
-// URL says otherwise.
+// setSharedAddresses puts all pages at the one origin that the browser sees. The origin
+// is localhost unless URL is set, because something on the way forwards a port.
 func (w *world) setSharedAddresses() error {
 	if _, err := netip.ParseAddr(w.Host); err != nil {
 		return fmt.Errorf("--host %q is not an address to listen on, such as 0.0.0.0", w.Host)
@@ -37,7 +36,7 @@ func (w *world) setSharedAddresses() error {
 	return nil
 }
 
-// idpPath is where the identity provider is when it has no port of its own.
+// idpPath is the path of the identity provider when it has no port of its own.
 const idpPath = "/dev-id"
 
 func (w *world) welcomeShared() {
@@ -51,27 +50,28 @@ Press Ctrl-C to stop.
 `, w.invitation(), w.Dir)
 }
 
-// invitation is an address that lets one browser in.
+// invitation returns an address that lets one browser in.
 func (w *world) invitation() string { return w.origin + "/?" + tokenParam + "=" + w.gate.token() }
 
-// Names of the token in the address, and of the cookie that it is exchanged for.
+// Names of the token in the address, and of the cookie that replaces it.
 const (
 	tokenParam = "token"
 	gateCookie = "authsvc-dev-gate"
 )
 
-// A gate lets browsers in that have shown a token, once. It keeps only hashes.
+// A gate lets in browsers that presented a token, which is valid once. It keeps only
+// hashes of tokens.
 type gate struct {
 	secure bool // the cookie is for https only
 	cookie string
 
 	mu     sync.Mutex
-	unused *[sha256.Size]byte // of the token
+	unused *[sha256.Size]byte // hash of the unused token
 }
 
 func newGate(secure bool) *gate { return &gate{secure: secure, cookie: seal.Token()} }
 
-// token makes a token, and the one before void.
+// token returns a new token. The previous one becomes invalid.
 func (g *gate) token() string {
 	token := seal.Token()
 	sum := sha256.Sum256([]byte(token))
@@ -81,7 +81,7 @@ func (g *gate) token() string {
 	return token
 }
 
-// redeem reports whether a token lets somebody in, which it does once.
+// redeem reports whether a token is valid, and invalidates it.
 func (g *gate) redeem(token string) bool {
 	sum := sha256.Sum256([]byte(token))
 	g.mu.Lock()
@@ -104,7 +104,7 @@ func (g *gate) knows(r *http.Request) bool {
 	return false
 }
 
-// guardShared refuses everything until the browser has shown the token.
+// guardShared refuses all requests until the browser has presented the token.
 func (w *world) guardShared(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		h := rw.Header()
@@ -112,7 +112,7 @@ func (w *world) guardShared(next http.Handler) http.Handler {
 			h.Set("Cache-Control", "no-store")
 			h.Set("Referrer-Policy", "no-referrer")
 			switch {
-			case w.gate.knows(r): // an address that was opened again
+			case w.gate.knows(r): // the address was opened again
 			case r.Method == http.MethodGet && w.gate.redeem(query.Get(tokenParam)):
 				// #nosec G124 -- Secure is what the address that the browser sees allows
 				http.SetCookie(rw, &http.Cookie{Name: gateCookie, Value: w.gate.cookie, Path: "/", HttpOnly: true, Secure: w.gate.secure, SameSite: http.SameSiteLaxMode})
@@ -128,7 +128,7 @@ func (w *world) guardShared(next http.Handler) http.Handler {
 			w.turnAway(rw)
 			return
 		}
-		r.Host = strings.TrimPrefix(strings.TrimPrefix(w.origin, "https://"), "http://") // what is between may have changed it
+		r.Host = strings.TrimPrefix(strings.TrimPrefix(w.origin, "https://"), "http://") // a proxy may have changed it
 		next.ServeHTTP(rw, r)
 	})
 }
@@ -138,8 +138,8 @@ func (w *world) turnAway(rw http.ResponseWriter) {
 	http.Error(rw, "Open the address that authsvc dev has printed: its token lets one browser in.", http.StatusForbidden)
 }
 
-// inProcess answers requests to the issuer without the network, where others have
-// to show the token; all else goes its way.
+// inProcess answers requests to the issuer without the network, because the network
+// requires the token. Other requests use the default transport.
 type inProcess struct {
 	issuer string
 	idp    http.Handler
@@ -161,7 +161,7 @@ func (t inProcess) RoundTrip(r *http.Request) (*http.Response, error) {
 		Header: a.header, Body: io.NopCloser(&a.body), ContentLength: int64(a.body.Len()), Request: r}, nil
 }
 
-// An answer is kept in memory.
+// An answer keeps a response in memory.
 type answer struct {
 	header http.Header
 	status int

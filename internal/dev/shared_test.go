@@ -16,7 +16,8 @@ import (
 	"authsvc/internal/test/logbuffer"
 )
 
-// runShared starts dev for other machines, and returns what it printed and logged.
+// runShared starts dev for other machines. It returns the buffers of its output and its
+// log.
 func runShared(t *testing.T, port int, url string) (out, log *logbuffer.Buffer) {
 	t.Helper()
 	out, log = &logbuffer.Buffer{}, &logbuffer.Buffer{}
@@ -24,7 +25,7 @@ func runShared(t *testing.T, port int, url string) (out, log *logbuffer.Buffer) 
 	return out, log
 }
 
-// start runs dev for the length of a test.
+// start runs dev until the test ends.
 func start(t *testing.T, out *logbuffer.Buffer, o dev.Options) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -41,7 +42,7 @@ func start(t *testing.T, out *logbuffer.Buffer, o dev.Options) {
 
 var invitation = regexp.MustCompile(`(https?://\S+)/\?token=([A-Za-z0-9_-]{43})`)
 
-// lastInvitation is the newest address with a token.
+// lastInvitation returns the newest address with a token.
 func lastInvitation(t *testing.T, out *logbuffer.Buffer) (origin, token string) {
 	t.Helper()
 	all := invitation.FindAllStringSubmatch(out.String(), -1)
@@ -51,7 +52,7 @@ func lastInvitation(t *testing.T, out *logbuffer.Buffer) (origin, token string) 
 	return all[len(all)-1][1], all[len(all)-1][2]
 }
 
-// ask sends a request to dev and returns the answer without following it.
+// ask sends a request to dev, and returns the answer without following redirects.
 func ask(t *testing.T, client *http.Client, method, url, host string) (*http.Response, string) {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), method, url, nil)
@@ -73,7 +74,7 @@ func ask(t *testing.T, client *http.Client, method, url, host string) (*http.Res
 	return res, string(body)
 }
 
-// staying is a client that keeps cookies and follows nothing.
+// staying returns a client that keeps cookies and follows no redirects.
 func staying(t *testing.T) *http.Client {
 	t.Helper()
 	jar, err := cookiejar.New(nil)
@@ -83,8 +84,8 @@ func staying(t *testing.T) *http.Client {
 	return &http.Client{Jar: jar, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 }
 
-// TestSharedNeedsTheToken: nothing of dev answers a browser that has not shown the
-// token, everything one that has; a token works once, and is in no log.
+// TestSharedNeedsTheToken: dev answers only browsers that have presented the token. A
+// token works once and is never logged.
 func TestSharedNeedsTheToken(t *testing.T) {
 	t.Parallel()
 	port := freePorts(t)
@@ -147,8 +148,8 @@ func TestSharedNeedsTheToken(t *testing.T) {
 	}
 }
 
-// TestSharedSignsIn: both ways to sign in work at the one origin, also where what is
-// between browser and dev changes the Host.
+// TestSharedSignsIn: both ways to sign in work at the single origin, even if a proxy
+// changes the Host.
 func TestSharedSignsIn(t *testing.T) {
 	t.Parallel()
 	port := freePorts(t)
@@ -176,7 +177,7 @@ func TestSharedSignsIn(t *testing.T) {
 	}
 }
 
-// TestSharedAddress: behind https the cookie is for https only.
+// TestSharedAddress: behind https, the cookie is for https only.
 func TestSharedAddress(t *testing.T) {
 	t.Parallel()
 	port := freePorts(t)

@@ -1,5 +1,5 @@
-// Package devsite has the pages for development that `authsvc dev` and package
-// devidp share: their frame, and the inbox.
+// Package devsite implements the development pages that `authsvc dev` and package
+// devidp share: their frame and the inbox.
 package devsite
 
 import (
@@ -25,20 +25,20 @@ import (
 //go:embed pages
 var files embed.FS
 
-// Frame is what every page needs. Links are addresses or paths.
+// Frame holds the data of every page. Links are URLs or paths.
 type Frame struct {
 	Title  string
-	Brand  string // at the head of every page
-	Foot   string // the last sentence of every page
+	Brand  string // at the top of every page
+	Foot   string // last sentence of every page
 	Home   string
 	SignIn string
 	Issuer string // the identity provider
 	Shared bool   // other machines may connect
-	// Refresh is after how many seconds a page without scripts is loaded again; 0:
-	// never.
+	// Refresh is the number of seconds after which a page without scripts reloads. 0
+	// means never.
 	Refresh int
 	Style   string // set by Site
-	Script  string // set by Site; pages do without
+	Script  string // set by Site; the pages also work without it
 }
 
 // A Site renders the pages.
@@ -51,8 +51,8 @@ type Site struct {
 	policy    string
 }
 
-// New returns a site with the inbox of box. more, which may be nil, has further
-// templates in its pages/*.html, which use "top" and "bottom" of the frame.
+// New returns a site with the inbox of box. If more is not nil, its pages/*.html
+// contain further templates, which use "top" and "bottom" of the frame.
 func New(frame Frame, box *inbox.Box, log *slog.Logger, more fs.FS) (*Site, error) {
 	look, errs := pages.New(pages.Theme{}, "http://localhost", "http://localhost")
 	if len(errs) > 0 {
@@ -79,20 +79,20 @@ func New(frame Frame, box *inbox.Box, log *slog.Logger, more fs.FS) (*Site, erro
 	return s, err
 }
 
-// hashed names a file after its contents.
+// hashed returns a hash of a file for its name.
 func hashed(file []byte) string {
 	sum := sha256.Sum256(file)
 	return base64.RawURLEncoding.EncodeToString(sum[:6])
 }
 
-// Frame returns what a page with this title needs.
+// Frame returns the data of a page with this title.
 func (s *Site) Frame(title string) Frame {
 	f := s.frame
 	f.Title = title
 	return f
 }
 
-// Handle adds the inbox and what the pages load.
+// Handle adds the routes of the inbox and of the files that the pages load.
 func (s *Site) Handle(mux *http.ServeMux) {
 	mux.HandleFunc("GET /inbox", s.inbox)
 	mux.HandleFunc("GET /inbox/{id}", s.inbox)
@@ -117,7 +117,7 @@ func (s *Site) Show(w http.ResponseWriter, status int, name string, view any) {
 	w.Write(b.Bytes()) //nolint:errcheck // the browser is gone
 }
 
-// setHeaders sets those of a page.
+// setHeaders sets the headers of a page.
 func setHeaders(h http.Header, referrer, policy string) {
 	h.Set("Content-Type", "text/html; charset=utf-8")
 	h.Set("Cache-Control", "no-store")
@@ -126,8 +126,8 @@ func setHeaders(h http.Header, referrer, policy string) {
 	h.Set("Content-Security-Policy", policy)
 }
 
-// inbox lists the mails and opens one: the newest, or the one in the path. An
-// empty inbox waits a moment, since a mail is usually on its way.
+// inbox lists the mails and opens one: the newest, or the one in the path. An empty
+// inbox waits briefly, because a mail is usually on its way.
 func (s *Site) inbox(w http.ResponseWriter, r *http.Request) {
 	id := r.PathValue("id")
 	if id == "" && len(s.box.Messages()) == 0 {
@@ -138,7 +138,7 @@ func (s *Site) inbox(w http.ResponseWriter, r *http.Request) {
 		List   []inbox.Message
 		Open   *inbox.Message
 		Link   string
-		Follow string // what the page asks for again, to show the newest mail; empty: it stays
+		Follow string // path that the page polls to show the newest mail; empty: it does not
 		State  string
 	}{Frame: s.Frame("Inbox"), List: s.box.Messages()}
 	if view.State = stateOf(view.List); id == "" {
@@ -162,7 +162,7 @@ func (s *Site) awaitMail(r *http.Request) {
 	_, _ = s.box.Wait(ctx, func(inbox.Message) bool { return true })
 }
 
-// clear empties the inbox.
+// clear deletes all mails.
 func (s *Site) clear(w http.ResponseWriter, r *http.Request) {
 	if err := http.NewCrossOriginProtection().Check(r); err != nil {
 		http.Error(w, "not from another site", http.StatusForbidden)
@@ -174,10 +174,10 @@ func (s *Site) clear(w http.ResponseWriter, r *http.Request) {
 	http.Redirect(w, r, "/inbox", http.StatusSeeOther)
 }
 
-// inboxState is where a page asks whether there is more mail than it shows.
+// inboxState is the path where a page asks whether there is more mail than it shows.
 const inboxState = "/inbox-state"
 
-// stateOf changes with the list.
+// stateOf returns a text that changes with the list.
 func stateOf(list []inbox.Message) string {
 	var ids strings.Builder
 	for _, m := range list {
@@ -192,12 +192,12 @@ func (s *Site) state(w http.ResponseWriter, _ *http.Request) {
 	io.WriteString(w, stateOf(s.box.Messages())) //nolint:errcheck // the browser is gone
 }
 
-// mailPolicy lets a mail show itself and nothing else: it runs no script, is of no
-// origin, sends no form, and loads nothing from the network but https pictures.
-// What a person clicks opens in the whole window.
+// mailPolicy lets a mail show only itself. A mail has no origin, runs no scripts and
+// sends no forms. It loads nothing from the network except https images. Links that the
+// user clicks open in the whole window.
 const mailPolicy = "sandbox allow-top-navigation-by-user-activation; default-src 'none'; style-src 'unsafe-inline'; img-src data: https:; base-uri 'none'; form-action 'none'; frame-ancestors 'self'"
 
-// mailHTML is the HTML part of a mail, for the frame on the page of the inbox.
+// mailHTML serves the HTML part of a mail, for the frame on the inbox page.
 func (s *Site) mailHTML(w http.ResponseWriter, r *http.Request) {
 	m, ok := s.box.Message(r.PathValue("id"))
 	if !ok || m.HTML == "" {

@@ -10,17 +10,17 @@ import (
 
 // Answer is an authorization response (RFC 6749 §4.1.2, RFC 9207).
 type Answer struct {
-	// RedirectURI is where the response goes, as the client gave it.
+	// RedirectURI is the target of the response, as the client gave it.
 	RedirectURI string
 	// Params are code, state and iss, or error, error_description, state and iss.
 	Params url.Values
-	// FormPost says that Params travel in the body of a POST
-	// (OAuth 2.0 Form Post Response Mode) and not in the query.
+	// FormPost sends Params in the body of a POST (OAuth 2.0 Form Post Response Mode)
+	// instead of the query.
 	FormPost bool
 }
 
-// URL returns the redirect of an answer in the query. A query that the
-// redirect URI already has is kept to the letter (RFC 6749 §3.1.2).
+// URL returns the redirect of an answer in the query. It keeps an existing query of the
+// redirect URI unchanged (RFC 6749 §3.1.2).
 func (a Answer) URL() string {
 	sep := "?"
 	if strings.Contains(a.RedirectURI, "?") {
@@ -29,7 +29,7 @@ func (a Answer) URL() string {
 	return a.RedirectURI + sep + a.Params.Encode()
 }
 
-// grant is what a code, and later an access token, stands for.
+// grant is the data behind a code, and later behind an access token.
 type grant struct {
 	client      Client
 	redirectURI string
@@ -40,10 +40,10 @@ type grant struct {
 	authTime    time.Time
 
 	spent   atomic.Bool // the code has been presented
-	revoked atomic.Bool // the code came back, so whoever holds the tokens is in doubt
+	revoked atomic.Bool // the code was presented again, so the tokens are no longer trusted
 }
 
-// approve lets a person in: it issues a code.
+// approve signs a person in by issuing a code.
 func (p *Provider) approve(req *authRequest, person Person) Answer {
 	code := p.codes.put(&grant{
 		client: req.client, redirectURI: req.redirectURI, challenge: req.challenge,
@@ -70,8 +70,8 @@ func (p *Provider) answer(req *authRequest, params url.Values) Answer {
 	return Answer{RedirectURI: req.redirectURI, Params: params, FormPost: req.mode == modeFormPost}
 }
 
-// send delivers an answer through the browser. 303 makes it a GET, whatever
-// the request was (RFC 9700 §4.12).
+// send delivers an answer through the browser. Status 303 makes the next request a GET,
+// regardless of the method of this one (RFC 9700 §4.12).
 func (p *Provider) send(w http.ResponseWriter, a Answer) {
 	if a.FormPost {
 		p.pages.showFormPost(w, a)
@@ -81,10 +81,10 @@ func (p *Provider) send(w http.ResponseWriter, a Answer) {
 	w.WriteHeader(http.StatusSeeOther)
 }
 
-// Approve answers an authorization request without its page, as if the person
-// with this sub had clicked; the empty sub clicks Cancel. A request that would
-// have ended on an error page is an error; one that is refused at the client
-// is an Answer with an error parameter.
+// Approve answers an authorization request without its page, as if the person with this
+// sub had clicked. An empty sub clicks Cancel. If the request would end on an error
+// page, Approve returns an error. If it would be refused at the client, the Answer has
+// an error parameter.
 func (p *Provider) Approve(authorizationURL, sub string) (Answer, error) {
 	if query, ok := strings.CutPrefix(authorizationURL, p.issuer+oauth1Path+"/authorize?"); ok {
 		params, err := url.ParseQuery(query)
@@ -114,7 +114,7 @@ func (p *Provider) Approve(authorizationURL, sub string) (Answer, error) {
 	return p.approve(req, person), nil
 }
 
-// splitAuthorizationURL returns which face a URL is for, and its parameters.
+// splitAuthorizationURL returns the face and the parameters of a URL.
 func (p *Provider) splitAuthorizationURL(raw string) (face, url.Values, error) {
 	for _, f := range []face{openidFace, plainFace} {
 		query, ok := strings.CutPrefix(raw, p.issuer+f.prefix+"/authorize?")

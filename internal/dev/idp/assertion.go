@@ -16,7 +16,7 @@ const (
 // assertionAlgs are the algorithms of client assertions.
 var assertionAlgs = []jose.SignatureAlgorithm{jose.ES256, jose.ES384, jose.RS256, jose.PS256, jose.EdDSA}
 
-// AuthenticateClient returns the id of the client that sent a request, for a
+// AuthenticateClient returns the ID of the client that sent a request. It is for a
 // fault that answers in place of an endpoint.
 func (p *Provider) AuthenticateClient(r *http.Request) (id string, ok bool) {
 	if r.ParseForm() != nil {
@@ -26,9 +26,9 @@ func (p *Provider) AuthenticateClient(r *http.Request) (id string, ok bool) {
 	return c.ID, err == nil
 }
 
-// assertedClient authenticates a client by private_key_jwt (RFC 7523 §3): signed
-// with its key, about itself, for this issuer and nobody else, short-lived, and
-// good once.
+// assertedClient authenticates a client by private_key_jwt (RFC 7523 §3). The assertion
+// must be signed with the client's key, about the client itself, for this issuer only,
+// short-lived, and not used before.
 func (p *Provider) assertedClient(r *http.Request) (Client, error) {
 	if r.Header.Get("Authorization") != "" || r.PostForm.Has("client_secret") {
 		return Client{}, invalidRequest("two ways of client authentication")
@@ -48,7 +48,7 @@ func (p *Provider) assertedClient(r *http.Request) (Client, error) {
 	return client, nil
 }
 
-// asserts judges the claims; aud has to be a string, not a list.
+// asserts checks the claims. aud must be a string, not a list.
 func (p *Provider) asserts(raw []byte, client string) bool {
 	var claims struct {
 		Issuer   string `json:"iss"`

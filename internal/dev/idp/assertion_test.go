@@ -12,7 +12,7 @@ import (
 	"authsvc/internal/dev/idp"
 )
 
-// signAssertion makes a compact JWT.
+// signAssertion returns a compact JWT.
 func signAssertion(t *testing.T, alg jose.SignatureAlgorithm, key any, claims map[string]any) string {
 	t.Helper()
 	signer, err := jose.NewSigner(jose.SigningKey{Algorithm: alg, Key: key}, nil)
@@ -34,7 +34,8 @@ func signAssertion(t *testing.T, alg jose.SignatureAlgorithm, key any, claims ma
 	return text
 }
 
-// Every refusal differs from the accepted request in one thing only.
+// TestClientAssertion: each refused request differs from the accepted one in one
+// detail.
 func TestClientAssertion(t *testing.T) {
 	t.Parallel()
 	key, other := ecKey(), rsaKey()

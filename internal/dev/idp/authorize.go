@@ -16,11 +16,11 @@ const (
 	modeFormPost = "form_post"
 )
 
-// authRequest is a checked authorization request (OpenID Connect Core
-// §3.1.2.1, RFC 6749 §4.1.1).
+// authRequest is a checked authorization request (OpenID Connect Core §3.1.2.1,
+// RFC 6749 §4.1.1).
 type authRequest struct {
 	face        face
-	params      url.Values // as received, to be repeated by the page
+	params      url.Values // as received, for the page to repeat
 	client      Client
 	redirectURI string
 	state       string
@@ -33,8 +33,8 @@ type authRequest struct {
 	loginHint string
 }
 
-// oauthError is an error that the protocol has a code for. At the
-// authorization endpoint it is sent back to the client.
+// oauthError is an error with a code of the protocol. The authorization endpoint sends
+// it back to the client.
 type oauthError struct {
 	code        string
 	description string // for developers; ASCII without quotes (RFC 6749 §4.1.2.1)
@@ -46,8 +46,8 @@ func invalidRequest(description string) *oauthError {
 	return &oauthError{code: "invalid_request", description: description}
 }
 
-// pageError is an error that must stay here, because nothing says yet that the
-// redirect URI belongs to the client (RFC 6749 §4.1.2.1).
+// pageError is an error that must stay on this server, because the redirect URI may not
+// belong to the client (RFC 6749 §4.1.2.1).
 type pageError struct {
 	message string // a sentence for the page
 	detail  string // the offending value, if it helps
@@ -60,8 +60,8 @@ func (e *pageError) Error() string {
 	return fmt.Sprintf("%s (received %q)", e.message, e.detail)
 }
 
-// authorize serves the authorization endpoint: it shows the people, or with
-// prompt=none answers for the one whom login_hint names.
+// authorize serves the authorization endpoint. It shows the people. With prompt=none,
+// it answers for the person that login_hint names.
 func (p *Provider) authorize(f face) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		params := r.URL.Query()
@@ -94,7 +94,7 @@ func (p *Provider) answerSilently(w http.ResponseWriter, req *authRequest) {
 	p.send(w, p.approve(req, person))
 }
 
-// refuse answers a request that failed: on a page, or back at the client.
+// refuse answers a request that failed: on a page, or at the client.
 func (p *Provider) refuse(w http.ResponseWriter, req *authRequest, err error) {
 	var protocol *oauthError
 	if errors.As(err, &protocol) {
@@ -108,8 +108,9 @@ func (p *Provider) refuse(w http.ResponseWriter, req *authRequest, err error) {
 	p.showError(w, http.StatusBadRequest, local)
 }
 
-// readAuthRequest checks an authorization request. With a *pageError the
-// request is nil; with an *oauthError it says where to send the error.
+// readAuthRequest checks an authorization request. If it returns a *pageError, the
+// request is nil. If it returns an *oauthError, the request says where to send the
+// error.
 func (p *Provider) readAuthRequest(f face, params url.Values) (*authRequest, error) {
 	if len(params.Encode()) > maxQuery {
 		return nil, &pageError{message: "The request is too long."}
@@ -129,7 +130,7 @@ func (p *Provider) readAuthRequest(f face, params url.Values) (*authRequest, err
 		face: f, params: params, client: client, redirectURI: redirectURI, mode: modeQuery,
 		nonce: params.Get("nonce"), challenge: params.Get("code_challenge"), loginHint: params.Get("login_hint"),
 	}
-	// A state given twice cannot be echoed: nobody knows which one is meant.
+	// A state given twice cannot be echoed, because it is unclear which one is meant.
 	if len(params["state"]) == 1 {
 		req.state = params.Get("state")
 	}
@@ -139,8 +140,8 @@ func (p *Provider) readAuthRequest(f face, params url.Values) (*authRequest, err
 	return req, req.check()
 }
 
-// check does the checks whose failure is reported to the client. Repeated
-// parameters come first, since they make the others ambiguous.
+// check performs the checks whose errors go to the client. Repeated parameters come
+// first, because they make the others ambiguous.
 func (req *authRequest) check() error {
 	for name, values := range req.params {
 		if len(values) > 1 && name != "resource" { // RFC 8707 §2 lets this one repeat
@@ -172,8 +173,7 @@ func (req *authRequest) checkKind() *oauthError {
 	return nil
 }
 
-// checkScope keeps the scopes that are known; others are ignored (OpenID
-// Connect Core §3.1.2.1).
+// checkScope keeps the known scopes and ignores others (OpenID Connect Core §3.1.2.1).
 func (req *authRequest) checkScope() *oauthError {
 	for scope := range strings.FieldsSeq(req.params.Get("scope")) {
 		known := scope == "profile" || scope == "email" || scope == "openid" && req.face.openid
@@ -184,8 +184,8 @@ func (req *authRequest) checkScope() *oauthError {
 	return nil
 }
 
-// checkPKCE checks the challenge (RFC 7636 §4.3). Plain is refused, and so is a
-// public client without PKCE, which could not prove anything (RFC 9700 §2.1.1).
+// checkPKCE checks the challenge (RFC 7636 §4.3). It refuses the method plain. It also
+// refuses a public client without PKCE, which could prove nothing (RFC 9700 §2.1.1).
 func (req *authRequest) checkPKCE() *oauthError {
 	method := req.params.Get("code_challenge_method")
 	switch {
@@ -201,8 +201,8 @@ func (req *authRequest) checkPKCE() *oauthError {
 	return nil
 }
 
-// checkPrompt checks prompt and max_age. There is no session here: everybody
-// signs in anew each time, which satisfies every max_age.
+// checkPrompt checks prompt and max_age. The provider has no sessions: a person signs
+// in again each time, which satisfies every max_age.
 func (req *authRequest) checkPrompt() *oauthError {
 	prompts := strings.Fields(req.params.Get("prompt"))
 	req.silent = slices.Contains(prompts, "none")

@@ -9,7 +9,7 @@ import (
 	"authsvc/internal/dev/idp"
 )
 
-// request is an authorization request that is in order and asks for no page.
+// request returns a valid authorization request that needs no page.
 func request() url.Values {
 	return url.Values{
 		"client_id": {"app"}, "redirect_uri": {callback}, "response_type": {"code"},
@@ -22,7 +22,7 @@ func TestAuthorizeErrorsAtClient(t *testing.T) {
 	server := listen(t, idp.Options{})
 	challenge := strings.Repeat("c", 43)
 	tests := map[string]struct {
-		set  url.Values // replaces; a nil value removes
+		set  url.Values // replaces parameters; a nil value removes one
 		want string     // error; empty: a code
 	}{
 		"accepted":             {nil, ""},
@@ -79,7 +79,7 @@ func TestAuthorizeErrorsAtClient(t *testing.T) {
 	}
 }
 
-// What is wrong with the client or its redirect URI stays on a page.
+// TestAuthorizeErrorsHere: errors about the client or its redirect URI stay on a page.
 func TestAuthorizeErrorsHere(t *testing.T) {
 	t.Parallel()
 	server := listen(t, idp.Options{})
@@ -148,7 +148,7 @@ func TestLoopbackRedirects(t *testing.T) {
 	}
 }
 
-// OpenID Connect Core §3.1.2.1 wants POST as well.
+// TestAuthorizeByPost: OpenID Connect Core §3.1.2.1 also requires POST.
 func TestAuthorizeByPost(t *testing.T) {
 	t.Parallel()
 	server := listen(t, idp.Options{})

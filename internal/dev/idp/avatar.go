@@ -10,8 +10,8 @@ import (
 	"unicode/utf8"
 )
 
-// avatarImage is plain enough that the escaping of HTML text fits it. The hue
-// varies; lightness is low enough for white letters to be read on any of them.
+// avatarImage is simple enough that HTML escaping is correct in it. The hue varies; the
+// lightness is low enough for white letters.
 var avatarImage = template.Must(template.New("avatar").Parse(
 	`<svg xmlns="http://www.w3.org/2000/svg" width="96" height="96" viewBox="0 0 96 96">` +
 		`<rect width="96" height="96" fill="hsl({{.Hue}} 45% 32%)"/>` +

@@ -8,20 +8,19 @@ import (
 
 var errCancelled = &oauthError{code: "access_denied", description: "the person cancelled"}
 
-// newcomer is the form for a new person as it was filled in, and what was
-// wrong with it.
+// newcomer is the submitted form for a new person, with the problem in it.
 type newcomer struct {
 	Name, Email string
 	Verified    bool
 	Problem     string
-	Tried       bool // whether the problem is with this form
+	Tried       bool // the problem is in this form
 }
 
-// choose serves the POST of the page. The authorization request is in the
-// query, as the page repeats it, and is checked again from the start.
+// choose serves the POST of the page. The page repeats the authorization request in the
+// query; choose checks it again completely.
 func (p *Provider) choose(f face) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		// A foreign site must not click for the person in front of the screen.
+		// Another site must not submit the form for the person.
 		if p.origin.Check(r) != nil {
 			p.showError(w, http.StatusForbidden, &pageError{message: "This form was sent from another site."})
 			return
@@ -39,7 +38,7 @@ func (p *Provider) choose(f face) http.HandlerFunc {
 	}
 }
 
-// act does what the clicked button says.
+// act performs the action of the clicked button.
 func (p *Provider) act(w http.ResponseWriter, r *http.Request, req *authRequest) {
 	switch {
 	case r.PostForm.Has("cancel"):
@@ -58,7 +57,7 @@ func (p *Provider) act(w http.ResponseWriter, r *http.Request, req *authRequest)
 	}
 }
 
-// welcome adds the person of the form and signs them in.
+// welcome adds the person of the form and signs the person in.
 func (p *Provider) welcome(w http.ResponseWriter, r *http.Request, req *authRequest) {
 	form := newcomer{
 		Name:     strings.TrimSpace(r.PostForm.Get("name")),
@@ -77,13 +76,13 @@ func (p *Provider) welcome(w http.ResponseWriter, r *http.Request, req *authRequ
 	switch {
 	case errors.Is(err, errName), errors.Is(err, errEmail), errors.Is(err, errPeopleFull):
 		form.Problem = sentence(err.Error())
-	default: // the store failed; the cause may name a path of the machine
+	default: // the store failed; the cause may contain a local path
 		status, form.Problem = http.StatusInternalServerError, "The person could not be saved."
 	}
 	p.showPicker(w, status, req, form)
 }
 
-// sentence turns an error text into one.
+// sentence turns an error text into a sentence.
 func sentence(s string) string { return strings.ToUpper(s[:1]) + s[1:] + "." }
 
 // bodyStatus returns the status for a form that could not be read.

@@ -27,14 +27,15 @@ func (p *Provider) idTokenClaims(g *grant, accessToken string) map[string]any {
 	return claims
 }
 
-// atHash is the left half of the hash of the access token (OpenID Connect Core
-// §3.1.3.6); SHA-256 for RS256 and ES256 alike.
+// atHash returns the left half of the hash of the access token
+// (OpenID Connect Core §3.1.3.6): SHA-256 for both RS256 and ES256.
 func atHash(accessToken string) string {
 	sum := sha256.Sum256([]byte(accessToken))
 	return encode(sum[:len(sum)/2])
 }
 
-// personClaims returns sub and what the scopes open (OpenID Connect Core §5.4).
+// personClaims returns sub and the claims of the granted scopes
+// (OpenID Connect Core §5.4).
 func (p *Provider) personClaims(g *grant) map[string]any {
 	claims := map[string]any{}
 	if slices.Contains(g.scopes, "profile") {
@@ -75,8 +76,8 @@ func (p *Provider) userInfo(w http.ResponseWriter, r *http.Request) {
 	writeJSON(w, http.StatusOK, claims)
 }
 
-// user serves GET /oauth2/user, the kind of profile that providers without
-// OpenID Connect have: a number for an id, null where there is nothing.
+// user serves GET /oauth2/user, a profile as providers without OpenID Connect have it:
+// the ID is a number, and missing values are null.
 func (p *Provider) user(w http.ResponseWriter, r *http.Request) {
 	g, ok := p.bearer(w, r)
 	if !ok {
@@ -102,15 +103,15 @@ func (p *Provider) plainUser(q Person) map[string]any {
 	return user
 }
 
-// numericID derives a stable positive number from a subject, below 2^53 so
-// that readers who keep numbers as doubles do not merge people.
+// numericID derives a stable positive number from a subject. It is below 2^53, so that
+// readers that store numbers as doubles do not merge people.
 func numericID(sub string) int64 {
 	sum := sha256.Sum256([]byte(sub))
 	return int64(binary.BigEndian.Uint64(sum[:8])>>11) | 1
 }
 
-// bearer finds the grant of the access token in the Authorization header, or
-// answers 401 (RFC 6750 §3). Tokens in the query or the body are not looked at.
+// bearer returns the grant of the access token in the Authorization header, or answers
+// 401 (RFC 6750 §3). It ignores tokens in the query or the body.
 func (p *Provider) bearer(w http.ResponseWriter, r *http.Request) (*grant, bool) {
 	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	if !strings.EqualFold(scheme, "Bearer") || token == "" {

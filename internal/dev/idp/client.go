@@ -14,21 +14,21 @@ import (
 	"authsvc/internal/protocol/weburl"
 )
 
-// Client is an application that signs people in here.
+// Client is an application that signs people in with this provider.
 type Client struct {
 	ID   string
-	Name string // shown on the page; empty means ID
+	Name string // shown on the page; empty: the ID
 
-	// Secret authenticates the client at the token endpoint. A client without
-	// one is public and has to use PKCE.
+	// Secret authenticates the client at the token endpoint. A client without Secret
+	// and Key is public and must use PKCE.
 	Secret string
 
-	// Key, in place of a secret, checks what the client signs for
-	// private_key_jwt; it has no other way to authenticate then.
+	// Key verifies the client's assertions for private_key_jwt. It replaces Secret: the
+	// client cannot authenticate in another way.
 	Key crypto.PublicKey
 
-	// RedirectURIs are compared as exact strings (RFC 9700 §2.1). An empty
-	// list accepts every http or https URI of a loopback host, for development.
+	// RedirectURIs are compared as exact strings (RFC 9700 §2.1). An empty list accepts
+	// every http or https URI of a loopback host, for development.
 	RedirectURIs []string
 }
 
@@ -51,7 +51,7 @@ func (c Client) allows(redirectURI string) bool {
 	return err == nil && weburl.Loopback(u.Hostname())
 }
 
-// indexClients checks the clients and returns them by id.
+// indexClients checks the clients and returns them by ID.
 func indexClients(list []Client) (map[string]Client, error) {
 	clients := make(map[string]Client, len(list))
 	var errs []error
@@ -77,9 +77,9 @@ func indexClients(list []Client) (map[string]Client, error) {
 	return clients, errors.Join(errs...)
 }
 
-// parseRedirectURI accepts an absolute http or https URI without fragment
-// (RFC 6749 §3.1.2). Bytes that user agents drop, rewrite or read as another
-// delimiter are refused, so that host seen here is the host that is visited.
+// parseRedirectURI accepts an absolute http or https URI without fragment (RFC 6749
+// §3.1.2). It refuses bytes that user agents drop, rewrite or read as another
+// delimiter, so that the parsed host is the host that the browser visits.
 func parseRedirectURI(raw string) (*url.URL, error) {
 	for _, c := range []byte(raw) {
 		if c <= ' ' || c >= 0x7f || c == '\\' {
@@ -100,13 +100,12 @@ func parseRedirectURI(raw string) (*url.URL, error) {
 	return u, nil
 }
 
-// errInvalidClient is one answer for an unknown client and a wrong secret
-// alike, so that client ids cannot be probed.
+// errInvalidClient is the answer both for an unknown client and for a wrong secret, so
+// that client IDs cannot be probed.
 var errInvalidClient = &oauthError{code: "invalid_client", description: "client authentication failed"}
 
-// authenticate returns the client that sent a token request, whose form is
-// parsed. It knows client_secret_basic, client_secret_post, private_key_jwt and
-// none.
+// authenticate returns the client that sent a token request. The form must be parsed.
+// It supports client_secret_basic, client_secret_post, private_key_jwt and none.
 func (p *Provider) authenticate(r *http.Request) (Client, error) {
 	if r.PostForm.Has("client_assertion") || r.PostForm.Has("client_assertion_type") {
 		return p.assertedClient(r)
@@ -130,8 +129,8 @@ func (p *Provider) authenticate(r *http.Request) (Client, error) {
 	return client, nil
 }
 
-// basicCredentials reads the Authorization header. Both halves are form
-// encoded before they are joined (RFC 6749 §2.3.1).
+// basicCredentials parses the Authorization header. Both halves are form-encoded before
+// they are joined (RFC 6749 §2.3.1).
 func basicCredentials(r *http.Request) (id, secret string, ok bool) {
 	id, secret, ok = r.BasicAuth()
 	if !ok {
@@ -142,7 +141,7 @@ func basicCredentials(r *http.Request) (id, secret string, ok bool) {
 	return id, secret, errID == nil && errSecret == nil
 }
 
-// equalSecrets compares in constant time. Hashing hides the lengths too.
+// equalSecrets compares in constant time. Hashing also hides the lengths.
 func equalSecrets(a, b string) bool {
 	x, y := sha256.Sum256([]byte(a)), sha256.Sum256([]byte(b))
 	return subtle.ConstantTimeCompare(x[:], y[:]) == 1

@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// discovery serves GET /.well-known/openid-configuration (OpenID Connect
-// Discovery §4.2).
+// discovery serves GET /.well-known/openid-configuration (OpenID Connect Discovery
+// §4.2).
 func (p *Provider) discovery(w http.ResponseWriter, _ *http.Request) {
 	metadata := map[string]any{
 		"issuer":                                p.issuer,
@@ -43,7 +43,7 @@ func (p *Provider) discovery(w http.ResponseWriter, _ *http.Request) {
 	writeJSON(w, http.StatusOK, metadata)
 }
 
-// signingAlgs lists the algorithms of the published keys, the current first.
+// signingAlgs lists the algorithms of the published keys, the current one first.
 func (p *Provider) signingAlgs() []string {
 	var algs []string
 	for _, key := range p.publishedKeys() {

@@ -7,15 +7,15 @@ import (
 	"time"
 )
 
-// An expiringStore keeps values under unguessable strings for a fixed time. It
-// stores hashes of the strings only, and drops the oldest entry when it is full.
+// An expiringStore keeps values under unguessable strings for a fixed time. It stores
+// only hashes of the strings, and drops the oldest entry when it is full.
 type expiringStore[V any] struct {
 	ttl time.Duration
 	max int
 
 	mu      sync.Mutex
 	entries map[[sha256.Size]byte]entry[V]
-	order   [][sha256.Size]byte // oldest first; one ttl for all, so this is the order of expiry too
+	order   [][sha256.Size]byte // oldest first; all have the same ttl, so this is also the order of expiry
 }
 
 type entry[V any] struct {
@@ -27,15 +27,15 @@ func newExpiringStore[V any](ttl time.Duration, max int) *expiringStore[V] {
 	return &expiringStore[V]{ttl: ttl, max: max, entries: make(map[[sha256.Size]byte]entry[V])}
 }
 
-// put stores value and returns the string that finds it: at least 128 random
-// bits (RFC 6749 §10.10), made of characters that need no escaping anywhere.
+// put stores value and returns the string that finds it. The string has at least 128
+// random bits (RFC 6749 §10.10) and never needs escaping.
 func (s *expiringStore[V]) put(value V) string {
 	secret := rand.Text() + rand.Text()
 	s.add(sha256.Sum256([]byte(secret)), value)
 	return secret
 }
 
-// add stores value under key unless there is one.
+// add stores value under key unless the key is in use. It reports whether it did.
 func (s *expiringStore[V]) add(key [sha256.Size]byte, value V) bool {
 	now := time.Now()
 	s.mu.Lock()
@@ -65,7 +65,7 @@ func (s *expiringStore[V]) get(secret string) (V, bool) {
 	return e.value, true
 }
 
-// replace puts another value under secret; the expiry stays.
+// replace replaces the value under secret. The expiry does not change.
 func (s *expiringStore[V]) replace(secret string, value V) {
 	key := sha256.Sum256([]byte(secret))
 	s.mu.Lock()

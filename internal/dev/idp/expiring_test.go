@@ -25,7 +25,7 @@ func TestExpiringStore(t *testing.T) {
 		has(a+"x", "")
 		has("", "")
 
-		c := v.put("c") // full: the oldest goes
+		c := v.put("c") // full: drops the oldest
 		has(a, "")
 		has(b, "b")
 		has(c, "c")
@@ -33,7 +33,7 @@ func TestExpiringStore(t *testing.T) {
 		time.Sleep(time.Minute)
 		has(b, "")
 		has(c, "")
-		v.put("d") // sweeps
+		v.put("d") // removes expired entries
 		if len(v.entries) != 1 || len(v.order) != 1 {
 			t.Errorf("%d entries, %d in order, want 1", len(v.entries), len(v.order))
 		}

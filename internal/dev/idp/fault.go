@@ -29,26 +29,24 @@ const (
 	EndpointAvatar          Endpoint = "avatar"
 )
 
-// Fault makes a provider hostile or broken. The zero Fault is an honest one.
-// Functions may be called from several goroutines at a time; they change the
-// map that they get.
+// Fault makes a provider hostile or broken. The zero Fault changes nothing. Functions
+// may be called concurrently; they modify the map that they get.
 type Fault struct {
-	// Intercept runs before an endpoint and reports whether it has answered.
-	// It may read the form, hijack the connection, or panic with
-	// http.ErrAbortHandler to drop it.
+	// Intercept runs before an endpoint and reports whether it has answered. It may
+	// read the form, hijack the connection, or panic with http.ErrAbortHandler to drop
+	// it.
 	Intercept map[Endpoint]func(http.ResponseWriter, *http.Request) bool
 
-	// Status makes an endpoint answer with this code and nothing else.
+	// Status makes an endpoint answer with only this status.
 	Status map[Endpoint]int
 
-	// Delay holds back the answer of an endpoint, for as long as the client
-	// waits.
+	// Delay delays the answer of an endpoint, as long as the client waits.
 	Delay map[Endpoint]time.Duration
 
 	// Discovery edits the metadata document.
 	Discovery func(metadata map[string]any)
 
-	// JWKS returns the keys to publish in place of the real ones.
+	// JWKS returns the keys to publish instead of the real ones.
 	JWKS func(keys []map[string]any) []map[string]any
 
 	// Callback edits the authorization response: code, state, iss or error.
@@ -57,23 +55,23 @@ type Fault struct {
 	// TokenAnswer edits the JSON of a successful token response.
 	TokenAnswer func(answer map[string]any)
 
-	// IDToken edits the claims before they are signed, IDTokenHeader the JOSE
-	// header (without effect on how it is signed), Signing the way of signing.
+	// IDToken edits the claims before they are signed. IDTokenHeader edits the JOSE
+	// header, without effect on the signing. Signing selects how to sign.
 	IDToken       func(claims map[string]any)
 	IDTokenHeader func(header map[string]any)
 	Signing       Signing
 
-	// RawIDToken returns the whole ID token, in place of Signing and header.
+	// RawIDToken returns the whole ID token, instead of Signing and IDTokenHeader.
 	RawIDToken func(claims map[string]any) string
 
-	// UserInfo edits the answer of the userinfo endpoint, User that of
+	// UserInfo edits the answer of the userinfo endpoint, User the answer of
 	// /oauth2/user.
 	UserInfo func(claims map[string]any)
 	User     func(user map[string]any)
 }
 
-// SetFault sets the fault of later requests; SetFault(Fault{}) ends it. The
-// maps of f must not be changed afterwards.
+// SetFault sets the fault of later requests. SetFault(Fault{}) ends it. The maps of f
+// must not be changed afterwards.
 func (p *Provider) SetFault(f Fault) {
 	p.faultMu.Lock()
 	defer p.faultMu.Unlock()
@@ -86,8 +84,8 @@ func (p *Provider) fault() Fault {
 	return p.faults
 }
 
-// Calls returns how many requests an endpoint has had, refused ones and those
-// that a fault answered included.
+// Calls returns how many requests an endpoint has had, including requests that it
+// refused or that a fault answered.
 func (p *Provider) Calls(e Endpoint) int {
 	c, ok := p.calls[e]
 	if !ok {
@@ -98,11 +96,11 @@ func (p *Provider) Calls(e Endpoint) int {
 
 type counter = atomic.Int64
 
-// misbehave applies the faults that come before an endpoint and reports
-// whether the request is dealt with.
+// misbehave applies the faults that come before an endpoint. It reports whether it
+// answered the request.
 func (f Fault) misbehave(e Endpoint, w http.ResponseWriter, r *http.Request) bool {
 	if d := f.Delay[e]; d > 0 {
-		_ = r.ParseForm() // the server notices that a client has left once the body is read
+		_ = r.ParseForm() // the server only notices a disconnected client after the body is read
 		timer := time.NewTimer(d)
 		defer timer.Stop()
 		select {

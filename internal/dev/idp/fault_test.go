@@ -16,7 +16,7 @@ import (
 	"authsvc/internal/dev/idp"
 )
 
-// An independent verifier refuses what a hostile provider signs.
+// TestIDTokenFaults: an independent verifier refuses the tokens of a hostile provider.
 func TestIDTokenFaults(t *testing.T) {
 	t.Parallel()
 	claim := func(name string, value any) idp.Fault {
@@ -158,7 +158,7 @@ func TestEndpointFaults(t *testing.T) {
 	server.SetFault(idp.Fault{Delay: map[idp.Endpoint]time.Duration{e: time.Hour}})
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	go func() { // gives up once the request is there
+	go func() { // cancels after the request has arrived
 		defer cancel()
 		for end := time.Now().Add(time.Minute); server.Calls(e) < 4 && time.Now().Before(end); {
 			time.Sleep(time.Millisecond)
@@ -222,7 +222,7 @@ func TestKeyRotation(t *testing.T) {
 	}
 }
 
-// Sign makes tokens that were never asked for, such as a replay.
+// TestSign: Sign makes tokens that were not requested, such as a replay.
 func TestSign(t *testing.T) {
 	t.Parallel()
 	server := listen(t, idp.Options{})

@@ -11,16 +11,16 @@ import (
 	"runtime"
 )
 
-// maxStateFile bounds what is read back, in bytes.
+// maxStateFile is the maximum size of a state file, in bytes.
 const maxStateFile = 4 << 20
 
-// File is a [Store] in one JSON file. The file holds private keys, so only its
-// owner may read it. It is for one process at a time: there is no lock.
+// File is a [Store] in one JSON file. The file contains private keys, so only its owner
+// may read it. Only one process may use it at a time: there is no lock.
 type File struct{ path string }
 
-// OpenFile returns the store at path. The directory is created when it is
-// missing, the file on the first Save; a file that is there has to be readable
-// state, and loses permissions of group and others.
+// OpenFile returns the store at path. It creates a missing directory; the first Save
+// creates the file. An existing file must contain valid state, and loses the
+// permissions of group and others.
 func OpenFile(path string) (*File, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return nil, fmt.Errorf("idp: state file: %w", err)
@@ -35,7 +35,7 @@ func OpenFile(path string) (*File, error) {
 	return f, nil
 }
 
-// Load reads the state; a missing file is the zero State.
+// Load reads the state. If the file is missing, it returns the zero State.
 func (f *File) Load() (State, error) {
 	file, err := os.Open(f.path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -53,15 +53,15 @@ func (f *File) Load() (State, error) {
 		return State{}, fmt.Errorf("state file %s: larger than %d bytes", f.path, maxStateFile)
 	}
 	var state State
-	// The cause is dropped: an error of package json may quote key material.
+	// The cause is omitted, because an error of package json may quote key material.
 	if json.Unmarshal(raw, &state) != nil {
 		return State{}, fmt.Errorf("state file %s: not valid state; delete it to start afresh", f.path)
 	}
 	return state, nil
 }
 
-// Save writes the state to a new file and renames it over the old one, so that
-// a crash leaves one or the other, never half of each.
+// Save writes the state to a new file and renames it over the old one. A crash
+// therefore leaves one of them complete.
 func (f *File) Save(state State) error {
 	raw, err := json.MarshalIndent(state, "", "  ")
 	if err != nil {
@@ -72,7 +72,7 @@ func (f *File) Save(state State) error {
 	if err != nil {
 		return fmt.Errorf("state file: %w", err)
 	}
-	defer os.Remove(tmp.Name()) // fails once it is renamed
+	defer os.Remove(tmp.Name()) // fails after the rename
 	_, err = tmp.Write(append(raw, '\n'))
 	if err == nil {
 		err = tmp.Sync()
@@ -86,7 +86,7 @@ func (f *File) Save(state State) error {
 	return syncDir(dir)
 }
 
-// syncDir makes a rename durable. Windows cannot do that and need not.
+// syncDir makes a rename durable. Windows cannot do that, and does not need it.
 func syncDir(path string) error {
 	if runtime.GOOS == "windows" {
 		return nil

@@ -219,7 +219,7 @@ func TestCodeFlow(t *testing.T) {
 	}
 }
 
-// The page: choose a person, add one, cancel.
+// TestPageFlow: choosing a person, adding one, and cancelling.
 func TestPageFlow(t *testing.T) {
 	t.Parallel()
 	server := listen(t, idp.Options{})

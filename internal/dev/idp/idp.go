@@ -13,8 +13,8 @@ import (
 	"authsvc/internal/protocol/weburl"
 )
 
-// Lifetimes and limits. Codes follow the advice of RFC 6749 §4.1.2 (at most
-// ten minutes) with room to spare; the capacities only bound memory.
+// Lifetimes and limits. The lifetime of codes is well below the maximum of ten minutes
+// in RFC 6749 §4.1.2. The capacities only limit memory.
 const (
 	codeLifetime  = time.Minute
 	tokenLifetime = time.Hour
@@ -27,38 +27,37 @@ const (
 	maxQuery = 16 << 10 // bytes of an encoded authorization request
 )
 
-// Options says what a [Provider] serves. Only Issuer is required.
+// Options configures a [Provider]. Only Issuer is required.
 type Options struct {
-	// Issuer is the absolute URL that the provider is reached under, without
-	// trailing slash, query or fragment. Plain http is for loopback hosts only.
+	// Issuer is the absolute URL of the provider, without trailing slash, query or
+	// fragment. http is allowed only for loopback hosts.
 	Issuer string
 
-	// Clients are the applications that may ask for a sign-in.
+	// Clients are the applications that may request a sign-in.
 	Clients []Client
 
-	// People are the identities on offer when the Store holds none yet.
-	// Nil means [DefaultPeople].
+	// People are the identities to choose from if the Store has none yet. Nil means
+	// [DefaultPeople].
 	People []Person
 
-	// Key signs ID tokens: RSA of at least 2048 bits (RS256) or ECDSA on P-256
-	// (ES256). It is not written to the Store. Nil means the Store's key, or a
-	// new one.
+	// Key signs ID tokens: RSA of at least 2048 bits (RS256) or ECDSA on P-256 (ES256).
+	// It is not written to the Store. Nil means the Store's key, or a new one.
 	Key crypto.Signer
 
-	// Alg is the algorithm of keys made here, "RS256" or "ES256". Empty means
-	// the algorithm of Key, else RS256, which every relying party understands.
+	// Alg is the algorithm of new keys, "RS256" or "ES256". Empty means the algorithm
+	// of Key, else RS256, which every relying party supports.
 	Alg string
 
-	// Store keeps people and signing keys across restarts; nil keeps them in
-	// memory. Codes and access tokens always end with the process.
+	// Store keeps people and signing keys across restarts. Nil keeps them in memory.
+	// Codes and access tokens always end with the process.
 	Store Store
 
-	// StyleSheet replaces the built-in CSS of the pages when it is not empty.
+	// StyleSheet, if not empty, replaces the built-in CSS of the pages.
 	StyleSheet []byte
 }
 
-// Provider is an OpenID Provider. It is an [http.Handler] for the whole paths
-// under the issuer, and safe for concurrent use.
+// Provider is an OpenID Provider. It is an [http.Handler] for the complete paths under
+// the issuer, and safe for concurrent use.
 type Provider struct {
 	issuer  string
 	host    string // of the issuer, with port: the only Host that is served
@@ -80,18 +79,18 @@ type Provider struct {
 	faultMu sync.RWMutex
 	faults  Fault
 
-	mu       sync.RWMutex // guards what follows, and writes to store
+	mu       sync.RWMutex // guards the following fields, and writes to store
 	store    Store
 	people   []Person
 	keys     []*signingKey // newest first; the first one signs
-	alg      string        // of keys to come
+	alg      string        // of new keys
 	keepKeys bool          // whether keys belong in the store
-	spared   [][]byte      // keys in the store that are out of use, because Options.Key is set
+	spared   [][]byte      // stored keys that are not used because Options.Key is set
 	stranger *signingKey   // for SignUnknownKey, made on first use
 }
 
-// New checks opts, loads or creates the state and returns a provider that is
-// ready to serve. All mistakes in opts are reported together.
+// New checks opts, loads or creates the state, and returns a provider that is ready to
+// serve. It reports all mistakes in opts together.
 func New(opts Options) (*Provider, error) {
 	issuer, errIssuer := parseIssuer(opts.Issuer)
 	clients, errClients := indexClients(opts.Clients)
@@ -127,8 +126,8 @@ func New(opts Options) (*Provider, error) {
 // Issuer returns the issuer identifier, the iss of every answer.
 func (p *Provider) Issuer() string { return p.issuer }
 
-// parseIssuer checks an issuer identifier (OpenID Connect Discovery §3). It
-// also refuses what would be ambiguous as a routing prefix.
+// parseIssuer checks an issuer identifier (OpenID Connect Discovery §3). It also
+// refuses identifiers that would be ambiguous as a routing prefix.
 func parseIssuer(raw string) (*url.URL, error) {
 	u, err := url.Parse(raw)
 	switch {
@@ -150,7 +149,7 @@ func parseIssuer(raw string) (*url.URL, error) {
 	return u, nil
 }
 
-// plainPath reports whether s needs no escaping and means nothing special to
+// plainPath reports whether s needs no escaping and has no special meaning to
 // [http.ServeMux].
 func plainPath(s string) bool {
 	for _, c := range []byte(s) {

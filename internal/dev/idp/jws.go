@@ -9,29 +9,29 @@ import (
 	"errors"
 )
 
-// Signing says how an ID token is signed when it is not to be signed well.
+// Signing says how an ID token is signed, correctly or not.
 type Signing string
 
-// The ways of signing that a relying party has to refuse, all but the first.
+// Ways of signing. A relying party must refuse all but the first.
 const (
 	SignProperly      Signing = ""
 	SignNone          Signing = "none"              // alg none and no signature, RFC 8725 §3.2
 	SignHMACPublicKey Signing = "hmac-public-key"   // HS256 keyed with the public key in PEM, RFC 8725 §2.1
 	SignHMACSecret    Signing = "hmac-secret"       // HS256 keyed with the client secret
-	SignUnknownKey    Signing = "unknown-key"       // a good signature by a key that is not published, under the published kid
-	SignCorrupt       Signing = "corrupt-signature" // one bit of a good signature turned
+	SignUnknownKey    Signing = "unknown-key"       // a valid signature by an unpublished key, under the published kid
+	SignCorrupt       Signing = "corrupt-signature" // a valid signature with one bit flipped
 )
 
-// Sign returns claims as a compact JWS (RFC 7515 §7.1) by the current signing
-// key with the given typ header, such as "JWT" or "logout+jwt". Faults do not
-// touch it.
+// Sign returns claims as a compact JWS (RFC 7515 §7.1), signed with the current signing
+// key and with the given typ header, such as "JWT" or "logout+jwt". Faults do not
+// affect it.
 func (p *Provider) Sign(typ string, claims map[string]any) (string, error) {
 	key := p.publishedKeys()[0]
 	header := map[string]any{"typ": typ, "alg": key.alg, "kid": key.kid}
 	return compact(header, claims, key.sign)
 }
 
-// signIDToken signs the ID token of a client, well or as the faults ask.
+// signIDToken signs the ID token of a client, correctly or as the faults require.
 func (p *Provider) signIDToken(client Client, claims map[string]any) (string, error) {
 	fault := p.fault()
 	if fault.IDToken != nil {
@@ -52,7 +52,7 @@ func (p *Provider) signIDToken(client Client, claims map[string]any) (string, er
 	return compact(header, claims, sign)
 }
 
-// signer picks the signature function and puts its alg into the header.
+// signer returns the signature function and sets its alg in the header.
 func (p *Provider) signer(how Signing, key *signingKey, client Client, header map[string]any) (func([]byte) ([]byte, error), error) {
 	switch how {
 	case SignProperly:
@@ -89,7 +89,7 @@ func (p *Provider) signer(how Signing, key *signingKey, client Client, header ma
 	}
 }
 
-// unknownKey returns a key that is never published, made once.
+// unknownKey returns a key that is never published. It is made once.
 func (p *Provider) unknownKey(alg string) (*signingKey, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -17,7 +17,7 @@ import (
 	"slices"
 )
 
-// The signature algorithms of RFC 7518 §3.1 that are implemented here.
+// Signature algorithms of RFC 7518 §3.1 that this package implements.
 const (
 	algRS256 = "RS256"
 	algES256 = "ES256"
@@ -30,7 +30,7 @@ func checkAlg(alg string) error {
 	return nil
 }
 
-// signingKey is a private key with its public face.
+// signingKey is a private key with its public form.
 type signingKey struct {
 	signer crypto.Signer
 	alg    string
@@ -69,7 +69,7 @@ func newSigningKey(signer crypto.Signer) (*signingKey, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Map keys are marshalled in order, which is the form RFC 7638 §3 hashes.
+	// Map keys are marshalled in sorted order, the form that RFC 7638 §3 hashes.
 	canonical, err := json.Marshal(required)
 	if err != nil {
 		return nil, errors.New("signing key: public key cannot be encoded")
@@ -83,8 +83,8 @@ func newSigningKey(signer crypto.Signer) (*signingKey, error) {
 	return &signingKey{signer: signer, alg: alg, kid: kid, jwk: jwk}, nil
 }
 
-// publicJWK returns the algorithm that a key is for and the required members
-// of its JWK (RFC 7518 §6.2.1 and §6.3.1).
+// publicJWK returns the algorithm of a key and the required members of its JWK
+// (RFC 7518 §6.2.1 and §6.3.1).
 func publicJWK(public crypto.PublicKey) (alg string, jwk map[string]string, err error) {
 	switch pub := public.(type) {
 	case *rsa.PublicKey:
@@ -117,7 +117,7 @@ func (k *signingKey) sign(input []byte) ([]byte, error) {
 	if k.alg != algES256 {
 		return sig, nil
 	}
-	// Signers speak ASN.1; JWS wants R and S side by side.
+	// Signers return ASN.1; JWS requires R and S side by side.
 	var rs struct{ R, S *big.Int }
 	if _, err := asn1.Unmarshal(sig, &rs); err != nil {
 		return nil, errors.New("sign: malformed ECDSA signature")
@@ -128,11 +128,11 @@ func (k *signingKey) sign(input []byte) ([]byte, error) {
 	return raw, nil
 }
 
-// maxKeys bounds the published keys.
+// maxKeys limits the published keys.
 const maxKeys = 8
 
-// RotateKey makes a new key of the same kind the signing key. The last few
-// older keys stay published, so that tokens on their way are still good.
+// RotateKey makes a new key of the same kind the signing key. The last few older keys
+// stay published, so that tokens on their way remain valid.
 func (p *Provider) RotateKey() error {
 	key, err := generateKey(p.alg)
 	if err != nil {
@@ -144,7 +144,7 @@ func (p *Provider) RotateKey() error {
 	return p.setKeys(keys[:min(len(keys), maxKeys)])
 }
 
-// RevokeOldKeys publishes the signing key alone, as after a key compromise.
+// RevokeOldKeys publishes only the signing key, as after a key compromise.
 func (p *Provider) RevokeOldKeys() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Server is a [Provider] with a listener of its own, for tests.
+// Server is a [Provider] with its own listener, for tests.
 type Server struct {
 	*Provider
 	server *http.Server
@@ -17,10 +17,10 @@ type Server struct {
 	done   chan error
 }
 
-// Listen starts a provider on a free port of 127.0.0.1; the issuer is
-// "http://127.0.0.1:PORT" followed by opts.Issuer, which is empty or a path
-// such as "/tenant". Without Key, Alg and Store it signs with ES256, because a
-// P-256 key is made in no time. The caller has to Close it.
+// Listen starts a provider on a free port of 127.0.0.1. The issuer is
+// "http://127.0.0.1:PORT" followed by opts.Issuer, which is empty or a path such as
+// "/tenant". Without Key, Alg and Store, it signs with ES256, because making a P-256
+// key is fast. The caller must Close the server.
 func Listen(opts Options) (*Server, error) {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -50,14 +50,14 @@ func Listen(opts Options) (*Server, error) {
 	return s, nil
 }
 
-// Close stops the server at once, requests under way included, and waits for
-// the listener to end.
+// Close stops the server at once, including requests in progress, and waits for the
+// listener to end.
 func (s *Server) Close() error {
 	s.cancel()
 	err := s.server.Close()
 	if serveErr := <-s.done; !errors.Is(serveErr, http.ErrServerClosed) {
 		err = errors.Join(err, serveErr)
 	}
-	s.done <- http.ErrServerClosed // a second Close has nothing to wait for
+	s.done <- http.ErrServerClosed // a second Close must not wait
 	return err
 }

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// LogoutToken says to a client that a person signed out (OpenID Connect
-// Back-Channel Logout 1.0 §2.4). Sending it is the caller's business.
+// LogoutToken returns a token that tells a client that a person signed out (OpenID
+// Connect Back-Channel Logout 1.0 §2.4). The caller must send it.
 func (p *Provider) LogoutToken(clientID, sub string) (string, error) {
 	now := time.Now()
 	return p.Sign("logout+jwt", map[string]any{

@@ -14,19 +14,19 @@ import (
 	"authsvc/internal/protocol/oauth1"
 )
 
-// oauth1Path begins the endpoints of OAuth 1.0a: initiate, authorize, token and
-// user. There is no page: [Provider.Approve] answers for authorize.
+// oauth1Path is the prefix of the endpoints of OAuth 1.0a: initiate, authorize, token
+// and user. There is no page: [Provider.Approve] answers for authorize.
 const oauth1Path = "/oauth1"
 
-// clockSkew is how far a timestamp may be off.
+// clockSkew limits how far a timestamp may be off.
 const clockSkew = 5 * time.Minute
 
-// credentials are a token of OAuth 1.0a, temporary (RFC 5849 §2.1) or not.
+// credentials are a token of OAuth 1.0a, temporary (RFC 5849 §2.1) or permanent.
 type credentials struct {
 	secret   string
 	client   Client
 	callback string
-	verifier string // of approved ones
+	verifier string // set once approved
 	person   Person
 	spent    atomic.Bool
 }
@@ -66,7 +66,7 @@ func (p *Provider) approveOAuth1(params url.Values, sub string) (Answer, error) 
 	return Answer{RedirectURI: c.callback, Params: url.Values{"oauth_token": {token}, "oauth_verifier": {approved.verifier}}}, nil
 }
 
-// tokenOAuth1 serves token credentials (§2.3), once.
+// tokenOAuth1 serves token credentials (§2.3), once for each temporary token.
 func (p *Provider) tokenOAuth1(w http.ResponseWriter, r *http.Request) {
 	client, params, c, err := p.signedRequest(r, p.temporary)
 	switch {
@@ -94,8 +94,8 @@ func (p *Provider) userOAuth1(w http.ResponseWriter, r *http.Request) {
 	writeJSON(w, http.StatusOK, p.plainUser(c.person))
 }
 
-// signedRequest checks the signature of a request without a form (§3.2). from
-// holds the token; nil if there is none to have.
+// signedRequest checks the signature of a request without a form (§3.2). from holds the
+// token; it is nil for a request without a token.
 func (p *Provider) signedRequest(r *http.Request, from *expiringStore[*credentials]) (client Client, params map[string]string, c *credentials, err error) {
 	if params, err = oauth1Header(r.Header.Values("Authorization")); err != nil {
 		return client, nil, nil, err
@@ -129,7 +129,7 @@ func (p *Provider) signedRequest(r *http.Request, from *expiringStore[*credentia
 	return client, params, c, nil
 }
 
-// origin1 is scheme and host of the issuer.
+// origin1 returns the scheme and host of the issuer.
 func (p *Provider) origin1() string { return strings.TrimSuffix(p.issuer, p.base) }
 
 func withoutSignature(params map[string]string) []oauth1.Param {
@@ -142,7 +142,7 @@ func withoutSignature(params map[string]string) []oauth1.Param {
 	return list
 }
 
-// oauth1Header reads the Authorization header (§3.5.1).
+// oauth1Header parses the Authorization header (§3.5.1).
 func oauth1Header(headers []string) (map[string]string, error) {
 	bad := errors.New("no proper OAuth header")
 	if len(headers) != 1 {
@@ -169,13 +169,13 @@ func oauth1Refuse(w http.ResponseWriter, err error) {
 	http.Error(w, err.Error(), http.StatusUnauthorized)
 }
 
-// writeForm answers a form.
+// writeForm writes a response with a form-encoded body.
 func writeForm(w http.ResponseWriter, v url.Values) {
 	w.Header().Set("Content-Type", "application/x-www-form-urlencoded")
 	w.Write([]byte(v.Encode()))
 }
 
-// oauth1Routes are the endpoints.
+// oauth1Routes adds the endpoints.
 func (p *Provider) oauth1Routes(add func(Endpoint, string, http.HandlerFunc)) {
 	add(EndpointOAuth1Initiate, "POST "+oauth1Path+"/initiate", p.initiate)
 	add(EndpointOAuth1Token, "POST "+oauth1Path+"/token", p.tokenOAuth1)

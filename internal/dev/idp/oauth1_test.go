@@ -39,7 +39,7 @@ func call1(t *testing.T, method, address string, c oauth1.Credentials, protocol 
 	return resp.StatusCode, string(body)
 }
 
-// TestOAuth1 goes the whole way, and is refused everything that is not right.
+// TestOAuth1 completes the whole flow, and checks that every deviation is refused.
 func TestOAuth1(t *testing.T) {
 	t.Parallel()
 	s := listen(t, idp.Options{})

@@ -16,11 +16,11 @@ import (
 //go:embed pages
 var pageFiles embed.FS
 
-// pagePolicy has no form-action: browsers apply it to the redirects that
-// answer a form too, and these lead to the application.
+// pagePolicy has no form-action, because browsers also apply it to redirects after a
+// form, and these lead to the application.
 const pagePolicy = "default-src 'none'; style-src 'self'; img-src 'self' data:; base-uri 'none'; frame-ancestors 'none'"
 
-// submitScript is the one script there is, on the page that posts an answer.
+// submitScript is the only script. It is on the page that posts an answer.
 const submitScript = "document.forms[0].submit()"
 
 // pages renders the HTML.
@@ -28,7 +28,7 @@ type pages struct {
 	base      string // path of the issuer
 	templates *template.Template
 	style     []byte
-	stylePath string // below the issuer; has a hash, so that it can be cached for good
+	stylePath string // below the issuer; contains a hash, so that it can be cached forever
 }
 
 func newPages(base string, style []byte) *pages {
@@ -50,8 +50,8 @@ func (pg *pages) serveStyle(w http.ResponseWriter, _ *http.Request) {
 	w.Write(pg.style)
 }
 
-// render writes a page. It is built in memory first, so that a failure is a
-// plain 500 and not half a page.
+// render writes a page. It renders into memory first, so that a failure gives a plain
+// 500 instead of half a page.
 func (pg *pages) render(w http.ResponseWriter, status int, name string, data map[string]any) {
 	data["Style"] = pg.base + pg.stylePath
 	var buf bytes.Buffer
@@ -71,7 +71,7 @@ type row struct {
 	Suggested bool
 }
 
-// showPicker lists the people, whom login_hint names first.
+// showPicker lists the people. The person that login_hint names comes first.
 func (p *Provider) showPicker(w http.ResponseWriter, status int, req *authRequest, form newcomer) {
 	hinted, _ := p.personByHint(req.loginHint)
 	var rows []row
@@ -93,7 +93,7 @@ func (p *Provider) showPicker(w http.ResponseWriter, status int, req *authReques
 	})
 }
 
-// index is the page for a person who comes without an application.
+// index shows the page for a person who comes without an application.
 func (p *Provider) index(w http.ResponseWriter, _ *http.Request) {
 	var rows []row
 	for _, person := range p.People() {
@@ -104,15 +104,15 @@ func (p *Provider) index(w http.ResponseWriter, _ *http.Request) {
 	})
 }
 
-// showError shows an error that is not for the client to see.
+// showError shows an error that the client must not see.
 func (p *Provider) showError(w http.ResponseWriter, status int, err *pageError) {
 	p.pages.render(w, status, "error.html", map[string]any{
 		"Title": "This sign-in cannot go on", "Message": err.message, "Detail": err.detail,
 	})
 }
 
-// showFormPost writes the page that posts an answer to the client (OAuth 2.0
-// Form Post Response Mode §2), by script or else by button.
+// showFormPost writes the page that posts an answer to the client (OAuth 2.0 Form Post
+// Response Mode §2), by script or otherwise by button.
 func (pg *pages) showFormPost(w http.ResponseWriter, a Answer) {
 	type field struct{ Name, Value string }
 	var fields []field

@@ -17,7 +17,7 @@ import (
 
 const evil = `<script>alert(1)</script>"'&`
 
-// The promises that all pages keep.
+// checkPage checks the properties of all pages.
 func checkPage(t *testing.T, res *http.Response, body string) {
 	t.Helper()
 	for _, want := range []string{
@@ -91,7 +91,7 @@ func TestPages(t *testing.T) {
 		if len(order) != 5 || order[0][1] != "alan" || order[0][2] == "" || order[1][1] != "ada" || order[1][2] != "" {
 			t.Errorf("buttons: %q", order)
 		}
-		// The form's address repeats the request as it came.
+		// The form's address repeats the request unchanged.
 		action := regexp.MustCompile(`<form method="post" action="([^"]*)"`).FindStringSubmatch(body)
 		u, err := url.Parse(html.UnescapeString(action[1]))
 		if err != nil || u.Path != "/authorize/choose" || u.Query().Encode() != q.Encode() {
@@ -125,7 +125,8 @@ func TestPages(t *testing.T) {
 	})
 }
 
-// The form_post page runs its one script, by hash, and works without.
+// TestFormPost: the form_post page runs its only script, allowed by hash, and works
+// without it.
 func TestFormPost(t *testing.T) {
 	t.Parallel()
 	server := listen(t, idp.Options{})
@@ -194,7 +195,7 @@ func TestStyleAndAvatar(t *testing.T) {
 	}
 }
 
-// A rebound name reaches the listener but is not served.
+// TestForeignHost: a rebound name reaches the listener but is not served.
 func TestForeignHost(t *testing.T) {
 	t.Parallel()
 	provider, err := idp.New(idp.Options{Issuer: "http://localhost:3001", Key: ecKey()})

@@ -13,8 +13,8 @@ import (
 	"unicode/utf8"
 )
 
-// Person is an identity on offer. The tags are the claim names of OpenID
-// Connect Core §5.1.
+// Person is an identity to choose from. The tags are the claim names of
+// OpenID Connect Core §5.1.
 type Person struct {
 	Sub           string `json:"sub"` // 1 to 255 visible ASCII characters, unique
 	Name          string `json:"name"`
@@ -22,10 +22,10 @@ type Person struct {
 	EmailVerified bool   `json:"email_verified,omitempty"`
 	Picture       string `json:"picture,omitempty"` // empty: an avatar with initials
 
-	Claims map[string]any `json:"claims,omitempty"` // further ones; those above win
+	Claims map[string]any `json:"claims,omitempty"` // further claims; the fields above take precedence
 }
 
-// MoreClaims is Claims as JSON, for people to read; "" without any.
+// MoreClaims returns Claims as JSON for people to read, or "" if there are none.
 func (q Person) MoreClaims() string {
 	if len(q.Claims) == 0 {
 		return ""
@@ -37,9 +37,8 @@ func (q Person) MoreClaims() string {
 	return string(raw)
 }
 
-// DefaultPeople returns the identities of a fresh provider. Two are ordinary;
-// one has an e-mail address that nobody verified and one has none, because
-// those are the cases that applications forget.
+// DefaultPeople returns the identities of a new provider. Two are ordinary. One has an
+// unverified e-mail address and one has none, because applications forget these cases.
 func DefaultPeople() []Person {
 	return []Person{
 		{Sub: "ada", Name: "Ada Lovelace", Email: "ada@example.com", EmailVerified: true},
@@ -49,16 +48,16 @@ func DefaultPeople() []Person {
 	}
 }
 
-// People returns the identities on offer, in the order of the page.
+// People returns the identities, in the order of the page.
 func (p *Provider) People() []Person {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
 	return slices.Clone(p.people)
 }
 
-// AddPerson puts an identity on the list and in the store, and returns it as
-// stored: an empty Sub is replaced by a random one. Two people may share an
-// e-mail address; a Sub is taken once.
+// AddPerson adds an identity to the list and to the store, and returns it as stored. It
+// replaces an empty Sub with a random one. Two people may share an e-mail address, but
+// not a Sub.
 func (p *Provider) AddPerson(person Person) (Person, error) {
 	if person.Sub == "" {
 		person.Sub = "p-" + strings.ToLower(rand.Text())
@@ -82,7 +81,7 @@ func (p *Provider) AddPerson(person Person) (Person, error) {
 	return person, nil
 }
 
-// ErrTaken is what AddPerson returns for a Sub that somebody has.
+// ErrTaken is the error of AddPerson for a Sub that another person has.
 var ErrTaken = errors.New("sub is taken")
 
 // personBySub finds a person by exact subject.
@@ -90,8 +89,8 @@ func (p *Provider) personBySub(sub string) (Person, bool) {
 	return p.findPerson(func(q Person) bool { return q.Sub == sub })
 }
 
-// personByHint finds the person whom a login_hint means: a subject, else an
-// e-mail address. The empty hint means nobody.
+// personByHint finds the person that a login_hint names: by subject, else by e-mail
+// address. An empty hint names no one.
 func (p *Provider) personByHint(hint string) (Person, bool) {
 	if hint == "" {
 		return Person{}, false
@@ -112,7 +111,7 @@ func (p *Provider) findPerson(match func(Person) bool) (Person, bool) {
 	return p.people[i], true
 }
 
-// What can be wrong with a new person, in words for the page.
+// Errors about a new person, in words for the page.
 var (
 	errPeopleFull = errors.New("the list of people is full")
 	errName       = errors.New("enter a name of at most 100 characters")
@@ -138,7 +137,7 @@ func (q Person) check() error {
 	return nil
 }
 
-// checkPeople reports every mistake of a whole list.
+// checkPeople reports every mistake in a list.
 func checkPeople(people []Person) error {
 	var errs []error
 	seen := make(map[string]bool, len(people))
@@ -163,8 +162,8 @@ func printable(s string) bool {
 	return utf8.ValidString(s) && !strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) })
 }
 
-// plainAddress reports whether s is a bare address, without display name,
-// comment or anything else that the mail grammar allows around it.
+// plainAddress reports whether s is a bare address, without display name, comment or
+// other text that the mail grammar allows around it.
 func plainAddress(s string) bool {
 	if len(s) > 254 || !printable(s) {
 		return false

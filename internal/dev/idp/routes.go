@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// face is one of the two sets of endpoints. The plain one never sees openid.
+// face is one of the two sets of endpoints. The plain one never has the openid scope.
 type face struct {
 	prefix string // of the paths below the issuer
 	openid bool
@@ -46,9 +46,9 @@ func (p *Provider) route() {
 	add(EndpointAvatar, "GET /avatar/{file}", p.avatar)
 }
 
-// ServeHTTP answers requests under the issuer. A foreign Host is refused: a
-// name that an attacker rebinds to the loopback address would otherwise let
-// any web site read the answers.
+// ServeHTTP answers requests under the issuer. It refuses a foreign Host: otherwise,
+// with a name that an attacker rebinds to the loopback address, any web site could read
+// the answers.
 func (p *Provider) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h := w.Header()
 	h.Set("Cache-Control", "no-store")
@@ -62,7 +62,7 @@ func (p *Provider) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	p.mux.ServeHTTP(w, r)
 }
 
-// watched counts requests, bounds their bodies and lets faults go first.
+// watched counts requests, limits their bodies, and applies faults first.
 func (p *Provider) watched(e Endpoint, next http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		p.calls[e].Add(1)

@@ -7,7 +7,7 @@ import (
 	"slices"
 )
 
-// State is what outlives a restart.
+// State is the data that survives a restart.
 type State struct {
 	People []Person `json:"people"`
 
@@ -17,14 +17,14 @@ type State struct {
 
 // Store keeps a [State]. A provider calls it from one goroutine at a time.
 type Store interface {
-	// Load returns the saved state, or the zero State when there is none yet.
+	// Load returns the saved state, or the zero State if there is none yet.
 	Load() (State, error)
-	// Save replaces the state as a whole, or leaves the old one untouched.
+	// Save replaces the whole state, or leaves the old one untouched.
 	Save(State) error
 }
 
-// loadState fills people and keys from the store and the options, and saves
-// what had to be created.
+// loadState loads people and keys from the store and the options, and saves newly
+// created ones.
 func (p *Provider) loadState(opts Options) error {
 	var state State
 	if p.store != nil {
@@ -49,8 +49,8 @@ func (p *Provider) loadState(opts Options) error {
 	return p.save(p.people, p.keys)
 }
 
-// loadKeys picks the signing key: the given one, else the stored ones when
-// they are of the algorithm that is asked for, else a new one.
+// loadKeys chooses the signing key: the given one, else a stored one if the stored keys
+// have the requested algorithm, else a new one.
 func (p *Provider) loadKeys(opts Options, stored [][]byte) error {
 	if opts.Key != nil {
 		key, err := newSigningKey(opts.Key)
@@ -89,7 +89,7 @@ func (p *Provider) loadKeys(opts Options, stored [][]byte) error {
 	return nil
 }
 
-// save writes the given people and keys. The caller holds p.mu, or is New.
+// save writes the given people and keys. The caller must hold p.mu, except New.
 func (p *Provider) save(people []Person, keys []*signingKey) error {
 	if p.store == nil {
 		return nil

@@ -25,7 +25,8 @@ func open(t *testing.T, path string) *idp.File {
 	return file
 }
 
-// People and keys survive a restart: a token from before it is still good.
+// TestStateSurvivesRestart: people and keys survive a restart, and an earlier token is
+// still valid.
 func TestStateSurvivesRestart(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), ".authsvc", "idp.json")
@@ -47,12 +48,12 @@ func TestStateSurvivesRestart(t *testing.T) {
 	if _, got := get(t, after.Issuer()+"/jwks"); got != keys {
 		t.Errorf("keys differ:\n%s\n%s", keys, got)
 	}
-	// A key of another kind is added, the stored ones stay.
+	// A key of another kind is added; the stored ones remain.
 	mixed := listen(t, idp.Options{Store: open(t, path), Alg: "RS256"})
 	if _, got := get(t, mixed.Issuer()+"/jwks"); strings.Count(got, `"kid"`) != 3 {
 		t.Errorf("after the change to RS256: %s", got)
 	}
-	// A key from outside hides them, and does not delete them.
+	// A given key hides the stored ones but does not delete them.
 	listen(t, idp.Options{Store: open(t, path), Key: rsaKey()})
 	again := listen(t, idp.Options{Store: open(t, path)})
 	if _, got := get(t, again.Issuer()+"/jwks"); strings.Count(got, `"kid"`) != 3 {
@@ -129,7 +130,7 @@ func (s *fickle) Save(idp.State) error {
 	return nil
 }
 
-// What cannot be saved does not happen.
+// TestSaveFails: a change that cannot be saved does not take effect.
 func TestSaveFails(t *testing.T) {
 	t.Parallel()
 	store := new(fickle)

@@ -31,7 +31,7 @@ func (p *Provider) token(w http.ResponseWriter, r *http.Request) {
 	writeJSON(w, http.StatusOK, answer)
 }
 
-// redeem checks a token request and spends its code.
+// redeem checks a token request and uses up its code.
 func (p *Provider) redeem(r *http.Request) (Client, *grant, error) {
 	if mediaType, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || mediaType != "application/x-www-form-urlencoded" {
 		return Client{}, nil, invalidRequest("content type has to be application/x-www-form-urlencoded")
@@ -59,9 +59,9 @@ func (p *Provider) redeem(r *http.Request) (Client, *grant, error) {
 	return client, g, err
 }
 
-// spend opens a code. The first client that presents a code uses it up, right
-// or wrong; a second presentation revokes what the first one got, since one of
-// the two is a thief (RFC 6749 §4.1.2).
+// spend uses up a code. The first client that presents a code uses it up, even if the
+// other checks fail. A second presentation revokes the tokens of the first one, because
+// one of the two clients is a thief (RFC 6749 §4.1.2).
 func (p *Provider) spend(client Client, code, redirectURI, verifier string) (*grant, error) {
 	g, ok := p.codes.get(code)
 	if !ok {
@@ -77,9 +77,9 @@ func (p *Provider) spend(client Client, code, redirectURI, verifier string) (*gr
 	return g, nil
 }
 
-// verifies checks a PKCE verifier (RFC 7636 §4.6). A verifier without a
-// challenge is refused as well: somebody has cut the challenge out of the
-// authorization request (RFC 9700 §4.8.2).
+// verifies checks a PKCE verifier (RFC 7636 §4.6). It also refuses a verifier without a
+// challenge: an attacker has removed the challenge from the authorization request
+// (RFC 9700 §4.8.2).
 func verifies(challenge, verifier string) bool {
 	if challenge == "" {
 		return verifier == ""
@@ -89,7 +89,7 @@ func verifies(challenge, verifier string) bool {
 		subtle.ConstantTimeCompare([]byte(encode(sum[:])), []byte(challenge)) == 1
 }
 
-// issue makes the tokens of a grant.
+// issue returns the tokens of a grant.
 func (p *Provider) issue(client Client, g *grant) (map[string]any, error) {
 	access := p.tokens.put(g)
 	answer := map[string]any{

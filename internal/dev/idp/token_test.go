@@ -16,7 +16,7 @@ import (
 	"authsvc/internal/dev/idp"
 )
 
-// Every refusal differs from the accepted request in one thing only.
+// TestTokenRefusals: each refused request differs from the accepted one in one detail.
 func TestTokenRefusals(t *testing.T) {
 	t.Parallel()
 	other := idp.Client{ID: "other", Secret: "another secret"}
@@ -158,8 +158,8 @@ func TestCodeReuseRevokes(t *testing.T) {
 	}
 }
 
-// Of many requests with one code exactly one gets tokens, and since the others
-// are replays nothing stays of these either.
+// TestConcurrentRedemption: of many requests with one code, exactly one gets tokens.
+// The others are replays, so these tokens are revoked.
 func TestConcurrentRedemption(t *testing.T) {
 	t.Parallel()
 	server := listen(t, idp.Options{})
@@ -189,7 +189,7 @@ func TestConcurrentRedemption(t *testing.T) {
 	}
 }
 
-// A guess at the verifier costs the code.
+// TestFailedAttemptSpendsCode: a wrong verifier uses up the code.
 func TestFailedAttemptSpendsCode(t *testing.T) {
 	t.Parallel()
 	server := listen(t, idp.Options{})
@@ -205,7 +205,8 @@ func TestFailedAttemptSpendsCode(t *testing.T) {
 	}
 }
 
-// Codes live 60 seconds and access tokens an hour, exactly.
+// TestLifetimes: codes are valid for exactly 60 seconds, access tokens for exactly an
+// hour.
 func TestLifetimes(t *testing.T) {
 	t.Parallel()
 	const issuer = "https://op.example.com"

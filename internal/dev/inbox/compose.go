@@ -8,13 +8,13 @@ import (
 	"strings"
 )
 
-// Deliver composes a mail and keeps it, as Add does. Without an HTML part it is
+// Deliver composes a mail and keeps it, as Add does. If html is empty, the mail is
 // plain text.
 func (s *Box) Deliver(from, to, subject, text, html string) error {
 	return s.Add(from, []string{to}, compose(from, to, subject, text, html))
 }
 
-// compose returns a mail as it would come over the wire (RFC 5322, RFC 2046).
+// compose returns a mail as it would be sent over the wire (RFC 5322, RFC 2046).
 func compose(from, to, subject, text, html string) string {
 	var out strings.Builder
 	header := func(name, value string) { out.WriteString(name + ": " + oneLine.Replace(value) + "\r\n") }
@@ -29,7 +29,7 @@ func compose(from, to, subject, text, html string) string {
 		if part.content == "" {
 			continue
 		}
-		// A strings.Builder takes everything, so nothing here can fail.
+		// Writes to a strings.Builder cannot fail.
 		w, err := parts.CreatePart(textproto.MIMEHeader{
 			"Content-Type":              {part.kind + "; charset=utf-8"},
 			"Content-Transfer-Encoding": {"quoted-printable"},
@@ -45,5 +45,5 @@ func compose(from, to, subject, text, html string) string {
 	return out.String()
 }
 
-// oneLine keeps a value from becoming further header lines.
+// oneLine keeps a value from adding header lines.
 var oneLine = strings.NewReplacer("\r", " ", "\n", " ")

@@ -18,21 +18,21 @@ const (
 	fileSuffix     = ".eml"
 	tempSuffix     = ".tmp"
 	envelopeHeader = "X-Mailbox-Envelope: "
-	// envelopeRoom is more than the envelope line can take.
+	// envelopeRoom exceeds the size of any envelope line.
 	envelopeRoom = 512 << 10
 )
 
 var fileName = text.LazyRegexp(`^[0-9a-f]{16}\.eml(\.tmp)?$`)
 
-// envelope is the first line of a file. A mail's own header does not tell whom
-// it was sent to.
+// envelope is the first line of a file, because the header of a mail does not contain
+// the envelope recipients.
 type envelope struct {
 	From string   `json:"from"`
 	To   []string `json:"to"`
 }
 
-// disk keeps mails as files that mail programs can open. It touches no file
-// whose name it did not choose, and follows no link out of its directory.
+// disk keeps mails as files that mail programs can open. It only touches files whose
+// names it chose, and follows no link out of its directory.
 type disk struct {
 	root    *os.Root
 	maxFile int64
@@ -51,7 +51,7 @@ func openDisk(dir string, maxMessage int64) (*disk, error) {
 
 func (d *disk) close() error { return d.root.Close() }
 
-// write adds a file, whole or not at all.
+// write adds a complete file or none.
 func (d *disk) write(m Message) error {
 	line, err := json.Marshal(envelope{From: m.From, To: m.To})
 	if err != nil {
@@ -77,9 +77,8 @@ func (d *disk) unlink(name string) error {
 	return nil
 }
 
-// load reads the newest mails back, oldest first, and removes the files of the
-// others and of writes that were cut short. Files that are not regular, too
-// large or damaged are left alone.
+// load returns the newest mails, oldest first. It removes older mails and the files of
+// interrupted writes. It ignores files that are not regular, too large or damaged.
 func (d *disk) load() ([]Message, error) {
 	entries, err := fs.ReadDir(d.root.FS(), ".")
 	if err != nil {

@@ -1,3 +1,3 @@
-// Package inbox keeps mails for people and tests to read. It takes them as they
-// are; [authsvc/internal/dev/mailbox] is an SMTP server in front of one.
+// Package inbox keeps mails, unmodified, for people and tests to read. Package
+// [authsvc/internal/dev/mailbox] is an SMTP server in front of an inbox.
 package inbox

@@ -11,7 +11,7 @@ import (
 
 const (
 	maxLinks = 50
-	maxLink  = 8 << 10 // bytes of one
+	maxLink  = 8 << 10 // bytes per link
 )
 
 var (
@@ -20,8 +20,8 @@ var (
 	hrefLink = text.LazyRegexp(`(?i)\bhref\s*=\s*(?:"([^"]*)"|'([^']*)')`)
 )
 
-// links lists the web links of a mail: those of the text, then those that only
-// the HTML has.
+// links lists the web links of a mail: first the links of the text, then further links
+// of the HTML.
 func links(text, markup string) []string {
 	var found []string
 	add := func(link string) {
@@ -30,7 +30,7 @@ func links(text, markup string) []string {
 		}
 	}
 	for _, link := range textLink.FindAllString(text, maxLinks) {
-		add(strings.TrimRight(link, `.,;:!?)]}'`)) // the sentence's, not the link's
+		add(strings.TrimRight(link, `.,;:!?)]}'`)) // punctuation of the sentence
 	}
 	for _, m := range hrefLink.FindAllStringSubmatch(markup, maxLinks) {
 		add(strings.TrimSpace(html.UnescapeString(m[1] + m[2])))
@@ -38,7 +38,8 @@ func links(text, markup string) []string {
 	return found
 }
 
-// isWebLink keeps out javascript: and whatever else must not be clicked on.
+// isWebLink reports whether a link is safe to click. It rejects javascript: and all
+// other schemes except http and https.
 func isWebLink(link string) bool {
 	if len(link) > maxLink {
 		return false

@@ -12,13 +12,14 @@ import (
 	"time"
 )
 
-// A mail is at most Options.MaxMessage long, so these only bound the work.
+// A mail is at most Options.MaxMessage long, so these only limit the work.
 const (
-	maxDepth = 5  // of multiparts in multiparts
+	maxDepth = 5  // of nested multiparts
 	maxParts = 50 // of one mail
 )
 
-// newMessage reads a mail. It never fails: what cannot be parsed is shown raw.
+// newMessage parses a mail. It never fails: it shows a mail that cannot be parsed as
+// raw text.
 func newMessage(id, from string, to []string, raw string) Message {
 	m := Message{ID: id, From: from, To: to, Raw: raw, Date: arrivalOf(id)}
 	parsed, err := mail.ReadMessage(strings.NewReader(raw))
@@ -40,7 +41,7 @@ func newMessage(id, from string, to []string, raw string) Message {
 	return m
 }
 
-// arrivalOf is the time that an ID was made from.
+// arrivalOf returns the time from which an ID was made.
 func arrivalOf(id string) time.Time {
 	n, err := strconv.ParseInt(id, 16, 64)
 	if err != nil {
@@ -49,7 +50,7 @@ func arrivalOf(id string) time.Time {
 	return time.Unix(0, n).UTC()
 }
 
-// decodeWords is a header value for reading (RFC 2047).
+// decodeWords decodes a header value for reading (RFC 2047).
 func decodeWords(s string) string {
 	if decoded, err := new(mime.WordDecoder).DecodeHeader(s); err == nil {
 		s = decoded
@@ -57,7 +58,7 @@ func decodeWords(s string) string {
 	return strings.ToValidUTF8(s, "\uFFFD")
 }
 
-// header is the part that net/mail and mime/multipart have in common.
+// header is the common type of the headers of net/mail and mime/multipart.
 type header map[string][]string
 
 func (h header) get(key string) string {
@@ -70,7 +71,7 @@ func (h header) get(key string) string {
 // body collects the first text of each kind.
 type body struct {
 	text, html string
-	parts      int // that may still be looked at
+	parts      int // how many parts may still be read
 }
 
 func (b *body) walk(h header, r io.Reader, depth int) {
@@ -98,7 +99,7 @@ func (b *body) walk(h header, r io.Reader, depth int) {
 
 func (b *body) walkParts(r *multipart.Reader, depth int) {
 	for b.parts > 0 {
-		// NextPart would undo quoted-printable on its own, but not base64.
+		// NextPart would decode quoted-printable, but not base64.
 		p, err := r.NextRawPart()
 		if err != nil {
 			return
@@ -107,7 +108,7 @@ func (b *body) walkParts(r *multipart.Reader, depth int) {
 	}
 }
 
-// decode is the text of a part in UTF-8, as far as it can be read.
+// decode returns the text of a part in UTF-8, as far as it can be read.
 func decode(h header, charset string, r io.Reader) string {
 	switch strings.ToLower(strings.TrimSpace(h.get("Content-Transfer-Encoding"))) {
 	case "quoted-printable":
@@ -115,14 +116,14 @@ func decode(h header, charset string, r io.Reader) string {
 	case "base64":
 		r = base64.NewDecoder(base64.StdEncoding, r)
 	}
-	content, _ := io.ReadAll(r) // keep what came before a fault
+	content, _ := io.ReadAll(r) // keep the content before a fault
 	if strings.EqualFold(charset, "iso-8859-1") {
 		return latin1(content)
 	}
 	return strings.ToValidUTF8(string(content), "\uFFFD")
 }
 
-// latin1 turns ISO 8859-1 into UTF-8: each byte is the code point it names.
+// latin1 converts ISO 8859-1 to UTF-8: each byte is its code point.
 func latin1(b []byte) string {
 	var out strings.Builder
 	for _, c := range b {

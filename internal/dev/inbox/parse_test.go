@@ -75,7 +75,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// TestParseBounds has mails that would cost a careless reader dearly.
+// TestParseBounds parses mails that are expensive without limits.
 func TestParseBounds(t *testing.T) {
 	t.Parallel()
 	var nested strings.Builder

@@ -10,11 +10,11 @@ import (
 
 const (
 	maxKept      = 200      // mails
-	maxKeptBytes = 64 << 20 // of raw mail, all together
+	maxKeptBytes = 64 << 20 // of raw mail in total
 )
 
-// A Box holds mails, oldest first, in memory and perhaps in a directory. Its
-// methods may be called concurrently.
+// A Box holds mails, oldest first, in memory and optionally in a directory. Its methods
+// may be called concurrently.
 type Box struct {
 	mu       sync.Mutex
 	disk     *disk // nil: memory only
@@ -26,9 +26,9 @@ type Box struct {
 	closed   bool
 }
 
-// Open returns a box that keeps each mail as a .eml file with mode 0600 in dir,
-// which is made when missing, and reads back those that are there; in memory
-// only for "". Files of mails over maxMessage bytes are left alone.
+// Open returns a box that keeps each mail as a .eml file with mode 0600 in dir. It
+// creates dir if it is missing, and reads the existing mails. It ignores files of mails
+// larger than maxMessage bytes. If dir is "", the box keeps mails only in memory.
 func Open(dir string, maxMessage int64) (*Box, error) {
 	s := &Box{arrival: make(chan struct{}), done: make(chan struct{})}
 	if dir == "" {
@@ -49,8 +49,8 @@ func Open(dir string, maxMessage int64) (*Box, error) {
 	return s, s.trim()
 }
 
-// Add keeps one mail as it came over the wire. When it cannot be written to
-// disk it is not kept, and after Close the error is ErrClosed.
+// Add keeps a mail as it was sent over the wire. If writing it to disk fails, Add does
+// not keep it. After Close, it returns ErrClosed.
 func (s *Box) Add(from string, to []string, raw string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -69,7 +69,7 @@ func (s *Box) Add(from string, to []string, raw string) error {
 	return s.trim()
 }
 
-// newID is the time in nanoseconds, moved on where two mails share it.
+// newID returns the time in nanoseconds, increased if an earlier mail has it.
 func (s *Box) newID() string {
 	s.lastID = max(s.lastID+1, uint64(time.Now().UnixNano()))
 	return fmt.Sprintf("%016x", s.lastID)
@@ -88,13 +88,13 @@ func (s *Box) trim() error {
 	var errs []error
 	for len(s.messages) > maxKept || s.bytes > maxKeptBytes && len(s.messages) > 1 {
 		errs = append(errs, s.forget(s.messages[0]))
-		s.messages[0] = Message{} // let the memory go
+		s.messages[0] = Message{} // release the memory
 		s.messages = s.messages[1:]
 	}
 	return errors.Join(errs...)
 }
 
-// forget undoes what keep and write did, but for the place in the list.
+// forget undoes keep and write, except for the place in the list.
 func (s *Box) forget(m Message) error {
 	s.bytes -= len(m.Raw)
 	if s.disk == nil {
@@ -138,8 +138,8 @@ func (s *Box) nextArrival() <-chan struct{} {
 	return s.arrival
 }
 
-// Close ends the waiting and writes nothing more. Files stay. Calls after the
-// first do nothing.
+// Close ends all waiting and stops writing. It keeps the files. Calls after the first
+// do nothing.
 func (s *Box) Close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -13,7 +13,8 @@ const (
 	mechLogin = "LOGIN"
 )
 
-// AuthMechanisms is what EHLO advertises: nothing when no Username is set.
+// AuthMechanisms returns the mechanisms that EHLO advertises: none if no Username is
+// set.
 func (c *session) AuthMechanisms() []string {
 	if c.server.options.Username == "" {
 		return nil
@@ -21,7 +22,7 @@ func (c *session) AuthMechanisms() []string {
 	return c.server.options.AuthMechanisms
 }
 
-// Auth begins one authentication exchange (RFC 4954).
+// Auth starts an authentication exchange (RFC 4954).
 func (c *session) Auth(mech string) (sasl.Server, error) {
 	c.server.pause()
 	for _, m := range c.AuthMechanisms() {
@@ -49,7 +50,7 @@ func (c *session) login(user, pass string) error {
 	return nil
 }
 
-// loginServer is the LOGIN mechanism: two prompts, two answers
+// loginServer implements the LOGIN mechanism: two prompts, two answers
 // (draft-murchison-sasl-login-00).
 type loginServer struct {
 	check func(user, pass string) error
@@ -57,7 +58,7 @@ type loginServer struct {
 	user  string
 }
 
-// Next answers one response of the client.
+// Next answers a response of the client.
 func (l *loginServer) Next(response []byte) (challenge []byte, done bool, err error) {
 	if l.step == 0 && response != nil { // the user name came with AUTH itself
 		l.step = 1

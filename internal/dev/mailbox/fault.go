@@ -10,23 +10,23 @@ import (
 // A Phase is a point of the conversation at which the server can refuse.
 type Phase int
 
-// The phases: the replies to MAIL and RCPT, and to the end of the data.
+// The phases are the replies to MAIL, to RCPT and to the end of the data.
 const (
 	Mail Phase = iota + 1
 	Rcpt
 	Data
 )
 
-// faults is what the server does wrong on request.
+// faults holds the faults that the server simulates.
 type faults struct {
 	mu     sync.Mutex
-	queued map[Phase][]int // reply codes, used up from the front
+	queued map[Phase][]int // reply codes, used in order
 	drops  int
 	delay  time.Duration
 }
 
-// Fail makes the next n replies of a phase the given code, 400 to 599. Calls
-// queue up: Fail(Rcpt, 450, 2) and then Fail(Rcpt, 550, 1) give 450, 450, 550.
+// Fail makes the next n replies of a phase the given code, 400 to 599. Calls queue up:
+// Fail(Rcpt, 450, 2) and then Fail(Rcpt, 550, 1) give 450, 450, 550.
 func (s *Server) Fail(p Phase, code, n int) {
 	s.faults.mu.Lock()
 	defer s.faults.mu.Unlock()
@@ -38,23 +38,23 @@ func (s *Server) Fail(p Phase, code, n int) {
 	}
 }
 
-// DropAfterData makes the server keep the next n mails but close the
-// connection instead of saying so (RFC 1047): the client cannot know.
+// DropAfterData makes the server keep each of the next n mails, but close the
+// connection instead of confirming it (RFC 1047). The client cannot know the result.
 func (s *Server) DropAfterData(n int) {
 	s.faults.mu.Lock()
 	defer s.faults.mu.Unlock()
 	s.faults.drops = n
 }
 
-// Delay makes the server wait before it answers EHLO, AUTH, MAIL, RCPT and the
-// end of the data.
+// Delay makes the server wait before it answers EHLO, AUTH, MAIL, RCPT and the end of
+// the data.
 func (s *Server) Delay(d time.Duration) {
 	s.faults.mu.Lock()
 	defer s.faults.mu.Unlock()
 	s.faults.delay = d
 }
 
-// next is the refusal that is due in a phase, or nil.
+// next returns the next refusal of a phase, or nil.
 func (f *faults) next(p Phase) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// listener counts connections, and can close the listening socket together
-// with everything it accepted.
+// listener counts connections. It can close the listening socket together with all
+// accepted connections.
 type listener struct {
 	net.Listener
 

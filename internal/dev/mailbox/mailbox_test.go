@@ -260,7 +260,7 @@ func TestCloseEndsConversations(t *testing.T) {
 	}
 }
 
-// TestHostileClient sends what no client should; the server has to stay alive
+// TestHostileClient sends input that no client should. The server must continue to run
 // and keep nothing.
 func TestHostileClient(t *testing.T) {
 	t.Parallel()

@@ -1,7 +1,6 @@
-// Package mailbox is an SMTP server inside the process. It listens on loopback
-// only, accepts every mail and keeps the newest ones for reading, which serves
-// two purposes: the inbox of "authsvc dev", and tests, for which it can also
-// misbehave on request.
+// Package mailbox is an SMTP server inside the process. It listens only on loopback,
+// accepts every mail and keeps the newest ones. It serves as the inbox of "authsvc dev"
+// and for tests, for which it can also misbehave on request.
 package mailbox
 
 import (
@@ -31,36 +30,36 @@ const (
 	ioTimeout         = 30 * time.Second
 )
 
-// Options of Listen; the zero value is good for tests.
+// Options configures Listen. The zero value is suitable for tests.
 type Options struct {
-	// Addr to listen on, an IP address and port; it must be loopback.
-	// Default 127.0.0.1:0, where the system chooses the port.
+	// Addr is the IP address and port to listen on. It must be loopback. Default
+	// 127.0.0.1:0, where the system chooses the port.
 	Addr string
-	// Dir keeps each mail as a .eml file with mode 0600, so that a restart
-	// does not lose them. It is made when missing. Default: memory only.
+	// Dir keeps each mail as a .eml file with mode 0600, so that mails survive a
+	// restart. It is created if it is missing. Default: memory only.
 	Dir string
-	// MaxMessage is the size in bytes above which a mail is refused with 552.
-	// Default 1 MiB.
+	// MaxMessage is the maximum size of a mail in bytes. Larger mails are refused with
+	// 552. Default 1 MiB.
 	MaxMessage int64
 
-	// Certificate lets clients use STARTTLS; without one it is not advertised,
-	// just as if somebody on the path had stripped it.
+	// Certificate lets clients use STARTTLS. Without it, STARTTLS is not advertised, as
+	// if an attacker on the path had stripped it.
 	Certificate *tls.Certificate
-	// ImplicitTLS speaks TLS from the first byte (RFC 8314 section 3.3). It
-	// needs a Certificate.
+	// ImplicitTLS uses TLS from the first byte (RFC 8314 section 3.3). It requires a
+	// Certificate.
 	ImplicitTLS bool
 
-	// Username and Password, when set, must be presented before a mail.
-	// With a Certificate, AUTH is offered on encrypted connections only.
+	// Username and Password, if set, must be presented before a mail. With a
+	// Certificate, AUTH is offered only on encrypted connections.
 	Username, Password string
-	// AuthMechanisms to offer: PLAIN and LOGIN are known. Default PLAIN.
+	// AuthMechanisms are the mechanisms to offer: PLAIN and LOGIN. Default PLAIN.
 	AuthMechanisms []string
 }
 
 // A Message is a received mail; see [inbox.Message].
 type Message = inbox.Message
 
-// ErrClosed is what Wait returns once the server is closed.
+// ErrClosed is the error of Wait after the server is closed.
 var ErrClosed = inbox.ErrClosed
 
 // A Server is a listening mailbox. Its methods may be called concurrently.
@@ -72,12 +71,11 @@ type Server struct {
 	*inbox.Box
 
 	done    chan struct{} // closed by Close
-	served  chan struct{} // closed when no connection is accepted any more
+	served  chan struct{} // closed when no more connections are accepted
 	closing sync.Once
 }
 
-// Listen starts a mailbox; Close ends it. All mistakes in o are reported
-// together.
+// Listen starts a mailbox. Close stops it. Listen reports all mistakes in o together.
 func Listen(o Options) (*Server, error) {
 	if err := o.complete(); err != nil {
 		return nil, err
@@ -103,7 +101,7 @@ func Listen(o Options) (*Server, error) {
 	return s, nil
 }
 
-// complete fills the defaults in and checks the rest.
+// complete sets the defaults and checks the options.
 func (o *Options) complete() error {
 	if o.Addr == "" {
 		o.Addr = defaultAddr
@@ -143,7 +141,7 @@ func (s *Server) newSMTP() *smtp.Server {
 	srv.ReadTimeout = ioTimeout
 	srv.WriteTimeout = ioTimeout
 	srv.EnableSMTPUTF8 = true
-	// The default logger writes what clients send to the standard error.
+	// The default logger writes the clients' input to standard error.
 	srv.ErrorLog = log.New(io.Discard, "", 0)
 	if s.options.Certificate == nil {
 		srv.AllowInsecureAuth = true
@@ -165,21 +163,21 @@ func (s *Server) serve() {
 	_ = s.smtp.Serve(l) // ends with the listener
 }
 
-// Addr is the listening address, such as 127.0.0.1:40123.
+// Addr returns the listening address, such as 127.0.0.1:40123.
 func (s *Server) Addr() string { return s.listener.Addr().String() }
 
-// Conversations is the number of connections that clients have made so far.
+// Conversations returns how many connections clients have made so far.
 func (s *Server) Conversations() int { return s.listener.accepted() }
 
-// Close ends the server and its connections, and waits for them. Files in
-// Options.Dir stay. Calls after the first do nothing.
+// Close stops the server and its connections, and waits for them. It keeps the files in
+// Options.Dir. Calls after the first do nothing.
 func (s *Server) Close() error {
 	s.closing.Do(func() {
 		close(s.done)
 		_ = s.listener.shut()
 		<-s.served
-		// No connection is left to shut down gently: this only waits for the
-		// goroutines that served them.
+		// All connections are closed. This only waits for the goroutines that served
+		// them.
 		_ = s.smtp.Shutdown(context.Background())
 		s.Box.Close()
 	})

@@ -9,12 +9,12 @@ import (
 	"github.com/emersion/go-smtp"
 )
 
-// session is one client's conversation.
+// session is the conversation with one client.
 type session struct {
 	server *Server
 	conn   net.Conn
 
-	// BDAT hands the body over in another goroutine than RSET runs in.
+	// BDAT delivers the body in another goroutine than RSET.
 	mu            sync.Mutex
 	from          string
 	to            []string
@@ -26,7 +26,7 @@ func (s *Server) newSession(c *smtp.Conn) (smtp.Session, error) {
 	return &session{server: s, conn: c.Conn()}, nil
 }
 
-// Mail begins a transaction (RFC 5321 section 4.1.1.2).
+// Mail starts a transaction (RFC 5321 section 4.1.1.2).
 func (c *session) Mail(from string, _ *smtp.MailOptions) error {
 	c.server.pause()
 	if err := c.server.faults.next(Mail); err != nil {
@@ -53,7 +53,7 @@ func (c *session) Rcpt(to string, _ *smtp.RcptOptions) error {
 	return nil
 }
 
-// Data takes the mail itself (RFC 5321 section 4.1.1.4).
+// Data receives the mail itself (RFC 5321 section 4.1.1.4).
 func (c *session) Data(r io.Reader) error {
 	max := c.server.options.MaxMessage
 	raw, err := io.ReadAll(io.LimitReader(r, max+1))
@@ -71,7 +71,7 @@ func (c *session) Data(r io.Reader) error {
 	from, to := c.from, slices.Clone(c.to)
 	c.mu.Unlock()
 	if err := c.server.Add(from, to, string(raw)); err != nil {
-		// The client keeps the mail, and may try again.
+		// The client keeps the mail and may try again.
 		return &smtp.SMTPError{Code: 451, EnhancedCode: smtp.EnhancedCode{4, 3, 0}, Message: "Cannot store the mail"}
 	}
 	if c.server.faults.dropNow() {
@@ -80,12 +80,12 @@ func (c *session) Data(r io.Reader) error {
 	return nil
 }
 
-// Reset forgets the transaction.
+// Reset discards the transaction.
 func (c *session) Reset() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.from, c.to = "", nil
 }
 
-// Logout ends the session; there is nothing to free.
+// Logout ends the session. It has nothing to free.
 func (c *session) Logout() error { return nil }

@@ -33,7 +33,7 @@ func TestRestart(t *testing.T) {
 			t.Errorf("%s: %v %v, want mode 0600", f, info.Mode(), err)
 		}
 	}
-	// What is not ours stays, what was cut short goes.
+	// Files that are not ours stay; interrupted writes are removed.
 	cut := filepath.Join(dir, "00000000000000ff.eml.tmp")
 	for _, f := range []string{
 		cut, filepath.Join(dir, "notes.eml"), filepath.Join(dir, "00000000000000aa.eml"),
