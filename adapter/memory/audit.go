@@ -37,7 +37,7 @@ func (a *Store) ListAudit(ctx context.Context, q authsvc.AuditQuery) (list []aut
 	return list[:min(len(list), q.Limit)], err
 }
 
-// audits returns the records that are wanted, in order.
+// audits returns the records that wanted selects, ordered by time, then id.
 func (a *Store) audits(wanted func(authsvc.AuditRecord) bool) (list []authsvc.AuditRecord) {
 	for _, r := range a.audit {
 		if wanted(r) {

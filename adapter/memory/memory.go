@@ -1,6 +1,6 @@
-// Package memory keeps the records of authsvc in memory, for development and
-// tests. It is the reference implementation of [authsvc.Adapter]: one lock and plain
-// maps, which are searched where a database would use an index.
+// Package memory keeps the records of authsvc in memory, for development and tests. It
+// is the reference implementation of [authsvc.Adapter]: one lock around plain maps.
+// Where a database would use an index, it scans a map.
 package memory
 
 import (
@@ -11,11 +11,11 @@ import (
 	"authsvc"
 )
 
-// A Store is an [authsvc.Adapter] that keeps the records until the process ends. It
-// is safe for concurrent use.
+// A Store is an [authsvc.Adapter] that keeps its records until the process ends. It is
+// safe for concurrent use.
 type Store struct {
 	mu          sync.Mutex
-	taken       map[key]struct{}             // what else is unique
+	taken       map[key]struct{}             // other unique keys
 	users       map[string]authsvc.User      // by id
 	emails      map[string]string            // address to user id
 	accounts    map[identity]authsvc.Account // by identity
@@ -30,7 +30,7 @@ type Store struct {
 	permits     map[string]time.Time                 // key to the time paid for
 	leases      map[string]lease                     // by name
 	meta        map[string]string
-	columns     []string                       // of User.Extra
+	columns     []string                       // names in User.Extra
 	extra       map[string]map[string]any      // by user id
 	audit       map[string]authsvc.AuditRecord // by id
 }
@@ -44,11 +44,11 @@ var (
 // An identity is the unique key of an account.
 type identity struct{ provider, id string }
 
-// A key is a value that is unique in one field of one kind of record.
+// A key is the value of a unique field.
 type key struct{ field, value string }
 
-// New returns an empty store. userColumns name what is in User.Extra, as
-// SetExtra sets it.
+// New returns an empty store. userColumns names the columns in User.Extra; SetExtra
+// sets their values.
 func New(userColumns ...string) *Store {
 	return &Store{
 		columns:     userColumns,
@@ -71,8 +71,8 @@ func New(userColumns ...string) *Store {
 	}
 }
 
-// do runs f under the lock, unless the context has ended. f must change nothing if
-// it returns an error.
+// do runs f under the lock, unless ctx is done. If f returns an error, it must not have
+// changed anything.
 func (a *Store) do(ctx context.Context, f func() error) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -82,7 +82,7 @@ func (a *Store) do(ctx context.Context, f func() error) error {
 	return f()
 }
 
-// free reports whether no record has one of the keys.
+// free reports whether all keys are still unused.
 func (a *Store) free(keys []key) bool {
 	for _, k := range keys {
 		if _, taken := a.taken[k]; taken {
@@ -104,7 +104,7 @@ func (a *Store) release(keys []key) {
 	}
 }
 
-// stored returns t as a store returns it: in UTC, cut to milliseconds.
+// stored returns t as a database would return it: in UTC, truncated to milliseconds.
 func stored(t time.Time) time.Time {
 	if t.IsZero() {
 		return time.Time{}

@@ -11,7 +11,8 @@ import (
 
 var errNoDigest = errors.New("session record without digest")
 
-// sessionKey is where a session is kept.
+// sessionKey returns the map key of a session: its token, or its digest if it has no
+// token.
 func sessionKey(token, digest string) key {
 	if token == "" {
 		return key{"session.jwt", digest}
@@ -27,7 +28,7 @@ func sessionKeys(s authsvc.SessionRecord) []key {
 	return keys
 }
 
-// checkSession returns an error if a new session would break a uniqueness rule.
+// checkSession returns an error if a new session would violate a uniqueness rule.
 func (a *Store) checkSession(s authsvc.SessionRecord) error {
 	if s.Digest == "" {
 		return errNoDigest

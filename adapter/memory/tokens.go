@@ -96,7 +96,7 @@ func (a *Store) VoidTokens(ctx context.Context, identifier string) error {
 	})
 }
 
-// removeTokens voids the links of an address and their mails.
+// removeTokens deletes the verification tokens of an address, and their mails.
 func (a *Store) removeTokens(email string) {
 	for token, t := range a.tokens {
 		if t.Identifier == email {

@@ -87,7 +87,7 @@ func (a *Store) Permit(ctx context.Context, key string, now time.Time, interval,
 	return wait, err
 }
 
-// A lease is held until a time.
+// A lease belongs to its holder until a given time.
 type lease struct {
 	holder string
 	until  time.Time
@@ -168,7 +168,7 @@ func drop[K comparable, T any](records map[K]T) func(K) {
 	return func(key K) { delete(records, key) }
 }
 
-// sweep drops expired records and counts them in n, up to limit.
+// sweep drops expired records and adds their number to n, which never exceeds limit.
 func sweep[K comparable, T any](records map[K]T, n *int, limit int, drop func(K), expired func(T) bool) {
 	for key, record := range records {
 		if *n >= limit {

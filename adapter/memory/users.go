@@ -10,7 +10,7 @@ import (
 	"authsvc"
 )
 
-// checkUser returns an error if a new user would break a uniqueness rule.
+// checkUser returns an error if a new user would violate a uniqueness rule.
 func (a *Store) checkUser(u authsvc.User) error {
 	if _, taken := a.users[u.ID]; taken {
 		return authsvc.ErrConflict
@@ -33,7 +33,7 @@ func (a *Store) CreateUser(ctx context.Context, u authsvc.User) (authsvc.User, e
 	return a.SignUp(ctx, u, nil, nil)
 }
 
-// user returns the user whose id find returns.
+// user returns the user with the id that find returns.
 func (a *Store) user(ctx context.Context, find func() (id string, ok bool)) (u authsvc.User, err error) {
 	err = a.do(ctx, func() error {
 		id, ok := find()
@@ -67,14 +67,15 @@ func (a *Store) epoch(userID string) (epoch int64) {
 	return epoch
 }
 
-// withEpochs sets the epochs of a user from the log of revocations.
+// withEpochs sets the fields of u that other records hold: epochs, block, deletion
+// date, extra columns.
 func (a *Store) withEpochs(u authsvc.User) authsvc.User {
 	u.Epoch, u.SessionEpoch = a.epoch(u.ID), a.revocations["user:"+u.ID].Seq
 	u.Blocked, u.DeleteAfter = a.people[u.ID].Blocked, a.people[u.ID].DeleteAfter
 	return a.withExtra(u)
 }
 
-// withExtra sets the columns of a user.
+// withExtra sets u.Extra from the store's extra columns.
 func (a *Store) withExtra(u authsvc.User) authsvc.User {
 	u.Extra = nil
 	for _, name := range a.columns {
@@ -89,8 +90,8 @@ func (a *Store) withExtra(u authsvc.User) authsvc.User {
 // UserColumns implements [authsvc.UserColumns].
 func (a *Store) UserColumns() []string { return slices.Clone(a.columns) }
 
-// SetExtra replaces what the columns of a user hold. It stands for the application,
-// whose table they are in elsewhere.
+// SetExtra replaces the extra columns of a user. In other stores the application writes
+// these columns itself.
 func (a *Store) SetExtra(ctx context.Context, userID string, extra map[string]any) error {
 	return a.do(ctx, func() error {
 		if _, ok := a.users[userID]; !ok {
@@ -101,7 +102,7 @@ func (a *Store) SetExtra(ctx context.Context, userID string, extra map[string]an
 	})
 }
 
-// unchanged returns ErrStale if the user's epoch is not epoch any more.
+// unchanged returns ErrStale if the user's epoch is no longer epoch.
 func (a *Store) unchanged(userID string, epoch int64) error {
 	if _, ok := a.users[userID]; !ok {
 		return authsvc.ErrNotFound
@@ -208,7 +209,7 @@ func (a *Store) SearchUsers(ctx context.Context, q authsvc.UserQuery) (list []au
 
 func accountKeys(acc authsvc.Account) []key { return []key{{"account.id", acc.ID}} }
 
-// checkAccount returns an error if a new account would break a uniqueness rule.
+// checkAccount returns an error if a new account would violate a uniqueness rule.
 func (a *Store) checkAccount(acc authsvc.Account) error {
 	if _, linked := a.accounts[identity{acc.Provider, acc.ProviderAccountID}]; linked || !a.free(accountKeys(acc)) {
 		return authsvc.ErrConflict

@@ -13,30 +13,29 @@ import (
 	"authsvc"
 )
 
-// Fields of ours in an account, and in a user.
+// authsvc's own fields in accounts and users.
 const (
-	// pendingField marks the account of a sign-up in progress with the time at
-	// which it began. The account is valid as soon as its user exists.
+	// pendingField marks the account of a sign-up in progress. It holds the time at
+	// which the sign-up began. The account is valid once its user exists.
 	pendingField = "authsvc_pending"
-	// linkingField marks an account that is being linked to an existing user,
-	// with the time at which that began. The account is not valid until the
-	// epoch has been read once more after it was written, so that a stale link
-	// never takes effect.
+	// linkingField marks an account that is being linked to an existing user. It holds
+	// the time at which linking began. The account stays invalid until the epoch has
+	// been read again after the write, so that a stale link never takes effect.
 	linkingField = "authsvc_linking"
-	// signUpField marks the user of a sign-up in progress with the _id of the account
-	// that was written before; see dropHalfMade.
+	// signUpField marks the user of a sign-up in progress. It holds the _id of the
+	// account, which was written earlier; see dropHalfMade.
 	signUpField = "authsvc_signup"
-	// epochField is the latest epoch at which the account was linked or used to
-	// sign in; absent for 0, and in what NextAuth.js links.
+	// epochField holds the latest epoch at which the account was linked or used to sign
+	// in. It is absent for epoch 0 and in accounts linked by NextAuth.js.
 	epochField = "authsvc_epoch"
 )
 
-// pendingTimeout is the age at which an unfinished sign-up or link counts as
-// abandoned, and its account may be given to somebody else. Correctness does not
-// depend on clocks: a slow one notices that it has lost its account, and is undone.
+// pendingTimeout is the age at which an unfinished sign-up or link counts as abandoned.
+// Another user may then get its account. Correctness does not depend on clocks: a slow
+// sign-up or link notices that it has lost its account, and is undone.
 const pendingTimeout = 30 * time.Second
 
-// abandoned is pendingTimeout, or more where calls may take longer than that.
+// abandoned returns pendingTimeout, or more if calls may take longer than that.
 func (s *Store) abandoned() time.Duration { return max(pendingTimeout, 2*s.timeout) }
 
 // ignore returns err, or nil if err is the expected one.
@@ -59,7 +58,8 @@ func (s *Store) readAccount(d document) authsvc.Account {
 		IDToken: text("id_token"), SessionState: text("session_state")}
 }
 
-// writeTokens writes what a refresh replaces, except the refresh token.
+// writeTokens writes the token fields that a refresh replaces, except the refresh
+// token.
 func (s *Store) writeTokens(w *writer, acc authsvc.Account) {
 	text := func(field, value string) { w.text(s.names.of("Account."+field), value) }
 	text("access_token", acc.AccessToken)
@@ -70,16 +70,16 @@ func (s *Store) writeTokens(w *writer, acc authsvc.Account) {
 	text("session_state", acc.SessionState)
 }
 
-// validAccount reports whether an account is fully linked and was not ended by a
-// first proof. A first proof ends all accounts with an earlier number at once,
-// and removes those without a number; see the log of revocations.
+// validAccount reports whether an account is fully linked and no first proof has ended
+// it. A first proof ends all accounts with a lower number at once, and removes those
+// without a number; see revocations.go.
 func (e epochs) validAccount(account document) bool {
 	n := account.number(epochField)
 	return !account.has(linkingField) && (n == 0 || n >= e.accounts)
 }
 
-// insertAccount stores an account of the user with the _id userID, an ObjectId or
-// whatever another program uses. It replaces an orphan of the same identity.
+// insertAccount stores an account of the user with the _id userID, which may have any
+// type if another program wrote it. It replaces an orphan of the same identity.
 func (s *Store) insertAccount(ctx context.Context, acc authsvc.Account, id bson.ObjectID, userID any, marks ...bson.E) error {
 	var w writer
 	w.value("_id", id)
@@ -104,9 +104,9 @@ func (s *Store) insertAccount(ctx context.Context, acc authsvc.Account, id bson.
 	return s.insert(ctx, s.accounts(), w.set)
 }
 
-// deleteOrphan removes an account whose user does not exist, or that is not
-// valid. ErrConflict: the account belongs to somebody, or may do so soon. It is
-// removed only if unchanged: a slow sign-up or link and this cannot both succeed.
+// deleteOrphan removes an account that is invalid or whose user does not exist. It
+// returns ErrConflict if the account belongs to a user, or may do so soon. It removes
+// the account only if unchanged, so that a slow sign-up or link cannot succeed as well.
 func (s *Store) deleteOrphan(ctx context.Context, account document, now time.Time) error {
 	userID := s.names.of("Account.userId")
 	filter := by("_id", account.key(), bson.E{Key: userID, Value: reference(account, userID)})
@@ -133,7 +133,7 @@ func (s *Store) deleteOrphan(ctx context.Context, account document, now time.Tim
 	return err
 }
 
-// checkOrphan returns ErrConflict for a valid account of an existing user.
+// checkOrphan returns ErrConflict if the account is valid and its user exists.
 func (s *Store) checkOrphan(ctx context.Context, account document) error {
 	id := account.id(s.names.of("Account.userId"))
 	if _, err := s.user(ctx, id); err != nil {
@@ -146,8 +146,8 @@ func (s *Store) checkOrphan(ctx context.Context, account document) error {
 	return err
 }
 
-// reference returns a reference as it is stored, and nil, which matches a missing
-// field, if there is none.
+// reference returns a reference as stored. If there is none, it returns nil, which
+// matches a missing field.
 func reference(d document, field string) any {
 	if v := d.Lookup(field); !v.IsZero() {
 		return v
@@ -165,10 +165,10 @@ func (s *Store) LinkAccount(ctx context.Context, acc authsvc.Account, epoch int6
 	return acc, nil
 }
 
-// link writes an account with a mark, so that it is not valid yet, and removes the
-// mark if the user's epoch is still the same. A revocation raises the epoch before
-// it lists accounts: either link sees the new epoch, or the revocation sees the
-// account and deletes it. Until then the account's own epoch makes it invalid.
+// link writes a marked account, which is not valid yet. It removes the mark if the
+// user's epoch is unchanged. A revocation raises the epoch before it lists accounts:
+// either link sees the new epoch, or the revocation sees the account and deletes it.
+// Until it is deleted, its own epoch makes it invalid.
 func (s *Store) link(ctx context.Context, acc authsvc.Account, id bson.ObjectID, epoch int64) error {
 	user, err := s.user(ctx, acc.UserID)
 	if err == nil {
@@ -189,7 +189,7 @@ func (s *Store) link(ctx context.Context, acc authsvc.Account, id bson.ObjectID,
 		err = s.unchanged(ctx, acc.UserID, epoch)
 	}
 	if err == nil {
-		_, err = s.first(ctx, s.users(), by("_id", user.key())) // a later deletion of the user finds the account
+		_, err = s.first(ctx, s.users(), by("_id", user.key())) // a later deletion of the user will find the account
 	}
 	if err == nil {
 		err = s.activateAccount(ctx, id, user.key(), linkingField)
@@ -203,8 +203,8 @@ func (s *Store) link(ctx context.Context, acc authsvc.Account, id bson.ObjectID,
 	return err
 }
 
-// activateAccount removes a mark, which makes the account valid. ErrNotFound: the
-// account was removed, or went to somebody else after pendingTimeout.
+// activateAccount removes a mark, which makes the account valid. It returns ErrNotFound
+// if the account was removed or, after pendingTimeout, given to another user.
 func (s *Store) activateAccount(ctx context.Context, id bson.ObjectID, userID any, mark string) error {
 	return s.change(ctx, s.accounts(), by("_id", id, bson.E{Key: s.names.of("Account.userId"), Value: userID}),
 		bson.D{{Key: "$unset", Value: by(mark, "")}})
@@ -219,9 +219,8 @@ func (s *Store) accountOf(ctx context.Context, provider, providerAccountID, user
 	return d, err
 }
 
-// RefreshAccount implements [authsvc.Adapter]. It stores its epoch in the account,
-// so that a sign-in that read an older epoch does not overwrite the tokens of a
-// later one.
+// RefreshAccount implements [authsvc.Adapter]. It stores its epoch in the account, so
+// that a sign-in that read an older epoch cannot overwrite the tokens of a later one.
 func (s *Store) RefreshAccount(ctx context.Context, acc authsvc.Account, epoch int64) error {
 	return s.do(ctx, "refresh account", func(ctx context.Context) error {
 		e, err := s.epochs(ctx, acc.UserID)
@@ -236,7 +235,7 @@ func (s *Store) RefreshAccount(ctx context.Context, acc authsvc.Account, epoch i
 			return err
 		}
 		var w writer
-		if acc.RefreshToken != "" { // without a new one, the old one stays
+		if acc.RefreshToken != "" { // otherwise keep the old one
 			w.text(s.names.of("Account.refresh_token"), acc.RefreshToken)
 		}
 		s.writeTokens(&w, acc)
@@ -295,9 +294,9 @@ func (s *Store) hasTokens(acc authsvc.Account) (filter bson.D) {
 }
 
 // UnlinkAccount implements [authsvc.Adapter]. It raises the epoch before it deletes the
-// account, so that of two which rest on the same epoch one is ErrStale, and afterwards,
-// so that a sign-in which found the account is, too. If the account does not exist, it
-// finishes what an interrupted call may have left.
+// account: of two calls with the same epoch, one returns ErrStale. It raises the epoch
+// again afterwards: a sign-in that found the account also fails with ErrStale. If the
+// account does not exist, UnlinkAccount finishes the work of an interrupted call.
 func (s *Store) UnlinkAccount(ctx context.Context, provider, providerAccountID string, epoch int64, r *authsvc.Revocation) error {
 	return s.do(ctx, "unlink account", func(ctx context.Context) error {
 		e, err := s.epochs(ctx, r.UserID)
@@ -338,7 +337,7 @@ func (s *Store) ListAccounts(ctx context.Context, userID string) (list []authsvc
 			return err
 		}
 		if _, err := s.user(ctx, userID); err != nil {
-			return ignore(authsvc.ErrNotFound, err) // left over from a deleted user
+			return ignore(authsvc.ErrNotFound, err) // remains of a deleted user
 		}
 		e, err := s.epochs(ctx, userID)
 		for _, d := range found {

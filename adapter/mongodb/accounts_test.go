@@ -10,8 +10,8 @@ import (
 	"authsvc"
 )
 
-// TestReservedAccount: the account of an unfinished sign-up is reserved for
-// pendingTimeout; a sign-up that is slower than that is undone.
+// TestReservedAccount checks that the account of an unfinished sign-up is reserved for
+// pendingTimeout, and that a slower sign-up is undone.
 func TestReservedAccount(t *testing.T) {
 	t.Parallel()
 	s := newShared(t, Options{})
@@ -47,8 +47,8 @@ func TestReservedAccount(t *testing.T) {
 	}
 }
 
-// TestSweepAccounts: Sweep removes accounts without a user and abandoned links, and
-// leaves those of a sign-up in progress.
+// TestSweepAccounts checks that Sweep removes accounts without a user and abandoned
+// links, but not the account of a sign-up in progress.
 func TestSweepAccounts(t *testing.T) {
 	t.Parallel()
 	s := newShared(t, Options{})

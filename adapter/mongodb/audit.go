@@ -10,7 +10,8 @@ import (
 	"authsvc"
 )
 
-// PutAudit implements [authsvc.AuditLog]. Each record is whole or not there.
+// PutAudit implements [authsvc.AuditLog]. It stores each record completely or not at
+// all.
 func (s *Store) PutAudit(ctx context.Context, list []authsvc.AuditRecord) error {
 	if len(list) == 0 {
 		return nil
@@ -37,7 +38,7 @@ func (s *Store) PutAudit(ctx context.Context, list []authsvc.AuditRecord) error 
 
 // ListAudit implements [authsvc.AuditLog].
 func (s *Store) ListAudit(ctx context.Context, q authsvc.AuditQuery) (list []authsvc.AuditRecord, err error) {
-	if q.Limit <= 0 { // to the server no limit
+	if q.Limit <= 0 { // for the server, 0 means no limit
 		return nil, ctx.Err()
 	}
 	filter := bson.D{{Key: "occurred", Value: bson.D{{Key: "$gte", Value: date(q.Since)}}}, {Key: "$or", Value: bson.A{

@@ -12,9 +12,9 @@ import (
 	"authsvc"
 )
 
-// A signUp creates a user. It writes the account and the session first, with the
-// id of a user who does not exist yet, so that they have no effect. Writing the
-// user makes all of them valid at once.
+// A signUp creates a user. It first writes the account and the session under the id of
+// a user who does not exist yet, so they have no effect. Writing the user then makes
+// all of them valid at once.
 type signUp struct {
 	*Store
 	user, account, session bson.ObjectID
@@ -67,7 +67,8 @@ func (up signUp) run(ctx context.Context, u authsvc.User, acc *authsvc.Account, 
 	return err
 }
 
-// insertNewUser writes the user, also where one has the address who is half-made.
+// insertNewUser writes the user. If a half-made user has the address, it removes that
+// user first.
 func (up signUp) insertNewUser(ctx context.Context, u authsvc.User, account bool) error {
 	var marks bson.D
 	if account {
@@ -87,9 +88,9 @@ func (up signUp) insertNewUser(ctx context.Context, u authsvc.User, account bool
 	return up.insertUser(ctx, u, up.user, marks...)
 }
 
-// dropHalfMade removes a user who is the rest of a sign-up that was given up, and
-// returns ErrNotFound: the insertion arrived when the account had been removed, and the
-// user would keep the address from whoever it belongs to.
+// dropHalfMade removes a user left by an abandoned sign-up, and returns ErrNotFound.
+// Such a user was inserted after its account had been removed; it would keep the
+// address from its owner.
 func (s *Store) dropHalfMade(ctx context.Context, user document) error {
 	if !user.has(signUpField) {
 		return nil
@@ -101,20 +102,21 @@ func (s *Store) dropHalfMade(ctx context.Context, user document) error {
 	verified := s.names.of("User.emailVerified")
 	filter := by("_id", user.key(), bson.E{Key: signUpField, Value: user.Lookup(signUpField)}, bson.E{Key: verified, Value: reference(user, verified)})
 	n, err := s.deleteAll(ctx, s.users(), filter)
-	if err == nil && n > 0 { // else it has become certain meanwhile
+	if err == nil && n > 0 { // otherwise the user has been completed meanwhile
 		err = authsvc.ErrNotFound
 	}
 	return err
 }
 
-// settle says that a user, whose last account may go, is not half-made.
+// settle marks a user as complete, so that it does not count as half-made once its last
+// account is removed.
 func (s *Store) settle(ctx context.Context, userID string) error {
 	return s.changeAll(ctx, s.users(), bson.D{refers("_id", userID), {Key: signUpField, Value: bson.D{{Key: "$exists", Value: true}}}}, bson.D{{Key: "$unset", Value: by(signUpField, "")}})
 }
 
-// undo deletes the user first, so that after an error either everything is left
-// or only records without effect. A user whose address was proved meanwhile stays:
-// the account belongs to whoever proved it.
+// undo deletes the user first. After an error, either everything remains or only
+// records without effect. If the address has been proved meanwhile, the user stays: the
+// account then belongs to the person who proved it.
 func (up signUp) undo(ctx context.Context, u authsvc.User, account bool, rec *authsvc.SessionRecord) {
 	verified := bson.E{Key: up.names.of("User.emailVerified"), Value: nil}
 	if !u.EmailVerified.IsZero() {
@@ -133,8 +135,8 @@ func (up signUp) undo(ctx context.Context, u authsvc.User, account bool, rec *au
 	}
 }
 
-// ProveEmail implements [authsvc.Adapter]. It writes EmailVerified last, so that
-// an interrupted proof is repeated as a whole.
+// ProveEmail implements [authsvc.Adapter]. It writes EmailVerified last, so that an
+// interrupted proof is repeated as a whole.
 func (s *Store) ProveEmail(ctx context.Context, p authsvc.Proof) (u authsvc.User, removed []authsvc.Account, err error) {
 	err = s.do(ctx, "prove email", func(ctx context.Context) error {
 		first, done, err := s.firstProof(ctx, p)
@@ -165,8 +167,8 @@ func (s *Store) isUnverified(user document) bool {
 	return user.instant(s.names.of("User.emailVerified")).IsZero()
 }
 
-// setVerified stores when the address was verified. ErrStale: the user has another
-// address now.
+// setVerified stores the time of verification. It returns ErrStale if the user's
+// address has changed.
 func (s *Store) setVerified(ctx context.Context, p authsvc.Proof) (document, error) {
 	var w writer
 	w.instant(s.names.of("User.emailVerified"), p.At)
@@ -180,7 +182,7 @@ func (s *Store) setVerified(ctx context.Context, p authsvc.Proof) (document, err
 	return document{}, authsvc.ErrStale
 }
 
-// address returns the condition that a user has the address, or none if it is
+// address returns the condition that a user has the address, or has none if email is
 // empty.
 func (s *Store) address(email string) bson.E {
 	if email == "" {
@@ -189,13 +191,13 @@ func (s *Store) address(email string) bson.E {
 	return bson.E{Key: s.names.of("User.email"), Value: email}
 }
 
-// firstProof reports whether p is the first proof of the address. If so, it holds
-// a lease until done is called, and other proofs wait: they must not revoke what
-// belongs to the person who proved the address first.
+// firstProof reports whether p is the first proof of the address. If so, it holds a
+// lease until done is called, and other proofs wait: they must not revoke access of the
+// person who proved the address first.
 func (s *Store) firstProof(ctx context.Context, p authsvc.Proof) (first bool, done func(), err error) {
 	turn, holder := "authsvc.proof:"+p.UserID, bson.NewObjectID().Hex()
 	done = func() {}
-	for try := 5; ; try++ { // begins with a longer delay, since a proof takes some time
+	for try := 5; ; try++ { // starts with a longer delay, since a proof takes some time
 		user, err := s.user(ctx, p.UserID)
 		switch {
 		case err != nil:
@@ -226,10 +228,10 @@ func (s *Store) firstProof(ctx context.Context, p authsvc.Proof) (first bool, do
 	}
 }
 
-// removeUnproved removes the accounts, sessions and links from before the address
-// was proved. It lists accounts and sessions twice: those that were written in
-// between have already ended by their number, but the number is not kept for ever
-// and NextAuth.js does not know it.
+// removeUnproved removes the accounts, sessions and links from before the proof of the
+// address. It lists accounts and sessions twice. Those written in between are already
+// invalid by their number, but numbers are not kept forever, and NextAuth.js ignores
+// them.
 func (s *Store) removeUnproved(ctx context.Context, p authsvc.Proof) (removed []authsvc.Account, epoch int64, err error) {
 	accounts := func(ctx context.Context) error {
 		found, err := s.accountsOf(ctx, p.UserID)
@@ -268,9 +270,9 @@ func (s *Store) removeUnproved(ctx context.Context, p authsvc.Proof) (removed []
 	return removed, epoch, err
 }
 
-// removeAccounts removes accounts with a lower number, one by one, so that of
-// several callers one reports each account. Accounts that were still being linked
-// are removed but not returned.
+// removeAccounts removes accounts with a number below number, one by one: of several
+// concurrent callers, only one reports each account. It also removes accounts that were
+// still being linked, but does not return them.
 func (s *Store) removeAccounts(ctx context.Context, list []document, number int64) (removed []authsvc.Account, err error) {
 	for _, account := range list {
 		if account.number(epochField) >= number {
@@ -287,8 +289,8 @@ func (s *Store) removeAccounts(ctx context.Context, list []document, number int6
 	return removed, nil
 }
 
-// removeLinks removes tokens and their mails. The mails go first, because they are
-// found by their token.
+// removeLinks removes tokens and their mails. It removes the mails first, because it
+// finds them by their token.
 func (s *Store) removeLinks(ctx context.Context, links []document) error {
 	if len(links) == 0 {
 		return nil

@@ -13,7 +13,7 @@ var errText = errors.New("text is not UTF-8")
 
 const stringKind = reflect.String
 
-// encodeText writes strings, also in filters, as strings and never as operators.
+// encodeText writes strings as strings, never as operators, in filters too.
 type encodeText struct{}
 
 // EncodeValue implements [bson.ValueEncoder].
@@ -24,8 +24,8 @@ func (encodeText) EncodeValue(_ bson.EncodeContext, w bson.ValueWriter, v reflec
 	return w.WriteString(v.String())
 }
 
-// A document is read field by field, since another program may have written it. A
-// field that is missing, null or of another type reads as the zero value.
+// A document is read field by field, since another program may have written it. A field
+// that is missing, null or of another type reads as the zero value.
 type document struct{ bson.Raw }
 
 func (d document) text(field string) string {
@@ -33,7 +33,7 @@ func (d document) text(field string) string {
 	return text
 }
 
-// bytes reads text; nil is absent.
+// bytes reads text. It returns nil if the field is absent.
 func (d document) bytes(field string) []byte {
 	text, ok := d.Lookup(field).StringValueOK()
 	if !ok {
@@ -45,8 +45,7 @@ func (d document) bytes(field string) []byte {
 // id reads an id or a reference.
 func (d document) id(field string) string { return text(d.Lookup(field)) }
 
-// text returns an id as text: an ObjectId as 24 hexadecimal digits, a string as it
-// is.
+// text returns an id as text: 24 hexadecimal digits for an ObjectId, strings unchanged.
 func text(id bson.RawValue) string {
 	if oid, ok := id.ObjectIDOK(); ok {
 		return oid.Hex()
@@ -68,13 +67,13 @@ func (d document) instant(field string) time.Time {
 	return time.UnixMilli(ms).UTC()
 }
 
-// key returns the _id as it is stored.
+// key returns the _id as stored.
 func (d document) key() bson.RawValue { return d.Lookup("_id") }
 
-// is compares a field with an _id as it is stored.
+// is reports whether a field equals an _id as stored.
 func (d document) is(field string, id bson.RawValue) bool { return d.Lookup(field).Equal(id) }
 
-// keys returns the _id of each document as it is stored.
+// keys returns the _id of each document as stored.
 func keys(list []document) bson.A {
 	ids := bson.A{}
 	for _, d := range list {
@@ -91,8 +90,8 @@ func ids(list []document) (ids []string) {
 	return ids
 }
 
-// values returns what an id that is given as text may be in the database: 24
-// hexadecimal digits are an ObjectId, or a string of another program.
+// values returns the possible stored forms of an id given as text. 24 hexadecimal
+// digits may be an ObjectId, or a string written by another program.
 func values(id string) bson.A {
 	if oid, err := bson.ObjectIDFromHex(id); err == nil && oid.Hex() == id {
 		return bson.A{oid, id}
@@ -100,7 +99,7 @@ func values(id string) bson.A {
 	return bson.A{id}
 }
 
-// refers returns the condition that a field holds an id that is given as text.
+// refers returns the condition that a field holds an id given as text.
 func refers(field, id string) bson.E {
 	if v := values(id); len(v) > 1 {
 		return bson.E{Key: field, Value: bson.D{{Key: "$in", Value: v}}}
@@ -108,8 +107,8 @@ func refers(field, id string) bson.E {
 	return bson.E{Key: field, Value: id}
 }
 
-// following returns the condition for documents after an _id. Comparisons only match
-// values of the same type, so ObjectIds after the strings are added.
+// following returns the condition for documents after an _id. Comparisons match only
+// values of the same type, so after strings it also matches all ObjectIds.
 func following(id any) bson.D {
 	next := by("_id", bson.D{{Key: "$gt", Value: id}})
 	v, raw := id.(bson.RawValue)
@@ -129,7 +128,7 @@ func by(field string, value any, more ...bson.E) bson.D {
 	return append(bson.D{{Key: field, Value: value}}, more...)
 }
 
-// A writer collects fields. Those with the zero value are left out of a document.
+// A writer collects fields. Fields with the zero value are left out of a new document.
 type writer struct{ set, unset bson.D }
 
 func (w *writer) text(field, value string) {
@@ -160,7 +159,7 @@ func (w *writer) value(field string, value any) {
 	w.set = append(w.set, bson.E{Key: field, Value: value})
 }
 
-// update returns the collected change of a document, empty if there is none.
+// update returns the collected change, or an empty document if there is none.
 func (w *writer) update() (change bson.D) {
 	if len(w.set) > 0 {
 		change = append(change, bson.E{Key: "$set", Value: w.set})
@@ -173,7 +172,7 @@ func (w *writer) update() (change bson.D) {
 
 func date(t time.Time) bson.DateTime { return bson.DateTime(t.UnixMilli()) }
 
-// stored returns t as it is read back: in UTC, cut to milliseconds.
+// stored returns t as it is read back: in UTC, truncated to milliseconds.
 func stored(t time.Time) time.Time {
 	if t.IsZero() {
 		return time.Time{}

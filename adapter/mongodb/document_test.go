@@ -13,7 +13,7 @@ import (
 	"authsvc"
 )
 
-// TestForeignIDs: records whose ids are text, as other programs write them, are
+// TestForeignIDs checks that records with text ids, as other programs write them, are
 // found and keep their ids.
 func TestForeignIDs(t *testing.T) {
 	t.Parallel()
@@ -49,7 +49,7 @@ func TestForeignIDs(t *testing.T) {
 	}
 }
 
-// foreignID stores a user like NextAuth.js, and then uses the records.
+// foreignID stores a user as NextAuth.js does, then uses its records.
 func foreignID(t *testing.T, s shared, id any) {
 	t.Helper()
 	name := text(rawValue(t, id))
@@ -97,7 +97,7 @@ func rawValue(t *testing.T, v any) bson.RawValue {
 	return bson.Raw(raw).Lookup("v")
 }
 
-// TestBrokenText: text that is not UTF-8 is never found and never stored.
+// TestBrokenText checks that text that is not valid UTF-8 is never found or stored.
 func TestBrokenText(t *testing.T) {
 	t.Parallel()
 	s := newShared(t, Options{})

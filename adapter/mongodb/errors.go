@@ -20,14 +20,13 @@ import (
 	"authsvc/internal/sql/stores"
 )
 
-// retries bounds how often one command is tried.
+// retries is the maximum number of attempts for one command.
 const retries = 6
 
 var errNetwork = errors.New("the server cannot be found")
 
-// Unreachable reports whether an error means that the server cannot be reached, or
-// has no primary yet, so that trying again may help. Other errors need a change of
-// the configuration.
+// Unreachable reports whether an error means that the server is unreachable or has no
+// primary yet, so that retrying may help. Other errors need a configuration change.
 func Unreachable(err error) bool {
 	var selection topology.ServerSelectionError
 	var network net.Error
@@ -41,14 +40,14 @@ func Unreachable(err error) bool {
 	return outcomeUnknown(err)
 }
 
-// certificateRefused reports whether the certificate of the server was refused.
+// certificateRefused reports whether the client rejected the server's certificate.
 func certificateRefused(s description.Server) bool {
 	var certificate *tls.CertificateVerificationError
 	return errors.As(s.LastError, &certificate)
 }
 
-// contractError translates an error into those of [authsvc.Adapter]. It does not
-// wrap the server's error about a duplicate, which quotes the value.
+// contractError translates an error into one of [authsvc.Adapter]. It does not wrap the
+// server's error about a duplicate, which quotes the value.
 func contractError(ctx context.Context, op string, err error) error {
 	switch {
 	case err == nil:
@@ -61,7 +60,8 @@ func contractError(ctx context.Context, op string, err error) error {
 	return fmt.Errorf("%s: %w", op, withContextError(ctx, err))
 }
 
-// withContextError adds the context's own error to one that its end has caused.
+// withContextError adds the context's own error to an error caused by the end of the
+// context.
 func withContextError(ctx context.Context, err error) error {
 	if cause := ctx.Err(); cause != nil && err != nil && !errors.Is(err, cause) {
 		return fmt.Errorf("%w: %w", cause, err)
@@ -69,8 +69,8 @@ func withContextError(ctx context.Context, err error) error {
 	return err
 }
 
-// isDuplicate reports whether an error is a violation of a unique index. FerretDB
-// has the code only for inserts; for updates it passes on the message of SQLite.
+// isDuplicate reports whether an error is a violation of a unique index. FerretDB sets
+// the code for inserts only; for updates it passes on SQLite's message.
 func isDuplicate(err error) bool {
 	if err == nil {
 		return false
@@ -78,8 +78,8 @@ func isDuplicate(err error) bool {
 	return mongo.IsDuplicateKeyError(err) || hasCode(err, 1) && strings.Contains(err.Error(), "UNIQUE constraint failed")
 }
 
-// onlyDuplicates reports whether the only failures of several inserts are
-// documents that exist already.
+// onlyDuplicates reports whether several inserts failed only for documents that already
+// exist.
 func onlyDuplicates(err error) bool {
 	var many mongo.BulkWriteException
 	if !errors.As(err, &many) || many.WriteConcernError != nil || len(many.WriteErrors) == 0 {
@@ -93,16 +93,15 @@ func hasCode(err error, codes ...int) bool {
 	return errors.As(err, &server) && slices.ContainsFunc(codes, server.HasErrorCode)
 }
 
-// notExecuted reports whether an error proves that the command was not executed:
-// the server is not the primary (10107, 13435, 13436), or there was a write conflict
-// (112).
+// notExecuted reports whether an error proves that the command was not executed: the
+// server is not the primary (10107, 13435, 13436), or there was a write conflict (112).
 func notExecuted(err error) bool {
 	var command mongo.CommandError
 	return errors.As(err, &command) && slices.Contains([]int32{10107, 13435, 13436, 112}, command.Code)
 }
 
-// outcomeUnknown reports whether a command was not executed, or may or may not have
-// been: the connection broke, the server is shutting down or stepping down.
+// outcomeUnknown reports whether a command was not executed, or may not have been: the
+// connection broke, or the server is shutting down or stepping down.
 func outcomeUnknown(err error) bool {
 	var labelled mongo.LabeledError
 	if errors.As(err, &labelled) && slices.ContainsFunc([]string{"NetworkError", "RetryableWriteError", "TransientTransactionError"}, labelled.HasErrorLabel) {
@@ -111,7 +110,8 @@ func outcomeUnknown(err error) bool {
 	return notExecuted(err) || hasCode(err, 6, 7, 89, 91, 189, 262, 9001, 11600, 11602)
 }
 
-// retry runs f, and again after errors that are transient, at most retries times.
+// retry runs f until it succeeds or fails with an error that is not transient, at most
+// retries times.
 func retry(ctx context.Context, transient func(error) bool, f func() error) error {
 	for try := 1; ; try++ {
 		err := f()
@@ -124,8 +124,8 @@ func retry(ctx context.Context, transient func(error) bool, f func() error) erro
 	}
 }
 
-// wait waits before the next try, for a random time of at most 1.28 s, so that
-// concurrent callers do not return at once.
+// wait waits before the next attempt for a random time of at most 1.28 s, so that
+// concurrent callers do not retry all at once.
 func wait(ctx context.Context, try int) error {
 	return stores.Wait(ctx, rand.N(10*time.Millisecond<<min(try, 7)))
 }

@@ -13,7 +13,7 @@ var _ authsvc.UserColumns = (*Store)(nil)
 // UserColumns implements [authsvc.UserColumns].
 func (s *Store) UserColumns() []string { return s.columns }
 
-// readExtra reads the fields of the application's.
+// readExtra reads the application's own fields.
 func (s *Store) readExtra(d document) map[string]any {
 	if len(s.columns) == 0 {
 		return nil
@@ -25,8 +25,8 @@ func (s *Store) readExtra(d document) map[string]any {
 	return extra
 }
 
-// plain returns a value as User.Extra has it: nil if it is missing, null or of a
-// type that no other program would understand.
+// plain returns a value for User.Extra. It is nil if the value is missing, null or of a
+// type that other programs would not understand.
 func plain(v bson.RawValue) any {
 	switch v.Type {
 	case bson.TypeString:
@@ -55,7 +55,7 @@ func plain(v bson.RawValue) any {
 // plainList returns a list or an object.
 func plainList(v bson.RawValue) any {
 	if v.Type == bson.TypeArray {
-		values, _ := v.Array().Values() // the server has checked it
+		values, _ := v.Array().Values() // the server has validated it
 		list := make([]any, len(values))
 		for i, one := range values {
 			list[i] = plain(one)

@@ -32,7 +32,7 @@ func TestUserColumns(t *testing.T) {
 	}})
 }
 
-// TestPlain: values that FerretDB does not take.
+// TestPlain covers values that FerretDB does not accept.
 func TestPlain(t *testing.T) {
 	t.Parallel()
 	exact, err := bson.ParseDecimal128("12345678901234567890.5")
@@ -50,7 +50,8 @@ func TestPlain(t *testing.T) {
 	}
 }
 
-// TestRefusesUserColumns: names that are taken, or no names, need no server.
+// TestRefusesUserColumns checks that invalid and reserved names are refused without a
+// server.
 func TestRefusesUserColumns(t *testing.T) {
 	t.Parallel()
 	for _, names := range [][]string{{"email"}, {"a", "a"}, {""}, {"a.b"}, {"$a"}, {"_id"}, {"authsvc_linking"}} {

@@ -11,8 +11,8 @@ import (
 	"authsvc"
 )
 
-// A step is a method that takes several commands. Whichever of them fails, the store
-// is in the state before or after the step, and trying again succeeds.
+// A step is a method that sends several commands. Whichever command fails, the store is
+// in the state before or after the step, and retrying succeeds.
 type step struct {
 	prepare func(t *testing.T, s shared, id string)
 	run     func(t *testing.T, s shared, id string) error
@@ -47,7 +47,7 @@ func TestEveryCommandFailing(t *testing.T) {
 	} {
 		for name, step := range steps() {
 			if (mode.how == cutBefore || mode.how == cutAfter) && (name == "ProveEmail" || name == "PutToken") {
-				continue // made of the commands of the others; the driver waits half a second after each break
+				continue // consists of other steps' commands; the driver waits half a second after each break
 			}
 			t.Run(name+"/"+mode.name, func(t *testing.T) {
 				t.Parallel()
@@ -88,13 +88,13 @@ func TestEveryCommandFailing(t *testing.T) {
 	}
 }
 
-// lateJudges are those of steps that leave something which has no effect: a session
-// whose token nobody knows, and a mail with a link that leads nowhere.
+// lateJudges returns the judges of steps that may leave records without effect: a
+// session whose token no client knows, or a mail with a link that leads nowhere.
 func lateJudges() map[string]func(t *testing.T, s shared, id string, err error) {
 	return map[string]func(t *testing.T, s shared, id string, err error){
 		"CreateSession": func(t *testing.T, s shared, id string, _ error) {
 			u, err := s.GetUserByEmail(t.Context(), email(id))
-			rec := testSession("again " + id) // every try has a token of its own
+			rec := testSession("again " + id) // every attempt has its own token
 			rec.UserID, rec.Epoch = u.ID, u.Epoch
 			if err == nil {
 				_, err = s.CreateSession(t.Context(), rec)
@@ -194,7 +194,7 @@ func judgeSignUp(t *testing.T, s shared, id string, err error) {
 	if known {
 		return
 	}
-	acc, rec := testAccount(id), testSession("again "+id) // every try has a token of its own
+	acc, rec := testAccount(id), testSession("again "+id) // every attempt has its own token
 	_, err = s.SignUp(t.Context(), authsvc.User{Email: email(id)}, &acc, &rec)
 	if err != nil || !s.userExists(t, id) || !s.linked(t, id) || !s.signedIn(t, "again "+id) {
 		t.Errorf("the next try: %v", err)
@@ -209,7 +209,7 @@ func tryProveEmail(t *testing.T, s shared, id string) error {
 	return proveAs(t, s, id, endSessionsOf(u.ID))
 }
 
-// proveAs proves the address of a user, and tries again when the proof is stale.
+// proveAs proves the address of a user, and retries if the proof is stale.
 func proveAs(t *testing.T, s shared, id string, r *authsvc.Revocation) error {
 	for {
 		u, err := s.GetUser(t.Context(), r.UserID)
@@ -257,8 +257,8 @@ func tryDeleteUser(t *testing.T, s shared, id string) error {
 	return s.DeleteUser(t.Context(), u.ID, endSessionsOf(u.ID))
 }
 
-// judgeDeleteUser: after an error, the sessions may have ended although the user
-// still exists.
+// judgeDeleteUser accepts that, after an error, the sessions have ended although the
+// user still exists.
 func judgeDeleteUser(t *testing.T, s shared, id string, err error) {
 	known, linked, signedIn := s.userExists(t, id), s.linked(t, id), s.signedIn(t, id)
 	if known != linked || signedIn && !known || err == nil && known {
@@ -270,7 +270,7 @@ func judgeDeleteUser(t *testing.T, s shared, id string, err error) {
 			t.Errorf("the next try: %v", err)
 		}
 	}
-	acc := testAccount(id) // somebody else can have the account now
+	acc := testAccount(id) // another user can have the account now
 	if _, err := s.SignUp(t.Context(), authsvc.User{Email: email(id)}, &acc, nil); err != nil {
 		t.Errorf("the next person: %v", err)
 	}
@@ -377,7 +377,7 @@ func tryPutToken(t *testing.T, s shared, id string) error {
 		authsvc.Mail{ID: "link " + id, Due: time.Now(), Expires: time.Now()}, 1000)
 }
 
-// A mail without its token would be sent for nothing.
+// judgePutToken refuses a mail without its token: it would be sent in vain.
 func judgePutToken(t *testing.T, s shared, id string, err error) {
 	token := exists[document](t)(s.first(t.Context(), s.links(), by("token", "link "+id)))
 	mail := exists[document](t)(s.first(t.Context(), s.mails(), by("_id", "link "+id)))

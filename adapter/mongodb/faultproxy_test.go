@@ -13,19 +13,19 @@ import (
 	"authsvc/internal/test/mongowire"
 )
 
-// How a faultProxy disturbs a command.
+// Ways in which a faultProxy disturbs a command.
 const (
-	answerBefore = iota // answers with an error instead of passing it on
+	answerBefore = iota // answers with an error instead of forwarding it
 	answerAfter         // answers with an error after it was executed
-	cutBefore           // closes the connection instead of passing it on
+	cutBefore           // closes the connection instead of forwarding it
 	cutAfter            // closes the connection after it was executed
-	intervene           // calls a function, and then passes it on
-	answerLate          // answers with an error, and passes it on when arrive is called
+	intervene           // calls a function, then forwards it
+	answerLate          // answers with an error, and forwards it when arrive is called
 )
 
 // A faultProxy stands between stores and a server, and can disturb one command. It
-// passes on one command at a time, so that commands on one document are atomic on
-// FerretDB, too.
+// forwards one command at a time, so that commands on one document are atomic even on
+// FerretDB.
 type faultProxy struct {
 	upstream string
 	listener net.Listener
@@ -34,8 +34,8 @@ type faultProxy struct {
 
 	mu    sync.Mutex
 	how   int
-	nth   int  // which command is disturbed, counted from 1; 0: none
-	down  bool // all later ones fail
+	nth   int  // the command to disturb, counted from 1; 0: none
+	down  bool // all later commands fail
 	first func()
 	sent  []string
 	late  func()
@@ -61,15 +61,15 @@ func newFaultProxy(t testing.TB, upstream string) *faultProxy {
 	return p
 }
 
-// failNth starts counting anew and disturbs the n-th command. With down, all later
-// ones fail as well, as if the caller had been killed.
+// failNth restarts the count and disturbs the n-th command. If down is set, all later
+// commands fail too, as if the caller had been killed.
 func (p *faultProxy) failNth(n, how int, down bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.nth, p.how, p.down, p.sent = n, how, down, nil
 }
 
-// before calls first before the n-th command, counted from now.
+// before calls first before the n-th command from now.
 func (p *faultProxy) before(n int, first func()) {
 	p.failNth(n, intervene, false)
 	p.mu.Lock()
@@ -77,7 +77,7 @@ func (p *faultProxy) before(n int, first func()) {
 	p.first = first
 }
 
-// commands returns the commands since counting began.
+// commands returns the commands since the count was restarted.
 func (p *faultProxy) commands() []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -111,7 +111,7 @@ func (p *faultProxy) serve(client net.Conn) {
 	}
 }
 
-// hold keeps a command back.
+// hold keeps a command back until arrive is called.
 func (p *faultProxy) hold(server net.Conn, request []byte) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -124,7 +124,7 @@ func (p *faultProxy) hold(server net.Conn, request []byte) {
 	}
 }
 
-// arrive passes on what was kept back.
+// arrive forwards the command that was kept back.
 func (p *faultProxy) arrive() {
 	p.mu.Lock()
 	late := p.late
@@ -135,7 +135,7 @@ func (p *faultProxy) arrive() {
 	}
 }
 
-// count records a command, and returns whether to disturb it, and how.
+// count records a command, and returns whether and how to disturb it.
 func (p *faultProxy) count(request []byte) (bool, int) {
 	name := command(request)
 	if slices.Contains([]string{"", "hello", "isMaster", "ismaster", "ping", "endSessions", "buildInfo"}, name) {
@@ -184,7 +184,7 @@ func command(m []byte) string {
 	return elements[0].Key()
 }
 
-// failure returns an error answer to a command.
+// failure returns an error response to a command.
 func failure(request []byte) []byte {
 	body, err := bson.Marshal(bson.D{{Key: "ok", Value: 0.0}, {Key: "errmsg", Value: "injected fault"}, {Key: "code", Value: int32(8000)}})
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 )
 
-// ownPrefix begins the names of authsvc's own collections and indexes.
+// ownPrefix is the start of the names of authsvc's own collections and indexes.
 const ownPrefix = "authsvc_"
 
 const (
@@ -21,12 +21,12 @@ const (
 	codeNotImplemented = 238
 )
 
-// An index is one that a collection must have.
+// An index is an index that a collection must have.
 type index struct {
 	collection *mongo.Collection
 	fields     []string
 	unique     bool
-	optional   bool // unique where the field, the only one, is text
+	optional   bool // unique among documents whose only index field is text
 }
 
 func (i index) name() string { return ownPrefix + strings.Join(i.fields, "_") }
@@ -39,7 +39,7 @@ func (i index) String() string {
 	return fmt.Sprintf("%s over (%s) of %s", kind, strings.Join(i.fields, ", "), i.collection.Name())
 }
 
-// indexes returns all indexes that uniqueness and queries rely on.
+// indexes returns all indexes that uniqueness and queries depend on.
 func (s *Store) indexes() []index {
 	field := s.names.of
 	return []index{
@@ -91,7 +91,8 @@ func (s *Store) missing(ctx context.Context) (list []index, err error) {
 	return list, nil
 }
 
-// existing returns the indexes of a collection, none if it does not exist.
+// existing returns the indexes of a collection, or none if the collection does not
+// exist.
 func existing(ctx context.Context, c *mongo.Collection) (list []document, err error) {
 	err = retry(ctx, outcomeUnknown, func() error {
 		list = nil
@@ -112,8 +113,8 @@ func existing(ctx context.Context, c *mongo.Collection) (list []document, err er
 	return list, err
 }
 
-// servedBy reports whether an existing index, perhaps of another program, serves as
-// well as this one. Its uniqueness must be exactly the same.
+// servedBy reports whether an existing index, perhaps created by another program, can
+// replace this one. Its uniqueness must be exactly the same.
 func (i index) servedBy(have document) bool {
 	fields := fieldsOf(have)
 	if !i.unique {
@@ -131,8 +132,8 @@ func (i index) servedBy(have document) bool {
 	return sparse || have.text("name") == i.name() || i.coversText(have)
 }
 
-// coversText reports whether an index is a partial one over all documents where the
-// field is text.
+// coversText reports whether have is a partial index over all documents whose field is
+// text.
 func (i index) coversText(have document) bool {
 	condition, ok := have.Lookup("partialFilterExpression", i.fields[0]).DocumentOK()
 	if !ok {
@@ -186,8 +187,8 @@ func (i index) make(ctx context.Context, o *options.IndexOptionsBuilder) error {
 	})
 }
 
-// probe checks that a server without partial indexes accepts several documents
-// without the field under a plain unique index.
+// probe checks that a server without partial indexes accepts several documents that
+// lack the field under a plain unique index.
 func (i index) probe(ctx context.Context) error {
 	i.collection = i.collection.Database().Collection(ownPrefix + "probe_" + bson.NewObjectID().Hex())
 	defer undo(ctx, func(ctx context.Context) { i.collection.Drop(ctx) }) //nolint:errcheck
@@ -206,7 +207,7 @@ func (i index) probe(ctx context.Context) error {
 	return nil
 }
 
-// verify returns an error that names all missing indexes and how to create them.
+// verify returns an error that names all missing indexes and says how to create them.
 func (s *Store) verify(ctx context.Context) error {
 	missing, err := s.missing(ctx)
 	if err != nil {
@@ -222,7 +223,7 @@ func (s *Store) verify(ctx context.Context) error {
 	return fmt.Errorf("mongodb: missing in %s: %s: run authsvc migrate up", s.db.Name(), strings.Join(list, "; "))
 }
 
-// check makes sure, once, that the indexes exist which enforce uniqueness.
+// check verifies once that the indexes that enforce uniqueness exist.
 func (s *Store) check(ctx context.Context) error {
 	if s.usable.Load() {
 		return nil

@@ -7,7 +7,8 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 )
 
-// TestMissingIndex: the error names the missing indexes and how to create them.
+// TestMissingIndex checks that the error names the missing indexes and says how to
+// create them.
 func TestMissingIndex(t *testing.T) {
 	t.Parallel()
 	s := newShared(t, Options{})
@@ -26,8 +27,8 @@ func TestMissingIndex(t *testing.T) {
 	again(t, s.location, Options{})
 }
 
-// TestIndexes: every lookup has an index that begins with its field, and all
-// uniqueness rules have a unique index.
+// TestIndexes checks that every lookup has an index that begins with its field, and
+// every uniqueness rule a unique index.
 func TestIndexes(t *testing.T) {
 	t.Parallel()
 	s := newShared(t, Options{})
@@ -66,8 +67,8 @@ func TestIndexes(t *testing.T) {
 	}
 }
 
-// TestServedBy: an index of another program is used if it is equivalent, and only
-// then.
+// TestServedBy checks that another program's index is used if, and only if, it is
+// equivalent.
 func TestServedBy(t *testing.T) {
 	t.Parallel()
 	pair := index{fields: []string{"provider", "providerAccountId"}, unique: true}

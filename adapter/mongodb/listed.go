@@ -11,9 +11,9 @@ import (
 	"authsvc"
 )
 
-// Sessions of strategy jwt are documents of authsvc_session alone. They have a user,
-// as text. Their reference to a session is their own digest, which is the _id of
-// none: so earlier versions sweep them when they have expired.
+// Sessions of strategy jwt exist only in authsvc_session. Their field user holds the
+// user's id as text. Their field session holds their own digest, which is not the _id
+// of any session. Earlier versions therefore sweep them after they expire.
 
 // insertCookieSession stores a session of strategy jwt.
 func (s *Store) insertCookieSession(ctx context.Context, rec authsvc.SessionRecord) error {
@@ -74,7 +74,7 @@ func (s *Store) DeleteSessionOf(ctx context.Context, userID, digest string) (rec
 	return rec, err
 }
 
-// touchBatch is how many sessions TouchSessions marks in one command.
+// touchBatch is the number of sessions that TouchSessions updates in one command.
 const touchBatch = 500
 
 // TouchSessions implements [authsvc.Adapter].

@@ -15,15 +15,15 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo/writeconcern"
 )
 
-// callTimeout is how long one call may take with all its retries, unless timeoutMS
-// of the URL says otherwise. undoing is how long undoing a failed step may take.
+// callTimeout limits one call, including its retries, unless the URL sets timeoutMS.
+// undoing limits the time to undo a failed step.
 const (
 	callTimeout = 5 * time.Second
 	undoing     = 2 * time.Second
 )
 
-// connect makes a client and returns it, the name of the database and the time
-// that a call may take. It does not wait for a server.
+// connect creates a client. It returns the client, the name of the database and the
+// time limit of a call. It does not wait for a server.
 func connect(location string) (_ *mongo.Client, database string, limit time.Duration, err error) {
 	database, secrets, err := parse(location)
 	if err != nil {
@@ -46,8 +46,8 @@ func connect(location string) (_ *mongo.Client, database string, limit time.Dura
 	return client, database, limit, nil
 }
 
-// CheckURL says what Open would not accept in a URL, but for its parameters. It
-// makes no connection and looks up no name.
+// CheckURL returns an error if Open would refuse the URL; it does not check the
+// parameters. It makes no connection and resolves no name.
 func CheckURL(url string) error {
 	if _, _, err := parse(url); err != nil {
 		return fmt.Errorf("mongodb: %w", err)
@@ -55,8 +55,8 @@ func CheckURL(url string) error {
 	return nil
 }
 
-// parse takes the database out of a URL, and what must not be shown. The
-// driver's own parser is not asked first: its errors quote the URL.
+// parse returns the database of a URL, and the secrets in it. It does not start with
+// the driver's own parser, whose errors quote the URL.
 func parse(location string) (database string, secrets []string, err error) {
 	scheme, rest, found := strings.Cut(location, "://")
 	if !found || scheme != "mongodb" && scheme != "mongodb+srv" {
@@ -80,8 +80,7 @@ func parse(location string) (database string, secrets []string, err error) {
 	return database, secretsOf(user, query), nil
 }
 
-// secretsOf lists the texts of a URL that may be secret, as they are and
-// decoded.
+// secretsOf lists the parts of a URL that may be secret, both as written and decoded.
 func secretsOf(user, query string) (list []string) {
 	add := func(text string) {
 		list = append(list, text)
@@ -102,8 +101,8 @@ func secretsOf(user, query string) (list []string) {
 	return list
 }
 
-// redact returns an error of the driver about a URL without the secrets in the URL.
-// Of the cause it only keeps whether it is a network error.
+// redact returns a driver error about a URL without the URL's secrets. Of the cause, it
+// keeps only whether it is a network error.
 func redact(err error, secrets []string) error {
 	text := err.Error()
 	for _, secret := range secrets {
@@ -117,7 +116,7 @@ func redact(err error, secrets []string) error {
 	return errors.New(text)
 }
 
-// registry encodes like the driver, but refuses text that is not UTF-8, which a
+// registry encodes like the driver, but refuses text that is not valid UTF-8, which a
 // server might change.
 func registry() *bson.Registry {
 	r := bson.NewRegistry()

@@ -66,8 +66,8 @@ func TestLimitOfACall(t *testing.T) {
 	}
 }
 
-// TestUnreachable: a server that does not answer is soon an error that Unreachable
-// recognises.
+// TestUnreachable checks that a call to a silent server soon fails with an error that
+// Unreachable recognises.
 func TestUnreachable(t *testing.T) {
 	t.Parallel()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -94,7 +94,7 @@ func TestUnreachable(t *testing.T) {
 	}
 }
 
-// TestWrongPassword: Unreachable is false for a wrong password.
+// TestWrongPassword checks that Unreachable is false for a wrong password.
 func TestWrongPassword(t *testing.T) {
 	t.Parallel()
 	at, _ := location(t)
@@ -104,8 +104,8 @@ func TestWrongPassword(t *testing.T) {
 	}
 }
 
-// TestBrokenConnection: a command is repeated after a broken connection where that
-// is safe.
+// TestBrokenConnection checks that a command is retried after a broken connection where
+// that is safe.
 func TestBrokenConnection(t *testing.T) {
 	t.Parallel()
 	s := newShared(t, Options{})
@@ -125,7 +125,7 @@ func TestBrokenConnection(t *testing.T) {
 		if len(s.proxy.commands()) < 2 {
 			t.Errorf("it was not tried again: %v", s.proxy.commands())
 		}
-		// Here it is not: an answer that is lost may have been yes.
+		// Here a retry is not safe: the lost answer may have been a success.
 		s.proxy.failNth(1, how, false)
 		if err := s.UseOnce(t.Context(), "k", time.Now()); err == nil || errors.Is(err, authsvc.ErrConflict) || !Unreachable(err) {
 			t.Errorf("got %v", err)

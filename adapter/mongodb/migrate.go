@@ -14,34 +14,33 @@ import (
 	"authsvc/internal/sql/stores"
 )
 
-// versionKey is where authsvc_meta has the number of the last migration, in a
-// document that has no value.
+// versionKey is the _id of the document in authsvc_meta that holds the number of the
+// last migration. That document has no value field.
 const versionKey = "authsvc_schema"
 
-// The words of a schema; see package schema.
+// Types used by Migrate and Status.
 type (
 	Direction = stores.Direction
 	Migration = stores.Migration
 	Status    = stores.Status
 )
 
-// Directions of Migrate.
+// The directions of Migrate.
 const (
 	Up   = stores.Up
 	Down = stores.Down
 )
 
-// migrations lists every change of the schema, in order.
+// migrations lists all schema changes in order.
 func migrations() []Migration {
 	return []Migration{{Version: 1, Name: "initial"}, {Version: revocationLogVersion, Name: "epochs"}, {Version: peopleVersion, Name: "people"}}
 }
 
-// revocationLogVersion is the schema version that introduced the log of
-// revocations.
+// revocationLogVersion is the schema version that introduced the revocation log.
 const revocationLogVersion = 2
 
-// peopleVersion is the schema version that introduced persons, credentials and the
-// sessions of strategy jwt.
+// peopleVersion is the schema version that introduced people, credentials and sessions
+// of strategy jwt.
 const peopleVersion = 3
 
 func latest() int64 {
@@ -49,8 +48,8 @@ func latest() int64 {
 	return all[len(all)-1].Version
 }
 
-// prepareSchema refuses a schema that this build cannot use, and migrates if
-// migrate is set.
+// prepareSchema refuses a schema that this build cannot use. If migrate is set, it
+// migrates an older one.
 func (s *Store) prepareSchema(ctx context.Context, migrate bool) error {
 	version, err := s.version(ctx)
 	switch {
@@ -73,7 +72,7 @@ func (s *Store) tooNew(version int64) error {
 	return fmt.Errorf("mongodb: %s has %w", s.db.Name(), stores.TooNew(version, latest()))
 }
 
-// version is the number of the last applied migration, 0 without any.
+// version returns the number of the last applied migration, or 0 if there is none.
 func (s *Store) version(ctx context.Context) (int64, error) {
 	d, err := s.first(ctx, s.meta(), by("_id", versionKey))
 	if err = ignore(authsvc.ErrNotFound, err); err != nil {
@@ -90,7 +89,7 @@ func (s *Store) checkVersion(ctx context.Context) error {
 	return err
 }
 
-// Status reports which migrations were applied. It writes nothing.
+// Status reports which migrations have been applied. It writes nothing.
 func (s *Store) Status(ctx context.Context) (Status, error) {
 	version, err := s.version(ctx)
 	if err != nil {
@@ -104,10 +103,10 @@ func (s *Store) Status(ctx context.Context) (Status, error) {
 	return status, nil
 }
 
-// Migrate changes the schema. Any number of processes may do so at once, and the
-// next call finishes what an interrupted one has left. Up also creates indexes that
-// were dropped since. Down undoes the last migration; that of the first drops
-// authsvc's own collections and indexes.
+// Migrate changes the schema. Any number of processes may call it at once, and the next
+// call finishes an interrupted one. Up also recreates indexes that have been dropped.
+// Down undoes the last migration; undoing the first one drops authsvc's own collections
+// and indexes.
 func (s *Store) Migrate(ctx context.Context, d Direction) error {
 	version, err := s.version(ctx)
 	if err != nil {
@@ -155,15 +154,15 @@ func (s *Store) up(ctx context.Context, version int64) error {
 	return s.put(ctx, s.meta(), versionKey, bson.D{{Key: "$max", Value: by("version", latest())}})
 }
 
-// numberBatch is how many records assignNumbers numbers at a time.
+// numberBatch is the number of records that assignNumbers numbers at a time.
 const numberBatch = 50
 
 // unnumbered returns the condition for records from before the log.
 func unnumbered() bson.D { return bson.D{{Key: "cursor", Value: nil}, {Key: "pending", Value: nil}} }
 
-// assignNumbers numbers the records from before the log in the order in which they
-// were written, and adds the user whom they concern. After an interruption it
-// continues with those that have no number.
+// assignNumbers numbers the records from before the log in the order in which they were
+// written, and adds the id of their user. After an interruption it continues with the
+// records that have no number.
 func (s *Store) assignNumbers(ctx context.Context) error {
 	before := unnumbered()
 	for {
@@ -174,14 +173,14 @@ func (s *Store) assignNumbers(ctx context.Context) error {
 		if err := s.assignBatch(ctx, some); err != nil {
 			return err
 		}
-		if last := some[len(some)-1].instant("written"); !last.IsZero() { // so that the index is used
+		if last := some[len(some)-1].instant("written"); !last.IsZero() { // so that the query uses the index
 			before = append(unnumbered(), bson.E{Key: "written", Value: bson.D{{Key: "$gte", Value: date(last)}}})
 		}
 	}
 }
 
 func (s *Store) assignBatch(ctx context.Context, some []document) error {
-	n, err := s.takeNumbers(ctx, int64(len(some))+1) // one more, since readers stop before the last number
+	n, err := s.takeNumbers(ctx, int64(len(some))+1) // one extra, since readers stop before the last number
 	if err != nil {
 		return err
 	}
@@ -201,8 +200,8 @@ func (s *Store) assignBatch(ctx context.Context, some []document) error {
 	})
 }
 
-// userOfKey returns the id of the user whom a record concerns, from its key: user:ID
-// or by:PROVIDER:ID. Other keys concern no user.
+// userOfKey returns the id of the user a record concerns, from its key: user:ID or
+// by:PROVIDER:ID. Other keys concern no user.
 func userOfKey(key string) string {
 	if id, found := strings.CutPrefix(key, sessionsKey); found {
 		return id
@@ -214,8 +213,8 @@ func userOfKey(key string) string {
 	return ""
 }
 
-// removeNumbers undoes assignNumbers and what the log has added since. All records
-// count as written now, so that readers of the old schema get them again.
+// removeNumbers undoes assignNumbers and removes what the log has added since. It marks
+// all records as written now, so that readers of the old schema receive them again.
 func (s *Store) removeNumbers(ctx context.Context) error {
 	s.usable.Store(false)
 	fields := bson.D{}
@@ -248,7 +247,7 @@ func (s *Store) removeNumbers(ctx context.Context) error {
 	return s.put(ctx, s.meta(), versionKey, bson.D{{Key: "$set", Value: by("version", int64(revocationLogVersion-1))}})
 }
 
-// removePeople undoes what schema version 3 has added.
+// removePeople undoes the changes of schema version 3.
 func (s *Store) removePeople(ctx context.Context) error {
 	s.usable.Store(false)
 	for _, c := range []*mongo.Collection{s.people(), s.credentials()} {
@@ -279,8 +278,7 @@ func (s *Store) removePeople(ctx context.Context) error {
 	return s.put(ctx, s.meta(), versionKey, bson.D{{Key: "$set", Value: by("version", int64(peopleVersion-1))}})
 }
 
-// down removes the schema version last, so that it can be repeated after an
-// interruption.
+// down removes the schema version last, so that an interrupted call can be repeated.
 func (s *Store) down(ctx context.Context, version int64) error {
 	if version == 0 {
 		return errors.New("there is nothing to take back")
@@ -288,7 +286,7 @@ func (s *Store) down(ctx context.Context, version int64) error {
 	s.usable.Store(false)
 	for _, i := range s.indexes() {
 		if strings.HasPrefix(i.collection.Name(), ownPrefix) {
-			continue // goes as a whole
+			continue // dropped as a whole
 		}
 		err := i.collection.Indexes().DropOne(ctx, i.name())
 		if err != nil && !hasCode(err, codeNoCollection, codeNoIndex) {

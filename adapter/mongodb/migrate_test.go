@@ -115,7 +115,7 @@ func TestDownKeepsPeople(t *testing.T) {
 	if _, err := s.GetUser(t.Context(), u.ID); err == nil || errors.Is(err, authsvc.ErrNotFound) {
 		t.Errorf("it works without a schema: %v", err)
 	}
-	for range 2 { // the second time there is nothing to do
+	for range 2 { // the second time does nothing
 		if err := s.Migrate(t.Context(), Up); err != nil {
 			t.Fatal(err)
 		}
@@ -142,7 +142,7 @@ func TestRefusesNewerSchema(t *testing.T) {
 	}
 }
 
-// TestMigrateRefusesDuplicates: the error names the broken rule, but not the
+// TestMigrateRefusesDuplicates checks that the error names the broken rule, but not the
 // contents of the documents.
 func TestMigrateRefusesDuplicates(t *testing.T) {
 	t.Parallel()
@@ -167,7 +167,7 @@ func TestMigrateRefusesDuplicates(t *testing.T) {
 	}
 }
 
-// downgradeLog replaces the log by one of schema version 1.
+// downgradeLog replaces the log with one of schema version 1.
 func (s shared) downgradeLog(t *testing.T, log ...bson.D) {
 	t.Helper()
 	for range latest() - (revocationLogVersion - 1) {
@@ -182,9 +182,9 @@ func (s shared) downgradeLog(t *testing.T, log ...bson.D) {
 	}
 }
 
-// TestMigrateNumbers: revocations from before the log are numbered in the order in
-// which they were written, and raise the epochs of their users, so that they do not
-// cover later sign-ins.
+// TestMigrateNumbers checks that revocations from before the log are numbered in the
+// order in which they were written, and raise the epochs of their users. They therefore
+// do not cover later sign-ins.
 func TestMigrateNumbers(t *testing.T) {
 	t.Parallel()
 	s := newShared(t, Options{})
@@ -199,10 +199,10 @@ func TestMigrateNumbers(t *testing.T) {
 	}
 	log[0], log[4] = log[4], log[0]
 	s.downgradeLog(t, log...)
-	if _, err := Open(t.Context(), s.location, Options{}); err != nil { // it is told to migrate when it is used
+	if _, err := Open(t.Context(), s.location, Options{}); err != nil { // returns an error on first use: the schema needs a migration
 		t.Error(err)
 	}
-	for range 2 { // the second time there is nothing to do
+	for range 2 { // the second time does nothing
 		again(t, s.location, Options{Migrate: true})
 	}
 	l := &listener{shared: s, heard: map[string]int64{}}
@@ -223,7 +223,7 @@ func TestMigrateNumbers(t *testing.T) {
 	if err != nil || u.Epoch != 5 || u.SessionEpoch != 3 {
 		t.Errorf("got %+v, %v", u, err)
 	}
-	if !s.signedIn(t, "ann") { // it was begun after them, and has no number
+	if !s.signedIn(t, "ann") { // it began after them, and has no number
 		t.Error("signed out")
 	}
 	rec := testSession("new")
@@ -240,7 +240,8 @@ func TestMigrateNumbers(t *testing.T) {
 	}
 }
 
-// TestMigrateNumbersMany: two processes number more records than fit into a batch.
+// TestMigrateNumbersMany checks that two processes can number more records than fit
+// into a batch.
 func TestMigrateNumbersMany(t *testing.T) {
 	t.Parallel()
 	s := newShared(t, Options{})
@@ -270,7 +271,7 @@ func TestMigrateNumbersMany(t *testing.T) {
 	}
 }
 
-// TestConcurrentMigrate: several processes may migrate at once.
+// TestConcurrentMigrate checks that several processes can migrate at once.
 func TestConcurrentMigrate(t *testing.T) {
 	t.Parallel()
 	s := unmigrated(t, Options{})
@@ -308,8 +309,8 @@ func (s shared) downAll(t *testing.T) error {
 	}
 }
 
-// TestKilledMigration: the next migration finishes one that was killed, in either
-// direction.
+// TestKilledMigration checks that the next migration finishes one that was killed, in
+// either direction.
 func TestKilledMigration(t *testing.T) {
 	t.Parallel()
 	s := unmigrated(t, Options{})

@@ -1,11 +1,11 @@
-// Package mongodb keeps the records of authsvc in a MongoDB database, which it
-// can share with a NextAuth.js application that uses the MongoDB adapter.
+// Package mongodb keeps the records of authsvc in a MongoDB database. It can share the
+// database with a NextAuth.js application that uses the MongoDB adapter.
 //
-// Users, accounts, sessions and verification tokens are documents as that
-// adapter writes them. What only authsvc needs is in its own collections:
+// Users, accounts, sessions and verification tokens are stored as that adapter stores
+// them. Data that only authsvc needs is in separate collections:
 //
-//	authsvc_session    _id: digest, session: _id of the session, epoch, expires, auth_time (the sign-in), proved_at, provider, claims, amr, second_at, seen, agent, network, client, actor; user: of one of strategy jwt
-//	authsvc_person     _id: of the user, blocked, blocked_why, delete_after, second_step, recover_after, locale
+//	authsvc_session    _id: digest, session: _id of the session, epoch, expires, auth_time (the sign-in), proved_at, provider, claims, amr, second_at, seen, agent, network, client, actor; user: only for strategy jwt
+//	authsvc_person     _id: the user's id, blocked, blocked_why, delete_after, second_step, recover_after, locale
 //	authsvc_credential _id: kind and id, user, place, name, data, version, tries, created, used, expires, epoch
 //	authsvc_mail       _id, slot, payload, due, expires, attempts
 //	authsvc_once       _id: key, expires
@@ -15,14 +15,14 @@
 //	authsvc_meta       _id: key, value; also the version of the schema, and the number of the latest revocation
 //	authsvc_audit      _id, occurred, name, outcome, code, reason, provider, user, client, agent, request, actor
 //
-// Nothing needs a transaction, so a standalone server will do. Each step of
-// several documents is ordered: until its last write, what it has written
-// refers to a user or a session that does not exist, or is marked, and means
-// nothing. Access is taken back by a number, in one write; see revocations.go.
+// No transactions are needed, so a standalone server is enough. A step that writes
+// several documents writes them in a fixed order: until the last write, the earlier
+// documents have no effect, because they are marked or refer to a user or session that
+// does not exist. A single write of a number revokes access; see revocations.go.
 //
-// What does rely on the server is that it changes one document atomically, as
-// MongoDB does. FerretDB 1 over SQLite does not: it serves for tests, with
-// something in front of it that lets one command through at a time.
+// The package does rely on the server to change one document atomically, as MongoDB
+// does. FerretDB 1 over SQLite does not. It is used for tests, behind a proxy that
+// passes one command at a time.
 package mongodb
 
 import (
@@ -39,26 +39,26 @@ import (
 	"authsvc"
 )
 
-// Options of Open. The zero value uses the names of NextAuth.js's adapter and
+// Options configures Open. The zero value uses the names of NextAuth.js's adapter and
 // does not migrate.
 type Options struct {
 	Naming Naming
-	// Migrate brings the schema, which is indexes, up to date at Open.
+	// Migrate brings the schema, which consists of indexes, up to date at Open.
 	Migrate bool
 }
 
-// A Store is an [authsvc.Adapter] over one database. Any number of processes
-// may share the database. Writes are acknowledged by a majority of a replica
-// set; reads ask its primary.
+// A Store is an [authsvc.Adapter] backed by one database. Any number of processes may
+// share the database. Writes are acknowledged by a majority of the replica set; reads
+// go to its primary.
 type Store struct {
 	client  *mongo.Client
 	db      *mongo.Database
-	timeout time.Duration // of one call
+	timeout time.Duration // limit of one call
 	names   names
-	columns []string         // of User.Extra
-	now     func() time.Time // judges only what a crash left behind
+	columns []string         // names in User.Extra
+	now     func() time.Time // used only to judge what a crash left behind
 
-	usable  atomic.Bool // the schema was found good
+	usable  atomic.Bool // the schema has been checked
 	orphans orphanScan
 }
 
@@ -68,11 +68,11 @@ var (
 	_ authsvc.Clock    = (*Store)(nil)
 )
 
-// Open connects to the database that the URL's path names:
-// mongodb://user:password@host/database or mongodb+srv://…. A server that does
-// not answer within 5 s is an error for which [Unreachable] holds; a call may
-// take as long, or what timeoutMS of the URL says. A schema that is newer than
-// this build knows is refused.
+// Open connects to the database named in the URL's path:
+// mongodb://user:password@host/database or mongodb+srv://…. If no server answers within
+// 5 s, it returns an error for which [Unreachable] is true. Each call has the same
+// limit, unless the URL sets timeoutMS. Open refuses a schema that is newer than this
+// build knows.
 func Open(ctx context.Context, url string, o Options) (_ *Store, err error) {
 	names, err := resolve(o.Naming)
 	if err != nil {
@@ -97,7 +97,7 @@ func Open(ctx context.Context, url string, o Options) (_ *Store, err error) {
 	return s, nil
 }
 
-// Close ends all connections. Calls in flight fail.
+// Close waits up to 5 s for commands in flight, then closes all connections.
 func (s *Store) Close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), callTimeout)
 	defer cancel()
@@ -107,8 +107,8 @@ func (s *Store) Close() error {
 	return nil
 }
 
-// Ping implements [authsvc.Adapter]: the primary answers and the schema is not
-// older than this build needs.
+// Ping implements [authsvc.Adapter]. It fails if the primary does not answer or the
+// schema is older than this build needs.
 func (s *Store) Ping(ctx context.Context) error {
 	err := s.client.Ping(ctx, readpref.Primary())
 	if err == nil {
@@ -145,8 +145,8 @@ func (s *Store) leases() *mongo.Collection      { return s.db.Collection("authsv
 func (s *Store) meta() *mongo.Collection        { return s.db.Collection("authsvc_meta") }
 func (s *Store) audit() *mongo.Collection       { return s.db.Collection("authsvc_audit") }
 
-// do does one method of the contract, within the time that a call may take. op
-// names it in errors.
+// do runs one method of the contract within the time limit of a call. op names the
+// method in errors.
 func (s *Store) do(ctx context.Context, op string, f func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
@@ -160,7 +160,7 @@ func (s *Store) do(ctx context.Context, op string, f func(context.Context) error
 	return contractError(ctx, op, err)
 }
 
-// first returns one document. ErrNotFound: there is none.
+// first returns one document, or ErrNotFound if there is none.
 func (s *Store) first(ctx context.Context, c *mongo.Collection, filter bson.D) (d document, err error) {
 	err = retry(ctx, outcomeUnknown, func() error {
 		raw, err := c.FindOne(ctx, filter).Raw()

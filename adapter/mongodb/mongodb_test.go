@@ -21,8 +21,8 @@ import (
 	"authsvc/internal/test/servertest"
 )
 
-// server is the URL of a server to test with, without a database. A server
-// that was named must answer.
+// server returns the URL of a test server, without a database. A server that is
+// configured must answer.
 func server(t testing.TB) string {
 	t.Helper()
 	servertest.NotShort(t)
@@ -55,7 +55,7 @@ func answers(host string) bool {
 	return err == nil
 }
 
-// A shared store is one that a NextAuth.js application has open as well.
+// A shared store is open in a NextAuth.js application too.
 type shared struct {
 	*Store
 	proxy    *faultProxy
@@ -64,7 +64,7 @@ type shared struct {
 }
 
 // location returns the URL of a new database behind a faultProxy. The database is
-// dropped when the test ends.
+// dropped at the end of the test.
 func location(t testing.TB) (string, *faultProxy) {
 	t.Helper()
 	u, err := url.Parse(server(t))
@@ -76,7 +76,7 @@ func location(t testing.TB) (string, *faultProxy) {
 	u.Path = fmt.Sprintf("/authsvc_test_%d_%s", time.Now().Unix(), strings.ToLower(rand.Text()[:10]))
 	q := u.Query()
 	q.Set("directConnection", "true")
-	q.Set("serverMonitoringMode", "poll") // the proxy passes on one answer per request
+	q.Set("serverMonitoringMode", "poll") // the proxy forwards one answer per request
 	u.RawQuery = q.Encode()
 	return u.String(), g
 }
@@ -84,7 +84,7 @@ func location(t testing.TB) (string, *faultProxy) {
 func newShared(t testing.TB, o Options) shared {
 	t.Helper()
 	at, g := location(t)
-	at += "&timeoutMS=120000" // 64 callers may have to wait for each other
+	at += "&timeoutMS=120000" // 64 callers may have to wait for one another
 	s, err := Open(t.Context(), at, Options{Naming: o.Naming, Migrate: true})
 	if err != nil {
 		t.Fatal(err)
@@ -118,7 +118,7 @@ func again(t testing.TB, location string, o Options) *Store {
 	return s
 }
 
-// ForeignSession implements [adaptertest.Foreign], with an id of its own kind.
+// ForeignSession implements [adaptertest.Foreign]. The session has its own kind of id.
 func (s shared) ForeignSession(ctx context.Context, id, token, userID string, expires time.Time) error {
 	user, err := s.user(ctx, userID)
 	if err != nil {
@@ -135,8 +135,8 @@ func (s shared) ForeignSignOut(ctx context.Context, token string) error {
 	return err
 }
 
-// parallelStores bounds how many cases run at once: FerretDB keeps each database in a
-// file of its own, and they share the machine.
+// parallelStores limits how many cases run at once: FerretDB keeps each database in its
+// own file, and they share the machine.
 var parallelStores = make(chan struct{}, 3)
 
 func TestAdapter(t *testing.T) {
@@ -149,7 +149,7 @@ func TestAdapter(t *testing.T) {
 	})
 }
 
-// TestRenamed: with other names of collections and fields, records have exactly
+// TestRenamed checks that, with renamed collections and fields, records have exactly
 // the renamed fields, and are read, changed and found by them.
 func TestRenamed(t *testing.T) {
 	t.Parallel()
@@ -208,7 +208,7 @@ func TestRenamed(t *testing.T) {
 
 func BenchmarkGetSession(b *testing.B) {
 	s := newShared(b, Options{})
-	const sessions = 100 // FerretDB reads them all to find one
+	const sessions = 100 // FerretDB reads all of them to find one
 	for i := range sessions {
 		id := fmt.Sprint(i)
 		rec := authsvc.SessionRecord{SessionToken: id, Digest: id, Expires: time.Now(), Began: time.Now(), Provider: "github"}
@@ -228,12 +228,12 @@ func BenchmarkGetSession(b *testing.B) {
 	})
 }
 
-// TestNow: Now returns the time of the server.
+// TestNow checks that Now returns the server's time.
 func TestNow(t *testing.T) {
 	t.Parallel()
 	s := newShared(t, Options{})
 	now, err := s.Now(t.Context())
 	if ago := time.Since(now); err != nil || ago.Abs() > time.Minute || now.Location() != time.UTC {
-		t.Errorf("%v, %v", now, err) // the server of the tests is on this machine, or agrees with it
+		t.Errorf("%v, %v", now, err) // the test server is on this machine, or its clock agrees
 	}
 }

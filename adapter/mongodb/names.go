@@ -8,20 +8,20 @@ import (
 	"authsvc/internal/sql/sqladapter"
 )
 
-// Naming says what the four shared collections (Tables) and their fields
-// (Columns) are called, by the logical names "User" and "User.email". Without
-// a preset they are those of NextAuth.js's MongoDB adapter: users, accounts,
-// sessions, verification_tokens, with the fields of the interface. Preset
-// "prisma" calls the collections User, Account, Session and VerificationToken,
-// as Prisma does; "snake" is that of the SQL stores. Ids are called _id.
+// Naming gives the names of the four shared collections (Tables) and their fields
+// (Columns), by logical names such as "User" and "User.email". Without a preset, they
+// are the names of NextAuth.js's MongoDB adapter: users, accounts, sessions and
+// verification_tokens, with the field names of its interface. Preset "prisma" names the
+// collections User, Account, Session and VerificationToken, as Prisma does. Preset
+// "snake" is the same as in the SQL stores. Ids are always called _id.
 type Naming = sqladapter.Naming
 
-// names maps logical names to those of the database.
+// names maps logical names to names in the database.
 type names sqladapter.Names
 
 func (n names) of(logical string) string { return n[logical] }
 
-// defaults are the collections of NextAuth.js's adapter.
+// defaults returns the collection names of NextAuth.js's adapter.
 func defaults() map[string]string {
 	return map[string]string{"User": "users", "Account": "accounts", "Session": "sessions", "VerificationToken": "verification_tokens"}
 }

@@ -9,8 +9,8 @@ import (
 	"authsvc"
 )
 
-// TestProofOvertaken: a first proof during which the user's sessions are ended, as
-// when the user is blocked, does not entitle to a session.
+// TestProofOvertaken checks that a first proof does not allow a session if the user's
+// sessions are ended during it, for example by a block.
 func TestProofOvertaken(t *testing.T) {
 	t.Parallel()
 	s := newShared(t, Options{})
@@ -49,8 +49,8 @@ func TestProofOvertaken(t *testing.T) {
 	}
 }
 
-// TestLinkUnderWay: an account that is being linked is not valid before it is certain
-// that the link is not stale, not even for a sign-in after the address was proved.
+// TestLinkUnderWay checks that an account being linked is not valid before the link is
+// known not to be stale, even for a sign-in after the proof of the address.
 func TestLinkUnderWay(t *testing.T) {
 	t.Parallel()
 	s := newShared(t, Options{})
@@ -76,8 +76,8 @@ func TestLinkUnderWay(t *testing.T) {
 	}
 }
 
-// TestRefreshOvertaken: a sign-in that read an older epoch does not overwrite the
-// tokens of a later one.
+// TestRefreshOvertaken checks that a sign-in that read an older epoch does not
+// overwrite the tokens of a later one.
 func TestRefreshOvertaken(t *testing.T) {
 	t.Parallel()
 	s := newShared(t, Options{})

@@ -22,7 +22,7 @@ var (
 	errPlaces = errors.New("no place for a credential after many tries")
 )
 
-// peopleOf returns the persons of users by id.
+// peopleOf returns the person documents of users, by user id.
 func (s *Store) peopleOf(ctx context.Context, userIDs ...string) (map[string]document, error) {
 	keys := bson.A{}
 	for _, id := range userIDs {
@@ -41,12 +41,12 @@ func (d document) person() authsvc.Person {
 		SecondStep: d.number("second_step") != 0, RecoverAfter: d.instant("recover_after"), Locale: d.text("locale")}
 }
 
-// SearchUsers implements [authsvc.Adapter]. Who is blocked or due is found first,
-// and then among the users.
+// SearchUsers implements [authsvc.Adapter]. It first finds the users who are blocked or
+// due, then searches only those.
 func (s *Store) SearchUsers(ctx context.Context, q authsvc.UserQuery) ([]authsvc.User, error) {
 	var conditions []bson.E
 	if q.Prefix != "" {
-		// Everything that begins with the prefix, in the order of bytes.
+		// Match every address with this prefix, in byte order.
 		conditions = append(conditions, bson.E{Key: s.names.of("User.email"), Value: bson.D{{Key: "$gte", Value: q.Prefix}, {Key: "$lt", Value: q.Prefix + "\U0010ffff"}}})
 	}
 	if !q.Blocked && q.Due.IsZero() {
@@ -71,7 +71,7 @@ func (s *Store) SearchUsers(ctx context.Context, q authsvc.UserQuery) ([]authsvc
 	if err != nil || len(users) == 0 {
 		return nil, err
 	}
-	// The page begins with a condition on _id, so this one is within an $and.
+	// The page already has a condition on _id, so wrap this one in $and.
 	conditions = append(conditions, bson.E{Key: "$and", Value: bson.A{among("_id", users)}})
 	return s.pageOfUsers(ctx, "search users", q.After, q.Limit, conditions...)
 }
@@ -110,7 +110,7 @@ func (s *Store) GetPerson(ctx context.Context, userID string) (p authsvc.Person,
 }
 
 // SetPerson implements [authsvc.Adapter]. It changes the person before it raises the
-// epoch: a sign-in that has read the person before ends in ErrStale, or its session
+// epoch. A sign-in that read the person earlier ends in ErrStale, or its session
 // carries an epoch that has ended.
 func (s *Store) SetPerson(ctx context.Context, userID string, change authsvc.PersonUpdate, r *authsvc.Revocation) error {
 	var w writer
@@ -138,7 +138,7 @@ func (s *Store) SetPerson(ctx context.Context, userID string, change authsvc.Per
 		if r == nil {
 			return nil
 		}
-		if err := s.revoke(ctx, r); err != nil { // from here on GetSession returns none of them
+		if err := s.revoke(ctx, r); err != nil { // from here on, GetSession returns none of the sessions
 			return err
 		}
 		_, err := s.deleteSessionsOf(ctx, userID)
@@ -146,11 +146,14 @@ func (s *Store) SetPerson(ctx context.Context, userID string, change authsvc.Per
 	})
 }
 
-// A credential is one document. Its _id is its kind and its id; its place is one of
-// the numbered places that its user has for the kind, and is unique, so that callers
-// who have counted at the same time cannot put too many. Its epoch is that at which
-// it was put: one from before the first proof of the address has no effect, should
-// it have been written while the others were being removed.
+// A credential is one document. Its _id combines its kind and its id.
+//
+// Its place is one of the numbered places that its user has for the kind. Places are
+// unique, so callers that counted at the same time cannot store too many.
+//
+// Its epoch is the user's epoch when the credential was stored. A credential from
+// before the first proof of the address has no effect, even if it was written while the
+// others were being removed.
 
 func credentialID(kind authsvc.CredentialKind, id string) string {
 	return fmt.Sprintf("%d:%s%s", len(kind), kind, id)
@@ -160,7 +163,7 @@ func credentialPlace(kind authsvc.CredentialKind, userID string, n int) string {
 	return fmt.Sprintf("%d:%s%s %d", len(kind), kind, userID, n)
 }
 
-// credentialsOf is the condition for those of some kinds of a user.
+// credentialsOf returns the condition for a user's credentials of some kinds.
 func credentialsOf(userID string, kinds ...authsvc.CredentialKind) bson.D {
 	names := bson.A{}
 	for _, kind := range kinds {
@@ -178,7 +181,7 @@ func (d document) credential() authsvc.Credential {
 		Created: d.instant("created"), Used: d.instant("used"), Expires: d.instant("expires")}
 }
 
-// credentialFields are those that an update sets.
+// credentialFields returns the fields that an update sets.
 func credentialFields(c authsvc.Credential, version int64) *writer {
 	var w writer
 	w.text("name", c.Name)
@@ -222,7 +225,8 @@ func (s *Store) PutCredential(ctx context.Context, c authsvc.Credential, epoch i
 	})
 }
 
-// insertCredential gives a credential a place and returns it once it may be taken.
+// insertCredential stores a credential in a free place and returns the place, which may
+// be set even after an error.
 func (s *Store) insertCredential(ctx context.Context, c authsvc.Credential, d bson.D, most int) (place string, err error) {
 	for try := 1; try <= 64; try++ {
 		if _, err := s.first(ctx, s.credentials(), by("_id", d[0].Value)); !errors.Is(err, authsvc.ErrNotFound) {
@@ -261,7 +265,7 @@ func (s *Store) freePlace(ctx context.Context, c authsvc.Credential, most int) (
 			free = append(free, place)
 		}
 	}
-	return free[rand.IntN(len(free))], nil // there is one, since there are most
+	return free[rand.IntN(len(free))], nil // not empty: fewer than most are in use
 }
 
 // GetCredential implements [authsvc.Adapter].
@@ -302,9 +306,9 @@ func (s *Store) UpdateCredential(ctx context.Context, c authsvc.Credential) erro
 	})
 }
 
-// changeOne changes a credential, if there is one that meets the condition, and
-// reports whether there was. If the answer is lost it is not tried again: it would
-// not find what it looks for any more.
+// changeOne changes a credential that meets the condition, and reports whether there
+// was one. It does not retry if the answer was lost: the condition would no longer
+// hold.
 func (s *Store) changeOne(ctx context.Context, filter, update bson.D) (changed bool, err error) {
 	err = retry(ctx, notExecuted, func() error {
 		r, err := s.credentials().UpdateOne(ctx, filter, update)
@@ -330,8 +334,8 @@ func (s *Store) TryCredential(ctx context.Context, kind authsvc.CredentialKind, 
 	})
 }
 
-// DeleteCredential implements [authsvc.Adapter]. As with UnlinkAccount, the epoch is
-// raised afterwards.
+// DeleteCredential implements [authsvc.Adapter]. It raises the epoch after the
+// deletion, as UnlinkAccount does.
 func (s *Store) DeleteCredential(ctx context.Context, kind authsvc.CredentialKind, id, userID string, r *authsvc.Revocation) error {
 	return s.do(ctx, "delete credential", func(ctx context.Context) error {
 		mine, err := s.delete(ctx, s.credentials(), by("_id", credentialID(kind, id), bson.E{Key: "user", Value: userID}))
@@ -358,8 +362,8 @@ func (s *Store) DeleteCredentials(ctx context.Context, userID string, r *authsvc
 	return n, err
 }
 
-// removePlanted removes the credentials that were there before the address was
-// proved, but for the sign-in that proves it, and the second step.
+// removePlanted removes the second step and the credentials from before the address was
+// proved, except the sign-in that proves it.
 func (s *Store) removePlanted(ctx context.Context, p authsvc.Proof) error {
 	mine := bson.D{{Key: "$ne", Value: credentialID(authsvc.CredentialPending, p.Pending)}}
 	_, err := s.deleteAll(ctx, s.credentials(), by("user", p.UserID, bson.E{Key: "_id", Value: mine}))
@@ -369,8 +373,8 @@ func (s *Store) removePlanted(ctx context.Context, p authsvc.Proof) error {
 	return err
 }
 
-// sparePending makes the sign-in that proves the address one from after the proof.
-// What was put meanwhile is without effect, and is removed.
+// sparePending gives the sign-in that proves the address the epoch of the proof. It
+// removes credentials stored meanwhile, which have no effect.
 func (s *Store) sparePending(ctx context.Context, p authsvc.Proof) error {
 	if p.Pending != "" {
 		key := by("_id", credentialID(authsvc.CredentialPending, p.Pending), bson.E{Key: "user", Value: p.UserID})

@@ -10,7 +10,7 @@ import (
 	"authsvc"
 )
 
-// together runs functions concurrently.
+// together runs functions concurrently and waits for them.
 func together(fs ...func()) {
 	var wg sync.WaitGroup
 	for _, f := range fs {
@@ -19,8 +19,9 @@ func together(fs ...func()) {
 	wg.Wait()
 }
 
-// TestIntervention runs one step between any two commands of another. No records
-// without a user are left, nothing deleted comes back, and nothing newer is removed.
+// TestIntervention runs one step between any two commands of another. It checks that no
+// records without a user remain, that nothing deleted returns, and that nothing newer
+// is removed.
 func TestIntervention(t *testing.T) {
 	t.Parallel()
 	server(t)
@@ -55,7 +56,7 @@ func TestIntervention(t *testing.T) {
 				})
 				stepErr := c.step(t, s, id)
 				s.proxy.failNth(0, 0, false)
-				if done { // else the step had fewer commands
+				if done { // otherwise the step had fewer commands
 					c.judge(t, s, id, stepErr, betweenErr)
 				}
 				if t.Failed() {
@@ -81,7 +82,8 @@ func judgeLinkDeleted(t *testing.T, s shared, id string, linkErr, deleteErr erro
 	}
 }
 
-// judgeSignUpUnlinked: the sign-up fails as a whole, or was complete before.
+// judgeSignUpUnlinked checks that the sign-up failed as a whole, or was complete
+// before.
 func judgeSignUpUnlinked(t *testing.T, s shared, id string, signUpErr, unlinkErr error) {
 	known, linked, signedIn := s.userExists(t, id), s.linked(t, id), s.signedIn(t, id)
 	if signUpErr != nil && (known || linked || signedIn || !errors.Is(signUpErr, authsvc.ErrConflict)) || signUpErr == nil && !(known && linked == (unlinkErr != nil) && signedIn) {
@@ -109,13 +111,14 @@ func judgeSignedOut(t *testing.T, s shared, id string, stepErr, betweenErr error
 	}
 }
 
-// judgeSignUpProved: the user whose address was proved stays, the sign-up is undone.
+// judgeSignUpProved checks that the user whose address was proved remains, and that the
+// sign-up is undone.
 func judgeSignUpProved(t *testing.T, s shared, id string, signUpErr, proofErr error) {
 	if proofErr != nil {
 		if signUpErr != nil || !errors.Is(proofErr, authsvc.ErrNotFound) {
 			t.Error(signUpErr, proofErr)
 		}
-		return // there was no user yet
+		return // the user did not exist yet
 	}
 	u, err := s.GetUserByEmail(t.Context(), email(id))
 	if err != nil || u.EmailVerified.IsZero() || s.linked(t, id) || s.signedIn(t, id) {
@@ -141,7 +144,7 @@ func tryLinkSecond(t *testing.T, s shared, id string) error {
 	return err
 }
 
-// judgeLinkUnlinked: the link came first, or it is stale and nothing of it is left.
+// judgeLinkUnlinked checks that the link came first, or is stale and left nothing.
 func judgeLinkUnlinked(t *testing.T, s shared, id string, linkErr, unlinkErr error) {
 	if unlinkErr != nil || linkErr != nil && !errors.Is(linkErr, authsvc.ErrStale) && !errors.Is(linkErr, authsvc.ErrNotFound) {
 		t.Error(linkErr, unlinkErr)
@@ -151,8 +154,8 @@ func judgeLinkUnlinked(t *testing.T, s shared, id string, linkErr, unlinkErr err
 	}
 }
 
-// TestProofsOverlapping: of two overlapping proofs of one address, the later one
-// removes nothing that was added after the first.
+// TestProofsOverlapping checks that, of two overlapping proofs of one address, the
+// later one removes nothing added after the first.
 func TestProofsOverlapping(t *testing.T) {
 	t.Parallel()
 	s := newShared(t, Options{})
@@ -210,8 +213,8 @@ func judgeProvedTwice(t *testing.T, s shared, id string, first, second error) {
 	}
 }
 
-// TestDeleteRacingSessions: concurrent deletions, renewals and sign-ins of one user
-// leave no session.
+// TestDeleteRacingSessions checks that concurrent deletions, renewals and sign-ins of
+// one user leave no session.
 func TestDeleteRacingSessions(t *testing.T) {
 	t.Parallel()
 	s := newShared(t, Options{})

@@ -11,35 +11,35 @@ import (
 	"authsvc"
 )
 
-// The log of revocations. A record is one document:
+// The revocation log. A record is one document:
 //
 //	_id        the key
-//	user       the id of the user whom it concerns
-//	seq        its number; the highest of a user's records is the user's epoch
+//	user       the id of the user it concerns
+//	seq        its number; the highest number of a user's records is the user's epoch
 //	accounts   the number of a first proof; see epochs
 //	pending    the number of its latest write, until it is published
 //	cursor     its position in the log, once it is published
-//	not_before the latest one of all writes of the key
-//	expires    the latest one of all writes of the key
+//	not_before the latest value of all writes of the key
+//	expires    the latest value of all writes of the key
 //
-// Numbers come from one counter.
+// All numbers come from one counter.
 //
-// A single write of seq revokes access: it ends everything that carries a lower
-// epoch, and nothing with the previous epoch can be written any more. Records
-// without a number, written by NextAuth.js or an earlier version, have to be
-// deleted, and grant access until they are. They are deleted between two writes of
-// seq, so that whatever was granted on their strength carries an epoch below the
-// second one.
+// A single write of seq revokes access: everything with a lower epoch ends, and nothing
+// with the previous epoch can be written any more.
+//
+// Records without a number, written by NextAuth.js or an earlier version, grant access
+// until they are deleted. They are deleted between two writes of seq: any access
+// granted because of them then carries an epoch below the second one.
 
 // sequenceKey is the key of the counter in authsvc_meta.
 const sequenceKey = "authsvc_sequence"
 
-// sessionsKey begins the key of a revocation of all sessions of a user.
+// sessionsKey is the start of the key of a revocation of all sessions of a user.
 const sessionsKey = "user:"
 
 // takeNumbers advances the counter by n and returns the last of the n numbers.
 func (s *Store) takeNumbers(ctx context.Context, n int64) (last int64, err error) {
-	may := func(err error) bool { return outcomeUnknown(err) || isDuplicate(err) } // a retry may skip some
+	may := func(err error) bool { return outcomeUnknown(err) || isDuplicate(err) } // a retry may skip numbers
 	err = retry(ctx, may, func() error {
 		raw, err := s.meta().FindOneAndUpdate(ctx, by("_id", sequenceKey), bson.D{{Key: "$inc", Value: by("seq", n)}},
 			options.FindOneAndUpdate().SetUpsert(true).SetReturnDocument(options.After)).Raw()
@@ -49,8 +49,8 @@ func (s *Store) takeNumbers(ctx context.Context, n int64) (last int64, err error
 	return last, err
 }
 
-// takeNumbersFor is takeNumbers with numbers that are not below the time of r in
-// microseconds, so that none repeats after the counter was lost or set back.
+// takeNumbersFor takes numbers that are not below r's time in microseconds, so that no
+// number repeats even after the counter was lost or reset.
 func (s *Store) takeNumbersFor(ctx context.Context, r *authsvc.Revocation, n int64) (last int64, err error) {
 	if least := r.NotBefore.UnixMicro() - 1; least > 0 {
 		if err := s.put(ctx, s.meta(), sequenceKey, bson.D{{Key: "$max", Value: by("seq", least)}}); err != nil {
@@ -60,17 +60,17 @@ func (s *Store) takeNumbersFor(ctx context.Context, r *authsvc.Revocation, n int
 	return s.takeNumbers(ctx, n)
 }
 
-// lastNumber returns the number that was taken last.
+// lastNumber returns the number taken last.
 func (s *Store) lastNumber(ctx context.Context) (int64, error) {
 	d, err := s.first(ctx, s.meta(), by("_id", sequenceKey))
 	return d.number("seq"), ignore(authsvc.ErrNotFound, err)
 }
 
-// epochs are the numbers of the revocations of a user.
+// epochs holds the revocation numbers of a user.
 type epochs struct {
 	user     int64 // User.Epoch
 	sessions int64 // User.SessionEpoch
-	accounts int64 // of the first proof; accounts that were linked at a lower one are invalid
+	accounts int64 // number of the first proof; accounts linked at a lower one are invalid
 }
 
 func (s *Store) epochs(ctx context.Context, userID string) (epochs, error) {
@@ -78,10 +78,9 @@ func (s *Store) epochs(ctx context.Context, userID string) (epochs, error) {
 	return all[userID], err
 }
 
-// epochsOf returns the epochs of users by id. Concurrent writes may make the result
-// older than the moment of return. An epoch that is still equal to one that was
-// read earlier was nevertheless in force at some moment in between, since epochs
-// only grow.
+// epochsOf returns the epochs of users by id. If there are concurrent writes, the
+// result may already be outdated when it is returned. But epochs only grow: if an epoch
+// equals one read earlier, it was in force at some moment in between.
 func (s *Store) epochsOf(ctx context.Context, userIDs ...string) (map[string]epochs, error) {
 	users, keys := bson.A{}, bson.A{}
 	for _, id := range userIDs {
@@ -104,7 +103,7 @@ func (s *Store) epochsOf(ctx context.Context, userIDs ...string) (map[string]epo
 	return all, err
 }
 
-// unchanged returns ErrStale if the user's epoch is not epoch any more.
+// unchanged returns ErrStale if the user's epoch is no longer epoch.
 func (s *Store) unchanged(ctx context.Context, userID string, epoch int64) error {
 	e, err := s.epochs(ctx, userID)
 	if err == nil && e.user != epoch {
@@ -123,11 +122,11 @@ func (s *Store) GetEpoch(ctx context.Context, userID string) (epoch int64, err e
 	return epoch, err
 }
 
-// A revocationKind says what a revocation ends besides what its key says.
+// A revocationKind extends a revocation beyond its key.
 type revocationKind struct {
-	accounts    bool  // a first proof: accounts that were linked earlier end, too
-	conditional bool  // by revokeAndRemove: only one of those by the same key that have read the same epoch is written
-	epoch       int64 // with conditional: the epoch of the user that it requires
+	accounts    bool  // a first proof: also ends accounts linked earlier
+	conditional bool  // for revokeAndRemove: of all writers of a key that read the same epoch, only one succeeds
+	epoch       int64 // if conditional: the required epoch of the user
 }
 
 var sessionRevocation = revocationKind{}
@@ -136,9 +135,9 @@ func proofRevocation(epoch int64) revocationKind { return revocationKind{true, t
 
 func unlinkRevocation(epoch int64) revocationKind { return revocationKind{false, true, epoch} }
 
-// raiseEpoch writes r with a new number, which becomes the user's epoch. Numbers
-// may be written out of order: if a higher one is already there, which a sign-in
-// may have read, it takes a still higher one.
+// raiseEpoch writes r with a new number, which becomes the user's epoch. Numbers may be
+// written out of order: if a higher one already exists, which a sign-in may have read,
+// raiseEpoch takes an even higher one.
 func (s *Store) raiseEpoch(ctx context.Context, r *authsvc.Revocation, of revocationKind) error {
 	n, err := s.takeNumbersFor(ctx, r, 1)
 	if err != nil {
@@ -147,7 +146,7 @@ func (s *Store) raiseEpoch(ctx context.Context, r *authsvc.Revocation, of revoca
 	return s.raiseEpochTo(ctx, r, of, n)
 }
 
-// raiseEpochTo is raiseEpoch, beginning with a number that was taken already.
+// raiseEpochTo is raiseEpoch, starting with a number already taken.
 func (s *Store) raiseEpochTo(ctx context.Context, r *authsvc.Revocation, of revocationKind, n int64) error {
 	for try := 1; ; try++ {
 		before, err := s.writeRevocation(ctx, r, of, n)
@@ -169,8 +168,7 @@ func (s *Store) raiseEpochTo(ctx context.Context, r *authsvc.Revocation, of revo
 	}
 }
 
-// writeRevocation merges r into its record and returns the record's previous
-// number.
+// writeRevocation merges r into its record and returns the record's previous number.
 func (s *Store) writeRevocation(ctx context.Context, r *authsvc.Revocation, of revocationKind, n int64) (before int64, err error) {
 	d, err := s.replaced(ctx, s.revocations(), r.Key, revocationUpdate(r, n, of))
 	if err == nil {
@@ -179,7 +177,7 @@ func (s *Store) writeRevocation(ctx context.Context, r *authsvc.Revocation, of r
 	return d.number("seq"), err
 }
 
-// isHighest reports whether no other record about the user has a higher number.
+// isHighest reports whether no other record of the user has a higher number.
 func (s *Store) isHighest(ctx context.Context, r *authsvc.Revocation) (bool, error) {
 	if r.UserID == "" {
 		return true, nil
@@ -202,9 +200,9 @@ func revocationUpdate(r *authsvc.Revocation, n int64, of revocationKind) bson.D 
 	return bson.D{{Key: "$max", Value: latest}, {Key: "$set", Value: set}}
 }
 
-// publish gives a record that raiseEpoch wrote its position in the log. Until then,
-// also if the writer dies, every reader gets the record. If somebody else wrote to
-// it in between, their publish serves both.
+// publish gives a record written by raiseEpoch its position in the log. Until then
+// every reader receives the record, even if the writer dies. If another writer changed
+// the record in between, that writer's publish serves both.
 func (s *Store) publish(ctx context.Context, r *authsvc.Revocation) {
 	undo(ctx, func(ctx context.Context) {
 		if n, err := s.takeNumbers(ctx, 1); err == nil {
@@ -213,8 +211,8 @@ func (s *Store) publish(ctx context.Context, r *authsvc.Revocation) {
 	})
 }
 
-// publishAt publishes r at position n-1, where n is a number that was taken after r
-// was written. Without concurrent writers, n-1 is the number of r itself.
+// publishAt publishes r at position n-1, where n is a number taken after r was written.
+// Without concurrent writers, n-1 is the number of r itself.
 func (s *Store) publishAt(ctx context.Context, r *authsvc.Revocation, n int64) error {
 	return s.change(ctx, s.revocations(), by("_id", r.Key, bson.E{Key: "pending", Value: r.Seq}),
 		bson.D{{Key: "$max", Value: by("cursor", n-1)}, {Key: "$unset", Value: by("pending", "")}})
@@ -229,11 +227,11 @@ func (s *Store) revoke(ctx context.Context, r *authsvc.Revocation) error {
 	return err
 }
 
-// revokeAndRemove calls remove between two writes of r, so that nothing is left to
-// a concurrent sign-in; see the top of this file. It returns the number that it
-// took for the second write, which is less than the user's epoch if there was
-// another revocation meanwhile. If it is interrupted the record stays pending, and
-// the next attempt repeats everything, or finishes it if what was to be removed is gone.
+// revokeAndRemove calls remove between two writes of r, so that a concurrent sign-in
+// gains nothing; see the top of this file. It returns the number of the second write,
+// which is below the user's epoch if another revocation happened meanwhile. If it is
+// interrupted, the record stays pending. The next attempt repeats everything or, if
+// nothing is left to remove, finishes it.
 func (s *Store) revokeAndRemove(ctx context.Context, r *authsvc.Revocation, of revocationKind, remove func(context.Context) error) (n int64, err error) {
 	n, err = s.takeNumbersFor(ctx, r, 2)
 	if err == nil {
@@ -251,9 +249,9 @@ func (s *Store) revokeAndRemove(ctx context.Context, r *authsvc.Revocation, of r
 	return n, err
 }
 
-// beginRevocation is the first write of revokeAndRemove. One that is
-// conditional is written only if none by the same key is later than the epoch that it
-// requires; otherwise the result is ErrStale.
+// beginRevocation does the first write of revokeAndRemove. A conditional revocation is
+// written only if the record of its key is not later than the required epoch; otherwise
+// beginRevocation returns ErrStale.
 func (s *Store) beginRevocation(ctx context.Context, r *authsvc.Revocation, of revocationKind, n int64) error {
 	if !of.conditional {
 		_, err := s.writeRevocation(ctx, r, of, n)
@@ -268,7 +266,7 @@ func (s *Store) beginRevocation(ctx context.Context, r *authsvc.Revocation, of r
 		if err == nil {
 			r.Seq = n
 		}
-		if !isDuplicate(err) { // a duplicate: the record is later than the epoch, or was created just now
+		if !isDuplicate(err) { // a duplicate: the record is later than the epoch, or was just created
 			return err
 		}
 		if err := s.unchanged(ctx, r.UserID, of.epoch); err != nil {
@@ -280,8 +278,8 @@ func (s *Store) beginRevocation(ctx context.Context, r *authsvc.Revocation, of r
 	}
 }
 
-// Revoke implements [authsvc.Adapter]. Each record takes effect when it is
-// written; after an error, the caller repeats the call.
+// Revoke implements [authsvc.Adapter]. Each record takes effect when it is written.
+// After an error, the caller must repeat the call.
 func (s *Store) Revoke(ctx context.Context, list ...*authsvc.Revocation) error {
 	return s.do(ctx, "revoke", func(ctx context.Context) error {
 		for _, r := range list {
@@ -295,10 +293,10 @@ func (s *Store) Revoke(ctx context.Context, list ...*authsvc.Revocation) error {
 
 // Revocations implements [authsvc.Adapter].
 //
-// A record is published at n-1, where n is taken after the record was written. The
-// reader first reads the last number, then the pending records, then the published
-// ones, and its next cursor is at most last-1. So if its cursor is n-1 or more, n
-// was taken, and the record written, before it looked: it found the record
+// A record is published at n-1, where n is taken after the record was written. A reader
+// first reads the last number, then the pending records, then the published ones; its
+// next cursor is at most last-1. So if its cursor is n-1 or more, n was taken, and the
+// record written, before the reader looked. The reader therefore found the record
 // pending, or published at n-1 or later, on this page or a following one.
 //
 // If the last number is below the reader's cursor, the database was restored to an
@@ -329,7 +327,7 @@ func (s *Store) Revocations(ctx context.Context, after int64, limit int) (list [
 			}
 			if next > after || len(page) < limit {
 				return nil
-			} // a full page, but all of it at last-1 or later: read the last number again
+			} // a full page at last-1 or later: read the last number again
 		}
 	})
 	if err != nil {
@@ -346,8 +344,8 @@ func readRevocations(found []document) (list []authsvc.Revocation) {
 	return list
 }
 
-// finishDeletion writes the second number of a deletion that was interrupted
-// after its user or account was gone. ErrNotFound: there is none.
+// finishDeletion writes the second number of a deletion that was interrupted after its
+// user or account was removed. It returns ErrNotFound if there is no such deletion.
 func (s *Store) finishDeletion(ctx context.Context, r *authsvc.Revocation) error {
 	_, err := s.first(ctx, s.revocations(), by("_id", r.Key, bson.E{Key: "pending", Value: bson.D{{Key: "$exists", Value: true}}}))
 	if err != nil {

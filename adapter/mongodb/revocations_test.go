@@ -10,8 +10,8 @@ import (
 	"authsvc"
 )
 
-// TestNumberWrittenLate: a revocation whose number is written after a higher one
-// takes a new number, so that it covers sessions that carry the higher one.
+// TestNumberWrittenLate checks that a revocation whose number is written after a higher
+// one takes a new number, so that it covers sessions with the higher one.
 func TestNumberWrittenLate(t *testing.T) {
 	t.Parallel()
 	s := newShared(t, Options{})
@@ -33,7 +33,7 @@ func TestNumberWrittenLate(t *testing.T) {
 	}
 }
 
-// A listener follows the log, and knows the latest Seq of each key.
+// A listener follows the log and tracks the latest Seq of each key.
 type listener struct {
 	shared
 	after int64
@@ -60,8 +60,8 @@ func (l *listener) catchUp(t *testing.T) {
 	}
 }
 
-// TestLogMissesNothing: a reader that goes on from its cursor gets every record with
-// its final number, however reader and writers overlap.
+// TestLogMissesNothing checks that a reader that continues from its cursor receives
+// every record with its final number, however reader and writers overlap.
 func TestLogMissesNothing(t *testing.T) {
 	t.Parallel()
 	s := newShared(t, Options{})
@@ -93,7 +93,7 @@ func TestLogMissesNothing(t *testing.T) {
 			}
 		}
 	}
-	for n, reached := 1, true; reached; n++ { // written while somebody reads
+	for n, reached := 1, true; reached; n++ { // written during a read
 		reached = false
 		var r, o *authsvc.Revocation
 		s.proxy.before(n, func() {
@@ -109,8 +109,8 @@ func TestLogMissesNothing(t *testing.T) {
 	}
 }
 
-// TestSlowWriter: a reader misses nothing while one writer has not yet published its
-// record and another has.
+// TestSlowWriter checks that a reader misses nothing while one writer has not published
+// its record yet, but another has.
 func TestSlowWriter(t *testing.T) {
 	t.Parallel()
 	s := newShared(t, Options{})
@@ -143,8 +143,8 @@ func TestSlowWriter(t *testing.T) {
 	}
 }
 
-// TestDeadWriter: a record whose writer died is in force, and all readers get it
-// until the next writer publishes it.
+// TestDeadWriter checks that a record whose writer died is in force, and that all
+// readers receive it until the next writer publishes it.
 func TestDeadWriter(t *testing.T) {
 	t.Parallel()
 	s := newShared(t, Options{})
@@ -158,7 +158,7 @@ func TestDeadWriter(t *testing.T) {
 	if s.signedIn(t, "ann") {
 		t.Error("the session lives")
 	}
-	if err := tryCreateSession(t, s, "ann"); !errors.Is(err, authsvc.ErrConflict) { // the token is still there
+	if err := tryCreateSession(t, s, "ann"); !errors.Is(err, authsvc.ErrConflict) { // the token still exists
 		t.Errorf("got %v", err)
 	}
 	epoch, err := s.GetEpoch(t.Context(), r.UserID)
@@ -180,8 +180,8 @@ func TestDeadWriter(t *testing.T) {
 	}
 }
 
-// TestLogSetBack: a reader starts again after the database was restored to an
-// earlier state.
+// TestLogSetBack checks that a reader starts again after the database was restored to
+// an earlier state.
 func TestLogSetBack(t *testing.T) {
 	t.Parallel()
 	s := newShared(t, Options{})

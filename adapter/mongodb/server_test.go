@@ -28,7 +28,7 @@ func (a *acknowledged) add(list map[string]bool, id string) {
 	a.n.Add(1)
 }
 
-// work signs people up, and every second one out again, until ctx ends.
+// work signs people up, and every second one out again, until ctx is done.
 func (a *acknowledged) work(ctx context.Context, s *Store, worker int) {
 	for i := 0; ctx.Err() == nil; i++ {
 		id := fmt.Sprintf("%d-%d", worker, i)
@@ -56,8 +56,8 @@ func (a *acknowledged) await(t *testing.T, more int64) {
 	}
 }
 
-// TestServerKilled: a server that is killed and restarted loses nothing that was
-// acknowledged, and the store reconnects by itself.
+// TestServerKilled checks that a server that is killed and restarted loses nothing
+// acknowledged, and that the store reconnects by itself.
 func TestServerKilled(t *testing.T) {
 	server := servertest.OwnFerretDB(t)
 	s := again(t, server.URL, Options{Migrate: true})
@@ -92,7 +92,7 @@ func TestServerKilled(t *testing.T) {
 	t.Logf("%d sign-ups, %d sign-outs acknowledged", len(a.in), len(a.out))
 }
 
-// TestServerFrozen: a server that hangs does not block a call for long.
+// TestServerFrozen checks that a server that hangs does not block a call for long.
 func TestServerFrozen(t *testing.T) {
 	server := servertest.OwnFerretDB(t)
 	s := again(t, server.URL, Options{Migrate: true})

@@ -17,7 +17,7 @@ var errNoDigest = errors.New("session record without digest")
 
 func (s *Store) token(token string) bson.D { return by(s.names.of("Session.sessionToken"), token) }
 
-// readSession joins a session and its own document, which may be missing.
+// readSession joins a session with authsvc's own document of it, which may be missing.
 func (s *Store) readSession(d, own document) authsvc.SessionRecord {
 	return authsvc.SessionRecord{ID: d.id("_id"), SessionToken: d.text(s.names.of("Session.sessionToken")), Digest: own.text("_id"),
 		UserID: d.id(s.names.of("Session.userId")), Expires: d.instant(s.names.of("Session.expires")),
@@ -25,8 +25,8 @@ func (s *Store) readSession(d, own document) authsvc.SessionRecord {
 		SessionOrigin: own.origin(), Seen: own.instant("seen")}
 }
 
-// originFields are those of authsvc's own documents that came with lists of sessions,
-// and later.
+// originFields are the fields that authsvc's own session documents gained with session
+// lists, and later.
 var originFields = []string{"proved_at", "amr", "second_at", "seen", "agent", "network", "client", "actor"}
 
 func (d document) origin() authsvc.SessionOrigin {
@@ -34,7 +34,7 @@ func (d document) origin() authsvc.SessionOrigin {
 		Network: d.text("network"), Client: d.text("client"), Actor: d.text("actor")}
 }
 
-// addOrigin adds what never changes after a sign-in, and the first Seen.
+// addOrigin adds the fields that never change after a sign-in, and the first Seen.
 func addOrigin(d bson.D, rec authsvc.SessionRecord) bson.D {
 	var w writer
 	w.text("amr", rec.AMR)
@@ -50,9 +50,9 @@ func addOrigin(d bson.D, rec authsvc.SessionRecord) bson.D {
 	return append(d, w.set...)
 }
 
-// ownFields returns authsvc's own fields of the session with an _id, except its
-// epoch and claims, which never change. The reference to the _id keeps apart sessions that had
-// the same token one after the other.
+// ownFields returns authsvc's own fields of a session, except its epoch and claims,
+// which never change. The field session holds the session's _id: it distinguishes
+// sessions that had the same token one after the other.
 func ownFields(rec authsvc.SessionRecord, session any) *writer {
 	var w writer
 	w.value("session", session)
@@ -63,8 +63,8 @@ func ownFields(rec authsvc.SessionRecord, session any) *writer {
 	return &w
 }
 
-// insertSession writes the session last: authsvc's own document has no effect
-// without it.
+// insertSession writes the session last: authsvc's own document has no effect without
+// it.
 func (s *Store) insertSession(ctx context.Context, rec authsvc.SessionRecord, id bson.ObjectID, userID any) error {
 	if rec.Digest == "" {
 		return errNoDigest
@@ -99,7 +99,7 @@ func (s *Store) insertOwnSession(ctx context.Context, rec authsvc.SessionRecord,
 		}
 		return err
 	}
-	// It is what another program's sign-out or an interrupted step has left.
+	// The document remains from another program's sign-out or an interrupted step.
 	if _, err := s.delete(ctx, s.ownSessions(), by("_id", rec.Digest, bson.E{Key: "session", Value: old.Lookup("session")})); err != nil {
 		return err
 	}
@@ -116,19 +116,19 @@ func (s *Store) dropSession(ctx context.Context, rec authsvc.SessionRecord, id b
 	s.deleteAll(ctx, s.ownSessions(), by("session", id)) //nolint:errcheck // nor has this without its session
 }
 
-// sessionValid reports whether a session began at the session epoch of its user or
-// later. A session of NextAuth.js has no epoch and is valid as long as it is stored:
-// whatever ends all sessions deletes it. So people can go on signing in to a
-// NextAuth.js application afterwards, and a session that it stores at that very
-// moment stays, as it would without authsvc. Sessions of earlier versions of
-// authsvc are treated the same.
+// sessionValid reports whether a session began at its user's session epoch or later.
+//
+// A session of NextAuth.js has no epoch and is valid as long as it is stored; ending
+// all sessions deletes it. People can therefore still sign in to a NextAuth.js
+// application afterwards. A session that it stores at that same moment remains, as it
+// would without authsvc. Sessions of earlier versions of authsvc are treated the same.
 func sessionValid(own document, sessions int64) bool {
 	return !own.has("epoch") || own.number("epoch") >= sessions
 }
 
-// CreateSession implements [authsvc.Adapter]. It stores the session before it
-// compares the epoch, which does no harm, since nobody knows the token yet. A
-// session that is written while its user is being deleted has no effect.
+// CreateSession implements [authsvc.Adapter]. It stores the session before it compares
+// the epoch. That is safe, since no client knows the token yet. A session that is
+// written while its user is being deleted has no effect.
 func (s *Store) CreateSession(ctx context.Context, rec authsvc.SessionRecord) (authsvc.SessionRecord, error) {
 	id := bson.NewObjectID()
 	err := s.do(ctx, "create session", func(ctx context.Context) error {
@@ -185,8 +185,8 @@ func (s *Store) GetSession(ctx context.Context, token, digest string) (rec auths
 	return rec, u, err
 }
 
-// ownSession returns authsvc's own document of a session, which may be empty.
-// ErrNotFound: the session has ended.
+// ownSession returns authsvc's own document of a session, which may be empty. It
+// returns ErrNotFound if the session has ended.
 func (s *Store) ownSession(ctx context.Context, session document, digest, userID string) (document, error) {
 	own, err := s.first(ctx, s.ownSessions(), by("_id", digest))
 	if err = ignore(authsvc.ErrNotFound, err); err != nil || !own.is("session", session.key()) {
@@ -202,9 +202,9 @@ func (s *Store) ownSession(ctx context.Context, session document, digest, userID
 	return own, err
 }
 
-// UpdateSession implements [authsvc.Adapter]. It changes the session in place and
-// never creates one. Authsvc's own document, which the session of another program
-// gets here, has no effect if the session is deleted in between.
+// UpdateSession implements [authsvc.Adapter]. It changes the session in place and never
+// creates one. It may create authsvc's own document for another program's session; that
+// document has no effect if the session is deleted in between.
 func (s *Store) UpdateSession(ctx context.Context, rec authsvc.SessionRecord) error {
 	return s.do(ctx, "update session", func(ctx context.Context) error {
 		if rec.Digest == "" {
@@ -223,8 +223,8 @@ func (s *Store) UpdateSession(ctx context.Context, rec authsvc.SessionRecord) er
 	})
 }
 
-// DeleteSession implements [authsvc.Adapter]. It deletes the session first; if
-// authsvc's own document is left, it is swept when it expires.
+// DeleteSession implements [authsvc.Adapter]. It deletes the session first. If
+// authsvc's own document remains, it is swept when it expires.
 func (s *Store) DeleteSession(ctx context.Context, token string) (rec authsvc.SessionRecord, err error) {
 	err = s.do(ctx, "delete session", func(ctx context.Context) error {
 		d, err := s.first(ctx, s.sessions(), s.token(token))
@@ -290,7 +290,7 @@ func (s *Store) ListSessions(ctx context.Context, userID string) (list []authsvc
 	return list, err
 }
 
-// ownSessionsOf returns authsvc's own documents of sessions, by the session's id.
+// ownSessionsOf returns authsvc's own documents of sessions, by session id.
 func (s *Store) ownSessionsOf(ctx context.Context, list []document) (map[string]document, error) {
 	found, err := s.list(ctx, s.ownSessions(), among("session", keys(list)), options.Find())
 	owns := map[string]document{}
@@ -304,9 +304,8 @@ func (s *Store) sessionsOf(ctx context.Context, userID string, o *options.FindOp
 	return s.list(ctx, s.sessions(), bson.D{refers(s.names.of("Session.userId"), userID)}, o)
 }
 
-// deleteEnded removes the sessions of a user with a lower number, which were
-// created while the others were being removed. Only NextAuth.js would still
-// accept them.
+// deleteEnded removes a user's sessions with an epoch below number, which were created
+// while the others were being removed. Only NextAuth.js would still accept them.
 func (s *Store) deleteEnded(ctx context.Context, userID string, number int64) error {
 	if _, err := s.deleteAll(ctx, s.ownSessions(), by("user", userID, bson.E{Key: "epoch", Value: bson.D{{Key: "$lt", Value: number}}})); err != nil {
 		return err

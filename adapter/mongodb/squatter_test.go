@@ -9,9 +9,9 @@ import (
 	"authsvc"
 )
 
-// A squatter has registered an address of somebody else. While the owner proves the
-// address, or access is revoked in another way, it signs in with its account, and
-// links another identity with a session that NextAuth.js has stored.
+// A squatter has registered another person's address. While the owner proves the
+// address, or access is revoked in another way, the squatter signs in with its account.
+// It also links another identity, using a session stored by NextAuth.js.
 type squatter struct {
 	shared
 	id   string
@@ -32,8 +32,8 @@ func newSquatter(t *testing.T, s shared, id string) *squatter {
 	return q
 }
 
-// readEpochs begins a sign-in and a link: it reads the epochs and checks what
-// entitles to them.
+// readEpochs begins a sign-in and a link: it reads the epochs and checks the conditions
+// for both.
 func (q *squatter) readEpochs(t *testing.T) {
 	u, err := q.GetUserByAccount(t.Context(), "p", q.id)
 	q.byAccount, q.signIn = exists[authsvc.User](t)(u, err), u.Epoch
@@ -54,7 +54,7 @@ func isStale(t *testing.T, err error) bool {
 	return err != nil
 }
 
-// refreshAndLink writes the tokens of the sign-in, and the linked account.
+// refreshAndLink writes the tokens of the sign-in and the linked account.
 func (q *squatter) refreshAndLink(t *testing.T) {
 	if q.byAccount {
 		acc := testAccount(q.id)
@@ -69,7 +69,7 @@ func (q *squatter) refreshAndLink(t *testing.T) {
 	}
 }
 
-// createSessions ends the sign-in with a session of each kind.
+// createSessions completes the sign-in with a session of each kind.
 func (q *squatter) createSessions(t *testing.T) {
 	if !q.byAccount {
 		return
@@ -83,7 +83,7 @@ func (q *squatter) createSessions(t *testing.T) {
 	}
 }
 
-// signInAgain signs in by the identity that was linked.
+// signInAgain signs in with the linked identity.
 func (q *squatter) signInAgain(t *testing.T) {
 	u, err := q.GetUserByAccount(t.Context(), "p", "late "+q.id)
 	if !exists[authsvc.User](t)(u, err) {
@@ -97,8 +97,9 @@ func (q *squatter) signInAgain(t *testing.T) {
 	}
 }
 
-// checkGone checks that the store has no account and session of the squatter, not
-// even for NextAuth.js, which ignores epochs, and that its JWT sessions have ended.
+// checkGone checks that the store has no account or session of the squatter, not even
+// for NextAuth.js, which ignores epochs. It also checks that the squatter's JWT
+// sessions have ended.
 func (q *squatter) checkGone(t *testing.T, r *authsvc.Revocation) {
 	t.Helper()
 	for _, id := range []string{q.id, "late " + q.id} {
@@ -126,9 +127,8 @@ func revokingSteps(t *testing.T) map[string]func(q *squatter, r *authsvc.Revocat
 	}
 }
 
-// inTurn calls first before the n-th command from now, and each of the others wait
-// commands after the previous one. The returned function calls those of the others
-// that have not been called by then.
+// inTurn calls first before the n-th command from now, and each of others wait commands
+// after the previous one. The returned function calls the remaining others.
 func inTurn(g *faultProxy, n, wait int, first func(), others ...func()) (late func()) {
 	todo := others
 	var next func()
@@ -152,8 +152,9 @@ func inTurn(g *faultProxy, n, wait int, first func(), others ...func()) (late fu
 	}
 }
 
-// TestSquatterBetweenCommands: whatever a squatter reads before some command of a
-// revoking step, and writes before the same or a later one, is gone afterwards.
+// TestSquatterBetweenCommands checks that everything a squatter reads before some
+// command of a revoking step, and writes before that or a later command, is gone
+// afterwards.
 func TestSquatterBetweenCommands(t *testing.T) {
 	t.Parallel()
 	server(t)
@@ -174,7 +175,7 @@ func TestSquatterBetweenCommands(t *testing.T) {
 						t.Error(err)
 					}
 					late()
-					if name == "DeleteUser" { // what nobody refers to means nothing
+					if name == "DeleteUser" { // records without references have no effect
 						q.checkDeleted(t)
 					} else {
 						q.checkGone(t, r)
@@ -188,7 +189,7 @@ func TestSquatterBetweenCommands(t *testing.T) {
 	}
 }
 
-// checkDeleted checks that nothing of the deleted user can be used.
+// checkDeleted checks that no record of the deleted user can be used.
 func (q *squatter) checkDeleted(t *testing.T) {
 	t.Helper()
 	r, err := q.first(t.Context(), q.revocations(), by("_id", sessionsKey+q.user))
@@ -205,8 +206,9 @@ func (q *squatter) checkDeleted(t *testing.T) {
 	}
 }
 
-// TestSquatterOvertaken: a proof between two commands of a squatter's sign-in leaves
-// it nothing, neither what it wrote before the proof nor what it checked before.
+// TestSquatterOvertaken checks that a proof between two commands of a squatter's
+// sign-in leaves the squatter nothing: neither its writes before the proof nor its
+// earlier checks count.
 func TestSquatterOvertaken(t *testing.T) {
 	t.Parallel()
 	server(t)

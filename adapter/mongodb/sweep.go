@@ -12,18 +12,18 @@ import (
 	"authsvc"
 )
 
-// orphanBatch is how many accounts one sweep checks for a missing user.
+// orphanBatch is the number of accounts that one sweep checks for a missing user.
 const orphanBatch = 100
 
-// An orphanScan goes round all accounts, one batch per sweep. MongoDB has no
-// foreign keys to remove what an interrupted deletion has left.
+// An orphanScan cycles through all accounts, one batch per sweep. MongoDB has no
+// foreign keys to remove the remains of an interrupted deletion.
 type orphanScan struct {
 	mu    sync.Mutex
 	after bson.RawValue
 }
 
-// Sweep implements [authsvc.Adapter]. What was deleted before an error stays
-// deleted and is counted.
+// Sweep implements [authsvc.Adapter]. Records deleted before an error stay deleted and
+// are counted.
 func (s *Store) Sweep(ctx context.Context, now time.Time, limit int) (swept int, err error) {
 	err = s.do(ctx, "sweep", func(ctx context.Context) error {
 		for _, sweep := range s.sweeps(now) {
@@ -41,7 +41,7 @@ func (s *Store) Sweep(ctx context.Context, now time.Time, limit int) (swept int,
 	return swept, err
 }
 
-// sweeps lists one bounded deletion per kind of record.
+// sweeps returns one bounded deletion for each kind of record.
 func (s *Store) sweeps(now time.Time) []func(context.Context, int) (int, error) {
 	before := func(c *mongo.Collection, field string, value any) func(context.Context, int) (int, error) {
 		return func(ctx context.Context, limit int) (int, error) {
@@ -50,7 +50,7 @@ func (s *Store) sweeps(now time.Time) []func(context.Context, int) (int, error) 
 			if err != nil || len(found) == 0 {
 				return 0, err
 			}
-			n, err := s.deleteAll(ctx, c, append(among("_id", keys(found)), old)) // unless renewed meanwhile
+			n, err := s.deleteAll(ctx, c, append(among("_id", keys(found)), old)) // skips those renewed meanwhile
 			if err == nil && c.Name() == s.sessions().Name() {
 				err = s.dropOwnSessions(ctx, keys(found))
 			}
@@ -71,7 +71,7 @@ func (s *Store) sweeps(now time.Time) []func(context.Context, int) (int, error) 
 	}
 }
 
-// existingIDs returns which of the ids are in a collection, as text.
+// existingIDs returns which of the ids exist in a collection, as text.
 func (s *Store) existingIDs(ctx context.Context, c *mongo.Collection, ids bson.A) (map[string]bool, error) {
 	there := map[string]bool{}
 	if len(ids) == 0 {
@@ -105,8 +105,8 @@ func (s *Store) dropOwnSessions(ctx context.Context, sessions bson.A) error {
 	return err
 }
 
-// sweepOwnSessions removes authsvc's own documents of sessions that other programs
-// have deleted. The expiry of an existing session is in the session itself.
+// sweepOwnSessions removes authsvc's own documents of sessions that other programs have
+// deleted. If the session exists, its own expiry applies.
 func (s *Store) sweepOwnSessions(ctx context.Context, now time.Time, limit int) (int, error) {
 	old := by("expires", bson.D{{Key: "$lt", Value: date(now)}})
 	found, err := s.list(ctx, s.ownSessions(), old, find("session").SetLimit(int64(limit)))
@@ -141,8 +141,8 @@ func (s *Store) sweepAccounts(ctx context.Context, now time.Time, limit int) (n 
 	return n, err
 }
 
-// next returns those accounts of the next batch whose user is missing or that are
-// being linked, for deleteOrphan.
+// next returns the accounts of the next batch that have no user or are being linked,
+// for deleteOrphan.
 func (p *orphanScan) next(ctx context.Context, s *Store) (lost []document, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -21,8 +21,8 @@ var (
 	errSlots   = errors.New("no place in the mail queue after many tries")
 )
 
-// PutToken implements [authsvc.Adapter]. A token whose mail was not stored does no
-// harm, since nobody knows it.
+// PutToken implements [authsvc.Adapter]. A token whose mail was not stored is harmless,
+// since no one has received it.
 func (s *Store) PutToken(ctx context.Context, t authsvc.VerificationToken, m authsvc.Mail, maxQueued int) error {
 	return s.do(ctx, "put token", func(ctx context.Context) error {
 		if len(m.Payload) > maxPayload {
@@ -62,8 +62,8 @@ func (s *Store) queued(ctx context.Context) (n int64, err error) {
 	return n, err
 }
 
-// insertMail gives a mail one of maxQueued numbered places. Places are unique,
-// so callers who counted at the same time cannot overfill the queue.
+// insertMail gives a mail one of maxQueued numbered places. Places are unique, so
+// callers that counted at the same time cannot overfill the queue.
 func (s *Store) insertMail(ctx context.Context, m authsvc.Mail, maxQueued int) error {
 	payload := m.Payload
 	if payload == nil {
@@ -97,7 +97,7 @@ func (s *Store) insertMail(ctx context.Context, m authsvc.Mail, maxQueued int) e
 	return errSlots
 }
 
-// slot returns a random slot: of all on the first tries, then of the free ones.
+// slot returns a random slot: any slot in the first attempts, later a free one.
 func (s *Store) slot(ctx context.Context, maxQueued, try int) (int64, error) {
 	if try < 2 {
 		return rand.Int64N(int64(maxQueued)), nil
@@ -156,8 +156,8 @@ func (s *Store) VoidTokens(ctx context.Context, identifier string) error {
 	})
 }
 
-// ClaimMail implements [authsvc.Adapter]. If the answer is lost, the mail is due
-// again at that time.
+// ClaimMail implements [authsvc.Adapter]. If the answer is lost, the mail is due again
+// at the time again.
 func (s *Store) ClaimMail(ctx context.Context, now, again time.Time) (m authsvc.Mail, err error) {
 	err = s.do(ctx, "claim mail", func(ctx context.Context) error {
 		return retry(ctx, notExecuted, func() error {

@@ -11,20 +11,18 @@ import (
 	"authsvc"
 )
 
-// maxContention bounds how often Permit tries again because others changed the
-// same key.
+// maxContention limits how often Permit retries because others changed the same key.
 const maxContention = 16
 
-// UseOnce implements [authsvc.Adapter]. If the answer is lost, the key counts as
-// used.
+// UseOnce implements [authsvc.Adapter]. If the answer is lost, the key counts as used.
 func (s *Store) UseOnce(ctx context.Context, key string, expires time.Time) error {
 	return s.do(ctx, "use once", func(ctx context.Context) error {
 		return s.insertNew(ctx, s.once(), bson.D{{Key: "_id", Value: key}, {Key: "expires", Value: date(expires)}})
 	})
 }
 
-// Permit implements [authsvc.Adapter]. The stored time is a number of
-// milliseconds, because the server cannot add to a date.
+// Permit implements [authsvc.Adapter]. It stores the time as a number of milliseconds,
+// because the server cannot add to a date.
 func (s *Store) Permit(ctx context.Context, key string, now time.Time, interval, burst time.Duration) (wait time.Duration, err error) {
 	at, latest := now.UnixMilli(), now.Add(burst).UnixMilli()
 	err = s.do(ctx, "permit", func(ctx context.Context) error {
@@ -51,8 +49,8 @@ func (s *Store) Permit(ctx context.Context, key string, now time.Time, interval,
 	return wait, err
 }
 
-// count counts an event and reports whether it was permitted. Each of the three
-// cases (a stored time ahead of now, in the past, or none) is one atomic command.
+// count counts an event and reports whether it was permitted. Each of the three cases
+// (the stored time is in the future, in the past, or missing) is one atomic command.
 func (s *Store) count(ctx context.Context, key string, now, latest, interval int64) (bool, error) {
 	update := func(from bson.D, change bson.D, o *options.UpdateOneOptionsBuilder) (n int64, err error) {
 		err = retry(ctx, notExecuted, func() error {
@@ -81,8 +79,8 @@ func (s *Store) Lease(ctx context.Context, name, holder string, now, until time.
 	return s.do(ctx, "lease", func(ctx context.Context) error { return s.lease(ctx, name, holder, now, until) })
 }
 
-// lease gives a lease. When somebody else holds it, the filter finds nothing
-// and the key is taken.
+// lease acquires or extends a lease. If another holder has it, the filter matches
+// nothing and the insert fails as a duplicate.
 func (s *Store) lease(ctx context.Context, name, holder string, now, until time.Time) error {
 	free := bson.A{by("holder", holder), by("expires", bson.D{{Key: "$lt", Value: date(now)}})}
 	return retry(ctx, outcomeUnknown, func() error {

@@ -28,7 +28,7 @@ func (s *Store) insertUser(ctx context.Context, u authsvc.User, id bson.ObjectID
 	return s.insert(ctx, s.users(), append(w.set, marks...))
 }
 
-// user finds a user by the id as text.
+// user finds a user by an id given as text.
 func (s *Store) user(ctx context.Context, id string) (document, error) {
 	return s.first(ctx, s.users(), bson.D{refers("_id", id)})
 }
@@ -44,8 +44,8 @@ func (s *Store) oneUser(ctx context.Context, op string, f func(context.Context) 
 	return u, err
 }
 
-// findUser returns the user whom find finds, which must be the one with the id,
-// with epochs that were read before find was called.
+// findUser returns the user that find returns, who must have the given id. It reads the
+// epochs before it calls find.
 func (s *Store) findUser(ctx context.Context, id string, find func(epochs) (document, error)) (authsvc.User, error) {
 	e, err := s.epochs(ctx, id)
 	if err != nil {
@@ -63,8 +63,8 @@ func (s *Store) findUser(ctx context.Context, id string, find func(epochs) (docu
 	return s.withEpochs(d, e, people[id]), nil
 }
 
-// withEpochs returns a user with epochs and person, of which the epochs were read
-// first: whoever blocks a user raises the epoch afterwards.
+// withEpochs returns a user with epochs and person. The epochs must have been read
+// before the person: blocking a user raises the epoch afterwards.
 func (s *Store) withEpochs(d document, e epochs, person document) authsvc.User {
 	u := s.readUser(d)
 	u.Epoch, u.SessionEpoch, u.Blocked, u.DeleteAfter = e.user, e.sessions, person.instant("blocked"), person.instant("delete_after")
@@ -88,14 +88,14 @@ func (s *Store) GetUser(ctx context.Context, id string) (authsvc.User, error) {
 	})
 }
 
-// GetUserByEmail implements [authsvc.Adapter]. Whose epoch is to be read is
-// known only by finding the user, who then has to be found again.
+// GetUserByEmail implements [authsvc.Adapter]. It must find the user to know whose
+// epoch to read, and then reads the user again.
 func (s *Store) GetUserByEmail(ctx context.Context, email string) (authsvc.User, error) {
 	return s.oneUser(ctx, "get user by email", func(ctx context.Context) (authsvc.User, error) {
 		if email == "" {
 			return authsvc.User{}, authsvc.ErrNotFound
 		}
-		// The type is that of the index, which is used only if it is named.
+		// Naming the index's type makes the server use the index.
 		has := by(s.names.of("User.email"), bson.D{{Key: "$eq", Value: email}, {Key: "$type", Value: "string"}})
 		d, err := s.first(ctx, s.users(), has)
 		if err == nil {
@@ -110,8 +110,8 @@ func (s *Store) GetUserByEmail(ctx context.Context, email string) (authsvc.User,
 	})
 }
 
-// GetUserByAccount implements [authsvc.Adapter]. As with GetUserByEmail, the
-// account has to be found again.
+// GetUserByAccount implements [authsvc.Adapter]. It reads the account twice, for the
+// reason given at GetUserByEmail.
 func (s *Store) GetUserByAccount(ctx context.Context, provider, providerAccountID string) (authsvc.User, error) {
 	return s.oneUser(ctx, "get user by account", func(ctx context.Context) (authsvc.User, error) {
 		d, err := s.first(ctx, s.accounts(), s.identity(provider, providerAccountID))
@@ -148,9 +148,9 @@ func (s *Store) UpdateUser(ctx context.Context, id string, change authsvc.UserUp
 	})
 }
 
-// changeUser updates a user, who has to be as was says unless that is nil. A first
-// proof, which raises the epoch before it stores that the address is proved, finds
-// another address than it has proved, or is seen here by what it stored.
+// changeUser updates a user. If was is not nil, the stored user must match it. A
+// concurrent first proof raises the epoch before it stores the verification. Either it
+// then finds an address other than the proved one, or changeUser sees the verification.
 func (s *Store) changeUser(ctx context.Context, id string, was *authsvc.User, update bson.D) (document, error) {
 	filter := bson.D{refers("_id", id)}
 	if was != nil {
@@ -176,10 +176,10 @@ func set[T any](write func(string, T), field string, value *T) {
 	}
 }
 
-// DeleteUser implements [authsvc.Adapter]. It ends the sessions and then deletes
-// the user; from then on whatever refers to the user has no effect. The second
-// number of the revocation covers a sign-in between the two. If the user does not
-// exist, it finishes what an interrupted call may have left.
+// DeleteUser implements [authsvc.Adapter]. It ends the sessions, then deletes the user;
+// from then on, records that refer to the user have no effect. The second number of the
+// revocation covers a sign-in between the two. If the user does not exist, DeleteUser
+// finishes the work of an interrupted call.
 func (s *Store) DeleteUser(ctx context.Context, id string, r *authsvc.Revocation) error {
 	return s.do(ctx, "delete user", func(ctx context.Context) error {
 		_, err := s.user(ctx, id)
@@ -208,7 +208,7 @@ func (s *Store) DeleteUser(ctx context.Context, id string, r *authsvc.Revocation
 	})
 }
 
-// removeAllOf removes what a deleted user had.
+// removeAllOf removes the records of a deleted user.
 func (s *Store) removeAllOf(ctx context.Context, id string) error {
 	_, err := s.deleteAll(ctx, s.accounts(), bson.D{refers(s.names.of("Account.userId"), id)})
 	if err == nil {
@@ -223,8 +223,8 @@ func (s *Store) removeAllOf(ctx context.Context, id string) error {
 	return err
 }
 
-// ListUsers implements [authsvc.Adapter], in the order of _id, in which
-// strings come before ObjectIds.
+// ListUsers implements [authsvc.Adapter]. It orders users by _id; strings come before
+// ObjectIds.
 func (s *Store) ListUsers(ctx context.Context, after string, limit int) ([]authsvc.User, error) {
 	return s.pageOfUsers(ctx, "list users", after, limit)
 }
@@ -266,7 +266,7 @@ func (s *Store) pageOfUsers(ctx context.Context, op, after string, limit int, co
 	return list, nil
 }
 
-// usersAfter is the condition for a page.
+// usersAfter returns the condition for the page after an id.
 func (s *Store) usersAfter(ctx context.Context, after string) (bson.D, error) {
 	if after == "" {
 		return bson.D{}, nil
@@ -275,7 +275,7 @@ func (s *Store) usersAfter(ctx context.Context, after string) (bson.D, error) {
 	if err != nil {
 		return following(after), nil
 	}
-	_, err = s.first(ctx, s.users(), by("_id", after)) // or is it a string that looks like one?
+	_, err = s.first(ctx, s.users(), by("_id", after)) // it may be a string that looks like an ObjectId
 	if err == nil {
 		return following(after), nil
 	}

@@ -11,8 +11,8 @@ import (
 	"authsvc"
 )
 
-// insert stores a document with a new _id, the first field. It may therefore try
-// again: a duplicate of the _id means that an earlier try has stored it.
+// insert stores a document with a new _id, its first field. Retrying is therefore safe:
+// a duplicate _id means that an earlier attempt has stored it.
 func (s *Store) insert(ctx context.Context, c *mongo.Collection, d bson.D) error {
 	tries := 0
 	err := retry(ctx, outcomeUnknown, func() error {
@@ -28,9 +28,9 @@ func (s *Store) insert(ctx context.Context, c *mongo.Collection, d bson.D) error
 	return err
 }
 
-// insertNew stores a document whose _id is a key that others may use. It does not
-// try again if the document may have been stored, since a duplicate would then
-// look like somebody else's.
+// insertNew stores a document whose _id is a key that others may use. It does not retry
+// if the document may have been stored: a duplicate would then look like another
+// caller's document.
 func (s *Store) insertNew(ctx context.Context, c *mongo.Collection, d bson.D) error {
 	return retry(ctx, notExecuted, func() error {
 		_, err := c.InsertOne(ctx, d)
@@ -38,8 +38,8 @@ func (s *Store) insertNew(ctx context.Context, c *mongo.Collection, d bson.D) er
 	})
 }
 
-// change updates one document in place. ErrNotFound: there is none. The update must
-// be idempotent.
+// change updates one document in place, or returns ErrNotFound if none matches. The
+// update must be idempotent.
 func (s *Store) change(ctx context.Context, c *mongo.Collection, filter, update bson.D) error {
 	return retry(ctx, outcomeUnknown, func() error {
 		r, err := c.UpdateOne(ctx, filter, update)
@@ -50,7 +50,7 @@ func (s *Store) change(ctx context.Context, c *mongo.Collection, filter, update 
 	})
 }
 
-// changeAll updates all documents of a filter in place.
+// changeAll updates all matching documents in place.
 func (s *Store) changeAll(ctx context.Context, c *mongo.Collection, filter, update bson.D) error {
 	return retry(ctx, outcomeUnknown, func() error {
 		_, err := c.UpdateMany(ctx, filter, update)
@@ -58,7 +58,7 @@ func (s *Store) changeAll(ctx context.Context, c *mongo.Collection, filter, upda
 	})
 }
 
-// changed is change that returns the document as it is afterwards.
+// changed is like change, but returns the document after the update.
 func (s *Store) changed(ctx context.Context, c *mongo.Collection, filter, update bson.D) (d document, err error) {
 	err = retry(ctx, outcomeUnknown, func() error {
 		raw, err := c.FindOneAndUpdate(ctx, filter, update, options.FindOneAndUpdate().SetReturnDocument(options.After)).Raw()
@@ -68,8 +68,8 @@ func (s *Store) changed(ctx context.Context, c *mongo.Collection, filter, update
 	return d, err
 }
 
-// put updates the document with an _id, or creates it. If several callers create it
-// at once, the server refuses all but one, and the others then update it.
+// put updates the document with an _id, or creates it. If several callers create it at
+// once, the server refuses all but one, and the others then update it.
 func (s *Store) put(ctx context.Context, c *mongo.Collection, id any, update bson.D) error {
 	may := func(err error) bool { return outcomeUnknown(err) || isDuplicate(err) }
 	return retry(ctx, may, func() error {
@@ -78,7 +78,7 @@ func (s *Store) put(ctx context.Context, c *mongo.Collection, id any, update bso
 	})
 }
 
-// replaced is put that returns the document as it was before, empty if there was
+// replaced is like put, but returns the previous document, or an empty one if there was
 // none.
 func (s *Store) replaced(ctx context.Context, c *mongo.Collection, id any, update bson.D) (d document, err error) {
 	may := func(err error) bool { return outcomeUnknown(err) || isDuplicate(err) }
@@ -93,8 +93,8 @@ func (s *Store) replaced(ctx context.Context, c *mongo.Collection, id any, updat
 	return d, err
 }
 
-// delete removes at most one document and reports whether this call did; of several
-// callers only one does. It tries again only if the command was certainly not
+// delete removes at most one document and reports whether this call did. Of several
+// callers, only one removes it. It retries only if the command was certainly not
 // executed.
 func (s *Store) delete(ctx context.Context, c *mongo.Collection, filter bson.D) (mine bool, err error) {
 	err = retry(ctx, notExecuted, func() error {
@@ -105,7 +105,7 @@ func (s *Store) delete(ctx context.Context, c *mongo.Collection, filter bson.D) 
 	return mine, err
 }
 
-// deleteAll removes all documents of a filter.
+// deleteAll removes all matching documents.
 func (s *Store) deleteAll(ctx context.Context, c *mongo.Collection, filter bson.D) (n int, err error) {
 	err = retry(ctx, outcomeUnknown, func() error {
 		r, err := c.DeleteMany(ctx, filter)
@@ -117,8 +117,8 @@ func (s *Store) deleteAll(ctx context.Context, c *mongo.Collection, filter bson.
 	return n, err
 }
 
-// take removes a document and returns it. It deletes by _id, so never a later
-// document that matches the filter as well.
+// take removes a document and returns it. It deletes by _id, so it never removes a
+// later document that matches the filter too.
 func (s *Store) take(ctx context.Context, c *mongo.Collection, filter bson.D) (document, error) {
 	d, err := s.first(ctx, c, filter)
 	if err != nil {
@@ -126,12 +126,12 @@ func (s *Store) take(ctx context.Context, c *mongo.Collection, filter bson.D) (d
 	}
 	mine, err := s.delete(ctx, c, by("_id", d.key()))
 	if err == nil && !mine {
-		err = authsvc.ErrNotFound // somebody else took it
+		err = authsvc.ErrNotFound // another caller took it
 	}
 	return d, err
 }
 
-// list returns all documents of a filter.
+// list returns all matching documents.
 func (s *Store) list(ctx context.Context, c *mongo.Collection, filter bson.D, o *options.FindOptionsBuilder) (list []document, err error) {
 	err = retry(ctx, outcomeUnknown, func() error {
 		list = nil
@@ -151,7 +151,7 @@ func (s *Store) list(ctx context.Context, c *mongo.Collection, filter bson.D, o 
 	return list, err
 }
 
-// find returns options of list that read some fields only.
+// find returns options for list that read only some fields.
 func find(fields ...string) *options.FindOptionsBuilder {
 	projection := bson.D{}
 	for _, field := range fields {
@@ -167,8 +167,8 @@ func ascending(fields ...string) (order bson.D) {
 	return order
 }
 
-// undo runs f even if the context has ended, with a timeout of its own. Whatever it
-// cannot undo is either complete or without effect.
+// undo runs f with its own timeout, even if ctx is done. Records that f fails to remove
+// are either complete or without effect.
 func undo(ctx context.Context, f func(context.Context)) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoing)
 	defer cancel()

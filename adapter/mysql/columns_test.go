@@ -13,7 +13,7 @@ func TestUserColumns(t *testing.T) {
 	t.Parallel()
 	var settings any = map[string]any{"a": []any{int64(1), 2.5, "x"}}
 	if version := sqltest.Query(t, testDatabase.Connected(t, testDatabase.Empty(t)), `SELECT VERSION()`); strings.Contains(version[0], "MariaDB") {
-		settings = `{"a":[1,2.5,"x"]}` // which has JSON as text
+		settings = `{"a":[1,2.5,"x"]}` // JSON is stored as text
 	}
 	sqltest.UserColumns(t, testDatabase, []sqltest.Column{
 		{Name: "role", Type: "VARCHAR(20)", Value: `'ad''min'`, Want: "ad'min"},

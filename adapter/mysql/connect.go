@@ -27,15 +27,15 @@ func (t *target) open(hooks sqladapter.TestHooks) (*sql.DB, error) {
 	return t.pool.Open(connector{inner, t.timeout}, hooks), nil
 }
 
-// A connector bounds how long connecting takes, up to the moment at which the
-// connection can be used: the pool also connects on its own, without a
-// deadline, and a server that hangs would use the pool up.
+// A connector limits the time until a new connection is usable. The pool also connects
+// in the background without a deadline, so a server that hangs would exhaust it.
 type connector struct {
 	driver.Connector
 	timeout time.Duration
 }
 
-// isolation is that of all transactions: they lock each row that they rely on.
+// isolation sets the isolation level of all transactions. They lock each row they rely
+// on.
 const isolation = `SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED`
 
 // Connect implements [driver.Connector].
@@ -52,10 +52,11 @@ func (c connector) Connect(ctx context.Context) (driver.Conn, error) {
 	return conn, nil
 }
 
-// Unreachable reports whether an error of [Open] or of a [Store] means that
-// the server cannot be reached yet: refused, a timeout, no such host, starting
-// up, shutting down, too many connections. Waiting may help then; it does not
-// against a wrong password, an unknown database or a missing privilege.
+// Unreachable reports whether an error of [Open] or of a [Store] means that the server
+// is unreachable for now: the connection was refused or timed out, the host name is
+// unknown, or the server is starting, stopping or out of connections. Waiting may help.
+// It returns false for a wrong password, an unknown database or a missing privilege,
+// where waiting does not help.
 func Unreachable(err error) bool {
 	var network *net.OpError
 	var name *net.DNSError
@@ -70,12 +71,12 @@ func Unreachable(err error) bool {
 		return true
 	}
 	if errors.As(err, &network) {
-		return !strings.HasSuffix(network.Op, " error") // which is an alert of TLS
+		return !strings.HasSuffix(network.Op, " error") // a TLS alert
 	}
 	return errors.As(err, &name)
 }
 
-// explain says in one line what to do about an error of opening.
+// explain says in one line what to do about an error of open.
 func (t *target) explain(err error) error {
 	var certificate *tls.CertificateVerificationError
 	var authority x509.UnknownAuthorityError
@@ -101,11 +102,11 @@ func (t *target) explain(err error) error {
 	return fmt.Errorf("mysql: %s: %s (%w)", t.where, what, oneLine{err})
 }
 
-// oneLine is an error whose line breaks, which joined errors have, are replaced.
+// oneLine is an error with its line breaks replaced; joined errors have them.
 type oneLine struct{ error }
 
 // Error implements error.
 func (o oneLine) Error() string { return strings.ReplaceAll(o.error.Error(), "\n", "; ") }
 
-// Unwrap serves errors.Is.
+// Unwrap supports errors.Is and errors.As.
 func (o oneLine) Unwrap() error { return o.error }

@@ -39,8 +39,8 @@ const (
 	errReadOnlyMode        = 1836
 )
 
-// dialect is that of MySQL and MariaDB. MariaDB's RETURNING is not used, so
-// that both get the same statements.
+// dialect returns the dialect of MySQL and MariaDB. Both get the same statements, so
+// MariaDB's RETURNING is not used.
 func dialect(s server) sqladapter.Dialect {
 	return sqladapter.Dialect{
 		Quote:               quote,
@@ -53,8 +53,8 @@ func dialect(s server) sqladapter.Dialect {
 		Now:                 `SELECT UTC_TIMESTAMP(6)`,
 		DeleteLimit:         true,
 		DeleteJoin:          true,
-		// EncodeTime and DecodeTime are nil: the driver reads and writes DATETIME
-		// and TIMESTAMP in UTC, which is the time zone of every connection.
+		// EncodeTime and DecodeTime are nil: the driver reads and writes DATETIME and
+		// TIMESTAMP in UTC, the time zone of every connection.
 		Unique:     is(errDuplicate),
 		ForeignKey: is(errNoParent, errParent),
 		Retryable:  retryable,
@@ -62,7 +62,8 @@ func dialect(s server) sqladapter.Dialect {
 	}
 }
 
-// readAs has the server write what it has many kinds of, such as DATE and SET.
+// readAs casts columns to text: the server has many such types, for example DATE and
+// SET.
 func readAs(column string, k sqladapter.Kind) string {
 	if k == sqladapter.Text {
 		return `CAST(` + column + ` AS CHAR)`
@@ -73,12 +74,12 @@ func readAs(column string, k sqladapter.Kind) string {
 func quote(name string) string { return "`" + strings.ReplaceAll(name, "`", "``") + "`" }
 
 // exact returns a condition that compares bytes. It is added to a comparison in the
-// collation of the column, which uses the index.
+// column's collation, which uses the index.
 func exact(column string) string {
 	return `CAST(CONVERT(` + column + ` USING utf8mb4) AS BINARY) = CAST(? AS BINARY)`
 }
 
-// is recognises error numbers.
+// is returns a function that reports whether an error has one of the numbers.
 func is(numbers ...uint16) func(error) bool {
 	return func(err error) bool {
 		var e *mysql.MySQLError
@@ -86,18 +87,18 @@ func is(numbers ...uint16) func(error) bool {
 	}
 }
 
-// retryable errors are those after which nothing was done. After a lock wait
-// only the statement is undone, but the adapter rolls the step back. A server
-// that is read-only after a failover has refused; the driver then closes the
-// connection, so that the next one finds the new primary, and returns
-// ErrBadConn, as always when nothing reached the server.
+// retryable reports whether an error means that nothing was done. A lock wait timeout
+// undoes only the statement, but the adapter then rolls the whole step back. A server
+// that became read-only in a failover refuses the statement; the driver then closes the
+// connection, so that the next one finds the new primary, and returns ErrBadConn. It
+// does so whenever nothing reached the server.
 func retryable(err error) bool {
 	return errors.Is(err, driver.ErrBadConn) ||
 		is(errDeadlock, errLockWait, errSnapshot, errUnknownCommand, errOptionPrevents, errReadOnlyTransaction, errReadOnlyMode)(err)
 }
 
-// noSuchID recognises how a column of numbers, or of MariaDB's type UUID,
-// refuses text. The session has its messages in English.
+// noSuchID reports whether a numeric column, or one of MariaDB's type UUID, refused a
+// text value. It reads the message, which the session sets to English.
 func noSuchID(err error) bool {
 	var e *mysql.MySQLError
 	if !errors.As(err, &e) {

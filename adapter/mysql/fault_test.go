@@ -24,8 +24,8 @@ func TestEveryStatementFailing(t *testing.T) {
 	})
 }
 
-// A server that asks for it gets a step again, from its beginning; only what
-// certainly was not done is repeated.
+// TestRetry checks that a step is repeated from its beginning if the server asks for
+// that, and only if it certainly had no effect.
 func TestRetry(t *testing.T) {
 	t.Parallel()
 	fresh := template(t, Options{}, "")

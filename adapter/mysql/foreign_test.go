@@ -11,8 +11,8 @@ import (
 	"authsvc/internal/test/servertest"
 )
 
-// prisma is what `prisma db push` makes of the documented NextAuth.js schema
-// for MySQL, in a database whose collation is Prisma's.
+// prisma is the result of `prisma db push` with the documented NextAuth.js schema for
+// MySQL, in a database with Prisma's collation.
 const prisma = "CREATE TABLE `Account` (`id` VARCHAR(191) NOT NULL, `userId` VARCHAR(191) NOT NULL, `type` VARCHAR(191) NOT NULL, `provider` VARCHAR(191) NOT NULL, " +
 	"`providerAccountId` VARCHAR(191) NOT NULL, `refresh_token` TEXT NULL, `access_token` TEXT NULL, `expires_at` INTEGER NULL, `token_type` VARCHAR(191) NULL, " +
 	"`scope` VARCHAR(191) NULL, `id_token` TEXT NULL, `session_state` VARCHAR(191) NULL, INDEX `Account_userId_fkey`(`userId`), " +
@@ -26,8 +26,8 @@ const prisma = "CREATE TABLE `Account` (`id` VARCHAR(191) NOT NULL, `userId` VAR
 	"ALTER TABLE `Account` ADD CONSTRAINT `Account_userId_fkey` FOREIGN KEY (`userId`) REFERENCES `User`(`id`) ON DELETE CASCADE ON UPDATE CASCADE;\n" +
 	"ALTER TABLE `Session` ADD CONSTRAINT `Session_userId_fkey` FOREIGN KEY (`userId`) REFERENCES `User`(`id`) ON DELETE CASCADE ON UPDATE CASCADE;\n"
 
-// kysely is the schema of @auth/kysely-adapter in the types of MySQL: ids of
-// the database's, no index but the unique ones, and the default collation.
+// kysely is the schema of @auth/kysely-adapter with MySQL types: the database creates
+// the ids, only unique indexes exist, and the collation is the default.
 const kysely = "CREATE TABLE `User` (`id` varchar(36) PRIMARY KEY DEFAULT (uuid()), `name` varchar(255), `email` varchar(255) UNIQUE, `emailVerified` datetime(3), `image` varchar(2048));\n" +
 	"CREATE TABLE `Account` (`id` varchar(36) PRIMARY KEY DEFAULT (uuid()), `userId` varchar(36) NOT NULL, `type` varchar(255) NOT NULL, `provider` varchar(255) NOT NULL, " +
 	"`providerAccountId` varchar(255) NOT NULL, `refresh_token` longtext, `access_token` longtext, `expires_at` bigint, `token_type` varchar(255), `scope` text, `id_token` longtext, " +
@@ -36,9 +36,9 @@ const kysely = "CREATE TABLE `User` (`id` varchar(36) PRIMARY KEY DEFAULT (uuid(
 	"FOREIGN KEY (`userId`) REFERENCES `User` (`id`) ON DELETE CASCADE);\n" +
 	"CREATE TABLE `VerificationToken` (`identifier` varchar(255) NOT NULL, `token` varchar(255) NOT NULL UNIQUE, `expires` datetime(3) NOT NULL);\n"
 
-// prismaToday is what Prisma makes of the models that Auth.js documents for it
-// today, but for addresses, which may be absent here: accounts and sessions
-// have no ids, and updatedAt must be given.
+// prismaToday is Prisma's result for the models that Auth.js documents today, except
+// that addresses may be absent. Accounts and sessions have no ids, and updatedAt must
+// be given.
 const prismaToday = "CREATE TABLE `User` (`id` VARCHAR(191) NOT NULL, `name` VARCHAR(191) NULL, `email` VARCHAR(191) NULL, `emailVerified` DATETIME(3) NULL, `image` VARCHAR(191) NULL, " +
 	"`createdAt` DATETIME(3) NOT NULL DEFAULT CURRENT_TIMESTAMP(3), `updatedAt` DATETIME(3) NOT NULL, UNIQUE INDEX `User_email_key`(`email`), PRIMARY KEY (`id`)) DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_unicode_ci;\n" +
 	"CREATE TABLE `Account` (`userId` VARCHAR(191) NOT NULL, `type` VARCHAR(191) NOT NULL, `provider` VARCHAR(191) NOT NULL, `providerAccountId` VARCHAR(191) NOT NULL, " +
@@ -50,8 +50,8 @@ const prismaToday = "CREATE TABLE `User` (`id` VARCHAR(191) NOT NULL, `name` VAR
 	"ALTER TABLE `Account` ADD CONSTRAINT `Account_userId_fkey` FOREIGN KEY (`userId`) REFERENCES `User`(`id`) ON DELETE CASCADE ON UPDATE CASCADE;\n" +
 	"ALTER TABLE `Session` ADD CONSTRAINT `Session_userId_fkey` FOREIGN KEY (`userId`) REFERENCES `User`(`id`) ON DELETE CASCADE ON UPDATE CASCADE;\n"
 
-// numbered has ids that the database counts, binary keys, no foreign keys and
-// the names of preset authjs.
+// numbered has ids counted by the database, binary keys, no foreign keys and the names
+// of preset authjs.
 const numbered = "CREATE TABLE users (id INT UNSIGNED NOT NULL AUTO_INCREMENT PRIMARY KEY, name VARCHAR(255), email VARBINARY(255) UNIQUE, emailVerified DATETIME(3), image TEXT);\n" +
 	"CREATE TABLE accounts (id BIGINT NOT NULL AUTO_INCREMENT PRIMARY KEY, userId INT UNSIGNED NOT NULL, type VARCHAR(255) NOT NULL, provider VARBINARY(255) NOT NULL, providerAccountId VARBINARY(255) NOT NULL, " +
 	"refresh_token MEDIUMTEXT, access_token MEDIUMTEXT, expires_at BIGINT, token_type TEXT, scope TEXT, id_token MEDIUMTEXT, session_state TEXT);\n" +
@@ -83,15 +83,16 @@ func TestAdapterOnTablesOfOthers(t *testing.T) {
 	}
 }
 
-// Times are cut to what a column holds, since the database might round them
-// up; TIMESTAMP columns hold UTC whatever the server's time zone is.
+// TestCoarseTimes checks that times are truncated to the precision of their column,
+// since the database might round them up. TIMESTAMP columns hold UTC whatever the
+// server's time zone.
 func TestCoarseTimes(t *testing.T) {
 	t.Parallel()
 	for kind, unit := range map[string]time.Duration{"DATETIME": time.Second, "DATETIME(1)": 100 * time.Millisecond,
 		"TIMESTAMP": time.Second, "TIMESTAMP(3)": time.Millisecond, "DATETIME(6)": time.Millisecond} {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
-			null := kind + " NULL" // else a TIMESTAMP gets a default
+			null := kind + " NULL" // otherwise a TIMESTAMP gets a default
 			s := opened(t, testDatabase.With(t, strings.ReplaceAll(strings.ReplaceAll(prisma, "DATETIME(3) NULL", null), "DATETIME(3)", kind)), Options{Migrate: true}, sqladapter.TestHooks{})
 			issued := time.Date(2030, 7, 1, 12, 30, 59, 999e6, time.UTC)
 			rec := authsvc.SessionRecord{ID: "s", SessionToken: "t", Digest: "d", Expires: issued}

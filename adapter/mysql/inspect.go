@@ -39,21 +39,20 @@ func inspect(ctx context.Context, q sqlschema.Querier, table string) (*sqlschema
 	return t, nil
 }
 
-// catalog leaves the Folded of indexes to inspect.
+// catalog leaves the Folded field of indexes to inspect.
 var catalog = sqlschema.Catalog{
-	// MariaDB says 'NULL', as text, for a column that may be NULL and has no
-	// default.
+	// For a nullable column without a default, MariaDB returns the text 'NULL'.
 	Columns: `SELECT COLUMN_NAME, COLUMN_TYPE, DATA_TYPE, COALESCE(CHARACTER_SET_NAME, ''), COALESCE(COLLATION_NAME, ''),
 		COALESCE(CHARACTER_MAXIMUM_LENGTH, 0), COALESCE(DATETIME_PRECISION, 3), IS_NULLABLE = 'NO',
 		COLUMN_DEFAULT IS NOT NULL AND COLUMN_DEFAULT <> 'NULL' OR EXTRA LIKE '%auto_increment%' OR EXTRA LIKE '% GENERATED%'
 		FROM information_schema.COLUMNS WHERE TABLE_SCHEMA = DATABASE() AND TABLE_NAME = ? ORDER BY ORDINAL_POSITION`,
 	Column: scanColumn,
-	// A prefix of a column, and an expression, which has no name, say nothing
-	// about the column.
+	// An index on a column prefix says nothing about the column; nor does an index on
+	// an expression, which has no column name.
 	Indexes: `SELECT INDEX_NAME, NON_UNIQUE = 0, CASE WHEN SUB_PART IS NULL THEN COALESCE(COLUMN_NAME, '') ELSE '' END, false
 		FROM information_schema.STATISTICS WHERE TABLE_SCHEMA = DATABASE() AND TABLE_NAME = ? ORDER BY INDEX_NAME, SEQ_IN_INDEX`,
-	// Database and table are named for both: MariaDB would open all tables of
-	// all databases to join them.
+	// Both tables are filtered by schema and name. Otherwise MariaDB opens every table
+	// of every database for the join.
 	References: `SELECT k.REFERENCED_TABLE_NAME, k.COLUMN_NAME, r.DELETE_RULE = 'CASCADE'
 		FROM information_schema.KEY_COLUMN_USAGE k JOIN information_schema.REFERENTIAL_CONSTRAINTS r ON r.CONSTRAINT_NAME = k.CONSTRAINT_NAME
 		WHERE k.TABLE_SCHEMA = DATABASE() AND k.TABLE_NAME = ? AND k.REFERENCED_TABLE_SCHEMA = DATABASE()
@@ -85,7 +84,8 @@ func scanColumn(rows sqlschema.Row) (sqlschema.Column, error) {
 	return c, nil
 }
 
-// precision of a time with so many digits after the second, 0 if they suffice.
+// precision returns the precision of a time with so many fractional digits, 0 if they
+// suffice.
 func precision(digits int) time.Duration {
 	if digits >= 3 {
 		return 0

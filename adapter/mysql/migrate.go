@@ -11,7 +11,7 @@ import (
 	"authsvc/internal/sql/stores"
 )
 
-// The types of the schema; see their fields.
+// Types used by Migrate and Status.
 type (
 	Direction = stores.Direction
 	Migration = stores.Migration
@@ -24,13 +24,13 @@ const (
 	Down = stores.Down
 )
 
-// files are the statements of the schema, with logical names in braces. The
-// database commits after each, so each can be repeated.
+// files holds the SQL of the schema, with logical names in braces. The database commits
+// after each statement, so each statement can be repeated.
 //
 //go:embed schema/*.sql
 var files embed.FS
 
-// tables describes the database for the package that keeps its tables.
+// tables describes the database for package sqlschema.
 func (s *Store) tables() *sqlschema.Database {
 	return &sqlschema.Database{
 		Scheme: "mysql", Where: s.target.where, DB: s.db, Names: s.names, Quote: quote, Files: files,
@@ -41,34 +41,34 @@ func (s *Store) tables() *sqlschema.Database {
 	}
 }
 
-// lostRace recognises errors about objects that exist already: the server may have
-// finished the statement of a process that was killed.
+// lostRace reports whether an object already exists: the server may have finished the
+// statement of a process that was killed.
 func lostRace(err error) bool {
 	return retryable(err) || is(errTableExists, errKeyName, errDuplicate)(err)
 }
 
-// Statements calls show with every statement that Migrate would execute to bring
-// the schema up to date, and changes nothing.
+// Statements calls show with every statement that Migrate would execute to bring the
+// schema up to date. It changes nothing.
 func (s *Store) Statements(ctx context.Context, show func(m Migration, statement string)) error {
 	return s.schema.Statements(ctx, show)
 }
 
-// Status reports which migrations were applied. It writes nothing.
+// Status reports which migrations have been applied. It writes nothing.
 func (s *Store) Status(ctx context.Context) (Status, error) { return s.schema.Status(ctx) }
 
-// Migrate changes the schema. Any number of processes may do so at once: each
-// migration is applied once, and all return when it is. Tables that are there
-// and cannot be used are refused before anything is changed.
+// Migrate changes the schema. Any number of processes may call it at once: each
+// migration is applied once, and every call returns when it is done. If an existing
+// table cannot be used, Migrate returns an error and changes nothing.
 //
-// MySQL cannot take a change of the schema back, so a migration that was
-// killed leaves what it has made, and the next one goes on from there; a lease
-// may hold that one up for 10 s. Indexes that are added to big tables of
-// another program are made while it reads and writes, but it waits for their
-// beginning and end, and those wait for its transactions.
+// MySQL cannot roll back a schema change. If a process is killed during a migration,
+// its changes remain and the next process continues from there, after waiting up to 10
+// s for a lease to expire. While Migrate adds indexes to another program's large
+// tables, that program can read and write, except at the start and end: there MySQL
+// waits for open transactions, and new ones wait for MySQL.
 func (s *Store) Migrate(ctx context.Context, d Direction) error { return s.schema.Migrate(ctx, d) }
 
-// versions goes on when it was interrupted between making its table and
-// writing into it, as the database cannot do both at once.
+// versions handles an interruption between creating the version table and writing its
+// first row, which the database cannot do in one transaction.
 type versions struct{ database.Store }
 
 var _ database.StoreExtender = versions{}
@@ -95,9 +95,10 @@ func (versions) CreateVersionTable(ctx context.Context, db database.DBTxConn) er
 	return err
 }
 
-// Ping implements [authsvc.Adapter]: the server answers and the schema is not
-// older than this build needs.
+// Ping implements [authsvc.Adapter]. It fails if the server does not answer or the
+// schema is older than this build needs.
 func (s *Store) Ping(ctx context.Context) error { return s.schema.Ping(ctx) }
 
-// Warnings returns what works, but not well, in tables of other programs.
+// Warnings lists problems in other programs' tables that do not stop authsvc from using
+// them.
 func (s *Store) Warnings(ctx context.Context) ([]string, error) { return s.schema.Warnings(ctx) }

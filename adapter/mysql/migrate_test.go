@@ -54,7 +54,7 @@ func TestRefusesTables(t *testing.T) {
 	sqltest.RefusesTables(t, testDatabase, map[string]sqltest.SchemaCase{
 		"a column is missing": {Schema: sqltest.Replace(t, prisma, image, ""), Want: "table User has no column image"},
 		"a column too much":   {Schema: sqltest.Replace(t, prisma, image, image+"`age` INT NOT NULL, "), Want: "table User has a column age that must be given a value"},
-		"narrow ids": {Schema: strings.ReplaceAll(sqltest.Replace(t, prisma, "`User` (`id` VARCHAR(191)", "`User` (`id` VARCHAR(25)"), "`userId` VARCHAR(191)", "`userId` VARCHAR(25)"), // the keys have to fit
+		"narrow ids": {Schema: strings.ReplaceAll(sqltest.Replace(t, prisma, "`User` (`id` VARCHAR(191)", "`User` (`id` VARCHAR(25)"), "`userId` VARCHAR(191)", "`userId` VARCHAR(25)"), // the keys must fit
 			Want: "too narrow for ids of 36 characters"},
 		"the same twice": {Schema: sqltest.Replace(t, prisma, emailKey, "") + users, Want: "table User has 1 values of (email) more than once"},
 		"no transactions": {Schema: sqltest.Replace(t, prisma, "INDEX `VerificationToken_identifier_token_key`(`identifier`, `token`))", "INDEX `VerificationToken_identifier_token_key`(`identifier`(20), `token`)) ENGINE=MyISAM"),
@@ -82,14 +82,14 @@ func TestRefusesNewerSchema(t *testing.T) { sqltest.RefusesNewerSchema(t, testDa
 
 func TestConcurrentOpen(t *testing.T) { sqltest.ConcurrentOpen(t, testDatabase) }
 
-// A migration that dies is finished by the next one, on an empty database and
-// on that of another program. Every 11th statement stands for all.
+// TestMigrationDying checks that the next migration finishes one that died, on an empty
+// database and on another program's. It tries every 11th statement.
 func TestMigrationDying(t *testing.T) {
 	t.Parallel()
 	for name, statements := range map[string]string{"empty": "", "Kysely": kysely} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			for n := 1; ; n += 11 { // each takes a database of its own
+			for n := 1; ; n += 11 { // each needs its own database
 				url := testDatabase.With(t, statements)
 				if !dies(t, url, n) {
 					if n == 1 {
@@ -98,7 +98,7 @@ func TestMigrationDying(t *testing.T) {
 					return
 				}
 				s := opened(t, url, Options{}, sqladapter.TestHooks{})
-				// The lock of a process that was killed lapses after 10 s.
+				// The lock of a killed process expires after 10 s.
 				if _, err := s.db.ExecContext(t.Context(), `DROP TABLE IF EXISTS `+sqlschema.LockTable); err != nil {
 					t.Fatal(err)
 				}
@@ -111,8 +111,8 @@ func TestMigrationDying(t *testing.T) {
 	}
 }
 
-// dies migrates with the n-th statement failing, and reports whether there was
-// one.
+// dies migrates with the n-th statement failing, and reports whether there is such a
+// statement.
 func dies(t *testing.T, url string, n int) bool {
 	t.Helper()
 	var fault sqlfault.Switch

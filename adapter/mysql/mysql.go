@@ -1,20 +1,19 @@
-// Package mysql keeps the records of authsvc in MySQL or MariaDB. It can share
-// the database with a NextAuth.js application: tables that are there are used
-// as they are.
+// Package mysql keeps the records of authsvc in MySQL or MariaDB. It can share the
+// database with a NextAuth.js application: existing tables are used unchanged.
 //
-// It needs MySQL 8.0.17 or MariaDB 10.6. It is tested with MariaDB 10.11, and
-// meant for MySQL 8 as well, with which it was not run. Where the two differ,
-// it knows both (the name of the collation that compares bytes) or uses neither
-// (RETURNING, CREATE INDEX IF NOT EXISTS).
+// It needs MySQL 8.0.17 or MariaDB 10.6. It is tested with MariaDB 10.11. It is written
+// for MySQL 8 too, but has not been run with it. Where the two differ, it supports both
+// (the name of the collation that compares bytes) or uses neither (RETURNING, CREATE
+// INDEX IF NOT EXISTS).
 //
-// Tables that authsvc makes compare text byte for byte. Those that Prisma and
-// others make often ignore case, accents and trailing blanks; then what the
-// database finds is compared again, and a second record that it takes for the
-// first is refused with a clear error.
+// Tables created by authsvc compare text byte for byte. Tables created by Prisma and
+// others often ignore case, accents and trailing blanks. The package then compares the
+// rows it finds again. If the database takes a new record for a duplicate of an
+// existing one, the package refuses it with a clear error.
 //
-// All replicas of authsvc have to talk to one primary: a server that lags
-// behind would know of a sign-out too late. With binary logging, binlog_format
-// has to be ROW or MIXED, as it is by default.
+// All replicas of authsvc must use the same primary: a lagging server would learn of a
+// sign-out too late. With binary logging, binlog_format must be ROW or MIXED, as it is
+// by default.
 package mysql
 
 import (
@@ -28,19 +27,19 @@ import (
 	"authsvc/internal/sql/sqlschema"
 )
 
-// Naming says what the tables and columns are called; see its fields.
+// Naming gives the names of tables and columns; see its fields.
 type Naming = sqladapter.Naming
 
-// Options of Open. The zero value uses the names of preset prisma and does
-// not migrate.
+// Options configures Open. The zero value uses the names of preset prisma and does not
+// migrate.
 type Options struct {
 	Naming Naming
-	// Migrate brings the schema up to date when the database is opened.
+	// Migrate brings the schema up to date when Open opens the database.
 	Migrate bool
 }
 
-// A Store is an [authsvc.Adapter] over one database. Any number of processes
-// may share it.
+// A Store is an [authsvc.Adapter] backed by one database. Any number of processes may
+// share it.
 type Store struct {
 	*sqladapter.Adapter
 	target *target
@@ -60,23 +59,22 @@ var (
 //	mysql://USER:PASSWORD@HOST:3306/DATABASE
 //	mysql://USER:PASSWORD@/DATABASE?socket=/run/mysqld/mysqld.sock
 //
-// The scheme may be mariadb as well. The URL takes these parameters, and no
-// others:
+// The scheme may also be mariadb. The URL takes only these parameters:
 //
-//	tls                      true: TLS 1.2 or newer, and the server's certificate is
-//	                         verified, which is the default for every host that is not
-//	                         this machine; skip-verify: anybody's certificate will do;
-//	                         false: everything, passwords too, goes in the clear, which
-//	                         is the default for 127.0.0.0/8, ::1 and localhost
-//	tls_ca                   file with the authorities in PEM form; default: the system's
-//	timeout                  of connecting; default 5s
-//	pool_max_conns           connections at once; default 10
-//	pool_max_conn_idle_time  after which an idle one is closed; default 5m
-//	pool_max_conn_lifetime   after which any is closed; default 1h
+//	tls                      true: TLS 1.2 or newer with a verified certificate, the
+//	                         default for all hosts except this machine; skip-verify: any
+//	                         certificate is accepted; false: everything, including
+//	                         passwords, is sent in plain text, the default for
+//	                         127.0.0.0/8, ::1 and localhost
+//	tls_ca                   PEM file with the trusted authorities; default: the system's
+//	timeout                  of connecting; default: 5s
+//	pool_max_conns           maximum number of connections; default: 10
+//	pool_max_conn_idle_time  idle connections are closed after this; default: 5m
+//	pool_max_conn_lifetime   all connections are closed after this; default: 1h
 //
-// Errors say what to do, in one line, and hold no password; [Unreachable]
-// reports whether waiting may help. A schema that is newer than this build knows
-// is refused and left as it is. The context bounds opening.
+// Errors say in one line what to do and contain no password. [Unreachable] reports
+// whether waiting may help. If the schema is newer than this build knows, Open returns
+// an error and changes nothing. ctx applies only to opening.
 func Open(ctx context.Context, url string, o Options) (*Store, error) {
 	return open(ctx, url, o, sqladapter.TestHooks{})
 }
@@ -112,7 +110,7 @@ func open(ctx context.Context, url string, o Options, hooks sqladapter.TestHooks
 	return s, nil
 }
 
-// Close ends all connections. Calls in flight fail.
+// Close closes the connection pool. Calls in flight may fail.
 func (s *Store) Close() error { return s.db.Close() }
 
 // Now implements [authsvc.Clock].

@@ -40,7 +40,7 @@ var testDatabase = &sqltest.Database{
 	},
 }
 
-// A shared store is one that a NextAuth.js application has open as well.
+// A shared store is open in a NextAuth.js application too.
 type shared struct {
 	*Store
 	*sqltest.Application
@@ -48,8 +48,8 @@ type shared struct {
 	options Options
 }
 
-// opened opens a database for the length of a test, with some connections:
-// many stores are open at once.
+// opened opens a database for the duration of a test, with few connections: many stores
+// are open at once.
 func opened(t testing.TB, url string, o Options, hooks sqladapter.TestHooks) shared {
 	t.Helper()
 	s, err := open(t.Context(), withParameters(url, "pool_max_conns=8"), o, hooks)
@@ -67,8 +67,8 @@ func withParameters(url, parameters string) string {
 	return url + "?" + parameters
 }
 
-// template returns a function that creates databases with all tables, some of which
-// another program may create first.
+// template returns a function that creates databases with all tables. Another program
+// may have created some of them first.
 func template(t testing.TB, o Options, schema string) func(testing.TB) string {
 	t.Helper()
 	return servertest.MySQLFrom(t, func(url string) error { return prepare(url, o, schema) })
@@ -84,7 +84,7 @@ func (s shared) Reopen(t *testing.T) authsvc.Adapter {
 	return opened(t, s.url, s.options, sqladapter.TestHooks{}).Store
 }
 
-// run judges the adapter over databases of a template.
+// run runs the adapter's test suite on databases created from a template.
 func run(t *testing.T, o Options, schema string) {
 	t.Helper()
 	fresh := template(t, o, schema)

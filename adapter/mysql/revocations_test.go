@@ -12,9 +12,9 @@ import (
 	"authsvc/internal/test/sqltest"
 )
 
-// TestNoRevocationIsMissed: a reader that goes on from its cursor gets every record,
-// although a snapshot of MariaDB may contain a later commit without an earlier one.
-// That happens only with as many connections as there are writers.
+// TestNoRevocationIsMissed checks that a reader that continues from its cursor receives
+// every record. A MariaDB snapshot may contain a later commit without an earlier one;
+// that happens only if there are as many connections as writers.
 func TestNoRevocationIsMissed(t *testing.T) {
 	t.Parallel()
 	s, err := Open(t.Context(), servertest.MySQL(t), Options{Migrate: true})

@@ -8,15 +8,15 @@ import (
 	"strings"
 )
 
-// A server is MySQL or MariaDB in some version.
+// A server is a version of MySQL or MariaDB.
 type server struct {
 	mariaDB bool
 	version [3]int
 }
 
-// minVersion is the first version that has all that is used: SKIP LOCKED
-// (MariaDB 10.6, MySQL 8.0.1) and a binary collation that does not ignore
-// trailing blanks (MariaDB 10.2, MySQL 8.0.17).
+// minVersion returns the first version with everything the package needs: SKIP LOCKED
+// (MariaDB 10.6, MySQL 8.0.1) and a binary collation that respects trailing blanks
+// (MariaDB 10.2, MySQL 8.0.17).
 func minVersion(mariaDB bool) [3]int {
 	if mariaDB {
 		return [3]int{10, 6, 0}
@@ -24,7 +24,7 @@ func minVersion(mariaDB bool) [3]int {
 	return [3]int{8, 0, 17}
 }
 
-// detectServer asks the server what it is and refuses one that is too old.
+// detectServer asks the server for its version and refuses one that is too old.
 func detectServer(ctx context.Context, db *sql.DB) (server, error) {
 	var version string
 	if err := db.QueryRowContext(ctx, `SELECT VERSION()`).Scan(&version); err != nil {
@@ -37,9 +37,9 @@ func detectServer(ctx context.Context, db *sql.DB) (server, error) {
 	return s, nil
 }
 
-// parseServer reads what VERSION() says, such as "8.0.36" or
-// "10.11.6-MariaDB-log". Old replication partners made some servers of MariaDB
-// put "5.5.5-" before it.
+// parseServer parses the result of VERSION(), such as "8.0.36" or
+// "10.11.6-MariaDB-log". For old replication partners, some MariaDB servers put
+// "5.5.5-" in front.
 func parseServer(text string) (server, error) {
 	s := server{mariaDB: strings.Contains(strings.ToLower(text), "mariadb")}
 	plain := text
@@ -68,8 +68,8 @@ func parseServer(text string) (server, error) {
 	return s, nil
 }
 
-// keyType is the type of keys: compared byte for byte, trailing blanks too. 255
-// characters are the most of which two fit into one index.
+// keyType returns the column type of keys: compared byte for byte, including trailing
+// blanks. With more than 255 characters, two keys would not fit into one index.
 func (s server) keyType() string {
 	return "VARCHAR(255) CHARACTER SET utf8mb4 COLLATE " + s.collation()
 }
@@ -82,7 +82,7 @@ func (s server) collation() string {
 }
 
 // folds reports whether a collation treats different texts as equal. Almost all do:
-// even those called _bin, except two, ignore trailing blanks.
+// even those with a name ending in _bin ignore trailing blanks, with two exceptions.
 func folds(collation string) bool {
 	return collation != "binary" && collation != "utf8mb4_0900_bin" && !strings.HasSuffix(collation, "_nopad_bin")
 }

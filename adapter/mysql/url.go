@@ -20,26 +20,26 @@ import (
 	"authsvc/internal/sql/sqladapter"
 )
 
-// A target is what a URL means. Only where may be shown.
+// A target is a parsed URL. Only where may be shown.
 type target struct {
 	config  *mysql.Config
 	where   string        // host:port/database, without user and password
-	timeout time.Duration // of connecting
+	timeout time.Duration // connect timeout
 	pool    sqladapter.Pool
 }
 
-// parameters lists what a URL may have after the question mark.
+// parameters lists the parameters that a URL may have.
 func parameters() []string {
 	return []string{"socket", "tls", "tls_ca", "timeout", "pool_max_conns", "pool_max_conn_idle_time", "pool_max_conn_lifetime"}
 }
 
-// CheckURL says what Open would not accept in a URL. It makes no connection.
+// CheckURL returns an error if Open would refuse the URL. It makes no connection.
 func CheckURL(url string) error {
 	_, err := parseURL(url)
 	return err
 }
 
-// parseURL reads a URL. Its errors never repeat it, since it has a password.
+// parseURL parses a URL. Its errors never repeat the URL, which contains a password.
 func parseURL(location string) (*target, error) {
 	u, err := url.Parse(location)
 	if err != nil {
@@ -70,7 +70,7 @@ func parseURL(location string) (*target, error) {
 	return t, nil
 }
 
-// values reads the parameters, each known and given once.
+// values reads the parameters. Each must be known and given at most once.
 func values(query string) (map[string]string, error) {
 	all, err := url.ParseQuery(query)
 	if err != nil {
@@ -89,10 +89,10 @@ func values(query string) (map[string]string, error) {
 	return q, nil
 }
 
-// settings are those of every connection, whatever the server has as its own.
+// settings returns the settings of every connection; they override the server's.
 //
-// Strict mode refuses what does not fit instead of cutting it. Found rows: an
-// update that changes nothing has found its row.
+// Strict mode refuses values that do not fit, instead of truncating them.
+// ClientFoundRows counts a row as updated even if its values stay the same.
 func settings() *mysql.Config {
 	c := mysql.NewConfig()
 	c.ParseTime, c.Loc = true, time.UTC
@@ -104,16 +104,16 @@ func settings() *mysql.Config {
 		"autocommit":               "1",
 		"default_storage_engine":   "'InnoDB'",
 		"foreign_key_checks":       "1",
-		"innodb_lock_wait_timeout": "4", // seconds; less than a call may take
+		"innodb_lock_wait_timeout": "4", // seconds; less than the time limit of a call
 		"lc_messages":              "'en_US'",
 		"sql_mode":                 "'STRICT_ALL_TABLES,NO_ZERO_IN_DATE,NO_ZERO_DATE,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION'",
 		"time_zone":                "'+00:00'",
 	}
-	_ = c.Apply(mysql.Charset("utf8mb4", "")) // it returns no error
+	_ = c.Apply(mysql.Charset("utf8mb4", "")) // never returns an error
 	return c
 }
 
-// address is a host and port, or a socket.
+// address sets the host and port, or the socket.
 func (t *target) address(u *url.URL, q map[string]string) error {
 	t.config.Net = "tcp"
 	if socket, ok := q["socket"]; ok {
@@ -136,8 +136,7 @@ func (t *target) address(u *url.URL, q map[string]string) error {
 	return nil
 }
 
-// security is TLS: verified with every host that is not this machine, unless
-// the URL says otherwise.
+// security configures TLS. By default, connections to other machines are verified.
 func (t *target) security(u *url.URL, q map[string]string) error {
 	mode, stated := q["tls"]
 	if t.config.Net == "unix" {
@@ -167,8 +166,8 @@ func (t *target) security(u *url.URL, q map[string]string) error {
 	return trust(c, q["tls_ca"])
 }
 
-// trust reads the authorities that may have signed the server's certificate;
-// without a file they are the system's.
+// trust sets the authorities in file as the ones that may sign the server's
+// certificate. Without a file, the system's authorities apply.
 func trust(c *tls.Config, file string) error {
 	if file == "" {
 		return nil

@@ -165,7 +165,7 @@ func TestUnreachable(t *testing.T) {
 	}
 }
 
-// What cannot be opened is said in one line, without the password.
+// TestOpenRefuses checks that errors of Open have one line and no password.
 func TestOpenRefuses(t *testing.T) {
 	t.Parallel()
 	url := servertest.MySQL(t)
@@ -173,7 +173,7 @@ func TestOpenRefuses(t *testing.T) {
 	if err != nil || to.config.Net != "tcp" {
 		t.Skip("the server has no address", err)
 	}
-	listener, err := net.Listen("tcp", "127.0.0.1:0") // and closed again: refused
+	listener, err := net.Listen("tcp", "127.0.0.1:0") // closed again, so that it refuses connections
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -186,7 +186,7 @@ func TestOpenRefuses(t *testing.T) {
 	defer silent.Close()
 	noTLS := "tls=false in the URL"
 	if got := sqltest.Query(t, testDatabase.Connected(t, url), "SHOW STATUS LIKE 'Ssl_server_not_after'"); strings.Contains(got[0], "GMT") {
-		// MySQL makes itself a certificate, and nobody knows its authority.
+		// MySQL creates its own certificate, with an unknown authority.
 		noTLS = "name its authority with tls_ca"
 	}
 	for name, c := range map[string]struct {

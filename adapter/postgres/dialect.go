@@ -7,7 +7,8 @@ import (
 	"authsvc/internal/sql/sqladapter"
 )
 
-// dialect is PostgreSQL's, without what CockroachDB and YugabyteDB lack.
+// dialect returns PostgreSQL's dialect. It uses no feature that CockroachDB or
+// YugabyteDB lacks.
 func dialect() sqladapter.Dialect {
 	return sqladapter.Dialect{
 		Quote:               quote,
@@ -21,9 +22,9 @@ func dialect() sqladapter.Dialect {
 		Read:                readAs,
 		Now:                 `SELECT clock_timestamp()`,
 		InSubquery:          func(query string) string { return "= ANY (ARRAY(" + query + "))" },
-		// EncodeTime and DecodeTime are nil: the driver sends times in binary,
-		// the wall clock of UTC to TIMESTAMP, the moment to TIMESTAMPTZ. The
-		// time zone of the session plays no part.
+		// EncodeTime and DecodeTime are nil: the driver sends times in binary, as UTC
+		// wall clock for TIMESTAMP and as an instant for TIMESTAMPTZ. The session's
+		// time zone has no effect.
 
 		Unique:      is(uniqueViolation),
 		ForeignKey:  is(foreignKeyViolation),
@@ -34,10 +35,10 @@ func dialect() sqladapter.Dialect {
 	}
 }
 
-// readAs has the database write what the driver does not know, such as an enum.
+// readAs casts a column to text if the driver cannot read its type, such as an enum.
 func readAs(column string, k sqladapter.Kind) string {
 	switch k {
-	case sqladapter.Text, sqladapter.Decimal, sqladapter.JSON, sqladapter.Float: // a REAL would come with digits that it has not
+	case sqladapter.Text, sqladapter.Decimal, sqladapter.JSON, sqladapter.Float: // as a number, a REAL would gain digits that are not stored
 		return `CAST(` + column + ` AS TEXT)`
 	case sqladapter.List:
 		return `CAST(to_json(` + column + `) AS TEXT)`

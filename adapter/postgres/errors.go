@@ -22,7 +22,7 @@ const (
 	numberOutOfRange    = "22003"
 	foreignKeyViolation = "23503"
 	uniqueViolation     = "23505"
-	readOnly            = "25006" // of a standby, for instance
+	readOnly            = "25006" // for example from a standby
 	idleInTransaction   = "25P03"
 	noSuchStatement     = "26000" // see stale
 	invalidUser         = "28000"
@@ -43,7 +43,7 @@ const (
 	idleSession         = "57P05"
 )
 
-// code is the SQLSTATE of an error, "" when it is not the server's.
+// code returns the SQLSTATE of an error, or "" if the error is not the server's.
 func code(err error) string {
 	var e *pgconn.PgError
 	if !errors.As(err, &e) {
@@ -52,25 +52,25 @@ func code(err error) string {
 	return e.Code
 }
 
-// is recognises codes.
+// is returns a function that reports whether an error has one of the codes.
 func is(codes ...string) func(error) bool {
 	return func(err error) bool { return slices.Contains(codes, code(err)) }
 }
 
-// stale reports whether the server refused a prepared statement before it ran,
-// because a table has changed or the statement was dropped.
+// stale reports whether the server refused to run a prepared statement because a table
+// has changed or the statement was dropped.
 func stale(e *pgconn.PgError) bool {
 	return e.Code == noSuchStatement || e.Code == featureNotSupported && e.Routine == "RevalidateCachedQuery"
 }
 
-// keep reports whether a connection is of use after an error. One to a server
-// that became a standby is not: the next one goes to the new primary.
+// keep reports whether a connection remains usable after an error. A connection to a
+// server that became a standby is not: the next one goes to the new primary.
 func keep(_ *pgconn.PgConn, e *pgconn.PgError) bool {
 	return e.Severity != "FATAL" && e.SeverityUnlocalized != "FATAL" && e.Code != readOnly && !stale(e)
 }
 
-// retryable errors mean that nothing was done, whenever they come:
-// the server rolled back or refused, or was never asked.
+// retryable reports whether an error proves that nothing was done, at any point of the
+// transaction: the server rolled back or refused, or the request was never sent.
 func retryable(err error) bool {
 	var server *pgconn.PgError
 	if errors.As(err, &server) {
@@ -83,8 +83,8 @@ func retryable(err error) bool {
 	return errors.Is(err, driver.ErrBadConn) || pgconn.SafeToRetry(err)
 }
 
-// interrupted errors ended the connection. What was under way is undone,
-// unless it was a commit, whose outcome is unknown.
+// interrupted reports whether an error ended the connection. The server then rolls the
+// transaction back, unless it was committing; the outcome of a commit is unknown.
 func interrupted(err error) bool {
 	if code := code(err); code != "" {
 		return strings.HasPrefix(code, "08") && code != "08P01" && code != "08007" ||
@@ -93,16 +93,16 @@ func interrupted(err error) bool {
 	return broken(err)
 }
 
-// broken reports whether a connection ended without an error from the server.
+// broken reports whether the connection ended without an error from the server.
 func broken(err error) bool {
 	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed) ||
 		errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE) || errors.Is(err, pgconn.ErrConnClosed)
 }
 
-// Unreachable reports whether an error of Open, or of a method, means that the
-// server cannot be reached yet: it is down, starting, being replaced or full,
-// or the network is. Waiting may help. It is false for what will not work as
-// configured, such as a wrong password, an unknown database or a missing
+// Unreachable reports whether an error of Open, or of a method, means that the server
+// is unreachable for now: the server or the network is down, or the server is starting,
+// failing over or out of connections. Waiting may help. It returns false for errors
+// that waiting cannot fix, such as a wrong password, an unknown database or a missing
 // privilege.
 func Unreachable(err error) bool {
 	if c := code(err); c != "" {
@@ -116,7 +116,7 @@ func Unreachable(err error) bool {
 		errors.Is(err, driver.ErrBadConn) || errors.Is(err, pgconn.ErrReadOnlyConnection) || errors.Is(err, pgconn.ErrStandbyConnection)
 }
 
-// untrusted reports whether the server's certificate could not be verified.
+// untrusted reports whether verification of the server's certificate failed.
 func untrusted(err error) bool {
 	var verify *tls.CertificateVerificationError
 	var authority x509.UnknownAuthorityError
@@ -128,8 +128,8 @@ func refusedTLS(err error) bool {
 	return strings.Contains(oneLine(err), "server refused TLS connection")
 }
 
-// An openError says in one line what to do. No error of the driver holds the
-// password, since the driver never has the URL.
+// An openError says in one line what to do. It cannot contain the password: the driver
+// never sees the URL, so its errors have no password either.
 type openError struct {
 	text string
 	err  error
@@ -138,7 +138,7 @@ type openError struct {
 func (e *openError) Error() string { return e.text }
 func (e *openError) Unwrap() error { return e.err }
 
-// explain makes an error of Open; where names the database.
+// explain wraps an error of Open. where names the database.
 func explain(where string, err error) error {
 	if err == nil {
 		return nil
@@ -175,8 +175,8 @@ func advice(err error) string {
 	return msg
 }
 
-// oneLine is the text of an error of several lines: the last one, since the
-// driver names the ways that it tried one by one.
+// oneLine returns the last line of an error. The driver lists one failed attempt per
+// line.
 func oneLine(err error) string {
 	lines := strings.Split(strings.TrimSpace(err.Error()), "\n")
 	return strings.TrimSpace(lines[len(lines)-1])

@@ -29,14 +29,14 @@ func TestEveryStatementFailing(t *testing.T) {
 	})
 }
 
-// TestRetry: a step that certainly took no effect is repeated, wherever it failed; one
-// that may have been committed is not.
+// TestRetry checks that a step that certainly had no effect is repeated, wherever it
+// failed, and that a step that may have been committed is not.
 func TestRetry(t *testing.T) {
 	t.Parallel()
 	server := func(code string) error { return &pgconn.PgError{Severity: "ERROR", Code: code, Message: "injected"} }
 	for name, c := range map[string]struct {
 		err            error
-		steps, commits bool // repeated when a step, or its commit, fails so
+		steps, commits bool // repeated if a step, or its commit, fails this way
 	}{
 		"serialization failure": {server("40001"), true, true},
 		"deadlock":              {server("40P01"), true, true},
@@ -59,8 +59,8 @@ func TestRetry(t *testing.T) {
 	}
 }
 
-// TestLostCommit: a commit whose answer is lost is not repeated, and is an error of
-// unknown outcome.
+// TestLostCommit checks that a commit whose answer is lost is not repeated, and returns
+// an error of unknown outcome.
 func TestLostCommit(t *testing.T) {
 	t.Parallel()
 	fault := sqlfault.Switch{Err: &pgconn.PgError{Severity: "FATAL", Code: "57P01", Message: "injected"}}
@@ -83,8 +83,8 @@ func TestLostCommit(t *testing.T) {
 	}
 }
 
-// TestStaleStatements: statements that the server has dropped, or refuses because a
-// column was widened, are prepared again.
+// TestStaleStatements checks that statements are prepared again if the server has
+// dropped them, or refuses them because a column was widened.
 func TestStaleStatements(t *testing.T) {
 	t.Parallel()
 	s := opened(t, with(testDatabase.With(t, pgAdapter), "pool_max_conns=4"), Options{Migrate: true, Naming: Naming{Preset: "authjs"}}, pgAdapterTables(), sqladapter.TestHooks{})
@@ -109,7 +109,7 @@ func TestStaleStatements(t *testing.T) {
 	}
 }
 
-// TestDemoted: a connection to a server that became a standby is closed.
+// TestDemoted checks that a connection to a server that became a standby is closed.
 func TestDemoted(t *testing.T) {
 	t.Parallel()
 	s := newShared(t, Options{}, sqladapter.TestHooks{})
@@ -131,7 +131,8 @@ func TestDemoted(t *testing.T) {
 	}
 }
 
-// TestPatience: a call waits for the locks of another transaction up to its timeout.
+// TestPatience checks that a call waits for another transaction's locks up to its
+// timeout.
 func TestPatience(t *testing.T) {
 	t.Parallel()
 	s := newShared(t, Options{}, sqladapter.TestHooks{})

@@ -15,7 +15,7 @@ import (
 	"authsvc/internal/test/sqltest"
 )
 
-// prisma is what `prisma db push` makes of the documented NextAuth.js schema.
+// prisma is the result of `prisma db push` with the documented NextAuth.js schema.
 const prisma = `
 CREATE TABLE "Account" ("id" TEXT NOT NULL, "userId" TEXT NOT NULL, "type" TEXT NOT NULL, "provider" TEXT NOT NULL,
 	"providerAccountId" TEXT NOT NULL, "refresh_token" TEXT, "access_token" TEXT, "expires_at" INTEGER, "token_type" TEXT, "scope" TEXT,
@@ -34,7 +34,7 @@ ALTER TABLE "Account" ADD CONSTRAINT "Account_userId_fkey" FOREIGN KEY ("userId"
 ALTER TABLE "Session" ADD CONSTRAINT "Session_userId_fkey" FOREIGN KEY ("userId") REFERENCES "User"("id") ON DELETE CASCADE ON UPDATE CASCADE;
 `
 
-// pgAdapter is what the documentation of @auth/pg-adapter says to run.
+// pgAdapter is the SQL from the documentation of @auth/pg-adapter.
 const pgAdapter = `
 CREATE TABLE verification_token (identifier TEXT NOT NULL, expires TIMESTAMPTZ NOT NULL, token TEXT NOT NULL, PRIMARY KEY (identifier, token));
 CREATE TABLE accounts (id SERIAL, "userId" INTEGER NOT NULL, type VARCHAR(255) NOT NULL, provider VARCHAR(255) NOT NULL,
@@ -44,8 +44,8 @@ CREATE TABLE sessions (id SERIAL, "userId" INTEGER NOT NULL, expires TIMESTAMPTZ
 CREATE TABLE users (id SERIAL, name VARCHAR(255), email VARCHAR(255), "emailVerified" TIMESTAMPTZ, image TEXT, PRIMARY KEY (id));
 `
 
-// prismaToday is what Prisma makes of the models that Auth.js documents for it
-// today, but for addresses, which may be absent here.
+// prismaToday is Prisma's result for the models that Auth.js documents today, except
+// that addresses may be absent.
 const prismaToday = `
 CREATE TABLE "User" ("id" TEXT NOT NULL, "name" TEXT, "email" TEXT, "emailVerified" TIMESTAMP(3), "image" TEXT,
 	"createdAt" TIMESTAMP(3) NOT NULL DEFAULT CURRENT_TIMESTAMP, "updatedAt" TIMESTAMP(3) NOT NULL, CONSTRAINT "User_pkey" PRIMARY KEY ("id"));
@@ -63,7 +63,8 @@ ALTER TABLE "Account" ADD CONSTRAINT "Account_userId_fkey" FOREIGN KEY ("userId"
 ALTER TABLE "Session" ADD CONSTRAINT "Session_userId_fkey" FOREIGN KEY ("userId") REFERENCES "User"("id") ON DELETE CASCADE ON UPDATE CASCADE;
 `
 
-// What `prisma db push` makes of the documented NextAuth.js schema.
+// TestAdapterOnPrisma runs the suite on the documented NextAuth.js schema, as `prisma
+// db push` creates it.
 func TestAdapterOnPrisma(t *testing.T) {
 	servertest.Long(t)
 	t.Parallel()
@@ -71,8 +72,8 @@ func TestAdapterOnPrisma(t *testing.T) {
 		"pool_max_conns=8&TimeZone=Australia/Lord_Howe")
 }
 
-// What Prisma makes of the models that Auth.js documents today: accounts and
-// sessions have no ids, and updatedAt must be given.
+// TestAdapterOnPrismaOfToday runs the suite on the models that Auth.js documents today:
+// accounts and sessions have no ids, and updatedAt must be given.
 func TestAdapterOnPrismaOfToday(t *testing.T) {
 	servertest.Long(t)
 	t.Parallel()
@@ -80,7 +81,7 @@ func TestAdapterOnPrismaOfToday(t *testing.T) {
 		"pool_max_conns=8&TimeZone=Asia/Kathmandu")
 }
 
-// What the documentation of @auth/pg-adapter makes.
+// TestAdapterOnPgAdapter runs the suite on the documented schema of @auth/pg-adapter.
 func TestAdapterOnPgAdapter(t *testing.T) {
 	servertest.Long(t)
 	t.Parallel()
@@ -94,7 +95,7 @@ func pgAdapterTables() other {
 	}
 	return other{
 		schema: pgAdapter,
-		// node-postgres hands times over as text of the local zone.
+		// node-postgres sends times as text in the local time zone.
 		writes: func(t time.Time) any { return t.In(newYork).Format("2006-01-02T15:04:05.000-07:00") },
 	}
 }
@@ -119,11 +120,12 @@ func TestAdapterOnCitext(t *testing.T) {
 	suite(t, Options{}, by, "pool_max_conns=8")
 }
 
-// TIMESTAMPTZ holds the moment, in whatever zone it was written or is read.
+// TestTimesWithZone checks that TIMESTAMPTZ holds the moment, in whatever time zone it
+// was written or is read.
 func TestTimesWithZone(t *testing.T) {
 	t.Parallel()
 	s := opened(t, with(testDatabase.With(t, pgAdapter), "TimeZone=America/New_York"), Options{Migrate: true, Naming: Naming{Preset: "authjs"}}, pgAdapterTables(), sqladapter.TestHooks{})
-	moment := time.Date(2030, 11, 3, 5, 30, 0, 123e6, time.UTC) // 1:30 comes twice that night
+	moment := time.Date(2030, 11, 3, 5, 30, 0, 123e6, time.UTC) // 1:30 occurs twice that night
 	for _, at := range []time.Time{moment, moment.Add(time.Hour)} {
 		u, err := s.CreateUser(t.Context(), authsvc.User{EmailVerified: at})
 		if err != nil {
@@ -140,7 +142,8 @@ func TestTimesWithZone(t *testing.T) {
 	}
 }
 
-// What does not fit is an error of the store, and nothing is cut.
+// TestNarrowColumns checks that a value that does not fit is an error, and that nothing
+// is truncated.
 func TestNarrowColumns(t *testing.T) {
 	t.Parallel()
 	s := opened(t, testDatabase.With(t, pgAdapter), Options{Migrate: true, Naming: Naming{Preset: "authjs"}}, pgAdapterTables(), sqladapter.TestHooks{})
@@ -206,7 +209,7 @@ func TestTraits(t *testing.T) {
 	}
 }
 
-// set lists the members in the order in which they are printed.
+// set lists the members of m in the order in which they are printed.
 func set(m map[string]bool) []string {
 	list := []string{}
 	for _, name := range []string{"Account", "Session", "User", "User.email", "Account.provider", "Account.providerAccountId"} {

@@ -7,10 +7,10 @@ import (
 	"authsvc/internal/sql/sqlschema"
 )
 
-// named restricts a query to the tables that names without a schema mean.
+// named restricts a query to the tables that unqualified names resolve to.
 const named = ` c.relname = ANY ($1::text[]) AND c.relkind IN ('r', 'p') AND pg_table_is_visible(c.oid) `
 
-// catalog describes the table that the search_path finds; case counts.
+// catalog describes tables found through the search_path. Names are case-sensitive.
 var catalog = sqlschema.Catalog{
 	// b is the base type of a domain. CHAR(n) ignores trailing blanks.
 	Columns: `SELECT c.relname, a.attname,
@@ -30,8 +30,8 @@ var catalog = sqlschema.Catalog{
 		LEFT JOIN pg_collation co ON co.oid = a.attcollation
 		LEFT JOIN pg_namespace cn ON cn.oid = co.collnamespace
 		WHERE` + named + `ORDER BY c.relname, a.attnum`,
-	// Those that are partial, or not valid after they were made concurrently,
-	// are left out.
+	// Partial indexes are excluded, and so are indexes that a failed CREATE INDEX
+	// CONCURRENTLY left invalid.
 	Indexes: `SELECT c.relname, ic.relname, i.indisunique, COALESCE(a.attname, ''),
 			COALESCE(at.typname IN ('citext', 'bpchar'), false) OR NOT COALESCE(co.collisdeterministic, true)
 		FROM pg_class c
@@ -52,8 +52,8 @@ var catalog = sqlschema.Catalog{
 	Several: true,
 }
 
-// keyType is the type of text that is compared byte for byte. CockroachDB does
-// so anyway, and to it a collated text is another type.
+// keyType returns the column type for text that is compared byte for byte. CockroachDB
+// always compares bytes, and treats text with a collation as a different type.
 func keyType(ctx context.Context, q sqlschema.Querier) (string, error) {
 	var version string
 	if err := q.QueryRowContext(ctx, `SELECT version()`).Scan(&version); err != nil {

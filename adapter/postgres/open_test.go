@@ -19,8 +19,8 @@ import (
 	"authsvc/internal/test/sqltest"
 )
 
-// A refusing server answers every connection with one error; without a code it
-// hangs up, and with "silent" it says nothing.
+// refusing starts a server that answers every connection with one error. Without a code
+// it hangs up; with "silent" it says nothing.
 func refusing(t *testing.T, code, message string) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -63,7 +63,7 @@ func refuse(ctx context.Context, conn net.Conn, code, message string) {
 	}
 }
 
-// What Open cannot use it refuses in one line that says what to do.
+// TestOpenRefused checks that Open's errors say in one line what to do.
 func TestOpenRefused(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -116,7 +116,8 @@ func TestOpenRefusedByServer(t *testing.T) {
 	opened(t, location, Options{Migrate: true}, other{}, sqladapter.TestHooks{})
 }
 
-// A context that ends while the server is silent ends opening.
+// TestOpenObeysContext checks that Open stops when its context ends while the server is
+// silent.
 func TestOpenObeysContext(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)

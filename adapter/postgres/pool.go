@@ -12,10 +12,10 @@ import (
 	"authsvc/internal/sql/sqladapter"
 )
 
-// newPool makes the pool of a target. It does not connect.
+// newPool creates the pool of a target. It does not connect.
 func (t *target) newPool(ctx context.Context) (*pgxpool.Pool, error) {
-	// Of this only the defaults of the pool remain; all else is named, so that
-	// variables of libpq which the URL overrides cannot be wrong.
+	// Only the pool defaults of this configuration are used. The URL names everything
+	// else, so that libpq variables cannot make parsing fail.
 	config, err := pgxpool.ParseConfig("postgres://localhost:5432/?sslmode=disable&connect_timeout=1&target_session_attrs=any")
 	if err != nil {
 		return nil, err
@@ -28,12 +28,11 @@ func (t *target) newPool(ctx context.Context) (*pgxpool.Pool, error) {
 	return pgxpool.NewWithConfig(ctx, config)
 }
 
-// A pgxDatabase runs statements by pgx itself: with database/sql between, each
-// needs a goroutine that waits for the end of its context.
+// A pgxDatabase runs statements through pgx itself. database/sql would add a goroutine
+// per statement to wait for the end of its context.
 type pgxDatabase struct{ pool *pgxpool.Pool }
 
-// Prepare does nothing: pgx prepares a statement on a connection when it is
-// first run there.
+// Prepare does nothing: pgx prepares a statement when it first runs on a connection.
 func (d pgxDatabase) Prepare(context.Context, *sqladapter.Statement) error { return nil }
 
 func (d pgxDatabase) Query(ctx context.Context, s *sqladapter.Statement, args []any) (sqladapter.Rows, error) {
@@ -63,7 +62,7 @@ func exec(ctx context.Context, q querier, s *sqladapter.Statement, args []any) (
 	return affected(tag.RowsAffected()), err
 }
 
-// rows are those of pgx, whose Close returns nothing.
+// rows adapts pgx.Rows, whose Close returns nothing.
 type rows struct{ pgx.Rows }
 
 func (r rows) Close() error {
@@ -71,7 +70,7 @@ func (r rows) Close() error {
 	return r.Err()
 }
 
-// affected is how many rows a statement changed.
+// affected is the number of rows that a statement changed.
 type affected int64
 
 func (affected) LastInsertId() (int64, error) {

@@ -1,11 +1,11 @@
 // Package postgres keeps the records of authsvc in PostgreSQL, CockroachDB or
-// YugabyteDB. It can share the database with a NextAuth.js application that
-// uses Prisma or @auth/pg-adapter: tables that are there are used as they are.
+// YugabyteDB. It can share the database with a NextAuth.js application that uses Prisma
+// or @auth/pg-adapter: existing tables are used unchanged.
 //
-// PgBouncer and its like: statements are prepared and named, so either let it
-// pool sessions, or transactions from version 1.21 with max_prepared_statements
-// of at least 200. Nothing else of a session is relied on: no advisory locks,
-// no settings, no notifications.
+// Statements are prepared and named. A pooler such as PgBouncer must therefore pool
+// sessions, or pool transactions with PgBouncer 1.21 or later and
+// max_prepared_statements of at least 200. The package relies on nothing else in a
+// session: it uses no advisory locks, settings or notifications.
 package postgres
 
 import (
@@ -23,24 +23,24 @@ import (
 	"authsvc/internal/sql/sqlschema"
 )
 
-// Naming says what the tables and columns are called; see its fields.
+// Naming gives the names of tables and columns; see its fields.
 type Naming = sqladapter.Naming
 
-// Options of Open. The zero value uses the names of preset prisma and does
-// not migrate.
+// Options configures Open. The zero value uses the names of preset prisma and does not
+// migrate.
 type Options struct {
 	Naming Naming
-	// Migrate brings the schema up to date when the database is opened.
+	// Migrate brings the schema up to date when Open opens the database.
 	Migrate bool
 }
 
-// A Store is an [authsvc.Adapter] over one database. Any number of processes
-// may share it.
+// A Store is an [authsvc.Adapter] backed by one database. Any number of processes may
+// share it.
 //
-// Everything that is read is read from the server that is written to, since a
-// session that was ended must not live on in a replica that lags behind.
-// Transactions that the database rolls back to resolve a conflict are tried
-// again, at most 8 times, and so is what a failing server certainly did not do.
+// All reads go to the server that takes the writes: on a lagging replica, a session
+// that has ended would still be valid. A transaction is retried, at most 8 times, if
+// the database rolls it back to resolve a conflict, or if it failed and certainly had
+// no effect.
 type Store struct {
 	*sqladapter.Adapter
 	where  string
@@ -59,22 +59,25 @@ var (
 //
 //	postgres://USER:PASSWORD@HOST:PORT/DATABASE?NAME=VALUE
 //
-// The parameters are libpq's, or settings of the session such as search_path,
-// https://www.postgresql.org/docs/current/libpq-connect.html, besides:
+// Parameters are libpq's or session settings such as search_path; see
+// https://www.postgresql.org/docs/current/libpq-connect.html. These have their own
+// defaults or are additions:
 //
-//	sslmode                  default: verify-full for another machine, which
-//	                         disable switches off by name (prefer and allow
-//	                         are refused), and prefer for this one
+//	sslmode                  default: verify-full for another machine, prefer
+//	                         for this one; only an explicit disable turns TLS
+//	                         off for another machine (prefer and allow are
+//	                         refused)
 //	target_session_attrs     default: read-write when several hosts are named
-//	                         (HOST1:PORT,HOST2:PORT), so that the one that is
-//	                         the primary is found again after a failover
-//	connect_timeout          of one host, in seconds; default: 2
-//	pool_max_conns           connections at once; default: 10, at least 4
+//	                         (HOST1:PORT,HOST2:PORT), to find the primary again
+//	                         after a failover
+//	connect_timeout          per host, in seconds; default: 2
+//	pool_max_conns           maximum number of connections; default: 10, at
+//	                         least 4
 //	pool_max_conn_idle_time  default: 5m
 //	pool_max_conn_lifetime   default: 1h
 //
-// The context bounds opening. See [Unreachable] for its errors, which never
-// have the password.
+// ctx applies only to opening. See [Unreachable] for the errors; none contains the
+// password.
 func Open(ctx context.Context, location string, o Options) (*Store, error) {
 	return open(ctx, location, o, sqladapter.TestHooks{})
 }
@@ -111,7 +114,7 @@ func open(ctx context.Context, location string, o Options, hooks sqladapter.Test
 	return s, err
 }
 
-// check connects, and makes sure that the server can be written to.
+// check connects and verifies that the server accepts writes.
 func (s *Store) check(ctx context.Context) error {
 	var only string
 	if err := s.db.QueryRowContext(ctx, `SHOW transaction_read_only`).Scan(&only); err != nil {
@@ -123,8 +126,7 @@ func (s *Store) check(ctx context.Context) error {
 	return nil
 }
 
-// Close waits for calls in flight, which end within 5 s, and ends all
-// connections.
+// Close waits for calls in flight, which end within 5 s, then closes all connections.
 func (s *Store) Close() error {
 	err := s.db.Close()
 	s.pool.Close()

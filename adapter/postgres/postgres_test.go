@@ -38,7 +38,7 @@ var testDatabase = &sqltest.Database{
 	},
 }
 
-// A shared store is one that a NextAuth.js application has open as well.
+// A shared store is open in a NextAuth.js application too.
 type shared struct {
 	*Store
 	*sqltest.Application
@@ -47,16 +47,17 @@ type shared struct {
 	other    other
 }
 
-// An other is the program that made the tables. The zero value is authsvc.
+// An other describes the program that created the tables. The zero value is authsvc.
 type other struct {
 	schema string // SQL
 	limits adaptertest.Limits
-	// writes is how it hands over a time. Nil: as it is.
+	// writes converts a time to the form in which the program passes it. Nil:
+	// unchanged.
 	writes func(time.Time) any
 }
 
-// schemas makes a database in which each call makes a schema of its own, and
-// returns its URL. Making a schema is many times quicker than making a database.
+// schemas creates a database in which each call creates a schema, and returns its URL.
+// Creating a schema is many times faster than creating a database.
 func schemas(t testing.TB) func(t testing.TB) string {
 	t.Helper()
 	location := servertest.Postgres(t)
@@ -72,7 +73,7 @@ func schemas(t testing.TB) func(t testing.TB) string {
 	}
 }
 
-// opened opens a database for the length of a test.
+// opened opens a database for the duration of a test.
 func opened(t testing.TB, location string, o Options, by other, hooks sqladapter.TestHooks) shared {
 	t.Helper()
 	s, err := open(t.Context(), location, o, hooks)
@@ -103,7 +104,7 @@ func (s shared) Reopen(t *testing.T) authsvc.Adapter {
 	return opened(t, s.location, s.options, s.other, sqladapter.TestHooks{})
 }
 
-// suite judges the store over tables that somebody made.
+// suite runs the test suite on tables that another program may have created.
 func suite(t *testing.T, o Options, by other, parameters string) {
 	t.Helper()
 	o.Migrate = true
@@ -120,8 +121,8 @@ func TestAdapter(t *testing.T) {
 	suite(t, Options{}, other{}, "pool_max_conns=8")
 }
 
-// Names of preset snake, some of which need quoting, in a session whose time
-// zone has summer time, and whose isolation is another than the default.
+// TestAdapterAwkward uses the names of preset snake, some of which need quoting, in a
+// session with a time zone with summer time and a non-default isolation level.
 func TestAdapterAwkward(t *testing.T) {
 	servertest.Long(t)
 	t.Parallel()
@@ -149,8 +150,8 @@ func TestQueryPlans(t *testing.T) {
 			return []string{plan}
 		}
 		return nil
-	}, "authsvc_sequence", // of one row
-		`u WHERE SUBSTR`, `p.blocked IS NOT NULL`) // by what operators ask for now and then
+	}, "authsvc_sequence", // has one row
+		`u WHERE SUBSTR`, `p.blocked IS NOT NULL`) // used by operators now and then
 }
 
 func BenchmarkGetSession(b *testing.B) { sqltest.BenchmarkGetSession(b, testDatabase) }

@@ -13,15 +13,15 @@ import (
 	"authsvc/internal/sql/sqladapter"
 )
 
-// Steps lock the rows that they rely on and then have to see what was committed
-// before, whatever the default of the database is.
+// Each step locks the rows it relies on, and must then see everything committed before,
+// whatever the default isolation level of the database.
 const (
 	beginText    = "begin isolation level read committed"
 	commitText   = "commit"
 	rollbackText = "rollback"
 )
 
-// Begin takes a connection. The transaction begins with its first statement.
+// Begin acquires a connection. The transaction starts with its first statement.
 func (d pgxDatabase) Begin(ctx context.Context) (sqladapter.Tx, error) {
 	conn, err := d.pool.Acquire(ctx)
 	if err != nil {
@@ -32,21 +32,21 @@ func (d pgxDatabase) Begin(ctx context.Context) (sqladapter.Tx, error) {
 	return t, nil
 }
 
-// A transaction holds its connection until it ends. What need not be answered at
-// once is sent with the next statement that must be, in one round trip (pipeline
-// mode, https://www.postgresql.org/docs/current/libpq-pipeline-mode.html): a
-// sign-up of six commands is one.
+// A transaction holds its connection until it ends. A statement whose result is not
+// needed at once is sent together with the next one whose result is, in one round trip
+// (pipeline mode, https://www.postgresql.org/docs/current/libpq-pipeline-mode.html):
+// the six commands of a sign-up take a single round trip.
 type transaction struct {
-	conn    *pgxpool.Conn // nil: the transaction has ended
-	sent    bool          // something of it may have reached the server
+	conn    *pgxpool.Conn // nil once the transaction has ended
+	sent    bool          // part of it may have reached the server
 	pending []pending
 }
 
-// A pending statement has not been sent.
+// A pending statement has not been sent yet.
 type pending struct {
 	text      string
 	args      []any
-	translate func(error) error // of its error; nil: none
+	translate func(error) error // translates the statement's error; may be nil
 }
 
 func (t *transaction) add(text string, args []any, translate func(error) error) {
@@ -58,8 +58,8 @@ func (t *transaction) Later(s *sqladapter.Statement, args []any, translate func(
 	t.add(s.Text, args, translate)
 }
 
-// flush sends what is pending and one more statement, and reads the results of all
-// but that one. The caller closes what it returns.
+// flush sends the pending statements and then text, and reads all results except the
+// last. The caller must close the returned results.
 func (t *transaction) flush(ctx context.Context, text string, args []any) (pgx.BatchResults, error) {
 	var b pgx.Batch
 	for _, p := range t.pending {
@@ -98,7 +98,7 @@ func (t *transaction) Query(ctx context.Context, s *sqladapter.Statement, args [
 	return lastRows{rows{r}, results}, nil
 }
 
-// lastRows are those of the last statement of a batch.
+// lastRows holds the rows of the last statement in a batch.
 type lastRows struct {
 	rows
 	results pgx.BatchResults
@@ -115,7 +115,7 @@ func (t *transaction) Exec(ctx context.Context, s *sqladapter.Statement, args []
 	return affected(tag.RowsAffected()), err
 }
 
-// last sends what is pending and one more statement, and returns its result.
+// last sends the pending statements and then text, and returns the result of text.
 func (t *transaction) last(ctx context.Context, text string, args []any) (pgconn.CommandTag, error) {
 	results, err := t.flush(ctx, text, args)
 	if err != nil {
@@ -125,15 +125,15 @@ func (t *transaction) last(ctx context.Context, text string, args []any) (pgconn
 	return tag, errors.Join(err, results.Close())
 }
 
-// Commit implements [sqladapter.Tx]. After an error the caller rolls back.
+// Commit implements [sqladapter.Tx]. After an error, the caller must roll back.
 func (t *transaction) Commit(ctx context.Context) error {
 	if t.conn == nil {
 		return pgx.ErrTxClosed
 	}
 	results, err := t.flush(ctx, commitText, nil)
 	if err != nil {
-		// The server skips the rest after a statement that it refuses. Without a word of
-		// it, the commit may have been done.
+		// The server skips the rest of the batch after a statement it refuses. Without
+		// such an error, the commit may have happened.
 		var refused *pgconn.PgError
 		if errors.As(err, &refused) {
 			return sqladapter.BeforeCommit(err)
@@ -160,7 +160,7 @@ func (t *transaction) Rollback(ctx context.Context) error {
 	if !t.sent || t.conn.Conn().PgConn().TxStatus() == 'I' {
 		return nil
 	}
-	// A connection that is not out of its transaction is closed when it is released.
+	// If the rollback fails, releasing the connection closes it.
 	_, err := t.conn.Exec(ctx, rollbackText)
 	return err
 }

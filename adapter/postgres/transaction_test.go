@@ -14,7 +14,7 @@ import (
 	"authsvc/internal/test/sqltest"
 )
 
-// trips counts the round trips of statements that are prepared already.
+// trips counts the round trips of prepared statements.
 type trips struct{ n atomic.Int32 }
 
 func (c *trips) TraceQueryStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceQueryStartData) context.Context {
@@ -33,7 +33,7 @@ func (*trips) TraceBatchQuery(context.Context, *pgx.Conn, pgx.TraceBatchQueryDat
 
 func (*trips) TraceBatchEnd(context.Context, *pgx.Conn, pgx.TraceBatchEndData) {}
 
-// counted opens the database of a store once more, and counts what it asks.
+// counted opens the database of a store again, and counts its round trips.
 func counted(t *testing.T, s shared) (*sqladapter.Adapter, *trips) {
 	t.Helper()
 	at, err := parse(with(s.location, "pool_max_conns=4"))
@@ -54,7 +54,7 @@ func counted(t *testing.T, s shared) (*sqladapter.Adapter, *trips) {
 	return a, c
 }
 
-// TestRoundTrips: steps wait for the server as seldom as what they ask for allows.
+// TestRoundTrips checks that steps wait for the server as rarely as their data allows.
 func TestRoundTrips(t *testing.T) {
 	t.Parallel()
 	a, c := counted(t, newShared(t, Options{}, sqladapter.TestHooks{}))
@@ -93,13 +93,13 @@ func TestRoundTrips(t *testing.T) {
 	}
 }
 
-// A pinged adapter has what only a [Store] adds.
+// A pinged adapter has the methods that only a [Store] adds.
 type pinged struct{ *sqladapter.Adapter }
 
 func (pinged) Ping(context.Context) error { return nil }
 
-// TestRefusedInPipeline: a statement that the server refuses undoes what was sent with
-// it, says why, and leaves the connection usable.
+// TestRefusedInPipeline checks that a statement that the server refuses undoes the
+// statements sent with it, reports the cause, and leaves the connection usable.
 func TestRefusedInPipeline(t *testing.T) {
 	t.Parallel()
 	s := newShared(t, Options{}, sqladapter.TestHooks{})
@@ -123,7 +123,8 @@ func TestRefusedInPipeline(t *testing.T) {
 	}
 }
 
-// TestTransactionOfNothing: nothing is sent for one that is given up at once.
+// TestTransactionOfNothing checks that a transaction that is rolled back at once sends
+// nothing.
 func TestTransactionOfNothing(t *testing.T) {
 	t.Parallel()
 	s := newShared(t, Options{}, sqladapter.TestHooks{})

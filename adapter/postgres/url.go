@@ -15,17 +15,17 @@ import (
 	"authsvc/internal/sql/sqladapter"
 )
 
-// connectTimeout is how long one server may take to answer a new connection
-// unless the URL says otherwise: short enough to try the next one in a call.
+// connectTimeout limits how long one server may take to answer a new connection, unless
+// the URL sets a limit. It is short enough to try the next server within one call.
 const connectTimeout = 2 * time.Second
 
-// A target is what a URL means.
+// A target is a parsed URL.
 type target struct {
 	config *pgx.ConnConfig
 	pool   sqladapter.Pool
 }
 
-// where names the database in errors, without user and password.
+// where names the database for errors, without user and password.
 func (t *target) where() string {
 	var hosts []string
 	for _, host := range t.hosts() {
@@ -40,14 +40,13 @@ func (t *target) where() string {
 	return strings.Join(hosts, ",") + "/" + t.config.Database
 }
 
-// hosts lists the ways to connect; a host may be there twice, with TLS and
-// without.
+// hosts lists the connection attempts. A host may appear twice, with and without TLS.
 func (t *target) hosts() []*pgconn.FallbackConfig {
 	first := &pgconn.FallbackConfig{Host: t.config.Host, Port: t.config.Port, TLSConfig: t.config.TLSConfig}
 	return append([]*pgconn.FallbackConfig{first}, t.config.Fallbacks...)
 }
 
-// local reports whether what is sent to a host stays on this machine.
+// local reports whether traffic to a host stays on this machine.
 func local(host string) bool {
 	if strings.HasPrefix(host, "/") || strings.HasPrefix(host, "@") || host == "localhost" {
 		return true
@@ -56,14 +55,14 @@ func local(host string) bool {
 	return ip != nil && ip.IsLoopback()
 }
 
-// CheckURL says what Open would not accept in a URL. It makes no connection.
+// CheckURL returns an error if Open would refuse the URL. It makes no connection.
 func CheckURL(url string) error {
 	_, err := parse(url)
 	return err
 }
 
-// parse reads a URL. What it leaves open is set here, so that the
-// environment (PGSSLMODE, PGTARGETSESSIONATTRS) cannot weaken it.
+// parse parses a URL. It sets every default itself, so that the environment (PGSSLMODE,
+// PGTARGETSESSIONATTRS) cannot weaken the connection.
 func parse(location string) (*target, error) {
 	scheme, rest, _ := strings.Cut(location, "://")
 	if scheme != "postgres" && scheme != "postgresql" {
@@ -93,7 +92,7 @@ func parse(location string) (*target, error) {
 	return t, t.settle()
 }
 
-// read parses a URL as the driver does.
+// read parses a URL with the driver.
 func read(location string) (*target, error) {
 	config, err := pgx.ParseConfig(location)
 	if err != nil {
@@ -102,19 +101,20 @@ func read(location string) (*target, error) {
 	return &target{config: config}, nil
 }
 
-// reason is what the driver finds wrong, without the URL, which it repeats.
+// reason returns the driver's reason for an error, without the URL that the driver
+// repeats.
 func reason(err error) string {
 	msg := err.Error()
 	if i := strings.LastIndex(msg, "`: "); i >= 0 {
 		msg = msg[i+len("`: "):]
 	}
 	if strings.HasPrefix(msg, "failed to parse as URL") || strings.Contains(msg, "://") {
-		return "it is not well-formed" // what follows may be a piece of the password
+		return "it is not well-formed" // the rest may contain part of the password
 	}
 	return msg
 }
 
-// missing returns the parameters to add to those of the URL.
+// missing returns the parameters to add to the URL.
 func (t *target) missing(given url.Values) url.Values {
 	more, names := url.Values{}, map[string]bool{}
 	for _, host := range t.hosts() {
@@ -129,7 +129,7 @@ func (t *target) missing(given url.Values) url.Values {
 	return more
 }
 
-// checkTLS refuses connections to other machines that may fall back to no TLS,
+// checkTLS refuses connections to other machines that may fall back to plain text,
 // unless the URL disables TLS explicitly.
 func (t *target) checkTLS(mode string) error {
 	for _, host := range t.hosts() {
@@ -140,8 +140,7 @@ func (t *target) checkTLS(mode string) error {
 	return nil
 }
 
-// settle takes out the parameters that are not for the server and sets
-// defaults.
+// settle removes the parameters that are not for the server, and sets defaults.
 func (t *target) settle() error {
 	if err := t.takePool(t.config.RuntimeParams); err != nil {
 		return err
@@ -156,10 +155,11 @@ func (t *target) settle() error {
 	return nil
 }
 
-// minConnections is what a migration needs, with the lock that it holds.
+// minConnections is the number of connections a migration needs, including the one that
+// holds its lock.
 const minConnections = 4
 
-// takePool moves the settings of the pool out of the parameters.
+// takePool moves the pool settings out of params.
 func (t *target) takePool(params map[string]string) error {
 	t.pool = sqladapter.DefaultPool()
 	for name, value := range params {

@@ -61,7 +61,8 @@ func kindOf(c *tls.Config) string {
 	return "verified"
 }
 
-// The environment does not weaken what the URL leaves open.
+// TestParseEnvironment checks that the environment does not weaken the defaults of the
+// URL.
 func TestParseEnvironment(t *testing.T) {
 	t.Setenv("PGSSLMODE", "disable")
 	t.Setenv("PGTARGETSESSIONATTRS", "any")
@@ -127,8 +128,8 @@ func TestLocal(t *testing.T) {
 	}
 }
 
-// TestPoolOverVariables: a variable of libpq that the URL overrides is not looked
-// at.
+// TestPoolOverVariables checks that a libpq variable is ignored if the URL overrides
+// it.
 func TestPoolOverVariables(t *testing.T) {
 	target, err := parse("postgres://u@h1.example.com:99/db?sslmode=disable&connect_timeout=9&target_session_attrs=any")
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 
 var (
 	accountLink    = nonIdempotent("account_link")
-	accountRefresh = nonIdempotent("account_refresh") // as user_update
+	accountRefresh = nonIdempotent("account_refresh") // as for user_update
 	accountUnlink  = nonIdempotent("account_unlink")
 	accountList    = idempotent("account_list")
 )
@@ -38,7 +38,7 @@ func (s *Store) ReplaceTokens(ctx context.Context, a, was authsvc.Account) error
 	return s.refresh(ctx, a, "tokens", was.RefreshToken, was.AccessToken, was.IDToken)
 }
 
-// refresh replaces the tokens of an account on a condition.
+// refresh replaces the tokens of an account if the condition in expected holds.
 func (s *Store) refresh(ctx context.Context, a authsvc.Account, by string, expected ...any) error {
 	args := append(append(accountFields(a), by), expected...)
 	return s.do(ctx, accountRefresh, []string{s.accountKey(a.Provider, a.ProviderAccountID)}, args...)

@@ -10,7 +10,8 @@ import (
 	"authsvc"
 )
 
-// maxAudit is how many audit events a Redis keeps, the latest: about 40 MB.
+// maxAudit is the number of audit events that a Redis keeps: the latest ones, about 40
+// MB.
 const maxAudit = 100_000
 
 var (
@@ -21,8 +22,8 @@ var (
 
 func (s *Store) audits() []string { return []string{s.tag + "audit"} }
 
-// PutAudit implements [authsvc.AuditLog]. The text of a record is a member of a
-// sorted set, and begins with the id.
+// PutAudit implements [authsvc.AuditLog]. It stores the text of a record, which begins
+// with its id, as a member of a sorted set.
 func (s *Store) PutAudit(ctx context.Context, list []authsvc.AuditRecord) error {
 	args := []any{maxAudit}
 	for _, r := range list {
@@ -36,8 +37,8 @@ func (s *Store) PutAudit(ctx context.Context, list []authsvc.AuditRecord) error 
 	return s.do(ctx, auditPut, s.audits(), args...)
 }
 
-// ListAudit implements [authsvc.AuditLog]. The events of one user are looked for
-// page by page, so that no step holds the server up.
+// ListAudit implements [authsvc.AuditLog]. It searches for the events of one user page
+// by page, so that no step blocks the server for long.
 func (s *Store) ListAudit(ctx context.Context, q authsvc.AuditQuery) (list []authsvc.AuditRecord, err error) {
 	if q.UserID == "" {
 		list, _, err = s.auditPage(ctx, q, "")
@@ -50,7 +51,7 @@ func (s *Store) ListAudit(ctx context.Context, q authsvc.AuditQuery) (list []aut
 	page := authsvc.AuditQuery{Since: q.Since, After: q.After, Limit: auditPageSize}
 	for more := true; more && len(list) < q.Limit; {
 		var found []authsvc.AuditRecord
-		// No text of a record has these bytes: a quote in one is escaped.
+		// Only the user field can match: inside other text, quotes are escaped.
 		if found, more, err = s.auditPage(ctx, page, `"user":`+string(user)); err != nil {
 			return nil, err
 		}
@@ -64,12 +65,11 @@ func (s *Store) ListAudit(ctx context.Context, q authsvc.AuditQuery) (list []aut
 	return list, nil
 }
 
-// auditPageSize is how many events are read at a time when those of one user are
-// looked for.
+// auditPageSize is the number of events in one page of a search for a user's events.
 const auditPageSize = 500
 
-// auditPage returns the events of a page whose text has part, and the last one,
-// and reports whether there may be more pages.
+// auditPage returns the events of one page whose text contains part, and the last event
+// of the page. It reports whether there may be more pages.
 func (s *Store) auditPage(ctx context.Context, q authsvc.AuditQuery, part string) (list []authsvc.AuditRecord, more bool, err error) {
 	texts, err := s.list(ctx, auditList, s.audits(), millis(q.Since), q.After, q.Limit)
 	if err != nil {
@@ -90,8 +90,8 @@ func (s *Store) auditPage(ctx context.Context, q authsvc.AuditQuery, part string
 	return list, len(texts) == q.Limit, nil
 }
 
-// SweepAudit implements [authsvc.AuditLog], in several steps if there is much
-// to do.
+// SweepAudit implements [authsvc.AuditLog]. It takes several steps if many events are
+// old.
 func (s *Store) SweepAudit(ctx context.Context, before time.Time, limit int) (total int, err error) {
 	for total < limit {
 		size := min(limit-total, batch)

@@ -9,36 +9,36 @@ import (
 	"authsvc"
 )
 
-// undoTimeout is how long removing a session may take when the call that stored it
+// undoTimeout is how long removing a session may take after the call that stored it
 // failed.
 const undoTimeout = 2 * time.Second
 
 // Beside returns an adapter that keeps users with their epochs, people with their
-// credentials, accounts, revocations and meta values in main, and sessions, links, mails, used keys,
-// permits and leases in store. It is an [authsvc.AuditLog] or an [authsvc.Clock] if
-// main is one. The caller closes both.
+// credentials, accounts, revocations and meta values in main. Sessions, links, mails,
+// used keys, permits and leases are in store. It implements [authsvc.AuditLog] or
+// [authsvc.Clock] if main does. The caller must close both.
 //
-// No step spans both stores; the step in main decides. A session in Redis carries
-// the epoch of its user in main, and is valid only while that user exists and no
-// revocation of all its sessions has a later epoch. This gives the following
-// guarantees, also when the process dies between two steps:
+// No step spans both stores; the step in main decides. A session in Redis carries the
+// epoch of its user in main. It is valid only while that user exists and no revocation
+// of all its sessions has a later epoch. This gives the following guarantees, even if
+// the process dies between two steps:
 //
 //   - SignUp stores the session first; it becomes valid when the user is in main.
-//   - CreateSession stores the session and then compares the epoch. A session that
-//     overlaps a revocation is either older and ended by it, or removed again, and
-//     the call returns ErrStale.
+//   - CreateSession stores the session, then compares the epoch. If it overlaps a
+//     revocation, the session is either older and ended by it, or is removed again;
+//     the call then returns ErrStale.
 //   - DeleteUser, EndSessions and the first proof of an address have ended all
 //     earlier sessions as soon as main has done its step. Removing them from Redis
-//     afterwards is only clean-up. If it fails, the error is returned, and
-//     repeating the call finishes it.
+//     afterwards is only clean-up. If that fails, the call returns the error;
+//     repeating the call finishes the clean-up.
 //   - ProveEmail voids the other links of the address before the step in main, and
-//     once more after it. A link that was requested in between may survive if the
-//     process dies right then.
-//   - Losing the Redis loses sessions and links, but no revocation: whoever was
-//     signed out stays signed out.
+//     again after it. A link requested in between may survive if the process dies
+//     at that moment.
+//   - If the Redis data is lost, sessions and links are lost, but no revocation:
+//     people who were signed out stay signed out.
 //
-// Revocations that an earlier version kept in Redis come first in the log, and
-// apply to tokens without an epoch.
+// Revocations that an earlier version kept in Redis come first in the log, and apply to
+// tokens without an epoch.
 func Beside(main authsvc.Adapter, store *Store) authsvc.Adapter {
 	b := &beside{main, store}
 	audit, keeps := main.(authsvc.AuditLog)
@@ -65,11 +65,11 @@ func Beside(main authsvc.Adapter, store *Store) authsvc.Adapter {
 }
 
 type beside struct {
-	authsvc.Adapter // main, for all methods that are not overridden
+	authsvc.Adapter // main; used for all methods that are not overridden
 	store           *Store
 }
 
-// UserColumns implements [authsvc.UserColumns]: users are in main.
+// UserColumns implements [authsvc.UserColumns]. Users are in main.
 func (b *beside) UserColumns() []string {
 	if columns, ok := b.Adapter.(authsvc.UserColumns); ok {
 		return columns.UserColumns()
@@ -77,15 +77,15 @@ func (b *beside) UserColumns() []string {
 	return nil
 }
 
-// removeSession removes a session that was stored for a step that then failed.
+// removeSession removes a session after the step it was stored for failed.
 func (b *beside) removeSession(ctx context.Context, s authsvc.SessionRecord) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoTimeout)
 	defer cancel()
-	_, _ = b.store.DeleteSessionOf(ctx, s.UserID, s.Digest) // nobody has got it
+	_, _ = b.store.DeleteSessionOf(ctx, s.UserID, s.Digest) // no client has received it
 }
 
-// sessionValid reports whether no revocation has ended a session of u, a user of
-// main.
+// sessionValid reports whether s is valid for u, a user of main: no revocation has
+// ended it.
 func sessionValid(s authsvc.SessionRecord, u authsvc.User) bool { return s.Epoch >= u.SessionEpoch }
 
 // SignUp implements [authsvc.Adapter].
@@ -110,7 +110,7 @@ func (b *beside) SignUp(ctx context.Context, u authsvc.User, a *authsvc.Account,
 	}
 	if got.ID != u.ID { // main assigns its own ids
 		b.removeSession(ctx, first)
-		// Not the current epoch, which a later revocation may have raised.
+		// The current epoch would be wrong: a later revocation may have raised it.
 		first.UserID, first.Epoch = got.ID, got.Epoch
 		if first, err = b.store.createSession(ctx, first, true); err != nil {
 			return authsvc.User{}, err
@@ -211,7 +211,8 @@ func (b *beside) ProveEmail(ctx context.Context, p authsvc.Proof) (authsvc.User,
 	return u, removed, nil
 }
 
-// removeUnproved removes from Redis the sessions and links that a first proof ended.
+// removeUnproved removes the sessions and links that a first proof has ended from
+// Redis.
 func (b *beside) removeUnproved(ctx context.Context, p authsvc.Proof) error {
 	if _, err := b.store.endSessionsBefore(ctx, p.UserID, p.Revoke.Seq); err != nil {
 		return err
@@ -220,9 +221,8 @@ func (b *beside) removeUnproved(ctx context.Context, p authsvc.Proof) error {
 }
 
 // Revocations implements [authsvc.Adapter]. Revocations that are still in Redis have
-// negative cursors and come before those of main. They have no Seq, because the
-// numbers of Redis mean nothing in main; tokens that carry an epoch are newer than
-// all of them.
+// negative cursors and come before main's. They have no Seq, because Redis numbers mean
+// nothing in main. Tokens that carry an epoch are newer than all of them.
 func (b *beside) Revocations(ctx context.Context, after int64, limit int) (list []authsvc.Revocation, next int64, err error) {
 	if after > 0 {
 		return b.Adapter.Revocations(ctx, after, limit)

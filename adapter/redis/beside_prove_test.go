@@ -7,7 +7,7 @@ import (
 	"authsvc"
 )
 
-// TestBesideProveAgain: a proof that is not the first ends nothing.
+// TestBesideProveAgain checks that a proof that is not the first ends nothing.
 func TestBesideProveAgain(t *testing.T) {
 	t.Parallel()
 	a, _, _ := newBeside(t)
@@ -33,8 +33,8 @@ func TestBesideProveAgain(t *testing.T) {
 	}
 }
 
-// TestBesideProveBroken: an interrupted proof leaves the address unproved, and can be
-// repeated.
+// TestBesideProveBroken checks that an interrupted proof leaves the address unproved
+// and can be repeated.
 func TestBesideProveBroken(t *testing.T) {
 	t.Parallel()
 	a, m, _ := newBeside(t)
@@ -55,8 +55,8 @@ func TestBesideProveBroken(t *testing.T) {
 	checkSession(t, a, "s", false)
 }
 
-// TestBesideProveDies: when the process dies right after the step in main, the
-// earlier sessions and links are gone already.
+// TestBesideProveDies checks that, if the process dies right after the step in main,
+// the earlier sessions and links have ended.
 func TestBesideProveDies(t *testing.T) {
 	t.Parallel()
 	a, m, _ := newBeside(t)

@@ -34,17 +34,17 @@ func eachEnding(t *testing.T, test func(t *testing.T, a authsvc.Adapter, m *main
 	}
 }
 
-// TestBesideOvertaken: a sign-in that read the epoch before a step that ends all
-// sessions has no session afterwards, wherever the two overlap.
+// TestBesideOvertaken checks that a sign-in that read the epoch before a step that ends
+// all sessions has no session afterwards, wherever the two overlap.
 func TestBesideOvertaken(t *testing.T) {
 	t.Parallel()
 	for name, overlap := range map[string]func(m *main, end, signIn func() error) error{
-		// The sign-in comes as a whole, right before or right after the step in main.
+		// The whole sign-in happens right before or right after the step in main.
 		"before main": func(m *main, end, signIn func() error) error { m.before = signIn; return end() },
 		"after main":  func(m *main, end, signIn func() error) error { m.after = signIn; return end() },
-		// The end comes as a whole, while the session is stored and main is not asked yet.
+		// The whole step happens after the session is stored, before main is asked.
 		"session stored": func(m *main, end, signIn func() error) error { m.reading = end; return signIn() },
-		// And when main has answered that the epoch is still the same.
+		// The whole step happens after main has answered that the epoch is unchanged.
 		"epoch compared": func(m *main, end, signIn func() error) error { m.read = end; return signIn() },
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -73,7 +73,7 @@ func TestBesideOvertaken(t *testing.T) {
 	}
 }
 
-// checkSignIn checks that u, if there is one, can sign in at its epoch.
+// checkSignIn checks that u, if it exists, can sign in at its epoch.
 func checkSignIn(t *testing.T, a authsvc.Adapter) {
 	t.Helper()
 	u, err := a.GetUser(t.Context(), "u")
@@ -94,8 +94,9 @@ func checkSignIn(t *testing.T, a authsvc.Adapter) {
 	}
 }
 
-// TestBesideEndsInMain: if Redis fails or the process dies right after the step in
-// main, the sessions left in Redis are invalid, and repeating the step removes them.
+// TestBesideEndsInMain checks that, if Redis fails or the process dies right after the
+// step in main, the sessions left in Redis are invalid, and that repeating the step
+// removes them.
 func TestBesideEndsInMain(t *testing.T) {
 	t.Parallel()
 	eachEnding(t, func(t *testing.T, a authsvc.Adapter, m *main, s *Store, end func() error) {
@@ -117,8 +118,8 @@ func TestBesideEndsInMain(t *testing.T) {
 	})
 }
 
-// TestBesideEndsOnlyOlder: the clean-up in Redis keeps a session that began after the
-// step.
+// TestBesideEndsOnlyOlder checks that the clean-up in Redis keeps a session that began
+// after the step.
 func TestBesideEndsOnlyOlder(t *testing.T) {
 	t.Parallel()
 	a, m, _ := newBeside(t)
@@ -140,8 +141,8 @@ func TestBesideEndsOnlyOlder(t *testing.T) {
 	checkSession(t, a, "next", true)
 }
 
-// TestBesideSignUpOvertaken: a revocation after a sign-up ends its session, also when
-// main assigns the id.
+// TestBesideSignUpOvertaken checks that a revocation after a sign-up ends its session,
+// even if main assigns the id.
 func TestBesideSignUpOvertaken(t *testing.T) {
 	t.Parallel()
 	for _, rename := range []bool{false, true} {

@@ -7,7 +7,7 @@ import (
 	"authsvc"
 )
 
-// The methods for records that are only in Redis.
+// Methods for records that are only in Redis.
 
 // UpdateSession implements [authsvc.Adapter].
 func (b *beside) UpdateSession(ctx context.Context, s authsvc.SessionRecord) error {

@@ -13,13 +13,13 @@ import (
 	"authsvc/adaptertest"
 )
 
-// A main is a main store that can fail before or after a step, and call a function
-// in between.
+// A main is a main store that can fail before or after a step, and call a function in
+// between.
 type main struct {
 	authsvc.Adapter
 	before, after func() error
-	reading, read func() error // around a look at a user, once
-	rename        bool         // users get ids of its own
+	reading, read func() error // called once, before and after a user is read
+	rename        bool         // the store assigns its own user ids
 }
 
 func (m *main) GetUser(ctx context.Context, id string) (u authsvc.User, err error) {
@@ -83,7 +83,7 @@ var errCrash = errors.New("the test pulled the plug")
 
 func crash() error { return errCrash }
 
-// newBeside returns an adapter over a main store and a Redis, and both of them.
+// newBeside returns an adapter over a main store and a Redis, and both stores.
 func newBeside(t *testing.T) (authsvc.Adapter, *main, *Store) {
 	t.Helper()
 	m, s := &main{Adapter: memory.New()}, open(t, miniURL(t), newPrefix())
@@ -112,8 +112,8 @@ func checkSession(t *testing.T, a authsvc.Adapter, token string, want bool) {
 	}
 }
 
-// TestBesideSignUpBroken: an interrupted sign-up leaves no valid session without a
-// user, and trying again succeeds.
+// TestBesideSignUpBroken checks that an interrupted sign-up leaves no valid session
+// without a user, and that retrying succeeds.
 func TestBesideSignUpBroken(t *testing.T) {
 	t.Parallel()
 	a, m, s := newBeside(t)
@@ -125,7 +125,7 @@ func TestBesideSignUpBroken(t *testing.T) {
 	if list, err := s.ListSessions(t.Context(), "u"); err != nil || len(list) != 0 {
 		t.Errorf("sessions left: %v, %v", list, err)
 	}
-	// As if the process had died between the two.
+	// Simulate a process that died between the two steps.
 	if _, err := s.createSession(t.Context(), rec("orphan", "u"), true); err != nil {
 		t.Fatal(err)
 	}
@@ -150,8 +150,8 @@ func TestBesideMainNamesUsers(t *testing.T) {
 	}
 }
 
-// TestBesideDeleteBroken: a user is deleted when main has done its step; repeating
-// the call finishes what a crash left.
+// TestBesideDeleteBroken checks that a user is deleted once main has done its step, and
+// that repeating the call finishes the work after a crash.
 func TestBesideDeleteBroken(t *testing.T) {
 	t.Parallel()
 	a, m, s := newBeside(t)
@@ -175,8 +175,8 @@ func TestBesideDeleteBroken(t *testing.T) {
 	}
 }
 
-// TestBesideDeleteRace: a session that is created while its user is deleted is not
-// left in Redis.
+// TestBesideDeleteRace checks that a session created while its user is being deleted
+// does not remain in Redis.
 func TestBesideDeleteRace(t *testing.T) {
 	t.Parallel()
 	for range 10 {
@@ -203,8 +203,8 @@ func TestBesideDeleteRace(t *testing.T) {
 	}
 }
 
-// TestBesideSweep: the limit holds for both stores together, and older records in
-// main are swept, too.
+// TestBesideSweep checks that the limit applies to both stores together, and that older
+// records in main are swept too.
 func TestBesideSweep(t *testing.T) {
 	t.Parallel()
 	a, m, s := newBeside(t)
@@ -244,8 +244,8 @@ type broken struct{ authsvc.Adapter }
 
 func (broken) Ping(context.Context) error { return errCrash }
 
-// TestBesideRedisLost: losing the Redis of session.store revives neither a stored
-// session nor a revoked token.
+// TestBesideRedisLost checks that losing the Redis of session.store revives neither a
+// stored session nor a revoked token.
 func TestBesideRedisLost(t *testing.T) {
 	t.Parallel()
 	a, _, s := newBeside(t)
@@ -268,7 +268,7 @@ func TestBesideRedisLost(t *testing.T) {
 	checkSignIn(t, a)
 }
 
-// TestBesideClock: the clock is that of main, if it has one.
+// TestBesideClock checks that main's clock is used, if it has one.
 func TestBesideClock(t *testing.T) {
 	t.Parallel()
 	whole := open(t, miniURL(t), newPrefix())
@@ -293,7 +293,8 @@ func TestBesideClock(t *testing.T) {
 	}
 }
 
-// TestBesideUserColumns: users come from main, with the columns that it reads.
+// TestBesideUserColumns checks that users come from main, with the columns that it
+// reads.
 func TestBesideUserColumns(t *testing.T) {
 	t.Parallel()
 	m := memory.New("role")

@@ -11,22 +11,22 @@ import (
 	"authsvc/internal/sql/stores"
 )
 
-// How a call is repeated: after a pause that doubles from initialBackoff and has
-// jitter, at most maxAttempts times, and not once maxElapsed has passed.
+// A call is retried at most maxAttempts times, and not after maxElapsed. The pause
+// between attempts starts at initialBackoff, doubles each time and has jitter.
 const (
 	maxAttempts    = 6
 	initialBackoff = 20 * time.Millisecond
 	maxElapsed     = 5 * time.Second
 )
 
-// A single command is not repeated by the client.
+// A single command is not retried by the client.
 type single struct{ *goredis.Cmd }
 
 func (single) NoRetry() bool { return true }
 
-// call sends a command and returns its answer. It tries again when the server
-// certainly did not run it, or, with repeat, when the answer was lost. After the end
-// of the context, the error wraps that of the context.
+// call sends a command and returns its answer. It retries if the server certainly did
+// not run the command or, with repeat, if the answer was lost. If ctx is done, the
+// error wraps ctx's error.
 func (s *Store) call(ctx context.Context, name string, repeat bool, command func() *goredis.Cmd) (any, error) {
 	began := time.Now()
 	for attempt := 1; ; attempt++ {
@@ -45,8 +45,8 @@ func (s *Store) call(ctx context.Context, name string, repeat bool, command func
 	}
 }
 
-// send sends a command once. It returns when the context ends, even while the server
-// is silent; the client itself only observes deadlines.
+// send sends a command once. It returns when ctx is done, even while the server is
+// silent; the client itself observes only deadlines.
 func (s *Store) send(ctx context.Context, command *goredis.Cmd) (any, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -61,8 +61,8 @@ func (s *Store) send(ctx context.Context, command *goredis.Cmd) (any, error) {
 	}
 }
 
-// contextError returns the error of the context, also in the moment when its
-// deadline has passed but its timer has not fired.
+// contextError returns the context's error. It does so even if the deadline has passed
+// but its timer has not fired yet.
 func contextError(ctx context.Context) error {
 	if deadline, ok := ctx.Deadline(); ok && !time.Now().Before(deadline) {
 		return context.DeadlineExceeded

@@ -12,7 +12,7 @@ import (
 	"authsvc/internal/sql/stores"
 )
 
-// schemaVersion is the version of the layout of the records in script/records.lua.
+// schemaVersion is the version of the record layout in script/records.lua.
 const schemaVersion = 2
 
 var schemaStep = idempotent("schema")
@@ -22,7 +22,7 @@ func (s *Store) ask(ctx context.Context, words ...any) (any, error) {
 	return s.call(ctx, fmt.Sprint(words[0]), true, func() *goredis.Cmd { return goredis.NewCmd(ctx, words...) })
 }
 
-// info returns the fields of INFO, few or none if the user may not run it.
+// info returns the fields of INFO: few or none if the user may not run it.
 func (s *Store) info(ctx context.Context) (map[string]string, error) {
 	answer, err := s.ask(ctx, "info")
 	if goredis.IsPermissionError(err) || unknownCommand(err) {
@@ -38,8 +38,8 @@ func (s *Store) info(ctx context.Context) (map[string]string, error) {
 	return info, err
 }
 
-// setting returns a value of the server's configuration, not known if the user may
-// not read it, as with managed services.
+// setting returns a value from the server's configuration. known is false if the user
+// may not read it, as in managed services.
 func (s *Store) setting(ctx context.Context, name string) (value string, known bool, err error) {
 	answer, err := s.ask(ctx, "config", "get", name)
 	var reply goredis.Error
@@ -52,7 +52,7 @@ func (s *Store) setting(ctx context.Context, name string) (value string, known b
 	return value, known, err
 }
 
-// check refuses a server that cannot keep the records, and collects warnings.
+// check refuses a server that cannot keep the records safely, and collects warnings.
 func (s *Store) check(ctx context.Context, info map[string]string) error {
 	if err := s.checkVersion(info["redis_version"]); err != nil {
 		return err
@@ -130,7 +130,7 @@ func (s *Store) checkPersistence(ctx context.Context, info map[string]string) er
 	return nil
 }
 
-// warnHiddenPersistence warns when the server hides how it persists records.
+// warnHiddenPersistence warns if the server does not reveal how it persists records.
 func (s *Store) warnHiddenPersistence(appendOnly string) error {
 	if appendOnly == "0" {
 		s.warn("the server keeps no append-only file: a crash may lose acknowledged writes")
@@ -140,8 +140,7 @@ func (s *Store) warnHiddenPersistence(appendOnly string) error {
 	return nil
 }
 
-// checkSchema refuses the schema of a newer build, and migrates that of an older
-// one.
+// checkSchema refuses the schema of a newer build and migrates an older one.
 func (s *Store) checkSchema(ctx context.Context) error {
 	list, err := s.list(ctx, schemaStep, []string{s.tag + "schema"}, schemaVersion)
 	if err != nil {
@@ -157,7 +156,7 @@ func (s *Store) checkSchema(ctx context.Context) error {
 	return s.moveLog(ctx)
 }
 
-// withRemedy adds to an error what to do about it.
+// withRemedy adds advice to an error.
 func withRemedy(err error) error {
 	switch {
 	case err == nil:

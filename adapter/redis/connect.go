@@ -9,24 +9,25 @@ import (
 	"github.com/redis/go-redis/v9/maintnotifications"
 )
 
-// dialTimeout is how long a connection may take, where the context leaves it more.
+// dialTimeout limits the time to connect; an earlier deadline of the context takes
+// precedence.
 const dialTimeout = 2 * time.Second
 
-// ioTimeout is how long a command may take, where the context leaves it more. Tests,
-// whose machine may be busy, wait longer.
+// ioTimeout limits the time of one command; an earlier deadline of the context takes
+// precedence. Tests raise it, since their machine may be busy.
 var ioTimeout = 3 * time.Second
 
-// errURL does not quote the URL, any part of which may be of the password.
+// errURL does not quote the URL: any part of it may belong to the password.
 var errURL = errors.New("redis: the URL cannot be used: want redis://user:password@host:port/database, rediss://… or " +
 	"unix:///path?db=number, special characters of the password as %XX, and no other parameters")
 
-// CheckURL says what Open would not accept in a URL. It makes no connection.
+// CheckURL returns an error if Open would refuse the URL. It makes no connection.
 func CheckURL(url string) error {
 	_, err := parseURL(url)
 	return err
 }
 
-// parseURL parses a URL. It accepts no options of the client in it.
+// parseURL parses a URL. It accepts no client options in the query.
 func parseURL(text string) (*goredis.Options, error) {
 	u, err := url.Parse(text)
 	if err != nil {
@@ -44,14 +45,13 @@ func parseURL(text string) (*goredis.Options, error) {
 	o.Protocol = 2
 	o.DialTimeout, o.ReadTimeout, o.WriteTimeout = dialTimeout, ioTimeout, ioTimeout
 	o.ContextTimeoutEnabled = true
-	o.MaxRetries, o.DialerRetries = -1, 1 // call knows what may be repeated
+	o.MaxRetries, o.DialerRetries = -1, 1 // call decides what to retry
 	o.DisableIdentity = true
 	o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
 	return o, nil
 }
 
-// clusterOptions returns the options for the cluster to which the server of o
-// belongs.
+// clusterOptions returns the options for the cluster that the server of o belongs to.
 func clusterOptions(o *goredis.Options) *goredis.ClusterOptions {
 	return &goredis.ClusterOptions{
 		Addrs:    []string{o.Addr},

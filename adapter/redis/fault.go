@@ -12,12 +12,12 @@ import (
 )
 
 // transientReplies are the replies of a server that is starting, failing over or busy.
-// A script gets them before its first write.
+// A script receives them before its first write.
 var transientReplies = []string{"LOADING", "READONLY", "CLUSTERDOWN", "TRYAGAIN", "MASTERDOWN", "NOREPLICAS", "BUSY", "MOVED", "ASK",
 	"max number of clients reached"}
 
-// notExecuted reports whether err proves that the server did not run the command: it
-// refused it, or never received all of it.
+// notExecuted reports whether err proves that the server did not run the command: the
+// server refused the command or never received all of it.
 func notExecuted(err error) bool {
 	for _, reply := range transientReplies {
 		if goredis.HasErrorPrefix(err, reply) {
@@ -31,8 +31,8 @@ func notExecuted(err error) bool {
 	return errors.As(err, &op) && (op.Op == "dial" || op.Op == "write")
 }
 
-// readOnly reports whether a replica refused to write. Redis 6 wraps that in
-// the place of the script where it happened.
+// readOnly reports whether a replica refused a write. Redis 6 adds the position in the
+// script to this error.
 func readOnly(err error) bool {
 	var reply goredis.Error
 	return errors.As(err, &reply) && strings.Contains(reply.Error(), "READONLY You can't write")
@@ -49,7 +49,7 @@ func outcomeUnknown(err error) bool {
 	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.As(err, &network)
 }
 
-// misconfigured reports whether the two sides do not agree on TLS.
+// misconfigured reports whether client and server disagree about TLS.
 func misconfigured(err error) bool {
 	var certificate *tls.CertificateVerificationError
 	var record tls.RecordHeaderError
@@ -57,9 +57,9 @@ func misconfigured(err error) bool {
 	return errors.As(err, &certificate) || errors.As(err, &record) || errors.As(err, &alert)
 }
 
-// Unreachable reports whether an error of this package means that the server cannot
-// be reached or is not ready yet, so that trying again may help. Other errors of
-// Open need a change of the configuration.
+// Unreachable reports whether an error of this package means that the server is
+// unreachable or not ready yet, so that retrying may help. Other errors of Open need a
+// configuration change.
 func Unreachable(err error) bool {
 	return err != nil && !misconfigured(err) && (notExecuted(err) || outcomeUnknown(err) || errors.Is(err, context.DeadlineExceeded))
 }

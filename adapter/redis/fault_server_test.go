@@ -14,7 +14,7 @@ import (
 	"authsvc/internal/test/quiet"
 )
 
-// TestHangingServer: a call to a server that hangs ends with its context.
+// TestHangingServer checks that a call to a server that hangs ends with its context.
 func TestHangingServer(t *testing.T) {
 	t.Parallel()
 	p := start(t)
@@ -54,8 +54,8 @@ func TestHangingServer(t *testing.T) {
 	}
 }
 
-// TestServerCrash: after a crash of the server all acknowledged records are there,
-// and the store reconnects by itself.
+// TestServerCrash checks that all acknowledged records survive a crash of the server,
+// and that the store reconnects by itself.
 func TestServerCrash(t *testing.T) {
 	t.Parallel()
 	p := start(t, "--appendonly", "yes", "--appendfsync", "always")
@@ -97,7 +97,8 @@ func TestServerCrash(t *testing.T) {
 	t.Logf("%d sign-ups acknowledged over 2 crashes", written.Load())
 }
 
-// signUps signs up until stop, and returns the ids of those that succeeded.
+// signUps signs people up until stop is closed, and returns the ids of those that
+// succeeded.
 func signUps(t *testing.T, s authsvc.Adapter, who string, stop <-chan struct{}, written *atomic.Int32) (acknowledged []string) {
 	for n := 0; ; n++ {
 		select {
@@ -119,7 +120,7 @@ func signUps(t *testing.T, s authsvc.Adapter, who string, stop <-chan struct{}, 
 	}
 }
 
-// checkSignUps checks that sign-ups are stored, each with account and session.
+// checkSignUps checks that each sign-up is stored with its account and session.
 func checkSignUps(t *testing.T, s authsvc.Adapter, ids []string) {
 	t.Helper()
 	for _, id := range ids {
@@ -133,8 +134,8 @@ func checkSignUps(t *testing.T, s authsvc.Adapter, ids []string) {
 	}
 }
 
-// TestMemoryFull: when memory is full, a step is refused as a whole, and sign-out and
-// sweep still work.
+// TestMemoryFull checks that, when memory is full, a step is refused as a whole, and
+// sign-out and sweep still work.
 func TestMemoryFull(t *testing.T) {
 	t.Parallel()
 	p := start(t)

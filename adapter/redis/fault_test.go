@@ -27,7 +27,8 @@ func putLink(t *testing.T, s authsvc.Adapter, token string) {
 	}
 }
 
-// TestScriptsForgotten: scripts that the server does not have any more are sent again.
+// TestScriptsForgotten checks that scripts are sent again if the server no longer has
+// them.
 func TestScriptsForgotten(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, url string) {
@@ -44,8 +45,8 @@ func TestScriptsForgotten(t *testing.T) {
 	})
 }
 
-// TestPassingReplies: every step is repeated after replies of a server that is not
-// ready, up to a limit.
+// TestPassingReplies checks that every step is retried, up to a limit, after replies of
+// a server that is not ready.
 func TestPassingReplies(t *testing.T) {
 	t.Parallel()
 	for _, reply := range []string{"LOADING Redis is loading", "READONLY You can't write against a read only replica.", "CLUSTERDOWN The cluster is down",
@@ -83,7 +84,7 @@ func TestPassingReplies(t *testing.T) {
 // A proxy forwards to a server, and can lose answers.
 type proxy struct {
 	net.Listener
-	lose atomic.Int32 // how many more answers
+	lose atomic.Int32 // number of answers still to lose
 }
 
 func newProxy(t *testing.T, addr string) *proxy {
@@ -126,7 +127,7 @@ func (p *proxy) forward(client net.Conn, addr string) {
 	}
 }
 
-// connected makes sure that the next answer is not that to a greeting.
+// connected ensures that the next answer is not the one to a greeting.
 func connected(t *testing.T, s *Store) {
 	t.Helper()
 	if err := s.Ping(t.Context()); err != nil {
@@ -134,8 +135,8 @@ func connected(t *testing.T, s *Store) {
 	}
 }
 
-// TestLostAnswer: when the answer is lost, an idempotent step succeeds, and any other
-// fails, but never with a conflict.
+// TestLostAnswer checks that, if the answer is lost, an idempotent step succeeds, and
+// any other step fails, but never with a conflict.
 func TestLostAnswer(t *testing.T) {
 	t.Parallel()
 	m := miniredis.RunT(t)
@@ -197,7 +198,7 @@ func TestLostAnswer(t *testing.T) {
 	}
 }
 
-// An expiredContext has a deadline that has passed, and a timer that has not fired.
+// An expiredContext has a deadline in the past and a timer that has not fired.
 type expiredContext struct{ context.Context }
 
 func (expiredContext) Deadline() (time.Time, bool) { return time.Now().Add(-time.Millisecond), true }
@@ -212,7 +213,8 @@ func TestDeadlineSeenByConnectionFirst(t *testing.T) {
 	}
 }
 
-// TestClosed: a call on a closed store fails at once, and Unreachable is false.
+// TestClosed checks that a call on a closed store fails at once, and that Unreachable
+// is false.
 func TestClosed(t *testing.T) {
 	t.Parallel()
 	s, err := Open(t.Context(), miniURL(t), Options{})

@@ -12,8 +12,8 @@ import (
 	"authsvc"
 )
 
-// TestLateSteps: a step that the caller gave up takes effect as a whole or not at all,
-// whenever it arrives, and keeps nobody out.
+// TestLateSteps checks that a step abandoned by its caller takes effect as a whole or
+// not at all, whenever it arrives, and locks no user out.
 func TestLateSteps(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
@@ -28,7 +28,7 @@ func TestLateSteps(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		prepare, step, next func(s *Store) error
-		linked              bool // afterwards, by either order
+		linked              bool // afterwards, in either order
 	}{
 		"SignUp": {func(*Store) error { return nil }, func(s *Store) error { return signUp(s, "1") }, func(s *Store) error { return signUp(s, "2") }, true},
 		"LinkAccount": {func(s *Store) error {

@@ -14,7 +14,7 @@ import (
 	"authsvc/adaptertest"
 )
 
-// TestTakeTokenRace: one of a hundred callers on two replicas gets the link.
+// TestTakeTokenRace checks that one of a hundred callers on two replicas gets the link.
 func TestTakeTokenRace(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, url string) {
@@ -43,8 +43,8 @@ func TestTakeTokenRace(t *testing.T) {
 	})
 }
 
-// TestSignOutRace: a session that ends while two replicas renew it stays ended, and
-// leaves no key.
+// TestSignOutRace checks that a session that ends while two replicas renew it remains
+// ended, and leaves no key.
 func TestSignOutRace(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, url string) {
@@ -64,7 +64,7 @@ func TestSignOutRace(t *testing.T) {
 	})
 }
 
-// signOutRace ends one session, or all of the user, between renewals.
+// signOutRace ends one session, or all sessions of the user, between renewals.
 func signOutRace(t *testing.T, replicas []*Store, token string, all bool) {
 	t.Helper()
 	u, err := replicas[0].GetUser(t.Context(), "u")
@@ -106,7 +106,7 @@ func signOutRace(t *testing.T, replicas []*Store, token string, all bool) {
 	}
 }
 
-// TestCluster: the store works on a cluster, with all records in one slot.
+// TestCluster checks that the store works on a cluster, with all records in one slot.
 func TestCluster(t *testing.T) {
 	t.Parallel()
 	p := start(t, "--cluster-enabled", "yes")

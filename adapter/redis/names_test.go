@@ -14,7 +14,7 @@ func ambiguousNames() []string {
 	return []string{"", "a", ":", "a:", ":a", "1:a", "2:a:", "0:", "1", "\x00", "a\x00", "}", "{x}", "\r\n", "1:a1:a", "é", "-1:a"}
 }
 
-// TestPairs: each pair of names has a key of its own, in Go and in the scripts.
+// TestPairs checks that each pair of names has its own key, in Go and in the scripts.
 func TestPairs(t *testing.T) {
 	t.Parallel()
 	seen := map[string]string{}
@@ -48,8 +48,8 @@ func TestPairs(t *testing.T) {
 	})
 }
 
-// TestSweepAwkwardNames: Sweep splits names correctly, and leaves no session in the
-// index of its user and no link in that of its address.
+// TestSweepAwkwardNames checks that Sweep splits names correctly, and leaves no session
+// in its user's index and no link in its address's index.
 func TestSweepAwkwardNames(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, url string) {

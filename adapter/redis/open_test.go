@@ -16,7 +16,7 @@ import (
 
 const secret = "hunter2-of-the-test"
 
-// refused checks that the error of Open has all of the words and no secret.
+// refused checks that the error of Open contains all words and no secret.
 func refused(t *testing.T, url string, unreachable bool, words ...string) {
 	t.Helper()
 	s, err := Open(t.Context(), url, Options{Prefix: newPrefix()})
@@ -138,8 +138,8 @@ func TestVersion(t *testing.T) {
 	}
 }
 
-// TestOpenConfiguration: which configurations of a server are refused or warned
-// about.
+// TestOpenConfiguration checks which server configurations are refused, and which cause
+// warnings.
 func TestOpenConfiguration(t *testing.T) {
 	t.Parallel()
 	lasting := []string{"--appendonly", "yes", "--appendfsync", "always"}
@@ -173,7 +173,8 @@ func TestOpenConfiguration(t *testing.T) {
 	}
 }
 
-// TestOpenForbidden: CONFIG and INFO may be forbidden, as managed services do.
+// TestOpenForbidden checks that CONFIG and INFO may be forbidden, as in managed
+// services.
 func TestOpenForbidden(t *testing.T) {
 	t.Parallel()
 	p := start(t)
@@ -192,7 +193,7 @@ func TestOpenForbidden(t *testing.T) {
 	refused(t, "redis://none:"+secret+"@"+p.addr(), false, "may not do what is needed")
 }
 
-// TestOpenReplica: a replica is refused until it is promoted.
+// TestOpenReplica checks that a replica is refused until it is promoted.
 func TestOpenReplica(t *testing.T) {
 	t.Parallel()
 	primary := start(t)
@@ -210,7 +211,7 @@ func TestWarningsOfUnknownServer(t *testing.T) {
 	}
 }
 
-// TestOpenTLS: Unreachable is false for an untrusted certificate.
+// TestOpenTLS checks that Unreachable is false for an untrusted certificate.
 func TestOpenTLS(t *testing.T) {
 	t.Parallel()
 	m := miniredis.NewMiniRedis()
@@ -219,14 +220,14 @@ func TestOpenTLS(t *testing.T) {
 	}
 	t.Cleanup(m.Close)
 	refused(t, "rediss://:"+secret+"@"+m.Addr(), false, "TLS failed", "certificate")
-	// One that hangs up looks like one that is starting.
+	// A server that hangs up looks like one that is starting.
 	refused(t, "redis://:"+secret+"@"+m.Addr(), true, "rediss:// against redis://")
 	plain := miniredis.RunT(t)
 	refused(t, "rediss://:"+secret+"@"+plain.Addr(), true, "rediss:// against redis://")
 	open(t, "redis://"+plain.Addr(), newPrefix())
 }
 
-// certificate returns a certificate of no known authority.
+// certificate returns a certificate from an unknown authority.
 func certificate(t *testing.T) tls.Certificate {
 	t.Helper()
 	server := httptest.NewTLSServer(nil)

@@ -12,7 +12,7 @@ import (
 var (
 	userSearch        = idempotent("user_search")
 	personGet         = idempotent("person_get")
-	personSet         = nonIdempotent("person_set") // a late repetition would undo a newer change
+	personSet         = nonIdempotent("person_set") // a late retry would undo a newer change
 	credentialPut     = nonIdempotent("credential_put")
 	credentialGet     = idempotent("credential_get")
 	credentialUpdate  = nonIdempotent("credential_update")
@@ -26,11 +26,12 @@ const maxData = 64 << 10
 
 var errData = errors.New("redis: credential data exceeds 64 KiB")
 
-// searchPage is how many users one step looks at: Redis does nothing else meanwhile.
+// searchPage is the number of users that one step examines. Redis runs nothing else
+// meanwhile.
 const searchPage = 500
 
-// SearchUsers implements [authsvc.Adapter], in the order of the ids' bytes and in
-// as many steps as it takes.
+// SearchUsers implements [authsvc.Adapter]. It orders users by the bytes of their ids,
+// and takes as many steps as it needs.
 func (s *Store) SearchUsers(ctx context.Context, q authsvc.UserQuery) (found []authsvc.User, err error) {
 	index, due := "users", ""
 	switch {
@@ -94,7 +95,7 @@ func (s *Store) SetPerson(ctx context.Context, userID string, change authsvc.Per
 	return err
 }
 
-// numbered sets the number of a revocation, which may be nil, from an answer.
+// numbered sets r.Seq from element i of an answer; r may be nil.
 func numbered(r *authsvc.Revocation, list []any, i int) {
 	if r != nil {
 		r.Seq = row{list}.number(i)

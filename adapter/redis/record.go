@@ -7,10 +7,10 @@ import (
 	"authsvc"
 )
 
-// millis returns a time as Redis stores and sorts it, in milliseconds since 1970.
+// millis returns t in milliseconds since 1970, as Redis stores and sorts it.
 func millis(t time.Time) int64 { return t.UnixMilli() }
 
-// optional returns a time that may be absent as text, "" for the zero time.
+// optional returns an optional time as text, "" for the zero time.
 func optional(t time.Time) string {
 	if t.IsZero() {
 		return ""
@@ -26,10 +26,10 @@ func stored(t time.Time) time.Time {
 	return time.UnixMilli(millis(t)).UTC()
 }
 
-// A row is the fields of a record, in the order of script/records.lua.
+// A row holds the fields of a record, in the order of script/records.lua.
 type row struct{ fields []any }
 
-// rowOf returns the row of a record in the answer of a script.
+// rowOf returns the row of a record in a script's answer.
 func rowOf(answer any) row {
 	fields, _ := answer.([]any)
 	return row{fields}
@@ -44,7 +44,7 @@ func (r row) text(i int) string {
 }
 
 func (r row) number(i int) int64 {
-	n, _ := strconv.ParseInt(r.text(i), 10, 64) // the scripts wrote it
+	n, _ := strconv.ParseInt(r.text(i), 10, 64) // written by the scripts
 	return n
 }
 
@@ -55,7 +55,7 @@ func (r row) time(i int) time.Time {
 	return time.UnixMilli(r.number(i)).UTC()
 }
 
-// rows reads the records of a list.
+// rows reads a list of records.
 func rows[T any](list []any, read func(row) T) []T {
 	var records []T
 	for _, fields := range list {
@@ -129,7 +129,7 @@ func (r row) mail() authsvc.Mail {
 	return m
 }
 
-// revocationFields returns the arguments for a revocation, empty ones for nil.
+// revocationFields returns the script arguments for r. They are empty if r is nil.
 func revocationFields(r *authsvc.Revocation) []any {
 	if r == nil {
 		return []any{"", "", "", ""}

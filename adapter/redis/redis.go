@@ -1,6 +1,6 @@
-// Package redis keeps the records of authsvc in Redis or Valkey, from version
-// 6.2: all of them ([Store]), or those that are short-lived while the users
-// stay in another store ([Beside]).
+// Package redis keeps the records of authsvc in Redis or Valkey, version 6.2 or later.
+// [Store] keeps all records there. [Beside] keeps only short-lived records there, and
+// users in another store.
 package redis
 
 import (
@@ -16,27 +16,26 @@ import (
 	"authsvc/internal/text"
 )
 
-// Options of Open.
+// Options configures Open.
 type Options struct {
-	// Prefix begins all keys, so that several services can share a server.
-	// It has letters, digits and "._:-". Default: authsvc.
+	// Prefix is the start of every key, so that several services can share a server. It
+	// may contain letters, digits and "._:-". Default: authsvc.
 	Prefix string
 }
 
-// A Store is an [authsvc.Adapter] over one Redis database. Any number of
-// processes may share it.
+// A Store is an [authsvc.Adapter] backed by one Redis database. Any number of processes
+// may share it.
 //
-// Every step is one Lua script, which Redis runs whole and alone. All keys
-// have the hash tag {prefix}: in a Redis Cluster they are in one slot, so the
-// store works there too, on one of its nodes. Depending on its configuration,
-// Redis may lose acknowledged writes in a crash or a failover; see
-// [Store.Warnings].
+// Every step is one Lua script, which Redis runs as a whole and on its own. All keys
+// have the hash tag {prefix}. In a Redis Cluster they therefore share one slot, and the
+// store uses one of its nodes. Depending on its configuration, Redis may lose
+// acknowledged writes in a crash or a failover; see [Store.Warnings].
 //
-// Records that expire have a time to live until a day after their expiry, in case
-// nobody sweeps; the engine checks the expiry itself.
+// Redis deletes expiring records a day after their expiry, in case no sweep runs. The
+// engine checks the expiry itself.
 type Store struct {
 	client   goredis.UniversalClient
-	tag      string // begins every key: "{prefix}:"
+	tag      string // "{prefix}:", the start of every key
 	warnings []string
 }
 
@@ -48,11 +47,11 @@ var (
 
 var prefixes = text.LazyRegexp(`^[A-Za-z0-9._:-]+$`)
 
-// Open connects to a server: redis://user:password@host:port/database,
-// rediss:// for TLS, or unix:///path?db=number. It refuses a server that is
-// too old, that may evict records, or whose records are of a newer schema.
-// [Unreachable] reports whether trying again later makes sense. ctx bounds
-// opening, not the life of the store.
+// Open connects to a server. The URL is redis://user:password@host:port/database,
+// rediss:// for TLS, or unix:///path?db=number. Open refuses a server that is too old,
+// may evict records, or has records of a newer schema. [Unreachable] reports whether
+// retrying later may help. ctx applies only to opening, not to the lifetime of the
+// store.
 func Open(ctx context.Context, url string, o Options) (*Store, error) {
 	if o.Prefix == "" {
 		o.Prefix = "authsvc"
@@ -72,8 +71,8 @@ func Open(ctx context.Context, url string, o Options) (*Store, error) {
 	return s, nil
 }
 
-// checkServer refuses an unsuitable server, and switches to a cluster client if the
-// server is part of a cluster.
+// checkServer refuses an unsuitable server. If the server is part of a cluster, it
+// switches to a cluster client.
 func (s *Store) checkServer(ctx context.Context, options *goredis.Options) error {
 	info, err := s.info(ctx)
 	if err != nil {
@@ -103,11 +102,11 @@ func (s *Store) joinCluster(options *goredis.Options) error {
 	return nil
 }
 
-// Warnings returns in which ways the server may lose acknowledged writes, as far as
-// it reveals its configuration.
+// Warnings lists the ways in which the server may lose acknowledged writes, as far as
+// the server reveals its configuration.
 func (s *Store) Warnings() []string { return s.warnings }
 
-// Close ends all connections. Calls in flight fail.
+// Close closes all connections. Calls in flight fail.
 func (s *Store) Close() error { return s.client.Close() }
 
 // Ping implements [authsvc.Adapter].
@@ -116,10 +115,10 @@ func (s *Store) Ping(ctx context.Context) error {
 	return err
 }
 
-// key names the record of a kind; see script/records.lua.
+// key returns the Redis key of a record; see script/records.lua.
 func (s *Store) key(kind, name string) string { return s.tag + kind + ":" + name }
 
-// pair joins two names unambiguously; unpair splits them.
+// pair joins two names unambiguously; unpair splits them again.
 func pair(a, b string) string { return fmt.Sprintf("%d:%s%s", len(a), a, b) }
 
 func unpair(name string) (a, b string, whole bool) {

@@ -12,15 +12,15 @@ import (
 	"authsvc"
 )
 
-// logPage is how many revocations one command reads: Redis does nothing else
+// logPage is the number of revocations that one command reads. Redis runs nothing else
 // meanwhile.
 const logPage = 1000
 
-// moveBatch is how many records of schema 1 one step moves.
+// moveBatch is the number of schema 1 records that one step moves.
 const moveBatch = 100
 
 var (
-	revoke  = idempotent("revoke") // a repetition also covers what began in between
+	revoke  = idempotent("revoke") // a retry also covers what began in between
 	logMove = idempotent("log_move")
 )
 
@@ -42,8 +42,8 @@ func (s *Store) Revoke(ctx context.Context, list ...*authsvc.Revocation) error {
 	return err
 }
 
-// Revocations implements [authsvc.Adapter]. Steps are committed one after the
-// other in the order of their numbers, so the last number is the cursor.
+// Revocations implements [authsvc.Adapter]. Steps are committed one by one in the order
+// of their numbers, so the last number is the cursor.
 func (s *Store) Revocations(ctx context.Context, after int64, limit int) (list []authsvc.Revocation, next int64, err error) {
 	for next = after; len(list) < limit; {
 		size := min(limit-len(list), logPage)
@@ -73,7 +73,7 @@ func (s *Store) logAfter(ctx context.Context, after int64, size int) ([]any, err
 	return entries, err
 }
 
-// revocation reads an entry of the log; see script/records.lua.
+// revocation parses an entry of the log; see script/records.lua.
 func revocation(entry any) (r authsvc.Revocation, err error) {
 	text, _ := entry.(string)
 	var numbers [3]int64
@@ -92,8 +92,8 @@ func revocation(entry any) (r authsvc.Revocation, err error) {
 		NotBefore: time.UnixMilli(numbers[1]).UTC(), Expires: time.UnixMilli(numbers[2]).UTC()}, nil
 }
 
-// moveLog moves the revocations of schema 1 into the log. The next call finishes an
-// interrupted one, and several processes may call it at once.
+// moveLog moves the revocations of schema 1 into the log. If it is interrupted, the
+// next call finishes it. Several processes may call it at once.
 func (s *Store) moveLog(ctx context.Context) error {
 	for {
 		n, err := s.count(ctx, logMove, []string{s.tag + "revocations"}, moveBatch)

@@ -17,9 +17,9 @@ func TestClock(t *testing.T) {
 	})
 }
 
-// TestNumbersNeverReturn: a server that lost its latest writes and the counter repeats
-// no number, so that readers get later revocations, which cover tokens with a lost
-// number.
+// TestNumbersNeverReturn checks that a server that lost its latest writes and the
+// counter repeats no number. Readers therefore receive later revocations, which cover
+// tokens with a lost number.
 func TestNumbersNeverReturn(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, url string) {
@@ -38,7 +38,7 @@ func TestNumbersNeverReturn(t *testing.T) {
 		if list, _ := wholeLog(t, s, lost.Seq); len(list) != 1 || list[0].Seq != next.Seq {
 			t.Errorf("read on: %v", list)
 		}
-		// Nor does a clock that is set back.
+		// A clock that was set back repeats no number either.
 		s.client.Set(t.Context(), s.tag+"seq", "4000000000000000", 0)
 		if err := s.Revoke(t.Context(), next, lost); err != nil || next.Seq != 4000000000000001 || lost.Seq != 4000000000000002 {
 			t.Errorf("%d, %d, %v", next.Seq, lost.Seq, err)
@@ -46,7 +46,7 @@ func TestNumbersNeverReturn(t *testing.T) {
 	})
 }
 
-// TestLogUnreadable: a log that cannot be read is an error, never a gap.
+// TestLogUnreadable checks that an unreadable log is an error, never a gap.
 func TestLogUnreadable(t *testing.T) {
 	t.Parallel()
 	s := open(t, miniURL(t), newPrefix())
@@ -66,7 +66,7 @@ func TestLogUnreadable(t *testing.T) {
 	}
 }
 
-// TestSweepOfEarlierRecord: when a record has expired before it was swept, Sweep
+// TestSweepOfEarlierRecord checks that, if a record expired before it was swept, Sweep
 // keeps a later record of the same key.
 func TestSweepOfEarlierRecord(t *testing.T) {
 	t.Parallel()

@@ -11,7 +11,7 @@ import (
 	"authsvc"
 )
 
-// scaled is AUTHSVC_SCALE, a number of users, and 0 without it.
+// scaled returns AUTHSVC_SCALE, a number of users, or 0 if it is not set.
 func scaled(t *testing.T) int {
 	t.Helper()
 	text := os.Getenv("AUTHSVC_SCALE")
@@ -25,17 +25,17 @@ func scaled(t *testing.T) int {
 	return n
 }
 
-// What reading the log may take: three million records within readMost, and
-// blockMost for each command, since Redis does nothing else meanwhile. That is
-// judged by the time of its processor, which others use as well.
+// Limits for reading the log: three million records within readMost, and blockMost for
+// each command, since Redis runs nothing else meanwhile. Time is measured on the
+// server's processor, which other programs use too.
 const (
 	readMost  = 10 * time.Second
 	blockMost = 20 * time.Millisecond
 )
 
-// TestScaleRevocations reads a log of three records a user, in the pages of the
-// engine, and then when nothing is new. Without AUTHSVC_SCALE there are few, and
-// no time is judged.
+// TestScaleRevocations reads a log of three records per user in the engine's pages, and
+// reads again when there is nothing new. Without AUTHSVC_SCALE there are few users and
+// no time limits.
 func TestScaleRevocations(t *testing.T) {
 	t.Parallel()
 	users := scaled(t)
@@ -98,7 +98,7 @@ func memoryOf(t *testing.T, s *Store) string {
 	return info["used_memory_human"]
 }
 
-// cpu is what the server has used of its processor.
+// cpu returns the processor time that the server has used.
 func cpu(t *testing.T, s *Store) (used time.Duration) {
 	t.Helper()
 	info, err := s.info(t.Context())
@@ -115,7 +115,8 @@ func cpu(t *testing.T, s *Store) (used time.Duration) {
 	return used
 }
 
-// slowest is the longest command of those that took a millisecond or more.
+// slowest returns the duration of the slowest command, among those of a millisecond or
+// more.
 func slowest(t *testing.T, s *Store) (most time.Duration) {
 	t.Helper()
 	list, err := s.client.SlowLogGet(t.Context(), -1).Result()

@@ -20,9 +20,10 @@ import (
 	"authsvc/internal/test/servertest"
 )
 
-// open opens a store that is closed, and its keys deleted, at the end.
+// init raises ioTimeout: the test machine may be busy.
 func init() { ioTimeout = time.Minute }
 
+// open opens a store. At the end of the test it closes the store and deletes its keys.
 func open(t testing.TB, url, prefix string) *Store {
 	t.Helper()
 	s, err := Open(t.Context(), url, Options{Prefix: prefix})
@@ -63,8 +64,8 @@ func clean(t testing.TB, s *Store) {
 	}
 }
 
-// A server is where a test keeps its records: in this process, which is
-// always there, or a real one.
+// A server is a place for a test's records: in this process, which is always available,
+// or a real server.
 type server struct {
 	name string
 	url  func(t testing.TB) string
@@ -88,12 +89,12 @@ func miniURL(t testing.TB) string {
 	return "redis://" + miniredis.RunT(t).Addr()
 }
 
-// realURL is AUTHSVC_TEST_REDIS_URL, or what answers on the usual port.
+// realURL returns AUTHSVC_TEST_REDIS_URL, or the URL of a server on the usual port.
 func realURL(t testing.TB) string {
 	t.Helper()
 	servertest.NotShort(t)
 	if url := os.Getenv("AUTHSVC_TEST_REDIS_URL"); url != "" {
-		return url // which has to work
+		return url // it must work
 	}
 	c, err := net.DialTimeout("tcp", "127.0.0.1:6379", time.Minute)
 	if err != nil {
@@ -103,7 +104,7 @@ func realURL(t testing.TB) string {
 	return "redis://127.0.0.1:6379"
 }
 
-// A suite is the adapter under test; it opens the same store again.
+// A suite is the adapter under test; it can open the same store again.
 type suite struct {
 	authsvc.Adapter
 	reopen func(t *testing.T) authsvc.Adapter
@@ -129,7 +130,7 @@ func besideMemory(url string) func(*testing.T) authsvc.Adapter {
 	}
 }
 
-// A process is a Redis of the test's own, which it may ruin.
+// A process is a Redis server owned by the test, which may break it.
 type process struct {
 	t    *testing.T
 	port string
@@ -139,7 +140,7 @@ type process struct {
 	mu   sync.Mutex
 }
 
-// start starts a server, or skips the test when there is no program for it.
+// start starts a server, or skips the test if no server program is installed.
 func start(t *testing.T, args ...string) *process {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -195,7 +196,7 @@ func (p *process) signal(s os.Signal) {
 func (p *process) addr() string { return "127.0.0.1:" + p.port }
 func (p *process) url() string  { return "redis://" + p.addr() }
 
-// await waits until the server answers: that it is there, or wants a password.
+// await waits until the server answers, even if it only asks for a password.
 func (p *process) await() {
 	p.t.Helper()
 	for end := time.Now().Add(time.Minute); time.Now().Before(end); {
@@ -223,7 +224,7 @@ func (p *process) admin(words ...any) string {
 	return fmt.Sprint(answer)
 }
 
-// endSessionsOf is a revocation of all sessions of a user.
+// endSessionsOf returns a revocation of all sessions of a user.
 func endSessionsOf(userID string) *authsvc.Revocation {
 	now := time.Now()
 	return &authsvc.Revocation{Key: "user:" + userID, UserID: userID, NotBefore: now, Expires: now.Add(time.Hour)}

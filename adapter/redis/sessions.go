@@ -18,7 +18,7 @@ var (
 	sessionList   = idempotent("session_list")
 	sessionTouch  = idempotent("session_touch")
 	sessionDropOf = nonIdempotent("session_delete_of")
-	// sessionsBefore, when repeated, only counts the remaining sessions.
+	// If sessionsBefore is repeated, it only counts the remaining sessions.
 	sessionsBefore = idempotent("sessions_before")
 )
 
@@ -29,8 +29,8 @@ func (s *Store) CreateSession(ctx context.Context, rec authsvc.SessionRecord) (a
 	return s.createSession(ctx, rec, false)
 }
 
-// createSession stores a session. With elsewhere, users are in another store, and
-// the caller checks that the user exists.
+// createSession stores a session. If elsewhere is set, users are in another store, and
+// the caller must check that the user exists.
 func (s *Store) createSession(ctx context.Context, rec authsvc.SessionRecord, elsewhere bool) (authsvc.SessionRecord, error) {
 	if rec.Digest == "" {
 		return authsvc.SessionRecord{}, errNoDigest
@@ -43,8 +43,8 @@ func (s *Store) createSession(ctx context.Context, rec authsvc.SessionRecord, el
 }
 
 // endSessionsBefore removes the sessions of a user that began before an epoch of the
-// store of users; all if it is 0. It also removes sessions with a later epoch than
-// that store has given out, as are left when it was restored from a backup.
+// store of users, or all if epoch is 0. It also removes sessions with a later epoch
+// than that store has issued; they remain after it was restored from a backup.
 func (s *Store) endSessionsBefore(ctx context.Context, userID string, epoch int64) (int, error) {
 	but := ""
 	if epoch > 0 {
@@ -54,7 +54,8 @@ func (s *Store) endSessionsBefore(ctx context.Context, userID string, epoch int6
 	return int(n), err
 }
 
-// sessionKey names a session; one without a token is under its digest.
+// sessionKey returns the key of a session. Sessions without a token are stored under
+// their digest.
 func (s *Store) sessionKey(rec authsvc.SessionRecord) string {
 	if rec.SessionToken == "" {
 		return s.key("jwt", rec.Digest)
@@ -83,7 +84,7 @@ func (s *Store) GetSession(ctx context.Context, token, _ string) (authsvc.Sessio
 	return rec, u, nil
 }
 
-// getSession returns a session, and the user unless it is kept elsewhere.
+// getSession returns a session, and its user unless users are in another store.
 func (s *Store) getSession(ctx context.Context, token string) (authsvc.SessionRecord, authsvc.User, error) {
 	list, err := s.list(ctx, sessionGet, []string{s.key("session", token)})
 	if err != nil {
@@ -121,7 +122,8 @@ func (s *Store) DeleteSessionOf(ctx context.Context, userID, digest string) (aut
 	return row{list}.session(), nil
 }
 
-// TouchSessions implements [authsvc.Adapter], in several steps if there are many.
+// TouchSessions implements [authsvc.Adapter]. It takes several steps if there are many
+// sessions.
 func (s *Store) TouchSessions(ctx context.Context, seen []authsvc.SessionSeen) error {
 	if err := contextError(ctx); err != nil {
 		return err

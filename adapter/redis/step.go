@@ -16,25 +16,25 @@ import (
 //go:embed script/*.lua
 var scripts embed.FS
 
-// A step is a script that Redis runs whole and alone. It is read when it is
-// first run.
+// A step is a script that Redis runs as a whole and on its own. Its text is loaded on
+// first use.
 type step struct {
 	name   string
-	repeat bool // running it twice leaves and returns what running it once does
+	repeat bool // running it twice has the same effect and result as running it once
 
 	load sync.Once
 	text string
-	sum  string // the SHA-1 by which Redis knows the script
+	sum  string // SHA-1 by which Redis identifies the script
 }
 
-// nonIdempotent returns a step that is not repeated when its answer was lost: it may
-// have run, and a repetition would report a conflict with itself.
+// nonIdempotent returns a step that must not be retried after its answer was lost: if
+// it did run, a retry would conflict with itself.
 func nonIdempotent(name string) *step { return &step{name: name} }
 
-// idempotent returns a step that may be repeated.
+// idempotent returns a step that may be retried.
 func idempotent(name string) *step { return &step{name: name, repeat: true} }
 
-// script returns the text of a step, and the SHA-1 of that.
+// script returns the text of a step and the text's SHA-1.
 func (st *step) script() (text, sum string) {
 	st.load.Do(func() {
 		st.text = source("records") + source(st.name)
@@ -47,13 +47,13 @@ func (st *step) script() (text, sum string) {
 func source(name string) string {
 	text, err := scripts.ReadFile("script/" + name + ".lua")
 	if err != nil {
-		panic(err) // it is part of the program
+		panic(err) // scripts are embedded in the program
 	}
 	return string(text)
 }
 
-// run runs a step and returns its answer, or the error of [authsvc.Adapter] that the
-// answer stands for.
+// run runs a step and returns its answer. If the answer stands for an error of
+// [authsvc.Adapter], run returns that error.
 func (s *Store) run(ctx context.Context, st *step, keys []string, args ...any) (any, error) {
 	line := make([]any, 0, 4+len(keys)+len(args))
 	text, sum := st.script()
@@ -63,7 +63,7 @@ func (s *Store) run(ctx context.Context, st *step, keys []string, args ...any) (
 	}
 	line = append(append(line, s.tag), args...)
 	answer, err := s.call(ctx, st.name, st.repeat, func() *goredis.Cmd { return goredis.NewCmd(ctx, line...) })
-	if goredis.HasErrorPrefix(err, "NOSCRIPT") { // new or restarted
+	if goredis.HasErrorPrefix(err, "NOSCRIPT") { // the server is new or has restarted
 		whole := append([]any{"eval", text}, line[2:]...)
 		answer, err = s.call(ctx, st.name, st.repeat, func() *goredis.Cmd { return goredis.NewCmd(ctx, whole...) })
 	}
@@ -73,7 +73,7 @@ func (s *Store) run(ctx context.Context, st *step, keys []string, args ...any) (
 	return answer, outcome(answer)
 }
 
-// outcome returns the error that a word stands for. Data is a list or a number,
+// outcome returns the error that a word stands for. Data is always a list or a number,
 // never a word.
 func outcome(answer any) error {
 	switch answer {

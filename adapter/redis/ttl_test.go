@@ -8,13 +8,13 @@ import (
 	"authsvc"
 )
 
-// kind is a key without tag and name.
+// kind returns the kind of a key, without tag and name.
 func kind(s *Store, key string) string {
 	kind, _, _ := strings.Cut(strings.TrimPrefix(key, s.tag), ":")
 	return kind
 }
 
-// storeOneOfEach stores a record of each kind; those that expire do so at expires.
+// storeOneOfEach stores a record of each kind. Records that expire do so at expires.
 func storeOneOfEach(t *testing.T, s *Store, expires time.Time) {
 	t.Helper()
 	now := time.Now()
@@ -38,7 +38,7 @@ func storeOneOfEach(t *testing.T, s *Store, expires time.Time) {
 	}
 }
 
-// expiring says which kinds of keys have a time to live.
+// expiring lists the kinds of keys that have a time to live.
 var expiring = map[string]bool{
 	"session": true, "session-id": true, "session-digest": true, "sessions": true, "link": true, "links": true, "mail": true,
 	"once": true, "revoked": true, "epoch": true, "permit": true, "lease": true,
@@ -85,7 +85,7 @@ func TestTimeToLive(t *testing.T) {
 	})
 }
 
-// TestTimeToLiveOfExpired: an expired record is kept for another day.
+// TestTimeToLiveOfExpired checks that an expired record is kept for another day.
 func TestTimeToLiveOfExpired(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, url string) {
@@ -95,8 +95,8 @@ func TestTimeToLiveOfExpired(t *testing.T) {
 	})
 }
 
-// TestTimeToLiveMoves: an update extends the session and its indexes; the index of a
-// user's sessions lives as long as the last of them.
+// TestTimeToLiveMoves checks that an update extends the session and its indexes, and
+// that the index of a user's sessions lives as long as the last of them.
 func TestTimeToLiveMoves(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, url string) {
@@ -125,8 +125,8 @@ func TestTimeToLiveMoves(t *testing.T) {
 	})
 }
 
-// TestNothingIsLeft: Sweep leaves no key of a record, also after its time to live has
-// passed, and such a record does not block others.
+// TestNothingIsLeft checks that Sweep leaves no key of a record, even after its time to
+// live has passed, and that such a record does not block others.
 func TestNothingIsLeft(t *testing.T) {
 	t.Parallel()
 	for name, die := range map[string]func(*testing.T, *Store){
@@ -163,8 +163,8 @@ func TestNothingIsLeft(t *testing.T) {
 	}
 }
 
-// TestClaimPassesDeadMail: a mail whose time to live has passed neither blocks the
-// next one nor counts as queued.
+// TestClaimPassesDeadMail checks that a mail whose time to live has passed neither
+// blocks the next one nor counts as queued.
 func TestClaimPassesDeadMail(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, url string) {
@@ -182,7 +182,7 @@ func TestClaimPassesDeadMail(t *testing.T) {
 	})
 }
 
-// TestSweepBatches: one call sweeps several batches, up to the limit.
+// TestSweepBatches checks that one call sweeps several batches, up to the limit.
 func TestSweepBatches(t *testing.T) {
 	t.Parallel()
 	s := open(t, miniURL(t), newPrefix())
@@ -199,8 +199,8 @@ func TestSweepBatches(t *testing.T) {
 	}
 }
 
-// TestTimeToLiveOfEpoch: an epoch lives as long as the longest-lived record of its
-// user.
+// TestTimeToLiveOfEpoch checks that an epoch lives as long as the longest-lived record
+// of its user.
 func TestTimeToLiveOfEpoch(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, url string) {
@@ -222,7 +222,7 @@ func TestTimeToLiveOfEpoch(t *testing.T) {
 				t.Errorf("%s dies in %v, which is %v late", name, ttl, late)
 			}
 		}
-		// When it died the user is as at the beginning.
+		// When the epoch has expired, the user is as at the beginning.
 		s.client.Del(t.Context(), s.key("epoch", "u"))
 		if epoch, err := s.GetEpoch(t.Context(), "u"); epoch != 0 || err != nil {
 			t.Errorf("epoch %d, %v", epoch, err)

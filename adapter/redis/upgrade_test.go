@@ -10,13 +10,13 @@ import (
 	"authsvc/adapter/memory"
 )
 
-// An oldRevocation is a record as schema 1 kept it.
+// An oldRevocation is a revocation record of schema 1.
 type oldRevocation struct {
 	key                         string
 	notBefore, written, expires time.Time
 }
 
-// oldStore makes a store of schema 1 that has revocations.
+// oldStore creates a store of schema 1 that has revocations.
 func oldStore(t *testing.T, url string, list []oldRevocation) (prefix string) {
 	t.Helper()
 	prefix = newPrefix()
@@ -36,7 +36,8 @@ func oldStore(t *testing.T, url string, list []oldRevocation) (prefix string) {
 	return prefix
 }
 
-// oldRevocations are n records of each kind, in the order of their writing.
+// oldRevocations returns n records of each kind, in the order in which they were
+// written.
 func oldRevocations(n int) (list []oldRevocation) {
 	now := stored(time.Now())
 	for i := range n {
@@ -64,7 +65,7 @@ func wholeLog(t *testing.T, a authsvc.Adapter, after int64) (all []authsvc.Revoc
 	}
 }
 
-// checkMoved checks that a log has all old records, in order, and nothing else.
+// checkMoved checks that a log contains all old records, in order, and nothing else.
 func checkMoved(t *testing.T, s *Store, want []oldRevocation) {
 	t.Helper()
 	got, _ := wholeLog(t, s, 0)
@@ -86,14 +87,15 @@ func checkMoved(t *testing.T, s *Store, want []oldRevocation) {
 	}
 }
 
-// TestUpgrade: Open moves the revocations of schema 1 into the log.
+// TestUpgrade checks that Open moves the revocations of schema 1 into the log.
 func TestUpgrade(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, url string) {
 		want := oldRevocations(moveBatch/5 + 3)
 		s := open(t, url, oldStore(t, url, want))
 		checkMoved(t, s, want)
-		// A user's epoch is that of the latest record, so that new sessions count.
+		// A user's epoch is the number of the latest record, so that new sessions are
+		// valid.
 		byKey := map[string]int64{}
 		list, _ := wholeLog(t, s, 0)
 		for _, r := range list {
@@ -115,7 +117,7 @@ func TestUpgrade(t *testing.T) {
 	})
 }
 
-// TestUpgradeConcurrent: several processes may start at once.
+// TestUpgradeConcurrent checks that several processes can start at once.
 func TestUpgradeConcurrent(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, url string) {
@@ -129,9 +131,9 @@ func TestUpgradeConcurrent(t *testing.T) {
 	})
 }
 
-// TestUpgradeBroken: the next start finishes an interrupted one, and moves what a
-// process of the earlier version wrote since. A key that was revoked again keeps the
-// later expiry.
+// TestUpgradeBroken checks that the next start finishes an interrupted one, and moves
+// records written meanwhile by a process of the earlier version. A key that was revoked
+// again keeps the later expiry.
 func TestUpgradeBroken(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, url string) {
@@ -155,7 +157,7 @@ func TestUpgradeBroken(t *testing.T) {
 	})
 }
 
-// TestUpgradeDead: records whose time to live has passed are skipped.
+// TestUpgradeDead checks that records whose time to live has passed are skipped.
 func TestUpgradeDead(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, url string) {
@@ -167,9 +169,9 @@ func TestUpgradeDead(t *testing.T) {
 	})
 }
 
-// TestBesideUpgrade: revocations that an earlier version kept in the Redis of
-// session.store still end tokens without an epoch. They come first, and without a
-// number, which would be compared with epochs of main.
+// TestBesideUpgrade checks that revocations that an earlier version kept in the Redis
+// of session.store still end tokens without an epoch. They come first, and have no
+// number, since it would be compared with main's epochs.
 func TestBesideUpgrade(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, url string) {

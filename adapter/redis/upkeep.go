@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// batch is how many records one run of sweep deletes: Redis does nothing else
-// meanwhile.
+// batch is the number of records that one step of Sweep, SweepAudit or TouchSessions
+// handles. Redis runs nothing else meanwhile.
 const batch = 200
 
 var (
@@ -52,7 +52,7 @@ func (s *Store) PutMeta(ctx context.Context, key, value string) (string, error) 
 	return s.meta(ctx, metaPut, key, value)
 }
 
-// meta runs a step that returns the value under a key.
+// meta runs a step that returns the meta value of a key.
 func (s *Store) meta(ctx context.Context, st *step, key string, args ...any) (string, error) {
 	list, err := s.list(ctx, st, []string{s.key("meta", key)}, args...)
 	return row{list}.text(0), err
@@ -63,7 +63,8 @@ func (s *Store) SetMeta(ctx context.Context, key, value string) error {
 	return s.do(ctx, metaSet, []string{s.key("meta", key)}, value)
 }
 
-// Sweep implements [authsvc.Adapter], in several steps if there is much to do.
+// Sweep implements [authsvc.Adapter]. It takes several steps if there is much to
+// delete.
 func (s *Store) Sweep(ctx context.Context, now time.Time, limit int) (int, error) {
 	total := 0
 	for total < limit {

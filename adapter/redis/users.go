@@ -10,7 +10,7 @@ var (
 	userGet       = idempotent("user_get")
 	userByEmail   = idempotent("user_by_email")
 	userByAccount = idempotent("user_by_account")
-	userUpdate    = nonIdempotent("user_update") // a late repetition would undo a newer update
+	userUpdate    = nonIdempotent("user_update") // a late retry would undo a newer update
 	userDelete    = nonIdempotent("user_delete")
 	userList      = idempotent("user_list")
 	epochGet      = idempotent("epoch_get")
@@ -76,7 +76,7 @@ func (s *Store) GetEpoch(ctx context.Context, userID string) (int64, error) {
 	return row{list}.number(0), err
 }
 
-// ListUsers implements [authsvc.Adapter], in the order of the ids' bytes.
+// ListUsers implements [authsvc.Adapter]. It orders users by the bytes of their ids.
 func (s *Store) ListUsers(ctx context.Context, after string, limit int) ([]authsvc.User, error) {
 	from := "-"
 	if after != "" {

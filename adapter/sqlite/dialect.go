@@ -14,8 +14,8 @@ import (
 	"authsvc/internal/sql/sqladapter"
 )
 
-// dialect is SQLite's. A write transaction takes the one write lock of the
-// file when it begins, so nothing has to be locked row by row.
+// dialect returns SQLite's dialect. A write transaction takes the file's only write
+// lock when it begins, so rows need no locks.
 func dialect() sqladapter.Dialect {
 	return sqladapter.Dialect{
 		Quote:               quote,
@@ -30,19 +30,21 @@ func dialect() sqladapter.Dialect {
 		Unique:              is(lib.SQLITE_CONSTRAINT_UNIQUE, lib.SQLITE_CONSTRAINT_PRIMARYKEY, lib.SQLITE_CONSTRAINT_ROWID),
 		ForeignKey:          is(lib.SQLITE_CONSTRAINT_FOREIGNKEY),
 		NoSuchTable:         noSuchTable,
-		// busy_timeout does the ordinary waiting, but not for these two.
+		// busy_timeout covers ordinary waiting, but not these two errors.
 		Retryable: is(lib.SQLITE_BUSY_RECOVERY, lib.SQLITE_BUSY_SNAPSHOT),
 	}
 }
 
-// timeExpr is a time column in milliseconds since 1970, whatever it holds.
+// timeExpr returns a time column in milliseconds since 1970, whether it holds text or a
+// number.
 func timeExpr(column string) string {
 	return `CASE typeof(` + column + `) WHEN 'text' THEN unixepoch(` + column + `, 'subsec') * 1000 ELSE ` + column + ` END`
 }
 
 func quote(name string) string { return `"` + strings.ReplaceAll(name, `"`, `""`) + `"` }
 
-// is recognises extended result codes, those of the schema's driver too.
+// is returns a function that reports whether an error of either driver has one of the
+// extended result codes.
 func is(codes ...int) func(error) bool {
 	return func(err error) bool {
 		var e *sqlite.Error
@@ -53,7 +55,7 @@ func is(codes ...int) func(error) bool {
 	}
 }
 
-// noSuchTable goes by the message: the code is that of all errors in statements.
+// noSuchTable checks the message: all errors in statements share one code.
 func noSuchTable(err error) bool {
 	if !is(lib.SQLITE_ERROR)(err) {
 		return false
@@ -62,9 +64,8 @@ func noSuchTable(err error) bool {
 	return strings.Contains(text, ": no such ") || strings.Contains(text, " has no column named ")
 }
 
-// decodeTime reads what Prisma writes into DATETIME columns: integer
-// milliseconds, or ISO 8601 text in newer versions, and what other drivers write.
-// Text without a zone is UTC.
+// decodeTime reads the time formats of Prisma (integer milliseconds, or ISO 8601 text
+// in newer versions) and of other drivers. Text without a time zone is UTC.
 func decodeTime(v any) (time.Time, error) {
 	switch v := v.(type) {
 	case int64:
@@ -82,8 +83,8 @@ func decodeTime(v any) (time.Time, error) {
 	return time.Time{}, fmt.Errorf("time column holds a %T", v)
 }
 
-// timeLayouts are what is found in time columns. Parsing takes fractions of a
-// second by itself.
+// timeLayouts lists the layouts found in time columns. time.Parse accepts fractional
+// seconds in all of them.
 var timeLayouts = []string{time.RFC3339Nano, "2006-01-02 15:04:05Z07:00", "2006-01-02T15:04:05", time.DateTime,
 	"2006-01-02T15:04Z07:00", "2006-01-02 15:04Z07:00", "2006-01-02T15:04", "2006-01-02 15:04", time.DateOnly,
-	"2006-01-02 15:04:05 -0700 MST"} // the last is what Go's String writes
+	"2006-01-02 15:04:05 -0700 MST"} // the last is the format of Go's Time.String

@@ -42,16 +42,16 @@ func parsePath(location string) (string, error) {
 	return filepath.Abs(path)
 }
 
-// mapped is how much of the file readers map into memory, in bytes: as much as
-// SQLite maps at most. With 500 000 sessions, a session at random is read in
-// 18 µs instead of 25; past the limit the gain shrinks. A larger page cache and
-// larger pages were no faster. The price: a disk error under a mapped page ends
-// the process, instead of failing a request.
+// mapped is the number of bytes of the file that readers map into memory: SQLite's
+// maximum. With 500 000 sessions, reading a random one takes 18 µs instead of 25 µs;
+// past the limit the gain shrinks. Larger page caches and larger pages were no faster.
+// The cost: a disk error under a mapped page ends the process instead of failing a
+// request.
 const mapped = 1<<31 - 1
 
-// cacheSize is how many bytes of a file one reader keeps in memory of its own: as
-// much as the inner pages of its trees take, for what is past the mapped part.
-// The price is up to 64 MiB each for files of 4 GiB and more.
+// cacheSize returns the size of one reader's page cache in bytes. It holds the inner
+// pages of the trees, for the part of the file that is not mapped. Files of 4 GiB and
+// more cost up to 64 MiB for each reader.
 func cacheSize(path string) int64 {
 	const least, most, share = 2 << 20, 64 << 20, 64
 	info, err := os.Stat(path)
@@ -61,12 +61,12 @@ func cacheSize(path string) int64 {
 	return min(max(info.Size()/share, least), most)
 }
 
-// busyTimeout is how long a connection waits for those of other processes.
+// busyTimeout is how long a connection waits for other processes' connections.
 const busyTimeout = 5 * time.Second
 
-// dsn returns the name of the database for the driver of database/sql, with the
-// settings of a connection that writes. With synchronous=FULL, acknowledged writes survive a power loss.
-// Defensive mode and no double-quoted strings guard against our own mistakes.
+// dsn returns the database/sql data source name, with the settings of a writing
+// connection. With synchronous=FULL, acknowledged writes survive a power loss.
+// Defensive mode and the ban on double-quoted strings guard against our own mistakes.
 func dsn(path string) string {
 	path = filepath.ToSlash(path)
 	if !strings.HasPrefix(path, "/") {
@@ -85,12 +85,12 @@ func dsn(path string) string {
 	return (&url.URL{Scheme: "file", OmitHost: false, Path: path, RawQuery: q.Encode()}).String()
 }
 
-// ensureFile creates the file, readable only by its owner, or makes sure that
-// what is there can be a database. SQLite by itself would take an empty file,
-// such as a truncated one, for a new database.
+// ensureFile creates the file, readable only by its owner, or checks that the existing
+// file can be a database. SQLite alone would take an empty file, such as a truncated
+// one, for a new database.
 func ensureFile(ctx context.Context, path string) error {
-	// Looked at first: another process that is creating both has the file
-	// before its log.
+	// Look for the log first: a process that creates both creates the file before the
+	// log.
 	wal, walErr := os.Stat(path + "-wal")
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 	if errors.Is(err, fs.ErrExist) {
@@ -103,14 +103,14 @@ func ensureFile(ctx context.Context, path string) error {
 		return fmt.Errorf("sqlite: create: %w", err)
 	}
 	if walErr == nil && wal.Size() > 0 {
-		_ = os.Remove(path) // an empty file that is left is refused at the next start
+		_ = os.Remove(path) // otherwise the next start would refuse the empty file
 		return fmt.Errorf("sqlite: %s is missing, but its log %s-wal is there: restore the file, or remove the log to start anew", path, path)
 	}
 	return nil
 }
 
-// ErrDamaged is what errors of Open are about a file that holds no database, or one
-// that cannot be read. It was left as it is.
+// ErrDamaged marks errors of Open about a file that is not a database or cannot be
+// read. Open leaves the file unchanged.
 var ErrDamaged = errors.New("sqlite: the database is damaged")
 
 type damagedError struct{ error }
@@ -118,8 +118,8 @@ type damagedError struct{ error }
 func (e damagedError) Unwrap() error        { return e.error }
 func (e damagedError) Is(target error) bool { return target == ErrDamaged }
 
-// creationTime is how long another process may take between creating the
-// file and writing its first page.
+// creationTime is how long another process may take from creating the file to writing
+// its first page.
 const creationTime = 2 * time.Second
 
 func checkFile(ctx context.Context, path string) error {
@@ -143,7 +143,7 @@ func checkFile(ctx context.Context, path string) error {
 	}
 }
 
-// checkPrivate refuses a database that everybody may read or write.
+// checkPrivate refuses a database that every user of the machine may read or write.
 func checkPrivate(path string) error {
 	names, err := exposed(path, 0o007)
 	if err == nil && names != "" {
@@ -152,7 +152,7 @@ func checkPrivate(path string) error {
 	return err
 }
 
-// readHead returns the first bytes of a file, fewer when it is shorter.
+// readHead returns the first bytes of a file, or fewer if the file is shorter.
 func readHead(path string) ([]byte, error) {
 	f, err := os.Open(path)
 	if err != nil {

@@ -23,8 +23,8 @@ func TestMountPoint(t *testing.T) {
 	}
 }
 
-// TestRefusesMountedFile mounts one where that is permitted; TestRefusesNames
-// has the judgement for where it is not.
+// TestRefusesMountedFile mounts a file, where that is permitted. TestRefusesNames
+// covers the check where it is not.
 func TestRefusesMountedFile(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

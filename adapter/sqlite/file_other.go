@@ -4,8 +4,8 @@ package sqlite
 
 import "os"
 
-// checkNames finds nothing: links are not looked for here.
+// checkNames does nothing: hard links are not checked on this system.
 func checkNames(string) error { return nil }
 
-// exposed finds nothing: the mode of a file says nothing here.
+// exposed finds nothing: file modes mean nothing on this system.
 func exposed(string, os.FileMode) (string, error) { return "", nil }

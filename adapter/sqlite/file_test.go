@@ -48,7 +48,8 @@ func TestParsePath(t *testing.T) {
 	}
 }
 
-// A name that means something in a URI is only a name.
+// TestOddFileName checks that characters with a meaning in URIs are only part of the
+// name.
 func TestOddFileName(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "a b?mode=memory#%41;&_foreign_keys=0'\".db")
@@ -125,7 +126,8 @@ func TestFileMode(t *testing.T) {
 	}
 }
 
-// What is not a healthy database is refused and left as it is.
+// TestRefusesFile checks that Open refuses a file that is not a healthy database and
+// leaves it unchanged.
 func TestRefusesFile(t *testing.T) {
 	t.Parallel()
 	good := filled(t)
@@ -183,7 +185,7 @@ func TestRefusesFile(t *testing.T) {
 	})
 }
 
-// filled is a database with some pages of data.
+// filled returns a database with some pages of data.
 func filled(t *testing.T) []byte {
 	t.Helper()
 	s := newShared(t, Options{}, sqladapter.TestHooks{})
@@ -212,7 +214,7 @@ func TestMissingFile(t *testing.T) {
 	if _, err := Open(t.Context(), dir, Options{Migrate: true}); err == nil {
 		t.Error("opened a directory")
 	}
-	path := filepath.Join(dir, "lost.db") // only its log is left
+	path := filepath.Join(dir, "lost.db") // only its log remains
 	if err := os.WriteFile(path+"-wal", []byte("committed, not yet written back"), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -224,7 +226,8 @@ func TestMissingFile(t *testing.T) {
 	}
 }
 
-// Another process may have created the file and not written to it yet.
+// TestFileBeingCreated covers another process that has created the file but not written
+// to it yet.
 func TestFileBeingCreated(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "auth.db")
@@ -232,7 +235,7 @@ func TestFileBeingCreated(t *testing.T) {
 		t.Fatal(err)
 	}
 	file := migrated(t, Options{})
-	synctest.Test(t, func(t *testing.T) { // the other one is in time on a slow machine as well
+	synctest.Test(t, func(t *testing.T) { // the other process is in time even on a slow machine
 		time.AfterFunc(50*time.Millisecond, func() { os.WriteFile(path, file, 0o600) })
 		if err := ensureFile(t.Context(), path); err != nil {
 			t.Error(err)

@@ -12,12 +12,12 @@ import (
 	"syscall"
 )
 
-// checkNames makes sure that a database has one name. SQLite looks for the log
-// beside the name under which it opened the file: processes that use two names
-// do not see each other's log and overwrite what the other one acknowledged,
+// checkNames checks that a database has only one name. SQLite looks for the log next to
+// the name it opened. Processes that use different names do not see each other's log,
+// and overwrite writes that the other has acknowledged; see
 // https://www.sqlite.org/howtocorrupt.html.
 func checkNames(path string) error {
-	path, err := filepath.EvalSymlinks(path) // as SQLite does; a symbolic link is not a name of the file itself
+	path, err := filepath.EvalSymlinks(path) // as SQLite does; a symbolic link does not count as another name
 	if err != nil {
 		return fmt.Errorf("sqlite: %w", err)
 	}
@@ -32,7 +32,7 @@ func checkNames(path string) error {
 	return oneName(path, uint64(file.Nlink), mounted) //nolint:unconvert // it has another type on other systems
 }
 
-// oneName judges a file with so many links.
+// oneName returns an error if a file with so many links has more than one name.
 func oneName(path string, links uint64, mounted bool) error {
 	switch {
 	case links > 1:
@@ -45,8 +45,8 @@ func oneName(path string, links uint64, mounted bool) error {
 	return nil
 }
 
-// exposed names what the group (0o070) or everybody (0o007) may read or write
-// of a database, its log included.
+// exposed lists the files of a database, including its log, that the mode bits in to
+// make accessible: 0o070 for the group, 0o007 for everyone.
 func exposed(path string, to os.FileMode) (string, error) {
 	var names []string
 	for _, name := range []string{path, path + "-wal", path + "-shm"} {

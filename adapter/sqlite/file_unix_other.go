@@ -2,5 +2,5 @@
 
 package sqlite
 
-// isMountPoint does not know.
+// isMountPoint cannot tell on this system.
 func isMountPoint(string) (is, known bool) { return false, false }

@@ -12,9 +12,9 @@ import (
 	"authsvc/internal/test/sqltest"
 )
 
-// TestRefusesNames: a database with a second name, under which another process
-// would look for another log, is refused and left as it is. A symbolic link is
-// no such name.
+// TestRefusesNames checks that Open refuses a database with a second name and leaves it
+// unchanged: another process would look for another log under that name. A symbolic
+// link does not count as a name.
 func TestRefusesNames(t *testing.T) {
 	t.Parallel()
 	file := migrated(t, Options{})
@@ -63,8 +63,8 @@ func TestRefusesNames(t *testing.T) {
 	}
 }
 
-// TestExposed: a database that others can read is warned about, and one that
-// everybody can read is refused where its tokens work as they are.
+// TestExposed checks that a database that others can read causes a warning, and that
+// one that everyone can read is refused if its tokens are stored in plain text.
 func TestExposed(t *testing.T) {
 	t.Parallel()
 	file := migrated(t, Options{})

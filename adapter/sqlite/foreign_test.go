@@ -13,9 +13,9 @@ import (
 	"authsvc/internal/test/sqltest"
 )
 
-// prismaToday is what Prisma makes of the models that Auth.js documents for it
-// today, but for addresses, which may be absent here: accounts and sessions
-// have no id, and updatedAt has no default.
+// prismaToday is Prisma's result for the models that Auth.js documents today, except
+// that addresses may be absent. Accounts and sessions have no id, and updatedAt has no
+// default.
 const prismaToday = `
 CREATE TABLE "User" ("id" TEXT NOT NULL PRIMARY KEY, "name" TEXT, "email" TEXT, "emailVerified" DATETIME, "image" TEXT,
 	"createdAt" DATETIME NOT NULL DEFAULT CURRENT_TIMESTAMP, "updatedAt" DATETIME NOT NULL);
@@ -31,8 +31,8 @@ CREATE UNIQUE INDEX "User_email_key" ON "User"("email");
 CREATE UNIQUE INDEX "Session_sessionToken_key" ON "Session"("sessionToken");
 `
 
-// kysely is what the tests of @auth/kysely-adapter make, with the same change;
-// it writes times as text.
+// kysely is the schema from the tests of @auth/kysely-adapter, with the same change; it
+// writes times as text.
 const kysely = `
 CREATE TABLE "User" ("id" varchar PRIMARY KEY, "name" text, "email" text UNIQUE, "emailVerified" timestamptz DEFAULT CURRENT_TIMESTAMP, "image" text);
 CREATE TABLE "Account" ("userId" uuid NOT NULL REFERENCES "User" ("id") ON DELETE CASCADE, "type" text NOT NULL, "provider" text NOT NULL,
@@ -70,7 +70,8 @@ func TestAdapterOnTablesWithoutIDs(t *testing.T) {
 	}
 }
 
-// Times are written as the program that shares the file writes them.
+// TestTimesOfOthers checks that times are written as the program that shares the file
+// writes them.
 func TestTimesOfOthers(t *testing.T) {
 	t.Parallel()
 	const user = `INSERT INTO "User" ("id", "emailVerified", "updatedAt") VALUES ('u', `
@@ -100,7 +101,8 @@ func TestTimesOfOthers(t *testing.T) {
 	}
 }
 
-// An id that may be missing may not when it was given a name.
+// TestRefusesIDsThatAreNamedAndMissing checks that an optional id column is required
+// once it has been given a name.
 func TestRefusesIDsThatAreNamedAndMissing(t *testing.T) {
 	t.Parallel()
 	o := Options{Naming: Naming{Columns: map[string]string{"Session.id": "number"}}, Migrate: true}

@@ -15,9 +15,9 @@ import (
 	"authsvc"
 )
 
-// TestDiskFull: on a full disk only writes fail; when there is space again they
-// succeed, and all acknowledged records are there. The disk is a small tmpfs, or,
-// where mounting is not permitted, a limit on the size of files.
+// TestDiskFull checks that on a full disk only writes fail. When there is space again,
+// writes succeed, and all acknowledged records exist. The disk is a small tmpfs or,
+// where mounting is not permitted, a limit on file sizes.
 func TestDiskFull(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -44,9 +44,9 @@ func TestDiskFull(t *testing.T) {
 
 var fullDisk = limited
 
-// limited is fillUp in a process whose files may not grow beyond 1 MiB.
+// limited runs fillUp in a process whose files cannot grow beyond 1 MiB.
 func limited(dir string) {
-	signal.Ignore(syscall.SIGXFSZ) // the write fails then
+	signal.Ignore(syscall.SIGXFSZ) // makes the write fail instead
 	var before syscall.Rlimit
 	err := syscall.Getrlimit(syscall.RLIMIT_FSIZE, &before)
 	if err == nil {
@@ -63,7 +63,7 @@ func limited(dir string) {
 	os.Exit(0)
 }
 
-// fillUp writes until the disk is full, and again after room was made.
+// fillUp writes until the disk is full, calls room to make space, and writes again.
 func fillUp(dir string, room func() error) error {
 	ctx, path := context.Background(), filepath.Join(dir, "auth.db")
 	s, err := Open(ctx, path, Options{Migrate: true})
@@ -91,7 +91,7 @@ func fillUp(dir string, room func() error) error {
 	}
 	for range 3 {
 		if err := write(); err == nil {
-			break // a little room was left
+			break // a little space remained
 		}
 	}
 	if _, err := s.GetUser(ctx, "0"); err != nil {
@@ -111,7 +111,7 @@ func fillUp(dir string, room func() error) error {
 	if err := s.Close(); err != nil {
 		return err
 	}
-	again, err := Open(ctx, path, Options{}) // which checks every page
+	again, err := Open(ctx, path, Options{}) // checks every page
 	if err != nil {
 		return err
 	}

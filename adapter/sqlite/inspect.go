@@ -9,9 +9,9 @@ import (
 	"authsvc/internal/sql/sqlschema"
 )
 
-// catalog describes tables by what SQLite knows of them.
+// catalog describes tables from SQLite's pragmas.
 var catalog = sqlschema.Catalog{
-	// A lone INTEGER PRIMARY KEY is an alias of the row id, which SQLite makes.
+	// A single INTEGER PRIMARY KEY is an alias of the row id, which SQLite generates.
 	Columns: `SELECT name, type, upper(type) LIKE '%INT%', false, 0, false, "notnull" AND dflt_value IS NULL AND NOT pk,
 		dflt_value IS NOT NULL OR pk = 1 AND upper(type) = 'INTEGER' FROM pragma_table_info(?)`,
 	Indexes: `SELECT l.name, l."unique", COALESCE(x.name, ''), upper(x.coll) IS NOT 'BINARY'
@@ -20,9 +20,10 @@ var catalog = sqlschema.Catalog{
 	References: `SELECT "table", "from", on_delete = 'CASCADE' FROM pragma_foreign_key_list(?)`,
 }
 
-// textTimes reports whether the program that shares the file writes times as
-// text. The latest row decides; without any, the type of the column does: text
-// suits all but DATETIME, where older Prisma has numbers and newer reads both.
+// textTimes reports whether the program that shares the file writes times as text. The
+// latest row decides. If there are no rows, the column type decides: text suits every
+// type except DATETIME, where older Prisma versions store numbers and newer ones read
+// both.
 func (s *Store) textTimes(ctx context.Context, found sqlschema.Tables) (bool, error) {
 	for _, logical := range []string{"Session.expires", "VerificationToken.expires", "User.emailVerified"} {
 		if table, _, _ := strings.Cut(logical, "."); found[table] == nil {
@@ -43,8 +44,8 @@ func (s *Store) textTimes(ctx context.Context, found sqlschema.Tables) (bool, er
 	return false, nil
 }
 
-// kind is the type of the latest value in a column, or "" without any. In a table
-// WITHOUT ROWID any row has to do.
+// kind returns the type of the latest value in a column, or "" if there is none. In a
+// WITHOUT ROWID table, it uses any row.
 func (s *Store) kind(ctx context.Context, logical string) (kind string, err error) {
 	table, _, _ := strings.Cut(logical, ".")
 	for _, order := range []string{` ORDER BY rowid DESC`, ``} {

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// The driver is C translated for one version of modernc.org/libc and is only
-// right with that one. Another dependency must not raise it.
+// TestLibcVersion checks that no other dependency raises modernc.org/libc. The driver
+// is C translated for one version of it, and is correct only with that version.
 func TestLibcVersion(t *testing.T) {
 	t.Parallel()
 	goCommand, err := exec.LookPath("go")

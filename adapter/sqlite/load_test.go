@@ -20,7 +20,8 @@ func TestMain(m *testing.M) {
 	sqltest.Main(m, testDatabase)
 }
 
-// Writers of two processes wait for each other, not for a long reader.
+// TestWritersBesideLongReader checks that writers of two processes wait for each other,
+// but not for a long reader.
 func TestWritersBesideLongReader(t *testing.T) {
 	t.Parallel()
 	a := newShared(t, Options{}, sqladapter.TestHooks{})

@@ -10,7 +10,7 @@ import (
 	"authsvc/internal/sql/stores"
 )
 
-// The types of the schema; see their fields.
+// Types used by Migrate and Status.
 type (
 	Direction = stores.Direction
 	Migration = stores.Migration
@@ -23,12 +23,12 @@ const (
 	Down = stores.Down
 )
 
-// files are the statements of the schema, with logical names in braces.
+// files holds the SQL of the schema, with logical names in braces.
 //
 //go:embed schema/*.sql
 var files embed.FS
 
-// tables describes the file for the package that keeps its tables.
+// tables describes the file for package sqlschema.
 func (s *Store) tables() *sqlschema.Database {
 	return &sqlschema.Database{
 		Scheme: "sqlite", Where: s.path, DB: s.db, Names: s.names, Quote: quote, Files: files,
@@ -37,23 +37,23 @@ func (s *Store) tables() *sqlschema.Database {
 	}
 }
 
-// Statements calls show with every statement that Migrate would execute to bring
-// the schema up to date, and changes nothing.
+// Statements calls show with every statement that Migrate would execute to bring the
+// schema up to date. It changes nothing.
 func (s *Store) Statements(ctx context.Context, show func(m Migration, statement string)) error {
 	return s.schema.Statements(ctx, show)
 }
 
-// Status reports which migrations were applied. It writes nothing.
+// Status reports which migrations have been applied. It writes nothing.
 func (s *Store) Status(ctx context.Context) (Status, error) { return s.schema.Status(ctx) }
 
-// Migrate changes the schema. Any number of processes may do so at once: each
-// migration is applied once, and all return when it is. Tables that are there
-// and cannot be used are refused before anything is changed.
+// Migrate changes the schema. Any number of processes may call it at once: each
+// migration is applied once, and every call returns when it is done. If an existing
+// table cannot be used, Migrate returns an error and changes nothing.
 func (s *Store) Migrate(ctx context.Context, d Direction) error { return s.schema.Migrate(ctx, d) }
 
-// versions makes the version table refuse a version twice. SQLite has no lock
-// that goose could hold, so two processes may try the same migration, one
-// after the other; the second one then fails and is rolled back.
+// versions makes the version table refuse a duplicate version. SQLite has no lock that
+// goose could hold, so two processes may try the same migration one after the other;
+// the second one then fails and is rolled back.
 type versions struct{ database.Store }
 
 // CreateVersionTable implements [database.Store].
@@ -67,7 +67,8 @@ func (versions) CreateVersionTable(ctx context.Context, db database.DBTxConn) er
 	return err
 }
 
-// Insert implements [database.Store]. Version 0 stands for the table itself.
+// Insert implements [database.Store]. Version 0 marks the creation of the version
+// table.
 func (v versions) Insert(ctx context.Context, db database.DBTxConn, r database.InsertRequest) error {
 	if r.Version != 0 {
 		return v.Store.Insert(ctx, db, r)
@@ -76,6 +77,6 @@ func (v versions) Insert(ctx context.Context, db database.DBTxConn, r database.I
 	return err
 }
 
-// Ping implements [authsvc.Adapter]: the file answers and its schema is not
-// older than this build needs.
+// Ping implements [authsvc.Adapter]. It fails if the file cannot be queried or its
+// schema is older than this build needs.
 func (s *Store) Ping(ctx context.Context) error { return s.schema.Ping(ctx) }

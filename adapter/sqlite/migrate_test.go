@@ -11,7 +11,7 @@ import (
 	"authsvc/internal/test/sqltest"
 )
 
-// prisma is what `prisma migrate` makes of the documented NextAuth.js schema.
+// prisma is the result of `prisma migrate` with the documented NextAuth.js schema.
 const prisma = `
 CREATE TABLE "Account" ("id" TEXT NOT NULL PRIMARY KEY, "userId" TEXT NOT NULL, "type" TEXT NOT NULL, "provider" TEXT NOT NULL,
 	"providerAccountId" TEXT NOT NULL, "refresh_token" TEXT, "access_token" TEXT, "expires_at" INTEGER, "token_type" TEXT, "scope" TEXT,
@@ -59,7 +59,7 @@ func TestAdoptsPrismaDatabase(t *testing.T) {
 	}
 }
 
-// rowid is authsvc_session as earlier builds made it.
+// rowid is the authsvc_session table of earlier builds.
 const rowid = `
 CREATE TABLE authsvc_session (digest TEXT NOT NULL PRIMARY KEY,
 	session_token TEXT NOT NULL UNIQUE REFERENCES "Session" ("sessionToken") ON DELETE CASCADE ON UPDATE CASCADE,
@@ -67,7 +67,8 @@ CREATE TABLE authsvc_session (digest TEXT NOT NULL PRIMARY KEY,
 	expires INTEGER NOT NULL, auth_time INTEGER, provider TEXT);
 `
 
-// A file of an earlier build, whose tables have row ids, is used as it is.
+// TestKeepsTablesWithRowIDs checks that a file of an earlier build, whose tables have
+// row ids, is used unchanged.
 func TestKeepsTablesWithRowIDs(t *testing.T) {
 	t.Parallel()
 	s := opened(t, testDatabase.With(t, prisma+rowid), Options{Migrate: true}, sqladapter.TestHooks{})
@@ -92,7 +93,7 @@ func TestKeepsTablesWithRowIDs(t *testing.T) {
 	}
 }
 
-// prismaWith is the schema of Prisma with one piece replaced.
+// prismaWith returns Prisma's schema with one piece replaced.
 func prismaWith(t *testing.T, old, changed string) string {
 	t.Helper()
 	schema, _, _ := strings.Cut(prisma, "INSERT")

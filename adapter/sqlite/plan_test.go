@@ -22,11 +22,11 @@ func TestQueryPlans(t *testing.T) {
 		}
 		return list
 	}
-	sqltest.Plans(t, s.Adapter, scans, `u."id" LIMIT`) // a page, in the order of the index
+	sqltest.Plans(t, s.Adapter, scans, `u."id" LIMIT`) // a page, in index order
 }
 
-// A session is read from three trees, by their keys: in a large file each tree
-// costs a page that is in no cache.
+// TestSessionIsReadByKeys checks that a session is read by key from three trees: in a
+// large file, each tree costs one page that is in no cache.
 func TestSessionIsReadByKeys(t *testing.T) {
 	t.Parallel()
 	s := newShared(t, Options{}, sqladapter.TestHooks{})

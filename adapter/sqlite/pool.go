@@ -14,20 +14,20 @@ import (
 	"authsvc/internal/sql/sqladapter"
 )
 
-// readers is how many connections read at once.
+// readers is the number of connections for reading.
 const readers = 4
 
-// A pool has connections for statements. They are not those of database/sql,
-// which needs two goroutines and some ninety allocations for a row of a dozen
-// columns, where five are enough, and prepares what may never run.
+// A pool holds connections for statements. It replaces database/sql, which needs two
+// goroutines and some ninety allocations for a row of a dozen columns, where five are
+// enough, and prepares statements that may never run.
 type pool struct {
 	path   string
-	pragma func() []string // settings of a connection
+	pragma func() []string // returns the settings of a connection
 
 	size   int
-	free   chan struct{} // has an element for each connection that nobody has
+	free   chan struct{} // holds an element for each connection not in use
 	mu     sync.Mutex
-	idle   []*direct.Conn // of those, the ones that are open
+	idle   []*direct.Conn // the unused connections that are open
 	closed bool
 }
 
@@ -36,7 +36,7 @@ var (
 	errEnded  = errors.New("sqlite: the transaction has ended")
 )
 
-// newPool makes a pool, which opens its connections when it needs them.
+// newPool creates a pool. It opens connections on demand.
 func newPool(path string, size int, pragma func() []string) *pool {
 	p := &pool{path: path, pragma: pragma, size: size, free: make(chan struct{}, size)}
 	for range size {
@@ -45,15 +45,15 @@ func newPool(path string, size int, pragma func() []string) *pool {
 	return p
 }
 
-// newReaders makes the pool of those that only read.
+// newReaders creates the pool of read-only connections.
 func newReaders(path string) *pool {
 	return newPool(path, readers, func() []string {
 		return []string{"query_only = 1", fmt.Sprintf("mmap_size = %d", mapped), fmt.Sprintf("cache_size = -%d", cacheSize(path)>>10)}
 	})
 }
 
-// newWriter makes the pool of the one that writes: SQLite has one writer anyway,
-// and a queue in the process is fairer than its lock. With synchronous=FULL,
+// newWriter creates the pool of the single writer. SQLite allows one writer at a time
+// anyway, and a queue in the process is fairer than its lock. With synchronous=FULL,
 // acknowledged writes survive a power loss.
 func newWriter(path string) *pool {
 	return newPool(path, 1, func() []string { return []string{"foreign_keys = 1", "synchronous = FULL"} })
@@ -76,8 +76,8 @@ func (p *pool) open() (*direct.Conn, error) {
 	return conn, nil
 }
 
-// take waits for a connection, in the order of those who ask. The one that was
-// given back last is taken first: its cache is the warmest.
+// take waits for a connection; callers are served in order. It prefers the connection
+// returned last, whose cache is warmest.
 func (p *pool) take(ctx context.Context) (*direct.Conn, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -98,7 +98,7 @@ func (p *pool) take(ctx context.Context) (*direct.Conn, error) {
 	return conn, err
 }
 
-// pop is for who has taken an element of free.
+// pop returns a connection. The caller must have received an element of free.
 func (p *pool) pop() (*direct.Conn, error) {
 	p.mu.Lock()
 	if p.closed {
@@ -115,7 +115,7 @@ func (p *pool) pop() (*direct.Conn, error) {
 	return p.open()
 }
 
-// give gives a connection back; nil if it was closed.
+// give returns a connection to the pool; conn is nil if it was closed.
 func (p *pool) give(conn *direct.Conn) {
 	if conn != nil {
 		p.mu.Lock()
@@ -125,8 +125,8 @@ func (p *pool) give(conn *direct.Conn) {
 	p.free <- struct{}{}
 }
 
-// Close waits for statements and transactions in flight, which are short, and
-// closes the connections.
+// Close waits for statements and transactions in flight, which are short, then closes
+// the connections.
 func (p *pool) Close() error {
 	p.mu.Lock()
 	again := p.closed
@@ -144,17 +144,16 @@ func (p *pool) Close() error {
 	}
 	p.idle = nil
 	for range p.size {
-		p.free <- struct{}{} // those who wait are told
+		p.free <- struct{}{} // wakes the callers in take
 	}
 	return errors.Join(errs...)
 }
 
-// Prepare does nothing: a statement is prepared on a connection when it first
-// runs there.
+// Prepare does nothing: a statement is prepared when it first runs on a connection.
 func (p *pool) Prepare(context.Context, *sqladapter.Statement) error { return nil }
 
-// Query implements [sqladapter.Querier]. The rows hold their connection until
-// they are closed.
+// Query implements [sqladapter.Querier]. The rows hold their connection until they are
+// closed.
 func (p *pool) Query(ctx context.Context, s *sqladapter.Statement, args []any) (sqladapter.Rows, error) {
 	conn, err := p.take(ctx)
 	if err != nil {
@@ -178,8 +177,8 @@ func (p *pool) Exec(ctx context.Context, s *sqladapter.Statement, args []any) (s
 	return execute(conn, s, args)
 }
 
-// Begin implements [sqladapter.Database]. It waits for writers of other
-// processes, as long as ctx lets it.
+// Begin implements [sqladapter.Database]. It waits for other processes' writers until
+// ctx is done.
 func (p *pool) Begin(ctx context.Context) (sqladapter.Tx, error) {
 	conn, err := p.take(ctx)
 	if err != nil {
@@ -197,8 +196,8 @@ func (p *pool) Begin(ctx context.Context) (sqladapter.Tx, error) {
 	return &transaction{pool: p, conn: conn}, nil
 }
 
-// The statements of transactions. One takes the write lock when it begins, so
-// that it never has to be given up halfway.
+// Statements of a transaction. BEGIN IMMEDIATE takes the write lock at once, so a
+// transaction never fails halfway for lack of it.
 var (
 	begin    = &sqladapter.Statement{Text: `BEGIN IMMEDIATE`}
 	commit   = &sqladapter.Statement{Text: `COMMIT`}
@@ -208,11 +207,11 @@ var (
 // A transaction holds its connection until it ends.
 type transaction struct {
 	pool *pool
-	conn *direct.Conn // nil: it has ended
+	conn *direct.Conn // nil once the transaction has ended
 }
 
-// alive fails if the transaction has ended: SQLite ends it by itself after some
-// errors, such as a full disk, and what follows would be committed by itself.
+// alive returns an error if the transaction has ended. SQLite ends it after some
+// errors, such as a full disk; later statements would then be committed on their own.
 func (t *transaction) alive(ctx context.Context) error {
 	if t.conn == nil || t.conn.AutocommitEnabled() {
 		return errEnded
@@ -243,7 +242,7 @@ func (t *transaction) Commit(ctx context.Context) error {
 		return errors.Join(err, t.Rollback(ctx))
 	}
 	_, err := execute(t.conn, commit, nil)
-	return errors.Join(err, t.Rollback(ctx)) // which only gives the connection back, if it was committed
+	return errors.Join(err, t.Rollback(ctx)) // if it was committed, this only returns the connection
 }
 
 func (t *transaction) Rollback(context.Context) error {
@@ -256,7 +255,7 @@ func (t *transaction) Rollback(context.Context) error {
 	if !conn.AutocommitEnabled() {
 		_, err = execute(conn, rollback, nil)
 	}
-	if err != nil { // nobody may go on in its transaction
+	if err != nil { // do not reuse a connection with an open transaction
 		err = errors.Join(err, conn.Close())
 		conn = nil
 	}
@@ -289,7 +288,7 @@ func start(conn *direct.Conn, s *sqladapter.Statement, args []any) (*direct.Stmt
 	return stmt, nil
 }
 
-// execute runs a statement to its end.
+// execute runs a statement to completion.
 func execute(conn *direct.Conn, s *sqladapter.Statement, args []any) (result, error) {
 	stmt, err := start(conn, s, args)
 	for more := err == nil; more && err == nil; {
@@ -301,7 +300,7 @@ func execute(conn *direct.Conn, s *sqladapter.Statement, args []any) (result, er
 	return result{conn.Changes(), conn.LastInsertRowID()}, stmt.Reset()
 }
 
-// A result is what a statement did.
+// A result holds the effect of a statement.
 type result struct {
 	changes int
 	row     int64

@@ -13,9 +13,8 @@ import (
 	"authsvc/internal/test/sqltest"
 )
 
-// TestTimesOfBothDrivers: what other programs write into a time column is read
-// alike by the connection that writes, which has one driver, and by the readers,
-// which have another.
+// TestTimesOfBothDrivers checks that times written by other programs are read alike by
+// the writing connection and by the readers, which use different drivers.
 func TestTimesOfBothDrivers(t *testing.T) {
 	t.Parallel()
 	s := newShared(t, Options{}, sqladapter.TestHooks{})
@@ -42,8 +41,8 @@ func TestTimesOfBothDrivers(t *testing.T) {
 	}
 }
 
-// TestReadersBusy: when all connections read, a call waits for one, or for the
-// end of its context, and after Close it fails.
+// TestReadersBusy checks that, while all connections read, a call waits for one or for
+// the end of its context, and that it fails after Close.
 func TestReadersBusy(t *testing.T) {
 	t.Parallel()
 	s := newShared(t, Options{}, sqladapter.TestHooks{})
@@ -74,7 +73,7 @@ func TestReadersBusy(t *testing.T) {
 	}
 	for _, rows := range held[1:] {
 		rows.Close()
-		rows.Close() // gives nothing back twice
+		rows.Close() // returns nothing twice
 	}
 	if n := len(s.reader.free); n != readers || len(s.reader.idle) != readers {
 		t.Errorf("%d of %d connections came back", n, readers)
@@ -87,8 +86,8 @@ func TestReadersBusy(t *testing.T) {
 	}
 }
 
-// TestMissingColumn: SQLite takes a name in double quotes that is no column for a
-// string, so a column that is not there has to be found when the file is opened.
+// TestMissingColumn checks that a missing column is found when the file is opened:
+// SQLite takes an unknown name in double quotes for a string.
 func TestMissingColumn(t *testing.T) {
 	t.Parallel()
 	s := newShared(t, Options{}, sqladapter.TestHooks{})
@@ -101,8 +100,9 @@ func TestMissingColumn(t *testing.T) {
 	}
 }
 
-// TestEndedTransaction: SQLite ends a transaction by itself when the disk is full.
-// Nothing that follows is committed by itself then, and the connection goes on.
+// TestEndedTransaction checks that, after SQLite has ended a transaction because the
+// disk is full, no later statement is committed on its own, and the connection remains
+// usable.
 func TestEndedTransaction(t *testing.T) {
 	t.Parallel()
 	s := newShared(t, Options{}, sqladapter.TestHooks{})
@@ -114,7 +114,7 @@ func TestEndedTransaction(t *testing.T) {
 	if _, err := tx.Exec(t.Context(), once, []any{"a"}); err != nil {
 		t.Fatal(err)
 	}
-	// As an error of the disk would.
+	// Simulate a disk error.
 	if _, err := tx.Exec(t.Context(), rollback, nil); err != nil {
 		t.Fatal(err)
 	}
@@ -135,8 +135,8 @@ func TestEndedTransaction(t *testing.T) {
 	}
 }
 
-// TestCancelledTransaction: what a context that ended has left undone is rolled
-// back, and the connection is free again.
+// TestCancelledTransaction checks that a transaction whose context has ended is rolled
+// back, and that its connection is free again.
 func TestCancelledTransaction(t *testing.T) {
 	t.Parallel()
 	s := newShared(t, Options{}, sqladapter.TestHooks{})

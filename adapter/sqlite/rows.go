@@ -8,12 +8,12 @@ import (
 	"authsvc/internal/sql/sqladapter"
 )
 
-// rows are those of one statement.
+// rows iterates over the rows of one statement.
 type rows struct {
-	stmt *direct.Stmt // nil: they are closed
+	stmt *direct.Stmt // nil once closed
 	err  error
 
-	conn *direct.Conn // to be given back; nil: the transaction has it
+	conn *direct.Conn // returned on Close; nil if a transaction owns it
 	pool *pool
 }
 
@@ -27,8 +27,8 @@ func (r *rows) Next() bool {
 	return ok && r.err == nil
 }
 
-// Scan implements [sqladapter.Rows]. A target is a [sqladapter.Target], or the
-// address of an integer or of bytes.
+// Scan implements [sqladapter.Rows]. Each target must be a [sqladapter.Target], or a
+// pointer to an integer or to bytes.
 func (r *rows) Scan(to ...any) error {
 	if n := r.stmt.ColumnCount(); n != len(to) {
 		return fmt.Errorf("sqlite: %d columns for %d targets", n, len(to))
@@ -73,13 +73,13 @@ func (r *rows) bytes(i int) []byte {
 // Err implements [sqladapter.Rows].
 func (r *rows) Err() error { return r.err }
 
-// Close implements [sqladapter.Rows]. It gives the connection back.
+// Close implements [sqladapter.Rows]. It returns the connection to the pool.
 func (r *rows) Close() error {
 	if r.stmt == nil {
 		return nil
 	}
 	err := r.stmt.Reset()
-	if r.err != nil { // which Reset returns again
+	if r.err != nil { // Reset returns the same error again
 		err = nil
 	}
 	r.stmt = nil

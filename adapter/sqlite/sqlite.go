@@ -1,6 +1,6 @@
-// Package sqlite keeps the records of authsvc in one SQLite file, with nothing
-// to install. It can share the file with a NextAuth.js application that uses
-// Prisma: tables that are there are used as they are.
+// Package sqlite keeps the records of authsvc in one SQLite file; there is nothing to
+// install. It can share the file with a NextAuth.js application that uses Prisma:
+// existing tables are used unchanged.
 package sqlite
 
 import (
@@ -18,31 +18,31 @@ import (
 	"authsvc/internal/sql/sqlschema"
 )
 
-// checkedWhole is the size of a file, in bytes, up to which Open checks every
-// page. It takes about a second at that size. Damage inside a value cannot be
-// seen, since SQLite keeps no checksums.
+// checkedWhole is the file size, in bytes, up to which Open checks every page. At that
+// size the check takes about a second. It cannot find damage inside values, since
+// SQLite keeps no checksums.
 const checkedWhole = 64 << 20
 
-// Naming says what the tables and columns are called; see its fields.
+// Naming gives the names of tables and columns; see its fields.
 type Naming = sqladapter.Naming
 
-// Options of Open. The zero value uses the names of preset prisma and does
-// not migrate.
+// Options configures Open. The zero value uses the names of preset prisma and does not
+// migrate.
 type Options struct {
 	Naming Naming
-	// Migrate brings the schema up to date when the file is opened.
+	// Migrate brings the schema up to date when Open opens the file.
 	Migrate bool
-	// Private refuses a file that everybody on the machine may read or write, as
-	// is right for the compat modes, in which session tokens are stored in plain.
+	// Private refuses a file that every user of the machine may read or write. Use it
+	// for the compat modes, which store session tokens in plain text.
 	Private bool
 }
 
-// A Store is an [authsvc.Adapter] over one file. Any number of processes on
-// one machine may share the file.
+// A Store is an [authsvc.Adapter] backed by one file. Any number of processes on one
+// machine may share the file.
 //
-// Writes go through one connection and wait up to 5 s for those of other
-// processes. The file is in WAL mode with synchronous=FULL: what a method has
-// acknowledged survives a crash and a power loss.
+// Writes go through one connection and wait up to 5 s for other processes' writes. The
+// file uses WAL mode with synchronous=FULL: acknowledged writes survive a crash or a
+// power loss.
 type Store struct {
 	*sqladapter.Adapter
 	path   string
@@ -55,11 +55,11 @@ type Store struct {
 
 var _ authsvc.Adapter = (*Store)(nil)
 
-// Open opens a file: a path, or a URL such as sqlite:authsvc.db or
-// sqlite:///var/lib/authsvc.db. A missing file is created with mode 0600.
-// A file that is damaged, not a database, of a newer schema than this build
-// knows, that has hard links, or that is mounted without its folder is refused
-// and left as it is. The context bounds opening.
+// Open opens a file. location is a path, or a URL such as sqlite:authsvc.db or
+// sqlite:///var/lib/authsvc.db. A missing file is created with mode 0600. Open refuses
+// a file that is damaged, is not a database, has a newer schema than this build knows,
+// has hard links, or is mounted without its folder; it leaves such a file unchanged.
+// ctx applies only to opening.
 func Open(ctx context.Context, location string, o Options) (*Store, error) {
 	return open(ctx, location, o, sqladapter.TestHooks{})
 }
@@ -106,7 +106,7 @@ func open(ctx context.Context, location string, o Options, hooks sqladapter.Test
 	return s, err
 }
 
-// connect makes the pools. None connects yet.
+// connect creates the pools. It does not connect yet.
 func (s *Store) connect() error {
 	c, err := sqlite.NewConnector(dsn(s.path))
 	if err != nil {
@@ -141,8 +141,7 @@ func (s *Store) check(ctx context.Context) error {
 	return nil
 }
 
-// Warnings returns a warning that names the files which others on the machine can
-// read or write.
+// Warnings names the files that other users of the machine can read or write.
 func (s *Store) Warnings(context.Context) ([]string, error) {
 	names, err := exposed(s.path, 0o077)
 	if err != nil || names == "" {
@@ -151,10 +150,10 @@ func (s *Store) Warnings(context.Context) ([]string, error) {
 	return []string{"others than its owner can read or write the database: chmod go-rwx " + names}, nil
 }
 
-// Close ends all connections, after the calls in flight.
+// Close waits for the calls in flight, then closes all connections.
 func (s *Store) Close() error {
 	if s.db == nil {
 		return nil
 	}
-	return errors.Join(s.reader.Close(), s.db.Close(), s.writer.Close()) // the last one writes the log back
+	return errors.Join(s.reader.Close(), s.db.Close(), s.writer.Close()) // the last one checkpoints the log
 }

@@ -34,7 +34,7 @@ var testDatabase = &sqltest.Database{
 	},
 }
 
-// A shared store is one that a NextAuth.js application has open as well.
+// A shared store is open in a NextAuth.js application too.
 type shared struct {
 	*Store
 	*sqltest.Application
@@ -42,7 +42,7 @@ type shared struct {
 	options  Options
 }
 
-// opened opens a file for the length of a test.
+// opened opens a file for the duration of a test.
 func opened(t testing.TB, location string, o Options, hooks sqladapter.TestHooks) shared {
 	t.Helper()
 	s, err := open(t.Context(), location, o, hooks)
@@ -50,7 +50,7 @@ func opened(t testing.TB, location string, o Options, hooks sqladapter.TestHooks
 		t.Fatal(err)
 	}
 	sqltest.CloseAtEnd(t, s)
-	// No power is lost here, and waiting for the disk takes most of the time.
+	// No power is lost here, and waiting for the disk would take most of the time.
 	quick := &sqladapter.Statement{Text: `PRAGMA synchronous = OFF`}
 	for _, db := range []sqladapter.Database{s.writer, sqladapter.SQL(s.db, sql.LevelDefault)} {
 		if err := db.Prepare(t.Context(), quick); err != nil {
@@ -75,8 +75,8 @@ func newShared(t testing.TB, o Options, hooks sqladapter.TestHooks) shared {
 	return opened(t, location, o, hooks)
 }
 
-// templates holds an empty migrated file per naming: migrating is slow under
-// the race detector.
+// templates holds an empty migrated file for each naming: migrating is slow under the
+// race detector.
 var templates sync.Map
 
 func migrated(t testing.TB, o Options) []byte {
@@ -123,15 +123,15 @@ func awkward() Options {
 	}}
 }
 
-// The suite in the words of a database that has no RETURNING, and with other
-// names.
+// TestAdapterWithoutReturning runs the suite with the statements for a database without
+// RETURNING, and with other names.
 func TestAdapterWithoutReturning(t *testing.T) {
 	t.Parallel()
 	test := sqladapter.TestHooks{Dialect: func(d *sqladapter.Dialect) { d.Returning = false }}
 	adaptertest.Run(t, func(t *testing.T) authsvc.Adapter { return newShared(t, awkward(), test) })
 }
 
-// TestRetry: after a busy error, a step is repeated from its beginning.
+// TestRetry checks that a step is repeated from its beginning after a busy error.
 func TestRetry(t *testing.T) {
 	t.Parallel()
 	sqltest.Retry(t, func(t *testing.T, fault *sqlfault.Switch) authsvc.Adapter {
