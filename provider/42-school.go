@@ -10,9 +10,8 @@ func fortyTwoEntry() Entry {
 	}
 }
 
-// FortyTwo signs in students of the 42 schools with their intranet account.
-// The address is the one that the school gave out; nothing in the profile
-// vouches for it.
+// FortyTwo signs in students of the 42 schools with their intranet account. The e-mail
+// address is the one issued by the school; it is unverified.
 //
 // https://api.intra.42.fr/apidoc/guides/web_application_flow
 func FortyTwo(c authsvc.Client) *authsvc.OAuth {

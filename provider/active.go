@@ -7,9 +7,9 @@ import (
 	"authsvc"
 )
 
-// requireActive refuses an account that the provider has locked, suspended or closed:
-// some hand out tokens for those too. got is what the profile at provider id
-// says, want what it says of an account that is in use.
+// requireActive refuses accounts that the provider has locked, suspended or closed:
+// some providers issue tokens for them too. got is the value in the profile at provider
+// id, want the value for an active account.
 func requireActive(id string, got, want any) error {
 	switch got {
 	case want:
@@ -20,8 +20,8 @@ func requireActive(id string, got, want any) error {
 	return fmt.Errorf("%s: the account is not in use: %w", id, authsvc.ErrAccessDenied)
 }
 
-// activeUser is the Hooks.UserInfo of a provider that is plain but for that: the
-// profile has want, a text or the digits of a number, at path.
+// activeUser returns a Hooks.UserInfo that only checks whether the account is active:
+// the profile must have want, a text or the digits of a number, at path.
 func activeUser(id, path, want string) func(context.Context, *authsvc.Exchange) (authsvc.Profile, error) {
 	return func(ctx context.Context, x *authsvc.Exchange) (authsvc.Profile, error) {
 		profile, err := x.UserInfo(ctx)

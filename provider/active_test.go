@@ -6,9 +6,9 @@ import (
 	"authsvc/provider"
 )
 
-// TestInUse: an account that the provider has locked is denied, and one of
-// which it does not say whether it has is no sign-in either. TestSignIn is the
-// positive twin.
+// TestInUse checks that an account locked by the provider is denied, and that a profile
+// that does not say whether the account is locked is refused too. TestSignIn covers
+// success.
 func TestInUse(t *testing.T) {
 	t.Parallel()
 	for _, id := range []string{"bitbucket", "box", "codeberg", "digitalocean", "gitea", "mailcow", "planningcenter"} {

@@ -7,8 +7,8 @@ import (
 	"authsvc"
 )
 
-// addresses puts the addresses that provider id keeps apart from the profile
-// into it, as the member emails, whatever that was before.
+// addresses fetches the e-mail addresses that provider id keeps apart from the profile.
+// It stores them in the profile as emails, replacing any earlier value.
 func addresses(ctx context.Context, id string, x *authsvc.Exchange, profile authsvc.Profile, url string) error {
 	list, err := x.Get(ctx, url)
 	if err != nil {

@@ -19,7 +19,7 @@ import (
 	"authsvc/provider"
 )
 
-// made is every provider of the table, with the examples of its options.
+// made returns every provider of the table, with the example values of its options.
 func made(t *testing.T) []authsvc.Provider {
 	t.Helper()
 	var list []authsvc.Provider
@@ -39,7 +39,7 @@ func made(t *testing.T) []authsvc.Provider {
 	return list
 }
 
-// noNetwork is a network without anybody.
+// noNetwork is a network without hosts.
 type noNetwork struct{ t *testing.T }
 
 func (n noNetwork) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -47,8 +47,8 @@ func (n noNetwork) RoundTrip(r *http.Request) (*http.Response, error) {
 	return nil, errors.New("nobody is there")
 }
 
-// All at once start without a call to anybody, at once, and GET providers
-// lists each of them.
+// TestAllAtOnce checks that all providers together start without a network call and
+// without delay, and that GET providers lists each of them.
 func TestAllAtOnce(t *testing.T) {
 	list := made(t)
 	best := time.Hour
@@ -86,8 +86,8 @@ func TestAllAtOnce(t *testing.T) {
 	}
 }
 
-// Every button can be read: the contrast of its text is at least 4.5
-// (WCAG 2.2 §1.4.3), on its own colour and so in light and dark.
+// TestButtonsCanBeRead checks that every button is legible: the contrast of its text is
+// at least 4.5 (WCAG 2.2 §1.4.3) on its own colour, and so in light and dark mode.
 func TestButtonsCanBeRead(t *testing.T) {
 	t.Parallel()
 	styles := 0
@@ -116,7 +116,7 @@ func TestButtonsCanBeRead(t *testing.T) {
 	}
 }
 
-// luminance is the relative luminance of #rrggbb,
+// luminance returns the relative luminance of #rrggbb,
 // https://www.w3.org/TR/WCAG22/#dfn-relative-luminance.
 func luminance(t *testing.T, id, colour string) float64 {
 	t.Helper()

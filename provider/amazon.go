@@ -10,8 +10,8 @@ func amazonEntry() Entry {
 	}
 }
 
-// Amazon signs in with an Amazon account (Login with Amazon). The id differs
-// from one security profile to the next. Nothing vouches for the address.
+// Amazon signs in with an Amazon account (Login with Amazon). Ids are specific to a
+// security profile. The e-mail address is unverified.
 //
 // https://developer.amazon.com/docs/login-with-amazon/documentation-overview.html
 func Amazon(c authsvc.Client) *authsvc.OAuth {

@@ -11,15 +11,15 @@ import (
 	"authsvc/internal/test/browser"
 )
 
-// badHost is where a provider misbehaves.
+// badHost is the host of the provider that misbehaves.
 const badHost = "bad.example"
 
 type roundTripper func(*http.Request) (*http.Response, error)
 
 func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// TestApart: a provider that hangs, or answers nonsense, leaves the others as
-// they are: people sign in there while many wait for it.
+// TestApart checks that a provider that hangs, or answers nonsense, does not affect the
+// others: people can sign in there while many wait for it.
 func TestApart(t *testing.T) {
 	t.Parallel()
 	for name, hangs := range map[string]bool{"hangs": true, "nonsense": false} {
@@ -62,7 +62,7 @@ func TestApart(t *testing.T) {
 	}
 }
 
-// beginRequest is a sign-in at a provider, ready to be sent.
+// beginRequest returns a request that starts a sign-in at a provider.
 func (a *attempt) beginRequest(id string) *http.Request {
 	a.t.Helper()
 	r := a.request(http.MethodPost, "/api/auth/signin/"+id, url.Values{"csrfToken": {a.csrf()}})

@@ -16,11 +16,11 @@ import (
 	"authsvc"
 )
 
-// AppleOptions are what Apple's client secrets are made of.
+// AppleOptions holds the data from which Apple's client secrets are made.
 type AppleOptions struct {
 	TeamID     string
 	KeyID      string
-	PrivateKey string // the .p8 file of that key, PEM; \n may stand for the end of a line
+	PrivateKey string // the .p8 file of that key in PEM; \n may stand for a line break
 }
 
 func appleEntry() Entry {
@@ -41,11 +41,11 @@ func appleEntry() Entry {
 	}
 }
 
-// Apple signs in with an Apple account, by OpenID Connect. c.ID is the Services
-// ID; c.Secret is not used, since a fresh secret is signed with the key. The
-// name comes through the browser, and only when somebody agrees for the first
-// time; it is what the person wants to be called, nothing that Apple has
-// checked. The address may be a relay of Apple's. The callback is a POST.
+// Apple signs in with an Apple account through OpenID Connect. c.ID is the Services ID.
+// c.Secret is not used: the key signs fresh client secrets. The name comes through the
+// browser, and only when the person agrees for the first time. It is the name the
+// person wants to use; Apple has not checked it. The e-mail address may be an Apple
+// relay address. The callback is a POST.
 //
 // https://developer.apple.com/documentation/signinwithapplerestapi
 func Apple(c authsvc.Client, options AppleOptions) (*authsvc.OAuth, error) {
@@ -58,7 +58,7 @@ func Apple(c authsvc.Client, options AppleOptions) (*authsvc.OAuth, error) {
 		OpenID:       true,
 		Issuer:       "https://appleid.apple.com",
 		Scope:        "openid name email",
-		ResponseMode: "form_post", // Apple asks for it when there are scopes
+		ResponseMode: "form_post", // required by Apple if there are scopes
 		DeniedErrors: []string{"user_cancelled_authorize"},
 		AuthMethod:   "client_secret_post",
 		VerifiedText: true,
@@ -78,8 +78,8 @@ func apple(c authsvc.Client, options map[string]string) (authsvc.Provider, error
 	return o, nil
 }
 
-// appleProfile adds the name to the claims of the ID token. Nothing else of
-// what the browser says about the person is looked at.
+// appleProfile adds the name to the claims of the ID token. It ignores everything else
+// that the browser says about the person.
 func appleProfile(_ context.Context, x *authsvc.Exchange) (authsvc.Profile, error) {
 	var user struct {
 		Name struct {
@@ -97,8 +97,7 @@ func appleProfile(_ context.Context, x *authsvc.Exchange) (authsvc.Profile, erro
 	return profile, nil
 }
 
-// appleSecretLife is how long a client secret is good for; Apple allows six
-// months.
+// appleSecretLife is the lifetime of a client secret; Apple allows six months.
 const appleSecretLife = time.Hour
 
 // appleSecrets signs client secrets, which are JWTs.
@@ -125,7 +124,7 @@ func newAppleSecrets(options AppleOptions) (*appleSecrets, error) {
 	return &appleSecrets{options.TeamID, signer}, nil
 }
 
-// applePrivateKey reads PKCS #8, which is what Apple gives out.
+// applePrivateKey parses a key in PKCS #8, the format that Apple issues.
 func applePrivateKey(text string) (*ecdsa.PrivateKey, bool) {
 	block, _ := pem.Decode([]byte(strings.ReplaceAll(text, `\n`, "\n")))
 	if block == nil {
@@ -139,7 +138,7 @@ func applePrivateKey(text string) (*ecdsa.PrivateKey, bool) {
 	return key, ok && key.Curve == elliptic.P256()
 }
 
-// sign is an OAuth.Hooks.ClientSecret.
+// sign implements OAuth.Hooks.ClientSecret.
 func (s *appleSecrets) sign(c authsvc.Client, now time.Time) (string, time.Time, error) {
 	expires := now.Add(appleSecretLife)
 	claims, err := json.Marshal(map[string]any{"iss": s.teamID, "sub": c.ID, "aud": "https://appleid.apple.com",
@@ -155,7 +154,7 @@ func (s *appleSecrets) sign(c authsvc.Client, now time.Time) (string, time.Time,
 	return text, expires, err
 }
 
-// exampleKey is of the right shape, and nobody's secret: its number is 1.
+// exampleKey has the right format but is not a secret: its private number is 1.
 const exampleKey = `-----BEGIN PRIVATE KEY-----
 MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgAAAAAAAAAAAAAAAA
 AAAAAAAAAAAAAAAAAAAAAAAAAAGhRANCAARrF9Hy4SxCR/i85uVjpEDydwN9gS3r

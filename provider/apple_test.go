@@ -14,10 +14,10 @@ import (
 	"authsvc/provider"
 )
 
-// appleKey is the key of the recording.
+// appleKey returns the key in the recording.
 func appleKey(t *testing.T) string { return recordings(t, "apple")["later"].Options["private_key"] }
 
-// TestAppleSecret: what Apple would check of a client secret.
+// TestAppleSecret checks a client secret as Apple would.
 func TestAppleSecret(t *testing.T) {
 	t.Parallel()
 	o, err := provider.Apple(authsvc.Client{ID: "com.example.web"}, provider.AppleOptions{TeamID: "TEAM", KeyID: "KEY", PrivateKey: appleKey(t)})
@@ -36,7 +36,7 @@ func TestAppleSecret(t *testing.T) {
 	if id := jws.Signatures[0].Protected.KeyID; id != "KEY" {
 		t.Errorf("kid is %q", id)
 	}
-	// The public key of the number 1, from the key set that Apple would have.
+	// The public key for the private number 1, as Apple's key set would contain it.
 	var public jose.JSONWebKey
 	if err := json.Unmarshal([]byte(`{"kty": "EC", "crv": "P-256", "x": "axfR8uEsQkf4vOblY6RA8ncDfYEt6zOg9KE5RdiYwpY",
 		"y": "T-NC4v4af5uO5-tKfA-eFivOM1drMV7Oy7ZAaDe_UfU"}`), &public); err != nil {
@@ -63,7 +63,8 @@ func TestAppleSecret(t *testing.T) {
 	}
 }
 
-// TestAppleKey: a key that cannot be read is refused, without a word of it.
+// TestAppleKey checks that an unreadable key is refused, and that the error does not
+// quote it.
 func TestAppleKey(t *testing.T) {
 	t.Parallel()
 	e, _ := provider.Lookup("apple")
@@ -93,8 +94,8 @@ func TestAppleKey(t *testing.T) {
 	}
 }
 
-// TestAppleSecretUnlogged: neither key nor secret is in the log, whether Apple
-// takes the secret or not.
+// TestAppleSecretUnlogged checks that neither key nor secret is in the log, whether
+// Apple accepts the secret or not.
 func TestAppleSecretUnlogged(t *testing.T) {
 	t.Parallel()
 	e, _ := provider.Lookup("apple")

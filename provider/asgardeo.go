@@ -15,10 +15,10 @@ func asgardeoEntry() Entry {
 	}
 }
 
-// Asgardeo signs in with a tenant of WSO2's Asgardeo. The option is the base
-// of the tenant; the issuer of its ID tokens lies below it. Its administrator
-// decides what an address is worth: to trust the flag, set
-// Fields.EmailVerified to email_verified.
+// Asgardeo signs in with a tenant of WSO2's Asgardeo. issuer is the base URL of the
+// tenant; the issuer in ID tokens is below it. Addresses count as unverified, since the
+// administrator controls them; to trust the flag, set Fields.EmailVerified to
+// email_verified.
 //
 // https://wso2.com/asgardeo/docs/guides/authentication/oidc/discover-oidc-configs/
 func Asgardeo(c authsvc.Client, issuer string) *authsvc.OAuth {

@@ -13,9 +13,8 @@ func atlassianEntry() Entry {
 	}
 }
 
-// Atlassian signs in with an Atlassian account, by an OAuth 2.0 (3LO) app. Add
-// offline_access to the scope for a refresh token. Nothing vouches for the
-// address.
+// Atlassian signs in with an Atlassian account through an OAuth 2.0 (3LO) app. For a
+// refresh token, add offline_access to the scope. The e-mail address is unverified.
 //
 // https://developer.atlassian.com/cloud/jira/platform/oauth-2-3lo-apps/
 func Atlassian(c authsvc.Client) *authsvc.OAuth {

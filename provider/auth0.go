@@ -14,9 +14,8 @@ func auth0Entry() Entry {
 	}
 }
 
-// Auth0 signs in with a tenant of Auth0. The issuer ends in a slash, which is
-// added if it is missing. The tenant's connections decide what email_verified
-// means.
+// Auth0 signs in with an Auth0 tenant. The issuer ends in a slash, which is added if
+// missing. The tenant's connections decide what email_verified means.
 //
 // https://auth0.com/docs/api/authentication
 func Auth0(c authsvc.Client, issuer string) *authsvc.OAuth {

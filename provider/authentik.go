@@ -14,10 +14,10 @@ func authentikEntry() Entry {
 	}
 }
 
-// Authentik signs in with a server of authentik. Each application has an
-// issuer, which ends in a slash; the slash is added if it is missing. Its
-// administrator decides what an address is worth: to trust the flag, set
-// Fields.EmailVerified to email_verified.
+// Authentik signs in with an authentik server. Each application has its own issuer,
+// which ends in a slash; a missing slash is added. Addresses count as unverified, since
+// the administrator controls them; to trust the flag, set Fields.EmailVerified to
+// email_verified.
 //
 // https://docs.goauthentik.io/add-secure-apps/providers/oauth2/
 func Authentik(c authsvc.Client, issuer string) *authsvc.OAuth {

@@ -24,12 +24,12 @@ func azureADB2CEntry() Entry {
 	}
 }
 
-// AzureADB2C signs in by a user flow of Azure AD B2C. issuer is where its
-// metadata is, https://NAME.b2clogin.com/NAME.onmicrosoft.com/USER_FLOW/v2.0;
-// tokens name the directory instead, so its GUID has to be given as well. The
-// user flow decides what is in tokens (tick the claims to return) and whether
-// an address was verified. The client id is in the scope because there is no
-// access token without a scope of some API.
+// AzureADB2C signs in through a user flow of Azure AD B2C. issuer is the location of
+// its metadata, https://NAME.b2clogin.com/NAME.onmicrosoft.com/USER_FLOW/v2.0. Tokens
+// name the directory instead, so tenantID, the directory's GUID, is required as well.
+// The user flow decides which claims tokens contain (tick the claims to return) and
+// whether addresses are verified. The scope contains the client id, because without a
+// scope of some API there is no access token.
 //
 // https://learn.microsoft.com/en-us/azure/active-directory-b2c/openid-connect
 func AzureADB2C(c authsvc.Client, issuer, tenantID string) (*authsvc.OAuth, error) {

@@ -12,8 +12,8 @@ func azureADEntry() Entry {
 	}
 }
 
-// AzureAD is [MicrosoftEntraID] under the id of its former name, for
-// applications whose accounts are stored with it.
+// AzureAD is [MicrosoftEntraID] under its former id, for applications that have stored
+// accounts under that id.
 //
 // https://learn.microsoft.com/en-us/entra/identity-platform/v2-protocols-oidc
 func AzureAD(c authsvc.Client, options MicrosoftOptions) (*authsvc.OAuth, error) {

@@ -14,10 +14,10 @@ func bankIDNorgeEntry() Entry {
 	}
 }
 
-// BankIDNorge signs in with the Norwegian BankID. The profile is a signed
-// answer of the userinfo endpoint. The authorization parameter login_hint
-// names the kind of BankID: BIS, BID or BIM. Nothing vouches for the address,
-// which most people do not have there.
+// BankIDNorge signs in with the Norwegian BankID. The profile is a signed response of
+// the userinfo endpoint. The authorization parameter login_hint selects the kind of
+// BankID: BIS, BID or BIM. Most people have no e-mail address there; if there is one,
+// it is unverified.
 //
 // https://developer.bankid.no/
 func BankIDNorge(c authsvc.Client) *authsvc.OAuth {

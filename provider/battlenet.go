@@ -17,9 +17,9 @@ func battleNetEntry() Entry {
 	}
 }
 
-// BattleNet signs in with a Battle.net account; the name is the BattleTag.
-// issuer may name a regional server, and is https://oauth.battle.net if empty.
-// There is no address.
+// BattleNet signs in with a Battle.net account. The name is the BattleTag. issuer may
+// name a regional server; if empty, it is https://oauth.battle.net. The profile has no
+// e-mail address.
 //
 // https://develop.battle.net/documentation/guides/using-oauth
 func BattleNet(c authsvc.Client, issuer string) *authsvc.OAuth {

@@ -14,9 +14,9 @@ func beyondIdentityEntry() Entry {
 	}
 }
 
-// BeyondIdentity signs in with an application of a Beyond Identity realm,
-// which has an issuer of its own. Its administrator decides what an address is
-// worth: to trust the flag, set Fields.EmailVerified to email_verified.
+// BeyondIdentity signs in with an application of a Beyond Identity realm, which has its
+// own issuer. Addresses count as unverified, since the administrator controls them; to
+// trust the flag, set Fields.EmailVerified to email_verified.
 //
 // https://developer.beyondidentity.com/
 func BeyondIdentity(c authsvc.Client, issuer string) *authsvc.OAuth {

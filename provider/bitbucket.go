@@ -18,10 +18,10 @@ func bitbucketEntry() Entry {
 	}
 }
 
-// Bitbucket signs in with an account of Bitbucket Cloud. The id is the
-// account_id, as in Auth.js; set Fields.ID to uuid to take over accounts of
-// libraries that use that. The address is the primary one if Bitbucket has
-// confirmed it, else none. An account that is not active is refused.
+// Bitbucket signs in with a Bitbucket Cloud account. The id is the account_id, as in
+// Auth.js. To take over accounts from libraries that use the uuid, set Fields.ID to
+// uuid. The e-mail address is the primary one if Bitbucket has confirmed it; otherwise
+// there is none. Inactive accounts are refused.
 //
 // https://developer.atlassian.com/cloud/bitbucket/oauth-2/
 func Bitbucket(c authsvc.Client) *authsvc.OAuth {
@@ -33,7 +33,7 @@ func Bitbucket(c authsvc.Client) *authsvc.OAuth {
 			UserInfo:      "https://api.bitbucket.org/2.0/user",
 		},
 		Scope:  "account",
-		NoPKCE: true, // it knows no PKCE
+		NoPKCE: true, // PKCE is not supported
 		Fields: authsvc.Fields{
 			ID:            "account_id",
 			Name:          "display_name|username",

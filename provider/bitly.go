@@ -10,8 +10,8 @@ func bitlyEntry() Entry {
 	}
 }
 
-// Bitly signs in with a Bitly account. The id is the login, the address the
-// primary one, and verified if Bitly says so. There are no scopes.
+// Bitly signs in with a Bitly account. The id is the login. The e-mail address is the
+// primary one; it is verified if Bitly says so. There are no scopes.
 //
 // https://dev.bitly.com/docs/getting-started/authentication/
 func Bitly(c authsvc.Client) *authsvc.OAuth {

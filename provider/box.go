@@ -10,8 +10,8 @@ func boxEntry() Entry {
 	}
 }
 
-// Box signs in with a Box account. The address is the login, which Box has
-// verified. An account that is inactive or restricted is refused.
+// Box signs in with a Box account. The e-mail address is the login, which Box has
+// verified. Inactive and restricted accounts are refused.
 //
 // https://developer.box.com/guides/authentication/oauth2/
 func Box(c authsvc.Client) *authsvc.OAuth {

@@ -15,11 +15,10 @@ func boxyHQSAMLEntry() Entry {
 	}
 }
 
-// BoxyHQSAML signs in through a server of Ory Polis, formerly BoxyHQ SAML
-// Jackson, which speaks SAML to the identity provider of a customer. Which
-// customer is a matter of the client id (tenant=T&product=P) or of
-// AuthorizationParams. Addresses are what that identity provider says; set
-// TrustEmail if you trust it for them.
+// BoxyHQSAML signs in through a server of Ory Polis, formerly BoxyHQ SAML Jackson,
+// which speaks SAML to a customer's identity provider. The client id
+// (tenant=T&product=P) or AuthorizationParams select the customer. E-mail addresses
+// come from that identity provider; if you trust it, set TrustEmail.
 //
 // https://www.ory.com/docs/polis
 func BoxyHQSAML(c authsvc.Client, issuer string) *authsvc.OAuth {

@@ -14,8 +14,8 @@ func bungieEntry() Entry {
 }
 
 // Bungie signs in players with a Bungie.net account. Every call carries the
-// API key of the application. The scope is fixed where the application is
-// registered, and there is no address.
+// application's API key. The scope is set when the application is registered. The
+// profile has no e-mail address.
 //
 // https://github.com/Bungie-net/api/wiki/OAuth-Documentation
 func Bungie(c authsvc.Client, apiKey string) *authsvc.OAuth {

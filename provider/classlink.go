@@ -13,9 +13,9 @@ func classLinkEntry() Entry {
 	}
 }
 
-// ClassLink signs in pupils and teachers through the LaunchPad of their
-// school. The school decides what an address is worth; set TrustEmail if you
-// trust all of them.
+// ClassLink signs in pupils and teachers through their school's LaunchPad. Schools
+// decide whether they verify e-mail addresses; if you trust all of them, set
+// TrustEmail.
 //
 // https://developer.classlink.com/docs
 func ClassLink(c authsvc.Client) *authsvc.OAuth {

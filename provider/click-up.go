@@ -10,8 +10,8 @@ func clickUpEntry() Entry {
 	}
 }
 
-// ClickUp signs in with a ClickUp account. There are no scopes: the person
-// picks the workspaces. Nothing vouches for the address.
+// ClickUp signs in with a ClickUp account. There are no scopes: the person picks the
+// workspaces. The e-mail address is unverified.
 //
 // https://developer.clickup.com/docs/authentication
 func ClickUp(c authsvc.Client) *authsvc.OAuth {

@@ -16,9 +16,9 @@ func cloudFoundryEntry() Entry {
 	}
 }
 
-// CloudFoundry signs in with a UAA server, the one of Cloud Foundry. Its
-// administrator decides what an address is worth: to trust the flag, set
-// Fields.EmailVerified to email_verified.
+// CloudFoundry signs in with a Cloud Foundry UAA server. Addresses count as unverified,
+// since the administrator controls them; to trust the flag, set Fields.EmailVerified to
+// email_verified.
 //
 // https://docs.cloudfoundry.org/api/uaa/
 func CloudFoundry(c authsvc.Client, uaaURL string) *authsvc.OAuth {

@@ -10,8 +10,8 @@ func codebergEntry() Entry {
 	}
 }
 
-// Codeberg signs in with an account of codeberg.org, a server of Forgejo that
-// confirms addresses. See [Gitea].
+// Codeberg signs in with an account of codeberg.org, a Forgejo server that confirms
+// e-mail addresses. See [Gitea].
 //
 // https://docs.codeberg.org/integrations/oauth2/
 func Codeberg(c authsvc.Client) *authsvc.OAuth {

@@ -13,8 +13,8 @@ func coinbaseEntry() Entry {
 	}
 }
 
-// Coinbase signs in with a Coinbase account. Add offline_access to the scope
-// for a refresh token. Nothing vouches for the address.
+// Coinbase signs in with a Coinbase account. For a refresh token, add offline_access to
+// the scope. The e-mail address is unverified.
 //
 // https://docs.cdp.coinbase.com/coinbase-app/oauth2-integration/overview
 func Coinbase(c authsvc.Client) *authsvc.OAuth {

@@ -10,8 +10,8 @@ func concept2Entry() Entry {
 	}
 }
 
-// Concept2 signs in rowers with an account of the Concept2 logbook. Nothing
-// vouches for the address.
+// Concept2 signs in rowers with a Concept2 logbook account. The e-mail address is
+// unverified.
 //
 // https://log.concept2.com/developers/documentation/
 func Concept2(c authsvc.Client) *authsvc.OAuth {

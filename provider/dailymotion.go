@@ -10,9 +10,9 @@ func dailymotionEntry() Entry {
 	}
 }
 
-// Dailymotion signs in with a Dailymotion account. The access token travels in
-// the query, and the profile has only the members that are asked for. Nothing
-// vouches for the address.
+// Dailymotion signs in with a Dailymotion account. The access token is sent in the
+// query. The profile contains only the requested fields. The e-mail address is
+// unverified.
 //
 // https://developers.dailymotion.com/
 func Dailymotion(c authsvc.Client) *authsvc.OAuth {

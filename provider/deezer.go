@@ -20,8 +20,8 @@ func deezerEntry() Entry {
 	}
 }
 
-// Deezer signs in with a Deezer account. Parameters have names of their own;
-// Scope is sent as perms. Nothing vouches for the address.
+// Deezer signs in with a Deezer account. It uses its own parameter names; Scope is sent
+// as perms. The e-mail address is unverified.
 //
 // https://developers.deezer.com/api/oauth
 func Deezer(c authsvc.Client) *authsvc.OAuth {
@@ -38,7 +38,7 @@ func Deezer(c authsvc.Client) *authsvc.OAuth {
 			ConformTokens: deezerAnswer,
 		},
 		ClientIDParam: "app_id",
-		Checks:        []string{"state"}, // it knows no PKCE
+		Checks:        []string{"state"}, // PKCE is not supported
 		UserInfo: authsvc.UserInfo{
 			Auth: "query:access_token",
 		},
@@ -64,7 +64,7 @@ func deezerPerms(q url.Values) {
 	q.Del("scope")
 }
 
-// deezerAnswer gives the lifetime its standard name and adds the type.
+// deezerAnswer renames the lifetime to expires_in and adds the token type.
 func deezerAnswer(answer authsvc.Profile) (authsvc.Profile, error) {
 	answer["expires_in"], answer["token_type"] = answer["expires"], "Bearer"
 	return answer, nil

@@ -17,9 +17,9 @@ func descopeEntry() Entry {
 	}
 }
 
-// Descope signs in with a project of Descope. The client id is that of the
-// project and the secret an access key; the issuer follows from the project
-// unless it is given, as for a custom domain.
+// Descope signs in with a Descope project. The client id is the project id, and the
+// secret is an access key. If issuer is empty, it follows from the project; set it for
+// a custom domain.
 //
 // https://docs.descope.com/getting-started/oidc-endpoints
 func Descope(c authsvc.Client, issuer string) *authsvc.OAuth {

@@ -10,8 +10,8 @@ func digitalOceanEntry() Entry {
 	}
 }
 
-// DigitalOcean signs in with a DigitalOcean account. An account that is locked
-// or has a warning is refused.
+// DigitalOcean signs in with a DigitalOcean account. Locked accounts and accounts with
+// a warning are refused.
 //
 // https://docs.digitalocean.com/reference/api/oauth/
 func DigitalOcean(c authsvc.Client) *authsvc.OAuth {

@@ -20,8 +20,8 @@ func dingTalkEntry() Entry {
 	}
 }
 
-// DingTalk signs in with a DingTalk account. Ids are those of a person for all
-// apps of one developer (unionId). Nothing vouches for the address.
+// DingTalk signs in with a DingTalk account. The id (unionId) is the same in all apps
+// of one developer. The e-mail address is unverified.
 //
 // https://open.dingtalk.com/document/orgapp/tutorial-obtaining-user-personal-information
 func DingTalk(c authsvc.Client) *authsvc.OAuth {
@@ -34,7 +34,7 @@ func DingTalk(c authsvc.Client) *authsvc.OAuth {
 		},
 		Scope:               "openid",
 		AuthorizationParams: map[string]string{"prompt": "consent"},
-		Checks:              []string{"state"}, // it knows no PKCE
+		Checks:              []string{"state"}, // PKCE is not supported
 		UserInfo: authsvc.UserInfo{
 			Auth: "header:x-acs-dingtalk-access-token",
 		},
@@ -55,17 +55,18 @@ func DingTalk(c authsvc.Client) *authsvc.OAuth {
 	return o
 }
 
-// dingTalkInvalidGrant: the codes are dotted words, such as invalidParameter and then
-// the member that is meant.
+// dingTalkInvalidGrant reports whether the answer refuses the refresh token. Codes are
+// words joined by dots, such as invalidParameter followed by the name of the parameter.
 func dingTalkInvalidGrant(answer authsvc.Profile) bool {
 	code := strings.ToLower(answer.Text("code"))
 	return strings.Contains(code, "invalid") && strings.Contains(code, "refreshtoken")
 }
 
-// maxAuthCode bounds a code that the engine has not looked at, in bytes.
+// maxAuthCode is the maximum length, in bytes, of a code that the engine has not
+// checked.
 const maxAuthCode = 4 << 10
 
-// dingTalkTokens redeems the code, which comes back under either of two names.
+// dingTalkTokens redeems the code, which the callback carries under one of two names.
 func dingTalkTokens(ctx context.Context, tokenURL string, x *authsvc.Exchange) (authsvc.Profile, error) {
 	code := cmp.Or(x.Callback("authCode"), x.Code)
 	if code == "" || len(code) > maxAuthCode || strings.ContainsFunc(code, func(r rune) bool { return r <= ' ' || r > '~' }) {
@@ -76,7 +77,7 @@ func dingTalkTokens(ctx context.Context, tokenURL string, x *authsvc.Exchange) (
 	}})
 }
 
-// dingTalkAnswer gives the members their standard names. corpId stays.
+// dingTalkAnswer gives the fields their standard names. It leaves corpId unchanged.
 func dingTalkAnswer(answer authsvc.Profile) (authsvc.Profile, error) {
 	answer["access_token"], answer["refresh_token"], answer["expires_in"] = answer["accessToken"], answer["refreshToken"], answer["expireIn"]
 	answer["token_type"] = "Bearer"

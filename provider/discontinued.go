@@ -1,7 +1,7 @@
 package provider
 
-// Discontinued returns, for a provider that no longer exists, what became of it and
-// what to use instead, and whether id is one.
+// Discontinued reports whether id is a provider that no longer exists. If so, it also
+// returns what happened to it and what to use instead.
 func Discontinued(id string) (string, bool) {
 	fate, ok := map[string]string{
 		"azure-devops":     "it has accepted no new applications since April 2025; use microsoft-entra-id",

@@ -17,7 +17,7 @@ func discordEntry() Entry {
 	}
 }
 
-// Discord signs in with a Discord account. The address is verified if Discord
+// Discord signs in with a Discord account. The e-mail address is verified if Discord
 // says so.
 //
 // https://discord.com/developers/docs/topics/oauth2
@@ -54,9 +54,9 @@ func discordProfile(ctx context.Context, x *authsvc.Exchange) (authsvc.Profile, 
 	return profile, nil
 }
 
-// discordAvatar is the address of an avatar, which a profile has the hash of;
-// without one it is among the few that Discord has for everybody. Accounts of
-// the old kind have a discriminator, the number after their name.
+// discordAvatar returns the URL of an avatar. A profile has the hash of its avatar;
+// without one, the URL is one of Discord's few default avatars. Old-style accounts have
+// a discriminator, the number after the name.
 func discordAvatar(id, hash, discriminator string) string {
 	const cdn = "https://cdn.discordapp.com/"
 	if hash != "" {

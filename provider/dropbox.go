@@ -13,8 +13,8 @@ func dropboxEntry() Entry {
 	}
 }
 
-// Dropbox signs in with a Dropbox account. The profile is asked for by a POST
-// without a body. With token_access_type=offline there is a refresh token.
+// Dropbox signs in with a Dropbox account. The profile is requested with a POST without
+// a body. For a refresh token, add the parameter token_access_type=offline.
 //
 // https://developers.dropbox.com/oauth-guide
 func Dropbox(c authsvc.Client) *authsvc.OAuth {

@@ -14,10 +14,10 @@ func duendeIdentityServer6Entry() Entry {
 	}
 }
 
-// DuendeIdentityServer6 signs in with a server made with Duende
-// IdentityServer, of version 6 or later. Names and addresses are asked for at
-// its userinfo endpoint. Its administrator decides what an address is worth:
-// to trust the flag, set Fields.EmailVerified to email_verified.
+// DuendeIdentityServer6 signs in with a server built with Duende IdentityServer 6 or
+// later. Names and e-mail addresses come from its userinfo endpoint. Addresses count as
+// unverified, since the administrator controls them; to trust the flag, set
+// Fields.EmailVerified to email_verified.
 //
 // https://docs.duendesoftware.com/identityserver/
 func DuendeIdentityServer6(c authsvc.Client, issuer string) *authsvc.OAuth {

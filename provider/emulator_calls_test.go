@@ -12,8 +12,8 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 )
 
-// matches reports whether a request is for the call of that name. The query
-// may be in any order; an access token in it is looked at later.
+// matches reports whether a request is the call of that name. The query may be in any
+// order; an access token in it is checked later.
 func (e *emulator) matches(r *http.Request, name string, c *call) bool {
 	method, address, _ := strings.Cut(string(e.fill([]byte(name))), " ")
 	want, err := url.Parse(address)
@@ -29,8 +29,8 @@ func (e *emulator) matches(r *http.Request, name string, c *call) bool {
 		r.URL.EscapedPath() == want.EscapedPath() && got.Encode() == want.Query().Encode()
 }
 
-// call checks a request and answers it. A GET that meets a fault may come three
-// times, and that is all that may.
+// call checks a request and answers it. Only a GET that meets a fault may be repeated;
+// it may come three times.
 func (e *emulator) call(r *http.Request, name string, c *call, body []byte) *reply {
 	most := 1
 	if e.fail != nil && r.Method == http.MethodGet && c.Auth != "none" && c.Auth != "oauth1" {
@@ -48,7 +48,7 @@ func (e *emulator) call(r *http.Request, name string, c *call, body []byte) *rep
 	return e.reply(c.Status, c.ContentType, c.Answer)
 }
 
-// authorized checks how the access token travels: there, and nowhere else.
+// authorized checks that the access token is sent in the right place, and nowhere else.
 func (e *emulator) authorized(r *http.Request, name, auth string) {
 	header, want := "Authorization", "Bearer "+e.token()
 	query, inQuery := strings.CutPrefix(auth, "query:")
@@ -96,7 +96,7 @@ func (e *emulator) body(r *http.Request, name string, c *call, body []byte) {
 	}
 }
 
-// reply makes an answer. A text is sent as it is, anything else as JSON.
+// reply creates a response. A text is sent unchanged, anything else as JSON.
 func (e *emulator) reply(status int, contentType string, answer json.RawMessage) *reply {
 	a := &reply{cmp.Or(status, http.StatusOK), cmp.Or(contentType, "application/json"), answer}
 	var text string
@@ -107,7 +107,7 @@ func (e *emulator) reply(status int, contentType string, answer json.RawMessage)
 	return a
 }
 
-// fill replaces what stands in double braces.
+// fill replaces the placeholders in double braces.
 func (e *emulator) fill(text []byte) []byte {
 	s := strings.NewReplacer("{{client_id}}", clientID, "{{client_secret}}", clientSecret, "{{code}}", codeGiven,
 		"{{redirect_uri}}", e.back, "{{token_secret}}", url.QueryEscape(tokenSecretGiven)).Replace(string(text))
@@ -125,7 +125,7 @@ func (e *emulator) fill(text []byte) []byte {
 	return []byte(s)
 }
 
-// token is the access token, signed if it is a JWT.
+// token returns the access token, signed if it is a JWT.
 func (e *emulator) token() string {
 	if e.access != "" {
 		return e.access
@@ -140,7 +140,7 @@ func (e *emulator) token() string {
 	return e.access
 }
 
-// digest is the S256 challenge of a verifier (RFC 7636 §4.2).
+// digest returns the S256 challenge of a verifier (RFC 7636 §4.2).
 func digest(verifier string) string {
 	sum := sha256.Sum256([]byte(verifier))
 	return base64.RawURLEncoding.EncodeToString(sum[:])

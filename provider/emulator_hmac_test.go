@@ -11,9 +11,9 @@ import (
 	"authsvc/provider"
 )
 
-// signCallback makes the parameter hmac of a recording that says {{hmac}}: the
-// HMAC-SHA256 of the rest, as Shopify signs what it sends back. That of
-// {{forged hmac}} is by somebody who does not know the secret.
+// signCallback sets the parameter hmac if the recording contains {{hmac}}: the
+// HMAC-SHA256 of the other parameters, as Shopify signs its callback. {{forged hmac}}
+// is signed without knowledge of the secret.
 func signCallback(v url.Values) {
 	key := map[string]string{"{{hmac}}": clientSecret, "{{forged hmac}}": "not " + clientSecret}[v.Get("hmac")]
 	if key != "" {
@@ -29,8 +29,8 @@ func hmacOf(v url.Values, key string) string {
 	return hex.EncodeToString(mac.Sum(nil))
 }
 
-// TestSignedCallback: a genuine signature does not carry what was changed after
-// it was made. Nothing is asked of the shop then.
+// TestSignedCallback checks that a genuine signature does not cover parameters changed
+// afterwards. In that case, no request is sent to the shop.
 func TestSignedCallback(t *testing.T) {
 	t.Parallel()
 	entry, _ := provider.Lookup("shopify")

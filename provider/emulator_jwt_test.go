@@ -49,7 +49,7 @@ func keySet() jose.JSONWebKeySet {
 	}}
 }
 
-// identity is the ID token of this sign-in.
+// identity returns the ID token of this sign-in.
 func (e *emulator) identity() string {
 	if e.idToken != "" {
 		return e.idToken
@@ -65,8 +65,8 @@ func (e *emulator) identity() string {
 	return e.idToken
 }
 
-// signBy makes a JWT, of a stranger if it is to be forged. Moments may be given
-// as "now" and seconds, such as "now+60".
+// signBy creates a JWT, signed with a stranger's key if forged is set. Times may be
+// given as "now" and seconds, such as "now+60".
 func (e *emulator) signBy(forged bool, claims map[string]any) string {
 	key := e.signingKey()
 	if forged {
@@ -120,7 +120,7 @@ func (e *emulator) signingKey() jose.SigningKey {
 	}
 }
 
-// strangers is a key that says to be the provider's.
+// strangers returns a key that claims to be the provider's.
 func strangers(alg jose.SignatureAlgorithm) jose.SigningKey {
 	if alg == jose.HS256 {
 		return jose.SigningKey{Algorithm: alg, Key: []byte("a secret that is as long but is another one")}

@@ -17,7 +17,7 @@ import (
 	"authsvc/provider"
 )
 
-// What a provider with OAuth 1.0a gives out.
+// Values that a provider with OAuth 1.0a issues.
 const (
 	requestTokenGiven  = "request-token.of~the_test"
 	requestSecretGiven = "request&secret/of=the+test"
@@ -60,8 +60,8 @@ func (e *emulator) accessToken(r *http.Request, body []byte) *reply {
 	return e.reply(e.rec.Token.Status, e.rec.Token.ContentType, e.rec.Token.Answer)
 }
 
-// signed checks the Authorization header (RFC 5849 §3.2) of a request without a
-// form and returns its parameters, of which further is one.
+// signed checks the Authorization header (RFC 5849 §3.2) of a request without a form.
+// It returns its parameters, which must include further.
 func (e *emulator) signed(r *http.Request, token, secret string, further ...string) map[string]string {
 	name := r.URL.Path
 	p := e.header1(r)
@@ -107,8 +107,8 @@ func (e *emulator) header1(r *http.Request) map[string]string {
 	return p
 }
 
-// signature1 is what a request has to be signed with, worked out in another way
-// than the engine does.
+// signature1 returns the expected signature of a request, computed differently from the
+// engine.
 func signature1(r *http.Request, p map[string]string, secret string) string {
 	escape := func(s string) string { return strings.ReplaceAll(url.QueryEscape(s), "+", "%20") }
 	all := r.URL.Query()
@@ -117,14 +117,14 @@ func signature1(r *http.Request, p map[string]string, secret string) string {
 			all.Add(name, v)
 		}
 	}
-	sorted := strings.ReplaceAll(all.Encode(), "+", "%20") // no name comes twice
+	sorted := strings.ReplaceAll(all.Encode(), "+", "%20") // no name occurs twice
 	base := r.Method + "&" + escape("https://"+r.URL.Host+r.URL.Path) + "&" + escape(sorted)
 	mac := hmac.New(sha1.New, []byte(escape(clientSecret)+"&"+escape(secret)))
 	mac.Write([]byte(base))
 	return base64.StdEncoding.EncodeToString(mac.Sum(nil))
 }
 
-// wrongsOAuth1 are the ways for a sign-in by OAuth 1.0a to go wrong.
+// wrongsOAuth1 returns the ways in which a sign-in through OAuth 1.0a can fail.
 func wrongsOAuth1(provider.Entry) map[string]wrong {
 	const word, begin = "OAuthCallback", "OAuthSignin"
 	answered := func(step, body string) *fault {

@@ -28,8 +28,8 @@ func (a *attempt) authenticate(got map[string]string) {
 	}, got)
 }
 
-// assertion is what the provider says in the affirmative (§10.1), beside the
-// identifiers, which are of the recording.
+// assertion returns the provider's positive assertion (§10.1), except the identifiers,
+// which are in the recording.
 func (e *emulator) assertion() map[string]string {
 	given := map[string]string{
 		"openid.ns": openIDNamespace, "openid.mode": "id_res", "openid.op_endpoint": e.rec.Authorize.URL, "openid.return_to": e.asked.Get("openid.return_to"),
@@ -41,8 +41,8 @@ func (e *emulator) assertion() map[string]string {
 	return maps.Clone(given)
 }
 
-// verification answers check_authentication (§11.4.2): true for what was
-// asserted, once.
+// verification answers check_authentication (§11.4.2): true for an assertion of this
+// provider, once.
 func (e *emulator) verification(r *http.Request, body []byte) *reply {
 	e.called["token"]++
 	if r.Header.Get("Authorization") != "" {
@@ -60,7 +60,7 @@ func (e *emulator) verification(r *http.Request, body []byte) *reply {
 	return &reply{http.StatusOK, "text/plain;charset=utf-8", []byte(answer)}
 }
 
-// wrongsOpenID2 are the ways for a sign-in by OpenID 2.0 to go wrong.
+// wrongsOpenID2 returns the ways in which a sign-in through OpenID 2.0 can fail.
 func wrongsOpenID2(e provider.Entry) map[string]wrong {
 	const word = "OAuthCallback"
 	changed := func(pairs ...string) wrong {
@@ -78,7 +78,7 @@ func wrongsOpenID2(e provider.Entry) map[string]wrong {
 		return wrong{word: word, fault: &fault{step: "token", status: http.StatusOK, contentType: "text/plain", body: body}}
 	}
 	const prefix = "https://steamcommunity.com/openid/id/"
-	list := map[string]wrong{ // of a provider that confirms only what it made
+	list := map[string]wrong{ // from a provider that confirms only its own assertions
 		"denied":                 {callback: map[string]string{"openid.mode": "cancel"}, word: "AccessDenied"},
 		"setup needed":           changed("mode", "setup_needed"),
 		"error":                  changed("mode", "error"),
@@ -116,7 +116,7 @@ func wrongsOpenID2(e provider.Entry) map[string]wrong {
 		"nearly valid":           answered("is_valid: true\n"),
 		"valid for OpenID 1":     answered("ns:http://openid.net/signon/1.1\nis_valid:true\n"),
 	}
-	// What is checked here is refused also if the provider would confirm it.
+	// The checks of the engine apply even if the provider would confirm the assertion.
 	for name, w := range list {
 		if w.fault == nil && w.callback != nil && w.word == word && !slices.Contains([]string{"another signature", "somebody else", "no state"}, name) {
 			w.fault = answered("ns:" + openIDNamespace + "\nis_valid:true\n").fault

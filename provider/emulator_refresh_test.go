@@ -6,8 +6,7 @@ import (
 	"strings"
 )
 
-// laterAnswer serves a person who is signed in: refresh and revocation, and
-// nothing else.
+// laterAnswer serves a person who is signed in: refresh and revocation only.
 func (e *emulator) laterAnswer(r *http.Request, body []byte) (step string, a *reply) {
 	plain := *r.URL
 	plain.RawQuery = ""
@@ -39,7 +38,7 @@ func (e *emulator) refreshed(r *http.Request, body []byte) *reply {
 	return e.json(map[string]any{"access_token": "{{access_token}}", "token_type": "Bearer", "expires_in": 3600})
 }
 
-// revoked takes the tokens that were given out.
+// revoked checks the revocation of the issued tokens and answers it.
 func (e *emulator) revoked(r *http.Request, body []byte) *reply {
 	token, hint := e.refresh, "refresh_token"
 	if e.called["revoke"]++; e.called["revoke"] > 1 {
@@ -49,8 +48,8 @@ func (e *emulator) revoked(r *http.Request, body []byte) *reply {
 	return e.json(map[string]any{"status": "success"})
 }
 
-// clientParams are the parameters of a request of the client, with want beside
-// what identifies it, which has to be in the body.
+// clientParams checks a client's request and returns its parameters, which must be want
+// and the client's id and secret. The secret must not be in a header or the URL.
 func (e *emulator) clientParams(r *http.Request, what string, s *tokenStep, body []byte, want map[string]string) map[string]string {
 	if method := map[bool]string{true: http.MethodGet, false: http.MethodPost}[s.Encoding == "query"]; r.Method != method {
 		e.t.Errorf("%s: %s", what, r.Method)

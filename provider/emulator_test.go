@@ -16,7 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// What the emulated provider knows of us, and gives out.
+// Client data that the emulated provider knows, and values that it issues.
 const (
 	clientID     = "client-7"
 	clientSecret = "s3cret/of+the client, long enough for HS256"
@@ -25,40 +25,40 @@ const (
 	origin       = "https://app.example.com"
 )
 
-// An emulator stands for one provider during one sign-in. It is the transport
-// of the engine: it serves the provider's own addresses, takes nothing but
-// what the recording says, and reports everything else as a test error.
+// An emulator stands for one provider during one sign-in. It is the engine's transport:
+// it serves the provider's own URLs, accepts only requests in the recording, and
+// reports everything else as a test error.
 type emulator struct {
 	t    *testing.T
 	rec  *recording
-	back string // our callback address
-	fail *fault // what goes wrong, if anything
+	back string // our callback URL
+	fail *fault // the fault to inject, if any
 
-	// later: the person is signed in, with the refresh token given.
+	// later is set when the person is signed in, with the refresh token given.
 	later   bool
 	refresh string
 
-	bad http.RoundTripper // behind badHost
+	bad http.RoundTripper // serves badHost
 
 	mu      sync.Mutex
 	asked   url.Values     // the authorization request
-	called  map[string]int // how often, by "METHOD URL"
+	called  map[string]int // number of calls, by "METHOD URL"
 	idToken string
 	access  string
 
-	callback string              // OAuth 1: where the person comes back to
-	nonces   map[string]bool     // OAuth 1: those that came
-	issued   []string            // OAuth 1: request tokens, the last one of the sign-in at hand
+	callback string              // OAuth 1: the URL to which the person returns
+	nonces   map[string]bool     // OAuth 1: the nonces received
+	issued   []string            // OAuth 1: request tokens, the last one for the current sign-in
 	asserted []map[string]string // OpenID 2.0: the assertions
 }
 
-// A fault replaces the answer of a step.
+// A fault replaces the response of a step.
 type fault struct {
 	step        string // request token, token or call
 	status      int
 	contentType string
 	body        string
-	broken      bool // the connection
+	broken      bool // breaks the connection
 }
 
 func newEmulator(t *testing.T, rec *recording, back string) *emulator {
@@ -97,7 +97,7 @@ func (e *emulator) RoundTrip(r *http.Request) (*http.Response, error) {
 	return answer.response(r), nil
 }
 
-// A reply is an answer before it is one of net/http.
+// A reply is a response before its conversion to net/http.
 type reply struct {
 	status      int
 	contentType string
@@ -113,7 +113,7 @@ func (a *reply) response(r *http.Request) *http.Response {
 		Header: h, Body: io.NopCloser(bytes.NewReader(a.body)), ContentLength: int64(len(a.body)), Request: r}
 }
 
-// answer dispatches by address; nil if there is nothing there.
+// answer dispatches by URL. It returns nil if nothing is there.
 func (e *emulator) answer(r *http.Request, body []byte) (step string, a *reply) {
 	plain := *r.URL
 	plain.RawQuery = ""
@@ -171,7 +171,7 @@ func (e *emulator) tokenMethod() string {
 	return http.MethodPost
 }
 
-// public answers what anybody may read.
+// public answers requests that need no authorization.
 func (e *emulator) public(r *http.Request, v any) *reply {
 	if r.Method != http.MethodGet || r.Header.Get("Authorization") != "" || r.Header.Get("Cookie") != "" {
 		e.t.Errorf("%s %s: more than a plain GET", r.Method, r.URL)
@@ -187,7 +187,7 @@ func (e *emulator) json(v any) *reply {
 	return &reply{http.StatusOK, "application/json; charset=utf-8", e.fill(raw)}
 }
 
-// tokens checks the token request and answers it. A code is good for once.
+// tokens checks the token request and answers it. A code is valid once.
 func (e *emulator) tokens(r *http.Request, body []byte) *reply {
 	s := e.rec.Token
 	e.called["token"]++
@@ -235,7 +235,7 @@ func (e *emulator) tokenAnswer() *reply {
 	return e.json(standard)
 }
 
-// params are the parameters of a request, none of them twice.
+// params returns the parameters of a request. None may occur twice.
 func (e *emulator) params(r *http.Request, encoding string, body []byte) map[string]string {
 	kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	got := map[string]string{}
@@ -269,10 +269,10 @@ func (e *emulator) once(v url.Values) map[string]string {
 	return got
 }
 
-// anything stands for a value that only has to be there.
+// anything stands for any non-empty value.
 const anything = "{{any}}"
 
-// expected adds what a recording says to the standard parameters.
+// expected adds the recording's parameters to the standard ones.
 func (e *emulator) expected(standard, params map[string]string, drop []string) map[string]string {
 	for name, v := range params {
 		standard[name] = string(e.fill([]byte(v)))
@@ -295,7 +295,7 @@ func (e *emulator) compare(what string, want, got map[string]string) {
 	}
 }
 
-// header checks the headers that a recording names, and Accept.
+// header checks Accept and the headers named in the recording.
 func (e *emulator) header(r *http.Request, what string, want map[string]string) {
 	if r.Header.Get("Accept") != "application/json" && want["Accept"] == "" {
 		e.t.Errorf("%s: Accept is %q", what, r.Header.Get("Accept"))

@@ -10,8 +10,8 @@ func eventbriteEntry() Entry {
 	}
 }
 
-// Eventbrite signs in with an Eventbrite account. The address is the primary
-// one, and verified if Eventbrite says so.
+// Eventbrite signs in with an Eventbrite account. The e-mail address is the primary
+// one; it is verified if Eventbrite says so.
 //
 // https://www.eventbrite.com/platform/api#/introduction/authentication
 func Eventbrite(c authsvc.Client) *authsvc.OAuth {

@@ -21,10 +21,10 @@ func eveOnlineEntry() Entry {
 	}
 }
 
-// EVEOnline signs in characters of EVE Online; the id is that of the
-// character. A character can be sold: the member owner of the profile shows
-// its owners apart, compare it in a SignIn callback if that matters. The
-// profile is the access token, a JWT. There is no address.
+// EVEOnline signs in characters of EVE Online; the id is the character's. A character
+// can be sold: its owners differ in the profile's field owner. If that matters, compare
+// it in a SignIn callback. The profile is the access token, a JWT. The profile has no
+// e-mail address.
 //
 // https://developers.eveonline.com/docs/services/sso/
 func EVEOnline(c authsvc.Client) *authsvc.OAuth {
@@ -50,8 +50,8 @@ func EVEOnline(c authsvc.Client) *authsvc.OAuth {
 	}
 }
 
-// eveProfile is the claims of the access token, which has to be made for this
-// application and for EVE Online.
+// eveProfile returns the claims of the access token. The token must have been issued
+// for this application and for EVE Online.
 func eveProfile(ctx context.Context, x *authsvc.Exchange) (authsvc.Profile, error) {
 	raw, _ := x.Tokens["access_token"].(string)
 	claims, err := x.VerifyJWT(ctx, raw, "", []string{"https://login.eveonline.com", "login.eveonline.com"}, x.Client.ID)

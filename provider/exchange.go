@@ -10,7 +10,7 @@ import (
 	"authsvc/internal/text"
 )
 
-// withCode is an OAuth.Hooks.ExchangeCode that refuses a callback without a code.
+// withCode returns an OAuth.Hooks.ExchangeCode that refuses a callback without a code.
 func withCode(id string, f func(context.Context, *authsvc.Exchange) (authsvc.Profile, error)) func(context.Context, *authsvc.Exchange) (authsvc.Profile, error) {
 	return func(ctx context.Context, x *authsvc.Exchange) (authsvc.Profile, error) {
 		if x.Code == "" {
@@ -20,7 +20,7 @@ func withCode(id string, f func(context.Context, *authsvc.Exchange) (authsvc.Pro
 	}
 }
 
-// object makes a call that has to be answered with a JSON object.
+// object makes a call whose response must be a JSON object.
 func object(ctx context.Context, x *authsvc.Exchange, id string, r authsvc.APIRequest) (authsvc.Profile, error) {
 	v, err := x.Do(ctx, r)
 	if err != nil {
@@ -35,9 +35,9 @@ func object(ctx context.Context, x *authsvc.Exchange, id string, r authsvc.APIRe
 
 var plainCode = text.LazyRegexp(`^-?[0-9]{1,10}$`)
 
-// success looks for the error in an answer with status 200, where the member
-// has to be one of good; "" is a member that is not there. A provider's texts
-// are not repeated, only numbers.
+// success finds errors in a response with status 200: the value of member must be one
+// of good, where "" means that member is missing. Its error repeats numbers only, never
+// the provider's texts.
 func success(id string, answer authsvc.Profile, member string, good ...string) error {
 	code := answer.Text(member)
 	switch {

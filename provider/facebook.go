@@ -29,10 +29,10 @@ func facebookEntry() Entry {
 	}
 }
 
-// Facebook signs in with a Facebook account. Ids are those of the app.
-// apiVersion is that of the Graph API, v24.0 if empty; Facebook retires one
-// about two years after it appears. There may be no address, and nothing
-// vouches for one. Calls carry appsecret_proof, so an app may require it.
+// Facebook signs in with a Facebook account. Ids are specific to the app. apiVersion is
+// the version of the Graph API, v24.0 if empty; Facebook retires a version about two
+// years after its release. The e-mail address may be missing, and is unverified. Calls
+// carry appsecret_proof, so an app may require it.
 //
 // https://developers.facebook.com/docs/facebook-login/guides/advanced/manual-flow
 func Facebook(c authsvc.Client, apiVersion string) *authsvc.OAuth {
@@ -61,7 +61,8 @@ func Facebook(c authsvc.Client, apiVersion string) *authsvc.OAuth {
 	return o
 }
 
-// facebookProfile proves that whoever has the token has the app secret too.
+// facebookProfile proves with each call that the holder of the token also has the app
+// secret.
 func facebookProfile(ctx context.Context, x *authsvc.Exchange, address string) (authsvc.Profile, error) {
 	u, err := url.Parse(address)
 	if err != nil {

@@ -8,8 +8,8 @@ import (
 	"authsvc/provider"
 )
 
-// TestFacebookVersion: the version becomes part of addresses, so nothing else
-// may come that way. TestSignIn has one that is taken.
+// TestFacebookVersion checks that only a version is accepted, because it becomes part
+// of URLs. TestSignIn covers an accepted one.
 func TestFacebookVersion(t *testing.T) {
 	t.Parallel()
 	entry, _ := provider.Lookup("facebook")

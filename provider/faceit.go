@@ -10,8 +10,8 @@ func faceitEntry() Entry {
 	}
 }
 
-// FACEIT signs in players with a FACEIT account. What its flag about the
-// address means is not documented, so that it does not count.
+// FACEIT signs in players with a FACEIT account. The meaning of its e-mail flag is not
+// documented, so the flag is ignored.
 //
 // https://docs.faceit.com/docs/auth/oauth2/introduction
 func FACEIT(c authsvc.Client) *authsvc.OAuth {

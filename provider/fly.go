@@ -10,8 +10,8 @@ func flyEntry() Entry {
 	}
 }
 
-// Fly signs in with an account of Fly.io, for extensions and partners. The
-// profile is what Fly.io says of the access token; its addresses are verified.
+// Fly signs in with a Fly.io account, for extensions and partners. The profile is
+// Fly.io's information about the access token. Its e-mail addresses are verified.
 //
 // https://fly.io/docs/
 func Fly(c authsvc.Client) *authsvc.OAuth {

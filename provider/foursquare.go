@@ -18,9 +18,8 @@ func foursquareEntry() Entry {
 	}
 }
 
-// Foursquare signs in with an account of Foursquare or Swarm. The version of
-// the API is a date and part of every call. Tokens do not expire, and nothing
-// vouches for the address.
+// Foursquare signs in with a Foursquare or Swarm account. apiVersion is a date and part
+// of every call. Tokens do not expire. The e-mail address is unverified.
 //
 // https://docs.foursquare.com/developer/reference/v2-authentication
 func Foursquare(c authsvc.Client, apiVersion string) *authsvc.OAuth {
@@ -36,7 +35,7 @@ func Foursquare(c authsvc.Client, apiVersion string) *authsvc.OAuth {
 			Auth: "query:oauth_token",
 		},
 		AuthMethod: "client_secret_post",
-		NoPKCE:     true, // it knows no PKCE
+		NoPKCE:     true, // PKCE is not supported
 		Fields: authsvc.Fields{
 			ID:            "response.user.id",
 			Name:          "{response.user.firstName} {response.user.lastName}",

@@ -13,8 +13,8 @@ func freshBooksEntry() Entry {
 	}
 }
 
-// FreshBooks signs in with a FreshBooks account. Refresh tokens are good for
-// one use. Nothing vouches for the address.
+// FreshBooks signs in with a FreshBooks account. A refresh token can be used once. The
+// e-mail address is unverified.
 //
 // https://www.freshbooks.com/api/authentication
 func FreshBooks(c authsvc.Client) *authsvc.OAuth {

@@ -11,8 +11,8 @@ func fronteggEntry() Entry {
 	}
 }
 
-// Frontegg signs in with an environment of Frontegg; its metadata is below
-// /oauth. email_verified is Frontegg's own check.
+// Frontegg signs in with a Frontegg environment. Its metadata is below /oauth.
+// email_verified is set by Frontegg's own check.
 //
 // https://docs.frontegg.com/
 func Frontegg(c authsvc.Client, issuer string) *authsvc.OAuth {

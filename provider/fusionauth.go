@@ -21,11 +21,11 @@ func fusionAuthEntry() Entry {
 	}
 }
 
-// FusionAuth signs in with a server of FusionAuth. The issuer is what its
-// tenant is configured to put into tokens, and its metadata must be below it;
-// else set Endpoints.Discovery. Of several tenants, tenantID names one. Its
-// administrator decides what an address is worth: to trust the flag, set
-// Fields.EmailVerified to email_verified.
+// FusionAuth signs in with a FusionAuth server. issuer is the value that its tenant is
+// configured to put into tokens. The metadata must be below it; otherwise set
+// Endpoints.Discovery. If the server has several tenants, tenantID selects one.
+// Addresses count as unverified, since the administrator controls them; to trust the
+// flag, set Fields.EmailVerified to email_verified.
 //
 // https://fusionauth.io/docs/lifecycle/authenticate-users/oauth/endpoints
 func FusionAuth(c authsvc.Client, issuer, tenantID string) *authsvc.OAuth {

@@ -21,11 +21,11 @@ func giteaEntry() Entry {
 	}
 }
 
-// Gitea signs in with an account of Gitea or Forgejo. baseURL is the address
-// of the server, https://gitea.com if empty. The address is the primary one if
-// the server calls it verified, else none; since a server may be set up to
-// call every address so, only that of gitea.com is believed: set TrustEmail if
-// you trust yours. Accounts that are not active or may not sign in are refused.
+// Gitea signs in with a Gitea or Forgejo account. baseURL is the URL of the server,
+// https://gitea.com if empty. The e-mail address is the primary one if the server says
+// it is verified; otherwise there is none. A server may be configured to call every
+// address verified, so only gitea.com is trusted; to trust your server, set TrustEmail.
+// Accounts that are inactive or may not sign in are refused.
 //
 // https://docs.gitea.com/development/oauth2-provider
 func Gitea(c authsvc.Client, baseURL string) *authsvc.OAuth {
@@ -37,7 +37,7 @@ func Gitea(c authsvc.Client, baseURL string) *authsvc.OAuth {
 			Token:         base + "/login/oauth/access_token",
 			UserInfo:      base + "/api/v1/user",
 		},
-		Scope: "read:user", // with a scope that it does not know, Gitea gives out tokens for everything
+		Scope: "read:user", // for a scope that it does not know, Gitea issues tokens with full access
 		Fields: authsvc.Fields{
 			ID:            "id",
 			Name:          "full_name|login",

@@ -15,9 +15,9 @@ func giteeEntry() Entry {
 	}
 }
 
-// Gitee signs in with an account of gitee.com. The profile may hold any text
-// as its address, so the address is the primary one of the list of addresses
-// if Gitee has confirmed it, else none.
+// Gitee signs in with a gitee.com account. The profile's address may be any text. The
+// e-mail address is therefore the primary one in the list of addresses if Gitee has
+// confirmed it; otherwise there is none.
 //
 // https://gitee.com/api/v5/oauth_doc
 func Gitee(c authsvc.Client) *authsvc.OAuth {
@@ -47,8 +47,8 @@ func Gitee(c authsvc.Client) *authsvc.OAuth {
 	return o
 }
 
-// giteeAddress replaces the address of a profile by the confirmed primary one
-// of its list, where scope says what an address is for.
+// giteeAddress replaces the address of a profile with the confirmed primary one of its
+// list. There, scope names the purpose of an address.
 func giteeAddress(profile authsvc.Profile) {
 	delete(profile, "email")
 	delete(profile, "email_verified")

@@ -19,16 +19,16 @@ func gitHubEntry() Entry {
 	}
 }
 
-// GitHub signs in with an OAuth app or a GitHub App of github.com. The address
-// is the primary one if GitHub has verified it, else none; a GitHub App needs
-// the account permission "Email addresses: read" for it. For Enterprise Server
-// replace the issuer and the three URLs by those of your host.
+// GitHub signs in with an OAuth app or a GitHub App of github.com. The e-mail address
+// is the primary one if GitHub has verified it; otherwise there is none. For it, a
+// GitHub App needs the account permission "Email addresses: read". For Enterprise
+// Server, replace the issuer and the three URLs with those on your host.
 //
 // https://docs.github.com/en/apps/oauth-apps/building-oauth-apps/authorizing-oauth-apps
 func GitHub(c authsvc.Client) *authsvc.OAuth {
 	o := &authsvc.OAuth{
 		ID: "github", Name: "GitHub", Client: c,
-		Issuer: "https://github.com/login/oauth", // of the iss parameter only
+		Issuer: "https://github.com/login/oauth", // only for the iss parameter
 		Endpoints: authsvc.Endpoints{
 			Authorization: "https://github.com/login/oauth/authorize",
 			Token:         "https://github.com/login/oauth/access_token",
@@ -44,8 +44,8 @@ func GitHub(c authsvc.Client) *authsvc.OAuth {
 	return o
 }
 
-// githubProfile replaces the public address of a profile, which says nothing
-// about verification, by the one that GitHub sends its own mail to.
+// githubProfile replaces the public address of a profile, which may be unverified, with
+// the address to which GitHub sends its own mail.
 func githubProfile(ctx context.Context, url string, x *authsvc.Exchange) (authsvc.Profile, error) {
 	v, err := x.Get(ctx, url)
 	if err != nil {

@@ -23,18 +23,17 @@ func gitLabEntry() Entry {
 	}
 }
 
-// GitLab signs in with gitlab.com or, by its address, a self-hosted server.
-// Blocked, deactivated and locked accounts are refused. An address counts as
-// verified when it was confirmed at gitlab.com. Self-hosted servers may be
-// set to confirm nothing: to trust yours, set Fields.EmailVerified to
-// email_verified.
+// GitLab signs in with gitlab.com or, if baseURL is set, with a self-hosted server.
+// Blocked, deactivated and locked accounts are refused. On gitlab.com, a confirmed
+// e-mail address counts as verified. Self-hosted servers may be configured to confirm
+// nothing: to trust yours, set Fields.EmailVerified to email_verified.
 //
 // https://docs.gitlab.com/api/oauth2/
 func GitLab(c authsvc.Client, baseURL string) *authsvc.OAuth {
 	base := withoutSlash(cmp.Or(baseURL, gitlabCom))
 	o := &authsvc.OAuth{
 		ID: "gitlab", Name: "GitLab", Client: c,
-		Issuer: base, // of the iss parameter only
+		Issuer: base, // only for the iss parameter
 		Endpoints: authsvc.Endpoints{
 			Authorization: base + "/oauth/authorize",
 			Token:         base + "/oauth/token",
@@ -56,7 +55,8 @@ func GitLab(c authsvc.Client, baseURL string) *authsvc.OAuth {
 
 const gitlabCom = "https://gitlab.com"
 
-// gitlabProfile says of an active account whether its address was confirmed.
+// gitlabProfile refuses inactive accounts, and sets whether the e-mail address was
+// confirmed.
 func gitlabProfile(ctx context.Context, x *authsvc.Exchange) (authsvc.Profile, error) {
 	profile, err := x.UserInfo(ctx)
 	if err != nil {

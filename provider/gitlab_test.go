@@ -6,8 +6,8 @@ import (
 	"authsvc"
 )
 
-// TestGitLabOptIn: an address of a self-hosted server counts as verified for
-// who says so, and only if it was confirmed there.
+// TestGitLabOptIn checks that an address of a self-hosted server counts as verified
+// only if the operator opts in and the server has confirmed it.
 func TestGitLabOptIn(t *testing.T) {
 	t.Parallel()
 	const user = "GET https://example.com/gitlab/api/v4/user"

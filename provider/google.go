@@ -13,11 +13,10 @@ func googleEntry() Entry {
 	}
 }
 
-// Google signs in with a Google account, by OpenID Connect. Everything comes
-// from the ID token; email_verified there is about Google's own check, which
-// is authoritative for gmail.com and for Workspace domains (claim hd). The
-// authorization parameter hd only preselects a domain: check the claim in a
-// SignIn callback to enforce it.
+// Google signs in with a Google account through OpenID Connect. All data comes from the
+// ID token. Its email_verified is set by Google's own check, which is authoritative for
+// gmail.com and for Workspace domains (claim hd). The authorization parameter hd only
+// preselects a domain; to enforce it, check the claim in a SignIn callback.
 //
 // https://developers.google.com/identity/openid-connect/openid-connect
 func Google(c authsvc.Client) *authsvc.OAuth {
@@ -26,7 +25,7 @@ func Google(c authsvc.Client) *authsvc.OAuth {
 		OpenID: true,
 		Issuer: "https://accounts.google.com",
 		Scope:  "openid email profile",
-		// auth_time comes only for projects that are verified and ask for it.
+		// Only verified projects that ask for auth_time receive it.
 		NoAuthTime: true,
 		Style:      authsvc.Style{Logo: "google", Background: "#ffffff", Text: "#000000"},
 	}

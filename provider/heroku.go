@@ -10,8 +10,8 @@ func herokuEntry() Entry {
 	}
 }
 
-// Heroku signs in with a Heroku account. The member verified of its profile is
-// about billing, so nothing vouches for the address.
+// Heroku signs in with a Heroku account. The profile's field verified is about billing,
+// so the e-mail address is unverified.
 //
 // https://devcenter.heroku.com/articles/oauth
 func Heroku(c authsvc.Client) *authsvc.OAuth {

@@ -8,8 +8,8 @@ import (
 	"authsvc/provider"
 )
 
-// TestHostOptions: what becomes part of a host name or a path is a name and
-// nothing more.
+// TestHostOptions checks that options that become part of a host name or a path are
+// plain names.
 func TestHostOptions(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {

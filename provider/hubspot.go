@@ -19,9 +19,9 @@ func hubSpotEntry() Entry {
 	}
 }
 
-// HubSpot signs in with a HubSpot account. There is no profile beside what
-// HubSpot says of the access token: the name is the address, and there is no
-// picture. Nothing vouches for the address.
+// HubSpot signs in with a HubSpot account. The profile is HubSpot's information about
+// the access token. The name is the e-mail address, which is unverified. There is no
+// picture.
 //
 // https://developers.hubspot.com/docs/api-reference/2026-03/authentication/oauth-tokens/token-introspect
 func HubSpot(c authsvc.Client) *authsvc.OAuth {
@@ -43,7 +43,7 @@ func HubSpot(c authsvc.Client) *authsvc.OAuth {
 	return o
 }
 
-// hubSpotToken is what HubSpot says of our token (RFC 7662).
+// hubSpotToken returns HubSpot's information about the access token (RFC 7662).
 func hubSpotToken(ctx context.Context, introspection string, x *authsvc.Exchange) (authsvc.Profile, error) {
 	token, _ := x.Tokens["access_token"].(string)
 	v, err := x.Do(ctx, authsvc.APIRequest{URL: introspection, Form: url.Values{

@@ -10,7 +10,7 @@ func huggingFaceEntry() Entry {
 	}
 }
 
-// HuggingFace signs in with an account of the Hugging Face Hub.
+// HuggingFace signs in with a Hugging Face Hub account.
 //
 // https://huggingface.co/docs/hub/oauth
 func HuggingFace(c authsvc.Client) *authsvc.OAuth {

@@ -14,8 +14,8 @@ func hydraEntry() Entry {
 	}
 }
 
-// Hydra signs in with a server of Ory Hydra. What is in the claims is up to
-// the consent app of the operator, and so is what an address is worth: to
+// Hydra signs in with an Ory Hydra server. The operator's consent app decides which
+// claims there are, and whether addresses are verified. They count as unverified; to
 // trust the flag, set Fields.EmailVerified to email_verified.
 //
 // https://www.ory.com/docs/oauth2-oidc

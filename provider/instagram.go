@@ -13,8 +13,9 @@ func instagramEntry() Entry {
 	}
 }
 
-// Instagram signs in with a professional account (business or creator) of
-// Instagram; others cannot. Ids are those of the app. There is no address.
+// Instagram signs in with a professional Instagram account (business or creator); other
+// accounts cannot sign in. Ids are specific to the app. The profile has no e-mail
+// address.
 //
 // https://developers.facebook.com/docs/instagram-platform/instagram-api-with-instagram-login/business-login
 func Instagram(c authsvc.Client) *authsvc.OAuth {

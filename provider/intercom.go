@@ -10,8 +10,8 @@ func intercomEntry() Entry {
 	}
 }
 
-// Intercom signs in teammates with an Intercom account. What the app may do is
-// set where it is registered.
+// Intercom signs in teammates with an Intercom account. The permissions of the app are
+// set when it is registered.
 //
 // https://developers.intercom.com/docs/build-an-integration/learn-more/authentication/setting-up-oauth
 func Intercom(c authsvc.Client) *authsvc.OAuth {

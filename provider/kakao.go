@@ -18,15 +18,15 @@ func kakaoEntry() Entry {
 	}
 }
 
-// Kakao signs in with a Kakao account. The scope has to be what the consent
-// items of the application are; an empty one takes those. An address counts
-// as verified when Kakao says that it was and that it still is this person's.
+// Kakao signs in with a Kakao account. The scope must match the consent items of the
+// application; an empty scope requests all of them. An e-mail address counts as
+// verified if Kakao says that it was verified and still belongs to this person.
 //
 // https://developers.kakao.com/docs/latest/en/kakaologin/rest-api
 func Kakao(c authsvc.Client) *authsvc.OAuth {
 	return &authsvc.OAuth{
 		ID: "kakao", Name: "Kakao", Client: c,
-		Issuer: "https://kauth.kakao.com", // of the iss parameter only
+		Issuer: "https://kauth.kakao.com", // only for the iss parameter
 		Endpoints: authsvc.Endpoints{
 			Authorization: "https://kauth.kakao.com/oauth/authorize",
 			Token:         "https://kauth.kakao.com/oauth/token",
@@ -47,8 +47,8 @@ func Kakao(c authsvc.Client) *authsvc.OAuth {
 	}
 }
 
-// kakaoProfile joins the two flags: is_email_valid turns false when somebody
-// else has shown that the address is theirs.
+// kakaoProfile combines two flags. is_email_valid becomes false when another person has
+// proved that the address is theirs.
 func kakaoProfile(ctx context.Context, x *authsvc.Exchange) (authsvc.Profile, error) {
 	profile, err := x.UserInfo(ctx)
 	if err != nil {

@@ -6,7 +6,7 @@ import (
 	"authsvc"
 )
 
-// TestKakaoScope: with an empty scope Kakao takes the consent items of the
+// TestKakaoScope checks that, with an empty scope, Kakao uses the consent items of the
 // application.
 func TestKakaoScope(t *testing.T) {
 	t.Parallel()

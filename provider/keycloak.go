@@ -14,10 +14,9 @@ func keycloakEntry() Entry {
 	}
 }
 
-// Keycloak signs in with a realm of a Keycloak server; before version 17 the
-// path of the issuer begins with /auth. Its administrator decides what an
-// address is worth: to trust the flag, set Fields.EmailVerified to
-// email_verified.
+// Keycloak signs in with a realm of a Keycloak server. Before version 17, the issuer's
+// path begins with /auth. Addresses count as unverified, since the administrator
+// controls them; to trust the flag, set Fields.EmailVerified to email_verified.
 //
 // https://www.keycloak.org/securing-apps/oidc-layers
 func Keycloak(c authsvc.Client, issuer string) *authsvc.OAuth {

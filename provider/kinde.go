@@ -11,7 +11,7 @@ func kindeEntry() Entry {
 	}
 }
 
-// Kinde signs in with an environment of Kinde.
+// Kinde signs in with a Kinde environment.
 //
 // https://docs.kinde.com/developer-tools/about/using-kinde-without-an-sdk/
 func Kinde(c authsvc.Client, issuer string) *authsvc.OAuth {

@@ -22,10 +22,10 @@ func larkEntry() Entry {
 	}
 }
 
-// Lark signs in with an account of Feishu, or of Lark with the domain
-// larksuite.com; default feishu.cn. Ids are those of a person for all apps of
-// one developer (union_id). Addresses are the tenant's or the person's own;
-// nothing vouches for them.
+// Lark signs in with a Feishu account or, if domain is larksuite.com, with a Lark
+// account. The default domain is feishu.cn. The id (union_id) is the same in all apps
+// of one developer. E-mail addresses come from the tenant or the person and are
+// unverified.
 //
 // https://open.feishu.cn/document/common-capabilities/sso/api/get-user-info
 func Lark(c authsvc.Client, domain string) *authsvc.OAuth {
@@ -61,13 +61,14 @@ func Lark(c authsvc.Client, domain string) *authsvc.OAuth {
 	return o
 }
 
-// larkInvalidGrant: 20024 is of another client, 20026 unknown, 20037 expired, 20064
-// revoked, 20073 used before.
+// larkInvalidGrant reports whether the refresh token is invalid. 20024 means that it
+// belongs to another client, 20026 unknown, 20037 expired, 20064 revoked, 20073 already
+// used.
 func larkInvalidGrant(answer authsvc.Profile) bool {
 	return textIs("code", "20024", "20026", "20037", "20064", "20073")(answer) || textIs("error", "invalid_grant")(answer)
 }
 
-// larkTokens is the standard request with its parameters in JSON.
+// larkTokens sends the standard token request with its parameters as JSON.
 func larkTokens(ctx context.Context, tokenURL string, x *authsvc.Exchange) (authsvc.Profile, error) {
 	params := map[string]string{"grant_type": "authorization_code", "code": x.Code, "redirect_uri": x.RedirectURI,
 		"client_id": x.Client.ID, "client_secret": x.Client.Secret}

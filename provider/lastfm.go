@@ -25,9 +25,9 @@ func lastFMEntry() Entry {
 	}
 }
 
-// LastFM signs in with a Last.fm account, by a protocol of its own: the client
-// id is the API key and the client secret the shared secret of an API account.
-// The id is the user name. There is no address.
+// LastFM signs in with a Last.fm account, using Last.fm's own protocol. The client id
+// is the API key and the client secret the shared secret of an API account. The id is
+// the user name. The profile has no e-mail address.
 //
 // https://www.last.fm/api/webauth
 func LastFM(c authsvc.Client) *authsvc.OAuth {
@@ -42,7 +42,7 @@ func LastFM(c authsvc.Client) *authsvc.OAuth {
 			Authorize: lastFMCallback,
 		},
 		ClientIDParam: "api_key",
-		Checks:        []string{"state"}, // it knows no PKCE
+		Checks:        []string{"state"}, // PKCE is not supported
 		Fields: authsvc.Fields{
 			ID:    "user.name",
 			Name:  "user.realname|user.name",
@@ -60,7 +60,8 @@ func LastFM(c authsvc.Client) *authsvc.OAuth {
 	return o
 }
 
-// lastFMCallback puts the state into our address, as nothing else comes back.
+// lastFMCallback puts the state into the callback URL, since Last.fm returns no other
+// parameter of ours.
 func lastFMCallback(q url.Values) {
 	q.Set("cb", q.Get("redirect_uri")+"?"+url.Values{"state": q["state"]}.Encode())
 	q.Del("redirect_uri")
@@ -69,7 +70,7 @@ func lastFMCallback(q url.Values) {
 
 var lastFMToken = text.LazyRegexp(`^[A-Za-z0-9_-]{1,128}$`)
 
-// lastFMSession redeems the token that came back. A session has no end.
+// lastFMSession redeems the token in the callback. A session does not expire.
 func lastFMSession(ctx context.Context, api string, x *authsvc.Exchange) (authsvc.Profile, error) {
 	token := x.Callback("token")
 	if !lastFMToken.MatchString(token) {
@@ -87,7 +88,7 @@ func lastFMSession(ctx context.Context, api string, x *authsvc.Exchange) (authsv
 	return authsvc.Profile{"access_token": answer.Text("session.key"), "token_type": "Bearer", "name": answer.Text("session.name")}, nil
 }
 
-// lastFMSignature proves that we know the secret; the algorithm is theirs.
+// lastFMSignature signs params with the secret, by Last.fm's algorithm.
 func lastFMSignature(params map[string]string, secret string) string {
 	var b strings.Builder
 	for _, name := range slices.Sorted(maps.Keys(params)) {
@@ -97,7 +98,7 @@ func lastFMSignature(params map[string]string, secret string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// lastFMUser reads the public profile of the person that the session is of.
+// lastFMUser reads the public profile of the session's user.
 func lastFMUser(ctx context.Context, api string, x *authsvc.Exchange) (authsvc.Profile, error) {
 	name := x.Tokens.Text("name")
 	if name == "" {
@@ -108,7 +109,7 @@ func lastFMUser(ctx context.Context, api string, x *authsvc.Exchange) (authsvc.P
 	if err != nil {
 		return nil, err
 	}
-	if !strings.EqualFold(profile.Text("user.name"), name) { // names differ by more than case
+	if !strings.EqualFold(profile.Text("user.name"), name) { // names are case-insensitive
 		return nil, errors.New("lastfm: the profile is not that of the session")
 	}
 	return profile, nil

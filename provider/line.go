@@ -13,10 +13,9 @@ func lineEntry() Entry {
 	}
 }
 
-// Line signs in with a LINE account, by OpenID Connect. ID tokens of web
-// logins are signed with the channel secret itself (HS256). For addresses,
-// which nothing vouches for, apply for the permission and add email to the
-// scope.
+// Line signs in with a LINE account through OpenID Connect. ID tokens of web logins are
+// signed with the channel secret itself (HS256). For e-mail addresses, apply for the
+// permission and add email to the scope; they are unverified.
 //
 // https://developers.line.biz/en/docs/line-login/integrate-line-login/
 func Line(c authsvc.Client) *authsvc.OAuth {

@@ -19,8 +19,8 @@ func linearEntry() Entry {
 	}
 }
 
-// Linear signs in with a Linear account that is not suspended. Ids are those
-// of a workspace. Nothing vouches for the address.
+// Linear signs in with a Linear account that is not suspended. Ids are specific to a
+// workspace. The e-mail address is unverified.
 //
 // https://linear.app/developers/oauth-2-0-authentication
 func Linear(c authsvc.Client) *authsvc.OAuth {
@@ -38,7 +38,7 @@ func Linear(c authsvc.Client) *authsvc.OAuth {
 		},
 		Scope:      "read",
 		AuthMethod: "client_secret_post",
-		NoPKCE:     true, // PKCE has been an error
+		NoPKCE:     true, // PKCE was refused with an error
 		Hooks: authsvc.Hooks{
 			UserInfo: linearViewer,
 		},
@@ -53,8 +53,8 @@ func Linear(c authsvc.Client) *authsvc.OAuth {
 	}
 }
 
-// linearViewer refuses people who were removed from the workspace. GraphQL
-// errors have status 200 and no viewer.
+// linearViewer refuses people who were removed from the workspace. GraphQL errors have
+// status 200 and no viewer.
 func linearViewer(ctx context.Context, x *authsvc.Exchange) (authsvc.Profile, error) {
 	profile, err := x.UserInfo(ctx)
 	if err != nil {

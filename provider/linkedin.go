@@ -13,9 +13,9 @@ func linkedInEntry() Entry {
 	}
 }
 
-// LinkedIn signs in with a LinkedIn account, by OpenID Connect. The product
-// "Sign In with LinkedIn using OpenID Connect" must be added to the app.
-// LinkedIn puts no nonce into ID tokens and refuses PKCE, which leaves state.
+// LinkedIn signs in with a LinkedIn account through OpenID Connect. The app must have
+// the product "Sign In with LinkedIn using OpenID Connect". LinkedIn puts no nonce into
+// ID tokens and refuses PKCE, so only state protects the sign-in.
 //
 // https://learn.microsoft.com/en-us/linkedin/consumer/integrations/self-serve/sign-in-with-linkedin-v2
 func LinkedIn(c authsvc.Client) *authsvc.OAuth {
@@ -25,7 +25,7 @@ func LinkedIn(c authsvc.Client) *authsvc.OAuth {
 		Issuer:     "https://www.linkedin.com/oauth",
 		AuthMethod: "client_secret_post",
 		Checks:     []string{"state"},
-		// at its sign-in page, and at that of the permissions
+		// On the sign-in page and on the permissions page.
 		DeniedErrors: []string{"user_cancelled_login", "user_cancelled_authorize"},
 		Fields:       authsvc.Fields{Name: "name|{given_name} {family_name}"},
 		Style:        authsvc.Style{Background: "#006699", Text: "#ffffff"},

@@ -10,8 +10,8 @@ func liveChatEntry() Entry {
 	}
 }
 
-// LiveChat signs in agents with an account of LiveChat (text.com). What the
-// app may do is set where it is registered.
+// LiveChat signs in agents with a LiveChat (text.com) account. The permissions of the
+// app are set when it is registered.
 //
 // https://platform.text.com/docs/authorization
 func LiveChat(c authsvc.Client) *authsvc.OAuth {

@@ -11,8 +11,8 @@ func logtoEntry() Entry {
 	}
 }
 
-// Logto signs in with a tenant of Logto; the issuer ends in /oidc. A refresh
-// token takes prompt=consent as well.
+// Logto signs in with a Logto tenant. The issuer ends in /oidc. A refresh token also
+// requires prompt=consent.
 //
 // https://docs.logto.io/quick-starts/next-auth
 func Logto(c authsvc.Client, issuer string) *authsvc.OAuth {

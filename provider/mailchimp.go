@@ -13,9 +13,8 @@ func mailchimpEntry() Entry {
 	}
 }
 
-// Mailchimp signs in with a Mailchimp account. The profile is that of the
-// login within the account. Tokens do not expire. Nothing vouches for the
-// address.
+// Mailchimp signs in with a Mailchimp account. The profile is the login within the
+// account. Tokens do not expire. The e-mail address is unverified.
 //
 // https://mailchimp.com/developer/marketing/guides/access-user-data-oauth-2/
 func Mailchimp(c authsvc.Client) *authsvc.OAuth {
@@ -27,7 +26,7 @@ func Mailchimp(c authsvc.Client) *authsvc.OAuth {
 			UserInfo:      "https://login.mailchimp.com/oauth2/metadata",
 		},
 		AuthMethod: "client_secret_post",
-		NoPKCE:     true, // it knows no PKCE
+		NoPKCE:     true, // PKCE is not supported
 		UserInfo: authsvc.UserInfo{
 			Auth: "header:Authorization OAuth",
 		},

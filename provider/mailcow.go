@@ -16,9 +16,9 @@ func mailcowEntry() Entry {
 	}
 }
 
-// Mailcow signs in with a mailbox of a mailcow server, whose address is
-// baseURL. The id is the mailbox's address, so whoever gets the mailbox next
-// gets the account. A mailbox that is not active is refused.
+// Mailcow signs in with a mailbox of the mailcow server at baseURL. The id is the
+// mailbox's address: if the mailbox passes to another person, so does the account.
+// Inactive mailboxes are refused.
 //
 // https://docs.mailcow.email/third_party/
 func Mailcow(c authsvc.Client, baseURL string) *authsvc.OAuth {
@@ -34,7 +34,7 @@ func Mailcow(c authsvc.Client, baseURL string) *authsvc.OAuth {
 		Fields:     authsvc.Fields{ID: "id", Name: "full_name|displayName", Email: "email"},
 		TrustEmail: true,
 		Hooks: authsvc.Hooks{
-			UserInfo: activeUser("mailcow", "active", "1"), // a mailbox that only receives mail has 2
+			UserInfo: activeUser("mailcow", "active", "1"), // 2: a mailbox that only receives mail
 		},
 		Style: authsvc.Style{Background: "#f9e82d", Text: "#000000"},
 	}

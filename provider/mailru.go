@@ -13,7 +13,7 @@ func mailRuEntry() Entry {
 	}
 }
 
-// MailRu signs in with a mailbox of Mail.ru; the address is that mailbox.
+// MailRu signs in with a Mail.ru mailbox. The e-mail address is the mailbox's address.
 //
 // https://id.vk.com/about/business/go/docs/ru/vkid/latest/oauth/oauth-mail/index
 func MailRu(c authsvc.Client) *authsvc.OAuth {

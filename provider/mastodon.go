@@ -11,9 +11,9 @@ func mastodonEntry() Entry {
 	}
 }
 
-// Mastodon signs in with an account of one Mastodon server, where the
-// application must be registered. Give each server an id of its own, since the
-// ids of accounts are those of the server. There is no address.
+// Mastodon signs in with an account of one Mastodon server, where the application must
+// be registered. Account ids are specific to the server, so give each server its own
+// provider id. The profile has no e-mail address.
 //
 // https://docs.joinmastodon.org/spec/oauth/
 func Mastodon(c authsvc.Client, issuer string) *authsvc.OAuth {

@@ -14,8 +14,8 @@ func mattermostEntry() Entry {
 	}
 }
 
-// Mattermost signs in with a Mattermost server. Its administrator decides what
-// an address is worth: to trust the flag, set Fields.EmailVerified to
+// Mattermost signs in with a Mattermost server. Addresses count as unverified, since
+// the administrator controls them; to trust the flag, set Fields.EmailVerified to
 // email_verified.
 //
 // https://developers.mattermost.com/integrate/apps/authentication/oauth2/

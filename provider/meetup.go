@@ -13,8 +13,8 @@ func meetupEntry() Entry {
 	}
 }
 
-// Meetup signs in with a Meetup account. The profile is a GraphQL query.
-// Nothing vouches for the address.
+// Meetup signs in with a Meetup account. The profile comes from a GraphQL query. The
+// e-mail address is unverified.
 //
 // https://www.meetup.com/graphql/authentication/
 func Meetup(c authsvc.Client) *authsvc.OAuth {

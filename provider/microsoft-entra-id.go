@@ -14,18 +14,18 @@ import (
 // personalTenant is the tenant of all personal Microsoft accounts.
 const personalTenant = "9188040d-6c67-4c5b-b112-36a304b66dad"
 
-// MicrosoftOptions say who may sign in, and where.
+// MicrosoftOptions configures who may sign in, and where.
 type MicrosoftOptions struct {
-	// TenantID is the GUID of the one directory whose people may sign in, or
-	// common (default: any directory and personal accounts), organizations
-	// (any directory) or consumers (personal accounts).
+	// TenantID is the GUID of the only directory whose people may sign in, or common
+	// (default: any directory and personal accounts), organizations (any directory) or
+	// consumers (personal accounts).
 	TenantID string
-	// Authority is the origin of a national cloud; default
+	// Authority is the origin of a national cloud. Default:
 	// https://login.microsoftonline.com.
 	Authority string
-	// PhotoSize asks for the photo of the person in that many pixels, 48, 64,
-	// 96 or 120, with the permission User.Read; "": no photo. Photos over
-	// 6 KiB are left out.
+	// PhotoSize requests the person's photo with that many pixels: 48, 64, 96 or 120.
+	// It adds the permission User.Read. Photos over 6 KiB are omitted. Default: no
+	// photo.
 	PhotoSize string
 }
 
@@ -39,17 +39,16 @@ func microsoftEntraIDEntry() Entry {
 	}
 }
 
-// MicrosoftEntraID signs in with work, school and personal Microsoft accounts.
-// Each directory is an issuer of its own, which is checked against the claim
-// tid; OAuth.Tenants names the ones to accept if many may. The id is the claim
-// sub, which is other for each application and person; with several
-// directories, and outside of compat modes, the account's id is TENANT/SUB.
+// MicrosoftEntraID signs in with work, school and personal Microsoft accounts. Each
+// directory has its own issuer, which is checked against the claim tid. If many
+// directories may sign in, OAuth.Tenants lists the accepted ones. The id is the claim
+// sub, which differs for each application and person. With several directories, and
+// outside the compat modes, the account's id is TENANT/SUB.
 //
-// In most directories an address is what an administrator typed, and anyone
-// can have a directory: none counts as verified. To believe the owners of mail
-// domains, add the optional claim xms_edov to the application and set
-// Fields.EmailVerified to it. A photo is a file, not an address, and only
-// fetched with MicrosoftOptions.PhotoSize.
+// In most directories an administrator enters the e-mail addresses, and anyone can have
+// a directory, so no address counts as verified. To trust the owners of mail domains,
+// add the optional claim xms_edov to the application and set Fields.EmailVerified to
+// it. A photo is a file, not a URL; it is fetched only with MicrosoftOptions.PhotoSize.
 //
 // https://learn.microsoft.com/en-us/entra/identity-platform/v2-protocols-oidc
 func MicrosoftEntraID(c authsvc.Client, options MicrosoftOptions) (*authsvc.OAuth, error) {
@@ -74,7 +73,7 @@ func MicrosoftEntraID(c authsvc.Client, options MicrosoftOptions) (*authsvc.OAut
 		o.Issuer = authority + "/" + personalTenant + "/v2.0"
 	case isGUID(tenant):
 		o.Issuer = authority + "/" + tenant + "/v2.0"
-	default: // a domain name would say nothing about the issuer
+	default: // a domain name does not determine the issuer
 		return nil, &OptionError{Key: "tenant_id", Problem: "is neither a GUID nor common, organizations or consumers",
 			Fix: "copy the Directory (tenant) ID from the overview of the application"}
 	}
@@ -84,7 +83,7 @@ func MicrosoftEntraID(c authsvc.Client, options MicrosoftOptions) (*authsvc.OAut
 	return o, nil
 }
 
-// graphHosts are the hosts of photos by authority.
+// graphHosts maps an authority to the host of its photos.
 func graphHosts() map[string]string {
 	return map[string]string{
 		"https://login.microsoftonline.com":        "https://graph.microsoft.com",
@@ -93,7 +92,7 @@ func graphHosts() map[string]string {
 	}
 }
 
-// withPhoto adds the photo to the profile. People without a photo sign in all the same.
+// withPhoto adds the photo to the profile. People without a photo can still sign in.
 func withPhoto(o *authsvc.OAuth, authority, size string) error {
 	if size == "" {
 		return nil
@@ -133,7 +132,7 @@ func microsoftEntraID(c authsvc.Client, options map[string]string) (authsvc.Prov
 	return o, nil
 }
 
-// microsoftOptions are those of both ids of Microsoft's.
+// microsoftOptions returns the options of both Microsoft providers.
 func microsoftOptions() []Option {
 	return []Option{
 		{Key: "tenant_id", Doc: "the Directory (tenant) ID, or common (default), organizations or consumers", Example: "aaaabbbb-0000-cccc-1111-dddd2222eeee"},
@@ -142,7 +141,7 @@ func microsoftOptions() []Option {
 	}
 }
 
-// microsoftNotes are those of both ids.
+// microsoftNotes returns the notes of both Microsoft providers.
 func microsoftNotes() []string {
 	return []string{
 		"Without tenant_id any directory and any personal account may sign in; tenants names several directories to accept.",
@@ -154,8 +153,8 @@ func microsoftNotes() []string {
 	}
 }
 
-// noPersonalAccount holds even if a browser was sent to another endpoint than
-// that for organizations.
+// noPersonalAccount refuses personal accounts even if a browser was sent to another
+// endpoint than the one for organizations.
 func noPersonalAccount(_ context.Context, x *authsvc.Exchange) (authsvc.Profile, error) {
 	if x.Claims["tid"] == personalTenant {
 		return nil, fmt.Errorf("microsoft: a personal account: %w", authsvc.ErrAccessDenied)
@@ -163,7 +162,7 @@ func noPersonalAccount(_ context.Context, x *authsvc.Exchange) (authsvc.Profile,
 	return x.Claims, nil
 }
 
-// isGUID accepts 8-4-4-4-12 hexadecimal digits.
+// isGUID reports whether s has the form of 8-4-4-4-12 hexadecimal digits.
 func isGUID(s string) bool {
 	for i, r := range s {
 		dash := i == 8 || i == 13 || i == 18 || i == 23

@@ -9,7 +9,7 @@ import (
 	"authsvc/provider"
 )
 
-// changed is an entry whose providers get a change of the operator's.
+// changed returns an entry whose providers have an operator's change applied.
 func changed(t *testing.T, id string, change func(*authsvc.OAuth)) provider.Entry {
 	t.Helper()
 	e, ok := provider.Lookup(id)
@@ -27,8 +27,8 @@ func changed(t *testing.T, id string, change func(*authsvc.OAuth)) provider.Entr
 	return e
 }
 
-// TestMicrosoftOptIn: who says so believes the claims about mail domains, and
-// only those.
+// TestMicrosoftOptIn checks that only the claims about mail domains are trusted, and
+// only if the operator opts in.
 func TestMicrosoftOptIn(t *testing.T) {
 	t.Parallel()
 	edov := func(o *authsvc.OAuth) { o.Fields.EmailVerified = "xms_edov" }
@@ -64,7 +64,8 @@ func TestMicrosoftOptIn(t *testing.T) {
 	}
 }
 
-// TestMicrosoftTenants: of many directories those that are named.
+// TestMicrosoftTenants checks that, of many directories, only the listed ones are
+// accepted.
 func TestMicrosoftTenants(t *testing.T) {
 	t.Parallel()
 	const own = "aaaabbbb-0000-cccc-1111-dddd2222eeee"
@@ -78,14 +79,15 @@ func TestMicrosoftTenants(t *testing.T) {
 	}
 }
 
-// TestMicrosoftOptions: what cannot be an issuer is refused by name.
+// TestMicrosoftOptions checks that a value that cannot be an issuer is refused, and
+// that the error names the option.
 func TestMicrosoftOptions(t *testing.T) {
 	t.Parallel()
 	const guid, place = "AAAABBBB-0000-cccc-1111-dddd2222eeee", "https://acme.b2clogin.com/acme.onmicrosoft.com/B2C_1_signin/v2.0"
 	for _, one := range []struct {
 		id      string
 		options map[string]string
-		key     string // that is refused; "": none
+		key     string // the option that is refused; "": none
 		issuer  string
 	}{
 		{"microsoft-entra-id", nil, "", "https://login.microsoftonline.com/{tenantid}/v2.0"},
@@ -118,8 +120,8 @@ func TestMicrosoftOptions(t *testing.T) {
 	}
 }
 
-// TestDeniedAccounts: whom the provider let in and we do not reads that access
-// was denied, not that something broke.
+// TestDeniedAccounts checks that people whom the provider accepts but we refuse see
+// that access was denied, not that an error occurred.
 func TestDeniedAccounts(t *testing.T) {
 	t.Parallel()
 	for id, names := range map[string][]string{

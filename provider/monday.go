@@ -19,8 +19,8 @@ func mondayEntry() Entry {
 	}
 }
 
-// Monday signs in with an account of monday.com that is enabled. An address
-// counts as verified when monday.com has verified it.
+// Monday signs in with an enabled monday.com account. An e-mail address counts as
+// verified if monday.com has verified it.
 //
 // https://developer.monday.com/apps/docs/oauth
 func Monday(c authsvc.Client) *authsvc.OAuth {
@@ -50,8 +50,8 @@ func Monday(c authsvc.Client) *authsvc.OAuth {
 	}
 }
 
-// mondayMe refuses people whose account was switched off. GraphQL errors have
-// status 200 and nobody in data.
+// mondayMe refuses people whose account is disabled. GraphQL errors have status 200 and
+// no person in data.
 func mondayMe(ctx context.Context, x *authsvc.Exchange) (authsvc.Profile, error) {
 	profile, err := x.UserInfo(ctx)
 	if err != nil {

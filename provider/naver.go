@@ -18,9 +18,9 @@ func naverEntry() Entry {
 	}
 }
 
-// Naver signs in with a Naver account. Ids are those of the app, and what a
-// profile holds is chosen where the app is registered. People can change their
-// contact address without confirming it.
+// Naver signs in with a Naver account. Ids are specific to the app. The content of a
+// profile is chosen when the app is registered. People can change their contact e-mail
+// address without confirming it.
 //
 // https://developers.naver.com/docs/login/api/api.md
 func Naver(c authsvc.Client) *authsvc.OAuth {
@@ -52,15 +52,15 @@ func Naver(c authsvc.Client) *authsvc.OAuth {
 	return o
 }
 
-// withRefreshToken is the standard request for new tokens with the client
-// secret in the body.
+// withRefreshToken returns the standard refresh request with the client secret in the
+// body.
 func withRefreshToken(x *authsvc.Exchange) url.Values {
 	return url.Values{"grant_type": {"refresh_token"}, "refresh_token": {x.Tokens.Text("refresh_token")},
 		"client_id": {x.Client.ID}, "client_secret": {x.Client.Secret}}
 }
 
-// withState is the standard token request with the client secret in the body,
-// and the state.
+// withState returns the standard token request with the client secret and the state in
+// the body.
 func withState(x *authsvc.Exchange) url.Values {
 	form := url.Values{"grant_type": {"authorization_code"}, "code": {x.Code}, "redirect_uri": {x.RedirectURI},
 		"client_id": {x.Client.ID}, "client_secret": {x.Client.Secret}, "state": {x.State}}

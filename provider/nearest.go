@@ -8,8 +8,8 @@ import (
 	"authsvc/internal/text"
 )
 
-// Nearest returns at most three ids of the table that look like id, the most
-// alike first; none when nothing does.
+// Nearest returns at most three ids of the table that resemble id, best match first. It
+// returns none if nothing matches.
 func Nearest(id string) []string {
 	if id == "" || len(id) > 60 {
 		return nil
@@ -36,8 +36,8 @@ func Nearest(id string) []string {
 	return ids
 }
 
-// distance is the Levenshtein distance, but a word that begins with the other
-// one counts as one letter away.
+// distance returns the Levenshtein distance, but counts a prefix of the other word as
+// one letter away.
 func distance(a, b string) int {
 	if len(a) >= 3 && strings.HasPrefix(b, a) || len(b) >= 3 && strings.HasPrefix(a, b) {
 		return min(1, len(a)+len(b)-2*min(len(a), len(b)))

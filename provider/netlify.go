@@ -10,8 +10,8 @@ func netlifyEntry() Entry {
 	}
 }
 
-// Netlify signs in with a Netlify account. There are no scopes, and nothing
-// vouches for the address.
+// Netlify signs in with a Netlify account. There are no scopes. The e-mail address is
+// unverified.
 //
 // https://docs.netlify.com/api/get-started/
 func Netlify(c authsvc.Client) *authsvc.OAuth {

@@ -22,10 +22,10 @@ func netSuiteEntry() Entry {
 	}
 }
 
-// NetSuite signs in with an account of Oracle NetSuite. There is no profile
-// endpoint: deploy a RESTlet that answers the result of
-// runtime.getCurrentUser() and give its address. accountID is as NetSuite
-// shows it, such as 1234567_SB1. Set TrustEmail if you trust its addresses.
+// NetSuite signs in with an Oracle NetSuite account. NetSuite has no profile endpoint:
+// deploy a RESTlet that returns the result of runtime.getCurrentUser() and pass its
+// URL. accountID is written as NetSuite shows it, such as 1234567_SB1. If you trust its
+// e-mail addresses, set TrustEmail.
 //
 // https://docs.oracle.com/en/cloud/saas/netsuite/ns-online-help/chapter_157769826287.html
 func NetSuite(c authsvc.Client, accountID, restlet string) *authsvc.OAuth {
@@ -43,7 +43,7 @@ func NetSuite(c authsvc.Client, accountID, restlet string) *authsvc.OAuth {
 	}
 }
 
-// accountName is the form of an account id, which becomes part of host names.
+// accountName matches account ids, which become part of host names.
 var accountName = text.LazyRegexp(`^[A-Za-z0-9]+([_-][A-Za-z0-9]+)*$`)
 
 func netSuite(c authsvc.Client, options map[string]string) (authsvc.Provider, error) {

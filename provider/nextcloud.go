@@ -11,9 +11,8 @@ func nextcloudEntry() Entry {
 	}
 }
 
-// Nextcloud signs in with a Nextcloud server. People may change their address
-// unless the administrator forbids it, and nothing vouches for it. There are
-// no scopes.
+// Nextcloud signs in with a Nextcloud server. The e-mail address is unverified: people
+// may change it unless the administrator forbids that. There are no scopes.
 //
 // https://docs.nextcloud.com/server/latest/admin_manual/configuration_server/oauth2.html
 func Nextcloud(c authsvc.Client, issuer string) *authsvc.OAuth {

@@ -13,8 +13,8 @@ func notionEntry() Entry {
 	}
 }
 
-// Notion signs in with a Notion account, by a public integration. The address
-// comes only if the integration may read it; nothing vouches for it.
+// Notion signs in with a Notion account through a public integration. The e-mail
+// address is provided only if the integration may read it. It is unverified.
 //
 // https://developers.notion.com/docs/authorization
 func Notion(c authsvc.Client) *authsvc.OAuth {

@@ -11,8 +11,8 @@ import (
 	"authsvc/provider"
 )
 
-// TestReasons: recordings in which nobody is signed in are refused for the
-// reason that they are about, which the log has.
+// TestReasons checks that recordings without a sign-in are refused for the intended
+// reason, which is in the log.
 func TestReasons(t *testing.T) {
 	t.Parallel()
 	for id, cases := range map[string]map[string]string{
@@ -69,7 +69,7 @@ func entry(t *testing.T, id string) provider.Entry {
 	return e
 }
 
-// TestDenied: who says no, or may not, is told so.
+// TestDenied checks that people who refuse consent, or are not permitted, are told so.
 func TestDenied(t *testing.T) {
 	t.Parallel()
 	for id, name := range map[string]string{"deezer": "denied", "wecom": "not of the company"} {
@@ -81,8 +81,8 @@ func TestDenied(t *testing.T) {
 	}
 }
 
-// TestDeniedErrors: words of a provider's own for "the person said no" are
-// understood, and only that provider's.
+// TestDeniedErrors checks that a provider's own words for "the person said no" are
+// understood, but only for that provider.
 func TestDeniedErrors(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct{ id, word, page string }{
@@ -99,8 +99,8 @@ func TestDeniedErrors(t *testing.T) {
 	}
 }
 
-// TestLastFMState: a token that comes without the state of this browser, which
-// is how one signs somebody else in, is not even redeemed.
+// TestLastFMState checks that a token without the state of this browser is not
+// redeemed. Such a token could sign another person in.
 func TestLastFMState(t *testing.T) {
 	t.Parallel()
 	const token = "token=L8RHa5R4_pW5R0p-1842ada"
@@ -131,8 +131,8 @@ func TestLastFMState(t *testing.T) {
 	}
 }
 
-// TestWeComKeepsNoToken: the access token opens the company's directory, and
-// must not be kept as if it were the person's.
+// TestWeComKeepsNoToken checks that the access token, which opens the company's
+// directory, is not stored as if it belonged to the person.
 func TestWeComKeepsNoToken(t *testing.T) {
 	t.Parallel()
 	for id, kept := range map[string]bool{"wecom": false, "wechat": true} {
@@ -144,8 +144,8 @@ func TestWeComKeepsNoToken(t *testing.T) {
 	}
 }
 
-// TestWrongOptions: an option out of its range is named, with the mend and
-// without the value; a good one is taken.
+// TestWrongOptions checks that an invalid option is named, with the fix and without the
+// value, and that a valid one is accepted.
 func TestWrongOptions(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct{ id, key, good, bad string }{

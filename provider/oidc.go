@@ -15,10 +15,10 @@ func oidcEntry() Entry {
 	}
 }
 
-// OIDC signs in with any provider of OpenID Connect that has a discovery
-// document. The issuer is compared byte for byte. Whoever runs the provider
-// decides what an address is worth: to trust the flag, set
-// Fields.EmailVerified to email_verified.
+// OIDC signs in with any OpenID Connect provider that has a discovery document. The
+// issuer is compared byte for byte. Addresses count as unverified, since the provider's
+// operator controls them; to trust the flag, set Fields.EmailVerified to
+// email_verified.
 //
 // https://openid.net/specs/openid-connect-core-1_0.html
 func OIDC(c authsvc.Client, issuer string) *authsvc.OAuth {

@@ -14,9 +14,9 @@ func oktaEntry() Entry {
 	}
 }
 
-// Okta signs in with an Okta organization, https://HOST, or with one of its
-// authorization servers, https://HOST/oauth2/ID. Its administrator decides
-// what an address is worth: to trust the flag, set Fields.EmailVerified to
+// Okta signs in with an Okta organization, https://HOST, or one of its authorization
+// servers, https://HOST/oauth2/ID. Addresses count as unverified, since the
+// administrator controls them; to trust the flag, set Fields.EmailVerified to
 // email_verified.
 //
 // https://developer.okta.com/docs/api/openapi/okta-oauth/guides/overview/

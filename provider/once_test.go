@@ -11,7 +11,7 @@ import (
 	"authsvc/provider"
 )
 
-// oldProtocols are those without a state of their own.
+// oldProtocols returns the providers whose protocol has no state of its own.
 func oldProtocols() []string { return []string{"twitter-legacy", "steam"} }
 
 func attemptAt(t *testing.T, id string) *attempt {
@@ -23,7 +23,7 @@ func attemptAt(t *testing.T, id string) *attempt {
 	return newAttempt(t, e, firstCase(t, id))
 }
 
-// clone is another browser with the same cookies.
+// clone returns another browser with the same cookies.
 func clone(t *testing.T, b *browser.Browser) *browser.Browser {
 	t.Helper()
 	other, err := b.Clone()
@@ -33,8 +33,8 @@ func clone(t *testing.T, b *browser.Browser) *browser.Browser {
 	return other
 }
 
-// address sets last to where the provider would send the person, who does not
-// go there.
+// address sets last to the URL to which the provider would send the person, who does
+// not follow it.
 func (a *attempt) address() {
 	a.t.Helper()
 	person := a.browser
@@ -43,7 +43,7 @@ func (a *attempt) address() {
 	a.browser = person
 }
 
-// mixed is an answer with the state of another attempt.
+// mixed returns an answer with the state of another attempt.
 func mixed(t *testing.T, answer, other string) string {
 	t.Helper()
 	var parts [2]*url.URL
@@ -58,8 +58,7 @@ func mixed(t *testing.T, answer, other string) string {
 	return parts[0].Path + "?" + v.Encode()
 }
 
-// TestOnce: an address that the person came back to is good for once, even
-// with the cookies of before.
+// TestOnce checks that a callback URL is valid once, even with the earlier cookies.
 func TestOnce(t *testing.T) {
 	t.Parallel()
 	for _, id := range oldProtocols() {
@@ -86,8 +85,8 @@ func TestOnce(t *testing.T) {
 	}
 }
 
-// TestForeignBrowser: what one person brought back signs nobody in elsewhere,
-// neither in a browser without an attempt nor in one with its own.
+// TestForeignBrowser checks that one person's callback signs in no one in another
+// browser, whether it has its own attempt or none.
 func TestForeignBrowser(t *testing.T) {
 	t.Parallel()
 	for _, id := range oldProtocols() {
@@ -117,7 +116,8 @@ func TestForeignBrowser(t *testing.T) {
 	}
 }
 
-// TestTwice: a parameter that comes twice, even with one value, is refused.
+// TestTwice checks that a parameter that occurs twice, even with the same value, is
+// refused.
 func TestTwice(t *testing.T) {
 	t.Parallel()
 	for id, names := range map[string][]string{
@@ -150,7 +150,7 @@ func TestTwice(t *testing.T) {
 	}
 }
 
-// TestMethods: neither a POST nor a prefetch finishes anything.
+// TestMethods checks that neither a POST nor a prefetch completes a sign-in.
 func TestMethods(t *testing.T) {
 	t.Parallel()
 	for _, id := range oldProtocols() {
@@ -182,7 +182,7 @@ func TestMethods(t *testing.T) {
 	}
 }
 
-// TestNonce: an assertion of OpenID 2.0 is good for one attempt, even if the
+// TestNonce checks that an OpenID 2.0 assertion is valid for one attempt, even if the
 // provider would confirm it for another.
 func TestNonce(t *testing.T) {
 	t.Parallel()
@@ -204,8 +204,8 @@ func TestNonce(t *testing.T) {
 	}
 }
 
-// TestTokensKept: what OAuth 1.0a gave out is kept as the account says, and the
-// secret of the temporary credentials nowhere in the clear.
+// TestTokensKept checks that OAuth 1.0a tokens are stored in the account, and that the
+// secret of the temporary credentials is nowhere in plain text.
 func TestTokensKept(t *testing.T) {
 	t.Parallel()
 	a := attemptAt(t, "twitter-legacy")

@@ -18,9 +18,9 @@ func oneLoginEntry() Entry {
 	}
 }
 
-// OneLogin signs in with a OneLogin account. The option is the base of the
-// subdomain; the issuer of its ID tokens lies below it. Addresses are what the
-// company's administrator entered; set TrustEmail if you trust all of them.
+// OneLogin signs in with a OneLogin account. issuer is the base URL of the subdomain;
+// the issuer in ID tokens is below it. The company's administrator enters the e-mail
+// addresses; if you trust all of them, set TrustEmail.
 //
 // https://developers.onelogin.com/openid-connect
 func OneLogin(c authsvc.Client, issuer string) *authsvc.OAuth {

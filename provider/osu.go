@@ -10,7 +10,7 @@ func osuEntry() Entry {
 	}
 }
 
-// Osu signs in players with an osu! account. There is no address.
+// Osu signs in players with an osu! account. The profile has no e-mail address.
 //
 // https://osu.ppy.sh/docs/index.html#authentication
 func Osu(c authsvc.Client) *authsvc.OAuth {

@@ -10,9 +10,8 @@ func ouraEntry() Entry {
 	}
 }
 
-// Oura signs in with an account of the Oura ring, by the API v2. There is no
-// name but the address, and nothing vouches for that. People may untick single
-// scopes.
+// Oura signs in with an Oura ring account through the API v2. The only name is the
+// e-mail address, which is unverified. People may deselect single scopes.
 //
 // https://cloud.ouraring.com/docs/authentication
 func Oura(c authsvc.Client) *authsvc.OAuth {

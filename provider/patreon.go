@@ -10,7 +10,7 @@ func patreonEntry() Entry {
 	}
 }
 
-// Patreon signs in with a Patreon account, by the API v2.
+// Patreon signs in with a Patreon account through the API v2.
 //
 // https://docs.patreon.com/#oauth
 func Patreon(c authsvc.Client) *authsvc.OAuth {

@@ -13,8 +13,8 @@ func paybinEntry() Entry {
 	}
 }
 
-// Paybin signs in with a Paybin account, by OpenID Connect. Its metadata is
-// not documented and is expected below the issuer.
+// Paybin signs in with a Paybin account through OpenID Connect. Its metadata is not
+// documented and is expected below the issuer.
 //
 // https://paybin.io/
 func Paybin(c authsvc.Client) *authsvc.OAuth {

@@ -13,9 +13,9 @@ func payPalEntry() Entry {
 	}
 }
 
-// PayPal signs in with a PayPal account. The address is the primary one, and
-// verified if PayPal says that it is confirmed. For the sandbox, put sandbox.
-// and api-m.sandbox. into the hosts of the three URLs.
+// PayPal signs in with a PayPal account. The e-mail address is the primary one; it is
+// verified if PayPal says that it is confirmed. For the sandbox, use the hosts sandbox.
+// and api-m.sandbox. in the three URLs.
 //
 // https://developer.paypal.com/docs/log-in-with-paypal/integrate/
 func PayPal(c authsvc.Client) *authsvc.OAuth {

@@ -14,10 +14,10 @@ func pingIDEntry() Entry {
 	}
 }
 
-// PingID signs in with an environment of PingOne, whose host has the top-level
-// domain of its region. Names and addresses are asked for at its userinfo
-// endpoint. Its administrator decides what an address is worth: to believe the
-// flag, set Fields.EmailVerified to email_verified.
+// PingID signs in with a PingOne environment. Its host has the top-level domain of its
+// region. Names and e-mail addresses come from its userinfo endpoint. Addresses count
+// as unverified, since the administrator controls them; to trust the flag, set
+// Fields.EmailVerified to email_verified.
 //
 // https://docs.pingidentity.com/pingone/
 func PingID(c authsvc.Client, issuer string) *authsvc.OAuth {

@@ -13,9 +13,9 @@ func pinterestEntry() Entry {
 	}
 }
 
-// Pinterest signs in with a Pinterest account. The id is the number of the
-// account; NextAuth.js keys accounts by the user name, which can change hands.
-// There is no address.
+// Pinterest signs in with a Pinterest account. The id is the number of the account;
+// NextAuth.js uses the user name, which can pass to another person. The profile has no
+// e-mail address.
 //
 // https://developers.pinterest.com/docs/getting-started/set-up-authentication-and-authorization/
 func Pinterest(c authsvc.Client) *authsvc.OAuth {

@@ -18,8 +18,8 @@ func pipedriveEntry() Entry {
 }
 
 // Pipedrive signs in with a Pipedrive account. The profile is fetched from the
-// company's own host, which the token answer names. The scopes are those of
-// the app, which needs at least base. Nothing vouches for the address.
+// company's own host, which the token response names. The scopes are set in the app,
+// which needs at least base. The e-mail address is unverified.
 //
 // https://pipedrive.readme.io/docs/marketplace-oauth-authorization
 func Pipedrive(c authsvc.Client) *authsvc.OAuth {
@@ -45,8 +45,8 @@ func Pipedrive(c authsvc.Client) *authsvc.OAuth {
 	}
 }
 
-// pipedriveMe asks the host of the company. Get refuses one that is not
-// Pipedrive's.
+// pipedriveMe requests the profile from the company's host. Get refuses hosts that are
+// not Pipedrive's.
 func pipedriveMe(ctx context.Context, x *authsvc.Exchange) (authsvc.Profile, error) {
 	base := withoutSlash(cmp.Or(x.Tokens.Text("api_domain"), "https://api.pipedrive.com"))
 	u, err := url.Parse(base)

@@ -10,9 +10,9 @@ func planningCenterEntry() Entry {
 	}
 }
 
-// PlanningCenter signs in with a Planning Center account. The id is that of a
-// person within one organization; one who is not active is refused. There is
-// no address: those are further resources of the API.
+// PlanningCenter signs in with a Planning Center account. The id is specific to a
+// person within one organization. Inactive people are refused. The profile has no
+// e-mail address: the API keeps addresses in separate resources.
 //
 // https://developer.planning.center/docs/#/overview/authentication
 func PlanningCenter(c authsvc.Client) *authsvc.OAuth {

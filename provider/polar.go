@@ -10,8 +10,7 @@ func polarEntry() Entry {
 	}
 }
 
-// Polar signs in with an account of Polar. The profile is that of the userinfo
-// endpoint.
+// Polar signs in with a Polar account. The profile comes from the userinfo endpoint.
 //
 // https://polar.sh/docs/integrate/oauth2/introduction
 func Polar(c authsvc.Client) *authsvc.OAuth {

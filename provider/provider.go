@@ -1,5 +1,5 @@
-// Package provider knows identity providers: one constructor per file, whose
-// result is plain data and may be changed before it is given to engine.New.
+// Package provider defines identity providers. Each file has one constructor, whose
+// result is plain data that you may change before you pass it to engine.New.
 package provider
 
 import (
@@ -10,55 +10,54 @@ import (
 	"authsvc"
 )
 
-// An Entry is a line of the table: what a configuration file needs to know to
-// make a provider by name, and what a page about it says. PKCE, scopes and
-// addresses are in the value that New makes.
+// An Entry describes one provider of the table: the data to create it by name from a
+// configuration file, and the text for its documentation. PKCE, scopes and e-mail
+// addresses are in the value that New returns.
 type Entry struct {
 	ID       string   // default id, part of routes and stored accounts
-	Name     string   // for people
-	Button   string   // what the constructor calls it, to follow "Sign in with"; empty: Name
-	Aliases  []string // other ids that Lookup understands
+	Name     string   // display name
+	Button   string   // the name on the button, after "Sign in with"; empty: Name
+	Aliases  []string // other ids that Lookup accepts
 	Protocol string   // oidc, oauth2, oauth1, openid2 or custom, the provider's own
-	Email    string   // what an address is worth: see the Email constants
-	Docs     string   // where to register an application, a URL
-	Options  []Option // beside client id and secret
-	NoSecret bool     // there is no client secret to give
-	NoClient bool     // nor a client id
-	Notes    []string // what an operator has to know, a sentence each
-	// New makes the provider. Options that are not given have their default;
-	// an option that is missing or wrong is an *OptionError.
+	Email    string   // whether e-mail addresses are verified: one of the Email constants
+	Docs     string   // URL where to register an application
+	Options  []Option // options besides client id and secret
+	NoSecret bool     // there is no client secret
+	NoClient bool     // there is no client id either
+	Notes    []string // advice for operators, one sentence each
+	// New creates the provider. Omitted options have their default. If an option is
+	// missing or wrong, New returns an *OptionError.
 	New func(c authsvc.Client, options map[string]string) (authsvc.Provider, error)
 }
 
-// What an e-mail address from a provider is worth. Linking by e-mail asks
-// for a verified one.
+// Whether a provider's e-mail addresses are verified. Linking accounts by e-mail
+// requires a verified address.
 const (
-	EmailClaim      = "claim"      // the provider says of each address whether it was verified
-	EmailFiltered   = "filtered"   // of several addresses, the verified primary one is taken
-	EmailImplied    = "implied"    // only verified addresses are given out
-	EmailIssuer     = "issuer"     // whoever runs the server decides: not taken as verified unless the operator says so
-	EmailUnverified = "unverified" // nothing vouches for the address
+	EmailClaim      = "claim"      // the provider says for each address whether it is verified
+	EmailFiltered   = "filtered"   // of several addresses, the verified primary one is used
+	EmailImplied    = "implied"    // only verified addresses are provided
+	EmailIssuer     = "issuer"     // the server's operator decides: unverified unless configured otherwise
+	EmailUnverified = "unverified" // addresses are unverified
 	EmailAbsent     = "absent"     // there is no address
 )
 
-// never is the path of a verification flag that is not believed: no member of
-// a profile has this name.
+// never is the path of a verification flag that is always ignored: no profile has a
+// field with this name.
 const never = "-"
 
-// An Option is a value that a provider takes beside client id and secret.
+// An Option is a value that a provider takes besides client id and secret.
 type Option struct {
-	Key      string // as the configuration file spells it, snake_case
-	Doc      string // what to write, in a few words
-	Example  string // a value of the right shape
+	Key      string // name in the configuration file, snake_case
+	Doc      string // short description of the value
+	Example  string // a value of the right form
 	Required bool
-	Secret   bool // never shown
+	Secret   bool // must never be shown
 }
 
-// An OptionError says what is wrong with an option, and how to mend it. It
-// holds no value.
+// An OptionError describes a problem with an option and its fix. It contains no value.
 type OptionError struct{ Key, Problem, Fix string }
 
-// Error is one line.
+// Error returns the error on one line.
 func (e *OptionError) Error() string { return e.Key + " " + e.Problem + "; " + e.Fix }
 
 // All returns every provider, ordered by id.
@@ -72,7 +71,7 @@ func All() []Entry {
 	return all
 }
 
-// explain adds to New what a missing option is.
+// explain adds the description of a missing option to the error of New.
 func (e Entry) explain(made func(authsvc.Client, map[string]string) (authsvc.Provider, error)) func(authsvc.Client, map[string]string) (authsvc.Provider, error) {
 	return func(c authsvc.Client, options map[string]string) (authsvc.Provider, error) {
 		p, err := made(c, options)
@@ -88,7 +87,7 @@ func (e Entry) explain(made func(authsvc.Client, map[string]string) (authsvc.Pro
 	}
 }
 
-// Lookup returns the entry of an id or alias, and whether there is one.
+// Lookup returns the entry for an id or alias, and reports whether there is one.
 func Lookup(id string) (Entry, bool) {
 	all := All()
 	if i := slices.IndexFunc(all, func(e Entry) bool { return e.ID == id }); i >= 0 {
@@ -101,13 +100,13 @@ func Lookup(id string) (Entry, bool) {
 	return all[i], true
 }
 
-// withIssuer adapts a constructor that takes the issuer, or the address of a
-// self-hosted server.
+// withIssuer adapts a constructor that takes the issuer, or the URL of a self-hosted
+// server.
 func withIssuer(f func(authsvc.Client, string) *authsvc.OAuth) func(authsvc.Client, map[string]string) (authsvc.Provider, error) {
 	return withOption("issuer", f)
 }
 
-// withOption adapts a constructor that takes one option, which must be given.
+// withOption adapts a constructor that takes one required option.
 func withOption(key string, f func(authsvc.Client, string) *authsvc.OAuth) func(authsvc.Client, map[string]string) (authsvc.Provider, error) {
 	return func(c authsvc.Client, options map[string]string) (authsvc.Provider, error) {
 		if options[key] == "" {
@@ -117,14 +116,15 @@ func withOption(key string, f func(authsvc.Client, string) *authsvc.OAuth) func(
 	}
 }
 
-// required is how to mend an option that is missing, where nobody says what it is.
+// required is the fix for a missing option; explain replaces it if the option has a
+// description.
 const required = "give it, as there is no default"
 
 func missing(key string) error {
 	return &OptionError{Key: key, Problem: "is missing", Fix: required}
 }
 
-// withDefault adapts a constructor that takes one option, "" for its default.
+// withDefault adapts a constructor that takes one optional value, "" for its default.
 func withDefault(key string, f func(authsvc.Client, string) *authsvc.OAuth) func(authsvc.Client, map[string]string) (authsvc.Provider, error) {
 	return func(c authsvc.Client, options map[string]string) (authsvc.Provider, error) {
 		return f(c, options[key]), nil
@@ -136,18 +136,17 @@ func plain[P authsvc.Provider](f func(authsvc.Client) P) func(authsvc.Client, ma
 	return func(c authsvc.Client, _ map[string]string) (authsvc.Provider, error) { return f(c), nil }
 }
 
-// withoutSlash returns the address of a server without the slash that people put
-// at its end.
+// withoutSlash returns the URL of a server without trailing slashes.
 func withoutSlash(address string) string { return strings.TrimRight(address, "/") }
 
-// Notes of providers whose addresses count as verified only if the operator
-// decides so.
+// Notes for providers whose e-mail addresses count as verified only if the operator
+// says so.
 const (
 	noteVerifiedFlag = "To trust the server's flag, set profile.email_verified: email_verified."
 	noteTrustEmail   = "To take every address as verified, set trust_email: true."
 )
 
-// issuerOption is the option of providers where every customer has an issuer.
+// issuerOption returns the option for providers where every customer has an issuer.
 func issuerOption(example string) []Option {
 	return []Option{{Key: "issuer", Doc: "the issuer, such as " + example, Example: example, Required: true}}
 }

@@ -13,8 +13,8 @@ import (
 	"authsvc/provider"
 )
 
-// TestSignIn goes the whole way for every case of every provider, with an
-// emulator that takes nothing but what the recording says.
+// TestSignIn runs a whole sign-in for every case of every provider, with an emulator
+// that accepts only the requests in the recording.
 func TestSignIn(t *testing.T) {
 	t.Parallel()
 	for _, e := range provider.All() {
@@ -37,7 +37,7 @@ func TestSignIn(t *testing.T) {
 	}
 }
 
-// complete: every call of the recording came.
+// complete checks that every call of the recording was made.
 func (a *attempt) complete() {
 	a.t.Helper()
 	if a.rec.Want == nil {
@@ -53,7 +53,7 @@ func (a *attempt) complete() {
 	}
 }
 
-// secretless: the log holds nothing that opens anything.
+// secretless checks that the log contains no secret.
 func (a *attempt) secretless() {
 	a.t.Helper()
 	log := a.log.String()
@@ -65,14 +65,14 @@ func (a *attempt) secretless() {
 	}
 }
 
-// TestRefusals: whatever goes wrong, nobody is signed in, the page has the
-// right word and the log no secret. TestSignIn is the positive twin.
+// TestRefusals checks that, whatever goes wrong, no one is signed in, the page has the
+// right error word and the log has no secret. TestSignIn covers success.
 func TestRefusals(t *testing.T) {
 	t.Parallel()
 	for _, e := range provider.All() {
 		t.Run(e.ID, func(t *testing.T) {
 			t.Parallel()
-			synctest.Test(t, func(t *testing.T) { // what is tried again is tried after a while
+			synctest.Test(t, func(t *testing.T) { // retries wait for a while
 				a := newAttempt(t, e, firstCase(t, e.ID))
 				for name, w := range wrongs(e, a.rec) {
 					a.again(t, firstCase(t, e.ID))
@@ -85,7 +85,7 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// refused: with that going wrong, nobody is signed in.
+// refused checks that no one is signed in when w goes wrong.
 func (a *attempt) refused(w wrong) {
 	a.t.Helper()
 	if w.change != nil {
@@ -108,7 +108,7 @@ func (a *attempt) refused(w wrong) {
 	a.secretless()
 }
 
-// firstCase is the first case, by name, in which somebody signs in.
+// firstCase returns the first case, by name, in which a person signs in.
 func firstCase(t *testing.T, id string) *recording {
 	t.Helper()
 	all := recordings(t, id)
@@ -121,16 +121,16 @@ func firstCase(t *testing.T, id string) *recording {
 	return nil
 }
 
-// A wrong is one way for a sign-in to go wrong.
+// A wrong is one way in which a sign-in can fail.
 type wrong struct {
 	fault    *fault
 	callback map[string]string
 	change   func(*recording)
-	begin    bool // it does not get as far as the provider's page
+	begin    bool // the sign-in does not reach the provider's page
 	word     string
 }
 
-// wrongs are those that a provider can have, by name.
+// wrongs returns the possible failures of a provider, by name.
 func wrongs(e provider.Entry, rec *recording) map[string]wrong {
 	switch rec.Protocol {
 	case "oauth1":
@@ -160,7 +160,7 @@ func wrongs(e provider.Entry, rec *recording) map[string]wrong {
 	return list
 }
 
-// brokenSteps are the ways for an answer to be none.
+// brokenSteps returns the ways in which a response can be invalid.
 func brokenSteps(steps ...string) map[string]wrong {
 	list := map[string]wrong{}
 	for _, step := range steps {
@@ -181,7 +181,7 @@ func brokenSteps(steps ...string) map[string]wrong {
 	return list
 }
 
-// withoutCode empties the code, or what a provider has instead of one.
+// withoutCode empties the code, or the provider's replacement for it.
 func withoutCode(rec *recording) map[string]string {
 	empty := map[string]string{"code": ""}
 	if code, other := rec.Callback["code"]; other && code == "" {
@@ -192,7 +192,7 @@ func withoutCode(rec *recording) map[string]string {
 	return empty
 }
 
-// withoutID empties whatever the id could come from.
+// withoutID empties everything that could contain the id.
 func withoutID(rec *recording) {
 	for _, c := range rec.Calls {
 		c.Answer, c.JWT = []byte(`{}`), nil

@@ -2,5 +2,5 @@
 
 package provider_test
 
-// raceFactor is how much slower the race detector may make things.
+// raceFactor is the slowdown allowed for the race detector.
 const raceFactor = 20

@@ -10,67 +10,66 @@ import (
 	"testing"
 )
 
-// A recording is what a provider does while somebody signs in, and what comes
-// of it: testdata/ID.json. Texts in it may hold {{client_id}},
-// {{client_secret}}, {{code}}, {{state}}, {{redirect_uri}}, {{access_token}},
-// {{token_secret}} (escaped), {{refresh_token}}, {{id_token}} and, as an
-// expectation, {{any}}.
+// A recording describes a provider's behaviour during a sign-in, and the result:
+// testdata/ID.json. Its texts may contain {{client_id}}, {{client_secret}}, {{code}},
+// {{state}}, {{redirect_uri}}, {{access_token}}, {{token_secret}} (escaped),
+// {{refresh_token}}, {{id_token}} and, as an expectation, {{any}}.
 type recording struct {
-	// Cases are JSON merge patches (RFC 7396) of the rest; none: the rest is
+	// Cases holds JSON merge patches (RFC 7396) for the rest. Without any, the rest is
 	// the only case.
 	Cases map[string]json.RawMessage `json:"cases"`
 
-	// Protocol is empty, oauth1 or openid2. With OAuth 1.0a, RequestToken is
-	// the first request and Token the last, of which URL and answer count; with
-	// OpenID 2.0, Token is check_authentication and Callback the identifiers.
+	// Protocol is empty, oauth1 or openid2. With OAuth 1.0a, RequestToken is the first
+	// request and Token the last; only their URL and answer are used. With OpenID 2.0,
+	// Token is check_authentication and Callback holds the identifiers.
 	Protocol     string    `json:"protocol"`
 	RequestToken tokenStep `json:"request_token"`
 
-	Options   map[string]string `json:"options"` // of the table's constructor
+	Options   map[string]string `json:"options"` // for the table's constructor
 	Authorize authorizeStep     `json:"authorize"`
-	Callback  map[string]string `json:"callback"` // what comes back beside code and state; empty: not even that
+	Callback  map[string]string `json:"callback"` // parameters besides code and state; empty: not even those
 	Token     tokenStep         `json:"token"`
 
-	// Discovery is the metadata; its issuer is that of ID tokens. Endpoints.Discovery
-	// says where it is, unless below the issuer.
+	// Discovery holds the metadata, whose issuer is the one in ID tokens. DiscoveryURL
+	// is its location, unless it is below the issuer.
 	Discovery    map[string]any `json:"discovery"`
 	DiscoveryURL string         `json:"discovery_url"`
-	// Issuer and Endpoints.JWKS take its place for a provider that serves none, or
-	// whose ID tokens name another issuer than the metadata.
+	// Issuer and JWKSURL replace the metadata for a provider that serves none, or whose
+	// ID tokens name another issuer than the metadata.
 	Issuer  string `json:"issuer"`
 	JWKSURL string `json:"jwks_url"`
 
-	IDToken map[string]any `json:"id_token"` // claims beside iss, aud, iat, exp and nonce
-	Alg     string         `json:"alg"`      // of JWTs, default RS256
-	Forged  bool           `json:"forged"`   // the ID token and the access token are by a stranger's key
-	// AccessToken is the text, or the claims of a JWT.
+	IDToken map[string]any `json:"id_token"` // claims besides iss, aud, iat, exp and nonce
+	Alg     string         `json:"alg"`      // of JWTs; default: RS256
+	Forged  bool           `json:"forged"`   // a stranger's key signs the ID token and the access token
+	// AccessToken is a text, or the claims of a JWT.
 	AccessToken any `json:"access_token"`
 
 	Calls map[string]*call `json:"calls"` // the rest of the API, by "METHOD URL"
 
-	Refresh *refreshStep `json:"refresh"` // for providers that renew tokens their own way
-	Revoke  *tokenStep   `json:"revoke"`  // and those that revoke them
+	Refresh *refreshStep `json:"refresh"` // for providers with their own way to refresh tokens
+	Revoke  *tokenStep   `json:"revoke"`  // for providers with their own way to revoke tokens
 
-	Want *outcome `json:"want"` // null: nobody is signed in
+	Want *outcome `json:"want"` // null: no one is signed in
 }
 
-// An authorizeStep is the authorization request: the standard parameters
-// (client_id, redirect_uri, response_type, state, with an ID token nonce, with
-// PKCE the challenge) and Params, nothing else.
+// An authorizeStep is the authorization request. It has the standard parameters
+// (client_id, redirect_uri, response_type, state; with an ID token also nonce; with
+// PKCE also the challenge) and Params, and no others.
 type authorizeStep struct {
 	URL      string            `json:"url"`
 	PKCE     bool              `json:"pkce"`
 	Params   map[string]string `json:"params"`
-	Drop     []string          `json:"drop"`      // standard parameters that must not come
-	Return   string            `json:"return_in"` // the parameter with our address, if not redirect_uri
+	Drop     []string          `json:"drop"`      // standard parameters that must be absent
+	Return   string            `json:"return_in"` // the parameter with our URL, if not redirect_uri
 	Fragment string            `json:"fragment"`
-	NoState  bool              `json:"no_state"` // the state is inside our address
+	NoState  bool              `json:"no_state"` // the state is inside our URL
 }
 
 // A tokenStep is the token request, with the standard parameters and Params.
 type tokenStep struct {
 	URL         string            `json:"url"`
-	Method      string            `json:"method"`   // default POST
+	Method      string            `json:"method"`   // default: POST
 	Encoding    string            `json:"encoding"` // form (default), json, query
 	Auth        string            `json:"auth"`     // client_secret_basic (default), client_secret_post, none
 	Params      map[string]string `json:"params"`
@@ -78,40 +77,40 @@ type tokenStep struct {
 	Headers     map[string]string `json:"headers"`
 	Status      int               `json:"status"`
 	ContentType string            `json:"content_type"`
-	Answer      json.RawMessage   `json:"answer"` // a text is sent as it is; default: the standard one
+	Answer      json.RawMessage   `json:"answer"` // a text is sent unchanged; default: the standard answer
 }
 
-// A refreshStep renews the access token of a sign-in: the standard parameters
+// A refreshStep refreshes the access token of a sign-in, with the standard parameters
 // and Params. The standard answer has {{access_token}} and no refresh token.
 type refreshStep struct {
 	tokenStep
-	Rotated  string             `json:"rotated"` // the refresh token of the answer, if it has one
+	Rotated  string             `json:"rotated"` // the refresh token in the answer, if any
 	Refusals map[string]refusal `json:"refusals"`
 }
 
-// A refusal is an answer without a token. Spent: the refresh token is not to be
-// presented again.
+// A refusal is an answer without a token. If Spent is set, the refresh token must not
+// be used again.
 type refusal struct {
 	Status int             `json:"status"`
 	Answer json.RawMessage `json:"answer"`
 	Spent  bool            `json:"spent"`
 }
 
-// A call is any other request. It must come exactly once.
+// A call is any other request. It must occur exactly once.
 type call struct {
 	Auth        string            `json:"auth"`    // bearer (default), none, oauth1, query:NAME, header:NAME, header:NAME SCHEME
-	Headers     map[string]string `json:"headers"` // to be there; Accept is application/json unless named
+	Headers     map[string]string `json:"headers"` // required headers; Accept is application/json unless named
 	Form        map[string]string `json:"form"`
 	JSON        json.RawMessage   `json:"json"`
 	Optional    bool              `json:"optional"`
 	Status      int               `json:"status"`
 	ContentType string            `json:"content_type"`
-	Answer      json.RawMessage   `json:"answer"` // a text is sent as it is
+	Answer      json.RawMessage   `json:"answer"` // a text is sent unchanged
 	JWT         map[string]any    `json:"jwt"`    // the answer is a JWT with these claims
-	Forged      bool              `json:"forged"` // by a stranger's key
+	Forged      bool              `json:"forged"` // signed with a stranger's key
 }
 
-// outcome is what the engine stored.
+// outcome is the data that the engine stored.
 type outcome struct {
 	ID       string `json:"id"`
 	Name     string `json:"name"`
@@ -120,7 +119,7 @@ type outcome struct {
 	Verified bool   `json:"verified"`
 }
 
-// recordings are the cases of a provider by name.
+// recordings returns the cases of a provider by name.
 func recordings(t *testing.T, id string) map[string]*recording {
 	t.Helper()
 	raw, err := os.ReadFile(filepath.Join("testdata", id+".json"))

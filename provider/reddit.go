@@ -22,10 +22,10 @@ func redditEntry() Entry {
 	}
 }
 
-// Reddit signs in with a Reddit account. There is no address. Reddit wants a
-// User-Agent that names the app and whom to ask about it, and slows down others:
-// userAgent is web:CLIENT_ID:1.0 if empty. Add the authorization parameter
-// duration=permanent for a refresh token.
+// Reddit signs in with a Reddit account. The profile has no e-mail address. Reddit
+// wants a User-Agent that names the app and a contact, and throttles others; if empty,
+// userAgent is web:CLIENT_ID:1.0. For a refresh token, add the authorization parameter
+// duration=permanent.
 //
 // https://github.com/reddit-archive/reddit/wiki/OAuth2
 func Reddit(c authsvc.Client, userAgent string) *authsvc.OAuth {
@@ -40,7 +40,7 @@ func Reddit(c authsvc.Client, userAgent string) *authsvc.OAuth {
 		Scope:               "identity",
 		AuthorizationParams: map[string]string{"duration": "temporary"},
 		Headers:             map[string]string{"User-Agent": cmp.Or(userAgent, "web:{client_id}:1.0")},
-		NoPKCE:              true, // it knows no PKCE
+		NoPKCE:              true, // PKCE is not supported
 		Hooks: authsvc.Hooks{
 			UserInfo: redditMe,
 		},
@@ -49,7 +49,7 @@ func Reddit(c authsvc.Client, userAgent string) *authsvc.OAuth {
 	}
 }
 
-// redditMe cuts the query off the picture's address: it is escaped as for HTML.
+// redditMe removes the query from the picture's URL, because it is escaped as HTML.
 func redditMe(ctx context.Context, x *authsvc.Exchange) (authsvc.Profile, error) {
 	profile, err := x.UserInfo(ctx)
 	if err != nil {

@@ -7,9 +7,9 @@ import (
 	"authsvc"
 )
 
-// refreshTokens makes the request that renews an access token. spent looks for the
-// service's own words for a refresh token that is no longer valid, in
-// answers with any status; without them it may be presented again later.
+// refreshTokens sends the request that renews an access token. spent reports whether a
+// response, with any status, says that the refresh token is no longer valid. If it does
+// not, the refresh token may be used again later.
 func refreshTokens(ctx context.Context, x *authsvc.Exchange, id string, r authsvc.APIRequest, spent func(authsvc.Profile) bool) (authsvc.Profile, error) {
 	answer, err := object(ctx, x, id, r)
 	said := answer
@@ -23,7 +23,8 @@ func refreshTokens(ctx context.Context, x *authsvc.Exchange, id string, r authsv
 	return answer, err
 }
 
-// textIs is a spent of renew: a member of the answer is one of words.
+// textIs returns a spent function for refreshTokens: it reports whether a field of the
+// answer is one of words.
 func textIs(member string, words ...string) func(authsvc.Profile) bool {
 	return func(answer authsvc.Profile) bool {
 		got := answer.Text(member)

@@ -12,7 +12,7 @@ import (
 	"authsvc/provider"
 )
 
-// signedIn is a person of the recording whose access token has just ended.
+// signedIn returns a person of the recording whose access token has just expired.
 func signedIn(t *testing.T, e provider.Entry, rec *recording) *attempt {
 	t.Helper()
 	a := newAttempt(t, e, rec)
@@ -28,7 +28,7 @@ func signedIn(t *testing.T, e provider.Entry, rec *recording) *attempt {
 	return a
 }
 
-// due ends the access token.
+// due makes the access token expire.
 func (a *attempt) due() {
 	a.t.Helper()
 	stored, err := a.store.ListAccounts(a.t.Context(), a.userID)
@@ -50,8 +50,8 @@ func (a *attempt) account() authsvc.Account {
 	return list[0]
 }
 
-// TestRefresh: a provider that renews tokens its own way is asked as the
-// recording says, and a new refresh token is the one of the next request.
+// TestRefresh checks that a provider with its own way to refresh tokens receives the
+// recorded requests, and that a new refresh token is used in the next request.
 func TestRefresh(t *testing.T) {
 	t.Parallel()
 	for _, e := range provider.All() {
@@ -64,7 +64,7 @@ func TestRefresh(t *testing.T) {
 				a := signedIn(t, e, rec)
 				want, state := cmp.Or(rec.Refresh.Rotated, a.refresh), a.account().SessionState
 				for round := 1; round <= 2; round++ {
-					for range 2 { // the second time it is still good
+					for range 2 { // the second time it is still valid
 						got, err := a.service.AccessToken(t.Context(), a.userID, e.ID, nil)
 						if err != nil || got != tokenGiven+"-renewed" {
 							t.Fatalf("%q, %v\n%s", got, err, a.log)
@@ -84,8 +84,8 @@ func TestRefresh(t *testing.T) {
 	}
 }
 
-// TestRefreshRefusals: what says that the refresh token is spent puts it out of
-// use; whatever else goes wrong leaves it as it is.
+// TestRefreshRefusals checks that an answer that calls the refresh token spent disables
+// it, and that any other failure leaves it unchanged.
 func TestRefreshRefusals(t *testing.T) {
 	t.Parallel()
 	for _, e := range provider.All() {
@@ -126,8 +126,8 @@ func TestRefreshRefusals(t *testing.T) {
 	}
 }
 
-// TestOwnRefresh: who redeems codes its own way and gives out refresh tokens
-// can renew tokens, by a recording.
+// TestOwnRefresh checks that each provider that redeems codes its own way and issues
+// refresh tokens can also refresh tokens, and has a recording of that.
 func TestOwnRefresh(t *testing.T) {
 	t.Parallel()
 	for _, e := range provider.All() {
@@ -142,7 +142,7 @@ func TestOwnRefresh(t *testing.T) {
 		if rec := firstCase(t, e.ID); (o.Hooks.RefreshTokens != nil) != (rec.Refresh != nil) || (o.Hooks.RevokeToken != nil) != (rec.Revoke != nil) {
 			t.Errorf("%s: the recording and the constructor disagree about refresh or revocation", e.ID)
 		}
-		// Their access tokens last, or are not of the person.
+		// Their access tokens do not expire, or do not belong to the person.
 		without := map[string]bool{"deezer": true, "lastfm": true, "shopify": true, "wecom": true}
 		if o.Hooks.ExchangeCode != nil && o.Hooks.RefreshTokens == nil && !without[e.ID] {
 			t.Errorf("%s: codes are redeemed its own way, tokens not refreshed", e.ID)
@@ -150,7 +150,8 @@ func TestOwnRefresh(t *testing.T) {
 	}
 }
 
-// TestRevoke: the tokens of a removed account are revoked where it signed in.
+// TestRevoke checks that the tokens of a removed account are revoked where it signed
+// in.
 func TestRevoke(t *testing.T) {
 	t.Parallel()
 	for _, e := range provider.All() {
@@ -173,8 +174,8 @@ func TestRevoke(t *testing.T) {
 	}
 }
 
-// TestVKDevice: an account without the device of its sign-in is not presented,
-// nor put out of use.
+// TestVKDevice checks that the refresh token of an account without the device of its
+// sign-in is neither presented nor disabled.
 func TestVKDevice(t *testing.T) {
 	t.Parallel()
 	a := signedIn(t, entry(t, "vk"), recordings(t, "vk")["user"])
@@ -191,8 +192,8 @@ func TestVKDevice(t *testing.T) {
 	}
 }
 
-// TestZohoCentre: what the account names is one of Zoho's data centres, or it
-// is the client's own that is asked.
+// TestZohoCentre checks that the request goes to the data centre stored in the account
+// if it is one of Zoho's, and to the client's own otherwise.
 func TestZohoCentre(t *testing.T) {
 	t.Parallel()
 	for state, centre := range map[string]string{"eu": "https://accounts.zoho.eu", "": "https://accounts.zoho.com",

@@ -17,10 +17,10 @@ func salesforceEntry() Entry {
 	}
 }
 
-// Salesforce signs in with an account of a Salesforce organization. issuer is
-// https://login.salesforce.com if empty; https://test.salesforce.com is the
-// sandbox, and an organization may have a domain of its own. The id is that of
-// the user, without the organization.
+// Salesforce signs in with an account of a Salesforce organization. If empty, issuer is
+// https://login.salesforce.com. The sandbox is https://test.salesforce.com, and an
+// organization may have its own domain. The id is the user's id, without the
+// organization.
 //
 // https://help.salesforce.com/s/articleView?id=sf.remoteaccess_oauth_endpoints.htm
 func Salesforce(c authsvc.Client, issuer string) *authsvc.OAuth {

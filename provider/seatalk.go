@@ -10,8 +10,8 @@ func seaTalkEntry() Entry {
 	}
 }
 
-// SeaTalk signs in with a SeaTalk account. The access token travels in the
-// query. What an address is worth is not documented.
+// SeaTalk signs in with a SeaTalk account. The access token is sent in the query. It is
+// not documented whether e-mail addresses are verified.
 //
 // https://open.seatalk.io/docs
 func SeaTalk(c authsvc.Client) *authsvc.OAuth {

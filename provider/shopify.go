@@ -30,10 +30,10 @@ func shopifyEntry() Entry {
 	}
 }
 
-// Shopify signs in with a Shopify shop, SHOP.myshopify.com. apiVersion is the
-// quarter of the Admin API; Shopify retires one after a year. Who comes back is
-// the shop, whoever of its staff it is, and the address is where it wants to be
-// written to. Nothing vouches for it.
+// Shopify signs in with a Shopify shop, SHOP.myshopify.com. apiVersion is the quarter
+// of the Admin API; Shopify retires a version after a year. The user is the shop, no
+// matter which of its staff signs in. The e-mail address is the shop's contact address;
+// it is unverified.
 //
 // https://shopify.dev/docs/apps/build/authentication-authorization
 func Shopify(c authsvc.Client, shop, apiVersion string) *authsvc.OAuth {
@@ -51,7 +51,7 @@ func Shopify(c authsvc.Client, shop, apiVersion string) *authsvc.OAuth {
 		},
 		Scope:      "read_customers",
 		AuthMethod: "client_secret_post",
-		NoPKCE:     true, // it knows no PKCE
+		NoPKCE:     true, // PKCE is not supported
 		Hooks: authsvc.Hooks{
 			ConformTokens: shopifyAnswer,
 		},
@@ -67,8 +67,8 @@ func Shopify(c authsvc.Client, shop, apiVersion string) *authsvc.OAuth {
 	return o
 }
 
-// shopifyCallback checks that Shopify signed what came back, and for this shop.
-// The parameters are those that Shopify's own libraries sign.
+// shopifyCallback checks that Shopify signed the callback for this shop. It checks the
+// same parameters as Shopify's own libraries.
 func shopifyCallback(host string, x *authsvc.Exchange) error {
 	signed := url.Values{}
 	for _, name := range []string{"code", "host", "shop", "state", "timestamp"} {
@@ -102,7 +102,7 @@ func shopifyTokens(ctx context.Context, tokenURL string, x *authsvc.Exchange) (a
 	return answer, nil
 }
 
-// shopifyAnswer adds the type, which Shopify leaves out.
+// shopifyAnswer adds the token type, which Shopify omits.
 func shopifyAnswer(answer authsvc.Profile) (authsvc.Profile, error) {
 	if answer["token_type"] == nil {
 		answer["token_type"] = "Bearer"
@@ -111,7 +111,7 @@ func shopifyAnswer(answer authsvc.Profile) (authsvc.Profile, error) {
 }
 
 var (
-	// shopName is the form of a shop's name, which becomes part of a host name.
+	// shopName matches the name of a shop, which becomes part of a host name.
 	shopName    = text.LazyRegexp(`^[a-z0-9]([a-z0-9-]*[a-z0-9])?$`)
 	shopVersion = text.LazyRegexp(`^([0-9]{4}-[0-9]{2}|unstable)$`)
 )

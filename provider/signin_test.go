@@ -20,21 +20,21 @@ import (
 	"authsvc/provider"
 )
 
-// An attempt is one person who signs in at one emulated provider.
+// An attempt is one person's sign-in at one emulated provider.
 type attempt struct {
 	*emulator
-	id      string // of the provider, as part of routes
+	id      string // of the provider, as in routes
 	service *engine.Service
 	browser *browser.Browser
-	stored  *outcome // who was signed in
+	stored  *outcome // the person who was signed in
 	kept    string   // the access token of the account
 	log     *logbuffer.Buffer
-	secrets []string    // of its options
-	last    string      // address that it came back to
-	header  http.Header // of the requests that follow
+	secrets []string    // from its options
+	last    string      // the URL of its latest callback
+	header  http.Header // of the following requests
 	userID  string      // of stored
 	store   authsvc.Adapter
-	lost    int // events TokenRefused
+	lost    int // number of TokenRefused events
 }
 
 func newAttempt(t *testing.T, entry provider.Entry, rec *recording, more ...authsvc.Provider) *attempt {
@@ -72,8 +72,8 @@ func newAttempt(t *testing.T, entry provider.Entry, rec *recording, more ...auth
 	return a
 }
 
-// again makes it another attempt, of another person, at the same service: to
-// make one takes longer than to sign in.
+// again makes it an attempt of another person at the same service: creating a service
+// takes longer than signing in.
 func (a *attempt) again(t *testing.T, rec *recording) {
 	t.Helper()
 	a.mu.Lock()
@@ -95,7 +95,7 @@ func (a *attempt) start() {
 	a.authorize(to)
 }
 
-// begin returns where the sign-in leads.
+// begin returns the URL to which the sign-in leads.
 func (a *attempt) begin() *url.URL {
 	a.t.Helper()
 	to, err := a.do(http.MethodPost, "/api/auth/signin/"+a.id, url.Values{"csrfToken": {a.csrf()}}).Response.Location()
@@ -105,7 +105,7 @@ func (a *attempt) begin() *url.URL {
 	return to
 }
 
-// csrf gets the token that a form needs.
+// csrf fetches the token that a form needs.
 func (a *attempt) csrf() string {
 	a.t.Helper()
 	token, err := a.browser.CSRF()
@@ -115,7 +115,7 @@ func (a *attempt) csrf() string {
 	return token
 }
 
-// authorize is what the provider makes of the authorization request.
+// authorize acts as the provider on the authorization request.
 func (a *attempt) authorize(to *url.URL) {
 	a.t.Helper()
 	s, got := a.rec.Authorize, a.once(to.Query())
@@ -152,8 +152,8 @@ func (a *attempt) authorize(to *url.URL) {
 	}
 }
 
-// comeBack returns to the callback as the recording says, with changes on top
-// of it, and returns the page's error word.
+// comeBack returns to the callback as recorded, with changes applied, and returns the
+// page's error word.
 func (a *attempt) comeBack(changes map[string]string) string {
 	a.t.Helper()
 	back := a.back
@@ -185,7 +185,7 @@ func (a *attempt) comeBack(changes map[string]string) string {
 	return errorOf(a.t, a.do(http.MethodGet, a.last, nil))
 }
 
-// response is what the provider sends through the browser.
+// response returns the parameters that the provider sends through the browser.
 func (a *attempt) response() map[string]string {
 	switch a.rec.Protocol {
 	case "oauth1":
@@ -203,8 +203,8 @@ func (a *attempt) response() map[string]string {
 
 var hidden = regexp.MustCompile(`<input type="hidden" name="([^"]*)" value="([^"]*)"`)
 
-// formPost comes from the provider's site, without cookies; the page that
-// answers is submitted again.
+// formPost posts from the provider's site, without cookies, then submits the page that
+// answers.
 func (a *attempt) formPost(path string, v url.Values) *browser.Answer {
 	a.t.Helper()
 	from, err := url.Parse(a.rec.Authorize.URL)
@@ -231,7 +231,7 @@ func (a *attempt) request(method, path string, form url.Values) *http.Request {
 	return r
 }
 
-// do is what the person's browser does.
+// do sends a request from the person's browser.
 func (a *attempt) do(method, path string, form url.Values) *browser.Answer {
 	a.t.Helper()
 	r := a.request(method, path, form)
@@ -244,7 +244,8 @@ func (a *attempt) do(method, path string, form url.Values) *browser.Answer {
 	return resp
 }
 
-// errorOf is the error word of the page that an answer leads to, "" for none.
+// errorOf returns the error word of the page that an answer leads to, or "" if there is
+// none.
 func errorOf(t *testing.T, resp *browser.Answer) string {
 	t.Helper()
 	to, err := resp.Response.Location()

@@ -10,8 +10,8 @@ func simpleLoginEntry() Entry {
 	}
 }
 
-// SimpleLogin signs in with an account of SimpleLogin. The address may be an
-// alias that the person made for this site.
+// SimpleLogin signs in with a SimpleLogin account. The e-mail address may be an alias
+// that the person created for this site.
 //
 // https://simplelogin.io/docs/siwsl/intro/
 func SimpleLogin(c authsvc.Client) *authsvc.OAuth {

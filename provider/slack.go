@@ -14,11 +14,10 @@ func slackEntry() Entry {
 	}
 }
 
-// Slack signs in with a Slack account, by OpenID Connect. The id is the user
-// id, which Slack promises to be unique within a workspace only: for an app
-// that many workspaces install, put the claim https://slack.com/team_id in
-// front of it. PKCE stays off: using it once turns a Slack app into a public
-// client for good.
+// Slack signs in with a Slack account through OpenID Connect. The id is the user id,
+// which Slack guarantees to be unique only within a workspace. If many workspaces
+// install your app, prefix the id with the claim https://slack.com/team_id. PKCE stays
+// off: using it once permanently turns a Slack app into a public client.
 //
 // https://docs.slack.dev/authentication/sign-in-with-slack/
 func Slack(c authsvc.Client) *authsvc.OAuth {

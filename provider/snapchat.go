@@ -10,8 +10,8 @@ func snapchatEntry() Entry {
 	}
 }
 
-// Snapchat signs in with a Snapchat account. Ids are those of the app. There
-// is no address as a rule; one that is there counts as verified.
+// Snapchat signs in with a Snapchat account. Ids are specific to the app. There is
+// usually no e-mail address; if there is one, it counts as verified.
 //
 // https://developers.snap.com/snap-kit/login-kit/overview
 func Snapchat(c authsvc.Client) *authsvc.OAuth {

@@ -14,8 +14,8 @@ func spotifyEntry() Entry {
 	}
 }
 
-// Spotify signs in with a Spotify account. Spotify says that it does not
-// verify addresses.
+// Spotify signs in with a Spotify account. Spotify says that it does not verify e-mail
+// addresses.
 //
 // https://developer.spotify.com/documentation/web-api/tutorials/code-flow
 func Spotify(c authsvc.Client) *authsvc.OAuth {

@@ -22,9 +22,9 @@ func steamEntry() Entry {
 	}
 }
 
-// Steam signs in players, by OpenID 2.0. The id is the 64-bit SteamID of the
-// verified identifier, and there is no address. Name and picture take a call
-// of the Steam Web API with its key in the query, where Steam wants it.
+// Steam signs in players through OpenID 2.0. The id is the 64-bit SteamID of the
+// verified identifier. The profile has no e-mail address. Name and picture need a Steam
+// Web API call with the key in the query, as Steam requires.
 //
 // https://partner.steamgames.com/doc/features/auth
 func Steam(apiKey string) *authsvc.OpenID2 {
@@ -55,7 +55,7 @@ func Steam(apiKey string) *authsvc.OpenID2 {
 	}
 }
 
-// steam makes it of options.
+// steam creates the provider from options.
 func steam(_ authsvc.Client, options map[string]string) (authsvc.Provider, error) {
 	if options["api_key"] == "" {
 		return nil, missing("api_key")

@@ -21,10 +21,10 @@ func stripeEntry() Entry {
 	}
 }
 
-// Stripe signs in with a Stripe account by Connect: a business, whoever of its
-// staff it is. The client secret is the secret API key of the platform. Tokens
-// are taken back by https://connect.stripe.com/oauth/deauthorize, which is not
-// RFC 7009. Nothing vouches for the address.
+// Stripe signs in with a Stripe account through Connect. The user is a business, no
+// matter which of its staff signs in. The client secret is the platform's secret API
+// key. To revoke tokens, use https://connect.stripe.com/oauth/deauthorize, which does
+// not follow RFC 7009. The e-mail address is unverified.
 //
 // https://docs.stripe.com/connect/oauth-reference
 func Stripe(c authsvc.Client) *authsvc.OAuth {
@@ -37,7 +37,7 @@ func Stripe(c authsvc.Client) *authsvc.OAuth {
 		},
 		Scope:      "read_only",
 		AuthMethod: "client_secret_post",
-		NoPKCE:     true, // it knows no PKCE
+		NoPKCE:     true, // PKCE is not supported
 		Fields: authsvc.Fields{
 			ID:            "id",
 			Name:          "display_name|settings.dashboard.display_name",
@@ -53,10 +53,10 @@ func Stripe(c authsvc.Client) *authsvc.OAuth {
 	return o
 }
 
-// stripeID is the form of an account id, which becomes part of a path.
+// stripeID matches account ids, which become part of a path.
 var stripeID = text.LazyRegexp(`^acct_[A-Za-z0-9]+$`)
 
-// stripeAccount fetches the account that the token is for.
+// stripeAccount fetches the account that the token belongs to.
 func stripeAccount(ctx context.Context, accounts string, x *authsvc.Exchange) (authsvc.Profile, error) {
 	id := x.Tokens.Text("stripe_user_id")
 	if !stripeID.MatchString(id) {

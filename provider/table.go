@@ -1,7 +1,7 @@
 package provider
 
-// entries has a line for each provider, ordered by id. The function is in the
-// file of the provider, before its constructor.
+// entries lists all providers, ordered by id. Each function is in the file of its
+// provider, before the constructor.
 func entries() []func() Entry {
 	return []func() Entry{
 		fortyTwoEntry,

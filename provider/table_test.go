@@ -17,10 +17,10 @@ import (
 	"authsvc/provider"
 )
 
-// notProviders are the files of this package that hold no constructor.
+// notProviders lists the files of this package without a constructor.
 var notProviders = []string{"addresses", "discontinued", "exchange", "active", "nearest", "provider", "refresh", "table"}
 
-// TestFiles: every provider has a file, a line in the table and a recording.
+// TestFiles checks that every provider has a file, a line in the table and a recording.
 func TestFiles(t *testing.T) {
 	t.Parallel()
 	var table []string
@@ -40,7 +40,8 @@ func TestFiles(t *testing.T) {
 	}
 }
 
-// names are the providers that have a file.
+// names returns the names of the files that match a pattern, without those in
+// notProviders.
 func names(t *testing.T, pattern string) []string {
 	t.Helper()
 	files, err := filepath.Glob(pattern)
@@ -58,7 +59,7 @@ func names(t *testing.T, pattern string) []string {
 	return ids
 }
 
-// examples are the options of an entry, required ones only or all.
+// examples returns example options of an entry: the required ones, or all.
 func examples(e provider.Entry, all bool) map[string]string {
 	options := map[string]string{}
 	for _, o := range e.Options {
@@ -69,7 +70,7 @@ func examples(e provider.Entry, all bool) map[string]string {
 	return options
 }
 
-// TestTable: what a line says is complete, and agrees with what it makes.
+// TestTable checks that each line is complete, and agrees with the provider it creates.
 func TestTable(t *testing.T) {
 	t.Parallel()
 	trust := []string{provider.EmailClaim, provider.EmailFiltered, provider.EmailImplied, provider.EmailIssuer, provider.EmailUnverified, provider.EmailAbsent}
@@ -102,13 +103,13 @@ func TestTable(t *testing.T) {
 	}
 }
 
-// otherMarks are marks whose name is not the provider's id.
+// otherMarks maps provider ids to marks with other names.
 var otherMarks = map[string]string{
 	"42-school": "42", "azure-ad": "microsoft", "azure-ad-b2c": "microsoft", "click-up": "clickup", "fly": "flyio", "hydra": "ory",
 	"microsoft-entra-id": "microsoft", "oidc": "openid", "twitter": "x", "vercel-marketplace": "vercel",
 }
 
-// checkOther is TestTable for what is no OAuth 2.0.
+// checkOther is TestTable for protocols other than OAuth 2.0.
 func checkOther(t *testing.T, e provider.Entry, p authsvc.Provider) {
 	t.Helper()
 	var id, name string
@@ -140,7 +141,8 @@ var (
 	key    = regexp.MustCompile(`^[a-z][a-z0-9]*(_[a-z0-9]+)*$`)
 )
 
-// TestOptions: a required option is asked for by name, and nothing else is.
+// TestOptions checks that an error asks for each required option by name, and for no
+// other.
 func TestOptions(t *testing.T) {
 	t.Parallel()
 	client := authsvc.Client{ID: "client", Secret: "secret"}
@@ -166,8 +168,8 @@ func TestOptions(t *testing.T) {
 	}
 }
 
-// TestTrust: recordings agree with what the table says of addresses, and each
-// kind that can be verified has a case that is and one that is not.
+// TestTrust checks that recordings agree with the table about addresses. Each kind that
+// can be verified must have a case that is and one that is not.
 func TestTrust(t *testing.T) {
 	t.Parallel()
 	for _, e := range provider.All() {
@@ -191,8 +193,8 @@ func TestTrust(t *testing.T) {
 	}
 }
 
-// TestAliases: an alias is not another provider's id or alias, and leads to its
-// own.
+// TestAliases checks that an alias is not another provider's id or alias, and leads to
+// its own provider.
 func TestAliases(t *testing.T) {
 	t.Parallel()
 	taken := map[string]string{}

@@ -13,8 +13,8 @@ func threadsEntry() Entry {
 	}
 }
 
-// Threads signs in with a Threads account. The app has an id and a secret for
-// Threads beside those of Meta. There is no address.
+// Threads signs in with a Threads account. The app has a separate id and secret for
+// Threads, besides its Meta ones. The profile has no e-mail address.
 //
 // https://developers.facebook.com/docs/threads/get-started/get-access-tokens-and-permissions
 func Threads(c authsvc.Client) *authsvc.OAuth {

@@ -13,9 +13,9 @@ func tikTokEntry() Entry {
 	}
 }
 
-// TikTok signs in with a TikTok account. Ids are those of the app. Members
-// beyond those that are asked for take further scopes, and is_verified is the
-// badge of an account. There is no address.
+// TikTok signs in with a TikTok account. Ids are specific to the app. Fields other than
+// the requested ones need more scopes. is_verified is the badge of an account. The
+// profile has no e-mail address.
 //
 // https://developers.tiktok.com/doc/login-kit-web/
 func TikTok(c authsvc.Client) *authsvc.OAuth {

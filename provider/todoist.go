@@ -10,8 +10,8 @@ func todoistEntry() Entry {
 	}
 }
 
-// Todoist signs in with a Todoist account, by the API v1. Nothing vouches for
-// the address.
+// Todoist signs in with a Todoist account through the API v1. The e-mail address is
+// unverified.
 //
 // https://developer.todoist.com/api/v1/
 func Todoist(c authsvc.Client) *authsvc.OAuth {

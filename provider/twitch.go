@@ -10,8 +10,8 @@ func twitchEntry() Entry {
 	}
 }
 
-// Twitch signs in with a Twitch account, by OpenID Connect. It puts into the
-// ID token only what the parameter claims asks for. It knows no PKCE.
+// Twitch signs in with a Twitch account through OpenID Connect. The ID token contains
+// only the claims that the parameter claims requests. PKCE is not supported.
 //
 // https://dev.twitch.tv/docs/authentication/getting-tokens-oidc/
 func Twitch(c authsvc.Client) *authsvc.OAuth {

@@ -7,7 +7,7 @@ import (
 	"authsvc/internal/text"
 )
 
-// smallImage ends the address of the 48 pixel variant of a picture.
+// smallImage matches the end of the URL of the 48 pixel variant of a picture.
 var smallImage = text.LazyRegexp(`_normal(\.[a-z]+)$`)
 
 func twitterLegacyEntry() Entry {
@@ -23,9 +23,10 @@ func twitterLegacyEntry() Entry {
 	}
 }
 
-// TwitterLegacy signs in with an account of X, by OAuth 1.0a, as NextAuth.js v4
-// does under the id twitter. The id is id_str; id is a number that some readers
-// round. The address comes only if it is confirmed and the app may ask for it.
+// TwitterLegacy signs in with an X account through OAuth 1.0a, as NextAuth.js v4 does
+// under the id twitter. The id is id_str, because some JSON parsers round the number in
+// id. The e-mail address is provided only if it is confirmed and the app may request
+// it.
 //
 // https://docs.x.com/resources/fundamentals/authentication/oauth-1-0a/obtaining-user-access-tokens
 func TwitterLegacy(c authsvc.Client) *authsvc.OAuth1 {

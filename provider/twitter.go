@@ -13,9 +13,9 @@ func twitterEntry() Entry {
 	}
 }
 
-// Twitter signs in with an account of X, by OAuth 2.0. The address needs the
-// scope users.email and the app's permission to ask for it, and is given out
-// only when confirmed; the member verified is the badge of an account.
+// Twitter signs in with an X account through OAuth 2.0. The e-mail address needs the
+// scope users.email and the app's permission to request it. It is provided only if
+// confirmed. The profile's field verified is the badge of an account.
 //
 // https://docs.x.com/resources/fundamentals/authentication/oauth-2-0/user-access-token
 func Twitter(c authsvc.Client) *authsvc.OAuth {

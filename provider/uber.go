@@ -10,8 +10,8 @@ func uberEntry() Entry {
 	}
 }
 
-// Uber signs in with an account of Uber. The id is that of the app.
-// mobile_verified is about the phone; nothing vouches for the address.
+// Uber signs in with an Uber account. The id is specific to the app. mobile_verified is
+// about the phone; the e-mail address is unverified.
 //
 // https://developer.uber.com/docs/consumer-identity/guides/authorization-code-flow
 func Uber(c authsvc.Client) *authsvc.OAuth {

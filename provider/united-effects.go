@@ -14,9 +14,9 @@ func unitedEffectsEntry() Entry {
 	}
 }
 
-// UnitedEffects signs in with an auth group of United Effects. Names and
-// addresses are asked for at its userinfo endpoint. Its administrator decides
-// what an address is worth: to trust the flag, set Fields.EmailVerified to
+// UnitedEffects signs in with a United Effects auth group. Names and e-mail addresses
+// come from its userinfo endpoint. Addresses count as unverified, since the
+// administrator controls them; to trust the flag, set Fields.EmailVerified to
 // email_verified.
 //
 // https://docs.unitedeffects.com/integrations/nextauthjs

@@ -13,8 +13,8 @@ func vercelMarketplaceEntry() Entry {
 	}
 }
 
-// VercelMarketplace signs in people who come to an integration from Vercel's
-// marketplace. What an address is worth is not documented.
+// VercelMarketplace signs in people who open an integration from Vercel's marketplace.
+// It is not documented whether e-mail addresses are verified.
 //
 // https://vercel.com/docs/integrations/marketplace-api
 func VercelMarketplace(c authsvc.Client) *authsvc.OAuth {

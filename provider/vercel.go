@@ -10,8 +10,8 @@ func vercelEntry() Entry {
 	}
 }
 
-// Vercel signs in with a Vercel account. Scopes that the app does not have are
-// left out without a word.
+// Vercel signs in with a Vercel account. Vercel silently drops scopes that the app does
+// not have.
 //
 // https://vercel.com/docs/sign-in-with-vercel/authorization-server-api
 func Vercel(c authsvc.Client) *authsvc.OAuth {

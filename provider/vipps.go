@@ -17,10 +17,9 @@ func vippsEntry() Entry {
 	}
 }
 
-// Vipps signs in with an account of Vipps MobilePay. Names and addresses come
-// from its userinfo endpoint. issuer is that of production if empty; for the
-// test environment it is
-// https://apitest.vipps.no/access-management-1.0/access/.
+// Vipps signs in with a Vipps MobilePay account. Names and e-mail addresses come from
+// its userinfo endpoint. If issuer is empty, it is the production issuer. For the test
+// environment, it is https://apitest.vipps.no/access-management-1.0/access/.
 //
 // https://developer.vippsmobilepay.com/docs/APIs/login-api/
 func Vipps(c authsvc.Client, issuer string) *authsvc.OAuth {

@@ -22,9 +22,8 @@ func vkEntry() Entry {
 	}
 }
 
-// VK signs in with VK ID. Apps of the former service at oauth.vk.com do not
-// work with it. Nothing vouches for the address; the flag verified is the badge
-// of a page.
+// VK signs in with VK ID. Apps of the former service at oauth.vk.com do not work with
+// it. The e-mail address is unverified; the flag verified is the badge of a page.
 //
 // https://id.vk.com/about/business/go/docs/ru/vkid/latest/vk-id/connection/api-integration/api-description
 func VK(c authsvc.Client) *authsvc.OAuth {
@@ -57,8 +56,7 @@ func VK(c authsvc.Client) *authsvc.OAuth {
 	return o
 }
 
-// vkTokens names the device that the code was given to, and the state, which
-// is answered.
+// vkTokens sends the device that received the code, and the state, which VK returns.
 func vkTokens(ctx context.Context, tokenURL string, x *authsvc.Exchange) (authsvc.Profile, error) {
 	device := x.Callback("device_id")
 	if device == "" || len(device) > 512 {
@@ -79,12 +77,12 @@ func vkTokens(ctx context.Context, tokenURL string, x *authsvc.Exchange) (authsv
 	return answer, nil
 }
 
-// maxKept bounds what is kept as session_state, in bytes: the column of some
-// databases that moved here is that short.
+// maxKept is the maximum length of session_state in bytes: some databases migrated from
+// other libraries have a column of that length.
 const maxKept = 191
 
-// vkRefreshed names the device that signed in, which the account has as its
-// session_state, and a state of its own.
+// vkRefreshed sends the device that signed in, which the account stores as
+// session_state, and a fresh state.
 func vkRefreshed(ctx context.Context, tokenURL string, x *authsvc.Exchange) (authsvc.Profile, error) {
 	device := x.Tokens.Text("session_state")
 	if device == "" {
@@ -103,7 +101,7 @@ func vkRefreshed(ctx context.Context, tokenURL string, x *authsvc.Exchange) (aut
 	return answer, nil
 }
 
-// vkUser posts the access token, and takes only the person that it is of.
+// vkUser posts the access token, and refuses a profile that is not the token's user.
 func vkUser(ctx context.Context, userInfoURL string, x *authsvc.Exchange) (authsvc.Profile, error) {
 	profile, err := object(ctx, x, "vk", authsvc.APIRequest{URL: userInfoURL, Form: url.Values{
 		"access_token": {x.Tokens.Text("access_token")}, "client_id": {x.Client.ID},
@@ -117,7 +115,7 @@ func vkUser(ctx context.Context, userInfoURL string, x *authsvc.Exchange) (auths
 	return profile, nil
 }
 
-// vkState refuses a token answer with another state than that of the request.
+// vkState refuses a token response whose state differs from the request's.
 func vkState(answer authsvc.Profile, sent string) error {
 	state, _ := answer["state"].(string)
 	if _, came := answer["state"]; came && subtle.ConstantTimeCompare([]byte(state), []byte(sent)) != 1 {

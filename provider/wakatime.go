@@ -14,8 +14,7 @@ func wakaTimeEntry() Entry {
 	}
 }
 
-// WakaTime signs in with a WakaTime account. The photo is taken only if it is
-// public.
+// WakaTime signs in with a WakaTime account. The photo is used only if it is public.
 //
 // https://wakatime.com/developers#authentication
 func WakaTime(c authsvc.Client) *authsvc.OAuth {

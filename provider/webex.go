@@ -17,9 +17,9 @@ func webexEntry() Entry {
 	}
 }
 
-// Webex signs in with a Cisco Webex account. apiBaseURL is
-// https://webexapis.com/v1 if empty; the government cloud has another. Nothing
-// vouches for the address.
+// Webex signs in with a Cisco Webex account. If apiBaseURL is empty, it is
+// https://webexapis.com/v1; the government cloud has another one. The e-mail address is
+// unverified.
 //
 // https://developer.webex.com/docs/login-with-webex
 func Webex(c authsvc.Client, apiBaseURL string) *authsvc.OAuth {

@@ -23,10 +23,9 @@ func weChatEntry() Entry {
 	}
 }
 
-// WeChat signs in with a WeChat account, by a code to scan or, with the
-// platform official_account, inside the WeChat app; default website. Ids are
-// those of a person for all apps of one Open Platform account (unionid). There
-// is no address.
+// WeChat signs in with a WeChat account. platform is website, the default, for a code
+// to scan, or official_account inside the WeChat app. The id (unionid) is the same in
+// all apps of one Open Platform account. The profile has no e-mail address.
 //
 // https://developers.weixin.qq.com/doc/oplatform/en/Website_App/WeChat_Login/Wechat_Login.html
 func WeChat(c authsvc.Client, platform string) *authsvc.OAuth {
@@ -40,7 +39,7 @@ func WeChat(c authsvc.Client, platform string) *authsvc.OAuth {
 		Scope:                 "snsapi_login",
 		AuthorizationFragment: "wechat_redirect",
 		ClientIDParam:         "appid",
-		Checks:                []string{"state"}, // it knows no PKCE
+		Checks:                []string{"state"}, // PKCE is not supported
 		UserInfo: authsvc.UserInfo{
 			Auth: "query:access_token",
 		},
@@ -67,23 +66,23 @@ func WeChat(c authsvc.Client, platform string) *authsvc.OAuth {
 	return o
 }
 
-// weChatRefreshURL is the neighbour of the token endpoint.
+// weChatRefreshURL returns the refresh endpoint, which is next to the token endpoint.
 func weChatRefreshURL(tokenURL string) string {
 	return tokenURL[:strings.LastIndex(tokenURL, "/")+1] + "refresh_token"
 }
 
-// weChatInvalidGrant: 40030 is unknown, 42002 expired, 42007 void since the person
-// changed the password.
+// weChatInvalidGrant reports whether the refresh token is invalid: unknown (40030),
+// expired (42002), or void because the person changed the password (42007).
 func weChatInvalidGrant(answer authsvc.Profile) bool {
 	return textIs("errcode", "40030", "42002", "42007")(answer)
 }
 
 func weChatAnswer(answer authsvc.Profile) (authsvc.Profile, error) {
-	answer["token_type"] = "Bearer" // which it leaves out
+	answer["token_type"] = "Bearer" // WeChat omits it
 	return answer, success("wechat", answer, "errcode", "", "0")
 }
 
-// weChatUser asks for the person that the token answer names.
+// weChatUser requests the profile of the person named in the token response.
 func weChatUser(ctx context.Context, userInfoURL string, x *authsvc.Exchange) (authsvc.Profile, error) {
 	openID := x.Tokens.Text("openid")
 	if openID == "" {

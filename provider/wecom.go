@@ -28,11 +28,11 @@ func weComEntry() Entry {
 	}
 }
 
-// WeCom signs in members of one company, by an app of its own: the client id is
-// the id of the company (CorpID), the client secret that of the app, and agentID
-// the number of the app. The access token of the API is the app's, not the
-// person's: it is used for the calls and not kept. Set TrustEmail if you trust
-// the addresses of the directory.
+// WeCom signs in members of one company through the company's own app. The client id is
+// the company's id (CorpID), the client secret is the app's, and agentID is the app's
+// number. The API's access token belongs to the app, not to the person: it is used for
+// the calls and not stored. If you trust the e-mail addresses in the directory, set
+// TrustEmail.
 //
 // https://developer.work.weixin.qq.com/document/path/98152
 func WeCom(c authsvc.Client, agentID string) *authsvc.OAuth {
@@ -46,7 +46,7 @@ func WeCom(c authsvc.Client, agentID string) *authsvc.OAuth {
 		},
 		AuthorizationParams: map[string]string{"login_type": "CorpApp", "agentid": agentID},
 		ClientIDParam:       "appid",
-		Checks:              []string{"state"}, // it knows no PKCE
+		Checks:              []string{"state"}, // PKCE is not supported
 		UserInfo: authsvc.UserInfo{
 			Auth: "query:access_token",
 		},
@@ -64,7 +64,7 @@ func WeCom(c authsvc.Client, agentID string) *authsvc.OAuth {
 			return nil, err
 		}
 		member, err := weComMember(ctx, api+"/auth/getuserinfo", o.Endpoints.UserInfo, x)
-		// Nothing of the person's is left to call with, nor to keep.
+		// The person has no access token to use or store.
 		return authsvc.Profile{"access_token": "none", "token_type": "Bearer", "expires_in": 1, "member": map[string]any(member)}, err
 	})
 	o.Hooks.UserInfo = func(_ context.Context, x *authsvc.Exchange) (authsvc.Profile, error) {
@@ -74,7 +74,7 @@ func WeCom(c authsvc.Client, agentID string) *authsvc.OAuth {
 	return o
 }
 
-// weComToken signs in the app.
+// weComToken requests an access token for the app.
 func weComToken(ctx context.Context, tokenURL string, x *authsvc.Exchange) error {
 	q := url.Values{"corpid": {x.Client.ID}, "corpsecret": {x.Client.Secret}}
 	answer, err := weComCall(ctx, x, authsvc.APIRequest{URL: tokenURL + "?" + q.Encode()})
@@ -82,7 +82,7 @@ func weComToken(ctx context.Context, tokenURL string, x *authsvc.Exchange) error
 	return err
 }
 
-// weComMember exchanges the code for a member and reads what the directory has.
+// weComMember exchanges the code for a member and reads the member's directory entry.
 func weComMember(ctx context.Context, codeURL, userURL string, x *authsvc.Exchange) (authsvc.Profile, error) {
 	who, err := weComCall(ctx, x, authsvc.APIRequest{URL: codeURL + "?" + url.Values{"code": {x.Code}}.Encode(), WithToken: true})
 	if err != nil {
@@ -96,7 +96,7 @@ func weComMember(ctx context.Context, codeURL, userURL string, x *authsvc.Exchan
 	if err != nil {
 		return nil, err
 	}
-	if !strings.EqualFold(member.Text("userid"), id) { // ids differ by more than case
+	if !strings.EqualFold(member.Text("userid"), id) { // ids are case-insensitive
 		return nil, errors.New("wecom: the directory answers another member")
 	}
 	return member, nil

@@ -13,9 +13,9 @@ func wikimediaEntry() Entry {
 	}
 }
 
-// Wikimedia signs in with an account of Wikipedia and its sisters. The address
-// comes only if the consumer was registered to see it. The grants are fixed
-// there, so that no scope is sent.
+// Wikimedia signs in with an account of Wikipedia and its sister projects. The e-mail
+// address is provided only if the consumer was registered to see it. The grants are set
+// at registration, so no scope is sent.
 //
 // https://www.mediawiki.org/wiki/OAuth/For_Developers
 func Wikimedia(c authsvc.Client) *authsvc.OAuth {

@@ -10,8 +10,8 @@ func wordPressEntry() Entry {
 	}
 }
 
-// WordPress signs in with an account of WordPress.com; WordPress on a server
-// of one's own is another product.
+// WordPress signs in with a WordPress.com account. Self-hosted WordPress is a different
+// product.
 //
 // https://developer.wordpress.com/docs/api/wpcc/
 func WordPress(c authsvc.Client) *authsvc.OAuth {

@@ -18,10 +18,9 @@ func workOSEntry() Entry {
 	}
 }
 
-// WorkOS signs in through WorkOS SSO, by one of a connection, an organization
-// or a provider such as GoogleOAuth; params holds that one. The client secret
-// is the API key. Addresses are what the identity provider of the customer
-// says; set TrustEmail if you trust it for them.
+// WorkOS signs in through WorkOS SSO. params names a connection, an organization or a
+// provider such as GoogleOAuth. The client secret is the API key. E-mail addresses come
+// from the customer's identity provider; if you trust it, set TrustEmail.
 //
 // https://workos.com/docs/reference/sso
 func WorkOS(c authsvc.Client, params map[string]string) *authsvc.OAuth {
@@ -45,7 +44,8 @@ func WorkOS(c authsvc.Client, params map[string]string) *authsvc.OAuth {
 	}
 }
 
-// workOS takes one of the three ways to say whom to ask.
+// workOS creates the provider from one of three options, which name the identity
+// provider to use.
 func workOS(c authsvc.Client, options map[string]string) (authsvc.Provider, error) {
 	params := map[string]string{}
 	for _, key := range []string{"connection", "organization", "provider"} {

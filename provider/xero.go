@@ -10,8 +10,8 @@ func xeroEntry() Entry {
 	}
 }
 
-// Xero signs in with a Xero account. Xero says that it verifies addresses, but
-// puts no such claim into tokens.
+// Xero signs in with a Xero account. Xero says that it verifies e-mail addresses, but
+// its tokens have no claim about it.
 //
 // https://developer.xero.com/documentation/oauth2/sign-in
 func Xero(c authsvc.Client) *authsvc.OAuth {

@@ -13,8 +13,8 @@ func yahooEntry() Entry {
 	}
 }
 
-// Yahoo signs in with a Yahoo account, by OpenID Connect. Its ID tokens are
-// signed with ES256.
+// Yahoo signs in with a Yahoo account through OpenID Connect. Its ID tokens are signed
+// with ES256.
 //
 // https://developer.yahoo.com/sign-in-with-yahoo/
 func Yahoo(c authsvc.Client) *authsvc.OAuth {

@@ -14,8 +14,8 @@ func yandexEntry() Entry {
 	}
 }
 
-// Yandex signs in with a Yandex ID. The address may be of another service, and
-// nothing vouches for it.
+// Yandex signs in with a Yandex ID. The e-mail address may belong to another service
+// and is unverified.
 //
 // https://yandex.com/dev/id/doc/en/codes/code-url
 func Yandex(c authsvc.Client) *authsvc.OAuth {
@@ -45,7 +45,7 @@ func Yandex(c authsvc.Client) *authsvc.OAuth {
 	}
 }
 
-// yandexInfo drops the picture that stands for none.
+// yandexInfo removes the placeholder picture of people without one.
 func yandexInfo(ctx context.Context, x *authsvc.Exchange) (authsvc.Profile, error) {
 	profile, err := x.UserInfo(ctx)
 	if err != nil {

@@ -11,9 +11,8 @@ func zitadelEntry() Entry {
 	}
 }
 
-// Zitadel signs in with an instance of ZITADEL. Names and addresses are asked
-// for at its userinfo endpoint. An application without a secret takes
-// AuthMethod none.
+// Zitadel signs in with a ZITADEL instance. Names and e-mail addresses come from its
+// userinfo endpoint. For an application without a secret, set AuthMethod to none.
 //
 // https://zitadel.com/docs/apis/openidoauth/endpoints
 func Zitadel(c authsvc.Client, issuer string) *authsvc.OAuth {

@@ -12,7 +12,7 @@ import (
 	"authsvc"
 )
 
-// zohoCentres are the accounts servers of Zoho's data centres by region.
+// zohoCentres maps regions to the accounts servers of Zoho's data centres.
 var zohoCentres = map[string]string{
 	"au": "https://accounts.zoho.com.au",
 	"ca": "https://accounts.zohocloud.ca",
@@ -40,12 +40,14 @@ func zohoEntry() Entry {
 	}
 }
 
-// Zoho signs in with a Zoho account. region is the data centre where the
-// client is registered: us if empty, or au, ca, eu, in, jp, sa, uk. People of
-// another one are redeemed there, if the client is enabled for it with the
-// same secret, and their tokens refreshed and revoked there: the account has the
-// data centre as its session_state. Each has users of its own: ids are ZUID at
-// us and REGION:ZUID elsewhere. Nothing vouches for the address.
+// Zoho signs in with a Zoho account. region is the data centre where the client is
+// registered: us (default), au, ca, eu, in, jp, sa or uk.
+//
+// People of another data centre can sign in too if the client is enabled there with the
+// same secret. Their codes are redeemed, and their tokens refreshed and revoked, at
+// that data centre; the account stores it as session_state. Each data centre has its
+// own users: ids are ZUID in us and REGION:ZUID elsewhere. The e-mail address is
+// unverified.
 //
 // https://www.zoho.com/accounts/protocol/oauth/sign-in-using-zoho.html
 func Zoho(c authsvc.Client, region string) *authsvc.OAuth {
@@ -97,8 +99,8 @@ func zohoHosts() []string {
 	return hosts
 }
 
-// zohoCentre is the data centre that issued the code, by what came back through
-// the browser: one of Zoho's, or nothing goes anywhere.
+// zohoCentre returns the data centre that issued the code, as named in the callback. It
+// must be one of Zoho's; otherwise nothing is sent.
 func zohoCentre(home string, x *authsvc.Exchange) (region, accounts string, err error) {
 	accounts = cmp.Or(withoutSlash(x.Callback("accounts-server")), home)
 	for name, known := range zohoCentres {
@@ -109,7 +111,7 @@ func zohoCentre(home string, x *authsvc.Exchange) (region, accounts string, err 
 	return "", "", errors.New("zoho: accounts-server of the callback is not a data centre of Zoho")
 }
 
-// zohoTokens redeems the code where it was issued.
+// zohoTokens redeems the code at the data centre that issued it.
 func zohoTokens(ctx context.Context, home string, x *authsvc.Exchange) (authsvc.Profile, error) {
 	if x.Code == "" {
 		return nil, errors.New("zoho: no code")
@@ -135,18 +137,18 @@ func zohoTokens(ctx context.Context, home string, x *authsvc.Exchange) (authsvc.
 	return answer, nil
 }
 
-// zohoKept is an endpoint, given at home, at the data centre of a stored
-// account: that of its sign-in, or home for accounts that were stored without
-// one. A word that is not in the table leads nowhere else.
+// zohoKept translates endpoint, a URL at home, to the data centre of a stored account.
+// That is the data centre of its sign-in, or home if none is stored. Unknown regions
+// also lead to home.
 func zohoKept(x *authsvc.Exchange, home, endpoint string) string {
 	if path, ok := strings.CutPrefix(endpoint, home); ok {
 		return cmp.Or(zohoCentres[x.Tokens.Text("session_state")], home) + path
 	}
-	return endpoint // of the operator's own
+	return endpoint // set by the operator
 }
 
-// zohoUser asks the same data centre. A number that two of them may have given
-// to different people is not an id.
+// zohoUser reads the profile at the same data centre. Two data centres may give the
+// same number to different people, so the id includes the region.
 func zohoUser(ctx context.Context, home string, x *authsvc.Exchange) (authsvc.Profile, error) {
 	region, accounts, err := zohoCentre(home, x)
 	if err != nil {

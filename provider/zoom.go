@@ -18,9 +18,9 @@ func zoomEntry() Entry {
 	}
 }
 
-// Zoom signs in with a Zoom account. The scopes are those of the app, which
-// needs user:read:user. An address counts as verified when Zoom has verified
-// it. For the government cloud replace zoom.us in the URLs by zoomgov.com.
+// Zoom signs in with a Zoom account. The scopes are set in the app, which needs
+// user:read:user. An e-mail address counts as verified if Zoom has verified it. For the
+// government cloud, replace zoom.us with zoomgov.com in the URLs.
 //
 // https://developers.zoom.us/docs/integrations/oauth/
 func Zoom(c authsvc.Client) *authsvc.OAuth {
@@ -46,7 +46,7 @@ func Zoom(c authsvc.Client) *authsvc.OAuth {
 	}
 }
 
-// zoomMe makes a boolean of the flag, which is the number 1 or 0.
+// zoomMe converts the flag, which is the number 1 or 0, to a boolean.
 func zoomMe(ctx context.Context, x *authsvc.Exchange) (authsvc.Profile, error) {
 	profile, err := x.UserInfo(ctx)
 	if err != nil {
