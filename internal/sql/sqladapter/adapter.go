@@ -1,10 +1,9 @@
-// Package sqladapter is the [authsvc.Adapter] for SQL databases, written once
-// over [Database]. A database adds that, which may be [SQL], a [Dialect], its own
-// migrations, and Ping, which is about them.
+// Package sqladapter implements [authsvc.Adapter] for SQL databases over [Database]. A
+// store for a database adds a [Database] such as [SQL], a [Dialect], its own
+// migrations, and Ping, which checks them.
 //
-// The records of the interface live in four tables that a NextAuth.js
-// application may share, called as [Naming] says. What only authsvc needs
-// lives in its own tables:
+// The records of the interface are in four tables that a NextAuth.js application may
+// share. [Naming] sets their names. Data that only authsvc needs is in its own tables:
 //
 //	authsvc_session    digest (key), session_token, user_id, expires, auth_time (the sign-in), proved_at, provider, claims, amr, second_at, seen, agent, network, client, actor
 //	authsvc_jwt_session digest (key), user_id, expires, and the rest of authsvc_session
@@ -19,9 +18,9 @@
 //	authsvc_meta       id (key), value
 //	authsvc_audit      id (key), occurred, name, outcome, code, reason, provider, user_id, client, agent, request, actor
 //
-// The schema, not this package, enforces uniqueness, compares bytes and
-// cascades: User to Account and Session, Session and User to authsvc_session, User to
-// authsvc_person, authsvc_credential and authsvc_jwt_session.
+// The schema must enforce uniqueness, compare bytes and cascade deletes; this package
+// does not. User cascades to Account, Session, authsvc_session, authsvc_person,
+// authsvc_credential and authsvc_jwt_session. Session cascades to authsvc_session.
 package sqladapter
 
 import (
@@ -38,15 +37,15 @@ import (
 	"authsvc/internal/sql/stores"
 )
 
-// maxTries bounds how often a step is tried again after a retryable error.
+// maxTries bounds the attempts of a step with retryable errors.
 const maxTries = 8
 
-// An Adapter keeps the records in a SQL database.
+// An Adapter stores the records in a SQL database.
 type Adapter struct {
 	writer  Database
 	dialect Dialect
 	traits  Traits
-	group   *group // nil: every step is a transaction of its own
+	group   *group // nil: every step has its own transaction
 
 	statements
 	all       []*Statement
@@ -56,10 +55,10 @@ type Adapter struct {
 
 var _ authsvc.AuditLog = (*Adapter)(nil)
 
-// New writes all statements for a database. Statements that change something
-// go to writer, all others to reader; they may be one pool. New does not
-// touch the database: statements are prepared at the first call. The caller
-// keeps the pools and closes them.
+// New builds all statements for a database. Statements that change data go to writer,
+// all others to reader; both may be the same pool. New does not access the database:
+// the first call prepares the statements. The caller owns the pools and must close
+// them.
 func New(reader, writer Database, d Dialect, n Naming, t Traits) (*Adapter, error) {
 	names, err := n.Resolve()
 	if err != nil {
@@ -76,15 +75,15 @@ func New(reader, writer Database, d Dialect, n Naming, t Traits) (*Adapter, erro
 	return a, b.err
 }
 
-// callTimeout bounds one call, with all its retries, so that a database that
-// hangs does not hold up requests.
+// callTimeout bounds one call with all its retries, so that a hanging database does not
+// block requests.
 const callTimeout = 5 * time.Second
 
 // A queryFunc runs statements. Its context has the deadline of the call.
 type queryFunc func(ctx context.Context, r runner) error
 
-// read runs f, which runs statements that only read, each for itself. op names
-// it in errors.
+// read runs f, which runs statements that only read, each on its own. op names the call
+// in errors.
 func (a *Adapter) read(ctx context.Context, op string, f queryFunc) error {
 	try := func(ctx context.Context) error {
 		if err := f(ctx, runner{}); err != nil {
@@ -113,8 +112,8 @@ func (a *Adapter) run(ctx context.Context, op string, f queryFunc) error {
 	})
 }
 
-// write runs f, which runs one statement that changes something, without a
-// transaction, unless others may commit with it.
+// write runs f, which runs one statement that changes data. It uses no transaction
+// unless the step can be grouped with others.
 func (a *Adapter) write(ctx context.Context, op string, f queryFunc) error {
 	if a.group != nil {
 		return a.transact(ctx, op, f)
@@ -127,8 +126,8 @@ func (a *Adapter) transact(ctx context.Context, op string, f queryFunc) error {
 	return a.retry(ctx, op, func(ctx context.Context) error { return a.transactOnce(ctx, f) })
 }
 
-// retry is repeat within callTimeout. The call goes on when the client of the
-// request hangs up: to cancel a statement costs its connection.
+// retry is repeat within callTimeout. The call continues if the client of the request
+// disconnects, because canceling a statement costs its connection.
 func (a *Adapter) retry(ctx context.Context, op string, f func(context.Context) error) error {
 	if err := ctx.Err(); err != nil {
 		return a.contractError(op, err)
@@ -138,8 +137,8 @@ func (a *Adapter) retry(ctx context.Context, op string, f func(context.Context) 
 	return a.repeat(ctx, op, f)
 }
 
-// repeat calls f, and again after errors that mean that nothing was done. f must
-// not keep anything from an earlier call.
+// repeat calls f, and calls it again after errors that guarantee that nothing was
+// changed. f must not keep state from an earlier call.
 func (a *Adapter) repeat(ctx context.Context, op string, f func(context.Context) error) error {
 	for try := 1; ; try++ {
 		err := a.prepare(ctx)
@@ -149,20 +148,20 @@ func (a *Adapter) repeat(ctx context.Context, op string, f func(context.Context)
 		if err == nil || try == maxTries || !a.canRetry(err) {
 			return a.contractError(op, err)
 		}
-		// Full jitter: those who collided do not meet again.
+		// Full jitter keeps callers that collided from colliding again.
 		if err := stores.Wait(ctx, rand.N(time.Duration(try*try*2)*time.Millisecond)); err != nil {
 			return a.contractError(op, err)
 		}
 	}
 }
 
-// An uncommitted error came before anything could have been committed.
+// An uncommitted error occurred before anything could have been committed.
 type uncommitted struct{ error }
 
 func (e uncommitted) Unwrap() error { return e.error }
 
-// canRetry reports whether what failed certainly did nothing and may pass the
-// next time.
+// canRetry reports whether the failed step certainly changed nothing and may succeed
+// the next time.
 func (a *Adapter) canRetry(err error) bool {
 	var before uncommitted
 	return a.dialect.Retryable(err) ||
@@ -176,14 +175,14 @@ func (a *Adapter) transactOnce(ctx context.Context, f queryFunc) error {
 	return a.transactAlone(ctx, f)
 }
 
-// transactAlone runs f in a transaction of its own. Where there is one writer
-// the caller has its place.
+// transactAlone runs f in its own transaction. If there is only one writer, the caller
+// must hold its place.
 func (a *Adapter) transactAlone(ctx context.Context, f queryFunc) error {
 	tx, err := a.writer.Begin(ctx)
 	if err != nil {
 		return uncommitted{fmt.Errorf("begin: %w", err)}
 	}
-	defer tx.Rollback(ctx) // after a commit it does nothing
+	defer tx.Rollback(ctx) // does nothing after a commit
 	if err := f(ctx, runner{tx: tx}); err != nil {
 		return uncommitted{err}
 	}
@@ -193,7 +192,7 @@ func (a *Adapter) transactAlone(ctx context.Context, f queryFunc) error {
 	return nil
 }
 
-// contractError translates an error into those of the contract.
+// contractError translates an error into an error of the contract.
 func (a *Adapter) contractError(op string, err error) error {
 	switch {
 	case err == nil:
@@ -212,8 +211,8 @@ func (a *Adapter) noSuchID(err error) bool {
 	return a.dialect.NoSuchID != nil && a.dialect.NoSuchID(err)
 }
 
-// noSuchUser translates the error of a write that refers to a user: a broken
-// foreign key means that there is no such user.
+// noSuchUser translates the error of a write that refers to a user. A broken foreign
+// key means that the user does not exist.
 func (a *Adapter) noSuchUser(err error) error {
 	if err != nil && a.dialect.ForeignKey(err) {
 		return authsvc.ErrNotFound

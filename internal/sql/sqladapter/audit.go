@@ -16,7 +16,7 @@ const auditColumns = `id, occurred, name, outcome, code, reason, provider, user_
 func buildAudit(b *builder) auditStatements {
 	return auditStatements{
 		insertAudit: b.write(`INSERT INTO authsvc_audit (` + auditColumns + `) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)` + b.dialect.OnConflictDoNothing),
-		// The first condition is the one that the index serves everywhere.
+		// Every database can use the index for the first condition.
 		listAudit: b.read(`SELECT ` + auditColumns + ` FROM authsvc_audit WHERE occurred >= ? AND (occurred > ? OR id > ?) ` +
 			`ORDER BY occurred, id LIMIT ?`),
 		listAuditOf: b.read(`SELECT ` + auditColumns + ` FROM authsvc_audit WHERE user_id = ? AND occurred >= ? AND (occurred > ? OR id > ?) ` +

@@ -9,8 +9,7 @@ import (
 	"authsvc"
 )
 
-// uniqueValues are what a step wanted to write that is unique; nil where there
-// is none.
+// uniqueValues holds the unique values that a step tried to write; nil: none.
 type uniqueValues struct {
 	user    *authsvc.User
 	account *authsvc.Account
@@ -18,9 +17,9 @@ type uniqueValues struct {
 	token   *authsvc.VerificationToken
 }
 
-// explain looks into a conflict on tables whose text the database compares
-// loosely: when what is in the way is not the same byte for byte, it is not
-// the conflict of the contract, since nobody would ever find that record.
+// explain examines a conflict on tables whose text the database compares loosely. If
+// the conflicting record is not the same byte for byte, it is not a conflict of the
+// contract: no query of the adapter would find that record.
 func (a *Adapter) explain(ctx context.Context, err error, v uniqueValues) error {
 	if !errors.Is(err, authsvc.ErrConflict) || len(a.traits.Folded) == 0 {
 		return err
@@ -34,10 +33,10 @@ func (a *Adapter) explain(ctx context.Context, err error, v uniqueValues) error 
 	return err
 }
 
-// A candidate is a value that has to be unique.
+// A candidate is a value that must be unique.
 type candidate struct {
 	what    string
-	find    *Statement // by columns, compared as the database does
+	find    *Statement // by columns, with the comparison of the database
 	columns []string
 	values  []string
 }
@@ -62,8 +61,8 @@ func (a *Adapter) candidates(v uniqueValues) (list []candidate) {
 	return list
 }
 
-// collides reports whether there is a record that the database, but nobody
-// else, takes for the same. When it cannot be found out, the answer is no, and the conflict stands.
+// collides reports whether a record exists that only the database considers equal. If
+// the query fails, it returns false and the conflict stands.
 func (a *Adapter) collides(ctx context.Context, c candidate) bool {
 	var args, into []any
 	found := make([]string, len(c.values))

@@ -12,19 +12,19 @@ import (
 	"authsvc/internal/seal/sessionshape"
 )
 
-// A Kind is how the values of a column of [Naming.UserColumns] are read.
+// A Kind says how to read the values of a column of [Naming.UserColumns].
 type Kind int
 
-// The kinds. What fits no other is text.
+// The kinds of columns. Text is the kind of every other column.
 const (
 	Text    Kind = iota
 	Bool         // bool
 	Integer      // int64
 	Float        // float64
-	Decimal      // an exact number, as text
+	Decimal      // exact number, as text
 	Time         // time.Time in UTC
 	JSON         // decoded; whole numbers are int64, others float64
-	List         // an array of the database, as JSON
+	List         // array of the database, as JSON
 	Bytes        // []byte
 )
 
@@ -34,7 +34,7 @@ type UserColumn struct {
 	Kind Kind
 }
 
-// userColumn is the logical name of a column of the application's.
+// userColumn returns the logical name of a column that belongs to the application.
 func userColumn(name string) string { return "User+" + name }
 
 // addUserColumns checks the columns and adds them to names.
@@ -61,7 +61,7 @@ func (n Naming) addUserColumns(names Names) error {
 	return nil
 }
 
-// UserColumns lists the columns of the application's, sorted.
+// UserColumns lists the application's columns, sorted.
 func (names Names) UserColumns() (list []string) {
 	for logical := range names {
 		if name, ok := strings.CutPrefix(logical, "User+"); ok {
@@ -72,7 +72,7 @@ func (names Names) UserColumns() (list []string) {
 	return list
 }
 
-// userColumns are the columns that scanUser reads.
+// userColumns returns the columns that scanUser reads.
 func (b *builder) userColumns() string {
 	text := userColumns
 	for _, c := range b.traits.UserColumns {
@@ -93,10 +93,10 @@ func (a *Adapter) UserColumns() (names []string) {
 	return names
 }
 
-// UserColumnKinds are the columns with how they are read.
+// UserColumnKinds returns the columns with their kinds.
 func (a *Adapter) UserColumnKinds() []UserColumn { return slices.Clone(a.traits.UserColumns) }
 
-// addExtra appends where the columns of the application's go.
+// addExtra appends the targets for the application's columns.
 func (a *Adapter) addExtra(to []any, u *authsvc.User) []any {
 	columns := a.traits.UserColumns
 	if len(columns) == 0 {
@@ -111,8 +111,9 @@ func (a *Adapter) addExtra(to []any, u *authsvc.User) []any {
 	return to
 }
 
-// extra scans a column of the application's. A value that is not of the column's
-// kind, which SQLite allows, is nil: it must not keep people from their sessions.
+// extra scans a column of the application. A value that does not match the kind of the
+// column, which SQLite allows, becomes nil: it must not keep people from their
+// sessions.
 type extra struct {
 	to     map[string]any
 	column UserColumn
@@ -151,7 +152,7 @@ func (e *extra) value(v any) any {
 	return e.scalar(v)
 }
 
-// truth reads a boolean, which may be a number or a bit.
+// truth reads a boolean, which may be stored as a number or a bit.
 func truth(v any) any {
 	switch v := v.(type) {
 	case bool:
@@ -164,14 +165,14 @@ func truth(v any) any {
 	return nil
 }
 
-// scalar reads what drivers give as text or as a number.
+// scalar reads a value that a driver returns as text or as a number.
 func (e *extra) scalar(v any) any {
 	switch v := v.(type) {
 	case []byte:
 		return e.text(string(v))
 	case string:
 		return e.text(v)
-	case float32: // 0.1 is 0.1, not what it is as a float64
+	case float32: // keeps 0.1 as 0.1 instead of its float64 conversion
 		return e.text(strconv.FormatFloat(float64(v), 'g', -1, 32))
 	case float64:
 		if e.column.Kind == Decimal || e.column.Kind == Integer {

@@ -33,14 +33,14 @@ func (a *Adapter) SignUp(ctx context.Context, u authsvc.User, acc *authsvc.Accou
 	return done.user, nil
 }
 
-// A signUp is what one step stores.
+// A signUp holds the records that one step stores.
 type signUp struct {
 	user    authsvc.User
 	account authsvc.Account
 	session authsvc.SessionRecord
 }
 
-// insertSignUp sets the ids to those that count.
+// insertSignUp sets the ids to the stored ones.
 func (a *Adapter) insertSignUp(ctx context.Context, r runner, n *signUp, account, session bool) error {
 	if err := a.insertUserRow(ctx, r, &n.user); err != nil {
 		return err
@@ -94,7 +94,7 @@ func (a *Adapter) ProveEmail(ctx context.Context, p authsvc.Proof) (authsvc.User
 	return u, removed, nil
 }
 
-// removeUnproved removes what was there before the address was proved.
+// removeUnproved removes everything that existed before the address was proved.
 func (a *Adapter) removeUnproved(ctx context.Context, r runner, p authsvc.Proof) ([]authsvc.Account, error) {
 	removed, err := accountsOf(ctx, r, a.accountsOf, p.UserID)
 	if err != nil {
@@ -132,7 +132,7 @@ func (a *Adapter) EndSessions(ctx context.Context, userID string, rev *authsvc.R
 		}
 		return a.writeRevocations(ctx, r, rev)
 	})
-	if errors.Is(err, authsvc.ErrNotFound) { // of nobody who is stored
+	if errors.Is(err, authsvc.ErrNotFound) { // the user is not stored
 		n, err = 0, a.transact(ctx, "end sessions", func(ctx context.Context, r runner) error { return a.writeRevocations(ctx, r, rev) })
 	}
 	return n, err

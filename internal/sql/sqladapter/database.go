@@ -7,18 +7,18 @@ import (
 	"sync/atomic"
 )
 
-// A Database runs statements on the connections of a pool. That of database/sql
-// is made by [SQL].
+// A Database runs statements on the connections of a pool. [SQL] makes one for
+// database/sql.
 type Database interface {
 	Querier
-	// Prepare prepares a statement, if the database does that before the first
-	// use, and checks it.
+	// Prepare prepares and checks a statement, if the database prepares statements
+	// before their first use.
 	Prepare(ctx context.Context, s *Statement) error
-	// Begin begins a transaction, which holds a connection until its end.
+	// Begin begins a transaction, which holds a connection until it ends.
 	Begin(ctx context.Context) (Tx, error)
 }
 
-// A Querier runs statements. The arguments are values of package driver. ctx has
+// A Querier runs statements. The arguments must be values of package driver. ctx has
 // the deadline of the call.
 type Querier interface {
 	Query(ctx context.Context, s *Statement, args []any) (Rows, error)
@@ -32,19 +32,21 @@ type Tx interface {
 	Rollback(context.Context) error
 }
 
-// A Pipeline is a Tx that can send statements together with what follows them, which
+// A Pipeline is a Tx that can send statements together with the following ones, which
 // saves a round trip to the server for each.
 type Pipeline interface {
 	Tx
-	// Later runs a statement with the next one that returns something, or with Commit.
-	// That fails with its error, as translate makes it unless it is nil.
+	// Later runs a statement together with the next statement that returns rows, or
+	// with Commit. If the statement fails, that call fails with its error. translate,
+	// unless nil, translates the error.
 	Later(s *Statement, args []any, translate func(error) error)
 }
 
-// BeforeCommit marks an error of Commit that came before it: nothing is committed.
+// BeforeCommit marks an error of Commit that occurred before the commit: nothing is
+// committed.
 func BeforeCommit(err error) error { return uncommitted{err} }
 
-// Rows are the rows that a statement returns, as of [sql.Rows].
+// Rows holds the rows that a statement returns, as [sql.Rows] does.
 type Rows interface {
 	Next() bool
 	Scan(to ...any) error
@@ -52,8 +54,8 @@ type Rows interface {
 	Close() error
 }
 
-// SQL returns the database of a pool of database/sql. Its transactions are at
-// the isolation level.
+// SQL returns the database for a pool of database/sql. Its transactions have the given
+// isolation level.
 func SQL(db *sql.DB, isolation sql.IsolationLevel) Database { return &sqlDatabase{db, isolation} }
 
 type sqlDatabase struct {
@@ -61,7 +63,7 @@ type sqlDatabase struct {
 	isolation sql.IsolationLevel
 }
 
-// prepared is the statement of database/sql, which prepares it again on each
+// prepared holds the statement of database/sql, which prepares it again on each
 // connection.
 type prepared struct{ atomic.Pointer[sql.Stmt] }
 
@@ -109,7 +111,7 @@ type row struct {
 	err  error
 }
 
-// Scan reads the row, or returns [sql.ErrNoRows].
+// Scan reads the row. Without a row it returns [sql.ErrNoRows].
 func (r row) Scan(to ...any) (err error) {
 	if r.err != nil {
 		return r.err

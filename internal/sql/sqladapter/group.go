@@ -8,20 +8,19 @@ import (
 	"sync"
 )
 
-// maxGroup is how many steps one transaction holds.
+// maxGroup is the maximum number of steps in one transaction.
 const maxGroup = 64
 
-// A group commits the steps of several callers in one transaction, for a
-// database with one connection for writers whose commits wait for the disk: many
-// sign-ins at once then wait for a few writes of it instead of one each. Every
-// step is a savepoint, so that one that fails undoes only itself. Nobody gets an
-// answer before the commit.
+// A group commits the steps of several callers in one transaction. It serves a database
+// with one connection for writers whose commits wait for the disk: concurrent sign-ins
+// then wait for a few disk writes instead of one each. Every step is a savepoint, so a
+// step that fails undoes only itself. No caller gets a result before the commit.
 type group struct {
 	adapter *Adapter
 
 	mu      sync.Mutex
 	waiting []*groupStep
-	leading bool // a caller runs steps, or has been asked to
+	leading bool // a caller runs steps or has been asked to
 }
 
 // A groupStep is the step of one caller.
@@ -30,11 +29,11 @@ type groupStep struct {
 	err   error
 	panic any
 	done  chan struct{} // closed when err and panic are final
-	lead  chan struct{} // closed when its caller is to run the next steps
+	lead  chan struct{} // closed when its caller must run the next steps
 }
 
-// run runs one step and returns its error. The caller who finds nobody running
-// steps runs those that wait, its own included, and then asks the next.
+// run runs one step and returns its error. If no other caller runs steps, this caller
+// runs the waiting steps, including its own, and then hands over to the next.
 func (g *group) run(ctx context.Context, f queryFunc) error {
 	s := &groupStep{do: f, done: make(chan struct{}), lead: make(chan struct{})}
 	if !g.enter(s) {
@@ -46,7 +45,7 @@ func (g *group) run(ctx context.Context, f queryFunc) error {
 			if g.leave(s) {
 				return uncommitted{ctx.Err()}
 			}
-			select { // it is being run, or asked to lead
+			select { // the step is running, or its caller must lead
 			case <-s.done:
 				return s.result()
 			case <-s.lead:
@@ -64,7 +63,7 @@ func (s *groupStep) result() error {
 	return s.err
 }
 
-// enter puts a step in the line, and reports whether its caller leads.
+// enter adds a step to the queue and reports whether its caller leads.
 func (g *group) enter(s *groupStep) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -74,7 +73,7 @@ func (g *group) enter(s *groupStep) bool {
 	return lead
 }
 
-// leave takes a step out of the line, and reports whether it was there and its
+// leave removes a step from the queue. It reports whether the step was queued and its
 // caller does not lead.
 func (g *group) leave(s *groupStep) bool {
 	g.mu.Lock()
@@ -92,7 +91,7 @@ func (g *group) leave(s *groupStep) bool {
 	return true
 }
 
-// runWaiting runs the steps that wait, of which the caller's is the first.
+// runWaiting runs the waiting steps. The caller's step is the first.
 func (g *group) runWaiting(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), callTimeout)
 	defer cancel()
@@ -102,7 +101,7 @@ func (g *group) runWaiting(ctx context.Context) {
 	g.waiting = slices.Delete(g.waiting, 0, n)
 	g.mu.Unlock()
 	defer func() {
-		if v := recover(); v != nil { // of the driver: what is stored is not known
+		if v := recover(); v != nil { // panic of the driver: the stored state is unknown
 			for _, s := range steps {
 				s.err = cmp.Or(s.err, fmt.Errorf("commit: panic: %v", v))
 			}
@@ -135,8 +134,8 @@ func (a *Adapter) commit(ctx context.Context, steps []*groupStep) {
 	}
 	for _, s := range steps {
 		if err := a.commitSavepoint(ctx, tx, s); err != nil {
-			// The database has ended the transaction, and with it the steps
-			// before: each is run again by itself.
+			// The database has ended the transaction, and with it the earlier steps.
+			// Run each step again on its own.
 			tx.Rollback(ctx)
 			for _, s := range steps {
 				a.commitAlone(ctx, s)
@@ -151,15 +150,15 @@ func (a *Adapter) commit(ctx context.Context, steps []*groupStep) {
 			case s.err == nil:
 				s.err = fmt.Errorf("commit: %w", err)
 			case s.panic == nil:
-				// It may have failed because of a step that is not stored now, as
-				// an address that another of the group had taken.
+				// The step may have failed because of a step that is not stored now,
+				// such as one that took the same address.
 				a.commitAlone(ctx, s)
 			}
 		}
 	}
 }
 
-// commitSavepoint runs a step within a transaction. Its own error is that of the
+// commitSavepoint runs a step within a transaction. It returns only errors of the
 // savepoint.
 func (a *Adapter) commitSavepoint(ctx context.Context, tx Tx, s *groupStep) error {
 	r := runner{tx: tx}
@@ -178,13 +177,14 @@ func (a *Adapter) commitSavepoint(ctx context.Context, tx Tx, s *groupStep) erro
 	return err
 }
 
-// commitAlone runs a step in a transaction of its own.
+// commitAlone runs a step in its own transaction.
 func (a *Adapter) commitAlone(ctx context.Context, s *groupStep) {
 	s.panic = nil
 	s.err = a.transactAlone(ctx, func(ctx context.Context, r runner) error { return s.call(ctx, r) })
 }
 
-// call runs the step. A panic is that of its caller, not of who runs it.
+// call runs the step. It stores a panic for the step's caller, because another caller
+// may be running the step.
 func (s *groupStep) call(ctx context.Context, r runner) (err error) {
 	defer func() {
 		if v := recover(); v != nil {

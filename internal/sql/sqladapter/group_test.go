@@ -13,14 +13,14 @@ import (
 	"testing/synctest"
 )
 
-// A journal is a database that notes what it is asked for. Commits wait for
-// gate, if there is one.
+// A journal is a database that records its calls. Commits wait for gate, unless it is
+// nil.
 type journal struct {
 	Database
 	gate chan struct{}
 	fail map[string]error // by statement, or "commit"
 
-	panics string // at a statement
+	panics string // statement that panics
 
 	mu    sync.Mutex
 	lines []string
@@ -56,7 +56,7 @@ func (t journalTx) Commit(context.Context) error {
 
 func (t journalTx) Rollback(context.Context) error { return nil }
 
-// grouped is an adapter with a group over j.
+// grouped returns an adapter with a group over j.
 func grouped(j *journal) *Adapter {
 	a := &Adapter{writer: j}
 	a.group = &group{adapter: a}
@@ -64,7 +64,7 @@ func grouped(j *journal) *Adapter {
 	return a
 }
 
-// step is a step that writes a line, and then fails with err.
+// step returns a step that writes a line and then fails with err.
 func step(line string, err error) queryFunc {
 	return func(ctx context.Context, r runner) error {
 		if _, e := r.exec(ctx, &Statement{Text: line}); e != nil {
@@ -74,8 +74,8 @@ func step(line string, err error) queryFunc {
 	}
 }
 
-// TestGroup: steps that come while a commit waits share the next one, and nobody
-// has an answer before the commit.
+// TestGroup checks that steps that arrive during a commit share the next one, and that
+// no caller gets an answer before the commit.
 func TestGroup(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -113,7 +113,7 @@ func TestGroup(t *testing.T) {
 	})
 }
 
-// together runs steps that share one commit, and returns their errors or panics.
+// together runs steps that share one commit and returns their errors or panics.
 func together(t *testing.T, a *Adapter, j *journal, steps ...queryFunc) (results []any) {
 	t.Helper()
 	results = make([]any, len(steps))
@@ -141,7 +141,8 @@ func together(t *testing.T, a *Adapter, j *journal, steps ...queryFunc) (results
 	return results
 }
 
-// TestGroupDriverPanics: of a driver that panics nobody learns that a step is stored.
+// TestGroupDriverPanics checks that no caller is told that its step is stored if the
+// driver panics.
 func TestGroupDriverPanics(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -163,7 +164,7 @@ func TestGroupDriverPanics(t *testing.T) {
 	})
 }
 
-// TestGroupFailures: what fails is undone and reported by itself.
+// TestGroupFailures checks that a failed step is undone and reported on its own.
 func TestGroupFailures(t *testing.T) {
 	t.Parallel()
 	broken, full := errors.New("broken"), errors.New("disk full")
@@ -210,8 +211,8 @@ func TestGroupFailures(t *testing.T) {
 	}
 }
 
-// TestGroupCommitFails: every step of a commit that fails has its error, but for
-// those that fail by themselves.
+// TestGroupCommitFails checks that every step of a failed commit gets its error, except
+// steps that fail on their own.
 func TestGroupCommitFails(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -230,8 +231,8 @@ func TestGroupCommitFails(t *testing.T) {
 	})
 }
 
-// TestGroupLostConflict: a step that another of the group stood in the way of is
-// judged again when that one was not stored.
+// TestGroupLostConflict checks that a step that conflicted with another step of the
+// group runs again if that other step was not stored.
 func TestGroupLostConflict(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -257,7 +258,7 @@ func TestGroupLostConflict(t *testing.T) {
 	})
 }
 
-// TestGroupLeft: a step whose caller no longer waits is not run.
+// TestGroupLeft checks that a step whose caller no longer waits does not run.
 func TestGroupLeft(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -7,28 +7,27 @@ import (
 	"unicode"
 )
 
-// Naming says what the four shared tables and their columns are called.
+// Naming sets the names of the four shared tables and their columns.
 type Naming struct {
-	// Preset is "prisma" (default), the names of the interface as they are:
-	// User, Account, Session, VerificationToken, userId …; "snake": users,
-	// accounts, sessions, verificationtokens, user_id …; or "authjs", as
-	// @auth/pg-adapter has them: users, accounts, sessions,
-	// verification_token, userId ….
+	// Preset is one of three sets of names. "prisma" (the default) uses the names of
+	// the interface: User, Account, Session, VerificationToken, userId …. "snake" uses
+	// users, accounts, sessions, verificationtokens, user_id …. "authjs" uses the names
+	// of @auth/pg-adapter: users, accounts, sessions, verification_token, userId ….
 	Preset string
 	// Tables renames single tables, such as "User": "people".
 	Tables map[string]string
 	// Columns renames single columns, such as "User.image": "avatar".
 	Columns map[string]string
-	// UserColumns are further columns of the User table, by the names that the
-	// database has for them, which are read into [authsvc.User].Extra with every
-	// user and never written. One that is not there is an error of Open.
+	// UserColumns lists further columns of the User table by their physical names. They
+	// are read into [authsvc.User].Extra with every user and never written. If one does
+	// not exist, Open fails.
 	UserColumns []string
 }
 
-// maxName is the length of an identifier that every database takes, in bytes.
+// maxName is the longest identifier that every database accepts, in bytes.
 const maxName = 63
 
-// ownPrefix begins the names of authsvc's own tables.
+// ownPrefix starts the names of authsvc's own tables.
 const ownPrefix = "authsvc_"
 
 // schema lists the logical names: each table and then its columns.
@@ -43,11 +42,11 @@ func schema() [][]string {
 	}
 }
 
-// Names maps logical names, "User" or "User.email", to those of the database.
+// Names maps logical names, "User" or "User.email", to the names in the database.
 type Names map[string]string
 
-// Resolve applies the preset, then the renames. Unknown, unusable and
-// colliding names are errors.
+// Resolve applies the preset, then the renames. It refuses unknown, unusable and
+// colliding names.
 func (n Naming) Resolve() (Names, error) {
 	names := Names{}
 	for _, table := range schema() {
@@ -109,7 +108,7 @@ func snake(camel string) string {
 	return b.String()
 }
 
-// checkRenames refuses renames of what does not exist.
+// checkRenames refuses renames of unknown tables and columns.
 func (n Naming) checkRenames(names Names) error {
 	for table := range n.Tables {
 		if _, ok := names[table]; !ok || strings.Contains(table, ".") {
@@ -124,8 +123,8 @@ func (n Naming) checkRenames(names Names) error {
 	return nil
 }
 
-// check refuses names that a database would refuse or confuse. Many
-// databases ignore case, so names that differ only in it collide.
+// check refuses names that a database would refuse or confuse. Many databases ignore
+// case, so names that differ only in case collide.
 func (names Names) check() error {
 	var tables []string
 	for _, table := range schema() {
@@ -174,8 +173,8 @@ func duplicate(names []string) string {
 	return ""
 }
 
-// Expand replaces {User} and {User.email} in text by the quoted names of the
-// database. Columns stay unqualified.
+// Expand replaces {User} and {User.email} in text by the quoted names of the database.
+// Columns stay unqualified.
 func (names Names) Expand(text string, quote func(string) string) (string, error) {
 	var b strings.Builder
 	for {

@@ -10,7 +10,7 @@ import (
 	"authsvc"
 )
 
-// maxData is the size limit of a credential's data, in bytes.
+// maxData bounds the data of a credential, in bytes.
 const maxData = 64 << 10
 
 var errData = errors.New("credential data exceeds 64 KiB")
@@ -28,8 +28,8 @@ type peopleStatements struct {
 	deleteCredentialsOf, deleteCredentialsBut                         *Statement
 }
 
-// A userSearch is what a query for users begins with: of the users, or of the
-// persons who are blocked or due; from the first or after an id.
+// A userSearch selects a query for users: over all users, or over blocked or due
+// persons; from the first one or after an id.
 type userSearch struct {
 	from  string
 	after bool
@@ -62,12 +62,12 @@ func buildPeople(b *builder) peopleStatements {
 	return p
 }
 
-// noTime is later than every time of an own table.
+// noTime is later than every time in our own tables.
 const noTime = math.MaxInt64 - 1
 
-// buildSearch makes the queries for users. Each takes the length of the prefix of
-// the address and the prefix, then the other conditions, the id after which to
-// start if it does not start at the first, and the limit.
+// buildSearch makes the queries for users. The parameters are the length of the address
+// prefix and the prefix, then the other conditions, the id to start after (unless the
+// query starts at the first user), and the limit.
 func buildSearch(b *builder) map[userSearch]*Statement {
 	of := `SELECT ` + b.userColumns() + `, ` + epochColumns(b.dialect)
 	prefix := ` WHERE SUBSTR(COALESCE(` + b.dialect.IDText(`u.{User.email}`) + `, ''), 1, ?) = ?`
@@ -105,12 +105,12 @@ func (a *Adapter) SearchUsers(ctx context.Context, q authsvc.UserQuery) ([]auths
 	return a.manyUsers(ctx, "search users", a.searchUsers[by], append(args, max(q.Limit, 0))...)
 }
 
-// scanPerson lists where personColumns go.
+// scanPerson returns the targets for personColumns.
 func scanPerson(p *authsvc.Person, secondStep *int64) []any {
 	return []any{millis{&p.Blocked}, textTo{&p.BlockedWhy}, millis{&p.DeleteAfter}, number{secondStep}, millis{&p.RecoverAfter}, textTo{&p.Locale}}
 }
 
-// A credentialRow is a credential with its numbers as columns have them.
+// A credentialRow is a credential with numbers of the column types.
 type credentialRow struct {
 	authsvc.Credential
 	kind  string
@@ -127,7 +127,7 @@ func (c *credentialRow) credential() authsvc.Credential {
 	return c.Credential
 }
 
-// GetPerson implements [authsvc.Adapter]. It is one statement.
+// GetPerson implements [authsvc.Adapter]. It runs one statement.
 func (a *Adapter) GetPerson(ctx context.Context, userID string) (p authsvc.Person, err error) {
 	err = a.read(ctx, "get person", func(ctx context.Context, r runner) error {
 		p = authsvc.Person{}
@@ -155,8 +155,8 @@ func (a *Adapter) GetPerson(ctx context.Context, userID string) (p authsvc.Perso
 	return p, nil
 }
 
-// SetPerson implements [authsvc.Adapter]. The lock of the user makes those who
-// write of the same person take turns.
+// SetPerson implements [authsvc.Adapter]. It locks the user, so that writes to the same
+// person happen one after the other.
 func (a *Adapter) SetPerson(ctx context.Context, userID string, change authsvc.PersonUpdate, rev *authsvc.Revocation) error {
 	return a.transact(ctx, "set person", func(ctx context.Context, r runner) error {
 		if err := a.lockUserRow(ctx, r, userID); err != nil {
@@ -311,7 +311,7 @@ func (a *Adapter) DeleteCredentials(ctx context.Context, userID string, rev *aut
 		}
 		return a.writeRevocations(ctx, r, rev)
 	})
-	if errors.Is(err, authsvc.ErrNotFound) { // of nobody who is stored
+	if errors.Is(err, authsvc.ErrNotFound) { // the user is not stored
 		if n, err = 0, nil; rev != nil {
 			err = a.transact(ctx, "delete credentials", func(ctx context.Context, r runner) error { return a.writeRevocations(ctx, r, rev) })
 		}

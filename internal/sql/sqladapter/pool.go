@@ -6,14 +6,14 @@ import (
 	"time"
 )
 
-// A Pool has the limits of the connections to a database.
+// A Pool sets the limits of the connections to a database.
 type Pool struct {
 	Size               int
-	IdleTime, Lifetime time.Duration // 0: for ever
+	IdleTime, Lifetime time.Duration // 0: unlimited
 }
 
-// DefaultPool is that of a database server. More connections than these make a
-// small server slower and bring a large one little.
+// DefaultPool returns the limits for a database server. More connections make a small
+// server slower and hardly help a large one.
 func DefaultPool() Pool { return Pool{Size: 10, IdleTime: 5 * time.Minute, Lifetime: time.Hour} }
 
 // Open makes the pool. It does not connect.
@@ -29,15 +29,15 @@ func (p Pool) Open(c driver.Connector, hooks TestHooks) *sql.DB {
 	return db
 }
 
-// TestHooks let the tests of a database put something between its store and
-// its driver. The zero value puts nothing there.
+// TestHooks lets the tests of a database insert layers between its store and its
+// driver. The zero value inserts nothing.
 type TestHooks struct {
-	Connector func(driver.Connector) driver.Connector // of database/sql
-	Database  func(Database) Database                 // of others
+	Connector func(driver.Connector) driver.Connector // for database/sql
+	Database  func(Database) Database                 // for other databases
 	Dialect   func(*Dialect)
 }
 
-// Adjust is a dialect as the tests want it.
+// Adjust returns the dialect that the tests need.
 func (h TestHooks) Adjust(d Dialect) Dialect {
 	if h.Dialect != nil {
 		h.Dialect(&d)
@@ -45,8 +45,8 @@ func (h TestHooks) Adjust(d Dialect) Dialect {
 	return d
 }
 
-// Install puts the hooks between an adapter that is open, and not in use yet, and
-// its databases, for tests that are not of the package that opens it.
+// Install inserts the hooks between an open, unused adapter and its databases, for
+// tests outside the package that opens it.
 func (h TestHooks) Install(a *Adapter) {
 	a.writer = h.Wrap(a.writer)
 	for _, s := range a.all {
@@ -54,7 +54,8 @@ func (h TestHooks) Install(a *Adapter) {
 	}
 }
 
-// Wrap is a database that does not go through database/sql as the tests want it.
+// Wrap returns the database that the tests need, for a database that does not use
+// database/sql.
 func (h TestHooks) Wrap(d Database) Database {
 	if h.Database != nil {
 		return h.Database(d)

@@ -10,16 +10,16 @@ import (
 	"authsvc"
 )
 
-// A Target takes the value of a column. The two kinds that are frequent come
-// without an allocation from databases that can do so.
+// A Target receives the value of a column. Databases that support it can pass the two
+// most frequent kinds without an allocation.
 type Target interface {
 	sql.Scanner
 	TakeString(string) error
 	TakeInt64(int64) error
 }
 
-// textTo scans a column into a string; NULL is the empty string. Ids may be
-// numbers in tables that others made.
+// textTo scans a column into a string; NULL is the empty string. Tables of other
+// programs may have numbers as ids.
 type textTo struct{ to *string }
 
 // Scan implements sql.Scanner.
@@ -62,7 +62,7 @@ func (b blob) Scan(v any) error {
 	case string:
 		*b.to = []byte(v)
 	case []byte:
-		*b.to = slices.Clone(v) // the driver's
+		*b.to = slices.Clone(v) // the driver reuses v
 	default:
 		return fmt.Errorf("text column holds a %T", v)
 	}
@@ -132,7 +132,7 @@ func (i instant) TakeString(v string) error { return i.Scan(v) }
 // TakeInt64 implements Target.
 func (i instant) TakeInt64(v int64) error { return i.Scan(v) }
 
-// millis scans a time column of an own table.
+// millis scans a time column of one of our own tables.
 type millis struct{ to *time.Time }
 
 // Scan implements sql.Scanner.
@@ -158,15 +158,15 @@ func (m millis) TakeInt64(v int64) error {
 	return nil
 }
 
-// orEnded scans a time of a session. If it cannot be read, which SQLite lets
-// other programs bring about, the session has ended: it is removed when it is
-// asked for, where an error would make every request with it fail.
+// orEnded scans a time of a session. If the time cannot be read, which SQLite lets
+// other programs cause, the session has ended. The next request for it then removes it;
+// an error would make every request with it fail.
 type orEnded struct {
 	Target
 	s *authsvc.SessionRecord
 }
 
-// Scan implements sql.Scanner. Expires has to come before Began.
+// Scan implements sql.Scanner. Expires must be scanned before Began.
 func (o orEnded) Scan(v any) error { return o.read(o.Target.Scan(v)) }
 
 // TakeString implements Target.
@@ -182,7 +182,7 @@ func (o orEnded) read(err error) error {
 	return nil
 }
 
-// toMillis is t as a store gives it back: UTC, milliseconds, never later.
+// toMillis returns t as a store returns it: UTC, milliseconds, never later.
 func toMillis(t time.Time) time.Time {
 	if t.IsZero() {
 		return time.Time{}
@@ -190,7 +190,7 @@ func toMillis(t time.Time) time.Time {
 	return time.UnixMilli(t.UnixMilli()).UTC()
 }
 
-// orNull is s as a parameter, with absent as NULL.
+// orNull returns s as a parameter; "" becomes NULL.
 func orNull(s string) any {
 	if s == "" {
 		return nil
@@ -198,10 +198,10 @@ func orNull(s string) any {
 	return s
 }
 
-// ms is t as a parameter for an own table.
+// ms returns t as a parameter for one of our own tables.
 func ms(t time.Time) int64 { return t.UnixMilli() }
 
-// msOrNull is ms, with absent as NULL.
+// msOrNull returns ms(t); the zero time becomes NULL.
 func msOrNull(t time.Time) any {
 	if t.IsZero() {
 		return nil
@@ -209,7 +209,7 @@ func msOrNull(t time.Time) any {
 	return ms(t)
 }
 
-// truncate is t as a column of a shared table gives it back: never later.
+// truncate returns t as a column of a shared table returns it: never later.
 func (a *Adapter) truncate(column string, t time.Time) time.Time {
 	if t = toMillis(t); t.IsZero() {
 		return t
@@ -217,8 +217,8 @@ func (a *Adapter) truncate(column string, t time.Time) time.Time {
 	return t.Truncate(max(a.traits.Precision[column], time.Millisecond))
 }
 
-// timeArg is t as a parameter for a column of a shared table, with absent as
-// NULL.
+// timeArg returns t as a parameter for a column of a shared table; the zero time
+// becomes NULL.
 func (a *Adapter) timeArg(column string, t time.Time) any {
 	if t.IsZero() {
 		return nil
@@ -226,8 +226,8 @@ func (a *Adapter) timeArg(column string, t time.Time) any {
 	return encode(&a.dialect, a.traits, a.truncate(column, t))
 }
 
-// encode is t as a parameter for a shared table. The text is what JavaScript
-// writes, so that the other side can compare it.
+// encode returns t as a parameter for a shared table. Text has the format of
+// JavaScript, so that the other program can compare it.
 func encode(d *Dialect, traits Traits, t time.Time) any {
 	if traits.TextTimes {
 		return toMillis(t).Format("2006-01-02T15:04:05.000Z")

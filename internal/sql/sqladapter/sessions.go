@@ -12,20 +12,20 @@ import (
 
 var errNoDigest = errors.New("session record without digest")
 
-// scanSession lists where sessionColumns go.
+// scanSession returns the targets for sessionColumns.
 func (a *Adapter) scanSession(s *authsvc.SessionRecord) []any {
 	return []any{textTo{&s.ID}, textTo{&s.SessionToken}, textTo{&s.UserID}, orEnded{instant{&s.Expires, a.dialect.DecodeTime}, s},
 		textTo{&s.Digest}, orEnded{millis{&s.Began}, s}, millis{&s.AuthTime}, textTo{&s.Provider}, blob{&s.Claims},
 		textTo{&s.AMR}, millis{&s.SecondAt}, millis{&s.Seen}, textTo{&s.Agent}, textTo{&s.Network}, textTo{&s.Client}, textTo{&s.Actor}}
 }
 
-// scanCookieSession lists where cookieSessionColumns go.
+// scanCookieSession returns the targets for cookieSessionColumns.
 func scanCookieSession(s *authsvc.SessionRecord) []any {
 	return []any{textTo{&s.UserID}, orEnded{millis{&s.Expires}, s}, textTo{&s.Digest}, orEnded{millis{&s.Began}, s}, millis{&s.AuthTime}, textTo{&s.Provider}, blob{&s.Claims},
 		textTo{&s.AMR}, millis{&s.SecondAt}, millis{&s.Seen}, textTo{&s.Agent}, textTo{&s.Network}, textTo{&s.Client}, textTo{&s.Actor}}
 }
 
-// insertSessionRows sets s.ID to the id that counts.
+// insertSessionRows sets s.ID to the stored id.
 func (a *Adapter) insertSessionRows(ctx context.Context, r runner, s *authsvc.SessionRecord) error {
 	if s.Digest == "" {
 		return errNoDigest
@@ -45,7 +45,7 @@ func (a *Adapter) insertOwnSessionRow(ctx context.Context, r runner, s authsvc.S
 	return r.later(ctx, a.insertOwnSession, a.noSuchUser, append([]any{s.Digest, s.SessionToken, s.UserID}, ownFields(s)...)...)
 }
 
-// ownFields are the parameters for what only authsvc keeps of a session.
+// ownFields returns the parameters for the fields of a session that only authsvc keeps.
 func ownFields(s authsvc.SessionRecord) []any {
 	return []any{ms(s.Expires), msOrNull(s.Began), msOrNull(s.AuthTime), orNull(s.Provider), orNull(string(s.Claims)),
 		orNull(s.AMR), msOrNull(s.SecondAt), msOrNull(s.Seen), orNull(s.Agent), orNull(s.Network), orNull(s.Client), orNull(s.Actor)}
@@ -75,7 +75,7 @@ func (a *Adapter) CreateSession(ctx context.Context, s authsvc.SessionRecord) (a
 	return a.storedSession(s), nil
 }
 
-// GetSession implements [authsvc.Adapter]. It is one statement.
+// GetSession implements [authsvc.Adapter]. It runs one statement.
 func (a *Adapter) GetSession(ctx context.Context, token, digest string) (authsvc.SessionRecord, authsvc.User, error) {
 	var s authsvc.SessionRecord
 	var u authsvc.User
@@ -91,8 +91,8 @@ func (a *Adapter) GetSession(ctx context.Context, token, digest string) (authsvc
 	return s, u, nil
 }
 
-// UpdateSession implements [authsvc.Adapter]. A session that another program
-// made gets its row in authsvc_session now.
+// UpdateSession implements [authsvc.Adapter]. It adds the row in authsvc_session for a
+// session that another program created.
 func (a *Adapter) UpdateSession(ctx context.Context, s authsvc.SessionRecord) error {
 	return a.transact(ctx, "update session", func(ctx context.Context, r runner) error {
 		if s.Digest == "" {
@@ -101,8 +101,8 @@ func (a *Adapter) UpdateSession(ctx context.Context, s authsvc.SessionRecord) er
 		if s.SessionToken == "" {
 			return r.execFound(ctx, a.updateCookieSession, ms(s.Expires), msOrNull(s.Began), msOrNull(s.AuthTime), orNull(s.Provider), s.Digest)
 		}
-		// The update holds the session until the end of the step, so it
-		// cannot be deleted and nobody else can adopt it in between.
+		// The update locks the session until the end of the step, so that no other
+		// caller can delete or adopt it in between.
 		if err := r.execFound(ctx, a.updateSession, a.timeArg("Session.expires", s.Expires), s.SessionToken); err != nil {
 			return err
 		}
@@ -128,7 +128,7 @@ func (a *Adapter) DeleteSession(ctx context.Context, token string) (authsvc.Sess
 	return s, nil
 }
 
-// removeSession deletes a session by its token and sets s to what it was.
+// removeSession deletes a session by its token and sets s to the deleted session.
 func (a *Adapter) removeSession(ctx context.Context, r runner, token string, s *authsvc.SessionRecord) error {
 	if err := r.row(ctx, a.lookSession, token).Scan(a.scanSession(s)...); err != nil {
 		return err
@@ -165,11 +165,11 @@ func (a *Adapter) DeleteSessionOf(ctx context.Context, userID, digest string) (a
 	return s, nil
 }
 
-// touchBatch is how many sessions TouchSessions marks in one transaction.
+// touchBatch is the number of sessions that TouchSessions marks in one transaction.
 const touchBatch = 100
 
-// TouchSessions implements [authsvc.Adapter]. Rows are taken in one order, so that
-// replicas that do the same do not wait for each other in a circle.
+// TouchSessions implements [authsvc.Adapter]. It locks rows in a fixed order, so that
+// replicas do not deadlock.
 func (a *Adapter) TouchSessions(ctx context.Context, seen []authsvc.SessionSeen) error {
 	if err := ctx.Err(); err != nil {
 		return a.contractError("touch sessions", err)
@@ -196,7 +196,7 @@ func (a *Adapter) TouchSessions(ctx context.Context, seen []authsvc.SessionSeen)
 	return nil
 }
 
-// removeSessionsOf removes all sessions of a user and returns how many.
+// removeSessionsOf removes all sessions of a user and returns their number.
 func (a *Adapter) removeSessionsOf(ctx context.Context, r runner, userID string) (n int, err error) {
 	for _, s := range []*Statement{a.deleteSessionsOf, a.deleteCookieSessionsOf} {
 		removed, err := r.exec(ctx, s, userID)
@@ -230,7 +230,7 @@ func (a *Adapter) ListSessions(ctx context.Context, userID string) (list []auths
 		}
 		return nil
 	})
-	if errors.Is(err, authsvc.ErrNotFound) { // nobody can have such an id
+	if errors.Is(err, authsvc.ErrNotFound) { // no user can have such an id
 		return nil, nil
 	}
 	if err != nil {

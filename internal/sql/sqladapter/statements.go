@@ -13,7 +13,7 @@ const (
 	sessionColumns = `s.{Session.id}, s.{Session.sessionToken}, s.{Session.userId}, s.{Session.expires}, ` +
 		`o.digest, o.auth_time, o.proved_at, o.provider, o.claims, ` + originColumns
 
-	// cookieSessionColumns are of a session that has a row of ours only.
+	// cookieSessionColumns are the columns of a session that has only a row of ours.
 	cookieSessionColumns = `o.user_id, o.expires, o.digest, o.auth_time, o.proved_at, o.provider, o.claims, ` + originColumns
 
 	originColumns = `o.amr, o.second_at, o.seen, o.agent, o.network, o.client, o.actor`
@@ -22,7 +22,7 @@ const (
 	revocationColumns = `id, user_id, seq, not_before, expires`
 )
 
-// statements are all that the adapter ever sends to the database.
+// statements holds all statements that the adapter sends to the database.
 type statements struct {
 	userStatements
 	peopleStatements
@@ -47,7 +47,7 @@ func build(b *builder) statements {
 	}
 }
 
-// groupStatements are of a step within a transaction of several.
+// groupStatements holds the statements around a step in a shared transaction.
 type groupStatements struct{ savepoint, rollbackTo, releaseSavepoint *Statement }
 
 func buildGroup(b *builder) groupStatements {
@@ -115,8 +115,8 @@ func buildUsers(b *builder) userStatements {
 	}
 }
 
-// epochColumns are the epoch of the user u, that of its sessions, since when it is
-// blocked, and when it is to be deleted.
+// epochColumns returns the columns for the epoch of the user u, the epoch of its
+// sessions, the time when it was blocked, and the time when it is to be deleted.
 func epochColumns(d *Dialect) string {
 	of := `FROM authsvc_revocation r WHERE r.user_id = ` + d.IDText(`u.{User.id}`)
 	person := ` FROM authsvc_person p WHERE p.user_id = u.{User.id}`
@@ -140,10 +140,9 @@ func buildSessions(b *builder) sessionStatements {
 		insertSession: b.insert("Session", `{Session.id}, {Session.sessionToken}, {Session.userId}, {Session.expires}`),
 		insertOwnSession: b.write(`INSERT INTO authsvc_session (digest, session_token, user_id, expires, auth_time, proved_at, provider, claims, ` +
 			`amr, second_at, seen, agent, network, client, actor) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`),
-		// The second condition keeps a row of another session, should there
-		// be one, from lending its authentication time. It is not an equation,
-		// so that SQLite looks the row up by its key, not by the longer index over
-		// session_token and from there by the key.
+		// The second condition keeps a row of another session, if there is one, from
+		// supplying its authentication time. It is not written with =, so that SQLite
+		// finds the row by its key instead of the longer index over session_token.
 		getSession: b.read(`SELECT s.{Session.id}, s.{Session.expires}, o.auth_time, o.proved_at, o.provider, o.claims, o.amr, ` + b.userColumns() + ` FROM {Session} s ` +
 			`JOIN {User} u ON u.{User.id} = s.{Session.userId} ` +
 			`LEFT JOIN authsvc_session o ON o.digest = ? AND NOT (o.session_token <> s.{Session.sessionToken}) ` +
@@ -262,7 +261,7 @@ func buildOwn(b *builder) ownStatements {
 	return own
 }
 
-// sharedSweeps is how many of the sweeps, the first ones, are of shared tables.
+// sharedSweeps is the number of sweeps of shared tables, which come first.
 const sharedSweeps = 2
 
 // buildSweeps makes one bounded DELETE per kind of record.
@@ -277,16 +276,16 @@ func buildSweeps(b *builder) []*Statement {
 		b.sweep(`authsvc_lease`, `id`, `expires`),
 		b.sweep(`authsvc_credential`, `kind, id`, `expires`),
 		b.sweep(`authsvc_jwt_session`, `digest`, `expires`),
-		// Left behind by a program that deletes sessions and does not enforce
-		// foreign keys. The session, not this row, says when it expires.
+		// A program that deletes sessions without enforcing foreign keys leaves these
+		// rows behind. The session, not this row, determines when it expires.
 		b.sweep(`authsvc_session`, `digest`, `expires`, ` AND NOT EXISTS (SELECT 1 FROM {Session} s `+
 			`WHERE s.{Session.sessionToken} = authsvc_session.session_token)`),
 	}
 }
 
-// sweep deletes rows that expired, the oldest first. Where DELETE takes no
-// limit they are chosen inside; the condition is repeated outside, so that a
-// record that was renewed in between is spared.
+// sweep deletes expired rows, the oldest first. If DELETE does not accept a limit, a
+// subquery chooses them. The condition is repeated outside, so that a record that was
+// renewed in between stays.
 func (b *builder) sweep(table, key, expires string, more ...string) *Statement {
 	condition := expires + ` < ?` + strings.Join(more, "")
 	if b.dialect.DeleteLimit {
@@ -295,7 +294,7 @@ func (b *builder) sweep(table, key, expires string, more ...string) *Statement {
 		return s
 	}
 	in, of := func(query string) string { return `IN (` + query + `)` }, key
-	if strings.Contains(key, ",") { // a row of several columns
+	if strings.Contains(key, ",") { // a key of several columns
 		of = `(` + key + `)`
 	} else if b.dialect.InSubquery != nil {
 		in = b.dialect.InSubquery

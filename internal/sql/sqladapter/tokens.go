@@ -8,7 +8,7 @@ import (
 	"authsvc"
 )
 
-// maxPayload is how long a queued mail may be, in bytes.
+// maxPayload bounds a queued mail, in bytes.
 const maxPayload = 64 << 10
 
 var errPayload = errors.New("mail payload exceeds 64 KiB")
@@ -37,7 +37,7 @@ func (a *Adapter) PutMail(ctx context.Context, m authsvc.Mail, maxQueued int) er
 	})
 }
 
-// makePlace refuses a mail that is too large or one too many.
+// makePlace refuses a mail that is too large or exceeds the length of the queue.
 func (a *Adapter) makePlace(ctx context.Context, r runner, m authsvc.Mail, maxQueued int) error {
 	if len(m.Payload) > maxPayload {
 		return errPayload
@@ -63,8 +63,8 @@ func (a *Adapter) insertMailRow(ctx context.Context, r runner, m authsvc.Mail) e
 	return r.later(ctx, a.insertMail, nil, m.ID, payload, ms(m.Due), ms(m.Expires), m.Attempts)
 }
 
-// queueRow is the row of authsvc_meta that those who add to the mail queue
-// hold in turn, so that the count which limits it is right.
+// queueRow is the row of authsvc_meta that callers lock in turn before they add to the
+// mail queue, so that the count that limits the queue is correct.
 const queueRow = "mail queue"
 
 func (a *Adapter) lockQueue(ctx context.Context, r runner) error {
@@ -101,7 +101,7 @@ func (a *Adapter) TakeToken(ctx context.Context, identifier, token string) (auth
 			if err := r.row(ctx, a.lookToken, identifier, token).Scan(expires); err != nil {
 				return err
 			}
-			// Of those who saw it, one deletes it.
+			// Of several callers that read the token, one deletes it.
 			return r.execFound(ctx, a.deleteToken, identifier, token)
 		})
 	}
@@ -116,7 +116,7 @@ func (a *Adapter) VoidTokens(ctx context.Context, identifier string) error {
 	return a.transact(ctx, "void tokens", func(ctx context.Context, r runner) error { return a.removeTokens(ctx, r, identifier) })
 }
 
-// removeTokens removes mails first, which are found by their tokens.
+// removeTokens removes the mails first, because it finds them by their tokens.
 func (a *Adapter) removeTokens(ctx context.Context, r runner, identifier string) error {
 	if err := r.later(ctx, a.deleteMailsFor, nil, identifier); err != nil {
 		return err

@@ -22,8 +22,8 @@ func scanRevocation(rev *authsvc.Revocation) []any {
 	return []any{textTo{&rev.Key}, textTo{&rev.UserID}, number{&rev.Seq}, millis{&rev.NotBefore}, millis{&rev.Expires}}
 }
 
-// Revoke implements [authsvc.Adapter]. It locks the users concerned, so that
-// what is written for their old epoch is written before.
+// Revoke implements [authsvc.Adapter]. It locks the users, so that writes for their old
+// epoch finish first.
 func (a *Adapter) Revoke(ctx context.Context, list ...*authsvc.Revocation) error {
 	err := a.transact(ctx, "revoke", func(ctx context.Context, r runner) error {
 		for _, rev := range list {
@@ -36,22 +36,21 @@ func (a *Adapter) Revoke(ctx context.Context, list ...*authsvc.Revocation) error
 		}
 		return a.writeRevocations(ctx, r, list...)
 	})
-	if errors.Is(err, authsvc.ErrNotFound) { // of nobody who is stored
+	if errors.Is(err, authsvc.ErrNotFound) { // the user is not stored
 		err = a.transact(ctx, "revoke", func(ctx context.Context, r runner) error { return a.writeRevocations(ctx, r, list...) })
 	}
 	return err
 }
 
-// maxLockTries is how often a row may be deleted between making and locking it.
+// maxLockTries bounds the attempts if a row is deleted between creating and locking it.
 const maxLockTries = 20
 
-// A lockable is a record that is made or changed in one step: its row is made
-// first if need be, and then locked, so that two first writers do not collide.
+// A lockable is a record that one step creates or changes. The step first creates the
+// row if necessary and then locks it, so that two first writers do not collide.
 type lockable struct{ ensure, lock *Statement }
 
-// lock makes a row of values, the first being its key, unless there is one,
-// locks it, and scans it. Between the two, a row that was there may be swept or
-// released.
+// lock creates a row of values, whose first is the key, unless it exists. It then locks
+// and scans the row. An existing row may be swept or released in between.
 func (r runner) lock(ctx context.Context, l lockable, values []any, into ...any) (err error) {
 	for range maxLockTries {
 		if err := r.later(ctx, l.ensure, nil, values...); err != nil {
@@ -64,9 +63,9 @@ func (r runner) lock(ctx context.Context, l lockable, values []any, into ...any)
 	return fmt.Errorf("the row was deleted by others %d times: %v", maxLockTries, err)
 }
 
-// writeRevocations merges records into the stored ones and numbers them. It
-// comes last in a step, and the sequence last of all: whoever holds that waits
-// for nothing but the commit.
+// writeRevocations merges records into the stored ones and numbers them. It must come
+// last in a step, and it locks the sequence last of all: the holder of that lock waits
+// only for the commit.
 func (a *Adapter) writeRevocations(ctx context.Context, r runner, list ...*authsvc.Revocation) error {
 	merged := make([]authsvc.Revocation, len(list))
 	for i, rev := range list {
@@ -98,10 +97,10 @@ func later(a, b time.Time) time.Time {
 	return b
 }
 
-// Revocations implements [authsvc.Adapter]. Numbers are given in the order of
-// commits, so when a number can be read all lower ones are committed. A snapshot
-// that began earlier may lack some of them (MariaDB's is not taken at one
-// moment), so the records are read in one that begins afterwards.
+// Revocations implements [authsvc.Adapter]. Numbers have the order of commits: if a
+// number is visible, all lower ones are committed. An earlier snapshot may lack some of
+// them (a snapshot of MariaDB is not taken at one moment), so the records are read in a
+// snapshot that begins afterwards.
 func (a *Adapter) Revocations(ctx context.Context, after int64, limit int) (list []authsvc.Revocation, next int64, err error) {
 	var latest int64
 	err = a.read(ctx, "revocations", func(ctx context.Context, r runner) error {
@@ -124,7 +123,7 @@ func (a *Adapter) Revocations(ctx context.Context, after int64, limit int) (list
 	if len(list) == limit {
 		latest = min(latest, list[limit-1].Seq)
 	}
-	for len(list) > 0 && list[len(list)-1].Seq > latest { // written since
+	for len(list) > 0 && list[len(list)-1].Seq > latest { // written after the query for latest
 		list = list[:len(list)-1]
 	}
 	return list, max(after, latest), nil
@@ -187,7 +186,7 @@ func (a *Adapter) PutMeta(ctx context.Context, key, value string) (string, error
 		_, err := r.exec(ctx, a.insertMeta, key, value)
 		return err
 	})
-	if errors.Is(err, authsvc.ErrConflict) { // somebody else was first
+	if errors.Is(err, authsvc.ErrConflict) { // another caller was first
 		return a.GetMeta(ctx, key)
 	}
 	if err != nil {
@@ -206,7 +205,7 @@ func (a *Adapter) SetMeta(ctx context.Context, key, value string) error {
 		if err := r.later(ctx, a.meta.ensure, nil, key, value); err != nil {
 			return err
 		}
-		_, err = r.exec(ctx, a.setMeta, value, key) // somebody else may have made it
+		_, err = r.exec(ctx, a.setMeta, value, key) // another caller may have created it
 		return err
 	})
 }
@@ -219,8 +218,8 @@ func (a *Adapter) GetMeta(ctx context.Context, key string) (value string, err er
 	return value, err
 }
 
-// Sweep implements [authsvc.Adapter]. Each kind of record is one statement;
-// what was deleted before an error stays deleted and is counted.
+// Sweep implements [authsvc.Adapter]. It runs one statement for each kind of record.
+// After an error, earlier deletions stay and are counted.
 func (a *Adapter) Sweep(ctx context.Context, now time.Time, limit int) (int, error) {
 	swept := 0
 	err := a.run(ctx, "sweep", func(ctx context.Context, r runner) error {
@@ -243,7 +242,7 @@ func (a *Adapter) Sweep(ctx context.Context, now time.Time, limit int) (int, err
 	return swept, err
 }
 
-// Clock is the time at the database, for a dialect that knows it.
+// Clock returns the time of the database, if the dialect has Now.
 func (a *Adapter) Clock(ctx context.Context) (now time.Time, err error) {
 	err = a.read(ctx, "clock", func(ctx context.Context, r runner) error {
 		return r.row(ctx, a.now).Scan(instant{&now, a.dialect.DecodeTime})

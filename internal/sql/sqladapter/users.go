@@ -8,13 +8,13 @@ import (
 	"authsvc"
 )
 
-// scanUser lists where userColumns go.
+// scanUser returns the targets for userColumns.
 func (a *Adapter) scanUser(u *authsvc.User) []any {
 	return a.addExtra([]any{textTo{&u.ID}, textTo{&u.Name}, textTo{&u.Email},
 		instant{&u.EmailVerified, a.dialect.DecodeTime}, textTo{&u.Image}}, u)
 }
 
-// scanUserEpochs lists where userColumns and epochColumns go.
+// scanUserEpochs returns the targets for userColumns and epochColumns.
 func (a *Adapter) scanUserEpochs(u *authsvc.User) []any {
 	return append(a.scanUser(u), number{&u.Epoch}, number{&u.SessionEpoch}, millis{&u.Blocked}, millis{&u.DeleteAfter})
 }
@@ -38,14 +38,14 @@ func (a *Adapter) GetEpoch(ctx context.Context, userID string) (epoch int64, err
 	return epoch, err
 }
 
-// epochIn is the epoch within a step that holds the user.
+// epochIn returns the epoch of a user that the step has locked.
 func (a *Adapter) epochIn(ctx context.Context, r runner, userID string) (epoch int64, err error) {
 	err = r.row(ctx, a.epochOf, userID).Scan(number{&epoch})
 	return epoch, err
 }
 
-// lockUserAt locks a user until the end of the step if its epoch is still this
-// one: whoever raises it locks the user, too.
+// lockUserAt locks a user until the end of the step if it still has this epoch. Every
+// step that raises the epoch also locks the user.
 func (a *Adapter) lockUserAt(ctx context.Context, r runner, userID string, epoch int64) error {
 	if err := a.lockUserRow(ctx, r, userID); err != nil {
 		return err
@@ -57,7 +57,7 @@ func (a *Adapter) lockUserAt(ctx context.Context, r runner, userID string, epoch
 	return err
 }
 
-// insertUserRow sets u.ID to the id that counts.
+// insertUserRow sets u.ID to the stored id.
 func (a *Adapter) insertUserRow(ctx context.Context, r runner, u *authsvc.User) error {
 	return r.insert(ctx, a.insertUser, &u.ID, nil, orNull(u.Name), orNull(u.Email), a.timeArg("User.emailVerified", u.EmailVerified), orNull(u.Image))
 }
@@ -110,8 +110,8 @@ func (a *Adapter) UpdateUser(ctx context.Context, id string, change authsvc.User
 	return u, nil
 }
 
-// stillWas returns ErrStale unless a user who is locked is as was says. nil says
-// nothing.
+// stillWas returns ErrStale if the locked user u no longer matches was. A nil was
+// matches any user.
 func (a *Adapter) stillWas(ctx context.Context, r runner, u, was *authsvc.User) error {
 	if was == nil {
 		return nil
@@ -179,8 +179,7 @@ func (a *Adapter) DeleteUser(ctx context.Context, id string, rev *authsvc.Revoca
 	})
 }
 
-// lockUserRow makes sure that there is a user, and that it stays until the end
-// of the step.
+// lockUserRow checks that a user exists and keeps it until the end of the step.
 func (a *Adapter) lockUserRow(ctx context.Context, r runner, id string) error {
 	var u authsvc.User
 	return r.row(ctx, a.lockUser, id).Scan(a.scanUser(&u)...)
@@ -192,7 +191,7 @@ func scanAccount(acc *authsvc.Account) []any {
 		textTo{&acc.Scope}, textTo{&acc.IDToken}, textTo{&acc.SessionState}}
 }
 
-// tokenFields are the parameters for what a refresh replaces.
+// tokenFields returns the parameters that a refresh replaces.
 func (a *Adapter) tokenFields(acc authsvc.Account) []any {
 	var expiresAt any
 	if acc.ExpiresAt != 0 {
@@ -202,7 +201,7 @@ func (a *Adapter) tokenFields(acc authsvc.Account) []any {
 		orNull(acc.Scope), orNull(acc.IDToken), orNull(acc.SessionState)}
 }
 
-// expiry is a time of expiry as the column holds it: too early is safe.
+// expiry returns a time of expiry that fits into the column. An earlier time is safe.
 func (a *Adapter) expiry(at int64) int64 {
 	if a.traits.NarrowExpiry {
 		return min(at, math.MaxInt32)
@@ -210,7 +209,7 @@ func (a *Adapter) expiry(at int64) int64 {
 	return at
 }
 
-// insertAccountRow sets acc to what counts.
+// insertAccountRow sets acc to the stored account.
 func (a *Adapter) insertAccountRow(ctx context.Context, r runner, acc *authsvc.Account) error {
 	acc.ExpiresAt = a.expiry(acc.ExpiresAt)
 	args := append([]any{acc.UserID, acc.Type, acc.Provider, acc.ProviderAccountID}, a.tokenFields(*acc)...)
@@ -274,7 +273,7 @@ func (a *Adapter) ListAccounts(ctx context.Context, userID string) (list []auths
 		list, err = accountsOf(ctx, r, a.listAccounts, userID)
 		return err
 	})
-	if errors.Is(err, authsvc.ErrNotFound) { // nobody can have such an id
+	if errors.Is(err, authsvc.ErrNotFound) { // no user can have such an id
 		return nil, nil
 	}
 	return list, err

@@ -7,29 +7,29 @@ import (
 	"strings"
 )
 
-// A Catalog holds the queries that describe a table. Each takes the name of
-// the table, once for every ? where parameters are written so.
+// A Catalog holds the queries that describe a table. Each takes the name of the table,
+// once for every ? if the database writes parameters so.
 type Catalog struct {
 	// Columns selects the Name, Type, Number, UUID, Size, Folded, Required and
-	// HasDefault of each [Column], or else what Column scans.
+	// HasDefault of each [Column], or the values that Column scans.
 	Columns string
-	// Column scans a row of Columns. Nil: as above.
+	// Column scans a row of Columns. Nil: scan the listed fields.
 	Column func(Row) (Column, error)
-	// Indexes selects, for each column of each [Index], the name of the index,
-	// Unique, the column ("" for an expression) and Folded. The rows of an index
-	// come together, in the order of its columns.
+	// Indexes selects, for each column of each [Index], the name of the index, Unique,
+	// the column ("" for an expression) and Folded. The rows of an index are adjacent,
+	// in the order of its columns.
 	Indexes string
 	// References selects the Table, Column and Cascade of each [Reference].
 	References string
-	// Several: the queries take an array of names, and select the name of the table
-	// before all else. Planning them costs more than running them.
+	// Several means that the queries take an array of table names and select the name
+	// of the table first. Planning such queries costs more than running them.
 	Several bool
 }
 
 // A Row is a row of a query about a table.
 type Row interface{ Scan(to ...any) error }
 
-// Describe serves as [Database.Inspect]. A table without columns is not there.
+// Describe implements [Database.Inspect]. A table without columns does not exist.
 func (c *Catalog) Describe(ctx context.Context, q Querier, table string) (*Table, error) {
 	if c.Several {
 		found, err := c.DescribeAll(ctx, q, []string{table})
@@ -48,7 +48,7 @@ func (c *Catalog) Describe(ctx context.Context, q Querier, table string) (*Table
 	return t, nil
 }
 
-// DescribeAll serves as [Database.InspectAll].
+// DescribeAll implements [Database.InspectAll].
 func (c *Catalog) DescribeAll(ctx context.Context, q Querier, tables []string) (map[string]*Table, error) {
 	found := map[string]*Table{}
 	for i, part := range c.parts() {
@@ -61,7 +61,7 @@ func (c *Catalog) DescribeAll(ctx context.Context, q Querier, tables []string) (
 			if i == 0 && found[name] == nil {
 				found[name] = &Table{}
 			}
-			if of := found[name]; of != nil { // not made since
+			if of := found[name]; of != nil { // else created in the meantime
 				of.add(&t)
 			}
 			return nil
@@ -91,7 +91,7 @@ func (c *Catalog) parts() []part {
 	return []part{{c.Columns, c.scanColumn}, {c.Indexes, scanIndex}, {c.References, scanReference}}
 }
 
-// add adds what one row says of a table.
+// add adds one row of the description of a table.
 func (t *Table) add(row *Table) {
 	t.Columns, t.References = append(t.Columns, row.Columns...), append(t.References, row.References...)
 	for _, index := range row.Indexes {
@@ -138,7 +138,7 @@ func scanReference(rows Row, t *Table) error {
 	return err
 }
 
-// each calls scan for each row of a query about a table, or tables.
+// each calls scan for each row of a query about one or more tables.
 func each(ctx context.Context, q Querier, query string, table any, scan func(*sql.Rows) error) error {
 	args := slices.Repeat([]any{table}, max(1, strings.Count(query, "?")))
 	rows, err := q.QueryContext(ctx, query, args...)

@@ -7,13 +7,13 @@ import (
 	"strings"
 )
 
-// An indexRule is an index that the adapter relies on.
+// An indexRule describes an index that the adapter relies on.
 type indexRule struct {
-	name    string // when it is authsvc that makes it
+	name    string // used if authsvc creates the index
 	table   string
 	columns []string
 	unique  bool
-	time    bool // the sweep looks for what has expired
+	time    bool // the sweep uses it to find expired rows
 }
 
 func indexRules() []indexRule {
@@ -29,9 +29,9 @@ func indexRules() []indexRule {
 	}
 }
 
-// indexFor finds the index of a table that keeps a rule: a unique one has
-// exactly its columns in any order, another begins with them. Of several, one
-// that compares byte for byte is preferred.
+// indexFor returns the index of a table that satisfies a rule. A unique index must have
+// exactly the columns of the rule, in any order; another index must begin with them. It
+// prefers an index that compares byte for byte.
 func (d *Database) indexFor(r indexRule, t *Table) (best *Index) {
 	for i := range t.Indexes {
 		index := &t.Indexes[i]
@@ -50,7 +50,7 @@ func (d *Database) satisfies(r indexRule, index *Index) bool {
 		return true
 	}
 	if r.time && d.TimeIndex != nil {
-		return false // an expression, found by its name only
+		return false // an expression, found only by its name
 	}
 	if r.unique && (!index.Unique || len(index.Columns) != len(r.columns)) || len(index.Columns) < len(r.columns) {
 		return false
@@ -64,7 +64,7 @@ func (d *Database) satisfies(r indexRule, index *Index) bool {
 	return true
 }
 
-// addIndexes makes the indexes that are missing.
+// addIndexes creates the missing indexes.
 func (d *Database) addIndexes(ctx context.Context, q Querier) error {
 	found, err := d.inspect(ctx, q)
 	if err != nil {
@@ -101,8 +101,8 @@ func (d *Database) indexed(r indexRule) string {
 	return strings.Join(columns, ", ")
 }
 
-// duplicates refuses to make a unique index over what is not unique, since
-// only a person can tell which row is right.
+// duplicates refuses to create a unique index over duplicate values, because only a
+// person can decide which row is correct.
 func (d *Database) duplicates(ctx context.Context, q Querier, r indexRule) error {
 	columns := d.indexed(r)
 	query := `SELECT COUNT(*) FROM (SELECT 1 AS one FROM ` + d.Quote(d.Names[r.table]) + d.notNull(r) +
@@ -118,7 +118,7 @@ func (d *Database) duplicates(ctx context.Context, q Querier, r indexRule) error
 	return nil
 }
 
-// notNull leaves absent values out, which are not compared.
+// notNull excludes absent values, which are not compared.
 func (d *Database) notNull(r indexRule) string {
 	var conditions []string
 	for _, column := range r.columns {

@@ -6,9 +6,9 @@ import (
 	"authsvc/internal/sql/sqladapter"
 )
 
-// TestKindOf has the types of columns in the spelling of each server. MySQL 8, which
-// no test runs, leaves out the width of numbers, but of tinyint(1), has a type json
-// where MariaDB says longtext, and writes what follows a type behind it.
+// TestKindOf uses the spelling of column types on each server. MySQL 8, which no test
+// runs, omits the width of numbers except tinyint(1), has a type json where MariaDB
+// reports longtext, and appends attributes to the type.
 func TestKindOf(t *testing.T) {
 	t.Parallel()
 	for spelling, want := range map[string]sqladapter.Kind{

@@ -17,16 +17,16 @@ import (
 	"authsvc/internal/sql/stores"
 )
 
-// A migration is one change of the schema. Where the database can, it runs in
-// one transaction with the note that it ran; everywhere it can be repeated, so
-// that the next process finishes what a killed one began.
+// A migration is one change of the schema. If the database supports it, the migration
+// and its record run in one transaction. Every migration can be repeated, so that the
+// next process finishes one that was killed.
 type migration struct {
 	version  int64
 	name     string
 	up, down func(*Database, context.Context, Querier) error
 }
 
-// migrations lists every change of the schema, in order.
+// migrations lists all changes of the schema, in order.
 func migrations() []migration {
 	return []migration{
 		{1, "initial", (*Database).upInitial, (*Database).downInitial},
@@ -39,14 +39,14 @@ func migrations() []migration {
 	}
 }
 
-// Latest is the version that this build needs.
+// Latest returns the schema version that this build needs.
 func Latest() int64 {
 	all := migrations()
 	return all[len(all)-1].version
 }
 
-// upInitial makes the tables. The shared ones may be there already; then they
-// get the indexes that are missing.
+// upInitial creates the tables. If the shared tables exist, it only adds the missing
+// indexes to them.
 func (d *Database) upInitial(ctx context.Context, q Querier) error {
 	found, err := d.inspect(ctx, q)
 	if err != nil {
@@ -66,12 +66,12 @@ func (d *Database) upInitial(ctx context.Context, q Querier) error {
 	return d.exec(ctx, q, "own.up.sql")
 }
 
-// downInitial removes authsvc's own tables only.
+// downInitial removes only authsvc's own tables.
 func (d *Database) downInitial(ctx context.Context, q Querier) error {
 	return d.exec(ctx, q, "own.down.sql")
 }
 
-// upLeases adds what replicas share beside records: rate limits and leases.
+// upLeases adds the other data that replicas share: rate limits and leases.
 func (d *Database) upLeases(ctx context.Context, q Querier) error {
 	if err := d.exec(ctx, q, "leases.up.sql"); err != nil {
 		return err
@@ -92,8 +92,8 @@ func (d *Database) downAudit(ctx context.Context, q Querier) error {
 	return d.exec(ctx, q, "audit.down.sql")
 }
 
-// upEpochs numbers the log of revocations. A database that cannot take back
-// what changes a table may have done that part already.
+// upEpochs numbers the log of revocations. A database that cannot roll back a change of
+// a table may have done that part already.
 func (d *Database) upEpochs(ctx context.Context, q Querier) error {
 	numbered, err := d.has(ctx, q, "authsvc_revocation", "seq")
 	if err != nil {
@@ -111,8 +111,8 @@ func (d *Database) downEpochs(ctx context.Context, q Querier) error {
 	return d.exec(ctx, q, "epochs.down.sql")
 }
 
-// upClaims adds the claims that stay with a session. Earlier versions go on
-// beside it.
+// upClaims adds the claims that stay with a session. Earlier versions can still use the
+// schema.
 func (d *Database) upClaims(ctx context.Context, q Querier) error {
 	there, err := d.has(ctx, q, "authsvc_session", "claims")
 	if err != nil || there {
@@ -125,18 +125,19 @@ func (d *Database) downClaims(ctx context.Context, q Querier) error {
 	return d.exec(ctx, q, "claims.down.sql")
 }
 
-// A widening adds columns to a table by one file; column is the one by which that is
-// seen.
+// A widening adds columns to a table with one file. column is the column whose presence
+// shows that it is done.
 type widening struct{ table, column, file string }
 
-// peopleChanges are those of migration 6, proofChanges of 7.
+// peopleChanges belong to migration 6, proofChanges to migration 7.
 var (
 	peopleChanges = []widening{{"authsvc_audit", "actor", "people.audit"}, {"authsvc_session", "amr", "people.session"}}
 	proofChanges  = []widening{{"authsvc_jwt_session", "proved_at", "proofs.jwt_session"}, {"authsvc_session", "proved_at", "proofs.session"}}
 )
 
-// upPeople adds persons and credentials, and what is known of sessions that are
-// listed. Earlier versions go on beside it; what is asked most is held up last.
+// upPeople adds persons and credentials, and the details of sessions in lists. Earlier
+// versions can still use the schema. The busiest table is changed last, so that it is
+// blocked as briefly as possible.
 func (d *Database) upPeople(ctx context.Context, q Querier) error {
 	if err := d.exec(ctx, q, "people.up.sql"); err != nil {
 		return err
@@ -151,8 +152,8 @@ func (d *Database) downPeople(ctx context.Context, q Querier) error {
 	return d.exec(ctx, q, "people.down.sql")
 }
 
-// upProofs adds when the person of a session proved who they are. Earlier versions go
-// on beside it.
+// upProofs adds the time at which the person of a session last authenticated. Earlier
+// versions can still use the schema.
 func (d *Database) upProofs(ctx context.Context, q Querier) error {
 	return d.widen(ctx, q, proofChanges)
 }
@@ -187,7 +188,7 @@ func (d *Database) narrow(ctx context.Context, q Querier, list []widening) error
 	return nil
 }
 
-// has reports whether a table has a column; both names are the database's own.
+// has reports whether a table has a column. Both are physical names.
 func (d *Database) has(ctx context.Context, q Querier, table, column string) (bool, error) {
 	t, err := d.Inspect(ctx, q, table)
 	if err != nil || t == nil {
@@ -217,7 +218,7 @@ func (d *Database) exec(ctx context.Context, q Querier, file string) error {
 	return nil
 }
 
-// expand replaces what is in braces.
+// expand replaces the names in braces.
 func (d *Database) expand(ctx context.Context, q Querier, text string) (string, error) {
 	if strings.Contains(text, "{text}") {
 		kind, err := d.KeyType(ctx, q)
@@ -254,8 +255,8 @@ func (d *Database) typeOf(ctx context.Context, q Querier, logical string) (strin
 	return "", fmt.Errorf("there is no column %s", logical)
 }
 
-// Prepare refuses what this build cannot use, and migrates when told to. It
-// returns the tables that are then there.
+// Prepare refuses a database that this build cannot use, and migrates it if migrate is
+// true. It returns the tables that exist afterwards.
 func (d *Database) Prepare(ctx context.Context, migrate bool) (Tables, error) {
 	version, err := d.Version(ctx)
 	if err != nil {
@@ -265,7 +266,7 @@ func (d *Database) Prepare(ctx context.Context, migrate bool) (Tables, error) {
 		return nil, fmt.Errorf("%s: %s has %w", d.Scheme, d.Where, stores.TooNew(version, Latest()))
 	}
 	if migrate && version < Latest() {
-		if err := d.Migrate(ctx, stores.Up); err != nil { // which verifies them
+		if err := d.Migrate(ctx, stores.Up); err != nil { // also verifies them
 			return nil, err
 		}
 	}
@@ -284,8 +285,8 @@ func (d *Database) withScheme(err error) error {
 	return fmt.Errorf("%s: %w", d.Scheme, err)
 }
 
-// Version is the number of the last applied migration, 0 without any. It
-// writes nothing.
+// Version returns the number of the last applied migration, or 0 without any. It writes
+// nothing.
 func (d *Database) Version(ctx context.Context) (int64, error) {
 	var version int64
 	err := d.DB.QueryRowContext(ctx, `SELECT COALESCE(MAX(version_id), 0) FROM `+VersionTable).Scan(&version)
@@ -295,8 +296,8 @@ func (d *Database) Version(ctx context.Context) (int64, error) {
 	return version, nil
 }
 
-// Ping reports whether the database answers and its schema is not older than
-// this build needs.
+// Ping checks that the database answers and that its schema is not older than this
+// build needs.
 func (d *Database) Ping(ctx context.Context) error {
 	if d.PingTimeout > 0 {
 		var cancel context.CancelFunc
@@ -313,7 +314,7 @@ func (d *Database) Ping(ctx context.Context) error {
 	return nil
 }
 
-// Status returns which migrations were applied. It writes nothing.
+// Status returns the migrations and whether each is applied. It writes nothing.
 func (d *Database) Status(ctx context.Context) (stores.Status, error) {
 	version, err := d.Version(ctx)
 	if err != nil {
@@ -326,9 +327,9 @@ func (d *Database) Status(ctx context.Context) (stores.Status, error) {
 	return status, nil
 }
 
-// Migrate changes the schema. Any number of processes may do so at once: each
-// migration is applied once, and all return when it is. Tables that cannot be
-// used are refused before anything is changed.
+// Migrate changes the schema. Several processes may call it at once: each migration is
+// applied once, and all calls return when it is done. Migrate refuses unusable tables
+// before it changes anything.
 func (d *Database) Migrate(ctx context.Context, to stores.Direction) error {
 	version, err := d.Version(ctx)
 	if err != nil {
@@ -339,7 +340,7 @@ func (d *Database) Migrate(ctx context.Context, to stores.Direction) error {
 			return d.withScheme(err)
 		}
 	}
-	for range 3 { // whoever loses the race finds it done the next time
+	for range 3 { // the next try of the losing process finds it done
 		if err = d.migrate(ctx, to); err == nil || !d.LostRace(err) {
 			break
 		}
@@ -400,8 +401,8 @@ func (d *Database) provider() (*goose.Provider, error) {
 	return goose.NewProvider(goose.DialectCustom, d.DB, nil, options...)
 }
 
-// lockOptions are those of goose's table locks: a process that was killed
-// while it migrated holds the others up for at most 10 s.
+// lockOptions returns the options of goose's table locks. A process that was killed
+// during a migration blocks the others for at most 10 s.
 func lockOptions() []lock.TableLockerOption {
 	return []lock.TableLockerOption{lock.WithTableName(LockTable), lock.WithTableLeaseDuration(10 * time.Second),
 		lock.WithTableHeartbeatInterval(2 * time.Second), lock.WithTableLockTimeout(200*time.Millisecond, 600)}

@@ -1,9 +1,9 @@
-// Package sqlschema keeps the tables of a SQL store: it finds out what is
-// there, makes what is missing, refuses what cannot be used, and reports to
-// [sqladapter] what is particular about tables that others made.
+// Package sqlschema maintains the tables of a SQL store. It inspects existing tables,
+// creates missing ones, refuses unusable ones, and reports the traits of tables that
+// other programs created to [sqladapter].
 //
-// Authsvc's own tables begin with authsvc_. The four shared tables are made
-// when they are not there; when they are, only indexes are added to them.
+// Authsvc's own tables begin with authsvc_. If the four shared tables do not exist,
+// authsvc creates them; if they exist, it only adds indexes.
 package sqlschema
 
 import (
@@ -19,10 +19,10 @@ import (
 	"authsvc/internal/sql/sqladapter"
 )
 
-// A Database describes a SQL database so that its tables can be kept.
-// All fields are required unless they say otherwise.
+// A Database describes a SQL database whose tables this package maintains. All fields
+// are required unless their comments say otherwise.
 type Database struct {
-	// Scheme begins errors, such as "postgres".
+	// Scheme is the prefix of errors, such as "postgres".
 	Scheme string
 	// Where names the database in errors, without a password.
 	Where string
@@ -31,56 +31,56 @@ type Database struct {
 	Names sqladapter.Names
 	Quote func(name string) string
 	// Files has a folder schema with user.sql, account.sql, session.sql and
-	// verificationtoken.sql, which make one shared table each, and NAME.up.sql
-	// and NAME.down.sql for own tables. Statements end with ";\n" and can be
-	// repeated. Names in braces are logical ones; {type User.id} is the type of
-	// a column that is there, and {text} is KeyType.
+	// verificationtoken.sql, which each create one shared table, and NAME.up.sql and
+	// NAME.down.sql for our own tables. Statements must end with ";\n" and be
+	// repeatable. Names in braces are logical; {type User.id} is the type of an
+	// existing column, and {text} is KeyType.
 	Files fs.FS
-	// KeyType is the type of text that is compared byte for byte, as keys of own
-	// tables are. Nil: {text} is not used.
+	// KeyType returns the type of text that is compared byte for byte, for the keys of
+	// our own tables. Nil: {text} is not used.
 	KeyType func(ctx context.Context, q Querier) (string, error)
-	// Inspect describes a table of the database's own name, and returns nil
-	// when there is none.
+	// Inspect describes a table by its physical name, and returns nil if it does not
+	// exist.
 	Inspect func(ctx context.Context, q Querier, table string) (*Table, error)
-	// InspectAll describes the tables that are there by their names. Nil: one by
-	// one.
+	// InspectAll describes the existing tables of these names. Nil: Inspect is called
+	// for each.
 	InspectAll func(ctx context.Context, q Querier, tables []string) (map[string]*Table, error)
-	// FoldNames: names of columns are not case-sensitive.
+	// FoldNames means that column names are not case-sensitive.
 	FoldNames bool
-	// FoldText: text is usually compared loosely in tables of this database
-	// that others made, so the adapter looks twice. Else it is refused.
+	// FoldText means that tables of other programs usually compare text loosely in this
+	// database, so the adapter compares again. Otherwise such text is refused.
 	FoldText bool
-	// TimeIndex is the expression of an index over a time column that the
-	// sweep uses. Nil: the column.
+	// TimeIndex returns the expression of an index over a time column for the sweep.
+	// Nil: the column.
 	TimeIndex func(column string) string
 	// Dialect is goose's name for the database.
 	Dialect database.Dialect
-	// Versions wraps what keeps goose's table. Nil: it is used as it is.
+	// Versions wraps the store of goose's table. Nil: it is not wrapped.
 	Versions func(database.Store) database.Store
-	// NewLock makes the lock that makes processes migrate one after the other.
-	// Nil: Versions refuses what another process has done.
+	// NewLock makes the lock that lets only one process migrate at a time. Nil:
+	// Versions refuses work that another process has done.
 	NewLock func(...lock.TableLockerOption) (lock.Locker, error)
-	// NoSuchTable reports that a statement names a table that is not there.
+	// NoSuchTable reports that a statement names a table that does not exist.
 	NoSuchTable func(error) bool
 	// LostRace reports that another process was first.
 	LostRace func(error) bool
 
-	// Commits: the database commits what changes a table at once, so nothing can be
-	// tried and taken back.
+	// Commits means that the database commits every change of a table at once, so that
+	// changes cannot be tried and rolled back.
 	Commits bool
 
-	prepared Tables // what Prepare found
-	// PingTimeout bounds Ping. 0: only its context does.
+	prepared Tables // result of Prepare
+	// PingTimeout bounds Ping. 0: only its context bounds it.
 	PingTimeout time.Duration
 }
 
-// PingTimeout is that of a database on another machine.
+// PingTimeout is the timeout for a database on another machine.
 const PingTimeout = 5 * time.Second
 
-// VersionTable is where goose notes which migrations were applied.
+// VersionTable is the table in which goose records the applied migrations.
 const VersionTable = "authsvc_goose"
 
-// LockTable is where goose notes who migrates.
+// LockTable is the table in which goose records the migrating process.
 const LockTable = "authsvc_goose_lock"
 
 // A Querier is a connection pool, a connection or a transaction.
@@ -90,28 +90,29 @@ type Querier interface {
 	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
 }
 
-// A Table is one that is there.
+// A Table describes an existing table.
 type Table struct {
 	Columns    []Column
 	Indexes    []Index
 	References []Reference
 }
 
-// A Column of a table.
+// A Column describes a column of a table.
 type Column struct {
 	Name       string
-	Type       string // as a CREATE TABLE would have it, with collation
+	Type       string // as in CREATE TABLE, with collation
 	Number     bool   // holds integers
 	UUID       bool   // holds UUIDs
-	Size       int    // of a text, in characters, or of an integer, in bytes; 0: enough
-	Folded     bool   // text that is not compared byte for byte
+	Size       int    // of text, in characters, or of an integer, in bytes; 0: enough
+	Folded     bool   // text not compared byte for byte
 	Required   bool   // an INSERT must name it
-	HasDefault bool   // the database makes a value when it is given none
-	// Precision of a time that holds less than milliseconds; 0: enough.
+	HasDefault bool   // the database supplies a missing value
+	// Precision is the precision of a time that does not hold milliseconds; 0: enough.
 	Precision time.Duration
 }
 
-// An Index over columns, not partial. One over an expression has no columns.
+// An Index covers columns and is not partial. An index over an expression has no
+// columns.
 type Index struct {
 	Name    string
 	Columns []string
@@ -125,7 +126,7 @@ type Reference struct {
 	Cascade       bool // ON DELETE CASCADE
 }
 
-// tables are the shared ones, in the order in which they can be made.
+// tables lists the shared tables, in the order in which they can be created.
 func tables() []string { return []string{"User", "Account", "Session", "VerificationToken"} }
 
 // sameName compares two names of columns or tables.
@@ -133,12 +134,12 @@ func (d *Database) sameName(a, b string) bool {
 	return a == b || d.FoldNames && strings.EqualFold(a, b)
 }
 
-// column finds a logical column, such as "User.email".
+// column finds a column by its logical name, such as "User.email".
 func (d *Database) column(t *Table, logical string) *Column {
 	return d.named(t, d.Names[logical])
 }
 
-// named finds a column by the database's own name.
+// named finds a column by its physical name.
 func (d *Database) named(t *Table, name string) *Column {
 	for i := range t.Columns {
 		if d.sameName(t.Columns[i].Name, name) {
@@ -148,8 +149,7 @@ func (d *Database) named(t *Table, name string) *Column {
 	return nil
 }
 
-// Tables are the shared tables by their logical names; those that are not there
-// are absent.
+// Tables maps logical names to the existing shared tables.
 type Tables map[string]*Table
 
 // Tables describes the shared tables.

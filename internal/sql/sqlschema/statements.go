@@ -15,9 +15,9 @@ import (
 	"authsvc/internal/text"
 )
 
-// Statements calls show with every statement that Migrate would execute to bring
-// the schema up to date, and changes nothing: they are executed in a transaction
-// that is rolled back or, where the database would commit them, not at all.
+// Statements calls show with every statement that Migrate would execute to bring the
+// schema up to date. It changes nothing: it executes the statements in a transaction
+// that it rolls back or, if the database would commit them, not at all.
 func (d *Database) Statements(ctx context.Context, show func(m stores.Migration, statement string)) error {
 	version, err := d.Version(ctx)
 	if err != nil || version >= Latest() {
@@ -78,8 +78,8 @@ func (d *Database) rehearse(ctx context.Context, r *rehearsal, version int64, no
 	return nil
 }
 
-// A rehearsal shows statements, and executes them only if run is set. Else it keeps
-// the tables that they would make.
+// A rehearsal shows statements, and executes them only if run is set. Otherwise it
+// keeps the tables that they would create.
 type rehearsal struct {
 	Querier
 	run  bool
@@ -99,7 +99,7 @@ func (r *rehearsal) ExecContext(ctx context.Context, query string, args ...any) 
 	return driver.RowsAffected(0), nil
 }
 
-// inspect finds tables that are there or would be made.
+// inspect finds tables that exist or would be created.
 func (r *rehearsal) inspect(d *Database) func(context.Context, Querier, string) (*Table, error) {
 	return func(ctx context.Context, _ Querier, table string) (*Table, error) {
 		t, err := d.Inspect(ctx, r.Querier, table)
@@ -116,8 +116,8 @@ var (
 	tableIndex  = text.LazyRegexp(`^(?:UNIQUE )?KEY (\w+)`)
 )
 
-// madeBy returns the table that one of our own statements makes, with its columns
-// and the names of its indexes.
+// madeBy returns the table that one of our own statements creates, with its columns and
+// the names of its indexes.
 func madeBy(query string) (name string, t *Table) {
 	m := createTable.FindStringSubmatch(query)
 	if m == nil {
@@ -137,8 +137,7 @@ func madeBy(query string) (name string, t *Table) {
 
 var placeholder = text.LazyRegexp(`\?|\$\d+`)
 
-// withArguments puts the numbers and flags of goose's own statements in their
-// places.
+// withArguments puts the numbers and flags of goose's own statements into the text.
 func withArguments(query string, args []any) string {
 	next := 0
 	if len(args) == 0 {

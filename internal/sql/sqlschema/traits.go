@@ -9,8 +9,7 @@ import (
 	"authsvc/internal/sql/sqladapter"
 )
 
-// Traits reports what is particular about the tables at hand. Those that are
-// not there yet have nothing particular.
+// Traits returns the traits of the existing tables. Missing tables have none.
 func (d *Database) Traits(found Tables) sqladapter.Traits {
 	traits := sqladapter.Traits{
 		GeneratedIDs: map[string]bool{}, UUIDs: map[string]bool{}, NoIDs: map[string]bool{}, Timestamps: map[string][]string{},
@@ -59,7 +58,7 @@ func (d *Database) Traits(found Tables) sqladapter.Traits {
 	return traits
 }
 
-// kindOf is how the values of a column of the application's are read.
+// kindOf returns the kind for reading a column of the application.
 func kindOf(c *Column) sqladapter.Kind {
 	t := strings.ToLower(c.Type)
 	for _, one := range []struct {
@@ -89,13 +88,12 @@ func kindOf(c *Column) sqladapter.Kind {
 	return sqladapter.Text
 }
 
-// optional columns may be missing: nothing refers to these ids, and neither
-// Auth.js nor its documentation for Prisma has them any more.
+// optional reports whether a column may be missing. Nothing refers to these ids, and
+// neither Auth.js nor its documentation for Prisma has them any more.
 func optional(logical string) bool { return logical == "Account.id" || logical == "Session.id" }
 
-// timestamps names the columns that are not ours and hold the time at which
-// a row was made or changed: times that must be given, such as those that
-// Prisma keeps as @updatedAt.
+// timestamps names the application's columns for the time at which a row was created or
+// changed, if an INSERT must supply it. Prisma's @updatedAt columns are an example.
 func (d *Database) timestamps(table string, t *Table) (names []string) {
 	for i := range t.Columns {
 		if c := &t.Columns[i]; d.isTimestamp(table, t, c) {
@@ -119,7 +117,7 @@ func isTime(sqlType string) bool {
 	return strings.HasPrefix(sqlType, "timestamp") || strings.HasPrefix(sqlType, "datetime")
 }
 
-// cascades reports whether rows of a table go with their user.
+// cascades reports whether deleting a user deletes its rows in the table.
 func (d *Database) cascades(t *Table, table string) bool {
 	for _, r := range t.References {
 		if d.sameName(r.Table, d.Names["User"]) && d.sameName(r.Column, d.Names[table+".userId"]) && r.Cascade {
@@ -129,7 +127,7 @@ func (d *Database) cascades(t *Table, table string) bool {
 	return false
 }
 
-// Warnings names what works, but not well.
+// Warnings lists conditions that work, but not well.
 func (d *Database) Warnings(ctx context.Context) ([]string, error) {
 	found, err := d.prepared, error(nil)
 	if found == nil {

@@ -7,9 +7,8 @@ import (
 	"strings"
 )
 
-// checkUsable finds out, before anything is changed, whether tables that are
-// there can be used once missing tables and indexes are made. All that is wrong
-// is reported at once.
+// checkUsable checks, before any change, whether the existing tables will be usable
+// once missing tables and indexes are created. It reports all problems at once.
 func (d *Database) checkUsable(ctx context.Context, q Querier) error {
 	found, err := d.inspect(ctx, q)
 	if err != nil {
@@ -17,7 +16,7 @@ func (d *Database) checkUsable(ctx context.Context, q Querier) error {
 	}
 	v := verifier{Database: d, found: found}
 	v.columns()
-	if len(v.errs) > 0 { // what follows would speak of missing columns again
+	if len(v.errs) > 0 { // later checks would report missing columns again
 		return v.err()
 	}
 	for _, r := range indexRules() {
@@ -32,8 +31,7 @@ func (d *Database) checkUsable(ctx context.Context, q Querier) error {
 	return v.err()
 }
 
-// Verify makes sure that the shared tables keep the rules that the adapter
-// relies on.
+// Verify checks that the shared tables follow the rules that the adapter relies on.
 func (d *Database) Verify(ctx context.Context) error {
 	found, err := d.Tables(ctx)
 	if err != nil {
@@ -55,7 +53,7 @@ func (d *Database) verify(found Tables) error {
 	}
 	for _, r := range indexRules() {
 		if !r.unique {
-			continue // slow without, but right
+			continue // slow without the index, but correct
 		}
 		index := d.indexFor(r, found[r.table])
 		if index == nil {
@@ -88,11 +86,11 @@ func (v *verifier) err() error {
 	return fmt.Errorf("the tables cannot be used: %w", errors.Join(v.errs...))
 }
 
-// idLength is how long the ids are that the engine proposes, in characters.
+// idLength is the length of the ids that the engine proposes, in characters.
 const idLength = 36
 
-// columns demands those of the interface, and that no other one has to be
-// given a value.
+// columns requires the columns of the interface, and requires that no other column
+// needs a value.
 func (v *verifier) columns() {
 	known := map[string]map[*Column]bool{}
 	for _, logical := range v.Names.Columns() {
@@ -141,8 +139,8 @@ func (v *verifier) columns() {
 	}
 }
 
-// exact demands that a unique index compares byte for byte, unless the adapter
-// looks twice in this database.
+// exact requires a unique index to compare byte for byte, unless the adapter compares
+// again in this database.
 func (v *verifier) exact(r indexRule, index *Index) error {
 	if !index.Folded || v.FoldText {
 		return nil

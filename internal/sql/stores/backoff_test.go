@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// TestWait: it takes the given time, unless the context ends first.
+// TestWait checks that Wait takes the given time, unless the context ends first.
 func TestWait(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

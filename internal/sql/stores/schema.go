@@ -1,15 +1,14 @@
-// Package stores has what all stores share: how they report on their tables or
-// collections, and how long they wait between the attempts of a call.
+// Package stores holds code that all stores share: reports about their tables or
+// collections, and the delays between the attempts of a call.
 package stores
 
 import "fmt"
 
-// A Direction is that of Migrate.
+// A Direction is the direction of Migrate.
 type Direction int
 
-// Up applies all pending migrations. Down takes back the last one, with the
-// data in authsvc's own tables; users, accounts, sessions and verification
-// tokens stay.
+// Up applies all pending migrations. Down undoes the last one and deletes its data in
+// authsvc's own tables; users, accounts, sessions and verification tokens stay.
 const (
 	Up Direction = iota
 	Down
@@ -22,18 +21,18 @@ type Migration struct {
 	Applied bool
 }
 
-// A Status reports how far the schema is.
+// A Status reports the version of the schema.
 type Status struct {
 	Current, Latest int64
 	Migrations      []Migration // ordered by version
 }
 
-// TooNew is the error of a schema that a newer build has made.
+// TooNew returns the error for a schema that a newer build created.
 func TooNew(version, latest int64) error {
 	return fmt.Errorf("schema version %d, this build knows up to %d: use a newer build", version, latest)
 }
 
-// TooOld is the error of a schema that lacks migrations.
+// TooOld returns the error for a schema that lacks migrations.
 func TooOld(version, latest int64) error {
 	return fmt.Errorf("schema version %d is older than %d: migrate first", version, latest)
 }
