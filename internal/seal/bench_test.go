@@ -36,7 +36,7 @@ func BenchmarkOpen(b *testing.B) {
 	}
 }
 
-// BenchmarkOpenRefused is the load of garbage that anybody can send.
+// BenchmarkOpenRefused measures the cost of garbage that any client can send.
 func BenchmarkOpenRefused(b *testing.B) {
 	for _, format := range formats {
 		b.Run(format.name, func(b *testing.B) {
@@ -64,7 +64,8 @@ func BenchmarkMAC(b *testing.B) {
 	}
 }
 
-// Opening allocates the decoded token and the plaintext, nothing else.
+// TestOpenAllocations checks that Open allocates only the decoded token and the
+// plaintext.
 func TestOpenAllocations(t *testing.T) {
 	for _, format := range formats[:2] {
 		s := format.new(ring(t, "s3cret"), "p")

@@ -2,21 +2,20 @@ package seal
 
 import "strings"
 
-// A Box seals text of any length for keeping, such as in a store, and ties it
-// to the place where it is kept: a value moved elsewhere does not open. It is
-// made by [Ring.Box].
+// A Box encrypts text of any length for storage and binds it to the place where it is
+// stored: a value that is moved to another place does not open. [Ring.Box] makes one.
 //
-// What it makes is KID.BASE64URL, where KID names the key and the rest is a
-// random nonce of 12 bytes, the AES-256-GCM ciphertext and a tag of 16 bytes.
-// Key id and place are authenticated with it.
+// A sealed value is KID.BASE64URL. KID names the key; the rest encodes a random nonce
+// of 12 bytes, the AES-256-GCM ciphertext and a tag of 16 bytes. The key id and the
+// place are authenticated with the text.
 type Box struct {
 	opaque
 	keys []key
 	kids []string
 }
 
-// Box returns the box for a purpose. Its keys have nothing to do with those of
-// a [Sealer] or [MAC] for a purpose of the same name.
+// Box returns the box for a purpose. Its keys are independent of the keys of a [Sealer]
+// or [MAC] for a purpose of the same name.
 func (r *Ring) Box(purpose string) *Box {
 	b := new(Box)
 	for i, secret := range r.secrets {
@@ -26,15 +25,15 @@ func (r *Ring) Box(purpose string) *Box {
 	return b
 }
 
-// Seal seals text under the first secret. place is a list, as with [MAC.Sum].
+// Seal encrypts text with the first secret. place is a list of strings, as in
+// [MAC.Sum].
 func (b *Box) Seal(text string, place ...string) string {
 	sealed := b.keys[0].aead.Seal(nil, nil, []byte(text), b.bound(0, place)) // #nosec G407 -- the AEAD draws its nonce
 	return b.kids[0] + "." + b64.EncodeToString(sealed)
 }
 
-// Open returns the text of what was sealed for the same place. stale is true
-// if that was done with a secret that is not the first. Every failure is
-// [ErrOpen].
+// Open returns the text of a value that was sealed for the same place. stale is true if
+// a secret other than the first sealed it. Every failure is [ErrOpen].
 func (b *Box) Open(sealed string, place ...string) (text string, stale bool, err error) {
 	kid, body, _ := strings.Cut(sealed, ".")
 	raw, err := b64.DecodeString(body)
@@ -52,7 +51,7 @@ func (b *Box) Open(sealed string, place ...string) (text string, stale bool, err
 	return "", false, ErrOpen
 }
 
-// bound is what is authenticated beside the text.
+// bound returns the additional authenticated data: the key id and the place.
 func (b *Box) bound(key int, place []string) []byte {
 	return appendFrame(nil, append([]string{b.kids[key]}, place...))
 }

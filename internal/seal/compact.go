@@ -5,26 +5,27 @@ import (
 	"strings"
 )
 
-// MaxToken is the longest token that is looked at or made, in bytes: more than
-// five session cookies hold.
+// MaxToken is the longest token that Seal returns and Open accepts, in bytes. It is
+// more than five session cookies hold.
 const MaxToken = 24 << 10
 
-// b64 is base64url without padding (RFC 7515 §2) that insists on zero trailing
-// bits. It still skips CR and LF, see split.
+// b64 is base64url without padding (RFC 7515 §2). It requires trailing bits to be zero.
+// It still skips CR and LF; see split.
 var b64 = base64.RawURLEncoding.Strict()
 
-// compact is a token in the compact serialization of RFC 7516 §7.1, cut at its
-// dots. The encrypted key is always empty with "dir" and has no field.
+// compact is a token in the compact serialization of RFC 7516 §7.1, cut at its dots. It
+// has no field for the encrypted key, which is always empty with "dir".
 type compact struct {
 	header, iv, ciphertext, tag string
 }
 
-// split cuts a token. Together with b64 it leaves a token exactly one spelling.
+// split cuts a token at its dots. Together, split and b64 accept exactly one spelling
+// of a token.
 func split(token string) (compact, bool) {
 	if len(token) > MaxToken || strings.Count(token, ".") != 4 {
 		return compact{}, false
 	}
-	// Package base64 ignores line breaks wherever they stand.
+	// Package base64 ignores line breaks anywhere.
 	if strings.IndexByte(token, '\n') >= 0 || strings.IndexByte(token, '\r') >= 0 {
 		return compact{}, false
 	}
@@ -37,8 +38,8 @@ func split(token string) (compact, bool) {
 	return c, encryptedKey == ""
 }
 
-// decode returns IV, ciphertext and tag, one after the other, if the sizes of IV
-// and tag are those of enc.
+// decode returns IV, ciphertext and tag, concatenated, if IV and tag have the sizes of
+// enc.
 func (c compact) decode(enc *encryption) ([]byte, bool) {
 	if len(c.iv) != b64.EncodedLen(enc.ivSize) || len(c.tag) != b64.EncodedLen(enc.tagSize) {
 		return nil, false
@@ -53,8 +54,8 @@ func (c compact) decode(enc *encryption) ([]byte, bool) {
 	return sealed, true
 }
 
-// join makes a token of an encoded header and sealed, which is laid out as
-// decode returns it.
+// join makes a token from an encoded header and sealed, whose layout is the one that
+// decode returns.
 func join(header, sealed []byte, enc *encryption) string {
 	body := len(sealed) - enc.tagSize
 	const slack = 8 // four dots, and rounding up three parts instead of one

@@ -1,19 +1,17 @@
-// Package seal is the cryptographic core of authsvc: everything that leaves the
-// process and must come back unread or unchanged goes through here.
+// Package seal is the cryptographic core of authsvc. Everything that leaves the process
+// and must come back unread or unchanged passes through it.
 //
-// A [Ring] holds the secrets of a deployment. From it come [Sealer] values,
-// which turn bytes into compact JWE tokens and back (RFC 7516), [MAC] values,
-// which authenticate strings without hiding them, and [Box] values, which hide
-// text that is kept in a certain place. Each is made for one
-// purpose and has a key of its own, derived with HKDF-SHA256 (RFC 5869), so
-// that what was made for one purpose means nothing to another.
+// A [Ring] holds the secrets of a deployment and makes three kinds of values. A
+// [Sealer] turns bytes into compact JWE tokens and back (RFC 7516). A [MAC]
+// authenticates strings without hiding them. A [Box] encrypts text and binds it to the
+// place where it is stored. Each is made for one purpose and has its own key, derived
+// with HKDF-SHA256 (RFC 5869), so its output is meaningless for any other purpose.
 //
-// Three token formats are spoken: our own ([Ring.Sealer]), that of NextAuth.js
-// v4 ([Ring.NextAuthV4]) and that of Auth.js v5 ([Ring.AuthJSV5]). In all three
-// the key is used directly ("alg":"dir"); there is no other algorithm to choose,
-// nothing is inflated and no key is fetched.
+// The package supports three token formats: its own ([Ring.Sealer]), NextAuth.js v4
+// ([Ring.NextAuthV4]) and Auth.js v5 ([Ring.AuthJSV5]). All three use the key directly
+// ("alg":"dir"). There is no other algorithm to choose; the package never decompresses
+// anything and never fetches a key.
 //
-// The package looks neither into the plaintext nor at the clock: claims such as
-// exp are the caller's business. All values are immutable after construction
-// and safe for concurrent use.
+// The package reads neither the plaintext nor the clock: the caller must check claims
+// such as exp. All values are immutable after construction and safe for concurrent use.
 package seal

@@ -8,17 +8,17 @@ import (
 	josecipher "github.com/go-jose/go-jose/v4/cipher"
 )
 
-// encryption is a content encryption algorithm of RFC 7518 §5. Sizes are bytes.
+// encryption is a content encryption algorithm of RFC 7518 §5. Sizes are in bytes.
 //
-// Its AEADs draw a fresh IV for every message and put it in front of the
-// ciphertext, as [cipher.NewGCMWithRandomNonce] does; their nonce argument is
-// nil. No caller can repeat an IV, and GCM works in FIPS 140-only mode.
+// Its AEADs draw a fresh IV for every message and put it in front of the ciphertext, as
+// [cipher.NewGCMWithRandomNonce] does; callers pass a nil nonce. No caller can repeat
+// an IV, and GCM works in FIPS 140-only mode.
 type encryption struct {
 	name    string // header member "enc"
 	keySize int
 	ivSize  int
 	tagSize int
-	inPlace bool // Open can write where the ciphertext is
+	inPlace bool // Open can write over the ciphertext
 	aead    func(key []byte) (cipher.AEAD, error)
 }
 
@@ -38,10 +38,10 @@ var a256gcm = &encryption{
 	},
 }
 
-// a256cbcHS512 is AES-256-CBC with HMAC-SHA-512, RFC 7518 §5.2.5. The
-// composition comes from go-jose, which the OpenID Connect code needs anyway. It
-// compares the tag in constant time before it looks at padding; joining CBC and
-// HMAC by hand a second time would only add a second place to get that wrong.
+// a256cbcHS512 is AES-256-CBC with HMAC-SHA-512, RFC 7518 §5.2.5. go-jose, which the
+// OpenID Connect code needs anyway, combines the two. It compares the tag in constant
+// time before it looks at the padding. A second implementation would only be a second
+// place to get that wrong.
 var a256cbcHS512 = &encryption{
 	name:    "A256CBC-HS512",
 	keySize: 64,
@@ -64,7 +64,7 @@ func encryptionNamed(name string) *encryption {
 	return nil
 }
 
-// randomIV makes an AEAD that takes an IV into one that draws it.
+// randomIV wraps an AEAD that takes an IV into one that draws it.
 type randomIV struct{ aead cipher.AEAD }
 
 func (r randomIV) NonceSize() int { return 0 }
@@ -73,11 +73,11 @@ func (r randomIV) Overhead() int { return r.aead.NonceSize() + r.aead.Overhead()
 
 func (r randomIV) Seal(dst, _, plaintext, aad []byte) []byte {
 	iv := make([]byte, r.aead.NonceSize())
-	rand.Read(iv) // never fails, see its documentation
+	rand.Read(iv) // never fails; see its documentation
 	return r.aead.Seal(append(dst, iv...), iv, plaintext, aad)
 }
 
-// Open expects at least an IV; decode sees to that.
+// Open requires sealed to hold at least an IV; decode ensures that.
 func (r randomIV) Open(dst, _, sealed, aad []byte) ([]byte, error) {
 	n := r.aead.NonceSize()
 	return r.aead.Open(dst, sealed[:n], sealed[n:], aad)

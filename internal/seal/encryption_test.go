@@ -10,7 +10,7 @@ import (
 	josecipher "github.com/go-jose/go-jose/v4/cipher"
 )
 
-// RFC 7518 appendix B.3.
+// TestA256CBCHS512Vector uses the test vector of RFC 7518 appendix B.3.
 func TestA256CBCHS512Vector(t *testing.T) {
 	t.Parallel()
 	raw := make([]byte, 64)
@@ -54,7 +54,8 @@ func unhex(t *testing.T, s string) []byte {
 	return b
 }
 
-// The AEADs keep the promises of encryption: sizes, IV in front, dst kept.
+// TestEncryptions checks the AEADs against encryption: the sizes are correct, the IV
+// comes first, and Seal keeps dst.
 func TestEncryptions(t *testing.T) {
 	t.Parallel()
 	for _, enc := range []*encryption{a256gcm, a256cbcHS512} {

@@ -10,9 +10,10 @@ import (
 	josecipher "github.com/go-jose/go-jose/v4/cipher"
 )
 
-// FuzzOpen states the property that matters: what opens is, byte for byte, what
-// an independent implementation seals with one of our keys for this purpose
-// under the same header and IV. Anything else is ErrOpen and nothing beside it.
+// FuzzOpen checks the essential property: a token that opens is, byte for byte, the
+// token that an independent implementation seals with one of our keys for this purpose,
+// under the same header and IV. Open answers everything else with ErrOpen and no other
+// result.
 func FuzzOpen(f *testing.F) {
 	secrets := []string{"s3cret", "older"}
 	r := ring(f, secrets...)
@@ -54,7 +55,7 @@ func FuzzOpen(f *testing.F) {
 	})
 }
 
-// addSeeds adds good tokens of s and near misses.
+// addSeeds adds valid tokens of s and near misses.
 func addSeeds(f *testing.F, s *Sealer) {
 	for _, plaintext := range []string{"", "0123456789012345", v4SessionPlaintext} {
 		token := mustSeal(f, s, plaintext)
@@ -73,7 +74,7 @@ func addSeeds(f *testing.F, s *Sealer) {
 	}
 }
 
-// reseal encrypts plaintext anew under the header and IV of token.
+// reseal encrypts plaintext again under the header and IV of token.
 func reseal(t *testing.T, key func(string, *encryption) []byte, secret, token string, plaintext []byte) string {
 	parts := strings.Split(token, ".")
 	text, err := b64.DecodeString(parts[0])

@@ -6,20 +6,19 @@ import (
 	"unicode/utf8"
 )
 
-// maxHeader is the largest protected header that is parsed, in bytes of JSON.
+// maxHeader is the largest protected header that parseHeader reads, in bytes of JSON.
 const maxHeader = 512
 
-// header is a JOSE header (RFC 7516 §4), reduced to what chooses a key; "alg" is
-// always "dir".
+// header is a JOSE header (RFC 7516 §4), reduced to the members that choose a key;
+// "alg" is always "dir".
 type header struct {
 	enc    *encryption
 	kid    string
 	hasKID bool
 }
 
-// encode returns the header as the first part of a token. Members stand in the
-// order of the JavaScript implementations. A kid is base64url and needs no
-// escaping.
+// encode returns the header as the first part of a token. The members have the order of
+// the JavaScript implementations. A kid is base64url and needs no escaping.
 func (h header) encode() string {
 	text := `{"alg":"dir","enc":"` + h.enc.name + `"`
 	if h.hasKID {
@@ -28,8 +27,8 @@ func (h header) encode() string {
 	return b64.EncodeToString([]byte(text + "}"))
 }
 
-// selects reports whether a token with this header may be sealed with k. A kid
-// decides when both sides have one.
+// selects reports whether k may have sealed a token with this header. If both have a
+// kid, the kid decides.
 func (h header) selects(k *key) bool {
 	if h.enc != k.header.enc {
 		return false
@@ -37,11 +36,10 @@ func (h header) selects(k *key) bool {
 	return !h.hasKID || !k.header.hasKID || h.kid == k.header.kid
 }
 
-// parseHeader reads a protected header that another implementation wrote: "alg"
-// and "enc", optionally "kid" and "typ", in any order. It is stricter than
-// RFC 7516 §4, which would have unknown members ignored: anything else is
-// refused, and with it compression ("zip"), extensions ("crit"), and keys or
-// references to keys ("jwk", "jku", "x5u", …).
+// parseHeader reads a protected header that another implementation wrote: "alg" and
+// "enc", optionally "kid" and "typ", in any order. RFC 7516 §4 ignores unknown members;
+// parseHeader is stricter and refuses them. That excludes compression ("zip"),
+// extensions ("crit"), and keys or references to keys ("jwk", "jku", "x5u", …).
 func parseHeader(segment string) (header, bool) {
 	if len(segment) > b64.EncodedLen(maxHeader) {
 		return header{}, false
@@ -64,7 +62,7 @@ func parseHeader(segment string) (header, bool) {
 		case "kid":
 			h.kid, h.hasKID = value, true
 		case "typ":
-			// RFC 7519 §5.1: "JWT" in capitals is the spelling to expect.
+			// RFC 7519 §5.1 recommends the spelling "JWT" in capitals.
 			if value != "JWT" {
 				return header{}, false
 			}
@@ -75,12 +73,12 @@ func parseHeader(segment string) (header, bool) {
 	return h, true
 }
 
-// stringMembers reads a JSON object whose values are all strings. Duplicate
-// names are refused (RFC 7516 §4), compared after unescaping; plain Unmarshal
-// would let the last one win.
+// stringMembers reads a JSON object whose values are all strings. It refuses duplicate
+// names (RFC 7516 §4) and compares them after unescaping; json.Unmarshal would use the
+// last one.
 func stringMembers(raw []byte) (map[string]string, bool) {
-	// The token reader is lenient about commas and colons, so the syntax is
-	// checked first; after that, only kinds and names remain to be looked at.
+	// The token reader is lenient about commas and colons, so json.Valid checks the
+	// syntax first. The loop below checks only the kinds and the names.
 	if !utf8.Valid(raw) || !json.Valid(raw) {
 		return nil, false
 	}

@@ -5,13 +5,14 @@ import (
 	"testing"
 )
 
-// forge seals with k under a header of any content, validly.
+// forge seals validly with k under any header.
 func forge(k *key, header string) string {
 	aad := []byte(b64.EncodeToString([]byte(header)))
 	return join(aad, k.aead.Seal(nil, nil, []byte("x"), aad), k.header.enc)
 }
 
-// Every token here is sealed with the right key: only the header decides.
+// TestForeignHeaders seals every token with the right key, so that only the header
+// decides.
 func TestForeignHeaders(t *testing.T) {
 	t.Parallel()
 	r := ring(t, "s3cret")
@@ -95,7 +96,8 @@ func TestForeignHeaders(t *testing.T) {
 	}
 }
 
-// No algorithm but dir, and no encryption but the two, whatever the key.
+// TestAlgorithmIsNotChosenByTheToken checks that only dir and the two encryptions are
+// accepted, whatever the key.
 func TestAlgorithmIsNotChosenByTheToken(t *testing.T) {
 	t.Parallel()
 	r := ring(t, "s3cret")
@@ -120,7 +122,7 @@ func TestAlgorithmIsNotChosenByTheToken(t *testing.T) {
 	}
 }
 
-// Our own sealer knows its headers by heart and reads no other.
+// TestOwnHeaderIsExact checks that our own sealer accepts only its own headers.
 func TestOwnHeaderIsExact(t *testing.T) {
 	t.Parallel()
 	s := ring(t, "new", "old").Sealer("p")
@@ -145,7 +147,8 @@ func TestOwnHeaderIsExact(t *testing.T) {
 	}
 }
 
-// The old kid with the new key, and the reverse, open in no format that has kids.
+// TestKIDConfusion checks that the old kid with the new key, and the reverse, open in
+// no format that has kids.
 func TestKIDConfusion(t *testing.T) {
 	t.Parallel()
 	r := ring(t, "new", "old")
@@ -168,8 +171,8 @@ func TestKIDConfusion(t *testing.T) {
 	}
 }
 
-// TestHeaderSelects: a token is opened only with a key of its encryption, and
-// of its kid if both have one.
+// TestHeaderSelects checks that a token opens only with a key of its encryption and, if
+// both have a kid, of its kid.
 func TestHeaderSelects(t *testing.T) {
 	t.Parallel()
 	own := &key{header: header{enc: a256gcm, kid: "a", hasKID: true}}

@@ -9,8 +9,8 @@ import (
 	"github.com/go-jose/go-jose/v4"
 )
 
-// The formats are checked against go-jose in both directions. It shares the
-// composition of A256CBC-HS512 with us; RFC 7518 B.3 is the check on that.
+// The tests below check the formats against go-jose in both directions. We share its
+// composition of A256CBC-HS512, which RFC 7518 B.3 checks.
 
 func joseSeal(t *testing.T, enc jose.ContentEncryption, key []byte, kid string, opts *jose.EncrypterOptions, plaintext string) string {
 	t.Helper()
@@ -33,8 +33,8 @@ func TestJOSE(t *testing.T) {
 	t.Parallel()
 	const cookie, secret = "__Secure-authjs.session-token", "s3cret"
 	r := ring(t, secret)
-	// RFC 7638 §3: the required members of the key, sorted, without blanks. Go-jose
-	// does not hash symmetric keys, but writes them.
+	// RFC 7638 §3: the required members of the key, sorted, without spaces. go-jose can
+	// write symmetric keys, but cannot hash them.
 	thumbprint := func(key []byte, hash crypto.Hash) string {
 		var jwk struct {
 			K   string `json:"k"`
@@ -62,7 +62,7 @@ func TestJOSE(t *testing.T) {
 		enc    jose.ContentEncryption
 		key    []byte
 		kid    string
-		seals  bool // the sealer's own tokens are sealed with key
+		seals  bool // the sealer seals its own tokens with key
 	}{
 		{"v4", r.NextAuthV4(""), jose.A256GCM, nextAuthV4Key(secret, ""), "", true},
 		{"v4 salt", r.NextAuthV4("next-auth.state"), jose.A256GCM, nextAuthV4Key(secret, "next-auth.state"), "", true},

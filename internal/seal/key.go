@@ -2,16 +2,16 @@ package seal
 
 import "crypto/cipher"
 
-// key is one derived key, ready for use.
+// key is one derived key, ready to use.
 type key struct {
-	header header // of tokens sealed with this key
-	aad    []byte // header, encoded: the first part of the token
+	header header // header of tokens sealed with this key
+	aad    []byte // encoded header: the first part of the token
 	aead   cipher.AEAD
-	stale  bool // derived from a secret that is not the first
+	stale  bool // derived from a secret other than the first
 }
 
-// newKey prepares raw, which has the size that enc asks for; otherwise it
-// panics. An empty kid is left out of the header.
+// newKey prepares raw as a key for enc. It panics if raw does not have the size that
+// enc requires. An empty kid is left out of the header.
 func newKey(enc *encryption, raw []byte, kid string, stale bool) key {
 	aead, err := enc.aead(raw)
 	if err != nil {

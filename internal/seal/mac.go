@@ -8,15 +8,15 @@ import (
 	"sync"
 )
 
-// MAC authenticates lists of strings with HMAC-SHA256, under a key that serves
-// one purpose. It is made by [Ring.MAC].
+// MAC authenticates lists of strings with HMAC-SHA256. Its key serves one purpose.
+// [Ring.MAC] makes one.
 type MAC struct {
 	opaque
 	keys []*macKey
 }
 
-// MAC returns the authenticator for a purpose. Its keys have nothing to do with
-// those of a [Sealer] for a purpose of the same name.
+// MAC returns the authenticator for a purpose. Its keys are independent of the keys of
+// a [Sealer] for a purpose of the same name.
 func (r *Ring) MAC(purpose string) *MAC {
 	m := new(MAC)
 	for _, secret := range r.secrets {
@@ -25,15 +25,15 @@ func (r *Ring) MAC(purpose string) *MAC {
 	return m
 }
 
-// Sum returns the 32 bytes that authenticate parts, in this order and cut up in
-// this way: Sum("ab", "c") and Sum("a", "bc") differ.
+// Sum returns the 32 bytes that authenticate parts, their order and their boundaries:
+// Sum("ab", "c") and Sum("a", "bc") differ.
 func (m *MAC) Sum(parts ...string) []byte {
 	return m.keys[0].appendSum(nil, parts)
 }
 
-// Verify reports whether sum authenticates parts under any secret of the ring,
-// in constant time for a given ring and length of parts, except that it stops at
-// the secret that matches. stale is true if that is not the first.
+// Verify reports whether sum authenticates parts under any secret of the ring. For a
+// given ring and length of parts it takes constant time, except that it stops at the
+// secret that matches. stale is true if that secret is not the first.
 func (m *MAC) Verify(sum []byte, parts ...string) (ok, stale bool) {
 	var room [sha256.Size]byte
 	for i, key := range m.keys {
@@ -44,8 +44,8 @@ func (m *MAC) Verify(sum []byte, parts ...string) (ok, stale bool) {
 	return false, false
 }
 
-// A macKey has the states of HMAC under one key, each of which is used by one
-// goroutine at a time: to make one costs more than a sum.
+// A macKey pools HMAC states under one key, because making a state costs more than a
+// sum. One goroutine at a time uses a state.
 type macKey struct{ states sync.Pool }
 
 type macState struct {
@@ -57,7 +57,7 @@ func newMACKey(key []byte) *macKey {
 	return &macKey{sync.Pool{New: func() any { return &macState{hash: hmac.New(sha256.New, key)} }}}
 }
 
-// appendSum appends the sum of parts, framed, to to.
+// appendSum appends the sum of the framed parts to to.
 func (k *macKey) appendSum(to []byte, parts []string) []byte {
 	s := k.states.Get().(*macState)
 	defer k.states.Put(s)
@@ -67,8 +67,8 @@ func (k *macKey) appendSum(to []byte, parts []string) []byte {
 	return s.hash.Sum(to)
 }
 
-// appendFrame puts the length in front of every part, so that the list can be
-// read back from the message and no two lists share one.
+// appendFrame puts the length in front of every part, so that no two lists share a
+// message.
 func appendFrame(to []byte, parts []string) []byte {
 	for _, part := range parts {
 		to = binary.BigEndian.AppendUint64(to, uint64(len(part)))

@@ -82,7 +82,7 @@ func TestMACFraming(t *testing.T) {
 	}
 }
 
-// What exactly is authenticated, so that it cannot change unnoticed.
+// TestMACMessage fixes the authenticated message, so that it cannot change unnoticed.
 func TestMACMessage(t *testing.T) {
 	t.Parallel()
 	h := hmac.New(sha256.New, derive("s3cret", "", "authsvc/v1/mac p", 32))

@@ -5,13 +5,13 @@ import (
 	"crypto/sha512"
 )
 
-// NextAuthV4 returns a sealer that shares tokens with NextAuth.js v4: A256GCM,
-// no "kid", so the secrets are tried in order when opening. The salt is empty
-// for session tokens and the cookie's full name for check cookies.
+// NextAuthV4 returns a sealer that shares tokens with NextAuth.js v4: A256GCM without a
+// "kid", so Open tries the secrets in order. The salt is empty for session tokens and
+// the cookie's full name for check cookies.
 //
-// Opening also takes headers that another library spelled differently; see
-// parseHeader for what is let through. A "kid" has no meaning in this format and
-// is ignored, as NextAuth.js does.
+// Open also accepts headers that another library spelled differently; see parseHeader
+// for the limits. Like NextAuth.js, it ignores a "kid", which has no meaning in this
+// format.
 func (r *Ring) NextAuthV4(salt string) *Sealer {
 	s := &Sealer{foreign: true}
 	for i, secret := range r.secrets {
@@ -20,13 +20,13 @@ func (r *Ring) NextAuthV4(salt string) *Sealer {
 	return s
 }
 
-// AuthJSV5 returns a sealer that shares tokens with Auth.js v5 (@auth/core): it
-// seals with A256CBC-HS512 and a "kid", and opens A256GCM too. The salt is the
-// cookie's full name, for session tokens as well.
+// AuthJSV5 returns a sealer that shares tokens with Auth.js v5 (@auth/core). It seals
+// with A256CBC-HS512 and a "kid", and also opens A256GCM. The salt is the cookie's full
+// name, also for session tokens.
 //
-// Opening also takes headers that another library spelled differently; see
-// parseHeader for what is let through. A "kid" chooses the key; without one the
-// secrets are tried in order.
+// Open also accepts headers that another library spelled differently; see parseHeader
+// for the limits. A "kid" chooses the key; without one, Open tries the secrets in
+// order.
 func (r *Ring) AuthJSV5(salt string) *Sealer {
 	s := &Sealer{foreign: true}
 	for i, secret := range r.secrets {
@@ -53,8 +53,8 @@ func authJSV5Key(secret, salt string, enc *encryption) []byte {
 	return derive(secret, salt, "Auth.js Generated Encryption Key ("+salt+")", enc.keySize)
 }
 
-// thumbprintInput returns the canonical JWK of a symmetric key, RFC 7638 §3.2.
-// Auth.js hashes it with the SHA-2 function that is as wide as the key.
+// thumbprintInput returns the canonical JWK of a symmetric key, RFC 7638 §3.2. Auth.js
+// hashes it with the SHA-2 function that has the width of the key.
 func thumbprintInput(key []byte) []byte {
 	return []byte(`{"k":"` + b64.EncodeToString(key) + `","kty":"oct"}`)
 }

@@ -41,7 +41,8 @@ func TestNextAuthV4Tokens(t *testing.T) {
 	wantRefused(t, ring(t, "other").NextAuthV4(""), v4Session)
 }
 
-// A v5 deployment may still hold tokens sealed with the older encryption.
+// TestAuthJSV5OpensGCM covers a v5 deployment that still has tokens with the older
+// encryption.
 func TestAuthJSV5OpensGCM(t *testing.T) {
 	t.Parallel()
 	const cookie = "authjs.session-token"

@@ -5,8 +5,8 @@ import (
 	"io"
 )
 
-// opaque, embedded, keeps what surrounds it out of logs: every verb of package
-// fmt prints the same word, and so does log/slog, which formats with fmt.
+// opaque, when embedded, keeps the surrounding struct out of logs: every fmt verb
+// prints the same word, and so does log/slog, which formats with fmt.
 type opaque struct{}
 
 // Format implements [fmt.Formatter].

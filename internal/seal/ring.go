@@ -8,8 +8,8 @@ import (
 	"slices"
 )
 
-// Info strings of our own keys. None is a prefix of another, so whatever the
-// purpose, a sealing key, a key id and a MAC key never share an info string.
+// Info strings of our own keys. None is a prefix of another. A sealing key, a key id
+// and a MAC key therefore never share an info string, whatever their purposes.
 const (
 	infoSeal   = "authsvc/v1 "
 	infoKID    = "authsvc/v1/kid "
@@ -19,17 +19,17 @@ const (
 	infoDerive = "authsvc/v1/derive "
 )
 
-// Ring holds the secrets of a deployment, newest first. The first seals and
-// signs; all open and verify, which is how a secret is rotated: put the new one
-// in front, and drop the old one when nothing made with it is alive any more.
+// Ring holds the secrets of a deployment, newest first. The first secret seals and
+// signs; all of them open and verify. To rotate a secret, put the new one in front, and
+// drop the old one when everything made with it has expired.
 type Ring struct {
 	opaque
 	secrets []string
 }
 
-// NewRing makes a ring of secrets, newest first. At least one is needed and none
-// may be empty; whether they are strong enough is judged elsewhere. A secret
-// that is given twice counts once. Errors name a secret by its position only.
+// NewRing makes a ring from secrets, newest first. It requires at least one secret and
+// no empty ones; the caller checks that they are strong. Repeated secrets count once.
+// Errors name a secret only by its position.
 func NewRing(secrets ...string) (*Ring, error) {
 	if len(secrets) == 0 {
 		return nil, errors.New("seal: no secret")
@@ -39,8 +39,8 @@ func NewRing(secrets ...string) (*Ring, error) {
 		if secret == "" {
 			return nil, fmt.Errorf("seal: secret %d is empty", i+1)
 		}
-		// In FIPS 140-only mode HKDF refuses short secrets. Asking here lets
-		// every later derivation rely on it.
+		// In FIPS 140-only mode HKDF refuses short secrets. This check lets every later
+		// derivation rely on HKDF.
 		if _, err := hkdf.Key(sha256.New, []byte(secret), nil, infoSeal, 1); err != nil {
 			return nil, fmt.Errorf("seal: secret %d: %w", i+1, err)
 		}
@@ -51,13 +51,13 @@ func NewRing(secrets ...string) (*Ring, error) {
 	return r, nil
 }
 
-// Sealer returns the sealer of our own token format for a purpose: A256GCM, with
-// a "kid" that names the key. Only headers that this ring would write itself are
-// accepted, byte for byte, so at most one key is ever tried.
+// Sealer returns the sealer of our own token format for a purpose: A256GCM, with a
+// "kid" that names the key. It accepts only headers that this ring would write, byte
+// for byte, so it tries at most one key for a token.
 //
-// The purpose is not secret and need not be random. It should say all that must
-// keep two tokens apart: what the token is for and, where the same secret may
-// serve several deployments or cookies, which one.
+// The purpose need not be secret or random. It should contain everything that must keep
+// two tokens apart: the use of the token and, if the same secret may serve several
+// deployments or cookies, the deployment or cookie.
 func (r *Ring) Sealer(purpose string) *Sealer {
 	s := new(Sealer)
 	for i, secret := range r.secrets {
@@ -68,9 +68,9 @@ func (r *Ring) Sealer(purpose string) *Sealer {
 	return s
 }
 
-// Derive returns size bytes for a purpose from each secret, newest first, at most
-// 255·32. They have nothing to do with the keys of a [Sealer], [MAC] or [Box] for
-// a purpose of the same name.
+// Derive returns size bytes for a purpose from each secret, newest first. size must be
+// at most 255·32. The bytes are independent of the keys of a [Sealer], [MAC] or [Box]
+// for a purpose of the same name.
 func (r *Ring) Derive(purpose string, size int) (list [][]byte) {
 	for _, secret := range r.secrets {
 		list = append(list, derive(secret, "", infoDerive+purpose, size))
@@ -78,8 +78,8 @@ func (r *Ring) Derive(purpose string, size int) (list [][]byte) {
 	return list
 }
 
-// derive returns size bytes of HKDF-SHA256 output. It cannot fail: NewRing has
-// tried the secret, and sizes are small constants.
+// derive returns size bytes of HKDF-SHA256 output. It cannot fail: NewRing has tried
+// the secret, and sizes are small constants.
 func derive(secret, salt, info string, size int) []byte {
 	raw, err := hkdf.Key(sha256.New, []byte(secret), []byte(salt), info, size)
 	if err != nil {

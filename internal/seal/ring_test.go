@@ -60,7 +60,7 @@ func TestRepeatedSecretCountsOnce(t *testing.T) {
 	}
 }
 
-// Derived keys must differ between purposes, between uses of one purpose, between
+// TestKeysDiffer checks that derived keys differ between purposes, uses of one purpose,
 // formats, salts and secrets.
 func TestKeysDiffer(t *testing.T) {
 	t.Parallel()

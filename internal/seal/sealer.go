@@ -5,26 +5,25 @@ import (
 	"fmt"
 )
 
-// ErrOpen is the one error of [Sealer.Open]. What was wrong with a token helps
-// nobody but the one who forged it.
+// ErrOpen is the only error of [Sealer.Open]. Details about an invalid token would help
+// only its forger.
 var ErrOpen = errors.New("seal: token does not open")
 
-// Sealer turns bytes into tokens that only the holder of the secret can read or
-// make, and back. It is made by a [Ring], for one purpose.
+// Sealer turns bytes into tokens and back. Only the holder of the secret can read or
+// make these tokens. A [Ring] makes a sealer for one purpose.
 //
-// IVs are random. With A256GCM one key may therefore seal 2³² tokens, after
-// which the odds of a repeated IV reach 2⁻³² (NIST SP 800-38D §8.3): one
-// hundred tokens a second for over a year. Busier deployments rotate the secret
-// sooner.
+// IVs are random. With A256GCM one key may therefore seal 2³² tokens: after that, the
+// probability of a repeated IV reaches 2⁻³² (NIST SP 800-38D §8.3). That is one hundred
+// tokens a second for over a year. Busier deployments must rotate the secret sooner.
 type Sealer struct {
 	opaque
 	keys    []key // keys[0] seals
-	foreign bool  // headers that we would not write ourselves are parsed
+	foreign bool  // parse headers that we would not write ourselves
 }
 
-// Seal encrypts plaintext with the first secret and returns a compact JWE. The
-// only error is a token longer than [MaxToken], which Open would refuse. The
-// length of the plaintext shows in the length of the token.
+// Seal encrypts plaintext with the first secret and returns a compact JWE. Its only
+// error is a token longer than [MaxToken], which Open would refuse. The length of the
+// token reveals the length of the plaintext.
 func (s *Sealer) Seal(plaintext []byte) (string, error) {
 	k := &s.keys[0]
 	sealed := k.aead.Seal(nil, nil, plaintext, k.aad) // #nosec G407 -- the AEAD draws its nonce
@@ -35,10 +34,9 @@ func (s *Sealer) Seal(plaintext []byte) (string, error) {
 	return token, nil
 }
 
-// Open returns the plaintext of a token that was sealed for this purpose. stale
-// is true if that was done with a secret that is not the first; the token is as
-// good as any, but should be replaced with a fresh one before that secret goes.
-// Every failure is [ErrOpen].
+// Open returns the plaintext of a token that was sealed for this purpose. stale is true
+// if a secret other than the first sealed it: the token is valid, but the caller should
+// replace it before that secret is removed. Every failure is [ErrOpen].
 func (s *Sealer) Open(token string) (plaintext []byte, stale bool, err error) {
 	c, ok := split(token)
 	if !ok {
@@ -57,7 +55,8 @@ func (s *Sealer) Open(token string) (plaintext []byte, stale bool, err error) {
 		if !h.selects(k) {
 			continue
 		}
-		// A failure overwrites what it writes to, which other keys still need.
+		// A failed Open overwrites its destination, so only the last key may decrypt in
+		// place: earlier keys must leave the ciphertext intact.
 		var to []byte
 		if h.enc.inPlace && i == len(s.keys)-1 {
 			to = sealed[:0]
@@ -69,9 +68,9 @@ func (s *Sealer) Open(token string) (plaintext []byte, stale bool, err error) {
 	return nil, false, ErrOpen
 }
 
-// NamesOther reports whether the header of a token names a key that this process
-// does not have, such as that of a secret which it does not have yet. The header
-// is not authenticated.
+// NamesOther reports whether the header of a token names a key that this process does
+// not have, such as a key of a secret that it has not received yet. The header is not
+// authenticated.
 func (s *Sealer) NamesOther(token string) bool {
 	c, ok := split(token)
 	if !ok {
@@ -89,9 +88,9 @@ func (s *Sealer) NamesOther(token string) bool {
 	return true
 }
 
-// readHeader returns what a token's first part says, and its bytes, which are
-// the additional authenticated data. Nearly every token bears a header that one
-// of our keys writes; then nothing is parsed.
+// readHeader returns the header of a token and its encoded bytes, the additional
+// authenticated data. Nearly every token has a header that one of our keys writes;
+// readHeader then parses nothing.
 func (s *Sealer) readHeader(segment string) (header, []byte, bool) {
 	for i := range s.keys {
 		if k := &s.keys[i]; string(k.aad) == segment {

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// formats are the ways to make a sealer, for tests that hold for all of them.
+// formats lists the ways to make a sealer, for tests that apply to all of them.
 var formats = []struct {
 	name string
 	new  func(r *Ring, label string) *Sealer
@@ -59,7 +59,7 @@ func TestRoundTrip(t *testing.T) {
 		t.Run(format.name, func(t *testing.T) {
 			t.Parallel()
 			s := format.new(ring(t, "s3cret"), "purpose")
-			// Around the AES block, and a few sizes beyond.
+			// Sizes around the AES block, and a few larger ones.
 			for _, n := range []int{0, 1, 2, 3, 14, 15, 16, 17, 31, 32, 33, 250, 4096, 17000} {
 				plaintext := strings.Repeat("a", n)
 				wantOpen(t, s, mustSeal(t, s, plaintext), plaintext, false)
@@ -129,7 +129,7 @@ func TestSealedHeader(t *testing.T) {
 	}
 }
 
-// Nothing but the plaintext's length may show.
+// TestNothingReadable checks that a token reveals only the length of the plaintext.
 func TestNothingReadable(t *testing.T) {
 	t.Parallel()
 	for _, format := range formats {
@@ -168,8 +168,8 @@ func TestRotation(t *testing.T) {
 	}
 }
 
-// A token of one purpose, salt or format must mean nothing anywhere else
-// (CVE-2023-48309 was a state cookie used as a session).
+// TestPurposesAreApart checks that a token of one purpose, salt or format opens nowhere
+// else (in CVE-2023-48309 a state cookie was used as a session).
 func TestPurposesAreApart(t *testing.T) {
 	t.Parallel()
 	r := ring(t, "s3cret")
@@ -203,7 +203,7 @@ func TestSealTooLong(t *testing.T) {
 		t.Run(format.name, func(t *testing.T) {
 			t.Parallel()
 			s := format.new(ring(t, "s3cret"), "p")
-			// The longest plaintext that fits, found by asking.
+			// Find the longest plaintext that fits by trying.
 			n := MaxToken
 			for ; n > 0; n-- {
 				if _, err := s.Seal(make([]byte, n)); err == nil {
@@ -241,7 +241,8 @@ func TestIVsDoNotRepeat(t *testing.T) {
 	}
 }
 
-// With many secrets, a kid still leads to one key: the others are not tried.
+// TestAtMostOneKeyTried checks that, with many secrets, a kid selects one key and the
+// others are not tried.
 func TestAtMostOneKeyTried(t *testing.T) {
 	t.Parallel()
 	secrets := make([]string, 1000)
@@ -251,7 +252,7 @@ func TestAtMostOneKeyTried(t *testing.T) {
 	many := ring(t, secrets...)
 	for _, format := range formats {
 		if format.name == "next-auth v4" {
-			continue // has no kid
+			continue // no kid
 		}
 		s := format.new(many, "p")
 		token := mustSeal(t, format.new(ring(t, "secret 700"), "p"), "x")

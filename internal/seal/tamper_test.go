@@ -25,7 +25,7 @@ func TestTamper(t *testing.T) {
 					}
 				}
 				wantRefused(t, s, token[:i])               // cut off
-				wantRefused(t, s, token[:i]+token[i+1:])   // one character less
+				wantRefused(t, s, token[:i]+token[i+1:])   // one character fewer
 				wantRefused(t, s, token[:i]+"A"+token[i:]) // one more
 			}
 			wantRefused(t, s, token+"A")
@@ -33,7 +33,8 @@ func TestTamper(t *testing.T) {
 	}
 }
 
-// Each bit of each decoded part counts, not just the characters.
+// TestTamperBits checks that each bit of each decoded part counts, not just the
+// characters.
 func TestTamperBits(t *testing.T) {
 	t.Parallel()
 	for _, format := range formats {
@@ -59,7 +60,7 @@ func TestTamperBits(t *testing.T) {
 	}
 }
 
-// Whole parts taken away, added or exchanged.
+// TestParts removes, adds and exchanges whole parts.
 func TestParts(t *testing.T) {
 	t.Parallel()
 	for _, format := range formats {
@@ -97,15 +98,16 @@ func TestParts(t *testing.T) {
 	}
 }
 
-// One token has one spelling.
+// TestMalleability checks that a token has only one spelling.
 func TestMalleability(t *testing.T) {
 	t.Parallel()
 	for _, format := range formats {
 		t.Run(format.name, func(t *testing.T) {
 			t.Parallel()
 			s := format.new(ring(t, "s3cret"), "p")
-			// A token with both of the characters that base64 spells differently,
-			// and with unused bits at the end of a ciphertext of 3n+1 bytes.
+			// Find a token with both characters that the base64 alphabets spell
+			// differently, and with unused bits at the end of a ciphertext of 3n+1
+			// bytes.
 			var token string
 			for plaintext := "0123456789012345"; !strings.ContainsRune(token, '-') || !strings.ContainsRune(token, '_'); {
 				token = mustSeal(t, s, plaintext)
@@ -136,8 +138,8 @@ func TestMalleability(t *testing.T) {
 	}
 }
 
-// Garbage of any length must cost nothing to speak of. Not parallel: it reads
-// the allocation counters of the process.
+// TestFloods checks that garbage of any length costs almost nothing. It is not
+// parallel, because it reads the allocation counters of the process.
 func TestFloods(t *testing.T) {
 	for _, format := range formats {
 		s := format.new(ring(t, "s3cret"), "p")
@@ -159,7 +161,7 @@ func TestFloods(t *testing.T) {
 	}
 }
 
-// bytesAllocated returns the least that f allocates in a few runs, since other
+// bytesAllocated returns the minimum that f allocates in several runs, because other
 // goroutines allocate too.
 func bytesAllocated(f func()) uint64 {
 	var least uint64 = 1 << 63

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// UUIDv7 is a UUID (RFC 9562) that begins with the time in milliseconds (§5.7), so that
-// those made one after the other are neighbours in an index.
+// UUIDv7 returns a UUID (RFC 9562) that begins with the time in milliseconds (§5.7).
+// Consecutive UUIDs are therefore neighbours in an index.
 func UUIDv7() string {
 	u := randomUUID()
 	var ms [8]byte
@@ -18,14 +18,14 @@ func UUIDv7() string {
 	return formatUUID(u)
 }
 
-// UUIDv4 is a random UUID (RFC 9562 §5.4).
+// UUIDv4 returns a random UUID (RFC 9562 §5.4).
 func UUIDv4() string {
 	u := randomUUID()
 	u[6] = u[6]&0x0f | 0x40
 	return formatUUID(u)
 }
 
-// randomUUID has the variant of RFC 9562 §4.1 and no version.
+// randomUUID returns a UUID with the variant of RFC 9562 §4.1 and no version.
 func randomUUID() (u [16]byte) {
 	rand.Read(u[:]) //nolint:errcheck // never fails since Go 1.24
 	u[8] = u[8]&0x3f | 0x80

@@ -7,8 +7,8 @@ import (
 	"authsvc/internal/seal"
 )
 
-// TestUUIDs: both have the version and the variant of RFC 9562 §4, and no two
-// are alike; those of version 7 do not go back in time.
+// TestUUIDs checks that both kinds have the version and the variant of RFC 9562 §4,
+// that all differ, and that version 7 never goes back in time.
 func TestUUIDs(t *testing.T) {
 	t.Parallel()
 	for version, made := range map[string]func() string{"4": seal.UUIDv4, "7": seal.UUIDv7} {

@@ -1,5 +1,5 @@
-// Package emailchange says when a change of a person's e-mail address may be made:
-// what is kept of it while it waits, and what each end has to prove. It knows no
+// Package emailchange decides when a person's e-mail address may be changed. It defines
+// the record of a pending change and the proof that each address must give. It uses no
 // store and sends no mail.
 package emailchange
 
@@ -10,28 +10,29 @@ import (
 	"authsvc/internal/seal"
 )
 
-// Lives of a change and of its parts.
+// Lifetimes of a change and its parts.
 const (
-	Life    = 14 * 24 * time.Hour // of what is kept
-	NewLife = 24 * time.Hour      // of the link and the code to the new address
-	OldLife = 7 * 24 * time.Hour  // of the link by which the old address allows it
-	Silence = 7 * 24 * time.Hour  // after which the old address need not answer
+	Life    = 14 * 24 * time.Hour // the record of a change
+	NewLife = 24 * time.Hour      // the link and the code sent to the new address
+	OldLife = 7 * 24 * time.Hour  // the link with which the old address allows the change
+	Silence = 7 * 24 * time.Hour  // after this time the old address need not answer
 )
 
-// A Change is a change of address that waits.
+// A Change is a pending change of address.
 type Change struct {
-	From string `json:"from,omitempty"` // empty: there is no address yet
+	From string `json:"from,omitempty"` // empty: the user has no address yet
 	To   string `json:"to"`
-	// AsksOld: From was proved, so that whoever reads its mails has a say.
+	// AsksOld is true if From was verified, so that its mailbox can allow or stop the
+	// change.
 	AsksOld bool `json:"asks_old,omitempty"`
-	// Strong: it was asked for with two factors or a passkey.
+	// Strong is true if the user requested the change with two factors or a passkey.
 	Strong  bool   `json:"strong,omitempty"`
 	Asked   int64  `json:"asked"`             // milliseconds since 1970
-	Epoch   int64  `json:"epoch"`             // SessionEpoch of the user then
-	Session string `json:"session,omitempty"` // handle of the session that asked
-	New     string `json:"new"`               // digest of the token to To
-	Old     string `json:"old,omitempty"`     // digest of the token to From
-	Code    string `json:"code"`              // keyed digest of the code to To
+	Epoch   int64  `json:"epoch"`             // SessionEpoch of the user at that time
+	Session string `json:"session,omitempty"` // handle of the session that requested the change
+	New     string `json:"new"`               // digest of the token sent to To
+	Old     string `json:"old,omitempty"`     // digest of the token sent to From
+	Code    string `json:"code"`              // keyed digest of the code sent to To
 
 	NewProved  bool `json:"new_proved,omitempty"`
 	OldAllowed bool `json:"old_allowed,omitempty"`
@@ -39,7 +40,7 @@ type Change struct {
 
 func (c *Change) asked() time.Time { return time.UnixMilli(c.Asked).UTC() }
 
-// Alive reports whether the change can still come to be made.
+// Alive reports whether the change has not expired.
 func (c *Change) Alive(now time.Time) bool {
 	life := Life
 	if !c.NewProved {
@@ -48,8 +49,8 @@ func (c *Change) Alive(now time.Time) bool {
 	return now.Before(c.asked().Add(life))
 }
 
-// NotBefore is when the change can be made without a word of the old address, once
-// the new one is proved.
+// NotBefore returns the time from which the change may be made without an answer from
+// the old address, once the new one is proved.
 func (c *Change) NotBefore() time.Time {
 	if !c.AsksOld || c.Strong {
 		return c.asked()
@@ -62,16 +63,16 @@ func (c *Change) Due(now time.Time) bool {
 	return c.Alive(now) && c.NewProved && (c.OldAllowed || !now.Before(c.NotBefore()))
 }
 
-// An End is a mailbox that a change is about.
+// An End is one of the two mailboxes of a change.
 type End string
 
-// The ends.
+// The ends of a change.
 const (
 	New End = "new"
 	Old End = "old"
 )
 
-// EndOf is the end whose token this is; false if it is neither's.
+// EndOf returns the end to which token was sent, and false if token belongs to neither.
 func (c *Change) EndOf(token string) (end End, ok bool) {
 	digest := seal.Digest(token)
 	isNew, isOld := same(digest, c.New), c.Old != "" && same(digest, c.Old)
@@ -88,7 +89,7 @@ func (c *Change) EndOf(token string) (end End, ok bool) {
 
 func same(a, b string) bool { return subtle.ConstantTimeCompare([]byte(a), []byte(b)) == 1 }
 
-// Prove notes that an end agrees. It returns false if its link is out.
+// Prove records that an end agrees. It returns false if the end's link has expired.
 func (c *Change) Prove(end End, now time.Time) bool {
 	switch {
 	case !c.Alive(now):

@@ -8,8 +8,8 @@ import (
 	"authsvc/internal/seal"
 )
 
-// TestDue goes through all that can be so of a change: who agreed, how it was asked
-// for, and how long ago.
+// TestDue covers all cases of a change: who agreed, how it was requested, and how long
+// ago.
 func TestDue(t *testing.T) {
 	t.Parallel()
 	asked := time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
@@ -36,7 +36,7 @@ func TestProve(t *testing.T) {
 	for _, tt := range []struct {
 		end    End
 		after  time.Duration
-		proved bool // the new end was before
+		proved bool // the new end had agreed before
 		want   bool
 	}{
 		{New, 0, false, true}, {New, NewLife - 1, false, true}, {New, NewLife, false, false}, {New, NewLife, true, true}, {New, Life, true, false},

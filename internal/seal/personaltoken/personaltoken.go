@@ -1,7 +1,7 @@
-// Package personaltoken makes personal access tokens and knows them by their
-// form: asv1_, 256 random bits as 43 characters of base62, and the CRC-32 (IEEE)
-// of what comes before it as 6 more. Scanners of source code find one without
-// asking anybody, and a mistyped one is told apart without a store.
+// Package personaltoken makes personal access tokens and recognizes them by their form:
+// the prefix asv1_, 256 random bits as 43 characters of base62, and the CRC-32 (IEEE)
+// of the preceding text as 6 more characters. Source code scanners can find a token
+// without asking a server, and a mistyped token is rejected without a store.
 package personaltoken
 
 import (
@@ -12,7 +12,7 @@ import (
 	"authsvc/internal/seal"
 )
 
-// Pattern is the regular expression (RE2, PCRE) by which scanners find tokens.
+// Pattern is the regular expression (RE2, PCRE) with which scanners find tokens.
 const Pattern = `\basv1_[0-9A-Za-z]{49}\b`
 
 const (
@@ -27,7 +27,7 @@ const (
 // New returns a new token.
 func New() string { return of(seal.Random(entropy)) }
 
-// of is the token of some random bytes.
+// of returns the token for the given random bytes.
 func of(random []byte) string {
 	n, rest, by := new(big.Int).SetBytes(random), new(big.Int), big.NewInt(base)
 	text := make([]byte, secret)
@@ -39,7 +39,7 @@ func of(random []byte) string {
 	return token + checksum(token)
 }
 
-// checksum is the CRC-32 of a text in base62, the most significant digit first.
+// checksum returns the CRC-32 of text in base62, most significant digit first.
 func checksum(text string) string {
 	sum := crc32.ChecksumIEEE([]byte(text))
 	out := make([]byte, check)
@@ -50,11 +50,11 @@ func checksum(text string) string {
 	return string(out)
 }
 
-// Prefixed reports whether a text says of itself that it is a token, good or not.
+// Prefixed reports whether text has the prefix of a token, valid or not.
 func Prefixed(text string) bool { return strings.HasPrefix(text, prefix) }
 
-// WellFormed reports whether a text has the form of a token and its checksum.
-// The checksum is no secret: everybody can compute it.
+// WellFormed reports whether token has the form of a token and a correct checksum. The
+// checksum is not a secret: anyone can compute it.
 func WellFormed(token string) bool {
 	if len(token) != len(prefix)+secret+check || !strings.HasPrefix(token, prefix) {
 		return false

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestForm: a token has the form that is documented, and no two are the same.
+// TestForm checks that a token has the documented form, and that all tokens differ.
 func TestForm(t *testing.T) {
 	t.Parallel()
 	whole := regexp.MustCompile("^" + Pattern + "$")
@@ -22,7 +22,7 @@ func TestForm(t *testing.T) {
 	}
 }
 
-// TestKnown: the form does not change, since tokens are out.
+// TestKnown checks that the form does not change, because tokens are in use.
 func TestKnown(t *testing.T) {
 	t.Parallel()
 	for b, want := range map[byte]string{
@@ -36,7 +36,7 @@ func TestKnown(t *testing.T) {
 	}
 }
 
-// TestMistakes: every single changed, missing or added character is noticed.
+// TestMistakes checks that a changed, missing or added character is always detected.
 func TestMistakes(t *testing.T) {
 	t.Parallel()
 	token := of(bytes.Repeat([]byte{0x2a}, 32))
@@ -78,8 +78,8 @@ func find(text string) (found []string) {
 	return found
 }
 
-// TestScanners: the documented expression is ours, and finds tokens where they
-// leak.
+// TestScanners checks that the documented expression is ours, and finds tokens where
+// they leak.
 func TestScanners(t *testing.T) {
 	t.Parallel()
 	token := New()

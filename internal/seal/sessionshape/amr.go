@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// Methods are the values of amr, with spaces between; empty: unknown.
+// Methods holds the values of the amr claim, separated by spaces; empty: unknown.
 type Methods string
 
-// List is the claim amr.
+// List returns the values as the amr claim has them.
 func (m Methods) List() []string {
 	if m == "" {
 		return nil
@@ -17,7 +17,7 @@ func (m Methods) List() []string {
 	return strings.Fields(string(m))
 }
 
-// Level is the claim acr.
+// Level returns the acr claim: phr, 2fa or 1fa; empty if m is empty.
 func (m Methods) Level() string {
 	level := ""
 	for one := range strings.FieldsSeq(string(m)) {
@@ -33,8 +33,8 @@ func (m Methods) Level() string {
 	return level
 }
 
-// Tell sets the claims of a token, in place of what an application has by their
-// names.
+// Tell sets amr and acr in the claims of a token. It replaces claims of those names
+// that the application has set.
 func (m Methods) Tell(claims map[string]any) {
 	delete(claims, "amr")
 	delete(claims, "acr")
@@ -43,8 +43,8 @@ func (m Methods) Tell(claims map[string]any) {
 	}
 }
 
-// MethodsOf reads the claim amr as Tell writes it. An application may have a claim of
-// any kind by that name.
+// MethodsOf reads an amr claim that Tell wrote. It returns "" for any other value,
+// because an application may have its own claim of that name.
 func MethodsOf(array string) Methods {
 	inside, opened := strings.CutPrefix(array, `["`)
 	inside, closed := strings.CutSuffix(inside, `"]`)
@@ -58,15 +58,15 @@ func MethodsOf(array string) Methods {
 	return Methods(values)
 }
 
-// maxMethods bounds methods, in bytes.
+// maxMethods bounds Methods, in bytes.
 const maxMethods = 255
 
-// methodRune is about what a value of amr consists of.
+// methodRune reports whether a value of amr may contain r.
 func methodRune(r rune) bool {
 	return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("._:/+-", r)
 }
 
-// UnmarshalJSON keeps no other kind of value.
+// UnmarshalJSON ignores any other kind of value.
 func (m *Methods) UnmarshalJSON(b []byte) error {
 	var plain bytes.Buffer
 	if err := json.Compact(&plain, b); err != nil {
@@ -76,10 +76,10 @@ func (m *Methods) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// ACR is the claim acr.
+// ACR is the value of the acr claim.
 type ACR string
 
-// ACROf reads it as Tell writes it.
+// ACROf reads an acr claim that Tell wrote. It returns "" for any other value.
 func ACROf(text string) ACR {
 	switch text {
 	case `"1fa"`, `"2fa"`, `"phr"`:
@@ -88,7 +88,7 @@ func ACROf(text string) ACR {
 	return ""
 }
 
-// UnmarshalJSON keeps no other kind of value.
+// UnmarshalJSON ignores any other kind of value.
 func (a *ACR) UnmarshalJSON(b []byte) error {
 	*a = ACROf(string(b))
 	return nil

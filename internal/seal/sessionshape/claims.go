@@ -8,10 +8,10 @@ import (
 	"authsvc/internal/text/profilepath"
 )
 
-// MaxClaims is how long the claims of a session may be as JSON, in bytes.
+// MaxClaims bounds the claims of a session as JSON, in bytes.
 const MaxClaims = 4 << 10
 
-// ErrTooLarge: the claims are longer than MaxClaims.
+// ErrTooLarge means that the claims are longer than MaxClaims.
 var ErrTooLarge = errors.New("the claims of the session are larger than 4 KiB")
 
 // A claim is one entry of Options.Claims.
@@ -33,8 +33,8 @@ func (c *compiler) claim(name, path string) []claim {
 	return []claim{{name, at}}
 }
 
-// Claims returns what of a profile stays with a session, nil if nothing does.
-// Lists and objects stay what they are.
+// Claims returns the claims of a profile that the session keeps, or nil if there are
+// none. Lists and objects keep their type.
 func (s *Shape) Claims(from profilepath.Roots) map[string]any {
 	if s == nil {
 		return nil
@@ -51,7 +51,7 @@ func (s *Shape) Claims(from profilepath.Roots) map[string]any {
 	return kept
 }
 
-// Encode returns claims as they are stored: a JSON object without spaces, nil if
+// Encode returns claims as they are stored: a JSON object without spaces, or nil if
 // there are none.
 func Encode(claims map[string]any) ([]byte, error) {
 	if len(claims) == 0 {
@@ -67,14 +67,14 @@ func Encode(claims map[string]any) ([]byte, error) {
 	return raw, nil
 }
 
-// Decode returns an object as DecodeValue does, nil for anything else.
+// Decode returns an object as DecodeValue does, or nil for any other value.
 func Decode(object string) map[string]any {
 	v, _ := DecodeValue(object).(map[string]any)
 	return v
 }
 
-// DecodeValue returns a JSON value with whole numbers as int64, if they are in its
-// range, and others as float64. It returns nil for what is none.
+// DecodeValue decodes a JSON value. Whole numbers that fit become int64, other numbers
+// float64. It returns nil if text is not a JSON value.
 func DecodeValue(text string) any {
 	if text == "" {
 		return nil
@@ -88,7 +88,7 @@ func DecodeValue(text string) any {
 	return plain(v)
 }
 
-// plain replaces the numbers in a value.
+// plain replaces each json.Number in a value.
 func plain(v any) any {
 	switch v := v.(type) {
 	case json.Number:

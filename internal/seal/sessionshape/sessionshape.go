@@ -1,6 +1,6 @@
-// Package sessionshape compiles what a session has besides name, address and
-// picture: which claims of a provider stay with it, and what of them, and of the
-// user's row, GET session shows.
+// Package sessionshape compiles the values that a session has besides name, address and
+// picture: the provider claims that it keeps, and the claims and columns of the user's
+// row that GET session shows.
 package sessionshape
 
 import (
@@ -11,54 +11,54 @@ import (
 	"strings"
 )
 
-// A Source is where a shown value comes from.
+// A Source names the origin of a shown value.
 type Source int
 
-// The sources.
+// The sources of shown values.
 const (
 	ID Source = iota
 	EmailVerified
 	Provider
-	Claim  // of the session, by its name
-	Column // of the user's row, by its name
+	Claim  // a claim of the session, by name
+	Column // a column of the user's row, by name
 )
 
 // A Field is a value that GET session shows under user.
 type Field struct {
-	Name   string // there
+	Name   string // name in the response
 	Source Source
 	Of     string // name of the claim or column
 
 	prefix string // ,"NAME":
 }
 
-// A Shape is compiled once and then only read. Nil shows and keeps nothing.
+// A Shape is immutable after Compile. A nil Shape shows and keeps nothing.
 type Shape struct {
 	claims  []claim
 	shown   []Field // sorted by name
-	whole   []Field // what Document has
+	whole   []Field // the fields that AppendAll writes
 	columns bool
 }
 
-// Options are what a Shape is compiled from.
+// Options holds the input of Compile.
 type Options struct {
 	Claims  map[string]string // name to path
 	Expose  map[string]string // name to source
-	Columns []string          // of the user's row
-	// AnyClaim: there may be claims that Claims does not name.
+	Columns []string          // columns of the user's row
+	// AnyClaim allows claims that Claims does not name.
 	AnyClaim bool
 }
 
-// A Mistake is something wrong at Of, which is Claims or Expose, under Name.
+// A Mistake describes an error in the entry Name of the option Of: Claims or Expose.
 type Mistake struct{ Of, Name, Problem, Fix, Code string }
 
-// maxName bounds names of claims and of what is shown, in bytes.
+// maxName bounds the names of claims and shown values, in bytes.
 const maxName = 64
 
-// reserved are shown anyway.
+// reserved lists the names that every session shows anyway.
 var reserved = []string{"name", "email", "image"}
 
-// builtIn are the sources that are neither claims nor columns.
+// builtIn maps the names of sources that are neither claims nor columns.
 var builtIn = map[string]Source{"id": ID, "email_verified": EmailVerified, "provider": Provider}
 
 // Compile returns the shape and all mistakes.
@@ -90,7 +90,7 @@ func (c *compiler) fail(of, name, problem, fix string) *Mistake {
 	return &c.mistakes[len(c.mistakes)-1]
 }
 
-// name checks a name of a claim or of what is shown.
+// name checks the name of a claim or shown value.
 func (c *compiler) name(of, name string) bool {
 	switch {
 	case of == "Expose" && slices.Contains(reserved, name):
@@ -103,7 +103,7 @@ func (c *compiler) name(of, name string) bool {
 	return false
 }
 
-// UsableName reports whether a claim may have a name.
+// UsableName reports whether name is valid as the name of a claim.
 func UsableName(name string) bool {
 	odd := func(r rune) bool {
 		return r != '_' && r != '-' && (r < '0' || r > '9') && (r < 'A' || r > 'Z') && (r < 'a' || r > 'z')
@@ -146,7 +146,7 @@ func (c *compiler) field(name, source string) []Field {
 	return nil
 }
 
-// known lists the claims and columns that there are.
+// known lists the available claims and columns, for messages.
 func (c *compiler) known() string {
 	var names []string
 	for _, name := range slices.Sorted(maps.Keys(c.Claims)) {
@@ -161,8 +161,9 @@ func (c *compiler) known() string {
 	return " (there are " + strings.Join(names, ", ") + ")"
 }
 
-// document lists what Document has: values by their own names, and by those under
-// which they are shown. A name that could be two values is neither.
+// document returns the fields for AppendAll: each value under its own name and under
+// the name that Expose gives it. A claim and a column of the same name are both left
+// out.
 func (c *compiler) document(s *Shape) []Field {
 	all := map[string]Field{}
 	taken := map[string]bool{}
@@ -195,10 +196,10 @@ func newField(name string, s Source, of string) Field {
 	return Field{Name: name, Source: s, Of: of, prefix: `,"` + name + `":`}
 }
 
-// ReadsColumns reports whether the user's row has columns besides.
+// ReadsColumns reports whether the shape reads additional columns of the user's row.
 func (s *Shape) ReadsColumns() bool { return s != nil && s.columns }
 
-// Shown lists what GET session shows, by name.
+// Shown lists the fields that GET session shows, sorted by name.
 func (s *Shape) Shown() []Field {
 	if s == nil {
 		return nil
@@ -206,7 +207,7 @@ func (s *Shape) Shown() []Field {
 	return slices.Clone(s.shown)
 }
 
-// short keeps messages on a line.
+// short keeps messages on one line.
 func short(s string) string {
 	s = strings.ToValidUTF8(s, "\ufffd")
 	if len(s) > maxName {

@@ -28,7 +28,7 @@ func compile(t *testing.T, o sessionshape.Options) *sessionshape.Shape {
 	return s
 }
 
-// TestNothing: without options there is nothing to show, to keep or to read.
+// TestNothing checks that without options there is nothing to show, keep or read.
 func TestNothing(t *testing.T) {
 	t.Parallel()
 	s := compile(t, sessionshape.Options{})
@@ -42,8 +42,8 @@ func TestNothing(t *testing.T) {
 	}
 }
 
-// TestWhole: what Decode reads has each value by its own name, unless that could be
-// two.
+// TestWhole checks that AppendAll writes each value under its own name, unless the name
+// is ambiguous.
 func TestWhole(t *testing.T) {
 	t.Parallel()
 	s := compile(t, sessionshape.Options{
@@ -63,7 +63,8 @@ func TestWhole(t *testing.T) {
 	}
 }
 
-// TestColumnValues: whatever a column holds is JSON, from the row and from a token.
+// TestColumnValues checks that any column value becomes JSON, both from the row and
+// from a token.
 func TestColumnValues(t *testing.T) {
 	t.Parallel()
 	columns := map[string]any{"text": `a"<b>`, "int": int64(math.MinInt64), "float": 2.5, "nan": math.NaN(), "inf": math.Inf(1), "bool": true,

@@ -8,20 +8,20 @@ import (
 	"authsvc/internal/text"
 )
 
-// A State is what of a session the engine alone sets.
+// A State holds the parts of a session that only the engine sets.
 type State struct {
-	ID     string // names the session for the CSRF token
+	ID     string // identifies the session for the CSRF token
 	AMR    Methods
 	Shape  *Shape
 	Kept   string // claims of the session, as JSON
 	Extra  map[string]any
-	Row    string         // JSON of Extra, in place of it
-	Claims map[string]any // of the token
-	Token  []byte         // JSON of them, while nobody asked
+	Row    string         // Extra as JSON, instead of Extra
+	Claims map[string]any // claims of the token
+	Token  []byte         // Claims as JSON, until the first use
 }
 
-// DecodeToken reads the claims of a token. It keeps numbers as they are written: other
-// programs' large ones survive a re-issue.
+// DecodeToken decodes the claims of a token. It keeps numbers as they are written, so
+// that large numbers of other programs survive a re-issue.
 func DecodeToken(plain []byte) (claims map[string]any, err error) {
 	dec := json.NewDecoder(bytes.NewReader(plain))
 	dec.UseNumber()
@@ -29,15 +29,15 @@ func DecodeToken(plain []byte) (claims map[string]any, err error) {
 	return claims, err
 }
 
-// A Shown is what GET session shows of a session.
+// A Shown holds the values of a session that GET session shows.
 type Shown struct {
 	Values
 	Name, Email, Image string
 	Expires            time.Time
 }
 
-// Append writes the default session object, the body of nearly every GET session,
-// without reflection.
+// Append writes the default session object, the body of nearly every GET session
+// response, without reflection.
 func (s *Shown) Append(b []byte, shape *Shape) []byte {
 	b = append(b, `{"user":{"name":`...)
 	b = text.AppendNullable(b, s.Name)
@@ -53,7 +53,7 @@ func (s *Shown) Append(b []byte, shape *Shape) []byte {
 	return append(b, `"}`...)
 }
 
-// Values are what the shape may show.
+// Values returns the values that the shape may show.
 func (s *State) Values(id, provider string, verified bool) Values {
 	return Values{ID: id, Provider: provider, EmailVerified: verified, Claims: s.Kept, Columns: s.Extra, Row: s.Row, Text: text.AppendString}
 }

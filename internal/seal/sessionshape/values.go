@@ -9,8 +9,8 @@ import (
 	"authsvc/internal/text/jsonscan"
 )
 
-// Values are what a session shows things of. Claims and Row are JSON objects as
-// encoding/json writes them, or empty; Columns is Row before that.
+// Values holds the data that a session can show. Claims and Row are JSON objects as
+// encoding/json writes them, or empty. Columns is Row before encoding.
 type Values struct {
 	ID, Provider  string
 	EmailVerified bool
@@ -29,7 +29,7 @@ func (s *Shape) Append(b []byte, v *Values) []byte {
 	return b
 }
 
-// AppendAll writes all values that there are, by their own names too.
+// AppendAll writes all available values, also under their own names.
 func (s *Shape) AppendAll(b []byte, v *Values) []byte {
 	fields := []Field{newField("email_verified", EmailVerified, ""), newField("id", ID, ""), newField("provider", Provider, "")}
 	if s != nil {
@@ -49,13 +49,13 @@ func (s *Shape) Add(object map[string]any, v *Values) {
 	}
 	for i := range s.shown {
 		var one any
-		if json.Unmarshal(v.append(nil, &s.shown[i]), &one) == nil { // always
+		if json.Unmarshal(v.append(nil, &s.shown[i]), &one) == nil { // always nil
 			object[s.shown[i].Name] = one
 		}
 	}
 }
 
-// append writes one value, null if there is none.
+// append writes the value of one field, or null if there is none.
 func (v *Values) append(b []byte, f *Field) []byte {
 	switch f.Source {
 	case ID:
@@ -87,7 +87,7 @@ func (v *Values) text(b []byte, s string) []byte {
 	return v.Text(b, s)
 }
 
-// any writes what a column holds. What JSON has no form for is null.
+// any writes the value of a column, or null if JSON cannot represent it.
 func (v *Values) any(b []byte, value any) []byte {
 	switch value := value.(type) {
 	case nil:
@@ -113,8 +113,7 @@ func (v *Values) any(b []byte, value any) []byte {
 	return append(b, raw...)
 }
 
-// EncodeRow returns the columns of a row as a JSON object, empty if there are
-// none.
+// EncodeRow returns the columns of a row as a JSON object, or nil if there are none.
 func EncodeRow(columns map[string]any) (json.RawMessage, error) {
 	if len(columns) == 0 {
 		return nil, nil

@@ -1,6 +1,6 @@
-// Package signingkeys has the keys that sign tokens for other programs: how one
-// is made, named and written down, and when each of a set is published, signs
-// and goes. It knows no store, no clock and no secrets but the keys themselves.
+// Package signingkeys manages the keys that sign tokens for other programs. It makes,
+// names and encodes keys, and decides when each key of a set is published, signs and is
+// removed. It uses no store, no clock and no secrets other than the keys.
 package signingkeys
 
 import (
@@ -21,14 +21,14 @@ import (
 	jose "github.com/go-jose/go-jose/v4"
 )
 
-// The algorithms (RFC 7518 section 3.1, RFC 8037 section 3.1).
+// The signing algorithms (RFC 7518 section 3.1, RFC 8037 section 3.1).
 const (
 	ES256 = "ES256"
 	EdDSA = "EdDSA" // with Ed25519
 	RS256 = "RS256"
 )
 
-// Algorithms are those that a key can be made for, the default first.
+// Algorithms returns the supported algorithms, the default first.
 func Algorithms() []string { return []string{ES256, EdDSA, RS256} }
 
 // rsaBits is the size of RSA keys.
@@ -36,12 +36,12 @@ const rsaBits = 2048
 
 var errAlgorithm = errors.New("not an algorithm of signing keys")
 
-// A Key signs with one algorithm. It is never changed.
+// A Key signs with one algorithm. It is immutable.
 type Key struct {
 	ID   string    // the kid: RFC 7638 thumbprint, SHA-256
 	Alg  string    // one of Algorithms
-	Made time.Time // published since
-	From time.Time // signs from then on; zero: always did
+	Made time.Time // when the key was first published
+	From time.Time // when the key begins to sign; zero: always
 
 	private crypto.Signer
 	public  json.RawMessage // as in a JWK Set
@@ -50,7 +50,7 @@ type Key struct {
 // Format implements [fmt.Formatter], so that no log line shows a private key.
 func (k *Key) Format(f fmt.State, _ rune) { io.WriteString(f, "key "+k.ID) } //nolint:errcheck // fmt keeps it
 
-// Generate makes a random key that signs from the time from on.
+// Generate makes a random key that begins to sign at from.
 func Generate(alg string, made, from time.Time) (*Key, error) {
 	var private crypto.Signer
 	var err error
@@ -70,14 +70,14 @@ func Generate(alg string, made, from time.Time) (*Key, error) {
 	return newKey(alg, private, made, from)
 }
 
-// Derive makes the key that follows from secret material: material returns 32
-// bytes for each number, always the same. RS256 has no such key.
+// Derive makes a key from secret material. For each n, material must always return the
+// same 32 bytes. Derive does not support RS256.
 func Derive(alg string, material func(n int) []byte) (*Key, error) {
 	switch alg {
 	case EdDSA:
 		return newKey(alg, ed25519.NewKeyFromSeed(material(0)), time.Time{}, time.Time{})
 	case ES256:
-		for n := range 8 { // one in 2³² numbers of 256 bits is none of the group's
+		for n := range 8 { // one in 2³² numbers of 256 bits is not a valid P-256 key
 			if private, err := ecdsa.ParseRawPrivateKey(elliptic.P256(), material(n)); err == nil {
 				return newKey(alg, private, time.Time{}, time.Time{})
 			}
@@ -100,7 +100,7 @@ func newKey(alg string, private crypto.Signer, made, from time.Time) (*Key, erro
 	return &Key{ID: jwk.KeyID, Alg: alg, Made: made, From: from, private: private, public: public}, err
 }
 
-// fits reports whether a key is of the kind that an algorithm takes.
+// fits reports whether a key has the type that an algorithm requires.
 func fits(alg string, private crypto.Signer) bool {
 	switch k := private.(type) {
 	case *ecdsa.PrivateKey:
@@ -113,8 +113,8 @@ func fits(alg string, private crypto.Signer) bool {
 	return false
 }
 
-// Sign returns claims, a JSON object, as a compact JWS (RFC 7515 section 7.1)
-// whose header has alg, kid and typ.
+// Sign returns claims, a JSON object, as a compact JWS (RFC 7515 section 7.1). Its
+// header has alg, kid and typ.
 func (k *Key) Sign(typ string, claims []byte) (string, error) {
 	signer, err := jose.NewSigner(jose.SigningKey{Algorithm: jose.SignatureAlgorithm(k.Alg), Key: jose.JSONWebKey{Key: k.private, KeyID: k.ID}},
 		(&jose.SignerOptions{}).WithType(jose.ContentType(typ)))
@@ -128,5 +128,5 @@ func (k *Key) Sign(typ string, claims []byte) (string, error) {
 	return jws.CompactSerialize()
 }
 
-// Known reports whether keys can be made for an algorithm.
+// Known reports whether alg is a supported algorithm.
 func Known(alg string) bool { return slices.Contains(Algorithms(), alg) }

@@ -10,38 +10,39 @@ import (
 	"time"
 )
 
-// Times of a rotation.
+// Intervals of a key rotation.
 const (
-	// PublishAhead is how long a key is published before it signs: whoever keeps
-	// the set for up to a day knows the key when the first token comes.
+	// PublishAhead is the time between publishing a key and signing with it. A client
+	// that caches the set for up to a day has the key before the first token arrives.
 	PublishAhead = 24 * time.Hour
-	// KeepAfter is how long a key stays published after its successor began to
-	// sign: a day for those who keep the set, and the longest life of a token.
+	// KeepAfter is the time for which a key stays published after its successor begins
+	// to sign: one day for clients that cache the set, plus the longest life of a
+	// token.
 	KeepAfter = 24*time.Hour + 15*time.Minute
-	// Spread is how long a key that was asked for at once waits before it signs,
-	// so that every replica publishes it first.
+	// Spread is the time before a key that was requested at once signs, so that every
+	// replica publishes it first.
 	Spread = time.Minute
 )
 
-// A Plan says which keys there have to be.
+// A Plan says which keys a set must have.
 type Plan struct {
-	Algs  []string      // each has a key that signs
-	Every time.Duration // how long one signs
+	Algs  []string      // each must have a key that signs
+	Every time.Duration // how long a key signs
 }
 
-// A Set is the keys of a deployment. It is never changed. The zero value has
-// none.
-type Set struct{ keys []*Key } // of each algorithm in the order of From
+// A Set holds the keys of a deployment. It is immutable. The zero value is an empty
+// set.
+type Set struct{ keys []*Key } // each algorithm's keys in the order of From
 
-// NewSet returns a set of these keys. Of those of an algorithm that begin to
-// sign at the same time, the last signs.
+// NewSet returns a set of these keys. If several keys of an algorithm begin to sign at
+// the same time, the last one signs.
 func NewSet(keys ...*Key) Set {
 	keys = slices.Clone(keys)
 	slices.SortStableFunc(keys, func(a, b *Key) int { return a.From.Compare(b.From) })
 	return Set{keys}
 }
 
-// Keys returns the keys, those of an algorithm in the order in which they sign.
+// Keys returns the keys. Each algorithm's keys are in the order in which they sign.
 func (s Set) Keys() []*Key { return slices.Clone(s.keys) }
 
 // of returns the keys of an algorithm.
@@ -54,9 +55,8 @@ func (s Set) of(alg string) (keys []*Key) {
 	return keys
 }
 
-// Signing returns the key of an algorithm that signs now, nil if there is none.
-// One that is the first of its algorithm signs even if a clock that is behind
-// says that it is early.
+// Signing returns the key of an algorithm that signs now, or nil if there is none. The
+// first key of an algorithm signs even if a slow clock says that it is too early.
 func (s Set) Signing(alg string, now time.Time) *Key {
 	keys := s.of(alg)
 	if len(keys) == 0 {
@@ -71,8 +71,8 @@ func (s Set) Signing(alg string, now time.Time) *Key {
 	return signing
 }
 
-// Until returns when the successor of a key begins to sign, the zero time if it
-// has none.
+// Until returns the time at which the successor of k begins to sign, or the zero time
+// if k has no successor.
 func (s Set) Until(k *Key) time.Time {
 	keys := s.of(k.Alg)
 	if i := slices.Index(keys, k); i >= 0 && i+1 < len(keys) {
@@ -81,8 +81,8 @@ func (s Set) Until(k *Key) time.Time {
 	return time.Time{}
 }
 
-// Gone returns when a key stops being published, the zero time if that is not
-// known yet.
+// Gone returns the time at which k stops being published, or the zero time if that is
+// not known yet.
 func (s Set) Gone(k *Key) time.Time {
 	if until := s.Until(k); !until.IsZero() {
 		return until.Add(KeepAfter)
@@ -90,8 +90,8 @@ func (s Set) Gone(k *Key) time.Time {
 	return time.Time{}
 }
 
-// Next returns the key of an algorithm that is published and does not sign yet,
-// nil if there is none.
+// Next returns the key of an algorithm that is published and does not sign yet, or nil
+// if there is none.
 func (s Set) Next(alg string, now time.Time) *Key {
 	if keys := s.of(alg); len(keys) > 1 && now.Before(keys[len(keys)-1].From) {
 		return keys[len(keys)-1]
@@ -107,7 +107,7 @@ func (s Set) Due(now time.Time, p Plan) bool {
 	return slices.ContainsFunc(p.Algs, func(alg string) bool { return s.lacks(alg, now, p) })
 }
 
-// Advance drops the keys that are over and makes those that are due.
+// Advance removes the keys that have expired and makes the keys that are due.
 func (s Set) Advance(now time.Time, p Plan) (after Set, made []*Key, err error) {
 	after = Set{s.kept(now, p)}
 	for _, alg := range p.Algs {
@@ -127,15 +127,15 @@ func (s Set) Advance(now time.Time, p Plan) (after Set, made []*Key, err error) 
 	return after, made, nil
 }
 
-// lacks reports whether an algorithm has no key, or needs the next.
+// lacks reports whether an algorithm has no key or needs its next one.
 func (s Set) lacks(alg string, now time.Time, p Plan) bool {
 	keys := s.of(alg)
 	return len(keys) == 0 || !now.Before(keys[len(keys)-1].From.Add(p.Every-PublishAhead))
 }
 
-// kept are the keys that are not over. Those of an algorithm that is not in the
-// plan, which other replicas may still have in theirs, go when their successor
-// would have sent them.
+// kept returns the keys that have not expired. If an algorithm is not in the plan,
+// other replicas may still use it: its last key expires when a successor would have
+// replaced it.
 func (s Set) kept(now time.Time, p Plan) []*Key {
 	return slices.DeleteFunc(slices.Clone(s.keys), func(k *Key) bool {
 		gone := s.Gone(k)
@@ -146,10 +146,10 @@ func (s Set) kept(now time.Time, p Plan) []*Key {
 	})
 }
 
-// Rotate makes the next key of every algorithm of the plan, which signs after
-// PublishAhead; one that is published already is left as it is. With atOnce it
-// is a new one in any case, which signs after Spread: what is published already
-// may have leaked with the others.
+// Rotate makes the next key of every algorithm in the plan. The key signs after
+// PublishAhead; a next key that is already published stays. With atOnce, Rotate always
+// makes a new key, which signs after Spread: a key that is already published may have
+// leaked with the others.
 func (s Set) Rotate(now time.Time, p Plan, atOnce bool) (after Set, made []*Key, err error) {
 	after, made, err = s.Advance(now, p)
 	if err != nil {
@@ -157,7 +157,7 @@ func (s Set) Rotate(now time.Time, p Plan, atOnce bool) (after Set, made []*Key,
 	}
 	for _, alg := range p.Algs {
 		if slices.ContainsFunc(made, func(k *Key) bool { return k.Alg == alg && !now.Before(k.From) }) {
-			continue // it had none
+			continue // it had no key before
 		}
 		next := after.Next(alg, now)
 		if next != nil && !atOnce {
@@ -178,8 +178,9 @@ func (s Set) Rotate(now time.Time, p Plan, atOnce bool) (after Set, made []*Key,
 	return after, made, nil
 }
 
-// Retire takes a key out of the set. If it signs, its successor does from now
-// on, which is made if there is none. ok is false if the set has no such key.
+// Retire removes a key from the set. If the key signs, its successor signs from now on;
+// Retire makes a successor if there is none. ok is false if the set does not have the
+// key.
 func (s Set) Retire(id string, now time.Time, p Plan) (after Set, made []*Key, ok bool, err error) {
 	i := slices.IndexFunc(s.keys, func(k *Key) bool { return k.ID == id })
 	if i < 0 {
@@ -220,13 +221,13 @@ func (s Set) JWKS() []byte {
 		keys = append(keys, k.public)
 	}
 	raw, err := json.Marshal(map[string]any{"keys": keys})
-	if err != nil { // they were encoded before
+	if err != nil { // each key was encoded before
 		panic(err)
 	}
 	return raw
 }
 
-// record is how a set is written down.
+// record is the encoded form of a set.
 type record struct {
 	Version int         `json:"v"`
 	Keys    []keyRecord `json:"keys"`
@@ -241,7 +242,7 @@ type keyRecord struct {
 
 const recordVersion = 1
 
-// Encode writes the set down with its private keys. It has to be sealed.
+// Encode returns the set with its private keys. The caller must seal the result.
 func (s Set) Encode() (string, error) {
 	r := record{Version: recordVersion}
 	for _, k := range s.keys {
@@ -257,7 +258,7 @@ func (s Set) Encode() (string, error) {
 
 var errRecord = errors.New("the signing keys were written by another version")
 
-// Decode reads what Encode wrote.
+// Decode reads the output of Encode.
 func Decode(text string) (Set, error) {
 	var r record
 	if err := json.Unmarshal([]byte(text), &r); err != nil || r.Version != recordVersion {

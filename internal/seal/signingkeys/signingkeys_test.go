@@ -68,8 +68,8 @@ func TestLife(t *testing.T) {
 	}
 }
 
-// TestChangeOfPlan: an algorithm that is new has a key at once; one that is gone
-// leaves when its key is over.
+// TestChangeOfPlan checks that a new algorithm has a key at once, and that the key of a
+// removed algorithm goes when it expires.
 func TestChangeOfPlan(t *testing.T) {
 	t.Parallel()
 	s, _ := advance(t, Set{}, start, plan)
@@ -150,7 +150,7 @@ func TestRetire(t *testing.T) {
 	}
 }
 
-// TestWrittenDown: a set survives being written down, and signs as before.
+// TestWrittenDown checks that a set survives Encode and Decode, and signs as before.
 func TestWrittenDown(t *testing.T) {
 	t.Parallel()
 	all := Plan{Algs: Algorithms(), Every: plan.Every}
@@ -200,7 +200,8 @@ func TestWrittenDown(t *testing.T) {
 	}
 }
 
-// TestDerive: the same material makes the same key, and other material another.
+// TestDerive checks that the same material makes the same key, and other material
+// another key.
 func TestDerive(t *testing.T) {
 	t.Parallel()
 	material := func(b byte) func(int) []byte { return func(int) []byte { return bytes.Repeat([]byte{b}, 32) } }
@@ -219,7 +220,7 @@ func TestDerive(t *testing.T) {
 			ids[one.ID] = name
 		}
 	}
-	// 2²⁵⁶-1 is none of P-256's numbers: the next counts.
+	// 2²⁵⁶-1 is not a valid P-256 key, so the next number is used.
 	k, err := Derive(ES256, func(n int) []byte { return bytes.Repeat([]byte{[]byte{255, 1}[n]}, 32) })
 	if one, _ := Derive(ES256, material(1)); err != nil || k.ID != one.ID {
 		t.Errorf("%v", err)

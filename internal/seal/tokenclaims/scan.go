@@ -10,11 +10,11 @@ import (
 	"authsvc/internal/text/jsonscan"
 )
 
-// scan reads claims as this engine and NextAuth.js write them: an object without
-// spaces, escapes and nested values, with our names in their exact form and at
-// most once. It reports false for every other text, valid or not, which
-// encoding/json then judges at several times the cost. A fuzz test holds both
-// to the same result.
+// scan reads claims in the form that this engine and NextAuth.js write: an object
+// without spaces, escapes or nested values other than our own, with our names in their
+// exact form and at most once. It reports false for every other text, valid or not;
+// encoding/json then decides, at several times the cost. A fuzz test checks that both
+// give the same result.
 func (c *Claims) scan(plain string) bool {
 	if len(plain) < 2 || plain[0] != '{' || plain[len(plain)-1] != '}' || !utf8.ValidString(plain) {
 		return false
@@ -45,7 +45,8 @@ func (c *Claims) scan(plain string) bool {
 	}
 }
 
-// scanClaim cuts a value, an object or a list only of the claim that is one.
+// scanClaim cuts off a value. It accepts an object or a list only for the claim that
+// has that type.
 func scanClaim(name, s string) (value, rest string, ok bool) {
 	if name == "authsvc_session" && strings.HasPrefix(s, "{") || name == "amr" && strings.HasPrefix(s, "[") {
 		return jsonscan.Value(s)
@@ -53,8 +54,8 @@ func scanClaim(name, s string) (value, rest string, ok bool) {
 	return jsonscan.Scalar(s)
 }
 
-// set sets the field of a claim, and leaves claims alone that the engine does
-// not know. It reports false if the value has another type than the claim.
+// set sets the field of a claim and ignores unknown claims. It reports false if the
+// value does not have the type of the claim.
 func (c *Claims) set(name, value string) bool {
 	if value == "null" {
 		return true
@@ -88,9 +89,9 @@ func (c *Claims) set(name, value string) bool {
 	return true
 }
 
-// parseSeconds is [strconv.ParseFloat], and quicker for integers.
+// parseSeconds does the same as [strconv.ParseFloat], but is faster for integers.
 func parseSeconds(s string) (float64, error) {
-	const exactDigits = 15 // are exact in a float64
+	const exactDigits = 15 // exact in a float64
 	if s == "" || len(s) > exactDigits {
 		return strconv.ParseFloat(s, 64)
 	}
@@ -147,13 +148,12 @@ func (c *Claims) timeField(name string) *float64 {
 	return nil
 }
 
-// isPlainName is about names that encoding/json reads as they are written.
+// isPlainName reports whether encoding/json reads name as it is written.
 func isPlainName(name string) bool {
 	return !strings.ContainsFunc(name, func(r rune) bool { return r >= utf8.RuneSelf })
 }
 
-// foldsToClaim is about names that differ from a claim of the engine's in case
-// only.
+// foldsToClaim reports whether name differs from a claim of the engine at most in case.
 func foldsToClaim(name string) bool {
 	return slices.ContainsFunc(engineClaims, func(own string) bool { return len(own) == len(name) && strings.EqualFold(own, name) })
 }

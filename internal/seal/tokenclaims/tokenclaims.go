@@ -1,5 +1,5 @@
-// Package tokenclaims reads the claims of a session token that the engine itself
-// reads, each by its exact name and at most once.
+// Package tokenclaims reads the claims of a session token that the engine itself uses,
+// each by its exact name and at most once.
 package tokenclaims
 
 import (
@@ -14,7 +14,7 @@ import (
 	"authsvc/internal/seal/sessionshape"
 )
 
-// Claims are the claims that the engine itself reads.
+// Claims holds the claims that the engine itself uses.
 type Claims struct {
 	Name     string               `json:"name"`
 	Email    string               `json:"email"`
@@ -24,21 +24,21 @@ type Claims struct {
 	SID      string               `json:"sid"`
 	Provider string               `json:"provider"`
 	Began    float64              `json:"auth_time"`
-	Proved   float64              `json:"authsvc_proved"` // when the person last proved who they are; 0: not known
+	Proved   float64              `json:"authsvc_proved"` // last time the person proved their identity; 0: unknown
 	AMR      sessionshape.Methods `json:"amr"`
 	ACR      sessionshape.ACR     `json:"acr"`
-	Epoch    *int64               `json:"authsvc_epoch"` // of the user, when the session began here
+	Epoch    *int64               `json:"authsvc_epoch"` // epoch of the user when the session began here
 
-	// VerifiedEmail is the address that was proved when the session began. It is
-	// not a flag: whoever else changes the claim email would change what that
-	// says.
+	// VerifiedEmail is the address that was verified when the session began. It is not
+	// a flag, because a flag would change its meaning when another program changes the
+	// email claim.
 	VerifiedEmail string `json:"authsvc_email_verified"`
-	// Kept has what stays with the session, {"claims":{…},"columns":{…}}, under
-	// one name, so that nothing in it is taken for a claim of NextAuth.js.
+	// Kept holds the data that stays with the session, {"claims":{…},"columns":{…}}. It
+	// has one name, so that none of its members is mistaken for a claim of NextAuth.js.
 	Kept rawObject `json:"authsvc_session"`
 
-	// Of a session that another program began: its token may have claims of the
-	// application's own by the names of ours.
+	// AdoptedSID and AdoptedTime belong to a session that another program began. The
+	// token of such a session may have the application's own claims under our names.
 	AdoptedSID  string  `json:"authsvc_sid"`
 	AdoptedTime float64 `json:"authsvc_auth_time"`
 
@@ -47,14 +47,14 @@ type Claims struct {
 	NotYet  float64 `json:"nbf"`
 }
 
-// engineClaims are the JSON names of Claims.
+// engineClaims lists the JSON names of Claims.
 var engineClaims = []string{"name", "email", "picture", "sub", "jti", "sid", "provider", "auth_time", "amr", "acr", "iat", "exp", "nbf",
 	"authsvc_epoch", "authsvc_email_verified", "authsvc_session", "authsvc_sid", "authsvc_auth_time", "authsvc_proved"}
 
 // A rawObject is a JSON object without spaces, or empty.
 type rawObject string
 
-// UnmarshalJSON keeps no other kind of value.
+// UnmarshalJSON ignores any other kind of value.
 func (o *rawObject) UnmarshalJSON(b []byte) error {
 	var plain bytes.Buffer
 	if err := json.Compact(&plain, b); err != nil {
@@ -66,16 +66,16 @@ func (o *rawObject) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// errDuplicateClaim refuses claims that readers could take in two ways (RFC 7519
-// §4).
+// errDuplicateClaim refuses a claim that occurs twice, which readers could interpret in
+// two ways (RFC 7519 §4).
 var errDuplicateClaim = errors.New("a claim is there twice")
 
-// Decode reads the claims by their exact names, each at most once.
-// encoding/json takes "SUB" for "sub", and an application may well keep a claim
-// of its own by such a name; of two it takes the last.
+// Decode reads the claims by their exact names, each at most once. encoding/json reads
+// "SUB" as "sub", although an application may well have its own claim of that name, and
+// of two equal names it reads the last.
 //
-// shared: other programs make tokens under the same key. Of theirs only what
-// NextAuth.js itself writes is read, whatever else they hold.
+// shared means that other programs make tokens with the same key. From their tokens
+// Decode reads only the claims that NextAuth.js itself writes.
 func (c *Claims) Decode(plain []byte, shared bool) error {
 	if c.scan(string(plain)) {
 		c.dropForeignClaims(shared)
@@ -85,7 +85,7 @@ func (c *Claims) Decode(plain []byte, shared bool) error {
 	return c.decodeAny(plain, shared)
 }
 
-// decodeAny is decode of any JSON.
+// decodeAny decodes any JSON object of claims.
 func (c *Claims) decodeAny(plain []byte, shared bool) error {
 	odd, twice := claimNames(plain)
 	switch {
@@ -115,8 +115,8 @@ func (c *Claims) decodeAny(plain []byte, shared bool) error {
 	return err
 }
 
-// dropForeignClaims clears fields that another program or the application has
-// set, unless this engine made or adopted the token.
+// dropForeignClaims clears the fields that another program or the application has set,
+// unless this engine made or adopted the token.
 func (c *Claims) dropForeignClaims(shared bool) {
 	switch {
 	case c.AdoptedSID != "":
@@ -127,9 +127,9 @@ func (c *Claims) dropForeignClaims(shared bool) {
 	c.checkMethods()
 }
 
-// dropForeign removes the claims that an application may have of its own, where
-// they are of another type than the engine's. In a token that this engine made
-// only those of the user are the application's.
+// dropForeign removes claims of the application: those whose type differs from the
+// engine's. In a token that this engine made, only the user's claims can belong to the
+// application.
 func dropForeign(claims map[string]json.RawMessage) {
 	texts, numbers := []string{"name", "email", "picture"}, []string{"authsvc_epoch"}
 	if !isNumber(claims["authsvc_epoch"]) {
@@ -152,11 +152,11 @@ func isNumber(raw json.RawMessage) bool {
 	return len(raw) > 0 && (raw[0] == '-' || raw[0] >= '0' && raw[0] <= '9')
 }
 
-// exactClaims are the members of a JSON object that have the very name of a
-// claim of the engine's, escapes resolved.
+// exactClaims returns the members of a JSON object whose names, with escapes resolved,
+// are exactly the engine's claims.
 func exactClaims(plain []byte) (map[string]json.RawMessage, error) {
 	var all json.RawMessage
-	if err := json.Unmarshal(plain, &all); err != nil { // more than one value, too
+	if err := json.Unmarshal(plain, &all); err != nil { // also refuses more than one value
 		return nil, err
 	}
 	dec := json.NewDecoder(bytes.NewReader(plain))
@@ -184,12 +184,12 @@ func exactClaims(plain []byte) (map[string]json.RawMessage, error) {
 	return exact, nil
 }
 
-// claimNames reports whether a member of the JSON object could be taken for
-// one of the engine's claims without having its exact name, and whether one of
-// these names occurs twice. Invalid JSON is left to the decoder.
+// claimNames reports whether a member of the JSON object could be mistaken for a claim
+// of the engine without having its exact name, and whether a claim occurs twice. It
+// leaves invalid JSON to the decoder.
 func claimNames(object []byte) (odd, twice bool) {
-	seen := 0               // a bit for each of engineClaims
-	depth, name := 0, false // name: the next string is a member's name
+	seen := 0               // one bit for each of engineClaims
+	depth, name := 0, false // name: the next string is the name of a member
 	for i := 0; i < len(object); i++ {
 		switch object[i] {
 		case '{':
@@ -216,12 +216,12 @@ func claimNames(object []byte) (odd, twice bool) {
 	return odd, twice
 }
 
-// claimBit is the bit of a claim of the engine's, 0 for all other names.
+// claimBit returns the bit of a claim of the engine, or 0 for any other name.
 func claimBit(name string) int {
 	return 1 << (slices.Index(engineClaims, name) + 1) >> 1
 }
 
-// stringEnd is the index of the quote that ends a JSON string.
+// stringEnd returns the index of the quote that ends a JSON string.
 func stringEnd(b []byte, i int) int {
 	for i < len(b) && b[i] != '"' {
 		if b[i] == '\\' {
@@ -232,18 +232,18 @@ func stringEnd(b []byte, i int) int {
 	return min(i, len(b))
 }
 
-// ambiguousName names are escaped, not ASCII (ſ folds to s), or differ from a
-// claim of ours in case only.
+// ambiguousName reports whether name is escaped, is not ASCII (ſ folds to s), or
+// differs from one of our claims only in case.
 func ambiguousName(name string) bool {
 	return !isPlainName(name) || strings.Contains(name, `\`) || foldsToClaim(name)
 }
 
-// PlausibleTime keeps hostile numbers out of time arithmetic.
+// PlausibleTime reports whether seconds is safe for time arithmetic.
 func PlausibleTime(seconds float64) bool {
 	return seconds >= 0 && seconds < 1<<40 && !math.IsNaN(seconds)
 }
 
-// FromSeconds is a time as claims have it (RFC 7519 §2, NumericDate).
+// FromSeconds converts the time in a claim (RFC 7519 §2, NumericDate).
 func FromSeconds(s float64) time.Time { return time.UnixMilli(int64(math.Round(s * 1000))) }
 
 // ProtectedNames returns the claims that a JWT callback cannot change.
@@ -255,10 +255,11 @@ func (c *Claims) ProtectedNames() []string {
 	return names
 }
 
-// Proves reports whether an address is the one that was proved.
+// Proves reports whether email is the address that was verified.
 func (c *Claims) Proves(email string) bool { return email != "" && c.VerifiedEmail == email }
 
-// SessionID names the session. NextAuth.js gives each of its tokens a jti.
+// SessionID returns the id of the session. Without a sid it is the jti, which
+// NextAuth.js gives each of its tokens.
 func (c *Claims) SessionID() string {
 	if c.SID != "" {
 		return c.SID
@@ -266,8 +267,8 @@ func (c *Claims) SessionID() string {
 	return c.ID
 }
 
-// checkMethods forgets amr unless acr is what it amounts to: by these names
-// applications have had claims of their own, which count for nothing.
+// checkMethods clears amr and acr unless acr is the level of amr. Applications may have
+// their own claims of these names; the engine ignores them.
 func (c *Claims) checkMethods() {
 	if string(c.ACR) != c.AMR.Level() {
 		c.AMR, c.ACR = "", ""

@@ -16,13 +16,13 @@ func TestClaimsByExactName(t *testing.T) {
 		`{"Sub":"8","sub":"7"}`:                             "7",
 		`{"SUB":"8"}`:                                       "",
 		`{"\u0053ub":"8","sub":"7"}`:                        "7",
-		`{"\u0073ub":"7"}`:                                  "7", // that is sub, escaped
+		`{"\u0073ub":"7"}`:                                  "7", // sub, escaped
 		`{"ſub":"8","sub":"7"}`:                             "7",
 		`{"Provider":{"a":1},"sub":"7"}`:                    "7",
 		`{"x":{"SUB":"8"},"y":["SUB","sub"],"sub":"7"}`:     "7",
 		`{"x":"\",\"SUB\":\"8","sub":"7"}`:                  "7",
 		`{"x":{"sub":"8"},"y":["sub","sub"],"sub":"7"}`:     "7",
-		`{"role":"a","role":"b","sub":"7"}`:                 "7", // the application's
+		`{"role":"a","role":"b","sub":"7"}`:                 "7", // a claim of the application
 		`{"name":null,"email":"a","sub":"7","EXP":"never"}`: "7",
 	} {
 		var c Claims
@@ -39,7 +39,7 @@ func TestClaimsByExactName(t *testing.T) {
 	}
 }
 
-// TestClaimsOfOthers: what only the engine says counts in its own tokens only.
+// TestClaimsOfOthers checks that claims of the engine count only in its own tokens.
 func TestClaimsOfOthers(t *testing.T) {
 	t.Parallel()
 	const said = `"sub":"7","email":"a@b.c","authsvc_email_verified":"a@b.c","amr":["fed","mfa"],"acr":"2fa","authsvc_session":{"claims":{"groups":["ops"]}}`
@@ -63,11 +63,11 @@ func TestClaimsOfOthers(t *testing.T) {
 	}
 }
 
-// TestMethodsOfOthers: applications have had claims by the names amr and acr in
-// tokens of ours. Those are not taken for ours, and end no session.
+// TestMethodsOfOthers covers claims that applications have named amr and acr in our
+// tokens. The engine ignores such claims, and they end no session.
 func TestMethodsOfOthers(t *testing.T) {
 	t.Parallel()
-	for _, space := range []string{"", " "} { // which the quick way leaves to the other
+	for _, space := range []string{"", " "} { // the fast path leaves a space to the slow one
 		for claims, want := range map[string]sessionshape.Methods{
 			`"amr":["fed"],"acr":"1fa"`:                              "fed",
 			`"acr":"2fa","amr":["fed","otp","mfa"]`:                  "fed otp mfa",
@@ -130,8 +130,8 @@ func FuzzClaims(f *testing.F) {
 	})
 }
 
-// TestClaimsOfWrongType: what an application has by the names of the engine's
-// is not read, but a token that the engine made is refused with it.
+// TestClaimsOfWrongType checks that an application's claims with the engine's names and
+// other types are ignored, but that a token of the engine with such a claim is refused.
 func TestClaimsOfWrongType(t *testing.T) {
 	t.Parallel()
 	for _, member := range []string{`"sid":{}`, `"provider":["op"]`, `"auth_time":"1"`} {
