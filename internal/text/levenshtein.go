@@ -1,8 +1,8 @@
 package text
 
-// Distance is the Levenshtein distance, to suggest what people may have meant: it
-// returns how many bytes have to be added, removed or replaced to
-// turn one of the words into the other.
+// Distance returns the Levenshtein distance of a and b: the number of bytes to add,
+// remove or replace to turn one into the other. It serves to suggest what a person may
+// have meant.
 func Distance(a, b string) int {
 	row := make([]int, len(b)+1)
 	for j := range row {

@@ -4,7 +4,7 @@ import (
 	"testing"
 )
 
-// TestDistance: the known examples, in both directions.
+// TestDistance checks the well-known examples in both directions.
 func TestDistance(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

@@ -5,15 +5,15 @@ import (
 	"sync"
 )
 
-// A Regexp is a regular expression that is compiled when it is first used: one that a
-// program never needs costs it nothing at its start.
+// A Regexp is a regular expression that is compiled on first use, so that unused
+// expressions do not slow down the start of a program.
 type Regexp struct {
 	expr string
 	once sync.Once
 	re   *regexp.Regexp
 }
 
-// LazyRegexp returns the expression. The first use panics if it is not valid.
+// LazyRegexp returns the expression. The first use panics if it is invalid.
 func LazyRegexp(expr string) *Regexp { return &Regexp{expr: expr} }
 
 func (r *Regexp) get() *regexp.Regexp {
@@ -21,27 +21,27 @@ func (r *Regexp) get() *regexp.Regexp {
 	return r.re
 }
 
-// MatchString is [regexp.Regexp.MatchString].
+// MatchString calls [regexp.Regexp.MatchString].
 func (r *Regexp) MatchString(s string) bool { return r.get().MatchString(s) }
 
-// FindString is [regexp.Regexp.FindString].
+// FindString calls [regexp.Regexp.FindString].
 func (r *Regexp) FindString(s string) string { return r.get().FindString(s) }
 
-// FindStringSubmatch is [regexp.Regexp.FindStringSubmatch].
+// FindStringSubmatch calls [regexp.Regexp.FindStringSubmatch].
 func (r *Regexp) FindStringSubmatch(s string) []string { return r.get().FindStringSubmatch(s) }
 
-// FindAllString is [regexp.Regexp.FindAllString].
+// FindAllString calls [regexp.Regexp.FindAllString].
 func (r *Regexp) FindAllString(s string, n int) []string { return r.get().FindAllString(s, n) }
 
-// FindAllStringSubmatch is [regexp.Regexp.FindAllStringSubmatch].
+// FindAllStringSubmatch calls [regexp.Regexp.FindAllStringSubmatch].
 func (r *Regexp) FindAllStringSubmatch(s string, n int) [][]string {
 	return r.get().FindAllStringSubmatch(s, n)
 }
 
-// ReplaceAllString is [regexp.Regexp.ReplaceAllString].
+// ReplaceAllString calls [regexp.Regexp.ReplaceAllString].
 func (r *Regexp) ReplaceAllString(s, repl string) string { return r.get().ReplaceAllString(s, repl) }
 
-// ReplaceAllStringFunc is [regexp.Regexp.ReplaceAllStringFunc].
+// ReplaceAllStringFunc calls [regexp.Regexp.ReplaceAllStringFunc].
 func (r *Regexp) ReplaceAllStringFunc(s string, repl func(string) string) string {
 	return r.get().ReplaceAllStringFunc(s, repl)
 }

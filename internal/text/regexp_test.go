@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// The methods answer as package regexp does, from the first use on.
+// TestLazyRegexp checks that the methods return the results of package regexp, from the
+// first use on.
 func TestLazyRegexp(t *testing.T) {
 	t.Parallel()
 	re := LazyRegexp(`a(b*)`)

@@ -1,5 +1,5 @@
-// Package text makes texts of others fit to be kept, shown and logged, and writes
-// JSON strings quickly.
+// Package text makes untrusted text safe to store, show and log, and writes JSON
+// strings quickly.
 package text
 
 import (
@@ -11,13 +11,13 @@ import (
 	"unicode/utf8"
 )
 
-// TimeFormat is how JavaScript writes a Date: milliseconds and Z.
+// TimeFormat is the format of a JavaScript Date: milliseconds and Z.
 const TimeFormat = "2006-01-02T15:04:05.000Z"
 
-// maxName is how long a name may be, in characters.
+// maxName is the longest name, in characters.
 const maxName = 255
 
-// Shortened cuts a text to at most limit bytes, between two characters.
+// Shortened cuts s to at most limit bytes, between two characters.
 func Shortened(s string, limit int) string {
 	if len(s) <= limit {
 		return s
@@ -32,7 +32,8 @@ func Shortened(s string, limit int) string {
 	return s
 }
 
-// Printable makes foreign text fit for a log line or a message.
+// Printable makes untrusted text safe for a log line or a message. It replaces
+// characters other than printable ASCII by ? and cuts the text to limit bytes.
 func Printable(s string, limit int) string {
 	s = strings.Map(func(r rune) rune {
 		if r < ' ' || r > '~' {
@@ -43,8 +44,8 @@ func Printable(s string, limit int) string {
 	return s[:min(len(s), limit)]
 }
 
-// Name makes a name fit to be kept and shown: without control and direction characters
-// and space around it, and of at most 255 characters.
+// Name makes a name safe to store and show. It removes control and direction characters
+// and surrounding space, and cuts the name to 255 characters.
 func Name(s string) string {
 	s = strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) || r == utf8.RuneError {
@@ -63,7 +64,7 @@ func Name(s string) string {
 	return s
 }
 
-// AppendNullable writes s as a JSON string, null if it is empty.
+// AppendNullable appends s as a JSON string, or null if s is empty.
 func AppendNullable(b []byte, s string) []byte {
 	if s == "" {
 		return append(b, "null"...)
@@ -71,7 +72,7 @@ func AppendNullable(b []byte, s string) []byte {
 	return AppendString(b, s)
 }
 
-// AppendString writes s as a JSON string, leaving all but plain ASCII to
+// AppendString appends s as a JSON string. It leaves everything except plain ASCII to
 // encoding/json, which also escapes <, > and &.
 func AppendString(b []byte, s string) []byte {
 	for i := 0; i < len(s); i++ {
@@ -89,7 +90,7 @@ func AppendString(b []byte, s string) []byte {
 	return append(b, '"')
 }
 
-// Nullable is s, nil if it is empty.
+// Nullable returns a pointer to s, or nil if s is empty.
 func Nullable(s string) *string {
 	if s == "" {
 		return nil
@@ -103,13 +104,14 @@ func IsPicture(s string) bool {
 	return len(s) <= base64.StdEncoding.EncodedLen(MaxPicture)+32 && picture.MatchString(s)
 }
 
-// MaxPicture is the largest picture that a user may have in place of an
-// address, in bytes: with it a session still fits into cookies.
+// MaxPicture is the largest picture that a user may have instead of a URL, in bytes. A
+// session with such a picture still fits into cookies.
 const MaxPicture = 6 << 10
 
-// picture is a data: URL (RFC 2397) of a raster image; SVG could hold more.
+// picture matches a data: URL (RFC 2397) of a raster image. SVG could contain more than
+// an image.
 var picture = LazyRegexp(`^data:image/(jpeg|png|gif|webp);base64,[A-Za-z0-9+/]+={0,2}$`)
 
-// Same reports whether a and b are equal, in constant time if they are equally
-// long.
+// Same reports whether a and b are equal, in constant time if they have the same
+// length.
 func Same(a, b string) bool { return subtle.ConstantTimeCompare([]byte(a), []byte(b)) == 1 }

@@ -1,5 +1,5 @@
-// Package emailaddr reads e-mail addresses: the one grammar for those that are
-// stored, compared and mailed.
+// Package emailaddr reads e-mail addresses. It defines the one grammar for addresses
+// that are stored, compared and mailed.
 package emailaddr
 
 import (
@@ -13,7 +13,7 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// The limits of RFC 5321 §4.5.3.1 and RFC 1035 §2.3.4, in bytes.
+// Limits of RFC 5321 §4.5.3.1 and RFC 1035 §2.3.4, in bytes.
 const (
 	MaxLength    = 254
 	maxLocalPart = 64
@@ -29,10 +29,10 @@ var (
 	errDotless = errors.New("address has a domain without a dot")
 )
 
-// Check accepts the addresses that every mail system reads in one and the same
-// way, and refuses the rest of RFC 5321: quoted local parts, comments, domain
-// literals; and what some servers take for routes (%, !) or encoded words (=?).
-// Those have carried sign-in links to somebody else's mailbox.
+// Check accepts addresses that every mail system reads in the same way. It refuses the
+// rest of RFC 5321 (quoted local parts, comments, domain literals) and characters that
+// some servers read as routes (%, !) or encoded words (=?). Such addresses have carried
+// sign-in links to the wrong mailbox.
 func Check(s string) error {
 	local, domain, ok := strings.Cut(s, "@")
 	switch {
@@ -43,7 +43,7 @@ func Check(s string) error {
 	case !IsDomain(domain):
 		return errDomain
 	}
-	if last := domain[len(domain)-1]; last >= '0' && last <= '9' { // else it is no IPv4 address
+	if last := domain[len(domain)-1]; last >= '0' && last <= '9' { // else not an IPv4 address
 		if _, err := netip.ParseAddr(domain); err == nil {
 			return errIP
 		}
@@ -51,8 +51,8 @@ func Check(s string) error {
 	return nil
 }
 
-// isLocalPart reports whether s is a dot-atom (RFC 5322 §3.2.3, RFC 6531 §3.3)
-// that cannot be taken for anything else.
+// isLocalPart reports whether s is a dot-atom (RFC 5322 §3.2.3, RFC 6531 §3.3) with
+// only one interpretation.
 func isLocalPart(s string) bool {
 	for atom := range strings.SplitSeq(s, ".") {
 		if atom == "" || strings.ContainsFunc(atom, func(r rune) bool {
@@ -64,8 +64,8 @@ func isLocalPart(s string) bool {
 	return !strings.Contains(s, "=?")
 }
 
-// IsDomain reports whether s is labels of letters, digits and inner hyphens, of
-// any script.
+// IsDomain reports whether s consists of labels of letters, digits and inner hyphens,
+// in any script.
 func IsDomain(s string) bool {
 	if len(s) > MaxLength {
 		return false
@@ -79,15 +79,15 @@ func IsDomain(s string) bool {
 	return true
 }
 
-// isWord accepts letters, marks and digits of any script, but for those that
-// are not shown: an address that looks like another is not one to write down.
+// isWord accepts letters, marks and digits of any script, except invisible ones, which
+// would make two different addresses look the same.
 func isWord(r rune) bool {
 	return r != utf8.RuneError && !unicode.In(r, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector) && (unicode.IsLetter(r) || unicode.IsMark(r) || unicode.IsDigit(r))
 }
 
-// Normalise brings an address into the form in which it is stored, looked up
-// and mailed: NFKC, trimmed, lower case. It refuses what Check refuses, also
-// after normalisation, and domains without a dot.
+// Normalise returns the form in which an address is stored, looked up and mailed: NFKC,
+// trimmed, lower case. It refuses addresses that Check refuses after normalisation, and
+// domains without a dot.
 func Normalise(s string) (string, error) {
 	if len(s) > 4*MaxLength {
 		return "", errLength
@@ -106,9 +106,9 @@ func Normalise(s string) (string, error) {
 	return s, nil
 }
 
-// Mailbox names what a normalised address is delivered to, as far as it can be
-// told from outside: without a +tag, and with the domain as the DNS has it. It
-// is for limits only; mail goes to the address as it is.
+// Mailbox returns the likely mailbox of a normalised address: without a +tag, and with
+// the domain as the DNS has it. Use it only for limits; mail goes to the unchanged
+// address.
 func Mailbox(s string) string {
 	local, domain, _ := strings.Cut(s, "@")
 	if name, _, tagged := strings.Cut(local, "+"); tagged && name != "" {
@@ -120,9 +120,9 @@ func Mailbox(s string) string {
 	return local + "@" + domain
 }
 
-// KeepsMailbox reports whether normalisation leaves an address that of the same
-// mailbox. The Kelvin sign, for one, becomes a k: who has the mailbox with the
-// sign has proved nothing about the one with the letter.
+// KeepsMailbox reports whether an address names the same mailbox after normalisation.
+// The Kelvin sign, for example, becomes a k: the owner of the mailbox with the sign has
+// proved nothing about the mailbox with the letter.
 func KeepsMailbox(s string) bool {
 	for _, r := range s {
 		if r <= unicode.MaxASCII {

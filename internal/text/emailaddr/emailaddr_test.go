@@ -2,8 +2,8 @@ package emailaddr
 
 import "testing"
 
-// TestInvisibleInAddresses: characters that are letters or marks and yet not
-// shown make no address; those that are shown do, in any script.
+// TestInvisibleInAddresses checks that invisible letters and marks are refused in
+// addresses, and that visible ones are accepted in any script.
 func TestInvisibleInAddresses(t *testing.T) {
 	t.Parallel()
 	for _, r := range []rune{

@@ -1,11 +1,11 @@
-// Package jsonscan cuts values out of JSON as encoding/json writes it, without
-// decoding it. What it accepts is valid JSON; it refuses some that is valid, such
-// as any with spaces.
+// Package jsonscan cuts values out of JSON as encoding/json writes it, without decoding
+// them. It accepts only valid JSON, and refuses some valid JSON, such as any JSON with
+// spaces.
 package jsonscan
 
 import "strings"
 
-// maxDepth bounds the nesting of what is cut.
+// maxDepth bounds the nesting of a value.
 const maxDepth = 64
 
 // Value cuts one value from the beginning of s.
@@ -17,8 +17,8 @@ func Value(s string) (value, rest string, ok bool) {
 	return s[:end], s[end:], true
 }
 
-// Member returns the value of an object's member, as it is written; the name has
-// no characters that JSON escapes.
+// Member returns the value of a member of an object, as it is written. name must not
+// contain characters that JSON escapes.
 func Member(object, name string) (value string, ok bool) {
 	if len(object) < 2 || object[0] != '{' {
 		return "", false
@@ -42,7 +42,7 @@ func Member(object, name string) (value string, ok bool) {
 	return "", false
 }
 
-// skip returns the index after the value at i, -1 if there is none.
+// skip returns the index after the value at i, or -1 if there is none.
 func skip(s string, i, depth int) int {
 	if i >= len(s) || depth > maxDepth {
 		return -1
@@ -63,7 +63,7 @@ func skip(s string, i, depth int) int {
 	return skipNumber(s, i)
 }
 
-// skipList skips elements with commas between, up to the closing bracket.
+// skipList skips elements separated by commas, up to and including the closing bracket.
 func skipList(s string, i, depth int, closing byte, element func(s string, i, depth int) int) int {
 	if i++; i < len(s) && s[i] == closing {
 		return i + 1
@@ -126,7 +126,7 @@ func hex(s string) bool {
 
 func digit(c byte) bool { return c >= '0' && c <= '9' }
 
-// skipNumber skips a number of RFC 8259 §6.
+// skipNumber skips a number (RFC 8259 §6).
 func skipNumber(s string, i int) int {
 	if i < len(s) && s[i] == '-' {
 		i++
@@ -153,7 +153,7 @@ func skipNumber(s string, i int) int {
 	return i
 }
 
-// skipDigits returns -1 if there is none.
+// skipDigits returns -1 if there are no digits.
 func skipDigits(s string, i int) int {
 	first := i
 	for i < len(s) && digit(s[i]) {

@@ -37,7 +37,8 @@ func TestValueRefuses(t *testing.T) {
 	}
 }
 
-// FuzzValue: whatever is cut is valid, and encoding/json's own is cut whole.
+// FuzzValue checks that a cut value is always valid, and that a value of encoding/json
+// is cut whole.
 func FuzzValue(f *testing.F) {
 	for _, seed := range []string{`{"a":[1,2.5,-3e-7,"x\n\u00e9",null,true,{}]}`, "0", "-0", `""`, "[[],{}]", "01", "1.e3"} {
 		f.Add(seed)

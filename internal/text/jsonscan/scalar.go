@@ -2,8 +2,8 @@ package jsonscan
 
 import "strings"
 
-// Text cuts a JSON string without escapes from the beginning of s and
-// returns what is between its quotes.
+// Text cuts a JSON string without escapes from the beginning of s and returns the text
+// between its quotes.
 func Text(s string) (text, rest string, ok bool) {
 	if s == "" || s[0] != '"' {
 		return "", "", false
@@ -19,7 +19,8 @@ func Text(s string) (text, rest string, ok bool) {
 	return "", "", false
 }
 
-// Scalar cuts a string, with its quotes, a number, true, false or null.
+// Scalar cuts a string with its quotes, a number, true, false or null from the
+// beginning of s.
 func Scalar(s string) (value, rest string, ok bool) {
 	if text, rest, ok := Text(s); ok {
 		return s[:len(text)+2], rest, true
@@ -36,7 +37,7 @@ func Scalar(s string) (value, rest string, ok bool) {
 	return value, s[end:], ok
 }
 
-// isPlainNumber is about non-negative decimal numbers without exponent.
+// isPlainNumber reports whether s is a non-negative decimal number without exponent.
 func isPlainNumber(s string) bool {
 	whole, fraction, point := strings.Cut(s, ".")
 	digits := func(s string) bool {

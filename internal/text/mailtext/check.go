@@ -17,17 +17,17 @@ import (
 	"authsvc/internal/text/pages"
 )
 
-// A Mistake is one of the operator's in a template.
+// A Mistake describes an error of the operator in a template.
 type Mistake struct {
-	File    string // the template's name, with the line if it is known
+	File    string // the template's name, and the line if it is known
 	Problem string
 	Fix     string
 }
 
-// Mistakes are all that was found.
+// Mistakes lists all errors found.
 type Mistakes []Mistake
 
-// Error implements error: one line for each mistake.
+// Error returns one line for each mistake.
 func (m Mistakes) Error() string {
 	var lines []string
 	for _, one := range m {
@@ -36,7 +36,7 @@ func (m Mistakes) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// String is "FILE:LINE: problem; fix".
+// String returns "FILE:LINE: problem; fix".
 func (m Mistake) String() string {
 	place := ""
 	if m.File != "" {
@@ -45,21 +45,22 @@ func (m Mistake) String() string {
 	return place + m.Problem + "; " + m.Fix
 }
 
-const layoutFile = "layout.html" // of the built-in HTML
+const layoutFile = "layout.html" // part of the built-in HTML
 
 const (
 	languageFix = "name the folder after a language, such as de or pt-BR"
 	maxFile     = 256 << 10 // bytes of a template
-	maxSubject  = 300       // bytes, with the site's name
+	maxSubject  = 300       // bytes, including the name of the site
 )
 
-// Parse reads templates from the files of all kinds of mails, of which each may be
-// missing, and from folders that are named after languages and hold the same. It fails with Mistakes, all of them.
+// Parse reads templates from the files of all kinds of mails, and from folders with the
+// same files that are named after languages. Each file may be missing. If Parse fails,
+// its error is Mistakes with all mistakes.
 func Parse(fsys fs.FS) (Templates, error) {
 	t, found := parseFolder(fsys, ".")
 	entries, err := fs.ReadDir(fsys, ".")
 	if err != nil {
-		if path := (*fs.PathError)(nil); errors.As(err, &path) { // whose path is "."
+		if path := (*fs.PathError)(nil); errors.As(err, &path) { // its path is "."
 			err = path.Err
 		}
 		return t, Mistakes{{Problem: "cannot be read: " + err.Error(), Fix: "make it a folder that this program may read"}}
@@ -110,7 +111,7 @@ func parseFolder(fsys fs.FS, dir string) (t Templates, found Mistakes) {
 			found = append(found, Mistake{name, "cannot be read: " + err.Error(), "make it a file that this program may read"})
 			continue
 		}
-		if text != nil { // nil with an error
+		if text != nil { // nil after an error
 			*text, err = template.New(name).Parse(string(raw))
 		} else {
 			*markup, err = htmltemplate.New(name).Parse(string(raw))
@@ -122,7 +123,7 @@ func parseFolder(fsys fs.FS, dir string) (t Templates, found Mistakes) {
 	return t, append(found, check(t)...)
 }
 
-// check fills the templates that there are with every sample of their kind.
+// check fills the existing templates with every sample of their kind.
 func check(t Templates) (found Mistakes) {
 	for _, k := range kinds {
 		for _, d := range k.samples() {
@@ -136,7 +137,7 @@ func check(t Templates) (found Mistakes) {
 	return found
 }
 
-// check fills the templates, which are of a kind, with d.
+// check fills the templates of t, which are of kind k, with d.
 func (t *Set) check(d Data, k *kind) (found Mistakes) {
 	if t.Subject != nil {
 		s, err := fill(t.Subject, d)
@@ -175,8 +176,8 @@ func (t *Set) check(d Data, k *kind) (found Mistakes) {
 	return found
 }
 
-// hasLink reports whether a document of html/template, which drops comments, has a
-// link to an address.
+// hasLink reports whether an HTML document has a link to an address. html/template has
+// dropped the comments of the document.
 func hasLink(document, address string) bool {
 	for _, m := range link.FindAllStringSubmatch(document, -1) {
 		if html.UnescapeString(cmp.Or(m[1], m[2], m[3])) == address {
@@ -193,7 +194,7 @@ var (
 	executing    = text.LazyRegexp(`^executing "[^"]*" at <[^>]*>: `)
 )
 
-// explain says in the operator's words what package template found.
+// explain translates an error of package template into a Mistake for the operator.
 func explain(name string, err error) Mistake {
 	var escape *htmltemplate.Error
 	m := Mistake{File: name, Problem: err.Error(), Fix: "correct the template; its language is that of Go's text/template"}
@@ -208,7 +209,7 @@ func explain(name string, err error) Mistake {
 	return m
 }
 
-// fields are what templates can use.
+// fields lists the fields that templates can use.
 func fields() []string {
 	var names []string
 	for f := range reflect.TypeFor[Data]().Fields() {

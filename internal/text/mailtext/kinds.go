@@ -9,20 +9,20 @@ import (
 	"authsvc/internal/text/pages"
 )
 
-// A kind is a kind of mail: where its templates are, and what they have to do.
+// A kind is a kind of mail: its template files and their requirements.
 type kind struct {
-	subject, text, html string // the names of the files
+	subject, text, html string // file names
 	of                  func(*Templates) *Set
-	samples             func() []Data // what templates are tried with
-	goodSubject         string        // one for operators to copy
+	samples             func() []Data // data to test templates with
+	goodSubject         string        // an example for operators to copy
 	needs               []needed
 }
 
-// needed is what both texts of a mail have to have if the sample does: what it is and
-// its field, and if it is a link its label.
+// needed is a value that both texts of a mail must contain if the sample has it: its
+// description, its field and, for a link, its label.
 type needed struct{ what, field, label string }
 
-// kinds are all mails that there are.
+// kinds lists all kinds of mails.
 var kinds = [...]*kind{
 	{"subject.txt", "mail.txt", "mail.html", func(t *Templates) *Set { return &t.SignIn }, signInSamples, "Sign in to {{.Site}}",
 		[]needed{{"the link", "URL", "Sign in"}}},
@@ -32,7 +32,7 @@ var kinds = [...]*kind{
 		[]needed{{"the link", "URL", "Go on"}, {"the code", "Code", ""}, {"the link that stops the change", "StopURL", "Stop"}}},
 }
 
-// kindOf is the kind of a mail.
+// kindOf returns the kind of a mail.
 func kindOf(d *Data) *kind {
 	switch {
 	case d.Notice != "":
@@ -43,7 +43,7 @@ func kindOf(d *Data) *kind {
 	return kinds[0]
 }
 
-// fileNames are those of all templates, for operators.
+// fileNames lists the file names of all templates, for messages to operators.
 func fileNames() string {
 	var names []string
 	for _, k := range kinds {
@@ -53,7 +53,8 @@ func fileNames() string {
 	return strings.Join(names[:last], ", ") + " and " + names[last]
 }
 
-// place is where the template of a file belongs; both are nil if it is none.
+// place returns the place of the template in file. Both results are nil if file is not
+// the name of a template.
 func (t *Templates) place(file string) (**template.Template, **htmltemplate.Template) {
 	for _, k := range kinds {
 		switch set := k.of(t); file {
@@ -68,7 +69,7 @@ func (t *Templates) place(file string) (**template.Template, **htmltemplate.Temp
 	return nil, nil
 }
 
-// signInSamples have a link with what has to be escaped.
+// signInSamples have a link with characters that must be escaped.
 func signInSamples() []Data {
 	colours := pages.MailColours{Page: "#f6f7f9", Card: "#ffffff", Text: "#16181d", Muted: "#5b6270", Line: "#e3e6eb", Brand: "#3b5bdb", OnBrand: "#ffffff"}
 	return []Data{{URL: "https://host.example/api/auth/callback/email?callbackUrl=https%3A%2F%2Fhost.example%2F&token=0123456789abcdef&email=a%40b.example",
@@ -84,7 +85,7 @@ func noticeSamples() []Data {
 	return []Data{d}
 }
 
-// addressSamples have one mail of each word.
+// addressSamples has one mail for each value of Change.
 func addressSamples() []Data {
 	const confirm = "https://host.example/api/auth/account/email/confirm?id=0123&token=0123456789abcdef"
 	d := signInSamples()[0]

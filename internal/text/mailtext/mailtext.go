@@ -1,5 +1,5 @@
-// Package mailtext writes the texts of mails: those with a sign-in link, notices of
-// what changed on an account, and those about a change of address that waits.
+// Package mailtext writes the texts of mails: mails with a sign-in link, notices of
+// changes to an account, and mails about a pending change of address.
 package mailtext
 
 import (
@@ -17,64 +17,63 @@ import (
 	"authsvc/internal/text/pages"
 )
 
-// Templates are those of mails, by kind.
+// Templates holds the templates of mails, by kind.
 type Templates struct {
-	SignIn  Set // with a link that signs in
-	Notice  Set // of what changed on an account
-	Address Set // about a change of address that waits
-	// Languages has those of mails in one language, by its tag. What is nil
-	// there is as above.
+	SignIn  Set // mails with a sign-in link
+	Notice  Set // notices of changes to an account
+	Address Set // mails about a pending change of address
+	// Languages holds the templates of mails in one language, by its tag. A nil
+	// template there means the one above.
 	Languages map[string]Templates
 }
 
-// A Set are the templates of one kind of mail; nil stands for the default.
+// A Set holds the templates of one kind of mail; nil means the default.
 type Set struct {
 	Subject *template.Template     // one line
 	Text    *template.Template     // text/plain
 	HTML    *htmltemplate.Template // text/html; values are escaped
 }
 
-// Data is what a mail is made from.
+// Data holds the values that templates can use.
 type Data struct {
-	URL      string // the sign-in link; of a notice: the account page
-	Code     string // the same in digits, such as 1234 5678; "": the mail has none
-	Host     string // of the service
-	Site     string // its name
+	URL      string // the sign-in link; in a notice: the account page
+	Code     string // the code to enter instead, such as 1234 5678; "": the mail has none
+	Host     string // host of the service
+	Site     string // name of the service
 	Email    string
-	Minutes  int    // how long the link lives; of a notice: that of UndoURL
-	Lifetime string // the same in words of the language, such as "10 minutes"
+	Minutes  int    // lifetime of the link; in a notice: of UndoURL
+	Lifetime string // Minutes in words of the language, such as "10 minutes"
 	Language string // BCP 47
-	Device   string // that asked for the mail, in words of the language, such as "Firefox on Linux"; "" in a notice: no browser did it
-	Network  string // that it asked from, such as 203.0.113.0/24; "" is not known
-	Invited  bool   // nobody asked for it: it is an invitation
-	Sender   string // of an invitation: who the mail is from
-	// Of notices: a word of pages.News, or "" for a mail that signs in; what
-	// happened, in words of the language, which Compose fills in; when, in UTC; and the
-	// link that takes it back, "" if none does.
+	Device   string // requesting device in words of the language, such as "Firefox on Linux"; "" in a notice: not a browser
+	Network  string // network of the request, such as 203.0.113.0/24; "": unknown
+	Invited  bool   // the mail is an invitation, which the recipient did not request
+	Sender   string // sender of an invitation
+	// Notice is a word of pages.News, or "" for a sign-in mail. What describes the
+	// change in words of the language; Compose fills it in. When is its time in UTC.
+	// UndoURL is the link that undoes the change, or "".
 	Notice, What, When, UndoURL string
-	// Of mails about a change of address, which have What, too: one of the words
-	// below, the new address, the link that stops the change, in ChangeOld alone,
-	// and whether the change waits for the old address.
+	// Change is one of the words below and marks a mail about a change of address,
+	// which also has What. NewEmail is the new address. StopURL stops the change and is
+	// set only with ChangeOld. Waits is true if the change waits for the old address.
 	Change, NewEmail, StopURL string
 	Waits                     bool
-	// The theme. BrandColor and ButtonText are Look.Colours.Brand and OnBrand,
-	// Logo is Look.Logo.
+	// BrandColor and ButtonText are Look.Colours.Brand and OnBrand, Logo is Look.Logo.
 	BrandColor, ButtonText, Logo string
 	Look                         pages.MailLook
-	About                        string // what What is about, such as the name of a provider; may be ""
+	About                        string // detail for What, such as the name of a provider; may be ""
 }
 
-// Words for mails about a change of address.
+// Values of Data.Change.
 const (
 	ChangeNew   = "new"   // to the new address: confirm that it is yours
-	ChangeTaken = "taken" // to the new address, which is somebody's already
+	ChangeTaken = "taken" // to the new address, which another account already has
 	ChangeOld   = "old"   // to the old address: allow the change or stop it
 )
 
 //go:embed *.txt *.html
 var builtIn embed.FS
 
-// defaults are the built-in templates of one kind of mail in one language.
+// defaults returns the built-in templates of one kind of mail in one language.
 func (k *kind) defaults(lang string) (t Set, err error) {
 	translate := map[string]any{"T": func(key string, args ...any) (string, error) { return pages.Text(lang, key, args...) }}
 	var errs [3]error
@@ -89,7 +88,7 @@ type Composer struct {
 	custom    Templates
 	languages *pages.Chooser
 	mu        sync.Mutex
-	defaults  map[defaultKey]Set // parsed when they are first needed
+	defaults  map[defaultKey]Set // parsed on first use
 }
 
 type defaultKey struct {
@@ -97,8 +96,8 @@ type defaultKey struct {
 	kind *kind
 }
 
-// New fails with Mistakes if one of the templates cannot be filled, or would
-// make a mail without the link.
+// New returns a composer for the templates. It fails with Mistakes if a template cannot
+// be filled or makes a mail without its link.
 func New(t Templates) (*Composer, error) {
 	c := &Composer{custom: t, defaults: map[defaultKey]Set{}}
 	var tags []string
@@ -125,7 +124,7 @@ func (c *Composer) Device(lang, userAgent string) (string, error) {
 	return pages.Device(lang, userAgent)
 }
 
-// ShowsCode reports whether all sign-in mails have their code, in both forms.
+// ShowsCode reports whether all sign-in mails show their code, in both forms.
 func (c *Composer) ShowsCode() bool {
 	all := append([]Templates{c.custom}, slices.Collect(maps.Values(c.custom.Languages))...)
 	return !slices.ContainsFunc(all, func(t Templates) bool {
@@ -133,21 +132,20 @@ func (c *Composer) ShowsCode() bool {
 	})
 }
 
-// hasCode reports whether a template, which check has filled before, shows the
-// code.
+// hasCode reports whether a template shows the code. check has filled it before.
 func hasCode(t executor) bool {
 	d := signInSamples()[0]
 	s, err := fill(t, d)
 	return err == nil && strings.Contains(s, d.Code)
 }
 
-// Language chooses the language of a mail, as that of a page is chosen.
+// Language chooses the language of a mail in the same way as the language of a page.
 func (c *Composer) Language(uiLocales, acceptLanguage string) string {
 	return c.languages.Choose(uiLocales, acceptLanguage)
 }
 
-// Compose writes a mail: its subject, in one line, and both its forms. It fills
-// in Lifetime, What and the parts of Look.
+// Compose writes a mail and returns its subject, in one line, and both its forms. It
+// sets Lifetime, What, BrandColor, ButtonText and Logo in d.
 func (c *Composer) Compose(d Data) (subject, text, html string, err error) {
 	if d.Lifetime, err = pages.Minutes(d.Language, d.Minutes); err != nil {
 		return "", "", "", err
@@ -168,7 +166,8 @@ func (c *Composer) Compose(d Data) (subject, text, html string, err error) {
 	return oneLine(subject), text, html, errors.Join(err, htmlErr)
 }
 
-// what says in a sentence what a mail is about that signs nobody in.
+// what returns one sentence about a notice or a change of address, and "" for a sign-in
+// mail.
 func (d *Data) what() (string, error) {
 	switch {
 	case d.Change == ChangeOld:
@@ -183,7 +182,7 @@ func (d *Data) what() (string, error) {
 	return "", nil
 }
 
-// templates are those for a mail of d, none of them nil.
+// templates returns the templates for a mail of d, none of them nil.
 func (c *Composer) templates(d Data) (Set, error) {
 	key := defaultKey{d.Language, kindOf(&d)}
 	own := c.custom.Languages[d.Language]
@@ -204,7 +203,7 @@ func (c *Composer) templates(d Data) (Set, error) {
 	return merged(t, built), nil
 }
 
-// merged has the templates of first and, where it has none, those of second.
+// merged returns first, with the templates of second where first has none.
 func merged(first, second Set) Set {
 	if first.Subject == nil {
 		first.Subject = second.Subject
@@ -218,7 +217,7 @@ func merged(first, second Set) Set {
 	return first
 }
 
-// An executor is a template of either kind.
+// An executor is a text or HTML template.
 type executor interface {
 	Execute(w io.Writer, data any) error
 }

@@ -40,7 +40,7 @@ func composer(t *testing.T, c Templates) *Composer {
 	return made
 }
 
-// The built-in mail is in the language that was asked for, with the theme.
+// TestDefaults checks that the built-in mail has the requested language and the theme.
 func TestDefaults(t *testing.T) {
 	t.Parallel()
 	c := composer(t, Templates{})
@@ -83,7 +83,8 @@ func TestDefaults(t *testing.T) {
 	}
 }
 
-// TestCode: the text begins with the code, and the subject does not have it.
+// TestCode checks that the text begins with the code, and that the subject does not
+// contain it.
 func TestCode(t *testing.T) {
 	t.Parallel()
 	c := composer(t, Templates{})
@@ -100,8 +101,8 @@ func TestCode(t *testing.T) {
 	}
 }
 
-// TestNotices: every notice says what happened, when, by whom, and leads to the
-// account and, where there is one, to its undo link.
+// TestNotices checks that every notice says what happened, when and by whom, and links
+// to the account and to its undo link, if it has one.
 func TestNotices(t *testing.T) {
 	t.Parallel()
 	own, err := Parse(files("notice-subject.txt", "News: {{.Notice}}", "de/notice.txt", "{{.What}} {{.URL}} {{.UndoURL}}"))
@@ -144,7 +145,7 @@ func TestNotices(t *testing.T) {
 	}
 }
 
-// addressMail is a mail about a change of address.
+// addressMail returns a mail about a change of address.
 func addressMail(lang, word string, look pages.MailLook) Data {
 	d := mailTo(lang, 24*60, look)
 	d.URL, d.Change, d.NewEmail = "https://app.example.com/api/auth/account/email/confirm?id=5a49&token=3f8c0e1b", word, "ada@new.example"
@@ -159,8 +160,8 @@ func addressMail(lang, word string, look pages.MailLook) Data {
 	return d
 }
 
-// TestAddressMails: each says what is to be changed, has its links and no other, and
-// is made of the operator's templates if there are any.
+// TestAddressMails checks that each mail describes the change, has only its links, and
+// uses the operator's templates if there are any.
 func TestAddressMails(t *testing.T) {
 	t.Parallel()
 	own, err := Parse(files("address-subject.txt", "{{.Change}} {{.NewEmail}}", "de/address.txt", "{{.What}} {{.Code}} {{.URL}} {{.StopURL}}"))
@@ -191,7 +192,7 @@ func TestAddressMails(t *testing.T) {
 			if strings.Count(html, "href=") != links || strings.HasPrefix(text, "1234 5678\n\n") != (d.Code != "") || strings.Contains(html, ">1234 5678</p>") != (d.Code != "") {
 				t.Errorf("%s %s:\n%s\n%s", lang, word, text, html)
 			}
-			d.Device, d.Network, d.Waits = "", "", false // the application did it, and nobody is waited for
+			d.Device, d.Network, d.Waits = "", "", false // the application made the change, which waits for no one
 			if _, text, _, err = builtIn.Compose(d); err != nil || strings.Contains(text, "Firefox") || word == ChangeOld && strings.Contains(text, texts[1]) {
 				t.Errorf("%s %s: %v\n%s", lang, word, err, text)
 			}
@@ -224,7 +225,7 @@ func TestShowsCode(t *testing.T) {
 	}
 }
 
-// TestColourSchemes: a mail has the scheme of the theme, and both with auto.
+// TestColourSchemes checks that a mail has the scheme of the theme, and both with auto.
 func TestColourSchemes(t *testing.T) {
 	t.Parallel()
 	c := composer(t, Templates{})
@@ -241,7 +242,7 @@ func TestColourSchemes(t *testing.T) {
 			t.Errorf("%s: a value was refused: %s", scheme, html)
 		}
 	}
-	// A data: logo is not shown by mail programs: the name stands in its place.
+	// Mail programs do not show a data: logo, so the name replaces it.
 	_, _, html, err := c.Compose(mailTo("en", 10, looked(t, pages.Theme{Logo: "data:image/svg+xml,<svg xmlns='http://www.w3.org/2000/svg'/>"})))
 	if err != nil || strings.Contains(html, "<img") || !strings.Contains(html, ">Acme &amp; Söhne</td>") {
 		t.Errorf("data: logo: %v %s", err, html)
@@ -258,7 +259,7 @@ func TestHostileValues(t *testing.T) {
 	}
 }
 
-// TestGallery writes mails for looking at: go test ./internal/text/mailtext -gallery DIR
+// TestGallery writes mails to look at: go test ./internal/text/mailtext -gallery DIR
 func TestGallery(t *testing.T) {
 	t.Parallel()
 	dir := *galleryDir
@@ -300,8 +301,8 @@ func TestGallery(t *testing.T) {
 	}
 }
 
-// TestInvitation: it says that nobody asked for it and who sent it, and has its
-// link, once, and neither code nor browser.
+// TestInvitation checks that an invitation says that it was not requested and who sent
+// it, and has its link once, without a code or a browser.
 func TestInvitation(t *testing.T) {
 	t.Parallel()
 	c := composer(t, Templates{})
@@ -368,7 +369,7 @@ func TestParse(t *testing.T) {
 			t.Errorf("%s: %v: %s %q %q %q", tt.accept, err, lang, subject, text, html)
 		}
 	}
-	// What is not there is built in.
+	// Missing templates are built in.
 	parsed, err = Parse(files("de/mail.txt", goodText))
 	if err != nil {
 		t.Fatal(err)
@@ -425,7 +426,7 @@ func TestParseMistakes(t *testing.T) {
 	}
 }
 
-// TestNewMistakes: templates of a program are held to the same.
+// TestNewMistakes checks that templates of a program must follow the same rules.
 func TestNewMistakes(t *testing.T) {
 	t.Parallel()
 	text := func(s string) *template.Template { return template.Must(template.New("own").Parse(s)) }
@@ -449,8 +450,8 @@ func TestNewMistakes(t *testing.T) {
 	}
 }
 
-// TestDocumentedExample: the files in docs/mails.md make mails, and its table
-// names every value.
+// TestDocumentedExample checks that the files in docs/mails.md make mails, and that its
+// table names every value.
 func TestDocumentedExample(t *testing.T) {
 	t.Parallel()
 	page, err := os.ReadFile("../../../docs/mails.md")

@@ -6,39 +6,38 @@ import (
 	"time"
 )
 
-// AccountView fills the account page. Its lists are in the order in which they
-// are shown.
+// AccountView fills the account page. The page shows its lists in their order.
 type AccountView struct {
 	CSRFToken   string
-	CallbackURL string // this page
-	Fresh       string // of the form that removes ways to sign in
-	FreshLink   string // of the form that adds one
+	CallbackURL string // URL of this page
+	Fresh       string // proof of a fresh sign-in, for the form that removes ways to sign in
+	FreshLink   string // the same for the form that adds one
 	Name        string
 	Who         string // address or name; never empty
 	Email       string
-	Unproved    bool   // the address was never proved
-	Picture     string // https address of the person's; see Policy
+	Unproved    bool   // the address was never verified
+	Picture     string // https URL of the person's picture; see Policy
 	Edits       bool   // the name can be changed
-	Typed       string // what its field starts with
-	NewAddress  string // that is to take the place of Email; empty: none is
+	Typed       string // initial value of the name field
+	NewAddress  string // pending replacement of Email; empty: none
 	Readdresses bool   // the address can be changed
 	Identities  []Identity
-	Mail        string // name of the provider that mails links to Email; empty: none does
+	Mail        string // name of the provider that mails links to Email; empty: none
 	Add         []Provider
-	SignOutPage string // the application's own page for signing out, if it has one
+	SignOutPage string // the application's own sign-out page, if it has one
 	Sessions    []SessionRow
-	Listed      bool // there is a list of sessions
+	Listed      bool // the list of sessions is available
 	Unlisted    bool // there may be sessions that the list does not have
 	Export      bool
 	Delete      bool      // the account can be deleted
-	Deletion    time.Time // when it will be; zero: never
+	Deletion    time.Time // time of the scheduled deletion; zero: none
 	Entries     []Entry
-	Done, Error string // what was done, or the word of why not; at most one is set
+	Done, Error string // the action that was done, or the word for its error; at most one is set
 	RequestID   string
 }
 
-// An Entry leads from the account page to a page of another feature. Its texts have
-// the keys Key.heading, Key.hint and Key.open.
+// An Entry is a link from the account page to the page of another feature. Its texts
+// have the keys Key.heading, Key.hint and Key.open.
 type Entry struct {
 	Href string
 	Key  string
@@ -47,7 +46,7 @@ type Entry struct {
 // An Identity is a linked account at a provider.
 type Identity struct {
 	ID        string
-	Provider  string // its id
+	Provider  string // id of the provider
 	Name      string
 	Style     Style
 	Removable bool
@@ -55,33 +54,33 @@ type Identity struct {
 
 // A SessionRow is one session of a person.
 type SessionRow struct {
-	Place    string // of the network, if it is known
+	Place    string // location of the network, if known
 	ID       string
 	Current  bool
 	Device   string // such as "Firefox on Linux"; empty: unknown
 	Network  string
-	Provider string        // name of the one that it began by
-	Used     time.Time     // when it was last used
-	Ago      time.Duration // since then
+	Provider string        // name of the provider that began the session
+	Used     time.Time     // time of the last use
+	Ago      time.Duration // time since the last use
 }
 
-// shortList is how many rows of a list are shown at first, so that the page
-// fits a laptop's screen.
+// shortList is the number of rows that a list shows at first, so that the page fits a
+// laptop's screen.
 const shortList = 4
 
-// First are the identities that are shown at first, More those behind them.
+// First returns the identities that the page shows at first.
 func (v AccountView) First() []Identity { return head(v.Identities) }
 
-// More are the identities that are not in First.
+// More returns the identities that are not in First.
 func (v AccountView) More() []Identity { return v.Identities[len(head(v.Identities)):] }
 
-// FirstSessions are the sessions that are shown at first.
+// FirstSessions returns the sessions that the page shows at first.
 func (v AccountView) FirstSessions() []SessionRow { return head(v.Sessions) }
 
-// MoreSessions are the sessions that are not in FirstSessions.
+// MoreSessions returns the sessions that are not in FirstSessions.
 func (v AccountView) MoreSessions() []SessionRow { return v.Sessions[len(head(v.Sessions)):] }
 
-// head is the short form of a list. One row is never hidden alone.
+// head returns the short form of a list. It never hides a single row.
 func head[T any](list []T) []T {
 	if len(list) <= shortList+1 {
 		return list
@@ -89,20 +88,22 @@ func head[T any](list []T) []T {
 	return list[:shortList]
 }
 
-// Others says whether the person is signed in elsewhere, too.
+// Others reports whether the person is also signed in elsewhere.
 func (v AccountView) Others() bool {
 	return slices.ContainsFunc(v.Sessions, func(s SessionRow) bool { return !s.Current })
 }
 
-// OnlyWay says whether there is one way to sign in, which cannot be removed.
+// OnlyWay reports whether there is only one way to sign in, which cannot be removed.
 func (v AccountView) OnlyWay() bool {
 	return len(v.Identities) == 1 && !v.Identities[0].Removable
 }
 
-// dones are what an account page reports as done; other words are somebody's.
+// dones lists the actions that the account page reports as done. Other words did not
+// come from the engine.
 var dones = []string{"renamed", "unlinked", "ended", "others", "confirmed", "kept", "address", "unchanged"}
 
-// DoneKey is the key of the text about what was done, "" for other words.
+// DoneKey returns the key of the text about the action that was done, or "" for other
+// words.
 func (v AccountView) DoneKey() string {
 	if slices.Contains(dones, v.Done) {
 		return "account.done." + v.Done
@@ -110,51 +111,50 @@ func (v AccountView) DoneKey() string {
 	return ""
 }
 
-// StepUpView asks a person who is signed in to prove it once more.
+// StepUpView asks a signed-in person to authenticate again.
 type StepUpView struct {
 	CSRFToken   string
 	CallbackURL string
 	Who         string // name or address of the person
-	Email       string // where a link goes
+	Email       string // address that a link would go to
 	Ways        []Provider
 	Error       string
 	Reason      string // adds to Error: cancelled, unavailable, stale
-	Provider    string // the name of the one that Reason is about
+	Provider    string // name of the provider that Reason is about
 	RequestID   string
 }
 
-// Cancelled says whether the person turned back at the provider.
+// Cancelled reports whether the person cancelled at the provider.
 func (v StepUpView) Cancelled() bool { return v.Error == "AccessDenied" && v.Reason == "cancelled" }
 
-// HasPassword says whether a form asks for one.
+// HasPassword reports whether a form asks for a password.
 func (v StepUpView) HasPassword() bool { return SignInView{Providers: v.Ways}.HasPassword() }
 
-// DeleteView asks for the deletion of an account to be confirmed, or says that it
-// was done.
+// DeleteView asks the person to confirm the deletion of an account, or reports it.
 type DeleteView struct {
 	CSRFToken string
 	Fresh     string
 	Who       string    // address, name or id of the person
-	Word      string    // what has to be typed
-	Typed     string    // what its field starts with
-	On        time.Time // when the account is deleted; zero: at once, or, once Done, not known
+	Word      string    // the text that the person must type
+	Typed     string    // initial value of its field
+	On        time.Time // when the account is deleted; zero: at once, or, once Done is set, unknown
 	Error     string
 	RequestID string
 	Done      string // scheduled or deleted
 }
 
-// KeepView asks whether an account that is to be deleted is to be kept.
+// KeepView asks whether to keep an account that is to be deleted.
 type KeepView struct {
 	CSRFToken string
 	Who       string
-	On        time.Time // when it is deleted
-	Kept      bool      // it was: the rest is empty
+	On        time.Time // when the account is deleted
+	Kept      bool      // the account was kept: the other fields are empty
 	SignInURL string
 	Error     string
 	RequestID string
 }
 
-// Date is a day in words, that of UTC.
+// Date returns the day of t, in UTC, in words.
 func (w words) Date(t time.Time) (string, error) {
 	t = t.UTC()
 	month, err := w.T("month." + strconv.Itoa(int(t.Month())))
@@ -164,7 +164,7 @@ func (w words) Date(t time.Time) (string, error) {
 	return w.T("date", t.Day(), month, t.Year())
 }
 
-// Ago is how long ago something was, in words.
+// Ago returns a past duration in words.
 func (w words) Ago(d time.Duration) (string, error) {
 	const day = 24 * time.Hour
 	switch {

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// accountView is the account page as most people meet it.
+// accountView returns the account page as most people see it.
 func accountView() AccountView {
 	now := time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
 	github, google := button("github", "GitHub", "github"), button("google", "Google", "google")
@@ -25,7 +25,7 @@ func accountView() AccountView {
 // name100 has 100 characters, among them emoji and right-to-left text.
 const name100 = "👩‍🔬 Aḋa עדה לאבלייס Byron-King-Noel-Countess-of-Lovelace 👑 آدا لوفلايس the-enchantress-of-numbers 💫!"
 
-// accountStates are the account page and the one that asks for a fresh proof.
+// accountStates returns states of the account page and the step-up page.
 func accountStates() []state {
 	only, done, failed, full, empty, unproved := accountView(), accountView(), accountView(), accountView(), accountView(), accountView()
 	only.Identities, only.Mail, only.Sessions = only.Identities[:1], "", only.Sessions[:1]
@@ -73,7 +73,7 @@ func accountStates() []state {
 	}...), addressStates()...)
 }
 
-// addressStates are the pages about a change of address.
+// addressStates returns the pages about a change of address.
 func addressStates() []state {
 	pending := accountView()
 	pending.NewAddress = longEmail
@@ -104,7 +104,7 @@ func addressStates() []state {
 	return append(list, state{"address-confirm-stop", AddressConfirm, AddressConfirmView{Stage: AddressOld, CSRFToken: testToken, To: longEmail, ID: "i", Token: testToken, Stop: true}})
 }
 
-// deletionStates are the pages of an account that is or may be deleted.
+// deletionStates returns the pages of an account that is or may be deleted.
 func deletionStates() []state {
 	on := time.Date(2026, 5, 18, 12, 0, 0, 0, time.UTC)
 	can, pending := accountView(), accountView()
@@ -165,7 +165,7 @@ func TestAgo(t *testing.T) {
 	}
 }
 
-// A word that somebody typed into the address bar is not reported as done.
+// TestDoneKey checks that a word typed into the address bar is not reported as done.
 func TestDoneKey(t *testing.T) {
 	t.Parallel()
 	for word, want := range map[string]string{"renamed": "account.done.renamed", "": "", "heading": "", "Renamed": ""} {

@@ -2,35 +2,35 @@ package pages
 
 import "time"
 
-// AddressView asks for a new address, or, with To, shows how far its change is.
+// AddressView asks for a new address. If To is set, it shows the state of its change.
 type AddressView struct {
 	CSRFToken string
-	Fresh     string // of the form
-	Email     string // now; empty: none
-	Proved    bool   // Email was: it is asked, too
-	Typed     string // what the field starts with
-	Error     string // the word of why the last try came to nothing
+	Fresh     string // proof of a fresh sign-in, for the form
+	Email     string // current address; empty: none
+	Proved    bool   // Email is verified, so it is asked too
+	Typed     string // initial value of the field
+	Error     string // the word for the error of the last try
 	RequestID string
 
 	To         string
 	NewProved  bool
 	OldAllowed bool
-	Strong     bool      // Email need not be waited for
-	NotBefore  time.Time // when the change can be made without a word of Email
-	Due        bool      // it can be made
-	Tries      int       // how many codes can still be tried
+	Strong     bool      // the change need not wait for Email
+	NotBefore  time.Time // when the change can be made without an answer from Email
+	Due        bool      // the change can be made
+	Tries      int       // number of codes that can still be tried
 }
 
-// Spent says whether no code can be tried any more.
+// Spent reports whether no tries remain for a code.
 func (v AddressView) Spent() bool { return v.Tries <= 0 }
 
-// WrongCode says whether the code that was entered was not that of the mail.
+// WrongCode reports whether the person entered a wrong code.
 func (v AddressView) WrongCode() bool { return v.Error == "Code" }
 
 // Stages of AddressConfirmView.
 const (
-	AddressNew       = "new" // asks whoever reads mails to the new address
-	AddressOld       = "old" // the same of the old one
+	AddressNew       = "new" // asks the reader of mail to the new address
+	AddressOld       = "old" // asks the reader of mail to the old address
 	AddressSpent     = "spent"
 	AddressTaken     = "taken"
 	AddressProved    = "proved"
@@ -39,20 +39,21 @@ const (
 	AddressStopped   = "stopped"
 )
 
-// AddressConfirmView is where the links in mails about a change of address lead.
+// AddressConfirmView is the page that the links in mails about a change of address
+// open.
 type AddressConfirmView struct {
 	Stage     string
 	CSRFToken string
 	To        string
 	ID, Token string
-	Stop      bool // the link is the one that stops the change
+	Stop      bool // the link stops the change
 }
 
-// Asks says whether there is a form.
+// Asks reports whether the page has a form.
 func (v AddressConfirmView) Asks() bool { return v.Stage == AddressNew || v.Stage == AddressOld }
 
-// Old says whether it is the old address that is asked.
+// Old reports whether the page asks the old address.
 func (v AddressConfirmView) Old() bool { return v.Stage == AddressOld }
 
-// Good says whether what was wished has come about.
+// Good reports whether the request succeeded.
 func (v AddressConfirmView) Good() bool { return v.Stage != AddressSpent && v.Stage != AddressTaken }

@@ -1,8 +1,8 @@
 package pages
 
-// english holds the texts in English; its keys, with those of englishMails, are
-// the ones that every language has. The error sentences are those of NextAuth.js
-// v4, which tests of applications look for; the help after them is ours.
+// english returns the texts in English. Its keys, with the keys of englishMails, are
+// the keys that every language must have. The error sentences are the sentences of
+// NextAuth.js v4, which tests of applications look for; the help texts are ours.
 func english() words {
 	return words{Lang: "en", Dir: "ltr", text: map[string]string{
 		"title.signin":           "Sign in",

@@ -1,6 +1,6 @@
 package pages
 
-// englishMails holds the texts of mails in English.
+// englishMails returns the texts of mails in English.
 func englishMails() map[string]string {
 	return map[string]string{
 		"mail.subject":  "Sign in to %s",

@@ -12,8 +12,8 @@ import (
 
 var galleryDir = flag.String("gallery", "", "write every page and state as HTML files into this directory")
 
-// A state is one page as somebody meets it. The gallery is what the tests
-// below check as a whole, and what a designer looks at.
+// A state is one page in a certain situation. The tests below check the whole gallery,
+// and designers look at it.
 type state struct {
 	file string
 	page Name
@@ -47,7 +47,7 @@ func eightProviders() []Provider {
 	return append(list, emailForm())
 }
 
-// styles are the providers of the gallery as newPages sees them.
+// styles returns the providers of the gallery, for New.
 func styles() []ProviderStyle {
 	return append(popularStyles(), []ProviderStyle{
 		{ID: "acme", Style: Style{Background: "#5b21b6"}}, {ID: "bolt", Style: Style{Background: "#ffd400"}}, {ID: "orbit", Style: Style{Background: "#0f766e", Text: "#ffffff"}}}...)
@@ -189,7 +189,7 @@ func newTestPages(t *testing.T, theme Theme) *Pages {
 	return p
 }
 
-// TestGallery writes the gallery, to a directory for looking at when asked to:
+// TestGallery writes the gallery. To look at it, name a directory:
 //
 //	go test -run TestGallery -gallery DIR
 //

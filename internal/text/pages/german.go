@@ -1,6 +1,6 @@
 package pages
 
-// german holds the texts in German.
+// german returns the texts in German.
 func german() words {
 	return words{Lang: "de", Dir: "ltr", text: map[string]string{
 		"title.signin":           "Anmelden",

@@ -1,6 +1,6 @@
 package pages
 
-// germanMails holds the texts of mails in German.
+// germanMails returns the texts of mails in German.
 func germanMails() map[string]string {
 	return map[string]string{
 		"mail.subject":  "Bei %s anmelden",

@@ -8,9 +8,9 @@ import (
 	"errors"
 	"fmt"
 	"image"
-	_ "image/gif"  // logos
-	_ "image/jpeg" // logos
-	_ "image/png"  // logos
+	_ "image/gif"  // decodes logos
+	_ "image/jpeg" // decodes logos
+	_ "image/png"  // decodes logos
 	"io"
 	"net/url"
 	"slices"
@@ -19,19 +19,19 @@ import (
 	"authsvc/internal/text"
 )
 
-// maxLogo bounds a data: logo, which is repeated in every page, in bytes.
-// Bigger ones belong behind an https URL.
+// maxLogo bounds a data: logo, which every page repeats, in bytes. Larger logos belong
+// behind an https URL.
 const maxLogo = 8 << 10
 
-// logoFix is what to do about a logo that cannot be used.
+// logoFix is the advice for a logo that cannot be used.
 const logoFix = "give an https address, or a data: address of a PNG, JPEG, GIF, WebP or SVG image"
 
-// plainHost keeps everything that means something in a policy (space, comma, semicolon,
-// star) out of it; net/url alone does not.
+// plainHost keeps characters with a meaning in a policy (space, comma, semicolon, star)
+// out of it; net/url alone does not.
 var plainHost = text.LazyRegexp(`^([A-Za-z0-9-]+(\.[A-Za-z0-9-]+)*|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?$`)
 
-// logoOrigin checks a logo and returns the origin that the policy has to
-// allow: none for a data: URL.
+// logoOrigin checks a logo and returns the origin that the policy must allow, or "" for
+// a data: URL.
 func logoOrigin(logo string) (string, error) {
 	if strings.HasPrefix(logo, "data:") {
 		return "", checkDataImage(logo)
@@ -43,8 +43,8 @@ func logoOrigin(logo string) (string, error) {
 	return "https://" + strings.ToLower(u.Host), nil
 }
 
-// checkDataImage checks that a data: URL (RFC 2397) holds an image of the type
-// that it says.
+// checkDataImage checks that a data: URL (RFC 2397) holds an image of its declared
+// type.
 func checkDataImage(logo string) error {
 	if len(logo) > maxLogo {
 		return fmt.Errorf("a data: address of %d bytes is more than %d; use an https address", len(logo), maxLogo)
@@ -70,8 +70,8 @@ func checkDataImage(logo string) error {
 	return nil
 }
 
-// imageKind is the subtype of the media type of an image that browsers show;
-// empty for anything else.
+// imageKind returns the media subtype of an image that browsers show, or "" for
+// anything else.
 func imageKind(raw []byte) string {
 	if len(raw) > 16 && string(raw[:4]) == "RIFF" && string(raw[8:15]) == "WEBPVP8" {
 		return "webp"
@@ -86,7 +86,7 @@ func imageKind(raw []byte) string {
 }
 
 // isSVG reports whether raw is a well-formed document whose root is svg in its
-// namespace. Scripts in it do not run: it is shown as an image.
+// namespace. Scripts in it do not run, because the page shows it as an image.
 func isSVG(raw []byte) bool {
 	d := xml.NewDecoder(bytes.NewReader(raw))
 	for root := true; ; {
@@ -103,8 +103,8 @@ func isSVG(raw []byte) bool {
 	}
 }
 
-// checkMarks checks the logos of providers and returns the origins that the
-// policy has to allow.
+// checkMarks checks the logos of providers and returns the origins that the policy must
+// allow.
 func checkMarks(providers []ProviderStyle) (origins []string, errs []error) {
 	for _, p := range providers {
 		logo := p.Style.Logo
@@ -125,7 +125,7 @@ func checkMarks(providers []ProviderStyle) (origins []string, errs []error) {
 	return origins, errs
 }
 
-// nearestMark is the built-in mark whose name differs least.
+// nearestMark returns the built-in mark with the most similar name.
 func nearestMark(name string) string {
 	return slices.MinFunc(markNames(), func(a, b string) int {
 		return cmp.Compare(text.Distance(strings.ToLower(name), a), text.Distance(strings.ToLower(name), b))

@@ -44,7 +44,7 @@ func TestDataImages(t *testing.T) {
 	}
 }
 
-// TestMarkOrigins: only the page with the marks may load them.
+// TestMarkOrigins checks that only the sign-in page may load marks from other origins.
 func TestMarkOrigins(t *testing.T) {
 	t.Parallel()
 	at := func(id, logo string) ProviderStyle { return ProviderStyle{ID: id, Style: Style{Logo: logo}} }

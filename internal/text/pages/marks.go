@@ -9,18 +9,18 @@ import (
 	"unicode"
 )
 
-// A symbol is the inside of a 24 by 24 SVG. Line symbols are stroked in the
-// text colour, the others filled. The text is compiled in and never comes from
-// configuration or a request: it is written into pages unescaped.
+// A symbol is the inside of a 24 by 24 SVG. Line symbols are stroked in the text
+// colour, the others filled. Pages contain the body unescaped, so it must be compiled
+// in and must never come from configuration or a request.
 type symbol struct {
 	line     bool
-	coloured bool   // has its own colours, and stands on white in both schemes
-	from     string // whose drawing it is, and its licence; "" is of this project
+	coloured bool   // has its own colours and a white background in both schemes
+	from     string // author and licence of the drawing; "": this project
 	body     string
 }
 
-// symbols are the symbols of the pages, and those marks in several colours that
-// their owners license for sign-in buttons. The other marks are outlines.
+// symbols holds the symbols of the pages and the multicoloured marks that their owners
+// license for sign-in buttons. The other marks are outlines.
 var symbols = map[string]symbol{
 	"alert": {line: true, body: `<circle cx="12" cy="12" r="9"/><path d="M12 7.5v5M12 16v.01"/>`},
 	"check": {line: true, body: `<circle cx="12" cy="12" r="9"/><path d="m8.5 12.25 2.5 2.5 4.75-5"/>`},
@@ -31,7 +31,7 @@ var symbols = map[string]symbol{
 	"microsoft": {coloured: true, from: "Microsoft's logo, a trademark of Microsoft Corporation, in the form of its branding guidelines for sign-in buttons", body: `<path fill="#f25022" d="M1 1h10.5v10.5H1z"/><path fill="#7fba00" d="M12.5 1H23v10.5H12.5z"/><path fill="#00a4ef" d="M1 12.5h10.5V23H1z"/><path fill="#ffb900" d="M12.5 12.5H23V23H12.5z"/>`},
 }
 
-// symbolOf finds a built-in mark by the name that Style.Logo uses.
+// symbolOf returns the built-in mark with the name that Style.Logo uses.
 func symbolOf(name string) (symbol, bool) {
 	if s, ok := symbols[name]; ok {
 		return s, true
@@ -40,17 +40,17 @@ func symbolOf(name string) (symbol, bool) {
 	return symbol{from: outlinesFrom, body: `<path d="` + d + `"/>`}, ok
 }
 
-// knownMark says whether there is a symbol of this name; without one the page
-// shows the first letter of the provider's name.
+// knownMark reports whether a symbol of this name exists. Without one the page shows
+// the first letter of the provider's name.
 func knownMark(name string) bool {
 	_, ok := symbolOf(name)
 	return ok
 }
 
-// colouredMark says whether a mark has its own colours.
+// colouredMark reports whether a mark has its own colours.
 func colouredMark(name string) bool { return symbols[name].coloured }
 
-// markNames are the built-in marks of providers.
+// markNames lists the built-in marks of providers.
 func markNames() []string {
 	names := slices.Collect(maps.Keys(outlines))
 	for name, s := range symbols {
@@ -62,8 +62,7 @@ func markNames() []string {
 	return names
 }
 
-// markURL is a logo that is an address; empty if it is none. It was checked
-// when the pages were made.
+// markURL returns logo if it is a URL, else "". New has checked the URL.
 func markURL(logo string) template.URL {
 	if strings.HasPrefix(logo, "https://") || strings.HasPrefix(logo, "data:image/") {
 		return template.URL(logo) // #nosec G203 -- the operator's
@@ -84,8 +83,8 @@ func mark(name string, size int) (template.HTML, error) {
 	return template.HTML(fmt.Sprintf(`<svg%s width="%d" height="%d" viewBox="0 0 24 24" aria-hidden="true">%s</svg>`, class, size, size, s.body)), nil // #nosec G203 -- compiled-in text
 }
 
-// letter is the first letter or digit of a name, in upper case, for the mark
-// of a provider without a symbol.
+// letter returns the first letter or digit of a name, in upper case. It is the mark of
+// a provider without a symbol.
 func letter(name string) string {
 	i := strings.IndexFunc(name, func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) })
 	if i < 0 {

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestMarksSayWhereTheyComeFrom: filled symbols are marks of others.
+// TestMarksSayWhereTheyComeFrom checks that exactly the filled symbols name an author.
 func TestMarksSayWhereTheyComeFrom(t *testing.T) {
 	t.Parallel()
 	for name, s := range symbols {
@@ -24,7 +24,7 @@ func TestMarksSayWhereTheyComeFrom(t *testing.T) {
 	}
 }
 
-// TestMarksAreDocumented: the page of the configuration names each mark.
+// TestMarksAreDocumented checks that docs/configuration.md names each mark.
 func TestMarksAreDocumented(t *testing.T) {
 	t.Parallel()
 	page, err := os.ReadFile("../../../docs/configuration.md")

@@ -12,21 +12,22 @@ import (
 	"authsvc/internal/text/useragent"
 )
 
-// maxLocales bounds what is read of Accept-Language and ui_locales, in bytes.
+// maxLocales is the longest Accept-Language or ui_locales that is read, in bytes.
 const maxLocales = 512
 
-// words are the texts of the pages in one language. To add a language, add a
-// file with a function that returns its words, and name it in catalogues.
+// words holds the texts of the pages in one language. To add a language, add a file
+// with a function that returns its words, and name it in catalogues.
 type words struct {
 	Lang string // BCP 47
 	Dir  string // ltr or rtl
 	text map[string]string
 }
 
-// features have their texts in files of their own: by language, then by key.
+// features lists the features with texts in files of their own. Each function returns
+// the texts by language, then by key.
 var features = []func() map[string]map[string]string{mailTexts, tokenTexts}
 
-// catalogues are all languages. The first one is the default. Nobody changes them.
+// catalogues returns all languages, the default first. Callers must not change them.
 var catalogues = sync.OnceValue(func() []words {
 	all := []words{english(), german()}
 	for _, texts := range features {
@@ -38,25 +39,25 @@ var catalogues = sync.OnceValue(func() []words {
 	return all
 })
 
-// mailTexts are the texts of mails.
+// mailTexts returns the texts of mails.
 func mailTexts() map[string]map[string]string {
 	return map[string]map[string]string{"en": englishMails(), "de": germanMails()}
 }
 
-// News are the words for what notices tell: what their texts are called after
-// "news.". The text itself may have a name in it.
+// News lists the words for notices. Each is the key of a text after "news."; the text
+// may contain a name.
 func News() []string {
 	return []string{"linked", "unlinked", "ended", "browser", "address", "deletion", "kept"}
 }
 
-// A Chooser chooses between languages.
+// A Chooser chooses a language for a page or a mail.
 type Chooser struct {
-	langs   []string // index of matcher
+	langs   []string // by index of matcher
 	matcher language.Matcher
 }
 
-// NewChooser has the languages of the pages, whose first is the default, and
-// more of them: BCP 47 tags.
+// NewChooser returns a chooser for the languages of the pages, the default first, and
+// for more, which are BCP 47 tags.
 func NewChooser(more ...string) (*Chooser, error) {
 	c := &Chooser{}
 	for _, w := range catalogues() {
@@ -79,22 +80,21 @@ func NewChooser(more ...string) (*Chooser, error) {
 	return c, nil
 }
 
-// wordsOf are the words of a language, or English.
+// wordsOf returns the words of a language, or of English.
 func wordsOf(lang string) words {
 	all := catalogues()
 	i := slices.IndexFunc(all, func(c words) bool { return c.Lang == lang })
 	return all[max(i, 0)]
 }
 
-// Language chooses the language of a page. uiLocales (OpenID Connect Core
-// section 3.1.2.1: tags separated by spaces, best first) goes before the
-// Accept-Language header. Either may be empty, malformed or too long; it is
-// then ignored.
+// Language chooses the language of a page. uiLocales (OpenID Connect Core section
+// 3.1.2.1: tags separated by spaces, best first) takes precedence over the
+// Accept-Language header. If either is empty, malformed or too long, it is ignored.
 func (p *Pages) Language(uiLocales, acceptLanguage string) string {
 	return p.langs.Choose(uiLocales, acceptLanguage)
 }
 
-// Choose is [Pages.Language].
+// Choose chooses a language as [Pages.Language] does.
 func (c *Chooser) Choose(uiLocales, acceptLanguage string) string {
 	var wishes []string
 	if len(uiLocales) <= maxLocales {
@@ -107,19 +107,19 @@ func (c *Chooser) Choose(uiLocales, acceptLanguage string) string {
 	return c.langs[i]
 }
 
-// Text is a text for what is not a page. A language without a catalogue has
-// the texts of the default.
+// Text returns a text for use outside a page. A language without a catalogue uses the
+// texts of the default language.
 func Text(lang, key string, args ...any) (string, error) { return wordsOf(lang).T(key, args...) }
 
-// Minutes is a time in words, for what is not a page.
+// Minutes returns a time in words, for use outside a page.
 func Minutes(lang string, n int) (string, error) { return wordsOf(lang).Minutes(n) }
 
-// Device names the browser and the system of a User-Agent header, for what is not
-// a page.
+// Device names the browser and the system of a User-Agent header, for use outside a
+// page.
 func Device(lang, userAgent string) (string, error) { return wordsOf(lang).Device(userAgent) }
 
-// T is the text of a key, with the arguments in place of its verbs. An unknown
-// key is an error of ours, not an empty page.
+// T returns the text of a key, with args in place of its verbs. An unknown key is an
+// error, so that it never results in an empty page.
 func (w words) T(key string, args ...any) (string, error) {
 	return w.format(func(s string) string { return s }, key, args...)
 }
@@ -136,7 +136,8 @@ func (w words) format(escape func(string) string, key string, args ...any) (stri
 	return fmt.Sprintf(s, args...), nil
 }
 
-// count is a number with its unit; the key has a form for one and for others.
+// count returns a number with its unit. The key has one form for one and one for other
+// numbers.
 func (w words) count(unit string, n int) (string, error) {
 	if n == 1 {
 		return w.T(unit + ".one")
@@ -144,7 +145,8 @@ func (w words) count(unit string, n int) (string, error) {
 	return w.T(unit+".other", n)
 }
 
-// Seconds is a short time in words, rounded up so that waiting is enough.
+// Seconds returns a short time in words, rounded up so that waiting that long is
+// enough.
 func (w words) Seconds(n int) (string, error) {
 	if n <= 90 {
 		return w.count("seconds", n)
@@ -152,7 +154,7 @@ func (w words) Seconds(n int) (string, error) {
 	return w.Minutes((n + 59) / 60)
 }
 
-// Minutes is a time in words.
+// Minutes returns a time in words.
 func (w words) Minutes(n int) (string, error) {
 	const day = 24 * 60
 	if n >= 4*day && n%day == 0 {
@@ -164,7 +166,7 @@ func (w words) Minutes(n int) (string, error) {
 	return w.count("minutes", n)
 }
 
-// Tries says how often something may be tried.
+// Tries returns the number of remaining tries in words.
 func (w words) Tries(n int) (string, error) { return w.count("tries", n) }
 
 // Device names the browser and the system of a User-Agent header.
@@ -179,33 +181,31 @@ func (w words) Device(userAgent string) (string, error) {
 	}
 }
 
-// The three texts of an error: what happened, in a heading and in a sentence,
-// and what to do. Codes that are not in the catalogue, such as words that
-// somebody typed into the address bar, get those of "default".
+// An error has three texts: a heading and a sentence about the problem, and help. Codes
+// that are not in the catalogue, such as words typed into the address bar, use the
+// texts of "default".
 
-// ErrorHeading is the heading of the error page.
+// ErrorHeading returns the heading of the error page.
 func (w words) ErrorHeading(code string) (string, error) { return w.byCode("heading", code) }
 
-// ErrorText says what happened.
+// ErrorText returns the sentence about the problem.
 func (w words) ErrorText(code string) (string, error) { return w.byCode("error", code) }
 
-// ErrorHelp says what to do about it.
+// ErrorHelp returns the advice for the problem.
 func (w words) ErrorHelp(code string) (string, error) { return w.byCode("help", code) }
 
-// helpFirst are the codes whose sentence of NextAuth.js says less than the help
-// does.
+// helpFirst lists the codes whose help says more than the sentence of NextAuth.js.
 var helpFirst = []string{"Signin", "OAuthSignin", "OAuthCallback", "OAuthCreateAccount", "EmailCreateAccount", "Callback", "OAuthAccountNotLinked"}
 
-// ErrorLines are the sentences about an error in the order in which they help.
-// reason, if there is a text for it, says more than the code; provider is the
-// name in it.
+// ErrorLines returns the sentences about an error, the most helpful first. If reason
+// has a text, it replaces the help for the code; provider is the name in that text.
 func (w words) ErrorLines(code, reason, provider string) (lines []string, err error) {
 	text, err := w.ErrorText(code)
 	if err != nil {
 		return nil, err
 	}
 	help, err := w.ErrorHelp(code)
-	if reason == "elsewhere" { // nothing is wrong with what was typed
+	if reason == "elsewhere" { // the input was correct
 		help, err = w.T("reason.elsewhere")
 		return []string{help}, err
 	}

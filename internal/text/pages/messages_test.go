@@ -48,7 +48,7 @@ func TestCataloguesAreComplete(t *testing.T) {
 	}
 }
 
-// errorCodes are the words of the interface.
+// errorCodes lists the error codes of the interface.
 func errorCodes() []string {
 	return []string{"OAuthSignin", "OAuthCallback", "OAuthCreateAccount", "EmailCreateAccount", "Callback", "OAuthAccountNotLinked", "EmailSignin",
 		"CredentialsSignin", "SessionRequired", "Configuration", "AccessDenied", "Verification", "RateLimited", "Code"}
@@ -123,7 +123,7 @@ func TestEveryKeyIsUsedAndKnown(t *testing.T) {
 	}
 }
 
-// TestMailsAreApart: the texts of mails are in the file of mails, once.
+// TestMailsAreApart checks that the texts of mails are only in the file for mails.
 func TestMailsAreApart(t *testing.T) {
 	t.Parallel()
 	mails := map[string]map[string]string{"en": englishMails(), "de": germanMails()}
@@ -176,7 +176,7 @@ func TestLanguage(t *testing.T) {
 	}
 }
 
-// TestChooserWithMore: mails can be in languages that the pages do not have.
+// TestChooserWithMore checks that mails can have languages that the pages do not have.
 func TestChooserWithMore(t *testing.T) {
 	t.Parallel()
 	c, err := NewChooser("fr", "de")

@@ -1,5 +1,5 @@
-// Package pages renders the built-in pages: sign-in, sign-out, errors and what
-// lies between. It knows nothing of HTTP or of sessions: a page's view has all
+// Package pages renders the built-in pages for sign-in, sign-out, errors and the steps
+// in between. It does not handle HTTP or sessions: the view of a page holds everything
 // that the page shows.
 package pages
 
@@ -21,7 +21,7 @@ import (
 //go:embed templates/*.html templates/style.css
 var pageFiles embed.FS
 
-// A Name is a template in pages/.
+// A Name is the name of a template in templates/.
 type Name string
 
 // The built-in pages.
@@ -34,8 +34,8 @@ const (
 	Used            Name = "used"
 	StepUp          Name = "stepup"
 	Account         Name = "account"
-	Address         Name = "address"         // asks for a new address, and follows that
-	AddressConfirm  Name = "address-confirm" // where the mails about it lead
+	Address         Name = "address"         // asks for a new address and shows the state of its change
+	AddressConfirm  Name = "address-confirm" // page that the mails about it link to
 	Undo            Name = "undo"
 	Delete          Name = "delete"
 	Keep            Name = "keep"
@@ -43,26 +43,25 @@ const (
 	Repost          Name = "repost"
 	SignOutProvider Name = "signout-provider"
 	NotFound        Name = "notfound"
-	Forbidden       Name = "forbidden"   // of the gate
-	Framed          Name = "framed"      // likewise
-	Unavailable     Name = "unavailable" // likewise
+	Forbidden       Name = "forbidden"   // gate
+	Framed          Name = "framed"      // gate
+	Unavailable     Name = "unavailable" // gate
 )
 
-// leadAway are the pages whose form may lead to an identity provider or to a
-// callbackUrl on another origin. Their policy has no form-action: Chromium applies it
-// to each redirect that answers the form.
+// leadAway lists the pages whose form may lead to an identity provider or to a
+// callbackUrl on another origin. Their policy has no form-action, because Chromium
+// applies it to each redirect that answers the form.
 var leadAway = []Name{SignIn, SignOut, VerifyRequest, Confirm, Repost, SignOutProvider, StepUp, Account, Delete, Keep, Address, Tokens}
 
 // showMarks lists the pages that show marks of providers, which can be pictures at other
 // origins.
 var showMarks = []Name{SignIn, StepUp, Account}
 
-// pageNames lists every page, by its template, and says whether its policy has
-// form-action.
+// pageNames maps every page, by its template, to whether its policy has form-action.
 func pageNames() map[Name]bool {
 	all := map[Name]bool{}
 	files, err := pageFiles.ReadDir("templates")
-	if err != nil { // it is compiled in
+	if err != nil { // the folder is embedded
 		panic(err)
 	}
 	for _, f := range files {
@@ -73,25 +72,24 @@ func pageNames() map[Name]bool {
 	return all
 }
 
-// Scripts are what the pages run. Each page works without; its policy allows
-// exactly that text.
+// Scripts returns the scripts of the pages. Each page works without its script. The
+// policy of the page allows exactly that text.
 func Scripts() map[Name]string {
 	return map[Name]string{Repost: submitScript, SignOutProvider: submitScript, SignIn: revealScript, StepUp: revealScript, VerifyRequest: waitScript}
 }
 
 const (
-	// submitScript submits the only form of a page; the prototype's method works
-	// whatever the fields are called.
+	// submitScript submits the only form of a page. The prototype's method works
+	// whatever the names of the fields.
 	submitScript = `HTMLFormElement.prototype.submit.call(document.forms[0])`
 
-	// revealScript adds to each password a button that shows it, until the form
-	// is sent.
+	// revealScript adds a button to each password that shows it until the form is sent.
 	revealScript = `for(const i of document.querySelectorAll("[type=password]")){const d=i.parentNode.dataset,b=document.createElement("button"),` +
 		`set=s=>{i.type=s?"text":"password";b.textContent=s?d.hide:d.show};b.type="button";b.className="reveal";set(false);` +
 		`b.addEventListener("click",()=>set(i.type=="password"));i.form.addEventListener("submit",()=>set(false));i.after(b)}`
 
-	// waitScript asks for the session of this browser while the page is looked
-	// at, until the link has expired, and goes on once there is one.
+	// waitScript polls the session of this browser while the page is visible, until the
+	// link has expired. When there is a session, it opens the next page.
 	waitScript = `{const d=document.currentScript.dataset,end=Date.now()+d.seconds*1e3;let last=0;` +
 		`const ask=async()=>{const now=Date.now();if(document.hidden||now>end||now-last<4900)return;last=now;` +
 		`try{const r=await fetch(d.session,{cache:"no-store"}),s=r.ok&&await r.json();if(s&&Object.keys(s).length)location.replace(d.next)}catch{}};` +
@@ -107,7 +105,7 @@ type Theme struct {
 	SiteName    string
 }
 
-// A Style is how a provider's button looks; see authsvc.Style.
+// A Style sets the look of a provider's button; see authsvc.Style.
 type Style struct {
 	Logo       string
 	Background string
@@ -123,18 +121,18 @@ type Field struct {
 	Autocomplete string
 }
 
-// A ProviderStyle is what the style sheet has of a provider.
+// A ProviderStyle is the style of one provider, for the style sheet.
 type ProviderStyle struct {
 	ID    string
 	Style Style
 }
 
-// A Mistake is one of the operator's, in a theme or a style.
+// A Mistake describes an error of the operator in a theme or a style.
 type Mistake struct {
-	Field    string // of Theme, or of the Style of Provider
-	Provider string // whose Style it is, else empty
-	Problem  string // what is wrong
-	Fix      string // what to do
+	Field    string // field of Theme, or of the Style of Provider
+	Provider string // provider with the Style, else empty
+	Problem  string // description of the problem
+	Fix      string // advice
 }
 
 // Error implements error.
@@ -151,28 +149,28 @@ type Pages struct {
 	style     []byte
 	icon      []byte
 	StylePath string // style.<hash>.css, relative to the base URL
-	IconPath  string // icon.<hash>.svg, likewise
-	// ZippedStyle returns the asset at StylePath in gzip, made when it is first asked
-	// for. Pages are never compressed: they hold CSRF tokens beside what others chose
+	IconPath  string // icon.<hash>.svg, relative to the base URL
+	// ZippedStyle returns the asset at StylePath in gzip, which the first call makes.
+	// Pages are never compressed: they hold CSRF tokens next to text that others chose
 	// (BREACH).
 	ZippedStyle func() []byte
 }
 
-// site is what all pages of a service share.
+// site holds the values that all pages of a service share.
 type site struct {
-	Site        string // name
+	Site        string // name of the service
 	Origin      string
-	Base        string // absolute base URL, without a slash at the end
+	Base        string // absolute base URL, without a trailing slash
 	Logo        template.URL
 	ColorScheme string
 	StyleURL    string
 	IconURL     string
 }
 
-// newPages builds the pages of a service. base is its absolute base URL, such
-// as https://app.example.com/api/auth, origin that of the application. The
-// style sheet gets the colours of providers. The errors are mistakes of the
-// operator in theme and styles, all at once; the pages are then unusable.
+// New builds the pages of a service. base is its absolute base URL, such as
+// https://app.example.com/api/auth; origin is the application's. The style sheet gets
+// the colours of providers. The errors are all mistakes of the operator in theme and
+// styles; with any error the pages are unusable.
 func New(theme Theme, base, origin string, providers ...ProviderStyle) (*Pages, []error) {
 	l, errs := newLook(theme)
 	css, err := embeddedStyle()
@@ -215,7 +213,7 @@ func New(theme Theme, base, origin string, providers ...ProviderStyle) (*Pages, 
 	return p, nil
 }
 
-// shownName is what people know the application as.
+// shownName returns the name of the application for people.
 func shownName(t Theme, origin string) string {
 	if t.SiteName != "" {
 		return t.SiteName
@@ -228,7 +226,7 @@ func shownName(t Theme, origin string) string {
 
 const ownPictures = "img-src 'self' data:"
 
-// policy is a Content-Security-Policy (CSP level 3).
+// policy returns a Content-Security-Policy (CSP level 3).
 func policy(logoOrigins []string, formAction bool, script string) string {
 	img := ownPictures
 	for i, origin := range logoOrigins {
@@ -247,8 +245,8 @@ func policy(logoOrigins []string, formAction bool, script string) string {
 	return strings.Join(parts, "; ")
 }
 
-// templates are the pages of all services. One is parsed when it is first shown:
-// most processes that start show few of them.
+// templates holds the pages of all services. Each page is parsed on its first use,
+// because most processes show few pages.
 var templates = func() map[Name]func() (*template.Template, error) {
 	all := map[Name]func() (*template.Template, error){}
 	for name := range pageNames() {
@@ -259,7 +257,7 @@ var templates = func() map[Name]func() (*template.Template, error) {
 	return all
 }()
 
-// pageFuncs are the functions of the templates.
+// pageFuncs returns the functions of the templates.
 func pageFuncs() template.FuncMap {
 	return template.FuncMap{
 		"mark": mark, "known": knownMark, "coloured": colouredMark, "markURL": markURL, "letter": letter, "initials": initials,
@@ -268,7 +266,7 @@ func pageFuncs() template.FuncMap {
 	}
 }
 
-// inputType lets only harmless types of input through.
+// inputType returns t if it is a harmless input type, else "text".
 func inputType(t string) string {
 	switch t {
 	case "password", "email", "number", "tel":
@@ -277,7 +275,7 @@ func inputType(t string) string {
 	return "text"
 }
 
-// autocomplete is a field's autofill token (HTML, autofill detail tokens).
+// autocomplete returns the autofill token of a field (HTML, autofill detail tokens).
 func autocomplete(f Field) string {
 	if f.Autocomplete == "" && f.Type == "password" {
 		return "current-password"
@@ -285,7 +283,7 @@ func autocomplete(f Field) string {
 	return f.Autocomplete
 }
 
-// render makes a whole document. lang is a result of language; anything else
+// Render returns a whole document. lang must be a result of Language; anything else
 // means English. v is the view of the page, such as SignInView for SignIn.
 func (p *Pages) Render(name Name, lang string, v any) ([]byte, error) {
 	parsed, ok := templates[name]
@@ -304,9 +302,9 @@ func (p *Pages) Render(name Name, lang string, v any) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// AtAnyHost returns the pages as they are shown at other hosts than that of the base
-// URL, where its path leads to the same service: what they load is below it, and
-// the name of the site leads to the root of the host.
+// AtAnyHost returns the pages for other hosts than the host of the base URL, if its
+// path leads to the same service there. The pages load their assets below that path,
+// and the name of the site links to the root of the host.
 func (p *Pages) AtAnyHost() *Pages {
 	c := *p
 	c.site.Origin = "/"
@@ -318,9 +316,9 @@ func (p *Pages) AtAnyHost() *Pages {
 	return &c
 }
 
-// Policy is the Content-Security-Policy of a page; of one that does not exist, a
-// policy that allows nothing. Its pictures may be those of the site and from the
-// origin pictures, if that is not empty: scheme://host[:port].
+// Policy returns the Content-Security-Policy of a page. For an unknown page, the policy
+// allows nothing. Pictures may come from the site and, if pictures is not empty, from
+// that origin: scheme://host[:port].
 func (p *Pages) Policy(name Name, pictures string) string {
 	if c, ok := p.policies[name]; ok {
 		if pictures != "" {
@@ -331,8 +329,8 @@ func (p *Pages) Policy(name Name, pictures string) string {
 	return "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 }
 
-// asset is the file behind {base}/name. Its name holds a hash of its content,
-// so it may be cached for ever.
+// Asset returns the file at {base}/name. The name contains a hash of the content, so
+// the file may be cached for ever.
 func (p *Pages) Asset(name string) (body []byte, contentType string, ok bool) {
 	switch name {
 	case p.StylePath:
@@ -343,8 +341,8 @@ func (p *Pages) Asset(name string) (body []byte, contentType string, ok bool) {
 	return nil, "", false
 }
 
-// document is what a template sees: the site, the words of one language, and
-// the view V.
+// document is the data of a template: the site, the words of one language, and the view
+// V.
 type document struct {
 	site
 	words
@@ -352,20 +350,19 @@ type document struct {
 	V    any
 }
 
-// With is the document with another view, for a part of the page.
+// With returns the document with another view, for a part of the page.
 func (d document) With(v any) document {
 	d.V = v
 	return d
 }
 
-// Title is the text of the browser's tab.
+// Title returns the title of the browser tab.
 func (d document) Title() (string, error) {
 	t, err := d.T("title." + string(d.Name))
 	return t + " · " + d.Site, err
 }
 
-// Rich is T as HTML, with the arguments, names or addresses, set off from the
-// text.
+// Rich returns T as HTML. It sets off the arguments, names or addresses, from the text.
 func (d document) Rich(key string, args ...string) (template.HTML, error) {
 	marked := make([]any, len(args))
 	for i, a := range args {
@@ -375,8 +372,8 @@ func (d document) Rich(key string, args ...string) (template.HTML, error) {
 	return template.HTML(s), err // #nosec G203 -- format escapes every argument
 }
 
-// Beside is T as HTML with one argument, which alone is seen; screen readers get
-// all of it.
+// Beside returns T as HTML with one argument. Only the argument is visible; screen
+// readers get the whole text.
 func (d document) Beside(key, arg string) (template.HTML, error) {
 	const seen = "\x00"
 	s, err := d.T(key, seen)
@@ -390,8 +387,8 @@ func (d document) Beside(key, arg string) (template.HTML, error) {
 	return template.HTML(hidden(before) + html.EscapeString(arg) + hidden(after)), err // #nosec G203 -- escaped
 }
 
-// initials are the first letters of the first and the last word of a name, or
-// that of who.
+// initials returns the first letters of the first and the last word of name, or the
+// first letter of who if name has none.
 func initials(name, who string) string {
 	words := slices.DeleteFunc(strings.Fields(name), func(w string) bool { return !strings.ContainsFunc(w, unicode.IsLetter) })
 	switch {
@@ -403,8 +400,8 @@ func initials(name, who string) string {
 	return letter(words[0]) + letter(words[len(words)-1])
 }
 
-// address shows a name or an address: isolated from the text around it (bdi),
-// as it may run in the other direction, and with places to break a long one.
+// address returns a name or an address as HTML. It is isolated from the text around it
+// (bdi), because it may run in the other direction, and has places to break a long one.
 func address(s string) template.HTML {
 	const oneLine = 24 // fits the narrowest screen
 	text := html.EscapeString(s)

@@ -50,7 +50,8 @@ func textOf(n *html.Node) string {
 	return strings.TrimSpace(b.String())
 }
 
-// Every page, in every state and language, is small and sound.
+// TestEveryState checks that every page, in every state and language, is small and
+// valid.
 func TestEveryState(t *testing.T) {
 	t.Parallel()
 	p := newTestPages(t, Theme{SiteName: "Acme"})
@@ -156,7 +157,7 @@ func hasAttr(n *html.Node, key string) bool {
 
 const polyglot = `javascript:/*--></title></style></textarea></script></xmp><svg/onload='+/"/+/onmouseover=1/+/[*/[]/+alert(1)//'>{{.CSRFToken}}`
 
-// poison puts a string into every text that reaches a view.
+// poison puts a string into every text of a view.
 func poison(v reflect.Value) {
 	switch v.Kind() {
 	case reflect.String:
@@ -176,7 +177,7 @@ func poison(v reflect.Value) {
 		for i := range v.Len() {
 			poison(v.Index(i))
 		}
-	case reflect.Map: // of form fields
+	case reflect.Map: // form fields
 		v.Set(reflect.ValueOf(url.Values{polyglot: {polyglot}}))
 	}
 }
@@ -206,7 +207,8 @@ func TestHostileText(t *testing.T) {
 	}
 }
 
-// The texts and hooks that tests of NextAuth.js applications look for.
+// TestSignInHooks checks the texts and hooks that tests of NextAuth.js applications
+// look for.
 func TestSignInHooks(t *testing.T) {
 	t.Parallel()
 	p := newTestPages(t, Theme{SiteName: "Acme"})
@@ -266,7 +268,8 @@ func TestSignInErrors(t *testing.T) {
 	}
 }
 
-// That a page needs a session is said, but not as an error.
+// TestSessionRequired checks that the page says that a session is needed, but not as an
+// error.
 func TestSessionRequired(t *testing.T) {
 	t.Parallel()
 	p := newTestPages(t, Theme{})
@@ -276,7 +279,8 @@ func TestSessionRequired(t *testing.T) {
 	}
 }
 
-// What is known beyond the code comes first, the sentence of the code last.
+// TestReasons checks that the text for a reason comes first and the sentence for the
+// code last.
 func TestReasons(t *testing.T) {
 	t.Parallel()
 	p := newTestPages(t, Theme{})
@@ -304,7 +308,8 @@ func TestReasons(t *testing.T) {
 	}
 }
 
-// Whoever is signed in already has nothing to start again.
+// TestOvertaken checks that a person who is already signed in is not told to start
+// again.
 func TestOvertaken(t *testing.T) {
 	t.Parallel()
 	p := newTestPages(t, Theme{})
@@ -449,7 +454,7 @@ func TestPolicies(t *testing.T) {
 	}
 }
 
-// scriptsOf is how many scripts a policy has to allow.
+// scriptsOf returns the number of scripts that a policy must allow.
 func scriptsOf(name Name) int {
 	if Scripts()[name] == "" {
 		return 0
@@ -457,7 +462,7 @@ func scriptsOf(name Name) int {
 	return 1
 }
 
-// No script can end its element early, and none evaluates text.
+// TestScripts checks that no script can end its element early or evaluates text.
 func TestScripts(t *testing.T) {
 	t.Parallel()
 	for name, script := range Scripts() {
@@ -473,7 +478,8 @@ func TestScripts(t *testing.T) {
 	}
 }
 
-// The script of the re-post page is exactly the one that its policy allows.
+// TestRepostScript checks that the script of the re-post page is exactly the one that
+// its policy allows.
 func TestRepostScript(t *testing.T) {
 	t.Parallel()
 	p := newTestPages(t, Theme{})

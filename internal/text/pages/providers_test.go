@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// popular are forty services that people sign in with, as package provider
-// shows them: id, name, mark, colour.
+// popular lists forty popular sign-in services as package provider shows them: id,
+// name, mark, colour.
 func popular() [][4]string {
 	return [][4]string{
 		{"google", "Google", "google", "#ffffff"},
@@ -55,7 +55,7 @@ func popular() [][4]string {
 	}
 }
 
-// popularProviders are the first n, and the form for a link.
+// popularProviders returns the first n, and the form for a link.
 func popularProviders(n int) []Provider {
 	var list []Provider
 	for _, p := range popular()[:n] {
@@ -72,7 +72,7 @@ func popularStyles() []ProviderStyle {
 	return list
 }
 
-// newPopularPages are those of a service that has just these n providers.
+// newPopularPages returns the pages of a service with exactly these n providers.
 func newPopularPages(t *testing.T, n int) *Pages {
 	t.Helper()
 	p, errs := New(Theme{SiteName: "Acme"}, testBase, testOrigin, popularStyles()[:n]...)
@@ -82,8 +82,8 @@ func newPopularPages(t *testing.T, n int) *Pages {
 	return p
 }
 
-// TestSizeOfMarks: the marks of eight services fit into the first round trip,
-// and a service pays for those that it has.
+// TestSizeOfMarks checks that the marks of eight services fit into the first round
+// trip, and that a page contains only the marks that it shows.
 func TestSizeOfMarks(t *testing.T) {
 	t.Parallel()
 	for n, limit := range map[int]int{2: 6<<10 + 512, 8: 14 << 10, 20: 28 << 10, 40: 50 << 10} {
@@ -100,7 +100,7 @@ func TestSizeOfMarks(t *testing.T) {
 	}
 }
 
-// outline is what a page shows, in its order.
+// outline returns the content of a page, in its order.
 func outline(t *testing.T, v SignInView) string {
 	t.Helper()
 	v.CSRFToken = testToken
@@ -119,7 +119,8 @@ func outline(t *testing.T, v SignInView) string {
 	return strings.Join(parts, "|")
 }
 
-// TestManyProviders: with many buttons the form for a link is within reach.
+// TestManyProviders checks that the form for a link stays within reach with many
+// buttons.
 func TestManyProviders(t *testing.T) {
 	t.Parallel()
 	const link = "Sign in with Email: Email me a link"
@@ -147,8 +148,8 @@ func TestManyProviders(t *testing.T) {
 	}
 }
 
-// TestTilesShowTheName: beside each other, buttons show the name, and say the
-// whole sentence.
+// TestTilesShowTheName checks that buttons side by side show the name, and that screen
+// readers get the whole sentence.
 func TestTilesShowTheName(t *testing.T) {
 	t.Parallel()
 	for lang, want := range map[string]string{

@@ -12,15 +12,15 @@ import (
 	"authsvc/internal/text"
 )
 
-// embeddedStyle is the embedded style sheet, minified once.
+// embeddedStyle returns the embedded style sheet, minified once.
 var embeddedStyle = sync.OnceValues(func() (string, error) {
 	css, err := pageFiles.ReadFile("templates/style.css")
 	return minify(string(css)), err
 })
 
-// minify takes comments and needless white space out of the embedded style
-// sheet. It knows only the CSS of that file: no strings with spaces in them,
-// and no space between a colon and a selector.
+// minify removes comments and needless white space from the embedded style sheet. It
+// supports only the CSS of that file: no strings with spaces, and no space between a
+// colon and a selector.
 func minify(css string) string {
 	var plain strings.Builder
 	for css != "" {
@@ -39,8 +39,8 @@ func minify(css string) string {
 	return strings.ReplaceAll(b.String(), ";}", "}")
 }
 
-// styleSheet joins theme, embedded sheet (minified) and provider colours, and names the
-// result after its content, so that it can be cached for ever.
+// styleSheet joins theme, embedded sheet (minified) and provider colours. The name of
+// the result contains a hash of its content, so it can be cached for ever.
 func styleSheet(l look, embedded string, providers []ProviderStyle) (body []byte, name string, errs []error) {
 	var b strings.Builder
 	b.WriteString(l.css())
@@ -54,18 +54,19 @@ func styleSheet(l look, embedded string, providers []ProviderStyle) (body []byte
 	return body, hashed("style", body, "css"), errs
 }
 
-// hashed names a file after its content, so that it can be cached for ever.
+// hashed returns a file name with a hash of the content, so the file can be cached for
+// ever.
 func hashed(name string, body []byte, extension string) string {
 	sum := sha256.Sum256(body)
 	return name + "." + hex.EncodeToString(sum[:8]) + "." + extension
 }
 
-// providerID is what may be written into a selector.
+// providerID matches ids that are safe in a selector.
 var providerID = text.LazyRegexp(`^[a-z0-9_-]+$`)
 
-// providerRule colours the mark of one provider. Without colours of its own a
-// provider gets no rule, and its mark the colour of the text; a mark in several
-// colours stands on white.
+// providerRule returns the rule that colours the mark of one provider. A provider
+// without colours gets no rule, and its mark has the colour of the text. A
+// multicoloured mark has a white background.
 func providerRule(p ProviderStyle) (string, []error) {
 	var errs []error
 	report := func(field, problem, fix string) {
@@ -103,11 +104,11 @@ func providerRule(p ProviderStyle) (string, []error) {
 	return fmt.Sprintf(".p-%s .mark{%s}", p.ID, strings.Join(decl, ";")), nil
 }
 
-// zipped is b in gzip.
+// zipped returns b in gzip.
 func zipped(b []byte) []byte {
 	var out bytes.Buffer
-	z, _ := gzip.NewWriterLevel(&out, gzip.BestCompression) // the level exists
-	_, _ = z.Write(b)                                       // a buffer takes all
+	z, _ := gzip.NewWriterLevel(&out, gzip.BestCompression) // the level is valid
+	_, _ = z.Write(b)                                       // a buffer accepts everything
 	_ = z.Close()
 	return out.Bytes()
 }

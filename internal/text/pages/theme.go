@@ -24,8 +24,8 @@ var (
 	black = rgb{}
 )
 
-// parseColor reads #rrggbb and nothing else: the value ends up in a style
-// sheet, so names, functions and short forms are refused.
+// parseColor reads #rrggbb. It refuses names, functions and short forms, because the
+// value becomes part of a style sheet.
 func parseColor(s string) (rgb, error) {
 	var c rgb
 	if len(s) != 7 || s[0] != '#' {
@@ -45,7 +45,7 @@ func hexDigit(b byte) int { return strings.IndexByte("0123456789abcdef", b|0x20)
 
 func (c rgb) String() string { return fmt.Sprintf("#%02x%02x%02x", c[0], c[1], c[2]) }
 
-// luminance is the relative luminance of WCAG 2.2, from 0 to 1.
+// luminance returns the relative luminance of WCAG 2.2, from 0 to 1.
 func (c rgb) luminance() float64 {
 	var l [3]float64
 	for i, v := range c {
@@ -59,7 +59,7 @@ func (c rgb) luminance() float64 {
 	return 0.2126*l[0] + 0.7152*l[1] + 0.0722*l[2]
 }
 
-// contrast is the contrast ratio of WCAG 2.2, from 1 to 21.
+// contrast returns the contrast ratio of WCAG 2.2, from 1 to 21.
 func contrast(a, b rgb) float64 {
 	hi, lo := a.luminance(), b.luminance()
 	if hi < lo {
@@ -68,8 +68,8 @@ func contrast(a, b rgb) float64 {
 	return (hi + 0.05) / (lo + 0.05)
 }
 
-// readable is the text colour for a background: white where it is readable,
-// else black. One of them always has a contrast of at least 4.58.
+// readable returns the text colour for a background: white if it is readable, else
+// black. One of the two always has a contrast of at least 4.58.
 func readable(bg rgb) rgb {
 	if contrast(white, bg) >= textContrast {
 		return white
@@ -77,7 +77,7 @@ func readable(bg rgb) rgb {
 	return black
 }
 
-// mix moves c towards another colour by a share of 0 to 1.
+// mix moves c towards another colour by a share from 0 to 1.
 func (c rgb) mix(to rgb, share float64) rgb {
 	for i := range c {
 		c[i] = uint8(math.Round(float64(c[i])*(1-share) + float64(to[i])*share))
@@ -85,14 +85,14 @@ func (c rgb) mix(to rgb, share float64) rgb {
 	return c
 }
 
-// against moves c towards black or white in small steps until its contrast with
-// each of the backgrounds is at least min.
+// against moves c towards black or white in small steps until its contrast with each
+// background is at least min.
 func (c rgb) against(min float64, towards rgb, backgrounds ...rgb) rgb {
 	const steps = 25
 	path := func(i int) rgb { return c.mix(towards, float64(i)/steps) }
 	if towards == white {
-		// Up to full brightness first: mixing a dark colour with white at once
-		// would make it grey.
+		// First raise the colour to full brightness: mixing a dark colour directly with
+		// white would make it grey.
 		path = func(i int) rgb {
 			if i <= steps/2 {
 				return c.mix(c.bright(), float64(i)/(steps/2))
@@ -112,7 +112,7 @@ func (c rgb) against(min float64, towards rgb, backgrounds ...rgb) rgb {
 	return towards
 }
 
-// bright is c at full brightness: the same hue and saturation (HSV).
+// bright returns c at full brightness, with the same hue and saturation (HSV).
 func (c rgb) bright() rgb {
 	top := max(c[0], c[1], c[2])
 	if top == 0 {
@@ -124,11 +124,11 @@ func (c rgb) bright() rgb {
 	return c
 }
 
-// A palette is a colour scheme: the neutral colours as custom properties, and
-// the two backgrounds that brand colours have to stand out from.
+// A palette is a colour scheme: the neutral colours as custom properties, and the two
+// backgrounds that brand colours must stand out from.
 type palette struct {
 	page, card rgb
-	towards    rgb // where colours go to gain contrast
+	towards    rgb // direction in which colours gain contrast
 	neutral    string
 }
 
@@ -148,7 +148,7 @@ type look struct {
 	brand      rgb
 	text       *rgb // nil: computed
 	logo       string
-	logoOrigin string // for the policy; empty with a data: logo
+	logoOrigin string // for the policy; empty for a data: logo
 }
 
 // newLook checks a theme. It reports every mistake at once.
@@ -192,7 +192,7 @@ func newLook(t Theme) (look, []error) {
 	return l, errs
 }
 
-// icon is the monogram of a site as a picture, for the browser's tab.
+// icon returns the monogram of a site as a picture for the browser tab.
 func (l look) icon(site string) []byte {
 	text := readable(l.brand)
 	if l.text != nil {
@@ -203,12 +203,12 @@ func (l look) icon(site string) []byte {
 		l.brand, text, html.EscapeString(letter(site)))
 }
 
-// brandColours are those of a primary button in one scheme: background and
-// text.
+// brandColours returns the background and text colours of a primary button in one
+// scheme.
 func (l look) brandColours(p palette) (brand, text rgb) {
 	brand = l.brand
 	if p.towards == white {
-		// A dark brand colour would sink into a dark card.
+		// A dark brand colour would be hard to see on a dark card.
 		brand = brand.against(controlContrast, white, p.card, p.page)
 	}
 	text = readable(brand)
@@ -218,10 +218,10 @@ func (l look) brandColours(p palette) (brand, text rgb) {
 	return brand, text
 }
 
-// properties are the custom properties of one scheme.
+// properties returns the custom properties of one scheme.
 func (l look) properties(p palette) string {
 	brand, text := l.brandColours(p)
-	// The hover colour moves away from the text, so that contrast only grows.
+	// The hover colour moves away from the text colour, so the contrast only grows.
 	away := black
 	if text.luminance() < brand.luminance() {
 		away = white
@@ -230,7 +230,7 @@ func (l look) properties(p palette) string {
 		p.page, p.card, brand, brand.mix(away, 0.12), text, l.brand.against(textContrast, p.towards, p.page, p.card), p.neutral)
 }
 
-// MailColours are those of a mail in one scheme, as #rrggbb.
+// MailColours holds the colours of a mail in one scheme, as #rrggbb.
 type MailColours struct{ Page, Card, Text, Muted, Line, Brand, OnBrand string }
 
 // A MailLook is the theme of mails.
@@ -242,8 +242,8 @@ type MailLook struct {
 	Dark *MailColours
 }
 
-// MailLook is the theme for mails. It has no data: logo, which mail programs do
-// not show.
+// MailLook returns the theme for mails. It leaves out a data: logo, which mail programs
+// do not show.
 func (p *Pages) MailLook() MailLook {
 	l := p.look
 	m := MailLook{ColorScheme: l.metaScheme()}
@@ -273,7 +273,7 @@ func (l look) mailColours(p palette) MailColours {
 		Brand: brand.String(), OnBrand: text.String()}
 }
 
-// css is the theme's part of the style sheet.
+// css returns the theme's part of the style sheet.
 func (l look) css() string {
 	light, dark := l.properties(lightPalette()), l.properties(darkPalette())
 	switch l.scheme {
@@ -285,8 +285,8 @@ func (l look) css() string {
 	return ":root{color-scheme:light dark;" + light + "}@media(prefers-color-scheme:dark){:root{" + dark + "}}"
 }
 
-// metaScheme is the value of <meta name=color-scheme>: it colours the first
-// paint before the style sheet is there.
+// metaScheme returns the value of <meta name=color-scheme>. It colours the first paint,
+// before the style sheet is loaded.
 func (l look) metaScheme() string {
 	if l.scheme == "auto" {
 		return "light dark"

@@ -38,7 +38,7 @@ func TestContrast(t *testing.T) {
 	}
 }
 
-// colourGrid is a sample of all colours.
+// colourGrid returns a sample of all colours.
 func colourGrid() []rgb {
 	var grid []rgb
 	for r := 0; r <= 255; r += 51 {
@@ -53,7 +53,8 @@ func colourGrid() []rgb {
 
 var property = regexp.MustCompile(`--([a-z-]+):(#[0-9a-f]{6})`)
 
-// Whatever the brand colour, everything in the style sheet can be read.
+// TestThemeContrastOfEveryBrand checks that everything in the style sheet is readable
+// with any brand colour.
 func TestThemeContrastOfEveryBrand(t *testing.T) {
 	t.Parallel()
 	pairs := []struct {

@@ -8,39 +8,39 @@ const Tokens Name = "tokens"
 // TokensView fills the page of personal access tokens.
 type TokensView struct {
 	CSRFToken string
-	Fresh     string // of the form for a new one
+	Fresh     string // proof of a fresh sign-in, for the form that makes a token
 	Tokens    []TokenRow
-	Uses      []TokenUse // what a new one can be for
-	MaxDays   int        // of its life
-	Typed     string     // what the field of the name starts with
-	Made      string     // the new token; it is shown this once
+	Uses      []TokenUse // possible uses of a new token
+	MaxDays   int        // longest lifetime of a token, in days
+	Typed     string     // initial value of the name field
+	Made      string     // the new token, shown only once
 	MadeName  string
-	Full      bool // there are as many as there may be
-	Revoked   bool // one was
+	Full      bool // the person has the maximum number of tokens
+	Revoked   bool // a token was revoked
 	Error     string
 	RequestID string
 }
 
-// A TokenRow is a personal access token of the person.
+// A TokenRow is one personal access token of the person.
 type TokenRow struct {
 	ID      string
 	Name    string
 	Uses    []string
-	Used    time.Time // the day; zero: never
+	Used    time.Time // day of the last use; zero: never
 	Expires time.Time
 	Expired bool
-	Sealed  bool // it is not accepted any more
+	Sealed  bool // the token is no longer accepted
 }
 
-// A TokenUse is an audience or a host that a token can be for.
+// A TokenUse is an audience or a host that a token can be used for.
 type TokenUse struct {
 	Field, Value string
 }
 
-// Life is the life that the form proposes, in days.
+// Life returns the lifetime that the form proposes, in days.
 func (v TokensView) Life() int { return min(90, v.MaxDays) }
 
-// tokenTexts are the texts of the page, and of the account page about it.
+// tokenTexts returns the texts of the page and of its entry on the account page.
 func tokenTexts() map[string]map[string]string {
 	return map[string]map[string]string{
 		"en": {

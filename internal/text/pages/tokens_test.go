@@ -2,7 +2,7 @@ package pages
 
 import "time"
 
-// tokenStates are the states of the page of personal access tokens.
+// tokenStates returns the states of the page of personal access tokens.
 func tokenStates() []state {
 	at := func(days int) time.Time { return time.Date(2026, 11, 2+days, 0, 0, 0, 0, time.UTC) }
 	uses := []TokenUse{{"audience.0", "https://api.example.com"}, {"host.0", "https://grafana.example.com"}}

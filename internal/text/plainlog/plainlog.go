@@ -1,6 +1,6 @@
-// Package plainlog keeps what strangers send from steering a log: control
-// characters, terminal escapes and text that runs backwards are spelt out
-// before a handler formats them.
+// Package plainlog keeps untrusted input from controlling a log: it spells out control
+// characters, terminal escapes and bidirectional controls before a handler formats
+// them.
 package plainlog
 
 import (
@@ -13,8 +13,8 @@ import (
 	"unicode/utf8"
 )
 
-// Text spells out every character that is not printed, line ends included, as
-// \u and its code, as JSON does. Bytes that are no UTF-8 become U+FFFD.
+// Text spells out every character that is not printable, line ends included, as \u and
+// its code, as JSON does. Invalid UTF-8 becomes U+FFFD.
 func Text(s string) string { return spell(s, "") }
 
 func spell(s, spared string) string {
@@ -38,7 +38,7 @@ func spell(s, spared string) string {
 	return b.String()
 }
 
-// odd: space is the only blank that is printed as it is.
+// odd reports whether r must be spelled out. Of all blanks, only the space is printed.
 func odd(r rune, spared string) bool {
 	return r == utf8.RuneError || !unicode.IsPrint(r) && !strings.ContainsRune(spared, r)
 }
@@ -82,8 +82,8 @@ func plainAll(attrs []slog.Attr) []slog.Attr {
 	return list
 }
 
-// plain also takes errors, and what else prints itself, for their text. The
-// lines of a stack are kept: handlers write them as \n.
+// plain also replaces errors and other values that print themselves by their text. It
+// keeps the lines of a stack, which handlers write as \n.
 func plain(a slog.Attr) slog.Attr {
 	v := a.Value.Resolve()
 	switch v.Kind() {

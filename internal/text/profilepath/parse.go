@@ -10,14 +10,14 @@ import (
 	"authsvc/internal/text/strictjson"
 )
 
-// Bounds of a path; real ones are far below.
+// Limits of a path; real ones are far smaller.
 const (
 	maxPath  = 1024 // bytes
 	maxSteps = 32
 	maxIndex = 9999
 )
 
-// Parse compiles alternatives, separated by |, of templates and paths.
+// Parse compiles alternatives, separated by |. Each is a template or a path.
 func Parse(s string) (Paths, error) {
 	if len(s) > maxPath {
 		return nil, errors.New("is too long")
@@ -43,7 +43,7 @@ func Parse(s string) (Paths, error) {
 // A pathParser reads paths from the left.
 type pathParser struct{ rest string }
 
-// take removes what comes next, if it is that.
+// take removes s from the front of the rest and reports whether it was there.
 func (p *pathParser) take(s string) bool {
 	rest, ok := strings.CutPrefix(p.rest, s)
 	p.rest = rest
@@ -52,8 +52,7 @@ func (p *pathParser) take(s string) bool {
 
 func (p *pathParser) spaces() { p.rest = strings.TrimLeft(p.rest, " ") }
 
-// start is the first n bytes of s, or what is left of them when a character
-// would be cut.
+// start returns the first n bytes of s, without a character that would be cut.
 func start(s string, n int) string {
 	if len(s) <= n {
 		return s
@@ -143,12 +142,12 @@ func (p *pathParser) path() (path, error) {
 	return one, errors.New("has too many steps")
 }
 
-// named is a member, and of a list the element of that number.
+// named returns the step to a member, or to the list element of that number.
 func named(name string) step {
 	return step{name: name, index: listIndex(name)}
 }
 
-// listIndex reads an index in its one spelling; -1 if s is none.
+// listIndex reads an index in its only spelling, or returns -1.
 func listIndex(s string) int {
 	i, err := strconv.Atoi(s)
 	if err != nil || i < 0 || i > maxIndex || strconv.Itoa(i) != s {
@@ -203,7 +202,7 @@ func (p *pathParser) condition() (c condition, err error) {
 	return c, nil
 }
 
-// plainNumber is the canonical form of a whole number; "" if s is none.
+// plainNumber returns the canonical form of a whole number, or "" if s is not one.
 func plainNumber(s string) string {
 	if s == "" || strings.Trim(s, "-0123456789") != "" || !json.Valid([]byte(s)) {
 		return ""
@@ -212,10 +211,10 @@ func plainNumber(s string) string {
 	return digits
 }
 
-// notInName are characters of a path that a name has only within quotes.
+// notInName lists the characters that a name may have only within quotes.
 const notInName = `.[]{}|"/\=& `
 
-// name reads a member's name, bare or in double quotes (with \" and \\).
+// name reads the name of a member, bare or in double quotes (with \" and \\).
 func (p *pathParser) name() (string, error) {
 	if p.take(`"`) {
 		return p.quoted()
@@ -254,7 +253,7 @@ func indexOrEnd(s, chars string) int {
 	return len(s)
 }
 
-// hasBraces reports whether the alternative that s begins with is a template.
+// hasBraces reports whether the first alternative of s is a template.
 func hasBraces(s string) bool {
 	quoted := false
 	for i := 0; i < len(s); i++ {

@@ -1,5 +1,5 @@
-// Package profilepath reads values out of what a provider said about a person,
-// by paths such as user.emails[primary=true].email.
+// Package profilepath reads values from a provider's description of a person, by paths
+// such as user.emails[primary=true].email.
 package profilepath
 
 import (
@@ -8,29 +8,29 @@ import (
 	"authsvc/internal/text/strictjson"
 )
 
-// Paths are alternatives, compiled: templates and paths.
+// Paths holds compiled alternatives: templates and paths.
 type Paths []pathText
 
-// A pathText is text with paths in it. A lone path is one without text.
+// A pathText is a template, text with paths in it, or a lone path without text.
 type pathText struct {
 	parts []part
-	whole bool // nothing unless all paths have a value
+	whole bool // empty unless all paths have a value
 }
 
-// A part is text or a list of paths; the first with a value counts.
+// A part is text, or a list of paths of which the first with a value counts.
 type part struct {
 	text  string
 	paths []path
 }
 
-// A path leads from the profile or the token answer to a value.
+// A path leads from the profile or the token response to a value.
 type path struct {
 	token bool
 	steps []step
 }
 
-// A step goes from a value to one in it: a member, a list element, or the
-// first object of a list for which all conditions hold.
+// A step leads from a value to a value in it: a member, a list element, or the first
+// object of a list that meets all conditions.
 type step struct {
 	name   string
 	index  int // -1: none
@@ -40,21 +40,21 @@ type step struct {
 type condition struct {
 	name  string
 	value any    // true, false, or a string
-	digit string // of a number, as a plain decimal
+	digit string // a number as a plain decimal
 }
 
-// Roots are what paths start from: the profile, and the token answer. Either
-// may be nil.
+// Roots holds the values that paths start from: the profile and the token response.
+// Either may be nil.
 type Roots struct{ Profile, Token map[string]any }
 
-// Whole has a template count only if all paths in it have a value.
+// Whole makes a template count only if all paths in it have a value.
 func (f Paths) Whole() {
 	for i := range f {
 		f[i].whole = true
 	}
 }
 
-// Text is the first alternative that is not empty: a string, or a number as an
+// Text returns the first alternative that is not empty: a string, or a number as an
 // exact decimal.
 func (f Paths) Text(from Roots) string {
 	for _, t := range f {
@@ -65,8 +65,7 @@ func (f Paths) Text(from Roots) string {
 	return ""
 }
 
-// Value is the first alternative that is there, nil if none is; templates count
-// as text.
+// Value returns the first alternative that exists, or nil. Templates count as text.
 func (f Paths) Value(from Roots) any {
 	for _, t := range f {
 		if len(t.parts) != 1 || len(t.parts[0].paths) != 1 {
@@ -115,7 +114,7 @@ func (p part) value(from Roots) string {
 	return ""
 }
 
-// value is what the path leads to; nil if that is nothing.
+// value returns the value at the end of the path, or nil.
 func (p path) value(from Roots) any {
 	var v any = from.Profile
 	if p.token {

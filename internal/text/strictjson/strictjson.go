@@ -1,9 +1,9 @@
-// Package strictjson decodes JSON that somebody else wrote: valid UTF-8, no
-// member twice, bounded depth, nothing after the value. encoding/json repairs or
-// overlooks all of these, and matches names in any case.
+// Package strictjson decodes untrusted JSON. It requires valid UTF-8, unique member
+// names, bounded depth and no data after the value. encoding/json repairs or overlooks
+// violations, and matches names in any case.
 //
-// Values are string, [json.Number], bool, nil, []any and map[string]any; numbers
-// keep the digits they were sent with, so a 64-bit id stays exact.
+// Values are string, [json.Number], bool, nil, []any and map[string]any. Numbers keep
+// their original digits, so a 64-bit id stays exact.
 package strictjson
 
 import (
@@ -18,7 +18,7 @@ import (
 // MaxDepth bounds the nesting of objects and lists.
 const MaxDepth = 32
 
-// Errors of this package. They quote nothing of the input.
+// Errors of this package. They never quote the input.
 var (
 	ErrSyntax    = errors.New("not valid JSON in UTF-8")
 	ErrNotObject = errors.New("not a JSON object")
@@ -26,8 +26,8 @@ var (
 	ErrDepth     = errors.New("nested too deeply")
 )
 
-// Object decodes one JSON object. Names are compared exactly; encoding/json into
-// a struct would let "SUB" stand for "sub".
+// Object decodes one JSON object. It compares names exactly; encoding/json would accept
+// "SUB" for "sub" when it decodes into a struct.
 func Object(data []byte) (map[string]any, error) {
 	v, err := Value(data)
 	if err != nil {
@@ -42,7 +42,8 @@ func Object(data []byte) (map[string]any, error) {
 
 // Value decodes one JSON value of any kind.
 func Value(data []byte) (any, error) {
-	// Invalid UTF-8 would be replaced by U+FFFD, and different ids become one.
+	// The decoder would replace invalid UTF-8 by U+FFFD, so that different ids become
+	// one.
 	if !utf8.Valid(data) || !json.Valid(data) {
 		return nil, ErrSyntax
 	}
@@ -96,16 +97,16 @@ func decodeMembers(dec *json.Decoder, depth int) (any, error) {
 	return object, err
 }
 
-// Text returns a string, or a number as a plain decimal: exact, without
-// exponent, and in one spelling only, so that 1 and 1.0 are the same id. It
-// reports false for anything else, also for numbers written with an exponent.
+// Text returns a string, or a number as a plain decimal: exact, without exponent, and
+// in only one spelling, so that 1 and 1.0 are the same id. It reports false for
+// anything else, including numbers written with an exponent.
 func Text(v any) (string, bool) {
 	switch v := v.(type) {
 	case string:
 		return v, true
 	case json.Number:
 		return Decimal(v)
-	case int: // not decoded, but made by a function
+	case int: // not decoded, but returned by a function
 		return strconv.Itoa(v), true
 	case int64:
 		return strconv.FormatInt(v, 10), true
@@ -113,7 +114,8 @@ func Text(v any) (string, bool) {
 	return "", false
 }
 
-// Decimal brings a number without exponent into its one canonical form.
+// Decimal returns the canonical form of a number without exponent. It reports false for
+// a number with an exponent.
 func Decimal(n json.Number) (string, bool) {
 	s := string(n)
 	if strings.ContainsAny(s, "eE") {

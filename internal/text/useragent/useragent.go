@@ -1,18 +1,17 @@
-// Package useragent names the browser and the system of a User-Agent header for
-// people, who know "Firefox on Linux". It is no proof of anything: a client sends
-// what it likes.
+// Package useragent names the browser and the system of a User-Agent header for people,
+// as in "Firefox on Linux". The names prove nothing: a client can send any header.
 package useragent
 
 import "strings"
 
-// Unknown is the name of a browser that is none of those that are known here.
+// Unknown is the name of a browser that this package does not know.
 const Unknown = "Unknown browser"
 
-// maxHeader bounds what is looked at, in bytes: browsers send less than 300.
+// maxHeader is the number of bytes that Parse reads; browsers send less than 300.
 const maxHeader = 512
 
-// browsers are looked for in this order: most name others too, for the sake of
-// sites that ask for those.
+// browsers lists the marks in the order of the search. Most browsers also name others,
+// for sites that look for those.
 var browsers = []struct{ mark, name string }{
 	{"Edg/", "Edge"}, {"EdgA/", "Edge"}, {"EdgiOS/", "Edge"},
 	{"OPR/", "Opera"}, {"OPT/", "Opera"},
@@ -24,7 +23,8 @@ var browsers = []struct{ mark, name string }{
 	{"Safari/", "Safari"},
 }
 
-// systems likewise: Android names Linux, and an iPhone Mac OS X.
+// systems lists the marks in the order of the search: Android also names Linux, and an
+// iPhone names Mac OS X.
 var systems = []struct{ mark, name string }{
 	{"iPhone", "iPhone"},
 	{"iPad", "iPad"},
@@ -35,11 +35,11 @@ var systems = []struct{ mark, name string }{
 	{"Linux", "Linux"},
 }
 
-// Parse returns the names of the browser and of the system, such as "Firefox" and
-// "Linux"; each is "" if it is not known.
+// Parse returns the names of the browser and the system, such as "Firefox" and "Linux".
+// An unknown name is "".
 func Parse(userAgent string) (browser, system string) {
 	userAgent = userAgent[:min(len(userAgent), maxHeader)]
-	if !strings.HasPrefix(userAgent, "Mozilla/5.0 (") { // all browsers do; programs name themselves
+	if !strings.HasPrefix(userAgent, "Mozilla/5.0 (") { // all browsers send this; programs name themselves
 		return "", ""
 	}
 	for _, b := range browsers {
@@ -58,8 +58,8 @@ func Parse(userAgent string) (browser, system string) {
 	return browser, system
 }
 
-// Name is "Firefox on Linux", "Firefox" on a system that is not known, else
-// Unknown.
+// Name returns a name such as "Firefox on Linux", only "Firefox" if the system is
+// unknown, or Unknown if the browser is.
 func Name(userAgent string) string {
 	switch browser, system := Parse(userAgent); {
 	case browser == "":

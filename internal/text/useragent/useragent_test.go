@@ -40,7 +40,7 @@ func TestName(t *testing.T) {
 	}
 }
 
-// The figures that the interface promises.
+// TestHowMany checks the numbers that the interface promises.
 func TestHowMany(t *testing.T) {
 	t.Parallel()
 	names := map[string]bool{}
