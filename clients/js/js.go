@@ -1,7 +1,7 @@
-// Package js holds the scripts of the browser client that the engine serves.
+// Package js embeds the scripts of the browser client that the engine serves.
 package js
 
-import _ "embed" // the scripts
+import _ "embed" // embeds the scripts
 
 var (
 	//go:embed client.js
@@ -14,6 +14,6 @@ var (
 // change it.
 func Client() []byte { return client }
 
-// Account is account.js, what the client has for pages about the account. The
-// caller must not change it.
+// Account is account.js, the part of the client for account pages. The caller must
+// not change it.
 func Account() []byte { return account }

@@ -1,5 +1,5 @@
-// Command embed is a Go server with pages of its own and authsvc inside: a
-// public page, and one for who is signed in.
+// Command embed is a Go server with its own pages and authsvc inside: a public page,
+// and one for signed-in users.
 package main
 
 import (

@@ -1,5 +1,5 @@
-// Package routers protects the pages of programs that use chi, Echo or Gin. It is
-// a module of its own, so that nobody else needs them.
+// Package routers protects the pages of programs that use chi, Echo or Gin. It is a
+// separate module so that other programs do not need their modules.
 package routers
 
 import (
@@ -12,7 +12,7 @@ import (
 	"authsvc/engine"
 )
 
-// NetHTTP uses the standard library alone.
+// NetHTTP uses only the standard library.
 func NetHTTP(auth *engine.Service, orders http.Handler) http.Handler {
 	// docs: net/http
 	mux := http.NewServeMux()
@@ -52,7 +52,7 @@ func Echo(auth *engine.Service) http.Handler {
 	return e
 }
 
-// Gin uses github.com/gin-gonic/gin, whose middleware is of another shape.
+// Gin uses github.com/gin-gonic/gin, whose middleware has a different signature.
 func Gin(auth *engine.Service) http.Handler {
 	// docs: gin
 	g := gin.New()
