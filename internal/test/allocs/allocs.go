@@ -1,11 +1,11 @@
-// Package allocs counts what a function allocates.
+// Package allocs counts the allocations of a function.
 package allocs
 
 import "testing"
 
-// PerRun is how many allocations f makes, as [testing.AllocsPerRun] counts them: the
-// least of ten rounds, since whatever runs beside it counts too, and a collection
-// empties pools.
+// PerRun returns how many allocations f makes, as [testing.AllocsPerRun] counts them.
+// It takes the least of ten rounds: other goroutines count too, and a garbage
+// collection empties pools.
 func PerRun(f func()) float64 {
 	least := testing.AllocsPerRun(200, f)
 	for range 9 {

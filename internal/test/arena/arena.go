@@ -1,6 +1,6 @@
-// Package arena sets up a service to attack in tests: with an identity provider, a
-// mailbox, a store and browsers, and with oracles that check whether an attack had
-// an effect.
+// Package arena sets up a service for tests to attack. It comes with an identity
+// provider, a mailbox, a store, browsers, and oracles that check whether an attack
+// had an effect.
 package arena
 
 import (
@@ -25,33 +25,33 @@ const (
 	Secret = "qS8vV3nYc0mZ1rT5uX7wA9bD2eF4gH6jK8lM0nP2qR4"
 	Origin = "https://app.test"
 
-	// ClientSecret is known to be in no log and no page.
+	// ClientSecret must appear in no log and on no page.
 	ClientSecret = "op-client-secret-8f3kd9s0"
 
-	// SessionName is the session cookie over https outside of compat modes.
+	// SessionName names the session cookie over https outside compat modes.
 	SessionName = "__Host-authsvc.session"
 )
 
-// A World is a service with everything around it.
+// A World holds a service and everything around it.
 type World struct {
 	*engine.Service
 	T      testing.TB
-	OP     *idp.Server // nil where there is no network
+	OP     *idp.Server // nil without a network
 	Mail   *Outbox
 	Store  authsvc.Adapter
-	Ledger *Ledger       // in front of Store, of Enter and EnterOffline
-	Audits *atomic.Int64 // audit events so far, of Enter and EnterOffline
+	Ledger *Ledger       // in front of Store, after Enter and EnterOffline
+	Audits *atomic.Int64 // audit events so far, after Enter and EnterOffline
 	Logs   *LogBuffer
 	Config authsvc.Config
 
-	logger   *slog.Logger  // into Logs
-	skew     time.Duration // of the clock of Service
-	replicas int           // beside Service
+	logger   *slog.Logger  // writes to Logs
+	skew     time.Duration // of Service's clock
+	replicas int           // started in addition to Service
 }
 
-// Start runs a service with an OpenID provider "op", e-mail "email" and
-// credentials "credentials", where ada has the password right, on a memory
-// store, changed by tune.
+// Start runs a service on a memory store, changed by tune. It has an OpenID provider
+// "op", an e-mail provider "email" and a credentials provider "credentials", where
+// ada signs in with the password right.
 func Start(t testing.TB, tune func(*authsvc.Config)) *World {
 	t.Helper()
 	w := newOnline(t)
@@ -59,7 +59,8 @@ func Start(t testing.TB, tune func(*authsvc.Config)) *World {
 	return w
 }
 
-// Enter is Start with rate limits off and with effects and audit events counted.
+// Enter works like Start, but turns rate limits off and counts effects and audit
+// events.
 func Enter(t testing.TB, tune func(*authsvc.Config)) *World {
 	t.Helper()
 	w := newOnline(t)
@@ -71,7 +72,7 @@ func newOnline(t testing.TB) *World {
 	t.Helper()
 	var op *idp.Server
 	var err error
-	skewed.At(0, func() { // it is another machine's
+	skewed.At(0, func() { // the provider runs on another machine
 		op, err = idp.Listen(idp.Options{Clients: []idp.Client{{ID: "app", Secret: ClientSecret, RedirectURIs: RedirectURIs()}}})
 	})
 	if err != nil {
@@ -88,9 +89,9 @@ func newOnline(t testing.TB) *World {
 	return w
 }
 
-// EnterOffline is Enter without a network, for synctest bubbles: mail and
-// credentials only. Any user name but "nobody" passes with password right;
-// users ada-id and bob-id are there.
+// EnterOffline works like Enter, but without a network, for synctest bubbles: it has
+// mail and credentials only. Any user name except "nobody" signs in with the password
+// right. The users ada-id and bob-id exist.
 func EnterOffline(t testing.TB, tune func(*authsvc.Config)) *World {
 	t.Helper()
 	w := newWorld(t)
@@ -115,8 +116,8 @@ func newWorld(t testing.TB) *World {
 	return w
 }
 
-// count puts a ledger in front of the store and counts audit events. A tune
-// that sets another adapter gets the ledger in front of that one.
+// count puts a ledger in front of the store and counts audit events. If tune sets
+// another adapter, the ledger stands in front of that one.
 func (w *World) count(c *authsvc.Config, tune func(*authsvc.Config)) {
 	w.Audits = &atomic.Int64{}
 	c.RateLimit.Disabled = true
@@ -151,14 +152,14 @@ func (w *World) run(tune func(*authsvc.Config)) {
 		w.T.Fatal(err)
 	}
 	w.isOff(w.T, 0)
-	w.T.Cleanup(func() { // the test's own time limit is the end of its patience
+	w.T.Cleanup(func() { // only the test's own time limit bounds it
 		if err := w.Close(context.Background()); err != nil {
 			w.T.Error(err)
 		}
 	})
 }
 
-// Authorize lets everybody but nobody in with the password right.
+// Authorize accepts every user name except nobody, with the password right.
 func Authorize(_ context.Context, f map[string]string) (authsvc.User, error) {
 	if f["username"] == "nobody" || f["password"] != "right" {
 		return authsvc.User{}, authsvc.ErrAccessDenied
@@ -175,7 +176,7 @@ func onlyAda(ctx context.Context, f map[string]string) (authsvc.User, error) {
 	return u, err
 }
 
-// RedirectURIs are the callbacks of the providers that tests have.
+// RedirectURIs returns the callback URLs of the providers that tests use.
 func RedirectURIs() []string {
 	var list []string
 	for _, base := range []string{Origin, "http://localhost:3000", "https://app.example.com"} {
@@ -186,12 +187,12 @@ func RedirectURIs() []string {
 	return list
 }
 
-// SessionCookie is the name of the session cookie of this world.
+// SessionCookie returns the name of this world's session cookie.
 func (w *World) SessionCookie() string {
 	return w.cookie(map[authsvc.Compat]string{"next-auth-v4": "next-auth.session-token", "authjs-v5": "authjs.session-token"}, "authsvc.session", "__Secure-")
 }
 
-// CSRFCookie is the name of the CSRF cookie of this world.
+// CSRFCookie returns the name of this world's CSRF cookie.
 func (w *World) CSRFCookie() string {
 	return w.cookie(map[authsvc.Compat]string{"next-auth-v4": "next-auth.csrf-token", "authjs-v5": "authjs.csrf-token"}, "authsvc.csrf", "__Host-")
 }
@@ -215,7 +216,8 @@ func (w *World) TokenCalls() int {
 	return w.OP.Calls(idp.EndpointToken)
 }
 
-// Person is who a browser is, by the engine's own reading; "" is nobody.
+// Person returns the id of the user signed in at a browser, as the engine reads it,
+// or "".
 func (w *World) Person(t testing.TB, b *Browser) string {
 	t.Helper()
 	r := httptest.NewRequest(http.MethodGet, b.Origin+"/", nil)
@@ -232,5 +234,5 @@ func (w *World) Person(t testing.TB, b *Browser) string {
 	return s.UserID
 }
 
-// A LogBuffer collects what the service logs.
+// A LogBuffer collects the log of the service.
 type LogBuffer = logbuffer.Buffer

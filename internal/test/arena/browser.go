@@ -15,7 +15,7 @@ import (
 	"authsvc/internal/test/skewed"
 )
 
-// A Browser keeps cookies as a browser of one origin does.
+// A Browser keeps cookies as a real browser does for one origin.
 type Browser struct {
 	T       testing.TB
 	H       http.Handler
@@ -25,18 +25,19 @@ type Browser struct {
 	IP      string      // with a port
 }
 
-// Browser returns a new one, without cookies.
+// Browser returns a new browser without cookies.
 func (w *World) Browser() *Browser {
 	return &Browser{T: w.T, H: w, Origin: OriginOf(w.T, w.Config.URL), Cookies: map[string]string{}, Header: http.Header{}, IP: "203.0.113.7:4711"}
 }
 
-// OriginOf is scheme and host of an address.
+// OriginOf returns the scheme and host of an address.
 func OriginOf(t testing.TB, address string) string {
 	t.Helper()
 	u := MustURL(t, address)
 	return u.Scheme + "://" + u.Host
 }
 
+// MustURL parses a URL and fails the test if it is invalid.
 func MustURL(t testing.TB, raw string) *url.URL {
 	t.Helper()
 	u, err := url.Parse(raw)
@@ -46,14 +47,14 @@ func MustURL(t testing.TB, raw string) *url.URL {
 	return u
 }
 
-// Clone is another client with the same jar.
+// Clone returns another client that shares the cookie jar.
 func (b *Browser) Clone() *Browser {
 	c := *b
 	c.Cookies, c.Header = maps.Clone(b.Cookies), b.Header.Clone()
 	return &c
 }
 
-// Do sends a request with the jar's cookies and keeps what comes back.
+// Do sends a request with the jar's cookies and stores the cookies of the answer.
 func (b *Browser) Do(r *http.Request) *browser.Answer {
 	b.T.Helper()
 	r.RemoteAddr = b.IP
@@ -80,7 +81,7 @@ func (b *Browser) Do(r *http.Request) *browser.Answer {
 	return &browser.Answer{Response: res, Text: string(body)}
 }
 
-// Abs is an address on the browser's origin.
+// Abs returns the address of a path at the browser's origin.
 func (b *Browser) Abs(path string) string {
 	if strings.HasPrefix(path, "/") {
 		return b.Origin + path
@@ -88,12 +89,13 @@ func (b *Browser) Abs(path string) string {
 	return path
 }
 
+// Get requests a path or an absolute address.
 func (b *Browser) Get(path string) *browser.Answer {
 	b.T.Helper()
 	return b.Do(httptest.NewRequest(http.MethodGet, b.Abs(path), nil))
 }
 
-// Post sends a form, with the CSRF token unless the form names one.
+// Post sends a form. It adds the CSRF token unless the form has one.
 func (b *Browser) Post(path string, fields ...string) *browser.Answer {
 	b.T.Helper()
 	form := url.Values{}
@@ -106,14 +108,14 @@ func (b *Browser) Post(path string, fields ...string) *browser.Answer {
 	return b.Form(path, form)
 }
 
-// Form is a POST that leaves the CSRF token to the caller; header are names
+// Form sends a POST and leaves the CSRF token to the caller. header alternates names
 // and values.
 func (b *Browser) Form(path string, fields url.Values, header ...string) *browser.Answer {
 	b.T.Helper()
 	return b.Raw(path, "application/x-www-form-urlencoded", fields.Encode(), header...)
 }
 
-// Raw is a POST of any body; an empty contentType sends none.
+// Raw sends a POST with any body. If contentType is empty, it sends no Content-Type.
 func (b *Browser) Raw(path, contentType, body string, header ...string) *browser.Answer {
 	b.T.Helper()
 	r := httptest.NewRequest(http.MethodPost, b.Abs(path), strings.NewReader(body))
@@ -126,7 +128,7 @@ func (b *Browser) Raw(path, contentType, body string, header ...string) *browser
 	return b.Do(r)
 }
 
-// CSRF is the token of GET csrf.
+// CSRF returns the token of GET csrf.
 func (b *Browser) CSRF() string {
 	b.T.Helper()
 	var v struct{ CSRFToken string }
@@ -137,7 +139,7 @@ func (b *Browser) CSRF() string {
 	return v.CSRFToken
 }
 
-// Session is the object of GET session.
+// Session returns the object of GET session.
 func (b *Browser) Session() map[string]any {
 	b.T.Helper()
 	a := b.Get("/api/auth/session")
@@ -148,7 +150,7 @@ func (b *Browser) Session() map[string]any {
 	return v
 }
 
-// Email is the address of who is signed in, "" of nobody.
+// Email returns the address of the signed-in user, or "".
 func (b *Browser) Email() string {
 	b.T.Helper()
 	user, _ := b.Session()["user"].(map[string]any)
@@ -166,7 +168,7 @@ func (b *Browser) Begin(provider string, fields ...string) string {
 	return a.Location()
 }
 
-// Approve lets a person consent and returns the callback URL.
+// Approve gives a person's consent and returns the callback URL.
 func (b *Browser) Approve(op *idp.Server, authorizationURL, sub string) string {
 	b.T.Helper()
 	var a idp.Answer
@@ -178,7 +180,7 @@ func (b *Browser) Approve(op *idp.Server, authorizationURL, sub string) string {
 	return a.URL()
 }
 
-// SignIn goes through the whole flow at "op" as the person sub.
+// SignIn runs the whole flow at "op" as the person sub.
 func (b *Browser) SignIn(op *idp.Server, sub string, fields ...string) *browser.Answer {
 	b.T.Helper()
 	return b.Get(b.Approve(op, b.Begin("op", fields...), sub))
@@ -199,7 +201,7 @@ func (b *Browser) Login(name string, fields ...string) *browser.Answer {
 	return b.Post("/api/auth/callback/credentials", append([]string{"username", name, "password", "right"}, fields...)...)
 }
 
-// SessionCookies are the names of the session cookie and its chunks in a jar.
+// SessionCookies returns the names of the session cookie and its chunks in the jar.
 func (b *Browser) SessionCookies() []string {
 	var names []string
 	for name := range b.Cookies {

@@ -12,8 +12,8 @@ import (
 	"authsvc/internal/dev/idp"
 )
 
-// A Wire carries requests to hosts without a network, so that time can be faked
-// in a bubble. A host that it does not have refuses the connection.
+// A Wire carries requests to hosts without a network, so that a synctest bubble can
+// fake time. It refuses connections to unknown hosts.
 type Wire map[string]http.Handler
 
 // RoundTrip implements [http.RoundTripper]. A handler that panics drops the
@@ -46,8 +46,8 @@ func (m Wire) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 }
 
-// EnterInMemory is Enter without a network, for synctest bubbles: the provider
-// "op" is https://op.test on a [Wire], which tune finds as
+// EnterInMemory works like Enter, but without a network, for synctest bubbles. The
+// provider "op" is https://op.test on a [Wire]; tune finds the Wire as
 // Outbound.DangerousTransport.
 func EnterInMemory(t testing.TB, tune func(*authsvc.Config)) *World {
 	t.Helper()

@@ -8,14 +8,14 @@ import (
 	"golang.org/x/net/html"
 )
 
-// A Leaving is how a browser goes on to the provider when it is signed out.
+// A Leaving is the request to the provider with which a browser signs out there.
 type Leaving struct {
 	Method string
 	To     *url.URL   // with the query of a GET
-	Sent   url.Values // as query or as form
+	Sent   url.Values // from the query or the form
 }
 
-// Leave follows an address that a sign-out led to: the provider's own, or that
+// Leave follows an address that a sign-out returned: an address of the provider, or
 // of the page that posts there.
 func (b *Browser) Leave(to string) Leaving {
 	b.T.Helper()

@@ -13,18 +13,18 @@ import (
 	"authsvc"
 )
 
-// A Ledger is an adapter that records the writes to the one behind it, and that can
-// be made to fail.
+// A Ledger is an adapter that records the writes to the adapter behind it. A test can
+// make its calls fail.
 type Ledger struct {
 	Behind authsvc.Adapter
 
-	// Around, unless nil, makes each call of the store, those of the service's own
-	// goroutines too, and may look at what it costs. It is set before the first call.
+	// Around, if not nil, makes each store call, including the calls of the service's
+	// own goroutines. It may measure the call. Set it before the first call.
 	Around func(method string, call func() error)
 
 	mu      sync.Mutex
-	effects []string // "Method {arguments}" of the writes of requests
-	calls   []string // methods of requests, since fault was set
+	effects []string // "Method {arguments}" of writes by requests
+	calls   []string // methods called by requests since fault was set
 	fault   func(n int, method string) Failure
 }
 
@@ -33,43 +33,44 @@ type Failure int
 
 const (
 	Works      Failure = iota
-	FailBefore         // nothing happens
-	FailAfter          // it happens, but the answer is lost
+	FailBefore         // the call has no effect
+	FailAfter          // the call takes effect, but its answer is lost
 )
 
-// ErrBroken is how calls fail.
+// ErrBroken is the error of failing calls.
 var ErrBroken = errors.New("connection reset")
 
-// background are the methods that only the service's own goroutines call.
+// background lists the methods that only the service's own goroutines call.
 var background = map[string]bool{"ClaimMail": true, "DelayMail": true, "DeleteMail": true, "Sweep": true, "Revocations": true, "PutMeta": true, "Lease": true, "Release": true, "Permit": true,
 	"TouchSessions": true, "GetMeta": true, "SetMeta": true, "Ping": true}
 
 // NewLedger puts a ledger in front of a store.
 func NewLedger(behind authsvc.Adapter) *Ledger { return &Ledger{Behind: behind} }
 
-// BreakAt makes calls fail as fault says, with calls counted from 1. Nil: none fails.
+// BreakAt makes calls fail as fault decides. Calls count from 1. If fault is nil, no
+// call fails.
 func (l *Ledger) BreakAt(fault func(n int, method string) Failure) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.calls, l.fault = nil, fault
 }
 
-// Called are the methods of requests since BreakAt, in their order.
+// Called returns the methods that requests have called since BreakAt, in order.
 func (l *Ledger) Called() []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return slices.Clone(l.calls)
 }
 
-// Written are the writes of requests so far, as "Method {arguments}".
+// Written returns the writes of requests so far, as "Method {arguments}".
 func (l *Ledger) Written() []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return append([]string(nil), l.effects...)
 }
 
-// Lasting are the effects that matter to people: not the single-use marks of
-// attempts and links, which a refusal may leave.
+// Lasting returns the effects that matter to users. It leaves out the single-use
+// marks of sign-in attempts and links, which a refusal may write.
 func (l *Ledger) Lasting() string {
 	var list []string
 	for _, e := range l.Written() {
@@ -80,7 +81,7 @@ func (l *Ledger) Lasting() string {
 	return strings.Join(list, "\n")
 }
 
-// step runs one call of the store; write says whether it changes anything.
+// step runs one store call; write reports whether the call changes anything.
 func step[T any](l *Ledger, method string, write bool, args any, call func() (T, error)) (T, error) {
 	var none T
 	how := l.judge(method)
@@ -110,9 +111,9 @@ func around[T any](l *Ledger, method string, call func() (T, error)) (v T, err e
 	return v, err
 }
 
-// judge says how a call fails. A fault may panic.
+// judge decides how a call fails. A fault may panic.
 func (l *Ledger) judge(method string) Failure {
-	if background[method] { // which must not wait for a fault that takes its time
+	if background[method] { // these calls must not wait for a slow fault
 		return Works
 	}
 	l.mu.Lock()
@@ -302,7 +303,7 @@ func (l *Ledger) Ping(ctx context.Context) error {
 	return err
 }
 
-// A StaleStore also fails the calls that only the service itself makes.
+// A StaleStore also fails calls that only the service itself makes.
 type StaleStore struct {
 	*Ledger
 	Broken atomic.Bool

@@ -51,7 +51,7 @@ func (l *Ledger) DeleteSessionOf(ctx context.Context, userID, digest string) (au
 	return step(l, "DeleteSessionOf", true, digest, func() (authsvc.SessionRecord, error) { return l.Behind.DeleteSessionOf(ctx, userID, digest) })
 }
 
-// TouchSessions is called in the background.
+// TouchSessions runs in the background.
 func (l *Ledger) TouchSessions(ctx context.Context, seen []authsvc.SessionSeen) error {
 	_, err := step(l, "TouchSessions", true, nil, func() (nothing, error) { return only(l.Behind.TouchSessions(ctx, seen)) })
 	return err

@@ -10,10 +10,11 @@ import (
 	"authsvc/internal/test/browser"
 )
 
-// refusedAt is where a browser that is refused is led.
+// refusedAt matches the redirects of a refused browser.
 var refusedAt = regexp.MustCompile(`/api/auth/((error|confirm|account(/(keep|delete|email|email/confirm))?)\?error=|(verify-request\?.*&error=Code)|account/undo\?token=[^&]*&error=)|\?csrf=true$`)
 
-// IsRefusal: 4xx, or a redirect to a page that says why with a fixed word.
+// IsRefusal reports whether an answer is a 4xx, or redirects to a page that gives the
+// reason with a fixed word.
 func IsRefusal(a *browser.Answer) bool {
 	if a.StatusCode >= 400 && a.StatusCode < 500 {
 		return true
@@ -21,15 +22,15 @@ func IsRefusal(a *browser.Answer) bool {
 	return a.StatusCode == http.StatusFound && refusedAt.MatchString(a.Location())
 }
 
-// MustRefuse is the oracle of every attack: the answer is a refusal, sets no
-// session, calls no token endpoint, changes nothing that lasts, and is one
-// audit event unless the request itself was malformed.
+// MustRefuse is the oracle of every attack. It fails unless the answer is a refusal,
+// sets no session, calls no token endpoint and changes nothing lasting. The attack
+// must also be one audit event, unless the request itself was malformed.
 func (w *World) MustRefuse(t testing.TB, attack func() *browser.Answer) *browser.Answer {
 	t.Helper()
 	return w.refuse(t, false, attack)
 }
 
-// MustRefuseLate also lets the token endpoint be called.
+// MustRefuseLate works like MustRefuse, but allows calls of the token endpoint.
 func (w *World) MustRefuseLate(t testing.TB, attack func() *browser.Answer) *browser.Answer {
 	t.Helper()
 	return w.refuse(t, true, attack)
@@ -61,8 +62,8 @@ func (w *World) refuse(t testing.TB, tokenCall bool, attack func() *browser.Answ
 	return a
 }
 
-// NoEffect is MustRefuse of an attack on somebody who is signed in: the
-// victim is who they were, and nothing that lasts has changed.
+// NoEffect runs MustRefuse against a signed-in victim. The victim must still be
+// signed in as the same user, and nothing lasting may have changed.
 func (w *World) NoEffect(t testing.TB, victim *Browser, attack func() *browser.Answer) *browser.Answer {
 	t.Helper()
 	before := w.Person(t, victim)

@@ -10,31 +10,32 @@ import (
 	"authsvc"
 )
 
-// patience is how long a mail may take to come; the machine may be busy.
+// patience limits the wait for a mail; the machine may be busy.
 const patience = time.Minute
 
-// An Outbox collects what an e-mail provider sends: notices of changes apart from
-// mails that ask somebody to do something.
+// An Outbox collects the messages of an e-mail provider. It keeps notices of changes
+// apart from mails that ask the recipient to act.
 type Outbox struct {
 	mu      sync.Mutex
 	sent    []authsvc.Message
 	read    int               // by Next
-	notices []authsvc.Message // not read
+	notices []authsvc.Message // unread
 
-	// One for each mail of sent that was not read, and of notices.
+	// more and moreNotices hold one element for each unread mail and each notice.
 	more, moreNotices chan struct{}
 }
 
+// NewOutbox returns an empty outbox.
 func NewOutbox() *Outbox {
 	return &Outbox{more: make(chan struct{}, 100_000), moreNotices: make(chan struct{}, 100_000)}
 }
 
-// IsNotice reports whether a mail only tells somebody what has changed.
+// IsNotice reports whether a mail only reports a change to its recipient.
 func IsNotice(m authsvc.Message) bool {
 	return !strings.Contains(strings.ReplaceAll(m.Text, "/account/undo?token=", ""), "token=")
 }
 
-// Send is an [authsvc.Email.Send].
+// Send implements [authsvc.Email.Send].
 func (o *Outbox) Send(_ context.Context, m authsvc.Message) error {
 	list, more := &o.sent, o.more
 	if IsNotice(m) {
@@ -47,6 +48,7 @@ func (o *Outbox) Send(_ context.Context, m authsvc.Message) error {
 	return nil
 }
 
+// Count returns the number of mails sent so far, without notices.
 func (o *Outbox) Count() int {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -72,7 +74,7 @@ func (o *Outbox) takeNotice() authsvc.Message {
 	return m
 }
 
-// Notices are those that came and were not read.
+// Notices returns the unread notices.
 func (o *Outbox) Notices() (list []authsvc.Message) {
 	for {
 		select {
@@ -84,7 +86,7 @@ func (o *Outbox) Notices() (list []authsvc.Message) {
 	}
 }
 
-// Undo is the link in a notice that takes the change back, "" if there is none.
+// Undo returns the link in a notice that undoes the change, or "".
 func Undo(m authsvc.Message) string {
 	for line := range strings.Lines(m.Text) {
 		if line = strings.TrimSpace(line); strings.Contains(line, "/account/undo?token=") {
@@ -94,14 +96,14 @@ func Undo(m authsvc.Message) string {
 	return ""
 }
 
-// Sent are all mails so far but notices.
+// Sent returns all mails so far except notices.
 func (o *Outbox) Sent() []authsvc.Message {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return append([]authsvc.Message(nil), o.sent...)
 }
 
-// Next waits for the next mail that is no notice, in the order of delivery.
+// Next waits for the next mail that is not a notice, in the order of delivery.
 func (o *Outbox) Next(t testing.TB) authsvc.Message {
 	t.Helper()
 	select {
@@ -130,7 +132,7 @@ func (o *Outbox) Any(t testing.TB) authsvc.Message {
 	return authsvc.Message{}
 }
 
-// Link is the sign-in link of a mail.
+// Link returns the sign-in link of a mail.
 func Link(t testing.TB, m authsvc.Message) string {
 	t.Helper()
 	for line := range strings.Lines(m.Text) {
@@ -142,7 +144,7 @@ func Link(t testing.TB, m authsvc.Message) string {
 	return ""
 }
 
-// Code returns the code in a mail, as its first line shows it, or "".
+// Code returns the code in the first line of a mail, or "".
 func Code(m authsvc.Message) string {
 	first, _, _ := strings.Cut(m.Text, "\n")
 	if digits := strings.ReplaceAll(first, " ", ""); len(digits) != 8 || strings.Trim(digits, "0123456789") != "" {

@@ -11,20 +11,20 @@ import (
 	"authsvc/internal/test/mongowire"
 )
 
-// A Proxy stands between a service and a server of any kind.
+// A Proxy forwards connections between a service and any server.
 type Proxy struct {
-	Addr string // host:port, of this side
+	Addr string // the proxy's own host:port
 
 	upstream string
 	hole     atomic.Bool
-	pass     func(n int64) bool // of the n-th piece to the server; nil: all
+	pass     func(n int64) bool // of the n-th piece to the server; nil: passes all
 	pieces   atomic.Int64
 }
 
-// NewProxy listens before upstream, a host:port, until t ends. pass, which may
-// be nil, says whether the server gets the n-th piece of all that clients send;
-// a piece is what one read returns. Of a connection that has lost one, all
-// later ones are lost as well.
+// NewProxy listens in front of upstream, a host:port, until t ends. pass reports
+// whether the server gets the n-th piece of all that clients send; nil passes all. A
+// piece is the result of one read. Once a connection has lost a piece, it loses all
+// later ones.
 func NewProxy(t testing.TB, upstream string, pass func(n int64) bool) *Proxy {
 	t.Helper()
 	p := &Proxy{upstream: upstream, pass: pass}
@@ -32,7 +32,7 @@ func NewProxy(t testing.TB, upstream string, pass func(n int64) bool) *Proxy {
 	return p
 }
 
-// forward serves connections to an address of this machine, which it returns.
+// forward serves connections to a local address, which it returns.
 func forward(t testing.TB, serve func(client net.Conn)) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -52,8 +52,8 @@ func forward(t testing.TB, serve func(client net.Conn)) string {
 	return l.Addr().String()
 }
 
-// Blackhole drops everything that is sent either way from now on, or stops doing so
-// for new connections. It closes no connection.
+// Blackhole(true) drops everything sent from now on in either direction.
+// Blackhole(false) stops that for new connections. It closes no connection.
 func (p *Proxy) Blackhole(on bool) { p.hole.Store(on) }
 
 func (p *Proxy) serve(client net.Conn) {
@@ -79,7 +79,7 @@ func (p *Proxy) copy(to io.Writer, from io.Reader, pass func(int64) bool) {
 		}
 		lost = lost || p.hole.Load() || pass != nil && !pass(p.pieces.Add(1))
 		if lost {
-			continue // a stream with a gap is of no use later either
+			continue // after a gap, the rest of the stream is useless
 		}
 		if _, err := to.Write(buffer[:n]); err != nil {
 			return
@@ -87,8 +87,9 @@ func (p *Proxy) copy(to io.Writer, from io.Reader, pass func(int64) bool) {
 	}
 }
 
-// InTurn returns the URL of a proxy before a MongoDB that passes on one command at a
-// time. FerretDB 1 needs it: it may lose one of two concurrent changes of a document.
+// InTurn returns the URL of a proxy in front of a MongoDB that passes on one command
+// at a time. FerretDB 1 needs it: it may lose one of two concurrent changes of a
+// document.
 func InTurn(t testing.TB, storage string) string {
 	t.Helper()
 	u, err := url.Parse(storage)

@@ -12,18 +12,18 @@ import (
 	"authsvc/internal/test/skewed"
 )
 
-// A Replica is a service on the store of a world. Where package skewed has built the
-// tests its clock is off, and that of each by another time: so it is asked by methods
-// of this type alone.
+// A Replica is a service on a world's store. In tests built by package skewed, its
+// clock is wrong, each replica's by a different amount. Tests must therefore call it
+// only by the methods of this type.
 type Replica struct {
 	service *engine.Service
 	skew    time.Duration
 }
 
-// First is the service of the world itself, whose clock is that of the test.
+// First returns the world's own service, which has the test's clock.
 func (w *World) First() *Replica { return &Replica{w.Service, w.skew} }
 
-// Operator is an operator of the world.
+// Operator returns an operator of the world.
 func (w *World) Operator(t testing.TB) *engine.Operator {
 	t.Helper()
 	o, err := engine.NewOperator(w.Config)
@@ -33,8 +33,8 @@ func (w *World) Operator(t testing.TB) *engine.Operator {
 	return o
 }
 
-// Replica starts one more service, which ends with t. Of clocks that are off, that of
-// the second is off the other way, and that of the third is right.
+// Replica starts another service, which ends with t. If clocks are wrong, the second
+// service's clock is wrong in the other direction, and the third one's is right.
 func (w *World) Replica(t testing.TB) *Replica {
 	t.Helper()
 	w.replicas++
@@ -57,28 +57,29 @@ func (w *World) Replica(t testing.TB) *Replica {
 	return r
 }
 
-// At does something at the replica.
+// At runs f at the replica.
 func (r *Replica) At(f func(s *engine.Service)) {
 	skewed.At(r.skew, func() { f(r.service) })
 }
 
+// ServeHTTP implements [http.Handler].
 func (r *Replica) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 	r.At(func(s *engine.Service) { s.ServeHTTP(w, q) })
 }
 
-// Session is [engine.Service.Session].
+// Session calls [engine.Service.Session].
 func (r *Replica) Session(q *http.Request) (got *authsvc.Session, err error) {
 	r.At(func(s *engine.Service) { got, err = s.Session(q) })
 	return got, err
 }
 
-// Now is the time by the clock of the store, to compare with what is stored.
+// Now returns the time of the store's clock, to compare with stored times.
 func (w *World) Now() (now time.Time) {
 	skewed.At(0, func() { now = time.Now() })
 	return now
 }
 
-// A clocked store has a clock that is right: its server's, or else as if it had one.
+// A clocked store has a correct clock: its server's, or else one that it gets here.
 type clocked struct{ *Ledger }
 
 // Now implements [authsvc.Clock].
@@ -92,8 +93,8 @@ func (c clocked) Now(ctx context.Context) (now time.Time, err error) {
 
 var storeAhead = regexp.MustCompile(`level=WARN msg="the clock of this machine[^\n]* store_ahead=(\S+)`)
 
-// isOff fails unless the service that has just started has found its clock off, as
-// this goroutine's is, by what it logged since.
+// isOff fails unless the service that just started has noticed that its clock is off,
+// as this goroutine's is. It reads the log since logged.
 func (w *World) isOff(t testing.TB, logged int) {
 	t.Helper()
 	by := skewed.Here()

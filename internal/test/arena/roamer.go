@@ -9,7 +9,7 @@ import (
 	"authsvc/internal/test/browser"
 )
 
-// A Roamer is a person with one browser at several hosts of the gate.
+// A Roamer is a person with one browser who visits several hosts of the gate.
 type Roamer struct {
 	*World
 	Trace   []string // of the last Walk
@@ -18,14 +18,14 @@ type Roamer struct {
 	at      map[string]*Browser // by origin
 }
 
-// Roam returns a new one, without cookies, in front of a program.
+// Roam returns a new roamer without cookies, in front of a program.
 func (w *World) Roam(program http.Handler) *Roamer {
 	p := &Roamer{World: w, program: program, at: map[string]*Browser{}}
 	p.By(w.Service)
 	return p
 }
 
-// By goes on at another replica.
+// By continues at another replica.
 func (p *Roamer) By(s *engine.Service) {
 	gate := s.Guard(p.program)
 	p.front = http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
@@ -37,7 +37,7 @@ func (p *Roamer) By(s *engine.Service) {
 	})
 }
 
-// At is the browser as it is at an origin.
+// At returns the browser at an origin.
 func (p *Roamer) At(origin string) *Browser {
 	if p.at[origin] == nil {
 		b := p.World.Browser()
@@ -48,10 +48,10 @@ func (p *Roamer) At(origin string) *Browser {
 	return p.at[origin]
 }
 
-// All are the browser at every origin where it was.
+// All returns the browser at every origin visited, by origin.
 func (p *Roamer) All() map[string]*Browser { return p.at }
 
-// Open goes to an address as a person does, and no further.
+// Open visits an address as a person does, without following redirects.
 func (p *Roamer) Open(address string, header ...string) *browser.Answer {
 	p.T.Helper()
 	p.Trace = append(p.Trace, address)
@@ -65,7 +65,7 @@ func (p *Roamer) Open(address string, header ...string) *browser.Answer {
 	return p.At(OriginOf(p.T, address)).Do(r)
 }
 
-// Walk follows redirects, to the sign-in page at most.
+// Walk follows redirects, at most to the sign-in page.
 func (p *Roamer) Walk(address string) *browser.Answer {
 	p.T.Helper()
 	p.Trace = nil
@@ -80,7 +80,7 @@ func (p *Roamer) Walk(address string) *browser.Answer {
 	return nil
 }
 
-// UpTo follows redirects until one leads to a route.
+// UpTo follows redirects until one leads to route, and returns that address.
 func (p *Roamer) UpTo(route, address string) string {
 	p.T.Helper()
 	p.Trace = nil
@@ -97,7 +97,8 @@ func (p *Roamer) UpTo(route, address string) string {
 	return ""
 }
 
-// SignIn signs ada in where the way from an address leads, and goes on there.
+// SignIn follows an address to the sign-in page, signs ada in and continues from
+// there.
 func (p *Roamer) SignIn(address string) *browser.Answer {
 	p.T.Helper()
 	to := MustURL(p.T, p.Walk(address).Location()).Query().Get("callbackUrl")

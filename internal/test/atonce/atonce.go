@@ -1,4 +1,4 @@
-// Package atonce runs the tests of a package that wait more than they compute.
+// Package atonce runs the tests of a package whose tests mostly wait.
 package atonce
 
 import (
@@ -6,8 +6,8 @@ import (
 	"runtime/debug"
 )
 
-// Run runs the tests, six at a time, or as many as -parallel says, and collects
-// garbage as rarely as the program does.
+// Run runs the tests, six at a time or as many as -parallel says. It collects garbage
+// as rarely as the program does.
 func Run(tests interface{ Run() int }) int {
 	flag.Parse()
 	given := false

@@ -1,4 +1,4 @@
-// Package browser is an HTTP client with a cookie jar for services under test.
+// Package browser provides an HTTP client with a cookie jar for services under test.
 package browser
 
 import (
@@ -23,10 +23,10 @@ type Answer struct {
 	Text string
 }
 
-// Location is the header as it stands.
+// Location returns the Location header unchanged.
 func (a *Answer) Location() string { return a.Header.Get("Location") }
 
-// URL is the member url of a JSON answer.
+// URL returns the member url of a JSON answer.
 func (a *Answer) URL(t testing.TB) string {
 	t.Helper()
 	var v struct {
@@ -39,14 +39,14 @@ func (a *Answer) URL(t testing.TB) string {
 }
 
 // A Browser keeps cookies and follows no redirects. Its methods return network
-// errors, which a test may expect.
+// errors, because a test may expect them.
 type Browser struct {
 	Client *http.Client
 	Base   string // scheme://host:port
 }
 
-// New returns one without cookies. Browsers share the transport, nil for a new
-// one; [Handler] is one without a network.
+// New returns a browser without cookies. Browsers may share a transport; nil makes a
+// new one. [Handler] returns a transport without a network.
 func New(base string, transport http.RoundTripper) *Browser {
 	if transport == nil {
 		transport = &http.Transport{}
@@ -58,25 +58,25 @@ func New(base string, transport http.RoundTripper) *Browser {
 func newJar() http.CookieJar {
 	jar, err := cookiejar.New(nil)
 	if err != nil {
-		panic(err) // New fails with options only
+		panic(err) // New can fail only with options
 	}
 	return jar
 }
 
-// Follow makes it follow redirects.
+// Follow makes the browser follow redirects.
 func (b *Browser) Follow() *Browser {
 	b.Client.CheckRedirect = nil
 	return b
 }
 
-// Fresh is another browser, without cookies, on the same connections.
+// Fresh returns another browser without cookies that uses the same connections.
 func (b *Browser) Fresh() *Browser {
 	client := *b.Client
 	client.Jar = newJar()
 	return &Browser{&client, b.Base}
 }
 
-// Clone is another browser with the cookies that this one would send to Base.
+// Clone returns another browser with the cookies that this one would send to Base.
 func (b *Browser) Clone() (*Browser, error) {
 	u, err := url.Parse(b.Base + "/")
 	if err != nil {
@@ -84,7 +84,7 @@ func (b *Browser) Clone() (*Browser, error) {
 	}
 	list := b.Client.Jar.Cookies(u)
 	for _, c := range list {
-		c.Path, c.Secure = "/", u.Scheme == "https" // a jar returns names and values only
+		c.Path, c.Secure = "/", u.Scheme == "https" // a jar returns only names and values
 	}
 	other := b.Fresh()
 	other.Client.Jar.SetCookies(u, list)
@@ -94,7 +94,7 @@ func (b *Browser) Clone() (*Browser, error) {
 // A handler answers without a network.
 type handler struct{ http.Handler }
 
-// Handler is a transport on which h answers every request.
+// Handler returns a transport that answers every request with h.
 func Handler(h http.Handler) http.RoundTripper { return handler{h} }
 
 func (h handler) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -112,7 +112,7 @@ func (h handler) RoundTrip(r *http.Request) (*http.Response, error) {
 	return res, nil
 }
 
-// Do sends a request with the browser's cookies and keeps what comes back.
+// Do sends a request with the browser's cookies and stores the cookies of the answer.
 func (b *Browser) Do(r *http.Request) (*Answer, error) {
 	res, err := b.Client.Do(r)
 	if err != nil {
@@ -152,7 +152,7 @@ func (b *Browser) Post(path string, fields ...string) (*Answer, error) {
 	return b.Form(path, form)
 }
 
-// Form is a POST that leaves the CSRF token to the caller.
+// Form sends a POST and leaves the CSRF token to the caller.
 func (b *Browser) Form(path string, form url.Values) (*Answer, error) {
 	r, err := http.NewRequest(http.MethodPost, b.abs(path), strings.NewReader(form.Encode()))
 	if err != nil {
@@ -173,22 +173,22 @@ func (b *Browser) json(path string, into any) error {
 	return json.Unmarshal([]byte(a.Text), into)
 }
 
-// CSRF is the token of GET csrf.
+// CSRF returns the token of GET csrf.
 func (b *Browser) CSRF() (string, error) {
 	var token struct{ CSRFToken string }
 	err := b.json("/api/auth/csrf", &token)
 	return token.CSRFToken, err
 }
 
-// Email is the address of who is signed in, "" of nobody.
+// Email returns the address of the signed-in user, or "".
 func (b *Browser) Email() (string, error) {
 	var s struct{ User struct{ Email string } }
 	err := b.json("/api/auth/session", &s)
 	return s.User.Email, err
 }
 
-// Begin starts a sign-in at "op", approves it there as the person sub, and
-// returns the callback URL with the provider's answer, for [Browser.Open].
+// Begin starts a sign-in at "op" and approves it there as the person sub. It returns
+// the callback URL with the provider's answer, for [Browser.Open].
 func (b *Browser) Begin(op *idp.Server, sub string) (callback string, err error) {
 	a, err := b.Post("/api/auth/signin/op")
 	if err != nil {
@@ -201,8 +201,8 @@ func (b *Browser) Begin(op *idp.Server, sub string) (callback string, err error)
 	return answer.URL(), nil
 }
 
-// SignIn goes through the whole flow at "op" as the person sub. An answer other
-// than a redirect into the application is an error.
+// SignIn runs the whole flow at "op" as the person sub. It returns an error unless
+// the answer redirects into the application.
 func (b *Browser) SignIn(op *idp.Server, sub string) error {
 	callback, err := b.Begin(op, sub)
 	if err != nil {
@@ -216,7 +216,7 @@ type Mailbox interface {
 	LinkTo(ctx context.Context, address string) (string, error)
 }
 
-// AskForLink sends the form and returns the link out of the mail.
+// AskForLink sends the form and returns the link in the mail.
 func (b *Browser) AskForLink(ctx context.Context, box Mailbox, address string) (string, error) {
 	a, err := b.Post("/api/auth/signin/email", "email", address)
 	if err != nil {
@@ -228,8 +228,8 @@ func (b *Browser) AskForLink(ctx context.Context, box Mailbox, address string) (
 	return box.LinkTo(ctx, address)
 }
 
-// Open redeems a sign-in link or opens a callback URL. An answer other than a
-// redirect into the application is an error.
+// Open redeems a sign-in link or opens a callback URL. It returns an error unless the
+// answer redirects into the application.
 func (b *Browser) Open(link string) error {
 	a, err := b.Get(link)
 	return arrived(a, err)

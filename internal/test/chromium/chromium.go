@@ -1,6 +1,5 @@
-// Package chromium drives a real Chromium in tests. Tabs report what goes
-// wrong in their pages, and fail the test that they belong to when a step does
-// not come about.
+// Package chromium drives a real Chromium in tests. A tab records errors in its
+// pages, and fails its test if a step does not succeed.
 package chromium
 
 import (
@@ -15,10 +14,10 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// Names are those of the program, in the order of preference.
+// Names lists the names of the program, the preferred one first.
 var Names = []string{"chromium", "chromium-browser", "google-chrome"}
 
-// ErrMissing says that there is no such program.
+// ErrMissing means that no Chromium is installed.
 var ErrMissing = errors.New("chromium is not in the PATH")
 
 // A Browser is one browser process.
@@ -27,19 +26,20 @@ type Browser struct {
 	stop func()
 }
 
-// Options change how the browser runs; the zero value is a headless one that
-// verifies certificates.
+// Options change how the browser runs. The zero value is headless and verifies
+// certificates.
 type Options struct {
-	// TrustKeys are base64 SHA-256 digests of public keys whose certificates
-	// pass, whoever has signed them.
+	// TrustKeys lists base64 SHA-256 digests of public keys. Certificates with these
+	// keys are accepted from any issuer.
 	TrustKeys string
 
-	// Preferences are those of the profile, as JSON; empty for the usual ones.
+	// Preferences holds the preferences of the profile, as JSON. Empty: the usual
+	// ones.
 	Preferences string
 }
 
-// Start runs the browser, headless, with a profile that ends with it. It
-// returns ErrMissing where there is none.
+// Start runs the browser, headless, with a temporary profile. It returns ErrMissing
+// if no browser is installed.
 func Start(o Options) (*Browser, error) {
 	path, err := program()
 	if err != nil {
@@ -107,14 +107,15 @@ func flags(path, profile string, o Options) []chromedp.ExecAllocatorOption {
 // Close ends the process and removes its profile.
 func (b *Browser) Close() { b.stop() }
 
-// Tab opens a tab with a profile of its own: no cookies, no history. It ends
+// Tab opens a tab with a profile of its own, without cookies or history. It closes
 // with t.
 func (b *Browser) Tab(t testing.TB) *Tab {
 	t.Helper()
 	return openTab(t, b.ctx, chromedp.WithNewBrowserContext())
 }
 
-// TabBehind is Tab with a proxy, "host:port", for all but loopback addresses.
+// TabBehind works like Tab, but uses a proxy, "host:port", for all addresses except
+// loopback.
 func (b *Browser) TabBehind(t testing.TB, proxy string) *Tab {
 	t.Helper()
 	return openTab(t, b.ctx, chromedp.WithNewBrowserContext(

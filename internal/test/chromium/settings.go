@@ -7,7 +7,7 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// Scripts switches JavaScript on or off for pages to come.
+// Scripts switches JavaScript on or off for later pages.
 func (b *Tab) Scripts(on bool) {
 	b.T.Helper()
 	Send(b, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: !on})
@@ -36,11 +36,10 @@ func (b *Tab) Cookies(url string) map[string]string {
 	return all
 }
 
-// Downloads keeps what the tab downloads in a directory, by the name that it comes
-// with.
+// Downloads saves the tab's downloads to a directory under their suggested names.
 func (b *Tab) Downloads(dir string) {
 	b.T.Helper()
-	b.Do() // there is a target now
+	b.Do() // creates the target
 	of := chromedp.FromContext(b.ctx).BrowserContextID
 	Send(b, browser.SetDownloadBehavior, browser.SetDownloadBehaviorParams{Behavior: browser.SetDownloadBehaviorBehaviorAllow, BrowserContextID: of, DownloadPath: dir})
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// Limit bounds one step.
+// Limit returns a context that bounds one step.
 func (b *Tab) Limit() (context.Context, context.CancelFunc) {
 	return context.WithTimeout(b.ctx, Patience)
 }
@@ -51,7 +51,7 @@ func (b *Tab) Open(url string) {
 	b.Do(chromedp.Navigate(url))
 }
 
-// URL is where the tab is.
+// URL returns the tab's address.
 func (b *Tab) URL() string {
 	b.T.Helper()
 	ctx, cancel := b.Limit()
@@ -63,7 +63,7 @@ func (b *Tab) URL() string {
 	return u
 }
 
-// Eval returns the value of a JavaScript expression, awaiting a promise.
+// Eval returns the value of a JavaScript expression. It awaits a promise.
 func Eval[T any](b *Tab, expression string) T {
 	b.T.Helper()
 	ctx, cancel := b.Limit()
@@ -75,13 +75,13 @@ func Eval[T any](b *Tab, expression string) T {
 	return v
 }
 
-// Wait returns once a JavaScript condition holds, across navigations.
+// Wait returns once a JavaScript condition is true, even across navigations.
 func (b *Tab) Wait(condition string) {
 	b.T.Helper()
 	ctx, cancel := b.Limit()
 	defer cancel()
 	for {
-		// An error means that the page is just being replaced.
+		// An error means that the page is being replaced.
 		ok, err := chromedp.Run(ctx, chromedp.Evaluate[bool]("!!("+condition+")"))
 		if err == nil && ok {
 			return
@@ -95,23 +95,23 @@ func (b *Tab) Wait(condition string) {
 	}
 }
 
-// At waits for a page whose URL starts with prefix to be complete.
+// At waits until a page whose URL starts with prefix has loaded.
 func (b *Tab) At(prefix string) {
 	b.T.Helper()
 	b.Wait(fmt.Sprintf(`location.href.startsWith(%s) && document.readyState === "complete"`, Quote(prefix)))
 }
 
-// Quote writes a JavaScript string.
+// Quote returns s as a JavaScript string literal.
 func Quote(s string) string {
 	raw, err := json.Marshal(s)
-	if err != nil { // a string always marshals
+	if err != nil { // marshalling a string cannot fail
 		panic(err)
 	}
 	return string(raw)
 }
 
-// Click presses the mouse in the middle of the first element that matches,
-// once that is what is there to be hit.
+// Click presses the mouse in the middle of the first matching element, once no other
+// element covers it.
 func (b *Tab) Click(css string) {
 	b.T.Helper()
 	b.Wait(fmt.Sprintf(`(() => {
@@ -126,7 +126,7 @@ func (b *Tab) Click(css string) {
 	b.Do(chromedp.MouseClickXY(at[0], at[1]))
 }
 
-// Fill types into the first element that matches, replacing what is there.
+// Fill types into the first matching element and replaces its text.
 func (b *Tab) Fill(css, text string) {
 	b.T.Helper()
 	b.Click(css)
@@ -134,7 +134,7 @@ func (b *Tab) Fill(css, text string) {
 	b.Write(text)
 }
 
-// Write types text into what has the focus.
+// Write types text into the focused element.
 func (b *Tab) Write(text string) {
 	b.T.Helper()
 	Send(b, input.InsertText, input.InsertTextParams{Text: text})
@@ -146,13 +146,13 @@ func (b *Tab) Key(k string) {
 	b.Do(chromedp.KeyEvent(k))
 }
 
-// Text is what a person reads on the page.
+// Text returns the text that a person reads on the page.
 func (b *Tab) Text() string {
 	b.T.Helper()
 	return Eval[string](b, `document.body.innerText`)
 }
 
-// Shows fails unless all parts are in the text of the page.
+// Shows fails unless the page's text contains all parts.
 func (b *Tab) Shows(parts ...string) {
 	b.T.Helper()
 	text := b.Text()
@@ -163,8 +163,8 @@ func (b *Tab) Shows(parts ...string) {
 	}
 }
 
-// Script puts the value of a JavaScript expression into what into points to,
-// awaiting a promise.
+// Script stores the value of a JavaScript expression in the variable that into points
+// to. It awaits a promise.
 func (b *Tab) Script(expression string, into any) {
 	b.T.Helper()
 	raw := Eval[json.RawMessage](b, expression)

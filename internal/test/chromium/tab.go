@@ -17,17 +17,16 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// Patience is how long a condition may take to come true; the machine may be
-// busy with other tests.
+// Patience limits the wait for a condition; other tests may keep the machine busy.
 const Patience = time.Minute
 
-// A Tab is one tab of the browser. What goes wrong in it is collected.
+// A Tab is one tab of the browser. It collects the errors of its pages.
 type Tab struct {
 	T   testing.TB
 	ctx context.Context
 
 	mu       sync.Mutex
-	problems []string // console errors, exceptions, violated policies
+	problems []string // console errors, exceptions, policy violations
 	requests []string // URLs, in order
 }
 
@@ -65,7 +64,7 @@ func (b *Tab) record(ev any) {
 			b.problems = append(b.problems, fmt.Sprintf("console.%s %s", ev.Type, describe(ev.Args)))
 		}
 	case *log.EventEntryAdded:
-		// A status of 4xx is an answer, not a mistake of the page.
+		// A 4xx status is an answer, not an error of the page.
 		if ev.Entry.Level == log.EntryLevelError && ev.Entry.Source != log.EntrySourceNetwork {
 			b.problems = append(b.problems, fmt.Sprintf("log: %s (%s)", ev.Entry.Text, ev.Entry.URL))
 		}
@@ -91,7 +90,7 @@ func describe(args []*runtime.RemoteObject) string {
 	return strings.Join(words, " ")
 }
 
-// Quiet fails if anything went wrong in the tab so far, and forgets it.
+// Quiet fails if the tab has recorded any error, and clears the record.
 func (b *Tab) Quiet() {
 	b.T.Helper()
 	for _, p := range b.Trouble() {
@@ -99,7 +98,7 @@ func (b *Tab) Quiet() {
 	}
 }
 
-// Trouble returns what went wrong so far, and forgets it.
+// Trouble returns the errors recorded so far and clears the record.
 func (b *Tab) Trouble() []string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -108,7 +107,7 @@ func (b *Tab) Trouble() []string {
 	return p
 }
 
-// Loaded returns the URLs requested so far, and forgets them.
+// Loaded returns the URLs requested so far and clears the list.
 func (b *Tab) Loaded() []string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -117,7 +116,7 @@ func (b *Tab) Loaded() []string {
 	return r
 }
 
-// Foreign returns the requests that left the given origins.
+// Foreign returns the requests to other origins than the given ones.
 func Foreign(requests []string, origins ...string) []string {
 	return slices.DeleteFunc(requests, func(u string) bool {
 		return strings.HasPrefix(u, "data:") || slices.ContainsFunc(origins, func(o string) bool {

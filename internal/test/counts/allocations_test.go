@@ -25,15 +25,15 @@ import (
 
 const rewriteAllocations = "go test ./internal/test/counts -run TestAllocations -update"
 
-// tableOf is the Go that the table is of: another one allocates otherwise.
+// tableOf is the Go version of the table: other versions allocate differently.
 const tableOf = "go1.27"
 
-// A load is a flow whose memory is measured, over so many people.
+// A load is a flow whose memory is measured, and the number of people to measure.
 type load struct {
 	name    string
 	warmUps int
 	people  int
-	exact   bool // it allocates the same each time, but for what the clock brings about
+	exact   bool // allocates the same each time, except for effects of the clock
 	run     func(*lean, int)
 }
 
@@ -45,9 +45,9 @@ func loads() []load {
 	}
 }
 
-// TestAllocations holds what flows allocate, and how many bytes, to the table: the
-// whole process, with a client that allocates little. What needs less changes the
-// table, too, so that it stays so.
+// TestAllocations compares the allocations of flows, and their bytes, with the table.
+// It counts the whole process, with a client that allocates little. A lower figure
+// must be recorded in the table, so that it stays low.
 func TestAllocations(t *testing.T) {
 	want := readTable(t, "testdata/allocations.txt", []string{"flow"}, []string{"allocations", "bytes"})
 	if !strings.HasPrefix(runtime.Version(), tableOf) {
@@ -76,7 +76,8 @@ func TestAllocations(t *testing.T) {
 	}
 }
 
-// within compares a figure with the table. More than 5 % less is to be kept.
+// within compares a figure with the table. A saving of more than 5 % must be
+// recorded.
 func within(t *testing.T, want *table, row string, column int, got float64, exact bool) {
 	t.Helper()
 	if want.rows[row] == nil {
@@ -98,7 +99,7 @@ func within(t *testing.T, want *table, row string, column int, got float64, exac
 	}
 }
 
-// measure returns allocations and bytes for one person.
+// measure returns the allocations and bytes per person.
 func (l load) measure(t *testing.T) (mallocs, bytes float64) {
 	c := newLean(t, l.name)
 	for n := range l.warmUps {
@@ -117,13 +118,13 @@ func (l load) measure(t *testing.T) (mallocs, bytes float64) {
 	return per(before.Mallocs, after.Mallocs), per(before.TotalAlloc, after.TotalAlloc)
 }
 
-// A lean is a service with the default limits, but for mails in all, and a client
-// that allocates little. People come from an address each.
+// A lean is a service with the default limits, except for the total of mails, and a
+// client that allocates little. Each person comes from a different address.
 type lean struct {
 	leanClient
 	t    *testing.T
 	op   *leanProvider
-	mail chan string // the links that were sent
+	mail chan string // links of sent mails
 	asks *http.Request
 }
 

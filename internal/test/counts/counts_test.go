@@ -9,15 +9,15 @@ import (
 )
 
 const (
-	warmUps = 5 // people who come first: statements are prepared, scripts loaded
-	counted = 5 // people after them, of whom each costs the same
+	warmUps = 5 // people before the measurement: statements get prepared, scripts loaded
+	counted = 5 // people measured afterwards; each must cost the same
 )
 
-// rewrite is the command that writes the table.
+// rewrite is the command that updates the table.
 const rewrite = "go test ./internal/test/counts -run TestCounts -update"
 
-// TestCounts holds what each flow asks of each store, at one client with one
-// connection, to the table, exactly.
+// TestCounts compares the requests of each flow to each store, with one client and
+// one connection, to the exact numbers in the table.
 func TestCounts(t *testing.T) {
 	want := readTable(t, "testdata/counts.txt", []string{"store", "flow"}, columns)
 	var rows, names []string
@@ -71,7 +71,7 @@ func countFlows(t *testing.T, k kind, want *table) {
 	}
 }
 
-// judge compares a row with the table, or puts it there.
+// judge compares a row with the table, or stores it there.
 func judge(t *testing.T, row string, cells []string, calls string, want *table) {
 	t.Helper()
 	if *update {

@@ -1,3 +1,3 @@
-// Package counts holds what people wait for to exact numbers, which no machine
-// changes: how much each flow asks of each store, and what it allocates.
+// Package counts pins the costs that users wait for to exact numbers that do not
+// depend on the machine: the store calls of each flow, and its allocations.
 package counts

@@ -12,17 +12,17 @@ import (
 
 var update = flag.Bool("update", false, "write the figures into testdata")
 
-// none is a figure that a store or a flow does not have.
+// none marks a figure that a store or a flow does not have.
 const none = -1
 
-// figures are what one flow costs, in the order of columns.
+// figures holds the cost of one flow, in the order of columns.
 type figures struct {
-	statements   int // commands to the server, or calls of the store in memory
-	trips        int // to the server and back
-	transactions int // that began by a command of their own
-	commits      int // of those, and of writes without one
+	statements   int // commands to the server, or calls of the memory store
+	trips        int // round trips to the server
+	transactions int // started by their own command
+	commits      int // of these, and of writes outside them
 	smtp         int // connections to the mail server
-	mailBytes    int // of what is put into the queue of mails
+	mailBytes    int // size of queued mails
 }
 
 var columns = []string{"statements", "trips", "transactions", "commits", "smtp", "mail_bytes"}
@@ -47,11 +47,11 @@ func (f figures) cells() (list []string) {
 	return list
 }
 
-// A table is a file with a row a line: the names of the row, and its cells.
-// Lines that begin with # are comments, and stay.
+// A table is a file with one row per line: the names of the row and its cells. Lines
+// that start with # are comments and stay.
 type table struct {
 	path    string
-	names   []string // of the first columns, which say which row it is
+	names   []string // of the first columns, which identify a row
 	columns []string
 	comment string
 	rows    map[string][]string
@@ -89,7 +89,7 @@ func (b *table) set(row string, cells []string) {
 	b.rows[row] = cells
 }
 
-// write keeps the rows that keep names, in their order.
+// write keeps the rows named in keep, in their order.
 func (b *table) write(t testing.TB, keep []string) {
 	t.Helper()
 	lines := [][]string{slices.Concat(b.names, b.columns)}
@@ -122,7 +122,7 @@ func (b *table) write(t testing.TB, keep []string) {
 	}
 }
 
-// differences are the cells of a row that are not as the table has them.
+// differences returns the cells of a row that differ from the table.
 func (b *table) differences(row string, got []string) (list []string) {
 	want := b.rows[row]
 	if want == nil {

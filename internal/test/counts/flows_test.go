@@ -6,21 +6,21 @@ import (
 	"authsvc"
 )
 
-// A flow is what a person does. The table has those with a name.
+// A flow is an action of a person. The table contains the flows that have a name.
 type flow struct {
 	name  string
-	mails bool // it sends mail
+	mails bool // sends mail
 	tune  func(*authsvc.Config)
 	run   func(*world, *person)
 }
 
 func jwt(c *authsvc.Config) { c.Session.Strategy = authsvc.StrategyJWT }
 
-// due makes every session one that is extended when it is used.
+// due makes every use of a session extend it.
 func due(c *authsvc.Config) { c.Session.UpdateAge = -1 }
 
-// flows are what every person does, in this order: each begins where the one before
-// it ends.
+// flows returns the actions of every person, in this order. Each begins where the
+// previous one ends.
 func flows() []flow {
 	oidc := func(w *world, p *person) { w.in(p.oidc, p.oidc.SignIn(w.OP, p.sub).Location()) }
 	out := func(w *world, p *person) { w.signOut(p.oidc) }

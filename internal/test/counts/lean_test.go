@@ -21,22 +21,22 @@ import (
 	"authsvc/internal/test/arena"
 )
 
-// A leanClient is a browser, one person at a time, with the CSRF token that the
-// first one got.
+// A leanClient is a browser that serves one person at a time, with the first person's
+// CSRF token.
 type leanClient struct {
 	service http.Handler
 	answer  leanAnswer
 	csrf    string // the cookie, NAME=VALUE
-	form    string // has the token
+	form    string // contains the token
 	cookies []string
 	address string
 }
 
-// A leanAnswer keeps the header alone.
+// A leanAnswer keeps only the header.
 type leanAnswer struct {
 	header  http.Header
 	written int
-	body    []byte // if not nil
+	body    []byte // kept if not nil
 }
 
 func (a *leanAnswer) Header() http.Header { return a.header }
@@ -62,7 +62,7 @@ func (c *leanClient) start(t *testing.T, service http.Handler) {
 	c.csrf, c.form, c.answer.body = c.cookies[0], "csrfToken="+token.CSRFToken, nil
 }
 
-// person is another one, at an address of their own, of 198.18.0.0/15.
+// person switches to another person, with a different address in 198.18.0.0/15.
 func (c *leanClient) person(n int) {
 	c.cookies = c.cookies[:0]
 	if c.csrf != "" {
@@ -71,7 +71,7 @@ func (c *leanClient) person(n int) {
 	c.address = "198.18." + strconv.Itoa(n/200) + "." + strconv.Itoa(n%200) + ":4711"
 }
 
-// request is for a path, or an address of the service.
+// request returns a request for a path, or for an address of the service.
 func (c *leanClient) request(method, target, form string) *http.Request {
 	target = strings.TrimPrefix(target, arena.Origin)
 	path, query, _ := strings.Cut(target, "?")
@@ -85,7 +85,8 @@ func (c *leanClient) request(method, target, form string) *http.Request {
 	return r
 }
 
-// do sends a request, keeps the cookies that come back, and returns where it leads.
+// do sends a request, stores the cookies of the answer, and returns the redirect
+// target.
 func (c *leanClient) do(method, target, form string) string {
 	clear(c.answer.header)
 	c.service.ServeHTTP(&c.answer, c.request(method, target, form))
@@ -119,14 +120,14 @@ func (c *leanClient) find(name string) int {
 
 const leanIssuer = "https://op.test"
 
-// A leanProvider is an OpenID provider that lets one person in at a time, without a
-// network and with few allocations.
+// A leanProvider is an OpenID provider for one person at a time, without a network
+// and with few allocations.
 type leanProvider struct {
 	key     *ecdsa.PrivateKey
-	answers map[string]string // by path, those that are always the same
+	answers map[string]string // fixed answers, by path
 	header  http.Header
-	signed  string // the header of ID tokens, encoded
-	idToken string // the next one
+	signed  string // encoded header of ID tokens
+	idToken string // the next ID token
 }
 
 func newLeanProvider(t *testing.T) *leanProvider {
@@ -147,7 +148,7 @@ func newLeanProvider(t *testing.T) *leanProvider {
 	}}
 }
 
-// approve lets a person in, and returns where the browser goes then.
+// approve signs a person in and returns the browser's next address.
 func (p *leanProvider) approve(t *testing.T, n int, authorize string) string {
 	u, err := url.Parse(authorize)
 	if err != nil || !strings.HasPrefix(authorize, leanIssuer) {

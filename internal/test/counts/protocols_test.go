@@ -14,15 +14,15 @@ import (
 	"authsvc/internal/test/mongowire"
 )
 
-// A postgresWire counts by the extended query protocol: what is executed is a
-// statement, and what the client ends by Sync is a round trip, whatever it holds.
+// A postgresWire counts the extended query protocol: each execution is a statement,
+// and each Sync ends a round trip, whatever it contains.
 // https://www.postgresql.org/docs/current/protocol-message-formats.html
 type postgresWire struct {
 	sqlSession
 	started bool
 	texts   map[string]string // of prepared statements
-	bound   string            // the text of the portal
-	real    bool              // what is under way is more than a ping
+	bound   string            // the portal's text
+	real    bool              // the current trip is more than a ping
 }
 
 func (p *postgresWire) request(r *bufio.Reader) ([]byte, error) {
@@ -38,7 +38,7 @@ func (*postgresWire) response(r *bufio.Reader) ([]byte, error) {
 }
 
 func (p *postgresWire) asked(m []byte, n *figures) {
-	if p.texts == nil { // of the start
+	if p.texts == nil { // part of the startup
 		p.texts = map[string]string{}
 		return
 	}
@@ -68,12 +68,12 @@ func (p *postgresWire) asked(m []byte, n *figures) {
 
 func (*postgresWire) answered([]byte, *figures) {}
 
-// A mysqlWire counts commands, of which each waits for its answer.
+// A mysqlWire counts commands; each waits for its answer.
 // https://dev.mysql.com/doc/dev/mysql-server/latest/page_protocol_command_phase.html
 type mysqlWire struct {
 	sqlSession
 	texts    map[uint32]string // of prepared statements
-	prepares string            // the text that the next answer is about
+	prepares string            // text of the statement that the next answer is for
 }
 
 func (*mysqlWire) request(r *bufio.Reader) ([]byte, error) {
@@ -82,7 +82,7 @@ func (*mysqlWire) request(r *bufio.Reader) ([]byte, error) {
 
 func (w *mysqlWire) response(r *bufio.Reader) ([]byte, error) { return w.request(r) }
 
-// The commands of MySQL.
+// The MySQL commands.
 const (
 	comQuery       = 0x03
 	comPrepare     = 0x16
@@ -90,7 +90,7 @@ const (
 	comSendLong    = 0x18
 	comStmtClose   = 0x19
 	comQuit        = 0x01
-	mysqlNoCommand = 1 // from this number of a packet on it is part of a login
+	mysqlNoCommand = 1 // from this packet number on, a packet belongs to a login
 )
 
 func (w *mysqlWire) asked(m []byte, n *figures) {
@@ -99,7 +99,7 @@ func (w *mysqlWire) asked(m []byte, n *figures) {
 	}
 	pings := false
 	switch m[4] {
-	case comQuit, comStmtClose, comSendLong: // there is no answer
+	case comQuit, comStmtClose, comSendLong: // these have no answer
 		return
 	case comQuery:
 		pings = w.statement(string(m[5:]), n)
@@ -126,8 +126,8 @@ func (w *mysqlWire) answered(m []byte, _ *figures) {
 	w.prepares = ""
 }
 
-// A redisWire counts commands, and as round trips those that were sent after an
-// answer. https://redis.io/docs/latest/develop/reference/protocol-spec/
+// A redisWire counts commands. The first command after an answer starts a round trip.
+// https://redis.io/docs/latest/develop/reference/protocol-spec/
 type redisWire struct{ waits bool }
 
 func (*redisWire) request(r *bufio.Reader) ([]byte, error) {
@@ -155,7 +155,7 @@ func (*redisWire) request(r *bufio.Reader) ([]byte, error) {
 	return line, err
 }
 
-// number is that of a line such as *3.
+// number returns the number in a line such as *3.
 func number(line []byte) (int, error) {
 	return strconv.Atoi(strings.TrimSpace(string(line[1:])))
 }
@@ -170,8 +170,8 @@ func (w *redisWire) asked(_ []byte, n *figures) {
 	w.waits = true
 }
 
-// answered takes back what another test has brought about, which made the server
-// forget its scripts.
+// answered reverts the count of a call that failed because another test made the
+// server forget its scripts.
 func (w *redisWire) answered(m []byte, n *figures) {
 	w.waits = false
 	if bytes.HasPrefix(m, []byte("-NOSCRIPT")) {
@@ -180,8 +180,8 @@ func (w *redisWire) answered(m []byte, n *figures) {
 	}
 }
 
-// A mongoWire counts commands, of which each waits for its answer, but for those by
-// which the driver watches the server and its own sessions.
+// A mongoWire counts commands; each waits for its answer. It ignores commands with
+// which the driver monitors the server and manages its sessions.
 // https://www.mongodb.com/docs/manual/reference/mongodb-wire-protocol/
 type mongoWire struct{}
 

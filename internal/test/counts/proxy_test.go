@@ -9,10 +9,10 @@ import (
 	"testing"
 )
 
-// A proxy stands before a server and counts what a store asks it. It has counted a
+// A proxy stands in front of a server and counts a store's requests. It counts a
 // request before the server gets it.
 type proxy struct {
-	url *url.URL // of this side
+	url *url.URL // the proxy's address
 
 	upstream string
 	speak    func() protocol
@@ -20,15 +20,15 @@ type proxy struct {
 	n        figures
 }
 
-// A protocol is how one connection is spoken.
+// A protocol decodes one connection.
 type protocol interface {
-	request(r *bufio.Reader) ([]byte, error)  // reads the next message of the client
-	response(r *bufio.Reader) ([]byte, error) // reads the next one of the server, or what there is of it
+	request(r *bufio.Reader) ([]byte, error)  // reads the client's next message
+	response(r *bufio.Reader) ([]byte, error) // reads the server's next message, or the available part
 	asked(m []byte, n *figures)               // counts a message of the client
 	answered(m []byte, n *figures)
 }
 
-// before listens before the server of a URL, until t ends.
+// before listens in front of the server in a URL until t ends.
 func before(t *testing.T, location string, speak func() protocol) *proxy {
 	t.Helper()
 	p := &proxy{url: parse(t, location), speak: speak}
@@ -51,7 +51,7 @@ func before(t *testing.T, location string, speak func() protocol) *proxy {
 	return p
 }
 
-// sum is what was counted so far.
+// sum returns the counts so far.
 func (p *proxy) sum() figures {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -95,7 +95,7 @@ func copyMessages(to io.Writer, from io.Reader, next func(*bufio.Reader) ([]byte
 	}
 }
 
-// whatThereIs reads without regard to messages.
+// whatThereIs reads available data and ignores message boundaries.
 func whatThereIs(r *bufio.Reader) ([]byte, error) {
 	if _, err := r.Peek(1); err != nil {
 		return nil, err
@@ -105,7 +105,8 @@ func whatThereIs(r *bufio.Reader) ([]byte, error) {
 	return m, err
 }
 
-// framed reads a header of a size, and the rest, whose length it tells.
+// framed reads a header of a given size, and the rest, whose length the header
+// contains.
 func framed(r *bufio.Reader, header int, rest func(header []byte) int) ([]byte, error) {
 	head, err := r.Peek(header)
 	if err != nil {

@@ -15,8 +15,8 @@ type sqlSession struct{ inside bool } // a transaction has begun
 
 var writes = regexp.MustCompile("(?is)\\b(insert\\s+(ignore\\s+)?into|delete\\s+from|replace\\s+into|update\\s+[\"`\\w.]+)\\s")
 
-// statement counts one by its text. Nothing but a comment is the pool's way to find
-// out whether a connection that was idle for a second is still there.
+// statement counts a statement by its text. A text that is only a comment is the
+// pool's ping of a connection that was idle for a second.
 func (s *sqlSession) statement(text string, n *figures) (pings bool) {
 	text = strings.TrimSpace(text)
 	if text == "" || text == ";" || strings.HasPrefix(text, "--") {
@@ -38,7 +38,7 @@ func (s *sqlSession) statement(text string, n *figures) (pings bool) {
 	return false
 }
 
-// A sqlCounter counts the statements of a store that has no server.
+// A sqlCounter counts the statements of a store without a server.
 type sqlCounter struct {
 	mu sync.Mutex
 	n  figures
@@ -105,7 +105,7 @@ func (t countedTx) Commit(ctx context.Context) error {
 	return t.inner.Commit(ctx)
 }
 
-// Rollback after a commit does nothing.
+// Rollback has no effect after a commit.
 func (t countedTx) Rollback(ctx context.Context) error {
 	if t.session.inside {
 		t.counter.statement(t.session, "ROLLBACK")

@@ -17,17 +17,17 @@ import (
 	"authsvc/internal/test/servertest"
 )
 
-// A kind is one of the stores that a service can have.
+// A kind is a kind of store that a service can use.
 type kind struct {
 	name string
 	open func(t *testing.T) (store authsvc.Adapter, meter func() figures)
 
-	local   bool // no server is asked
-	simple  bool // commands are the only transactions
-	commits bool // of a simple one, commands that write can be told
+	local   bool // uses no server
+	simple  bool // each command is a transaction, and there are no others
+	commits bool // for a simple kind: writing commands are recognised
 }
 
-// lacks takes out what a store does not have.
+// lacks clears the figures that a store does not have.
 func (k *kind) lacks(f *figures) {
 	if k.local {
 		f.trips = none
@@ -40,7 +40,7 @@ func (k *kind) lacks(f *figures) {
 	}
 }
 
-// kinds are all of them, as package stores has them.
+// kinds returns all kinds, as in package stores.
 func kinds() []kind {
 	return []kind{
 		{name: "memory", local: true, simple: true, open: func(*testing.T) (authsvc.Adapter, func() figures) { return memory.New(), nil }},
@@ -73,7 +73,7 @@ func openSQLite(t *testing.T) (authsvc.Adapter, func() figures) {
 	return s, c.read
 }
 
-// opened ends a store with its test.
+// opened closes a store when its test ends.
 func opened(t *testing.T) func(authsvc.Adapter, error) authsvc.Adapter {
 	return func(s authsvc.Adapter, err error) authsvc.Adapter {
 		t.Helper()
@@ -87,7 +87,7 @@ func opened(t *testing.T) func(authsvc.Adapter, error) authsvc.Adapter {
 	}
 }
 
-// with is the proxy's URL with a parameter.
+// with returns the proxy's URL with a parameter.
 func (p *proxy) with(name, value string) string {
 	u := *p.url
 	q := u.Query()

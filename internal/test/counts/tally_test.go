@@ -13,17 +13,17 @@ import (
 	"authsvc/internal/test/arena"
 )
 
-// A tally is a store that makes one call at a time, as for one client with one
-// connection, and adds up what the calls of a flow cost. What the service asks
-// by the clock alone (is there mail, are there revocations) is in no flow.
+// A tally is a store that runs one call at a time, as for one client with one
+// connection, and adds up the cost of a flow's calls. It does not count calls that
+// only the clock causes, such as polls for mail or revocations.
 type tally struct {
 	*arena.Ledger
-	meter func() figures // so far; nil: a call is a statement
+	meter func() figures // totals so far; nil: a call counts as a statement
 
 	mu     sync.Mutex // held during a call
 	sum    figures
-	calls  []string        // what was counted, for people
-	queued map[string]bool // mails that are not sent yet
+	calls  []string        // the counted calls, for messages
+	queued map[string]bool // mails not sent yet
 }
 
 func newTally(store authsvc.Adapter, meter func() figures) *tally {
@@ -32,13 +32,13 @@ func newTally(store authsvc.Adapter, meter func() figures) *tally {
 	return t
 }
 
-// polls are the calls that only the clock brings about. ClaimMail is another such
-// if it finds nothing: how many workers look for more mail after one is sent
-// depends on the scheduler.
+// polls lists the calls that only the clock causes. ClaimMail is one too if it finds
+// nothing: the scheduler decides how many workers look for more mail after one was
+// sent.
 var polls = map[string]bool{"Revocations": true, "Sweep": true, "TouchSessions": true, "GetMeta": true, "PutMeta": true, "SetMeta": true, "Ping": true,
-	"SearchUsers": true} // of the sweep
+	"SearchUsers": true} // by the sweep
 
-// count makes a call, and adds what it costs unless it is a poll.
+// count runs a call, and adds its cost unless it is a poll.
 func (t *tally) count(method string, poll bool, call func() error) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -59,21 +59,21 @@ func (t *tally) count(method string, poll bool, call func() error) error {
 	return err
 }
 
-// begin counts anew.
+// begin resets the counts.
 func (t *tally) begin() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.sum, t.calls = figures{}, nil
 }
 
-// end returns what was counted.
+// end returns the counts.
 func (t *tally) end() (figures, string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.sum, strings.Join(t.calls, ", ")
 }
 
-// sent waits until no mail is in the queue.
+// sent waits until the mail queue is empty.
 func (t *tally) sent(tb testing.TB) {
 	tb.Helper()
 	for end := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
@@ -114,8 +114,8 @@ func (t *tally) DeleteMail(ctx context.Context, id string) error {
 	return err
 }
 
-// The end of a service interrupts its polls. A command that is under way then would
-// be answered during the next call.
+// Closing the service interrupts its polls. A command in progress would then be
+// answered during the next call.
 
 func (t *tally) ClaimMail(ctx context.Context, now, retry time.Time) (authsvc.Mail, error) {
 	return t.Ledger.ClaimMail(context.WithoutCancel(ctx), now, retry)
@@ -125,7 +125,7 @@ func (t *tally) Revocations(ctx context.Context, after int64, limit int) ([]auth
 	return t.Ledger.Revocations(context.WithoutCancel(ctx), after, limit)
 }
 
-// The lease of the sweep is taken by the clock and given back at the end.
+// The clock takes the lease of the sweep; closing the service returns it.
 
 func (t *tally) Lease(ctx context.Context, name, holder string, now, until time.Time) error {
 	if name != "sweep" {

@@ -19,8 +19,8 @@ import (
 	"authsvc/mail"
 )
 
-// A world is a service as people run it by default, on a store that is counted,
-// with a mail server and an identity provider.
+// A world is a service with the default settings on a counted store, with a mail
+// server and an identity provider.
 type world struct {
 	*arena.World
 	t     *testing.T
@@ -42,9 +42,9 @@ func newWorld(t *testing.T, s *tally) *world {
 	w := &world{World: arena.EnterInMemory(t, nil), t: t, tally: s, box: box}
 	w.end()
 	c := &w.Config
-	// MongoDB counts what is within a limit by one command after an event of a moment
-	// ago, else by two. Of mails in all there has always just been one, however slow
-	// the machine is; of a client there has been none.
+	// MongoDB counts an event within a limit by one command if another event came a
+	// moment ago, otherwise by two. For the total of mails there has always just been
+	// one, however slow the machine is; for a client there has been none.
 	c.Adapter, c.RateLimit = s, authsvc.RateLimit{EmailTotal: authsvc.Rate{N: 1000, Per: 1000 * time.Hour}}
 	c.Outbound.DangerousTransport.(arena.Wire)["renews.test"] = http.HandlerFunc(renews)
 	c.Providers = []authsvc.Provider{c.Providers[0], &authsvc.Email{From: "Acme <no-reply@app.test>", Send: send}, &authsvc.OAuth{
@@ -55,13 +55,13 @@ func newWorld(t *testing.T, s *tally) *world {
 	return w
 }
 
-// renews is a provider that gives a new token for every refresh token.
+// renews is a provider that returns a new token for every refresh token.
 func renews(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
 	_, _ = io.WriteString(w, `{"access_token":"a","refresh_token":"b","token_type":"Bearer","expires_in":3600}`)
 }
 
-// end ends the service with all that it does in the background.
+// end closes the service with all its background work.
 func (w *world) end() {
 	w.t.Helper()
 	if err := w.Close(context.Background()); err != nil {
@@ -69,8 +69,8 @@ func (w *world) end() {
 	}
 }
 
-// measure makes a service for one flow, and returns what that costs from one rest
-// to the next: until the mails are sent and the service has ended.
+// measure creates a service for one flow. It returns the flow's cost until the mails
+// are sent and the service is closed.
 func (w *world) measure(f flow, p *person) (figures, string) {
 	w.t.Helper()
 	c := w.Config
@@ -94,8 +94,7 @@ func (w *world) measure(f flow, p *person) (figures, string) {
 	return got, calls
 }
 
-// A person comes once by e-mail and once by the provider, each in a browser that
-// nobody else has.
+// A person signs in once by e-mail and once with the provider, each in a new browser.
 type person struct {
 	address string // of the mailbox
 	sub     string // at the provider
@@ -103,7 +102,7 @@ type person struct {
 	oidc    *arena.Browser
 }
 
-// person returns a new one. All have addresses of one length.
+// person returns a new person. All addresses have the same length.
 func (w *world) person(n int) *person {
 	w.t.Helper()
 	p := &person{address: fmt.Sprintf("mail%04d@example.com", n), sub: fmt.Sprintf("sub-%04d", n), mail: w.browser(), oidc: w.browser()}
@@ -113,7 +112,7 @@ func (w *world) person(n int) *person {
 	return p
 }
 
-// from is where a person is for the n-th flow, as no client was before.
+// from gives the person a client address for the n-th flow that no client had before.
 func (p *person) from(person, n int) {
 	p.mail.IP = fmt.Sprintf("198.51.%d.%d:4711", 100+person, 100+n)
 	p.oidc.IP = p.mail.IP
@@ -127,7 +126,7 @@ func (w *world) browser() *arena.Browser {
 	return b
 }
 
-// ServeHTTP asks the gate about what is not the service's own.
+// ServeHTTP sends requests that are not for the service to the gate.
 func (w *world) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 	if strings.HasPrefix(r.URL.Path, "/api/auth/") {
 		w.Service.ServeHTTP(rw, r)
@@ -136,7 +135,7 @@ func (w *world) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 	w.Guard(http.HandlerFunc(func(rw http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(rw, "the program") })).ServeHTTP(rw, r)
 }
 
-// signInByMail asks for a link, waits for the mail and follows the link.
+// signInByMail requests a link, waits for the mail and opens the link.
 func (w *world) signInByMail(p *person) {
 	w.t.Helper()
 	if err := w.box.Clear(); err != nil {
@@ -151,7 +150,7 @@ func (w *world) signInByMail(p *person) {
 	if err != nil {
 		w.t.Fatalf("no mail: %v\n%s", err, w.Logs)
 	}
-	w.tally.sent(w.t) // nobody is so quick that the mail is in the queue still
+	w.tally.sent(w.t) // no person is quick enough to find the mail still queued
 	w.in(p.mail, p.mail.Get(link).Location())
 }
 
@@ -163,7 +162,7 @@ func (w *world) in(b *arena.Browser, location string) {
 	}
 }
 
-// session asks for it.
+// session reads the session.
 func (w *world) session(b *arena.Browser) {
 	w.t.Helper()
 	if b.Email() == "" {
@@ -179,7 +178,7 @@ func (w *world) signOut(b *arena.Browser) {
 	}
 }
 
-// pass asks the gate for a page.
+// pass requests a page from the gate.
 func (w *world) pass(b *arena.Browser) {
 	w.t.Helper()
 	if a := b.Get("/page"); a.Text != "the program" {
@@ -187,7 +186,7 @@ func (w *world) pass(b *arena.Browser) {
 	}
 }
 
-// ask is a proxy that asks about a page.
+// ask makes a proxy's check request for a page.
 func (w *world) ask(b *arena.Browser) {
 	w.t.Helper()
 	proxy := *b
@@ -199,7 +198,7 @@ func (w *world) ask(b *arena.Browser) {
 	}
 }
 
-// refresh asks for the token of a provider that is past its end.
+// refresh requests a provider's token that has expired.
 func (w *world) refresh(p *person) {
 	w.t.Helper()
 	r := httptest.NewRequest(http.MethodGet, arena.Origin, nil)

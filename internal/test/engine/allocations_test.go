@@ -11,8 +11,8 @@ import (
 	"authsvc/internal/test/arena"
 )
 
-// TestAllocations holds GET session on SQLite to its number of allocations,
-// exactly, less the two of the sink.
+// TestAllocations checks the exact number of allocations of GET session on SQLite,
+// without the two of the sink.
 func TestAllocations(t *testing.T) {
 	w := arena.Start(t, onSQLite(t, nil))
 	br := w.Browser()

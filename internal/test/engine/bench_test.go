@@ -16,7 +16,7 @@ import (
 	"authsvc/internal/test/arena"
 )
 
-// onSQLite puts a service on a new SQLite file, without limits and logs.
+// onSQLite puts a service on a new SQLite file, without limits or logs.
 func onSQLite(tb testing.TB, tune func(*authsvc.Config)) func(*authsvc.Config) {
 	return func(c *authsvc.Config) {
 		store, err := sqlite.Open(tb.Context(), filepath.Join(tb.TempDir(), "bench.db"), sqlite.Options{Migrate: true})
@@ -31,7 +31,7 @@ func onSQLite(tb testing.TB, tune func(*authsvc.Config)) func(*authsvc.Config) {
 	}
 }
 
-// A discard is a ResponseWriter that costs next to nothing.
+// A discard is a ResponseWriter that costs almost nothing.
 type discard struct{ h http.Header }
 
 func (d *discard) Header() http.Header       { return d.h }
@@ -56,8 +56,8 @@ func BenchmarkSession(b *testing.B) {
 	})
 }
 
-// BenchmarkEmailSignIn goes all the way: token, form, mail out of the queue,
-// link, session in SQLite.
+// BenchmarkEmailSignIn runs the whole flow: token, form, mail from the queue, link,
+// session in SQLite.
 func BenchmarkEmailSignIn(b *testing.B) {
 	sent := make(chan authsvc.Message, 1)
 	w := arena.Start(b, onSQLite(b, func(c *authsvc.Config) {
@@ -78,9 +78,9 @@ func BenchmarkEmailSignIn(b *testing.B) {
 	}
 }
 
-// BenchmarkSignInOfPeople signs somebody in again at a provider, with the account page
-// and notices as they are by default and without both, in turn, and says by how much
-// the former is slower.
+// BenchmarkSignInOfPeople signs a known user in at a provider, in turn with the
+// default account page and notices and without both. It reports how much slower the
+// default is.
 func BenchmarkSignInOfPeople(b *testing.B) {
 	for _, strategy := range []authsvc.Strategy{authsvc.StrategyDatabase, authsvc.StrategyJWT} {
 		b.Run(string(strategy), func(b *testing.B) {

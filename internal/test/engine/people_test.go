@@ -19,8 +19,8 @@ func onStore(k stores.Kind, t *testing.T) *arena.World {
 	})
 }
 
-// TestInvitation: whoever is invited comes in by the mail, in any browser, once,
-// owns the account, and can then come by a provider. Nobody else does.
+// TestInvitation checks that an invited person signs in with the mail, in any
+// browser, once, owns the account, and can then use a provider. Other people cannot.
 func TestInvitation(t *testing.T) {
 	t.Parallel()
 	for _, k := range stores.All() {
@@ -28,7 +28,7 @@ func TestInvitation(t *testing.T) {
 			t.Parallel()
 			w := onStore(k, t)
 			ctx := engine.WithActor(t.Context(), "cli:test")
-			for range 2 { // it can be repeated until the person has come
+			for range 2 { // it may be repeated until the person has signed in
 				u, err := w.Invite(ctx, authsvc.Invitation{Email: "Ada@Example.com", Name: "Ada", Language: "de"})
 				if err != nil || u.Email != "ada@example.com" || u.Name != "Ada" || !u.EmailVerified.IsZero() {
 					t.Fatalf("%+v: %v", u, err)
@@ -64,8 +64,8 @@ func TestInvitation(t *testing.T) {
 	}
 }
 
-// redeem opens a link in a browser that did not ask for it, and presses the button,
-// if there is one.
+// redeem opens a link in a browser that did not request it and presses the button, if
+// there is one.
 func redeem(b *arena.Browser, link string) bool {
 	page := b.Get(link)
 	if !strings.Contains(page.Text, `name="token"`) {
@@ -76,7 +76,8 @@ func redeem(b *arena.Browser, link string) bool {
 	return true
 }
 
-// TestInvitationRefused: nothing is stored or mailed for who cannot be invited.
+// TestInvitationRefused checks that for people who cannot be invited nothing is
+// stored or mailed.
 func TestInvitationRefused(t *testing.T) {
 	t.Parallel()
 	w := arena.EnterInMemory(t, nil)
@@ -114,9 +115,9 @@ func TestInvitationRefused(t *testing.T) {
 	}
 }
 
-// TestUpdateUser: an operator's change of the address takes back what rested on the
-// old one: sessions, links to either address, and sign-ins under way. A change of
-// the name takes nothing.
+// TestUpdateUser checks that if an operator changes the address, everything based on
+// the old one ends: sessions, links to either address, and sign-ins in progress. A
+// change of the name ends nothing.
 func TestUpdateUser(t *testing.T) {
 	t.Parallel()
 	for _, k := range stores.All() {

@@ -17,7 +17,7 @@ import (
 
 const newSecret = "aT4nM2kQ8vX6zB1dF3hJ5lP7rS9uW0yC2eG4iK6oN8q"
 
-// under is a service over a store that was used, with other secrets.
+// under returns an operator of an existing store with other secrets.
 func under(t *testing.T, w *arena.World, list ...string) *engine.Operator {
 	t.Helper()
 	c := w.Config
@@ -29,8 +29,9 @@ func under(t *testing.T, w *arena.World, list ...string) *engine.Operator {
 	return s
 }
 
-// TestReseal: what the older secret sealed is counted, sealed anew once, and open
-// to who has the new one alone, in every store. Without it the older one is missed.
+// TestReseal checks, in every store, that values sealed with the older secret are
+// counted, resealed once, and readable with only the new secret. Without the older
+// secret, they are reported.
 func TestReseal(t *testing.T) {
 	t.Parallel()
 	for _, k := range stores.All() {
@@ -89,7 +90,7 @@ func TestReseal(t *testing.T) {
 	}
 }
 
-// An overtaken store changes a credential right after it was read for a user.
+// An overtaken store changes a credential directly after it was read for a user.
 type overtaken struct {
 	authsvc.Adapter
 	user string
@@ -106,8 +107,8 @@ func (o *overtaken) GetPerson(ctx context.Context, id string) (authsvc.Person, e
 	return p, err
 }
 
-// TestResealIsResumed: one that was stopped after a step goes on, and what is used or
-// changed meanwhile is neither lost nor undone.
+// TestResealIsResumed checks that an interrupted run continues, and that values used
+// or changed meanwhile are neither lost nor reverted.
 func TestResealIsResumed(t *testing.T) {
 	t.Parallel()
 	ctx, store := t.Context(), memory.New()
@@ -149,7 +150,8 @@ func TestResealIsResumed(t *testing.T) {
 	}
 }
 
-// TestResealStoreAway: what cannot be read is no record that no secret opens.
+// TestResealStoreAway checks that if the store fails, records are not counted as
+// sealed with an unknown secret.
 func TestResealStoreAway(t *testing.T) {
 	t.Parallel()
 	ctx, store := t.Context(), adaptertest.Faulty(memory.New())

@@ -21,8 +21,8 @@ import (
 	"authsvc/mail"
 )
 
-// TestWholeFlows signs in over real HTTP, against a real OpenID provider, a
-// real SMTP conversation and SQLite, with both strategies.
+// TestWholeFlows signs in over real HTTP with a real OpenID provider, real SMTP and
+// SQLite, with both strategies.
 func TestWholeFlows(t *testing.T) {
 	t.Parallel()
 	for _, strategy := range []string{"database", "jwt"} {
@@ -106,13 +106,13 @@ func serve(t *testing.T, strategy string) (*httptest.Server, *idp.Server, *mailb
 	return server, op, box
 }
 
-// A visitor follows redirects, and nothing that it does may fail.
+// A visitor follows redirects. Its requests must not fail.
 type visitor struct {
 	t *testing.T
 	*browser.Browser
 }
 
-// open returns the address where an address has led.
+// open returns the final address after redirects.
 func (v visitor) open(address string) string {
 	v.t.Helper()
 	a, err := v.Get(address)
@@ -122,7 +122,7 @@ func (v visitor) open(address string) string {
 	return a.Request.URL.String()
 }
 
-// post returns the address in the JSON that answers a form.
+// post returns the address in the JSON answer to a form.
 func (v visitor) post(path string, fields ...string) string {
 	v.t.Helper()
 	a, err := v.Post(path, append(fields, "json", "true")...)

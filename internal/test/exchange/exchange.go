@@ -1,5 +1,6 @@
-// Package exchange records what tests send and are answered, for tools/openapi to
-// compare with docs/openapi.yaml. It records if AUTHSVC_EXCHANGES names a folder.
+// Package exchange records the requests of tests and their answers, so that
+// tools/openapi can compare them with docs/openapi.yaml. It records only if
+// AUTHSVC_EXCHANGES names a folder.
 package exchange
 
 import (
@@ -15,10 +16,10 @@ import (
 	"testing"
 )
 
-// An Exchange is one request and its answer.
+// An Exchange holds one request and its answer.
 type Exchange struct {
-	From          string // the test
-	Mode          string // the value of compat
+	From          string // name of the test
+	Mode          string // value of compat
 	Method        string
 	URL           string
 	RequestHeader http.Header
@@ -31,15 +32,15 @@ type Exchange struct {
 // On reports whether exchanges are recorded.
 func On() bool { return os.Getenv("AUTHSVC_EXCHANGES") != "" }
 
-// A Recorder writes the exchanges of one test to a file of their own.
+// A Recorder writes the exchanges of one test to its own file.
 type Recorder struct {
 	from, mode string
 	mu         sync.Mutex
 	all        []Exchange
 }
 
-// New returns a recorder for a service with that value of compat; empty is none.
-// What it has is written when the test ends.
+// New returns a recorder for a service with the given value of compat; empty means
+// none. It writes the file when the test ends.
 func New(t testing.TB, mode string) *Recorder {
 	t.Helper()
 	if mode == "" {
@@ -56,7 +57,7 @@ func New(t testing.TB, mode string) *Recorder {
 	return r
 }
 
-// Transport records what passes through next.
+// Transport records the requests that pass to next, and their answers.
 func (r *Recorder) Transport(next func(*http.Request) (*http.Response, error)) func(*http.Request) (*http.Response, error) {
 	if !On() {
 		return next
@@ -79,8 +80,8 @@ func (r *Recorder) Transport(next func(*http.Request) (*http.Response, error)) f
 	}
 }
 
-// Handler records what next answers. It is for answers that end: none is passed on
-// before.
+// Handler records the answers of next. An answer must end: it is passed on only when
+// complete.
 func (r *Recorder) Handler(next http.Handler) http.Handler {
 	if !On() {
 		return next
@@ -106,7 +107,7 @@ func (r *Recorder) Handler(next http.Handler) http.Handler {
 	})
 }
 
-// begin reads the request, which can be read again.
+// begin reads the request, which can then be read again.
 func (r *Recorder) begin(q *http.Request) (Exchange, error) {
 	e := Exchange{From: r.from, Mode: r.mode, Method: q.Method, URL: q.URL.String(), RequestHeader: q.Header.Clone()}
 	if q.Body == nil || q.Body == http.NoBody {

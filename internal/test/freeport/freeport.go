@@ -10,8 +10,8 @@ import (
 	"sync/atomic"
 )
 
-// Ports below 32768 are not what Linux gives to listeners on port 0 and to
-// outgoing connections, of which other tests make thousands: one of those
+// next starts below 32768: Linux takes ports for outgoing connections, and for
+// listeners on port 0, from 32768 upwards. Other tests use thousands of those, which
 // could take a port between Pick and its use.
 var next = sync.OnceValue(func() *atomic.Int32 {
 	p := new(atomic.Int32)
@@ -19,8 +19,8 @@ var next = sync.OnceValue(func() *atomic.Int32 {
 	return p
 })
 
-// Pick returns the first of n successive ports of 127.0.0.1 that nobody
-// listens on. It returns no port twice within a process.
+// Pick returns the first of n consecutive ports of 127.0.0.1 that are free. Within a
+// process, it never returns the same port twice.
 func Pick(n int) (int, error) {
 	for range 1000 {
 		if first := int(next().Add(int32(n))) - n + 1; free(first, n) {

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestPick: ports of one caller are not those of another.
+// TestPick checks that callers get different ports.
 func TestPick(t *testing.T) {
 	t.Parallel()
 	taken := map[int]bool{}
@@ -25,7 +25,8 @@ func TestPick(t *testing.T) {
 	}
 }
 
-// TestRefusing: nobody can be reached there, and nobody else gets the port.
+// TestRefusing checks that connections are refused, and that no other listener can
+// get the port.
 func TestRefusing(t *testing.T) {
 	t.Parallel()
 	addr := Refusing(t)

@@ -8,9 +8,9 @@ import (
 	"testing"
 )
 
-// Refusing returns an address of this machine that refuses connections until the test
-// ends. Its port is taken by a socket that does not listen: that of a listener which was
-// closed could be given to the next one.
+// Refusing returns a local address that refuses connections until the test ends. A
+// socket that does not listen holds the port: the port of a closed listener could go
+// to another process.
 func Refusing(t testing.TB) string {
 	t.Helper()
 	fd, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM, 0)

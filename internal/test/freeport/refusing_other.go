@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// Refusing returns an address of this machine that nobody listens at.
+// Refusing returns a local address that has no listener.
 func Refusing(t testing.TB) string {
 	t.Helper()
 	port, err := Pick(1)

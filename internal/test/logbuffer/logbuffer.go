@@ -1,4 +1,4 @@
-// Package logbuffer collects what a service or a program logs during a test.
+// Package logbuffer collects the log of a service or program during a test.
 package logbuffer
 
 import (
@@ -6,8 +6,8 @@ import (
 	"sync"
 )
 
-// A Buffer collects what is written to it. It may be read at any time, and used
-// by several goroutines. The zero value is empty and ready for use.
+// A Buffer collects the text written to it. Several goroutines may use it and read it
+// at any time. The zero value is empty and ready to use.
 type Buffer struct {
 	mu   sync.Mutex
 	text strings.Builder
@@ -20,14 +20,14 @@ func (b *Buffer) Write(p []byte) (int, error) {
 	return b.text.Write(p)
 }
 
-// String returns everything that was written so far.
+// String returns everything written so far.
 func (b *Buffer) String() string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.text.String()
 }
 
-// Reset makes the buffer empty.
+// Reset empties the buffer.
 func (b *Buffer) Reset() {
 	b.mu.Lock()
 	defer b.mu.Unlock()

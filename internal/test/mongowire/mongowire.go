@@ -13,8 +13,8 @@ const (
 	maxMessage = 48 << 20
 )
 
-// ReadMessage reads one message, header included. The first four bytes are its
-// length; one that no message can have is [io.ErrUnexpectedEOF].
+// ReadMessage reads one message, including its header. The first four bytes are its
+// length. An impossible length is an [io.ErrUnexpectedEOF].
 func ReadMessage(r io.Reader) ([]byte, error) {
 	var length [4]byte
 	if _, err := io.ReadFull(r, length[:]); err != nil {

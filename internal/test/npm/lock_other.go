@@ -4,5 +4,5 @@ package npm
 
 import "os"
 
-// lockFile does nothing where there are no such locks.
+// lockFile does nothing on systems without such locks.
 func lockFile(*os.File) error { return nil }

@@ -7,5 +7,5 @@ import (
 	"syscall"
 )
 
-// lockFile waits until no other process holds the file; closing it lets go.
+// lockFile waits until no other process holds the lock; closing the file releases it.
 func lockFile(f *os.File) error { return syscall.Flock(int(f.Fd()), syscall.LOCK_EX) }

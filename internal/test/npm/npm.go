@@ -1,5 +1,4 @@
-// Package npm installs the packages that tests of other languages' clients
-// need, and bundles their scripts.
+// Package npm installs the npm packages of client tests and bundles their scripts.
 package npm
 
 import (
@@ -11,9 +10,9 @@ import (
 	"strings"
 )
 
-// Install installs the npm packages of a directory if its lock file is newer
-// than they are. Tests of several packages run at once and may share the
-// directory: one installs, the others wait.
+// Install installs the npm packages of a directory if its lock file is newer than
+// they are. Tests of several packages may share the directory: one installs, the
+// others wait.
 func Install(dir string) error {
 	path := filepath.Join(dir, "package-lock.json")
 	held, err := os.Open(path)
@@ -40,8 +39,8 @@ func Install(dir string) error {
 	return nil
 }
 
-// Bundle makes one script out of entry, a path in dir, with esbuild, which must
-// be among the packages there.
+// Bundle makes one script from entry, a path in dir, with esbuild. The packages of
+// dir must include esbuild.
 func Bundle(dir, entry string, flags ...string) ([]byte, error) {
 	cmd := exec.Command("node_modules/.bin/esbuild", append([]string{entry, "--bundle", "--format=iife", "--jsx=automatic",
 		"--minify", "--log-level=warning", `--define:process.env.NODE_ENV="production"`, "--define:process.env={}"}, flags...)...)
@@ -53,8 +52,8 @@ func Bundle(dir, entry string, flags ...string) ([]byte, error) {
 	return out, err
 }
 
-// Pack puts authsvc-client, whose folder is pkg, among the packages of dir as a
-// registry would deliver it: packed, and unpacked again.
+// Pack installs authsvc-client from its folder pkg among the packages of dir as a
+// registry would deliver it: packed and unpacked.
 func Pack(pkg, dir string) error {
 	temp, err := os.MkdirTemp("", "authsvc-pack-")
 	if err != nil {
@@ -78,7 +77,7 @@ func Pack(pkg, dir string) error {
 	return nil
 }
 
-// Run returns what a script in dir writes to standard output.
+// Run runs a script in dir and returns its standard output.
 func Run(dir string, args ...string) ([]byte, error) {
 	cmd := exec.Command("node", args...)
 	cmd.Dir = dir

@@ -1,5 +1,5 @@
-// Package oidcoracle holds package oidc up against two other relying parties,
-// coreos/go-oidc and golang.org/x/oauth2. Its tests are apart from those of
-// package oidc because a module that uses a package records what the tests of
-// that package need as well.
+// Package oidcoracle compares package oidc with two other relying parties,
+// coreos/go-oidc and golang.org/x/oauth2. Its tests are separate from package oidc
+// because go.sum of a module that uses a package also records the modules of that
+// package's tests.
 package oidcoracle

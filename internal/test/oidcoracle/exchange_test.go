@@ -19,12 +19,12 @@ const (
 	verifier    = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk"
 )
 
-// TestExchange: x/oauth2 sends the same request and reads the same ordinary
-// answer.
+// TestExchange checks that x/oauth2 sends the same request and parses an ordinary
+// answer alike.
 func TestExchange(t *testing.T) {
 	t.Parallel()
 	for method, style := range map[string]oauth2.AuthStyle{oidc.ClientSecretBasic: oauth2.AuthStyleInHeader, oidc.ClientSecretPost: oauth2.AuthStyleInParams} {
-		var sent *http.Request // the last, with its body in Form
+		var sent *http.Request // the last request, with its body in Form
 		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			body, _ := io.ReadAll(r.Body)
 			r.Form, _ = url.ParseQuery(string(body))

@@ -30,10 +30,10 @@ const (
 	accessToken  = "at"
 )
 
-// allowed are the algorithms that both sides are told to accept.
+// allowed lists the algorithms that both sides accept.
 var allowed = []string{"ES256", "RS256", "EdDSA", "HS256"}
 
-// idp is a provider that publishes keys; tokens are made by tests.
+// idp is a provider that publishes keys; tests make the tokens.
 type idp struct {
 	*httptest.Server
 	ec, stranger *ecdsa.PrivateKey
@@ -71,24 +71,24 @@ func newIDP(t *testing.T) *idp {
 	return p
 }
 
-// claims are those of a good token.
+// claims returns the claims of a valid token.
 func (p *idp) claims() map[string]any {
 	now := time.Now().Unix()
 	return map[string]any{"iss": p.URL, "sub": "user-1", "aud": clientID, "nonce": nonce, "iat": now, "exp": now + 300}
 }
 
-// A token is one to be judged by both sides.
+// A token is a token for both sides to check.
 type token struct {
-	claims  map[string]any // over the good ones; nil removes
-	payload string         // in place of claims
+	claims  map[string]any // changes to valid claims; nil removes a claim
+	payload string         // replaces claims
 	header  map[string]any
-	alg     jose.SignatureAlgorithm // default ES256
-	key     any                     // default the key "ec"
-	kid     string                  // default that of key; "none" for none
+	alg     jose.SignatureAlgorithm // default: ES256
+	key     any                     // default: the key "ec"
+	kid     string                  // default: the key's; "none" for no kid
 	change  func(compact string) string
 
-	ours, theirs bool   // is it accepted?
-	reason       string // why we differ
+	ours, theirs bool   // expected: accepted
+	reason       string // for a difference
 }
 
 func (p *idp) compact(t *testing.T, c token) string {
@@ -133,8 +133,8 @@ func (p *idp) compact(t *testing.T, c token) string {
 	return raw
 }
 
-// TestIDToken: what go-oidc and its caller accept, package oidc accepts, and what
-// they refuse, it refuses, but for differences that have a reason.
+// TestIDToken checks that package oidc accepts and refuses the same tokens as go-oidc
+// and its caller, except for differences with a reason.
 func TestIDToken(t *testing.T) {
 	t.Parallel()
 	p := newIDP(t)
@@ -171,7 +171,8 @@ func TestIDToken(t *testing.T) {
 	}
 }
 
-// tokens are good ones, bad ones, and those on which the two sides differ.
+// tokens returns valid tokens, invalid tokens, and tokens on which the two sides
+// differ.
 func tokens(p *idp) map[string]token {
 	all := map[string]token{}
 	for _, more := range []map[string]token{goodTokens(p), badSignatures(p), badClaims(p), differences(p)} {
@@ -208,7 +209,7 @@ func goodTokens(p *idp) map[string]token {
 	return all
 }
 
-// badSignatures are refused by both.
+// badSignatures returns tokens that both refuse.
 func badSignatures(p *idp) map[string]token {
 	part := func(n int, text string) func(string) string {
 		return func(raw string) string {
@@ -238,7 +239,7 @@ func badSignatures(p *idp) map[string]token {
 	}
 }
 
-// badClaims are refused by both.
+// badClaims returns tokens that both refuse.
 func badClaims(p *idp) map[string]token {
 	now := time.Now().Unix()
 	all := map[string]token{}
@@ -278,7 +279,7 @@ func badClaims(p *idp) map[string]token {
 	return all
 }
 
-// differences are the tokens that one side accepts.
+// differences returns the tokens that only one side accepts.
 func differences(p *idp) map[string]token {
 	now := time.Now().Unix()
 	good := must(json.Marshal(p.claims()))

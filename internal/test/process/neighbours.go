@@ -9,15 +9,15 @@ import (
 	"authsvc/internal/test/arena"
 )
 
-// Neighbours are what a service process talks to.
+// Neighbours holds the servers that a service process talks to.
 type Neighbours struct {
 	OP  *idp.Server
 	Box *mailbox.Server
 }
 
-// NewNeighbours starts an identity provider, whose client "app" has
-// [arena.ClientSecret] and these redirect URIs, by default all of loopback hosts, and a
-// mail server; both end with t.
+// NewNeighbours starts an identity provider and a mail server; both end with t. The
+// provider's client "app" has [arena.ClientSecret] and these redirect URIs, by
+// default those of all loopback hosts.
 func NewNeighbours(t testing.TB, redirectURIs ...string) *Neighbours {
 	t.Helper()
 	op, err := idp.Listen(idp.Options{Clients: []idp.Client{{ID: "app", Secret: arena.ClientSecret, RedirectURIs: redirectURIs}}})
@@ -33,7 +33,7 @@ func NewNeighbours(t testing.TB, redirectURIs ...string) *Neighbours {
 	return &Neighbours{op, box}
 }
 
-// YAML is a configuration for [Serve]: provider "op" and e-mail, no rate
+// YAML returns a configuration for [Serve] with the provider "op", e-mail, no rate
 // limits, and the lines of more.
 func (n *Neighbours) YAML(more string) string {
 	return fmt.Sprintf(`url: "{origin}"

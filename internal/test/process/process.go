@@ -1,4 +1,4 @@
-// Package process runs the built binary, with the servers that it talks to.
+// Package process runs the built binary and the servers that it talks to.
 package process
 
 import (
@@ -20,20 +20,21 @@ import (
 	"authsvc/internal/test/skewed"
 )
 
-// A Process is the built binary, serving.
+// A Process is a running service of the built binary.
 type Process struct {
 	URL  string // http://127.0.0.1:port, without a path
 	Addr string // host:port
 	Dir  string // its working directory, with authsvc.yaml
 	Logs *arena.LogBuffer
 
-	// Skew is by how much its clock is off, in whole seconds.
+	// Skew sets how far the process's clock is off, in whole seconds.
 	Skew time.Duration
 
-	// Through is a command that runs the binary, as "prlimit", "--nofile=64".
+	// Through is a command that runs the binary, such as "prlimit", "--nofile=64".
 	Through []string
 
-	// Args are its arguments, "serve" alone unless they are changed before Start.
+	// Args holds the arguments. They are "serve" unless a test changes them before
+	// Start.
 	Args []string
 
 	t testing.TB
@@ -41,10 +42,10 @@ type Process struct {
 	env  []string
 	cmd  *exec.Cmd
 	done chan struct{} // closed when the process has ended
-	err  error         // of Wait, after done
+	err  error         // result of Wait, set when done is closed
 }
 
-// A binary is built once per test process.
+// A binary is the program, built once per test process.
 type binary struct {
 	build func(dir string) (path string, err error)
 	once  sync.Once
@@ -76,14 +77,14 @@ func build(dir string) (string, error) {
 	return path, nil
 }
 
-// Binary is the built command authsvc, made once per test process. TestMain
-// calls RemoveBinary at the end.
+// Binary returns the path of the command authsvc, built once per test process.
+// TestMain must call RemoveBinary at the end.
 func Binary(t testing.TB) string {
 	t.Helper()
 	return built.at(t)
 }
 
-// RemoveBinary removes what was built, if anything.
+// RemoveBinary removes the built program, if there is one.
 func RemoveBinary() {
 	for _, b := range []*binary{&built, &builtSkewed} {
 		if b.dir != "" {
@@ -92,9 +93,9 @@ func RemoveBinary() {
 	}
 }
 
-// Serve starts `authsvc serve` on a free port with a configuration, in which
-// {origin} is the origin and listen is added, and with variables
-// "NAME=value". It returns when the service is ready, and ends it with t.
+// Serve starts `authsvc serve` on a free port with variables "NAME=value" and returns
+// when the service is ready. In config, {origin} stands for the origin, and listen is
+// added. The process ends with t.
 func Serve(t testing.TB, config string, env ...string) *Process {
 	t.Helper()
 	p := Prepare(t, config, env...)
@@ -103,7 +104,7 @@ func Serve(t testing.TB, config string, env ...string) *Process {
 	return p
 }
 
-// Prepare is Serve without starting.
+// Prepare works like Serve, but does not start the process.
 func Prepare(t testing.TB, config string, env ...string) *Process {
 	t.Helper()
 	port, err := freeport.Pick(1)
@@ -134,7 +135,7 @@ func (p *Process) Configure(config string) {
 	}
 }
 
-// Start runs the binary; it may be called again after the process has ended.
+// Start runs the binary. It may be called again after the process has ended.
 func (p *Process) Start() {
 	p.t.Helper()
 	program, env := Binary, []string{"PATH=" + os.Getenv("PATH"), "HOME=" + p.Dir}
@@ -156,7 +157,7 @@ func (p *Process) Start() {
 	}()
 }
 
-// Ready waits until /readyz says so.
+// Ready waits until /readyz reports that the service is ready.
 func (p *Process) Ready(patience time.Duration) {
 	p.t.Helper()
 	for deadline := time.Now().Add(patience); ; time.Sleep(5 * time.Millisecond) {
@@ -178,7 +179,7 @@ func (p *Process) Ready(patience time.Duration) {
 	}
 }
 
-// Running reports whether the process has not ended.
+// Running reports whether the process is still running.
 func (p *Process) Running() bool {
 	if p.done == nil {
 		return false
@@ -191,7 +192,7 @@ func (p *Process) Running() bool {
 	}
 }
 
-// PID is that of the running process.
+// PID returns the id of the running process.
 func (p *Process) PID() int { return p.cmd.Process.Pid }
 
 // Signal sends a signal.
@@ -202,15 +203,15 @@ func (p *Process) Signal(s os.Signal) {
 	}
 }
 
-// Kill ends the process at once, with SIGKILL, and waits for its end.
+// Kill ends the process immediately with SIGKILL and waits for its end.
 func (p *Process) Kill() {
 	p.t.Helper()
 	p.Signal(syscall.SIGKILL)
 	p.Wait(time.Minute)
 }
 
-// Wait waits for the end of the process and returns its exit code; -1 is that
-// of a signal.
+// Wait waits for the process to end and returns its exit code, -1 if a signal ended
+// it.
 func (p *Process) Wait(patience time.Duration) int {
 	p.t.Helper()
 	select {
@@ -222,8 +223,8 @@ func (p *Process) Wait(patience time.Duration) int {
 	return p.cmd.ProcessState.ExitCode()
 }
 
-// Command runs the binary in the process's directory, as `authsvc check`, and
-// returns what it printed, stdout and stderr together, and its exit code.
+// Command runs the binary in the process's directory, as in `authsvc check`. It
+// returns the exit code and the output, stdout and stderr together.
 func (p *Process) Command(args ...string) (string, int) {
 	p.t.Helper()
 	cmd := exec.Command(Binary(p.t), args...)
@@ -235,9 +236,8 @@ func (p *Process) Command(args ...string) (string, int) {
 	return string(out), cmd.ProcessState.ExitCode()
 }
 
-// Setenv adds a variable "NAME=value" for starts to come, in place of an
-// earlier value.
+// Setenv sets a variable "NAME=value" for later starts and replaces an earlier value.
 func (p *Process) Setenv(variable string) { p.env = append(slices.Clip(p.env), variable) }
 
-// Env are the variables of the process.
+// Env returns the variables of the process.
 func (p *Process) Env() []string { return p.env }

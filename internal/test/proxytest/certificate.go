@@ -15,13 +15,13 @@ import (
 	"time"
 )
 
-// Names of the documentation. The first file has the key too, for HAProxy.
+// File names in the documentation. The first file also has the key, for HAProxy.
 const (
 	certificateFile = Host + ".pem"
 	keyFile         = Host + ".key"
 )
 
-// A certificate of Host, signed by itself.
+// A certificate is a self-signed certificate of Host.
 type certificate struct {
 	roots *x509.CertPool
 	pem   []byte

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// Text is a page of the documentation.
+// Text returns a page of the documentation.
 func Text(t testing.TB, page string) string {
 	t.Helper()
 	raw, err := os.ReadFile(page)
@@ -19,7 +19,7 @@ func Text(t testing.TB, page string) string {
 	return string(raw)
 }
 
-// Blocks are the code blocks of a language in a page of the documentation.
+// Blocks returns the code blocks of a language in a page of the documentation.
 func Blocks(t testing.TB, page, language string) []string {
 	t.Helper()
 	var blocks []string
@@ -40,7 +40,7 @@ func Blocks(t testing.TB, page, language string) []string {
 	return blocks
 }
 
-// configure makes a whole configuration out of what the documentation shows.
+// configure makes a complete configuration from the documented one.
 func configure(program string, port int, dir string, o Options) string {
 	replace := append(slices.Clone(o.Replace), "127.0.0.1:3000", o.Backend, "/etc/ssl/", dir+"/")
 	both := fmt.Sprintf("127.0.0.1:%d", port)
@@ -55,7 +55,7 @@ func configure(program string, port int, dir string, o Options) string {
 		for _, host := range []string{Host, ""} {
 			address := host + " {"
 			if host == "" {
-				address = ":443 {" // of every name
+				address = ":443 {" // for every host name
 			}
 			replace = append(replace, address, fmt.Sprintf("https://%s:%d {\n\tbind 127.0.0.1 ::1\n\ttls %s %s", host, port,
 				filepath.Join(dir, certificateFile), filepath.Join(dir, keyFile)))
@@ -71,8 +71,8 @@ func configure(program string, port int, dir string, o Options) string {
 	return o.Outer + site
 }
 
-// splitTraefik writes the dynamic configuration, which the static one that it returns
-// names.
+// splitTraefik writes the dynamic configuration. It returns the static one, which
+// names that file.
 func splitTraefik(t testing.TB, dir, text string) (file, static string) {
 	t.Helper()
 	static, dynamic, both := strings.Cut(text, "\n---\n")
@@ -85,8 +85,8 @@ func splitTraefik(t testing.TB, dir, text string) (file, static string) {
 	return filepath.Join(dir, "traefik.yaml"), static
 }
 
-// nginxMain has the files that Debian's nginx keeps in /var in a directory of
-// the test.
+// nginxMain puts the files that Debian's nginx keeps in /var into the test's
+// directory.
 const nginxMain = `%sdaemon off;
 pid %[2]s/pid;
 error_log stderr warn;
@@ -101,8 +101,8 @@ uwsgi_temp_path %[2]s/uwsgi;
 scgi_temp_path %[2]s/scgi;
 `
 
-// userLine: nginx as root gives its workers to a user who cannot enter the
-// directory of the test.
+// userLine returns the user line for nginx. If nginx runs as root, its workers would
+// otherwise run as a user who cannot enter the test's directory.
 func userLine() string {
 	if os.Geteuid() == 0 {
 		return "user root;\n"

@@ -1,5 +1,5 @@
-// Package proxytest starts reverse proxies for tests, with the configurations
-// that the documentation shows.
+// Package proxytest starts reverse proxies for tests with the documented
+// configurations.
 package proxytest
 
 import (
@@ -20,18 +20,18 @@ import (
 	"authsvc/internal/test/logbuffer"
 )
 
-// Host is the name of the site in the documentation.
+// Host is the site's name in the documentation.
 const Host = "app.example.com"
 
-// Programs are the proxies: nginx, haproxy and caddy.
+// Programs lists the proxies: nginx, haproxy and caddy.
 var Programs = []string{"nginx", "haproxy", "caddy"}
 
-// Traefik is started, on 127.0.0.1 alone, where AUTHSVC_TRAEFIK is the path of its
-// binary: make traefik builds it, since Debian has none. Its Site is the static and
-// the dynamic configuration, with a line of --- between.
+// Traefik names a proxy that runs only if AUTHSVC_TRAEFIK is the path of its binary.
+// Debian has no package of it; make traefik builds it. It listens on 127.0.0.1 only.
+// Its Site is the static and the dynamic configuration, separated by a line of ---.
 const Traefik = "traefik"
 
-// Missing says what lacks to start a program, "" if nothing.
+// Missing returns the reason why a program cannot start, or "".
 func Missing(program string) string {
 	if find(program) == "" {
 		return "needs " + program
@@ -39,7 +39,7 @@ func Missing(program string) string {
 	return ""
 }
 
-// find also looks where Debian keeps servers, which is not in everybody's PATH.
+// find also looks in the directories where Debian keeps servers, which PATH may lack.
 func find(program string) string {
 	if program == Traefik {
 		return os.Getenv("AUTHSVC_TRAEFIK")
@@ -54,24 +54,26 @@ func find(program string) string {
 	return path
 }
 
-// Options say what a proxy does.
+// Options configure a proxy.
 type Options struct {
-	// Site is the configuration as documented: it listens on port 443 with
-	// files in /etc/ssl, and passes requests on to 127.0.0.1:3000. All three
-	// are replaced by what a test can have.
+	// Site is the documented configuration. It listens on port 443, uses files in
+	// /etc/ssl, and passes requests on to 127.0.0.1:3000. The test replaces all
+	// three.
 	Site string
 
-	// Outer is put in front of Site: in http of nginx, at the top otherwise.
+	// Outer is configuration that precedes Site: inside http for nginx, at the top
+	// level otherwise.
 	Outer string
 
-	// Backend is the host:port in place of 127.0.0.1:3000.
+	// Backend is the host:port that replaces 127.0.0.1:3000.
 	Backend string
 
-	// Replace are further pairs of what stands in Site and what takes its place.
+	// Replace holds further pairs: a text in Site and its replacement.
 	Replace []string
 }
 
-// A Proxy is a running program. It listens on 127.0.0.1 and ::1, but for Traefik.
+// A Proxy is a running program. It listens on 127.0.0.1 and ::1; Traefik only on
+// 127.0.0.1.
 type Proxy struct {
 	Addr string // 127.0.0.1:port
 	Logs *logbuffer.Buffer
@@ -79,8 +81,8 @@ type Proxy struct {
 	certificate *certificate
 }
 
-// Start runs a program, waits until it listens, and ends it with t. Where the
-// program is missing the test is skipped.
+// Start runs a program, waits until it listens, and ends it with t. If the program is
+// missing, it skips the test.
 func Start(t testing.TB, program string, o Options) *Proxy {
 	t.Helper()
 	if lack := Missing(program); lack != "" {
@@ -123,8 +125,8 @@ func Start(t testing.TB, program string, o Options) *Proxy {
 	return p
 }
 
-// plainDir is a directory for the length of a test whose name has nothing of the
-// test's: Traefik takes a comma for the end of a path.
+// plainDir makes a temporary directory whose name does not contain the test's name:
+// Traefik takes a comma for the end of a path.
 func plainDir(t testing.TB) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "proxy")
@@ -168,8 +170,8 @@ func (p *Proxy) await(t testing.TB, program string, ended <-chan struct{}) {
 	t.Fatalf("%s does not listen:\n%s", program, p.Logs)
 }
 
-// routes reports whether Traefik, which listens before it has read its dynamic
-// configuration, knows the site.
+// routes reports whether Traefik knows the site. Traefik listens before it has read
+// its dynamic configuration.
 func (p *Proxy) routes(t testing.TB) bool {
 	t.Helper()
 	transport := p.Transport("127.0.0.1")
@@ -180,17 +182,16 @@ func (p *Proxy) routes(t testing.TB) bool {
 	}
 	res, err := transport.RoundTrip(r)
 	if err != nil {
-		return false // the certificate is its own
+		return false // Traefik still presents its own certificate
 	}
 	res.Body.Close()
 	return res.StatusCode != http.StatusNotFound
 }
 
-// Certificate is that of the proxy, as PEM.
+// Certificate returns the proxy's certificate as PEM.
 func (p *Proxy) Certificate() []byte { return p.certificate.pem }
 
-// Dial connects to the proxy from an address of this machine, such as
-// 127.0.0.9 or ::1, with TLS.
+// Dial connects to the proxy with TLS from a local address, such as 127.0.0.9 or ::1.
 func (p *Proxy) Dial(ctx context.Context, from string) (net.Conn, error) {
 	d := tls.Dialer{Config: p.tls(), NetDialer: &net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}}}
 	addr := p.Addr
@@ -204,7 +205,7 @@ func (p *Proxy) tls() *tls.Config {
 	return &tls.Config{RootCAs: p.certificate.roots, ServerName: Host, NextProtos: []string{"http/1.1"}}
 }
 
-// Transport takes every host for the proxy, as a browser whose address is from.
+// Transport connects to the proxy for every host, from the local address from.
 func (p *Proxy) Transport(from string) *http.Transport {
 	return &http.Transport{DialTLSContext: func(ctx context.Context, _, _ string) (net.Conn, error) { return p.Dial(ctx, from) }}
 }

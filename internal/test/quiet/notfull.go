@@ -2,7 +2,7 @@
 
 package quiet
 
-// Full reports whether this is a run of make full, on a machine that is quiet
-// enough to compare times, rates and memory. Elsewhere a test waits for what
-// will come, and asserts what is true on a machine of any speed.
+// Full reports whether this is a run of make full, on a machine quiet enough to
+// compare times, rates and memory. Otherwise a test must wait for events and assert
+// only facts that are true on a machine of any speed.
 const Full = false

@@ -18,8 +18,7 @@ type Store interface {
 	Close() error
 }
 
-// Open opens a store by its storage.url, with the default names, and migrates
-// it.
+// Open opens and migrates the store with a storage.url, with the default names.
 func Open(ctx context.Context, storage string) (Store, error) {
 	switch scheme(storage) {
 	case "sqlite":
@@ -35,7 +34,7 @@ var (
 	errURL    = errors.New("the storage URL cannot be read")
 )
 
-// errNotEmpty: rows that are there are not ours to mix with.
+// errNotEmpty refuses a store with rows, which must not mix with the generated ones.
 var errNotEmpty = errors.New("the store is not empty: name one that is, or remove it first")
 
 func scheme(storage string) string {
@@ -43,9 +42,9 @@ func scheme(storage string) string {
 	return s
 }
 
-// Fill fills an empty store, whose tables it makes. Nothing is resumed: what
-// it did is undone when it fails, or, where the database cannot do that, the
-// error says what to remove. Progress gets a line now and then.
+// Fill creates the tables of an empty store and fills them. It cannot resume: if it
+// fails, it undoes its work. If the database cannot undo it, the error tells you what
+// to remove. progress gets a line from time to time.
 func Fill(ctx context.Context, storage string, p Population, progress func(line string)) error {
 	if p.Users < 1 || p.Accounts < 0 || p.Sessions < 0 || p.Ended < 0 || p.Users >= stride {
 		return errors.New("a population has at least one user, and no number of it is negative")
@@ -85,10 +84,10 @@ func meter(t table, progress func(string)) func(done int) {
 	}
 }
 
-// quoted quotes a name by the SQL standard.
+// quoted quotes a name as the SQL standard requires.
 func quoted(name string) string { return `"` + strings.ReplaceAll(name, `"`, `""`) + `"` }
 
-// timed runs f, and reports a statement that takes long.
+// timed runs f and reports a statement that takes long.
 func timed(statement string, progress func(string), f func() error) error {
 	start := time.Now()
 	err := f()

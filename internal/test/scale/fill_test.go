@@ -11,7 +11,7 @@ func few() Population {
 	return Population{Seed: 9, Users: 10, Accounts: 2, Sessions: 3, Ended: 8, Now: time.Now()}
 }
 
-// A store that was filled holds what the population says, and is not filled
+// TestFill checks that a filled store contains the population and is not filled
 // again.
 func TestFill(t *testing.T) {
 	each(t, func(t *testing.T, fresh func(testing.TB) string) {

@@ -16,10 +16,10 @@ import (
 	"authsvc/internal/test/process"
 )
 
-// What `authsvc users list` may take.
+// Limits for `authsvc users list`.
 const (
-	pageMost = 50 * time.Millisecond // the first page, by the store
-	rssMost  = 40                    // MiB, of the process that lists all
+	pageMost = 50 * time.Millisecond // the first page, from the store
+	rssMost  = 40                    // MiB, for the process that lists all
 )
 
 func TestMain(m *testing.M) {
@@ -28,9 +28,9 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// TestListScale looks for users in a full store, page by page, and lists all of
-// them with the command, which keeps no more than a page in memory. Nothing is
-// judged with a handful, and the command is not built for them.
+// TestListScale searches for users in a full store, page by page, and lists all of
+// them with the command, which must keep at most a page in memory. With only a few
+// users, it checks no limits and does not build the command.
 func TestListScale(t *testing.T) {
 	users := size(t)
 	each(t, func(t *testing.T, fresh func(testing.TB) string) {
@@ -49,7 +49,7 @@ func TestListScale(t *testing.T) {
 			what string
 			q    authsvc.UserQuery
 			want int
-			page bool // of the list as it is; to search it, the store may read all
+			page bool // a page without a search; for a search, the store may scan all users
 		}{
 			{"the first 50", authsvc.UserQuery{Limit: 50}, 50, true},
 			{"the first 500", authsvc.UserQuery{Limit: 500}, 500, true},
@@ -81,7 +81,8 @@ func TestListScale(t *testing.T) {
 	})
 }
 
-// blockSome blocks one user of a thousand, a hundred at most, and returns how many.
+// blockSome blocks one user in a thousand, a hundred at most, and returns their
+// number.
 func blockSome(t *testing.T, store authsvc.Adapter, p Population) int {
 	t.Helper()
 	n := min(max(p.Users/1000, 1), 100)
@@ -94,7 +95,7 @@ func blockSome(t *testing.T, store authsvc.Adapter, p Population) int {
 	return n
 }
 
-// listAll runs the command over all users, in both forms.
+// listAll runs the command for all users in both formats.
 func listAll(t *testing.T, storage string, p Population) {
 	t.Helper()
 	config := configured(t, storage)
@@ -126,8 +127,8 @@ func listAll(t *testing.T, storage string, p Population) {
 	}
 }
 
-// count reads lines, says when the first one came, and looks at the memory of who
-// writes them.
+// count reads lines, returns when the first one came, and measures the memory of the
+// writing process.
 func count(r io.Reader, pid int) (first time.Time, lines int, most memory, err error) {
 	s := bufio.NewScanner(r)
 	for s.Scan() {
@@ -141,12 +142,12 @@ func count(r io.Reader, pid int) (first time.Time, lines int, most memory, err e
 	return first, lines, most, s.Err()
 }
 
-// memory is what a process has, in MiB, as Linux counts it: its own, and with the
-// pages of files that it has mapped, such as those of the program and of SQLite's
-// file, which the kernel may drop.
+// memory is the memory of a process in MiB, as Linux counts it: its own, and mapped,
+// which includes pages of files such as the program and SQLite's file, which the
+// kernel may drop.
 type memory struct{ own, mapped int64 }
 
-// look takes over what a process has now, if it is more.
+// look updates m with the process's current memory if it is more.
 func (m *memory) look(pid int) {
 	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {

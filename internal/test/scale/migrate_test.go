@@ -18,9 +18,9 @@ import (
 )
 
 const (
-	peopleVersion = 6                // of the migration that adds people's tables
-	upMost        = 60 * time.Second // of it, with 100 000 users and 500 000 sessions in SQLite
-	midway        = 8                // kills during it, a store
+	peopleVersion = 6                // of the migration that adds the tables about people
+	upMost        = 60 * time.Second // for it, with 100 000 users and 500 000 sessions in SQLite
+	midway        = 8                // kills during it, for each store
 )
 
 // A schemaStore is a store whose schema can be changed.
@@ -30,9 +30,9 @@ type schemaStore interface {
 	Status(ctx context.Context) (stores.Status, error)
 }
 
-// TestMigrationScale takes people's tables back and makes them anew in a full store,
-// from which nothing else goes, also if the command is killed midway. With a handful
-// of people nothing is judged by time, and nothing is killed.
+// TestMigrationScale rolls back the migration that adds the tables about people, and
+// applies it again in a full store. Nothing else may be lost, even if the command is
+// killed midway. With only a few users, it checks no times and kills nothing.
 func TestMigrationScale(t *testing.T) {
 	users := size(t)
 	each(t, func(t *testing.T, fresh func(testing.TB) string) {
@@ -75,8 +75,8 @@ func TestMigrationScale(t *testing.T) {
 	})
 }
 
-// bringTo migrates up to the latest version or down to the one without people, and
-// returns how long that took.
+// bringTo migrates up to the latest version, or down to the one without the tables
+// about people. It returns the time taken.
 func bringTo(t *testing.T, m schemaStore, d stores.Direction) time.Duration {
 	t.Helper()
 	begun := time.Now()
@@ -94,8 +94,8 @@ func bringTo(t *testing.T, m schemaStore, d stores.Direction) time.Duration {
 	}
 }
 
-// killMidway kills the command that brings the schema up to date at instants spread
-// over its run. The next one finishes, and the store is as it was.
+// killMidway kills the command that migrates up at instants spread over its run. The
+// next run must finish, and the store must have its earlier contents.
 func killMidway(t *testing.T, storage string, m schemaStore, want []string) {
 	t.Helper()
 	bringTo(t, m, stores.Down)
@@ -123,19 +123,19 @@ func killMidway(t *testing.T, storage string, m schemaStore, want []string) {
 	}
 }
 
-// migrateUp runs authsvc migrate up, and kills it after a while.
+// migrateUp runs authsvc migrate up and kills it after a while.
 func migrateUp(t *testing.T, storage string, after time.Duration) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), after)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, process.Binary(t), "-c", configured(t, storage), "migrate", "up")
 	out, err := cmd.CombinedOutput()
-	if err != nil && ctx.Err() == nil { // a command that has just ended when it is to be killed is killed as well
+	if err != nil && ctx.Err() == nil { // a command that ends just before the kill counts as killed
 		t.Fatalf("%v: %s", err, out)
 	}
 }
 
-// configured is a configuration file for the command.
+// configured returns a configuration file for the command.
 func configured(t *testing.T, storage string) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "authsvc.yaml")
@@ -146,8 +146,8 @@ func configured(t *testing.T, storage string) string {
 	return file
 }
 
-// dump says of every table but goose's which columns it has, how many rows and the
-// sum of their hashes, and which indexes there are.
+// dump describes every table except goose's: its columns, number of rows, sum of row
+// hashes, and indexes.
 func dump(t *testing.T, storage string) (list []string) {
 	t.Helper()
 	driver, name := "pgx", storage
@@ -156,7 +156,7 @@ func dump(t *testing.T, storage string) (list []string) {
 		driver, name = "sqlite", "file:"+path+"?_busy_timeout=5000"
 		tables, indexes = `SELECT name FROM sqlite_schema WHERE type = 'table'`, `SELECT name FROM sqlite_schema WHERE type = 'index'`
 	}
-	db, err := sql.Open(driver, name) // anew: a connection remembers columns
+	db, err := sql.Open(driver, name) // a new connection: existing ones cache columns
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -192,7 +192,7 @@ func dumpTable(t *testing.T, db *sql.DB, table string) string {
 		}
 		h := fnv.New64a()
 		fmt.Fprint(h, values...)
-		sum += h.Sum64() // in any order
+		sum += h.Sum64() // independent of the order
 	}
 	if err := found.Err(); err != nil {
 		t.Fatal(err)
@@ -200,7 +200,7 @@ func dumpTable(t *testing.T, db *sql.DB, table string) string {
 	return fmt.Sprintf("%s (%s): %d rows, %x", table, strings.Join(columns, ", "), n, sum)
 }
 
-// column is the first column of a query, sorted.
+// column returns the first column of a query, sorted.
 func column(t *testing.T, db *sql.DB, query string) (list []string) {
 	t.Helper()
 	found, err := db.QueryContext(t.Context(), query)

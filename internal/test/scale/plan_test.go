@@ -16,10 +16,10 @@ import (
 	"authsvc/internal/sql/sqladapter"
 )
 
-// An explainer returns how a database would run a statement.
+// An explainer returns a database's plan for a statement.
 type explainer struct {
-	texts []string // of all statements
-	scan  string   // in a line of a plan, before the table that is read whole
+	texts []string // all statements
+	scan  string   // text in a plan before the name of a scanned table
 	run   func(ctx context.Context, text string) error
 	// plan returns the lines of the plan of a statement with parameters.
 	plan func(ctx context.Context, text string) ([]string, error)
@@ -68,7 +68,7 @@ func explainSQLite(t *testing.T, path string, texts []string) explainer {
 	return explainer{texts, "SCAN ", run, plan}
 }
 
-// explainPostgres asks for the plans that hold for any parameters.
+// explainPostgres uses generic plans, which are valid for all parameters.
 func explainPostgres(t *testing.T, storage string, texts []string) explainer {
 	t.Helper()
 	c, err := pgconn.Connect(t.Context(), storage)
@@ -98,7 +98,7 @@ func explainPostgres(t *testing.T, storage string, texts []string) explainer {
 	return explainer{texts, "Seq Scan on ", run, plan}
 }
 
-// parameters is how many of $1, $2 … a statement has.
+// parameters returns the number of $1, $2 … in a statement.
 func parameters(text string) (n int) {
 	for strings.Contains(text, fmt.Sprintf("$%d", n+1)) {
 		n++
@@ -106,8 +106,8 @@ func parameters(text string) (n int) {
 	return n
 }
 
-// Every statement finds what it looks for in the filled tables by an index,
-// whether the database has counted what is in them or not.
+// TestPlanScale checks that every statement uses an index in the filled tables,
+// whether or not the database has current statistics.
 func TestPlanScale(t *testing.T) {
 	users := max(size(t)/5, 20_000)
 	each(t, func(t *testing.T, fresh func(testing.TB) string) {
@@ -124,8 +124,8 @@ func TestPlanScale(t *testing.T) {
 	})
 }
 
-// fillPeople writes what people have beside their accounts: a row, a credential and
-// a session of strategy jwt each.
+// fillPeople gives each user a person row, a credential and a session of strategy
+// jwt.
 func fillPeople(t *testing.T, e explainer) {
 	t.Helper()
 	for _, text := range []string{
@@ -139,7 +139,7 @@ func fillPeople(t *testing.T, e explainer) {
 	}
 }
 
-// check reports statements that read a filled table whole.
+// check reports statements that scan a filled table.
 func (e explainer) check(t *testing.T, when string) {
 	t.Helper()
 	if len(e.texts) < 40 {
@@ -150,9 +150,9 @@ func (e explainer) check(t *testing.T, when string) {
 		if err != nil {
 			t.Fatalf("%s: %v", text, err)
 		}
-		// A page of all users is read in the order of the index. The sweep of
-		// what sessions left behind runs once a minute beside all requests;
-		// for parameters unknown PostgreSQL expects it to find a third of all.
+		// A page of all users is read in index order. The sweep of rows left by
+		// sessions runs once a minute in the background. With unknown parameters,
+		// PostgreSQL expects it to match a third of all rows.
 		if strings.Contains(text, `"id" LIMIT`) || strings.Contains(text, "NOT EXISTS") {
 			continue
 		}
@@ -162,10 +162,9 @@ func (e explainer) check(t *testing.T, when string) {
 	}
 }
 
-// scans reports whether a line of a plan is felt in a large store: it reads a
-// whole table, or makes an index on the fly. Tables that are empty here, such
-// as the mail queue, may be read whole, and so may the one that always has a
-// single row.
+// scans reports whether a plan line is slow in a large store: it scans a table, or
+// builds an index on the fly. Tables that are empty here, such as the mail queue, may
+// be scanned, and so may the table that always has a single row.
 func (e explainer) scans(line string) bool {
 	_, after, found := strings.Cut(line, e.scan)
 	table, how, _ := strings.Cut(strings.ReplaceAll(after, `"`, ""), " ")

@@ -1,5 +1,5 @@
-// Package scale fills stores with as many people as a large site has, and
-// measures how they then behave: see its tests.
+// Package scale fills stores with as many users as a large site has. Its tests
+// measure the stores.
 package scale
 
 import (
@@ -12,51 +12,51 @@ import (
 	"authsvc/internal/seal"
 )
 
-// A Population says who is in a store. The same population has the same rows,
-// so that a test can present the cookies of a store that was filled before.
+// A Population describes the contents of a store. The same population always has the
+// same rows, so that a test can present the cookies of a store filled earlier.
 type Population struct {
 	Seed     uint64
 	Users    int
-	Accounts int // of each user
-	Sessions int // of each user, all alive
-	// Ended is how many more sessions there are that have expired, and a
-	// quarter as many link tokens, used keys and permits of each kind.
+	Accounts int // for each user
+	Sessions int // for each user, not expired
+	// Ended is the number of additional, expired sessions. A quarter as many link
+	// tokens, used keys and permits of each kind have expired too.
 	Ended int
-	// Now is when the store is as it is: sessions began in the 60 days before
-	// and were extended in the last 12 hours, so that reading one writes
-	// nothing for 12 hours.
+	// Now is the time of the store's state. Live sessions began in the 60 days before
+	// Now and were extended in the last 12 hours, so that reading one writes nothing
+	// for 12 hours.
 	Now time.Time
 }
 
 const (
 	day = 24 * time.Hour
-	// history is how long ago the first live session began; less than
-	// sessions may last in all.
+	// history is the age of the oldest live session. It must be less than a session's
+	// maximum lifetime.
 	history = 60 * day
 	// maxAge is the default of authsvc.SessionOptions.
 	maxAge = 30 * day
-	// stride spreads the sessions of a user over the history. It is a prime
-	// larger than the number of users in question.
+	// stride spreads a user's sessions over the history. It is a prime larger than
+	// any number of users used here.
 	stride = 1_000_000_007
 )
 
-// live is how many sessions have not expired. They come before the others.
+// live returns the number of sessions that have not expired. They come first.
 func (p *Population) live() int { return p.Users * p.Sessions }
 
 // Cookie returns the value of the session cookie of session i.
 func (p *Population) Cookie(i int) string { return seal.Digest(p.key("session", i)) }
 
-// key names what is random about a record.
+// key returns the random part of a record.
 func (p *Population) key(kind string, i int) string {
 	return fmt.Sprintf("%s %d of population %d", kind, i, p.Seed)
 }
 
-// since is when record i of n was made, if they were made evenly.
+// since returns the creation time of record i of n, spread evenly over ago.
 func (p *Population) since(ago time.Duration, i, n int) time.Time {
 	return p.Now.Add(-ago + time.Duration(float64(ago)*float64(i)/float64(n)))
 }
 
-// id is a UUIDv7 (RFC 9562 §5.7) as the engine proposes.
+// id returns a UUIDv7 (RFC 9562 §5.7) as the engine makes them.
 func (p *Population) id(kind byte, i int, at time.Time) string {
 	var u [16]byte
 	r := rand.NewPCG(p.Seed<<8|uint64(kind), uint64(i))
@@ -92,8 +92,8 @@ func (p *Population) account(i int) authsvc.Account {
 // owner returns the index of the user of session i.
 func (p *Population) owner(i int) int { return i % p.Users * stride % p.Users }
 
-// session returns session i: the live ones in the order in which they began,
-// then the expired ones in the order in which they expired.
+// session returns session i. Live sessions come first, in the order in which they
+// began, then expired ones, in the order in which they expired.
 func (p *Population) session(i int) authsvc.SessionRecord {
 	began, extended := p.since(history, i, p.live()), p.since(day/2, i*7919%max(p.live(), 1), p.live())
 	if n := i - p.live(); n >= 0 {

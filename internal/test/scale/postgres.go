@@ -8,15 +8,15 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// fillPostgres fills a database with COPY in one transaction: it is filled, or
-// it is empty as before.
+// fillPostgres fills a database with COPY in one transaction. If it fails, the
+// database stays empty.
 func fillPostgres(ctx context.Context, storage string, p Population, progress func(string)) error {
 	config, err := pgx.ParseConfig(storage)
 	if err != nil {
-		return errURL // what the driver says repeats the password
+		return errURL // the driver's error repeats the password
 	}
 	for name := range config.RuntimeParams {
-		if strings.HasPrefix(name, "pool_") { // the adapter's own
+		if strings.HasPrefix(name, "pool_") { // parameters of the adapter itself
 			delete(config.RuntimeParams, name)
 		}
 	}
@@ -29,7 +29,7 @@ func fillPostgres(ctx context.Context, storage string, p Population, progress fu
 	if err != nil {
 		return err
 	}
-	// Else the first reads would write, to note which rows are committed.
+	// Without VACUUM, the first reads would write hint bits for committed rows.
 	progress("vacuum")
 	_, err = c.Exec(ctx, `VACUUM`)
 	return err
@@ -40,8 +40,8 @@ type postgresLoader struct {
 	progress func(string)
 }
 
-// fill drops the rules and indexes of the tables: to make them from the rows
-// that are there is faster.
+// fill drops the constraints and indexes of the tables. Building them from existing
+// rows is faster.
 func (l postgresLoader) fill(ctx context.Context, p Population) error {
 	encode := func(t time.Time) any { return t.UTC() }
 	plain := func(name string) string { return name } // the driver quotes it
@@ -90,8 +90,8 @@ func (l postgresLoader) copy(ctx context.Context, t table, tick func(int)) error
 	return err
 }
 
-// strip drops foreign keys, then unique ones and indexes, and returns the
-// statements that make them again.
+// strip drops first foreign keys, then unique constraints and indexes. It returns the
+// statements that create them again.
 func (l postgresLoader) strip(ctx context.Context, tables []table) (again []string, err error) {
 	const rules = `WITH filled AS (SELECT format('%I', name)::regclass AS id FROM unnest($1::text[]) name)
 		SELECT format('ALTER TABLE %s DROP CONSTRAINT %I', conrelid::regclass, conname),

@@ -11,9 +11,9 @@ import (
 	"authsvc/engine"
 )
 
-// What the log of revocations may cost a service that starts with three
-// million records in it, and then each poll that finds nothing new. A machine
-// that others use as well gets slack times as much.
+// Limits for a service that starts with three million records in the log of
+// revocations, and for each later poll that finds nothing new. A shared machine gets
+// slack times as much.
 const (
 	readyMost = 10 * time.Second
 	heapMost  = 200 // MB
@@ -21,8 +21,8 @@ const (
 	slack     = 3
 )
 
-// TestRevocationScale starts a service with strategy jwt over a log of three
-// records a user. Nothing is judged with less than a million users.
+// TestRevocationScale starts a service with strategy jwt on a log of three records
+// per user. With fewer than a million users, it checks no limits.
 func TestRevocationScale(t *testing.T) {
 	users := size(t)
 	records := 3 * max(users, 5000)
@@ -51,8 +51,8 @@ func TestRevocationScale(t *testing.T) {
 	})
 }
 
-// fillLog writes revocations, of which nine of ten are of one session and the
-// others of all sessions of a user.
+// fillLog writes revocations: nine in ten for one session, the others for all
+// sessions of a user.
 func fillLog(t *testing.T, e explainer, n int) {
 	t.Helper()
 	const fill = `WITH RECURSIVE i(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM i WHERE n < %[1]d),
@@ -70,12 +70,12 @@ func fillLog(t *testing.T, e explainer, n int) {
 	}
 }
 
-// start returns a service and how long it took until it was ready.
+// start returns a service and the time until it was ready.
 func start(t *testing.T, store authsvc.Adapter) (*engine.Service, time.Duration) {
 	t.Helper()
 	c := config(t, store)
 	c.Session.Strategy = "jwt"
-	c.Logger = slog.New(slog.DiscardHandler) // at first it is not ready
+	c.Logger = slog.New(slog.DiscardHandler) // it is not ready at first
 	began := time.Now()
 	s, err := engine.New(c)
 	if err != nil {

@@ -21,7 +21,7 @@ import (
 	"authsvc/internal/test/servertest"
 )
 
-// size is the number of users that AUTHSVC_SCALE asks for, 0 without it.
+// size returns the number of users in AUTHSVC_SCALE, or 0 if it is not set.
 func size(t *testing.T) int {
 	t.Helper()
 	text := os.Getenv("AUTHSVC_SCALE")
@@ -35,8 +35,8 @@ func size(t *testing.T) int {
 	return n
 }
 
-// measured are the kinds of store to measure. Each function names a fresh, empty
-// one.
+// measured returns the kinds of stores to measure. Each function returns the URL of a
+// fresh, empty store.
 func measured() map[string]func(testing.TB) string {
 	return map[string]func(testing.TB) string{
 		"sqlite":   func(t testing.TB) string { return "sqlite:" + filepath.Join(t.TempDir(), "auth.db") },
@@ -44,8 +44,8 @@ func measured() map[string]func(testing.TB) string {
 	}
 }
 
-// each runs a test once per kind of store, one after the other: what is
-// measured does not share the machine.
+// each runs a test once per kind of store, one after another, so that measurements do
+// not share the machine.
 func each(t *testing.T, test func(t *testing.T, fresh func(testing.TB) string)) {
 	all := measured()
 	for _, name := range []string{"sqlite", "postgres"} {
@@ -57,7 +57,7 @@ func each(t *testing.T, test func(t *testing.T, fresh func(testing.TB) string)) 
 
 const sessionCookie = "__Host-session"
 
-// A service is the engine over a filled store.
+// A service is the engine on a filled store.
 type service struct {
 	*engine.Service
 	store      Store
@@ -96,7 +96,7 @@ func serve(t testing.TB, storage string, p Population) *service {
 	return s
 }
 
-// config is how a store is served.
+// config returns the configuration for a store.
 func config(t testing.TB, store authsvc.Adapter) authsvc.Config {
 	return authsvc.Config{
 		URL: "https://app.test", Secrets: []string{"kT3vV3nYc0mZ1rT5uX7wA9bD2eF4gH6jK8lM0nP2qR4"}, Adapter: store,
@@ -107,7 +107,7 @@ func config(t testing.TB, store authsvc.Adapter) authsvc.Config {
 	}
 }
 
-// ask makes the request of a live session that nobody can foresee.
+// ask returns the request of a random live session.
 func (s *service) ask(random *rand.Rand) (r *http.Request, email string) {
 	i := random.IntN(s.population.live())
 	r = httptest.NewRequest("GET", "https://app.test/api/auth/session", nil)
@@ -115,7 +115,7 @@ func (s *service) ask(random *rand.Rand) (r *http.Request, email string) {
 	return r, s.population.user(s.population.owner(i)).Email
 }
 
-// check makes sure that the session is the right one, and was only read.
+// check checks that the session is the right one, and was only read.
 func check(status int, header http.Header, body []byte, email string) error {
 	if status != http.StatusOK || !strings.Contains(string(body), `"`+email+`"`) {
 		return fmt.Errorf("status %d, %s", status, body)
@@ -126,7 +126,7 @@ func check(status int, header http.Header, body []byte, email string) error {
 	return nil
 }
 
-// An answer keeps what was written.
+// An answer records a response.
 type answer struct {
 	header http.Header
 	body   []byte
@@ -137,7 +137,7 @@ func (a *answer) Header() http.Header         { return a.header }
 func (a *answer) WriteHeader(status int)      { a.status = status }
 func (a *answer) Write(p []byte) (int, error) { a.body = append(a.body, p...); return len(p), nil }
 
-// get calls the handler for one session and returns how long it took.
+// get calls the handler for one session and returns the time taken.
 func (s *service) get(random *rand.Rand) (time.Duration, error) {
 	r, email := s.ask(random)
 	a := &answer{header: http.Header{}, status: http.StatusOK}
@@ -146,8 +146,8 @@ func (s *service) get(random *rand.Rand) (time.Duration, error) {
 	return time.Since(start), check(a.status, a.header, a.body, email)
 }
 
-// fetch asks for one session over HTTP, on a connection that is kept, and
-// returns how long it took.
+// fetch requests one session over HTTP, on a kept connection, and returns the time
+// taken.
 func (s *service) fetch(random *rand.Rand) (time.Duration, error) {
 	r, email := s.ask(random)
 	r.RequestURI, r.URL.Scheme, r.URL.Host = "", "http", s.address
@@ -161,7 +161,7 @@ func (s *service) fetch(random *rand.Rand) (time.Duration, error) {
 	return took, errors.Join(err, res.Body.Close(), check(res.StatusCode, res.Header, body, email))
 }
 
-// gets asks n times in one way.
+// gets makes n requests with get.
 func (s *service) gets(t testing.TB, n int, get func(*rand.Rand) (time.Duration, error)) times {
 	t.Helper()
 	list := make(times, n)
@@ -174,7 +174,7 @@ func (s *service) gets(t testing.TB, n int, get func(*rand.Rand) (time.Duration,
 	return list
 }
 
-// times are how long requests took.
+// times holds the durations of requests.
 type times []time.Duration
 
 // at returns the quantile q, such as 0.5.

@@ -6,18 +6,18 @@ import (
 	"time"
 )
 
-// maxRatio is how much dearer GET session may be in a large store, as the
-// ratio of medians.
+// maxRatio limits the ratio of the median times of GET session in a large and a small
+// store.
 const maxRatio = 1.3
 
-// GET session costs about the same with millions of sessions as with 1000, to
-// those who ask over HTTP. The time of the handler alone is reported as well;
-// there the ratio is larger, since little is left to compare the store with.
+// TestSessionScale checks that GET session over HTTP costs about the same with
+// millions of sessions as with 1000. It also reports the time of the handler alone;
+// its ratio is larger, because there is little else to compare the store with.
 //
-// Small and large store take turns, 100 reads each, so that whatever else the
-// machine does hits both. Sessions are drawn evenly from all. Neither store is
-// warmed but by reads that do not count: what the large one has in memory is
-// what the operating system and the database keep of it by themselves.
+// The small and the large store take turns, 100 reads each, so that other work on the
+// machine affects both. Sessions are drawn evenly from all. Only uncounted reads warm
+// the stores: the large store has in memory only what the operating system and the
+// database keep by themselves.
 func TestSessionScale(t *testing.T) {
 	users := size(t)
 	rounds, asserted := 200, true

@@ -12,20 +12,20 @@ import (
 	"time"
 )
 
-// perInsert is how many rows one statement inserts, perRun how many are sorted
-// together.
+// perInsert is the number of rows that one statement inserts, perRun the number of
+// rows sorted together.
 const (
 	perInsert = 100
 	perRun    = 250_000
 )
 
-// loadPragmas trade safety for speed while the file is worth nothing yet: no
-// log, no waiting for the disk, and a cache that holds most of the indexes,
-// in KiB. Defensive mode stays off: it forbids to do without a journal.
+// loadPragmas trade safety for speed while the file has no value yet: no journal, no
+// waiting for the disk, and a cache, in KiB, that holds most of the indexes.
+// Defensive mode stays off because it forbids turning off the journal.
 var loadPragmas = []string{"journal_mode(OFF)", "synchronous(OFF)", "foreign_keys(OFF)", "locking_mode(EXCLUSIVE)",
 	"cache_size(-3000000)", "temp_store(MEMORY)"}
 
-// fillSQLite fills a file in one transaction, without its journal.
+// fillSQLite fills a file in one transaction without a journal.
 func fillSQLite(ctx context.Context, storage string, p Population, progress func(string)) (err error) {
 	path, err := filepath.Abs(strings.TrimPrefix(strings.TrimPrefix(storage, "sqlite:"), "//"))
 	if err != nil {
@@ -46,7 +46,7 @@ func fillSQLite(ctx context.Context, storage string, p Population, progress func
 	if err != nil {
 		return err
 	}
-	defer tx.Rollback() // after a commit it does nothing
+	defer tx.Rollback() // no effect after a commit
 	l := sqliteLoader{tx}
 	if err := l.fill(ctx, p, progress); err != nil {
 		return err
@@ -60,8 +60,8 @@ func fillSQLite(ctx context.Context, storage string, p Population, progress func
 
 type sqliteLoader struct{ tx *sql.Tx }
 
-// fill drops the indexes that are not part of a table's definition: to make
-// them from the rows that are there is faster.
+// fill drops the indexes that are not part of a table's definition. Building them
+// from existing rows is faster.
 func (l sqliteLoader) fill(ctx context.Context, p Population, progress func(string)) error {
 	made, err := l.dropIndexes(ctx)
 	if err != nil {
@@ -77,8 +77,8 @@ func (l sqliteLoader) fill(ctx context.Context, p Population, progress func(stri
 			return err
 		}
 	}
-	// It bounds what is sorted at once, too; smaller runs stay in the caches
-	// of the processor.
+	// cache_size also limits how much is sorted at once; smaller runs stay in the
+	// processor's caches.
 	if _, err := l.tx.ExecContext(ctx, `PRAGMA cache_size = -64000`); err != nil {
 		return err
 	}
@@ -94,7 +94,7 @@ func (l sqliteLoader) fill(ctx context.Context, p Population, progress func(stri
 	return nil
 }
 
-// dropIndexes returns the statements that make them again.
+// dropIndexes drops indexes and returns the statements that create them again.
 func (l sqliteLoader) dropIndexes(ctx context.Context) (made []string, err error) {
 	names := []string{}
 	rows, err := l.tx.QueryContext(ctx, `SELECT name, sql FROM sqlite_schema WHERE type = 'index' AND sql IS NOT NULL`)
@@ -145,8 +145,8 @@ func (l sqliteLoader) insert(ctx context.Context, t table, tick func(int)) error
 	return nil
 }
 
-// run makes n rows, in the order of the column that is random: an index is
-// faster to extend in its order than all over the place.
+// run makes n rows in the order of the random column. Extending an index in its order
+// is faster than inserting at random.
 func (t table) run(first, n int) [][]any {
 	rows := make([][]any, n)
 	for i := range rows {
@@ -163,8 +163,8 @@ func insertRows(t table, n int) string {
 	return `INSERT INTO ` + t.name + ` (` + t.columns + `) VALUES ` + strings.TrimSuffix(strings.Repeat(row+", ", n), ", ")
 }
 
-// syncSQLite writes the file to the disk, by a transaction that does wait, and
-// brings the log back.
+// syncSQLite writes the file to the disk with a transaction that waits for it, and
+// turns the WAL on again.
 func syncSQLite(ctx context.Context, db *sql.DB) error {
 	for _, statement := range []string{`PRAGMA synchronous = FULL`, `PRAGMA journal_mode = DELETE`,
 		`PRAGMA user_version = 1`, `PRAGMA user_version = 0`, `PRAGMA journal_mode = WAL`} {

@@ -11,21 +11,22 @@ import (
 	"authsvc/internal/test/servertest"
 )
 
-// The engine sweeps in batches of so many records with a pause in between.
+// The engine sweeps in batches of this many records, with a pause in between.
 const (
 	sweepBatch = 500
 	sweepPause = 50 * time.Millisecond
 )
 
-// Readers ask for sessions at a steady rate of 500/s in all.
+// Readers request sessions at a steady total rate of 500/s.
 const (
 	readers   = 4
 	readEvery = 8 * time.Millisecond
 )
 
-// Expired records are removed while sessions are read: no read fails, and the
-// slowest are not much slower than without, which a few users do not show. Half of the records go with the
-// pauses of the engine, the other half as fast as the store can.
+// TestSweepScale removes expired records while sessions are read. No read may fail,
+// and the slowest reads must not be much slower than without the sweep, which a few
+// users do not show. Half of the records are removed with the engine's pauses, the
+// other half as fast as possible.
 func TestSweepScale(t *testing.T) {
 	users := size(t)
 	ended, alone := users/5, 5*time.Second
@@ -46,7 +47,7 @@ func TestSweepScale(t *testing.T) {
 	})
 }
 
-// sweeping sweeps up to a number of records while sessions are read.
+// sweeping sweeps up to most records while sessions are read.
 func (s *service) sweeping(t *testing.T, how string, most int, pause time.Duration, quiet times) (swept int) {
 	t.Helper()
 	var took time.Duration
@@ -63,9 +64,9 @@ func (s *service) sweeping(t *testing.T, how string, most int, pause time.Durati
 	return swept
 }
 
-// sweep does what the engine's sweep does, until there is nothing left or
-// about most records are gone. It holds the engine's lease, which would sweep
-// too after a minute.
+// sweep sweeps as the engine does, until nothing is left or about most records are
+// gone. It holds the engine's lease, because the engine would also sweep after a
+// minute.
 func (s *service) sweep(t *testing.T, most int, pause time.Duration) (swept int) {
 	for swept < most {
 		now := time.Now()
@@ -87,7 +88,7 @@ func (s *service) sweep(t *testing.T, most int, pause time.Duration) (swept int)
 	return swept
 }
 
-// during reads sessions as long as f takes.
+// during reads sessions while f runs.
 func (s *service) during(t *testing.T, f func()) (reads times) {
 	t.Helper()
 	ctx, stop := context.WithCancel(t.Context())
@@ -111,8 +112,8 @@ func (s *service) during(t *testing.T, f func()) (reads times) {
 	return reads
 }
 
-// read reads sessions at a steady rate until the context ends. Every read
-// succeeds.
+// read reads sessions at a steady rate until the context ends. Every read must
+// succeed.
 func (s *service) read(ctx context.Context, random *rand.Rand) (list times, err error) {
 	clock := time.NewTicker(readEvery)
 	defer clock.Stop()

@@ -7,18 +7,18 @@ import (
 	"authsvc/internal/sql/sqladapter"
 )
 
-// A table is what is filled in, by the names of the interface.
+// A table describes rows to insert, under the default names.
 type table struct {
 	name    string
 	columns string // separated by ", "
 	rows    int
 	row     func(i int) []any
-	random  int // the column that is unique and in no order, from 1; 0: none
+	random  int // number of the unique, unordered column, from 1; 0: none
 }
 
-// tables lists what a population has, those that are referred to first, by
-// the default names of the database. encode makes the times of the shared
-// tables; own tables hold milliseconds.
+// tables lists the tables of a population, referenced ones first, under the
+// database's default names. encode converts times for the shared tables; authsvc's
+// own tables hold milliseconds.
 func (p *Population) tables(encode func(time.Time) any, quote func(string) string) (list []table, err error) {
 	names, err := sqladapter.Naming{}.Resolve()
 	if err != nil {
@@ -63,7 +63,7 @@ func (p *Population) people(encode func(time.Time) any) []table {
 	}
 }
 
-// upkeep is what has expired beside sessions.
+// upkeep returns the tables of expired records other than sessions.
 func (p *Population) upkeep(encode func(time.Time) any) []table {
 	ended := func(i int) time.Time { return p.Now.Add(-time.Hour).Add(time.Duration(i) * time.Millisecond) }
 	own := func(i int) []any { return []any{p.Cookie(-1 - i), ended(i).UnixMilli()} }

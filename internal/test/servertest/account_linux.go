@@ -12,11 +12,11 @@ import (
 	"syscall"
 )
 
-// An account is the user that a server runs as; nil is whoever runs the test.
+// An account is the user that a server runs as. Nil: the user who runs the test.
 type account struct{ uid, gid int }
 
-// findAccount looks a user up for root; others cannot change theirs and need
-// not. PostgreSQL refuses to run as root.
+// findAccount looks up a user if the test runs as root. PostgreSQL refuses to run as
+// root. Other users cannot switch and need not.
 func findAccount(name string) (*account, error) {
 	if os.Getuid() != 0 {
 		return nil, nil
@@ -40,7 +40,7 @@ func (a *account) credential() *syscall.Credential {
 	return &syscall.Credential{Uid: uint32(a.uid), Gid: uint32(a.gid)}
 }
 
-// chown gives a directory and what is in it to the account.
+// chown gives a directory and its contents to the account.
 func chown(dir string, a *account) error {
 	if a == nil {
 		return nil
@@ -53,7 +53,7 @@ func chown(dir string, a *account) error {
 	})
 }
 
-// runAs runs a program to its end.
+// runAs runs a program and waits for it to end.
 func runAs(a *account, path string, args ...string) error {
 	cmd := exec.Command(path, args...)
 	cmd.Dir = os.TempDir()
@@ -64,8 +64,8 @@ func runAs(a *account, path string, args ...string) error {
 	return nil
 }
 
-// releaseSharedMemory removes the segment that a killed PostgreSQL left; the
-// seventh line of its file has the key and the id.
+// releaseSharedMemory removes the shared memory segment of a killed PostgreSQL. The
+// seventh line of its lock file holds the key and the id.
 // https://www.postgresql.org/docs/current/storage-file-layout.html
 func releaseSharedMemory(dir string) {
 	text, err := os.ReadFile(filepath.Join(dir, dataName, "postmaster.pid"))
@@ -74,7 +74,7 @@ func releaseSharedMemory(dir string) {
 	}
 	if lines := strings.Split(string(text), "\n"); len(lines) > 6 {
 		if words := strings.Fields(lines[6]); len(words) == 2 {
-			// Not there when the server has removed it in time.
+			// It fails if the server has already removed the segment.
 			_ = exec.Command("ipcrm", "-m", words[1]).Run()
 		}
 	}

@@ -15,26 +15,26 @@ import (
 	"time"
 )
 
-// probeTimeout is how long a shared server may take to answer the first time.
+// probeTimeout limits the first answer of a shared server.
 const probeTimeout = time.Minute
 
-// A kind is one kind of shared server. The four are package variables because
-// a server is looked for once per process, not once per test.
+// A kind is one kind of shared server. The four kinds are package variables so that
+// each process looks for a server once, not once per test.
 type kind struct {
-	name     string   // as its makers write it
-	variable string   // of the environment; names the server
-	port     string   // its default one
-	fallback []string // URLs that are tried when the variable is not set
+	name     string   // spelled as its makers do
+	variable string   // environment variable that names the server
+	port     string   // the default port
+	fallback []string // URLs to try if the variable is not set
 	ping     func(ctx context.Context, server string) error
 
 	once    sync.Once
-	url     string // of the server that answers; empty: there is none
-	err     error  // the variable names a server that does not let tests in
-	refusal error  // of a server that has the default port and does not either
+	url     string // of the server that answers; empty if none does
+	err     error  // set if the named server does not let tests in
+	refusal error  // of a server on the default port that does not let tests in
 }
 
-// server returns the URL of the shared server. The test is skipped when there
-// is none, and fails when the variable names one that does not answer.
+// server returns the URL of the shared server. It skips the test if there is none,
+// and fails it if the variable names a server that does not answer.
 func (k *kind) server(t testing.TB) string {
 	t.Helper()
 	NotShort(t)
@@ -56,12 +56,12 @@ func (k *kind) lack() string {
 	return fmt.Sprintf("no %s: set %s or start one on 127.0.0.1:%s", k.name, k.variable, k.port)
 }
 
-// setUp says what tests need of a server that is there.
+// setUp returns the requirements for a server that tests can use.
 func (k *kind) setUp() string {
 	return fmt.Sprintf(`set %s to a URL whose user may create and drop databases, or stop it and run eval "$(.ci/servers)"`, k.variable)
 }
 
-// find probes once per process.
+// find probes for the server once per process.
 func (k *kind) find() (string, error) {
 	k.once.Do(func() {
 		if server := os.Getenv(k.variable); server != "" {
@@ -99,15 +99,15 @@ func (k *kind) probe(server string) error {
 
 var errNobody = errors.New("does not answer")
 
-// nobodyThere reports that a server cannot be reached, rather than refuses.
+// nobodyThere reports whether the error means an unreachable server, not a refusal.
 func nobodyThere(err error) bool {
 	var timeout net.Error
 	return errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, fs.ErrNotExist) || errors.Is(err, context.DeadlineExceeded) ||
 		errors.As(err, &timeout) && timeout.Timeout()
 }
 
-// discreet drops an error that repeats the URL or its password, as drivers do
-// with one that they cannot parse.
+// discreet replaces an error that repeats the URL or its password. Drivers return
+// such errors for URLs that they cannot parse.
 func discreet(server string, err error) error {
 	u, parseErr := url.Parse(server)
 	if parseErr != nil {
@@ -121,11 +121,11 @@ func discreet(server string, err error) error {
 	return err
 }
 
-// errURL says no more because the URL has a password.
+// errURL gives no details because the URL contains a password.
 var errURL = errors.New("the URL cannot be used")
 
-// Missing says why there is no shared server of a store (postgres, mysql,
-// mongodb, redis), "" if there is one or the store needs none.
+// Missing returns why a store (postgres, mysql, mongodb, redis) has no shared server.
+// It returns "" if there is one or the store needs none.
 func Missing(store string) string {
 	k := map[string]*kind{"postgres": postgres.kind, "mysql": mysqlServer.kind, "redis": &redisKind, "mongodb": mongoKind()}[store]
 	if k == nil {
@@ -141,7 +141,7 @@ func Missing(store string) string {
 	return ""
 }
 
-// mongoKind is that of the first of MongoDBs.
+// mongoKind returns the kind of the first server in MongoDBs.
 func mongoKind() *kind {
 	for _, s := range []*mongoServer{realMongo, ferretMongo} {
 		if os.Getenv(s.variable) != "" {

@@ -7,7 +7,7 @@ import (
 	"authsvc/internal/test/quiet"
 )
 
-// NotShort skips a test that needs a server when -short asks for the quick ones.
+// NotShort skips a test that needs a server if -short is set.
 func NotShort(t testing.TB) {
 	t.Helper()
 	if testing.Short() {
@@ -15,7 +15,7 @@ func NotShort(t testing.TB) {
 	}
 }
 
-// Long skips a test unless AUTHSVC_E2E=1 asks for those that take long.
+// Long skips a slow test unless AUTHSVC_E2E=1 is set.
 func Long(t testing.TB) {
 	t.Helper()
 	if os.Getenv("AUTHSVC_E2E") != "1" {
@@ -23,5 +23,5 @@ func Long(t testing.TB) {
 	}
 }
 
-// Full is that of package quiet, for those who import this one anyway.
+// Full is [quiet.Full], for packages that import this one anyway.
 const Full = quiet.Full

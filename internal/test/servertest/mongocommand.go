@@ -14,20 +14,20 @@ import (
 	"authsvc/internal/test/mongowire"
 )
 
-// Of the MongoDB protocol these tests need three commands: to ping, to list
-// and to drop databases. One message does them, without the driver and its
-// pools, which outlive a server that a test kills.
+// These tests need three commands of the MongoDB protocol: ping, and the commands
+// that list and drop databases. One message each is enough. They do not use the
+// driver because its pools outlive a server that a test kills.
 // https://www.mongodb.com/docs/manual/reference/mongodb-wire-protocol/
 
 const (
 	opMsg = 2013
-	// messageHead is four int32 (length, request, response to, code), the
-	// flags and the kind of the one section.
+	// messageHead is the size of four int32 (length, request, response to, code), the
+	// flags and the kind of the only section.
 	messageHead = 4*4 + 4 + 1
 )
 
-// mongoCommand runs one command against a database of the server and returns
-// its answer. Servers that want a password are not supported.
+// mongoCommand runs one command against a database of the server and returns the
+// answer. It does not support servers that require a password.
 func mongoCommand(ctx context.Context, server, database string, command bson.D) (bson.Raw, error) {
 	u, err := url.Parse(server)
 	if err != nil || u.Scheme != "mongodb" {
@@ -67,8 +67,7 @@ func writeCommand(w io.Writer, command bson.D) error {
 	return err
 }
 
-// readAnswer returns the document of the answer, or what the server refuses
-// as an error.
+// readAnswer returns the document of the answer, or the server's refusal as an error.
 func readAnswer(r io.Reader) (bson.Raw, error) {
 	m, err := mongowire.ReadMessage(r)
 	if err != nil {

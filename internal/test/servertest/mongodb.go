@@ -9,14 +9,14 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 )
 
-// A mongoServer is a shared server that speaks MongoDB's protocol.
+// A mongoServer is a shared server that speaks the MongoDB protocol.
 type mongoServer struct {
 	kind
 	swept sync.Once
 }
 
-// FerretDB stands in for MongoDB. The last one is for when no variable is set:
-// whatever has the port.
+// FerretDB stands in for MongoDB. The last server is used if no variable is set: it
+// is the server on the default port, of either kind.
 var (
 	realMongo   = &mongoServer{kind: kind{name: "MongoDB", variable: "AUTHSVC_TEST_MONGODB_URL", port: "27017", ping: pingMongoDB}}
 	ferretMongo = &mongoServer{kind: kind{name: "FerretDB", variable: "AUTHSVC_TEST_FERRETDB_URL", port: "27017", ping: pingMongoDB}}
@@ -27,12 +27,12 @@ var (
 // A Named is one of the servers that a test runs against.
 type Named struct {
 	Name string                    // "MongoDB" or "FerretDB"
-	New  func(t testing.TB) string // as the function MongoDB, on this server
+	New  func(t testing.TB) string // works like the function MongoDB, on this server
 }
 
-// MongoDBs returns the servers that are there: those that the two variables
-// name, else the one of the default port. If there is none, New of the only
-// one skips the test.
+// MongoDBs returns the available servers: those named by the two variables, or else
+// the server on the default port. If there is none, New of the only element skips the
+// test.
 func MongoDBs() []Named {
 	var found []Named
 	for _, s := range []*mongoServer{realMongo, ferretMongo} {
@@ -46,16 +46,15 @@ func MongoDBs() []Named {
 	return found
 }
 
-// MongoDB returns the URL of a fresh, empty database, which is dropped when t
-// ends. It is on the server of AUTHSVC_TEST_MONGODB_URL, else on that of
-// AUTHSVC_TEST_FERRETDB_URL, else on the one of the default port; t is skipped
-// when there is none.
+// MongoDB returns the URL of a fresh, empty database, dropped when t ends. It uses
+// the server of AUTHSVC_TEST_MONGODB_URL, then AUTHSVC_TEST_FERRETDB_URL, then the
+// one on the default port. If there is none, it skips t.
 func MongoDB(t testing.TB) string {
 	t.Helper()
 	return MongoDBs()[0].New(t)
 }
 
-// database makes nothing: the server does, at the first write.
+// database creates nothing: the server creates the database at the first write.
 func (s *mongoServer) database(t testing.TB) string {
 	t.Helper()
 	server := s.server(t)
@@ -73,8 +72,8 @@ func (s *mongoServer) database(t testing.TB) string {
 	return database
 }
 
-// pingMongoDB asks for what takes a login, where the server wants one; it
-// answers a mere ping to everybody.
+// pingMongoDB runs a command that needs a login if the server requires one. A plain
+// ping succeeds without a login.
 func pingMongoDB(ctx context.Context, server string) error {
 	_, err := mongoCommand(ctx, server, "admin", bson.D{{Key: "find", Value: "authsvc_probe"}, {Key: "limit", Value: 1}})
 	return err
@@ -87,7 +86,7 @@ func dropMongoDB(server, name string) error {
 	return err
 }
 
-// sweepMongoDB drops what processes left behind that died before their cleanup.
+// sweepMongoDB drops the databases of processes that died before their cleanup.
 func sweepMongoDB(t testing.TB, server string) {
 	t.Helper()
 	names, err := mongoDatabases(server)

@@ -26,23 +26,22 @@ func newMySQL() *sqlServer {
 	return s
 }
 
-// createMySQL names the character set and nothing else, so that the collation
-// is the server's own, as it is for those who make their database by hand.
+// createMySQL sets only the character set. The collation is the server's default, as
+// in databases that people create by hand.
 const createMySQL = `CREATE DATABASE %[1]s CHARACTER SET utf8mb4`
 
-// MySQL returns the URL of a fresh, empty database, which is dropped when t
-// ends. It is on the server of AUTHSVC_TEST_MYSQL_URL, else on the one of the
-// default port, MariaDB or MySQL; t is skipped when there is neither.
+// MySQL returns the URL of a fresh, empty database, dropped when t ends. It uses the
+// server of AUTHSVC_TEST_MYSQL_URL, or else the one on the default port, MariaDB or
+// MySQL. If there is neither, it skips t.
 func MySQL(t testing.TB) string {
 	t.Helper()
 	return mysqlServer.create(t, createMySQL)
 }
 
-// MySQLFrom prepares one database, for instance with a schema, and returns a
-// function that makes copies of its tables and rows: each call gives the URL
-// of one that is as fresh, and is taken back when its own t ends. The function
-// is for t and its subtests, parallel ones too. Views, triggers and routines
-// are not copied; t fails if there are any.
+// MySQLFrom prepares one database, for instance with a schema, and returns a function
+// that copies its tables and rows. Each call returns the URL of a fresh copy,
+// released when its own t ends. Use the function in t and its subtests; they may be
+// parallel. Views, triggers and routines are not copied; if there are any, t fails.
 func MySQLFrom(t testing.TB, prepare func(url string) error) func(t testing.TB) string {
 	t.Helper()
 	model := MySQL(t)
@@ -60,7 +59,8 @@ func MySQLFrom(t testing.TB, prepare func(url string) error) func(t testing.TB) 
 	server := mysqlServer.kind.server(t)
 	p := &pool{create: func() string {
 		database := MySQL(t)
-		// Off for this connection: the tables come in alphabetical order.
+		// Foreign key checks are off for this connection because the tables come in
+		// alphabetical order.
 		statements := append([]string{"USE " + databaseOf(database), "SET foreign_key_checks = 0"}, copies...)
 		if err := mysqlServer.do(server, all(statements...)); err != nil {
 			t.Errorf("MySQL: copy a database: %v", err)
@@ -74,8 +74,8 @@ func MySQLFrom(t testing.TB, prepare func(url string) error) func(t testing.TB) 
 	return p.take
 }
 
-// copyStatements returns what repeats a database in another one: CREATE TABLE
-// as the server tells it, and a copy of the rows where there are any.
+// copyStatements returns statements that recreate a database in another one: the
+// server's CREATE TABLE statements, and a copy of the rows of tables that have any.
 func copyStatements(ctx context.Context, c mysqlConn, source string) ([]string, error) {
 	if err := onlyTables(ctx, c, source); err != nil {
 		return nil, err
@@ -104,7 +104,7 @@ func copyStatements(ctx context.Context, c mysqlConn, source string) ([]string, 
 	return statements, nil
 }
 
-// onlyTables refuses a database that copyStatements would copy in part.
+// onlyTables refuses a database that copyStatements would copy only in part.
 func onlyTables(ctx context.Context, c sqlConn, source string) error {
 	others, err := c.column(ctx, fmt.Sprintf(`
 		SELECT table_name FROM information_schema.views WHERE table_schema = '%[1]s'

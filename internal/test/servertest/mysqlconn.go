@@ -16,8 +16,8 @@ type mysqlConn struct {
 	*sql.Conn
 }
 
-// openMySQL understands mysql://user:password@host:port/database, and
-// ?socket= instead of the host; other parameters are for stores.
+// openMySQL accepts mysql://user:password@host:port/database, and ?socket= instead of
+// the host. It ignores the parameters meant for stores.
 func openMySQL(ctx context.Context, server string) (sqlConn, error) {
 	config, err := mysqlConfig(server)
 	if err != nil {
@@ -52,7 +52,7 @@ func mysqlConfig(server string) (*mysql.Config, error) {
 	if socket := u.Query().Get("socket"); socket != "" {
 		c.Net, c.Addr = "unix", socket
 	}
-	// The driver's own lines, about connections that a test broke, are noise.
+	// The driver's own log lines about connections that a test broke are noise.
 	c.Logger = log.New(io.Discard, "", 0)
 	return c, nil
 }
@@ -78,14 +78,15 @@ func (c mysqlConn) column(ctx context.Context, query string) (values []string, e
 	return values, rows.Err()
 }
 
-// showCreate returns the statement that makes a table.
+// showCreate returns the statement that creates a table.
 func (c mysqlConn) showCreate(ctx context.Context, table string) (create string, err error) {
 	var name string
 	err = c.QueryRowContext(ctx, "SHOW CREATE TABLE "+table).Scan(&name, &create)
 	return create, err
 }
 
-// close ends the connection too, which the pool does not while it is out.
+// close also ends the connection, which closing the pool does not do while it is in
+// use.
 func (c mysqlConn) close() {
 	c.Conn.Close() //nolint:errcheck // of a test
 	c.db.Close()

@@ -10,8 +10,8 @@ import (
 
 var errChanged = errors.New("the tables were changed")
 
-// restoreMySQL brings the rows of a copy back to what they were. One whose
-// tables were changed is an error.
+// restoreMySQL restores the rows of a copy. If its tables were changed, it returns an
+// error.
 func restoreMySQL(ctx context.Context, c mysqlConn, database string, copies []string) error {
 	now, err := copyStatements(ctx, c, database)
 	if err != nil {
@@ -36,10 +36,10 @@ func restoreMySQL(ctx context.Context, c mysqlConn, database string, copies []st
 	return all(statements...)(ctx, c)
 }
 
-// counter is what CREATE TABLE says of ids that were given out.
+// counter matches the next id in a CREATE TABLE statement.
 var counter = regexp.MustCompile(` AUTO_INCREMENT=\d+`)
 
-// creations are the CREATE TABLE statements of copyStatements.
+// creations returns the CREATE TABLE statements of copyStatements.
 func creations(statements []string) (list []string) {
 	for _, s := range statements {
 		if !strings.HasPrefix(s, "INSERT ") {

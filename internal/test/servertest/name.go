@@ -9,20 +9,20 @@ import (
 	"time"
 )
 
-// prefix begins the name of every database that is made here.
+// prefix starts the name of every database created here.
 const prefix = "authsvc_test_"
 
-// orphanAge is when a database cannot belong to a running test any more: the
-// process that made it died before its cleanup.
+// orphanAge is the age at which a database cannot belong to a running test any more:
+// its process died before its cleanup.
 const orphanAge = 3 * time.Hour
 
-// newName returns a name that no other test has. It contains the time, by which
-// orphans are recognised.
+// newName returns a unique name. It contains the time, by which orphan recognises old
+// databases.
 func newName() string {
 	return fmt.Sprintf("%s%d_%s", prefix, time.Now().Unix(), strings.ToLower(rand.Text()[:10]))
 }
 
-// orphan reports whether a process left the database behind.
+// orphan reports whether a dead process left the database behind.
 func orphan(name string) bool {
 	rest, ours := strings.CutPrefix(name, prefix)
 	made, _, _ := strings.Cut(rest, "_")
@@ -30,7 +30,7 @@ func orphan(name string) bool {
 	return ours && err == nil && time.Since(time.Unix(seconds, 0)) > orphanAge
 }
 
-// withDatabase returns the server's URL with another path.
+// withDatabase returns the server's URL with another database.
 func withDatabase(server, name string) (string, error) {
 	u, err := url.Parse(server)
 	if err != nil {
@@ -40,7 +40,7 @@ func withDatabase(server, name string) (string, error) {
 	return u.String(), nil
 }
 
-// databaseOf returns the database that a URL made here names.
+// databaseOf returns the database in a URL made here.
 func databaseOf(database string) string {
 	u, err := url.Parse(database)
 	if err != nil {

@@ -10,13 +10,13 @@ import (
 	"testing"
 )
 
-// ferretVariable names the program that tools/ferretdb builds.
+// ferretVariable names the variable for the program that tools/ferretdb builds.
 const ferretVariable = "AUTHSVC_TEST_FERRETDB_BIN"
 
 var postgresTemplate, mysqlTemplate template
 
-// OwnPostgres starts a PostgreSQL server that makes every commit durable. The
-// test is skipped where PostgreSQL is not installed.
+// OwnPostgres starts a PostgreSQL server that makes every commit durable. If
+// PostgreSQL is not installed, it skips the test.
 func OwnPostgres(t testing.TB) *Server {
 	t.Helper()
 	initdb := find(t, "PostgreSQL", "initdb", "/usr/lib/postgresql/*/bin")
@@ -30,14 +30,15 @@ func OwnPostgres(t testing.TB) *Server {
 	return own(t, dir, "postgres://postgres@127.0.0.1:"+port+"/postgres?sslmode=disable", program{
 		path: filepath.Join(filepath.Dir(initdb), "postgres"),
 		args: []string{"-D", data, "-p", port, "-c", "listen_addresses=127.0.0.1", "-c", "unix_socket_directories=",
-			// In files, which go with the directory even after a kill.
+			// Shared memory in files disappears with the directory, even after a
+			// kill.
 			"-c", "dynamic_shared_memory_type=mmap", "-c", "shared_buffers=32MB"},
 		user: user, stop: syscall.SIGINT,
 	}, postgres.ping)
 }
 
-// OwnMySQL starts a MariaDB server that makes every commit durable. The test
-// is skipped where MariaDB is not installed.
+// OwnMySQL starts a MariaDB server that makes every commit durable. If MariaDB is not
+// installed, it skips the test.
 func OwnMySQL(t testing.TB) *Server {
 	t.Helper()
 	mariadbd := find(t, "MariaDB", "mariadbd", "/usr/sbin")
@@ -45,8 +46,9 @@ func OwnMySQL(t testing.TB) *Server {
 	user := userFor(t, "mysql")
 	dir := serverDir(t, user)
 	data := filepath.Join(dir, dataName)
-	// A server deletes all temporary tables that it finds when it starts: in
-	// the shared directory it would take those of others, who then crash.
+	// At its start, a server deletes all temporary tables in its directory. In a
+	// shared directory, it would delete the tables of other servers, which then
+	// crash.
 	const small, temporary = "--innodb-log-file-size=16M", "--tmpdir="
 	mysqlTemplate.copyTo(t, data, user, func(data string) error {
 		return runAs(user, install, "--no-defaults", "--datadir="+data, "--auth-root-authentication-method=normal", "--skip-test-db", small,
@@ -67,12 +69,11 @@ func OwnMySQL(t testing.TB) *Server {
 	return s
 }
 
-// ownDatabase is the empty database of a server whose kind has none at first.
+// ownDatabase names the database on servers that start without one.
 const ownDatabase = "authsvc"
 
-// OwnRedis starts a Redis server that makes every command durable; args are
-// more of its options, like "--maxmemory", "2mb". The test is skipped where
-// Redis is not installed.
+// OwnRedis starts a Redis server that makes every command durable. args adds options,
+// such as "--maxmemory", "2mb". If Redis is not installed, it skips the test.
 func OwnRedis(t testing.TB, args ...string) *Server {
 	t.Helper()
 	path := find(t, "Redis", "redis-server")
@@ -86,9 +87,9 @@ func OwnRedis(t testing.TB, args ...string) *Server {
 	}, pingRedis)
 }
 
-// OwnFerretDB starts the FerretDB that tools/ferretdb builds, which
-// AUTHSVC_TEST_FERRETDB_BIN names, else the ferretdb of PATH. The test is
-// skipped when there is neither.
+// OwnFerretDB starts the FerretDB named by AUTHSVC_TEST_FERRETDB_BIN, as
+// tools/ferretdb builds it, or else the ferretdb in PATH. If there is neither, it
+// skips the test.
 func OwnFerretDB(t testing.TB) *Server {
 	t.Helper()
 	path := os.Getenv(ferretVariable)
@@ -104,8 +105,8 @@ func OwnFerretDB(t testing.TB) *Server {
 	}, pingMongoDB)
 }
 
-// find returns the path of a program, in the newest of the directories or in
-// PATH; the test is skipped when it is not installed.
+// find returns the path of a program in the newest of the directories or in PATH. If
+// it is not installed, find skips the test.
 func find(t testing.TB, server, name string, dirs ...string) string {
 	t.Helper()
 	NotShort(t)
@@ -131,7 +132,7 @@ func userFor(t testing.TB, name string) *account {
 	return a
 }
 
-// serverDir makes a server's directory; the server deletes it.
+// serverDir makes a server's directory. discard removes it.
 func serverDir(t testing.TB, a *account) string {
 	t.Helper()
 	dir, err := newDir(a)

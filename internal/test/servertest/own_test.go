@@ -10,7 +10,8 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 )
 
-// ownServers are the four with a way to write to them and to read that back.
+// ownServers lists the four servers, with functions that write a value and read it
+// back.
 var ownServers = []struct {
 	name  string
 	start func(testing.TB) *Server
@@ -59,7 +60,7 @@ func getMongo(t testing.TB, s *Server) bool {
 	return n == 1
 }
 
-// ping asks once.
+// ping pings once.
 func ping(t testing.TB, s *Server, timeout time.Duration) error {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), timeout)
@@ -99,7 +100,7 @@ func TestOwnServer(t *testing.T) {
 	}
 }
 
-// TestOwnServerLeavesNothing ends tests in each state that a server can be in.
+// TestOwnServerLeavesNothing ends tests in each state of a server.
 func TestOwnServerLeavesNothing(t *testing.T) {
 	t.Parallel()
 	for _, server := range ownServers {
@@ -119,7 +120,7 @@ func TestOwnServerLeavesNothing(t *testing.T) {
 					leave(s)
 				})
 				if s == nil {
-					t.SkipNow() // as the inner test, which says why
+					t.SkipNow() // as the inner test, which gave the reason
 				}
 				for _, pid := range pids {
 					if alive(pid) {
@@ -134,8 +135,8 @@ func TestOwnServerLeavesNothing(t *testing.T) {
 	}
 }
 
-// TestOwnPostgresChildren makes sure that more than the first process is
-// frozen: a backend that goes on would answer on an open connection.
+// TestOwnPostgresChildren checks that all processes are frozen: a running backend
+// would answer on an open connection.
 func TestOwnPostgresChildren(t *testing.T) {
 	t.Parallel()
 	s := OwnPostgres(t)
@@ -160,7 +161,7 @@ func TestOwnPostgresChildren(t *testing.T) {
 	s.Thaw()
 }
 
-// Options of the caller reach the server.
+// TestOwnRedisOptions checks that the caller's options reach the server.
 func TestOwnRedisOptions(t *testing.T) {
 	t.Parallel()
 	s := OwnRedis(t, "--maxmemory", "7mb")

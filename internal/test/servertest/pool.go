@@ -5,16 +5,16 @@ import (
 	"testing"
 )
 
-// A pool keeps prepared databases for the next test, since making one takes
-// ten times as long as bringing its rows back to what they were.
+// A pool keeps prepared databases for later tests. Creating one takes ten times as
+// long as restoring its rows.
 type pool struct {
-	create  func() string          // returns the URL of a new one
-	restore func(url string) error // an error: it cannot be used again
+	create  func() string          // creates a database and returns its URL
+	restore func(url string) error // after an error, the database cannot be reused
 	mu      sync.Mutex
 	spare   []string
 }
 
-// take returns a database that t uses until its end.
+// take returns a database that t may use until it ends.
 func (p *pool) take(t testing.TB) string {
 	t.Helper()
 	url := p.kept()

@@ -28,26 +28,26 @@ func newPostgres() *sqlServer {
 	return s
 }
 
-// Postgres returns the URL of a fresh, empty database, which is dropped when t
-// ends. It is on the server of AUTHSVC_TEST_POSTGRES_URL, else on the one of
-// the default port; t is skipped when there is neither.
+// Postgres returns the URL of a fresh, empty database, dropped when t ends. It uses
+// the server of AUTHSVC_TEST_POSTGRES_URL, or else the one on the default port. If
+// there is neither, it skips t.
 func Postgres(t testing.TB) string {
 	t.Helper()
-	// template0, because nobody can be connected to it: a database that
-	// somebody uses cannot be copied.
+	// template0 accepts no connections. PostgreSQL cannot copy a database that has
+	// any.
 	return copyPostgres(t, "template0")
 }
 
 func copyPostgres(t testing.TB, model string) string {
 	t.Helper()
-	postgres.kind.server(t) // skips before it is asked for its version
+	postgres.kind.server(t) // skips t before copyStrategy asks for the version
 	return postgres.create(t, `CREATE DATABASE %[1]s TEMPLATE `+model+copyStrategy())
 }
 
-// copyStrategy makes newer servers copy files instead of logging each page:
-// with fsync off this halves the time, about 40 ms instead of 80. A schema for
-// each test would cost as much as soon as it has seven tables, and keep apart
-// less. Servers before 15 know no other way, and not the word.
+// copyStrategy makes newer servers copy files instead of logging each page. With
+// fsync off, this halves the time from about 80 ms to 40. A schema for each test
+// would cost as much with seven tables or more, and would isolate less. Servers
+// before 15 always copy files and do not know the option.
 var copyStrategy = sync.OnceValue(func() (strategy string) {
 	server, err := postgres.kind.find()
 	if err != nil || server == "" {
@@ -63,10 +63,9 @@ var copyStrategy = sync.OnceValue(func() (strategy string) {
 	return strategy
 })
 
-// PostgresFrom prepares one database, for instance with a schema, and returns
-// a function that makes copies of it: each call gives the URL of one that is
-// as fresh, and is taken back when its own t ends. The function is for t and
-// its subtests, parallel ones too.
+// PostgresFrom prepares one database, for instance with a schema, and returns a
+// function that copies it. Each call returns the URL of a fresh copy, released when
+// its own t ends. Use the function in t and its subtests; they may be parallel.
 func PostgresFrom(t testing.TB, prepare func(url string) error) func(t testing.TB) string {
 	t.Helper()
 	model := Postgres(t)
@@ -82,8 +81,8 @@ func PostgresFrom(t testing.TB, prepare func(url string) error) func(t testing.T
 		t.Fatalf("PostgreSQL: read a database: %v", err)
 	}
 	name := databaseOf(model)
-	// Nobody gets in any more, and whoever is still in, as a pool's last
-	// connections may be, goes out.
+	// Close the database to new connections, and end the remaining ones, such as a
+	// pool's last.
 	err = postgres.do(postgres.kind.server(t), all(
 		fmt.Sprintf(`ALTER DATABASE %s ALLOW_CONNECTIONS false`, name),
 		fmt.Sprintf(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '%s'`, name),

@@ -5,13 +5,13 @@ import (
 	"strings"
 )
 
-// A postgresState is what a database has to be like to be used again.
+// A postgresState is the state that a database must have to be used again.
 type postgresState struct {
-	shape string   // of its tables
-	rows  []string // statements that bring its rows back
+	shape string   // of the database's tables
+	rows  []string // statements that restore the rows
 }
 
-// shapeOfPostgres describes tables, indexes, rules and settings.
+// shapeOfPostgres describes tables, indexes, constraints and settings.
 const shapeOfPostgres = `SELECT coalesce(string_agg(x, E'\n' ORDER BY x), '') FROM (
 	SELECT concat_ws(' ', table_name, column_name, data_type, column_default, is_nullable, collation_name)
 		FROM information_schema.columns WHERE table_schema = 'public'
@@ -22,7 +22,7 @@ const shapeOfPostgres = `SELECT coalesce(string_agg(x, E'\n' ORDER BY x), '') FR
 
 const tablesOfPostgres = `SELECT quote_ident(tablename) FROM pg_tables WHERE schemaname = 'public' ORDER BY 1`
 
-// readPostgres remembers a prepared database.
+// readPostgres records the state of a prepared database.
 func readPostgres(ctx context.Context, c sqlConn) (s postgresState, err error) {
 	shape, err := c.column(ctx, shapeOfPostgres)
 	if err != nil {
@@ -44,7 +44,8 @@ func readPostgres(ctx context.Context, c sqlConn) (s postgresState, err error) {
 	return s, nil
 }
 
-// restore brings the rows back. A database of another shape is an error.
+// restore restores the rows. If the shape of the database has changed, it returns an
+// error.
 func (s postgresState) restore(ctx context.Context, c sqlConn) error {
 	shape, err := c.column(ctx, shapeOfPostgres)
 	if err != nil {
@@ -57,7 +58,7 @@ func (s postgresState) restore(ctx context.Context, c sqlConn) error {
 	if err != nil {
 		return err
 	}
-	statements := []string{"SET session_replication_role = replica"} // no foreign keys for now
+	statements := []string{"SET session_replication_role = replica"} // turns foreign keys off
 	for _, table := range tables {
 		statements = append(statements, "DELETE FROM "+table)
 	}

@@ -14,16 +14,18 @@ import (
 	"time"
 )
 
-// A process is a running server: the one that was started and all that it made.
+// A process is a running server: the process that was started and all its
+// descendants.
 type process struct {
 	cmd    *exec.Cmd
 	exited chan struct{}
 }
 
-// supported skips the test where processes cannot be frozen as here.
+// supported skips the test on systems where processes cannot be frozen.
 func supported(testing.TB) {}
 
-// run starts a program in dir. It dies with the test even if that is killed.
+// run starts a program in dir. The program dies with the test, even if the test is
+// killed.
 func run(p program, dir string) (*process, error) {
 	log, err := os.OpenFile(filepath.Join(dir, logName), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
 	if err != nil {
@@ -44,7 +46,7 @@ func run(p program, dir string) (*process, error) {
 	return running, nil
 }
 
-// freeze stops the parent first: it makes no more children then.
+// freeze stops the parent first, so that it starts no more children.
 func (p *process) freeze() error {
 	if err := p.signal(syscall.SIGSTOP); err != nil {
 		return err
@@ -66,8 +68,8 @@ func (p *process) thaw() error {
 	return p.signal(syscall.SIGCONT)
 }
 
-// kill returns when no process is left: PostgreSQL does not start while one of
-// its old ones lives.
+// kill returns when no process is left. PostgreSQL does not start while an old
+// process lives.
 func (p *process) kill() error {
 	err := p.freeze()
 	if errors.Is(err, os.ErrProcessDone) {
@@ -87,7 +89,7 @@ func (p *process) kill() error {
 	return awaitEnd(children)
 }
 
-// stop kills what does not end in good order in time.
+// stop sends a signal, and kills processes that do not end in time.
 func (p *process) stop(with syscall.Signal) error {
 	if err := p.signal(with); err != nil {
 		return err
@@ -102,8 +104,8 @@ func (p *process) stop(with syscall.Signal) error {
 
 func (p *process) signal(s syscall.Signal) error { return p.cmd.Process.Signal(s) }
 
-// children returns all descendants. The process group is not enough: each process of
-// PostgreSQL has a session of its own.
+// children returns all descendants. The process group is not enough: each PostgreSQL
+// process has its own session.
 func (p *process) children() []int {
 	parents := map[int][]int{}
 	stats, _ := filepath.Glob("/proc/[0-9]*/stat")
@@ -122,14 +124,14 @@ func (p *process) children() []int {
 // pids returns the process and all its descendants.
 func (p *process) pids() []int { return append(p.children(), p.cmd.Process.Pid) }
 
-// readStat reads the id, the parent's id and the state of a process.
+// readStat returns the id, the parent's id and the state of a process.
 // https://man7.org/linux/man-pages/man5/proc_pid_stat.5.html
 func readStat(file string) (pid, parent int, state string, err error) {
 	text, err := os.ReadFile(file)
 	if err != nil {
 		return 0, 0, "", err
 	}
-	// The name in between may have spaces and parentheses.
+	// The name between them may contain spaces and parentheses.
 	open, end := bytes.IndexByte(text, '('), bytes.LastIndexByte(text, ')')
 	if open < 0 || end < open {
 		return 0, 0, "", fmt.Errorf("%s: not as expected", file)
@@ -142,7 +144,7 @@ func readStat(file string) (pid, parent int, state string, err error) {
 	return pid, parent, state, err
 }
 
-// awaitEnd returns when all processes are gone, or dead and not yet collected.
+// awaitEnd returns when all processes are gone, or are zombies.
 func awaitEnd(pids []int) error {
 	deadline := time.Now().Add(stopTimeout)
 	for _, pid := range pids {

@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// Elsewhere nothing ends a server when the test dies, nor lists its processes.
+// On other systems, a server would outlive a killed test, and its processes cannot be
+// listed.
 
 type process struct{ exited chan struct{} }
 

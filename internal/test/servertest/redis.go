@@ -19,23 +19,22 @@ func pingRedis(ctx context.Context, server string) error {
 	if err != nil {
 		return err
 	}
-	// The client prints a line each time that it cannot connect.
+	// The client logs a line for each failed connection.
 	conn, err := new(net.Dialer).DialContext(ctx, o.Network, o.Addr)
 	if err != nil {
 		return err
 	}
 	conn.Close()
-	// One try: whoever waits for a server asks again.
+	// One try is enough: a caller that waits for a server pings again.
 	o.MaxRetries, o.DialerRetries, o.ContextTimeoutEnabled = -1, 1, true
 	client := redis.NewClient(o)
 	defer client.Close()
 	return client.Ping(ctx).Err()
 }
 
-// Redis returns the URL of a server and a prefix that no other test has; the
-// keys that begin with it are deleted when t ends. The server is that of
-// AUTHSVC_TEST_REDIS_URL, else the one of the default port; t is skipped when
-// there is neither.
+// Redis returns the URL of a server and a key prefix unique to the test. Keys with
+// the prefix are deleted when t ends. It uses the server of AUTHSVC_TEST_REDIS_URL,
+// or else the one on the default port. If there is neither, it skips t.
 func Redis(t testing.TB) (url, keyPrefix string) {
 	t.Helper()
 	url = redisKind.server(t)
@@ -48,8 +47,7 @@ func Redis(t testing.TB) (url, keyPrefix string) {
 	return url, keyPrefix
 }
 
-// deleteKeys walks the whole database; keys that tests add meanwhile do not
-// matter.
+// deleteKeys scans the whole database. It may miss keys added meanwhile.
 func deleteKeys(server, pattern string) error {
 	o, err := redis.ParseURL(server)
 	if err != nil {

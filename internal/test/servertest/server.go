@@ -13,17 +13,17 @@ import (
 )
 
 const (
-	startTimeout = time.Minute // recovery after a kill on a busy machine included
+	startTimeout = time.Minute // includes recovery after a kill on a busy machine
 	stopTimeout  = time.Minute
 	pingInterval = 20 * time.Millisecond
 )
 
-// A Server is started for one test, which may do to it what happens to servers.
-// It keeps what it acknowledged in a directory of its own, and is gone with it
-// when the test ends. Methods fail the test themselves, so they are called
-// from its goroutine only.
+// A Server is a database server for one test, which may kill, freeze and restart it.
+// It keeps acknowledged writes in its own directory, which is removed when the test
+// ends. Its methods fail the test themselves, so call them only from the test's
+// goroutine.
 type Server struct {
-	// URL of an empty database on it, the same after every Start.
+	// URL names an empty database on the server. It stays the same after every Start.
 	URL string
 
 	t       testing.TB
@@ -33,15 +33,15 @@ type Server struct {
 	running *process // nil between Kill or Stop and Start
 }
 
-// A program is how a server is run.
+// A program describes how to run a server.
 type program struct {
 	path string
 	args []string
-	user *account       // nil: whoever runs the test
-	stop syscall.Signal // ends it in good order
+	user *account       // nil: the user who runs the test
+	stop syscall.Signal // signal for an orderly end
 }
 
-// own makes a server in dir and starts it.
+// own creates a server in dir and starts it.
 func own(t testing.TB, dir, url string, p program, ping func(context.Context, string) error) *Server {
 	t.Helper()
 	s := &Server{URL: url, t: t, dir: dir, program: p, ping: ping}
@@ -50,8 +50,7 @@ func own(t testing.TB, dir, url string, p program, ping func(context.Context, st
 	return s
 }
 
-// Start runs the server on the data and the port that it had, and returns when
-// it answers.
+// Start runs the server on its existing data and port, and returns when it answers.
 func (s *Server) Start() {
 	s.t.Helper()
 	if s.running != nil {
@@ -83,8 +82,8 @@ func (s *Server) await() {
 	}
 }
 
-// Kill ends all processes of the server at once, as the loss of power does but
-// for what the operating system still writes.
+// Kill ends all processes of the server immediately. It resembles a power loss,
+// except that the operating system still writes its buffers.
 func (s *Server) Kill() {
 	s.t.Helper()
 	if err := s.live().kill(); err != nil {
@@ -93,8 +92,8 @@ func (s *Server) Kill() {
 	s.running = nil
 }
 
-// Freeze stops all processes of the server where they are: connections stay
-// open and nothing answers.
+// Freeze suspends all processes of the server: connections stay open, and nothing
+// answers.
 func (s *Server) Freeze() {
 	s.t.Helper()
 	if err := s.live().freeze(); err != nil {
@@ -102,7 +101,7 @@ func (s *Server) Freeze() {
 	}
 }
 
-// Thaw lets a frozen server go on.
+// Thaw resumes a frozen server.
 func (s *Server) Thaw() {
 	s.t.Helper()
 	if err := s.live().thaw(); err != nil {
@@ -110,7 +109,7 @@ func (s *Server) Thaw() {
 	}
 }
 
-// Stop ends the server in good order; connections are closed.
+// Stop shuts the server down and closes its connections.
 func (s *Server) Stop() {
 	s.t.Helper()
 	if err := s.live().stop(s.program.stop); err != nil {
@@ -127,7 +126,7 @@ func (s *Server) live() *process {
 	return s.running
 }
 
-// discard leaves no process and no file.
+// discard ends all processes and removes the directory.
 func (s *Server) discard() {
 	if s.t.Failed() {
 		s.t.Logf("the last lines of %s:\n%s", filepath.Base(s.program.path), s.logged())
@@ -143,7 +142,7 @@ func (s *Server) discard() {
 	}
 }
 
-// logged returns the end of what the server printed.
+// logged returns the last lines of the server's output.
 func (s *Server) logged() string {
 	const enough = 4 << 10
 	text, err := os.ReadFile(filepath.Join(s.dir, logName))
@@ -153,10 +152,10 @@ func (s *Server) logged() string {
 	return string(text[max(0, len(text)-enough):])
 }
 
-// logName is the file in a server's directory that has its output.
+// logName names the file in a server's directory that receives its output.
 const logName = "log"
 
-// freePort returns a port that nobody listens on.
+// freePort returns a free port.
 func freePort(t testing.TB) string {
 	t.Helper()
 	port, err := freeport.Pick(1)

@@ -18,7 +18,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 )
 
-// onSQL runs statements on a database's URL and returns what query gives.
+// onSQL runs statements on a database and returns the result of query.
 func onSQL(t testing.TB, s *sqlServer, database, query string, statements ...string) (values []string) {
 	t.Helper()
 	err := s.do(database, func(ctx context.Context, c sqlConn) (err error) {
@@ -88,7 +88,8 @@ func TestSQLFrom(t *testing.T) {
 				t.Run(fmt.Sprint(i), func(t *testing.T) {
 					t.Parallel()
 					database := fresh(t)
-					// A row of another copy, or no foreign key, would show.
+					// A row of another copy, or a missing foreign key, would show
+					// here.
 					left := onSQL(t, test.server, database, `SELECT id FROM a_session`,
 						`INSERT INTO a_session VALUES (7, 1)`, `DELETE FROM z_person WHERE name = 'Ada'`)
 					if len(left) > 0 {
@@ -161,7 +162,7 @@ func TestSharedMongoDB(t *testing.T) {
 				}
 			})
 			if database == "" {
-				t.SkipNow() // as the inner test, which says why
+				t.SkipNow() // as the inner test, which gave the reason
 			}
 			if slices.Contains(listMongo(t, database), databaseOf(database)) {
 				t.Error("the database is still there after its test")
@@ -223,7 +224,8 @@ func TestDiscreet(t *testing.T) {
 	}
 }
 
-// A server that is named and does not answer is a failure, not a skip.
+// TestNamedServerMustAnswer checks that a named server that does not answer causes a
+// failure, not a skip.
 func TestNamedServerMustAnswer(t *testing.T) {
 	const variable = "AUTHSVC_TEST_NOWHERE_URL"
 	for _, test := range []struct{ value, want string }{
@@ -239,8 +241,9 @@ func TestNamedServerMustAnswer(t *testing.T) {
 	}
 }
 
-// TestServerThatRefuses: a server that lets nobody in is reported with how to set it up,
-// whether the variable names it or it has the default port.
+// TestServerThatRefuses checks that the report about a server that refuses logins
+// explains how to set it up, whether the variable names it or it has the default
+// port.
 func TestServerThatRefuses(t *testing.T) {
 	locked := miniredis.RunT(t)
 	locked.RequireAuth("secret")
@@ -252,7 +255,7 @@ func TestServerThatRefuses(t *testing.T) {
 		named    string
 		fallback string
 		ping     func(context.Context, string) error
-		want     []string // empty: it is used
+		want     []string // empty: the server is used
 	}{
 		"named":             {url(locked), "", pingRedis, []string{variable + ": ", "NOAUTH", "set " + variable, `eval "$(.ci/servers)"`}},
 		"found":             {"", url(locked), pingRedis, []string{"the Thing on 127.0.0.1:1 lets no tests in", "NOAUTH", "set " + variable}},
@@ -281,7 +284,7 @@ func TestServerThatRefuses(t *testing.T) {
 	}
 }
 
-// lockedMongo is a server that answers a ping and nothing else.
+// lockedMongo is a server that answers only a ping.
 func lockedMongo(t *testing.T) (addr string) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")

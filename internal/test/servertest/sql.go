@@ -8,20 +8,20 @@ import (
 	"time"
 )
 
-// stepTimeout is for making or dropping one database; a busy machine with many
-// tests in parallel needs most of it.
+// stepTimeout limits the creation or removal of one database. A busy machine with
+// many parallel tests needs most of it.
 const stepTimeout = time.Minute
 
-// A sqlServer is a shared server on which databases are made with SQL.
+// A sqlServer is a shared server on which SQL creates databases.
 type sqlServer struct {
 	kind  *kind
 	open  func(ctx context.Context, server string) (sqlConn, error)
 	names string // query that lists the databases
-	drop  string // statement with %s for the name
+	drop  string // statement; %s stands for the name
 	swept sync.Once
 }
 
-// A sqlConn is one connection, so little of it that any driver will do.
+// A sqlConn is one connection. It is small enough for any driver to implement.
 type sqlConn interface {
 	exec(ctx context.Context, statement string) error
 	// column returns the first column of all rows.
@@ -29,7 +29,7 @@ type sqlConn interface {
 	close()
 }
 
-// ping reports whether a server lets us in.
+// ping reports whether a server accepts our login.
 func (s *sqlServer) ping(ctx context.Context, server string) error {
 	c, err := s.open(ctx, server)
 	if err == nil {
@@ -38,8 +38,8 @@ func (s *sqlServer) ping(ctx context.Context, server string) error {
 	return err
 }
 
-// do runs steps on a connection of their own: one that was kept would go away
-// with a server that a test restarts.
+// do runs steps on a new connection. A kept connection would break when a test
+// restarts the server.
 func (s *sqlServer) do(server string, steps func(context.Context, sqlConn) error) error {
 	ctx, cancel := context.WithTimeout(context.Background(), stepTimeout)
 	defer cancel()
@@ -51,8 +51,8 @@ func (s *sqlServer) do(server string, steps func(context.Context, sqlConn) error
 	return steps(ctx, c)
 }
 
-// create makes a database with statements that have %[1]s for its name, and
-// drops it when t ends. It returns the database's URL.
+// create creates a database with statements, in which %[1]s stands for its name. It
+// returns the database's URL and drops the database when t ends.
 func (s *sqlServer) create(t testing.TB, statements ...string) string {
 	t.Helper()
 	server := s.kind.server(t)
@@ -88,14 +88,15 @@ func all(statements ...string) func(context.Context, sqlConn) error {
 	}
 }
 
-// sweep drops what processes left behind that died before their cleanup.
+// sweep drops the databases of processes that died before their cleanup.
 func (s *sqlServer) sweep(t testing.TB, server string) {
 	t.Helper()
 	err := s.do(server, func(ctx context.Context, c sqlConn) error {
 		names, err := c.column(ctx, s.names)
 		for _, name := range names {
 			if orphan(name) {
-				// Another process may sweep too; who comes second finds nothing.
+				// Another process may sweep too. The second one finds nothing to
+				// drop.
 				_ = c.exec(ctx, fmt.Sprintf(s.drop, name))
 			}
 		}

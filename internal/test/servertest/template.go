@@ -9,19 +9,19 @@ import (
 	"testing/fstest"
 )
 
-// dataName is the directory in a server's directory that has its data.
+// dataName names the data directory within a server's directory.
 const dataName = "data"
 
-// A template is a data directory as the server's own tool makes it, which
-// takes seconds. It is made once per process, and kept in memory (about 40 MB)
-// since nothing would delete it when the process ends.
+// A template is a data directory made by the server's own tool, which takes seconds.
+// Each process makes it once and keeps it in memory (about 40 MB), because a file
+// would outlive the process.
 type template struct {
 	once  sync.Once
 	files fstest.MapFS
 	err   error
 }
 
-// copyTo makes a data directory at the given place.
+// copyTo writes the data directory to data.
 func (m *template) copyTo(t testing.TB, data string, a *account, initialise func(data string) error) {
 	t.Helper()
 	m.once.Do(func() { m.files, m.err = remember(a, initialise) })
@@ -31,7 +31,7 @@ func (m *template) copyTo(t testing.TB, data string, a *account, initialise func
 	if err := os.CopyFS(data, m.files); err != nil {
 		t.Fatal(err)
 	}
-	// PostgreSQL insists.
+	// PostgreSQL requires this mode.
 	if err := os.Chmod(data, 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -70,8 +70,8 @@ func remember(a *account, initialise func(data string) error) (fstest.MapFS, err
 	return files, err
 }
 
-// newDir makes a directory that the account can use. Those of testing belong
-// to whoever runs the test, parents included.
+// newDir makes a directory that the account can use. Directories of package testing
+// and their parents belong to the user who runs the test.
 func newDir(a *account) (string, error) {
 	dir, err := os.MkdirTemp("", "authsvc-server-")
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package sites is a small internet for browsers in tests: https and http
-// sites by name, on the usual ports, behind a proxy that knows no others.
+// Package sites provides a small internet for browsers in tests: https and http sites
+// by name, on the usual ports, behind a proxy that knows no other sites.
 package sites
 
 import (
@@ -16,16 +16,16 @@ import (
 	"testing"
 )
 
-// Sites are the hosts of one test.
+// Sites holds the hosts of one test.
 type Sites struct {
 	proxy, secure *httptest.Server
 
 	mu    sync.Mutex
 	hosts map[string]http.Handler // by origin
-	asked []string                // origins that are not there
+	asked []string                // unknown origins
 }
 
-// Start serves nothing yet, until t ends.
+// Start starts the proxy, without any site yet, until t ends.
 func Start(t testing.TB) *Sites {
 	s := &Sites{hosts: map[string]http.Handler{}}
 	s.secure = httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { s.serve("https://", w, r) }))
@@ -39,26 +39,25 @@ func Start(t testing.TB) *Sites {
 	return s
 }
 
-// Serve answers for an origin, such as "https://app.test". A new handler takes
-// the place of an earlier one.
+// Serve answers for an origin, such as "https://app.test". A new handler replaces an
+// earlier one.
 func (s *Sites) Serve(origin string, h http.Handler) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.hosts[origin] = h
 }
 
-// Proxy is the address that leads there, "host:port".
+// Proxy returns the address of the proxy, "host:port".
 func (s *Sites) Proxy() string { return s.proxy.Listener.Addr().String() }
 
-// Asked are the origins, so far, that somebody wanted and that are not there.
+// Asked returns the unknown origins requested so far.
 func (s *Sites) Asked() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return append([]string(nil), s.asked...)
 }
 
-// Key is the base64 SHA-256 digest of the public key of every certificate
-// here.
+// Key returns the base64 SHA-256 digest of the public key of every certificate here.
 func Key() string {
 	server := httptest.NewTLSServer(nil)
 	defer server.Close()
@@ -80,7 +79,7 @@ func (s *Sites) serve(scheme string, w http.ResponseWriter, r *http.Request) {
 	h.ServeHTTP(w, r)
 }
 
-// forward is the proxy. What is on loopback it passes on as it is.
+// forward is the proxy. It passes requests for loopback addresses on unchanged.
 func (s *Sites) forward(w http.ResponseWriter, r *http.Request) {
 	switch host := r.URL.Hostname(); {
 	case r.Method == http.MethodConnect:
@@ -91,15 +90,15 @@ func (s *Sites) forward(w http.ResponseWriter, r *http.Request) {
 			p.Out.Host = r.Host
 		}}).ServeHTTP(w, r)
 	default:
-		// A proxy is asked for an address; a site, for a path.
+		// A request to a proxy has an address; a request to a site has a path.
 		r.URL.Scheme, r.URL.Host = "", ""
 		r.RequestURI = r.URL.RequestURI()
 		s.serve("http://", w, r)
 	}
 }
 
-// tunnel joins the client with the one TLS server, which finds the site by the
-// name that it is asked for.
+// tunnel connects the client with the only TLS server, which chooses the site by the
+// requested name.
 func (s *Sites) tunnel(w http.ResponseWriter, r *http.Request) {
 	host := strings.TrimSuffix(r.Host, ":443")
 	s.mu.Lock()

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestBuildTest runs TestClocks with the clocks that it can have.
+// TestBuildTest runs TestClocks in a program where clocks can be shifted.
 func TestBuildTest(t *testing.T) {
 	t.Parallel()
 	if Works() {

@@ -7,23 +7,23 @@ import (
 	"time"
 )
 
-// label of goroutines, which those that they start have too. What a timer runs has
-// none, and the clock of the process.
+// label marks goroutines; goroutines started from them inherit it. Functions run by a
+// timer have no label and use the clock of the process.
 const label = "skew"
 
-// Works reports whether package skewed has built this program. In others the clock is
-// right everywhere.
+// Works reports whether package skewed built this program. In other programs, the
+// clock is right everywhere.
 func Works() bool { return works }
 
 var works = func() bool {
 	before := time.Now()
 	set(time.Hour)
-	defer pprof.SetGoroutineLabels(context.Background()) // to none
+	defer pprof.SetGoroutineLabels(context.Background()) // removes the labels
 	return between(time.Now(), before) == time.Hour
 }()
 
-// Set makes the clock of this goroutine off by whole seconds, and of those that it
-// starts from now on.
+// Set shifts the clock of this goroutine by whole seconds, and the clocks of
+// goroutines that it starts later.
 func Set(by time.Duration) {
 	if works {
 		set(by)
@@ -34,7 +34,7 @@ func set(by time.Duration) {
 	pprof.SetGoroutineLabels(pprof.WithLabels(context.Background(), pprof.Labels(label, by.String())))
 }
 
-// Here is by how much the clock of this goroutine is off.
+// Here returns how far the clock of this goroutine is off.
 func Here() (by time.Duration) {
 	if works {
 		mine := time.Now()
@@ -45,20 +45,20 @@ func Here() (by time.Duration) {
 	return by
 }
 
-// between is how much the clocks of two times differ.
+// between returns the difference between the clocks of two times.
 func between(a, b time.Time) time.Duration {
-	passed := a.Sub(b) // by the monotonic clock
+	passed := a.Sub(b) // on the monotonic clock
 	return (a.Round(0).Sub(b.Round(0)) - passed).Round(time.Second)
 }
 
-// At runs f with a clock that is off.
+// At runs f with a shifted clock.
 func At(by time.Duration, f func()) {
 	defer Set(Here())
 	Set(by)
 	f()
 }
 
-// Handler runs h with a clock that is off.
+// Handler runs h with a shifted clock.
 func Handler(by time.Duration, h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		At(by, func() { h.ServeHTTP(w, r) })

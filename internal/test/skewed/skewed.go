@@ -1,6 +1,6 @@
-// Package skewed builds programs with a clock that is off: all of it, or that of some
-// goroutines, as if they were of another machine. Linux gives no process a wall clock
-// of its own: time namespaces do not cover it, and Go does not call libc for it.
+// Package skewed builds programs with a shifted clock: in the whole program, or in
+// some goroutines, as if they ran on another machine. Linux cannot give a process its
+// own wall clock: time namespaces do not cover it, and Go does not call libc for it.
 package skewed
 
 import (
@@ -14,13 +14,14 @@ import (
 	"time"
 )
 
-// variable has by how much the clock of a process is off.
+// variable names the environment variable that holds the shift.
 const variable = "SKEW"
 
-// Env is what makes the clock of a process off by whole seconds: "NAME=value".
+// Env returns the variable, "NAME=value", that shifts the clock of a process by whole
+// seconds.
 func Env(by time.Duration) string { return variable + "=" + by.String() }
 
-// Patch of time.Now.
+// These constants patch time.Now.
 const (
 	now     = "\tsec, nsec, mono := runtimeNow()\n\tif mono == 0 {\n"
 	patched = "\tsec, nsec, mono := runtimeNow()\n\tsec += skewHere()\n\tif mono == 0 {\n"
@@ -57,27 +58,26 @@ func skewHere() int64 {
 `
 )
 
-// Build builds the command in a directory and returns its path. The wall clock of its
-// processes is off by what [Env] says; timers and how long things take are as they are.
+// Build builds the command in a directory and returns its path. [Env] shifts the wall
+// clock of its processes. Timers and durations stay right.
 func Build(dir string) (string, error) {
 	binary := filepath.Join(dir, "authsvc")
 	return binary, run(dir, "build", "-o", binary, "authsvc/cmd/authsvc")
 }
 
-// BuildTest builds the tests of a package, in which clocks are off as [Set] and [At]
-// say.
+// BuildTest builds the tests of a package. [Set] and [At] shift the clocks in them.
 func BuildTest(dir, pkg string) (string, error) {
 	binary := filepath.Join(dir, "tests")
 	return binary, run(dir, "test", "-c", "-vet=off", "-o", binary, pkg)
 }
 
-// run builds something in a Go tree that is patched.
+// run runs a build in a patched Go tree.
 func run(dir, command string, args ...string) error {
 	out, err := exec.Command("go", "env", "GOROOT").Output()
 	if err != nil {
 		return err
 	}
-	root := filepath.Join(dir, "go") // go replaces no file below GOMODCACHE, where toolchains are
+	root := filepath.Join(dir, "go") // go cannot overlay files below GOMODCACHE, which holds toolchains
 	if err := os.Symlink(strings.TrimSpace(string(out)), root); err != nil {
 		return err
 	}

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// TestClocks: in a program that is built here a goroutine has the clock that was set,
-// and so have those that it starts; in any other it is right.
+// TestClocks checks that in a program built here, a goroutine and those that it
+// starts have the clock that was set. In any other program, the clock is right.
 func TestClocks(t *testing.T) {
 	t.Parallel()
 	if Works() {

@@ -7,8 +7,8 @@ import (
 	"authsvc/internal/sql/sqladapter"
 )
 
-// WrapDatabase puts the switch between an adapter and a database that is not
-// one of database/sql.
+// WrapDatabase puts the switch between an adapter and a database that does not use
+// database/sql.
 func (s *Switch) WrapDatabase(d sqladapter.Database) sqladapter.Database {
 	return database{querier{d, s}, d}
 }
@@ -58,8 +58,8 @@ func (t transaction) Commit(ctx context.Context) error {
 
 func (t transaction) Rollback(ctx context.Context) error { return t.inner.Rollback(ctx) }
 
-// A pipeline makes statements that run later fail as the server does: what follows
-// them fails, and is not done.
+// A pipeline fails deferred statements as the server does: after a failure, the later
+// statements fail too and have no effect.
 type pipeline struct {
 	transaction
 	inner  sqladapter.Pipeline

@@ -1,5 +1,5 @@
-// Package sqlfault makes the statements of a SQL adapter fail, one at a time,
-// below database/sql, and judges whether its steps are all or nothing.
+// Package sqlfault makes single statements of a SQL adapter fail, below database/sql.
+// It checks that each step of the adapter has its whole effect or none.
 package sqlfault
 
 import (
@@ -11,29 +11,29 @@ import (
 	"authsvc/internal/sql/sqladapter"
 )
 
-// ErrFault is the error of a statement that was made to fail.
+// ErrFault is the error of a statement that fails on purpose.
 var ErrFault = errors.New("sqlfault: injected fault")
 
-// A Switch makes the n-th event fail. Events are statements, beginnings and
-// commits of transactions; preparing a statement is none.
+// A Switch makes the n-th event fail. Statements, and the begin and commit of
+// transactions, are events; preparing a statement is not.
 type Switch struct {
-	// Err is what an event fails with. Nil: ErrFault.
+	// Err is the error of the failing event. Nil: ErrFault.
 	Err error
 
 	mu    sync.Mutex
 	left  int  // events until the fault; 0: disarmed
-	after bool // let it happen first
+	after bool // the event happens, then reports an error
 	fired bool
 }
 
-// Arm makes the n-th event from now fail, before it happens or after.
+// Arm makes the n-th event from now fail, either before or after it takes effect.
 func (s *Switch) Arm(n int, after bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.left, s.after, s.fired = n, after, false
 }
 
-// Disarm ends it and reports whether an event failed.
+// Disarm switches the fault off and reports whether an event failed.
 func (s *Switch) Disarm() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -48,7 +48,8 @@ func (s *Switch) fault() error {
 	return ErrFault
 }
 
-// turn counts an event and reports whether it is to fail, and when.
+// turn counts an event and reports whether it must fail before or after it takes
+// effect.
 func (s *Switch) turn() (before, after bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -63,7 +64,7 @@ func (s *Switch) turn() (before, after bool) {
 	return !s.after, s.after
 }
 
-// do makes one event.
+// do runs one event.
 func do[T any](s *Switch, event func() (T, error)) (T, error) {
 	var none T
 	before, after := s.turn()
@@ -75,7 +76,7 @@ func do[T any](s *Switch, event func() (T, error)) (T, error) {
 		if rows, ok := any(result).(interface{ Close() error }); ok {
 			rows.Close() // the statement completes
 		}
-		switch tx := any(result).(type) { // nobody else ends it
+		switch tx := any(result).(type) { // nothing else ends it
 		case driver.Tx:
 			tx.Rollback()
 		case sqladapter.Tx:
@@ -170,7 +171,8 @@ type tx struct {
 
 func (t *tx) Commit() error { return commit(t.s, t.Tx.Commit, t.Rollback) }
 
-// commit fails before as a server that goes away would: nothing is committed.
+// commit behaves, if it fails before, as if the server went away: nothing is
+// committed.
 func commit(s *Switch, commit, rollback func() error) error {
 	before, after := s.turn()
 	if before {

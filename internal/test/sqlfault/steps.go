@@ -10,18 +10,17 @@ import (
 	"authsvc"
 )
 
-// A Store is an adapter whose contents can be seen.
+// A Store is an adapter whose contents a test can dump.
 type Store interface {
 	authsvc.Adapter
 	// Dump returns the rows of all tables as text, in a fixed order.
 	Dump(t *testing.T) string
 }
 
-// Run calls every method that writes, with each of its statements failing in
-// turn, and demands that the store then holds what it held before or, when
-// the fault came after it, what the method should have made of it. open
-// returns an empty store whose statements go through the switch. With names, only
-// those methods are called.
+// Run calls every method that writes, and makes each of its statements fail in turn.
+// Afterwards, the store must hold its earlier contents or, if the fault came after
+// the event, the complete result of the method. open returns an empty store whose
+// statements pass through the switch. If there are names, only those methods run.
 func Run(t *testing.T, open func(t *testing.T, fault *Switch) Store, names ...string) {
 	for _, s := range steps() {
 		if len(names) > 0 && !slices.Contains(names, s.name) {
@@ -42,7 +41,7 @@ type judge struct {
 	open func(t *testing.T, fault *Switch) Store
 	step step
 
-	before, done string // what the store holds
+	before, done string // contents of the store
 }
 
 func (j *judge) fresh() (*Switch, Store) {
@@ -53,8 +52,8 @@ func (j *judge) fresh() (*Switch, Store) {
 	return &fault, a
 }
 
-// try makes the n-th event fail and reports whether there was one, and what
-// the store holds then.
+// try makes the n-th event fail. It reports whether there was such an event, and
+// returns the store's contents afterwards.
 func (j *judge) try(fault *Switch, a Store, n int, after bool) (fired bool, got string) {
 	fault.Arm(n, after)
 	err := j.step.act(j.t.Context(), a)
@@ -68,8 +67,8 @@ func (j *judge) try(fault *Switch, a Store, n int, after bool) (fired bool, got 
 	return fired, a.Dump(j.t)
 }
 
-// failBefore fails events that then do not happen: nothing may have changed,
-// and the step can be tried again on the same store.
+// failBefore fails events before they take effect. Nothing may have changed, and the
+// step must succeed on the same store afterwards.
 func (j *judge) failBefore() {
 	fault, a := j.fresh()
 	for n := 1; ; n++ {
@@ -87,7 +86,8 @@ func (j *judge) failBefore() {
 	}
 }
 
-// failAfter fails events that did happen: the step is done or it is not.
+// failAfter fails events after they have taken effect. The step must be complete or
+// must not have happened.
 func (j *judge) failAfter() {
 	fault, a := j.fresh()
 	for n := 1; ; n++ {
@@ -106,7 +106,7 @@ func (j *judge) failAfter() {
 
 func at(seconds int) time.Time { return time.UnixMilli(1_900_000_000_000 + int64(seconds)*1000).UTC() }
 
-// arrange stores a user with everything.
+// arrange stores a user with a record of every kind.
 func arrange(t *testing.T, a authsvc.Adapter) {
 	t.Helper()
 	_, err := a.SignUp(t.Context(), authsvc.User{ID: "ann", Email: "ann@example.com"},
@@ -138,7 +138,7 @@ func revocation(key string, seconds int) *authsvc.Revocation {
 	return &authsvc.Revocation{Key: key, UserID: "ann", NotBefore: at(seconds), Expires: at(seconds)}
 }
 
-// A step is a call that changes what arrange made.
+// A step is a call that changes records made by arrange.
 type step struct {
 	name string
 	act  func(context.Context, authsvc.Adapter) error
@@ -146,7 +146,7 @@ type step struct {
 
 func steps() []step {
 	fresh := authsvc.Account{ID: "a2", UserID: "ann", Type: "oauth", Provider: "gitlab", ProviderAccountID: "2"}
-	epoch := at(1).UnixMicro() // which arrange has raised it to
+	epoch := at(1).UnixMicro() // as arrange has set it
 	session := authsvc.SessionRecord{ID: "s2", SessionToken: "t2", Digest: "d2", UserID: "ann", Expires: at(60), Epoch: epoch}
 	old := func() *authsvc.Revocation { return revocation("old", 2) }
 	name := "Ann"

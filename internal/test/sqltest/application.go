@@ -12,24 +12,24 @@ import (
 	"authsvc/internal/sql/sqlschema"
 )
 
-// An Application is another program that has the database of a store open, as
-// a NextAuth.js application does.
+// An Application is another program with access to a store's database, such as a
+// NextAuth.js application.
 type Application struct {
 	Database *Database
 	DB       *sql.DB
 	Names    sqladapter.Names
-	// Traits are those of the tables.
+	// Traits returns the traits of the tables.
 	Traits func(context.Context) (sqladapter.Traits, error)
-	// Time is how the program hands a time over. Nil: as it is.
+	// Time converts a time for the program's statements. Nil: unchanged.
 	Time func(time.Time) any
-	// Limit is what its tables cannot keep.
+	// Limit lists the values that its tables cannot keep.
 	Limit adaptertest.Limits
 }
 
 // Limits implements [adaptertest.Limited].
 func (a *Application) Limits() adaptertest.Limits { return a.Limit }
 
-// Exec runs a statement with logical names in braces and parameters as ?.
+// Exec runs a statement with logical names in braces and ? for parameters.
 func (a *Application) Exec(ctx context.Context, text string, args ...any) error {
 	statement, err := a.Names.Expand(a.Database.Dialect.Rebind(text), a.Database.Dialect.Quote)
 	if err != nil {
@@ -39,8 +39,8 @@ func (a *Application) Exec(ctx context.Context, text string, args ...any) error 
 	return err
 }
 
-// ForeignSession implements [adaptertest.Foreign]. What the tables do not have
-// or make themselves is not given, and times of writing are.
+// ForeignSession implements [adaptertest.Foreign]. It sets no columns that the tables
+// lack or fill themselves, but it sets the times of writing.
 func (a *Application) ForeignSession(ctx context.Context, id, token, userID string, expires time.Time) error {
 	traits, err := a.Traits(ctx)
 	if err != nil {
@@ -71,7 +71,7 @@ func (a *Application) Dump(t *testing.T) string {
 	return a.Database.dump(t, a.DB)
 }
 
-// Traits are those of the tables of a schema, at each call anew.
+// Traits returns a function that reads the traits of a schema's tables at each call.
 func Traits(d *sqlschema.Database) func(context.Context) (sqladapter.Traits, error) {
 	return func(ctx context.Context) (sqladapter.Traits, error) {
 		found, err := d.Tables(ctx)

@@ -9,15 +9,15 @@ import (
 	"authsvc/adaptertest"
 )
 
-// A Column is one of an application's own.
+// A Column is a column that belongs to an application.
 type Column struct {
 	Name, Type string
-	Value      string // as SQL has it
+	Value      string // a SQL literal
 	Want       any
 }
 
-// UserColumns tests that columns of the application's are read, in their types.
-// open opens a store that reads the named ones.
+// UserColumns checks that a store reads the application's own columns with their
+// types. open opens a store that reads the named columns.
 func UserColumns(t *testing.T, d *Database, columns []Column, open func(ctx context.Context, url string, names []string) (Store, error)) {
 	t.Helper()
 	url := d.Empty(t)

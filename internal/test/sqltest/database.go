@@ -1,5 +1,5 @@
-// Package sqltest has the tests that every adapter over a SQL database has to
-// pass, beside those of its contract, and what their own tests share.
+// Package sqltest holds the tests that every SQL adapter must pass in addition to the
+// adapter contract, and helpers for the adapters' own tests.
 package sqltest
 
 import (
@@ -16,7 +16,7 @@ import (
 	"authsvc/internal/sql/stores"
 )
 
-// A Store is an adapter with what it has beside the contract.
+// A Store is an adapter with the methods that SQL adapters add to the contract.
 type Store interface {
 	authsvc.Adapter
 	Status(context.Context) (stores.Status, error)
@@ -25,29 +25,29 @@ type Store interface {
 	Close() error
 }
 
-// A Database is one kind of database, as tests reach it.
+// A Database gives tests access to one kind of database.
 type Database struct {
-	// Scheme begins the errors of Open, as "postgres".
+	// Scheme starts the errors of Open, such as "postgres".
 	Scheme string
 	// Empty returns the URL of an empty database.
 	Empty func(testing.TB) string
 	// Open opens a store with the default names.
 	Open func(ctx context.Context, url string, migrate bool) (Store, error)
-	// Connect connects as another program does.
+	// Connect connects as another program would.
 	Connect func(url string) (*sql.DB, error)
-	// Unreachable is the adapter's. Nil: it has none.
+	// Unreachable is the adapter's function of that name. Nil: it has none.
 	Unreachable func(error) bool
 	Dialect     sqladapter.Dialect
 
-	// Tables and Indexes are queries for their names, Unique one for the names
-	// of unique indexes that are not on authsvc's own tables.
+	// Tables and Indexes are queries for their names. Unique queries the names of
+	// unique indexes on other tables than authsvc's own.
 	Tables, Indexes, Unique string
-	// Definitions are queries that describe tables which are not authsvc's own,
-	// but for the indexes that it adds.
+	// Definitions are queries that describe tables of other programs, without the
+	// indexes that authsvc adds.
 	Definitions []string
 }
 
-// Opened opens a store for the length of a test.
+// Opened opens a store until the test ends.
 func (d *Database) Opened(t testing.TB, url string, migrate bool) Store {
 	t.Helper()
 	s, err := d.Open(t.Context(), url, migrate)
@@ -58,7 +58,7 @@ func (d *Database) Opened(t testing.TB, url string, migrate bool) Store {
 	return s
 }
 
-// Connected connects for the length of a test.
+// Connected opens a connection until the test ends.
 func (d *Database) Connected(t testing.TB, url string) *sql.DB {
 	t.Helper()
 	db, err := d.Connect(url)
@@ -69,7 +69,7 @@ func (d *Database) Connected(t testing.TB, url string) *sql.DB {
 	return db
 }
 
-// With returns the URL of a database with what another program made.
+// With returns the URL of a database in which another program has run statements.
 func (d *Database) With(t testing.TB, statements string) string {
 	t.Helper()
 	url := d.Empty(t)
@@ -79,7 +79,7 @@ func (d *Database) With(t testing.TB, statements string) string {
 	return url
 }
 
-// Execute runs the statements of another program, which end with ";\n".
+// Execute runs statements of another program. Each ends with ";\n".
 func (d *Database) Execute(ctx context.Context, url, statements string) error {
 	db, err := d.Connect(url)
 	if err != nil {
@@ -97,8 +97,8 @@ func (d *Database) Execute(ctx context.Context, url, statements string) error {
 	return nil
 }
 
-// Prepare makes a database out of an empty one: what another program made,
-// with what a store that migrates adds.
+// Prepare runs another program's statements in an empty database, then opens and
+// migrates a store.
 func (d *Database) Prepare(url, statements string, open func(ctx context.Context, url string) (Store, error)) error {
 	ctx := context.Background()
 	if err := d.Execute(ctx, url, statements); err != nil {
@@ -111,7 +111,7 @@ func (d *Database) Prepare(url, statements string, open func(ctx context.Context
 	return s.Close()
 }
 
-// own lists authsvc's own tables, but for goose's.
+// own lists authsvc's own tables, without goose's.
 func (d *Database) own(t testing.TB, db *sql.DB) (list []string) {
 	t.Helper()
 	for _, name := range Query(t, db, d.Tables) {
@@ -122,7 +122,7 @@ func (d *Database) own(t testing.TB, db *sql.DB) (list []string) {
 	return list
 }
 
-// added lists everything that authsvc has made.
+// added lists everything that authsvc has created.
 func (d *Database) added(t testing.TB, db *sql.DB) (list []string) {
 	t.Helper()
 	for _, name := range append(Query(t, db, d.Tables), Query(t, db, d.Indexes)...) {
@@ -143,7 +143,7 @@ func (d *Database) dump(t testing.TB, db *sql.DB) string {
 		}
 		rows := Query(t, db, `SELECT * FROM `+d.Dialect.Quote(table)+` ORDER BY 1`)
 		if table == "authsvc_meta" && len(rows) == 1 && strings.HasPrefix(rows[0], "mail queue") {
-			rows = nil // a row to lock, which says nothing
+			rows = nil // a row that only serves as a lock
 		}
 		fmt.Fprintln(&b, table, rows)
 	}
@@ -185,7 +185,7 @@ func Query(t testing.TB, db *sql.DB, text string, args ...any) (list []string) {
 	return list
 }
 
-// Replace is a schema with one piece replaced, which has to be there.
+// Replace returns a schema with one piece replaced. The piece must exist.
 func Replace(t testing.TB, schema, old, changed string) string {
 	t.Helper()
 	if !strings.Contains(schema, old) {
@@ -194,7 +194,7 @@ func Replace(t testing.TB, schema, old, changed string) string {
 	return strings.Replace(schema, old, changed, 1)
 }
 
-// CloseAtEnd closes when a test ends.
+// CloseAtEnd closes c when the test ends.
 func CloseAtEnd(t testing.TB, c io.Closer) {
 	t.Cleanup(func() {
 		if err := c.Close(); err != nil {

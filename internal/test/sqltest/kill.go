@@ -19,8 +19,8 @@ import (
 	"authsvc/internal/test/quiet"
 )
 
-// Main is the TestMain of an adapter. It runs the tests, or it is the process
-// that Kill and KilledMigration start and kill.
+// Main is the TestMain of an adapter. It runs the tests, or acts as the process that
+// Kill and KilledMigration start and kill.
 func Main(m *testing.M, d *Database) {
 	if len(os.Args) != 3 {
 		os.Exit(atonce.Run(m))
@@ -41,7 +41,8 @@ func Main(m *testing.M, d *Database) {
 	os.Exit(0)
 }
 
-// write signs users up and out for ever, and reports what is acknowledged.
+// write signs users up and out until it is killed, and prints every acknowledged
+// write.
 func write(ctx context.Context, d *Database, url string) error {
 	s, err := d.Open(ctx, url, true)
 	if err != nil {
@@ -63,11 +64,11 @@ func write(ctx context.Context, d *Database, url string) error {
 	}
 }
 
-// SignUpEvents is how many events of a [sqlfault.Switch] SignUp has: begin, a
-// user, an account, two rows of the session, commit.
+// SignUpEvents is the number of [sqlfault.Switch] events in SignUp: begin, a user, an
+// account, two rows of the session, commit.
 const SignUpEvents = 6
 
-// SignUp stores a user, an account and a session, all of one name.
+// SignUp stores a user, an account and a session under the same id.
 func SignUp(ctx context.Context, s authsvc.Adapter, id string) error {
 	acc := authsvc.Account{ID: id, Type: "oauth", Provider: "p", ProviderAccountID: id}
 	rec := authsvc.SessionRecord{ID: id, SessionToken: id, Digest: id, Expires: time.Now().Add(time.Hour), Began: time.Now(), Provider: "github"}
@@ -75,7 +76,7 @@ func SignUp(ctx context.Context, s authsvc.Adapter, id string) error {
 	return err
 }
 
-// A ledger is what a store has acknowledged: sign-ups and sign-outs.
+// A ledger records acknowledged sign-ups and sign-outs.
 type ledger struct {
 	mu      sync.Mutex
 	in, out map[string]bool
@@ -95,7 +96,8 @@ func (l *ledger) size() (in, out int) {
 	return len(l.in), len(l.out)
 }
 
-// check demands that everything acknowledged is there, and nothing half.
+// check fails unless everything acknowledged is stored, and nothing is stored in
+// part.
 func (l *ledger) check(t *testing.T, d *Database, url string, s Store) {
 	t.Helper()
 	l.mu.Lock()
@@ -125,8 +127,8 @@ func (l *ledger) check(t *testing.T, d *Database, url string, s Store) {
 	}
 }
 
-// Kill demands that what was acknowledged before the process was killed is
-// there afterwards.
+// Kill checks that the store keeps everything acknowledged before the process was
+// killed.
 func Kill(t *testing.T, d *Database) {
 	t.Parallel()
 	url := d.Empty(t)
@@ -144,7 +146,7 @@ func Kill(t *testing.T, d *Database) {
 	}
 }
 
-// killed runs the writer until it is killed and notes what it acknowledged.
+// killed runs the writer, kills it and records what it acknowledged.
 func killed(t *testing.T, url string, l *ledger) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), os.Args[0], "write", url)
@@ -177,19 +179,18 @@ func killed(t *testing.T, url string, l *ledger) {
 	}
 }
 
-// A Blockade keeps a migration from making an index.
+// A Blockade keeps a migration from creating an index.
 type Blockade struct {
-	Schema       string // by another program, without that index
-	Lock, Unlock string // statements of one connection
-	Waiting      string // query that counts those who wait to make it
-	// Least and Most are how long the lease of the migration that was killed may
-	// hold the next one up, in a run of make full.
+	Schema       string // another program's schema, without that index
+	Lock, Unlock string // run on one connection
+	Waiting      string // query that counts the connections waiting to create it
+	// Least and Most bound how long the lease of the killed migration delays the next
+	// one, in a run of make full.
 	Least, Most time.Duration
 }
 
-// KilledMigration demands that a process which is killed in the middle of a
-// migration holds the next one up until its lease ends, and no longer, and
-// that this one finishes the work.
+// KilledMigration kills a process during a migration. The next migration must wait
+// until the lease ends, but no longer, and then finish the work.
 func KilledMigration(t *testing.T, d *Database, b Blockade) {
 	t.Parallel()
 	url := d.With(t, b.Schema)

@@ -13,7 +13,7 @@ import (
 	"authsvc/internal/sql/stores"
 )
 
-// definitions is what tables that are not authsvc's own are like.
+// definitions describes the tables of other programs.
 func (d *Database) definitions(t testing.TB, db *sql.DB) string {
 	t.Helper()
 	var list []string
@@ -23,9 +23,8 @@ func (d *Database) definitions(t testing.TB, db *sql.DB) string {
 	return strings.Join(list, "\n")
 }
 
-// Adopts opens a database with tables of another program, migrates it, and
-// returns the store. Opening has to make nothing, and migrating has to leave
-// those tables as they are.
+// Adopts opens a database with another program's tables, migrates it and returns the
+// store. Opening must create nothing, and migrating must not change those tables.
 func Adopts(t *testing.T, d *Database, url string) Store {
 	t.Helper()
 	s, db := d.Opened(t, url, false), d.Connected(t, url)
@@ -42,14 +41,14 @@ func Adopts(t *testing.T, d *Database, url string) Store {
 	return s
 }
 
-// A SchemaCase is what another program made, and what is to come of it.
+// A SchemaCase is another program's schema and the expected result.
 type SchemaCase struct {
 	Schema, Want string
-	Unreadable   bool // they cannot even be opened without migrating
+	Unreadable   bool // cannot be opened without migrating either
 }
 
-// RefusesTables demands that tables which cannot be used are refused with the
-// error that is wanted, and that nothing is changed.
+// RefusesTables checks that unusable tables are refused with the wanted error and
+// stay unchanged.
 func RefusesTables(t *testing.T, d *Database, cases map[string]SchemaCase) {
 	t.Parallel()
 	for name, c := range cases {
@@ -76,8 +75,8 @@ func RefusesTables(t *testing.T, d *Database, cases map[string]SchemaCase) {
 	}
 }
 
-// AddsIndexes demands that a rule whose unique index is missing gets the one
-// that is wanted, beside what is there.
+// AddsIndexes checks that a missing unique index is created, and that existing
+// indexes stay.
 func AddsIndexes(t *testing.T, d *Database, cases map[string]SchemaCase) {
 	t.Parallel()
 	for name, c := range cases {
@@ -93,8 +92,8 @@ func AddsIndexes(t *testing.T, d *Database, cases map[string]SchemaCase) {
 	}
 }
 
-// OpenDoesNotMigrate demands that opening makes nothing unless it is told to,
-// and that the store says what is missing.
+// OpenDoesNotMigrate checks that opening creates nothing unless told to, and that the
+// store reports missing tables.
 func OpenDoesNotMigrate(t *testing.T, d *Database) {
 	t.Parallel()
 	url := d.Empty(t)
@@ -127,9 +126,9 @@ func OpenDoesNotMigrate(t *testing.T, d *Database) {
 	}
 }
 
-// Statements demands that the statements which a store shows change nothing, and
-// that by hand they make what migrating makes, from the start and after the last
-// change was taken back.
+// Statements checks that showing the statements changes nothing. Executed by hand,
+// they must have the effect of migrating, both from an empty database and after the
+// last migration was rolled back.
 func Statements(t *testing.T, d *Database) {
 	t.Parallel()
 	byHand, migrated := d.Empty(t), d.Empty(t)
@@ -161,8 +160,7 @@ func statusOf(t *testing.T, s Store) stores.Status {
 	return status
 }
 
-// apply has a store show its statements, which are of so many changes, and executes
-// them.
+// apply lets a store show its statements for a number of changes and executes them.
 func (d *Database) apply(t *testing.T, url string, changes int) {
 	t.Helper()
 	s, db := d.Opened(t, url, false), d.Connected(t, url)
@@ -194,7 +192,7 @@ func (d *Database) apply(t *testing.T, url string, changes int) {
 	}
 }
 
-// DownKeepsUsers takes all migrations back and applies them again.
+// DownKeepsUsers rolls all migrations back and applies them again.
 func DownKeepsUsers(t *testing.T, d *Database) {
 	t.Parallel()
 	url := d.Empty(t)
@@ -213,7 +211,7 @@ func DownKeepsUsers(t *testing.T, d *Database) {
 	if err := s.Migrate(t.Context(), stores.Down); err == nil {
 		t.Error("took back what was not there")
 	}
-	for range 2 { // the second time there is nothing to do
+	for range 2 { // the second round has nothing to do
 		if err := s.Migrate(t.Context(), stores.Up); err != nil {
 			t.Fatal(err)
 		}
@@ -225,8 +223,8 @@ func DownKeepsUsers(t *testing.T, d *Database) {
 	}
 }
 
-// RefusesNewerSchema demands that the schema of a later build is refused and
-// left as it is.
+// RefusesNewerSchema checks that the schema of a later build is refused and stays
+// unchanged.
 func RefusesNewerSchema(t *testing.T, d *Database) {
 	t.Parallel()
 	url := d.Empty(t)
@@ -250,8 +248,7 @@ func RefusesNewerSchema(t *testing.T, d *Database) {
 	}
 }
 
-// ConcurrentOpen demands that any number of processes may start on an empty
-// database.
+// ConcurrentOpen checks that many processes may start at once on an empty database.
 func ConcurrentOpen(t *testing.T, d *Database) {
 	t.Parallel()
 	url := d.Empty(t)
@@ -273,7 +270,7 @@ func ConcurrentOpen(t *testing.T, d *Database) {
 	d.CheckApplied(t, url)
 }
 
-// CheckApplied demands that each migration was applied once.
+// CheckApplied checks that each migration was applied exactly once.
 func (d *Database) CheckApplied(t testing.TB, url string) {
 	t.Helper()
 	var want []string
@@ -286,12 +283,11 @@ func (d *Database) CheckApplied(t testing.TB, url string) {
 	}
 }
 
-// MigrationFailingHalfway demands of a database that can take changes of the
-// schema back that a migration which fails leaves nothing, and that the next
-// one passes.
+// MigrationFailingHalfway checks that a failed migration leaves nothing behind and
+// that the next one succeeds. The database must support rolling back schema changes.
 func MigrationFailingHalfway(t *testing.T, d *Database) {
 	t.Parallel()
-	url := d.With(t, `CREATE TABLE authsvc_once (id TEXT)`) // in the way of the last file
+	url := d.With(t, `CREATE TABLE authsvc_once (id TEXT)`) // makes the last file fail
 	if s, err := d.Open(t.Context(), url, true); err == nil {
 		s.Close()
 		t.Fatal("migrated")

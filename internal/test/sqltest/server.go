@@ -14,8 +14,8 @@ import (
 	"authsvc/internal/test/servertest"
 )
 
-// traffic signs users up, in and out until ctx ends. It notes what was
-// acknowledged, and in passed when the last sign-up was.
+// traffic signs users up, in and out until ctx ends. It records acknowledged calls in
+// l, and the time of the last sign-up in passed.
 func traffic(ctx context.Context, s Store, l *ledger, passed *atomic.Int64) *sync.WaitGroup {
 	var wg sync.WaitGroup
 	for worker := range 64 {
@@ -39,7 +39,7 @@ func traffic(ctx context.Context, s Store, l *ledger, passed *atomic.Int64) *syn
 	return &wg
 }
 
-// grow waits for more sign-ups, and sign-outs.
+// grow waits for more sign-ups and sign-outs.
 func (l *ledger) grow(t *testing.T, more int) {
 	t.Helper()
 	in, out := l.size()
@@ -58,9 +58,8 @@ func await(t *testing.T, most time.Duration, done func() bool) {
 	}
 }
 
-// ServerKilled demands that a server which is killed and comes back loses
-// nothing that was acknowledged, and that the store finds it again by itself
-// within the time of recovery.
+// ServerKilled checks that a server loses no acknowledged write when it is killed and
+// restarted, and that the store reconnects by itself within recovery.
 func ServerKilled(t *testing.T, d *Database, server *servertest.Server, recovery time.Duration) {
 	s := d.Opened(t, server.URL, true)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -86,8 +85,8 @@ func ServerKilled(t *testing.T, d *Database, server *servertest.Server, recovery
 	t.Logf("%d sign-ups, %d sign-outs acknowledged", len(l.in), len(l.out))
 }
 
-// ServerFrozen demands that a server which hangs holds no call for longer than
-// the adapter's 5 s.
+// ServerFrozen checks that a server that hangs delays no call for longer than the
+// adapter's 5 s.
 func ServerFrozen(t *testing.T, d *Database, server *servertest.Server) {
 	s := d.Opened(t, server.URL, true)
 	if err := SignUp(t.Context(), s, "ann"); err != nil {
@@ -95,7 +94,7 @@ func ServerFrozen(t *testing.T, d *Database, server *servertest.Server) {
 	}
 	server.Freeze()
 	var wg sync.WaitGroup
-	for i := range 64 { // more than there are connections
+	for i := range 64 { // more than the pool has connections
 		wg.Go(func() {
 			begun := time.Now()
 			call := func() error { _, _, err := s.GetSession(t.Context(), "ann", "ann"); return err }
@@ -123,8 +122,8 @@ func ServerFrozen(t *testing.T, d *Database, server *servertest.Server) {
 	}
 }
 
-// Refused demands that a URL cannot be opened, and that the error says why in
-// one line without the password, which is "secret".
+// Refused checks that opening a URL fails. The error must give the reason in one
+// line, without the password "secret".
 func Refused(t *testing.T, d *Database, url, want string, unreachable bool) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -144,7 +143,7 @@ func Refused(t *testing.T, d *Database, url, want string, unreachable bool) {
 	}
 }
 
-// BenchmarkGetSession reads sessions of 1000.
+// BenchmarkGetSession reads one of 1000 sessions.
 func BenchmarkGetSession(b *testing.B, d *Database) {
 	s := d.Opened(b, d.Empty(b), true)
 	for i := range 1000 {
@@ -157,7 +156,7 @@ func BenchmarkGetSession(b *testing.B, d *Database) {
 	b.ResetTimer()
 	b.RunParallel(func(pb *testing.PB) {
 		for pb.Next() {
-			id := fmt.Sprint(n.Add(617) % 1000) // no two neighbours
+			id := fmt.Sprint(n.Add(617) % 1000) // skips neighbouring rows
 			if _, _, err := s.GetSession(b.Context(), id, id); err != nil {
 				b.Error(err)
 			}

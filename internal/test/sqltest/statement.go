@@ -14,9 +14,9 @@ import (
 	"authsvc/internal/test/sqlfault"
 )
 
-// Retry signs up with each of the events failing in turn, and demands that the
-// step is done again when steps, or commits for the last event, says so. A
-// statement on its own is its own commit. open returns an empty store.
+// Retry signs up repeatedly and makes each event fail in turn. The adapter must retry
+// the step if steps is true; for the last event, if commits is true. A single
+// statement is its own commit. open returns an empty store.
 func Retry(t *testing.T, open func(*testing.T, *sqlfault.Switch) authsvc.Adapter, cause error, steps, commits bool) {
 	fault := sqlfault.Switch{Err: cause}
 	s := open(t, &fault)
@@ -51,15 +51,16 @@ func Retry(t *testing.T, open func(*testing.T, *sqlfault.Switch) authsvc.Adapter
 	}
 }
 
-// rowsPerTable is how many records of each kind Fill makes.
+// rowsPerTable is the number of records of each kind that Fill makes.
 const rowsPerTable = 20_000
 
-// Fill stores records whose every text is their number, few of them expired,
-// and lets the server count them with analyze, a statement with %s for a table.
+// Fill stores records whose texts are all their number; a few have expired. Then it
+// updates the server's statistics with analyze, a statement in which %s stands for a
+// table.
 func Fill(t *testing.T, a *Application, analyze string) {
 	t.Helper()
 	const digits = `(SELECT 0 d UNION SELECT 1 UNION SELECT 2 UNION SELECT 3 UNION SELECT 4 UNION SELECT 5 UNION SELECT 6 UNION SELECT 7 UNION SELECT 8 UNION SELECT 9)`
-	// Each row takes its number from n.i.
+	// Each row gets its number from n.i.
 	from := fmt.Sprintf(` FROM (SELECT 1 + a.d + 10 * b.d + 100 * c.d + 1000 * e.d + 10000 * f.d AS i FROM %[1]s a, %[1]s b, %[1]s c, %[1]s e, (SELECT 0 d UNION SELECT 1) f) n`, digits)
 	const expires = `CASE WHEN i < 100 THEN TIMESTAMP '2001-01-01 00:00:00' ELSE TIMESTAMP '2100-01-01 00:00:00' END`
 	columns := strings.NewReplacer("TEXT", `concat(i, '')`, "EXPIRES", expires, "OWN", fmt.Sprintf(`%d + 1000 * i`, time.Now().UnixMilli()))
@@ -94,8 +95,7 @@ func Fill(t *testing.T, a *Application, analyze string) {
 
 var parameter = regexp.MustCompile(`\?|\$\d+`)
 
-// Literals puts values for the parameters of a statement, as they are in
-// practice after Fill.
+// Literals replaces the parameters of a statement with typical values after Fill.
 func Literals(text string) string {
 	var b strings.Builder
 	last := 0
@@ -123,9 +123,9 @@ func Literals(text string) string {
 	return b.String() + text[last:]
 }
 
-// Plans demands that no statement of an adapter reads a whole table, except the
-// count of the mail queue, which is bounded, and those with one of the pieces
-// that are named. scans returns the lines of a statement's plan that read one.
+// Plans checks that no statement of an adapter scans a whole table. Exceptions are
+// the count of the mail queue, which is bounded, and statements that contain a piece
+// in except. scans returns the lines of a plan that scan a table.
 func Plans(t *testing.T, a *sqladapter.Adapter, scans func(text string) []string, except ...string) {
 	t.Helper()
 	texts := sqladapter.Statements(a)

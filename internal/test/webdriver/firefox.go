@@ -15,11 +15,11 @@ import (
 	"time"
 )
 
-// FirefoxNames are those of the program, in the order of preference.
+// FirefoxNames lists the names of the program, the preferred one first.
 var FirefoxNames = []string{"firefox-esr", "firefox"}
 
-// preferences keep Firefox from calling home, and have Marionette take any
-// free port, which it writes into its profile.
+// preferences keep Firefox from calling home. They make Marionette listen on any free
+// port and write the port to the profile.
 const preferences = `user_pref("marionette.port", 0);
 user_pref("app.update.disabledForTesting", true);
 user_pref("browser.shell.checkDefaultBrowser", false);
@@ -30,8 +30,8 @@ user_pref("network.connectivity-service.enabled", false);
 user_pref("browser.safebrowsing.downloads.remote.enabled", false);
 `
 
-// Firefox runs the browser, headless, until t ends. It reaches everything but
-// loopback by a proxy, "host:port".
+// Firefox runs the browser, headless, until t ends. It uses proxy, "host:port", for
+// all addresses except loopback.
 func Firefox(t testing.TB, proxy string) *Session {
 	t.Helper()
 	profile := scratch(t)
@@ -46,14 +46,14 @@ func Firefox(t testing.TB, proxy string) *Session {
 	return s
 }
 
-// capabilities ask for a browser that takes any certificate and reaches
-// everything but loopback by a proxy, "host:port".
+// capabilities request a browser that accepts any certificate and uses proxy,
+// "host:port", for all addresses except loopback.
 func capabilities(proxy string) map[string]any {
 	return map[string]any{"acceptInsecureCerts": true, "pageLoadStrategy": "normal",
 		"proxy": map[string]any{"proxyType": "manual", "httpProxy": proxy, "sslProxy": proxy, "noProxy": []string{"127.0.0.1", "localhost"}}}
 }
 
-// portOf waits for Firefox to say where it listens.
+// portOf waits until Firefox reports its port.
 func portOf(t testing.TB, profile string) int {
 	t.Helper()
 	for end := time.Now().Add(2 * patience); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
@@ -66,8 +66,8 @@ func portOf(t testing.TB, profile string) int {
 	return 0
 }
 
-// A marionette is a connection of Marionette protocol 3: arrays in JSON, each
-// after its length and a colon.
+// A marionette is a connection of Marionette protocol 3: JSON arrays, each preceded
+// by its length and a colon.
 type marionette struct {
 	conn net.Conn
 	in   *bufio.Reader
@@ -129,7 +129,7 @@ func (m *marionette) call(c command, params map[string]any, into any) error {
 	return unwrap(result, into)
 }
 
-// unwrap takes a value out of its object; lists come without.
+// unwrap takes a value out of its object. Lists have no object around them.
 func unwrap(result json.RawMessage, into any) error {
 	if into == nil {
 		return nil

@@ -6,5 +6,5 @@ import "os/exec"
 
 func lead(*exec.Cmd) {}
 
-// end ends the program alone.
+// end kills only the program itself.
 func end(cmd *exec.Cmd, _ bool) { cmd.Process.Kill() }

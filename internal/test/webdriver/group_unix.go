@@ -7,10 +7,10 @@ import (
 	"syscall"
 )
 
-// lead makes a program the first of a process group.
+// lead makes a program the leader of a process group.
 func lead(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }
 
-// end asks a program and all that it has started to end, or makes them.
+// end asks a program and all its children to end, or kills them.
 func end(cmd *exec.Cmd, atOnce bool) {
 	signal := syscall.SIGTERM
 	if atOnce {

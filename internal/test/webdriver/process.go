@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// program is the path of the first that is there.
+// program returns the path of the first installed program.
 func program(t testing.TB, names []string) string {
 	t.Helper()
 	for _, name := range names {
@@ -20,8 +20,8 @@ func program(t testing.TB, names []string) string {
 	return ""
 }
 
-// scratch is a directory that goes when t ends. Not t.TempDir: a browser that
-// is ending may still write, which must not fail the test.
+// scratch returns a directory that is removed when t ends. It does not use t.TempDir:
+// a browser may still write while it ends, which must not fail the test.
 func scratch(t testing.TB) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "authsvc-webdriver-")
@@ -32,8 +32,8 @@ func scratch(t testing.TB) string {
 	return dir
 }
 
-// run starts a program, whose home is dir, and ends it and all that it has
-// started with t.
+// run starts a program with dir as its home. When t ends, it ends the program and its
+// children.
 func run(t testing.TB, cmd *exec.Cmd, dir string) {
 	t.Helper()
 	if cmd.Env == nil {

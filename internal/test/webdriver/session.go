@@ -1,6 +1,6 @@
-// Package webdriver drives Firefox and WebKit in tests: the commands of W3C
-// WebDriver, spoken over HTTP with WebKitWebDriver and over Marionette, its
-// carrier inside Firefox, with Firefox itself.
+// Package webdriver drives Firefox and WebKit in tests with the commands of W3C
+// WebDriver. It talks HTTP to WebKitWebDriver, and Marionette, the protocol inside
+// Firefox, to Firefox.
 package webdriver
 
 import (
@@ -11,11 +11,11 @@ import (
 	"time"
 )
 
-// patience is how long a condition may take to come true.
+// patience limits the wait for a condition.
 const patience = time.Minute
 
-// A Session is a browser with an empty profile and one window. Its methods end
-// the test when a step does not come about.
+// A Session is a browser with an empty profile and one window. Its methods end the
+// test if a step fails.
 type Session struct {
 	T    testing.TB
 	wire wire
@@ -23,13 +23,14 @@ type Session struct {
 
 // A wire carries commands to a browser.
 type wire interface {
-	// call runs a command and puts its value into what into points to, unless
-	// that is nil.
+	// call runs a command and stores its value in the variable that into points to,
+	// if not nil.
 	call(c command, params map[string]any, into any) error
 }
 
-// A command of WebDriver, by its method and its path under the session, in
-// which {id} is the parameter id. Marionette has a name of its own for each.
+// A command is a WebDriver command: its method and its path below the session, in
+// which {id} stands for the parameter id. Marionette has its own name for each
+// command.
 type command struct{ method, path, marionette string }
 
 var (
@@ -58,7 +59,7 @@ func (s *Session) Open(url string) {
 	s.do(navigate, map[string]any{"url": url}, nil)
 }
 
-// URL is where the window is.
+// URL returns the window's address.
 func (s *Session) URL() string {
 	s.T.Helper()
 	var u string
@@ -66,8 +67,8 @@ func (s *Session) URL() string {
 	return u
 }
 
-// Script puts the value of a JavaScript expression into what into points to,
-// awaiting a promise.
+// Script stores the value of a JavaScript expression in the variable that into points
+// to. It awaits a promise.
 func (s *Session) Script(expression string, into any) {
 	s.T.Helper()
 	if err := s.script(expression, into); err != nil {
@@ -88,12 +89,12 @@ Promise.resolve().then(async () => (` + expression + `)).then((v) => done({value
 	return json.Unmarshal([]byte(answer.Value), into)
 }
 
-// Wait returns once a JavaScript condition holds, across navigations.
+// Wait returns once a JavaScript condition is true, even across navigations.
 func (s *Session) Wait(condition string) {
 	s.T.Helper()
 	for end := time.Now().Add(patience); ; time.Sleep(50 * time.Millisecond) {
 		var ok bool
-		err := s.script("!!("+condition+")", &ok) // an error: the page is just being replaced
+		err := s.script("!!("+condition+")", &ok) // an error means that the page is being replaced
 		if err == nil && ok {
 			return
 		}
@@ -105,13 +106,13 @@ func (s *Session) Wait(condition string) {
 	}
 }
 
-// At waits for a page whose URL starts with prefix to be complete.
+// At waits until a page whose URL starts with prefix has loaded.
 func (s *Session) At(prefix string) {
 	s.T.Helper()
 	s.Wait(fmt.Sprintf(`location.href.startsWith(%q) && document.readyState === "complete"`, prefix))
 }
 
-// element is the first that matches, as soon as there is one.
+// element waits for the first matching element and returns its id.
 func (s *Session) element(css string) string {
 	s.T.Helper()
 	s.Wait(fmt.Sprintf(`document.readyState === "complete" && document.querySelector(%q)`, css))
@@ -126,13 +127,13 @@ func (s *Session) element(css string) string {
 	return ""
 }
 
-// Click clicks in the middle of the first element that matches.
+// Click clicks the middle of the first matching element.
 func (s *Session) Click(css string) {
 	s.T.Helper()
 	s.do(click, map[string]any{"id": s.element(css)}, nil)
 }
 
-// Fill types into the first element that matches, replacing what is there.
+// Fill types into the first matching element and replaces its text.
 func (s *Session) Fill(css, text string) {
 	s.T.Helper()
 	id := s.element(css)
@@ -140,7 +141,7 @@ func (s *Session) Fill(css, text string) {
 	s.do(sendKeys, map[string]any{"id": id, "text": text}, nil)
 }
 
-// Cookies are those of a URL, by name, HttpOnly ones too. The window goes there.
+// Cookies opens a URL and returns its cookies by name, including HttpOnly ones.
 func (s *Session) Cookies(url string) map[string]string {
 	s.T.Helper()
 	s.Open(url)

@@ -9,7 +9,7 @@ import (
 	"authsvc/internal/test/sites"
 )
 
-// TestDrivers goes to an https site, types, clicks and reads cookies.
+// TestDrivers opens an https site, types, clicks and reads cookies.
 func TestDrivers(t *testing.T) {
 	t.Parallel()
 	for name, start := range map[string]func(testing.TB, string) *Session{FirefoxNames[0]: Firefox, WebKitName: WebKit} {
@@ -20,7 +20,7 @@ func TestDrivers(t *testing.T) {
 			}
 			net := sites.Start(t)
 			net.Serve("https://app.test", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				if r.Method == http.MethodPost { // not with what the browser asks for by itself
+				if r.Method == http.MethodPost { // ignores requests that the browser makes by itself
 					http.SetCookie(w, &http.Cookie{Name: "__Host-a", Value: r.FormValue("word"), Path: "/", Secure: true, HttpOnly: true})
 				}
 				w.Header().Set("Content-Type", "text/html")

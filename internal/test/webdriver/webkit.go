@@ -17,15 +17,14 @@ import (
 	"authsvc/internal/test/freeport"
 )
 
-// WebKitName is the program that drives WebKit; [WebKitScreen] the one that it
-// shows its window on.
+// WebKitName is the program that drives WebKit. [WebKitScreen] provides the screen
+// for its window.
 const (
 	WebKitName   = "WebKitWebDriver"
 	WebKitScreen = "Xvfb"
 )
 
-// MiniBrowser finds the browser that comes with WebKitWebDriver, "" if it is
-// not there.
+// MiniBrowser returns the path of the browser that comes with WebKitWebDriver, or "".
 func MiniBrowser() string {
 	found, _ := filepath.Glob("/usr/lib/*/webkit2gtk-4.*/MiniBrowser") // the pattern is well-formed
 	if len(found) == 0 {
@@ -34,8 +33,8 @@ func MiniBrowser() string {
 	return found[len(found)-1]
 }
 
-// WebKit runs the browser on a screen of its own until t ends. It reaches
-// everything but loopback by a proxy, "host:port".
+// WebKit runs the browser on its own screen until t ends. It uses proxy, "host:port",
+// for all addresses except loopback.
 func WebKit(t testing.TB, proxy string) *Session {
 	t.Helper()
 	dir := scratch(t)
@@ -49,7 +48,8 @@ func WebKit(t testing.TB, proxy string) *Session {
 	h := &overHTTP{base: fmt.Sprintf("http://127.0.0.1:%d/session", port)}
 	s := &Session{T: t, wire: h}
 	asked := map[string]any{"acceptInsecureCerts": true, "webkitgtk:browserOptions": map[string]any{"binary": MiniBrowser(),
-		// The capability proxy would speak TLS with a proxy for https.
+		// With the capability proxy, the browser would use TLS to the proxy for
+		// https.
 		"args": []string{"--automation", "--proxy=http://" + proxy, "--ignore-host=127.0.0.1", "--ignore-host=localhost"}}}
 	var made struct{ SessionID string }
 	for end := time.Now().Add(patience); ; time.Sleep(50 * time.Millisecond) {
@@ -66,7 +66,7 @@ func WebKit(t testing.TB, proxy string) *Session {
 	return s
 }
 
-// screen starts an X server without a screen and returns its name.
+// screen starts an X server without a physical screen and returns its name.
 func screen(t testing.TB) string {
 	t.Helper()
 	in, out, err := os.Pipe()
@@ -86,7 +86,7 @@ func screen(t testing.TB) string {
 	return ":" + strings.TrimSpace(number)
 }
 
-// overHTTP is the wire of WebDriver itself.
+// overHTTP is a wire that speaks WebDriver over HTTP.
 type overHTTP struct{ base string }
 
 func (h *overHTTP) call(c command, params map[string]any, into any) error {

@@ -1,6 +1,6 @@
-// Package wire runs transcripts of the HTTP interface: what is sent, and
-// exactly what comes back. The same files judge the embedded handler and the
-// binary. testdata/wire/README.md explains the format to writers.
+// Package wire runs transcripts of the HTTP interface: requests and the exact answers
+// to them. The same files test the embedded handler and the binary. For the format,
+// see testdata/wire/README.md.
 package wire
 
 import (
@@ -19,16 +19,16 @@ import (
 // A Transport sends one request to the service under test.
 type Transport func(*http.Request) (*http.Response, error)
 
-// A World is what a transcript runs in.
+// A World is the environment of a transcript.
 type World struct {
 	Origin string // of the service, such as http://localhost:3000
 	Send   Transport
-	Vars   map[string]string // known from the start
-	// Lenient plays a transcript of another configuration: no difference is one, and
-	// what needs a value that did not come back is left out.
+	Vars   map[string]string // known at the start
+	// Lenient plays a transcript written for another configuration. Differences are
+	// not reported, and steps that need an unknown value are skipped.
 	Lenient bool
-	// Do runs a line that starts with "~": a command and its arguments. What
-	// it returns is kept under the name after "=".
+	// Do runs a line that starts with "~": a command and its arguments. Its result is
+	// stored under the name after "=".
 	Do func(args []string) (string, error)
 }
 
@@ -91,7 +91,7 @@ type player struct {
 	vars    map[string]string
 	jars    map[string]map[string]string
 	browser string
-	lacking bool // of a lenient player: the step needs what is not known
+	lacking bool // lenient only: the step needs an unknown value
 }
 
 // differs reports a difference.
@@ -139,7 +139,7 @@ func (p *player) command(s step) {
 
 var variable = regexp.MustCompile(`\{([a-zA-Z][a-zA-Z0-9-]*)\}`)
 
-// fill replaces {name} by what is known.
+// fill replaces each {name} with its known value.
 func (p *player) fill(s step, text string) string {
 	p.t.Helper()
 	return variable.ReplaceAllStringFunc(text, func(m string) string {
@@ -232,7 +232,7 @@ func (p *player) request(s step) *http.Request {
 	return r
 }
 
-// remember keeps cookies as a browser does.
+// remember stores cookies as a browser does.
 func (p *player) remember(res *http.Response) {
 	jar := p.jars[p.browser]
 	if jar == nil {
@@ -248,8 +248,8 @@ func (p *player) remember(res *http.Response) {
 	}
 }
 
-// usual headers are the same in every answer; a transcript that lists one
-// asks for it. Others must be listed.
+// usual holds the headers that every answer has. A transcript may list them; it must
+// list all others.
 var usual = map[string]string{
 	"Cache-Control": "private, no-cache, no-store", "Pragma": "no-cache", "Expires": "0",
 	"X-Content-Type-Options": "nosniff", "Referrer-Policy": "*", "Cross-Origin-Resource-Policy": "same-origin",
@@ -304,8 +304,8 @@ func (p *player) compareHeaders(s step, got http.Header, want []string) {
 	}
 }
 
-// compareBody wants the body whole; lines that start with "…" only want the
-// rest of the line to be in it.
+// compareBody compares the whole body. For a line that starts with "…", the body only
+// needs to contain the rest of the line.
 func (p *player) compareBody(s step, body string, want []string) {
 	p.t.Helper()
 	if len(want) > 0 && !strings.HasPrefix(want[0], "…") {
@@ -324,8 +324,8 @@ func (p *player) compareBody(s step, body string, want []string) {
 	}
 }
 
-// matches compares text with a pattern: {name} stands for what is known under
-// that name, or is learnt now.
+// matches compares text with a pattern. {name} stands for the value known under that
+// name, or learns it.
 func (p *player) matches(pattern, text string) bool {
 	return p.match("^(?s)"+p.expression(pattern)+"$", pattern, text)
 }
@@ -380,7 +380,7 @@ func (p *player) expression(pattern string) string {
 	}
 }
 
-// partly fills in what is known, for messages.
+// partly fills in the known values, for messages.
 func (p *player) partly(text string) string {
 	return variable.ReplaceAllStringFunc(text, func(m string) string {
 		if v, ok := p.vars[m[1:len(m)-1]]; ok {

@@ -1,5 +1,5 @@
-// Package stores has every kind of store, for tests of all of them. It is apart
-// from package arena since whoever imports it needs the drivers of all.
+// Package stores offers every kind of store to tests. It is separate from package
+// arena because it imports the drivers of all stores.
 package stores
 
 import (
@@ -19,21 +19,20 @@ import (
 	"authsvc/internal/test/servertest"
 )
 
-// A Kind is one of the stores that a service can have.
+// A Kind is a kind of store that a service can use.
 type Kind struct {
 	Name string
 
-	// Open gives a test a store of its own, empty. It skips the test where the
-	// server is missing.
+	// Open gives a test an empty store of its own. It skips the test if the server is
+	// missing.
 	Open func(t testing.TB) authsvc.Adapter
 
-	// Env are the variables that make a service process use a store of its
-	// own, empty: "NAME=value". Calling it twice gives two stores. A file is
-	// in dir.
+	// Env returns the variables, as "NAME=value", that make a service process use an
+	// empty store of its own. Each call makes another store. A file goes to dir.
 	Env func(t testing.TB, dir string) []string
 }
 
-// All are memory, sqlite, postgres, mysql, mongodb, redis.
+// All returns memory, sqlite, postgres, mysql, mongodb and redis.
 func All() []Kind {
 	return []Kind{
 		{"memory", func(testing.TB) authsvc.Adapter { return memory.New() },
@@ -62,8 +61,8 @@ func All() []Kind {
 	}
 }
 
-// Combined are All, and users in SQLite with sessions and what is used once in Redis
-// (session.store).
+// Combined returns All, and the combination of users in SQLite with sessions and
+// single-use records in Redis (session.store).
 func Combined() []Kind {
 	return append(All(), Kind{BesideRedis, func(t testing.TB) authsvc.Adapter {
 		t.Helper()
@@ -78,11 +77,11 @@ func Combined() []Kind {
 	}})
 }
 
-// BesideRedis is the name of a kind that needs the server of redis.
+// BesideRedis names a kind that needs the Redis server.
 const BesideRedis = "sqlite beside redis"
 
-// mongoURL is that of a MongoDB, or of a FerretDB as if it were one. Since that
-// does one command after another, those of many callers may take long.
+// mongoURL returns the URL of a MongoDB, or of a FerretDB in its place. FerretDB gets
+// one command at a time, so that many concurrent callers may take long.
 func mongoURL(t testing.TB) string {
 	t.Helper()
 	storage := arena.InTurn(t, servertest.MongoDB(t))
@@ -96,7 +95,7 @@ func variable(database func(testing.TB) string) func(testing.TB, string) []strin
 	return func(t testing.TB, _ string) []string { return []string{"AUTHSVC_STORAGE_URL=" + database(t)} }
 }
 
-// opened ends a store with its test.
+// opened closes a store when its test ends.
 func opened(t testing.TB) func(authsvc.Adapter, error) authsvc.Adapter {
 	return func(s authsvc.Adapter, err error) authsvc.Adapter {
 		t.Helper()
