@@ -1,6 +1,6 @@
 // Command ferretdb serves the MongoDB protocol from SQLite files. Tests of the
-// MongoDB store run against it where there is no MongoDB. It is a module of its
-// own so that nothing of it is ever a dependency of authsvc.
+// MongoDB store use it if there is no MongoDB. It is a separate module so that
+// authsvc never depends on it.
 package main
 
 import (
@@ -36,10 +36,10 @@ func main() {
 	}
 }
 
-// patience is how long a server may take to answer a ping.
+// patience limits the answer to a ping.
 const patience = 10 * time.Second
 
-// ping sends the command ping, an OP_MSG, and reads the head of the answer.
+// ping sends the command ping as an OP_MSG and reads the header of the answer.
 // https://www.mongodb.com/docs/manual/reference/mongodb-wire-protocol/
 func ping(address string) error {
 	conn, err := net.DialTimeout("tcp", address, patience)
@@ -75,7 +75,7 @@ func run(listen, dir string) error {
 	}
 	f, err := ferretdb.New(&ferretdb.Config{
 		Listener: ferretdb.ListenerConfig{TCP: listen},
-		// At the level of warnings it prints every answer that is an error.
+		// At level warning, it would print every answer that is an error.
 		Logger:    slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelError})),
 		Handler:   "sqlite",
 		SQLiteURL: "file:" + dir + "/",

@@ -17,28 +17,28 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// A document is the description of one mode.
+// A document describes the interface in one mode.
 type document struct {
 	mode   string
 	raw    object
 	model  *v3.Document
 	bodies responses.ResponseBodyValidator
-	paths  []path // the more exact first
+	paths  []path // more specific paths first
 }
 
-// A path is one of the document, with its methods.
+// A path is a path of the document with its methods.
 type path struct {
 	template string
 	matches  *regexp.Regexp
 	item     object
 }
 
-// An object is one of YAML.
+// An object is a YAML object.
 type object = map[string]any
 
 var parameter = regexp.MustCompile(`\\\{[a-z]+\\\}`)
 
-// newDocument reads the document of a mode, which has to be valid.
+// newDocument reads the document of a mode and validates it.
 func newDocument(raw []byte, mode string) (*document, error) {
 	d := &document{mode: mode}
 	if err := yaml.Unmarshal(raw, &d.raw); err != nil {
@@ -69,7 +69,7 @@ func newDocument(raw []byte, mode string) (*document, error) {
 	d.bodies = responses.NewResponseBodyValidator(d.model, config.WithFormatAssertions())
 	for template, item := range d.raw["paths"].(object) {
 		value := `[^/]+`
-		if item.(object)["x-slashes"] == true { // OpenAPI has no words for a parameter with slashes
+		if item.(object)["x-slashes"] == true { // OpenAPI cannot describe a parameter with slashes
 			value = `.+`
 		}
 		expression := parameter.ReplaceAllString(regexp.QuoteMeta(template), value)
@@ -84,7 +84,7 @@ func newDocument(raw []byte, mode string) (*document, error) {
 	return d, nil
 }
 
-// find returns the path that a request is for, nil for none.
+// find returns the path that matches a request, or nil.
 func (d *document) find(escaped string) *path {
 	for i := range d.paths {
 		if d.paths[i].matches.MatchString(escaped) {
@@ -94,7 +94,7 @@ func (d *document) find(escaped string) *path {
 	return nil
 }
 
-// methods are those of a path, in upper case.
+// methods returns the methods of a path in upper case.
 func (p *path) methods() (list []string) {
 	for _, m := range []string{"GET", "HEAD", "POST"} {
 		if p.item[strings.ToLower(m)] != nil {
@@ -104,7 +104,7 @@ func (p *path) methods() (list []string) {
 	return list
 }
 
-// resolve follows a reference. name is that of what it led to, else empty.
+// resolve follows a reference. name is the name of the referenced object, or empty.
 func (d *document) resolve(v any) (o object, name string) {
 	o, _ = v.(object)
 	for o != nil {
@@ -123,15 +123,15 @@ func (d *document) resolve(v any) (o object, name string) {
 	return o, name
 }
 
-// An answer is a described one.
+// An answer is an answer that the document describes.
 type answer struct {
-	key     string // by which it is shown: its operation, or what it refers to
-	owner   string // of the headers: what it refers to, or its operation
+	key     string // identifies it: its operation or its referenced component
+	owner   string // owns the headers: the referenced component or the operation
 	content object
 	headers object
 }
 
-// answer is the one of an operation to a status, nil if there is none.
+// answer returns an operation's answer with a status, or nil.
 func (d *document) answer(p *path, method string, status string) *answer {
 	op, _ := p.item[strings.ToLower(method)].(object)
 	listed, _ := op["responses"].(object)
@@ -142,7 +142,7 @@ func (d *document) answer(p *path, method string, status string) *answer {
 	a := &answer{key: fmt.Sprintf("%s %s %s", method, p.template, status)}
 	if a.owner = strings.TrimPrefix(ref, "#/components/responses/"); ref == "" {
 		a.owner = a.key
-	} else if status >= "400" { // refusals that routes share are shown by one of them
+	} else if status >= "400" { // one route is enough to show a shared refusal
 		a.key = a.owner + " " + status
 	}
 	a.content, _ = o["content"].(object)
@@ -150,7 +150,8 @@ func (d *document) answer(p *path, method string, status string) *answer {
 	return a
 }
 
-// parameters of an operation, as "query NAME", "header NAME" or "body NAME".
+// parameters returns the parameters of an operation, as "query NAME", "header NAME"
+// or "body NAME".
 func (d *document) parameters(p *path, method string) (list []string) {
 	op, _ := p.item[strings.ToLower(method)].(object)
 	for _, of := range []object{p.item, op} {
@@ -174,7 +175,7 @@ func (d *document) parameters(p *path, method string) (list []string) {
 	return slices.Compact(list)
 }
 
-// validBody compares a body with the schema of the answer.
+// validBody validates a body against the schema of the answer.
 func (d *document) validBody(p *path, q *http.Request, res *http.Response) error {
 	item, _ := d.model.Paths.PathItems.Get(p.template)
 	ok, faults := d.bodies.ValidateResponseBodyWithPathItem(q, res, item, p.template)
@@ -191,7 +192,7 @@ func (d *document) validBody(p *path, q *http.Request, res *http.Response) error
 	return errors.Join(errs...)
 }
 
-// A seen is what exchanges show.
+// A seen collects what the exchanges cover.
 type seen struct {
 	answers          map[string]bool // mode, key and media type
 	described, shown map[string]bool // headers and parameters, in any mode
@@ -203,8 +204,8 @@ func newSeen() *seen {
 
 func (d *document) mark(key, media string) string { return d.mode + " " + key + " " + media }
 
-// unseen are the answers that no exchange shows, and n the number of all. It adds
-// headers and parameters to what is described.
+// unseen returns the answers that no exchange covers, and the number n of all
+// answers. It adds headers and parameters to s.described.
 func (d *document) unseen(s *seen) (list []string, n int) {
 	all := map[string]bool{}
 	for i := range d.paths {

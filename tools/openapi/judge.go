@@ -12,27 +12,28 @@ import (
 	"strings"
 )
 
-// everywhere are headers that the description of the document speaks of, or that the
-// server adds.
+// everywhere lists headers that the document's description covers or that the server
+// adds.
 var everywhere = []string{"X-Content-Type-Options", "Referrer-Policy", "Cross-Origin-Resource-Policy", "Strict-Transport-Security",
 	"Cache-Control", "Pragma", "Expires", "Vary", "Content-Type", "Content-Length", "Content-Encoding", "Date", "Connection",
 	"Access-Control-Allow-Origin", "Access-Control-Allow-Credentials", "Transfer-Encoding"}
 
-// base is where the document has the routes.
+// base is the path prefix of the document's routes.
 const base = "/api/auth"
 
-// onPages are headers of pages.
+// onPages lists the headers of pages.
 var onPages = []string{"Content-Security-Policy", "X-Frame-Options", "Cross-Origin-Opener-Policy", "Permissions-Policy"}
 
-// judge returns what an exchange has that is not described, and notes what it shows.
+// judge returns the parts of an exchange that the document does not describe, and
+// records what it covers.
 func (d *document) judge(e exchange, s *seen) (mistakes []string) {
 	u, err := url.Parse(e.URL)
 	if err != nil {
-		return nil // no request that a client sends
+		return nil // not a request that a client can send
 	}
 	p := d.find(u.EscapedPath())
 	switch {
-	case p == nil && !strings.HasPrefix(u.EscapedPath(), base+"/"): // what the gate is in front of
+	case p == nil && !strings.HasPrefix(u.EscapedPath(), base+"/"): // a program behind the gate
 		return nil
 	case p == nil:
 		return d.judgeUnknown(e)
@@ -62,7 +63,7 @@ func (d *document) judge(e exchange, s *seen) (mistakes []string) {
 	return d.judgeBody(e, p, media, content)
 }
 
-// judgeUnknown: a path that is not described is not there.
+// judgeUnknown checks that an undescribed path does not exist.
 func (d *document) judgeUnknown(e exchange) []string {
 	want := http.StatusNotFound
 	if d.mode != "none" {
@@ -74,8 +75,9 @@ func (d *document) judgeUnknown(e exchange) []string {
 	return nil
 }
 
-// judgeMethod: a method that is not described is refused, with those that are, or is
-// a preflight of a route that pages of trusted origins may call.
+// judgeMethod checks that an undescribed method is refused with a list of the
+// described ones, or that the request is a preflight of a route that pages of trusted
+// origins may call.
 func (d *document) judgeMethod(e exchange, p *path) []string {
 	if e.Method == http.MethodOptions && e.Status == http.StatusNoContent {
 		if p.item["x-cors"] != true {
@@ -93,7 +95,7 @@ func (d *document) judgeMethod(e exchange, p *path) []string {
 	return nil
 }
 
-// noteParameters notes the parameters that a request has.
+// noteParameters records the parameters of a request.
 func (d *document) noteParameters(e exchange, u *url.URL, p *path, s *seen) {
 	note := func(in, name string) { s.shown[fmt.Sprintf("%s %s with %s %s", e.Method, p.template, in, name)] = true }
 	for name := range u.Query() {
@@ -116,8 +118,8 @@ func (d *document) noteParameters(e exchange, u *url.URL, p *path, s *seen) {
 	}
 }
 
-// judgeQuery: what a GET that was not refused has in its query is described. The
-// query of POST signin is the provider's.
+// judgeQuery checks that the document describes the query parameters of every
+// accepted GET. The query of POST signin belongs to the provider.
 func (d *document) judgeQuery(e exchange, u *url.URL, p *path) (mistakes []string) {
 	if e.Method != http.MethodGet || e.Status >= http.StatusBadRequest {
 		return nil
@@ -131,7 +133,7 @@ func (d *document) judgeQuery(e exchange, u *url.URL, p *path) (mistakes []strin
 	return mistakes
 }
 
-// judgeHeaders wants the headers that are described, and no others.
+// judgeHeaders checks that an answer has all described headers and no others.
 func (d *document) judgeHeaders(e exchange, a *answer, media string, s *seen) (mistakes []string) {
 	for name := range e.Header {
 		described := slices.ContainsFunc(slices.Collect(keys(a.headers)), func(h string) bool { return strings.EqualFold(h, name) })
@@ -150,7 +152,7 @@ func (d *document) judgeHeaders(e exchange, a *answer, media string, s *seen) (m
 	return mistakes
 }
 
-// judgeBody compares the body with the schema.
+// judgeBody validates the body against the schema.
 func (d *document) judgeBody(e exchange, p *path, media string, content object) []string {
 	if !strings.HasSuffix(media, "json") {
 		schema, _ := d.resolve(content["schema"])

@@ -1,8 +1,8 @@
-// Command openapi compares docs/openapi.yaml with recorded exchanges, both ways: an
-// answer that the document does not describe is a mistake, and so is a described
-// answer that no exchange shows. `make openapi` records and runs it.
+// Command openapi compares docs/openapi.yaml with recorded exchanges in both
+// directions: it reports answers that the document does not describe, and described
+// answers that no exchange covers. `make openapi` records and runs it.
 //
-// It is a module of its own, so that nobody needs its modules who does not run it.
+// It is a separate module so that only people who run it need its modules.
 package main
 
 import (
@@ -41,7 +41,7 @@ func main() {
 // modes are the values of compat.
 var modes = []string{"none", "next-auth-v4", "authjs-v5"}
 
-// An exchange is one that authsvc/internal/test/exchange recorded.
+// An exchange is an exchange recorded by authsvc/internal/test/exchange.
 type exchange struct {
 	From, Mode, Method, URL string
 	RequestHeader           http.Header

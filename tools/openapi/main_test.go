@@ -66,7 +66,7 @@ func one(mode, method, target string, status int, body string, header ...string)
 	return e
 }
 
-// good shows all that is described.
+// good returns exchanges that cover the whole document.
 func good() (all []exchange) {
 	const session, media = "/api/auth/session", "Content-Type"
 	for _, mode := range modes {
@@ -104,7 +104,8 @@ func compare(t *testing.T, all []exchange) []string {
 	return mistakes
 }
 
-// TestBothWays: what is described and shown passes; each difference is found.
+// TestBothWays checks that complete exchanges pass, and that every difference is
+// reported.
 func TestBothWays(t *testing.T) {
 	t.Parallel()
 	if mistakes := compare(t, good()); len(mistakes) > 0 {
@@ -150,7 +151,7 @@ func TestBothWays(t *testing.T) {
 	}
 }
 
-// TestInvalidDocument: a document that breaks the specification is refused.
+// TestInvalidDocument checks that an invalid document is refused.
 func TestInvalidDocument(t *testing.T) {
 	t.Parallel()
 	for _, broken := range []string{strings.Replace(small, "title: Small, ", "", 1), strings.Replace(small, "in: query", "in: nowhere", 1), "a: ["} {
@@ -160,7 +161,8 @@ func TestInvalidDocument(t *testing.T) {
 	}
 }
 
-// TestSlashes: a parameter has slashes where the path says so, and only there.
+// TestSlashes checks that a parameter may contain slashes only where the path says
+// so.
 func TestSlashes(t *testing.T) {
 	t.Parallel()
 	const template = "  /api/auth/error/{code}:\n"

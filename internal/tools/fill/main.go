@@ -1,5 +1,5 @@
-// Command fill fills an empty store with as many people as a large site has,
-// to measure with. See CONTRIBUTING.md.
+// Command fill fills an empty store with as many users as a large site has, for
+// measurements. See CONTRIBUTING.md.
 package main
 
 import (
@@ -32,7 +32,7 @@ func run(ctx context.Context, args []string) error {
 	flags.IntVar(&p.Sessions, "sessions", 5, "live sessions of each user")
 	flags.IntVar(&p.Ended, "ended", 0, "expired sessions beside them")
 	print := flags.Int("cookies", 0, "print so many cookies of live sessions at the end")
-	_ = flags.Parse(args) // it exits
+	_ = flags.Parse(args) // exits on errors
 	start := time.Now()
 	if err := scale.Fill(ctx, *storage, p, func(line string) { fmt.Fprintln(os.Stderr, line) }); err != nil {
 		return err

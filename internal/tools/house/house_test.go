@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// TestStoreys: a group stands above all that it uses, also where two use each other.
+// TestStoreys checks that a group stands above all groups that it uses, even if two
+// use each other.
 func TestStoreys(t *testing.T) {
 	t.Parallel()
 	got := fmt.Sprint(storeys(imports(`authsvc authsvc/internal/text fmt
@@ -26,7 +27,7 @@ authsvc/adapter/sqlite authsvc`)))
 	}
 }
 
-// TestPicture: the picture is of this tree, and has the rooms that the tree has.
+// TestPicture checks that the drawing matches this tree and its rooms.
 func TestPicture(t *testing.T) {
 	t.Chdir("../../..")
 	if err := run(t.Context(), true); err != nil {

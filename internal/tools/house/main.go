@@ -1,6 +1,6 @@
-// Command house draws the packages of this module as storeys: each stands above what
-// it imports. The engine is one package; its own storeys and rooms are those of
-// parts in engine/rooms.go.
+// Command house draws the packages of this module as storeys: each package stands
+// above the packages that it imports. The engine is one package. Its own storeys and
+// rooms come from parts in engine/rooms.go.
 //
 //	go run ./internal/tools/house          # writes docs/house.svg
 //	go run ./internal/tools/house -check   # fails if it is stale
@@ -22,7 +22,7 @@ import (
 	"strings"
 )
 
-// picture is where the drawing is.
+// picture is the path of the drawing.
 const picture = "docs/house.svg"
 
 func main() {
@@ -60,8 +60,8 @@ func run(ctx context.Context, check bool) error {
 	return nil
 }
 
-// groups are the packages that are drawn as one, by how their path begins. Tests and
-// tools are not drawn.
+// groups lists packages that are drawn as one, by path prefix. Tests and tools are
+// not drawn.
 var groups = []struct{ prefix, name string }{
 	{"authsvc/internal/test", ""}, {"authsvc/internal/tools", ""}, {"authsvc/verify", ""}, {"authsvc/e2e", ""}, {"authsvc/examples", ""}, {"authsvc/bench", ""}, {"authsvc/clients", ""},
 	{"authsvc/engine/internal/fleet", "fleet"}, {"authsvc/engine/internal/audit", "audit"}, {"authsvc/engine/internal/limit", "limit"}, {"authsvc/engine/internal/cookie", "cookie"},
@@ -69,7 +69,7 @@ var groups = []struct{ prefix, name string }{
 	{"authsvc/internal/seal", "internal/seal"}, {"authsvc/internal/sql", "internal/sql"}, {"authsvc/internal/text", "internal/text"}, {"authsvc/", ""},
 }
 
-// groupOf names the group of a package, "" for one that is not drawn.
+// groupOf returns the group of a package, or "" if it is not drawn.
 func groupOf(path string) string {
 	if path == "authsvc" {
 		return "the words"
@@ -85,7 +85,7 @@ func groupOf(path string) string {
 	return ""
 }
 
-// imports reads what go list says: which group uses which.
+// imports parses the output of go list into the groups that each group uses.
 func imports(list string) map[string]map[string]bool {
 	uses := map[string]map[string]bool{}
 	for line := range strings.Lines(list) {
@@ -109,8 +109,8 @@ func imports(list string) map[string]map[string]bool {
 	return uses
 }
 
-// storeys orders groups by the longest way down from each. Groups that use each other
-// stand on the same storey.
+// storeys orders groups by the longest import chain below each. Groups that use each
+// other stand on the same storey.
 func storeys(uses map[string]map[string]bool) (list [][]string) {
 	depth := map[string]int{}
 	var down func(name string, way []string) int
@@ -142,7 +142,7 @@ func storeys(uses map[string]map[string]bool) (list [][]string) {
 
 var part = regexp.MustCompile(`(?m)^\t\t(?:\{of: h\.(\w+)|(\w+)Part\(h\))`)
 
-// parts are the storeys and rooms of the engine, from the ground up.
+// parts returns the storeys and rooms of the engine, from the ground up.
 func parts(source string) (floors, rooms []string) {
 	for _, m := range part.FindAllStringSubmatch(source, -1) {
 		name, isRoom := strings.CutSuffix(m[1], "Room")
@@ -158,12 +158,12 @@ func parts(source string) (floors, rooms []string) {
 	return floors, rooms
 }
 
-// Sizes of the drawing, in its own units.
+// Sizes in the drawing's units.
 const (
 	width, row, gap = 760, 34, 8
 )
 
-// draw writes the SVG, the highest storey first.
+// draw returns the SVG, with the highest storey first.
 func draw(list [][]string, floors, rooms []string) []byte {
 	var b bytes.Buffer
 	y := gap

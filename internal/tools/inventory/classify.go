@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// marks are phrases by which a licence is known, and its SPDX id. All phrases
-// of a line have to be there. A file may hold several licences.
+// marks lists the phrases that identify a licence, and its SPDX id. All phrases of an
+// entry must occur. A file may contain several licences.
 var marks = []struct {
 	id      string
 	phrases []string
@@ -23,22 +23,22 @@ var marks = []struct {
 	{"public domain", []string{"has been dedicated to the public domain by the authors"}},
 }
 
-// unread are files beside a licence that are none of a part of the program, or
-// collect those of parts that the licence file names as well.
+// unread lists files that are not licences of the program: they belong to no part of
+// it, or collect licences that the licence file has as well.
 var unread = map[string]string{
 	"LICENSE-LOGO":         "of a picture that is in no program",
 	"LICENSE-3RD-PARTY.md": "a collection; it is printed whole",
 }
 
-// forbidden are words of licences that ask for more than a notice. A file that
-// holds one is not allowed whatever else it says.
+// forbidden matches names of licences that require more than a notice. A file that
+// contains one is not allowed, except the Mozilla Public License 2.0, which mentions
+// them.
 var forbidden = regexp.MustCompile(`(?i)(gnu (lesser |affero )?general public license|server side public license|business source license|commons clause|creative commons attribution-noncommercial)`)
 
 var space = regexp.MustCompile(`\s+`)
 
-// classify returns the SPDX id of a licence's text, "" for a notice. A text
-// that is not known, or not allowed, is an error: all that marks knows is
-// allowed.
+// classify returns the SPDX id of a licence text, or "" for a notice. All licences in
+// marks are allowed; any other text is an error.
 func classify(name, text string) (id string, err error) {
 	upper := strings.ToUpper(name)
 	if _, ok := unread[name]; ok || strings.HasPrefix(upper, "NOTICE") {

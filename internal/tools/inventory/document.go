@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// document is THIRD_PARTY_LICENSES.md: a table, then every text once.
+// document returns THIRD_PARTY_LICENSES.md: a table, then every text once.
 func document(modules []module) ([]byte, error) {
 	var b bytes.Buffer
 	b.WriteString("# Licences of what is in the program\n\n" +
@@ -30,7 +30,7 @@ func document(modules []module) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// goLicence is the licence of the toolchain that runs, whose code is in every
+// goLicence returns the licence of the running toolchain, whose code is in every
 // program.
 func goLicence() (licence, error) {
 	root, err := goRoot()
@@ -45,7 +45,7 @@ func goLicence() (licence, error) {
 	return licence{file: "LICENSE", id: id, text: string(raw)}, err
 }
 
-// expression is the SPDX expression of a module.
+// expression returns the SPDX expression of a module.
 func (m module) expression() string {
 	var ids []string
 	for _, l := range m.licences {
@@ -58,7 +58,7 @@ func (m module) expression() string {
 	return strings.Join(ids, " AND ")
 }
 
-// writeTexts prints every text under the modules that have it.
+// writeTexts prints every text below the modules that use it.
 func writeTexts(b *bytes.Buffer, modules []module) {
 	var order []string
 	users := map[string][]string{}
@@ -79,7 +79,7 @@ func writeTexts(b *bytes.Buffer, modules []module) {
 	}
 }
 
-// normal makes texts that differ in line ends and indentation at the end equal.
+// normal makes texts equal that differ only in line ends and trailing white space.
 func normal(text string) string {
 	var lines []string
 	for line := range strings.Lines(strings.ReplaceAll(text, "\r\n", "\n")) {
@@ -88,7 +88,7 @@ func normal(text string) string {
 	return strings.Trim(strings.Join(lines, "\n"), "\n") + "\n"
 }
 
-// allowed lists the licences that classify knows.
+// allowed lists the licences known to classify.
 func allowed() string {
 	var ids []string
 	for _, m := range marks {

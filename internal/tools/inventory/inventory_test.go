@@ -60,14 +60,14 @@ func TestCompare(t *testing.T) {
 	}
 }
 
-// TestNotice: what a file says of its own is listed, once, and refused where it
-// asks for more than a notice.
+// TestNotice checks that a file's own notice is listed once, and refused if it
+// requires more than a notice.
 func TestNotice(t *testing.T) {
 	t.Parallel()
 	own := licence{file: "LICENSE", id: "MIT", text: "Copyright (c) 2020 Ada\n" + mitText}
 	for name, c := range map[string]struct {
 		text string
-		want int // licences afterwards
+		want int // number of licences afterwards
 		ok   bool
 	}{
 		"its holder is known":        {"Copyright (c) 2020 Ada", 1, true},

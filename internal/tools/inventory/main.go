@@ -1,11 +1,11 @@
-// Command inventory says what the program is made of.
+// Command inventory lists the parts that the program is made of.
 //
 //	go run ./internal/tools/inventory licences          # writes THIRD_PARTY_LICENSES.md
 //	go run ./internal/tools/inventory licences -check   # fails if it is stale
 //	go run ./internal/tools/inventory same BINARY       # fails if it is of another tree
 //	go run ./internal/tools/inventory count             # modules: direct, indirect
 //
-// It fails on a licence that is not on the list of those allowed.
+// It fails if a licence is not on its list of allowed licences.
 package main
 
 import (
@@ -19,8 +19,8 @@ import (
 	"os/signal"
 )
 
-// program is the package whose modules are meant, licencesFile where the list
-// of their licences is.
+// program is the package whose modules are listed; licencesFile is the list of their
+// licences.
 const (
 	program      = "./cmd/authsvc"
 	licencesFile = "THIRD_PARTY_LICENSES.md"

@@ -16,18 +16,18 @@ import (
 	"slices"
 )
 
-// A module is one whose code is in the program.
+// A module is a module whose code is in the program.
 type module struct {
 	path, version string
 	indirect      bool
 	licences      []licence
 }
 
-// A licence is a file of a module and what it says.
+// A licence is a licence file of a module, with its SPDX id and its text.
 type licence struct{ file, id, text string }
 
-// linked lists the modules whose packages the program imports, our own not,
-// sorted by path. The answer is for Linux on amd64, wherever it is asked.
+// linked lists the modules whose packages the program imports, except our own, sorted
+// by path. It always answers for Linux on amd64.
 func linked(ctx context.Context) ([]module, error) {
 	cmd := exec.CommandContext(ctx, "go", "list", "-deps", "-json=Module,Dir,GoFiles", program)
 	cmd.Stderr = os.Stderr
@@ -83,14 +83,14 @@ func sorted(found map[string]module) []module {
 	return modules
 }
 
-// licenceName are the files that licences and their notices are in.
+// licenceName matches the names of licence and notice files.
 var licenceName = regexp.MustCompile(`(?i)^(licen[cs]e|copying|notice)([.-].*)?$`)
 
 func (m *module) licensed() bool {
 	return slices.ContainsFunc(m.licences, func(l licence) bool { return l.id != "" })
 }
 
-// licencesOf reads the licence files of one folder of a module.
+// licencesOf reads the licence files in one folder of a module.
 func licencesOf(root, folder string) ([]licence, error) {
 	dir := filepath.Join(root, folder)
 	entries, err := os.ReadDir(dir)

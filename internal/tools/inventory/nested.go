@@ -11,8 +11,8 @@ import (
 	"strings"
 )
 
-// nested adds what holds for one package of a module and not for all of it:
-// licence files beside it or in the folders above, and notices in its files.
+// nested adds licences that apply to one package of a module: licence files in its
+// folder or the folders above, and notices in its source files.
 func (m *module) nested(root, dir string, files []string) error {
 	folder, err := filepath.Rel(root, dir)
 	if err != nil {
@@ -44,12 +44,12 @@ func (m *module) nested(root, dir string, files []string) error {
 	return nil
 }
 
-// translated are modules that are translated from C and repeat the comments of the
-// C sources, among them some of the GNU C Library, from which they have names,
-// numbers and layouts. They collect the notices in a file that is listed.
+// translated lists modules translated from C. They repeat the comments of the C
+// sources, some from the GNU C Library, from which they take names, numbers and
+// layouts. They collect the notices in a file, which is listed.
 var translated = map[string]bool{"modernc.org/libc": true}
 
-// add keeps one of each file and text.
+// add adds a licence unless the same file or text exists.
 func (m *module) add(l licence) {
 	if !slices.ContainsFunc(m.licences, func(known licence) bool {
 		return known.file == l.file || normal(known.text) == normal(l.text)
@@ -58,11 +58,11 @@ func (m *module) add(l licence) {
 	}
 }
 
-// notice adds the notice of a file, unless the licences of the module have its
-// holders already.
+// notice adds the notice of a file, unless the module's licences already name its
+// copyright holders.
 func (m *module) notice(file, text string) error {
 	if pointer.MatchString(space.ReplaceAllString(text, " ")) && !terms.MatchString(text) {
-		return nil // to a licence file, which is listed
+		return nil // points to a licence file, which is listed
 	}
 	holders := holder.FindAllString(text, -1)
 	if !slices.ContainsFunc(holders, func(h string) bool { return !m.names(h) }) && !terms.MatchString(text) {
@@ -83,7 +83,7 @@ func (m *module) notice(file, text string) error {
 	return nil
 }
 
-// names reports whether a licence of the module has the line of a holder.
+// names reports whether a licence of the module contains a holder's line.
 func (m *module) names(line string) bool {
 	return slices.ContainsFunc(m.licences, func(l licence) bool {
 		return strings.Contains(space.ReplaceAllString(l.text, " "), strings.TrimSpace(space.ReplaceAllString(line, " ")))
@@ -96,7 +96,7 @@ var (
 	terms   = regexp.MustCompile(`(?i)permission is hereby granted|redistribution and use in source|permission to use, copy|http://www\.apache\.org/licenses/`)
 )
 
-// notices are the comments of a file that name a holder of rights.
+// notices returns the comments of a file that name a copyright holder.
 func notices(file string) (texts []string, err error) {
 	parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.ParseComments|parser.SkipObjectResolution)
 	if err != nil {

@@ -10,14 +10,14 @@ import (
 	"strings"
 )
 
-// goRoot is where the toolchain that go runs here is.
+// goRoot returns the root of the toolchain that go runs here.
 func goRoot() (string, error) {
 	raw, err := exec.Command("go", "env", "GOROOT").Output()
 	return strings.TrimSpace(string(raw)), err
 }
 
-// same holds what the binary itself says that it is made of against the modules of
-// this tree: an error says that the binary is of another tree.
+// same compares the modules recorded in the binary with the modules of this tree. It
+// returns an error if the binary was built from another tree.
 func same(out io.Writer, modules []module, binary string) error {
 	info, err := buildinfo.ReadFile(binary)
 	if err != nil {

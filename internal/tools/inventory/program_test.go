@@ -9,9 +9,8 @@ import (
 	"testing"
 )
 
-// TestProgramsLicences holds the modules of this tree against the list of
-// licences, without the file, which CI compares, and their number against
-// docs/supply-chain.md.
+// TestProgramsLicences compares the modules of this tree with the allowed licences,
+// and their number with docs/supply-chain.md. CI compares the file of licences.
 func TestProgramsLicences(t *testing.T) {
 	t.Chdir("../../..")
 	modules, err := linked(t.Context())

@@ -82,8 +82,8 @@ func TestUnpack(t *testing.T) {
 	}
 }
 
-// TestGeneratedFile: the file in the tree is of the pinned package, and has
-// just the marks of the list.
+// TestGeneratedFile checks that the file in the tree comes from the pinned package
+// and contains exactly the listed logos.
 func TestGeneratedFile(t *testing.T) {
 	t.Parallel()
 	source, err := os.ReadFile("../../text/pages/marks_outlines.go")

@@ -1,7 +1,7 @@
 package main
 
-// The package that the outlines are from. A new version is written here, with
-// the integrity that "npm view simple-icons@VERSION dist.integrity" prints.
+// The package of the outlines. To update, set the version here, and the integrity
+// that "npm view simple-icons@VERSION dist.integrity" prints.
 const (
 	packageName      = "simple-icons"
 	packageVersion   = "16.37.0"
@@ -9,17 +9,18 @@ const (
 	packageLicence   = "CC0-1.0"
 )
 
-// maxOutline bounds the path data of one mark, in bytes: it is in the page.
+// maxOutline limits the path data of one logo, in bytes, because the page contains
+// it.
 const maxOutline = 3000
 
-// A wanted mark is called Name in authsvc.Style.Logo, and Slug in the package.
+// A wanted logo is called Name in authsvc.Style.Logo and Slug in the package.
 type wanted struct{ Name, Slug string }
 
-// marks are those that are taken. The package has no mark of Amazon, LinkedIn,
-// Microsoft, Salesforce, Slack, Yahoo or Yandex, and those of Forgejo, Keycloak
-// and Webex have licences of their own. Those of Coinbase, Kakao, Uber and Zoom
-// are words, which nobody can read on a button; those of Bungie, Mailchimp,
-// Meetup, osu! and Zoho are long.
+// marks returns the logos to take. The package has no logos of Amazon, LinkedIn,
+// Microsoft, Salesforce, Slack, Yahoo or Yandex. The logos of Forgejo, Keycloak and
+// Webex have licences of their own. The logos of Coinbase, Kakao, Uber and Zoom are
+// words, illegible on a button; Bungie's, Mailchimp's, Meetup's, osu!'s and Zoho's
+// are too long.
 func marks() []wanted {
 	var list []wanted
 	for _, name := range []string{

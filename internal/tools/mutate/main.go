@@ -1,16 +1,17 @@
-// Command mutate takes one security check at a time out of the source and runs
-// the tests that have to notice. A mutation that no test notices survives: the
-// check is there, but nothing would say so if it were gone.
+// Command mutate removes one security check at a time from the source and runs the
+// tests that must notice. If no test notices, the mutation survives: the check
+// exists, but its loss would go unnoticed.
 //
 //	go run ./internal/tools/mutate            # all, an hour
 //	go run ./internal/tools/mutate -only iss  # those whose name contains "iss"
 //	go run ./internal/tools/mutate -note      # also writes noticed.txt
 //
-// noticed.txt has, for each mutation, the test that noticed it last. That test is run
-// first; it saves time and proves nothing, since all others follow if it passes.
+// noticed.txt holds, for each mutation, the test that noticed it last. That test runs
+// first to save time. The result is the same, because all other tests follow if it
+// passes.
 //
-// The tree is not written to: the changed file goes to the compiler as an
-// overlay. The exit status is 1 if anything survives.
+// The command does not change the tree: the compiler gets the changed file as an
+// overlay. The exit status is 1 if any mutation survives.
 package main
 
 import (
@@ -33,7 +34,7 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// unrelated are tests that judge the source, speed or waiting, not checks.
+// unrelated matches tests that check the source, speed or waiting, not security.
 const unrelated = "^Test(MailServerDown|SessionFloor|ExposeFloor|Arrows|Bans|HouseRules|Gallery)$"
 
 func main() {
@@ -66,8 +67,7 @@ func main() {
 	}
 }
 
-// run tries every mutation that is asked for and counts the survivors. noticed is
-// brought up to date.
+// run tries every requested mutation and counts the survivors. It updates noticed.
 func run(ctx context.Context, out io.Writer, noticed map[string]string, only string, limit time.Duration, jobs int) (survivors int, err error) {
 	var mu sync.Mutex
 	var broken []error
@@ -114,8 +114,8 @@ func run(ctx context.Context, out io.Writer, noticed map[string]string, only str
 	return survivors, errors.Join(broken...)
 }
 
-// try runs the tests without the check and returns the first that fails, "" if
-// none does. It begins with the test first, unless that is "".
+// try runs the tests without the check. It returns the first test that fails, or "".
+// It starts with the test first, unless that is "".
 func (m mutation) try(ctx context.Context, first string, limit time.Duration) (by string, err error) {
 	dir, err := os.MkdirTemp("", "mutate")
 	if err != nil {
@@ -129,13 +129,13 @@ func (m mutation) try(ctx context.Context, first string, limit time.Duration) (b
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	runs := [][]string{{m.pkg}}
-	if near := nearTests(file); near != "" && m.pkg == "./"+m.dir { // they are the likeliest to notice
+	if near := nearTests(file); near != "" && m.pkg == "./"+m.dir { // the likeliest tests to notice
 		runs = [][]string{{"-gcflags=-N -l", "-run", near, m.pkg}, {m.pkg}}
 	}
 	if name, _, _ := strings.Cut(first, "/"); strings.HasPrefix(name, "Test") {
 		runs = slices.Insert(runs, 0, []string{"-gcflags=-N -l", "-run", "^" + name + "$", m.pkg})
 	}
-	if strings.HasPrefix(m.pkg, "./engine") { // it is attacked there
+	if strings.HasPrefix(m.pkg, "./engine") { // these tests attack the engine
 		runs = append(runs, []string{"./verify"})
 	}
 	for _, run := range runs {
@@ -151,7 +151,8 @@ func (m mutation) try(ctx context.Context, first string, limit time.Duration) (b
 
 const noticedFile = "internal/tools/mutate/noticed.txt"
 
-// readNoticed returns the tests that noticed the mutations last, by name.
+// readNoticed returns the test that noticed each mutation last, by the mutation's
+// name.
 func readNoticed() (map[string]string, error) {
 	raw, err := os.ReadFile(noticedFile)
 	if err != nil {
@@ -178,8 +179,9 @@ func writeNoticed(noticed map[string]string) error {
 
 var testFunction = regexp.MustCompile(`(?m)^func (Test\w+)\(`)
 
-// nearTests returns a pattern of the tests beside a file whose own file begins with the
-// same word, such as those of site_cookie_test.go for site_body.go; "" if there are none.
+// nearTests returns a pattern of the tests in the files next to file whose names
+// begin with the same word, such as site_cookie_test.go for site_body.go. It returns
+// "" if there are none.
 func nearTests(file string) string {
 	word, _, _ := strings.Cut(strings.TrimSuffix(filepath.Base(file), filepath.Ext(file)), "_")
 	files, err := filepath.Glob(filepath.Join(filepath.Dir(file), word+"*_test.go"))
@@ -202,7 +204,7 @@ func nearTests(file string) string {
 	return "^(" + strings.Join(names, "|") + ")$"
 }
 
-// verdict reads what go test said.
+// verdict reads the output of go test.
 func verdict(ctx context.Context, out string, failed error) (by string, err error) {
 	var exit *exec.ExitError
 	switch {
@@ -222,7 +224,7 @@ func verdict(ctx context.Context, out string, failed error) (by string, err erro
 	return firstFailure(out), nil
 }
 
-// firstFailure is the name of the first test that failed.
+// firstFailure returns the name of the first failed test.
 func firstFailure(out string) string {
 	for line := range strings.Lines(out) {
 		if _, rest, ok := strings.Cut(line, "--- FAIL: "); ok {

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// TestTable holds every mutation against the source, so that the table does
-// not rot between the long runs.
+// TestTable checks every mutation against the source, so that the table stays valid
+// between the long runs.
 func TestTable(t *testing.T) {
 	t.Parallel()
 	names := map[string]bool{}
@@ -62,7 +62,7 @@ func TestApply(t *testing.T) {
 	}
 }
 
-// holding is a package of two files, one of which has this source.
+// holding returns a package of two files, one with this source.
 func holding(t *testing.T, source string) (dir string) {
 	t.Helper()
 	dir = t.TempDir()
@@ -103,7 +103,7 @@ func TestVerdict(t *testing.T) {
 	}
 }
 
-// TestNearTests: those of files that begin with the same word.
+// TestNearTests checks that the tests come from files that begin with the same word.
 func TestNearTests(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -119,7 +119,7 @@ func TestNearTests(t *testing.T) {
 	}
 }
 
-// TestOverlay leaves the source alone.
+// TestOverlay checks that the source stays unchanged.
 func TestOverlay(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -9,16 +9,16 @@ import (
 	"strings"
 )
 
-// A mutation takes one check out of one package.
+// A mutation removes one check from one package.
 type mutation struct {
 	name        string
-	dir         string // of the package, from the root of the module
-	find        string // stands in the package, or a folder of scripts, exactly once
+	dir         string // package path from the module root
+	find        string // occurs exactly once in the package or folder of scripts
 	replacement string
-	pkg         string // whose tests have to notice
+	pkg         string // its tests must notice
 }
 
-// apply returns the file that has the check, and its text without it.
+// apply returns the file that contains the check, and its text without the check.
 func (m mutation) apply() (file, changed string, err error) {
 	if m.find == m.replacement {
 		return "", "", errors.New("the mutation changes nothing")
@@ -47,8 +47,8 @@ func (m mutation) apply() (file, changed string, err error) {
 	return file, changed, nil
 }
 
-// overlay writes the changed file into dir, and the description that go's
-// -overlay flag takes. It returns the file that has the check and the description's path.
+// overlay writes the changed file and the description for go's -overlay flag to dir.
+// It returns the file that contains the check, and the path of the description.
 func (m mutation) overlay(dir string) (file, path string, err error) {
 	file, changed, err := m.apply()
 	if err != nil {

@@ -2,13 +2,13 @@ package main
 
 import "slices"
 
-// never is a condition that stays false and compiles wherever a bool is wanted.
+// never is a condition that is always false and compiles wherever a bool may stand.
 const never = "false && "
 
-// mutations are the checks that the security of a sign-in rests on.
+// mutations lists the checks on which the security of a sign-in depends.
 var mutations = slices.Concat(engine, tokens, jwts, gates, sealing, stores, steps, program)
 
-// engine are the checks of the service itself.
+// engine lists the checks of the service itself.
 var engine = []mutation{
 	{"state/unknown", "engine", "if !ok || !dk.verifyState(rq, &tx, state) {", "if !ok {", "./engine"},
 	{"state/over", "engine", "&& rq.now.Unix() < tx.Expires && tx", "&& tx", "./engine"},
@@ -240,7 +240,7 @@ var engine = []mutation{
 	{"oauth1/confirmed", "engine", "if err == nil && !a.Confirmed {", "if false {", "./engine"},
 }
 
-// tokens are the checks on what identity providers sign.
+// tokens lists the checks on tokens signed by identity providers.
 var tokens = []mutation{
 	{"id-token/iss", "internal/protocol/oidc", "\tif !ok {\n\t\treturn fmt.Errorf(\"%w: iss is not", "\tif " + never + "!ok {\n\t\treturn fmt.Errorf(\"%w: iss is not", "./internal/protocol/oidc"},
 	{"tenants/named", "engine", "case len(f.Tenants) == 0 && !f.PairwiseSubject:", "case false:", "./engine"},
@@ -286,7 +286,7 @@ var tokens = []mutation{
 	{"outbound/body-limit", "internal/protocol/outbound", "\tresp.Body = http.MaxBytesReader(nil, resp.Body, t.maxBody)\n", "", "./internal/protocol/outbound"},
 }
 
-// sealing are the checks on our own sealed values.
+// sealing lists the checks on our own sealed values.
 var sealing = []mutation{
 	{"mac/compare", "internal/seal", "if hmac.Equal(sum, key.appendSum(room[:0], parts)) {", "if len(sum) == len(key.appendSum(room[:0], parts)) {", "./internal/seal"},
 	{"mac/frame", "internal/seal", "\t\tto = binary.BigEndian.AppendUint64(to, uint64(len(part)))\n", "\t\tto = binary.BigEndian.AppendUint64(to, 0)\n", "./internal/seal"},
@@ -296,7 +296,7 @@ var sealing = []mutation{
 	{"jwe/enc-of-key", "internal/seal", "if h.enc != k.header.enc {", "if false {", "./internal/seal"},
 }
 
-// stores are the promises that an adapter keeps.
+// stores lists the guarantees of an adapter.
 var stores = []mutation{
 	{"store/once", "adapter/memory", "if _, used := a.once[key]; used {", "if _, used := a.once[key]; " + never + "used {", "./adapter/memory"},
 	{"store/address-unique", "adapter/memory", "if _, taken := a.emails[u.Email]; taken {", "if _, taken := a.emails[u.Email]; " + never + "taken {", "./adapter/memory"},

@@ -1,6 +1,6 @@
 package main
 
-// gates are what keeps people out of programs behind the gate.
+// gates lists the checks that protect programs behind the gate.
 var gates = []mutation{
 	{"gate/decoded", "internal/protocol/gate", "\t\t\tadd(upperEscapes(decode(s, true)))\n\t\t\tadd(upperEscapes(decode(s, false)))\n", "", "./internal/protocol/gate"},
 	{"gate/slash-as-letter", "internal/protocol/gate", "\t\t\tadd(upperEscapes(decode(s, true)))\n", "", "./internal/protocol/gate"},

@@ -1,6 +1,6 @@
 package main
 
-// jwts are the checks of the tokens that are issued and of their keys.
+// jwts lists the checks on issued tokens and their keys.
 var jwts = []mutation{
 	{"jwt/csrf", "engine", "return g.session, g, nil\n\t}\n\tif !rq.csrfOK() {", "return g.session, g, nil\n\t}\n\tif " + never + "!rq.csrfOK() {", "./engine"},
 	{"jwt/audience-exact", "engine", "if is.audiences[i].id == id {", "if id != \"\" {", "./engine"},

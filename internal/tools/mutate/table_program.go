@@ -1,6 +1,6 @@
 package main
 
-// program are the checks of the command and of what it opens.
+// program lists the checks of the command and of the files that it opens.
 var program = []mutation{
 	{"rules/fail-closed", "cmd/authsvc", "case err != nil:\n\t\t\treturn \"\", ruleFailed(err)", "case " + never + "err != nil:\n\t\t\treturn \"\", ruleFailed(err)", "./cmd/authsvc"},
 	{"rules/sign-in", "cmd/authsvc", "case !ok:\n\t\t\treturn \"\", &authsvc.Refusal", "case " + never + "!ok:\n\t\t\treturn \"\", &authsvc.Refusal", "./cmd/authsvc"},

@@ -1,8 +1,8 @@
 package main
 
-// steps are the conditions that stores put into the steps on which changes of address,
-// their undoing, deletions and keeping rest. Those of Redis and MongoDB need their
-// servers, as the tests of the adapters do.
+// steps lists conditions in the atomic steps of stores. Changing an address, undoing
+// the change, deleting and keeping an account depend on them. The Redis and MongoDB
+// ones need their servers, as the adapters' tests do.
 var steps = []mutation{
 	{"memory/was-epoch", "adapter/memory", "(a.withEpochs(old).Epoch != was.Epoch || ", "(", "./adapter/memory"},
 	{"memory/was-address", "adapter/memory", "|| old.Email != was.Email ||", "||", "./adapter/memory"},

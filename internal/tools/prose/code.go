@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// sameCode compares two texts of a Go file without comments and string literals.
+// sameCode compares two versions of a Go file without comments and string literals.
 func sameCode(name string, old, now []byte) error {
 	was, err := codeOf(name, old)
 	if err != nil {
@@ -31,14 +31,14 @@ func sameCode(name string, old, now []byte) error {
 	return nil
 }
 
-// A piece is a token of a file.
+// A piece is one token of a file.
 type piece struct {
 	text string
 	line int
 }
 
-// codeOf returns the tokens of a file. Comments are left out, but for those that tools
-// obey; string literals are all alike, but for import paths and the tags of fields.
+// codeOf returns the tokens of a file. It drops comments except directives. All
+// string literals count as equal, except import paths and field tags.
 func codeOf(name string, source []byte) (all []piece, err error) {
 	files := token.NewFileSet()
 	parsed, err := parser.ParseFile(files, name, source, parser.SkipObjectResolution)
@@ -81,8 +81,8 @@ func codeOf(name string, source []byte) (all []piece, err error) {
 	}
 }
 
-// directive returns what tools obey in a comment, "" if that is nothing: the whole of a
-// //go: line, the name of what //nolint and #nosec switch off.
+// directive returns the part of a comment that tools obey, or "": the whole of a
+// //go: line, or the linter names after //nolint and #nosec.
 func directive(comment string) string {
 	switch {
 	case strings.HasPrefix(comment, "//go:"), strings.HasPrefix(comment, "//line "), strings.HasPrefix(comment, "// +build"), strings.Contains(comment, "Code generated"):

@@ -43,7 +43,7 @@ var habits = []habit{
 	{"must", regexp.MustCompile(`(?i)\bmust\b`), nil, 1.5, true},
 }
 
-// rates are uses of each habit per 1000 words.
+// rates holds the uses of each habit per 1000 words.
 type rates struct {
 	words int
 	uses  []int
@@ -64,7 +64,7 @@ func (r rates) String() string {
 	return b.String()
 }
 
-// count reads the comments of all Go files of the repository but tests.
+// count reads the comments of all Go files of the repository except tests.
 func count(ctx context.Context) (r rates, err error) {
 	list, err := git(ctx, "ls-files", "-z", "*.go")
 	if err != nil {

@@ -1,12 +1,12 @@
-// Command prose guards the English of this module.
+// Command prose checks the English of this module.
 //
 //	go run ./internal/tools/prose same          # the working tree changes only prose since HEAD
 //	go run ./internal/tools/prose same COMMIT   # so does a commit since its parent
 //	go run ./internal/tools/prose commits       # so do all commits that say "Prose: only"
 //	go run ./internal/tools/prose counts        # how often comments use words that make readers stumble
 //
-// A change of prose leaves every Go file equal once comments and string literals are
-// taken out, and touches no other code.
+// A change of prose keeps every Go file the same except its comments and string
+// literals, and changes no other code.
 package main
 
 import (
@@ -50,7 +50,7 @@ func run(ctx context.Context, out io.Writer, args []string) error {
 	return errors.New("usage: prose same [COMMIT] | commits | counts")
 }
 
-// trailer is the line in the message of a commit that changes only prose.
+// trailer marks the message of a commit that changes only prose.
 const trailer = "Prose: only"
 
 // commits checks all commits with the trailer.
@@ -70,11 +70,12 @@ func commits(ctx context.Context, out io.Writer) error {
 	return errors.Join(errs...)
 }
 
-// texts are the endings of files that are prose, or data that tests compare with it.
+// texts lists the extensions of prose files, and of data that tests compare with
+// prose.
 var texts = []string{".md", ".txt", ".txtar", ".golden", ".json", ".yaml", ".svg", ".tmpl"}
 
-// same checks that the files of two commits differ only in prose. An empty after is
-// the working tree.
+// same checks that two commits differ only in prose. An empty after means the working
+// tree.
 func same(ctx context.Context, before, after string) error {
 	diff := []string{"diff", "--name-only", "--no-renames", "-z", before}
 	if after != "" {

@@ -1,7 +1,7 @@
-// Command skew runs checks of verify with clocks that are off: those of the services
-// that are attacked and of who attacks them are half a minute ahead of the stores', and
-// then as much behind. Of a second replica the clock is off the other way, of a third
-// it is right.
+// Command skew runs checks of verify with shifted clocks. The clocks of the attacked
+// service and of its attacker run half a minute ahead of the stores' clocks, then
+// half a minute behind. A second replica's clock is off in the other direction; a
+// third replica's is right.
 package main
 
 import (
