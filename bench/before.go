@@ -10,12 +10,12 @@ import (
 	"strings"
 )
 
-// product is what the binary is made of, as git names it.
+// product lists, as git pathspecs, the files that go into the binary.
 var product = []string{"*.go", "go.mod", "cmd", "internal",
 	":(exclude)*_test.go", ":(exclude,glob)**/testdata/**", ":(exclude)internal/test", ":(exclude)bench", ":(exclude)verify", ":(exclude)e2e", ":(exclude)tools", ":(exclude)examples"}
 
-// buildBefore builds the binary that the new one is compared with: that of -old, or
-// of the last tag, or of the commit before the last one that changed the product.
+// buildBefore builds the binary to compare the new one with: the commit of -old, else
+// the last tag, else the commit before the last one that changed the product.
 func (b *bench) buildBefore(ctx context.Context, root string) error {
 	revision, why := b.old, "by -old"
 	if revision == "" {
@@ -46,7 +46,7 @@ func (b *bench) buildBefore(ctx context.Context, root string) error {
 	return errors.Join(os.RemoveAll(dir), os.Remove(archive))
 }
 
-// git is what a command of git says, "" if it fails.
+// git returns the output of a git command, or "" if it fails.
 func git(ctx context.Context, dir string, args ...string) string {
 	cmd := exec.CommandContext(ctx, "git", args...) // #nosec G204 -- own names
 	cmd.Dir = dir

@@ -17,16 +17,16 @@ type bench struct {
 	options
 	dir       string // removed at the end
 	binary    string // authsvc
-	before    string // authsvc at an older commit; with -check
+	before    string // authsvc at an older commit, with -check
 	floor     string // the floors
 	module    string // directory of this program's module
-	files     string // directory of databases of SQLite
+	files     string // directory of SQLite databases
 	now       time.Time
-	databases int // made so far
+	databases int // number created so far
 	results   results
 }
 
-// measureAll measures what the options ask for.
+// measureAll takes the measurements that the options request.
 func measureAll(ctx context.Context, o options) (*results, error) {
 	if err := pinSelf(); err != nil {
 		return nil, err
@@ -38,7 +38,7 @@ func measureAll(ctx context.Context, o options) (*results, error) {
 	}
 	defer os.RemoveAll(b.dir)
 	b.files = b.dir
-	if o.check { // in memory, where no disk takes part
+	if o.check { // in memory: the disk must not take part
 		if dir, err := os.MkdirTemp("/dev/shm", "authsvc-bench"); err == nil {
 			defer os.RemoveAll(dir)
 			b.files = dir
@@ -74,14 +74,14 @@ func measureAll(ctx context.Context, o options) (*results, error) {
 	return &b.results, nil
 }
 
-// leftOut notes a part that cannot be measured here, and returns any other error.
+// leftOut records a part that cannot be measured here, and returns any other error.
 func (b *bench) leftOut(name string, err error) error {
 	var missing errLeftOut
 	if !errors.As(err, &missing) {
 		return err
 	}
 	fmt.Printf("%s: left out: %v\n", name, err)
-	// The results are published: no more than a line, and no place of this machine.
+	// The results are published: keep one line, and no path of this machine.
 	why, _, _ := strings.Cut(err.Error(), "\n")
 	if b.module != "" {
 		why = strings.ReplaceAll(why, b.module, "bench")
@@ -90,10 +90,10 @@ func (b *bench) leftOut(name string, err error) error {
 	return nil
 }
 
-// sizes are those of the binaries in MiB.
+// sizes holds the sizes of the binaries in MiB.
 type sizes struct{ Service, Floor float64 }
 
-// build builds the service as a release is, and the floors.
+// build builds the service as for a release, and the floors.
 func (b *bench) build(ctx context.Context) error {
 	out, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", "authsvc", "authsvc/bench").Output()
 	dirs := strings.Split(strings.TrimSpace(string(out)), "\n")
@@ -121,7 +121,7 @@ func (b *bench) build(ctx context.Context) error {
 	return nil
 }
 
-// goBuild builds a program as a release is.
+// goBuild builds a program as for a release.
 func goBuild(ctx context.Context, dir, binary, path string) error {
 	argv := onAllCores("go", "build", "-trimpath", "-ldflags", "-s -w", "-o", binary, path)
 	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...) // #nosec G204 -- own names
@@ -141,7 +141,7 @@ func fileSize(name string) float64 {
 	return float64(info.Size()) / (1 << 20)
 }
 
-// serve starts the service with a configuration, beside what every one has.
+// serve starts the service with a configuration added to the common one.
 func (b *bench) serve(ctx context.Context, config string) (*server, error) {
 	addr, err := freeAddress()
 	if err != nil {
@@ -168,7 +168,7 @@ func (b *bench) serveFloor(ctx context.Context, name, ready, location string) (*
 	return startServer(ctx, b.dir, addr, ready, b.floor, name, addr, location)
 }
 
-// freeAddress is free at the moment.
+// freeAddress returns an address that is currently free.
 func freeAddress() (string, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -178,7 +178,7 @@ func freeAddress() (string, error) {
 	return l.Addr().String(), nil
 }
 
-// baseConfig is what every configuration has.
+// baseConfig returns the settings common to all configurations.
 func baseConfig(addr, more string) string {
 	more = strings.ReplaceAll(more, "{addr}", addr)
 	text := "url: http://" + addr + "\nlisten: " + addr + "\nsecret: " + secret + "\nrate_limit: {enabled: false}\n" + more
@@ -188,5 +188,5 @@ func baseConfig(addr, more string) string {
 	return text
 }
 
-// warmUp is how long a server is loaded before a measurement.
+// warmUp is the length of the load before a measurement.
 const warmUp = time.Second

@@ -95,7 +95,7 @@ func TestLoad(t *testing.T) {
 	}
 }
 
-// few is a comparison with a ratio of 0.9.
+// few returns a comparison with a ratio of 0.9.
 func few() *comparison {
 	c := &comparison{Name: "session, SQLite", Idle: [2]float64{25, 10}}
 	for _, rate := range []float64{80, 90, 95} {
@@ -117,8 +117,8 @@ func TestRatio(t *testing.T) {
 	}
 }
 
-// onePass is one in which the new binary takes so many times as long as the one
-// before, and twice as long as the floor.
+// onePass returns a pass in which the new binary takes times as long as the earlier
+// one, and twice as long as the floor.
 func onePass(times float64) *pass {
 	p := &pass{Idle: [3]float64{1, 5, 5}, After: [3]float64{2, 9, 9}, Start: [3]time.Duration{4e6, 10e6, 11e6}}
 	for _, noise := range []float64{0.5, 1, 3} {
@@ -129,7 +129,8 @@ func onePass(times float64) *pass {
 	return p
 }
 
-// TestCheck: a promise is broken by what exceeds a limit in three passes of three.
+// TestCheck checks that a promise is broken only if three of three passes exceed a
+// limit.
 func TestCheck(t *testing.T) {
 	c := &check{Name: "session, jwt", Passes: []*pass{onePass(1.2), onePass(1.3)}, promise: promise{2.5, 6, 10}}
 	over := c.exceeded()
@@ -161,13 +162,13 @@ func TestCheck(t *testing.T) {
 	if list := c.figures(); len(list) != 3 {
 		t.Errorf("without the binary before: %+v", list)
 	}
-	c.print(&text) // of a pass without it
+	c.print(&text) // a pass without it
 	if strings.Contains(text.String(), "NaN") {
 		t.Error(text.String())
 	}
 }
 
-// TestPage: raw results make the tables and pictures again.
+// TestPage checks that raw results produce the tables and plots again.
 func TestPage(t *testing.T) {
 	points := []loadPoint{{Share: 0.1, result: result{P50: 1e5, P99: 2e5}}, {Share: servedShare, result: result{P50: 1e5, P99: 2e5}}}
 	r := &results{
@@ -202,7 +203,7 @@ func TestPage(t *testing.T) {
 	}
 	text, err := os.ReadFile(page)
 	if err != nil || !strings.Contains(string(text), "**0.90**") || !strings.Contains(string(text), "5M sessions") || strings.Count(string(text), "old") != 3 {
-		t.Errorf("%v\n%s", err, text) // the crowd, the peers and what peopleTable needs were not measured
+		t.Errorf("%v\n%s", err, text) // the crowd, the peers and the input of peopleTable were not measured
 	}
 	if _, err := replacePart("no markers", "growth", ""); err == nil {
 		t.Error("a page without a marker is accepted")
@@ -269,8 +270,8 @@ func TestPeopleTable(t *testing.T) {
 	}
 }
 
-// TestPublished: the page is what the raw results beside it make, and neither has
-// a place of the machine that they are from.
+// TestPublished checks that the page matches the raw results beside it, and that
+// neither contains a path of the measuring machine.
 func TestPublished(t *testing.T) {
 	const raw, page = "../docs/performance.json", "../docs/performance.md"
 	all, err := readResults(raw)
@@ -300,8 +301,8 @@ func TestPublished(t *testing.T) {
 	}
 }
 
-// TestLeftOut: what is published of a part that was left out is a line without
-// the place of this module. Any other error ends the run.
+// TestLeftOut checks that the published reason for an omitted part is one line
+// without this module's path. Any other error must end the run.
 func TestLeftOut(t *testing.T) {
 	b := &bench{module: "/somewhere/bench"}
 	if err := b.leftOut("a peer", errLeftOut("npm ci in /somewhere/bench/peers: exit status 1\nand 99 lines")); err != nil {

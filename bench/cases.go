@@ -18,7 +18,7 @@ import (
 	"time"
 )
 
-// Names of the cookies of sessions, without compat and as NextAuth.js 4 has it.
+// Names of session cookies, without compat and with NextAuth.js 4.
 const (
 	sessionCookie = "authsvc.session"
 	jweCookie     = "next-auth.session-token"
@@ -29,37 +29,38 @@ const secret = "a secret of forty characters for benches"
 // A benchCase compares a route of the service, or a whole sign-in, with a floor.
 type benchCase struct {
 	name       string
-	store      string // a kind; "" for none
+	store      string // kind of store; "" for none
 	floor      string
-	path       string // of the load, and of the floor's first answer
-	operations int    // of a block of -check; 0: it is not checked
+	path       string // path of the load, and of the floor's first answer
+	operations int    // in a block of -check; 0: not checked
 	promise    promise
 	prepare    func(*bench, benchCase, *store) (*prepared, error)
 }
 
-// A prepared case has what the case talks to.
+// A prepared case has everything that the case needs to run.
 type prepared struct {
 	config string                                          // of the service
-	runs   func(service, floor *server) ([2]loader, error) // what each of them is asked
-	// service and floor start them. Nil: authsvc with the configuration, and the
-	// floor of the case.
+	runs   func(service, floor *server) ([2]loader, error) // load for each of the two servers
+	// service and floor start the two servers. Nil: authsvc with the configuration,
+	// and the floor of the case.
 	service, floor func(context.Context) (*server, error)
 	close          func() // nil: nothing to close
 }
 
-// A promise is what -check holds a case to, beside the binary before; 0: nothing.
+// A promise holds the limits that -check sets for a case, in addition to the
+// comparison with the earlier binary; 0: no limit.
 type promise struct {
-	floor       float64 // most, of the service's processor time to the floor's
-	idle, after float64 // most MiB before and after load that are no file
+	floor       float64 // highest ratio of the service's processor time to the floor's
+	idle, after float64 // highest anonymous memory in MiB before and after the load
 }
 
-// people is how many users the stores have, each with five sessions.
+// people is the number of users in a store. Each has five sessions.
 const people = 200
 
 const sessionPath = "/api/auth/session"
 
-// cases are what is measured. A block has so many operations that it takes some
-// tenths of a second of a processor.
+// cases returns the cases to measure. The operations of a block take some tenths of a
+// second of processor time.
 func cases() []benchCase {
 	return slices.Concat([]benchCase{
 		{name: "session, jwt", path: sessionPath, floor: "jwe", operations: 16_000, promise: promise{1.35, 6, 18}, prepare: prepareSession},
@@ -83,13 +84,13 @@ func databaseConfig(storage string) string {
 	return fmt.Sprintf("session: {strategy: database}\nstorage: {url: %q}\n", storage)
 }
 
-// title is the name without the route.
+// title returns the name without the route.
 func (c *benchCase) title() string {
 	_, store, _ := strings.Cut(c.name, ", ")
 	return store
 }
 
-// sessionLoad is what a case that reads sessions configures and asks.
+// sessionLoad returns the configuration and the load of a case that reads sessions.
 func (b *bench) sessionLoad(c benchCase, s *store) (config string, l load, err error) {
 	l = load{path: sessionPath, conns: b.conns, dir: b.dir}
 	if c.store == "" {
@@ -101,8 +102,8 @@ func (b *bench) sessionLoad(c benchCase, s *store) (config string, l load, err e
 	return databaseConfig(s.url), l, nil
 }
 
-// prepareSession gives service and floor the same requests for sessions, which
-// both answer alike.
+// prepareSession gives the service and the floor the same session requests. Both
+// answer alike.
 func prepareSession(b *bench, c benchCase, s *store) (*prepared, error) {
 	config, l, err := b.sessionLoad(c, s)
 	return &prepared{config: config, runs: func(service, floor *server) (runs [2]loader, err error) {
@@ -110,7 +111,7 @@ func prepareSession(b *bench, c benchCase, s *store) (*prepared, error) {
 	}}, err
 }
 
-// prepareCSRF asks for CSRF tokens, with the cookie of one or without.
+// prepareCSRF requests CSRF tokens, with or without the cookie of one.
 func prepareCSRF(cookie bool) func(*bench, benchCase, *store) (*prepared, error) {
 	return func(b *bench, _ benchCase, _ *store) (*prepared, error) {
 		return &prepared{config: "storage: {url: none}\n", runs: func(service, _ *server) (runs [2]loader, err error) {
@@ -123,7 +124,7 @@ func prepareCSRF(cookie bool) func(*bench, benchCase, *store) (*prepared, error)
 	}
 }
 
-// jweCookies are sessions as NextAuth.js 4 seals them, with more claims.
+// jweCookies returns sessions sealed as by NextAuth.js 4, with more claims.
 func jweCookies(more map[string]any) (list []string, err error) {
 	key, err := hkdf.Key(sha256.New, []byte(secret), nil, "NextAuth.js Generated Encryption Key", 32)
 	if err != nil {
@@ -160,7 +161,7 @@ func jweCookies(more map[string]any) (list []string, err error) {
 	return list, nil
 }
 
-// csrfCookies is one that the service gave out.
+// csrfCookies returns a CSRF cookie issued by the service.
 func csrfCookies(s *server) ([]string, error) {
 	res, err := http.Get("http://" + s.addr + "/api/auth/csrf")
 	if err != nil {

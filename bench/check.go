@@ -12,15 +12,15 @@ import (
 	"time"
 )
 
-// How -check measures. What exceeds a limit is measured again once the others are
-// done, since other work on the machine comes and goes: a promise is broken by what
-// exceeds it in every pass.
+// Settings of -check. A case that exceeds a limit is measured again after the others,
+// since other work on the machine varies. A promise is broken only if every pass
+// exceeds it.
 const (
 	checkPasses = 3
 	checkBlocks = 8
 	checkStarts = 15
-	checkTime   = 10 * time.Minute // after which a check that has failed repeats nothing more
-	mostOfOld   = 1.15             // of the processor time of the binary before
+	checkTime   = 10 * time.Minute // after this, a failed check is not repeated
+	mostOfOld   = 1.15             // times the processor time of the earlier binary
 )
 
 // The programs that a pass compares.
@@ -32,33 +32,33 @@ const (
 
 var programs = [3]string{"floor", "before", "now"}
 
-// A check is what the passes of a case showed.
+// A check holds the results of a case's passes.
 type check struct {
 	Name    string
 	Passes  []*pass
 	promise promise
 }
 
-// A pass is what blocks of a fixed number of operations showed, with the programs in
-// turn. What is not measured is empty or 0.
+// A pass holds the results of blocks with a fixed number of operations, run by the
+// programs in turn. Values not measured are empty or 0.
 type pass struct {
-	CPU         [3][]float64 // µs of a processor for an operation, of each block, databases included
+	CPU         [3][]float64 // µs of processor time per operation, for each block, databases included
 	Start       [3]time.Duration
-	Idle, After [3]float64 // MiB that are no file
+	Idle, After [3]float64 // MiB of anonymous memory
 }
 
-// A figure is what a promise limits: the least that a pass showed.
+// A figure is a value that a promise limits: the lowest of all passes.
 type figure struct {
 	name        string
 	least, most float64
 }
 
-// figures are those that were measured and have a limit.
+// figures returns the measured values that have a limit.
 func (c *check) figures() (list []figure) {
 	add := func(name string, most float64, of func(*pass) float64) {
 		f := figure{name, math.Inf(1), most}
 		for _, p := range c.Passes {
-			if got := of(p); got > 0 { // not NaN
+			if got := of(p); got > 0 { // excludes NaN
 				f.least = min(f.least, got)
 			}
 		}
@@ -74,7 +74,8 @@ func (c *check) figures() (list []figure) {
 	return list
 }
 
-// ratio is the median, over the blocks, of the new one's time to another's.
+// ratio returns the median, over the blocks, of the new binary's time to another
+// program's.
 func (p *pass) ratio(to int) float64 {
 	var all []float64
 	for i := range min(len(p.CPU[theNew]), len(p.CPU[to])) {
@@ -86,12 +87,12 @@ func (p *pass) ratio(to int) float64 {
 	return median(all)
 }
 
-// exceeded are the figures that no pass kept.
+// exceeded returns the figures above their limit in every pass.
 func (c *check) exceeded() []figure {
 	return slices.DeleteFunc(c.figures(), func(f figure) bool { return f.least <= f.most })
 }
 
-// checkAll holds the cases to their promises.
+// checkAll checks the promises of all cases.
 func (b *bench) checkAll(ctx context.Context) error {
 	begun := time.Now()
 	cases := slices.DeleteFunc(cases(), func(c benchCase) bool { return c.operations == 0 || !b.only.MatchString(c.name) })
@@ -130,7 +131,7 @@ func (b *bench) checkAll(ctx context.Context) error {
 
 func (c *check) failed() bool { return len(c.Passes) == checkPasses && len(c.exceeded()) > 0 }
 
-// another measures one more pass.
+// another measures another pass.
 func (b *bench) another(ctx context.Context, one *check, c benchCase) error {
 	p, err := b.pass(ctx, c)
 	if err != nil {
@@ -141,13 +142,13 @@ func (b *bench) another(ctx context.Context, one *check, c benchCase) error {
 	return nil
 }
 
-// An entrant is a program in a pass, with a store of its own.
+// An entrant is a program in a pass, with its own store.
 type entrant struct {
 	start   func() (*server, error)
 	runs    func(service, floor *server) ([2]loader, error)
 	server  *server
 	asks    loader
-	idle    float64 // MiB that are no file, before the first load
+	idle    float64 // MiB of anonymous memory before the first load
 	cleanUp []func()
 }
 
@@ -207,7 +208,8 @@ func (b *bench) enter(ctx context.Context, c benchCase, which int) (e *entrant, 
 	return e, nil
 }
 
-// pass compares the programs once. The one before is left out of what it cannot run.
+// pass compares the programs once. It leaves the earlier binary out of cases that it
+// cannot run.
 func (b *bench) pass(ctx context.Context, c benchCase) (*pass, error) {
 	var all [3]*entrant
 	defer func() {
@@ -241,8 +243,8 @@ func (b *bench) pass(ctx context.Context, c benchCase) (*pass, error) {
 	return p, p.starts(all)
 }
 
-// begin starts a program and asks it a little. The floor and the new one are
-// started before the old one.
+// begin starts a program and sends a small load. The floor and the new binary start
+// before the old one.
 func (b *bench) begin(ctx context.Context, c benchCase, all *[3]*entrant, which int) error {
 	e, err := b.enter(ctx, c, which)
 	if err != nil {
@@ -269,7 +271,7 @@ func (b *bench) begin(ctx context.Context, c benchCase, all *[3]*entrant, which 
 	return e.asks.times(ctx, e.server.addr, c.operations/10)
 }
 
-// settled is when a program has done what it still has to after its last answer.
+// settled is the time that a program gets for work after its last answer.
 const settled = 10 * time.Millisecond
 
 // blocks measures processor time and memory.
@@ -286,7 +288,7 @@ func (p *pass) blocks(ctx context.Context, c benchCase, all [3]*entrant) error {
 	for i := range checkBlocks {
 		for k := range 3 {
 			which := (i + k) % 3
-			if i%2 == 1 { // the other way round
+			if i%2 == 1 { // reverses the order
 				which = (i + 3 - k) % 3
 			}
 			e := all[which]
@@ -313,7 +315,7 @@ func (p *pass) blocks(ctx context.Context, c benchCase, all [3]*entrant) error {
 	return nil
 }
 
-// starts measures the least processor time from exec to the first answer.
+// starts measures the lowest processor time from exec to the first answer.
 func (p *pass) starts(all [3]*entrant) error {
 	for _, e := range all {
 		if e != nil {
@@ -339,7 +341,7 @@ func (p *pass) starts(all [3]*entrant) error {
 	return nil
 }
 
-// print writes the last pass for people.
+// print writes the last pass as text.
 func (c *check) print(w io.Writer) {
 	p := c.Passes[len(c.Passes)-1]
 	fmt.Fprintf(w, "\n%s, pass %d: %.2f of the floor", c.Name, len(c.Passes), p.ratio(theFloor))
@@ -363,7 +365,7 @@ func (c *check) print(w io.Writer) {
 	}
 }
 
-// summarize writes a line of JSON for each case, and one for people.
+// summarize writes a JSON line and a text line for each case.
 func (r *results) summarize(w io.Writer) {
 	worst, at, failed := 0.0, "", 0
 	for _, c := range r.Checks {
@@ -377,7 +379,7 @@ func (r *results) summarize(w io.Writer) {
 		if c.failed() {
 			failed++
 		}
-		text, _ := json.Marshal(struct { // of texts and numbers
+		text, _ := json.Marshal(struct { // only texts and numbers
 			Case    string             `json:"case"`
 			Passed  bool               `json:"passed"`
 			Passes  int                `json:"passes"`

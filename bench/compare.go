@@ -90,7 +90,7 @@ func (b *bench) compare(ctx context.Context, c benchCase) (*comparison, error) {
 	return result, b.profile(ctx, c.name, p)
 }
 
-// sameAnswer makes sure that service and floor do the same work.
+// sameAnswer checks that the service and the floor give the same answer.
 func sameAnswer(service, floor *server, path, cookie string) error {
 	got, err := service.get(path, cookie)
 	if err != nil {

@@ -14,18 +14,18 @@ import (
 	"time"
 )
 
-// Cores that the processes of a round are pinned to. This program is on the
-// load's, since it makes load itself and answers for mail servers and providers.
+// Cores to which the processes of a round are pinned. This program runs on the load's
+// core: it makes load itself, and answers for mail servers and providers.
 const (
 	serverCore = 0
 	loadCore   = 1
 )
 
-// pinned is set in the environment once this program is on loadCore.
+// pinned is set in the environment once this program runs on loadCore.
 const pinned = "AUTHSVC_BENCH_PINNED"
 
-// pinSelf starts this program anew on loadCore: a running one cannot move all of
-// its threads.
+// pinSelf restarts this program on loadCore: a running program cannot move all of its
+// threads.
 func pinSelf() error {
 	if os.Getenv(pinned) != "" {
 		return nil
@@ -46,7 +46,7 @@ func pinSelf() error {
 	return fmt.Errorf("taskset: %w", syscall.Exec(taskset, argv, env)) // #nosec G204 -- this program itself
 }
 
-// onAllCores is the command that runs argv on all cores.
+// onAllCores returns the command that runs argv on all cores.
 func onAllCores(argv ...string) []string {
 	n, err := strconv.Atoi(os.Getenv(pinned))
 	if err != nil {
@@ -55,9 +55,9 @@ func onAllCores(argv ...string) []string {
 	return append([]string{"taskset", "-c", "0-" + strconv.Itoa(n-1)}, argv...)
 }
 
-// pinBackends pins those processes of a PostgreSQL on this machine that serve a
-// database to serverCore, and lists them: a small machine has the database
-// beside the service. They end with their connections.
+// pinBackends pins the processes of a local PostgreSQL that serve a database to
+// serverCore, and lists them: on a small machine, the database runs next to the
+// service. The processes end with their connections.
 func pinBackends(database string) (pids []int) {
 	files, _ := filepath.Glob("/proc/[0-9]*/cmdline")
 	for _, file := range files {
@@ -73,12 +73,12 @@ func pinBackends(database string) (pids []int) {
 	return pids
 }
 
-// pin moves a process, with all its threads, to serverCore.
+// pin moves a process with all its threads to serverCore.
 func pin(pid int) error {
 	return exec.Command("taskset", "-acp", strconv.Itoa(serverCore), strconv.Itoa(pid)).Run() // #nosec G204 -- numbers
 }
 
-// A machine is where figures were measured.
+// A machine describes the machine that took the measurements.
 type machine struct {
 	Processor string
 	Cores     int
@@ -95,7 +95,7 @@ func thisMachine(ctx context.Context, root string) machine {
 	said := func(name string, args ...string) string {
 		cmd := exec.CommandContext(ctx, name, args...) // #nosec G204 -- fixed
 		cmd.Dir = root
-		out, _ := cmd.Output() // "" says that it is not known
+		out, _ := cmd.Output() // "" means unknown
 		return strings.TrimSpace(string(out))
 	}
 	kib, _ := strconv.ParseFloat(strings.TrimSuffix(field("/proc/meminfo", "MemTotal"), " kB"), 64)

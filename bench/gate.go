@@ -12,13 +12,14 @@ import (
 	"strings"
 )
 
-// gatePath is how a proxy asks whether a request may pass.
+// gatePath is the path at which a proxy asks whether a request may pass.
 const gatePath = "/api/auth/gate/forward-auth"
 
-// gateCases compare the gate with a bare handler that sets the same headers and opens
-// the same JWE, or asks the same of the database; 500 hosts of 50 rules with one of
-// one; nginx that asks the gate with nginx that asks the bare handler; and what is
-// passed on to a program with a bare ReverseProxy.
+// gateCases compare four pairs: the gate and a bare handler that sets the same
+// headers and does the same decryption or query; a gate of 500 hosts with 50 rules
+// each and one of one host with one rule; nginx that asks the gate and nginx that
+// asks the bare handler; and requests passed on by the gate and by a bare
+// ReverseProxy.
 func gateCases() []benchCase {
 	return []benchCase{
 		{name: "gate, jwt", path: gatePath, floor: "gate-jwe", operations: 12_000, promise: promise{floor: 1.6}, prepare: prepareGate},
@@ -30,8 +31,8 @@ func gateCases() []benchCase {
 	}
 }
 
-// gateConfig is a gate of hosts with a rule each for so many folders; {addr} is where
-// the service listens.
+// gateConfig configures a gate with some hosts, and one rule for each of some
+// folders. {addr} is the service's address.
 func gateConfig(session string, hosts, rules int, upstream string) string {
 	var b strings.Builder
 	b.WriteString(session + "trusted_proxies: [127.0.0.1]\ngate:\n  hosts:\n")
@@ -53,8 +54,8 @@ func gateConfig(session string, hosts, rules int, upstream string) string {
 	return b.String()
 }
 
-// gateLoad is what a proxy asks for people with these cookies, about a page of the
-// first folder.
+// gateLoad returns the load of a proxy's checks for users with these cookies, about a
+// page in the first folder.
 func (b *bench) gateLoad(cookies []string) func(host string) load {
 	return func(host string) load {
 		l := load{path: gatePath, conns: b.conns, dir: b.dir}
@@ -65,7 +66,8 @@ func (b *bench) gateLoad(cookies []string) func(host string) load {
 	}
 }
 
-// runsAt asks service and floor about the host of the service, once they answer alike.
+// runsAt loads the service and the floor with checks about the service's host, once
+// both answer alike.
 func runsAt(at func(host string) load) func(service, floor *server) ([2]loader, error) {
 	return func(service, floor *server) ([2]loader, error) {
 		one, two := at(service.addr), at(floor.addr)
@@ -90,8 +92,8 @@ func prepareManyHosts(b *bench, c benchCase, s *store) (*prepared, error) {
 		floor: func(ctx context.Context) (*server, error) { return b.serve(ctx, gateConfig(config, 1, 1, "")) }}, nil
 }
 
-// prepareNginx has nginx serve a page of 1 KB, once by leave of the service and once
-// by that of the floor. Their time counts with nginx's.
+// prepareNginx has nginx serve a page of 1 KB with the service's permission, then
+// with the floor's. Both times include nginx.
 func prepareNginx(b *bench, c benchCase, s *store) (*prepared, error) {
 	if _, err := exec.LookPath("nginx"); err != nil {
 		return nil, errLeftOut("nginx is missing: apt-get install nginx-light")
@@ -154,7 +156,7 @@ http {
 }
 `
 
-// nginx starts nginx in front of a page of 1 KB that who gives leave to.
+// nginx starts nginx in front of a page of 1 KB. who decides which requests may pass.
 func (b *bench) nginx(ctx context.Context, who *server) (*server, error) {
 	dir, err := os.MkdirTemp(b.dir, "nginx")
 	if err != nil {
@@ -181,7 +183,7 @@ func (b *bench) nginx(ctx context.Context, who *server) (*server, error) {
 }
 
 // prepareUpstream has the service and a bare ReverseProxy pass on a page of 1 KB. The
-// program that has it runs on the same core, and its time counts.
+// program that serves the page runs on the same core, and its time counts.
 func prepareUpstream(b *bench, c benchCase, s *store) (*prepared, error) {
 	config, l, err := b.sessionLoad(c, s)
 	if err != nil {
@@ -217,7 +219,7 @@ func prepareUpstream(b *bench, c benchCase, s *store) (*prepared, error) {
 		}}, nil
 }
 
-// sameHeaders makes sure that the service and the floor tell a proxy the same.
+// sameHeaders checks that the service and the floor send a proxy the same headers.
 func sameHeaders(service, floor *server, one, two string) error {
 	got, err := service.headers(one)
 	if err != nil {
@@ -233,7 +235,7 @@ func sameHeaders(service, floor *server, one, two string) error {
 	return nil
 }
 
-// headers are those of the answer about one request, without its time.
+// headers returns the headers of the answer to one request, without its time.
 func (s *server) headers(lines string) (list []string, err error) {
 	r, err := http.NewRequest(http.MethodGet, "http://"+s.addr+gatePath, nil)
 	if err != nil {

@@ -18,14 +18,14 @@ import (
 	_ "modernc.org/sqlite"
 )
 
-// A crowd is what sign-ins whose links are opened at the same moment cost on
-// SQLite, whose every commit waits for the disk.
+// A crowd holds the cost of sign-ins on SQLite if all links are opened at the same
+// moment. Every commit in SQLite waits for the disk.
 type crowd struct {
 	SignIns  int
 	Commits  []int           // of each round
 	Took     []time.Duration // of each round, from the first link to the last answer
-	Idle     []time.Duration // of each round, in which the service did not compute
-	OneWrite time.Duration   // of a commit by itself
+	Idle     []time.Duration // of each round: time in which the service did not compute
+	OneWrite time.Duration   // time of a single commit
 }
 
 const (
@@ -33,7 +33,7 @@ const (
 	crowdSize = 64
 )
 
-// measureCrowd counts the commits of sign-ins at once.
+// measureCrowd counts the commits of simultaneous sign-ins.
 func (b *bench) measureCrowd(ctx context.Context) (*crowd, error) {
 	s, err := b.openStore(ctx, onSQLite, people, 0)
 	if err != nil {
@@ -54,7 +54,7 @@ func (b *bench) measureCrowd(ctx context.Context) (*crowd, error) {
 	if c.OneWrite, err = oneWrite(ctx, b.dir); err != nil {
 		return nil, err
 	}
-	for range b.rounds + 1 { // the first one warms
+	for range b.rounds + 1 { // the first round is a warm-up
 		if err := c.round(ctx, service, s.location, n.mail); err != nil {
 			return nil, err
 		}
@@ -63,7 +63,8 @@ func (b *bench) measureCrowd(ctx context.Context) (*crowd, error) {
 	return c, nil
 }
 
-// round measures one crowd. Meanwhile somebody reads, so that the log goes on.
+// round measures one crowd. A concurrent reader keeps the write-ahead log from being
+// reset.
 func (c *crowd) round(ctx context.Context, service *server, file string, mail *mailSink) error {
 	db, err := sql.Open("sqlite", "file:"+file)
 	if err != nil {
@@ -107,7 +108,7 @@ func (c *crowd) round(ctx context.Context, service *server, file string, mail *m
 	return nil
 }
 
-// median is how many commits a round had.
+// median returns the median number of commits in a round.
 func (c *crowd) median() int {
 	return slices.Sorted(slices.Values(c.Commits))[len(c.Commits)/2]
 }
@@ -123,7 +124,7 @@ type returning struct {
 	callback string
 }
 
-// gather sends people links.
+// gather sends links to people.
 func gather(ctx context.Context, addr string, mail *mailSink, people int) (list []returning, err error) {
 	for range people {
 		v, err := visit(ctx, addr)
@@ -140,7 +141,7 @@ func gather(ctx context.Context, addr string, mail *mailSink, people int) (list 
 	return list, nil
 }
 
-// arriveTogether lets all open their links at once, and returns how long the last of them waited.
+// arriveTogether opens all links at once and returns how long the last person waited.
 func arriveTogether(list []returning) (time.Duration, error) {
 	errs := make([]error, len(list))
 	var wg sync.WaitGroup
@@ -158,9 +159,9 @@ func arriveTogether(list []returning) (time.Duration, error) {
 	return took, errors.Join(errs...)
 }
 
-// commits counts those in the write-ahead log of a SQLite file: a header of 32
-// bytes with the size of pages and a salt, then frames of 24 bytes and a page,
-// of which those that end a transaction have a size of the file
+// commits counts the commits in the write-ahead log of a SQLite file. The log has a
+// header of 32 bytes, with the page size and a salt, then frames of 24 bytes and a
+// page each. Frames that end a transaction hold the size of the database
 // (https://sqlite.org/fileformat2.html).
 func commits(file string) (n int, err error) {
 	text, err := os.ReadFile(file + "-wal") // #nosec G304 -- of this program's own making
@@ -170,7 +171,7 @@ func commits(file string) (n int, err error) {
 	page, salt := int(binary.BigEndian.Uint32(text[8:])), text[16:24]
 	for at := 32; at+24+page <= len(text); at += 24 + page {
 		if !bytes.Equal(text[at+8:at+16], salt) {
-			break // left over from before
+			break // left over from an earlier log
 		}
 		if binary.BigEndian.Uint32(text[at+4:]) > 0 {
 			n++
@@ -179,7 +180,7 @@ func commits(file string) (n int, err error) {
 	return n, nil
 }
 
-// oneWrite is how long one durable commit takes on this disk.
+// oneWrite measures one durable commit on this disk.
 func oneWrite(ctx context.Context, dir string) (time.Duration, error) {
 	file := filepath.Join(dir, "one-write.db")
 	db, err := sql.Open("sqlite", "file:"+file+"?_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)")

@@ -13,7 +13,7 @@ import (
 	"authsvc/provider"
 )
 
-// A growth is one figure of the service as something grows.
+// A growth is one figure of the service while something grows.
 type growth struct {
 	Name   string
 	X      string
@@ -22,12 +22,12 @@ type growth struct {
 
 type growthPoint struct {
 	X     float64
-	Label string  // in place of X, where that is no number
+	Label string  // replaces X if it is not a number
 	Size  float64 // MiB of the store; 0: not measured
 	sample
 }
 
-// Ratio is how much dearer an answer is at its worst than at the first point.
+// Ratio returns how much more an answer costs at the worst point than at the first.
 func (g *growth) Ratio() float64 {
 	worst := 1.0
 	for _, p := range g.Points {
@@ -51,7 +51,7 @@ func (g *growth) print(w io.Writer) {
 	}
 }
 
-// measureGrowth measures what grows, one after another.
+// measureGrowth measures each growing quantity.
 func (b *bench) measureGrowth(ctx context.Context) error {
 	for _, g := range []struct {
 		name    string
@@ -82,7 +82,7 @@ func (b *bench) measureGrowth(ctx context.Context) error {
 	return nil
 }
 
-// An arm is one of the things that a growth compares.
+// An arm is one of the alternatives that a growth compares.
 type arm struct {
 	x      float64
 	size   float64
@@ -90,8 +90,8 @@ type arm struct {
 	run    runner
 }
 
-// inTurn measures the arms in turn, so that what else the machine does meets all
-// of them, and takes the best round of each: others only take away.
+// inTurn measures the arms in turn, so that other work on the machine affects all of
+// them, and takes the best round of each: other work only makes rounds worse.
 func (b *bench) inTurn(ctx context.Context, arms []arm) ([]growthPoint, error) {
 	points := make([]growthPoint, len(arms))
 	for range b.rounds {
@@ -108,8 +108,8 @@ func (b *bench) inTurn(ctx context.Context, arms []arm) ([]growthPoint, error) {
 	return points, nil
 }
 
-// warm starts a service with a configuration and loads it a little. pins moves
-// its database's processes; nil: it has none.
+// warm starts a service with a configuration and a small load. pins moves the
+// database's processes; nil: there are none.
 func (b *bench) warm(ctx context.Context, config string, run runner, pins func() []int) (*server, error) {
 	s, err := b.serve(ctx, config)
 	if err != nil {
@@ -123,8 +123,8 @@ func (b *bench) warm(ctx context.Context, config string, run runner, pins func()
 	return s, nil
 }
 
-// byConnections loads one server over more and more connections. One alone waits
-// for its own answers, so that it is only shown.
+// byConnections loads one server over more and more connections. A single connection
+// waits for its own answers, so its figure is shown but not compared.
 func (b *bench) byConnections(ctx context.Context) (*growth, error) {
 	cookies, err := jweCookies(nil)
 	if err != nil {
@@ -172,7 +172,7 @@ func (b *bench) byProviders(ctx context.Context) (*growth, error) {
 	return &growth{X: "providers", Points: points}, err
 }
 
-// providersConfig is the configuration of the first n providers.
+// providersConfig returns the configuration of the first n providers.
 func providersConfig(n int) string {
 	var b strings.Builder
 	b.WriteString("providers:\n")
@@ -193,7 +193,7 @@ func providersConfig(n int) string {
 	return b.String()
 }
 
-// bySessions compares a store of 1000 sessions with one of many.
+// bySessions compares a store of 1000 sessions with a store of many.
 func (b *bench) bySessions(ctx context.Context, kind string) (*growth, error) {
 	var arms []arm
 	for _, n := range []int{people, b.users} {
@@ -218,8 +218,7 @@ func (b *bench) bySessions(ctx context.Context, kind string) (*growth, error) {
 	return &growth{X: "sessions", Points: points}, err
 }
 
-// byProcesses shares one PostgreSQL, and one core, between more and more
-// processes.
+// byProcesses shares one PostgreSQL and one core between more and more processes.
 func (b *bench) byProcesses(ctx context.Context) (*growth, error) {
 	s, err := b.openStore(ctx, onPostgres, people, 0)
 	if err != nil {
@@ -237,8 +236,8 @@ func (b *bench) byProcesses(ctx context.Context) (*growth, error) {
 	return g, nil
 }
 
-// processes loads n services over one store at once. Rates are of all together,
-// times those of the slowest.
+// processes loads n services on one store at once. Rates are totals; times are the
+// slowest service's.
 func (b *bench) processes(ctx context.Context, s *store, n int) (sample, error) {
 	var all []*server
 	for range n {
@@ -282,8 +281,8 @@ func (b *bench) processes(ctx context.Context, s *store, n int) (sample, error) 
 	return b.best(ctx, all[0], together)
 }
 
-// bySweep reads sessions while expired rows are removed, in the batches and with
-// the pauses of the engine, and without.
+// bySweep reads sessions with and without the removal of expired rows, in the
+// engine's batches and with its pauses.
 func (b *bench) bySweep(ctx context.Context, kind string) (*growth, error) {
 	const ended = 100_000
 	s, err := b.openStore(ctx, kind, people, ended)
@@ -324,7 +323,7 @@ func (b *bench) bySweep(ctx context.Context, kind string) (*growth, error) {
 	}}, nil
 }
 
-// Of the engine's sweep.
+// Settings of the engine's sweep.
 const (
 	sweepBatch = 500
 	sweepPause = 50 * time.Millisecond
@@ -348,8 +347,8 @@ func sweep(ctx context.Context, url string) (rows int, err error) {
 	return rows, nil
 }
 
-// best is the round of most answers: whatever else the machine does only takes
-// away.
+// best returns the round with the most answers: other work on the machine only makes
+// rounds worse.
 func (b *bench) best(ctx context.Context, s *server, run runner) (top sample, err error) {
 	for range b.rounds {
 		one, err := measure(ctx, s, run, b.length)

@@ -8,32 +8,32 @@ import (
 	"time"
 )
 
-// A curve is how long answers take by load.
+// A curve holds response times by load.
 type curve struct {
 	Name       string
 	Saturation float64 // answers a second
 	Points     []loadPoint
-	Floor      loadPoint // the floor at servedShare of what saturates it
+	Floor      loadPoint // the floor at servedShare of its saturation
 }
 
-// A loadPoint is what one constant rate showed.
+// A loadPoint holds the results at one constant rate.
 type loadPoint struct {
 	Share  float64 // of saturation
-	Others float64 // share of either core that others had
+	Others float64 // share of either core used by other programs
 	result
 }
 
-// shares of saturation that latency measures.
+// shares lists the shares of saturation at which latency is measured.
 var shares = []float64{0.1, 0.3, 0.5, 0.7, 0.85}
 
-// mostStalled is the share of the time in which the load's core may have stood
-// still: past a hundredth, p99 is the machine's.
+// mostStalled is the share of the time that the load's core may stand still. Beyond
+// one percent, p99 would measure the machine.
 const mostStalled = 0.002
 
-// servedShare is where a service should run.
+// servedShare is the share of saturation at which a service should run.
 const servedShare = 0.7
 
-// measureLatency asks for sessions of every store at constant rates.
+// measureLatency reads sessions from every store at constant rates.
 func (b *bench) measureLatency(ctx context.Context) error {
 	for _, c := range cases() {
 		if c.path != sessionPath || c.floor == "" || !b.only.MatchString(c.name) {
@@ -52,7 +52,7 @@ func (b *bench) measureLatency(ctx context.Context) error {
 	return nil
 }
 
-// latency measures how long the service of a case takes to answer by load.
+// latency measures the response times of a case's service by load.
 func (b *bench) latency(ctx context.Context, c benchCase) (*curve, error) {
 	s := &store{}
 	if c.store != "" {
@@ -88,7 +88,7 @@ func (b *bench) latency(ctx context.Context, c benchCase) (*curve, error) {
 	return one, nil
 }
 
-// points measures a server at shares of the rate that saturates it.
+// points measures a server at shares of its saturation rate.
 func (b *bench) points(ctx context.Context, s *store, one *server, l load, shares []float64) (saturation float64, points []loadPoint, err error) {
 	if _, err := l.run(ctx, one.addr, warmUp); err != nil {
 		return 0, nil, err
@@ -108,7 +108,7 @@ func (b *bench) points(ctx context.Context, s *store, one *server, l load, share
 	return top.Rate, points, nil
 }
 
-// point measures one share, the round that others disturbed least.
+// point measures one share and keeps the round that other programs disturbed least.
 func (b *bench) point(ctx context.Context, s *server, l load, share, saturation float64) (calm loadPoint, err error) {
 	at := func(ctx context.Context, addr string, length time.Duration) (result, error) {
 		return l.constant(ctx, addr, share*saturation, length)

@@ -14,36 +14,36 @@ import (
 	"time"
 )
 
-// A load is what one run of wrk asks for: the same path with each of the
-// cookies in turn, over so many connections.
+// A load describes the requests of one run of wrk: the same path with each cookie in
+// turn, over a number of connections.
 type load struct {
 	path    string
 	cookies []string // header values; none: no Cookie header
-	headers []string // in place of cookies: whole lines
+	headers []string // complete lines, instead of cookies
 	conns   int
 	dir     string // for wrk's script
 }
 
-// A runner loads the server at addr for a time.
+// A runner loads the server at addr for some time.
 type runner func(ctx context.Context, addr string, length time.Duration) (result, error)
 
 // A loader loads the server at addr.
 type loader interface {
 	run(ctx context.Context, addr string, length time.Duration) (result, error)
-	// times asks n times, and no more.
+	// times sends exactly n requests.
 	times(ctx context.Context, addr string, n int) error
 }
 
-// A result is what a run of the load measured.
+// A result holds the measurements of one run of the load.
 type result struct {
 	Rate          float64 // answers a second
 	P50, P90, P99 time.Duration
 	Max           time.Duration
-	Stalled       float64 // share of the time in which the load's core stood still; wrk does not say
+	Stalled       float64 // share of the time that the load's core stood still; unknown with wrk
 }
 
-// run asks with wrk, pinned to loadCore, or without wrk by itself, as fast as
-// answers come.
+// run sends requests as fast as answers come, with wrk pinned to loadCore, or without
+// wrk.
 func (l load) run(ctx context.Context, addr string, length time.Duration) (result, error) {
 	if _, err := exec.LookPath("wrk"); err != nil {
 		return l.constant(ctx, addr, 0, length)
@@ -62,7 +62,7 @@ func (l load) run(ctx context.Context, addr string, length time.Duration) (resul
 	return parseWrk(out.String())
 }
 
-// requests are what is sent, in turn.
+// requests returns the requests to send in turn.
 func (l load) requests(addr string) (list [][]byte) {
 	line := "GET " + l.path + " HTTP/1.1\r\nHost: " + addr + "\r\n"
 	for _, header := range l.headers {
@@ -77,7 +77,7 @@ func (l load) requests(addr string) (list [][]byte) {
 	return list
 }
 
-// script writes every request once, before the run.
+// script returns a wrk script that builds every request once, before the run.
 func (l load) script(addr string) string {
 	var b strings.Builder
 	b.WriteString("local requests = {\n")

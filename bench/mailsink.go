@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// A mailSink is a mail server that accepts everything at once and keeps nothing
-// but the link of each mail, until it is asked for.
+// A mailSink is a mail server that accepts every mail immediately. It keeps only the
+// link of each mail, until the link is fetched.
 type mailSink struct {
 	listener net.Listener
 	mu       sync.Mutex
@@ -38,7 +38,7 @@ func listenMail() (*mailSink, error) {
 
 func (s *mailSink) addr() string { return s.listener.Addr().String() }
 
-// box is where the link for an address comes.
+// box returns the channel that receives the links for an address.
 func (s *mailSink) box(address string) chan string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -101,7 +101,7 @@ func (s *mailSink) serve(conn net.Conn) {
 	}
 }
 
-// quotedPrintable undoes what the encoding does to a link.
+// quotedPrintable reverses the encoding of a link.
 var quotedPrintable = strings.NewReplacer("=\r\n", "", "=3D", "=", "=3d", "=")
 
 // readMail reads one mail and returns its first link.

@@ -1,4 +1,4 @@
-// Command bench measures what authsvc costs beside the least program that does
+// Command bench compares the cost of authsvc with that of a minimal program that does
 // the same, in one run on this machine. See docs/performance.md.
 package main
 
@@ -25,7 +25,7 @@ missing is said and left out.
 
 `
 
-// options are the flags.
+// options holds the flags.
 type options struct {
 	rounds  int
 	length  time.Duration
@@ -63,8 +63,8 @@ func main() {
 	}
 }
 
-// parseOptions reads the command line. What is wrong with it is in the error
-// alone; help goes to w.
+// parseOptions reads the command line. Errors are only returned, not printed; help
+// goes to w.
 func parseOptions(args []string, w io.Writer) (o options, err error) {
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
 	flags.SetOutput(io.Discard)
@@ -98,7 +98,7 @@ func parseOptions(args []string, w io.Writer) (o options, err error) {
 	return o, o.validate(flags.Args())
 }
 
-// validate says what is wrong with the values.
+// validate checks the values.
 func (o *options) validate(rest []string) error {
 	switch {
 	case len(rest) > 0:
@@ -148,7 +148,7 @@ func run(ctx context.Context, o options) error {
 	return nil
 }
 
-// results are all that one run measured.
+// results holds all measurements of one run.
 type results struct {
 	Machine     machine
 	Sizes       sizes

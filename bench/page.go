@@ -9,14 +9,14 @@ import (
 	"time"
 )
 
-// The plots, and the parts of the page that are made of results.
+// Names of the plots, and of the parts of the page generated from results.
 const (
 	throughputFile = "performance-throughput.svg"
 	growthFile     = "performance-growth.svg"
 	latencyFile    = "performance-latency.svg"
 )
 
-// draw writes the plots of what was measured.
+// draw writes the plots of the available results.
 func (r *results) draw(dir string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil { // #nosec G301 -- pictures, for everybody
 		return err
@@ -56,7 +56,7 @@ func (r *results) throughputPlot() *plot {
 	return p
 }
 
-// growthPlot has a line for each store that was filled.
+// growthPlot has a line for each filled store.
 func (r *results) growthPlot() *plot {
 	p := &plot{title: "GET /session as the store grows", x: "sessions in the store", y: "answers a second", logX: true}
 	for _, g := range r.Growth {
@@ -87,8 +87,7 @@ func (r *results) latencyPlot() *plot {
 	return p
 }
 
-// writePage writes the tables of what was measured between the markers of a
-// page.
+// writePage writes the tables of the available results between the markers of a page.
 func (r *results) writePage(file string) error {
 	text, err := os.ReadFile(file) // #nosec G304 -- the caller's
 	if err != nil {
@@ -109,7 +108,7 @@ func (r *results) writePage(file string) error {
 	return os.WriteFile(file, []byte(page), 0o644) // #nosec G306 -- documentation
 }
 
-// replacePart replaces what is between <!-- NAME --> and <!-- /NAME -->.
+// replacePart replaces the text between <!-- NAME --> and <!-- /NAME -->.
 func replacePart(page, name, text string) (string, error) {
 	before, rest, ok := strings.Cut(page, "<!-- "+name+" -->\n")
 	_, after, closed := strings.Cut(rest, "<!-- /"+name+" -->")
@@ -131,7 +130,7 @@ func (r *results) machineText() string {
 		m.Day, m.Revision, m.Go, m.Processor, m.Cores, m.Memory, m.System, m.Rounds, m.Length, 100*others, r.Sizes.Service, r.Sizes.Floor)
 }
 
-// promiseTable has what -check holds the cases to.
+// promiseTable lists the limits that -check applies.
 func promiseTable() string {
 	var b strings.Builder
 	b.WriteString("| | of the floor's processor time | MiB idle | MiB after load |\n|---|--:|--:|--:|\n")
@@ -177,8 +176,8 @@ func (r *results) crowdText() string {
 		c.SignIns, c.median(), round(c.OneWrite), round(median(c.Took)), round(median(c.Idle)))
 }
 
-// costTable has what a process costs before anybody asks. A column that was not
-// measured is left out.
+// costTable lists the cost of a process before its first request. It leaves out
+// columns that were not measured.
 func (r *results) costTable() string {
 	mib := func(v float64) string { return fmt.Sprintf("%.1f", v) }
 	clock := func(v float64) string { return round(time.Duration(v)).String() }

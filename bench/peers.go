@@ -18,26 +18,26 @@ import (
 	"authsvc/internal/test/npm"
 )
 
-// A peer is another program that checks a session over HTTP, compared with
-// authsvc on a store of the same kind. It has the place of the floor.
+// A peer is another program that checks a session over HTTP. It replaces the floor in
+// a comparison with authsvc on a store of the same kind.
 type peer struct {
 	comparison
-	Asks string // what it is asked
+	Asks string // the request it answers
 }
 
 // A peerCase starts a peer.
 type peerCase struct {
 	name  string
-	store string // a kind; "" for none
+	store string // kind of store; "" for none
 	asks  string
 	ready string // a path
 	start func(ctx context.Context, b *bench, addr string) (*runningPeer, error)
 }
 
-// A runningPeer is how to run a prepared peer.
+// A runningPeer describes how to run a prepared peer.
 type runningPeer struct {
 	argv  []string
-	load  func(addr string) (path string, headers []string, err error) // made when it serves
+	load  func(addr string) (path string, headers []string, err error) // called once it serves
 	pins  func() []int
 	close func()
 }
@@ -169,7 +169,7 @@ func startNextAuth(strategy string) func(context.Context, *bench, string) (*runn
 	}
 }
 
-// buildPeer builds a Go program of a module of its own.
+// buildPeer builds a Go program from a separate module.
 func buildPeer(ctx context.Context, dir, binary string) error {
 	argv := onAllCores("go", "build", "-trimpath", "-ldflags", "-s -w", "-o", binary, ".")
 	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...) // #nosec G204 -- own names
@@ -180,7 +180,7 @@ func buildPeer(ctx context.Context, dir, binary string) error {
 	return nil
 }
 
-// startPocketBase runs PocketBase with its default collection of users.
+// startPocketBase runs PocketBase with its default users collection.
 func startPocketBase(ctx context.Context, b *bench, addr string) (*runningPeer, error) {
 	binary := filepath.Join(b.dir, "pocketbase")
 	if err := buildPeer(ctx, filepath.Join(b.module, "peers", "pocketbase"), binary); err != nil {
@@ -188,7 +188,8 @@ func startPocketBase(ctx context.Context, b *bench, addr string) (*runningPeer, 
 	}
 	const users = "/api/collections/users"
 	running := &runningPeer{
-		// It takes a program in a temporary directory for one under development.
+		// PocketBase takes a program in a temporary directory for a development
+		// build.
 		argv: []string{binary, "serve", "--dev=false", "--http", addr, "--dir", filepath.Join(b.dir, "pocketbase-data")},
 	}
 	running.load = func(addr string) (string, []string, error) {
@@ -203,8 +204,8 @@ func startPocketBase(ctx context.Context, b *bench, addr string) (*runningPeer, 
 	return running, nil
 }
 
-// kratosModule is built where the module cache has it: it replaces modules by
-// directories of its own.
+// kratosModule is built in the module cache: it replaces modules with directories of
+// its own.
 const kratosModule = "github.com/ory/kratos@v1.3.1"
 
 func startKratos(ctx context.Context, b *bench, addr string) (*runningPeer, error) {
@@ -220,7 +221,8 @@ func startKratos(ctx context.Context, b *bench, addr string) (*runningPeer, erro
 	return &runningPeer{argv: argv, load: kratosSession, pins: s.pins, close: s.close}, nil
 }
 
-// prepareKratos builds it, makes its tables, and returns how to run it.
+// prepareKratos builds Kratos, creates its tables, and returns the command that runs
+// it.
 func (b *bench) prepareKratos(ctx context.Context, addr, dsn string) ([]string, error) {
 	out, err := exec.CommandContext(ctx, "go", "mod", "download", "-json", kratosModule).Output()
 	var module struct{ Dir string }
@@ -283,7 +285,7 @@ func kratosSession(addr string) (string, []string, error) {
 	return "/sessions/whoami", []string{"X-Session-Token: " + answer.SessionToken}, err
 }
 
-// A tokenAnswer is what peers answer a new person, or a sign-in, with.
+// A tokenAnswer is a peer's answer to a new user or a sign-in.
 type tokenAnswer struct {
 	ID           string
 	Token        string

@@ -7,11 +7,11 @@ import (
 	"strings"
 )
 
-// A plot is a picture of figures, as SVG. Its colours suit light and dark pages.
+// A plot is an SVG chart. Its colours suit light and dark pages.
 type plot struct {
 	title, x, y string
 	series      []series
-	labels      []string // of the x axis, for bars; empty: points are joined
+	labels      []string // of the x axis, for bars; empty: draws lines
 	logX        bool
 }
 
@@ -20,7 +20,7 @@ type series struct {
 	points [][2]float64
 }
 
-// Sizes in the units of the picture.
+// Sizes in the units of the chart.
 const (
 	plotWidth, plotHeight = 720, 380
 	marginLeft, marginTop = 72, 48
@@ -30,7 +30,7 @@ const (
 
 var plotColours = []string{"#0b6bcb", "#8a8f98", "#c2410c", "#15803d", "#7e22ce"}
 
-// svg draws the picture.
+// svg draws the chart.
 func (p *plot) svg() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" role="img" aria-label="%s" font-family="system-ui, sans-serif" font-size="13">`+"\n",
@@ -139,7 +139,7 @@ func (p *plot) legend(b *strings.Builder) {
 	}
 }
 
-// number writes a figure briefly: 47.7k, 5M, 0.85.
+// number formats a figure briefly: 47.7k, 5M, 0.85.
 func number(v float64) string {
 	switch {
 	case v >= 1e6:

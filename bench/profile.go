@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// profile writes what the service of a comparison computes under load, as go tool
-// pprof reads it, to a file that is named after the comparison.
+// profile writes a CPU profile of a comparison's service under load, in the format of
+// go tool pprof, to a file named after the comparison.
 func (b *bench) profile(ctx context.Context, name string, p *prepared) error {
 	if err := os.MkdirAll(b.profiles, 0o755); err != nil { // #nosec G301 -- figures, for everybody
 		return err

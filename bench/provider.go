@@ -15,9 +15,9 @@ import (
 	"time"
 )
 
-// An openIDProvider answers token requests at once. Nobody goes to its sign-in
-// page: code makes the code that it would send a person back with, which says
-// what the ID token is to say, so that nothing is kept.
+// An openIDProvider answers token requests immediately. It has no sign-in page: code
+// creates the code that it would redirect a person back with. The code contains the
+// claims of the ID token, so that nothing is stored.
 type openIDProvider struct {
 	listener net.Listener
 	key      *ecdsa.PrivateKey
@@ -48,7 +48,7 @@ func (p *openIDProvider) issuer() string { return "http://" + p.listener.Addr().
 
 func answerJSON(w http.ResponseWriter, v any) {
 	w.Header().Set("Content-Type", "application/json")
-	_ = json.NewEncoder(w).Encode(v) // to a client that has gone
+	_ = json.NewEncoder(w).Encode(v) // the client has gone
 }
 
 func (p *openIDProvider) discovery(w http.ResponseWriter, _ *http.Request) {
@@ -73,7 +73,7 @@ func (p *openIDProvider) keys(w http.ResponseWriter, _ *http.Request) {
 
 func b64(data []byte) string { return base64.RawURLEncoding.EncodeToString(data) }
 
-// code is for the person n, who was sent away with a nonce.
+// code returns the code for person n, whose sign-in has a nonce.
 func (p *openIDProvider) code(n int64, nonce string) string {
 	return fmt.Sprintf("%d.%s", n, nonce)
 }
@@ -85,7 +85,7 @@ func (p *openIDProvider) token(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	now := time.Now()
-	claims, _ := json.Marshal(map[string]any{ // of texts and numbers
+	claims, _ := json.Marshal(map[string]any{ // only texts and numbers
 		"iss": p.issuer(), "sub": n, "aud": providerClient, "nonce": nonce, "iat": now.Unix(), "exp": now.Add(time.Hour).Unix(),
 		"name": "Person " + n, "email": personAddress(n), "email_verified": true,
 	})
@@ -104,8 +104,8 @@ func (p *openIDProvider) token(w http.ResponseWriter, r *http.Request) {
 	})
 }
 
-// authorize is what a person's visit to the provider leads to: the path and
-// query of the callback.
+// authorize returns the path and query of the callback that a person's visit to the
+// provider leads to.
 func (p *openIDProvider) authorize(location string, n int64) (string, error) {
 	u, err := url.Parse(location)
 	if err != nil || !strings.HasPrefix(location, p.issuer()+"/authorize?") {

@@ -16,14 +16,14 @@ import (
 	"time"
 )
 
-// constant sends requests at a constant rate, whether answers come or not, over
-// the connections of the load, and measures each from the moment when it was
-// due: a server that stops for a second has kept everybody waiting who came in
-// that second, and not only those whose requests it had (coordinated omission).
-// Rate 0 is as fast as answers come.
+// constant sends requests at a constant rate over the connections of the load,
+// whether or not answers come. It measures each answer from the moment when its
+// request was due: a server that stops for a second delays all users who come in that
+// second, not only those whose requests it has already received (coordinated
+// omission). Rate 0 sends as fast as answers come.
 //
-// It asks the sockets all the time instead of sleeping, since a sleep ends up to
-// a millisecond late: loadCore has nothing else to do.
+// It polls the sockets instead of sleeping, because a sleep may end up to a
+// millisecond late; loadCore has nothing else to do.
 func (l load) constant(ctx context.Context, addr string, rate float64, length time.Duration) (result, error) {
 	p := &pacer{length: length, rate: rate, most: math.MaxInt}
 	if err := l.pace(ctx, addr, p); err != nil {
@@ -34,12 +34,12 @@ func (l load) constant(ctx context.Context, addr string, rate float64, length ti
 	return r, err
 }
 
-// longest is how long a number of answers, or sign-ins, may take.
+// longest limits the time of a number of answers or sign-ins.
 const longest = 5 * time.Minute
 
 var errTooSlow = fmt.Errorf("not done within %s", longest)
 
-// times asks n times, as fast as answers come.
+// times sends n requests as fast as answers come.
 func (l load) times(ctx context.Context, addr string, n int) error {
 	p := &pacer{length: longest, most: n}
 	err := l.pace(ctx, addr, p)
@@ -56,14 +56,14 @@ func (l load) pace(ctx context.Context, addr string, p *pacer) error {
 	}
 	p.requests = l.requests(addr)
 	p.took = make([]time.Duration, 0, int(max(p.rate, 100_000)*min(p.length, 10*time.Second).Seconds())+1)
-	// On one core a collection would keep this program from its sockets.
+	// On one core, a garbage collection would keep this program from its sockets.
 	defer debug.SetGCPercent(debug.SetGCPercent(-1))
 	runtime.GC()
 	p.begin = time.Now()
 	return p.run(ctx)
 }
 
-// summary of how long answers, or sign-ins, took.
+// summary computes a result from the times of answers or sign-ins.
 func summary(all []time.Duration, length time.Duration) (result, error) {
 	if len(all) == 0 {
 		return result{}, errors.New("no answer in time")
@@ -81,31 +81,31 @@ type pacer struct {
 	requests [][]byte
 	begin    time.Time
 	length   time.Duration
-	rate     float64 // a second; 0: as soon as there is a connection
-	most     int     // requests
+	rate     float64 // per second; 0: as soon as a connection is free
+	most     int     // number of requests
 
 	epoll int
 	conns map[int32]*paced // by file descriptor
-	free  []*paced         // the one that has been free longest is first
+	free  []*paced         // longest free first
 	sent  int
 	took  []time.Duration
 
-	turn    time.Time     // when the sockets were asked last
-	stalled time.Duration // in which they were not
+	turn    time.Time     // time of the last poll
+	stalled time.Duration // time without polls
 }
 
-// stall is a pause between two turns that only the machine can be the cause of: a
-// turn takes microseconds.
+// stall is the shortest pause between two polls that only the machine can cause: a
+// poll takes microseconds.
 const stall = 300 * time.Microsecond
 
-// A paced connection has at most one request under way.
+// A paced connection has at most one request in progress.
 type paced struct {
 	fd  int
 	due time.Time
 	in  []byte
 }
 
-// patience is how long after the end answers may still come.
+// patience is the time after the end in which answers may still come.
 const patience = 10 * time.Second
 
 func (p *pacer) open(addr string, conns int) error {
@@ -151,7 +151,7 @@ func (p *pacer) close() {
 	}
 }
 
-// run sends and receives until the time is over and everything is answered.
+// run sends and receives until the time is over and every request is answered.
 func (p *pacer) run(ctx context.Context) error {
 	events := make([]syscall.EpollEvent, 128)
 	for over := false; !over || len(p.free) < len(p.conns); {
@@ -178,7 +178,7 @@ func (p *pacer) run(ctx context.Context) error {
 	return nil
 }
 
-// send sends what is due and reports whether there is no more.
+// send sends due requests and reports whether there are no more.
 func (p *pacer) send() (over bool, err error) {
 	if now := time.Now(); now.Sub(p.turn) > stall && !p.turn.IsZero() {
 		p.stalled += now.Sub(p.turn)
@@ -206,7 +206,7 @@ func (p *pacer) send() (over bool, err error) {
 	}
 }
 
-// receive reads what has come; an answer that is whole frees its connection.
+// receive reads available data. A complete answer frees its connection.
 func (p *pacer) receive(c *paced) error {
 	c.in = slices.Grow(c.in, 4096)
 	n, err := syscall.Read(c.fd, c.in[len(c.in):cap(c.in)])
@@ -228,7 +228,7 @@ func (p *pacer) receive(c *paced) error {
 	return nil
 }
 
-// wholeAnswer reports whether text is a whole answer, with status 200 and a
+// wholeAnswer reports whether text is a complete answer, with status 200 and a
 // Content-Length.
 func wholeAnswer(text []byte) (bool, error) {
 	header, body, ok := bytes.Cut(text, []byte("\r\n\r\n"))

@@ -31,7 +31,7 @@ func median[T int64 | float64 | time.Duration](list []T) T {
 	return sorted[len(sorted)/2]
 }
 
-// print writes a comparison for people.
+// print writes a comparison as text.
 func (c *comparison) print(w io.Writer) {
 	ratio, low, high := c.Ratio()
 	fmt.Fprintf(w, "\n%s: %.2f of the floor (%.2f to %.2f)\n", c.Name, ratio, low, high)
@@ -62,7 +62,7 @@ func (c *comparison) print(w io.Writer) {
 	}
 }
 
-// round leaves three digits of a duration.
+// round keeps three digits of a duration.
 func round(d time.Duration) time.Duration {
 	unit := time.Microsecond
 	for d >= 1000*unit {

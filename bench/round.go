@@ -11,15 +11,15 @@ import (
 // A sample is one run of the load against one server.
 type sample struct {
 	result
-	CPU    float64 // µs of its processor for each answer, its database's included
-	Busy   float64 // share of the core that it and its database used
-	Others float64 // share of the server's core, or of the load's, that others had
-	RSS    float64 // MiB resident, afterwards
-	Anon   float64 // of those, MiB that are no file
+	CPU    float64 // µs of processor time per answer, including its database's
+	Busy   float64 // share of the core used by the server and its database
+	Others float64 // share of the server's or the load's core used by other programs
+	RSS    float64 // MiB resident, after the load
+	Anon   float64 // MiB of RSS that are not backed by a file
 }
 
-// mostOthers is the share of either core that others may have had in a round that
-// counts; a round in which they had more is repeated, mostRepeats times at most.
+// mostOthers is the share of either core that other programs may use in a valid
+// round. A round above it is repeated, at most mostRepeats times.
 const (
 	mostOthers  = 0.05
 	mostRepeats = 3
@@ -42,8 +42,8 @@ func measure(ctx context.Context, s *server, run runner, length time.Duration) (
 	used := (computed2 - computed).Seconds()
 	others := max(float64(programs2-programs)/ticksPerSecond-used, 0) + float64(stolen2-stolen)/ticksPerSecond
 	loadOthers := float64(max(loads2-loads-(load2-load), 0)+loadStolen2-loadStolen) / ticksPerSecond
-	if processes2 > processes { // a pool opens connections when it needs them
-		others = elapsed // it had more than its core
+	if processes2 > processes { // a pool opens connections on demand
+		others = elapsed // used more than its core
 	}
 	one := sample{
 		result: r,
@@ -55,8 +55,8 @@ func measure(ctx context.Context, s *server, run runner, length time.Duration) (
 	return one, nil
 }
 
-// loadTicks is how long programs ran on loadCore, how long the machine beneath
-// took it away, and how long this program and the wrk that it ran did.
+// loadTicks returns how long programs ran on loadCore, how long the hypervisor took
+// it away, and how long this program and its wrk ran.
 func loadTicks() (programs, stolen, own int64) {
 	programs, stolen = coreTicks(loadCore)
 	for _, who := range []int{syscall.RUSAGE_SELF, syscall.RUSAGE_CHILDREN} {
@@ -68,20 +68,20 @@ func loadTicks() (programs, stolen, own int64) {
 	return programs, stolen, own
 }
 
-// A comparison is what rounds of a service and its floor, in turn, showed.
+// A comparison holds the results of alternating rounds of a service and its floor.
 type comparison struct {
 	Name     string
 	Store    string
 	Service  []sample
 	Floor    []sample
-	Starts   [2][]time.Duration // of service and floor, from exec to the first answer
-	StartCPU [2][]time.Duration // processor time of those
+	Starts   [2][]time.Duration // of the service and the floor, from exec to the first answer
+	StartCPU [2][]time.Duration // processor time of Starts
 	Idle     [2]float64         // MiB resident before the first load
-	IdleAnon [2]float64         // of those, MiB that are no file
-	Repeated int                // rounds that others disturbed
+	IdleAnon [2]float64         // MiB of Idle that are not backed by a file
+	Repeated int                // rounds disturbed by other programs
 }
 
-// rounds measures service and floor in turn. Which of them is first changes.
+// rounds measures the service and the floor in turn. The order alternates.
 func (c *comparison) rounds(ctx context.Context, b *bench, servers [2]*server, runs [2]loader) error {
 	for len(c.Service) < b.rounds {
 		var pair [2]sample
@@ -101,14 +101,14 @@ func (c *comparison) rounds(ctx context.Context, b *bench, servers [2]*server, r
 	return nil
 }
 
-// disturbed reports whether others had too much of a core.
+// disturbed reports whether other programs used too much of a core.
 func disturbed(service, floor sample) bool {
 	return max(service.Others, floor.Others) > mostOthers
 }
 
-// Ratio is the median, over the rounds, of the service's rate to the floor's,
-// with the smallest and the largest. In a round that others disturbed it is that
-// of the processor time for an answer, which they hardly change.
+// Ratio returns the median of the service's rate to the floor's over the rounds, with
+// the lowest and the highest. For a disturbed round, it uses the processor time per
+// answer, which other programs hardly affect.
 func (c *comparison) Ratio() (median, low, high float64) {
 	var all []float64
 	for i, s := range c.Service {
@@ -126,7 +126,7 @@ func (c *comparison) Ratio() (median, low, high float64) {
 	return all[len(all)/2], all[0], all[len(all)-1]
 }
 
-// medianOf is the median of a figure of samples.
+// medianOf returns the median of a figure of the samples.
 func medianOf[T int64 | float64 | time.Duration](samples []sample, figure func(sample) T) T {
 	var all []T
 	for _, s := range samples {

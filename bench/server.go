@@ -21,18 +21,18 @@ import (
 type server struct {
 	cmd    *exec.Cmd
 	addr   string
-	log    string        // file with what it printed
+	log    string        // file with its output
 	done   chan struct{} // closed when it has ended
 	start  started
-	behind *server      // what it asks, stopped with it
-	beside []int        // processes whose time is its own too
-	pins   func() []int // lists more, a database's, and pins them; nil: there are none
+	behind *server      // a server that it depends on; stops with it
+	beside []int        // processes whose time counts as its own
+	pins   func() []int // lists and pins further processes, a database's; nil: there are none
 }
 
-// A started server took so long from exec to the first answer.
+// A started holds the time of a server from exec to the first answer.
 type started struct{ Clock, CPU time.Duration }
 
-// startServer runs a program and waits until GET ready is answered with 200.
+// startServer runs a program and waits until GET ready returns 200.
 func startServer(ctx context.Context, dir, addr, ready string, argv ...string) (_ *server, err error) {
 	log, err := os.Create(filepath.Join(dir, "server-"+strconv.FormatInt(time.Now().UnixNano(), 36)+".log"))
 	if err != nil {
@@ -42,7 +42,7 @@ func startServer(ctx context.Context, dir, addr, ready string, argv ...string) (
 	argv = append([]string{"taskset", "-c", strconv.Itoa(serverCore)}, argv...)
 	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...) // #nosec G204 -- of this program's own making
 	cmd.Stdout, cmd.Stderr = log, log
-	// What a service is configured by would be configuration of this one.
+	// Variables that configure another service would configure this one.
 	cmd.Env = slices.DeleteFunc(os.Environ(), func(line string) bool { return strings.HasPrefix(line, "AUTHSVC_") })
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
@@ -52,7 +52,7 @@ func startServer(ctx context.Context, dir, addr, ready string, argv ...string) (
 		return nil, err
 	}
 	go func() {
-		_ = cmd.Wait() // how it ended does not matter
+		_ = cmd.Wait() // the exit status does not matter
 		close(s.done)
 	}()
 	for !answers(addr, ready) {
@@ -77,7 +77,7 @@ func (s *server) ended() bool {
 	}
 }
 
-// answers reports whether one request over a connection of its own succeeds.
+// answers reports whether one request on a new connection succeeds.
 func answers(addr, path string) bool {
 	conn, err := net.DialTimeout("tcp", addr, time.Second)
 	if err != nil {
@@ -90,7 +90,7 @@ func answers(addr, path string) bool {
 	return err == nil && string(line) == "HTTP/1.1 200"
 }
 
-// stop ends the server as its operator would, and kills it after 10 s.
+// stop ends the server as an operator would, and kills it after 10 s.
 func (s *server) stop() {
 	if !s.ended() {
 		syscall.Kill(-s.cmd.Process.Pid, syscall.SIGTERM)
@@ -124,8 +124,8 @@ func (s *server) get(path, cookie string) (string, error) {
 	return string(body), err
 }
 
-// computed is the processor time of the server and of what is beside and behind it,
-// and how many processes those are.
+// computed returns the processor time of the server and the processes beside and
+// behind it, and the number of processes.
 func (s *server) computed() (total time.Duration, processes int) {
 	pids := append([]int{s.cmd.Process.Pid}, s.beside...)
 	if s.pins != nil {
@@ -140,13 +140,13 @@ func (s *server) computed() (total time.Duration, processes int) {
 	return total, len(pids)
 }
 
-// processorTime is that of all threads which a process has.
+// processorTime returns the processor time of all threads of a process.
 func processorTime(pid int) (total time.Duration) {
 	files, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", pid))
 	for _, file := range files {
 		text, err := os.ReadFile(file) // #nosec G304 -- of /proc
 		if err != nil {
-			continue // a thread that ended
+			continue // the thread has ended
 		}
 		ran, _, _ := strings.Cut(string(text), " ")
 		ns, _ := strconv.ParseInt(ran, 10, 64)
@@ -155,11 +155,11 @@ func processorTime(pid int) (total time.Duration) {
 	return total
 }
 
-// ticksPerSecond is USER_HZ, in which Linux counts time for programs.
+// ticksPerSecond is USER_HZ, the unit in which Linux reports processor time.
 const ticksPerSecond = 100
 
-// coreTicks is how long programs ran on a core, and how long the machine beneath
-// took it away.
+// coreTicks returns how long programs ran on a core, and how long the hypervisor took
+// it away.
 func coreTicks(core int) (programs, stolen int64) {
 	text, err := os.ReadFile("/proc/stat")
 	if err != nil {
@@ -179,8 +179,8 @@ func coreTicks(core int) (programs, stolen int64) {
 	return programs, stolen
 }
 
-// memory is what the server has in MiB: resident, and of that what is no file, so
-// that the system cannot take it back.
+// memory returns the server's memory in MiB: resident, and the part that is not
+// backed by a file, which the system cannot reclaim.
 func (s *server) memory() (resident, anonymous float64) {
 	of := func(name string) float64 {
 		text := field(fmt.Sprintf("/proc/%d/status", s.cmd.Process.Pid), name)

@@ -7,18 +7,18 @@ import (
 	"fmt"
 	"strings"
 
-	_ "modernc.org/sqlite" // for the column
+	_ "modernc.org/sqlite" // provides the column
 )
 
-// What GET session shows besides: the id, a claim and a column, and what the store
-// or the token has of them.
+// Settings for GET session with three more values: the id, a claim and a column. The
+// store or the token holds them.
 const (
 	shownConfig = "session: {strategy: %s, claims: {groups: groups}, expose: {id: id, role: User.role, groups: claims.groups}}\n" +
 		"storage: {url: %q, user_columns: [role]}\n"
 	keptClaims = `{"groups":["staff","ops"]}`
 )
 
-// shownCases compare GET session that shows three values more with itself without.
+// shownCases compare GET session with three more values to GET session without them.
 func shownCases() []benchCase {
 	return []benchCase{
 		{name: "session with three values more, jwt", store: onSQLite, path: sessionPath, operations: 12_000, promise: promise{floor: 1.25}, prepare: prepareShown("jwt")},
@@ -27,7 +27,7 @@ func shownCases() []benchCase {
 	}
 }
 
-// prepareShown has the service without the three values for a floor.
+// prepareShown uses the service without the three values as the floor.
 func prepareShown(strategy string) func(*bench, benchCase, *store) (*prepared, error) {
 	return func(b *bench, _ benchCase, s *store) (*prepared, error) {
 		if err := s.addRoles(context.Background()); err != nil {
@@ -58,7 +58,8 @@ func prepareShown(strategy string) func(*bench, benchCase, *store) (*prepared, e
 	}
 }
 
-// moreIsShown makes sure that the one answers the three values, and the other not.
+// moreIsShown checks that the service answers with the three values and the floor
+// does not.
 func moreIsShown(service, floor *server, shown, plain string) error {
 	got, err := service.get(sessionPath, shown)
 	if err != nil {
@@ -76,8 +77,8 @@ func moreIsShown(service, floor *server, shown, plain string) error {
 	return nil
 }
 
-// addRoles adds the column to the users, and the claims to the sessions, as an
-// application and a sign-in would have.
+// addRoles adds the column to the users, as an application would, and the claims to
+// the sessions, as a sign-in would.
 func (s *store) addRoles(ctx context.Context) error {
 	statements := []string{`ALTER TABLE "User" ADD COLUMN role TEXT`, `UPDATE "User" SET role = 'admin'`, `UPDATE authsvc_session SET claims = '` + keptClaims + `'`}
 	if !strings.HasPrefix(s.url, "sqlite:") {

@@ -9,15 +9,15 @@ import (
 	"sync/atomic"
 )
 
-// personAddress is the address of the person with a number.
+// personAddress returns the address of the person with a number.
 func personAddress(n string) string { return "visitor" + n + "@signin.example" }
 
-// persons numbers people, none of whom has been in any store before.
+// persons counts people. No store has seen any of them.
 var persons atomic.Int64
 
 func nextPerson() int64 { return persons.Add(1) }
 
-// csrfToken asks for a token; the cookie that goes with it is kept.
+// csrfToken requests a token and keeps its cookie.
 func csrfToken(v *visitor) (string, error) {
 	body, err := v.get(csrfPath)
 	if err != nil {
@@ -30,7 +30,7 @@ func csrfToken(v *visitor) (string, error) {
 	return answer.CSRFToken, nil
 }
 
-// begin posts a sign-in and returns where it leads.
+// begin posts a sign-in and returns the redirect target.
 func begin(v *visitor, provider string, form url.Values) (string, error) {
 	token, err := csrfToken(v)
 	if err != nil {
@@ -49,7 +49,7 @@ func begin(v *visitor, provider string, form url.Values) (string, error) {
 	return answer.URL, nil
 }
 
-// arrive asks for the callback and makes sure that the person is signed in.
+// arrive opens the callback and checks that the person is signed in.
 func arrive(v *visitor, callback, address string) error {
 	location, err := v.get(callback)
 	if err != nil {
@@ -65,7 +65,7 @@ func arrive(v *visitor, callback, address string) error {
 	return nil
 }
 
-// signInConfig is the configuration of the providers that people sign in with.
+// signInConfig returns the configuration of the providers for sign-ins.
 func signInConfig(storage string, n *neighbours) string {
 	return databaseConfig(storage) + fmt.Sprintf("providers:\n"+
 		"- {id: op, type: oidc, name: Example, issuer: %q, client_id: %s, client_secret: %q}\n"+
@@ -73,8 +73,8 @@ func signInConfig(storage string, n *neighbours) string {
 		"outbound: {allow_networks: [127.0.0.0/8]}\n", n.op.issuer(), providerClient, secret, n.mail.addr())
 }
 
-// neighbours are the mail server and the provider of a service, in this process
-// and so on loadCore: their time is not the service's.
+// neighbours are the mail server and the provider of a service. They run in this
+// process, on loadCore, so that their time does not count as the service's.
 type neighbours struct {
 	mail *mailSink
 	op   *openIDProvider
@@ -106,7 +106,7 @@ func prepareOIDC(b *bench, _ benchCase, s *store) (*prepared, error) {
 	return b.prepareSignIn(s, func(n *neighbours) journey { return byOIDC(n.op) })
 }
 
-// prepareSignIn signs people in whom the store has not seen.
+// prepareSignIn signs in people whom the store has not seen.
 func (b *bench) prepareSignIn(s *store, journey func(*neighbours) journey) (*prepared, error) {
 	n, err := listenNeighbours()
 	if err != nil {
@@ -119,7 +119,7 @@ func (b *bench) prepareSignIn(s *store, journey func(*neighbours) journey) (*pre
 	}}, nil
 }
 
-// byEmail signs in with a link out of a mail.
+// byEmail signs in with the link in a mail.
 func byEmail(s *mailSink) journey {
 	return func(v *visitor, n int64) error {
 		link, err := askForLink(v, s, n)
@@ -130,7 +130,7 @@ func byEmail(s *mailSink) journey {
 	}
 }
 
-// askForLink returns the path of the link that the person n gets.
+// askForLink returns the path of the link for person n.
 func askForLink(v *visitor, s *mailSink, n int64) (string, error) {
 	address := personAddress(strconv.FormatInt(n, 10))
 	if _, err := begin(v, "email", url.Values{"email": {address}}); err != nil {

@@ -10,18 +10,18 @@ import (
 	"authsvc/internal/test/scale"
 )
 
-// A space is what records take in a store, its indexes included.
+// A space is the room that records take in a store, including indexes.
 type space struct {
 	Store   string
-	User    float64 // bytes of a user with two accounts, without sessions
+	User    float64 // bytes per user with two accounts, without sessions
 	Session float64 // bytes
 }
 
-// measureSpace fills stores with fewer and more people and sessions.
+// measureSpace fills stores with few and many users and sessions.
 func (b *bench) measureSpace(ctx context.Context) error {
 	for _, kind := range []string{onSQLite, onPostgres, onRedis} {
 		users := 20_000
-		if kind == onRedis { // filled one by one
+		if kind == onRedis { // filled one record at a time
 			users = 2000
 		}
 		name := "space, " + kind
@@ -80,17 +80,17 @@ func (r *results) spaceTable() string {
 	return b.String()
 }
 
-// What people do, for peopleTable; docs/performance.md says so too.
+// Behaviour of people, for peopleTable. docs/performance.md states the same numbers.
 const (
 	sessionsEach = 2.0
-	activeShare  = 0.1           // of all people, in the busiest hour
-	askEvery     = 60.0          // seconds, of those
-	signInEvery  = 30 * 86_400.0 // seconds, of everybody
-	signInPeak   = 5             // the busiest hour has so many times the mean
+	activeShare  = 0.1           // share of people active in the busiest hour
+	askEvery     = 60.0          // seconds between requests of an active person
+	signInEvery  = 30 * 86_400.0 // seconds between sign-ins of a person
+	signInPeak   = 5             // the busiest hour has this many times the mean
 )
 
-// peopleTable says what people cost: space by store, and cores at servedShare of
-// what saturates one.
+// peopleTable lists what people cost: space by store, and cores loaded to servedShare
+// of saturation.
 func (r *results) peopleTable() string {
 	jwt, postgres, signIn := r.rate("session, jwt"), r.rate("session, PostgreSQL"), r.rate("sign-in by OpenID Connect, PostgreSQL")
 	if len(r.Space) == 0 || jwt*postgres*signIn == 0 {
@@ -113,7 +113,7 @@ func (r *results) peopleTable() string {
 	return b.String()
 }
 
-// rate is the median of the comparison whose name begins so, 0 if there is none.
+// rate returns the median of the comparison whose name starts so, or 0.
 func (r *results) rate(name string) float64 {
 	for _, c := range r.Comparisons {
 		if strings.HasPrefix(c.Name, name) {
@@ -123,7 +123,7 @@ func (r *results) rate(name string) float64 {
 	return 0
 }
 
-// cores is how many it takes, of which none does more than servedShare.
+// cores returns how many cores are needed if each is loaded to servedShare at most.
 func cores(wanted, saturation float64) string {
 	n := wanted / (servedShare * saturation)
 	if n < 0.01 {
@@ -132,7 +132,7 @@ func cores(wanted, saturation float64) string {
 	return number(n)
 }
 
-// amount writes a number of bytes briefly.
+// amount formats a number of bytes briefly.
 func amount(bytes float64) string {
 	for _, unit := range []string{"B", "KiB", "MiB", "GiB"} {
 		if bytes < 1024 {

@@ -23,17 +23,17 @@ import (
 	"authsvc/internal/test/scale"
 )
 
-// errLeftOut: something that a part needs is not there.
+// errLeftOut means that something needed for a part is missing.
 type errLeftOut string
 
 func (e errLeftOut) Error() string { return string(e) }
 
-// A store is a database with a population, that a service and its floor share.
+// A store is a filled database, shared by a service and its floor.
 type store struct {
 	url        string // storage.url
 	location   string // for the floor
 	population scale.Population
-	pins       func() []int // the database's processes, moved to serverCore; nil: it has none
+	pins       func() []int // moves the database's processes to serverCore; nil: it has none
 	close      func()
 }
 
@@ -44,8 +44,8 @@ const (
 	onRedis    = "Redis"
 )
 
-// openStore makes a store of users, each with five sessions; ended more sessions
-// are over.
+// openStore creates a store of users with five sessions each. It adds ended expired
+// sessions.
 func (b *bench) openStore(ctx context.Context, kind string, users, ended int) (*store, error) {
 	return b.openPopulation(ctx, kind, scale.Population{Seed: 1, Users: users, Accounts: 2, Sessions: 5, Ended: ended, Now: b.now})
 }
@@ -87,10 +87,11 @@ func (b *bench) openSQLite(_ context.Context, s *store) error {
 	return nil
 }
 
-// postgresVariable names the server on which databases may be made.
+// postgresVariable names the variable for the server on which databases may be
+// created.
 const postgresVariable = "AUTHSVC_TEST_POSTGRES_URL"
 
-// openPostgres makes a database on the server for tests.
+// openPostgres creates a database on the server for tests.
 func (b *bench) openPostgres(ctx context.Context, s *store) error {
 	server := os.Getenv(postgresVariable)
 	if server == "" {
@@ -128,8 +129,7 @@ func execPostgres(ctx context.Context, location, statement string) error {
 	return err
 }
 
-// openRedis starts a Redis that keeps nothing on the disk, and fills it by way of
-// the adapter.
+// openRedis starts a Redis that keeps nothing on disk, and fills it with the adapter.
 func (b *bench) openRedis(ctx context.Context, s *store) error {
 	program, err := exec.LookPath("redis-server")
 	if err != nil {
@@ -162,7 +162,7 @@ func (b *bench) openRedis(ctx context.Context, s *store) error {
 	return nil
 }
 
-// awaitPort waits until the host of a URL can be connected to.
+// awaitPort waits until the host of a URL accepts connections.
 func awaitPort(location string) error {
 	u, err := url.Parse(location)
 	if err != nil {
@@ -216,7 +216,7 @@ func fillRedis(ctx context.Context, s *store) error {
 	return nil
 }
 
-// cookies are those of sessions in the store, drawn evenly from all.
+// cookies returns cookies of sessions spread evenly over the store.
 func (s *store) cookies() (list []string) {
 	n := s.population.Users * s.population.Sessions
 	for k := 0; k < n && len(list) < 10_000; k += max(n/10_000, 1) {
@@ -225,7 +225,7 @@ func (s *store) cookies() (list []string) {
 	return list
 }
 
-// size is how many MiB the database has, of memory with Redis.
+// size returns the size of the database in MiB; with Redis, in memory.
 func (s *store) size(ctx context.Context) (float64, error) {
 	switch {
 	case strings.HasPrefix(s.url, "sqlite"):

@@ -16,7 +16,7 @@ import (
 	"time"
 )
 
-// A visitor is a browser with one connection, as cheap as one can be.
+// A visitor is a minimal browser with one connection.
 type visitor struct {
 	addr    string
 	conn    net.Conn
@@ -33,7 +33,7 @@ func visit(ctx context.Context, addr string) (*visitor, error) {
 	return &visitor{addr: addr, conn: conn, in: bufio.NewReader(conn), cookies: map[string]string{}}, nil
 }
 
-// get asks for a path, and returns the answer's body, or its Location.
+// get requests a path and returns the answer's body or Location.
 func (v *visitor) get(path string) (string, error) { return v.ask("GET " + path + " HTTP/1.1\r\n") }
 
 func (v *visitor) post(path string, form url.Values) (string, error) {
@@ -85,11 +85,11 @@ func (v *visitor) ask(head string, body ...string) (string, error) {
 	return string(text), nil
 }
 
-// A journey is a whole sign-in of the n-th person.
+// A journey is the whole sign-in of person n.
 type journey func(v *visitor, n int64) error
 
-// journeys are visitors who sign in, one person after another over each connection,
-// everybody with no cookies at first.
+// journeys are visitors who sign in. Over each connection, one person follows
+// another; each starts without cookies.
 type journeys struct {
 	journey
 	conns int
@@ -111,8 +111,8 @@ func (j journeys) times(ctx context.Context, addr string, n int) error {
 	return err
 }
 
-// together signs in n times, or until the time is over. A sign-in that ends later
-// does not count.
+// together signs in n times or until the time is over. It does not count sign-ins
+// that end later.
 func (j journeys) together(ctx context.Context, addr string, until time.Time, n int64) (all []time.Duration, err error) {
 	var begun atomic.Int64
 	var mu sync.Mutex
@@ -129,7 +129,7 @@ func (j journeys) together(ctx context.Context, addr string, until time.Time, n 
 	return all, err
 }
 
-// one is one visitor.
+// one runs one visitor.
 func (j journeys) one(ctx context.Context, addr string, until time.Time, more func() bool) (took []time.Duration, err error) {
 	v, err := visit(ctx, addr)
 	if err != nil {

@@ -12,11 +12,11 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// A postgresDatabase prepares statements when they are first used on a
-// connection, as pgx does.
+// A postgresDatabase prepares statements at their first use on a connection, as pgx
+// does.
 type postgresDatabase struct {
 	pool  *pgxpool.Pool
-	texts sync.Map // by the text with brackets
+	texts sync.Map // by the text with angle brackets
 }
 
 func signInsPostgres(ctx context.Context, location string) (http.Handler, error) {
@@ -48,7 +48,7 @@ func (d *postgresDatabase) run(ctx context.Context, s step) error {
 	return err
 }
 
-// transact sends all steps in one trip, which is one transaction.
+// transact sends all steps in one round trip, as one transaction.
 func (d *postgresDatabase) transact(ctx context.Context, steps ...step) error {
 	var b pgx.Batch
 	for _, s := range steps {
@@ -59,7 +59,7 @@ func (d *postgresDatabase) transact(ctx context.Context, steps ...step) error {
 
 func (*postgresDatabase) moment(t time.Time) any { return t.UTC() }
 
-// A sqliteDatabase has one connection that writes and four that read.
+// A sqliteDatabase has one connection for writes and four for reads.
 type sqliteDatabase struct {
 	writer, reader *sql.DB
 	mu             sync.Mutex
@@ -86,7 +86,7 @@ func signInsSQLite(_ context.Context, location string) (http.Handler, error) {
 	return signIns{&sqliteDatabase{writer: writer, reader: reader, statements: map[string]*sql.Stmt{}}, mail, provider}.handler(), nil
 }
 
-// prepared is a statement, made when it is first used.
+// prepared returns a statement, prepared at its first use.
 func (d *sqliteDatabase) prepared(ctx context.Context, s step) (*sql.Stmt, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -137,7 +137,7 @@ func (s step) on(ctx context.Context, statement *sql.Stmt) error {
 }
 
 func (d *sqliteDatabase) transact(ctx context.Context, steps ...step) error {
-	statements := make([]*sql.Stmt, len(steps)) // before: the transaction has the only connection
+	statements := make([]*sql.Stmt, len(steps)) // prepare first: the transaction has the only connection
 	for i, s := range steps {
 		var err error
 		if statements[i], err = d.prepared(ctx, s); err != nil {
@@ -148,7 +148,7 @@ func (d *sqliteDatabase) transact(ctx context.Context, steps ...step) error {
 	if err != nil {
 		return err
 	}
-	defer tx.Rollback() // after a commit it does nothing
+	defer tx.Rollback() // no effect after a commit
 	for i, s := range steps {
 		if err := s.on(ctx, tx.StmtContext(ctx, statements[i])); err != nil {
 			return err

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// passed are the headers of an answer to a proxy that asks whether a request may
-// pass: who is asking.
+// passed writes the headers of an answer to a proxy's gate check: they tell who the
+// user is.
 func passed(w http.ResponseWriter, r *http.Request, id, email, name string) {
 	h := w.Header()
 	h.Set("Cookie", otherCookies(r))
@@ -29,7 +29,7 @@ func passed(w http.ResponseWriter, r *http.Request, id, email, name string) {
 	w.WriteHeader(http.StatusOK)
 }
 
-// otherCookies are those that are the program's.
+// otherCookies returns the cookies of the program behind the gate.
 func otherCookies(r *http.Request) string {
 	var others []string
 	for _, line := range r.Header["Cookie"] {
@@ -43,7 +43,7 @@ func otherCookies(r *http.Request) string {
 	return strings.Join(others, "; ")
 }
 
-// asked reports whether a proxy says what it asks about.
+// asked reports whether a proxy says which request it asks about.
 func asked(r *http.Request) bool {
 	return r.Header.Get("X-Forwarded-Method") != "" && r.Header.Get("X-Forwarded-Host") != "" && strings.HasPrefix(r.Header.Get("X-Forwarded-Uri"), "/")
 }
@@ -59,11 +59,11 @@ func gateJWE(_ context.Context, secret string) (http.Handler, error) {
 			readyOrRefused(w, r)
 			return
 		}
-		passed(w, r, claims.Sub, "", *claims.Name) // NextAuth.js does not say that an address is proved
+		passed(w, r, claims.Sub, "", *claims.Name) // NextAuth.js does not tell whether an address is verified
 	}), nil
 }
 
-// readyOrRefused lets who starts the program see that it answers.
+// readyOrRefused answers the readiness check of the parent program.
 func readyOrRefused(w http.ResponseWriter, r *http.Request) {
 	if asked(r) {
 		w.WriteHeader(http.StatusUnauthorized)
@@ -110,13 +110,13 @@ func gatePostgres(ctx context.Context, location string) (http.Handler, error) {
 	}), nil
 }
 
-// onePage is a program with a page of 1 KB.
+// onePage serves a page of 1 KB.
 func onePage(context.Context, string) (http.Handler, error) {
 	page := []byte(strings.Repeat("0123456789abcdef", 64))
 	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.Write(page) }), nil
 }
 
-// bareProxy passes everything on.
+// bareProxy passes all requests on.
 func bareProxy(_ context.Context, location string) (http.Handler, error) {
 	to, err := url.Parse(location)
 	if err != nil {

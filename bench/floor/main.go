@@ -1,6 +1,6 @@
-// Command floor is the least program that does what a route of authsvc has to
-// do: what it costs is the price of net/http, the cipher, the driver and the
-// database, without an authentication service. Command bench runs it.
+// Command floor does the minimum that a route of authsvc must do. Its cost is the
+// price of net/http, the cipher, the driver and the database, without an
+// authentication service. Command bench runs it.
 package main
 
 import (
@@ -26,8 +26,8 @@ import (
 	_ "modernc.org/sqlite"
 )
 
-// floors start handlers; location is a secret, a file or a URL, and of sign-ins
-// also a mail server and a provider, with spaces between.
+// floors maps names to functions that create handlers. location is a secret, a file
+// or a URL. For sign-ins, a mail server and a provider follow, separated by spaces.
 var floors = map[string]func(ctx context.Context, location string) (http.Handler, error){
 	"http":     fixedJSON,
 	"jwe":      oneJWE,
@@ -56,7 +56,7 @@ func main() {
 	}
 }
 
-// serve serves one floor at addr until the process is told to end.
+// serve serves one floor at addr until a signal ends the process.
 func serve(name, addr, location string) error {
 	start, ok := floors[name]
 	if !ok {
@@ -117,15 +117,14 @@ func writeSession(w http.ResponseWriter, u sessionUser, expires time.Time) {
 	writeJSON(w, body)
 }
 
-// jweClaims are what a JWE of NextAuth.js 4 says.
+// jweClaims holds the claims of a NextAuth.js 4 JWE.
 type jweClaims struct {
 	Sub                  string
 	Name, Email, Picture *string
 	Exp                  int64
 }
 
-// opener opens what NextAuth.js 4 seals: dir and A256GCM, with the key derived
-// once.
+// opener decrypts JWEs of NextAuth.js 4: dir and A256GCM. It derives the key once.
 func opener(secret string) (func(*http.Request) (jweClaims, bool), error) {
 	key, err := hkdf.Key(sha256.New, []byte(secret), nil, "NextAuth.js Generated Encryption Key", 32)
 	if err != nil {
@@ -163,7 +162,7 @@ func opener(secret string) (func(*http.Request) (jweClaims, bool), error) {
 	}, nil
 }
 
-// oneJWE opens one and answers the session in it.
+// oneJWE decrypts a JWE and answers with its session.
 func oneJWE(_ context.Context, secret string) (http.Handler, error) {
 	open, err := opener(secret)
 	if err != nil {
@@ -179,7 +178,7 @@ func oneJWE(_ context.Context, secret string) (http.Handler, error) {
 	}), nil
 }
 
-// tokenOf is how authsvc stores the token of a session cookie.
+// tokenOf returns the token of a session cookie in the form that authsvc stores.
 func tokenOf(r *http.Request) string {
 	c, err := r.Cookie(sessionCookie)
 	if err != nil {

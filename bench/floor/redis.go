@@ -9,7 +9,7 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// sessionScript finds a session and its user in one round trip.
+// sessionScript reads a session and its user in one round trip.
 const sessionScript = `local s = redis.call('HMGET', KEYS[1], 'user', 'expires')
 if not s[1] then return {} end
 local u = redis.call('HMGET', '{authsvc}:user:' .. s[1], 'name', 'email', 'image')

@@ -15,25 +15,25 @@ import (
 	"authsvc/internal/seal"
 )
 
-// A step is one statement with its arguments, which a database prepared.
+// A step is one statement, prepared by a database, with its arguments.
 type step struct {
 	text string
 	args []any
-	into []any // of the columns of its one row; nil: rows are read and dropped
+	into []any // columns of its only row; nil: rows are read and dropped
 }
 
-// A database runs steps: alone, or all of them in a transaction.
+// A database runs steps, one alone or several in a transaction.
 type database interface {
 	run(ctx context.Context, s step) error
 	transact(ctx context.Context, steps ...step) error
-	// moment is a time as the shared tables have it.
+	// moment returns a time in the form of the shared tables.
 	moment(t time.Time) any
 }
 
 // The statements of a first sign-in, as adapters write them. Ids are in angle
-// brackets, since PostgreSQL compares them as text. What the service
-// could leave out is not there: rows that only serialize writers, and claims of a
-// mail that is sent at once.
+// brackets because PostgreSQL compares them as text. Statements that the service
+// could omit are missing: rows that only serialize writers, and claims of a mail that
+// is sent immediately.
 const (
 	selectUser = `SELECT u."id", u."name", u."email", u."emailVerified", u."image", ` +
 		`COALESCE((SELECT MAX(r.seq) FROM authsvc_revocation r WHERE r.user_id = <u."id">), 0), ` +
@@ -59,7 +59,7 @@ const (
 		`FROM "Session" s JOIN "User" u ON u."id" = s."userId" LEFT JOIN authsvc_session o ON o.digest = ? AND NOT (o.session_token <> s."sessionToken") WHERE s."sessionToken" = ?`
 )
 
-// postgresText is a statement for PostgreSQL.
+// postgresText returns a statement for PostgreSQL.
 func postgresText(text string) string {
 	text = strings.NewReplacer("<u.", "CAST(u.", `">`, `" AS TEXT) COLLATE "C"`).Replace(text)
 	for n := '1'; strings.Contains(text, "?"); n++ {
@@ -76,23 +76,23 @@ func sqliteText(text string) string {
 	return strings.NewReplacer("<u.", "u.", `">`, `"`).Replace(text)
 }
 
-// What is written: about as much as a service has to keep.
+// The written values are about as large as those that a service must store.
 var (
 	sealedMail  = bytes.Repeat([]byte("m"), 620)
 	sealedToken = strings.Repeat("t", 104)
 	sealedProof = strings.Repeat("p", 580)
 )
 
-// signIns are the routes of whole sign-ins, with nothing but their statements, the
-// mail and the request for a token.
+// signIns serves the routes of whole sign-ins with only the necessary statements, the
+// mail and the token request.
 type signIns struct {
 	db       database
 	mail     string // address of the mail server
 	provider *provider
 }
 
-// splitNeighbours splits what a floor of sign-ins is told: its database, the
-// address of its mail server and its provider.
+// splitNeighbours splits the location of a sign-in floor into its database, the
+// address of its mail server, and its provider.
 func splitNeighbours(location string) (db, mail string, p *provider, err error) {
 	part := strings.Fields(location)
 	if len(part) != 3 {
@@ -113,7 +113,7 @@ func (s signIns) handler() http.Handler {
 	return mux
 }
 
-// answer answers unless something failed.
+// answer writes the answer, or an error.
 func answer(w http.ResponseWriter, body string, err error) {
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
@@ -122,7 +122,7 @@ func answer(w http.ResponseWriter, body string, err error) {
 	writeJSON(w, []byte(body))
 }
 
-// inTurn runs steps one after another until one fails.
+// inTurn runs steps in order until one fails.
 func (s signIns) inTurn(ctx context.Context, steps ...step) error {
 	for _, one := range steps {
 		if err := s.db.run(ctx, one); err != nil {
@@ -132,13 +132,13 @@ func (s signIns) inTurn(ctx context.Context, steps ...step) error {
 	return nil
 }
 
-// letter is the mail with a link.
+// letter is the mail that contains a link.
 var letter = template.Must(template.New("").Parse("From: {{.From}}\r\nTo: {{.To}}\r\nSubject: Sign in to {{.Host}}\r\nDate: {{.Date}}\r\nMessage-ID: <{{.ID}}@{{.Host}}>\r\n" +
 	"MIME-Version: 1.0\r\nContent-Type: text/plain; charset=utf-8\r\n\r\nSign in to {{.Host}}:\r\n\r\n{{.Link}}\r\n\r\nThe link works once, for {{.Minutes}} minutes.\r\n"))
 
 const sender = "no-reply@signin.example"
 
-// send sends a link in one conversation.
+// send sends a link over a new SMTP connection.
 func (s signIns) send(host, address, link string) error {
 	var b bytes.Buffer
 	err := letter.Execute(&b, map[string]any{"From": sender, "To": address, "Host": host, "Link": link,
@@ -149,7 +149,7 @@ func (s signIns) send(host, address, link string) error {
 	return smtp.SendMail(s.mail, nil, sender, []string{address}, b.Bytes())
 }
 
-// sendLink stores a link and its mail, sends it, and takes the mail out again.
+// sendLink stores a link and its mail, sends the mail, and deletes it from the queue.
 func (s signIns) sendLink(w http.ResponseWriter, r *http.Request) {
 	ctx, address, now := r.Context(), r.PostFormValue("email"), time.Now()
 	token, ms := tokenFor(address), now.UnixMilli()
@@ -169,7 +169,7 @@ func (s signIns) sendLink(w http.ResponseWriter, r *http.Request) {
 	answer(w, `{"url":"/verify-request"}`, err)
 }
 
-// tokenFor is what is stored of the link for an address.
+// tokenFor returns the stored token of the link for an address.
 func tokenFor(address string) string { return "link-of-" + address }
 
 func (s signIns) openLink(w http.ResponseWriter, r *http.Request) {
@@ -184,7 +184,7 @@ func (s signIns) openLink(w http.ResponseWriter, r *http.Request) {
 	s.arrive(w, r, "email", idToken{Email: address, Name: "Person"}, err)
 }
 
-// sendAway sends a person to the provider. Nothing is sealed.
+// sendAway redirects a person to the provider. It seals nothing.
 func (s signIns) sendAway(w http.ResponseWriter, r *http.Request) {
 	writeJSON(w, []byte(`{"url":"`+s.provider.issuer+"/authorize?"+url.Values{
 		"redirect_uri": {"http://" + r.Host + "/api/auth/callback/op"}, "state": {rand.Text()}, "nonce": {rand.Text()},
@@ -204,7 +204,7 @@ func (s signIns) comeBack(w http.ResponseWriter, r *http.Request) {
 	s.arrive(w, r, "op", person, err)
 }
 
-// arrive signs a person up unless something failed.
+// arrive signs a person up unless there was an error.
 func (s signIns) arrive(w http.ResponseWriter, r *http.Request, provider string, person idToken, err error) {
 	token, steps := s.create(person, provider)
 	if err == nil {
@@ -220,7 +220,8 @@ func (s signIns) arrive(w http.ResponseWriter, r *http.Request, provider string,
 	w.WriteHeader(http.StatusFound)
 }
 
-// create makes a user and a session, and with a provider an account.
+// create returns the steps that create a user and a session, and an account if there
+// is a provider.
 func (s signIns) create(person idToken, provider string) (token string, steps []step) {
 	now := time.Now()
 	token, id := "sha256:"+rand.Text(), seal.UUIDv7()
@@ -235,7 +236,7 @@ func (s signIns) create(person idToken, provider string) (token string, steps []
 		step{text: insertOwn, args: []any{token[len("sha256:"):], token, id, end.UnixMilli(), now.UnixMilli(), provider}})
 }
 
-// session reads all that the service needs of a session.
+// session reads everything that the service needs about a session.
 func (s signIns) session(w http.ResponseWriter, r *http.Request) {
 	c, err := r.Cookie(sessionCookie)
 	if err != nil {
@@ -253,7 +254,7 @@ func (s signIns) session(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	end, ok := expires.(time.Time)
-	if !ok { // SQLite has numbers
+	if !ok { // SQLite stores numbers
 		ms, _ := expires.(int64)
 		end = time.UnixMilli(ms)
 	}

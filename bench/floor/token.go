@@ -16,7 +16,8 @@ import (
 	"sync"
 )
 
-// A provider is what a sign-in asks: one token request, and the key once.
+// A provider answers the requests of a sign-in: one token request each, and one
+// request for the key.
 type provider struct {
 	issuer string
 	client *http.Client
@@ -29,7 +30,7 @@ func newProvider(issuer string) *provider {
 	return p
 }
 
-// fetchKey takes the first key that the provider has, of P-256.
+// fetchKey fetches the provider's first P-256 key.
 func (p *provider) fetchKey() (*ecdsa.PublicKey, error) {
 	res, err := p.client.Get(p.issuer + "/jwks")
 	if err != nil {
@@ -51,10 +52,10 @@ func (p *provider) fetchKey() (*ecdsa.PublicKey, error) {
 	return ecdsa.ParseUncompressedPublicKey(elliptic.P256(), append(append([]byte{4}, x...), y...))
 }
 
-// An idToken is what the provider says of a person.
+// An idToken holds the provider's claims about a person.
 type idToken struct{ Sub, Name, Email string }
 
-// exchange asks for the ID token that a code is for, and verifies it (ES256).
+// exchange redeems a code for an ID token and verifies it (ES256).
 func (p *provider) exchange(ctx context.Context, code string) (person idToken, err error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, p.issuer+"/token", strings.NewReader(url.Values{"grant_type": {"authorization_code"}, "code": {code}}.Encode()))
 	if err != nil {
@@ -81,7 +82,8 @@ func (p *provider) exchange(ctx context.Context, code string) (person idToken, e
 	return person, err
 }
 
-// verified returns the claims of a token with the provider's signature.
+// verified returns the claims of a token after it has verified the provider's
+// signature.
 func (p *provider) verified(token string) ([]byte, error) {
 	part := strings.Split(token, ".")
 	if len(part) != 3 {

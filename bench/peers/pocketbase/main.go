@@ -1,4 +1,4 @@
-// Command pocketbase is PocketBase as it is, built to be measured.
+// Command pocketbase is an unchanged PocketBase, built for measurements.
 package main
 
 import (
