@@ -15,7 +15,7 @@ import (
 	"authsvc/engine"
 )
 
-// pipes is a listener whose connections are in memory.
+// pipes is a listener with in-memory connections.
 type pipes struct {
 	conns  chan net.Conn
 	closed context.Context
@@ -35,9 +35,8 @@ func (p pipes) Close() error { p.close(); return nil }
 
 func (p pipes) Addr() net.Addr { return &net.TCPAddr{} }
 
-// TestServe: a request that is under way when the program has to end is answered
-// before serve returns, and the engine is closed then. A listener that fails ends
-// it, too.
+// TestServe checks that at shutdown a request in progress is answered before serve
+// returns, and that the engine is then closed. A failing listener also ends serve.
 func TestServe(t *testing.T) {
 	t.Parallel()
 	for name, fails := range map[string]bool{"told to": false, "listener": true} {

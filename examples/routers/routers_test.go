@@ -21,8 +21,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// TestRouters: with each router a person signs in and sees the page, nobody else
-// does, and the routes of the engine answer at their whole paths.
+// TestRouters checks with each router that a person signs in and sees the page, that
+// others do not see it, and that the engine's routes answer at their full paths.
 func TestRouters(t *testing.T) {
 	t.Parallel()
 	for name, router := range map[string]func(*engine.Service, http.Handler) http.Handler{
@@ -79,7 +79,7 @@ func TestRouters(t *testing.T) {
 			if res, text := get(guest, auth.URL+"/orders", "HX-Request", "true"); res.StatusCode != http.StatusUnauthorized || strings.Contains(text, "orders of") || res.Header.Get("HX-Redirect") == "" {
 				t.Errorf("htmx: %s %v %s", res.Status, res.Header, text)
 			}
-			// Through the router, not the server's own mount.
+			// These requests pass through the router, not the server's own mount.
 			direct := &http.Client{Transport: through{h}}
 			for path, want := range map[string]int{"/api/auth/providers": 200, "/api/auth/signin": 200, "/api/auth/nothing": 404} {
 				if res, text := get(direct, auth.URL+path); res.StatusCode != want || strings.Contains(text, "see its log") {

@@ -5,7 +5,7 @@ import (
 	"net/http/httptest"
 )
 
-// through is a transport on which a handler answers every request.
+// through is a transport that answers every request with a handler.
 type through struct{ http.Handler }
 
 // RoundTrip answers r.
