@@ -22,7 +22,7 @@ func rename(s *site, b *chromium.Tab) {
 	b.At(s.base + "/account?done=renamed")
 }
 
-// confirmAsAnother proves at the provider that somebody else is there.
+// confirmAsAnother signs in at the provider as a different person for a proof.
 func confirmAsAnother(s *site, b *chromium.Tab) {
 	s.signIn(b, "ada", "/")
 	b.Open(s.base + "/confirm?callbackUrl=%2F")
@@ -31,8 +31,8 @@ func confirmAsAnother(s *site, b *chromium.Tab) {
 	b.At(s.base + "/confirm?error=OAuthAccountNotLinked")
 }
 
-// press moves the focus by the keyboard until an element has it that matches, and
-// presses a key there.
+// press moves the focus with the keyboard to a matching element and presses a key
+// there.
 func press(t *testing.T, b *chromium.Tab, css, key string) {
 	t.Helper()
 	for range 60 {
@@ -45,8 +45,8 @@ func press(t *testing.T, b *chromium.Tab, css, key string) {
 	t.Fatalf("the keyboard does not reach %s", css)
 }
 
-// TestAccountByKeyboard: rename, confirm, add a way to sign in, and remove one,
-// without scripts and without a mouse.
+// TestAccountByKeyboard renames, confirms, and adds and removes a sign-in method,
+// without scripts or a mouse.
 func TestAccountByKeyboard(t *testing.T) {
 	t.Parallel()
 	requested(t, "Chromium")
@@ -88,8 +88,8 @@ func TestAccountByKeyboard(t *testing.T) {
 	b.Quiet()
 }
 
-// TestAccountFull: an account with as many sessions and ways to sign in as the page
-// shows, and a name as long as one may be, fits the narrowest screen.
+// TestAccountFull checks that an account with the maximum of shown sessions and
+// sign-in methods, and the longest name, fits the narrowest screen.
 func TestAccountFull(t *testing.T) {
 	t.Parallel()
 	requested(t, "Chromium")
@@ -114,7 +114,7 @@ func TestAccountFull(t *testing.T) {
 	b.Quiet()
 }
 
-// fillAccount gives Ada 99 more sessions, 49 more ways to sign in, and a name, which
+// fillAccount gives Ada 99 more sessions, 49 more sign-in methods, and a name, which
 // it returns.
 func fillAccount(s *site) string {
 	s.t.Helper()

@@ -17,8 +17,8 @@ import (
 	"authsvc"
 )
 
-// shared is the part of [authsvc.Adapter] that the adapters of Auth.js have
-// too. Each may be absent: they return null, which is ErrNotFound here.
+// shared is the part of [authsvc.Adapter] that Auth.js adapters also have. Where a
+// record is absent, they return null, which becomes ErrNotFound here.
 type shared interface {
 	CreateUser(context.Context, authsvc.User) (authsvc.User, error)
 	GetUser(ctx context.Context, id string) (authsvc.User, error)
@@ -36,7 +36,7 @@ type shared interface {
 	TakeToken(ctx context.Context, identifier, token string) (authsvc.VerificationToken, error)
 }
 
-// A theirs is an adapter of Auth.js in a Node process of its own.
+// A theirs is an Auth.js adapter in its own Node process.
 type theirs struct {
 	mu  sync.Mutex
 	in  io.Writer
@@ -45,8 +45,8 @@ type theirs struct {
 
 var _ shared = (*theirs)(nil)
 
-// startAdapter runs stores/adapters.mjs. Its local time is not UTC, as on the
-// machines of many developers.
+// startAdapter runs stores/adapters.mjs. Its local time is not UTC, as on many
+// developers' machines.
 func startAdapter(t *testing.T, env []string, args ...string) *theirs {
 	t.Helper()
 	cmd := exec.Command("node", append([]string{"adapters.mjs"}, args...)...)
@@ -76,7 +76,7 @@ func startAdapter(t *testing.T, env []string, args ...string) *theirs {
 	return &theirs{in: in, out: bufio.NewReaderSize(out, 1<<20)}
 }
 
-// call runs one method. A null answer is ErrNotFound when it is wanted.
+// call runs one method. If an answer is wanted and is null, call returns ErrNotFound.
 func (a *theirs) call(answer any, op string, args ...any) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -108,7 +108,7 @@ func (a *theirs) call(answer any, op string, args ...any) error {
 	return json.Unmarshal(result.Value, answer)
 }
 
-// A word is text, or a number or null in its place.
+// A word is a text that may be a number or null in JSON.
 type word string
 
 func (w *word) UnmarshalJSON(b []byte) error {
@@ -123,7 +123,7 @@ func (w *word) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// A jsUser is a user in the words of Auth.js.
+// A jsUser is a user with the field names of Auth.js.
 type jsUser struct {
 	ID, Name, Email, Image word
 	EmailVerified          *time.Time
@@ -137,7 +137,7 @@ func (u jsUser) user() authsvc.User {
 	return ours
 }
 
-// orNull keeps absence absent.
+// orNull returns nil for the empty string.
 func orNull(s string) any {
 	if s == "" {
 		return nil
@@ -145,7 +145,7 @@ func orNull(s string) any {
 	return s
 }
 
-// date is a moment as JSON of JavaScript has it.
+// date returns a time in the format of JavaScript's JSON.
 func date(t time.Time) any {
 	if t.IsZero() {
 		return nil
@@ -251,7 +251,7 @@ func (a *theirs) TakeToken(_ context.Context, identifier, token string) (authsvc
 	return authsvc.VerificationToken{Identifier: v.Identifier, Token: v.Token, Expires: v.Expires.UTC()}, err
 }
 
-// absent reports ErrNotFound, and fails on any other error.
+// absent fails on any error except ErrNotFound.
 func absent(t *testing.T, what string, err error) {
 	t.Helper()
 	if !errors.Is(err, authsvc.ErrNotFound) {

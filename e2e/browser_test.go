@@ -25,7 +25,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// newTab opens a tab with a profile of its own: no cookies, no history.
+// newTab opens a tab with a profile of its own, without cookies or history.
 func newTab(t *testing.T) *chromium.Tab {
 	t.Helper()
 	needNode(t)

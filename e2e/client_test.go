@@ -15,13 +15,13 @@ import (
 type plain struct {
 	*site
 	page string // its URL
-	path string // of the engine, such as /api/auth
-	// stored: credentials sign in stored users only (strategy database)
+	path string // of the engine's routes, such as /api/auth
+	// stored makes credentials sign in only stored users (strategy database).
 	stored bool
 }
 
-// plainPage is a page whose script makes the client's functions reachable as
-// window.auth and shows the session as it changes.
+// plainPage serves a page whose script exposes the client's functions as window.auth
+// and shows the session as it changes.
 func plainPage(module, configure string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		writePage(w, `<title>Plain</title><p id="changed"></p><script type="module">
@@ -33,7 +33,7 @@ window.auth = auth
 	}
 }
 
-// plainSite serves a page of the engine's own origin at /app.
+// plainSite serves a page at /app of the engine's own origin.
 func plainSite(t *testing.T, strategy, basePath string) *plain {
 	t.Helper()
 	p := &plain{path: "/api/auth", stored: strategy == "database"}
@@ -50,8 +50,8 @@ func plainSite(t *testing.T, strategy, basePath string) *plain {
 	return p
 }
 
-// acrossSite serves the page, with a copy of client.js, from another port:
-// another origin, the same site.
+// acrossSite serves the page, with a copy of client.js, from another port: another
+// origin on the same site.
 func acrossSite(t *testing.T, strategy string) *plain {
 	t.Helper()
 	p := &plain{path: "/api/auth", stored: strategy == "database"}
@@ -76,7 +76,7 @@ func acrossSite(t *testing.T, strategy string) *plain {
 	return p
 }
 
-// TestClient drives client.js through everything that it can do.
+// TestClient tests all functions of client.js.
 func TestClient(t *testing.T) {
 	t.Parallel()
 	requested(t, "Chromium")
@@ -109,7 +109,7 @@ func (p *plain) visit(b *chromium.Tab) {
 	b.Wait(`window.auth`)
 }
 
-// person is the address of the session that the client reads, "" for none.
+// person returns the address of the session that the client reads, or "".
 func (p *plain) person(b *chromium.Tab) string {
 	p.t.Helper()
 	b.Wait(`window.auth`)
@@ -145,7 +145,7 @@ func (p *plain) provider(b *chromium.Tab) {
 	}
 }
 
-// update renames the person, and signs out without a redirect.
+// update renames the user, and signs out without a redirect.
 func (p *plain) update(b *chromium.Tab) {
 	p.t.Helper()
 	name := `.then((s) => s?.user?.name ?? "")`
@@ -166,7 +166,7 @@ func (p *plain) update(b *chromium.Tab) {
 	}
 }
 
-// links signs in by mail, and signs out with a redirect.
+// links signs in with a mailed link, and signs out with a redirect.
 func (p *plain) links(b *chromium.Tab) {
 	p.t.Helper()
 	bad := chromium.Eval[result](b, `auth.signIn("email", {email: "not an address", redirect: false})`)
@@ -191,9 +191,8 @@ func (p *plain) links(b *chromium.Tab) {
 	p.visit(b)
 }
 
-// passwords signs in with credentials, which stays on the page. With database
-// sessions the person would have to be a stored user, so there both are
-// refused.
+// passwords signs in with credentials and stays on the page. With database sessions,
+// credentials only sign in stored users, so both sign-ins are refused.
 func (p *plain) passwords(b *chromium.Tab) {
 	p.t.Helper()
 	try := func(password string) result {
@@ -216,7 +215,7 @@ func (p *plain) passwords(b *chromium.Tab) {
 	chromium.Eval[map[string]string](b, `auth.signOut({redirect: false})`)
 }
 
-// tabs signs out in one tab and looks at another.
+// tabs signs out in one tab and checks another.
 func (p *plain) tabs(b *chromium.Tab) {
 	p.t.Helper()
 	p.visit(b)
@@ -231,8 +230,8 @@ func (p *plain) tabs(b *chromium.Tab) {
 	other.Quiet()
 }
 
-// TestClientFromForeignOrigin is the other half of TrustedOrigins: without
-// it, a page on another origin reads and changes nothing.
+// TestClientFromForeignOrigin checks that a page on another origin can neither read
+// nor change anything without TrustedOrigins.
 func TestClientFromForeignOrigin(t *testing.T) {
 	t.Parallel()
 	requested(t, "Chromium")

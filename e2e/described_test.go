@@ -11,7 +11,7 @@ import (
 	"authsvc/internal/test/npm"
 )
 
-// TestDescribedTypes: clients/js/types.d.ts is what docs/openapi.yaml says.
+// TestDescribedTypes checks that clients/js/types.d.ts matches docs/openapi.yaml.
 func TestDescribedTypes(t *testing.T) {
 	t.Parallel()
 	needNode(t)
@@ -34,8 +34,8 @@ func TestDescribedTypes(t *testing.T) {
 	}
 }
 
-// TestClientsAsDescribed: client.js and the React example use the answers as
-// docs/openapi.yaml describes them, and tsc finds where they do not.
+// TestClientsAsDescribed type-checks with tsc that client.js and the React example
+// use the answers as docs/openapi.yaml describes them.
 func TestClientsAsDescribed(t *testing.T) {
 	t.Parallel()
 	needNode(t)
@@ -63,7 +63,7 @@ func TestClientsAsDescribed(t *testing.T) {
 			files[filepath.Base(source)] = string(raw)
 		}
 	}
-	delete(files, "main.jsx") // which only puts it on the page
+	delete(files, "main.jsx") // only puts the application on the page
 	for _, typed := range asDescribed {
 		files[typed.file] = once(t, files[typed.file], typed.untyped, typed.typed)
 	}
@@ -97,7 +97,7 @@ func TestClientsAsDescribed(t *testing.T) {
 	}
 }
 
-// once replaces what is in text once.
+// once replaces the only occurrence of old in text.
 func once(t *testing.T, text, old, with string) string {
 	t.Helper()
 	if n := strings.Count(text, old); n != 1 {
@@ -106,7 +106,7 @@ func once(t *testing.T, text, old, with string) string {
 	return strings.Replace(text, old, with, 1)
 }
 
-// asDescribed are the types of what reads answers, which the sources leave out.
+// asDescribed holds the types of functions that read answers. The sources omit them.
 var asDescribed = []struct{ file, untyped, typed string }{
 	{"client.js", "async function read(path, init) {", `
 /**
@@ -138,7 +138,7 @@ async function post(path, fields) {`},
 	{"useProviders.js", "useState()", `useState(/** @type {import("next-auth/react").ClientSafeProvider[] | null | undefined} */ (undefined))`},
 }
 
-// reactAsDescribed makes sessions of next-auth/react those that are described.
+// reactAsDescribed gives next-auth/react the described session type.
 const reactAsDescribed = `import type { components } from "./types.d.ts";
 
 declare module "next-auth" {

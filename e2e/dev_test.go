@@ -45,7 +45,7 @@ func startDev(t *testing.T) (origin, issuer string) {
 	return "http://localhost:" + strconv.Itoa(port), "http://127.0.0.1:" + strconv.Itoa(port+1)
 }
 
-// twoPorts finds a free port whose successor is free too.
+// twoPorts returns a free port whose successor is also free.
 func twoPorts(t *testing.T) int {
 	t.Helper()
 	port, err := freeport.Pick(2)
@@ -55,7 +55,7 @@ func twoPorts(t *testing.T) int {
 	return port
 }
 
-// TestDevPages goes through what `authsvc dev` shows around a sign-in.
+// TestDevPages visits the pages that `authsvc dev` shows during a sign-in.
 func TestDevPages(t *testing.T) {
 	t.Parallel()
 	origin, issuer := startDev(t)
@@ -108,8 +108,8 @@ func TestDevPages(t *testing.T) {
 	b.Quiet()
 }
 
-// TestDevScripts: what dev's pages do by themselves. The inbox shows a mail when it
-// comes, the mail's own link opens in the whole window, and snippets are copied.
+// TestDevScripts checks the scripts of dev's pages: the inbox shows a new mail, the
+// link in the mail opens in the whole window, and snippets are copied.
 func TestDevScripts(t *testing.T) {
 	t.Parallel()
 	origin, _ := startDev(t)
@@ -131,8 +131,8 @@ func TestDevScripts(t *testing.T) {
 	b.Quiet()
 }
 
-// openByKeyboard opens the link in the frame of a mail. Keys that come before the
-// frame has painted are lost, so they are pressed until they have worked.
+// openByKeyboard opens the link in the frame of a mail. The browser drops keys before
+// the frame has painted, so it presses them until they work.
 func openByKeyboard(b *chromium.Tab) {
 	b.T.Helper()
 	for end := time.Now().Add(chromium.Patience); time.Now().Before(end); {

@@ -8,9 +8,9 @@ import (
 	"authsvc/internal/test/chromium"
 )
 
-// TestRequireFresh: a page that asks for a fresh proof leads to the one that takes it,
-// and from there back. That page once was the one for signing in, whose one primary
-// button led back to where it came from, in a circle.
+// TestRequireFresh checks that a page that requires a fresh proof leads to the page
+// that takes it, and back. A redirect to the sign-in page would loop: its primary
+// button leads back to the page that the user came from.
 func TestRequireFresh(t *testing.T) {
 	t.Parallel()
 	requested(t, "Chromium")
@@ -47,7 +47,7 @@ func TestRequireFresh(t *testing.T) {
 	}
 }
 
-// makeOld has the sessions of somebody begin an hour ago.
+// makeOld moves the start of a user's sessions an hour back.
 func (s *site) makeOld(address string) {
 	s.t.Helper()
 	u, err := s.store.GetUserByEmail(s.t.Context(), address)

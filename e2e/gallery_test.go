@@ -12,9 +12,9 @@ import (
 	"authsvc/internal/test/chromium"
 )
 
-// TestGallery: every state of every page, in English and German, in light and dark, is
-// accessible, and fits narrow screens, large text and right-to-left languages. Pages need
-// no scripts, so they are what the server renders.
+// TestGallery checks every state of every page, in English and German, in light and
+// dark. Each must be accessible, and fit narrow screens, large text and right-to-left
+// languages. Pages need no scripts, so the rendered HTML is enough.
 func TestGallery(t *testing.T) {
 	t.Parallel()
 	requested(t, "Chromium")
@@ -37,7 +37,7 @@ func TestGallery(t *testing.T) {
 	if len(queue) < 200 {
 		t.Errorf("only %d pages", len(queue))
 	}
-	newTab(t) // what cannot be had fails here
+	newTab(t) // fails here if the browser is missing
 	var looking sync.WaitGroup
 	for range 3 {
 		looking.Go(func() {
@@ -50,16 +50,16 @@ func TestGallery(t *testing.T) {
 	looking.Wait()
 }
 
-// look judges one page of the gallery.
+// look checks one page of the gallery.
 func look(t *testing.T, b *chromium.Tab, file string) {
 	t.Helper()
 	name := strings.TrimSuffix(filepath.Base(filepath.Dir(file))+"-"+filepath.Base(file), ".html")
 	dir := screenshots(t)
 	b.Size(1100, 860)
 	b.Colours("light")
-	b.Scripts(false) // two pages go on by themselves
+	b.Scripts(false) // two pages navigate by themselves
 	b.Open("file://" + file)
-	b.Scripts(true) // axe needs them; the page is past its own
+	b.Scripts(true) // axe needs scripts; the page's own no longer run
 	settle(b)
 	accessible(t, b, name)
 	b.Colours("dark")

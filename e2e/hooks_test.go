@@ -20,13 +20,15 @@ import (
 	"authsvc/internal/test/npm"
 )
 
-// frameworks have a hook in authsvc-client, and an application in web/src/hooks.
+// frameworks lists the frameworks with a hook in authsvc-client and an application in
+// web/src/hooks.
 var frameworks = map[string]string{"react": "react.jsx", "vue": "vue.js", "svelte": "svelte.js", "solid": "solid.js"}
 
-// packed puts authsvc-client, as it would be published, beside the other packages.
+// packed installs authsvc-client, packed as for publication, among the other
+// packages.
 var packed = sync.OnceValue(func() error { return npm.Pack(filepath.Join("..", "clients", "js"), webDir) })
 
-// needClient makes authsvc-client available to programs in webDir, or skips.
+// needClient makes authsvc-client available to programs in webDir, or skips the test.
 func needClient(t *testing.T) {
 	t.Helper()
 	needNode(t)
@@ -35,7 +37,7 @@ func needClient(t *testing.T) {
 	}
 }
 
-// hookBundles are the applications, by framework.
+// hookBundles holds the bundled applications by framework.
 var hookBundles = sync.OnceValues(func() (map[string][]byte, error) {
 	scripts := map[string][]byte{}
 	for name, entry := range frameworks {
@@ -48,9 +50,9 @@ var hookBundles = sync.OnceValues(func() (map[string][]byte, error) {
 	return scripts, nil
 })
 
-// backedSite is a site with servers in JavaScript behind it, at /express/, /hono/
-// and /plain/, which ask it at an internal name, and the application of a
-// framework at /app/NAME and, with the session in the page, at /first?NAME.
+// backedSite is a site with JavaScript servers behind it at /express/, /hono/ and
+// /plain/, which call the service by an internal name. It serves a framework's
+// application at /app/NAME and, with the session in the page, at /first?NAME.
 func backedSite(t *testing.T) *site {
 	t.Helper()
 	needClient(t)
@@ -58,11 +60,11 @@ func backedSite(t *testing.T) *site {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var inner string // where servers reach the service
+	var inner string // the service's address for servers
 	s := newSite(t, func(s *site, c *authsvc.Config) {
 		inner = strings.Replace(s.origin, "localhost", "127.0.0.1", 1)
 		c.InternalHosts = []string{strings.TrimPrefix(inner, "http://")}
-		c.Session = authsvc.SessionOptions{Strategy: authsvc.StrategyJWT, UpdateAge: -1} // each tab has a name of its own
+		c.Session = authsvc.SessionOptions{Strategy: authsvc.StrategyJWT, UpdateAge: -1} // each tab uses its own name
 		takeNames(s, c)
 	})
 	behind := startServer(t, webDir, inner, "node", "backends.mjs", inner)
@@ -82,8 +84,8 @@ func backedSite(t *testing.T) *site {
 	return s
 }
 
-// startServer runs a program in dir, which asks the service at inner and prints the
-// port that it listens on, and returns a proxy to it that leaves the Host as it is.
+// startServer runs a program in dir, which calls the service at inner and prints its
+// port. It returns a proxy to the program that keeps the Host.
 func startServer(t *testing.T, dir, inner string, command ...string) *httputil.ReverseProxy {
 	t.Helper()
 	program := exec.CommandContext(t.Context(), command[0], command[1:]...)
@@ -107,8 +109,8 @@ func startServer(t *testing.T, dir, inner string, command ...string) *httputil.R
 	}}
 }
 
-// TestHooks drives useSession of each framework: sign in, update, two tabs, focus,
-// and a first render that knows who is there.
+// TestHooks tests useSession of each framework: sign-in, update, two tabs, focus, and
+// a first render that already has the session.
 func TestHooks(t *testing.T) {
 	t.Parallel()
 	requested(t, "Node and Chromium")
@@ -157,22 +159,23 @@ func TestHooks(t *testing.T) {
 	}
 }
 
-// reads is how often the page has read the session.
+// reads returns how often the page has read the session.
 func reads(b *chromium.Tab) int {
 	b.T.Helper()
 	return chromium.Eval[int](b, `performance.getEntriesByType("resource").filter((e) => e.name.endsWith("/session")).length`)
 }
 
-// runtimesDir has Deno and Bun, for Linux on x64.
+// runtimesDir holds Deno and Bun for Linux on x64.
 const runtimesDir = "runtimes"
 
-// runtimes are how each of them runs a server.
+// runtimes holds the command of each runtime that runs a server.
 var runtimes = map[string][]string{
 	"deno": {"node_modules/@deno/linux-x64-glibc/deno", "run", "--no-lock", "--no-remote", "--node-modules-dir=manual", "--allow-net", "--allow-env", "--allow-read", "server.mjs"},
 	"bun":  {"node_modules/@oven/bun-linux-x64/bin/bun", "run", "server.mjs"},
 }
 
-// startRuntimes serves /deno/ and /bun/, where they can be had, and returns which.
+// startRuntimes serves /deno/ and /bun/ if they are available, and returns the
+// available ones.
 func (s *site) startRuntimes(t *testing.T) (kinds []string) {
 	t.Helper()
 	if runtime.GOOS != "linux" || runtime.GOARCH != "amd64" {
@@ -188,9 +191,9 @@ func (s *site) startRuntimes(t *testing.T) (kinds []string) {
 	return kinds
 }
 
-// TestBackEndsInJavaScript: protect() in Express, in Hono and around a function of a
-// Request, in Node.js, Deno and Bun, sends people to sign in and back, and fails
-// closed.
+// TestBackEndsInJavaScript tests protect() in Express, in Hono and around a function
+// of a Request, in Node.js, Deno and Bun. It must send people to the sign-in page and
+// back, and fail closed.
 func TestBackEndsInJavaScript(t *testing.T) {
 	t.Parallel()
 	requested(t, "Node and Chromium")

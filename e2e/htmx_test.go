@@ -10,8 +10,8 @@ import (
 	"authsvc/internal/test/chromium"
 )
 
-// htmxSite has a page with htmx that anybody sees, and two addresses behind Require:
-// a part of that page, and a page of its own.
+// htmxSite has a public page with htmx, and two addresses behind Require: a fragment
+// of that page, and a whole page.
 func htmxSite(t *testing.T, module string) *site {
 	t.Helper()
 	needNode(t)
@@ -42,8 +42,8 @@ func htmxSite(t *testing.T, module string) *site {
 	return s
 }
 
-// TestHTMX: in each version of htmx that is in use, what Require refuses leads the
-// whole page to the sign-in page and back; with a session the part is swapped in.
+// TestHTMX tests every htmx version in use. If Require refuses a fragment, the whole
+// page goes to the sign-in page and back. With a session, htmx swaps the fragment in.
 func TestHTMX(t *testing.T) {
 	t.Parallel()
 	for _, module := range []string{"htmx-1", "htmx-2", "htmx-4"} {

@@ -15,12 +15,12 @@ import (
 	"authsvc/internal/test/chromium"
 )
 
-// axe is the source of axe-core, which finds breaches of WCAG.
+// axe holds the source of axe-core, which finds WCAG violations.
 var axe = sync.OnceValues(func() ([]byte, error) {
 	return os.ReadFile(filepath.Join(webDir, "node_modules", "axe-core", "axe.min.js"))
 })
 
-// screenshots is where pictures go; empty: nowhere.
+// screenshots returns the directory for pictures; empty: none are taken.
 func screenshots(t *testing.T) string {
 	t.Helper()
 	dir := os.Getenv("AUTHSVC_SCREENSHOTS")
@@ -33,8 +33,9 @@ func screenshots(t *testing.T) string {
 	return dir
 }
 
-// inspect judges the page in the tab, in light and dark, on narrow screens, at
-// twice the size and from right to left, and takes its picture. own are the origins that it may load from.
+// inspect checks the tab's page in light and dark, on narrow screens, at double size
+// and from right to left, and takes a picture. own lists the origins that it may load
+// from.
 func inspect(t *testing.T, b *chromium.Tab, name string, own ...string) {
 	t.Helper()
 	if left := chromium.Foreign(b.Loaded(), own...); len(left) > 0 {
@@ -68,10 +69,10 @@ func inspect(t *testing.T, b *chromium.Tab, name string, own ...string) {
 	picture(t, b, dir, name+".rtl")
 	b.Do(chromedp.Evaluate[chromedp.Void](`document.documentElement.removeAttribute("dir"); void 0`))
 	b.Size(1100, 860)
-	b.Trouble() // what axe causes is not the page's
+	b.Trouble() // drops errors caused by axe
 }
 
-// fits fails if the page scrolls sideways, or something is beyond its edges.
+// fits fails if the page scrolls sideways, or an element reaches beyond its edges.
 func fits(t *testing.T, b *chromium.Tab, name string, width float64) {
 	t.Helper()
 	outside := chromium.Eval[[]string](b, `Array.from(document.querySelectorAll("main *")).filter((e) => {
@@ -86,7 +87,7 @@ func fits(t *testing.T, b *chromium.Tab, name string, width float64) {
 	}
 }
 
-// settle ends transitions, which would be measured half way.
+// settle finishes transitions, which would distort measurements.
 func settle(b *chromium.Tab) {
 	b.T.Helper()
 	chromium.Eval[bool](b, `new Promise((done) => requestAnimationFrame(() => {
@@ -95,14 +96,14 @@ func settle(b *chromium.Tab) {
 	}))`)
 }
 
-// accessible runs axe with every rule for WCAG 2.2 AA and best practice.
+// accessible runs axe with all rules for WCAG 2.2 AA and best practice.
 func accessible(t *testing.T, b *chromium.Tab, what string) {
 	t.Helper()
 	source, err := axe()
 	if err != nil {
 		t.Fatal(err)
 	}
-	// By the protocol, which the page's policy does not concern.
+	// The protocol bypasses the page's security policy.
 	b.Do(chromedp.Evaluate[chromedp.Void](string(source) + "; void 0"))
 	violations := chromium.Eval[[]struct {
 		ID, Help string
@@ -118,8 +119,8 @@ func accessible(t *testing.T, b *chromium.Tab, what string) {
 	}
 }
 
-// picture writes the whole page as a PNG file, or, from right to left, where that
-// shifts it, what the window shows.
+// picture writes the whole page as a PNG file. From right to left, where a full
+// picture shifts the page, it writes the visible part.
 func picture(t *testing.T, b *chromium.Tab, dir, name string) {
 	t.Helper()
 	if dir == "" {
@@ -140,11 +141,11 @@ func picture(t *testing.T, b *chromium.Tab, dir, name string) {
 	}
 }
 
-// focused fails unless the focus is on an element that matches.
+// focused fails unless a matching element has the focus.
 func focused(t *testing.T, b *chromium.Tab, css string) {
 	t.Helper()
 	on := fmt.Sprintf(`document.activeElement.matches(%s)`, chromium.Quote(css))
-	for end := time.Now().Add(chromium.Patience); !chromium.Eval[bool](b, on); time.Sleep(20 * time.Millisecond) { // autofocus comes after loading
+	for end := time.Now().Add(chromium.Patience); !chromium.Eval[bool](b, on); time.Sleep(20 * time.Millisecond) { // autofocus happens after loading
 		if time.Now().Before(end) {
 			continue
 		}
@@ -153,7 +154,7 @@ func focused(t *testing.T, b *chromium.Tab, css string) {
 	}
 }
 
-// titled fails unless the page has a title, one h1 and this in its text.
+// titled fails unless the page has a title, exactly one h1, and these texts.
 func titled(t *testing.T, b *chromium.Tab, parts ...string) {
 	t.Helper()
 	if n := chromium.Eval[int](b, `document.querySelectorAll("h1").length`); n != 1 || chromium.Eval[string](b, `document.title`) == "" {

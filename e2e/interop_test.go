@@ -24,11 +24,11 @@ const (
 	secretB = "hJ6rN0bV3mX9qK5tE8wZ2uC7yA4sD1fL-other"
 )
 
-// A dialect is one library, and what the engine is told to speak its cookies.
+// A dialect is one library and the engine's settings for its cookies.
 type dialect struct {
 	lib     string
 	compat  authsvc.Compat
-	session string // cookie name without prefix
+	session string // cookie name without its prefix
 	csrf    string
 }
 
@@ -39,7 +39,7 @@ func dialects() []dialect {
 	}
 }
 
-// names are the cookies' full names.
+// names returns the full names of the cookies.
 func (d dialect) names(secure bool) (session, csrf string) {
 	if secure {
 		return "__Secure-" + d.session, "__Host-" + d.csrf
@@ -47,7 +47,7 @@ func (d dialect) names(secure bool) (session, csrf string) {
 	return d.session, d.csrf
 }
 
-// salt of session tokens: v4 has none, v5 takes the cookie's name.
+// salt returns the salt of session tokens: none in v4, the cookie name in v5.
 func (d dialect) salt(cookie string) string {
 	if d.lib == "v4" {
 		return ""
@@ -55,7 +55,7 @@ func (d dialect) salt(cookie string) string {
 	return cookie
 }
 
-// eachDialect runs a test for both libraries, over http and https.
+// eachDialect runs a test for both libraries, each over http and https.
 func eachDialect(t *testing.T, test func(t *testing.T, d dialect, secure bool)) {
 	t.Helper()
 	needNode(t)
@@ -76,8 +76,8 @@ func baseURL(secure bool) string {
 	return "http://localhost:3000/api/auth"
 }
 
-// engine makes a service with sessions in cookies, on which Ada signs in with
-// credentials, and a visitor of it.
+// engine creates a service with sessions in cookies, on which Ada signs in with
+// credentials, and a visitor.
 func (d dialect) engine(t *testing.T, secure bool, tune func(*authsvc.Config)) *visitor {
 	t.Helper()
 	c := authsvc.Config{
@@ -107,11 +107,11 @@ func (d dialect) engine(t *testing.T, secure bool, tune func(*authsvc.Config)) *
 	return newVisitor(t, s, c.URL)
 }
 
-// blob is a claim that makes the token 6 KB and more, so that it needs two
+// blob returns a claim that makes the token larger than 6 KB, so that it needs two
 // cookies.
 func blob() string { return strings.Repeat("0123456789abcdef", 384) }
 
-// TestTheirSessions seals sessions with the libraries and opens them here.
+// TestTheirSessions checks that the engine opens sessions sealed by the libraries.
 func TestTheirSessions(t *testing.T) {
 	t.Parallel()
 	claims := map[string]any{"name": "Grace Hopper", "email": "grace@app.test", "picture": "https://img.test/g.png", "sub": "42"}
@@ -159,7 +159,7 @@ func TestTheirSessions(t *testing.T) {
 	})
 }
 
-// TestOurSessions signs in here and opens the session with the libraries.
+// TestOurSessions signs in at the engine and opens the session with the libraries.
 func TestOurSessions(t *testing.T) {
 	t.Parallel()
 	eachDialect(t, func(t *testing.T, d dialect, secure bool) {
@@ -206,8 +206,8 @@ func TestOurSessions(t *testing.T) {
 	})
 }
 
-// TestRoundTrip lets a library re-seal what the engine sealed, as a Next.js
-// middleware does, and the engine go on with it.
+// TestRoundTrip checks that the engine accepts a session that a library has resealed,
+// as Next.js middleware does.
 func TestRoundTrip(t *testing.T) {
 	t.Parallel()
 	eachDialect(t, func(t *testing.T, d dialect, secure bool) {
@@ -223,7 +223,7 @@ func TestRoundTrip(t *testing.T) {
 	})
 }
 
-// TestCSRFCookies takes the double-submit cookies of each side to the other.
+// TestCSRFCookies checks that each side accepts the other's double-submit cookies.
 func TestCSRFCookies(t *testing.T) {
 	t.Parallel()
 	eachDialect(t, func(t *testing.T, d dialect, secure bool) {
@@ -265,7 +265,7 @@ func TestCSRFCookies(t *testing.T) {
 	})
 }
 
-// TestRotatedCSRFCookies: Auth.js hashes with its whole list of secrets,
+// TestRotatedCSRFCookies uses several secrets: Auth.js hashes with the whole list,
 // joined by commas.
 func TestRotatedCSRFCookies(t *testing.T) {
 	t.Parallel()
@@ -295,8 +295,8 @@ func TestRotatedCSRFCookies(t *testing.T) {
 	}
 }
 
-// TestLinkTokens compares how the token of an e-mail link is stored: the row
-// that one side writes is the one that the other looks for.
+// TestLinkTokens checks how both sides store the token of a mailed link: each must
+// find the row that the other has written.
 func TestLinkTokens(t *testing.T) {
 	t.Parallel()
 	eachDialect(t, func(t *testing.T, d dialect, secure bool) {

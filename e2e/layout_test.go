@@ -14,8 +14,8 @@ import (
 	"authsvc/internal/test/servertest"
 )
 
-// TestTablesStayAsTheyWere migrates up and down, and compares what the
-// database says of the other program's tables, and their rows.
+// TestTablesStayAsTheyWere migrates up and down, and checks that the other program's
+// tables and rows stay the same.
 func TestTablesStayAsTheyWere(t *testing.T) {
 	t.Parallel()
 	eachPairing(t, func(t *testing.T, w place) {
@@ -44,8 +44,8 @@ func TestTablesStayAsTheyWere(t *testing.T) {
 	})
 }
 
-// unchanged demands every fact of before, and that all others are about what
-// authsvc made.
+// unchanged fails unless all earlier facts are still true and all new ones concern
+// authsvc's own objects.
 func (w place) unchanged(t *testing.T, when string, before []string) {
 	t.Helper()
 	after := w.layout(t)
@@ -61,7 +61,7 @@ func (w place) unchanged(t *testing.T, when string, before []string) {
 	}
 }
 
-// layout is what the catalogue knows of all tables, one fact a line.
+// layout returns the catalogue's facts about all tables, one per line.
 func (w place) layout(t *testing.T) (facts []string) {
 	t.Helper()
 	for _, query := range map[string][]string{
@@ -102,8 +102,8 @@ func (w place) layout(t *testing.T) (facts []string) {
 	return facts
 }
 
-// TestPrismaTables holds the files with Prisma's tables to what Prisma prints.
-// Its engine in WebAssembly knows no MySQL.
+// TestPrismaTables compares the files of Prisma's tables with Prisma's output. Its
+// WebAssembly engine does not support MySQL.
 func TestPrismaTables(t *testing.T) {
 	t.Parallel()
 	needAdapters(t)
@@ -115,7 +115,7 @@ func TestPrismaTables(t *testing.T) {
 			t.Parallel()
 			database := p.unused()
 			if p.database == "postgresql" {
-				database = servertest.Postgres(t) // it looks which version there is
+				database = servertest.Postgres(t) // Prisma asks the server for its version
 			}
 			want, err := p.prisma(database, "migrate", "diff", "--from-empty", "--to-schema-datamodel", filepath.Join(p.clientDir(), "schema.prisma"), "--script")
 			if err != nil {

@@ -14,7 +14,7 @@ import (
 	"authsvc/internal/test/chromium"
 )
 
-// changeMail waits for the mail about a change of address to somebody, and removes it.
+// changeMail waits for the mail about a change of address and removes it.
 func (s *site) changeMail(address string) mailbox.Message {
 	s.t.Helper()
 	ctx, cancel := context.WithTimeout(s.t.Context(), chromium.Patience)
@@ -31,7 +31,7 @@ func (s *site) changeMail(address string) mailbox.Message {
 	return m
 }
 
-// linkTo is the link in a mail that stops a change, or does not.
+// linkTo returns the link in a mail that stops a change, or the link that does not.
 func linkTo(t *testing.T, m mailbox.Message, stops bool) string {
 	t.Helper()
 	i := slices.IndexFunc(m.Links, func(link string) bool {
@@ -43,7 +43,7 @@ func linkTo(t *testing.T, m mailbox.Message, stops bool) string {
 	return m.Links[i]
 }
 
-// askForAddress has somebody who is signed in ask for another address.
+// askForAddress requests another address for the signed-in user.
 func askForAddress(s *site, b *chromium.Tab, h hand, address string) {
 	s.t.Helper()
 	b.Open(s.base + "/account")
@@ -54,9 +54,8 @@ func askForAddress(s *site, b *chromium.Tab, h hand, address string) {
 	b.At(s.base + "/account/email/confirm")
 }
 
-// TestAddressByKeyboard: people change their address through both mailboxes, stop a
-// change in the old one and on their account page, without scripts and without a
-// mouse.
+// TestAddressByKeyboard changes an address through both mailboxes, and stops a change
+// from the old mailbox and on the account page, without scripts or a mouse.
 func TestAddressByKeyboard(t *testing.T) {
 	t.Parallel()
 	requested(t, "Chromium")
@@ -103,10 +102,10 @@ func TestAddressByKeyboard(t *testing.T) {
 	b.Quiet()
 }
 
-// deletable lets people delete their account.
+// deletable allows people to delete their accounts.
 func deletable(_ *site, c *authsvc.Config) { c.Account.Delete = true }
 
-// askForDeletion has Ada's account deleted as she does it.
+// askForDeletion requests the deletion of Ada's account.
 func askForDeletion(s *site, b *chromium.Tab, h hand) {
 	s.t.Helper()
 	b.Open(s.base + "/account")
@@ -117,9 +116,9 @@ func askForDeletion(s *site, b *chromium.Tab, h hand) {
 	b.At(s.base + "/account/delete?done=scheduled")
 }
 
-// TestLeaveByKeyboard: people download what is kept of them, sign out everywhere else,
-// delete their account and keep it, at once and by signing in, without scripts and
-// without a mouse.
+// TestLeaveByKeyboard exports the data of an account, signs out everywhere else,
+// deletes the account and keeps it, immediately and by signing in, without scripts or
+// a mouse.
 func TestLeaveByKeyboard(t *testing.T) {
 	t.Parallel()
 	requested(t, "Chromium")
@@ -169,7 +168,7 @@ func TestLeaveByKeyboard(t *testing.T) {
 		b.At(s.base + "/account/keep")
 		b.Shows("Your account is to be deleted", "ada@example.com")
 		h.press(b, "form[action$='/account/keep'] "+choice.button)
-		b.Wait(`location.href === ` + chromium.Quote(choice.leads) + ` && document.readyState === "complete"`) // At would take any page of the origin
+		b.Wait(`location.href === ` + chromium.Quote(choice.leads) + ` && document.readyState === "complete"`) // At would accept any page of the origin
 	}
 	h.press(b, "a.primary")
 	b.At(s.base + "/signin")
@@ -181,7 +180,7 @@ func TestLeaveByKeyboard(t *testing.T) {
 	b.Quiet()
 }
 
-// exported waits for the file in a directory, and demands that it is about Ada.
+// exported waits for the export file in a directory and checks that it is about Ada.
 func exported(t *testing.T, s *site, dir string) {
 	t.Helper()
 	var raw []byte

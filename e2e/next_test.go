@@ -23,11 +23,11 @@ import (
 	"authsvc/internal/test/npm"
 )
 
-// nextDir is an application of Next.js: middleware at the edge, the app router, the
-// pages router and a route handler.
+// nextDir is a Next.js application with edge middleware, the app router, the pages
+// router and a route handler.
 const nextDir = "next"
 
-// builtNext installs and builds it.
+// builtNext installs and builds the application.
 var builtNext = sync.OnceValue(func() error {
 	if err := errors.Join(npm.Install(nextDir), npm.Pack(filepath.Join("..", "clients", "js"), nextDir)); err != nil {
 		return err
@@ -47,8 +47,8 @@ func nextCommand(ctx context.Context, args ...string) *exec.Cmd {
 	return c
 }
 
-// startNext serves the application with more in its environment, and returns a proxy
-// to it.
+// startNext serves the application with additional environment variables, and returns
+// a proxy to it.
 func startNext(t *testing.T, environment ...string) http.Handler {
 	t.Helper()
 	if err := builtNext(); err != nil {
@@ -83,15 +83,15 @@ func startNext(t *testing.T, environment ...string) http.Handler {
 			t.Fatalf("Next.js does not answer: %v\n%s", err, logs)
 		}
 	}
-	// What a tab no longer waits for is cut off, of which the proxy complains.
+	// The proxy logs requests that a tab cancels.
 	return &httputil.ReverseProxy{ErrorLog: log.New(logs, "proxy: ", 0), Rewrite: func(r *httputil.ProxyRequest) {
 		r.SetURL(&url.URL{Scheme: "http", Host: at})
 		r.Out.Host = r.In.Host
 	}}
 }
 
-// TestNext: one session in middleware, server components, pages, a route handler,
-// next-auth/react and authsvc-client/react.
+// TestNext checks one session in middleware, server components, pages, a route
+// handler, next-auth/react and authsvc-client/react.
 func TestNext(t *testing.T) {
 	t.Parallel()
 	needNode(t)
@@ -116,7 +116,7 @@ func TestNext(t *testing.T) {
 		nextShows(t, b, page)
 		chromium.Eval[map[string]string](b, `auth.signOut({redirect: false})`)
 		is(b, "unauthenticated", "", "")
-		// Two clients in one tab hear of each other when it is looked at.
+		// Two clients in one tab synchronise when the tab becomes visible.
 		chromium.Eval[bool](b, `document.dispatchEvent(new Event("visibilitychange"))`)
 		b.Wait(`document.getElementById("ours").textContent === "unauthenticated "`)
 	}
@@ -146,8 +146,8 @@ func TestNext(t *testing.T) {
 	}
 }
 
-// nextShows: the server and both clients show Ada, from the first HTML on, and a
-// change reaches both clients.
+// nextShows checks that the server and both clients show Ada from the first HTML on,
+// and that a change reaches both clients.
 func nextShows(t *testing.T, b *chromium.Tab, page string) {
 	t.Helper()
 	is(b, "authenticated", "Ada Lovelace", "ada@example.com")

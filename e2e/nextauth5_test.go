@@ -9,9 +9,9 @@ import (
 	"authsvc/internal/test/chromium"
 )
 
-// TestNextAuth5: in an application of Next.js, next-auth@5 has the sessions of `serve`
-// from all that is its own: auth() in middleware, in a page and around a route handler,
-// which seals them again, getToken, and useSession, signIn and signOut.
+// TestNextAuth5 checks that next-auth@5 in a Next.js application reads the sessions
+// of `serve` with all its functions: auth() in middleware, in a page and around a
+// route handler, which reseals them, and getToken, useSession, signIn and signOut.
 func TestNextAuth5(t *testing.T) {
 	t.Parallel()
 	needNode(t)
@@ -49,7 +49,7 @@ func TestNextAuth5(t *testing.T) {
 	b.Quiet()
 }
 
-// readBy5 is what the server of the application knows, by next-auth@5.
+// readBy5 returns the session that the application's server reads with next-auth@5.
 func (a *application) readBy5(b *chromium.Tab) (read struct {
 	Session *struct{ User map[string]any }
 	Token   map[string]any
@@ -61,8 +61,9 @@ func (a *application) readBy5(b *chromium.Tab) (read struct {
 	}](b, `window.read`)
 }
 
-// shownBy5 demands Ada with a role from the server and the client of the page, and
-// from the route handler, whose cookie the service takes; it returns her id.
+// shownBy5 checks that the server, the page's client and the route handler all show
+// Ada with a role, and that the service accepts the handler's cookie. It returns her
+// id.
 func (a *application) shownBy5(t *testing.T, b *chromium.Tab, role string) (id string) {
 	t.Helper()
 	b.Open(a.origin + "/five")
@@ -86,7 +87,7 @@ func (a *application) shownBy5(t *testing.T, b *chromium.Tab, role string) (id s
 	return id
 }
 
-// sessionCookie is the value of the session cookie, whatever its chunks.
+// sessionCookie returns the value of the session cookie, joined from its chunks.
 func (a *application) sessionCookie(b *chromium.Tab) (value string) {
 	for name, part := range b.Cookies(a.origin + "/five") {
 		if strings.HasPrefix(name, "authjs.session-token") {

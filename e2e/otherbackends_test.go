@@ -13,7 +13,8 @@ import (
 	"testing"
 )
 
-// TestOtherBackEnds: the programs of docs/other-back-ends.md are told who is signed in.
+// TestOtherBackEnds checks that the programs of docs/other-back-ends.md learn who is
+// signed in.
 func TestOtherBackEnds(t *testing.T) {
 	t.Parallel()
 	needClient(t)
@@ -37,7 +38,7 @@ func TestOtherBackEnds(t *testing.T) {
 	for _, program := range backEnds(t) {
 		for _, c := range []struct{ cookie, at, email string }{{cookie, origin, "ada@example.com"}, {"theme=dark", origin, ""}, {cookie, away.URL, "refused"}} {
 			call := exec.CommandContext(t.Context(), program[0], program[1:]...)
-			call.Dir = webDir // where authsvc-client is
+			call.Dir = webDir // holds authsvc-client
 			call.Env = append(os.Environ(), "COOKIE="+c.cookie, "AUTHSVC="+c.at)
 			out, err := call.CombinedOutput()
 			if refused := c.email == "refused"; refused || err != nil {
@@ -54,8 +55,8 @@ func TestOtherBackEnds(t *testing.T) {
 	}
 }
 
-// backEnds writes the programs of the page that take COOKIE and AUTHSVC from the
-// environment and print the session, and returns how to run each.
+// backEnds writes the programs of the page, which take COOKIE and AUTHSVC from the
+// environment and print the session. It returns the command that runs each.
 func backEnds(t *testing.T) [][]string {
 	t.Helper()
 	dir := t.TempDir()
@@ -72,7 +73,7 @@ func backEnds(t *testing.T) [][]string {
 	}
 }
 
-// codeBlock is the only code of a language in docs/other-back-ends.md.
+// codeBlock returns the only code block of a language in docs/other-back-ends.md.
 func codeBlock(t *testing.T, language string) string {
 	t.Helper()
 	return onlyBlock(t, "other-back-ends.md", language)

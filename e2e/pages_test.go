@@ -12,17 +12,16 @@ import (
 	"authsvc/provider"
 )
 
-// A state is a page of the engine as somebody meets it. reach brings a fresh
-// tab there.
+// A state is a page of the engine in one situation. reach brings a new tab there.
 type state struct {
 	name  string
 	reach func(s *site, b *chromium.Tab)
 	shows []string
-	focus string // where the focus lands; empty: not looked at
+	focus string // element that gets the focus; empty: not checked
 	tune  func(s *site, c *authsvc.Config)
 }
 
-// at is a state that is one address away.
+// at returns a state that has its own address.
 func at(name, path, focus string, shows ...string) state {
 	return state{name: name, focus: focus, shows: shows, reach: func(s *site, b *chromium.Tab) { b.Open(s.base + path) }}
 }
@@ -129,7 +128,7 @@ func states() []state {
 				s.choose(b, "ada")
 				b.Click("noscript button")
 				b.At(s.base + "/callback/post")
-				b.Scripts(true) // axe needs them; the page is past its own
+				b.Scripts(true) // axe needs scripts; the page's own no longer run
 			}},
 		state{name: "signout-provider", shows: []string{"Signing you out"}, tune: endsThere,
 			reach: func(s *site, b *chromium.Tab) {
@@ -155,7 +154,7 @@ func plainStates() []state {
 		at("error-denied", "/error?error=AccessDenied"+requestID, banner, "do not have permission"),
 		at("error-verification", "/error?error=Verification"+requestID, banner, "no longer valid"),
 	}
-	// The words that the sign-in page explains; error leads there.
+	// The errors that the sign-in page explains; error redirects there.
 	for code, text := range map[string]string{
 		"OAuthSignin": "different account", "OAuthCallback": "different account", "OAuthCreateAccount": "different account",
 		"EmailCreateAccount": "different account", "Callback": "different account",
@@ -173,7 +172,7 @@ func wrongPassword(s *site, b *chromium.Tab) {
 	b.At(s.base + "/signin?error=CredentialsSignin")
 }
 
-// badAddress is one that the browser lets through and the engine does not.
+// badAddress enters an address that the browser accepts and the engine refuses.
 func badAddress(s *site, b *chromium.Tab) {
 	b.Open(s.base + "/signin")
 	b.Fill("input[name=email]", "ada@localhost")
@@ -181,7 +180,7 @@ func badAddress(s *site, b *chromium.Tab) {
 	b.At(s.base + "/signin?error=EmailSignin")
 }
 
-// notLinked comes from a provider with the address of somebody who is stored.
+// notLinked signs in at a provider with the address of an existing user.
 func notLinked(s *site, b *chromium.Tab) {
 	if _, err := s.store.CreateUser(s.t.Context(), authsvc.User{ID: "0192c9a4-0000-7000-8000-000000000001", Email: "ada@example.com"}); err != nil {
 		s.t.Fatal(err)
@@ -207,8 +206,8 @@ func askForLink(s *site, b *chromium.Tab) {
 	b.At(s.base + "/verify-request")
 }
 
-// openUndo has somebody signed in by mail add a way to sign in, and opens the link in
-// the notice.
+// openUndo adds a sign-in method to a user who signed in by mail, and opens the link
+// in the notice.
 func openUndo(s *site, b *chromium.Tab) {
 	askForLink(s, b)
 	b.Open(s.mailTo("grace@acme.test"))
@@ -227,7 +226,7 @@ func noCodes(_ *site, c *authsvc.Config) {
 	}
 }
 
-// wrongCode enters a code, and waits for what comes of it.
+// wrongCode enters a code and waits for the answer.
 func wrongCode(b *chromium.Tab, code string) {
 	b.Fill("#code", code)
 	chromium.Eval[bool](b, `window.before = true`)
@@ -235,15 +234,15 @@ func wrongCode(b *chromium.Tab, code string) {
 	b.Wait(`!window.before && document.readyState === "complete"`)
 }
 
-// linkElsewhere opens a link that another browser asked for.
+// linkElsewhere opens a link that another browser requested.
 func linkElsewhere(s *site, b *chromium.Tab) {
 	askForLink(s, newTab(s.t))
 	b.Open(s.mailTo("grace@acme.test"))
 	b.At(s.base + "/callback/email")
 }
 
-// firstProof proves the address of an account that somebody made with a
-// provider who had not verified it.
+// firstProof proves the address of an account that was created with a provider that
+// had not verified it.
 func firstProof(s *site, b *chromium.Tab) {
 	s.signIn(newTab(s.t), "alan", "/")
 	b.Open(s.base + "/signin")
@@ -263,13 +262,13 @@ func limited(s *site, b *chromium.Tab) {
 	}
 }
 
-// formPost adds a provider that answers by a POST from its own site.
+// formPost adds a provider that answers with a cross-site POST.
 func formPost(s *site, c *authsvc.Config) {
 	c.Providers = append(c.Providers, &authsvc.OAuth{ID: "post", Name: "Post ID", OpenID: true, Issuer: s.op.Issuer(),
 		ResponseMode: "form_post", Client: authsvc.Client{ID: "app", Secret: clientSecret}})
 }
 
-// endsThere has a sign-out go on at the provider.
+// endsThere makes a sign-out continue at the provider.
 func endsThere(s *site, c *authsvc.Config) {
 	for _, p := range c.Providers {
 		if o, ok := p.(*authsvc.OAuth); ok && o.ID == "op" {
@@ -278,7 +277,7 @@ func endsThere(s *site, c *authsvc.Config) {
 	}
 }
 
-// wellKnown are providers with marks of their own, as a product has them.
+// wellKnown adds providers with logos, as a product would have.
 func wellKnown(s *site, c *authsvc.Config) {
 	providers := []authsvc.Provider{c.Providers[1]}
 	for _, name := range []string{"Google", "GitHub"} {
@@ -289,8 +288,7 @@ func wellKnown(s *site, c *authsvc.Config) {
 	c.Providers = providers
 }
 
-// many adds the built-in providers that need nothing but a client, with their
-// marks.
+// many adds the built-in providers that need only a client, with their logos.
 func many(_ *site, c *authsvc.Config) {
 	for _, e := range provider.All() {
 		p, err := e.New(authsvc.Client{ID: "app", Secret: clientSecret}, nil)
@@ -300,8 +298,8 @@ func many(_ *site, c *authsvc.Config) {
 	}
 }
 
-// TestEveryPage meets every page in every state: axe, policies, origins, the
-// narrow screen, the focus.
+// TestEveryPage checks every page in every state: accessibility, security policies,
+// loaded origins, the narrow screen and the focus.
 func TestEveryPage(t *testing.T) {
 	t.Parallel()
 	requested(t, "Chromium")
@@ -325,8 +323,8 @@ func TestEveryPage(t *testing.T) {
 	}
 }
 
-// TestWaiting: the page after a request goes on by itself, or by a link without
-// scripts.
+// TestWaiting checks that the page after a mail request continues by itself, or
+// without scripts with a link.
 func TestWaiting(t *testing.T) {
 	t.Parallel()
 	requested(t, "Chromium")
@@ -341,8 +339,8 @@ func TestWaiting(t *testing.T) {
 	}
 }
 
-// TestShowPassword: the button shows what is typed and is only there with
-// scripts; what is sent is a password field again.
+// TestShowPassword checks that the button shows the password. It exists only with
+// scripts, and the field is a password field again when the form is sent.
 func TestShowPassword(t *testing.T) {
 	t.Parallel()
 	requested(t, "Chromium")
@@ -371,7 +369,7 @@ func TestShowPassword(t *testing.T) {
 	}
 }
 
-// TestLanguage shows the pages in the language of the person.
+// TestLanguage checks that pages use the person's language.
 func TestLanguage(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, nil)

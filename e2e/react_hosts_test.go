@@ -11,8 +11,8 @@ import (
 	"authsvc/internal/test/chromium"
 )
 
-// TestReactElsewhere drives next-auth/react in a program at a host of the gate that
-// has no more of the interface than what is read.
+// TestReactElsewhere tests next-auth/react in a program at a gate host that offers
+// only the read part of the interface.
 func TestReactElsewhere(t *testing.T) {
 	t.Parallel()
 	for _, strategy := range []string{"database", "jwt"} {
@@ -50,8 +50,8 @@ func TestReactElsewhere(t *testing.T) {
 	}
 }
 
-// reactElsewhere is reactSite, and the same application behind the gate of a host
-// with a cookie of its own.
+// reactElsewhere returns reactSite, and the same application behind the gate at a
+// host with its own cookie.
 func reactElsewhere(t *testing.T, strategy string, mode authsvc.Compat) (s *site, origin string) {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")

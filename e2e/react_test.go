@@ -16,7 +16,7 @@ import (
 	"authsvc/internal/test/npm"
 )
 
-// The React application, built once with each client.
+// The React application, bundled once with each client.
 var (
 	bundle4 = sync.OnceValues(func() ([]byte, error) { return npm.Bundle(webDir, "src/app.jsx") })
 	bundle5 = sync.OnceValues(func() ([]byte, error) {
@@ -24,8 +24,8 @@ var (
 	})
 )
 
-// bundle is the application with the client that belongs to a dialect: that of
-// next-auth@5 for Auth.js, else that of next-auth@4.
+// bundle returns the application with the client of a dialect: next-auth@5 for
+// Auth.js, otherwise next-auth@4.
 func bundle(mode authsvc.Compat) ([]byte, error) {
 	if mode == authsvc.AuthJSV5 {
 		return bundle5()
@@ -60,8 +60,8 @@ func reactSite(t *testing.T, strategy string, mode authsvc.Compat, tune ...func(
 	return s
 }
 
-// takeNames lets the client rename the person by update(): in the claims with
-// strategy jwt, in the store with strategy database.
+// takeNames lets the client rename the user by update(): in the claims with strategy
+// jwt, in the store with strategy database.
 func takeNames(s *site, c *authsvc.Config) {
 	name := func(data any) string {
 		fields, _ := data.(map[string]any)
@@ -88,7 +88,7 @@ func takeNames(s *site, c *authsvc.Config) {
 	}
 }
 
-// is waits for the status, name and address that useSession shows.
+// is waits until useSession shows this status, name and address.
 func is(b *chromium.Tab, status, name, email string) {
 	b.T.Helper()
 	for id, want := range map[string]string{"status": status, "name": name, "email": email} {
@@ -96,7 +96,7 @@ func is(b *chromium.Tab, status, name, email string) {
 	}
 }
 
-// A result is what signIn resolves to with redirect: false.
+// A result is the value of signIn with redirect: false.
 type result struct {
 	Error  *string `json:"error"`
 	Status int     `json:"status"`
@@ -104,7 +104,7 @@ type result struct {
 	URL    *string `json:"url"`
 }
 
-// TestReact drives next-auth/react through everything that it can do.
+// TestReact tests all functions of next-auth/react.
 func TestReact(t *testing.T) {
 	t.Parallel()
 	for _, strategy := range []string{"database", "jwt"} {
@@ -167,7 +167,7 @@ func reactSignIn(t *testing.T, s *site, b *chromium.Tab) {
 	}
 }
 
-// reactUpdate renames the person, and reads the session again on focus.
+// reactUpdate renames the user, and reads the session again on focus.
 func reactUpdate(t *testing.T, s *site, b *chromium.Tab) {
 	t.Helper()
 	b.Click("#rename")
@@ -191,8 +191,8 @@ func reactSignOut(t *testing.T, s *site, b *chromium.Tab) {
 	}
 }
 
-// reactMail signs in with a link that is opened in the same tab, and signs
-// out with a redirect.
+// reactMail signs in with a link opened in the same tab, and signs out with a
+// redirect.
 func reactMail(t *testing.T, s *site, b *chromium.Tab) {
 	t.Helper()
 	bad := chromium.Eval[result](b, `auth.signIn("email", {email: "not an address", redirect: false})`)
@@ -211,7 +211,7 @@ func reactMail(t *testing.T, s *site, b *chromium.Tab) {
 	is(b, "unauthenticated", "", "")
 }
 
-// reactTabs signs out in one tab and looks at another.
+// reactTabs signs out in one tab and checks another.
 func reactTabs(t *testing.T, s *site, b *chromium.Tab) {
 	t.Helper()
 	s.signIn(b, "ada", "/app")
@@ -223,8 +223,8 @@ func reactTabs(t *testing.T, s *site, b *chromium.Tab) {
 	other.Quiet()
 }
 
-// polled is a page of the application that reads the session each second and keeps
-// whose it was, in the order in which the requests began.
+// polled is a page of the application that reads the session every second. It keeps
+// the user of each answer, in the order in which the requests began.
 const polled = `<title>App</title><div id="root"></div><script>
 	window.every = 1
 	window.reads = []
@@ -238,21 +238,21 @@ const polled = `<title>App</title><div id="root"></div><script>
 	}
 </script><script src="/app.js"></script>`
 
-// noticed demands that useSession in a tab, whose session just ended elsewhere, says
-// so after the first poll that began since.
+// noticed checks that useSession in a tab reports the end of its session after the
+// first poll that began after the end.
 func noticed(t *testing.T, b *chromium.Tab) {
 	t.Helper()
 	before := chromium.Eval[int](b, `window.reads.length`)
 	is(b, "unauthenticated", "", "")
 	all := chromium.Eval[[]*string](b, `window.reads.map((r) => r.who)`)
-	since := all[before:] // none, if the poll that showed it was under way before
+	since := all[before:] // empty if the poll that showed it was already in progress
 	if len(all) < 2 || len(since) > 0 && (since[0] == nil || *since[0] != "") {
 		t.Errorf("the first poll after the end did not show it: %d of %d", len(since), len(all))
 	}
 }
 
-// TestReactEndedElsewhere ends sessions of a person who uses next-auth/react on the
-// account page of another browser.
+// TestReactEndedElsewhere ends sessions on the account page of another browser while
+// next-auth/react uses them.
 func TestReactEndedElsewhere(t *testing.T) {
 	t.Parallel()
 	for _, strategy := range []string{"database", "jwt"} {

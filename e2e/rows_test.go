@@ -12,8 +12,8 @@ import (
 	"authsvc"
 )
 
-// TestRowsOfEither writes every record with one side and reads it with the
-// other, in both directions.
+// TestRowsOfEither writes every record with one side and reads it with the other, in
+// both directions.
 func TestRowsOfEither(t *testing.T) {
 	t.Parallel()
 	eachPairing(t, func(t *testing.T, w place) {
@@ -32,10 +32,10 @@ func TestRowsOfEither(t *testing.T) {
 	})
 }
 
-// A relay hands rows from one side to the other.
+// A relay passes rows from one side to the other.
 type relay struct {
 	*testing.T
-	word           string // makes its rows unlike those of the other direction
+	word           string // distinguishes its rows from those of the other direction
 	writer, reader shared
 }
 
@@ -54,18 +54,18 @@ func (r relay) done(what string, err error) {
 	}
 }
 
-// moment has milliseconds, in winter or summer.
+// moment returns a time with milliseconds, in winter or summer.
 func moment(month time.Month) time.Time {
 	return time.Date(2031, month, 28, 23, 59, 58, 123e6, time.UTC)
 }
 
-// proposed is an id of the form that the engine proposes.
+// proposed returns an id in the engine's form.
 func proposed(word string) string {
 	h := fmt.Sprintf("%x", sha256.Sum256([]byte(word)))
 	return h[:8] + "-" + h[8:12] + "-7" + h[13:16] + "-8" + h[17:20] + "-" + h[20:32]
 }
 
-// users creates one and changes it, returning how it is in the end.
+// users creates a user, changes it and returns its final state.
 func (r relay) users() authsvc.User {
 	r.Helper()
 	u, err := r.writer.CreateUser(r.Context(), authsvc.User{ID: proposed(r.word), Name: "Zoë “Ada” 王",
@@ -91,8 +91,8 @@ func (r relay) users() authsvc.User {
 	return u
 }
 
-// accounts links two, the second one to stay. The adapters of Auth.js do not
-// read accounts, so ours does.
+// accounts links two accounts and keeps the second. Auth.js adapters do not read
+// accounts, so our store does.
 func (r relay) accounts(u authsvc.User, ours store, narrow bool) {
 	r.Helper()
 	long := 60_000
@@ -108,7 +108,7 @@ func (r relay) accounts(u authsvc.User, ours store, narrow bool) {
 		r.done("link an account", err)
 		got, err := r.reader.GetUserByAccount(r.Context(), provider, a.ProviderAccountID)
 		same(r, "user by account", u, got, err)
-		a.ID = "" // made by whoever makes ids there
+		a.ID = "" // the side that creates ids sets it
 		want = append(want, a)
 	}
 	got, err := ours.ListAccounts(r.Context(), u.ID)
@@ -121,18 +121,18 @@ func (r relay) accounts(u authsvc.User, ours store, narrow bool) {
 	absent(r.T, "the unlinked account", err)
 }
 
-// common is what both sides know of a session.
+// common returns the fields of a session that both sides have.
 func common(s authsvc.SessionRecord) authsvc.SessionRecord {
 	return authsvc.SessionRecord{SessionToken: s.SessionToken, UserID: s.UserID, Expires: s.Expires}
 }
 
-// about is a revocation that no session of a test is covered by.
+// about returns a revocation that covers no session of the test.
 func about(u authsvc.User) *authsvc.Revocation {
 	return &authsvc.Revocation{Key: "account:" + u.ID, UserID: u.ID, NotBefore: moment(1), Expires: moment(12)}
 }
 
-// epoch is that of a user after what ours has taken back; the adapters of
-// Auth.js know of none.
+// epoch returns the epoch of a user after revocations by our store. Auth.js adapters
+// have no epochs.
 func (r relay) epoch(u authsvc.User, ours store) int64 {
 	r.Helper()
 	epoch, err := ours.GetEpoch(r.Context(), u.ID)
@@ -173,7 +173,7 @@ func (r relay) tokens() {
 	absent(r.T, "the used token", err)
 }
 
-// deletion takes the account and a session with the user.
+// deletion checks that deleting a user also deletes its account and session.
 func (r relay) deletion(u authsvc.User, ours store) {
 	r.Helper()
 	_, err := r.reader.CreateSession(r.Context(), authsvc.SessionRecord{ID: proposed("last" + r.word),

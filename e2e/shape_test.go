@@ -23,18 +23,18 @@ import (
 	"authsvc/internal/test/process"
 )
 
-// An application has no Go of its own: the React application in front, `serve`
-// behind /api/auth, and a database that Prisma made, with a role.
+// An application has no Go code: it is the React application, `serve` behind
+// /api/auth, and a Prisma database with a role column.
 type application struct {
 	*process.Process
 	op     *idp.Server
 	db     *sql.DB
 	origin string
-	mux    *http.ServeMux // in front
+	mux    *http.ServeMux // the application's own server
 }
 
-// shaped is what the session callbacks of such applications do: user.id, as
-// create-t3-app has it, a role of User, and groups and realm roles of a Keycloak.
+// shaped configures typical session callbacks of such applications: user.id as in
+// create-t3-app, a role from User, and groups and realm roles from Keycloak.
 const shaped = `
 storage: {url: "sqlite:dev.db", user_columns: [role]}
 session:
@@ -86,7 +86,7 @@ func newApplication(t *testing.T, strategy, mode string) *application {
 	return a
 }
 
-// database is what Prisma makes, with one column more.
+// database creates Prisma's tables with one more column.
 func (a *application) database(t *testing.T) {
 	t.Helper()
 	tables, err := os.ReadFile("testdata/stores/prisma-current.sqlite.sql")
@@ -112,8 +112,8 @@ func (a *application) exec(t *testing.T, statements string) {
 }
 
 // TestSessionShape runs the unmodified next-auth/react of next-auth@4 and @5 against
-// `serve`, whose configuration stands for the session callbacks, and reads the same
-// token with getToken of either.
+// `serve`, whose configuration replaces the session callbacks. It reads the same
+// token with getToken of each.
 func TestSessionShape(t *testing.T) {
 	t.Parallel()
 	for _, strategy := range []string{"database", "jwt"} {
@@ -148,8 +148,7 @@ func TestSessionShape(t *testing.T) {
 	}
 }
 
-// user checks what a function of next-auth/react resolves to, and returns its
-// user.
+// user checks the result of a next-auth/react function and returns its user.
 func (a *application) user(t *testing.T, b *chromium.Tab, call, role string) map[string]any {
 	t.Helper()
 	user := chromium.Eval[struct{ User map[string]any }](b, call).User
@@ -185,7 +184,7 @@ func (a *application) token(t *testing.T, b *chromium.Tab, lib string, id any) {
 	}
 }
 
-// usesNextAuth compiles with next-auth.d.ts beside it, and not without.
+// usesNextAuth must compile with next-auth.d.ts, and must not compile without it.
 const usesNextAuth = `import { getSession } from "next-auth/react"
 const session = await getSession()
 export const id: string | undefined = session?.user.id
@@ -198,7 +197,7 @@ session?.user.realm_roles
 export const level: number | undefined = session?.user.role
 `
 
-// usesClient is the same with the plain type.
+// usesClient does the same with the plain type.
 const usesClient = `import type { Session } from "./session.js"
 const session = (await (await fetch("/api/auth/session")).json()) as Session
 export const id: string = session.user.id
@@ -211,7 +210,7 @@ export const roles: string[] = session.user.realmRoles
 session.user.realm_roles
 `
 
-// TestTypes: what `authsvc types` prints is what the application may rely on.
+// TestTypes checks that an application may rely on the output of `authsvc types`.
 func TestTypes(t *testing.T) {
 	t.Parallel()
 	a := newApplication(t, "database", "none")

@@ -24,8 +24,8 @@ import (
 	"authsvc/mail"
 )
 
-// A site is an application on http://localhost:PORT with the engine below
-// /api/auth, a real identity provider on another site, and a real mailbox.
+// A site is an application on http://localhost:PORT with the engine at /api/auth, a
+// real identity provider on another site, and a real mailbox.
 type site struct {
 	t      *testing.T
 	origin string
@@ -35,7 +35,7 @@ type site struct {
 	mail   *mailbox.Server
 	store  authsvc.Adapter
 	mux    *http.ServeMux // pages of the application
-	inner  string         // its address for servers, of backedSite
+	inner  string         // address for servers, set by backedSite
 	logs   *logbuffer.Buffer
 
 	mu   sync.Mutex
@@ -44,8 +44,8 @@ type site struct {
 
 const clientSecret = "e2e-client-secret-7c1f09d2ab"
 
-// newSite starts a site whose configuration is changed by tune. Its providers
-// are "op", "email" and "credentials" (ada, right).
+// newSite starts a site. tune changes its configuration. Its providers are "op",
+// "email" and "credentials" (ada, right).
 func newSite(t *testing.T, tune func(*site, *authsvc.Config)) *site {
 	t.Helper()
 	requested(t, "Node and Chromium")
@@ -74,7 +74,7 @@ func newSite(t *testing.T, tune func(*site, *authsvc.Config)) *site {
 		s.base += "/api/auth"
 	}
 	answers := http.Handler(s.auth)
-	if strings.HasSuffix(s.base, "/api/auth") { // where docs/openapi.yaml has it
+	if strings.HasSuffix(s.base, "/api/auth") { // the path in docs/openapi.yaml
 		answers = exchange.New(t, string(c.Compat)).Handler(answers)
 	}
 	s.serve(ln, answers)
@@ -119,7 +119,7 @@ func (s *site) config() authsvc.Config {
 	}
 }
 
-// serve answers on ln, counting requests.
+// serve answers requests on ln and counts them.
 func (s *site) serve(ln net.Listener, auth http.Handler) {
 	path := strings.TrimPrefix(s.base, s.origin)
 	s.mux.Handle(path, auth)
@@ -129,7 +129,7 @@ func (s *site) serve(ln net.Listener, auth http.Handler) {
 		s.mu.Lock()
 		s.seen[r.Method+" "+r.URL.Path]++
 		s.mu.Unlock()
-		// Not through the mux: it would clean the paths of the engine.
+		// The mux would clean the engine's paths, so these requests bypass it.
 		if r.URL.Path == path || strings.HasPrefix(r.URL.Path, path+"/") {
 			auth.ServeHTTP(w, r)
 			return
@@ -159,7 +159,7 @@ func writePage(w http.ResponseWriter, body string) {
 	w.Write([]byte(`<!doctype html><html lang="en"><meta charset="utf-8"><link rel="icon" href="data:,">` + body))
 }
 
-// count is how often a route was called, such as "GET /api/auth/session".
+// count returns how often a route was called, such as "GET /api/auth/session".
 func (s *site) count(route string) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -169,7 +169,7 @@ func (s *site) count(route string) int {
 // mailTo waits for a mail to an address and returns the link in it.
 func (s *site) mailTo(address string) string { s.t.Helper(); return s.takeMail(address).Link() }
 
-// undoTo is the link in the newest notice that takes a change back.
+// undoTo returns the link in the newest notice that undoes a change.
 func (s *site) undoTo(address string) string {
 	s.t.Helper()
 	ctx, cancel := context.WithTimeout(s.t.Context(), chromium.Patience)
@@ -182,10 +182,10 @@ func (s *site) undoTo(address string) string {
 	return m.Links[slices.IndexFunc(m.Links, undoes)]
 }
 
-// codeTo is the code in it.
+// codeTo waits for a mail to an address and returns the code in it.
 func (s *site) codeTo(address string) string { s.t.Helper(); return s.takeMail(address).Code }
 
-// takeMail returns the newest mail to an address that signs in, and removes it.
+// takeMail returns the newest sign-in mail to an address and removes it.
 func (s *site) takeMail(address string) mailbox.Message {
 	s.t.Helper()
 	ctx, cancel := context.WithTimeout(s.t.Context(), chromium.Patience)
@@ -202,7 +202,7 @@ func (s *site) takeMail(address string) mailbox.Message {
 	return m
 }
 
-// signIn brings a tab through the provider's page as one of its people.
+// signIn signs a tab in at the provider as one of its people.
 func (s *site) signIn(b *chromium.Tab, person, callbackURL string) {
 	s.t.Helper()
 	b.Open(s.base + "/signin?callbackUrl=" + url.QueryEscape(callbackURL))
@@ -218,7 +218,7 @@ func (s *site) choose(b *chromium.Tab, person string) {
 	b.Click(`button[name=person][value="` + person + `"]`)
 }
 
-// email is the address of the session in a tab, read past its pages.
+// email returns the address of the tab's session, read outside its pages.
 func (s *site) email(b *chromium.Tab) string {
 	s.t.Helper()
 	v := newVisitor(s.t, s.auth, s.base)
@@ -227,7 +227,7 @@ func (s *site) email(b *chromium.Tab) string {
 	return address
 }
 
-// eventually waits for a condition on this side.
+// eventually waits until a condition of the test is true.
 func (s *site) eventually(ok func() bool, otherwise string) {
 	s.t.Helper()
 	for end := time.Now().Add(chromium.Patience); !ok(); time.Sleep(10 * time.Millisecond) {

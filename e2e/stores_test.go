@@ -25,20 +25,20 @@ import (
 	"authsvc/internal/test/servertest"
 )
 
-// storesDir holds the npm project with the adapters of Auth.js.
+// storesDir holds the npm project with the Auth.js adapters.
 const storesDir = "stores"
 
-// A pairing is one adapter of Auth.js on the tables that its documentation or
-// its tooling makes in one database.
+// A pairing is an Auth.js adapter with the tables that its documentation or tooling
+// creates in one database.
 type pairing struct {
 	name     string
-	adapter  string // of adapters.mjs
-	database string // in Prisma's words
+	adapter  string // name in adapters.mjs
+	database string // Prisma's name for it
 	tables   string // testdata/stores/TABLES.DATABASE.sql
 	naming   sqladapter.Naming
-	renames  string // SQL that runs after it
+	renames  string // SQL that runs afterwards
 	env      []string
-	narrow   bool // tokens are at most 255 characters
+	narrow   bool // tokens hold at most 255 characters
 }
 
 func pairings() (list []pairing) {
@@ -59,7 +59,7 @@ func pairings() (list []pairing) {
 	return list
 }
 
-// renamed has one table and one column of each kind called otherwise.
+// renamed gives one table and one column of each kind a different name.
 func renamed(p pairing) pairing {
 	p.naming = sqladapter.Naming{Tables: map[string]string{"User": "people"}, Columns: map[string]string{
 		"User.image": "avatar", "Account.userId": "owner", "Session.expires": "ends", "VerificationToken.token": "hash"}}
@@ -72,7 +72,7 @@ func renamed(p pairing) pairing {
 	return p
 }
 
-// models are the Prisma models of the pairing, for its database.
+// models returns the Prisma models of the pairing for its database.
 func (p pairing) models() (string, error) {
 	raw, err := os.ReadFile(filepath.Join(storesDir, "prisma", p.tables[len("prisma-"):]+".prisma"))
 	long := "@db.Text"
@@ -91,13 +91,13 @@ func (p pairing) models() (string, error) {
 	return text, err
 }
 
-// clientDir is where the generated Prisma client of the pairing is.
+// clientDir returns the directory of the pairing's generated Prisma client.
 func (p pairing) clientDir() string {
 	name := strings.NewReplacer("/", "-", " ", "-").Replace(p.name)
 	return filepath.Join("node_modules", ".clients", name)
 }
 
-// generate makes the Prisma client, unless it is there.
+// generate generates the Prisma client unless it exists.
 func (p pairing) generate() error {
 	models, err := p.models()
 	if err != nil {
@@ -120,7 +120,7 @@ func (p pairing) generate() error {
 	return os.WriteFile(done, []byte(models), 0o644)
 }
 
-// unused is a URL for commands that want one and do not use it.
+// unused returns a URL for commands that require one but do not use it.
 func (p pairing) unused() string {
 	if p.database == "sqlite" {
 		return "file:unused.db"
@@ -128,8 +128,8 @@ func (p pairing) unused() string {
 	return p.database + "://127.0.0.1/unused"
 }
 
-// prisma runs the command with its engine in WebAssembly. It would download a
-// native one besides, unless it is told of one; that is not called.
+// prisma runs the command with its WebAssembly engine. The command would also
+// download a native engine unless it is told of one, which it never calls.
 func (p pairing) prisma(database string, args ...string) ([]byte, error) {
 	node, err := exec.LookPath("node")
 	if err != nil {
@@ -164,7 +164,7 @@ var adapters = sync.OnceValue(func() error {
 	return nil
 })
 
-// needAdapters makes the adapters of Auth.js available, or skips.
+// needAdapters makes the Auth.js adapters available, or skips the test.
 func needAdapters(t *testing.T) {
 	t.Helper()
 	needNode(t)
@@ -176,8 +176,8 @@ func needAdapters(t *testing.T) {
 // A place is a database that both sides use.
 type place struct {
 	pairing
-	url string  // in the words of both sides, but for SQLite
-	db  *sql.DB // neither of them
+	url string  // as both sides take it, except for SQLite
+	db  *sql.DB // a connection of the test
 }
 
 // make creates the tables in a fresh database.
@@ -217,7 +217,7 @@ func (p pairing) make(t *testing.T) place {
 	return w
 }
 
-// A store is what the three SQL stores have in common.
+// A store has the methods common to the three SQL stores.
 type store interface {
 	authsvc.Adapter
 	Status(context.Context) (stores.Status, error)
@@ -225,7 +225,7 @@ type store interface {
 	Close() error
 }
 
-// open opens the database with the store of authsvc.
+// open opens the database with authsvc's store.
 func (w place) open(t *testing.T) store {
 	t.Helper()
 	var s store
@@ -251,7 +251,7 @@ func (w place) open(t *testing.T) store {
 	return s
 }
 
-// theirs opens it with the adapter of Auth.js.
+// theirs opens the database with the Auth.js adapter.
 func (w place) theirs(t *testing.T) *theirs {
 	t.Helper()
 	url := w.url
@@ -265,7 +265,7 @@ func (w place) theirs(t *testing.T) *theirs {
 	return startAdapter(t, w.env, args...)
 }
 
-// eachPairing runs a test on a fresh database of each.
+// eachPairing runs a test on a fresh database of each pairing.
 func eachPairing(t *testing.T, test func(t *testing.T, w place)) {
 	t.Helper()
 	needAdapters(t)

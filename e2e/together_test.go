@@ -16,8 +16,8 @@ import (
 	"authsvc/internal/test/chromium"
 )
 
-// TestTogether runs a whole NextAuth.js and a whole authsvc over one database,
-// with sessions in it, and goes from one to the other.
+// TestTogether runs complete NextAuth.js and complete authsvc on one database with
+// database sessions, and switches between them.
 func TestTogether(t *testing.T) {
 	t.Parallel()
 	eachPairing(t, func(t *testing.T, w place) {
@@ -28,7 +28,7 @@ func TestTogether(t *testing.T) {
 				theirLink(t, d, ours, &nextAuth{T: t, lib: d.lib, process: js, cookies: map[string]string{}})
 				ourLink(t, d, ours, &nextAuth{T: t, lib: d.lib, process: js, cookies: map[string]string{}}, mails)
 			})
-			// The store remembers the mode that it was used with.
+			// The store remembers the mode in which it was last used.
 			if err := s.SetMeta(t.Context(), "compat", string(authsvc.AuthJSV5)); err != nil {
 				t.Fatal(err)
 			}
@@ -36,7 +36,8 @@ func TestTogether(t *testing.T) {
 	})
 }
 
-// together is an engine on the shared store, and the mails that it sends.
+// together returns a visitor of an engine on the shared store, and the mails that it
+// sends.
 func (d dialect) together(t *testing.T, s authsvc.Adapter) (*visitor, chan authsvc.Message) {
 	t.Helper()
 	sent := make(chan authsvc.Message, 4)
@@ -65,7 +66,7 @@ func (d dialect) together(t *testing.T, s authsvc.Adapter) (*visitor, chan auths
 	return newVisitor(t, service, "http://localhost:3000/api/auth"), sent
 }
 
-// A nextAuth is a visitor of the whole NextAuth.js in the Node process.
+// A nextAuth is a visitor of the complete NextAuth.js in the Node process.
 type nextAuth struct {
 	*testing.T
 	lib     string
@@ -110,7 +111,7 @@ func (n *nextAuth) post(path string, form map[string]string) nextAnswer {
 	return n.do(http.MethodPost, nextBase+path, form)
 }
 
-// email is the address of GET session, empty without a session.
+// email returns the address in GET session, or "" without a session.
 func (n *nextAuth) email() string {
 	n.Helper()
 	session, _ := n.do(http.MethodGet, nextBase+"/session", nil).Body.(map[string]any)
@@ -119,8 +120,8 @@ func (n *nextAuth) email() string {
 	return email
 }
 
-// theirLink: NextAuth.js sends the link, authsvc redeems it, NextAuth.js reads
-// the session and ends it.
+// theirLink redeems at authsvc a link that NextAuth.js has sent. NextAuth.js then
+// reads the session and ends it.
 func theirLink(t *testing.T, d dialect, ours *visitor, next *nextAuth) {
 	address := "their-link-" + d.lib + "@app.test"
 	a := next.post("/signin/email", map[string]string{"email": address})
@@ -155,7 +156,7 @@ func theirLink(t *testing.T, d dialect, ours *visitor, next *nextAuth) {
 	clear(next.cookies)
 }
 
-// ourLink is the other way round.
+// ourLink does the same in the other direction.
 func ourLink(t *testing.T, d dialect, ours *visitor, next *nextAuth, mails chan authsvc.Message) {
 	address := "our-link-" + d.lib + "@app.test"
 	if res := ours.post("/signin/email", "email", address); res.StatusCode != http.StatusFound {
@@ -190,7 +191,7 @@ func ourLink(t *testing.T, d dialect, ours *visitor, next *nextAuth, mails chan 
 	clear(next.cookies)
 }
 
-// handOver takes the session to the other side.
+// handOver passes the session to the other side.
 func (d dialect) handOver(from, to map[string]string) {
 	clear(to)
 	maps.Copy(to, map[string]string{d.session: from[d.session]})

@@ -27,11 +27,11 @@ const (
 	documentedAudience = "https://api.example.com"
 )
 
-// tokenAlgs are the algorithms, each with an audience of its own.
+// tokenAlgs lists the algorithms, each with its own audience.
 var tokenAlgs = map[authsvc.SigningAlg]string{authsvc.SigningES256: documentedAudience, authsvc.SigningEdDSA: "https://ed.example.com", authsvc.SigningRS256: "https://rsa.example.com"}
 
-// startIssuing serves tokens on loopback and returns the issuer, the service, and
-// somebody who is signed in there.
+// startIssuing serves tokens on loopback. It returns the issuer, the service, and a
+// signed-in browser.
 func startIssuing(t *testing.T) (issuer string, s *engine.Service, b *testbrowser.Browser) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -72,7 +72,7 @@ func issueToken(t *testing.T, b *testbrowser.Browser, audience string) string {
 	return answer.AccessToken
 }
 
-// tampered are what a good token becomes that nobody may take.
+// tampered returns variants of a valid token that must be refused.
 func tampered(good, ofAnother string) []string {
 	parts := strings.Split(good, ".")
 	flipped := "A"
@@ -82,8 +82,8 @@ func tampered(good, ofAnother string) []string {
 	return []string{ofAnother, parts[0] + "." + parts[1][:20] + flipped + parts[1][21:] + "." + parts[2], parts[0] + "." + parts[1] + ".", "eyJhbGciOiJub25lIn0." + parts[1] + ".", "", "x"}
 }
 
-// pythonWithJWT is a Python that has PyJWT: Debian's, wherever another one is first
-// in the PATH.
+// pythonWithJWT returns a Python that has PyJWT: Debian's, even if PATH has another
+// one first.
 func pythonWithJWT(t *testing.T) string {
 	t.Helper()
 	for _, name := range []string{"/usr/bin/python3", "python3"} {
@@ -95,9 +95,9 @@ func pythonWithJWT(t *testing.T) string {
 	return ""
 }
 
-// TestTokensElsewhere: the programs of docs/tokens.md, and bearer, take a token of
-// every algorithm and refuse what is none for them; also after the key has been
-// retired, which signed the token.
+// TestTokensElsewhere checks that the programs of docs/tokens.md, and bearer, accept
+// valid tokens of every algorithm and refuse all others, even after the signing key
+// was retired.
 func TestTokensElsewhere(t *testing.T) {
 	t.Parallel()
 	needNode(t)
@@ -150,7 +150,7 @@ func TestTokensElsewhere(t *testing.T) {
 	}
 }
 
-// TestTokenOfAPage: the script of docs/tokens.md gets a token.
+// TestTokenOfAPage checks that the script of docs/tokens.md gets a token.
 func TestTokenOfAPage(t *testing.T) {
 	t.Parallel()
 	needNode(t)
@@ -163,7 +163,8 @@ func TestTokenOfAPage(t *testing.T) {
 	for _, c := range b.Client.Jar.Cookies(request.URL) {
 		pairs = append(pairs, c.Name+"="+c.Value)
 	}
-	// A browser sends the cookies of the page's origin, to which addresses are relative.
+	// A browser sends the cookies of the page's origin and resolves relative
+	// addresses against it.
 	const page = `
 const real = globalThis.fetch;
 globalThis.fetch = (path, o = {}) => real(%ORIGIN% + path, { ...o, headers: { ...o.headers, cookie: %COOKIE% } });
@@ -189,7 +190,7 @@ console.log(JSON.stringify([await token("https://api.example.com"), await token(
 	}
 }
 
-// The loops print, as JSON, whom each of the arguments is about.
+// The loops print, as JSON, the subject of each argument.
 const (
 	nodeLoop = `
 const all = [];
@@ -212,11 +213,11 @@ print(json.dumps([safely(token) for token in json.loads(sys.argv[1])]))
 `
 )
 
-// verifyIn runs a program with tokens as its argument, beside the npm packages, and
+// verifyIn runs a program with tokens as arguments, next to the npm packages, and
 // returns the list that it prints.
 func verifyIn(t *testing.T, interpreter, suffix, code string, tokens []string) (list []string) {
 	t.Helper()
-	dir, err := os.MkdirTemp(webDir, "tokens-") // packages are found from there
+	dir, err := os.MkdirTemp(webDir, "tokens-") // Node finds the packages from there
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -241,7 +242,7 @@ func verifyIn(t *testing.T, interpreter, suffix, code string, tokens []string) (
 	return list
 }
 
-// tokensBlock is the only code of a language in docs/tokens.md.
+// tokensBlock returns the only code block of a language in docs/tokens.md.
 func tokensBlock(t *testing.T, language string) string {
 	t.Helper()
 	return onlyBlock(t, "tokens.md", language)

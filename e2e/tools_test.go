@@ -1,12 +1,12 @@
 // Package e2e tests authsvc with the clients that it is made for: the packages
-// next-auth and @auth/core, React, and a real browser. Everything runs on
-// loopback, in this process but for Node and Chromium.
+// next-auth and @auth/core, React, and a real browser. Everything runs on loopback
+// and, except for Node and Chromium, in this process.
 //
 // The tests need both tools and one `npm ci`, so they run only on request:
 //
 //	AUTHSVC_E2E=1 go test ./e2e
 //
-// With AUTHSVC_SCREENSHOTS=DIR they also write a picture of every page there.
+// With AUTHSVC_SCREENSHOTS=DIR, they also write a picture of every page to DIR.
 package e2e
 
 import (
@@ -24,7 +24,8 @@ import (
 	"authsvc/internal/test/npm"
 )
 
-// requested skips unless the run was asked for, saying how to.
+// requested skips the test unless the run was requested, and explains how to request
+// it.
 func requested(t *testing.T, tool string) {
 	t.Helper()
 	if os.Getenv("AUTHSVC_E2E") != "1" {
@@ -38,10 +39,10 @@ func requested(t *testing.T, tool string) {
 // webDir holds the npm project.
 const webDir = "web"
 
-// packages installs those of the web project.
+// packages installs the packages of the web project.
 var packages = sync.OnceValue(func() error { return npm.Install(webDir) })
 
-// needNode makes Node and the npm packages available, or skips.
+// needNode makes Node and the npm packages available, or skips the test.
 func needNode(t *testing.T) {
 	t.Helper()
 	requested(t, "Node")
@@ -55,16 +56,16 @@ func needNode(t *testing.T) {
 	}
 }
 
-// A call asks web/interop.mjs for one answer of a library.
+// A call requests one answer of a library from web/interop.mjs.
 type call struct {
-	Lib    string         `json:"lib"` // "v4" is next-auth@4, "v5" @auth/core
+	Lib    string         `json:"lib"` // "v4": next-auth@4, "v5": @auth/core
 	Op     string         `json:"op"`
 	Claims map[string]any `json:"claims,omitempty"`
-	Secret any            `json:"secret"` // a string, with v5 also a list
+	Secret any            `json:"secret"` // a string; with v5 also a list
 	Salt   string         `json:"salt,omitempty"`
 	Token  string         `json:"token,omitempty"`
 	Body   string         `json:"body,omitempty"`
-	// Name and Secure of the session cookie; Cookies are those of the request.
+	// Name and Secure describe the session cookie; Cookies belong to the request.
 	Name    string            `json:"name,omitempty"`
 	Secure  bool              `json:"secure,omitempty"`
 	Cookies map[string]string `json:"cookies,omitempty"`
@@ -95,7 +96,7 @@ func ask[T any](t *testing.T, calls ...call) []T {
 	return answers
 }
 
-// tsc compiles a directory and returns what the compiler said.
+// tsc compiles a directory and returns the compiler's output.
 func tsc(t *testing.T, dir string) (string, error) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), filepath.Join("node_modules", ".bin", "tsc"), "--pretty", "false")

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// A visitor calls a handler as a browser of one origin does, keeping its
-// cookies. It stands for the browser where no page is needed.
+// A visitor calls a handler as a browser of one origin does and keeps its cookies. It
+// replaces the browser in tests that need no page.
 type visitor struct {
 	t       *testing.T
 	handler http.Handler
@@ -32,7 +32,7 @@ func (v *visitor) do(method, path string, form url.Values) (*http.Response, stri
 		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	}
 	for name, value := range v.cookies {
-		// Not AddCookie: it would quote what the libraries send as it is.
+		// AddCookie would quote values that the libraries send unquoted.
 		r.Header.Add("Cookie", name+"="+value)
 	}
 	w := httptest.NewRecorder()
@@ -52,7 +52,7 @@ func (v *visitor) do(method, path string, form url.Values) (*http.Response, stri
 	return res, string(body)
 }
 
-// user is the user of GET session, nil without a session.
+// user returns the user of GET session, or nil without a session.
 func (v *visitor) user() map[string]any {
 	v.t.Helper()
 	_, body := v.do(http.MethodGet, "/session", nil)

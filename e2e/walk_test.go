@@ -13,7 +13,7 @@ import (
 	"authsvc/internal/test/chromium"
 )
 
-// A hand uses a page: it presses what matches, and types into it.
+// A hand uses a page: it presses matching elements and types into them.
 type hand interface {
 	press(b *chromium.Tab, css string)
 	enter(b *chromium.Tab, css, text string)
@@ -24,7 +24,7 @@ type mouse struct{}
 func (mouse) press(b *chromium.Tab, css string)       { b.T.Helper(); b.Click(css) }
 func (mouse) enter(b *chromium.Tab, css, text string) { b.T.Helper(); b.Fill(css, text) }
 
-// keyboard uses Tab and Enter alone, and demands that the focus can be seen.
+// keyboard uses only Tab and Enter, and checks that the focus is visible.
 type keyboard struct{}
 
 func (keyboard) press(b *chromium.Tab, css string) {
@@ -39,7 +39,7 @@ func (keyboard) enter(b *chromium.Tab, css, text string) {
 	b.Write(text)
 }
 
-// reach presses Tab until the focus is on an element that matches.
+// reach presses Tab until a matching element has the focus.
 func reach(b *chromium.Tab, css string) {
 	b.T.Helper()
 	b.Wait(`document.readyState === "complete" && document.querySelector(` + chromium.Quote(css) + `)`)
@@ -58,8 +58,7 @@ func reach(b *chromium.Tab, css string) {
 	b.T.Fatalf("%s: Tab does not reach %s", b.URL(), css)
 }
 
-// TestWalk goes through every page by mouse and by keyboard, with JavaScript
-// and without.
+// TestWalk visits every page by mouse and by keyboard, with and without JavaScript.
 func TestWalk(t *testing.T) {
 	t.Parallel()
 	requested(t, "Chromium")
@@ -68,7 +67,7 @@ func TestWalk(t *testing.T) {
 			t.Run(fmt.Sprintf("%s/scripts=%t", name, scripts), func(t *testing.T) {
 				t.Parallel()
 				s := newSite(t, func(s *site, c *authsvc.Config) {
-					c.Session.Strategy = "jwt" // lets credentials in who are not stored
+					c.Session.Strategy = "jwt" // lets credentials sign in users who are not stored
 					formPost(s, c)
 				})
 				b := newTab(t)
@@ -101,7 +100,7 @@ func walkProvider(s *site, b *chromium.Tab, h hand) {
 	s.signedInAs(b, "ada@example.com")
 }
 
-// walkLinking adds an identity to the account, then switches to another one.
+// walkLinking adds an identity to the account, then switches to another identity.
 func walkLinking(s *site, b *chromium.Tab, h hand) {
 	s.t.Helper()
 	b.Open(s.base + "/signin?callbackUrl=%2F%3Ffrom%3Dadding")
@@ -127,7 +126,7 @@ func walkSignOut(s *site, b *chromium.Tab, h hand) {
 	s.signedInAs(b, "")
 }
 
-// walkMail asks for a link twice and opens the second.
+// walkMail requests a link twice and opens the second.
 func walkMail(s *site, b *chromium.Tab, h hand) {
 	s.t.Helper()
 	b.Open(s.base + "/signin?callbackUrl=%2F%3Ffrom%3Dmail")
@@ -142,7 +141,7 @@ func walkMail(s *site, b *chromium.Tab, h hand) {
 	s.signedInAs(b, "joan@acme.test")
 }
 
-// walkCode enters the code of a mail, first a wrong one.
+// walkCode enters the code of a mail after a wrong one.
 func walkCode(s *site, b *chromium.Tab, h hand) {
 	s.t.Helper()
 	b.Open(s.base + "/signin?callbackUrl=%2F%3Ffrom%3Dcode")
@@ -158,8 +157,8 @@ func walkCode(s *site, b *chromium.Tab, h hand) {
 	s.signedInAs(b, "joan@acme.test")
 }
 
-// walkConfirm opens a link that another browser asked for, while signed in as
-// somebody else: nothing happens before the button.
+// walkConfirm opens a link that another browser requested, while signed in as another
+// user. Nothing may happen before the button is pressed.
 func walkConfirm(s *site, b *chromium.Tab, h hand) {
 	s.t.Helper()
 	v := newVisitor(s.t, s.auth, s.base)
@@ -172,8 +171,8 @@ func walkConfirm(s *site, b *chromium.Tab, h hand) {
 	walkSignOut(s, b, h)
 }
 
-// walkWaiting leaves the page that says that a mail is under way open; it goes
-// on once the link was opened in another tab.
+// walkWaiting leaves the page open that says that a mail was sent. The page must
+// continue once the link has been opened in another tab.
 func walkWaiting(s *site, b *chromium.Tab, scripts bool) {
 	s.t.Helper()
 	b.Open(s.base + "/signin?callbackUrl=%2F%3Ffrom%3Dwaiting")
@@ -199,7 +198,7 @@ func walkPassword(s *site, b *chromium.Tab, h hand) {
 	for _, password := range []string{"wrong", "right"} {
 		if password == "wrong" {
 			h.enter(b, "input[name=username]", "ada")
-		} // it stays
+		} // stays on the page
 		h.enter(b, "input[name=password]", password)
 		h.press(b, form+"button:not(.reveal)")
 		if password == "wrong" {
@@ -212,8 +211,8 @@ func walkPassword(s *site, b *chromium.Tab, h hand) {
 	walkSignOut(s, b, h)
 }
 
-// walkFormPost signs in with a provider that answers by a POST. Without
-// scripts that takes two more clicks.
+// walkFormPost signs in with a provider that answers with a POST. Without scripts,
+// this takes two more clicks.
 func walkFormPost(s *site, b *chromium.Tab, h hand, scripts bool) {
 	s.t.Helper()
 	b.Open(s.base + "/signin?callbackUrl=%2F%3Ffrom%3Dpost")
@@ -229,7 +228,7 @@ func walkFormPost(s *site, b *chromium.Tab, h hand, scripts bool) {
 	b.At(s.origin + "/?from=post")
 }
 
-// signedInAs checks the session of the browser; "" is nobody.
+// signedInAs checks the session of the browser; "" means no session.
 func (s *site) signedInAs(b *chromium.Tab, address string) {
 	s.t.Helper()
 	if got := s.email(b); got != address {
@@ -237,8 +236,8 @@ func (s *site) signedInAs(b *chromium.Tab, address string) {
 	}
 }
 
-// hop is a server on another site that redirects everything to target,
-// query included.
+// hop is a server on another site that redirects every request to target, including
+// the query.
 func hop(t *testing.T, target string) string {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -248,9 +247,9 @@ func hop(t *testing.T, target string) string {
 	return server.URL
 }
 
-// TestForeignRedirects submits the built-in forms where the answer leads
-// through other sites. Chromium holds form-action against each redirect, so a
-// policy with it would end the sign-in without a word.
+// TestForeignRedirects submits the built-in forms where the answer leads through
+// other sites. Chromium applies form-action to each redirect, so a policy with
+// form-action would silently stop the sign-in.
 func TestForeignRedirects(t *testing.T) {
 	t.Parallel()
 	requested(t, "Chromium")

@@ -1,8 +1,8 @@
 //go:build newcomer
 
-// Package newcomer follows the README word by word: in a fresh clone, with an empty
-// home directory, every command that it shows, a sign-in in a browser, and mistakes
-// that somebody makes on the first day. It takes port 3000 and minutes:
+// Package newcomer follows the README literally, in a fresh clone with an empty home
+// directory: every command that it shows, a sign-in in a browser, and typical
+// mistakes of the first day. It uses port 3000 and takes minutes:
 //
 //	make newcomer
 package newcomer
@@ -28,7 +28,7 @@ type newcomer struct {
 	home  string
 	clone string
 	env   []string
-	yaml  string // what the README has as authsvc.yaml
+	yaml  string // the README's authsvc.yaml
 }
 
 // TestNewcomer follows the README from its first command to its last.
@@ -81,8 +81,8 @@ func TestNewcomer(t *testing.T) {
 	n.makeMistakes()
 }
 
-// arrive clones the repository. Of the machine there are only the programs, and what
-// the go command has fetched and built before.
+// arrive clones the repository. It uses only the machine's programs, and the caches
+// of the go command.
 func arrive(t *testing.T) *newcomer {
 	t.Helper()
 	n := &newcomer{T: t, home: t.TempDir()}
@@ -116,7 +116,7 @@ func (n *newcomer) command(dir, line string, env ...string) *exec.Cmd {
 	return c
 }
 
-// run runs a command that has to succeed, and returns what it said.
+// run runs a command that must succeed, and returns its output.
 func (n *newcomer) run(dir, line string, env ...string) string {
 	n.Helper()
 	out, err := n.command(dir, line, env...).CombinedOutput()
@@ -126,8 +126,8 @@ func (n *newcomer) run(dir, line string, env ...string) string {
 	return string(out)
 }
 
-// serve starts a command that serves, and returns a function that ends it as Ctrl-C
-// does and returns what it said.
+// serve starts a server command. The returned function ends it as Ctrl-C does and
+// returns its output.
 func (n *newcomer) serve(dir, line, ready string, env ...string) (end func() string) {
 	n.Helper()
 	if res, err := http.Get(ready); err == nil {
@@ -182,8 +182,8 @@ func (n *newcomer) serve(dir, line, ready string, env ...string) (end func() str
 	}
 }
 
-// signIn runs the first command, and signs in with the built-in identity provider and
-// with a link out of the inbox.
+// signIn runs the first command. It signs in with the built-in identity provider, and
+// with a link from the inbox.
 func (n *newcomer) signIn(commands []string) {
 	n.Helper()
 	const origin = "http://localhost:3000"
@@ -220,12 +220,12 @@ func (n *newcomer) signIn(commands []string) {
 	}
 }
 
-// shows waits until a page with this text is there.
+// shows waits until a page contains this text.
 func shows(b *chromium.Tab, text string) {
 	b.Wait(`document.readyState === "complete" && document.body.innerText.includes(` + chromium.Quote(text) + `)`)
 }
 
-// build makes the binary both ways.
+// build builds the binary in both documented ways.
 func (n *newcomer) build(commands []string) {
 	n.Helper()
 	for _, command := range commands {
@@ -238,7 +238,7 @@ func (n *newcomer) build(commands []string) {
 	}
 }
 
-// importIt has a program of the newcomer's import the clone.
+// importIt imports the clone from a newcomer's program.
 func (n *newcomer) importIt(commands []string) {
 	n.Helper()
 	dir := filepath.Join(n.home, "app")
@@ -269,13 +269,13 @@ func main() {
 	}
 }
 
-// path has the command in it, as after make build or go install.
+// path returns a PATH that contains the command, as after make build or go install.
 func (n *newcomer) path() string {
 	return "PATH=" + filepath.Join(n.home, "go", "bin") + string(os.PathListSeparator) + os.Getenv("PATH")
 }
 
-// runService takes the README's authsvc.yaml as it stands, is told what is missing,
-// puts that in, and serves.
+// runService takes the README's authsvc.yaml unchanged, reads which settings are
+// missing, adds them, and serves.
 func (n *newcomer) runService(commands []string) {
 	n.Helper()
 	dir := filepath.Join(n.home, "service")
@@ -302,7 +302,7 @@ func (n *newcomer) runService(commands []string) {
 	}
 }
 
-// isTarget asks make what it would do: CI runs it on its own.
+// isTarget only checks that make knows the targets: CI runs them separately.
 func (n *newcomer) isTarget(commands []string) {
 	n.Helper()
 	if said := n.run(n.clone, commands[0]+" -n"); !strings.Contains(said, "go test -race") {
@@ -310,8 +310,8 @@ func (n *newcomer) isTarget(commands []string) {
 	}
 }
 
-// makeMistakes breaks a configuration that is right, one mistake at a time, and all
-// that go together at once; what check says has to name the line and what to do.
+// makeMistakes puts one mistake at a time into a valid configuration, then all
+// compatible ones at once. check must name the line and the fix.
 func (n *newcomer) makeMistakes() {
 	n.Helper()
 	dir := filepath.Join(n.home, "mistakes")
@@ -360,7 +360,7 @@ providers:
 			n.Errorf("%s: want %q and %q:\n%s", m.name, m.place, m.fix, said)
 		}
 		if strings.Contains(m.to, "\t") || strings.Contains(m.name, "misspelt") || m.to == "" || strings.Contains(m.to, "mail.example") {
-			continue // hides others: they have one place
+			continue // hides other mistakes in the same place
 		}
 		all = strings.Replace(all, m.from, m.to, 1)
 	}
