@@ -33,10 +33,11 @@ var abuseChecks = checks{
 
 func abuseLimited(c *authsvc.Config) { c.RateLimit.Disabled = false }
 
-// abuseClient is an address of its own per i.
+// abuseClient returns a different address for each i.
 func abuseClient(i int) string { return fmt.Sprintf("10.%d.%d.%d:1", i>>16&255, i>>8&255, i&255) }
 
-// abuseRoutes are the POSTs that guess or spam, as the i-th attempt of many.
+// abuseRoutes holds the POSTs that guess or spam; each makes the i-th of many
+// attempts.
 var abuseRoutes = map[string]func(b *arena.Browser, i int, more ...string) *browser.Answer{
 	"/signin/email": func(b *arena.Browser, i int, more ...string) *browser.Answer {
 		return b.Post("/api/auth/signin/email", append(more, "email", fmt.Sprintf("someone%d@app.test", i))...)
@@ -49,7 +50,7 @@ var abuseRoutes = map[string]func(b *arena.Browser, i int, more ...string) *brow
 	},
 }
 
-// abuse01: a second, in which the clock does not move, has 10 000 requests.
+// abuse01 sends 10 000 requests in one second during which the clock does not move.
 func abuse01(t *T) {
 	n := t.Scale("requests in a second a route", 500, 2000, 10_000)
 	for path, attempt := range abuseRoutes {
@@ -84,7 +85,7 @@ func abuse01(t *T) {
 	}
 	for name, many := range map[string]struct {
 		address func(i int) string
-		mails   int // at once, of 1000 an hour of which a fifth is kept for known browsers
+		mails   int // at once, of 1000 an hour, a fifth of which is kept for known browsers
 	}{
 		"1000 addresses":    {func(i int) string { return abuseClient(i % 1000) }, 800},
 		"1000 /48":          {func(i int) string { return fmt.Sprintf("[2001:db8:%x::%x]:1", i%1000, i) }, 800},
@@ -95,7 +96,7 @@ func abuse01(t *T) {
 	abuseDocumented(t)
 }
 
-// abuseFlood returns how many of n attempts were not refused by a limit.
+// abuseFlood makes n attempts and returns how many passed the limits.
 func abuseFlood(t *T, w *arena.World, n int, address func(i int) string, attempt func(*arena.Browser, int, ...string) *browser.Answer) (passed int) {
 	t.Helper()
 	b := w.Browser()
@@ -114,8 +115,8 @@ func abuseFlood(t *T, w *arena.World, n int, address func(i int) string, attempt
 	return passed
 }
 
-// abuseMany: what many addresses together get at one account, at one mailbox,
-// and in mails.
+// abuseMany checks how much many addresses achieve together against one account and
+// one mailbox, and how many mails they cause.
 func abuseMany(t *T, n int, address func(i int) string, mails int) {
 	w := t.EnterOffline(abuseLimited)
 	b := w.Browser()
@@ -123,7 +124,7 @@ func abuseMany(t *T, n int, address func(i int) string, mails int) {
 	began := time.Now()
 	var judged atomic.Int64
 	var all sync.WaitGroup
-	for i := range n { // at once: past the limit they wait, and are few
+	for i := range n { // at once: past the limit, few attempts wait
 		all.Go(func() {
 			c := b.Clone()
 			c.IP = address(i)
@@ -175,8 +176,8 @@ func abuseDocumented(t *T) {
 	}
 }
 
-// abuse02: an attacker with many addresses fails for V a thousand times, and
-// goes on.
+// abuse02 makes an attacker with many addresses fail a thousand times at the victim's
+// account, and continue.
 func abuse02(t *T) {
 	emailBubble(t, func(t *T) {
 		w := t.EnterOffline(abuseLimited)
@@ -217,8 +218,8 @@ func abuse02(t *T) {
 		if a := w.Browser().Login("bob"); a.Location() != arena.Origin {
 			t.Errorf("another account: %d %s", a.StatusCode, a.Location())
 		}
-		// Even a browser that is known to nobody gets in by trying again: one in
-		// about a hundred attempts has its turn.
+		// An unknown browser also gets in if it retries: about one attempt in a
+		// hundred gets a turn.
 		const mostTries = 2000
 		tries := 0
 		for fresh := w.Browser(); fresh.Email() == "" && tries < mostTries; tries++ {
@@ -240,8 +241,8 @@ func abuse02(t *T) {
 	})
 }
 
-// abuse03: there is room for 100 000 clients. With more of them memory does not
-// grow, and whoever was there first is as new.
+// abuse03 checks that the limits track 100 000 clients. With more clients, memory
+// does not grow, and the oldest client is evicted.
 func abuse03(t *T) {
 	clients := t.Scale("clients", 110_000, 150_000, 10_000_000)
 	s, err := engine.New(authsvc.Config{URL: arena.Origin, Secrets: []string{arena.Secret}, Session: authsvc.SessionOptions{Strategy: "jwt"}, Logger: slog.New(slog.DiscardHandler),
@@ -288,11 +289,11 @@ func abuse03(t *T) {
 	}
 }
 
-// abuse04 has four processes on one store.
+// abuse04 runs four processes on one store.
 func abuse04(t *T) {
 	const replicas = 4
 	t.Stores(func(t *T, kind stores.Kind) {
-		if kind.Name == "memory" { // no two processes share one
+		if kind.Name == "memory" { // processes cannot share a memory store
 			return
 		}
 		dir := t.TempDir()
@@ -331,9 +332,9 @@ func (s *abusePermits) Permit(ctx context.Context, key string, now time.Time, in
 	return s.Adapter.Permit(ctx, key, now, interval, burst)
 }
 
-// abuse05: without the counts of the store those of the replica hold, as
-// docs/configuration.md has it: attempts are never unlimited. Without any store nobody
-// signs in.
+// abuse05 checks that each replica uses its own counts if the store's fail, as
+// docs/configuration.md says: attempts are never unlimited. Without any store,
+// sign-ins fail.
 func abuse05(t *T) {
 	for path, attempt := range abuseRoutes {
 		t.Run(path, func(t *T) {
@@ -369,7 +370,7 @@ func abuse06(t *T) {
 	w := t.Enter(func(c *authsvc.Config) { c.Logger = slog.New(slog.DiscardHandler) })
 	b := w.Browser()
 	token := b.CSRF()
-	start := func() { // half of them forget their cookies
+	start := func() { // half of them drop their cookies
 		c := b.Clone()
 		c.Begin("op", "csrfToken", token)
 		b.Begin("op", "csrfToken", token)

@@ -9,13 +9,13 @@ import (
 	"authsvc/internal/test/browser"
 )
 
-// accountTaker is the address that an attacker wants an account to have.
+// accountTaker is the address that an attacker tries to give an account.
 const accountTaker = "taker@evil.test"
 
 var accountMailedLink = regexp.MustCompile(`(?m)^https?://\S+/account/email/confirm\?\S+$`)
 
-// accountAskChange asks for an address with a session, and returns the first link of
-// each mail, of which there are so many, by whom it went to.
+// accountAskChange requests a change of address with a session. It waits for this
+// number of mails and returns the first link of each by recipient.
 func accountAskChange(t *T, w *arena.World, b *arena.Browser, address string, mails int) map[string]string {
 	t.Helper()
 	if a := b.Post("/api/auth/account/email", "email", address, "json", "true"); a.StatusCode != 200 {
@@ -30,7 +30,7 @@ func accountAskChange(t *T, w *arena.World, b *arena.Browser, address string, ma
 	return links
 }
 
-// accountOpenChange opens a mailed link and presses its button, in a browser of its own.
+// accountOpenChange opens a mailed link in a new browser and presses its button.
 func accountOpenChange(t *T, w *arena.World, link string, more ...string) {
 	t.Helper()
 	b := w.Browser()
@@ -38,15 +38,15 @@ func accountOpenChange(t *T, w *arena.World, link string, more ...string) {
 	accountPress(t, b, link, more...)
 }
 
-// accountPress presses the button of the page behind a mailed link.
+// accountPress presses the button on the page of a mailed link.
 func accountPress(t *T, b *arena.Browser, link string, more ...string) *browser.Answer {
 	t.Helper()
 	u := arena.MustURL(t, link)
 	return b.Post("/api/auth/account/email/confirm", append([]string{"id", u.Query().Get("id"), "token", u.Query().Get("token")}, more...)...)
 }
 
-// account10: a change of address that somebody left behind is void once the owner has
-// taken the account back, by whatever way, even if both its links are opened then.
+// account10 checks that a change of address requested by a thief is void once the
+// owner has taken the account back in any way, even if both links are opened then.
 func account10(t *T) {
 	recoveries := map[string]func(t *T, w *arena.World, me, old, link string){
 		"nothing (twin)": nil,
@@ -74,7 +74,7 @@ func account10(t *T) {
 				})
 				attacker, sub, mails := w.Browser(), "ada", 2
 				if name == "the first proof" {
-					sub, mails = "alan", 1 // whose provider vouches for no address
+					sub, mails = "alan", 1 // whose provider verifies no address
 				}
 				attacker.SignIn(w.OP, sub)
 				me := w.Person(t, attacker)
@@ -95,7 +95,8 @@ func account10(t *T) {
 					t.Errorf("%s: the address is %s", name, u.Email)
 				}
 			}
-			// The twin of the first proof: without it the new end alone makes the change.
+			// The twin of the first proof: without it, the new address alone
+			// completes the change.
 			w := t.Enter(func(c *authsvc.Config) {
 				c.Session.Strategy, c.Account.ChangeEmail = authsvc.Strategy(strategy), new(true)
 			})

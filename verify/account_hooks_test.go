@@ -71,8 +71,8 @@ func account14(t *T) {
 	}
 }
 
-// account14Slow: a hook that heeds its context is ended after 30 s at most, and
-// the sign-in with it. One that does not is waited for: Go cannot end it.
+// account14Slow checks that a hook that obeys its context ends after 30 s at most,
+// and the sign-in with it. The engine waits for other hooks: Go cannot end them.
 func account14Slow(t *T, attentive bool) {
 	emailBubble(t, func(t *T) {
 		w := t.EnterOffline(func(c *authsvc.Config) {
@@ -158,7 +158,7 @@ func account15(t *T) {
 	}
 }
 
-// accountText is a name of chance, of what is not to be in one.
+// accountText returns a random name with pieces that a name must not contain.
 func accountText(i int) string {
 	pieces := []string{"A", "\u202e", "\u2066", "\x00", "\x1b[31m", "\r\n", "\t", "é", "\u0301", "🔑", "\xff", "\u200b", "{{.}}", "${x}", "%s", "\u2028", "\ufeff", `\`, "</title>", strings.Repeat("n", 400)}
 	s := pieces[i%len(pieces)]

@@ -16,7 +16,7 @@ func account01(t *T) {
 	t.Run("the attacker's account is first", func(t *T) {
 		w, _ := accountWorld(t, nil)
 		attacker, victim := w.Browser(), w.Browser()
-		accountVia(attacker, w.OP, "plain", "ada") // nobody verified the address there
+		accountVia(attacker, w.OP, "plain", "ada") // this provider does not verify the address
 		if attacker.Email() != "ada@example.com" {
 			t.Fatalf("the attacker is %q", attacker.Email())
 		}
@@ -68,8 +68,7 @@ func account02(t *T) {
 			t.Errorf("%d, %v: %s", i, v, a.Location())
 		}
 	}
-	// An address that becomes another's by normalisation was verified for
-	// another mailbox.
+	// An address that normalises to another one was verified for a different mailbox.
 	for _, address := range []string{"ad\uff41@example.com", "ad\u1d43@example.com", "ada@ex\u24d0mple.com", "ada@example\u2024com"} {
 		w.OP.SetFault(accountClaim("email", address))
 		b := w.Browser()
@@ -84,7 +83,7 @@ func account02(t *T) {
 	if a := b.SignIn(w.OP, "ada"); accountOwner(t, w, "op", "ada") == "" || b.Email() != "ada@example.com" {
 		t.Errorf("twin: true: %s", a.Location())
 	}
-	// Without a user of the address yet, what is not verified stays so.
+	// If no user has the address yet, an unverified address stays unverified.
 	w2 := t.Enter(nil)
 	for sub, want := range map[string]bool{"ada": true, "alan": false} {
 		w2.Browser().SignIn(w2.OP, sub)
@@ -161,7 +160,7 @@ func account04(t *T) {
 	}
 }
 
-// accountSubs are ids that somebody could take for one another.
+// accountSubs are ids that could be mistaken for one another.
 var accountSubs = []string{"abc", "ABC", "Abc", "abc ", " abc", "abc\t", "a", "ä", "a\u0308", "ａ", "ß", "ss", "ı", "i", "İ", "0", "00", "0x0", "null",
 	strings.Repeat("s", 255), strings.Repeat("s", 254) + "t", strings.Repeat("s", 254), "a:b", "a/b", "a%2Fb", "a\\b", "*", "%", "_", "'", "9007199254740993", "9007199254740992"}
 
@@ -189,7 +188,7 @@ func account05(t *T) {
 		}
 		t.Figure("%d ids", len(people))
 	})
-	w := t.Enter(nil) // OpenID
+	w := t.Enter(nil) // with OpenID
 	seen := map[string]bool{}
 	for _, sub := range []string{"abc", "ABC", "abc.", "0", "00", strings.Repeat("s", 255)} {
 		if _, err := w.OP.AddPerson(idp.Person{Sub: sub, Name: fmt.Sprint("p", len(sub))}); err != nil {
@@ -223,7 +222,7 @@ func account06(t *T) {
 		t.Error("linked to somebody")
 	}
 	me := w.Person(t, b)
-	b.SignIn(w.OP, "grace") // plain, while signed in
+	b.SignIn(w.OP, "grace") // without OpenID, while signed in
 	if who := accountOwner(t, w, "op", "grace"); who == me || who == "" {
 		t.Errorf("a plain sign-in linked to %q", who)
 	}
@@ -234,7 +233,7 @@ func account06(t *T) {
 	if a := b.Get("/api/auth/signin/op?link=true"); strings.HasPrefix(a.Location(), w.OP.Issuer()) {
 		t.Error("a GET starts linking")
 	}
-	// In the query it is not a wish.
+	// In the query, link does not request linking.
 	back := b.Approve(w.OP, b.Post("/api/auth/signin/op?link=true").Location(), "ada")
 	if me = w.Person(t, b); b.Get(back).StatusCode != 302 || accountOwner(t, w, "op", "ada") == me {
 		t.Error("link=true in the query linked")

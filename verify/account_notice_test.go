@@ -10,14 +10,15 @@ import (
 	"authsvc/internal/test/browser"
 )
 
-// accountUndo presses the button of the page that the link in a notice leads to.
+// accountUndo presses the button on the page of the link in a notice.
 func accountUndo(b *arena.Browser, link string) *browser.Answer {
 	_, token, _ := strings.Cut(link, "token=")
 	return b.Post("/api/auth/account/undo", "token", token, "json", "true")
 }
 
-// account19: whoever adds a way to sign in with a borrowed session does not do so
-// unseen, and loses both when the owner, signed in nowhere, presses the link.
+// account19 checks that the owner learns of a sign-in method added with a stolen
+// session. When the owner presses the link without being signed in, the thief loses
+// both.
 func account19(t *T) {
 	t.Strategies(func(t *T, strategy string) {
 		w := t.Enter(func(c *authsvc.Config) { c.Session.Strategy = authsvc.Strategy(strategy) })
@@ -37,7 +38,7 @@ func account19(t *T) {
 		if thief.SignIn(w.OP, "grace"); w.Person(t, thief) != id {
 			t.Fatal("twin: the way to sign in does not work")
 		}
-		// A scanner, a guess, and a form of another site undo nothing.
+		// A scanner, a guess and a form of another site undo nothing.
 		anybody := w.Browser()
 		anybody.Get(link)
 		for what, a := range map[string]*browser.Answer{
@@ -62,7 +63,7 @@ func account19(t *T) {
 			t.Errorf("the second press: %d", a.StatusCode)
 		}
 		w.Mail.Notices()
-		// The owner comes back, and is told of what others do.
+		// The owner returns and learns what others do.
 		owner.SignInByMail(w, "ada@app.test")
 		if w.Person(t, owner) != id {
 			t.Fatal("twin: the owner is somebody else now")

@@ -11,7 +11,7 @@ import (
 	"authsvc/internal/test/browser"
 )
 
-// accountListed are the ids of the accounts that the page lists for a person.
+// accountListed returns the ids of the accounts on a user's account page.
 func accountListed(t *T, b *arena.Browser) (ids []string) {
 	t.Helper()
 	c := b.Clone()
@@ -27,7 +27,7 @@ func accountListed(t *T, b *arena.Browser) (ids []string) {
 	return ids
 }
 
-// accountAge lets the sessions of a person have begun an hour ago.
+// accountAge moves the start of a user's sessions an hour back.
 func accountAge(t *T, w *arena.World, userID string) {
 	t.Helper()
 	list, err := w.Store.ListSessions(t.Context(), userID)
@@ -42,7 +42,8 @@ func accountAge(t *T, w *arena.World, userID string) {
 	}
 }
 
-// account20: no id of somebody else's is one here, and no field names a user.
+// account20 checks that another user's ids do not work here, and that no field names
+// a user.
 func account20(t *T) {
 	t.Strategies(func(t *T, strategy string) {
 		w := t.Enter(func(c *authsvc.Config) { c.Session.Strategy = authsvc.Strategy(strategy) })
@@ -80,13 +81,13 @@ func account20(t *T) {
 	})
 }
 
-// account21: a session whose proof is old removes nothing, whatever seal comes
-// with the form.
+// account21 checks that a session with an old proof removes nothing, whatever seal
+// the form contains.
 func account21(t *T) {
 	w := t.Enter(nil)
 	b, thief := w.Browser(), w.Browser()
 	b.SignIn(w.OP, "ada")
-	thief.SignIn(w.OP, "ada") // of the same person, elsewhere
+	thief.SignIn(w.OP, "ada") // the same person in another browser
 	seal := func(b *arena.Browser, path string) string {
 		_, rest, _ := strings.Cut(b.Get(path).Text, `name="fresh" value="`)
 		value, _, _ := strings.Cut(rest, `"`)
@@ -122,7 +123,7 @@ func account21(t *T) {
 	}
 }
 
-// account22: who is to prove that it is still them is nobody else afterwards.
+// account22 checks that a fresh proof with another identity does not switch the user.
 func account22(t *T) {
 	t.Strategies(func(t *T, strategy string) {
 		w := t.Enter(func(c *authsvc.Config) { c.Session.Strategy = authsvc.Strategy(strategy) })

@@ -11,8 +11,8 @@ import (
 	"authsvc/internal/test/browser"
 )
 
-// accountStrict runs f with each strategy, in mode none and, with first_proof
-// strict, in the compat modes.
+// accountStrict runs f with each strategy, in mode none and, with first_proof strict,
+// in the compat modes.
 func accountStrict(t *T, f func(t *T, w *arena.World)) {
 	for _, mode := range modes {
 		t.Run(mode, func(t *T) {
@@ -32,12 +32,12 @@ func accountStrict(t *T, f func(t *T, w *arena.World)) {
 func account08(t *T) {
 	accountStrict(t, func(t *T, w *arena.World) {
 		attacker, second, owner := w.Browser(), w.Browser(), w.Browser()
-		attacker.SignIn(w.OP, "alan") // alan@example.com, which nobody verified
+		attacker.SignIn(w.OP, "alan") // alan@example.com, which the provider has not verified
 		second.SignIn(w.OP, "alan")
 		if attacker.Email() != "alan@example.com" {
 			t.Fatal("twin: the attacker's session")
 		}
-		unused := emailAsk(t, w, attacker, "alan@example.com") // a link that lies in the owner's mailbox
+		unused := emailAsk(t, w, attacker, "alan@example.com") // a link in the owner's mailbox
 		if a := owner.SignInByMail(w, "alan@example.com"); a.StatusCode != 200 || !strings.Contains(a.Text, "Example") {
 			t.Errorf("the page does not say what was removed: %d %s", a.StatusCode, a.Location())
 		}
@@ -89,8 +89,8 @@ func account09(t *T) {
 	})
 }
 
-// account11: Fields.EmailVerified names no claim where a provider's own word
-// is not to count, as it is of the built-in providers that do not verify.
+// account11 checks that Fields.EmailVerified names no claim for a provider whose word
+// must not count, such as built-in providers that do not verify addresses.
 func account11(t *T) {
 	deaf := func(c *authsvc.Config) {
 		accountLinking(c)
@@ -134,7 +134,7 @@ func account12(t *T) {
 			t.Errorf("no warning about %s: %s", id, w.Logs)
 		}
 	}
-	// The stored side must be verified too.
+	// The stored address must be verified too.
 	if _, err := w.Store.CreateUser(t.Context(), authsvc.User{ID: "u", Email: "ada@example.com"}); err != nil {
 		t.Fatal(err)
 	}
@@ -177,7 +177,7 @@ func account16(t *T) {
 
 func account16Store(t *T, kind stores.Kind) {
 	w, _ := accountWorld(t, func(c *authsvc.Config) { c.Adapter = kind.Open(t) })
-	for _, sub := range []string{"alan", "katherine"} { // an address that nobody proved, and none
+	for _, sub := range []string{"alan", "katherine"} { // an unverified address, and none
 		b := w.Browser()
 		b.SignIn(w.OP, sub)
 		me := w.Person(t, b)

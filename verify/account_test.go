@@ -41,9 +41,9 @@ var accountChecks = checks{
 	"19": {title: "silent changes: the owner is told, and can undo", run: account19},
 }
 
-// accountWorld has beside "op" the provider "op2", whose server an attacker
-// runs: it has an ada with the address and the sub of the honest one. "plain"
-// is the honest server without OpenID, and vouches for no address.
+// accountWorld has a provider "op2" in addition to "op". An attacker runs its server,
+// which has an ada with the address and the sub of the honest one. "plain" is the
+// honest server without OpenID; it verifies no address.
 func accountWorld(t *T, tune func(*authsvc.Config)) (w *arena.World, evil *idp.Server) {
 	t.Helper()
 	evil, err := idp.Listen(idp.Options{Clients: []idp.Client{{ID: "app", Secret: "evil-secret", RedirectURIs: []string{arena.Origin + "/api/auth/callback/op2", arena.Origin + "/api/auth/callback/op"}}},
@@ -67,20 +67,20 @@ func accountWorld(t *T, tune func(*authsvc.Config)) (w *arena.World, evil *idp.S
 	return w, evil
 }
 
-// accountVia is a sign-in at a provider as a person there.
+// accountVia signs in at a provider as one of its people.
 func accountVia(b *arena.Browser, op *idp.Server, provider, sub string, fields ...string) *browser.Answer {
 	b.T.Helper()
 	return b.Get(b.Approve(op, b.Begin(provider, fields...), sub))
 }
 
-// accountRefused is accountVia that is refused at the end.
+// accountRefused calls accountVia and checks that the sign-in is refused at the end.
 func accountRefused(t *T, w *arena.World, b *arena.Browser, op *idp.Server, provider, sub string, fields ...string) *browser.Answer {
 	t.Helper()
 	back := b.Approve(op, b.Begin(provider, fields...), sub)
 	return w.MustRefuseLate(t, func() *browser.Answer { return b.Get(back) })
 }
 
-// accountOwner is the id of the user with an account, "" if nobody has it.
+// accountOwner returns the id of the user with an account, or "".
 func accountOwner(t testing.TB, w *arena.World, provider, sub string) string {
 	t.Helper()
 	u, err := w.Store.GetUserByAccount(t.Context(), provider, sub)
@@ -90,7 +90,7 @@ func accountOwner(t testing.TB, w *arena.World, provider, sub string) string {
 	return u.ID
 }
 
-// accountHas reports whether a user has an account of a provider.
+// accountHas reports whether a user has an account at a provider.
 func accountHas(t testing.TB, w *arena.World, userID, provider string) bool {
 	t.Helper()
 	list, err := w.Store.ListAccounts(t.Context(), userID)

@@ -29,10 +29,10 @@ import (
 	"authsvc/internal/test/process"
 )
 
-// auditForged is what an injection tries to have as a line of its own.
+// auditForged is the line that an injection tries to create.
 const auditForged = "event=user.deleted outcome=success"
 
-// auditPieces are breakers of lines, terminals and records.
+// auditPieces break lines, terminals and records.
 var auditPieces = []string{"\r\n", "\n", "\r", "\x1b[2J\x1b[31m", "\x9b31m", "\x00", "\x07", "\b\b\b", "\t", "\u2028", "\u2029", "\u0085", "\u202e", "\ufeff", "\"", "'", "\\", "\\n", `"}`, `","level":"ERROR","msg":"`, "\xff\xfe",
 	`{"level":"ERROR"}`, " level=ERROR msg=audit " + auditForged, "%0d%0a", "${jndi:ldap://x}", "<script>", "=", " ", "🔑", strings.Repeat("A", 3000)}
 
@@ -67,13 +67,13 @@ func audit03(t *T) {
 				}
 				auditInject(w, hostile, i)
 			}
-			time.Sleep(50 * time.Millisecond) // of the mail queue
+			time.Sleep(50 * time.Millisecond) // for the mail queue
 			auditLines(t, format, logs.String())
 		})
 	}
 }
 
-// auditInject puts a value wherever a request can carry one.
+// auditInject puts a value everywhere that a request can carry one.
 func auditInject(w *arena.World, v string, i int) {
 	b := w.Browser()
 	escaped := url.QueryEscape(v)
@@ -108,7 +108,7 @@ func auditInject(w *arena.World, v string, i int) {
 	auditProvider(w, b, token, v, i)
 }
 
-// auditProvider has the provider answer with the value.
+// auditProvider makes the provider answer with the value.
 func auditProvider(w *arena.World, b *arena.Browser, token, v string, i int) {
 	w.OP.SetFault([]idp.Fault{
 		{Intercept: map[idp.Endpoint]func(http.ResponseWriter, *http.Request) bool{idp.EndpointToken: func(rw http.ResponseWriter, _ *http.Request) bool {
@@ -129,8 +129,8 @@ func auditProvider(w *arena.World, b *arena.Browser, token, v string, i int) {
 	w.OP.SetFault(idp.Fault{})
 }
 
-// auditLines: each line is one record that parses, has nothing that is not
-// printed, and was written by us.
+// auditLines checks that each line is one valid record, contains only printable
+// characters, and was written by us.
 func auditLines(t *T, format, logs string) {
 	t.Helper()
 	records := 0
@@ -161,8 +161,8 @@ func auditLines(t *T, format, logs string) {
 	t.Figure("%s: %d records", format, records)
 }
 
-// auditFields reads a line of key=value, where a value that is not plain is a
-// quoted Go string.
+// auditFields parses a line of key=value. A value with special characters is a quoted
+// Go string.
 func auditFields(line string) (map[string]string, error) {
 	fields := map[string]string{}
 	for rest := line; rest != ""; {
@@ -186,7 +186,7 @@ func auditFields(line string) (map[string]string, error) {
 	return fields, nil
 }
 
-// audit04 runs the program with a log that nobody reads: a pipe that fills up.
+// audit04 runs the program with a log that nothing reads: a pipe that fills up.
 func audit04(t *T) {
 	read, write, err := os.Pipe()
 	if err != nil {
@@ -197,7 +197,7 @@ func audit04(t *T) {
 	write.Close()
 	v := browser.New(base, nil)
 	slowest := time.Duration(0)
-	requests := t.Scale("requests with a full pipe", 900, 1500, 20_000) // it holds about 400 lines, and the queue 1024
+	requests := t.Scale("requests with a full pipe", 900, 1500, 20_000) // the pipe holds about 400 lines, the queue 1024
 	for range requests {
 		began := time.Now()
 		if a, err := v.Get("/api/auth/callback/op?code=x&state=y"); err != nil || a.StatusCode != http.StatusFound {
@@ -230,7 +230,7 @@ func audit04(t *T) {
 	case <-time.After(patience):
 		t.Error("the drops were not reported in time")
 	}
-	read.Close() // and now the reader is gone
+	read.Close() // now the reader goes away
 	for range 20 {
 		if a, err := v.Get("/api/auth/callback/op?code=x&state=y"); err != nil || a.StatusCode != http.StatusFound {
 			t.Fatalf("%v %v", a, err)
@@ -244,7 +244,7 @@ func audit04(t *T) {
 	}
 }
 
-// auditStart runs the program with a log.
+// auditStart runs the program with log as its output.
 func auditStart(t *T, log *os.File) (base string, cmd *exec.Cmd) {
 	t.Helper()
 	port, err := freeport.Pick(1)
@@ -270,7 +270,7 @@ func auditStart(t *T, log *os.File) (base string, cmd *exec.Cmd) {
 	return base, cmd
 }
 
-// audit06: the log endpoint of the client of NextAuth.js.
+// audit06 tests the endpoint to which the NextAuth.js client sends its logs.
 func audit06(t *T) {
 	emailBubble(t, func(t *T) {
 		w := t.EnterOffline(abuseLimited)

@@ -16,7 +16,7 @@ import (
 	"authsvc/internal/test/process"
 )
 
-// An auditCanaries are values that belong into no output, by what they are.
+// An auditCanaries holds values that must appear in no output, by kind.
 type auditCanaries struct {
 	mu   sync.Mutex
 	seen map[string]string
@@ -32,7 +32,7 @@ func (k *auditCanaries) add(what, v string) {
 	k.seen[url.QueryEscape(v)] = what + ", escaped"
 }
 
-// jar adds the cookies of a browser.
+// jar adds a browser's cookies.
 func (k *auditCanaries) jar(b *arena.Browser) {
 	for name, v := range b.Cookies {
 		if !strings.Contains(name, "callback-url") && !strings.Contains(name, ".last") {
@@ -41,7 +41,7 @@ func (k *auditCanaries) jar(b *arena.Browser) {
 	}
 }
 
-// address adds the secrets of an address.
+// address adds the secrets in an address.
 func (k *auditCanaries) address(t *T, raw string) string {
 	for _, name := range []string{"code", "state", "nonce", "token", "code_challenge", "oauth_token", "oauth_verifier"} {
 		k.add(name, arena.MustURL(t, raw).Query().Get(name))
@@ -49,7 +49,7 @@ func (k *auditCanaries) address(t *T, raw string) string {
 	return raw
 }
 
-// hear has the provider add what is sent to its token endpoint and back.
+// hear makes the provider add the requests to its token endpoint and the answers.
 func (k *auditCanaries) hear(w *arena.World) {
 	w.OP.SetFault(idp.Fault{Intercept: map[idp.Endpoint]func(http.ResponseWriter, *http.Request) bool{idp.EndpointToken: func(_ http.ResponseWriter, r *http.Request) bool {
 		r.ParseForm()
@@ -68,7 +68,7 @@ func (k *auditCanaries) hear(w *arena.World) {
 	}})
 }
 
-// absent asserts that no canary is in an output.
+// absent checks that an output contains no canary.
 func (k *auditCanaries) absent(t *T, where, output string) {
 	t.Helper()
 	k.mu.Lock()
@@ -120,7 +120,7 @@ func audit02(t *T) {
 	}
 }
 
-// auditTour goes every way, well and badly.
+// auditTour runs every flow, with success and with failure.
 func auditTour(t *T, w *arena.World, k *auditCanaries, password, wrong string) {
 	b := w.Browser()
 	k.hear(w)
@@ -129,7 +129,7 @@ func auditTour(t *T, w *arena.World, k *auditCanaries, password, wrong string) {
 	b.Get(back)
 	k.jar(b)
 	k.add("csrf token", b.CSRF())
-	b.Get(back) // again
+	b.Get(back) // a second time
 	w.Browser().Get(back)
 	b.Session()
 	b.Post("/api/auth/session", "data", "x")
@@ -187,7 +187,7 @@ func auditTour(t *T, w *arena.World, k *auditCanaries, password, wrong string) {
 	w.Ledger.BreakAt(nil)
 }
 
-// auditServe is a tour of the program at its highest log level.
+// auditServe runs the tour with the program at its highest log level.
 func auditServe(t *T) {
 	n := process.NewNeighbours(t)
 	p := process.Serve(t, n.YAML("log: {level: debug}\n"), "AUTHSVC_STORAGE_URL=memory:")

@@ -25,7 +25,7 @@ var auditChecks = checks{
 	"06": {title: "open log endpoint", run: audit06},
 }
 
-// An auditKept is what a world has reported.
+// An auditKept collects the events that a world reports.
 type auditKept struct {
 	mu     sync.Mutex
 	events []authsvc.AuditEvent
@@ -41,7 +41,7 @@ func (k *auditKept) listen(c *authsvc.Config) {
 	}
 }
 
-// take returns what was reported since the last call.
+// take returns the events reported since the last call.
 func (k *auditKept) take() []authsvc.AuditEvent {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -50,13 +50,13 @@ func (k *auditKept) take() []authsvc.AuditEvent {
 	return list
 }
 
-// An auditCase is something that happens, and the names that are reported for it.
+// An auditCase is an action and the event names that it must report.
 type auditCase struct {
 	tune    func(c *authsvc.Config)
 	prepare func(w *arena.World, b *arena.Browser)
 	run     func(w *arena.World, b *arena.Browser)
-	want    string // names, with blanks between
-	apart   bool   // no request is behind it
+	want    string // names separated by spaces
+	apart   bool   // not caused by a request
 }
 
 func auditViaOp(w *arena.World, b *arena.Browser) { b.SignIn(w.OP, "ada") }
@@ -170,8 +170,8 @@ func audit01(t *T) {
 	}
 }
 
-// auditJudge: an event says when, who, from where, by what, how it ended and
-// why, and the log has the same in one line.
+// auditJudge checks that an event says when, who, from where, by which means, the
+// outcome and the reason, and that the log has the same in one line.
 func auditJudge(t *T, e authsvc.AuditEvent, c auditCase, logs string, began time.Time) {
 	t.Helper()
 	good := strings.HasSuffix(e.Name, "succeeded") || e.Name == "notice.sent" || strings.HasSuffix(e.Name, "ed") && !strings.Contains(e.Name, "refused") && !strings.Contains(e.Name, "failed") && !strings.Contains(e.Name, "limited") && !strings.Contains(e.Name, "not_linked")
@@ -201,7 +201,7 @@ func auditJudge(t *T, e authsvc.AuditEvent, c auditCase, logs string, began time
 	}
 }
 
-// auditReload has the running service take over another configuration.
+// auditReload makes the running service load another configuration.
 func auditReload(t *T) {
 	n := process.NewNeighbours(t)
 	p := process.Serve(t, n.YAML(""), "AUTHSVC_STORAGE_URL=memory:")

@@ -14,16 +14,16 @@ import (
 	"authsvc/internal/test/chromium"
 )
 
-// plant has a page of the attacker's subdomain set a cookie for the whole site.
+// plant sets a cookie for the whole site from a page on the attacker's subdomain.
 func plant(b *chromium.Tab, cookie string) {
 	b.T.Helper()
 	b.Open(subSite)
 	b.Script(fmt.Sprintf(`document.cookie = %s`, chromium.Quote(cookie)), new(any))
 }
 
-// tossedSessions plants the attacker's session. A browser keeps __Host- names
-// from a sibling; with a shared Domain the planted cookie arrives, first in
-// line for its longer path, and counts for nothing.
+// tossedSessions plants the attacker's session. A browser refuses __Host- names from
+// a sibling. With a shared Domain, the planted cookie is sent, first because of its
+// longer path, and must have no effect.
 func tossedSessions(t *T) {
 	t.Strategies(func(t *T, strategy string) {
 		for _, domain := range []string{"", "app.test"} {
@@ -47,7 +47,7 @@ func tossedSessions(t *T) {
 					t.Errorf("the sign-in page says\n%s", text)
 				}
 				b.Open(arena.Origin + "/home")
-				for range 2 { // the first answer clears up, and must not leave the planted one
+				for range 2 { // the first answer cleans up, and must not leave the planted cookie
 					var session string
 					b.Script(`fetch("/api/auth/session").then((r) => r.text())`, &session)
 					if (session == "{}") != ambiguous || strings.Contains(session, "grace") {
@@ -61,8 +61,8 @@ func tossedSessions(t *T) {
 	})
 }
 
-// plantedPair plants a CSRF cookie of the attacker under every name that a
-// sibling may set, and posts with its token.
+// plantedPair plants an attacker's CSRF cookie under every name that a sibling may
+// set, and posts with its token.
 func plantedPair(t *T) {
 	s := t.stage(nil)
 	attacker := s.Browser()
@@ -81,7 +81,7 @@ func plantedPair(t *T) {
 			b.Open(origin)
 			b.At(base)
 		}
-		b.Open(arena.Origin + "/own") // not even from here
+		b.Open(arena.Origin + "/own") // not even from this page
 		b.At(base + "/signout?csrf=true")
 	})
 	post = form(base+"/signout", "csrfToken", s.stolen(b), "callbackUrl", "/bye")
@@ -90,8 +90,8 @@ func plantedPair(t *T) {
 	s.is(b, "")
 }
 
-// grown makes sessions carry a claim of size bytes, which update changes, and
-// answers its length with the session.
+// grown gives sessions a claim of size bytes, which update changes. GET session
+// returns its length.
 func grown(size *atomic.Int64) func(*authsvc.Config) {
 	return func(c *authsvc.Config) {
 		c.Session.Strategy = "jwt"
@@ -109,8 +109,8 @@ func grown(size *atomic.Int64) func(*authsvc.Config) {
 	}
 }
 
-// posts sends a form with the CSRF token from a page of the origin and returns
-// the answer's status and text.
+// posts sends a form with the CSRF token from a page of the origin and returns the
+// answer's status and text.
 func posts(b surfer, path, fields string) (status int, text string) {
 	var v struct {
 		Status int
@@ -124,15 +124,15 @@ func posts(b surfer, path, fields string) (status int, text string) {
 	return v.Status, v.Text
 }
 
-// claimSize is what the page's own session says of its blob, -1 without one.
+// claimSize returns the blob length in the page's own session, or -1.
 func claimSize(b surfer) int {
 	var n int
 	b.Script(`fetch("/api/auth/session").then((r) => r.json()).then((s) => s.size ?? -1)`, &n)
 	return n
 }
 
-// oversized signs in with sessions around the limit of a cookie and far beyond
-// it: each is there in full, or the sign-in fails in words.
+// oversized signs in with sessions around and far beyond the size limit of a cookie.
+// Each session must be complete, or the sign-in must fail with an explanation.
 func oversized(t *T) {
 	var size atomic.Int64
 	s := t.stage(grown(&size))
@@ -140,7 +140,7 @@ func oversized(t *T) {
 	b.Open(arena.Origin + "/home")
 	step := []int64{0, 25, 1}[theScale()]
 	var sizes []int64
-	for n := int64(2600); n <= 3400; n += step { // 3,900 to 4,200 and beyond when sealed
+	for n := int64(2600); n <= 3400; n += step { // sealed: 3,900 to 4,200 bytes and more
 		sizes = append(sizes, n)
 	}
 	kept, refused := 0, 0
@@ -168,7 +168,8 @@ func oversized(t *T) {
 	t.Figure("%d sizes kept, %d refused in words", kept, refused)
 }
 
-// shrunk goes from three cookies to one: nothing of the old is left.
+// shrunk reduces a session from three cookies to one. Nothing of the old ones may
+// remain.
 func shrunk(t *T) {
 	var size atomic.Int64
 	s := t.stage(grown(&size))
@@ -189,13 +190,13 @@ func shrunk(t *T) {
 	}
 }
 
-// evicted fills the jar from the sibling until the CSRF cookie falls out.
+// evicted fills the jar from the sibling until the browser evicts the CSRF cookie.
 func evicted(t *T) {
 	s := t.stage(nil)
 	b := s.tab()
 	token := s.stolen(b)
 	b.Open(subSite)
-	for round := 0; ; round++ { // which cookies fall out is the browser's choice
+	for round := 0; ; round++ { // the browser chooses the cookies to evict
 		b.Script(fmt.Sprintf(`(() => { for (let i = 0; i < 200; i++) document.cookie = "filler%d-" + i + "=x; Domain=app.test; Secure; Path=/" })()`, round), new(any))
 		if _, there := b.Cookies(base)[s.CSRFCookie()]; !there {
 			break
@@ -214,7 +215,7 @@ func evicted(t *T) {
 	}
 }
 
-// clearedJars signs out of sessions of one cookie and of many.
+// clearedJars signs out of sessions with one cookie and with many.
 func clearedJars(t *T) {
 	eachEngine(t, func(t *T, open func(*stage) surfer) {
 		var size atomic.Int64
@@ -269,8 +270,8 @@ func parallelTabs(t *T) {
 	}
 }
 
-// formPosts signs in and links by a cross-site POST, for which the browser
-// keeps Lax cookies back.
+// formPosts signs in and links by a cross-site POST, with which the browser sends no
+// Lax cookies.
 func formPosts(t *T) {
 	s := t.stage(nil)
 	b := s.tab()

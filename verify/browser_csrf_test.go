@@ -11,8 +11,8 @@ import (
 	"authsvc/internal/test/chromium"
 )
 
-// oddOrigins posts with the victim's own token from origins that almost are
-// the service's.
+// oddOrigins posts with the victim's own token from origins that resemble the
+// service's.
 func oddOrigins(t *T) {
 	s := t.stage(nil)
 	b := s.tab()
@@ -34,18 +34,18 @@ func oddOrigins(t *T) {
 	})
 	s.unharmed(b, func() {
 		s.visits()
-		b.Open(arena.Origin + "/sandbox") // of our own origin, but its frame is of none
+		b.Open(arena.Origin + "/sandbox") // our own origin, but its sandboxed frame has none
 		if status := s.comes("POST /api/auth/signout"); status != http.StatusForbidden {
 			t.Errorf("origin null: status %d", status)
 		}
 	})
 	s.app.HandleFunc("GET /own", page)
-	b.Open("https://APP.test:443/own") // normalises to the origin
+	b.Open("https://APP.test:443/own") // normalises to the service's origin
 	b.At(arena.Origin + "/bye")
 	s.is(b, "")
 }
 
-// forgedMail has the victim's browser ask for a link to the attacker's mailbox.
+// forgedMail makes the victim's browser request a link to the attacker's mailbox.
 func forgedMail(t *T) {
 	eachEvil(t, func(t *T, evil string) {
 		s := t.stage(nil)
@@ -81,8 +81,8 @@ func sessionSwap(t *T) {
 	})
 }
 
-// forcedLink is the same against the victim's account, also with an attempt of
-// the attacker that asks for linking.
+// forcedLink does the same against the victim's account, also with an attacker's
+// attempt that requests linking.
 func forcedLink(t *T) {
 	eachEvil(t, func(t *T, evil string) {
 		for _, intent := range []bool{false, true} {
@@ -106,7 +106,7 @@ func forcedLink(t *T) {
 	})
 }
 
-// forcedSignOut tries every way to /signout without and with a token.
+// forcedSignOut tries every request to /signout, with and without a token.
 func forcedSignOut(t *T) {
 	eachEvil(t, func(t *T, evil string) {
 		s := t.stage(nil)
@@ -128,7 +128,7 @@ func forcedSignOut(t *T) {
 	})
 }
 
-// sentLink gives the victim a link to the attacker's account.
+// sentLink sends the victim a link to the attacker's account.
 func sentLink(t *T) {
 	for _, who := range []string{"", "ada@example.com"} {
 		t.Run("as "+who, func(t *T) {
@@ -147,14 +147,14 @@ func sentLink(t *T) {
 			if who != "" {
 				b.Shows(who)
 			}
-			b.Click("#submitButton") // only the person's own click does it
+			b.Click("#submitButton") // only the person's own click signs in
 			b.At(arena.Origin + "/taken")
 			s.is(b, "mallory@evil.test")
 		})
 	}
 }
 
-// framed puts every page into a frame: the frame stays blank.
+// framed loads every page in a frame. The frame must stay blank.
 func framed(t *T) {
 	eachEvil(t, func(t *T, evil string) {
 		s := t.stage(nil)
@@ -185,8 +185,7 @@ addEventListener("message", (m) => { document.title = m.data })
 	})
 }
 
-// included loads what the service answers as scripts, images and opaque
-// responses.
+// included loads the service's answers as scripts, images and opaque responses.
 func included(t *T) {
 	ways := `(async (u) => {
 		const tag = (name) => new Promise((done) => {

@@ -18,8 +18,8 @@ import (
 	"authsvc/internal/test/sites"
 )
 
-// happyPaths goes through every kind of sign-in and out again: in Chromium on
-// every store, in the other engines on one.
+// happyPaths runs every kind of sign-in and signs out again, in Chromium with every
+// store, in the other engines with one.
 func happyPaths(t *T) {
 	t.Stores(func(t *T, kind stores.Kind) {
 		s := t.stage(func(c *authsvc.Config) { c.Adapter = kind.Open(t) })
@@ -55,8 +55,8 @@ func happy(t *T, s *stage, b surfer) {
 	}
 }
 
-// attackerKit is a page of the attacker, with the victim's CSRF token in hand,
-// that posts to every route that changes something, as forms and as fetches.
+// attackerKit is an attacker's page that has the victim's CSRF token. It posts to
+// every route that changes state, with forms and with fetch.
 func attackerKit(t *T) {
 	eachEvil(t, func(t *T, evil string) {
 		s := t.stage(nil)
@@ -86,7 +86,7 @@ func attackerKit(t *T) {
 				b.Open(evil)
 				s.comes("POST /api/auth" + path)
 				b.At(base)
-				b.Wait(`!document.querySelector("[name=repost]")`) // that page goes on by itself
+				b.Wait(`!document.querySelector("[name=repost]")`) // that page continues by itself
 				s.serves(evil, "<title>Evil</title>")
 				b.Open(evil)
 				body := url.Values{}
@@ -115,8 +115,8 @@ func attackerKit(t *T) {
 	})
 }
 
-// upstreamClient drives next-auth/react as its package has it; e2e does more of
-// it, with both kinds of session.
+// upstreamClient tests next-auth/react from its package. e2e tests it further, with
+// both kinds of session.
 func upstreamClient(t *T) {
 	const dir = "../e2e/web"
 	if err := npm.Install(dir); err != nil {
@@ -163,7 +163,7 @@ func drive(t *T, script []byte) {
 	b.Quiet()
 }
 
-// client compares what a call of the client resolves to.
+// client compares the result of a client call.
 func client(t *T, b *chromium.Tab, call, want string) {
 	t.Helper()
 	var got, asked any
@@ -176,8 +176,8 @@ func client(t *T, b *chromium.Tab, call, want string) {
 	}
 }
 
-// withoutCookies signs in where third parties have no cookies, in private
-// mode, and then where nobody has any: that ends at a page with words.
+// withoutCookies signs in without third-party cookies, in private mode, and then with
+// all cookies blocked, which must end at a page with an explanation.
 func withoutCookies(t *T) {
 	t.Run("private, third parties blocked", func(t *T) {
 		s := t.stage(nil)
@@ -211,8 +211,8 @@ func withoutCookies(t *T) {
 	})
 }
 
-// thirdParty fails unless the browser keeps cookies from a frame of another
-// site, and only there.
+// thirdParty fails unless the browser blocks cookies in a frame of another site, and
+// only there.
 func thirdParty(t *T, s *stage, b *chromium.Tab) {
 	t.Helper()
 	s.serves(evilSite, `<script>document.cookie = "third=1; SameSite=None; Secure"; (top === self ? self : parent).postMessage(document.cookie, "*")</script>`)
@@ -229,7 +229,7 @@ func thirdParty(t *T, s *stage, b *chromium.Tab) {
 	}
 }
 
-// cookieless is a Chromium with preferences of its own.
+// cookieless returns a Chromium with its own preferences.
 func cookieless(t *T, preferences string) *chromium.Browser {
 	t.Helper()
 	b, err := chromium.Start(chromium.Options{TrustKeys: sites.Key(), Preferences: preferences})
@@ -240,8 +240,8 @@ func cookieless(t *T, preferences string) *chromium.Browser {
 	return b
 }
 
-// impatient goes back, reloads, clicks twice and opens addresses again in
-// another tab at every step: no step takes effect twice, none ends in a 5xx.
+// impatient goes back, reloads, double-clicks, and opens addresses again in another
+// tab at every step. No step may take effect twice or end in a 5xx.
 func impatient(t *T) {
 	s := t.stage(nil)
 	b := s.tab()
@@ -260,12 +260,12 @@ func impatient(t *T) {
 	b.At(arena.Origin + "/home")
 	s.is(b, "ada@example.com")
 
-	restored := b.Sibling() // a tab that stood at the provider
+	restored := b.Sibling() // a tab that was at the provider
 	restored.Open(there)
 	s.choose(restored, "ada")
 	restored.At(arena.Origin)
 	s.is(b, "ada@example.com")
-	for range 2 { // the callback that is in the history
+	for range 2 { // the callback in the history
 		b.Back()
 		b.At("http")
 	}
@@ -298,8 +298,8 @@ func doubled(b *chromium.Tab, css string) {
 	b.Script(`(() => { const e = document.querySelector(`+chromium.Quote(css)+`); e.click(); e.click() })()`, new(any))
 }
 
-// once fails if there is more than one user, account or session of anybody who
-// signed in once, or if anything ended in a 5xx.
+// once fails if a person who signed in once has more than one user, account or
+// session, or if any answer was a 5xx.
 func (s *stage) once(t *T) {
 	t.Helper()
 	made := map[string]int{}

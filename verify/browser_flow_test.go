@@ -9,11 +9,12 @@ import (
 	"authsvc/internal/test/arena"
 )
 
-// fixedAuthorization has the victim approve what the attacker's browser began.
+// fixedAuthorization makes the victim approve a sign-in that the attacker's browser
+// began.
 func fixedAuthorization(t *T) { fixed(t, "op", "plain") }
 
-// fixedRequestToken is the same with OAuth 1.0a, whose request token is in the
-// address that the victim is given.
+// fixedRequestToken does the same with OAuth 1.0a, where the address that the victim
+// receives contains the request token.
 func fixedRequestToken(t *T) {
 	fixed(t, "old")
 	t.Run("swapped", func(t *T) {
@@ -23,7 +24,7 @@ func fixedRequestToken(t *T) {
 		b := s.tab()
 		s.begin(b, "old", "/home") // the victim has an attempt of their own
 		mine := arena.MustURL(t, s.approve(b.URL(), "ada"))
-		for _, keep := range []string{"", "state"} { // of the victim's own callback
+		for _, keep := range []string{"", "state"} { // parameters of the victim's own callback
 			q := url.Values{}
 			for name, v := range theirs {
 				q[name] = v
@@ -39,7 +40,7 @@ func fixedRequestToken(t *T) {
 
 func fixed(t *T, providers ...string) {
 	for _, provider := range providers {
-		for _, started := range []bool{false, true} { // does the victim have an attempt of their own
+		for _, started := range []bool{false, true} { // whether the victim has an attempt of their own
 			t.Run(fmt.Sprintf("%s started=%v", provider, started), func(t *T) {
 				s := t.stage(nil)
 				attacker := s.Browser()
@@ -51,7 +52,7 @@ func fixed(t *T, providers ...string) {
 				s.unharmed(b, func() {
 					b.Open(begun)
 					s.choose(b, "ada")
-					b.At(base) // which refuses
+					b.At(base) // which refuses it
 				})
 				s.notLinked(t, provider, "ada")
 				if attacker.Email() != "" {
@@ -66,8 +67,8 @@ func fixed(t *T, providers ...string) {
 	}
 }
 
-// scriptedScanner opens a link in a browser that runs what the page has, for a
-// while, moves about and reads, and clicks nothing.
+// scriptedScanner opens a link in a browser that runs the page's scripts for a while,
+// moves the mouse and reads, but clicks nothing.
 func scriptedScanner(t *T) {
 	seconds := t.Scale("seconds in the scanner", 1, 5, 30)
 	s := t.stage(nil)
@@ -90,8 +91,8 @@ func scriptedScanner(t *T) {
 	s.is(owner, "ada@app.test")
 }
 
-// otherDevice opens a link in a browser that did not ask: a page names the
-// address, and only a click on it signs in, there and once.
+// otherDevice opens a link in a browser that did not request it. A page names the
+// address. Only a click there signs in, only in that browser, and only once.
 func otherDevice(t *T) {
 	s := t.stage(nil)
 	asked, other := s.tab(), s.tab()

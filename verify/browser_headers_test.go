@@ -21,7 +21,7 @@ import (
 const polyglot = "jaVasCript:/*-/*`/*\\`/*'/*\"/**/(/* */oNcliCk=window.hit=1 )//\r\n//</stYle/</titLe/</teXtarEa/</scRipt/--!>" +
 	"\"'><img src=x onerror=window.hit=1><svg onload=window.hit=1>{{7*7}}<a href=javascript:window.hit=1>x</a>"
 
-// clean fails if the page holds anything of an injection that is not text.
+// clean fails if the page contains any part of an injection other than as text.
 func clean(t *T, b *chromium.Tab, where string) {
 	t.Helper()
 	own, err := json.Marshal(slices.Collect(maps.Values(pages.Scripts())))
@@ -44,7 +44,7 @@ func clean(t *T, b *chromium.Tab, where string) {
 	}
 }
 
-// everyPage are the addresses of all HTML pages for somebody with a link.
+// everyPage returns the addresses of all HTML pages for a person with a link.
 func (s *stage) everyPage() []string {
 	s.t.Helper()
 	s.Browser().Post("/api/auth/signin/email", "email", "grace@app.test")
@@ -52,8 +52,8 @@ func (s *stage) everyPage() []string {
 		base + "/error/AccessDenied", base + "/verify-request", arena.Link(s.t, s.Mail.Next(s.t))}
 }
 
-// policyHolds injects what an attacker would, past the templates: the browser
-// runs and loads none of it, and the page itself works.
+// policyHolds injects content past the templates as an attacker would. The browser
+// must run and load none of it, and the page must work.
 func policyHolds(t *T) {
 	s := t.stage(nil)
 	b := s.tab()
@@ -77,7 +77,7 @@ func policyHolds(t *T) {
 		}
 	}
 	s.signOut(b)
-	s.signIn(b, "apple", "alan") // the one page with a script of its own
+	s.signIn(b, "apple", "alan") // the only page with its own script
 }
 
 func injected(t *T, b *chromium.Tab, page string) {
@@ -102,12 +102,12 @@ func injected(t *T, b *chromium.Tab, page string) {
 	}
 }
 
-// scriptSweep puts the polyglot into every parameter of every page, and into
-// the names that pages show.
+// scriptSweep puts the polyglot into every parameter of every page, and into the
+// names that pages show.
 func scriptSweep(t *T) {
 	s := t.stage(func(c *authsvc.Config) {
 		c.Theme.SiteName = "Acme" + polyglot
-		c.Theme.ButtonText = "" // colours are checked at start: TestTheme
+		c.Theme.ButtonText = "" // colours are checked at startup: TestTheme
 		c.Providers[0].(*authsvc.OAuth).Name = "Example" + polyglot
 	})
 	if _, err := s.OP.AddPerson(idp.Person{Sub: "mallory", Name: `Mallory"'><img src=x onerror=window.hit=1>`}); err != nil {
@@ -154,7 +154,7 @@ func sweep(t *T, b *chromium.Tab) {
 	}
 }
 
-// noThirdParties counts what every page loads.
+// noThirdParties counts the resources that every page loads.
 func noThirdParties(t *T) {
 	s := t.stage(nil)
 	b := s.tab()
@@ -170,12 +170,12 @@ func noThirdParties(t *T) {
 	if asked := s.net.Asked(); len(asked) > 0 {
 		t.Errorf("the browser asked for %v", asked)
 	}
-	b.Open(arena.Origin + "/home") // twin: what is loaded is seen
+	b.Open(arena.Origin + "/home") // twin: loaded resources are noticed
 	b.Script(`fetch("https://elsewhere.test/").catch(() => {})`, new(any))
 	s.eventually(func() bool { return slices.Contains(s.net.Asked(), "https://elsewhere.test") }, "nothing was seen of a request elsewhere")
 }
 
-// withoutScripts signs in, and out, with JavaScript off, by the keyboard.
+// withoutScripts signs in and out with the keyboard while JavaScript is off.
 func withoutScripts(t *T) {
 	s := t.stage(nil)
 	b := s.tab()
@@ -212,7 +212,7 @@ func withoutScripts(t *T) {
 	}
 }
 
-// reach presses Tab until the focus is on an element that matches.
+// reach presses Tab until a matching element has the focus.
 func reach(b *chromium.Tab, css string) {
 	b.T.Helper()
 	b.Wait(`document.readyState === "complete" && document.querySelector(` + chromium.Quote(css) + `)`)

@@ -48,8 +48,8 @@ func callbackVectors(t *T) []string {
 	return list
 }
 
-// parsersAgree has engines read what the service makes of every vector, and
-// also every vector that it accepts as it came.
+// parsersAgree makes browser engines parse the service's version of every vector, and
+// every vector that the service accepts unchanged.
 func parsersAgree(t *T) {
 	allowed := []string{arena.Origin, partnerSite}
 	vectors := callbackVectors(t)
@@ -81,7 +81,7 @@ func parsersAgree(t *T) {
 		if accepted < 20 || len(origins) != len(made) {
 			t.Errorf("%d accepted, %d of %d read", accepted, len(origins), len(made))
 		}
-		var foreign string // the oracle can tell
+		var foreign string // checks that the oracle can tell
 		if b.Script(`new URL("/\t/evil.test", location.href).origin`, &foreign); foreign != evilSite {
 			t.Errorf("twin: /\\t/evil.test is %s", foreign)
 		}
@@ -89,8 +89,8 @@ func parsersAgree(t *T) {
 	})
 }
 
-// reflected puts what breaks out of attributes, and what runs as an address,
-// into callbackUrl.
+// reflected puts values that break out of attributes, or run as an address, into
+// callbackUrl.
 func reflected(t *T) {
 	s := t.stage(nil)
 	b := s.tab()
@@ -120,14 +120,14 @@ func reflected(t *T) {
 	s.signIn(b, "op", "ada") // twin: /home is kept
 }
 
-// nothingOnward follows sign-ins to their last page, which loads a picture
-// from elsewhere, and looks at its address and at every Referer.
+// nothingOnward follows sign-ins to their last page, which loads a picture from
+// another site. It checks the page's address and every Referer.
 func nothingOnward(t *T) {
 	s := t.stage(nil)
 	referers := make(chan string, 100)
 	s.net.Serve(evilSite, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { referers <- r.Referer() }))
 	s.app.HandleFunc("GET /home", func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Referrer-Policy", "unsafe-url") // the worst that an application can do
+		w.Header().Set("Referrer-Policy", "unsafe-url") // the worst policy that an application can set
 		writePage(w, `<title>Home</title><img src="`+evilSite+`/pixel"><p id="from"></p><script>document.getElementById("from").textContent = document.referrer</script>`)
 	})
 	b := s.tab()
@@ -167,7 +167,7 @@ func nothingOnward(t *T) {
 	}
 }
 
-// leaks reports whether an address holds more than an origin and a plain path.
+// leaks reports whether an address contains more than an origin and a plain path.
 func leaks(address string) bool {
 	for _, word := range []string{"code=", "state=", "token=", "email=", "oauth_", "%40", "@"} {
 		if strings.Contains(address, word) {
@@ -177,7 +177,7 @@ func leaks(address string) bool {
 	return false
 }
 
-// loops makes the service's own routes the place to go on to.
+// loops uses the service's own routes as redirect targets.
 func loops(t *T) {
 	s := t.stage(nil)
 	b := s.tab()

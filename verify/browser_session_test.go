@@ -9,13 +9,13 @@ import (
 	"authsvc/internal/test/chromium"
 )
 
-// backButton signs out of pages that showed the person, and goes back.
+// backButton signs out after pages that showed the user, and goes back.
 func backButton(t *T) {
 	t.Strategies(func(t *T, strategy string) { goneBack(t, strategy, "no-store") })
 }
 
-// traces is the same with a private page that says nothing about caches: the
-// guard in front of it does.
+// traces does the same with a private page that sets no cache headers; the guard in
+// front of it sets them.
 func traces(t *T) {
 	t.Strategies(func(t *T, strategy string) { goneBack(t, strategy, "") })
 }
@@ -26,8 +26,8 @@ func back(b *chromium.Tab, to string) {
 	b.At(to)
 }
 
-// goneBack looks for the person in the pages that the back button brings after
-// sign-out. cache is what the application says about its own page.
+// goneBack looks for the user in the pages that the back button shows after sign-out.
+// cache is the Cache-Control of the application's own page.
 func goneBack(t *T, strategy, cache string) {
 	s := t.stage(func(c *authsvc.Config) { c.Session.Strategy = authsvc.Strategy(strategy) })
 	s.app.Handle("GET /private", s.Require(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -51,7 +51,7 @@ func goneBack(t *T, strategy, cache string) {
 	b.Shows("ada@example.com")
 	b.Click("#submitButton")
 	b.At(arena.Origin + "/bye")
-	for _, to := range []string{base + "/signout", base + "/signin", base + "/signin?callbackUrl="} { // where Require sends strangers
+	for _, to := range []string{base + "/signout", base + "/signin", base + "/signin?callbackUrl="} { // where Require redirects strangers
 		back(b, to)
 		if text := b.Text(); strings.Contains(text, "ada@example.com") {
 			t.Errorf("%s shows the person after sign-out:\n%s", b.URL(), text)

@@ -1,14 +1,14 @@
 package verify
 
-// A browserCheck is what a real browser adds to a check, or all of it.
+// A browserCheck is the part of a check that needs a real browser, or a whole check.
 type browserCheck struct {
-	title string // of checks that are nothing else
+	title string // for whole checks
 	run   func(t *T)
-	needs []need // besides Chromium, of checks that are nothing else
+	needs []need // in addition to Chromium, for whole checks
 	alone bool
 }
 
-// inBrowser are the checks of real browsers, by id.
+// inBrowser holds the checks in real browsers, by id.
 var inBrowser = map[string]browserCheck{
 	"cookies-03": {title: "cookie tossing: duplicate session names", run: tossedSessions},
 	"cookies-04": {title: "a planted signed CSRF pair", run: plantedPair},

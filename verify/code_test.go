@@ -18,7 +18,7 @@ import (
 	"authsvc/internal/test/browser"
 )
 
-// The checks of email are by link; what of them a code could get around is here.
+// The email checks use links. These check that codes cannot bypass them.
 var codeChecks = checks{
 	"01": {title: "tries of a mailed code", run: code01},
 	"02": {title: "another browser's cookie", run: code02},
@@ -26,7 +26,7 @@ var codeChecks = checks{
 	"04": {title: "links' checks by code", run: code04},
 }
 
-// codesOn has codes in every compat mode.
+// codesOn switches codes on in every compat mode.
 func codesOn(tune func(*authsvc.Config)) func(*authsvc.Config) {
 	return func(c *authsvc.Config) {
 		for _, p := range c.Providers {
@@ -55,7 +55,7 @@ func codeEnter(b *arena.Browser, address, code string) *browser.Answer {
 	return b.Post("/api/auth/callback/email", "email", address, "code", code)
 }
 
-// codeWrong is another code than the one given.
+// codeWrong returns a code that differs from the given one.
 func codeWrong(code string, i int) string {
 	wrong := fmt.Sprintf("%08d", i)
 	if wrong == strings.ReplaceAll(code, " ", "") {
@@ -64,8 +64,8 @@ func codeWrong(code string, i int) string {
 	return wrong
 }
 
-// code01: 64 guesses at once, at two replicas, from copies of the cookie: five
-// are judged, and the link still works.
+// code01 makes 64 guesses at once at two replicas with copies of the cookie. Five are
+// judged, and the link still works.
 func code01(t *T) {
 	emailStores(t, func(t *T, kind stores.Kind) {
 		w := t.Enter(codesOn(func(c *authsvc.Config) { c.Adapter = kind.Open(t) }))
@@ -103,7 +103,7 @@ func code01(t *T) {
 		w.MustRefuse(t, func() *browser.Answer { return codeEnter(b.Clone(), "ada@app.test", code) })
 		fresh := b.Clone()
 		second, _ := codeAsk(t, w, fresh, "ada@app.test")
-		w.MustRefuse(t, func() *browser.Answer { return codeEnter(fresh.Clone(), "ada@app.test", code) }) // beside a request that has tries
+		w.MustRefuse(t, func() *browser.Answer { return codeEnter(fresh.Clone(), "ada@app.test", code) }) // although another request has tries left
 		if a := codeEnter(fresh, "ada@app.test", second); a.Location() != arena.Origin || fresh.Email() != "ada@app.test" {
 			t.Errorf("twin, the next code: %d %s", a.StatusCode, a.Location())
 		}
@@ -120,8 +120,8 @@ func code01(t *T) {
 	codeWithheld(t)
 }
 
-// codeWithheld: past the limit of a mailbox there are new requests, but no new
-// codes, and none of before gets more tries by them.
+// codeWithheld checks that past a mailbox's limit new requests are accepted, but send
+// no new code and give earlier codes no more tries.
 func codeWithheld(t *T) {
 	t.Helper()
 	emailBubble(t, func(t *T) {
@@ -152,7 +152,7 @@ func codeWithheld(t *T) {
 
 const codeTriesOf = 5
 
-// code02: a code counts with the cookie of its own request alone.
+// code02 checks that a code works only with the cookie of its own request.
 func code02(t *T) {
 	t.Strategies(func(t *T, strategy string) {
 		w := t.Enter(codesOn(func(c *authsvc.Config) { c.Session.Strategy = authsvc.Strategy(strategy) }))
@@ -204,7 +204,7 @@ func turn(r rune) rune {
 	return r
 }
 
-// codeCookie is a browser whose cookie of requests is changed.
+// codeCookie returns a browser whose request cookie is changed.
 func codeCookie(b *arena.Browser, change func(string) string) *arena.Browser {
 	c := b.Clone()
 	for name, value := range c.Cookies {
@@ -215,8 +215,8 @@ func codeCookie(b *arena.Browser, change func(string) string) *arena.Browser {
 	return c
 }
 
-// code03: neither the answers to codes, nor their cookies, nor their time tell
-// who has an account or who was sent a mail.
+// code03 checks that neither answers to codes, nor their cookies, nor their time
+// reveal who has an account or was sent a mail.
 func code03(t *T) {
 	n := t.Scale("codes a kind of address", 100, 500, 1000)
 	w := t.EnterOffline(codesOn(func(c *authsvc.Config) {
@@ -266,9 +266,10 @@ func code03(t *T) {
 	})
 }
 
-// code04 does by code what email-01, 02, 05, 13, 14 and 20 do by link.
+// code04 repeats with codes the checks email-01, 02, 05, 13, 14 and 20, which use
+// links.
 func code04(t *T) {
-	emailBubble(t, func(t *T) { // reuse and life
+	emailBubble(t, func(t *T) { // reuse and lifetime
 		w := t.EnterOffline(codesOn(nil))
 		for _, wait := range []time.Duration{0, 10*time.Minute - time.Second, 10 * time.Minute, 24 * time.Hour} {
 			b := w.Browser()

@@ -20,8 +20,8 @@ import (
 	"authsvc/internal/test/process"
 )
 
-// config02 prints a configuration in all ways that there are, with the
-// binary's commands and in a program.
+// config02 prints a configuration in every possible way, with the binary's commands
+// and in a program.
 func config02(t *T) {
 	text := configGood + "  - {id: email, type: email, server: 'smtp://user:" + configSecret + "@mail.example.com', from: 'a@app.test'}\n"
 	p := configFile(t, text)
@@ -105,7 +105,7 @@ func config03(t *T) {
 	if out, code := withFile(t, secretFile(t, t.TempDir(), 0o600)); code != 0 || strings.Contains(out, "chmod") {
 		t.Errorf("twin 0600: %d %s", code, out)
 	}
-	// The configuration itself holds secrets when no variable does.
+	// The configuration itself holds secrets if no variable does.
 	p := configFile(t, configGood)
 	file := filepath.Join(p.Dir, "authsvc.yaml")
 	for mode, warned := range map[os.FileMode]bool{0o644: true, 0o604: true, 0o600: false, 0o400: false} {
@@ -128,7 +128,7 @@ func config03(t *T) {
 }
 
 // overPlain sends requests for an https origin to a process, as a proxy that
-// ends TLS does.
+// terminates TLS does.
 type overPlain struct{ addr string }
 
 // RoundTrip implements [http.RoundTripper].
@@ -139,7 +139,7 @@ func (o overPlain) RoundTrip(r *http.Request) (*http.Response, error) {
 	return http.DefaultTransport.RoundTrip(r)
 }
 
-// config04 runs the binary with everything logged and goes through the flows.
+// config04 runs the binary with full logging and all flows.
 func config04(t *T) {
 	n := process.NewNeighbours(t, arena.Origin+"/api/auth/callback/op")
 	yaml := strings.Replace(n.YAML("log: {level: debug}\ncompat: "+t.Mode), `"{origin}"`, arena.Origin, 1)
@@ -167,7 +167,7 @@ func config04(t *T) {
 	if email, err := v.Email(); email != "ada@example.com" {
 		t.Fatalf("twin: %q, %v", email, err)
 	}
-	must(v.Get(back.URL())) // again, which is refused
+	must(v.Get(back.URL())) // a second time, which is refused
 	for _, c := range v.Client.Jar.Cookies(arena.MustURL(t, arena.Origin)) {
 		if len(c.Value) > 20 && !strings.Contains(c.Name, "callback") {
 			canaries["cookie "+c.Name] = c.Value
@@ -184,7 +184,7 @@ func config04(t *T) {
 	if err := mail.Open(link); err != nil {
 		t.Fatal(err)
 	}
-	must(mail.Get(link)) // is spent
+	must(mail.Get(link)) // the link is spent
 	if err := v.SignOut(); err != nil {
 		t.Fatal(err)
 	}
@@ -201,7 +201,7 @@ func config04(t *T) {
 	}
 }
 
-// config07 looks for tokens in the bytes of the store.
+// config07 searches the bytes of the store for tokens.
 func config07(t *T) {
 	file := filepath.Join(t.TempDir(), "auth.db")
 	store, err := sqlite.Open(t.Context(), file, sqlite.Options{Migrate: true})
@@ -243,7 +243,7 @@ func config07(t *T) {
 	}
 }
 
-// dumped is all that SQLite has written.
+// dumped returns all bytes that SQLite has written.
 func dumped(t *T, file string) string {
 	t.Helper()
 	var all strings.Builder

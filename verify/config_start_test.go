@@ -13,17 +13,17 @@ import (
 	"authsvc/internal/test/process"
 )
 
-// configSecret is in the files that are refused, and in no message.
+// configSecret is in the refused files and must be in no message.
 const configSecret = "canary-4b7e1d90a2c6f853-client-secret"
 
-// configGood is a file that starts.
+// configGood is a valid configuration file.
 const configGood = `url: http://localhost:3000
 secret: ` + arena.Secret + `
 providers:
   - {id: github, client_id: a, client_secret: ` + configSecret + `}
 `
 
-// configBad are files that do not, with the key that a message names.
+// configBad returns invalid files, each with the key that the message must name.
 func configBad() map[string][2]string {
 	with := func(old, with, key string) [2]string {
 		return [2]string{strings.Replace(configGood, old, with, 1), key}
@@ -86,7 +86,7 @@ func config01(t *T) {
 	t.Run("embedded", configEmbedded)
 }
 
-// configFile prepares a process whose file is text alone.
+// configFile prepares a process whose configuration file is exactly text.
 func configFile(t *T, text string) *process.Process {
 	t.Helper()
 	p := process.Prepare(t, "", "AUTHSVC_STORAGE_URL=memory:")
@@ -96,7 +96,7 @@ func configFile(t *T, text string) *process.Process {
 	return p
 }
 
-// configEmbedded spoils the configuration of an embedded engine.
+// configEmbedded makes the configuration of an embedded engine invalid.
 func configEmbedded(t *T) {
 	good := func() authsvc.Config {
 		return authsvc.Config{URL: arena.Origin, Secrets: []string{arena.Secret}, Providers: []authsvc.Provider{&authsvc.Credentials{Authorize: arena.Authorize}}}

@@ -15,15 +15,15 @@ import (
 	"authsvc/internal/test/process"
 )
 
-// cookiesAsk asks GET session with Cookie header lines as written.
+// cookiesAsk sends GET session with literal Cookie header lines.
 func cookiesAsk(w *arena.World, lines ...string) *browser.Answer {
 	b := w.Browser()
 	b.Header["Cookie"] = lines
 	return b.Get("/api/auth/session")
 }
 
-// cookiesPair is a world with a victim and an attacker signed in, and the
-// session cookies of both.
+// cookiesPair returns a world with a signed-in victim and a signed-in attacker, and
+// both session cookies.
 func cookiesPair(t *T, strategy string) (w *arena.World, victim *arena.Browser, mine, evil string) {
 	t.Helper()
 	w = t.Enter(func(c *authsvc.Config) { c.Session.Strategy = authsvc.Strategy(strategy) })
@@ -33,8 +33,8 @@ func cookiesPair(t *T, strategy string) (w *arena.World, victim *arena.Browser, 
 	return w, victim, victim.Cookies[w.SessionCookie()], attacker.Cookies[w.SessionCookie()]
 }
 
-// cookiesNobody asserts that Cookie lines are no session, and change nothing;
-// with expired, that what they hold of the session's names is expired.
+// cookiesNobody checks that Cookie lines contain no valid session and change nothing.
+// With expired, their cookies under session names must be expired.
 func cookiesNobody(t *T, w *arena.World, what string, expired bool, lines ...string) {
 	t.Helper()
 	before := w.Ledger.Lasting()
@@ -47,7 +47,7 @@ func cookiesNobody(t *T, w *arena.World, what string, expired bool, lines ...str
 	}
 }
 
-// cookiesNull is GET session of nobody.
+// cookiesNull returns the body of GET session without a session.
 func cookiesNull(t *T) string {
 	if t.Mode == modeV5 {
 		return "null"
@@ -55,7 +55,7 @@ func cookiesNull(t *T) string {
 	return "{}"
 }
 
-// cookiesAda asserts that Cookie lines are the session of ada.
+// cookiesAda checks that Cookie lines contain ada's session.
 func cookiesAda(t *T, w *arena.World, what string, lines ...string) {
 	t.Helper()
 	if a := cookiesAsk(w, lines...); !strings.Contains(a.Text, "ada@example.com") {
@@ -91,7 +91,7 @@ func cookies03(t *T) {
 	})
 }
 
-// cookies04: a pair that the attacker got, under names that a sibling host can
+// cookies04 uses a pair issued to the attacker, under names that a sibling host can
 // plant.
 func cookies04(t *T) {
 	t.Strategies(func(t *T, strategy string) {
@@ -110,7 +110,7 @@ func cookies04(t *T) {
 				})
 			}
 		}
-		if t.Mode == modeNone { // elsewhere the pair is bound to no session, as csrf-05 says
+		if t.Mode == modeNone { // in other modes the pair is bound to no session, as csrf-05 says
 			planted := victim.Clone()
 			planted.Cookies[w.CSRFCookie()] = pair
 			w.NoEffect(t, victim, func() *browser.Answer {
@@ -123,7 +123,7 @@ func cookies04(t *T) {
 	})
 }
 
-// cookiesAlike are spellings of a cookie that are not it.
+// cookiesAlike returns cookies that resemble the given one but must not match it.
 func cookiesAlike(name, value string) map[string]string {
 	return map[string]string{
 		"other case":        "__HoSt-" + strings.TrimPrefix(strings.TrimPrefix(name, "__Host-"), "__Secure-") + "=" + value,
@@ -169,7 +169,7 @@ func cookies05(t *T) {
 	}
 }
 
-// cookies06 has what is valid over https under the names that count over http.
+// cookies06 sends cookies that are valid over https under the names used over http.
 func cookies06(t *T) {
 	t.Strategies(func(t *T, strategy string) {
 		w, victim, mine, _ := cookiesPair(t, strategy)
@@ -203,7 +203,7 @@ func cookies06(t *T) {
 	})
 }
 
-// cookies08: all orders of five chunks, the most that there are.
+// cookies08 tries all orders of five chunks, the maximum.
 func cookies08(t *T) {
 	size := 13_000
 	w := t.EnterOffline(cookiesFat(&size))
@@ -269,7 +269,7 @@ func cookies09(t *T) {
 			}
 			slowest = max(slowest, fastest)
 		}
-		// A name that no Set-Cookie line can hold is not expired.
+		// A name that cannot be in a Set-Cookie line is not expired.
 		cookiesNobody(t, w, "digits of another script", false, s+".٠="+mine)
 		if t.Figure("%v at most", slowest.Round(10*time.Microsecond)); measures() && slowest > time.Millisecond {
 			t.Errorf("%v", slowest)
@@ -280,7 +280,7 @@ func cookies09(t *T) {
 	})
 }
 
-// cookiesRandom holds random sets against what joins them naively.
+// cookiesRandom compares random sets with a naive way to join them.
 func cookiesRandom(t *T, w *arena.World, token string) {
 	r := rand.New(rand.NewPCG(1, 2))
 	in := 0
@@ -302,8 +302,8 @@ func cookiesRandom(t *T, w *arena.World, token string) {
 	}
 }
 
-// cookiesSet cuts a token into up to five chunks, in some order, and often
-// spoils the set.
+// cookiesSet cuts a token into up to five chunks in some order, and often spoils the
+// set.
 func cookiesSet(r *rand.Rand, name, token string) (pairs []string) {
 	k := 1 + r.IntN(5)
 	for i := range k {
@@ -328,7 +328,7 @@ func cookiesSet(r *rand.Rand, name, token string) (pairs []string) {
 	return pairs
 }
 
-// cookiesJoined is the session of a set, "" if it is not exactly one.
+// cookiesJoined returns the session of a set, or "" unless there is exactly one.
 func cookiesJoined(name string, pairs []string) string {
 	chunks := map[string]string{}
 	for _, p := range pairs {
@@ -352,7 +352,7 @@ func cookiesJoined(name string, pairs []string) string {
 	return joined
 }
 
-// cookies12 sends what a sibling host can plant at most to the binary.
+// cookies12 sends the binary as many cookies as a sibling host can plant.
 func cookies12(t *T) {
 	p := process.Serve(t, process.NewNeighbours(t).YAML(""), "AUTHSVC_STORAGE_URL=memory:")
 	bomb := "GET /api/auth/signin HTTP/1.1\r\nHost: " + p.Addr + "\r\nConnection: close\r\n"
@@ -382,8 +382,8 @@ func cookies12(t *T) {
 	}
 }
 
-// cookies13: without the CSRF cookie a page of another site gets nowhere, and
-// sees no token.
+// cookies13 checks that without the CSRF cookie, a page of another site achieves
+// nothing and sees no token.
 func cookies13(t *T) {
 	w := t.Enter(nil)
 	victim := w.Browser()

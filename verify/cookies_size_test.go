@@ -9,8 +9,7 @@ import (
 	"authsvc/internal/test/arena"
 )
 
-// cookiesFat makes sessions carry n more bytes, of what cannot be compressed
-// away since nothing is compressed.
+// cookiesFat gives sessions n more bytes of data. Nothing is compressed.
 func cookiesFat(n *int) func(*authsvc.Config) {
 	return func(c *authsvc.Config) {
 		c.Session.Strategy = "jwt"
@@ -23,15 +22,15 @@ func cookiesFat(n *int) func(*authsvc.Config) {
 	}
 }
 
-// cookiesGrown signs in with a session of some size; it returns how many
-// cookies that took and the bytes of the longest pair.
+// cookiesGrown signs in with a session of some size. It returns the number of cookies
+// and the length of the longest name-value pair in bytes.
 func cookiesGrown(t *T, w *arena.World) (count, longest int) {
 	t.Helper()
 	b := w.Browser()
 	a := b.Login("ada")
 	for _, line := range a.Header["Set-Cookie"] {
 		pair, _, _ := strings.Cut(line, ";")
-		longest = max(longest, len(pair)-1) // the limit is of name and value
+		longest = max(longest, len(pair)-1) // the limit applies to name and value
 	}
 	count = len(b.SessionCookies())
 	if longest > 4096 || count < 1 || count > 5 || b.Email() != "ada@app.test" {

@@ -37,8 +37,8 @@ var cookiesChecks = checks{
 	"17": {title: "sign-out clears every cookie of the session", run: cookies17},
 }
 
-// cookiesKinds adds a provider of each kind that asks the identity provider:
-// OAuth 2 "plain", OAuth 1.0a "old" and form_post "apple".
+// cookiesKinds adds a provider of each kind that uses the identity provider: OAuth 2
+// "plain", OAuth 1.0a "old" and form_post "apple".
 func cookiesKinds(c *authsvc.Config) {
 	op := c.Providers[0].(*authsvc.OAuth)
 	apple := *op
@@ -55,7 +55,8 @@ func cookiesKinds(c *authsvc.Config) {
 			UserInfoURL: op.Issuer + "/oauth1/user", Fields: authsvc.Fields{ID: "token.user_id"}})
 }
 
-// cookiesEvery drives every route, good and bad, and collects Set-Cookie lines.
+// cookiesEvery requests every route with valid and invalid input and collects the
+// Set-Cookie lines.
 func cookiesEvery(t *T, w *arena.World) []string {
 	var lines []string
 	b := w.Browser()
@@ -98,7 +99,8 @@ func cookiesEvery(t *T, w *arena.World) []string {
 	return lines
 }
 
-// cookiesAttributes are those of a Set-Cookie line but for its times, sorted.
+// cookiesAttributes returns the attributes of a Set-Cookie line without its times,
+// sorted.
 func cookiesAttributes(line string) []string {
 	_, rest, _ := strings.Cut(line, "; ")
 	list := slices.DeleteFunc(strings.Split(rest, "; "), func(a string) bool {
@@ -108,8 +110,8 @@ func cookiesAttributes(line string) []string {
 	return list
 }
 
-// cookies01 over every kind of provider. The names of the compat modes are
-// those of the other side, which has __Host- for the CSRF cookie only.
+// cookies01 covers every kind of provider. The compat modes use the other library's
+// cookie names; of those, only the CSRF cookie has __Host-.
 func cookies01(t *T) {
 	t.Strategies(func(t *T, strategy string) {
 		for _, domain := range []string{"", "app.test"} {
@@ -156,8 +158,7 @@ func cookies02(t *T) {
 	}
 }
 
-// cookies14: the jar of the harness forgets nothing, so a late callback brings
-// its cookies with it.
+// cookies14 uses a jar that never drops cookies, so a late callback still sends them.
 func cookies14(t *T) {
 	for wait, late := range map[time.Duration]bool{15*time.Minute - time.Second: false, 15*time.Minute + time.Second: true} {
 		synctest.Test(t.T, func(bubble *testing.T) {
@@ -167,7 +168,7 @@ func cookies14(t *T) {
 			b := w.Browser()
 			state := arena.MustURL(bubble, b.Begin("plain")).Query().Get("state")
 			time.Sleep(wait)
-			want := "error=AccessDenied" // the state is valid, so the word counts
+			want := "error=AccessDenied" // the state is valid, so the provider's error counts
 			if late {
 				want = "error=OAuthCallback"
 			}
@@ -179,7 +180,7 @@ func cookies14(t *T) {
 	}
 }
 
-// cookiesOffline is a provider that no network is needed to be sent to.
+// cookiesOffline returns a provider whose redirect needs no network.
 func cookiesOffline() *authsvc.OAuth {
 	return &authsvc.OAuth{ID: "plain", Name: "Plain", Client: authsvc.Client{ID: "app", Secret: arena.ClientSecret},
 		Endpoints: authsvc.Endpoints{
@@ -219,7 +220,7 @@ func cookies15(t *T) {
 				who = ""
 			}
 			a := run(w, b, b.Approve(w.OP, start, who))
-			// An unknown state names no attempt; the live one stays.
+			// An unknown state matches no attempt; the live one stays.
 			want := map[bool]int{true: 1}[name == "bad state"]
 			if left := cookiesPending(b); left != want {
 				t.Errorf("%d left after %d %s", left, a.StatusCode, a.Location())
@@ -248,7 +249,7 @@ func cookiesPending(b *arena.Browser) int {
 	return n
 }
 
-// cookiesOctets are what the engine's cookie values are made of.
+// cookiesOctets matches the characters of the engine's cookie values.
 var cookiesOctets = regexp.MustCompile(`^[A-Za-z0-9%_.+*-]*$`)
 
 func cookies16(t *T) {
@@ -281,7 +282,7 @@ func cookies16(t *T) {
 	}
 }
 
-// cookies17 has sessions of one cookie and of several, of one host and shared.
+// cookies17 uses sessions of one cookie and of several, for one host and shared.
 func cookies17(t *T) {
 	for _, domain := range []string{"", "app.test"} {
 		for _, size := range []int{0, 9000} {

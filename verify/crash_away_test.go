@@ -15,8 +15,7 @@ import (
 	"authsvc/internal/test/servertest"
 )
 
-// A crashSite is a service with a database server of its own, and somebody who
-// is signed in there.
+// A crashSite is a service with its own database server and a signed-in user.
 type crashSite struct {
 	name   string
 	server *servertest.Server
@@ -26,11 +25,11 @@ type crashSite struct {
 
 	mu     sync.Mutex
 	probes []crashProbe
-	down   []time.Time // when the server was killed
-	up     []time.Time // and when it answered again
+	down   []time.Time // times at which the server was killed
+	up     []time.Time // times at which it answered again
 }
 
-// A crashProbe is one request of somebody who is signed in.
+// A crashProbe is one request of a signed-in user.
 type crashProbe struct {
 	begun  time.Time
 	took   time.Duration
@@ -38,7 +37,7 @@ type crashProbe struct {
 	right  bool
 }
 
-// probe asks for the session until the channel is closed.
+// probe requests the session until the channel is closed.
 func (s *crashSite) probe(end <-chan struct{}) {
 	for {
 		select {
@@ -58,11 +57,12 @@ func (s *crashSite) probe(end <-chan struct{}) {
 	}
 }
 
-// crashRecovers is how soon all is well after the server answers again.
+// crashRecovers limits the time from the server's first answer until requests succeed
+// again.
 const crashRecovers = 5 * time.Second
 
-// crashTold is how soon a request is refused while the server is away. With
-// MongoDB a request waits for an election to end, 5 s at most, as its page says.
+// crashTold is the time in which a request is refused while the server is away. With
+// MongoDB, a request waits up to 5 s for the end of an election, as its page says.
 func crashTold(store string) time.Duration {
 	if store == "mongodb" {
 		return 5500 * time.Millisecond
@@ -70,11 +70,11 @@ func crashTold(store string) time.Duration {
 	return 2 * time.Second
 }
 
-// judge: 200 with the right person or 503, never another answer; 503 soon, and
-// an end to it soon after the server is back.
+// judge checks that every answer is 200 with the right user, or 503. A 503 must come
+// soon, and stop soon after the server is back.
 func (s *crashSite) judge(t *T) {
 	t.Helper()
-	var refused, felt int // felt: refused, or made to wait
+	var refused, felt int // felt: refused or delayed
 	var longest, back time.Duration
 	for _, p := range s.probes {
 		if p.status != http.StatusOK || p.took > 500*time.Millisecond {
@@ -99,7 +99,7 @@ func (s *crashSite) judge(t *T) {
 	t.Figure("%s: %d of %d refused, after %d ms at most, well again within %d ms", s.name, refused, len(s.probes), longest.Milliseconds(), back.Milliseconds())
 }
 
-// late is how long after its server was back a request began, 0 if the server
+// late returns how long after its server was back a request began, 0 if the server
 // was away then.
 func (s *crashSite) late(at time.Time) time.Duration {
 	for i := len(s.up) - 1; i >= 0; i-- {
@@ -113,7 +113,7 @@ func (s *crashSite) late(at time.Time) time.Duration {
 	return 0
 }
 
-// crash04 kills all servers and starts them again, each below its own service.
+// crash04 kills all servers and restarts them, each under its own service.
 func crash04(t *T) {
 	length := time.Duration(t.Scale("seconds of restarts", 0, 20, 600)) * time.Second
 	var sites []*crashSite
@@ -163,15 +163,14 @@ func newCrashSite(t *T, kind crashServer) *crashSite {
 	return s
 }
 
-// crashSpare are goroutines more than before that are no sign of a leak: those
-// of connections to the store.
+// crashSpare is the number of additional goroutines that do not indicate a leak:
+// those of store connections.
 const crashSpare = 15
 
-// crashDeadline is when a request has ended, whatever the store does.
+// crashDeadline limits a request, whatever the store does.
 const crashDeadline = 15 * time.Second
 
-// crash05 stops each server where it is, and then loses all that is sent to
-// PostgreSQL.
+// crash05 freezes each server, then drops all traffic to PostgreSQL.
 func crash05(t *T) {
 	length := time.Duration(t.Scale("seconds without an answer", 0, 8, 60)) * time.Second
 	var sites []*crashHung
@@ -210,7 +209,7 @@ func crash05(t *T) {
 	t.Figure("%d goroutines before, %d after", base, left)
 }
 
-// A crashHung is a service whose store hangs, between hang and goOn.
+// A crashHung is a service whose store hangs between the calls of hang and goOn.
 type crashHung struct {
 	name       string
 	w          *arena.World
@@ -226,7 +225,7 @@ func newCrashHung(t *T, name string, env []string, hang, goOn func()) *crashHung
 	if b.Email() != "ada@example.com" {
 		t.Fatalf("twin: not signed in with %s", name)
 	}
-	together(20, func(int) { // as many connections as there will be
+	together(20, func(int) { // opens as many connections as the check needs
 		for range 5 {
 			b.Clone().Get("/api/auth/session")
 		}
@@ -234,8 +233,8 @@ func newCrashHung(t *T, name string, env []string, hang, goOn func()) *crashHung
 	return &crashHung{name, w, b, hang, goOn}
 }
 
-// ask sends requests while the store hangs. Each has ended by its deadline,
-// without an answer that is wrong.
+// ask sends requests while the store hangs. Each must end by its deadline without a
+// wrong answer.
 func (s *crashHung) ask(t *T, length time.Duration) {
 	begun := time.Now()
 	var most atomic.Int64
@@ -258,7 +257,7 @@ func (s *crashHung) ask(t *T, length time.Duration) {
 	t.Figure("%s: requests ended after %.1f s at most", s.name, longest.Seconds())
 }
 
-// goesOn waits for the session to be read again.
+// goesOn waits until the session can be read again.
 func (s *crashHung) goesOn(t *T) {
 	for thawed := time.Now(); !strings.Contains(s.b.Get("/api/auth/session").Text, "ada@example.com"); time.Sleep(50 * time.Millisecond) {
 		if time.Since(thawed) > crashDeadline {

@@ -19,46 +19,46 @@ import (
 	"authsvc/internal/test/process"
 )
 
-// A crashBook has what a service acknowledged, outside of the service. What
-// was under way when it was killed is not in it: nobody was promised that.
+// A crashBook records the acknowledgements of a service, outside the service.
+// Requests in progress when it was killed are not recorded: they were not
+// acknowledged.
 type crashBook struct {
 	t    *T
 	near *process.Neighbours
 	base string
 	net  http.RoundTripper
 
-	// strict: nothing but the killed service itself may make a request fail.
+	// strict means that only the killed service itself may make a request fail.
 	strict bool
 
-	// excused, if set, are all errors that are none, in place of strict.
+	// excused, if set, replaces strict: it reports which errors are acceptable.
 	excused func(error) bool
 
-	logs    *arena.LogBuffer // of the service, for what it says of a failure
+	logs    *arena.LogBuffer // the service's log, to explain a failure
 	numbers atomic.Int64
 
 	mu       sync.Mutex
 	alive    []crashVisit // signed in
 	dead     []crashVisit // signed out
 	redeemed []crashLink
-	linked   []crashVisit // sub belongs to the user with the address
-	spares   []string     // identities that no account has yet
+	linked   []crashVisit // each sub belongs to the user with the address
+	spares   []string     // identities not yet linked to an account
 }
 
-// A crashVisit is a browser and who it is.
+// A crashVisit is a browser and its user.
 type crashVisit struct {
 	visitor      *browser.Browser
 	address, sub string
 }
 
-// A crashLink is a link that was redeemed, with the browser that asked for it
-// as it was before.
+// A crashLink is a redeemed link, with a copy of the requesting browser from before.
 type crashLink struct {
 	visitor *browser.Browser
 	link    string
 }
 
-// crashPeople are identities that sign in again and again, crashSpares those
-// that are linked once.
+// crashPeople is the number of identities that sign in repeatedly, crashSpares the
+// number that are linked once.
 const crashPeople, crashSpares = 240, 240
 
 func newCrashBook(t *T, near *process.Neighbours, p *process.Process) *crashBook {
@@ -78,12 +78,12 @@ func newCrashBook(t *T, near *process.Neighbours, p *process.Process) *crashBook
 
 func (b *crashBook) visitor() *browser.Browser { return browser.New(b.base, b.net) }
 
-// copied is another browser with the same cookies.
+// copied returns another browser with the same cookies.
 func (b *crashBook) copied(v *browser.Browser) *browser.Browser {
 	c := b.visitor()
 	at, err := url.Parse(v.Base + "/")
 	if err != nil {
-		panic(err) // the base was a URL before
+		panic(err) // the base has been parsed before
 	}
 	c.Client.Jar.SetCookies(at, v.Client.Jar.Cookies(at))
 	return c
@@ -95,14 +95,14 @@ func (b *crashBook) note(list *[]crashVisit, v crashVisit) {
 	*list = append(*list, v)
 }
 
-// arrived is how many are signed in.
+// arrived returns the number of signed-in browsers.
 func (b *crashBook) arrived() int {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return len(b.alive)
 }
 
-// load lets visitors come and go until the returned function is called.
+// load makes visitors sign in and out until the returned function is called.
 func (b *crashBook) load(workers int) (stop func()) {
 	ctx, cancel := context.WithCancel(b.t.Context())
 	var all sync.WaitGroup
@@ -137,8 +137,7 @@ func (b *crashBook) judge(err error) {
 	b.t.Errorf("with a healthy store: %v\n%s", err, b.said(err.Error()))
 }
 
-// said are the lines of the service's log about the request that a redirect
-// to the error page names.
+// said returns the log lines of the request that a redirect to the error page names.
 func (b *crashBook) said(text string) string {
 	_, id, found := strings.Cut(text, "request=")
 	if !found || b.logs == nil {
@@ -217,8 +216,8 @@ func (b *crashBook) byMail(ctx context.Context, n int64) (*browser.Browser, erro
 
 func crashAddress(n int64) string { return fmt.Sprintf("m%d@mail.test", n) }
 
-// link signs up by mail and links an identity to that user. Linking makes a new
-// session and ends the old one, so that only the new one is promised.
+// link signs up by mail and links an identity to that user. Linking replaces the
+// session, so only the new session is recorded.
 func (b *crashBook) link(ctx context.Context, n int64) error {
 	v, err := b.byMail(ctx, n)
 	if err != nil {
@@ -260,12 +259,12 @@ func (b *crashBook) spare() (string, error) {
 	return sub, nil
 }
 
-// size says how much was acknowledged.
+// size describes how much was acknowledged.
 func (b *crashBook) size() string {
 	return fmt.Sprintf("%d sign-ins, %d sign-outs, %d links redeemed, %d accounts linked: all kept", len(b.alive)+len(b.dead), len(b.dead), len(b.redeemed), len(b.linked))
 }
 
-// sample checks a few of each kind, the newest among them.
+// sample checks a few records of each kind, including the newest.
 func (b *crashBook) sample() { b.check(2) }
 
 // all checks everything.
@@ -298,7 +297,7 @@ func (b *crashBook) check(n int) {
 	}
 }
 
-// crashSome is the last of a list and n-1 at random; -1 means all.
+// crashSome returns the last element of a list and n-1 random ones; -1 means all.
 func crashSome[E any](list []E, n int) []E {
 	if n < 0 || len(list) <= n {
 		return list

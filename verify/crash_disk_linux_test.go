@@ -6,8 +6,8 @@ import (
 	"syscall"
 )
 
-// newCrashDisk mounts a disk of some megabytes. The check ends where that is
-// not allowed.
+// newCrashDisk mounts a disk of some megabytes. If mounting is not allowed, it ends
+// the check.
 func newCrashDisk(t *T, megabytes int) crashDisk {
 	t.Helper()
 	d := crashDisk{t.TempDir()}

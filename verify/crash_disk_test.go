@@ -13,13 +13,13 @@ import (
 	"authsvc/internal/test/servertest"
 )
 
-// A crashDisk is a small disk of its own.
+// A crashDisk is a small separate disk.
 type crashDisk struct{ dir string }
 
 func (d crashDisk) path() string  { return filepath.Join(d.dir, "auth.db") }
 func (d crashDisk) env() []string { return []string{"AUTHSVC_STORAGE_URL=sqlite:" + d.path()} }
 
-// fill takes all the room there is.
+// fill uses up all free space.
 func (d crashDisk) fill(t *T) {
 	t.Helper()
 	f, err := os.OpenFile(filepath.Join(d.dir, "ballast"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
@@ -49,8 +49,8 @@ func (d crashDisk) free(t *T) {
 	}
 }
 
-// crashRefusedCleanly: a write that the store does not take is an answer that
-// says so, no sign-in.
+// crashRefusedCleanly checks that if the store refuses a write, the answer says so
+// and does not sign in.
 func crashRefusedCleanly(t *T, near *process.Neighbours, url, sub string) {
 	t.Helper()
 	v := browser.New(url, nil)
@@ -67,7 +67,7 @@ func crashRefusedCleanly(t *T, near *process.Neighbours, url, sub string) {
 	}
 }
 
-// crash06 fills the disk on which database and log are.
+// crash06 fills the disk that holds the database and the log.
 func crash06(t *T) {
 	for _, strategy := range []string{"database", "jwt"} {
 		t.Run(strategy, func(t *T) {
@@ -81,7 +81,7 @@ func crash06(t *T) {
 				t.Fatal(err)
 			}
 			d.fill(t)
-			// The log of the database has some room left that it has used before.
+			// The database's log has some room left that it has used before.
 			for range 200 {
 				if browser.New(p.URL, nil).SignIn(near.OP, "ada") != nil && strategy == "database" {
 					break
@@ -112,7 +112,7 @@ func crash06(t *T) {
 	}
 }
 
-// crash07 makes servers refuse writes while they answer reads.
+// crash07 makes servers refuse writes while they still answer reads.
 func crash07(t *T) {
 	t.Run("postgres", func(t *T) {
 		server := servertest.OwnPostgres(t)
@@ -143,7 +143,7 @@ func crashReadOnly(t *T, server *servertest.Server, on, off func()) {
 		t.Fatal(err)
 	}
 	on()
-	time.Sleep(200 * time.Millisecond) // until a signal has reached all of the server
+	time.Sleep(200 * time.Millisecond) // a signal takes time to reach all of the server
 	crashRefusedCleanly(t, near, p.URL, "grace")
 	if got, err := ada.Email(); got != "ada@example.com" || err != nil {
 		t.Errorf("reads without writes: %q, %v", got, err)
@@ -159,7 +159,7 @@ func crashReadOnly(t *T, server *servertest.Server, on, off func()) {
 	}
 }
 
-// crashBrief signs somebody in on connections that end with it.
+// crashBrief signs a person in over connections that it closes afterwards.
 func crashBrief(near *process.Neighbours, url, sub string) error {
 	v := browser.New(url, nil)
 	defer v.Client.CloseIdleConnections()
@@ -167,7 +167,7 @@ func crashBrief(near *process.Neighbours, url, sub string) error {
 	return v.SignIn(near.OP, sub)
 }
 
-// crash08 gives the service 64 file descriptors and more clients than that.
+// crash08 gives the service 64 file descriptors and connects more clients.
 func crash08(t *T) {
 	clients := t.Scale("clients for 64 descriptors", 0, 150, 1000)
 	near := process.NewNeighbours(t)

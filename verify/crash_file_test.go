@@ -17,7 +17,7 @@ import (
 	"authsvc/internal/test/servertest"
 )
 
-// crashRefusal starts a service that must not start, and returns what it says.
+// crashRefusal starts a service that must refuse to start, and returns its output.
 func crashRefusal(t *T, p *process.Process) string {
 	t.Helper()
 	p.Start()
@@ -34,7 +34,7 @@ func crashRefusal(t *T, p *process.Process) string {
 	return p.Logs.String()
 }
 
-// crashSpoils is what can become of a file, and what is said of it.
+// crashSpoils lists ways to damage a file and the message for each.
 var crashSpoils = map[string]struct {
 	spoil func([]byte) []byte
 	said  string
@@ -49,7 +49,7 @@ var crashSpoils = map[string]struct {
 	"schema flipped": {func(b []byte) []byte { return bytes.ReplaceAll(b, []byte("CREATE TABLE"), []byte("CREATE FABLE")) }, "cannot be read"},
 }
 
-// crash10 starts the service over damaged files.
+// crash10 starts the service on damaged files.
 func crash10(t *T) {
 	near := process.NewNeighbours(t)
 	good, goodLog := crashFile(t, near, "ada")
@@ -94,8 +94,8 @@ func crash10(t *T) {
 	})
 }
 
-// crashFile is a database with somebody in it, whole, and a log with writes
-// that are in the log only.
+// crashFile returns an intact database with a user, and a write-ahead log with writes
+// that only the log has.
 func crashFile(t *T, near *process.Neighbours, sub string) (file, log []byte) {
 	t.Helper()
 	dir := t.TempDir()
@@ -116,7 +116,7 @@ func crashFile(t *T, near *process.Neighbours, sub string) (file, log []byte) {
 	return file, log
 }
 
-// crashBackups are the documented ways, by kind of store.
+// crashBackups lists the documented backup methods by kind of store.
 var crashBackups = []struct {
 	name    string
 	start   func(t *T) (env []string)
@@ -147,7 +147,7 @@ var crashBackups = []struct {
 		}},
 }
 
-// crashMariaDB are the options that lead to the server of a URL.
+// crashMariaDB returns the command options for the server in a URL.
 func crashMariaDB(t *T, storage string) []string {
 	t.Helper()
 	u := arena.MustURL(t, storage)
@@ -160,9 +160,9 @@ func crashDatabase(t *T, storage string) string {
 	return strings.TrimPrefix((&url.URL{Path: arena.MustURL(t, storage).Path}).Path, "/")
 }
 
-// crash09 takes a backup under load and starts a service on it. What was
-// acknowledged before the backup is there; who signed out after it is signed
-// in again, as the pages of the stores say.
+// crash09 takes a backup under load and starts a service on it. Everything
+// acknowledged before the backup must be there. A user who signed out after it is
+// signed in again, as the pages of the stores say.
 func crash09(t *T) {
 	for _, c := range crashBackups {
 		t.Run(c.name, func(t *T) {

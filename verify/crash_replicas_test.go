@@ -13,14 +13,14 @@ import (
 	"authsvc/internal/test/process"
 )
 
-// A crashRetry is a client of replicas, in turn. What a connection breaks it
-// sends again, to the next one.
+// A crashRetry is a client that uses replicas in turn. It repeats a request that
+// failed with its connection at the next replica.
 type crashRetry struct {
 	http.Transport
 	all    []*process.Process
-	tries  int // of a request
+	tries  int // per request
 	turn   atomic.Int64
-	broken atomic.Int64 // requests that a replica may have done without an answer
+	broken atomic.Int64 // requests without an answer that a replica may have handled
 }
 
 // RoundTrip implements [http.RoundTripper].
@@ -44,7 +44,7 @@ func (c *crashRetry) RoundTrip(r *http.Request) (res *http.Response, err error) 
 	return nil, err
 }
 
-// whole sends a request and reads the answer to its end.
+// whole sends a request and reads the complete answer.
 func (c *crashRetry) whole(r *http.Request) (*http.Response, error) {
 	res, err := c.Transport.RoundTrip(r)
 	if err != nil {
@@ -56,8 +56,8 @@ func (c *crashRetry) whole(r *http.Request) (*http.Response, error) {
 	return res, err
 }
 
-// crashReplicas kills one of two replicas, again and again. After the retry no
-// request fails, and no sign-in but those whose request was in flight.
+// crashReplicas repeatedly kills one of two replicas. After the retry, no request may
+// fail, except sign-ins whose request was in flight.
 func crashReplicas(t *T, env []string, kills int) {
 	t.Helper()
 	near := process.NewNeighbours(t)
@@ -65,7 +65,7 @@ func crashReplicas(t *T, env []string, kills int) {
 	two := process.Serve(t, strings.ReplaceAll(near.YAML(""), "{origin}", one.URL), env...)
 	b := newCrashBook(t, near, one)
 	client := &crashRetry{all: []*process.Process{one, two}, tries: 2}
-	client.DisableKeepAlives = true // on a kept connection net/http repeats requests by itself, uncounted
+	client.DisableKeepAlives = true // net/http repeats requests on a kept connection itself, uncounted
 	b.net = client
 	var refused atomic.Int64
 	b.excused = func(err error) bool {

@@ -28,10 +28,10 @@ var crashChecks = checks{
 	"10": {title: "a damaged SQLite file", once: true, run: crash10},
 }
 
-// crashStart is how long a killed service may take to be ready again.
+// crashStart limits the time until a killed service is ready again.
 const crashStart = 2 * time.Second
 
-// crashKills kills a service under load, again and again, and starts it anew.
+// crashKills repeatedly kills a service under load and restarts it.
 func crashKills(t *T, b *crashBook, p *process.Process, cycles int) {
 	t.Helper()
 	longest := time.Duration(0)
@@ -73,7 +73,7 @@ func crash01(t *T) {
 	}
 }
 
-// crashIntegrity asks SQLite itself.
+// crashIntegrity runs SQLite's integrity check.
 func crashIntegrity(t testing.TB, path string) {
 	t.Helper()
 	db, err := sql.Open("sqlite", path)
@@ -95,8 +95,8 @@ func crashIntegrity(t testing.TB, path string) {
 	}
 }
 
-// A crashServer starts a database server that makes durable what it
-// acknowledges, and says how to reach it.
+// A crashServer starts a database server that makes acknowledged writes durable, and
+// describes how to reach it.
 type crashServer struct {
 	name  string
 	start func(t testing.TB) *servertest.Server
@@ -109,7 +109,7 @@ var crashServers = []crashServer{
 	{"redis", func(t testing.TB) *servertest.Server { return servertest.OwnRedis(t) }},
 }
 
-// crashLack says what a kind of server lacks here, "" if nothing.
+// crashLack returns why a kind of server is not available, or "".
 func crashLack(name string) string {
 	switch name {
 	case "postgres":
@@ -131,8 +131,8 @@ func crashLack(name string) string {
 	return program("redis-server").lack()
 }
 
-// crashPresent are the kinds that are here. One that is not is a failure where
-// everything is demanded.
+// crashPresent returns the available kinds. If all are required, a missing one is a
+// failure.
 func crashPresent(t *T) (list []crashServer) {
 	t.Helper()
 	for _, s := range crashServers {
@@ -149,7 +149,7 @@ func crashPresent(t *T) (list []crashServer) {
 	return list
 }
 
-// crashEach runs f with each kind of server that is here.
+// crashEach runs f with each available kind of server.
 func crashEach(t *T, f func(t *T, s crashServer)) {
 	t.Helper()
 	for _, s := range crashPresent(t) {
@@ -157,7 +157,7 @@ func crashEach(t *T, f func(t *T, s crashServer)) {
 	}
 }
 
-// crashEnv makes a service use a server of [crashServers].
+// crashEnv returns the variables that make a service use a server of [crashServers].
 func crashEnv(t testing.TB, s *servertest.Server) []string {
 	t.Helper()
 	url := s.URL
@@ -196,10 +196,10 @@ func crash03(t *T) {
 	})
 }
 
-// crashServerKills kills the database server under load. The service lives on.
+// crashServerKills kills the database server under load. The service keeps running.
 func crashServerKills(t *T, b *crashBook, p *process.Process, server *servertest.Server, kills int) {
 	t.Helper()
-	b.strict = false // what fails while the server is away fails
+	b.strict = false // requests fail while the server is away
 	pid := p.PID()
 	for range kills {
 		stop := b.load(4)
@@ -215,8 +215,8 @@ func crashServerKills(t *T, b *crashBook, p *process.Process, server *servertest
 	}
 }
 
-// crashEverySecond: a Redis that may lose a second is warned about, one that
-// loses nothing is not.
+// crashEverySecond checks that the service warns about a Redis that may lose a second
+// of writes, and not about one that loses nothing.
 func crashEverySecond(t *T) {
 	for fsync, warned := range map[string]bool{"everysec": true, "always": false} {
 		server := servertest.OwnRedis(t, "--appendfsync", fsync)

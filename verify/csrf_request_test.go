@@ -12,7 +12,7 @@ import (
 	"authsvc/internal/test/browser"
 )
 
-// csrf03 runs the test that reads the source for comparisons of secrets.
+// csrf03 runs the test that checks how the source compares secrets.
 func csrf03(t *T) {
 	out, err := exec.Command("go", "test", "-count=1", "-v", "-run", "TestBans$", "authsvc").CombinedOutput()
 	if err != nil || !strings.Contains(string(out), "--- PASS: TestBans") {
@@ -20,7 +20,7 @@ func csrf03(t *T) {
 	}
 }
 
-// csrfForms are worlds with a provider "apple" that answers by form_post.
+// csrfForms returns a world with a provider "apple" that answers by form_post.
 func csrfForms(t *T) (*arena.World, *arena.Browser) {
 	return csrfWorld(t, func(c *authsvc.Config) {
 		o := *c.Providers[0].(*authsvc.OAuth)
@@ -29,7 +29,7 @@ func csrfForms(t *T) (*arena.World, *arena.Browser) {
 	})
 }
 
-// quiet asserts that a request did nothing to who is signed in.
+// quiet checks that a request did not affect the signed-in user.
 func quiet(t *T, w *arena.World, b *arena.Browser, request func() *browser.Answer) *browser.Answer {
 	t.Helper()
 	before, me, calls := w.Ledger.Lasting(), w.Person(t, b), w.TokenCalls()
@@ -227,7 +227,7 @@ func csrf14(t *T) {
 	if err != nil || !answer.FormPost {
 		t.Fatal(err)
 	}
-	foreign := w.Browser() // comes without Lax cookies
+	foreign := w.Browser() // the request has no Lax cookies
 	a := foreign.Form("/api/auth/callback/apple", answer.Params, "Sec-Fetch-Site", "cross-site", "Origin", w.OP.Issuer())
 	if a.StatusCode != 200 || !strings.Contains(a.Text, "/api/auth/callback/apple") {
 		t.Fatalf("twin: no page that posts again: %d %s", a.StatusCode, a.Text)

@@ -41,7 +41,7 @@ var csrfChecks = checks{
 	"24": {title: "replicas and rotated secrets", run: csrf24},
 }
 
-// csrfMutating are the POSTs that need the token, with what else they need.
+// csrfMutating lists the POSTs that require the token, with their other fields.
 var csrfMutating = map[string]url.Values{
 	"/api/auth/signin/op":            {},
 	"/api/auth/signin/email":         {"email": {"someone@app.test"}},
@@ -58,8 +58,8 @@ var csrfMutating = map[string]url.Values{
 	"/api/auth/confirm":              {"provider": {"op"}},
 }
 
-// csrfWorld has somebody signed in with strategy jwt, with which POST session
-// updates and credentials need no user.
+// csrfWorld returns a world with strategy jwt and a signed-in user. With jwt, POST
+// session updates the session, and credentials need no stored user.
 func csrfWorld(t *T, tune func(*authsvc.Config)) (*arena.World, *arena.Browser) {
 	w := t.Enter(func(c *authsvc.Config) {
 		c.Session.Strategy, c.Account.Delete = "jwt", true
@@ -92,7 +92,7 @@ func flip(s string, i int) string {
 	return s[:i] + c + s[i+1:]
 }
 
-// csrfCells refuses a token and cookie each at every mutating route.
+// csrfCells checks that every mutating route refuses each pair of token and cookie.
 func csrfCells(t *T, w *arena.World, b *arena.Browser, cells map[string][2]string) {
 	t.Helper()
 	for path, fields := range csrfMutating {
@@ -115,8 +115,8 @@ func csrfCells(t *T, w *arena.World, b *arena.Browser, cells map[string][2]strin
 	t.Figure("%d pairs at %d routes", len(cells), len(csrfMutating))
 }
 
-// csrfScripted: a script gets the status, but for the clients of the compat
-// modes, which read the address only.
+// csrfScripted checks that a script gets the status, except the clients of the compat
+// modes, which read only the address.
 func csrfScripted(t *T, a *browser.Answer, what string) {
 	t.Helper()
 	switch {
@@ -201,7 +201,7 @@ func csrf04(t *T) {
 	for range t.Scale("tokens", 1000, 20_000, 1_000_000) {
 		token := w.Browser().CSRF()
 		raw, err := base64.RawURLEncoding.DecodeString(token)
-		if len(token) == 64 { // of the compat modes
+		if len(token) == 64 { // in the compat modes
 			raw, err = hex.DecodeString(token)
 		}
 		if err != nil || len(raw) < 16 || seen[token] {

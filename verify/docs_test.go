@@ -15,9 +15,9 @@ var (
 	figured = flag.String("figures", "", "with -update, write the figures of this report of make verify there, too")
 )
 
-// TestSecurityPage: docs/security.md lists the deviations of the compat modes
-// and what is not run as they are in the code, and names no check that does
-// not exist.
+// TestSecurityPage checks that docs/security.md lists the deviations of the compat
+// modes and the checks that do not run, as the code has them, and that it names no
+// unknown check.
 func TestSecurityPage(t *testing.T) {
 	t.Parallel()
 	const path = "../docs/security.md"
@@ -50,7 +50,7 @@ func TestSecurityPage(t *testing.T) {
 	}
 }
 
-// fill replaces what stands between the comments of a part.
+// fill replaces the text between the markers of a part.
 func fill(t *testing.T, page, part, text string) string {
 	t.Helper()
 	before, rest, ok := strings.Cut(page, "<!-- "+part+": ")
@@ -62,7 +62,7 @@ func fill(t *testing.T, page, part, text string) string {
 	return before + "<!-- " + part + ": " + line + "-->\n" + text + "<!-- end -->" + after
 }
 
-// deviationTable has the modes that one reason holds for in one row.
+// deviationTable lists the deviations. One row covers all modes with the same reason.
 func deviationTable() string {
 	type row struct{ modes, ids []string }
 	rows, reasons := map[string]*row{}, []string(nil)
@@ -109,7 +109,8 @@ func notRunTable() string {
 	return "| Checks | Why |\n|---|---|\n" + strings.Join(lines, "")
 }
 
-// whereTable says which checks run in the landing check and which only in make full.
+// whereTable lists which checks run in the landing check and which run only in make
+// full.
 func whereTable() string {
 	var landing int
 	var full, browser []string
@@ -131,12 +132,12 @@ func whereTable() string {
 		"| `make full` only | %s |\n| their part in a browser in `make full` only | %s |\n", landing, sorted(full), sorted(browser))
 }
 
-// shown are the checks whose figures are on the page.
+// shown lists the checks whose figures are on the page.
 var shown = strings.Fields(`cookies-08 redirect-01 redirect-02 session-07 session-08 jwe-04 email-11 email-14
 	httpwire-05 httpwire-06 abuse-02 abuse-03 race-01 race-02 race-06 race-10 crash-01 crash-03 crash-04 crash-05 crash-07
 	idpfault-04 smtpfault-02 lifecycle-01 lifecycle-02 lifecycle-06 tokens-04 audit-01`)
 
-// figureTable has what the checks that are shown printed in a run.
+// figureTable lists the figures that the shown checks printed in a run.
 func figureTable(t *testing.T, report string) string {
 	t.Helper()
 	raw, err := os.ReadFile(report)

@@ -15,7 +15,7 @@ import (
 	"authsvc/internal/test/browser"
 )
 
-// emailRecipients are addresses that split, wrap or smuggle.
+// emailRecipients are addresses that split, wrap or smuggle recipients.
 var emailRecipients = []string{
 	"a@x.test,v@y.test", "a@x.test;v@y.test", "a@x.test v@y.test", `"a@x.test"@y.test`, `"a b"@x.test`, "a@x.test\r\nBcc: v@y.test",
 	"a@x.test\nv@y.test", "a@x.test%0aBcc:v@y.test", "a＠x.test＠y.test", "a﹫x.test@y.test", "<a@x.test>", "Ada <a@x.test>", "a@x.test (c)",
@@ -27,7 +27,7 @@ var emailRecipients = []string{
 	"a@x\u3002", "a%y.test@x.test", "a!b@x.test", "a@x.test\tv@y.test", "a@x.test\x0bv@y.test", "a@x.test\u0085v@y.test", "\ufeffa@x.test", "a\xff@x.test",
 }
 
-// emailPieces make addresses of chance.
+// emailPieces are the parts of random addresses.
 var emailPieces = []string{"a", "B", ".", "@", "@", "@x.test", "@y.test", "＠", "﹫", ",", ";", " ", `"`, "<", ">", "(", ")", "\r\n", "\n", "\x00", "x.test", "Bcc:", "=?utf-8?q?", "?=",
 	"\u202e", "é", "e\u0301", "ſ", "\u212a", "ı", "İ", "ß", "%0a", `\`, "[", "]", ":", "!", "%", "\t", "\u200b", "\u3000", "\u3002", "+x", "-", "'", "&", "日本", "🔑", "\xff"}
 
@@ -38,7 +38,7 @@ func email08(t *T) {
 	b := w.Browser()
 	for _, address := range emailRecipients {
 		a := w.MustRefuse(t, func() *browser.Answer { return w.Browser().Post("/api/auth/signin/email", "email", address) })
-		if a.StatusCode != 400 && !strings.Contains(a.Location(), "error=EmailSignin") { // 400: the body is not UTF-8
+		if a.StatusCode != 400 && !strings.Contains(a.Location(), "error=EmailSignin") { // 400 if the body is not UTF-8
 			t.Errorf("%q: %s", address, a.Location())
 		}
 	}
@@ -49,7 +49,7 @@ func email08(t *T) {
 		for range 1 + rand.IntN(7) {
 			address += emailPieces[rand.IntN(len(emailPieces))]
 		}
-		if rand.IntN(2) == 0 { // nearer to what passes
+		if rand.IntN(2) == 0 { // closer to accepted addresses
 			address = "q" + address + "@z.test"
 		}
 		if emailOne(t, w, s, b, given, address) {
@@ -65,8 +65,8 @@ func email08(t *T) {
 	}
 }
 
-// emailOne asks for a link and reports whether that was taken. If so, the mail
-// server has heard of exactly one recipient, which is what is stored.
+// emailOne requests a link and reports whether the request was accepted. If so, the
+// mail server must have received exactly one recipient, the stored one.
 func emailOne(t *T, w *arena.World, s *smtpfaultServer, b *arena.Browser, given chan struct{}, address string) bool {
 	t.Helper()
 	written := len(w.Ledger.Written())
@@ -83,7 +83,7 @@ func emailOne(t *T, w *arena.World, s *smtpfaultServer, b *arena.Browser, given 
 		if len(m.to) != 1 || m.to[0] != stored {
 			t.Errorf("%q, stored as %q, is mailed to %q", address, stored, m.to)
 		}
-	case <-given: // the sender does not take it either
+	case <-given: // the sender refuses it too
 		t.Errorf("%q is taken, but is not sent", address)
 	case <-time.After(patience):
 		t.Fatalf("%q: nothing was sent", address)
@@ -108,7 +108,7 @@ func email15(t *T) {
 			"Kim@EXAMPLE.test": "kim@example.test", " kim@example.test ": "kim@example.test", "kim＠example.test": "kim@example.test",
 			"\u212aim@example.test": "kim@example.test", "\u0130pek@example.test": "ipek@example.test", "ſam@example.test": "sam@example.test", "cafe\u0301@example.test": "caf\u00e9@example.test",
 			"CAFÉ@example.test": "caf\u00e9@example.test", "ﬁle@example.test": "file@example.test", "kim@example.test\u0085": "kim@example.test",
-			// These look like somebody's and are not.
+			// These addresses resemble a user's but differ.
 			"stra\u00dfe@example.test": "stra\u00dfe@example.test", "STRA\u1e9eE@example.test": "stra\u00dfe@example.test", "d\u0131dem@example.test": "d\u0131dem@example.test",
 			"ada@b\u00fccher.test": "ada@b\u00fccher.test", "\u0430da@example.test": "\u0430da@example.test",
 			"caf\u00e8@example.test": "caf\u00e8@example.test", "cafe+x@example.test": "cafe+x@example.test", "c.afe@example.test": "c.afe@example.test",
@@ -134,7 +134,7 @@ func email15(t *T) {
 	})
 }
 
-// email17Most is the longest answer to an address that no parser should read.
+// email17Most limits the answer to an address that no parser should read.
 const email17Most = 5 * time.Millisecond
 
 func email17(t *T) {
@@ -152,7 +152,7 @@ func email17(t *T) {
 		form.Set("csrfToken", token)
 		body := form.Encode()
 		best := time.Hour
-		for try := 0; try < 50 && (try < 7 || measures() && best > email17Most); try++ { // a busy machine lets one through
+		for try := 0; try < 50 && (try < 7 || measures() && best > email17Most); try++ { // on a busy machine, one good run is enough
 			began := time.Now()
 			a := b.Clone().Raw("/api/auth/signin/email", "application/x-www-form-urlencoded", body)
 			best = min(best, time.Since(began))

@@ -19,8 +19,8 @@ import (
 	"authsvc/internal/test/arena/stores"
 )
 
-// What somebody can find out about an address by asking for links. SMTP hangs
-// all the while.
+// email11 checks what a person can learn about an address by requesting links. SMTP
+// hangs throughout.
 func email11(t *T) {
 	n := t.Scale("requests a kind of address", 200, 1000, 2000)
 	for _, kind := range stores.All()[:2] {
@@ -59,8 +59,7 @@ func email11(t *T) {
 	}
 }
 
-// emailKinds are as long as one another, since the answer has the address in
-// its cookie.
+// emailKinds have equal lengths, because the answer's cookie contains the address.
 var emailKinds = []string{"knownuser@app.test", "stranger1@app.test", "blocked@app.test", "unverified@app.test"}
 
 func emailSameAnswers(t *T, w *arena.World) {
@@ -79,7 +78,7 @@ func emailSameAnswers(t *T, w *arena.World) {
 		}
 		a.Header.Del("Set-Cookie")
 		same := strings.NewReplacer(address, "ADDRESS", b.CSRF(), "TOKEN")
-		text := regexp.MustCompile(`data-seconds="\d+"`).ReplaceAllString(same.Replace(a.Text+page.Text), "") // a second may pass between two
+		text := regexp.MustCompile(`data-seconds="\d+"`).ReplaceAllString(same.Replace(a.Text+page.Text), "") // two answers may come a second apart
 		shape := fmt.Sprint(a.StatusCode, a.Header, cookies, text, len(w.Ledger.Written())-before)
 		shapes[shape] = append(shapes[shape], address)
 	}
@@ -88,15 +87,15 @@ func emailSameAnswers(t *T, w *arena.World) {
 	}
 }
 
-// emailTries is how often a difference has to show: other processes make some by
-// chance, and one that is real is always there.
+// emailTries is the number of times that a difference must show. Other processes
+// cause some by chance; a real one always shows.
 const emailTries = 4
 
-// An emailTimed is a request for an address: how long it took, and whether it was
-// answered as it has to be.
+// An emailTimed requests something for an address. It returns the time taken, and
+// whether the answer was right.
 type emailTimed func(b *arena.Browser, address, token string) (took time.Duration, ok bool)
 
-// emailSameTimes compares how long requests for the kinds of address take.
+// emailSameTimes compares the times of requests for the kinds of address.
 func emailSameTimes(t *T, w *arena.World, n int, request emailTimed) {
 	t.Helper()
 	gaps := map[string][]time.Duration{}
@@ -118,8 +117,8 @@ func emailSameTimes(t *T, w *arena.World, n int, request emailTimed) {
 	}
 }
 
-// emailDiffering returns the kinds of address whose requests take another time
-// than those of the first, with the difference of the medians.
+// emailDiffering returns the kinds of address whose request times differ from the
+// first kind's, with the difference of the medians.
 func emailDiffering(t *T, w *arena.World, n int, request emailTimed) map[string]time.Duration {
 	t.Helper()
 	b := w.Browser()
@@ -144,7 +143,8 @@ func emailDiffering(t *T, w *arena.World, n int, request emailTimed) map[string]
 		p := emailSameDistribution(known, other)
 		name := emailKinds[(j+1)%len(emailKinds)]
 		t.Figure("%s: median of known and %s %.0f µs apart, p %.2g", w.T.Name()[strings.LastIndex(w.T.Name(), "/")+1:], name, gap*1e6, p)
-		// Less than emailCarried no network carries: the test sees microseconds.
+		// The test detects microseconds. Differences below emailCarried do not
+		// survive a network.
 		if p < 0.01 && gap > emailCarried {
 			differ[name] = time.Duration(gap * 1e9)
 		}
@@ -152,8 +152,8 @@ func emailDiffering(t *T, w *arena.World, n int, request emailTimed) map[string]
 	return differ
 }
 
-// emailCarried is the least difference of medians that is worth a distribution
-// test, in seconds: without a network between, the test finds any difference.
+// emailCarried is the smallest difference of medians that matters, in seconds:
+// without a network in between, the test detects any difference.
 const emailCarried = 500e-6
 
 func emailMedian(v []float64) float64 {
@@ -161,7 +161,7 @@ func emailMedian(v []float64) float64 {
 	return s[len(s)/2]
 }
 
-// emailSameDistribution is the p-value of the two-sample Kolmogorov–Smirnov
+// emailSameDistribution returns the p-value of the two-sample Kolmogorov–Smirnov
 // test.
 func emailSameDistribution(a, b []float64) float64 {
 	a, b = slices.Sorted(slices.Values(a)), slices.Sorted(slices.Values(b))
@@ -186,9 +186,9 @@ func emailSameDistribution(a, b []float64) float64 {
 	return min(max(p, 0), 1)
 }
 
-// email12: "5/h" is five at once and then one in twelve minutes (see
-// docs/configuration.md), so that the first hour can have nine; what a bomb
-// gets is five.
+// email12 tests the limit "5/h": five at once, then one every twelve minutes (see
+// docs/configuration.md). The first hour can have nine, but an attacker who floods a
+// mailbox gets five.
 func email12(t *T) {
 	emailBubble(t, func(t *T) {
 		w := t.EnterOffline(func(c *authsvc.Config) { c.RateLimit.Disabled = false })
@@ -206,13 +206,13 @@ func email12(t *T) {
 			if ask(i%100, "victim@app.test") == http.StatusTooManyRequests {
 				t.Fatal("ten of one client are too many")
 			}
-			time.Sleep(500 * time.Millisecond) // so it takes eight minutes
+			time.Sleep(500 * time.Millisecond) // so this takes eight minutes
 		}
 		synctest.Wait()
 		if n := w.Mail.Count(); n != 5 {
 			t.Errorf("%d mails", n)
 		}
-		for i := range 5 * 60 { // and goes on for five hours
+		for i := range 5 * 60 { // and continues for five hours
 			ask(i%100, "victim@app.test")
 			time.Sleep(time.Minute)
 		}
@@ -247,7 +247,7 @@ func email12(t *T) {
 		}
 		ask(0, 1300)
 		synctest.Wait()
-		if n := w.Mail.Count(); n != 800 { // the rest is kept for browsers known to the address
+		if n := w.Mail.Count(); n != 800 { // the rest is kept for browsers known at the address
 			t.Errorf("%d mails in all", n)
 		}
 		time.Sleep(5 * time.Minute)
@@ -262,8 +262,8 @@ func email12(t *T) {
 	})
 }
 
-// email14 guesses from one client, and, without limits, measures whether a
-// guess that begins like the token takes longer.
+// email14 guesses from one client. Without limits, it measures whether a guess that
+// starts like the token takes longer.
 func email14(t *T) {
 	emailBubble(t, func(t *T) {
 		guesses := t.Scale("guesses", 1000, 5000, 100_000)

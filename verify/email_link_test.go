@@ -126,7 +126,7 @@ func email04(t *T) {
 		theirs := emailAsk(t, w, victim, "victim@app.test")
 		mine := emailAsk(t, w, attacker, "attacker@app.test")
 		token, foreign := emailQuery(t, mine).Get("token"), emailQuery(t, theirs).Get("token")
-		var digests []string // of the victim's link, as stored
+		var digests []string // the stored digest of the victim's link
 		for _, e := range w.Ledger.Written() {
 			if _, d, ok := strings.Cut(e, "Identifier:victim@app.test Token:"); ok {
 				digests = append(digests, strings.Fields(d)[0])
@@ -148,7 +148,8 @@ func email04(t *T) {
 					return attacker.Get("/api/auth/callback/email?" + url.Values{"token": {p[0]}, "email": {p[1]}}.Encode())
 				},
 			} {
-				// A GET that this browser did not ask for is a page, and changes nothing.
+				// A GET from a browser that did not request the link shows a page and
+				// changes nothing.
 				if name == "GET" && p[0] != token {
 					before := w.Ledger.Lasting()
 					if a := try(); a.StatusCode == http.StatusFound && a.Location() == arena.Origin || w.Ledger.Lasting() != before {
@@ -168,12 +169,12 @@ func email04(t *T) {
 	})
 }
 
-// emailScans are headers of programs that open links.
+// emailScans are the headers of programs that open links.
 var emailScans = []map[string]string{{}, {"User-Agent": "Mozilla/5.0 SafeLinks"}, {"Sec-Purpose": "prefetch"}, {"Sec-Purpose": "prefetch;prerender"}, {"Purpose": "prefetch"},
 	{"Sec-Fetch-Dest": "image"}, {"Sec-Fetch-Dest": "iframe", "Sec-Fetch-Mode": "navigate"}, {"Sec-Fetch-Mode": "no-cors"}}
 
-// The link holds for every request without the cookie of the browser that
-// asked, and for those of that browser that are no navigation.
+// email05 checks that the link survives every request without the requesting
+// browser's cookie, and that browser's requests that are not navigations.
 func email05(t *T) {
 	w := t.Enter(nil)
 	b := w.Browser()
@@ -184,7 +185,7 @@ func email05(t *T) {
 			for _, who := range []*arena.Browser{w.Browser(), b.Clone()} {
 				asks := header["Sec-Purpose"]+header["Purpose"]+header["Sec-Fetch-Dest"]+header["Sec-Fetch-Mode"] == ""
 				if len(who.Cookies) > 0 && asks && method == http.MethodGet {
-					continue // that is the person
+					continue // this one is the person's navigation
 				}
 				tries++
 				r := httptest.NewRequest(method, link, nil)
@@ -199,7 +200,7 @@ func email05(t *T) {
 		}
 	}
 	t.Figure("%d visits of scanners a mode", tries)
-	w.MustRefuse(t, func() *browser.Answer { // a scanner that sends forms, but has no token
+	w.MustRefuse(t, func() *browser.Answer { // a scanner that submits forms, but has no token
 		return w.Browser().Form("/api/auth/callback/email", emailQuery(t, link))
 	})
 	elsewhere := w.Browser()
@@ -239,7 +240,7 @@ func email13(t *T) {
 			t.Error("twin: a link asked for afterwards is void too")
 		}
 	})
-	emailBubble(t, func(t *T) { // the cap
+	emailBubble(t, func(t *T) { // the maximum lifetime
 		w := t.EnterOffline(func(c *authsvc.Config) { c.RateLimit.Disabled = false })
 		for range 10 {
 			w.Browser().Post("/api/auth/signin/email", "email", "ada@app.test")

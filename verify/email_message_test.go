@@ -20,7 +20,7 @@ import (
 	"authsvc/mail"
 )
 
-// emailGivenUp also signals given for a mail that is not sent.
+// emailGivenUp also signals given when a mail is not sent.
 func emailGivenUp(c *authsvc.Config, given chan struct{}) func(context.Context, authsvc.AuditEvent) {
 	before := c.Events.Audit
 	return func(ctx context.Context, e authsvc.AuditEvent) {
@@ -31,7 +31,7 @@ func emailGivenUp(c *authsvc.Config, given chan struct{}) func(context.Context, 
 	}
 }
 
-// emailHeader are the lines of a mail's header, unfolded, and the parsed mail.
+// emailHeader returns the unfolded header lines of a mail, and the parsed mail.
 func emailHeader(t *T, raw string) (names []string, m *netmail.Message) {
 	t.Helper()
 	head, _, ok := strings.Cut(raw, "\r\n\r\n")
@@ -57,7 +57,7 @@ func emailHeader(t *T, raw string) (names []string, m *netmail.Message) {
 	return names, m
 }
 
-// emailInjections change what gets into a mail, by the way that they do it.
+// emailInjections change content that goes into a mail, by the method of the attack.
 var emailInjections = map[string]struct {
 	tune   func(*authsvc.Config, *authsvc.Email)
 	fields []string
@@ -136,7 +136,7 @@ func email09(t *T) {
 			select {
 			case m := <-s.arrived:
 				emailIntact(t, m)
-			case <-given: // package mail does not send what could be read in two ways
+			case <-given: // package mail refuses ambiguous text
 				if name != "encoded word in the name" {
 					t.Errorf("not sent: %s", w.Logs)
 				}
@@ -147,8 +147,8 @@ func email09(t *T) {
 	}
 }
 
-// emailIntact: the header has the fields of every mail, once each, there is one
-// recipient, and the link leads to us.
+// emailIntact checks that the header has the usual fields once each, that there is
+// one recipient, and that the link leads to us.
 func emailIntact(t *T, got smtpfaultMail) {
 	t.Helper()
 	names, m := emailHeader(t, got.raw)
@@ -213,8 +213,8 @@ func email10(t *T) {
 	}
 }
 
-// emailOneLink: a mail's HTML has one link, to our origin, and nothing that
-// runs or loads.
+// emailOneLink checks that a mail's HTML has only one link, to our origin, and no
+// scripts or remote content.
 func emailOneLink(t *T, text string) {
 	t.Helper()
 	links := 0

@@ -11,7 +11,7 @@ import (
 	"authsvc/internal/test/browser"
 )
 
-// Links are asked first in these: email-06 and email-07 are of real browsers.
+// email-06 and email-07 run in real browsers: see inBrowser.
 var emailChecks = checks{
 	"01": {title: "reuse", run: email01},
 	"02": {title: "long life", run: email02},
@@ -33,7 +33,7 @@ var emailChecks = checks{
 	"20": {title: "vetoed user", run: email20},
 }
 
-// emailBubble runs f where time is a matter of sleeping.
+// emailBubble runs f in a bubble, where time passes only in sleeps.
 func emailBubble(t *T, f func(t *T)) {
 	t.Helper()
 	synctest.Test(t.T, func(inner *testing.T) {
@@ -41,8 +41,8 @@ func emailBubble(t *T, f func(t *T)) {
 	})
 }
 
-// emailStores is Stores in mode none, and memory alone in the others: what a
-// store does is the same in each.
+// emailStores runs f with all stores in mode none, and with memory only in the other
+// modes: stores behave the same in each.
 func emailStores(t *T, f func(t *T, kind stores.Kind)) {
 	t.Helper()
 	if t.Mode != modeNone && t.Mode != "" {
@@ -62,20 +62,20 @@ func emailAsk(t *T, w *arena.World, b *arena.Browser, address string, fields ...
 	return arena.Link(t, w.Mail.Next(t))
 }
 
-// emailQuery are the parameters of a link.
+// emailQuery returns the parameters of a link.
 func emailQuery(t *T, link string) url.Values {
 	t.Helper()
 	return arena.MustURL(t, link).Query()
 }
 
-// emailConfirm posts what the page posts that asks first.
+// emailConfirm posts the form of the confirmation page.
 func emailConfirm(t *T, b *arena.Browser, link string) *browser.Answer {
 	t.Helper()
 	q := emailQuery(t, link)
 	return b.Post("/api/auth/callback/email", "token", q.Get("token"), "email", q.Get("email"), "callbackUrl", q.Get("callbackUrl"))
 }
 
-// emailVoid asserts that a link, followed or confirmed, is refused.
+// emailVoid checks that a link is refused, whether followed or confirmed.
 func emailVoid(t *T, w *arena.World, b *arena.Browser, link string) {
 	t.Helper()
 	for name, try := range map[string]func() *browser.Answer{

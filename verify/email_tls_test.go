@@ -19,7 +19,8 @@ import (
 
 const emailSMTPPassword = "smtp-password-7d1k"
 
-// emailCertificate is self-signed for a name, with the pool that trusts it.
+// emailCertificate returns a self-signed certificate for a name, and a pool that
+// trusts it.
 func emailCertificate(t testing.TB, name string, end time.Time) (tls.Certificate, *x509.CertPool) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -41,7 +42,7 @@ func emailCertificate(t testing.TB, name string, end time.Time) (tls.Certificate
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, pool
 }
 
-// email18 has somebody on the path between service and mail server.
+// email18 has an attacker between the service and the mail server.
 func email18(t *T) {
 	good, goodPool := emailCertificate(t, "mail.app.test", time.Now().Add(time.Hour))
 	wrong, wrongPool := emailCertificate(t, "evil.test", time.Now().Add(time.Hour))
@@ -139,7 +140,8 @@ func email19(t *T) {
 		t.Run(name, func(t *T) {
 			s := smtpfaultNew()
 			send := s.sender(t, "smtp://localhost", mail.Options{})
-			// The text is what a template of the operator's would make of input.
+			// The text resembles the result of an operator's template with hostile
+			// input.
 			err := send(t.Context(), authsvc.Message{From: "no-reply@app.test", To: "ada@app.test", Subject: "Sign in", Text: text, HTML: "<p>" + text + "</p>"})
 			if err != nil {
 				t.Logf("not sent: %v", err)
@@ -167,8 +169,8 @@ func email19(t *T) {
 	}
 }
 
-// email19Injection has a reply in clear right behind the one to STARTTLS
-// (RFC 3207 §6): it must not count as one of the encrypted side.
+// email19Injection sends a plaintext reply directly after the reply to STARTTLS (RFC
+// 3207 §6). It must not count as a reply over TLS.
 func email19Injection(t *T) {
 	certificate, pool := emailCertificate(t, "mail.app.test", time.Now().Add(time.Hour))
 	s := smtpfaultNew()

@@ -28,7 +28,7 @@ func lackOfMiniBrowser() string {
 	return ""
 }
 
-// eachEngine runs f in all engines that are there.
+// eachEngine runs f in all available engines.
 func eachEngine(t *T, f func(t *T, open func(s *stage) surfer)) {
 	t.Helper()
 	for _, e := range engines {

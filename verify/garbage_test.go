@@ -20,10 +20,11 @@ import (
 	"authsvc/internal/test/process"
 )
 
-// collection is a line of the runtime's GODEBUG=gctrace=1: what lives after it.
+// collection matches a line of the runtime's GODEBUG=gctrace=1. The last number is
+// the live heap.
 var collection = regexp.MustCompile(`(?m)^gc \d+ @.* (\d+)->(\d+)->(\d+) MB`)
 
-// liveHeap is the smallest heap, in MB, after one of the last collections.
+// liveHeap returns the smallest heap, in MB, after the last collections.
 func liveHeap(t testing.TB, p *process.Process) int {
 	t.Helper()
 	all := collection.FindAllStringSubmatch(p.Logs.String(), -1)
@@ -41,8 +42,8 @@ func liveHeap(t testing.TB, p *process.Process) int {
 	return least
 }
 
-// garbage is the n-th of a series of requests that mean nothing; no two are
-// the same, and what looks like a cookie, a state or a token is random.
+// garbage returns the n-th of a series of meaningless requests. All are different;
+// cookies, states and tokens are random.
 func garbage(base string, n uint64) *http.Request {
 	var seed [32]byte
 	binary.LittleEndian.PutUint64(seed[:], n)
@@ -63,7 +64,7 @@ func garbage(base string, n uint64) *http.Request {
 	}
 	r, err := http.NewRequest(method, base+"/api/auth"+path+"?state="+word+"&code="+word+"&token="+word+"&callbackUrl=/"+word+"&"+word+"="+url.QueryEscape(string(raw)), bytes.NewReader(body))
 	if err != nil {
-		panic(err) // the parts above make a request
+		panic(err) // the parts above are a valid request
 	}
 	r.Header.Set("Content-Type", contentType)
 	r.Header.Set("Cookie", "authsvc.session="+word+"; authsvc.session.1="+word+"; authsvc.csrf="+word+"%7C"+word+"; authsvc.tx."+word[:16]+"="+word+"; "+word+"="+word)
@@ -72,7 +73,7 @@ func garbage(base string, n uint64) *http.Request {
 	return r
 }
 
-// flood sends garbage number first to last from eight clients.
+// flood sends the requests first to last from eight clients.
 func flood(t testing.TB, p *process.Process, first, last int) {
 	t.Helper()
 	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 8}, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
@@ -102,8 +103,8 @@ func flood(t testing.TB, p *process.Process, first, last int) {
 	all.Wait()
 }
 
-// TestGarbage: a hundred thousand different requests that mean nothing leave
-// the memory of the process where it was.
+// TestGarbage checks that a hundred thousand different meaningless requests do not
+// increase the memory of the process.
 func TestGarbage(t *testing.T) {
 	if lack := needsProc.lack(); lack != "" {
 		t.Skip(lack)
@@ -131,7 +132,7 @@ func TestGarbage(t *testing.T) {
 	}
 }
 
-// settledRSS is RSS in KiB when it has stopped changing.
+// settledRSS returns RSS in KiB when it no longer changes.
 func settledRSS(t testing.TB, p *process.Process) int {
 	t.Helper()
 	last := procStatus(t, p, "VmRSS")

@@ -11,21 +11,21 @@ import (
 	"authsvc/internal/test/browser"
 )
 
-// A brokenGate is a mistake in a configuration, as pairs of what the page on a proxy
-// says and what stands there instead, and how it ends for a person.
+// A brokenGate is a configuration mistake and its outcome for a person. Pairs hold a
+// documented text and its replacement.
 type brokenGate struct {
 	proxies map[string][]string
 	yaml    []string
-	nobody  bool // signs in nowhere before
+	nobody  bool // the person does not sign in first
 	status  int
-	says    string // in the page
+	says    string // text of the page
 	logs    string
 	tune    func(b *browser.Browser, s *gatedSite)
 
-	presses    bool        // the person goes on at the sign-in page
-	behind     bool        // the clock of the service is an hour behind that of the person
-	byHTTP     bool        // the person comes by http
-	inChromium *brokenGate // how it ends there, if not as above
+	presses    bool        // the person presses the button on the sign-in page
+	behind     bool        // the service's clock is an hour behind the person's
+	byHTTP     bool        // the person arrives by http
+	inChromium *brokenGate // the outcome in Chromium, if it differs
 }
 
 const (
@@ -40,12 +40,12 @@ const (
 	cachesAll   = "proxy_cache all; proxy_cache_key $uri$request_uri; proxy_cache_valid any 1h; proxy_ignore_headers Cache-Control Expires Set-Cookie Vary;"
 )
 
-// everywhere is a mistake of authsvc.yaml.
+// everywhere returns a mistake in authsvc.yaml.
 func everywhere() map[string][]string {
 	return map[string][]string{"nginx": nil, "haproxy": nil, "caddy": nil, "traefik": nil}
 }
 
-// brokenGates are ways in which gates send people round in circles.
+// brokenGates returns mistakes that cause redirect loops at gates.
 func brokenGates() map[string]brokenGate {
 	noCookies := map[string][]string{
 		"nginx": {nginxAsked, nginxAsked + ` proxy_set_header Cookie "";`}, "caddy": {caddyAsked, caddyAsked + "\nheader_up -Cookie"},
@@ -87,7 +87,7 @@ func brokenGates() map[string]brokenGate {
 	}
 }
 
-// ahead keeps cookies by a clock that is an hour ahead.
+// ahead keeps cookies with a clock that is an hour ahead.
 type ahead struct{ http.CookieJar }
 
 func (j ahead) SetCookies(u *url.URL, list []*http.Cookie) {
@@ -100,15 +100,15 @@ func (j ahead) SetCookies(u *url.URL, list []*http.Cookie) {
 	j.CookieJar.SetCookies(u, kept)
 }
 
-// pressesOn makes a person press the button of the sign-in page whose cookies do not come
-// back; the provider is reached by nobody.
+// pressesOn makes a person press the button of a sign-in page whose cookies do not
+// come back. The provider is unreachable.
 func pressesOn(b *browser.Browser, s *gatedSite) {
 	inner := b.Client.Transport
 	b.Client.Transport = pressing{inner, s.origin}
 }
 
-// pressing answers the sign-in page, when it is opened from the gate, with what its
-// form leads to.
+// pressing answers the sign-in page, when it is opened from the gate, with the target
+// of its form.
 type pressing struct {
 	http.RoundTripper
 	origin string
@@ -128,7 +128,7 @@ func (p pressing) RoundTrip(r *http.Request) (*http.Response, error) {
 	return p.RoundTripper.RoundTrip(r)
 }
 
-// gate13: no mistake goes round in circles.
+// gate13 checks that no mistake causes a redirect loop.
 func gate13(t *T) {
 	most := 0
 	for name, broken := range brokenGates() {
@@ -151,7 +151,7 @@ func gate13(t *T) {
 	t.Figure("%d redirects at most", most)
 }
 
-// endsWell follows redirects as browsers do, and returns how many there were.
+// endsWell follows redirects as browsers do and returns their number.
 func endsWell(t *T, s *gatedSite, broken *brokenGate) (redirects int) {
 	b := s.person()
 	b.Client.Transport.(*http.Transport).DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) { return s.proxy.Dial(ctx, "127.0.0.1") }

@@ -13,7 +13,8 @@ import (
 	"authsvc/internal/test/sites"
 )
 
-// brokenInChromium: behind nginx, a person with a real browser comes to the same pages.
+// brokenInChromium checks that a person with a real browser behind nginx reaches the
+// same pages.
 func brokenInChromium(t *T) {
 	most := 0
 	for name, broken := range brokenGates() {
@@ -38,7 +39,7 @@ type circling struct {
 	redirects atomic.Int64
 }
 
-// walk opens a page behind the gate, and returns how often the browser was redirected.
+// walk opens a page behind the gate and returns the number of redirects.
 func (c *circling) walk() int {
 	c.Helper()
 	b := c.open()
@@ -80,7 +81,7 @@ func (c *circling) walk() int {
 	return redirects
 }
 
-// choose is Ada at the provider.
+// choose chooses Ada at the provider.
 func (c *circling) choose(b *chromium.Tab, to string) {
 	c.Helper()
 	b.At(c.OP.Issuer())
@@ -88,7 +89,7 @@ func (c *circling) choose(b *chromium.Tab, to string) {
 	b.At(to)
 }
 
-// open is a browser for which the proxy is all hosts.
+// open returns a browser that connects to the proxy for all hosts.
 func (c *circling) open() *chromium.Tab {
 	c.Helper()
 	hosts := sites.Start(c.T)
@@ -104,7 +105,7 @@ func (c *circling) open() *chromium.Tab {
 
 var expiry = regexp.MustCompile(`Expires=([^;]*)`)
 
-// came counts redirects, and turns the clock of the service back.
+// came counts redirects and sets the service's clock back.
 func (c *circling) came(res *http.Response) error {
 	if res.StatusCode == http.StatusFound {
 		c.redirects.Add(1)

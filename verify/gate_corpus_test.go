@@ -13,7 +13,8 @@ import (
 	"authsvc/internal/test/browser"
 )
 
-// gateTargets are spellings of what is below /ops, and of ways there through /open.
+// gateTargets returns spellings of paths below /ops, and of paths that reach it
+// through /open.
 func gateTargets() (targets []string) {
 	for _, word := range []string{"ops", "OPS", "%6fps", "%4fps", "%256fps", "ops;x", "ops;a=b", "o%70s", "ops%3bx", "open/../ops", "open/%2e%2e/ops", "open/%252e%252e/ops", "open/..;/ops", "open/..%2fops", "open/.%2e/ops", "/ops", "/open/..//ops", "./ops", "open//../ops", "open/x/../../ops", "open/;/../../ops", "open%2f..%2fops", "open%2F%2e%2e%2Fops", "open/..%252fops", "open/%2e%2e;x/ops", "Open/../Ops", "opsx", "open/x", "o/ps"} {
 		for _, tail := range []string{"", "/", "/page", "//page", "%2fpage", "%2Fpage", "%252fpage", ";/page", ";a=b/page", "/./page", "/x/../page", "/%70age"} {
@@ -23,7 +24,7 @@ func gateTargets() (targets []string) {
 	return targets
 }
 
-// gateRuleSets close /ops to everybody, or to nobody who is not of ops.test.
+// gateRuleSets close /ops to everyone, or to everyone outside ops.test.
 func gateRuleSets() map[string]authsvc.GateHost {
 	anyone, nobody := authsvc.Allow{Anyone: true}, authsvc.Allow{Nobody: true}
 	few := authsvc.Allow{AnyOf: []authsvc.Condition{{Domains: []string{"ops.test"}}}}
@@ -37,14 +38,15 @@ func gateRuleSets() map[string]authsvc.GateHost {
 	}
 }
 
-// servesClosed reports whether a program that reads paths by read shows what is closed.
+// servesClosed reports whether a program that parses paths with read would serve a
+// closed page.
 func servesClosed(read func(string) string, target string) bool {
 	page := read(strings.SplitN(target, "?", 2)[0])
 	return page == "/ops" || strings.HasPrefix(page, "/ops/")
 }
 
-// gate14 asks about every target, by every rule set and way in, and lets programs of
-// each kind read what passes.
+// gate14 checks every target with every rule set and interface. Programs of each kind
+// then parse the targets that pass.
 func gate14(t *T) {
 	targets := gateTargets()
 	passed, asked := 0, 0
@@ -96,8 +98,8 @@ func gate14(t *T) {
 	gateCorpusThrough(t, targets)
 }
 
-// gateRequest is a request for a target as it stands, by a browser of the trusted
-// network; nil has no cookies.
+// gateRequest returns a request with a literal target from a browser in the trusted
+// network. If b is nil, the request has no cookies.
 func gateRequest(w *arena.World, b *arena.Browser, target string) *http.Request {
 	r := httptest.NewRequest("GET", arena.Origin+"/", nil)
 	r.RequestURI, r.RemoteAddr = target, "203.0.113.1:1"
@@ -121,8 +123,8 @@ func askAs(w *arena.World, b *arena.Browser, way, target string) bool {
 	return answer.Code == http.StatusOK
 }
 
-// gateCorpusThrough sends a sample through each proxy, and looks at what programs of
-// each kind make of what arrives there.
+// gateCorpusThrough sends a sample through each proxy and checks how programs of each
+// kind parse the targets that arrive.
 func gateCorpusThrough(t *T, targets []string) {
 	step := max(1, len(targets)/t.Scale("targets through each proxy", 1, 30, 400))
 	tune := gateTune{yaml: []string{"rules:", "default: anyone\n      rules:", "- {match: /public/, allow: anyone}", "- {match: /ops/, allow: nobody}"}}
@@ -149,8 +151,8 @@ func gateCorpusThrough(t *T, targets []string) {
 	})
 }
 
-// gate15: what two readers would take apart differently does not bring a request past
-// the gate, and the next one gets its own answer.
+// gate15 checks that a request that two parsers would split differently does not pass
+// the gate, and that the next request gets its own answer.
 func gate15(t *T) {
 	behindGate(t, gateTune{}, func(t *T, s *gatedSite) {
 		var all sync.WaitGroup
@@ -179,14 +181,14 @@ func gate15(t *T) {
 	})
 }
 
-// smuggleAt is such a request to path, with one for /admin/x inside.
+// smuggleAt returns such a request to path, with a request for /admin/x inside.
 func smuggleAt(request, path string) string {
 	first, rest, _ := strings.Cut(request, "\r\n")
 	words := strings.Split(first, " ")
 	words[1] = path
 	if at := strings.LastIndex(rest, "/api/auth/"); at >= 0 {
 		end := at + strings.Index(rest[at:], " ")
-		inside := "/admin/x" + strings.Repeat("y", end-at-len("/admin/x")) // lengths stay
+		inside := "/admin/x" + strings.Repeat("y", end-at-len("/admin/x")) // keeps the lengths
 		rest = rest[:at] + inside + rest[end:]
 	}
 	return strings.Join(words, " ") + "\r\n" + rest

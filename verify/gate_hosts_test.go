@@ -18,7 +18,7 @@ import (
 	"authsvc/internal/test/arena/stores"
 )
 
-// Programs at three registrable domains, none of them that of the service.
+// Programs at three registrable domains, other than the service's.
 var threeHosts = []string{"https://wiki.example", "https://shop.test:8443", "https://status.invalid"}
 
 const gateCookie = "__Host-authsvc.gate"
@@ -32,13 +32,14 @@ func atThreeHosts(strategy string) func(*authsvc.Config) {
 	}
 }
 
-// tells answers whom the gate names.
+// tells answers with the user that the gate names.
 func tells(w http.ResponseWriter, r *http.Request) {
 	io.WriteString(w, "for "+r.Header.Get("X-Auth-Email"))
 }
 
-// gate21 is one sign-in for all hosts, and one sign-out: with the next request at
-// every replica, or what a replica takes to read the revocations.
+// gate21 tests one sign-in and one sign-out for all hosts. The sign-out must take
+// effect with the next request at every replica, or once a replica has read the
+// revocations.
 func gate21(t *T) {
 	t.CombinedStores(func(t *T, kind stores.Kind) {
 		t.Strategies(func(t *T, strategy string) {
@@ -67,7 +68,7 @@ func gate21(t *T) {
 			p.By(other)
 			for _, origin := range threeHosts {
 				for a := p.Open(origin + "/"); a.StatusCode == http.StatusOK; a = p.Open(origin + "/") {
-					if strategy == "database" || time.Since(out) > within(10*time.Second) { // 2 s, and this machine is busy
+					if strategy == "database" || time.Since(out) > within(10*time.Second) { // 2 s, on a busy machine
 						t.Fatalf("%s still lets her in, %v after the sign-out: %s", origin, time.Since(out), a.Text)
 					}
 					time.Sleep(50 * time.Millisecond)
@@ -80,8 +81,8 @@ func gate21(t *T) {
 	})
 }
 
-// gate22 spoils one thing of a hand-over at a time; of two replicas that get a code
-// at once, one takes it.
+// gate22 spoils one part of a hand-over at a time. If two replicas get a code at
+// once, only one may accept it.
 func gate22(t *T) {
 	t.CombinedStores(func(t *T, kind stores.Kind) {
 		t.Strategies(func(t *T, strategy string) {
@@ -158,9 +159,10 @@ func enterAtOnce(t *T, w *arena.World, other *engine.Service, enter string, cook
 	}
 }
 
-// gate23 lets time pass: codes live a minute, attempts ten, and the cookie of a host
-// as long as the session, however it is used. The bubble has every minute of it, the
-// stores what decides, at replicas that are told a later time by the store.
+// gate23 checks lifetimes: codes last a minute, attempts ten, and a host's cookie as
+// long as the session, however often it is used. The bubble tests every minute. The
+// stores test only the decisive times, with replicas whose store tells them a later
+// time.
 func gate23(t *T) {
 	mode := t.Mode
 	t.CombinedStores(func(t *T, kind stores.Kind) {
@@ -168,7 +170,7 @@ func gate23(t *T) {
 	})
 	t.Strategies(func(t *T, strategy string) {
 		for name, tt := range map[string]struct {
-			wait  [2]time.Duration // before the code is asked for, and before it is taken
+			wait  [2]time.Duration // before requesting the code, and before redeeming it
 			enter bool
 		}{
 			"at once": {[2]time.Duration{0, 0}, true}, "in time": {[2]time.Duration{8 * time.Minute, 59 * time.Second}, true},
@@ -193,7 +195,7 @@ func gate23(t *T) {
 		}
 		synctest.Test(t.T, func(inner *testing.T) {
 			t := &T{T: inner, Mode: mode, id: t.id, report: t.report, figures: t.figures}
-			w := t.EnterOffline(func(c *authsvc.Config) { atThreeHosts(strategy)(c); sessionShort(strategy)(c) }) // an hour, and three
+			w := t.EnterOffline(func(c *authsvc.Config) { atThreeHosts(strategy)(c); sessionShort(strategy)(c) }) // idle an hour, three hours in all
 			p := w.Roam(http.HandlerFunc(tells))
 			p.SignIn(threeHosts[0] + "/")
 			for minutes := range 179 {
@@ -225,8 +227,8 @@ type laterStore struct {
 // Now implements [authsvc.Clock].
 func (s laterStore) Now(context.Context) (time.Time, error) { return time.Now().Add(s.ahead), nil }
 
-// later has p go on at another replica over the same store, at which it is later, until
-// it is called again: a replica forgets what is over for it.
+// later makes p continue at another replica on the same store, for which it is later,
+// until the next call. A replica forgets what has expired for it.
 func later(t *T, p *arena.Roamer) (at func(ahead time.Duration)) {
 	t.Helper()
 	end := func() {}
@@ -245,13 +247,13 @@ func later(t *T, p *arena.Roamer) (at func(ahead time.Duration)) {
 	}
 }
 
-// gateLater asks replicas on one store at which it is later. What takes ten seconds
-// here has time enough.
+// gateLater uses replicas on one store for which it is later. It leaves enough room
+// for steps that take ten seconds here.
 func gateLater(t *T, kind stores.Kind, strategy string) {
 	w := t.Enter(func(c *authsvc.Config) { atThreeHosts(strategy)(c); c.Adapter = kind.Open(t) })
 	host := threeHosts[0]
 	for name, tt := range map[string]struct {
-		attempt, code time.Duration // how old they are
+		attempt, code time.Duration // their ages
 		enter         bool
 	}{
 		"in time": {8 * time.Minute, 30 * time.Second, true}, "a late code": {0, 61 * time.Second, false}, "a late attempt": {10 * time.Minute, 0, false},
@@ -287,8 +289,8 @@ func gateLater(t *T, kind stores.Kind, strategy string) {
 	}
 }
 
-// gate24 asks a host of the gate for what only the login host does, with everything
-// that would make it work there.
+// gate24 requests from a gate host what only the login host offers, with everything
+// that would make the request succeed there.
 func gate24(t *T) {
 	t.CombinedStores(func(t *T, kind stores.Kind) {
 		t.Strategies(func(t *T, strategy string) {
@@ -303,7 +305,7 @@ func gateAsked(t *T, w *arena.World) {
 	p.SignIn(threeHosts[0] + "/")
 	b, home := p.At(threeHosts[0]), p.At(arena.Origin)
 	token := home.CSRF()
-	maps.Copy(b.Cookies, home.Cookies) // as if they got there
+	maps.Copy(b.Cookies, home.Cookies) // as if the gate host received them
 	lasting := w.Ledger.Lasting()
 	for _, path := range []string{"session", "csrf", "providers", "signin/op", "signin/email", "signin", "signout", "callback/op", "callback/credentials", "callback/email", "account/signout", "account/profile", "account/unlink", "token", "confirm", "_log", "backchannel-logout/op", "gate/start", "gate/enter", "gate/leave", "gate/authorize"} {
 		a := b.Form("/api/auth/"+path, url.Values{"csrfToken": {token}, "email": {"ada@app.test"}, "username": {"ada"}, "password": {"right"}, "json": {"true"}, "name": {"Eve"}, "all": {"true"}}, "Origin", threeHosts[0], "Sec-Fetch-Site", "same-origin")

@@ -18,16 +18,16 @@ import (
 	"authsvc/internal/test/process"
 )
 
-// gate25: a personal access token lets a program pass where a rule says so, at the
-// hosts that it was made for and as long as it is good, by each way in, and never
-// reaches what is behind.
+// gate25 checks that a personal access token lets a program pass where a rule allows
+// it, only at its hosts and only while it is valid, with each interface, and that the
+// token never reaches the program behind the gate.
 func gate25(t *T) {
 	t.CombinedStores(func(t *T, kind stores.Kind) {
 		t.Strategies(func(t *T, strategy string) { gateByToken(t, kind, strategy) })
 	})
 }
 
-// pass is what the program of gate25 answers to who may pass.
+// pass is the answer of gate25's program to a request that passes.
 const pass = "for ada@example.com with []"
 
 func gateByToken(t *T, kind stores.Kind, strategy string) {
@@ -110,7 +110,7 @@ func gateByToken(t *T, kind stores.Kind, strategy string) {
 	}
 }
 
-// gatePasses asks with a line of Authorization, by each way in.
+// gatePasses makes a request with an Authorization line through each interface.
 func gatePasses(t *T, f *gateFront, line string) {
 	t.Helper()
 	if status, _, body := f.raw(t, nil, "GET", "/api/x", line); status != 200 || body != pass {
@@ -124,8 +124,8 @@ func gatePasses(t *T, f *gateFront, line string) {
 	}
 }
 
-// gate26: the assertion names who asks to the program that it is for, and to nobody
-// else; no client makes one, and it opens nothing here.
+// gate26 checks that the assertion names the user only to the program that it is for,
+// that no client can make one, and that it gives no access here.
 func gate26(t *T) {
 	t.CombinedStores(func(t *T, kind stores.Kind) {
 		t.Strategies(func(t *T, strategy string) { gateAsserts(t, kind, strategy) })
@@ -211,15 +211,15 @@ const explainedYAML = `
         - {match: /cel/, allow: {when: 'request.method == "GET" && user.email_verified'}}
         - {match: /cel/broken/, allow: {when: 'session.claims.level > 3'}}`
 
-// gate27: authsvc rules explain says of a request what the gate then does, however the
-// path is written.
+// gate27 checks that authsvc rules explain agrees with the gate about every request,
+// however its path is written.
 func gate27(t *T) {
 	app := newGatedProgram(t)
 	s := &gatedSite{Neighbours: process.NewNeighbours(t), program: "upstream", app: app}
 	s.Process = process.Serve(t, s.YAML(t.compatLine()+"gate:\n  hosts:\n    - origin: \"{origin}\"\n      upstream: "+app.URL+
 		"\n      rules:\n        - {match: /public/, allow: anyone}\n        - {match: /admin/, allow: {emails: [ada@example.com]}}"+explainedYAML+"\n"), "AUTHSVC_STORAGE_URL=memory:")
 	s.origin = s.URL
-	people := map[string]*browser.Browser{"": s.person(), "ada@example.com": s.signedIn(t, "ada"), "an-id": s.signedIn(t, "alan")} // alan proved no address
+	people := map[string]*browser.Browser{"": s.person(), "ada@example.com": s.signedIn(t, "ada"), "an-id": s.signedIn(t, "alan")} // alan has no verified address
 	seen, asked := map[string]int{}, 0
 	for _, request := range []string{"GET /dash", "GET /public/a", "GET /public/%2e%2e/Admin/x", "GET /admin;a=b/x", "POST /by/x", "GET /by/x", "GET /none/x", "GET /fresh/", "GET /net/", "GET /cel/x",
 		"POST /cel/x", "GET /cel/broken/", "GET /%zz", "GET /%25252541/../public//admin/?a=b"} {
@@ -246,7 +246,7 @@ func gate27(t *T) {
 	t.Figure("%d requests explained and made", asked)
 }
 
-// explainedAs is the verdict of authsvc rules explain.
+// explainedAs returns the verdict of authsvc rules explain.
 func explainedAs(t *T, s *gatedSite, who, method, target string) string {
 	t.Helper()
 	args := []string{"rules", "explain", "--json", "--ip", "127.0.0.1", "--method", method, "--url", s.origin + target}

@@ -18,8 +18,8 @@ import (
 	"authsvc/internal/test/proxytest"
 )
 
-// TestGatePages runs the blocks of the pages on the gate that need no other proxy as
-// they stand; gate-11 does those of the proxies.
+// TestGatePages runs the code blocks of the gate pages that need no other proxy,
+// unchanged. gate-11 runs those of the proxies.
 func TestGatePages(t *testing.T) {
 	t.Parallel()
 	if lack := program("curl").lack(); lack != "" {
@@ -54,11 +54,11 @@ func TestGatePages(t *testing.T) {
 	})
 }
 
-// filledIn has values where a page leaves them to the reader.
+// filledIn fills in the values that a page leaves to the reader.
 func filledIn(yaml string) string { return strings.ReplaceAll(yaml, `"…"`, "of-the-reader") }
 
-// shows runs the command of a block, in which every name leads to the service by TLS,
-// and compares what it prints with what the block says it does, where … is anything.
+// shows runs the command of a block, with every host name resolving to the service
+// over TLS. It compares the output with the block's, in which … matches anything.
 func shows(t *testing.T, p *process.Process, block string) string {
 	t.Helper()
 	to, err := url.Parse(p.URL)

@@ -20,13 +20,13 @@ import (
 	"authsvc/internal/test/process"
 )
 
-// A plantedHole is a mistake in a configuration that lets requests past the gate.
+// A plantedHole is a configuration mistake that lets requests bypass the gate.
 type plantedHole struct {
-	kind    string // by which authsvc probe names it
+	kind    string // its name in authsvc probe
 	proxies map[string]gateTune
 }
 
-// What holes are planted at, and what leads to the program there.
+// The parts of configurations that holes replace, and parts that lead to the program.
 const (
 	nginxSite   = "location / {"
 	nginxToApp  = "{ proxy_pass http://127.0.0.1:8080; proxy_set_header Host $host; }\n    "
@@ -43,15 +43,15 @@ func inProxy(pairs ...string) gateTune { return gateTune{proxy: pairs} }
 
 func inLua(pairs ...string) gateTune { return gateTune{lua: pairs} }
 
-// unlessAlso has HAProxy ask about less.
+// unlessAlso makes HAProxy check fewer requests.
 func unlessAlso(condition string) gateTune { return inProxy(haproxyAsks, haproxyAsks+" or "+condition) }
 
-// besideApp adds a router of Traefik that leads to the program without asking.
+// besideApp adds a Traefik router that leads to the program without a check.
 func besideApp(rule, more string) gateTune {
 	return inProxy(traefikApp, traefikApp+"    beside: {rule: \""+rule+"\", service: app"+more+"}\n")
 }
 
-// plantedHoles are ten, each on every proxy. By http they are at plain.
+// plantedHoles returns ten holes, each for every proxy. Over http, they are at plain.
 func plantedHoles(plain string) map[string]plantedHole {
 	return map[string]plantedHole{
 		"a location without the check": {"unchecked-path", map[string]gateTune{
@@ -80,8 +80,8 @@ func plantedHoles(plain string) map[string]plantedHole {
 			"traefik": besideApp("Host(`app.example.com`) && PathPrefix(`/public/`)", ", tls: {}"),
 			"nginx":   inProxy(nginxSite, "location /public/ "+nginxToApp+nginxSite), "haproxy": unlessAlso("{ path_beg /public/ }"),
 			"caddy": inProxy(caddySite, "handle /public/* "+caddyToApp+caddySite)}},
-		// Where the check is asked with what the client sent, authsvc refuses these: so
-		// that it is with Traefik, whatever its file says.
+		// If the check receives the client's original request, authsvc refuses these.
+		// With Traefik it always does, whatever the file says.
 		"an underscore": {"underscore-header", map[string]gateTune{
 			"nginx":   inProxy("listen 443 ssl;", "listen 443 ssl;\n    underscores_in_headers on;", nginxAsked, nginxAsked+" proxy_set_header Cookie $http_cookie;", "internal;", "internal; proxy_pass_request_headers off;"),
 			"haproxy": inLua(`return name:lower():gsub("[^%w]", "-"):sub(1, #identity)`, "return name:lower():sub(1, #identity)", ` and not name:find("[^%w-]")`, ""),
@@ -102,8 +102,8 @@ func plantedHoles(plain string) map[string]plantedHole {
 	}
 }
 
-// answersKept stands before authsvc and keeps what it answers with 200, by the target
-// that was asked about.
+// answersKept is a proxy in front of authsvc that keeps the 200 answers by the
+// checked target.
 func answersKept(t *T, addr string) string {
 	t.Helper()
 	var mu sync.Mutex
@@ -161,8 +161,8 @@ func startEcho(t *T) string {
 // A probed is one line of authsvc probe --json.
 type probed struct{ Kind, Result, Request, Why string }
 
-// probeSite runs authsvc probe with a session of ada and the echo in place of the
-// program, and returns the exit code and what it found.
+// probeSite runs authsvc probe with ada's session and the echo program in place of
+// the program. It returns the exit code and the findings.
 func probeSite(t *T, s *gatedSite, plain, app string, own bool) (int, []probed) {
 	t.Helper()
 	ca, cookies := filepath.Join(t.TempDir(), "ca.pem"), filepath.Join(t.TempDir(), "cookies")
@@ -178,7 +178,7 @@ func probeSite(t *T, s *gatedSite, plain, app string, own bool) (int, []probed) 
 	}
 	for _, port := range strings.Fields("443 80 3000 5000 5173 8000 8080 8081 8443 9000") {
 		if to[port] == "" {
-			to[port] = "127.0.0.1:1" // nobody listens
+			to[port] = "127.0.0.1:1" // has no listener
 		}
 		args = append(args, "--connect-to", "app.example.com:"+port+"="+to[port])
 	}
@@ -194,8 +194,8 @@ func probeSite(t *T, s *gatedSite, plain, app string, own bool) (int, []probed) 
 	return code, findings
 }
 
-// gate17 plants up to ten kinds of hole on each proxy: authsvc probe finds each by its name, and
-// none in the configurations of the pages.
+// gate17 plants up to ten kinds of holes in each proxy. authsvc probe must find each
+// under its name, and none in the documented configurations.
 func gate17(t *T) {
 	app := startEcho(t)
 	port, err := freeport.Pick(1)
@@ -208,7 +208,7 @@ func gate17(t *T) {
 		t.Run("as documented", func(t *T) {
 			code, findings := probeSite(t, startGated(t, program, gateTune{app: app}), plain, app, false)
 			for _, f := range findings {
-				if f.Result != "ok" && !(f.Result == "skipped" && program == "nginx" && strings.HasPrefix(f.Kind, "http2")) { // its file has none
+				if f.Result != "ok" && !(f.Result == "skipped" && program == "nginx" && strings.HasPrefix(f.Kind, "http2")) { // the documented file has no http2
 					t.Errorf("%+v", f)
 				}
 			}

@@ -22,13 +22,14 @@ import (
 	"authsvc/internal/test/proxytest"
 )
 
-// A realProgram is a program of somebody else's, behind the gate.
+// A realProgram is a third-party program behind the gate.
 type realProgram struct {
 	addr string
 }
 
-// startProgram writes a file, by which a command serves at an address, and waits until
-// it does. {file} and {addr} stand for these, in the text as well.
+// startProgram writes a configuration file, starts a command that serves at an
+// address, and waits until it answers. {file} and {addr} stand for the file and the
+// address, also in the text.
 func startProgram(t *T, file, text string, command ...string) *realProgram {
 	t.Helper()
 	dir, addr := t.TempDir(), freeAddr(t)
@@ -56,14 +57,14 @@ func startIn(t *T, dir, path, addr string, command ...string) *realProgram {
 	}
 	cmd := exec.CommandContext(t.Context(), command[0], command[1:]...)
 	cmd.Dir = dir
-	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) } // PHP-FPM ends its workers
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) } // PHP-FPM then ends its workers
 	cmd.WaitDelay = 5 * time.Second
 	var said bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &said, &said
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = cmd.Wait() }) // the end of t.Context has asked it to end
+	t.Cleanup(func() { _ = cmd.Wait() }) // the end of t.Context has already asked it to end
 	for end := time.Now().Add(patience); ; time.Sleep(50 * time.Millisecond) {
 		c, err := net.Dial("tcp", addr)
 		if err == nil {
@@ -76,9 +77,9 @@ func startIn(t *T, dir, path, addr string, command ...string) *realProgram {
 	}
 }
 
-// gate puts the program behind the gate of the binary, which runs through a command
-// unless that is empty. /open is for anyone; /closed, /Admin/{id} and DELETE below /open
-// are for nobody, and the rest is for whoever is signed in.
+// gate puts the program behind the gate of the binary. through, if not empty, is a
+// command that runs the binary. /open is for anyone; /closed, /Admin/{id} and DELETE
+// below /open are for nobody; everything else is for signed-in users.
 func (p *realProgram) gate(t *T, through ...string) *gatedSite {
 	t.Helper()
 	s := &gatedSite{Neighbours: process.NewNeighbours(t), program: "upstream"}
@@ -99,8 +100,8 @@ func (p *realProgram) gate(t *T, through ...string) *gatedSite {
 	return s
 }
 
-// exchangeRaw sends bytes to an address and returns the status of the answer, 0 without
-// one, and its body.
+// exchangeRaw sends bytes to an address and returns the answer's status and body, or
+// status 0 without an answer.
 func exchangeRaw(t *T, addr, text string) (status int, header http.Header, body string) {
 	t.Helper()
 	c, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", addr)
@@ -123,12 +124,12 @@ func exchangeRaw(t *T, addr, text string) (status int, header http.Header, body 
 	return answer.StatusCode, answer.Header, string(all)
 }
 
-// tokenCharacters are those of a header's name (RFC 9110 section 5.6.2) that are no
-// letters or digits.
+// tokenCharacters are the characters allowed in a header name (RFC 9110 section
+// 5.6.2) except letters and digits.
 const tokenCharacters = "!#$%&'*+-.^_`|~"
 
-// claims are lines that claim to be eve, by the names of identity and forwarding headers
-// with a character for each and for every "-".
+// claims returns header lines that claim to be eve. They use the names of identity
+// and forwarding headers, with a character in place of each and of every "-".
 func claims(character rune) (lines []string) {
 	for _, name := range []string{"X-Auth-User-Id", "X-Auth-Email", "X-Auth-Name", "X-Auth-Groups", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto", "X-Real-IP", "X-Forwarded-User", "X-Forwarded-Email", "X-Forwarded-Groups", "X-Forwarded-Prefix"} {
 		lines = append(lines, strings.ReplaceAll(name, "-", string(character))+": eve")
@@ -155,7 +156,7 @@ pm = static
 pm.max_children = 2
 `
 
-// startFPM starts PHP-FPM, and Caddy which asks it.
+// startFPM starts PHP-FPM, and Caddy in front of it.
 func startFPM(t *T) *realProgram {
 	t.Helper()
 	found, err := filepath.Glob("/usr/sbin/php-fpm*")
@@ -175,8 +176,8 @@ func startFPM(t *T) *realProgram {
 	return &realProgram{passOnTo(t, caddy)}
 }
 
-// gate28: PHP makes _ of more characters than CGI does. Whatever stands for the "-" of a
-// header that says who is asking or where from, PHP does not read it.
+// gate28 tests PHP, which turns more characters into _ than CGI does. Whatever
+// replaces the "-" of an identity or forwarding header, PHP must not read the header.
 func gate28(t *T) {
 	t.Run("php -S", func(t *T) {
 		readsNoClaims(t, startProgram(t, "echo.php", phpEcho, "php", "-S", "{addr}", "{file}"))
@@ -184,11 +185,11 @@ func gate28(t *T) {
 	t.Run("PHP-FPM behind Caddy", func(t *T) { readsNoClaims(t, startFPM(t)) })
 }
 
-// readsNoClaims: php is deceived by itself, and not behind the gate.
+// readsNoClaims checks that PHP can be deceived alone, but not behind the gate.
 func readsNoClaims(t *T, php *realProgram) {
 	t.Helper()
 	believed := 0
-	for _, c := range tokenCharacters { // the program is one that could be deceived
+	for _, c := range tokenCharacters { // the program alone can be deceived
 		_, _, body := exchangeRaw(t, php.addr, "GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n"+strings.Join(claims(c), "\r\n")+"\r\n\r\n")
 		if strings.Contains(body, `"HTTP_X_AUTH_USER_ID":"eve"`) {
 			believed++
@@ -255,8 +256,8 @@ async def app(scope, receive, send):
 
 const askH2C = "Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABkAAQAAP__\r\n"
 
-// gate29: a connection does not become one of HTTP/2, whose requests nobody would judge.
-// WebSockets are let through.
+// gate29 checks that a connection cannot switch to HTTP/2, whose requests the gate
+// would not check. WebSockets are allowed.
 func gate29(t *T) {
 	app := startProgram(t, "app.py", hypercornApp, "/usr/bin/python3", "-m", "hypercorn", "--bind", "{addr}", "app:app")
 	if status, _, _ := exchangeRaw(t, app.addr, "GET /open/x HTTP/1.1\r\nHost: x\r\n"+askH2C+"\r\n"); status != http.StatusSwitchingProtocols {
@@ -319,7 +320,8 @@ func startExpress(t *T) *realProgram {
 	return startIn(t, dir, filepath.Join(dir, "server.mjs"), freeAddr(t), "node", "{file}", "{addr}")
 }
 
-// gate30: a method that programs read as another one is refused, or judged as that.
+// gate30 checks that a method that programs read as another one is refused, or
+// checked as that one.
 func gate30(t *T) {
 	flask := startProgram(t, "app.py", flaskApp, "/usr/bin/python3", "{file}", "{addr}")
 	express := startExpress(t)
@@ -359,8 +361,9 @@ func gate30(t *T) {
 	}
 }
 
-// gate31: nginx decodes a path that it passes on by $uri, and Caddy one that it
-// rewrites: %3F begins a query then. What they make of a path has to pass as well.
+// gate31 tests proxies that decode a path: nginx if it passes on $uri, and Caddy if
+// it rewrites. %3F then starts a query. The resulting path must pass the gate as
+// well.
 func gate31(t *T) {
 	seen := newGatedProgram(t)
 	back := seen.Listener.Addr().String()
@@ -389,7 +392,7 @@ func gate31(t *T) {
 	}
 }
 
-// passOnTo listens for HTTP and passes it on to a proxy that speaks TLS.
+// passOnTo listens for HTTP and forwards to a proxy that speaks TLS.
 func passOnTo(t *T, p *proxytest.Proxy) string {
 	t.Helper()
 	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")

@@ -25,15 +25,15 @@ import (
 	"authsvc/internal/test/proxytest"
 )
 
-// A gatedProgram knows no users. It answers with what it got, and with what it is sent
-// once a client has upgraded.
+// A gatedProgram is a program without user accounts. It answers with the request that
+// it received, and echoes data once a client has upgraded.
 type gatedProgram struct {
 	*httptest.Server
 	mu  sync.Mutex
 	all []string // methods and targets
 }
 
-// A gotRequest is what arrived at a program.
+// A gotRequest is a request as it arrived at a program.
 type gotRequest struct {
 	Method, Target, Host, Body string
 	Header                     http.Header
@@ -63,50 +63,52 @@ func (p *gatedProgram) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	json.NewEncoder(w).Encode(got) //nolint:errcheck // the client may be gone
 }
 
-// requests are those so far: methods and targets.
+// requests returns the methods and targets so far.
 func (p *gatedProgram) requests() []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return slices.Clone(p.all)
 }
 
-// echoUpgraded upgrades a connection, and sends back what comes.
+// echoUpgraded upgrades a connection and echoes its data.
 func echoUpgraded(w http.ResponseWriter, r *http.Request) {
 	c, rw, err := http.NewResponseController(w).Hijack()
 	if err != nil {
 		return
 	}
 	defer c.Close()
-	accept := sha1.Sum([]byte(r.Header.Get("Sec-WebSocket-Key") + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11")) // RFC 6455 section 4.2.2; HAProxy looks
+	accept := sha1.Sum([]byte(r.Header.Get("Sec-WebSocket-Key") + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11")) // RFC 6455 section 4.2.2; HAProxy checks it
 	fmt.Fprintf(c, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Accept: %s\r\n\r\n", base64.StdEncoding.EncodeToString(accept[:]))
 	io.Copy(c, rw) //nolint:errcheck // until the client is gone
 }
 
-// A gatedSite is a program behind the gate, and the binary and a proxy before it.
+// A gatedSite is a program behind the gate, with the binary and a proxy in front of
+// it.
 type gatedSite struct {
 	*process.Process
 	*process.Neighbours
-	program string // the proxy, "upstream" if there is none
+	program string // name of the proxy; "upstream" if there is none
 	page    string
 	origin  string
 	app     *gatedProgram
 	proxy   *proxytest.Proxy
 }
 
-// gatePage is the page on a proxy.
+// gatePage returns the path of the page on a proxy.
 func gatePage(program string) string { return "../docs/gate/" + program + ".md" }
 
-// gateFiles are what the page on a proxy shows: its configuration, and authsvc.yaml.
+// gateFiles returns the files that the page on a proxy shows: its configuration, and
+// authsvc.yaml.
 func gateFiles(t *T, program string) (config, yaml string) {
 	t.Helper()
 	if program == proxytest.Traefik {
 		files := proxytest.Blocks(t, gatePage(program), "yaml")
-		return files[0] + "\n---\n" + files[1], proxytest.Blocks(t, gatePage("caddy"), "yaml")[0] // as it says
+		return files[0] + "\n---\n" + files[1], proxytest.Blocks(t, gatePage("caddy"), "yaml")[0] // as the page says
 	}
 	return proxytest.Blocks(t, gatePage(program), program)[0], proxytest.Blocks(t, gatePage(program), "yaml")[0]
 }
 
-// gateProxies are those of Debian, or Traefik alone, which make traefik builds.
+// gateProxies returns Debian's proxies, or only Traefik, which make traefik builds.
 func gateProxies() []string {
 	if proxytest.Missing(proxytest.Traefik) == "" {
 		return []string{proxytest.Traefik}
@@ -114,17 +116,17 @@ func gateProxies() []string {
 	return proxytest.Programs
 }
 
-// A gateTune changes what a page says: lines of the proxy's configuration, pairs of
-// what stands there and what takes its place, of authsvc.yaml, and of authsvc.lua. app
-// is an address in place of the program's, and late are pairs that know the address of
-// authsvc.
+// A gateTune changes the documented files: it adds lines to the proxy's
+// configuration, and replaces pairs of texts there, in authsvc.yaml and in
+// authsvc.lua. app is an address that replaces the program's. late returns pairs that
+// depend on authsvc's address.
 type gateTune struct {
 	proxy, yaml, lua []string
 	app              string
 	late             func(addr string) []string
 }
 
-// behindGate runs f with each proxy that is there, as the page on it says, and with
+// behindGate runs f with each available proxy, configured as its page says, and with
 // authsvc alone in front of the program.
 func behindGate(t *T, tune gateTune, f func(t *T, s *gatedSite)) {
 	t.Helper()
@@ -140,7 +142,7 @@ func eachGateProxy(t *T, f func(t *T, program string)) {
 	eachProgram(t, gateProxies(), f)
 }
 
-// startGated starts program, the binary and one of the proxies.
+// startGated starts the program, the binary and one of the proxies.
 func startGated(t *T, program string, tune gateTune) *gatedSite {
 	t.Helper()
 	s := &gatedSite{Neighbours: process.NewNeighbours(t, site+"/api/auth/callback/op"), program: program, page: gatePage(program), origin: site, app: newGatedProgram(t)}
@@ -157,7 +159,7 @@ func startGated(t *T, program string, tune gateTune) *gatedSite {
 	return s
 }
 
-// gateLua is the file of the action of HAProxy.
+// gateLua returns the file with HAProxy's action.
 func gateLua(t *T, pairs []string) string {
 	t.Helper()
 	path, err := filepath.Abs("../deploy/haproxy/authsvc.lua")
@@ -178,7 +180,7 @@ func gateLua(t *T, pairs []string) string {
 	return path
 }
 
-// startUpstream starts program and the binary, by the rules of the pages.
+// startUpstream starts the program and the binary, with the rules of the pages.
 func startUpstream(t *T, tune gateTune) *gatedSite {
 	t.Helper()
 	s := &gatedSite{Neighbours: process.NewNeighbours(t), program: "upstream", app: newGatedProgram(t)}
@@ -190,7 +192,7 @@ func startUpstream(t *T, tune gateTune) *gatedSite {
 	return s
 }
 
-// compatLine has the check's mode.
+// compatLine returns the configuration line for the check's mode.
 func (t *T) compatLine() string {
 	if t.Mode == "" {
 		return ""
@@ -198,7 +200,7 @@ func (t *T) compatLine() string {
 	return "compat: " + t.Mode + "\n"
 }
 
-// replaced has each of pairs replaced; all have to be there.
+// replaced replaces every pair in text. Each must occur.
 func replaced(t *T, text string, pairs []string) string {
 	t.Helper()
 	for i := 0; i < len(pairs); i += 2 {
@@ -210,7 +212,7 @@ func replaced(t *T, text string, pairs []string) string {
 	return text
 }
 
-// person is a browser without a session.
+// person returns a browser without a session.
 func (s *gatedSite) person() *browser.Browser {
 	if s.proxy == nil {
 		return browser.New(s.origin, nil)
@@ -218,7 +220,7 @@ func (s *gatedSite) person() *browser.Browser {
 	return browser.New(s.origin, s.proxy.Transport("127.0.0.1"))
 }
 
-// signedIn is a browser of somebody who is signed in.
+// signedIn returns a browser with a signed-in user.
 func (s *gatedSite) signedIn(t *T, sub string) *browser.Browser {
 	t.Helper()
 	b := s.person()
@@ -228,7 +230,7 @@ func (s *gatedSite) signedIn(t *T, sub string) *browser.Browser {
 	return b
 }
 
-// fetch sends a request with further headers: name, value.
+// fetch sends a request with additional headers: name, value.
 func (s *gatedSite) fetch(t *T, b *browser.Browser, method, target, body string, header ...string) *browser.Answer {
 	t.Helper()
 	var reader io.Reader
@@ -249,13 +251,13 @@ func (s *gatedSite) fetch(t *T, b *browser.Browser, method, target, body string,
 	return a
 }
 
-// visit is fetch as a person goes to a page.
+// visit calls fetch as a person's navigation to a page.
 func (s *gatedSite) visit(t *T, b *browser.Browser, target string) *browser.Answer {
 	t.Helper()
 	return s.fetch(t, b, "GET", target, "", "Accept", "text/html", "Sec-Fetch-Mode", "navigate", "Sec-Fetch-Dest", "document")
 }
 
-// got is what the program got, if it was asked.
+// got returns the request that the program received, if any.
 func got(t *T, a *browser.Answer) (g gotRequest, asked bool) {
 	t.Helper()
 	if a.Header.Get("X-Program") == "" {
@@ -267,7 +269,7 @@ func got(t *T, a *browser.Answer) (g gotRequest, asked bool) {
 	return g, true
 }
 
-// dial connects to what stands in front.
+// dial connects to the front.
 func (s *gatedSite) dial(t *T) net.Conn {
 	t.Helper()
 	var c net.Conn
@@ -285,10 +287,10 @@ func (s *gatedSite) dial(t *T) net.Conn {
 	return c
 }
 
-// host is what Host says.
+// host returns the value of Host.
 func (s *gatedSite) host() string { return strings.SplitN(s.origin, "://", 2)[1] }
 
-// cookies are those of a browser at the site.
+// cookies returns a browser's cookies for the site.
 func (s *gatedSite) cookies(b *browser.Browser) string {
 	u, _ := url.Parse(s.origin + "/")
 	var list []string
@@ -298,8 +300,8 @@ func (s *gatedSite) cookies(b *browser.Browser) string {
 	return strings.Join(list, "; ")
 }
 
-// raw sends a request as it is written, with the cookies of a browser, nil for none.
-// The line of Host is added if none of lines is one.
+// raw sends a literal request with a browser's cookies; nil sends none. It adds a
+// Host line unless lines has one.
 func (s *gatedSite) raw(t *T, b *browser.Browser, first string, lines ...string) *browser.Answer {
 	t.Helper()
 	c := s.dial(t)
@@ -326,7 +328,7 @@ func (s *gatedSite) raw(t *T, b *browser.Browser, first string, lines ...string)
 	return &browser.Answer{Response: res, Text: string(body)}
 }
 
-// gate11 goes through each proxy as its page says, as people and scripts do.
+// gate11 tests each proxy, configured as its page says, as people and scripts use it.
 func gate11(t *T) {
 	behindGate(t, gateTune{}, func(t *T, s *gatedSite) {
 		gateSignIn(t, s)
@@ -343,7 +345,8 @@ func gate11(t *T) {
 	}
 }
 
-// gateSignIn: a person is led to the sign-in and back to what they asked for.
+// gateSignIn checks that a person is sent to the sign-in page and back to the
+// requested page.
 func gateSignIn(t *T, s *gatedSite) {
 	b := s.person()
 	const target = "/dash?a=b&c=%2F"
@@ -387,7 +390,8 @@ func gateSignIn(t *T, s *gatedSite) {
 	}
 }
 
-// gateAnswers: who may not pass is told so, and the program is not asked.
+// gateAnswers checks that refused requests get an explanation and do not reach the
+// program.
 func gateAnswers(t *T, s *gatedSite) {
 	nobody, alan, ada := s.person(), s.signedIn(t, "alan"), s.signedIn(t, "ada")
 	script := []string{"Accept", "application/json", "Sec-Fetch-Mode", "cors"}
@@ -417,7 +421,7 @@ func gateAnswers(t *T, s *gatedSite) {
 		"signed in":             {alan, "DELETE", "/dash", nil, 200, "", true},
 	} {
 		if tt.method == "POST" && slices.Equal(tt.header, person) && s.proxy == nil {
-			continue // a script, to upstream, which knows the method
+			continue // a script, with upstream, which sees the method
 		}
 		a := s.fetch(t, tt.b, tt.method, tt.target, "", tt.header...)
 		if name == "a form" && (a.StatusCode == http.StatusFound || a.StatusCode == http.StatusUnauthorized) {
@@ -439,7 +443,7 @@ func gateAnswers(t *T, s *gatedSite) {
 	}
 }
 
-// gateBodies: bodies arrive, and are not asked about.
+// gateBodies checks that bodies arrive and are not part of the check request.
 func gateBodies(t *T, s *gatedSite) {
 	ada := s.signedIn(t, "ada")
 	for _, size := range []int{1, 100, 300 << 10} {
@@ -449,7 +453,7 @@ func gateBodies(t *T, s *gatedSite) {
 			t.Errorf("a body of %d bytes: %t %s %s, %d bytes", size, asked, g.Method, g.Target, len(g.Body))
 		}
 	}
-	// A larger one may not be taken to its end: the answer is there before.
+	// A larger body may remain unread: the answer comes first.
 	if _, asked := got(t, s.fetch(t, s.person(), "POST", "/form", strings.Repeat("b", 1<<10))); asked {
 		t.Error("nobody may post")
 	}
@@ -486,8 +490,8 @@ func gateUpgrade(t *T, s *gatedSite) {
 	}
 }
 
-// gateTabs: two tabs that were sent to sign in both come back, and a sign-out counts
-// for the next request of each.
+// gateTabs checks that two tabs that were both sent to the sign-in page come back,
+// and that a sign-out affects the next request of each.
 func gateTabs(t *T, s *gatedSite) {
 	b := s.person()
 	var callbacks []string

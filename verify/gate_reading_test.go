@@ -12,8 +12,8 @@ import (
 	"authsvc/internal/dev/idp"
 )
 
-// gate32: Express reads names of folders whatever their case, and an escaped slash as
-// part of one.
+// gate32 tests Express, which ignores case in paths, and treats an escaped slash as
+// part of a segment.
 func gate32(t *T) {
 	express := startExpress(t)
 	s := express.gate(t)
@@ -37,8 +37,8 @@ func gate32(t *T) {
 	t.Figure("Express takes %d of %d spellings for the closed path", believed, len(attacks))
 }
 
-// gate33: a host of which everything is open opens nothing of another one, in whichever
-// of its two places the request names it.
+// gate33 checks that a fully open host opens nothing of another host, whichever of
+// the two host names in a request names it.
 func gate33(t *T) {
 	more := []string{"  hosts:\n", "  hosts:\n    - origin: https://open.example.com\n      rules: [{match: /, allow: anyone}]\n"}
 	eachGateProxy(t, func(t *T, program string) {
@@ -60,8 +60,8 @@ func gate33(t *T) {
 	})
 }
 
-// gate34: who sends bodies of a byte now and then keeps neither the routes of the
-// service nor the programs from others for long. 96 connections can be open.
+// gate34 checks that clients that send bodies a byte at a time do not block the
+// service's routes or the programs for long. 96 connections can be open.
 func gate34(t *T) {
 	app := newGatedProgram(t)
 	s := (&realProgram{app.Listener.Addr().String()}).gate(t, "prlimit", "--nofile=128:128")
@@ -89,7 +89,8 @@ func gate34(t *T) {
 	t.Figure("session after %.1f s, the program after %.1f s", session.Seconds(), program.Seconds())
 }
 
-// gate35: what a program says before its answer takes nothing from it.
+// gate35 checks that informational responses before a program's answer do not affect
+// that answer.
 func gate35(t *T) {
 	f := newGateFront(t, func(w http.ResponseWriter, r *http.Request) {
 		for name, values := range r.Header {
@@ -138,8 +139,8 @@ func gate35(t *T) {
 	}
 }
 
-// gate36: a provider that lets a forgotten machine through without a word has proved
-// nothing.
+// gate36 checks that silent sign-in at a provider, as on a forgotten machine, is not
+// a fresh proof.
 func gate36(t *T) {
 	t.Strategies(func(t *T, strategy string) {
 		f := newGateFront(t, func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "shown") }, func(c *authsvc.Config) { //nolint:errcheck // the client shows it

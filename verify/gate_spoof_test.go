@@ -7,8 +7,8 @@ import (
 	"authsvc/internal/test/browser"
 )
 
-// gateSpoofs are ways in which a client claims to be eve, or that it has asked for
-// something that is open.
+// gateSpoofs are ways in which a client claims to be eve, or to request something
+// open.
 var gateSpoofs = map[string][]string{
 	"as it is written":    {"X-Auth-Email: eve@evil.test"},
 	"small":               {"x-auth-email: eve@evil.test", "x-auth-user-id: eve"},
@@ -37,8 +37,8 @@ var gateSpoofs = map[string][]string{
 	"an answer of ours":   {"X-Accel-Redirect: /public/", "Location: /public/", "X-Sendfile: /public/"},
 }
 
-// gate12: no client is somebody else, or asks for something else, than the proxy, or
-// authsvc, sees itself.
+// gate12 checks that a client cannot appear as another user, or as requesting
+// something else, than the proxy or authsvc sees.
 func gate12(t *T) {
 	behindGate(t, gateTune{}, func(t *T, s *gatedSite) {
 		ada := s.signedIn(t, "ada")
@@ -59,18 +59,18 @@ func gate12(t *T) {
 
 func answeredByProgram(a *browser.Answer) bool { return a.Header.Get("X-Program") != "" }
 
-// spoofed looks at what arrived.
+// spoofed checks the request that arrived.
 func spoofed(t *T, s *gatedSite, name, who string, a *browser.Answer) {
 	t.Helper()
 	g, asked := got(t, a)
-	if !asked { // refused, by the proxy or by us
+	if !asked { // refused by the proxy or by us
 		if a.StatusCode == http.StatusOK {
 			t.Errorf("%s: %q\n%.300s", name, who, a.Text)
 		}
 		return
 	}
 	want := map[string]string{"ada": "ada@example.com"}[who]
-	hopByHop := strings.HasPrefix(name, "hop by hop") // may take the client's own cookie away
+	hopByHop := strings.HasPrefix(name, "hop by hop") // may remove the client's own cookie
 	for header, values := range g.Header {
 		plain := strings.ReplaceAll(strings.ToLower(header), "_", "-")
 		all := strings.Join(values, "|")
@@ -91,8 +91,8 @@ func spoofed(t *T, s *gatedSite, name, who string, a *browser.Answer) {
 	}
 }
 
-// gateOtherTargets: what is asked about is what arrives, however the first line and Host
-// say it.
+// gateOtherTargets checks that the gate judges the target that arrives, however the
+// first line and Host spell it.
 func gateOtherTargets(t *T, s *gatedSite, ada *browser.Browser) {
 	for _, first := range []string{
 		"GET /admin/x", "GET //admin/x", "GET /public/../admin/x", "GET /public/%2e%2e/admin/x", "GET /public/..%2fadmin/x", "GET /PUBLIC/../ADMIN/x",
@@ -122,7 +122,7 @@ func gateOtherTargets(t *T, s *gatedSite, ada *browser.Browser) {
 	}
 }
 
-// gateOtherPeers: whoever is not in gate.proxies gets no decision.
+// gateOtherPeers checks that a client that is not in gate.proxies gets no decision.
 func gateOtherPeers(t *T, s *gatedSite) {
 	if s.proxy == nil {
 		return

@@ -13,7 +13,8 @@ import (
 	"authsvc/internal/test/process"
 )
 
-// A streamingProgram sends a download of so many bytes, or events until the client goes.
+// A streamingProgram sends a download of a given size, or events until the client
+// goes.
 func streamingProgram(t *T) *gatedProgram {
 	p := &gatedProgram{}
 	p.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -40,14 +41,14 @@ type zeros struct{}
 
 func (zeros) Read(b []byte) (int, error) { clear(b); return len(b), nil }
 
-// An openStream is a WebSocket or an event stream of somebody.
+// An openStream is a user's WebSocket or event stream.
 type openStream struct {
 	name  string
 	r     *bufio.Reader
 	ended chan time.Time
 }
 
-// openStreams opens one of each kind, and watches for their ends.
+// openStreams opens one stream of each kind and waits for their ends.
 func openStreams(t *T, s *gatedSite, cookies string) (all []*openStream) {
 	t.Helper()
 	for name, request := range map[string]string{
@@ -68,7 +69,8 @@ func openStreams(t *T, s *gatedSite, cookies string) (all []*openStream) {
 	return all
 }
 
-// gate16: what is open lives on as long as the session, and no longer; a stop ends it.
+// gate16 checks that open streams live as long as the session and no longer, and that
+// a shutdown ends them.
 func gate16(t *T) {
 	s := &gatedSite{Neighbours: process.NewNeighbours(t), program: "upstream", app: streamingProgram(t)}
 	s.Process = process.Serve(t, s.YAML("gate:\n  recheck: 5s\n  hosts:\n    - {origin: \"{origin}\", upstream: "+s.app.URL+"}\n"), "AUTHSVC_STORAGE_URL=memory:")
@@ -86,7 +88,7 @@ func gate16(t *T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	slow := &slowReader{Reader: res.Body, size: size, over: 12 * time.Second} // over two rechecks
+	slow := &slowReader{Reader: res.Body, size: size, over: 12 * time.Second} // longer than two rechecks
 	n, err := io.Copy(io.Discard, slow)
 	res.Body.Close()
 	if n != size || err != nil {
@@ -133,7 +135,7 @@ func gate16(t *T) {
 	}
 }
 
-// A slowReader spreads size bytes over a time.
+// A slowReader spreads size bytes over a period.
 type slowReader struct {
 	io.Reader
 	size int64

@@ -63,8 +63,8 @@ type gateFront struct {
 	program atomic.Pointer[http.Handler]
 }
 
-// newGateFront has /open/ for anyone, /ops/ for a domain that nobody is of, and the
-// rest for whoever is signed in, unless tune says otherwise.
+// newGateFront returns a gate where /open/ is for anyone, /ops/ for a domain without
+// users, and everything else for signed-in users, unless tune changes it.
 func newGateFront(t *T, program http.HandlerFunc, tune func(*authsvc.Config)) *gateFront {
 	t.Helper()
 	f := &gateFront{}
@@ -94,7 +94,7 @@ func newGateFront(t *T, program http.HandlerFunc, tune func(*authsvc.Config)) *g
 	return f
 }
 
-// raw sends a request as it is written, with the cookies of a browser, nil for none.
+// raw sends a literal request with a browser's cookies; nil sends none.
 func (f *gateFront) raw(t *T, b *arena.Browser, method, target string, lines ...string) (status int, header http.Header, body string) {
 	t.Helper()
 	var d net.Dialer
@@ -165,7 +165,7 @@ func gate01(t *T) {
 	}
 }
 
-// gateReaders are programs that make of a path what servers do.
+// gateReaders parse paths as various servers do.
 var gateReaders = map[string]func(string) string{
 	"blind to case":     func(p string) string { return strings.ToLower(path.Clean(unescaped(p))) },
 	"decodes twice":     func(p string) string { return path.Clean(unescaped(unescaped(p))) },

@@ -14,26 +14,26 @@ import (
 	"authsvc/internal/test/proxytest"
 )
 
-// gateLong: a target that is too long to be judged does not arrive.
+// gateLong checks that a target too long to be checked does not arrive.
 func gateLong(t *T, s *gatedSite) {
 	ada := s.signedIn(t, "ada")
 	sizes := map[int]bool{1 << 10: true, 9 << 10: false, 60 << 10: false}
 	if s.proxy == nil {
-		delete(sizes, 60<<10) // httpwire07 looks at that: the connection ends
+		delete(sizes, 60<<10) // httpwire07 covers that: the connection ends
 	}
 	for size, passes := range sizes {
 		a := s.raw(t, ada, "GET /dash?"+strings.Repeat("a", size), "Accept: text/html", "Connection: close")
-		refused := a.StatusCode >= 400 || a.StatusCode == 0 // HAProxy closes while it is still being sent
+		refused := a.StatusCode >= 400 || a.StatusCode == 0 // HAProxy closes before it has received everything
 		if _, asked := got(t, a); asked != passes || !passes && !refused {
 			t.Errorf("a target of %d bytes: %d\n%.300s", size, a.StatusCode, a.Text)
 		}
 	}
 }
 
-// gateStopped: nothing passes while authsvc is down, for whoever asks.
+// gateStopped checks that no request passes while authsvc is down.
 func gateStopped(t *T, s *gatedSite) {
 	if s.proxy == nil {
-		return // it is the door
+		return // authsvc itself is the proxy
 	}
 	ada := s.signedIn(t, "ada")
 	if _, asked := got(t, s.fetch(t, ada, "GET", "/dash", "")); !asked {
@@ -51,11 +51,12 @@ func gateStopped(t *T, s *gatedSite) {
 	t.Figure("%s: %d while authsvc is down", s.program, s.fetch(t, ada, "GET", "/dash", "").StatusCode)
 }
 
-// renewsAlways has sessions in cookies that each check renews.
+// renewsAlways configures cookie sessions that each check renews.
 var renewsAlways = []string{"gate:", "session: {strategy: jwt, update_age: 0s}\ngate:"}
 
-// gateCookiesThrough: the program gets the browser's cookies but ours, and what it sets
-// itself arrives, with the session's new cookie from those that pass it on.
+// gateCookiesThrough checks that the program gets the browser's cookies except ours,
+// and that its own cookies arrive, together with the session's new cookie at proxies
+// that pass it on.
 func gateCookiesThrough(t *T) {
 	const name = "__Host-authsvc.session"
 	passOn := map[string]bool{"nginx": true, "haproxy": true, "upstream": true}
@@ -76,7 +77,7 @@ func gateCookiesThrough(t *T) {
 	}
 	behindGate(t, gateTune{yaml: renewsAlways}, func(t *T, s *gatedSite) {
 		if s.proxy == nil {
-			return // by http its name is another, and gate07 looks
+			return // over http it has another name, and gate07 covers it
 		}
 		look(t, s, passOn[s.program])
 	})
@@ -93,11 +94,11 @@ func gateCookiesThrough(t *T) {
 	})
 }
 
-// theirCookie is what a program sets at /cookie.
+// theirCookie is the cookie that a program sets at /cookie.
 const theirCookie = "theirs=1; Path=/; HttpOnly"
 
-// gateStoreAway: while sessions cannot be read nobody passes who has one, through each
-// proxy as its page says.
+// gateStoreAway checks that while sessions cannot be read, no request with a session
+// cookie passes, through each proxy as documented.
 func gateStoreAway(t *T) {
 	ledger := arena.NewLedger(memory.New())
 	w := t.Enter(func(c *authsvc.Config) {

@@ -26,14 +26,14 @@ var headersChecks = checks{
 	"09": {title: "page variables set by query", run: headers09},
 }
 
-// headersKinds has the pages of every kind of provider.
+// headersKinds adds providers of every kind that has pages.
 func headersKinds(c *authsvc.Config) {
 	cookiesKinds(c)
 	op := c.Providers[0].(*authsvc.OAuth)
 	op.LogoutAtProvider, op.Endpoints.EndSession = true, op.Issuer+"/end"
 }
 
-// headersPages opens every built-in page that can be reached, by what it is.
+// headersPages opens every reachable built-in page and returns them by name.
 func headersPages(t *T, w *arena.World) map[string]*browser.Answer {
 	t.Helper()
 	out, in, other, left := w.Browser(), w.Browser(), w.Browser(), w.Browser()
@@ -65,7 +65,7 @@ func headersPages(t *T, w *arena.World) map[string]*browser.Answer {
 	return pages
 }
 
-// headersPolicy is a Content-Security-Policy by directive.
+// headersPolicy returns a Content-Security-Policy by directive.
 func headersPolicy(a *browser.Answer) map[string]string {
 	policy := map[string]string{}
 	for part := range strings.SplitSeq(a.Header.Get("Content-Security-Policy"), "; ") {
@@ -75,9 +75,9 @@ func headersPolicy(a *browser.Answer) map[string]string {
 	return policy
 }
 
-// headers01 is what the policies say. A page whose form may lead on to an
-// identity provider or an application elsewhere has no form-action, which
-// Chromium applies to each redirect that answers the form.
+// headers01 checks the policies. Pages whose form may lead to an identity provider or
+// an application elsewhere have no form-action: Chromium applies it to each redirect
+// that answers the form.
 func headers01(t *T) {
 	w := t.Enter(headersKinds)
 	leads, submitted := []string{"signin", "signout", "verify-request", "confirm", "repost", "signout-provider"}, []string{"repost", "signout-provider"}
@@ -117,7 +117,7 @@ func headers01(t *T) {
 	}
 }
 
-// A headersSeen is an answer and what was asked.
+// A headersSeen is an answer and its request.
 type headersSeen struct {
 	what string
 	*browser.Answer
@@ -144,8 +144,8 @@ func withDescribed(t *T, paths []string) []string {
 	return paths
 }
 
-// headersEvery asks every route by every method, signed in and not, well and
-// badly.
+// headersEvery requests every route with every method, signed in and not, with valid
+// and invalid input.
 func headersEvery(t *T, w *arena.World) (list []headersSeen) {
 	t.Helper()
 	paths := []string{"", "/signin", "/signin/op", "/signin/email", "/callback/op", "/callback/op?state=x&code=y", "/callback/email", "/callback/credentials", "/callback/apple", "/signout", "/signout/provider", "/signout/return", "/session", "/csrf", "/providers",
@@ -207,12 +207,12 @@ func headers02(t *T) {
 			t.Errorf("%s: %d, type %q, want %q, %q", a.what, a.StatusCode, kind, want, a.Header["X-Content-Type-Options"])
 		}
 	}
-	if len(types) != 6 { // with that of empty answers
+	if len(types) != 6 { // including the type of empty answers
 		t.Errorf("twin: types %v", types)
 	}
 }
 
-// headersShared are the answers that depend on nobody.
+// headersShared reports whether an answer is the same for all users.
 func headersShared(what string) bool {
 	return what == "style" || strings.HasSuffix(what, "GET /client.js") || strings.HasSuffix(what, "GET /account.js")
 }
@@ -236,8 +236,8 @@ func headers03(t *T) {
 	}
 }
 
-// headers04: whether a host is https for all that it serves is the operator's
-// to say, so HSTS is an option.
+// headers04 checks HSTS. It is an option, because only the operator knows whether a
+// host serves everything over https.
 func headers04(t *T) {
 	for _, hsts := range []time.Duration{0, 365 * 24 * time.Hour} {
 		w := t.Enter(func(c *authsvc.Config) {
@@ -294,8 +294,8 @@ func headers06(t *T) {
 	}
 }
 
-// headers07: what the pages name is the service's own, but for where one of
-// them posts to.
+// headers07 checks that pages refer only to the service's own addresses, except for
+// the target of one form.
 func headers07(t *T) {
 	w := t.Enter(headersKinds)
 	own, style := 0, ""
@@ -322,9 +322,8 @@ func headers07(t *T) {
 	}
 }
 
-// headers09: of the query the sign-in page takes the word of an error, a
-// callbackUrl that is allowed and, as NextAuth.js, an e-mail address to put
-// into the field.
+// headers09 checks that the sign-in page reads from the query only an error code, an
+// allowed callbackUrl and, as in NextAuth.js, an e-mail address for the field.
 func headers09(t *T) {
 	w := t.Enter(nil)
 	b := w.Browser()

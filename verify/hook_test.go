@@ -52,7 +52,7 @@ func hook01(t *T) {
 	}
 }
 
-// hookAllows is an application that has nothing against anybody.
+// hookAllows answers for an application that allows everyone.
 func hookAllows(w http.ResponseWriter, r *http.Request) { hookSays(`{"allow":true}`)(w, r) }
 
 func hook02(t *T) {

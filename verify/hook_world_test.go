@@ -22,18 +22,18 @@ import (
 	"authsvc/internal/test/process"
 )
 
-// hookKey is what the application of these checks shares with the service.
+// hookKey is the key that the application of these checks shares with the service.
 var hookKey = bytes.Repeat([]byte("k"), 32)
 
-// hookWorld is the binary with rules or hooks, and an application that it asks.
+// hookWorld is the binary with rules or hooks, and the application that it calls.
 type hookWorld struct {
 	*process.Process
 	n    *process.Neighbours
 	app  *hookApp
-	seen map[string]int // how often the log had a text
+	seen map[string]int // how often the log contained a text
 }
 
-// hookApp answers questions, and keeps them.
+// hookApp answers questions and records them.
 type hookApp struct {
 	*httptest.Server
 	mu     sync.Mutex
@@ -41,7 +41,7 @@ type hookApp struct {
 	asked  []hookQuestion
 }
 
-// hookQuestion is one that was asked; signed means that its signature is good.
+// hookQuestion is a recorded question; signed means that its signature is valid.
 type hookQuestion struct {
 	Type   string
 	Data   map[string]any
@@ -71,14 +71,15 @@ func newHookApp(t testing.TB) *hookApp {
 	return a
 }
 
-// says makes the application answer so from now on, and forgets what it was asked.
+// says makes the application answer with answer from now on, and clears the recorded
+// questions.
 func (a *hookApp) says(answer http.HandlerFunc) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.answer, a.asked = answer, nil
 }
 
-// questions are those since says.
+// questions returns the questions since says.
 func (a *hookApp) questions() []hookQuestion {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -89,8 +90,9 @@ func hookSays(body string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, body) } //nolint:errcheck // a test
 }
 
-// hookServe starts the binary in the check's mode. In config APP is the
-// application's address and KEY its secret; provider is one more, or empty.
+// hookServe starts the binary in the check's mode. In config, APP stands for the
+// application's address and KEY for its secret. provider adds a provider; it may be
+// empty.
 func hookServe(t *T, config, provider string) *hookWorld {
 	t.Helper()
 	w := &hookWorld{n: process.NewNeighbours(t), app: newHookApp(t), seen: map[string]int{}}
@@ -106,8 +108,8 @@ func hookServe(t *T, config, provider string) *hookWorld {
 	return w
 }
 
-// enters tries to sign in at the provider and returns the browser, and whether it
-// is in.
+// enters tries to sign in at the provider. It returns the browser and whether it is
+// signed in.
 func (w *hookWorld) enters(t *T, sub string) (*browser.Browser, bool) {
 	t.Helper()
 	b := browser.New(w.URL, nil)
@@ -122,13 +124,13 @@ func (w *hookWorld) enters(t *T, sub string) (*browser.Browser, bool) {
 	return b, email != ""
 }
 
-// reason waits for a line of the audit with an event and a reason.
+// reason waits for an audit line with an event and a reason.
 func (w *hookWorld) reason(t *T, event, reason string) {
 	t.Helper()
 	w.logged(t, "event="+event+" ", fmt.Sprintf("reason=%q", reason))
 }
 
-// logged waits for a line with all of want.
+// logged waits for a line that contains all of want.
 func (w *hookWorld) logged(t *T, want ...string) {
 	t.Helper()
 	for end := time.Now().Add(patience); ; time.Sleep(10 * time.Millisecond) {
@@ -144,13 +146,13 @@ func (w *hookWorld) logged(t *T, want ...string) {
 	}
 }
 
-// told sets what the provider says about everybody, besides what it knows.
+// told sets claims that the provider sends about everyone, in addition to its own.
 func (w *hookWorld) told(claims map[string]any) {
 	add := func(c map[string]any) { maps.Copy(c, claims) }
 	w.n.OP.SetFault(idp.Fault{IDToken: add, UserInfo: add})
 }
 
-// toldMuch is told for what no ID token has room for.
+// toldMuch does the same for claims too large for an ID token.
 func (w *hookWorld) toldMuch(claims map[string]any) {
 	w.n.OP.SetFault(idp.Fault{UserInfo: func(c map[string]any) { maps.Copy(c, claims) }})
 }

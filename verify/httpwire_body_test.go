@@ -17,17 +17,17 @@ import (
 	"authsvc/internal/test/browser"
 )
 
-// httpwirePosts are all routes that read a body.
+// httpwirePosts lists all routes that read a body.
 var httpwirePosts = []string{"/signin/email", "/signin/op", "/signout", "/session", "/callback/credentials", "/callback/email", "/callback/op", "/_log", "/backchannel-logout/op"}
 
-// A bomb is a body that is refused without more work than its size.
+// A bomb is a body that must be refused with no more work than its size requires.
 type bomb struct {
 	contentType, body string
 	want              int // 0: any refusal
 }
 
-// httpwireDefuse posts bodies to every route, with and without a length, and
-// returns the longest time that an answer took.
+// httpwireDefuse posts bodies to every route, with and without a length, and returns
+// the longest time to an answer.
 func httpwireDefuse(t *T, w *arena.World, b *arena.Browser, bombs map[string]bomb) time.Duration {
 	var longest time.Duration
 	for name, v := range bombs {
@@ -57,7 +57,7 @@ func httpwireDefuse(t *T, w *arena.World, b *arena.Browser, bombs map[string]bom
 	return longest
 }
 
-// httpwireSignedIn is somebody whose session the attacks would end.
+// httpwireSignedIn returns a signed-in browser whose session an attack would end.
 func httpwireSignedIn(t *T) (*arena.World, *arena.Browser, string) {
 	t.Helper()
 	w := t.Enter(func(c *authsvc.Config) { c.Account.Delete = true })
@@ -97,7 +97,7 @@ func httpwire09(t *T) {
 	}
 }
 
-// httpwireWireBodies announces or sends up to 10 GB to the binary, which takes
+// httpwireWireBodies announces or sends up to 10 GB to the binary, which must read
 // little of it.
 func httpwireWireBodies(t *T) {
 	p, _ := httpwireServe(t)
@@ -114,7 +114,7 @@ func httpwireWireBodies(t *T) {
 				if len(a.status) > 1 || len(a.status) == 1 && a.status[0] != 413 || !a.closed {
 					t.Errorf("%v, closed %v", a.status, a.closed)
 				}
-				if body.n > 16<<20 { // what the kernel holds on both sides is in it
+				if body.n > 16<<20 { // includes the kernel's buffers on both sides
 					t.Errorf("%d bytes were taken", body.n)
 				}
 			})
@@ -156,7 +156,7 @@ func httpwire10(t *T) {
 		"other case":            {jsonType, `{"CSRFTOKEN":"` + token + `"}`, 0},
 	})
 	t.Figure("longest answer %v (%s)", longest.Round(100*time.Microsecond), t.Mode)
-	if longest > within(500*time.Millisecond) { // other checks run beside this one
+	if longest > within(500*time.Millisecond) { // other checks run at the same time
 		t.Errorf("an answer took %v", longest)
 	}
 	if a := b.Raw("/api/auth/signout", jsonType, jsonToken+`}`); a.StatusCode != 302 || b.Email() != "" {
@@ -191,7 +191,7 @@ func httpwire11(t *T) {
 	}
 }
 
-// rawAllocated is how much f allocates, in bytes. Whatever else runs is in it.
+// rawAllocated returns how many bytes f allocates. Concurrent allocations count too.
 func rawAllocated(f func()) int64 {
 	r := testing.Benchmark(func(b *testing.B) {
 		b.ReportAllocs()

@@ -14,7 +14,7 @@ import (
 	"golang.org/x/net/http2/hpack"
 )
 
-// An h2 is a connection that speaks frames.
+// An h2 is a connection that exchanges HTTP/2 frames.
 type h2 struct {
 	*http2.Framer
 	conn  *tls.Conn
@@ -41,7 +41,7 @@ func h2Dial(t testing.TB, server *httptest.Server) *h2 {
 	return h
 }
 
-// fields encodes a request with further fields, names and values.
+// fields encodes a request with additional fields, names and values.
 func (h *h2) fields(more ...string) []byte {
 	h.block.Reset()
 	all := append([]string{":method", "GET", ":scheme", "https", ":authority", "app.test", ":path", "/api/auth/session"}, more...)
@@ -55,8 +55,8 @@ func (h *h2) request(stream uint32, end bool, more ...string) error {
 	return h.WriteHeaders(http2.HeadersFrameParam{StreamID: stream, BlockFragment: h.fields(more...), EndStream: true, EndHeaders: end})
 }
 
-// answer reads frames until the stream has headers, and returns the status; 0
-// if it or the connection ends.
+// answer reads frames until the stream has headers, and returns the status, or 0 if
+// it or the connection ends.
 func (h *h2) answer(stream uint32) int {
 	for {
 		f, err := h.ReadFrame()
@@ -79,8 +79,8 @@ func (h *h2) answer(stream uint32) int {
 	}
 }
 
-// until writes until the other side ends the connection or n were written, and
-// returns how many were.
+// until writes until the other side ends the connection or n writes are done. It
+// returns the number of writes.
 func until(n int, write func(i int) error) int {
 	for i := range n {
 		if write(i) != nil {
@@ -97,8 +97,8 @@ func heapNow() uint64 {
 	return m.HeapAlloc
 }
 
-// httpwire13 floods a TLS server that has the engine as its handler. The binary
-// speaks no HTTP/2; httpwire-19 says so.
+// httpwire13 floods a TLS server whose handler is the engine. The binary does not
+// speak HTTP/2, as httpwire-19 checks.
 func httpwire13(t *T) {
 	w := t.Enter(nil)
 	server := httptest.NewUnstartedServer(w)
@@ -129,11 +129,11 @@ func httpwire13(t *T) {
 // An h2Attack floods a server with frames.
 type h2Attack struct {
 	server *httptest.Server
-	frames int // at most, in one flood
-	calm   int // goroutines before
+	frames int // maximum in one flood
+	calm   int // goroutines before the flood
 }
 
-// others checks that somebody else is served meanwhile.
+// others checks that other clients are served during the flood.
 func (a h2Attack) others(t *T) {
 	t.Helper()
 	began := time.Now()
@@ -145,7 +145,7 @@ func (a h2Attack) others(t *T) {
 	res.Body.Close()
 }
 
-// ended checks that a flood was cut off before all its frames were sent.
+// ended checks that the server cut a flood off before all its frames were sent.
 func (a h2Attack) ended(t *T, what string, sent int) {
 	t.Helper()
 	if sent >= a.frames {
@@ -187,8 +187,8 @@ func (a h2Attack) continuation(t *T) {
 	a.ended(t, "CONTINUATION frames", until(a.frames, func(int) error { return h.WriteContinuation(1, false, junk) }))
 }
 
-// settings: one acknowledgement stands for all that are due, so nothing piles
-// up and the connection may live.
+// settings floods with SETTINGS frames. One acknowledgement covers all outstanding
+// ones, so nothing accumulates and the connection may continue.
 func (a h2Attack) settings(t *T) {
 	h, before := h2Dial(t, a.server), heapNow()
 	sent := until(a.frames, func(int) error { return h.WriteSettings() })

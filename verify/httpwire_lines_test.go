@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// httpwire02 sends lengths that readers take differently, each followed by a
-// second request on the same connection.
+// httpwire02 sends lengths that parsers read differently, each followed by a second
+// request on the same connection.
 func httpwire02(t *T) {
 	p, _ := httpwireServe(t)
 	next := rawMarked(p.Addr)
@@ -26,7 +26,7 @@ func httpwire02(t *T) {
 		rawRefused(t, "huge", rawSend(t, p.Addr, rawPost(p.Addr, "Content-Length: 9223372036854775807\r\n", "csrfToken=x"+next)), 413)
 	})
 	t.Cleanup(func() { lineTwin(t, p.Addr, p.Logs.String) })
-	// The same length twice is one length (RFC 9110 §8.6), for every reader.
+	// The same length twice is one length (RFC 9110 §8.6), for every parser.
 	t.Run("the same twice", func(t *T) {
 		a := rawSend(t, p.Addr, rawPost(p.Addr, "Content-Length: 11\r\nContent-Length: 11\r\n", "csrfToken=x"))
 		if len(a.status) != 1 || a.status[0] != 302 && a.status[0] != 400 {
@@ -35,8 +35,8 @@ func httpwire02(t *T) {
 	})
 }
 
-// lineTwin: none of the second requests was read, and one is when the first is
-// in order.
+// lineTwin checks that none of the second requests was read, and that one is read if
+// the first request is valid.
 func lineTwin(t testing.TB, addr string, logs func() string) {
 	t.Helper()
 	if strings.Contains(logs(), "client="+rawMark) {
@@ -81,7 +81,7 @@ func httpwire03(t *T) {
 			rawRefused(t, name, rawSend(t, p.Addr, rawPost(p.Addr, "Transfer-Encoding: chunked\r\n", body+next)), 400)
 		})
 	}
-	// A fold is a blank (RFC 9112 §5.2): what looks like a field in it is none.
+	// A fold counts as a space (RFC 9112 §5.2), so it cannot start a field.
 	t.Run("a fold hides no field", func(t *T) {
 		t.Parallel()
 		a := rawSend(t, p.Addr, rawPost(p.Addr, "X: a\r\n Transfer-Encoding: chunked\r\nContent-Length: 11\r\n", "csrfToken=x"))
@@ -96,8 +96,8 @@ func httpwire03(t *T) {
 	})
 }
 
-// httpwire04 sends one byte of data in each chunk and 64 KB of extension
-// (CVE-2023-39326): reading ends long before all of it was sent.
+// httpwire04 sends one byte of data and 64 KB of extension in each chunk
+// (CVE-2023-39326). Reading must end long before all of it was sent.
 func httpwire04(t *T) {
 	p, _ := httpwireServe(t)
 	chunks := t.Scale("chunks", 200, 10_000, 10_000)

@@ -19,11 +19,11 @@ import (
 	"authsvc/internal/test/browser"
 )
 
-// panicWord is in every panic and error of the application's code, and in no
+// panicWord is in every panic and error of the application's code, and must be in no
 // answer.
 const panicWord = "canary-8c1f at /srv/app/hooks.go"
 
-// httpwirePanics are ways to panic.
+// httpwirePanics lists ways to panic.
 var httpwirePanics = map[string]func(){
 	"value":   func() { panic(panicWord) },
 	"error":   func() { panic(errors.New(panicWord)) },
@@ -32,7 +32,7 @@ var httpwirePanics = map[string]func(){
 	"nil":     func() { var u *authsvc.User; u.ID = panicWord },
 }
 
-// httpwireHooks put a panic into each function that an application gives.
+// httpwireHooks put a panic into each function that an application may provide.
 func httpwireHooks(boom func()) map[string]func(*authsvc.Config) {
 	op := func(c *authsvc.Config) *authsvc.OAuth { return c.Providers[0].(*authsvc.OAuth) }
 	return map[string]func(*authsvc.Config){
@@ -72,7 +72,7 @@ func httpwireHooks(boom func()) map[string]func(*authsvc.Config) {
 	}
 }
 
-// httpwireTour goes through every flow, and returns all answers.
+// httpwireTour runs every flow and returns all answers.
 func httpwireTour(w *arena.World, b *arena.Browser) []*browser.Answer {
 	all := []*browser.Answer{b.Get("/api/auth/signin"), b.Get("/api/auth/providers")}
 	add := func(a *browser.Answer) *browser.Answer { all = append(all, a); return a }
@@ -124,7 +124,7 @@ func httpwire14(t *T) {
 	t.Figure("%d tours with a panic in each hook", tours)
 }
 
-// httpwireSenderPanics: a mail survives the panic of its sender.
+// httpwireSenderPanics checks that a mail survives a panic of its sender.
 func httpwireSenderPanics(t *T) {
 	synctest.Test(t.T, func(bubble *testing.T) {
 		var calls atomic.Int64
@@ -146,7 +146,7 @@ func httpwireSenderPanics(t *T) {
 	})
 }
 
-// httpwireStorePanics lets each call of a tour panic inside of the store.
+// httpwireStorePanics makes each store call of a tour panic.
 func httpwireStorePanics(t *T, boom func()) {
 	w := t.Enter(nil)
 	for n := 1; ; n++ {
@@ -177,8 +177,8 @@ func httpwireStorePanics(t *T, boom func()) {
 	}
 }
 
-// httpwireQuiet: an answer shows nothing of the inside, and a 500 names the
-// request in the log.
+// httpwireQuiet checks that an answer reveals no internals, and that the log has the
+// request of a 500.
 func httpwireQuiet(t *T, w *arena.World, a *browser.Answer) {
 	t.Helper()
 	var all strings.Builder
@@ -198,7 +198,7 @@ func httpwireQuiet(t *T, w *arena.World, a *browser.Answer) {
 	}
 }
 
-// httpwire15 forces errors of everything around the engine.
+// httpwire15 forces errors of everything that the engine depends on.
 func httpwire15(t *T) {
 	hostile := func(rw http.ResponseWriter, _ *http.Request) bool {
 		rw.Header().Set("Content-Type", "application/json")

@@ -13,21 +13,22 @@ import (
 	"time"
 )
 
-// A rawAnswer is what came back on a connection.
+// A rawAnswer holds the data that came back on a connection.
 type rawAnswer struct {
 	status []int
 	text   string
 	closed bool // by the other side
 }
 
-// rawExchange is rawAnswers for one.
+// rawExchange calls rawAnswers for one answer.
 func rawExchange(t testing.TB, c net.Conn, silence time.Duration, request io.Reader) rawAnswer {
 	t.Helper()
 	return rawAnswers(t, c, 1, silence, request)
 }
 
-// rawAnswers sends bytes and reads until the other side closes or, after so many
-// answers of which the last does not say that it will, has been silent for a time.
+// rawAnswers sends bytes and reads until the other side closes the connection. It
+// also stops once it has at least this many answers, the last one does not announce
+// the end, and the other side has been silent for a time.
 func rawAnswers(t testing.TB, c net.Conn, least int, silence time.Duration, request io.Reader) rawAnswer {
 	t.Helper()
 	defer c.Close()
@@ -60,8 +61,8 @@ func rawAnswers(t testing.TB, c net.Conn, least int, silence time.Duration, requ
 	return a
 }
 
-// rawRead calls each with the status of every answer in a text, and returns how many
-// there are and whether the last says that the connection ends with it.
+// rawRead calls each with the status of every answer in a text. It returns the number
+// of answers, and whether the last one announces the end of the connection.
 func rawRead(text string, each func(status int)) (n int, ends bool) {
 	for r := bufio.NewReader(strings.NewReader(text)); ; n++ {
 		res, err := http.ReadResponse(r, nil)
@@ -87,12 +88,12 @@ func rawSend(t testing.TB, addr, request string) rawAnswer {
 	return rawExchange(t, c, time.Second, strings.NewReader(request))
 }
 
-// rawMark is an address that only the second, smuggled request names. The
-// audit log shows it if that request reached the engine.
+// rawMark is an address that only the smuggled second request contains. If that
+// request reached the engine, the audit log shows the address.
 const rawMark = "192.0.2.66"
 
-// rawPost is a sign-out with a wrong token, which is audited. header are whole
-// lines; the end of the header is added.
+// rawPost returns a sign-out with a wrong token, which is audited. header holds
+// complete lines, without the empty line at the end.
 func rawPost(host, header, body string) string {
 	return "POST /api/auth/signout HTTP/1.1\r\nHost: " + host + "\r\nContent-Type: application/x-www-form-urlencoded\r\n" + header + "\r\n" + body
 }
@@ -101,8 +102,8 @@ func rawMarked(host string) string {
 	return rawPost(host, "X-Forwarded-For: "+rawMark+"\r\nContent-Length: 11\r\n", "csrfToken=x")
 }
 
-// rawRefused: one answer, which is one of want, and then the end; what follows
-// on the connection was not read as a request.
+// rawRefused checks that there is one answer with a wanted status and then the end:
+// the rest of the data was not read as a request.
 func rawRefused(t testing.TB, name string, a rawAnswer, want ...int) {
 	t.Helper()
 	ok := len(a.status) == 1
@@ -117,12 +118,12 @@ func rawRefused(t testing.TB, name string, a rawAnswer, want ...int) {
 	}
 }
 
-// noTransferEncoding is what only looks like the field: by its Content-Length
-// the request is in order.
+// noTransferEncoding lists lines that only resemble the field. By its Content-Length,
+// such a request is valid.
 var noTransferEncoding = map[string]bool{"underscore": true, "hidden by a fold": true}
 
-// smuggles are requests whose end is at two places, with the second request
-// inside: what one reader takes for the body is a request to the other.
+// smuggles returns requests with two possible ends and a second request inside: one
+// parser takes it for the body, another for a request.
 func smuggles(host string) map[string]string {
 	list := map[string]string{}
 	inner := rawMarked(host)

@@ -10,8 +10,8 @@ import (
 	"authsvc"
 )
 
-// httpwire18: the only regular expressions are those of package regexp, whose
-// time is linear, and what can be sent into anything takes little.
+// httpwire18 checks that only package regexp is used for regular expressions, which
+// run in linear time, and that hostile input takes little time anywhere.
 func httpwire18(t *T) {
 	out, err := exec.Command("go", "list", "-deps", "authsvc/cmd/authsvc").Output()
 	if err != nil {

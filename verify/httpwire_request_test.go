@@ -10,7 +10,7 @@ import (
 	"authsvc/internal/test/browser"
 )
 
-// httpwirePaths are all routes of the interface.
+// httpwirePaths lists all routes of the interface.
 var httpwirePaths = []string{"", "/signin", "/signin/op", "/signin/email", "/callback/op", "/callback/email", "/callback/credentials", "/signout", "/signout/provider", "/signout/return",
 	"/session", "/csrf", "/providers", "/error", "/error/Callback", "/verify-request", "/_log", "/client.js", "/account", "/account/profile", "/account/unlink", "/account/signout", "/account/undo", "/account/delete", "/account/keep", "/account/export", "/account.js", "/confirm", "/backchannel-logout/op"}
 
@@ -45,8 +45,8 @@ func httpwire12(t *T) {
 	}
 }
 
-// httpwireWireMethods are for the server in front of the engine: what it could
-// echo or tunnel.
+// httpwireWireMethods tests methods that the server in front of the engine could echo
+// or tunnel.
 func httpwireWireMethods(t *T) {
 	p, _ := httpwireServe(t)
 	for _, line := range []string{"TRACE / HTTP/1.1", "TRACE /api/auth/session HTTP/1.1", "CONNECT evil.test:443 HTTP/1.1", "TRACE /healthz HTTP/1.1", "OPTIONS * HTTP/1.1", "PUT / HTTP/1.1", "PRI * HTTP/2.0", "GET http://evil.test/api/auth/session HTTP/1.1"} {

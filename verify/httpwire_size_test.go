@@ -11,8 +11,8 @@ import (
 	"authsvc/internal/test/process"
 )
 
-// httpwireFloods sends a header to a route of the binary from many connections
-// at once, and returns the statuses that came and by how much RSS grew, in MB.
+// httpwireFloods sends a header to a route of the binary over many connections at
+// once. It returns the statuses, and the growth of RSS in MB.
 func httpwireFloods(t *T, p *process.Process, header string, times int) (map[int]int, int) {
 	before := procStatus(t, p, "VmRSS")
 	var mu sync.Mutex
@@ -26,7 +26,7 @@ func httpwireFloods(t *T, p *process.Process, header string, times int) (map[int
 				if len(a.status) == 1 {
 					status[a.status[0]]++
 				} else {
-					status[0]++ // closed before all was sent
+					status[0]++ // closed before everything was sent
 				}
 				mu.Unlock()
 			}
@@ -40,9 +40,9 @@ func httpwire07(t *T) {
 	t.require(check{needs: []need{needsProc}})
 	p, _ := httpwireServe(t)
 	times := t.Scale("requests on each of 8 connections, per size", 1, 2, 200)
-	httpwireFloods(t, p, "", times) // warm
+	httpwireFloods(t, p, "", times) // warm-up
 	sizes := []int{8 << 10, 30 << 10, 64 << 10, 256 << 10, 1 << 20, 2 << 20}
-	if theScale() == quick { // each refused one lingers for half a second
+	if theScale() == quick { // each refused connection lingers for half a second
 		sizes = []int{30 << 10, 64 << 10}
 	}
 	for _, size := range sizes {
@@ -70,8 +70,8 @@ func httpwire07(t *T) {
 	t.Figure("RSS %d MB at the end", procStatus(t, p, "VmRSS")>>10)
 }
 
-// httpwire08 sends a hundred thousand cookies to the binary, and to the handler
-// in a server that has let them pass.
+// httpwire08 sends a hundred thousand cookies to the binary, and to the handler in a
+// server that accepts them.
 func httpwire08(t *T) {
 	t.require(check{needs: []need{needsProc}})
 	p, _ := httpwireServe(t)

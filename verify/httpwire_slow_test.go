@@ -13,8 +13,8 @@ import (
 	"authsvc/internal/test/process"
 )
 
-// httpwireUsers reads GET session and the sign-in page rps times a second for
-// a while and returns the 99th percentile of the time to an answer.
+// httpwireUsers requests GET session and the sign-in page rps times a second for some
+// time, and returns the 99th percentile of the response times.
 func httpwireUsers(t testing.TB, p *process.Process, rps int, span time.Duration) time.Duration {
 	t.Helper()
 	var mu sync.Mutex
@@ -45,12 +45,12 @@ func httpwireUsers(t testing.TB, p *process.Process, rps int, span time.Duration
 	}
 }
 
-// httpwireNoise is what the 99th percentile may be on a busy machine, whatever
-// it was without an attack.
+// httpwireNoise is the accepted 99th percentile on a busy machine, whatever it was
+// without an attack.
 const httpwireNoise = 25 * time.Millisecond
 
-// httpwire05 tries three times before it blames the slow ones: whatever else
-// the machine does in these seconds is in the figure too.
+// httpwire05 tries three times before it blames the slow clients, because other load
+// on the machine in these seconds affects the figure.
 func httpwire05(t *T) {
 	p, _ := httpwireServe(t)
 	slow := t.Scale("slow connections", 100, 3000, 5000)
@@ -71,8 +71,8 @@ func httpwire05(t *T) {
 	}
 }
 
-// httpwireSlowHeaders opens n slow connections, and returns the p99 of real
-// users beside them and how long one of them lived at most.
+// httpwireSlowHeaders opens n slow connections. It returns the p99 of real users
+// during that time, and the longest life of a slow connection.
 func httpwireSlowHeaders(t *T, p *process.Process, n int, users time.Duration) (p99, longest time.Duration) {
 	var mu sync.Mutex
 	var all sync.WaitGroup
@@ -103,8 +103,8 @@ func trickle(c net.Conn, text string, pause time.Duration) {
 	}
 }
 
-// httpwire06: bodies that trickle and answers that nobody reads end by the
-// deadlines of the server, and leave no connection open.
+// httpwire06 checks that slow bodies and unread answers end at the server's deadlines
+// and leave no connection open.
 func httpwire06(t *T) {
 	p, _ := httpwireServe(t)
 	n := t.Scale("slow bodies", 0, 200, 1000)
@@ -131,8 +131,8 @@ func httpwire06(t *T) {
 		c.(*net.TCPConn).SetReadBuffer(4 << 10) //nolint:errcheck // the smaller the sooner
 		go io.WriteString(c, strings.Repeat("GET /api/auth/client.js HTTP/1.1\r\nHost: "+p.Addr+"\r\n\r\n", 5000))
 	}
-	time.Sleep(5 * time.Second)                              // until the buffers on the way are full
-	if now := procFiles(t, p); now < calm+(n+readers)*9/10 { // the first may have been ended
+	time.Sleep(5 * time.Second)                              // until the buffers in between are full
+	if now := procFiles(t, p); now < calm+(n+readers)*9/10 { // the first may have ended
 		t.Errorf("twin: %d files, %d before: the attack does not hold any", now, calm)
 	}
 	users := httpwireUsers(t, p, 20, 3*time.Second)
@@ -145,7 +145,7 @@ func httpwire06(t *T) {
 
 func httpwire17(t *T) {
 	p, _ := httpwireServe(t)
-	idle := t.Scale("idle connections", 300, 5000, 6000) // beyond 6144 none is kept
+	idle := t.Scale("idle connections", 300, 5000, 6000) // beyond 6144, none is kept
 	calm := procFiles(t, p)
 	var clients []net.Conn
 	defer func() {

@@ -5,12 +5,12 @@ import (
 	"strings"
 )
 
-// repeat reads as a text n times.
+// repeat returns a reader of n copies of a text.
 func repeat(text string, n int) io.Reader { return &repeated{text: text, left: n} }
 
 type repeated struct {
 	text string
-	left int // times
+	left int // copies
 	at   int
 }
 
@@ -25,7 +25,7 @@ func (r *repeated) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// counted counts what was read.
+// counted counts the bytes read.
 type counted struct {
 	r io.Reader
 	n int
@@ -37,7 +37,7 @@ func (c *counted) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// joined reads as head, then rest.
+// joined reads head, then rest.
 type joined struct {
 	head string
 	rest io.Reader

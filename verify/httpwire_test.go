@@ -24,8 +24,8 @@ var httpwireChecks = checks{
 	"19": {title: "Expect, upgrade, pipelining", once: true, run: httpwire19},
 }
 
-// httpwireServe is the binary without a proxy. Its peer 127.0.0.1 is trusted,
-// so that an address in X-Forwarded-For marks a request in the log.
+// httpwireServe runs the binary without a proxy. Its peer 127.0.0.1 is trusted, so
+// that an address in X-Forwarded-For marks a request in the log.
 func httpwireServe(t *T) (*process.Process, *process.Neighbours) {
 	t.Helper()
 	n := process.NewNeighbours(t)

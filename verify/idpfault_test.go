@@ -30,12 +30,12 @@ var idpfaultChecks = checks{
 
 type idpfaultHook = map[idp.Endpoint]func(http.ResponseWriter, *http.Request) bool
 
-// idpfaultEndpoints are those that the service calls; all but discovery are
-// called at the callback.
+// idpfaultEndpoints lists the endpoints that the service calls. All except discovery
+// are called at the callback.
 var idpfaultEndpoints = []idp.Endpoint{idp.EndpointDiscovery, idp.EndpointToken, idp.EndpointJWKS, idp.EndpointUserInfo}
 
-// idpfaultCell signs in at a new world in a bubble while an endpoint has a
-// fault, which must end as an error that can be tried again, within 10 s.
+// idpfaultCell signs in in a bubble while an endpoint of a new world has a fault.
+// Within 10 s, the sign-in must end with an error that allows a retry.
 func idpfaultCell(t *T, name string, e idp.Endpoint, fault idp.Fault, more func(t *T, w *arena.World, took time.Duration)) {
 	t.Helper()
 	oidcBubble(t, func(t *T) {
@@ -98,7 +98,7 @@ func idpfault02(t *T) {
 	type cell struct {
 		status int
 		after  string
-		tries  int // of a GET
+		tries  int // for a GET
 	}
 	for name, c := range map[string]cell{
 		"500": {500, "", 3}, "502": {502, "", 3}, "503 in a second": {503, "1", 3}, "503 in an hour": {503, "3600", 1}, "503 at a date": {503, "Fri, 31 Dec 1999 23:59:59 GMT", 3},
@@ -133,7 +133,7 @@ func idpfault02(t *T) {
 	}
 }
 
-// idpfaultJitter: the pauses between tries are not the same for all.
+// idpfaultJitter checks that the pauses between retries vary.
 func idpfaultJitter(t *T) {
 	pauses := map[time.Duration]bool{}
 	for range 10 {
@@ -159,8 +159,8 @@ func idpfaultJitter(t *T) {
 	}
 }
 
-// idpfaultBreaker: an endpoint that does not answer is left alone, and found
-// again.
+// idpfaultBreaker checks that an endpoint that does not answer is left alone, and
+// used again once it answers.
 func idpfaultBreaker(t *T, e idp.Endpoint) {
 	oidcBubble(t, func(t *T) {
 		w := oidcOffline(t, nil)
@@ -193,7 +193,7 @@ func idpfaultBreaker(t *T, e idp.Endpoint) {
 	})
 }
 
-// idpfaultMangler changes what a provider answers at a path.
+// idpfaultMangler changes a provider's answers at a path.
 type idpfaultMangler struct {
 	to http.Handler
 
@@ -316,7 +316,7 @@ func idpfault10(t *T) {
 		"hangs": {Delay: map[idp.Endpoint]time.Duration{idp.EndpointUserInfo: time.Hour}}, "breaks": {Intercept: idpfaultHook{idp.EndpointUserInfo: drop}}} {
 		oidcBubble(t, func(t *T) {
 			w := oidcOffline(t, nil)
-			oidcRefused(t, w, name, fault) // no effects, and no token or code in log and pages
+			oidcRefused(t, w, name, fault) // no effects, and no token or code in the log or on pages
 			if n := w.OP.Calls(idp.EndpointToken); n != 1 {
 				t.Errorf("%s: the code was sent %d times", name, n)
 			}

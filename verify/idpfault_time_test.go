@@ -75,7 +75,8 @@ func idpfault05(t *T) {
 	oidcBubble(t, func(t *T) {
 		w := oidcOffline(t, nil)
 		oidcAccepted(t, w, "warm", idp.Fault{})
-		// The limit is 24 h since the keys came, as docs/when-others-fail.md says.
+		// The limit is 24 h after the keys were fetched, as docs/when-others-fail.md
+		// says.
 		for _, c := range []struct {
 			wait time.Duration
 			told int
@@ -107,8 +108,8 @@ func idpfault05(t *T) {
 	t.Figure("24 h with keys at hand")
 }
 
-// idpfault06: a key that is not published any more is believed for the hour of
-// the cache, and no longer than to the next fetch.
+// idpfault06 checks that a key that is no longer published is accepted for the hour
+// of the cache, and at most until the next fetch.
 func idpfault06(t *T) {
 	next := oidcSigned("ES256", oidcES256(), map[string]any{"kid": "next"})
 	withdrawn := func([]map[string]any) []map[string]any {
@@ -128,7 +129,7 @@ func idpfault06(t *T) {
 	oidcBubble(t, func(t *T) {
 		w := oidcOffline(t, nil)
 		oidcAccepted(t, w, "before", idp.Fault{})
-		oidcAccepted(t, w, "a token by the new key", next) // fetches out of turn
+		oidcAccepted(t, w, "a token by the new key", next) // fetches the keys early
 		oidcRefused(t, w, "a token by the old one, after it", old)
 	})
 	t.Figure("1 h at most")
@@ -162,9 +163,9 @@ func idpfault07(t *T) {
 	idpfaultJump(t)
 }
 
-// idpfaultJump: the provider's clock jumps during the flow. The service's own
-// clock cannot be set back from here; that a session ends by its own times,
-// whatever a provider says, is shown with tokens that live for years.
+// idpfaultJump makes the provider's clock jump during the flow. The service's own
+// clock cannot be set back from here. Tokens that live for years show that a session
+// ends at its own time, whatever a provider says.
 func idpfaultJump(t *T) {
 	oidcBubble(t, func(t *T) {
 		w := oidcOffline(t, func(c *authsvc.Config) { c.Session.MaxAge = time.Hour })

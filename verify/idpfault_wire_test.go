@@ -18,13 +18,13 @@ import (
 	"authsvc/internal/test/freeport"
 )
 
-// An idpfaultPort is a listener on 127.0.0.1 that misbehaves, and counts.
+// An idpfaultPort is a faulty listener on 127.0.0.1 that counts connections.
 type idpfaultPort struct {
 	net.Listener
 	visits atomic.Int64
 }
 
-// idpfaultListen hands each connection to f.
+// idpfaultListen passes each connection to f.
 func idpfaultListen(t *T, f func(net.Conn)) *idpfaultPort {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
@@ -49,7 +49,7 @@ func idpfaultListen(t *T, f func(net.Conn)) *idpfaultPort {
 
 func (p *idpfaultPort) port() string { _, port, _ := net.SplitHostPort(p.Addr().String()); return port }
 
-// idpfaultReset answers headers and breaks the connection.
+// idpfaultReset sends headers and breaks the connection.
 func idpfaultReset(c net.Conn) {
 	c.SetDeadline(time.Now().Add(patience))
 	c.Read(make([]byte, 4096))
@@ -57,7 +57,7 @@ func idpfaultReset(c net.Conn) {
 	c.(*net.TCPConn).SetLinger(0)
 }
 
-// idpfaultStall says nothing, until the other end leaves.
+// idpfaultStall sends nothing until the other end leaves.
 func idpfaultStall(c net.Conn) {
 	c.SetDeadline(time.Now().Add(patience))
 	for {
@@ -67,7 +67,7 @@ func idpfaultStall(c net.Conn) {
 	}
 }
 
-// idpfaultSockets: faults of real connections, on each endpoint.
+// idpfaultSockets tests faults of real connections on each endpoint.
 func idpfaultSockets(t *T) {
 	reset, stall := idpfaultListen(t, idpfaultReset), idpfaultListen(t, idpfaultStall)
 	faults := map[string]string{"refuses": "http://" + freeport.Refusing(t), "reset after headers": "http://" + reset.Addr().String()}
@@ -83,8 +83,8 @@ func idpfaultSockets(t *T) {
 	together(len(cells), func(i int) { cells[i]() })
 }
 
-// idpfaultSocket prepares a world of which one endpoint is at base, and returns
-// what tries to sign in there.
+// idpfaultSocket prepares a world with one endpoint at base, and returns a function
+// that tries to sign in there.
 func idpfaultSocket(t *T, name, endpoint, base string) func() {
 	w := oidcWorld(t, func(c *authsvc.Config) {
 		c.Outbound.AllowNetworks = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
@@ -120,8 +120,8 @@ func idpfaultSocket(t *T, name, endpoint, base string) func() {
 	}
 }
 
-// idpfaultNames replaces the name server of this process, for checks that run
-// alone: answer returns the addresses of a name, or false for no such name, and
+// idpfaultNames replaces the name server of this process, for checks that run alone.
+// answer returns the addresses of a name, or false if the name does not exist, and
 // may take its time.
 func idpfaultNames(t *T, answer func(name string) ([]netip.Addr, bool)) {
 	t.Helper()
@@ -184,14 +184,14 @@ func idpfault09(t *T) {
 		list   []netip.Addr
 		known  bool
 		delay  time.Duration
-		visits bool // the twin: the name leads to the listener, which is not a provider
+		visits bool // twin: the name leads to the listener, which is not a provider
 	}{
 		"no such name": {}, "no address": {known: true}, "late": {list: []netip.Addr{loopback}, known: true, delay: 6 * time.Second},
 		"IPv6 into the void":             {list: []netip.Addr{netip.MustParseAddr("100::1")}, known: true},
 		"twin":                           {list: []netip.Addr{loopback}, known: true, visits: true},
 		"IPv6 into the void, IPv4 works": {list: []netip.Addr{netip.MustParseAddr("100::1"), loopback}, known: true, visits: true},
 	} {
-		if theScale() == quick && (c.delay > 0 || strings.HasPrefix(name, "IPv6")) { // seconds each
+		if theScale() == quick && (c.delay > 0 || strings.HasPrefix(name, "IPv6")) { // takes seconds each
 			continue
 		}
 		t.Run(name, func(t *T) {

@@ -24,15 +24,15 @@ import (
 	"authsvc/internal/test/arena"
 )
 
-// A jweBench makes and opens session tokens of a world with its keys, which it
-// derives by itself: what only the holder of the secret could send, and a
-// second opinion on what the service makes.
+// A jweBench seals and opens session tokens of a world with keys that it derives
+// itself. It makes tokens that only the holder of the secret could send, and
+// double-checks the service's own tokens.
 type jweBench struct {
 	w      *arena.World
 	key    []byte
 	header string // of the service's own tokens, encoded
 	enc    string
-	kids   []string // of the keys that the service has; none in NextAuth.js v4
+	kids   []string // of the service's keys; none in NextAuth.js v4
 }
 
 func newJWEBench(t *T, w *arena.World) *jweBench {
@@ -53,15 +53,15 @@ func newJWEBench(t *T, w *arena.World) *jweBench {
 	return k
 }
 
-// jweHeader is a protected header of the form that the service and NextAuth.js
-// write, nil for any other: these members, each a text and there once.
+// jweHeader parses a protected header as the service and NextAuth.js write it: each
+// member is a text and occurs once. It returns nil for any other header.
 func jweHeader(segment string) map[string]string {
 	raw, err := base64.RawURLEncoding.Strict().DecodeString(segment)
 	if err != nil || len(raw) > 512 || !utf8.Valid(raw) {
 		return nil
 	}
 	var texts map[string]*string
-	if json.Unmarshal(raw, &texts) != nil || bytes.Count(raw, []byte(`":`)) != len(texts) { // one is there twice
+	if json.Unmarshal(raw, &texts) != nil || bytes.Count(raw, []byte(`":`)) != len(texts) { // a member occurs twice
 		return nil
 	}
 	all := map[string]string{}
@@ -83,16 +83,16 @@ func jweHeader(segment string) map[string]string {
 	return all
 }
 
-// elsewhere tells whether a token may be one that another replica's key opens:
-// it has the form of one and names a key that this service does not have.
+// elsewhere reports whether another replica may have the key of a token: the token is
+// well-formed and names a key that this service does not have.
 func (k *jweBench) elsewhere(token string) bool {
 	parts := strings.Split(token, ".")
 	kid, named := jweHeader(parts[0])["kid"]
 	return len(parts) == 5 && named && len(k.kids) > 0 && !slices.Contains(k.kids, kid)
 }
 
-// jweKey derives the key of session tokens: our own for a purpose with origin
-// and cookie in it, that of NextAuth.js v4, that of Auth.js v5.
+// jweKey derives the key of session tokens: authsvc's own, for a purpose with origin
+// and cookie, or the key of NextAuth.js v4 or Auth.js v5.
 func jweKey(t *T, mode, secret, cookie string) []byte {
 	t.Helper()
 	salt, info, size := "", "authsvc/v1 session "+arena.Origin+" "+cookie, 32
@@ -127,13 +127,13 @@ func (k *jweBench) aead(t *T) cipher.AEAD {
 	return a
 }
 
-// seal makes a token with the header of the service's own.
+// seal makes a token with the service's own header.
 func (k *jweBench) seal(t *T, plaintext string) string {
 	t.Helper()
 	return k.sealUnder(t, k.header, []byte(plaintext))
 }
 
-// sealAs makes a token that is authentic but for what its header says.
+// sealAs makes a token with any header that is otherwise authentic.
 func (k *jweBench) sealAs(t *T, header string, plaintext []byte) string {
 	t.Helper()
 	return k.sealUnder(t, jweB64(header), plaintext)
@@ -164,7 +164,7 @@ func (k *jweBench) open(t *T, token string) []byte {
 	return plain
 }
 
-// token is one of ada's that is good for an hour.
+// token returns a token of ada that is valid for an hour.
 func (k *jweBench) token(t *T) string {
 	t.Helper()
 	return k.seal(t, jweAda())
@@ -174,8 +174,8 @@ func jweAda() string {
 	return `{"sub":"ada-id","email":"ada@app.test","name":"Ada",` + jweTimes(0, time.Hour) + `}`
 }
 
-// refused demands that a token is nobody's session, and that its cookie stays
-// only if another replica may know its key.
+// refused checks that a token is not a session, and that its cookie stays only if
+// another replica may have its key.
 func (k *jweBench) refused(t *T, what, token string) {
 	t.Helper()
 	if k.elsewhere(token) {
@@ -185,7 +185,7 @@ func (k *jweBench) refused(t *T, what, token string) {
 	sessionNobody(t, k.w, what, token)
 }
 
-// good demands that it is ada's.
+// good checks that a token is ada's session.
 func (k *jweBench) good(t *T, what, token string) {
 	t.Helper()
 	if a := sessionRaw(k.w, k.w.SessionCookie()+"="+token); a.StatusCode != http.StatusOK || !strings.Contains(a.Text, "ada@app.test") {
@@ -193,9 +193,9 @@ func (k *jweBench) good(t *T, what, token string) {
 	}
 }
 
-// foreign demands of a token with claims of another program's that it is ada's
-// where other programs make tokens, without a word of these claims; nobody's
-// elsewhere.
+// foreign checks a token with another program's claims. Where other programs make
+// tokens, it must be ada's session without these claims; elsewhere, it must not be a
+// session.
 func (k *jweBench) foreign(t *T, what, token string) {
 	t.Helper()
 	if t.Mode == modeNone {
@@ -218,7 +218,7 @@ func (k *jweBench) foreign(t *T, what, token string) {
 	}
 }
 
-// cost is the least time and allocation of GET session with a token, of n.
+// cost returns the least time and allocation of n GET session requests with a token.
 func (k *jweBench) cost(token string, n int) (time.Duration, uint64) {
 	least, bytes := time.Hour, uint64(1<<62)
 	for range n {
@@ -236,7 +236,7 @@ func (k *jweBench) cost(token string, n int) (time.Duration, uint64) {
 	return least, bytes
 }
 
-// jweWorld is a world with strategy jwt and its bench.
+// jweWorld returns the bench of a world with strategy jwt.
 func jweWorld(t *T, tune func(*authsvc.Config)) *jweBench {
 	t.Helper()
 	return newJWEBench(t, t.EnterOffline(func(c *authsvc.Config) {
@@ -258,14 +258,14 @@ func jweRaw(t *T, s string) []byte {
 	return raw
 }
 
-// jweTimes are iat and exp, from now.
+// jweTimes returns iat and exp, relative to now.
 func jweTimes(iat, exp time.Duration) string {
 	now := time.Now()
 	return fmt.Sprintf(`"iat":%d,"exp":%d`, now.Add(iat).Unix(), now.Add(exp).Unix())
 }
 
-// members are those of the service's own header, without the braces, with the
-// named one left out.
+// members returns the members of the service's own header, without the braces and the
+// named member.
 func (k *jweBench) members(t *T, without string) string {
 	t.Helper()
 	var list []string

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// jwe09 seals claims with the service's own key: only the times decide.
+// jwe09 seals claims with the service's own key, so that only the times decide.
 func jwe09(t *T) {
 	k := jweWorld(t, nil)
 	const ada = `{"sub":"ada-id","email":"ada@app.test",`
@@ -66,8 +66,8 @@ func jwe16(t *T) {
 	jwe16Bounded(t, k, deep)
 }
 
-// jwe16Foreign: claims that an application of NextAuth.js may have by the names
-// of ours are not read, and in a token of ours refused.
+// jwe16Foreign checks that claims of a NextAuth.js application that share names with
+// ours are not read, and that in our own tokens they are refused.
 func jwe16Foreign(t *T, k *jweBench, times string) {
 	for what, member := range map[string]string{
 		"email object": `"email":{"a":"ada@app.test"}`, "name number": `"name":7`, "picture list": `"picture":["x"]`,
@@ -81,8 +81,8 @@ func jwe16Foreign(t *T, k *jweBench, times string) {
 	}
 }
 
-// jwe16Bounded: what the engine does not read it may take or not, at once; it
-// confuses nothing.
+// jwe16Bounded checks that the engine quickly accepts or refuses claims that it does
+// not read, and that nothing confuses it.
 func jwe16Bounded(t *T, k *jweBench, deep func(int, string, string) string) {
 	worst := time.Duration(0)
 	for what, member := range map[string]string{
@@ -109,8 +109,8 @@ func jwe16Bounded(t *T, k *jweBench, deep func(int, string, string) string) {
 	t.Figure("%v at most", worst.Round(time.Microsecond))
 }
 
-// jwe04 changes every character and, in the parts that are bytes, every bit
-// that the scale asks for.
+// jwe04 changes every character and, in the parts that are bytes, as many bits as the
+// scale requires.
 func jwe04(t *T) {
 	k := jweWorld(t, nil)
 	token := k.token(t)
@@ -124,7 +124,7 @@ func jwe04(t *T) {
 		t.Helper()
 		tried++
 		want := want
-		if k.elsewhere(other) { // as its header says to everyone
+		if k.elsewhere(other) { // as its public header says
 			want = elsewhere
 		}
 		if got := jweAnswer(k, other); got != want {
@@ -154,20 +154,19 @@ func jwe04(t *T) {
 	}
 }
 
-// jweAnswer is all that a client sees of a token.
+// jweAnswer returns everything that a client sees of a token.
 func jweAnswer(k *jweBench, token string) string {
 	a := sessionRaw(k.w, k.w.SessionCookie()+"="+token)
 	return fmt.Sprint(a.StatusCode, a.Text, a.Header)
 }
 
-// jwe04Times compares the times of refusals that differ in where the change
-// is: at the start or end of ciphertext and tag. With CBC a change of the last
-// block spoils the padding and one of the tag does not. A machine that does
-// other things beside is given three tries.
+// jwe04Times compares the times of refusals for changes at the start or end of
+// ciphertext and tag. With CBC, a change in the last block spoils the padding, and a
+// change in the tag does not. A busy machine gets three tries.
 func jwe04Times(t *T, k *jweBench, token string) {
 	rounds := t.Scale("rounds of timing", 0, 2000, 20_000)
 	ends := [4]int{strings.Index(token, "..") + 2}
-	for i := 1; i < 4; i++ { // after IV, ciphertext; end
+	for i := 1; i < 4; i++ { // after the IV and the ciphertext, and at the end
 		if ends[i] = len(token); i < 3 {
 			ends[i] = ends[i-1] + strings.Index(token[ends[i-1]:], ".") + 1
 		}
@@ -184,7 +183,8 @@ func jwe04Times(t *T, k *jweBench, token string) {
 	t.Errorf("refusals take %v to %v, by where the change is", low, high)
 }
 
-// jweMedians are the least and the greatest median time, taken in turns.
+// jweMedians returns the lowest and the highest median time of tokens, measured in
+// turns.
 func jweMedians(k *jweBench, tokens map[string]string, rounds int) (low, high time.Duration) {
 	took := map[string][]time.Duration{}
 	for range rounds {

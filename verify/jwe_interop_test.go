@@ -16,9 +16,8 @@ import (
 	"authsvc/internal/test/npm"
 )
 
-// jwe18 lets two other libraries, go-jose and jose of Node.js, open what the
-// service seals and the service open what they seal, after these have opened
-// the vectors of the standards.
+// jwe18 checks that go-jose and Node.js's jose open tokens sealed by the service, and
+// the reverse. First, these libraries must open the vectors of the standards.
 func jwe18(t *T) {
 	jwe18CBC(t)
 	vectors := jweVectors(t)
@@ -42,8 +41,8 @@ func jwe18(t *T) {
 	t.Run("Node.js", func(t *T) { jwe18Node(t, k, vectors, own, claims) })
 }
 
-// jwe18CBC: A256CBC-HS512 of go-jose, by which ours is judged, is that of
-// RFC 7518 B.3.
+// jwe18CBC checks go-jose's A256CBC-HS512, against which ours is tested, with RFC
+// 7518 B.3.
 func jwe18CBC(t *T) {
 	key := make([]byte, 64)
 	for i := range key {
@@ -88,7 +87,7 @@ func jweVectors(t *T) []jweVector {
 	return list
 }
 
-// jweGoOpen opens with go-jose; key is base64url.
+// jweGoOpen opens a token with go-jose; key is base64url.
 func jweGoOpen(key, token string) (string, error) {
 	raw := jweMaybe(key)
 	object, err := jose.ParseEncryptedCompact(token, []jose.KeyAlgorithm{jose.DIRECT, jose.A128KW},
@@ -121,7 +120,7 @@ func jweGoSeal(t *T, k *jweBench) string {
 	return token
 }
 
-// jweNode answers {open, seal}: lists of what to open, and of what to seal.
+// jweNode answers {open, seal}: lists of tokens to open and claims to seal.
 const jweNode = `
 import { CompactEncrypt, compactDecrypt, base64url } from "jose"
 let text = ""
@@ -153,7 +152,7 @@ func jwe18Node(t *T, k *jweBench, vectors []jweVector, own, claims string) {
 	}
 	list := []jweVector{{Name: "the service's own token", Key: jweB64(string(k.key)), Token: own, Plaintext: claims}}
 	for _, v := range vectors {
-		if !strings.Contains(v.Name, "compressed") { // jose 6 has no zip
+		if !strings.Contains(v.Name, "compressed") { // jose 6 does not support zip
 			list = append(list, v)
 		}
 	}

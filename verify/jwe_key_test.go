@@ -20,7 +20,7 @@ import (
 	"authsvc/internal/test/process"
 )
 
-// jweMaybe decodes what may be base64url, nil if it is not.
+// jweMaybe decodes base64url, and returns nil if s is not valid.
 func jweMaybe(s string) []byte {
 	raw, err := base64.RawURLEncoding.DecodeString(s)
 	if err != nil {
@@ -29,11 +29,10 @@ func jweMaybe(s string) []byte {
 	return raw
 }
 
-// jwe20Header is all that a protected header says.
+// jwe20Header matches the whole of a protected header.
 var jwe20Header = regexp.MustCompile(`^\{"alg":"dir","enc":"(A256GCM|A256CBC-HS512)"(,"kid":"[A-Za-z0-9_-]{12,86}")?\}$`)
 
-// jwePurposes are the sealers of the service, by what they are for, but that of
-// sessions.
+// jwePurposes returns the service's sealers by purpose, except the sessions' one.
 func jwePurposes(t *T, w *arena.World) map[string]*seal.Sealer {
 	t.Helper()
 	ring, err := seal.NewRing(w.Config.Secrets...)
@@ -45,14 +44,14 @@ func jwePurposes(t *T, w *arena.World) map[string]*seal.Sealer {
 		"mail": ring.Sealer("mail"), "known": ring.Sealer("known accounts " + base)}
 }
 
-// A jweHaul is all that a browser with a session, an attempt and a link that it
-// asked for holds, by what it is for.
+// A jweHaul holds all values in a browser with a session, a sign-in attempt and a
+// requested link, by purpose.
 type jweHaul struct {
 	*arena.World
 	b          *arena.Browser
 	state      string
 	link       string
-	values     map[string]string // but the session
+	values     map[string]string // without the session
 	txName     string
 	emailName  string
 	knownName  string
@@ -128,8 +127,8 @@ func jwe01(t *T) {
 	})
 }
 
-// jwe01Reverse puts the session into the other cookies, and claims into the
-// envelopes of other purposes.
+// jwe01Reverse puts the session into the other cookies, and claims into the envelopes
+// of other purposes.
 func jwe01Reverse(t *T, h *jweHaul, refused func(*T, string, string)) {
 	token := h.b.Cookies[h.SessionCookie()]
 	swapped := func(name string) *arena.Browser {
@@ -194,8 +193,8 @@ func jwe10(t *T) {
 
 const jweNext = "nX2mQ7rT5uV8wB1zC3dF6gH9jK4lM0pS-rotated-now"
 
-// jwe11 rotates the secret under sessions, attempts, links and forms that are
-// under way.
+// jwe11 rotates the secret while sessions, sign-in attempts, links and forms are in
+// use.
 func jwe11(t *T) {
 	people := t.Scale("sessions", 10, 100, 1000)
 	before := t.Enter(sessionStrategy("jwt"))
@@ -251,7 +250,7 @@ func jwe11(t *T) {
 	}
 }
 
-// jwe12: a token names its key, and no other is tried.
+// jwe12 checks that a token names its key, and that the engine tries no other.
 func jwe12(t *T) {
 	with := func(list ...string) *jweBench {
 		return jweWorld(t, func(c *authsvc.Config) { c.Secrets = list })
@@ -269,7 +268,7 @@ func jwe12(t *T) {
 	jwe12Many(t, with)
 }
 
-// jwe12Many compares the price of a large forged token with one key and with a
+// jwe12Many compares the cost of a large forged token with one key and with a
 // thousand.
 func jwe12Many(t *T, with func(...string) *jweBench) {
 	n := t.Scale("keys", 100, 1000, 1000)
@@ -292,7 +291,7 @@ func jwe12Many(t *T, with func(...string) *jweBench) {
 	t.Figure("a forged token of 16 KiB: %v with one key, %v with %d", alone, crowd, n)
 }
 
-// jwe13 lets the service seal at every request.
+// jwe13 makes the service seal at every request.
 func jwe13(t *T) {
 	n := t.Scale("seals", 2000, 10_000, 1_000_000)
 	w := t.EnterOffline(func(c *authsvc.Config) { c.Session.Strategy, c.Session.UpdateAge = "jwt", -1 })
@@ -313,8 +312,8 @@ func jwe13(t *T) {
 	}
 }
 
-// jwe14 tries secrets at the library, which names every mistake, and at the
-// program, which ends.
+// jwe14 tries secrets with the library, which must list every mistake, and with the
+// program, which must exit.
 func jwe14(t *T) {
 	world := t.EnterOffline(nil)
 	for what, list := range map[string][]string{
@@ -344,7 +343,7 @@ func jwe14(t *T) {
 	}
 }
 
-// jwe14Documents: whatever stands as a secret in the documents is refused.
+// jwe14Documents checks that every example secret in the documents is refused.
 func jwe14Documents(t *T, w *arena.World) {
 	pattern := regexp.MustCompile(`(?im)^[ \t]*(?:-?[ \t]*)(?:secret|NEXTAUTH_SECRET|AUTHSVC_SECRET|AUTH_SECRET)[ \t]*[:=][ \t]*"?([^"\s#{}]+)`)
 	files := []string{"../README.md", "../SECURITY.md", "../doc.go"}
@@ -406,8 +405,8 @@ func jwe14Program(t *T) {
 	p.Ready(patience)
 }
 
-// jwe15: of all sealed values each opens with the key of its own purpose only,
-// and signatures are those of one purpose.
+// jwe15 checks that each sealed value opens only with its own purpose's key, and that
+// a signature is valid for one purpose.
 func jwe15(t *T) {
 	h := jweCollect(t, "jwt")
 	sealers := jwePurposes(t, h.World)

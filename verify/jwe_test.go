@@ -48,8 +48,8 @@ var jweChecks = checks{
 	"20": {title: "readable PII", run: jwe20},
 }
 
-// jweAlgorithms and jweEncryptions are all of RFC 7518 §4.1 and §5.1, and some
-// that are none.
+// jweAlgorithms and jweEncryptions list all of RFC 7518 §4.1 and §5.1, and some
+// unknown values.
 var (
 	jweAlgorithms = []string{"none", "RSA1_5", "RSA-OAEP", "RSA-OAEP-256", "A128KW", "A192KW", "A256KW", "A128GCMKW", "A192GCMKW", "A256GCMKW",
 		"PBES2-HS256+A128KW", "PBES2-HS384+A192KW", "PBES2-HS512+A256KW", "ECDH-ES", "ECDH-ES+A128KW", "ECDH-ES+A192KW", "ECDH-ES+A256KW",
@@ -57,9 +57,9 @@ var (
 	jweEncryptions = []string{"A128CBC-HS256", "A192CBC-HS384", "A256CBC-HS512", "A128GCM", "A192GCM", "A256GCM", "none", "", "a256gcm", "A256CBC+HS512", "XC20P"}
 )
 
-// jwe02 writes every pair into the header of a token that is authentic
-// otherwise, and lets go-jose make real tokens of other algorithms with what
-// keys an attacker might know or the service has.
+// jwe02 writes every pair into the header of an otherwise authentic token. go-jose
+// also makes real tokens of other algorithms, with the keys that an attacker might
+// know or the service has.
 func jwe02(t *T) {
 	k := jweWorld(t, nil)
 	k.good(t, "the token as it is", k.token(t))
@@ -81,7 +81,7 @@ func jwe02(t *T) {
 		for _, enc := range []jose.ContentEncryption{jose.A128CBC_HS256, jose.A256CBC_HS512, jose.A128GCM, jose.A256GCM} {
 			encrypter, err := jose.NewEncrypter(enc, recipient, nil)
 			if err != nil {
-				continue // dir, whose key has to have the size
+				continue // dir, whose key must have the right size
 			}
 			object, err := encrypter.Encrypt([]byte(jweAda()))
 			if err != nil {
@@ -135,7 +135,7 @@ func jwe03(t *T) {
 		jws := jweSign(key, `{"alg":"HS256","typ":"JWT"}`, jweAda())
 		k.refused(t, "HS256 with "+what, jws)
 		k.refused(t, "nested, HS256 with "+what, k.seal(t, jws))
-		if t.Mode != modeNone { // its own headers are compared whole
+		if t.Mode != modeNone { // its own headers are compared as a whole
 			k.refused(t, "nested and said so", k.sealAs(t, `{`+k.members(t, "")+`,"cty":"JWT"}`, []byte(jws)))
 		}
 		k.refused(t, "JWE in a JWS", jweSign(key, `{"alg":"HS256","cty":"JWT"}`, k.token(t)))
@@ -154,8 +154,8 @@ func jweSign(key []byte, header, payload string) string {
 	return text + "." + jweB64(string(h.Sum(nil)))
 }
 
-// jwe05 inflates to a thousand times its size, the most that DEFLATE does; 10 GB
-// take more than a token's length.
+// jwe05 sends tokens that inflate to a thousand times their size, the maximum of
+// DEFLATE. 10 GB would need more than a token's length.
 func jwe05(t *T) {
 	k := jweWorld(t, nil)
 	var small bytes.Buffer
@@ -221,8 +221,8 @@ func jwe07(t *T) {
 	k.good(t, "a token", k.token(t))
 }
 
-// jwe08 tries each member both spliced onto a good token, as anybody could, and
-// under the service's own key, so that nothing but the member decides.
+// jwe08 adds each header member to a valid token, as anyone could, and under the
+// service's own key, so that only the member decides.
 func jwe08(t *T) {
 	var calls atomic.Int64
 	evil := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { calls.Add(1) }))
@@ -252,8 +252,8 @@ func jwe08(t *T) {
 	}
 }
 
-// jwe08KIDs: in NextAuth.js v4 a kid has no meaning and is not looked at, so
-// there only what is not authentic is refused.
+// jwe08KIDs checks kid. In NextAuth.js v4 it has no meaning and is not read, so only
+// tokens that are not authentic are refused.
 func jwe08KIDs(t *T, k *jweBench) {
 	for _, kid := range []string{`"../../../etc/passwd"`, `"/dev/null"`, `"x' OR '1'='1"`, `"'; DROP TABLE \"User\"; --"`, `"|sleep 9"`, `""`, `7`, `null`, `["a"]`, `"` + strings.Repeat("k", 4000) + `"`} {
 		header := `{` + k.members(t, "kid") + `,"kid":` + kid + `}`
@@ -271,7 +271,7 @@ func jwe08KIDs(t *T, k *jweBench) {
 
 func jwe19(t *T) {
 	k := jweWorld(t, nil)
-	// A token with both of the characters that base64 spells in two ways.
+	// The token needs both characters that base64 spells in two ways.
 	var token string
 	for !strings.Contains(token, "-") || !strings.Contains(token, "_") {
 		token = k.token(t)
@@ -293,7 +293,7 @@ func jwe19(t *T) {
 				at = append(at, i, i+1)
 			}
 		}
-		if strings.Trim(c, " \t") != "" { // around a cookie's value blanks are not part of it
+		if strings.Trim(c, " \t") != "" { // blanks around a cookie value are not part of it
 			at = append(at, 0, len(token))
 		}
 		for _, i := range at {

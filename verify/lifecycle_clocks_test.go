@@ -26,30 +26,30 @@ import (
 	"authsvc/internal/test/proxytest"
 )
 
-// skews are by how much the clocks of the replicas are off, in nginx's turn.
+// skews are the offsets of the replicas' clocks, in nginx's order.
 var skews = []time.Duration{30 * time.Second, 0, -30 * time.Second}
 
 // Times of lifecycle13.
 const (
 	skewedHost   = "https://wiki.example"
-	skewedMaxAge = 30 * time.Second // of sessions, no more than what clocks differ by
-	skewedDue    = 20 * time.Second // until a provider's token is to be renewed
+	skewedMaxAge = 30 * time.Second // of sessions, no longer than the difference of the clocks
+	skewedDue    = 20 * time.Second // until a provider's token must be renewed
 )
 
-// A skewedSite is replicas whose clocks differ, behind one nginx.
+// A skewedSite has replicas with different clocks behind one nginx.
 type skewedSite struct {
 	*process.Neighbours
 	replicas []*process.Process
 	proxy    *proxytest.Proxy
-	inside   *engine.Service // one more replica, whose clock is right
+	inside   *engine.Service // another replica, whose clock is right
 	store    authsvc.Adapter
 	strategy string
 	people   int
-	pairs    int // of a replica where something begins and one where it goes on
+	pairs    int // of replicas: one where a flow begins, one where it continues
 }
 
-// lifecycle13 has people whose requests go to one replica after the other. The clock
-// of one is half a minute ahead, that of another as much behind.
+// lifecycle13 sends people's requests to one replica after the other. One replica's
+// clock is half a minute ahead, another's half a minute behind.
 func lifecycle13(t *T) {
 	kind := stores.All()[2] // postgres
 	if lack := lackOf(kind.Name); lack != "" {
@@ -104,7 +104,7 @@ gate: {hosts: [{origin: %q, upstream: %q}]}
 	return s
 }
 
-// clocksDiffer is the twin: the clocks are off, and it is logged by how much.
+// clocksDiffer is the twin: the clocks are off, and the log says by how much.
 func (s *skewedSite) clocksDiffer(t *T) {
 	t.Helper()
 	ahead := regexp.MustCompile(`level=WARN msg="the clock of this machine[^\n]* store_ahead=(\S+)`)
@@ -125,12 +125,12 @@ func (s *skewedSite) clocksDiffer(t *T) {
 	}
 }
 
-// visitor is a browser whose requests go to one replica after the other.
+// visitor returns a browser whose requests go to one replica after the other.
 func (s *skewedSite) visitor() *browser.Browser {
 	return browser.New(site, s.proxy.Transport("127.0.0.1"))
 }
 
-// person is somebody new.
+// person adds a new person to the provider.
 func (s *skewedSite) person(t *T) idp.Person {
 	t.Helper()
 	s.people++
@@ -142,7 +142,7 @@ func (s *skewedSite) person(t *T) idp.Person {
 	return p
 }
 
-// turn moves nginx on by some replicas.
+// turn moves nginx on by n replicas.
 func (s *skewedSite) turn(t *T, n int) {
 	t.Helper()
 	v := s.visitor()
@@ -153,8 +153,8 @@ func (s *skewedSite) turn(t *T, n int) {
 	}
 }
 
-// eachPair runs begin, and then what it returns, with every replica as that of the
-// first request of either.
+// eachPair runs begin, then the function that it returns, with every pair of replicas
+// for their first requests.
 func (s *skewedSite) eachPair(t *T, begin func() (goOn func())) {
 	t.Helper()
 	for i := range s.replicas {
@@ -168,7 +168,8 @@ func (s *skewedSite) eachPair(t *T, begin func() (goOn func())) {
 	}
 }
 
-// in: the visitor is signed in at every replica, as whom, "" as nobody.
+// in checks that every replica shows the visitor as signed in with the address want,
+// or not signed in for "".
 func (s *skewedSite) in(t *T, v *browser.Browser, want, what string) {
 	t.Helper()
 	for range s.replicas {
@@ -178,7 +179,7 @@ func (s *skewedSite) in(t *T, v *browser.Browser, want, what string) {
 	}
 }
 
-// begin signs a person in up to the provider's answer.
+// begin starts a sign-in and stops at the provider's answer.
 func (s *skewedSite) begin(t *T, p idp.Person) (v *browser.Browser, back string) {
 	t.Helper()
 	v = s.visitor()
@@ -198,8 +199,8 @@ func (s *skewedSite) signIn(t *T, p idp.Person) *browser.Browser {
 	return v
 }
 
-// signInsAndTokens: an attempt goes on anywhere, and so does the session; tokens of
-// every replica are good by a clock that is right.
+// signInsAndTokens checks that sign-in attempts and sessions continue at any replica,
+// and that a verifier with the right clock accepts the tokens of every replica.
 func (s *skewedSite) signInsAndTokens(t *T) {
 	t.Helper()
 	verifier, err := bearer.New(bearer.Config{Issuer: site + "/api/auth", Audience: tokenAPI, HTTP: &http.Client{Transport: s.proxy.Transport("127.0.0.1")}})
@@ -227,7 +228,7 @@ func (s *skewedSite) signInsAndTokens(t *T) {
 	})
 }
 
-// handOvers: a session goes over to a host of the gate, and ends there too.
+// handOvers checks that a session reaches a gate host, and ends there too.
 func (s *skewedSite) handOvers(t *T) {
 	t.Helper()
 	s.eachPair(t, func() func() {
@@ -250,7 +251,7 @@ func (s *skewedSite) handOvers(t *T) {
 	})
 }
 
-// open goes to an address as a person does, and no further.
+// open visits an address as a person does, without following redirects.
 func (s *skewedSite) open(t *T, v *browser.Browser, address string) *browser.Answer {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, address, nil)
@@ -267,7 +268,7 @@ func (s *skewedSite) open(t *T, v *browser.Browser, address string) *browser.Ans
 	return a
 }
 
-// codes: a code out of a mail counts at every replica.
+// codes checks that a mailed code works at every replica.
 func (s *skewedSite) codes(t *T) {
 	t.Helper()
 	s.eachPair(t, func() func() {
@@ -291,8 +292,8 @@ func (s *skewedSite) codes(t *T) {
 	})
 }
 
-// revocations: what the provider ends at one replica ends at all, what began at any
-// before, and nothing that begins afterwards.
+// revocations checks that a logout by the provider at one replica ends earlier
+// sessions of every replica, and no later ones.
 func (s *skewedSite) revocations(t *T) {
 	t.Helper()
 	s.eachPair(t, func() func() {
@@ -316,7 +317,7 @@ func (s *skewedSite) revocations(t *T) {
 				if who == "" {
 					continue
 				}
-				if s.strategy == "database" || time.Since(out) > 15*time.Second { // 2 s, and this machine is busy
+				if s.strategy == "database" || time.Since(out) > 15*time.Second { // 2 s, on a busy machine
 					t.Errorf("signed in as %s, %v after it was ended", who, time.Since(out))
 					return
 				}
@@ -328,8 +329,8 @@ func (s *skewedSite) revocations(t *T) {
 	})
 }
 
-// refresh has people get tokens of the provider at every replica. They are renewed
-// when they are due, and not before, which the function that it returns looks at.
+// refresh gets provider tokens for people at every replica. They must be renewed when
+// due, not earlier. The returned function checks that.
 func (s *skewedSite) refresh(t *T) (later func()) {
 	t.Helper()
 	var renewed atomic.Int64
@@ -338,7 +339,7 @@ func (s *skewedSite) refresh(t *T) (later func()) {
 		io.WriteString(w, `{"access_token":"renewed","refresh_token":"rt-1","token_type":"Bearer","expires_in":3600}`) //nolint:errcheck // the client may be gone
 	})
 	fault.TokenAnswer = func(a map[string]any) {
-		a["refresh_token"], a["expires_in"] = "rt-0", int((time.Minute + skewedDue).Seconds()) // they are renewed a minute before
+		a["refresh_token"], a["expires_in"] = "rt-0", int((time.Minute + skewedDue).Seconds()) // they are renewed a minute early
 	}
 	s.OP.SetFault(fault)
 	begun, ids := time.Now(), []string(nil)
@@ -367,7 +368,7 @@ func (s *skewedSite) refresh(t *T) (later func()) {
 	s.OP.SetFault(idp.Fault{Intercept: fault.Intercept})
 	return func() {
 		t.Helper()
-		time.Sleep(time.Until(last.Add(skewedDue + 2*time.Second))) // tokens have whole seconds
+		time.Sleep(time.Until(last.Add(skewedDue + 2*time.Second))) // token times are whole seconds
 		for _, id := range ids {
 			if got := token(id); got != "renewed" {
 				t.Errorf("%q is not renewed, %v after it was made", got, time.Since(last))
@@ -379,8 +380,8 @@ func (s *skewedSite) refresh(t *T) (later func()) {
 	}
 }
 
-// sliding: a session in use goes on, at whichever replica, and one that is not ends
-// for all of them.
+// sliding checks that a session in use continues at every replica, and that an idle
+// one ends at all of them.
 func (s *skewedSite) sliding(t *T) {
 	t.Helper()
 	p := s.person(t)
@@ -391,7 +392,7 @@ func (s *skewedSite) sliding(t *T) {
 		}
 	}
 	used, u := time.Now(), arena.MustURL(t, site+"/api/auth")
-	cookies := v.Client.Jar.Cookies(u) // those that the browser would drop, too
+	cookies := v.Client.Jar.Cookies(u) // including those that the browser would drop
 	time.Sleep(time.Until(used.Add(skewedMaxAge + 3*time.Second)))
 	for range s.replicas {
 		w := s.visitor()

@@ -17,15 +17,15 @@ import (
 	large "authsvc/internal/test/scale"
 )
 
-// lifecycle08 brings a store with many people from the last version to this
-// one while sessions are read and people sign up. No statement of theirs waits
-// long, and every record is as it was.
+// lifecycle08 migrates a store with many users from the last version to this one
+// while sessions are read and people sign up. No statement may wait long, and all
+// records must stay the same.
 func lifecycle08(t *T) {
 	users := t.Scale("users with 2 accounts and 5 sessions each", 500, 20_000, 1_000_000)
 	near := process.NewNeighbours(t)
 	lifecycleStores(t, func(t *T, kind stores.Kind) {
 		if kind.Name != "sqlite" && kind.Name != "postgres" {
-			return // no way to fill them fast
+			return // cannot be filled fast
 		}
 		env := kind.Env(t, t.TempDir())
 		storage, _ := storeURL(env)
@@ -55,8 +55,8 @@ func lifecycle08(t *T) {
 	})
 }
 
-// lifecycleTraffic reads and writes until the returned function is called,
-// which says how long one took at most and how many there were.
+// lifecycleTraffic reads and writes until the returned function is called. That
+// function returns the longest time of an operation, and the number of operations.
 func lifecycleTraffic(t *T, s authsvc.Adapter) (stop func() (time.Duration, int)) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -73,7 +73,7 @@ func lifecycleTraffic(t *T, s authsvc.Adapter) (stop func() (time.Duration, int)
 				if err == nil {
 					_, _, err = s.GetSession(t.Context(), name, name)
 				}
-				// A build of the last version would not ask for the new tables.
+				// The last version would not use the new tables.
 				if err != nil && !strings.Contains(err.Error(), "is the schema migrated?") {
 					t.Errorf("beside the migration: %v", err)
 				}
@@ -91,7 +91,7 @@ func lifecycleTraffic(t *T, s authsvc.Adapter) (stop func() (time.Duration, int)
 	}
 }
 
-// lifecycleSum is a sum over all users, accounts and sessions that were there
+// lifecycleSum returns a checksum of all users, accounts and sessions that existed
 // before the traffic.
 func lifecycleSum(t *T, storage string) string {
 	t.Helper()
@@ -108,8 +108,8 @@ func lifecycleSum(t *T, storage string) string {
 	return strings.Join(sum, ", ")
 }
 
-// lifecycleRows counts rows and adds up a hash of each, so that their order
-// does not matter.
+// lifecycleRows counts rows and adds up their hashes, so that their order does not
+// matter.
 func lifecycleRows(t *T, rows *sql.Rows) (n int, sum uint64) {
 	t.Helper()
 	defer rows.Close()

@@ -19,23 +19,23 @@ import (
 	"authsvc/internal/test/process"
 )
 
-// lifecycleUndialled reports that no connection could be made: nothing was
-// accepted that could be lost.
+// lifecycleUndialled reports whether no connection was made, so that the service had
+// not accepted any work.
 func lifecycleUndialled(err error) bool {
 	var dial *net.OpError
 	return errors.As(err, &dial) && dial.Op == "dial"
 }
 
-// lifecycleCut reports that a request met the end of the service: no connection
-// could be made, or it ended before an answer.
+// lifecycleCut reports whether the service ended during a request: no connection was
+// made, or it ended before an answer.
 func lifecycleCut(err error) bool {
 	var cut *url.Error
 	return errors.As(err, &cut) && !cut.Timeout()
 }
 
-// lifecycle01 stops a service under load, with callbacks in flight that wait for the
-// provider until the service listens no more. Each of these is answered, and
-// everything that was answered is kept.
+// lifecycle01 stops a service under load while callbacks wait for the provider until
+// the service no longer listens. Each callback must be answered, and everything
+// answered must be stored.
 func lifecycle01(t *T) {
 	rounds := t.Scale("stops under load", 1, 4, 50)
 	for range rounds {
@@ -75,14 +75,14 @@ func lifecycle01(t *T) {
 	}
 }
 
-// A lifecycleWait is callbacks that wait for the provider.
+// A lifecycleWait holds callbacks that wait for the provider.
 type lifecycleWait struct {
 	visits   []crashVisit
 	answered chan error
 	release  func()
 }
 
-// lifecycleWaiting has n people whose callbacks are in flight when it returns.
+// lifecycleWaiting starts n callbacks and returns when they are in flight.
 func lifecycleWaiting(t *T, b *crashBook, n int) *lifecycleWait {
 	t.Helper()
 	w := &lifecycleWait{answered: make(chan error, n)}
@@ -120,7 +120,7 @@ func lifecycleWaiting(t *T, b *crashBook, n int) *lifecycleWait {
 	return w
 }
 
-// lifecycleRefuses waits until p takes no connections.
+// lifecycleRefuses waits until p accepts no connections.
 func lifecycleRefuses(t *T, p *process.Process) {
 	t.Helper()
 	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
@@ -134,9 +134,9 @@ func lifecycleRefuses(t *T, p *process.Process) {
 	t.Error("it goes on taking connections")
 }
 
-// lifecycle02 replaces replicas one by one. Clients go on to the next one when a
-// connection is refused or ends before an answer: what a replica had not begun when it
-// stopped, it has not done. Both builds are this one.
+// lifecycle02 replaces replicas one by one. If a connection is refused or ends before
+// an answer, the client tries the next replica: a stopped replica has not done
+// requests that it had not begun. Both builds are this one.
 func lifecycle02(t *T) {
 	rounds := t.Scale("times all replicas are replaced", 0, 2, 20)
 	kind := stores.All()[2] // postgres
@@ -226,8 +226,9 @@ func lifecycle03(t *T) {
 	}
 }
 
-// lifecycle04 reloads: a provider more and less, another secret, a bad file,
-// and as many signals as fit while people sign in.
+// lifecycle04 reloads the configuration with a provider added and removed, another
+// secret, and an invalid file, and with as many signals as possible while people sign
+// in.
 func lifecycle04(t *T) {
 	signals := t.Scale("reloads under load, 100 a second", 20, 200, 1000)
 	near := process.NewNeighbours(t)

@@ -50,7 +50,7 @@ func lifecycleStores(t *T, f func(t *T, kind stores.Kind)) {
 	})
 }
 
-// lifecycleAll are all migrations, each once, as lifecycleVersions has them.
+// lifecycleAll returns all migrations, each once, in the format of lifecycleVersions.
 func lifecycleAll() string {
 	var all []int64
 	for v := range sqlschema.Latest() {
@@ -59,7 +59,7 @@ func lifecycleAll() string {
 	return fmt.Sprint(all)
 }
 
-// lifecycleVersions are the rows of goose's table, nil where there is none.
+// lifecycleVersions returns the rows of goose's table, or nil if there is none.
 func lifecycleVersions(t *T, env []string) []int64 {
 	t.Helper()
 	storage, _ := storeURL(env)
@@ -124,15 +124,15 @@ func lifecycle05(t *T) {
 	})
 }
 
-// lifecycle06 kills the service at each of many points between its first
-// piece to the database and the last before it is ready; where the database is
-// a file, at so many instants. The next start finishes what was begun.
+// lifecycle06 kills the service at many points between its first piece of data to the
+// database and the last one before it is ready. If the database is a file, it kills
+// at as many instants. The next start must finish the work.
 func lifecycle06(t *T) {
 	trials := t.Scale("kills during a migration, a store", 0, 8, 150)
 	near := process.NewNeighbours(t)
 	lifecycleStores(t, func(t *T, kind stores.Kind) {
-		if kind.Name != "sqlite" { // where the clock decides when it is killed
-			t.Parallel() // what takes long is waiting for a dead one's lock
+		if kind.Name != "sqlite" { // with SQLite, time decides when to kill
+			t.Parallel() // most of the time is spent waiting for a dead process's lock
 		}
 		whole := lifecycleKill(t, process.Prepare(t, near.YAML(""), kind.Env(t, t.TempDir())...), lifecycleNever)
 		reached := 0
@@ -144,7 +144,7 @@ func lifecycle06(t *T) {
 			}
 			killed = append(killed, p)
 		}
-		for _, p := range killed { // together: a dead one's lock holds for 10 s
+		for _, p := range killed { // at the same time: a dead process's lock lasts 10 s
 			p.Start()
 		}
 		for i, p := range killed {
@@ -166,8 +166,8 @@ func lifecycle06(t *T) {
 
 const lifecycleNever = 1e9
 
-// lifecycleResume waits until p is ready. A file that was created and has
-// nothing in it yet is refused, with what to do about it, which is done.
+// lifecycleResume waits until p is ready. If p refuses a file that was created but is
+// still empty, it follows the advice in the error.
 func lifecycleResume(t *T, p *process.Process) {
 	t.Helper()
 	storage, _ := storeURL(p.Env())
@@ -185,8 +185,8 @@ func lifecycleResume(t *T, p *process.Process) {
 	p.Ready(60 * time.Second)
 }
 
-// lifecycleKill starts a service, kills it at a point and returns how far it
-// came until it was ready: pieces that it sent, or milliseconds of a file.
+// lifecycleKill starts a service and kills it at a point. It returns how far the
+// service got until it was ready: in pieces sent, or in milliseconds for a file.
 func lifecycleKill(t *T, p *process.Process, at float64) float64 {
 	t.Helper()
 	storage, _ := storeURL(p.Env())
@@ -226,7 +226,7 @@ func lifecycleHit(hit <-chan struct{}) bool {
 	}
 }
 
-// lifecycleKillFile counts from the moment when the file is there.
+// lifecycleKillFile counts from the moment when the file exists.
 func lifecycleKillFile(t *T, p *process.Process, path string, at float64) float64 {
 	t.Helper()
 	p.Start()
@@ -252,7 +252,7 @@ func lifecycleKillFile(t *T, p *process.Process, path string, at float64) float6
 
 func lifecycleReady(p *process.Process) bool { return lifecycleStatus(p, "/readyz") == http.StatusOK }
 
-// lifecycleStatus is that of a path, 0 if nothing answers.
+// lifecycleStatus returns the status of a path, or 0 without an answer.
 func lifecycleStatus(p *process.Process, path string) int {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
@@ -323,8 +323,8 @@ func lifecycleNewer(t *T, env []string) {
 	}
 }
 
-// lifecycle09 starts the service first: alive, not ready, and the same process
-// is ready soon after the store has come.
+// lifecycle09 starts the service before its store. It must be alive but not ready,
+// and become ready soon after the store starts, in the same process.
 func lifecycle09(t *T) {
 	away := time.Duration(t.Scale("seconds until the store comes", 0, 3, 60)) * time.Second
 	near := process.NewNeighbours(t)
@@ -353,7 +353,8 @@ func lifecycle09(t *T) {
 	})
 }
 
-// lifecycle10: the store goes, the identity provider goes, the disk is full.
+// lifecycle10 tests readiness when the store is away, when the identity provider is
+// away, and when the disk is full.
 func lifecycle10(t *T) {
 	near := process.NewNeighbours(t)
 	server := servertest.OwnRedis(t)
@@ -375,7 +376,7 @@ func lifecycle10(t *T) {
 	if err := browser.New(p.URL, nil).SignIn(near.OP, "ada"); err == nil {
 		t.Error("the identity provider is not down")
 	}
-	time.Sleep(1200 * time.Millisecond) // an answer of the store counts for 1 s
+	time.Sleep(1200 * time.Millisecond) // the store's answer is cached for 1 s
 	expect("identity provider down", http.StatusOK)
 	near.OP.SetFault(idp.Fault{})
 	server.Kill()
@@ -384,7 +385,7 @@ func lifecycle10(t *T) {
 	expect("store up", http.StatusOK)
 	err := browser.New(p.URL, nil).SignIn(near.OP, "ada")
 	for deadline := time.Now().Add(crashDeadline); err != nil && time.Now().Before(deadline); time.Sleep(200 * time.Millisecond) {
-		err = browser.New(p.URL, nil).SignIn(near.OP, "ada") // a provider that was down is not asked at once
+		err = browser.New(p.URL, nil).SignIn(near.OP, "ada") // the service does not ask a provider again at once after a failure
 	}
 	if err != nil {
 		t.Error(err)
@@ -392,7 +393,8 @@ func lifecycle10(t *T) {
 	lifecycleFull(t, near)
 }
 
-// lifecycleFull: a full disk is not a reason to be taken out: reads go on.
+// lifecycleFull checks that a full disk does not make the service unready: reads
+// continue.
 func lifecycleFull(t *T, near *process.Neighbours) {
 	t.Helper()
 	d := newCrashDisk(t, 4)

@@ -14,8 +14,8 @@ import (
 	"authsvc/internal/test/chromium"
 )
 
-// A logoutEnd is the end-session endpoint of a provider. It sends browsers back
-// unless it stays, and remembers who came.
+// A logoutEnd is a provider's end-session endpoint. Unless it stays, it redirects
+// browsers back. It records visits.
 type logoutEnd struct {
 	mu   sync.Mutex
 	stay bool
@@ -47,7 +47,7 @@ func (e *logoutEnd) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	http.Redirect(w, r, sent.Get("post_logout_redirect_uri")+"?state="+url.QueryEscape(sent.Get("state")), http.StatusFound)
 }
 
-// last is the latest visit and how many there were.
+// last returns the latest visit and the number of visits.
 func (e *logoutEnd) last() (v logoutVisit, n int) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -63,8 +63,8 @@ func (e *logoutEnd) stays(stay bool) {
 	e.stay = stay
 }
 
-// logout02 looks at all that a browser is sent and all that is logged from the
-// sign-out to the return.
+// logout02 checks everything sent to a browser and logged between the sign-out and
+// the return.
 func logout02(t *T) {
 	t.Strategies(func(t *T, strategy string) {
 		for name, c := range map[string]struct{ scope, method string }{"personal": {"", "POST"}, "twin, not personal": {"openid", "GET"}} {
@@ -124,7 +124,7 @@ func logoutHint(t *T, strategy, scope, method string, script bool) {
 	}
 }
 
-// logoutStored is the ID token that is kept of a user.
+// logoutStored returns the stored ID token of a user.
 func logoutStored(t *T, w *arena.World, userID string) string {
 	t.Helper()
 	accounts, err := w.Accounts(t.Context(), userID)
@@ -139,7 +139,7 @@ func logoutIsPersonal(token string) bool {
 	return strings.Contains(string(payload), "Ada Lovelace") && strings.Contains(string(payload), "ada@example.com")
 }
 
-// logoutHides fails if the claims of the token, or its signature, stand anywhere.
+// logoutHides fails if a text contains the token's claims or signature.
 func logoutHides(t *T, token string, texts ...string) {
 	t.Helper()
 	parts := append(strings.Split(token, ".")[1:], "id_token_hint")
@@ -171,8 +171,8 @@ func logoutSend(t *T, there *httptest.Server, l arena.Leaving) *http.Response {
 	return res
 }
 
-// leavesByPost signs out at the provider in a browser, with and without
-// scripts; a script of the origin does not get at the token.
+// leavesByPost signs out at the provider in a browser, with and without scripts. A
+// script of the origin must not get the token.
 func leavesByPost(t *T) {
 	const login = "https://login.test"
 	end := &logoutEnd{}

@@ -28,7 +28,7 @@ var logoutChecks = checks{
 	"06": {title: "front-channel logout", not: "not offered: browsers block third-party cookies, on which it depends"},
 }
 
-// logoutWorld is a world whose provider ends its own session, too.
+// logoutWorld returns a world where signing out also ends the provider's session.
 func logoutWorld(t *T, tune func(*authsvc.Config)) *arena.World {
 	t.Helper()
 	w := t.Enter(func(c *authsvc.Config) {
@@ -41,7 +41,7 @@ func logoutWorld(t *T, tune func(*authsvc.Config)) *arena.World {
 	return w
 }
 
-// logoutLeave signs in and out, and returns what is sent to the provider.
+// logoutLeave signs in and out, and returns the data sent to the provider.
 func logoutLeave(t *T, w *arena.World, b *arena.Browser, callbackURL string) url.Values {
 	t.Helper()
 	b.SignIn(w.OP, "ada")
@@ -94,8 +94,9 @@ func logout01(t *T) {
 	logoutOddReturns(t, w)
 }
 
-// logoutOddReturns: a prefetch uses nothing up, the state of a sign-out signs
-// nobody in, and a return ends no session that began meanwhile.
+// logoutOddReturns checks that a prefetch does not consume the state of a sign-out,
+// that this state does not sign in, and that a return does not end a session that
+// began meanwhile.
 func logoutOddReturns(t *T, w *arena.World) {
 	b := w.Browser()
 	back := "/api/auth/signout/return?state=" + logoutLeave(t, w, b, "/bye").Get("state")
@@ -124,8 +125,8 @@ const logoutEvent = "http://schemas.openid.net/event/backchannel-logout"
 
 var logoutNumber atomic.Int64
 
-// logoutClaims are those of a good logout token for ada, changed by pairs of
-// names and values; nil removes.
+// logoutClaims returns the claims of a valid logout token for ada, changed by pairs
+// of names and values; nil removes a claim.
 func logoutClaims(w *arena.World, pairs ...any) map[string]any {
 	now := time.Now()
 	claims := map[string]any{"iss": w.OP.Issuer(), "aud": "app", "sub": "ada", "iat": now.Unix(), "exp": now.Add(2 * time.Minute).Unix(),
@@ -138,7 +139,8 @@ func logoutToken(w *arena.World, pairs ...any) string {
 	return oidcMade(w.OP.Sign("logout+jwt", logoutClaims(w, pairs...)))
 }
 
-// logoutTell is what the provider's server does: no cookies, no origin.
+// logoutTell sends logout tokens as the provider's server does: no cookies, no
+// origin.
 func logoutTell(t *T, w *arena.World, provider string, tokens ...string) *browser.Answer {
 	t.Helper()
 	a := w.Browser().Form("/api/auth/backchannel-logout/"+provider, url.Values{"logout_token": tokens})
@@ -148,7 +150,7 @@ func logoutTell(t *T, w *arena.World, provider string, tokens ...string) *browse
 	return a
 }
 
-// logoutForged are logout tokens that must not be believed.
+// logoutForged returns logout tokens that must be refused.
 func logoutForged(w *arena.World) map[string]string {
 	signed := func(typ string, pairs ...any) string { return oidcMade(w.OP.Sign(typ, logoutClaims(w, pairs...))) }
 	by := func(alg string, key any) string {
@@ -203,7 +205,7 @@ func logout03(t *T) {
 		refused("a provider with ids of its own", 400, logoutTell(t, w, "op2", logoutToken(w)))
 		unknown := 404
 		if t.Mode != modeNone {
-			unknown = 400 // as the other side answers
+			unknown = 400 // the answer of the compat modes
 		}
 		for _, id := range []string{"plain", "email", "nobody"} {
 			refused(id, unknown, logoutTell(t, w, id, logoutToken(w)))
@@ -270,7 +272,7 @@ func logout04(t *T) {
 				if n := told.Load(); strategy == "database" && n != 2 {
 					t.Errorf("%s: %d sign-outs were reported", name, n)
 				}
-				time.Sleep(3 * time.Second) // replicas learn of it within two
+				time.Sleep(3 * time.Second) // replicas learn of it within two seconds
 				if two.Email()+kept.Email() != "" {
 					t.Errorf("%s: another replica: %q, %q", name, two.Email(), kept.Email())
 				}
@@ -323,7 +325,7 @@ func logout05(t *T) {
 		}
 		oidcAccepted(t, w, "sign-ins go on", idp.Fault{})
 		b := w.Browser()
-		b.IP = "198.51.100.9:1" // the provider at its own address is not limited with them
+		b.IP = "198.51.100.9:1" // the provider at its own address does not share their limit
 		if a := b.Form("/api/auth/backchannel-logout/op", url.Values{"logout_token": {logoutToken(w)}}); a.StatusCode != 200 || victim.Email() != "" {
 			t.Errorf("twin: %d %s", a.StatusCode, a.Text)
 		}

@@ -42,12 +42,13 @@ func oauth1World(t *T, tune func(*authsvc.OAuth1)) *arena.World {
 	})
 }
 
-// oauth1SignIn goes through the flow as the person sub.
+// oauth1SignIn runs the flow as the person sub.
 func oauth1SignIn(w *arena.World, b *arena.Browser, sub string) *browser.Answer {
 	return b.Get(b.Approve(w.OP, b.Begin("old"), sub))
 }
 
-// oauth1Cells changes the callback in each way; none may reach the provider.
+// oauth1Cells changes the callback in each way. No changed callback may reach the
+// provider.
 func oauth1Cells(t *T, w *arena.World, cells map[string]func(q url.Values)) {
 	t.Helper()
 	for name, change := range cells {
@@ -85,7 +86,7 @@ func oauth102(t *T) {
 	}
 }
 
-// oauth1Says answers at an endpoint in place of the provider.
+// oauth1Says makes an endpoint answer with body instead of the provider's answer.
 func oauth1Says(e idp.Endpoint, body string) idp.Fault {
 	return idp.Fault{Intercept: map[idp.Endpoint]func(http.ResponseWriter, *http.Request) bool{e: func(w http.ResponseWriter, _ *http.Request) bool {
 		w.Header().Set("Content-Type", "application/x-www-form-urlencoded")

@@ -10,8 +10,8 @@ import (
 	"authsvc/internal/test/arena"
 )
 
-// oauth1Vectors are made by an independent implementation, in Python: odd
-// characters in names, values and secrets, parameters twice, ports.
+// oauth1Vectors come from an independent implementation in Python: odd characters in
+// names, values and secrets, repeated parameters, ports.
 func oauth1Vectors(t *T) (list []struct {
 	Method       string
 	URL          string
@@ -32,7 +32,7 @@ func oauth1Vectors(t *T) (list []struct {
 	return list
 }
 
-// oauth101 also has the example of RFC 5849 §3.4.1.1.
+// oauth101 also tests the example of RFC 5849 §3.4.1.1.
 func oauth101(t *T) {
 	const example = "POST&http%3A%2F%2Fexample.com%2Frequest&a2%3Dr%2520b%26a3%3D2%2520q%26a3%3Da%26b5%3D%253D%25253D%26c%2540%3D%26c2%3D%26oauth_consumer_key%3D9djdj82h48djs9d2%26oauth_nonce%3D7d8f3e4a%26oauth_signature_method%3DHMAC-SHA1%26oauth_timestamp%3D137131201%26oauth_token%3Dkkk9d7dh3k39sjv7"
 	base, err := oauth1.BaseString("POST", "http://EXAMPLE.COM:80/request?b5=%3D%253D&a3=a&c%40=&a2=r%20b", []oauth1.Param{{Name: "c2"}, {Name: "a3", Value: "2 q"},
@@ -58,7 +58,8 @@ func oauth101(t *T) {
 	t.Figure("%d vectors", len(vectors)+1)
 }
 
-// oauth108 lets the whole flow sign odd things; the provider verifies.
+// oauth108 signs unusual values in a whole flow; the provider verifies the
+// signatures.
 func oauth108(t *T) {
 	for name, query := range map[string]string{
 		"reserved": "a=~*+-._&b=%7E%2A%2B", "blanks": "a=b%20c&d=e+f", "UTF-8": "%C3%BC=%E6%97%A5%F0%9F%98%80", "empty": "a=&b&=c",

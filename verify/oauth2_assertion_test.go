@@ -24,7 +24,7 @@ import (
 
 const oauth2AssertionType = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
 
-// An oauth2Wiretap sees the client assertions that leave the service.
+// An oauth2Wiretap records the client assertions that the service sends.
 type oauth2Wiretap struct {
 	http.Transport
 	mu   sync.Mutex
@@ -48,7 +48,7 @@ func (o *oauth2Wiretap) RoundTrip(r *http.Request) (*http.Response, error) {
 	return o.Transport.RoundTrip(r)
 }
 
-// take returns what was sent since the last call.
+// take returns the assertions sent since the last call.
 func (o *oauth2Wiretap) take() []string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -57,7 +57,7 @@ func (o *oauth2Wiretap) take() []string {
 	return sent
 }
 
-// oauth2Keyed is a world in which one key is registered at two providers: op, of
+// oauth2Keyed is a world in which one key is registered at two providers: op, run by
 // an attacker, and op2.
 type oauth2Keyed struct {
 	*arena.World
@@ -96,8 +96,8 @@ func oauth2WithKey(t *T) oauth2Keyed {
 	return k
 }
 
-// judge checks the assertions that were sent: for that audience and no other,
-// for a minute, and each with a jti of its own.
+// judge checks that the sent assertions are for the given audience only, last a
+// minute, and have a unique jti.
 func (k oauth2Keyed) judge(t *T, sent []string, audience string, seen map[any]bool) {
 	t.Helper()
 	if len(sent) == 0 {
@@ -131,8 +131,8 @@ func (k oauth2Keyed) judge(t *T, sent []string, audience string, seen map[any]bo
 	}
 }
 
-// replay presents an assertion at the honest provider with a code that is good,
-// and returns the status.
+// replay presents an assertion to the honest provider with a valid code, and returns
+// the status.
 func (k oauth2Keyed) replay(t *T, assertion string) int {
 	t.Helper()
 	callback := arena.Origin + "/api/auth/callback/op2"
@@ -150,7 +150,7 @@ func (k oauth2Keyed) replay(t *T, assertion string) int {
 	return res.StatusCode
 }
 
-// own is an assertion for an audience, by the same key.
+// own returns an assertion for an audience, signed with the same key.
 func (k oauth2Keyed) own(t *T, audience string) string {
 	t.Helper()
 	signer, err := jose.NewSigner(jose.SigningKey{Algorithm: jose.ES256, Key: k.key}, nil)
@@ -173,8 +173,9 @@ func (k oauth2Keyed) own(t *T, audience string) string {
 	return text
 }
 
-// oauth220 has a provider name another's endpoint, or the other's issuer, as its
-// token endpoint, or keep what it is sent, and presents that at the other.
+// oauth220 uses a provider whose metadata names the other provider's token endpoint
+// or issuer as its token endpoint, or that keeps the assertions that it gets. Those
+// assertions must be useless at the other provider.
 func oauth220(t *T) {
 	n := t.Scale("sign-ins for each of 3 lies and 2 honest providers", 3, 20, 200)
 	for name, endpoint := range map[string]func(k oauth2Keyed) string{

@@ -178,8 +178,8 @@ func oauth219(t *T) {
 	}
 }
 
-// oauth2Lies signs in at the plain provider with each fault; good ones must
-// pass, bad ones must not, and without a fault it passes again.
+// oauth2Lies signs in at the plain provider with each fault. Sign-ins with good ones
+// must succeed, with bad ones fail, and without a fault succeed again.
 func oauth2Lies(t *T, bad, good map[string]idp.Fault) {
 	t.Helper()
 	w := oauth2Pair(t, nil)
@@ -218,7 +218,7 @@ func answers(name string, v any) idp.Fault {
 	}}
 }
 
-// says answers at the token endpoint in place of the provider.
+// says makes the token endpoint answer with body instead of the provider's answer.
 func says(status int, contentType, body string) idp.Fault {
 	return idp.Fault{Intercept: map[idp.Endpoint]func(http.ResponseWriter, *http.Request) bool{
 		idp.EndpointOAuth2Token: func(w http.ResponseWriter, _ *http.Request) bool {

@@ -45,7 +45,7 @@ var oauth2Checks = checks{
 	"29": {title: "prefetch burns the code", run: oauth229},
 }
 
-// A pair is a world with two providers more: op2, of an attacker, and plain,
+// A pair is a world with two more providers: op2, run by an attacker, and plain,
 // which is OAuth 2.0 without OpenID Connect.
 type pair struct {
 	*arena.World
@@ -86,8 +86,8 @@ func query(t *T, raw string, change func(url.Values)) string {
 	return u.String()
 }
 
-// oauth2Cells changes the callback in each way; none may reach the token
-// endpoint, and unchanged it signs in.
+// oauth2Cells changes the callback in each way. No changed callback may reach the
+// token endpoint; the unchanged one signs in.
 func oauth2Cells(t *T, w *arena.World, cells map[string]func(q url.Values)) {
 	t.Helper()
 	for name, change := range cells {

@@ -10,7 +10,7 @@ import (
 	"authsvc/internal/test/arena"
 )
 
-// oidcClaim sets claims of the ID token: names and values, nil removes.
+// oidcClaim sets claims of the ID token from names and values; nil removes a claim.
 func oidcClaim(pairs ...any) idp.Fault {
 	return idp.Fault{IDToken: func(c map[string]any) {
 		for i := 0; i+1 < len(pairs); i += 2 {
@@ -97,7 +97,7 @@ func oidc11(t *T) {
 		"member twice":   {RawIDToken: twice, JWKS: published},
 		"of its own key": oidcClaim("nonce", nil, "Nonce", other),
 	}
-	// All keys are published from the first fetch on: they are fetched seldom.
+	// All keys are published from the first fetch on, because fetches are rare.
 	for name, f := range refused {
 		f.JWKS = published
 		refused[name] = f
@@ -109,7 +109,7 @@ func oidc12(t *T) {
 	oidcBubble(t, func(t *T) {
 		w := oidcOffline(t, nil)
 		var yesterdays string
-		// Without at_hash and with a long life, so that only the nonce tells.
+		// Without at_hash and with a long life, only the nonce can detect the replay.
 		long := func(c map[string]any) { c["exp"] = time.Now().Add(48 * time.Hour).Unix(); delete(c, "at_hash") }
 		oidcAccepted(t, w, "twin", idp.Fault{IDToken: long, TokenAnswer: func(a map[string]any) { yesterdays = a["id_token"].(string) }})
 		time.Sleep(23 * time.Hour)

@@ -18,10 +18,10 @@ import (
 	"authsvc/internal/test/arena"
 )
 
-// oidcSigned has the provider answer with ID tokens by another key.
+// oidcSigned makes the provider sign ID tokens with another key.
 func oidcSigned(alg string, key any, header map[string]any) idp.Fault {
 	return idp.Fault{RawIDToken: func(claims map[string]any) string {
-		delete(claims, "at_hash") // whose hash depends on alg
+		delete(claims, "at_hash") // its hash depends on alg
 		h := map[string]any{"typ": "JWT", "alg": alg}
 		maps.Copy(h, header)
 		return oidcSign(h, claims, key)
@@ -125,7 +125,7 @@ func oidc08(t *T) {
 	})
 }
 
-// oidcGet fetches a document of a provider on this machine.
+// oidcGet fetches a document from a local provider.
 func oidcGet(t *T, from string) []byte {
 	t.Helper()
 	res, err := http.Get(from)
@@ -205,7 +205,7 @@ func oidc20(t *T) {
 					if n := w.OP.Calls(idp.EndpointJWKS); n != round {
 						t.Errorf("%d fetches of keys after %d rotations", n, round-1)
 					}
-					time.Sleep(31 * time.Second) // renewals are half a minute apart
+					time.Sleep(31 * time.Second) // key fetches are half a minute apart
 				}
 				oidcRefused(t, w, "twin: a key that is nowhere", idp.Fault{Signing: idp.SignUnknownKey, IDTokenHeader: func(h map[string]any) { h["kid"] = "new" }})
 			})
@@ -258,7 +258,7 @@ func oidc21(t *T) {
 	for i := range many {
 		many[i] = strange("kty", "oct", "k", "AA")
 	}
-	twin := func(keys []map[string]any) []map[string]any { // another key under the same kid, first
+	twin := func(keys []map[string]any) []map[string]any { // another key with the same kid, listed first
 		return append([]map[string]any{changed(oidcES256(), "ES256", keys[0]["kid"].(string))}, keys...)
 	}
 	real := func(keys []map[string]any) []map[string]any {

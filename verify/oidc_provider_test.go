@@ -31,7 +31,7 @@ func oidc15(t *T) {
 	oidcAccepted(t, w, "twin", idp.Fault{})
 }
 
-// oidcRecord keeps the requests of an endpoint, with their forms read.
+// oidcRecord records the requests to an endpoint, with parsed forms.
 func oidcRecord(e idp.Endpoint, into *[]*http.Request) map[idp.Endpoint]func(http.ResponseWriter, *http.Request) bool {
 	var mu sync.Mutex
 	return map[idp.Endpoint]func(http.ResponseWriter, *http.Request) bool{e: func(_ http.ResponseWriter, r *http.Request) bool {
@@ -64,7 +64,7 @@ func oidc16(t *T) {
 	})
 }
 
-// oidcUnusable is what a sign-in at a provider whose metadata is refused must be.
+// oidcUnusable checks a sign-in at a provider whose metadata must be refused.
 func oidcUnusable(t *T, w *arena.World, name string, fault idp.Fault) {
 	t.Helper()
 	w.OP.SetFault(fault)
@@ -76,7 +76,7 @@ func oidcUnusable(t *T, w *arena.World, name string, fault idp.Fault) {
 	if b := w.Browser(); b.SignInByMail(w, "someone@app.test").Location() != arena.Origin {
 		t.Errorf("%s: another way in fails", name)
 	}
-	time.Sleep(6 * time.Second) // failed fetches are not repeated for five
+	time.Sleep(6 * time.Second) // failed fetches are not repeated for five seconds
 }
 
 func oidc18(t *T) {
@@ -140,9 +140,9 @@ func oidc19(t *T) {
 	oidcMixed(t)
 }
 
-// oidcMixed: an evil provider's metadata names endpoints of the honest one. The
-// honest provider's code does not come to the evil token endpoint, nobody is
-// signed in, and the secret at the one is not told to the other.
+// oidcMixed uses an attacker's provider whose metadata names endpoints of the honest
+// one. The honest provider's code must not reach the attacker's token endpoint, no
+// sign-in may succeed, and neither provider may learn the other's secret.
 func oidcMixed(t *T) {
 	for name, cell := range map[string]struct{ names []string }{
 		"authorization of the honest": {[]string{"authorization_endpoint"}},
@@ -218,7 +218,7 @@ func oidc23(t *T) {
 			}
 		})
 	}
-	oidcBubble(t, func(t *T) { // each part is encoded before the colon joins them
+	oidcBubble(t, func(t *T) { // each part is encoded before a colon joins them
 		w := oidcOffline(t, func(c *authsvc.Config) { oidcProvider(c).Client.Secret = odd })
 		var asked []*http.Request
 		w.OP.SetFault(idp.Fault{Intercept: oidcRecord(idp.EndpointToken, &asked)})
@@ -229,9 +229,9 @@ func oidc23(t *T) {
 	})
 }
 
-// oidc24: max_age is the engine's to enforce. acr is a wish in the request
-// (OpenID Connect Core 1.0, section 5.5.1.1): what is enough, the application's
-// signIn callback says, which sees the claim.
+// oidc24 checks max_age, which the engine enforces. acr is only a wish in the request
+// (OpenID Connect Core 1.0, section 5.5.1.1): the application's signIn callback sees
+// the claim and decides whether it is enough.
 func oidc24(t *T) {
 	ago := func(d time.Duration) idp.Fault { return oidcClaim("auth_time", time.Now().Add(-d).Unix()) }
 	oidcBubble(t, func(t *T) {
@@ -296,7 +296,7 @@ func oidc25(t *T) {
 			}
 			good := of("/"+mine+"/v2.0", mine)
 			w.OP.SetFault(good)
-			w.Browser().Begin("op") // metadata is there from here on
+			w.Browser().Begin("op") // the metadata is fetched from here on
 			refused := map[string]idp.Fault{
 				"tid of another": of("/"+mine+"/v2.0", other), "iss of another": of("/"+other+"/v2.0", mine), "no tid": of("/"+mine+"/v2.0", nil), "tid list": of("/"+mine+"/v2.0", []string{mine}),
 				"the template itself": of("/{tenantid}/v2.0", "{tenantid}"), "no tenant": of("//v2.0", ""), "path": of("/"+other+"/../"+mine+"/v2.0", other+"/../"+mine),
@@ -307,7 +307,7 @@ func oidc25(t *T) {
 				refused["tenant not allowed"] = of("/"+other+"/v2.0", other)
 			}
 			forged := good
-			forged.TokenAnswer = func(a map[string]any) { // payload of another tenant under a signature of ours
+			forged.TokenAnswer = func(a map[string]any) { // another tenant's payload under a signature of ours
 				parts := strings.Split(a["id_token"].(string), ".")
 				a["id_token"] = parts[0] + "." + oidcPart(map[string]any{"iss": w.OP.Issuer() + "/" + mine + "/v2.0", "tid": mine, "sub": "ada", "aud": "app",
 					"iat": time.Now().Unix(), "exp": time.Now().Add(time.Hour).Unix()}) + "." + parts[2]

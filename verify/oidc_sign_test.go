@@ -16,7 +16,7 @@ import (
 	"sync"
 )
 
-// Keys of tests, made once.
+// Test keys, generated once.
 var (
 	oidcRSA   = sync.OnceValue(func() *rsa.PrivateKey { return oidcMade(rsa.GenerateKey(rand.Reader, 2048)) })
 	oidcES256 = sync.OnceValue(func() *ecdsa.PrivateKey { return oidcMade(ecdsa.GenerateKey(elliptic.P256(), rand.Reader)) })
@@ -36,8 +36,8 @@ func oidcBase64(b []byte) string { return base64.RawURLEncoding.EncodeToString(b
 
 func oidcPart(v any) string { return oidcBase64(oidcMade(json.Marshal(v))) }
 
-// oidcSign makes a compact JWS as the header's alg says. A key of another kind
-// than alg is used as that kind is, and a nil key makes an empty signature.
+// oidcSign makes a compact JWS with the header's alg. If the key's type does not fit
+// alg, the key's own algorithm is used. A nil key makes an empty signature.
 func oidcSign(header map[string]any, claims, key any) string {
 	input := oidcPart(header) + "." + oidcPart(claims)
 	alg, _ := header["alg"].(string)
@@ -80,7 +80,7 @@ func oidcSignature(alg string, key any, input []byte) []byte {
 	return nil
 }
 
-// oidcJWK is the public face of a key.
+// oidcJWK returns the public JWK of a key.
 func oidcJWK(key any, alg, kid string) map[string]any {
 	m := map[string]any{"use": "sig", "alg": alg, "kid": kid}
 	switch k := key.(type) {
@@ -98,12 +98,12 @@ func oidcJWK(key any, alg, kid string) map[string]any {
 	return m
 }
 
-// oidcPublish adds keys behind those of the provider.
+// oidcPublish adds keys after those of the provider.
 func oidcPublish(more ...map[string]any) func([]map[string]any) []map[string]any {
 	return func(keys []map[string]any) []map[string]any { return append(keys, more...) }
 }
 
-// oidcWeakRSA is a key that crypto/rsa would not make.
+// oidcWeakRSA is a key that crypto/rsa refuses to make.
 type oidcWeakRSA struct{ n, e, d *big.Int }
 
 // oidcRSA512 has 512 bits.
@@ -118,7 +118,7 @@ var oidcRSA512 = sync.OnceValue(func() *oidcWeakRSA {
 	}
 })
 
-// sign is RSASSA-PKCS1-v1_5 with SHA-256 (RFC 8017, section 8.2.1).
+// sign signs with RSASSA-PKCS1-v1_5 and SHA-256 (RFC 8017, section 8.2.1).
 func (k *oidcWeakRSA) sign(digest []byte) []byte {
 	size := (k.n.BitLen() + 7) / 8
 	info := append([]byte{0x30, 0x31, 0x30, 0x0d, 0x06, 0x09, 0x60, 0x86, 0x48, 0x01, 0x65, 0x03, 0x04, 0x02, 0x01, 0x05, 0x00, 0x04, 0x20}, digest...)

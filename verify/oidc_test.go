@@ -12,8 +12,9 @@ import (
 	"authsvc/internal/test/browser"
 )
 
-// The names in brackets are those of the OpenID Foundation's conformance tests
-// of relying parties: the module without oidcc-client-test, and the older one.
+// The names in parentheses are the OpenID Foundation's conformance tests of relying
+// parties: the current module without the prefix oidcc-client-test, and the older
+// one.
 var oidcChecks = checks{
 	"01": {title: "wrong issuer (invalid-iss, rp-id_token-issuer-mismatch)", run: oidc01},
 	"02": {title: "no usable sub (missing-sub, rp-id_token-sub)", run: oidc02},
@@ -45,7 +46,7 @@ var oidcChecks = checks{
 	"28": {title: "official suite", not: "the OpenID Foundation's suite is a service that these machines cannot reach; its modules are named at the checks that copy them"},
 }
 
-// oidcBubble runs f in a bubble, where only waiting takes time, and none.
+// oidcBubble runs f in a bubble, where waiting takes no real time.
 func oidcBubble(t *T, f func(t *T)) {
 	t.Helper()
 	synctest.Test(t.T, func(inner *testing.T) {
@@ -53,13 +54,13 @@ func oidcBubble(t *T, f func(t *T)) {
 	})
 }
 
-// oidcOffline is Enter for a bubble, with the provider's userinfo asked, too.
+// oidcOffline is Enter for a bubble; it also reads the provider's userinfo.
 func oidcOffline(t *T, tune func(*authsvc.Config)) *arena.World {
 	t.Helper()
 	return arena.EnterInMemory(t, t.inMode(oidcUserInfo(tune)))
 }
 
-// oidcWorld is Enter with the provider's userinfo asked, too.
+// oidcWorld is Enter; it also reads the provider's userinfo.
 func oidcWorld(t *T, tune func(*authsvc.Config)) *arena.World {
 	t.Helper()
 	return t.Enter(oidcUserInfo(tune))
@@ -97,8 +98,8 @@ func oidcAt(t *T, o idp.Options, tune func(*authsvc.Config)) *arena.World {
 	return w
 }
 
-// oidcRefused goes through a sign-in with a fault of the provider's, which must
-// end without effect and with no secret anywhere.
+// oidcRefused signs in with a fault of the provider. The sign-in must end without
+// effect and reveal no secret.
 func oidcRefused(t *T, w *arena.World, name string, fault idp.Fault) {
 	t.Helper()
 	var access atomic.Value
@@ -125,7 +126,7 @@ func oidcRefused(t *T, w *arena.World, name string, fault idp.Fault) {
 	}
 }
 
-// oidcPages is the text of all pages that a refusal leads to.
+// oidcPages returns the text of all pages that a refusal leads to.
 func oidcPages(b *arena.Browser, a *browser.Answer) string {
 	text := a.Text
 	for range 4 {
@@ -138,7 +139,7 @@ func oidcPages(b *arena.Browser, a *browser.Answer) string {
 	return text
 }
 
-// oidcNoSecrets looks in pages and log for what was on the way.
+// oidcNoSecrets searches the pages and the log for secrets of the flow.
 func oidcNoSecrets(t *T, w *arena.World, name, pages, access, back string) {
 	t.Helper()
 	q := arena.MustURL(t, back).Query()
@@ -155,7 +156,7 @@ func oidcNoSecrets(t *T, w *arena.World, name, pages, access, back string) {
 	}
 }
 
-// oidcAccepted goes through a sign-in that must succeed.
+// oidcAccepted runs a sign-in that must succeed.
 func oidcAccepted(t *T, w *arena.World, name string, fault idp.Fault) *arena.Browser {
 	t.Helper()
 	w.OP.SetFault(fault)
@@ -167,7 +168,8 @@ func oidcAccepted(t *T, w *arena.World, name string, fault idp.Fault) *arena.Bro
 	return b
 }
 
-// oidcCells refuses some faults and accepts others, among them none.
+// oidcCells checks that sign-ins with some faults are refused and with others
+// accepted, also without a fault.
 func oidcCells(t *T, w *arena.World, refused, accepted map[string]idp.Fault) {
 	t.Helper()
 	asked := w.OP.Calls(idp.EndpointUserInfo)

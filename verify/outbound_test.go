@@ -33,8 +33,8 @@ var outboundChecks = checks{
 	"08": {title: "long values from the browser", run: outbound08},
 }
 
-// outboundInner are addresses that no metadata may send the service to. PORT is
-// that of a listener.
+// outboundInner lists addresses to which metadata must not send the service. PORT
+// stands for a listener's port.
 var outboundInner = []string{
 	"http://127.0.0.1:PORT/x", "https://127.0.0.1:PORT/x", "http://localhost:PORT/x", "http://LOCALHOST:PORT/x", "http://[::ffff:127.0.0.1]:PORT/x",
 	"https://[::ffff:127.0.0.1]:PORT/x", "https://[::ffff:7f00:1]:PORT/x", "http://127.1:PORT/x", "http://2130706433:PORT/x", "http://0x7f000001:PORT/x",
@@ -46,7 +46,8 @@ var outboundInner = []string{
 	"https://user@127.0.0.1:PORT/x", "//127.0.0.1:PORT/x", "unix:///var/run/docker.sock",
 }
 
-// outboundNames are names that lead inside; rebinding does so every other time.
+// outboundNames resolves names to internal addresses; the name rebinding does so
+// every other time.
 func outboundNames() func(string) ([]netip.Addr, bool) {
 	var asked atomic.Int64
 	return func(name string) ([]netip.Addr, bool) {
@@ -84,7 +85,7 @@ func outbound01(t *T) {
 	}
 	t.Figure("%d addresses at 3 endpoints", len(outboundInner))
 	outboundAllowed(t)
-	// A picture is an address for the browser, not for the service.
+	// The browser fetches a picture, not the service.
 	w := oidcWorld(t, nil)
 	oidcAccepted(t, w, "picture", idp.Fault{IDToken: func(c map[string]any) { c["picture"] = "http://" + canary.Addr().String() }})
 	if n := canary.visits.Load(); n != 0 {
@@ -92,7 +93,7 @@ func outbound01(t *T) {
 	}
 }
 
-// outboundSignIn goes through the flow as far as it goes.
+// outboundSignIn continues the flow as far as possible.
 func outboundSignIn(w *arena.World) *browser.Answer {
 	b := w.Browser()
 	a := b.Post("/api/auth/signin/op")
@@ -102,8 +103,8 @@ func outboundSignIn(w *arena.World) *browser.Answer {
 	return a
 }
 
-// outboundAllowed is the twin: what the operator allows is reached, but never
-// metadata services.
+// outboundAllowed is the twin: addresses that the operator allows are reached, but
+// never metadata services.
 func outboundAllowed(t *T) {
 	var visits atomic.Int64
 	var w *arena.World
@@ -210,8 +211,8 @@ func outbound06(t *T) {
 	process.Serve(t, n.YAML(""), "AUTHSVC_STORAGE_URL=memory:")
 }
 
-// outbound07: sign-ins at a provider that hangs hold at most 64 calls; the rest
-// is told soon, and those at another provider are as quick as ever.
+// outbound07 checks that sign-ins at a provider that hangs hold at most 64 calls.
+// Further ones fail soon, and sign-ins at another provider stay as fast.
 func outbound07(t *T) {
 	n := t.Scale("sign-ins while a provider hangs", 300, 1000, 1000)
 	oidcBubble(t, func(t *T) {
@@ -307,8 +308,8 @@ func outbound08(t *T) {
 	})
 }
 
-// outboundBodies write answers that do not end well, until the reader leaves,
-// and count what they wrote.
+// outboundBodies write answers that end badly, until the reader leaves, and count the
+// bytes written.
 func outboundBodies(written *atomic.Int64) map[string]http.HandlerFunc {
 	chunk := bytes.Repeat([]byte("x"), 64<<10)
 	stream := func(w http.ResponseWriter) {
@@ -386,7 +387,7 @@ func outbound04(t *T) {
 		}
 	}
 	together(len(cells), func(i int) { cells[i]() })
-	// What is not read fills the buffers of the connection, some MB each.
+	// Unread data fills the buffers of each connection, some MB.
 	if n := written.Load(); n > int64(len(cells))*16<<20 {
 		t.Errorf("%d MB were taken", n>>20)
 	}

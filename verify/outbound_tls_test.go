@@ -24,7 +24,7 @@ import (
 	"authsvc/internal/test/process"
 )
 
-// outboundCert makes a certificate for a host; a nil signer signs itself.
+// outboundCert makes a certificate for a host. A nil signer makes it self-signed.
 func outboundCert(host string, until time.Time, signer *tls.Certificate) tls.Certificate {
 	key := oidcES256()
 	template := &x509.Certificate{SerialNumber: big.NewInt(time.Now().UnixNano()), Subject: pkix.Name{CommonName: host},
@@ -46,7 +46,7 @@ func outboundCert(host string, until time.Time, signer *tls.Certificate) tls.Cer
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key, Leaf: oidcMade(x509.ParseCertificate(der))}
 }
 
-// outboundTLS serves an identity provider, and returns its issuer.
+// outboundTLS serves an identity provider and returns its issuer.
 func outboundTLS(t *T, c *tls.Config) string {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
@@ -64,7 +64,7 @@ func outboundTLS(t *T, c *tls.Config) string {
 	return issuer
 }
 
-// outbound05 runs the binary with a certificate authority of its own.
+// outbound05 runs the binary with its own certificate authority.
 func outbound05(t *T) {
 	later := time.Now().Add(24 * time.Hour)
 	ca, other := outboundCert("ca", later, nil), outboundCert("ca", later, nil)

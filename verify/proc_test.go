@@ -11,7 +11,7 @@ import (
 	"authsvc/internal/test/process"
 )
 
-// needsProc is for checks that look at the process from outside.
+// needsProc is for checks that inspect the process from outside.
 var needsProc = need{func() string {
 	if _, err := os.Stat("/proc/self/status"); err != nil {
 		return "needs /proc"
@@ -19,7 +19,7 @@ var needsProc = need{func() string {
 	return ""
 }}
 
-// procStatus is a number of /proc/PID/status, such as VmRSS (KiB) or Threads.
+// procStatus returns a number from /proc/PID/status, such as VmRSS (KiB) or Threads.
 func procStatus(t testing.TB, p *process.Process, name string) int {
 	t.Helper()
 	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.PID()))
@@ -49,8 +49,8 @@ func procFiles(t testing.TB, p *process.Process) int {
 	return len(list)
 }
 
-// procSettles waits until the process has no more files than most, and returns
-// how long that took.
+// procSettles waits until the process has at most most open files, and returns how
+// long that took.
 func procSettles(t testing.TB, p *process.Process, most int, patience time.Duration) time.Duration {
 	t.Helper()
 	began := time.Now()

@@ -15,9 +15,9 @@ import (
 	"authsvc/internal/test/proxytest"
 )
 
-// cookies11 takes the largest session through each proxy, together with all
-// cookies that attempts to sign in leave: one cookie through the proxy as
-// documented, five with the settings for large sessions.
+// cookies11 sends the largest session through each proxy, together with all cookies
+// that sign-in attempts leave: one session cookie with the documented proxy, five
+// with its settings for large sessions.
 func cookies11(t *T) {
 	var pad atomic.Int64
 	w := t.Enter(func(c *authsvc.Config) {
@@ -29,7 +29,7 @@ func cookies11(t *T) {
 	})
 	mux := http.NewServeMux()
 	mux.Handle("/", w)
-	mux.HandleFunc("/readyz", func(http.ResponseWriter, *http.Request) {}) // HAProxy asks
+	mux.HandleFunc("/readyz", func(http.ResponseWriter, *http.Request) {}) // HAProxy's health check
 	server := httptest.NewServer(mux)
 	t.Cleanup(server.Close)
 	eachProxy(t, func(t *T, program string, blocks []string) {
@@ -56,10 +56,11 @@ func cookies11(t *T) {
 	})
 }
 
-// largestPad is how much a callback can add to a session of so many cookies.
+// largestPad returns how much a callback can add to a session that needs this many
+// cookies.
 func largestPad(t *T, w *arena.World, pad *atomic.Int64, chunks int) int {
 	t.Helper()
-	low, high := 0, 20_000 // fits, does not
+	low, high := 0, 20_000 // fits, does not fit
 	for high-low > 16 {
 		middle := (low + high) / 2
 		pad.Store(int64(middle))
@@ -71,11 +72,11 @@ func largestPad(t *T, w *arena.World, pad *atomic.Int64, chunks int) int {
 			high = middle
 		}
 	}
-	return low - 300 // a person of the provider has an image and a longer address
+	return low - 300 // a user of the provider also has an image and a longer address
 }
 
-// largeJourney signs in, begins all other ways to sign in, completes one, and
-// reads the session, all through a proxy. It returns the largest Cookie header.
+// largeJourney signs in, begins sign-ins of all other kinds, completes one, and reads
+// the session, all through a proxy. It returns the size of the largest Cookie header.
 func largeJourney(t *T, w *arena.World, p *proxytest.Proxy) (int, error) {
 	v := browser.New(site, p.Transport("127.0.0.1"))
 	largest := 0
@@ -103,7 +104,7 @@ func largeJourney(t *T, w *arena.World, p *proxytest.Proxy) (int, error) {
 	return largest, err
 }
 
-// watched looks at every request.
+// watched passes every request to a function.
 type watched struct {
 	http.RoundTripper
 	see func(*http.Request)
@@ -115,8 +116,9 @@ func (w watched) RoundTrip(r *http.Request) (*http.Response, error) {
 	return w.RoundTripper.RoundTrip(r)
 }
 
-// sharedCache makes nginx a content delivery network: it stores what Cache-Control
-// permits, whoever asked and whatever cookies were set, and forgets the query.
+// sharedCache makes nginx a content delivery network. It stores every answer that
+// Cache-Control permits, whatever cookies the request or the answer has, and ignores
+// the query.
 const sharedCache = `proxy_cache_path %s keys_zone=cdn:1m;
 proxy_cache cdn;
 proxy_cache_key $scheme$host$uri;
@@ -126,7 +128,7 @@ proxy_ignore_headers Set-Cookie Vary;
 add_header X-Cache $upstream_cache_status always;
 `
 
-// session15 has two people use one shared cache.
+// session15 makes two people use one shared cache.
 func session15(t *T) {
 	n := process.NewNeighbours(t, site+"/api/auth/callback/op")
 	p := process.Serve(t, strings.Replace(n.YAML("trusted_proxies: [127.0.0.1/32]"), `"{origin}"`, site, 1), "AUTHSVC_STORAGE_URL=memory:")
@@ -185,7 +187,7 @@ func session15(t *T) {
 	if err := ada.SignOut(); err != nil {
 		t.Fatal(err)
 	}
-	are("", "grace@example.com", "") // and the way back shows nothing that was kept
+	are("", "grace@example.com", "") // and going back shows no cached page
 	if a, err := nobody.Get("/api/auth/client.js"); err != nil || a.Header.Get("X-Cache") != "HIT" {
 		t.Errorf("twin: the cache keeps nothing: %v", err)
 	}

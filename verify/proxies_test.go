@@ -15,10 +15,10 @@ import (
 	"authsvc/internal/test/proxytest"
 )
 
-// proxyPage has the configurations that are tested.
+// proxyPage contains the tested configurations.
 const proxyPage = "../docs/proxies.md"
 
-// site is the address of the service in that page.
+// site is the service's address in that page.
 const site = "https://" + proxytest.Host
 
 // A proxied service is the binary behind a proxy.
@@ -28,8 +28,8 @@ type proxied struct {
 	proxy *proxytest.Proxy
 }
 
-// behind runs f with the binary behind each proxy that is there, configured as
-// the page says. trusted are lines of its configuration.
+// behind runs f with the binary behind each available proxy, configured as the page
+// says. trusted holds lines of its configuration.
 func behind(t *T, trusted string, f func(t *T, s *proxied)) {
 	t.Helper()
 	eachProxy(t, func(t *T, program string, blocks []string) {
@@ -40,14 +40,13 @@ func behind(t *T, trusted string, f func(t *T, s *proxied)) {
 	})
 }
 
-// eachProxy runs f with every proxy that is there, and its code blocks of the
-// page.
+// eachProxy runs f with every available proxy and its code blocks in the page.
 func eachProxy(t *T, f func(t *T, program string, blocks []string)) {
 	t.Helper()
 	eachProgram(t, proxytest.Programs, func(t *T, program string) { f(t, program, proxytest.Blocks(t, proxyPage, program)) })
 }
 
-// eachProgram runs f with those of programs that are there.
+// eachProgram runs f with each available program.
 func eachProgram(t *T, programs []string, f func(t *T, program string)) {
 	t.Helper()
 	if theScale() == quick {
@@ -66,7 +65,7 @@ func eachProgram(t *T, programs []string, f func(t *T, program string)) {
 	}
 }
 
-// visitor is a browser at an address of this machine.
+// visitor returns a browser with a local address.
 func (s *proxied) visitor(from string) *browser.Browser {
 	return browser.New(site, s.proxy.Transport(from))
 }
@@ -95,8 +94,8 @@ func logged(t testing.TB, p *process.Process, client string) {
 	}
 }
 
-// spoofs are headers by which a client claims to be 192.0.2.1, 2001:db8::1 or
-// somebody behind evil.test.
+// spoofs are headers with which a client claims to be 192.0.2.1, 2001:db8::1 or a
+// client of evil.test.
 var spoofs = map[string]string{
 	"nothing": "", "one hop": "X-Forwarded-For: 192.0.2.1\r\n", "trusted hop on the right": "X-Forwarded-For: 192.0.2.1, 127.0.0.1\r\n",
 	"two lines": "X-Forwarded-For: 192.0.2.1\r\nX-Forwarded-For: 192.0.2.2\r\n", "many trusted": "X-Forwarded-For: 192.0.2.1" + strings.Repeat(",127.0.0.1", 100) + "\r\n",
@@ -139,7 +138,7 @@ func redirect08Proxies(t *T) {
 	})
 }
 
-// spoofAll sends each claim from an address of its own.
+// spoofAll sends each claim from a different address.
 func spoofAll(t *T, s *proxied) {
 	n := 0
 	for name, header := range spoofs {
@@ -149,7 +148,7 @@ func spoofAll(t *T, s *proxied) {
 			t.Parallel()
 			a := s.raw(t, from, rawPost(proxytest.Host, header+"Content-Length: 11\r\n", "csrfToken=x"))
 			if len(a.status) == 1 && (a.status[0] == 400 || a.status[0] == 431) && !strings.Contains(a.text, "Set-Cookie") {
-				return // the proxy's own refusal
+				return // the proxy refuses it
 			}
 			if len(a.status) != 1 || a.status[0] != 302 {
 				t.Fatalf("%v %.300q", a.status, a.text)
@@ -160,8 +159,8 @@ func spoofAll(t *T, s *proxied) {
 	}
 }
 
-// ours: where an answer leads and whose cookies it sets, none of it claimed by
-// the client.
+// ours checks that the redirects and cookies of an answer contain nothing that the
+// client claimed.
 func ours(t testing.TB, text string) {
 	t.Helper()
 	lower := strings.ToLower(text)
@@ -175,7 +174,7 @@ func ours(t testing.TB, text string) {
 	}
 }
 
-// rawFrom is rawSend from an address of this machine.
+// rawFrom is rawSend from a local address.
 func rawFrom(t testing.TB, from, addr, request string) rawAnswer {
 	t.Helper()
 	d := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}}
@@ -186,7 +185,8 @@ func rawFrom(t testing.TB, from, addr, request string) rawAnswer {
 	return rawExchange(t, c, 500*time.Millisecond, strings.NewReader(request))
 }
 
-// proxyLimits: one client stays one client whatever it claims, and two are two.
+// proxyLimits checks that one client counts as one whatever it claims, and two
+// clients as two.
 func proxyLimits(t *T) {
 	eachProxy(t, func(t *T, program string, blocks []string) {
 		n := process.NewNeighbours(t)
@@ -234,9 +234,9 @@ func (h headerTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return h.RoundTripper.RoundTrip(r)
 }
 
-// httpwire01 sends requests that two readers may take apart differently, to
-// the binary and through each proxy. The second request inside of them never
-// reaches the engine, and the next user of a connection gets the own answer.
+// httpwire01 sends requests that two parsers may split differently, to the binary and
+// through each proxy. The second request inside them must never reach the engine, and
+// the next user of a connection must get their own answer.
 func httpwire01(t *T) {
 	t.Run("direct", func(t *T) {
 		p, _ := httpwireServe(t)
@@ -277,5 +277,5 @@ func smuggleThrough(t *T, s *proxied) {
 		t.Error("a request inside of another reached the engine")
 	}
 	s.raw(t, "127.0.79.3", rawMarked(proxytest.Host))
-	logged(t, s.Process, "127.0.79.3") // twin: what arrives is in the log
+	logged(t, s.Process, "127.0.79.3") // twin: requests that arrive are in the log
 }

@@ -15,8 +15,8 @@ import (
 	"authsvc/internal/test/browser"
 )
 
-// race15: of any number who press the button behind the link of a notice, one takes
-// the change back. race14 has that of a change of address.
+// race15 checks that if any number of people press the button behind a notice's link,
+// exactly one undoes the change. race14 does this for a change of address.
 func race15(t *T) {
 	book := &raceBook{}
 	racedFor(t, t.Scale("rounds of 64 clients at 3 replicas, a store and strategy", 1, 2, 20), book.watch, func(t *T, w *raceWorld, n int) {
@@ -33,7 +33,7 @@ func race15(t *T) {
 	})
 }
 
-// raceUndone lets 64 press the button behind the link of a notice.
+// raceUndone makes 64 browsers press the button behind a notice's link.
 func raceUndone(t *T, w *raceWorld, book *raceBook, user, link string) {
 	t.Helper()
 	if link == "" || book.count(user, "change.undone") != 0 {
@@ -55,7 +55,7 @@ func raceUndone(t *T, w *raceWorld, book *raceBook, user, link string) {
 	}
 }
 
-// A raceHook is an application that is asked about deletions, and told of them.
+// A raceHook is an application that is asked about deletions and told of them.
 type raceHook struct {
 	mu          sync.Mutex
 	agrees      bool
@@ -91,8 +91,8 @@ func (h *raceHook) watch(c *authsvc.Config) {
 	}
 }
 
-// race16: an account that is to be deleted is kept once, and one that is kept and
-// deleted at once is either there and to stay, or was deleted once.
+// race16 checks that an account due for deletion is kept once. If it is kept and
+// deleted at the same time, it either stays, or was deleted once.
 func race16(t *T) {
 	book, hook := &raceBook{}, &raceHook{}
 	watch := func(c *authsvc.Config) { book.watch(c); hook.watch(c) }
@@ -101,7 +101,7 @@ func race16(t *T) {
 		b := w.at(n, w.Browser())
 		b.SignIn(w.OP, sub)
 		user := w.Person(t, b)
-		hook.set(false) // it is put off for an hour
+		hook.set(false) // deletion is postponed by an hour
 		b.Post("/api/auth/account/delete", "confirm", address)
 		raceKeeps(t, w, book, user, sub)
 		hook.set(true)
@@ -109,8 +109,8 @@ func race16(t *T) {
 	})
 }
 
-// raceKeeps: four sign-ins wait for a word about the account, each in 16 tabs that
-// say to keep it.
+// raceKeeps makes four sign-ins wait for a decision about the account, each in 16
+// tabs that choose to keep it.
 func raceKeeps(t *T, w *raceWorld, book *raceBook, user, sub string) {
 	t.Helper()
 	const waiting = 4
@@ -144,8 +144,8 @@ func raceKeeps(t *T, w *raceWorld, book *raceBook, user, sub string) {
 	}
 }
 
-// raceDeletes: the person deletes the account in 32 tabs while the operator keeps it,
-// at all replicas.
+// raceDeletes makes the user delete the account in 32 tabs while the operator keeps
+// it, at all replicas.
 func raceDeletes(t *T, w *raceWorld, book *raceBook, hook *raceHook, user, sub string) {
 	t.Helper()
 	b := w.at(0, w.Browser())
@@ -186,8 +186,9 @@ func raceDeletes(t *T, w *raceWorld, book *raceBook, hook *raceHook, user, sub s
 	}
 }
 
-// race11: one mailed code, entered many times at once, lets one in; with its link in
-// between, one in all. No second factor is built, whose codes would be next.
+// race11 checks that a mailed code, entered many times at once, signs in once, and
+// that the code and its link together also sign in once. There are no second factors,
+// whose codes would need the same check.
 func race11(t *T) {
 	racedFor(t, t.Scale("rounds of 64 clients at 3 replicas, a store and strategy", 1, 2, 20), codesOn(nil), func(t *T, w *raceWorld, n int) {
 		address := fmt.Sprintf("code%d@app.test", n)

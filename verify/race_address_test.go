@@ -41,8 +41,8 @@ func (k *raceBook) count(user, event string) int {
 	return k.n[user+" "+event]
 }
 
-// race14: a change of address is made by one of all who confirm, finish, cancel and
-// stop it at once, and one of all who would have an address gets it.
+// race14 checks that of all who confirm, finish, cancel and stop a change of address
+// at once, one decides, and that of all who want an address, one gets it.
 func race14(t *T) {
 	book := &raceBook{}
 	racedFor(t, t.Scale("rounds of 3 times 64 clients at 3 replicas, a store and strategy", 1, 2, 20), book.watch, func(t *T, w *raceWorld, n int) {
@@ -54,13 +54,13 @@ func race14(t *T) {
 
 // A raceChange is a change of address that waits for both ends.
 type raceChange struct {
-	b            *arena.Browser // that asked for it
+	b            *arena.Browser // that requested it
 	user         string
 	from, to     string
 	toNew, toOld string // links
 }
 
-// raceAsk signs somebody in, who asks for another address.
+// raceAsk signs a person in and requests another address.
 func raceAsk(t *T, w *raceWorld, sub, to string) raceChange {
 	t.Helper()
 	c := raceChange{b: w.at(0, w.Browser()), from: sub + "@people.test", to: to}
@@ -76,7 +76,7 @@ func raceAsk(t *T, w *raceWorld, sub, to string) raceChange {
 	return c
 }
 
-// opens presses the button behind a link, in a browser of its own at replica i.
+// opens presses the button behind a link in a new browser at replica i.
 func (w *raceWorld) opens(t *T, i int, link string, more ...string) *browser.Answer {
 	t.Helper()
 	a := accountPress(t, w.at(i, w.Browser()), link, more...)
@@ -86,7 +86,7 @@ func (w *raceWorld) opens(t *T, i int, link string, more ...string) *browser.Ans
 	return a
 }
 
-// email is the address that a user has in the store.
+// email returns a user's address in the store.
 func (w *raceWorld) email(t *T, user string) string {
 	t.Helper()
 	u, err := w.Store.GetUser(t.Context(), user)
@@ -96,8 +96,8 @@ func (w *raceWorld) email(t *T, user string) string {
 	return u.Email
 }
 
-// raceBothEnds: both ends agree 32 times at once. The change is made once, and the
-// link by which the old address undoes it works once.
+// raceBothEnds makes both ends agree 32 times at once. The change must be made once,
+// and the old address's undo link must work once.
 func raceBothEnds(t *T, w *raceWorld, book *raceBook, n int) {
 	t.Helper()
 	c := raceAsk(t, w, fmt.Sprintf("ends%d", n), fmt.Sprintf("ends%d@new.test", n))
@@ -122,8 +122,8 @@ func raceBothEnds(t *T, w *raceWorld, book *raceBook, n int) {
 	raceEnded(t, w, 0, []*arena.Browser{c.b}) // whichever replica undid it
 }
 
-// raceLastWord: of a change that is due, whoever finishes, cancels or stops it first
-// has the last word.
+// raceLastWord checks that the first request to finish, cancel or stop a due change
+// decides.
 func raceLastWord(t *T, w *raceWorld, book *raceBook, n int) {
 	t.Helper()
 	c := raceAsk(t, w, fmt.Sprintf("word%d", n), fmt.Sprintf("word%d@new.test", n))
@@ -160,7 +160,7 @@ func raceLastWord(t *T, w *raceWorld, book *raceBook, n int) {
 	}
 }
 
-// age makes a change that waits older.
+// age makes a pending change older.
 func (c *raceChange) age(t *T, w *raceWorld, by time.Duration) {
 	t.Helper()
 	p, err := w.Store.GetPerson(t.Context(), c.user)
@@ -187,8 +187,8 @@ func (c *raceChange) age(t *T, w *raceWorld, by time.Duration) {
 	t.Fatal("no change waits")
 }
 
-// raceOneAddress: four people confirm a change to one address, whose owner signs up
-// at the same time. One has it.
+// raceOneAddress makes four people confirm a change to one address, whose owner signs
+// up at the same time. One of them must get it.
 func raceOneAddress(t *T, w *raceWorld, book *raceBook, n int) {
 	t.Helper()
 	const people = 4

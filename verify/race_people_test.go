@@ -25,7 +25,7 @@ func racePerson(t *T, w *raceWorld, n int) (sub, address string) {
 	return sub, address
 }
 
-// raceSpare adds one more identity of a round.
+// raceSpare adds another identity of a round.
 func raceSpare(t *T, w *raceWorld, n, i int) string {
 	t.Helper()
 	sub := fmt.Sprintf("spare%d-%d", n, i)
@@ -35,7 +35,7 @@ func raceSpare(t *T, w *raceWorld, n, i int) string {
 	return sub
 }
 
-// raceSignUps counts the sign-ups with an address that took effect.
+// raceSignUps counts the successful sign-ups with an address.
 func raceSignUps(w *raceWorld, address string) (n int) {
 	for _, e := range w.Ledger.Written() {
 		if strings.HasPrefix(e, "SignUp ") && strings.Contains(e, address) {
@@ -82,7 +82,7 @@ func raceMails(t *T, w *raceWorld, address string) {
 			mu.Lock()
 			defer mu.Unlock()
 			in = append(in, browsers[i])
-		case !strings.Contains(a.Location(), "error=Verification"): // another link was used before
+		case !strings.Contains(a.Location(), "error=Verification"): // another link was used first
 			t.Errorf("%d %s", a.StatusCode, a.Location())
 		}
 	})
@@ -92,12 +92,12 @@ func raceMails(t *T, w *raceWorld, address string) {
 	raceOneUser(t, w, address, in)
 }
 
-// raceOneUser: all browsers are one stored person.
+// raceOneUser checks that all browsers are signed in as one stored user.
 func raceOneUser(t *T, w *raceWorld, address string, browsers []*arena.Browser) {
 	t.Helper()
 	me, err := w.Store.GetUserByEmail(t.Context(), address)
 	for deadline := time.Now().Add(time.Minute); err != nil && !errors.Is(err, authsvc.ErrNotFound) && time.Now().Before(deadline); {
-		// A server on a machine that is busy does not answer at once after a storm.
+		// On a busy machine, a server may not answer directly after a storm.
 		time.Sleep(time.Second)
 		me, err = w.Store.GetUserByEmail(t.Context(), address)
 	}
@@ -155,8 +155,8 @@ func race08(t *T) {
 	})
 }
 
-// raceDeleted: nothing is left of a user, and nobody is signed in as them.
-// Whoever came after the deletion is a new user.
+// raceDeleted checks that nothing is left of a user and that no browser is signed in
+// as them. People who came after the deletion are new users.
 func raceDeleted(t *T, w *raceWorld, n int, id string, browsers []*arena.Browser) {
 	t.Helper()
 	if _, err := w.Store.GetUser(t.Context(), id); !errors.Is(err, authsvc.ErrNotFound) {
@@ -172,7 +172,7 @@ func raceDeleted(t *T, w *raceWorld, n int, id string, browsers []*arena.Browser
 	}
 	deadline := time.Now()
 	if w.Config.Session.Strategy == "jwt" && n == 0 {
-		deadline = deadline.Add(within(5 * time.Second)) // other replicas ask every 2 s
+		deadline = deadline.Add(within(5 * time.Second)) // other replicas poll every 2 s
 	}
 	for _, b := range browsers {
 		for ; raceIs(b, id); time.Sleep(20 * time.Millisecond) {
@@ -185,7 +185,7 @@ func raceDeleted(t *T, w *raceWorld, n int, id string, browsers []*arena.Browser
 	storeWhole(t, w.Store)
 }
 
-// raceIs asks the replica that a browser goes to who it is.
+// raceIs asks the browser's replica whether it is signed in as this user.
 func raceIs(b *arena.Browser, id string) bool {
 	r := httptest.NewRequest(http.MethodGet, b.Origin+"/", nil)
 	for name, v := range b.Cookies {

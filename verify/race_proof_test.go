@@ -14,8 +14,8 @@ import (
 	"authsvc/internal/test/arena/stores"
 )
 
-// A squat is an address that somebody registered through a provider before its
-// owner came, and what they have under way there.
+// A squat is an address that a squatter has registered through a provider before its
+// owner came, with the squatter's pending sign-ins.
 type squat struct {
 	*raceWorld
 	round         int
@@ -25,14 +25,14 @@ type squat struct {
 	callbacks     []string
 }
 
-// race13: 64 sign-ins and links of a squatter are under way at two replicas
-// while the owner proves the address at the third. Nothing of the squatter is
-// left, and the owner is in.
+// race13 has 64 sign-ins and links of a squatter in progress at two replicas while
+// the owner proves the address at the third. Afterwards nothing of the squatter may
+// be left, and the owner must be signed in.
 func race13(t *T) {
 	rounds := t.Scale("rounds of 64 clients at 3 replicas, a store and strategy", 1, 3, 200)
 	t.Stores(func(t *T, kind stores.Kind) {
 		n := rounds
-		if kind.Name == "mongodb" { // FerretDB does one command at a time
+		if kind.Name == "mongodb" { // FerretDB runs one command at a time
 			n = (rounds + 3) / 4
 		}
 		t.Strategies(func(t *T, strategy string) {
@@ -47,13 +47,13 @@ func race13(t *T) {
 	})
 }
 
-// raceThinks is how long an application may think about a sign-in.
+// raceThinks is the longest time that the application takes to decide about a
+// sign-in.
 const raceThinks = 30 * time.Millisecond
 
-// A raceGate is a SignIn callback that opens when it has been asked some times
-// about an identity of the provider. Until it is shut, it takes its time for
-// that, as an application's does: between what a sign-in has read and what it
-// writes.
+// A raceGate is a SignIn callback that opens once it has been asked a number of times
+// about an identity of the provider. Until it is shut, it takes time to answer, as an
+// application does, between a sign-in's reads and writes.
 type raceGate struct {
 	mu   sync.Mutex
 	left int
@@ -94,8 +94,8 @@ func (g *raceGate) asked() bool {
 }
 
 // raceSquat registers the address of round n and begins 64 attempts, up to the
-// provider's return: half sign in as the squatter, half link another identity.
-// Two of those share a session, which ends with the first that links.
+// provider's redirect back. Half of them sign in as the squatter, half link another
+// identity. Each two of the latter share a session, which ends with the first link.
 func raceSquat(t *T, w *raceWorld, n int) *squat {
 	t.Helper()
 	sub := fmt.Sprintf("squat%d", n)
@@ -126,8 +126,8 @@ func raceSquat(t *T, w *raceWorld, n int) *squat {
 	return s
 }
 
-// contest lets all come back at once and the owner prove the address when some
-// of them have been let in.
+// contest completes all attempts at once, and makes the owner prove the address once
+// some have succeeded.
 func (s *squat) contest(t *T, gate *raceGate) {
 	t.Helper()
 	owner := s.at(1, s.Browser())
@@ -157,8 +157,8 @@ func (s *squat) contest(t *T, gate *raceGate) {
 	s.settled(t, owner)
 }
 
-// settled looks at what is left. A link makes a replica read all revocations,
-// so the owner, who may, links at each.
+// settled checks what is left. Linking makes a replica read all revocations, so the
+// owner, who is allowed to, links at each.
 func (s *squat) settled(t *T, owner *arena.Browser) {
 	t.Helper()
 	if address := owner.Email(); address != s.address {

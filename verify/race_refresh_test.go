@@ -13,11 +13,11 @@ import (
 	"authsvc/internal/test/arena/stores"
 )
 
-// A raceRotation makes an identity provider rotate refresh tokens: each is
-// good once, and one that comes twice ends them all.
+// A raceRotation makes an identity provider rotate refresh tokens. Each works once; a
+// reused one revokes all.
 type raceRotation struct {
 	mu        sync.Mutex
-	n         int // generation of the refresh token that is good
+	n         int // generation of the valid refresh token
 	refreshes int
 	ended     bool
 }
@@ -29,7 +29,7 @@ func (r *raceRotation) fault() idp.Fault {
 			if q.PostFormValue("grant_type") != "refresh_token" {
 				return false
 			}
-			time.Sleep(20 * time.Millisecond) // all others come meanwhile
+			time.Sleep(20 * time.Millisecond) // all others arrive meanwhile
 			status, answer := r.refresh(q.PostFormValue("refresh_token"))
 			w.Header().Set("Content-Type", "application/json")
 			w.WriteHeader(status)
@@ -52,7 +52,8 @@ func (r *raceRotation) refresh(token string) (int, map[string]any) {
 		"token_type": "Bearer", "expires_in": 3600}
 }
 
-// race05 lets clients at three replicas ask for a provider's token that is due.
+// race05 makes clients at three replicas request a provider's token that is due for
+// renewal.
 func race05(t *T) {
 	rounds := t.Scale("rounds of 64 clients at 3 replicas, a store", 1, 5, 200)
 	t.Stores(func(t *T, kind stores.Kind) {
@@ -82,7 +83,7 @@ func race05(t *T) {
 	})
 }
 
-// raceDue makes the stored access token one that ends in 30 s.
+// raceDue makes the stored access token expire in 30 s.
 func raceDue(t *T, w *raceWorld, user string) {
 	t.Helper()
 	list, err := w.Store.ListAccounts(t.Context(), user)

@@ -30,8 +30,8 @@ func main() {
 }
 `
 
-// race09: the landing check and the full one run tests with the race detector,
-// shuffled, and it works here. What it finds fails them.
+// race09 checks that the landing check and the full check run shuffled tests with the
+// race detector, that a finding fails them, and that the detector works here.
 func race09(t *T) {
 	for target, packages := range map[string]string{"test": "./...", "check": "go list ./...", "race": "./verify"} {
 		out, err := exec.Command("make", "-n", "-C", "..", target).CombinedOutput()
@@ -50,13 +50,13 @@ func race09(t *T) {
 	raceDetects(t)
 }
 
-// raceBuild reports whether this program has the detector.
+// raceBuild reports whether this program was built with the race detector.
 func raceBuild() bool {
 	info, ok := debug.ReadBuildInfo()
 	return ok && slices.Contains(info.Settings, debug.BuildSetting{Key: "-race", Value: "true"})
 }
 
-// raceDetects: a race is found where there is one.
+// raceDetects checks that the detector finds an existing race.
 func raceDetects(t *T) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "main.go")
@@ -69,8 +69,8 @@ func raceDetects(t *T) {
 	}
 }
 
-// race10 renews sessions, each a write, at services of their own connections
-// to one file, while somebody else reads it all the time.
+// race10 renews sessions, one write each, at services with separate connections to
+// one file, while a reader reads it all the time.
 func race10(t *T) {
 	t.ofOneMachine()
 	each := t.Scale("writes of each of 64 clients", 3, 30, 1000)
@@ -92,13 +92,13 @@ func race10(t *T) {
 	b.SignIn(w.OP, "ada")
 	defer raceReader(t, path)()
 
-	// Two services have no queue in common: SQLite lets one of them sleep and
-	// ask again. Nobody is refused, but some wait long, which is only printed.
+	// Two services share no queue: SQLite makes one of them sleep and retry. No
+	// request fails, but some wait long. That figure is only printed.
 	_, shared := raceWriters(t, w, b, each)
 	w.services = w.services[:1]
 	median, p99 := raceWriters(t, w, b, each)
-	// On a busy machine all wait long. What waits for a lock waits much longer
-	// than the others.
+	// On a busy machine, all requests wait long. A request that waits for a lock
+	// waits much longer than the others.
 	limit := max(raceWrite, 4*median)
 	t.Figure("p99 %d ms, median %d ms; with two services on the file p99 %d ms", p99.Milliseconds(), median.Milliseconds(), shared.Milliseconds())
 	if measures() && p99 > limit && !raceBuild() {
@@ -107,16 +107,16 @@ func race10(t *T) {
 	if strings.Contains(w.Logs.String(), "locked") {
 		t.Errorf("a client met a lock:\n%.2000s", w.Logs)
 	}
-	// Requests that ask for the same session at once share a write.
+	// Simultaneous requests for one session share a write.
 	if n := len(w.Ledger.Written()); n < each {
 		t.Errorf("%d writes: the reads did not write", n)
 	}
 }
 
-// raceWrite is how long 99 of 100 writes may take.
+// raceWrite limits 99 of 100 writes.
 const raceWrite = 500 * time.Millisecond
 
-// raceWriters lets 64 clients write at once and returns how long a write took.
+// raceWriters makes 64 clients write at once and returns how long a write took.
 func raceWriters(t *T, w *raceWorld, b *arena.Browser, each int) (median, p99 time.Duration) {
 	t.Helper()
 	var mu sync.Mutex
@@ -139,8 +139,8 @@ func raceWriters(t *T, w *raceWorld, b *arena.Browser, each int) (median, p99 ti
 	return took[len(took)/2], took[len(took)*99/100]
 }
 
-// raceReader holds a read transaction open until the returned function is
-// called, so that the log cannot be emptied.
+// raceReader holds a read transaction open until the returned function is called, so
+// that the write-ahead log cannot be reset.
 func raceReader(t *T, path string) (end func()) {
 	t.Helper()
 	db, err := sql.Open("sqlite", path)

@@ -13,10 +13,10 @@ import (
 	"authsvc/internal/test/browser"
 )
 
-// crowd is how many come at once.
+// crowd is the number of simultaneous clients.
 const crowd = 64
 
-// raceReplicas is how many services share the store.
+// raceReplicas is the number of services that share the store.
 const raceReplicas = 3
 
 var raceChecks = checks{
@@ -49,7 +49,7 @@ func together(n int, f func(i int)) {
 	all.Wait()
 }
 
-// A raceWorld is a world whose store more services share.
+// A raceWorld is a world with several services on its store.
 type raceWorld struct {
 	*arena.World
 	services []*arena.Replica
@@ -72,13 +72,13 @@ func raceEnter(t *T, tune func(*authsvc.Config)) *raceWorld {
 	return w
 }
 
-// raced runs rounds on each store with each strategy. Rounds are counted from
-// 0, so that each can have people of its own.
+// raced runs rounds on each store with each strategy. Rounds count from 0, so that
+// each can use its own people.
 func raced(t *T, tune func(*authsvc.Config), round func(t *T, w *raceWorld, n int)) {
 	racedFor(t, t.Scale("rounds of 64 clients at 3 replicas, a store and strategy", 1, 5, 200), tune, round)
 }
 
-// racedFor is raced for so many rounds.
+// racedFor is raced with a given number of rounds.
 func racedFor(t *T, rounds int, tune func(*authsvc.Config), round func(t *T, w *raceWorld, n int)) {
 	t.CombinedStores(func(t *T, kind stores.Kind) {
 		t.Strategies(func(t *T, strategy string) {
@@ -177,8 +177,8 @@ func race04(t *T) {
 	})
 }
 
-// race06: every answer that comes while somebody signs out may renew the
-// session, none may bring it back.
+// race06 checks that answers during a sign-out may renew the session but never
+// restore it.
 func race06(t *T) {
 	always := func(c *authsvc.Config) { c.Session.UpdateAge = -1 }
 	raced(t, always, func(t *T, w *raceWorld, n int) {
@@ -205,9 +205,9 @@ func race06(t *T) {
 	})
 }
 
-// raceReplica is the replica that client i of round n goes to. Replicas learn
-// of a revoked JWT session by asking the store every 2 s: only the first round
-// waits for that, in the others all go to the replica that was told.
+// raceReplica returns the replica of client i in round n. Replicas learn of a revoked
+// JWT session by polling the store every 2 s. Only the first round waits for that; in
+// the others, all clients use the replica that made the revocation.
 func raceReplica(w *raceWorld, n, i int) int {
 	if w.Config.Session.Strategy == "jwt" && n > 0 {
 		return n
@@ -215,8 +215,8 @@ func raceReplica(w *raceWorld, n, i int) int {
 	return i
 }
 
-// raceEnded: nobody is signed in any more. That is so at once, but for other
-// replicas and JWT.
+// raceEnded checks that all browsers are signed out: immediately, except with JWT at
+// other replicas.
 func raceEnded(t *T, w *raceWorld, n int, jars []*arena.Browser) {
 	t.Helper()
 	deadline := time.Now()
@@ -254,7 +254,7 @@ func race07(t *T) {
 		if in.Load() != 1 || refused.Load() != 1 {
 			t.Errorf("%d linked, %d refused", in.Load(), refused.Load())
 		}
-		for i, b := range both { // twin: an identity that nobody has
+		for i, b := range both { // twin: an identity without an account
 			if a := b.Get(b.Approve(w.OP, b.Begin("op", "link", "true"), raceSpare(t, w, n, i))); a.Location() != arena.Origin {
 				t.Errorf("an identity of one's own: %d %s", a.StatusCode, a.Location())
 			}
@@ -286,9 +286,9 @@ func race12(t *T) {
 					t.Errorf("%d", a.StatusCode)
 				}
 			})
-			// One may be left for the next: where a request that came late is
-			// counted first, the tenth place is from its moment on, and those
-			// who came earlier are told to wait for it (adaptertest has that).
+			// One of the ten places may remain free. If a late request is counted
+			// first, the tenth place begins at its time, and earlier requests must
+			// wait for it (adaptertest tests that).
 			if n := passed.Load(); n != 10 && n != 9 {
 				t.Errorf("%d passed, the limit is 10\n%.3000s", n, w.Logs)
 			}

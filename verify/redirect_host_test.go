@@ -13,7 +13,7 @@ import (
 	"authsvc/internal/test/process"
 )
 
-// redirectSpoofed are headers that name another host or protocol.
+// redirectSpoofed returns headers that name another host or protocol.
 func redirectSpoofed() map[string]string {
 	return map[string]string{
 		"X-Forwarded-Host":  "X-Forwarded-Host: evil.test\r\nX-Forwarded-Proto: http\r\nX-Forwarded-Port: 81\r\n",
@@ -26,7 +26,7 @@ func redirectSpoofed() map[string]string {
 func redirect06(t *T) {
 	w := t.Enter(nil)
 	wire := redirectWire(t, w)
-	type cell struct{ target, host, more string } // target is put in front of the path
+	type cell struct{ target, host, more string } // target precedes the path
 	cells := map[string]cell{
 		"Host evil.test":          {host: "evil.test"},
 		"Host with a port":        {host: "app.test:444"},
@@ -50,7 +50,7 @@ func redirect06(t *T) {
 		}
 		a := post("/api/auth/signin/op", nil)
 		if a.StatusCode == http.StatusBadRequest && slices.Contains([]string{"two Hosts", "no Host", "Host with credentials"}, name) {
-			continue // by net/http
+			continue // net/http refuses it
 		}
 		if got := arena.MustURL(t, a.Location()).Query().Get("redirect_uri"); got != arena.Origin+"/api/auth/callback/op" {
 			t.Errorf("%s: redirect_uri %q, status %d", name, got, a.StatusCode)
@@ -74,7 +74,7 @@ func redirect06(t *T) {
 	}
 }
 
-// redirectMisdirected: the binary, which owns its origin, serves no other host.
+// redirectMisdirected checks that the binary serves no host except its own origin's.
 func redirectMisdirected(t *T) {
 	const inner = "auth.internal:3000"
 	p := process.Serve(t, process.NewNeighbours(t).YAML("internal_hosts: ["+inner+"]"), "AUTHSVC_STORAGE_URL=memory:")
@@ -105,7 +105,7 @@ func redirectMisdirected(t *T) {
 	}
 }
 
-// redirect07 has each spoof from a stranger and from a trusted proxy.
+// redirect07 sends each spoof from a stranger and from a trusted proxy.
 func redirect07(t *T) {
 	w := t.Enter(func(c *authsvc.Config) { c.TrustedProxies = redirectProxies() })
 	for name, more := range redirectSpoofed() {
@@ -135,7 +135,7 @@ func redirect07(t *T) {
 	}
 }
 
-// redirect17: a path is matched as it stands, or not at all.
+// redirect17 checks that a path matches exactly or not at all.
 func redirect17(t *T) {
 	w := t.Enter(nil)
 	wire := redirectWire(t, w)

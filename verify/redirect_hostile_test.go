@@ -16,12 +16,12 @@ import (
 	"authsvc/internal/text/pages"
 )
 
-// redirectHeaders are all headers that the engine sends.
+// redirectHeaders lists all headers that the engine sends.
 var redirectHeaders = map[string]bool{"X-Content-Type-Options": true, "Referrer-Policy": true, "Cross-Origin-Resource-Policy": true, "Cache-Control": true,
 	"Pragma": true, "Expires": true, "Set-Cookie": true, "Location": true, "Content-Type": true, "Content-Security-Policy": true, "X-Frame-Options": true,
 	"Cross-Origin-Opener-Policy": true, "Permissions-Policy": true, "Date": true, "Content-Length": true, "Connection": true, "Transfer-Encoding": true}
 
-// redirect03 sends each value encoded and as it is, over a socket.
+// redirect03 sends each value encoded and literally, over a socket.
 func redirect03(t *T) {
 	w := t.EnterOffline(nil)
 	wire := redirectWire(t, w)
@@ -66,7 +66,7 @@ func redirect04(t *T) {
 	for _, v := range []string{"%zz", "http://[", "http://[::1", strings.Repeat("a", 1<<20), "/" + strings.Repeat("a", 1<<14), "\x00", "%00", "%ed%a0%80", "\xed\xa0\x80", "\xff",
 		strings.Repeat("%", 2000), "https://" + strings.Repeat("[", 1000), "https://app.test:99999", "https://app.test:x", "https://" + strings.Repeat("a.", 900), strings.Repeat("%2f", 600)} {
 		b := w.Browser()
-		fastest := time.Hour // of three, since others are at work here too
+		fastest := time.Hour // of three, because other checks run at the same time
 		for range 3 {
 			began := time.Now()
 			a := wire(redirectHead("GET", b, "/api/auth/signin?callbackUrl="+v, "app.test", ""))
@@ -95,8 +95,8 @@ func redirect04(t *T) {
 	}
 }
 
-// redirectLinks are the addresses in a page: what is followed, and hidden
-// fields that are posted.
+// redirectLinks returns the addresses in a page: links, and hidden fields that are
+// posted.
 func redirectLinks(t *T, page string) (links []string, scripts int) {
 	t.Helper()
 	doc, err := html.Parse(strings.NewReader(page))
@@ -125,7 +125,7 @@ func redirectLinks(t *T, page string) (links []string, scripts int) {
 	return links, scripts
 }
 
-// ownScripts is how many scripts of a page are ours, to the byte.
+// ownScripts returns how many of a page's scripts are exactly ours.
 func ownScripts(page string) (n int) {
 	seen := map[string]bool{}
 	for _, script := range pages.Scripts() {
@@ -137,7 +137,7 @@ func ownScripts(page string) (n int) {
 	return n
 }
 
-// redirect05 is the part of the handler: what stands in the page as parsed.
+// redirect05 covers the handler: it checks the parsed page.
 func redirect05(t *T) {
 	w := t.Enter(nil)
 	in := w.Browser()
@@ -167,7 +167,7 @@ func redirect05(t *T) {
 	}
 }
 
-// redirect10 asks every route for every parameter with an address elsewhere.
+// redirect10 sends every parameter to every route with an address on another site.
 func redirect10(t *T) {
 	w := t.Enter(func(c *authsvc.Config) {
 		cookiesKinds(c)
@@ -187,7 +187,7 @@ func redirect10(t *T) {
 				q := url.Values{p: {v}}
 				for _, b := range []*arena.Browser{w.Browser(), in.Clone()} {
 					if b.CSRF(); path == "/signin/old" && v != "//evil.test" {
-						continue // each asks the provider for a token
+						continue // each requests a token from the provider
 					}
 					asGet := b.Clone().Get("/api/auth" + path + "?" + q.Encode())
 					asForm := b.Clone().Form("/api/auth"+path+"?"+q.Encode(), with(q, "csrfToken", b.CSRF()))
@@ -210,8 +210,8 @@ func redirect10(t *T) {
 	}
 }
 
-// redirectConfigured: the address is an endpoint of the provider, with no
-// parameter that leads elsewhere.
+// redirectConfigured reports whether the address is an endpoint of the provider
+// without a parameter that leads to another site.
 func redirectConfigured(w *arena.World, to string) bool {
 	for _, path := range []string{"/authorize?", "/oauth2/authorize?", "/oauth1/authorize?"} {
 		if query, ok := strings.CutPrefix(to, w.OP.Issuer()+path); ok {
@@ -223,7 +223,7 @@ func redirectConfigured(w *arena.World, to string) bool {
 	return false
 }
 
-// redirect11: no answer makes a browser post a body to where it is sent.
+// redirect11 checks that no redirect makes a browser repost the body.
 func redirect11(t *T) {
 	w := t.Enter(cookiesKinds)
 	found := 0
@@ -285,11 +285,11 @@ func redirect12(t *T) {
 	}
 }
 
-// redirect15: what is not a word of ours gives one page, whatever it is.
+// redirect15 checks that all unknown error codes give the same page.
 func redirect15(t *T) {
 	w := t.EnterOffline(nil)
 	words := []string{strings.Repeat("Lies ", 2000), strings.Repeat("Lies", 10), "<script>alert(1)</script>", "Dial us: 555", "Dial%20us", "__proto__", "constructor", "toString", "Default", "Nope", "AccessDenied ", "Accessdenied\x00", "%00", "\u200bAccessDenied"}
-	if t.Mode == modeNone { // in the others the case of a word does not matter
+	if t.Mode == modeNone { // in the other modes, codes ignore case
 		words = append(words, "accessdenied")
 	}
 	want := ""
@@ -313,8 +313,8 @@ func redirect15(t *T) {
 	}
 }
 
-// redirect08: the right-most hop that is not a trusted proxy counts, for limits
-// and in the audit log.
+// redirect08 checks that the right-most hop that is not a trusted proxy counts, for
+// limits and in the audit log.
 func redirect08(t *T) {
 	for name, cell := range map[string]struct {
 		peer  string
@@ -356,7 +356,7 @@ func redirect08(t *T) {
 					t.Errorf("the log names %s, want %s", c, cell.want)
 				}
 			}
-			if len(clients) != 2 { // the first password, the first over the limit: the others are counted
+			if len(clients) != 2 { // the first password and the first one over the limit; further ones are only counted
 				t.Errorf("the log names clients %d times", len(clients))
 			}
 			other := w.Browser()
@@ -369,13 +369,13 @@ func redirect08(t *T) {
 	}
 }
 
-// redirectGuess tries a password at an account of its own.
+// redirectGuess tries a password, each time at another account.
 func redirectGuess(b *arena.Browser, i int) *browser.Answer {
 	return b.Post("/api/auth/callback/credentials", "username", fmt.Sprint("somebody", i), "password", "wrong")
 }
 
-// redirect02 holds what the service accepts against another parser of
-// addresses: the input, relative to the service, and where it leads.
+// redirect02 compares the service's decisions with another URL parser: it parses each
+// accepted input relative to the service, and the redirect target.
 func redirect02(t *T) {
 	refuse, allow := redirectVectors(t)
 	w := t.EnterOffline(func(c *authsvc.Config) { c.AllowedRedirects = []string{redirectPartner} })

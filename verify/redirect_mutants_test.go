@@ -14,11 +14,11 @@ import (
 	"authsvc/internal/test/arena"
 )
 
-// redirectPieces are what parsers of addresses disagree on.
+// redirectPieces are texts that URL parsers read differently.
 var redirectPieces = []string{"/", "//", `\`, "@", ":", "?", "#", ".", "..", "%2f", "%5c", "%40", "%00", "%2e", "%09", "\t", "\n", "\r", "\x00", " ", "\u00a0", "\u2028", "\u3002", "\uff0f", "\uff0e", "\uff20", "\u00ad", "\u200b", "ß", "é", "İ",
 	"[", "]", "[::1]", ";", ",", "&", "=", "http:", "https:", "HTTPS://", "javascript:", "data:", "blob:", "evil.test", "app.test", "APP.TEST", "partner.test:8444", ":443", ":08444", ":8444", "xn--", "^", "|", "`", "{", "'", `"`, "<", "+", "%zz", "%", "\ufeff", "\u0130"}
 
-// redirectMutants are the vectors, and n more that are made of them.
+// redirectMutants returns the vectors and n mutants of them.
 func redirectMutants(vectors []string, n int) []string {
 	r := rand.New(rand.NewPCG(3, 4))
 	seeds := append([]string{"/", "/a/b?c=d#e", arena.Origin, arena.Origin + "/x", redirectPartner + "/y?z"}, vectors...)
@@ -29,7 +29,7 @@ func redirectMutants(vectors []string, n int) []string {
 	return list
 }
 
-// redirectMutant puts one to three pieces in, or takes bytes out.
+// redirectMutant inserts one to three pieces, or removes bytes.
 func redirectMutant(r *rand.Rand, s string, pieces []string) string {
 	for range 1 + r.IntN(3) {
 		i := r.IntN(len(s) + 1)
@@ -39,7 +39,8 @@ func redirectMutant(r *rand.Rand, s string, pieces []string) string {
 	return strings.ToValidUTF8(s, "")
 }
 
-// redirectPaths are n spellings of the path of sign-out that are not it.
+// redirectPaths returns n spellings that resemble the sign-out path but do not match
+// it.
 func redirectPaths(n int) []string {
 	const path = "/api/auth/signout"
 	pieces := []string{"%2e", "%2E%2e", "/", "//", "/./", "/../", "%2f", ";", ";a=b", "%00", ".", "\\", "%5c", ":", "@", "%20", "*", "+", "'", "%c0%af", "%e2%80%8b", "%73", "%53", "S", "%61", "A", "~", "!", "%3b", "%25", "%252e"}
@@ -53,8 +54,8 @@ func redirectPaths(n int) []string {
 	return list
 }
 
-// redirectScript reads addresses as JSON, one a line, and prints the origin
-// that each has for the WHATWG parser, relative to its argument.
+// redirectScript reads addresses as JSON, one per line, and prints the origin of each
+// by the WHATWG parser, relative to its argument.
 const redirectScript = `
 for (const line of require("fs").readFileSync(0, "utf8").split("\n").filter(Boolean)) {
   let origin = "none"
@@ -86,10 +87,10 @@ func redirectNode(t *T, list []string) []string {
 	return origins
 }
 
-// redirectProxies are the trusted ones of the checks.
+// redirectProxies returns the trusted proxies of the checks.
 func redirectProxies() []netip.Prefix { return []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")} }
 
-// redirectClients collects the clients of audit events.
+// redirectClients collects the client addresses of audit events.
 func redirectClients(into *[]string) func(context.Context, authsvc.AuditEvent) {
 	var mu sync.Mutex
 	return func(_ context.Context, e authsvc.AuditEvent) {

@@ -38,7 +38,7 @@ var redirectChecks = checks{
 // redirectPartner is the other origin that the vectors may lead to.
 const redirectPartner = "https://partner.test:8444"
 
-// redirectVectors reads those of the fuzz target of callback addresses.
+// redirectVectors reads the vectors of the callback address fuzz target.
 func redirectVectors(t *T) (refuse, allow []string) {
 	t.Helper()
 	f, err := os.Open("../engine/testdata/redirects.txt")
@@ -67,9 +67,9 @@ func redirectVectors(t *T) (refuse, allow []string) {
 	return refuse, allow
 }
 
-// redirectHarmless reports whether a browser that is sent to the address lands
-// on an allowed origin: it is absolute, begins with the origin in canonical
-// spelling, and holds nothing that parsers read differently.
+// redirectHarmless reports whether the address leads a browser to an allowed origin:
+// it is absolute, begins with the origin in canonical spelling, and contains nothing
+// that parsers read differently.
 func redirectHarmless(to string) bool {
 	for _, o := range []string{arena.Origin, redirectPartner} {
 		if rest, ok := strings.CutPrefix(to, o); ok {
@@ -80,13 +80,13 @@ func redirectHarmless(to string) bool {
 	return false
 }
 
-// redirectCookie is the name of the callback-url cookie of a world.
+// redirectCookie returns the name of a world's callback-url cookie.
 func redirectCookie(w *arena.World) string {
 	s := w.SessionCookie()
 	return s[:strings.LastIndexByte(s, '.')] + ".callback-url"
 }
 
-// redirectKept is the address in that cookie.
+// redirectKept returns the address in that cookie.
 func redirectKept(t *T, w *arena.World, b *arena.Browser) string {
 	t.Helper()
 	to, err := url.QueryUnescape(b.Cookies[redirectCookie(w)])
@@ -96,12 +96,12 @@ func redirectKept(t *T, w *arena.World, b *arena.Browser) string {
 	return to
 }
 
-// A redirectWay is a place where a callbackUrl comes in: it returns where it
-// leads, "" if the request was refused as a whole.
+// A redirectWay is a place that takes a callbackUrl. lead returns the redirect
+// target, or "" if the whole request was refused.
 type redirectWay struct {
 	lead func(t *T, w *arena.World, b *arena.Browser, v string) string
 
-	strategy string // "" is the default
+	strategy string // "": the default
 	slow     bool   // a whole sign-in
 }
 
@@ -159,7 +159,7 @@ var redirectWays = map[string]redirectWay{
 	}},
 }
 
-// redirectScripted is the address in an answer to a script.
+// redirectScripted returns the address in an answer to a script.
 func redirectScripted(t *T, a *browser.Answer) string {
 	t.Helper()
 	if a.StatusCode == http.StatusBadRequest {
@@ -168,7 +168,7 @@ func redirectScripted(t *T, a *browser.Answer) string {
 	return a.URL(t)
 }
 
-// redirectEvery is every nth of a list.
+// redirectEvery returns every nth element of a list.
 func redirectEvery(list []string, n int) []string {
 	var some []string
 	for i := 0; i < len(list); i += n {
@@ -208,8 +208,8 @@ func redirect01(t *T) {
 	})
 }
 
-// redirectTry asserts that the refused lead to the origin and the allowed to
-// an allowed one. What is not UTF-8 may be refused as a whole.
+// redirectTry checks that refused values lead to the origin and allowed ones to an
+// allowed origin. Requests that are not UTF-8 may be refused completely.
 func redirectTry(t *T, refuse, allow []string, lead func(v string) string) {
 	t.Helper()
 	for _, v := range refuse {
@@ -244,12 +244,12 @@ func redirect16(t *T) {
 	}
 }
 
-// redirectOnward are the words that no address may carry on to the application.
+// redirectOnward lists texts that no redirect may pass on to the application.
 var redirectOnward = []string{"code=", "state=", "token", "email", "example.com", "%40", "@"}
 
-// redirect09: the last address of a sign-in is the application's alone. Pages
-// with a form send strict-origin, since Chromium posts "Origin: null" from a
-// page with no-referrer, which carries neither path nor query.
+// redirect09 checks that the last address of a sign-in contains only the
+// application's own data. Pages with a form send strict-origin, which has neither
+// path nor query: with no-referrer, Chromium would post "Origin: null".
 func redirect09(t *T) {
 	w := t.Enter(func(c *authsvc.Config) { cookiesKinds(c) })
 	see := func(a *browser.Answer) *browser.Answer {
@@ -293,7 +293,7 @@ func redirect09(t *T) {
 	}
 }
 
-// redirect13 follows a sign-in that shall end where one begins.
+// redirect13 follows a sign-in whose target is the start of a sign-in.
 func redirect13(t *T) {
 	w := t.Enter(nil)
 	for _, v := range []string{"/api/auth/signin", "/api/auth", "/api/auth/signout", "/api/auth/callback/op", "/api/auth/callback/email", "/api/auth/error", "/api/auth/error?error=Callback",

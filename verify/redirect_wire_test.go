@@ -17,8 +17,8 @@ import (
 	"authsvc/internal/test/browser"
 )
 
-// redirectWire serves a world by net/http and returns what sends it bytes as
-// they are, each time on a connection of its own.
+// redirectWire serves a world with net/http. The returned function sends it literal
+// bytes, each time on a new connection.
 func redirectWire(t *T, w *arena.World) func(raw string) *browser.Answer {
 	server := httptest.NewServer(w)
 	t.Cleanup(server.Close)
@@ -28,9 +28,8 @@ func redirectWire(t *T, w *arena.World) func(raw string) *browser.Answer {
 	}
 }
 
-// redirectDial sends bytes to an address. An answer that comes before all is
-// sent counts, also if the rest of it is lost with the connection; none at all
-// is a failure.
+// redirectDial sends bytes to an address. An early answer counts, even if the
+// connection breaks before its end. No answer is a failure.
 func redirectDial(t *T, addr, raw string) *browser.Answer {
 	t.Helper()
 	conn, err := net.Dial("tcp", addr)
@@ -45,7 +44,7 @@ func redirectDial(t *T, addr, raw string) *browser.Answer {
 		t.Fatalf("%.60q: %v", raw, err)
 	}
 	if res.StatusCode == http.StatusRequestHeaderFieldsTooLarge {
-		return &browser.Answer{Response: res} // net/http holds the connection for the rest of the request
+		return &browser.Answer{Response: res} // net/http keeps the connection open for the rest of the request
 	}
 	defer res.Body.Close()
 	body, err := io.ReadAll(res.Body)
@@ -55,14 +54,14 @@ func redirectDial(t *T, addr, raw string) *browser.Answer {
 	return &browser.Answer{Response: res, Text: string(body)}
 }
 
-// redirectPost is a form with the jar's cookies, as bytes; more are header
-// lines with their ends, host is that of the Host line, "" for none.
+// redirectPost returns the bytes of a form with the jar's cookies. more holds header
+// lines with their line ends; host is the value of Host, "" for no such line.
 func redirectPost(b *arena.Browser, target, host, more string, fields url.Values) string {
 	return redirectHead("POST", b, target, host, more+
 		"Content-Type: application/x-www-form-urlencoded\r\nContent-Length: "+strconv.Itoa(len(fields.Encode()))+"\r\n") + fields.Encode()
 }
 
-// redirectHead is the head of a request with the jar's cookies.
+// redirectHead returns the head of a request with the jar's cookies.
 func redirectHead(method string, b *arena.Browser, target, host, more string) string {
 	var s strings.Builder
 	s.WriteString(method + " " + target + " HTTP/1.1\r\n")

@@ -32,7 +32,7 @@ func (r *report) print(format string, args ...any) {
 	fmt.Fprintf(&r.text, format+"\n", args...)
 }
 
-// line is that of a check: id, status, reason, figure.
+// line returns the line of a check: id, status, reason, figure.
 func (r *report) line(id, status, reason, figure string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -50,8 +50,8 @@ func (r *report) deviation(mode, id, why string) {
 	r.deviations = append(r.deviations, fmt.Sprintf("%-12s %s: %s", mode, id, why))
 }
 
-// summary counts by group and severity, and lists what a compat mode cannot
-// meet. AUTHSVC_VERIFY_REPORT names a file for all that was printed.
+// summary counts the checks by group and severity, and lists those that a compat mode
+// cannot meet. AUTHSVC_VERIFY_REPORT names a file for everything printed.
 func (r *report) summary(all []group) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -210,7 +210,7 @@ func rules06(t *T) {
 	}
 }
 
-// hookLogged waits for a text in the log, of a line that was not there before.
+// hookLogged waits until a new log line contains a text.
 func hookLogged(t *T, w *hookWorld, text string) {
 	t.Helper()
 	for end := time.Now().Add(patience); strings.Count(w.Logs.String(), text) <= w.seen[text]; time.Sleep(10 * time.Millisecond) {

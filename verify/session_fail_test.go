@@ -27,8 +27,8 @@ func session25(t *T) {
 	t.Run("store hangs", func(t *T) { sessionBubble(t, session25Hang) })
 }
 
-// sessionExists is a route guarded by "session exists", and how often it was
-// reached.
+// sessionExists returns a browser of a route guarded by "session exists", and a count
+// of the requests that reached it.
 func sessionExists(t *T, w *arena.World, b *arena.Browser) (*arena.Browser, *int) {
 	reached := new(int)
 	guarded := b.Clone()
@@ -56,7 +56,7 @@ func session25Error(t *T, strategy string) {
 	}
 	stale.Broken.Store(true)
 	w.Ledger.BreakAt(func(int, string) arena.Failure { return arena.FailBefore })
-	time.Sleep(33 * time.Second) // longer than a copy of the revocations is good
+	time.Sleep(33 * time.Second) // longer than the copy of the revocations is valid
 	if a := guarded.Get("/private"); a.StatusCode != http.StatusServiceUnavailable || *reached != 1 {
 		t.Errorf("guarded: %d, reached %d", a.StatusCode, *reached)
 	}
@@ -73,7 +73,7 @@ func session25Error(t *T, strategy string) {
 	}
 }
 
-// sessionNil demands an error and no session from the library's own call.
+// sessionNil checks that the library's own call returns an error and no session.
 func sessionNil(t *T, w *arena.World, b *arena.Browser, ctx context.Context) {
 	t.Helper()
 	r := httptest.NewRequestWithContext(ctx, "GET", arena.Origin+"/", nil)
@@ -83,7 +83,7 @@ func sessionNil(t *T, w *arena.World, b *arena.Browser, ctx context.Context) {
 	}
 }
 
-// sessionHanging is a store whose reads answer when the caller gives up.
+// sessionHanging is a store whose reads return only when the caller gives up.
 type sessionHanging struct {
 	authsvc.Adapter
 	hangs bool
@@ -151,8 +151,8 @@ func session25Guard(t *T, strategy string) {
 	}
 }
 
-// session25Unconfigured: with a secret that is not set, or any other mistake,
-// there is no service that a guard could ask.
+// session25Unconfigured checks that with a missing secret, or any other mistake,
+// there is no service that a guard could use.
 func session25Unconfigured(t *T, strategy string) {
 	w := t.EnterOffline(sessionStrategy(strategy))
 	for name, spoil := range map[string]func(*authsvc.Config){
@@ -177,7 +177,7 @@ func session25Unconfigured(t *T, strategy string) {
 	twin.Close(t.Context())
 }
 
-// session27 writes to a socket what no client library would.
+// session27 writes data to a socket that no client library would send.
 func session27(t *T) {
 	t.Strategies(func(t *T, strategy string) {
 		w := t.EnterOffline(sessionStrategy(strategy))
@@ -216,7 +216,7 @@ func session27(t *T) {
 	})
 }
 
-// sessionExchange sends one request with the header lines as they are.
+// sessionExchange sends one request with literal header lines.
 func sessionExchange(addr, path, header string) (int, string, error) {
 	c, err := net.DialTimeout("tcp", addr, patience)
 	if err != nil {
@@ -227,7 +227,7 @@ func sessionExchange(addr, path, header string) (int, string, error) {
 	_, wrote := fmt.Fprintf(c, "GET %s HTTP/1.1\r\nHost: app.test\r\nConnection: close\r\n%s\r\n\r\n", path, header)
 	res, err := http.ReadResponse(bufio.NewReader(c), nil)
 	if err != nil {
-		if wrote != nil { // the server refused before it had all, and closed
+		if wrote != nil { // the server refused and closed before it had everything
 			return http.StatusRequestHeaderFieldsTooLarge, "", nil
 		}
 		return 0, "", errors.Join(err, wrote)

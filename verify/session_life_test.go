@@ -39,12 +39,11 @@ func session07(t *T) {
 	t.Figure("over at once")
 }
 
-// jwtBound is how long a sign-out takes at most to reach every replica, with
-// strategy jwt.
+// jwtBound limits the time until a sign-out reaches every replica with strategy jwt.
 const jwtBound = 5 * time.Second
 
 func session08(t *T) {
-	for _, kind := range stores.All()[:2] { // those that a bubble can have
+	for _, kind := range stores.All()[:2] { // the stores that work in a bubble
 		t.Run(kind.Name, func(t *T) {
 			sessionBubble(t, func(t *T) { session08Replicas(t, kind) })
 			sessionBubble(t, func(t *T) { session08OneOfThree(t, kind) })
@@ -56,8 +55,8 @@ func session08(t *T) {
 	}
 }
 
-// session08Replicas: a sign-out at one replica is seen at the other within the
-// bound, and GET session does not ask the store for that.
+// session08Replicas checks that a sign-out at one replica reaches the other within
+// the bound, and that GET session makes no store call for it.
 func session08Replicas(t *T, kind stores.Kind) {
 	w := t.EnterOffline(func(c *authsvc.Config) { c.Adapter, c.Session.Strategy = kind.Open(t), "jwt" })
 	second := w.Replica(t)
@@ -93,7 +92,7 @@ func session08Replicas(t *T, kind stores.Kind) {
 	t.Figure("%s: over everywhere after %v, no store call to read", kind.Name, time.Since(began).Round(10*time.Millisecond))
 }
 
-// session08Reissued: all tokens of a session end with it.
+// session08Reissued checks that all tokens of a session end with it.
 func session08Reissued(t *T) {
 	w := t.EnterOffline(sessionShort("jwt"))
 	b := w.Browser()
@@ -119,8 +118,8 @@ func session08Reissued(t *T) {
 	}
 }
 
-// session08Foreign signs out of a session whose first token has neither sid
-// nor auth_time, as NextAuth.js makes them, by its re-issued token.
+// session08Foreign signs out with the re-issued token of a session. The session's
+// first token has neither sid nor auth_time, like those of NextAuth.js.
 func session08Foreign(t *T) {
 	w := t.EnterOffline(sessionShort("jwt"))
 	made := newJWEBench(t, w).seal(t, `{"sub":"ada-id","email":"ada@app.test","name":"Ada","jti":"j-1",`+jweTimes(0, time.Hour)+`}`)
@@ -137,9 +136,9 @@ func session08Foreign(t *T) {
 	}
 }
 
-// sessionEnded signs ada in twice and bob once, at two replicas, lets end end
-// ada's, and demands that they are over everywhere in time, and that ada can
-// sign in again if again says so.
+// sessionEnded signs ada in twice and bob once, at two replicas, and calls end, which
+// must end ada's sessions everywhere in time. If again is true, ada must be able to
+// sign in again.
 func sessionEnded(t *T, strategy string, end func(t *T, w *arena.World), again bool) {
 	sessionBubble(t, func(t *T) {
 		w := t.EnterOffline(sessionStrategy(strategy))
@@ -202,14 +201,14 @@ func session10(t *T) {
 				if err := w.DeleteUser(t.Context(), "ada-id"); err != nil {
 					t.Error(err)
 				}
-			}, strategy == "jwt") // there the application's Hooks.Authorize says who exists
+			}, strategy == "jwt") // with jwt, the application's Hooks.Authorize decides who exists
 		})
 		t.Run("deleted in the store", func(t *T) {
 			sessionEnded(t, strategy, func(t *T, w *arena.World) {
 				if err := w.Store.DeleteUser(t.Context(), "ada-id", &authsvc.Revocation{Key: "account:ada-id", UserID: "ada-id", Expires: time.Now().Add(time.Hour)}); err != nil {
 					t.Error(err)
 				}
-				if strategy == "jwt" { // SECURITY.md: cookies do not see that, it takes EndSessions
+				if strategy == "jwt" { // SECURITY.md: cookie sessions do not notice; EndSessions ends them
 					if err := w.EndSessions(t.Context(), "ada-id"); err != nil {
 						t.Error(err)
 					}
@@ -220,7 +219,7 @@ func session10(t *T) {
 	})
 }
 
-// session10Disabled: a SignIn callback that refuses, then EndSessions.
+// session10Disabled uses a SignIn callback that refuses, then EndSessions.
 func session10Disabled(t *T, strategy string) {
 	var blocked atomic.Bool
 	w := t.Enter(func(c *authsvc.Config) {
@@ -275,8 +274,8 @@ func session11(t *T) {
 	})
 }
 
-// sessionLeeway: in compat modes a JWT is taken for 15 s more, as NextAuth.js
-// does.
+// sessionLeeway returns how much longer a JWT is accepted: 15 s in compat modes, as
+// in NextAuth.js.
 func sessionLeeway(t *T, strategy string) time.Duration {
 	if strategy == "jwt" && t.Mode != modeNone {
 		return 15 * time.Second
@@ -284,12 +283,12 @@ func sessionLeeway(t *T, strategy string) time.Duration {
 	return 0
 }
 
-// session12 asks hourly, with the default lifetimes but for the absolute one,
-// which the scale sets; 90 days is the default. A bubble goes through every
+// session12 reads the session hourly, with the default lifetimes except for the
+// absolute one, which the scale sets; the default is 90 days. A bubble runs every
 // sweep, 1440 a day, and with jwt every poll for revocations, 43200 a day.
 func session12(t *T) {
 	days := map[string]int{"database": t.Scale("days (database)", 2, 32, 90), "jwt": t.Scale("days (jwt)", 1, 3, 90)}
-	if theScale() == ci && t.Mode != modeNone { // the modes keep no times of their own
+	if theScale() == ci && t.Mode != modeNone { // the modes have no times of their own
 		days["database"] = days["jwt"]
 	}
 	t.Strategies(func(t *T, strategy string) {
@@ -319,7 +318,7 @@ func session12(t *T) {
 	})
 }
 
-// session13 sends the cookie by hand, as an edited Expires would have it.
+// session13 sends the cookie by hand, as if its Expires had been edited.
 func session13(t *T) {
 	t.Strategies(func(t *T, strategy string) {
 		sessionBubble(t, func(t *T) {
@@ -342,7 +341,7 @@ func session13(t *T) {
 	})
 }
 
-// A sessionSlow store takes its time to answer, as one in a network does.
+// A sessionSlow store takes time to answer, as one over a network does.
 type sessionSlow struct{ authsvc.Adapter }
 
 func (s sessionSlow) GetSession(ctx context.Context, token, digest string) (authsvc.SessionRecord, authsvc.User, error) {
@@ -351,7 +350,7 @@ func (s sessionSlow) GetSession(ctx context.Context, token, digest string) (auth
 	return r, u, err
 }
 
-// session16 asks 1000 times in a second, one after the other and 100 at once.
+// session16 sends 1000 requests in a second, one after another and 100 at once.
 func session16(t *T) {
 	t.Strategies(func(t *T, strategy string) {
 		for _, atOnce := range []int{1, 100} {

@@ -11,9 +11,9 @@ import (
 	"authsvc/internal/test/arena/stores"
 )
 
-// session08OneOfThree: of three sessions of a user, read at three replicas without a
-// call of the store, the account page ends one. It is refused everywhere within the
-// bound, and the others go on.
+// session08OneOfThree ends one of a user's three sessions on the account page. Three
+// replicas read them without a store call. The ended session must be refused
+// everywhere within the bound, and the others must continue.
 func session08OneOfThree(t *T, kind stores.Kind) {
 	w := t.EnterOffline(func(c *authsvc.Config) { c.Adapter, c.Session.Strategy = kind.Open(t), "jwt" })
 	replicas := []*arena.Replica{w.First(), w.Replica(t), w.Replica(t)}
@@ -60,7 +60,7 @@ func session08OneOfThree(t *T, kind stores.Kind) {
 	t.Figure("%s: one of three over everywhere after %v, no store call to read", kind.Name, over.Round(10*time.Millisecond))
 }
 
-// sessionCurrent is the public id of a browser's session.
+// sessionCurrent returns the public id of a browser's session.
 func sessionCurrent(t *T, b *arena.Browser) string {
 	t.Helper()
 	page := b.Clone()

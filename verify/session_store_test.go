@@ -44,8 +44,8 @@ func session05(t *T) {
 				}
 			}
 		}
-		// A bit that means something, such as those of a version in a UUID,
-		// leans to one side. 6 standard deviations are chance once in 10⁹.
+		// A bit with a meaning, such as a version bit in a UUID, has a bias. A random
+		// bit exceeds 6 standard deviations once in 10⁹ times.
 		for i, count := range ones {
 			if lean := math.Abs(float64(count)-float64(n)/2) / (math.Sqrt(float64(n)) / 2); lean > 6 {
 				t.Errorf("bit %d is set %d times of %d", i, count, n)
@@ -55,8 +55,8 @@ func session05(t *T) {
 	session05Source(t)
 }
 
-// sessionIdentifiers signs in n times and returns what names the sessions: the
-// cookie, or the claim sid inside.
+// sessionIdentifiers signs in n times and returns the session identifiers: the
+// cookie, or its claim sid.
 func sessionIdentifiers(t *T, strategy string, n int) []string {
 	w := t.EnterOffline(func(c *authsvc.Config) {
 		c.Session.Strategy, c.Logger = authsvc.Strategy(strategy), slog.New(slog.DiscardHandler)
@@ -83,8 +83,8 @@ func sessionIdentifiers(t *T, strategy string, n int) []string {
 	return list
 }
 
-// session05Source: the packages that make identifiers import no math/rand; the
-// files that spread waiting times are the exception.
+// session05Source checks that packages that make identifiers do not import math/rand,
+// except files that spread waiting times.
 func session05Source(t *T) {
 	for _, dirs := range []string{"..", "../engine", "../engine/internal/*", "../internal/seal"} {
 		files, err := filepath.Glob(dirs + "/*.go")
@@ -148,7 +148,7 @@ func session06(t *T) {
 	})
 }
 
-// sessionFile is a SQLite store in a file that the test knows.
+// sessionFile opens a SQLite store in the given file.
 func sessionFile(t *T, path string) authsvc.Adapter {
 	t.Helper()
 	s, err := sqlite.Open(t.Context(), path, sqlite.Options{Migrate: true})
@@ -159,7 +159,7 @@ func sessionFile(t *T, path string) authsvc.Adapter {
 	return s
 }
 
-// sessionBytes are all files of a directory, one after the other.
+// sessionBytes returns the contents of all files of a directory.
 func sessionBytes(t *T, dir string) string {
 	t.Helper()
 	files, err := os.ReadDir(dir)
@@ -177,7 +177,7 @@ func sessionBytes(t *T, dir string) string {
 	return all.String()
 }
 
-// session20 spoils rows of the shared tables behind the service's back.
+// session20 corrupts rows of the shared tables behind the service's back.
 func session20(t *T) {
 	cells := map[string]string{
 		"user missing":       `DELETE FROM "User"`,
@@ -191,7 +191,7 @@ func session20(t *T) {
 		"auth_time text":     `UPDATE authsvc_session SET auth_time = 'long ago'`,
 		"auth_time negative": `UPDATE authsvc_session SET auth_time = -9223372036854775808`,
 	}
-	if theScale() == quick && t.Mode != modeNone { // the modes differ in the token's form only
+	if theScale() == quick && t.Mode != modeNone { // the modes differ only in the token's form
 		cells = map[string]string{"expires text": cells["expires text"]}
 	}
 	for name, spoil := range cells {
@@ -214,7 +214,7 @@ func session20Row(t *T, spoil string) {
 			t.Fatalf("%s: %v", statement, err)
 		}
 	}
-	// As another program may have made the table, without NOT NULL.
+	// Another program may have created the table like this, without NOT NULL.
 	run(`CREATE TABLE "Session" (id TEXT NOT NULL UNIQUE, "sessionToken" TEXT NOT NULL PRIMARY KEY, "userId" TEXT, expires DATETIME)`)
 	w := t.Enter(func(c *authsvc.Config) { c.Adapter, c.Session.Strategy = sessionFile(t, path), "database" })
 	b := w.Browser()
@@ -245,7 +245,7 @@ func session20Row(t *T, spoil string) {
 	}
 }
 
-// A sessionOdd store answers with a record in which nothing is set.
+// A sessionOdd store answers with an empty record.
 type sessionOdd struct {
 	authsvc.Adapter
 	odd atomic.Bool
@@ -275,8 +275,8 @@ func session20Empty(t *T) {
 	}
 }
 
-// session22: the service removes expired sessions in batches, while live ones
-// are read.
+// session22 checks that the service removes expired sessions in batches while live
+// ones are read.
 func session22(t *T) {
 	t.Run("by itself", func(t *T) { sessionBubble(t, session22Itself) })
 	rows := t.Scale("expired rows", 1_000, 40_000, 1_000_000)
@@ -300,7 +300,7 @@ func session22Itself(t *T) {
 	}
 }
 
-// sessionExpired makes n sessions of bob's that are over.
+// sessionExpired creates n expired sessions of bob.
 func sessionExpired(t *T, store authsvc.Adapter, n int) {
 	t.Helper()
 	for range n {
@@ -312,8 +312,8 @@ func sessionExpired(t *T, store authsvc.Adapter, n int) {
 	}
 }
 
-// session22Load reads live sessions without and with the sweep, in the batches
-// and with the pauses of the service, and compares the 99th percentiles.
+// session22Load reads live sessions without and with the sweep, in the service's
+// batches and with its pauses, and compares the 99th percentiles.
 func session22Load(t *T, kind stores.Kind, rows int) {
 	path := filepath.Join(t.TempDir(), "auth.db")
 	w := t.EnterOffline(func(c *authsvc.Config) {
@@ -328,7 +328,7 @@ func session22Load(t *T, kind stores.Kind, rows int) {
 		jars[i].Login("ada")
 	}
 	quiet, busy := session22Sweep(t, w, jars, path, kind, rows)
-	for range 2 { // a busy machine does it once, the sweep each time
+	for range 2 { // a busy machine fails once, a slow sweep every time
 		if !measures() || busy-quiet <= session22Most {
 			break
 		}
@@ -345,11 +345,11 @@ func session22Load(t *T, kind stores.Kind, rows int) {
 	t.Figure("%s: p99 of GET session %v, %v during the sweep", kind.Name, quiet.Round(time.Microsecond), busy.Round(time.Microsecond))
 }
 
-// session22Most is by how much the sweep may slow the 99th percentile down.
+// session22Most limits how much the sweep may increase the 99th percentile.
 const session22Most = 50 * time.Millisecond
 
-// session22Sweep makes expired rows and sweeps them, and returns the 99th percentile of
-// reads before and meanwhile.
+// session22Sweep creates expired rows and sweeps them. It returns the 99th percentile
+// of reads before and during the sweep.
 func session22Sweep(t *T, w *arena.World, jars []*arena.Browser, path string, kind stores.Kind, rows int) (quiet, busy time.Duration) {
 	t.Helper()
 	if kind.Name == "sqlite" {
@@ -381,8 +381,8 @@ func session22Sweep(t *T, w *arena.World, jars []*arena.Browser, path string, ki
 	return quiet, busy
 }
 
-// sessionReads asks for sessions, about a thousand a second, until done, and
-// returns the 99th percentile.
+// sessionReads reads about a thousand sessions a second until done, and returns the
+// 99th percentile.
 func sessionReads[E any](t *T, jars []*arena.Browser, done <-chan E) time.Duration {
 	var took []time.Duration
 	for i := 0; ; i++ {
@@ -400,7 +400,7 @@ func sessionReads[E any](t *T, jars []*arena.Browser, done <-chan E) time.Durati
 	}
 }
 
-// sessionRows is sessionExpired in one statement.
+// sessionRows does the same as sessionExpired in one statement.
 func sessionRows(t *T, path string, n int) {
 	t.Helper()
 	db, err := sql.Open("sqlite", path)

@@ -41,9 +41,9 @@ func session14(t *T) {
 const sessionGreed = `{"user":{"id":"bob-id","role":"admin","email":"x@y.test"},"id":"bob-id","sub":"bob-id","role":"admin","email":"x@y.test",` +
 	`"exp":9999999999,"iat":1,"auth_time":9999999998,"sid":"mine","jti":"mine","provider":"mine","expires":"9999-01-01T00:00:00.000Z"}`
 
-// session17 is tried without callbacks, which take over nothing, and with a
-// JWT callback that takes over all: that may change what the application
-// keeps, but not who it is and until when.
+// session17 runs without callbacks, which take over nothing, and with a JWT callback
+// that takes over all input. Such a callback may change the application's data, but
+// not the user or the expiry.
 func session17(t *T) {
 	t.Strategies(func(t *T, strategy string) {
 		for _, greedy := range []bool{false, true} {
@@ -141,8 +141,8 @@ func sessionHeader(name, value string) *http.Request {
 	return r
 }
 
-// session19 runs every flow, good and bad, and looks for what may be in no
-// log, page or address.
+// session19 runs every flow, with success and failure, and searches logs, pages and
+// addresses for secrets.
 func session19(t *T) {
 	t.Strategies(func(t *T, strategy string) {
 		w := t.Enter(sessionStrategy(strategy))
@@ -175,7 +175,7 @@ func session19(t *T) {
 	})
 }
 
-// A sessionSpy collects all that comes back.
+// A sessionSpy collects all answers.
 type sessionSpy struct {
 	*arena.World
 	secrets          map[string]string
@@ -183,8 +183,8 @@ type sessionSpy struct {
 	seen             int
 }
 
-// see keeps an answer, but no address at the identity provider: state and
-// challenge are to be there.
+// see keeps an answer, except addresses of the identity provider, which may contain
+// state and challenge.
 func (s *sessionSpy) see(a *browser.Answer) *browser.Answer {
 	s.seen++
 	s.pages.WriteString(a.Text)
@@ -238,7 +238,7 @@ func (s *sessionSpy) mail(t *T, b *arena.Browser) {
 	s.see(b.Post("/api/auth/callback/email", "token", q.Get("token"), "email", q.Get("email")))
 }
 
-// session23: a sensitive route that wants a sign-in of the last five minutes.
+// session23 tests a sensitive route that requires a sign-in in the last five minutes.
 func session23(t *T) {
 	t.Strategies(func(t *T, strategy string) {
 		sessionBubble(t, func(t *T) {
@@ -284,8 +284,7 @@ func session23(t *T) {
 	})
 }
 
-// session24 takes a cookie of each strategy to the other, on one store, and
-// back.
+// session24 presents a cookie of each strategy to the other on one store, and back.
 func session24(t *T) {
 	first := t.EnterOffline(sessionStrategy("database"))
 	worlds := map[string]*arena.World{"database": first}

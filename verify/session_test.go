@@ -58,27 +58,27 @@ func sessionBubble(t *T, f func(t *T)) {
 	})
 }
 
-// sessionStrategy selects one.
+// sessionStrategy selects a strategy.
 func sessionStrategy(strategy string) func(*authsvc.Config) {
 	return func(c *authsvc.Config) { c.Session.Strategy = authsvc.Strategy(strategy) }
 }
 
-// sessionShort are lifetimes that fit into a test: idle an hour, extended each
-// ten minutes, three hours in all.
+// sessionShort sets lifetimes that fit into a test: an hour idle, an extension every
+// ten minutes, three hours in total.
 func sessionShort(strategy string) func(*authsvc.Config) {
 	return func(c *authsvc.Config) {
 		c.Session = authsvc.SessionOptions{Strategy: authsvc.Strategy(strategy), MaxAge: time.Hour, UpdateAge: 10 * time.Minute, AbsoluteMaxAge: 3 * time.Hour}
 	}
 }
 
-// sessionRaw asks GET session with Cookie header lines as written.
+// sessionRaw sends GET session with literal Cookie header lines.
 func sessionRaw(w *arena.World, lines ...string) *browser.Answer {
 	b := w.Browser()
 	b.Header["Cookie"] = lines
 	return b.Get("/api/auth/session")
 }
 
-// sessionEmpty is the answer to nobody.
+// sessionEmpty returns the answer without a session.
 func sessionEmpty(t *T) string {
 	if t.Mode == modeV5 {
 		return "null"
@@ -86,8 +86,8 @@ func sessionEmpty(t *T) string {
 	return "{}"
 }
 
-// sessionNobody demands that a cookie's value is nobody's session: the empty
-// answer, the cookie expired, nothing written.
+// sessionNobody checks that a cookie value is not a session: the answer is empty, the
+// cookie is expired, nothing is written.
 func sessionNobody(t *T, w *arena.World, what, value string) {
 	t.Helper()
 	lines := sessionIgnored(t, w, what, value)
@@ -98,8 +98,8 @@ func sessionNobody(t *T, w *arena.World, what, value string) {
 	}
 }
 
-// sessionLeft demands that a cookie's value is nobody's session here, and stays
-// for a replica that may know its key.
+// sessionLeft checks that a cookie value is not a session here, and that the cookie
+// stays for a replica that may have its key.
 func sessionLeft(t *T, w *arena.World, what, value string) {
 	t.Helper()
 	if lines := sessionIgnored(t, w, what, value); len(lines) > 0 {
@@ -107,8 +107,8 @@ func sessionLeft(t *T, w *arena.World, what, value string) {
 	}
 }
 
-// sessionIgnored demands the empty answer and nothing written. It returns the
-// cookies set.
+// sessionIgnored checks that the answer is empty and nothing is written. It returns
+// the Set-Cookie lines.
 func sessionIgnored(t *T, w *arena.World, what, value string) []string {
 	t.Helper()
 	before := w.Ledger.Lasting()
@@ -122,7 +122,7 @@ func sessionIgnored(t *T, w *arena.World, what, value string) []string {
 	return a.Header["Set-Cookie"]
 }
 
-// sessionAt is the same jar at another replica.
+// sessionAt returns the same jar at another replica.
 func sessionAt(b *arena.Browser, s *arena.Replica) *arena.Browser {
 	c := b.Clone()
 	c.H = s
@@ -134,7 +134,7 @@ func session01(t *T) {
 		w := t.Enter(sessionStrategy(strategy))
 		attacker := w.Browser()
 		attacker.CSRF()
-		planted := append(slices.Collect(maps.Values(attacker.Cookies)), // A's while anonymous
+		planted := append(slices.Collect(maps.Values(attacker.Cookies)), // A's cookies while anonymous
 			seal.Token(), "sha256:"+seal.Token(), "0190f3a1-7d4e-7c2b-9a10-3f5b6c7d8e9f")
 		attacker.SignIn(w.OP, "grace")
 		planted = append(planted, attacker.Cookies[w.SessionCookie()])

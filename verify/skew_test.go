@@ -11,10 +11,11 @@ import (
 	"authsvc/internal/test/skewed"
 )
 
-// skewVariable has by how much the clock of checks, and of the services that they
-// start, is off. Of further replicas one is off the other way, and one is right; so is
-// that of stores and of neighbours. Stores are then those that have a clock, and
-// PostgreSQL where a check has none of its own. It takes `make skew`.
+// skewVariable names the variable that holds the clock offset of the checks and of
+// the services that they start. One further replica is off in the other direction.
+// The clocks of another replica, of stores and of neighbours are right. Only stores
+// with their own clock are used; checks without a store use PostgreSQL. `make skew`
+// sets it.
 const skewVariable = "AUTHSVC_VERIFY_SKEW"
 
 var theSkew = sync.OnceValue(func() time.Duration {
@@ -30,8 +31,8 @@ var theSkew = sync.OnceValue(func() time.Duration {
 	return d
 })
 
-// onServer has a world that would have its users in memory have them at PostgreSQL,
-// where clocks are off.
+// onServer puts a world that would keep its users in memory on PostgreSQL if clocks
+// are off.
 func onServer(t *T, tune func(*authsvc.Config)) func(*authsvc.Config) {
 	if theSkew() == 0 {
 		return tune
@@ -45,7 +46,7 @@ func onServer(t *T, tune func(*authsvc.Config)) func(*authsvc.Config) {
 	}
 }
 
-// ofOneMachine ends a check whose replicas can have one clock only.
+// ofOneMachine ends a check whose replicas must share a clock.
 func (t *T) ofOneMachine() {
 	t.Helper()
 	if theSkew() != 0 {

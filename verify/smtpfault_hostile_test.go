@@ -119,8 +119,8 @@ func smtpfaultAt(at, reply string) func(string) string {
 	}
 }
 
-// smtpfault05 kills the service between the writing of a token and its mail,
-// and between a mail and the server's word that it has it.
+// smtpfault05 kills the service between storing a token and sending its mail, and
+// between sending a mail and the server's acknowledgement.
 func smtpfault05(t *T) {
 	for name, at := range map[string]string{"before the mail": "CONNECT", "in the middle": "RCPT", "before the answer": "."} {
 		t.Run(name, func(t *T) {
@@ -147,7 +147,7 @@ func smtpfault05(t *T) {
 			p.Start()
 			p.Ready(patience)
 			_, mails := s.attempts()
-			for i, m := range mails[:early] { // what had gone out leads somewhere
+			for i, m := range mails[:early] { // the links in sent mails work
 				v := map[string]*browser.Browser{"ada@app.test": ada, "bob@app.test": bob}[m.to[0]]
 				if err := v.Open(smtpfaultLink(t, m)); err != nil {
 					t.Errorf("mail %d has no token: %v", i, err)
@@ -156,7 +156,7 @@ func smtpfault05(t *T) {
 					t.Error("it works twice")
 				}
 			}
-			if at != "." { // ask again
+			if at != "." { // request again
 				v := browser.New(p.URL, nil)
 				if a, err := v.Post("/api/auth/signin/email", "email", "ada@app.test"); err != nil || !strings.Contains(a.Location(), "/verify-request") {
 					t.Fatal(err)
@@ -168,15 +168,15 @@ func smtpfault05(t *T) {
 			if theScale() < full {
 				return
 			}
-			// The mails in hand are another's after 90 s.
+			// Another process may send unfinished mails after 90 s.
 			smtpfaultUntil(t, func() bool { _, m := s.attempts(); return len(m) >= early+2 })
 		})
 	}
 	smtpfaultRandom(t)
 }
 
-// smtpfaultRandom kills the service again and again while links are asked for:
-// every mail that arrives has a link that works.
+// smtpfaultRandom kills the service repeatedly while links are requested. Every mail
+// that arrives must have a working link.
 func smtpfaultRandom(t *T) {
 	rounds := t.Scale("rounds of kill -9", 1, 3, 100)
 	box, err := mailbox.Listen(mailbox.Options{})

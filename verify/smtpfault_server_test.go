@@ -17,25 +17,26 @@ import (
 	"authsvc/mail"
 )
 
-// What a reply of a smtpfaultServer can be instead of a text.
+// Special replies of a smtpfaultServer.
 const (
-	smtpfaultDrop = "drop" // the connection ends
-	smtpfaultHang = "hang" // nothing, until the client leaves
+	smtpfaultDrop = "drop" // ends the connection
+	smtpfaultHang = "hang" // sends nothing until the client leaves
 )
 
-// A smtpfaultServer is a mail server that says what a test wants. It can serve
-// pipes, so that it works where time is a matter of sleeping.
+// A smtpfaultServer is a mail server with scripted replies. It can serve pipes, so
+// that it works in a bubble.
 type smtpfaultServer struct {
-	// reply to a verb of the n-th connection, from 1; "" is what a good server
-	// says. CONNECT is the greeting, "." the end of a mail.
+	// reply returns the reply to a verb of the n-th connection, from 1; "" stands for
+	// a good server's reply. CONNECT asks for the greeting, "." for the reply to a
+	// whole mail.
 	reply func(n int, verb string) string
 	pace  time.Duration // per byte of a reply
 	tls   *tls.Config   // for STARTTLS
 
 	mu                sync.Mutex
 	began             []time.Time
-	ended             time.Time // last of all
-	open, most        int       // pipes, until the client closes them
+	ended             time.Time // end of the last connection
+	open, most        int       // pipes not yet closed by the client
 	mails             []smtpfaultMail
 	inClear, received strings.Builder
 	arrived           chan smtpfaultMail
@@ -51,8 +52,8 @@ func smtpfaultNew() *smtpfaultServer {
 	return &smtpfaultServer{reply: func(int, string) string { return "" }, arrived: make(chan smtpfaultMail, 100_000)}
 }
 
-// A smtpfaultPipe says that it leads to this machine, and counts as open until
-// the client closes it.
+// A smtpfaultPipe claims a local address, and counts as open until the client closes
+// it.
 type smtpfaultPipe struct {
 	net.Conn
 	closed func()
@@ -80,7 +81,7 @@ func (s *smtpfaultServer) dial(context.Context, string, string) (net.Conn, error
 	})}, nil
 }
 
-// listen serves an address of this machine, "" for any, until t ends.
+// listen serves a local address, "" for any, until t ends.
 func (s *smtpfaultServer) listen(t testing.TB, address string) (at string) {
 	t.Helper()
 	if address == "" {
@@ -103,7 +104,7 @@ func (s *smtpfaultServer) listen(t testing.TB, address string) (at string) {
 	return l.Addr().String()
 }
 
-// sender sends to this server.
+// sender returns a function that sends mails to this server.
 func (s *smtpfaultServer) sender(t testing.TB, address string, o mail.Options) func(context.Context, authsvc.Message) error {
 	t.Helper()
 	if o.DialContext == nil {
@@ -116,7 +117,7 @@ func (s *smtpfaultServer) sender(t testing.TB, address string, o mail.Options) f
 	return send
 }
 
-// smtpfaultWorld has its mails sent to the server.
+// smtpfaultWorld returns a world that sends its mails to the server.
 func smtpfaultWorld(t *T, s *smtpfaultServer, tune func(*authsvc.Config)) *arena.World {
 	t.Helper()
 	return t.EnterOffline(func(c *authsvc.Config) {
@@ -177,7 +178,7 @@ func (k *smtpfaultTalk) note(verb, line string) {
 	}
 }
 
-// answer says what is due after a verb, and reports whether to go on.
+// answer sends the reply to a verb and reports whether to continue.
 func (k *smtpfaultTalk) answer(verb string) bool {
 	offer := ""
 	if k.tls != nil && !k.encrypted {
@@ -266,7 +267,7 @@ func (k *smtpfaultTalk) keep() {
 	k.arrived <- m
 }
 
-// says changes what it replies; nil is a good server.
+// says changes the replies; nil makes it a good server.
 func (s *smtpfaultServer) says(reply func(n int, verb string) string) {
 	if reply == nil {
 		reply = func(int, string) string { return "" }
@@ -276,7 +277,7 @@ func (s *smtpfaultServer) says(reply func(n int, verb string) string) {
 	s.reply, s.pace = reply, 0
 }
 
-// last is when the last connection ended.
+// last returns the time when the last connection ended.
 func (s *smtpfaultServer) last() time.Time {
 	s.mu.Lock()
 	defer s.mu.Unlock()

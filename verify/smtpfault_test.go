@@ -25,8 +25,8 @@ var smtpfaultChecks = checks{
 	"06": {title: "hostile server", run: smtpfault06, once: true, alone: true},
 }
 
-// smtpfaultAsk asks for a link, which must be answered at once, and in the same
-// way for everybody.
+// smtpfaultAsk requests a link. The answer must come immediately and be the same for
+// everyone.
 func smtpfaultAsk(t *T, b *arena.Browser, address string) {
 	t.Helper()
 	began := time.Now()
@@ -93,7 +93,7 @@ func smtpfaultOutage(t *T, down func(context.Context) error, outage time.Duratio
 	}
 }
 
-// smtpfaultLast is the newest mail.
+// smtpfaultLast returns the newest mail.
 func smtpfaultLast(t *T, s *smtpfaultServer) smtpfaultMail {
 	t.Helper()
 	time.Sleep(time.Second)
@@ -105,15 +105,15 @@ func smtpfaultLast(t *T, s *smtpfaultServer) smtpfaultMail {
 	return mails[len(mails)-1]
 }
 
-// smtpfaultLink is the link in a mail.
+// smtpfaultLink returns the link in a mail.
 func smtpfaultLink(t *T, m smtpfaultMail) string {
 	t.Helper()
 	_, parsed := emailHeader(t, m.raw)
 	return smtpfaultFind(t, parsed)
 }
 
-// smtpfaultBounded fills the queue of 10 000 mails. One more is refused, in the
-// same way for all, and the queue works again when the server does.
+// smtpfaultBounded fills the queue of 10 000 mails. The next mail must be refused in
+// the same way for all addresses, and the queue must recover with the server.
 func smtpfaultBounded(t *T) {
 	store := &smtpfaultCounted{Adapter: memory.New()}
 	s := smtpfaultNew()
@@ -130,14 +130,14 @@ func smtpfaultBounded(t *T) {
 		}}
 	})
 	n := t.Scale("mails into a queue of a bound", 600, 2000, 10_000)
-	store.bound = n // of the contract: the engine says 10 000
+	store.bound = n // in the contract; the engine sets 10 000
 	b := w.Browser()
 	token := b.CSRF()
 	refusals := map[string]int{}
 	for i := range n + 50 {
 		address := fmt.Sprintf("someone%d@app.test", i)
 		if i >= n && i%2 == 0 {
-			address = "ada@app.test" // who is known
+			address = "ada@app.test" // a known user
 		}
 		if a := b.Clone().Post("/api/auth/signin/email", "csrfToken", token, "email", address); !strings.Contains(a.Location(), "/verify-request") {
 			to, _, _ := strings.Cut(a.Location(), "&request=")
@@ -160,7 +160,7 @@ func smtpfaultBounded(t *T) {
 	}
 }
 
-// smtpfaultCounted is a store whose queue is as long as a test wants.
+// smtpfaultCounted is a store whose queue length a test sets.
 type smtpfaultCounted struct {
 	authsvc.Adapter
 	asked, bound int
@@ -307,7 +307,7 @@ func smtpfault04(t *T) {
 					time.Sleep(5 * time.Minute)
 					synctest.Wait()
 					_, mails := s.attempts()
-					if len(mails) < 1 || len(mails) > want { // one in excess: docs/when-others-fail.md
+					if len(mails) < 1 || len(mails) > want { // one too many: docs/when-others-fail.md
 						t.Fatalf("%d mails", len(mails))
 					}
 					ids := map[string]bool{}
@@ -330,7 +330,7 @@ func smtpfault04(t *T) {
 	}
 }
 
-// smtpfaultPlain reports whether a text is fit for a log.
+// smtpfaultPlain reports whether a text is safe in a log.
 func smtpfaultPlain(s string) bool {
 	return !strings.ContainsFunc(s, func(r rune) bool { return r != '\n' && !unicode.IsPrint(r) })
 }

@@ -15,7 +15,7 @@ import (
 	"authsvc/internal/test/process"
 )
 
-// soakUser lives one life: in by the provider, a few looks at the session, out.
+// soakUser signs in at the provider, reads the session a few times, and signs out.
 func soakUser(n *process.Neighbours, v *browser.Browser, who string) error {
 	if err := v.SignIn(n.OP, who); err != nil {
 		return fmt.Errorf("sign-in: %w", err)
@@ -33,8 +33,8 @@ func soakUser(n *process.Neighbours, v *browser.Browser, who string) error {
 	return v.SignOut()
 }
 
-// TestSoak: under full load for a while the process needs no more memory,
-// threads and files than at the beginning, and nothing fails.
+// TestSoak checks that under full load the process needs no more memory, threads and
+// files after some time than at the beginning, and that nothing fails.
 func TestSoak(t *testing.T) {
 	span := []time.Duration{3 * time.Second, 20 * time.Second, 10 * time.Minute}[theScale()]
 	if lack := needsProc.lack(); lack != "" {
@@ -79,7 +79,8 @@ func TestSoak(t *testing.T) {
 	procSettles(t, p, files+4, 5*time.Second)
 }
 
-// TestGoroutines: what the handler starts for a request ends with it.
+// TestGoroutines checks that goroutines that the handler starts for a request end
+// with it.
 func TestGoroutines(t *testing.T) {
 	w := arena.Enter(t, nil)
 	live := func() {

@@ -21,27 +21,26 @@ import (
 	"authsvc/internal/test/sites"
 )
 
-// The sites of an attacker: one beside the service, whose pages are on the
-// same site, and one far from it.
+// The attacker's sites: one next to the service, whose pages are same-site, and a
+// cross-site one.
 const (
 	subSite  = "https://sub.app.test"
 	evilSite = "https://evil.test"
 )
 
-// oldSite is where people approve with the provider of OAuth 1.0a, whose server
-// has no pages.
+// oldSite has the approval pages of the OAuth 1.0a provider, whose server has no
+// pages.
 const oldSite = "https://old.test"
 
-// eachEvil runs f for both.
+// eachEvil runs f with both of the attacker's sites.
 func eachEvil(t *T, f func(t *T, evil string)) {
 	for _, origin := range []string{evilSite, subSite} {
 		t.Run(strings.TrimPrefix(origin, "https://"), func(t *T) { f(t, origin) })
 	}
 }
 
-// A stage is a world that real browsers reach at https://app.test. Its
-// providers are op, plain (OAuth 2), old (OAuth 1.0a), apple (form_post),
-// email and credentials.
+// A stage is a world that real browsers reach at https://app.test. Its providers are
+// op, plain (OAuth 2), old (OAuth 1.0a), apple (form_post), email and credentials.
 type stage struct {
 	*arena.World
 	t   *T
@@ -52,7 +51,7 @@ type stage struct {
 	seen []visit
 }
 
-// A visit is a request to the service or its application, and what came of it.
+// A visit is a request to the service or its application, with the result.
 type visit struct {
 	route   string // "METHOD /path"
 	referer string
@@ -61,7 +60,7 @@ type visit struct {
 
 const base = arena.Origin + "/api/auth"
 
-// stage starts one, changed by tune, which may be nil.
+// stage starts a stage, changed by tune, which may be nil.
 func (t *T) stage(tune func(*authsvc.Config)) *stage {
 	t.Helper()
 	s := &stage{t: t, net: sites.Start(t), app: http.NewServeMux()}
@@ -92,7 +91,7 @@ func moreProviders(op *authsvc.OAuth) []authsvc.Provider {
 	return []authsvc.Provider{&plain, old, &apple}
 }
 
-// oldPages ask who it is that approves a request token, and send them back.
+// oldPages ask which person approves a request token, and redirect back.
 func (s *stage) oldPages(w http.ResponseWriter, r *http.Request) {
 	if person := r.FormValue("person"); person != "" {
 		http.Redirect(w, r, s.approve(oldSite+"/authorize?oauth_token="+url.QueryEscape(r.FormValue("oauth_token")), person), http.StatusFound)
@@ -105,7 +104,7 @@ func (s *stage) oldPages(w http.ResponseWriter, r *http.Request) {
 	writePage(w, page+"</form>")
 }
 
-// approve is the callback of an authorization URL.
+// approve returns the callback of an authorization URL.
 func (s *stage) approve(authorizationURL, sub string) string {
 	s.t.Helper()
 	a, err := s.OP.Approve(strings.Replace(authorizationURL, oldSite, s.OP.Issuer()+"/oauth1", 1), sub)
@@ -115,7 +114,7 @@ func (s *stage) approve(authorizationURL, sub string) string {
 	return a.URL()
 }
 
-// answer is the origin's: the service below its path, else the application.
+// answer serves the origin: the service below its path, otherwise the application.
 func (s *stage) answer(w http.ResponseWriter, r *http.Request) {
 	kept := &statusWriter{ResponseWriter: w}
 	if strings.HasPrefix(r.URL.Path, "/api/auth") {
@@ -140,7 +139,7 @@ func (w *statusWriter) WriteHeader(status int) {
 
 func (w *statusWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
-// visits are those so far, and forgets them.
+// visits returns the visits so far and clears them.
 func (s *stage) visits() []visit {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -149,8 +148,8 @@ func (s *stage) visits() []visit {
 	return seen
 }
 
-// comes waits for a request of a route, such as "POST /api/auth/signout", and
-// returns its status.
+// comes waits for a request to a route, such as "POST /api/auth/signout", and returns
+// its status.
 func (s *stage) comes(route string) int {
 	s.t.Helper()
 	for end := time.Now().Add(chromium.Patience); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
@@ -170,33 +169,32 @@ func writePage(w http.ResponseWriter, body string) {
 	fmt.Fprint(w, `<!doctype html><html lang="en"><meta charset="utf-8"><link rel="icon" href="data:,">`+body)
 }
 
-// serves makes every page of an origin this one.
+// serves makes body every page of an origin.
 func (s *stage) serves(origin, body string) {
 	s.net.Serve(origin, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { writePage(w, body) }))
 }
 
-// sharedChromium is the one Chromium of all checks.
+// sharedChromium is the only Chromium, shared by all checks.
 var sharedChromium struct {
 	once sync.Once
 	*chromium.Browser
 	err error
 }
 
-// closeBrowsers ends what the checks have started.
+// closeBrowsers closes the browsers that the checks have started.
 func closeBrowsers() {
 	if sharedChromium.Browser != nil {
 		sharedChromium.Close()
 	}
 }
 
-// tab opens a tab of Chromium with a profile of its own, in which the sites of
-// the stage are.
+// tab opens a Chromium tab with its own profile, in which the stage's sites exist.
 func (s *stage) tab() *chromium.Tab {
 	s.t.Helper()
 	return tabAt(s.t, s.net)
 }
 
-// tabAt is a tab in which these sites are, with a profile of its own.
+// tabAt opens a tab with its own profile, in which these sites exist.
 func tabAt(t testing.TB, hosts *sites.Sites) *chromium.Tab {
 	t.Helper()
 	sharedChromium.once.Do(func() {
@@ -208,7 +206,7 @@ func tabAt(t testing.TB, hosts *sites.Sites) *chromium.Tab {
 	return sharedChromium.TabBehind(t, hosts.Proxy())
 }
 
-// A surfer is a browser, whichever.
+// A surfer is a browser of any kind.
 type surfer interface {
 	Open(url string)
 	URL() string
@@ -219,7 +217,7 @@ type surfer interface {
 	Cookies(url string) map[string]string
 }
 
-// jar is a browser of the arena with the cookies of a real one.
+// jar returns an arena browser with the cookies of a real one.
 func (s *stage) jar(b surfer) *arena.Browser {
 	s.t.Helper()
 	c := s.Browser()
@@ -227,13 +225,13 @@ func (s *stage) jar(b surfer) *arena.Browser {
 	return c
 }
 
-// email is the address of who is signed in, "" of nobody.
+// email returns the address of the signed-in user, or "".
 func (s *stage) email(b surfer) string {
 	s.t.Helper()
 	return s.jar(b).Email()
 }
 
-// is fails unless this is who is signed in.
+// is fails unless the user with this address is signed in.
 func (s *stage) is(b surfer, address string) {
 	s.t.Helper()
 	if got := s.email(b); got != address {
@@ -241,7 +239,7 @@ func (s *stage) is(b surfer, address string) {
 	}
 }
 
-// named fails unless this is the name of who is signed in.
+// named fails unless the signed-in user has this name.
 func (s *stage) named(b surfer, name string) {
 	s.t.Helper()
 	user, _ := s.jar(b).Session()["user"].(map[string]any)
@@ -264,7 +262,7 @@ func (s *stage) choose(b surfer, person string) {
 	b.Click(`button[name=person][value="` + person + `"]`)
 }
 
-// signIn goes through a provider's page as one of its people.
+// signIn signs in at a provider as one of its people.
 func (s *stage) signIn(b surfer, provider, person string) {
 	s.t.Helper()
 	s.begin(b, provider, "/home")
@@ -280,7 +278,7 @@ func (s *stage) signOut(b surfer) {
 	b.At(arena.Origin + "/bye")
 }
 
-// askForLink fills the form and returns the link out of the mail.
+// askForLink fills in the form and returns the link in the mail.
 func (s *stage) askForLink(b surfer, address string) string {
 	s.t.Helper()
 	b.Open(base + "/signin?callbackUrl=/home")
@@ -290,9 +288,9 @@ func (s *stage) askForLink(b surfer, address string) string {
 	return arena.Link(s.t, s.Mail.Next(s.t))
 }
 
-// unharmed is NoEffect in a browser: whatever the attack does there, the
-// victim is who they were, nothing that lasts has changed, and no token
-// endpoint was called.
+// unharmed is NoEffect in a browser. After the attack, the victim must be signed in
+// as the same user, nothing lasting may have changed, and no token endpoint may have
+// been called.
 func (s *stage) unharmed(victim surfer, attack func()) {
 	s.t.Helper()
 	who, effects, calls := s.email(victim), s.Ledger.Lasting(), s.TokenCalls()
@@ -306,14 +304,14 @@ func (s *stage) unharmed(victim surfer, attack func()) {
 	}
 }
 
-// ofAttacker is the callback with the attacker's own code and state.
+// ofAttacker returns the callback with the attacker's own code and state.
 func (s *stage) ofAttacker(provider string) (own *arena.Browser, callback string) {
 	s.t.Helper()
 	own = s.Browser()
 	return own, s.approve(own.Begin(provider), "grace")
 }
 
-// stolen is the victim's CSRF token, as if the attacker had read it.
+// stolen returns the victim's CSRF token, as if the attacker had read it.
 func (s *stage) stolen(b surfer) string {
 	s.t.Helper()
 	b.Open(arena.Origin + "/home")
@@ -322,7 +320,7 @@ func (s *stage) stolen(b surfer) string {
 	return v.CSRFToken
 }
 
-// form is a page that posts as soon as it is opened.
+// form returns a page that posts as soon as it is opened.
 func form(action string, fields ...string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, `<form method="post" action="%s">`, html.EscapeString(action))
@@ -332,8 +330,8 @@ func form(action string, fields ...string) string {
 	return b.String() + `</form><script>document.forms[0].submit()</script>`
 }
 
-// embed loads an address in every way that a page can without a click. Its
-// title is "embedded" at the end.
+// embed returns a page that loads an address in every way possible without a click.
+// At the end, its title is "embedded".
 func embed(target string) string {
 	u := html.EscapeString(target)
 	return `<title>Evil</title><link rel="prefetch" href="` + u + `"><link rel="prerender" href="` + u + `"><link rel="stylesheet" href="` + u + `">
@@ -347,8 +345,8 @@ addEventListener("load", async () => {
 </script>`
 }
 
-// lures opens a page of the attacker that embeds an address, and then leads
-// the victim there.
+// lures opens an attacker's page that embeds an address, and then leads the victim
+// there.
 func (s *stage) lures(b *chromium.Tab, evil, target string) {
 	s.t.Helper()
 	s.serves(evil, embed(target))
@@ -357,7 +355,7 @@ func (s *stage) lures(b *chromium.Tab, evil, target string) {
 	b.Open(target)
 }
 
-// notLinked fails if an identity belongs to anybody.
+// notLinked fails if an identity belongs to any user.
 func (s *stage) notLinked(t testing.TB, provider, sub string) {
 	t.Helper()
 	if u, err := s.Store.GetUserByAccount(t.Context(), provider, sub); !errors.Is(err, authsvc.ErrNotFound) {
@@ -365,10 +363,10 @@ func (s *stage) notLinked(t testing.TB, provider, sub string) {
 	}
 }
 
-// authorizations counts what the identity provider was asked for.
+// authorizations counts the authorization requests to the identity provider.
 func (s *stage) authorizations() int { return s.OP.Calls(idp.EndpointAuthorize) }
 
-// onlyOwn fails if the tab has asked any origin but these.
+// onlyOwn fails if the tab has requested any origin except these.
 func onlyOwn(t testing.TB, b *chromium.Tab, origins ...string) {
 	t.Helper()
 	if left := chromium.Foreign(b.Loaded(), origins...); len(left) > 0 {
@@ -376,7 +374,7 @@ func onlyOwn(t testing.TB, b *chromium.Tab, origins ...string) {
 	}
 }
 
-// eventually waits for a condition on this side.
+// eventually waits until a condition of the test is true.
 func (s *stage) eventually(ok func() bool, otherwise string) {
 	s.t.Helper()
 	for end := time.Now().Add(chromium.Patience); !ok(); time.Sleep(10 * time.Millisecond) {

@@ -18,9 +18,9 @@ import (
 	"authsvc/internal/test/servertest"
 )
 
-// store09 names two servers, of which the first takes no writes and has old
-// records, as a replica that lags behind: sign-in and sign-out must be seen at
-// once.
+// store09 configures two servers. The first accepts no writes and has old records,
+// like a replica that lags behind. Sign-ins and sign-outs must still be visible
+// immediately.
 func store09(t *T) {
 	lagging, primary := servertest.OwnPostgres(t), servertest.OwnPostgres(t)
 	storeAt(t, []string{"AUTHSVC_STORAGE_URL=" + lagging.URL})
@@ -54,14 +54,14 @@ func store09(t *T) {
 	}
 }
 
-// store11 times what every request does, in a store with many sessions. That
-// plans use their indexes is held by the tests of internal/test/scale, which know
-// the statements.
+// store11 measures the operations of every request in a store with many sessions. The
+// tests of internal/test/scale, which know the statements, check that plans use
+// indexes.
 func store11(t *T) {
 	users := t.Scale("users with 5 sessions each", 1000, 40_000, 2_000_000)
 	t.Stores(func(t *T, kind stores.Kind) {
 		if kind.Name != "sqlite" && kind.Name != "postgres" {
-			return // no way to fill them fast
+			return // cannot be filled fast
 		}
 		storage, _ := storeURL(kind.Env(t, t.TempDir()))
 		people := large.Population{Seed: 1, Users: users, Accounts: 2, Sessions: 5, Ended: users / 10, Now: time.Now()}
@@ -88,8 +88,8 @@ func store11(t *T) {
 	})
 }
 
-// storeImpostor listens with a certificate that nobody vouches for. A service
-// that wants a verified way says nothing to it, above all no password.
+// storeImpostor listens with an untrusted certificate. A service that requires a
+// verified connection must send it nothing, above all no password.
 func storeImpostor(t *T, near *process.Neighbours) {
 	certificate, err := tls.X509KeyPair(storeCertificate(t))
 	if err != nil {

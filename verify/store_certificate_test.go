@@ -12,8 +12,7 @@ import (
 	"time"
 )
 
-// storeCertificate is a certificate of 127.0.0.1 that only vouches for itself,
-// and its key.
+// storeCertificate returns a self-signed certificate of 127.0.0.1 and its key.
 func storeCertificate(t testing.TB) (certificate, key []byte) {
 	t.Helper()
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

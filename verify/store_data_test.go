@@ -14,12 +14,12 @@ import (
 	"authsvc/internal/test/arena/stores"
 )
 
-// storeInjections are texts that mean something to one store or another.
+// storeInjections are texts with a special meaning in some store.
 var storeInjections = []string{`'`, `"`, `\`, `\'`, `;`, `--`, `/*`, `%`, `_`, `*`, `?`, `$1`, `:x`, `' OR '1'='1`, `'; DROP TABLE "User"; --`,
 	`" OR ""="`, `$gt`, `$ne`, `{"$ne":""}`, `{"$gt":""}`, `{"$where":"1"}`, "a\r\nDEL b", `a:b:*`, `[1]`, "NULL", "\x00", "ada@app.test\x00", `\u0000`}
 
-// store01 sends them wherever a request leads to the store. Somebody who is
-// there already is a witness.
+// store01 sends the injections in every part of a request that reaches the store. An
+// existing user is the witness.
 func store01(t *T) {
 	t.Stores(func(t *T, kind stores.Kind) {
 		w := t.Enter(func(c *authsvc.Config) { c.Adapter = kind.Open(t) })
@@ -60,8 +60,8 @@ func store01(t *T) {
 	})
 }
 
-// storeHostileSub signs somebody in whom the provider calls so. Either that
-// identity is refused as such, or it is its own user.
+// storeHostileSub signs in a person whose sub at the provider is text. Either the
+// identity is refused as invalid, or it gets its own user.
 func storeHostileSub(t *T, w *arena.World, text string) {
 	t.Helper()
 	w.OP.SetFault(idp.Fault{IDToken: func(c map[string]any) { c["sub"] = text; delete(c, "email") },
@@ -83,7 +83,7 @@ func storeHostileSub(t *T, w *arena.World, text string) {
 	}
 }
 
-// storeObjects sends objects where texts belong.
+// storeObjects sends objects instead of texts.
 func storeObjects(t *T, w *arena.World) {
 	t.Helper()
 	b := w.Browser()
@@ -101,15 +101,15 @@ func storeObjects(t *T, w *arena.World) {
 	w.Mail.Next(t)
 }
 
-// storeAlike are texts that a loose collation takes for one another.
+// storeAlike are texts that a loose collation considers equal.
 var storeAlike = []string{"a", "A", "á", "à", "a\u0301", "ａ", "a ", " a", "ss", "ß", "ſs", "s", "ſ", "😀", "😁", "i", "İ", "ı", "K", "\u212a", "0", "٠"}
 
-// store02 signs identities in that differ by little.
+// store02 signs in identities that differ only slightly.
 func store02(t *T) {
 	t.Stores(func(t *T, kind stores.Kind) {
 		w := t.Enter(func(c *authsvc.Config) { c.Adapter = kind.Open(t) })
 		users := map[string]string{}
-		for range 2 { // the second time all are known
+		for range 2 { // the second time, all are known
 			for _, sub := range storeAlike {
 				w.OP.SetFault(idp.Fault{IDToken: func(c map[string]any) { c["sub"] = sub; delete(c, "email") },
 					UserInfo: func(c map[string]any) { c["sub"] = sub; delete(c, "email") }})
@@ -130,7 +130,7 @@ func store02(t *T) {
 	})
 }
 
-// storeAddresses: an address is what the normaliser makes of it, no more.
+// storeAddresses checks that addresses are equal only if their normalised forms are.
 func storeAddresses(t *T, w *arena.World) {
 	t.Helper()
 	who := map[string]string{}
@@ -152,7 +152,7 @@ func storeAddresses(t *T, w *arena.World) {
 	}
 }
 
-// storeTokens: a token in another case, or with a blank, is none.
+// storeTokens checks that a token in another case, or with a blank, is invalid.
 func storeTokens(t *T, w *arena.World) {
 	t.Helper()
 	b := w.Browser()
@@ -182,8 +182,8 @@ func storeTokens(t *T, w *arena.World) {
 	}
 }
 
-// store13 stores long and odd values by the store's own methods and, the
-// longest of them, by a sign-in.
+// store13 stores long and odd values with the store's own methods and, for the
+// longest, with a sign-in.
 func store13(t *T) {
 	t.Stores(func(t *T, kind stores.Kind) {
 		s := kind.Open(t)

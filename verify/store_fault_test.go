@@ -12,8 +12,8 @@ import (
 	"authsvc/internal/test/browser"
 )
 
-// A storeJourney is something that a person does in one go. run returns every
-// answer on the way; done says whether the person is where they wanted to be.
+// A storeJourney is a flow that a person completes in one go. run returns every
+// answer on the way; done reports whether the person has reached the goal.
 type storeJourney struct {
 	prepare func(w *arena.World, b *arena.Browser)
 	run     func(w *arena.World, b *arena.Browser) []*browser.Answer
@@ -24,7 +24,7 @@ func storeSignedInAs(address string) func(*arena.World, *arena.Browser) bool {
 	return func(_ *arena.World, b *arena.Browser) bool { return b.Email() == address }
 }
 
-// storeViaProvider stops at the first answer that does not lead on.
+// storeViaProvider stops at the first answer that does not continue.
 func storeViaProvider(sub string, fields ...string) func(w *arena.World, b *arena.Browser) []*browser.Answer {
 	return func(w *arena.World, b *arena.Browser) []*browser.Answer {
 		a := b.Post("/api/auth/signin/op", fields...)
@@ -41,7 +41,8 @@ func storeViaMail(address string) func(w *arena.World, b *arena.Browser) []*brow
 		if !strings.Contains(a.Location(), "verify-request") {
 			return []*browser.Answer{a}
 		}
-		// A try that broke may have left a mail in the queue: its link asks first.
+		// A failed try may have left a mail in the queue. Its link shows a
+		// confirmation page first.
 		for range 2 {
 			if last := b.Get(arena.Link(b.T, w.Mail.Next(b.T))); last.StatusCode != http.StatusOK || strings.Contains(last.Text, "removed") {
 				return []*browser.Answer{a, last}
@@ -85,8 +86,8 @@ var storeJourneys = map[string]storeJourney{
 		done: storeSignedInAs("")},
 }
 
-// store04 breaks every call of the store at every step of every journey,
-// before and after it takes effect.
+// store04 makes every store call fail at every step of every journey, before and
+// after it takes effect.
 func store04(t *T) {
 	op, err := idp.Listen(idp.Options{Clients: []idp.Client{{ID: "app", Secret: arena.ClientSecret, RedirectURIs: storeRedirectURIs()}}})
 	if err != nil {
@@ -113,7 +114,7 @@ func store04(t *T) {
 
 func storeRedirectURIs() []string { return []string{arena.Origin + "/api/auth/callback/op"} }
 
-// storeDisconnect: a client that goes away in the middle of the sign-in.
+// storeDisconnect tests a client that disconnects during a sign-in.
 func storeDisconnect(t *T, strategy string) {
 	w := t.EnterOffline(func(c *authsvc.Config) { c.Session.Strategy = authsvc.Strategy(strategy) })
 	b := w.Browser()
@@ -138,7 +139,7 @@ func storeDisconnect(t *T, strategy string) {
 	}
 }
 
-// storeTryBroken runs a journey with its n-th call broken, then again with a whole
+// storeTryBroken runs a journey whose n-th call fails, then again with a working
 // store. It reports whether there was an n-th call.
 func storeTryBroken(t *T, op *idp.Server, j storeJourney, strategy string, n int, kind arena.Failure) bool {
 	t.Helper()

@@ -13,7 +13,7 @@ import (
 	"authsvc/adapter/sqlite"
 )
 
-// storeURL is the storage.url in the variables of a process, and its prefix.
+// storeURL returns the storage.url in the variables of a process, and its key prefix.
 func storeURL(env []string) (url, prefix string) {
 	for _, v := range env {
 		name, value, _ := strings.Cut(v, "=")
@@ -27,8 +27,8 @@ func storeURL(env []string) (url, prefix string) {
 	return url, prefix
 }
 
-// storeAt opens the store of a process beside it, and makes its tables if
-// there are none.
+// storeAt opens the store of a process a second time, and creates its tables if there
+// are none.
 func storeAt(t testing.TB, env []string) authsvc.Adapter {
 	t.Helper()
 	url, prefix := storeURL(env)
@@ -59,7 +59,7 @@ func storeAt(t testing.TB, env []string) authsvc.Adapter {
 	return s
 }
 
-// storeUsers are all users.
+// storeUsers returns all users.
 func storeUsers(t testing.TB, s authsvc.Adapter) []authsvc.User {
 	t.Helper()
 	var all []authsvc.User
@@ -75,9 +75,9 @@ func storeUsers(t testing.TB, s authsvc.Adapter) []authsvc.User {
 	}
 }
 
-// storeWhole checks that addresses and identities are unique, that nobody is
-// half signed up, and that accounts and sessions have their users. It returns
-// how many users there are.
+// storeWhole checks that addresses and identities are unique, that no sign-up is
+// incomplete, and that accounts and sessions have their users. It returns the number
+// of users.
 func storeWhole(t testing.TB, s authsvc.Adapter) int {
 	t.Helper()
 	addresses, identities := map[string]bool{}, map[string]bool{}
@@ -108,7 +108,7 @@ func storeWhole(t testing.TB, s authsvc.Adapter) int {
 			t.Fatal(err)
 		}
 		for _, rec := range sessions {
-			if rec.SessionToken == "" { // of strategy jwt: there to be listed
+			if rec.SessionToken == "" { // strategy jwt: exists only to be listed
 				if rec.UserID != u.ID || rec.Digest == "" {
 					t.Errorf("a session of %s is of %s", u.ID, rec.UserID)
 				}

@@ -13,8 +13,8 @@ import (
 	"authsvc/internal/test/servertest"
 )
 
-// store06: a Redis that may delete users is refused at the start; one that
-// refuses writes instead is full one day, and loses nobody.
+// store06 checks that the service refuses to start on a Redis that may evict users. A
+// Redis that refuses writes instead may become full, but loses no user.
 func store06(t *T) {
 	near := process.NewNeighbours(t)
 	for _, policy := range []string{"allkeys-lru", "volatile-lru", "volatile-ttl", "allkeys-random"} {
@@ -33,7 +33,7 @@ func store06(t *T) {
 	}
 	client := storeRedis(t, server.URL)
 	n := 0
-	for _, size := range []int{10_000, 100, 1} { // until nothing at all fits
+	for _, size := range []int{10_000, 100, 1} { // until nothing more fits
 		for ; client.Set(t.Context(), fmt.Sprintf("ballast-%d", n), strings.Repeat("x", size), 0).Err() == nil; n++ {
 			if n > 50_000 {
 				t.Fatal("it never fills up")
@@ -65,12 +65,12 @@ func storeRedis(t *T, url string) *goredis.Client {
 	return c
 }
 
-// storeMortal are the kinds of keys in Redis that expire.
+// storeMortal lists the kinds of Redis keys that expire.
 var storeMortal = map[string]bool{"session": true, "session-id": true, "session-digest": true, "sessions": true, "link": true, "links": true,
 	"mail": true, "once": true, "revocation": true, "permit": true, "lease": true}
 
-// store07 looks at every key: what expires has a time to live that ends after
-// the record does, with a day for clocks that differ; people have none.
+// store07 checks every key. Keys of expiring records must have a time to live that
+// ends after the record, with a day for differing clocks. Users must have none.
 func store07(t *T) {
 	server := servertest.OwnRedis(t)
 	env := []string{"AUTHSVC_STORAGE_URL=" + server.URL}
@@ -89,7 +89,7 @@ func store07(t *T) {
 	storeLives(t, client)
 
 	s := w.Config.Adapter
-	at := time.Now().Add(-2 * time.Hour) // what a fast clock of Redis would call over
+	at := time.Now().Add(-2 * time.Hour) // expired by a fast Redis clock
 	if err := s.UseOnce(t.Context(), "late", at); err != nil {
 		t.Fatal(err)
 	}
@@ -111,7 +111,7 @@ func storeLives(t *T, client *goredis.Client) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		const gone = -2 // in the meantime, as a mail that was sent
+		const gone = -2 // meanwhile, like a sent mail
 		switch kind := parts[1]; {
 		case ttl == gone:
 		case !storeMortal[kind] && ttl >= 0:

@@ -19,8 +19,8 @@ import (
 	"authsvc/internal/test/process"
 )
 
-// storeSQL opens the database of a storage.url beside the store, nil if it is
-// no SQL database.
+// storeSQL opens the database of a storage.url a second time, or returns nil if it is
+// not a SQL database.
 func storeSQL(t testing.TB, storage string) *sql.DB {
 	t.Helper()
 	scheme, rest, _ := strings.Cut(storage, ":")
@@ -47,7 +47,7 @@ func storeSQL(t testing.TB, storage string) *sql.DB {
 	return db
 }
 
-// storeQuoted writes names as the database does: MySQL has backticks.
+// storeQuoted quotes names as the database requires: with backticks in MySQL.
 func storeQuoted(storage, statement string) string {
 	if strings.HasPrefix(storage, "mysql:") {
 		return strings.ReplaceAll(statement, `"`, "`")
@@ -55,7 +55,7 @@ func storeQuoted(storage, statement string) string {
 	return statement
 }
 
-// A storeRedirect sends what is addressed to another service to this one.
+// A storeRedirect redirects requests for another service to this one.
 type storeRedirect struct{ to, from string }
 
 // RoundTrip implements [http.RoundTripper].
@@ -66,7 +66,7 @@ func (s storeRedirect) RoundTrip(r *http.Request) (*http.Response, error) {
 	return (&http.Transport{DialContext: dial, DisableKeepAlives: true}).RoundTrip(r)
 }
 
-// storeTwins are two people whose records have the letters a and b.
+// storeTwins creates two users whose records contain the letters a and b.
 func storeTwins(t *T, s authsvc.Adapter) {
 	t.Helper()
 	for _, x := range []string{"a", "b"} {
@@ -82,31 +82,31 @@ func storeTwins(t *T, s authsvc.Adapter) {
 	}
 }
 
-// storeUnique are the values that are unique: table, column, of b, of a.
+// storeUnique lists the unique values: table, column, value of b, value of a.
 var storeUnique = [][4]string{
 	{"User", "email", "b@app.test", "a@app.test"}, {"Account", "providerAccountId", "sub-b", "sub-a"},
 	{"authsvc_session", "digest", "digest-b", "digest-a"}, {"Session", "sessionToken", "token-b", "token-a"},
 	{"VerificationToken", "token", "link-b", "link-a"},
 }
 
-// store03 tries to make records equal behind the adapter's back.
+// store03 tries to make records equal without the adapter.
 func store03(t *T) {
 	t.Stores(func(t *T, kind stores.Kind) {
 		if kind.Name == "memory" {
-			return // nobody is behind its back
+			return // no other process can reach it
 		}
 		env := kind.Env(t, t.TempDir())
 		s := storeAt(t, env)
 		storeTwins(t, s)
 		storage, _ := storeURL(env)
 		change := storeChanger(t, storage)
-		if change == nil { // Redis: one script is the only way to its records, so another process races
+		if change == nil { // Redis: scripts are the only way to its records, so another process races instead
 			storeOneWins(t, s, storeAt(t, env))
 			return
 		}
 		for _, u := range storeUnique {
 			if strings.HasPrefix(storage, "mongodb:") && u[0] == "authsvc_session" {
-				continue // the digest is the _id there, which is unique anyway
+				continue // there, the digest is the _id, which is always unique
 			}
 			if err := change(u[0], u[1], u[2], u[3]); err == nil {
 				t.Errorf("two rows of %s have the same %s", u[0], u[1])
@@ -118,7 +118,7 @@ func store03(t *T) {
 	})
 }
 
-// storeChanger returns what sets a column, nil where nothing does.
+// storeChanger returns a function that sets a column, or nil if there is no such way.
 func storeChanger(t *T, storage string) func(table, column, from, to string) error {
 	t.Helper()
 	if strings.HasPrefix(storage, "mongodb:") {
@@ -174,8 +174,8 @@ func storeOneWins(t *T, stores ...authsvc.Adapter) {
 	}
 }
 
-// store12: who names another machine says how it is proved to be the right
-// one, or says that it is not.
+// store12 checks that a URL of another machine must either say how that machine is
+// verified, or say that it is not.
 func store12(t *T) {
 	near := process.NewNeighbours(t)
 	refused := map[string]string{

@@ -34,10 +34,10 @@ type storeShared struct {
 // Reopen implements [adaptertest.Reopener].
 func (s storeShared) Reopen(t *testing.T) authsvc.Adapter { return storeAt(t, s.env) }
 
-// Unwrap implements [adaptertest.Unwrapper]: the store keeps audit events too.
+// Unwrap implements [adaptertest.Unwrapper]: the store also keeps audit events.
 func (s storeShared) Unwrap() authsvc.Adapter { return s.Adapter }
 
-// store10 also counts the cases: a suite that lost most of them would pass.
+// store10 also counts the cases, because a suite that lost most of them would pass.
 func store10(t *T) {
 	t.Stores(func(t *T, kind stores.Kind) {
 		var cases atomic.Int64

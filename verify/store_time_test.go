@@ -11,16 +11,16 @@ import (
 	"authsvc/internal/test/process"
 )
 
-// storeInstants are hard to keep: fractions of a second, changes of summer
-// time, 2038, 2106 and the far future.
+// storeInstants are times that are hard to store: fractions of a second, changes of
+// summer time, 2038, 2106 and the far future.
 var storeInstants = []time.Time{
 	time.Date(2030, 3, 31, 1, 59, 59, 999e6, time.UTC), time.Date(2030, 3, 31, 2, 30, 0, 0, time.UTC), time.Date(2030, 10, 27, 1, 30, 0, 1e6, time.UTC),
 	time.Date(2038, 1, 19, 3, 14, 7, 999e6, time.UTC), time.Date(2038, 1, 19, 3, 14, 8, 0, time.UTC), time.Date(2106, 2, 7, 6, 28, 16, 500e6, time.UTC),
 	time.Date(2199, 12, 31, 23, 59, 59, 999e6, time.UTC), time.Date(2026, 11, 1, 6, 30, 0, 123e6, time.UTC),
 }
 
-// store05 writes instants in every zone and reads them, then lets processes in
-// different zones share a store.
+// store05 writes and reads instants in every zone, then makes processes in different
+// zones share a store.
 func store05(t *T) {
 	t.Stores(func(t *T, kind stores.Kind) {
 		s := kind.Open(t)
@@ -35,7 +35,7 @@ func store05(t *T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				// Half a millisecond more must not be rounded up.
+				// Another half millisecond must not be rounded up.
 				written := at.Add(500 * time.Microsecond).In(in)
 				rec := authsvc.SessionRecord{ID: name, SessionToken: name, Digest: name, UserID: u.ID, Expires: written.Truncate(time.Millisecond), AuthTime: at.In(in)}
 				if _, err := s.CreateSession(t.Context(), rec); err != nil {
@@ -60,8 +60,8 @@ func store05(t *T) {
 	})
 }
 
-// storeZones signs in at a process far east and reads the session at one far
-// west: the same person until the same moment.
+// storeZones signs in at a process in the far east and reads the session in the far
+// west: both must see the same user until the same moment.
 func storeZones(t *T, kind stores.Kind) {
 	t.Helper()
 	near, env := process.NewNeighbours(t), kind.Env(t, t.TempDir())

@@ -16,8 +16,8 @@ import (
 	"authsvc/internal/test/process"
 )
 
-// What builds and CI do is run by CI itself; these checks hold CI to it, and
-// run at scale full what takes long.
+// CI itself runs the builds and tools. These checks make sure that it does, and at
+// scale full run the slow ones.
 var supplyChecks = checks{
 	"01": {title: "known holes are looked for", once: true, run: supply01},
 	"02": {title: "static analysis, and what is banned", once: true, run: supply02},
@@ -26,7 +26,7 @@ var supplyChecks = checks{
 	"05": {title: "a missing check is noticed", once: true, run: supply05},
 }
 
-// supplyText is a file of the repository.
+// supplyText returns a file of the repository.
 func supplyText(t *T, name string) string {
 	t.Helper()
 	raw, err := os.ReadFile(filepath.Join("..", name))
@@ -36,7 +36,8 @@ func supplyText(t *T, name string) string {
 	return string(raw)
 }
 
-// supplyRuns: the full check runs each of these commands, on a line of its own.
+// supplyRuns checks that the full check runs each of these commands on a separate
+// line.
 func supplyRuns(t *T, commands ...string) {
 	t.Helper()
 	if !regexp.MustCompile(`(?m)^stages=\(.*\bsupply\b`).MatchString(supplyText(t, ".ci/full")) {
@@ -66,7 +67,8 @@ func supply01(t *T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Somebody who runs go test may have an older one; make has the one that is released.
+	// People who run go test may have an older Go version; make uses the released
+	// one.
 	if v := strings.Fields(info.GoVersion)[0]; version.Compare(v, "go1.27.2") < 0 && demanded() {
 		t.Errorf("the binary is built with %s", v)
 	}
@@ -76,11 +78,11 @@ func supply01(t *T) {
 	}
 }
 
-// supplyBanned are imports that nothing of ours in the binary may have.
+// supplyBanned lists imports that our packages in the binary must not have.
 var supplyBanned = []string{"math/rand", "text/template", "unsafe", "plugin", "net/http/pprof", "expvar", "testing", "net/http/httptest", "os/exec"}
 
-// supplyExcepted are the packages that may have one of them: the text part of
-// mails, and the profiles of debug.listen, which has a listener of its own.
+// supplyExcepted lists the packages that may import one of them: for the text part of
+// mails, and for the profiles of debug.listen, which has its own listener.
 var supplyExcepted = map[string][]string{
 	"text/template":  {"authsvc", "authsvc/internal/text/mailtext"},
 	"net/http/pprof": {"authsvc/cmd/authsvc"},
@@ -125,8 +127,8 @@ func supply02(t *T) {
 	}
 }
 
-// switchedOff is TLS without verification. The client of MySQL has it for those
-// who write tls=skip-verify into the address of their store.
+// switchedOff matches TLS without verification. The MySQL client has it for operators
+// who write tls=skip-verify in the URL of their store.
 var switchedOff = regexp.MustCompile(`InsecureSkipVerify:? *=? *true`)
 
 func globbed(t *T, dir, pattern string) []string {
@@ -159,8 +161,8 @@ func supply03(t *T) {
 	}
 }
 
-// supply04: development mode is reached by its own command only, which stays on
-// loopback; and what breaks things for tests is not linked or not called.
+// supply04 checks that only its own command starts development mode, which stays on
+// loopback, and that code that breaks things for tests is not linked or not called.
 func supply04(t *T) {
 	p := configFile(t, configGood)
 	for _, args := range [][]string{

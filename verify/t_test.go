@@ -17,7 +17,7 @@ import (
 	"authsvc/internal/test/servertest"
 )
 
-// The compat modes. A check runs in each unless it says why not.
+// The compat modes. A check runs in each mode unless it gives a reason.
 const (
 	modeNone = "none"
 	modeV4   = "next-auth-v4"
@@ -26,17 +26,17 @@ const (
 
 var modes = []string{modeNone, modeV4, modeV5}
 
-// T is a [testing.T] of a check.
+// T is the [testing.T] of a check.
 type T struct {
 	*testing.T
-	Mode string // of compat; empty in checks that run once
+	Mode string // value of compat; empty in checks that run once
 
 	id      string
 	report  *report
 	figures *figures
 }
 
-// Run runs a subtest; what it reports is the check's.
+// Run runs a subtest, which reports for the check.
 func (t *T) Run(name string, f func(*T)) bool {
 	return t.T.Run(name, func(inner *testing.T) {
 		f(&T{T: inner, Mode: t.Mode, id: t.id, report: t.report, figures: t.figures})
@@ -49,7 +49,7 @@ func (t *T) Enter(tune func(*authsvc.Config)) *arena.World {
 	return arena.Enter(t, onServer(t, t.inMode(tune)))
 }
 
-// EnterOffline is Enter without a network, for synctest bubbles.
+// EnterOffline works like Enter, but without a network, for synctest bubbles.
 func (t *T) EnterOffline(tune func(*authsvc.Config)) *arena.World {
 	t.Helper()
 	return arena.EnterOffline(t, t.inMode(tune))
@@ -73,14 +73,14 @@ func (t *T) Strategies(f func(t *T, strategy string)) {
 	}
 }
 
-// Stores runs f on every kind of store that is there. At scale quick these are
-// memory and sqlite.
+// Stores runs f with every available kind of store. At scale quick, these are memory
+// and sqlite.
 func (t *T) Stores(f func(t *T, kind stores.Kind)) {
 	t.Helper()
 	t.eachStore(stores.All(), f)
 }
 
-// CombinedStores is Stores, and SQLite with the sessions in Redis.
+// CombinedStores works like Stores, and adds SQLite with sessions in Redis.
 func (t *T) CombinedStores(f func(t *T, kind stores.Kind)) {
 	t.Helper()
 	t.eachStore(stores.Combined(), f)
@@ -108,7 +108,7 @@ func (t *T) eachStore(kinds []stores.Kind, f func(t *T, kind stores.Kind)) {
 	}
 }
 
-// lackOf says what a store's server lacks, "" if it is there.
+// lackOf returns why a store has no server, or "".
 func lackOf(store string) string {
 	if store == stores.BesideRedis {
 		store = "redis"
@@ -116,22 +116,22 @@ func lackOf(store string) string {
 	return servertest.Missing(store)
 }
 
-// Scale returns how many times something is done, and prints it as what.
+// Scale returns the number of repetitions at this scale, and prints it with what.
 func (t *T) Scale(what string, atQuick, atCI, atFull int) int {
 	n := []int{atQuick, atCI, atFull}[theScale()]
 	t.figures.add(fmt.Sprintf("%d %s", n, what))
 	return n
 }
 
-// patience is how long something may take that will surely come.
+// patience limits the wait for events that must happen.
 const patience = time.Minute
 
-// measures reports whether times, rates and memory are compared. They are not at scale
-// quick, which has to pass on a machine of any speed.
+// measures reports whether checks compare times, rates and memory. At scale quick
+// they do not, because it must pass on a machine of any speed.
 func measures() bool { return theScale() > quick }
 
-// within returns how long something may take that a check times; at scale quick ten
-// times as long and a minute at least, which only what hangs takes.
+// within returns the time limit of a measured step. At scale quick, it is ten times
+// the limit and at least a minute, so that only code that hangs exceeds it.
 func within(limit time.Duration) time.Duration {
 	if measures() {
 		return limit
@@ -139,10 +139,10 @@ func within(limit time.Duration) time.Duration {
 	return max(10*limit, patience)
 }
 
-// Figure prints what was measured.
+// Figure prints a measurement.
 func (t *T) Figure(format string, args ...any) { t.figures.add(fmt.Sprintf(format, args...)) }
 
-// Want ends a check that does not run here, with the reason. It is for what a
+// Want ends a check that does not run here, with the reason. Use it for checks that a
 // scale leaves out.
 func (t *T) Want(format string, args ...any) {
 	t.Helper()
@@ -153,19 +153,20 @@ func (t *T) Want(format string, args ...any) {
 	t.Skipf(format, args...)
 }
 
-// lacks ends a check for which the machine lacks something: a failure where
-// everything is demanded.
+// lacks ends a check because the machine lacks something. If everything is required,
+// this is a failure.
 func (t *T) lacks(what string) {
 	t.Helper()
 	t.Want("%s", what)
 }
 
-// demanded: CI has everything, and skips nothing.
+// demanded reports whether everything is required: CI has everything and skips
+// nothing.
 func demanded() bool { return os.Getenv("AUTHSVC_E2E") == "1" }
 
-// A need is something a machine may lack.
+// A need is something that a machine may lack.
 type need struct {
-	lack func() string // what lacks, "" if nothing
+	lack func() string // the reason, or "" if nothing is missing
 }
 
 // program needs one of the named programs.
@@ -182,7 +183,7 @@ func program(names ...string) need {
 
 var needsChromium = program(chromium.Names...)
 
-// figures are what a check has to say, each once.
+// figures collects the measurements of a check, each once.
 type figures struct {
 	mu     sync.Mutex
 	list   []string

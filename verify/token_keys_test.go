@@ -22,8 +22,9 @@ import (
 	"authsvc/internal/test/arena"
 )
 
-// tokenKey is the key of an algorithm, as somebody has it who has the store and the
-// secret: so that what is signed right can be wrong in all else.
+// tokenKey returns the key of an algorithm, as an attacker with the store and the
+// secret would have it. Tokens can then have a valid signature and be wrong in
+// everything else.
 func tokenKey(t *T, store authsvc.Adapter, alg string) *signingkeys.Key {
 	t.Helper()
 	record, err := store.GetMeta(t.Context(), "signing-keys")
@@ -120,7 +121,7 @@ func token04(t *T) {
 	}
 }
 
-// hmacToken is signed with what everybody may read, as an HMAC's key.
+// hmacToken is signed with the public key as an HMAC key.
 func hmacToken(t *T, public, kid string, payload []byte) string {
 	t.Helper()
 	signer, err := jose.NewSigner(jose.SigningKey{Algorithm: jose.HS256, Key: []byte(public)}, (&jose.SignerOptions{}).WithType("JWT").WithHeader("kid", kid))
@@ -138,7 +139,7 @@ func hmacToken(t *T, public, kid string, payload []byte) string {
 	return raw
 }
 
-// tokenBubble is a world without a network where time is made, and tokens of 15
+// tokenBubble runs a world in a bubble without a network, with tokens that last 15
 // minutes.
 func tokenBubble(t *T, run func(t *T, w *arena.World), tune func(*authsvc.Config)) {
 	t.Helper()
@@ -158,7 +159,7 @@ func token07(t *T) {
 			ada, bob := w.Browser(), w.Browser()
 			ada.Login("ada")
 			bob.Login("bob")
-			time.Sleep(110 * time.Minute) // extended once on the way, and ten minutes are left
+			time.Sleep(110 * time.Minute) // extended once on the way; ten minutes are left
 			ada.Session()
 			last := tokenFor(t, bob, tokenAPI)
 			time.Sleep(65 * time.Minute)
@@ -212,8 +213,8 @@ func (b *tokenBalancer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	b.replicas[int(b.next.Add(1))%len(b.replicas)].ServeHTTP(w, r)
 }
 
-// token09 has three replicas of a store, and a program that verifies, while keys
-// are rotated at once, as planned, and at once again.
+// token09 uses three replicas of a store and a program that verifies tokens, while
+// keys are rotated immediately, as scheduled, and immediately again.
 func token09(t *T) {
 	perSecond := t.Scale("verifications a second of 400", 10, 50, 250)
 	tokenBubble(t, func(t *T, w *arena.World) {

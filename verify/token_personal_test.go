@@ -12,8 +12,8 @@ import (
 	"authsvc/internal/test/browser"
 )
 
-// personalWorld has ada signed in, and a personal access token of hers for
-// tokenAPI.
+// personalWorld returns a world where ada is signed in and has a personal access
+// token for tokenAPI.
 func personalWorld(t *T, strategy string) (w *arena.World, ada *arena.Browser, token string, made authsvc.PersonalToken) {
 	t.Helper()
 	w = t.Enter(func(c *authsvc.Config) {
@@ -41,9 +41,9 @@ func personalAsk(w *arena.World, token, audience string, header ...string) *brow
 	return w.Browser().Form("/api/auth/token", url.Values{"audience": {audience}}, append([]string{"Authorization", "Bearer " + token}, header...)...)
 }
 
-// token11: wherever a session is read a personal access token is none. POST token,
-// which takes one in a header of its own, refuses it beside the cookies that the
-// readers have.
+// token11 checks that a personal access token is not accepted wherever a session is
+// read. POST token takes one in its own header, and refuses it together with the
+// readers' cookies.
 func token11(t *T) {
 	t.Strategies(func(t *T, strategy string) {
 		w, ada, token, _ := personalWorld(t, strategy)
@@ -65,8 +65,8 @@ func token11(t *T) {
 	})
 }
 
-// token12: with a personal access token nobody signs in, links, sees or changes an
-// account, or passes for the CSRF token.
+// token12 checks that a personal access token cannot sign in, link an account, read
+// or change one, or replace the CSRF token.
 func token12(t *T) {
 	w, ada, token, _ := personalWorld(t, "database")
 	thief := w.Browser()
@@ -135,7 +135,7 @@ func token12(t *T) {
 	}
 }
 
-// token13: what ends a personal access token, and what does not.
+// token13 checks which events end a personal access token and which do not.
 func token13(t *T) {
 	at := time.Now()
 	for name, c := range map[string]struct {

@@ -36,13 +36,14 @@ var tokenChecks = checks{
 const (
 	tokenAPI   = "https://api.test"
 	tokenOther = "https://other.test"
-	tokenWiki  = "https://wiki.test" // a host of the gate with a cookie of its own
+	tokenWiki  = "https://wiki.test" // a gate host with its own cookie
 )
 
-// tokenHosts are hosts of the gate at which whoever is signed in may pass.
+// tokenHosts are gate hosts that let every signed-in user pass.
 var tokenHosts = []authsvc.GateHost{{Origin: arena.Origin}, {Origin: tokenWiki}}
 
-// tokenWorld has ada signed in, with two audiences.
+// tokenWorld returns a world with two audiences, and a browser where ada is signed
+// in.
 func tokenWorld(t *T, strategy string) (*arena.World, *arena.Browser) {
 	t.Helper()
 	w := t.Enter(func(c *authsvc.Config) {
@@ -57,7 +58,7 @@ func tokenWorld(t *T, strategy string) (*arena.World, *arena.Browser) {
 	return w, b
 }
 
-// tokenFor gets a token, which is there.
+// tokenFor gets a token, which must exist.
 func tokenFor(t *T, b *arena.Browser, audience string) string {
 	t.Helper()
 	a := b.Post("/api/auth/token", "audience", audience)
@@ -70,7 +71,7 @@ func tokenFor(t *T, b *arena.Browser, audience string) string {
 	return answer.AccessToken
 }
 
-// tokenVerifier is a program that tokens of a world are for.
+// tokenVerifier returns a verifier of a program that the world's tokens are for.
 func tokenVerifier(t *T, w http.Handler, audience string) *bearer.Verifier {
 	t.Helper()
 	v, err := bearer.New(bearer.Config{Issuer: arena.Origin + "/api/auth", Audience: audience, HTTP: &http.Client{Transport: browser.Handler(w)}})
@@ -80,7 +81,7 @@ func tokenVerifier(t *T, w http.Handler, audience string) *bearer.Verifier {
 	return v
 }
 
-// tokenPlaces are where a request may carry a token as if it were a session.
+// tokenPlaces lists the places where a request may present a token as a session.
 func tokenPlaces(w *arena.World) map[string]func(b *arena.Browser, token string) {
 	cookie := func(name string, form func(string) string) func(*arena.Browser, string) {
 		return func(b *arena.Browser, token string) { b.Cookies[name] = form(token) }
@@ -125,7 +126,7 @@ func tokenPlaces(w *arena.World) map[string]func(b *arena.Browser, token string)
 	return places
 }
 
-// tokenReaders ask who is there in every way, and return "" for nobody.
+// tokenReaders read the session in every way, and return "" if there is none.
 func tokenReaders(w *arena.World) map[string]func(t *T, b *arena.Browser) string {
 	request := func(b *arena.Browser, method, path string) *http.Request {
 		r := httptest.NewRequest(method, b.Abs(path), nil)
@@ -168,7 +169,7 @@ func tokenReaders(w *arena.World) map[string]func(t *T, b *arena.Browser) string
 	}
 }
 
-// passes lets a request through to a program, and returns "" if it does not get there.
+// passes sends a request through to a program, and returns "" if it does not arrive.
 func passes(by func(http.Handler) http.Handler, r *http.Request) string {
 	rec := httptest.NewRecorder()
 	by(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTeapot) })).ServeHTTP(rec, r)
@@ -178,8 +179,8 @@ func passes(by func(http.Handler) http.Handler, r *http.Request) string {
 	return ""
 }
 
-// opensNoHost: as what a host of the gate has of its own, the cookie, the attempt and
-// the code, a token lets nobody pass there.
+// opensNoHost checks that a token opens no gate host if it is sent as the host's own
+// cookie, attempt or code.
 func opensNoHost(t *T, w *arena.World, token string) {
 	t.Helper()
 	arrive := func() *arena.Browser {
@@ -217,7 +218,8 @@ func opensNoHost(t *T, w *arena.World, token string) {
 	}
 }
 
-// tokenIsNoSession puts a token into every place, where nobody takes it for a session.
+// tokenIsNoSession sends a token in every place. No reader may accept it as a
+// session.
 func tokenIsNoSession(t *T, w *arena.World, places map[string]func(*arena.Browser, string), readers map[string]func(*T, *arena.Browser) string, token string) {
 	t.Helper()
 	for where, put := range places {

@@ -17,15 +17,15 @@ import (
 	"authsvc/internal/test/arena"
 )
 
-// Variables of the child of tokens-04.
+// Variables of the child process of tokens-04.
 const (
 	tokensChildStore  = "AUTHSVC_VERIFY_TOKENS_STORE"
 	tokensChildIssuer = "AUTHSVC_VERIFY_TOKENS_ISSUER"
 	tokensChildUser   = "AUTHSVC_VERIFY_TOKENS_USER"
 )
 
-// TestTokensChild is a process of its own, an application that refreshes a
-// token; its parent kills it. On its own it does nothing.
+// TestTokensChild is a separate process: an application that refreshes a token until
+// its parent kills it. By itself, it does nothing.
 func TestTokensChild(t *testing.T) {
 	file := os.Getenv(tokensChildStore)
 	if file == "" {
@@ -51,9 +51,9 @@ func tokensStore(t testing.TB, file string) *sqlite.Store {
 	return s
 }
 
-// tokens04 kills the process that refreshes after the provider has rotated the
-// refresh token. The new one is lost; the next refresh is refused, once, and a
-// sign-in heals.
+// tokens04 kills the refreshing process after the provider has rotated the refresh
+// token. The new token is lost. The next refresh is refused once, and a sign-in
+// repairs it.
 func tokens04(t *T) {
 	file := filepath.Join(t.TempDir(), "auth.db")
 	store := tokensStore(t, file)
@@ -102,7 +102,7 @@ func tokens04(t *T) {
 	}
 	rotated.Store(0) // another grant
 	b.SignIn(w.OP, "ada")
-	time.Sleep(1100 * time.Millisecond) // its access token ends
+	time.Sleep(1100 * time.Millisecond) // the access token expires
 	if token, err := w.AccessToken(t.Context(), id, "op", nil); token == "" || err != nil {
 		t.Errorf("twin, signed in again: %q, %v", token, err)
 	}

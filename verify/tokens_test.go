@@ -68,8 +68,8 @@ func tokens01(t *T) {
 	})
 }
 
-// tokensSeen is all that a browser can read: headers, bodies, cookies, and what
-// cookies decode to.
+// tokensSeen returns everything that a browser can read: headers, bodies, cookies and
+// decoded cookies.
 func tokensSeen(t *T, b *arena.Browser, answers []*browser.Answer) string {
 	t.Helper()
 	var all strings.Builder
@@ -91,7 +91,8 @@ func tokensSeen(t *T, b *arena.Browser, answers []*browser.Answer) string {
 	return all.String()
 }
 
-// tokensFault gives out tokens that are due, and has answer deal with refreshes.
+// tokensFault makes the provider issue tokens that are due for renewal. answer
+// handles refreshes.
 func tokensFault(answer func(w http.ResponseWriter, r *http.Request)) idp.Fault {
 	return idp.Fault{
 		TokenAnswer: func(a map[string]any) { a["refresh_token"], a["expires_in"] = "rt-0", 1 },
@@ -110,7 +111,7 @@ func tokensGood(w http.ResponseWriter, n int64, more string) {
 	fmt.Fprintf(w, `{"access_token":"at-%d","refresh_token":"rt-%d","token_type":"Bearer","expires_in":3600%s}`, n, n, more)
 }
 
-// tokensOf are the stored tokens of ada, opened.
+// tokensOf returns ada's stored tokens, decrypted.
 func tokensOf(t *T, w *arena.World, userID string) authsvc.Account {
 	t.Helper()
 	list, err := w.Accounts(t.Context(), userID)
@@ -153,8 +154,8 @@ func tokens02(t *T) {
 	}
 }
 
-// tokensRest: while refreshes fail, a token with some seconds left is returned,
-// unless they have passed when the failure is known.
+// tokensRest checks that while refreshes fail, a token with some seconds left is
+// returned, unless they have passed when the failure is known.
 func tokensRest(t *T, wait time.Duration, want bool) {
 	w := oidcOffline(t, nil)
 	fault := tokensFault(func(rw http.ResponseWriter, _ *http.Request) { time.Sleep(wait); rw.WriteHeader(500) })
@@ -168,7 +169,8 @@ func tokensRest(t *T, wait time.Duration, want bool) {
 	}
 }
 
-// tokensFails: a refusal drops the grant, another failure keeps it.
+// tokensFails checks that a refusal drops the grant, and that any other failure keeps
+// it.
 func tokensFails(t *T, strategy, name string, fail func(http.ResponseWriter, *http.Request), dead bool) {
 	var told, asked atomic.Int64
 	w := oidcOffline(t, func(c *authsvc.Config) {
@@ -207,7 +209,7 @@ func tokensFails(t *T, strategy, name string, fail func(http.ResponseWriter, *ht
 		}
 		tokensGood(rw, 1, "")
 	}))
-	if dead { // the way back is a sign-in
+	if dead { // only a sign-in restores it
 		if _, err := w.AccessToken(t.Context(), id, "op", nil); !errors.Is(err, authsvc.ErrTokenRefused) {
 			t.Errorf("%s, later: %v", name, err)
 		}

@@ -30,31 +30,31 @@ func TestMain(m *testing.M) {
 type check struct {
 	title string
 
-	// run attacks. It is called once per compat mode that is not in except,
-	// which says why the others cannot meet the check; with once set it is
-	// called once, for checks in which the mode plays no part.
+	// run attacks. It is called once per compat mode, except the modes in except,
+	// which gives the reason why they cannot meet the check. If once is set, it is
+	// called once, for checks that do not depend on the mode.
 	run    func(t *T)
 	once   bool
 	except map[string]string
 
-	// browser is the part that needs a real browser, of inBrowser.
+	// browser is the part of the check that needs a real browser, from inBrowser.
 	browser func(t *T)
 
-	// alone are checks of time and load, which nothing may run beside.
+	// alone marks checks of time and load, beside which nothing else may run.
 	alone bool
 
-	// least is the smallest scale that runs it.
+	// least is the smallest scale that runs the check.
 	least scale
 
-	// needs are what the machine must have for it.
+	// needs lists what the machine must have.
 	needs []need
 
-	// not says why there is no run: the feature does not exist, or no such
-	// machine can do it.
+	// not gives the reason why the check cannot run: the feature does not exist, or
+	// no machine here can do it.
 	not string
 }
 
-// checks are those of a group by number, "01".
+// checks holds the checks of a group by number, "01".
 type checks map[string]check
 
 type group struct {
@@ -62,7 +62,8 @@ type group struct {
 	checks checks
 }
 
-// groups are all, in the order in which they run, with what runs in a browser.
+// groups returns all groups in the order in which they run, with their browser
+// checks.
 var groups = sync.OnceValue(func() []group {
 	all := []group{
 		{"cookies", cookiesChecks}, {"csrf", csrfChecks}, {"redirect", redirectChecks}, {"session", sessionChecks},
@@ -87,10 +88,10 @@ var groups = sync.OnceValue(func() []group {
 	return all
 })
 
-// A catalogued check is an id with its severity, of testdata/checks.txt.
+// A catalogued check is an id with its severity, from testdata/checks.txt.
 type catalogued struct {
 	group, number, severity string
-	core                    bool // no release without it
+	core                    bool // must pass before a release
 }
 
 func catalogue(t *testing.T) []catalogued {
@@ -109,9 +110,9 @@ func catalogue(t *testing.T) []catalogued {
 	return list
 }
 
-// TestCatalogue: every P0 and P1 check of the catalogue is here, or here is
-// why not, or it is in testdata/pending.txt; and none is here that is in no
-// catalogue.
+// TestCatalogue checks that every P0 and P1 check of the catalogue exists here, has a
+// reason why not, or is in testdata/pending.txt, and that the catalogue has every
+// check here.
 func TestCatalogue(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("testdata/pending.txt")
@@ -148,12 +149,12 @@ func TestCatalogue(t *testing.T) {
 	}
 }
 
-// TestVerify runs the checks: a group after the other those that must be alone,
-// then all others, six at a time. A quick run measures nothing, so none must be
-// alone. With -failfast, which parallel tests do not heed, a group follows the other.
+// TestVerify runs the checks: first those that must run alone, group by group, then
+// all others, six at a time. A quick run measures nothing, so no check runs alone.
+// With -failfast, which parallel tests ignore, groups run one after another.
 func TestVerify(t *testing.T) {
 	r := &report{t: t}
-	t.Cleanup(func() { r.summary(groups()) }) // after the subtests that are parallel
+	t.Cleanup(func() { r.summary(groups()) }) // after the parallel subtests
 	for _, c := range catalogue(t) {
 		r.severity(c)
 	}
@@ -177,7 +178,7 @@ func (g group) run(t *testing.T, r *report) {
 		alone := c.alone && theScale() > quick
 		if !alone && !beside {
 			beside = true
-			t.Parallel() // goes on when no group has one left that must be alone
+			t.Parallel() // continues once no group has checks left that must run alone
 		}
 		t.Run(n, func(t *testing.T) {
 			if !alone {
@@ -211,7 +212,7 @@ func (c check) verify(t *T) {
 		t.report.line(t.id, "SKIP", fmt.Sprintf("runs at scale %s and above", c.least), "")
 		return
 	}
-	t.Cleanup(func() { // after the subtests that are parallel
+	t.Cleanup(func() { // after the parallel subtests
 		status := "PASS"
 		switch {
 		case t.Failed():
@@ -239,7 +240,7 @@ func (c check) verify(t *T) {
 			c.run(inner)
 		})
 		if os.Getenv("AUTHSVC_VERIFY") == "" && theScale() == quick {
-			return // go test ./... does each once
+			return // go test ./... runs each once anyway
 		}
 	}
 }
@@ -267,7 +268,7 @@ func (t *T) require(c check) {
 	}
 }
 
-// A scale is how much is done.
+// A scale sets how much is done.
 type scale int
 
 const (

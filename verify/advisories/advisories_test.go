@@ -8,17 +8,17 @@ import (
 	"authsvc/internal/test/arena"
 )
 
-// An advisory is a class of hole that other products have had, by the number
-// under which it was published, and what would show it here.
+// An advisory is a class of vulnerability published for other products, and a test
+// that would show it here.
 type advisory struct {
-	ids   string // CVE and GHSA numbers, or the issue where there is none
+	ids   string // CVE and GHSA numbers, or the issue if there is none
 	title string
 	run   func(t *testing.T, w *arena.World)
 }
 
-// TestAdvisories tries holes that other authentication products have had, one
-// of each class, against the default configuration: e-mail, credentials and an
-// OpenID provider on a memory store, rate limits on.
+// TestAdvisories tries one vulnerability of each class known from other
+// authentication products against the default configuration: e-mail, credentials and
+// an OpenID provider on a memory store, with rate limits on.
 func TestAdvisories(t *testing.T) {
 	t.Parallel()
 	for _, list := range [][]advisory{redirectAdvisories, mailAdvisories, oauthAdvisories, sessionAdvisories, requestAdvisories} {
@@ -32,7 +32,8 @@ func TestAdvisories(t *testing.T) {
 	}
 }
 
-// clients are browsers with an address each, since limits count by address.
+// clients returns browsers with different addresses, because rate limits count by
+// address.
 func clients(w *arena.World) func() *arena.Browser {
 	n := 0
 	return func() *arena.Browser {
@@ -43,7 +44,8 @@ func clients(w *arena.World) func() *arena.Browser {
 	}
 }
 
-// jwt makes a second world with strategy jwt, for holes of sealed cookies.
+// jwt creates a second world with strategy jwt, for vulnerabilities of sealed
+// cookies.
 func jwt(t *testing.T) *arena.World {
 	t.Helper()
 	return arena.Start(t, func(c *authsvc.Config) { c.Session.Strategy = "jwt" })

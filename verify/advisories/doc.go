@@ -1,4 +1,3 @@
-// Package advisories holds no code, only tests of holes that other
-// authentication products have had, under the numbers by which they were
-// published.
+// Package advisories contains only tests. They try vulnerabilities of other
+// authentication products, listed under their published numbers.
 package advisories

@@ -24,7 +24,7 @@ var mailAdvisories = []advisory{
 	{"CVE-2026-18963 CVE-2025-46815", "a sign-in by mail without the mail", withoutMail},
 }
 
-// addresses asserts that no mail goes out for any of them, and one to a good one.
+// addresses checks that a mail goes to a valid address and to none of the bad ones.
 func addresses(bad ...string) func(*testing.T, *arena.World) {
 	return func(t *testing.T, w *arena.World) {
 		client := clients(w)
@@ -79,7 +79,7 @@ func foreignToken(t *testing.T, w *arena.World) {
 }
 
 func manyClicks(t *testing.T, _ *arena.World) {
-	// 100 at once are more than one client's limit, so from many addresses.
+	// 100 at once exceed one client's limit, so they come from many addresses.
 	w := arena.Start(t, nil)
 	client := clients(w)
 	asked := client()

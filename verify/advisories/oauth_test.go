@@ -50,7 +50,7 @@ func stripped(t *testing.T, w *arena.World) {
 	}
 	b := client()
 	u := callback(t, w, b)
-	other := client() // without the cookies that hold nonce and verifier
+	other := client() // without the cookies that hold the nonce and the verifier
 	calls := w.TokenCalls()
 	if other.Get(u.String()); other.Email() != "" || w.TokenCalls() != calls {
 		t.Errorf("without cookies: %q", other.Email())
@@ -92,7 +92,7 @@ func alwaysPKCE(t *testing.T, w *arena.World) {
 	}
 }
 
-// lying signs in at a provider with a fault, which must fail, and without it.
+// lying signs in at a provider with each fault, which must fail, and without a fault.
 func lying(t *testing.T, w *arena.World, faults map[string]idp.Fault) {
 	t.Helper()
 	client := clients(w)

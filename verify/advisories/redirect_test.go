@@ -30,7 +30,7 @@ var redirectAdvisories = []advisory{
 	{"GHSA-3529-5m8x-rpv3 GHSA-93m4-mfpg-c3xf CVE-2025-64101", "forwarded headers make the links of mails", forwardedLink},
 }
 
-// leads asserts that none of the values leads away, and that a path does lead.
+// leads checks that no value leads to another site, and that a path works.
 func leads(values ...string) func(*testing.T, *arena.World) {
 	return func(t *testing.T, w *arena.World) {
 		client := clients(w)
@@ -47,7 +47,7 @@ func leads(values ...string) func(*testing.T, *arena.World) {
 	}
 }
 
-// everyWay goes through every kind of sign-in and sign-out.
+// everyWay runs every kind of sign-in and sign-out.
 func everyWay(t *testing.T, _ *arena.World) {
 	w := arena.Start(t, func(c *authsvc.Config) {
 		op := c.Providers[0].(*authsvc.OAuth)

@@ -70,7 +70,7 @@ func malformedHeader(t *testing.T, w *arena.World) {
 	}
 }
 
-// guard asks for a page behind Require and says whether it was shown.
+// guard requests a page behind Require and reports whether it was shown.
 func guard(w *arena.World, b *arena.Browser, r *http.Request) bool {
 	shown := false
 	h := w.Require(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { shown = true }))
@@ -135,7 +135,7 @@ func craftedPath(t *testing.T, w *arena.World) {
 	}
 }
 
-// attempts makes wrong sign-ins until one is limited, and counts those before.
+// attempts makes wrong sign-ins until one is limited, and counts the earlier ones.
 func attempts(b *arena.Browser, address func(i int) string, name func(i int) string) int {
 	token := b.CSRF()
 	for i := range 100 {
@@ -162,8 +162,8 @@ func spelled(t *testing.T, w *arena.World) {
 	}
 }
 
-// spellings runs in a bubble of its own: attempts past an account's limit wait
-// for a turn, of which there is one in five seconds.
+// spellings runs in its own bubble: attempts past an account's limit wait for a turn,
+// which comes once in five seconds.
 func spellings(t *testing.T, _ *arena.World) {
 	synctest.Test(t, func(t *testing.T) {
 		w := arena.EnterOffline(t, func(c *authsvc.Config) { c.RateLimit.Disabled = false })
@@ -174,7 +174,7 @@ func spellings(t *testing.T, _ *arena.World) {
 			return b
 		}
 		began := time.Now()
-		for i := range 10 { // the limit of one account
+		for i := range 10 { // one account's limit
 			at(i).Post("/api/auth/callback/credentials", "username", names[i%len(names)], "password", "wrong")
 		}
 		if took := time.Since(began); took != 0 {
