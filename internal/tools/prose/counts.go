@@ -7,6 +7,7 @@ import (
 	"go/parser"
 	"go/token"
 	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 )
@@ -37,7 +38,7 @@ var habits = []habit{
 	{"a clause that begins with what", regexp.MustCompile(`(?:^|[.;:] )What (is|has|they|it|was|does|a|the|others|other)\b|; what (is|has|they|it)\b`), nil, 0.2, false},
 	{"those of, that of, that, which", regexp.MustCompile(`(?i)\b(those of|that of|that, which)\b`), nil, 0.5, false},
 	{"somebody, anybody, nobody, everybody", regexp.MustCompile(`(?i)\b(some|any|no|every)body\b`), nil, 0.4, false},
-	{"is no", regexp.MustCompile(`(?i)\b(is|are) no \w+`), regexp.MustCompile(`no (longer|more|such|less)$`), 0.3, false},
+	{"is no", regexp.MustCompile(`(?i)(\bthere )?\b(is|are) no \w+`), regexp.MustCompile(`(?i)^there|no (longer|more|such|less)$`), 0.3, false},
 	{"goes on", regexp.MustCompile(`(?i)\b(goes|go|going|went) on\b`), nil, 0.05, false},
 	{"whoever", regexp.MustCompile(`(?i)\bwhoever\b`), nil, 0.05, false},
 	{"must", regexp.MustCompile(`(?i)\bmust\b`), nil, 1.5, true},
@@ -64,9 +65,9 @@ func (r rates) String() string {
 	return b.String()
 }
 
-// count reads the comments of all Go files of the repository except tests.
-func count(ctx context.Context) (r rates, err error) {
-	list, err := git(ctx, "ls-files", "-z", "*.go")
+// count reads the comments of all Go files of the repository at dir except tests.
+func count(ctx context.Context, dir string) (r rates, err error) {
+	list, err := git(ctx, "-C", dir, "ls-files", "-z", "*.go")
 	if err != nil {
 		return r, err
 	}
@@ -75,7 +76,7 @@ func count(ctx context.Context) (r rates, err error) {
 		if strings.HasSuffix(name, "_test.go") {
 			continue
 		}
-		source, err := os.ReadFile(name) // #nosec G304 -- a file of the repository
+		source, err := os.ReadFile(filepath.Join(dir, name)) // #nosec G304 -- a file of the repository
 		if err != nil {
 			return r, err
 		}

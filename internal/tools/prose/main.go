@@ -41,7 +41,7 @@ func run(ctx context.Context, out io.Writer, args []string) error {
 	case slices.Equal(args, []string{"commits"}):
 		return commits(ctx, out)
 	case slices.Equal(args, []string{"counts"}):
-		rates, err := count(ctx)
+		rates, err := count(ctx, ".")
 		if err == nil {
 			fmt.Fprint(out, rates)
 		}
