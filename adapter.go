@@ -170,14 +170,15 @@ type Proof struct {
 // changed meanwhile is ErrStale. Every other error means that the store failed. Methods
 // must be safe for concurrent use and must obey the context.
 //
-// Every user has an epoch ([User].Epoch). Each Revocation about the user raises it to
-// its Seq. The first proof of an address, EndSessions, DeleteUser, UnlinkAccount,
-// SetPerson and DeleteCredentials raise it in the same step that revokes access.
-// ProveEmail, LinkAccount, UnlinkAccount, CreateSession, RefreshAccount and
-// PutCredential write only while the epoch is the one that their caller read; the check
-// and the write are one step. If a sign-in and a revocation overlap, either the sign-in
-// comes first and the revocation undoes it, or the sign-in is stale. Methods that
-// return a User read its epoch no later than the data they found the user by.
+// Every user has an epoch ([User].Epoch). Each Revocation about a user sets the user's
+// epoch to the Seq of the Revocation. The first proof of an address, EndSessions,
+// DeleteUser, UnlinkAccount, SetPerson and DeleteCredentials raise it in the same step
+// that revokes access. ProveEmail, LinkAccount, UnlinkAccount, CreateSession,
+// RefreshAccount and PutCredential write only while the epoch is the one that their
+// caller read; the check and the write are one step. If a sign-in and a revocation
+// overlap, either the sign-in comes first and the revocation undoes it, or the sign-in
+// is stale. A method that returns a User must read the epoch before, or together with,
+// the record by which it found the user.
 //
 // The engine proposes ids (UUIDv7); the id in the returned record counts. It may be
 // empty for accounts and sessions, whose tables have no ids in some programs.

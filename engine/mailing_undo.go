@@ -14,8 +14,8 @@ const maxUndos = 20 // of a user
 const undoLife = 72 * time.Hour
 
 // An undoable describes what the link in a notice undoes, besides ending all sessions:
-// a linked identity, or a replaced address. The link needs no session: the reader of a
-// verified address's mail decides.
+// a linked identity, or a replaced address. The link goes to a verified address and
+// needs no session: access to that mailbox is enough.
 type undoable struct {
 	Provider string    `json:"provider,omitempty"` // of the identity
 	Account  string    `json:"account,omitempty"`  // its ProviderAccountID

@@ -232,7 +232,8 @@ type refreshCalls struct {
 	all map[string]*refreshCall
 }
 
-// join returns the call for an account. mine reports whether the caller must run it.
+// join returns the refresh for key that is in progress or has failed a moment ago. If
+// there is none, it returns a new one, and mine is true: the caller must run it.
 func (c *refreshCalls) join(key string, now time.Time) (call *refreshCall, mine bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

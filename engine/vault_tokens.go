@@ -113,7 +113,7 @@ func tokensOf(a *authsvc.Account) map[string]*string {
 	return map[string]*string{"refresh_token": &a.RefreshToken, "access_token": &a.AccessToken, "id_token": &a.IDToken}
 }
 
-// Accounts implements [Service.Accounts].
+// Accounts implements [People.Accounts].
 func (vt *vault) Accounts(ctx context.Context, userID string) ([]authsvc.Account, error) {
 	stored, err := vt.Adapter.ListAccounts(ctx, userID)
 	if err != nil {
@@ -170,7 +170,7 @@ type tokenFlow interface {
 	revoke(ctx context.Context, a authsvc.Account, token, hint string) error
 }
 
-// AccessToken implements [Service.AccessToken].
+// AccessToken implements [People.AccessToken].
 func (vt *vault) AccessToken(ctx context.Context, userID, provider string, options *AccessTokenOptions) (string, error) {
 	if options == nil {
 		options = &AccessTokenOptions{}

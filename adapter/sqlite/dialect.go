@@ -35,8 +35,8 @@ func dialect() sqladapter.Dialect {
 	}
 }
 
-// timeExpr returns a time column in milliseconds since 1970, whether it holds text or a
-// number.
+// timeExpr returns the SQL expression for a time column in milliseconds since 1970. The
+// column may hold text or numbers.
 func timeExpr(column string) string {
 	return `CASE typeof(` + column + `) WHEN 'text' THEN unixepoch(` + column + `, 'subsec') * 1000 ELSE ` + column + ` END`
 }

@@ -19,7 +19,8 @@ type background struct {
 	running int        // number of tasks
 }
 
-// Open creates the contexts of the background work. It starts nothing.
+// Open creates the contexts of the background work. It starts no work; Go and RunTask
+// do, and must be called after Open.
 func (fl *Fleet) Open() {
 	fl.background.ctx, fl.background.stop = context.WithCancel(context.Background())
 	fl.background.sending, fl.background.cancelSending = context.WithCancel(context.Background()) // #nosec G118 -- Close calls it

@@ -69,8 +69,9 @@ func New(cfg Config) (*Client, error) {
 // tokens as Config.UserInfoAuth says.
 func (c *Client) Outbound() *outbound.Client { return c.outbound }
 
-// discoveredUserInfo returns the userinfo endpoint of the cached metadata, which
-// receives the access token anyway.
+// discoveredUserInfo returns the userinfo endpoint of the cached metadata, or "" if
+// nothing is cached. Further calls may reach its host, because it receives the access
+// token in any case.
 func (c *Client) discoveredUserInfo() string {
 	if md, _ := c.metadata.last(); md != nil {
 		return md.UserInfoURL

@@ -63,8 +63,8 @@ func (c *Client) Refresh(ctx context.Context, r Refresh) (*Tokens, error) {
 	return nil, fmt.Errorf("token endpoint: %w", redact(err, r.RefreshToken, r.Secret))
 }
 
-// ParseRefreshed reads the members of an answer as [Client.Refresh] does, for an answer
-// that came another way.
+// ParseRefreshed parses the members of a token answer that [Client.Refresh] did not
+// fetch itself.
 func (c *Client) ParseRefreshed(fields Claims, r Refresh) (*Tokens, error) {
 	tokens, err := readTokens(fields, r.Conform, time.Now())
 	if err != nil {

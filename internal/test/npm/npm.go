@@ -52,8 +52,8 @@ func Bundle(dir, entry string, flags ...string) ([]byte, error) {
 	return out, err
 }
 
-// Pack installs authsvc-client from its folder pkg among the packages of dir as a
-// registry would deliver it: packed and unpacked.
+// Pack packs authsvc-client from its folder pkg and unpacks it into the packages of
+// dir, as an install from a registry would.
 func Pack(pkg, dir string) error {
 	temp, err := os.MkdirTemp("", "authsvc-pack-")
 	if err != nil {
