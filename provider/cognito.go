@@ -14,10 +14,10 @@ func cognitoEntry() Entry {
 	}
 }
 
-// Cognito signs in with an Amazon Cognito user pool. issuer is the issuer of the pool,
-// which is on another host than its login pages. For an app client without a secret,
-// set AuthMethod to none. The pool decides what email_verified means; its value may be
-// a text.
+// Cognito signs in with an Amazon Cognito user pool. issuer is the pool's issuer URL.
+// Its host is not that of the login pages. For an app client without a secret, set
+// AuthMethod to none. The pool decides what email_verified means; its value may be a
+// text.
 //
 // https://docs.aws.amazon.com/cognito/latest/developerguide/federation-endpoints.html
 func Cognito(c authsvc.Client, issuer string) *authsvc.OAuth {
