@@ -82,6 +82,6 @@ const (
 // ErrNoTokens means that no audience is configured, so there are no signing keys.
 var ErrNoTokens = errors.New("authsvc: no tokens are configured, so there are no signing keys")
 
-// ErrDerivedKeys means that signing keys are derived from Config.Secrets because there
-// is no store, and change only with them.
+// ErrDerivedKeys means that, without a store, signing keys are derived from
+// Config.Secrets. They change only with the secrets.
 var ErrDerivedKeys = errors.New("authsvc: without storage the signing keys follow from the secrets: rotate those")

@@ -8,8 +8,8 @@ import (
 	"authsvc"
 )
 
-// permitMoments counts requests in another order than they arrived. A request from
-// before the first one counted may have to wait until that time, but no permit is lost.
+// permitMoments counts requests out of order. A request that is older than the first
+// counted one may wait until that time, but no permit is lost.
 func permitMoments(t *testing.T, a authsvc.Adapter) {
 	later := at(0).Add(300 * time.Millisecond)
 	permitted(t, a, "turned", later, 0)

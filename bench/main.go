@@ -133,7 +133,7 @@ func run(ctx context.Context, o options) error {
 		if err != nil {
 			return err
 		}
-		if err := os.WriteFile(o.out, append(text, '\n'), 0o644); err != nil { // #nosec G306 -- figures, for everybody
+		if err := os.WriteFile(o.out, append(text, '\n'), 0o644); err != nil { // #nosec G306 -- figures, public
 			return err
 		}
 	}

@@ -18,7 +18,7 @@ const (
 
 // draw writes the plots of the available results.
 func (r *results) draw(dir string) error {
-	if err := os.MkdirAll(dir, 0o755); err != nil { // #nosec G301 -- pictures, for everybody
+	if err := os.MkdirAll(dir, 0o755); err != nil { // #nosec G301 -- pictures, public
 		return err
 	}
 	for name, p := range map[string]*plot{

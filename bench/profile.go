@@ -15,7 +15,7 @@ import (
 // profile writes a CPU profile of a comparison's service under load, in the format of
 // go tool pprof, to a file named after the comparison.
 func (b *bench) profile(ctx context.Context, name string, p *prepared) error {
-	if err := os.MkdirAll(b.profiles, 0o755); err != nil { // #nosec G301 -- figures, for everybody
+	if err := os.MkdirAll(b.profiles, 0o755); err != nil { // #nosec G301 -- figures, public
 		return err
 	}
 	addr, err := freeAddress()
@@ -66,5 +66,5 @@ func download(ctx context.Context, url, file string) error {
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(file, text, 0o644) // #nosec G306 -- figures, for everybody
+	return os.WriteFile(file, text, 0o644) // #nosec G306 -- figures, public
 }

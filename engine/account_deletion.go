@@ -60,7 +60,7 @@ func (ac *accountRoom) scheduleDeletion(ctx context.Context, userID string, by r
 }
 
 // markForDeletion stores when a user is to be deleted and ends the sessions in one
-// step. It reports as anew whether no deletion was scheduled before.
+// step. It also reports whether the deletion is new: false if one was scheduled before.
 func (ac *accountRoom) markForDeletion(ctx context.Context, userID string) (u authsvc.User, anew bool, err error) {
 	release, err := ac.fleet.Lease(ctx, deletionLease(userID))
 	if err != nil {

@@ -16,8 +16,9 @@ import (
 	"authsvc/adapter/memory"
 )
 
-// TestSessionFloor holds GET session with a JWT to 1.35 times the floor. The
-// two alternate, and the median of the ratios counts: machines are noisy.
+// TestSessionFloor checks that GET session with a JWT takes at most 1.35 times as long
+// as the floor. The two alternate, and the median ratio counts, since machines are
+// noisy.
 func TestSessionFloor(t *testing.T) {
 	s, r := benchService(t, jwtV4)
 	floor := bareSession(t)
@@ -44,7 +45,7 @@ func bodyOf(h http.Handler, r *http.Request) string {
 	return w.Body.String()
 }
 
-// medianRatio measures a and b in turn and returns the median of a/b.
+// medianRatio measures a and b alternately and returns the median of a/b.
 func medianRatio(rounds int, a, b func() time.Duration) float64 {
 	ratios := make([]float64, rounds)
 	for i := range ratios {
@@ -55,7 +56,8 @@ func medianRatio(rounds int, a, b func() time.Duration) float64 {
 	return ratios[rounds/2]
 }
 
-// threeShown keeps a claim and reads a column, and shows them and the id.
+// threeShown exposes three values in the session: the user's ID, a column of the store
+// and a claim.
 func threeShown(c *authsvc.Config) {
 	store := memory.New("role")
 	if _, err := store.CreateUser(context.Background(), authsvc.User{ID: "7", Name: "Ada Lovelace", Email: "ada@example.com"}); err != nil {
@@ -71,9 +73,9 @@ func threeShown(c *authsvc.Config) {
 	c.Session.Expose = map[string]string{"id": "id", "role": "User.role", "groups": "claims.groups"}
 }
 
-// TestExposeFloor holds GET session with three more values to what it takes
-// without them. Over HTTP, where nobody would notice, the figure is only logged;
-// in the handler alone, where a longer token counts most, the limit is 1.6.
+// TestExposeFloor compares GET session with three more values to GET session without
+// them. In the handler alone, where a longer token counts most, the limit is 1.6 times.
+// Over HTTP the difference is too small to notice, so the test only logs it.
 func TestExposeFloor(t *testing.T) {
 	for name, tune := range map[string]func(*authsvc.Config){"jwt": jwtV4, "database": func(*authsvc.Config) {}} {
 		plain, r := benchService(t, tune)
@@ -103,7 +105,7 @@ func inHandler(h http.Handler, r *http.Request) func() time.Duration {
 	}
 }
 
-// overHTTP asks a server, on one connection.
+// overHTTP returns a function that measures requests to a server on one connection.
 func overHTTP(t *testing.T, h http.Handler, r *http.Request) func() time.Duration {
 	t.Helper()
 	server := httptest.NewServer(h)

@@ -21,14 +21,15 @@ import (
 	"authsvc/internal/test/arena"
 )
 
-// sink is a ResponseWriter that costs next to nothing.
+// A sink is a ResponseWriter that costs almost nothing.
 type sink struct{ h http.Header }
 
 func (s *sink) Header() http.Header       { return s.h }
 func (*sink) Write(p []byte) (int, error) { return len(p), nil }
 func (*sink) WriteHeader(int)             {}
 
-// benchService is a service with credentials only, and a signed-in browser.
+// benchService runs a service whose only provider is Credentials. It returns the
+// service and a request of a signed-in browser.
 func benchService(tb testing.TB, tune func(*authsvc.Config)) (*engine.Service, *http.Request) {
 	tb.Helper()
 	store := memory.New()
@@ -51,7 +52,7 @@ func benchService(tb testing.TB, tune func(*authsvc.Config)) (*engine.Service, *
 	return s, signedIn(tb, s)
 }
 
-// signedIn is a request for the session of somebody who has signed in.
+// signedIn signs a user in and returns a request for the session.
 func signedIn(tb testing.TB, s http.Handler) *http.Request {
 	tb.Helper()
 	b := &arena.Browser{T: tb, H: s, Origin: arena.Origin, Cookies: map[string]string{}, Header: http.Header{}, IP: "203.0.113.7:4711"}
@@ -65,8 +66,8 @@ func signedIn(tb testing.TB, s http.Handler) *http.Request {
 	return r
 }
 
-// bareSession is the floor: what anybody would write with net/http who had to
-// open the same JWE and answer the same JSON, with the key derived once.
+// bareSession returns the floor: a plain net/http handler that opens the same JWE and
+// answers with the same JSON. It derives the key once.
 func bareSession(tb testing.TB) http.Handler {
 	tb.Helper()
 	key, err := hkdf.Key(sha256.New, []byte(arena.Secret), nil, "NextAuth.js Generated Encryption Key", 32)

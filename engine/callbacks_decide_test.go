@@ -15,8 +15,8 @@ import (
 	"authsvc/internal/test/arena"
 )
 
-// TestAttempt: callbacks learn whether the address is proved, by whatever way, and
-// who asks when. At the provider alan's address is not verified.
+// TestAttempt checks that callbacks receive the client, the time, and whether the email
+// address is proved, whichever way it was. The provider has not verified alan's address.
 func TestAttempt(t *testing.T) {
 	t.Parallel()
 	for _, strategy := range []authsvc.Strategy{authsvc.StrategyDatabase, authsvc.StrategyJWT} {
@@ -38,7 +38,7 @@ func TestAttempt(t *testing.T) {
 		})
 		b := w.Browser()
 		b.Post("/api/auth/signin/email", "email", "mail@app.test")
-		w.Mail.Next(t) // is not followed
+		w.Mail.Next(t) // its link is not followed
 		if !proved["mail@app.test"] || !at.VerificationRequest {
 			t.Errorf("%s: a link proves nothing: %+v", strategy, at)
 		}
@@ -55,7 +55,7 @@ func TestAttempt(t *testing.T) {
 	}
 }
 
-// TestRefusal: what a callback says is what the audit says.
+// TestRefusal checks that the audit event contains the reason that a callback gives.
 func TestRefusal(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
@@ -99,8 +99,8 @@ func TestRefusal(t *testing.T) {
 	}
 }
 
-// TestCreateUserCallback: it is asked about new people only, and changes name and
-// image alone.
+// TestCreateUserCallback checks that CreateUser is called for new users only, and that
+// it can change only the name and the image.
 func TestCreateUserCallback(t *testing.T) {
 	t.Parallel()
 	var asked []string
@@ -129,8 +129,8 @@ func TestCreateUserCallback(t *testing.T) {
 	}
 }
 
-// TestAllowRedirect: it adds to the lists, for https alone, and gets what would be
-// sent.
+// TestAllowRedirect checks that AllowRedirect can allow https URLs besides the listed
+// ones, and that it gets the URL as it would be sent.
 func TestAllowRedirect(t *testing.T) {
 	t.Parallel()
 	w := arena.Start(t, func(c *authsvc.Config) {
@@ -165,8 +165,8 @@ func TestAllowRedirect(t *testing.T) {
 	}
 }
 
-// TestAudienceConditions: whoever has a session gets a token if a condition of the
-// audience holds and its rule says so.
+// TestAudienceConditions checks that a user with a session gets a token only if one of
+// the audience's conditions holds and its rule allows it.
 func TestAudienceConditions(t *testing.T) {
 	t.Parallel()
 	when := func(ok bool, err error) func(context.Context, authsvc.AccessRequest) (bool, error) {
@@ -181,7 +181,7 @@ func TestAudienceConditions(t *testing.T) {
 	for name, tt := range map[string]struct {
 		audience authsvc.Audience
 		who      string
-		reason   string // of the refusal
+		reason   string // for the refusal; empty: allowed
 	}{
 		"everybody":              {authsvc.Audience{}, "alan", ""},
 		"a domain":               {authsvc.Audience{Allow: domain}, "ada", ""},
@@ -219,7 +219,7 @@ func TestAudienceConditions(t *testing.T) {
 	}
 }
 
-// TestDryRun: it says what a sign-in would meet, and leaves nothing behind.
+// TestDryRun checks that dry runs return the decisions that real requests would get.
 func TestDryRun(t *testing.T) {
 	t.Parallel()
 	c := withoutStorage()
@@ -283,8 +283,8 @@ func TestDryRun(t *testing.T) {
 	}
 }
 
-// TestAuthorizeRefusal: what Authorize says is what the audit says, and what it
-// could not decide is a failure.
+// TestAuthorizeRefusal checks that the audit event contains the reason that Authorize
+// gives. If Authorize could not decide, the event is a failure.
 func TestAuthorizeRefusal(t *testing.T) {
 	t.Parallel()
 	for event, tt := range map[string]struct {

@@ -172,7 +172,7 @@ func TestJWTAndSessionCallbacks(t *testing.T) {
 	}
 }
 
-// update posts data to session as the client does.
+// update posts data to the session route as the client does, and returns the answer.
 func update(b *arena.Browser, data any) map[string]any {
 	b.T.Helper()
 	raw, err := json.Marshal(map[string]any{"csrfToken": b.CSRF(), "data": data})
@@ -209,7 +209,7 @@ func TestFailingSessionCallbacksSignNobodyIn(t *testing.T) {
 	}
 }
 
-// eventLog collects the names of events.
+// An eventLog collects the names of events.
 type eventLog struct {
 	mu   sync.Mutex
 	list []string
@@ -227,7 +227,8 @@ func (l *eventLog) names() []string {
 	return slices.Clone(l.list)
 }
 
-// watch makes every event known to l. The first panics, which must not matter.
+// watch makes l collect every event. CreateUser also panics, which must not affect the
+// request.
 func (l *eventLog) watch(c *authsvc.Config) {
 	c.Events = authsvc.Events{
 		SignIn: func(_ context.Context, e authsvc.SignInEvent) {
@@ -250,7 +251,7 @@ func TestEvents(t *testing.T) {
 	t.Parallel()
 	for _, strategy := range []string{"database", "jwt"} {
 		for person, want := range map[string][]string{
-			// The provider vouches for ada's address, not for alan's.
+			// The provider has verified ada's address, but not alan's.
 			"ada": {"createUser", "linkAccount ada", "signIn op true", "session ada@example.com", "signOut", "signIn email false"},
 			"alan": {"createUser", "linkAccount alan", "signIn op true", "session alan@example.com", "signOut",
 				"unlinkAccount alan", "updateUser", "signIn email false"},

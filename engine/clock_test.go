@@ -16,11 +16,11 @@ import (
 	"authsvc/internal/test/arena"
 )
 
-// A clocked store is ahead of this machine, and takes its time to say so.
+// A clocked store has a clock that is ahead of this machine's, and answers slowly.
 type clocked struct {
 	authsvc.Adapter
 	ahead atomic.Int64
-	took  []time.Duration // of each answer; half of it on the way there
+	took  []time.Duration // of each answer; a quarter passes before the clock is read
 	down  atomic.Bool
 	n     atomic.Int64
 }
@@ -49,7 +49,7 @@ func clockedService(t *testing.T, ahead time.Duration, took ...time.Duration) (w
 	r := replica(t, store, func(c *authsvc.Config) { c.Audit.Store = false })
 	n := 0
 	return r, store, r.Logs.String, func() time.Time {
-		n++ // a record of its own
+		n++ // another user, so that each call writes its own record
 		if err := r.EndSessions(t.Context(), strconv.Itoa(n)); err != nil {
 			t.Fatal(err)
 		}
@@ -61,9 +61,9 @@ func clockedService(t *testing.T, ahead time.Duration, took ...time.Duration) (w
 	}
 }
 
-// TestStoreClock: what is stored has the time of the store, whatever this
-// machine's clock says. A difference of seconds is logged; of half a minute it
-// makes the service unready, and none keeps it from starting.
+// TestStoreClock checks that stored times follow the store's clock if this machine's
+// clock differs by a second or more. Above 2 s the service logs the difference, above
+// 30 s it is not ready. No difference prevents its start.
 func TestStoreClock(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -103,9 +103,9 @@ func TestStoreClock(t *testing.T) {
 	}
 }
 
-// TestStoreClockMeasurement: of some answers the quickest counts, a clock that
-// jumps is noticed within half a minute, and a store that does not tell leaves
-// what is known.
+// TestStoreClockMeasurement checks that the fastest of several answers counts and that
+// the service notices a jump of the clock within about 30 s. If the store does not
+// answer, the last known difference stays.
 func TestStoreClockMeasurement(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -142,8 +142,9 @@ func TestStoreClockMeasurement(t *testing.T) {
 	})
 }
 
-// TestTokenExpiryUsesStoreClock: when a provider's access token ends is stored
-// by the clock that it is compared with, after sign-ins and refreshes.
+// TestTokenExpiryUsesStoreClock checks that, after sign-ins and refreshes, the expiry of
+// a provider's access token is stored by the store's clock, with which it is compared
+// later.
 func TestTokenExpiryUsesStoreClock(t *testing.T) {
 	t.Parallel()
 	for _, ahead := range []time.Duration{0, 25 * time.Second, -25 * time.Second} {

@@ -22,7 +22,7 @@ func nobody(context.Context, map[string]string) (authsvc.User, error) {
 	return authsvc.User{}, authsvc.ErrAccessDenied
 }
 
-// replica runs a service without a network on a store that others share.
+// replica runs a service, without a network, on a store that other replicas may share.
 func replica(t *testing.T, store authsvc.Adapter, tune func(*authsvc.Config)) *arena.World {
 	t.Helper()
 	w := &arena.World{T: t, Logs: &arena.LogBuffer{}, Store: store}
@@ -47,12 +47,13 @@ func end(w *arena.World, t *testing.T) {
 	}
 }
 
-// A rate limit is one for all replicas of a store, and of each its own without.
+// TestRateLimitSharedByReplicas checks that replicas with a common store share a rate
+// limit. Without one, or if the store fails, each replica counts alone.
 func TestRateLimitSharedByReplicas(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		store func() authsvc.Adapter
-		want  int // attempts that pass, of 4 at each of two replicas
+		want  int // attempts that pass, of 4 at each of 2 replicas
 	}{
 		"one store":    {func() func() authsvc.Adapter { m := memory.New(); return func() authsvc.Adapter { return m } }(), 3},
 		"a store each": {func() authsvc.Adapter { return memory.New() }, 6},
@@ -85,14 +86,14 @@ func TestRateLimitSharedByReplicas(t *testing.T) {
 	}
 }
 
-// noPermits cannot count.
+// A noPermits store fails to count requests.
 type noPermits struct{ authsvc.Adapter }
 
 func (noPermits) Permit(context.Context, string, time.Time, time.Duration, time.Duration) (time.Duration, error) {
 	return 0, errors.New("no permits today")
 }
 
-// sweeps counts how often a replica swept.
+// A sweeps store counts how often a replica sweeps it.
 type sweeps struct {
 	authsvc.Adapter
 	n atomic.Int32
@@ -103,7 +104,8 @@ func (s *sweeps) Sweep(ctx context.Context, now time.Time, limit int) (int, erro
 	return s.Adapter.Sweep(ctx, now, limit)
 }
 
-// Of many replicas one sweeps; when it ends or dies another goes on.
+// TestOneReplicaSweeps checks that only one replica sweeps. If it ends or dies, another
+// continues.
 func TestOneReplicaSweeps(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -121,7 +123,7 @@ func TestOneReplicaSweeps(t *testing.T) {
 		if b.n.Load() != 1 {
 			t.Errorf("swept %d times in the minute after the other ended", b.n.Load())
 		}
-		// A replica that dies does not give its lease up.
+		// A replica that dies does not release its lease.
 		if err := store.Lease(t.Context(), "sweep", "dead", time.Now().Add(time.Hour), time.Now().Add(3*time.Minute)); err != nil {
 			t.Fatal(err)
 		}
@@ -137,8 +139,8 @@ func TestOneReplicaSweeps(t *testing.T) {
 	})
 }
 
-// unlinking removes the account of a sign-in right before or right after the
-// session is stored, as another replica may.
+// An unlinking store calls before and after around the storing of a session, to make a
+// change that another replica could make at that moment.
 type unlinking struct {
 	authsvc.Adapter
 	before, after func(ctx context.Context, a authsvc.Adapter) error
@@ -157,8 +159,9 @@ func (u *unlinking) CreateSession(ctx context.Context, s authsvc.SessionRecord) 
 	return s, err
 }
 
-// A sign-in does not outlive the account that it rests on, whenever that is
-// removed.
+// TestAccountRemovedDuringSignIn checks that a sign-in fails if its account is unlinked
+// before the session is stored; a stored session survives. The first proof of the email
+// address, which removes the account, ends even a stored session.
 func TestAccountRemovedDuringSignIn(t *testing.T) {
 	t.Parallel()
 	unlink := func(ctx context.Context, a authsvc.Adapter) error {
@@ -181,7 +184,7 @@ func TestAccountRemovedDuringSignIn(t *testing.T) {
 	}{
 		"nobody":             {nil, nil, true},
 		"unlinked before":    {unlink, nil, false},
-		"unlinked after":     {nil, unlink, true}, // the session came first, and goes on
+		"unlinked after":     {nil, unlink, true}, // the session came first, and continues
 		"first proof before": {proof, nil, false},
 		"first proof after":  {nil, proof, false},
 	} {
@@ -200,7 +203,7 @@ func TestAccountRemovedDuringSignIn(t *testing.T) {
 	}
 }
 
-// A slowStore takes its time to read a user.
+// A slowStore reads users slowly.
 type slowStore struct{ authsvc.Adapter }
 
 func (s slowStore) GetUser(ctx context.Context, id string) (authsvc.User, error) {
@@ -208,8 +211,8 @@ func (s slowStore) GetUser(ctx context.Context, id string) (authsvc.User, error)
 	return s.Adapter.GetUser(ctx, id)
 }
 
-// TestManyWaitForALease: of 64 who wait for one lease at three replicas all get it in
-// the time that they wait. Asking in step, one got it at each beat.
+// TestManyWaitForALease checks that all of 64 callers at three replicas get the same
+// lease before they give up. If they retried in step, only one would get it each time.
 func TestManyWaitForALease(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -17,8 +17,8 @@ import (
 	"testing"
 )
 
-// TestErrorsPage: docs/errors.md has every word, reason, Problem and error of Go,
-// with cause and mend, and none besides.
+// TestErrorsPage checks that docs/errors.md lists every error code, reason, problem and
+// exported Go error, each with a cause and a fix, and no others.
 func TestErrorsPage(t *testing.T) {
 	t.Parallel()
 	raw, err := os.ReadFile("../docs/errors.md")
@@ -54,8 +54,8 @@ func TestErrorsPage(t *testing.T) {
 	}
 }
 
-// firstCells reads the table whose first column has that title: the further cells
-// of each row, by the name in its first.
+// firstCells reads the table whose first column has the given title. It maps the name in
+// the first cell of each row to the other cells.
 func firstCells(t *testing.T, page, title string) map[string][]string {
 	t.Helper()
 	_, table, found := strings.Cut(page, "| "+title+" |")
@@ -75,8 +75,8 @@ func firstCells(t *testing.T, page, title string) map[string][]string {
 	return rows
 }
 
-// typedConstants are the values of the constants of a type of this package or of
-// the words.
+// typedConstants returns the values of the constants of type typ, from this package and
+// package authsvc.
 func typedConstants(t *testing.T, typ string) (values []string) {
 	t.Helper()
 	files, err := filepath.Glob("*.go")
@@ -103,7 +103,7 @@ func typedConstants(t *testing.T, typ string) (values []string) {
 	return values
 }
 
-// publicErrors are the variables Err… of the packages that programs import.
+// publicErrors returns the names of the Err… variables in packages that programs import.
 func publicErrors(t *testing.T) (names []string) {
 	t.Helper()
 	err := filepath.WalkDir("..", func(path string, d fs.DirEntry, err error) error {
@@ -129,7 +129,8 @@ func publicErrors(t *testing.T) (names []string) {
 	return names
 }
 
-// eachValue walks the declarations of a file that is no test.
+// eachValue calls visit for each constant or variable that a file declares, depending on
+// kind. It skips test files.
 func eachValue(t *testing.T, file string, kind token.Token, visit func(*ast.ValueSpec)) {
 	t.Helper()
 	if strings.HasSuffix(file, "_test.go") {

@@ -18,7 +18,7 @@ import (
 
 const guestOrigin = "https://guests.test"
 
-// A guest is a browser without anything but cookies and an address.
+// A guest is a minimal browser: it keeps cookies and has a network address.
 type guest struct {
 	t       testing.TB
 	h       http.Handler
@@ -26,18 +26,18 @@ type guest struct {
 	cookies map[string]string
 }
 
-// reply is an answer, and how long it took.
+// A reply is a response with its body and the time that it took.
 type reply struct {
 	*http.Response
 	text string
 	took time.Duration
 }
 
-// in reports whether a sign-in succeeded.
+// in reports whether the reply is to a successful sign-in.
 func (r *reply) in() bool { return r.Header.Get("Location") == guestOrigin }
 
-// guests runs a service with credentials, where Ada's password is "right", and
-// returns a maker of browsers at an address.
+// guests runs a service with Credentials that accepts any name with the password
+// "right". It returns the service and a function that makes a browser at an address.
 func guests(t testing.TB, tune func(*authsvc.Config)) (*engine.Service, func(ip string) *guest) {
 	t.Helper()
 	c := authsvc.Config{
@@ -95,7 +95,7 @@ func (g *guest) get(to string) *reply {
 	return g.do(httptest.NewRequest(http.MethodGet, to, nil))
 }
 
-// post sends a form with the CSRF token.
+// post sends a form with the CSRF token and fields, which are names and values in turn.
 func (g *guest) post(path string, fields ...string) *reply {
 	g.t.Helper()
 	var v struct{ CSRFToken string }

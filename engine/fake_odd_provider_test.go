@@ -16,16 +16,17 @@ import (
 	"authsvc/internal/test/browser"
 )
 
-// odd is an identity provider in memory that departs from the standards. It
-// answers 404 to what the test does not name.
+// An odd is an identity provider in memory that deviates from the standards. It answers
+// 404 to requests for which the test has no answer.
 type odd struct {
 	mu      sync.Mutex
-	asked   []*http.Request // with the body in Form or, of JSON, in PostForm["json"]
+	asked   []*http.Request // with the body parsed in Form, and as text in PostForm["raw"]
 	answers map[string]string
 }
 
-// newOdd knows a token and a person, whom more replaces or adds to. Keys are
-// host and path; a value may begin with "Content-Type: …\n" or "Location: …\n".
+// newOdd returns a provider that answers with a token and a user. more adds or replaces
+// answers: the keys are host and path. A value may begin with "Content-Type: …\n", or
+// be "Location: …" for a redirect.
 func newOdd(more map[string]string) *odd {
 	o := &odd{answers: map[string]string{
 		"odd.test/token":  `{"access_token":"the-token","token_type":"bearer"}`,
@@ -65,7 +66,7 @@ func (o *odd) RoundTrip(r *http.Request) (*http.Response, error) {
 	return w, nil
 }
 
-// request is the last one to a host and path; nil if there was none.
+// request returns the last request to a host and path, or nil.
 func (o *odd) request(where string) *http.Request {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -77,7 +78,7 @@ func (o *odd) request(where string) *http.Request {
 	return nil
 }
 
-// count tells how often a host and path was asked.
+// count returns the number of requests to a host and path.
 func (o *odd) count(where string) (n int) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -89,7 +90,7 @@ func (o *odd) count(where string) (n int) {
 	return n
 }
 
-// hosts are those that were asked.
+// hosts returns the hosts that got requests.
 func (o *odd) hosts() map[string]bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -100,7 +101,7 @@ func (o *odd) hosts() map[string]bool {
 	return all
 }
 
-// oddClient is the client at that provider, changed by tune.
+// oddClient returns the configuration of the provider, changed by tune.
 func oddClient(tune func(*authsvc.OAuth)) *authsvc.OAuth {
 	p := &authsvc.OAuth{ID: "odd", Client: authsvc.Client{ID: "odd-client", Secret: arena.ClientSecret},
 		Endpoints: authsvc.Endpoints{
@@ -115,14 +116,14 @@ func oddClient(tune func(*authsvc.OAuth)) *authsvc.OAuth {
 	return p
 }
 
-// oddConfig is a service with that provider only.
+// oddConfig returns the configuration of a service with p as its only provider.
 func oddConfig(o *odd, p *authsvc.OAuth, logs *arena.LogBuffer) authsvc.Config {
 	return authsvc.Config{URL: arena.Origin, Secrets: []string{arena.Secret}, Adapter: memory.New(), Providers: []authsvc.Provider{p},
 		Outbound: authsvc.Outbound{DangerousTransport: o}, RateLimit: authsvc.RateLimit{Disabled: true},
 		Logger: slog.New(slog.NewTextHandler(logs, &slog.HandlerOptions{Level: slog.LevelDebug}))}
 }
 
-// startOdd runs it.
+// startOdd runs a service with o as its only provider.
 func startOdd(t *testing.T, o *odd, tune func(*authsvc.OAuth)) *arena.World {
 	t.Helper()
 	w := &arena.World{T: t, Logs: &arena.LogBuffer{}}
@@ -140,7 +141,8 @@ func startOdd(t *testing.T, o *odd, tune func(*authsvc.OAuth)) *arena.World {
 	return w
 }
 
-// signInOdd goes through the flow; the callback gets more parameters.
+// signInOdd signs in at the provider. more adds parameters to the callback, names and
+// values in turn.
 func signInOdd(w *arena.World, b *arena.Browser, more ...string) *browser.Answer {
 	w.T.Helper()
 	state := arena.MustURL(w.T, b.Begin("odd")).Query().Get("state")
@@ -151,7 +153,8 @@ func signInOdd(w *arena.World, b *arena.Browser, more ...string) *browser.Answer
 	return b.Get("/api/auth/callback/odd?" + q.Encode())
 }
 
-// oddUser signs a person in and returns the session's user; nil if refused.
+// oddUser signs a person in and returns the session's user, or nil if the sign-in was
+// refused.
 func oddUser(w *arena.World, more ...string) map[string]any {
 	w.T.Helper()
 	b := w.Browser()

@@ -14,19 +14,19 @@ import (
 	"authsvc/internal/test/arena"
 )
 
-// rotator is an identity provider in memory that rotates refresh tokens: each
-// is good once, and one that comes twice ends them all.
+// A rotator is an identity provider in memory that rotates refresh tokens. Each is valid
+// once; using one again revokes them all.
 type rotator struct {
 	delay time.Duration // of an answer
-	steps func()        // runs while a refresh is under way
+	steps func()        // runs before an answer is returned
 
 	mu      sync.Mutex
 	n       int  // generation of the valid refresh token, "rt-N"
-	ended   bool // by a reuse
+	ended   bool // a reuse has revoked all tokens
 	status  int  // of every answer, if not 0
 	asked   int
 	revoked []string // "hint token"
-	revokes int      // requests
+	revokes int      // revocation requests
 }
 
 func (o *rotator) set(change func(*rotator)) {
@@ -91,7 +91,7 @@ func (o *rotator) answer(path string, form url.Values) (int, string) {
 	return http.StatusOK, fmt.Sprintf(`{"access_token":"at-%d","refresh_token":"rt-%d","token_type":"Bearer","expires_in":3600}`, o.n, o.n)
 }
 
-// at runs a replica with the rotator as provider "odd".
+// at runs a replica that has the rotator as its provider "odd".
 func (o *rotator) at(t *testing.T, store authsvc.Adapter, tune func(*authsvc.Config)) *arena.World {
 	t.Helper()
 	return replica(t, store, func(c *authsvc.Config) {
@@ -103,17 +103,18 @@ func (o *rotator) at(t *testing.T, store authsvc.Adapter, tune func(*authsvc.Con
 	})
 }
 
-// unlinkOf is what UnlinkAccount writes of a user.
+// unlinkOf returns the revocation that unlinking an account writes for a user.
 func unlinkOf(userID string) *authsvc.Revocation {
 	return &authsvc.Revocation{Key: "account:" + userID, UserID: userID, NotBefore: time.Now(), Expires: time.Now().Add(time.Hour)}
 }
 
-// endOf is what EndSessions writes of a user.
+// endOf returns the revocation that EndSessions writes for a user.
 func endOf(userID string) *authsvc.Revocation {
 	return &authsvc.Revocation{Key: "user:" + userID, UserID: userID, NotBefore: time.Now(), Expires: time.Now().Add(time.Hour)}
 }
 
-// due stores a user "ada" whose access token at "odd" ends in d.
+// due stores a user "ada" and returns her account at "odd". Its access token expires
+// in d.
 func due(t *testing.T, store authsvc.Adapter, d time.Duration) authsvc.Account {
 	t.Helper()
 	u, err := store.CreateUser(t.Context(), authsvc.User{ID: "ada", Name: "Ada"})

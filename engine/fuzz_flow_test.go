@@ -17,7 +17,7 @@ import (
 	"authsvc"
 )
 
-// fuzzed is a service without storage, with OAuth providers op and op2.
+// fuzzed returns a service without storage, with the OAuth providers op and op2.
 func fuzzed(f *testing.F, mode authsvc.Compat) *Service {
 	f.Helper()
 	provider := func(id string) *authsvc.OAuth {
@@ -32,15 +32,16 @@ func fuzzed(f *testing.F, mode authsvc.Compat) *Service {
 	return s
 }
 
-// fuzzedRequest is one with a Cookie header.
+// fuzzedRequest returns a request with a Cookie header.
 func fuzzedRequest(s *Service, cookies string) *request {
 	r := httptest.NewRequest(http.MethodGet, "https://app.test/api/auth/session", nil)
 	r.Header["Cookie"] = []string{cookies}
 	return s.site.newRequest(r)
 }
 
-// FuzzChunks: what is cut into cookies is what comes out of them, no cookie is
-// larger than browsers keep, and without one in the middle nothing comes out.
+// FuzzChunks checks that a session split into cookies is read back unchanged and that no
+// cookie is larger than browsers keep. If a cookie other than the last is missing, the
+// session must not be read.
 func FuzzChunks(f *testing.F) {
 	for _, n := range []int{0, 1, cookie.ChunkSize - 1, cookie.ChunkSize, cookie.ChunkSize + 1, 2 * cookie.ChunkSize, cookie.MaxChunks * cookie.ChunkSize, cookie.MaxChunks*cookie.ChunkSize + 1} {
 		f.Add(strings.Repeat("a", n), byte(0))
@@ -75,7 +76,7 @@ func FuzzChunks(f *testing.F) {
 		if len(parts) < 2 {
 			return
 		}
-		gone := int(drop) % (len(parts) - 1) // the end of a set cannot be seen; the seal sees it
+		gone := int(drop) % (len(parts) - 1) // only the seal shows that the last one is missing
 		left := append(append([]string{}, parts[:gone]...), parts[gone+1:]...)
 		if got, _ := fuzzedRequest(s, strings.Join(left, "; ")).jar.Session(); got != "" {
 			t.Fatalf("without cookie %d, %d bytes came out", gone, len(got))
@@ -83,8 +84,8 @@ func FuzzChunks(f *testing.F) {
 	})
 }
 
-// FuzzCSRF: a cookie counts only if it is, byte for byte, the one that belongs
-// to its token, the secret and, outside of compat modes, the session.
+// FuzzCSRF checks that a cookie is valid only if it is made from its token, the secret
+// and, without a compat mode, the session. Without a compat mode every byte must match.
 func FuzzCSRF(f *testing.F) {
 	own, v4 := fuzzed(f, authsvc.CompatNone).site.csrf.(boundCSRF), fuzzed(f, authsvc.NextAuthV4).site.csrf.(nextAuthCSRF)
 	for _, sid := range []string{"", "session"} {
@@ -114,8 +115,8 @@ func FuzzCSRF(f *testing.F) {
 	})
 }
 
-// FuzzState: an attempt is finished only with the very cookie and state that
-// it began with, at the provider where it began.
+// FuzzState checks that a sign-in attempt finishes only with the cookie and the state
+// that it began with, at the provider where it began.
 func FuzzState(f *testing.F) {
 	s := fuzzed(f, authsvc.CompatNone)
 	begun := fuzzedRequest(s, "")
@@ -144,7 +145,7 @@ func FuzzState(f *testing.F) {
 		if flow == nil || strings.ContainsAny(value, ";\r\n") {
 			return
 		}
-		s.given.Adapter = fleet.NoStorage() // what was used once counts again
+		s.given.Adapter = fleet.NoStorage() // forget used states
 		rq := fuzzedRequest(s, csrf+"; "+s.desk.txName(state)+"="+value)
 		rq.flow = flow
 		got, err := s.desk.finishTx(rq, state, false)
@@ -158,8 +159,8 @@ func FuzzState(f *testing.F) {
 	})
 }
 
-// FuzzForwarded: the client's address is the peer's unless the peer is trusted,
-// and never to the left of an address that is not.
+// FuzzForwarded checks that the client's address is the peer's unless the peer is a
+// trusted proxy, and that entries to the left of an untrusted address do not count.
 func FuzzForwarded(f *testing.F) {
 	s := fuzzed(f, authsvc.CompatNone)
 	for _, line := range []string{"", "1.2.3.4", "1.2.3.4, 10.0.0.2", "10.0.0.1,10.0.0.2", "1.2.3.4:80", "[2001:db8::1]:80", "::ffff:10.0.0.1", "unknown", ",", " , 1.2.3.4\t", "fe80::1%eth0", "0300.1.1.1", strings.Repeat("10.0.0.1,", 1000)} {
@@ -173,7 +174,7 @@ func FuzzForwarded(f *testing.F) {
 		rq.r.RemoteAddr, rq.r.Header["X-Forwarded-For"] = peer, []string{one, two}
 		got := rq.clientIP()
 		if want := slowClientIP(s, peer, one+","+two); got != want {
-			// An empty line has no hop, where a list has an empty one.
+			// An empty line has no hop; in the joined list it becomes an empty one.
 			if one != "" && two != "" {
 				t.Fatalf("%q, %q, %q: %v, want %v", peer, one, two, got, want)
 			}
@@ -188,7 +189,8 @@ func FuzzForwarded(f *testing.F) {
 	})
 }
 
-// slowClientIP reads the whole list and walks it from the right.
+// slowClientIP returns the expected address: it splits the whole list and walks it from
+// the right.
 func slowClientIP(s *Service, peer, list string) netip.Addr {
 	ap, err := netip.ParseAddrPort(peer)
 	if err != nil {

@@ -19,11 +19,12 @@ import (
 	"authsvc/internal/text/emailaddr"
 )
 
-// Where a callbackUrl may lead in the fuzz tests.
+// fuzzedOwn and fuzzedPartner are the origins that fuzz tests allow in a callbackUrl.
 const fuzzedOwn, fuzzedPartner = "https://app.test", "https://partner.test:8444"
 
-// fuzzedCallbacks adds the vectors to f and returns what resolves them. While
-// inputs are searched for, every 16th starts it: each seed is run slowly first.
+// fuzzedCallbacks adds the vectors in testdata/redirects.txt to f and returns a service
+// that resolves them. With -fuzz it adds only every 16th, since each seed first runs
+// slowly.
 func fuzzedCallbacks(f *testing.F) *Service {
 	f.Helper()
 	file, err := os.Open("testdata/redirects.txt")
@@ -48,9 +49,8 @@ func fuzzedCallbacks(f *testing.F) *Service {
 	return s
 }
 
-// FuzzCallbackURL: whatever is asked for, the answer is an allowed origin, in
-// bytes that no browser reads as another, and asking for the answer gives it
-// again.
+// FuzzCallbackURL checks that any callbackUrl leads to an allowed origin, in bytes that
+// no browser reads as another origin. Resolving the result again must not change it.
 func FuzzCallbackURL(f *testing.F) {
 	const own, partner = fuzzedOwn, fuzzedPartner
 	s := fuzzedCallbacks(f)
@@ -81,8 +81,8 @@ func FuzzCallbackURL(f *testing.F) {
 	})
 }
 
-// FuzzCookies: no Cookie header makes the engine panic, echo a name or value
-// into Set-Cookie, or take anything for a session that is not one value.
+// FuzzCookies checks that no Cookie header makes the engine panic, echo a name or value
+// into Set-Cookie, or read a session that is not a single value.
 func FuzzCookies(f *testing.F) {
 	const s = "__Host-authsvc.session"
 	for _, line := range []string{s + "=a", s + "=a; " + s + "=b", s + ".0=a; " + s + ".1=b", s + ".00=a", s + ".-1=a", s + ".1e1=a", s + "=", "=" + s, s + ".4=a", ";;=;", s + "=a; " + s + ".0=b",
@@ -115,8 +115,8 @@ func FuzzCookies(f *testing.F) {
 	})
 }
 
-// FuzzBody: a body is refused or understood, never half, and no field is taken
-// from two places.
+// FuzzBody checks that a body is either refused or read completely, and that no field is
+// accepted twice.
 func FuzzBody(f *testing.F) {
 	for _, v := range []string{"csrfToken=a", "a=1&a=2", "a[]=1", "a=%zz", "a;b", "", `{"csrfToken":"a"}`, `{"a":1,"a":2}`, `{"data":{"x":[1]}}`, `[]`, `{"a":"\ud800"}`, "\ufeff{}", `{} {}`, `{"a":1e999}`} {
 		f.Add(v, false)
@@ -143,8 +143,8 @@ func FuzzBody(f *testing.F) {
 	})
 }
 
-// FuzzAddress: an accepted address is one mailbox, in a form that is stable and
-// that no list, comment, quote or line break can be read into.
+// FuzzAddress checks that an accepted email address is a single mailbox in a stable
+// form, which cannot be read as a list, a comment, a quote or a line break.
 func FuzzAddress(f *testing.F) {
 	for _, v := range []string{"a@x.test", "A@X.TEST ", "a@x,v@y.test", `"a"@x.test`, "a@x.test\r\nBcc: v@y.test", "a＠x.test", "<a@x.test>", "a(c)@x.test", "a@[127.0.0.1]", "ſ@x.test", "İ@x.test", "a@x。test", "ﬀ@x.test", "a@\u0345.test", "℀@x.test", "é@x.test"} {
 		f.Add(v)

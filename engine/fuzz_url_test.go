@@ -16,9 +16,9 @@ import (
 	"authsvc"
 )
 
-// FuzzCallbackURLParsers holds what is accepted against the WHATWG parser of
-// Node.js, which browsers have too: what was asked for, relative to the origin
-// of the service, and where it leads are of one origin, an allowed one.
+// FuzzCallbackURLParsers checks accepted URLs with the WHATWG parser of Node.js, which
+// browsers have too. The requested URL, relative to the origin of the service, and the
+// URL that it leads to must have the same origin, which must be allowed.
 func FuzzCallbackURLParsers(f *testing.F) {
 	s := fuzzedCallbacks(f)
 	ask := whatwg(f, fuzzedOwn)
@@ -35,7 +35,7 @@ func FuzzCallbackURLParsers(f *testing.F) {
 	})
 }
 
-// whatwgScript answers each line, an address as JSON, with its origin.
+// whatwgScript reads a URL as JSON from each line and prints its origin.
 const whatwgScript = `
 require("readline").createInterface({ input: process.stdin }).on("line", (line) => {
   let origin = "none"
@@ -43,7 +43,7 @@ require("readline").createInterface({ input: process.stdin }).on("line", (line) 
   console.log(origin)
 })`
 
-// whatwg starts Node.js and returns what asks it for the origin of an address
+// whatwg starts Node.js and returns a function that asks it for the origin of a URL
 // relative to base.
 func whatwg(f *testing.F, base string) func(t *testing.T, v string) string {
 	f.Helper()
@@ -85,8 +85,8 @@ func whatwg(f *testing.F, base string) func(t *testing.T, v string) string {
 	}
 }
 
-// FuzzPath: a path that the router takes is written as a path of the interface
-// is written, byte for byte, and another router takes it for the same route.
+// FuzzPath checks that the router accepts only paths in the exact form of the interface,
+// and that another router finds the same route for them.
 func FuzzPath(f *testing.F) {
 	const base = "/api/auth"
 	s, err := New(authsvc.Config{URL: fuzzedOwn, Logger: slog.New(slog.DiscardHandler), Secrets: []string{"qS8vV3nYc0mZ1rT5uX7wA9bD2eF4gH6jK8lM0nP2qR4"}, Providers: []authsvc.Provider{
@@ -97,7 +97,7 @@ func FuzzPath(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	f.Cleanup(func() { s.Close(context.Background()) }) //nolint:errcheck // nothing is under way
+	f.Cleanup(func() { s.Close(context.Background()) }) //nolint:errcheck // nothing is in progress
 	mux, byPattern := http.NewServeMux(), map[string]*route{base + "/" + s.site.pages.StylePath: &assetRoute, base + "/" + s.site.pages.IconPath: &assetRoute}
 	for name, rt := range s.site.routes {
 		pattern := strings.TrimSuffix(base+"/"+name, "/")
@@ -125,7 +125,7 @@ func FuzzPath(f *testing.F) {
 		if rq.route == nil {
 			t.Fatalf("%q is neither taken nor refused", raw)
 		}
-		if rq.code != "" { // any word, which a page explains
+		if rq.code != "" { // the error page accepts any word
 			return
 		}
 		if p := u.EscapedPath(); pathpkg.Clean(p) != p || strings.ContainsAny(p, "%;\\ ") {

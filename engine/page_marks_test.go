@@ -9,7 +9,8 @@ import (
 	"authsvc/internal/test/arena"
 )
 
-// TestStyleIsCompressed for those who take it, and not for others.
+// TestStyleIsCompressed checks that the style sheet is compressed only for clients that
+// accept gzip.
 func TestStyleIsCompressed(t *testing.T) {
 	t.Parallel()
 	w := arena.Start(t, nil)
@@ -31,8 +32,8 @@ func TestStyleIsCompressed(t *testing.T) {
 	}
 }
 
-// TestNamesThatClash: two entries of one service can be told apart on the
-// page, and have their own names in the list that front ends read.
+// TestNamesThatClash checks that the page distinguishes two providers with the same
+// name, and that the list for front ends has their names unchanged.
 func TestNamesThatClash(t *testing.T) {
 	t.Parallel()
 	w := arena.Start(t, func(c *authsvc.Config) {

@@ -173,7 +173,7 @@ func (h *storeys) checkReconfigured(next *storeys) error {
 		Fix: "restart the service, or change it back"}
 }
 
-// inherit takes over the state of before that is not in the store.
+// inherit takes over the state that the earlier service does not keep in the store.
 func (s *Service) inherit(before *Service) {
 	s.limits.Inherit(before.limits)
 	s.credentialsRoom.queue = before.credentialsRoom.queue

@@ -31,12 +31,12 @@ func innerService(t *testing.T, logs *logbuffer.Buffer) *Service {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { s.Close(context.Background()) }) //nolint:errcheck // nothing is under way
+	t.Cleanup(func() { s.Close(context.Background()) }) //nolint:errcheck // nothing is in progress
 	return s
 }
 
-// TestInternalHostRoutes calls each route and method at an internal host and at the
-// host of the URL. The routes of internal hosts are listed here again.
+// TestInternalHostRoutes calls each route and method at the internal hosts and at the
+// host of the URL. It has its own list of the routes that internal hosts answer.
 func TestInternalHostRoutes(t *testing.T) {
 	t.Parallel()
 	logs := &logbuffer.Buffer{}
@@ -89,8 +89,8 @@ func TestInternalHostRoutes(t *testing.T) {
 	}
 }
 
-// TestInternalHostUnconfigured: an internal host refuses a route that the configuration
-// does not have, like any other.
+// TestInternalHostUnconfigured checks that an internal host refuses a route that is not
+// configured like any other route that it does not answer.
 func TestInternalHostUnconfigured(t *testing.T) {
 	t.Parallel()
 	s, err := New(authsvc.Config{URL: "https://app.test", Secrets: []string{"qS8vV3nYc0mZ1rT5uX7wA9bD2eF4gH6jK8lM0nP2qR4"}, InternalHosts: []string{"auth.internal"},
@@ -100,7 +100,7 @@ func TestInternalHostUnconfigured(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { s.Close(context.Background()) }) //nolint:errcheck // nothing is under way
+	t.Cleanup(func() { s.Close(context.Background()) }) //nolint:errcheck // nothing is in progress
 	for path, want := range map[string]int{"jwks": http.StatusMisdirectedRequest, "session": http.StatusOK} {
 		r := httptest.NewRequest("GET", "/api/auth/"+path, nil)
 		r.Host = "auth.internal"
@@ -111,8 +111,9 @@ func TestInternalHostUnconfigured(t *testing.T) {
 	}
 }
 
-// TestInternalHostSession: a server learns who is signed in, with the cookies and the
-// names of the public address. A host that only resembles an internal one is refused.
+// TestInternalHostSession checks that a server can read the session at an internal host,
+// with the cookies and cookie names of the public address. A host that only resembles an
+// internal host is not one.
 func TestInternalHostSession(t *testing.T) {
 	t.Parallel()
 	s := innerService(t, &logbuffer.Buffer{})
@@ -155,8 +156,8 @@ func TestInternalHostSession(t *testing.T) {
 	}
 }
 
-// TestInternalHostMistakes: entries that are not hosts, or are the host of the URL, are
-// refused.
+// TestInternalHostMistakes checks that entries that are not hosts, or are the host of
+// the URL, are refused.
 func TestInternalHostMistakes(t *testing.T) {
 	t.Parallel()
 	for _, url := range []string{"https://App.test", "http://localhost"} {

@@ -60,7 +60,7 @@ type request struct {
 	buf                         [320]byte // for short bodies of answers
 }
 
-// hooks are what requests need from the storeys above.
+// hooks holds the functions that requests need from the storeys above.
 type hooks struct {
 	sessionID func(raw string, now time.Time) string // names a session, without a store call
 	place     func(host string) place

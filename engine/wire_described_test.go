@@ -20,8 +20,8 @@ import (
 	"authsvc/internal/test/exchange"
 )
 
-// wireModes are the values of compat, with the names of the cookies that
-// transcripts speak of and what is between a CSRF token and its hash.
+// wireModes maps the values of compat to replacers. A replacer changes a transcript's
+// cookie names, and the separator of a CSRF token and its hash, to those of the mode.
 var wireModes = map[string]*strings.Replacer{
 	"none": strings.NewReplacer("next-auth.session-token", "authsvc.session", "next-auth.csrf-token", "authsvc.csrf", "next-auth.callback-url", "authsvc.callback-url",
 		"authjs.session-token", "authsvc.session", "authjs.csrf-token", "authsvc.csrf", "authjs.callback-url", "authsvc.callback-url", "}%7C{", "}.{"),
@@ -31,8 +31,8 @@ var wireModes = map[string]*strings.Replacer{
 		"next-auth.", "authjs.", "}.{", "}%7C{"),
 }
 
-// TestWireInEveryMode records transcripts in the modes that they are not written
-// for. What comes back is judged by docs/openapi.yaml alone (make openapi).
+// TestWireInEveryMode records transcripts in the modes that they are not written for.
+// Only docs/openapi.yaml judges the answers (make openapi).
 func TestWireInEveryMode(t *testing.T) {
 	t.Parallel()
 	if !exchange.On() {
@@ -57,8 +57,8 @@ func TestWireInEveryMode(t *testing.T) {
 	}
 }
 
-// A rare answer is one that no transcript has: of a store that fails, of a bug, of a
-// person who is already signed in with credentials, or to a large request.
+// A rare describes a request whose answer is in no transcript. For example, the store
+// fails, the service has a bug, or the request is large.
 type rare struct {
 	tune   func(*authsvc.Config)
 	ask    func(w *rareWorld, b *arena.Browser) *browser.Answer
@@ -66,14 +66,14 @@ type rare struct {
 	media  string
 }
 
-// A rareWorld has a store that can fail.
+// A rareWorld has a store that can fail or panic.
 type rareWorld struct {
 	*arena.World
 	store *adaptertest.Fault
 	bug   *buggyStore
 }
 
-// A buggyStore panics when it is told to.
+// A buggyStore panics in GetSession if panics is set.
 type buggyStore struct {
 	authsvc.Adapter
 	panics bool
@@ -96,7 +96,7 @@ func rareAnswers() map[string]rare {
 			return b.Raw("/api/auth/"+path, form, body, header...)
 		}
 	}
-	// signedIn asks as Ada, after something has gone wrong.
+	// signedIn signs Ada in, calls wrong, and then asks.
 	signedIn := func(wrong func(*rareWorld), ask func(b *arena.Browser, token string) *browser.Answer) func(*rareWorld, *arena.Browser) *browser.Answer {
 		return func(w *rareWorld, b *arena.Browser) *browser.Answer {
 			b.SignInByMail(w.World, "ada@app.test")
@@ -258,7 +258,7 @@ func rareAnswers() map[string]rare {
 	}
 }
 
-// asScript is what a script of a page sends.
+// asScript posts a form as a script of a page does.
 func asScript(b *arena.Browser, path string, fields ...string) *browser.Answer {
 	form := url.Values{"csrfToken": {b.CSRF()}}
 	for i := 0; i < len(fields); i += 2 {
@@ -267,11 +267,11 @@ func asScript(b *arena.Browser, path string, fields ...string) *browser.Answer {
 	return b.Raw("/api/auth/"+path, "application/x-www-form-urlencoded", form.Encode(), "X-Auth-Return-Redirect", "1")
 }
 
-// askAddress asks for a change of address, and looks at the pages around it.
+// askAddress requests a change of the email address and visits the related pages.
 func askAddress(w *rareWorld, b *arena.Browser) *browser.Answer {
 	b.SignInByMail(w.World, oldAddress)
 	b.Get("/api/auth/account/email?error=Invalid&request=0123456789ab")
-	b.Get(emailConfirmPath) // there is none
+	b.Get(emailConfirmPath) // no change is pending
 	b.Header.Set("Accept", "application/json")
 	b.Get(emailConfirmPath + "?id=nobodys&token=nobodys")
 	b.Header.Del("Accept")
@@ -280,7 +280,8 @@ func askAddress(w *rareWorld, b *arena.Browser) *browser.Answer {
 	return a
 }
 
-// stopAddress has a change stopped by its link, and the next one by the person.
+// stopAddress stops a change with the link in the mail, and cancels the next one as the
+// signed-in user.
 func stopAddress(w *rareWorld, b *arena.Browser) *browser.Answer {
 	askAddress(w, b)
 	link := mailsTo(w.T, w.World, 2)[oldAddress].links[1]
@@ -295,7 +296,7 @@ func proveAddress(w *rareWorld, b *arena.Browser) *browser.Answer {
 	return asScript(b, "account/email/confirm", linkFields(w.T, mailsTo(w.T, w.World, 2)[newAddress].links[0])...)
 }
 
-// takeBack takes a linked identity back by the link in the notice.
+// takeBack unlinks a linked identity with the link in the notice.
 func takeBack(w *rareWorld, b *arena.Browser) *browser.Answer {
 	b.SignInByMail(w.World, "ada@app.test")
 	b.SignIn(w.OP, "grace", "link", "true")
@@ -304,10 +305,10 @@ func takeBack(w *rareWorld, b *arena.Browser) *browser.Answer {
 	return asScript(b, "account/undo", "token", link.Query().Get("token"))
 }
 
-// elsewhere has a host of the gate that the session cookie does not get to.
+// elsewhere configures a host of the gate that does not receive the session cookie.
 func elsewhere(c *authsvc.Config) { c.Gate.Hosts = []authsvc.GateHost{{Origin: wiki}} }
 
-// largeElsewhere has sessions of which the host is to know more than fits.
+// largeElsewhere configures claims that are too large for the cookie at the gate's host.
 func largeElsewhere(c *authsvc.Config) {
 	c.Gate.Hosts = []authsvc.GateHost{{Origin: wiki, Rules: []authsvc.GateRule{{Match: "/x", Allow: authsvc.Allow{AnyOf: []authsvc.Condition{{Groups: []string{"ops"}}}}}}}}
 	c.Session.Strategy = authsvc.StrategyJWT
@@ -316,7 +317,8 @@ func largeElsewhere(c *authsvc.Config) {
 	}
 }
 
-// toAuthorize goes to the host of the gate, and from there to the login host.
+// toAuthorize signs Ada in and visits the host of the gate. It returns the address at
+// the login host to which that host redirects.
 func toAuthorize(w *rareWorld, b *arena.Browser) (authorize string) {
 	b.SignInByMail(w.World, "ada@app.test")
 	b.Header = http.Header{"Accept": {"text/html"}, "Sec-Fetch-Mode": {"navigate"}, "Sec-Fetch-Dest": {"document"}}
@@ -329,19 +331,19 @@ func toAuthorize(w *rareWorld, b *arena.Browser) (authorize string) {
 
 func enterLarge(w *rareWorld, b *arena.Browser) *browser.Answer { return b.Get(toAuthorize(w, b)) }
 
-// enterLate enters after a sign-out.
+// enterLate enters the host of the gate after a sign-out.
 func enterLate(w *rareWorld, b *arena.Browser) *browser.Answer {
 	to := toAuthorize(w, b)
 	b.Get(to + "&again=true")
 	enter := b.Get(to).Location()
-	b.Get("/api/auth/gate/enter") // which is not at this host
+	b.Get("/api/auth/gate/enter") // this host does not have the route
 	b.Post("/api/auth/signout")
 	b.Origin = wiki
 	return b.Get(enter)
 }
 
-// TestRareAnswersLater: a change of address that the old address says nothing about
-// is finished a week later.
+// TestRareAnswersLater records how a user finishes a change of the email address after
+// a week without an answer from the old address.
 func TestRareAnswersLater(t *testing.T) {
 	t.Parallel()
 	if !exchange.On() {
@@ -374,7 +376,7 @@ func TestRareAnswersLater(t *testing.T) {
 	}
 }
 
-// accountID is an account of the person of a browser.
+// accountID returns the ID of the first account of a browser's user.
 func accountID(b *arena.Browser) string {
 	var v struct{ Accounts []struct{ ID string } }
 	b.Header["Accept"] = []string{"application/json"}
@@ -385,8 +387,8 @@ func accountID(b *arena.Browser) string {
 	return v.Accounts[0].ID
 }
 
-// TestRareAnswers: they are the same in every mode, and as docs/openapi.yaml has
-// them.
+// TestRareAnswers checks that rare answers are the same in every mode, and records them
+// for the check against docs/openapi.yaml.
 func TestRareAnswers(t *testing.T) {
 	t.Parallel()
 	for name, c := range rareAnswers() {
@@ -407,7 +409,7 @@ func TestRareAnswers(t *testing.T) {
 				b.H = exchange.New(t, mode).Handler(w)
 				a := c.ask(w, b)
 				status, want := c.status, c.media
-				if status == http.StatusMethodNotAllowed && mode != "none" { // there is no such way in
+				if status == http.StatusMethodNotAllowed && mode != "none" { // compat modes answer 400
 					status, want = http.StatusBadRequest, ""
 				}
 				if media := a.Header.Get("Content-Type"); a.StatusCode != status || !strings.HasPrefix(media, want) {

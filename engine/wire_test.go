@@ -25,9 +25,9 @@ import (
 	"authsvc/internal/test/wire"
 )
 
-// TestWire plays testdata/wire against the embedded handler. The binary's own
-// tests play the same files; there the configuration is read by the loader,
-// here its few varying keys are.
+// TestWire plays testdata/wire against the embedded handler. The binary's tests play the
+// same files. There the loader reads the configuration; here embedded reads only the
+// few keys that vary.
 func TestWire(t *testing.T) {
 	t.Parallel()
 	for name, parts := range wireTranscripts(t) {
@@ -38,7 +38,7 @@ func TestWire(t *testing.T) {
 	}
 }
 
-// wireTranscripts returns the files of testdata/wire by name.
+// wireTranscripts returns the parts of each file in testdata/wire, by the file's name.
 func wireTranscripts(t *testing.T) map[string]map[string]string {
 	t.Helper()
 	files, err := filepath.Glob("testdata/wire/*.txtar")
@@ -60,13 +60,13 @@ func wireTranscripts(t *testing.T) map[string]map[string]string {
 	return all
 }
 
-// playEmbedded plays a transcript, a lenient one without comparing.
+// playEmbedded plays a transcript. If lenient is set, it does not compare the answers.
 func playEmbedded(t *testing.T, config, transcript string, lenient bool) {
 	t.Helper()
 	const origin, trusted = wireOrigin, "http://localhost:1"
 	config = strings.NewReplacer("{trusted}", trusted, "{origin}", origin).Replace(config)
 	people := idp.DefaultPeople()
-	for i := range people { // of another machine without https, so it is left out; those of this one are taken here
+	for i := range people { // the service drops these: without https it keeps only pictures on this machine
 		people[i].Picture = "http://pictures.example/" + people[i].Sub + ".png"
 	}
 	op, err := idp.Listen(idp.Options{Clients: []idp.Client{{ID: "app", Secret: "wire-client-secret"}}, People: people})
@@ -103,7 +103,7 @@ func playEmbedded(t *testing.T, config, transcript string, lenient bool) {
 
 const wireOrigin = "http://localhost:3000"
 
-// embedded is what the varying keys of a configuration mean.
+// embedded returns the configuration that the varying keys of config describe.
 func embedded(t *testing.T, config string, op *idp.Server, mails *arena.Outbox) authsvc.Config {
 	t.Helper()
 	var y struct {
@@ -191,7 +191,7 @@ func embedded(t *testing.T, config string, op *idp.Server, mails *arena.Outbox) 
 	return c
 }
 
-// A wireGate is what transcripts have of the key gate.
+// A wireGate holds the settings below gate that transcripts use.
 type wireGate struct {
 	Headers struct{ Assertion []string }
 	Hosts   []struct {
@@ -227,7 +227,7 @@ func (y *wireGate) gate(t *testing.T) (g authsvc.Gate) {
 	return g
 }
 
-// wireCommands are the commands of a transcript.
+// wireCommands returns a function that runs the commands of a transcript.
 func wireCommands(op *idp.Server, s *engine.Service, mail func(wanted func(testing.TB, authsvc.Message) string) (string, error), undo func() string) func([]string) (string, error) {
 	return func(args []string) (string, error) {
 		switch {

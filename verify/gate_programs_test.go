@@ -78,8 +78,8 @@ func startIn(t *T, dir, path, addr string, command ...string) *realProgram {
 }
 
 // gate puts the program behind the gate of the binary. through, if not empty, is a
-// command that runs the binary. /open is for anyone; /closed, /Admin/{id} and DELETE
-// below /open are for nobody; everything else is for signed-in users.
+// command that runs the binary. Anyone may get /open; /closed, /Admin/{id} and DELETE
+// below /open are closed to everyone; other paths require a signed-in user.
 func (p *realProgram) gate(t *T, through ...string) *gatedSite {
 	t.Helper()
 	s := &gatedSite{Neighbours: process.NewNeighbours(t), program: "upstream"}

@@ -63,7 +63,7 @@ func openStreams(t *T, s *gatedSite, cookies string) (all []*openStream) {
 		if err != nil || res.StatusCode != 101 && res.StatusCode != 200 {
 			t.Fatalf("%s: %v %v", name, res, err)
 		}
-		go func() { io.Copy(io.Discard, o.r); o.ended <- time.Now() }() //nolint:errcheck // its end is what counts
+		go func() { io.Copy(io.Discard, o.r); o.ended <- time.Now() }() //nolint:errcheck // only its end counts
 		all = append(all, o)
 	}
 	return all

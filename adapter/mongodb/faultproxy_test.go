@@ -119,7 +119,7 @@ func (p *faultProxy) hold(server net.Conn, request []byte) {
 		p.one.Lock()
 		defer p.one.Unlock()
 		if _, err := server.Write(request); err == nil {
-			mongowire.ReadMessage(server) //nolint:errcheck // nobody waits for it
+			mongowire.ReadMessage(server) //nolint:errcheck // no caller waits for it
 		}
 	}
 }

@@ -84,7 +84,7 @@ func location(t testing.TB) (string, *faultProxy) {
 func newShared(t testing.TB, o Options) shared {
 	t.Helper()
 	at, g := location(t)
-	at += "&timeoutMS=120000" // 64 callers may have to wait for one another
+	at += "&timeoutMS=120000" // 64 callers may wait for one another
 	s, err := Open(t.Context(), at, Options{Naming: o.Naming, Migrate: true})
 	if err != nil {
 		t.Fatal(err)

@@ -218,7 +218,7 @@ func (s *Store) PutCredential(ctx context.Context, c authsvc.Credential, epoch i
 		}
 		if err != nil && place != "" {
 			undo(ctx, func(ctx context.Context) {
-				s.deleteAll(ctx, s.credentials(), by("_id", key, bson.E{Key: "place", Value: place})) //nolint:errcheck // nobody was told of it
+				s.deleteAll(ctx, s.credentials(), by("_id", key, bson.E{Key: "place", Value: place})) //nolint:errcheck // no caller was told of it
 			})
 		}
 		return err

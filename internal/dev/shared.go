@@ -114,7 +114,7 @@ func (w *world) guardShared(next http.Handler) http.Handler {
 			switch {
 			case w.gate.knows(r): // the address was opened again
 			case r.Method == http.MethodGet && w.gate.redeem(query.Get(tokenParam)):
-				// #nosec G124 -- Secure is what the address that the browser sees allows
+				// #nosec G124 -- Secure depends on the address that the browser sees
 				http.SetCookie(rw, &http.Cookie{Name: gateCookie, Value: w.gate.cookie, Path: "/", HttpOnly: true, Secure: w.gate.secure, SameSite: http.SameSiteLaxMode})
 				fmt.Fprintf(w.Out, "\nA browser was let in. For another one: %s\n\n", w.invitation())
 			default:

@@ -12,7 +12,7 @@ import (
 // ErrNoStorage marks errors of a service without storage.
 var ErrNoStorage = errors.New("authsvc: without storage")
 
-// InheritStorage takes over the replay cache of before, if both services have no
+// InheritStorage takes over the replay cache from before if both services have no
 // storage.
 func (g *Given) InheritStorage(before *Given) {
 	now, none := g.Adapter.(*noAdapter)

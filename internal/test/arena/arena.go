@@ -159,7 +159,7 @@ func (w *World) run(tune func(*authsvc.Config)) {
 	})
 }
 
-// Authorize accepts every user name except nobody, with the password right.
+// Authorize accepts every user name except "nobody", with the password right.
 func Authorize(_ context.Context, f map[string]string) (authsvc.User, error) {
 	if f["username"] == "nobody" || f["password"] != "right" {
 		return authsvc.User{}, authsvc.ErrAccessDenied

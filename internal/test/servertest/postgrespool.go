@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// A postgresState is the state that a database must have to be used again.
+// A postgresState is the state to which a database must return before it is reused.
 type postgresState struct {
 	shape string   // of the database's tables
 	rows  []string // statements that restore the rows
