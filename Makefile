@@ -2,6 +2,7 @@
 export GOTOOLCHAIN = go1.27.2+auto
 STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
 CYCLONEDX = github.com/CycloneDX/cyclonedx-gomod/cmd/cyclonedx-gomod@v1.9.0
+VALE = github.com/vale-cli/vale/v3/cmd/vale@v3.22.0
 BENCHSTAT = golang.org/x/perf/cmd/benchstat@v0.0.0-20260908200009-22c9c6c9d4da
 
 # The C of SQLite, translated to Go, takes five times as long with -race, which
@@ -14,7 +15,7 @@ CORES := $(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
 AT_ONCE = -parallel $(shell echo $$((2 * $(CORES))))
 
 .DEFAULT_GOAL := help
-.PHONY: help quick check racing calm counts timed full fmt vet lint audit vuln modules licences sbom reproducible supply marks mutate servers test e2e race skew verify bench bench-check bench-gate bench-peers bench-docs bench-parts figures rotation scale fuzz build release newcomer routers traefik openapi openapi-check types dev clean
+.PHONY: help quick check racing calm counts timed full fmt vet lint prose audit vuln modules licences sbom reproducible supply marks mutate servers test e2e race skew verify bench bench-check bench-gate bench-peers bench-docs bench-parts figures rotation scale fuzz build release newcomer routers traefik openapi openapi-check types dev clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -22,7 +23,7 @@ help: ## this list
 # -race needs cgo, which go switches off where there is no C compiler.
 RACE = $(if $(filter 1,$(shell go env CGO_ENABLED)),-race)
 
-quick: fmt vet lint ## while you work: tests without -race, servers, attacks and size
+quick: fmt vet lint prose ## while you work: tests without -race, servers, attacks and size
 	go test -short $$(go list ./... | grep -v -e /verify -e /test/scale)
 	@echo "Left out: -race, database servers, verify, scale (make check), browsers and Node.js (make e2e)."
 
@@ -62,6 +63,10 @@ vet: ## go vet
 
 lint: ## staticcheck
 	go run $(STATICCHECK) ./...
+
+# Vale parses Go by a library in C.
+prose: ## Vale over the comments and the Markdown; what .vale says of English
+	@$(if $(RACE),go run $(VALE) --no-global $$(git ls-files '*.go' '*.md'),echo "Without Vale: there is no C compiler, or CGO_ENABLED is 0.")
 
 audit: ## gosec and errcheck
 	.ci/audit
