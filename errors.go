@@ -36,19 +36,19 @@ var (
 	ErrConflict = errors.New("authsvc: conflict with a stored record")
 	// ErrStale means that the write is based on data, such as the user's epoch, that
 	// has changed since it was read.
-	ErrStale = errors.New("authsvc: stale: access was taken back or tokens were replaced meanwhile")
+	ErrStale = errors.New("authsvc: stale: access was revoked or tokens were replaced meanwhile")
 	// ErrQueueFull means that the mail queue is at its limit.
 	ErrQueueFull = errors.New("authsvc: mail queue is full")
 	// ErrTooMany means that the user has the most credentials of that kind that are
 	// allowed.
-	ErrTooMany = errors.New("authsvc: too many of that kind")
+	ErrTooMany = errors.New("authsvc: too many credentials of that kind")
 )
 
 // ErrAccessDenied is the error with which a SignIn callback refuses.
 var ErrAccessDenied = errors.New("authsvc: access denied")
 
 // ErrMailRefused means that the mail server refused a message permanently (5xx).
-var ErrMailRefused = errors.New("authsvc: mail refused for good")
+var ErrMailRefused = errors.New("authsvc: mail refused permanently")
 
 // ErrMailUnconfirmed means that the whole message went to the mail server, but the
 // connection ended before its answer. The message may have been delivered (RFC 1047).
@@ -103,11 +103,11 @@ const (
 
 // ErrNoEmailChange means that this configuration does not let users change their
 // address. See AccountOptions.ChangeEmail.
-var ErrNoEmailChange = errors.New("authsvc: changing the address is off, or no provider sends mails")
+var ErrNoEmailChange = errors.New("authsvc: changing the address is disabled, or no provider sends mail")
 
 // ErrBusy means that another replica has been doing the same work for 20 s, or that it
 // died and its lease has not lapsed yet.
-var ErrBusy = errors.New("authsvc: another replica is at work on this")
+var ErrBusy = errors.New("authsvc: another replica is doing this work")
 
 // CodeTaken means that the address belongs to another user.
 const CodeTaken ErrorCode = "Taken"
@@ -116,9 +116,9 @@ const CodeTaken ErrorCode = "Taken"
 var (
 	// ErrNoToken means that neither a usable access token nor a refresh token is
 	// stored.
-	ErrNoToken = errors.New("authsvc: no usable token of the provider is stored; the person has to sign in again")
+	ErrNoToken = errors.New("authsvc: no usable token of the provider is stored; the user must sign in again")
 	// ErrTokenRefused means that the provider refused the refresh token.
-	ErrTokenRefused = errors.New("authsvc: the provider refused the stored refresh token; the person has to sign in again")
+	ErrTokenRefused = errors.New("authsvc: the provider refused the stored refresh token; the user must sign in again")
 )
 
 // ErrLastAccount means that the user could not sign in without the account.

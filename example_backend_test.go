@@ -12,11 +12,11 @@ import (
 var authClient = &http.Client{Timeout: 5 * time.Second,
 	CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 
-// A Person is what this application wants to know of a session.
+// A Person holds the fields of a session that this application uses.
 type Person struct{ Name, Email string }
 
-// whoIs returns the person who makes a request, nil for nobody, and passes the
-// renewed cookie on. An error means that nobody knows: refuse with 503.
+// whoIs returns the signed-in person of a request, or nil, and passes the renewed
+// cookie on. If it fails, the session is unknown: answer 503.
 func whoIs(w http.ResponseWriter, r *http.Request, authsvc string) (*Person, error) {
 	ask, err := http.NewRequestWithContext(r.Context(), http.MethodGet, authsvc+"/api/auth/session", nil)
 	if err != nil {

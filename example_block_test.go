@@ -15,7 +15,7 @@ import (
 // EndSessions ends the existing sessions.
 func ExampleService_EndSessions() {
 	// docs: block
-	var blocked sync.Map // of user ids; a column of your own in real life
+	var blocked sync.Map // of user ids; in a real program, a database column
 	store := memory.New()
 	auth, err := engine.New(authsvc.Config{
 		URL:     "http://localhost:8080",
@@ -44,8 +44,8 @@ func ExampleService_EndSessions() {
 	}
 
 	// docs: end sessions
-	blocked.Store(eve.ID, true)         // first, so that nobody slips in behind
-	err = auth.EndSessions(ctx, eve.ID) // and now what there is
+	blocked.Store(eve.ID, true)         // first, so that no new sign-in succeeds
+	err = auth.EndSessions(ctx, eve.ID) // then the existing sessions
 	// docs
 	fmt.Println(err)
 	// Output: <nil>

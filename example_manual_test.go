@@ -40,7 +40,7 @@ func ExampleService_Session() {
 	home := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		session, err := auth.Session(r)
 		switch {
-		case err != nil: // the store is down: nobody knows
+		case err != nil: // the store is down: the session is unknown
 			http.Error(w, "try again later", http.StatusServiceUnavailable)
 		case session == nil:
 			fmt.Fprint(w, "hello, stranger")
@@ -62,22 +62,22 @@ func ExampleCallbacks_claims() {
 
 	// docs: claims
 	callbacks := authsvc.Callbacks{
-		// At the sign-in: what stays with the session, which only the server reads.
+		// At sign-in: the claims that the session keeps. Only the server can read them.
 		Claims: func(ctx context.Context, a authsvc.SignInAttempt, kept authsvc.Claims) (authsvc.Claims, error) {
-			if a.IsNewUser { // without an id, and so without a role
+			if a.IsNewUser { // has no id yet, and so no role
 				return kept, nil
 			}
 			role, err := roles(ctx, a.User.ID)
 			if err != nil {
-				return nil, err // nobody is signed in without a role
+				return nil, err // the sign-in fails without a role
 			}
-			if kept == nil { // session.claims names none
+			if kept == nil { // session.claims lists no claims
 				kept = authsvc.Claims{}
 			}
 			kept["role"] = role
 			return kept, nil
 		},
-		// Whenever GET session answers: what the browser reads.
+		// At each GET session: the fields that the browser receives.
 		Session: func(ctx context.Context, p authsvc.SessionParams) (map[string]any, error) {
 			role, err := roles(ctx, p.User.ID)
 			p.Session["role"] = role
@@ -191,7 +191,7 @@ func ExamplePages() {
 	mux.Handle("/api/auth/", auth)
 	mux.HandleFunc("GET /welcome", func(w http.ResponseWriter, r *http.Request) {
 		show(w, welcome, map[string]string{
-			"CallbackURL": r.FormValue("callbackUrl"), // the engine checks it when it comes back
+			"CallbackURL": r.FormValue("callbackUrl"), // the engine validates it on return
 			"Error":       r.FormValue("error"),       // such as OAuthCallback, after a failure
 			"Style":       auth.StyleURL(),
 		})
@@ -233,8 +233,8 @@ var welcome = template.Must(template.New("").Parse(`<!doctype html>
 
 var sorry = template.Must(template.New("").Parse(`<!doctype html>
 <html lang="en"><title>Sorry</title><h1>Sorry</h1>
-<p>{{if eq .Error "AccessDenied"}}You may not come in.{{else}}Something went wrong.{{end}}
-<p>If you ask us about it, mention {{.Request}}.`))
+<p>{{if eq .Error "AccessDenied"}}You cannot sign in here.{{else}}Something went wrong.{{end}}
+<p>If you contact us, mention {{.Request}}.`))
 
 // docs
 
@@ -258,7 +258,7 @@ func ExampleService_AccessToken() {
 	token, err := auth.AccessToken(ctx, session.UserID, "google", nil)
 	switch {
 	case errors.Is(err, authsvc.ErrNoToken), errors.Is(err, authsvc.ErrTokenRefused):
-		// only the person can fix this: send them to sign in with Google again
+		// only the user can fix this: have them sign in with Google again
 	case err != nil:
 		// the provider or the store is down: try later
 	}
@@ -296,7 +296,7 @@ func ExampleService_DeleteUser() {
 		case errors.Is(err, authsvc.ErrNotFound):
 			fmt.Println("there is no such user")
 		case err != nil:
-			return err // the store could not be asked: nothing is certain
+			return err // the store failed: the user may still exist
 		}
 		// docs
 		return nil
@@ -330,7 +330,7 @@ func ExampleService_CreatePersonalToken() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	fmt.Println(len(token), made.Name) // show the token once: nobody can read it again
+	fmt.Println(len(token), made.Name) // show the token now: it cannot be read again
 	// docs
 
 	// Output: 54 nightly report

@@ -33,7 +33,7 @@ func (x *Exchange) object(ctx context.Context, from string) (Profile, error) {
 	}
 	profile, ok := v.(map[string]any)
 	if !ok {
-		return nil, errors.New("userinfo: the answer is not an object")
+		return nil, errors.New("userinfo: the response is not a JSON object")
 	}
 	return profile, nil
 }
@@ -130,7 +130,7 @@ func (x *Exchange) Picture(ctx context.Context, url string) (string, error) {
 	}
 	image := "data:" + kind + ";base64," + base64.StdEncoding.EncodeToString(body)
 	if !text.IsPicture(image) {
-		return "", errors.New("the answer is not a picture")
+		return "", errors.New("the response is not a picture")
 	}
 	return image, nil
 }

@@ -53,7 +53,7 @@ type PersonalToken struct {
 }
 
 // ErrSealedKeys means that none of Config.Secrets opens the signing keys in the store.
-var ErrSealedKeys = errors.New("authsvc: none of Secrets opens the signing keys in the store")
+var ErrSealedKeys = errors.New("authsvc: no secret in Secrets opens the signing keys in the store")
 
 // A SigningKey is a key of GET jwks.
 type SigningKey struct {
@@ -84,4 +84,4 @@ var ErrNoTokens = errors.New("authsvc: no tokens are configured, so there are no
 
 // ErrDerivedKeys means that, without a store, signing keys are derived from
 // Config.Secrets. They change only with the secrets.
-var ErrDerivedKeys = errors.New("authsvc: without storage the signing keys follow from the secrets: rotate those")
+var ErrDerivedKeys = errors.New("authsvc: without storage the signing keys are derived from the secrets; rotate the secrets")

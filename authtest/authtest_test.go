@@ -338,7 +338,7 @@ func TestQuiet(t *testing.T) {
 	var usual, odd bytes.Buffer
 	authtest.New(heard{t, &usual}, nil)
 	authtest.New(heard{t, &odd}, func(c *authsvc.Config) { c.TrustedProxies = []netip.Prefix{netip.MustParsePrefix("0.0.0.0/0")} })
-	if strings.Contains(usual.String(), "level=WARN") || !strings.Contains(odd.String(), "trusts everybody") {
+	if strings.Contains(usual.String(), "level=WARN") || !strings.Contains(odd.String(), "trusts everyone") {
 		t.Errorf("%s\n%s", usual.String(), odd.String())
 	}
 }

@@ -62,7 +62,7 @@ func ExampleExpired() {
 	app := auth.Require(orders(auth.Service))
 
 	r := httptest.NewRequest(http.MethodGet, "/orders", nil)
-	r.Header.Set("Accept", "text/html") // as a browser that opens a page
+	r.Header.Set("Accept", "text/html") // like a browser that opens a page
 	r.AddCookie(authtest.Expired(t, auth, authsvc.User{Email: "ada@example.com"}))
 	w := httptest.NewRecorder()
 	app.ServeHTTP(w, r)
@@ -79,7 +79,7 @@ func ExampleNew() {
 	defer done()
 
 	// docs: roles
-	roles := map[string]string{"7": "admin"} // a column of your own
+	roles := map[string]string{"7": "admin"} // in a real program, a database column
 	auth := authtest.New(t, func(c *authsvc.Config) {
 		c.Session.Strategy = authsvc.StrategyJWT
 		c.Callbacks.JWT = func(_ context.Context, p authsvc.JWTParams) (authsvc.Claims, error) {

@@ -18,7 +18,7 @@ import (
 // had signed in there before.
 func (s *Service) introduce(ctx context.Context, user authsvc.User) (sub string, err error) {
 	if cmp.Or(user.ID, user.Email, user.Name) == "" {
-		return "", errors.New("a user needs an ID, an Email or a Name; for nobody use Guest")
+		return "", errors.New("a user needs an ID, an Email or a Name; for a client without a session use Guest")
 	}
 	if user.Email != "" {
 		if user.Email, err = authsvc.NormaliseEmail(user.Email); err != nil {

@@ -78,7 +78,7 @@ func (s *Service) session(t testing.TB, cookies ...*http.Cookie) *authsvc.Sessio
 	}
 	session, err := s.Session(r)
 	if err != nil {
-		t.Fatalf("authtest: the session: %v", err)
+		t.Fatalf("authtest: cannot read the session: %v", err)
 	}
 	return session
 }
@@ -90,7 +90,7 @@ func (s *Service) Refused(t testing.TB, user authsvc.User) authsvc.ErrorCode {
 	t.Helper()
 	v := s.signIn(t, s.Service, user)
 	if v.in {
-		t.Fatalf("authtest: %s was let in", described(user))
+		t.Fatalf("authtest: %s could sign in", described(user))
 	}
 	return authsvc.ErrorCode(v.location.Query().Get("error"))
 }
@@ -136,7 +136,7 @@ type visit struct {
 func (v *visit) mustBeIn(t testing.TB) {
 	t.Helper()
 	if !v.in {
-		t.Fatalf("authtest: %s was not let in: the sign-in led to %s; a test for that calls Refused", described(v.user), v)
+		t.Fatalf("authtest: %s could not sign in: the sign-in led to %s; if the test expects that, call Refused", described(v.user), v)
 	}
 }
 

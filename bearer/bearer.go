@@ -17,13 +17,13 @@ import (
 
 // Errors of [Verifier.Verify]. ErrUnavailable says nothing about the token.
 var (
-	ErrUnavailable = errors.New("bearer: the keys of the issuer cannot be had")
+	ErrUnavailable = errors.New("bearer: cannot fetch the issuer's keys")
 	ErrMalformed   = errors.New("bearer: not a token of this kind")
-	ErrSignature   = errors.New("bearer: the signature is by no key of the issuer")
-	ErrIssuer      = errors.New("bearer: the token is of another issuer")
+	ErrSignature   = errors.New("bearer: the signature does not match any key of the issuer")
+	ErrIssuer      = errors.New("bearer: the token is from another issuer")
 	ErrAudience    = errors.New("bearer: the token is for another audience")
 	ErrExpired     = errors.New("bearer: the token has expired")
-	ErrNotYet      = errors.New("bearer: the token is not good yet: clocks differ")
+	ErrNotYet      = errors.New("bearer: the token is not valid yet: clocks differ")
 )
 
 // leeway applies to exp, nbf and iat.
@@ -133,7 +133,7 @@ func (v *Verifier) Verify(ctx context.Context, raw string) (*Token, error) {
 	}
 	t := &Token{Claims: claims}
 	if t.Subject = t.text("sub"); t.Subject == "" {
-		return nil, fmt.Errorf("%w: it names nobody", ErrMalformed)
+		return nil, fmt.Errorf("%w: sub is missing", ErrMalformed)
 	}
 	t.ID, t.Session, t.Provider, t.ACR = t.text("jti"), t.text("sid"), t.text("idp"), t.text("acr")
 	t.AMR = t.texts("amr")
@@ -154,7 +154,7 @@ func (t *Token) times(now time.Time) error {
 		n, _ := v.(json.Number)
 		seconds, err := n.Float64()
 		if err != nil || seconds < 0 || seconds > 1<<40 {
-			return fmt.Errorf("%w: %s is missing or no time", ErrMalformed, name)
+			return fmt.Errorf("%w: %s is missing or not a time", ErrMalformed, name)
 		}
 		*into = time.Unix(int64(seconds), 0)
 	}
@@ -184,14 +184,14 @@ func (v *Verifier) Require(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		raw, ok := fromHeader(r.Header)
 		if !ok {
-			refuse(w, http.StatusUnauthorized, `Bearer`, "a token is needed")
+			refuse(w, http.StatusUnauthorized, `Bearer`, "a token is required")
 			return
 		}
 		t, err := v.Verify(r.Context(), raw)
 		switch {
 		case errors.Is(err, ErrUnavailable):
 			w.Header().Set("Retry-After", "5")
-			refuse(w, http.StatusServiceUnavailable, "", "tokens cannot be verified at present")
+			refuse(w, http.StatusServiceUnavailable, "", "cannot verify tokens at present")
 		case err != nil:
 			refuse(w, http.StatusUnauthorized, `Bearer error="invalid_token", error_description="`+description(err)+`"`, "the token is not accepted")
 		default:

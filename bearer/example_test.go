@@ -14,7 +14,7 @@ func Example() {
 	// docs: bearer
 	v, err := bearer.New(bearer.Config{
 		Issuer:   "https://app.example.com/api/auth", // url of authsvc, with its path
-		Audience: "https://api.example.com",          // in tokens.audiences there
+		Audience: "https://api.example.com",          // listed in its tokens.audiences
 	})
 	if err != nil {
 		log.Fatal(err)

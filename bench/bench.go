@@ -48,7 +48,7 @@ func measureAll(ctx context.Context, o options) (*results, error) {
 		return nil, err
 	}
 	if _, err := exec.LookPath("wrk"); err != nil {
-		fmt.Println("wrk is missing (apt-get install wrk): a generator of this program makes the load, whose rates are others than wrk's")
+		fmt.Println("wrk is missing (apt-get install wrk): this program generates the load itself, at other rates than wrk")
 	}
 	if o.check {
 		return &b.results, b.checkAll(ctx)

@@ -227,7 +227,7 @@ func (b *bench) pass(ctx context.Context, c benchCase) (*pass, error) {
 		if which != theOld || ctx.Err() != nil {
 			return nil, err
 		}
-		fmt.Printf("\n%s: without the binary before, which cannot run it: %v\n", c.name, err)
+		fmt.Printf("\n%s: without the previous binary, which cannot run it: %v\n", c.name, err)
 		if e := all[theOld]; e != nil {
 			e.close()
 			all[theOld] = nil
@@ -302,7 +302,7 @@ func (p *pass) blocks(ctx context.Context, c benchCase, all [3]*entrant) error {
 			time.Sleep(settled)
 			after, _ := e.server.computed()
 			if after <= before {
-				return errors.New("the system does not say how long threads ran (/proc/PID/task/*/schedstat)")
+				return errors.New("the system does not report how long threads ran (/proc/PID/task/*/schedstat)")
 			}
 			p.CPU[which] = append(p.CPU[which], float64(after-before)/float64(time.Microsecond)/float64(c.operations))
 		}
@@ -346,7 +346,7 @@ func (c *check) print(w io.Writer) {
 	p := c.Passes[len(c.Passes)-1]
 	fmt.Fprintf(w, "\n%s, pass %d: %.2f of the floor", c.Name, len(c.Passes), p.ratio(theFloor))
 	if len(p.CPU[theOld]) > 0 {
-		fmt.Fprintf(w, ", %.2f of the binary before", p.ratio(theOld))
+		fmt.Fprintf(w, ", %.2f of the previous binary", p.ratio(theOld))
 	}
 	fmt.Fprintln(w)
 	fmt.Fprintf(w, "  %-8s %8s %8s %15s %9s\n", "", "CPU µs", "least", "MiB anonymous", "start CPU")

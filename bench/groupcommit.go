@@ -153,7 +153,7 @@ func arriveTogether(list []returning) (time.Duration, error) {
 	took := time.Since(begun)
 	for _, v := range list {
 		if v.cookies[sessionCookie] == "" {
-			errs = append(errs, errors.New("somebody arrived without a session"))
+			errs = append(errs, errors.New("a visitor arrived without a session"))
 		}
 	}
 	return took, errors.Join(errs...)

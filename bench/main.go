@@ -16,12 +16,12 @@ import (
 	"time"
 )
 
-const usage = `bench measures authsvc beside the least programs that do the same ("floors").
+const usage = `bench measures authsvc beside the smallest programs that do the same ("floors").
 
 Without -growth, -latency or -peers it compares the routes and whole sign-ins
 with their floors. It needs two cores, taskset, and wrk for the load; PostgreSQL
-is the server that AUTHSVC_TEST_POSTGRES_URL names, Redis one of its own. What is
-missing is said and left out.
+is the server that AUTHSVC_TEST_POSTGRES_URL names, Redis one of its own. It
+reports what is missing, and leaves it out.
 
 `
 
@@ -76,9 +76,9 @@ func parseOptions(args []string, w io.Writer) (o options, err error) {
 	flags.BoolVar(&o.latency, "latency", false, "measure how long answers take at parts of the rate that saturates")
 	flags.BoolVar(&o.peers, "peers", false, "measure next-auth 4, PocketBase and Ory Kratos")
 	flags.BoolVar(&o.all, "all", false, "compare, and all of the above")
-	flags.BoolVar(&o.check, "check", false, "compare the processor time with that of the binary before, and with the floors; fail past a limit in three passes of three")
+	flags.BoolVar(&o.check, "check", false, "compare the processor time with the previous binary and with the floors; fail if three passes of three exceed a limit")
 	flags.StringVar(&o.old, "old", "", "the `revision` that -check compares with: the last tag, or the commit before the last change of the product")
-	only := flags.String("only", "", "measure only what has a name that matches this regular `expression`")
+	only := flags.String("only", "", "measure only cases whose name matches this regular `expression`")
 	flags.StringVar(&o.profiles, "profiles", "", "write what the service of each comparison computes into this `directory` (pprof)")
 	flags.StringVar(&o.out, "out", "", "write the raw results to this `file` (JSON)")
 	flags.StringVar(&o.from, "from", "", "measure nothing, take the raw results of this `file`")
@@ -104,15 +104,15 @@ func (o *options) validate(rest []string) error {
 	case len(rest) > 0:
 		return fmt.Errorf("%q is not a flag: see bench -help", rest[0])
 	case o.rounds < 1 || o.conns < 1 || o.users < people:
-		return fmt.Errorf("-rounds and -conns are at least 1, -users at least %d", people)
+		return fmt.Errorf("-rounds and -conns must be at least 1, -users at least %d", people)
 	case o.length < time.Second || o.length%time.Second != 0:
-		return errors.New("-time is a whole number of seconds")
+		return errors.New("-time must be a whole number of seconds")
 	case o.check && (o.all || o.growth || o.latency || o.peers):
-		return errors.New("-check goes with none of -all, -growth, -latency and -peers")
+		return errors.New("-check cannot be combined with -all, -growth, -latency or -peers")
 	case o.old != "" && !o.check:
-		return errors.New("-old goes with -check")
+		return errors.New("-old requires -check")
 	case o.from != "" && (o.check || o.out != ""):
-		return errors.New("-from measures nothing: it goes with -plots and -page")
+		return errors.New("-from measures nothing: use it with -plots and -page")
 	}
 	return nil
 }

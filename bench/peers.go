@@ -175,7 +175,7 @@ func buildPeer(ctx context.Context, dir, binary string) error {
 	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...) // #nosec G204 -- own names
 	cmd.Dir, cmd.Env = dir, append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=-mod=readonly")
 	if out, err := cmd.CombinedOutput(); err != nil {
-		return errLeftOut(fmt.Sprintf("it cannot be built: %v: %.300s", err, out))
+		return errLeftOut(fmt.Sprintf("cannot build it: %v: %.300s", err, out))
 	}
 	return nil
 }

@@ -68,7 +68,7 @@ type Server struct {
 }
 
 // ErrPublicURL means that the URL of a configuration is not on loopback.
-var ErrPublicURL = errors.New("whoever reaches it could sign in as anybody")
+var ErrPublicURL = errors.New("anyone who reaches it could sign in as anyone")
 
 // Start starts the identity provider and the inbox, and adds them to c as [Server.Add]
 // does. The caller must call Close after closing the service that is made from c.
@@ -145,7 +145,7 @@ func (d *Server) checkURL(c *authsvc.Config) (base string, err error) {
 	}
 	if !weburl.Loopback(u.Hostname()) {
 		return "", fmt.Errorf("devidp: the URL %s://%s is not on this machine: %w; "+
-			"set the URL to http://localhost:3000 here, and leave devidp out of what is deployed", u.Scheme, u.Host, ErrPublicURL)
+			"set the URL to http://localhost:3000 here, and do not deploy devidp", u.Scheme, u.Host, ErrPublicURL)
 	}
 	return s.BaseURL(), nil
 }
@@ -164,12 +164,12 @@ func listen(base, addr string) (net.Listener, error) {
 		addr = net.JoinHostPort("127.0.0.1", strconv.Itoa(port+1))
 	}
 	if at, err := netip.ParseAddrPort(addr); err != nil || !at.Addr().IsLoopback() {
-		return nil, fmt.Errorf("devidp: Options.Addr %q is not an address of this machine alone: %w; write 127.0.0.1 and a port", addr, ErrPublicURL)
+		return nil, fmt.Errorf("devidp: Options.Addr %q is not a loopback address: %w; write 127.0.0.1 and a port", addr, ErrPublicURL)
 	}
 	var lc net.ListenConfig
 	l, err := lc.Listen(context.Background(), "tcp", addr)
 	if err != nil {
-		return nil, fmt.Errorf("devidp: %w; stop what uses it, or set Options.Addr to another port of 127.0.0.1", err)
+		return nil, fmt.Errorf("devidp: %w; stop the program that uses it, or set Options.Addr to another port of 127.0.0.1", err)
 	}
 	return l, nil
 }
@@ -203,7 +203,7 @@ func (d *Server) open(o Options) (err error) {
 	if d.box, err = inbox.Open(mails, maxMessage); err != nil {
 		return fmt.Errorf("devidp: Options.Dir: %w", err)
 	}
-	site, err := devsite.New(devsite.Frame{Brand: "Development", Foot: "Nothing here is part of what is deployed.",
+	site, err := devsite.New(devsite.Frame{Brand: "Development", Foot: "Nothing here is part of the deployed program.",
 		Home: weburl.OriginOf(d.base), SignIn: d.base + "/signin", Issuer: d.origin}, d.box, d.log, nil)
 	if err != nil {
 		d.box.Close()

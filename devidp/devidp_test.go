@@ -213,13 +213,13 @@ func TestRefuses(t *testing.T) {
 	}
 	defer taken.Close()
 	for _, c := range []struct{ url, addr, dir, want string }{
-		{"https://app.example.com", "127.0.0.1:0", "", "leave devidp out of what is deployed"},
+		{"https://app.example.com", "127.0.0.1:0", "", "do not deploy devidp"},
 		{"http://192.0.2.1:3000", "127.0.0.1:0", "", "set the URL to http://localhost:3000 here"},
 		{"http://localhost.evil.test:3000", "127.0.0.1:0", "", "not on this machine"},
 		{"app.example.com", "127.0.0.1:0", "", "is not an address with http or https"},
 		{"http://localhost:3000", "0.0.0.0:0", "", "write 127.0.0.1 and a port"},
 		{"http://localhost:3000", ":3001", "", "write 127.0.0.1 and a port"},
-		{"http://localhost:3000", "192.0.2.1:3001", "", "not an address of this machine alone"},
+		{"http://localhost:3000", "192.0.2.1:3001", "", "not a loopback address"},
 		{"http://localhost:3000", taken.Addr().String(), "", "set Options.Addr to another port"},
 		{"http://localhost:3000", "127.0.0.1:0", filepath.Join("devidp_test.go", "x"), "Options.Dir"},
 		{"http://localhost:3000", "127.0.0.1:0", "", ""},

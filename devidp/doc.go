@@ -9,7 +9,7 @@
 //			log.Fatal(err)
 //		}
 //		defer d.Close()
-//		log.Print("mails come to ", d.InboxURL())
+//		log.Print("mails arrive at ", d.InboxURL())
 //	}
 //	auth, err := engine.New(config)
 //

@@ -16,7 +16,7 @@ import (
 // This program uses GitHub where it is deployed. On a developer's machine, anyone can
 // sign in.
 func Example() {
-	dev := flag.NewFlagSet("", flag.PanicOnError).Bool("dev", true, "sign in as anybody, on this machine only")
+	dev := flag.NewFlagSet("", flag.PanicOnError).Bool("dev", true, "sign in as anyone, on this machine only")
 	mux := http.NewServeMux()
 
 	// docs: development
@@ -31,7 +31,7 @@ func Example() {
 			log.Fatal(err)
 		}
 		defer d.Close()
-		fmt.Println("mails come to", d.InboxURL())
+		fmt.Println("mails arrive at", d.InboxURL())
 	}
 	auth, err := engine.New(config)
 	if err != nil {

@@ -93,7 +93,7 @@ func (d *Server) addPeople(c *authsvc.Config) {
 			continue
 		}
 		if _, err := d.idp.AddPerson(idp.Person{Name: p.Name, Email: p.Email, EmailVerified: p.EmailVerified, Claims: p.Claims}); err != nil {
-			d.log.Warn("nobody could be added for a condition of who may sign in", "err", err)
+			d.log.Warn("cannot add a person for a condition of who may sign in", "err", err)
 		}
 	}
 }

@@ -27,7 +27,7 @@ func TestRequireFresh(t *testing.T) {
 			b.Scripts(scripts)
 			b.Open(s.origin + "/pay?to=bob")
 			b.At(s.base + "/confirm?callbackUrl=")
-			b.Shows("Confirm that it is you", "ada@example.com")
+			b.Shows("Confirm it’s you", "ada@example.com")
 			if back := chromium.Eval[int](b, `document.querySelectorAll("a[href*='/pay']").length`); back != 0 {
 				t.Errorf("%d links lead back to where a fresh proof is asked for", back)
 			}

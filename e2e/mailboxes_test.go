@@ -68,18 +68,18 @@ func TestAddressByKeyboard(t *testing.T) {
 	h.enter(b, "#code", "0000 0000")
 	h.press(b, "form[action$='/account/email/confirm'] button")
 	b.At(s.base + "/account/email/confirm?error=Code")
-	b.Shows("That is not the code.", "4 tries left.")
+	b.Shows("That code is not correct.", "4 tries left.")
 	focused(t, b, banner)
 	h.enter(b, "#code", s.changeMail("countess@example.com").Code)
 	h.press(b, "form[action$='/account/email/confirm'] button")
 	b.Wait(`location.search === "" && document.readyState === "complete"`)
-	b.Shows("countess@example.com is confirmed.", "ada@example.com was asked")
+	b.Shows("countess@example.com is confirmed.", "We also asked ada@example.com")
 	s.signedInAs(b, "ada@example.com")
 	b.Open(linkTo(t, old, false))
 	b.Shows("countess@example.com")
 	h.press(b, "form[action$='/account/email/confirm'] button.primary")
 	b.At(s.base + "/account?done=address")
-	b.Shows("Your email address is changed.", "countess@example.com")
+	b.Shows("Your email address was changed.", "countess@example.com")
 	focused(t, b, "[role=status]")
 	s.signedInAs(b, "countess@example.com")
 
@@ -90,14 +90,14 @@ func TestAddressByKeyboard(t *testing.T) {
 	elsewhere.Open(linkTo(t, s.changeMail("countess@example.com"), true))
 	h.press(elsewhere, "form[action$='/account/email/confirm'] button.primary")
 	elsewhere.At(s.base + "/account/email/confirm?done=stopped")
-	elsewhere.Shows("The change is stopped")
+	elsewhere.Shows("The change was stopped")
 	elsewhere.Open(linkTo(t, fresh, false))
-	elsewhere.Shows("This link is of no use any more")
+	elsewhere.Shows("This link no longer works")
 
 	askForAddress(s, b, h, "duchess@example.com")
 	h.press(b, "form[action$='/account/email/cancel'] button")
 	b.At(s.base + "/account?done=unchanged")
-	b.Shows("Your email address stays as it was.", "countess@example.com")
+	b.Shows("Your email address was not changed.", "countess@example.com")
 	focused(t, b, "[role=status]")
 	b.Quiet()
 }
@@ -135,7 +135,7 @@ func TestLeaveByKeyboard(t *testing.T) {
 	b.Open(s.base + "/account")
 	h.press(b, "button[name=others]")
 	b.At(s.base + "/account?done=others")
-	b.Shows("You are signed out everywhere else.", "You are signed in nowhere else.")
+	b.Shows("You were signed out everywhere else.", "You are not signed in anywhere else.")
 	for _, other := range others {
 		s.signedInAs(other, "")
 	}
@@ -147,7 +147,7 @@ func TestLeaveByKeyboard(t *testing.T) {
 	h.enter(b, "#confirm", "grace@example.com")
 	h.press(b, "form[action$='/account/delete'] button")
 	b.At(s.base + "/account/delete?error=Invalid")
-	b.Shows("Nothing is deleted.")
+	b.Shows("Nothing was deleted.")
 	focused(t, b, banner)
 	if typed := chromium.Eval[string](b, `document.getElementById("confirm").value`); typed != "grace@example.com" {
 		t.Errorf("what was typed is %q", typed)
@@ -157,7 +157,7 @@ func TestLeaveByKeyboard(t *testing.T) {
 	s.signedInAs(b, "")
 	h.press(b, "form[action$='/account/keep'] button")
 	b.At(s.base + "/account/keep?done=kept")
-	b.Shows("Your account stays")
+	b.Shows("Your account will not be deleted")
 	s.signIn(b, "ada", "/")
 	askForDeletion(s, b, h)
 	for _, choice := range []struct{ button, leads string }{{"button[name=leave]", s.origin + "/"}, {"button.primary", s.base + "/account/keep?done=kept"}} {
@@ -166,7 +166,7 @@ func TestLeaveByKeyboard(t *testing.T) {
 		b.At(s.op.Issuer())
 		h.press(b, "button[value=ada]")
 		b.At(s.base + "/account/keep")
-		b.Shows("Your account is to be deleted", "ada@example.com")
+		b.Shows("Your account is scheduled for deletion", "ada@example.com")
 		h.press(b, "form[action$='/account/keep'] "+choice.button)
 		b.Wait(`location.href === ` + chromium.Quote(choice.leads) + ` && document.readyState === "complete"`) // At would accept any page of the origin
 	}

@@ -41,7 +41,7 @@ func states() []state {
 			reach: func(s *site, b *chromium.Tab) { s.signIn(b, "ada", "/"); b.Open(s.base + "/signin") }},
 		state{name: "account", shows: []string{"Your account", "ada@example.com", "Ways to sign in", "Example ID", "Where you are signed in", "This browser"},
 			reach: func(s *site, b *chromium.Tab) { s.signIn(b, "ada", "/"); b.Open(s.base + "/account") }},
-		state{name: "account-renamed", shows: []string{"Your name is changed.", "Countess"}, focus: "[role=status]", reach: rename},
+		state{name: "account-renamed", shows: []string{"Your name was changed.", "Countess"}, focus: "[role=status]", reach: rename},
 		state{name: "account-bad-name", shows: []string{"This name cannot be used"}, focus: banner,
 			reach: func(s *site, b *chromium.Tab) {
 				s.signIn(b, "ada", "/")
@@ -54,7 +54,7 @@ func states() []state {
 				b.Click("section[aria-labelledby=ways] > details > summary")
 			}},
 		state{name: "undo", shows: []string{"Undo this change?", "Example ID was added", "grace@acme.test"}, reach: openUndo},
-		state{name: "undo-done", shows: []string{"The change is undone", "signed out in all browsers"},
+		state{name: "undo-done", shows: []string{"The change was undone", "signed out in all browsers"},
 			reach: func(s *site, b *chromium.Tab) {
 				openUndo(s, b)
 				b.Click("#submitButton")
@@ -62,12 +62,12 @@ func states() []state {
 			}},
 		state{name: "undo-spent", shows: []string{"This link no longer works"},
 			reach: func(s *site, b *chromium.Tab) { b.Open(s.base + "/account/undo?token=" + strings.Repeat("A", 43)) }},
-		state{name: "stepup", shows: []string{"Confirm that it is you", "Continue with Example ID"},
+		state{name: "stepup", shows: []string{"Confirm it’s you", "Continue with Example ID"},
 			reach: func(s *site, b *chromium.Tab) { s.signIn(b, "ada", "/"); b.Open(s.base + "/confirm?callbackUrl=%2F") }},
-		state{name: "stepup-other", shows: []string{"another account than yours"}, focus: banner, reach: confirmAsAnother},
+		state{name: "stepup-other", shows: []string{"That was a different account"}, focus: banner, reach: confirmAsAnother},
 		state{name: "signin-wrong-password", shows: []string{"Sign in failed"}, focus: banner, reach: wrongPassword},
 		state{name: "signin-bad-address", shows: []string{"could not be sent"}, focus: banner, reach: badAddress},
-		state{name: "link-used", shows: []string{"You are signed in already", "grace@acme.test"},
+		state{name: "link-used", shows: []string{"You are already signed in", "grace@acme.test"},
 			reach: func(s *site, b *chromium.Tab) {
 				askForLink(s, b)
 				link := s.mailTo("grace@acme.test")
@@ -97,7 +97,7 @@ func states() []state {
 				b.Click(".card form[action$='/signin/email'] button")
 				b.Wait(`document.querySelector("[role=status]")`)
 			}},
-		state{name: "verify-request-wrong", shows: []string{"That is not the code. 4 tries left."}, focus: "#code",
+		state{name: "verify-request-wrong", shows: []string{"That code is not correct. 4 tries left."}, focus: "#code",
 			reach: func(s *site, b *chromium.Tab) { askForLink(s, b); wrongCode(b, "0000 0000") }},
 		state{name: "verify-request-digits", shows: []string{"A code has eight digits."}, focus: "#code",
 			reach: func(s *site, b *chromium.Tab) { askForLink(s, b); wrongCode(b, "123") }},
@@ -108,13 +108,13 @@ func states() []state {
 					wrongCode(b, "0000 0000")
 				}
 			}},
-		state{name: "error-code-elsewhere", shows: []string{"A code only works in the browser that asked for it", "Email me a new link"}, focus: banner,
+		state{name: "error-code-elsewhere", shows: []string{"A code works only in the browser that requested it", "Email me a new link"}, focus: banner,
 			reach: func(s *site, b *chromium.Tab) {
 				askForLink(s, b)
 				chromium.Eval[bool](b, `(() => { document.querySelector("form[action$='/callback/email'] [name=email]").value = "other@acme.test"; return true })()`)
 				wrongCode(b, "0000 0000")
 			}},
-		state{name: "confirm", shows: []string{"Sign in as grace@acme.test?", "go on in this browser"}, reach: linkElsewhere},
+		state{name: "confirm", shows: []string{"Sign in as grace@acme.test?", "continue in this browser"}, reach: linkElsewhere},
 		state{name: "confirm-signed-in", shows: []string{"grace@acme.test", "You are signed in here as ada@example.com"},
 			reach: func(s *site, b *chromium.Tab) { s.signIn(b, "ada", "/"); linkElsewhere(s, b) }},
 		state{name: "notice", shows: []string{"Your address is confirmed", "Removed", "Example ID"}, reach: firstProof},

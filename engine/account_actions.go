@@ -95,7 +95,7 @@ func (ac *accountRoom) retellSession(rq *request, change authsvc.UserUpdate) {
 		err = errSessionTooLarge
 	}
 	if err != nil { // the change is stored; this session shows it later
-		ac.Log.Warn("a session could not take over what was changed of its user", "request", rq.requestID(), "err", err)
+		ac.Log.Warn("cannot apply a change of the user to the session", "request", rq.requestID(), "err", err)
 	}
 }
 

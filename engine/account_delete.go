@@ -130,7 +130,7 @@ func (ac *accountRoom) offerUndo(rq *request, u authsvc.User) {
 		err = ac.desk.putPending(rq, fresh, pendingSignIn{Purpose: keepPurpose})
 	}
 	if err != nil {
-		ac.Log.Warn("a deletion cannot be taken back without a sign-in", "request", rq.requestID(), "err", err)
+		ac.Log.Warn("cannot offer to cancel a deletion without a sign-in", "request", rq.requestID(), "err", err)
 	}
 }
 

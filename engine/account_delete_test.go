@@ -111,7 +111,7 @@ func inTheGrace(t *testing.T, w *arena.World, user string) {
 	if a := b.Post("/api/auth/account/keep", "pending", "true"); a.Location() != arena.Origin+"/api/auth/account/keep?done=kept" || !deletionOf(t, w, user).IsZero() {
 		t.Fatalf("keep: %d %s %s", a.StatusCode, a.Location(), a.Text)
 	}
-	if page := b.Get("/api/auth/account/keep?done=kept").Text; !strings.Contains(page, "Your account stays") {
+	if page := b.Get("/api/auth/account/keep?done=kept").Text; !strings.Contains(page, "Your account will not be deleted") {
 		t.Errorf("%s", page)
 	}
 	if w.Person(t, b) != "" {

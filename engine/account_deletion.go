@@ -134,7 +134,7 @@ func (ac *accountRoom) deleteUser(ctx context.Context, userID string) error {
 }
 
 // errKept says that the deletion was cancelled while the DeleteUser callback ran.
-var errKept = errors.New("the user was kept while the application was asked")
+var errKept = errors.New("the deletion was cancelled while the DeleteUser callback ran")
 
 // removeUser deletes a user. The caller must hold the lease.
 func (ac *accountRoom) removeUser(ctx context.Context, u authsvc.User, holder string) error {
@@ -183,7 +183,7 @@ func (ac *accountRoom) deleteCallback(ctx context.Context, u authsvc.User) (err 
 func (ac *accountRoom) deleteAllDue(ctx context.Context) (n int) {
 	due, err := ac.Adapter.SearchUsers(ctx, authsvc.UserQuery{Due: ac.fleet.Now(), Limit: deletionBatch})
 	if err != nil && ctx.Err() == nil {
-		ac.Log.Error("users who are to be deleted could not be read", "err", err)
+		ac.Log.Error("cannot read the users who are due for deletion", "err", err)
 	}
 	for _, u := range due {
 		if ctx.Err() == nil && ac.deleteDue(ctx, u.ID) {
@@ -202,7 +202,7 @@ func (ac *accountRoom) deleteDue(ctx context.Context, userID string) (deleted bo
 	name, holder := deletionLease(userID), seal.UUIDv7()
 	if err := ac.fleet.TakeLease(ctx, name, holder); err != nil {
 		if !errors.Is(err, authsvc.ErrConflict) {
-			ac.Log.Error("a user who is to be deleted could not be taken", "user", userID, "err", err)
+			ac.Log.Error("cannot claim a user who is due for deletion", "user", userID, "err", err)
 		}
 		return false
 	}
@@ -218,15 +218,15 @@ func (ac *accountRoom) deleteDue(ctx context.Context, userID string) (deleted bo
 		ac.putOffDeletion(ctx, userID, holder, err)
 		return false
 	}
-	ac.auditor.Record(ctx, authsvc.AuditEvent{Name: "user.deleted", UserID: userID, Reason: "the grace is over"})
+	ac.auditor.Record(ctx, authsvc.AuditEvent{Name: "user.deleted", UserID: userID, Reason: "the grace period is over"})
 	return true
 }
 
 // putOffDeletion schedules another try of a failed deletion, unless the user was kept,
 // is gone, or is being deleted by another replica.
 func (ac *accountRoom) putOffDeletion(ctx context.Context, userID, holder string, cause error) {
-	ac.Log.Error("a user who is to be deleted was not, and will be tried again", "user", userID, "wait", deletionRetry, "cause", cause)
-	ac.auditor.Record(ctx, authsvc.AuditEvent{Name: "user.delete_failed", UserID: userID, Reason: "the grace is over"})
+	ac.Log.Error("cannot delete a user who is due for deletion; will retry", "user", userID, "wait", deletionRetry, "cause", cause)
+	ac.auditor.Record(ctx, authsvc.AuditEvent{Name: "user.delete_failed", UserID: userID, Reason: "the grace period is over"})
 	ctx, cancel := fleet.Detached(ctx, storeTimeout)
 	defer cancel()
 	u, err := ac.underLease(ctx, userID, holder)
@@ -235,6 +235,6 @@ func (ac *accountRoom) putOffDeletion(ctx context.Context, userID, holder string
 		err = ac.Adapter.SetPerson(ctx, userID, authsvc.PersonUpdate{DeleteAfter: &again}, nil)
 	}
 	if err != nil && !errors.Is(err, authsvc.ErrNotFound) && !errors.Is(err, authsvc.ErrConflict) {
-		ac.Log.Error("when to try it again could not be written", "user", userID, "err", err)
+		ac.Log.Error("cannot store the time of the next attempt to delete a user", "user", userID, "err", err)
 	}
 }

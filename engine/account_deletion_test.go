@@ -160,14 +160,14 @@ func TestDeletionAtOnce(t *testing.T) {
 				w := arena.EnterOffline(t, func(c *authsvc.Config) { deletable(c); c.Account.DeleteGrace = -1; h.set(c) })
 				b := w.Browser()
 				b.SignInByMail(w, "ada@app.test")
-				if page := b.Get("/api/auth/account/delete").Text; !strings.Contains(page, "deleted at once") {
+				if page := b.Get("/api/auth/account/delete").Text; !strings.Contains(page, "deleted immediately") {
 					t.Errorf("%s", page)
 				}
 				want := map[bool]string{false: "deleted", true: "scheduled"}[refuses]
 				if a := b.Post("/api/auth/account/delete", "confirm", "ada@app.test"); a.Location() != arena.Origin+"/api/auth/account/delete?done="+want || gone(t, w, "ada-id") == refuses {
 					t.Errorf("%d %s, gone %v", a.StatusCode, a.Location(), gone(t, w, "ada-id"))
 				}
-				if page := b.Get("/api/auth/account/delete?done=" + want).Text; strings.Contains(page, "Your account is deleted") == refuses {
+				if page := b.Get("/api/auth/account/delete?done=" + want).Text; strings.Contains(page, "Your account was deleted") == refuses {
 					t.Errorf("%s", page)
 				}
 				h.agrees.Store(true)

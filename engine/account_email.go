@@ -38,7 +38,7 @@ func checkEmailChange(b *builder, s *accountRoom, order []flow) {
 		}
 	}
 	if wanted != nil {
-		b.fail("Account.ChangeEmail", "is set, but no provider sends mails", "add an Email provider, or leave it out")
+		b.fail("Account.ChangeEmail", "is set, but no provider sends mail", "add an Email provider, or leave it out")
 	}
 }
 
@@ -131,7 +131,7 @@ func (ac *accountRoom) RequestEmailChange(ctx context.Context, userID, address s
 }
 
 // errSameAddress says that the user already has this address.
-var errSameAddress = errors.New("authsvc: it is the address of the user already")
+var errSameAddress = errors.New("authsvc: the user already has this address")
 
 // askEmailChange stores a change and queues its mails. Only the text of one mail
 // depends on whether the address belongs to a user.
@@ -273,11 +273,11 @@ func (ac *accountRoom) postEmailChange(rq *request) outcome {
 	}
 	address, err := emailaddr.Normalise(typed)
 	if err != nil {
-		return refuse(authsvc.CodeInvalid, http.StatusBadRequest, "it is no address")
+		return refuse(authsvc.CodeInvalid, http.StatusBadRequest, "it is not an address")
 	}
 	if wait, ok := ac.limitEmailChange(rq, s, address); !ok {
 		rq.retryAfter = wait
-		return refuse(authsvc.CodeRateLimited, http.StatusTooManyRequests, "too many mails for one mailbox or client, or in all")
+		return refuse(authsvc.CodeRateLimited, http.StatusTooManyRequests, "too many mails for one mailbox or client, or in total")
 	}
 	ask, err := ac.emailAsk(rq, s, address)
 	if err == nil {
@@ -285,7 +285,7 @@ func (ac *accountRoom) postEmailChange(rq *request) outcome {
 	}
 	switch {
 	case errors.Is(err, errSameAddress):
-		return refuse(authsvc.CodeInvalid, http.StatusBadRequest, "it is the address already")
+		return refuse(authsvc.CodeInvalid, http.StatusBadRequest, "the user already has this address")
 	case errors.Is(err, authsvc.ErrNotFound):
 		return rq.refuseOwn("/account", authsvc.CodeNotFound, http.StatusNotFound)
 	case err != nil:

@@ -96,7 +96,7 @@ func (ac *accountRoom) findEmailChange(rq *request, id, token string) (c *emailC
 		return nil, "", err
 	}
 	if c, err = ac.openEmailChange(stored); err != nil {
-		ac.Log.Error("a change of address cannot be opened: the secret that sealed it is not configured", "request", rq.requestID(), "err", err)
+		ac.Log.Error("cannot open a change of address: the secret that sealed it is not configured", "request", rq.requestID(), "err", err)
 		return nil, "", authsvc.ErrNotFound
 	}
 	end, ok := c.EndOf(token)
@@ -116,7 +116,7 @@ func (ac *accountRoom) limitEmailToken(rq *request) outcome {
 		return nil
 	}
 	rq.retryAfter = wait
-	rq.audit("request.limited", authsvc.CodeRateLimited, "too many links and codes about addresses")
+	rq.audit("request.limited", authsvc.CodeRateLimited, "too many links and codes for changes of address")
 	return rq.refuseOwn("/account", authsvc.CodeRateLimited, http.StatusTooManyRequests)
 }
 
@@ -187,7 +187,7 @@ func (ac *accountRoom) enterEmailCode(rq *request) outcome {
 		return refused
 	case c == nil || rq.body.get("id") != "" && rq.body.get("id") != c.stored.ID:
 		rq.auditUser = s.UserID
-		return ac.emailSpent(rq, "no change of address waits")
+		return ac.emailSpent(rq, "no change of address is pending")
 	}
 	rq.auditUser = s.UserID
 	wrong := func(name, why string) outcome {
@@ -208,7 +208,7 @@ func (ac *accountRoom) enterEmailCode(rq *request) outcome {
 	}
 	sum, err := strictBase64.DecodeString(c.Code)
 	if ok, _ := ac.mailing.codeKey.Verify(sum, c.stored.ID, code); err != nil || !ok {
-		return wrong("code.refused", "it is not that of the mail")
+		return wrong("code.refused", "it does not match the mailed code")
 	}
 	return ac.proveEmailEnd(rq, c, emailchange.New, s)
 }
@@ -355,7 +355,7 @@ func (ac *accountRoom) afterEmailChange(ctx context.Context, c *emailChange, cur
 	_, err := ac.Adapter.DeleteCredentials(ctx, userID, nil, authsvc.CredentialDevice)
 	errs = append(errs, err)
 	if err := errors.Join(errs...); err != nil {
-		ac.Log.Error("an address was changed, and not all that rests on the old one has ended", "user", userID, "err", err)
+		ac.Log.Error("an address was changed, but some links or sessions of the old one could not be ended", "user", userID, "err", err)
 	}
 }
 
@@ -381,7 +381,7 @@ func (ac *accountRoom) postEmailFinish(rq *request) outcome {
 
 // noEmailChange answers that no change is pending any more.
 func noEmailChange(rq *request, s *authsvc.Session) outcome {
-	rq.note(authsvc.AuditEvent{Name: "email.change_refused", Code: authsvc.CodeNotFound, UserID: s.UserID, Reason: "no change of address waits"})
+	rq.note(authsvc.AuditEvent{Name: "email.change_refused", Code: authsvc.CodeNotFound, UserID: s.UserID, Reason: "no change of address is pending"})
 	return rq.refuseOwn("/account", authsvc.CodeNotFound, http.StatusNotFound)
 }
 

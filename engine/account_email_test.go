@@ -121,7 +121,7 @@ func TestEmailChangeByLinks(t *testing.T) {
 		if p := pendingChange(t, b); p == nil || p.NewProved || storedEmail(t, w, id) != oldAddress {
 			t.Fatalf("looking at a link does something: %+v", p)
 		}
-		if a := confirmEmail(t, phone, toNew.links[0]); a.Location() != arena.Origin+emailConfirmPath+"?done=proved" || !strings.Contains(phone.Get(a.Location()).Text, "the old address has a say") {
+		if a := confirmEmail(t, phone, toNew.links[0]); a.Location() != arena.Origin+emailConfirmPath+"?done=proved" || !strings.Contains(phone.Get(a.Location()).Text, "the old address can still object") {
 			t.Fatalf("the new end: %d %s", a.StatusCode, a.Location())
 		}
 		if p := pendingChange(t, b); p == nil || !p.NewProved || p.OldProved || time.Until(p.NotBefore) < 6*24*time.Hour || storedEmail(t, w, id) != oldAddress {
@@ -133,7 +133,7 @@ func TestEmailChangeByLinks(t *testing.T) {
 		if a := phone.Get(toOld.links[0]); !strings.Contains(a.Text, "Change the address to") || strings.Index(a.Text, "Allow") > strings.Index(a.Text, "Stop") {
 			t.Errorf("the page of the old end: %s", a.Text)
 		}
-		if a := confirmEmail(t, phone, toOld.links[0]); a.Location() != arena.Origin+emailConfirmPath+"?done=completed" || !strings.Contains(phone.Get(a.Location()).Text, "The address is changed") {
+		if a := confirmEmail(t, phone, toOld.links[0]); a.Location() != arena.Origin+emailConfirmPath+"?done=completed" || !strings.Contains(phone.Get(a.Location()).Text, "The address was changed") {
 			t.Fatalf("the old end: %d %s", a.StatusCode, a.Location())
 		}
 		u, err := w.Store.GetUser(t.Context(), id)
@@ -148,7 +148,7 @@ func TestEmailChangeByLinks(t *testing.T) {
 			t.Errorf("the notice: %+v", m)
 		}
 		for _, link := range []string{toNew.links[0], toOld.links[0], toOld.links[1]} {
-			if a := phone.Get(link); a.StatusCode != http.StatusNotFound || !strings.Contains(a.Text, "of no use any more") {
+			if a := phone.Get(link); a.StatusCode != http.StatusNotFound || !strings.Contains(a.Text, "no longer works") {
 				t.Errorf("afterwards: %d %s", a.StatusCode, a.Text)
 			}
 			if a := confirmEmail(t, phone, link, "json", "true"); !answers(a, http.StatusNotFound, "NotFound") {
@@ -185,14 +185,14 @@ func TestEmailChangeByCode(t *testing.T) {
 		if a := b.Post(emailConfirmPath, "id", "another", "code", code, "json", "true"); !answers(a, http.StatusNotFound, "NotFound") {
 			t.Errorf("another id: %d %s", a.StatusCode, a.Text)
 		}
-		if page := b.Get(emailConfirmPath + "?error=Code").Text; !strings.Contains(page, `name="code"`) || !strings.Contains(page, "That is not the code") {
+		if page := b.Get(emailConfirmPath + "?error=Code").Text; !strings.Contains(page, `name="code"`) || !strings.Contains(page, "That code is not correct") {
 			t.Errorf("%s", page)
 		}
 		reader := w.Browser()
 		reader.Post("/api/auth/signin/email", "email", oldAddress)
 		link := arena.Link(t, w.Mail.Next(t))
 		a := b.Post(emailConfirmPath, "code", strings.ReplaceAll(code, " ", "-"))
-		if a.Location() != arena.Origin+"/api/auth/account?done=address" || !strings.Contains(b.Get(a.Location()).Text, "Your email address is changed.") {
+		if a.Location() != arena.Origin+"/api/auth/account?done=address" || !strings.Contains(b.Get(a.Location()).Text, "Your email address was changed.") {
 			t.Fatalf("%d %s", a.StatusCode, a.Location())
 		}
 		if reader.Get(link); reader.Email() != "" {
@@ -351,7 +351,7 @@ func TestEmailChangeRefused(t *testing.T) {
 		t.Errorf("progress of nothing: %d %s", a.StatusCode, a.Location())
 	}
 	for _, query := range []string{"?id=x&token=y", "?token=" + strings.Repeat("a", 43), "?id=" + strings.Repeat("x", 500) + "&token=y"} {
-		if a := b.Get(emailConfirmPath + query); a.StatusCode != http.StatusNotFound || !strings.Contains(a.Text, "of no use") {
+		if a := b.Get(emailConfirmPath + query); a.StatusCode != http.StatusNotFound || !strings.Contains(a.Text, "no longer works") {
 			t.Errorf("%s: %d %s", query, a.StatusCode, a.Text)
 		}
 	}
@@ -422,7 +422,7 @@ func TestEmailChangeTaken(t *testing.T) {
 			t.Errorf("%s: the old address was not asked: %+v", address, mails)
 		}
 		taken := address == "grace@app.test"
-		if m := mails[address]; (arena.Code(m.Message) == "") != taken || strings.Contains(m.Text, "token=") == taken || strings.Contains(m.Text, "account already") != taken {
+		if m := mails[address]; (arena.Code(m.Message) == "") != taken || strings.Contains(m.Text, "token=") == taken || strings.Contains(m.Text, "already belongs to an account") != taken {
 			t.Errorf("%s: %s", address, m.Text)
 		}
 	}

@@ -102,7 +102,7 @@ func (ac *accountRoom) personView(ctx context.Context, u authsvc.User) (*authsvc
 		known := ac.vault.knowsWayIn(u, others)
 		if !known && more < 0 {
 			if more, err = ac.vault.waysIn(ctx, u); err != nil {
-				ac.Log.Warn("how else a user can sign in is not known: the last way that is known stays", "user", u.ID, "err", err)
+				ac.Log.Warn("cannot find out how else a user can sign in: the last known way stays", "user", u.ID, "err", err)
 				more = 0
 			}
 		}
@@ -284,17 +284,17 @@ func accountRoutes(s *accountRoom) map[string]*route {
 // accountEvents lists the events of the account page and of Service methods that share
 // its code.
 var accountEvents = []audit.Kind{
-	{Name: "email.change_requested", Outcome: authsvc.AuditSuccess, Meaning: "A change of address was asked for, by the person or by the application, and its mails were queued. The answer did not show whether the new address is somebody's."},
-	{Name: "email.change_proved", Outcome: authsvc.AuditSuccess, Meaning: "One end agreed to a change of address: the reason says whether it was the new one or the old one."},
+	{Name: "email.change_requested", Outcome: authsvc.AuditSuccess, Meaning: "The person or the application requested a change of address, and its mails were queued. The answer did not show whether the new address belongs to a user."},
+	{Name: "email.change_proved", Outcome: authsvc.AuditSuccess, Meaning: "One address confirmed a change of address: the reason says whether it was the new one or the old one."},
 	{Name: "email.change_completed", Outcome: authsvc.AuditSuccess, Meaning: "The address of a user was changed: links to both addresses are void, and other sessions have ended."},
-	{Name: "email.change_stopped", Outcome: authsvc.AuditSuccess, Meaning: "A change of address was dropped: by the old address, by the person, or since all sessions were ended."},
-	{Name: "email.change_refused", Outcome: authsvc.AuditRefused, Meaning: "A change of address was not begun, or not made: the address cannot be used or was taken meanwhile, the link or the change is of no use any more, it is not due yet, or there were too many mails."},
-	{Name: "change.undone", Outcome: authsvc.AuditSuccess, Meaning: "The link in a notice took a change back and ended all sessions of the user: the reason says which."},
+	{Name: "email.change_stopped", Outcome: authsvc.AuditSuccess, Meaning: "A change of address was cancelled: by the old address, by the person, or because all sessions were ended."},
+	{Name: "email.change_refused", Outcome: authsvc.AuditRefused, Meaning: "A change of address was not started, or not made: the address cannot be used or was taken meanwhile, the link or the change is no longer valid, it is not due yet, or there were too many mails."},
+	{Name: "change.undone", Outcome: authsvc.AuditSuccess, Meaning: "The link in a notice undid a change and ended all sessions of the user: the reason says which change."},
 	{Name: "change.undo_refused", Outcome: authsvc.AuditRefused, Meaning: "The link in a notice is unknown, was used or has expired."},
-	{Name: "account.exported", Outcome: authsvc.AuditSuccess, Meaning: "A person began to download what is kept of them, or the application or an operator had it written."},
+	{Name: "account.exported", Outcome: authsvc.AuditSuccess, Meaning: "A person started to download their data, or the application or an operator exported it."},
 	{Name: "user.updated", Outcome: authsvc.AuditSuccess, Meaning: "A person changed their name, or UpdateUser changed a user: the reason says which."},
-	{Name: "user.deleted", Outcome: authsvc.AuditSuccess, Meaning: "A user was removed with sessions and accounts, by DeleteUser or at the end of a grace."},
-	{Name: "user.deletion_cancelled", Outcome: authsvc.AuditSuccess, Meaning: "A user who was to be deleted stays."},
-	{Name: "user.deletion_scheduled", Outcome: authsvc.AuditSuccess, Meaning: "A user is to be deleted, and all sessions ended."},
+	{Name: "user.deleted", Outcome: authsvc.AuditSuccess, Meaning: "A user was removed with sessions and accounts, by DeleteUser or at the end of the grace period."},
+	{Name: "user.deletion_cancelled", Outcome: authsvc.AuditSuccess, Meaning: "The scheduled deletion of a user was cancelled."},
+	{Name: "user.deletion_scheduled", Outcome: authsvc.AuditSuccess, Meaning: "A user was scheduled for deletion, and all sessions ended."},
 	{Name: "user.delete_failed", Outcome: authsvc.AuditFailed, Meaning: "A user was not deleted: the DeleteUser callback or the store refused, or there is no such user. Sessions may have ended."},
 }

@@ -113,7 +113,7 @@ func TestRename(t *testing.T) {
 		if got := name(b); got != want {
 			t.Errorf("the session of this browser says %q", got)
 		}
-		if a := b.Post("/api/auth/account/profile", "name", "Ada"); a.Location() != arena.Origin+"/api/auth/account?done=renamed" || !strings.Contains(b.Get(a.Location()).Text, "Your name is changed.") {
+		if a := b.Post("/api/auth/account/profile", "name", "Ada"); a.Location() != arena.Origin+"/api/auth/account?done=renamed" || !strings.Contains(b.Get(a.Location()).Text, "Your name was changed.") {
 			t.Errorf("a person: %d %s", a.StatusCode, a.Location())
 		}
 		if readAccount(t, other).User.Name != "Ada" {
@@ -209,7 +209,7 @@ func unlinkByThePerson(t *testing.T, w *arena.World) {
 	if !strings.Contains(page, "only way to sign in") || strings.Contains(page, `name="id"`) {
 		t.Errorf("the last has a button: %s", page)
 	}
-	if a := b.Post("/api/auth/account/unlink", "id", mine[0].ID); a.Location() == "" || !strings.Contains(b.Get(a.Location()).Text, "could not sign in any more") {
+	if a := b.Post("/api/auth/account/unlink", "id", mine[0].ID); a.Location() == "" || !strings.Contains(b.Get(a.Location()).Text, "could no longer sign in") {
 		t.Errorf("a person: %d %s", a.StatusCode, a.Location())
 	}
 	if len(readAccount(t, stranger).Accounts) != 1 || len(readAccount(t, b).Accounts) != 1 {
@@ -345,7 +345,7 @@ func TestAccountOfUnstored(t *testing.T) {
 	if a := readAccount(t, b); a.User.ID != "ada-id" || a.User.Name != "Ada" || len(a.Accounts) != 0 {
 		t.Errorf("%+v", a)
 	}
-	if page := b.Get("/api/auth/account").Text; strings.Contains(page, "account/profile") || !strings.Contains(page, "kept by this site itself") {
+	if page := b.Get("/api/auth/account").Text; strings.Contains(page, "account/profile") || !strings.Contains(page, "This site manages your account itself") {
 		t.Errorf("%s", page)
 	}
 	if a := b.Post("/api/auth/account/profile", "name", "Eve", "json", "true"); !answers(a, http.StatusNotFound, "NotFound") {

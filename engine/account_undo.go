@@ -123,7 +123,7 @@ func (ac *accountRoom) postUndo(rq *request) outcome {
 	if err != nil {
 		c.Used = time.Time{} // the link still works
 		if err := ac.Adapter.UpdateCredential(rq.ctx, c); err != nil {
-			ac.Log.Error("a change that could not be undone can only be undone in a minute", "user", c.UserID, "request", rq.requestID(), "err", err)
+			ac.Log.Error("cannot undo a change, and its link does not work again until a minute has passed", "user", c.UserID, "request", rq.requestID(), "err", err)
 		}
 		return rq.accountAway(err)
 	}

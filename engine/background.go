@@ -109,7 +109,7 @@ func (h *storeys) sweep(ctx context.Context) {
 		switch {
 		case errors.Is(err, authsvc.ErrConflict): // another replica sweeps
 		case err != nil && ctx.Err() == nil:
-			h.given.Log.Error("expired records could not be removed", "err", err)
+			h.given.Log.Error("cannot remove expired records", "err", err)
 		case n == sweepBatch:
 			wait = sweepPause
 		case ctx.Err() == nil && h.accountRoom.deleteAllDue(ctx) == deletionBatch:
@@ -139,6 +139,6 @@ func (h *storeys) endSweep(replica string) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
 	if err := h.given.Adapter.Release(ctx, sweepLease, replica); err != nil {
-		h.given.Log.Debug("the lease of the sweep lapses by itself", "err", err)
+		h.given.Log.Debug("cannot release the lease of the sweep; it lapses by itself", "err", err)
 	}
 }

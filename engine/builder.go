@@ -124,5 +124,5 @@ func (b *builder) flow(p authsvc.Provider) flow {
 	case *authsvc.Credentials:
 		return buildCredentials(b, p)
 	}
-	panic("authsvc: a provider of a kind that is not there") // a Provider is one of these
+	panic("authsvc: unknown kind of provider") // a Provider is one of these
 }

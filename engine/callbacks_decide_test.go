@@ -249,10 +249,10 @@ func TestDryRun(t *testing.T) {
 		want   engine.SignInVerdict
 	}{
 		"allowed":        {func(*authsvc.SignInAttempt) {}, engine.SignInVerdict{Allowed: true}},
-		"unproved":       {func(a *authsvc.SignInAttempt) { a.EmailProved = false }, engine.SignInVerdict{Reason: "by the conditions of sign-in"}},
+		"unproved":       {func(a *authsvc.SignInAttempt) { a.EmailProved = false }, engine.SignInVerdict{Reason: "by the sign-in conditions"}},
 		"by its profile": {func(a *authsvc.SignInAttempt) { a.EmailProved, a.Profile = false, authsvc.Profile{"groups": "ops"} }, engine.SignInVerdict{Allowed: true}},
 		"refused":        {func(a *authsvc.SignInAttempt) { a.User.Name = "no" }, engine.SignInVerdict{Reason: "by the rule"}},
-		"led elsewhere":  {func(a *authsvc.SignInAttempt) { a.User.Name = "terms" }, engine.SignInVerdict{Reason: "the signIn callback led elsewhere", Redirect: arena.Origin + "/terms"}},
+		"led elsewhere":  {func(a *authsvc.SignInAttempt) { a.User.Name = "terms" }, engine.SignInVerdict{Reason: "the signIn callback redirected", Redirect: arena.Origin + "/terms"}},
 		"much":           {func(a *authsvc.SignInAttempt) { a.User.Name = "much" }, engine.SignInVerdict{Reason: "by the claims callback"}},
 		"a link":         {func(a *authsvc.SignInAttempt) { a.VerificationRequest = true }, engine.SignInVerdict{Allowed: true}},
 	} {

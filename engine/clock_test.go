@@ -126,7 +126,7 @@ func TestStoreClockMeasurement(t *testing.T) {
 		store.down.Store(true)
 		time.Sleep(32 * time.Second)
 		near(-40 * time.Second)
-		if !strings.Contains(logs(), "clock of the store could not be read") {
+		if !strings.Contains(logs(), "cannot read the clock of the store") {
 			t.Error("nothing was logged")
 		}
 		store.down.Store(false)

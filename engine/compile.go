@@ -40,7 +40,7 @@ func compile(c *authsvc.Config) (*Service, *builder) {
 	s.closeIdle = b.http.CloseIdleConnections
 	if c.Outbound.DangerousTransport != nil {
 		s.closeIdle = func() {} // the application may use it elsewhere
-		b.warn("a transport of the application's makes the calls to identity providers: the addresses that it reaches are not checked")
+		b.warn("the application's own transport calls the identity providers: the addresses that it reaches are not checked")
 	}
 	flows, order := b.providers()
 	s.site.flows, s.site.positions = flows, b.positions

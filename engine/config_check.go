@@ -51,7 +51,7 @@ func checkURL(b *builder, s *Service) {
 		return
 	}
 	if u.Scheme == "http" && !weburl.Loopback(u.Hostname()) && !b.config.DangerousInsecureURL {
-		b.fail("URL", "is http beyond loopback, where cookies and links can be read on the way",
+		b.fail("URL", "is http beyond loopback, where cookies and links can be read in transit",
 			"use https, or set DangerousInsecureURL: true in a closed network", "DangerousInsecureURL").Code = "insecure_url"
 		u.Scheme = "https" // to find further mistakes
 	}
@@ -78,7 +78,7 @@ func checkHSTS(b *builder, s *Service) {
 	case d == 0:
 	case s.site.origin == "": // an invalid URL is reported by itself
 	case d < time.Second:
-		b.fail("HSTS", "is under a second", "use a duration such as 8760h")
+		b.fail("HSTS", "must be at least 1s", "use a duration such as 8760h")
 	case !strings.HasPrefix(s.site.origin, "https://"):
 		b.fail("HSTS", "needs a URL with https", "browsers ignore it over http; leave it out", "URL")
 	default:
@@ -103,7 +103,7 @@ func checkSession(b *builder, s *Service) {
 		s.keeper.lifetime.absolute = s.keeper.lifetime.maxAge
 	}
 	if s.keeper.lifetime.maxAge < time.Second {
-		b.fail("Session.MaxAge", "is under a second", "use a duration such as 720h")
+		b.fail("Session.MaxAge", "must be at least 1s", "use a duration such as 720h")
 	}
 	if s.keeper.lifetime.absolute < s.keeper.lifetime.maxAge {
 		b.fail("Session.AbsoluteMaxAge", "is shorter than Session.MaxAge", "make it at least as long; 2160h is the default", "Session.MaxAge").Code = "absolute_max_age_short"
@@ -162,7 +162,7 @@ func checkOrigins(b *builder, s *Service) {
 			b.fail(key, fmt.Sprintf("%q is not an origin", text.Printable(raw, 80)), "write scheme, host and port only, such as https://www.example.com")
 		case s.site.origin == "":
 		case !weburl.SameSite(origin, s.site.origin):
-			b.fail(key, fmt.Sprintf("%q is another site than the service", origin),
+			b.fail(key, fmt.Sprintf("%q is on another site than the service", origin),
 				"browsers send no Lax cookies from there; serve both under one registrable domain, with the same scheme", "URL")
 		default:
 			s.site.origins.redirect[origin], s.site.origins.trusted[origin] = true, true
@@ -222,8 +222,8 @@ func checkCookies(b *builder, s *Service) {
 		}
 	}
 	if one, two := s.site.names.Clash(); two != "" {
-		b.fail("Cookies", fmt.Sprintf("has the names %s and %s, which could be taken for one another", text.Printable(one, 80), text.Printable(two, 80)),
-			"choose names that differ; none may be the session cookie's followed by a dot, or begin with "+s.desk.txPrefix,
+		b.fail("Cookies", fmt.Sprintf("has the names %s and %s, which could be confused", text.Printable(one, 80), text.Printable(two, 80)),
+			"choose names that differ; none may be the session cookie's name followed by a dot, or begin with "+s.desk.txPrefix,
 			"Compat", "Cookies.Session", "Cookies.CSRF", "Cookies.CallbackURL")
 	}
 }
@@ -235,7 +235,7 @@ func checkCookieDomain(b *builder, s *Service, domain string) {
 	case host != domain && !strings.HasSuffix(host, "."+domain) || !strings.Contains(domain, "."):
 		b.fail("Cookies.Domain", fmt.Sprintf("%q does not cover the host of the service", text.Printable(domain, 80)), "use that host or a parent domain of it, such as example.com", "URL")
 	case suffix == domain:
-		b.fail("Cookies.Domain", fmt.Sprintf("%q is a public suffix, below which everybody can register a name", text.Printable(domain, 80)),
+		b.fail("Cookies.Domain", fmt.Sprintf("%q is a public suffix, below which anyone can register a name", text.Printable(domain, 80)),
 			"browsers keep no cookie for it; use a domain of your own, or leave it out")
 	}
 }
@@ -316,7 +316,7 @@ func checkRateLimit(b *builder, s *Service) {
 	s.issuer.personalLimit = r.Limiter("personal-token", r.Rate("PersonalToken", o.PersonalToken, authsvc.Rate{N: 30, Per: time.Minute}))
 	s.site.beaconLimit = r.Limiter("log", authsvc.Rate{N: 30, Per: time.Minute})
 	if o.Disabled {
-		b.warn("rate limits are off: passwords, links and addresses can be tried without end", "field", "RateLimit.Disabled")
+		b.warn("rate limits are off: passwords, links and addresses can be tried without limit", "field", "RateLimit.Disabled")
 	}
 	if o.Disabled {
 		s.auditor.RecordEach()
@@ -336,10 +336,10 @@ func checkProxies(b *builder, s *Service) {
 		}
 		switch {
 		case p.Addr().Is4In6() && p.Bits() >= 96:
-			b.warn("a network in trusted_proxies never matches: addresses of IPv4 are compared as such",
+			b.warn("a network in trusted_proxies never matches: IPv4 addresses are compared as IPv4",
 				"network", p.String(), "write", netip.PrefixFrom(p.Addr().Unmap(), p.Bits()-96).String())
 		case p.Bits() < least:
-			b.warn("trusted_proxies trusts everybody or nearly so: clients choose the address that limits and the log see", "network", p.String())
+			b.warn("trusted_proxies trusts everyone or nearly everyone: clients choose the address that limits and the log use", "network", p.String())
 		}
 	}
 }

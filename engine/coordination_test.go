@@ -75,7 +75,7 @@ func TestRateLimitSharedByReplicas(t *testing.T) {
 						passed++
 					}
 				}
-				if name == "a broken one" && !strings.Contains(w.Logs.String(), "could not count for a rate limit") {
+				if name == "a broken one" && !strings.Contains(w.Logs.String(), "cannot count for a rate limit") {
 					t.Error("not a word in the log")
 				}
 			}

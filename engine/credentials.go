@@ -102,7 +102,7 @@ func buildCredentials(b *builder, c *authsvc.Credentials) flow {
 	f := &credentialsFlow{Credentials: *c, room: b.storeys.credentialsRoom}
 	f.ID, f.Name = cmp.Or(c.ID, "credentials"), cmp.Or(c.Name, "Credentials")
 	if c.Authorize == nil {
-		b.fail("Authorize", "is missing", "credentials need a function that judges them").Code = "no_authorize"
+		b.fail("Authorize", "is missing", "set the function that checks the credentials").Code = "no_authorize"
 	}
 	if len(f.Fields) == 0 {
 		f.Fields = []authsvc.Field{

@@ -202,7 +202,7 @@ func (dk *desk) findTx(rq *request, state string) (*transaction, *authError) {
 		return nil, fail(authsvc.CodeOAuthCallback, fixedReason("state belongs to an attempt at another provider"))
 	}
 	if !began(rq, &tx) {
-		return nil, fail(authsvc.CodeOAuthCallback, staleReason("the CSRF token is not that of the start"))
+		return nil, fail(authsvc.CodeOAuthCallback, staleReason("the CSRF token differs from the one at the start"))
 	}
 	if tx.CallbackIs != "" {
 		tx.CallbackURL = rq.origin
@@ -325,13 +325,13 @@ func (dk *desk) newAttempt(rq *request, at remote) (*transaction, outcome) {
 	case s != nil:
 		tx.LinkTo, tx.LinkImplied = s.UserID, !asked
 	case asked:
-		return nil, fail(authsvc.CodeSessionRequired, fixedReason("link was asked for without a session"))
+		return nil, fail(authsvc.CodeSessionRequired, fixedReason("linking was requested without a session"))
 	}
 	return tx, nil
 }
 
 // notPrefetched refuses a prefetch, which would use up a code or a state.
-var notPrefetched = problem{status: http.StatusServiceUnavailable, text: "not to be prefetched"}
+var notPrefetched = problem{status: http.StatusServiceUnavailable, text: "must not be prefetched"}
 
 // An authResponse holds the parts of an authorization response that all protocols
 // share.

@@ -21,7 +21,7 @@ func checkSignUp(b *builder, s *desk) {
 	case "", authsvc.SignUpOpen:
 	case authsvc.SignUpInvited:
 		s.invitedOnly = true
-		b.needStorage("invited_without_storage", "SignUp.Policy", "is invited, but there is no storage, so nobody is a user", "set Adapter, or say in SignIn.Allow who may sign in")
+		b.needStorage("invited_without_storage", "SignUp.Policy", "is invited, but without storage there are no users", "set Adapter, or say in SignIn.Allow who may sign in")
 	default:
 		b.fail("SignUp.Policy", fmt.Sprintf("%q is not known", text.Printable(string(o.Policy), 30)), "use open or invited")
 	}
@@ -33,9 +33,9 @@ func checkSignUp(b *builder, s *desk) {
 		b.fail("SignUp."+p.Field, p.Problem, p.Fix)
 	}
 	s.newDomains = []access.Condition{compiled}
-	b.needStorage("domains_without_storage", "SignUp.Domains", "are given, but there is no storage, so nobody becomes a user", "set Adapter, or name the domains in SignIn.Allow")
+	b.needStorage("domains_without_storage", "SignUp.Domains", "are set, but without storage no users are created", "set Adapter, or name the domains in SignIn.Allow")
 	if s.invitedOnly {
-		b.fail("SignUp.Domains", "are given, but with the policy invited nobody becomes a user by signing in", "leave them out, or use the policy open", "SignUp.Policy")
+		b.fail("SignUp.Domains", "are set, but with the policy invited nobody can sign up", "leave them out, or use the policy open", "SignUp.Policy")
 	}
 }
 
@@ -65,13 +65,13 @@ func (b *builder) conditions(s *desk, list string, all []authsvc.Condition, anyC
 	for i, c := range all {
 		at := fmt.Sprintf("%s[%d]", list, i)
 		if c.MaxAge != 0 {
-			b.fail(at+".MaxAge", "is for the gate alone", "leave it out")
+			b.fail(at+".MaxAge", "applies only to the gate", "leave it out")
 		}
 		if c.Tokens {
-			b.fail(at+".Tokens", "is for the gate alone", "leave it out")
+			b.fail(at+".Tokens", "applies only to the gate", "leave it out")
 		}
 		if c.When != nil {
-			b.fail(at+".When", "is for the gate alone", "use a callback, or Audience.When")
+			b.fail(at+".When", "applies only to the gate", "use a callback, or Audience.When")
 		}
 		made = append(made, b.condition(s, c, at, anyClaim))
 	}
@@ -96,7 +96,7 @@ func (b *builder) condition(s *desk, c authsvc.Condition, at string, anyClaim bo
 	}
 	for j, id := range c.Providers {
 		if s.site.flows[id] == nil && id != "" {
-			b.fail(fmt.Sprintf("%s.Providers[%d]", at, j), fmt.Sprintf("%q is not the id of a provider of this configuration", text.Printable(id, 40)),
+			b.fail(fmt.Sprintf("%s.Providers[%d]", at, j), fmt.Sprintf("%q is not the id of a configured provider", text.Printable(id, 40)),
 				"correct it, or add the provider", "Providers")
 		}
 	}
@@ -114,8 +114,8 @@ func (b *builder) checkClaims(at string, c authsvc.Condition) {
 	}
 	for _, name := range names {
 		if _, known := b.config.Session.Claims[name]; !known && name != "" {
-			b.fail(at, fmt.Sprintf("asks for the claim %q, which no sign-in has", text.Printable(name, 40)),
-				"name where a profile has it, in the session's claims", "Session.Claims")
+			b.fail(at, fmt.Sprintf("requires the claim %q, which no sign-in has", text.Printable(name, 40)),
+				"add it to the session's claims, with its place in the profile", "Session.Claims")
 		}
 	}
 }

@@ -94,8 +94,8 @@ func (l *login) readCurrent() outcome {
 	}
 	if l.id.linkTo != "" && (s == nil || s.UserID != l.id.linkTo) {
 		l.rq.auditUser = l.id.linkTo
-		l.rq.audit("account.link_refused", authsvc.CodeOAuthAccountNotLinked, "the session is no longer that of the user who asked")
-		return fail(authsvc.CodeOAuthAccountNotLinked, fixedReason("link was asked for by another user than is signed in now"))
+		l.rq.audit("account.link_refused", authsvc.CodeOAuthAccountNotLinked, "the session no longer belongs to the user who asked")
+		return fail(authsvc.CodeOAuthAccountNotLinked, fixedReason("linking was requested by another user than the one who is signed in now"))
 	}
 	return nil
 }
@@ -110,7 +110,7 @@ func (l *login) readLinkUser() outcome {
 		l.id.linkTo = ""
 		return nil
 	case errors.Is(err, authsvc.ErrNotFound):
-		return fail(authsvc.CodeOAuthAccountNotLinked, fixedReason("the user who asked to link is gone"))
+		return fail(authsvc.CodeOAuthAccountNotLinked, fixedReason("the user who requested linking no longer exists"))
 	case err != nil:
 		return storeFailed(authsvc.CodeCallback, err)
 	}
@@ -184,7 +184,7 @@ func (l *login) callSignIn() outcome {
 		return refuseSignIn(l.rq, err, "by the signIn callback")
 	}
 	if to != "" {
-		l.rq.audit("sign_in.refused", "", "the signIn callback led elsewhere")
+		l.rq.audit("sign_in.refused", "", "the signIn callback redirected")
 		return redirect{to: to}
 	}
 	return nil
@@ -201,7 +201,7 @@ func (l *login) keepClaims() outcome {
 	case errors.Is(err, sessionshape.ErrTooLarge):
 		return fail(authsvc.CodeCallback, fixedReason(err.Error()))
 	case err != nil:
-		return fail(authsvc.CodeCallback, fmt.Errorf("the claims of the session cannot be written as JSON: %w", err))
+		return fail(authsvc.CodeCallback, fmt.Errorf("cannot encode the claims of the session as JSON: %w", err))
 	}
 	l.start.claims = l.claims
 	return nil
@@ -276,7 +276,7 @@ func (l *login) issueSession() outcome {
 	l.rq.setSession(made.value, made.expires)
 	if old != "" {
 		if _, err := l.desk.keeper.sessions.end(l.rq.ctx, old, l.rq.now); err != nil {
-			l.desk.Log.Error("the session that this sign-in replaces could not be ended", "request", l.rq.requestID(), "err", err)
+			l.desk.Log.Error("cannot end the session that this sign-in replaces", "request", l.rq.requestID(), "err", err)
 		}
 	}
 	l.desk.rotateCSRF(l.rq, l.desk.keeper.sessions.id(made.value, l.rq.now), l.user.ID)
@@ -327,7 +327,7 @@ func (l *login) deleteSession() {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(l.rq.ctx), 5*time.Second)
 	defer cancel()
 	if _, err := l.desk.Adapter.DeleteSessionOf(ctx, l.user.ID, l.record.Digest); err != nil {
-		l.desk.Log.Error("a session that was not issued could not be removed", "request", l.rq.requestID(), "err", err)
+		l.desk.Log.Error("cannot remove a session that was not issued", "request", l.rq.requestID(), "err", err)
 	}
 }
 

@@ -30,7 +30,7 @@ func (l *login) change() outcome {
 	l.start.account = &l.id.account
 	switch {
 	case l.id.stored && !l.found:
-		l.desk.Log.Warn("Authorize returned an id that is not that of a stored user; return the id of a stored user, or use session strategy jwt",
+		l.desk.Log.Warn("Authorize returned an id that no stored user has; return the id of a stored user, or use session strategy jwt",
 			"provider", l.id.account.Provider, "request", l.rq.requestID())
 		return fail(authsvc.CodeCredentialsSignin, fixedReason("no such user"))
 	case l.id.stored:
@@ -80,7 +80,7 @@ func (l *login) authTime() time.Time {
 func (l *login) refreshAccount() outcome {
 	if l.id.linkTo != "" && l.user.ID != l.id.linkTo {
 		l.rq.auditUser = l.id.linkTo
-		l.rq.audit("account.link_refused", authsvc.CodeOAuthAccountNotLinked, "the identity is another user's")
+		l.rq.audit("account.link_refused", authsvc.CodeOAuthAccountNotLinked, "the identity belongs to another user")
 		return fail(authsvc.CodeOAuthAccountNotLinked, fixedReason("the identity is linked to another user"))
 	}
 	a := l.accountForStorage()
@@ -246,7 +246,7 @@ func (l *login) proveEmail() outcome {
 	l.removed = append(l.removed, l.voided...)
 	if !p.Keep {
 		l.before = nil
-		l.rq.note(authsvc.AuditEvent{Name: "email.first_proof", UserID: u.ID, Reason: "accounts and sessions of before the proof were removed"})
+		l.rq.note(authsvc.AuditEvent{Name: "email.first_proof", UserID: u.ID, Reason: "accounts and sessions from before the proof were removed"})
 	}
 	return nil
 }

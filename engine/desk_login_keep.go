@@ -52,7 +52,7 @@ func (l *login) holdBack(u authsvc.User) outcome {
 	case err != nil:
 		return storeFailed(authsvc.CodeCallback, err)
 	}
-	l.rq.audit("sign_in.refused", "", "the user is to be deleted, and was asked whether to stay")
+	l.rq.audit("sign_in.refused", "", "the user is scheduled for deletion, and was asked whether to stay")
 	l.rq.forgetTyped()
 	l.rq.callbackTo = l.id.callbackURL
 	l.rq.keepCallbackURL()

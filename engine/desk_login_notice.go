@@ -45,7 +45,7 @@ func (l *login) signedInBefore() bool {
 	}
 	all, err := l.desk.Adapter.ListSessions(l.rq.ctx, l.user.ID)
 	if err != nil {
-		l.desk.Log.Error("a person could not be told of a new browser", "user", l.user.ID, "request", l.rq.requestID(), "err", err)
+		l.desk.Log.Error("cannot tell a user about a new browser", "user", l.user.ID, "request", l.rq.requestID(), "err", err)
 	}
 	return slices.ContainsFunc(all, func(r authsvc.SessionRecord) bool { return l.record == nil || r.Digest != l.record.Digest })
 }
@@ -75,7 +75,7 @@ func (l *login) keepLanguage() {
 			err = s.Adapter.SetPerson(ctx, userID, authsvc.PersonUpdate{Locale: &language}, nil)
 		}
 		if err != nil && !errors.Is(err, authsvc.ErrNotFound) { // ErrNotFound: deleted meanwhile
-			s.Log.Warn("the language of a sign-in could not be kept", "user", userID, "request", requestID, "err", err)
+			s.Log.Warn("cannot store the language of a sign-in", "user", userID, "request", requestID, "err", err)
 		}
 	})
 }

@@ -114,7 +114,7 @@ func (rq *request) csrfRefused(path string) outcome {
 	rq.ensureCSRF()
 	keepRequestedCallbackURL(rq)
 	rq.keepTypedForm()
-	rq.audit("csrf.refused", "", "token missing or not that of the cookie")
+	rq.audit("csrf.refused", "", "token missing or does not match the cookie")
 	return redirect{to: rq.base + path + "?csrf=true", status: rq.dialect.csrfRefusal}
 }
 
@@ -181,18 +181,18 @@ func (dk *desk) callback(rq *request) outcome {
 
 // signInEvents are the audit events of signing in and out.
 var signInEvents = []audit.Kind{
-	{Name: "sign_in.succeeded", Outcome: authsvc.AuditSuccess, Meaning: "A session began. The reason says whether the user was created by it."},
-	{Name: "sign_in.refused", Outcome: authsvc.AuditRefused, Meaning: "A sign-in came to nothing: wrong state, unknown or used link, a refusal by the provider, by the person, by the conditions of sign-in or the rules of sign-up, by the signIn, claims or createUser callback (with `serve`: by a rule or a hook), or more claims than stay with a session."},
-	{Name: "sign_in.failed", Outcome: authsvc.AuditFailed, Meaning: "A sign-in came to nothing because the store, the provider or a callback did not work."},
-	{Name: "email.first_proof", Outcome: authsvc.AuditSuccess, Meaning: "A link proved the address of a user for the first time: accounts and sessions of before were removed."},
-	{Name: "account.linked", Outcome: authsvc.AuditSuccess, Meaning: "An account was added to a user who existed."},
-	{Name: "account.link_refused", Outcome: authsvc.AuditRefused, Meaning: "An account was not added: it is another user's, or the session changed meanwhile."},
-	{Name: "account.not_linked", Outcome: authsvc.AuditRefused, Meaning: "A sign-in was refused since the address is that of a user (named here) without this account."},
-	{Name: "fresh.required", Outcome: authsvc.AuditRefused, Meaning: "What was asked for needs a fresh proof of who the person is; they were led to the page that asks for it."},
+	{Name: "sign_in.succeeded", Outcome: authsvc.AuditSuccess, Meaning: "A session began. The reason says whether the sign-in created the user."},
+	{Name: "sign_in.refused", Outcome: authsvc.AuditRefused, Meaning: "A sign-in was refused: wrong state, unknown or used link, a refusal by the provider, by the person, by the sign-in conditions or the sign-up rules, by the signIn, claims or createUser callback (with `serve`: by a rule or a hook), or more claims than a session can keep."},
+	{Name: "sign_in.failed", Outcome: authsvc.AuditFailed, Meaning: "A sign-in failed because the store, the provider or a callback failed."},
+	{Name: "email.first_proof", Outcome: authsvc.AuditSuccess, Meaning: "A link proved the address of a user for the first time: earlier accounts and sessions were removed."},
+	{Name: "account.linked", Outcome: authsvc.AuditSuccess, Meaning: "An account was added to an existing user."},
+	{Name: "account.link_refused", Outcome: authsvc.AuditRefused, Meaning: "An account was not added: it belongs to another user, or the session changed meanwhile."},
+	{Name: "account.not_linked", Outcome: authsvc.AuditRefused, Meaning: "A sign-in was refused because the address belongs to a user (named here) without this account."},
+	{Name: "fresh.required", Outcome: authsvc.AuditRefused, Meaning: "The request needs a fresh proof of identity; the person was sent to the page that asks for it."},
 	{Name: "sign_out.succeeded", Outcome: authsvc.AuditSuccess, Meaning: "A person ended their session."},
 	{Name: "sign_out.failed", Outcome: authsvc.AuditFailed, Meaning: "The session could not be ended."},
-	{Name: "sign_out.return_refused", Outcome: authsvc.AuditRefused, Meaning: "A browser came back from a sign-out at a provider, or wanted the page that leads there, without its state; or a script or a frame wanted that page."},
-	{Name: "session.ended", Outcome: authsvc.AuditSuccess, Meaning: "EndSession ended one session of a user, or ten wrong proofs of the person did: the reason says which."},
+	{Name: "sign_out.return_refused", Outcome: authsvc.AuditRefused, Meaning: "A browser returned from a sign-out at a provider, or requested the page that leads there, without its state; or a script or a frame requested that page."},
+	{Name: "session.ended", Outcome: authsvc.AuditSuccess, Meaning: "EndSession ended one session of a user, or ten wrong proofs of identity did: the reason says which."},
 }
 
 // linkable returns the providers that can be added as a way to sign in.

@@ -121,7 +121,7 @@ func (dk *desk) providerLogout(rq *request, tx *transaction) oidc.Logout {
 
 // logNoProviderSignOut logs why a sign-out does not continue at the provider.
 func (dk *desk) logNoProviderSignOut(rq *request, tx *transaction, cause error) {
-	dk.Log.Warn("the sign-out could not go on at the provider", "provider", tx.EndedAt, "request", rq.requestID(), "cause", cause)
+	dk.Log.Warn("cannot continue the sign-out at the provider", "provider", tx.EndedAt, "request", rq.requestID(), "cause", cause)
 }
 
 // idTokenHint returns the ID token of the user's only account at a provider. If there
@@ -160,8 +160,8 @@ func (dk *desk) signOutReturn(rq *request) outcome {
 // signOutUnknown answers a request about a sign-out that this browser is not known to
 // have begun.
 func (dk *desk) signOutUnknown(rq *request, refused *authError) outcome {
-	if rq.audit("sign_out.return_refused", "", "the state is not one of this browser's") {
-		dk.Log.Info("step of a sign-out without its state", "request", rq.requestID(), "cause", refused)
+	if rq.audit("sign_out.return_refused", "", "the state does not belong to this browser") {
+		dk.Log.Info("a step of a sign-out came without a valid state", "request", rq.requestID(), "cause", refused)
 	}
 	return redirect{to: rq.origin}
 }
@@ -180,8 +180,8 @@ func (dk *desk) signOutPost(rq *request) outcome {
 	case isPrefetch(h):
 		return notPrefetched
 	case !isNavigation(h): // a script of the origin would read the token; a frame would hide the page
-		rq.audit("sign_out.return_refused", "", "not asked for as a page of its own")
-		return problem{status: http.StatusForbidden, text: "to be opened as a page of its own"}
+		rq.audit("sign_out.return_refused", "", "not requested as a top-level page")
+		return problem{status: http.StatusForbidden, text: "open this address as a top-level page"}
 	}
 	tx, refused := dk.findTx(rq, rq.query("state"))
 	if refused != nil {

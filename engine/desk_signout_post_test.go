@@ -117,7 +117,7 @@ func TestSignOutPostNeedsNavigation(t *testing.T) {
 			t.Errorf("%s %s: %d %s", c.header, c.value, a.StatusCode, a.Text)
 		}
 	}
-	if !strings.Contains(w.Logs.String(), "not asked for as a page") {
+	if !strings.Contains(w.Logs.String(), "not requested as a top-level page") {
 		t.Errorf("no audit event\n%s", w.Logs)
 	}
 }

@@ -130,7 +130,7 @@ func signOutWithoutEndpoint(t *testing.T) {
 	w.OP.SetFault(idp.Fault{})
 	b := w.Browser()
 	b.SignIn(w.OP, "ada")
-	if to := signOutTo(b); to != arena.Origin+"/bye" || b.Email() != "" || !strings.Contains(w.Logs.String(), "could not go on at the provider") {
+	if to := signOutTo(b); to != arena.Origin+"/bye" || b.Email() != "" || !strings.Contains(w.Logs.String(), "cannot continue the sign-out at the provider") {
 		t.Errorf("%s\n%s", to, w.Logs)
 	}
 }

@@ -66,7 +66,7 @@ func (dk *desk) provedFresh(rq *request, s *authsvc.Session, route string) bool 
 // and from there to back.
 func stepUpFirst(rq *request, back string, s *authsvc.Session) outcome {
 	rq.auditUser = s.UserID
-	rq.audit("fresh.required", authsvc.CodeFreshRequired, "the proof of who the person is is too old")
+	rq.audit("fresh.required", authsvc.CodeFreshRequired, "the proof of identity is too old")
 	to := weburl.WithQuery(rq.base+"/confirm", "callbackUrl", back)
 	if rq.route.isOwn() && (rq.wantsJSON() || rq.wantsData()) {
 		return refusedTo(to, authsvc.CodeFreshRequired, http.StatusUnauthorized)
@@ -200,7 +200,7 @@ func (dk *desk) readStepUp(rq *request) outcome {
 	case err != nil:
 		return storeFailed(authsvc.CodeCallback, err)
 	case s == nil:
-		return fail(authsvc.CodeSessionRequired, fixedReason("a proof of the same person was asked for without a session"))
+		return fail(authsvc.CodeSessionRequired, fixedReason("a proof of identity was requested without a session"))
 	}
 	rq.stepUpUser = s.UserID
 	switch rq.stepUpTry, err = dk.takeStepUpTry(rq); {
@@ -208,7 +208,7 @@ func (dk *desk) readStepUp(rq *request) outcome {
 		return storeFailed(authsvc.CodeCallback, err)
 	case rq.stepUpTry > maxStepUpTries:
 		dk.endUnproved(rq)
-		return fail(authsvc.CodeSessionRequired, fixedReason("the person of the session was not proved in ten tries"))
+		return fail(authsvc.CodeSessionRequired, fixedReason("the user did not prove their identity in ten tries"))
 	}
 	return nil
 }
@@ -235,7 +235,7 @@ func (dk *desk) wrongStepUp(rq *request) {
 	if rq.stepUpTry == 0 { // by a provider: the person is known only now
 		var err error
 		if rq.stepUpTry, err = dk.takeStepUpTry(rq); err != nil {
-			dk.Log.Error("a wrong proof could not be counted", "request", rq.requestID(), "err", err)
+			dk.Log.Error("cannot count a wrong proof of identity", "request", rq.requestID(), "err", err)
 			return
 		}
 	}
@@ -247,12 +247,12 @@ func (dk *desk) wrongStepUp(rq *request) {
 // endUnproved ends this session, because its person was not proved.
 func (dk *desk) endUnproved(rq *request) {
 	if _, err := dk.keeper.sessions.end(rq.ctx, rq.sessionCookieValue(), rq.now); err != nil {
-		dk.Log.Error("a session whose person was not proved could not be ended", "request", rq.requestID(), "err", err)
+		dk.Log.Error("cannot end a session after ten wrong proofs of identity", "request", rq.requestID(), "err", err)
 		return
 	}
 	rq.clearSession()
 	dk.rotateCSRF(rq, "", "")
-	rq.note(authsvc.AuditEvent{Name: "session.ended", UserID: rq.stepUpUser, Reason: "ten wrong proofs of the person"})
+	rq.note(authsvc.AuditEvent{Name: "session.ended", UserID: rq.stepUpUser, Reason: "ten wrong proofs of identity"})
 }
 
 // checkSamePerson refuses an identity that does not belong to the user who must prove
@@ -264,6 +264,6 @@ func (l *login) checkSamePerson() outcome {
 	l.rq.auditUser = l.id.stepUpUser
 	l.rq.stepUpUser = l.id.stepUpUser
 	l.desk.wrongStepUp(l.rq)
-	l.rq.audit("sign_in.refused", authsvc.CodeOAuthAccountNotLinked, "another user was to be confirmed")
-	return fail(authsvc.CodeOAuthAccountNotLinked, fixedReason("another user was to be confirmed"))
+	l.rq.audit("sign_in.refused", authsvc.CodeOAuthAccountNotLinked, "the proof belongs to another user")
+	return fail(authsvc.CodeOAuthAccountNotLinked, fixedReason("the proof belongs to another user"))
 }

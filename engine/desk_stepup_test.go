@@ -72,7 +72,7 @@ func TestConfirmAnotherUser(t *testing.T) {
 			session := b.Cookies[arena.SessionName]
 			if a := b.Get(back); !strings.HasPrefix(a.Location(), arena.Origin+"/api/auth/confirm?error=OAuthAccountNotLinked") {
 				t.Errorf("%s: %d %s", name, a.StatusCode, a.Location())
-			} else if page := b.Get(a.Location()); !strings.Contains(page.Text, "another account than yours") {
+			} else if page := b.Get(a.Location()); !strings.Contains(page.Text, "That was a different account") {
 				t.Errorf("%s: %s", name, page.Text)
 			}
 			if b.Email() != "ada@example.com" || b.Cookies[arena.SessionName] != session || w.Ledger.Lasting() != before {
@@ -130,7 +130,7 @@ func TestConfirmIsChecked(t *testing.T) {
 func TestConfirmWays(t *testing.T) {
 	t.Parallel()
 	weak := func(c *authsvc.Config) { c.Providers[0].(*authsvc.OAuth).NoAuthTime = true }
-	mail, op, password, none := "Email me a link", "Continue with Example", "Password", "no way to confirm it from here"
+	mail, op, password, none := "Email me a link", "Continue with Example", "Password", "You cannot confirm your identity here"
 	for name, c := range map[string]struct {
 		tune   func(*authsvc.Config)
 		signIn func(w *arena.World, b *arena.Browser)

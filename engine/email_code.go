@@ -56,7 +56,7 @@ func (f *emailFlow) redeemCode(rq *request) outcome {
 	}
 	asked := slices.DeleteFunc(f.room.emailRequests(rq), func(e emailRequest) bool { return e.Address != address || e.Code == "" })
 	if len(asked) == 0 {
-		return f.dead(rq, address, elsewhereReason("this browser did not ask for a code, or too long ago"))
+		return f.dead(rq, address, elsewhereReason("this browser requested no code, or too long ago"))
 	}
 	code, ok := typedCode(rq.body.get("code"))
 	if !ok {
@@ -78,7 +78,7 @@ func (f *emailFlow) redeemCode(rq *request) outcome {
 		}
 	}
 	if stored == "" {
-		rq.audit("code.refused", authsvc.CodeWrongCode, "it is not that of the mail")
+		rq.audit("code.refused", authsvc.CodeWrongCode, "it does not match the mailed code")
 		return f.wrongCode(rq, left)
 	}
 	t, err := f.room.Adapter.TakeToken(rq.ctx, address, stored)
@@ -130,11 +130,11 @@ func (f *emailFlow) chooseCodes(b *builder) {
 	shown, ownPage := f.text.ShowsCode(), b.config.Pages.VerifyRequest != ""
 	switch {
 	case f.Codes == nil && b.mailsCodes && (!shown || ownPage):
-		b.warn("mails have no code to sign in with, as a template or the page of the application's own may know nothing of it: set Codes to true once both do, or to false", "provider", f.ID, "field", "Codes")
+		b.warn("mails contain no sign-in code, because a template or the application's own page may not support it: set Codes to true once both do, or to false", "provider", f.ID, "field", "Codes")
 	case f.Codes == nil:
 		f.codes = b.mailsCodes
 	case *f.Codes && !shown:
-		b.fail("Codes", "is true, but a template makes a mail without the code", "write {{.Code}} into both forms of the mail", "Templates")
+		b.fail("Codes", "is true, but a template does not include the code", "add {{.Code}} to both forms of the mail", "Templates")
 	default:
 		f.codes = *f.Codes
 	}

@@ -61,7 +61,7 @@ func TestCode(t *testing.T) {
 		if a := submit(b, "ada@app.test", wrong(code)); a.Location() != wrongCodeAt+"&left=4" || b.Email() != "" {
 			t.Errorf("a wrong code: %d %s", a.StatusCode, a.Location())
 		}
-		if a := b.Get(wrongCodeAt + "&left=4"); !strings.Contains(a.Text, "That is not the code. 4 tries left.") || !strings.Contains(a.Text, `value="ada@app.test"`) {
+		if a := b.Get(wrongCodeAt + "&left=4"); !strings.Contains(a.Text, "That code is not correct. 4 tries left.") || !strings.Contains(a.Text, `value="ada@app.test"`) {
 			t.Errorf("the page: %s", a.Text)
 		}
 		for _, typed := range []string{"", "1234567", "123456789", "abcd efgh", strings.Repeat("1 ", 40)} {
@@ -79,10 +79,10 @@ func TestCode(t *testing.T) {
 		if a.Location() != arena.Origin+"/in" || b.Email() != "ada@app.test" {
 			t.Fatalf("the code: %d %s", a.StatusCode, a.Location())
 		}
-		if a := b.Get(link); !strings.Contains(a.Text, "You are signed in already") {
+		if a := b.Get(link); !strings.Contains(a.Text, "You are already signed in") {
 			t.Errorf("the link after the code: %d %s", a.StatusCode, a.Location())
 		}
-		if a := submit(b, "ada@app.test", code); !strings.Contains(a.Text, "You are signed in already") {
+		if a := submit(b, "ada@app.test", code); !strings.Contains(a.Text, "You are already signed in") {
 			t.Errorf("the code again: %d %s", a.StatusCode, a.Location())
 		}
 		other := w.Browser()
@@ -126,7 +126,7 @@ func TestCodeMatrix(t *testing.T) {
 						if !strings.Contains(a.Location(), "error=Verification") || !strings.Contains(a.Location(), "reason=elsewhere") || other.Email() != "" {
 							t.Errorf("the code in another browser: %d %s", a.StatusCode, a.Location())
 						}
-						if page := other.Get(a.Location()); !strings.Contains(page.Text, "in the browser that asked") || !strings.Contains(page.Text, `action="`+arena.Origin+`/api/auth/signin/email"`) || !strings.Contains(page.Text, `value="`+address+`"`) {
+						if page := other.Get(a.Location()); !strings.Contains(page.Text, "in the browser that requested it") || !strings.Contains(page.Text, `action="`+arena.Origin+`/api/auth/signin/email"`) || !strings.Contains(page.Text, `value="`+address+`"`) {
 							t.Errorf("it says: %s", page.Text)
 						}
 						fallthrough // the code still works in the browser that asked
@@ -348,7 +348,7 @@ func TestCodeInTemplate(t *testing.T) {
 	}
 	c := arena.Start(t, nil).Config
 	c.Providers = []authsvc.Provider{email("{{.URL}}")}
-	if err := engine.Check(c); err == nil || !strings.Contains(err.Error(), "Providers[0].Codes is true, but a template makes a mail without the code; write {{.Code}}") {
+	if err := engine.Check(c); err == nil || !strings.Contains(err.Error(), "Providers[0].Codes is true, but a template does not include the code; write {{.Code}}") {
 		t.Errorf("without: %v", err)
 	}
 	c.Providers = []authsvc.Provider{email("{{.Code}} {{.URL}}")}

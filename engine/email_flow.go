@@ -53,7 +53,7 @@ func (f *emailFlow) begin(rq *request) outcome {
 	case err != nil && f.room.showRefusal:
 		return fail(authsvc.CodeAccessDenied, err)
 	case to != "":
-		rq.audit("email.refused", "", "the signIn callback led elsewhere")
+		rq.audit("email.refused", "", "the signIn callback redirected")
 		return redirect{to: to}
 	}
 	// A person who signed in as a user with an unproved address may not own that
@@ -291,7 +291,7 @@ func buildEmail(b *builder, e *authsvc.Email) flow {
 		b.fail("InboxURL", "is not an address with http or https", "write https://mail.example.com")
 	}
 	if e.Send == nil {
-		b.fail("Send", "is missing", "say how mail leaves; package mail has senders").Code = "no_sender"
+		b.fail("Send", "is missing", "set the function that sends mails; package mail has senders").Code = "no_sender"
 	}
 	var err error
 	var found mailtext.Mistakes
@@ -313,10 +313,10 @@ func emailRoutes(s *emailRoom) map[string]*route {
 
 // emailEvents are the audit events of mailed links and codes.
 var emailEvents = []audit.Kind{
-	{Name: "email.requested", Outcome: authsvc.AuditSuccess, Meaning: "A sign-in link was asked for and its mail was queued."},
-	{Name: "email.refused", Outcome: authsvc.AuditRefused, Meaning: "A link was asked for, and the conditions of sign-in, the rules of sign-up or the signIn callback let no mail go out. The answer did not show that."},
+	{Name: "email.requested", Outcome: authsvc.AuditSuccess, Meaning: "A sign-in link was requested and its mail was queued."},
+	{Name: "email.refused", Outcome: authsvc.AuditRefused, Meaning: "A link was requested, but the sign-in conditions, the sign-up rules or the signIn callback refused it, so no mail was sent. The answer did not show that."},
 	{Name: "code.refused", Outcome: authsvc.AuditRefused, Meaning: "A mailed code was wrong."},
-	{Name: "code.spent", Outcome: authsvc.AuditRefused, Meaning: "A mailed code was not judged: the five tries of its request were used up. The link in the mail still works."},
+	{Name: "code.spent", Outcome: authsvc.AuditRefused, Meaning: "A mailed code was not checked: the five tries of its request were used up. The link in the mail still works."},
 }
 
 // invitation implements [inviter]. The mail has no code: a code counts only with the

@@ -29,8 +29,8 @@ func TestMailLanguage(t *testing.T) {
 	const firefox = "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0"
 	tests := []struct{ query, accept, agent, subject, life, asked string }{
 		{"", "", "", "Sign in to Acme", "for 1 hour.", "with: Unknown browser, from the network 203.0.113.0/24."},
-		{"", "de-DE,de;q=0.9,en;q=0.8", firefox, "Bei Acme anmelden", "und 1 Stunde lang.", "mit: Firefox auf Linux, aus dem Netz 203.0.113.0/24."},
-		{"?ui_locales=de", "en", "<b>", "Bei Acme anmelden", "und 1 Stunde lang.", "mit: Unbekannter Browser, aus"},
+		{"", "de-DE,de;q=0.9,en;q=0.8", firefox, "Bei Acme anmelden", "1 Stunde gültig.", "mit: Firefox auf Linux, aus dem Netz 203.0.113.0/24."},
+		{"?ui_locales=de", "en", "<b>", "Bei Acme anmelden", "1 Stunde gültig.", "mit: Unbekannter Browser, aus"},
 		{"?ui_locales=" + strings.Repeat("de+", 40), "en", firefox, "Sign in to Acme", "for 1 hour.", "with: Firefox on Linux, from"},
 		{"?ui_locales=en", "de", firefox, "Sign in to Acme", "for 1 hour.", "with: Firefox on Linux, from"},
 	}
@@ -88,7 +88,7 @@ func TestMailTemplates(t *testing.T) {
 			}
 		}
 	})
-	for accept, want := range map[string][2]string{"fr-CA": {"Entrez", "Ici : https://"}, "de": {"Enter app.test", "anmelden als"}} {
+	for accept, want := range map[string][2]string{"fr-CA": {"Entrez", "Ici : https://"}, "de": {"Enter app.test", "Anmelden bei"}} {
 		b := w.Browser()
 		b.Header.Set("Accept-Language", accept)
 		b.Post("/api/auth/signin/email", "email", accept+"@app.test")
@@ -113,7 +113,7 @@ func TestMailTemplates(t *testing.T) {
 	if m := w.Mail.Any(t); m.Subject != "News: ended" {
 		t.Errorf("%q %s", m.Subject, m.Text)
 	}
-	if _, err := authsvc.ParseMailTemplates(fstest.MapFS{"mail.txt": file("no link")}); err == nil || !strings.Contains(err.Error(), "mail.txt: makes a mail without the link; write {{.URL}}") {
+	if _, err := authsvc.ParseMailTemplates(fstest.MapFS{"mail.txt": file("no link")}); err == nil || !strings.Contains(err.Error(), "mail.txt: must always contain the link; write {{.URL}}") {
 		t.Errorf("a mail without a link: %v", err)
 	}
 	c := w.Config

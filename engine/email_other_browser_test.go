@@ -83,7 +83,7 @@ func TestDeadEmailLink(t *testing.T) {
 		} {
 			was := w.Person(t, tt.b)
 			for how, a := range map[string]*browser.Answer{"GET": tt.b.Get(tt.link), "POST": confirm(tt.b, tt.link)} {
-				switch already := a.StatusCode == http.StatusOK && strings.Contains(a.Text, "You are signed in already") &&
+				switch already := a.StatusCode == http.StatusOK && strings.Contains(a.Text, "You are already signed in") &&
 					strings.Contains(a.Text, `href="`+arena.Origin+`/in"`); {
 				case already != tt.already:
 					t.Errorf("%s, %s: %d %s %s", tt.name, how, a.StatusCode, a.Location(), a.Text)

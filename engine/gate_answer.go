@@ -33,7 +33,7 @@ func (gt *gateRoom) turnAway(rq *request, v verdict) outcome {
 			return gt.issuer.personalProblem(rq, v.Err)
 		}
 		rq.retryAfter = gateRetry
-		gt.Log.Error("session could not be read", "request", rq.requestID(), "err", v.Err)
+		gt.Log.Error("cannot read the session", "request", rq.requestID(), "err", v.Err)
 		return unavailable(rq, "sessions", v.origin, http.StatusServiceUnavailable)
 	case gate.Forbidden:
 		return gt.forbidden(rq, v, to)
@@ -97,7 +97,7 @@ func isFrame(h http.Header) bool {
 // pass.
 func (gt *gateRoom) forbidden(rq *request, v verdict, to string) outcome {
 	if v.Err != nil {
-		gt.Log.Error("a condition of the gate failed, so it does not hold", "request", rq.requestID(), "host", v.origin, "err", v.Err)
+		gt.Log.Error("a condition of the gate failed and counts as not met", "request", rq.requestID(), "host", v.origin, "err", v.Err)
 	}
 	rq.auditUser = v.userID()
 	rq.audit("gate.refused", authsvc.CodeAccessDenied, v.Reason)
@@ -121,7 +121,7 @@ func unavailable(rq *request, why, origin string, status int) outcome {
 		if status == http.StatusServiceUnavailable {
 			return refused(problemUnavailable)
 		}
-		return problem{status: status, text: "the program behind this address does not answer"}
+		return problem{status: status, text: "the program behind this address does not respond"}
 	}
 	_, host, _ := strings.Cut(origin, "://")
 	return page{name: pages.Unavailable, status: status, anyHost: true,
@@ -134,7 +134,7 @@ func (gt *gateRoom) upstreamFailed(w http.ResponseWriter, r *http.Request, statu
 	rq := gt.site.newRequest(r)
 	rq.route = &gateRoute
 	_, origin := gt.site.hosts.Find(r.Host)
-	gt.Log.Error("a program behind the gate does not answer", "request", rq.requestID(), "host", origin, "err", err)
+	gt.Log.Error("a program behind the gate does not respond", "request", rq.requestID(), "host", origin, "err", err)
 	why := "upstream"
 	if status == http.StatusGatewayTimeout {
 		why = "timeout"
@@ -167,8 +167,8 @@ func (gt *gateRoom) gateStart(rq *request) outcome {
 		return gt.leadToSignIn(rq, to, false)
 	}
 	if _, again := rq.jar.Get(gt.marker); again {
-		rq.audit("gate.misconfigured", "", "what checks requests does not get the cookies of the browser")
-		gt.Log.Error("a person who may pass was sent to sign in: what checks the requests for this host does not get their cookies, or what it answered them is cached; pass the header Cookie on to it, and cache nothing",
+		rq.audit("gate.misconfigured", "", "the gate does not get the browser's cookies")
+		gt.Log.Error("a user who may pass was sent to sign in: the gate does not get the cookies of requests for this host, or its answers are cached; pass the Cookie header on to it, and do not cache its answers",
 			"request", rq.requestID(), "host", origin)
 		rq.expireCookie(gt.marker, "")
 		return unavailable(rq, "cookies", origin, http.StatusBadGateway)
@@ -213,7 +213,7 @@ func (g *gateRoom) sayWho(s *gateRoom, h http.Header, v verdict) {
 		}
 		if len(value) > i.most {
 			if !g.tooLong.Swap(true) {
-				s.Log.Warn("an identity header is left out, here and silently from now on: its value is too long", "header", i.name, "bytes", len(value), "most", i.most)
+				s.Log.Warn("an identity header is left out, from now on silently: its value is too long", "header", i.name, "bytes", len(value), "most", i.most)
 			}
 			value = ""
 		}
@@ -295,10 +295,10 @@ func groupsValue(s *authsvc.Session) string {
 
 // gateEvents lists the events of the gate.
 var gateEvents = []audit.Kind{
-	{Name: "gate.refused", Outcome: authsvc.AuditRefused, Meaning: "A request for a program behind the gate, by whoever is signed in, or by anybody where nobody may, was refused by its rules or since a WebSocket came from another origin."},
-	{Name: "gate.malformed", Outcome: authsvc.AuditRefused, Meaning: "A request for a program behind the gate had a target that servers could read in too many ways, or that is none."},
-	{Name: "gate.untrusted_proxy", Outcome: authsvc.AuditRefused, Meaning: "Somebody asked whether a request for a program behind the gate may pass who is none of the proxies that may ask."},
-	{Name: "gate.misconfigured", Outcome: authsvc.AuditRefused, Meaning: "A person who may pass was sent to sign in: what checks the requests does not get their cookies. Or a proxy asks whether requests for our own routes may pass. Or what is for the host of `url` comes under the name of a host of the gate."},
-	{Name: "gate.entered", Outcome: authsvc.AuditSuccess, Meaning: "A person who is signed in got the cookie of a host of the gate that the session cookie does not get to."},
-	{Name: "gate.enter_refused", Outcome: authsvc.AuditRefused, Meaning: "That came to nothing: a code that is forged, late, used before, for another host or of another browser; a host that is not configured, too much to tell it, or a browser that keeps no cookies for it."},
+	{Name: "gate.refused", Outcome: authsvc.AuditRefused, Meaning: "The gate refused a request: its rules do not admit the signed-in user or admit nobody, or a WebSocket came from another origin."},
+	{Name: "gate.malformed", Outcome: authsvc.AuditRefused, Meaning: "A request for a program behind the gate had an invalid target, or one that servers read in different ways."},
+	{Name: "gate.untrusted_proxy", Outcome: authsvc.AuditRefused, Meaning: "A client that is not in `gate.proxies` called a gate check endpoint."},
+	{Name: "gate.misconfigured", Outcome: authsvc.AuditRefused, Meaning: "A person who may pass was sent to sign in, because the gate does not get the cookies of requests. Or a proxy asks whether requests for authsvc's own routes may pass. Or requests for the host of `url` arrive under the name of a gate host."},
+	{Name: "gate.entered", Outcome: authsvc.AuditSuccess, Meaning: "A signed-in person got the cookie of a gate host that the session cookie does not reach."},
+	{Name: "gate.enter_refused", Outcome: authsvc.AuditRefused, Meaning: "A gate host did not get its cookie: the code was forged, late, used before, for another host or from another browser; the host is not configured; the session data is too large for its cookie; or the browser keeps no cookies for it."},
 }

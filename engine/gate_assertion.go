@@ -54,7 +54,7 @@ func (gt *gateRoom) assertion(v *authsvc.Session, origin string) string {
 	token, err := gt.issuer.sign(&asserted, gt.assertionClaims(v, origin, now, expires))
 	if err != nil {
 		if !gt.notAsserted.Swap(true) {
-			gt.Log.Error("an assertion is left out, here and silently from now on: it could not be made", "host", origin, "err", err)
+			gt.Log.Error("cannot make an assertion; it is left out, from now on silently", "host", origin, "err", err)
 		}
 		return ""
 	}

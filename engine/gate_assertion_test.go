@@ -145,7 +145,7 @@ func TestIdentityTooLong(t *testing.T) {
 				t.Errorf("%d: %d %v, want %v", bytes, a.StatusCode, got, want)
 			}
 		}
-		for i, text := range []string{"an identity header is left out", "an assertion is left out"} {
+		for i, text := range []string{"an identity header is left out", "cannot make an assertion"} {
 			if n := strings.Count(w.Logs.String(), text); (n == 1) == want[i] {
 				t.Errorf("%d: %q is logged %d times", bytes, text, n)
 			}

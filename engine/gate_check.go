@@ -88,17 +88,17 @@ func (gt *gateRoom) check(rq *request, rt *checkRoute, rest string) (verdict, ou
 	method, host, target, ok := rt.original(rq, rest)
 	if !ok {
 		gt.count(rq, &verdict{}, authsvc.GateMalformed)
-		rq.audit("gate.malformed", "", "not one each of X-Forwarded-Method, X-Forwarded-Host and X-Forwarded-Uri")
+		rq.audit("gate.malformed", "", "X-Forwarded-Method, X-Forwarded-Host or X-Forwarded-Uri is missing or repeated")
 		gt.warnOnceAMinute(rq, "forwarded", peerOf(rq.r).String(),
-			"a proxy asks without X-Forwarded-Method, X-Forwarded-Host and X-Forwarded-Uri, or with more than one of each, and so nothing passes; "+
-				"it has to set them, over those of clients and of other proxies", "proxy", rq.r.RemoteAddr)
+			"a proxy asks without X-Forwarded-Method, X-Forwarded-Host and X-Forwarded-Uri, or repeats one of them, so nothing passes; "+
+				"it must set them, and replace those of clients and of other proxies", "proxy", rq.r.RemoteAddr)
 		return verdict{}, notSetUp(rq, "headers", "", http.StatusBadRequest)
 	}
 	if rt.codesOnly && !sameHost(rq, rq.r.Host, host) { // nginx has chosen the server by another name than the program reads
 		gt.count(rq, &verdict{}, authsvc.GateMalformed)
 		rq.audit("gate.malformed", "", "Host and X-Forwarded-Host differ")
 		gt.warnOnceAMinute(rq, "two hosts", peerOf(rq.r).String(),
-			"a proxy asks with a Host and an X-Forwarded-Host that differ, and so nothing passes; set both to the name of the server, which clients cannot choose", "proxy", rq.r.RemoteAddr)
+			"a proxy asks with a Host and an X-Forwarded-Host that differ, so nothing passes; set both to the name of the server, which clients cannot choose", "proxy", rq.r.RemoteAddr)
 		return verdict{}, notSetUp(rq, "host", host, http.StatusForbidden)
 	}
 	asked := *rq.r
@@ -120,14 +120,14 @@ func (gt *gateRoom) check(rq *request, rt *checkRoute, rest string) (verdict, ou
 	switch {
 	case v.site == nil:
 		gt.warnOnceAMinute(rq, "host", host,
-			"a proxy asks about a host that is not in gate.hosts, and so nothing passes there; add it, or let the proxy set X-Forwarded-Host to the host that the browser asked for", "host", text.Printable(host, 100))
+			"a proxy asks about a host that is not in gate.hosts, so nothing passes there; add it, or make the proxy set X-Forwarded-Host to the host that the browser requested", "host", text.Printable(host, 100))
 		return v, notSetUp(rq, "host", host, http.StatusForbidden)
 	case v.Verdict == gate.Allowed:
 		return v, nil
 	case strings.HasPrefix(target, rq.basePath+"/"): // the proxy would ask about a redirect to gate/start again
 		rq.audit("gate.misconfigured", "", "a proxy asks about the routes of the service")
 		gt.warnOnceAMinute(rq, "routes", v.origin,
-			"a proxy asks about our own routes, and so nobody can sign in there; it has to pass what is below this path on to us without asking", "host", v.origin, "path", rq.basePath+"/")
+			"a proxy asks about authsvc's own routes, so nobody can sign in there; it must pass requests below this path on to authsvc without asking", "host", v.origin, "path", rq.basePath+"/")
 		_, name, _ := strings.Cut(v.origin, "://")
 		return v, notSetUp(rq, "routes", name, http.StatusForbidden)
 	}
@@ -150,10 +150,10 @@ func (gt *gateRoom) unsafeToPass(rq *request, rt *checkRoute, asked *http.Reques
 	}
 	f := &gt.forwards[site.Index()]
 	if len(asked.Header["Upgrade"]) > 0 && gate.Upgrade(asked.Method, asked.Header, f.protocols) == "" {
-		return "a change of the protocol"
+		return "a protocol upgrade"
 	}
 	if !rt.removes && gt.ambiguous(asked.Header, f) != "" {
-		return "a header that some programs take for another"
+		return "a header that some programs mistake for another"
 	}
 	return ""
 }
@@ -177,7 +177,7 @@ func (gt *gateRoom) fromChecker(rq *request) bool {
 	}
 	rq.audit("gate.untrusted_proxy", authsvc.CodeAccessDenied, "not in gate.proxies")
 	gt.warnOnceAMinute(rq, "peer", peer.String(),
-		"refused to say whether a request may pass: who asks is not in gate.proxies; if it is a proxy of yours, add its address there and to trusted_proxies", "peer", peer.String())
+		"refused a gate check: the client is not in gate.proxies; if it is your proxy, add its address there and to trusted_proxies", "peer", peer.String())
 	return false
 }
 

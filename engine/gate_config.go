@@ -26,15 +26,15 @@ func checkGate(b *builder, s *gateRoom) {
 	c := &b.config.Gate
 	s.recheck = cmp.Or(c.Recheck, 30*time.Second)
 	if s.recheck < 5*time.Second || s.recheck > 10*time.Minute {
-		b.fail("Gate.Recheck", "is not from 5 s to 10 min", "use a duration such as 30s, the default")
+		b.fail("Gate.Recheck", "must be from 5 s to 10 min", "use a duration such as 30s, the default")
 	}
 	timeout := cmp.Or(c.UpstreamTimeout, time.Minute)
 	if timeout < time.Second || timeout > time.Hour {
-		b.fail("Gate.UpstreamTimeout", "is not from 1 s to 1 h", "use a duration such as 60s, the default")
+		b.fail("Gate.UpstreamTimeout", "must be from 1 s to 1 h", "use a duration such as 60s, the default")
 	}
 	requests := cmp.Or(c.MaxRequests, 4096)
 	if requests < 8 {
-		b.fail("Gate.MaxRequests", "is under 8", "leave it out, for 4096")
+		b.fail("Gate.MaxRequests", "must be at least 8", "leave it out for the default, 4096")
 	}
 	s.budget = upstream.NewBudget(requests)
 	b.identityHeaders(s)
@@ -76,13 +76,13 @@ func matchesOf(rules []authsvc.GateRule) (list []string) {
 func (b *builder) allow(s *gateRoom, a authsvc.Allow, field string) gate.Allow {
 	compiled := gate.Allow{Anyone: a.Anyone, Nobody: a.Nobody}
 	if a.Anyone && a.Nobody || (a.Anyone || a.Nobody) && len(a.AnyOf) > 0 {
-		b.fail(field, "says more than one thing", "let anyone pass, or nobody, or whoever a condition holds for")
+		b.fail(field, "sets options that exclude each other", "let anyone pass, or nobody, or list conditions")
 	}
 	for i, c := range a.AnyOf {
 		at := fmt.Sprintf("%s.AnyOf[%d]", field, i)
 		one := gate.Condition{MaxAge: c.MaxAge, Tokens: c.Tokens}
 		if c.MaxAge < 0 {
-			b.fail(at+".MaxAge", "is negative", "use a duration such as 1h")
+			b.fail(at+".MaxAge", "must not be negative", "use a duration such as 1h")
 		}
 		b.tokensAt(c, at)
 		s.addresses = s.addresses || len(c.Emails)+len(c.Domains) > 0
@@ -103,9 +103,9 @@ func (b *builder) tokensAt(c authsvc.Condition, at string) {
 	switch {
 	case !c.Tokens:
 	case !b.config.PersonalTokens.Enabled:
-		b.fail(at+".Tokens", "is set, but there are no personal access tokens", "turn personal access tokens on, or leave it out", "PersonalTokens.Enabled")
+		b.fail(at+".Tokens", "is set, but personal access tokens are not enabled", "enable personal access tokens, or leave it out", "PersonalTokens.Enabled")
 	case c.MaxAge != 0 || len(c.Providers)+len(c.Groups)+len(c.Claims) > 0:
-		b.fail(at+".Tokens", "is set beside what no personal access token has: providers, groups, claims and an age of the sign-in", "write a condition of its own for tokens")
+		b.fail(at+".Tokens", "is set together with keys that no personal access token can match: providers, groups, claims and the age of the sign-in", "write a separate condition for tokens")
 	}
 }
 
@@ -140,11 +140,11 @@ func (b *builder) upstream(s *gateRoom, raw, at string, timeout time.Duration) h
 	}
 	target, err := upstream.Parse(raw)
 	if err != nil {
-		b.fail(at+".Upstream", fmt.Sprintf("%q is not the address of a program", text.Printable(raw, 80)), "write scheme, host and port, such as http://127.0.0.1:8080, or unix:/path/of/a/socket")
+		b.fail(at+".Upstream", fmt.Sprintf("%q is not the address of a program", text.Printable(raw, 80)), "write scheme, host and port, such as http://127.0.0.1:8080, or unix:/path/to/socket")
 		return nil
 	}
 	if target.Origin != "" && target.Origin == s.site.origin {
-		b.fail(at+".Upstream", "is the address of this service, which would ask itself", "write the address of the program behind it", "URL")
+		b.fail(at+".Upstream", "is the address of this service, which would call itself", "write the address of the program behind the gate", "URL")
 	}
 	p := upstream.New(upstream.Options{Target: target, Timeout: timeout,
 		OurCookie: s.site.names.Ours,
@@ -159,7 +159,7 @@ func (b *builder) upstream(s *gateRoom, raw, at string, timeout time.Duration) h
 		Origin: func(host string) string { _, origin := s.site.hosts.Find(host); return origin },
 		Failed: s.upstreamFailed,
 		Dropped: func(name string) {
-			s.Log.Warn("a program behind the gate sets a cookie by a name of ours, which is not passed on, here and silently from now on", "cookie", text.Printable(name, 80))
+			s.Log.Warn("a program behind the gate sets a cookie with a name that authsvc uses; it is not passed on, from now on silently", "cookie", text.Printable(name, 80))
 		}})
 	s.idle = append(s.idle, p.CloseIdleConnections)
 	return p
@@ -189,7 +189,7 @@ func (b *builder) identityHeaders(s *gateRoom) {
 			names = []string{h.usual}
 		}
 		if len(names) > 10 {
-			b.fail("Gate.Headers."+h.field, "has more than 10 names", "leave some out")
+			b.fail("Gate.Headers."+h.field, "has more than 10 names", "remove some")
 		}
 		for i, name := range names {
 			if problem := identityProblem(s, name); problem != "" {
@@ -208,13 +208,13 @@ var reservedHeaders = []string{"Host", "Cookie", "Authorization", "Connection", 
 func identityProblem(g *gateRoom, name string) string {
 	switch {
 	case !httpguts.ValidHeaderFieldName(name) || strings.Contains(name, "_"):
-		return "is not the name of a header: letters, digits and - only"
+		return "is not a header name: use only letters, digits and -"
 	case strings.Count(name, "-") > 6: // it would have too many spellings with _ to list
-		return "has more than six -"
+		return "has more than six hyphens"
 	case slices.Contains(reservedHeaders, textproto.CanonicalMIMEHeaderKey(name)):
-		return "is a header that means something else"
+		return "is a header with another meaning"
 	case g.isIdentity(name):
-		return "is named twice"
+		return "is listed twice"
 	}
 	return ""
 }
@@ -234,10 +234,10 @@ func (b *builder) reachHosts(s *gateRoom, hosts []authsvc.GateHost) {
 		host := weburl.Hostname(strings.ToLower(h.Origin))
 		switch {
 		case own != scheme:
-			b.fail(at, fmt.Sprintf("%q has another scheme than the service, and so not its cookies", text.Printable(h.Origin, 80)), "serve both by https, or both by http on this machine", "URL")
+			b.fail(at, fmt.Sprintf("%q has another scheme than the service, so it does not get its cookies", text.Printable(h.Origin, 80)), "serve both over https, or both over http on this machine", "URL")
 		case s.keeper.reaches(strings.ToLower(h.Origin)):
 		case own == "http" && !weburl.Loopback(strings.TrimPrefix(host, "*.")):
-			b.fail(at, fmt.Sprintf("%q is http beyond loopback, where its cookie can be read on the way", text.Printable(h.Origin, 80)), "use https for it and for the service", "URL")
+			b.fail(at, fmt.Sprintf("%q is http beyond loopback, where its cookie can be read in transit", text.Printable(h.Origin, 80)), "use https for it and for the service", "URL")
 		default:
 			entered = true
 		}
@@ -245,7 +245,7 @@ func (b *builder) reachHosts(s *gateRoom, hosts []authsvc.GateHost) {
 	if !entered || s.Stores() {
 		return
 	}
-	b.warn("without storage a sign-out does not end what hosts of the gate know that the session cookie does not get to: their cookies go on until session.max_age")
+	b.warn("without storage a sign-out does not end the sessions of gate hosts that the session cookie does not reach: their cookies stay valid until session.max_age")
 }
 
 // carried reports which claims of a session a host's rules name. A condition with a

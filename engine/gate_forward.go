@@ -25,17 +25,17 @@ type forwards struct {
 func (b *builder) checkForwards(s *gateRoom, h *authsvc.GateHost, at string) forwards {
 	f := forwards{headers: h.PassHeaders, protocols: h.Upgrades, upstream: h.Upstream != ""}
 	if len(f.headers) > maxPassHeaders {
-		b.fail(at+".PassHeaders", fmt.Sprintf("has more than %d names", maxPassHeaders), "leave some out")
+		b.fail(at+".PassHeaders", fmt.Sprintf("has more than %d names", maxPassHeaders), "remove some")
 	}
 	for i, name := range f.headers {
 		problem := ""
 		switch {
 		case !httpguts.ValidHeaderFieldName(name):
-			problem = "is not the name of a header"
+			problem = "is not a header name"
 		case s.isIdentity(name):
-			problem = "says who is asking, which clients must not"
+			problem = "identifies the user, which clients must not do"
 		case gate.Forwarding(name):
-			problem = "says where a request comes from, which clients must not"
+			problem = "says where a request comes from, which clients must not do"
 		}
 		if problem != "" {
 			b.fail(fmt.Sprintf("%s.PassHeaders[%d]", at, i), fmt.Sprintf("%q %s", text.Printable(name, 60), problem), "name headers that programs need, such as X_Api_Key or X-Original-URL")
@@ -45,9 +45,9 @@ func (b *builder) checkForwards(s *gateRoom, h *authsvc.GateHost, at string) for
 		problem := ""
 		switch {
 		case !httpguts.ValidHeaderFieldValue(p) || p == "" || strings.ContainsAny(p, " \t,"):
-			problem = "is not the name of a protocol"
+			problem = "is not a protocol name"
 		case strings.EqualFold(p, "h2c") || strings.HasPrefix(strings.ToLower(p), "tls/"):
-			problem = "carries requests of its own, which nothing would judge"
+			problem = "carries further requests, which the gate could not check"
 		}
 		if problem != "" {
 			b.fail(fmt.Sprintf("%s.Upgrades[%d]", at, i), fmt.Sprintf("%q %s", text.Printable(p, 60), problem), "leave it out; WebSockets need no entry")
@@ -84,7 +84,7 @@ func (g *gateRoom) identify(s *gateRoom, r *http.Request, v verdict) http.Header
 		if g.arrives(name, f) {
 			h[name] = values
 		} else if !g.dropped.Load() && !gate.PlainName(name) && !g.isIdentity(name) && !g.dropped.Swap(true) {
-			s.Log.Warn("a header was not passed on to a program, here and silently from now on, since programs read its name differently; if the program needs it, name it in pass_headers of its host",
+			s.Log.Warn("a header was not passed on to a program, from now on silently, because programs read its name differently; if the program needs it, add it to pass_headers of its host",
 				"header", text.Printable(name, 60), "host", v.origin)
 		}
 	}

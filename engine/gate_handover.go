@@ -41,7 +41,7 @@ func (gt *gateRoom) beginHandOver(rq *request, to string, again bool) outcome {
 		value, err = gt.handOver.SealAttempt(a)
 	}
 	if err != nil {
-		gt.Log.Error("a hand-over could not begin", "request", rq.requestID(), "host", origin, "err", err)
+		gt.Log.Error("cannot start a hand-over", "request", rq.requestID(), "host", origin, "err", err)
 		return notEntered(rq, "entry", origin, a.To, http.StatusInternalServerError)
 	}
 	makeRoom(rq, gt.attempts(rq, origin), len(value))
@@ -98,11 +98,11 @@ func (gt *gateRoom) gateAuthorize(rq *request) outcome {
 	}
 	at, handsOver := gt.keeper.sessionPlace(rq.query("host")).(enteredPlace)
 	if !handsOver {
-		return gt.refuseEntry(rq, "the session cookie gets to the host by itself", "", "/", http.StatusBadRequest)
+		return gt.refuseEntry(rq, "the session cookie already reaches the host", "", "/", http.StatusBadRequest)
 	}
 	s, err := gt.keeper.slideSession(rq, readOptions{touch: true, full: true})
 	if err != nil {
-		gt.Log.Error("session could not be read", "request", rq.requestID(), "err", err)
+		gt.Log.Error("cannot read the session", "request", rq.requestID(), "err", err)
 		rq.retryAfter = gateRetry
 		return notEntered(rq, "sessions", origin, "/", http.StatusServiceUnavailable)
 	}
@@ -125,15 +125,15 @@ func (gt *gateRoom) gateAuthorize(rq *request) outcome {
 		code, err = gt.handOver.SealCode(origin, challenge, carried, rq.now)
 	}
 	if err != nil {
-		gt.Log.Error("a person could not be signed in at a host of the gate", "request", rq.requestID(), "host", origin, "err", err)
-		return gt.refuseEntry(rq, "what the host is to know of the session could not be written", origin, "/", http.StatusInternalServerError)
+		gt.Log.Error("cannot sign a user in at a gate host", "request", rq.requestID(), "host", origin, "err", err)
+		return gt.refuseEntry(rq, "the session data for the host could not be written", origin, "/", http.StatusInternalServerError)
 	}
 	return redirect{to: weburl.WithQuery(origin+rq.basePath+"/gate/enter", "code", code)}
 }
 
 // errEntryTooLarge says that the cookie is larger than the 4096 bytes that browsers
 // keep.
-var errEntryTooLarge = errors.New("what the host is to know of the session does not fit into one cookie of 4096 bytes; keep the claims small that its rules name")
+var errEntryTooLarge = errors.New("the session data for the host does not fit into one cookie of 4096 bytes; keep the claims that its rules name small")
 
 // gateEnter handles GET gate/enter, at a host of the gate. It redeems the code and sets
 // the host's cookie.
@@ -193,8 +193,8 @@ func (gt *gateRoom) gateLanded(rq *request) outcome {
 	case s != nil:
 		return redirect{to: origin + to}
 	}
-	if rq.audit("gate.enter_refused", "", "the cookie of the host did not come back") {
-		gt.Log.Info("a browser does not send the cookie back that it was signed in with at a host of the gate: it blocks cookies, or a proxy drops Set-Cookie of gate/enter or Cookie",
+	if rq.audit("gate.enter_refused", "", "the browser did not return the cookie of the host") {
+		gt.Log.Info("a browser does not return the cookie that signed it in at a gate host: it blocks cookies, or a proxy drops Set-Cookie of gate/enter or Cookie",
 			"request", rq.requestID(), "host", origin)
 	}
 	return notEntered(rq, "kept", origin, to, http.StatusBadRequest)
@@ -230,7 +230,7 @@ func notByPerson(rq *request) outcome {
 	case isPrefetch(rq.r.Header):
 		return notPrefetched
 	case !navigates(rq):
-		return problem{status: http.StatusForbidden, text: "to be opened as a page of its own"}
+		return problem{status: http.StatusForbidden, text: "open this address as a top-level page"}
 	}
 	return nil
 }
@@ -250,14 +250,14 @@ func gatePath(rq *request, origin, want string) string {
 // refuseEntry answers a hand-over that was refused.
 func (gt *gateRoom) refuseEntry(rq *request, reason, origin, to string, status int) outcome {
 	if rq.audit("gate.enter_refused", "", reason) {
-		gt.Log.Info("a hand-over to a host of the gate was refused", "request", rq.requestID(), "host", origin, "reason", reason)
+		gt.Log.Info("a hand-over to a gate host was refused", "request", rq.requestID(), "host", origin, "reason", reason)
 	}
 	return notEntered(rq, "entry", origin, to, status)
 }
 
 // entryFailed answers a hand-over that could not be judged.
 func (gt *gateRoom) entryFailed(rq *request, err error, origin, to string) outcome {
-	gt.Log.Error("a hand-over to a host of the gate failed", "request", rq.requestID(), "host", origin, "err", err)
+	gt.Log.Error("a hand-over to a gate host failed", "request", rq.requestID(), "host", origin, "err", err)
 	rq.retryAfter = gateRetry
 	return notEntered(rq, "sessions", origin, to, http.StatusServiceUnavailable)
 }

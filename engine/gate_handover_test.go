@@ -307,7 +307,7 @@ func TestHandOverLanded(t *testing.T) {
 	p.At(arena.Origin).SignIn(w.OP, "ada")
 	landed := p.Open(p.UpTo("gate/enter", wiki+"/dash")).Location()
 	p.At(wiki).Cookies = map[string]string{}
-	if a := p.Open(landed); a.StatusCode != http.StatusBadRequest || !strings.Contains(a.Text, "keeps no cookies") || !strings.Contains(a.Text, `href="`+wiki+`/dash"`) {
+	if a := p.Open(landed); a.StatusCode != http.StatusBadRequest || !strings.Contains(a.Text, "does not keep cookies") || !strings.Contains(a.Text, `href="`+wiki+`/dash"`) {
 		t.Errorf("%d %s", a.StatusCode, a.Text)
 	}
 	if a := p.Walk(wiki + "/dash"); a.StatusCode != http.StatusOK {

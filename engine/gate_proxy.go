@@ -48,7 +48,7 @@ func (gt *gateRoom) renewOnce(rq *request) {
 	}
 	old := rq.sessionCookieValue()
 	if len(rq.set) == 1 && rq.set[0].Value != old && gt.overdue.Again(seal.Digest(old), rq.now) {
-		gt.Log.Warn("sessions end although they are used, since their new cookies do not get to the browser: have the proxy pass Set-Cookie of the answers about requests on, "+
+		gt.Log.Warn("sessions end although they are used, because their new cookies do not reach the browser: make the proxy pass on Set-Cookie of the check's answers, "+
 			"with nginx by auth_request_set and add_header; this is not logged again", "host", rq.r.Host)
 	}
 }

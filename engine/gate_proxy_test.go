@@ -198,7 +198,7 @@ func TestGateCheckForwarded(t *testing.T) {
 			}
 		}
 	}
-	if text := w.Logs.String(); strings.Count(text, "it has to set them") != 1 || strings.Count(text, "is not in gate.hosts") != 2 { // app.test:8443 and evil.test
+	if text := w.Logs.String(); strings.Count(text, "it must set them") != 1 || strings.Count(text, "is not in gate.hosts") != 2 { // app.test:8443 and evil.test
 		t.Errorf("the log:\n%s", text)
 	}
 }
@@ -229,7 +229,7 @@ func TestGateCheckPeers(t *testing.T) {
 				}
 			}
 		}
-		if got := strings.Count(w.Logs.String(), "who asks is not in gate.proxies"); got != (tt.status-200)/203 {
+		if got := strings.Count(w.Logs.String(), "the client is not in gate.proxies"); got != (tt.status-200)/203 {
 			t.Errorf("%s: %d log lines\n%s", name, got, w.Logs)
 		}
 	}
@@ -295,11 +295,11 @@ func TestGateNotSetUp(t *testing.T) {
 		says   string
 		logs   string
 	}{
-		"proxy":          {"198.51.100.1:1", "/dash", nil, 403, 0, "may not ask us who is signed in", "who asks is not in gate.proxies"},
-		"headers":        {"", "/dash", []string{"X-Forwarded-Host", ""}, 400, 403, "does not tell us which page you asked for", "it has to set them"},
-		"doubled":        {"", "/dash", []string{"X-Forwarded-Uri", "/dash"}, 400, 403, "does not tell us which page you asked for", "it has to set them"},
+		"proxy":          {"198.51.100.1:1", "/dash", nil, 403, 0, "is not allowed to ask us who is signed in", "the client is not in gate.proxies"},
+		"headers":        {"", "/dash", []string{"X-Forwarded-Host", ""}, 400, 403, "does not tell us which page you asked for", "it must set them"},
+		"doubled":        {"", "/dash", []string{"X-Forwarded-Uri", "/dash"}, 400, 403, "does not tell us which page you asked for", "it must set them"},
 		"host":           {"", "/dash", []string{"X-Forwarded-Host", "", "X-Forwarded-Host", "10.0.0.7:8080"}, 403, 0, "10.0.0.7:8080", "host=10.0.0.7:8080"},
-		"routes":         {"", "/api/auth/gate/start?to=%2Fdash", nil, 403, 0, "do not lead to us", "a proxy asks about our own routes"},
+		"routes":         {"", "/api/auth/gate/start?to=%2Fdash", nil, 403, 0, "do not lead to us", "a proxy asks about authsvc's own routes"},
 		"routes, a page": {"", "/api/auth/signin", nil, 403, 0, "do not lead to us", "path=/api/auth/"},
 	} {
 		w := arena.Start(t, checkedWorld)

@@ -67,9 +67,9 @@ func (gt *gateRoom) elsewhere(rq *request) outcome {
 // renamed answers a request that was meant for the login host but arrived with this
 // host's name. A redirect would send it there again in an endless loop.
 func (gt *gateRoom) renamed(rq *request, origin string) outcome {
-	rq.audit("gate.misconfigured", "", "what is for the host of the URL comes under another name")
+	rq.audit("gate.misconfigured", "", "requests for the host of the URL arrive under another name")
 	gt.warnOnceAMinute(rq, "renamed", origin,
-		"people are sent to sign in at the host of the URL, and what they ask for there comes as if it were for a host of the gate; a proxy has to pass the Host header of the browser on, and the URL has to be what browsers use",
+		"people are sent to sign in at the host of the URL, but their requests there arrive as if they were for a gate host; a proxy must pass on the browser's Host header, and the URL must be the one that browsers use",
 		"url", rq.origin, "host", origin)
 	_, host, _ := strings.Cut(rq.origin, "://")
 	return notSetUp(rq, "login", host, http.StatusForbidden)

@@ -149,12 +149,12 @@ func TestCheckRenewsOnce(t *testing.T) {
 					if again := len(a.Header["Set-Cookie"]); a.StatusCode != http.StatusOK || again != 0 && i > 0 && tt.lines == 1 {
 						t.Errorf("%d, as it should be: %d %v", i, a.StatusCode, a.Header["Set-Cookie"])
 					}
-					if warned := strings.Contains(w.Logs.String(), "do not get to the browser"); warned != (tt.warns && i >= 2) {
+					if warned := strings.Contains(w.Logs.String(), "do not reach the browser"); warned != (tt.warns && i >= 2) {
 						t.Errorf("%d: warned %v\n%s", i, warned, w.Logs)
 					}
 					time.Sleep(40 * time.Second)
 				}
-				if n := strings.Count(w.Logs.String(), "do not get to the browser"); n > 1 {
+				if n := strings.Count(w.Logs.String(), "do not reach the browser"); n > 1 {
 					t.Errorf("warned %d times", n)
 				}
 			})

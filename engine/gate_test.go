@@ -236,7 +236,7 @@ func TestGateStart(t *testing.T) {
 			t.Errorf("the marker stays for %d s: %s", c.MaxAge, c.Raw)
 		}
 	}
-	if a := navigate(b, "GET", "/api/auth/gate/start?to=/dash"); a.StatusCode != http.StatusBadGateway || !strings.Contains(a.Text, "does not arrive") {
+	if a := navigate(b, "GET", "/api/auth/gate/start?to=/dash"); a.StatusCode != http.StatusBadGateway || !strings.Contains(a.Text, "does not reach this site") {
 		t.Errorf("sent back by a check without cookies: %d %s", a.StatusCode, a.Text)
 	}
 	if !strings.Contains(w.Logs.String(), "gate.misconfigured") {
@@ -351,7 +351,7 @@ func TestGuardUpstream(t *testing.T) {
 			t.Errorf("%s: %q, want %q", name, got, want)
 		}
 	}
-	if !strings.Contains(w.Logs.String(), "by a name of ours") {
+	if !strings.Contains(w.Logs.String(), "with a name that authsvc uses") {
 		t.Error("the log says nothing of the dropped cookie")
 	}
 	program.Close()

@@ -112,8 +112,8 @@ func (is *issuer) openSigningKeys(ctx context.Context) error {
 	}
 	switch {
 	case errors.Is(err, authsvc.ErrSealedKeys):
-		return &authsvc.ConfigError{Code: "signing_keys_sealed", Field: "Secrets", Problem: "has none that opens the signing keys in the store",
-			Fix: "put the secret that sealed them back as a further entry; if it is lost, replace the keys by Service.RotateKeys, at once (tokens that are out are refused from then on)"}
+		return &authsvc.ConfigError{Code: "signing_keys_sealed", Field: "Secrets", Problem: "has no entry that opens the signing keys in the store",
+			Fix: "add the secret that sealed them as a further entry; if it is lost, replace the keys at once with Service.RotateKeys (existing tokens are refused from then on)"}
 	case err != nil:
 		return storeUnusable(err)
 	}
@@ -124,10 +124,10 @@ func (is *issuer) openSigningKeys(ctx context.Context) error {
 	made, failed := is.advanceKeys(ctx)
 	is.signing.made = append(is.signing.made, made...)
 	if err = errors.Join(err, failed); err != nil {
-		is.Log.Warn("signing keys are due and could not be made or sealed anew; that is tried again", "err", err)
+		is.Log.Warn("cannot make or reseal signing keys that are due; will retry", "err", err)
 	}
 	if slices.ContainsFunc(is.signing.plan.Algs, func(alg string) bool { return is.signing.known.Load().set.Signing(alg, is.fleet.Now()) == nil }) {
-		return &authsvc.ConfigError{Field: "Tokens.Audiences", Problem: "name an algorithm that has no signing key yet, and none could be made", Fix: "look at the log, and start again"}
+		return &authsvc.ConfigError{Field: "Tokens.Audiences", Problem: "name an algorithm that has no signing key yet, and making one failed", Fix: "read the log, and restart"}
 	}
 	return nil
 }
@@ -186,7 +186,7 @@ func (is *issuer) pollKeys(ctx context.Context) {
 	for fleet.Sleep(ctx, keysPoll) {
 		err := is.followKeys(ctx, &record)
 		if err != nil && !failed && ctx.Err() == nil {
-			is.Log.Error("signing keys could not be read or made; those that are known go on", "err", err)
+			is.Log.Error("cannot read or make signing keys; the known keys stay in use", "err", err)
 		}
 		failed = err != nil
 	}
@@ -245,7 +245,7 @@ func (is *issuer) advanceKeys(ctx context.Context) (made []*signingkeys.Key, err
 }
 
 // errSameKeys says that there is nothing to change.
-var errSameKeys = errors.New("authsvc: the signing keys are as they should be")
+var errSameKeys = errors.New("authsvc: the signing keys are up to date")
 
 // changeKeys replaces the record with the result of change, under the lease. stale is
 // the result of readKeys. changeKeys takes the lease again right before the write,
@@ -376,7 +376,7 @@ func (is *issuer) RetireKey(ctx context.Context, id string) error {
 	if err != nil {
 		return err
 	}
-	is.auditor.RecordAtOnce(ctx, authsvc.AuditEvent{Name: "keys.retired", Reason: "an operator took a key out of the set"})
+	is.auditor.RecordAtOnce(ctx, authsvc.AuditEvent{Name: "keys.retired", Reason: "an operator removed a key"})
 	is.recordKeys(ctx, made)
 	return nil
 }
@@ -395,9 +395,9 @@ func (is *issuer) keysCanChange() error {
 var issuerEvents = []audit.Kind{
 	{Name: "pat.created", Outcome: authsvc.AuditSuccess, Meaning: "A personal access token was made for a user."},
 	{Name: "pat.revoked", Outcome: authsvc.AuditSuccess, Meaning: "A personal access token of a user was revoked, or all of them: the reason says which."},
-	{Name: "pat.refused", Outcome: authsvc.AuditRefused, Meaning: "A personal access token was not accepted: it is none, is unknown, expired or sealed under a lost secret, its user is blocked, or it is not for that audience or host."},
-	{Name: "keys.rotated", Outcome: authsvc.AuditSuccess, Meaning: "A signing key of tokens was made: it signs a day later, or at once if it is the first or an operator wanted that."},
-	{Name: "keys.retired", Outcome: authsvc.AuditSuccess, Meaning: "An operator took a signing key out of the set, and with it the tokens that it signed."},
+	{Name: "pat.refused", Outcome: authsvc.AuditRefused, Meaning: "A personal access token was refused: it is malformed, unknown, expired or sealed under a lost secret, its user is blocked, or it is not for that audience or host."},
+	{Name: "keys.rotated", Outcome: authsvc.AuditSuccess, Meaning: "A signing key for tokens was made: it signs a day later, or at once if it is the first or an operator requested that."},
+	{Name: "keys.retired", Outcome: authsvc.AuditSuccess, Meaning: "An operator removed a signing key. The tokens that it signed are no longer valid."},
 }
 
 // publicDocument returns a JSON document that anyone may read and caches may keep.

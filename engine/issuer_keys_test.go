@@ -203,7 +203,7 @@ func TestKeysWhileTheStoreIsAway(t *testing.T) {
 		if kids := keysOf(t, w); !slices.Equal(kids, []string{first}) {
 			t.Errorf("%v", kids)
 		}
-		if n := strings.Count(w.Logs.String(), "signing keys could not be read"); n != 1 {
+		if n := strings.Count(w.Logs.String(), "cannot read or make signing keys"); n != 1 {
 			t.Errorf("logged %d times", n)
 		}
 		away.gone.Store(false)

@@ -40,7 +40,7 @@ func checkPersonalTokens(b *builder, s *issuer) {
 	o := b.config.PersonalTokens
 	s.pats.enabled, s.pats.maxAge = o.Enabled, cmp.Or(o.MaxAge, maxPersonalAge)
 	if s.pats.maxAge < minPersonalAge || s.pats.maxAge > maxPersonalAge {
-		b.fail("PersonalTokens.MaxAge", "is not between 1 h and 8784 h (366 days)", "use a duration such as 2160h")
+		b.fail("PersonalTokens.MaxAge", "must be between 1 h and 8784 h (366 days)", "use a duration such as 2160h")
 	}
 	if o.Enabled {
 		b.needStorage("personal_tokens_without_storage", "PersonalTokens.Enabled", "is set, but there is no storage to keep the tokens in", "set Adapter, or leave it out")
@@ -88,23 +88,23 @@ func (is *issuer) checkPersonal(r *authsvc.PersonalTokenRequest) (uses personalU
 	var mistakes []error
 	wrong := func(format string, args ...any) { mistakes = append(mistakes, fmt.Errorf("authsvc: "+format, args...)) }
 	if r.Name = norm.NFC.String(r.Name); r.Name == "" || r.Name != text.Name(r.Name) || utf8.RuneCountInString(r.Name) > maxPersonalName {
-		wrong("the name of a personal access token has 1 to %d characters, no control characters and no space around it", maxPersonalName)
+		wrong("the name of a personal access token must have 1 to %d characters, no control characters and no space around it", maxPersonalName)
 	}
 	if r.Life == 0 {
 		r.Life = min(defaultPersonalAge, is.pats.maxAge)
 	}
 	if r.Life < time.Minute || r.Life > is.pats.maxAge {
-		wrong("a personal access token is good for at least a minute and at most %g hours", is.pats.maxAge.Hours())
+		wrong("a personal access token must be valid for at least a minute and at most %g hours", is.pats.maxAge.Hours())
 	}
 	if len(r.Audiences)+len(r.Hosts) == 0 {
-		wrong("a personal access token needs an audience or a host that it is for")
+		wrong("a personal access token needs at least one audience or host")
 	}
 	if len(r.Audiences) > maxPersonalUses || len(r.Hosts) > maxPersonalUses {
-		wrong("a personal access token has at most %d audiences and %d hosts", maxPersonalUses, maxPersonalUses)
+		wrong("a personal access token may have at most %d audiences and %d hosts", maxPersonalUses, maxPersonalUses)
 	}
 	for _, id := range r.Audiences {
 		if is.audienceOf(id) == nil {
-			wrong("%q is no audience that is configured", text.Printable(id, maxAudName))
+			wrong("%q is not a configured audience", text.Printable(id, maxAudName))
 		}
 		uses.Audiences = append(uses.Audiences, id)
 	}

@@ -414,7 +414,7 @@ func TestCreatePersonalToken(t *testing.T) {
 		"all":              {"ada-id", authsvc.PersonalTokenRequest{Name: "é", Audiences: []string{"api", "other", "api"}, Hosts: []string{"grafana.example.com", "https://Grafana.example.com", "http://127.0.0.1:3000"}, Life: 366 * 24 * time.Hour}, ""},
 		"a host alone":     {"ada-id", authsvc.PersonalTokenRequest{Name: strings.Repeat("é", 64), Hosts: []string{"https://a.example.com:8443"}, Life: time.Minute}, ""},
 		"nobody":           {"nobody", authsvc.PersonalTokenRequest{Name: "n", Audiences: []string{"api"}}, "not found"},
-		"for nothing":      {"ada-id", authsvc.PersonalTokenRequest{Name: "n"}, "needs an audience or a host"},
+		"for nothing":      {"ada-id", authsvc.PersonalTokenRequest{Name: "n"}, "needs at least one audience or host"},
 		"no name":          {"ada-id", authsvc.PersonalTokenRequest{Audiences: []string{"api"}}, "the name of"},
 		"a long name":      {"ada-id", authsvc.PersonalTokenRequest{Name: strings.Repeat("é", 65), Audiences: []string{"api"}}, "the name of"},
 		"a control in it":  {"ada-id", authsvc.PersonalTokenRequest{Name: "a\nb", Audiences: []string{"api"}}, "the name of"},

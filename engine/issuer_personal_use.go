@@ -86,7 +86,7 @@ func (is *issuer) personalAt(rq *request, h http.Header, origin string) (*authsv
 var (
 	errPersonalRefused = errors.New("the personal access token was refused")
 	errPersonalLimited = errors.New("too many personal access tokens were refused")
-	errPersonalMixed   = errors.New("a personal access token came with cookies, or beside another Authorization")
+	errPersonalMixed   = errors.New("a personal access token came with cookies, or with another Authorization header")
 	// errPersonalElsewhere says that the token is valid, but not for this host.
 	errPersonalElsewhere = errors.New("the personal access token is for other hosts")
 )
@@ -126,7 +126,7 @@ func (is *issuer) judgePersonal(rq *request, token string) (*personalGrant, erro
 // malformed token never reaches the store. If the token is refused, reason says why.
 func (is *issuer) findPersonal(rq *request, token string) (g *personalGrant, reason string, err error) {
 	if !personaltoken.WellFormed(token) {
-		return nil, "it is no token", nil
+		return nil, "it is not a token", nil
 	}
 	digest := seal.Digest(token)
 	c, err := is.Adapter.GetCredential(rq.ctx, authsvc.CredentialToken, digest)
@@ -143,19 +143,19 @@ func (is *issuer) findPersonal(rq *request, token string) (g *personalGrant, rea
 	}
 	uses, stale, err := is.openPersonal(&c)
 	if err != nil {
-		is.Log.Error("a personal access token is sealed under a secret that is not configured; revoke it and make another", "user", c.UserID, "id", personalID(c.ID), "request", rq.requestID())
+		is.Log.Error("a personal access token is sealed under a secret that is not configured; revoke it and make a new one", "user", c.UserID, "id", personalID(c.ID), "request", rq.requestID())
 		return nil, "it is sealed under another secret", nil
 	}
 	u, err := is.Adapter.GetUser(rq.ctx, c.UserID)
 	switch {
 	case errors.Is(err, authsvc.ErrNotFound):
-		return nil, "its user is gone", nil
+		return nil, "its user no longer exists", nil
 	case err != nil:
 		return nil, "", err
 	case !u.Blocked.IsZero():
 		return nil, "its user is blocked", nil
 	case !u.DeleteAfter.IsZero():
-		return nil, "its user is to be deleted", nil
+		return nil, "its user is scheduled for deletion", nil
 	}
 	is.usePersonal(rq, c, uses, stale)
 	session := &authsvc.Session{UserID: u.ID, Name: u.Name, Email: u.Email, EmailVerified: emailProved(u), Image: u.Image, Expires: end}
@@ -179,7 +179,7 @@ func (is *issuer) usePersonal(rq *request, c authsvc.Credential, uses personalUs
 		ctx, cancel := fleet.Detached(life, personalTimeout)
 		defer cancel()
 		if err := store.UpdateCredential(ctx, c); err != nil && !errors.Is(err, authsvc.ErrStale) && !errors.Is(err, authsvc.ErrNotFound) {
-			log.Warn("the use of a personal access token could not be noted", "user", c.UserID, "err", err)
+			log.Warn("cannot record the use of a personal access token", "user", c.UserID, "err", err)
 		}
 	})
 }
@@ -192,7 +192,7 @@ func (is *issuer) personalProblem(rq *request, err error) outcome {
 	switch {
 	case errors.Is(err, errPersonalRefused):
 		p := refused(problemUnauthenticated)
-		p.text = "the personal access token is not good"
+		p.text = "the personal access token is not valid"
 		p.challenge = `Bearer realm="authsvc", error="invalid_token"`
 		return p
 	case errors.Is(err, errPersonalLimited):
@@ -202,6 +202,6 @@ func (is *issuer) personalProblem(rq *request, err error) outcome {
 	case errors.Is(err, errPersonalMixed):
 		return problem{status: http.StatusBadRequest, name: problemMalformed, text: "send either a personal access token, in one Authorization header, or cookies"}
 	}
-	is.Log.Error("a personal access token could not be judged", "request", rq.requestID(), "err", err)
+	is.Log.Error("cannot check a personal access token", "request", rq.requestID(), "err", err)
 	return refused(problemUnavailable)
 }

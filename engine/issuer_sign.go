@@ -47,11 +47,11 @@ func (is *issuer) sign(a *audience, claims map[string]any) (string, error) {
 	}
 	k := is.signing.known.Load().set.Signing(a.alg, is.fleet.Now())
 	if k == nil {
-		return "", errors.New("there is no key of the algorithm")
+		return "", errors.New("no signing key has the algorithm")
 	}
 	token, err := k.Sign(a.typ, raw)
 	if err == nil && len(token) > maxJWT {
-		err = fmt.Errorf("it has %d bytes, and 4096 is the most; leave claims out", len(token))
+		err = fmt.Errorf("it has %d bytes, but at most 4096 are allowed; leave claims out", len(token))
 	}
 	return token, err
 }

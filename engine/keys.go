@@ -25,7 +25,7 @@ func checkSecrets(b *builder, s *Service) {
 		case strings.TrimSpace(secret) == "":
 			b.fail(key, "is empty", fix).Code = "weak_secret"
 		case short && s.site.dialect.shortSecrets && c.DangerousShortSecret:
-			b.warn("a secret is shorter than 32 bytes; keep it only as a later entry of the list, to open what is out there", "entry", i)
+			b.warn("a secret is shorter than 32 bytes; keep it only as a later entry of the list, to read existing cookies and data", "entry", i)
 		case short && s.site.dialect.shortSecrets:
 			b.fail(key, "has fewer than 32 bytes", fix+" as the first entry, and keep this one as the second; if it must stay, set DangerousShortSecret: true", "Compat", "DangerousShortSecret").Code = "short_secret"
 		case short:

@@ -60,7 +60,7 @@ func (ml *mailing) limitMail(rq *request, mailbox, device string, refused bool) 
 	}
 	if !ml.withinTotal(rq, device != "", refused) {
 		ml.warnTotal(rq.now)
-		return authsvc.AuditEvent{Name: "email.limited", Code: authsvc.CodeRateLimited, Reason: "too many links in all"}
+		return authsvc.AuditEvent{Name: "email.limited", Code: authsvc.CodeRateLimited, Reason: "too many links in total"}
 	}
 	return withheld
 }
@@ -90,7 +90,7 @@ func (ml *mailing) withinTotal(rq *request, known, refused bool) bool {
 // warnTotal warns the operator, once a minute, that people who ask for links get none.
 func (ml *mailing) warnTotal(now time.Time) {
 	if ml.fleet.FirstInMinute("mails in all", now) {
-		ml.Log.Warn("more links are asked for than the limit of all mails lets go out; those past it are not mailed", "field", "RateLimit.EmailTotal")
+		ml.Log.Warn("more links are requested than the limit for all mails allows; links over the limit are not mailed", "field", "RateLimit.EmailTotal")
 	}
 }
 

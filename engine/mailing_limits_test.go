@@ -263,7 +263,7 @@ func TestMailsPastTotalAreRefused(t *testing.T) {
 			t.Errorf("what was refused is in the queue: %v", err)
 		}
 		for _, e := range s.recorded {
-			if e.Name == "email.limited" && (e.Reason != "too many links in all" || e.Code != authsvc.CodeRateLimited || e.ClientIP == "") {
+			if e.Name == "email.limited" && (e.Reason != "too many links in total" || e.Code != authsvc.CodeRateLimited || e.ClientIP == "") {
 				t.Errorf("%+v", e)
 			}
 		}

@@ -41,7 +41,7 @@ func checkNotices(b *builder, s *mailing, order []flow) {
 	}
 	if s.notices.by == nil && b.config.Adapter != nil {
 		b.warnings = append(b.warnings, func(log *slog.Logger) {
-			log.Info("people are not told by mail what changes on their account: there is no e-mail provider", "field", "Notices")
+			log.Info("people get no mail about changes of their account: there is no e-mail provider", "field", "Notices")
 		})
 	}
 }
@@ -127,7 +127,7 @@ func (ml *mailing) notifyEnded(ctx context.Context, userID string) {
 	case err == nil:
 		ml.notify(ctx, notice{what: "ended", user: u})
 	case !errors.Is(err, authsvc.ErrNotFound): // a user of the application need not be stored
-		ml.Log.Error("a person could not be told that sessions were ended", "user", userID, "err", err)
+		ml.Log.Error("cannot tell a user that sessions were ended", "user", userID, "err", err)
 	}
 }
 
@@ -163,7 +163,7 @@ func (ml *mailing) queueNotice(ctx context.Context, n notice, by cause, record f
 	if ok {
 		err := ml.putNotice(ctx, n, by, now)
 		if ok = !errors.Is(err, authsvc.ErrQueueFull); ok && err != nil {
-			ml.Log.Error("a person could not be told of a change", "what", n.what, "user", n.user.ID, "request", by.requestID, "err", err)
+			ml.Log.Error("cannot tell a user about a change", "what", n.what, "user", n.user.ID, "request", by.requestID, "err", err)
 			return
 		}
 	}

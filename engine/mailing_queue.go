@@ -97,7 +97,7 @@ func (q *mailQueue) deliver(ctx context.Context) bool {
 	m, err := q.svc.Adapter.ClaimMail(ctx, now, now.Add(mailLease))
 	if err != nil {
 		if !errors.Is(err, authsvc.ErrNotFound) && ctx.Err() == nil {
-			q.svc.Log.Error("mail queue cannot be read", "err", err)
+			q.svc.Log.Error("cannot read the mail queue", "err", err)
 		}
 		return false
 	}
@@ -111,7 +111,7 @@ func (q *mailQueue) deliver(ctx context.Context) bool {
 		return true
 	}
 	if err := q.remove(ctx, m); err != nil {
-		q.svc.Log.Error("a sent mail could not be removed from the queue; it may go out twice", "err", err)
+		q.svc.Log.Error("cannot remove a sent mail from the queue; it may be sent twice", "err", err)
 	}
 	return true
 }
@@ -180,20 +180,20 @@ func (q *mailQueue) postpone(ctx context.Context, m authsvc.Mail, mail queuedMai
 	due := q.svc.fleet.Now().Add(wait)
 	switch {
 	case errors.Is(cause, authsvc.ErrMailRefused):
-		q.giveUp(ctx, m, mail, "it was refused for good", cause)
+		q.giveUp(ctx, m, mail, "it was refused permanently", cause)
 		return
 	case errors.Is(cause, authsvc.ErrMailUnconfirmed) && m.Attempts > 1:
-		q.giveUp(ctx, m, mail, "it was sent twice or more and not confirmed", cause)
+		q.giveUp(ctx, m, mail, "it was sent at least twice and not confirmed", cause)
 		return
 	case !due.Before(m.Expires):
-		q.giveUp(ctx, m, mail, "its link has expired, or will be before the next attempt", cause)
+		q.giveUp(ctx, m, mail, "its link has expired, or will expire before the next attempt", cause)
 		return
 	}
-	q.svc.Log.Warn("mail could not be sent, will be tried again", "attempts", m.Attempts, "wait", wait, "cause", cause)
+	q.svc.Log.Warn("cannot send a mail; will retry", "attempts", m.Attempts, "wait", wait, "cause", cause)
 	ctx, cancel := fleet.Detached(ctx, storeTimeout)
 	defer cancel()
 	if err := q.svc.Adapter.DelayMail(ctx, m.ID, due); err != nil {
-		q.svc.Log.Error("mail queue cannot be written", "err", err)
+		q.svc.Log.Error("cannot write the mail queue", "err", err)
 	}
 }
 
@@ -201,7 +201,7 @@ func (q *mailQueue) giveUp(ctx context.Context, m authsvc.Mail, mail queuedMail,
 	q.svc.Log.Error("mail given up", "attempts", m.Attempts, "provider", mail.Provider, "cause", cause)
 	q.svc.auditor.Record(context.WithoutCancel(ctx), authsvc.AuditEvent{Name: "email.given_up", Provider: mail.Provider, UserID: mail.UserID, RequestID: mail.RequestID, Reason: reason})
 	if err := q.remove(ctx, m); err != nil {
-		q.svc.Log.Error("a mail that was given up could not be removed from the queue", "err", err)
+		q.svc.Log.Error("cannot remove a mail that was given up from the queue", "err", err)
 	}
 }
 
@@ -226,7 +226,7 @@ func (q *mailQueue) runUnqueue(ctx context.Context) {
 		select {
 		case m := <-q.unwanted:
 			if err := q.remove(ctx, m); err != nil {
-				q.svc.Log.Error("a mail that is not to go out is in the queue until its link has expired", "err", err)
+				q.svc.Log.Error("cannot remove an unwanted mail from the queue; it stays there until its link expires", "err", err)
 			}
 		case <-ended:
 			if len(q.unwanted) == 0 {
@@ -243,10 +243,10 @@ func (ml *mailing) deriveKeys(ring *seal.Ring) {
 
 // mailEvents lists the events of mails.
 var mailEvents = []audit.Kind{
-	{Name: "email.limited", Outcome: authsvc.AuditRefused, Meaning: "A link was asked for, and a limit let no mail go out. The answer did not show that."},
+	{Name: "email.limited", Outcome: authsvc.AuditRefused, Meaning: "A link was requested, but a limit stopped its mail. The answer did not show that."},
 	{Name: "email.given_up", Outcome: authsvc.AuditFailed, Meaning: "A queued mail was not delivered and will not be tried again. The request is the one that asked for it."},
-	{Name: "notice.sent", Outcome: authsvc.AuditSuccess, Meaning: "A mail that tells a user of a change of the account was queued: the reason says which, `linked`, `unlinked`, `ended`, `browser`, `address`, `deletion` or `kept`."},
-	{Name: "notice.limited", Outcome: authsvc.AuditRefused, Meaning: "A user was not told of a change by mail, past `rate_limit.notices_per_user` or since the queue is full."},
+	{Name: "notice.sent", Outcome: authsvc.AuditSuccess, Meaning: "A mail that tells a user about an account change was queued. The reason says which change: `linked`, `unlinked`, `ended`, `browser`, `address`, `deletion` or `kept`."},
+	{Name: "notice.limited", Outcome: authsvc.AuditRefused, Meaning: "A user got no mail about a change: `rate_limit.notices_per_user` was exceeded, or the queue is full."},
 }
 
 // maxQueuedMails limits the mail queue.

@@ -84,22 +84,22 @@ func TestMailAttempts(t *testing.T) {
 		"works":     {func(context.Context, int) error { return nil }, [2]int{1, 1}, ""},
 		"greylists": {func(_ context.Context, n int) error { return map[bool]error{true: busy}[n < 4] }, [2]int{4, 4}, ""},
 		"is busy for ever": {func(context.Context, int) error { return busy }, [2]int{6, 10},
-			"email: its link has expired, or will be before the next attempt"},
+			"email: its link has expired, or will expire before the next attempt"},
 		"hangs": {func(ctx context.Context, _ int) error { return hang(ctx) }, [2]int{4, 9},
-			"email: its link has expired, or will be before the next attempt"},
+			"email: its link has expired, or will expire before the next attempt"},
 		"hangs when the link ends": {func(ctx context.Context, n int) error {
 			if n < 8 {
 				return busy
 			}
 			return hang(ctx)
-		}, [2]int{9, 9}, "email: its link has expired, or will be before the next attempt"},
-		"refuses": {func(context.Context, int) error { return refused }, [2]int{1, 1}, "email: it was refused for good"},
+		}, [2]int{9, 9}, "email: its link has expired, or will expire before the next attempt"},
+		"refuses": {func(context.Context, int) error { return refused }, [2]int{1, 1}, "email: it was refused permanently"},
 		"refuses later": {func(_ context.Context, n int) error { return map[bool]error{true: busy, false: refused}[n < 3] }, [2]int{3, 3},
-			"email: it was refused for good"},
+			"email: it was refused permanently"},
 		"loses one answer":   {func(_ context.Context, n int) error { return map[bool]error{true: unsure}[n == 1] }, [2]int{2, 2}, ""},
-		"loses every answer": {func(context.Context, int) error { return unsure }, [2]int{2, 2}, "email: it was sent twice or more and not confirmed"},
+		"loses every answer": {func(context.Context, int) error { return unsure }, [2]int{2, 2}, "email: it was sent at least twice and not confirmed"},
 		"is busy, then loses answers": {func(_ context.Context, n int) error { return map[bool]error{true: busy, false: unsure}[n < 3] }, [2]int{3, 3},
-			"email: it was sent twice or more and not confirmed"},
+			"email: it was sent at least twice and not confirmed"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -46,9 +46,9 @@ func (f *oauthFlow) check(ctx context.Context) error {
 	_, err := f.oidc.Metadata(ctx)
 	switch {
 	case errors.Is(err, oidc.ErrAssertionAlg):
-		return fmt.Errorf("%w; use a private key that signs with one that it names", err)
+		return fmt.Errorf("%w; use a private key for one of the algorithms that it names", err)
 	case err != nil:
-		return fmt.Errorf("%w; is the issuer %s right, and may this machine reach it?", err, f.Issuer)
+		return fmt.Errorf("%w; check that the issuer %s is correct and that this machine can reach it", err, f.Issuer)
 	}
 	return nil
 }
@@ -163,7 +163,7 @@ func (f *oauthFlow) complete(rq *request) outcome {
 		return rq.notCallback(http.MethodGet)
 	case !post && f.wire.formPost:
 		f.room.desk.dropTx(rq, rq.query("state"))
-		return fail(authsvc.CodeOAuthCallback, fixedReason("a GET came back to a provider that answers by form_post"))
+		return fail(authsvc.CodeOAuthCallback, fixedReason("the provider answers by form_post, but the callback was a GET"))
 	case post && !rq.reposted():
 		return f.repost(rq)
 	}
@@ -201,7 +201,7 @@ func readCodeResponse(rq *request) (a codeResponse) {
 	switch {
 	case a.err != nil:
 	case a.code != "" && a.errorCode != "":
-		a.err = errors.New("both code and error came")
+		a.err = errors.New("the response has both code and error")
 	case len(a.code) > 4096 || strings.ContainsFunc(a.code, func(r rune) bool { return r < ' ' || r == 0x7f }):
 		a.err = errors.New("the code is malformed")
 	}
@@ -302,7 +302,7 @@ func (f *oauthFlow) identity(rq *request, p authsvc.Profile, x *authsvc.Exchange
 	a := &id.account
 	a.ProviderAccountID, id.former = f.accountID(x.Claims, a.ProviderAccountID)
 	if len(a.ProviderAccountID) > maxProviderID {
-		return identity{}, errors.New("the id in the profile is too long to have the tenant before it")
+		return identity{}, errors.New("the id in the profile is too long to prefix it with the tenant")
 	}
 	a.AccessToken, a.RefreshToken, a.IDToken = tokens.AccessToken, tokens.RefreshToken, tokens.IDToken
 	a.ExpiresAt, a.TokenType, a.Scope = f.room.fleet.ToStoreTime(tokens.ExpiresAt), tokens.TokenType, cmp.Or(tokens.Scope, f.Scope)

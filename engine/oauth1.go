@@ -105,13 +105,13 @@ func readTokenResponse(rq *request) (a tokenResponse) {
 func (a *tokenResponse) check(tx *transaction) error {
 	switch {
 	case a.denied && (!text.Same(a.deniedToken, tx.Token) || a.verifier != ""):
-		return errors.New("the refusal is not of this attempt")
+		return errors.New("the refusal belongs to another attempt")
 	case a.denied:
 		return errDenied
 	case a.token == "":
 		return errors.New("no oauth_token")
 	case !text.Same(a.token, tx.Token):
-		return errors.New("oauth_token is not that of this attempt")
+		return errors.New("oauth_token does not match this attempt")
 	case !oauth1.Usable(a.verifier):
 		return errors.New("no usable oauth_verifier")
 	}
@@ -145,7 +145,7 @@ func sign(call *outbound.Call, c oauth1.Credentials, protocol map[string]string)
 	}
 	for name := range call.Header {
 		if http.CanonicalHeaderKey(name) == "Authorization" {
-			return errors.New("the header Authorization is the signature's")
+			return errors.New("the Authorization header is reserved for the signature")
 		}
 	}
 	call.Header["Authorization"] = header
@@ -229,15 +229,15 @@ func (f *oauth1Flow) checkFields(b *builder) {
 	for _, one := range []struct{ key, value, fix string }{
 		{"Client.ID", f.Client.ID, register},
 		{"Client.Secret", f.Client.Secret, register},
-		{"RequestTokenURL", f.RequestTokenURL, "write the address that gives out temporary credentials"},
-		{"AuthorizationURL", f.AuthorizationURL, "write the address that people are sent to"},
-		{"AccessTokenURL", f.AccessTokenURL, "write the address that gives out token credentials"},
+		{"RequestTokenURL", f.RequestTokenURL, "write the address that issues temporary credentials"},
+		{"AuthorizationURL", f.AuthorizationURL, "write the address to send people to"},
+		{"AccessTokenURL", f.AccessTokenURL, "write the address that issues token credentials"},
 	} {
 		if one.value == "" {
 			b.fail(one.key, "is missing", one.fix)
 		}
 	}
 	if f.UserInfoURL == "" && f.UserInfo == nil {
-		b.fail("UserInfoURL", "is missing", "the profile comes from there")
+		b.fail("UserInfoURL", "is missing", "set it: the profile comes from there")
 	}
 }

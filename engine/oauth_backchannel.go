@@ -65,7 +65,7 @@ func (oa *oauthRoom) backchannelLogout(rq *request) outcome {
 	case err != nil:
 		return oa.logoutRefused(rq, "invalid_request", "the logout token is not valid", err)
 	case t.Subject == "":
-		return oa.logoutRefused(rq, "unsupported", "a logout token has to name sub; sid alone is not known here", errors.New("sid without sub"))
+		return oa.logoutRefused(rq, "unsupported", "a logout token must contain sub; sid alone is not supported", errors.New("sid without sub"))
 	}
 	id, former := flow.logoutID(t)
 	return oa.endByProvider(rq, t, id, former)
@@ -100,9 +100,9 @@ func (oa *oauthRoom) endByProvider(rq *request, t *oidc.LogoutToken, id string, 
 	}
 	if err := oa.endSessionsBy(ctx, u.ID, provider, rq.now); err != nil {
 		oa.endSessionsLater(u.ID, provider, rq.now)
-		return oa.logoutFailed(rq, "temporarily_unavailable", "the sessions are ended as soon as that is possible", err)
+		return oa.logoutFailed(rq, "temporarily_unavailable", "the sessions will be ended as soon as possible", err)
 	}
-	rq.audit("session.ended_by_provider", "", "the provider said that the person signed out there")
+	rq.audit("session.ended_by_provider", "", "the person signed out at the provider")
 	return noContent{http.StatusOK}
 }
 
@@ -129,7 +129,7 @@ func (oa *oauthRoom) endSessionsLater(userID, provider string, now time.Time) {
 			err = oa.endSessionsBy(ctx, userID, provider, now)
 			cancel()
 			if err == nil {
-				oa.auditor.Record(life, authsvc.AuditEvent{Name: "session.ended_by_provider", Provider: provider, UserID: userID, Reason: "at a later try"})
+				oa.auditor.Record(life, authsvc.AuditEvent{Name: "session.ended_by_provider", Provider: provider, UserID: userID, Reason: "at a later attempt"})
 				return
 			}
 		}
@@ -141,8 +141,8 @@ func (oa *oauthRoom) endSessionsLater(userID, provider string, now time.Time) {
 }
 
 func (oa *oauthRoom) sessionsGoOn(ctx context.Context, userID, provider string, err error) {
-	oa.Log.Error("sessions that a provider ended go on here", "provider", provider, "user", userID, "err", err)
-	oa.auditor.Record(ctx, authsvc.AuditEvent{Name: "backchannel_logout.failed", Provider: provider, UserID: userID, Reason: "given up: the sessions go on"})
+	oa.Log.Error("cannot end sessions that a provider ended; they continue here", "provider", provider, "user", userID, "err", err)
+	oa.auditor.Record(ctx, authsvc.AuditEvent{Name: "backchannel_logout.failed", Provider: provider, UserID: userID, Reason: "given up: the sessions continue"})
 }
 
 // logoutRefused answers a logout token that is refused (§2.8).
@@ -171,7 +171,7 @@ func oauthRoutes(s *oauthRoom) map[string]*route {
 
 // oauthEvents are the audit events that identity providers cause.
 var oauthEvents = []audit.Kind{
-	{Name: "session.ended_by_provider", Outcome: authsvc.AuditSuccess, Meaning: "A provider's logout token ended the sessions that a user began by it, or would have: the reason says which."},
+	{Name: "session.ended_by_provider", Outcome: authsvc.AuditSuccess, Meaning: "A provider's logout token ended the sessions that a user began through it, or would have: the reason says which."},
 	{Name: "backchannel_logout.refused", Outcome: authsvc.AuditRefused, Meaning: "A logout token was not valid or was used before."},
-	{Name: "backchannel_logout.failed", Outcome: authsvc.AuditFailed, Meaning: "A logout token could not be obeyed. Ending the sessions is tried again if the reason says so."},
+	{Name: "backchannel_logout.failed", Outcome: authsvc.AuditFailed, Meaning: "A logout token could not be carried out. Ending the sessions is tried again if the reason says so."},
 }

@@ -66,7 +66,7 @@ func (b *builder) warnLinking(id string, on bool) {
 func (b *builder) tellStale(id string) func(string, error) {
 	log := cmp.Or(b.config.Logger, slog.Default())
 	return func(document string, err error) {
-		log.Warn("the "+document+" of a provider cannot be read; what came last serves until it is a day old", "provider", id, "cause", err)
+		log.Warn("the "+document+" of a provider cannot be read; the last copy is used until it is a day old", "provider", id, "cause", err)
 	}
 }
 
@@ -120,7 +120,7 @@ func (b *builder) failFields(err error, names map[string]string, known int) {
 		case strings.HasPrefix(problem, "required"):
 			f.fix, f.with = "write the address that the provider documents", []string{"Issuer"}
 		default:
-			f.fix, f.with = "correct it; addresses are https except on loopback", nil
+			f.fix, f.with = "correct it; addresses must be https except on loopback", nil
 		}
 		said := slices.ContainsFunc(b.mistakes[known:before], func(m error) bool {
 			var one *authsvc.ConfigError
@@ -154,16 +154,16 @@ func (f *oauthFlow) checkFields(b *builder) {
 		b.fail("ResponseMode", "is not known", "use query or form_post")
 	}
 	if f.openID && f.Issuer == "" {
-		b.fail("Issuer", "is missing", "OpenID Connect compares it with every ID token")
+		b.fail("Issuer", "is missing", "set it: OpenID Connect compares it with every ID token")
 	}
 	if f.openID && !slices.Contains(strings.Fields(f.Scope), "openid") {
-		b.fail("Scope", "lacks openid", "OpenID Connect answers no ID token without it")
+		b.fail("Scope", "lacks openid", "add it: OpenID Connect returns no ID token without it")
 	}
 	if !f.openID && f.Endpoints.UserInfo == "" && f.Hooks.UserInfo == nil {
-		b.fail("Endpoints.UserInfo", "is missing", "the profile comes from there, except with OpenID Connect (OpenID: true)").Code = "userinfo_missing"
+		b.fail("Endpoints.UserInfo", "is missing", "set it: the profile comes from there, except with OpenID Connect (OpenID: true)").Code = "userinfo_missing"
 	}
 	if f.LogoutAtProvider && !f.openID && f.Endpoints.EndSession == "" {
-		b.fail("Endpoints.EndSession", "is missing", "logging out there needs it where there is no OpenID Connect to discover it from")
+		b.fail("Endpoints.EndSession", "is missing", "set it: logging out at the provider needs it if OpenID Connect does not discover it")
 	}
 	for _, name := range slices.Sorted(maps.Keys(f.AuthorizationParams)) {
 		if oidc.ReservedParam(name) || name == f.ClientIDParam {
@@ -223,10 +223,10 @@ func (f *oauthFlow) checkTenants(b *builder) {
 	switch {
 	case !oidc.MultiTenant(f.Issuer):
 	case !f.openID:
-		b.fail("Issuer", "stands for several tenants, which only an ID token tells apart", "use OpenID Connect (OpenID: true), or name one issuer").Code = "several_tenants"
+		b.fail("Issuer", "covers several tenants, which only an ID token tells apart", "use OpenID Connect (OpenID: true), or name one issuer").Code = "several_tenants"
 	case len(f.Tenants) == 0 && !f.PairwiseSubject:
-		b.fail("Tenants", "is missing, and the issuer stands for any tenant: one of them may give out the sub of another's people",
-			"list the tenants to accept, or name the issuer of one")
+		b.fail("Tenants", "is missing, but the issuer covers any tenant: one tenant could issue the sub of another tenant's users",
+			"list the tenants to accept, or use the issuer of a single tenant")
 	}
 }
 
@@ -292,14 +292,14 @@ func (f *oauthFlow) checkClientKey(b *builder) {
 		return
 	}
 	if f.Hooks.ClientSecret != nil || f.Hooks.ExchangeCode != nil {
-		b.fail("AuthMethod", "is private_key_jwt, but this provider authenticates the client in a way of its own", "remove it")
+		b.fail("AuthMethod", "is private_key_jwt, but this provider authenticates clients in its own way", "remove it")
 		return
 	}
 	if f.Client.Secret != "" {
 		b.fail("Client.Secret", "is given, but AuthMethod private_key_jwt takes none", "remove it, or use another AuthMethod without Client.PrivateKey").Code = "client_secret_unused"
 	}
 	if f.AssertionAudience == "" && (f.Issuer == "" || oidc.MultiTenant(f.Issuer)) {
-		b.fail("AssertionAudience", "is missing", "write the issuer identifier of the provider's token endpoint; without one issuer nothing else says who the signature is for", "Issuer")
+		b.fail("AssertionAudience", "is missing", "write the issuer identifier of the provider's token endpoint; without a single issuer nothing else names the recipient of the signature", "Issuer")
 	}
 	if f.Client.PrivateKey == "" {
 		b.fail("Client.PrivateKey", "is missing", "give the key whose public half you registered at the provider, PKCS #8 in PEM or a JWK", "AuthMethod")

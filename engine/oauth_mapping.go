@@ -41,11 +41,11 @@ func (b *builder) mapping(fields authsvc.Fields, m mapping) mapping {
 	} {
 		var err error
 		if *one.into, err = profilepath.Parse(one.text); err != nil {
-			b.fail("Fields."+one.key, err.Error(), `write members joined by dots, such as user.emails[primary=true].email, names with other characters in double quotes`)
+			b.fail("Fields."+one.key, err.Error(), `write members joined by dots, such as user.emails[primary=true].email; put names with other characters in double quotes`)
 		}
 	}
 	if strings.Contains(fields.EmailVerified, "{") {
-		b.fail("Fields.EmailVerified", "is a template", "name where the boolean is")
+		b.fail("Fields.EmailVerified", "must not be a template", "write the path of the boolean")
 	}
 	m.local = loopbackURL(weburl.OriginOf(b.base))
 	m.paths.id.Whole() // half an id could be another person's
@@ -57,7 +57,7 @@ func (b *builder) mapping(fields authsvc.Fields, m mapping) mapping {
 func (m *mapping) user(rq *request, from profilepath.Roots) (u authsvc.User, id string, verified bool, err error) {
 	if m.mapProfile != nil {
 		if u, err = callHook(rq, "MapProfile", func() (authsvc.User, error) { return m.mapProfile(from.Profile) }); err != nil {
-			return u, "", false, fmt.Errorf("profile cannot be mapped: %w", err)
+			return u, "", false, fmt.Errorf("cannot map the profile: %w", err)
 		}
 		id, u.ID = u.ID, ""
 		verified = !u.EmailVerified.IsZero()

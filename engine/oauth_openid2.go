@@ -111,7 +111,7 @@ func (f *openID2Flow) subject(a openid2.Assertion) (string, error) {
 	subject, ok := strings.CutPrefix(a["claimed_id"], f.ClaimedIDPrefix)
 	switch {
 	case !ok:
-		return "", errors.New("claimed_id is not one of this provider's")
+		return "", errors.New("claimed_id does not belong to this provider")
 	case !usableID(subject) || len(subject) > 64 || strings.Trim(subject, f.IDCharacters) != "":
 		return "", errors.New("claimed_id holds no usable id")
 	}
@@ -150,7 +150,7 @@ func (f *openID2Flow) person(rq *request, tx *transaction, subject, claimedID st
 		return identity{}, err
 	}
 	if asked := f.Fields.ID != "" && f.MapProfile == nil; id != subject && (id != "" || asked) {
-		return identity{}, errors.New("the profile is not of the person who signed in")
+		return identity{}, errors.New("the profile does not belong to the person who signed in")
 	}
 	return f.mapping.newIdentity(u, subject, false, profile), nil
 }
@@ -162,7 +162,7 @@ func buildOpenID2(b *builder, o *authsvc.OpenID2) flow {
 	f.wire = info{id: o.ID, name: cmp.Or(o.Name, o.ID), kind: "oauth", form: "button", style: o.Style, issuer: weburl.OriginOf(o.Endpoint)}
 	known := len(b.mistakes)
 	if o.Endpoint == "" {
-		b.fail("Endpoint", "is missing", "write the address that people are sent to")
+		b.fail("Endpoint", "is missing", "write the address to send people to")
 	}
 	if u, err := url.Parse(o.ClaimedIDPrefix); err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" || u.Path == "" {
 		b.fail("ClaimedIDPrefix", "is not an address with a path", "write what every identifier of the provider begins with, such as https://id.example/users/")

@@ -25,7 +25,7 @@ func (f *oauthFlow) exchangeWithoutBrowser(ctx context.Context) (*request, *auth
 // refresh renews the tokens of an account (RFC 6749 §6).
 func (f *oauthFlow) refresh(ctx context.Context, a authsvc.Account) (authsvc.Account, error) {
 	if f.Hooks.ExchangeCode != nil && f.Hooks.RefreshTokens == nil {
-		return authsvc.Account{}, fmt.Errorf("%w: %s has no way to refresh tokens", authsvc.ErrNoToken, f.ID)
+		return authsvc.Account{}, fmt.Errorf("%w: %s cannot refresh tokens", authsvc.ErrNoToken, f.ID)
 	}
 	rq, x, err := f.exchangeWithoutBrowser(ctx)
 	if err != nil {
@@ -59,7 +59,7 @@ func (f *oauthFlow) withTokens(ctx context.Context, a authsvc.Account, t *oidc.T
 		case errors.Is(err, oidc.ErrMisaddressed):
 			return authsvc.Account{}, err
 		case err != nil: // the access token is valid without it
-			f.room.Log.Warn("the ID token of a refresh is not taken over", "provider", f.ID, "cause", err)
+			f.room.Log.Warn("the ID token of a refresh is ignored", "provider", f.ID, "cause", err)
 		case got.ID != was.ID, got.Issuer != was.Issuer && oidc.MultiTenant(f.Issuer): // otherwise the operator may have moved the issuer
 			return authsvc.Account{}, errWrongSubject
 		default:

@@ -79,7 +79,7 @@ func TestRefreshHooks(t *testing.T) {
 		"own request panics": {func(p *authsvc.OAuth) {
 			p.Hooks.RefreshTokens = func(context.Context, *authsvc.Exchange) (authsvc.Profile, error) { panic("x") }
 		}, "", "RefreshTokens panicked"},
-		"only the code": {func(p *authsvc.OAuth) { p.Hooks.ExchangeCode = none }, "", "no way to refresh"},
+		"only the code": {func(p *authsvc.OAuth) { p.Hooks.ExchangeCode = none }, "", "cannot refresh tokens"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

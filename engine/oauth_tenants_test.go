@@ -295,7 +295,7 @@ func TestRefreshOfAnotherTenant(t *testing.T) {
 			t.Fatal(err)
 		}
 		got, err := w.AccessToken(t.Context(), stored[0].UserID, "op", nil)
-		if got != want || (err == nil) != (want != "") || err != nil && !strings.Contains(err.Error(), "another person") {
+		if got != want || (err == nil) != (want != "") || err != nil && !strings.Contains(err.Error(), "another user") {
 			t.Errorf("%s: %q, %v", tenant, got, err)
 		}
 	}

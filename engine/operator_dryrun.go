@@ -46,7 +46,7 @@ func (o *Operator) DryRunSignIn(ctx context.Context, a authsvc.SignInAttempt) Si
 	case err != nil:
 		return refused(err, "by the signIn callback")
 	case to != "":
-		return SignInVerdict{Reason: "the signIn callback led elsewhere", Redirect: to}
+		return SignInVerdict{Reason: "the signIn callback redirected", Redirect: to}
 	case a.VerificationRequest: // a link is mailed, no session begins
 		return SignInVerdict{Allowed: true}
 	}

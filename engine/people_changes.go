@@ -37,7 +37,7 @@ type inviter interface {
 func (p *People) Invite(ctx context.Context, i authsvc.Invitation) (authsvc.User, error) {
 	by := p.inviter()
 	if by == nil {
-		return authsvc.User{}, errors.New("there is no provider that signs people in by mail")
+		return authsvc.User{}, errors.New("no provider signs people in by mail")
 	}
 	address, err := authsvc.NormaliseEmail(i.Email)
 	if err != nil {
@@ -53,7 +53,7 @@ func (p *People) Invite(ctx context.Context, i authsvc.Invitation) (authsvc.User
 	case !u.Blocked.IsZero():
 		return authsvc.User{}, errBlocked
 	case !u.EmailVerified.IsZero():
-		return authsvc.User{}, fmt.Errorf("the address is that of a user who has proved it: %w", authsvc.ErrConflict)
+		return authsvc.User{}, fmt.Errorf("the address belongs to a user who has proved it: %w", authsvc.ErrConflict)
 	}
 	if i.Language == "" {
 		p, err := p.given.Adapter.GetPerson(ctx, u.ID)
@@ -182,7 +182,7 @@ func cleanChange(c authsvc.UserUpdate) (authsvc.UserUpdate, error) {
 	if c.Name != nil {
 		name := norm.NFC.String(*c.Name)
 		if name != text.Name(name) || len([]rune(name)) > maxOwnName {
-			return c, fmt.Errorf("the name has control characters, spaces around it or more than %d characters", maxOwnName)
+			return c, fmt.Errorf("the name must not have control characters, spaces around it or more than %d characters", maxOwnName)
 		}
 		c.Name = &name
 	}
@@ -196,7 +196,7 @@ func cleanChange(c authsvc.UserUpdate) (authsvc.UserUpdate, error) {
 	if c.Image != nil {
 		image := cleanUser(authsvc.User{Image: *c.Image}, false).Image
 		if image == "" && *c.Image != "" {
-			return c, errors.New("the picture is neither an https address nor a picture that may be shown")
+			return c, errors.New("the picture is neither an https address nor an allowed picture")
 		}
 		c.Image = &image
 	}

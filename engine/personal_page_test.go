@@ -272,7 +272,7 @@ func TestTokensPageFull(t *testing.T) {
 	if a := b.Post(tokensRoute, "name", "n", "audiences", "api", "json", "true"); !answers(a, http.StatusConflict, "Invalid") {
 		t.Errorf("%d %s", a.StatusCode, a.Text)
 	}
-	if page := b.Get(tokensRoute).Text; !strings.Contains(page, "as many tokens as one person may have") || strings.Contains(page, `name="days"`) {
+	if page := b.Get(tokensRoute).Text; !strings.Contains(page, "the maximum number of tokens") || strings.Contains(page, `name="days"`) {
 		t.Error(page)
 	}
 }

@@ -151,7 +151,7 @@ func TestRequireFreshConfirmPage(t *testing.T) {
 			makeOld(t, w, id)
 			stale := b.Get("/pay?to=bob")
 			page := b.Get(stale.Location())
-			if page.StatusCode != http.StatusOK || !strings.Contains(page.Text, "Confirm that it is you") || strings.Contains(page.Text, `name="link"`) ||
+			if page.StatusCode != http.StatusOK || !strings.Contains(page.Text, "Confirm it’s you") || strings.Contains(page.Text, `name="link"`) ||
 				strings.Contains(page.Text, `href="`+arena.Origin+`/pay?to=bob"`) {
 				t.Fatalf("%d from %s: %s", page.StatusCode, stale.Location(), page.Text)
 			}

@@ -130,13 +130,13 @@ func (h *storeys) entries(rq *request, s *authsvc.Session) (list []pages.Entry) 
 
 // serviceEvents are the audit events of the service and of methods about users.
 var serviceEvents = []audit.Kind{
-	{Name: "user.blocked", Outcome: authsvc.AuditSuccess, Meaning: "Block took all access from a user."},
+	{Name: "user.blocked", Outcome: authsvc.AuditSuccess, Meaning: "Block revoked all access of a user."},
 	{Name: "user.block_failed", Outcome: authsvc.AuditFailed, Meaning: "Block failed, or there is no such user."},
 	{Name: "user.unblocked", Outcome: authsvc.AuditSuccess, Meaning: "Unblock lets a user sign in again."},
 	{Name: "user.created", Outcome: authsvc.AuditSuccess, Meaning: "CreateUser or Invite stored a user. Those who sign up are in `sign_in.succeeded`."},
 	{Name: "user.invited", Outcome: authsvc.AuditSuccess, Meaning: "Invite queued a mail with a link to a user."},
-	{Name: "configuration.changed", Outcome: authsvc.AuditSuccess, Meaning: "The program took over another configuration."},
-	{Name: "configuration.change_failed", Outcome: authsvc.AuditFailed, Meaning: "Another configuration could not be taken over; the one before holds."},
+	{Name: "configuration.changed", Outcome: authsvc.AuditSuccess, Meaning: "The program applied a new configuration."},
+	{Name: "configuration.change_failed", Outcome: authsvc.AuditFailed, Meaning: "A new configuration could not be applied; the earlier one stays in effect."},
 	{Name: "service.started", Outcome: authsvc.AuditSuccess, Meaning: "New started a service. It is recorded before New returns, and not by Reconfigure."},
-	{Name: "service.stopped", Outcome: authsvc.AuditSuccess, Meaning: "Close ended a service that no other took over from by Reconfigure."},
+	{Name: "service.stopped", Outcome: authsvc.AuditSuccess, Meaning: "Close stopped a service that Reconfigure had not replaced."},
 }

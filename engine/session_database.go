@@ -93,7 +93,7 @@ func (d *databaseSessions) find(ctx context.Context, token, hash, raw string, no
 		return nil, nil, nil // ended meanwhile
 	}
 	if err != nil { // the session was read, so it is still answered
-		d.logWriteFailure("a session could not be extended", err)
+		d.logWriteFailure("cannot extend a session", err)
 		r.Expires = stored
 	}
 	d.keeper.seen.note(hash, now)
@@ -113,7 +113,7 @@ func (d *databaseSessions) removeExpired(ctx context.Context, token string, how 
 		return
 	}
 	if _, err := d.keeper.Adapter.DeleteSession(ctx, token); err != nil && !errors.Is(err, authsvc.ErrNotFound) {
-		d.logWriteFailure("an expired session could not be removed", err)
+		d.logWriteFailure("cannot remove an expired session", err)
 	}
 }
 
@@ -122,7 +122,7 @@ func (d *databaseSessions) removeExpired(ctx context.Context, token string, how 
 func (d *databaseSessions) logWriteFailure(what string, err error) {
 	now := time.Now()
 	if d.slides.Use("no writes", now, now.Add(time.Minute)) == nil {
-		d.keeper.Log.Error(what+"; the store can be read and takes no writes", "err", err)
+		d.keeper.Log.Error(what+"; the store can be read but refuses writes", "err", err)
 	}
 }
 

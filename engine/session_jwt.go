@@ -57,7 +57,7 @@ var errSessionTooLarge = errors.New("the session does not fit into five cookies;
 var errNoSession = errors.New("the session has ended")
 
 // errUnknownKey means that the token may be valid under a key that this replica lacks.
-var errUnknownKey = errors.New("the token names a key that is not known here")
+var errUnknownKey = errors.New("the token names an unknown key")
 
 // issue makes the first token of a session.
 func (j *jwtSessions) issue(ctx context.Context, b *sessionStart) (sessionCookie, error) {
@@ -139,7 +139,7 @@ func (j *jwtSessions) sealClaims(c authsvc.Claims, began, now time.Time) (sessio
 	c["iat"], c["exp"], c["jti"] = now.Unix(), expires.Unix(), seal.UUIDv4()
 	raw, err := json.Marshal(c)
 	if err != nil {
-		return sessionCookie{}, fmt.Errorf("session claims cannot be written as JSON: %w", err)
+		return sessionCookie{}, fmt.Errorf("cannot encode the session claims as JSON: %w", err)
 	}
 	value, err := j.seal.Seal(raw)
 	if err != nil {
@@ -248,7 +248,7 @@ func (j *jwtSessions) refresh(ctx context.Context, s *authsvc.Session, c *tokenc
 			if !errors.Is(err, errColumns) || how.trigger == "update" {
 				return nil, nil, err
 			}
-			j.keeper.Log.Error("a session token could not be issued anew; the session goes on with the old one", "err", err)
+			j.keeper.Log.Error("cannot renew a session token; the session continues with the old one", "err", err)
 		}
 	}
 	u := authsvc.User{ID: s.UserID, Name: s.Name, Email: s.Email, Image: s.Image}
@@ -262,7 +262,7 @@ func (j *jwtSessions) refresh(ctx context.Context, s *authsvc.Session, c *tokenc
 }
 
 // errColumns means that the token is valid, but the user's columns could not be read.
-var errColumns = errors.New("the columns of the user could not be read")
+var errColumns = errors.New("cannot read the columns of the user")
 
 // reissue makes a new token from the claims of a session.
 func (j *jwtSessions) reissue(ctx context.Context, s *authsvc.Session, c *tokenclaims.Claims, claims authsvc.Claims, now time.Time) (*sessionCookie, error) {
@@ -341,7 +341,7 @@ func (j *jwtSessions) end(ctx context.Context, raw string, now time.Time) (*auth
 	}
 	if c.SID != "" && j.keeper.revoked.enabled {
 		if _, err := j.keeper.Adapter.DeleteSessionOf(ctx, c.Subject, c.SID); err != nil && !errors.Is(err, authsvc.ErrNotFound) {
-			j.keeper.Log.Error("a session that has ended could not be taken off the list", "err", err)
+			j.keeper.Log.Error("cannot remove an ended session from the list", "err", err)
 		}
 	}
 	return &authsvc.SignOutEvent{Claims: claims}, nil

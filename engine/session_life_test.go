@@ -44,7 +44,7 @@ func TestSessionsInReadOnlyStore(t *testing.T) {
 				t.Fatalf("due: %d %s %v", a.StatusCode, a.Text, a.Cookies())
 			}
 		}
-		if n := strings.Count(full.Logs.String(), "takes no writes"); n != 1 {
+		if n := strings.Count(full.Logs.String(), "refuses writes"); n != 1 {
 			t.Errorf("logged %d times", n)
 		}
 		time.Sleep(2 * time.Hour)

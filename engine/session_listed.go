@@ -214,7 +214,7 @@ func (kp *keeper) touchSeen(ctx context.Context) {
 			continue
 		}
 		if err := kp.Adapter.TouchSessions(ctx, list); err != nil && ctx.Err() == nil {
-			kp.Log.Warn("the last use of sessions could not be noted", "sessions", len(list), "err", err)
+			kp.Log.Warn("cannot record the last use of sessions", "sessions", len(list), "err", err)
 		}
 	}
 }

@@ -238,7 +238,7 @@ func (g *gateJWT) read(_ context.Context, raw string, now time.Time, how readOpt
 	}
 	value, err := g.enter(s.Internal().Token, now)
 	if err != nil {
-		return nil, nil, fmt.Errorf("the cookie of a host could not be made anew: %w", err)
+		return nil, nil, fmt.Errorf("cannot renew the cookie of a host: %w", err)
 	}
 	return s, &sessionCookie{value: value, expires: g.keeper.lastEnd(s)}, nil
 }

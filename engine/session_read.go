@@ -100,7 +100,7 @@ func (kp *keeper) getSession(rq *request) outcome {
 // which may change the session. The request must have the CSRF token.
 func (kp *keeper) updateSession(rq *request) outcome {
 	if !rq.csrfOK() {
-		rq.audit("csrf.refused", "", "token missing or not that of the cookie")
+		rq.audit("csrf.refused", "", "token missing or does not match the cookie")
 		return object{raw: kp.site.dialect.emptySession, status: http.StatusBadRequest}
 	}
 	return kp.answerSession(rq, readOptions{touch: true, full: true, trigger: "update", data: updateData(rq)})
@@ -120,7 +120,7 @@ func (kp *keeper) answerSession(rq *request, how readOptions) outcome {
 	if rq.sessionCookieValue() == "" {
 		if rq.sessionPresent {
 			rq.at().drop(rq)
-			rq.audit("session.ambiguous", "", "session cookies that make no sense together")
+			rq.audit("session.ambiguous", "", "session cookies that do not fit together")
 		}
 		return rq.json(kp.site.dialect.emptySession)
 	}
@@ -129,7 +129,7 @@ func (kp *keeper) answerSession(rq *request, how readOptions) outcome {
 		return object{raw: []byte("{}"), status: http.StatusRequestEntityTooLarge}
 	}
 	if err != nil {
-		kp.Log.Error("session could not be read", "request", rq.requestID(), "err", err)
+		kp.Log.Error("cannot read the session", "request", rq.requestID(), "err", err)
 		return object{raw: []byte("{}"), status: http.StatusServiceUnavailable}
 	}
 	if s == nil {
@@ -211,7 +211,7 @@ func sessionRoutes(s *keeper) map[string]*route {
 
 // sessionEvents are the audit events of sessions.
 var sessionEvents = []audit.Kind{
-	{Name: "session.ambiguous", Outcome: authsvc.AuditRefused, Meaning: "The session was asked for with session cookies that contradict each other or are incomplete, so none counted: somebody may have planted one. All were expired."},
+	{Name: "session.ambiguous", Outcome: authsvc.AuditRefused, Meaning: "The session was requested with session cookies that contradict each other or are incomplete, so none counted: an attacker may have planted one. All were expired."},
 	{Name: "session.end_failed", Outcome: authsvc.AuditFailed, Meaning: "EndSession failed, or there is no such session."},
 	{Name: "sessions.ended", Outcome: authsvc.AuditSuccess, Meaning: "EndSessions ended all sessions of a user, or EndOtherSessions all but one: the reason says which."},
 	{Name: "sessions.end_failed", Outcome: authsvc.AuditFailed, Meaning: "EndSessions or EndOtherSessions failed. Some sessions may have ended."},

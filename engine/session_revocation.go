@@ -23,7 +23,7 @@ const (
 	revokeRetry = 250 * time.Millisecond // between reads until the log is known
 )
 
-var errStaleRevocations = errors.New("revocations are not known yet, or could not be read for 30 s; JWT sessions are not accepted until they can")
+var errStaleRevocations = errors.New("revocations are not loaded yet, or could not be read for 30 s; JWT sessions are refused until they can be read")
 
 // Prefixes of the keys of revocations. An id of any form follows or, after keyProvider,
 // the id of a provider, which has no colon, and of a user.
@@ -283,7 +283,7 @@ func (kp *keeper) pollRevocations(ctx context.Context) {
 		}
 		err := kp.revoked.catchUp(ctx, kp.Adapter, kp.fleet.Now())
 		if err != nil && !failed && ctx.Err() == nil {
-			kp.Log.Error("revocations cannot be read", "err", err)
+			kp.Log.Error("cannot read revocations", "err", err)
 		}
 		failed = err != nil
 	}
@@ -314,7 +314,7 @@ func (j *jwtSessions) unlist(ctx context.Context, userID, provider string) {
 		}
 	}
 	if err != nil {
-		j.keeper.Log.Error("sessions that have ended could not be taken off the list", "err", err)
+		j.keeper.Log.Error("cannot remove ended sessions from the list", "err", err)
 	}
 }
 
@@ -365,7 +365,7 @@ func (kp *keeper) startRevocations(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, revokeStart)
 	defer cancel()
 	if err := kp.revoked.catchUp(ctx, kp.Adapter, kp.fleet.Now()); err != nil {
-		kp.Log.Warn("the log of revocations is still being read; JWT sessions are not accepted until that is done", "cause", err)
+		kp.Log.Warn("the log of revocations is still being read; JWT sessions are refused until that is done", "cause", err)
 	}
 }
 

@@ -176,8 +176,8 @@ func TestExposeMistakes(t *testing.T) {
 	}
 	want := []string{
 		"Session.Expose is not a usable name", "Session.Expose.__proto__ is not a usable name", "Session.Expose.a.b is not a usable name",
-		"Session.Expose.email is shown anyway, and not by another value", `Session.Expose.v names the column "v", which is not read`,
-		`Session.Expose.w names the claim "w", which is not kept`, `Session.Expose.x "ID" is not known`, `Session.Expose.y "` + strings.Repeat("z", 64) + `…" is not known`,
+		"Session.Expose.email is always shown, and cannot have another value", `Session.Expose.v names the column "v", which is not read`,
+		`Session.Expose.w names the claim "w", which the session does not keep`, `Session.Expose.x "ID" is not known`, `Session.Expose.y "` + strings.Repeat("z", 64) + `…" is not known`,
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
@@ -452,7 +452,7 @@ func TestExposeOfTwoMeanings(t *testing.T) {
 	}
 	want := []string{"Session.Claims.__a is not a usable name", "Session.Claims.bad path is not a usable name", "Session.Claims.worse ",
 		`Session.Expose.a names the column "none", which is not read`,
-		`Session.Expose.b names the claim "none", which is not kept`,
+		`Session.Expose.b names the claim "none", which the session does not keep`,
 		`Session.Expose.role could be the claim or the column "role"; write claims.role or User.role`}
 	if !slices.EqualFunc(got, want, strings.HasPrefix) {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))

@@ -81,7 +81,7 @@ func (a answer) write(out outcome) {
 	case noContent:
 		a.w.WriteHeader(o.status)
 	default:
-		panic(fmt.Sprintf("authsvc: outcome %T cannot be written", out))
+		panic(fmt.Sprintf("authsvc: cannot write outcome %T", out))
 	}
 }
 
@@ -103,7 +103,7 @@ func (a answer) writeObject(o object) {
 		err := enc.Encode(o.v)
 		raw = bytes.TrimSuffix(b.Bytes(), []byte("\n"))
 		if err != nil {
-			a.Log.Error("answer cannot be written as JSON", "request", a.requestID(), "err", err)
+			a.Log.Error("cannot encode the answer as JSON", "request", a.requestID(), "err", err)
 			a.writeProblem(problem{status: http.StatusInternalServerError, text: "internal error, request " + a.requestID()})
 			return
 		}
@@ -121,7 +121,7 @@ func (a answer) writeObject(o object) {
 func (a answer) writePage(o page) {
 	doc, err := o.of(a.pages).Render(o.name, a.language(), o.view)
 	if err != nil {
-		a.Log.Error("page cannot be rendered", "page", string(o.name), "request", a.requestID(), "err", err)
+		a.Log.Error("cannot render the page", "page", string(o.name), "request", a.requestID(), "err", err)
 		a.writeProblem(problem{status: http.StatusInternalServerError, text: "internal error, request " + a.requestID()})
 		return
 	}
@@ -247,7 +247,7 @@ func (a answer) writeDownload(o download) {
 	h["Content-Type"] = hJSON
 	h.Set("Content-Disposition", `attachment; filename="`+o.name+`"`)
 	if err := o.write(a.ctx, a.w); err != nil {
-		a.Log.Error("a file could not be sent to its end", "request", a.requestID(), "err", err)
+		a.Log.Error("cannot send the whole file", "request", a.requestID(), "err", err)
 		panic(http.ErrAbortHandler)
 	}
 }

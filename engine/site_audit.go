@@ -63,14 +63,14 @@ func checkAudit(b *builder, s *audit.Log) {
 		keep = 8760 * time.Hour
 	}
 	if keep < time.Hour {
-		b.fail("Audit.Keep", "is under an hour", "use a duration such as 8760h")
+		b.fail("Audit.Keep", "must be at least 1h", "use a duration such as 8760h")
 	}
 	if !o.Store {
 		return
 	}
 	store, ok := s.Adapter.(authsvc.AuditLog)
 	if !ok {
-		b.fail("Audit.Store", "is set, but there is no storage that keeps audit events", "set Adapter to one that is an AuditLog, or leave the events to the log").Code = "audit_without_storage"
+		b.fail("Audit.Store", "is set, but the storage cannot keep audit events", "set Adapter to an AuditLog, or use only the log").Code = "audit_without_storage"
 		return
 	}
 	s.KeepIn(store, keep)

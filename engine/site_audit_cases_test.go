@@ -163,7 +163,7 @@ var auditCases = map[string]auditCase{
 			entersCode(wrong(arena.Code(m)))(w, guesser)
 		}
 	}, run: entersCode("12345678"), want: []brief{{Name: "code.spent", Code: authsvc.CodeWrongCode, Reason: "five codes", Provider: "email"}}},
-	"a code elsewhere": {run: entersCode("12345678"), want: []brief{{Name: "sign_in.refused", Code: authsvc.CodeVerification, Reason: "did not ask for a code", Provider: "email"}}},
+	"a code elsewhere": {run: entersCode("12345678"), want: []brief{{Name: "sign_in.refused", Code: authsvc.CodeVerification, Reason: "requested no code", Provider: "email"}}},
 	"credentials": {tune: func(c *authsvc.Config) { c.Session.Strategy = "jwt" }, run: func(_ *audited, b *arena.Browser) { b.Login("ada") },
 		want: []brief{{Name: "sign_in.succeeded", Provider: "credentials", User: "=ada-id"}}},
 	"credentials, wrong": {run: func(_ *audited, b *arena.Browser) { b.Login("nobody") },
@@ -183,7 +183,7 @@ var auditCases = map[string]auditCase{
 		askEmail(b, newAddress)
 	}, run: func(w *audited, b *arena.Browser) { b.Post("/api/auth/account/email/cancel") }, want: []brief{{Name: "email.change_stopped", Reason: "by the person", User: ada}}},
 	"a change of address, refused": {prepare: viaOp, run: func(_ *audited, b *arena.Browser) { askEmail(b, "nobody") },
-		want: []brief{{Name: "email.change_refused", Code: authsvc.CodeInvalid, Reason: "no address", User: ada}}},
+		want: []brief{{Name: "email.change_refused", Code: authsvc.CodeInvalid, Reason: "not an address", User: ada}}},
 
 	"no CSRF token, sign-in":     {run: wrongToken("/api/auth/signin/op"), want: []brief{{Name: "csrf.refused", Provider: "op"}}},
 	"no CSRF token, sign-out":    {prepare: viaOp, run: wrongToken("/api/auth/signout"), want: []brief{{Name: "csrf.refused"}}},
@@ -201,7 +201,7 @@ var auditCases = map[string]auditCase{
 	"two session cookies": {prepare: viaOp, run: func(_ *audited, b *arena.Browser) {
 		b.Header["Cookie"] = []string{arena.SessionName + "=planted"}
 		b.Get("/api/auth/session")
-	}, want: []brief{{Name: "session.ambiguous", Reason: "no sense together"}}},
+	}, want: []brief{{Name: "session.ambiguous", Reason: "do not fit together"}}},
 	"no state": {run: func(_ *audited, b *arena.Browser) { b.Get("/api/auth/callback/op?code=x") },
 		want: []brief{{Name: "sign_in.refused", Code: authsvc.CodeOAuthCallback, Reason: "no state", Provider: "op"}}},
 	"foreign state": {run: func(_ *audited, b *arena.Browser) { b.Get("/api/auth/callback/op?code=x&state=y") },
@@ -216,16 +216,16 @@ var auditCases = map[string]auditCase{
 	"the person says no": {run: func(w *audited, b *arena.Browser) {
 		state := arena.MustURL(w.T, b.Begin("op")).Query().Get("state")
 		b.Get("/api/auth/callback/op?error=access_denied&state=" + url.QueryEscape(state))
-	}, want: []brief{{Name: "sign_in.refused", Code: authsvc.CodeAccessDenied, Reason: "said no", Provider: "op"}}},
+	}, want: []brief{{Name: "sign_in.refused", Code: authsvc.CodeAccessDenied, Reason: "refused", Provider: "op"}}},
 	"provider down, start": {run: func(w *audited, b *arena.Browser) {
 		w.OP.SetFault(idp.Fault{Status: map[idp.Endpoint]int{idp.EndpointDiscovery: 503}})
 		b.Post("/api/auth/signin/op")
-	}, want: []brief{{Name: "sign_in.failed", Code: authsvc.CodeOAuthSignin, Reason: "provider could not be asked", Provider: "op"}}},
+	}, want: []brief{{Name: "sign_in.failed", Code: authsvc.CodeOAuthSignin, Reason: "provider is unavailable", Provider: "op"}}},
 	"provider down, return": {run: func(w *audited, b *arena.Browser) {
 		to := b.Approve(w.OP, b.Begin("op"), "ada")
 		w.OP.SetFault(idp.Fault{Status: map[idp.Endpoint]int{idp.EndpointToken: 503}})
 		b.Get(to)
-	}, want: []brief{{Name: "sign_in.failed", Code: authsvc.CodeOAuthCallback, Reason: "provider could not be asked", Provider: "op"}}},
+	}, want: []brief{{Name: "sign_in.failed", Code: authsvc.CodeOAuthCallback, Reason: "provider is unavailable", Provider: "op"}}},
 	"store down": {run: func(w *audited, b *arena.Browser) { w.broken("GetUserByAccount"); b.SignIn(w.OP, "ada") },
 		want: []brief{{Name: "sign_in.failed", Code: authsvc.CodeCallback, Reason: "the store", Provider: "op"}}},
 	"store down, session": {prepare: viaOp, run: func(w *audited, b *arena.Browser) { w.broken("CreateSession"); b.SignIn(w.OP, "ada") },
@@ -238,15 +238,15 @@ var auditCases = map[string]auditCase{
 	"callback refuses": {tune: refusing(authsvc.SignInAttempt{}, "", authsvc.ErrAccessDenied), run: viaOp,
 		want: []brief{{Name: "sign_in.refused", Code: authsvc.CodeAccessDenied, Reason: "by the signIn callback", Provider: "op"}}},
 	"no condition holds": {tune: notAllowed, run: viaOp,
-		want: []brief{{Name: "sign_in.refused", Code: authsvc.CodeAccessDenied, Reason: "by the conditions of sign-in", Provider: "op"}}},
+		want: []brief{{Name: "sign_in.refused", Code: authsvc.CodeAccessDenied, Reason: "by the sign-in conditions", Provider: "op"}}},
 	"no condition holds for a mail": {tune: notAllowed, run: asksLink,
-		want: []brief{{Name: "email.refused", Code: authsvc.CodeAccessDenied, Reason: "by the conditions of sign-in", Provider: "email"}}},
+		want: []brief{{Name: "email.refused", Code: authsvc.CodeAccessDenied, Reason: "by the sign-in conditions", Provider: "email"}}},
 	"not invited": {tune: notInvited, run: viaOp,
 		want: []brief{{Name: "sign_in.refused", Code: authsvc.CodeAccessDenied, Reason: "not invited", Provider: "op"}}},
 	"no mail to who is not invited": {tune: notInvited, run: asksLink,
 		want: []brief{{Name: "email.refused", Code: authsvc.CodeAccessDenied, Reason: "not invited", Provider: "email"}}},
 	"another domain than those of sign-up": {tune: func(c *authsvc.Config) { c.SignUp.Domains = []string{"other.test"} }, run: viaOp,
-		want: []brief{{Name: "sign_in.refused", Code: authsvc.CodeAccessDenied, Reason: "no proved address in a domain of sign-up", Provider: "op"}}},
+		want: []brief{{Name: "sign_in.refused", Code: authsvc.CodeAccessDenied, Reason: "no proved address in a sign-up domain", Provider: "op"}}},
 	"claims callback refuses": {tune: func(c *authsvc.Config) {
 		c.Callbacks.Claims = func(context.Context, authsvc.SignInAttempt, authsvc.Claims) (authsvc.Claims, error) {
 			return nil, authsvc.ErrAccessDenied
@@ -258,7 +258,7 @@ var auditCases = map[string]auditCase{
 		}
 	}, run: viaOp, want: []brief{{Name: "sign_in.refused", Code: authsvc.CodeCallback, Reason: "larger than 4 KiB", Provider: "op"}}},
 	"callback leads elsewhere": {tune: refusing(authsvc.SignInAttempt{}, "/sorry", nil), run: viaOp,
-		want: []brief{{Name: "sign_in.refused", Reason: "led elsewhere", Provider: "op"}}},
+		want: []brief{{Name: "sign_in.refused", Reason: "callback redirected", Provider: "op"}}},
 	"callback refuses a mail": {tune: refusing(authsvc.SignInAttempt{VerificationRequest: true}, "", authsvc.ErrAccessDenied), run: asksLink,
 		want: []brief{{Name: "email.refused", Code: authsvc.CodeAccessDenied, Reason: "by the signIn callback", Provider: "email"}}},
 	"callback refuses a mail, shown": {tune: func(c *authsvc.Config) {
@@ -266,7 +266,7 @@ var auditCases = map[string]auditCase{
 		c.ShowRefusal = true
 	}, run: asksLink, want: []brief{{Name: "sign_in.refused", Code: authsvc.CodeAccessDenied, Provider: "email"}}},
 	"callback leads elsewhere, mail": {tune: refusing(authsvc.SignInAttempt{VerificationRequest: true}, "/sorry", nil), run: asksLink,
-		want: []brief{{Name: "email.refused", Reason: "led elsewhere", Provider: "email"}}},
+		want: []brief{{Name: "email.refused", Reason: "callback redirected", Provider: "email"}}},
 
 	"malformed address": {run: func(_ *audited, b *arena.Browser) { b.Post("/api/auth/signin/email", "email", "nobody") },
 		want: []brief{{Name: "sign_in.refused", Code: authsvc.CodeEmailSignin, Provider: "email"}}},
@@ -293,7 +293,7 @@ var auditCases = map[string]auditCase{
 			return authsvc.ErrMailRefused
 		}
 	}, run: func(w *audited, b *arena.Browser) { asksLink(w, b); w.await("email.given_up") },
-		want: []brief{{Name: "email.requested", Provider: "email"}, {Name: "email.given_up", Reason: "refused for good", Provider: "email"}}},
+		want: []brief{{Name: "email.requested", Provider: "email"}, {Name: "email.given_up", Reason: "refused permanently", Provider: "email"}}},
 
 	"limit of sign-ins": {tune: limits(func(r *authsvc.RateLimit) { r.SignIn = authsvc.Rate{N: 1, Per: time.Hour} }),
 		prepare: func(_ *audited, b *arena.Browser) { b.Begin("op") }, run: func(_ *audited, b *arena.Browser) { b.Post("/api/auth/signin/op") },
@@ -319,7 +319,7 @@ var auditCases = map[string]auditCase{
 				w.Mail.Next(w.T)
 			}
 		}, run: asksLink,
-		want: []brief{{Name: "email.limited", Code: authsvc.CodeRateLimited, Reason: "links in all", Provider: "email"}}},
+		want: []brief{{Name: "email.limited", Code: authsvc.CodeRateLimited, Reason: "links in total", Provider: "email"}}},
 	"limit and refusal": {tune: func(c *authsvc.Config) {
 		refusing(authsvc.SignInAttempt{VerificationRequest: true}, "", authsvc.ErrAccessDenied)(c)
 		c.RateLimit.EmailPerAddress = authsvc.Rate{N: 1, Per: time.Hour}
@@ -332,7 +332,7 @@ var auditCases = map[string]auditCase{
 		want: []brief{{Name: "account.linked", Provider: "op", User: mailed}, {Name: "notice.sent", Reason: "linked", User: mailed, Provider: "op"}, {Name: "sign_in.succeeded", Provider: "op", User: mailed}}},
 	"link, somebody else's": {prepare: func(w *audited, b *arena.Browser) { viaOp(w, w.Browser()); viaLink(w, b) },
 		run:  func(w *audited, b *arena.Browser) { b.SignIn(w.OP, "ada", "link", "true") },
-		want: []brief{{Name: "account.link_refused", Code: authsvc.CodeOAuthAccountNotLinked, Reason: "another user's", Provider: "op", User: mailed}}},
+		want: []brief{{Name: "account.link_refused", Code: authsvc.CodeOAuthAccountNotLinked, Reason: "to another user", Provider: "op", User: mailed}}},
 	"link without session": {run: func(_ *audited, b *arena.Browser) { b.Post("/api/auth/signin/op", "link", "true") },
 		want: []brief{{Name: "sign_in.refused", Code: authsvc.CodeSessionRequired, Reason: "without a session", Provider: "op"}}},
 	"address is somebody's": {prepare: func(w *audited, _ *arena.Browser) { w.Browser().SignInByMail(w.World, ada) }, run: viaOp,
@@ -348,12 +348,12 @@ var auditCases = map[string]auditCase{
 	"sign-out, page for a script": {run: func(_ *audited, b *arena.Browser) {
 		b.Header.Set("Sec-Fetch-Dest", "empty")
 		b.Get("/api/auth/signout/provider?state=x")
-	}, want: []brief{{Name: "sign_out.return_refused", Reason: "a page of its own"}}},
+	}, want: []brief{{Name: "sign_out.return_refused", Reason: "top-level page"}}},
 	"sign-out, foreign return": {run: func(_ *audited, b *arena.Browser) { b.Get("/api/auth/signout/return?state=x") },
 		want: []brief{{Name: "sign_out.return_refused", Reason: "state"}}},
 
 	"gate, not allowed":   {tune: gatedWorld, prepare: viaLink, run: gateAsks("/admin/"), want: []brief{{Name: "gate.refused", Code: authsvc.CodeAccessDenied, Reason: "no condition", User: mailed}}},
-	"gate, nobody may":    {tune: gatedWorld, run: gateAsks("/closed/"), want: []brief{{Name: "gate.refused", Code: authsvc.CodeAccessDenied, Reason: "nobody may"}}},
+	"gate, nobody may":    {tune: gatedWorld, run: gateAsks("/closed/"), want: []brief{{Name: "gate.refused", Code: authsvc.CodeAccessDenied, Reason: "no one is allowed"}}},
 	"gate, not signed in": {tune: gatedWorld, run: gateAsks("/")},
 	"gate, what path?":    {tune: gatedWorld, run: gateAsks("/" + strings.Repeat("%25", 9) + "%2500"), want: []brief{{Name: "gate.malformed", Reason: "target"}}},
 	"gate, who asks?": {tune: gatedWorld, run: func(_ *audited, b *arena.Browser) {
@@ -523,14 +523,14 @@ var auditCases = map[string]auditCase{
 	"personal token, unknown": {tune: forPersonal, run: func(w *audited, _ *arena.Browser) { bear(w.World, personaltoken.New(), "api") },
 		want: []brief{{Name: "pat.refused", Reason: "unknown"}}},
 	"personal token, mistyped": {tune: forPersonal, run: func(w *audited, _ *arena.Browser) { bear(w.World, "asv1_x", "api") },
-		want: []brief{{Name: "pat.refused", Reason: "no token"}}},
+		want: []brief{{Name: "pat.refused", Reason: "not a token"}}},
 	"personal token, another audience": {tune: forPersonal, prepare: viaOp, run: func(w *audited, _ *arena.Browser) { bear(w.World, w.personal(), "other") },
 		want: []brief{{Name: "pat.created", User: ada, Apart: true}, {Name: "pat.refused", Reason: "audience", User: ada}}},
 	"personal tokens, too many wrong": {tune: func(c *authsvc.Config) {
 		forPersonal(c)
 		c.RateLimit.PersonalToken = authsvc.Rate{N: 1, Per: time.Hour}
 	}, run: func(w *audited, _ *arena.Browser) { bear(w.World, "x", "api"); bear(w.World, "y", "api") },
-		want: []brief{{Name: "pat.refused", Reason: "no token"}, {Name: "request.limited", Code: authsvc.CodeRateLimited}}},
+		want: []brief{{Name: "pat.refused", Reason: "not a token"}, {Name: "request.limited", Code: authsvc.CodeRateLimited}}},
 
 	"nothing to record": {run: func(_ *audited, b *arena.Browser) {
 		for _, path := range []string{"", "/signin", "/signin/op", "/signout", "/session", "/csrf", "/providers", "/error", "/verify-request", "/client.js", "/nothing"} {

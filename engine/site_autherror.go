@@ -29,9 +29,9 @@ func reason(e *authError) string {
 	var why fixedReason
 	switch {
 	case errors.Is(e.Err, fleet.ErrStore):
-		return "the store could not be asked"
+		return "the store failed"
 	case errors.Is(e.Err, outbound.ErrUnavailable):
-		return "the provider could not be asked"
+		return "the provider is unavailable"
 	case errors.As(e.Err, &why):
 		return string(why)
 	}
@@ -117,11 +117,11 @@ func (r elsewhereReason) Unwrap() error { return fixedReason(r) }
 func (*authError) isOutcome() {}
 
 // errDenied means that the provider granted nothing.
-var errDenied = fixedReason("the person or the provider said no")
+var errDenied = fixedReason("the person or the provider refused")
 
 var errForeignDomain = errors.New("a new user needs a proved address in one of the domains (sign_up.domains)")
 
 // errNotAllowed means that no condition of SignInRules.Allow (sign_in.allow) holds.
-var errNotAllowed = errors.New("no condition of who may sign in (sign_in.allow) holds")
+var errNotAllowed = errors.New("no sign-in condition (sign_in.allow) is met")
 
-var errNotInvited = errors.New("only people who are users already may sign in (sign_up.policy)")
+var errNotInvited = errors.New("only existing users may sign in (sign_up.policy)")

@@ -63,7 +63,7 @@ func readBody(rq *request) outcome {
 		if values, _ := url.ParseQuery(string(raw)); isForm {
 			rq.asksJSON = values.Get("json") == "true"
 		}
-		return problem{status: http.StatusBadRequest, text: "the body cannot be read: " + err.Error()}
+		return problem{status: http.StatusBadRequest, text: "cannot read the body: " + err.Error()}
 	}
 	rq.body = b
 	return nil
@@ -80,8 +80,8 @@ func rawBody(rq *request) ([]byte, outcome) {
 		}
 	} else if leave, ok = rq.bodies.acquire(rq.ctx, rq.networkKey()); !ok {
 		rq.retryAfter = bodySlotWait
-		rq.audit("request.limited", authsvc.CodeRateLimited, "too many bodies under way")
-		return nil, problem{status: http.StatusServiceUnavailable, text: "too many requests are under way, try again"}
+		rq.audit("request.limited", authsvc.CodeRateLimited, "too many request bodies in progress")
+		return nil, problem{status: http.StatusServiceUnavailable, text: "too many requests in progress, try again"}
 	}
 	defer leave()
 	raw, err := io.ReadAll(io.LimitReader(rq.r.Body, maxBody+1))

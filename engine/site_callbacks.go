@@ -18,11 +18,11 @@ func refusal(err error, by string) (event, reason string) {
 	case errors.Is(err, errBlocked):
 		return event, "blocked"
 	case errors.Is(err, errNotAllowed):
-		return event, "by the conditions of sign-in"
+		return event, "by the sign-in conditions"
 	case errors.Is(err, errNotInvited):
 		return event, "not invited"
 	case errors.Is(err, errForeignDomain):
-		return event, "no proved address in a domain of sign-up"
+		return event, "no proved address in a sign-up domain"
 	case errors.As(err, &r):
 		if by = r.Reason; r.Failed {
 			event = "sign_in.failed"

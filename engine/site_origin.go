@@ -73,8 +73,8 @@ func misdirected(rq *request) outcome {
 		return nil
 	}
 	rq.warned.internal.Do(func() {
-		rq.Log.Warn("refused a request that an internal host may not be asked for, and will do so silently from now on; "+
-			"browsers have to reach the host of the URL, and a proxy in front has to pass their Host header on",
+		rq.Log.Warn("refused a request that is not allowed on an internal host, from now on silently; "+
+			"browsers must use the host of the URL, and a proxy in front must pass on their Host header",
 			"host", text.Printable(rq.r.Host, 100), "method", text.Printable(rq.r.Method, 10), "path", text.Printable(rq.r.URL.EscapedPath(), 80))
 	})
 	return notServed

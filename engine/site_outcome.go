@@ -155,15 +155,15 @@ const (
 
 // problems holds the status and text of each name.
 var problems = map[problemName]problem{
-	problemUnauthenticated: {status: http.StatusUnauthorized, text: "nobody is signed in"},
-	problemCSRF:            {status: http.StatusBadRequest, text: "csrfToken is missing or not that of the cookie"},
+	problemUnauthenticated: {status: http.StatusUnauthorized, text: "not signed in"},
+	problemCSRF:            {status: http.StatusBadRequest, text: "csrfToken is missing or does not match the cookie"},
 	problemCrossSite:       {status: http.StatusForbidden, text: "the request comes from another site"},
-	problemUnknownAudience: {status: http.StatusBadRequest, text: "audience is none that is configured"},
-	problemForbidden:       {status: http.StatusForbidden, text: "this person may not have that"},
+	problemUnknownAudience: {status: http.StatusBadRequest, text: "audience is not configured"},
+	problemForbidden:       {status: http.StatusForbidden, text: "this user has no permission for this"},
 	problemRateLimited:     {status: http.StatusTooManyRequests, text: "too many requests"},
 	problemMalformed:       {status: http.StatusBadRequest, text: "the request cannot be read"},
-	problemTooOld:          {status: http.StatusUnauthorized, text: "the sign-in is too long ago for this"},
-	problemUnavailable:     {status: http.StatusServiceUnavailable, text: "not available at present, try again"},
+	problemTooOld:          {status: http.StatusUnauthorized, text: "the sign-in is too old for this"},
+	problemUnavailable:     {status: http.StatusServiceUnavailable, text: "temporarily unavailable, try again"},
 }
 
 // refused returns the refusal by a route that has Problems.
@@ -175,10 +175,10 @@ func refused(name problemName) problem {
 
 // requestEvents are the audit events of requests as such.
 var requestEvents = []audit.Kind{
-	{Name: "csrf.refused", Outcome: authsvc.AuditRefused, Meaning: "A POST had no CSRF token or not that of its cookie."},
+	{Name: "csrf.refused", Outcome: authsvc.AuditRefused, Meaning: "A POST had no CSRF token, or one that does not match its cookie."},
 	{Name: "request.cross_site", Outcome: authsvc.AuditRefused, Meaning: "A POST came from an origin that is neither ours nor trusted."},
 	{Name: "request.limited", Outcome: authsvc.AuditRefused, Meaning: "A rate limit refused the request."},
-	{Name: "request.failed", Outcome: authsvc.AuditFailed, Meaning: "The request ended by a panic."},
+	{Name: "request.failed", Outcome: authsvc.AuditFailed, Meaning: "The request ended in a panic."},
 }
 
 // A formerID is another id that an identity's account may have in the store. The zero

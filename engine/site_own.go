@@ -31,7 +31,7 @@ func (rq *request) refuseOwn(path string, code authsvc.ErrorCode, status int) ou
 // since NextAuth.js has none of these routes.
 func (rq *request) refuseOwnCSRF(path string) outcome {
 	rq.ensureCSRF()
-	rq.audit("csrf.refused", "", "token missing or not that of the cookie")
+	rq.audit("csrf.refused", "", "token missing or does not match the cookie")
 	return rq.refuseOwn(path, csrfMismatch, http.StatusForbidden)
 }
 
@@ -47,7 +47,7 @@ func (rq *request) signInFirst(path string) outcome {
 
 // accountAway answers while the store does not answer.
 func (rq *request) accountAway(err error) outcome {
-	rq.Log.Error("the account could not be read or changed", "request", rq.requestID(), "err", err)
+	rq.Log.Error("cannot read or change the account", "request", rq.requestID(), "err", err)
 	rq.retryAfter = awayFor
 	if rq.wantsJSON() || rq.wantsData() {
 		return refusedTo(rq.base+"/account", authsvc.CodeUnavailable, http.StatusServiceUnavailable)

@@ -184,11 +184,11 @@ func outside(rq *request) outcome {
 		return notFound
 	}
 	rq.warned.stripped.Do(func() {
-		rq.Log.Error("no route can be found: the path was changed on its way to the service; mount it with its whole path, "+
+		rq.Log.Error("no route matches: the path was changed on its way to the service; mount it with its whole path, "+
 			"as in mux.Handle(\""+rq.basePath+"/\", auth), without http.StripPrefix or a rewrite",
 			"came", text.Printable(came.EscapedPath(), 80), "path", text.Printable(rq.r.URL.EscapedPath(), 80))
 	})
-	return problem{status: http.StatusNotFound, text: "not found: the path was changed on its way to the service, see its log"}
+	return problem{status: http.StatusNotFound, text: "not found: the path was changed on its way to the service; see its log"}
 }
 
 // warnSlash logs, once, that a request named a route with a slash at its end.
@@ -200,7 +200,7 @@ func warnSlash(rq *request, path string) {
 		return
 	}
 	rq.warned.slash.Do(func() {
-		rq.Log.Warn("a route was asked for with a slash at the end, and has none: call it without, and if a proxy or a framework adds it "+
+		rq.Log.Warn("a route was requested with a slash at the end, which is wrong: call it without, and if a proxy or a framework adds it "+
 			"(as trailingSlash does), turn that off for "+rq.basePath, "path", text.Printable(rq.r.URL.EscapedPath(), 80))
 	})
 }

@@ -96,7 +96,7 @@ func (h *storeys) checkMode(mode string) error {
 		return nil
 	}
 	return &authsvc.ConfigError{Code: "compat_changed", Field: "Compat", Problem: "is " + want + ", but the store was used with " + mode,
-		Fix: "change it back, or have the store converted by Operator.AcceptCompat (ends all sessions)"}
+		Fix: "change it back, or convert the store with Operator.AcceptCompat (ends all sessions)"}
 }
 
 // Keys of the store's meta records.
@@ -124,7 +124,7 @@ func (h *storeys) checkIssuers(ctx context.Context, except string) error {
 		case err != nil:
 			errs = append(errs, err)
 		case known != issuer && in.hostOnly:
-			h.given.Log.Warn("a provider without an issuer sends people elsewhere than when accounts were stored; if that is another service, its accounts would be somebody else's",
+			h.given.Log.Warn("a provider without an issuer has another address than when accounts were stored; if that is another service, its accounts would match those of other people",
 				"provider", id, "was", known, "is", issuer, "accept", "Operator.AcceptIssuer")
 		case known != issuer:
 			errs = append(errs, &authsvc.ConfigError{Code: "issuer_changed", Field: fmt.Sprintf("Providers[%d]", h.site.positions[id]), Problem: "was at " + known + " when accounts were stored, and is now at " + issuer,

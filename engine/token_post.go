@@ -87,7 +87,7 @@ func checkTokens(b *builder, s *tokenRoom) {
 	o := b.config.Tokens
 	s.issuer.signing.plan.Every = cmp.Or(o.Rotate, 2160*time.Hour)
 	if s.issuer.signing.plan.Every < minRotate || s.issuer.signing.plan.Every > maxRotate {
-		b.fail("Tokens.Rotate", "is not between 24 h and 87600 h", "use a duration such as 2160h")
+		b.fail("Tokens.Rotate", "must be between 24 h and 87600 h", "use a duration such as 2160h")
 	}
 	ids := map[string]bool{}
 	for i, a := range o.Audiences {
@@ -111,7 +111,7 @@ func checkTokens(b *builder, s *tokenRoom) {
 		return
 	}
 	if !s.issuer.signing.stored && slices.ContainsFunc(b.config.Secrets, func(secret string) bool { return len(strings.TrimSpace(secret)) < minSecret }) {
-		b.fail("Tokens.Audiences", "need secrets of 32 bytes: without storage the signing keys follow from them, and a short one could be found by trying",
+		b.fail("Tokens.Audiences", "need secrets of 32 bytes: without storage the signing keys are derived from them, and a short secret could be guessed",
 			"set Adapter, or replace the short secret", "Secrets", "Adapter").Code = "keys_of_short_secret"
 	}
 	s.metadata = issuerDocument(s.site.base)
@@ -121,7 +121,7 @@ func checkTokens(b *builder, s *tokenRoom) {
 func (b *builder) audience(a authsvc.Audience) audience {
 	one := audience{id: a.ID, alg: string(cmp.Or(a.Alg, authsvc.SigningES256)), typ: cmp.Or(a.Typ, "JWT"), ttl: cmp.Or(a.TTL, 5*time.Minute), when: a.When}
 	if a.ID == "" || len(a.ID) > maxAudName || strings.ContainsFunc(a.ID, func(r rune) bool { return r <= ' ' || r > '~' }) {
-		b.fail("ID", "is missing or not printable", "name the program that takes the tokens, by its address for example: up to 255 characters without spaces")
+		b.fail("ID", "is missing or not printable", "name the program that accepts the tokens, for example by its address: up to 255 characters without spaces")
 	}
 	switch {
 	case !signingkeys.Known(one.alg):
@@ -133,7 +133,7 @@ func (b *builder) audience(a authsvc.Audience) audience {
 		b.fail("Typ", fmt.Sprintf("%q is not known", text.Printable(one.typ, 20)), "use JWT or at+jwt")
 	}
 	if one.ttl < minTTL || one.ttl > maxTTL {
-		b.fail("TTL", "is not between 1 and 15 minutes", "use a duration such as 5m: a token cannot be taken back before")
+		b.fail("TTL", "must be between 1 and 15 minutes", "use a duration such as 5m: a token cannot be revoked before it expires")
 	}
 	sources := b.claimSources()
 	for i, name := range a.Claims {
@@ -144,7 +144,7 @@ func (b *builder) audience(a authsvc.Audience) audience {
 		}
 		switch {
 		case slices.Contains(reservedClaims, name):
-			b.fail(key, fmt.Sprintf("%q is reserved", name), "leave it out: the token has it where it is known")
+			b.fail(key, fmt.Sprintf("%q is reserved", name), "leave it out: the token has it whenever its value is known")
 		case source == nil:
 			b.fail(key, fmt.Sprintf("%q is not known", text.Printable(name, 40)), "use "+strings.Join(slices.Sorted(maps.Keys(sources)), ", "))
 		case slices.Contains(a.Claims[:i], name):
@@ -199,7 +199,7 @@ func (tk *tokenRoom) tokenHolder(rq *request) (v *authsvc.Session, personal *per
 		return g.session, g, nil
 	}
 	if !rq.csrfOK() {
-		rq.audit("csrf.refused", "", "token missing or not that of the cookie")
+		rq.audit("csrf.refused", "", "token missing or does not match the cookie")
 		return nil, nil, refused(problemCSRF)
 	}
 	v, out = tk.tokenSession(rq)
@@ -217,7 +217,7 @@ func (tk *tokenRoom) tokenSession(rq *request) (*authsvc.Session, outcome) {
 	}
 	switch {
 	case err != nil:
-		tk.Log.Error("session could not be read", "request", rq.requestID(), "err", err)
+		tk.Log.Error("cannot read the session", "request", rq.requestID(), "err", err)
 		return nil, refused(problemUnavailable)
 	case v == nil && rq.sessionPresent && !rq.unknownKey:
 		rq.clearSession()
@@ -252,14 +252,14 @@ func (tk *tokenRoom) issue(rq *request, a *audience, v *authsvc.Session) outcome
 	claims["aud"] = a.id
 	for _, source := range a.claims {
 		if err := source(rq.ctx, tk.Adapter, v, claims); err != nil {
-			tk.Log.Error("the claims of a token could not be read", "request", rq.requestID(), "err", err)
+			tk.Log.Error("cannot read the claims of a token", "request", rq.requestID(), "err", err)
 			return refused(problemUnavailable)
 		}
 	}
 	token, err := tk.issuer.sign(a, claims)
 	if err != nil {
-		tk.Log.Error("a token could not be issued", "audience", a.id, "request", rq.requestID(), "err", err)
-		return problem{status: http.StatusInternalServerError, text: "the token could not be made, the log says why"}
+		tk.Log.Error("cannot issue a token", "audience", a.id, "request", rq.requestID(), "err", err)
+		return problem{status: http.StatusInternalServerError, text: "cannot issue the token; the log says why"}
 	}
 	tk.issued.add(a.id)
 	return object{v: struct {
@@ -305,7 +305,7 @@ func tokenRoutes(s *tokenRoom) map[string]*route {
 
 // tokenEvents lists the events of POST token.
 var tokenEvents = []audit.Kind{
-	{Name: "token.denied", Outcome: authsvc.AuditRefused, Meaning: "A token was asked for an audience that is not configured, or its conditions or its rule refused, or its rule failed."},
+	{Name: "token.denied", Outcome: authsvc.AuditRefused, Meaning: "A token was requested for an audience that is not configured, or the conditions or the rule of the audience refused it, or the rule failed."},
 }
 
 // mayHave asks the conditions of an audience, then When, whether a session gets its
@@ -321,7 +321,7 @@ func (tk *tokenRoom) mayHave(rq *request, a *audience, r authsvc.AccessRequest) 
 	ok, err := tk.callWhen(rq, a, r)
 	switch {
 	case err != nil:
-		tk.Log.Error("whether a session gets a token could not be decided", "audience", a.id, "request", rq.requestID(), "err", err)
+		tk.Log.Error("cannot decide whether a session gets a token", "audience", a.id, "request", rq.requestID(), "err", err)
 		return "the rule of the audience failed"
 	case !ok:
 		return "by the rule of the audience"

@@ -267,7 +267,7 @@ func TestTokenTooLarge(t *testing.T) {
 	})
 	b := w.Browser()
 	b.Login("ada")
-	if a := b.Post("/api/auth/token", "audience", "api"); a.StatusCode != 500 || !strings.Contains(a.Text, "about:blank") || !strings.Contains(w.Logs.String(), "4096 is the most") {
+	if a := b.Post("/api/auth/token", "audience", "api"); a.StatusCode != 500 || !strings.Contains(a.Text, "about:blank") || !strings.Contains(w.Logs.String(), "at most 4096 are allowed") {
 		t.Errorf("%d %s", a.StatusCode, a.Text)
 	}
 	if a := b.Post("/api/auth/token", "audience", "small"); a.StatusCode != 200 {

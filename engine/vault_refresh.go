@@ -22,7 +22,7 @@ const (
 )
 
 var (
-	errNotStored = errors.New("authsvc: new tokens came but cannot be stored now; it is tried again")
+	errNotStored = errors.New("authsvc: cannot store the new tokens yet; will retry")
 	errReplaced  = errors.New("the tokens were replaced by a sign-in meanwhile")
 )
 
@@ -60,7 +60,7 @@ func (r *refresh) run(life context.Context) {
 	release, err := r.svc.fleet.Lease(life, r.key)
 	if err != nil {
 		if !errors.Is(err, authsvc.ErrBusy) {
-			r.svc.Log.Warn("a refresh of tokens could not begin", "provider", r.old.Provider, "user", r.old.UserID, "cause", err)
+			r.svc.Log.Warn("cannot start to refresh tokens", "provider", r.old.Provider, "user", r.old.UserID, "cause", err)
 		}
 		r.finish("", err, 0)
 		return
@@ -90,16 +90,16 @@ func (r *refresh) run(life context.Context) {
 	case errors.Is(err, authsvc.ErrNoToken):
 		r.finish("", err, 0)
 	default:
-		r.svc.Log.Warn("tokens could not be refreshed", "provider", r.old.Provider, "user", r.old.UserID, "cause", err)
+		r.svc.Log.Warn("cannot refresh tokens", "provider", r.old.Provider, "user", r.old.UserID, "cause", err)
 		switch {
 		case errors.Is(err, errWrongSubject):
-			r.audit(ctx, "token.wrong_subject", "a refresh was answered with tokens of somebody else")
+			r.audit(ctx, "token.wrong_subject", "a refresh returned tokens of another user")
 		case errors.Is(err, oidc.ErrMisaddressed):
-			r.audit(ctx, "token.misaddressed", "a refresh was answered with an ID token of another issuer or client")
+			r.audit(ctx, "token.misaddressed", "a refresh returned an ID token of another issuer or client")
 		default:
-			r.audit(ctx, "token.refresh_failed", "the provider did not give new ones")
+			r.audit(ctx, "token.refresh_failed", "the provider returned no new tokens")
 		}
-		r.finish("", fmt.Errorf("authsvc: tokens of %s could not be refreshed: %w", r.old.Provider, err), refreshPause)
+		r.finish("", fmt.Errorf("authsvc: cannot refresh the tokens of %s: %w", r.old.Provider, err), refreshPause)
 	}
 }
 
@@ -121,7 +121,7 @@ func (r *refresh) store(life context.Context, renewed authsvc.Account) {
 		}
 		if try == storeTries {
 			wait = storeRetry
-			r.svc.Log.Error("refreshed tokens cannot be stored; it is tried again", "provider", r.old.Provider, "user", r.old.UserID, "err", err)
+			r.svc.Log.Error("cannot store refreshed tokens; will retry", "provider", r.old.Provider, "user", r.old.UserID, "err", err)
 			r.finish("", errNotStored, storeGiveUp+time.Minute)
 		}
 		last := !fleet.Sleep(life, wait)
@@ -132,9 +132,9 @@ func (r *refresh) store(life context.Context, renewed authsvc.Account) {
 			return
 		}
 		if last || time.Since(began) > storeGiveUp {
-			r.svc.Log.Error("refreshed tokens are lost; if the provider rotates refresh tokens, the person has to sign in again",
+			r.svc.Log.Error("refreshed tokens are lost; if the provider rotates refresh tokens, the user must sign in again",
 				"provider", r.old.Provider, "user", r.old.UserID, "err", err)
-			r.audit(life, "token.refresh_failed", "new ones came and could not be stored")
+			r.audit(life, "token.refresh_failed", "the new tokens could not be stored")
 			r.finish("", errNotStored, 0)
 			r.svc.refreshes.clear(r.key, r.call)
 			return
@@ -194,7 +194,7 @@ func (r *refresh) refused(life context.Context, cause error) {
 			r.finish("", authsvc.ErrBusy, 0)
 			return
 		}
-		r.svc.Log.Error("refused tokens could not be marked", "provider", r.old.Provider, "user", r.old.UserID, "err", err)
+		r.svc.Log.Error("cannot mark refused tokens", "provider", r.old.Provider, "user", r.old.UserID, "err", err)
 		r.audit(life, "token.refused", "the refresh token is expired, revoked or was used before; it could not be marked")
 		r.finish("", authsvc.ErrTokenRefused, refreshPause)
 		return
@@ -305,4 +305,4 @@ func (c *refreshCall) wait(ctx context.Context) (string, error) {
 	}
 }
 
-var errWrongSubject = errors.New("the answer is about another person")
+var errWrongSubject = errors.New("the response is about another user")

@@ -39,5 +39,5 @@ func (vt *vault) resealCredential(ctx context.Context, c authsvc.Credential, dry
 			return false, err
 		}
 	}
-	return false, fmt.Errorf("a credential of the kind %s is changed all the time: %w", c.Kind, authsvc.ErrStale)
+	return false, fmt.Errorf("a credential of the kind %s keeps changing: %w", c.Kind, authsvc.ErrStale)
 }

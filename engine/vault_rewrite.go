@@ -72,7 +72,7 @@ func (vt *vault) rewriteAccount(ctx context.Context, stored authsvc.Account, dry
 		}
 		switch {
 		case err == nil && len(lost) > 0:
-			did.Left = fmt.Errorf("%s of %s cannot be opened: the secret that sealed it is not configured any more, or the row was changed",
+			did.Left = fmt.Errorf("cannot open %s of %s: the secret that sealed it is no longer configured, or the row was changed",
 				strings.Join(lost, ", "), stored.Provider)
 			return did, nil
 		case err == nil:
@@ -87,7 +87,7 @@ func (vt *vault) rewriteAccount(ctx context.Context, stored authsvc.Account, dry
 			return did, err
 		}
 	}
-	did.Left = fmt.Errorf("the tokens of %s are replaced all the time: %w", stored.Provider, authsvc.ErrStale)
+	did.Left = fmt.Errorf("the tokens of %s keep changing: %w", stored.Provider, authsvc.ErrStale)
 	return did, nil
 }
 

@@ -143,7 +143,7 @@ func (vt *vault) readAccount(ctx context.Context, stored authsvc.Account) (a, cu
 	case err == nil:
 		return a, renewed
 	case !errors.Is(err, authsvc.ErrStale) && !errors.Is(err, authsvc.ErrNotFound):
-		vt.Log.Warn("tokens that an older secret sealed could not be sealed anew", "provider", a.Provider, "user", a.UserID, "cause", err)
+		vt.Log.Warn("cannot reseal tokens that an older secret sealed", "provider", a.Provider, "user", a.UserID, "cause", err)
 	}
 	return a, stored
 }
@@ -151,7 +151,7 @@ func (vt *vault) readAccount(ctx context.Context, stored authsvc.Account) (a, cu
 // logLost logs which tokens of an account cannot be opened.
 func (vt *vault) logLost(a authsvc.Account, lost []string) {
 	if len(lost) > 0 {
-		vt.Log.Warn("tokens of an account cannot be opened: the secret that sealed them is not configured any more, or the row was changed; the next sign-in replaces them",
+		vt.Log.Warn("cannot open the tokens of an account: the secret that sealed them is no longer configured, or the row was changed; the next sign-in replaces them",
 			"provider", a.Provider, "user", a.UserID, "tokens", lost)
 	}
 }

@@ -207,7 +207,7 @@ func TestOneUnreadableToken(t *testing.T) {
 			if list[1].AccessToken != "at-0" {
 				t.Errorf("twin: the other account has %+v", list[1])
 			}
-			if said := strings.Contains(w.Logs.String(), "cannot be opened"); said != (name != "none") || strings.Contains(w.Logs.String(), "AAAA") {
+			if said := strings.Contains(w.Logs.String(), "cannot open the tokens of an account"); said != (name != "none") || strings.Contains(w.Logs.String(), "AAAA") {
 				t.Errorf("the log says %s", w.Logs)
 			}
 			if kept, err := store.ListAccounts(t.Context(), "ada"); err != nil || kept[0] != a {

@@ -203,11 +203,11 @@ func (vt *vault) revokeToken(life context.Context, keeper tokenFlow, a authsvc.A
 
 // vaultEvents are the audit events of linked accounts and their tokens.
 var vaultEvents = []audit.Kind{
-	{Name: "account.unlinked", Outcome: authsvc.AuditSuccess, Meaning: "An account was removed, by the application, by the person or by a first proof."},
+	{Name: "account.unlinked", Outcome: authsvc.AuditSuccess, Meaning: "An account was removed by the application, by the person or by a first proof."},
 	{Name: "account.unlink_refused", Outcome: authsvc.AuditRefused, Meaning: "An account was not removed: there is no such account, or it is the last way to sign in."},
-	{Name: "account.unlink_failed", Outcome: authsvc.AuditFailed, Meaning: "An account could not be removed: the store failed, or another replica held it up."},
-	{Name: "token.refused", Outcome: authsvc.AuditRefused, Meaning: "A provider does not honour the refresh token of an account any more."},
-	{Name: "token.refresh_failed", Outcome: authsvc.AuditFailed, Meaning: "Tokens of a provider could not be refreshed or not be stored."},
-	{Name: "token.misaddressed", Outcome: authsvc.AuditRefused, Meaning: "A refresh was answered with an ID token of another issuer or for another client."},
-	{Name: "token.wrong_subject", Outcome: authsvc.AuditRefused, Meaning: "A refresh was answered with tokens of somebody else."},
+	{Name: "account.unlink_failed", Outcome: authsvc.AuditFailed, Meaning: "An account could not be removed: the store failed, or another replica was changing it."},
+	{Name: "token.refused", Outcome: authsvc.AuditRefused, Meaning: "A provider no longer accepts the refresh token of an account."},
+	{Name: "token.refresh_failed", Outcome: authsvc.AuditFailed, Meaning: "Tokens of a provider could not be refreshed, or the new tokens could not be stored."},
+	{Name: "token.misaddressed", Outcome: authsvc.AuditRefused, Meaning: "A refresh returned an ID token of another issuer or for another client."},
+	{Name: "token.wrong_subject", Outcome: authsvc.AuditRefused, Meaning: "A refresh returned tokens of another user."},
 }

@@ -9,7 +9,7 @@ import (
 // long certificate chain takes about 20 KiB, and the replies less than 4.
 const maxFromServer = 256 << 10
 
-var errTooMuchData = errors.New("the server sent more than belongs into an SMTP conversation")
+var errTooMuchData = errors.New("the server sent more than an SMTP conversation needs")
 
 // A boundedConn fails reads past maxFromServer, since each reply is read into memory
 // whole. It supports one reader at a time.

@@ -48,7 +48,7 @@ func TestCheck(t *testing.T) {
 		},
 		{
 			name: "sender refused", url: "smtp://localhost", from: from, mail: 553,
-			want: []string{"MAIL", "553", "verified with the mail provider"},
+			want: []string{"MAIL", "553", "have the mail provider verify"},
 		},
 		{name: "no STARTTLS", url: secretURL, from: from, box: login(nil), want: []string{"STARTTLS", "smtps://"}},
 		{
@@ -57,7 +57,7 @@ func TestCheck(t *testing.T) {
 		},
 		{
 			name: "wrong name", url: "smtp://mx.example.com", from: from, box: login(cert), pool: pool,
-			want: []string{"not mx.example.com", "a host name that the certificate is for"},
+			want: []string{"not mx.example.com", "a host name that the certificate names"},
 		},
 		{
 			name: "unknown CA", url: secretURL, from: from, box: login(cert),
@@ -136,7 +136,7 @@ func TestCheckUnreachable(t *testing.T) {
 
 	addr, _ = scripted(t, []string{"554 not you"})
 	err = Check(t.Context(), "smtp://"+addr, from, Options{})
-	if err == nil || !strings.Contains(err.Error(), "turns this machine away") {
+	if err == nil || !strings.Contains(err.Error(), "refuses this machine") {
 		t.Errorf("unwelcome: %v", err)
 	}
 }

@@ -30,9 +30,9 @@ func (f *failure) withFix(s *server) *failure {
 func connectFix(err error) string {
 	var dns *net.DNSError
 	if errors.As(err, &dns) {
-		return "is the host name spelled right?"
+		return "check the spelling of the host name"
 	}
-	return "are host and port right (587 for smtp://, 465 for smtps://), and may this machine reach them? " +
+	return "check host and port (587 for smtp://, 465 for smtps://), and whether this machine may reach them. " +
 		"Many hosting networks block outgoing mail"
 }
 
@@ -40,11 +40,11 @@ func greetingFix(s *server, err error) string {
 	var reply *textproto.Error
 	switch {
 	case errors.As(err, &reply):
-		return "the server turns this machine away: ask its operator"
+		return "the server refuses this machine: ask its operator"
 	case s.policy != implicitTLS && strings.HasSuffix(s.addr, ":465"):
 		return "port 465 expects TLS from the start: write smtps://"
 	default:
-		return "is that the port of a mail server?"
+		return "check that this is the port of a mail server"
 	}
 }
 
@@ -58,11 +58,11 @@ func tlsFix(s *server, err error) string {
 	switch {
 	case errors.Is(err, errNoSTARTTLS):
 		return "use smtps:// if the server has a TLS port (465); " +
-			"without TLS the password and the sign-in links can be read on the way"
+			"without TLS others can read the password and the sign-in links in transit"
 	case errors.As(err, &plain), s.policy == implicitTLS && errors.Is(err, io.EOF):
 		return "this port does not begin with TLS: write smtp:// and the port for STARTTLS (587)"
 	case errors.As(err, &name):
-		return "use a host name that the certificate is for"
+		return "use a host name that the certificate names"
 	case errors.As(err, &unknown) && s.policy == opportunistic:
 		return "add the issuing CA to the system's certificates, or append ?starttls=off, which is safe on this machine"
 	case errors.As(err, &unknown):
@@ -70,17 +70,17 @@ func tlsFix(s *server, err error) string {
 	case errors.As(err, &invalid):
 		return "the server needs a new certificate"
 	default:
-		return "does the server speak TLS 1.2 or later?"
+		return "check that the server supports TLS 1.2 or later"
 	}
 }
 
 func loginFix(err error) string {
 	if errors.Is(err, errNoAUTH) {
-		return "remove user and password from the URL if the server wants none, " +
+		return "remove user and password from the URL if the server requires none, " +
 			"or ask its operator for one of these mechanisms"
 	}
-	return "are user and password right, and percent-encoded in the URL? " +
-		"Some providers want an app password or an API key instead of the account's password"
+	return "check that user and password are right, and percent-encoded in the URL. " +
+		"Some providers require an app password or an API key instead of the account's password"
 }
 
 func senderFix(err error) string {
@@ -89,8 +89,8 @@ func senderFix(err error) string {
 	case errors.Is(err, errNoUTF8):
 		return "use a sender address of ASCII characters"
 	case errors.As(err, &reply) && reply.Code == 530:
-		return "the server wants a login: write smtp://user:password@host"
+		return "the server requires a login: write smtp://user:password@host"
 	default:
-		return "have the sender's address or domain verified with the mail provider, or send from one that is"
+		return "have the mail provider verify the sender's address or domain, or send from a verified one"
 	}
 }

@@ -92,7 +92,7 @@ func (s *server) setQuery(u *url.URL) error {
 	case s.policy == implicitTLS:
 		return errors.New("mail: ?starttls=off has no meaning with smtps://")
 	case !s.isLoopback() && !s.DangerousNoTLS:
-		return errors.New("mail: ?starttls=off would show the password and all sign-in links to the network: " +
+		return errors.New("mail: ?starttls=off would reveal the password and all sign-in links to the network: " +
 			"remove it, or set insecure_no_tls if that network is trusted")
 	}
 	s.policy = noTLS

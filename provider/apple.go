@@ -33,9 +33,9 @@ func appleEntry() Entry {
 			{Key: "private_key", Doc: "the content of the .p8 file of that key", Example: exampleKey, Required: true, Secret: true},
 		},
 		Notes: []string{
-			"The client id is the Services ID; client secrets are made from the key.",
-			"The callback has to be https on a real host name, not localhost.",
-			"The name comes only when somebody agrees for the first time, the address may be a relay of Apple's.",
+			"The client id is the Services ID; authsvc makes client secrets from the key.",
+			"The callback URL must be https on a real host name, not localhost.",
+			"Apple sends the name only when a person agrees for the first time. The address may be a relay address of Apple.",
 		},
 		New: apple,
 	}

@@ -7,8 +7,8 @@ func bankIDNorgeEntry() Entry {
 		ID: "bankid-no", Name: "BankID Norge", Protocol: "oidc", Email: EmailUnverified,
 		Docs: "https://developer.bankid.no/",
 		Notes: []string{
-			"For tests set the issuer to that of the test environment.",
-			"An address needs the scope email, the national identity number nnin_altsub, if your agreement has them.",
+			"For tests, set the issuer to the issuer of the test environment.",
+			"The address requires the scope email, and the national identity number the scope nnin_altsub, if your agreement includes them.",
 		},
 		New: plain(BankIDNorge),
 	}

@@ -12,7 +12,7 @@ func bitbucketEntry() Entry {
 		Docs: "https://developer.atlassian.com/cloud/bitbucket/oauth-2/",
 		Notes: []string{
 			"The consumer needs the permission \"Account: read\".",
-			"Accounts are keyed by account_id; with profile.id: uuid by the UUID, as some libraries do.",
+			"Accounts are identified by account_id; with profile.id: uuid by the UUID, as in some libraries.",
 		},
 		New: plain(Bitbucket),
 	}

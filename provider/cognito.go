@@ -8,7 +8,7 @@ func cognitoEntry() Entry {
 		Docs:    "https://docs.aws.amazon.com/cognito/latest/developerguide/federation-endpoints.html",
 		Options: issuerOption("https://cognito-idp.eu-central-1.amazonaws.com/eu-central-1_AbCdEf"),
 		Notes: []string{
-			"Sign-out is at https://DOMAIN/logout with client_id and logout_uri, which is not the standard's.",
+			"Sign-out is at https://DOMAIN/logout with client_id and logout_uri, which is not the standard endpoint.",
 		},
 		New: withIssuer(Cognito),
 	}

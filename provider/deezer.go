@@ -14,7 +14,7 @@ func deezerEntry() Entry {
 		ID: "deezer", Name: "Deezer", Protocol: "oauth2", Email: EmailUnverified,
 		Docs: "https://developers.deezer.com/api/oauth",
 		Notes: []string{
-			"Deezer is said to take no new applications.",
+			"Deezer reportedly accepts no new applications.",
 		},
 		New: plain(Deezer),
 	}

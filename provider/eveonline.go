@@ -15,7 +15,7 @@ func eveOnlineEntry() Entry {
 		ID: "eveonline", Name: "EVE Online", Protocol: "oauth2", Email: EmailAbsent,
 		Docs: "https://developers.eveonline.com/docs/services/sso/",
 		Notes: []string{
-			"Accounts are characters, which can change hands: the member owner of the profile does then.",
+			"Accounts are characters, which can change hands; the member owner of the profile then changes too.",
 		},
 		New: plain(EVEOnline),
 	}
@@ -64,7 +64,7 @@ func eveProfile(ctx context.Context, x *authsvc.Exchange) (authsvc.Profile, erro
 	sub, _ := claims["sub"].(string)
 	id, ok := strings.CutPrefix(sub, "CHARACTER:EVE:")
 	if !ok || id == "" || strings.Trim(id, "0123456789") != "" {
-		return nil, errors.New("eveonline: the token is of no character")
+		return nil, errors.New("eveonline: the token names no character")
 	}
 	profile := maps.Clone(claims)
 	profile["character_id"] = id

@@ -21,7 +21,7 @@ func facebookEntry() Entry {
 			{Key: "api_version", Doc: "the version of the Graph API, such as v24.0", Example: "v24.0"},
 		},
 		Notes: []string{
-			"Facebook retires a version of its API about two years after it appears; api_version names another.",
+			"Facebook retires a version of its API about two years after it appears; set api_version to use another.",
 			"Facebook Login for Business takes config_id in authorization_params.",
 			"Facebook appends #_=_ to the address that people come back to.",
 		},

@@ -12,7 +12,7 @@ func foursquareEntry() Entry {
 		ID: "foursquare", Name: "Foursquare", Protocol: "oauth2", Email: EmailUnverified,
 		Docs: "https://docs.foursquare.com/developer/reference/v2-authentication",
 		Options: []Option{
-			{Key: "api_version", Doc: "the date of the API to speak, YYYYMMDD", Example: "20230131"},
+			{Key: "api_version", Doc: "the date of the API version to use, YYYYMMDD", Example: "20230131"},
 		},
 		New: withDefault("api_version", Foursquare),
 	}

@@ -12,10 +12,10 @@ func giteaEntry() Entry {
 		ID: "gitea", Name: "Gitea / Forgejo", Button: "Gitea", Aliases: []string{"forgejo"}, Protocol: "oauth2", Email: EmailFiltered,
 		Docs: "https://docs.gitea.com/development/oauth2-provider",
 		Options: []Option{
-			{Key: "base_url", Doc: "the address of the server, https://gitea.com if it is not given", Example: "https://git.example.com"},
+			{Key: "base_url", Doc: "the address of the server; default: https://gitea.com", Example: "https://git.example.com"},
 		},
 		Notes: []string{
-			"Of a server other than gitea.com, no address counts as verified unless you say so: with trust_email: true those are that the server calls verified.",
+			"Addresses from a server other than gitea.com do not count as verified by default: with trust_email: true, those that the server calls verified do.",
 		},
 		New: withDefault("base_url", Gitea),
 	}

@@ -17,7 +17,7 @@ func gitLabEntry() Entry {
 			{Key: "base_url", Doc: "the address of a server of your own, such as https://git.example.com", Example: "https://git.example.com"},
 		},
 		Notes: []string{
-			"With base_url no address counts as verified unless you say so: to trust your server's confirmations, set profile.email_verified: email_verified.",
+			"With base_url, no address counts as verified by default: to trust your server's confirmations, set profile.email_verified: email_verified.",
 		},
 		New: withDefault("base_url", GitLab),
 	}

@@ -13,7 +13,7 @@ func hubSpotEntry() Entry {
 		ID: "hubspot", Name: "HubSpot", Protocol: "oauth2", Email: EmailUnverified,
 		Docs: "https://developers.hubspot.com/docs/api-reference/2026-03/authentication/oauth-tokens/token-introspect",
 		Notes: []string{
-			"The endpoints are those of version 2026-03; version 1 ends in February 2027.",
+			"The endpoints belong to version 2026-03; version 1 ends in February 2027.",
 		},
 		New: plain(HubSpot),
 	}
@@ -54,7 +54,7 @@ func hubSpotToken(ctx context.Context, introspection string, x *authsvc.Exchange
 	}
 	about, _ := v.(map[string]any)
 	if about["active"] != true || about["client_id"] != x.Client.ID {
-		return nil, errors.New("hubspot: the token is not active, or of another app")
+		return nil, errors.New("hubspot: the token is not active, or belongs to another app")
 	}
 	return about, nil
 }

@@ -11,8 +11,8 @@ func kakaoEntry() Entry {
 		ID: "kakao", Name: "Kakao", Protocol: "oauth2", Email: EmailClaim,
 		Docs: "https://developers.kakao.com/docs/latest/en/kakaologin/rest-api",
 		Notes: []string{
-			"All of the scope has to be switched on as consent items, else Kakao answers KOE205; with scope: \"\" it takes those that are.",
-			"An application without a client secret takes auth_method: none.",
+			"Every item of the scope must be enabled as a consent item, otherwise Kakao answers KOE205; with scope: \"\" Kakao takes the enabled ones.",
+			"For an application without a client secret, set auth_method: none.",
 		},
 		New: plain(Kakao),
 	}

@@ -16,7 +16,7 @@ func larkEntry() Entry {
 		},
 		Notes: []string{
 			"Users of Lark, outside China, sign in with domain: larksuite.com.",
-			"A refresh token comes with scope: offline_access, which the app has to be allowed.",
+			"For a refresh token, set scope: offline_access, which must be allowed for the app.",
 		},
 		New: lark,
 	}
@@ -95,5 +95,5 @@ func lark(c authsvc.Client, options map[string]string) (authsvc.Provider, error)
 	case "", "feishu.cn", "larksuite.com":
 		return Lark(c, options["domain"]), nil
 	}
-	return nil, &OptionError{Key: "domain", Problem: "is neither of the two", Fix: "write feishu.cn or larksuite.com"}
+	return nil, &OptionError{Key: "domain", Problem: "is not a domain of Lark", Fix: "write feishu.cn or larksuite.com"}
 }

@@ -102,7 +102,7 @@ func lastFMSignature(params map[string]string, secret string) string {
 func lastFMUser(ctx context.Context, api string, x *authsvc.Exchange) (authsvc.Profile, error) {
 	name := x.Tokens.Text("name")
 	if name == "" {
-		return nil, errors.New("lastfm: the session names nobody")
+		return nil, errors.New("lastfm: the session names no user")
 	}
 	q := url.Values{"method": {"user.getInfo"}, "user": {name}, "api_key": {x.Client.ID}, "format": {"json"}}
 	profile, err := object(ctx, x, "lastfm", authsvc.APIRequest{URL: api + "?" + q.Encode()})
@@ -110,7 +110,7 @@ func lastFMUser(ctx context.Context, api string, x *authsvc.Exchange) (authsvc.P
 		return nil, err
 	}
 	if !strings.EqualFold(profile.Text("user.name"), name) { // names are case-insensitive
-		return nil, errors.New("lastfm: the profile is not that of the session")
+		return nil, errors.New("lastfm: the profile does not match the session")
 	}
 	return profile, nil
 }

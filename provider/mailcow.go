@@ -10,7 +10,7 @@ func mailcowEntry() Entry {
 			{Key: "base_url", Doc: "the address of the server, such as https://mail.example.com", Example: "https://mail.example.com", Required: true},
 		},
 		Notes: []string{
-			"Accounts are keyed by the address of the mailbox: the next owner of a mailbox gets the account.",
+			"Accounts are identified by the address of the mailbox: the next owner of a mailbox gets the account.",
 		},
 		New: withOption("base_url", Mailcow),
 	}

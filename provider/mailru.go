@@ -7,7 +7,7 @@ func mailRuEntry() Entry {
 		ID: "mailru", Name: "Mail.ru", Protocol: "oauth2", Email: EmailImplied,
 		Docs: "https://id.vk.com/about/business/go/docs/ru/vkid/latest/oauth/oauth-mail/index",
 		Notes: []string{
-			"New applications are taken in exceptional cases only; the successor is VK ID.",
+			"New applications are accepted only in exceptional cases; the successor is VK ID.",
 		},
 		New: plain(MailRu),
 	}

@@ -102,7 +102,7 @@ func withPhoto(o *authsvc.OAuth, authority, size string) error {
 	}
 	graph := graphHosts()[authority]
 	if graph == "" {
-		return &OptionError{Key: "profile_photo_size", Problem: "goes with the clouds of Microsoft only", Fix: "leave it out, or leave authority out"}
+		return &OptionError{Key: "profile_photo_size", Problem: "is available only in the clouds of Microsoft", Fix: "leave it out, or leave authority out"}
 	}
 	before := o.Hooks.UserInfo
 	o.Scope += " User.Read"
@@ -145,10 +145,10 @@ func microsoftOptions() []Option {
 func microsoftNotes() []string {
 	return []string{
 		"Without tenant_id any directory and any personal account may sign in; tenants names several directories to accept.",
-		"With common and organizations the id of a new account is TENANT/SUB, in compat modes SUB as NextAuth.js has it. Either is found: no two people have the same sub.",
+		"With common and organizations, the id of a new account is TENANT/SUB, or in compat modes SUB as in NextAuth.js. Both are found: no two people have the same sub.",
 		"To trust the claim xms_edov, add it to the application as an optional claim and set profile.email_verified: xms_edov.",
-		"External ID has issuers of its own: give authority https://GUID.ciamlogin.com and the same GUID as tenant_id.",
-		"An application with signing keys of its own needs discovery_url with ?appid=CLIENT_ID at its end.",
+		"External ID has its own issuers: set authority to https://GUID.ciamlogin.com, and tenant_id to the same GUID.",
+		"An application with its own signing keys needs a discovery_url that ends in ?appid=CLIENT_ID.",
 		"For calls to Microsoft Graph add User.Read to the scope, for a refresh token offline_access.",
 	}
 }

@@ -65,5 +65,5 @@ func mondayMe(ctx context.Context, x *authsvc.Exchange) (authsvc.Profile, error)
 	case false:
 		return nil, fmt.Errorf("monday: the person is not enabled: %w", authsvc.ErrAccessDenied)
 	}
-	return nil, errors.New("monday: the answer says of nobody that they are enabled")
+	return nil, errors.New("monday: the answer does not say whether the person is enabled")
 }

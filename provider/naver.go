@@ -12,7 +12,7 @@ func naverEntry() Entry {
 		ID: "naver", Name: "Naver", Protocol: "oauth2", Email: EmailUnverified,
 		Docs: "https://developers.naver.com/docs/login/api/api.md",
 		Notes: []string{
-			"What a profile holds is chosen where the app is registered; there are no scopes.",
+			"The registration of the app determines what a profile contains; there are no scopes.",
 		},
 		New: plain(Naver),
 	}

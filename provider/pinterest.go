@@ -7,7 +7,7 @@ func pinterestEntry() Entry {
 		ID: "pinterest", Name: "Pinterest", Protocol: "oauth2", Email: EmailAbsent,
 		Docs: "https://developers.pinterest.com/docs/getting-started/set-up-authentication-and-authorization/",
 		Notes: []string{
-			"NextAuth.js keys accounts by the user name; to go on with such accounts set profile.id to username, knowing that names can change hands.",
+			"NextAuth.js identifies accounts by the user name; to keep such accounts, set profile.id to username. Such names can change hands.",
 		},
 		New: plain(Pinterest),
 	}

@@ -118,7 +118,7 @@ func withOption(key string, f func(authsvc.Client, string) *authsvc.OAuth) func(
 
 // required is the fix for a missing option; explain replaces it if the option has a
 // description.
-const required = "give it, as there is no default"
+const required = "set it; there is no default"
 
 func missing(key string) error {
 	return &OptionError{Key: key, Problem: "is missing", Fix: required}

@@ -13,10 +13,10 @@ func redditEntry() Entry {
 		ID: "reddit", Name: "Reddit", Protocol: "oauth2", Email: EmailAbsent,
 		Docs: "https://github.com/reddit-archive/reddit/wiki/OAuth2",
 		Options: []Option{
-			{Key: "user_agent", Doc: "the User-Agent to send, as Reddit wants it: PLATFORM:APP:VERSION (by /u/USER)", Example: "web:com.example.app:1.0 (by /u/example)"},
+			{Key: "user_agent", Doc: "the User-Agent to send, as Reddit requires it: PLATFORM:APP:VERSION (by /u/USER)", Example: "web:com.example.app:1.0 (by /u/example)"},
 		},
 		Notes: []string{
-			"Reddit slows down apps whose User-Agent does not say who they are.",
+			"Reddit slows down apps whose User-Agent does not identify them.",
 		},
 		New: withDefault("user_agent", Reddit),
 	}

@@ -19,8 +19,8 @@ func shopifyEntry() Entry {
 		ID: "shopify", Name: "Shopify", Protocol: "oauth2", Email: EmailUnverified,
 		Docs: "https://shopify.dev/docs/apps/build/authentication-authorization",
 		Options: []Option{
-			{Key: "shop", Doc: "the name of the shop, which stands before .myshopify.com", Example: "acme", Required: true},
-			{Key: "api_version", Doc: "the version of the Admin API to speak", Example: "2026-07"},
+			{Key: "shop", Doc: "the name of the shop: the part before .myshopify.com", Example: "acme", Required: true},
+			{Key: "api_version", Doc: "the version of the Admin API to use", Example: "2026-07"},
 		},
 		Notes: []string{
 			"It signs in a shop: all of its staff are one user.",
@@ -81,7 +81,7 @@ func shopifyCallback(host string, x *authsvc.Exchange) error {
 	got, err := hex.DecodeString(x.Callback("hmac"))
 	switch {
 	case err != nil || !hmac.Equal(got, mac.Sum(nil)):
-		return errors.New("shopify: hmac of the callback is not by this client's secret")
+		return errors.New("shopify: hmac of the callback does not match this client's secret")
 	case x.Code == "" || signed.Get("code") != x.Code || signed.Get("shop") != host:
 		return errors.New("shopify: the callback is for another shop, or without a code")
 	}
@@ -122,7 +122,7 @@ func shopify(c authsvc.Client, options map[string]string) (authsvc.Provider, err
 	case shop == "":
 		return nil, missing("shop")
 	case !shopName.MatchString(shop):
-		return nil, &OptionError{Key: "shop", Problem: "is not the name of a shop", Fix: "write what stands before .myshopify.com"}
+		return nil, &OptionError{Key: "shop", Problem: "is not the name of a shop", Fix: "write the part before .myshopify.com"}
 	case version != "" && !shopVersion.MatchString(version):
 		return nil, &OptionError{Key: "api_version", Problem: "is not a version", Fix: "write the quarter, such as 2026-07"}
 	}

@@ -15,7 +15,7 @@ func stripeEntry() Entry {
 		Docs: "https://docs.stripe.com/connect/oauth-reference",
 		Notes: []string{
 			"The client secret is the secret API key of the platform.",
-			"It signs in a business: all who run it are one user.",
+			"It signs in a business: all people who run it are one user.",
 		},
 		New: plain(Stripe),
 	}
@@ -68,7 +68,7 @@ func stripeAccount(ctx context.Context, accounts string, x *authsvc.Exchange) (a
 	}
 	account, _ := v.(map[string]any)
 	if account["id"] != id {
-		return nil, errors.New("stripe: the account is not that of the token")
+		return nil, errors.New("stripe: the account does not match the token")
 	}
 	return account, nil
 }

@@ -7,7 +7,7 @@ func traktEntry() Entry {
 		ID: "trakt", Name: "Trakt", Protocol: "oauth2", Email: EmailAbsent,
 		Docs: "https://trakt.docs.apiary.io/#reference/authentication-oauth",
 		Notes: []string{
-			"NextAuth.js keys accounts by the slug; to go on with such accounts set profile.id to user.ids.slug, knowing that names can change hands.",
+			"NextAuth.js identifies accounts by the slug; to keep such accounts, set profile.id to user.ids.slug. Such names can change hands.",
 			"Avatars must not be linked to from other sites.",
 		},
 		New: plain(Trakt),

@@ -15,8 +15,8 @@ func twitterLegacyEntry() Entry {
 		ID: "twitter-legacy", Name: "X (Twitter) OAuth 1.0a", Button: "X", Aliases: []string{"twitterv2"}, Protocol: "oauth1", Email: EmailImplied,
 		Docs: "https://docs.x.com/resources/fundamentals/authentication/oauth-1-0a/obtaining-user-access-tokens",
 		Notes: []string{
-			"This is what NextAuth.js v4 calls twitter: to keep its accounts, write {id: twitter, type: twitter-legacy}.",
-			"Whether the profile may be read depends on the plan of the API; prefer twitter for what is new.",
+			"NextAuth.js v4 calls this provider twitter: to keep its accounts, write {id: twitter, type: twitter-legacy}.",
+			"The plan of the API determines whether the profile may be read; prefer twitter for new applications.",
 			"For the address, switch on \"Request email from users\" in the app.",
 		},
 		New: plain(TwitterLegacy),

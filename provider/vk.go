@@ -16,7 +16,7 @@ func vkEntry() Entry {
 		ID: "vk", Name: "VK", Aliases: []string{"vkid"}, Protocol: "oauth2", Email: EmailUnverified,
 		Docs: "https://id.vk.com/about/business/go/docs/ru/vkid/latest/vk-id/connection/api-integration/api-description",
 		Notes: []string{
-			"The app must be one of VK ID; apps of the former service at oauth.vk.com do not work.",
+			"The app must be a VK ID app; apps of the former service at oauth.vk.com do not work.",
 		},
 		New: plain(VK),
 	}
@@ -110,7 +110,7 @@ func vkUser(ctx context.Context, userInfoURL string, x *authsvc.Exchange) (auths
 		return nil, err
 	}
 	if id := x.Tokens.Text("user_id"); id != "" && id != profile.Text("user.user_id") {
-		return nil, errors.New("vk: the profile is not that of the token")
+		return nil, errors.New("vk: the profile does not match the token")
 	}
 	return profile, nil
 }

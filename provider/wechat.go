@@ -17,7 +17,7 @@ func weChatEntry() Entry {
 			{Key: "platform", Doc: "website (default) or official_account, which works inside the WeChat app", Example: "official_account"},
 		},
 		Notes: []string{
-			"An official account has union ids only when it is bound to an account of the Open Platform; without, set profile.id to openid, which is that of the one app.",
+			"An official account has union ids only if it is bound to an account of the Open Platform; otherwise set profile.id to openid, which is valid for one app.",
 		},
 		New: weChat,
 	}
@@ -97,7 +97,7 @@ func weChatUser(ctx context.Context, userInfoURL string, x *authsvc.Exchange) (a
 		return nil, err
 	}
 	if profile.Text("openid") != openID {
-		return nil, errors.New("wechat: the profile is not that of the token")
+		return nil, errors.New("wechat: the profile does not match the token")
 	}
 	return profile, nil
 }

@@ -19,9 +19,9 @@ func weComEntry() Entry {
 			{Key: "agent_id", Doc: "the number of the app (AgentId)", Example: "1000002", Required: true},
 		},
 		Notes: []string{
-			"The client id is the id of the company (CorpID), the client secret that of the app.",
-			"For apps made since June 2022 the directory holds back addresses and pictures.",
-			"The API works for the trusted addresses that the admin console names.",
+			"The client id is the id of the company (CorpID), the client secret is the secret of the app.",
+			"The directory withholds addresses and pictures from apps created since June 2022.",
+			"The API works only for the trusted addresses that the admin console lists.",
 			noteTrustEmail,
 		},
 		New: weCom,
@@ -97,7 +97,7 @@ func weComMember(ctx context.Context, codeURL, userURL string, x *authsvc.Exchan
 		return nil, err
 	}
 	if !strings.EqualFold(member.Text("userid"), id) { // ids are case-insensitive
-		return nil, errors.New("wecom: the directory answers another member")
+		return nil, errors.New("wecom: the directory returns another member")
 	}
 	return member, nil
 }

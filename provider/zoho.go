@@ -33,8 +33,8 @@ func zohoEntry() Entry {
 		},
 		Notes: []string{
 			"People of other data centres can sign in if the client is enabled for several, with the same secret.",
-			"Ids of other data centres than us have its name before them, such as eu:20061234567; to go on with accounts that NextAuth.js stored for one, set profile.id to ZUID and enable no other.",
-			"A refresh token comes with authorization_params: {access_type: offline}.",
+			"Ids from data centres other than us begin with the name of the data centre, such as eu:20061234567; to keep accounts that NextAuth.js stored for one data centre, set profile.id to ZUID and enable no other.",
+			"For a refresh token, set authorization_params: {access_type: offline}.",
 		},
 		New: zoho,
 	}

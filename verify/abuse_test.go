@@ -345,7 +345,7 @@ func abuse05(t *T) {
 				if passed := abuseFlood(t, w, 200, func(int) string { return "198.51.100.7:1" }, attempt); passed != 30 {
 					t.Errorf("%d passed", passed)
 				}
-				if !strings.Contains(w.Logs.String(), "could not count") {
+				if !strings.Contains(w.Logs.String(), "cannot count") {
 					t.Error("it is not in the log")
 				}
 				w.Ledger.BreakAt(func(int, string) arena.Failure { return arena.FailBefore })

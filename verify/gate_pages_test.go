@@ -48,7 +48,7 @@ func TestGatePages(t *testing.T) {
 		t.Parallel()
 		p := process.Serve(t, filledIn(proxytest.Blocks(t, readme, "yaml")[0]), "AUTHSVC_STORAGE_URL=memory:", "AUTHSVC_SECRET="+arena.Secret)
 		said := shows(t, p, proxytest.Blocks(t, readme, "console")[1])
-		if !strings.Contains(said, "reauthenticate, to have signed in within 1h0m0s, by gate.hosts[0].rules[1]\n") {
+		if !strings.Contains(said, "reauthenticate, requires a sign-in within 1h0m0s, by gate.hosts[0].rules[1]\n") {
 			t.Errorf("rules explain says\n%s", said)
 		}
 	})

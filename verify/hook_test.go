@@ -164,7 +164,7 @@ func hook04(t *T) {
 			t.Errorf("%d: in", i)
 		}
 	}
-	hookLogged(t, w, "is asked again in some seconds") // the breaker is open
+	hookLogged(t, w, "the next one is tried in a few seconds") // the breaker is open
 	w.reason(t, "sign_in.failed", "a hook failed")
 }
 

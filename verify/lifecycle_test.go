@@ -175,7 +175,7 @@ func lifecycleResume(t *T, p *process.Process) {
 		for deadline := time.Now().Add(5 * time.Second); p.Running() && !lifecycleReady(p) && time.Now().Before(deadline); {
 			time.Sleep(10 * time.Millisecond)
 		}
-		if !p.Running() && strings.Contains(p.Logs.String(), "is empty, perhaps cut off: restore it, or remove it to start anew") {
+		if !p.Running() && strings.Contains(p.Logs.String(), "is empty, perhaps truncated: restore it, or remove it to start with a new database") {
 			if err := os.Remove(path); err != nil {
 				t.Fatal(err)
 			}

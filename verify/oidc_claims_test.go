@@ -114,7 +114,7 @@ func oidc12(t *T) {
 		oidcAccepted(t, w, "twin", idp.Fault{IDToken: long, TokenAnswer: func(a map[string]any) { yesterdays = a["id_token"].(string) }})
 		time.Sleep(23 * time.Hour)
 		oidcRefused(t, w, "replay", idp.Fault{TokenAnswer: func(a map[string]any) { a["id_token"] = yesterdays }})
-		if !strings.Contains(w.Logs.String(), "nonce is not of this sign-in") {
+		if !strings.Contains(w.Logs.String(), "nonce does not match this sign-in") {
 			t.Errorf("refused for another reason\n%s", w.Logs)
 		}
 		oidcAccepted(t, w, "the same person, anew", idp.Fault{IDToken: long})

@@ -172,10 +172,10 @@ func (i index) create(ctx context.Context) error {
 		err = i.make(ctx, options.Index().SetName(i.name()).SetUnique(true))
 	}
 	if isDuplicate(err) { // the server quotes the value
-		return fmt.Errorf("%s cannot be made: some documents have the same values; remove or merge them first", i)
+		return fmt.Errorf("cannot create %s: some documents have the same values; remove or merge them first", i)
 	}
 	if err != nil {
-		return fmt.Errorf("%s cannot be made: %w", i, err)
+		return fmt.Errorf("cannot create %s: %w", i, err)
 	}
 	return nil
 }
@@ -198,7 +198,7 @@ func (i index) probe(ctx context.Context) error {
 	for range 2 {
 		_, err := i.collection.InsertOne(ctx, by("_id", bson.NewObjectID()))
 		if isDuplicate(err) {
-			return errors.New("the server has no partial indexes and accepts one user without e-mail only")
+			return errors.New("the server has no partial indexes, and accepts only one user without e-mail")
 		}
 		if err != nil {
 			return err

@@ -281,7 +281,7 @@ func (s *Store) removePeople(ctx context.Context) error {
 // down removes the schema version last, so that an interrupted call can be repeated.
 func (s *Store) down(ctx context.Context, version int64) error {
 	if version == 0 {
-		return errors.New("there is nothing to take back")
+		return errors.New("there is no migration to roll back")
 	}
 	s.usable.Store(false)
 	for _, i := range s.indexes() {

@@ -153,7 +153,7 @@ func TestMigrateRefusesDuplicates(t *testing.T) {
 		}
 	}
 	err := s.Migrate(t.Context(), Up)
-	if err == nil || !strings.Contains(err.Error(), "(email) of users cannot be made") || strings.Contains(err.Error(), "ann@") {
+	if err == nil || !strings.Contains(err.Error(), "cannot create unique index over (email) of users") || strings.Contains(err.Error(), "ann@") {
 		t.Fatalf("got %v", err)
 	}
 	if status, err := s.Status(t.Context()); err != nil || status.Current != 0 {

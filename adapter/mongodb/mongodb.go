@@ -122,7 +122,7 @@ func (s *Store) Now(ctx context.Context) (now time.Time, err error) {
 	err = s.do(ctx, "now", func(ctx context.Context) error {
 		raw, err := s.db.RunCommand(ctx, by("hello", 1)).Raw()
 		if now = (document{raw}).instant("localTime"); err == nil && now.IsZero() {
-			err = errors.New("the server does not tell its time")
+			err = errors.New("the server does not report its time")
 		}
 		return err
 	})

@@ -45,7 +45,7 @@ func resolve(n Naming) (names, error) {
 			}
 			resolved[logical] = "_id"
 		case strings.HasPrefix(logical, "User+") && (strings.HasPrefix(physical, "authsvc_") || physical == "_id"):
-			return nil, fmt.Errorf("naming: the field %q of User is not the application's", physical)
+			return nil, fmt.Errorf("naming: the field %q of User is reserved", physical)
 		case strings.ContainsAny(physical, "$\x00") || strings.HasPrefix(physical, "system."):
 			return nil, fmt.Errorf("naming: %q is not a name in MongoDB", physical)
 		case isField && (strings.Contains(physical, ".") || physical == "_id" || strings.HasPrefix(physical, "authsvc_")):

@@ -19,7 +19,7 @@ const maxData = 64 << 10
 
 var (
 	errData   = errors.New("credential data exceeds 64 KiB")
-	errPlaces = errors.New("no place for a credential after many tries")
+	errPlaces = errors.New("found no place for a credential after many tries")
 )
 
 // peopleOf returns the person documents of users, by user id.

@@ -18,7 +18,7 @@ const maxPayload = 64 << 10
 
 var (
 	errPayload = errors.New("mail payload exceeds 64 KiB")
-	errSlots   = errors.New("no place in the mail queue after many tries")
+	errSlots   = errors.New("found no place in the mail queue after many tries")
 )
 
 // PutToken implements [authsvc.Adapter]. A token whose mail was not stored is harmless,

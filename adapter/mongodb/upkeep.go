@@ -44,7 +44,7 @@ func (s *Store) Permit(ctx context.Context, key string, now time.Time, interval,
 				return err
 			}
 		}
-		return errors.New("too many others count at once")
+		return errors.New("too many clients count at once")
 	})
 	return wait, err
 }

@@ -85,17 +85,17 @@ func (t *target) explain(err error) error {
 	case err == nil:
 		return nil
 	case is(errAccessDenied, errAccessDeniedNoWord)(err):
-		what = "the server refuses this user: check user and password in the URL, and from where the user may connect"
+		what = "the server refuses this user: check user and password in the URL, and the hosts from which the user may connect"
 	case is(errDatabaseDenied)(err):
-		what = "the user may not use this database: GRANT ALL ON " + quote(t.config.DBName) + ".* to it"
+		what = "the user has no access to this database: GRANT ALL ON " + quote(t.config.DBName) + ".* to it"
 	case is(errUnknownDatabase)(err):
 		what = "there is no such database: CREATE DATABASE " + quote(t.config.DBName)
 	case errors.Is(err, mysql.ErrNoTLS):
-		what = "the server offers no TLS, which is required of every host but this machine: set it up, or say tls=false in the URL to send everything, passwords too, in the clear"
+		what = "the server offers no TLS, which is required except on this machine: set it up, or put tls=false in the URL to send everything, including passwords, unencrypted"
 	case errors.As(err, &certificate), errors.As(err, &authority):
-		what = "the server's certificate cannot be verified: name its authority with tls_ca in the URL"
+		what = "cannot verify the server's certificate: name its authority with tls_ca in the URL"
 	case Unreachable(err):
-		what = "the server cannot be reached: is it running, and is this its address?"
+		what = "the server cannot be reached: check that it runs, and that this is its address"
 	default:
 		return err
 	}

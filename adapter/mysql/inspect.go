@@ -25,7 +25,7 @@ func inspect(ctx context.Context, q sqlschema.Querier, table string) (*sqlschema
 		return nil, err
 	}
 	if kind != "BASE TABLE" || !strings.EqualFold(engine, "InnoDB") {
-		return nil, fmt.Errorf("table %s is a %s %s, but has to be a table of InnoDB, which has transactions: ALTER TABLE %s ENGINE=InnoDB",
+		return nil, fmt.Errorf("table %s is a %s %s, but must be an InnoDB table, which supports transactions: ALTER TABLE %s ENGINE=InnoDB",
 			table, engine, strings.ToLower(kind), quote(table))
 	}
 	t, err := catalog.Describe(ctx, q, table)

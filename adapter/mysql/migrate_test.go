@@ -53,10 +53,10 @@ func TestRefusesTables(t *testing.T) {
 	const users = "INSERT INTO `User` (id, email) VALUES ('u1', 'a@b.c'), ('u2', 'A@b.c');\n"
 	sqltest.RefusesTables(t, testDatabase, map[string]sqltest.SchemaCase{
 		"a column is missing": {Schema: sqltest.Replace(t, prisma, image, ""), Want: "table User has no column image"},
-		"a column too much":   {Schema: sqltest.Replace(t, prisma, image, image+"`age` INT NOT NULL, "), Want: "table User has a column age that must be given a value"},
+		"a column too much":   {Schema: sqltest.Replace(t, prisma, image, image+"`age` INT NOT NULL, "), Want: "table User has a column age that requires a value"},
 		"narrow ids": {Schema: strings.ReplaceAll(sqltest.Replace(t, prisma, "`User` (`id` VARCHAR(191)", "`User` (`id` VARCHAR(25)"), "`userId` VARCHAR(191)", "`userId` VARCHAR(25)"), // the keys must fit
 			Want: "too narrow for ids of 36 characters"},
-		"the same twice": {Schema: sqltest.Replace(t, prisma, emailKey, "") + users, Want: "table User has 1 values of (email) more than once"},
+		"the same twice": {Schema: sqltest.Replace(t, prisma, emailKey, "") + users, Want: "table User has 1 values of (email) that occur more than once"},
 		"no transactions": {Schema: sqltest.Replace(t, prisma, "INDEX `VerificationToken_identifier_token_key`(`identifier`, `token`))", "INDEX `VerificationToken_identifier_token_key`(`identifier`(20), `token`)) ENGINE=MyISAM"),
 			Want: "ALTER TABLE `VerificationToken` ENGINE=InnoDB", Unreadable: true},
 	})

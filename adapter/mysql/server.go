@@ -60,7 +60,7 @@ func parseServer(text string) (server, error) {
 	for i := range need {
 		if s.version[i] != need[i] {
 			if s.version[i] < need[i] {
-				return server{}, fmt.Errorf("the server is %s, which is too old: MySQL 8.0.17 or MariaDB 10.6 is the least", text)
+				return server{}, fmt.Errorf("the server is %s, which is too old: use MySQL 8.0.17, MariaDB 10.6 or newer", text)
 			}
 			break
 		}

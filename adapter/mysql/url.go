@@ -79,10 +79,10 @@ func values(query string) (map[string]string, error) {
 	q := map[string]string{}
 	for name, list := range all {
 		if !slices.Contains(parameters(), name) {
-			return nil, fmt.Errorf("mysql: unknown parameter %q in the URL; there are %s", name, strings.Join(parameters(), ", "))
+			return nil, fmt.Errorf("mysql: unknown parameter %q in the URL; supported are %s", name, strings.Join(parameters(), ", "))
 		}
 		if len(list) > 1 {
-			return nil, fmt.Errorf("mysql: parameter %s is there twice", name)
+			return nil, fmt.Errorf("mysql: parameter %s occurs twice", name)
 		}
 		q[name] = list[0]
 	}
@@ -118,7 +118,7 @@ func (t *target) address(u *url.URL, q map[string]string) error {
 	t.config.Net = "tcp"
 	if socket, ok := q["socket"]; ok {
 		if u.Host != "" && u.Host != "localhost" || !filepath.IsAbs(socket) {
-			return errors.New("socket is the whole path of a socket, and then the URL has no host but localhost: mysql://USER@/DATABASE?socket=/run/mysqld/mysqld.sock")
+			return errors.New("socket must be the absolute path of a socket, and the host of the URL must be empty or localhost: mysql://USER@/DATABASE?socket=/run/mysqld/mysqld.sock")
 		}
 		t.config.Net, t.config.Addr = "unix", socket
 		t.where = socket + " " + t.config.DBName
@@ -141,7 +141,7 @@ func (t *target) security(u *url.URL, q map[string]string) error {
 	mode, stated := q["tls"]
 	if t.config.Net == "unix" {
 		if stated || q["tls_ca"] != "" {
-			return errors.New("a socket takes neither tls nor tls_ca")
+			return errors.New("tls and tls_ca must not be set with a socket")
 		}
 		return nil
 	}
@@ -150,7 +150,7 @@ func (t *target) security(u *url.URL, q map[string]string) error {
 	}
 	if !stated || mode == "false" {
 		if q["tls_ca"] != "" {
-			return errors.New("tls_ca is given, but tls=false")
+			return errors.New("tls_ca must not be set with tls=false")
 		}
 		return nil
 	}
@@ -160,7 +160,7 @@ func (t *target) security(u *url.URL, q map[string]string) error {
 	case "skip-verify":
 		c.InsecureSkipVerify = true
 	default:
-		return errors.New("tls is true, skip-verify or false")
+		return errors.New("tls must be true, skip-verify or false")
 	}
 	t.config.TLS = c
 	return trust(c, q["tls_ca"])
@@ -188,7 +188,7 @@ func (t *target) limits(_ *url.URL, q map[string]string) (err error) {
 	t.pool = sqladapter.DefaultPool()
 	if v, ok := q["pool_max_conns"]; ok {
 		if t.pool.Size, err = strconv.Atoi(v); err != nil || t.pool.Size < 1 || t.pool.Size > 1000 {
-			return errors.New("pool_max_conns is a number from 1 to 1000")
+			return errors.New("pool_max_conns must be a number from 1 to 1000")
 		}
 	}
 	for name, to := range map[string]*time.Duration{"timeout": &t.timeout,
@@ -198,7 +198,7 @@ func (t *target) limits(_ *url.URL, q map[string]string) (err error) {
 			continue
 		}
 		if *to, err = time.ParseDuration(v); err != nil || *to <= 0 {
-			return fmt.Errorf("%s is a time such as 30s or 5m", name)
+			return fmt.Errorf("%s must be a time such as 30s or 5m", name)
 		}
 	}
 	return nil

@@ -163,9 +163,9 @@ func advice(err error) string {
 		{is(tooManyConnections)(err), "%s: lower pool_max_conns in the URL, or raise max_connections of the server"},
 		{is(cannotConnectNow, adminShutdown, crashShutdown)(err), "%s: wait until it has started"},
 		{is(readOnly)(err) || errors.Is(err, pgconn.ErrReadOnlyConnection) || errors.Is(err, pgconn.ErrStandbyConnection),
-			"the server can only be read: name the primary in the URL, or all servers, separated by commas"},
-		{untrusted(err), "the server's certificate cannot be verified (%s): name the file of its authority with sslrootcert in the URL"},
-		{refusedTLS(err), "the server speaks no TLS: switch it on there, or put sslmode=disable in the URL if nobody can listen on the way"},
+			"the server is read-only: name the primary in the URL, or all servers, separated by commas"},
+		{untrusted(err), "cannot verify the server's certificate (%s): name the file of its authority with sslrootcert in the URL"},
+		{refusedTLS(err), "the server does not support TLS: enable it there, or put sslmode=disable in the URL if no one can eavesdrop on the connection"},
 		{Unreachable(err), "%s: check that the server runs, and host and port in the URL"},
 	} {
 		if c.when {

@@ -44,9 +44,9 @@ func TestRefusesTables(t *testing.T) {
 	sqltest.RefusesTables(t, testDatabase, map[string]sqltest.SchemaCase{
 		"a column is missing":    {Schema: sqltest.Replace(t, prisma, `"image" TEXT, `, ``), Want: "table User has no column image"},
 		"a column of other case": {Schema: sqltest.Replace(t, prisma, `"image" TEXT, `, `"Image" TEXT, `), Want: "table User has no column image"},
-		"a column too much":      {Schema: sqltest.Replace(t, prisma, `"image" TEXT, `, `"image" TEXT, "role" TEXT NOT NULL, `), Want: "table User has a column role that must be given a value"},
-		"the same twice":         {Schema: sqltest.Replace(t, prisma, `CREATE UNIQUE INDEX "User_email_key" ON "User"("email");`, users), Want: "table User has 1 values of (email) more than once"},
-		"numbers nobody makes":   {Schema: sqltest.Replace(t, prisma, `CREATE TABLE "Session" ("id" TEXT`, `CREATE TABLE "Session" ("id" INTEGER`), Want: "that the database does not make"},
+		"a column too much":      {Schema: sqltest.Replace(t, prisma, `"image" TEXT, `, `"image" TEXT, "role" TEXT NOT NULL, `), Want: "table User has a column role that requires a value"},
+		"the same twice":         {Schema: sqltest.Replace(t, prisma, `CREATE UNIQUE INDEX "User_email_key" ON "User"("email");`, users), Want: "table User has 1 values of (email) that occur more than once"},
+		"numbers nobody makes":   {Schema: sqltest.Replace(t, prisma, `CREATE TABLE "Session" ("id" TEXT`, `CREATE TABLE "Session" ("id" INTEGER`), Want: "that the database does not generate"},
 	})
 }
 

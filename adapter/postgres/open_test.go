@@ -82,7 +82,7 @@ func TestOpenRefused(t *testing.T) {
 		"silent":           {refusing(t, "silent", "") + "?connect_timeout=1", "check that the server runs", true},
 		"refused":          {fmt.Sprintf("postgres://ann:secret@%s/people", freeport.Refusing(t)), "check that the server runs", true},
 		"unknown host":     {"postgres://ann:secret@no-such-host.invalid/people", "check that the server runs", true},
-		"no TLS":           {refusing(t, "28000", "") + "?sslmode=verify-full", "the server speaks no TLS", false},
+		"no TLS":           {refusing(t, "28000", "") + "?sslmode=verify-full", "the server does not support TLS", false},
 		"too weak":         {"postgres://ann:secret@db.example.com/people?sslmode=prefer", "use verify-full", false},
 		"unknown to pools": {"postgres://ann:secret@127.0.0.1/people?pool_size=3", "unknown parameter pool_size", false},
 	} {
@@ -104,7 +104,7 @@ func TestOpenRefusedByServer(t *testing.T) {
 	sqltest.Refused(t, testDatabase, u.String(), "CREATE DATABASE", false)
 	sqltest.Refused(t, testDatabase, with(location, "schema=public"), "search_path", false)
 	sqltest.Refused(t, testDatabase, with(location, "sslmod=disable"), "remove it from the URL", false)
-	sqltest.Refused(t, testDatabase, with(location, "default_transaction_read_only=on"), "the server can only be read", true)
+	sqltest.Refused(t, testDatabase, with(location, "default_transaction_read_only=on"), "the server is read-only", true)
 	db := testDatabase.Connected(t, location)
 	if _, err := db.ExecContext(t.Context(), sqltest.Replace(t, prisma, `"image" TEXT, `, ``)); err != nil {
 		t.Fatal(err)

@@ -66,7 +66,7 @@ func CheckURL(url string) error {
 func parse(location string) (*target, error) {
 	scheme, rest, _ := strings.Cut(location, "://")
 	if scheme != "postgres" && scheme != "postgresql" {
-		return nil, errors.New("postgres: the URL has to begin with postgres://")
+		return nil, errors.New("postgres: the URL must begin with postgres://")
 	}
 	_, query, _ := strings.Cut(rest, "?")
 	given, err := url.ParseQuery(query)
@@ -134,7 +134,7 @@ func (t *target) missing(given url.Values) url.Values {
 func (t *target) checkTLS(mode string) error {
 	for _, host := range t.hosts() {
 		if host.TLSConfig == nil && !local(host.Host) && mode != "disable" {
-			return fmt.Errorf("postgres: %s: sslmode=%s may connect without TLS: use verify-full, or disable if nobody can listen on the way", t.where(), mode)
+			return fmt.Errorf("postgres: %s: sslmode=%s may connect without TLS: use verify-full, or disable if no one can eavesdrop on the connection", t.where(), mode)
 		}
 	}
 	return nil
@@ -179,7 +179,7 @@ func (t *target) takePool(params map[string]string) error {
 		case "pool_max_conn_lifetime":
 			t.pool.Lifetime, err = duration(value)
 		default:
-			return fmt.Errorf("postgres: unknown parameter %s in the URL: there are pool_max_conns, pool_max_conn_idle_time and pool_max_conn_lifetime", name)
+			return fmt.Errorf("postgres: unknown parameter %s in the URL: supported are pool_max_conns, pool_max_conn_idle_time and pool_max_conn_lifetime", name)
 		}
 		if err != nil {
 			return fmt.Errorf("postgres: %s=%s in the URL: write a number from %d for pool_max_conns, and times such as 30s or 1h", name, value, minConnections)

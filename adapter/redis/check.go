@@ -70,11 +70,11 @@ func (s *Store) warn(format string, args ...any) {
 func (s *Store) checkVersion(version string) error {
 	var major, minor int
 	if n, _ := fmt.Sscanf(version, "%d.%d", &major, &minor); n < 2 {
-		s.warn("the server does not tell its version; it has to be 6.2 or newer")
+		s.warn("the server does not report its version; it must be 6.2 or newer")
 		return nil
 	}
 	if major < 6 || major == 6 && minor < 2 {
-		return fmt.Errorf("the server is Redis %s: 6.2 or newer is needed", version)
+		return fmt.Errorf("the server is Redis %s: 6.2 or newer is required", version)
 	}
 	return nil
 }
@@ -93,10 +93,10 @@ func (s *Store) checkEviction(ctx context.Context, info map[string]string) error
 	}
 	switch {
 	case policy == "":
-		s.warn("the server does not tell its maxmemory-policy; it has to be noeviction")
+		s.warn("the server does not report its maxmemory-policy; it must be noeviction")
 	case policy == "noeviction":
 	case limit == "0":
-		s.warn("maxmemory-policy is %s: set it to noeviction before maxmemory is limited", policy)
+		s.warn("maxmemory-policy is %s: set it to noeviction before you limit maxmemory", policy)
 	default:
 		return fmt.Errorf("maxmemory-policy is %s, so Redis deletes users, sessions or revocations when memory is short: "+
 			"set it to noeviction (CONFIG SET maxmemory-policy noeviction, and in redis.conf)", policy)
@@ -121,11 +121,11 @@ func (s *Store) checkPersistence(ctx context.Context, info map[string]string) er
 	case err != nil:
 		return err
 	case appendOnly != "yes" && snapshots == "":
-		s.warn("the server keeps nothing on disk: a restart loses all records (appendonly yes, appendfsync always keep them)")
+		s.warn("the server keeps nothing on disk: a restart loses all records (set appendonly yes and appendfsync always)")
 	case appendOnly != "yes":
-		s.warn("the server only keeps snapshots: a crash loses what was written since the last (appendonly yes)")
+		s.warn("the server keeps only snapshots: a crash loses all writes since the last one (set appendonly yes)")
 	case sync != "always":
-		s.warn("appendfsync is %s: a crash may lose the last second of acknowledged writes, or more (appendfsync always)", sync)
+		s.warn("appendfsync is %s: a crash may lose the last second of acknowledged writes, or more (set appendfsync always)", sync)
 	}
 	return nil
 }
@@ -136,7 +136,7 @@ func (s *Store) warnHiddenPersistence(appendOnly string) error {
 		s.warn("the server keeps no append-only file: a crash may lose acknowledged writes")
 		return nil
 	}
-	s.warn("the server does not tell how it keeps records on disk: a crash may lose acknowledged writes")
+	s.warn("the server does not report how it keeps records on disk: a crash may lose acknowledged writes")
 	return nil
 }
 
@@ -148,7 +148,7 @@ func (s *Store) checkSchema(ctx context.Context) error {
 	}
 	version, err := strconv.ParseInt(row{list}.text(0), 10, 64)
 	if err != nil || version < 1 {
-		return fmt.Errorf("the key %sschema is not authsvc's: use another prefix", s.tag)
+		return fmt.Errorf("the key %sschema does not belong to authsvc: use another prefix", s.tag)
 	}
 	if version > schemaVersion {
 		return stores.TooNew(version, schemaVersion)
@@ -162,19 +162,19 @@ func withRemedy(err error) error {
 	case err == nil:
 		return nil
 	case goredis.HasErrorPrefix(err, "NOAUTH"):
-		return fmt.Errorf("the server wants a password: put it into the URL, redis://user:password@host:port (%w)", err)
+		return fmt.Errorf("the server requires a password: put it into the URL, redis://user:password@host:port (%w)", err)
 	case goredis.IsAuthError(err) || !Unreachable(err) && strings.Contains(err.Error(), "failed to authenticate"):
 		return fmt.Errorf("the server refuses the user or the password of the URL: correct them (%w)", err)
 	case goredis.HasErrorPrefix(err, "SELECT is not allowed in cluster mode"):
 		return errCluster
 	case goredis.IsPermissionError(err):
-		return fmt.Errorf("the user of the URL may not do what is needed: allow +@all ~{prefix}:* (%w)", err)
+		return fmt.Errorf("the user of the URL lacks permissions: allow +@all ~{prefix}:* (%w)", err)
 	case readOnly(err):
 		return fmt.Errorf("this is a replica, which cannot write: give the address of the primary (%w)", err)
 	case misconfigured(err):
-		return fmt.Errorf("TLS failed: check the certificate, and rediss:// against redis:// (%w)", err)
+		return fmt.Errorf("TLS failed: check the certificate, and whether the URL must begin with rediss:// or redis:// (%w)", err)
 	case Unreachable(err):
-		return fmt.Errorf("the server cannot be reached: check that it runs, address and port, and rediss:// against redis:// (%w)", err)
+		return fmt.Errorf("the server cannot be reached: check that it runs, address and port, and whether the URL must begin with rediss:// or redis:// (%w)", err)
 	}
 	return err
 }

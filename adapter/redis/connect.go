@@ -18,8 +18,8 @@ const dialTimeout = 2 * time.Second
 var ioTimeout = 3 * time.Second
 
 // errURL does not quote the URL: any part of it may belong to the password.
-var errURL = errors.New("redis: the URL cannot be used: want redis://user:password@host:port/database, rediss://… or " +
-	"unix:///path?db=number, special characters of the password as %XX, and no other parameters")
+var errURL = errors.New("redis: cannot use the URL: write redis://user:password@host:port/database, rediss://… or " +
+	"unix:///path?db=number, with special characters of the password as %XX, and without other parameters")
 
 // CheckURL returns an error if Open would refuse the URL. It makes no connection.
 func CheckURL(url string) error {

@@ -118,7 +118,7 @@ func TestCluster(t *testing.T) {
 	for !strings.Contains(p.admin("cluster", "info"), "cluster_state:ok") {
 		time.Sleep(20 * time.Millisecond)
 	}
-	refused(t, p.url()+"/3", false, "no database but 0")
+	refused(t, p.url()+"/3", false, "only database 0")
 	adaptertest.Run(t, redisOnly(p.url()))
 }
 

@@ -79,13 +79,13 @@ func TestOpenPassword(t *testing.T) {
 	t.Parallel()
 	m := miniredis.RunT(t)
 	m.RequireAuth(secret)
-	refused(t, "redis://"+m.Addr(), false, "wants a password")
+	refused(t, "redis://"+m.Addr(), false, "requires a password")
 	refused(t, "redis://:wrong"+secret+"@"+m.Addr(), false, "refuses the user or the password")
 	refused(t, "redis://"+secret+":"+secret+"@"+m.Addr(), false, "refuses the user or the password")
 	open(t, "redis://:"+secret+"@"+m.Addr(), newPrefix())
 
 	p := start(t, "--requirepass", secret)
-	refused(t, p.url(), false, "wants a password")
+	refused(t, p.url(), false, "requires a password")
 	refused(t, "redis://:wrong"+secret+"@"+p.addr(), false, "refuses the user or the password")
 	refused(t, "redis://nobody:"+secret+"@"+p.addr()+"/1", false, "refuses the user or the password")
 	open(t, "redis://:"+secret+"@"+p.addr()+"/1", newPrefix())
@@ -116,7 +116,7 @@ func TestOpenUnreachable(t *testing.T) {
 func TestOpenSchema(t *testing.T) {
 	t.Parallel()
 	m := miniredis.RunT(t)
-	for value, want := range map[string]string{"1": "", "2": "", "3": "schema version 3, this build knows up to 2: use a newer build",
+	for value, want := range map[string]string{"1": "", "2": "", "3": "schema version 3 is newer than 2, the latest that this build supports: use a newer build",
 		"x": "another prefix", "0": "another prefix"} {
 		m.Set("{p}:schema", value)
 		s, err := Open(t.Context(), "redis://"+m.Addr(), Options{Prefix: "p"})
@@ -190,7 +190,7 @@ func TestOpenForbidden(t *testing.T) {
 		}
 	}
 	p.admin("acl", "setuser", "none", "on", ">"+secret, "~other:*", "+@all")
-	refused(t, "redis://none:"+secret+"@"+p.addr(), false, "may not do what is needed")
+	refused(t, "redis://none:"+secret+"@"+p.addr(), false, "lacks permissions")
 }
 
 // TestOpenReplica checks that a replica is refused until it is promoted.
@@ -221,9 +221,9 @@ func TestOpenTLS(t *testing.T) {
 	t.Cleanup(m.Close)
 	refused(t, "rediss://:"+secret+"@"+m.Addr(), false, "TLS failed", "certificate")
 	// A server that hangs up looks like one that is starting.
-	refused(t, "redis://:"+secret+"@"+m.Addr(), true, "rediss:// against redis://")
+	refused(t, "redis://:"+secret+"@"+m.Addr(), true, "rediss:// or redis://")
 	plain := miniredis.RunT(t)
-	refused(t, "rediss://:"+secret+"@"+plain.Addr(), true, "rediss:// against redis://")
+	refused(t, "rediss://:"+secret+"@"+plain.Addr(), true, "rediss:// or redis://")
 	open(t, "redis://"+plain.Addr(), newPrefix())
 }
 

@@ -57,7 +57,7 @@ func Open(ctx context.Context, url string, o Options) (*Store, error) {
 		o.Prefix = "authsvc"
 	}
 	if !prefixes.MatchString(o.Prefix) {
-		return nil, errors.New(`redis: the prefix may have letters, digits and "._:-"`)
+		return nil, errors.New(`redis: the prefix may contain only letters, digits and "._:-"`)
 	}
 	options, err := parseURL(url)
 	if err != nil {
@@ -89,7 +89,7 @@ func (s *Store) checkServer(ctx context.Context, options *goredis.Options) error
 	return withRemedy(s.checkSchema(ctx))
 }
 
-var errCluster = errors.New("a Redis Cluster has no database but 0: leave it out of the URL")
+var errCluster = errors.New("a Redis Cluster has only database 0: leave it out of the URL")
 
 func (s *Store) joinCluster(options *goredis.Options) error {
 	if options.DB != 0 {

@@ -25,8 +25,8 @@ var (
 )
 
 var (
-	errLog  = errors.New("redis: an entry of the log of revocations cannot be read")
-	errTime = errors.New("redis: the server does not tell the time")
+	errLog  = errors.New("redis: cannot read an entry of the revocation log")
+	errTime = errors.New("redis: the server does not report the time")
 )
 
 // Revoke implements [authsvc.Adapter].

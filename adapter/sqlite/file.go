@@ -23,21 +23,21 @@ func parsePath(location string) (string, error) {
 	if isURL {
 		if after, ok := strings.CutPrefix(path, "//"); ok {
 			if !strings.HasPrefix(after, "/") {
-				return "", errors.New(`sqlite: a URL names no host; write sqlite:FILE or sqlite:///FILE`)
+				return "", errors.New(`sqlite: a URL must not have a host; write sqlite:FILE or sqlite:///FILE`)
 			}
 			path = after
 		}
 		if strings.ContainsAny(path, "?#") {
-			return "", errors.New("sqlite: a URL takes no parameters")
+			return "", errors.New("sqlite: a URL must not have parameters")
 		}
 	}
 	switch {
 	case path == "":
 		return "", errors.New("sqlite: no file name")
 	case path == ":memory:", strings.HasPrefix(path, "file:"):
-		return "", fmt.Errorf("sqlite: %q is not a file name (a store in memory is memory:)", path)
+		return "", fmt.Errorf("sqlite: %q is not a file name (for a store in memory, write memory:)", path)
 	case strings.ContainsRune(path, 0):
-		return "", errors.New("sqlite: file name holds a NUL")
+		return "", errors.New("sqlite: file name contains a NUL")
 	}
 	return filepath.Abs(path)
 }
@@ -104,7 +104,7 @@ func ensureFile(ctx context.Context, path string) error {
 	}
 	if walErr == nil && wal.Size() > 0 {
 		_ = os.Remove(path) // otherwise the next start would refuse the empty file
-		return fmt.Errorf("sqlite: %s is missing, but its log %s-wal is there: restore the file, or remove the log to start anew", path, path)
+		return fmt.Errorf("sqlite: %s is missing, but its log %s-wal exists: restore the file, or remove the log to start with a new database", path, path)
 	}
 	return nil
 }
@@ -133,7 +133,7 @@ func checkFile(ctx context.Context, path string) error {
 		case len(head) > 0:
 			return damagedError{fmt.Errorf("sqlite: %s is not a SQLite database; left untouched", path)}
 		case time.Now().After(deadline):
-			return damagedError{fmt.Errorf("sqlite: %s is empty, perhaps cut off: restore it, or remove it to start anew", path)}
+			return damagedError{fmt.Errorf("sqlite: %s is empty, perhaps truncated: restore it, or remove it to start with a new database", path)}
 		}
 		select {
 		case <-ctx.Done():
@@ -147,7 +147,7 @@ func checkFile(ctx context.Context, path string) error {
 func checkPrivate(path string) error {
 	names, err := exposed(path, 0o007)
 	if err == nil && names != "" {
-		err = fmt.Errorf("sqlite: everybody on this machine can read or write the database, whose session tokens work as they are: chmod o-rwx %s", names)
+		err = fmt.Errorf("sqlite: every user of this machine can read or write the database, and use its session tokens: chmod o-rwx %s", names)
 	}
 	return err
 }

@@ -36,10 +36,10 @@ func checkNames(path string) error {
 func oneName(path string, links uint64, mounted bool) error {
 	switch {
 	case links > 1:
-		return fmt.Errorf("sqlite: %s has %d names, and processes that open it under different ones lose each other's writes: "+
+		return fmt.Errorf("sqlite: %s has %d names, and processes that open it under different names lose each other's writes: "+
 			"remove the hard links (find / -samefile %[1]s); left untouched", path, links)
 	case mounted:
-		return fmt.Errorf("sqlite: %s is mounted without its folder, so that its log is not beside its other name, "+
+		return fmt.Errorf("sqlite: %s is mounted without its folder, so its log would not be next to the original file, "+
 			"and writes would be lost: mount the folder; left untouched", path)
 	}
 	return nil

@@ -113,8 +113,8 @@ func TestRefusesTables(t *testing.T) {
 		"identity any case":     {Schema: prismaWith(t, uniqueIdentity, `"provider", "providerAccountId" COLLATE NOCASE);`), Want: "no unique index over (provider, providerAccountId) that compares byte for byte"},
 		"a column is missing":   {Schema: prismaWith(t, `"image" TEXT, `, ``), Want: "table User has no column image"},
 		"a column has a prefix": {Schema: prismaWith(t, `"id_token" TEXT`, `"my_id_token" TEXT`), Want: "table Account has no column id_token"},
-		"a column too much":     {Schema: prismaWith(t, `"image" TEXT, `, `"image" TEXT, "role" TEXT NOT NULL, `), Want: "table User has a column role that must be given a value"},
-		"the same twice":        {Schema: prismaWith(t, uniqueEmail+` ON "User"("email");`, users), Want: "table User has 1 values of (email) more than once"},
+		"a column too much":     {Schema: prismaWith(t, `"image" TEXT, `, `"image" TEXT, "role" TEXT NOT NULL, `), Want: "table User has a column role that requires a value"},
+		"the same twice":        {Schema: prismaWith(t, uniqueEmail+` ON "User"("email");`, users), Want: "table User has 1 values of (email) that occur more than once"},
 	})
 }
 

@@ -147,7 +147,7 @@ func (s *Store) Warnings(context.Context) ([]string, error) {
 	if err != nil || names == "" {
 		return nil, err
 	}
-	return []string{"others than its owner can read or write the database: chmod go-rwx " + names}, nil
+	return []string{"users other than its owner can read or write the database: chmod go-rwx " + names}, nil
 }
 
 // Close waits for the calls in flight, then closes all connections.

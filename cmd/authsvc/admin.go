@@ -102,7 +102,7 @@ func (srv *server) metrics() []byte {
 		compat = in.settings.Engine.Compat
 	}
 	b := readBuild()
-	t.Family("authsvc_build_info", metrics.Gauge, "What the program was built from, and its compat mode.", []string{"compat", "goversion", "revision", "version"},
+	t.Family("authsvc_build_info", metrics.Gauge, "Build information of the program, and its compat mode.", []string{"compat", "goversion", "revision", "version"},
 		metrics.Sample{Labels: []string{string(compat), runtime.Version(), b.revision, b.version}, Value: 1})
 	if in != nil {
 		writeStats(&t, in.service.Stats())
@@ -132,9 +132,9 @@ func writeStats(t *metrics.Text, s authsvc.Stats) {
 	for alg, age := range s.SigningKeyAge {
 		ages = append(ages, metrics.Sample{Labels: []string{string(alg)}, Value: age.Seconds()})
 	}
-	t.Family("authsvc_gate_decisions_total", metrics.Counter, "Requests for programs behind the gate, by what became of them.", []string{"host", "decision"}, decisions...)
-	t.Family("authsvc_gate_open_streams", metrics.Gauge, "Requests that the gate let pass and that are being answered.", []string{"host"}, open...)
-	t.Family("authsvc_gate_streams_closed_total", metrics.Counter, "Requests that the gate ended while they were being answered.", []string{"host", "reason"}, closed...)
-	t.Family("authsvc_signing_key_age_seconds", metrics.Gauge, "How long the key that signs has done so.", []string{"alg"}, ages...)
-	t.Family("authsvc_tokens_issued_total", metrics.Counter, "Tokens that were issued.", []string{"audience"}, issued...)
+	t.Family("authsvc_gate_decisions_total", metrics.Counter, "Requests for programs behind the gate, by decision.", []string{"host", "decision"}, decisions...)
+	t.Family("authsvc_gate_open_streams", metrics.Gauge, "Requests that the gate let pass and that are in progress.", []string{"host"}, open...)
+	t.Family("authsvc_gate_streams_closed_total", metrics.Counter, "Requests that the gate ended while they were in progress.", []string{"host", "reason"}, closed...)
+	t.Family("authsvc_signing_key_age_seconds", metrics.Gauge, "How long the current signing key has been signing.", []string{"alg"}, ages...)
+	t.Family("authsvc_tokens_issued_total", metrics.Counter, "Tokens issued.", []string{"audience"}, issued...)
 }

@@ -105,7 +105,7 @@ func (k *checker) reportNewStore(err error) {
 	}
 	k.report("storage", describeStorage(s)+" does not exist yet; serve creates it", err)
 	if err == nil && !sameCompat(s.Engine.Compat, authsvc.CompatNone) {
-		k.reportWarnings([]string{fmt.Sprintf("storage: with compat %s the database is usually there already, and a new one has none of its users; is storage.url that of the application?", s.Engine.Compat)})
+		k.reportWarnings([]string{fmt.Sprintf("storage: with compat %s the database usually exists already, and a new one has no users; does storage.url name the database of the application?", s.Engine.Compat)})
 	}
 }
 
@@ -132,7 +132,7 @@ func (k *checker) checkSealed(st *store) (print func()) {
 	if !k.deep {
 		return func() {
 			if several {
-				k.reportWarnings([]string{"secret: `authsvc check --deep` counts what all but the first have sealed; look before you remove one"})
+				k.reportWarnings([]string{"secret: `authsvc check --deep` counts the records that secrets other than the first have sealed; run it before you remove one"})
 			}
 		}
 	}
@@ -142,12 +142,12 @@ func (k *checker) checkSealed(st *store) (print func()) {
 		r, err = service.Reseal(k.ctx, true, progressOf(k.stderr))
 	}
 	return func() {
-		text := "sealed by the first, as far as it is sealed"
+		text := "all sealed records are sealed by the first secret"
 		switch {
 		case r.Stale() > 0:
-			text = sealedText(r) + " sealed by later ones: run `authsvc migrate reseal` before you remove one"
+			text = sealedText(r) + " sealed by later secrets: run `authsvc migrate reseal` before you remove one"
 		case several:
-			text += "; the others seal nothing more that is kept"
+			text += "; the other secrets are no longer needed for stored records"
 		}
 		k.report("records", text, err)
 		if r.Left > 0 {
@@ -221,7 +221,7 @@ func (k *checker) checkProviders(offline bool) {
 			}
 			k.report(id, callback, wrong[id])
 		case *authsvc.Credentials: // no callback URL to register
-			k.report(id, "its fields are judged by a hook", nil)
+			k.report(id, "a hook checks its fields", nil)
 		case *authsvc.OAuth1, *authsvc.OpenID2: // no discovery
 			k.report(id, callback, nil)
 		case *authsvc.Email:
@@ -271,7 +271,7 @@ func (k *checker) checkAddresses(st *store) error {
 	if n > maxShownUsers {
 		ids = append(ids, "…")
 	}
-	return fmt.Errorf("%s not in the form in which addresses are looked up, of users %s; run `authsvc migrate normalize --dry-run`",
+	return fmt.Errorf("%s not in the normal form that lookups use, of users %s; run `authsvc migrate normalize --dry-run`",
 		plural(n, "address is", "addresses are"), strings.Join(ids, ", "))
 }
 
@@ -280,9 +280,9 @@ func (k *checker) checkAddresses(st *store) error {
 func oddText(odd engine.OddAddress) string {
 	switch {
 	case odd.Normal == "":
-		return "that of user " + odd.UserID + " cannot be used, or its normal form would be another mailbox"
+		return "user " + odd.UserID + " has one that cannot be used, or whose normal form would be another mailbox"
 	case odd.Other != "":
-		return "user " + odd.UserID + " and user " + odd.Other + " have the same one"
+		return "user " + odd.UserID + " and user " + odd.Other + " have the same address"
 	}
-	return "that of user " + odd.UserID + " is not in the form in which it is looked up"
+	return "user " + odd.UserID + " has one that is not in the normal form that lookups use"
 }

@@ -22,7 +22,7 @@ func (k *checker) checkGate(offline bool) {
 		key := fmt.Sprintf("gate.hosts[%d]", i)
 		behind := "to " + h.Upstream
 		if h.Upstream == "" {
-			behind = "by the proxies that ask"
+			behind = "behind a proxy that asks"
 		}
 		k.report(key, h.Origin+" "+behind, nil)
 		rows := [][]string{}
@@ -94,19 +94,19 @@ const dialTimeout = 2 * time.Second
 // gateFindings returns settings that the operator may not have intended.
 func (k *checker) gateFindings(h *authsvc.GateHost, key string, offline bool) (found []string) {
 	if h.Default.Anyone {
-		found = append(found, key+".default is anyone: paths without a rule are open to everybody")
+		found = append(found, key+".default is anyone: paths without a rule are open to everyone")
 	}
 	e := &k.settings.Engine
 	anybody := len(e.SignIn.Allow) == 0 && k.settings.Rules.SignIn.Text == "" && len(k.settings.Hooks) == 0
 	if all := signedIn(h); anybody && all != "" {
-		found = append(found, fmt.Sprintf("%s%s lets everybody in who is signed in, and whoever has an account at a provider can sign in: name who may there, or in sign_in.allow", key, all))
+		found = append(found, fmt.Sprintf("%s%s lets in every signed-in user, and anyone with an account at a provider can sign in: name who may enter there, or set sign_in.allow", key, all))
 	}
 	if h.Upstream == "" {
 		return found
 	}
 	network, address := upstreamAddress(h.Upstream)
 	if host, _, err := net.SplitHostPort(address); err == nil && strings.HasPrefix(h.Upstream, "http:") && !weburl.Loopback(host) {
-		found = append(found, fmt.Sprintf("%s.upstream is another machine, without TLS: whoever is between reads and changes requests, and who reaches it directly is nobody's to check", key))
+		found = append(found, fmt.Sprintf("%s.upstream is another machine, without TLS: anyone in between can read and change requests, and requests that reach it directly are not checked", key))
 	}
 	if !offline {
 		ctx, cancel := context.WithTimeout(k.ctx, dialTimeout)

@@ -85,7 +85,7 @@ type devCommand struct {
 func (c *devCommand) Run(p *program) error {
 	switch {
 	case p.configPath != "" && c.Host != "":
-		return fmt.Errorf("--host goes with dev's own pages, not with a configuration; leave -c or --host out: %w", errUsage)
+		return fmt.Errorf("--host must not be combined with a configuration; remove -c or --host: %w", errUsage)
 	case p.configPath != "":
 		return c.serve(p)
 	}

@@ -104,7 +104,7 @@ func withClaims(kept, more authsvc.Claims) (authsvc.Claims, error) {
 	maps.Copy(all, kept)
 	for name, v := range more {
 		if !sessionshape.UsableName(name) {
-			return nil, errors.New("a claim has a name that session.claims could not have")
+			return nil, errors.New("a claim has a name that session.claims does not accept")
 		}
 		all[name] = v
 	}
@@ -129,7 +129,7 @@ func (c *ruleCompiler) compile(key string, kind rules.Kind, e config.Expression)
 	}
 	rule, problems := rules.Compile(kind, e.Text)
 	for _, p := range problems {
-		c.mistakes = append(c.mistakes, c.settings.ExpressionMistake(key, e, p.Line, p.Column, "is wrong: "+p.Message, "it knows "+strings.Join(rules.Names(kind), ", ")))
+		c.mistakes = append(c.mistakes, c.settings.ExpressionMistake(key, e, p.Line, p.Column, "is wrong: "+p.Message, "the variables are "+strings.Join(rules.Names(kind), ", ")))
 	}
 	return rule
 }

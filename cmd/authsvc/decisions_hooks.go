@@ -26,10 +26,10 @@ func configureHooks(s *config.Settings, client *http.Client) (map[string][]*hook
 	for i, h := range s.Hooks {
 		key := config.HookKey(i)
 		if i == maxHooks {
-			c.mistakes = append(c.mistakes, s.Mistake(key, "is one more than three", "ask for several things at one endpoint; a sign-in waits for all of them"))
+			c.mistakes = append(c.mistakes, s.Mistake(key, "exceeds the maximum of three", "use one endpoint for several questions; a sign-in waits for all hooks"))
 		}
 		if h.On == "" {
-			c.mistakes = append(c.mistakes, s.Mistake(key+".on", "is missing", "say what it is asked: sign_in, claims or create_user"))
+			c.mistakes = append(c.mistakes, s.Mistake(key+".on", "is missing", "name the questions for it: sign_in, claims or create_user"))
 		}
 		byKind[h.On] = append(byKind[h.On], c.make(key, h))
 	}

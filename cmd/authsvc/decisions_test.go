@@ -175,12 +175,12 @@ func TestHookMistakes(t *testing.T) {
 		"  - {on: claims, url: https://a.example, secret: whsec_MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIz}", "  - {on: claims, url: https://a.example, secret: whsec_MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIz}",
 		"providers: [{id: members, type: credentials, hook: {url: https://a.example}}]"})
 	checkFound(t, "hooks", []string{
-		"F:5: hooks[0].on is missing; say what it is asked: sign_in, claims or create_user",
+		"F:5: hooks[0].on is missing; name the questions for it: sign_in, claims or create_user",
 		"F:5: hooks[0].timeout is not between 100ms and 5s",
 		"F:5: hooks[0].secret is not usable; use whsec_ and the base64 of 24 to 64 random bytes",
 		"F:6: hooks[1].url cannot be called: only https is allowed, or http to a loopback host",
 		"F:6: hooks[1].secret is missing; use whsec_",
-		"F:8: hooks[3] is one more than three",
+		"F:8: hooks[3] exceeds the maximum of three",
 		"F:9: providers[0].hook.secret is missing; use whsec_",
 	}, got)
 }

@@ -57,7 +57,7 @@ func (c *devCommand) ownStorage(s *config.Settings) error {
 		return nil
 	}
 	if len(s.Storage.Naming.UserColumns) > 0 {
-		return errors.New("storage.user_columns are columns of your database, and dev keeps its people in one of its own: " +
+		return errors.New("storage.user_columns names columns of your database, but dev keeps users in a database of its own: " +
 			"add --real-storage if storage.url is a database for development")
 	}
 	s.Storage.URL, s.Storage.Sessions = "sqlite:"+filepath.Join(c.Dir, "configured.db"), ""
@@ -71,7 +71,7 @@ func (p *program) devBanner(s *config.Settings, started *devidp.Server) string {
 	if slices.ContainsFunc(s.Engine.Providers, func(p authsvc.Provider) bool { _, ok := p.(*authsvc.Email); return ok }) {
 		mails = "  Mails        " + started.InboxURL() + "\n"
 	}
-	return fmt.Sprintf("For development, on this machine only: anybody can sign in as anybody.\n\n  Sign in at   %s\n%s  People       %s\n%s\n",
+	return fmt.Sprintf("For development, on this machine only: anyone can sign in as anyone.\n\n  Sign in at   %s\n%s  People       %s\n%s\n",
 		s.Engine.URL, mails, started.Issuer(), p.whoMay(s, started.People()))
 }
 
@@ -95,7 +95,7 @@ func (p *program) whoMay(s *config.Settings, people []devidp.Person) string {
 			may = append(may, plainlog.Text(who))
 			continue
 		}
-		reason := cmp.Or(v.Reason, "the sign-in leads elsewhere")
+		reason := cmp.Or(v.Reason, "the sign-in redirects to another page")
 		if refused[reason] == nil {
 			reasons = append(reasons, reason)
 		}
@@ -113,10 +113,10 @@ func (p *program) whoMay(s *config.Settings, people []devidp.Person) string {
 		return all
 	}
 	if s.Engine.SignUp.Policy == authsvc.SignUpInvited {
-		return all + fmt.Sprintf("%sinvite somebody, and the mail comes to the inbox: AUTHSVC_URL=%s AUTHSVC_STORAGE_URL=%s authsvc users invite ada@example.com -c %s\n",
+		return all + fmt.Sprintf("%sinvite a person, and the mail arrives in the inbox: AUTHSVC_URL=%s AUTHSVC_STORAGE_URL=%s authsvc users invite ada@example.com -c %s\n",
 			indent, s.Engine.URL, s.Storage.URL, p.configPath)
 	}
-	return all + indent + "add somebody who may on the page that people choose at, or change sign_in.allow, sign_up or rules\n"
+	return all + indent + "add a person who may sign in on the provider's page, or change sign_in.allow, sign_up or rules\n"
 }
 
 // startProvider starts the identity provider and the inbox of dev, on a port next to

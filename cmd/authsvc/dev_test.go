@@ -46,7 +46,7 @@ func TestDevWithConfiguration(t *testing.T) {
 	l.start()
 	eventually(t, "what is served is said", func() bool {
 		said := l.out.String()
-		return strings.Contains(said, "anybody can sign in as anybody") && strings.Contains(said, "sign-in with github, email, dev")
+		return strings.Contains(said, "anyone can sign in as anyone") && strings.Contains(said, "sign-in with github, email, dev")
 	})
 	b := browser.New(origin, nil).Follow()
 	get := func(path string) *browser.Answer {
@@ -180,20 +180,20 @@ func TestDevSaysWhoMay(t *testing.T) {
 	for name, test := range map[string]struct{ settings, want string }{
 		"everybody": {"", ""},
 		"a domain": {"sign_in: {allow: [{domains: [acme.example]}]}",
-			"may sign in: Emmy Noether <emmy@acme.example>\nnot: Ada Lovelace <ada@example.com>, Grace Hopper <grace@example.com>, Alan Turing <alan@example.com>, Katherine Johnson (by the conditions of sign-in)\n"},
+			"may sign in: Emmy Noether <emmy@acme.example>\nnot: Ada Lovelace <ada@example.com>, Grace Hopper <grace@example.com>, Alan Turing <alan@example.com>, Katherine Johnson (by the sign-in conditions)\n"},
 		"a group of a provider": {"session: {claims: {groups: realm.roles}}\nsign_in: {allow: [{providers: [github], groups: [ops]}, {domains: [example.com]}]}",
-			"may sign in: Ada Lovelace <ada@example.com>, Grace Hopper <grace@example.com>, Emmy Noether <emmy@example.com>\nnot: Alan Turing <alan@example.com>, Katherine Johnson (by the conditions of sign-in)\n"},
+			"may sign in: Ada Lovelace <ada@example.com>, Grace Hopper <grace@example.com>, Emmy Noether <emmy@example.com>\nnot: Alan Turing <alan@example.com>, Katherine Johnson (by the sign-in conditions)\n"},
 		"a rule": {"rules: {sign_in: user.name.startsWith(\"Ada\")}",
 			"may sign in: Ada Lovelace <ada@example.com>\nnot: Grace Hopper <grace@example.com>, Alan Turing <alan@example.com>, Katherine Johnson (by the rule of sign-in)\n"},
 		"a rule and a hook, which is not asked": {"rules: {sign_in: account.provider == \"github\"}\nhooks: [{on: sign_in, url: http://127.0.0.1:1/, secret: whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3}]",
 			"may sign in: none of them\nnot: Ada Lovelace <ada@example.com>, Grace Hopper <grace@example.com>, Alan Turing <alan@example.com>, Katherine Johnson (by the rule of sign-in)\n" +
-				"add somebody who may on the page that people choose at, or change sign_in.allow, sign_up or rules\n"},
+				"add a person who may sign in on the provider's page, or change sign_in.allow, sign_up or rules\n"},
 		"a network": {"sign_in: {allow: [{networks: [10.0.0.0/8]}]}",
-			"may sign in: none of them\nnot: Ada Lovelace <ada@example.com>, Grace Hopper <grace@example.com>, Alan Turing <alan@example.com>, Katherine Johnson (by the conditions of sign-in)\n" +
-				"add somebody who may on the page that people choose at, or change sign_in.allow, sign_up or rules\n"},
+			"may sign in: none of them\nnot: Ada Lovelace <ada@example.com>, Grace Hopper <grace@example.com>, Alan Turing <alan@example.com>, Katherine Johnson (by the sign-in conditions)\n" +
+				"add a person who may sign in on the provider's page, or change sign_in.allow, sign_up or rules\n"},
 		"invited": {"sign_up: {policy: invited}",
 			"may sign in: none of them\nnot: Ada Lovelace <ada@example.com>, Grace Hopper <grace@example.com>, Alan Turing <alan@example.com>, Katherine Johnson (not invited)\n" +
-				"invite somebody, and the mail comes to the inbox: AUTHSVC_URL=http://localhost:3000 AUTHSVC_STORAGE_URL=sqlite:dev.db authsvc users invite ada@example.com -c FILE\n"},
+				"invite a person, and the mail arrives in the inbox: AUTHSVC_URL=http://localhost:3000 AUTHSVC_STORAGE_URL=sqlite:dev.db authsvc users invite ada@example.com -c FILE\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

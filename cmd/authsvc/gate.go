@@ -56,7 +56,7 @@ func checkUpstreams(s *config.Settings) error {
 	for i, h := range s.Engine.Gate.Hosts {
 		if h.Upstream == "" && len(s.Engine.Gate.Proxies) == 0 && len(s.Engine.TrustedProxies) == 0 {
 			mistakes = append(mistakes, s.Mistake(fmt.Sprintf("gate.hosts[%d].upstream", i), "is missing",
-				"write where the program listens, such as http://127.0.0.1:8080, or in trusted_proxies which proxy asks about its requests"))
+				"write the address of the program, such as http://127.0.0.1:8080, or name the proxy that asks about its requests in trusted_proxies"))
 		}
 	}
 	if len(mistakes) > 0 {

@@ -127,7 +127,7 @@ func TestGateFlags(t *testing.T) {
 	}{
 		{"", []string{"gate"}, "missing flags: --upstream"},
 		{"", []string{"gate", "--upstream", "x", "--allow", "colour=blue"}, "colour"},
-		{"", []string{"gate", "--upstream", "x", "--allow", "anyone", "--allow", "users=1"}, "goes with no other"},
+		{"", []string{"gate", "--upstream", "x", "--allow", "anyone", "--allow", "users=1"}, "must not be combined with another"},
 		{"", []string{"gate", "--upstream", "http://127.0.0.1:1", "--allow", "when=user.nmae == '', x"}, "command line: --allow[0].when is wrong: "},
 		{"", []string{"gate", "--upstream", "localhost:80"}, "is not the address of a program"},
 		{"gate:\n  hosts:\n    - origin: http://localhost:3000\n", []string{"serve"}, "authsvc.yaml:7: gate.hosts[0].upstream is missing"},

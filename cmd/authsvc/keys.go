@@ -57,9 +57,9 @@ func inCommands(err error) error {
 	case errors.Is(err, authsvc.ErrNoTokens):
 		return errors.New("tokens.audiences is not set, so there are no signing keys")
 	case errors.Is(err, authsvc.ErrDerivedKeys):
-		return errors.New("without storage the signing keys follow from secret: put a new one in front of it")
+		return errors.New("without storage the signing keys are derived from secret: put a new secret in front of it")
 	case errors.Is(err, authsvc.ErrSealedKeys):
-		return errors.New("secret does not open the signing keys in the store: put the one that sealed them back as a further entry, or replace them with `authsvc keys rotate --now`")
+		return errors.New("secret does not open the signing keys in the store: add the secret that sealed them as a further entry, or replace them with `authsvc keys rotate --now`")
 	}
 	return err
 }
@@ -77,12 +77,12 @@ func (c keysRotate) Run(p *program) error {
 		if err != nil && !(sealed && c.Now) {
 			return err
 		}
-		what := "publish the next keys, which sign in a day"
+		what := "publish the next keys, which start to sign in a day"
 		switch {
 		case sealed:
-			what = "replace the signing keys, which cannot be opened; all tokens that are out are refused then"
+			what = "replace the signing keys, which cannot be opened; all existing tokens are then refused"
 		case c.Now:
-			what = "make new signing keys, which sign in a minute; the present ones stay published until `authsvc keys retire`"
+			what = "make new signing keys, which start to sign in a minute; the current keys stay published until `authsvc keys retire`"
 		}
 		if c.DryRun {
 			_, err := fmt.Fprintln(p.stdout, "would", what)
@@ -98,7 +98,7 @@ func (c keysRotate) Run(p *program) error {
 			return err
 		}
 		if len(made) == 0 && !c.JSON {
-			fmt.Fprintln(p.stdout, "the next keys are published already")
+			fmt.Fprintln(p.stdout, "the next keys are already published")
 		}
 		return p.printKeys(service, c.JSON)
 	})
@@ -115,9 +115,9 @@ func (c keysRetire) Run(p *program) error {
 		if i < 0 {
 			return fmt.Errorf("no signing key has the kid %q; `authsvc keys list` shows all", truncate(c.KID))
 		}
-		what := "take the key " + c.KID + " out of the set; the tokens that it signed are refused then"
+		what := "remove the key " + c.KID + " from the set; the tokens that it signed are then refused"
 		if keys[i].State == authsvc.KeySigning {
-			what += ", and its successor signs at once"
+			what += ", and its successor starts to sign at once"
 		}
 		if c.DryRun {
 			_, err := fmt.Fprintln(p.stdout, "would", what)

@@ -48,7 +48,7 @@ func TestKeysRetire(t *testing.T) {
 	if len(first) != 1 || first[0].State != authsvc.KeySigning {
 		t.Fatalf("%+v", first)
 	}
-	if out := command(exitOK, "keys", "retire", first[0].ID, "--dry-run"); !strings.Contains(out, "would take the key "+first[0].ID) || !strings.Contains(out, "its successor signs at once") {
+	if out := command(exitOK, "keys", "retire", first[0].ID, "--dry-run"); !strings.Contains(out, "would remove the key "+first[0].ID) || !strings.Contains(out, "its successor starts to sign at once") {
 		t.Error(out)
 	}
 	if out := command(exitUsage, "keys", "retire", first[0].ID); !strings.Contains(out, "--yes") {

@@ -131,7 +131,7 @@ func (s *logSink) writeLine(l logLine) {
 	}
 	s.blocked.Store(false)
 	if n := s.dropped.Swap(0); n > 0 {
-		s.notices.Load().Warn("log lines were dropped, because nobody read them", "lines", n)
+		s.notices.Load().Warn("log lines were dropped because nothing read them", "lines", n)
 	}
 }
 

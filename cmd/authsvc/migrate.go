@@ -58,7 +58,7 @@ func (p *program) withStore(create bool, do func(*config.Settings, *store) error
 	if missing, err := storeIsMissing(s); err != nil {
 		return err
 	} else if missing && !create {
-		return fmt.Errorf("storage %s does not exist yet: `authsvc migrate up` creates it, as `authsvc serve` does; if it should exist, correct storage.url or the folder that this runs in", describeStorage(s))
+		return fmt.Errorf("storage %s does not exist yet: `authsvc migrate up` creates it, as `authsvc serve` does; if it should exist, correct storage.url or the working directory", describeStorage(s))
 	}
 	st, err := openStore(p.ctx, s, false)
 	if err != nil {
@@ -103,7 +103,7 @@ func (p *program) status(sc schema) error {
 func (c migrateUp) Run(p *program) error {
 	switch {
 	case c.SQL && !c.DryRun:
-		return fmt.Errorf("--sql goes with --dry-run: %w", errUsage)
+		return fmt.Errorf("--sql requires --dry-run: %w", errUsage)
 	case c.SQL:
 		return p.statements()
 	case c.DryRun:
@@ -126,7 +126,7 @@ func (c migrateDown) Run(p *program) error {
 			if m.Version != status.Current {
 				continue
 			}
-			question := fmt.Sprintf("Take back change %d, %s, in %s, with the data in authsvc's own tables?", m.Version, m.Name, describeStorage(s))
+			question := fmt.Sprintf("Roll back change %d, %s, in %s, and delete the data in authsvc's own tables?", m.Version, m.Name, describeStorage(s))
 			if err := p.confirm(question, c.Yes); err != nil {
 				return err
 			}
@@ -181,7 +181,7 @@ func (p *program) statements() error {
 			Statements(ctx context.Context, show func(m tables.Migration, statement string)) error
 		})
 		if !ok {
-			return fmt.Errorf("storage %s is not a SQL store; leave --sql out", describeStorage(s))
+			return fmt.Errorf("storage %s is not a SQL store; remove --sql", describeStorage(s))
 		}
 		var latest int64
 		err := planner.Statements(p.ctx, func(m tables.Migration, statement string) {
@@ -238,7 +238,7 @@ func (p *program) plan(d tables.Direction) error {
 		for _, m := range status.Migrations {
 			if d == tables.Up && !m.Applied || d == tables.Down && m.Version == status.Current {
 				planned++
-				fmt.Fprintf(p.stdout, "would %s %d, %s\n", map[tables.Direction]string{tables.Up: "apply", tables.Down: "take back"}[d], m.Version, m.Name)
+				fmt.Fprintf(p.stdout, "would %s %d, %s\n", map[tables.Direction]string{tables.Up: "apply", tables.Down: "roll back"}[d], m.Version, m.Name)
 			}
 		}
 		if planned == 0 {
@@ -276,7 +276,7 @@ func (c migrateIssuer) Run(p *program) error {
 		}
 		issuer, err := service.AcceptIssuer(p.ctx, c.Provider, c.DryRun)
 		if errors.Is(err, authsvc.ErrNotFound) {
-			return "", fmt.Errorf("%s is not a provider of the configuration with an issuer", c.Provider)
+			return "", fmt.Errorf("%s is not a configured provider with an issuer", c.Provider)
 		}
 		return "issuer:" + c.Provider + " %s " + issuer, s.Explain(err)
 	})

@@ -17,7 +17,7 @@ type migrateReseal struct {
 func (c migrateReseal) Run(p *program) error {
 	return p.withPeople(func(p *people) error {
 		r, err := p.engine.Reseal(p.ctx, c.DryRun, progressOf(p.stderr))
-		verb := map[bool]string{true: "would seal anew", false: "sealed anew"}[c.DryRun]
+		verb := map[bool]string{true: "would reseal", false: "resealed"}[c.DryRun]
 		fmt.Fprintf(p.stdout, "%s %s, of %s\n", verb, sealedText(r), plural(r.Users, "user", "users"))
 		if err != nil {
 			return err

@@ -138,11 +138,11 @@ func badLines() []badLine {
 			`theme.brand_color cannot be used: colour "blueish" is not of the form #rrggbb; correct it, or leave it out`}},
 		{"sign_in: {allow: [{}, everybody, {domains: [\"*.example.com\"]}]}", "sign_in: {allow: [{domains: [.example.com]}]}", []string{
 			"sign_in.allow[1] is one value, not a mapping; write {domains: [example.com]}",
-			"sign_in.allow[0] names nobody; name emails, domains, users, providers, groups, claims or networks; without any condition everybody passes",
-			"sign_in.allow[2].domains[0] is not a domain; write example.com, or .example.com for all below it too"}},
+			"sign_in.allow[0] matches no one; set emails, domains, users, providers, groups, claims or networks; without any condition everyone passes",
+			"sign_in.allow[2].domains[0] is not a domain; write example.com, or .example.com to include its subdomains"}},
 		{"sign_up: {policy: closed, domains: [\"*.example.com\"]}", "sign_up: {domains: [.example.com]}", []string{
 			`sign_up.policy "closed" is not known; use open or invited`,
-			"sign_up.domains[0] is not a domain; write example.com, or .example.com for all below it too"}},
+			"sign_up.domains[0] is not a domain; write example.com, or .example.com to include its subdomains"}},
 		{"account: {enabeld: true, delete: maybe, delete_grace: 400d, fresh: 1s}", "account: {delete: true, delete_grace: 30d, fresh: 5m}", []string{
 			`key "account.enabeld" is not known; did you mean enabled?`,
 			`account.delete "maybe" is not a boolean; write true or false`,
@@ -152,34 +152,34 @@ func badLines() []badLine {
 			`key "notices.new_browsers" is not known; did you mean new_browser?`,
 			`notices.enabled "sometimes" is not a boolean; write true or false`}},
 		{"rules: {sign_in: 'user.emial == \"x\"', claims: '\"text\"', redirect: to.hots == 1}", "rules: {sign_in: user.email_verified, redirect: to.host == \"a.example\"}", []string{
-			"rules.sign_in is wrong: undefined field 'emial'; it knows account, client, link_request, new_user, now, profile, user",
-			`rules.claims is wrong: is string, not a map of names to values such as {"tier": "gold"}; it knows`,
-			"rules.redirect is wrong: undefined field 'hots'; it knows to"}},
+			"rules.sign_in is wrong: undefined field 'emial'; the variables are account, client, link_request, new_user, now, profile, user",
+			`rules.claims is wrong: is string, not a map of names to values such as {"tier": "gold"}; the variables are`,
+			"rules.redirect is wrong: undefined field 'hots'; the variables are to"}},
 		{"hooks: [{on: signin, url: http://far.example, secret: x, timeout: 1h}]", "hooks: []", []string{
 			`hooks[0].on "signin" is not known; use sign_in, claims, create_user`,
-			"hooks[0].timeout is not between 100ms and 5s; somebody waits for it: use a duration such as 2s",
+			"hooks[0].timeout is not between 100ms and 5s; a person waits for it: use a duration such as 2s",
 			"hooks[0].url cannot be called: only https is allowed, or http to a loopback host; use https, or http to this machine, as in https://app.example.com/hooks",
 			"hooks[0].secret is not usable; use whsec_ and the base64 of 24 to 64 random bytes"}},
 		{"mail: {templates: no-such-folder}", "mail: {}", []string{
 			"mail.templates cannot be used: no-such-folder cannot be read: no such file or directory; make it a folder that this program may read"}},
 		{"tokens: {rotate: 1h, audiences: [{id: api, alg: HS256, when: \"session.x(\"}]}", "tokens: {rotate: 30d, audiences: [{id: api, when: \"true\"}]}", []string{
-			"tokens.audiences[0].when is wrong: Syntax error: it ends too early; it knows client, now, request, session, user",
-			"tokens.rotate is not between 24 h and 87600 h; use a duration such as 2160h",
+			"tokens.audiences[0].when is wrong: Syntax error: it ends too early; the variables are client, now, request, session, user",
+			"tokens.rotate must be between 24 h and 87600 h; use a duration such as 2160h",
 			`tokens.audiences[0].alg "HS256" is not known; use ES256, EdDSA or RS256`}},
 		{"gate: {recheck: 1s, proxies: [all], hosts: [{origin: https://b.example.com/x, upstream: \"ftp://x\", default: sombody, rules: [{match: admin, allow: [{}]}]}]}",
 			"gate: {recheck: 30s, hosts: [{origin: https://b.example.com, upstream: \"http://127.0.0.1:8080\", rules: [{match: /admin/, allow: nobody}]}]}", []string{
 				`gate.proxies[0] "all" is not a network; write CIDRs, such as [10.0.0.0/8, 2001:db8::/32]`,
 				`gate.hosts[0].default "sombody" is not known; write anyone, signed_in, nobody, a condition such as {groups: [ops]}, or a list of conditions`,
-				"gate.recheck is not from 5 s to 10 min; use a duration such as 30s, the default",
-				"gate.hosts[0].rules[0].allow[0] names nobody; name emails, domains, users, providers, groups, claims or networks; without any condition everybody passes",
-				`gate.hosts[0].upstream "ftp://x" is not the address of a program; write scheme, host and port, such as http://127.0.0.1:8080, or unix:/path/of/a/socket`,
-				`gate.hosts[0].rules[0].match "admin" does not begin with a method or /; hosts have rules of their own; write a pattern such as /admin/, GET /public/ or /users/{id}`,
-				`gate.hosts[0].origin "https://b.example.com/x" is not an origin; write scheme, host and port only, such as https://app.example.com, or https://*.apps.example.com for every name one label below`}},
+				"gate.recheck must be from 5 s to 10 min; use a duration such as 30s, the default",
+				"gate.hosts[0].rules[0].allow[0] matches no one; set emails, domains, users, providers, groups, claims or networks; without any condition everyone passes",
+				`gate.hosts[0].upstream "ftp://x" is not the address of a program; write scheme, host and port, such as http://127.0.0.1:8080, or unix:/path/to/socket`,
+				`gate.hosts[0].rules[0].match "admin" must begin with a method or /; each host has its own rules; write a pattern such as /admin/, GET /public/ or /users/{id}`,
+				`gate.hosts[0].origin "https://b.example.com/x" is not an origin; write scheme, host and port only, such as https://app.example.com, or https://*.apps.example.com for every direct subdomain`}},
 		{"personal_tokens: {enabled: si}", "personal_tokens: {enabled: true}", []string{`personal_tokens.enabled "si" is not a boolean; write true or false`}},
 		{"colour: red", "# nothing", []string{`key "colour" is not known; known are`}},
 		same("providers:"),
 		{"- {id: gogle, client_id: a}", "- {id: google, client_id: a, client_secret: b}", []string{
-			`providers[0] "gogle" is not a provider of this version; did you mean google? With type: oidc or oauth2 any name goes`,
+			`providers[0] "gogle" is not a provider of this version; did you mean google? With type: oidc or oauth2, any name is allowed`,
 			"providers[0].client_secret is missing; " + register + ", or set auth_method: none for a public client (or set AUTHSVC_GOOGLE_SECRET)"}},
 		{"- {id: netsuite, client_id: a, account_id: x.evil, scop: z}", "- {id: netsuite, client_id: a, client_secret: b, account_id: \"1\", userinfo: https://a.example}", []string{
 			"providers[1].userinfo is missing; write",
@@ -188,7 +188,7 @@ func badLines() []badLine {
 			"providers[1].client_secret is missing; " + register + ", or set auth_method: none for a public client (or set AUTHSVC_NETSUITE_SECRET)"}},
 		{"- {id: acme, type: oidc, client_id: a, client_secret: hunter2, issuer: https://id.acme.example, signing_algs: [HS256], userinfo_method: PUT}",
 			"- {id: acme, type: oidc, client_id: a, client_secret: b, issuer: https://id.acme.example}", []string{
-				"providers[2].userinfo_method is refused: is neither GET nor POST; use GET or POST",
+				"providers[2].userinfo_method is refused: must be GET or POST; use GET or POST",
 				"providers[2].signing_algs is refused: HS256 needs a client secret of at least 32 bytes; use an algorithm with a public key that the provider signs with, such as RS256 or ES256; HS256, HS384 and HS512 take a client secret of 32, 48 and 64 bytes"}},
 		{"- {id: plain, type: oauth2, client_id: \"${NOWHERE}\", client_secret: b, token_url: http://far.example/t, auth_method: magic}",
 			"- {id: plain, type: oauth2, client_id: a, client_secret: b, authorization_url: https://a.example/a, token_url: https://a.example/t, userinfo_url: https://a.example/u}", []string{
@@ -203,14 +203,14 @@ func badLines() []badLine {
 				"providers[4].max_age is out of range; use 1m to 24h; 10m is the default",
 				`providers[4].from is not a mail address; write "Acme <no-reply@example.com>"`}},
 		{"- steam", "- {id: steam, api_key: a}", []string{"providers[5] is one value, not a mapping; write {id: github, client_id: …, client_secret: …}"}},
-		{"- {id: x, type: credentials}", "- {id: gitlab, client_id: a, client_secret: b}", []string{"providers[6].hook is missing; say who judges the fields: hook: {url: https://app.example.com/credentials, secret: whsec_…}"}},
+		{"- {id: x, type: credentials}", "- {id: gitlab, client_id: a, client_secret: b}", []string{"providers[6].hook is missing; name the hook that checks the fields: hook: {url: https://app.example.com/credentials, secret: whsec_…}"}},
 		{"- {id: acme, type: oidc, client_id: a, client_secret: b, issuer: https://id.acme.example}",
 			"- {id: acme2, type: oidc, client_id: a, client_secret: b, issuer: https://id.acme.example}", []string{`providers[7].id "acme" is given twice; give each provider an id of its own`}},
 		{"- {id: githb, client_id: a}", "- {id: github, client_id: a, client_secret: b}", []string{
 			`providers[8] "githb" is not a provider of this version; did you mean `,
 			"providers[8].client_secret is missing; " + register + ", or set auth_method: none for a public client (or set AUTHSVC_GITHUB_SECRET)"}},
 		{"- {id: discord, client_id: \"…\", client_secret: b}", "- {id: discord, client_id: a, client_secret: b}", []string{
-			"providers[9].client_id is still the placeholder of the documentation; write your own value"}},
+			"providers[9].client_id is still the placeholder from the documentation; write your own value"}},
 	}
 }
 
@@ -308,9 +308,9 @@ func TestTokensMistakes(t *testing.T) {
 		"F:4: tokens.audiences[1] is one value, not a mapping; write {id: https://api.example.com}",
 		`F:4: tokens.audiences[2].allow "all" is not known; write signed_in, or a list of conditions`,
 		`F:4: tokens.audiences[2].ttl "long" is not a duration; write a number and a unit, such as 30d, 720h or 10m`,
-		"F:4: tokens.rotate is not between 24 h and 87600 h; use a duration such as 2160h",
+		"F:4: tokens.rotate must be between 24 h and 87600 h; use a duration such as 2160h",
 		`F:4: tokens.audiences[0].alg "HS256" is not known; use ES256, EdDSA or RS256`,
-		"F:4: tokens.audiences[0].ttl is not between 1 and 15 minutes; use a duration such as 5m",
+		"F:4: tokens.audiences[0].ttl must be between 1 and 15 minutes; use a duration such as 5m",
 		`F:4: tokens.audiences[0].claims[0] "groups" is not known; use email, name, picture`,
 		`F:4: tokens.audiences[0].claims[1] "exp" is reserved; leave it out`,
 		"F:4: tokens.audiences[2].id is missing or not printable; name the program",

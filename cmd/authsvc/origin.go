@@ -127,7 +127,7 @@ func health(w http.ResponseWriter, r *http.Request, ok bool) {
 // replaces the Host header, so the log includes the fix.
 func (h *originHandler) rejectHost(w http.ResponseWriter, r *http.Request) {
 	h.warnHost.Do(func() {
-		h.log.Warn("refused a request for another host, and will do so silently from now on; a proxy has to pass the Host header of the browser on, and url has to be what the browser uses",
+		h.log.Warn("refused a request for another host, and will refuse further ones silently; a proxy must pass on the Host header of the browser, and url must be the address that the browser uses",
 			"host", truncate(r.Host), "want", strings.TrimPrefix(strings.TrimPrefix(h.origin, "https://"), "http://"))
 	})
 	http.Error(w, "this host is not served here", http.StatusMisdirectedRequest)

@@ -48,7 +48,7 @@ func (c *probeCommand) Run(p *program) error {
 		return err
 	}
 	if c.Rate <= 0 || c.Rate > 1000 {
-		return fmt.Errorf("--rate is not from 0 to 1000: %w", errUsage)
+		return fmt.Errorf("--rate must be above 0 and at most 1000: %w", errUsage)
 	}
 	if o.Hosts, err = c.hosts(p, s, service); err != nil {
 		return err
@@ -123,7 +123,7 @@ func (c *probeCommand) hosts(p *program, s *config.Settings, service *engine.Ope
 		list = append(list, one)
 	}
 	if len(list) == 0 && c.Origin != "" {
-		return nil, fmt.Errorf("--origin %s is no host of gate.hosts: %w", truncate(c.Origin), errUsage)
+		return nil, fmt.Errorf("--origin %s is not a host of gate.hosts: %w", truncate(c.Origin), errUsage)
 	}
 	if len(list) == 0 {
 		return nil, errors.New("there is nothing behind the gate: gate.hosts is empty")
@@ -186,7 +186,7 @@ func (c *probeCommand) report(p *program, o probe.Options) error {
 	case failed != nil:
 		return failed
 	case ctx.Err() != nil:
-		return errors.New("interrupted: not all was tried")
+		return errors.New("interrupted: some attempts were not made")
 	case counts[probe.Hole]+counts[probe.Broken]+counts[probe.Failed] > 0:
 		return errFindings
 	}
@@ -206,7 +206,7 @@ func (c *echoCommand) Run(p *program) error {
 		return fmt.Errorf("--listen: %w", err)
 	}
 	if at, err := netip.ParseAddrPort(l.Addr().String()); err != nil || !at.Addr().IsLoopback() {
-		fmt.Fprintln(p.stderr, "warning: whoever reaches this address is shown what they send; a program behind a proxy listens on loopback")
+		fmt.Fprintln(p.stderr, "warning: anyone who reaches this address sees what they send; a program behind a proxy should listen on loopback")
 	}
 	fmt.Fprintf(p.stdout, "echo at http://%s\n", l.Addr())
 	server := &http.Server{Handler: probe.Echo(), ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 30 * time.Second, WriteTimeout: 30 * time.Second, IdleTimeout: time.Minute}

@@ -371,7 +371,7 @@ func TestProbeFindsBroken(t *testing.T) {
 		"as documented":               {func(s *probedSite) http.Handler { return s.service }, "https://sub.example.com", ""},
 		"Set-Cookie of the hand-over": {without("/api/auth/gate/start"), "https://sub.example.com", "answered 302 without the cookie that authsvc sets"},
 		"Set-Cookie at the login":     {without("/api/auth/csrf"), "https://example.com", "answered 200 without the cookie that authsvc sets"},
-		"gated itself":                {func(s *probedSite) http.Handler { return s.unless(s.service.Guard(probe.Echo())) }, "https://example.com", "is asked about itself"},
+		"gated itself":                {func(s *probedSite) http.Handler { return s.unless(s.service.Guard(probe.Echo())) }, "https://example.com", "is itself checked"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -419,8 +419,8 @@ func TestProbeWords(t *testing.T) {
 	s := newProbedSite(t)
 	code, _, out := s.probe(uncheckedAdmin, http.HandlerFunc(toHTTPS), false)
 	for _, want := range []string{
-		"hole     https://example.com unchecked-path: GET /admin/probe: the program was reached: it got GET /admin/probe\n",
-		"         nginx: every location that leads to the program needs auth_request", "\n         HAProxy: ", "\n         Caddy: ", "skipped  https://example.com identity-header: it takes authsvc echo",
+		"hole     https://example.com unchecked-path: GET /admin/probe: the program was reached: it received GET /admin/probe\n",
+		"         nginx: every location that leads to the program needs auth_request", "\n         HAProxy: ", "\n         Caddy: ", "skipped  https://example.com identity-header: needs authsvc echo",
 	} {
 		if code != exitFailed || !strings.Contains(out, want) {
 			t.Errorf("exit code %d, no %q in\n%s", code, want, out)
@@ -432,8 +432,8 @@ func TestProbeWords(t *testing.T) {
 		code int
 		says string
 	}{
-		"another host":   {[]string{"--origin", "https://other.example.com"}, exitUsage, "is no host of gate.hosts"},
-		"by http":        {[]string{"--origin", "http://example.com"}, exitUsage, "is no host of gate.hosts"},
+		"another host":   {[]string{"--origin", "https://other.example.com"}, exitUsage, "is not a host of gate.hosts"},
+		"by http":        {[]string{"--origin", "http://example.com"}, exitUsage, "is not a host of gate.hosts"},
 		"no address":     {[]string{"--connect-to", "example.com"}, exitUsage, "write HOST:PORT=ADDRESS:PORT"},
 		"too fast":       {[]string{"--rate", "1e9"}, exitUsage, "--rate"},
 		"no cookies":     {[]string{"--cookie-file", filepath.Join(s.dir, "none")}, exitFailed, "--cookie-file"},

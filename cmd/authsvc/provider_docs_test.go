@@ -17,7 +17,7 @@ func TestProviderPages(t *testing.T) {
 	dir := filepath.Join("..", "..", "docs", "providers")
 	want := map[string]string{}
 	var index strings.Builder
-	index.WriteString("# Identity providers\n\nMade from the table of package `provider`. `authsvc providers` prints it, `authsvc check` says which callback URLs to register and whether discovery answers. A service that is not here is set up with `type: oidc`, `oauth2` or `oauth1`: see [configuration](../configuration.md).\n\nWhat the column E-mail says of an address, which counts only if it is verified when accounts are linked by it:\n\n" + emailLegend() + "\n| Id | Name | Protocol | E-mail |\n|---|---|---|---|\n")
+	index.WriteString("# Identity providers\n\nGenerated from the table of package `provider`. `authsvc providers` prints the table. `authsvc check` prints the callback URLs to register, and whether discovery answers. To use a service that is not listed, set `type: oidc`, `oauth2` or `oauth1`: see [configuration](../configuration.md).\n\nAccounts are linked by address only if the address is verified. The column E-mail says when it is:\n\n" + emailLegend() + "\n| Id | Name | Protocol | E-mail |\n|---|---|---|---|\n")
 	for _, e := range provider.All() {
 		l, err := describeProvider(e)
 		if err != nil {
@@ -63,12 +63,12 @@ var protocolNames = map[string]string{"oidc": "OpenID Connect", "oauth2": "OAuth
 
 // emailDocs say how far an e-mail address from a provider can be trusted.
 var emailDocs = map[string]string{
-	provider.EmailClaim:      "The provider says of each address whether it was verified; only then does it count as verified.",
-	provider.EmailFiltered:   "The verified primary address is taken; without one the user has no address.",
-	provider.EmailImplied:    "Only verified addresses are given out, so they count as verified.",
-	provider.EmailIssuer:     "Whoever runs the server decides about addresses, so none counts as verified unless the configuration says so.",
-	provider.EmailUnverified: "Nothing vouches for the address, so it never counts as verified.",
-	provider.EmailAbsent:     "There is no address.",
+	provider.EmailClaim:      "The provider says whether each address is verified; an address counts as verified only if the provider says so.",
+	provider.EmailFiltered:   "Only the verified primary address is used; without one, the user has no address.",
+	provider.EmailImplied:    "The provider returns only verified addresses, so they count as verified.",
+	provider.EmailIssuer:     "The operator of the server decides about addresses, so none counts as verified unless the configuration says so.",
+	provider.EmailUnverified: "The provider does not vouch for the address, so it never counts as verified.",
+	provider.EmailAbsent:     "The provider returns no address.",
 }
 
 // emailLegend explains the words of the index.
@@ -128,7 +128,7 @@ func providerPage(l listedProvider) string {
 		fmt.Fprintf(&b, "- Scope: `%s`.\n", l.Scope)
 	}
 	if l.Protocol == "oidc" || l.Protocol == "oauth2" {
-		fmt.Fprintf(&b, "- PKCE: %s.\n", map[bool]string{true: "yes", false: "no, the provider does not take it"}[l.PKCE])
+		fmt.Fprintf(&b, "- PKCE: %s.\n", map[bool]string{true: "yes", false: "no, the provider does not support it"}[l.PKCE])
 	}
 	fmt.Fprintf(&b, "- E-mail: %s\n", emailDocs[l.Email])
 	for _, note := range l.Notes {

@@ -77,7 +77,7 @@ func (r *reloader) reload(ctx context.Context) bool {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), retireTime)
 		defer cancel()
 		if err := before.retire(ctx); err != nil {
-			next.log.Warn("what began before the reload did not end in time", "err", err)
+			next.log.Warn("work from before the reload did not end in time", "err", err)
 		}
 	}()
 	next.log.Info("configuration reloaded", "providers", providerNames(next.settings))
@@ -146,7 +146,7 @@ func checkUnchangeable(old, next *config.Settings) error {
 		}
 	}
 	if hasPrograms(old) != hasPrograms(next) { // the listener's limit is set at the start
-		mistakes = append(mistakes, next.Mistake("gate.hosts", "has the first upstream, or none any more, which requires a restart", "restart the service, or change it back"))
+		mistakes = append(mistakes, next.Mistake("gate.hosts", "gained its first upstream or lost its last one, which requires a restart", "restart the service, or change it back"))
 	}
 	if len(mistakes) > 0 {
 		return mistakes

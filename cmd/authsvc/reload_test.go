@@ -83,7 +83,7 @@ func TestReloadRefused(t *testing.T) {
 		{good + "session: {store: 'redis://:hunter2@127.0.0.1:1/0'}\n", []string{"session.store was changed, which requires a restart"}},
 		{strings.Replace(good, "'sqlite:a.db'", "'sqlite:a.db', naming: snake", 1), []string{"storage.naming was changed, which requires a restart"}},
 		{strings.Replace(good, "sqlite:a.db", "postgres://ada:hunter2@127.0.0.1/x", 1), []string{"storage.url was changed"}},
-		{good + "gate: {hosts: [{origin: 'http://localhost:1', upstream: 'http://127.0.0.1:1', default: nobody}]}\n", []string{"gate.hosts has the first upstream, or none any more, which requires a restart"}},
+		{good + "gate: {hosts: [{origin: 'http://localhost:1', upstream: 'http://127.0.0.1:1', default: nobody}]}\n", []string{"gate.hosts gained its first upstream or lost its last one, which requires a restart"}},
 		{"url: [", []string{"not reloaded: "}},
 	} {
 		l.writeConfig(c.config)

@@ -70,7 +70,7 @@ func (r *reloader) writeHeartbeat(ctx context.Context, own *replica) {
 	defer cancel()
 	err := putHeartbeat(ctx, r.store.Adapter, r.id, own, time.Now())
 	if err != nil && ctx.Err() == nil {
-		r.handlers.instance().log.Debug("the secrets of this replica could not be recorded for check", "err", err)
+		r.handlers.instance().log.Debug("cannot record the secrets of this replica for check", "err", err)
 	}
 }
 
@@ -177,14 +177,14 @@ func (r *rotation) step() (string, error) {
 	}
 	for _, one := range r.replicas {
 		if k := r.countHolding(one.Keys[0]); k < n {
-			return "", fmt.Errorf("a replica seals under a secret that %d of %d do not know: they refuse its sessions; give it to them, at the end of the list", n-k, n)
+			return "", fmt.Errorf("a replica seals under a secret that %d of %d replicas do not know, so they refuse its sessions: append it to their lists", n-k, n)
 		}
 		if !slices.Contains(r.keys, one.Keys[0]) {
-			return "", errors.New("this configuration lacks the secret that running replicas seal under: put it into the list")
+			return "", errors.New("this configuration lacks the secret that running replicas seal under: add it to the list")
 		}
 	}
 	if k := r.countHolding(r.keys[0]); k < n && n > 1 {
-		return "", fmt.Errorf("the first secret is not known to %d of %d running replicas: append it to the list of each before it comes first anywhere", n-k, n)
+		return "", fmt.Errorf("the first secret is not known to %d of %d running replicas: append it to every list before it comes first in any", n-k, n)
 	}
 	return r.progress(n), nil
 }
@@ -204,10 +204,10 @@ func (r *rotation) progress(n int) string {
 		return fmt.Sprintf("step 2 of a rotation is done: all %d replicas seal under the newest secret; drop the others when session.max_age has passed since", n)
 	}
 	if n == 1 && !slices.Equal(r.replicas[0].Keys, r.keys) {
-		return "the running replica has another list, and takes this one at its next reload or start"
+		return "the running replica has another list, and will use this one after its next reload or start"
 	}
 	if n == 1 {
-		return "one, that of the running replica"
+		return "one, the same at the running replica"
 	}
 	return fmt.Sprintf("one, the same at all %d replicas", n)
 }

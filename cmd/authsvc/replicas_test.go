@@ -34,7 +34,7 @@ func TestRotationStep(t *testing.T) {
 		"dropped too early":                   {"b", []string{"b", "ab"}, "seals under a secret that 1 of 2 do not know", true},
 		"dropped here too early":              {"b", []string{"ab", "ab"}, "this configuration lacks", true},
 		"one replica alone, in front at once": {"ba", []string{"a"}, "the running replica has another list", false},
-		"one replica alone":                   {"a", []string{"a"}, "one, that of the running replica", false},
+		"one replica alone":                   {"a", []string{"a"}, "one, the same at the running replica", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -80,7 +80,7 @@ func (c *rulesExplainCommand) question(p *program, s *config.Settings) (q engine
 	q = engine.GateQuestion{Method: c.Method, URL: c.URL, Token: c.Token, Claims: authsvc.Claims{}, Time: time.Now(), Client: authsvc.RequestClient{Agent: c.Agent}}
 	if c.IP != "" {
 		if q.Client.IP, err = netip.ParseAddr(c.IP); err != nil {
-			return q, "", fmt.Errorf("--ip %s is no address: %w", truncate(c.IP), errUsage)
+			return q, "", fmt.Errorf("--ip %s is not an address: %w", truncate(c.IP), errUsage)
 		}
 	}
 	for _, claim := range c.Claim {
@@ -96,12 +96,12 @@ func (c *rulesExplainCommand) question(p *program, s *config.Settings) (q engine
 	}
 	if c.User == "" {
 		if c.Token || len(c.Claim) > 0 || c.Age != "" || c.Provider != "" {
-			return q, "", fmt.Errorf("nobody asks: name --user, too: %w", errUsage)
+			return q, "", fmt.Errorf("no user is given: add --user: %w", errUsage)
 		}
 		return q, "nobody", nil
 	}
 	if q.Session, person, err = c.session(p, s, q.Time); err == nil && c.Token {
-		person += ", by a personal access token"
+		person += ", with a personal access token"
 	}
 	return q, person, err
 }
@@ -135,7 +135,7 @@ func (c *rulesExplainCommand) session(p *program, s *config.Settings, now time.T
 	}
 	if address, bad := authsvc.NormaliseEmail(c.User); bad == nil {
 		v.UserID, v.Email, v.EmailVerified = "", address, true
-		return v, plainlog.Text(address) + ", made up, with the address proved", nil
+		return v, plainlog.Text(address) + ", made up, with a proved address", nil
 	}
 	return v, "the id " + plainlog.Text(c.User) + ", made up", nil
 }
@@ -162,7 +162,7 @@ func (c *rulesExplainCommand) stored(p *program, s *config.Settings) (*authsvc.U
 func (c *rulesExplainCommand) explain(e engine.GateExplanation, person string) explained {
 	out := explained{URL: c.URL, Method: c.Method, Person: person, Verdict: e.Verdict, Reason: e.Reason, Readings: []explainedReading{}}
 	if e.Host < 0 {
-		out.Reason = "no host of gate.hosts is reached at that"
+		out.Reason = "no host of gate.hosts is reached at this URL"
 		return out
 	}
 	out.Host = fmt.Sprintf("gate.hosts[%d]", e.Host)
@@ -197,7 +197,7 @@ func (e *explained) print(p *program) error {
 	}
 	text := withReason(e.Verdict, e.Reason)
 	if e.MaxAge != "" {
-		text += ", to have signed in within " + e.MaxAge
+		text += ", requires a sign-in within " + e.MaxAge
 	}
 	if e.By != "" {
 		text += ", by " + e.By

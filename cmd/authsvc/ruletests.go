@@ -152,11 +152,11 @@ func (t *ruleTest) check() string {
 	case t.SignIn == nil && t.Want.Claims != nil:
 		return "expects claims, which only a sign_in has"
 	case t.Redirect != "" && t.Want.Reason != nil:
-		return "expects a reason, which a redirect has none of"
+		return "expects a reason, which a redirect does not have"
 	}
 	for _, ip := range []string{t.signInOrNone().Client.IP, t.tokenOrNone().Client.IP} {
 		if _, err := netip.ParseAddr(ip); ip != "" && err != nil {
-			return fmt.Sprintf("has a client.ip, %q, that is no address", ip)
+			return fmt.Sprintf("has a client.ip, %q, that is not an address", ip)
 		}
 	}
 	return ""

@@ -131,7 +131,7 @@ func (p *program) serve(s *config.Settings, flags map[string]string, listener ne
 		defer func() {
 			// The store's server may be gone. Acknowledged writes are stored.
 			if err := withTimeout(closeTime, st.close); err != nil {
-				srv.log.Warn("the store could not be closed properly", "err", err)
+				srv.log.Warn("cannot close the store properly", "err", err)
 			}
 		}()
 	}

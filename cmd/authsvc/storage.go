@@ -68,7 +68,7 @@ func drivers() map[string]driver {
 		"mongodb": mongodb, "mongodb+srv": mongodb,
 		"redis": redis, "rediss": redis, "unix": redis,
 		"sqlite": {open: openSQLite, exists: sqliteExists, canCreate: func(url string) error { return checkFolder(filepath.Dir(sqlitePath(url))) }, renames: true,
-			fix: "name a file in a folder that exists and that this user may write to; what is there is left as it is"},
+			fix: "name a file in a folder that exists and that this user may write to; existing data is not changed"},
 		"memory": {name: "memory", open: openMemory},
 		"none":   {name: "none", open: openNone},
 	}
@@ -101,7 +101,7 @@ func checkStorage(s *config.Settings) error {
 	case d.renames:
 		found = append(found, checkNames(s)...)
 	case len(s.Storage.Naming.UserColumns) > 0:
-		found = append(found, s.Mistake("storage.user_columns", "are columns of the application's own table of users, and "+describeStorage(s)+" has none",
+		found = append(found, s.Mistake("storage.user_columns", "names columns of the application's own user table, but "+describeStorage(s)+" has none",
 			"leave it out, or use a SQL database or MongoDB"))
 	}
 	if len(found) == 0 {
@@ -120,7 +120,7 @@ func checkNames(s *config.Settings) config.Mistakes {
 	}{
 		{"storage.tables", "name a table after one of the preset prisma, as in {User: users}", sqlite.Naming{Preset: all.Preset, Tables: all.Tables}},
 		{"storage.columns", "name a column after one of the preset prisma, as in {User.emailVerified: verified_at}", sqlite.Naming{Preset: all.Preset, Tables: all.Tables, Columns: all.Columns}},
-		{"storage.user_columns", "name columns of the application's as the database has them, as in [role]", all},
+		{"storage.user_columns", "write the application's columns as the database names them, as in [role]", all},
 	} {
 		if _, err := part.names.Resolve(); err != nil {
 			return config.Mistakes{s.Mistake(part.key, "cannot be used: "+strings.TrimPrefix(oneLine(err), "naming: "), part.fix)}
@@ -153,7 +153,7 @@ func openStore(ctx context.Context, s *config.Settings, migrate bool) (*store, e
 	}
 	if c.PlainTokens && s.Engine.Session.Strategy != "jwt" {
 		combined.warnings = append(combined.warnings, "with session.store, the sessions that NextAuth keeps in "+describeStorage(s)+
-			" are not looked for, and it does not see those of authsvc: whoever is signed in has to sign in again; leave session.store out to share sessions")
+			" are not used, and NextAuth does not see the sessions of authsvc: signed-in users must sign in again; leave session.store out to share sessions")
 	}
 	return combined, nil
 }
@@ -204,7 +204,7 @@ func openStoreWithRetry(ctx context.Context, s *config.Settings, log *slog.Logge
 		onRetry()
 		if time.Since(logged) > retryLogInterval {
 			logged = time.Now()
-			log.Error("the store cannot be reached; trying again until it can, and not ready until then", "storage", describeStorage(s), "err", oneLine(err))
+			log.Error("cannot reach the store; retrying, and not ready until the store answers", "storage", describeStorage(s), "err", oneLine(err))
 		}
 		select {
 		case <-ctx.Done():
@@ -245,7 +245,7 @@ func checkFolder(dir string) error {
 		if errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("the folder %s does not exist", dir)
 		}
-		return fmt.Errorf("no file can be made in the folder %s: %w", dir, errors.Unwrap(err))
+		return fmt.Errorf("cannot create a file in the folder %s: %w", dir, errors.Unwrap(err))
 	}
 	return errors.Join(f.Close(), os.Remove(f.Name()))
 }

@@ -40,7 +40,7 @@ func TestCompatWithRedis(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer st.close()
-			if warned := strings.Contains(strings.Join(st.warnings, "\n"), "has to sign in again"); warned != c.want {
+			if warned := strings.Contains(strings.Join(st.warnings, "\n"), "must sign in again"); warned != c.want {
 				t.Errorf("warnings %q, want one: %t", st.warnings, c.want)
 			}
 		})
@@ -90,7 +90,7 @@ func TestServeWaitsForStore(t *testing.T) {
 			if ready, page := status("/readyz"), status("/api/auth/signin"); ready != http.StatusServiceUnavailable || page != http.StatusServiceUnavailable {
 				t.Errorf("without a store: ready %d, page %d", ready, page)
 			}
-			eventually(t, "logged", func() bool { return strings.Contains(out.String(), "the store cannot be reached; trying again") })
+			eventually(t, "logged", func() bool { return strings.Contains(out.String(), "cannot reach the store; retrying") })
 			server.Start()
 			eventually(t, "ready", func() bool { return status("/readyz") == http.StatusOK })
 			if page := status("/api/auth/signin"); page != http.StatusOK {

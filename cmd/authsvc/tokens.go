@@ -61,7 +61,7 @@ func (c tokensCreate) Run(p *program) error {
 		case errors.Is(err, authsvc.ErrNoPersonalTokens):
 			return errors.New("personal_tokens.enabled is not set, so the token would not be accepted")
 		case errors.Is(err, authsvc.ErrTooMany):
-			return errors.New("the user has 100 personal access tokens, which is the most: revoke one with `authsvc tokens revoke`")
+			return errors.New("the user has 100 personal access tokens, which is the maximum: revoke one with `authsvc tokens revoke`")
 		case err != nil:
 			return errors.New(strings.ReplaceAll(err.Error(), "authsvc: ", ""))
 		}
@@ -71,7 +71,7 @@ func (c tokensCreate) Run(p *program) error {
 				authsvc.PersonalToken
 			}{token, made})
 		}
-		fmt.Fprintf(p.stderr, "good until %s for %s; keep it now, it is not shown again:\n", keyTime(made.Expires), tokenUses(made))
+		fmt.Fprintf(p.stderr, "valid until %s for %s; copy it now, it is not shown again:\n", keyTime(made.Expires), tokenUses(made))
 		_, err = fmt.Fprintln(p.stdout, token)
 		return err
 	})

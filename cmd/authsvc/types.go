@@ -66,7 +66,7 @@ declare module "next-auth" {
 `,
 	"client": `// Written by "authsvc types client".
 
-/** What GET session answers while somebody is signed in. */
+/** The answer of GET session while a user is signed in. */
 export interface Session {
   user: {
     name: string | null

@@ -53,7 +53,7 @@ func (c usersInvite) Run(p *program) error {
 			u, err := p.engine.Invite(p.ctx, authsvc.Invitation{Email: address, Language: c.Language})
 			switch {
 			case errors.Is(err, authsvc.ErrConflict):
-				err = errors.New("is the address of a user who has proved it already")
+				err = errors.New("is the address of a user who has already proved it")
 			case err == nil:
 				err = p.printUser("invited", u, c.JSON)
 			}
@@ -70,9 +70,9 @@ func (c usersSet) Run(p *program) error {
 	change := authsvc.UserUpdate{Name: c.Name, Email: c.Email}
 	switch {
 	case c.Name == nil && c.Email == nil:
-		return fmt.Errorf("say what to change, by --name or --email: %w", errUsage)
+		return fmt.Errorf("name a change with --name or --email: %w", errUsage)
 	case c.Verified && c.Email == nil:
-		return fmt.Errorf("--verified goes with --email: %w", errUsage)
+		return fmt.Errorf("--verified requires --email: %w", errUsage)
 	case c.Verified:
 		now := time.Now()
 		change.EmailVerified = &now
@@ -103,7 +103,7 @@ func (c usersSet) Run(p *program) error {
 // addressTaken returns a readable error if the address belongs to another user.
 func addressTaken(err error, address string) error {
 	if errors.Is(err, authsvc.ErrConflict) {
-		return fmt.Errorf("there is a user with the address %q already", truncate(address))
+		return fmt.Errorf("a user with the address %q already exists", truncate(address))
 	}
 	return err
 }

@@ -170,7 +170,7 @@ func (c accountsUnlink) Run(p *program) error {
 			case errors.Is(err, authsvc.ErrNotFound):
 				return fmt.Errorf("the user has no such account; `authsvc accounts list` shows all")
 			case errors.Is(err, authsvc.ErrLastAccount):
-				return fmt.Errorf("it is the last way to sign in; --last removes it all the same")
+				return fmt.Errorf("it is the last way to sign in; add --last to remove it anyway")
 			}
 			return err
 		})

@@ -320,7 +320,7 @@ func (c usersDelete) Run(p *program) error {
 				func(u authsvc.User) error { return p.engine.DeleteUser(p.ctx, u.ID) })
 		}
 		var at time.Time
-		err := p.do(c.destructive, "end all sessions, and after the grace delete the record and the accounts", "ended all sessions",
+		err := p.do(c.destructive, "end all sessions, and delete the record and the accounts after the grace period", "ended all sessions",
 			func(u authsvc.User) (err error) {
 				at, err = p.engine.ScheduleDeletion(p.ctx, u.ID)
 				return err

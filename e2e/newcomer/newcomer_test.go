@@ -287,7 +287,7 @@ func (n *newcomer) runService(commands []string) {
 	if err == nil || !bytes.Contains(out, []byte("AUTHSVC_SECRET")) {
 		n.Errorf("%s without a secret: %v\n%s", commands[0], err, out)
 	}
-	if named := bytes.Count(out, []byte("is still the placeholder of the documentation")); named != strings.Count(n.yaml, "…") {
+	if named := bytes.Count(out, []byte("is still the placeholder from the documentation")); named != strings.Count(n.yaml, "…") {
 		n.Errorf("%s names %d placeholders\n%s", commands[0], named, out)
 	}
 	n.write(filepath.Join(dir, "authsvc.yaml"), strings.ReplaceAll(n.yaml, "…", "as-registered"))

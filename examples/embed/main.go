@@ -72,7 +72,7 @@ func run(ctx context.Context) error {
 }
 
 // docs: stop
-// serve answers requests until ctx ends, the last ones to their end.
+// serve runs until ctx is done, then drains requests in flight.
 func serve(ctx context.Context, listener net.Listener, handler http.Handler, auth *engine.Service) error {
 	server := &http.Server{Handler: handler, ReadHeaderTimeout: 5 * time.Second}
 	serving := make(chan error, 1)

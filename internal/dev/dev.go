@@ -88,7 +88,7 @@ func Run(ctx context.Context, o Options) (err error) {
 	case err := <-w.failed:
 		return err
 	case <-ctx.Done():
-		fmt.Fprintln(o.Out, "\nStopping. What you did is kept in", o.Dir)
+		fmt.Fprintln(o.Out, "\nStopping. Your data is kept in", o.Dir)
 		return nil
 	}
 }
@@ -116,7 +116,7 @@ type world struct {
 // prepare checks the address and creates the folder.
 func (w *world) prepare(context.Context) error {
 	if !w.Shared && !Listenable(w.Host) {
-		return fmt.Errorf("dev listens on loopback only, and %q is not: everybody who can connect could sign in as anybody; use --host in a container or a code space, and `authsvc serve` to be reached from elsewhere", w.Host)
+		return fmt.Errorf("dev listens on loopback only, and %q is not a loopback address: anyone who can connect could sign in as anyone; use --host in a container or a code space, or `authsvc serve` for access from other machines", w.Host)
 	}
 	if w.Port < 1 || w.Port > 65533 {
 		return fmt.Errorf("port %d cannot be used; choose one from 1 to 65533", w.Port)
@@ -149,7 +149,7 @@ func MakeDir(dir string) error {
 		err = os.WriteFile(filepath.Join(dir, ".gitignore"), []byte("*\n"), 0o600)
 	}
 	if err != nil {
-		return fmt.Errorf("folder for dev: %w", err)
+		return fmt.Errorf("cannot create the folder of dev: %w", err)
 	}
 	return nil
 }
@@ -170,7 +170,7 @@ func (w *world) setAddresses() error {
 		return w.setSharedAddresses()
 	}
 	if w.origin = strings.TrimSuffix(cmp.Or(w.URL, w.local), "/"); !loopbackOrigin(w.origin) {
-		return fmt.Errorf("dev is for loopback only, and %q is not an origin there, such as http://localhost:5173; use `authsvc serve` for anything else", w.URL)
+		return fmt.Errorf("dev is for loopback only, and %q is not a loopback origin, such as http://localhost:5173; use `authsvc serve` for anything else", w.URL)
 	}
 	w.idpPort = ProviderPort(w.Port, w.origin)
 	w.issuer = "http://" + net.JoinHostPort("127.0.0.1", strconv.Itoa(w.idpPort))
@@ -204,7 +204,7 @@ func (w *world) keep(name string) (string, error) {
 		return "", fmt.Errorf("%s of dev: %w", name, err)
 	}
 	if err == nil {
-		return "", fmt.Errorf("%s is damaged; remove it, and everybody has to sign in again", path)
+		return "", fmt.Errorf("%s is damaged; remove it; everyone must then sign in again", path)
 	}
 	secret := seal.Token()
 	if err := os.WriteFile(path, []byte(secret+"\n"), 0o600); err != nil {
@@ -290,7 +290,7 @@ func (w *world) serve(ctx context.Context, host string, port int, h http.Handler
 	var lc net.ListenConfig
 	ln, err := lc.Listen(ctx, "tcp", net.JoinHostPort(host, strconv.Itoa(port)))
 	if err != nil {
-		return fmt.Errorf("port %d is not free (%w); stop what uses it, or choose another: authsvc dev --listen %s:%d", port, err, w.Host, w.Port+10)
+		return fmt.Errorf("port %d is not free (%w); stop the program that uses it, or choose another: authsvc dev --listen %s:%d", port, err, w.Host, w.Port+10)
 	}
 	s := &http.Server{Handler: h, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 15 * time.Second,
 		WriteTimeout: 60 * time.Second, IdleTimeout: time.Minute, MaxHeaderBytes: 32 << 10,

@@ -93,7 +93,7 @@ func (w *world) person(ctx context.Context, id string) string {
 	u, err := w.store.GetUser(ctx, id)
 	switch {
 	case err != nil:
-		return "somebody"
+		return "a user"
 	case u.Email != "":
 		return u.Email
 	case u.Name != "":

@@ -71,9 +71,9 @@ func (w *world) guard(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		switch {
 		case !slices.Contains(hosts, r.Host) && w.renamed(r):
-			http.Error(rw, "the development server has to pass the Host header on (Vite: changeOrigin: false); open "+w.origin, http.StatusMisdirectedRequest)
+			http.Error(rw, "the development server must pass on the Host header (Vite: changeOrigin: false); open "+w.origin, http.StatusMisdirectedRequest)
 			w.proxied.Do(func() {
-				fmt.Fprintf(w.Out, "Requests come with the Host %s instead of that of %s: the server in between has to pass it on (Vite: changeOrigin: false).\n",
+				fmt.Fprintf(w.Out, "Requests arrive with the Host %s instead of the host of %s: the server in between must pass it on (Vite: changeOrigin: false).\n",
 					plainlog.Text(r.Host), w.origin)
 			})
 		case !slices.Contains(hosts, r.Host) && w.otherName(r):
@@ -135,14 +135,14 @@ func (p *site) home(rw http.ResponseWriter, r *http.Request) {
 	}{frame: p.frame("authsvc dev"), JSON: "{}", Mails: len(p.mailbox.Messages()), Program: programOrigin, Example: seal.Token(), Client: p.client}
 	s, err := p.service.Session(r)
 	if err != nil {
-		p.Log.Error("session cannot be read", "err", err)
-		http.Error(rw, "the session cannot be read, see the log", http.StatusServiceUnavailable)
+		p.Log.Error("cannot read the session", "err", err)
+		http.Error(rw, "cannot read the session, see the log", http.StatusServiceUnavailable)
 		return
 	}
 	if s != nil {
 		raw, err := json.MarshalIndent(s, "", "  ")
 		if err != nil {
-			p.Log.Error("session cannot be shown", "err", err)
+			p.Log.Error("cannot show the session", "err", err)
 		}
 		view.Session, view.JSON, view.Signed = s, string(raw), s.Began.Local().Format("15:04:05")
 		if s.Provider != "" {

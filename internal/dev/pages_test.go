@@ -236,12 +236,12 @@ func TestOtherURL(t *testing.T) {
 	for host, want := range map[string]int{fmt.Sprintf("127.0.0.1:%d", port): 421, "app.example": 421, strings.TrimPrefix(page, "http://"): 200} {
 		for range 2 {
 			res, body := ask(t, staying(t), "GET", fmt.Sprintf("http://127.0.0.1:%d/api/auth/session", port), host)
-			if res.StatusCode != want || want == 421 && !strings.Contains(body, "pass the Host header on") {
+			if res.StatusCode != want || want == 421 && !strings.Contains(body, "pass on the Host header") {
 				t.Errorf("Host %s: %s %s", host, res.Status, body)
 			}
 		}
 	}
-	if n := strings.Count(out.String(), "the server in between has to pass it on"); n != 1 {
+	if n := strings.Count(out.String(), "the server in between must pass it on"); n != 1 {
 		t.Errorf("said %d times in\n%s", n, out)
 	}
 }

@@ -29,7 +29,7 @@ func (w *world) setSharedAddresses() error {
 	w.origin = strings.TrimSuffix(cmp.Or(w.URL, "http://"+net.JoinHostPort("localhost", strconv.Itoa(w.Port))), "/")
 	u, err := url.Parse(w.origin)
 	if err != nil || weburl.Origin(u) != w.origin || u.Scheme != "https" && !loopbackOrigin(w.origin) {
-		return fmt.Errorf("%q is not an origin to open dev at: https, such as https://name-3000.app.github.dev, or http on this machine, such as http://localhost:3000", w.URL)
+		return fmt.Errorf("%q is not an origin for dev: use https, such as https://name-3000.app.github.dev, or http on this machine, such as http://localhost:3000", w.URL)
 	}
 	w.local, w.issuer = w.origin, w.origin+idpPath
 	w.gate = newGate(strings.HasPrefix(w.origin, "https://"))
@@ -43,7 +43,7 @@ func (w *world) welcomeShared() {
 	fmt.Fprintf(w.Out, `authsvc dev — for development; other machines can connect
 
   Open            %s
-                  (works once; then this browser is let in, and nobody else)
+                  (works once; it lets in this browser and no other)
   Kept in         %s
 
 Press Ctrl-C to stop.

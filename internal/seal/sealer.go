@@ -7,7 +7,7 @@ import (
 
 // ErrOpen is the only error of [Sealer.Open]. Details about an invalid token would help
 // only its forger.
-var ErrOpen = errors.New("seal: token does not open")
+var ErrOpen = errors.New("seal: cannot open the token")
 
 // Sealer turns bytes into tokens and back. Only the holder of the secret can read or
 // make these tokens. A [Ring] makes a sealer for one purpose.

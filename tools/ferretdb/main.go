@@ -21,8 +21,8 @@ import (
 
 func main() {
 	listen := flag.String("listen", "127.0.0.1:27017", "TCP `address` to listen on")
-	dir := flag.String("dir", "", "`directory` that keeps the databases; made when absent")
-	asked := flag.String("ping", "", "ask the server at this `address` whether it answers, and end")
+	dir := flag.String("dir", "", "`directory` that keeps the databases; created if missing")
+	asked := flag.String("ping", "", "check whether the server at this `address` answers, and exit")
 	flag.Parse()
 	err := error(nil)
 	if *asked != "" {

@@ -22,7 +22,7 @@ import (
 
 func main() {
 	path := flag.String("document", "../../docs/openapi.yaml", "the document")
-	partial := flag.Bool("partial", false, "do not say what no exchange shows")
+	partial := flag.Bool("partial", false, "do not report what no exchange shows")
 	flag.Parse()
 	mistakes, summary, err := run(*path, flag.Args(), *partial)
 	if err != nil {

@@ -119,7 +119,7 @@ func (au *Log) RecordAtOnce(ctx context.Context, e authsvc.AuditEvent) {
 	ctx, cancel := fleet.Detached(ctx, storeTimeout)
 	defer cancel()
 	if err := au.queue.store.PutAudit(ctx, []authsvc.AuditRecord{{ID: seal.UUIDv7(), AuditEvent: e}}); err != nil {
-		au.Log.Error("an audit event that is in the log did not get into the store", "event", e.Name, "err", err)
+		au.Log.Error("an audit event is in the log, but was not stored", "event", e.Name, "err", err)
 	}
 }
 

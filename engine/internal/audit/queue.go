@@ -67,7 +67,7 @@ func (q *queue) dropped(n int) {
 	q.dropLogged = true
 	q.mu.Unlock()
 	if first {
-		q.log.Error("audit events do not get into the store; they are in the log, and how many there were is said when it works again")
+		q.log.Error("cannot store audit events; they are in the log, and their number is logged when storing works again")
 	}
 }
 
@@ -78,7 +78,7 @@ func (q *queue) recovered() {
 	q.lost, q.dropLogged = 0, false
 	q.mu.Unlock()
 	if n > 0 {
-		q.log.Error("audit events that are in the log did not get into the store", "events", n)
+		q.log.Error("audit events are in the log, but were not stored", "events", n)
 	}
 }
 
@@ -145,11 +145,11 @@ func (q *queue) put(batch []authsvc.AuditRecord) {
 			q.recovered()
 			return
 		case last:
-			q.log.Error("audit events could not be stored at the end", "err", err)
+			q.log.Error("cannot store audit events at shutdown", "err", err)
 			q.dropped(len(batch) + q.drain())
 			return
 		case wait == storeRetry:
-			q.log.Error("audit events could not be stored; it is tried again", "err", err)
+			q.log.Error("cannot store audit events; will retry", "err", err)
 		}
 		timer := time.NewTimer(wait)
 		select {

@@ -86,7 +86,7 @@ func TestAuditQueueStoreFails(t *testing.T) {
 		if got := s.has(); got != storeBatch+maxQueue {
 			t.Errorf("%d records are stored", got)
 		}
-		for line, n := range map[string]int{"could not be stored; it is tried again": 1, "do not get into the store": 1, "events=25": 1} {
+		for line, n := range map[string]int{"cannot store audit events; will retry": 1, "their number is logged when storing works again": 1, "events=25": 1} {
 			if got := strings.Count(log.String(), line); got != n {
 				t.Errorf("%q is said %d times:\n%s", line, got, log.String())
 			}

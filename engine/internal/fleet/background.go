@@ -63,7 +63,7 @@ func (fl *Fleet) Wait() { fl.background.workers.Wait() }
 const maxTasks = 1000
 
 // ErrNoTask is the error of a caller for which RunTask returned false.
-var ErrNoTask = errors.New("authsvc: the service is ending or too busy")
+var ErrNoTask = errors.New("authsvc: the service is shutting down or too busy")
 
 // RunTask runs work of a request in the background, where the end of the request does
 // not end it. Close cancels life and waits for run to return: run must end its waits

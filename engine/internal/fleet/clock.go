@@ -89,7 +89,7 @@ func (fl *Fleet) applyClock(ahead time.Duration) {
 	}
 	far := ahead.Abs() > clockWarn
 	if was := fl.clock.warned.Swap(far); far && !was {
-		fl.Log.Warn("the clock of this machine and that of the store differ; the store's counts. Synchronise them (NTP)",
+		fl.Log.Warn("the clock of this machine differs from that of the store, which applies. Synchronise them (NTP)",
 			"store_ahead", ahead.Round(time.Millisecond).String())
 	}
 }
@@ -99,7 +99,7 @@ func (fl *Fleet) applyClock(ahead time.Duration) {
 func (fl *Fleet) ClockReady() error {
 	ahead := time.Duration(fl.clock.measured.Load())
 	if ahead.Abs().Round(time.Second) > clockMaxOffset {
-		return fmt.Errorf("the clock of this machine and that of the store differ by %s: synchronise them (NTP)", ahead.Round(time.Second).Abs())
+		return fmt.Errorf("the clock of this machine differs from that of the store by %s: synchronise them (NTP)", ahead.Round(time.Second).Abs())
 	}
 	return nil
 }
@@ -108,7 +108,7 @@ func (fl *Fleet) ClockReady() error {
 func (fl *Fleet) PollClock(ctx context.Context) {
 	for Sleep(ctx, clockInterval) {
 		if err := fl.MeasureClock(ctx); err != nil && ctx.Err() == nil {
-			fl.Log.Warn("the clock of the store could not be read", "err", err)
+			fl.Log.Warn("cannot read the clock of the store", "err", err)
 		}
 	}
 }

@@ -70,7 +70,7 @@ func (fl *Fleet) HoldLease(ctx context.Context, name, holder string) (release fu
 		for Sleep(held, leaseRenew) {
 			fl.panics("the renewal of a lease", func() {
 				if err := fl.TakeLease(held, name, holder); err != nil && held.Err() == nil {
-					fl.Log.Warn("a lease could not be renewed", "err", err)
+					fl.Log.Warn("cannot renew a lease", "err", err)
 				}
 			})
 		}
@@ -81,7 +81,7 @@ func (fl *Fleet) HoldLease(ctx context.Context, name, holder string) (release fu
 		ctx, cancel := Detached(ctx, LeaseCall)
 		defer cancel()
 		if err := fl.Adapter.Release(ctx, name, holder); err != nil {
-			fl.Log.Debug("a lease lapses by itself", "err", err)
+			fl.Log.Debug("cannot release a lease; it lapses by itself", "err", err)
 		}
 	}
 }

@@ -31,7 +31,7 @@ func (fl *Fleet) PutCredentialIf(ctx context.Context, c authsvc.Credential, most
 		case !u.Blocked.IsZero():
 			return fmt.Errorf("%w: the user is blocked", authsvc.ErrAccessDenied)
 		case !u.DeleteAfter.IsZero():
-			return fmt.Errorf("%w: the user is to be deleted", authsvc.ErrAccessDenied)
+			return fmt.Errorf("%w: the user is scheduled for deletion", authsvc.ErrAccessDenied)
 		}
 		if err := may(); err != nil {
 			return err

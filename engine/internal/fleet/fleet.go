@@ -31,7 +31,7 @@ type Fleet struct {
 }
 
 // ErrStore marks failures of the store. Scripts are answered 503.
-var ErrStore = errors.New("the store could not be asked")
+var ErrStore = errors.New("the store failed")
 
 // Emit calls an event handler. A panic of the handler does not fail the request.
 func (fl *Fleet) Emit(name string, call func()) {

@@ -165,7 +165,7 @@ func (li *Limits) PermitStored(ctx context.Context, l *Limiter, key string, now 
 	case errors.Is(err, fleet.ErrNoStorage):
 		return 0, err
 	case err != nil:
-		li.Log.Warn("the store could not count for a rate limit; the count of this replica holds", "limit", l.name, "err", err)
+		li.Log.Warn("the store cannot count for a rate limit; the count of this replica applies", "limit", l.name, "err", err)
 		return 0, err
 	}
 	return wait, nil

@@ -108,7 +108,7 @@ func (s *Site) Handle(mux *http.ServeMux) {
 func (s *Site) Show(w http.ResponseWriter, status int, name string, view any) {
 	var b bytes.Buffer
 	if err := s.templates.ExecuteTemplate(&b, name, view); err != nil {
-		s.log.Error("dev page cannot be rendered", "page", name, "err", err)
+		s.log.Error("cannot render a dev page", "page", name, "err", err)
 		http.Error(w, "this page is broken, see the log", http.StatusInternalServerError)
 		return
 	}
@@ -165,11 +165,11 @@ func (s *Site) awaitMail(r *http.Request) {
 // clear deletes all mails.
 func (s *Site) clear(w http.ResponseWriter, r *http.Request) {
 	if err := http.NewCrossOriginProtection().Check(r); err != nil {
-		http.Error(w, "not from another site", http.StatusForbidden)
+		http.Error(w, "requests from another site are refused", http.StatusForbidden)
 		return
 	}
 	if err := s.box.Clear(); err != nil {
-		s.log.Error("inbox cannot be emptied", "err", err)
+		s.log.Error("cannot empty the inbox", "err", err)
 	}
 	http.Redirect(w, r, "/inbox", http.StatusSeeOther)
 }

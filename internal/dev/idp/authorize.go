@@ -116,7 +116,7 @@ func (p *Provider) readAuthRequest(f face, params url.Values) (*authRequest, err
 		return nil, &pageError{message: "The request is too long."}
 	}
 	if len(params["client_id"]) > 1 || len(params["redirect_uri"]) > 1 {
-		return nil, &pageError{message: "client_id and redirect_uri may be given once only."}
+		return nil, &pageError{message: "client_id and redirect_uri must be given only once."}
 	}
 	client, ok := p.clients[params.Get("client_id")]
 	if !ok {
@@ -124,7 +124,7 @@ func (p *Provider) readAuthRequest(f face, params url.Values) (*authRequest, err
 	}
 	redirectURI := params.Get("redirect_uri")
 	if !client.allows(redirectURI) {
-		return nil, &pageError{"The application has not registered this redirect_uri. It has to match to the letter.", redirectURI}
+		return nil, &pageError{"The application has not registered this redirect_uri. It must match exactly.", redirectURI}
 	}
 	req := &authRequest{
 		face: f, params: params, client: client, redirectURI: redirectURI, mode: modeQuery,
@@ -165,10 +165,10 @@ func (req *authRequest) checkKind() *oauthError {
 	case req.params.Get("response_type") == "":
 		return invalidRequest("response_type is missing")
 	case req.params.Get("response_type") != "code":
-		return &oauthError{"unsupported_response_type", "response_type has to be code"}
+		return &oauthError{"unsupported_response_type", "response_type must be code"}
 	}
 	if mode := req.params.Get("response_mode"); mode != "" && mode != modeQuery && mode != modeFormPost {
-		return invalidRequest("response_mode has to be query or form_post")
+		return invalidRequest("response_mode must be query or form_post")
 	}
 	return nil
 }
@@ -192,9 +192,9 @@ func (req *authRequest) checkPKCE() *oauthError {
 	case req.challenge == "" && method != "":
 		return invalidRequest("code_challenge is missing")
 	case req.challenge == "" && req.client.public():
-		return invalidRequest("a public client has to send a code_challenge")
+		return invalidRequest("a public client must send a code_challenge")
 	case req.challenge != "" && method != "S256":
-		return invalidRequest("code_challenge_method has to be S256")
+		return invalidRequest("code_challenge_method must be S256")
 	case req.challenge != "" && len(req.challenge) != 43:
 		return invalidRequest("code_challenge is not the Base64url form of a SHA-256 hash")
 	}
@@ -207,7 +207,7 @@ func (req *authRequest) checkPrompt() *oauthError {
 	prompts := strings.Fields(req.params.Get("prompt"))
 	req.silent = slices.Contains(prompts, "none")
 	if req.silent && len(prompts) > 1 {
-		return invalidRequest("prompt=none goes with no other prompt")
+		return invalidRequest("prompt=none must not be combined with another prompt")
 	}
 	if raw := req.params.Get("max_age"); raw != "" {
 		if age, err := strconv.Atoi(raw); err != nil || age < 0 {

@@ -91,7 +91,7 @@ func parseRedirectURI(raw string) (*url.URL, error) {
 	case err != nil:
 		return nil, errors.New("not a URL")
 	case u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "":
-		return nil, errors.New("want an absolute http or https URL")
+		return nil, errors.New("must be an absolute http or https URL")
 	case u.User != nil:
 		return nil, errors.New("has credentials")
 	case strings.Contains(raw, "#"):

@@ -55,7 +55,7 @@ func (f *File) Load() (State, error) {
 	var state State
 	// The cause is omitted, because an error of package json may quote key material.
 	if json.Unmarshal(raw, &state) != nil {
-		return State{}, fmt.Errorf("state file %s: not valid state; delete it to start afresh", f.path)
+		return State{}, fmt.Errorf("state file %s: not valid state; delete it to start again", f.path)
 	}
 	return state, nil
 }
@@ -65,7 +65,7 @@ func (f *File) Load() (State, error) {
 func (f *File) Save(state State) error {
 	raw, err := json.MarshalIndent(state, "", "  ")
 	if err != nil {
-		return errors.New("state file: state cannot be encoded")
+		return errors.New("state file: cannot encode the state")
 	}
 	dir := filepath.Dir(f.path)
 	tmp, err := os.CreateTemp(dir, filepath.Base(f.path)+".*.tmp") // mode 0600

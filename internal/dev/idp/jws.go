@@ -64,7 +64,7 @@ func (p *Provider) signer(how Signing, key *signingKey, client Client, header ma
 		header["alg"] = "HS256"
 		der, err := x509.MarshalPKIXPublicKey(key.signer.Public())
 		if err != nil {
-			return nil, errors.New("sign: public key cannot be encoded")
+			return nil, errors.New("sign: cannot encode the public key")
 		}
 		return hs256(pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der})), nil
 	case SignHMACSecret:
@@ -85,7 +85,7 @@ func (p *Provider) signer(how Signing, key *signingKey, client Client, header ma
 			return sig, err
 		}, nil
 	default:
-		return nil, errors.New("sign: unknown way of signing")
+		return nil, errors.New("sign: unknown algorithm")
 	}
 }
 
@@ -115,7 +115,7 @@ func compact(header, claims map[string]any, sign func([]byte) ([]byte, error)) (
 	h, errHeader := json.Marshal(header)
 	c, errClaims := json.Marshal(claims)
 	if errHeader != nil || errClaims != nil {
-		return "", errors.New("sign: header or claims cannot be encoded")
+		return "", errors.New("sign: cannot encode the header or the claims")
 	}
 	input := encode(h) + "." + encode(c)
 	sig, err := sign([]byte(input))

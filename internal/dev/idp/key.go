@@ -25,7 +25,7 @@ const (
 
 func checkAlg(alg string) error {
 	if alg != "" && alg != algRS256 && alg != algES256 {
-		return fmt.Errorf("alg %q: want RS256 or ES256", alg)
+		return fmt.Errorf("alg %q must be RS256 or ES256", alg)
 	}
 	return nil
 }
@@ -72,7 +72,7 @@ func newSigningKey(signer crypto.Signer) (*signingKey, error) {
 	// Map keys are marshalled in sorted order, the form that RFC 7638 §3 hashes.
 	canonical, err := json.Marshal(required)
 	if err != nil {
-		return nil, errors.New("signing key: public key cannot be encoded")
+		return nil, errors.New("signing key: cannot encode the public key")
 	}
 	thumbprint := sha256.Sum256(canonical)
 	kid := encode(thumbprint[:])
@@ -103,7 +103,7 @@ func publicJWK(public crypto.PublicKey) (alg string, jwk map[string]string, err 
 		}
 		return algES256, map[string]string{"kty": "EC", "crv": "P-256", "x": encode(point[1:33]), "y": encode(point[33:])}, nil
 	default:
-		return "", nil, errors.New("signing key: want RSA or ECDSA on P-256")
+		return "", nil, errors.New("signing key must be RSA or ECDSA on P-256")
 	}
 }
 

@@ -115,7 +115,7 @@ func (p *Provider) signedRequest(r *http.Request, from *expiringStore[*credentia
 	case !known || client.public() || err != nil || age > clockSkew || age < -clockSkew:
 		return client, nil, nil, errors.New("the client is not known, or the clock is off")
 	case params["oauth_signature_method"] != "HMAC-SHA1" || params["oauth_version"] != "1.0":
-		return client, nil, nil, errors.New("only HMAC-SHA1 of version 1.0 is known")
+		return client, nil, nil, errors.New("only HMAC-SHA1 of version 1.0 is supported")
 	case from == nil && params["oauth_token"] != "":
 		return client, nil, nil, errors.New("there is no token yet")
 	}
@@ -124,7 +124,7 @@ func (p *Provider) signedRequest(r *http.Request, from *expiringStore[*credentia
 		return client, nil, nil, errors.New("the signature is wrong")
 	}
 	if params["oauth_nonce"] == "" || !p.nonces.claim(params["oauth_nonce"]) {
-		return client, nil, nil, errors.New("the nonce is missing or came before")
+		return client, nil, nil, errors.New("the nonce is missing or was used before")
 	}
 	return client, params, c, nil
 }
@@ -144,7 +144,7 @@ func withoutSignature(params map[string]string) []oauth1.Param {
 
 // oauth1Header parses the Authorization header (§3.5.1).
 func oauth1Header(headers []string) (map[string]string, error) {
-	bad := errors.New("no proper OAuth header")
+	bad := errors.New("the OAuth header is missing or malformed")
 	if len(headers) != 1 {
 		return nil, bad
 	}

@@ -56,7 +56,7 @@ func (pg *pages) render(w http.ResponseWriter, status int, name string, data map
 	data["Style"] = pg.base + pg.stylePath
 	var buf bytes.Buffer
 	if err := pg.templates.ExecuteTemplate(&buf, name, data); err != nil {
-		http.Error(w, "page cannot be rendered", http.StatusInternalServerError)
+		http.Error(w, "cannot render the page", http.StatusInternalServerError)
 		return
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
@@ -107,7 +107,7 @@ func (p *Provider) index(w http.ResponseWriter, _ *http.Request) {
 // showError shows an error that the client must not see.
 func (p *Provider) showError(w http.ResponseWriter, status int, err *pageError) {
 	p.pages.render(w, status, "error.html", map[string]any{
-		"Title": "This sign-in cannot go on", "Message": err.message, "Detail": err.detail,
+		"Title": "This sign-in cannot continue", "Message": err.message, "Detail": err.detail,
 	})
 }
 

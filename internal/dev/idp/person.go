@@ -120,7 +120,7 @@ var (
 
 func (q Person) check() error {
 	if q.Sub == "" || len(q.Sub) > 255 || strings.ContainsFunc(q.Sub, notVisibleASCII) {
-		return errors.New("sub: want 1 to 255 visible ASCII characters")
+		return errors.New("sub must have 1 to 255 visible ASCII characters")
 	}
 	if q.Name == "" || utf8.RuneCountInString(q.Name) > 100 || !printable(q.Name) {
 		return errName
@@ -131,7 +131,7 @@ func (q Person) check() error {
 	if q.Picture != "" {
 		u, err := url.Parse(q.Picture)
 		if err != nil || u.Scheme != "https" && u.Scheme != "http" {
-			return errors.New("picture: want an http or https URL")
+			return errors.New("picture must be an http or https URL")
 		}
 	}
 	return nil

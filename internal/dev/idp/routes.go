@@ -77,7 +77,7 @@ func (p *Provider) watched(e Endpoint, next http.HandlerFunc) http.HandlerFunc {
 func writeJSON(w http.ResponseWriter, status int, value any) {
 	body, err := json.Marshal(value)
 	if err != nil {
-		http.Error(w, "answer cannot be encoded", http.StatusInternalServerError)
+		http.Error(w, "cannot encode the answer", http.StatusInternalServerError)
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")

@@ -99,7 +99,7 @@ func (p *Provider) save(people []Person, keys []*signingKey) error {
 		for _, key := range keys {
 			der, err := x509.MarshalPKCS8PrivateKey(key.signer)
 			if err != nil {
-				return errors.New("save state: signing key cannot be written")
+				return errors.New("save state: cannot write the signing key")
 			}
 			state.Keys = append(state.Keys, der)
 		}

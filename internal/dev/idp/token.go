@@ -34,7 +34,7 @@ func (p *Provider) token(w http.ResponseWriter, r *http.Request) {
 // redeem checks a token request and uses up its code.
 func (p *Provider) redeem(r *http.Request) (Client, *grant, error) {
 	if mediaType, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || mediaType != "application/x-www-form-urlencoded" {
-		return Client{}, nil, invalidRequest("content type has to be application/x-www-form-urlencoded")
+		return Client{}, nil, invalidRequest("content type must be application/x-www-form-urlencoded")
 	}
 	if r.ParseForm() != nil {
 		return Client{}, nil, invalidRequest("the form could not be read")
@@ -53,7 +53,7 @@ func (p *Provider) redeem(r *http.Request) (Client, *grant, error) {
 	case "":
 		return Client{}, nil, invalidRequest("grant_type is missing")
 	default:
-		return Client{}, nil, &oauthError{"unsupported_grant_type", "grant_type has to be authorization_code"}
+		return Client{}, nil, &oauthError{"unsupported_grant_type", "grant_type must be authorization_code"}
 	}
 	g, err := p.spend(client, r.PostForm.Get("code"), r.PostForm.Get("redirect_uri"), r.PostForm.Get("code_verifier"))
 	return client, g, err

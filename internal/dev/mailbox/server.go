@@ -123,7 +123,7 @@ func (o *Options) complete() error {
 		errs = append(errs, errors.New("mailbox: ImplicitTLS needs a Certificate"))
 	}
 	if (o.Username == "") != (o.Password == "") {
-		errs = append(errs, errors.New("mailbox: Username and Password belong together"))
+		errs = append(errs, errors.New("mailbox: Username and Password must be set together"))
 	}
 	for _, m := range o.AuthMechanisms {
 		if !slices.Contains([]string{mechPlain, mechLogin}, m) {

@@ -43,13 +43,13 @@ func Prepare(c Condition) (Condition, []Problem) {
 	var problems []Problem
 	note := func(field, problem, fix string) { problems = append(problems, Problem{field, problem, fix}) }
 	if c.Empty() {
-		note("", "names nobody", "name emails, domains, users, providers, groups, claims or networks; without any condition everybody passes")
+		note("", "matches no one", "set emails, domains, users, providers, groups, claims or networks; without any condition everyone passes")
 	}
 	c.Emails, c.Domains = slices.Clone(c.Emails), slices.Clone(c.Domains)
 	for i, e := range c.Emails {
 		address, err := emailaddr.Normalise(e)
 		if err != nil || strings.Contains(e, "*") {
-			note(fmt.Sprintf("Emails[%d]", i), "is not a mail address", "write one such as ada@example.com; a whole domain belongs to domains")
+			note(fmt.Sprintf("Emails[%d]", i), "is not an e-mail address", "write one such as ada@example.com; to allow a whole domain, use domains")
 		}
 		c.Emails[i] = address
 	}
@@ -57,7 +57,7 @@ func Prepare(c Condition) (Condition, []Problem) {
 		name, below := strings.CutPrefix(d, ".")
 		address, err := emailaddr.Normalise("x@" + name)
 		if err != nil {
-			note(fmt.Sprintf("Domains[%d]", i), "is not a domain", "write example.com, or .example.com for all below it too")
+			note(fmt.Sprintf("Domains[%d]", i), "is not a domain", "write example.com, or .example.com to include its subdomains")
 		}
 		_, name, _ = strings.Cut(address, "@")
 		if c.Domains[i] = name; below {

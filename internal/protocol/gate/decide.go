@@ -79,13 +79,13 @@ func (s *Site) Judge(ctx context.Context, a *Asked) Decision {
 	var room [4]*Allow
 	rules, judged := s.rulesOf(a.Target, methods, room[:0])
 	if !ok || !judged {
-		return Decision{Verdict: Malformed, Reason: "the target or the method cannot be judged"}
+		return Decision{Verdict: Malformed, Reason: "the target or the method is malformed or ambiguous"}
 	}
 	if !a.mayUpgrade() {
 		return Decision{Verdict: Forbidden, Reason: "a WebSocket from another origin"}
 	}
 	if a.worksAtOwn() {
-		return Decision{Verdict: Forbidden, Reason: "a worker's script where people sign in"}
+		return Decision{Verdict: Forbidden, Reason: "a service worker script below the path where people sign in"}
 	}
 	who, err := a.Subject()
 	if err != nil {
@@ -141,17 +141,17 @@ func (a *Asked) mayUpgrade() bool {
 func (r *Allow) judge(ctx context.Context, a *Asked, who *Person) Decision {
 	switch {
 	case r.Nobody:
-		return Decision{Verdict: Forbidden, Reason: "nobody may"}
+		return Decision{Verdict: Forbidden, Reason: "no one is allowed"}
 	case r.Anyone:
 		return Decision{}
 	case who == nil:
 		return Decision{Verdict: SignIn}
 	case len(r.AnyOf) == 0 && who.Token:
-		return Decision{Verdict: Forbidden, Reason: "no personal access token may"}
+		return Decision{Verdict: Forbidden, Reason: "personal access tokens are not allowed"}
 	case len(r.AnyOf) == 0:
 		return Decision{}
 	}
-	d := Decision{Verdict: Forbidden, Reason: "no condition holds"}
+	d := Decision{Verdict: Forbidden, Reason: "no condition matches"}
 	for i := range r.AnyOf {
 		one := r.AnyOf[i].judge(ctx, a, who)
 		if one.Verdict == Allowed {
@@ -166,7 +166,7 @@ func (r *Allow) judge(ctx context.Context, a *Asked, who *Person) Decision {
 }
 
 func (c *Condition) judge(ctx context.Context, a *Asked, who *Person) Decision {
-	none := Decision{Verdict: Forbidden, Reason: "no condition holds"}
+	none := Decision{Verdict: Forbidden, Reason: "no condition matches"}
 	if who.Token && (!c.Tokens || c.MaxAge > 0) {
 		return none
 	}

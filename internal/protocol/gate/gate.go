@@ -71,7 +71,7 @@ func Compile(hosts []Host) (*Table, []Problem) {
 	note := func(field, problem, fix string) { problems = append(problems, Problem{field, problem, fix}) }
 	if len(hosts) > MaxHosts {
 		note("Hosts", fmt.Sprintf("has %d hosts", len(hosts)),
-			fmt.Sprintf("write at most %d; those with the same rules can be one, such as https://*.apps.example.com", MaxHosts))
+			fmt.Sprintf("write at most %d; hosts with the same rules can share one entry, such as https://*.apps.example.com", MaxHosts))
 	}
 	for i := range hosts {
 		at := fmt.Sprintf("Hosts[%d]", i)
@@ -89,7 +89,7 @@ func (t *Table) add(s *Site, origin, field string, note func(field, problem, fix
 	clean, ok := weburl.ExactOrigin(scheme + "://" + host)
 	scheme, host, _ = strings.Cut(clean, "://")
 	if !ok || s.wildcard && !strings.Contains(host, ".") {
-		note(field, fmt.Sprintf("%.80q is not an origin", origin), "write scheme, host and port only, such as https://app.example.com, or https://*.apps.example.com for every name one label below")
+		note(field, fmt.Sprintf("%.80q is not an origin", origin), "write scheme, host and port only, such as https://app.example.com, or https://*.apps.example.com for every direct subdomain")
 		return
 	}
 	into, star := t.hosts, ""
@@ -103,7 +103,7 @@ func (t *Table) add(s *Site, origin, field string, note func(field, problem, fix
 	}
 	for _, name := range names {
 		if other := into[name]; other != nil {
-			note(field, fmt.Sprintf("%.80q is the host of Hosts[%d] too", origin, other.index), "keep one entry for a host; requests do not say by which scheme they came")
+			note(field, fmt.Sprintf("%.80q has the same host as Hosts[%d]", origin, other.index), "keep one entry per host; requests do not say which scheme they used")
 			return
 		}
 		into[name] = s
@@ -126,8 +126,8 @@ func compileSite(h *Host, at string, note func(field, problem, fix string)) *Sit
 		}
 		first := p.segments[0].folded
 		if j, clash := s.clash(p, before.near(first)); clash {
-			note(field, fmt.Sprintf("%.80q and %.80q match the same paths, or some in common of which neither rule is the more specific", p.text, s.rules[j].text),
-				"change one of the two; a more specific pattern wins over a wider one, and paths that differ in case only are one")
+			note(field, fmt.Sprintf("%.80q and %.80q match the same paths, or overlap and neither is more specific", p.text, s.rules[j].text),
+				"change one of the two; the more specific pattern wins, and paths that differ only in case are the same")
 		}
 		before.add(len(s.rules), first)
 		s.rules = append(s.rules, rule{p, i, &h.Rules[i].Allow})

@@ -30,11 +30,11 @@ func parsePattern(text string) (*pattern, error) {
 	path := text
 	if method, rest, ok := strings.Cut(text, " "); ok {
 		if p.method, path = method, strings.TrimLeft(rest, " \t"); !capitals(method) {
-			return nil, errors.New("has no method, in capital letters, before the space")
+			return nil, errors.New("must have a method in capital letters before the space")
 		}
 	}
 	if !strings.HasPrefix(path, "/") {
-		return nil, errors.New("does not begin with a method or /; hosts have rules of their own")
+		return nil, errors.New("must begin with a method or /; each host has its own rules")
 	}
 	names := map[string]bool{}
 	parts := strings.Split(path[1:], "/")
@@ -53,13 +53,13 @@ func parseSegment(part string, last bool, names map[string]bool) (segment, error
 	case part == "" && last:
 		return segment{multi: true}, nil
 	case part == "", part == ".", part == "..":
-		return segment{}, errors.New("has //, . or .., which no path has once it is resolved")
+		return segment{}, errors.New("has //, . or .., which a resolved path never contains")
 	case part == "{$}" && last:
 		return segment{end: true}, nil
 	case !strings.ContainsAny(part, "{}"):
 		literal, err := url.PathUnescape(part)
 		if err != nil || strings.ContainsAny(part, "?#;\\ ") {
-			return segment{}, fmt.Errorf("has %q, which no path has", part)
+			return segment{}, fmt.Errorf("has %q, which a path never contains", part)
 		}
 		return segment{literal: literal, folded: lower(literal)}, nil
 	}
@@ -67,7 +67,7 @@ func parseSegment(part string, last bool, names map[string]bool) (segment, error
 	name, closed := strings.CutSuffix(name, "}")
 	name, multi := strings.CutSuffix(name, "...")
 	if !ok || !closed || !identifier(name) || multi && !last {
-		return segment{}, fmt.Errorf("has %q where a wildcard is {name}, or {name...} or {$} at the end", part)
+		return segment{}, fmt.Errorf("has %q, but a wildcard is {name}, or {name...} or {$} at the end", part)
 	}
 	if names[name] {
 		return segment{}, fmt.Errorf("names {%s} twice", name)

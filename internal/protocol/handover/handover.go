@@ -27,10 +27,10 @@ const maxCode = 8 << 10
 
 // Reasons why a code is refused.
 var (
-	ErrForged    = errors.New("the code is none, or was not made here")
+	ErrForged    = errors.New("the code is malformed, or was not made here")
 	ErrElsewhere = errors.New("the code is for another host")
-	ErrLate      = errors.New("the code came too late")
-	ErrBrowser   = errors.New("this browser did not begin what the code is for")
+	ErrLate      = errors.New("the code has expired")
+	ErrBrowser   = errors.New("this browser did not begin the sign-in that the code is for")
 )
 
 // Keys holds the sealers for attempts and codes.

@@ -29,7 +29,7 @@ func ParseAnswer(body []byte) (Answer, error) {
 	a := Answer{Fields: make(map[string]string, len(values))}
 	for name, list := range values {
 		if len(list) > 1 {
-			return Answer{}, errors.New("the answer has a parameter twice")
+			return Answer{}, errors.New("the answer repeats a parameter")
 		}
 		if !utf8.ValidString(name) || !utf8.ValidString(list[0]) {
 			return Answer{}, errors.New("the answer is not UTF-8")

@@ -54,7 +54,7 @@ func TestKeyConfusion(t *testing.T) {
 		_, err := asymmetric.VerifyIDToken(t.Context(), raw, IDTokenCheck{Nonce: testNonce})
 		wantError(t, err, "algorithm is not allowed")
 		_, err = both.VerifyIDToken(t.Context(), raw, IDTokenCheck{Nonce: testNonce})
-		wantError(t, err, "signature is not by a key")
+		wantError(t, err, "signature does not match any key")
 	}
 	hmac := (&signer{jose.HS256, "", []byte(testSecret)}).sign(t, op.claims(), nil)
 	_, err = asymmetric.VerifyIDToken(t.Context(), hmac, IDTokenCheck{Nonce: testNonce})
@@ -76,7 +76,7 @@ func TestKeyFromToken(t *testing.T) {
 	} {
 		raw := evil.signer.sign(t, op.claims(), map[string]any{name: v})
 		_, err := client.VerifyIDToken(t.Context(), raw, IDTokenCheck{Nonce: testNonce})
-		wantError(t, err, "signature is not by a key")
+		wantError(t, err, "signature does not match any key")
 		raw = op.signer.sign(t, op.claims(), map[string]any{name: v})
 		_, err = client.VerifyIDToken(t.Context(), raw, IDTokenCheck{Nonce: testNonce})
 		wantError(t, err, "")

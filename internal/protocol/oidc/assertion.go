@@ -34,7 +34,7 @@ func (c *Client) assertion(md *Metadata, now time.Time) (string, error) {
 		"iat": now.Unix(), "exp": now.Add(assertionLife).Unix(),
 	})
 	if err != nil {
-		return "", errors.New("client assertion: the claims cannot be written")
+		return "", errors.New("client assertion: cannot encode the claims")
 	}
 	alg := md.assertionAlg
 	if alg == "" {
@@ -74,11 +74,11 @@ func (c *Config) checkAssertion() error {
 	case c.AuthMethod != PrivateKeyJWT:
 		return nil
 	case c.SecretPerGrant:
-		return errors.New("auth method: " + PrivateKeyJWT + " has no use for a secret that is made")
+		return errors.New("auth method: " + PrivateKeyJWT + " cannot use a generated secret")
 	case c.ClientSecret != "":
-		return errors.New("client secret: has no use with " + PrivateKeyJWT)
+		return errors.New("client secret: must not be set with " + PrivateKeyJWT)
 	case c.audience() == "":
-		return errors.New("assertion audience: required without one issuer")
+		return errors.New("assertion audience: required without a single issuer")
 	}
 	if _, err := ParseClientKey(c.PrivateKey, c.KeyID); err != nil {
 		return fmt.Errorf("private key: %w", err)

@@ -160,7 +160,7 @@ func TestAssertionAudience(t *testing.T) {
 		"plain, given":         {func(c *Config) { c.Issuer, c.OpenID, c.AssertionAudience = "", false, "urn:as" }, "urn:as", ""},
 		"many tenants":         {func(c *Config) { c.Issuer = issuer + "/{tenantid}" }, "", "assertion audience: required"},
 		"one of them":          {func(c *Config) { c.Issuer, c.AssertionAudience = issuer+"/{tenantid}", issuer+"/t1" }, issuer + "/t1", ""},
-		"secret as well":       {func(c *Config) { c.ClientSecret = testSecret }, "", "client secret: has no use"},
+		"secret as well":       {func(c *Config) { c.ClientSecret = testSecret }, "", "client secret: must not be set"},
 		"secret that is made":  {func(c *Config) { c.SecretPerGrant = true }, "", "auth method: "},
 		"key of another":       {func(c *Config) { c.ClientSecret, c.AuthMethod = testSecret, ClientSecretPost }, "", "private key: needs the method"},
 		"no key":               {func(c *Config) { c.PrivateKey = "" }, "", "private key: is neither PEM"},

@@ -32,9 +32,9 @@ func (e *KeyError) Error() string { return e.Problem }
 
 var (
 	errNoKey     = &KeyError{"is neither PEM text nor a JWK", "give the whole file, from BEGIN PRIVATE KEY on, or a private JWK"}
-	errPublicKey = &KeyError{"is a public key", "give the private key; the public one is for the provider"}
+	errPublicKey = &KeyError{"is a public key", "give the private key; the public key is for the provider"}
 	errKeyKind   = &KeyError{"is of a kind that is not supported", "use an EC key on P-256 or P-384, an Ed25519 key, or an RSA key of 2048 to 8192 bits"}
-	errKeyAlg    = &KeyError{"names an algorithm (alg) that is not supported for its kind", "use ES256, ES384, EdDSA, RS256 or PS256 by the kind of the key, or leave alg out"}
+	errKeyAlg    = &KeyError{"names an algorithm (alg) that is not supported for its kind", "use ES256, ES384, EdDSA, RS256 or PS256, whichever fits the key, or leave alg out"}
 	errKeyParts  = &KeyError{"has parts that do not belong together", "make a new key"}
 	errKeyForm   = &KeyError{"is PEM text, but not PKCS #8", "convert it: openssl pkcs8 -topk8 -nocrypt -in key.pem"}
 	errKeySealed = &KeyError{"is encrypted", "decrypt it: openssl pkcs8 -in key.pem"}
@@ -151,11 +151,11 @@ func (k *ClientKey) sign(alg jose.SignatureAlgorithm, claims []byte) (string, er
 	signer, err := jose.NewSigner(jose.SigningKey{Algorithm: alg, Key: jose.JSONWebKey{Key: k.key, KeyID: k.id}},
 		(&jose.SignerOptions{}).WithType("JWT"))
 	if err != nil {
-		return "", errors.New("client assertion: the key cannot sign")
+		return "", errors.New("client assertion: cannot sign with the key")
 	}
 	jws, err := signer.Sign(claims)
 	if err != nil {
-		return "", errors.New("client assertion: the key cannot sign")
+		return "", errors.New("client assertion: cannot sign with the key")
 	}
 	return jws.CompactSerialize()
 }

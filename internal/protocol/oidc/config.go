@@ -138,13 +138,13 @@ func (c *Config) check() error {
 		errs = append(errs, errors.New("discovery url: required for a multi-tenant issuer"))
 	}
 	if strings.Count(c.Issuer, tenantPlaceholder) > 1 {
-		errs = append(errs, errors.New("issuer: more than one tenant mark"))
+		errs = append(errs, errors.New("issuer: has more than one tenant placeholder"))
 	}
 	errs = append(errs, slices.Concat(c.checkClient(), c.checkUserInfo())...)
 	errs = append(errs, c.checkAssertion(), c.checkAlgs(), c.checkTokenParams(), c.checkHosts())
 	errs = append(errs, outbound.CheckHeaders("token headers", c.TokenHeaders), outbound.CheckHeaders("userinfo headers", c.UserInfoHeaders))
 	if m, err := outbound.ParseBearerMethod(c.UserInfoAuth); err == nil && m.Collides(c.UserInfoHeaders) {
-		errs = append(errs, errors.New("userinfo headers: set the one that holds the access token"))
+		errs = append(errs, errors.New("userinfo headers: must not set the header that carries the access token"))
 	}
 	return errors.Join(errs...)
 }
@@ -155,7 +155,7 @@ func (c *Config) checkClient() []error {
 		errs = append(errs, errors.New("client id: required"))
 	}
 	if name := c.ClientIDParam; strings.ContainsFunc(name, notCode) || name != "client_id" && (ReservedParam(name) || ReservedTokenParam(name)) {
-		errs = append(errs, errors.New("client id param: is not plain or has another meaning"))
+		errs = append(errs, errors.New("client id param: has characters that are not allowed, or is a reserved name"))
 	}
 	switch c.AuthMethod {
 	case "", AuthNone, PrivateKeyJWT:
@@ -190,7 +190,7 @@ func (c *Config) checkUserInfo() []error {
 	var errs []error
 	switch {
 	case c.UserInfoMethod != "" && c.UserInfoMethod != http.MethodGet && c.UserInfoMethod != http.MethodPost:
-		errs = append(errs, errors.New("userinfo method: is neither GET nor POST"))
+		errs = append(errs, errors.New("userinfo method: must be GET or POST"))
 	case c.UserInfoBody != "" && c.UserInfoMethod != http.MethodPost:
 		errs = append(errs, errors.New("userinfo body: needs the method POST"))
 	}

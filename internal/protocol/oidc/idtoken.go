@@ -32,7 +32,7 @@ type IDTokenCheck struct {
 
 // ErrMisaddressed says that a token with a valid signature has another issuer or is for
 // another client.
-var ErrMisaddressed = errors.New("another's token")
+var ErrMisaddressed = errors.New("not a token from this issuer for this client")
 
 // VerifyIDToken decides whether raw is an ID token of this provider for this client and
 // this sign-in (OpenID Connect Core 1.0, section 3.1.3.7), and returns its claims. The

@@ -58,7 +58,7 @@ func (c *Client) CheckIssuer(ctx context.Context, iss []string) error {
 	}
 	if len(iss) == 1 {
 		if _, ok := c.matchIssuer(iss[0]); !ok {
-			return errors.New("authorization response: iss is of another provider")
+			return errors.New("authorization response: iss names another provider")
 		}
 		return nil
 	}

@@ -20,9 +20,9 @@ import (
 var (
 	// ErrKeys says that the issuer's keys could not be fetched, so the token could not
 	// be judged.
-	ErrKeys = errors.New("the keys of the issuer cannot be had")
+	ErrKeys = errors.New("cannot fetch the issuer's keys")
 	// ErrSignature says that no key of the issuer signed the token.
-	ErrSignature = errors.New("the signature is by no key of the issuer")
+	ErrSignature = errors.New("the signature does not match any key of the issuer")
 )
 
 // IssuerKeys verifies an issuer's tokens by its published keys, in a program that is
@@ -74,7 +74,7 @@ func (k *IssuerKeys) fetch(ctx context.Context) ([]jose.JSONWebKey, error) {
 	// A key must name its algorithm, and a token names its key.
 	keys = slices.DeleteFunc(keys, func(key jose.JSONWebKey) bool { return key.Algorithm == "" || key.KeyID == "" })
 	if len(keys) == 0 {
-		return nil, errors.New("no key says what it is for")
+		return nil, errors.New("no key names both its id and its algorithm")
 	}
 	return keys, nil
 }

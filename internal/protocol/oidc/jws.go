@@ -66,7 +66,7 @@ func checkHeader(raw string, algs []jose.SignatureAlgorithm, kind func(typ any) 
 		}
 	}
 	if typ, ok := header["typ"]; ok && !kind(typ) {
-		return "", errors.New("another kind of token")
+		return "", errors.New("the token is of another kind")
 	}
 	return alg, nil
 }

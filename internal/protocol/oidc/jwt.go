@@ -71,7 +71,7 @@ func (v *JWTVerifier) verify(ctx context.Context, raw, jwksURL string, issuers [
 	case iss == "" || !slices.Contains(issuers, iss):
 		return nil, errors.New("iss is not the provider")
 	case audience == "" || !slices.Contains(audiences(claims), any(audience)):
-		return nil, errors.New("aud is another")
+		return nil, errors.New("aud names another audience")
 	case claims["exp"] == nil:
 		return nil, errors.New("exp is missing or not a number")
 	}

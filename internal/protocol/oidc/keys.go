@@ -24,7 +24,7 @@ const (
 )
 
 var (
-	errSignature = errors.New("signature is not by a key of the provider")
+	errSignature = errors.New("signature does not match any key of the provider")
 	errNoKeySet  = errors.New("no key set url is known")
 )
 

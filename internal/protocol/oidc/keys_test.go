@@ -117,10 +117,10 @@ func TestKeySelection(t *testing.T) {
 		{"kid twice, second", second, ""},
 		{"no kid in token", noKid, ""},
 		{"no kid in token, key has one", &signer{jose.ES256, "", second.key}, ""},
-		{"other kid", &signer{jose.ES256, "other", first.key}, "signature is not by a key"},
-		{"unknown key", newSigner("same"), "signature is not by a key"},
-		{"unknown key, no kid", newSigner(""), "signature is not by a key"},
-		{"key tied to another algorithm", tied, "signature is not by a key"},
+		{"other kid", &signer{jose.ES256, "other", first.key}, "signature does not match any key"},
+		{"unknown key", newSigner("same"), "signature does not match any key"},
+		{"unknown key, no kid", newSigner(""), "signature does not match any key"},
+		{"key tied to another algorithm", tied, "signature does not match any key"},
 		{"key tied to this algorithm", &signer{jose.PS256, "tied", rsaKey()}, ""},
 	}
 	client := op.client(t)
@@ -147,7 +147,7 @@ func TestKeyRotation(t *testing.T) {
 		t.Errorf("%d fetches", n)
 	}
 	_, err = client.VerifyIDToken(t.Context(), old, check)
-	wantError(t, err, "signature is not by a key")
+	wantError(t, err, "signature does not match any key")
 	if n := op.count("/jwks"); n != 2 {
 		t.Errorf("%d fetches, the second renewal came too early", n)
 	}
@@ -270,7 +270,7 @@ func TestKeyRevoked(t *testing.T) {
 		*published = *newSigner("k2")
 		wantError(t, login(&old), "")
 		time.Sleep(freshFor)
-		wantError(t, login(&old), "signature is not by a key")
+		wantError(t, login(&old), "signature does not match any key")
 		wantError(t, login(published), "")
 	})
 }
@@ -284,7 +284,7 @@ func TestRSAKeySizes(t *testing.T) {
 	op.keys = append(op.keys, bad.public())
 	client := op.client(t)
 	_, err = client.VerifyIDToken(t.Context(), bad.sign(t, op.claims(), nil), IDTokenCheck{Nonce: testNonce})
-	wantError(t, err, "signature is not by a key")
+	wantError(t, err, "signature does not match any key")
 	_, err = client.VerifyIDToken(t.Context(), op.signer.sign(t, op.claims(), nil), IDTokenCheck{Nonce: testNonce})
 	wantError(t, err, "")
 }

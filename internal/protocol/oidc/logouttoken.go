@@ -55,10 +55,10 @@ func (c *Client) verifyLogoutToken(ctx context.Context, raw string) (*LogoutToke
 func (c *claimsCheck) logout() error {
 	events, _ := c.claims["events"].(map[string]any)
 	if _, ok := events[logoutEvent].(map[string]any); !ok {
-		return errors.New("events does not say that it is one")
+		return errors.New("events does not identify it as a logout token")
 	}
 	if _, ok := c.claims["nonce"]; ok {
-		return errors.New("it has a nonce, as only ID tokens do")
+		return errors.New("it has a nonce, which only ID tokens may have")
 	}
 	if _, ok := c.claims["sub"]; !ok {
 		return nil

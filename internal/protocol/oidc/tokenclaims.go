@@ -49,7 +49,7 @@ func (c *claimsCheck) run() error {
 // Back-Channel Logout 1.0, section 2.4).
 func (c *claimsCheck) kind() error {
 	if _, ok := c.claims["events"]; ok {
-		return errors.New("another kind of token")
+		return errors.New("the token is of another kind")
 	}
 	return nil
 }
@@ -61,7 +61,7 @@ func (c *claimsCheck) issuer() error {
 		return fmt.Errorf("%w: iss is not the provider", ErrMisaddressed)
 	}
 	if c.client.cfg.multiTenant() && c.claims["tid"] != tenant {
-		return errors.New("iss and tid are of different tenants")
+		return errors.New("iss and tid name different tenants")
 	}
 	return nil
 }
@@ -108,10 +108,10 @@ func (c *claimsCheck) times() error {
 		return err
 	}
 	if iat.After(c.now.Add(leeway)) {
-		return fmt.Errorf("issued in the future, by %v: clocks differ", seconds(iat.Sub(c.now)))
+		return fmt.Errorf("issued %v in the future: clocks differ", seconds(iat.Sub(c.now)))
 	}
 	if c.now.Sub(iat) > maxTokenAge {
-		return fmt.Errorf("issued too long ago, %v by the clock of this machine", seconds(c.now.Sub(iat)))
+		return fmt.Errorf("issued too long ago: %v by the clock of this machine", seconds(c.now.Sub(iat)))
 	}
 	if c.claims["nbf"] == nil {
 		return nil
@@ -121,7 +121,7 @@ func (c *claimsCheck) times() error {
 		return err
 	}
 	if nbf.After(c.now.Add(leeway)) {
-		return fmt.Errorf("not valid yet, but in %v: clocks differ", seconds(nbf.Sub(c.now)))
+		return fmt.Errorf("not valid yet, only in %v: clocks differ", seconds(nbf.Sub(c.now)))
 	}
 	return nil
 }
@@ -158,7 +158,7 @@ func (c *claimsCheck) nonce() error {
 	}
 	got, _ := nonce.(string)
 	if c.want.Nonce == "" || subtle.ConstantTimeCompare([]byte(got), []byte(c.want.Nonce)) != 1 {
-		return errors.New("nonce is not of this sign-in")
+		return errors.New("nonce does not match this sign-in")
 	}
 	return nil
 }
@@ -174,7 +174,7 @@ func (c *claimsCheck) accessTokenHash() error {
 	sum := tokenHash(c.alg, c.want.AccessToken)
 	half := base64.RawURLEncoding.EncodeToString(sum[:len(sum)/2])
 	if subtle.ConstantTimeCompare([]byte(got), []byte(half)) != 1 {
-		return errors.New("at_hash is not of this access token")
+		return errors.New("at_hash does not match this access token")
 	}
 	return nil
 }

@@ -25,7 +25,7 @@ func TestIDTokenTimes(t *testing.T) {
 			{"exp, leeway over", map[string]any{"exp": now - 60}, 0, "expired 1m0s ago by the clock of this machine"},
 			{"exp, long ago", map[string]any{"exp": now - 301}, 0, "expired"},
 			{"iat, edge of the future", map[string]any{"iat": now + 60}, 0, ""},
-			{"iat, future", map[string]any{"iat": now + 61}, 0, "issued in the future, by 1m1s: clocks differ"},
+			{"iat, future", map[string]any{"iat": now + 61}, 0, "issued 1m1s in the future: clocks differ"},
 			{"iat, a day", map[string]any{"iat": now - 86400}, 0, ""},
 			{"iat, over a day", map[string]any{"iat": now - 86401}, 0, "too long ago"},
 			{"nbf, edge", map[string]any{"nbf": now + 60}, 0, ""},

@@ -76,7 +76,7 @@ func readTokens(fields Claims, conform func(Claims) (Claims, error), now time.Ti
 	if conform != nil {
 		var err error
 		if fields, err = conform(fields); err != nil {
-			return nil, fmt.Errorf("answer cannot be mended: %w", err)
+			return nil, fmt.Errorf("cannot repair the answer: %w", err)
 		}
 	}
 	if e := fields["error"]; e != nil && e != "" {

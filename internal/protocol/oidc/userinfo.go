@@ -33,7 +33,7 @@ func (c *Client) UserInfo(ctx context.Context, tok *Tokens, wantSub string) (Cla
 		return nil, fmt.Errorf("userinfo: %w", err)
 	}
 	if wantSub != "" && claims["sub"] != wantSub {
-		return nil, errors.New("userinfo: sub is not that of the id token")
+		return nil, errors.New("userinfo: sub is not the id token's sub")
 	}
 	return claims, nil
 }

@@ -32,9 +32,9 @@ func ParseAssertion(q url.Values) (Assertion, error) {
 		case !ok:
 			continue
 		case len(values) != 1:
-			return nil, errors.New("a parameter of the assertion came twice")
+			return nil, errors.New("the assertion repeats a parameter")
 		case name == "" || strings.Trim(name, nameCharacters) != "":
-			return nil, errors.New("a parameter of the assertion has a name that key-value form does not")
+			return nil, errors.New("the assertion has a parameter name that key-value form does not allow")
 		case len(a) == maxParams || len(values[0]) > maxValue || !utf8.ValidString(values[0]) || strings.ContainsAny(values[0], "\r\n\x00"):
 			return nil, errors.New("the assertion is malformed or too large")
 		}
@@ -52,13 +52,13 @@ var signedFields = []string{"op_endpoint", "return_to", "response_nonce", "assoc
 func (a Assertion) Check(endpoint, returnTo string) error {
 	switch {
 	case a["ns"] != namespace:
-		return errors.New("the answer is not of OpenID Authentication 2.0")
+		return errors.New("the answer is not in the format of OpenID Authentication 2.0")
 	case a["mode"] != "id_res":
 		return errors.New("the answer is not an assertion")
 	case a["op_endpoint"] != endpoint:
-		return errors.New("op_endpoint is of another provider")
+		return errors.New("op_endpoint names another provider")
 	case a["return_to"] != returnTo:
-		return errors.New("return_to is not that of this attempt")
+		return errors.New("return_to does not match this attempt")
 	case a["claimed_id"] != a["identity"]:
 		return errors.New("claimed_id and identity differ")
 	case a["sig"] == "" || a["assoc_handle"] == "":
@@ -72,7 +72,7 @@ func (a Assertion) Check(endpoint, returnTo string) error {
 	}
 	for _, name := range signed {
 		if _, ok := a[name]; !ok {
-			return errors.New("the signature covers a field that did not come")
+			return errors.New("the signature covers a field that is missing")
 		}
 	}
 	return nil

@@ -57,7 +57,7 @@ func CheckVerification(body []byte) error {
 	}
 	switch {
 	case seen["ns"] != namespace && seen["ns"] != "":
-		return errors.New("the answer is not of OpenID Authentication 2.0")
+		return errors.New("the answer is not in the format of OpenID Authentication 2.0")
 	case seen["is_valid"] != "true":
 		return errors.New("the provider did not make this assertion")
 	}

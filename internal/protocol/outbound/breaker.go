@@ -17,8 +17,8 @@ const (
 
 // ErrOpen and ErrBusy are [ErrUnavailable] without a call having been made.
 var (
-	ErrOpen = fmt.Errorf("%w: it did not answer the last calls, and is asked again in some seconds", ErrUnavailable)
-	ErrBusy = fmt.Errorf("%w: too many calls to it are under way", ErrUnavailable)
+	ErrOpen = fmt.Errorf("%w: it did not answer the last calls; the next one is tried in a few seconds", ErrUnavailable)
+	ErrBusy = fmt.Errorf("%w: too many calls to it are in progress", ErrUnavailable)
 )
 
 // A Breaker stops calls to an endpoint that no longer answers, so that people see an

@@ -177,13 +177,13 @@ func (c *Client) newRequest(ctx context.Context, r Call) (*http.Request, error) 
 func (r *Call) body() (io.Reader, string, error) {
 	switch {
 	case r.Form != nil && r.JSON != nil:
-		return nil, "", errors.New("both a form and JSON are given")
+		return nil, "", errors.New("a form and JSON must not both be set")
 	case r.Form != nil:
 		return strings.NewReader(r.Form.Encode()), FormType, nil
 	case r.JSON != nil:
 		raw, err := json.Marshal(r.JSON)
 		if err != nil {
-			return nil, "", errors.New("body cannot be marshalled")
+			return nil, "", errors.New("cannot marshal the body")
 		}
 		return bytes.NewReader(raw), "application/json", nil
 	}

@@ -16,7 +16,7 @@ const (
 )
 
 // ErrBusy is the error of a request for which a Budget has no room.
-var ErrBusy = errors.New("too many requests are with programs at once")
+var ErrBusy = errors.New("too many requests to programs are in progress")
 
 // A Budget limits the concurrent requests to programs, in total and for one client.
 type Budget struct {

@@ -236,7 +236,7 @@ func Cookies(h http.Header, ours func(name string) bool) string {
 	return strings.Join(kept, "; ")
 }
 
-var errUnasked = errors.New("it changed the protocol unasked")
+var errUnasked = errors.New("it switched protocols although the client did not ask for it")
 
 // modify removes our cookies from an answer. If the program does not set Cache-Control,
 // modify also keeps the answer out of shared caches, since it may be for one user (RFC

@@ -27,7 +27,7 @@ func (c *compiler) claim(name, path string) []claim {
 	}
 	at, err := profilepath.Parse(path)
 	if err != nil {
-		c.fail("Claims", name, err.Error(), "write members joined by dots, such as org.dept or roles[0], names with other characters in double quotes")
+		c.fail("Claims", name, err.Error(), "write members joined by dots, such as org.dept or roles[0], and put names with other characters in double quotes")
 		return nil
 	}
 	return []claim{{name, at}}

@@ -94,9 +94,9 @@ func (c *compiler) fail(of, name, problem, fix string) *Mistake {
 func (c *compiler) name(of, name string) bool {
 	switch {
 	case of == "Expose" && slices.Contains(reserved, name):
-		c.fail(of, name, "is shown anyway, and not by another value", "choose another name")
+		c.fail(of, name, "is always shown, and cannot have another value", "choose another name")
 	case !UsableName(name):
-		c.fail(of, name, "is not a usable name", fmt.Sprintf("use letters, digits, - and _, at most %d, not __ first", maxName))
+		c.fail(of, name, "is not a usable name", fmt.Sprintf("use at most %d letters, digits, - and _, and do not begin with __", maxName))
 	default:
 		return true
 	}
@@ -119,7 +119,7 @@ func (c *compiler) field(name, source string) []Field {
 	}
 	if claim, ok := strings.CutPrefix(source, "claims."); ok {
 		if _, known := c.Claims[claim]; !known && !(c.AnyClaim && c.name("Expose", claim)) {
-			c.fail("Expose", name, fmt.Sprintf("names the claim %q, which is not kept%s", short(claim), c.known()), "add it to Session.Claims").Code = "claim_not_kept"
+			c.fail("Expose", name, fmt.Sprintf("names the claim %q, which the session does not keep%s", short(claim), c.known()), "add it to Session.Claims").Code = "claim_not_kept"
 			return nil
 		}
 		return one(Claim, claim)
@@ -158,7 +158,7 @@ func (c *compiler) known() string {
 	if names == nil {
 		return ""
 	}
-	return " (there are " + strings.Join(names, ", ") + ")"
+	return " (available: " + strings.Join(names, ", ") + ")"
 }
 
 // document returns the fields for AppendAll: each value under its own name and under

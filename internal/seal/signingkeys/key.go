@@ -34,7 +34,7 @@ func Algorithms() []string { return []string{ES256, EdDSA, RS256} }
 // rsaBits is the size of RSA keys.
 const rsaBits = 2048
 
-var errAlgorithm = errors.New("not an algorithm of signing keys")
+var errAlgorithm = errors.New("not an algorithm for signing keys")
 
 // A Key signs with one algorithm. It is immutable.
 type Key struct {

@@ -68,7 +68,7 @@ func (o *rawObject) UnmarshalJSON(b []byte) error {
 
 // errDuplicateClaim refuses a claim that occurs twice, which readers could interpret in
 // two ways (RFC 7519 §4).
-var errDuplicateClaim = errors.New("a claim is there twice")
+var errDuplicateClaim = errors.New("a claim occurs twice")
 
 // Decode reads the claims by their exact names, each at most once. encoding/json reads
 // "SUB" as "sub", although an application may well have its own claim of that name, and

@@ -51,9 +51,9 @@ func (n Naming) addUserColumns(names Names) error {
 		}
 		switch {
 		case strings.ContainsAny(name, "?{}.,\"\\<>&`"):
-			return fmt.Errorf("naming: the column %q of User cannot be read: its name has one of ? { } . , \" \\ < > & `", name)
+			return fmt.Errorf("naming: the column %q of User cannot be read: its name contains one of ? { } . , \" \\ < > & `", name)
 		case slices.Contains(known, strings.ToLower(name)):
-			return fmt.Errorf("naming: the column %q of User is named twice, or is read anyway", name)
+			return fmt.Errorf("naming: the column %q of User is listed twice, or is always read", name)
 		}
 		known = append(known, strings.ToLower(name))
 		names[userColumn(name)] = name

@@ -83,7 +83,7 @@ func (n Naming) table(logical string) (string, error) {
 		}
 		return strings.ToLower(logical) + "s", nil
 	}
-	return "", fmt.Errorf("naming: unknown preset %q; there are prisma, snake and authjs", n.Preset)
+	return "", fmt.Errorf("naming: unknown preset %q; use prisma, snake or authjs", n.Preset)
 }
 
 func (n Naming) column(table, logical string) string {
@@ -158,7 +158,7 @@ func checkName(name string) error {
 	if name == "" || len(name) > maxName || strings.ContainsFunc(name, func(r rune) bool {
 		return !unicode.IsPrint(r) || r == unicode.ReplacementChar
 	}) {
-		return fmt.Errorf("naming: %q is not a name: 1 to %d bytes of printable text", name, maxName)
+		return fmt.Errorf("naming: %q is not a name: write 1 to %d bytes of printable text", name, maxName)
 	}
 	return nil
 }

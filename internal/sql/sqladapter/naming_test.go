@@ -47,7 +47,7 @@ func TestNamingRefuses(t *testing.T) {
 		`unknown column "User.email_verif`:   column("User.email_verified", "x"),
 		`"" is not a name`:                   table("User", ""),
 		`"a\x00b" is not a name`:             column("User.id", "a\x00b"),
-		`is not a name: 1 to 63 bytes`:       table("User", strings.Repeat("x", 64)),
+		`is not a name: write 1 to 63 bytes`: table("User", strings.Repeat("x", 64)),
 		`prefix authsvc_ is reserved`:        table("Session", "AUTHSVC_session"),
 		`two tables are called "account"`:    table("User", "ACCOUNT"),
 		`table User has two columns "email"`: column("User.name", "Email"),

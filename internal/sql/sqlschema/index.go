@@ -112,7 +112,7 @@ func (d *Database) duplicates(ctx context.Context, q Querier, r indexRule) error
 		return fmt.Errorf("look for duplicates in table %s: %w", d.Names[r.table], err)
 	}
 	if n > 0 {
-		return fmt.Errorf("table %s has %d values of (%s) more than once, which have to be unique: remove all but one of each; this finds them: SELECT %s, COUNT(*) FROM %s%s GROUP BY %s HAVING COUNT(*) > 1",
+		return fmt.Errorf("table %s has %d values of (%s) that occur more than once but must be unique: remove all but one of each; this query finds them: SELECT %s, COUNT(*) FROM %s%s GROUP BY %s HAVING COUNT(*) > 1",
 			d.Names[r.table], n, strings.Join(r.columns, ", "), columns, d.Quote(d.Names[r.table]), d.notNull(r), columns)
 	}
 	return nil

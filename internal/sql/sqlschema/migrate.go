@@ -369,7 +369,7 @@ func (d *Database) migrate(ctx context.Context, to stores.Direction) error {
 	}
 	_, err = p.Down(ctx)
 	if errors.Is(err, goose.ErrNoNextVersion) {
-		return errors.New("there is nothing to take back")
+		return errors.New("there is no migration to roll back")
 	}
 	return err
 }

@@ -143,7 +143,7 @@ func (d *Database) Warnings(ctx context.Context) ([]string, error) {
 		}
 		if c := d.column(t, logical); c != nil && c.Size > 0 && c.Size < 1<<16-1 {
 			list = append(list, "table "+d.Names["Account"]+": column "+c.Name+" ("+c.Type+
-				") is too narrow for some tokens, whose sign-ins will fail: widen it to the longest text type, or set storage.provider_tokens: drop")
+				") is too narrow for some tokens, so sign-ins with them will fail: widen it to the longest text type, or set storage.provider_tokens: drop")
 		}
 	}
 	return list, nil

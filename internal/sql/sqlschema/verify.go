@@ -44,7 +44,7 @@ func (d *Database) verify(found Tables) error {
 	v := verifier{Database: d, found: found}
 	for _, logical := range tables() {
 		if found[logical] == nil {
-			v.fail("there is no table %s: restore it, or set storage.naming, storage.tables to what it is called", d.Names[logical])
+			v.fail("there is no table %s: restore it, or set storage.naming or storage.tables to the name that it has", d.Names[logical])
 		}
 	}
 	v.columns()
@@ -83,7 +83,7 @@ func (v *verifier) err() error {
 	if len(v.errs) == 0 {
 		return nil
 	}
-	return fmt.Errorf("the tables cannot be used: %w", errors.Join(v.errs...))
+	return fmt.Errorf("cannot use the tables: %w", errors.Join(v.errs...))
 }
 
 // idLength is the length of the ids that the engine proposes, in characters.
@@ -104,12 +104,12 @@ func (v *verifier) columns() {
 			continue
 		}
 		if c == nil {
-			v.fail("table %s has no column %s: add it, or set storage.columns: {%s: NAME} to what it is called",
+			v.fail("table %s has no column %s: add it, or set storage.columns: {%s: NAME} to the name that it has",
 				v.Names[table], v.Names[logical], logical)
 			continue
 		}
 		if logical == table+".id" && c.Number && !c.HasDefault {
-			v.fail("table %s has numbers in column %s that the database does not make: make it an identity column", v.Names[table], c.Name)
+			v.fail("table %s has numbers in column %s that the database does not generate: make it an identity column", v.Names[table], c.Name)
 		}
 		if known[table] == nil {
 			known[table] = map[*Column]bool{}
@@ -122,7 +122,7 @@ func (v *verifier) columns() {
 	if t := v.found["User"]; t != nil {
 		for _, name := range v.Names.UserColumns() {
 			if v.named(t, name) == nil {
-				v.fail("table %s has no column %s, which storage.user_columns names: add it, or take it out of the list", v.Names["User"], name)
+				v.fail("table %s has no column %s, which storage.user_columns lists: add it, or remove it from the list", v.Names["User"], name)
 			}
 		}
 	}
@@ -133,7 +133,7 @@ func (v *verifier) columns() {
 		}
 		for i := range t.Columns {
 			if c := &t.Columns[i]; c.Required && !known[table][c] && !v.isTimestamp(table, t, c) {
-				v.fail("table %s has a column %s that must be given a value, which authsvc cannot know: give it a default", v.Names[table], c.Name)
+				v.fail("table %s has a column %s that requires a value, which authsvc does not know: give it a default", v.Names[table], c.Name)
 			}
 		}
 	}

@@ -29,7 +29,7 @@ type Status struct {
 
 // TooNew returns the error for a schema that a newer build created.
 func TooNew(version, latest int64) error {
-	return fmt.Errorf("schema version %d, this build knows up to %d: use a newer build", version, latest)
+	return fmt.Errorf("schema version %d is newer than %d, the latest that this build supports: use a newer build", version, latest)
 }
 
 // TooOld returns the error for a schema that lacks migrations.

@@ -93,7 +93,7 @@ func within(t *testing.T, want *table, row string, column int, got float64, exac
 	}
 	switch name := want.columns[column]; {
 	case got > is+more:
-		t.Errorf("%s: %s: got %.1f, want at most %.1f (%.1f of the table and %.1f); if that is what is wanted: %s", row, name, got, is+more, is, more, rewriteAllocations)
+		t.Errorf("%s: %s: got %.1f, want at most %.1f (%.1f of the table and %.1f); if that is intended: %s", row, name, got, is+more, is, more, rewriteAllocations)
 	case got < is-less:
 		t.Errorf("%s: %s: got %.1f, and %.1f are in the table; lower the table, so that it stays so: %s", row, name, got, is, rewriteAllocations)
 	}

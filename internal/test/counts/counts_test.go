@@ -80,6 +80,6 @@ func judge(t *testing.T, row string, cells []string, calls string, want *table) 
 		return
 	}
 	if list := want.differences(row, cells); list != nil {
-		t.Errorf("%s\nasked (statements/trips): %s\nif that is what is wanted: %s", strings.Join(list, "\n"), calls, rewrite)
+		t.Errorf("%s\nasked (statements/trips): %s\nif that is intended: %s", strings.Join(list, "\n"), calls, rewrite)
 	}
 }

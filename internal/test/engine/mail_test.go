@@ -42,7 +42,7 @@ func TestMailServerDown(t *testing.T) {
 	if err != nil {
 		t.Fatalf("the mail was not tried again: %v\n%s", err, w.Logs)
 	}
-	if !strings.Contains(w.Logs.String(), "will be tried again") {
+	if !strings.Contains(w.Logs.String(), "cannot send a mail; will retry") {
 		t.Errorf("the cause is not in the log:\n%s", w.Logs)
 	}
 	if a := b.Get(m.Link()); a.Location() != arena.Origin || b.Email() != "ada@app.test" {

@@ -36,6 +36,6 @@ func TestRefusing(t *testing.T) {
 	}
 	if l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", addr); err == nil {
 		l.Close()
-		t.Error("somebody else listens there")
+		t.Error("another process listens there")
 	}
 }

@@ -286,8 +286,8 @@ func differences(p *idp) map[string]token {
 	twice := strings.TrimSuffix(string(good), "}") + `,"sub":"user-1"}`
 	const (
 		core   = "OpenID Connect Core 1.0, section 3.1.3.7, asks for it; go-oidc leaves it to its caller"
-		jwt    = "the claim has to be there and of its type (OpenID Connect Core 1.0, section 2; RFC 7519)"
-		kind   = "another kind of token is no ID token (RFC 8725, section 3.11)"
+		jwt    = "the claim must be present and of its type (OpenID Connect Core 1.0, section 2; RFC 7519)"
+		kind   = "another kind of token is not an ID token (RFC 8725, section 3.11)"
 		strict = "keys are judged when they are read"
 		clocks = "one leeway of 60 s for every time; go-oidc has 0 for exp and 5 min for nbf"
 	)

@@ -47,6 +47,6 @@ func TestFillRefuses(t *testing.T) {
 		t.Errorf("a store of no known scheme: %v", err)
 	}
 	if err := Fill(t.Context(), "sqlite:"+filepath.Join(t.TempDir(), "auth.db"), Population{}, func(string) {}); err == nil {
-		t.Error("a population of nobody was filled in")
+		t.Error("an empty population was filled in")
 	}
 }

@@ -114,7 +114,7 @@ func ServerFrozen(t *testing.T, d *Database, server *servertest.Server) {
 		if _, _, err := s.GetSession(t.Context(), "ann", "ann"); err == nil {
 			break
 		} else if time.Since(thawed) > quiet.Limit(10*time.Second) {
-			t.Fatalf("does not go on: %v", err)
+			t.Fatalf("does not continue: %v", err)
 		}
 	}
 	if err := SignUp(t.Context(), s, "bob"); err != nil {

@@ -100,12 +100,12 @@ func parseFolder(fsys fs.FS, dir string) (t Templates, found Mistakes) {
 		}
 		text, markup := t.place(e.Name())
 		if text == nil && markup == nil {
-			found = append(found, Mistake{name, "is not read", "the files are " + fileNames()})
+			found = append(found, Mistake{name, "is not the name of a template", "the files are " + fileNames()})
 			continue
 		}
 		raw, err := fs.ReadFile(fsys, name)
 		if err == nil && len(raw) > maxFile {
-			err = fmt.Errorf("has %d bytes; at most %d", len(raw), maxFile)
+			err = fmt.Errorf("has %d bytes, but must have at most %d", len(raw), maxFile)
 		}
 		if err != nil {
 			found = append(found, Mistake{name, "cannot be read: " + err.Error(), "make it a file that this program may read"})
@@ -145,7 +145,7 @@ func (t *Set) check(d Data, k *kind) (found Mistakes) {
 		case err != nil:
 			found = append(found, explain(t.Subject.Name(), err))
 		case s == "" || len(s) > maxSubject:
-			found = append(found, Mistake{t.Subject.Name(), fmt.Sprintf("makes a subject of %d bytes", len(s)), fmt.Sprintf("write 1 to %d, such as: %s", maxSubject, k.goodSubject)})
+			found = append(found, Mistake{t.Subject.Name(), fmt.Sprintf("has a subject of %d bytes", len(s)), fmt.Sprintf("write 1 to %d bytes, such as: %s", maxSubject, k.goodSubject)})
 		}
 	}
 	var text, markup string
@@ -163,14 +163,14 @@ func (t *Set) check(d Data, k *kind) (found Mistakes) {
 	for _, n := range k.needs {
 		address := reflect.ValueOf(d).FieldByName(n.field).String()
 		if t.Text != nil && textErr == nil && !strings.Contains(text, address) {
-			found = append(found, Mistake{t.Text.Name(), "makes a mail without " + n.what, "write {{." + n.field + "}} on a line of its own"})
+			found = append(found, Mistake{t.Text.Name(), "must always contain " + n.what, "write {{." + n.field + "}} on a line of its own"})
 		}
 		switch {
 		case t.HTML == nil || markupErr != nil:
 		case n.label == "" && !strings.Contains(markup, address):
-			found = append(found, Mistake{t.HTML.Name(), "makes a mail without " + n.what, "write {{." + n.field + "}}"})
+			found = append(found, Mistake{t.HTML.Name(), "must always contain " + n.what, "write {{." + n.field + "}}"})
 		case n.label != "" && address != "" && !hasLink(markup, address):
-			found = append(found, Mistake{t.HTML.Name(), "makes a mail without " + n.what, `write <a href="{{.` + n.field + `}}">` + n.label + `</a>`})
+			found = append(found, Mistake{t.HTML.Name(), "must always contain " + n.what, `write <a href="{{.` + n.field + `}}">` + n.label + `</a>`})
 		}
 	}
 	return found
@@ -197,7 +197,7 @@ var (
 // explain translates an error of package template into a Mistake for the operator.
 func explain(name string, err error) Mistake {
 	var escape *htmltemplate.Error
-	m := Mistake{File: name, Problem: err.Error(), Fix: "correct the template; its language is that of Go's text/template"}
+	m := Mistake{File: name, Problem: err.Error(), Fix: "correct the template; it uses the syntax of Go's text/template"}
 	if errors.As(err, &escape) && escape.Line > 0 {
 		m.File, m.Problem = fmt.Sprintf("%s:%d", name, escape.Line), escape.Description
 	} else if match := inTemplate.FindStringSubmatch(err.Error()); match != nil {

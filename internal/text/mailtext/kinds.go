@@ -26,10 +26,10 @@ type needed struct{ what, field, label string }
 var kinds = [...]*kind{
 	{"subject.txt", "mail.txt", "mail.html", func(t *Templates) *Set { return &t.SignIn }, signInSamples, "Sign in to {{.Site}}",
 		[]needed{{"the link", "URL", "Sign in"}}},
-	{"notice-subject.txt", "notice.txt", "notice.html", func(t *Templates) *Set { return &t.Notice }, noticeSamples, "News of your account at {{.Site}}",
-		[]needed{{"the link to the account", "URL", "Your account"}, {"the link that undoes it", "UndoURL", "Undo"}}},
+	{"notice-subject.txt", "notice.txt", "notice.html", func(t *Templates) *Set { return &t.Notice }, noticeSamples, "News about your account at {{.Site}}",
+		[]needed{{"the link to the account", "URL", "Your account"}, {"the link that undoes the change", "UndoURL", "Undo"}}},
 	{"address-subject.txt", "address.txt", "address.html", func(t *Templates) *Set { return &t.Address }, addressSamples, "Your address at {{.Site}}",
-		[]needed{{"the link", "URL", "Go on"}, {"the code", "Code", ""}, {"the link that stops the change", "StopURL", "Stop"}}},
+		[]needed{{"the link", "URL", "Continue"}, {"the code", "Code", ""}, {"the link that stops the change", "StopURL", "Stop"}}},
 }
 
 // kindOf returns the kind of a mail.

@@ -55,8 +55,8 @@ func TestDefaults(t *testing.T) {
 		{"en", 1, "Sign in to Acme & Söhne", []string{"for 1 minute."}, []string{"for 1 minute."}},
 		{"en", 60, "Sign in to Acme & Söhne", []string{"for 1 hour."}, []string{"for 1 hour."}},
 		{"en", 90, "Sign in to Acme & Söhne", []string{"for 90 minutes."}, []string{"for 90 minutes."}},
-		{"de", 1, "Bei Acme & Söhne anmelden", []string{"und 1 Minute lang."}, []string{`<html lang="de">`, ">Anmelden</a>", "und 1 Minute lang."}},
-		{"de", 120, "Bei Acme & Söhne anmelden", []string{"und 2 Stunden lang."}, []string{"und 2 Stunden lang."}},
+		{"de", 1, "Bei Acme & Söhne anmelden", []string{"ist 1 Minute gültig."}, []string{`<html lang="de">`, ">Anmelden</a>", "ist 1 Minute gültig."}},
+		{"de", 120, "Bei Acme & Söhne anmelden", []string{"ist 2 Stunden gültig."}, []string{"ist 2 Stunden gültig."}},
 	}
 	for _, tt := range tests {
 		d := mailTo(tt.lang, tt.minutes, look)
@@ -88,7 +88,7 @@ func TestDefaults(t *testing.T) {
 func TestCode(t *testing.T) {
 	t.Parallel()
 	c := composer(t, Templates{})
-	for lang, want := range map[string][2]string{"en": {"Enter this code", "The code or the link"}, "de": {"Geben Sie diesen Code", "Code oder Link"}} {
+	for lang, want := range map[string][2]string{"en": {"Enter this code", "The code and the link"}, "de": {"Geben Sie diesen Code", "Code und Link"}} {
 		d := mailTo(lang, 10, looked(t, pages.Theme{}))
 		d.Code = "1234 5678"
 		subject, text, html, err := c.Compose(d)
@@ -111,7 +111,7 @@ func TestNotices(t *testing.T) {
 	}
 	builtIn, custom := composer(t, Templates{}), composer(t, own)
 	for _, word := range pages.News() {
-		for lang, want := range map[string]string{"en": "If that was you, there is nothing to do.", "de": "Wenn Sie das waren, müssen Sie nichts tun."} {
+		for lang, want := range map[string]string{"en": "If that was you, you do not need to do anything.", "de": "Wenn Sie das waren, müssen Sie nichts tun."} {
 			d := mailTo(lang, 72*60, looked(t, pages.Theme{}))
 			d.URL, d.UndoURL = "https://app.example.com/api/auth/account", "https://app.example.com/api/auth/account/undo?token=3f8c0e1b6d5a49f7a2c4e608"
 			d.Notice, d.When = word, "2026-11-23 18:42 UTC"
@@ -172,7 +172,7 @@ func TestAddressMails(t *testing.T) {
 	for word, want := range map[string]map[string][]string{
 		ChangeNew:   {"en": {"Confirm your new address for Acme", "24 hours"}, "de": {"Bestätigen", "24 Stunden"}},
 		ChangeTaken: {"en": {"You have an account at Acme", "nothing has changed"}, "de": {"Sie haben", "nichts"}},
-		ChangeOld:   {"en": {"is to be changed", "7 days"}, "de": {"soll geändert werden", "7 Tage"}},
+		ChangeOld:   {"en": {"will be changed", "7 days"}, "de": {"soll geändert werden", "7 Tage"}},
 	} {
 		for lang, texts := range want {
 			d := addressMail(lang, word, look)
@@ -307,8 +307,8 @@ func TestInvitation(t *testing.T) {
 	t.Parallel()
 	c := composer(t, Templates{})
 	for _, tt := range []struct{ lang, subject, life string }{
-		{"en", "You are invited to Acme & Söhne", "once and for 7 days."},
-		{"de", "Einladung zu Acme & Söhne", "einmal und 7 Tage lang."},
+		{"en", "You are invited to Acme & Söhne", "once and is valid for 7 days."},
+		{"de", "Einladung zu Acme & Söhne", "einmal und ist 7 Tage gültig."},
 	} {
 		d := mailTo(tt.lang, 7*24*60, looked(t, pages.Theme{}))
 		d.Invited, d.Sender, d.Device, d.Network = true, "Acme <no-reply@example.com>", "", ""
@@ -324,7 +324,7 @@ func TestInvitation(t *testing.T) {
 		if !strings.Contains(text, d.Sender) || !strings.Contains(html, "Acme &lt;no-reply@example.com&gt;") {
 			t.Errorf("%s: nobody sent it:\n%s\n%s", tt.lang, text, html)
 		}
-		if strings.Contains(text+html, "asked for with") || strings.Contains(text+html, "Angefordert") {
+		if strings.Contains(text+html, "Requested with") || strings.Contains(text+html, "Angefordert") {
 			t.Errorf("%s: somebody asked for it:\n%s", tt.lang, text)
 		}
 		if dir := *galleryDir; dir != "" {
@@ -392,24 +392,24 @@ func TestParseMistakes(t *testing.T) {
 		"no variable, HTML":      {files("mail.html", "\n<a href=\"{{.Link}}\">go</a>"), []string{"mail.html:2: there is no {{.Link}}; use {{.URL}}"}},
 		"no variable, subject":   {files("subject.txt", "{{.Title}}"), []string{"subject.txt:1: there is no {{.Title}}; use {{.URL}}"}},
 		"half an attribute":      {files("mail.html", "<a href=\"{{.URL}}\">go</a>\n<p title=\"{{.Site}}>"), []string{"mail.html"}},
-		"text without link":      {files("mail.txt", "{{.Site}}"), []string{"mail.txt: makes a mail without the link; write {{.URL}}"}},
-		"HTML without link":      {files("mail.html", "<p>{{.URL}}</p>"), []string{`mail.html: makes a mail without the link; write <a href="{{.URL}}">`}},
-		"link in a comment":      {files("mail.html", `<!-- <a href="{{.URL}}">go</a> -->`), []string{"mail.html: makes a mail without the link"}},
-		"link under a condition": {files("de/mail.txt", "{{if eq .Language \"xx\"}}{{.URL}}{{end}}"), []string{"de/mail.txt: makes a mail without the link"}},
-		"empty subject":          {files("subject.txt", " \n"), []string{"subject.txt: makes a subject of 0 bytes; write 1 to 300"}},
-		"long subject":           {files("subject.txt", strings.Repeat("a", 301)), []string{"subject.txt: makes a subject of 301 bytes"}},
-		"other name":             {files("mail.htm", goodHTML), []string{"mail.htm: is not read; the files are subject.txt, mail.txt, mail.html, notice-subject.txt"}},
-		"other name in a folder": {files("de/mail.text", goodText), []string{"de/mail.text: is not read; the files are"}},
+		"text without link":      {files("mail.txt", "{{.Site}}"), []string{"mail.txt: must always contain the link; write {{.URL}}"}},
+		"HTML without link":      {files("mail.html", "<p>{{.URL}}</p>"), []string{`mail.html: must always contain the link; write <a href="{{.URL}}">`}},
+		"link in a comment":      {files("mail.html", `<!-- <a href="{{.URL}}">go</a> -->`), []string{"mail.html: must always contain the link"}},
+		"link under a condition": {files("de/mail.txt", "{{if eq .Language \"xx\"}}{{.URL}}{{end}}"), []string{"de/mail.txt: must always contain the link"}},
+		"empty subject":          {files("subject.txt", " \n"), []string{"subject.txt: has a subject of 0 bytes; write 1 to 300"}},
+		"long subject":           {files("subject.txt", strings.Repeat("a", 301)), []string{"subject.txt: has a subject of 301 bytes"}},
+		"other name":             {files("mail.htm", goodHTML), []string{"mail.htm: is not the name of a template; the files are subject.txt, mail.txt, mail.html, notice-subject.txt"}},
+		"other name in a folder": {files("de/mail.text", goodText), []string{"de/mail.text: is not the name of a template; the files are"}},
 		"no language":            {files("templates old/mail.txt", goodText), []string{"templates old: is not a language; name the folder after a language"}},
 		"nothing":                {fstest.MapFS{}, []string{"is empty; the files are"}},
 		"too long":               {files("mail.txt", goodText+strings.Repeat(" ", maxFile)), []string{"mail.txt: cannot be read: has "}},
-		"notice without a link":  {files("notice.txt", "{{.URL}}", "notice.html", `<a href="{{.UndoURL}}">Undo</a>`), []string{`notice.html: makes a mail without the link to the account; write <a href="{{.URL}}">Your account</a>`, "notice.txt: makes a mail without the link that undoes it; write {{.UndoURL}}"}},
-		"notice subject":         {files("notice-subject.txt", "{{.Code}}"), []string{"notice-subject.txt: makes a subject of 0 bytes; write 1 to 300, such as: News of"}},
-		"address, no link":       {files("address.txt", "{{.Code}} {{.StopURL}}", "address.html", `{{.Code}} {{.URL}} <a href="{{.StopURL}}">Stop</a>`), []string{"address.txt: makes a mail without the link; write {{.URL}}", `address.html: makes a mail without the link; write <a href="{{.URL}}">Go on</a>`}},
-		"address, no code":       {files("address.txt", "{{.URL}} {{.StopURL}}", "de/address.html", `<a href="{{.URL}}">Go on</a><a href="{{.StopURL}}">Stop</a>`), []string{"address.txt: makes a mail without the code; write {{.Code}}", "de/address.html: makes a mail without the code; write {{.Code}}"}},
-		"address, no way out":    {files("address.txt", "{{.URL}} {{.Code}}", "address.html", `{{.Code}} {{.StopURL}} <a href="{{.URL}}">Go on</a>`), []string{"address.txt: makes a mail without the link that stops the change; write {{.StopURL}}", `address.html: makes a mail without the link that stops the change; write <a href="{{.StopURL}}">Stop</a>`}},
-		"address subject":        {files("address-subject.txt", `{{if ne .Change "taken"}}Your address{{end}}`), []string{"address-subject.txt: makes a subject of 0 bytes; write 1 to 300, such as: Your address"}},
-		"all at once":            {files("mail.txt", "{{", "subject.txt", "{{.No}}", "de/mail.html", "{{", "x.html", ""), []string{"mail.txt:1: ", "x.html: is not read", "subject.txt:1: there is no {{.No}}", "de/mail.html:1: "}},
+		"notice without a link":  {files("notice.txt", "{{.URL}}", "notice.html", `<a href="{{.UndoURL}}">Undo</a>`), []string{`notice.html: must always contain the link to the account; write <a href="{{.URL}}">Your account</a>`, "notice.txt: must always contain the link that undoes the change; write {{.UndoURL}}"}},
+		"notice subject":         {files("notice-subject.txt", "{{.Code}}"), []string{"notice-subject.txt: has a subject of 0 bytes; write 1 to 300 bytes, such as: News about"}},
+		"address, no link":       {files("address.txt", "{{.Code}} {{.StopURL}}", "address.html", `{{.Code}} {{.URL}} <a href="{{.StopURL}}">Stop</a>`), []string{"address.txt: must always contain the link; write {{.URL}}", `address.html: must always contain the link; write <a href="{{.URL}}">Continue</a>`}},
+		"address, no code":       {files("address.txt", "{{.URL}} {{.StopURL}}", "de/address.html", `<a href="{{.URL}}">Go on</a><a href="{{.StopURL}}">Stop</a>`), []string{"address.txt: must always contain the code; write {{.Code}}", "de/address.html: must always contain the code; write {{.Code}}"}},
+		"address, no way out":    {files("address.txt", "{{.URL}} {{.Code}}", "address.html", `{{.Code}} {{.StopURL}} <a href="{{.URL}}">Go on</a>`), []string{"address.txt: must always contain the link that stops the change; write {{.StopURL}}", `address.html: must always contain the link that stops the change; write <a href="{{.StopURL}}">Stop</a>`}},
+		"address subject":        {files("address-subject.txt", `{{if ne .Change "taken"}}Your address{{end}}`), []string{"address-subject.txt: has a subject of 0 bytes; write 1 to 300 bytes, such as: Your address"}},
+		"all at once":            {files("mail.txt", "{{", "subject.txt", "{{.No}}", "de/mail.html", "{{", "x.html", ""), []string{"mail.txt:1: ", "x.html: is not the name of a template", "subject.txt:1: there is no {{.No}}", "de/mail.html:1: "}},
 	}
 	for name, tt := range tests {
 		_, err := Parse(tt.files)
@@ -435,10 +435,10 @@ func TestNewMistakes(t *testing.T) {
 		templates Templates
 		want      string
 	}{
-		"text":     {Templates{SignIn: Set{Text: text("no link")}}, "own: makes a mail without the link"},
-		"html":     {Templates{SignIn: Set{HTML: html}}, "own: makes a mail without the link"},
+		"text":     {Templates{SignIn: Set{Text: text("no link")}}, "own: must always contain the link"},
+		"html":     {Templates{SignIn: Set{HTML: html}}, "own: must always contain the link"},
 		"subject":  {Templates{SignIn: Set{Subject: text("{{.No}}")}}, "own:1: there is no {{.No}}"},
-		"language": {Templates{Languages: map[string]Templates{"de": {SignIn: Set{Text: text("x")}}}}, "own: makes a mail without the link"},
+		"language": {Templates{Languages: map[string]Templates{"de": {SignIn: Set{Text: text("x")}}}}, "own: must always contain the link"},
 		"no tag":   {Templates{Languages: map[string]Templates{"no tag": {}}}, `"no tag" is not a language`},
 	} {
 		if _, err := New(tt.templates); err == nil || !strings.HasPrefix(err.Error(), tt.want) {
@@ -475,7 +475,7 @@ func TestDocumentedExample(t *testing.T) {
 	look := looked(t, pages.Theme{BrandColor: "#0b1f4b", Logo: "https://app.example.com/logo.png"})
 	for lang, want := range map[string][3]string{
 		"en": {"Your link for Acme & Söhne", "within 10 minutes.", "within 10 minutes."},
-		"de": {"Ihr Link für Acme & Söhne", "einmal und 10 Minuten lang.", "within 10 Minuten."},
+		"de": {"Ihr Link für Acme & Söhne", "einmal und ist 10 Minuten gültig.", "within 10 Minuten."},
 	} {
 		subject, text, html, err := c.Compose(mailTo(lang, 10, look))
 		if err != nil || subject != want[0] || !strings.Contains(text, want[1]) || !strings.Contains(html, want[2]) ||

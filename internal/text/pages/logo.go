@@ -47,7 +47,7 @@ func logoOrigin(logo string) (string, error) {
 // type.
 func checkDataImage(logo string) error {
 	if len(logo) > maxLogo {
-		return fmt.Errorf("a data: address of %d bytes is more than %d; use an https address", len(logo), maxLogo)
+		return fmt.Errorf("a data: address has %d bytes, but must have at most %d; use an https address", len(logo), maxLogo)
 	}
 	header, data, comma := strings.Cut(strings.TrimPrefix(logo, "data:"), ",")
 	params := strings.Split(header, ";")
@@ -65,7 +65,7 @@ func checkDataImage(logo string) error {
 		return fmt.Errorf("the data: address cannot be decoded: %w", err)
 	}
 	if got := imageKind([]byte(raw)); got != kind {
-		return fmt.Errorf("a data: address of image/%.20s does not hold such an image", kind)
+		return fmt.Errorf("a data: address of type image/%.20s must hold an image of that type", kind)
 	}
 	return nil
 }
@@ -118,7 +118,7 @@ func checkMarks(providers []ProviderStyle) (origins []string, errs []error) {
 		case strings.Contains(logo, ":"):
 			errs = append(errs, &Mistake{Provider: p.ID, Field: "Logo", Problem: "cannot be used: " + err.Error(), Fix: logoFix})
 		default:
-			errs = append(errs, &Mistake{Provider: p.ID, Field: "Logo", Problem: fmt.Sprintf("%.40q is no built-in mark", logo),
+			errs = append(errs, &Mistake{Provider: p.ID, Field: "Logo", Problem: fmt.Sprintf("%.40q is not a built-in mark", logo),
 				Fix: "use the name of one, such as " + nearestMark(logo) + ", or " + logoFix})
 		}
 	}

@@ -243,7 +243,7 @@ func TestSignInErrors(t *testing.T) {
 	tests := map[string]string{
 		"OAuthSignin": "The sign-in could not be started. Please try again." + other, "OAuthCallback": "The sign-in was not completed. Please try again." + other,
 		"Callback": "The sign-in was not completed. Please try again." + other, "Signin": "The sign-in was not completed. Please try again." + other,
-		"OAuthAccountNotLinked": "There is an account here already with this address or this way to sign in. Sign in as you did before; after that you can add other ways." +
+		"OAuthAccountNotLinked": "An account with this address or this way to sign in already exists. Sign in as you did before; then you can add other ways." +
 			"To confirm your identity, sign in with the same account you used originally.",
 		"EmailSignin":       "The e-mail could not be sent.",
 		"CredentialsSignin": "Sign in failed. Check the details you provided are correct.",
@@ -313,7 +313,7 @@ func TestReasons(t *testing.T) {
 func TestOvertaken(t *testing.T) {
 	t.Parallel()
 	p := newTestPages(t, Theme{})
-	const calm = "The other sign-in with GitHub ended without effect."
+	const calm = "The other sign-in with GitHub had no effect."
 	for _, tt := range []struct {
 		signedIn, reason string
 		want             bool
@@ -405,11 +405,11 @@ func TestVerifyRequestResend(t *testing.T) {
 		{"a wrong code", func(v *VerifyRequestView) {
 			v.CodeAction, v.WrongCode, v.CodeTries = testBase+"/callback/email", true, "3"
 		},
-			[]string{"That is not the code. 3 tries left.", `autofocus aria-invalid="true" aria-describedby="error"`}, []string{"more links go to"}},
+			[]string{"That code is not correct. 3 tries left.", `autofocus aria-invalid="true" aria-describedby="error"`}, []string{"send more links"}},
 		{"the last try", func(v *VerifyRequestView) {
 			v.CodeAction, v.WrongCode, v.CodeTries = testBase+"/callback/email", true, "1"
 		}, []string{"1 try left."}, nil},
-		{"no code at all", func(v *VerifyRequestView) { v.CodeAction, v.WrongCode = testBase+"/callback/email", true }, []string{"A code has eight digits."}, []string{"tries left", "That is not"}},
+		{"no code at all", func(v *VerifyRequestView) { v.CodeAction, v.WrongCode = testBase+"/callback/email", true }, []string{"A code has eight digits."}, []string{"tries left", "not correct"}},
 		{"a spent code", func(v *VerifyRequestView) {
 			v.CodeAction, v.WrongCode, v.CodeTries = testBase+"/callback/email", true, "0"
 		},

@@ -76,7 +76,7 @@ func providerRule(p ProviderStyle) (string, []error) {
 		return "", nil
 	}
 	if !providerID.MatchString(p.ID) {
-		report("Background", fmt.Sprintf("the id %q may hold only a-z, 0-9, - and _", p.ID), "name the provider otherwise")
+		report("Background", fmt.Sprintf("the id %q must contain only a-z, 0-9, - and _", p.ID), "use another id")
 	}
 	const fix = "write #rrggbb, such as #1d4ed8"
 	var decl []string

@@ -85,14 +85,14 @@ func TestProviderStyles(t *testing.T) {
 		{"text only", ProviderStyle{ID: "a", Style: Style{Text: "#123456"}}, ""},
 		{"background", ProviderStyle{ID: "a", Style: Style{Background: "url(//evil)"}}, "a Background cannot be used"},
 		{"text", ProviderStyle{ID: "a", Style: Style{Text: "#000;}*{"}}, "a Text cannot be used"},
-		{"id", ProviderStyle{ID: "a{}", Style: Style{Text: "#000000"}}, "may hold only"},
+		{"id", ProviderStyle{ID: "a{}", Style: Style{Text: "#000000"}}, "must contain only"},
 		{"mark", ProviderStyle{ID: "a", Style: Style{Logo: "gitlab"}}, ""},
-		{"unknown mark", ProviderStyle{ID: "a", Style: Style{Logo: "GitLabs"}}, "no built-in mark; use the name of one, such as gitlab,"},
+		{"unknown mark", ProviderStyle{ID: "a", Style: Style{Logo: "GitLabs"}}, "not a built-in mark; use the name of one, such as gitlab,"},
 		{"https logo", ProviderStyle{ID: "a", Style: Style{Logo: "https://cdn.example.com/a.png"}}, ""},
 		{"data logo", ProviderStyle{ID: "a", Style: Style{Logo: svgLogo}}, ""},
 		{"http logo", ProviderStyle{ID: "a", Style: Style{Logo: "http://cdn.example.com/a.png"}}, "a Logo cannot be used: only https:"},
 		{"script logo", ProviderStyle{ID: "a", Style: Style{Logo: "javascript:alert(1)"}}, "a Logo cannot be used: only https:"},
-		{"empty data logo", ProviderStyle{ID: "a", Style: Style{Logo: "data:image/png;base64,"}}, "does not hold such an image"},
+		{"empty data logo", ProviderStyle{ID: "a", Style: Style{Logo: "data:image/png;base64,"}}, "must hold an image of that type"},
 	}
 	for _, tt := range tests {
 		_, errs := New(Theme{}, testBase, testOrigin, tt.provider)

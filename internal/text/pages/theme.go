@@ -178,7 +178,7 @@ func newLook(t Theme) (look, []error) {
 		if err != nil {
 			report("ButtonText", err)
 		} else if r := contrast(c, l.brand); r < textContrast && len(errs) == 0 {
-			report("ButtonText", fmt.Errorf("contrast of %v on %v is %.2f, but at least %.1f is needed to read it; leave it empty to have it chosen", c, l.brand, r, textContrast))
+			report("ButtonText", fmt.Errorf("contrast of %v on %v is %.2f, but must be at least %.1f to be readable; leave it empty to choose it automatically", c, l.brand, r, textContrast))
 		}
 		l.text = &c
 	}

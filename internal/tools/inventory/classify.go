@@ -46,7 +46,7 @@ func classify(name, text string) (id string, err error) {
 	}
 	plain := strings.ToLower(space.ReplaceAllString(text, " "))
 	if word := forbidden.FindString(plain); word != "" && !strings.Contains(plain, "mozilla public license version 2.0") {
-		return "", fmt.Errorf("%s is not allowed: it speaks of the %q", name, word)
+		return "", fmt.Errorf("%s is not allowed: it mentions the %q", name, word)
 	}
 	var ids []string
 	for _, m := range marks {
@@ -57,7 +57,7 @@ func classify(name, text string) (id string, err error) {
 	if len(ids) > 0 {
 		return strings.Join(ids, " AND "), nil
 	}
-	return "", fmt.Errorf("%s is none of the licences that are known", name)
+	return "", fmt.Errorf("%s is not a known licence", name)
 }
 
 func containsAll(text string, phrases []string) bool {

@@ -12,9 +12,9 @@ import (
 // document returns THIRD_PARTY_LICENSES.md: a table, then every text once.
 func document(modules []module) ([]byte, error) {
 	var b bytes.Buffer
-	b.WriteString("# Licences of what is in the program\n\n" +
+	b.WriteString("# Third-party licences\n\n" +
 		"Made by `make licences`; CI fails if it is stale, or if a licence is not allowed (" + allowed() + ").\n\n" +
-		"The browser client (`clients/js`), the pages and their symbols are of this project, under its [LICENSE](LICENSE): the client has no dependencies. " +
+		"The browser client (`clients/js`), the pages and their symbols belong to this project, under its [LICENSE](LICENSE): the client has no dependencies. " +
 		"The marks of providers are trademarks of their owners, shown to name the service: Google's G and Microsoft's logo in the form of their branding guidelines for sign-in buttons, " +
 		"the others with the outlines of Simple Icons (CC0-1.0), in the version that `internal/tools/marks` pins. Providers without a mark have the first letter of their name.\n\n" +
 		"| Module | Version | Licence |\n| --- | --- | --- |\n")

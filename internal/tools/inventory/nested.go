@@ -77,7 +77,7 @@ func (m *module) notice(file, text string) error {
 		return nil
 	}
 	if word := forbidden.FindString(text); word != "" {
-		return fmt.Errorf("%s is not allowed: it speaks of the %q", file, word)
+		return fmt.Errorf("%s is not allowed: it mentions the %q", file, word)
 	}
 	m.add(licence{file: file, text: text})
 	return nil

@@ -37,7 +37,7 @@ func compare(info *debug.BuildInfo, modules []module) error {
 	}
 	for _, d := range info.Deps {
 		if version, ok := versions[d.Path]; !ok || version != d.Version || d.Replace != nil {
-			return fmt.Errorf("the binary has %s %s, which this tree has not", d.Path, d.Version)
+			return fmt.Errorf("the binary has %s %s, which this tree does not have", d.Path, d.Version)
 		}
 	}
 	if len(info.Deps) != len(modules) {

@@ -27,7 +27,7 @@ import (
 
 func main() {
 	out := flag.String("out", "internal/text/pages/marks_outlines.go", "file to write")
-	version := flag.Bool("package", false, "print the package that npm has to pack, and stop")
+	version := flag.Bool("package", false, "print the package that npm must pack, and stop")
 	flag.Parse()
 	if *version {
 		fmt.Println(packageName + "@" + packageVersion)

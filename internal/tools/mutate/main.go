@@ -44,7 +44,7 @@ func main() {
 	jobs := flag.Int("jobs", 2, "how many `mutations` are tried at a time")
 	flag.Parse()
 	if flag.NArg() > 0 {
-		fmt.Fprintln(os.Stderr, "mutate: there are no arguments; -only TEXT chooses")
+		fmt.Fprintln(os.Stderr, "mutate: takes no arguments; choose with -only TEXT")
 		os.Exit(2)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)

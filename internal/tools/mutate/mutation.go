@@ -42,7 +42,7 @@ func (m mutation) apply() (file, changed string, err error) {
 		}
 	}
 	if count != 1 {
-		return "", "", fmt.Errorf("%s holds %q %d times; once is needed, the table is out of date", m.dir, m.find, count)
+		return "", "", fmt.Errorf("%s contains %q %d times instead of once: the table is out of date", m.dir, m.find, count)
 	}
 	return file, changed, nil
 }

@@ -158,7 +158,7 @@ var engine = []mutation{
 	{"allow/audience", "engine", "if len(a.allow) > 0 && !anyHolds(", "if " + never + "!anyHolds(", "./engine"},
 	{"allow/audience-proved", "engine", "Proved: v.EmailVerified,", "Proved: true,", "./engine"},
 	{"allow/audience-rule", "engine", "\tcase !ok:\n\t\treturn \"by the rule of the audience\"", "\tcase " + never + "!ok:\n\t\treturn \"by the rule of the audience\"", "./engine"},
-	{"allow/audience-rule-fails", "engine", "\tcase err != nil:\n\t\ttk.Log.Error(\"whether a session gets", "\tcase " + never + "err != nil:\n\t\ttk.Log.Error(\"whether a session gets", "./engine"},
+	{"allow/audience-rule-fails", "engine", "\tcase err != nil:\n\t\ttk.Log.Error(\"cannot decide whether a session gets", "\tcase " + never + "err != nil:\n\t\ttk.Log.Error(\"cannot decide whether a session gets", "./engine"},
 	{"redirect/rule-https-only", "engine", `!ok || !strings.HasPrefix(clean, "https://") {`, "!ok {", "./engine"},
 	{"code/tries", "engine", "case errors.Is(err, authsvc.ErrConflict):\n\t\t\tleft = 0", "case errors.Is(err, authsvc.ErrConflict):\n\t\t\tjudged, left = append(judged, e), 0", "./engine"},
 	{"code/no-mail-no-code", "engine", "\tif !sent {\n\t\tcode = seal.Token()", "\tif " + never + "!sent {\n\t\tcode = seal.Token()", "./engine"},

@@ -56,7 +56,7 @@ var gates = []mutation{
 	{"handover/once", "engine", "case errors.Is(err, authsvc.ErrConflict):\n\t\treturn gt.refuseEntry(rq, ", "case " + never + "errors.Is(err, authsvc.ErrConflict):\n\t\treturn gt.refuseEntry(rq, ", "./engine"},
 	{"handover/store-away", "engine", "case err != nil:\n\t\treturn gt.entryFailed(rq, err, origin, a.To)\n\t}\n\tvalue", "case " + never + "err != nil:\n\t\treturn gt.entryFailed(rq, err, origin, a.To)\n\t}\n\tvalue", "./engine"},
 	{"handover/ended", "engine", "case s == nil:\n\t\treturn gt.refuseEntry(rq, \"the session has ended\"", "case " + never + "s == nil:\n\t\treturn gt.refuseEntry(rq, \"the session has ended\"", "./engine"},
-	{"handover/by-person", "engine", "case !navigates(rq):\n\t\treturn problem{status: http.StatusForbidden, text: \"to be opened as a page of its own\"}", "case " + never + "!navigates(rq):\n\t\treturn problem{status: http.StatusForbidden, text: \"to be opened as a page of its own\"}", "./engine"},
+	{"handover/by-person", "engine", "case !navigates(rq):\n\t\treturn problem{status: http.StatusForbidden, text: \"open this address as a top-level page\"}", "case " + never + "!navigates(rq):\n\t\treturn problem{status: http.StatusForbidden, text: \"open this address as a top-level page\"}", "./engine"},
 	{"handover/hosts", "engine", "if site == nil || !handover.IsChallenge(challenge) {", "if site == nil {", "./engine"},
 	{"handover/leads", "engine", "if !isPath(want) {", "if " + never + "!isPath(want) {", "./engine"},
 	{"handover/landed", "engine", "case s != nil:\n\t\treturn redirect{to: origin + to}", "case s == nil || s != nil:\n\t\treturn redirect{to: origin + to}", "./engine"},

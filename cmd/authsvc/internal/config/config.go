@@ -157,11 +157,11 @@ func compile(in Input, name string, raw []byte) (*Settings, error) {
 	s := l.settings(root)
 	l.warnUnread()
 	if s.Log.Level == "debug" && strings.HasPrefix(s.Engine.URL, "https:") {
-		l.warn("log.level is debug at a public address: the log says more about people than it has to; set it to info when you are done")
+		l.warn("log.level is debug at a public address: the log contains more about people than necessary; set it to info when you are done")
 	}
 	s.Warnings, s.sources, s.holdsSecret = l.warnings, l.sources, l.holdsSecret
 	if host, _, _ := net.SplitHostPort(s.Admin.Listen); s.Admin.Listen != "" && !strings.HasPrefix(s.Admin.Listen, "unix:") && !s.Admin.AllowRemote && !weburl.Loopback(host) {
-		l.mistakes = append(l.mistakes, s.Mistake("admin.listen", quote(s.Admin.Listen)+" is not an address of this machine alone",
+		l.mistakes = append(l.mistakes, s.Mistake("admin.listen", quote(s.Admin.Listen)+" is not a loopback address",
 			"write one such as 127.0.0.1:9090 or unix:/run/authsvc/admin.sock, or set admin.allow_remote if only your own machines reach it"))
 	}
 	switch {

@@ -202,7 +202,7 @@ func TestPrecedence(t *testing.T) {
 		t.Errorf("settings (-want +got):\n%s", diff)
 	}
 	wantWarnings := []string{
-		"AUTHSVC_SECRET_FILE replaces secret of " + path + ":3, so a new one there changes nothing",
+		"AUTHSVC_SECRET_FILE replaces secret of " + path + ":3, so a new secret there has no effect",
 		fmt.Sprintf("AUTHSVC_GOOGLE_SECRET_FILE: %q can be read by group or others; run chmod 600 on it", openFile),
 		`"AUTHSVC_COMPATT" is not read; did you mean AUTHSVC_COMPAT?`,
 	}

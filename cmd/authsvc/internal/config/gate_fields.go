@@ -64,7 +64,7 @@ func (s *Settings) gateAllowVar(p *authsvc.Allow) setter {
 		*p = authsvc.Allow{}
 		if v.shape != scalar {
 			if v.shape == list && len(v.items) == 0 {
-				return "is an empty list, in which nothing can hold"
+				return "is an empty list, so no condition can match"
 			}
 			return conditions(v)
 		}
@@ -110,7 +110,7 @@ func (s *Settings) AllowText(texts []string) (a authsvc.Allow, problem string) {
 		case problem != "":
 			return a, "--allow " + text + " " + problem
 		case len(texts) > 1 && !pair:
-			return a, "--allow " + text + " goes with no other --allow"
+			return a, "--allow " + text + " must not be combined with another --allow"
 		}
 		a.Anyone, a.Nobody, a.AnyOf = one.Anyone, one.Nobody, append(a.AnyOf, one.AnyOf...)
 	}

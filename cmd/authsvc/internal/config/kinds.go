@@ -55,9 +55,9 @@ func (l *loader) unknownKind(key, kind string) {
 		l.fail(place, key, "names provider "+quote(kind)+", which was discontinued: "+what, instead)
 		return
 	}
-	fix := "`authsvc providers` lists all; with type: oidc or oauth2 any name goes"
+	fix := "`authsvc providers` lists all; with type: oidc or oauth2, any name is allowed"
 	if near := nearKinds(kind); len(near) > 0 {
-		fix = "did you mean " + strings.Join(near, " or ") + "? With type: oidc or oauth2 any name goes"
+		fix = "did you mean " + strings.Join(near, " or ") + "? With type: oidc or oauth2, any name is allowed"
 	}
 	l.note(place, key, quote(kind)+" is not a provider of this version", fix)
 }

@@ -77,7 +77,7 @@ func (l *loader) readSection(prefix, variables string, members []member, fields 
 			overridden[f.key] = true
 			l.assign(f, key, v)
 			if i := slices.IndexFunc(members, func(m member) bool { return m.key == key }); i >= 0 && key == "secret" && !names(members, key, variable) {
-				l.warn("%s replaces secret of %s, so a new one there changes nothing", v.place, members[i].value.place)
+				l.warn("%s replaces secret of %s, so a new secret there has no effect", v.place, members[i].value.place)
 			}
 		}
 	}
@@ -184,7 +184,7 @@ func (l *loader) assign(f field, key string, v value) {
 		l.places[key+"."+m.key] = m.place
 	}
 	if v.placeholder() {
-		l.fail(v.place, key, "is still the placeholder of the documentation", "write your own value")
+		l.fail(v.place, key, "is still the placeholder from the documentation", "write your own value")
 		return
 	}
 	if f.secret && l.file != "" && strings.HasPrefix(v.place, l.file+":") && v.spelledOut(key) {
@@ -293,7 +293,7 @@ func (l *loader) respell(prefix string, members []member, names []string, only .
 // unknownKey records an unknown key as a mistake. The key that may have been meant
 // counts as unread.
 func (l *loader) unknownKey(m member, prefix string, names []string) {
-	fix := "known are " + strings.Join(names, ", ")
+	fix := "the known keys are " + strings.Join(names, ", ")
 	if n := closest(m.key, names); n != "" {
 		fix = "did you mean " + n + "?"
 		l.unread[prefix+n] = true

@@ -49,7 +49,7 @@ func TestPrivateKey(t *testing.T) {
 		"no key":            {file: keyed + ", private_key: hunter2}\n", want: []string{"F:5: providers[0].private_key is neither PEM text nor a JWK; give the whole file"}},
 		"public key":        {file: keyed + "}\n", env: map[string]string{"AUTHSVC_ACME_PRIVATE_KEY": `{"kty":"EC","crv":"P-256","x":"axfR8uEsQkf4vOblY6RA8ncDfYEt6zOg9KE5RdiYwpY","y":"T-NC4v4af5uO5-tKfA-eFivOM1drMV7Oy7ZAaDe_UfU"}`}, want: []string{"AUTHSVC_ACME_PRIVATE_KEY: providers[0].private_key is a public key; give the private key"}},
 		"no method":         {file: oidcEntry + ", client_secret: b, private_key: \"" + line + "\"}\n", want: []string{"F:5: providers[0].private_key is given, but auth_method is not private_key_jwt; set auth_method"}},
-		"secret as well":    {file: keyed + ", client_secret: b, private_key: \"" + line + "\"}\n", want: []string{"F:5: providers[0].client_secret is given, but auth_method private_key_jwt takes none"}},
+		"secret as well":    {file: keyed + ", client_secret: b, private_key: \"" + line + "\"}\n", want: []string{"F:5: providers[0].client_secret is given, but auth_method private_key_jwt uses none"}},
 		"secret only":       {file: oidcEntry + ", client_secret: b}\n"},
 		"apple as ever":     {file: head + "  - {id: apple, client_id: a, team_id: T, key_id: K, private_key: \"" + line + "\"}\n"},
 		"apple, the method": {file: head + "  - {id: apple, client_id: a, team_id: T, key_id: K, auth_method: private_key_jwt, private_key: \"" + line + "\"}\n", want: []string{"F:5: providers[0].auth_method is private_key_jwt, but this provider"}},

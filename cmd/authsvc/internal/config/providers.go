@@ -48,7 +48,7 @@ type entry struct {
 // problem and the fix.
 func refusedTypes() map[string][2]string {
 	return map[string][2]string{
-		"openid2": {"is openid2, which is a kind of built-in providers only", "use id: steam, or embed the library and use authsvc.OpenID2"},
+		"openid2": {"is openid2, which only built-in providers can have", "use id: steam, or embed the library and use authsvc.OpenID2"},
 	}
 }
 

@@ -134,7 +134,7 @@ func Address(s string) (problem string) {
 	case alone == nil:
 		return "is a port without a host and a colon"
 	case err != nil && strings.Count(s, ":") > 1:
-		return "is not host:port; an address of IPv6 goes in brackets"
+		return "is not host:port; write an IPv6 address in brackets"
 	case err != nil || port == "":
 		return "has no port"
 	case bad != nil:
@@ -144,7 +144,7 @@ func Address(s string) (problem string) {
 }
 
 // AddressFix says how to write an address that Address accepts.
-const AddressFix = "write host:port, such as 127.0.0.1:3000 for this machine alone or 0.0.0.0:3000 for all that reach it"
+const AddressFix = "write host:port, such as 127.0.0.1:3000 for this machine only or 0.0.0.0:3000 for other machines too"
 
 // addressVar accepts a host:port.
 func addressVar(p *string) setter {
@@ -169,7 +169,7 @@ func socketVar(p *string) setter {
 		case v.shape != scalar || !isSocket:
 			return a.set(v)
 		case !strings.HasPrefix(path, "/") || strings.ContainsRune(path, 0) || len(path) > 100: // the limit of operating systems
-			return quote(v.raw) + " is not the path of a socket, which begins with / and has 100 bytes at most"
+			return quote(v.raw) + " is not the path of a socket, which begins with / and has at most 100 bytes"
 		}
 		*p = v.text
 		return ""
@@ -181,7 +181,7 @@ func loopbackVar(p *string) setter {
 	a := addressVar(p)
 	return setter{kind: "host:port of this machine", fix: "write one such as 127.0.0.1:6060", set: func(v value) string {
 		if host, _, _ := net.SplitHostPort(v.text); v.shape == scalar && Address(v.text) == "" && !weburl.Loopback(host) {
-			return quote(v.raw) + " is not an address of this machine alone"
+			return quote(v.raw) + " is not a loopback address"
 		}
 		return a.set(v)
 	}}
@@ -390,7 +390,7 @@ func exposeVar(p *map[string]string) setter {
 	set := s.set
 	s.set = func(v value) string {
 		if v.shape != mapping {
-			return "names something twice, or what is no name"
+			return "names something twice, or has an entry that is not a name"
 		}
 		return set(v)
 	}

@@ -145,11 +145,11 @@ func (l *loader) syntaxError(raw []byte, err error) {
 	if strings.Contains(text, "mapping values are not allowed") || strings.Contains(text, "did not find expected") {
 		if line, column := oddIndent(raw); line > 0 {
 			l.fail(fmt.Sprintf("%s:%d", l.file, line), "", fmt.Sprintf("begins in column %d, where no key above it begins", column),
-				"mend its indentation: begin keys that belong together in one column, and what belongs to a key two spaces further in; what else is wrong is said once this is mended")
+				"correct its indentation: begin keys of one level in the same column, and the keys below a key two spaces further in; other mistakes are reported once this is corrected")
 			return
 		}
 	}
-	l.fail(place, "", "is not YAML: "+text, "close every quote and bracket, indent with spaces, and put quotes around values that hold more than letters and digits; what else is wrong is said once this is mended")
+	l.fail(place, "", "is not YAML: "+text, "close every quote and bracket, indent with spaces, and put quotes around values that hold more than letters and digits; other mistakes are reported once this is corrected")
 }
 
 func (l *loader) at(n *yaml.Node) string {
@@ -192,7 +192,7 @@ func (l *loader) convertMembers(n *yaml.Node, depth int) []member {
 			continue
 		}
 		if line, twice := seen[k.Value]; twice {
-			l.fail(l.at(k), "", "gives "+quote(k.Value)+" again", fmt.Sprintf("it is in line %d already; keep one", line))
+			l.fail(l.at(k), "", "gives "+quote(k.Value)+" again", fmt.Sprintf("it is already in line %d; keep one", line))
 			continue
 		}
 		seen[k.Value] = k.Line

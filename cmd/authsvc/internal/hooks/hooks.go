@@ -71,7 +71,7 @@ func New(c Config, client *http.Client) (*Hook, []Problem) {
 		h.timeout = DefaultTimeout
 	}
 	if h.timeout < minTimeout || h.timeout > maxTimeout {
-		fail("timeout", "is not between 100ms and 5s", "somebody waits for it: use a duration such as 2s")
+		fail("timeout", "is not between 100ms and 5s", "a person waits for it: use a duration such as 2s")
 	}
 	switch made, err := outbound.New(outbound.Config{URLs: map[string]string{"url": c.URL}, HTTP: client}); {
 	case c.URL == "":
@@ -86,7 +86,7 @@ func New(c Config, client *http.Client) (*Hook, []Problem) {
 	case n == 0:
 		fail("secret", "is missing", fix)
 	case n > maxSecrets:
-		fail("secret", "has more than two entries", "keep the one that takes over and the one before it")
+		fail("secret", "has more than two entries", "keep the new secret and the previous one")
 	}
 	for _, secret := range c.Secrets {
 		key, ok := parseSecret(secret)
@@ -107,11 +107,11 @@ func parseSecret(s string) ([]byte, bool) {
 }
 
 // errNoTime means that other calls of the same request took too long.
-var errNoTime = fmt.Errorf("%w: it was not asked, since less time is left than it may take", outbound.ErrUnavailable)
+var errNoTime = fmt.Errorf("%w: it was not called, because less time is left than it may take", outbound.ErrUnavailable)
 
 // Errors of an answer. They do not quote the answer.
 var (
-	errMembers = errors.New("the answer has members that are not expected, or lacks one")
+	errMembers = errors.New("the answer has unexpected members, or lacks one")
 	errTypes   = errors.New("the answer has a member of the wrong type")
 )
 
@@ -120,7 +120,7 @@ var (
 func (h *Hook) Ask(ctx context.Context, kind string, data any, allowed ...string) (map[string]any, error) {
 	body, err := json.Marshal(map[string]any{"type": kind, "timestamp": time.Now().UTC().Format(time.RFC3339Nano), "data": data})
 	if err != nil {
-		return nil, fmt.Errorf("the question cannot be written as JSON: %w", err)
+		return nil, fmt.Errorf("cannot encode the question as JSON: %w", err)
 	}
 	begun := time.Now()
 	ctx, cancel := outbound.WithinBudget(ctx, h.timeout)

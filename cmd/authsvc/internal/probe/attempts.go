@@ -79,7 +79,7 @@ func openPaths(h *target) (list []attempt, lack string) {
 // sessions looks for a path that the session may see.
 func sessions(h *target) (list []attempt, lack string) {
 	if h.Cookie == "" {
-		return nil, "there is no session: --cookie-file"
+		return nil, "there is no session: give --cookie-file"
 	}
 	for _, path := range append([]string{"/"}, h.paths(h.closed)...)[:min(5, 1+len(h.paths(h.closed)))] {
 		path += "?" + random()
@@ -229,7 +229,7 @@ func clientTargets(h *target) ([]attempt, string) {
 		return nil, lack
 	}
 	if len(h.open) == 0 {
-		return nil, "no path is open, for which a client could pass a closed one off"
+		return nil, "no path is open that a client could name in place of a closed one"
 	}
 	method, open := split(h.open[0])
 	other := h.openHost()
@@ -280,7 +280,7 @@ func cached(h *target) (list []attempt, lack string) {
 		list = append(list, attempt{steps: []request{warm, warm, {target: closed + "?" + random()}}})
 	}
 	if h.entered == "" {
-		return list, "whether a yes to one person is one to all takes a session: --cookie-file"
+		return list, "a test whether an answer for one person is reused for others needs a session: give --cookie-file"
 	}
 	same := request{target: h.entered + "?" + random(), cookie: true}
 	twice := same

@@ -41,7 +41,7 @@ func Echo() http.Handler {
 		h.Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'")
 		raw, err := json.MarshalIndent(got, "", "  ")
 		if err != nil {
-			http.Error(w, "what arrived is no JSON", http.StatusInternalServerError)
+			http.Error(w, "cannot encode the request as JSON", http.StatusInternalServerError)
 			return
 		}
 		_, _ = w.Write(append(raw, '\n')) // the client may be gone

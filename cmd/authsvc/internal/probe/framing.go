@@ -51,15 +51,15 @@ func (h *target) started(a *attempt, got *answer) (result, why string) {
 	case got.err != nil:
 		return Unclear, got.err.Error()
 	case got.status == http.StatusFound && h.gateSaid(got):
-		return Broken, "nobody can sign in: " + h.Base + "/gate/start is asked about itself, and leads to itself"
+		return Broken, "nobody can sign in: " + h.Base + "/gate/start is itself checked, and redirects to itself"
 	case got.status == http.StatusFound && strings.HasPrefix(to, h.Login+"/gate/authorize?"):
 		return h.sets("authsvc.gate-tx.")(a, got)
 	case got.status == http.StatusFound && strings.HasPrefix(to, h.Login+"/"):
-		return OK, "leads to the login host, whose cookie is for this host, too"
+		return OK, "redirects to the login host, whose cookie is also for this host"
 	case got.echo != nil:
 		return Broken, "nobody can sign in: " + h.Base + "/ leads to the program, not to authsvc"
 	}
-	return Broken, fmt.Sprintf("nobody can sign in: %s/gate/start answered %d, and does not lead to the login host", h.Base, got.status)
+	return Broken, fmt.Sprintf("nobody can sign in: %s/gate/start answered %d, and does not redirect to the login host", h.Base, got.status)
 }
 
 // sets judges an answer of authsvc that must set a cookie whose name contains name.

@@ -207,7 +207,7 @@ func (h *target) handedOver(list []attempt) []attempt {
 			case got.err != nil:
 				return OK, "no answer"
 			case got.status == http.StatusSwitchingProtocols:
-				return Hole, "the connection was handed over: what is sent on it is asked about by nobody"
+				return Hole, "the connection was handed over: requests on it are not checked"
 			}
 			return OK, fmt.Sprintf("answered %d, and not handed over", got.status)
 		}

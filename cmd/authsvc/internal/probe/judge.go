@@ -41,13 +41,13 @@ func (h *target) refusedBy(a *attempt, got *answer) (result, why string) {
 	case got.err != nil && a.plain:
 		return Unclear, got.err.Error()
 	case got.err != nil && a.elsewhere:
-		return OK, "nobody answers"
+		return OK, "nothing answers"
 	case got.err != nil:
 		return OK, "no answer"
 	case got.echo != nil && h.rewritten(a, got.echo):
-		return OK, "the program got " + got.echo.Method + " " + got.echo.Target + ", which the rules let pass"
+		return OK, "the program received " + got.echo.Method + " " + got.echo.Target + ", which the rules let pass"
 	case got.echo != nil:
-		return Hole, "the program was reached: it got " + got.echo.Method + " " + got.echo.Target
+		return Hole, "the program was reached: it received " + got.echo.Method + " " + got.echo.Target
 	case got.status == http.StatusSwitchingProtocols:
 		return Hole, "a WebSocket was opened"
 	case h.gateSaid(got):
@@ -61,9 +61,9 @@ func (h *target) refusedBy(a *attempt, got *answer) (result, why string) {
 	case h.p.Echo && got.status >= 400:
 		return OK, answered + ", not by the program"
 	case slices.Contains(ownRefusals, got.status), got.status >= 500, got.status == http.StatusNotFound && !a.rule:
-		return Unclear, answered + ", which is neither the gate nor surely the program"
+		return Unclear, answered + ", not by the gate and not certainly by the program"
 	case h.p.Echo:
-		return Unclear, answered + " by something that is not the echo"
+		return Unclear, answered + " by something other than authsvc echo"
 	}
 	return Hole, answered + ", not by the gate"
 }
@@ -82,7 +82,7 @@ func (h *target) rewritten(a *attempt, arrived *echo) bool {
 func (h *target) elsewhere(a *attempt, got *answer, answered string) (result, why string) {
 	switch {
 	case got.status < 300 && strings.TrimSpace(got.body) == "":
-		return OK, answered + ", with nothing in it"
+		return OK, answered + ", with an empty body"
 	case slices.Contains(ownRefusals, got.status):
 		return OK, answered + " by the proxy"
 	case h.p.Echo:
@@ -90,9 +90,9 @@ func (h *target) elsewhere(a *attempt, got *answer, answered string) (result, wh
 	case a.program:
 		return Hole, answered + ", not by the gate"
 	case got.status < 400:
-		return Unclear, answered + " by something; if that is the program, it is a hole: run authsvc echo in its place"
+		return Unclear, answered + " by an unknown server; if it is the program, this is a hole: run authsvc echo in its place"
 	}
-	return OK, answered + ", not by the program as far as can be seen"
+	return OK, answered + ", apparently not by the program"
 }
 
 // opened judges the answer to a request that the rules let pass.
@@ -103,7 +103,7 @@ func (h *target) opened(a *attempt, got *answer) (result, why string) {
 	case got.err != nil:
 		return Unclear, got.err.Error()
 	case h.gateSaid(got):
-		return Unclear, fmt.Sprintf("refused with %d, though the rules let it pass: the check may be asked about something else, or what it answered is cached", got.status)
+		return Unclear, fmt.Sprintf("refused with %d, although the rules let it pass: the proxy may ask about another request, or cache an answer of the check", got.status)
 	case h.p.Echo && got.echo == nil:
 		return Unclear, fmt.Sprintf("answered %d, not by authsvc echo", got.status)
 	}
@@ -127,12 +127,12 @@ func (h *target) nothingArrived(a *attempt, got *answer) (result, why string) {
 				continue
 			}
 			if strings.Contains(strings.Join(values, ","), h.p.mark) {
-				return Hole, "the program got what the client said, as " + name
+				return Hole, "the program received the value of the client, as " + name
 			}
 			if len(values) > 1 || strings.Contains(name, "_") {
-				return Hole, "the program got " + name + " twice, or in another spelling"
+				return Hole, "the program received " + name + " twice, or in another spelling"
 			}
 		}
 	}
-	return OK, "the program was reached, and what the client said was not there"
+	return OK, "the program was reached, without the value of the client"
 }

@@ -176,7 +176,7 @@ func (p *prober) attack(ctx context.Context, h *target) {
 	}
 	if dropped > 0 {
 		p.Report(Finding{Origin: h.Origin, Kind: "all", Result: Skipped,
-			Why: fmt.Sprintf("%d attempts are left out: %d requests are the most; choose a host", dropped, MaxRequests)})
+			Why: fmt.Sprintf("%d attempts are left out: the maximum is %d requests; choose a host", dropped, MaxRequests)})
 	}
 }
 

@@ -9,7 +9,7 @@ import (
 // with and without a session.
 func (h *target) arrivals(lines ...string) (list []attempt, lack string) {
 	if !h.p.Echo {
-		return nil, "it takes authsvc echo in place of the program: --echo"
+		return nil, "needs authsvc echo in place of the program: give --echo"
 	}
 	if open := h.paths(h.open); len(open) > 0 {
 		list = append(list, odds(open[0], lines...)...)
@@ -21,7 +21,7 @@ func (h *target) arrivals(lines ...string) (list []attempt, lack string) {
 		}
 	}
 	if len(list) == 0 {
-		return nil, "no path is open, and there is no session: --cookie-file"
+		return nil, "no path is open, and there is no session: give --cookie-file"
 	}
 	for i := range list {
 		list[i].judge = h.nothingArrived

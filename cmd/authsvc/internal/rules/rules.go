@@ -77,7 +77,7 @@ func (e *environment) compile(kind Kind, text string) (*Rule, []Problem) {
 	case err != nil:
 		return nil, []Problem{{Message: "the cost cannot be estimated: " + err.Error()}}
 	case cost.Min > CostLimit:
-		return nil, []Problem{{Line: 1, Column: 1, Message: fmt.Sprintf("costs %d at least, and %d is the most", cost.Min, CostLimit)}}
+		return nil, []Problem{{Line: 1, Column: 1, Message: fmt.Sprintf("costs at least %d, and the maximum is %d", cost.Min, CostLimit)}}
 	}
 	program, err := env.Program(ast, cel.CostLimit(CostLimit), cel.EvalOptions(cel.OptOptimize))
 	if err != nil {
@@ -168,7 +168,7 @@ func (r *Rule) Map(v *Variables) (map[string]any, error) {
 	}
 	native, err := out.ConvertToNative(types.JSONStructType)
 	if err != nil {
-		return nil, fmt.Errorf("the claims cannot be written as JSON: %w", err)
+		return nil, fmt.Errorf("cannot encode the claims as JSON: %w", err)
 	}
 	object, ok := native.(*structpb.Struct)
 	if !ok {

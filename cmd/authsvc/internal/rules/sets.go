@@ -45,7 +45,7 @@ func bounded(f func(a, b traits.Lister) ref.Val) func(a, b ref.Val) ref.Val {
 			return types.MaybeNoSuchOverloadErr(b)
 		}
 		if n, m := length(x), length(y); n > 0 && m > CostLimit/n {
-			return types.NewErr("lists of %d and %d are too long to be compared", n, m)
+			return types.NewErr("lists of %d and %d entries are too long to compare", n, m)
 		}
 		return f(x, y)
 	}
