@@ -14,8 +14,8 @@ import (
 )
 
 type checkCommand struct {
-	Offline bool `help:"Do not ask identity providers and mail servers."`
-	Deep    bool `help:"Read all records: name each address that nobody looks up and each pair that collides, and count what later secrets have sealed."`
+	Offline bool `help:"Do not contact identity providers and mail servers."`
+	Deep    bool `help:"Read all records: name each address that is not in normal form and each pair that collides, and count the records that later secrets have sealed."`
 }
 
 // checkTimeout is how long each service may take to answer.

@@ -32,9 +32,9 @@ type commands struct {
 	Accounts    accountsCommand    `cmd:"" help:"Show the identities of a user at providers, and remove one."`
 	Audit       auditCommand       `cmd:"" help:"Show the audit events in the store."`
 	Types       typesCommand       `cmd:"" help:"Print the TypeScript types of sessions, for next-auth/react or client.js."`
-	Rules       rulesCommand       `cmd:"" help:"Try out who may sign in and what stays with sessions."`
-	Probe       probeCommand       `cmd:"" help:"Attack the programs behind the gate from outside, and say what gets past."`
-	Echo        echoCommand        `cmd:"" help:"Run a program that answers what it got, to see what a proxy passes on."`
+	Rules       rulesCommand       `cmd:"" help:"Test who may sign in, and which claims sessions keep."`
+	Probe       probeCommand       `cmd:"" help:"Attack the programs behind the gate from outside, and report what gets past it."`
+	Echo        echoCommand        `cmd:"" help:"Run a program that echoes requests, to see what a proxy passes on."`
 	Openapi     openapiCommand     `cmd:"" help:"Print the HTTP interface of this configuration, as OpenAPI 3.1."`
 	Keys        keysCommand        `cmd:"" help:"Show and change the keys that sign tokens."`
 	Tokens      tokensCommand      `cmd:"" help:"Make, show and revoke personal access tokens."`
@@ -42,14 +42,14 @@ type commands struct {
 	Providers   providersCommand   `cmd:"" help:"List the built-in identity providers."`
 	Healthcheck healthcheckCommand `cmd:"" help:"Ask the running service whether it is alive; for containers."`
 	Version     versionCommand     `cmd:"" help:"Print the version."`
-	Help        helpCommand        `cmd:"" help:"Print this help, or that of a command."`
+	Help        helpCommand        `cmd:"" help:"Print this help, or the help of a command."`
 
 	ShowVersion versionFlag `name:"version" help:"Print the version."`
 }
 
 // helpCommand prints the same help as --help.
 type helpCommand struct {
-	Command []string `arg:"" optional:"" help:"Whose help to print."`
+	Command []string `arg:"" optional:"" help:"The command to explain."`
 }
 
 // Run prints the help.
@@ -71,13 +71,13 @@ func (versionFlag) BeforeReset(app *kong.Kong) error {
 }
 
 type devCommand struct {
-	Listen   string `placeholder:"HOST:PORT" help:"Where to listen; a loopback address. The identity provider takes the next port, or the one after if --url has that. Default: localhost:3000, or as -c says."`
+	Listen   string `placeholder:"HOST:PORT" help:"Where to listen; a loopback address. The identity provider uses the next port, or the port after it if --url has that one. Default: localhost:3000, or listen of -c."`
 	Host     string `placeholder:"ADDRESS" help:"Let other machines connect, with a token that is printed, such as 0.0.0.0 in a container."`
-	URL      string `name:"url" placeholder:"URL" help:"The origin that the browser sees, when a development server passes /api/auth on or a code space a port."`
+	URL      string `name:"url" placeholder:"URL" help:"The origin that the browser sees, if a development server passes on /api/auth or a code space forwards a port."`
 	Upstream string `placeholder:"URL" help:"A program to put behind sign-in, such as http://localhost:5173."`
-	Dir      string `placeholder:"DIR" default:".authsvc" help:"Where the database, the people and the mails are kept."`
+	Dir      string `placeholder:"DIR" default:".authsvc" help:"The folder for the database, the people and the mails."`
 
-	RealStorage bool `help:"With -c: use storage.url and session.store of the configuration, and send its mails that wait to the inbox. Without it dev has a database of its own in --dir."`
+	RealStorage bool `help:"With -c: use storage.url and session.store of the configuration, and send its queued mails to the inbox. Without it, dev uses a database of its own in --dir."`
 }
 
 // Run starts development mode. It ignores the configuration of serve unless -c names

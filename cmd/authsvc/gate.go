@@ -17,8 +17,8 @@ const streamTime = 10 * time.Second
 
 type gateCommand struct {
 	Upstream string   `required:"" placeholder:"URL" help:"The program: http://127.0.0.1:8080, https://… or unix:/path."`
-	Origin   string   `placeholder:"URL" help:"What browsers reach it at; overrides url of the configuration."`
-	Allow    []string `placeholder:"WHO" sep:"none" help:"Who may: anyone, signed_in (default), nobody, or KEY=VALUE[,VALUE] with a key of gate.hosts[].rules[].allow[], such as domains=example.com. Of several one has to hold."`
+	Origin   string   `placeholder:"URL" help:"The origin at which browsers reach it; overrides url of the configuration."`
+	Allow    []string `placeholder:"WHO" sep:"none" help:"Who may pass: anyone, signed_in (default), nobody, or KEY=VALUE[,VALUE] with a key of gate.hosts[].rules[].allow[], such as domains=example.com. May be repeated; one must match."`
 	Listen   string   `placeholder:"HOST:PORT" help:"Where to listen; overrides the configuration."`
 }
 

@@ -16,7 +16,7 @@ import (
 type keysCommand struct {
 	List   keysList   `cmd:"" default:"withargs" help:"Show the keys of GET jwks (default)."`
 	Rotate keysRotate `cmd:"" help:"Publish the next key of every algorithm, which signs a day later."`
-	Retire keysRetire `cmd:"" help:"Take a key out of the set; the tokens that it signed are refused."`
+	Retire keysRetire `cmd:"" help:"Remove a key from the set; the tokens that it signed are refused."`
 }
 
 type (
@@ -24,14 +24,14 @@ type (
 		JSON bool `name:"json" help:"One JSON object a line."`
 	}
 	keysRotate struct {
-		Now    bool `help:"Let new keys sign in a minute, when every replica has published them: after a leak."`
-		DryRun bool `help:"Only say what would be done."`
+		Now    bool `help:"After a leak: let new keys start to sign in a minute, when every replica has published them."`
+		DryRun bool `help:"Only print what would be done."`
 		Yes    bool `help:"With --now: do it without asking."`
 		JSON   bool `name:"json" help:"Print the keys as JSON, one object a line."`
 	}
 	keysRetire struct {
 		KID    string `arg:"" name:"kid" help:"The kid of the key, as keys list prints it."`
-		DryRun bool   `help:"Only say what would be done."`
+		DryRun bool   `help:"Only print what would be done."`
 		Yes    bool   `help:"Do it without asking."`
 		JSON   bool   `name:"json" help:"Print the keys as JSON, one object a line."`
 	}

@@ -19,10 +19,10 @@ import (
 type migrateCommand struct {
 	Status    migrateStatus    `cmd:"" default:"1" help:"Show which changes of the schema were made (default)."`
 	Up        migrateUp        `cmd:"" help:"Bring the schema up to date."`
-	Down      migrateDown      `cmd:"" help:"Take the last change back, with the data in authsvc's own tables."`
-	Compat    migrateCompat    `cmd:"" help:"Accept another compat mode; sessions of the old one end."`
-	Reseal    migrateReseal    `cmd:"" help:"Seal under the first secret what later ones have sealed, so that these can be removed."`
-	Normalize migrateNormalize `cmd:"" aliases:"emails" help:"Bring addresses of users into the form in which they are looked up."`
+	Down      migrateDown      `cmd:"" help:"Roll back the last change, and delete the data in authsvc's own tables."`
+	Compat    migrateCompat    `cmd:"" help:"Accept another compat mode; sessions of the old mode end."`
+	Reseal    migrateReseal    `cmd:"" help:"Seal the records of later secrets under the first one, so that you can remove the others."`
+	Normalize migrateNormalize `cmd:"" aliases:"emails" help:"Bring addresses of users into the normal form that lookups use."`
 	Tokens    migrateTokens    `cmd:"" help:"Store the tokens of providers as storage.provider_tokens says now."`
 	Issuer    migrateIssuer    `cmd:"" help:"Accept that the id of a provider now means another issuer."`
 }
@@ -30,21 +30,21 @@ type migrateCommand struct {
 type (
 	migrateStatus struct{}
 	migrateUp     struct {
-		DryRun bool `help:"Only say what would be done."`
-		SQL    bool `name:"sql" help:"With --dry-run: print the statements, of a SQL store."`
+		DryRun bool `help:"Only print what would be done."`
+		SQL    bool `name:"sql" help:"With --dry-run: print the statements (SQL stores only)."`
 	}
 	migrateDown struct {
-		DryRun bool `help:"Only say what would be done."`
+		DryRun bool `help:"Only print what would be done."`
 		Yes    bool `help:"Do it without asking."`
 	}
 	migrateCompat struct {
 		Mode   string `arg:"" enum:"none,next-auth-v4,authjs-v5" help:"none, next-auth-v4 or authjs-v5."`
-		DryRun bool   `help:"Only say what would be done."`
+		DryRun bool   `help:"Only print what would be done."`
 		Yes    bool   `help:"Do it without asking."`
 	}
 	migrateIssuer struct {
 		Provider string `arg:"" help:"The id of the provider in the configuration."`
-		DryRun   bool   `help:"Only say what would be done."`
+		DryRun   bool   `help:"Only print what would be done."`
 	}
 )
 

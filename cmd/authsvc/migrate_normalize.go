@@ -10,7 +10,7 @@ import (
 )
 
 type migrateNormalize struct {
-	DryRun bool `help:"Only say what would be done."`
+	DryRun bool `help:"Only print what would be done."`
 }
 
 // Run rewrites the addresses of users that are not in the form in which they are looked

@@ -8,7 +8,7 @@ import (
 )
 
 type migrateTokens struct {
-	DryRun bool `help:"Only say what would be done."`
+	DryRun bool `help:"Only print what would be done."`
 }
 
 // Run has the engine rewrite the stored tokens of providers. It names the accounts of

@@ -9,7 +9,7 @@ import (
 )
 
 type openapiCommand struct {
-	All bool `help:"Print the whole document, with what other values of compat have, marked by x-modes. Needs no configuration."`
+	All bool `help:"Print the whole document, including what exists only with other values of compat, marked by x-modes. Needs no configuration."`
 }
 
 // Run prints the description of the HTTP interface at the configured address.

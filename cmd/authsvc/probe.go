@@ -23,12 +23,12 @@ import (
 
 type probeCommand struct {
 	Origin     string   `placeholder:"URL" help:"One host of gate.hosts, such as https://app.example.com. Default: all."`
-	CookieFile string   `placeholder:"FILE" help:"Cookies of somebody who is signed in, as curl --cookie-jar writes them, or one line name=value."`
-	Echo       bool     `help:"authsvc echo runs in place of the programs: what arrives there is looked at, too."`
+	CookieFile string   `placeholder:"FILE" help:"Cookies of a signed-in user, as curl --cookie-jar writes them, or one line name=value."`
+	Echo       bool     `help:"authsvc echo runs in place of the programs: also check what arrives there."`
 	Rate       float64  `default:"5" placeholder:"N" help:"Requests a second. Default: 5."`
-	ConnectTo  []string `placeholder:"HOST:PORT=ADDRESS:PORT" sep:"none" help:"Connect to another address than that of the name; may be repeated."`
+	ConnectTo  []string `placeholder:"HOST:PORT=ADDRESS:PORT" sep:"none" help:"Connect to another address than the name has; may be repeated."`
 	Port       []string `placeholder:"PORT" help:"A port that the program itself listens on, to try at the name of the host; may be repeated."`
-	CAFile     string   `name:"ca-file" placeholder:"FILE" help:"Certificates to trust, as PEM, in place of those of the system."`
+	CAFile     string   `name:"ca-file" placeholder:"FILE" help:"PEM certificates to trust instead of the system's."`
 	JSON       bool     `name:"json" help:"Print one JSON object per attempt."`
 }
 

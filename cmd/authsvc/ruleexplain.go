@@ -16,13 +16,13 @@ import (
 )
 
 type rulesExplainCommand struct {
-	URL      string   `name:"url" required:"" placeholder:"URL" help:"The request, such as https://app.example.com/admin/x. What follows the host is judged as it stands."`
+	URL      string   `name:"url" required:"" placeholder:"URL" help:"The request, such as https://app.example.com/admin/x. The part after the host is used unchanged."`
 	Method   string   `default:"GET" placeholder:"METHOD" help:"Default: GET."`
-	User     string   `placeholder:"WHO" help:"Who asks: the id or the address of a user. Who is not in the store is made up, with a proved address. Default: nobody is signed in."`
-	Provider string   `placeholder:"ID" help:"By which provider they signed in. Default: the first of the configuration."`
+	User     string   `placeholder:"WHO" help:"Who asks: the id or the address of a user. A user who is not in the store is made up, with a proved address. Default: not signed in."`
+	Provider string   `placeholder:"ID" help:"The provider of the sign-in. Default: the first in the configuration."`
 	Age      string   `placeholder:"DURATION" help:"How long ago they signed in, such as 2h. Default: just now."`
 	Claim    []string `placeholder:"NAME=VALUE" sep:"none" help:"A claim of the session, a text or JSON, such as groups=[\"ops\"]; may be repeated."`
-	Token    bool     `help:"They ask by a personal access token for the host, without a session."`
+	Token    bool     `help:"The request has a personal access token for the host, and no session."`
 	IP       string   `name:"ip" placeholder:"ADDRESS" help:"The address of the client."`
 	Agent    string   `placeholder:"TEXT" help:"User-Agent of the client."`
 	JSON     bool     `name:"json" help:"Print one JSON object instead of lines."`

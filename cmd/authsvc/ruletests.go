@@ -23,7 +23,7 @@ import (
 
 type rulesCommand struct {
 	Test    rulesTestCommand    `cmd:"" help:"Run a table of inputs and expectations against the configuration. No service needs to run, and no hook is called."`
-	Explain rulesExplainCommand `cmd:"" help:"Say which rule of the gate decides about a request, and in which ways it is read. No service needs to run."`
+	Explain rulesExplainCommand `cmd:"" help:"Show which rule of the gate decides about a request, and in which ways its path can be read. No service needs to run."`
 }
 
 type rulesTestCommand struct {

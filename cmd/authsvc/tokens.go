@@ -19,10 +19,10 @@ type (
 	tokensCreate struct {
 		Who      string   `arg:"" help:"The id of the user, or the e-mail address."`
 		Name     string   `required:"" help:"What it is for, in up to 64 characters."`
-		Audience []string `placeholder:"ID" sep:"none" help:"One of tokens.audiences that it gets tokens for; may be repeated."`
-		Host     []string `placeholder:"ORIGIN" sep:"none" help:"A host that it may pass to, such as https://grafana.example.com; may be repeated."`
-		Expires  string   `placeholder:"DURATION" help:"How long it is good, such as 30d. Default: 90d."`
-		JSON     bool     `name:"json" help:"Print the token and what it is for as one JSON object."`
+		Audience []string `placeholder:"ID" sep:"none" help:"An entry of tokens.audiences for which it gets tokens; may be repeated."`
+		Host     []string `placeholder:"ORIGIN" sep:"none" help:"A host that it may reach, such as https://grafana.example.com; may be repeated."`
+		Expires  string   `placeholder:"DURATION" help:"How long it is valid, such as 30d. Default: 90d."`
+		JSON     bool     `name:"json" help:"Print the token and its purpose as one JSON object."`
 	}
 	tokensList struct {
 		Who  string `arg:"" help:"The id of the user, or the e-mail address."`

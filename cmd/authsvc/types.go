@@ -15,7 +15,7 @@ import (
 )
 
 type typesCommand struct {
-	For  string            `arg:"" optional:"" enum:"next-auth,client" default:"next-auth" help:"next-auth: the contents of next-auth.d.ts (default). client: a type Session for client.js and whatever else reads GET session."`
+	For  string            `arg:"" optional:"" enum:"next-auth,client" default:"next-auth" help:"next-auth: the contents of next-auth.d.ts (default). client: a type Session for client.js and other readers of GET session."`
 	Type map[string]string `placeholder:"NAME=TYPE" mapsep:"none" help:"The TypeScript type of a value, such as groups=string[]. May be repeated."`
 }
 

@@ -12,7 +12,7 @@ import (
 type (
 	usersCreate struct {
 		Email    string `required:"" placeholder:"ADDRESS" help:"The address."`
-		Verified bool   `help:"It is known to be the person's; else it is once a link that is mailed there was opened."`
+		Verified bool   `help:"The address is known to belong to the person; otherwise it is verified once the person opens a mailed link."`
 		Name     string `placeholder:"TEXT" help:"The name."`
 		JSON     bool   `name:"json" help:"One JSON object."`
 	}
@@ -25,7 +25,7 @@ type (
 		destructive
 		Name     *string `placeholder:"TEXT" help:"The new name; empty: none."`
 		Email    *string `placeholder:"ADDRESS" help:"The new address. All sessions end, and links to both addresses are void."`
-		Verified bool    `help:"The new address is known to be the person's."`
+		Verified bool    `help:"The new address is known to belong to the person."`
 		JSON     bool    `name:"json" help:"One JSON object."`
 	}
 )

@@ -40,7 +40,7 @@ type (
 		destructive
 		Provider string `arg:"" help:"The id of the provider, as accounts list prints it."`
 		Account  string `arg:"" help:"The id at the provider."`
-		Last     bool   `help:"Also if nothing is left to sign in with."`
+		Last     bool   `help:"Also if no way to sign in is left."`
 	}
 )
 

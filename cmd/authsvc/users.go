@@ -20,20 +20,20 @@ type usersCommand struct {
 	List        usersList        `cmd:"" default:"withargs" help:"Show people (default)."`
 	Show        usersShow        `cmd:"" help:"Show one person: ways to sign in, sessions, whether they are blocked."`
 	Create      usersCreate      `cmd:"" help:"Add a person, who then signs in by mail."`
-	Invite      usersInvite      `cmd:"" help:"Add people if they are not there yet, and mail each a link to sign in, which counts for 7 days."`
+	Invite      usersInvite      `cmd:"" help:"Add people who do not exist yet, and mail each of them a sign-in link that is valid for 7 days."`
 	Set         usersSet         `cmd:"" help:"Change the name or the address of a person."`
 	Block       usersBlock       `cmd:"" help:"Keep a person out, and end their sessions."`
 	Unblock     usersUnblock     `cmd:"" help:"Let a person sign in again."`
 	EndSessions usersEndSessions `cmd:"" help:"End all sessions of a person, also those that cannot be listed."`
-	Delete      usersDelete      `cmd:"" help:"Have a person deleted with accounts and sessions when account.delete_grace is over."`
-	Keep        usersKeep        `cmd:"" help:"Keep a person who is to be deleted."`
+	Delete      usersDelete      `cmd:"" help:"Delete a person with accounts and sessions after account.delete_grace."`
+	Keep        usersKeep        `cmd:"" help:"Cancel the deletion of a person."`
 }
 
 type (
 	usersList struct {
-		Prefix  string `placeholder:"TEXT" help:"Only whose address begins so, such as ada@."`
-		Blocked bool   `help:"Only who is blocked."`
-		Due     bool   `help:"Only whose time to be deleted has come."`
+		Prefix  string `placeholder:"TEXT" help:"Only people whose address begins with this text, such as ada@."`
+		Blocked bool   `help:"Only blocked people."`
+		Due     bool   `help:"Only people whose deletion is due."`
 		Limit   int    `default:"50" help:"How many at most; 0: all."`
 		JSON    bool   `name:"json" help:"One JSON object a line."`
 	}
@@ -61,7 +61,7 @@ type (
 // destructive holds the arguments of actions on one user that need confirmation.
 type destructive struct {
 	Who    string `arg:"" help:"The id or the address of the user."`
-	DryRun bool   `help:"Only say what would be done."`
+	DryRun bool   `help:"Only print what would be done."`
 	Yes    bool   `help:"Do it without asking."`
 }
 
