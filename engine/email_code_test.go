@@ -348,7 +348,7 @@ func TestCodeInTemplate(t *testing.T) {
 	}
 	c := arena.Start(t, nil).Config
 	c.Providers = []authsvc.Provider{email("{{.URL}}")}
-	if err := engine.Check(c); err == nil || !strings.Contains(err.Error(), "Providers[0].Codes is true, but a template does not include the code; write {{.Code}}") {
+	if err := engine.Check(c); err == nil || !strings.Contains(err.Error(), "Providers[0].Codes is true, but a template does not include the code; add {{.Code}}") {
 		t.Errorf("without: %v", err)
 	}
 	c.Providers = []authsvc.Provider{email("{{.Code}} {{.URL}}")}

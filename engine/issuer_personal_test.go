@@ -420,7 +420,7 @@ func TestCreatePersonalToken(t *testing.T) {
 		"a control in it":  {"ada-id", authsvc.PersonalTokenRequest{Name: "a\nb", Audiences: []string{"api"}}, "the name of"},
 		"too long":         {"ada-id", authsvc.PersonalTokenRequest{Name: "n", Audiences: []string{"api"}, Life: 8785 * time.Hour}, "at most 8784 hours"},
 		"too short":        {"ada-id", authsvc.PersonalTokenRequest{Name: "n", Audiences: []string{"api"}, Life: time.Second}, "at least a minute"},
-		"unknown audience": {"ada-id", authsvc.PersonalTokenRequest{Name: "n", Audiences: []string{"API"}}, `"API" is no audience`},
+		"unknown audience": {"ada-id", authsvc.PersonalTokenRequest{Name: "n", Audiences: []string{"API"}}, `"API" is not a configured audience`},
 		"a path":           {"ada-id", authsvc.PersonalTokenRequest{Name: "n", Hosts: []string{"https://a.example.com/x"}}, "is not an origin"},
 		"a pattern":        {"ada-id", authsvc.PersonalTokenRequest{Name: "n", Hosts: []string{"https://*.example.com"}}, "is not an origin"},
 		"many hosts":       {"ada-id", authsvc.PersonalTokenRequest{Name: "n", Hosts: strings.Fields(strings.Repeat("a.example.com ", 51))}, "at most 50"},

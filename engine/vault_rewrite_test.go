@@ -157,7 +157,7 @@ func TestRewriteUnreadableTokens(t *testing.T) {
 					}
 					return
 				}
-				if len(left) != 1 || !strings.HasPrefix(left[0].Error(), name+" of odd cannot be opened") {
+				if len(left) != 1 || !strings.HasPrefix(left[0].Error(), "cannot open "+name+" of odd") {
 					t.Errorf("left %v", left)
 				}
 				if *spoil(&stored) != badSeal {
