@@ -241,7 +241,7 @@ func TestRefuses(t *testing.T) {
 		if got := fmt.Sprint(err); (err == nil) != (c.want == "") || !strings.Contains(got, c.want) {
 			t.Errorf("%s %s: %v", c.url, c.addr, err)
 		}
-		if public := strings.Contains(c.want, "machine") || strings.Contains(c.want, "devidp") || strings.Contains(c.want, "here") || strings.Contains(c.want, "write"); errors.Is(err, devidp.ErrPublicURL) != public {
+		if public := strings.Contains(c.want, "machine") || strings.Contains(c.want, "loopback") || strings.Contains(c.want, "devidp") || strings.Contains(c.want, "here") || strings.Contains(c.want, "write"); errors.Is(err, devidp.ErrPublicURL) != public {
 			t.Errorf("%s %s: ErrPublicURL: %v", c.url, c.addr, !public)
 		}
 		if (err != nil) != (len(config.Providers) == 0) {

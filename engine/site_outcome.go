@@ -159,7 +159,7 @@ var problems = map[problemName]problem{
 	problemCSRF:            {status: http.StatusBadRequest, text: "csrfToken is missing or does not match the cookie"},
 	problemCrossSite:       {status: http.StatusForbidden, text: "the request comes from another site"},
 	problemUnknownAudience: {status: http.StatusBadRequest, text: "audience is not configured"},
-	problemForbidden:       {status: http.StatusForbidden, text: "this user has no permission for this"},
+	problemForbidden:       {status: http.StatusForbidden, text: "this user has no permission"},
 	problemRateLimited:     {status: http.StatusTooManyRequests, text: "too many requests"},
 	problemMalformed:       {status: http.StatusBadRequest, text: "the request cannot be read"},
 	problemTooOld:          {status: http.StatusUnauthorized, text: "the sign-in is too old for this"},

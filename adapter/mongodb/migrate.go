@@ -69,7 +69,7 @@ func (s *Store) prepareSchema(ctx context.Context, migrate bool) error {
 }
 
 func (s *Store) tooNew(version int64) error {
-	return fmt.Errorf("mongodb: %s has %w", s.db.Name(), stores.TooNew(version, latest()))
+	return fmt.Errorf("mongodb: %s: %w", s.db.Name(), stores.TooNew(version, latest()))
 }
 
 // version returns the number of the last applied migration, or 0 if there is none.

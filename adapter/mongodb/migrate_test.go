@@ -133,7 +133,7 @@ func TestRefusesNewerSchema(t *testing.T) {
 	}
 	for _, migrate := range []bool{false, true} {
 		_, err := Open(t.Context(), s.location, Options{Migrate: migrate})
-		if err == nil || !strings.Contains(err.Error(), "version 99") || !strings.Contains(err.Error(), fmt.Sprint("up to ", latest())) || Unreachable(err) {
+		if err == nil || !strings.Contains(err.Error(), "version 99") || !strings.Contains(err.Error(), fmt.Sprintf("newer than %d", latest())) || Unreachable(err) {
 			t.Errorf("migrate %v: got %v", migrate, err)
 		}
 	}

@@ -176,7 +176,7 @@ func badLines() []badLine {
 				`gate.hosts[0].rules[0].match "admin" must begin with a method or /; each host has its own rules; write a pattern such as /admin/, GET /public/ or /users/{id}`,
 				`gate.hosts[0].origin "https://b.example.com/x" is not an origin; write scheme, host and port only, such as https://app.example.com, or https://*.apps.example.com for every direct subdomain`}},
 		{"personal_tokens: {enabled: si}", "personal_tokens: {enabled: true}", []string{`personal_tokens.enabled "si" is not a boolean; write true or false`}},
-		{"colour: red", "# nothing", []string{`key "colour" is not known; known are`}},
+		{"colour: red", "# nothing", []string{`key "colour" is not known; the known keys are`}},
 		same("providers:"),
 		{"- {id: gogle, client_id: a}", "- {id: google, client_id: a, client_secret: b}", []string{
 			`providers[0] "gogle" is not a provider of this version; did you mean google? With type: oidc or oauth2, any name is allowed`,

@@ -263,7 +263,7 @@ func (d *Database) Prepare(ctx context.Context, migrate bool) (Tables, error) {
 		return nil, err
 	}
 	if version > Latest() {
-		return nil, fmt.Errorf("%s: %s has %w", d.Scheme, d.Where, stores.TooNew(version, Latest()))
+		return nil, fmt.Errorf("%s: %s: %w", d.Scheme, d.Where, stores.TooNew(version, Latest()))
 	}
 	if migrate && version < Latest() {
 		if err := d.Migrate(ctx, stores.Up); err != nil { // also verifies them

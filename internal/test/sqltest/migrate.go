@@ -239,7 +239,7 @@ func RefusesNewerSchema(t *testing.T, d *Database) {
 		if err == nil {
 			s.Close()
 		}
-		if err == nil || !strings.Contains(err.Error(), "version 99") || !strings.Contains(err.Error(), fmt.Sprint("up to ", sqlschema.Latest())) {
+		if err == nil || !strings.Contains(err.Error(), "version 99") || !strings.Contains(err.Error(), fmt.Sprintf("newer than %d", sqlschema.Latest())) {
 			t.Errorf("migrate %v: got %v", migrate, err)
 		}
 	}
