@@ -67,6 +67,11 @@ var bannedSettings = map[string]map[string]string{
 	},
 }
 
+// bannedCalls lists methods that must not be called, with the reason.
+var bannedCalls = map[string]string{
+	"SetDefensive": "it writes to an arbitrary address, see adapter/sqlite/pool.go",
+}
+
 // harmlessComparisons lists comparisons, by file and text, of values that are named
 // like secrets but tell an attacker nothing.
 var harmlessComparisons = map[string]string{
@@ -130,6 +135,9 @@ func (b *bans) file(path string, f *ast.File) {
 	ast.Inspect(f, func(n ast.Node) bool {
 		b.settings(path, n)
 		b.comparison(path, n)
+		if c, ok := n.(*ast.CallExpr); ok && bannedCalls[lastName(c.Fun)] != "" {
+			b.t.Errorf("%s: %s is called: %s", b.set.Position(n.Pos()), lastName(c.Fun), bannedCalls[lastName(c.Fun)])
+		}
 		return true
 	})
 }

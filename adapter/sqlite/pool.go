@@ -59,14 +59,15 @@ func newWriter(path string) *pool {
 	return newPool(path, 1, func() []string { return []string{"foreign_keys = 1", "synchronous = FULL"} })
 }
 
-// open opens a connection. Defensive mode guards against our own mistakes.
+// open opens a connection. It must not call SetDefensive: in zombiezen.com/go/sqlite
+// v1.4.2, that passes one argument where SQLite reads two, and SQLite then writes to an
+// arbitrary address.
 func (p *pool) open() (*direct.Conn, error) {
 	conn, err := direct.OpenConn(p.path, direct.OpenReadWrite)
 	if err != nil {
 		return nil, err
 	}
 	conn.SetBusyTimeout(busyTimeout)
-	err = conn.SetDefensive(true)
 	for _, pragma := range p.pragma() {
 		err = errors.Join(err, sqlitex.ExecuteTransient(conn, "PRAGMA "+pragma, nil))
 	}
