@@ -27,8 +27,8 @@ type User struct {
 	// ID, which covers all sessions of the user; 0 if there is none. Sessions that
 	// began at an earlier epoch have ended.
 	SessionEpoch int64
-	// Blocked and DeleteAfter are copied from [Person], as of Epoch or later. The
-	// methods that set Epoch set them too.
+	// Blocked and DeleteAfter are copied from [Person], and are at least as recent as
+	// Epoch. The methods that set Epoch set them too.
 	Blocked     time.Time
 	DeleteAfter time.Time
 }
@@ -105,7 +105,7 @@ type SessionSeen struct {
 // A VerificationToken is an outstanding e-mail link. Token is a digest.
 type VerificationToken struct {
 	Identifier string // the address that the link was made for
-	Token      string // unique, and (Identifier, Token) is unique
+	Token      string // unique; tables may have the unique key (Identifier, Token) instead
 	Expires    time.Time
 }
 
@@ -121,10 +121,10 @@ type Mail struct {
 
 // A Revocation revokes access before it expires. Key names what it covers. UserID is
 // the user concerned, if it concerns one user. Seq is its position in the log of all
-// revocations and the user's epoch from then on: it covers sessions that began at an
-// earlier epoch, whatever the clocks say. NotBefore applies only to tokens that record
-// no epoch because another program or an earlier version made them: it covers them
-// unless they began after it.
+// revocations and the user's epoch from then on. The revocation covers all sessions
+// that began at an earlier epoch, whatever the clocks say. It also covers tokens that
+// record no epoch, because another program or an earlier version made them, if their
+// sessions began at NotBefore or earlier.
 type Revocation struct {
 	Key    string
 	UserID string // empty: no user's epoch is raised
@@ -178,14 +178,14 @@ type Proof struct {
 // caller read; the check and the write are one step. If a sign-in and a revocation
 // overlap, either the sign-in comes first and the revocation undoes it, or the sign-in
 // is stale. A method that returns a User must read the epoch before, or together with,
-// the record by which it found the user.
+// the record by which it found the user; GetSession may leave it out.
 //
 // The engine proposes ids (UUIDv7); the id in the returned record counts. It may be
 // empty for accounts and sessions, whose tables have no ids in some programs.
 //
 // A store may use tables that another program made, with narrower columns. Values that
 // do not fit are errors, never truncated. Account.ExpiresAt is the exception: it is
-// stored as the latest time that fits, since too early is safe.
+// stored as the latest time that fits, since an early expiry does no harm.
 type Adapter interface {
 	Users
 	People
@@ -214,8 +214,8 @@ type Users interface {
 	// no Revocation names it.
 	GetEpoch(ctx context.Context, userID string) (int64, error)
 	// ListUsers returns at most limit users in the store's own order of ids. It starts
-	// after the id after, or at the first if after is "". A page shorter than limit is
-	// the last.
+	// behind the id in the parameter after, or at the first user if after is "". A page
+	// shorter than limit is the last.
 	ListUsers(ctx context.Context, after string, limit int) ([]User, error)
 	// SearchUsers is like ListUsers, for the users who meet all conditions of q.
 	SearchUsers(ctx context.Context, q UserQuery) ([]User, error)
@@ -336,17 +336,17 @@ type Coordination interface {
 	// Revocations reads the log: about limit records written after a cursor (0: from
 	// the beginning), in log order. limit is at least 1. next is the cursor for the
 	// next call; if it equals after, there are no more records yet. A caller that
-	// continues from next misses no record, whenever its transaction commits. It may
-	// get a record twice, and does not get records that were swept.
+	// continues from next misses no record, even if the transaction that wrote it
+	// commits late. It may get a record twice, and does not get records that were swept.
 	Revocations(ctx context.Context, after int64, limit int) (list []Revocation, next int64, err error)
 	// Permit counts an event under key by the generic cell rate algorithm, in one
 	// atomic step, for all replicas. A key stores the time up to which its events are
 	// paid for; an unknown or past time counts as now. If that time is more than burst
-	// ahead of now, the event is not counted, nothing changes, and wait says how long
-	// until it would be. Otherwise counting adds interval to the time. A stored time
-	// more than burst plus interval ahead was written by a wrong clock or for a rate
-	// that no longer applies: it is set to exactly that far ahead, even if the event is
-	// not counted, so that wait never exceeds interval.
+	// ahead of now, the event is not counted, and wait says how long until it would be.
+	// Otherwise counting adds interval to the time. An event that is not counted leaves
+	// the time unchanged, with one exception: a time more than burst plus interval ahead
+	// was written by a wrong clock or for a rate that no longer applies, and is set to
+	// exactly that far ahead. So wait never exceeds interval.
 	Permit(ctx context.Context, key string, now time.Time, interval, burst time.Duration) (wait time.Duration, err error)
 	// Lease gives name to holder until the given time if the lease is free, lapsed
 	// before now, or is already the holder's. ErrConflict: another holder has it.

@@ -46,8 +46,8 @@ const (
 	CredentialToken    CredentialKind = "personal_token" // id: the token's SHA-256
 )
 
-// A Credential is a record of a user with a lookup key of its own: a key, a secret or a
-// pending request.
+// A Credential is a public key, a secret or a pending request of a user. It is stored
+// and looked up under its Kind and ID.
 type Credential struct {
 	Kind    CredentialKind
 	ID      string // unique within its kind
@@ -81,8 +81,8 @@ type People interface {
 	// written.
 	SetPerson(ctx context.Context, userID string, change PersonUpdate, r *Revocation) error
 	// PutCredential stores c and sets its Version to 1. ErrStale: epoch is no longer
-	// the user's epoch. ErrTooMany: the user already has most credentials of that kind,
-	// including expired ones. ErrConflict: kind and id are taken. ErrNotFound: no such
+	// the user's epoch. ErrTooMany: the user already has as many credentials of that
+	// kind as most allows, including expired ones. ErrConflict: kind and id are taken. ErrNotFound: no such
 	// user. After any error nothing is stored.
 	PutCredential(ctx context.Context, c Credential, epoch int64, most int) error
 	// GetCredential returns a credential, even an expired one.

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// AuditOptions configure the storage of audit events. The log gets every event, whether
-// or not it is stored.
+// AuditOptions configure the storage of audit events. Every event is also logged, at
+// level info, whether or not it is stored.
 type AuditOptions struct {
 	// Store also writes events to the Adapter, which must then be an AuditLog.
 	Store bool
@@ -23,7 +23,7 @@ type AuditEvent struct {
 	Time     time.Time    `json:"time"` // UTC, milliseconds
 	Outcome  AuditOutcome `json:"outcome"`
 	Code     ErrorCode    `json:"code,omitempty"`
-	Reason   string       `json:"reason,omitempty"` // a fixed text of the engine
+	Reason   string       `json:"reason,omitempty"` // a fixed text of the engine, or the Reason of a Refusal
 	Provider string       `json:"provider,omitempty"`
 	UserID   string       `json:"user,omitempty"` // the user concerned, if known
 	// Actor names who acted if it was neither the user nor the service, such as an
@@ -50,8 +50,8 @@ type AuditRecord struct {
 	AuditEvent
 }
 
-// An AuditQuery selects the records that ListAudit returns: those with the time Since
-// whose id is greater than After, and all with a later time.
+// An AuditQuery selects the records that ListAudit returns: all that are later than
+// Since, and of those at exactly Since the ones whose id is greater than After.
 type AuditQuery struct {
 	Since  time.Time
 	After  string
@@ -69,7 +69,7 @@ type AuditLog interface {
 	// ListAudit returns at most q.Limit records, ordered by time, then id. A page
 	// shorter than q.Limit is the last.
 	ListAudit(ctx context.Context, q AuditQuery) ([]AuditRecord, error)
-	// SweepAudit deletes at most limit records older than before, oldest first, and
-	// returns the number deleted.
+	// SweepAudit deletes at most limit records whose time is earlier than the parameter
+	// before, oldest first, and returns the number deleted.
 	SweepAudit(ctx context.Context, before time.Time, limit int) (int, error)
 }

@@ -17,10 +17,10 @@ type Claims map[string]any
 type Profile map[string]any
 
 // Callbacks decide about sign-ins, sessions and accounts. A nil callback means the
-// default. An error or panic refuses; return a [Refusal] to give the audit log a
-// reason. Callbacks run on the request path and should return within seconds. Their
-// context ends with the request or, once a person has proved their identity, 30 s
-// later.
+// default. If a callback returns an error or panics, the action is refused; return a
+// [Refusal] to give the audit log a reason. Callbacks run on the request path and should
+// return within seconds. Their context ends with the request; after a person has proved
+// their identity, it ends 30 s after the proof instead.
 type Callbacks struct {
 	// SignIn is called before anything is stored or any session begins; for the e-mail
 	// provider, also before a link is sent. A nil error lets the person in; an error
@@ -40,9 +40,9 @@ type Callbacks struct {
 	// meanwhile, the sign-in starts again and calls CreateUser again.
 	CreateUser func(ctx context.Context, a SignInAttempt, u User) (User, error)
 
-	// AllowRedirect reports whether an https callbackUrl is allowed that neither the
-	// service's own origin nor AllowedRedirects nor TrustedOrigins allow. It gets the
-	// address exactly as it would be sent. It is not called if Redirect is set.
+	// AllowRedirect reports whether an https callbackUrl is allowed. It is called for
+	// addresses outside the service's own origin, AllowedRedirects and TrustedOrigins,
+	// with the address exactly as it would be sent. It is not called if Redirect is set.
 	AllowRedirect func(ctx context.Context, to *url.URL) bool
 
 	// Redirect decides where a callbackUrl may lead. url is the requested address
@@ -59,13 +59,14 @@ type Callbacks struct {
 
 	// Export returns the application's data about a user who exports their data. It
 	// appears as "application", encoded by encoding/json, in the file of
-	// GET account/export and Service.Export. An error refuses the file.
+	// GET account/export and Service.Export. After an error
+	// there is no file.
 	Export func(ctx context.Context, u User) (any, error)
 
 	// WaysIn returns how many ways to sign in a user has that the service does not know
 	// of, such as a password in the application's own Credentials. It is called before
 	// the last way that the service knows is removed. If it returns more than 0, that
-	// way may be removed. An error keeps it.
+	// way may be removed. If it returns an error, that way is kept.
 	WaysIn func(ctx context.Context, u User) (int, error)
 
 	// Place names the location of a network, such as "Berlin", for the list of
@@ -74,7 +75,7 @@ type Callbacks struct {
 	Place func(network netip.Prefix) string
 
 	// DeleteUser is called before the user, an operator or Service.DeleteUser deletes
-	// u: the application can now delete its data about u. An error keeps u. At the end
+	// u: the application can now delete its data about u. If it returns an error, u stays. At the end
 	// of a grace period only one replica calls it, with a context that ends after a
 	// minute, and calls it again an hour after an error. If the store fails afterwards,
 	// it is called again for the same user.
@@ -89,7 +90,7 @@ type Callbacks struct {
 // A SignInAttempt describes a sign-in to the callbacks SignIn, Claims and CreateUser.
 type SignInAttempt struct {
 	User    User    // the stored user if there is one, else the user to be stored
-	Account Account // provider, type and provider account id; at callbacks, tokens too
+	Account Account // provider, type and provider account id; also tokens once the person is back from the provider
 	Profile Profile // nil for e-mail and credentials
 	// Credentials holds the submitted fields, for the credentials provider.
 	Credentials map[string]string
@@ -97,9 +98,9 @@ type SignInAttempt struct {
 	// link.
 	VerificationRequest bool
 	IsNewUser           bool // no stored user yet
-	// EmailProved reports whether User.Email is known to belong to the person: by the
-	// store, by this sign-in or, with VerificationRequest, once the link is used.
-	// User.EmailVerified reflects only the store.
+	// EmailProved reports whether User.Email is known to belong to the person, by the
+	// store or by this sign-in. It is also true with VerificationRequest, because the
+	// link will prove the address. User.EmailVerified reflects only the store.
 	EmailProved bool
 	Client      RequestClient
 	Time        time.Time // time of the request, by the store's clock
@@ -168,7 +169,8 @@ type Events struct {
 	UnlinkAccount func(ctx context.Context, u User, a Account)
 	// TokenRefused is called when the provider refuses the account's refresh token
 	// because it expired, was revoked, or was used before, which may mean that it was
-	// stolen. The stored tokens are no longer used, and a has none.
+	// stolen. The stored tokens are no longer used, and the Account passed
+	// has none.
 	TokenRefused func(ctx context.Context, a Account)
 	Session      func(ctx context.Context, s *Session) // GET and POST session with a live session
 	Audit        func(ctx context.Context, e AuditEvent)

@@ -18,7 +18,7 @@ type Config struct {
 	// URL is the public address: an origin and optionally a path, which replaces
 	// /api/auth. It must be https except on loopback hosts.
 	URL string
-	// Secrets lists the service's secrets: the first seals, all open. Each must be at
+	// Secrets lists the service's secrets: the first encrypts, all can decrypt. Each must be at
 	// least 32 bytes of random text; `authsvc secret` prints one.
 	Secrets []string
 	// Providers lists the providers in the order of the sign-in page.
@@ -106,8 +106,8 @@ type Config struct {
 // service uses.
 type Compat string
 
-// The compat modes. With NextAuthV4 or AuthJSV5, the same secret and the same tables,
-// sessions are shared with a running NextAuth.js application.
+// The compat modes. With NextAuthV4 or AuthJSV5, sessions are shared with a running
+// NextAuth.js application that has the same secret and the same tables.
 const (
 	CompatNone Compat = "none"
 	NextAuthV4 Compat = "next-auth-v4"
@@ -185,7 +185,7 @@ type Audience struct {
 	// TTL is how long a token is valid, at most until its session ends: default 5 min,
 	// from 1 to 15 min.
 	TTL time.Duration
-	// Claims names the claims beside iss, sub, aud, iat, exp, jti, auth_time, sid and
+	// Claims names further claims, in addition to iss, sub, aud, iat, exp, jti, auth_time, sid and
 	// idp: "name", "email" (with email_verified), "picture", and names of
 	// SessionOptions.Claims or, with a Claims callback, any other name.
 	Claims []string
@@ -193,7 +193,8 @@ type Audience struct {
 	// every signed-in user. Conditions see the claims of [Session.Claims]. An address
 	// counts only if Session.EmailVerified.
 	Allow []Condition
-	// When, if set, is called after Allow. False or an error refuses.
+	// When, if set, is called after Allow. If it returns false or an error, no token is
+	// issued.
 	When func(ctx context.Context, r AccessRequest) (bool, error)
 }
 
@@ -220,7 +221,7 @@ type SessionOptions struct {
 	// take more, the sign-in is refused. A name has at most 64 characters: letters,
 	// digits, - and _.
 	Claims map[string]string
-	// Expose selects what GET session shows under user beside name, email and image,
+	// Expose selects what GET session adds to name, email and image under user,
 	// where every script of the page can read it. It maps the name there to a value:
 	// "id", "email_verified", "provider" (the id of the sign-in's provider),
 	// "claims.NAME" or just NAME from Claims, "User.COLUMN" or just COLUMN from
@@ -241,7 +242,7 @@ type AccountOptions struct {
 	// list disables editing.
 	Edit []string
 	// ChangeEmail lets users change their address, with proof at both addresses. It
-	// needs the mails of an Email provider. Default: true with CompatNone if there is
+	// needs an Email provider, which sends the mails. Default: true with CompatNone if there is
 	// an Email provider, else false.
 	ChangeEmail *bool
 	// Delete lets users delete their account. It is off by default, since records of
@@ -282,11 +283,10 @@ type CookieOptions struct {
 	Session, CSRF, CallbackURL string
 }
 
-// RateLimit limits attempts. The limits are in the store and apply to all replicas;
-// without a store, or while it fails, they apply per process. A zero Rate means the
-// default.
+// RateLimit limits attempts. The store counts for all replicas; without a store, or
+// while it fails, each process counts. A zero Rate means the default.
 type RateLimit struct {
-	Disabled              bool // also logs and audits each refusal, instead of one a minute with a count
+	Disabled              bool // no limits; other refusals are logged and audited one by one, not one a minute with a count
 	SignIn                Rate // POST signin/* and callback/credentials per client address, default 30/min
 	EmailPerAddress       Rate // links per mailbox, and per browser that signed in with it before, default 5/h
 	EmailTotal            Rate // all mails that people request, default 1000/h; no more are sent above it
@@ -294,7 +294,7 @@ type RateLimit struct {
 	Link                  Rate // e-mail links tried per client address, default 30/min
 	BackchannelLogout     Rate // logout tokens per address of a provider, default 300/min
 	Token                 Rate // POST token per session, default 60/min
-	Account               Rate // POST account/* per user, default 60/min
+	Account               Rate // changes and exports of an account, per user, default 60/min
 	NoticesPerUser        Rate // mails to a user about their account, default 20/d; above it there is only the event
 	PersonalToken         Rate // refused personal access tokens per client address, default 30/min
 }
@@ -307,7 +307,8 @@ type Rate struct {
 
 // Outbound limits calls to identity providers.
 type Outbound struct {
-	// AllowNetworks lists private networks in which hosts learnt from discovery may be.
+	// AllowNetworks lists the private networks whose hosts may be called if a provider's
+	// discovery document names them.
 	AllowNetworks []netip.Prefix
 	// DangerousTransport makes all calls to providers, for a proxy or a test. It then
 	// decides which addresses may be reached. The service still calls only https and

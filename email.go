@@ -21,7 +21,7 @@ type Email struct {
 	// queue, never while a browser waits, up to four times at once. An error that Is
 	// ErrMailRefused is final. After an error that Is ErrMailUnconfirmed there is one
 	// more try. After any other error the message is tried again until the link
-	// expires, when ctx ends.
+	// expires. ctx ends when the link expires, too.
 	Send func(ctx context.Context, m Message) error
 	// InboxURL is linked from the page that follows a request, such as
 	// https://mail.google.com for teams that all use the same mail service.
@@ -70,10 +70,10 @@ type MailTemplates struct {
 	// AddressSubject, AddressText and AddressHTML make mails about a pending change of
 	// address. Their data is the same as for Subject, Text and HTML, plus {Change,
 	// What, NewEmail, StopURL, Waits}. Change is "new" in the mail that asks the new
-	// address to confirm, "taken" in the mail to a person who already has that address,
-	// and "old" in the mail that asks the old address; What says it in words. URL
-	// confirms the change, leads to the sign-in page, or allows the change,
-	// respectively. Only "new" has Code, and only "old" has StopURL. If Waits is set,
+	// address, where URL confirms the change; "taken" in the mail to a person who
+	// already has that address, where URL leads to the sign-in page; and "old" in the
+	// mail that asks the old address, where URL allows the change. What describes the
+	// change in words. Only "new" has Code, and only "old" has StopURL. If Waits is set,
 	// an unanswered change can be made after 7 days, else as soon as the new address is
 	// confirmed. Text and HTML must contain URL, Code and StopURL if they are set.
 	AddressSubject *template.Template

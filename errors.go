@@ -57,8 +57,8 @@ var ErrMailUnconfirmed = errors.New("authsvc: mail sent, but not confirmed by th
 // A ConfigError is one mistake in a Config. Field is its path in Go, such as
 // Session.MaxAge or Providers[0].Client.ID.
 type ConfigError struct {
-	// Code names a mistake whose Problem or Fix mentions Go, such as insecure_url, so
-	// that a program with another configuration format can use its own words. Empty:
+	// Code names the mistake, for example insecure_url, if Problem or Fix mentions Go.
+	// A program with another configuration format can then use its own words. Empty:
 	// the text suits every format.
 	Code    string
 	Field   string
@@ -95,7 +95,7 @@ func ConfigErrors(err error) []*ConfigError {
 // Error codes of the account pages, in addition to the sign-in codes.
 const (
 	CodeFreshRequired ErrorCode = "FreshRequired" // the user must prove their identity again
-	CodeLastMethod    ErrorCode = "LastMethod"    // the user could no longer sign in
+	CodeLastMethod    ErrorCode = "LastMethod"    // without it, the user could no longer sign in
 	CodeInvalid       ErrorCode = "Invalid"       // the input cannot be used
 	CodeNotFound      ErrorCode = "NotFound"      // no such record, or another user's
 	CodeUnavailable   ErrorCode = "Unavailable"   // the store does not answer

@@ -63,13 +63,13 @@ func Example_backEnd() {
 		}
 		person, err := whoIs(w, r, service.URL)
 		if person == nil {
-			fmt.Println("nobody,", err)
+			fmt.Println("no session,", err)
 			continue
 		}
 		fmt.Println(person.Email, w.Header().Get("Set-Cookie"))
 	}
 	// Output:
-	// nobody, <nil>
+	// no session, <nil>
 	// ada@example.com authsvc.session=renewed
-	// nobody, authsvc answered 503 Service Unavailable
+	// no session, authsvc answered 503 Service Unavailable
 }

@@ -49,9 +49,9 @@ type Exchange struct {
 	State       string
 	// Callback returns a parameter of the callback request, or "" if it is absent,
 	// repeated or over 16 KiB. It is untrusted. For a form_post response only the
-	// standard parameters and user are available.
+	// standard parameters and the parameter "user" are available.
 	Callback func(name string) string
-	Tokens   Profile // conformed token response; nil before. See Hooks.RefreshTokens
+	Tokens   Profile // the token response in standard form; nil until it has arrived. See Hooks.RefreshTokens
 	Claims   Profile // claims of the verified ID token or OpenID 2.0 assertion; nil without
 
 	state exchange.State

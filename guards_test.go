@@ -19,27 +19,27 @@ func TestArrows(t *testing.T) {
 	for _, a := range []struct{ from, never, reason string }{
 		{"authsvc/engine", "authsvc/provider", "the engine knows kinds of provider, not services"},
 		{"authsvc/engine", "authsvc/adapter", "an embedder gets only the driver that it imports"},
-		{"authsvc/engine", "authsvc/mail", "how mail leaves is the caller's choice"},
+		{"authsvc/engine", "authsvc/mail", "the caller chooses how mail is sent"},
 		{"authsvc/engine", "authsvc/cmd", "the binary is a caller like any other"},
 		{"authsvc/engine", "authsvc/internal/dev/idp", "test code stays out of programs"},
 		{"authsvc/engine", "authsvc/devidp", "a program asks for it by name"},
 		{"authsvc/engine", "authsvc/internal/sql/sqladapter", "no database in the engine"},
 		{"authsvc/engine", "database/sql", "no database in the engine"},
-		{"authsvc/engine", "github.com/coreos", "go-oidc is what tests compare ours with"},
-		{"authsvc/engine", "golang.org/x/oauth2", "it is what tests compare ours with"},
+		{"authsvc/engine", "github.com/coreos", "go-oidc is only a reference in tests"},
+		{"authsvc/engine", "golang.org/x/oauth2", "x/oauth2 is only a reference in tests"},
 		{"authsvc/engine", "modernc.org", "no driver in the engine"},
 		{"authsvc/engine", "zombiezen.com", "no driver in the engine"},
 		{"authsvc/engine", "testing", "test code stays out of programs"},
 		{"authsvc/engine", "authsvc/authtest", "test code stays out of programs"},
-		{"authsvc/engine/internal/fleet", "authsvc/engine/internal/audit", "a storey knows none above it"},
-		{"authsvc/engine/internal/fleet", "authsvc/engine/internal/limit", "a storey knows none above it"},
-		{"authsvc/engine/internal/audit", "authsvc/engine/internal/limit", "the two stand side by side"},
-		{"authsvc/engine/internal/limit", "authsvc/engine/internal/audit", "the two stand side by side"},
-		{"authsvc/internal/seal", "net/http", "sealing knows no web"},
+		{"authsvc/engine/internal/fleet", "authsvc/engine/internal/audit", "a storey must not import a storey above it"},
+		{"authsvc/engine/internal/fleet", "authsvc/engine/internal/limit", "a storey must not import a storey above it"},
+		{"authsvc/engine/internal/audit", "authsvc/engine/internal/limit", "the two storeys are independent"},
+		{"authsvc/engine/internal/limit", "authsvc/engine/internal/audit", "the two storeys are independent"},
+		{"authsvc/internal/seal", "net/http", "sealing does not depend on HTTP"},
 		{"authsvc/internal/protocol/oauth1", "net/http", "signatures and parameters; calls are the caller's"},
 		{"authsvc/internal/protocol/openid2", "net/http", "assertions and parameters; calls are the caller's"},
-		{"authsvc/internal/protocol/outbound", "authsvc/internal/protocol/oidc", "calls know no protocol"},
-		{"authsvc/adapter/memory", "database/sql", "it is memory"},
+		{"authsvc/internal/protocol/outbound", "authsvc/internal/protocol/oidc", "outbound calls do not depend on a protocol"},
+		{"authsvc/adapter/memory", "database/sql", "the memory adapter needs no database"},
 	} {
 		for _, dep := range deps(t, a.from) {
 			if dep == a.never || strings.HasPrefix(dep, a.never+"/") {
@@ -51,7 +51,7 @@ func TestArrows(t *testing.T) {
 		pkg, imports, _ := strings.Cut(line, ",")
 		for _, never := range []string{"net/http", "authsvc/engine"} {
 			if slices.Contains(strings.Split(imports, ","), never) {
-				t.Errorf("%s imports %s: a storey below the requests knows none", pkg, never)
+				t.Errorf("%s imports %s: a storey below the requests must not know about them", pkg, never)
 			}
 		}
 	}
@@ -59,14 +59,14 @@ func TestArrows(t *testing.T) {
 	for _, word := range append(words, list(t, "./adapter/...")...) {
 		for _, dep := range deps(t, word) {
 			if dep == "authsvc/engine" || strings.HasPrefix(dep, "authsvc/engine/") {
-				t.Errorf("%s imports %s: what it says is words, and none of them needs the engine", word, dep)
+				t.Errorf("%s imports %s: it only declares types, which do not need the engine", word, dep)
 			}
 		}
 	}
 	for _, leaf := range []string{"authsvc/bearer", "authsvc/cmd/authsvc/internal/probe", "authsvc/internal/protocol/access", "authsvc/internal/sql/stores", "authsvc/internal/dev/devsite", "authsvc/internal/text/emailaddr", "authsvc/internal/seal/emailchange", "authsvc/internal/protocol/exchange", "authsvc/internal/protocol/gate", "authsvc/internal/protocol/handover", "authsvc/internal/dev/idp", "authsvc/internal/dev/inbox", "authsvc/internal/text/jsonscan", "authsvc/internal/text", "authsvc/internal/text/mailtext", "authsvc/internal/protocol/oauth1", "authsvc/internal/protocol/oidc", "authsvc/internal/protocol/openapi", "authsvc/internal/protocol/openid2", "authsvc/internal/protocol/outbound", "authsvc/internal/text/pages", "authsvc/internal/seal/personaltoken", "authsvc/internal/text/profilepath", "authsvc/internal/seal", "authsvc/internal/seal/sessionshape", "authsvc/internal/seal/signingkeys", "authsvc/internal/text/strictjson", "authsvc/internal/protocol/upstream", "authsvc/internal/text/useragent", "authsvc/internal/protocol/weburl"} {
 		for _, dep := range deps(t, leaf) {
 			if dep == "authsvc" {
-				t.Errorf("%s imports the words: mechanisms are leaves", leaf)
+				t.Errorf("%s imports authsvc: a leaf package must not", leaf)
 			}
 		}
 	}
@@ -142,12 +142,12 @@ func TestEmbeddersModules(t *testing.T) {
 	unused := maps.Clone(allowed)
 	for _, module := range list(t, "-deps", "-test", "-f", "{{with .Module}}{{.Path}}{{end}}", "authsvc", "authsvc/engine", "authsvc/provider", "authsvc/authtest", "authsvc/devidp") {
 		if delete(unused, module); allowed[module] == "" {
-			t.Errorf("tests of the engine or of its providers import %s: whoever embeds them needs that", module)
+			t.Errorf("tests of the engine or of its providers import %s: programs that embed them would need it", module)
 			allowed[module] = "said once"
 		}
 	}
 	for module := range unused {
-		t.Errorf("nothing imports %s any more", module)
+		t.Errorf("no package imports %s any more", module)
 	}
 }
 
@@ -157,7 +157,7 @@ func TestRootIsWords(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("*.go")
 	if err != nil || len(files) > 30 {
-		t.Errorf("%d Go files stand before the README, not at most 30 (%v); the engine is in engine/", len(files), err)
+		t.Errorf("%d Go files are listed before the README, want at most 30 (%v); the engine is in engine/", len(files), err)
 	}
 }
 
@@ -244,7 +244,7 @@ func TestHouseRules(t *testing.T) {
 func checkFile(t *testing.T, set *token.FileSet, path string, f *ast.File) {
 	t.Helper()
 	if lines := set.File(f.Pos()).LineCount(); lines > 420 {
-		t.Errorf("%s has %d lines: it is probably more than one idea", path, lines)
+		t.Errorf("%s has %d lines: it probably holds more than one concern", path, lines)
 	}
 	inCmd := strings.HasPrefix(path, "cmd/") || strings.HasPrefix(path, "bench/") || strings.HasPrefix(path, "examples/") || strings.HasPrefix(path, "internal/test/")
 	ast.Inspect(f, func(n ast.Node) bool {

@@ -6,7 +6,7 @@ import "authsvc/internal/text/emailaddr"
 type PersonView struct {
 	User      User
 	Accounts  []PersonAccount  // linked accounts, at most 50
-	Sessions  []SessionView    // sessions that have not ended, last used first, at most 100
+	Sessions  []SessionView    // sessions that have not ended, most recently used first, at most 100
 	Providers []PersonProvider // providers that can be added as a way to sign in
 }
 
@@ -31,6 +31,6 @@ func NormaliseEmail(address string) (string, error) { return emailaddr.Normalise
 // time.
 type Invitation struct {
 	Email    string // the recipient
-	Name     string // name of a person without a user; may be empty
-	Language string // language of the mail, BCP 47; empty: the user's language, or the first one
+	Name     string // name of the new user, or empty; ignored if the user exists
+	Language string // language of the mail, BCP 47; empty: the user's language, else English
 }

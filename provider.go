@@ -69,12 +69,12 @@ type OAuth struct {
 	Endpoints Endpoints
 	// Tenants lists the accepted tenants of an Issuer that contains "{tenantid}", which
 	// stands for the claim tid of the ID token. It is required unless PairwiseSubject
-	// is set; then empty means any tenant. New accounts of such an Issuer have the id
-	// TENANT/ID.
+	// is set; with PairwiseSubject, empty means any tenant. New accounts of such an
+	// Issuer have the id TENANT/ID.
 	Tenants []string
-	// PairwiseSubject says that the service that runs all tenants of the Issuer makes
-	// sub, one per person, tenant and application, as Microsoft does: no tenant can
-	// issue the sub of another tenant's person.
+	// PairwiseSubject says that the operator of all tenants assigns the claim sub, and
+	// not the tenant, and that sub differs for each person, tenant and application, as
+	// at Microsoft. So no tenant can issue the sub of another tenant's person.
 	PairwiseSubject bool
 	// Hosts lists further hosts, host[:port], that Hooks may call and that may get the
 	// access token; "*.example.com" is any subdomain. The hosts of Endpoints are always
@@ -108,8 +108,9 @@ type OAuth struct {
 	// requests with it.
 	NoPKCE bool
 	// NoAuthTime says that ID tokens have no auth_time although max_age asks for it, so
-	// that the provider cannot be made to ask people again. It then confirms the
-	// identity only of people who have no other way.
+	// that the provider cannot be made to ask people again. A sign-in at this
+	// provider is then a fresh proof of identity only for people who have no other way
+	// to give one.
 	NoAuthTime bool
 	// Checks may name pkce, state and nonce. Empty: all that apply. Dropping one logs a
 	// warning at start; dropping all is refused.

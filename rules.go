@@ -26,7 +26,7 @@ const (
 // SignUpRules say who may become a user by signing in. Existing users are not checked.
 // A refusal is AccessDenied, after the SignIn callback and before the CreateUser
 // callback. Links are not mailed to addresses that would be refused, and the answer
-// does not reveal it. People who sign in with [Credentials] belong to the application
+// does not reveal it. Users who sign in with [Credentials] are managed by the application
 // and are not checked. The rules need an Adapter.
 type SignUpRules struct {
 	// Policy is "open" (default) or "invited".
@@ -37,8 +37,8 @@ type SignUpRules struct {
 	Domains []string
 }
 
-// A Condition is met if, for each field that is set, at least one entry matches. A
-// Condition without fields is a mistake.
+// A Condition is met if, for each field that is set, at least one entry matches (in
+// Claims, every entry). A Condition without fields is a mistake.
 type Condition struct {
 	// Emails and Domains match addresses that are known to belong to the person: proved
 	// by a mailed link, or asserted as verified by a trusted provider
@@ -51,7 +51,7 @@ type Condition struct {
 	// Providers lists ids of providers, such as "github".
 	Providers []string
 	// Groups lists values of the claim "groups". Claims maps the names of other claims
-	// to values, as text; each of these claims must have at least one of its values.
+	// to values, as text; each of these claims must have one of the values listed for it.
 	// The claims come from the provider's profile (see SessionOptions.Claims): a
 	// sign-in without a profile, such as by a link, has none.
 	Groups []string
@@ -63,8 +63,8 @@ type Condition struct {
 	// [authsvc/engine.Service.RequireFresh].
 	MaxAge time.Duration
 	// Tokens, only for the gate, also lets personal access tokens for the host pass;
-	// see [PersonalTokenRequest]. Emails, Domains and Users then check the token's
-	// user, Networks and When the request.
+	// see [PersonalTokenRequest]. Emails, Domains and Users are then checked
+	// against the token's user; Networks and When are checked against the request.
 	Tokens bool
 	// When, only for the gate, is called if everything else matches. An error or panic
 	// refuses. It is called for every request and must be quick. The path is unchanged,

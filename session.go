@@ -34,7 +34,7 @@ type SessionView struct {
 	Created  time.Time // time of the sign-in; zero: unknown
 	SecondAt time.Time // when a second factor was proved in the session; zero: never
 	Used     time.Time // last use, accurate to 15 minutes; zero: unknown
-	Expires  time.Time // when it ends if nothing renews it, or at the latest
+	Expires  time.Time // when it ends if nothing renews it; with strategy jwt, the latest possible end
 }
 
 // A Session says who is signed in. Its JSON form is the client-safe object of
@@ -44,8 +44,8 @@ type Session struct {
 	Name   string
 	Email  string
 	// EmailVerified reports whether the address was proved, by a link or by a trusted
-	// provider. If false, the address is only the user's own claim: do not decide by
-	// it. With strategy jwt it is the state at the sign-in. Sessions that NextAuth.js
+	// provider. If false, the address is only the user's own claim: do not base
+	// decisions on it. With strategy jwt it is the state at the sign-in. Sessions that NextAuth.js
 	// began do not have it.
 	EmailVerified bool
 	Image         string

@@ -10,8 +10,8 @@ import (
 type PersonalTokenOptions struct {
 	// Enabled lets users make and use them. It needs an Adapter.
 	Enabled bool
-	// MaxAge is the longest lifetime of a token, default and at most 8784 h (366 days),
-	// at least 1 h. Lowering it also shortens existing tokens.
+	// MaxAge is the longest lifetime of a token, from 1 h to 8784 h (366 days, the
+	// default). Lowering it also shortens existing tokens.
 	MaxAge time.Duration
 }
 
@@ -61,8 +61,8 @@ type SigningKey struct {
 	Alg   SigningAlg      `json:"alg"`
 	State SigningKeyState `json:"state"`
 	// Published is when the key was published, From and Until are when it starts and
-	// stops signing, and Gone is when it is no longer published. Zero: unknown or,
-	// without a store, when Secrets change.
+	// stops signing, and Gone is when it is no longer published. Zero: unknown. Without
+	// a store, Until and Gone are zero, because keys change only with Secrets.
 	Published time.Time `json:"published,omitzero"`
 	From      time.Time `json:"from,omitzero"`
 	Until     time.Time `json:"until,omitzero"`

@@ -47,7 +47,7 @@ type Service struct {
 // providers by one that delivers to Mail, so that no test sends mail to people. If
 // there is an Adapter but no Email provider, New adds one.
 //
-// The URL may be any, such as https://app.example.com: cookies then belong to that
+// The URL can be any URL, such as https://app.example.com: cookies then belong to that
 // site, and clients of this package find the server by it. If you leave the URL
 // unchanged, every client on this machine finds the server.
 func New(t testing.TB, tune func(*authsvc.Config)) *Service {

@@ -75,12 +75,12 @@ func TestEveryKind(t *testing.T) {
 		"next-auth-v4 jwt": func(c *authsvc.Config) {
 			c.Compat, c.Session.Strategy = authsvc.NextAuthV4, authsvc.StrategyJWT
 		},
-		"authjs-v5":       func(c *authsvc.Config) { c.Compat = authsvc.AuthJSV5 },
-		"https":           func(c *authsvc.Config) { c.URL = "https://app.example.com" },
-		"a port":          func(c *authsvc.Config) { c.URL = "https://app.example.com:8443/login" },
-		"another path":    func(c *authsvc.Config) { c.URL += "/auth" },
-		"their transport": func(c *authsvc.Config) { c.Outbound.DangerousTransport = closed{} },
-		"a cookie's name": func(c *authsvc.Config) { c.Cookies.Session = "who" },
+		"authjs-v5":              func(c *authsvc.Config) { c.Compat = authsvc.AuthJSV5 },
+		"https":                  func(c *authsvc.Config) { c.URL = "https://app.example.com" },
+		"a port":                 func(c *authsvc.Config) { c.URL = "https://app.example.com:8443/login" },
+		"another path":           func(c *authsvc.Config) { c.URL += "/auth" },
+		"the caller's transport": func(c *authsvc.Config) { c.Outbound.DangerousTransport = closed{} },
+		"a cookie name":          func(c *authsvc.Config) { c.Cookies.Session = "who" },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -91,7 +91,7 @@ func TestEveryKind(t *testing.T) {
 				t.Errorf("signed in: %d %s", status, text)
 			}
 			if status, text := get(t, s.Guest(t), s.URL+"/who"); status != http.StatusUnauthorized {
-				t.Errorf("nobody: %d %s", status, text)
+				t.Errorf("no session: %d %s", status, text)
 			}
 			cookie, h := authtest.SignedIn(t, s, ada), who(s.Service)
 			if a := asked(h, s.URL, cookie); a.Code != http.StatusOK || !strings.HasPrefix(a.Body.String(), want) {
@@ -102,7 +102,7 @@ func TestEveryKind(t *testing.T) {
 			}
 			expired := authtest.Expired(t, s, ada)
 			if a := asked(h, s.URL, expired); a.Code != http.StatusFound || !strings.HasPrefix(a.Header().Get("Location"), s.BaseURL()+"/signin?") {
-				t.Errorf("with an expired one: %d %s", a.Code, a.Header())
+				t.Errorf("with an expired cookie: %d %s", a.Code, a.Header())
 			}
 			if expired.Name != cookie.Name || expired.Value == cookie.Value {
 				t.Errorf("%s and %s", cookie, expired)
@@ -152,13 +152,13 @@ func TestUsers(t *testing.T) {
 		t.Errorf("created: %q, want %q", created, want)
 	}
 	if u, err := store.GetUserByEmail(t.Context(), "new@example.com"); err != nil || u.Name != "Neu" || u.ID == "" {
-		t.Errorf("the user that the engine made: %+v, %v", u, err)
+		t.Errorf("the user that the engine created: %+v, %v", u, err)
 	}
 	if u, err := store.GetUser(t.Context(), "7"); err != nil || !reflect.DeepEqual(u, authsvc.User{ID: "7", Name: ada.Name, Email: ada.Email}) {
-		t.Errorf("the user that was given: %+v, %v", u, err)
+		t.Errorf("the given user: %+v, %v", u, err)
 	}
 	if a, err := store.ListAccounts(t.Context(), seeded.ID); err != nil || len(a) != 2 || a[0].Provider != authtest.ProviderID {
-		t.Errorf("accounts of the user who was there: %+v, %v", a, err)
+		t.Errorf("accounts of the existing user: %+v, %v", a, err)
 	}
 }
 
@@ -186,23 +186,23 @@ func TestClaims(t *testing.T) {
 	})
 	s.Handle("/who", who(s.Service))
 	if _, text := get(t, s.Client(t, ada), s.URL+"/who"); !strings.HasSuffix(text, " admin") {
-		t.Errorf("the claim is not there: %s", text)
+		t.Errorf("the claim is missing: %s", text)
 	}
 	if code := s.Refused(t, authsvc.User{ID: "eve"}); code != authsvc.CodeAccessDenied {
 		t.Errorf("eve: %q", code)
 	}
 	if code := s.Refused(t, authsvc.User{ID: "guest"}); code != "" {
-		t.Errorf("led elsewhere: %q", code)
+		t.Errorf("redirected elsewhere: %q", code)
 	}
 	for what, call := range map[string]func(testing.TB){
-		"a sign-in that is refused": func(t testing.TB) { authtest.SignedIn(t, s, authsvc.User{ID: "eve"}) },
-		"a client of the refused":   func(t testing.TB) { s.Client(t, authsvc.User{ID: "eve"}) },
-		"one who gets in":           func(t testing.TB) { s.Refused(t, ada) },
-		"nobody":                    func(t testing.TB) { s.Client(t, authsvc.User{}) },
-		"no address":                func(t testing.TB) { s.Client(t, authsvc.User{Email: "ada"}) },
-		"a wrong configuration":     func(t testing.TB) { authtest.New(t, func(c *authsvc.Config) { c.Session.MaxAge = -1 }) },
-		"a wrong address":           func(t testing.TB) { authtest.New(t, func(c *authsvc.Config) { c.URL = "app.example.com" }) },
-		"no mail":                   func(t testing.TB) { s.Mail.Wait(t, "not an address") },
+		"a refused sign-in":           func(t testing.TB) { authtest.SignedIn(t, s, authsvc.User{ID: "eve"}) },
+		"a client for a refused user": func(t testing.TB) { s.Client(t, authsvc.User{ID: "eve"}) },
+		"a user who may sign in":      func(t testing.TB) { s.Refused(t, ada) },
+		"no user":                     func(t testing.TB) { s.Client(t, authsvc.User{}) },
+		"no address":                  func(t testing.TB) { s.Client(t, authsvc.User{Email: "ada"}) },
+		"a wrong configuration":       func(t testing.TB) { authtest.New(t, func(c *authsvc.Config) { c.Session.MaxAge = -1 }) },
+		"a wrong address":             func(t testing.TB) { authtest.New(t, func(c *authsvc.Config) { c.URL = "app.example.com" }) },
+		"no mail":                     func(t testing.TB) { s.Mail.Wait(t, "not an address") },
 	} {
 		if said := failure(t, call); !strings.HasPrefix(said, "authtest: ") {
 			t.Errorf("%s does not end the test: %q", what, said)

@@ -41,7 +41,7 @@ func message(x inbox.Message) Message {
 	return Message{To: x.To[0], Subject: x.Subject, Text: x.Text, HTML: x.HTML, Link: x.Link(), Code: x.Code}
 }
 
-// Messages returns the newest mails, the last first. A mail that was just requested may
+// Messages returns the mails that the inbox still holds, newest first. A mail that was just requested may
 // not have arrived yet; see [Mail.Wait].
 func (m *Mail) Messages() []Message {
 	var all []Message

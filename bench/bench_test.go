@@ -82,7 +82,7 @@ func TestLoad(t *testing.T) {
 		t.Errorf("%+v, %v", r, err)
 	}
 	if r, err = l.constant(t.Context(), s.Listener.Addr().String(), 0, time.Second); err != nil || r.Rate <= 0 {
-		t.Errorf("as fast as it goes: %+v, %v", r, err)
+		t.Errorf("as fast as possible: %+v, %v", r, err)
 	}
 	asked.Store(0)
 	if err := l.times(t.Context(), s.Listener.Addr().String(), 100); err != nil || asked.Load() != 100 {
@@ -91,7 +91,7 @@ func TestLoad(t *testing.T) {
 	bad := httptest.NewServer(http.NotFoundHandler())
 	defer bad.Close()
 	if _, err := l.constant(t.Context(), bad.Listener.Addr().String(), 100, time.Second); err == nil {
-		t.Error("404 is taken for an answer")
+		t.Error("404 counts as an answer")
 	}
 }
 
@@ -245,10 +245,10 @@ func TestVisitor(t *testing.T) {
 	}
 	wrong := journeys{func(v *visitor, _ int64) error { _, err := v.post("/api/auth/signin/email", nil); return err }, 2}
 	if _, err := wrong.run(t.Context(), s.Listener.Addr().String(), time.Second); err == nil {
-		t.Error("403 is taken for a sign-in")
+		t.Error("403 counts as a sign-in")
 	}
 	if err := wrong.times(t.Context(), s.Listener.Addr().String(), 7); err == nil {
-		t.Error("403 is taken for a sign-in")
+		t.Error("403 counts as a sign-in")
 	}
 }
 

@@ -121,7 +121,7 @@ func (b *bench) checkAll(ctx context.Context) error {
 			failed++
 		}
 	}
-	fmt.Printf("\nchecked in %s; of each figure the least of the passes:\n", round(time.Since(begun)))
+	fmt.Printf("\nchecked in %s; lowest value of each figure over all passes:\n", round(time.Since(begun)))
 	b.results.summarize(os.Stdout)
 	if failed > 0 {
 		return fmt.Errorf("%d of the cases above exceed a limit in each of %d passes", failed, checkPasses)

@@ -44,7 +44,7 @@ func (p growthPoint) label() string {
 }
 
 func (g *growth) print(w io.Writer) {
-	fmt.Fprintf(w, "\n%s: at worst %.2f times as dear as the first\n", g.Name, g.Ratio())
+	fmt.Fprintf(w, "\n%s: at worst %.2f times the cost of the first\n", g.Name, g.Ratio())
 	for _, p := range g.Points {
 		fmt.Fprintf(w, "  %10s %-12s %8.0f/s  p50 %8s  p99 %8s  %5.0f MiB  others %4.1f%%\n",
 			p.label(), g.X, p.Rate, round(p.P50), round(p.P99), p.RSS, 100*p.Others)
@@ -148,7 +148,7 @@ func (b *bench) byConnections(ctx context.Context) (*growth, error) {
 		return nil, err
 	}
 	alone := points[2]
-	fmt.Printf("\none connection alone: %.0f/s, p50 %s\n", alone.Rate, round(alone.P50))
+	fmt.Printf("\na single connection: %.0f/s, p50 %s\n", alone.Rate, round(alone.P50))
 	return &growth{X: "connections", Points: points[:2]}, nil
 }
 

@@ -20,8 +20,8 @@ const usage = `bench measures authsvc beside the smallest programs that do the s
 
 Without -growth, -latency or -peers it compares the routes and whole sign-ins
 with their floors. It needs two cores, taskset, and wrk for the load; PostgreSQL
-is the server that AUTHSVC_TEST_POSTGRES_URL names, Redis one of its own. It
-reports what is missing, and leaves it out.
+is the server that AUTHSVC_TEST_POSTGRES_URL names; Redis is started by bench. It
+reports programs that are missing, and skips their cases.
 
 `
 
@@ -72,16 +72,16 @@ func parseOptions(args []string, w io.Writer) (o options, err error) {
 	flags.DurationVar(&o.length, "time", 3*time.Second, "`length` of one run of the load, in whole seconds")
 	flags.IntVar(&o.conns, "conns", 16, "`connections`")
 	flags.IntVar(&o.users, "users", 1_000_000, "`users` in the largest store of -growth, each with five sessions")
-	flags.BoolVar(&o.growth, "growth", false, "measure what happens as sessions, providers, connections and processes grow")
-	flags.BoolVar(&o.latency, "latency", false, "measure how long answers take at parts of the rate that saturates")
+	flags.BoolVar(&o.growth, "growth", false, "measure the cost as the number of sessions, providers, connections and processes grows")
+	flags.BoolVar(&o.latency, "latency", false, "measure response times at fractions of the rate that saturates the service")
 	flags.BoolVar(&o.peers, "peers", false, "measure next-auth 4, PocketBase and Ory Kratos")
 	flags.BoolVar(&o.all, "all", false, "compare, and all of the above")
-	flags.BoolVar(&o.check, "check", false, "compare the processor time with the previous binary and with the floors; fail if three passes of three exceed a limit")
+	flags.BoolVar(&o.check, "check", false, "compare the processor time with the previous binary and with the floors; fail if all three passes exceed a limit")
 	flags.StringVar(&o.old, "old", "", "the `revision` that -check compares with: the last tag, or the commit before the last change of the product")
 	only := flags.String("only", "", "measure only cases whose name matches this regular `expression`")
-	flags.StringVar(&o.profiles, "profiles", "", "write what the service of each comparison computes into this `directory` (pprof)")
+	flags.StringVar(&o.profiles, "profiles", "", "write a CPU profile of the service in each comparison into this `directory` (pprof)")
 	flags.StringVar(&o.out, "out", "", "write the raw results to this `file` (JSON)")
-	flags.StringVar(&o.from, "from", "", "measure nothing, take the raw results of this `file`")
+	flags.StringVar(&o.from, "from", "", "measure nothing; read the raw results from this `file`")
 	flags.StringVar(&o.plots, "plots", "", "draw the results into this `directory` (SVG)")
 	flags.StringVar(&o.page, "page", "", "write the tables into this `page` (Markdown)")
 	if err := flags.Parse(args); err != nil {

@@ -169,7 +169,7 @@ func (p *pacer) run(ctx context.Context) error {
 			}
 		}
 		if time.Since(p.begin) > p.length+patience {
-			return fmt.Errorf("%d requests are not answered", len(p.conns)-len(p.free))
+			return fmt.Errorf("%d requests were not answered", len(p.conns)-len(p.free))
 		}
 		if err := ctx.Err(); err != nil {
 			return err

@@ -64,7 +64,7 @@ func (b *bench) openPopulation(ctx context.Context, kind string, p scale.Populat
 	case onRedis:
 		return s, b.openRedis(ctx, s)
 	default:
-		return nil, fmt.Errorf("there is no store %q", kind)
+		return nil, fmt.Errorf("unknown store %q", kind)
 	}
 	if err != nil {
 		return nil, err

@@ -93,7 +93,7 @@ func (d *Server) addPeople(c *authsvc.Config) {
 			continue
 		}
 		if _, err := d.idp.AddPerson(idp.Person{Name: p.Name, Email: p.Email, EmailVerified: p.EmailVerified, Claims: p.Claims}); err != nil {
-			d.log.Warn("cannot add a person for a condition of who may sign in", "err", err)
+			d.log.Warn("cannot add a person who meets a sign-in condition", "err", err)
 		}
 	}
 }
@@ -106,7 +106,7 @@ func fitting(c authsvc.Condition, paths map[string]string, people []Person) Pers
 	taken := func(name string) bool {
 		return slices.ContainsFunc(people, func(p Person) bool { return p.Name == name })
 	}
-	p := Person{Name: "Somebody else", EmailVerified: true, Claims: map[string]any{}}
+	p := Person{Name: "Someone else", EmailVerified: true, Claims: map[string]any{}}
 	if i := slices.IndexFunc(names, func(n string) bool { return !taken(n) }); i >= 0 {
 		p.Name = names[i]
 	}

@@ -20,16 +20,16 @@ func TestPeopleWhoMay(t *testing.T) {
 		allow []authsvc.Condition
 		want  []devidp.Person // the added people
 	}{
-		"none":               {nil, nil},
-		"somebody is there":  {[]authsvc.Condition{{Domains: []string{"example.com"}}, {Emails: []string{"ada@example.com"}}, {Providers: []string{"github"}}}, nil},
-		"a domain":           {[]authsvc.Condition{{Domains: []string{".acme.example"}}}, []devidp.Person{{Name: "Emmy Noether", Email: "emmy@acme.example", EmailVerified: true}}},
-		"an address":         {[]authsvc.Condition{{Emails: []string{"boss@acme.example"}}}, []devidp.Person{{Name: "Emmy Noether", Email: "boss@acme.example", EmailVerified: true}}},
-		"who was not proved": {[]authsvc.Condition{{Emails: []string{"alan@example.com"}}}, []devidp.Person{{Name: "Emmy Noether", Email: "alan@example.com", EmailVerified: true}}},
+		"none":                  {nil, nil},
+		"a person fits already": {[]authsvc.Condition{{Domains: []string{"example.com"}}, {Emails: []string{"ada@example.com"}}, {Providers: []string{"github"}}}, nil},
+		"a domain":              {[]authsvc.Condition{{Domains: []string{".acme.example"}}}, []devidp.Person{{Name: "Emmy Noether", Email: "emmy@acme.example", EmailVerified: true}}},
+		"an address":            {[]authsvc.Condition{{Emails: []string{"boss@acme.example"}}}, []devidp.Person{{Name: "Emmy Noether", Email: "boss@acme.example", EmailVerified: true}}},
+		"an unproved address":   {[]authsvc.Condition{{Emails: []string{"alan@example.com"}}}, []devidp.Person{{Name: "Emmy Noether", Email: "alan@example.com", EmailVerified: true}}},
 		"claims": {[]authsvc.Condition{{Groups: []string{"ops"}, Providers: []string{"github"}}, {Claims: map[string][]string{"plan": {"pro", "max"}}}},
 			[]devidp.Person{{Name: "Emmy Noether", Email: "emmy@example.com", EmailVerified: true, Claims: map[string]any{"realm": map[string]any{"roles": []any{"ops"}}}},
 				{Name: "Mary Jackson", Email: "mary@example.com", EmailVerified: true, Claims: map[string]any{"plan": "pro"}}}},
-		"two that one fits": {[]authsvc.Condition{{Domains: []string{"acme.example"}}, {Emails: []string{"emmy@acme.example"}}}, []devidp.Person{{Name: "Emmy Noether", Email: "emmy@acme.example", EmailVerified: true}}},
-		"not in its hands":  {[]authsvc.Condition{{Users: []string{"7"}}, {Claims: map[string][]string{"odd": {"x"}}}, {Domains: []string{"*"}}, {}}, nil},
+		"two that one person fits":       {[]authsvc.Condition{{Domains: []string{"acme.example"}}, {Emails: []string{"emmy@acme.example"}}}, []devidp.Person{{Name: "Emmy Noether", Email: "emmy@acme.example", EmailVerified: true}}},
+		"conditions that it cannot meet": {[]authsvc.Condition{{Users: []string{"7"}}, {Claims: map[string][]string{"odd": {"x"}}}, {Domains: []string{"*"}}, {}}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -89,7 +89,7 @@ func TestStandsIn(t *testing.T) {
 	other := b.Fresh()
 	page, err = other.Post("/api/auth/signin/dev", "callbackUrl", "/")
 	if a := choose(t, other, must(t, page, err), "Ada Lovelace"); email(t, other) != "" || !strings.Contains(a.Request.URL.RawQuery, "AccessDenied") {
-		t.Errorf("who may not: signed in as %q, at %s", email(t, other), a.Request.URL)
+		t.Errorf("a person who may not: signed in as %q, at %s", email(t, other), a.Request.URL)
 	}
 	c := authsvc.Config{URL: "http://localhost:3000", Tokens: authsvc.TokenOptions{Audiences: added.Tokens.Audiences}, Gate: added.Gate}
 	d, err := devidp.Start(&c, devidp.Options{Addr: "127.0.0.1:0"})

@@ -204,7 +204,7 @@ func (p *plain) passwords(b *chromium.Tab) {
 	r := try("right")
 	if p.stored {
 		if r.OK {
-			p.t.Errorf("credentials of nobody who is stored: %+v", r)
+			p.t.Errorf("credentials of an unknown user: %+v", r)
 		}
 		return
 	}

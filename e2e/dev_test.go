@@ -66,12 +66,12 @@ func TestDevPages(t *testing.T) {
 		inspect(t, b, "dev-"+name, origin, issuer)
 	}
 	b.Open(origin)
-	look("home", "Nobody is signed in", "What your code sees")
+	look("home", "You are not signed in", "What your code sees")
 	b.Open(origin + "/inbox")
 	look("inbox-empty", "The inbox is empty")
 
 	b.Open(issuer)
-	look("people-list", "The people here")
+	look("people-list", "People who can sign in")
 	b.Open(issuer + "/authorize?client_id=nobody")
 	look("people-error", "Received:")
 
@@ -81,7 +81,7 @@ func TestDevPages(t *testing.T) {
 	b.At(issuer)
 	look("people", "Who signs in to your application?", "Ada Lovelace")
 	b.Click("summary")
-	look("people-new", "Somebody else")
+	look("people-new", "Someone else")
 	b.Fill("#name", "Joan Clarke")
 	b.Click("button[name=add]")
 	b.At(origin)

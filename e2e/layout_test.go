@@ -51,12 +51,12 @@ func (w place) unchanged(t *testing.T, when string, before []string) {
 	after := w.layout(t)
 	for _, fact := range before {
 		if !slices.Contains(after, fact) {
-			t.Errorf("after %s there is no more: %s", when, fact)
+			t.Errorf("missing after %s: %s", when, fact)
 		}
 	}
 	for _, fact := range after {
 		if !slices.Contains(before, fact) && !strings.Contains(fact, "authsvc_") {
-			t.Errorf("after %s there is also: %s", when, fact)
+			t.Errorf("unexpected after %s: %s", when, fact)
 		}
 	}
 }

@@ -159,7 +159,7 @@ func nextShows(t *testing.T, b *chromium.Tab, page string) {
 		}
 	}
 	if n := reads(b); n != 0 {
-		t.Errorf("%s: clients that were handed the session read it %d times", page, n)
+		t.Errorf("%s: clients that received the session read it again %d times", page, n)
 	}
 	chromium.Eval[*map[string]any](b, `auth.update({name: "Ada King"})`)
 	is(b, "authenticated", "Ada King", "ada@example.com")

@@ -29,10 +29,10 @@ import (
 func requested(t *testing.T, tool string) {
 	t.Helper()
 	if os.Getenv("AUTHSVC_E2E") != "1" {
-		t.Skipf("needs %s; run with AUTHSVC_E2E=1 (and Node 20 or newer with npm, and Chromium) to switch it on", tool)
+		t.Skipf("needs %s; to run it, set AUTHSVC_E2E=1 and install Node 20 or newer with npm, and Chromium", tool)
 	}
 	if testing.Short() {
-		t.Skip("-short leaves out what starts other programs")
+		t.Skip("-short skips tests that start other programs")
 	}
 }
 

@@ -37,7 +37,7 @@ func TestDeletionByThePerson(t *testing.T) {
 		other.SignIn(w.OP, "ada")
 		user := w.Person(t, b)
 		if page := b.Get("/api/auth/account").Text; !strings.Contains(page, "/account/delete") {
-			t.Error("the account page does not lead there")
+			t.Error("the account page does not link to it")
 		}
 		if page := b.Get("/api/auth/account/delete").Text; !strings.Contains(page, "ada@example.com") || !strings.Contains(page, "Delete my account") {
 			t.Errorf("%s", page)
@@ -49,7 +49,7 @@ func TestDeletionByThePerson(t *testing.T) {
 		}
 		a := b.Post("/api/auth/account/delete", "confirm", "ada@exampel.com")
 		if page := b.Get(a.Location()).Text; !strings.Contains(a.Location(), "account/delete?error=Invalid") || !strings.Contains(page, `value="ada@exampel.com"`) {
-			t.Errorf("what was typed is lost: %s %s", a.Location(), page)
+			t.Errorf("the entered text is lost: %s %s", a.Location(), page)
 		}
 		if !deletionOf(t, w, user).IsZero() {
 			t.Fatal("a deletion without confirmation")
@@ -65,7 +65,7 @@ func TestDeletionByThePerson(t *testing.T) {
 			t.Errorf("%s", page)
 		}
 		if w.Person(t, b)+w.Person(t, other) != "" {
-			t.Error("a session goes on")
+			t.Error("a session continues")
 		}
 		inTheGrace(t, w, user)
 	})
@@ -101,7 +101,7 @@ func inTheGrace(t *testing.T, w *arena.World, user string) {
 		t.Errorf("leave: %d %s", a.StatusCode, a.Location())
 	}
 	if a := stranger.Post("/api/auth/account/keep", "pending", "true", "json", "true"); !answers(a, http.StatusUnauthorized, "SessionRequired") || deletionOf(t, w, user).IsZero() {
-		t.Errorf("a sign-in that was given up kept the account: %d %s", a.StatusCode, a.Text)
+		t.Errorf("an abandoned sign-in kept the account: %d %s", a.StatusCode, a.Text)
 	}
 	b := w.Browser()
 	b.SignIn(w.OP, "ada")
@@ -118,7 +118,7 @@ func inTheGrace(t *testing.T, w *arena.World, user string) {
 		t.Error("keeping the account began a session")
 	}
 	if b.SignIn(w.OP, "ada"); w.Person(t, b) != user {
-		t.Error("who kept the account cannot sign in")
+		t.Error("after keeping the account, its user cannot sign in")
 	}
 }
 
@@ -151,7 +151,7 @@ func TestDeletionNeedsAFreshProof(t *testing.T) {
 	}
 	if a := b.Post("/api/auth/account/delete", "confirm", "ada@example.com", "fresh", form.Get("fresh"), "json", "true"); a.StatusCode != http.StatusOK || !strings.Contains(a.Text, `"account":null`) ||
 		deletionOf(t, w, user).IsZero() {
-		t.Errorf("twin, a page that was opened in time: %d %s", a.StatusCode, a.Text)
+		t.Errorf("twin, a page opened in time: %d %s", a.StatusCode, a.Text)
 	}
 }
 
@@ -164,7 +164,7 @@ func TestDeletionTurnedOff(t *testing.T) {
 	b.SignIn(w.OP, "ada")
 	user := w.Person(t, b)
 	if page := b.Get("/api/auth/account").Text; strings.Contains(page, "account/delete") {
-		t.Error("the account page leads there")
+		t.Error("the account page links to it")
 	}
 	if a := b.Get("/api/auth/account/delete"); a.StatusCode != http.StatusNotFound {
 		t.Errorf("the page: %d", a.StatusCode)
@@ -208,7 +208,7 @@ func TestKeepIsOfOnePerson(t *testing.T) {
 	}
 	leaves := b.Clone()
 	if a := leaves.Post("/api/auth/account/keep", "leave", "true", "json", "true"); a.StatusCode != http.StatusOK || a.URL(t) != arena.Origin || deletionOf(t, w, ada).IsZero() {
-		t.Errorf("leave, which keeps nothing: %d %s", a.StatusCode, a.Text)
+		t.Errorf("leave, without keeping: %d %s", a.StatusCode, a.Text)
 	}
 	b.Get(b.Approve(w.OP, b.Begin("op", "prompt", "login"), "ada"))
 	if a := b.Post("/api/auth/account/keep", "pending", "true"); !deletionOf(t, w, ada).IsZero() {
@@ -234,7 +234,7 @@ func TestLinkDuringTheGrace(t *testing.T) {
 	}
 	b.Post("/api/auth/account/keep", "pending", "true")
 	if b.SignIn(w.OP, "ada"); w.Person(t, b) != user {
-		t.Error("twin: kept, and not linked")
+		t.Error("twin: the account was kept, but not linked")
 	}
 }
 
@@ -259,10 +259,10 @@ func TestKeepIsForTenMinutes(t *testing.T) {
 		}
 		p, err := w.Store.GetPerson(t.Context(), "ada-id")
 		if err != nil || len(p.Credentials) != 5 {
-			t.Errorf("%d wait, %v", len(p.Credentials), err)
+			t.Errorf("%d pending sign-ins, %v", len(p.Credentials), err)
 		}
 		if a := list[1].Post("/api/auth/account/keep", "pending", "true", "json", "true"); !answers(a, http.StatusUnauthorized, "SessionRequired") {
-			t.Errorf("one that went: %d %s", a.StatusCode, a.Text)
+			t.Errorf("a dropped one: %d %s", a.StatusCode, a.Text)
 		}
 		time.Sleep(10 * time.Minute) // the next sweep is later
 		if a := list[6].Post("/api/auth/account/keep", "pending", "true", "json", "true"); !answers(a, http.StatusUnauthorized, "SessionRequired") {

@@ -119,7 +119,7 @@ func TestDeletionAfterTheGrace(t *testing.T) {
 				}
 				nothingLeft(t, w, h)
 				if gone(t, w, "bob-id") {
-					t.Error("somebody else is gone")
+					t.Error("another user is gone")
 				}
 				closeAll(t, list)
 			})
@@ -200,11 +200,11 @@ func TestDeleteUserAsks(t *testing.T) {
 	}
 	for name, err := range map[string]error{"keep": w.CancelDeletion(t.Context(), "ada-id"), "schedule": second(w.ScheduleDeletion(t.Context(), "ada-id"))} {
 		if !errors.Is(err, authsvc.ErrNotFound) {
-			t.Errorf("%s of nobody: %v", name, err)
+			t.Errorf("%s of an unknown user: %v", name, err)
 		}
 	}
 	if err := w.CancelDeletion(t.Context(), "bob-id"); err != nil {
-		t.Errorf("of somebody who stays: %v", err)
+		t.Errorf("without a scheduled deletion: %v", err)
 	}
 }
 

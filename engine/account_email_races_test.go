@@ -112,7 +112,7 @@ func (c addressCase) run(t *testing.T) {
 		t.Errorf("the address is %s; finish: %d %s", got, finish.StatusCode, finish.Text)
 	}
 	if c.taken && c.proves && pendingChange(t, b) != nil && c.withoutTaken().want() {
-		t.Error("a change to an address that is taken goes on waiting")
+		t.Error("a change to a taken address is still pending")
 	}
 	if c.taken && !c.strong && c.proves && c.old == "silent" && c.day == 8 && !answers(finish, http.StatusConflict, "Taken") {
 		t.Errorf("taken: %d %s", finish.StatusCode, finish.Text)
@@ -186,7 +186,7 @@ func TestEmailChangeProvedTwice(t *testing.T) {
 		t.Errorf("%d %s", a.StatusCode, a.Location())
 	}
 	if a := confirmEmail(t, w.Browser(), mails[oldAddress].links[0]); a.StatusCode != http.StatusServiceUnavailable {
-		t.Errorf("twin, what has to be written: %d %s", a.StatusCode, a.Location())
+		t.Errorf("twin, a proof that must be written: %d %s", a.StatusCode, a.Location())
 	}
 }
 
@@ -337,7 +337,7 @@ func TestEmailChangeOvertaken(t *testing.T) {
 					t.Errorf("the address is %s", got)
 				}
 				if len(store.before) != 0 {
-					t.Error("nothing came between")
+					t.Error("nothing happened in between")
 				}
 			})
 		}

@@ -115,20 +115,20 @@ func TestEmailChangeByLinks(t *testing.T) {
 		}
 		for range 3 { // a scanner looks at it first
 			if a := phone.Get(toNew.links[0]); a.StatusCode != http.StatusOK || !strings.Contains(a.Text, newAddress) || !strings.Contains(a.Text, "Is ") {
-				t.Fatalf("the page of the new end: %d %s", a.StatusCode, a.Text)
+				t.Fatalf("the page for the new address: %d %s", a.StatusCode, a.Text)
 			}
 		}
 		if p := pendingChange(t, b); p == nil || p.NewProved || storedEmail(t, w, id) != oldAddress {
-			t.Fatalf("looking at a link does something: %+v", p)
+			t.Fatalf("viewing a link changes something: %+v", p)
 		}
 		if a := confirmEmail(t, phone, toNew.links[0]); a.Location() != arena.Origin+emailConfirmPath+"?done=proved" || !strings.Contains(phone.Get(a.Location()).Text, "the old address can still object") {
 			t.Fatalf("the new end: %d %s", a.StatusCode, a.Location())
 		}
 		if p := pendingChange(t, b); p == nil || !p.NewProved || p.OldProved || time.Until(p.NotBefore) < 6*24*time.Hour || storedEmail(t, w, id) != oldAddress {
-			t.Fatalf("half is enough: %+v", p)
+			t.Fatalf("one proof is enough: %+v", p)
 		}
 		if page := b.Get("/api/auth/account").Text; !strings.Contains(page, "to be changed to") || !strings.Contains(page, "/account/email/confirm") {
-			t.Error("the account page does not say that a change waits")
+			t.Error("the account page does not show the pending change")
 		}
 		if a := phone.Get(toOld.links[0]); !strings.Contains(a.Text, "Change the address to") || strings.Index(a.Text, "Allow") > strings.Index(a.Text, "Stop") {
 			t.Errorf("the page of the old end: %s", a.Text)
@@ -174,7 +174,7 @@ func TestEmailChangeByCode(t *testing.T) {
 		}
 		stranger.SignIn(w.OP, "grace")
 		if a := stranger.Post(emailConfirmPath, "code", code, "json", "true"); !answers(a, http.StatusNotFound, "NotFound") {
-			t.Errorf("a code in somebody else's session: %d %s", a.StatusCode, a.Text)
+			t.Errorf("a code in another user's session: %d %s", a.StatusCode, a.Text)
 		}
 		if a := confirmEmail(t, b, mails[oldAddress].links[0], "json", "true"); a.StatusCode != http.StatusOK || !strings.Contains(a.Text, `"oldProved":true`) {
 			t.Fatalf("the old end first: %d %s", a.StatusCode, a.Text)
@@ -224,7 +224,7 @@ func TestEmailChangeCodeTries(t *testing.T) {
 		t.Fatalf("the sixth: %d %s", a.StatusCode, a.Text)
 	}
 	if page := b.Get(emailConfirmPath).Text; strings.Contains(page, `name="code"`) {
-		t.Error("the page has a field for what is not judged any more")
+		t.Error("the page has a field for a code that is no longer checked")
 	}
 	if a := confirmEmail(t, b, mails[newAddress].links[0]); a.Location() != arena.Origin+emailConfirmPath || !pendingChange(t, b).NewProved {
 		t.Errorf("the link: %d %s", a.StatusCode, a.Location())
@@ -249,7 +249,7 @@ func TestEmailChangeWithoutOldEnd(t *testing.T) {
 			t.Errorf("%s: %d %s", name, a.StatusCode, a.Location())
 		}
 		if w.Mail.Count() != 1 {
-			t.Errorf("%s: %d mails, one of them to an address that nobody has shown to be theirs", name, w.Mail.Count())
+			t.Errorf("%s: %d mails, one of them to an unproved address", name, w.Mail.Count())
 		}
 	}
 }
@@ -260,7 +260,7 @@ func TestEmailChangeStops(t *testing.T) {
 		"the old address": func(t *testing.T, w *arena.World, _ *arena.Browser, _ string, mails map[string]linkMail) {
 			phone := w.Browser()
 			if page := phone.Get(mails[oldAddress].links[1]).Text; strings.Index(page, "Stop") > strings.Index(page, "Allow") {
-				t.Error("the page of the link that stops it begins with the button that allows it")
+				t.Error("the page of the link that stops the change begins with the button that allows it")
 			}
 			if a := confirmEmail(t, phone, mails[oldAddress].links[1], "stop", "true"); a.Location() != arena.Origin+emailConfirmPath+"?done=stopped" {
 				t.Errorf("%d %s", a.StatusCode, a.Location())
@@ -288,7 +288,7 @@ func TestEmailChangeStops(t *testing.T) {
 			askEmail(b, "other@app.test")
 			mailsTo(t, w, 2)
 		},
-		"the address was changed otherwise": func(t *testing.T, w *arena.World, _ *arena.Browser, user string, _ map[string]linkMail) {
+		"the address was changed elsewhere": func(t *testing.T, w *arena.World, _ *arena.Browser, user string, _ map[string]linkMail) {
 			if _, err := w.Store.UpdateUser(t.Context(), user, authsvc.UserUpdate{Email: new("third@app.test")}); err != nil {
 				t.Error(err)
 			}
@@ -320,11 +320,11 @@ func TestEmailChangeRefused(t *testing.T) {
 	w := arena.Start(t, nil)
 	b := w.Browser()
 	if a := b.Get("/api/auth/account/email"); !strings.Contains(a.Location(), "/signin?") {
-		t.Errorf("nobody: %d %s", a.StatusCode, a.Location())
+		t.Errorf("no session: %d %s", a.StatusCode, a.Location())
 	}
 	for _, path := range []string{"account/email", "account/email/finish", "account/email/cancel", "account/email/confirm"} {
 		if a := w.Browser().Post("/api/auth/"+path, "email", newAddress, "json", "true"); !answers(a, http.StatusUnauthorized, "SessionRequired") {
-			t.Errorf("%s of nobody: %d %s", path, a.StatusCode, a.Text)
+			t.Errorf("%s without a session: %d %s", path, a.StatusCode, a.Text)
 		}
 	}
 	b.SignIn(w.OP, "ada")
@@ -340,7 +340,7 @@ func TestEmailChangeRefused(t *testing.T) {
 	}
 	a := b.Post("/api/auth/account/email", "email", "ada@nowhere@")
 	if page := b.Get(a.Location()).Text; !strings.Contains(a.Location(), "/account/email?error=Invalid") || !strings.Contains(page, `value="ada@nowhere@"`) || !strings.Contains(page, `aria-invalid="true"`) {
-		t.Errorf("what was typed is lost: %s %s", a.Location(), page)
+		t.Errorf("the entered text is lost: %s %s", a.Location(), page)
 	}
 	for _, path := range []string{"finish", "cancel"} {
 		if a := b.Post("/api/auth/account/email/"+path, "json", "true"); !answers(a, http.StatusNotFound, "NotFound") {
@@ -382,7 +382,7 @@ func TestEmailChangeNeedsFreshProof(t *testing.T) {
 		t.Errorf("a person: %d %s", a.StatusCode, a.Location())
 	}
 	if pendingChange(t, b) != nil || w.Mail.Count() != 0 {
-		t.Error("something was asked for without a fresh proof")
+		t.Error("a change was requested without a fresh proof")
 	}
 	late := b.Clone()
 	again := b.Post("/api/auth/confirm", "provider", "op", "callbackUrl", "/api/auth/account/email").Location()
@@ -390,15 +390,15 @@ func TestEmailChangeNeedsFreshProof(t *testing.T) {
 		t.Errorf("confirmed: %d %s", a.StatusCode, a.Location())
 	}
 	if page := b.Get("/api/auth/account/email").Text; !strings.Contains(page, `value="`+newAddress+`"`) {
-		t.Errorf("what was typed before the proof is lost: %s", page)
+		t.Errorf("the text entered before the proof is lost: %s", page)
 	}
 	if a := askEmail(late, newAddress, "fresh", form.Get("fresh")); !answers(a, http.StatusUnauthorized, "SessionRequired") {
-		t.Errorf("in the session of before: %d %s", a.StatusCode, a.Text)
+		t.Errorf("in the earlier session: %d %s", a.StatusCode, a.Text)
 	}
 	_, form = formTo(t, b.Get("/api/auth/account/email").Text, "account/email")
 	makeOld(t, w, readAccount(t, b).User.ID)
 	if a := askEmail(b, newAddress, "fresh", form.Get("fresh")); a.StatusCode != http.StatusOK {
-		t.Errorf("twin: opened in time: %d %s", a.StatusCode, a.Text)
+		t.Errorf("twin, opened in time: %d %s", a.StatusCode, a.Text)
 	}
 	mailsTo(t, w, 2)
 }
@@ -428,7 +428,7 @@ func TestEmailChangeTaken(t *testing.T) {
 	}
 	seen["grace@app.test"][0], seen["nobodys@app.test"][0] = trimLen(seen["grace@app.test"][0]), trimLen(seen["nobodys@app.test"][0])
 	if !slices.Equal(seen["grace@app.test"], seen["nobodys@app.test"]) {
-		t.Errorf("the answers tell who has an account: %q", seen)
+		t.Errorf("the answers reveal whether an account exists: %q", seen)
 	}
 }
 
@@ -504,8 +504,8 @@ func TestRequestEmailChange(t *testing.T) {
 	if err := w.Store.SetPerson(t.Context(), id, authsvc.PersonUpdate{Locale: new("de")}, nil); err != nil {
 		t.Fatal(err)
 	}
-	for address, user := range map[string]string{"no address": id, oldAddress: id, newAddress: "nobody"} {
-		if err := w.RequestEmailChange(t.Context(), user, address); err == nil || user == "nobody" && !errors.Is(err, authsvc.ErrNotFound) {
+	for address, user := range map[string]string{"no address": id, oldAddress: id, newAddress: "u-none"} {
+		if err := w.RequestEmailChange(t.Context(), user, address); err == nil || user == "u-none" && !errors.Is(err, authsvc.ErrNotFound) {
 			t.Errorf("%s of %s: %v", address, user, err)
 		}
 	}
@@ -525,7 +525,7 @@ func TestRequestEmailChange(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := w.RequestEmailChange(t.Context(), id, "third@app.test"); !errors.Is(err, authsvc.ErrAccessDenied) {
-		t.Errorf("of who is blocked: %v", err)
+		t.Errorf("of a blocked user: %v", err)
 	}
 }
 
@@ -538,14 +538,14 @@ func TestEmailChangeIsThere(t *testing.T) {
 		tune func(*authsvc.Config)
 		want bool
 	}{
-		"as it is":            {nil, true},
-		"off":                 {func(c *authsvc.Config) { c.Account.ChangeEmail = new(false) }, false},
-		"compat":              {func(c *authsvc.Config) { c.Compat = authsvc.NextAuthV4 }, false},
-		"compat, on":          {func(c *authsvc.Config) { c.Compat, c.Account.ChangeEmail = authsvc.AuthJSV5, new(true) }, true},
-		"no mails":            {withoutMail, false},
-		"no account page":     {func(c *authsvc.Config) { c.Account.Disabled = true }, false},
-		"mails for it only":   {func(c *authsvc.Config) { c.Providers[1].(*authsvc.Email).NoSignIn = true }, true},
-		"no page, but wanted": {func(c *authsvc.Config) { c.Account.Disabled, c.Account.ChangeEmail = true, new(true) }, false},
+		"as it is":                      {nil, true},
+		"off":                           {func(c *authsvc.Config) { c.Account.ChangeEmail = new(false) }, false},
+		"compat":                        {func(c *authsvc.Config) { c.Compat = authsvc.NextAuthV4 }, false},
+		"compat, on":                    {func(c *authsvc.Config) { c.Compat, c.Account.ChangeEmail = authsvc.AuthJSV5, new(true) }, true},
+		"no mails":                      {withoutMail, false},
+		"no account page":               {func(c *authsvc.Config) { c.Account.Disabled = true }, false},
+		"mail for address changes only": {func(c *authsvc.Config) { c.Providers[1].(*authsvc.Email).NoSignIn = true }, true},
+		"no page, but enabled":          {func(c *authsvc.Config) { c.Account.Disabled, c.Account.ChangeEmail = true, new(true) }, false},
 	} {
 		w := arena.Start(t, tt.tune)
 		b := w.Browser()
@@ -556,7 +556,7 @@ func TestEmailChangeIsThere(t *testing.T) {
 		if page := b.Get("/api/auth/account").Text; strings.Contains(page, "account/email") != tt.want {
 			t.Errorf("%s: the account page", name)
 		}
-		if err := w.RequestEmailChange(t.Context(), "nobody", newAddress); errors.Is(err, authsvc.ErrNoEmailChange) == tt.want {
+		if err := w.RequestEmailChange(t.Context(), "u-none", newAddress); errors.Is(err, authsvc.ErrNoEmailChange) == tt.want {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -44,7 +44,7 @@ func TestExport(t *testing.T) {
 	strategies(t, configure, func(t *testing.T, w *arena.World) {
 		b, other := w.Browser(), w.Browser()
 		if a := b.Get("/api/auth/account/export"); !strings.Contains(a.Location(), "/signin?") {
-			t.Errorf("nobody: %d %s", a.StatusCode, a.Location())
+			t.Errorf("no session: %d %s", a.StatusCode, a.Location())
 		}
 		b.SignIn(w.OP, "ada")
 		other.SignIn(w.OP, "grace")
@@ -76,8 +76,8 @@ func TestExport(t *testing.T) {
 			}
 		}
 		var file bytes.Buffer
-		if err := w.Export(t.Context(), "nobody", &file); !errors.Is(err, authsvc.ErrNotFound) || file.Len() > 0 {
-			t.Errorf("nobody's: %v %s", err, file.String())
+		if err := w.Export(t.Context(), "u-none", &file); !errors.Is(err, authsvc.ErrNotFound) || file.Len() > 0 {
+			t.Errorf("an unknown user: %v %s", err, file.String())
 		}
 		if err := w.Export(t.Context(), id, &file); err != nil || exported(t, file.String()).User.ID != id {
 			t.Errorf("by the application: %v %s", err, file.String())

@@ -21,11 +21,11 @@ func TestWaysIn(t *testing.T) {
 		ways      func(context.Context, authsvc.User) (int, error)
 		removable bool
 	}{
-		"no callback":      {nil, false},
-		"none":             {func(context.Context, authsvc.User) (int, error) { return 0, nil }, false},
-		"one":              {func(context.Context, authsvc.User) (int, error) { return 1, nil }, true},
-		"one, and failing": {func(context.Context, authsvc.User) (int, error) { return 1, errors.New("away") }, false},
-		"a panic":          {func(context.Context, authsvc.User) (int, error) { panic("away") }, false},
+		"no callback":        {nil, false},
+		"none":               {func(context.Context, authsvc.User) (int, error) { return 0, nil }, false},
+		"one":                {func(context.Context, authsvc.User) (int, error) { return 1, nil }, true},
+		"a failing callback": {func(context.Context, authsvc.User) (int, error) { return 1, errors.New("away") }, false},
+		"a panic":            {func(context.Context, authsvc.User) (int, error) { panic("away") }, false},
 	} {
 		strategies(t, func(c *authsvc.Config) {
 			c.Providers = c.Providers[:1] // no links
@@ -107,8 +107,8 @@ func TestPerson(t *testing.T) {
 		if one, page := v.Accounts[0], a.Accounts[0]; one.ID != page.ID || one.Name != page.Name || one.Provider != "op" || one.Removable != page.Removable {
 			t.Errorf("%+v, the page has %+v", one, page)
 		}
-		if _, err := w.Service.Person(t.Context(), "nobody"); !errors.Is(err, authsvc.ErrNotFound) {
-			t.Errorf("nobody: %v", err)
+		if _, err := w.Service.Person(t.Context(), "u-none"); !errors.Is(err, authsvc.ErrNotFound) {
+			t.Errorf("an unknown user: %v", err)
 		}
 	})
 }
@@ -122,7 +122,7 @@ func TestOwnAccountPages(t *testing.T) {
 		b := w.Browser()
 		for _, path := range []string{"/api/auth/account", "/api/auth/confirm"} {
 			if a := b.Get(path); !strings.Contains(a.Location(), "/api/auth/signin?") {
-				t.Errorf("nobody at %s: %s", path, a.Location())
+				t.Errorf("no session at %s: %s", path, a.Location())
 			}
 		}
 		b.SignIn(w.OP, "ada")

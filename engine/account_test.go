@@ -55,11 +55,11 @@ func TestAccountAnswers(t *testing.T) {
 	strategies(t, nil, func(t *testing.T, w *arena.World) {
 		b := w.Browser()
 		if a := b.Get("/api/auth/account"); a.Location() != arena.Origin+"/api/auth/signin?callbackUrl=https%3A%2F%2Fapp.test%2Fapi%2Fauth%2Faccount" {
-			t.Errorf("nobody, a person: %d %s", a.StatusCode, a.Location())
+			t.Errorf("no session, a person: %d %s", a.StatusCode, a.Location())
 		}
 		b.Header.Set("Accept", "application/json")
 		if a := b.Get("/api/auth/account"); !answers(a, http.StatusUnauthorized, "SessionRequired") {
-			t.Errorf("nobody, a script: %d %s", a.StatusCode, a.Text)
+			t.Errorf("no session, a script: %d %s", a.StatusCode, a.Text)
 		}
 		b.SignIn(w.OP, "ada")
 		a := readAccount(t, b)
@@ -80,7 +80,7 @@ func TestAccountAnswers(t *testing.T) {
 				t.Errorf("%s without the token: %d %s", path, a.StatusCode, a.Text)
 			}
 			if a := w.Browser().Post("/api/auth/"+path, "json", "true"); !answers(a, http.StatusUnauthorized, "SessionRequired") {
-				t.Errorf("%s of nobody: %d %s", path, a.StatusCode, a.Text)
+				t.Errorf("%s without a session: %d %s", path, a.StatusCode, a.Text)
 			}
 		}
 	})
@@ -100,10 +100,10 @@ func TestRename(t *testing.T) {
 		}
 		a := b.Post("/api/auth/account/profile", "name", "Ada\u202e")
 		if page := b.Get(a.Location()).Text; !strings.Contains(a.Location(), "/account?error=Invalid") || !strings.Contains(page, "value=\"Ada\u202e\"") || !strings.Contains(page, `aria-invalid="true"`) {
-			t.Errorf("what was typed is lost: %s %s", a.Location(), page)
+			t.Errorf("the entered text is lost: %s %s", a.Location(), page)
 		}
 		if page := b.Get("/api/auth/account").Text; strings.Contains(page, "\u202e") {
-			t.Error("what was typed is shown for ever")
+			t.Error("the entered text is still shown on the next visit")
 		}
 		const want = "Ada \u00c9. King 👩‍🔬"
 		a = b.Post("/api/auth/account/profile", "name", "Ada E\u0301. King 👩‍🔬", "json", "true") // not normalised
@@ -117,7 +117,7 @@ func TestRename(t *testing.T) {
 			t.Errorf("a person: %d %s", a.StatusCode, a.Location())
 		}
 		if readAccount(t, other).User.Name != "Ada" {
-			t.Error("another browser does not see it")
+			t.Error("another browser does not show the new name")
 		}
 	})
 }
@@ -188,7 +188,7 @@ func unlinkByThePerson(t *testing.T, w *arena.World) {
 		t.Fatalf("%+v %+v", mine, theirs)
 	}
 	unlink := func(id string) *browser.Answer { return b.Post("/api/auth/account/unlink", "id", id, "json", "true") }
-	for _, id := range []string{theirs[0].ID, "nobody's", "", "ada", "alan"} {
+	for _, id := range []string{theirs[0].ID, "unknown", "", "ada", "alan"} {
 		if a := unlink(id); !answers(a, http.StatusNotFound, "NotFound") {
 			t.Errorf("%q: %d %s", id, a.StatusCode, a.Text)
 		}
@@ -253,7 +253,7 @@ func TestUnlinkNeedsFreshProof(t *testing.T) {
 		t.Error("an hour later the session says that it is fresh")
 	}
 	if page := b.Get("/api/auth/account").Text; strings.Contains(page, `name="fresh"`) {
-		t.Error("a stale page vouches for itself")
+		t.Error("the page of a stale session has a fresh form")
 	}
 	for name, fresh := range map[string]string{"none": "", "another session's": other.Get("fresh"), "another form's": link.Get("fresh"), "garbage": "x"} {
 		if a := b.Post("/api/auth/account/unlink", "id", id, "fresh", fresh, "json", "true"); !answers(a, http.StatusUnauthorized, "FreshRequired") || !strings.Contains(a.Text, "/confirm?callbackUrl=") {
@@ -416,7 +416,7 @@ func TestAccountSignOut(t *testing.T) {
 			}
 		}
 		if phone.Email() != "" || laptop.Email() == "" || here.Email() == "" {
-			t.Error("not the phone alone was signed out")
+			t.Error("the sign-out did not end the phone's session only")
 		}
 		if a := here.Post("/api/auth/account/signout", "others", "true"); a.Location() != arena.Origin+"/api/auth/account?done=others" || laptop.Email() != "" || here.Email() == "" {
 			t.Errorf("others: %d %s", a.StatusCode, a.Location())

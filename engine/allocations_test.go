@@ -49,7 +49,7 @@ func TestAllocations(t *testing.T) {
 		return func() {
 			before := passed
 			if h.ServeHTTP(&sink{h: http.Header{}}, r); passed == before {
-				t.Fatal("the gate does not let it pass")
+				t.Fatal("the gate refuses the request")
 			}
 		}
 	}
@@ -57,19 +57,19 @@ func TestAllocations(t *testing.T) {
 		call func()
 		want float64
 	}{
-		"GET session, JWT of NextAuth.js":       {served(jwt, signedIn), 2 + 7},
-		"GET session, JWT":                      {served(own, mine), 2 + 7},
-		"GET session, database":                 {served(database, kept), 2 + 7},
-		"GET csrf with its cookie":              {served(database, token), 2 + 3},
-		"GET csrf without a cookie":             {served(database, get("/csrf")), 2 + 11},
-		"GET providers":                         {served(database, get("/providers")), 2 + 2},
-		"the gate, JWT of NextAuth.js":          {gated(jwtV4), 2 + 21},
-		"the gate, JWT":                         {gated(func(c *authsvc.Config) { c.Session.Strategy = "jwt" }), 2 + 21},
-		"the gate, database":                    {gated(nil), 2 + 21},
-		"Service.Session, JWT of NextAuth.js":   {read(jwt, signedIn), 6},
-		"Service.Session, JWT":                  {read(own, mine), 6},
-		"Service.Session, database":             {read(database, kept), 6},
-		"Service.Session, of nobody (database)": {func() { _, _ = database.Session(token) }, 1},
+		"GET session, JWT of NextAuth.js":        {served(jwt, signedIn), 2 + 7},
+		"GET session, JWT":                       {served(own, mine), 2 + 7},
+		"GET session, database":                  {served(database, kept), 2 + 7},
+		"GET csrf with its cookie":               {served(database, token), 2 + 3},
+		"GET csrf without a cookie":              {served(database, get("/csrf")), 2 + 11},
+		"GET providers":                          {served(database, get("/providers")), 2 + 2},
+		"the gate, JWT of NextAuth.js":           {gated(jwtV4), 2 + 21},
+		"the gate, JWT":                          {gated(func(c *authsvc.Config) { c.Session.Strategy = "jwt" }), 2 + 21},
+		"the gate, database":                     {gated(nil), 2 + 21},
+		"Service.Session, JWT of NextAuth.js":    {read(jwt, signedIn), 6},
+		"Service.Session, JWT":                   {read(own, mine), 6},
+		"Service.Session, database":              {read(database, kept), 6},
+		"Service.Session, no session (database)": {func() { _, _ = database.Session(token) }, 1},
 	} {
 		if got := allocs.PerRun(c.call); got != c.want {
 			t.Errorf("%s: %v allocations, want %v", name, got, c.want)

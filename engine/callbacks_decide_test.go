@@ -62,11 +62,11 @@ func TestRefusal(t *testing.T) {
 		err           error
 		event, reason string
 	}{
-		"any error":      {errors.New("no"), "sign_in.refused", "by the signIn callback"},
-		"a refusal":      {&authsvc.Refusal{Reason: "by the rule of sign-in"}, "sign_in.refused", "by the rule of sign-in"},
-		"a failure":      {&authsvc.Refusal{Reason: "a rule failed", Failed: true, Err: errors.New("cause")}, "sign_in.failed", "a rule failed"},
-		"one inside":     {errors.Join(errors.New("x"), &authsvc.Refusal{Reason: "by a hook"}), "sign_in.refused", "by a hook"},
-		"nothing at all": {nil, "sign_in.succeeded", "the user was created"},
+		"any error":         {errors.New("no"), "sign_in.refused", "by the signIn callback"},
+		"a refusal":         {&authsvc.Refusal{Reason: "by the rule of sign-in"}, "sign_in.refused", "by the rule of sign-in"},
+		"a failure":         {&authsvc.Refusal{Reason: "a rule failed", Failed: true, Err: errors.New("cause")}, "sign_in.failed", "a rule failed"},
+		"a wrapped refusal": {errors.Join(errors.New("x"), &authsvc.Refusal{Reason: "by a hook"}), "sign_in.refused", "by a hook"},
+		"nothing at all":    {nil, "sign_in.succeeded", "the user was created"},
 	} {
 		for _, callback := range []string{"signIn", "claims", "createUser"} {
 			var events []authsvc.AuditEvent
@@ -122,7 +122,7 @@ func TestCreateUserCallback(t *testing.T) {
 	}
 	b := w.Browser()
 	if b.SignInByMail(w, "panic@app.test"); b.Email() != "" {
-		t.Error("a panic lets somebody in")
+		t.Error("a panic lets the user in")
 	}
 	if got := strings.Join(asked, " "); got != "ada@example.com panic@app.test" {
 		t.Errorf("asked about %s", got)
@@ -183,7 +183,7 @@ func TestAudienceConditions(t *testing.T) {
 		who      string
 		reason   string // for the refusal; empty: allowed
 	}{
-		"everybody":              {authsvc.Audience{}, "alan", ""},
+		"everyone":               {authsvc.Audience{}, "alan", ""},
 		"a domain":               {authsvc.Audience{Allow: domain}, "ada", ""},
 		"an unproved address":    {authsvc.Audience{Allow: domain}, "alan", "by the conditions of the audience"},
 		"one of two":             {authsvc.Audience{Allow: append([]authsvc.Condition{{Users: []string{"x"}}}, domain...)}, "ada", ""},
@@ -248,13 +248,13 @@ func TestDryRun(t *testing.T) {
 		change func(*authsvc.SignInAttempt)
 		want   engine.SignInVerdict
 	}{
-		"allowed":        {func(*authsvc.SignInAttempt) {}, engine.SignInVerdict{Allowed: true}},
-		"unproved":       {func(a *authsvc.SignInAttempt) { a.EmailProved = false }, engine.SignInVerdict{Reason: "by the sign-in conditions"}},
-		"by its profile": {func(a *authsvc.SignInAttempt) { a.EmailProved, a.Profile = false, authsvc.Profile{"groups": "ops"} }, engine.SignInVerdict{Allowed: true}},
-		"refused":        {func(a *authsvc.SignInAttempt) { a.User.Name = "no" }, engine.SignInVerdict{Reason: "by the rule"}},
-		"led elsewhere":  {func(a *authsvc.SignInAttempt) { a.User.Name = "terms" }, engine.SignInVerdict{Reason: "the signIn callback redirected", Redirect: arena.Origin + "/terms"}},
-		"much":           {func(a *authsvc.SignInAttempt) { a.User.Name = "much" }, engine.SignInVerdict{Reason: "by the claims callback"}},
-		"a link":         {func(a *authsvc.SignInAttempt) { a.VerificationRequest = true }, engine.SignInVerdict{Allowed: true}},
+		"allowed":              {func(*authsvc.SignInAttempt) {}, engine.SignInVerdict{Allowed: true}},
+		"unproved":             {func(a *authsvc.SignInAttempt) { a.EmailProved = false }, engine.SignInVerdict{Reason: "by the sign-in conditions"}},
+		"by its profile":       {func(a *authsvc.SignInAttempt) { a.EmailProved, a.Profile = false, authsvc.Profile{"groups": "ops"} }, engine.SignInVerdict{Allowed: true}},
+		"refused":              {func(a *authsvc.SignInAttempt) { a.User.Name = "no" }, engine.SignInVerdict{Reason: "by the rule"}},
+		"redirected elsewhere": {func(a *authsvc.SignInAttempt) { a.User.Name = "terms" }, engine.SignInVerdict{Reason: "the signIn callback redirected", Redirect: arena.Origin + "/terms"}},
+		"much":                 {func(a *authsvc.SignInAttempt) { a.User.Name = "much" }, engine.SignInVerdict{Reason: "by the claims callback"}},
+		"a link":               {func(a *authsvc.SignInAttempt) { a.VerificationRequest = true }, engine.SignInVerdict{Allowed: true}},
 	} {
 		a := ada
 		tt.change(&a)
@@ -279,7 +279,7 @@ func TestDryRun(t *testing.T) {
 		}
 	}
 	if _, err := s.DryRunToken(t.Context(), "none", authsvc.AccessRequest{Session: &authsvc.Session{}}, nil); err == nil {
-		t.Error("an audience that there is not")
+		t.Error("an unknown audience was accepted")
 	}
 }
 

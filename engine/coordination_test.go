@@ -55,9 +55,9 @@ func TestRateLimitSharedByReplicas(t *testing.T) {
 		store func() authsvc.Adapter
 		want  int // attempts that pass, of 4 at each of 2 replicas
 	}{
-		"one store":    {func() func() authsvc.Adapter { m := memory.New(); return func() authsvc.Adapter { return m } }(), 3},
-		"a store each": {func() authsvc.Adapter { return memory.New() }, 6},
-		"a broken one": {func() authsvc.Adapter { return noPermits{memory.New()} }, 6},
+		"one store":             {func() func() authsvc.Adapter { m := memory.New(); return func() authsvc.Adapter { return m } }(), 3},
+		"one store per replica": {func() authsvc.Adapter { return memory.New() }, 6},
+		"a broken one":          {func() authsvc.Adapter { return noPermits{memory.New()} }, 6},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -76,7 +76,7 @@ func TestRateLimitSharedByReplicas(t *testing.T) {
 					}
 				}
 				if name == "a broken one" && !strings.Contains(w.Logs.String(), "cannot count for a rate limit") {
-					t.Error("not a word in the log")
+					t.Error("the log has no line about it")
 				}
 			}
 			if passed != c.want {
@@ -133,7 +133,7 @@ func TestOneReplicaSweeps(t *testing.T) {
 		}
 		time.Sleep(2 * time.Minute)
 		if b.n.Load() < 2 {
-			t.Error("nobody sweeps")
+			t.Error("no replica sweeps")
 		}
 		end(second, t)
 	})
@@ -182,7 +182,7 @@ func TestAccountRemovedDuringSignIn(t *testing.T) {
 		before, after func(context.Context, authsvc.Adapter) error
 		in            bool
 	}{
-		"nobody":             {nil, nil, true},
+		"no change":          {nil, nil, true},
 		"unlinked before":    {unlink, nil, false},
 		"unlinked after":     {nil, unlink, true}, // the session came first, and continues
 		"first proof before": {proof, nil, false},
@@ -230,7 +230,7 @@ func TestManyWaitForALease(t *testing.T) {
 			})
 		}
 		all.Wait()
-		t.Logf("all had it after %v", time.Since(begun))
+		t.Logf("all replicas had it after %v", time.Since(begun))
 		closeAll(t, list)
 	})
 }

@@ -138,7 +138,7 @@ func TestQueuedLoginsDoNotLockOutOwner(t *testing.T) {
 		close(stop)
 		all.Wait()
 		if in == 0 {
-			t.Error("the owner never got in")
+			t.Error("the owner never signed in")
 		}
 		if most := 10 + 22*(minutes+1); float64(judged.Load()) > most {
 			t.Errorf("%d guesses in %.1f minutes, more than %.0f", judged.Load(), minutes, most)
@@ -162,7 +162,7 @@ func TestQueuedLoginClientLeaves(t *testing.T) {
 			t.Fatal(err)
 		}
 		if r := <-done; r.in() || r.took > 0 {
-			t.Errorf("it went on after Close: %d after %s", r.StatusCode, r.took)
+			t.Errorf("it continued after Close: %d after %s", r.StatusCode, r.took)
 		}
 	})
 }

@@ -62,8 +62,8 @@ var meanwhiles = []meanwhile{
 		b.Get("/api/auth/signin")
 		b.CSRF()
 	}, false},
-	{"somebody else signed in", signInOther, true},
-	{"somebody else signed in, and that session expired", func(t *testing.T, w *arena.World, b *arena.Browser) {
+	{"another user signed in", signInOther, true},
+	{"another user signed in, and that session expired", func(t *testing.T, w *arena.World, b *arena.Browser) {
 		signInOther(t, w, b)
 		time.Sleep(2 * time.Minute)
 		b.Session()

@@ -50,7 +50,7 @@ func TestSignUpRules(t *testing.T) {
 				signUpBy(t, w, tt.rules)
 				for _, who := range strings.Fields(tt.in) {
 					if b := w.Browser(); !comesIn(w, b, who) {
-						t.Errorf("%s: %s stays out", at, who)
+						t.Errorf("%s: %s cannot sign in", at, who)
 					}
 				}
 				before := w.Mail.Count()
@@ -58,16 +58,16 @@ func TestSignUpRules(t *testing.T) {
 					b := w.Browser()
 					if !strings.Contains(who, "@") {
 						if a := b.SignIn(w.OP, who); !strings.Contains(a.Location(), "error=AccessDenied") || b.Session()["user"] != nil {
-							t.Errorf("%s: %s gets in: %s", at, who, a.Location())
+							t.Errorf("%s: %s can sign in: %s", at, who, a.Location())
 						}
 					} else if a := b.Post("/api/auth/signin/email", "email", who); !strings.Contains(a.Location(), "/verify-request") {
-						t.Errorf("%s: %s is told something: %s", at, who, a.Location())
+						t.Errorf("%s: the answer to %s reveals something: %s", at, who, a.Location())
 					} else if _, err := w.Store.GetUserByEmail(t.Context(), who); err == nil {
 						t.Errorf("%s: %s became a user", at, who)
 					}
 				}
 				if err := w.Close(t.Context()); err != nil || w.Mail.Count() != before {
-					t.Errorf("%s: %d mails to people who may not come: %v", at, w.Mail.Count()-before, err)
+					t.Errorf("%s: %d mails to people who may not sign up: %v", at, w.Mail.Count()-before, err)
 				}
 			}
 		}
@@ -220,11 +220,11 @@ func TestSignUpMistakes(t *testing.T) {
 		store  bool
 		fields string
 	}{
-		"a policy that is not known":  {authsvc.SignUpRules{Policy: "closed"}, true, "SignUp.Policy"},
+		"an unknown policy":           {authsvc.SignUpRules{Policy: "closed"}, true, "SignUp.Policy"},
 		"invited without storage":     {authsvc.SignUpRules{Policy: "invited"}, false, "SignUp.Policy"},
 		"domains without storage":     {authsvc.SignUpRules{Domains: []string{"example.com"}}, false, "SignUp.Domains"},
-		"a domain that is none":       {authsvc.SignUpRules{Domains: []string{"example.com", "*.example.com"}}, true, "SignUp.Domains[1]"},
-		"domains of nobody":           {authsvc.SignUpRules{Policy: "invited", Domains: []string{"example.com"}}, true, "SignUp.Domains"},
+		"a malformed domain":          {authsvc.SignUpRules{Domains: []string{"example.com", "*.example.com"}}, true, "SignUp.Domains[1]"},
+		"domains with invitations":    {authsvc.SignUpRules{Policy: "invited", Domains: []string{"example.com"}}, true, "SignUp.Domains"},
 		"invited":                     {authsvc.SignUpRules{Policy: "invited"}, true, ""},
 		"domains":                     {authsvc.SignUpRules{Domains: []string{".example.com"}}, true, ""},
 		"open without storage at all": {authsvc.SignUpRules{Policy: "open"}, false, ""},

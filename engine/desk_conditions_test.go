@@ -22,16 +22,16 @@ func TestConditions(t *testing.T) {
 		allow   []authsvc.Condition
 		in, out string // names of people at the provider, and addresses for links
 	}{
-		"nothing said":      {nil, "ada alan eve@other.test", ""},
-		"domain":            {[]authsvc.Condition{domain}, "ada grace new@example.com", "alan eve@other.test ada@example.com.evil.test ada@sub.example.com"},
-		"domain and below":  {[]authsvc.Condition{{Domains: []string{".example.com"}}}, "ada ada@sub.example.com", "alan eve@notexample.com"},
-		"address":           {[]authsvc.Condition{{Emails: []string{"Ada@example.com"}}}, "ada ada@example.com", "grace grace@example.com"},
-		"provider":          {[]authsvc.Condition{{Providers: []string{"op"}}}, "ada alan", "eve@other.test"},
-		"both have to hold": {[]authsvc.Condition{{Domains: domain.Domains, Providers: []string{"email"}}}, "ada@example.com", "ada eve@other.test"},
-		"one has to hold":   {[]authsvc.Condition{{Providers: []string{"email"}}, domain}, "ada eve@other.test", "alan"},
-		"network":           {[]authsvc.Condition{{Networks: []netip.Prefix{netip.MustParsePrefix("203.0.113.0/24")}}}, "ada", ""},
-		"another network":   {[]authsvc.Condition{{Networks: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}}}, "", "ada eve@other.test"},
-		"nobody's id":       {[]authsvc.Condition{{Users: []string{"4711"}}}, "", "ada eve@other.test"},
+		"no conditions":    {nil, "ada alan eve@other.test", ""},
+		"domain":           {[]authsvc.Condition{domain}, "ada grace new@example.com", "alan eve@other.test ada@example.com.evil.test ada@sub.example.com"},
+		"domain and below": {[]authsvc.Condition{{Domains: []string{".example.com"}}}, "ada ada@sub.example.com", "alan eve@notexample.com"},
+		"address":          {[]authsvc.Condition{{Emails: []string{"Ada@example.com"}}}, "ada ada@example.com", "grace grace@example.com"},
+		"provider":         {[]authsvc.Condition{{Providers: []string{"op"}}}, "ada alan", "eve@other.test"},
+		"both must hold":   {[]authsvc.Condition{{Domains: domain.Domains, Providers: []string{"email"}}}, "ada@example.com", "ada eve@other.test"},
+		"one must hold":    {[]authsvc.Condition{{Providers: []string{"email"}}, domain}, "ada eve@other.test", "alan"},
+		"network":          {[]authsvc.Condition{{Networks: []netip.Prefix{netip.MustParsePrefix("203.0.113.0/24")}}}, "ada", ""},
+		"another network":  {[]authsvc.Condition{{Networks: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}}}, "", "ada eve@other.test"},
+		"unknown user id":  {[]authsvc.Condition{{Users: []string{"4711"}}}, "", "ada eve@other.test"},
 	} {
 		for _, compat := range []authsvc.Compat{authsvc.CompatNone, authsvc.NextAuthV4, authsvc.AuthJSV5} {
 			for _, strategy := range []authsvc.Strategy{authsvc.StrategyDatabase, authsvc.StrategyJWT} {
@@ -44,10 +44,10 @@ func TestConditions(t *testing.T) {
 				for _, who := range strings.Fields(tt.in) {
 					if b := w.Browser(); !strings.Contains(who, "@") {
 						if a := b.SignIn(w.OP, who); b.Session()["user"] == nil {
-							t.Errorf("%s: %s stays out: %s", at, who, a.Location())
+							t.Errorf("%s: %s cannot sign in: %s", at, who, a.Location())
 						}
 					} else if b.SignInByMail(w, who); b.Email() != who {
-						t.Errorf("%s: %s stays out", at, who)
+						t.Errorf("%s: %s cannot sign in", at, who)
 					} else {
 						links++
 					}
@@ -57,17 +57,17 @@ func TestConditions(t *testing.T) {
 					b := w.Browser()
 					if !strings.Contains(who, "@") {
 						if a := b.SignIn(w.OP, who); !strings.Contains(a.Location(), "error=AccessDenied") || b.Session()["user"] != nil {
-							t.Errorf("%s: %s gets in: %s", at, who, a.Location())
+							t.Errorf("%s: %s can sign in: %s", at, who, a.Location())
 						}
 					} else if a := b.Post("/api/auth/signin/email", "email", who); !strings.Contains(a.Location(), "/verify-request") {
-						t.Errorf("%s: %s is told something: %s", at, who, a.Location())
+						t.Errorf("%s: the answer to %s reveals something: %s", at, who, a.Location())
 					}
 				}
 				if err := w.Close(t.Context()); err != nil || w.Mail.Count() != links {
 					t.Errorf("%s: %d mails went out, want %d: %v", at, w.Mail.Count(), links, err)
 				}
 				if asked != 0 {
-					t.Errorf("%s: the callback was asked about %d who may not sign in", at, asked)
+					t.Errorf("%s: the callback was asked about %d people who may not sign in", at, asked)
 				}
 			}
 		}
@@ -84,7 +84,7 @@ func TestConditionsOnClaims(t *testing.T) {
 		in      bool
 	}{
 		"in a group":       {[]any{"dev", "ops"}, authsvc.Condition{Groups: []string{"ops"}}, true},
-		"one as text":      {"ops", authsvc.Condition{Groups: []string{"ops"}}, true},
+		"a group as text":  {"ops", authsvc.Condition{Groups: []string{"ops"}}, true},
 		"in another":       {[]any{"dev"}, authsvc.Condition{Groups: []string{"ops"}}, false},
 		"in none":          {nil, authsvc.Condition{Groups: []string{"ops"}}, false},
 		"a number":         {7, authsvc.Condition{Claims: map[string][]string{"groups": {"7"}}}, true},
@@ -143,13 +143,13 @@ func TestConditionsOfAnotherAddress(t *testing.T) {
 	}
 	w.Service = next
 	if a := w.Browser().SignIn(w.OP, "alan"); !strings.Contains(a.Location(), "error=AccessDenied") {
-		t.Errorf("an address that nobody proved: %s", a.Location())
+		t.Errorf("an unproved address: %s", a.Location())
 	}
 	w.OP.SetFault(idp.Fault{})
 	verified := func(c map[string]any) { c["email_verified"] = true }
 	w.OP.SetFault(idp.Fault{IDToken: verified, UserInfo: verified})
 	if a := w.Browser().SignIn(w.OP, "alan"); a.Location() != arena.Origin {
-		t.Errorf("the address that the provider vouches for: %s", a.Location())
+		t.Errorf("an address that the provider verified: %s", a.Location())
 	}
 }
 

@@ -19,8 +19,8 @@ import (
 // revoked meanwhile.
 const loginTries = 4
 
-// A login is the part of a sign-in that all providers share: SignIn callback → find,
-// link or create the user → session → event → redirect.
+// A login is the part of a sign-in that all providers share: find the user → SignIn
+// callback → link or create the user → session → event → redirect.
 //
 // It reads the user's epoch first, and grants access only while the epoch is unchanged.
 // If the epoch changes, the login starts over: a sign-in that overlaps a first proof,

@@ -55,10 +55,11 @@ func (l *login) change() outcome {
 const proofLeeway = time.Minute
 
 // authTime returns when the person proved their identity, or zero if that is not known.
-// Some providers cannot be made to ask and may let people through without a proof. Such
-// a return counts as a proof only if the person was asked for one and has no other way
-// (see stepUpWays). Without storage, a person's ways are not known; it then counts only
-// if no configured provider can be made to ask.
+// Some providers cannot be made to authenticate the person again, and may let people
+// through without a proof. A sign-in there counts as a proof only if authsvc asked for
+// one and the person has no other way to give it (see stepUpWays). Without storage, a
+// person's ways are not known; it then counts only if all configured providers are such
+// providers.
 func (l *login) authTime() time.Time {
 	said := l.id.authTime
 	if said.After(l.rq.now.Add(proofLeeway)) {

@@ -87,13 +87,13 @@ func TestBlockedUserCannotSignIn(t *testing.T) {
 				t.Fatal(err)
 			}
 			if text := eve.get("/api/auth/session").text; text != "{}" {
-				t.Errorf("her session lives: %s", text)
+				t.Errorf("her session is still valid: %s", text)
 			}
 			if r := eve.login("eve", "right"); r.in() || eve.get("/api/auth/session").text != "{}" {
 				t.Errorf("she signed in: %d %s", r.StatusCode, r.Header.Get("Location"))
 			}
 			if ada.get("/api/auth/session").text == "{}" {
-				t.Error("twin: somebody else's session ended")
+				t.Error("twin: another user's session ended")
 			}
 			blocked.Store("")
 			if r := eve.login("eve", "right"); !r.in() {

@@ -77,7 +77,7 @@ func TestSignOutIsFinal(t *testing.T) {
 		}
 		b.Post("/api/auth/signout")
 		if got := stolen.Session(); len(got) != 0 {
-			t.Errorf("a copied cookie lives on after sign-out: %v", got)
+			t.Errorf("a copied cookie is still valid after sign-out: %v", got)
 		}
 	})
 }
@@ -190,7 +190,7 @@ func TestSignedInPage(t *testing.T) {
 		}
 	}
 	if a := w.Browser().Get(page); strings.Contains(a.Text, "Sign out") || !strings.Contains(a.Header.Get("Content-Security-Policy"), plain) {
-		t.Errorf("nobody is signed in: %s", a.Text)
+		t.Errorf("no session: %s", a.Text)
 	}
 }
 
@@ -300,7 +300,7 @@ func TestTypedStays(t *testing.T) {
 		planted := w.Browser()
 		planted.Cookies["__Host-authsvc.typed"] = b.Cookies["__Host-authsvc.typed"] + "x"
 		if a := planted.Get(page); strings.Contains(a.Text, tt.want) {
-			t.Errorf("%s: a cookie that is not ours counts", tt.name)
+			t.Errorf("%s: a cookie that authsvc did not set is accepted", tt.name)
 		}
 		b.SignInByMail(w, "ada@app.test")
 		b.Post("/api/auth/signout")
@@ -364,7 +364,7 @@ func TestSignInAfterReset(t *testing.T) {
 		asked := b.Begin("op", "link", "true")
 		reset()
 		if a := b.Get(b.Approve(w.OP, asked, "ada")); strings.HasPrefix(a.Location(), arena.Origin) && !strings.Contains(a.Location(), "error=") {
-			t.Errorf("link=true of a user who is gone: %s", a.Location())
+			t.Errorf("link=true for a deleted user: %s", a.Location())
 		}
 	})
 }
@@ -419,7 +419,7 @@ func TestFirstProof(t *testing.T) {
 				t.Errorf("the owner is signed in as %q\n%s", owner.Email(), w.Logs)
 			}
 			if got := attacker.Session(); len(got) != 0 {
-				t.Errorf("the attacker's session lives on: %v", got)
+				t.Errorf("the attacker's session is still valid: %v", got)
 			}
 			if a := w.Browser().SignIn(w.OP, "alan"); !strings.Contains(a.Location(), "OAuthAccountNotLinked") {
 				t.Errorf("the attacker's identity still signs in: %s", a.Location())

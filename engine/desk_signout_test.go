@@ -29,7 +29,7 @@ func TestSignOutAfterBrowserLeft(t *testing.T) {
 			cancel()
 			b.Do(gone.WithContext(ctx))
 			if stolen.Email() != "" {
-				t.Error("the session lives on")
+				t.Error("the session is still valid")
 			}
 		})
 	}

@@ -53,7 +53,7 @@ func TestConfirm(t *testing.T) {
 			t.Error("the CSRF token is the old one")
 		}
 		if before.Email() != "" {
-			t.Error("the session of before lives")
+			t.Error("the earlier session is still valid")
 		}
 	})
 }
@@ -64,7 +64,7 @@ func TestConfirmAnotherUser(t *testing.T) {
 	bothStrategies(t, func(t *testing.T, strategy authsvc.Strategy) {
 		w := arena.Enter(t, func(c *authsvc.Config) { c.Session.Strategy = strategy })
 		w.Browser().SignIn(w.OP, "grace")
-		for name, sub := range map[string]string{"a user": "grace", "nobody yet": "katherine"} {
+		for name, sub := range map[string]string{"a user": "grace", "no user yet": "katherine"} {
 			b := w.Browser()
 			b.SignIn(w.OP, "ada")
 			to, before := confirmAt(t, b), w.Ledger.Lasting()
@@ -180,7 +180,7 @@ func TestConfirmForeignWay(t *testing.T) {
 	w := arena.Start(t, nil)
 	b := w.Browser()
 	b.SignInByMail(w, "mail@app.test")
-	for _, provider := range []string{"op", "credentials", "nobody", ""} {
+	for _, provider := range []string{"op", "credentials", "unknown", ""} {
 		if a := b.Post("/api/auth/confirm", "provider", provider, "json", "true"); a.StatusCode != http.StatusNotFound || !strings.Contains(a.Text, `"error":"NotFound"`) {
 			t.Errorf("%s: %d %s", provider, a.StatusCode, a.Text)
 		}
@@ -218,13 +218,13 @@ func TestConfirmCredentials(t *testing.T) {
 	}
 	before := b.Cookies[arena.SessionName]
 	if a := b.Post(path, "username", "bob", "password", "right", "confirm", "true"); !strings.Contains(a.Location(), "/confirm?error=OAuthAccountNotLinked") || b.Cookies[arena.SessionName] != before {
-		t.Errorf("somebody else: %s", a.Location())
+		t.Errorf("another user: %s", a.Location())
 	}
 	if a := b.Post(path, "username", "ada", "password", "right", "confirm", "true", "callbackUrl", "/pay"); a.Location() != arena.Origin+"/pay" || b.Cookies[arena.SessionName] == before {
 		t.Errorf("right: %s", a.Location())
 	}
 	if a := w.Browser().Post(path, "username", "ada", "password", "right", "confirm", "true"); !strings.Contains(a.Location(), "error=SessionRequired") {
-		t.Errorf("nobody: %s", a.Location())
+		t.Errorf("no session: %s", a.Location())
 	}
 }
 
@@ -235,14 +235,14 @@ func TestConfirmPage(t *testing.T) {
 	w := arena.Start(t, nil)
 	b := w.Browser()
 	if a := b.Get("/api/auth/confirm?callbackUrl=/pay"); !strings.HasPrefix(a.Location(), arena.Origin+"/api/auth/signin?callbackUrl=") {
-		t.Errorf("nobody: %d %s", a.StatusCode, a.Location())
+		t.Errorf("no session: %d %s", a.StatusCode, a.Location())
 	}
 	if a := b.Post("/api/auth/confirm", "provider", "op", "json", "true"); a.StatusCode != http.StatusUnauthorized || !strings.Contains(a.Text, "SessionRequired") {
-		t.Errorf("nobody posts: %d %s", a.StatusCode, a.Text)
+		t.Errorf("no session, a POST: %d %s", a.StatusCode, a.Text)
 	}
 	b.SignIn(w.OP, "ada")
 	if page := b.Get("/api/auth/confirm?callbackUrl=/api/auth/confirm").Text; !strings.Contains(page, `name="callbackUrl" value="`+arena.Origin+`/api/auth/account"`) {
-		t.Errorf("a circle: %s", page)
+		t.Errorf("the page leads back to itself: %s", page)
 	}
 	if a := b.Post("/api/auth/confirm", "provider", "op", "csrfToken", "wrong", "json", "true"); a.StatusCode != http.StatusForbidden {
 		t.Errorf("no token: %d %s", a.StatusCode, a.Text)

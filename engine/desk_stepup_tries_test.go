@@ -69,7 +69,7 @@ func TestConfirmTries(t *testing.T) {
 			t.Errorf("afterwards: %s", to)
 		}
 		if b.Login("ada"); b.Session()["user"] == nil {
-			t.Error("the person cannot sign in")
+			t.Error("the user cannot sign in")
 		}
 	})
 }
@@ -134,9 +134,9 @@ func TestConfirmTriesAtOnce(t *testing.T) {
 	}
 	wg.Wait()
 	if n := judged.Load(); n != 10 {
-		t.Errorf("%d were judged", n)
+		t.Errorf("%d were checked", n)
 	}
 	if b.Session()["user"] != nil {
-		t.Error("the session goes on")
+		t.Error("the session continues")
 	}
 }

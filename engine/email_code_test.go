@@ -142,7 +142,7 @@ func TestCodeMatrix(t *testing.T) {
 						other.Post("/api/auth/callback/email", formOf(t, link)...)
 					}
 					if in.Email() != address {
-						t.Errorf("%s, %s, scanned %v: nobody is signed in", how, at, scanned)
+						t.Errorf("%s, %s, scanned %v: not signed in", how, at, scanned)
 					}
 				}
 			}
@@ -303,8 +303,8 @@ func TestCodesAreOff(t *testing.T) {
 				}
 			}
 		},
-		"a page of its own": func(c *authsvc.Config) { c.Pages.VerifyRequest = "/sent" },
-		"a template without": func(c *authsvc.Config) {
+		"the site's own page": func(c *authsvc.Config) { c.Pages.VerifyRequest = "/sent" },
+		"a template without the code": func(c *authsvc.Config) {
 			templates, err := authsvc.ParseMailTemplates(fstest.MapFS{"de/mail.txt": &fstest.MapFile{Data: []byte("{{.URL}}")}})
 			if err != nil {
 				t.Error(err)

@@ -285,7 +285,7 @@ func buildEmail(b *builder, e *authsvc.Email) flow {
 		b.fail("MaxAge", "is out of range", "use 1m to 24h; 10m is the default")
 	}
 	if from, err := mail.ParseAddress(e.From); err != nil || strings.ContainsFunc(e.From+from.Name, unicode.IsControl) { // including encoded ones
-		b.fail("From", "is not a mail address", `write "Acme <no-reply@example.com>"`)
+		b.fail("From", "must be an email address", `write "Acme <no-reply@example.com>"`)
 	}
 	if _, _, ok := weburl.Parse(e.InboxURL); e.InboxURL != "" && !ok {
 		b.fail("InboxURL", "is not an address with http or https", "write https://mail.example.com")

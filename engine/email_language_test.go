@@ -119,7 +119,7 @@ func TestMailTemplates(t *testing.T) {
 	c := w.Config
 	c.Providers = []authsvc.Provider{&authsvc.Email{From: "a@app.test", Send: w.Mail.Send, Templates: authsvc.MailTemplates{Languages: map[string]authsvc.MailTemplates{"no tag": {}}}}}
 	if err := engine.Check(c); err == nil || !strings.Contains(err.Error(), "Providers[0].Templates") || !strings.Contains(err.Error(), "is not a language") {
-		t.Errorf("a language that is none: %v", err)
+		t.Errorf("an invalid language tag: %v", err)
 	}
 }
 

@@ -58,7 +58,7 @@ func TestMailboxLimitOfKnownDevice(t *testing.T) {
 		delete(other.cookies, knownCookie)
 		other.ask("ada@app.test")
 		if n := s.count("ada") - before; n != 0 {
-			t.Error("twin: without the cookie it counts as everybody")
+			t.Error("twin: without the cookie it does not share the strangers' limit")
 		}
 	})
 }
@@ -109,7 +109,7 @@ func TestMailboxLimitOfUnprovedAddress(t *testing.T) {
 		who  string
 		b    *arena.Browser
 		want string
-	}{{"stranger, once", stranger, "email.requested"}, {"stranger, twice", stranger, "email.requested"}, {"who claims the address", squatter, "email.limited"}} {
+	}{{"stranger, once", stranger, "email.requested"}, {"stranger, twice", stranger, "email.requested"}, {"a browser that claims the address", squatter, "email.limited"}} {
 		if tt.b.Post("/api/auth/signin/email", "email", "victim@app.test"); last.Load() != tt.want {
 			t.Errorf("%s: %s, want %s", tt.who, last.Load(), tt.want)
 		}

@@ -22,7 +22,7 @@ func ask(w *arena.World, t *testing.T, b *arena.Browser, address string, fields 
 func TestEmailLinkConfirmation(t *testing.T) {
 	t.Parallel()
 	w := arena.Enter(t, nil)
-	t.Run("opened by somebody else", func(t *testing.T) {
+	t.Run("opened by another user", func(t *testing.T) {
 		attacker, anonymous, signedIn := w.Browser(), w.Browser(), w.Browser()
 		signedIn.SignInByMail(w, "me@app.test")
 		l := ask(w, t, attacker, "evil@app.test")
@@ -75,9 +75,9 @@ func TestDeadEmailLink(t *testing.T) {
 		}{
 			{"in the browser that used it", owner, l, true},
 			{"in another browser of the person", alsoAda, l, true},
-			{"with somebody else signed in", bob, l, false},
-			{"with nobody signed in", nobody, l, false},
-			{"with a token that never was", nobody, invented, false},
+			{"with another user signed in", bob, l, false},
+			{"with no user signed in", nobody, l, false},
+			{"with an invented token", nobody, invented, false},
 			{"with another address", nobody, foreign, false},
 			{"with another address, signed in", owner, foreign, false},
 		} {
@@ -123,11 +123,11 @@ func TestConfirmPageClaimsNothing(t *testing.T) {
 			t.Fatalf("%d %s", a.StatusCode, a.Text)
 		}
 		if strings.Contains(a.Text, "outside") || strings.Contains(a.Text, "another browser") {
-			t.Errorf("the page claims to know another browser: %s", a.Text)
+			t.Errorf("the page claims that another browser requested the link: %s", a.Text)
 		}
 	}
 	if a := asker.Get(l); a.Location() != arena.Origin || asker.Email() != "ada@app.test" {
-		t.Errorf("twin: looking used the link up: %d %s", a.StatusCode, a.Location())
+		t.Errorf("twin: viewing the page used up the link: %d %s", a.StatusCode, a.Location())
 	}
 }
 

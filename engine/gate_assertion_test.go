@@ -65,19 +65,19 @@ func TestAssertion(t *testing.T) {
 					t.Errorf("of another session: %v", claims)
 				}
 				if claims := openAssertion(t, w, ask(bob, "app.test")).claims; claims["sub"] != "bob-id" {
-					t.Errorf("of somebody else: %v", claims)
+					t.Errorf("of another user: %v", claims)
 				}
 				time.Sleep(2 * time.Minute)
 				if ask(ada, "app.test") != first {
-					t.Error("made anew after two minutes")
+					t.Error("created again after two minutes")
 				}
 				time.Sleep(time.Minute)
 				if openAssertion(t, w, ask(ada, "app.test")).claims["jti"] == got.claims["jti"] {
-					t.Error("the same after three minutes")
+					t.Error("not replaced after three minutes")
 				}
 				ada.Post("/api/auth/signout")
 				if ask(ada, "app.test") != "" {
-					t.Error("after the sign-out there is one")
+					t.Error("an assertion after the sign-out")
 				}
 			})
 		})
@@ -108,7 +108,7 @@ func TestAssertionHeader(t *testing.T) {
 		return rec.Code, strings.Join(append(seen["X-Auth-Assertion"], seen["X_auth_assertion"]...), "|")
 	}
 	if status, got := ask("/public/a", "X-Auth-Assertion", "forged", "X_auth_assertion", "forged"); status != 200 || got != "" {
-		t.Errorf("nobody: %d %q", status, got)
+		t.Errorf("no session: %d %q", status, got)
 	}
 	token, _ := atGate(t, w, arena.Origin)
 	_, got := ask("/api/x", "Authorization", "Bearer "+token)

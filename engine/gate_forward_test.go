@@ -140,7 +140,7 @@ func TestForwardedUpgrade(t *testing.T) {
 		"both":                  {"GET", but("Upgrade", "websocket, h2c"), false},
 		"by POST":               {"POST", socket, false},
 		"another version":       {"GET", but("Sec-Websocket-Version", "8"), false},
-		"a key that is none":    {"GET", but("Sec-Websocket-Key", "eve"), false},
+		"an invalid key":        {"GET", but("Sec-Websocket-Key", "eve"), false},
 		"TLS":                   {"GET", but("Upgrade", "TLS/1.0"), false},
 		"not listed":            {"GET", but("Upgrade", "custom/2"), false},
 		"no word of Connection": {"GET", but("Connection", "keep-alive"), true}, // it is not an upgrade
@@ -179,14 +179,14 @@ func TestAmbiguousChecks(t *testing.T) {
 		header map[string]string
 		passes bool
 	}{
-		"as it should be":           {"app.test", nil, true},
-		"a plain header":            {"app.test", map[string]string{"X-Api-Key": "k"}, true},
-		"another name that is odd":  {"app.test", map[string]string{"X.Api.Key": "k"}, true},
-		"who is asking, spelled":    {"app.test", map[string]string{"X.Auth.Email": "eve@evil.test"}, false},
-		"where from, spelled":       {"app.test", map[string]string{"X_Forwarded_For": "10.0.0.1"}, false},
-		"another target, spelled":   {"app.test", map[string]string{"X_Original_Url": "/admin/"}, false},
-		"another protocol":          {"app.test", map[string]string{"Upgrade": "h2c"}, false},
-		"another host than nginx's": {"evil.test", nil, false},
+		"as it should be":                   {"app.test", nil, true},
+		"a plain header":                    {"app.test", map[string]string{"X-Api-Key": "k"}, true},
+		"another name that is odd":          {"app.test", map[string]string{"X.Api.Key": "k"}, true},
+		"a spelling of the identity header": {"app.test", map[string]string{"X.Auth.Email": "eve@evil.test"}, false},
+		"a spelling of the address header":  {"app.test", map[string]string{"X_Forwarded_For": "10.0.0.1"}, false},
+		"another target, spelled":           {"app.test", map[string]string{"X_Original_Url": "/admin/"}, false},
+		"another protocol":                  {"app.test", map[string]string{"Upgrade": "h2c"}, false},
+		"another host than nginx's":         {"evil.test", nil, false},
 	} {
 		for _, way := range []string{"forward-auth", "auth-request", "ext-authz"} {
 			if c.host != "app.test" && way != "auth-request" {

@@ -96,8 +96,8 @@ func TestHandOverRefuses(t *testing.T) {
 			spoil  func(p *arena.Roamer, enter string) string // returns the address that is opened instead
 			reason string
 		}{
-			"nothing spoilt": {func(_ *arena.Roamer, enter string) string { return enter }, ""},
-			"replayed":       {func(p *arena.Roamer, enter string) string { p.Open(enter); return enter }, "did not begin"},
+			"unchanged": {func(_ *arena.Roamer, enter string) string { return enter }, ""},
+			"replayed":  {func(p *arena.Roamer, enter string) string { p.Open(enter); return enter }, "did not begin"},
 			"replayed with its cookie": {func(p *arena.Roamer, enter string) string {
 				kept := maps.Clone(p.At(wiki).Cookies)
 				p.Open(enter)
@@ -125,11 +125,11 @@ func TestHandOverRefuses(t *testing.T) {
 			"forged":  {func(_ *arena.Roamer, enter string) string { return enter[:len(enter)-6] + "AAAAAA" }, "not made here"},
 			"none":    {func(_ *arena.Roamer, enter string) string { return wiki + "/api/auth/gate/enter" }, "not made here"},
 			"doubled": {func(_ *arena.Roamer, enter string) string { return enter + "&" + arena.MustURL(t, enter).RawQuery }, "not made here"},
-			"the attempt": {func(p *arena.Roamer, _ string) string {
+			"the attempt as the code": {func(p *arena.Roamer, _ string) string {
 				return wiki + "/api/auth/gate/enter?code=" + firstOf(p.At(wiki).Cookies)
 			}, "not made here"},
 			"signed out": {func(p *arena.Roamer, enter string) string { p.At(arena.Origin).Post("/api/auth/signout"); return enter }, "has ended"},
-			"the store is away, and back": {func(p *arena.Roamer, enter string) string {
+			"the store fails, then recovers": {func(p *arena.Roamer, enter string) string {
 				p.Ledger.BreakAt(func(int, string) arena.Failure { return arena.FailBefore })
 				if a := p.Open(enter); a.StatusCode != http.StatusServiceUnavailable || p.At(wiki).Cookies[gateName] != "" {
 					p.T.Errorf("without the store: %d", a.StatusCode)
@@ -184,22 +184,22 @@ func TestHandOverAsked(t *testing.T) {
 		query, header string
 		status        int
 	}{
-		"asked":                  {"host=wiki.example&challenge=" + challenge, "", 302},
-		"in capitals":            {"host=WIKI.example&challenge=" + challenge, "", 302},
-		"with a port":            {"host=shop.test:8443&challenge=" + challenge, "", 302},
-		"without its port":       {"host=shop.test&challenge=" + challenge, "", 400},
-		"below a wildcard":       {"host=x.apps.test&challenge=" + challenge, "", 302},
-		"two below":              {"host=x.y.apps.test&challenge=" + challenge, "", 400},
-		"not configured":         {"host=evil.test&challenge=" + challenge, "", 400},
-		"the login host":         {"host=app.test&challenge=" + challenge, "", 400},
-		"no host":                {"challenge=" + challenge, "", 400},
-		"two hosts":              {"host=wiki.example&host=evil.test&challenge=" + challenge, "", 400},
-		"an address":             {"host=https://wiki.example&challenge=" + challenge, "", 400},
-		"no challenge":           {"host=wiki.example", "", 400},
-		"a short challenge":      {"host=wiki.example&challenge=" + challenge[1:], "", 400},
-		"another spelling of it": {"host=wiki.example&challenge=" + challenge[:42] + "Z", "", 400},
-		"a prefetch":             {"host=wiki.example&challenge=" + challenge, "Sec-Purpose", 503},
-		"a script":               {"host=wiki.example&challenge=" + challenge, "X-Requested-With", 403},
+		"asked":                             {"host=wiki.example&challenge=" + challenge, "", 302},
+		"in upper case":                     {"host=WIKI.example&challenge=" + challenge, "", 302},
+		"with a port":                       {"host=shop.test:8443&challenge=" + challenge, "", 302},
+		"without its port":                  {"host=shop.test&challenge=" + challenge, "", 400},
+		"below a wildcard":                  {"host=x.apps.test&challenge=" + challenge, "", 302},
+		"two levels below":                  {"host=x.y.apps.test&challenge=" + challenge, "", 400},
+		"not configured":                    {"host=evil.test&challenge=" + challenge, "", 400},
+		"the login host":                    {"host=app.test&challenge=" + challenge, "", 400},
+		"no host":                           {"challenge=" + challenge, "", 400},
+		"two hosts":                         {"host=wiki.example&host=evil.test&challenge=" + challenge, "", 400},
+		"an address":                        {"host=https://wiki.example&challenge=" + challenge, "", 400},
+		"no challenge":                      {"host=wiki.example", "", 400},
+		"a short challenge":                 {"host=wiki.example&challenge=" + challenge[1:], "", 400},
+		"another spelling of the challenge": {"host=wiki.example&challenge=" + challenge[:42] + "Z", "", 400},
+		"a prefetch":                        {"host=wiki.example&challenge=" + challenge, "Sec-Purpose", 503},
+		"a script":                          {"host=wiki.example&challenge=" + challenge, "X-Requested-With", 403},
 	} {
 		header := []string{}
 		switch tt.header {
@@ -280,7 +280,7 @@ func TestHandOverAttempts(t *testing.T) {
 		}
 	}
 	if good != 5 {
-		t.Errorf("%d attempts of 7 come to something", good)
+		t.Errorf("%d attempts of 7 succeed", good)
 	}
 	q := newRoamer(w)
 	q.At(wiki).Cookies[wayName+"0123456789abcdef"] = "planted"
@@ -311,7 +311,7 @@ func TestHandOverLanded(t *testing.T) {
 		t.Errorf("%d %s", a.StatusCode, a.Text)
 	}
 	if a := p.Walk(wiki + "/dash"); a.StatusCode != http.StatusOK {
-		t.Errorf("once it keeps them: %d", a.StatusCode)
+		t.Errorf("once the browser keeps cookies: %d", a.StatusCode)
 	}
 }
 
@@ -373,12 +373,12 @@ func TestGateCookieTooLarge(t *testing.T) {
 	small := len(p.At(wiki).Cookies[gateName])
 	p.Walk(shop + "/")
 	if large := len(p.At(shop).Cookies[gateName]); small == 0 || large < small+1800 {
-		t.Errorf("cookies of %d and %d bytes: a host is told the claims of others", small, large)
+		t.Errorf("cookies of %d and %d bytes: a host gets the claims of other hosts", small, large)
 	}
 	length.Store(1600) // the session has room for it in several cookies
 	p = newRoamer(w)
 	if a := p.SignIn(wiki + "/"); a.StatusCode != http.StatusOK {
-		t.Errorf("a host that is told none of it: %d", a.StatusCode)
+		t.Errorf("a host that gets no claims: %d", a.StatusCode)
 	}
 	if a := p.Walk(shop + "/"); a.StatusCode != http.StatusInternalServerError || p.At(shop).Cookies[gateName] != "" || !strings.Contains(w.Logs.String(), "does not fit into one cookie") {
 		t.Errorf("too large: %d, a cookie of %d bytes", a.StatusCode, len(p.At(shop).Cookies[gateName]))
@@ -434,7 +434,7 @@ func TestHandOverForeign(t *testing.T) {
 			ada.At(arena.Origin).Post("/api/auth/signout")
 			return nil
 		},
-		"a token issued anew": func(w *arena.World, ada *arena.Roamer) error {
+		"a token issued again": func(w *arena.World, ada *arena.Roamer) error {
 			begin(w, ada, "ada-id", "another")
 			ada.At(arena.Origin).Post("/api/auth/signout")
 			return nil
@@ -458,7 +458,7 @@ func TestHandOverForeign(t *testing.T) {
 			t.Errorf("after the end, %s: %d %s", name, a.StatusCode, a.Text)
 		}
 		if a := bob.Open(wiki + "/dash"); a.StatusCode != http.StatusOK {
-			t.Errorf("somebody else, %s: %d", name, a.StatusCode)
+			t.Errorf("another user, %s: %d", name, a.StatusCode)
 		}
 	}
 }

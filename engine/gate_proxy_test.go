@@ -78,30 +78,30 @@ func TestGateChecks(t *testing.T) {
 		codes    int // of auth-request, if different
 		location string
 	}{
-		"signed in":               {b: ada, method: "GET", target: "/dash?a=b", status: 200},
-		"a POST":                  {b: ada, method: "POST", target: "/dash", status: 200},
-		"another method":          {b: ada, method: "PROPFIND", target: "/dash", status: 200},
-		"may":                     {b: ada, method: "DELETE", target: "/admin/x", status: 200},
-		"open":                    {b: nobody, method: "GET", target: "/public/a", status: 200},
-		"a person":                {b: nobody, method: "GET", target: "/dash?a=b", status: 302, codes: 401, location: "?to=%2Fdash%3Fa%3Db"},
-		"a form":                  {b: nobody, method: "POST", target: "/dash", status: 302, codes: 401, location: "?to=%2F"},
-		"a form that wants JSON":  {b: nobody, method: "POST", target: "/dash", header: []string{"X-Auth-Return-Redirect", "1"}, status: 302, codes: 401, location: "?to=%2F"},
-		"too old":                 {b: ada, method: "GET", target: "/fresh/", status: 302, codes: 401, location: "?to=%2Ffresh%2F"},
-		"a script":                {b: nobody, method: "GET", target: "/dash", header: script, status: 401},
-		"too old, a script":       {b: ada, method: "GET", target: "/fresh/", header: script, status: 401},
-		"a frame":                 {b: nobody, method: "GET", target: "/dash", header: []string{"Sec-Fetch-Dest", "iframe"}, status: 401},
-		"may not":                 {b: alan, method: "GET", target: "/admin/x", status: 403},
-		"may not, a script":       {b: alan, method: "GET", target: "/admin/x", header: script, status: 403},
-		"may not, another path":   {b: alan, method: "GET", target: "/public/%2e%2e/Admin%2Fx", status: 403},
-		"may not, another method": {b: nobody, method: "GET", target: "/public/a", header: []string{"X-HTTP-Method-Override", "DELETE"}, status: 302, codes: 401, location: "?to=%2Fpublic%2Fa"},
-		"closed":                  {b: ada, method: "GET", target: "/closed/", status: 403},
-		"a WebSocket":             {b: ada, method: "GET", target: "/dash", header: append(script, "Sec-WebSocket-Version", "13", "Origin", "https://evil.example"), status: 403},
-		"a WebSocket of its own":  {b: ada, method: "GET", target: "/dash", header: append(script, "Sec-WebSocket-Version", "13", "Origin", arena.Origin), status: 200},
-		"too many readings":       {b: ada, method: "GET", target: "/%" + strings.Repeat("25", 17) + "41", status: 400, codes: 403},
-		"too long":                {b: ada, method: "GET", target: "/?" + strings.Repeat("a", 8<<10), status: 400, codes: 403},
-		"a network, not of it":    {b: ada, method: "GET", target: "/near/", status: 403},
-		"a network, of it":        {b: ada, method: "GET", target: "/near/", header: []string{"X-Forwarded-For", "", "X-Forwarded-For", "203.0.113.9"}, status: 200},
-		"a network, not said":     {b: ada, method: "GET", target: "/near/", header: []string{"X-Forwarded-For", ""}, status: 403},
+		"signed in":                      {b: ada, method: "GET", target: "/dash?a=b", status: 200},
+		"a POST":                         {b: ada, method: "POST", target: "/dash", status: 200},
+		"another method":                 {b: ada, method: "PROPFIND", target: "/dash", status: 200},
+		"may":                            {b: ada, method: "DELETE", target: "/admin/x", status: 200},
+		"open":                           {b: nobody, method: "GET", target: "/public/a", status: 200},
+		"a person":                       {b: nobody, method: "GET", target: "/dash?a=b", status: 302, codes: 401, location: "?to=%2Fdash%3Fa%3Db"},
+		"a form":                         {b: nobody, method: "POST", target: "/dash", status: 302, codes: 401, location: "?to=%2F"},
+		"a form that wants JSON":         {b: nobody, method: "POST", target: "/dash", header: []string{"X-Auth-Return-Redirect", "1"}, status: 302, codes: 401, location: "?to=%2F"},
+		"too old":                        {b: ada, method: "GET", target: "/fresh/", status: 302, codes: 401, location: "?to=%2Ffresh%2F"},
+		"a script":                       {b: nobody, method: "GET", target: "/dash", header: script, status: 401},
+		"too old, a script":              {b: ada, method: "GET", target: "/fresh/", header: script, status: 401},
+		"a frame":                        {b: nobody, method: "GET", target: "/dash", header: []string{"Sec-Fetch-Dest", "iframe"}, status: 401},
+		"may not":                        {b: alan, method: "GET", target: "/admin/x", status: 403},
+		"may not, a script":              {b: alan, method: "GET", target: "/admin/x", header: script, status: 403},
+		"may not, another path":          {b: alan, method: "GET", target: "/public/%2e%2e/Admin%2Fx", status: 403},
+		"may not, another method":        {b: nobody, method: "GET", target: "/public/a", header: []string{"X-HTTP-Method-Override", "DELETE"}, status: 302, codes: 401, location: "?to=%2Fpublic%2Fa"},
+		"closed":                         {b: ada, method: "GET", target: "/closed/", status: 403},
+		"a WebSocket":                    {b: ada, method: "GET", target: "/dash", header: append(script, "Sec-WebSocket-Version", "13", "Origin", "https://evil.example"), status: 403},
+		"a WebSocket of the same origin": {b: ada, method: "GET", target: "/dash", header: append(script, "Sec-WebSocket-Version", "13", "Origin", arena.Origin), status: 200},
+		"too many readings":              {b: ada, method: "GET", target: "/%" + strings.Repeat("25", 17) + "41", status: 400, codes: 403},
+		"too long":                       {b: ada, method: "GET", target: "/?" + strings.Repeat("a", 8<<10), status: 400, codes: 403},
+		"a network, outside":             {b: ada, method: "GET", target: "/near/", status: 403},
+		"a network, inside":              {b: ada, method: "GET", target: "/near/", header: []string{"X-Forwarded-For", "", "X-Forwarded-For", "203.0.113.9"}, status: 200},
+		"a network, address unknown":     {b: ada, method: "GET", target: "/near/", header: []string{"X-Forwarded-For", ""}, status: 403},
 	} {
 		for _, way := range []string{"forward-auth", "auth-request", "ext-authz"} {
 			a := asProxy(tt.b, way, tt.method, tt.target, tt.header...)
@@ -145,14 +145,14 @@ func TestGateCheckIdentity(t *testing.T) {
 		a = asProxy(w.Browser(), way, "GET", "/public/a", "X-Auth-Email", "eve@example.com")
 		for _, name := range []string{"X-Auth-User-Id", "X-Auth-Email", "X-Auth-Name", "X-Auth-Groups"} {
 			if got := a.Header[name]; len(got) != 1 || got[0] != "" {
-				t.Errorf("%s, nobody: %s: %q", way, name, got)
+				t.Errorf("%s, no session: %s: %q", way, name, got)
 			}
 		}
 		if got := a.Header.Get("X-Envoy-Auth-Headers-To-Remove"); way == "ext-authz" && !strings.HasPrefix(got, "cookie,x-auth-user-id,x-auth-user_id,x-auth_user-id,x-auth_user_id,x_auth-user-id,x_auth-user_id,x_auth_user-id,x_auth_user_id,x-auth-email,") {
-			t.Errorf("nobody, to remove: %q", got)
+			t.Errorf("no session, to remove: %q", got)
 		}
 		if a := asProxy(w.Browser(), way, "GET", "/dash", "Sec-Fetch-Mode", "cors"); a.Header.Get("X-Auth-Name") != "" {
-			t.Errorf("%s: a no has %v", way, a.Header)
+			t.Errorf("%s: a refusal has %v", way, a.Header)
 		}
 	}
 }
@@ -169,24 +169,24 @@ func TestGateCheckForwarded(t *testing.T) {
 		header []string
 		status int
 	}{
-		"as they are":         {nil, 200},
-		"others":              {[]string{"X-Original-Url", "/closed/", "X-Rewrite-Url", "/closed/", "X-Forwarded-Prefix", "/closed", "Forwarded", "host=evil.test", "X-Forwarded-Proto", "http"}, 200},
-		"a comma in the path": {[]string{target, "", target, "/a,b?c,d"}, 200},
-		"upper case":          {[]string{host, "", host, "APP.test:443"}, 200},
-		"no method":           {[]string{method, ""}, 400},
-		"no host":             {[]string{host, ""}, 400},
-		"no target":           {[]string{target, ""}, 400},
-		"two methods":         {[]string{method, "GET"}, 400},
-		"two hosts":           {[]string{host, "app.test"}, 400},
-		"two targets":         {[]string{target, "/dash"}, 400},
-		"joined methods":      {[]string{method, "", method, "GET, DELETE"}, 400},
-		"joined hosts":        {[]string{host, "", host, "app.test, app.test"}, 400},
-		"joined targets":      {[]string{target, "", target, "/public/a, /closed/"}, 400},
-		"joined closely":      {[]string{target, "", target, "/public/?x,/closed/"}, 400},
-		"an address":          {[]string{target, "", target, "https://app.test/dash"}, 400},
-		"another host":        {[]string{host, "", host, "evil.test"}, 403},
-		"another port":        {[]string{host, "", host, "app.test:8443"}, 403},
-		"a closed path":       {[]string{target, "", target, "/closed/"}, 403},
+		"as they are":            {nil, 200},
+		"others":                 {[]string{"X-Original-Url", "/closed/", "X-Rewrite-Url", "/closed/", "X-Forwarded-Prefix", "/closed", "Forwarded", "host=evil.test", "X-Forwarded-Proto", "http"}, 200},
+		"a comma in the path":    {[]string{target, "", target, "/a,b?c,d"}, 200},
+		"upper case":             {[]string{host, "", host, "APP.test:443"}, 200},
+		"no method":              {[]string{method, ""}, 400},
+		"no host":                {[]string{host, ""}, 400},
+		"no target":              {[]string{target, ""}, 400},
+		"two methods":            {[]string{method, "GET"}, 400},
+		"two hosts":              {[]string{host, "app.test"}, 400},
+		"two targets":            {[]string{target, "/dash"}, 400},
+		"joined methods":         {[]string{method, "", method, "GET, DELETE"}, 400},
+		"joined hosts":           {[]string{host, "", host, "app.test, app.test"}, 400},
+		"joined targets":         {[]string{target, "", target, "/public/a, /closed/"}, 400},
+		"joined without a space": {[]string{target, "", target, "/public/?x,/closed/"}, 400},
+		"an address":             {[]string{target, "", target, "https://app.test/dash"}, 400},
+		"another host":           {[]string{host, "", host, "evil.test"}, 403},
+		"another port":           {[]string{host, "", host, "app.test:8443"}, 403},
+		"a closed path":          {[]string{target, "", target, "/closed/"}, 403},
 	} {
 		for _, way := range []string{"forward-auth", "auth-request"} {
 			want := tt.status
@@ -330,7 +330,7 @@ func TestGateNotSetUp(t *testing.T) {
 		c.Gate.Hosts[0].Rules = append(c.Gate.Hosts[0].Rules, authsvc.GateRule{Match: "/api/", Allow: authsvc.Allow{Anyone: true}})
 	})
 	if a := asProxy(w.Browser(), "forward-auth", "GET", "/api/auth/signin"); a.StatusCode != 200 {
-		t.Errorf("our routes, open by a rule: %d", a.StatusCode)
+		t.Errorf("authsvc's own routes, opened by a rule: %d", a.StatusCode)
 	}
 }
 
@@ -346,13 +346,13 @@ func TestGateDenied(t *testing.T) {
 		status   int
 		location string
 	}{
-		"nobody":              {nobody, "/dash", nil, 302, "?to=%2Fdash"},
-		"nobody, a script":    {nobody, "/dash", script, 401, ""},
-		"may not":             {alan, "/admin/x", nil, 403, ""},
-		"may":                 {ada, "/admin/x", nil, 302, "?to=%2Fadmin%2Fx"},
-		"may, a script":       {ada, "/admin/x", script, 503, ""},
-		"anyone may":          {nobody, "/public/a", nil, 302, "?to=%2Fpublic%2Fa"},
-		"anyone may, a frame": {nobody, "/public/a", []string{"Sec-Fetch-Dest", "iframe"}, 503, ""},
+		"no session":           {nobody, "/dash", nil, 302, "?to=%2Fdash"},
+		"no session, a script": {nobody, "/dash", script, 401, ""},
+		"may not":              {alan, "/admin/x", nil, 403, ""},
+		"may":                  {ada, "/admin/x", nil, 302, "?to=%2Fadmin%2Fx"},
+		"may, a script":        {ada, "/admin/x", script, 503, ""},
+		"anyone may":           {nobody, "/public/a", nil, 302, "?to=%2Fpublic%2Fa"},
+		"anyone may, a frame":  {nobody, "/public/a", []string{"Sec-Fetch-Dest", "iframe"}, 503, ""},
 	} {
 		a := asProxy(tt.b, "denied", "GET", tt.target, tt.header...)
 		if a.StatusCode != tt.status || (tt.location == "") != (a.Location() == "") || !strings.HasSuffix(a.Location(), tt.location) || a.Header.Get("X-Auth-Email") != "" {

@@ -20,7 +20,7 @@ func TestSatellites(t *testing.T) {
 		p := newRoamer(w)
 		b := p.At(wiki)
 		if got := b.Get("/api/auth/session"); got.StatusCode != http.StatusOK || strings.Contains(got.Text, "user") || len(got.Cookies()) != 0 {
-			t.Errorf("nobody: %d %s", got.StatusCode, got.Text)
+			t.Errorf("no session: %d %s", got.StatusCode, got.Text)
 		}
 		p.SignIn(wiki + "/dash")
 		jar := len(b.Cookies)
@@ -32,14 +32,14 @@ func TestSatellites(t *testing.T) {
 			t.Errorf("session: %d %s", a.StatusCode, a.Text)
 		}
 		if own := p.At(arena.Origin).Get("/api/auth/providers"); own.Text != b.Get("/api/auth/providers").Text || own.Text == "" {
-			t.Error("the providers are others")
+			t.Error("the providers differ from those of the login host")
 		}
 		one, two := b.CSRF(), b.CSRF()
 		if one == two || len(b.Cookies) != jar {
 			t.Errorf("csrf: %q, %q, %d cookies instead of %d", one, two, len(b.Cookies), jar)
 		}
 		if a := p.At(arena.Origin).Form("/api/auth/signout", url.Values{"csrfToken": {one}}); !strings.Contains(a.Location(), "csrf=true") {
-			t.Errorf("the token of a satellite is worth something: %d %s", a.StatusCode, a.Location())
+			t.Errorf("the login host accepts the token of another host: %d %s", a.StatusCode, a.Location())
 		}
 		for path, page := range map[string]string{"signin": "signin", "signin/op": "signin/op", "signout": "signout"} {
 			for want, back := range map[string]string{"": "/", "/dash?a=b": "/dash?a=b", wiki + "/dash": "/dash", "https://evil.test/": "/", shop + "/": "/", arena.Origin + "/x": "/"} {
@@ -68,7 +68,7 @@ func TestSatellites(t *testing.T) {
 			}
 		}
 		if b.Email() != "ada@example.com" || p.At(arena.Origin).Email() != "ada@example.com" {
-			t.Error("something of it signed her out")
+			t.Error("one of the requests signed her out")
 		}
 		renamed(t, b)
 		p.At(arena.Origin).Post("/api/auth/signout")

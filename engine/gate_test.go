@@ -144,30 +144,30 @@ func TestGuardRefuses(t *testing.T) {
 		status int
 		part   string // of the answer, or of Location
 	}{
-		"public":                       {nobody, "GET", "/public/a", nil, 200, ""},
-		"public by POST":               {nobody, "POST", "/public/a", nil, 302, "gate/start?to=%2F"},
-		"a script":                     {nobody, "GET", "/dash", []string{"Sec-Fetch-Mode", "cors", "Sec-Fetch-Dest", "empty"}, 401, `"signin":"https://app.test/api/auth/gate/start?to=%2Fdash"`},
-		"a script without Fetch":       {nobody, "GET", "/dash", append(none, "Accept", "application/json"), 401, "urn:authsvc:problem:unauthenticated"},
-		"an old browser":               {nobody, "GET", "/dash", append(none, "Accept", "text/html,*/*"), 302, "gate/start?to=%2Fdash"},
-		"XMLHttpRequest":               {nobody, "GET", "/dash", append(none, "Accept", "text/html", "X-Requested-With", "XMLHttpRequest"), 401, ""},
-		"a prefetch":                   {nobody, "GET", "/dash", []string{"Sec-Purpose", "prefetch"}, 401, ""},
-		"a WebSocket":                  {nobody, "GET", "/dash", []string{"Upgrade", "websocket"}, 401, ""},
-		"a WebSocket of another site":  {alan, "GET", "/dash", []string{"Upgrade", "websocket", "Origin", "https://evil.example"}, 403, ""},
-		"a frame":                      {nobody, "GET", "/dash", []string{"Sec-Fetch-Dest", "iframe"}, 401, `target="_top"`},
-		"a form":                       {nobody, "POST", "/dash", nil, 302, "gate/start?to=%2F"},
-		"too many readings":            {nobody, "GET", "/%" + strings.Repeat("25", 17) + "41", nil, 400, "urn:authsvc:problem:malformed"},
-		"not allowed":                  {alan, "GET", "/admin/x", nil, 403, "alan@example.com"},
-		"not allowed, a script":        {alan, "GET", "/admin/x", []string{"Sec-Fetch-Mode", "cors", "Sec-Fetch-Dest", "empty"}, 403, "urn:authsvc:problem:forbidden"},
-		"not allowed, another reading": {alan, "GET", "/public/%2e%2e/Admin%2Fx", nil, 403, ""},
-		"closed":                       {alan, "GET", "/closed/", nil, 403, ""},
-		"closed, nobody":               {nobody, "GET", "/closed/", nil, 403, ""},
-		"too old":                      {alan, "GET", "/fresh/", nil, 302, "gate/start"},
-		"too old, a script":            {alan, "GET", "/fresh/", []string{"Sec-Fetch-Mode", "cors", "Sec-Fetch-Dest", "empty"}, 401, "urn:authsvc:problem:reauthentication_required"},
-		"a condition holds":            {alan, "GET", "/asks/x", nil, 200, ""},
-		"a condition does not":         {alan, "POST", "/asks/x", nil, 403, ""},
-		"a condition fails":            {alan, "GET", "/asks/error", nil, 403, ""},
-		"a condition panics":           {alan, "GET", "/asks/panic", nil, 403, ""},
-		"another host":                 {alan, "GET", "https://evil.test/dash", nil, 421, ""},
+		"public":                        {nobody, "GET", "/public/a", nil, 200, ""},
+		"public by POST":                {nobody, "POST", "/public/a", nil, 302, "gate/start?to=%2F"},
+		"a script":                      {nobody, "GET", "/dash", []string{"Sec-Fetch-Mode", "cors", "Sec-Fetch-Dest", "empty"}, 401, `"signin":"https://app.test/api/auth/gate/start?to=%2Fdash"`},
+		"a script without Fetch":        {nobody, "GET", "/dash", append(none, "Accept", "application/json"), 401, "urn:authsvc:problem:unauthenticated"},
+		"an old browser":                {nobody, "GET", "/dash", append(none, "Accept", "text/html,*/*"), 302, "gate/start?to=%2Fdash"},
+		"XMLHttpRequest":                {nobody, "GET", "/dash", append(none, "Accept", "text/html", "X-Requested-With", "XMLHttpRequest"), 401, ""},
+		"a prefetch":                    {nobody, "GET", "/dash", []string{"Sec-Purpose", "prefetch"}, 401, ""},
+		"a WebSocket":                   {nobody, "GET", "/dash", []string{"Upgrade", "websocket"}, 401, ""},
+		"a WebSocket from another site": {alan, "GET", "/dash", []string{"Upgrade", "websocket", "Origin", "https://evil.example"}, 403, ""},
+		"a frame":                       {nobody, "GET", "/dash", []string{"Sec-Fetch-Dest", "iframe"}, 401, `target="_top"`},
+		"a form":                        {nobody, "POST", "/dash", nil, 302, "gate/start?to=%2F"},
+		"too many readings":             {nobody, "GET", "/%" + strings.Repeat("25", 17) + "41", nil, 400, "urn:authsvc:problem:malformed"},
+		"not allowed":                   {alan, "GET", "/admin/x", nil, 403, "alan@example.com"},
+		"not allowed, a script":         {alan, "GET", "/admin/x", []string{"Sec-Fetch-Mode", "cors", "Sec-Fetch-Dest", "empty"}, 403, "urn:authsvc:problem:forbidden"},
+		"not allowed, another reading":  {alan, "GET", "/public/%2e%2e/Admin%2Fx", nil, 403, ""},
+		"closed":                        {alan, "GET", "/closed/", nil, 403, ""},
+		"closed, no session":            {nobody, "GET", "/closed/", nil, 403, ""},
+		"too old":                       {alan, "GET", "/fresh/", nil, 302, "gate/start"},
+		"too old, a script":             {alan, "GET", "/fresh/", []string{"Sec-Fetch-Mode", "cors", "Sec-Fetch-Dest", "empty"}, 401, "urn:authsvc:problem:reauthentication_required"},
+		"a condition holds":             {alan, "GET", "/asks/x", nil, 200, ""},
+		"a condition does not":          {alan, "POST", "/asks/x", nil, 403, ""},
+		"a condition fails":             {alan, "GET", "/asks/error", nil, 403, ""},
+		"a condition panics":            {alan, "GET", "/asks/panic", nil, 403, ""},
+		"another host":                  {alan, "GET", "https://evil.test/dash", nil, 421, ""},
 	} {
 		called = 0
 		r := httptest.NewRequest(tt.method, tt.b.Abs(tt.target), nil)
@@ -290,12 +290,12 @@ func TestGuardEndsStreams(t *testing.T) {
 					t.Errorf("the stream ended after %v", at)
 				}
 				if at := <-open; at < 10*time.Minute || at > 10*time.Minute+31*time.Second {
-					t.Errorf("what anyone may see, in her name, ended after %v", at)
+					t.Errorf("a public stream under her session ended after %v", at)
 				}
 				time.Sleep(time.Hour)
 				select {
 				case at := <-second:
-					t.Errorf("the stream of somebody else ended after %v", at)
+					t.Errorf("another user's stream ended after %v", at)
 				default:
 				}
 				w.EndStreams()

@@ -85,31 +85,31 @@ func TestGateTokens(t *testing.T) {
 		codes  int // of auth-request, if different
 		word   string
 	}{
-		"let in":                        {path: "/api/x", token: token, status: 200},
-		"by POST":                       {path: "/api/x", method: "POST", token: token, status: 200},
-		"of the domain":                 {path: "/api/app/", token: token, status: 200},
-		"where anyone may":              {path: "/open/", token: token, status: 200},
-		"a rule holds":                  {path: "/api/when/", token: token, status: 200},
-		"beside the program's cookies":  {path: "/api/x", token: token, header: []string{"Cookie", "theirs=1"}, status: 200},
-		"of another domain":             {path: "/api/other/", token: token, status: 403, word: "forbidden"},
-		"where people may":              {path: "/api/people/", token: token, status: 403, word: "forbidden"},
-		"where nothing is said":         {path: "/dash", token: token, status: 403, word: "forbidden"},
-		"where nobody may":              {path: "/closed/", token: token, status: 403, word: "forbidden"},
-		"where a sign-in has to be new": {path: "/api/fresh/", token: token, status: 403, word: "forbidden"},
-		"a rule does not hold":          {path: "/api/when/", method: "PUT", token: token, status: 403, word: "forbidden"},
-		"another reading of the path":   {path: "/api/..%2fdash", token: token, status: 403, word: "forbidden"},
-		"a browser that navigates":      {path: "/dash", token: token, header: []string{"Accept", "text/html"}, status: 403, word: "forbidden"},
-		"for other hosts":               {path: "/api/x", token: elsewhere, status: 403, word: "forbidden"},
-		"for other hosts, open":         {path: "/open/", token: elsewhere, status: 403, word: "forbidden"},
-		"revoked":                       {path: "/api/x", token: gone, status: 401, word: "unauthenticated"},
-		"revoked, open":                 {path: "/open/", token: gone, status: 401, word: "unauthenticated"},
-		"unknown":                       {path: "/api/x", token: personaltoken.New(), status: 401, word: "unauthenticated"},
-		"cut off":                       {path: "/api/x", token: token[:20], status: 401, word: "unauthenticated"},
-		"two":                           {path: "/api/x", token: token, header: []string{"Authorization", "Bearer x"}, status: 400, codes: 403},
-		"beside another":                {path: "/api/x", token: token, header: []string{"Authorization", "Basic YTpi"}, status: 400, codes: 403},
-		"beside a cookie of ours":       {path: "/api/x", token: token, header: []string{"Cookie", "__Host-authsvc.session=" + strings.Repeat("a", 43)}, status: 400, codes: 403},
-		"a token of the program":        {path: "/open/", token: "glpat-1", status: 200},
-		"it is nobody's here":           {path: "/api/x", token: "glpat-1", status: 401, word: "unauthenticated"},
+		"allowed":                          {path: "/api/x", token: token, status: 200},
+		"by POST":                          {path: "/api/x", method: "POST", token: token, status: 200},
+		"user of the domain":               {path: "/api/app/", token: token, status: 200},
+		"where anyone may":                 {path: "/open/", token: token, status: 200},
+		"a rule holds":                     {path: "/api/when/", token: token, status: 200},
+		"beside the program's cookies":     {path: "/api/x", token: token, header: []string{"Cookie", "theirs=1"}, status: 200},
+		"user of another domain":           {path: "/api/other/", token: token, status: 403, word: "forbidden"},
+		"where only people may":            {path: "/api/people/", token: token, status: 403, word: "forbidden"},
+		"where no rule applies":            {path: "/dash", token: token, status: 403, word: "forbidden"},
+		"where no one may":                 {path: "/closed/", token: token, status: 403, word: "forbidden"},
+		"where the sign-in must be recent": {path: "/api/fresh/", token: token, status: 403, word: "forbidden"},
+		"a rule does not hold":             {path: "/api/when/", method: "PUT", token: token, status: 403, word: "forbidden"},
+		"another reading of the path":      {path: "/api/..%2fdash", token: token, status: 403, word: "forbidden"},
+		"a browser that navigates":         {path: "/dash", token: token, header: []string{"Accept", "text/html"}, status: 403, word: "forbidden"},
+		"for other hosts":                  {path: "/api/x", token: elsewhere, status: 403, word: "forbidden"},
+		"for other hosts, open":            {path: "/open/", token: elsewhere, status: 403, word: "forbidden"},
+		"revoked":                          {path: "/api/x", token: gone, status: 401, word: "unauthenticated"},
+		"revoked, open":                    {path: "/open/", token: gone, status: 401, word: "unauthenticated"},
+		"unknown":                          {path: "/api/x", token: personaltoken.New(), status: 401, word: "unauthenticated"},
+		"cut off":                          {path: "/api/x", token: token[:20], status: 401, word: "unauthenticated"},
+		"two":                              {path: "/api/x", token: token, header: []string{"Authorization", "Bearer x"}, status: 400, codes: 403},
+		"beside another":                   {path: "/api/x", token: token, header: []string{"Authorization", "Basic YTpi"}, status: 400, codes: 403},
+		"beside authsvc's cookie":          {path: "/api/x", token: token, header: []string{"Cookie", "__Host-authsvc.session=" + strings.Repeat("a", 43)}, status: 400, codes: 403},
+		"the program's token":              {path: "/open/", token: "glpat-1", status: 200},
+		"the program's token, closed":      {path: "/api/x", token: "glpat-1", status: 401, word: "unauthenticated"},
 	} {
 		if tt.method == "" {
 			tt.method = "GET"
@@ -156,7 +156,7 @@ func TestGateTokenIdentity(t *testing.T) {
 		}
 	}
 	if a := knocks["ext-authz"](w, "GET", "/open/", "Authorization", "Bearer of-the-program"); strings.Contains(a.Header.Get("X-Envoy-Auth-Headers-To-Remove"), "authorization") {
-		t.Errorf("what is the program's is removed: %v", a.Header)
+		t.Errorf("the program's own header is removed: %v", a.Header)
 	}
 }
 

@@ -107,7 +107,7 @@ func TestKeysFollowReplicas(t *testing.T) {
 		end(turned, t)
 		again, err := store.GetMeta(t.Context(), "signing-keys")
 		if err != nil || again == sealed {
-			t.Errorf("not sealed anew: %v", err)
+			t.Errorf("not resealed: %v", err)
 		}
 		only := tokenReplica(t, store, fresh)
 		if kids := keysOf(t, only); !slices.Equal(kids, made) {
@@ -242,7 +242,7 @@ func TestKeysHeld(t *testing.T) {
 			t.Fatal(err)
 		}
 		if _, err := w.RotateKeys(t.Context(), true); err == nil {
-			t.Error("rotated beside another")
+			t.Error("rotated while another replica has the lease")
 		}
 		if err := store.Release(t.Context(), "signing-keys", "another"); err != nil {
 			t.Fatal(err)
@@ -319,7 +319,7 @@ func TestKeysWithoutStorage(t *testing.T) {
 		}
 		for _, k := range list {
 			if k.State == authsvc.KeySigning && k.Alg == authsvc.SigningES256 && k.ID != token.header.KeyID {
-				t.Errorf("%s is said to sign", k.ID)
+				t.Errorf("%s is listed as the signing key", k.ID)
 			}
 		}
 		if _, err := w.RotateKeys(t.Context(), true); !errors.Is(err, authsvc.ErrDerivedKeys) {

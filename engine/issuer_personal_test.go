@@ -172,15 +172,15 @@ func TestPersonalTokenRefused(t *testing.T) {
 			return bear(w, token, "api", "Sec-Fetch-Site", "cross-site")
 		}, 403, "cross_site"},
 		"conditions on claims": {func(c *authsvc.Config) {
-			c.Tokens.Audiences[0].Allow = []authsvc.Condition{{Users: []string{"nobody"}}}
+			c.Tokens.Audiences[0].Allow = []authsvc.Condition{{Users: []string{"u-none"}}}
 		}, nil, 403, "forbidden"},
 		"a rule on the sign-in": {func(c *authsvc.Config) {
 			c.Tokens.Audiences[0].When = func(_ context.Context, r authsvc.AccessRequest) (bool, error) {
 				return r.Time.Sub(r.Session.AuthTime) < time.Hour, nil
 			}
 		}, nil, 403, "forbidden"},
-		"the store is away": {nil, broken("GetCredential"), 503, "unavailable"},
-		"users are away":    {nil, broken("GetUser"), 503, "unavailable"},
+		"the store fails":        {nil, broken("GetCredential"), 503, "unavailable"},
+		"reading the user fails": {nil, broken("GetUser"), 503, "unavailable"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -413,8 +413,8 @@ func TestCreatePersonalToken(t *testing.T) {
 	}{
 		"all":              {"ada-id", authsvc.PersonalTokenRequest{Name: "é", Audiences: []string{"api", "other", "api"}, Hosts: []string{"grafana.example.com", "https://Grafana.example.com", "http://127.0.0.1:3000"}, Life: 366 * 24 * time.Hour}, ""},
 		"a host alone":     {"ada-id", authsvc.PersonalTokenRequest{Name: strings.Repeat("é", 64), Hosts: []string{"https://a.example.com:8443"}, Life: time.Minute}, ""},
-		"nobody":           {"nobody", authsvc.PersonalTokenRequest{Name: "n", Audiences: []string{"api"}}, "not found"},
-		"for nothing":      {"ada-id", authsvc.PersonalTokenRequest{Name: "n"}, "needs at least one audience or host"},
+		"unknown user":     {"u-none", authsvc.PersonalTokenRequest{Name: "n", Audiences: []string{"api"}}, "not found"},
+		"no audience":      {"ada-id", authsvc.PersonalTokenRequest{Name: "n"}, "needs at least one audience or host"},
 		"no name":          {"ada-id", authsvc.PersonalTokenRequest{Audiences: []string{"api"}}, "the name of"},
 		"a long name":      {"ada-id", authsvc.PersonalTokenRequest{Name: strings.Repeat("é", 65), Audiences: []string{"api"}}, "the name of"},
 		"a control in it":  {"ada-id", authsvc.PersonalTokenRequest{Name: "a\nb", Audiences: []string{"api"}}, "the name of"},

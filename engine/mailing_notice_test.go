@@ -84,7 +84,7 @@ func TestNotices(t *testing.T) {
 		"unlinked by the application": {act: func(w *arena.World) { linked(w); w.UnlinkAccount(w.T.Context(), id(w), "op", "grace", nil) }, want: map[string]int{"linked": 1, "unlinked": 1}},
 		"unlinked, not there":         {act: func(w *arena.World) { mailed(w); w.UnlinkAccount(w.T.Context(), id(w), "op", "grace", nil) }},
 		"ended by the application":    {act: func(w *arena.World) { mailed(w); w.EndSessions(w.T.Context(), id(w)) }, want: map[string]int{"ended": 1}},
-		"ended, there were none":      {act: func(w *arena.World) { mailed(w).Post("/api/auth/signout"); w.EndSessions(w.T.Context(), id(w)) }},
+		"ended, no sessions":          {act: func(w *arena.World) { mailed(w).Post("/api/auth/signout"); w.EndSessions(w.T.Context(), id(w)) }},
 		"ended by the person":         {act: func(w *arena.World) { mailed(w).Post("/api/auth/account/signout", "all", "true") }},
 		"blocked": {act: func(w *arena.World) {
 			linked(w)
@@ -102,7 +102,7 @@ func TestNotices(t *testing.T) {
 			b.Post("/api/auth/account/delete", "confirm", "ada@app.test")
 			b.Post("/api/auth/account/keep", "pending", "true")
 		}, want: map[string]int{"deletion": 1, "kept": 1}},
-		"kept, and never to be deleted": {act: func(w *arena.World) {
+		"kept, without a scheduled deletion": {act: func(w *arena.World) {
 			mailed(w)
 			w.CancelDeletion(w.T.Context(), id(w)) //nolint:errcheck
 		}},
@@ -131,7 +131,7 @@ func TestNotices(t *testing.T) {
 					}
 				}
 				if want := tt.want; !maps.Equal(got, want) {
-					t.Errorf("told of %v, want %v", got, want)
+					t.Errorf("notices of %v, want %v", got, want)
 				}
 				for what, n := range got {
 					for range n {
@@ -176,7 +176,7 @@ func TestNoticeNeverFails(t *testing.T) {
 		b.SignInByMail(w, "ada@app.test")
 		store.FailAll(broken)
 		if b.SignIn(w.OP, "grace", "link", "true"); len(readAccount(t, b).Accounts) != 1 {
-			t.Errorf("%s away: the way to sign in was not added", broken)
+			t.Errorf("%s fails: the way to sign in was not added", broken)
 		}
 	}
 }
@@ -218,7 +218,7 @@ func TestUndo(t *testing.T) {
 				t.Fatalf("the press: %d %s", a.StatusCode, a.Text)
 			}
 			if thief.Email() != "" || owner.Email() != "" {
-				t.Error("a session goes on")
+				t.Error("a session continues")
 			}
 			if _, err := w.Store.GetUserByAccount(t.Context(), "op", "grace"); err == nil {
 				t.Error("the identity is still linked")
@@ -234,7 +234,7 @@ func TestUndo(t *testing.T) {
 			}
 			w.Mail.Notices()
 			if owner.SignInByMail(w, "ada@app.test"); owner.Email() != "ada@app.test" {
-				t.Error("twin: the owner does not get in again")
+				t.Error("twin: the owner cannot sign in again")
 			}
 		})
 	}

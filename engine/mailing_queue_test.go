@@ -83,7 +83,7 @@ func TestMailAttempts(t *testing.T) {
 	}{
 		"works":     {func(context.Context, int) error { return nil }, [2]int{1, 1}, ""},
 		"greylists": {func(_ context.Context, n int) error { return map[bool]error{true: busy}[n < 4] }, [2]int{4, 4}, ""},
-		"is busy for ever": {func(context.Context, int) error { return busy }, [2]int{6, 10},
+		"is always busy": {func(context.Context, int) error { return busy }, [2]int{6, 10},
 			"email: its link has expired, or will expire before the next attempt"},
 		"hangs": {func(ctx context.Context, _ int) error { return hang(ctx) }, [2]int{4, 9},
 			"email: its link has expired, or will expire before the next attempt"},
@@ -117,7 +117,7 @@ func TestMailAttempts(t *testing.T) {
 				}
 				for _, at := range p.closed {
 					if at.Sub(begin) > 10*time.Minute {
-						t.Errorf("an attempt went on %v, past the link's end", at.Sub(begin))
+						t.Errorf("an attempt continued for %v, past the link's end", at.Sub(begin))
 					}
 				}
 				if got := fmt.Sprint(p.given); got != fmt.Sprint([]string{c.given}) && (c.given != "" || len(p.given) > 0) {
@@ -202,7 +202,7 @@ func TestMailAfterCrash(t *testing.T) {
 				b.Post("/api/auth/signin/email", "email", "new@app.test")
 				synctest.Wait()
 				if len(p.begun) != 0 {
-					t.Fatal("the dead one sent it")
+					t.Fatal("the stopped replica sent the mail")
 				}
 				next := p.replica(t, dying, store)
 				settle(2 * time.Minute)

@@ -135,7 +135,7 @@ func TestBackchannelLogoutWithoutProvider(t *testing.T) {
 	store.broken.Store(false)
 	for end := time.Now().Add(time.Minute); b.Email() != ""; time.Sleep(50 * time.Millisecond) {
 		if time.Now().After(end) {
-			t.Fatalf("the session goes on\n%s", w.Logs)
+			t.Fatalf("the session continues\n%s", w.Logs)
 		}
 	}
 }

@@ -25,7 +25,7 @@ func TestFieldPaths(t *testing.T) {
 	}
 	got := map[string]string{}
 	want := map[string]string{
-		"id": "9007199254740993", "zero": "0", "big": "", "yes": "", "null": "", "empty|first": "Ada", "nobody | first": "Ada", "emails": "", "user": "",
+		"id": "9007199254740993", "zero": "0", "big": "", "yes": "", "null": "", "empty|first": "Ada", "absent | first": "Ada", "emails": "", "user": "",
 		`"https://x.example/uid"`: "u", "cognito:username": "c", "display-name": "d", `"a\"b"`: "q",
 		"user.emails[1].value": "b@x", "user.emails.1.value": "b@x", "user.emails[2].value": "", "user.0": "zero", "user[0]": "", "first.x": "", "first[0]": "",
 		"emails[primary=true].email": "2@x", "emails[primary=false].email": "1@x", "emails[primary=true&verified=true].email": "3@x",

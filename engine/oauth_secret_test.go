@@ -55,7 +55,7 @@ func TestClientSecretHook(t *testing.T) {
 		}
 		time.Sleep(54 * time.Minute)
 		if oddUser(w); made.Load() != 1 {
-			t.Error("made anew while good")
+			t.Error("created again while still valid")
 		}
 		time.Sleep(90 * time.Second) // less than five minutes remain
 		if oddUser(w); secret() != "odd-client-2" {

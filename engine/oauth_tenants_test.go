@@ -93,7 +93,7 @@ func TestSameSubjectInTwoTenants(t *testing.T) {
 			w := tenants(t, pairwise, nil)
 			a, b := enter(t, w, tenantA), enter(t, w, tenantB)
 			if a == b || enter(t, w, tenantA) != a || enter(t, w, tenantB) != b {
-				t.Error("ada of one tenant is ada of another")
+				t.Error("Ada of one tenant is Ada of another")
 			}
 			if got := accountIDs(t, w, a) + " " + accountIDs(t, w, b); got != tenantA+"/ada "+tenantB+"/ada" {
 				t.Errorf("accounts %q", got)
@@ -140,7 +140,7 @@ func TestAccountsStoredWithoutTenant(t *testing.T) {
 				t.Errorf("the account is now %q", now)
 			}
 			if list, err := w.Accounts(t.Context(), "before"); err != nil || (list[0].AccessToken != "at-before") != c.found {
-				t.Errorf("tokens of before: %+v, %v", list, err)
+				t.Errorf("tokens of the earlier account: %+v, %v", list, err)
 			}
 			if now := accountIDs(t, w, got); !c.found && now != tenantA+"/"+id {
 				t.Errorf("the new account is %q", now)

@@ -60,7 +60,7 @@ func TestDryRunGate(t *testing.T) {
 			c.Session.Strategy = authsvc.StrategyJWT
 			c.Gate = authsvc.Gate{Hosts: []authsvc.GateHost{{Origin: arena.Origin, Rules: randomRules(r), Default: authsvc.Allow{Nobody: r.IntN(4) == 0}}}}
 		})
-		people := map[string]http.Header{"nobody": {}}
+		people := map[string]http.Header{"guest": {}}
 		for _, name := range []string{"ada", "bob"} {
 			b := w.Browser()
 			b.Login(name)
@@ -77,7 +77,7 @@ func TestDryRunGate(t *testing.T) {
 		people["token"] = http.Header{"Authorization": {"Bearer " + token}}
 		gate := w.Guard(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 		for range each {
-			who := []string{"nobody", "ada", "bob", "token"}[r.IntN(4)]
+			who := []string{"guest", "ada", "bob", "token"}[r.IntN(4)]
 			method, target := []string{"GET", "POST", "HEAD", "DELETE"}[r.IntN(4)], randomTarget(r)
 			request := httptest.NewRequest(method, arena.Origin, nil)
 			request.RequestURI, request.Header = target, people[who].Clone()
@@ -103,7 +103,7 @@ func compareGate(t *testing.T, w *arena.World, gate http.Handler, r *http.Reques
 		q.Session = &authsvc.Session{UserID: "bob-id"}
 	default:
 		s, err := w.Session(r)
-		if err != nil || (s == nil) != (who == "nobody") {
+		if err != nil || (s == nil) != (who == "guest") {
 			t.Fatal(s, err)
 		}
 		q.Session = s

@@ -74,7 +74,7 @@ func TestTokensPage(t *testing.T) {
 			t.Errorf("signed out: %d %s", a.StatusCode, a.Location())
 		}
 		if page := b.Get("/api/auth/account").Text; !strings.Contains(page, `href="https://app.test`+tokensRoute+`"`) {
-			t.Error("the account page does not lead there")
+			t.Error("the account page does not link to it")
 		}
 		if page := b.Get(tokensRoute).Text; !strings.Contains(page, "You have no access tokens") || !strings.Contains(page, `name="audience.0" value="api"`) {
 			t.Error(page)
@@ -87,7 +87,7 @@ func TestTokensPage(t *testing.T) {
 			t.Errorf("%d %s", a.StatusCode, a.Text)
 		}
 		if a := bear(w, token, "other"); a.StatusCode == http.StatusOK {
-			t.Error("it is good for what was not chosen")
+			t.Error("it is valid for an audience that was not chosen")
 		}
 		shown := b.Post(tokensRoute, "name", "in a form", "audience.1", "other", "days", "30")
 		if n := strings.Count(shown.Text, "asv1_"); shown.StatusCode != http.StatusOK || n != 1 || !strings.Contains(shown.Header.Get("Cache-Control"), "no-store") {
@@ -102,13 +102,13 @@ func TestTokensPage(t *testing.T) {
 			t.Fatalf("%+v", o)
 		}
 		if created, expires := parseTime(t, o.Tokens[0].Created), parseTime(t, o.Tokens[0].Expires); expires.Sub(created) != 7*24*time.Hour {
-			t.Errorf("it is good for %v", expires.Sub(created))
+			t.Errorf("it is valid for %v", expires.Sub(created))
 		}
 		if a := stranger.Post(tokensRoute+"/revoke", "id", id, "json", "true"); !answers(a, http.StatusNotFound, "NotFound") {
 			t.Errorf("of another person: %d %s", a.StatusCode, a.Text)
 		}
 		if len(tokensOf(t, stranger).Tokens) != 0 {
-			t.Error("a stranger sees them")
+			t.Error("another user sees them")
 		}
 		if a := b.Post(tokensRoute+"/revoke", "id", id); a.Location() != arena.Origin+tokensRoute+"?done=revoked" || !strings.Contains(b.Get(a.Location()).Text, "was revoked") {
 			t.Errorf("%d %s", a.StatusCode, a.Location())
@@ -144,11 +144,11 @@ func TestTokensPageRefuses(t *testing.T) {
 		"no name":          {"audiences", "api"},
 		"a long name":      {"name", strings.Repeat("n", 65), "audiences", "api"},
 		"control":          {"name", "a\x07b", "audiences", "api"},
-		"for nothing":      {"name", "n"},
+		"no audience":      {"name", "n"},
 		"unknown audience": {"name", "n", "audiences", "api elsewhere"},
 		"a host":           {"name", "n", "audiences", "api", "hosts", "https://evil.test"},
 		"a box of a host":  {"name", "n", "host.0", "https://evil.test"},
-		"no number":        {"name", "n", "audiences", "api", "days", "x"},
+		"not a number":     {"name", "n", "audiences", "api", "days", "x"},
 		"negative":         {"name", "n", "audiences", "api", "days", "-1"},
 		"too long":         {"name", "n", "audiences", "api", "days", "367"},
 		"far too long":     {"name", "n", "audiences", "api", "days", "9223372036854775807"},
@@ -176,14 +176,14 @@ func TestTokensPageRefuses(t *testing.T) {
 		t.Errorf("a form that was opened in time: %d %s", a.StatusCode, a.Text)
 	}
 	if page := b.Get(tokensRoute).Text; strings.Count(page, `name="name" value=""`) != 1 {
-		t.Error("what was typed for a token that was made is there again")
+		t.Error("the text entered for an earlier token is shown again")
 	}
 	guest := w.Browser()
 	if a := guest.Post(tokensRoute, "name", "n", "audiences", "api", "json", "true"); !answers(a, http.StatusUnauthorized, "SessionRequired") {
-		t.Errorf("nobody: %d %s", a.StatusCode, a.Text)
+		t.Errorf("no session: %d %s", a.StatusCode, a.Text)
 	}
 	if a := askForData(guest, tokensRoute); !answers(a, http.StatusUnauthorized, "SessionRequired") {
-		t.Errorf("nobody reads: %d %s", a.StatusCode, a.Text)
+		t.Errorf("no session, reading: %d %s", a.StatusCode, a.Text)
 	}
 }
 
@@ -303,7 +303,7 @@ func TestTokensPageIsNotThere(t *testing.T) {
 	for name, tune := range map[string]func(*authsvc.Config){
 		"no tokens":       nil,
 		"no account page": func(c *authsvc.Config) { forPersonal(c); c.Account.Disabled = true },
-		"nothing to use":  func(c *authsvc.Config) { c.PersonalTokens.Enabled = true },
+		"no audiences":    func(c *authsvc.Config) { c.PersonalTokens.Enabled = true },
 	} {
 		w := arena.Start(t, tune)
 		b := w.Browser()
@@ -315,7 +315,7 @@ func TestTokensPageIsNotThere(t *testing.T) {
 			t.Errorf("%s: %d", name, a.StatusCode)
 		}
 		if strings.Contains(b.Get("/api/auth/account").Text, "account/tokens") {
-			t.Errorf("%s: the account page leads there", name)
+			t.Errorf("%s: the account page links to it", name)
 		}
 	}
 }

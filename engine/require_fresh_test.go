@@ -64,7 +64,7 @@ func TestRequireFresh(t *testing.T) {
 				}
 				fresh, plain := s.RequireFresh(5*time.Minute)(inside), s.Require(inside)
 				if r := ask(fresh, "application/json"); r.StatusCode != http.StatusUnauthorized {
-					t.Errorf("nobody: %d", r.StatusCode)
+					t.Errorf("no session: %d", r.StatusCode)
 				}
 				g.login("ada", "right")
 				time.Sleep(5 * time.Minute)
@@ -167,12 +167,12 @@ func TestRequireFreshConfirmPage(t *testing.T) {
 			}
 			makeOld(t, w, id)
 			if page := b.Get("/api/auth/signin?callbackUrl=%2Fpay"); !strings.Contains(page.Text, `href="`+arena.Origin+`/pay"`) {
-				t.Errorf("twin: who is not asked for a fresh sign-in can go on: %s", page.Text)
+				t.Errorf("twin: a user who need not sign in again can continue: %s", page.Text)
 			}
 			nobody := w.Browser()
 			nobody.H, nobody.Header = b.H, b.Header
 			if to := nobody.Get("/pay").Location(); to != arena.Origin+"/api/auth/signin?callbackUrl="+url.QueryEscape(arena.Origin+"/pay") {
-				t.Errorf("nobody is sent to %s", to)
+				t.Errorf("without a session, it leads to %s", to)
 			}
 		})
 	}
@@ -239,9 +239,9 @@ func TestRequireFreshForeignSession(t *testing.T) {
 	g.cookies["__Secure-next-auth.session-token"] = token
 	inside := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "in") })
 	if g.h = s.RequireFresh(time.Hour)(inside); g.get("/").StatusCode != http.StatusUnauthorized {
-		t.Error("it is taken for fresh")
+		t.Error("it counts as fresh")
 	}
 	if g.h = s.Require(inside); g.get("/").text != "in" {
-		t.Error("twin: it is no session at all")
+		t.Error("twin: it is not a session at all")
 	}
 }

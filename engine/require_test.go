@@ -79,7 +79,7 @@ func TestRequireHTMX(t *testing.T) {
 		"a part of a page":      {"GET", []string{"HX-Current-URL", arena.Origin + "/page?c=d&e"}, arena.Origin + "/page?c=d&e"},
 		"a form":                {"POST", []string{"HX-Current-URL", arena.Origin + "/page"}, arena.Origin + "/page"},
 		"accepts HTML":          {"GET", []string{"HX-Current-URL", arena.Origin + "/page", "Accept", "text/html"}, arena.Origin + "/page"},
-		"another site of ours":  {"GET", []string{"HX-Current-URL", "https://shop.test/cart"}, "https://shop.test/cart"},
+		"another allowed site":  {"GET", []string{"HX-Current-URL", "https://shop.test/cart"}, "https://shop.test/cart"},
 		"a boosted link":        {"GET", []string{"HX-Boosted", "true", "HX-Current-URL", arena.Origin + "/page"}, here},
 		"a boosted form":        {"POST", []string{"HX-Boosted", "true", "HX-Current-URL", arena.Origin + "/page"}, arena.Origin + "/page"},
 		"no page":               {"GET", nil, arena.Origin},

@@ -12,8 +12,8 @@ import (
 	"authsvc/internal/text/pages"
 )
 
-// A part is a storey or a room and what it adds to the engine. Every field but of may
-// be nil.
+// A part is a storey or a room and what it adds to the engine. Only the field named of
+// must be set.
 type part struct {
 	of      any                                            // the storey or room itself, which may use only its own fields
 	check   func(*builder)                                 // compiles its options
@@ -25,7 +25,8 @@ type part struct {
 }
 
 // parts returns all storeys and rooms, from the ground up. Each may hold those before
-// it, and no room may hold another. This is the only place that knows all rooms.
+// it, and no room may hold another. No other function
+// lists all rooms.
 func parts(h *storeys) []part {
 	return []part{
 		{of: h.site, cookies: h.site.nameCookies, keys: h.site.deriveKeys, routes: func() map[string]*route { return webRoutes(h.site) }, events: requestEvents},
@@ -133,7 +134,7 @@ var serviceEvents = []audit.Kind{
 	{Name: "user.blocked", Outcome: authsvc.AuditSuccess, Meaning: "Block revoked all access of a user."},
 	{Name: "user.block_failed", Outcome: authsvc.AuditFailed, Meaning: "Block failed, or there is no such user."},
 	{Name: "user.unblocked", Outcome: authsvc.AuditSuccess, Meaning: "Unblock lets a user sign in again."},
-	{Name: "user.created", Outcome: authsvc.AuditSuccess, Meaning: "CreateUser or Invite stored a user. Those who sign up are in `sign_in.succeeded`."},
+	{Name: "user.created", Outcome: authsvc.AuditSuccess, Meaning: "CreateUser or Invite stored a user. A sign-up is reported as `sign_in.succeeded`."},
 	{Name: "user.invited", Outcome: authsvc.AuditSuccess, Meaning: "Invite queued a mail with a link to a user."},
 	{Name: "configuration.changed", Outcome: authsvc.AuditSuccess, Meaning: "The program applied a new configuration."},
 	{Name: "configuration.change_failed", Outcome: authsvc.AuditFailed, Meaning: "A new configuration could not be applied; the earlier one stays in effect."},

@@ -143,7 +143,7 @@ func TestStoreDown(t *testing.T) {
 			}
 		}
 		if b.Email() != "ada@example.com" {
-			t.Error("somebody else's session was lost")
+			t.Error("another user's session was lost")
 		}
 	}
 }

@@ -114,7 +114,7 @@ func TestReconfigureStrategy(t *testing.T) {
 		}
 		b := w.Browser()
 		if a := b.Get("/api/auth/session"); a.StatusCode != http.StatusOK {
-			t.Errorf("the service before does not go on: %d", a.StatusCode)
+			t.Errorf("the earlier service stopped answering: %d", a.StatusCode)
 		}
 		c.Session.Strategy = authsvc.Strategy(from)
 		if next, err = w.Reconfigure(c); err != nil {

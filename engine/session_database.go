@@ -19,7 +19,8 @@ type databaseSessions struct {
 	keeper *keeper
 	plain  bool // compat: the token is stored as it is
 	// slides holds the sessions that this replica has just extended or is about to
-	// extend. Concurrent requests have all read the earlier record.
+	// extend, so that concurrent requests, which have all read the earlier record, do
+	// not each extend the session.
 	slides *fleet.ReplayCache
 }
 

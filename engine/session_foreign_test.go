@@ -61,10 +61,10 @@ func foreignClaims(t *testing.T, own map[string]any) {
 	b.Cookies[w.SessionCookie()] = token
 	stolen := b.Clone()
 	if b.Email() != "ada@app.test" {
-		t.Fatalf("thrown out: %v", b.Session())
+		t.Fatalf("signed out: %v", b.Session())
 	}
 	if s := sessionOf(t, w, b); s.AMR() != nil || s.ACR() != "" {
-		t.Errorf("another program's amr is taken for ours: %v, %s", s.AMR(), s.ACR())
+		t.Errorf("another program's amr is accepted as authsvc's: %v, %s", s.AMR(), s.ACR())
 	}
 	guarded := w.RequireFresh(24 * time.Hour)(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTeapot) }))
 	r := httptest.NewRequest(http.MethodGet, b.Abs("/"), nil)
@@ -81,7 +81,7 @@ func foreignClaims(t *testing.T, own map[string]any) {
 	stillHas(t, sealer, b.Cookies[w.SessionCookie()], own)
 	b.Post("/api/auth/signout")
 	if stolen.Email() != "" {
-		t.Error("the token of before the extension lives on")
+		t.Error("the token from before the extension is still valid")
 	}
 	end(w, t)
 }

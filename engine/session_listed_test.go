@@ -86,7 +86,7 @@ func TestSessionsAreListedAndEnded(t *testing.T) {
 		if len(ids) != 3 || ids[first] == nil || ids[keep] == nil {
 			t.Fatalf("the sessions are %v, listed as %+v", ids, list)
 		}
-		for _, wrong := range []struct{ user, id string }{{user, "x"}, {user, ""}, {w.Person(t, other), first}, {"nobody", first}} {
+		for _, wrong := range []struct{ user, id string }{{user, "x"}, {user, ""}, {w.Person(t, other), first}, {"u-none", first}} {
 			if err := w.EndSession(t.Context(), wrong.user, wrong.id); !errors.Is(err, authsvc.ErrNotFound) {
 				t.Errorf("%v: %v", wrong, err)
 			}
@@ -111,7 +111,7 @@ func TestSessionsAreListedAndEnded(t *testing.T) {
 			t.Errorf("listed then: %+v", left)
 		}
 		if other.Email() == "" || len(listed(t, w.Service, w.Person(t, other))) != 1 {
-			t.Error("twin: somebody else's session ended")
+			t.Error("twin: another user's session ended")
 		}
 		ids[keep].Post("/api/auth/signout")
 		if left := listed(t, w.Service, user); len(left) != 0 {
@@ -216,7 +216,7 @@ func TestBlock(t *testing.T) {
 			t.Errorf("stored %+v, %v", p, err)
 		}
 		if b.Email() != "" || len(listed(t, w.Service, user)) != 0 {
-			t.Error("a session lives")
+			t.Error("a session is still valid")
 		}
 		again := w.Browser()
 		again.SignIn(w.OP, "ada")
@@ -227,19 +227,19 @@ func TestBlock(t *testing.T) {
 			t.Error("a mail went out")
 		}
 		if twin.Email() == "" {
-			t.Error("twin: somebody else's session ended")
+			t.Error("twin: another user's session ended")
 		}
 		if err := w.Unblock(t.Context(), user); err != nil {
 			t.Fatal(err)
 		}
 		if again.SignIn(w.OP, "ada"); again.Email() == "" || w.Person(t, again) != user {
-			t.Error("unblocked, and does not get in")
+			t.Error("unblocked, but cannot sign in")
 		}
-		if err := w.Block(t.Context(), "nobody", ""); !errors.Is(err, authsvc.ErrNotFound) {
-			t.Errorf("block of nobody: %v", err)
+		if err := w.Block(t.Context(), "u-none", ""); !errors.Is(err, authsvc.ErrNotFound) {
+			t.Errorf("block of an unknown user: %v", err)
 		}
-		if err := w.Unblock(t.Context(), "nobody"); !errors.Is(err, authsvc.ErrNotFound) {
-			t.Errorf("unblock of nobody: %v", err)
+		if err := w.Unblock(t.Context(), "u-none"); !errors.Is(err, authsvc.ErrNotFound) {
+			t.Errorf("unblock of an unknown user: %v", err)
 		}
 	})
 }

@@ -65,7 +65,7 @@ func TestAMRWithoutStorage(t *testing.T) {
 	before := b.Cookies[w.SessionCookie()]
 	b.Session()
 	if b.Cookies[w.SessionCookie()] == before {
-		t.Fatal("not issued anew")
+		t.Fatal("not issued again")
 	}
 	if got := proof(sessionOf(t, w, b)); got != "[app] 1fa" {
 		t.Error(got)

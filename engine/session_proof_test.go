@@ -224,7 +224,7 @@ func TestAgainAsksWhereItCan(t *testing.T) {
 	for name, test := range map[string]struct {
 		both   bool
 		proved bool
-	}{"one that asks beside it": {both: true}, "alone": {proved: true}} {
+	}{"beside a provider that can ask again": {both: true}, "alone": {proved: true}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := arena.Start(t, func(c *authsvc.Config) {

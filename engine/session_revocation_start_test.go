@@ -117,7 +117,7 @@ func TestSignOutOutlived(t *testing.T) {
 		for range 9 {
 			time.Sleep(10 * time.Minute)
 			if stolen.Email() == "" {
-				t.Fatal("twin: the replica that knows nothing does not go on")
+				t.Fatal("twin: the session ended at the replica that knows nothing")
 			}
 		}
 		cutOff.down.Store(false)

@@ -41,7 +41,7 @@ func TestRevocationsCompareEpochs(t *testing.T) {
 		"before":                         {claimsOf("ann", "s", 9), true},
 		"after":                          {claimsOf("ann", "s", 10), false},
 		"long after":                     {claimsOf("ann", "s", 99), false},
-		"somebody else":                  {claimsOf("dora", "s", 0), false},
+		"another user":                   {claimsOf("dora", "s", 0), false},
 		"by the provider":                {claimsOf("bob", "s", 9), true},
 		"by the provider, after":         {claimsOf("bob", "s", 10), false},
 		"by another provider":            {other, false},
@@ -73,7 +73,7 @@ func TestRevocationsForget(t *testing.T) {
 		t.Errorf("%d sessions are left", n)
 	}
 	if _, there := v.sessions[v.hash(keySession, "5")]; !there || len(v.cutoffs) != 1 {
-		t.Errorf("what was prolonged is gone; %d cutoffs", len(v.cutoffs))
+		t.Errorf("the extended session is gone; %d cutoffs", len(v.cutoffs))
 	}
 	v.forget(uint32(at(30_000).Unix()))
 	if len(v.sessions)+len(v.cutoffs)+len(v.ends[0].chunks)+len(v.ends[1].chunks) > 2 {

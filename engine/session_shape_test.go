@@ -76,10 +76,10 @@ func TestEmailVerified(t *testing.T) {
 			by     string
 			want   bool
 		}{
-			"vouched for by the provider": {func(b *arena.Browser) { b.SignIn(w.OP, "ada") }, "op", true},
-			"not vouched for":             {func(b *arena.Browser) { b.SignIn(w.OP, "alan") }, "op", false},
-			"without an address":          {func(b *arena.Browser) { b.SignIn(w.OP, "katherine") }, "op", false},
-			"by a link":                   {func(b *arena.Browser) { b.SignInByMail(w, "link@app.test") }, "email", true},
+			"verified by the provider":     {func(b *arena.Browser) { b.SignIn(w.OP, "ada") }, "op", true},
+			"not verified by the provider": {func(b *arena.Browser) { b.SignIn(w.OP, "alan") }, "op", false},
+			"without an address":           {func(b *arena.Browser) { b.SignIn(w.OP, "katherine") }, "op", false},
+			"by a link":                    {func(b *arena.Browser) { b.SignInByMail(w, "link@app.test") }, "email", true},
 		} {
 			b := w.Browser()
 			c.signIn(b)
@@ -275,7 +275,7 @@ func TestClaimsCallback(t *testing.T) {
 				case a.Account.ProviderAccountID == "katherine":
 					return authsvc.Claims{"f": func() {}}, nil
 				case kept != nil:
-					return nil, errors.New("claims of nobody")
+					return nil, errors.New("claims of an unknown account")
 				}
 				return authsvc.Claims{"roles": []string{a.User.Name, a.Profile.Text("sub")}}, nil
 			}

@@ -206,14 +206,14 @@ var auditCases = map[string]auditCase{
 		want: []brief{{Name: "sign_in.refused", Code: authsvc.CodeOAuthCallback, Reason: "no state", Provider: "op"}}},
 	"foreign state": {run: func(_ *audited, b *arena.Browser) { b.Get("/api/auth/callback/op?code=x&state=y") },
 		want: []brief{{Name: "sign_in.refused", Code: authsvc.CodeOAuthCallback, Reason: "state is not one of this browser's", Provider: "op"}}},
-	"state of before": {run: func(w *audited, b *arena.Browser) {
+	"earlier state": {run: func(w *audited, b *arena.Browser) {
 		old, to := b.Clone(), b.Approve(w.OP, b.Begin("op"), "ada")
 		old.Cookies = b.Clone().Cookies
 		b.Get(to)
 		old.Get(to)
 	}, want: []brief{{Name: "sign_in.succeeded", Reason: "created", Provider: "op", User: ada},
 		{Name: "sign_in.refused", Code: authsvc.CodeOAuthCallback, Reason: "finished before", Provider: "op"}}},
-	"the person says no": {run: func(w *audited, b *arena.Browser) {
+	"the user declines": {run: func(w *audited, b *arena.Browser) {
 		state := arena.MustURL(w.T, b.Begin("op")).Query().Get("state")
 		b.Get("/api/auth/callback/op?error=access_denied&state=" + url.QueryEscape(state))
 	}, want: []brief{{Name: "sign_in.refused", Code: authsvc.CodeAccessDenied, Reason: "refused", Provider: "op"}}},
@@ -243,9 +243,9 @@ var auditCases = map[string]auditCase{
 		want: []brief{{Name: "email.refused", Code: authsvc.CodeAccessDenied, Reason: "by the sign-in conditions", Provider: "email"}}},
 	"not invited": {tune: notInvited, run: viaOp,
 		want: []brief{{Name: "sign_in.refused", Code: authsvc.CodeAccessDenied, Reason: "not invited", Provider: "op"}}},
-	"no mail to who is not invited": {tune: notInvited, run: asksLink,
+	"no mail to an uninvited person": {tune: notInvited, run: asksLink,
 		want: []brief{{Name: "email.refused", Code: authsvc.CodeAccessDenied, Reason: "not invited", Provider: "email"}}},
-	"another domain than those of sign-up": {tune: func(c *authsvc.Config) { c.SignUp.Domains = []string{"other.test"} }, run: viaOp,
+	"another sign-up domain": {tune: func(c *authsvc.Config) { c.SignUp.Domains = []string{"other.test"} }, run: viaOp,
 		want: []brief{{Name: "sign_in.refused", Code: authsvc.CodeAccessDenied, Reason: "no proved address in a sign-up domain", Provider: "op"}}},
 	"claims callback refuses": {tune: func(c *authsvc.Config) {
 		c.Callbacks.Claims = func(context.Context, authsvc.SignInAttempt, authsvc.Claims) (authsvc.Claims, error) {
@@ -280,7 +280,7 @@ var auditCases = map[string]auditCase{
 		{Name: "sign_in.refused", Code: authsvc.CodeVerification, Reason: "unknown or was used", Provider: "email"}}},
 	"link without token": {run: func(_ *audited, b *arena.Browser) { b.Get("/api/auth/callback/email?email=" + mailed) },
 		want: []brief{{Name: "sign_in.refused", Code: authsvc.CodeVerification, Reason: "no token", Provider: "email"}}},
-	"mail refused for good": {tune: func(c *authsvc.Config) {
+	"mail refused permanently": {tune: func(c *authsvc.Config) {
 		next, requested := c.Events.Audit, make(chan struct{})
 		c.Events.Audit = func(ctx context.Context, e authsvc.AuditEvent) {
 			next(ctx, e)
@@ -330,17 +330,17 @@ var auditCases = map[string]auditCase{
 
 	"link": {prepare: viaLink, run: func(w *audited, b *arena.Browser) { b.SignIn(w.OP, "ada", "link", "true") },
 		want: []brief{{Name: "account.linked", Provider: "op", User: mailed}, {Name: "notice.sent", Reason: "linked", User: mailed, Provider: "op"}, {Name: "sign_in.succeeded", Provider: "op", User: mailed}}},
-	"link, somebody else's": {prepare: func(w *audited, b *arena.Browser) { viaOp(w, w.Browser()); viaLink(w, b) },
+	"link, another user's": {prepare: func(w *audited, b *arena.Browser) { viaOp(w, w.Browser()); viaLink(w, b) },
 		run:  func(w *audited, b *arena.Browser) { b.SignIn(w.OP, "ada", "link", "true") },
 		want: []brief{{Name: "account.link_refused", Code: authsvc.CodeOAuthAccountNotLinked, Reason: "to another user", Provider: "op", User: mailed}}},
 	"link without session": {run: func(_ *audited, b *arena.Browser) { b.Post("/api/auth/signin/op", "link", "true") },
 		want: []brief{{Name: "sign_in.refused", Code: authsvc.CodeSessionRequired, Reason: "without a session", Provider: "op"}}},
-	"address is somebody's": {prepare: func(w *audited, _ *arena.Browser) { w.Browser().SignInByMail(w.World, ada) }, run: viaOp,
+	"address of another user": {prepare: func(w *audited, _ *arena.Browser) { w.Browser().SignInByMail(w.World, ada) }, run: viaOp,
 		want: []brief{{Name: "account.not_linked", Code: authsvc.CodeOAuthAccountNotLinked, Provider: "op", User: ada}}},
 
-	"sign-out":           {prepare: viaOp, run: func(_ *audited, b *arena.Browser) { b.Post("/api/auth/signout") }, want: []brief{{Name: "sign_out.succeeded", Provider: "op", User: ada}}},
-	"sign-out, cookies":  {tune: func(c *authsvc.Config) { c.Session.Strategy = "jwt" }, prepare: viaOp, run: func(_ *audited, b *arena.Browser) { b.Post("/api/auth/signout") }, want: []brief{{Name: "sign_out.succeeded", Provider: "op", User: ada}}},
-	"sign-out of nobody": {run: func(_ *audited, b *arena.Browser) { b.Post("/api/auth/signout") }},
+	"sign-out":                 {prepare: viaOp, run: func(_ *audited, b *arena.Browser) { b.Post("/api/auth/signout") }, want: []brief{{Name: "sign_out.succeeded", Provider: "op", User: ada}}},
+	"sign-out, cookies":        {tune: func(c *authsvc.Config) { c.Session.Strategy = "jwt" }, prepare: viaOp, run: func(_ *audited, b *arena.Browser) { b.Post("/api/auth/signout") }, want: []brief{{Name: "sign_out.succeeded", Provider: "op", User: ada}}},
+	"sign-out without session": {run: func(_ *audited, b *arena.Browser) { b.Post("/api/auth/signout") }},
 	"sign-out, store down": {prepare: viaOp, run: func(w *audited, b *arena.Browser) { w.broken("DeleteSession"); b.Post("/api/auth/signout") },
 		want: []brief{{Name: "sign_out.failed", Code: authsvc.CodeConfiguration, Reason: "the store"}}},
 	"sign-out, foreign page": {run: func(_ *audited, b *arena.Browser) { b.Get("/api/auth/signout/provider?state=x") },
@@ -352,11 +352,11 @@ var auditCases = map[string]auditCase{
 	"sign-out, foreign return": {run: func(_ *audited, b *arena.Browser) { b.Get("/api/auth/signout/return?state=x") },
 		want: []brief{{Name: "sign_out.return_refused", Reason: "state"}}},
 
-	"gate, not allowed":   {tune: gatedWorld, prepare: viaLink, run: gateAsks("/admin/"), want: []brief{{Name: "gate.refused", Code: authsvc.CodeAccessDenied, Reason: "no condition", User: mailed}}},
-	"gate, nobody may":    {tune: gatedWorld, run: gateAsks("/closed/"), want: []brief{{Name: "gate.refused", Code: authsvc.CodeAccessDenied, Reason: "no one is allowed"}}},
-	"gate, not signed in": {tune: gatedWorld, run: gateAsks("/")},
-	"gate, what path?":    {tune: gatedWorld, run: gateAsks("/" + strings.Repeat("%25", 9) + "%2500"), want: []brief{{Name: "gate.malformed", Reason: "target"}}},
-	"gate, who asks?": {tune: gatedWorld, run: func(_ *audited, b *arena.Browser) {
+	"gate, not allowed":    {tune: gatedWorld, prepare: viaLink, run: gateAsks("/admin/"), want: []brief{{Name: "gate.refused", Code: authsvc.CodeAccessDenied, Reason: "no condition", User: mailed}}},
+	"gate, no one may":     {tune: gatedWorld, run: gateAsks("/closed/"), want: []brief{{Name: "gate.refused", Code: authsvc.CodeAccessDenied, Reason: "no one is allowed"}}},
+	"gate, not signed in":  {tune: gatedWorld, run: gateAsks("/")},
+	"gate, malformed path": {tune: gatedWorld, run: gateAsks("/" + strings.Repeat("%25", 9) + "%2500"), want: []brief{{Name: "gate.malformed", Reason: "target"}}},
+	"gate, untrusted caller": {tune: gatedWorld, run: func(_ *audited, b *arena.Browser) {
 		b.Get("/api/auth/gate/forward-auth")
 	}, want: []brief{{Name: "gate.untrusted_proxy", Code: authsvc.CodeAccessDenied, Reason: "gate.proxies"}}},
 	"gate, cookies lost": {tune: gatedWorld, prepare: viaOp, run: func(_ *audited, b *arena.Browser) {
@@ -370,7 +370,7 @@ var auditCases = map[string]auditCase{
 		p.All()[arena.Origin], p.At(wiki).Header = b, b.Header
 		p.Walk(wiki + "/dash")
 	}, want: []brief{{Name: "gate.entered", User: ada}}},
-	"gate, a host of nobody": {tune: manyHosts, prepare: viaOp, run: func(_ *audited, b *arena.Browser) { navigate(b, "GET", "/api/auth/gate/authorize?host=evil.test") },
+	"gate, unknown host": {tune: manyHosts, prepare: viaOp, run: func(_ *audited, b *arena.Browser) { navigate(b, "GET", "/api/auth/gate/authorize?host=evil.test") },
 		want: []brief{{Name: "gate.enter_refused", Reason: "not configured"}}},
 
 	"end of sessions": {prepare: viaOp, run: func(w *audited, _ *arena.Browser) { w.EndSessions(w.T.Context(), w.user(ada)) },
@@ -405,22 +405,22 @@ var auditCases = map[string]auditCase{
 	}, want: []brief{{Name: "user.updated", Reason: "by the application", User: ada, Apart: true}}},
 	"block": {prepare: viaOp, run: func(w *audited, _ *arena.Browser) { w.Block(w.T.Context(), w.user(ada), "spam") },
 		want: []brief{{Name: "user.blocked", Reason: "application", User: ada, Apart: true}}},
-	"block of nobody": {run: func(w *audited, _ *arena.Browser) { w.Block(w.T.Context(), "nobody", "spam") },
-		want: []brief{{Name: "user.block_failed", Reason: "application", User: "=nobody", Apart: true}}},
+	"block of unknown user": {run: func(w *audited, _ *arena.Browser) { w.Block(w.T.Context(), "u-none", "spam") },
+		want: []brief{{Name: "user.block_failed", Reason: "application", User: "=u-none", Apart: true}}},
 	"unblock": {prepare: viaOp, run: func(w *audited, _ *arena.Browser) { w.Unblock(w.T.Context(), w.user(ada)) },
 		want: []brief{{Name: "user.unblocked", Reason: "application", User: ada, Apart: true}}},
 	"deletion": {run: func(w *audited, _ *arena.Browser) {
 		w.Store.CreateUser(w.T.Context(), authsvc.User{ID: "gone"})
 		w.DeleteUser(w.T.Context(), "gone")
 	}, want: []brief{{Name: "user.deleted", Reason: "application", User: "=gone", Apart: true}}},
-	"deletion of nobody": {run: func(w *audited, _ *arena.Browser) { w.DeleteUser(w.T.Context(), "nobody") },
-		want: []brief{{Name: "user.delete_failed", Reason: "application", User: "=nobody", Apart: true}}},
+	"deletion of unknown user": {run: func(w *audited, _ *arena.Browser) { w.DeleteUser(w.T.Context(), "u-none") },
+		want: []brief{{Name: "user.delete_failed", Reason: "application", User: "=u-none", Apart: true}}},
 	"deletion with a grace": {prepare: viaOp, run: func(w *audited, _ *arena.Browser) { w.ScheduleDeletion(w.T.Context(), w.user(ada)) },
 		want: []brief{{Name: "user.deletion_scheduled", Reason: "application", User: ada, Apart: true}, {Name: "notice.sent", Reason: "deletion", User: ada, Apart: true}}},
 	"deletion by the person": {prepare: viaOp, tune: deletable, run: func(_ *audited, b *arena.Browser) {
 		b.Post("/api/auth/account/delete", "confirm", "ada@example.com")
 	}, want: []brief{{Name: "user.deletion_scheduled", Reason: "by the person", User: ada}, {Name: "notice.sent", Reason: "deletion", User: ada}}},
-	"deletion taken back": {prepare: func(w *audited, b *arena.Browser) { viaOp(w, b); w.ScheduleDeletion(w.T.Context(), w.user(ada)) },
+	"deletion cancelled": {prepare: func(w *audited, b *arena.Browser) { viaOp(w, b); w.ScheduleDeletion(w.T.Context(), w.user(ada)) },
 		run:  func(w *audited, _ *arena.Browser) { w.CancelDeletion(w.T.Context(), w.user(ada)) },
 		want: []brief{{Name: "user.deletion_cancelled", Reason: "application", User: ada, Apart: true}, {Name: "notice.sent", Reason: "kept", User: ada, Apart: true}}},
 	"name": {prepare: viaOp, run: func(_ *audited, b *arena.Browser) { b.Post("/api/auth/account/profile", "name", "Ada") },
@@ -483,7 +483,7 @@ var auditCases = map[string]auditCase{
 
 	"refresh failed": {run: func(w *audited, _ *arena.Browser) { w.accessToken(`{"nonsense":1}`) },
 		want: []brief{{Name: "token.refresh_failed", Provider: "op", User: ada, Apart: true}}},
-	"refresh of somebody else": {run: func(w *audited, _ *arena.Browser) {
+	"refresh of another user": {run: func(w *audited, _ *arena.Browser) {
 		raw, err := w.OP.Sign("JWT", map[string]any{"iss": w.OP.Issuer(), "aud": "app", "sub": "grace", "iat": time.Now().Unix(), "exp": time.Now().Add(time.Hour).Unix()})
 		if err != nil {
 			w.T.Fatal(err)

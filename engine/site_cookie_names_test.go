@@ -29,9 +29,9 @@ func TestCookieNames(t *testing.T) {
 		"over http":                     {url: http, cookies: authsvc.CookieOptions{Session: "auth"}},
 		"compat":                        {url: https, compat: authsvc.NextAuthV4, cookies: authsvc.CookieOptions{Session: "__Host-next-auth.c"}},
 		"session begins with csrf":      {url: https, cookies: authsvc.CookieOptions{Session: "__Host-authsvc.csrf.session"}},
-		"nothing chosen":                {url: https},
+		"defaults":                      {url: https},
 		"with a dot":                    {https, "", authsvc.CookieOptions{Session: "__Host-authsvc"}, "Cookies", "__Host-authsvc and __Host-authsvc.csrf"},
-		"a chunk's":                     {https, "", authsvc.CookieOptions{Session: "__Host-a", CSRF: "__Host-a.0"}, "Cookies", "__Host-a and __Host-a.0"},
+		"a chunk's name":                {https, "", authsvc.CookieOptions{Session: "__Host-a", CSRF: "__Host-a.0"}, "Cookies", "__Host-a and __Host-a.0"},
 		"one for two":                   {https, "", authsvc.CookieOptions{CSRF: "__Host-a", CallbackURL: "__Host-a"}, "Cookies", "__Host-a and __Host-a"},
 		"session for csrf":              {https, "", authsvc.CookieOptions{CSRF: "__Host-authsvc.session"}, "Cookies", "__Host-authsvc.session and __Host-authsvc.session"},
 		"an attempt's, csrf":            {https, "", authsvc.CookieOptions{CSRF: "__Host-authsvc.tx.csrf"}, "Cookies", "__Host-authsvc.tx. and __Host-authsvc.tx.csrf"},
@@ -47,7 +47,7 @@ func TestCookieNames(t *testing.T) {
 		"domain, private public suffix": {"https://me.github.io", "", authsvc.CookieOptions{Domain: "github.io"}, "Cookies.Domain", "public suffix"},
 		"domain, public suffix, a dot":  {"https://me.github.io", "", authsvc.CookieOptions{Domain: ".github.io"}, "Cookies.Domain", "public suffix"},
 		"domain, below a public suffix": {url: "https://auth.app.co.uk", cookies: authsvc.CookieOptions{Domain: "app.co.uk"}},
-		"domain of somebody else":       {https, "", authsvc.CookieOptions{Domain: "example.org"}, "Cookies.Domain", "does not cover"},
+		"domain of another site":        {https, "", authsvc.CookieOptions{Domain: "example.org"}, "Cookies.Domain", "does not cover"},
 		"domain, top level":             {https, "", authsvc.CookieOptions{Domain: "com"}, "Cookies.Domain", "does not cover"},
 	} {
 		t.Run(name, func(t *testing.T) {

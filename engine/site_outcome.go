@@ -176,7 +176,7 @@ func refused(name problemName) problem {
 // requestEvents are the audit events of requests as such.
 var requestEvents = []audit.Kind{
 	{Name: "csrf.refused", Outcome: authsvc.AuditRefused, Meaning: "A POST had no CSRF token, or one that does not match its cookie."},
-	{Name: "request.cross_site", Outcome: authsvc.AuditRefused, Meaning: "A POST came from an origin that is neither ours nor trusted."},
+	{Name: "request.cross_site", Outcome: authsvc.AuditRefused, Meaning: "A POST came from an origin that is neither the service's own nor trusted."},
 	{Name: "request.limited", Outcome: authsvc.AuditRefused, Meaning: "A rate limit refused the request."},
 	{Name: "request.failed", Outcome: authsvc.AuditFailed, Meaning: "The request ended in a panic."},
 }

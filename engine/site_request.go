@@ -30,7 +30,7 @@ type request struct {
 	place      place  // see at
 	jar        cookie.Jar
 	body       *body // of a POST, else nil
-	asksJSON   bool  // a body that cannot be read says json=true
+	asksJSON   bool  // the form could not be parsed, but contains json=true
 	now        time.Time
 	waitsSince time.Time // since when it waits for others, by this machine's clock; zero: not yet
 
@@ -112,7 +112,7 @@ func (rq *request) act() (out outcome) {
 	return rq.route.post(rq)
 }
 
-// sid names the session for the CSRF token, "" without one.
+// sid returns the id of the session that the CSRF token is bound to, "" without one.
 func (rq *request) sid() string {
 	if !rq.sidRead {
 		rq.sidRead = true
@@ -123,8 +123,8 @@ func (rq *request) sid() string {
 	return rq.sidValue
 }
 
-// sessionCookieValue returns the joined session cookie, "" if there is none or its
-// cookies make no sense together.
+// sessionCookieValue returns the value of the session cookie, joined from its parts; ""
+// if there is none or the parts do not fit together.
 func (rq *request) sessionCookieValue() string {
 	if !rq.sessionRead {
 		rq.sessionRead = true

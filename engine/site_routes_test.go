@@ -95,7 +95,7 @@ func TestEveryRouteIsDescribed(t *testing.T) {
 	}
 	for name, p := range doc.Paths {
 		if !described[name] && p.Only != "serve" {
-			t.Errorf("docs/openapi.yaml has %s, which is no route", name)
+			t.Errorf("docs/openapi.yaml has %s, which is not a route", name)
 		}
 	}
 	want := []string{"about:blank"}

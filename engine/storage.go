@@ -13,8 +13,9 @@ import (
 	"authsvc"
 )
 
-// useAdapter is the only code that asks whether there is an Adapter. Without one,
-// noAdapter stands in, and features that need records are off.
+// useAdapter asks whether there is an Adapter. Only needStorage asks, too, to refuse
+// options. Without an Adapter, noAdapter stands in, and features that need records are
+// off.
 func useAdapter(b *builder, s *Service) {
 	s.keeper.seen = newSeenSessions()
 	s.keeper.revoked = newRevocations(b.config.StaleRevocations == authsvc.StaleRevocationsAccept)

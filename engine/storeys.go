@@ -250,7 +250,7 @@ type gateRoom struct {
 	desk    *desk
 
 	handOver      handover.Keys
-	marker        string // cookie that says: the gate has just sent this browser to where it may pass
+	marker        string // cookie: the gate has just redirected this browser to a page that it may see
 	attemptPrefix string // begins the cookies of hand-overs that wait
 
 	websocket   [][]string // by the index of the host
@@ -262,9 +262,9 @@ type gateRoom struct {
 	proxies     []netip.Prefix           // may ask whether a request may pass
 	headers     []identityHeader
 	recheck     time.Duration
-	tooLong     atomic.Bool // a value that was left out has been logged
-	dropped     atomic.Bool // a header that was left out has been logged
-	notAsserted atomic.Bool // an assertion that could not be made has been logged
+	tooLong     atomic.Bool // the log already says that a value was left out
+	dropped     atomic.Bool // the log already says that a header was left out
+	notAsserted atomic.Bool // the log already says that an assertion could not be made
 	assertions  assertions
 	overdue     gate.Overdue
 	idle        []func() // close idle connections to upstreams

@@ -32,7 +32,7 @@ func TestStoreys(t *testing.T) {
 			has := one.Elem().Field(j).Type
 			at, storey := floor[has]
 			if storey && at >= i {
-				t.Errorf("%s has %s, which stands above it", one, has)
+				t.Errorf("%s has %s, which is a storey above it", one, has)
 			}
 			if storey && isRoom(one) && isRoom(has) {
 				t.Errorf("the room %s has the room %s", one, has)

@@ -126,7 +126,7 @@ func TestToken(t *testing.T) {
 				}
 				value := b.Cookies[w.SessionCookie()]
 				if strings.Contains(value, all.claims["sid"].(string)) || strings.Contains(w.Logs.String(), all.raw) {
-					t.Error("the sid is of the cookie, or a token in the log")
+					t.Error("the sid is part of the cookie, or a token is in the log")
 				}
 			})
 		}
@@ -250,7 +250,7 @@ func TestTokenRefusals(t *testing.T) {
 		t.Errorf("another session: %d %s", a.StatusCode, a.Text)
 	}
 	if a := w.Browser().Post("/api/auth/token"); a.StatusCode != 401 {
-		t.Errorf("nobody: %d %s", a.StatusCode, a.Text)
+		t.Errorf("no session: %d %s", a.StatusCode, a.Text)
 	}
 }
 
@@ -372,7 +372,7 @@ func TestNoTokens(t *testing.T) {
 		t.Error(err)
 	}
 	if _, err := w.Store.GetMeta(t.Context(), "signing-keys"); !errors.Is(err, authsvc.ErrNotFound) {
-		t.Errorf("keys that nobody asked for: %v", err)
+		t.Errorf("keys were created without need: %v", err)
 	}
 }
 

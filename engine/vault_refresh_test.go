@@ -62,7 +62,7 @@ func TestRefreshRefused(t *testing.T) {
 						t.Errorf("%v, want %q", err, c.again)
 					}
 					if refused := errors.Is(err, authsvc.ErrTokenRefused); refused != (c.again == "refused") {
-						t.Errorf("for good: %v", refused)
+						t.Errorf("permanently refused: %v", refused)
 					}
 				}
 				if _, kept := tokens(w, t); kept != c.kept || o.refreshes() != c.asked {

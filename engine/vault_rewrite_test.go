@@ -288,10 +288,10 @@ func TestRewriteDuringRefresh(t *testing.T) {
 		answer string
 		err    error
 	}{
-		"sealed anew":              {keeping("sealed", secondSecret, arena.Secret), "at-1", nil},
-		"sealed anew, same tokens": {keeping("sealed", secondSecret, arena.Secret), "at-0", nil},
-		"plain":                    {keeping("plain", arena.Secret), "at-1", nil},
-		"drop":                     {keeping("drop", arena.Secret), "at-1", authsvc.ErrBusy},
+		"resealed":              {keeping("sealed", secondSecret, arena.Secret), "at-1", nil},
+		"resealed, same tokens": {keeping("sealed", secondSecret, arena.Secret), "at-0", nil},
+		"plain":                 {keeping("plain", arena.Secret), "at-1", nil},
+		"drop":                  {keeping("drop", arena.Secret), "at-1", authsvc.ErrBusy},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -61,7 +61,7 @@ func TestProviderTokensAtRest(t *testing.T) {
 				}
 			}
 			if c.kept && strings.Count(opened.IDToken, ".") != 2 {
-				t.Errorf("%q is no ID token", opened.IDToken)
+				t.Errorf("%q is not an ID token", opened.IDToken)
 			}
 			if opened.RefreshToken == "" && strings.Contains(stored.RefreshToken, "sealed") {
 				t.Error("an absent token was sealed")
@@ -104,7 +104,7 @@ func TestProviderTokensSettingChange(t *testing.T) {
 	w.Browser().SignIn(w.OP, "ada")
 	restart("plain", secondSecret)
 	if stored, _ = theAccount(t, w); stored.AccessToken == first.AccessToken {
-		t.Error("a sign-in did not seal anew")
+		t.Error("a sign-in did not reseal the tokens")
 	}
 	restart("plain", arena.Secret+" and more")
 	users, err := w.Store.ListUsers(t.Context(), "", 2)

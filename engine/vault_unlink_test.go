@@ -32,7 +32,7 @@ func TestUnlinkAccount(t *testing.T) {
 		"another account":        {more: []authsvc.Account{other}},
 		"another user's":         {more: []authsvc.Account{other}, user: "bob", want: authsvc.ErrNotFound},
 		"no such account":        {more: []authsvc.Account{other}, id: "9", want: authsvc.ErrNotFound},
-		"no such user":           {user: "nobody", want: authsvc.ErrNotFound},
+		"no such user":           {user: "u-none", want: authsvc.ErrNotFound},
 		"mail, verified":         {verified: true, mail: true},
 		"mail, not verified":     {mail: true, want: authsvc.ErrLastAccount},
 		"verified, no mail":      {verified: true, want: authsvc.ErrLastAccount},

@@ -187,7 +187,7 @@ func rareAnswers() map[string]rare {
 		"account away, script":    {nil, signedIn(away, send("account/profile", script...)), 503, object},
 		"account of another site": {nil, post("account/profile", "name=Eve", "Origin", "https://evil.example"), 403, "text/html"},
 		"account unread":          {nil, post("account/profile", "name=Eve&name=Eve"), 400, text},
-		"confirm by nobody":       {nil, func(_ *rareWorld, b *arena.Browser) *browser.Answer { return send("confirm", script...)(b, b.CSRF()) }, 401, object},
+		"confirm without session": {nil, func(_ *rareWorld, b *arena.Browser) *browser.Answer { return send("confirm", script...)(b, b.CSRF()) }, 401, object},
 		"account done":            {nil, signedIn(func(*rareWorld) {}, get("account?done=renamed&request=0123456789ab")), 200, "text/html"},
 		"confirm refused":         {nil, signedIn(func(*rareWorld) {}, get("confirm?error=OAuthCallback&request=0123456789ab")), 200, "text/html"},
 		"new name, no token":      {nil, post("account/profile", "name=Eve", script...), 403, object},

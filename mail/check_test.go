@@ -30,7 +30,7 @@ func TestCheck(t *testing.T) {
 		{name: "no sender given", url: secretURL, box: login(cert), pool: pool},
 		{name: "loopback in clear", url: "smtp://localhost", from: from},
 		{
-			name: "sender is no address", url: secretURL, from: "Acme", box: login(cert), pool: pool,
+			name: "sender is not an address", url: secretURL, from: "Acme", box: login(cert), pool: pool,
 			want: []string{"from", "Acme <no-reply@example.com>"},
 		},
 		{name: "bad URL", url: "mail.example.com", want: []string{"not a URL"}},

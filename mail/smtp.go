@@ -1,6 +1,6 @@
-// Package mail delivers the messages of authsvc by SMTP. Its senders have the type of
-// authsvc.Email.Send and send one message to one recipient. If an error wraps
-// authsvc.ErrMailRefused, another try is useless.
+// Package mail delivers the messages of authsvc by SMTP. The functions that
+// SMTP returns have the type of authsvc.Email.Send; each call sends one message to one
+// recipient. If an error wraps authsvc.ErrMailRefused, another try is useless.
 package mail
 
 import (
@@ -53,8 +53,8 @@ type Options struct {
 // answered MAIL, RCPT or DATA with 5xx, or the message cannot be sent safely (see
 // authsvc.Message), for example because a field has a misplaced line break or an
 // address could be read as another or as several. An error that Is
-// authsvc.ErrMailUnconfirmed means that the answer to the whole message was lost. After
-// any other error the caller should try again. A message that is sent again keeps its
+// authsvc.ErrMailUnconfirmed means that the answer to the whole message was lost, so
+// the caller should try once more. After any other error the caller should try again. A message that is sent again keeps its
 // Message-ID, in case the server accepted it and the answer was lost (RFC 1047). Errors
 // quote the server, shortened and without control characters; they are for the log, not
 // for the browser.
@@ -67,8 +67,8 @@ func SMTP(rawURL string, o Options) (func(ctx context.Context, m authsvc.Message
 }
 
 // Check tests that the server can be used, without sending a mail. It connects,
-// encrypts and logs in as SMTP would. It then names from, an RFC 5322 address, as the
-// sender of a mail that it cancels (MAIL, RSET, QUIT). If from is empty, it does not
+// encrypts and logs in as SMTP would. It then gives the address in from (RFC 5322)
+// as the sender of a mail, and cancels that mail (MAIL, RSET, QUIT). If from is empty, it does not
 // check the sender. The error says what is wrong and how to fix it.
 func Check(ctx context.Context, rawURL, from string, o Options) error {
 	s, err := newServer(rawURL, o)

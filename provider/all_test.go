@@ -44,7 +44,7 @@ type noNetwork struct{ t *testing.T }
 
 func (n noNetwork) RoundTrip(r *http.Request) (*http.Response, error) {
 	n.t.Errorf("a call to %s", r.URL.Host)
-	return nil, errors.New("nobody is there")
+	return nil, errors.New("no network")
 }
 
 // TestAllAtOnce checks that all providers together start without a network call and

@@ -20,7 +20,7 @@ import (
 type AppleOptions struct {
 	TeamID     string
 	KeyID      string
-	PrivateKey string // the .p8 file of that key in PEM; \n may stand for a line break
+	PrivateKey string // the content of the .p8 file of the key KeyID, in PEM; \n may stand for a line break
 }
 
 func appleEntry() Entry {
@@ -35,7 +35,7 @@ func appleEntry() Entry {
 		Notes: []string{
 			"The client id is the Services ID; authsvc makes client secrets from the key.",
 			"The callback URL must be https on a real host name, not localhost.",
-			"Apple sends the name only when a person agrees for the first time. The address may be a relay address of Apple.",
+			"Apple sends the name only when a person agrees for the first time. The e-mail address may be a relay address of Apple.",
 		},
 		New: apple,
 	}

@@ -59,7 +59,7 @@ func TestAppleSecret(t *testing.T) {
 		t.Errorf("claims (-want +got):\n%s", diff)
 	}
 	if life := expires.Sub(now); life <= 0 || life > 24*time.Hour {
-		t.Errorf("it lives for %v", life)
+		t.Errorf("it is valid for %v", life)
 	}
 }
 

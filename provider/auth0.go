@@ -8,7 +8,7 @@ func auth0Entry() Entry {
 		Docs:    "https://auth0.com/docs/api/authentication",
 		Options: issuerOption("https://acme.eu.auth0.com/"),
 		Notes: []string{
-			"The flag email_verified is as reliable as the connections of the tenant.",
+			"The claim email_verified is as reliable as the connections of the tenant.",
 		},
 		New: withIssuer(Auth0),
 	}

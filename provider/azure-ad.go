@@ -7,7 +7,7 @@ func azureADEntry() Entry {
 		ID: "azure-ad", Name: "Azure Active Directory", Aliases: []string{"azuread"}, Protocol: "oidc", Email: EmailIssuer,
 		Docs:    "https://learn.microsoft.com/en-us/entra/identity-platform/v2-protocols-oidc",
 		Options: microsoftOptions(),
-		Notes:   append([]string{"This is microsoft-entra-id under its former name, for accounts that are stored under that name."}, microsoftNotes()...),
+		Notes:   append([]string{"This is microsoft-entra-id under its former name, for accounts stored under that name."}, microsoftNotes()...),
 		New:     azureAD,
 	}
 }

@@ -8,7 +8,7 @@ func bankIDNorgeEntry() Entry {
 		Docs: "https://developer.bankid.no/",
 		Notes: []string{
 			"For tests, set the issuer to the issuer of the test environment.",
-			"The address requires the scope email, and the national identity number the scope nnin_altsub, if your agreement includes them.",
+			"The e-mail address requires the scope email, and the national identity number the scope nnin_altsub, if your agreement includes them.",
 		},
 		New: plain(BankIDNorge),
 	}

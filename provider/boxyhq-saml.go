@@ -8,7 +8,7 @@ func boxyHQSAMLEntry() Entry {
 		Docs:    "https://www.ory.com/docs/polis",
 		Options: issuerOption("https://sso.example.com"),
 		Notes: []string{
-			"Name the customer by the client id tenant=T&product=P with the secret dummy, or by tenant and product in authorization_params.",
+			"Name the customer with the client id tenant=T&product=P and the secret dummy, or with tenant and product in authorization_params.",
 			noteTrustEmail,
 		},
 		New: withIssuer(BoxyHQSAML),

@@ -7,7 +7,7 @@ func cloudFoundryEntry() Entry {
 		ID: "cloudfoundry", Name: "Cloud Foundry UAA", Protocol: "oauth2", Email: EmailIssuer,
 		Docs: "https://docs.cloudfoundry.org/api/uaa/",
 		Options: []Option{
-			{Key: "uaa_url", Doc: "the address of the UAA, such as https://uaa.example.com", Example: "https://uaa.example.com", Required: true},
+			{Key: "uaa_url", Doc: "the URL of the UAA, such as https://uaa.example.com", Example: "https://uaa.example.com", Required: true},
 		},
 		Notes: []string{
 			noteVerifiedFlag,

@@ -7,7 +7,7 @@ func coinbaseEntry() Entry {
 		ID: "coinbase", Name: "Coinbase", Protocol: "oauth2", Email: EmailUnverified,
 		Docs: "https://docs.cdp.coinbase.com/coinbase-app/oauth2-integration/overview",
 		Notes: []string{
-			"Coinbase has stopped creating OAuth clients for the time being; existing ones work.",
+			"Coinbase does not create OAuth clients for the time being; existing ones work.",
 		},
 		New: plain(Coinbase),
 	}

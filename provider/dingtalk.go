@@ -14,7 +14,7 @@ func dingTalkEntry() Entry {
 		ID: "dingtalk", Name: "DingTalk", Protocol: "oauth2", Email: EmailUnverified,
 		Docs: "https://open.dingtalk.com/document/orgapp/tutorial-obtaining-user-personal-information",
 		Notes: []string{
-			"With scope: openid corpid people choose a company, whose id is in the token answer (token.corpId).",
+			"With scope: openid corpid, people choose a company, whose id is in the token response (token.corpId).",
 		},
 		New: plain(DingTalk),
 	}

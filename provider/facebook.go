@@ -23,7 +23,7 @@ func facebookEntry() Entry {
 		Notes: []string{
 			"Facebook retires a version of its API about two years after it appears; set api_version to use another.",
 			"Facebook Login for Business takes config_id in authorization_params.",
-			"Facebook appends #_=_ to the address that people come back to.",
+			"Facebook appends #_=_ to the URL that people return to.",
 		},
 		New: facebook,
 	}

@@ -12,10 +12,10 @@ func giteaEntry() Entry {
 		ID: "gitea", Name: "Gitea / Forgejo", Button: "Gitea", Aliases: []string{"forgejo"}, Protocol: "oauth2", Email: EmailFiltered,
 		Docs: "https://docs.gitea.com/development/oauth2-provider",
 		Options: []Option{
-			{Key: "base_url", Doc: "the address of the server; default: https://gitea.com", Example: "https://git.example.com"},
+			{Key: "base_url", Doc: "the URL of the server; default: https://gitea.com", Example: "https://git.example.com"},
 		},
 		Notes: []string{
-			"Addresses from a server other than gitea.com do not count as verified by default: with trust_email: true, those that the server calls verified do.",
+			"E-mail addresses from a server other than gitea.com do not count as verified by default. With trust_email: true, the addresses that the server reports as verified count.",
 		},
 		New: withDefault("base_url", Gitea),
 	}

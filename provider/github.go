@@ -13,7 +13,7 @@ func gitHubEntry() Entry {
 		ID: "github", Name: "GitHub", Protocol: "oauth2", Email: EmailFiltered,
 		Docs: "https://docs.github.com/en/apps/oauth-apps/building-oauth-apps/authorizing-oauth-apps",
 		Notes: []string{
-			"A GitHub App needs the account permission \"Email addresses: read\" for the address.",
+			"A GitHub App needs the account permission \"Email addresses: read\" for the e-mail address.",
 		},
 		New: plain(GitHub),
 	}

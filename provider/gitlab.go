@@ -14,10 +14,10 @@ func gitLabEntry() Entry {
 		ID: "gitlab", Name: "GitLab", Protocol: "oauth2", Email: EmailClaim,
 		Docs: "https://docs.gitlab.com/api/oauth2/",
 		Options: []Option{
-			{Key: "base_url", Doc: "the address of a server of your own, such as https://git.example.com", Example: "https://git.example.com"},
+			{Key: "base_url", Doc: "the URL of your own server, such as https://git.example.com", Example: "https://git.example.com"},
 		},
 		Notes: []string{
-			"With base_url, no address counts as verified by default: to trust your server's confirmations, set profile.email_verified: email_verified.",
+			"With base_url, no e-mail address counts as verified by default. To trust your server's confirmations, set profile.email_verified: email_verified.",
 		},
 		New: withDefault("base_url", GitLab),
 	}

@@ -11,7 +11,7 @@ func kakaoEntry() Entry {
 		ID: "kakao", Name: "Kakao", Protocol: "oauth2", Email: EmailClaim,
 		Docs: "https://developers.kakao.com/docs/latest/en/kakaologin/rest-api",
 		Notes: []string{
-			"Every item of the scope must be enabled as a consent item, otherwise Kakao answers KOE205; with scope: \"\" Kakao takes the enabled ones.",
+			"Every item of the scope must be enabled as a consent item, otherwise Kakao answers KOE205. With scope: \"\", Kakao uses the enabled items.",
 			"For an application without a client secret, set auth_method: none.",
 		},
 		New: plain(Kakao),

@@ -7,7 +7,7 @@ func lineEntry() Entry {
 		ID: "line", Name: "LINE", Protocol: "oidc", Email: EmailUnverified,
 		Docs: "https://developers.line.biz/en/docs/line-login/integrate-line-login/",
 		Notes: []string{
-			"For addresses apply for the permission in the console and set scope: openid profile email.",
+			"For e-mail addresses, apply for the permission in the console and set scope: openid profile email.",
 		},
 		New: plain(Line),
 	}

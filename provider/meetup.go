@@ -7,7 +7,7 @@ func meetupEntry() Entry {
 		ID: "meetup", Name: "Meetup", Protocol: "oauth2", Email: EmailUnverified,
 		Docs: "https://www.meetup.com/graphql/authentication/",
 		Notes: []string{
-			"OAuth clients are for subscribers of Meetup Pro.",
+			"OAuth clients need a subscription to Meetup Pro.",
 		},
 		New: plain(Meetup),
 	}

@@ -14,7 +14,8 @@ import (
 // personalTenant is the tenant of all personal Microsoft accounts.
 const personalTenant = "9188040d-6c67-4c5b-b112-36a304b66dad"
 
-// MicrosoftOptions configures who may sign in, and where.
+// MicrosoftOptions selects the directories whose people may sign in, the cloud, and the
+// size of photos.
 type MicrosoftOptions struct {
 	// TenantID is the GUID of the only directory whose people may sign in, or common
 	// (default: any directory and personal accounts), organizations (any directory) or
@@ -23,7 +24,8 @@ type MicrosoftOptions struct {
 	// Authority is the origin of a national cloud. Default:
 	// https://login.microsoftonline.com.
 	Authority string
-	// PhotoSize requests the person's photo with that many pixels: 48, 64, 96 or 120.
+	// PhotoSize requests the person's photo, as wide and high as this number of pixels:
+	// 48, 64, 96 or 120.
 	// It adds the permission User.Read. Photos over 6 KiB are omitted. Default: no
 	// photo.
 	PhotoSize string
@@ -144,12 +146,12 @@ func microsoftOptions() []Option {
 // microsoftNotes returns the notes of both Microsoft providers.
 func microsoftNotes() []string {
 	return []string{
-		"Without tenant_id any directory and any personal account may sign in; tenants names several directories to accept.",
+		"Without tenant_id, any directory and any personal account may sign in. To accept several directories, list them in tenants.",
 		"With common and organizations, the id of a new account is TENANT/SUB, or in compat modes SUB as in NextAuth.js. Both are found: no two people have the same sub.",
 		"To trust the claim xms_edov, add it to the application as an optional claim and set profile.email_verified: xms_edov.",
 		"External ID has its own issuers: set authority to https://GUID.ciamlogin.com, and tenant_id to the same GUID.",
 		"An application with its own signing keys needs a discovery_url that ends in ?appid=CLIENT_ID.",
-		"For calls to Microsoft Graph add User.Read to the scope, for a refresh token offline_access.",
+		"For calls to Microsoft Graph, add User.Read to the scope; for a refresh token, add offline_access.",
 	}
 }
 

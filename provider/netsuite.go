@@ -13,7 +13,7 @@ func netSuiteEntry() Entry {
 		Docs: "https://docs.oracle.com/en/cloud/saas/netsuite/ns-online-help/chapter_157769826287.html",
 		Options: []Option{
 			{Key: "account_id", Doc: "the id of the account, such as 1234567_SB1", Example: "1234567_SB1", Required: true},
-			{Key: "userinfo", Doc: "the address of the RESTlet that answers runtime.getCurrentUser()", Example: "https://1234567-sb1.restlets.api.netsuite.com/app/site/hosting/restlet.nl?script=1&deploy=1", Required: true},
+			{Key: "userinfo", Doc: "the URL of the RESTlet that answers runtime.getCurrentUser()", Example: "https://1234567-sb1.restlets.api.netsuite.com/app/site/hosting/restlet.nl?script=1&deploy=1", Required: true},
 		},
 		Notes: []string{
 			noteTrustEmail,

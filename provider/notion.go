@@ -7,7 +7,7 @@ func notionEntry() Entry {
 		ID: "notion", Name: "Notion", Protocol: "oauth2", Email: EmailUnverified,
 		Docs: "https://developers.notion.com/docs/authorization",
 		Notes: []string{
-			"For the address, the integration needs the capability to read user information with e-mail addresses.",
+			"For the e-mail address, the integration needs the capability to read user information with e-mail addresses.",
 		},
 		New: plain(Notion),
 	}

@@ -26,18 +26,18 @@ func TestReasons(t *testing.T) {
 			"profile error with 200": "lark: the answer has code 20005",
 		},
 		"lastfm": {
-			"the profile of somebody else": "lastfm: the profile does not match the session",
-			"a session of nobody":          "lastfm: the session names no user",
-			"malformed token":              "lastfm: the token is missing or malformed", "no session key": "access_token is missing",
+			"the profile of another user": "lastfm: the profile does not match the session",
+			"a session without a user":    "lastfm: the session names no user",
+			"malformed token":             "lastfm: the token is missing or malformed", "no session key": "access_token is missing",
 		},
 		"naver": {"another result": "naver: the answer has resultcode 024", "no result": "naver: the answer has no known resultcode"},
 		"vk": {
 			"without device_id":                 "vk: device_id is missing",
 			"another state in the token answer": "vk: the token answer has another state",
-			"the profile of somebody else":      "vk: the profile does not match the token",
+			"the profile of another user":       "vk: the profile does not match the token",
 		},
 		"wechat": {
-			"the profile of somebody else": "wechat: the profile does not match the token", "token answer without openid": "no openid",
+			"the profile of another user": "wechat: the profile does not match the token", "token answer without openid": "no openid",
 			"token error with 200": "wechat: the answer has errcode 40029", "profile error with 200": "wechat: the answer has errcode 40003",
 		},
 		"wecom": {

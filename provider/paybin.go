@@ -7,7 +7,7 @@ func paybinEntry() Entry {
 		ID: "paybin", Name: "Paybin", Protocol: "oidc", Email: EmailClaim,
 		Docs: "https://paybin.io/",
 		Notes: []string{
-			"Little of this provider is documented; try it before you rely on it.",
+			"This provider has little documentation; try it before you rely on it.",
 		},
 		New: plain(Paybin),
 	}

@@ -10,9 +10,9 @@ import (
 	"authsvc"
 )
 
-// An Entry describes one provider of the table: the data to create it by name from a
-// configuration file, and the text for its documentation. PKCE, scopes and e-mail
-// addresses are in the value that New returns.
+// An Entry describes one of the providers that All returns: the data to create it by
+// name from a configuration file, and the text for its documentation. The use of PKCE,
+// the scopes and the treatment of e-mail addresses are in the value that New returns.
 type Entry struct {
 	ID       string   // default id, part of routes and stored accounts
 	Name     string   // display name
@@ -54,7 +54,8 @@ type Option struct {
 	Secret   bool // must never be shown
 }
 
-// An OptionError describes a problem with an option and its fix. It contains no value.
+// An OptionError describes a problem with an option and its fix. It never contains the
+// value of the option, which may be secret.
 type OptionError struct{ Key, Problem, Fix string }
 
 // Error returns the error on one line.
@@ -142,8 +143,8 @@ func withoutSlash(address string) string { return strings.TrimRight(address, "/"
 // Notes for providers whose e-mail addresses count as verified only if the operator
 // says so.
 const (
-	noteVerifiedFlag = "To trust the server's flag, set profile.email_verified: email_verified."
-	noteTrustEmail   = "To take every address as verified, set trust_email: true."
+	noteVerifiedFlag = "To trust the server's claim, set profile.email_verified: email_verified."
+	noteTrustEmail   = "To treat every e-mail address as verified, set trust_email: true."
 )
 
 // issuerOption returns the option for providers where every customer has an issuer.

@@ -117,7 +117,7 @@ func firstCase(t *testing.T, id string) *recording {
 			return all[name]
 		}
 	}
-	t.Fatalf("%s: nobody signs in", id)
+	t.Fatalf("%s: no case signs in", id)
 	return nil
 }
 

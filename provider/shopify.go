@@ -23,7 +23,7 @@ func shopifyEntry() Entry {
 			{Key: "api_version", Doc: "the version of the Admin API to use", Example: "2026-07"},
 		},
 		Notes: []string{
-			"It signs in a shop: all of its staff are one user.",
+			"A sign-in is for a shop: all of its staff are one user.",
 			"For a person, set authorization_params to grant_options[]: per-user and profile.id, profile.name, profile.email and profile.email_verified to members of token.associated_user.",
 		},
 		New: shopify,

@@ -15,7 +15,7 @@ func stripeEntry() Entry {
 		Docs: "https://docs.stripe.com/connect/oauth-reference",
 		Notes: []string{
 			"The client secret is the secret API key of the platform.",
-			"It signs in a business: all people who run it are one user.",
+			"A sign-in is for a business: all people who run it are one user.",
 		},
 		New: plain(Stripe),
 	}

@@ -159,7 +159,7 @@ func TestOptions(t *testing.T) {
 				t.Errorf("%s without %s: %v", e.ID, o.Key, err)
 			}
 			if err != nil && (strings.Contains(err.Error(), "authsvc ") || wrong != nil && wrong.Problem == "is missing" && !strings.Contains(wrong.Fix, o.Doc) && e.ID != "workos") {
-				t.Errorf("%s without %s: %q does not say what it is, or names a command that embedders lack", e.ID, o.Key, err)
+				t.Errorf("%s without %s: %q does not describe the option, or names a command that embedders lack", e.ID, o.Key, err)
 			}
 		}
 		if _, err := e.New(client, examples(e, true)); err != nil {
@@ -212,8 +212,8 @@ func TestAliases(t *testing.T) {
 			}
 		}
 	}
-	if _, ok := provider.Lookup("nobody"); ok {
-		t.Error("nobody is found")
+	if _, ok := provider.Lookup("unknown"); ok {
+		t.Error("an unknown provider is found")
 	}
 }
 

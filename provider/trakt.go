@@ -8,7 +8,7 @@ func traktEntry() Entry {
 		Docs: "https://trakt.docs.apiary.io/#reference/authentication-oauth",
 		Notes: []string{
 			"NextAuth.js identifies accounts by the slug; to keep such accounts, set profile.id to user.ids.slug. Such names can change hands.",
-			"Avatars must not be linked to from other sites.",
+			"Other sites must not link to avatars.",
 		},
 		New: plain(Trakt),
 	}

@@ -17,7 +17,7 @@ func twitterLegacyEntry() Entry {
 		Notes: []string{
 			"NextAuth.js v4 calls this provider twitter: to keep its accounts, write {id: twitter, type: twitter-legacy}.",
 			"The plan of the API determines whether the profile may be read; prefer twitter for new applications.",
-			"For the address, switch on \"Request email from users\" in the app.",
+			"For the e-mail address, enable \"Request email from users\" in the app.",
 		},
 		New: plain(TwitterLegacy),
 	}

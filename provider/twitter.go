@@ -7,7 +7,7 @@ func twitterEntry() Entry {
 		ID: "twitter", Name: "X (Twitter) OAuth 2.0", Button: "X", Aliases: []string{"x"}, Protocol: "oauth2", Email: EmailImplied,
 		Docs: "https://docs.x.com/resources/fundamentals/authentication/oauth-2-0/user-access-token",
 		Notes: []string{
-			"For the address, switch on \"Request email from users\" in the app.",
+			"For the e-mail address, enable \"Request email from users\" in the app.",
 		},
 		New: plain(Twitter),
 	}

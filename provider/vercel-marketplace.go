@@ -7,7 +7,7 @@ func vercelMarketplaceEntry() Entry {
 		ID: "vercel-marketplace", Name: "Vercel Marketplace", Aliases: []string{"vercel_marketplace"}, Protocol: "oidc", Email: EmailUnverified,
 		Docs: "https://vercel.com/docs/integrations/marketplace-api",
 		Notes: []string{
-			"The addresses of this provider are not confirmed; try it before you rely on it.",
+			"The endpoint URLs of this provider are not confirmed; try it before you rely on it.",
 		},
 		New: plain(VercelMarketplace),
 	}

@@ -20,8 +20,8 @@ func weComEntry() Entry {
 		},
 		Notes: []string{
 			"The client id is the id of the company (CorpID), the client secret is the secret of the app.",
-			"The directory withholds addresses and pictures from apps created since June 2022.",
-			"The API works only for the trusted addresses that the admin console lists.",
+			"The directory withholds e-mail addresses and pictures from apps created since June 2022.",
+			"The API works only from the trusted IP addresses that the admin console lists.",
 			noteTrustEmail,
 		},
 		New: weCom,

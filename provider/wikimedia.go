@@ -7,7 +7,7 @@ func wikimediaEntry() Entry {
 		ID: "wikimedia", Name: "Wikimedia", Protocol: "oauth2", Email: EmailClaim,
 		Docs: "https://www.mediawiki.org/wiki/OAuth/For_Developers",
 		Notes: []string{
-			"Register the consumer with access to the e-mail address if you need it.",
+			"If you need the e-mail address, register the consumer with access to it.",
 		},
 		New: plain(Wikimedia),
 	}

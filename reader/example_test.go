@@ -52,7 +52,7 @@ func TestGreet(t *testing.T) {
 		return b.Get("/app").Text
 	}
 	if got := answer(); got != "sign in first\n" {
-		t.Errorf("nobody: %q", got)
+		t.Errorf("no session: %q", got)
 	}
 	b.SignIn(w.OP, "ada")
 	if got := answer(); got != "Hello Ada Lovelace\n" {

@@ -1,9 +1,9 @@
-// Package reader tells a program who is signed in at an authsvc that runs elsewhere. It
+// Package reader tells a program who is signed in at an authsvc in another process. It
 // reads the service's cookies with the same secret, and the same store if there is one.
 // It has no routes, providers or pages, and never writes.
 //
-// The program must receive the cookies: it must run on the host of the service, or
-// below the domain of its cookies (Config.Cookies.Domain).
+// The program must receive the cookies: it must have the host name of the service, or
+// one below the domain of its cookies (Config.Cookies.Domain).
 package reader
 
 import (
@@ -16,7 +16,8 @@ import (
 	"authsvc/engine"
 )
 
-// Config says whose sessions to read. Every field must match the service.
+// Config says whose sessions to read. Every field must match the service, except
+// StaleRevocations and Logger.
 type Config struct {
 	// URL is the public address of the service.
 	URL string
@@ -76,7 +77,7 @@ func nobody(context.Context, map[string]string) (authsvc.User, error) {
 
 // Read returns the session of a request, nil if the user is not signed in. An error
 // means that the session could not be read: answer 503 and let no one in. Read renews
-// nothing, so a session ends even in use unless the user also visits the service.
+// nothing: a session that is used only here expires.
 func (r *Reader) Read(q *http.Request) (*authsvc.Session, error) { return r.operator.Session(q) }
 
 // Ready returns an error if sessions cannot be read now.

@@ -68,7 +68,7 @@ func TestRead(t *testing.T) {
 				c := config(w)
 				r := newReader(t, c)
 				if s, err := r.Read(asks(b)); s != nil || err != nil {
-					t.Errorf("%s, %s: nobody is %+v, %v", compat, strategy, s, err)
+					t.Errorf("%s, %s: no session, but %+v, %v", compat, strategy, s, err)
 				}
 				b.SignIn(w.OP, "ada")
 				before := len(w.Ledger.Written())
@@ -187,7 +187,7 @@ func TestReadFigures(t *testing.T) {
 		}
 	}
 	if n := allocs.PerRun(read); n > 8 {
-		t.Errorf("%v allocations, at most 8 are promised", n)
+		t.Errorf("%v allocations, want at most 8", n)
 	}
 	floor := opensCookie(t)
 	took, least := time.Hour, time.Hour

@@ -24,7 +24,7 @@ import (
 
 var abuseChecks = checks{
 	"01": {title: "no limiter", run: abuse01, once: true},
-	"02": {title: "lock-out as weapon", run: abuse02},
+	"02": {title: "lockout as a weapon", run: abuse02},
 	"03": {title: "limiter memory", run: abuse03, once: true, alone: true},
 	"04": {title: "limiter per replica", run: abuse04, once: true},
 	"05": {title: "limiter store down", run: abuse05},
@@ -52,12 +52,12 @@ var abuseRoutes = map[string]func(b *arena.Browser, i int, more ...string) *brow
 
 // abuse01 sends 10 000 requests in one second during which the clock does not move.
 func abuse01(t *T) {
-	n := t.Scale("requests in a second a route", 500, 2000, 10_000)
+	n := t.Scale("requests in a second at each route", 500, 2000, 10_000)
 	for path, attempt := range abuseRoutes {
 		for name, address := range map[string]func(i int) string{
 			"one address": func(int) string { return "198.51.100.7:1" },
 			"one /64":     func(i int) string { return fmt.Sprintf("[2001:db8:1:2:%x::%x]:1", i&0xfff, i) },
-			"one in two spellings": func(i int) string {
+			"one account in two spellings": func(i int) string {
 				return []string{"198.51.100.7:1", "[::ffff:198.51.100.7]:1"}[i%2]
 			},
 		} {
@@ -230,7 +230,7 @@ func abuse02(t *T) {
 		all.Wait()
 		t.Figure("tries: %d", tries)
 		if tries == mostTries {
-			t.Error("the owner does not get in at a new browser")
+			t.Error("the owner cannot sign in with a new browser")
 		}
 		time.Sleep(time.Minute)
 		late := w.Browser()
@@ -285,7 +285,7 @@ func abuse03(t *T) {
 		t.Error("the oldest was not evicted")
 	}
 	if !limited(clients) || !limited(clients-50_000) {
-		t.Error("a newer one was")
+		t.Error("a newer one was evicted")
 	}
 }
 
@@ -346,7 +346,7 @@ func abuse05(t *T) {
 					t.Errorf("%d passed", passed)
 				}
 				if !strings.Contains(w.Logs.String(), "cannot count") {
-					t.Error("it is not in the log")
+					t.Error("the log does not say it")
 				}
 				w.Ledger.BreakAt(func(int, string) arena.Failure { return arena.FailBefore })
 				b := w.Browser()
@@ -366,7 +366,7 @@ func abuse05(t *T) {
 }
 
 func abuse06(t *T) {
-	starts := t.Scale("starts a mode", 300, 2000, 1_000_000)
+	starts := t.Scale("starts in each mode", 300, 2000, 1_000_000)
 	w := t.Enter(func(c *authsvc.Config) { c.Logger = slog.New(slog.DiscardHandler) })
 	b := w.Browser()
 	token := b.CSRF()
@@ -401,6 +401,6 @@ func abuse06(t *T) {
 		t.Errorf("%d attempts are kept, %d bytes of cookies", pending, size)
 	}
 	if b.SignIn(w.OP, "ada"); b.Email() != "ada@example.com" {
-		t.Error("twin: nobody gets in")
+		t.Error("twin: no one can sign in")
 	}
 }

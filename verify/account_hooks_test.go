@@ -109,7 +109,7 @@ func account14Slow(t *T, attentive bool) {
 func account15(t *T) {
 	w := t.Enter(nil)
 	script := `<script>alert(1)</script><img src=x onerror=alert(1)>"'`
-	rounds := t.Scale("profiles of chance a mode", 20, 100, 5000)
+	rounds := t.Scale("random profiles in each mode", 20, 100, 5000)
 	for i := range rounds {
 		hostile := accountText(i)
 		picture := []any{"javascript:alert(1)", "http://evil.test/x.png", "data:text/html,<script>", "data:image/svg+xml;base64,PHN2Zz4=", "//evil.test/x", "https://evil.test/" + strings.Repeat("x", 4000),

@@ -27,7 +27,7 @@ func account01(t *T) {
 			t.Error("merged")
 		}
 		if accountVia(victim, w.OP, "op", "grace"); victim.Email() != "grace@example.com" {
-			t.Error("twin: nobody gets in")
+			t.Error("twin: no one can sign in")
 		}
 	})
 	t.Run("the attacker's password account is first", func(t *T) {
@@ -126,7 +126,7 @@ func account03(t *T) {
 				t.Errorf("twin: without an address they are %q", w.Person(t, attacker))
 			}
 			if w.Person(t, victim) != me {
-				t.Error("the victim is somebody else")
+				t.Error("the victim is another user")
 			}
 		})
 	}
@@ -183,7 +183,7 @@ func account05(t *T) {
 			people[who] = sub
 			again := w.Browser()
 			if accountVia(again, w.OP, "plain", "katherine"); w.Person(t, again) != who {
-				t.Errorf("twin: %.20q is somebody else the next time", sub)
+				t.Errorf("twin: %.20q is another user the next time", sub)
 			}
 		}
 		t.Figure("%d ids", len(people))
@@ -219,7 +219,7 @@ func account06(t *T) {
 	out.Post("/api/auth/signout")
 	w.MustRefuse(t, func() *browser.Answer { return out.Get(linking) })
 	if accountOwner(t, w, "op", "ada") != "" {
-		t.Error("linked to somebody")
+		t.Error("linked to a user")
 	}
 	me := w.Person(t, b)
 	b.SignIn(w.OP, "grace") // without OpenID, while signed in

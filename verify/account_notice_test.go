@@ -27,7 +27,7 @@ func account19(t *T) {
 		id := w.Person(t, owner)
 		maps.Copy(thief.Cookies, owner.Cookies)
 		if list := w.Mail.Notices(); len(list) > 0 {
-			t.Errorf("told of the first sign-in: %q", list)
+			t.Errorf("notified of the first sign-in: %q", list)
 		}
 		thief.SignIn(w.OP, "grace", "link", "true")
 		m := w.Mail.Notice(t)
@@ -54,10 +54,10 @@ func account19(t *T) {
 			t.Fatalf("the link: %d %s", a.StatusCode, a.Text)
 		}
 		if thief.Email() != "" || owner.Email() != "" {
-			t.Error("a session goes on")
+			t.Error("a session continues")
 		}
 		if thief.SignIn(w.OP, "grace"); thief.Email() != "" && w.Person(t, thief) == id {
-			t.Error("the way to sign in goes on")
+			t.Error("the removed way to sign in still works")
 		}
 		if a := accountUndo(anybody, link); a.StatusCode != http.StatusNotFound {
 			t.Errorf("the second press: %d", a.StatusCode)
@@ -66,7 +66,7 @@ func account19(t *T) {
 		// The owner returns and learns what others do.
 		owner.SignInByMail(w, "ada@app.test")
 		if w.Person(t, owner) != id {
-			t.Fatal("twin: the owner is somebody else now")
+			t.Fatal("twin: the owner is another user now")
 		}
 		if err := w.EndSessions(t.Context(), id); err != nil {
 			t.Fatal(err)

@@ -70,7 +70,7 @@ func account20(t *T) {
 		}
 		attacker.Post("/api/auth/account/profile", "name", "Renamed", "id", me, "userId", me)
 		if u, err := w.Store.GetUser(t.Context(), me); err != nil || u.Name == "Renamed" {
-			t.Errorf("somebody else was renamed: %v %v", u, err)
+			t.Errorf("another user was renamed: %v %v", u, err)
 		}
 		if u, err := w.Store.GetUser(t.Context(), w.Person(t, attacker)); err != nil || u.Name != "Renamed" {
 			t.Errorf("twin: %v %v", u, err)
@@ -119,7 +119,7 @@ func account21(t *T) {
 	late := w.Browser()
 	late.SignIn(w.OP, "grace")
 	if a := late.Get("/api/auth/account/export?user=" + w.Person(t, b)); !strings.Contains(a.Text, "grace@example.com") || strings.Contains(a.Text, "ada@example.com") {
-		t.Errorf("twin: one's own data and nobody else's: %d %s", a.StatusCode, a.Text)
+		t.Errorf("twin: the own data and no one else's: %d %s", a.StatusCode, a.Text)
 	}
 }
 
@@ -148,7 +148,7 @@ func account22(t *T) {
 			t.Errorf("twin: %d %s", a.StatusCode, a.Location())
 		}
 		if old.Email() != "" {
-			t.Error("the session of before the proof lives")
+			t.Error("the session from before the proof is valid")
 		}
 	})
 }

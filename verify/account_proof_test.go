@@ -43,7 +43,7 @@ func account08(t *T) {
 		}
 		for _, b := range []*arena.Browser{attacker, second} {
 			if b.Email() != "" {
-				t.Error("a session of before lives on")
+				t.Error("an earlier session is still valid")
 			}
 		}
 		emailVoid(t, w, attacker, unused)
@@ -106,7 +106,7 @@ func account11(t *T) {
 		t.Errorf("twin: a free address: %q", b.Email())
 	}
 	if u, err := w.Store.GetUserByEmail(t.Context(), "grace@example.com"); err != nil || !u.EmailVerified.IsZero() {
-		t.Errorf("its word counted: %v %v", u.EmailVerified, err)
+		t.Errorf("its claim counted: %v %v", u.EmailVerified, err)
 	}
 	w, _ = accountWorld(t, accountLinking)
 	w.Browser().SignInByMail(w, "ada@example.com")
@@ -229,10 +229,10 @@ func account17(t *T) {
 				t.Errorf("signed in again as %q, was %q", w.Person(t, again), me)
 			}
 			if bystander.Email() != "grace@example.com" {
-				t.Error("twin: somebody else's session ended")
+				t.Error("twin: another user's session ended")
 			}
 			if emailConfirm(t, w.Browser(), link); b.Email() != "" {
-				t.Error("the old browser is in again")
+				t.Error("the old browser is signed in again")
 			}
 		})
 	})

@@ -13,7 +13,7 @@ import (
 
 const (
 	accountIntent = "a plain sign-in while signed in counts as intent to link, as in NextAuth.js"
-	accountProof  = "first_proof is keep there: older accounts and sessions live on, as in NextAuth.js; strict can be set"
+	accountProof  = "first_proof defaults to keep, as in NextAuth.js: earlier accounts and sessions remain; strict can be set"
 )
 
 var accountChecks = checks{
@@ -23,7 +23,7 @@ var accountChecks = checks{
 	"04": {title: "same sub, two issuers", run: account04},
 	"05": {title: "sub equality", run: account05},
 	"06": {title: "linking without intent", run: account06, except: map[string]string{modeV4: accountIntent, modeV5: accountIntent}},
-	"07": {title: "identity owned by another", run: account07},
+	"07": {title: "identity of another user", run: account07},
 	"08": {title: "unexpired session (pre-hijack)", run: account08, except: map[string]string{modeV4: accountProof, modeV5: accountProof}},
 	"09": {title: "Trojan identifier", run: account09, except: map[string]string{modeV4: accountProof, modeV5: accountProof}},
 	"10": {title: "unexpired e-mail change", run: account10},
@@ -35,10 +35,10 @@ var accountChecks = checks{
 	"16": {title: "last method removed", run: account16},
 	"17": {title: "deletion", run: account17},
 	"18": {title: "stale unverified accounts", not: "unverified users are not pruned"},
-	"20": {title: "somebody else's records, by the account page", run: account20},
+	"20": {title: "another user's records, through the account page", run: account20},
 	"21": {title: "changes without a fresh proof", run: account21},
-	"22": {title: "a proof by somebody else", run: account22},
-	"19": {title: "silent changes: the owner is told, and can undo", run: account19},
+	"22": {title: "a proof by another person", run: account22},
+	"19": {title: "silent changes: the owner is notified and can undo them", run: account19},
 }
 
 // accountWorld has a provider "op2" in addition to "op". An attacker runs its server,

@@ -37,7 +37,7 @@ var auditPieces = []string{"\r\n", "\n", "\r", "\x1b[2J\x1b[31m", "\x9b31m", "\x
 	`{"level":"ERROR"}`, " level=ERROR msg=audit " + auditForged, "%0d%0a", "${jndi:ldap://x}", "<script>", "=", " ", "🔑", strings.Repeat("A", 3000)}
 
 func audit03(t *T) {
-	rounds := t.Scale("hostile values in every place a mode and format", 60, 300, 20_000)
+	rounds := t.Scale("hostile values in every place, in each mode and format", 60, 300, 20_000)
 	for _, format := range []string{"json", "text"} {
 		t.Run(format, func(t *T) {
 			logs := &arena.LogBuffer{}
@@ -240,7 +240,7 @@ func audit04(t *T) {
 		t.Fatal(err)
 	}
 	if err := cmd.Wait(); err != nil {
-		t.Errorf("twin: it does not end well: %v", err)
+		t.Errorf("twin: it does not stop cleanly: %v", err)
 	}
 }
 
@@ -285,7 +285,7 @@ func audit06(t *T) {
 				t.Error("10 MB were logged")
 			}
 		}
-		for range t.Scale("reports in a second a mode", 1000, 5000, 10_000) {
+		for range t.Scale("reports in a second in each mode", 1000, 5000, 10_000) {
 			b.Form("/api/auth/_log", url.Values{"level": {"error"}, "code": {"CLIENT_FETCH_ERROR"}, "message": {"x\r\nlevel=ERROR msg=audit " + auditForged}})
 		}
 		synctest.Wait()
@@ -303,9 +303,9 @@ func audit06(t *T) {
 		for line := range strings.Lines(w.Logs.String()) {
 			switch {
 			case !strings.HasPrefix(line, "time="):
-				t.Errorf("a line of its own: %q", line)
+				t.Errorf("a separate line: %q", line)
 			case strings.Contains(line, "reported by a browser") && !strings.Contains(line, " level=DEBUG "), strings.Contains(line, "hello from a page") && !strings.Contains(line, "by a browser"):
-				t.Errorf("it is not marked as a stranger's: %q", line)
+				t.Errorf("it is not marked as untrusted: %q", line)
 			}
 		}
 		for _, header := range [][2]string{{"Origin", "https://evil.test"}, {"Sec-Fetch-Site", "cross-site"}} {

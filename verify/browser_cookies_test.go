@@ -165,7 +165,7 @@ func oversized(t *T) {
 	if kept < 10 || refused == 0 {
 		t.Errorf("%d kept, %d refused", kept, refused)
 	}
-	t.Figure("%d sizes kept, %d refused in words", kept, refused)
+	t.Figure("%d sizes kept, %d refused with a message", kept, refused)
 }
 
 // shrunk reduces a session from three cookies to one. Nothing of the old ones may
@@ -295,7 +295,7 @@ func formPosts(t *T) {
 		t.Errorf("linking gave %q to %q: %v", u.ID, me, err)
 	}
 	if _, err := s.Store.GetUserByEmail(t.Context(), "katherine@example.com"); err == nil {
-		t.Error("linking made a user of its own")
+		t.Error("linking made a separate user")
 	}
 }
 

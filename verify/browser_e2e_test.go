@@ -318,7 +318,7 @@ func (s *stage) once(t *T) {
 		}
 	}
 	if made["SignUp"] != 2 || made["TakeToken"] != 1 {
-		t.Errorf("%d people were made of two, %d links used of one", made["SignUp"], made["TakeToken"])
+		t.Errorf("%d users were created for two people, %d links were used instead of one", made["SignUp"], made["TakeToken"])
 	}
 	t.Figure("writes %v", slices.Sorted(func(yield func(string) bool) {
 		for method, n := range made {

@@ -14,12 +14,12 @@ var inBrowser = map[string]browserCheck{
 	"cookies-04": {title: "a planted signed CSRF pair", run: plantedPair},
 	"cookies-07": {title: "no cookie is dropped for its size", run: oversized},
 	"cookies-10": {title: "stale chunks after a shrink", run: shrunk},
-	"cookies-13": {title: "an overflown jar loses the CSRF cookie", run: evicted},
-	"cookies-17": {title: "signing out empties the jar of every engine", run: clearedJars},
+	"cookies-13": {title: "the CSRF cookie is evicted from a full jar", run: evicted},
+	"cookies-17": {title: "sign-out clears the cookies in every engine", run: clearedJars},
 	"cookies-18": {title: "parallel tabs both finish", run: parallelTabs},
 	"cookies-19": {title: "form_post without Lax cookies", run: formPosts},
 
-	"csrf-13": {title: "odd origins", run: oddOrigins},
+	"csrf-13": {title: "unusual origins", run: oddOrigins},
 	"csrf-15": {title: "login CSRF by e-mail form", run: forgedMail},
 	"csrf-16": {title: "session swapping", run: sessionSwap},
 	"csrf-17": {title: "forced account linking", run: forcedLink},
@@ -30,7 +30,7 @@ var inBrowser = map[string]browserCheck{
 
 	"redirect-02": {title: "parsers agree on every redirect, in three engines", run: parsersAgree},
 	"redirect-05": {title: "callbackUrl reflected into pages", run: reflected},
-	"redirect-09": {title: "no credential leaks onward", run: nothingOnward},
+	"redirect-09": {title: "no credential leaks to later pages", run: nothingOnward},
 	"redirect-13": {title: "no redirect loop", run: loops},
 
 	"oauth2-27": {title: "authorization URL of another browser", run: fixedAuthorization},
@@ -45,9 +45,9 @@ var inBrowser = map[string]browserCheck{
 	"session-15": {title: "the back button after sign-out", run: backButton},
 	"session-26": {title: "no traces after sign-out", run: traces},
 
-	"gate-13": {title: "a broken proxy sends people round in circles", run: brokenInChromium},
+	"gate-13": {title: "redirect loop behind a broken proxy", run: brokenInChromium},
 
-	"logout-02": {title: "the ID token goes by POST", run: leavesByPost},
+	"logout-02": {title: "the ID token is sent by POST", run: leavesByPost},
 
 	"e2e-01": {title: "happy paths in three engines", run: happyPaths},
 	"e2e-02": {title: "an attacker's site tries everything", run: attackerKit},

@@ -20,10 +20,10 @@ import (
 
 // The email checks use links. These check that codes cannot bypass them.
 var codeChecks = checks{
-	"01": {title: "tries of a mailed code", run: code01},
+	"01": {title: "attempts at a mailed code", run: code01},
 	"02": {title: "another browser's cookie", run: code02},
-	"03": {title: "enumeration by codes", run: code03, once: true, alone: true},
-	"04": {title: "links' checks by code", run: code04},
+	"03": {title: "account enumeration through codes", run: code03, once: true, alone: true},
+	"04": {title: "the checks of links, with codes", run: code04},
 }
 
 // codesOn switches codes on in every compat mode.
@@ -162,17 +162,17 @@ func code02(t *T) {
 		codeAsk(t, w, signedIn, "eve@app.test")
 		code, _ := codeAsk(t, w, owner, "ada@app.test")
 		for name, try := range map[string]func() *browser.Answer{
-			"of a stranger who asked for the address": func() *browser.Answer { return codeEnter(stranger, "ada@app.test", code) },
-			"of who asked for another address":        func() *browser.Answer { return codeEnter(signedIn, "ada@app.test", code) },
-			"for another address":                     func() *browser.Answer { return codeEnter(owner.Clone(), "eve@app.test", code) },
-			"of nobody":                               func() *browser.Answer { return codeEnter(nobody, "ada@app.test", code) },
-			"cut": func() *browser.Answer {
+			"of a stranger who asked for the address":   func() *browser.Answer { return codeEnter(stranger, "ada@app.test", code) },
+			"of a person who asked for another address": func() *browser.Answer { return codeEnter(signedIn, "ada@app.test", code) },
+			"for another address":                       func() *browser.Answer { return codeEnter(owner.Clone(), "eve@app.test", code) },
+			"of a browser that asked for nothing":       func() *browser.Answer { return codeEnter(nobody, "ada@app.test", code) },
+			"shortened": func() *browser.Answer {
 				return codeEnter(codeCookie(owner, func(s string) string { return s[:len(s)-1] }), "ada@app.test", code)
 			},
-			"turned": func() *browser.Answer {
+			"rotated": func() *browser.Answer {
 				return codeEnter(codeCookie(owner, func(s string) string { return strings.Map(turn, s) }), "ada@app.test", code)
 			},
-			"in the address": func() *browser.Answer {
+			"in the URL": func() *browser.Answer {
 				return owner.Clone().Get("/api/auth/callback/email?email=ada%40app.test&code=" + strings.ReplaceAll(code, " ", ""))
 			},
 			"without the CSRF token": func() *browser.Answer {
@@ -218,7 +218,7 @@ func codeCookie(b *arena.Browser, change func(string) string) *arena.Browser {
 // code03 checks that neither answers to codes, nor their cookies, nor their time
 // reveal who has an account or was sent a mail.
 func code03(t *T) {
-	n := t.Scale("codes a kind of address", 100, 500, 1000)
+	n := t.Scale("codes for each kind of address", 100, 500, 1000)
 	w := t.EnterOffline(codesOn(func(c *authsvc.Config) {
 		c.Callbacks.SignIn = func(_ context.Context, a authsvc.SignInAttempt) (string, error) {
 			if strings.HasPrefix(a.User.Email, "blocked") {

@@ -32,7 +32,7 @@ func configBad() map[string][2]string {
 	return map[string][2]string{
 		"unknown key": more("secrte: x", "secrte"), "unknown key below": more("session: {max_agee: 1h}", "max_agee"), "unknown key of a provider": with("client_id: a", "client_id: a, client_sercet: x", "client_sercet"),
 		"list for text": more("compat: [none]", "compat"), "text for a list": more("trusted_proxies: nonsense", "trusted_proxies"), "mapping for text": with("url: http://localhost:3000", "url: {a: b}", "url"),
-		"text for truth": more("allow_insecure_url: perhaps", "allow_insecure_url"), "no duration": more("session: {max_age: soon}", "session.max_age"), "negative": more("session: {max_age: -1h}", "session.max_age"), "no rate": more("rate_limit: {sign_in: many}", "rate_limit.sign_in"),
+		"text for a boolean": more("allow_insecure_url: perhaps", "allow_insecure_url"), "no duration": more("session: {max_age: soon}", "session.max_age"), "negative": more("session: {max_age: -1h}", "session.max_age"), "no rate": more("rate_limit: {sign_in: many}", "rate_limit.sign_in"),
 		"network with host bits or none": more("trusted_proxies: [10.0.0.0/99]", "trusted_proxies"), "everybody is not a proxy name": more("trusted_proxies: [proxy.internal]", "trusted_proxies"),
 		"no client secret": with(", client_secret: "+configSecret, "", "client_secret"), "same provider twice": with("  - {id: github", "  - {id: github, client_id: b, client_secret: c}\n  - {id: github", "providers"),
 		"unknown provider": with("id: github", "id: githup", "githup"), "provider without id": with("id: github, ", "", "providers"), "issuer without https": more("  - {id: op, type: oidc, issuer: 'http://id.example', client_id: a, client_secret: b}", "issuer"),
@@ -178,6 +178,6 @@ func config06(t *T) {
 	p := configFile(t, strings.Replace(configGood, "http://localhost:3000", "http://app.example.com", 1))
 	p.Start()
 	if code := p.Wait(patience); code == 0 {
-		t.Error("without the word it starts")
+		t.Error("it starts without the setting")
 	}
 }

@@ -8,15 +8,15 @@ import (
 )
 
 var configChecks = checks{
-	"01": {title: "a bad configuration starts nothing", once: true, run: config01},
-	"02": {title: "no configuration prints its secrets", once: true, run: config02},
-	"03": {title: "loose files are warned about or refused", once: true, run: config03},
+	"01": {title: "an invalid configuration does not start", once: true, run: config01},
+	"02": {title: "no output contains secrets of the configuration", once: true, run: config02},
+	"03": {title: "files with loose permissions cause a warning or are refused", once: true, run: config03},
 	"04": {title: "log level debug logs no secret", run: config04},
 	"05": {title: "no debugging endpoint on the public port", once: true, run: config05},
-	"06": {title: "http beyond loopback starts nothing", once: true, run: config06},
+	"06": {title: "http outside loopback does not start", once: true, run: config06},
 	"07": {title: "tokens of providers are sealed in the store", run: config07, except: map[string]string{
-		modeV4: "NextAuth.js reads the rows: tokens are plain unless storage.provider_tokens says otherwise",
-		modeV5: "Auth.js reads the rows: tokens are plain unless storage.provider_tokens says otherwise"}},
+		modeV4: "NextAuth.js reads these rows, so tokens are in plain text unless storage.provider_tokens says otherwise",
+		modeV5: "Auth.js reads these rows, so tokens are in plain text unless storage.provider_tokens says otherwise"}},
 }
 
 func config05(t *T) {

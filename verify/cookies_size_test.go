@@ -42,7 +42,7 @@ func cookiesGrown(t *T, w *arena.World) (count, longest int) {
 func cookies07(t *T) {
 	size := 0
 	w := t.EnterOffline(cookiesFat(&size))
-	step := t.Scale("bytes a step", 29, 3, 1)
+	step := t.Scale("bytes between steps", 29, 3, 1)
 	counts, longest := map[int]int{}, 0
 	for size = 2200; size < 3300; size += step {
 		n, l := cookiesGrown(t, w)

@@ -19,11 +19,11 @@ import (
 
 var cookiesChecks = checks{
 	"01": {title: "weak attributes", run: cookies01},
-	"02": {title: "CSRF cookie shared with siblings", run: cookies02},
+	"02": {title: "CSRF cookie shared with sibling hosts", run: cookies02},
 	"03": {title: "duplicate session names", run: cookies03},
 	"04": {title: "planted CSRF pair", run: cookies04},
 	"05": {title: "names that look alike", run: cookies05},
-	"06": {title: "names of http over https", run: cookies06},
+	"06": {title: "cookie names of http, sent over https", run: cookies06},
 	"07": {title: "a session too large for a cookie", run: cookies07},
 	"08": {title: "chunks out of order", run: cookies08},
 	"09": {title: "hostile chunk sets", run: cookies09, alone: true},
@@ -257,7 +257,7 @@ func cookies16(t *T) {
 	values := []string{"/x; Domain=evil.test", "/x;Domain=evil.test", "/\r\nSet-Cookie: x=y", "/x\r\nSet-Cookie: x=y", "/a,b", `/a"b"`, "/é", "/嘊嘍Set-Cookie:x=y",
 		"/x\u2028; Path=/evil", "/%0d%0aSet-Cookie:x=y", "/%3b%20Domain=evil.test", "/\x00; Secure", "/x\t; SameSite=None"}
 	refuse, allow := redirectVectors(t)
-	stride := t.Scale("is the stride of vectors", 9, 1, 1)
+	stride := t.Scale("as the stride of vectors", 9, 1, 1)
 	values = append(append(values, redirectEvery(allow, stride)...), redirectEvery(refuse, stride)...)
 	clean := []string{"HttpOnly", "Path=/", "SameSite=Lax", "Secure"}
 	for _, v := range values {

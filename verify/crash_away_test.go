@@ -91,12 +91,12 @@ func (s *crashSite) judge(t *T) {
 		}
 	}
 	if felt == 0 || len(s.probes) < 50 {
-		t.Errorf("%s: %d of %d probes felt anything: the server was never away", s.name, felt, len(s.probes))
+		t.Errorf("%s: %d of %d probes failed or waited: the server was never down", s.name, felt, len(s.probes))
 	}
 	if longest > crashTold(s.name) || back > crashRecovers {
 		t.Errorf("%s: 503 after %v at most, recovered after %v", s.name, longest, back)
 	}
-	t.Figure("%s: %d of %d refused, after %d ms at most, well again within %d ms", s.name, refused, len(s.probes), longest.Milliseconds(), back.Milliseconds())
+	t.Figure("%s: %d of %d refused, after %d ms at most, recovered within %d ms", s.name, refused, len(s.probes), longest.Milliseconds(), back.Milliseconds())
 }
 
 // late returns how long after its server was back a request began, 0 if the server
@@ -261,7 +261,7 @@ func (s *crashHung) ask(t *T, length time.Duration) {
 func (s *crashHung) goesOn(t *T) {
 	for thawed := time.Now(); !strings.Contains(s.b.Get("/api/auth/session").Text, "ada@example.com"); time.Sleep(50 * time.Millisecond) {
 		if time.Since(thawed) > crashDeadline {
-			t.Errorf("with %s it does not go on\n%.3000s", s.name, s.w.Logs)
+			t.Errorf("with %s it does not recover\n%.3000s", s.name, s.w.Logs)
 			return
 		}
 	}

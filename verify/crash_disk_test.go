@@ -206,5 +206,5 @@ func crash08(t *T) {
 	}
 	p.Kill()
 	crashIntegrity(t, dir+"/auth.db")
-	t.Figure("%d got in at once, well again after %d ms; memory is not limited", len(in), time.Since(recovered).Milliseconds())
+	t.Figure("%d signed in at once, recovered after %d ms; memory is not limited", len(in), time.Since(recovered).Milliseconds())
 }

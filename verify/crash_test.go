@@ -17,12 +17,12 @@ import (
 
 var crashChecks = checks{
 	"01": {title: "kill -9 under write load, SQLite", once: true, alone: true, run: crash01},
-	"02": {title: "Power-loss model", not: "needs a block layer that drops writes; synchronous=FULL is documented, and crash-01 kills the process only"},
+	"02": {title: "Power-loss model", not: "needs a block layer that drops writes; synchronous=FULL is documented, and crash-01 kills only the process"},
 	"03": {title: "kill -9 of the service and of its database server", once: true, alone: true, least: ci, run: crash03},
-	"04": {title: "database servers are killed and started in traffic", once: true, alone: true, least: ci, run: crash04},
+	"04": {title: "database servers are killed and restarted under load", once: true, alone: true, least: ci, run: crash04},
 	"05": {title: "a store that hangs", once: true, alone: true, least: ci, run: crash05},
 	"06": {title: "disk full", once: true, least: ci, run: crash06},
-	"07": {title: "a store that takes no writes", once: true, least: ci, run: crash07},
+	"07": {title: "a store that accepts no writes", once: true, least: ci, run: crash07},
 	"08": {title: "file descriptors run out", once: true, alone: true, least: ci, needs: []need{program("prlimit")}, run: crash08},
 	"09": {title: "backup under load, and restore", once: true, least: ci, run: crash09},
 	"10": {title: "a damaged SQLite file", once: true, run: crash10},
@@ -211,7 +211,7 @@ func crashServerKills(t *T, b *crashBook, p *process.Process, server *servertest
 		b.sample()
 	}
 	if !p.Running() || p.PID() != pid {
-		t.Error("the service did not live on")
+		t.Error("the service did not survive")
 	}
 }
 

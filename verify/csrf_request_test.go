@@ -195,7 +195,7 @@ func csrf13(t *T) {
 		"with a path":                      {"Origin", arena.Origin + "/x"},
 		"credentials":                      {"Origin", "https://app.test@evil.test"},
 		"empty":                            {"Origin", ""},
-		"sibling that is not trusted":      {"Origin", "https://sub.app.test"},
+		"untrusted sibling":                {"Origin", "https://sub.app.test"},
 		"prefix of a trusted origin":       {"Origin", "https://www.app.tes"},
 		"trusted origin with another port": {"Origin", "https://www.app.test:444"},
 	}, map[string][]string{

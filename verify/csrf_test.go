@@ -15,8 +15,8 @@ import (
 )
 
 const (
-	csrfUnbound = "its client keeps one token over sign-in and sign-out, so it is bound to no session"
-	csrfHash    = "the token is signed as the other side does it: SHA-256 of token and secret"
+	csrfUnbound = "its client keeps one token across sign-in and sign-out, so the token is not bound to a session"
+	csrfHash    = "the token is signed as in NextAuth.js: SHA-256 of token and secret"
 )
 
 var csrfChecks = checks{
@@ -29,10 +29,10 @@ var csrfChecks = checks{
 	"07": {title: "state change by safe method", run: csrf07},
 	"08": {title: "method override", run: csrf08},
 	"09": {title: "preflight-free content types", run: csrf09},
-	"10": {title: "token in the address", run: csrf10},
+	"10": {title: "token in the URL", run: csrf10},
 	"11": {title: "parameter pollution", run: csrf11},
-	"12": {title: "cross-site with stolen token", run: csrf12},
-	"13": {title: "odd Origins", run: csrf13},
+	"12": {title: "cross-site request with a stolen token", run: csrf12},
+	"13": {title: "unusual Origins", run: csrf13},
 	"14": {title: "exempt route too wide", run: csrf14},
 	"16": {title: "session swapping", run: csrf16},
 	"17": {title: "forced account linking", run: csrf17},

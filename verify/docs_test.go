@@ -11,7 +11,7 @@ import (
 )
 
 var (
-	update  = flag.Bool("update", false, "write the parts of docs/security.md that follow from the checks")
+	update  = flag.Bool("update", false, "write the generated parts of docs/security.md")
 	figured = flag.String("figures", "", "with -update, write the figures of this report of make verify there, too")
 )
 
@@ -128,8 +128,8 @@ func whereTable() string {
 			}
 		}
 	}
-	return fmt.Sprintf("| Where | Checks |\n|---|---|\n| landing check and `make full` | %d, on memory and SQLite first, on every store in `make full` |\n"+
-		"| `make full` only | %s |\n| their part in a browser in `make full` only | %s |\n", landing, sorted(full), sorted(browser))
+	return fmt.Sprintf("| Where | Checks |\n|---|---|\n| landing check and `make full` | %d: on memory and SQLite in the landing check, on every store in `make full` |\n"+
+		"| `make full` only | %s |\n| the browser parts of these in `make full` only | %s |\n", landing, sorted(full), sorted(browser))
 }
 
 // shown lists the checks whose figures are on the page.

@@ -43,7 +43,7 @@ func email08(t *T) {
 		}
 	}
 	accepted := 0
-	mutants := t.Scale("addresses of chance a mode", 300, 3000, 300_000)
+	mutants := t.Scale("random addresses in each mode", 300, 3000, 300_000)
 	for range mutants {
 		address := ""
 		for range 1 + rand.IntN(7) {
@@ -56,12 +56,12 @@ func email08(t *T) {
 			accepted++
 		}
 	}
-	t.Figure("%d refused by hand", len(emailRecipients))
+	t.Figure("%d hand-picked addresses refused", len(emailRecipients))
 	if accepted == 0 || accepted == mutants {
-		t.Errorf("twin: %d of %d addresses of chance are taken", accepted, mutants)
+		t.Errorf("twin: %d of %d random addresses are accepted", accepted, mutants)
 	}
 	if !emailOne(t, w, s, b, given, "Ada+tag@Example.TEST") {
-		t.Error("twin: a good address is refused")
+		t.Error("twin: a valid address is refused")
 	}
 }
 
@@ -84,7 +84,7 @@ func emailOne(t *T, w *arena.World, s *smtpfaultServer, b *arena.Browser, given 
 			t.Errorf("%q, stored as %q, is mailed to %q", address, stored, m.to)
 		}
 	case <-given: // the sender refuses it too
-		t.Errorf("%q is taken, but is not sent", address)
+		t.Errorf("%q is accepted, but no mail is sent", address)
 	case <-time.After(patience):
 		t.Fatalf("%q: nothing was sent", address)
 	}
@@ -165,6 +165,6 @@ func email17(t *T) {
 		}
 	}
 	if n := w.Mail.Count(); n != 0 || !strings.Contains(b.Post("/api/auth/signin/email", "email", "a@x.test").Location(), "verify-request") {
-		t.Errorf("twin: %d mails, or a good address is refused", n)
+		t.Errorf("twin: %d mails, or a valid address is refused", n)
 	}
 }

@@ -22,7 +22,7 @@ import (
 // email11 checks what a person can learn about an address by requesting links. SMTP
 // hangs throughout.
 func email11(t *T) {
-	n := t.Scale("requests a kind of address", 200, 1000, 2000)
+	n := t.Scale("requests for each kind of address", 200, 1000, 2000)
 	for _, kind := range stores.All()[:2] {
 		t.Run(kind.Name, func(t *T) {
 			over := make(chan struct{})

@@ -87,7 +87,7 @@ func email03(t *T) {
 	b := w.Browser()
 	seen := map[string]bool{}
 	var link, token string
-	for i := range t.Scale("tokens a mode", 100, 500, 100_000) {
+	for i := range t.Scale("tokens in each mode", 100, 500, 100_000) {
 		link = emailAsk(t, w, b, fmt.Sprintf("store%d@app.test", i))
 		if token = emailQuery(t, link).Get("token"); len(token) < 43 || seen[token] { // 256 bits in base64url
 			t.Fatalf("token %q, seen before: %v", token, seen[token])
@@ -199,7 +199,7 @@ func email05(t *T) {
 			}
 		}
 	}
-	t.Figure("%d visits of scanners a mode", tries)
+	t.Figure("%d visits of scanners in each mode", tries)
 	w.MustRefuse(t, func() *browser.Answer { // a scanner that submits forms, but has no token
 		return w.Browser().Form("/api/auth/callback/email", emailQuery(t, link))
 	})

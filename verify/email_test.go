@@ -14,8 +14,8 @@ import (
 // email-06 and email-07 run in real browsers: see inBrowser.
 var emailChecks = checks{
 	"01": {title: "reuse", run: email01},
-	"02": {title: "long life", run: email02},
-	"03": {title: "weak or clear token", run: email03},
+	"02": {title: "links that live too long", run: email02},
+	"03": {title: "weak or plain-text token", run: email03},
 	"04": {title: "identifier not checked", run: email04},
 	"05": {title: "link scanner", run: email05},
 	"08": {title: "recipient splitting", run: email08},
@@ -80,7 +80,7 @@ func emailVoid(t *T, w *arena.World, b *arena.Browser, link string) {
 	t.Helper()
 	for name, try := range map[string]func() *browser.Answer{
 		"confirmed": func() *browser.Answer { return emailConfirm(t, b, link) },
-		"with my own form": func() *browser.Answer {
+		"with a form of its own": func() *browser.Answer {
 			q := emailQuery(t, link)
 			q.Set("csrfToken", b.CSRF())
 			return b.Form("/api/auth/callback/email", q)

@@ -116,7 +116,7 @@ type pressing struct {
 
 func (p pressing) RoundTrip(r *http.Request) (*http.Response, error) {
 	if r.URL.Path == "/api/auth/signin" && r.URL.Query().Get("callbackUrl") != "" && r.URL.Query().Get("csrf") == "" {
-		form := strings.NewReader(url.Values{"csrfToken": {"of no cookie"}, "callbackUrl": {r.URL.Query().Get("callbackUrl")}}.Encode())
+		form := strings.NewReader(url.Values{"csrfToken": {"without a cookie"}, "callbackUrl": {r.URL.Query().Get("callbackUrl")}}.Encode())
 		post, err := http.NewRequestWithContext(r.Context(), "POST", p.origin+"/api/auth/signin/op", form)
 		if err != nil {
 			return nil, err

@@ -29,12 +29,12 @@ func gateRuleSets() map[string]authsvc.GateHost {
 	anyone, nobody := authsvc.Allow{Anyone: true}, authsvc.Allow{Nobody: true}
 	few := authsvc.Allow{AnyOf: []authsvc.Condition{{Domains: []string{"ops.test"}}}}
 	return map[string]authsvc.GateHost{
-		"open but for one":     {Default: anyone, Rules: []authsvc.GateRule{{Match: "/ops/", Allow: few}}},
-		"one open beside":      {Default: anyone, Rules: []authsvc.GateRule{{Match: "/ops/", Allow: nobody}, {Match: "/open/", Allow: anyone}}},
-		"by method":            {Default: anyone, Rules: []authsvc.GateRule{{Match: "GET /ops/", Allow: few}, {Match: "POST /ops/", Allow: nobody}}},
-		"exact and subtree":    {Default: anyone, Rules: []authsvc.GateRule{{Match: "/ops", Allow: few}, {Match: "/ops/", Allow: few}, {Match: "/ops/{any}/open", Allow: anyone}}},
-		"wildcards":            {Default: anyone, Rules: []authsvc.GateRule{{Match: "/ops/{rest...}", Allow: few}, {Match: "/open/{rest...}", Allow: anyone}}},
-		"closed but for those": {Default: few, Rules: []authsvc.GateRule{{Match: "/open/", Allow: anyone}, {Match: "/o/", Allow: anyone}}},
+		"open except one":     {Default: anyone, Rules: []authsvc.GateRule{{Match: "/ops/", Allow: few}}},
+		"one open beside":     {Default: anyone, Rules: []authsvc.GateRule{{Match: "/ops/", Allow: nobody}, {Match: "/open/", Allow: anyone}}},
+		"by method":           {Default: anyone, Rules: []authsvc.GateRule{{Match: "GET /ops/", Allow: few}, {Match: "POST /ops/", Allow: nobody}}},
+		"exact and subtree":   {Default: anyone, Rules: []authsvc.GateRule{{Match: "/ops", Allow: few}, {Match: "/ops/", Allow: few}, {Match: "/ops/{any}/open", Allow: anyone}}},
+		"wildcards":           {Default: anyone, Rules: []authsvc.GateRule{{Match: "/ops/{rest...}", Allow: few}, {Match: "/open/{rest...}", Allow: anyone}}},
+		"closed except those": {Default: few, Rules: []authsvc.GateRule{{Match: "/open/", Allow: anyone}, {Match: "/o/", Allow: anyone}}},
 	}
 }
 

@@ -56,7 +56,7 @@ func gate21(t *T) {
 			p.By(other)
 			for _, origin := range threeHosts[1:] {
 				if a := p.Walk(origin + "/"); a.Text != "for ada@example.com" || len(p.Trace) > 6 {
-					t.Errorf("%s does not let her in without a word: %d %s\n%s", origin, a.StatusCode, a.Text, strings.Join(p.Trace, "\n"))
+					t.Errorf("%s does not let her in without asking: %d %s\n%s", origin, a.StatusCode, a.Text, strings.Join(p.Trace, "\n"))
 				}
 			}
 			if n := w.TokenCalls(); n != 1 {
@@ -110,7 +110,7 @@ func gate22(t *T) {
 					p.By(other)
 					return enter
 				},
-				"of somebody else's browser": func(string) string {
+				"from another person's browser": func(string) string {
 					eve := w.Roam(http.HandlerFunc(tells))
 					eve.At(arena.Origin).SignIn(w.OP, "alan")
 					return eve.UpTo("gate/enter", host+"/")
@@ -201,12 +201,12 @@ func gate23(t *T) {
 			for minutes := range 179 {
 				time.Sleep(time.Minute)
 				if a := p.Open(threeHosts[0] + "/"); a.StatusCode != http.StatusOK {
-					t.Fatalf("used all the time, it ended after %d minutes: %d", minutes+1, a.StatusCode)
+					t.Fatalf("in constant use, it ended after %d minutes: %d", minutes+1, a.StatusCode)
 				}
 			}
 			time.Sleep(2 * time.Minute)
 			if a := p.Open(threeHosts[0] + "/"); a.StatusCode != http.StatusFound {
-				t.Errorf("it goes on past its absolute end: %d", a.StatusCode)
+				t.Errorf("it continues after its absolute end: %d", a.StatusCode)
 			}
 			q := w.Roam(http.HandlerFunc(tells))
 			q.SignIn(threeHosts[0] + "/")

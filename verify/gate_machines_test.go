@@ -61,22 +61,22 @@ func gateByToken(t *T, kind stores.Kind, strategy string) {
 		lines  []string
 		status int
 	}{
-		"for another host":            {"/api/x", []string{with(elsewhere)}, 403},
-		"for another, where all may":  {"/open/", []string{with(elsewhere)}, 403},
-		"where people may":            {"/dash", []string{with(good)}, 403},
-		"where people may, below":     {"/api/people/", []string{with(good)}, 403},
-		"in another spelling":         {"/api/%2e%2e/dash", []string{with(good)}, 403},
-		"where it is of no domain":    {"/ops/", []string{with(good)}, 403},
-		"of nobody":                   {"/api/x", []string{with(personaltoken.New())}, 401},
-		"cut off":                     {"/api/x", []string{with(good[:30])}, 401},
-		"in capitals":                 {"/api/x", []string{with(strings.ToUpper(good))}, 401},
-		"twice":                       {"/api/x", []string{with(good), with(good)}, 400},
-		"beside a password":           {"/api/x", []string{with(good), "Authorization: Basic YTpi"}, 400},
-		"beside a session":            {"/api/x", []string{with(good), session + ada.Cookies[f.SessionCookie()]}, 400},
-		"as a session":                {"/api/x", []string{session + good}, 401},
-		"in another header":           {"/api/x", []string{"X-Auth-Token: " + good, "X-Forwarded-Authorization: Bearer " + good, "X-Auth-Email: ada@example.com"}, 401},
-		"in the address":              {"/api/x?access_token=" + good, nil, 401},
-		"with the scheme of a client": {"/api/x", []string{"Authorization: Token " + good}, 401},
+		"for another host":                        {"/api/x", []string{with(elsewhere)}, 403},
+		"for another host that admits everyone":   {"/open/", []string{with(elsewhere)}, 403},
+		"where only people may pass":              {"/dash", []string{with(good)}, 403},
+		"below a path where only people may pass": {"/api/people/", []string{with(good)}, 403},
+		"in another spelling":                     {"/api/%2e%2e/dash", []string{with(good)}, 403},
+		"where its domain does not match":         {"/ops/", []string{with(good)}, 403},
+		"of nobody":                               {"/api/x", []string{with(personaltoken.New())}, 401},
+		"cut off":                                 {"/api/x", []string{with(good[:30])}, 401},
+		"in capitals":                             {"/api/x", []string{with(strings.ToUpper(good))}, 401},
+		"twice":                                   {"/api/x", []string{with(good), with(good)}, 400},
+		"beside a password":                       {"/api/x", []string{with(good), "Authorization: Basic YTpi"}, 400},
+		"beside a session":                        {"/api/x", []string{with(good), session + ada.Cookies[f.SessionCookie()]}, 400},
+		"as a session":                            {"/api/x", []string{session + good}, 401},
+		"in another header":                       {"/api/x", []string{"X-Auth-Token: " + good, "X-Forwarded-Authorization: Bearer " + good, "X-Auth-Email: ada@example.com"}, 401},
+		"in the address":                          {"/api/x?access_token=" + good, nil, 401},
+		"with the scheme of a client":             {"/api/x", []string{"Authorization: Token " + good}, 401},
 	} {
 		if status, _, body := f.raw(t, nil, "GET", tt.target, tt.lines...); status != tt.status || strings.Contains(body, "for ") {
 			t.Errorf("%s: %d %s", name, status, body)
@@ -100,7 +100,7 @@ func gateByToken(t *T, kind stores.Kind, strategy string) {
 	if err := f.Store.SetPerson(t.Context(), u.ID, authsvc.PersonUpdate{Blocked: &at}, nil); err != nil {
 		t.Fatal(err)
 	}
-	for name, token := range map[string]string{"revoked": good, "of who is blocked": other} {
+	for name, token := range map[string]string{"revoked": good, "of a blocked user": other} {
 		if status, _, body := f.raw(t, nil, "GET", "/api/x", with(token)); status != 401 {
 			t.Errorf("%s: %d %s", name, status, body)
 		}
@@ -166,17 +166,17 @@ func gateAsserts(t *T, kind stores.Kind, strategy string) {
 	}
 	first := ask(ada)
 	if got, hers := subject(first), f.Person(t, ada); got == "" || got != hers {
-		t.Errorf("the program is told of %q, she is %q", got, hers)
+		t.Errorf("the program receives %q, she is %q", got, hers)
 	}
 	if got := subject(ask(grace)); got != f.Person(t, grace) || got == subject(first) {
-		t.Errorf("somebody else is told of as %q", got)
+		t.Errorf("another user is passed on as %q", got)
 	}
 	for _, lines := range [][]string{{"X-Auth-Assertion: forged"}, {"X_Auth_Assertion: forged"}, {"x-auth_assertion: forged", "X-Auth-Assertion: " + ask(grace)}, {"Connection: X-Auth-Assertion"}} {
 		if got := subject(ask(ada, lines...)); got != f.Person(t, ada) {
-			t.Errorf("%q: the program is told of %q", lines, got)
+			t.Errorf("%q: the program receives %q", lines, got)
 		}
 		if status, _, body := f.raw(t, nil, "GET", "/open/", lines...); status != 200 || body != "" {
-			t.Errorf("%q of nobody: %d %s", lines, status, body)
+			t.Errorf("%q without a session: %d %s", lines, status, body)
 		}
 	}
 	status, header, _ := f.raw(t, ada, "GET", "/api/auth/gate/forward-auth", "X-Forwarded-Method: GET", "X-Forwarded-Host: app.test:8443", "X-Forwarded-Uri: /")
@@ -185,7 +185,7 @@ func gateAsserts(t *T, kind stores.Kind, strategy string) {
 	}
 	for name, v := range map[string]*bearer.Verifier{"another host": there, "an audience": tokenVerifier(t, f, tokenAPI)} {
 		if _, err := v.Verify(t.Context(), first); !errors.Is(err, bearer.ErrAudience) {
-			t.Errorf("%s takes it: %v", name, err)
+			t.Errorf("%s accepts it: %v", name, err)
 		}
 	}
 	for _, line := range []string{"Authorization: Bearer " + first, "X-Auth-Assertion: " + first, "Cookie: " + f.SessionCookie() + "=" + first} {

@@ -196,9 +196,9 @@ func readsNoClaims(t *T, php *realProgram) {
 		}
 	}
 	if believed < 2 {
-		t.Fatalf("PHP takes %d other characters for - only", believed)
+		t.Fatalf("PHP reads only %d other characters as -", believed)
 	}
-	t.Figure("PHP takes %d other characters for -", believed)
+	t.Figure("PHP reads %d other characters as -", believed)
 	look := func(t *T, s *gatedSite, b *browser.Browser, who string) {
 		for _, c := range tokenCharacters {
 			for _, target := range []string{"/open/x", "/public/x"} {
@@ -216,7 +216,7 @@ func readsNoClaims(t *T, php *realProgram) {
 					}
 				}
 				if got["HTTP_X_AUTH_EMAIL"] != who {
-					t.Errorf("%q at %s: PHP is told of %q, not %q", c, target, got["HTTP_X_AUTH_EMAIL"], who)
+					t.Errorf("%q at %s: PHP receives %q, not %q", c, target, got["HTTP_X_AUTH_EMAIL"], who)
 				}
 			}
 		}
@@ -276,7 +276,7 @@ func gate29(t *T) {
 				t.Errorf("%s: %d, the program gets Upgrade: %q\n%s", name, status, header.Get("X-Upgrade"), body)
 			}
 			if name == "h2c" && (status != http.StatusOK || header.Get("X-Program") != "hypercorn") {
-				t.Errorf("twin: %s does not arrive without the wish: %d", name, status)
+				t.Errorf("twin: %s does not arrive without the upgrade: %d", name, status)
 			}
 		}
 	}
@@ -351,12 +351,12 @@ func gate30(t *T) {
 				}
 			}
 			if works < 2 {
-				t.Errorf("the program is deceived by %d of %d: it shows nothing", works, len(c.attacks))
+				t.Errorf("the program is deceived by %d of %d: too few to show anything", works, len(c.attacks))
 			}
 			if status, _, body := exchangeRaw(t, s.Addr, "GET /open/thing HTTP/1.1\r\nHost: "+s.host()+"\r\nConnection: close\r\n\r\n"); status != http.StatusOK || body != "shown" {
 				t.Errorf("twin: %d %q", status, body)
 			}
-			t.Figure("%s is deceived by %d of %d ways without the gate", name, works, len(c.attacks))
+			t.Figure("%s without the gate is deceived by %d of %d ways", name, works, len(c.attacks))
 		})
 	}
 }
@@ -386,7 +386,7 @@ func gate31(t *T) {
 			}
 			twin := s.raw(t, ada, "GET /page%3Fa", "Connection: close")
 			if _, asked := got(t, twin); !asked {
-				t.Errorf("twin: what is open with every reading does not pass: %d %.200q", twin.StatusCode, twin.Text)
+				t.Errorf("twin: a path that is open in every reading does not pass: %d %.200q", twin.StatusCode, twin.Text)
 			}
 		})
 	}

@@ -353,7 +353,7 @@ func gateSignIn(t *T, s *gatedSite) {
 	a := s.visit(t, b, target)
 	start := s.origin + "/api/auth/gate/start?to=" + url.QueryEscape(target)
 	if a.StatusCode != http.StatusFound || a.Location() != start {
-		t.Fatalf("nobody: %d %s, want %s\n%.500s", a.StatusCode, a.Location(), start, a.Text)
+		t.Fatalf("signed out: %d %s, want %s\n%.500s", a.StatusCode, a.Location(), start, a.Text)
 	}
 	if s.page != "" {
 		if said := proxytest.Blocks(t, s.page, "console")[0]; !strings.Contains(said, "location: "+s.visit(t, b, "/dash").Location()+"\n") {
@@ -406,19 +406,19 @@ func gateAnswers(t *T, s *gatedSite) {
 		says   string
 		passes bool
 	}{
-		"a script":              {nobody, "GET", "/dash", script, 401, `"urn:authsvc:problem:unauthenticated"`, false},
-		"a script that posts":   {nobody, "POST", "/dash", script, 401, "/api/auth/gate/start?to=%2F", false},
-		"a prefetch":            {nobody, "GET", "/dash", append(script, "Sec-Purpose", "prefetch"), 401, "unauthenticated", false},
-		"a frame":               {nobody, "GET", "/dash", frame, 401, `target="_top"`, false},
-		"a form":                {nobody, "POST", "/dash", person, 401, "", false},
-		"not allowed":           {alan, "GET", "/admin/x", person, 403, "alan@example.com", false},
-		"not allowed, a script": {alan, "GET", "/admin/x", script, 403, `"urn:authsvc:problem:forbidden"`, false},
-		"not allowed, spelled":  {alan, "GET", "/public/%2e%2e/Admin/x", script, 403, "", false},
-		"no path":               {ada, "GET", "/%" + strings.Repeat("25", 17) + "41", script, 400, `"urn:authsvc:problem:malformed"`, false},
-		"open":                  {nobody, "GET", "/public/x?y", nil, 200, "", true},
-		"open, posted":          {nobody, "POST", "/public/", nil, 200, "", true},
-		"allowed":               {ada, "GET", "/admin/x", nil, 200, "", true},
-		"signed in":             {alan, "DELETE", "/dash", nil, 200, "", true},
+		"a script":                    {nobody, "GET", "/dash", script, 401, `"urn:authsvc:problem:unauthenticated"`, false},
+		"a script that posts":         {nobody, "POST", "/dash", script, 401, "/api/auth/gate/start?to=%2F", false},
+		"a prefetch":                  {nobody, "GET", "/dash", append(script, "Sec-Purpose", "prefetch"), 401, "unauthenticated", false},
+		"a frame":                     {nobody, "GET", "/dash", frame, 401, `target="_top"`, false},
+		"a form":                      {nobody, "POST", "/dash", person, 401, "", false},
+		"not allowed":                 {alan, "GET", "/admin/x", person, 403, "alan@example.com", false},
+		"not allowed, a script":       {alan, "GET", "/admin/x", script, 403, `"urn:authsvc:problem:forbidden"`, false},
+		"not allowed, other spelling": {alan, "GET", "/public/%2e%2e/Admin/x", script, 403, "", false},
+		"no path":                     {ada, "GET", "/%" + strings.Repeat("25", 17) + "41", script, 400, `"urn:authsvc:problem:malformed"`, false},
+		"open":                        {nobody, "GET", "/public/x?y", nil, 200, "", true},
+		"open, posted":                {nobody, "POST", "/public/", nil, 200, "", true},
+		"allowed":                     {ada, "GET", "/admin/x", nil, 200, "", true},
+		"signed in":                   {alan, "DELETE", "/dash", nil, 200, "", true},
 	} {
 		if tt.method == "POST" && slices.Equal(tt.header, person) && s.proxy == nil {
 			continue // a script, with upstream, which sees the method
@@ -455,7 +455,7 @@ func gateBodies(t *T, s *gatedSite) {
 	}
 	// A larger body may remain unread: the answer comes first.
 	if _, asked := got(t, s.fetch(t, s.person(), "POST", "/form", strings.Repeat("b", 1<<10))); asked {
-		t.Error("nobody may post")
+		t.Error("no one may post")
 	}
 }
 

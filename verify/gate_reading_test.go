@@ -29,12 +29,12 @@ func gate32(t *T) {
 		}
 	}
 	if believed < 5 {
-		t.Errorf("Express takes %d of %d for the closed path: it shows nothing", believed, len(attacks))
+		t.Errorf("Express reads %d of %d as the closed path: too few to show anything", believed, len(attacks))
 	}
 	if a := s.raw(t, ada, "GET /open/thing", "Connection: close"); a.Text != "shown" {
 		t.Errorf("twin: %d %.100s", a.StatusCode, a.Text)
 	}
-	t.Figure("Express takes %d of %d spellings for the closed path", believed, len(attacks))
+	t.Figure("Express reads %d of %d spellings as the closed path", believed, len(attacks))
 }
 
 // gate33 checks that a fully open host opens nothing of another host, whichever of
@@ -50,12 +50,12 @@ func gate33(t *T) {
 			} {
 				a := s.raw(t, nil, "GET "+target, append(lines, "Connection: close")...)
 				if g, asked := got(t, a); asked && !strings.HasPrefix(g.Host, "open.example.com") {
-					t.Errorf("%s, %q: %d, the program shows nobody %s at %s", target, lines, a.StatusCode, g.Target, g.Host)
+					t.Errorf("%s, %q: %d, the program shows a signed-out client %s at %s", target, lines, a.StatusCode, g.Target, g.Host)
 				}
 			}
 		}
 		if _, asked := got(t, s.raw(t, nil, "GET /public/x", "Connection: close")); !asked {
-			t.Error("twin: what is open is not shown")
+			t.Error("twin: an open path is not shown")
 		}
 	})
 }
@@ -151,9 +151,9 @@ func gate36(t *T) {
 			said   func(map[string]any)
 			proved bool
 		}{
-			"nothing is said": {func(c map[string]any) { delete(c, "auth_time") }, false},
-			"three hours ago": {func(c map[string]any) { c["auth_time"] = time.Now().Add(-3 * time.Hour).Unix() }, false},
-			"just now":        {func(c map[string]any) { c["auth_time"] = time.Now().Unix() }, true},
+			"the provider says nothing": {func(c map[string]any) { delete(c, "auth_time") }, false},
+			"three hours ago":           {func(c map[string]any) { c["auth_time"] = time.Now().Add(-3 * time.Hour).Unix() }, false},
+			"just now":                  {func(c map[string]any) { c["auth_time"] = time.Now().Unix() }, true},
 		} {
 			f.OP.SetFault(idp.Fault{IDToken: c.said})
 			b := f.signedIn(t)

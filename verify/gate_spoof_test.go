@@ -46,7 +46,7 @@ func gate12(t *T) {
 			for who, b := range map[string]*browser.Browser{"ada": ada, "": nil} {
 				spoofed(t, s, name, who, s.raw(t, b, "GET /public/x", lines...))
 				if a := s.raw(t, b, "GET /admin/x", lines...); who == "" && answeredByProgram(a) {
-					t.Errorf("%s: nobody is shown /admin/x:\n%s", name, a.Text)
+					t.Errorf("%s: a signed-out client is shown /admin/x:\n%s", name, a.Text)
 				} else if who != "" {
 					spoofed(t, s, name, who, a)
 				}
@@ -84,7 +84,7 @@ func spoofed(t *T, s *gatedSite, name, who string, a *browser.Answer) {
 		}
 	}
 	if g.Header.Get("X-Auth-Email") != want && !(hopByHop && g.Header.Get("X-Auth-Email") == "") {
-		t.Errorf("%s, %q: the program is not told: %v", name, who, g.Header)
+		t.Errorf("%s, %q: the program does not learn it: %v", name, who, g.Header)
 	}
 	if g.Host != s.host() || g.Target != "/public/x" && g.Target != "/admin/x" {
 		t.Errorf("%s: the program got %s at %s", name, g.Target, g.Host)
@@ -106,13 +106,13 @@ func gateOtherTargets(t *T, s *gatedSite, ada *browser.Browser) {
 				continue
 			}
 			if g, _ := got(t, a); g.Host != s.host() || strings.Contains(strings.ToLower(strings.SplitN(g.Target, "?", 2)[0]), "dmin") {
-				t.Errorf("%q at %s: nobody is shown %s of %s", first, host, g.Target, g.Host)
+				t.Errorf("%q at %s: a signed-out client is shown %s of %s", first, host, g.Target, g.Host)
 			}
 		}
 	}
 	for _, lines := range [][]string{{"Host: " + s.host(), "Host: evil.test"}, {"Host: evil.test", "Host: " + s.host()}, {"Host:"}} {
 		if a := s.raw(t, nil, "GET /dash", lines...); answeredByProgram(a) {
-			t.Errorf("%q: nobody is shown the program", lines)
+			t.Errorf("%q: a signed-out client is shown the program", lines)
 		}
 	}
 	for _, first := range []string{"GET /admin/x", "GET /public/../admin/x", "GET " + s.origin + "/admin/x"} { // twins
@@ -132,7 +132,7 @@ func gateOtherPeers(t *T, s *gatedSite) {
 	}
 	for _, way := range []string{"forward-auth", "auth-request", "ext-authz/public/x", "denied"} {
 		if a := ask("127.0.0.2", way); len(a.status) != 1 || a.status[0] != http.StatusForbidden || strings.Contains(a.text, "X-Auth-") || strings.Contains(a.text, "Location") {
-			t.Errorf("%s, asked by somebody: %v\n%s", way, a.status, a.text)
+			t.Errorf("%s, asked by an untrusted client: %v\n%s", way, a.status, a.text)
 		}
 		want := http.StatusOK
 		if way == "denied" {

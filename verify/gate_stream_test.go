@@ -118,7 +118,7 @@ func gate16(t *T) {
 	}
 	for _, o := range others {
 		if len(o.ended) > 0 {
-			t.Errorf("%s of somebody else has ended", o.name)
+			t.Errorf("%s of another user has ended", o.name)
 		}
 	}
 	stop := time.Now()

@@ -23,37 +23,37 @@ import (
 var gateChecks = checks{
 	"21": {title: "one login over three domains, and one sign-out", run: gate21},
 	"22": {title: "a code is replayed, stolen, moved or forged", run: gate22},
-	"23": {title: "a late code, and a host's cookie past the session", run: gate23},
-	"24": {title: "a host of the gate is asked to change something", run: gate24},
-	"25": {title: "a personal access token past its hosts, its rules or its end, at the gate", run: gate25},
-	"26": {title: "an assertion is forged, taken elsewhere or used as a session", run: gate26},
-	"28": {title: "PHP takes another spelling for a header that says who is asking", once: true, needs: []need{program("php"), program("caddy")}, run: gate28},
-	"29": {title: "a connection becomes one of HTTP/2, past the rules", once: true, needs: []need{program("python3")}, run: gate29},
+	"23": {title: "an expired code, and a host's cookie that outlives the session", run: gate23},
+	"24": {title: "a gate host receives a request that would change something", run: gate24},
+	"25": {title: "a personal access token at the gate beyond its hosts, its rules or its expiry", run: gate25},
+	"26": {title: "an assertion is forged, replayed elsewhere or used as a session", run: gate26},
+	"28": {title: "PHP reads another spelling of a header as an identity header", once: true, needs: []need{program("php"), program("caddy")}, run: gate28},
+	"29": {title: "a connection switches to HTTP/2 and bypasses the rules", once: true, needs: []need{program("python3")}, run: gate29},
 	"30": {title: "a method in another spelling, in a header or in the query", once: true, needs: []need{program("python3"), program("node"), program("npm")}, run: gate30},
 	"31": {title: "a path that a proxy behind the gate decodes", once: true, run: gate31},
 	"32": {title: "a closed path in another case, with escapes, in front of Express", once: true, needs: []need{program("node"), program("npm")}, run: gate32},
 	"33": {title: "a request that names two hosts, behind a proxy", once: true, least: ci, run: gate33},
-	"34": {title: "slow clients keep others out", once: true, needs: []need{program("prlimit")}, run: gate34},
-	"35": {title: "a 103 takes from the answer, and headers that programs obey arrive", run: gate35},
-	"36": {title: "a silent sign-in passes for a proof", run: gate36},
-	"27": {title: "the gate does something else than rules explain says", run: gate27},
+	"34": {title: "slow clients block others", once: true, needs: []need{program("prlimit")}, run: gate34},
+	"35": {title: "a 103 changes the answer, and headers that programs obey pass the gate", run: gate35},
+	"36": {title: "a silent sign-in counts as a fresh proof", run: gate36},
+	"27": {title: "the gate and rules explain disagree", run: gate27},
 	"01": {title: "a client claims an identity at the gate", run: gate01},
 	"02": {title: "a closed path in another spelling", once: true, run: gate02},
 	"03": {title: "gate/start leads to another site", run: gate03},
 	"04": {title: "a WebSocket from another site", run: gate04},
-	"05": {title: "the store is away, or a condition fails: the gate", run: gate05},
+	"05": {title: "the gate while the store is down or a condition fails", run: gate05},
 	"06": {title: "a stream outlives the session", run: gate06},
 	"07": {title: "a program gets or sets the session cookie", run: gate07},
-	"08": {title: "a gate without cookies goes round in circles", run: gate08},
-	"09": {title: "an address that nobody proved passes a rule", run: gate09},
+	"08": {title: "redirect loop at a gate without cookies", run: gate08},
+	"09": {title: "an unproved address passes a rule", run: gate09},
 	"10": {title: "a program that is down, slow, lying or huge", once: true, run: gate10},
 	"11": {title: "sign-in and answers through each proxy", run: gate11},
 	"12": {title: "a client claims an identity or a target behind a proxy", once: true, run: gate12},
-	"13": {title: "a broken proxy sends people round in circles", once: true, run: gate13},
-	"14": {title: "a closed path in another spelling, by each way in", once: true, run: gate14},
+	"13": {title: "redirect loop behind a broken proxy", once: true, run: gate13},
+	"14": {title: "a closed path in another spelling, through each integration", once: true, run: gate14},
 	"15": {title: "smuggling past the gate", once: true, run: gate15},
-	"17": {title: "authsvc probe misses a hole, or finds one that is none", once: true, least: ci, run: gate17},
-	"16": {title: "streams end with the session, and not before", once: true, least: ci, run: gate16},
+	"17": {title: "authsvc probe misses a hole, or reports a false one", once: true, least: ci, run: gate17},
+	"16": {title: "streams end with the session, not earlier", once: true, least: ci, run: gate16},
 }
 
 // gateFront is a service with the gate in front of a program, on the network.
@@ -167,7 +167,7 @@ func gate01(t *T) {
 
 // gateReaders parse paths as various servers do.
 var gateReaders = map[string]func(string) string{
-	"blind to case":     func(p string) string { return strings.ToLower(path.Clean(unescaped(p))) },
+	"case-insensitive":  func(p string) string { return strings.ToLower(path.Clean(unescaped(p))) },
 	"decodes twice":     func(p string) string { return path.Clean(unescaped(unescaped(p))) },
 	"cuts at ;":         func(p string) string { return path.Clean(unescaped(withoutParameters(p))) },
 	"collapses slashes": func(p string) string { return strings.ReplaceAll(unescaped(p), "//", "/") },
@@ -305,7 +305,7 @@ func gate06(t *T) {
 			time.Sleep(time.Hour)
 			select {
 			case <-ended:
-				t.Fatal("the stream of a session that goes on has ended")
+				t.Fatal("the stream of a session that continues has ended")
 			default:
 			}
 			out := time.Now()
@@ -390,7 +390,7 @@ func gate09(t *T) {
 			t.Errorf("proved %v: %d %s", proved, status, body)
 		}
 		if _, _, body := f.raw(t, b, "GET", "/dash"); !proved && body != "email " {
-			t.Errorf("the program is told an address that nobody proved: %s", body)
+			t.Errorf("the program receives an unproved address: %s", body)
 		}
 	}
 }

@@ -123,12 +123,12 @@ func gateStoreAway(t *T) {
 		for _, target := range []string{"/dash", "/public/x"} {
 			for _, accept := range []string{"text/html", "application/json"} {
 				if a := s.fetch(t, ada, "GET", target, "", "Accept", accept); a.StatusCode != http.StatusServiceUnavailable || answeredByProgram(a) {
-					t.Errorf("%s while the store is away: %d\n%.300s", target, a.StatusCode, a.Text)
+					t.Errorf("%s while the store is down: %d\n%.300s", target, a.StatusCode, a.Text)
 				}
 			}
 		}
 		if _, asked := got(t, s.fetch(t, s.person(), "GET", "/public/x", "")); !asked {
-			t.Error("twin: without a session nobody asks the store")
+			t.Error("twin: without a session, a request reaches the store")
 		}
 		ledger.BreakAt(nil)
 		if _, asked := got(t, s.fetch(t, ada, "GET", "/dash", "")); !asked {

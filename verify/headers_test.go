@@ -21,9 +21,9 @@ var headersChecks = checks{
 	"02": {title: "sniffing and types", run: headers02},
 	"03": {title: "caching", run: headers03},
 	"04": {title: "HSTS, COOP, CORP, Permissions-Policy", once: true, run: headers04},
-	"06": {title: "GET providers tells no more than it must", run: headers06},
+	"06": {title: "GET providers discloses only what it must", run: headers06},
 	"07": {title: "third-party content", run: headers07},
-	"09": {title: "page variables set by query", run: headers09},
+	"09": {title: "page variables set by the query", run: headers09},
 }
 
 // headersKinds adds providers of every kind that has pages.

@@ -12,12 +12,12 @@ import (
 )
 
 var hookChecks = checks{
-	"01": {title: "a question is forged, or tells too much", run: hook01},
-	"02": {title: "an answer that is none lets somebody in", run: hook02},
-	"03": {title: "a slow hook holds the service up", run: hook03},
-	"04": {title: "a hook that is away, and its breaker", run: hook04},
+	"01": {title: "a question is forged, or discloses too much", run: hook01},
+	"02": {title: "an invalid answer signs a person in", run: hook02},
+	"03": {title: "a slow hook delays the service", run: hook03},
+	"04": {title: "a hook that is down, and its circuit breaker", run: hook04},
 	"05": {title: "a hook lies about claims, people and addresses", run: hook05},
-	"06": {title: "credentials by a hook", run: hook06},
+	"06": {title: "credentials checked by a hook", run: hook06},
 	"07": {title: "a huge profile for a hook", run: hook07},
 }
 
@@ -84,8 +84,8 @@ func hook02(t *T) {
 			w.Header().Set("Content-Encoding", "gzip")
 			io.WriteString(w, "\x1f\x8b")
 		}, //nolint:errcheck // a test
-		"leads abroad":    hookSays(`{"allow":false,"redirect":"https://evil.test"}`),
-		"leads abroad in": hookSays(`{"allow":true,"redirect":"https://evil.test"}`),
+		"redirects to another site":            hookSays(`{"allow":false,"redirect":"https://evil.test"}`),
+		"redirects to another site, signed in": hookSays(`{"allow":true,"redirect":"https://evil.test"}`),
 		"no connection": func(w http.ResponseWriter, _ *http.Request) {
 			if c, _, err := http.NewResponseController(w).Hijack(); err == nil {
 				c.Close()
@@ -144,7 +144,7 @@ func hook03(t *T) {
 		}
 	})
 	if _, ok := w.enters(t, "ada"); ok || len(w.app.questions()) != 1 {
-		t.Errorf("drop by drop: in: %v, asked %d times", ok, len(w.app.questions()))
+		t.Errorf("byte by byte: in: %v, asked %d times", ok, len(w.app.questions()))
 	}
 	w.app.says(hookAllows)
 	if _, ok := w.enters(t, "ada"); !ok {
@@ -181,13 +181,13 @@ func hook05(t *T) {
 	}
 	const fine, allow = `{"claims":{"tier":"gold"}}`, `{"allow":true}`
 	for name, h := range map[string]http.HandlerFunc{
-		"an odd name":         answer(`{"claims":{"__proto__":1}}`, allow),
-		"5 KiB":               answer(`{"claims":{"tier":"`+strings.Repeat("x", 5<<10)+`"}}`, allow),
-		"a list":              answer(`{"claims":["x"]}`, allow),
-		"a user refused":      answer(fine, `{"allow":false}`),
-		"another id":          answer(fine, `{"allow":true,"user":{"id":"1"}}`),
-		"another address":     answer(fine, `{"allow":true,"user":{"email":"x@y.test","email_verified":true}}`),
-		"a name that is none": answer(fine, `{"allow":true,"user":{"name":7}}`),
+		"an odd name":     answer(`{"claims":{"__proto__":1}}`, allow),
+		"5 KiB":           answer(`{"claims":{"tier":"`+strings.Repeat("x", 5<<10)+`"}}`, allow),
+		"a list":          answer(`{"claims":["x"]}`, allow),
+		"a user refused":  answer(fine, `{"allow":false}`),
+		"another id":      answer(fine, `{"allow":true,"user":{"id":"1"}}`),
+		"another address": answer(fine, `{"allow":true,"user":{"email":"x@y.test","email_verified":true}}`),
+		"an invalid name": answer(fine, `{"allow":true,"user":{"name":7}}`),
 	} {
 		w.app.says(h)
 		if _, ok := w.enters(t, "grace"); ok {

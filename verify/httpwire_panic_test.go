@@ -173,7 +173,7 @@ func httpwireStorePanics(t *T, boom func()) {
 	}
 	b := w.Browser()
 	if b.SignIn(w.OP, "ada"); b.Email() != "ada@example.com" {
-		t.Error("twin: nobody can sign in afterwards")
+		t.Error("twin: no one can sign in afterwards")
 	}
 }
 
@@ -256,7 +256,7 @@ func httpwire15(t *T) {
 		t.Error("twin: the cause is not in the log")
 	}
 	if c := w.Browser(); c.SignIn(w.OP, "ada").Location() == "" || c.Email() != "ada@example.com" {
-		t.Error("twin: nobody can sign in afterwards")
+		t.Error("twin: no one can sign in afterwards")
 	}
 }
 

@@ -57,7 +57,7 @@ func httpwire07(t *T) {
 				t.Errorf("%s, %d KB: %v", name, size>>10, status)
 			}
 			if size == 64<<10 && status[431] == 0 {
-				t.Errorf("%s, %d KB: nobody was told 431", name, size>>10)
+				t.Errorf("%s, %d KB: no client got 431", name, size>>10)
 			}
 			if measures() && grown > 20 {
 				t.Errorf("%s, %d KB: %d MB more", name, size>>10, grown)

@@ -54,14 +54,14 @@ const httpwireNoise = 25 * time.Millisecond
 func httpwire05(t *T) {
 	p, _ := httpwireServe(t)
 	slow := t.Scale("slow connections", 100, 3000, 5000)
-	users := time.Duration(t.Scale("s of 50 users a second, twice", 1, 7, 12)) * time.Second
+	users := time.Duration(t.Scale("s with 50 users a second, twice", 1, 7, 12)) * time.Second
 	for try := range 3 {
 		clean := httpwireUsers(t, p, 50, users)
 		attacked, longest := httpwireSlowHeaders(t, p, slow, users)
 		if longest > 10*time.Second {
-			t.Errorf("a slow connection lived %v", longest)
+			t.Errorf("a slow connection lasted %v", longest)
 		}
-		t.Figure("p99 %v, beside slow ones %v, which live %v at most", clean.Round(10*time.Microsecond), attacked.Round(10*time.Microsecond), longest.Round(time.Millisecond))
+		t.Figure("p99 %v, beside slow connections %v, which last %v at most", clean.Round(10*time.Microsecond), attacked.Round(10*time.Microsecond), longest.Round(time.Millisecond))
 		if attacked <= max(2*clean, httpwireNoise) {
 			return
 		}
@@ -137,7 +137,7 @@ func httpwire06(t *T) {
 	}
 	users := httpwireUsers(t, p, 20, 3*time.Second)
 	took := procSettles(t, p, calm+5, 60*time.Second) // the users' idle connections
-	t.Figure("p99 beside them %v, all closed after %v", users.Round(10*time.Microsecond), (took + 8*time.Second).Round(time.Second))
+	t.Figure("p99 during the attack %v, all closed after %v", users.Round(10*time.Microsecond), (took + 8*time.Second).Round(time.Second))
 	if users > 10*httpwireNoise {
 		t.Errorf("p99 of real users is %v", users)
 	}

@@ -17,10 +17,10 @@ import (
 
 var idpfaultChecks = checks{
 	"01": {title: "provider down, slow, resetting", run: idpfault01},
-	"02": {title: "5xx and 429: codes once, GETs thrice, breaker", run: idpfault02},
+	"02": {title: "5xx and 429: codes are sent once, GETs three times; circuit breaker", run: idpfault02},
 	"03": {title: "broken bodies", run: idpfault03},
-	"04": {title: "storm of unknown keys and of cold sign-ins", run: idpfault04},
-	"05": {title: "keys cannot be read", run: idpfault05},
+	"04": {title: "many unknown keys, and many cold sign-ins at once", run: idpfault04},
+	"05": {title: "keys cannot be fetched", run: idpfault05},
 	"06": {title: "withdrawn key", run: idpfault06},
 	"07": {title: "clocks differ", run: idpfault07},
 	"08": {title: "metadata changes while running", run: idpfault08},
@@ -60,7 +60,7 @@ func idpfaultCell(t *T, name string, e idp.Endpoint, fault idp.Fault, more func(
 		pages := oidcPages(b, a)
 		oidcNoSecrets(t, w, name, pages, "", back)
 		if !strings.Contains(pages, `action="`+arena.Origin+`/api/auth/signin/op"`) {
-			t.Errorf("%s: no way to try again", name)
+			t.Errorf("%s: no way to retry", name)
 		}
 		if more != nil {
 			more(t, w, took)
@@ -88,7 +88,7 @@ func idpfault01(t *T) {
 			})
 		}
 	}
-	idpfaultCell(t, "all a bit late", idp.EndpointToken, all, nil)
+	idpfaultCell(t, "all slightly late", idp.EndpointToken, all, nil)
 	if t.Mode == modeNone {
 		idpfaultSockets(t)
 	}
@@ -297,7 +297,7 @@ func idpfault03(t *T) {
 					t.Errorf("%s %s: %s", e, name, a.Location())
 				}
 				if !strings.Contains(w.Logs.String(), "cause=") || strings.Contains(w.Logs.String(), "<script") {
-					t.Errorf("%s %s: the log does not tell\n%s", e, name, w.Logs)
+					t.Errorf("%s %s: the log does not say it\n%s", e, name, w.Logs)
 				}
 				m.set("", nil)
 				time.Sleep(6 * time.Second)

@@ -14,7 +14,7 @@ import (
 )
 
 func idpfault04(t *T) {
-	n := t.Scale("tokens by unknown keys, and cold sign-ins at once", 200, 1000, 1000)
+	n := t.Scale("tokens signed by unknown keys, and cold sign-ins at once", 200, 1000, 1000)
 	oidcBubble(t, func(t *T) {
 		w := oidcOffline(t, nil)
 		oidcAccepted(t, w, "before", idp.Fault{})
@@ -100,12 +100,12 @@ func idpfault05(t *T) {
 		w := oidcOffline(t, nil)
 		oidcRefused(t, w, "cold", down)
 		if !strings.Contains(w.Logs.String(), "keys: identity provider unavailable: status 500") {
-			t.Errorf("the log does not say what lacks\n%s", w.Logs)
+			t.Errorf("the log does not say what is missing\n%s", w.Logs)
 		}
 		time.Sleep(6 * time.Second)
 		oidcAccepted(t, w, "twin: back", idp.Fault{})
 	})
-	t.Figure("24 h with keys at hand")
+	t.Figure("24 h with the known keys")
 }
 
 // idpfault06 checks that a key that is no longer published is accepted for the hour
@@ -216,7 +216,7 @@ func idpfault08(t *T) {
 			oidcAccepted(t, w, "before", idp.Fault{})
 			w.OP.SetFault(idp.Fault{Discovery: c.change})
 			if to := begins(t, w); to.Query().Has("v") || to.Host != "op.test" {
-				t.Errorf("%s: taken over at once: %s", name, to)
+				t.Errorf("%s: used at once: %s", name, to)
 			}
 			time.Sleep(61 * time.Minute)
 			if to := begins(t, w); to.Query().Has("v") != c.taken || to.Host != "op.test" {

@@ -53,7 +53,7 @@ func jwe16(t *T) {
 		"jti number": `{"sub":"ada-id","jti":7,` + times + `}`,
 		"a string":   `"ada-id"`, "a list": `[{"sub":"ada-id",` + times + `}]`, "null": `null`, "a number": `7`, "nothing": ``, "two objects": `{"sub":"ada-id",` + times + `}{"sub":"bob-id"}`, "cut short": `{"sub":"ada-id",` + times,
 		"comments": `{"sub":"ada-id"/**/,` + times + `}`, "a comma more": `{"sub":"ada-id",` + times + `,}`, "single quotes": `{'sub':'ada-id',` + times + `}`, "unclosed depth": `{"sub":"ada-id",` + times + `,"x":` + strings.Repeat("[", 10_000),
-		"depth 10000": `{"sub":"ada-id",` + times + `,"x":` + deep(10_000, "[", "]") + `}`, "depth in sub": `{"sub":` + deep(5000, "[", "]") + `,` + times + `}`,
+		"depth 10000": `{"sub":"ada-id",` + times + `,"x":` + deep(10_000, "[", "]") + `}`, "nesting in sub": `{"sub":` + deep(5000, "[", "]") + `,` + times + `}`,
 	} {
 		token := k.seal(t, claims)
 		began := time.Now()
@@ -86,9 +86,9 @@ func jwe16Foreign(t *T, k *jweBench, times string) {
 func jwe16Bounded(t *T, k *jweBench, deep func(int, string, string) string) {
 	worst := time.Duration(0)
 	for what, member := range map[string]string{
-		"depth 5000": `"x":` + deep(5000, "[", "]"), "objects": `"x":` + deep(2000, `{"a":`, "}"), "sub in depth": `"x":{"sub":"bob-id","exp":1}`, "capitals": `"SUB":"bob-id","Exp":1`, "long s": `"ſub":"bob-id"`,
+		"depth 5000": `"x":` + deep(5000, "[", "]"), "objects": `"x":` + deep(2000, `{"a":`, "}"), "nested sub": `"x":{"sub":"bob-id","exp":1}`, "capitals": `"SUB":"bob-id","Exp":1`, "long s": `"ſub":"bob-id"`,
 		"prototype": `"__proto__":{"sub":"bob-id"}`, "large number": `"x":1e400`, "long number": `"x":` + strings.Repeat("9", 10_000), "surrogates": `"x":"\ud800"`, "bytes": "\"x\":\"\xff\"",
-		"null name": `"\u0000":"x"`, "the application's twice": `"role":"a","role":"b"`,
+		"null name": `"\u0000":"x"`, "the application's claim twice": `"role":"a","role":"b"`,
 	} {
 		b := k.w.Browser()
 		b.Cookies[k.w.SessionCookie()] = k.seal(t, `{"sub":"ada-id","email":"ada@app.test",`+member+`,`+jweTimes(0, time.Hour)+`}`)
@@ -135,7 +135,7 @@ func jwe04(t *T) {
 		same(fmt.Sprintf("character %d", i), flip(token, i))
 		same(fmt.Sprintf("without character %d", i), token[:i]+token[i+1:])
 	}
-	every := t.Scale("th bit", 8, 1, 1)
+	every := t.Scale("as the stride of bits", 8, 1, 1)
 	parts := strings.Split(token, ".")
 	for p := range parts {
 		raw := jweRaw(t, parts[p])

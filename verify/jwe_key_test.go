@@ -121,7 +121,7 @@ func jwe01(t *T) {
 		}
 		jwe01Reverse(t, h, refused)
 		if h.b.Clone().Email() == "" {
-			t.Error("twin: the session itself is not good")
+			t.Error("twin: the session itself is not valid")
 		}
 		t.Figure("%d values", len(h.values))
 	})
@@ -223,30 +223,30 @@ func jwe11(t *T) {
 	for i, b := range jars {
 		was := b.Cookies[before.SessionCookie()]
 		if b.H = grace; b.Email() != "ada@app.test" || b.Cookies[before.SessionCookie()] == was {
-			t.Fatalf("session %d: %q, sealed anew: %v", i, b.Email(), b.Cookies[before.SessionCookie()] != was)
+			t.Fatalf("session %d: %q, sealed again: %v", i, b.Email(), b.Cookies[before.SessionCookie()] != was)
 		}
 		now := b.Cookies[before.SessionCookie()]
 		if b.Email(); b.Cookies[before.SessionCookie()] != now {
-			t.Errorf("session %d is sealed anew each time", i)
+			t.Errorf("session %d is sealed again each time", i)
 		}
 	}
 	pending.H, linking.H = grace, grace
 	if pending.Get(back); pending.Email() != "ada@example.com" {
-		t.Errorf("the attempt under way: %q", pending.Email())
+		t.Errorf("the attempt in progress: %q", pending.Email())
 	}
 	if a := linking.Form("/api/auth/signin/email", url.Values{"csrfToken": {form}, "email": {"y@app.test"}}); !strings.Contains(a.Location(), "verify-request") {
-		t.Errorf("the form under way: %d %s", a.StatusCode, a.Location())
+		t.Errorf("the form in progress: %d %s", a.StatusCode, a.Location())
 	}
 	if linking.Get(link); linking.Email() != "link@app.test" {
-		t.Errorf("the link under way: %q", linking.Email())
+		t.Errorf("the link in progress: %q", linking.Email())
 	}
 	for i, b := range jars {
 		if b.H = after; b.Email() != "ada@app.test" {
-			t.Errorf("session %d has ended when the old secret goes", i)
+			t.Errorf("session %d has ended when the old secret is removed", i)
 		}
 	}
 	if old.H = after; old.Email() != "" {
-		t.Error("the old secret still opens when it is gone")
+		t.Error("the old secret still opens after its removal")
 	}
 }
 
@@ -334,7 +334,7 @@ func jwe14(t *T) {
 			}
 		}
 		if !strings.Contains(err.Error(), "random bytes") {
-			t.Errorf("%s: the message does not say how to mend it: %v", what, err)
+			t.Errorf("%s: the message does not say how to fix it: %v", what, err)
 		}
 	}
 	jwe14Documents(t, world)

@@ -46,7 +46,7 @@ func jwe17(t *T) {
 			took = append(took, jweTime(k, bad[(tick+i)%len(bad)]))
 		}
 		if tick%100 == 0 {
-			k.good(t, "a good token between them", token)
+			k.good(t, "a valid token between them", token)
 		}
 		time.Sleep(time.Until(began.Add(time.Duration(tick+1) * time.Millisecond)))
 	}

@@ -20,16 +20,16 @@ import (
 )
 
 const (
-	jweSecretOnly = "its key follows from the secret alone, so one secret is one deployment"
-	jweCookieOnly = "its key follows from secret and cookie name, not from the address"
-	jweNoKID      = "its tokens name no key, so the secrets are tried in order"
+	jweSecretOnly = "its key is derived from the secret alone, so deployments with the same secret accept each other's tokens"
+	jweCookieOnly = "its key is derived from the secret and the cookie name, not from the URL"
+	jweNoKID      = "its tokens do not name a key, so the secrets are tried in order"
 )
 
 var jweChecks = checks{
 	"01": {title: "purpose confusion", run: jwe01},
 	"02": {title: "algorithm choice by attacker", run: jwe02},
-	"03": {title: "JWS in place of JWE", run: jwe03},
-	"04": {title: "tamper and oracle", run: jwe04, alone: true},
+	"03": {title: "JWS instead of JWE", run: jwe03},
+	"04": {title: "tampering and oracles", run: jwe04, alone: true},
 	"05": {title: "decompression bomb", run: jwe05, alone: true},
 	"06": {title: "iteration bomb", run: jwe06, alone: true},
 	"07": {title: "separator flood", run: jwe07, alone: true},
@@ -136,7 +136,7 @@ func jwe03(t *T) {
 		k.refused(t, "HS256 with "+what, jws)
 		k.refused(t, "nested, HS256 with "+what, k.seal(t, jws))
 		if t.Mode != modeNone { // its own headers are compared as a whole
-			k.refused(t, "nested and said so", k.sealAs(t, `{`+k.members(t, "")+`,"cty":"JWT"}`, []byte(jws)))
+			k.refused(t, "nested, with cty", k.sealAs(t, `{`+k.members(t, "")+`,"cty":"JWT"}`, []byte(jws)))
 		}
 		k.refused(t, "JWE in a JWS", jweSign(key, `{"alg":"HS256","cty":"JWT"}`, k.token(t)))
 		p := strings.Split(jws, ".")
@@ -265,7 +265,7 @@ func jwe08KIDs(t *T, k *jweBench) {
 			continue
 		}
 		k.refused(t, "kid "+kid, k.sealAs(t, header, []byte(jweAda())))
-		k.refused(t, "kid "+kid+" and a key of nothing", (&jweBench{w: k.w, key: make([]byte, len(k.key))}).sealAs(t, header, []byte(jweAda())))
+		k.refused(t, "kid "+kid+" and a key without content", (&jweBench{w: k.w, key: make([]byte, len(k.key))}).sealAs(t, header, []byte(jweAda())))
 	}
 }
 
@@ -308,7 +308,7 @@ func jwe19(t *T) {
 				continue
 			}
 			parts[p] = part[:len(part)-1] + string(c)
-			refused(fmt.Sprintf("last of part %d is %c", p, c), strings.Join(parts, "."))
+			refused(fmt.Sprintf("last character of part %d is %c", p, c), strings.Join(parts, "."))
 		}
 	}
 	t.Figure("%d spellings", tried)

@@ -112,12 +112,12 @@ func (s *skewedSite) clocksDiffer(t *T) {
 		m := ahead.FindStringSubmatch(p.Logs.String())
 		if skews[i] == 0 {
 			if m != nil {
-				t.Errorf("a clock that is right: %s", m[0])
+				t.Errorf("a correct clock: %s", m[0])
 			}
 			continue
 		}
 		if m == nil {
-			t.Fatalf("the clock of %v is right\n%s", skews[i], p.Logs)
+			t.Fatalf("the clock off by %v counts as correct\n%s", skews[i], p.Logs)
 		}
 		if d, err := time.ParseDuration(m[1]); err != nil || (d+skews[i]).Abs() > time.Second {
 			t.Errorf("a clock of %v: %s, %v", skews[i], m[1], err)

@@ -131,14 +131,14 @@ func lifecycleRefuses(t *T, p *process.Process) {
 			return
 		}
 	}
-	t.Error("it goes on taking connections")
+	t.Error("it continues to accept connections")
 }
 
 // lifecycle02 replaces replicas one by one. If a connection is refused or ends before
 // an answer, the client tries the next replica: a stopped replica has not done
 // requests that it had not begun. Both builds are this one.
 func lifecycle02(t *T) {
-	rounds := t.Scale("times all replicas are replaced", 0, 2, 20)
+	rounds := t.Scale("replacements of all replicas", 0, 2, 20)
 	kind := stores.All()[2] // postgres
 	if lack := lackOf(kind.Name); lack != "" {
 		t.lacks(lack)
@@ -181,7 +181,7 @@ func lifecycle02(t *T) {
 	stop()
 	for v, link := range away {
 		if err := v.Open(link); err != nil {
-			t.Errorf("who left before: %v", err)
+			t.Errorf("a visitor who left earlier: %v", err)
 		}
 	}
 	b.all()

@@ -26,17 +26,17 @@ import (
 )
 
 var lifecycleChecks = checks{
-	"01": {title: "SIGTERM under load answers what is in flight", once: true, alone: true, run: lifecycle01},
+	"01": {title: "SIGTERM under load: requests in flight are answered", once: true, alone: true, run: lifecycle01},
 	"02": {title: "replicas are replaced under load", once: true, alone: true, least: ci, run: lifecycle02},
-	"03": {title: "a second signal ends it at once", once: true, run: lifecycle03},
+	"03": {title: "a second signal stops the service at once", once: true, run: lifecycle03},
 	"04": {title: "reloads under load", once: true, alone: true, run: lifecycle04},
 	"05": {title: "replicas that start at once migrate once", once: true, alone: true, run: lifecycle05},
 	"06": {title: "a migration that is killed midway", once: true, alone: true, least: ci, run: lifecycle06},
 	"07": {title: "a newer schema is refused and left alone", once: true, run: lifecycle07},
 	"08": {title: "migration with data, under traffic", once: true, alone: true, run: lifecycle08},
 	"09": {title: "the service starts before its store", once: true, least: ci, run: lifecycle09},
-	"10": {title: "readiness follows the store, liveness nothing", once: true, least: ci, run: lifecycle10},
-	"11": {title: "Leak soak", not: "24 hours of mixed load; internal/test/scale, crash-05 and crash-08 look for what a fault leaves"},
+	"10": {title: "readiness follows the store, liveness does not", once: true, least: ci, run: lifecycle10},
+	"11": {title: "Leak soak", not: "needs 24 hours of mixed load; internal/test/scale, crash-05 and crash-08 look for leaks after faults"},
 	"13": {title: "replicas whose clocks are half a minute off, behind nginx", once: true, least: ci, needs: []need{program("nginx", "/usr/sbin/nginx")}, run: lifecycle13},
 }
 
@@ -128,7 +128,7 @@ func lifecycle05(t *T) {
 // database and the last one before it is ready. If the database is a file, it kills
 // at as many instants. The next start must finish the work.
 func lifecycle06(t *T) {
-	trials := t.Scale("kills during a migration, a store", 0, 8, 150)
+	trials := t.Scale("kills during a migration, for each store", 0, 8, 150)
 	near := process.NewNeighbours(t)
 	lifecycleStores(t, func(t *T, kind stores.Kind) {
 		if kind.Name != "sqlite" { // with SQLite, time decides when to kill
@@ -326,7 +326,7 @@ func lifecycleNewer(t *T, env []string) {
 // lifecycle09 starts the service before its store. It must be alive but not ready,
 // and become ready soon after the store starts, in the same process.
 func lifecycle09(t *T) {
-	away := time.Duration(t.Scale("seconds until the store comes", 0, 3, 60)) * time.Second
+	away := time.Duration(t.Scale("seconds until the store starts", 0, 3, 60)) * time.Second
 	near := process.NewNeighbours(t)
 	crashEach(t, func(t *T, s crashServer) {
 		server := s.start(t)
@@ -371,7 +371,7 @@ func lifecycle10(t *T) {
 			t.Errorf("%s: readiness %d, want %d, liveness %d", when, got, ready, alive)
 		}
 	}
-	expect("all is well", http.StatusOK)
+	expect("all is healthy", http.StatusOK)
 	near.OP.SetFault(idp.Fault{Status: map[idp.Endpoint]int{idp.EndpointDiscovery: 503, idp.EndpointToken: 503, idp.EndpointJWKS: 503, idp.EndpointAuthorize: 503}})
 	if err := browser.New(p.URL, nil).SignIn(near.OP, "ada"); err == nil {
 		t.Error("the identity provider is not down")

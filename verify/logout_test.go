@@ -164,7 +164,7 @@ func logoutForged(w *arena.World) map[string]string {
 		"one bit": flip(good, len(good)-10), "other audience": logoutToken(w, "aud", "other"), "no audience": logoutToken(w, "aud", nil),
 		"audiences without azp": logoutToken(w, "aud", []string{"app", "other"}), "other issuer": logoutToken(w, "iss", "https://evil.test"), "no issuer": logoutToken(w, "iss", nil),
 		"issuer with slash": logoutToken(w, "iss", w.OP.Issuer()+"/"), "expired": logoutToken(w, "exp", now.Add(-61*time.Second).Unix()), "no exp": logoutToken(w, "exp", nil),
-		"no iat": logoutToken(w, "iat", nil), "old iat": logoutToken(w, "iat", now.Add(-25*time.Hour).Unix()), "iat to come": logoutToken(w, "iat", now.Add(time.Hour).Unix()),
+		"no iat": logoutToken(w, "iat", nil), "old iat": logoutToken(w, "iat", now.Add(-25*time.Hour).Unix()), "iat in the future": logoutToken(w, "iat", now.Add(time.Hour).Unix()),
 		"nonce": logoutToken(w, "nonce", "n"), "empty nonce": logoutToken(w, "nonce", ""), "no jti": logoutToken(w, "jti", nil), "jti number": logoutToken(w, "jti", 7),
 		"no events": logoutToken(w, "events", nil), "other event": logoutToken(w, "events", map[string]any{"http://schemas.openid.net/event/x": map[string]any{}}),
 		"event is text": logoutToken(w, "events", logoutEvent), "event is true": logoutToken(w, "events", map[string]any{logoutEvent: true}), "event list": logoutToken(w, "events", []string{logoutEvent}),
@@ -277,14 +277,14 @@ func logout04(t *T) {
 					t.Errorf("%s: another replica: %q, %q", name, two.Email(), kept.Email())
 				}
 				if grace.Email() != "grace@example.com" || mail.Email() != "ada@example.com" {
-					t.Errorf("%s: of others: %q; by mail: %q", name, grace.Email(), mail.Email())
+					t.Errorf("%s: another user: %q; by mail: %q", name, grace.Email(), mail.Email())
 				}
 				one.SignIn(w.OP, "ada")
 				if a := logoutTell(t, w, "op", raw); a.StatusCode != 400 || one.Email() != "ada@example.com" {
 					t.Errorf("%s: a replay ends a later session: %d", name, a.StatusCode)
 				}
 				if a := logoutTell(t, w, "op", logoutToken(w, "sub", "alan")); a.StatusCode != 200 {
-					t.Errorf("%s: somebody without an account: %d", name, a.StatusCode)
+					t.Errorf("%s: a person without an account: %d", name, a.StatusCode)
 				}
 			})
 		}
@@ -323,7 +323,7 @@ func logout05(t *T) {
 		if victim.Email() != "ada@example.com" {
 			t.Error("the flood ended a session")
 		}
-		oidcAccepted(t, w, "sign-ins go on", idp.Fault{})
+		oidcAccepted(t, w, "sign-ins continue", idp.Fault{})
 		b := w.Browser()
 		b.IP = "198.51.100.9:1" // the provider at its own address does not share their limit
 		if a := b.Form("/api/auth/backchannel-logout/op", url.Values{"logout_token": {logoutToken(w)}}); a.StatusCode != 200 || victim.Email() != "" {

@@ -23,7 +23,7 @@ var oauth1Checks = checks{
 	"08": {title: "encoding edges", once: true, run: oauth108},
 	"09": {title: "method downgrade", once: true, run: oauth109},
 	"10": {title: "hostile response", run: oauth110},
-	"11": {title: "the person denies", run: oauth111},
+	"11": {title: "the person denies access", run: oauth111},
 }
 
 // oauth1World has a provider "old" with OAuth 1.0a.

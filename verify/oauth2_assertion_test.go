@@ -220,5 +220,5 @@ func oauth220(t *T) {
 			}
 		}
 	}
-	t.Figure("%d assertions with a jti of their own in a row", len(seen))
+	t.Figure("%d assertions in a row with unique jti", len(seen))
 }

@@ -38,7 +38,7 @@ var oauth2Checks = checks{
 	"22": {title: "hostile token error", run: oauth222},
 	"23": {title: "missing user id", run: oauth223},
 	"24": {title: "token substitution", run: oauth224},
-	"25": {title: "bearer token in the address", run: oauth225},
+	"25": {title: "bearer token in the URL", run: oauth225},
 	"26": {title: "parameter override", run: oauth226},
 	"27": {title: "authorization request of another browser", run: oauth227},
 	"28": {title: "provider id abuse", run: oauth228},

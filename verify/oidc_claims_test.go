@@ -117,7 +117,7 @@ func oidc12(t *T) {
 		if !strings.Contains(w.Logs.String(), "nonce does not match this sign-in") {
 			t.Errorf("refused for another reason\n%s", w.Logs)
 		}
-		oidcAccepted(t, w, "the same person, anew", idp.Fault{IDToken: long})
+		oidcAccepted(t, w, "the same person again", idp.Fault{IDToken: long})
 	})
 }
 

@@ -23,13 +23,13 @@ import (
 )
 
 var outboundChecks = checks{
-	"01": {title: "requests into the own network by metadata", once: true, run: outbound01, alone: true},
+	"01": {title: "requests into the internal network, by metadata", once: true, run: outbound01, alone: true},
 	"02": {title: "redirects with credentials", run: outbound02},
 	"03": {title: "redirect loops", run: outbound03},
 	"04": {title: "huge and endless bodies", once: true, run: outbound04},
 	"05": {title: "TLS", once: true, run: outbound05},
-	"06": {title: "issuer by plain http", once: true, run: outbound06},
-	"07": {title: "one provider hangs: cap of calls, others as quick as ever", run: outbound07},
+	"06": {title: "issuer over plain http", once: true, run: outbound06},
+	"07": {title: "one provider hangs: its calls are capped, others stay fast", run: outbound07},
 	"08": {title: "long values from the browser", run: outbound08},
 }
 
@@ -265,7 +265,7 @@ func outbound07(t *T) {
 		}
 		all.Wait()
 		if d := time.Since(begin); d > 10*time.Second || int(soon.Load()) < n-64 {
-			t.Errorf("all are told after %v, %d of them soon", d, soon.Load())
+			t.Errorf("all are answered after %v, %d of them soon", d, soon.Load())
 		}
 		if calls := w.OP.Calls(idp.EndpointToken); calls > 64 {
 			t.Errorf("%d token requests", calls)
@@ -331,7 +331,7 @@ func outboundBodies(written *atomic.Int64) map[string]http.HandlerFunc {
 			w.Header().Set("Content-Length", fmt.Sprint(10<<30))
 			stream(w)
 		},
-		"chunks for ever": func(w http.ResponseWriter, _ *http.Request) { w.(http.Flusher).Flush(); stream(w) },
+		"endless chunks": func(w http.ResponseWriter, _ *http.Request) { w.(http.Flusher).Flush(); stream(w) },
 		"gzip bomb": func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Encoding", "gzip")
 			w.Write(bomb.Bytes())

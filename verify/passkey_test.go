@@ -1,6 +1,6 @@
 package verify
 
-const noPasskey = "passkeys are not built"
+const noPasskey = "authsvc does not support passkeys"
 
 var passkeyChecks = checks{
 	"01": {title: "Challenge", not: noPasskey},

@@ -1,6 +1,6 @@
 package verify
 
-const noPassword = "authsvc keeps no passwords: Credentials.Authorize is the application's"
+const noPassword = "authsvc stores no passwords: the application implements Credentials.Authorize"
 
 var passwordChecks = checks{
 	"01": {title: "Storage", not: noPassword},

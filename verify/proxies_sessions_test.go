@@ -179,7 +179,7 @@ func session15(t *T) {
 					t.Errorf("%s: Cache-Control %q", path, cc)
 				}
 				if v != ada && strings.Contains(a.Text, "ada@") {
-					t.Errorf("%s shows somebody else: %s", path, a.Text)
+					t.Errorf("%s shows another user: %s", path, a.Text)
 				}
 			}
 		}

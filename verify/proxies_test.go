@@ -127,7 +127,7 @@ func redirect08Proxies(t *T) {
 		}
 	})
 	t.Run("limits", proxyLimits)
-	t.Run("nobody is trusted by default", func(t *T) {
+	t.Run("no proxy is trusted by default", func(t *T) {
 		behind(t, "", func(t *T, s *proxied) {
 			s.raw(t, "127.0.77.1", rawPost(proxytest.Host, "X-Forwarded-For: 192.0.2.1\r\nContent-Length: 11\r\n", "csrfToken=x"))
 			logged(t, s.Process, "127.0.0.1")

@@ -19,7 +19,7 @@ import (
 // exactly one undoes the change. race14 does this for a change of address.
 func race15(t *T) {
 	book := &raceBook{}
-	racedFor(t, t.Scale("rounds of 64 clients at 3 replicas, a store and strategy", 1, 2, 20), book.watch, func(t *T, w *raceWorld, n int) {
+	racedFor(t, t.Scale("rounds of 64 clients at 3 replicas, for each store and strategy", 1, 2, 20), book.watch, func(t *T, w *raceWorld, n int) {
 		b := w.at(0, w.Browser())
 		b.SignInByMail(w.World, fmt.Sprintf("undo%d@app.test", n))
 		user := w.Person(t, b)
@@ -51,7 +51,7 @@ func raceUndone(t *T, w *raceWorld, book *raceBook, user, link string) {
 		}
 	})
 	if events := book.count(user, "change.undone"); undone.Load() != 1 || spent.Load() != crowd-1 || events != 1 {
-		t.Errorf("%d have undone it, to %d it was spent, %d events", undone.Load(), spent.Load(), events)
+		t.Errorf("%d have undone it, for %d the link was used up, %d events", undone.Load(), spent.Load(), events)
 	}
 }
 
@@ -96,7 +96,7 @@ func (h *raceHook) watch(c *authsvc.Config) {
 func race16(t *T) {
 	book, hook := &raceBook{}, &raceHook{}
 	watch := func(c *authsvc.Config) { book.watch(c); hook.watch(c) }
-	racedFor(t, t.Scale("rounds of twice 64 clients at 3 replicas, a store and strategy", 1, 2, 20), watch, func(t *T, w *raceWorld, n int) {
+	racedFor(t, t.Scale("rounds of twice 64 clients at 3 replicas, for each store and strategy", 1, 2, 20), watch, func(t *T, w *raceWorld, n int) {
 		sub, address := racePerson(t, w, n)
 		b := w.at(n, w.Browser())
 		b.SignIn(w.OP, sub)
@@ -151,7 +151,7 @@ func raceDeletes(t *T, w *raceWorld, book *raceBook, hook *raceHook, user, sub s
 	b := w.at(0, w.Browser())
 	b.SignIn(w.OP, sub)
 	if w.Person(t, b) != user {
-		t.Fatal("twin: who was kept is not signed in")
+		t.Fatal("twin: the user who was kept is not signed in")
 	}
 	csrf, address := b.CSRF(), b.Email()
 	together(crowd, func(i int) {
@@ -190,7 +190,7 @@ func raceDeletes(t *T, w *raceWorld, book *raceBook, hook *raceHook, user, sub s
 // that the code and its link together also sign in once. There are no second factors,
 // whose codes would need the same check.
 func race11(t *T) {
-	racedFor(t, t.Scale("rounds of 64 clients at 3 replicas, a store and strategy", 1, 2, 20), codesOn(nil), func(t *T, w *raceWorld, n int) {
+	racedFor(t, t.Scale("rounds of 64 clients at 3 replicas, for each store and strategy", 1, 2, 20), codesOn(nil), func(t *T, w *raceWorld, n int) {
 		address := fmt.Sprintf("code%d@app.test", n)
 		asked := w.at(n, w.Browser())
 		code, link := codeAsk(t, w.World, asked, address)
@@ -212,7 +212,7 @@ func race11(t *T) {
 			}
 		})
 		if in.Load() != 1 {
-			t.Errorf("%d got in", in.Load())
+			t.Errorf("%d signed in", in.Load())
 		}
 		if n := raceSignUps(w, address); n != 1 {
 			t.Errorf("%d sign-ups", n)
@@ -220,7 +220,7 @@ func race11(t *T) {
 		again := w.at(n, w.Browser()) // twin: the next code
 		code, _ = codeAsk(t, w.World, again, address)
 		if codeEnter(again, address, code); again.Email() != address {
-			t.Error("twin: the next code lets nobody in")
+			t.Error("twin: the next code does not sign in")
 		}
 	})
 }

@@ -45,7 +45,7 @@ func (k *raceBook) count(user, event string) int {
 // at once, one decides, and that of all who want an address, one gets it.
 func race14(t *T) {
 	book := &raceBook{}
-	racedFor(t, t.Scale("rounds of 3 times 64 clients at 3 replicas, a store and strategy", 1, 2, 20), book.watch, func(t *T, w *raceWorld, n int) {
+	racedFor(t, t.Scale("rounds of 3 times 64 clients at 3 replicas, for each store and strategy", 1, 2, 20), book.watch, func(t *T, w *raceWorld, n int) {
 		raceBothEnds(t, w, book, n)
 		raceLastWord(t, w, book, n)
 		raceOneAddress(t, w, book, n)

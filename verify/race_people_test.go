@@ -87,7 +87,7 @@ func raceMails(t *T, w *raceWorld, address string) {
 		}
 	})
 	if len(in) == 0 {
-		t.Fatal("nobody got in")
+		t.Fatal("no one signed in")
 	}
 	raceOneUser(t, w, address, in)
 }

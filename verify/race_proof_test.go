@@ -29,7 +29,7 @@ type squat struct {
 // the owner proves the address at the third. Afterwards nothing of the squatter may
 // be left, and the owner must be signed in.
 func race13(t *T) {
-	rounds := t.Scale("rounds of 64 clients at 3 replicas, a store and strategy", 1, 3, 200)
+	rounds := t.Scale("rounds of 64 clients at 3 replicas, for each store and strategy", 1, 3, 200)
 	t.Stores(func(t *T, kind stores.Kind) {
 		n := rounds
 		if kind.Name == "mongodb" { // FerretDB runs one command at a time

@@ -55,7 +55,7 @@ func (r *raceRotation) refresh(token string) (int, map[string]any) {
 // race05 makes clients at three replicas request a provider's token that is due for
 // renewal.
 func race05(t *T) {
-	rounds := t.Scale("rounds of 64 clients at 3 replicas, a store", 1, 5, 200)
+	rounds := t.Scale("rounds of 64 clients at 3 replicas, for each store", 1, 5, 200)
 	t.Stores(func(t *T, kind stores.Kind) {
 		w := raceEnter(t, func(c *authsvc.Config) { c.Adapter = kind.Open(t) })
 		rotation := &raceRotation{}

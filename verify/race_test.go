@@ -20,21 +20,21 @@ const crowd = 64
 const raceReplicas = 3
 
 var raceChecks = checks{
-	"01": {title: "one link, many clicks: one gets in", once: true, run: race01},
-	"02": {title: "first sign-in storm: one user, all get in", once: true, alone: true, run: race02},
+	"01": {title: "one link, many clicks: one signs in", once: true, run: race01},
+	"02": {title: "many first sign-ins at once: one user, all signed in", once: true, alone: true, run: race02},
 	"03": {title: "one address by mail and by provider at once: one user", once: true, run: race03},
 	"04": {title: "one callback, many times: one token call, one session", once: true, run: race04},
-	"05": {title: "a refresh token that dies at its first use is used once", alone: true, once: true, run: race05},
+	"05": {title: "a single-use refresh token is used once", alone: true, once: true, run: race05},
 	"06": {title: "sign-out is final while sessions are renewed", once: true, run: race06},
-	"07": {title: "two users link one identity: one has it", once: true, run: race07},
+	"07": {title: "two users link one identity: one gets it", once: true, run: race07},
 	"08": {title: "a user deleted during the callback has no session", once: true, run: race08},
 	"09": {title: "the suite runs with -race, shuffled", once: true, run: race09},
-	"11": {title: "one mailed code, many times: one gets in", once: true, run: race11},
+	"11": {title: "one mailed code, many times: one signs in", once: true, run: race11},
 	"10": {title: "64 writers at one SQLite file", once: true, alone: true, run: race10},
-	"12": {title: "the limiter at the last permit", once: true, run: race12},
-	"13": {title: "a first proof among sign-ins and links of a squatter: the owner's alone", once: true, run: race13},
-	"14": {title: "a change of address is made once, or stopped once, and one gets the address", once: true, run: race14},
-	"15": {title: "the link of a notice undoes once", once: true, run: race15},
+	"12": {title: "the rate limiter at its last permit", once: true, run: race12},
+	"13": {title: "a first proof during a squatter's sign-ins and links: only the owner keeps access", once: true, run: race13},
+	"14": {title: "a change of address happens once or stops once, and one user gets the address", once: true, run: race14},
+	"15": {title: "the link in a notice undoes a change once", once: true, run: race15},
 	"16": {title: "an account is kept once or deleted once", once: true, run: race16},
 }
 
@@ -75,7 +75,7 @@ func raceEnter(t *T, tune func(*authsvc.Config)) *raceWorld {
 // raced runs rounds on each store with each strategy. Rounds count from 0, so that
 // each can use its own people.
 func raced(t *T, tune func(*authsvc.Config), round func(t *T, w *raceWorld, n int)) {
-	racedFor(t, t.Scale("rounds of 64 clients at 3 replicas, a store and strategy", 1, 5, 200), tune, round)
+	racedFor(t, t.Scale("rounds of 64 clients at 3 replicas, for each store and strategy", 1, 5, 200), tune, round)
 }
 
 // racedFor is raced with a given number of rounds.
@@ -226,7 +226,7 @@ func raceEnded(t *T, w *raceWorld, n int, jars []*arena.Browser) {
 	for _, jar := range jars {
 		for ; jar.Email() != ""; time.Sleep(20 * time.Millisecond) {
 			if time.Now().After(deadline) {
-				t.Fatal("a session lives on after sign-out")
+				t.Fatal("a session is still valid after sign-out")
 			}
 		}
 	}
@@ -256,7 +256,7 @@ func race07(t *T) {
 		}
 		for i, b := range both { // twin: an identity without an account
 			if a := b.Get(b.Approve(w.OP, b.Begin("op", "link", "true"), raceSpare(t, w, n, i))); a.Location() != arena.Origin {
-				t.Errorf("an identity of one's own: %d %s", a.StatusCode, a.Location())
+				t.Errorf("an identity of their own: %d %s", a.StatusCode, a.Location())
 			}
 		}
 		if one.Email() != "one@app.test" || two.Email() != "two@app.test" {
@@ -266,7 +266,7 @@ func race07(t *T) {
 }
 
 func race12(t *T) {
-	rounds := t.Scale("rounds of 64 clients at 3 replicas, a store", 1, 5, 200)
+	rounds := t.Scale("rounds of 64 clients at 3 replicas, for each store", 1, 5, 200)
 	t.Stores(func(t *T, kind stores.Kind) {
 		w := raceEnter(t, func(c *authsvc.Config) {
 			c.Adapter = kind.Open(t)

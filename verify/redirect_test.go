@@ -20,11 +20,11 @@ var redirectChecks = checks{
 	"01": {title: "open redirect corpus", run: redirect01},
 	"02": {title: "parser disagreement", once: true, run: redirect02, needs: []need{program("node")}},
 	"03": {title: "response splitting", run: redirect03},
-	"04": {title: "malformed address hangs", run: redirect04, alone: true},
-	"05": {title: "address reflected into a page", run: redirect05},
+	"04": {title: "malformed URL hangs", run: redirect04, alone: true},
+	"05": {title: "URL reflected into a page", run: redirect05},
 	"06": {title: "Host poisoning", run: redirect06},
 	"07": {title: "protocol spoof", run: redirect07},
-	"08": {title: "client address spoof, behind real proxies too", once: true, run: func(t *T) { redirect08(t); t.Run("proxies", redirect08Proxies) }},
+	"08": {title: "spoofed client address, also behind real proxies", once: true, run: func(t *T) { redirect08(t); t.Run("proxies", redirect08Proxies) }},
 	"09": {title: "credentials leak onward", run: redirect09},
 	"10": {title: "covert redirect", run: redirect10},
 	"11": {title: "body posted again", run: redirect11},
@@ -180,8 +180,8 @@ func redirectEvery(list []string, n int) []string {
 func redirect01(t *T) {
 	refuse, allow := redirectVectors(t)
 	t.Figure("%d vectors", len(refuse)+len(allow))
-	stride := t.Scale("is the stride in 11 ways", 9, 1, 1)
-	slow := t.Scale("in those with a whole sign-in", 60, 12, 1)
+	stride := t.Scale("as the stride in 11 ways", 9, 1, 1)
+	slow := t.Scale("as the stride in ways with a whole sign-in", 60, 12, 1)
 	for name, way := range redirectWays {
 		t.Run(name, func(t *T) {
 			n := stride
@@ -308,7 +308,7 @@ func redirect13(t *T) {
 			t.Errorf("%s: %d after %d hops", v, a.StatusCode, hops)
 		}
 		if b.Email() != "ada@example.com" {
-			t.Errorf("twin: %s: nobody is signed in at the end", v)
+			t.Errorf("twin: %s: no one is signed in at the end", v)
 		}
 	}
 }

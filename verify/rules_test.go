@@ -12,12 +12,12 @@ import (
 )
 
 var rulesChecks = checks{
-	"01": {title: "a rule of sign-in is got round", run: rules01},
-	"02": {title: "a rule fails, or is made to cost too much", run: rules02},
-	"03": {title: "claims of a rule take names or room that they may not", run: rules03},
-	"04": {title: "a rule for redirects leads elsewhere", run: rules04},
-	"05": {title: "a token past the conditions or the rule of its audience", run: rules05},
-	"06": {title: "a wrong rule starts nothing and replaces nothing", once: true, run: rules06},
+	"01": {title: "a sign-in rule is bypassed", run: rules01},
+	"02": {title: "a rule fails or costs too much", run: rules02},
+	"03": {title: "claims from a rule use reserved names or too much space", run: rules03},
+	"04": {title: "a redirect rule leads to another site", run: rules04},
+	"05": {title: "a token bypasses the conditions or the rule of its audience", run: rules05},
+	"06": {title: "an invalid rule does not start, and replaces nothing", once: true, run: rules06},
 }
 
 func rules01(t *T) {
@@ -30,7 +30,7 @@ func rules01(t *T) {
 	w.reason(t, "sign_in.refused", "by the rule of sign-in")
 	w.told(map[string]any{"email": "ada@example.com.evil.test", "email_verified": true})
 	if _, ok := w.enters(t, "eve"); ok {
-		t.Error("a domain that only begins like it")
+		t.Error("a domain that only begins with it")
 	}
 	b := browser.New(w.URL, nil)
 	if _, err := b.Post("/api/auth/signin/email", "email", "eve@evil.test"); err != nil {
@@ -103,7 +103,7 @@ func rules03(t *T) {
 	w.told(map[string]any{"claims": map[string]any{"sub": "forged", "name": "forged", "email": "forged", "exp": 9e9, "tier": "gold"}})
 	b, ok := w.enters(t, "ada")
 	if user := shown(b); !ok || user["tier"] != "gold" || user["email"] != "ada@example.com" || user["name"] == "forged" {
-		t.Errorf("claims by the names of the engine's: %v", user)
+		t.Errorf("claims with the engine's own names: %v", user)
 	}
 	w.told(nil)
 	if b, ok := w.enters(t, "ada"); !ok || shown(b)["tier"] != "basic" {
@@ -196,7 +196,7 @@ func rules06(t *T) {
 		w.Signal(syscall.SIGHUP)
 		hookLogged(t, w, "the previous configuration stays in force")
 		if _, ok := w.enters(t, "ada"); !ok {
-			t.Errorf("%s: the rule before does not stay in force", wrong)
+			t.Errorf("%s: the earlier rule does not stay in effect", wrong)
 		}
 		if out, code := w.Command("serve"); code != 2 || !strings.Contains(out, "rules.sign_in is wrong") || !strings.Contains(out, "^") {
 			t.Errorf("%s: the start ends with %d: %s", wrong, code, out)
@@ -206,7 +206,7 @@ func rules06(t *T) {
 	w.Signal(syscall.SIGHUP)
 	hookLogged(t, w, "configuration reloaded")
 	if _, ok := w.enters(t, "ada"); ok {
-		t.Error("twin: the new rule is not in force")
+		t.Error("twin: the new rule is not in effect")
 	}
 }
 

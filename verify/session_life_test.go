@@ -27,16 +27,16 @@ func session07(t *T) {
 		b.Post("/api/auth/signout")
 		began := time.Now()
 		if copied.Clone().Email() != "" || sessionAt(b, second).Email() != "" {
-			t.Errorf("lives on at the second replica")
+			t.Errorf("still valid at the second replica")
 		}
 		if took := time.Since(began); measures() && took > time.Second {
 			t.Errorf("asked only %v later", took)
 		}
 		if sessionAt(other, second).Email() != "grace@example.com" {
-			t.Error("twin: somebody else's session ended")
+			t.Error("twin: another user's session ended")
 		}
 	})
-	t.Figure("over at once")
+	t.Figure("ended at once")
 }
 
 // jwtBound limits the time until a sign-out reaches every replica with strategy jwt.
@@ -51,7 +51,7 @@ func session08(t *T) {
 	}
 	t.Run("re-issued", func(t *T) { sessionBubble(t, session08Reissued) })
 	if t.Mode != modeNone {
-		t.Run("of the other side", func(t *T) { sessionBubble(t, session08Foreign) })
+		t.Run("of NextAuth.js", func(t *T) { sessionBubble(t, session08Foreign) })
 	}
 }
 
@@ -77,19 +77,19 @@ func session08Replicas(t *T, kind stores.Kind) {
 	w.Ledger.BreakAt(nil)
 	b.Post("/api/auth/signout")
 	if copied.Clone().Email() != "" {
-		t.Error("lives on at the replica that ended it")
+		t.Error("still valid at the replica that ended it")
 	}
 	began := time.Now()
 	for sessionAt(copied, second).Email() != "" {
 		if time.Since(began) > jwtBound {
-			t.Fatalf("lives on at the second replica after %v", jwtBound)
+			t.Fatalf("still valid at the second replica after %v", jwtBound)
 		}
 		time.Sleep(10 * time.Millisecond)
 	}
 	if sessionAt(other, second).Email() != "bob@app.test" {
-		t.Error("twin: somebody else's session ended")
+		t.Error("twin: another user's session ended")
 	}
-	t.Figure("%s: over everywhere after %v, no store call to read", kind.Name, time.Since(began).Round(10*time.Millisecond))
+	t.Figure("%s: ended everywhere after %v, no store call to read", kind.Name, time.Since(began).Round(10*time.Millisecond))
 }
 
 // session08Reissued checks that all tokens of a session end with it.
@@ -113,7 +113,7 @@ func session08Reissued(t *T) {
 	jars[1].Clone().Post("/api/auth/signout")
 	for i, jar := range jars {
 		if jar.Email() != "" {
-			t.Errorf("token %d lives on", i)
+			t.Errorf("token %d is still valid", i)
 		}
 	}
 }
@@ -132,7 +132,7 @@ func session08Foreign(t *T) {
 	}
 	b.Post("/api/auth/signout")
 	if first.Email() != "" {
-		t.Error("the token that the other side made lives on")
+		t.Error("the token that NextAuth.js made is still valid")
 	}
 }
 
@@ -151,7 +151,7 @@ func sessionEnded(t *T, strategy string, end func(t *T, w *arena.World), again b
 		end(t, w)
 		for i, b := range []*arena.Browser{one, two} {
 			if b.Clone().Email() != "" {
-				t.Errorf("session %d lives on", i)
+				t.Errorf("session %d is still valid", i)
 			}
 		}
 		if strategy == "jwt" {
@@ -159,11 +159,11 @@ func sessionEnded(t *T, strategy string, end func(t *T, w *arena.World), again b
 		}
 		for i, b := range []*arena.Browser{one, two} {
 			if sessionAt(b, second).Email() != "" {
-				t.Errorf("session %d lives on at the second replica", i)
+				t.Errorf("session %d is still valid at the second replica", i)
 			}
 		}
 		if other.Clone().Email() != "bob@app.test" || sessionAt(other, second).Email() != "bob@app.test" {
-			t.Error("twin: somebody else's session ended")
+			t.Error("twin: another user's session ended")
 		}
 		if one.Login("ada"); (one.Email() != "") != again {
 			t.Errorf("signing in again: %q", one.Email())
@@ -244,7 +244,7 @@ func session10Disabled(t *T, strategy string) {
 	}
 	w.MustRefuseLate(t, func() *browser.Answer { return b.SignIn(w.OP, "ada") })
 	if b.Email() != "" || other.Email() != "grace@example.com" {
-		t.Errorf("the disabled is %q, the other %q", b.Email(), other.Email())
+		t.Errorf("the disabled user is %q, the other %q", b.Email(), other.Email())
 	}
 	blocked.Store(false)
 	if b.SignIn(w.OP, "ada"); b.Email() != "ada@example.com" {
@@ -261,11 +261,11 @@ func session11(t *T) {
 			idle.Login("ada")
 			time.Sleep(time.Hour - 2*time.Second)
 			if b.Email() == "" {
-				t.Error("twin: over too early")
+				t.Error("twin: ended too early")
 			}
 			time.Sleep(2*time.Second + sessionLeeway(t, strategy))
 			if idle.Email() != "" {
-				t.Error("lives past the idle limit")
+				t.Error("still valid after the idle limit")
 			}
 			if b.Email() == "" {
 				t.Error("twin: a session in use is not extended")

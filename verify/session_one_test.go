@@ -48,16 +48,16 @@ func session08OneOfThree(t *T, kind stores.Kind) {
 	began := time.Now()
 	for in(jars[2]) > 0 {
 		if time.Since(began) > jwtBound {
-			t.Fatalf("lives on somewhere after %v", jwtBound)
+			t.Fatalf("still valid somewhere after %v", jwtBound)
 		}
 		time.Sleep(10 * time.Millisecond)
 	}
 	over := time.Since(began)
 	w.Ledger.BreakAt(func(int, string) arena.Failure { calls.Add(1); return arena.Works })
 	if in(jars[0]) != 3 || in(jars[1]) != 3 || in(jars[2]) != 0 || calls.Load() != 0 {
-		t.Errorf("the others live at %d and %d replicas, the ended one at %d, %d calls of the store", in(jars[0]), in(jars[1]), in(jars[2]), calls.Load())
+		t.Errorf("the others are valid at %d and %d replicas, the ended one at %d, %d store calls", in(jars[0]), in(jars[1]), in(jars[2]), calls.Load())
 	}
-	t.Figure("%s: one of three over everywhere after %v, no store call to read", kind.Name, over.Round(10*time.Millisecond))
+	t.Figure("%s: one of three ended everywhere after %v, no store call to read", kind.Name, over.Round(10*time.Millisecond))
 }
 
 // sessionCurrent returns the public id of a browser's session.

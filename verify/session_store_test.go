@@ -28,7 +28,7 @@ import (
 )
 
 func session05(t *T) {
-	n := t.Scale("sign-ins a strategy", 300, 5000, 1_000_000)
+	n := t.Scale("sign-ins with each strategy", 300, 5000, 1_000_000)
 	t.Strategies(func(t *T, strategy string) {
 		seen := make(map[[32]byte]bool, n)
 		var ones [256]int
@@ -36,7 +36,7 @@ func session05(t *T) {
 			for _, id := range sessionIdentifiers(t, strategy, min(n-len(seen), 20_000)) {
 				raw, err := base64.RawURLEncoding.Strict().DecodeString(id)
 				if err != nil || len(raw) != 32 || seen[[32]byte(raw)] {
-					t.Fatalf("identifier %q: %v, or there was it before", id, err)
+					t.Fatalf("identifier %q: %v, or it occurred before", id, err)
 				}
 				seen[[32]byte(raw)] = true
 				for i := range ones {
@@ -143,7 +143,7 @@ func session06(t *T) {
 			sessionNobody(t, w, "what the store holds", v)
 		}
 		if b.Email() != "ada@example.com" {
-			t.Error("twin: the cookie itself is not good")
+			t.Error("twin: the cookie itself is not valid")
 		}
 	})
 }
@@ -231,7 +231,7 @@ func session20Row(t *T, spoil string) {
 		}
 	}
 	if w.Person(t, b) != "" {
-		t.Error("it is somebody's session")
+		t.Error("it counts as a session")
 	}
 	if _, err := w.Store.Sweep(t.Context(), time.Now().Add(31*24*time.Hour), 100); err != nil {
 		t.Errorf("the sweep stumbles over it: %v", err)

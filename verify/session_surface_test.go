@@ -275,7 +275,7 @@ func session23(t *T) {
 				t.Errorf("stale, a script: %d, reached %d", a.StatusCode, reached)
 			}
 			if b.Email() != "ada@app.test" {
-				t.Error("twin: the session is not good for anything else")
+				t.Error("twin: the session is not valid for other pages")
 			}
 			if b.Login("ada"); pay("text/html").StatusCode != http.StatusOK || reached != 2 {
 				t.Error("twin: signing in again does not help")

@@ -16,8 +16,8 @@ import (
 )
 
 const (
-	sessionLinks = "signing in while signed in links, as there"
-	sessionPlain = "the table is shared with the other side, which stores the tokens themselves"
+	sessionLinks = "signing in while signed in links the account, as in NextAuth.js"
+	sessionPlain = "the table is shared with NextAuth.js, which stores the tokens themselves"
 )
 
 var sessionChecks = checks{
@@ -26,7 +26,7 @@ var sessionChecks = checks{
 	"03": {title: "silent user switch", run: session03, except: map[string]string{modeV4: sessionLinks, modeV5: sessionLinks}},
 	"04": {title: "permissive acceptance", run: session04},
 	"05": {title: "weak identifier", run: session05},
-	"06": {title: "store leak gives sessions", run: session06, except: map[string]string{modeV4: sessionPlain, modeV5: sessionPlain}},
+	"06": {title: "store leak exposes sessions", run: session06, except: map[string]string{modeV4: sessionPlain, modeV5: sessionPlain}},
 	"07": {title: "logout not final (database)", run: session07},
 	"08": {title: "logout not final (JWT)", run: session08},
 	"09": {title: "no sign-out everywhere", run: session09},
@@ -35,7 +35,7 @@ var sessionChecks = checks{
 	"12": {title: "endless sliding", run: session12},
 	"13": {title: "client-side expiry trusted", run: session13},
 	"14": {title: "over-exposure", run: session14},
-	"15": {title: "a shared cache crosses nobody", once: true, needs: []need{{func() string { return proxytest.Missing("nginx") }}}, run: session15},
+	"15": {title: "a shared cache mixes up sessions", once: true, needs: []need{{func() string { return proxytest.Missing("nginx") }}}, run: session15},
 	"16": {title: "write amplification", run: session16},
 	"17": {title: "mass assignment", run: session17},
 	"18": {title: "token from other places", run: session18},

@@ -50,24 +50,24 @@ const smtpfaultPassword = "hunter2-smtp"
 func smtpfault06(t *T) {
 	echo := base64.StdEncoding.EncodeToString([]byte("\x00user\x00" + smtpfaultPassword))
 	for name, reply := range map[string]func(string) string{
-		"huge banner":        smtpfaultAt("CONNECT", "220 "+strings.Repeat("x", 10<<20)),
-		"endless multiline":  smtpfaultAt("CONNECT", strings.Repeat("220-more\r\n", 1<<18)+"220 end"),
-		"endless EHLO":       smtpfaultAt("EHLO", strings.Repeat("250-X\r\n", 1<<18)+"250 end"),
-		"endless at the end": smtpfaultAt(".", strings.Repeat("550-X\r\n", 1<<18)+"550 end"),
-		"controls":           smtpfaultAt("RCPT", "550 \x1b[2Jgone\x00\x07\u202e\u2028 \xff"),
-		"CR in a reply":      smtpfaultAt("RCPT", "550 no\rlevel=ERROR msg=forged"),
-		"LF in a reply":      smtpfaultAt("RCPT", "550-no\nlevel=ERROR msg=forged\n550 no"),
-		"markup":             smtpfaultAt("RCPT", "550 <script>alert(1)</script>"),
-		"not SMTP":           smtpfaultAt("CONNECT", "HTTP/1.1 400 Bad Request"),
-		"empty lines":        smtpfaultAt("CONNECT", "\r\n\r\n\r\n"),
-		"a code too large":   smtpfaultAt("MAIL", "999 what"),
-		"no code":            smtpfaultAt("MAIL", "what"),
-		"AUTH lies: echo":    smtpfaultAt("AUTH", "535 no "+smtpfaultPassword+" "+echo),
-		"AUTH lies: goes on": smtpfaultAt("AUTH", strings.Repeat("334 aHVudGVyMg==\r\n", 1000)+"334 x"),
-		"AUTH lies: prompts": smtpfaultAt("AUTH", "334 %%not-base64"),
-		"AUTH is refused":    smtpfaultAt("AUTH", "454 later"),
-		"354 at once":        smtpfaultAt("MAIL", "354 go on"),
-		"it hangs up":        smtpfaultAt("RCPT", smtpfaultDrop),
+		"huge banner":          smtpfaultAt("CONNECT", "220 "+strings.Repeat("x", 10<<20)),
+		"endless multiline":    smtpfaultAt("CONNECT", strings.Repeat("220-more\r\n", 1<<18)+"220 end"),
+		"endless EHLO":         smtpfaultAt("EHLO", strings.Repeat("250-X\r\n", 1<<18)+"250 end"),
+		"endless at the end":   smtpfaultAt(".", strings.Repeat("550-X\r\n", 1<<18)+"550 end"),
+		"controls":             smtpfaultAt("RCPT", "550 \x1b[2Jgone\x00\x07\u202e\u2028 \xff"),
+		"CR in a reply":        smtpfaultAt("RCPT", "550 no\rlevel=ERROR msg=forged"),
+		"LF in a reply":        smtpfaultAt("RCPT", "550-no\nlevel=ERROR msg=forged\n550 no"),
+		"markup":               smtpfaultAt("RCPT", "550 <script>alert(1)</script>"),
+		"not SMTP":             smtpfaultAt("CONNECT", "HTTP/1.1 400 Bad Request"),
+		"empty lines":          smtpfaultAt("CONNECT", "\r\n\r\n\r\n"),
+		"a code too large":     smtpfaultAt("MAIL", "999 what"),
+		"no code":              smtpfaultAt("MAIL", "what"),
+		"AUTH lies: echo":      smtpfaultAt("AUTH", "535 no "+smtpfaultPassword+" "+echo),
+		"AUTH lies: continues": smtpfaultAt("AUTH", strings.Repeat("334 aHVudGVyMg==\r\n", 1000)+"334 x"),
+		"AUTH lies: prompts":   smtpfaultAt("AUTH", "334 %%not-base64"),
+		"AUTH is refused":      smtpfaultAt("AUTH", "454 later"),
+		"354 at once":          smtpfaultAt("MAIL", "354 go on"),
+		"it hangs up":          smtpfaultAt("RCPT", smtpfaultDrop),
 	} {
 		t.Run(name, func(t *T) {
 			emailBubble(t, func(t *T) {
@@ -103,7 +103,7 @@ func smtpfault06(t *T) {
 				s.says(nil)
 				smtpfaultAsk(t, b, "ada@app.test")
 				if b.Get(smtpfaultLink(t, smtpfaultLast(t, s))); b.Email() != "ada@app.test" {
-					t.Error("twin: the server is well, and the link does not work")
+					t.Error("twin: the server is healthy, and the link does not work")
 				}
 			})
 		})

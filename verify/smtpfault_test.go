@@ -129,7 +129,7 @@ func smtpfaultBounded(t *T) {
 			return send(ctx, m)
 		}}
 	})
-	n := t.Scale("mails into a queue of a bound", 600, 2000, 10_000)
+	n := t.Scale("mails into a bounded queue", 600, 2000, 10_000)
 	store.bound = n // in the contract; the engine sets 10 000
 	b := w.Browser()
 	token := b.CSRF()
@@ -200,7 +200,7 @@ func smtpfault02(t *T) {
 				s.mu.Unlock()
 				s.says(nil)
 				if most < 1 || most > 4 {
-					t.Errorf("%d connections at a time", most)
+					t.Errorf("%d connections at once", most)
 				}
 				b := w.Browser()
 				smtpfaultAsk(t, b, "last@app.test")
@@ -285,7 +285,7 @@ func smtpfaultReplies(t *T, at, reply string, final bool) {
 	s.says(nil)
 	smtpfaultAsk(t, b, "ada@app.test")
 	if b.Get(smtpfaultLink(t, smtpfaultLast(t, s))); b.Email() != "ada@app.test" {
-		t.Error("twin: the server is well, and the link does not work")
+		t.Error("twin: the server is healthy, and the link does not work")
 	}
 }
 

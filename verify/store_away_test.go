@@ -76,7 +76,7 @@ func store11(t *T) {
 			begun := time.Now()
 			email := b.Email()
 			if took = append(took, time.Since(begun)); email == "" {
-				t.Fatalf("session %d is nobody's", i)
+				t.Fatalf("session %d belongs to no user", i)
 			}
 		}
 		slices.Sort(took)

@@ -41,7 +41,7 @@ func store06(t *T) {
 		}
 	}
 	if err := browser.New(p.URL, nil).SignIn(near.OP, "grace"); err == nil {
-		t.Error("somebody signs up in a full Redis")
+		t.Error("a person signs up in a full Redis")
 	}
 	if got, err := v.Email(); got != "ada@example.com" || err != nil {
 		t.Errorf("reads in a full Redis: %q, %v", got, err)
@@ -115,16 +115,16 @@ func storeLives(t *T, client *goredis.Client) {
 		switch kind := parts[1]; {
 		case ttl == gone:
 		case !storeMortal[kind] && ttl >= 0:
-			t.Errorf("%s dies in %v", name, ttl)
+			t.Errorf("%s expires in %v", name, ttl)
 		case storeMortal[kind] && ttl < 0:
-			t.Errorf("%s never dies", name)
+			t.Errorf("%s never expires", name)
 		case storeMortal[kind] && (ttl < 24*time.Hour || strings.HasPrefix(kind, "session") && ttl < 30*24*time.Hour || ttl > 62*24*time.Hour):
-			t.Errorf("%s dies in %v", name, ttl)
+			t.Errorf("%s expires in %v", name, ttl)
 		case storeMortal[kind]:
 			mortal++
 		}
 	}
 	if mortal == 0 {
-		t.Error("no key dies")
+		t.Error("no key expires")
 	}
 }

@@ -10,19 +10,19 @@ import (
 )
 
 var storeChecks = checks{
-	"01": {title: "what means something to a store is data", once: true, run: store01},
+	"01": {title: "special characters of a store stay data", once: true, run: store01},
 	"02": {title: "identities and tokens are compared byte for byte", once: true, run: store02},
 	"03": {title: "the store itself keeps records unique", once: true, run: store03},
 	"04": {title: "a store that fails at any call leaves nothing half done", once: true, run: store04},
 	"05": {title: "times survive zones, fractions and 2038", once: true, run: store05},
 	"06": {title: "a Redis that evicts is refused", once: true, least: ci, run: store06},
-	"07": {title: "what expires in Redis dies after it, and nothing else does", once: true, least: ci, run: store07},
-	"08": {title: "Mongo write concern / replica failover", not: "needs a MongoDB replica set, and the MongoDB of the tests (FerretDB) has one node; the adapter sets w:majority and reads at the primary"},
-	"09": {title: "PostgreSQL: reads go where writes go", once: true, least: ci, run: store09},
+	"07": {title: "keys in Redis expire only after their records do, and no others expire", once: true, least: ci, run: store07},
+	"08": {title: "Mongo write concern / replica failover", not: "needs a MongoDB replica set; the tests use FerretDB, which has one node; the adapter sets w:majority and reads from the primary"},
+	"09": {title: "PostgreSQL: reads go to the server that takes writes", once: true, least: ci, run: store09},
 	"10": {title: "the contract suite, on every store", once: true, run: store10},
-	"11": {title: "hot calls in a large store", once: true, alone: true, run: store11},
-	"12": {title: "another machine without TLS, or with the wrong certificate", once: true, run: store12},
-	"13": {title: "long and odd values are whole or refused", once: true, run: store13},
+	"11": {title: "frequent calls in a large store", once: true, alone: true, run: store11},
+	"12": {title: "remote store without TLS, or with the wrong certificate", once: true, run: store12},
+	"13": {title: "long and unusual values are stored whole or refused", once: true, run: store13},
 }
 
 // A storeShared is a store that another process can open too.
@@ -54,6 +54,6 @@ func store10(t *T) {
 		if cases.Load() < 60 {
 			t.Errorf("%d cases, want 60 or more", cases.Load())
 		}
-		t.Figure("%d cases a store", cases.Load())
+		t.Figure("%d cases for each store", cases.Load())
 	})
 }

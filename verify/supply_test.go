@@ -19,11 +19,11 @@ import (
 // CI itself runs the builds and tools. These checks make sure that it does, and at
 // scale full run the slow ones.
 var supplyChecks = checks{
-	"01": {title: "known holes are looked for", once: true, run: supply01},
-	"02": {title: "static analysis, and what is banned", once: true, run: supply02},
-	"03": {title: "what the binary is made of, and equal bytes", once: true, run: supply03},
-	"04": {title: "no test code in the binary serves", once: true, run: supply04},
-	"05": {title: "a missing check is noticed", once: true, run: supply05},
+	"01": {title: "known vulnerabilities are searched for", once: true, run: supply01},
+	"02": {title: "static analysis and banned imports", once: true, run: supply02},
+	"03": {title: "contents of the binary, and reproducible builds", once: true, run: supply03},
+	"04": {title: "the binary serves no test code", once: true, run: supply04},
+	"05": {title: "tests notice a missing check", once: true, run: supply05},
 }
 
 // supplyText returns a file of the repository.
@@ -115,7 +115,7 @@ func supply02(t *T) {
 		for _, file := range globbed(t, words[1], "*.go") {
 			text, err := os.ReadFile(file)
 			if err == nil && strings.Contains(string(text), "DefaultServeMux") { // which has the profiles
-				t.Errorf("%s: the server of package net/http that every import can add to", file)
+				t.Errorf("%s: http.DefaultServeMux, to which every import can add routes", file)
 			}
 			if err != nil || switchedOff.Match(text) && words[0] != "authsvc/adapter/mysql" && !strings.HasSuffix(file, "_test.go") {
 				t.Errorf("%s: InsecureSkipVerify, %v", file, err)
@@ -123,7 +123,7 @@ func supply02(t *T) {
 		}
 	}
 	if ours < 15 {
-		t.Errorf("twin: %d packages of ours", ours)
+		t.Errorf("twin: %d packages of this module", ours)
 	}
 }
 
@@ -214,10 +214,10 @@ func supply05(t *T) {
 	names := regexp.MustCompile(`(?m)^\t\{"([a-z0-9/-]+)"`).FindAllStringSubmatch(table, -1)
 	for _, word := range []string{"state/", "nonce", "iss", "aud", "csrf/", "pkce", "over|expir|exp", "unique|conflict|twice|one-", "redirect/", "signature"} {
 		if !slices.ContainsFunc(names, func(n []string) bool { return regexp.MustCompile(word).MatchString(n[1]) }) {
-			t.Errorf("no check of %s is taken out", word)
+			t.Errorf("no check of %s is removed", word)
 		}
 	}
-	t.Figure("%d checks are taken out", len(names))
+	t.Figure("%d checks are removed", len(names))
 	if theScale() == full {
 		began := time.Now()
 		supplyTool(t, "go", "run", "./internal/tools/mutate")

@@ -86,31 +86,31 @@ func token04(t *T) {
 		raw  string
 		want error
 	}{
-		"twin":                       {good, nil},
-		"twin, signed here":          {change(nil), nil},
-		"aud":                        {change(map[string]any{"aud": tokenOther}), bearer.ErrAudience},
-		"aud, a list":                {change(map[string]any{"aud": []string{tokenAPI, tokenOther}}), bearer.ErrAudience},
-		"no aud":                     {change(map[string]any{"aud": nil}), bearer.ErrAudience},
-		"iss":                        {change(map[string]any{"iss": arena.Origin}), bearer.ErrIssuer},
-		"no iss":                     {change(map[string]any{"iss": nil}), bearer.ErrIssuer},
-		"exp":                        {change(map[string]any{"exp": now - 61}), bearer.ErrExpired},
-		"no exp":                     {change(map[string]any{"exp": nil}), bearer.ErrMalformed},
-		"nbf":                        {change(map[string]any{"nbf": now + 90}), bearer.ErrNotYet},
-		"iat":                        {change(map[string]any{"iat": now + 90}), bearer.ErrNotYet},
-		"no sub":                     {change(map[string]any{"sub": nil}), bearer.ErrMalformed},
-		"typ of a logout token":      {sign(key, "logout+jwt", with(nil)), bearer.ErrMalformed},
-		"typ of an event":            {sign(key, "secevent+jwt", with(nil)), bearer.ErrMalformed},
-		"sub twice":                  {sign(key, "JWT", []byte(strings.TrimSuffix(string(with(nil)), "}")+`,"sub":"ada"}`)), bearer.ErrMalformed},
-		"exp twice":                  {sign(key, "JWT", []byte(strings.TrimSuffix(string(with(nil)), "}")+`,"exp":9999999999}`)), bearer.ErrMalformed},
-		"a key of nobody":            {sign(mine, "JWT", with(nil)), bearer.ErrSignature},
-		"kid of another key":         {header(`{"alg":"ES256","kid":"` + other.ID + `","typ":"JWT"}`), bearer.ErrSignature},
-		"no kid":                     {header(`{"alg":"ES256","typ":"JWT"}`), bearer.ErrMalformed},
-		"alg of another key":         {header(`{"alg":"EdDSA","kid":"` + key.ID + `","typ":"JWT"}`), bearer.ErrSignature},
-		"alg none":                   {header(`{"alg":"none","kid":"` + key.ID + `","typ":"JWT"}`), bearer.ErrMalformed},
-		"alg HS256, by a public key": {hmacToken(t, public, key.ID, with(nil)), bearer.ErrMalformed},
-		"payload":                    {parts[0] + "." + base64.RawURLEncoding.EncodeToString(with(nil)) + "." + parts[2], bearer.ErrSignature},
-		"no signature":               {parts[0] + "." + parts[1] + ".", bearer.ErrSignature},
-		"one bit of the signature":   {parts[0] + "." + parts[1] + "." + flip(parts[2], 5), bearer.ErrSignature},
+		"twin":                         {good, nil},
+		"twin, signed here":            {change(nil), nil},
+		"aud":                          {change(map[string]any{"aud": tokenOther}), bearer.ErrAudience},
+		"aud, a list":                  {change(map[string]any{"aud": []string{tokenAPI, tokenOther}}), bearer.ErrAudience},
+		"no aud":                       {change(map[string]any{"aud": nil}), bearer.ErrAudience},
+		"iss":                          {change(map[string]any{"iss": arena.Origin}), bearer.ErrIssuer},
+		"no iss":                       {change(map[string]any{"iss": nil}), bearer.ErrIssuer},
+		"exp":                          {change(map[string]any{"exp": now - 61}), bearer.ErrExpired},
+		"no exp":                       {change(map[string]any{"exp": nil}), bearer.ErrMalformed},
+		"nbf":                          {change(map[string]any{"nbf": now + 90}), bearer.ErrNotYet},
+		"iat":                          {change(map[string]any{"iat": now + 90}), bearer.ErrNotYet},
+		"no sub":                       {change(map[string]any{"sub": nil}), bearer.ErrMalformed},
+		"typ of a logout token":        {sign(key, "logout+jwt", with(nil)), bearer.ErrMalformed},
+		"typ of an event":              {sign(key, "secevent+jwt", with(nil)), bearer.ErrMalformed},
+		"sub twice":                    {sign(key, "JWT", []byte(strings.TrimSuffix(string(with(nil)), "}")+`,"sub":"ada"}`)), bearer.ErrMalformed},
+		"exp twice":                    {sign(key, "JWT", []byte(strings.TrimSuffix(string(with(nil)), "}")+`,"exp":9999999999}`)), bearer.ErrMalformed},
+		"an unknown key":               {sign(mine, "JWT", with(nil)), bearer.ErrSignature},
+		"kid of another key":           {header(`{"alg":"ES256","kid":"` + other.ID + `","typ":"JWT"}`), bearer.ErrSignature},
+		"no kid":                       {header(`{"alg":"ES256","typ":"JWT"}`), bearer.ErrMalformed},
+		"alg of another key":           {header(`{"alg":"EdDSA","kid":"` + key.ID + `","typ":"JWT"}`), bearer.ErrSignature},
+		"alg none":                     {header(`{"alg":"none","kid":"` + key.ID + `","typ":"JWT"}`), bearer.ErrMalformed},
+		"alg HS256, with a public key": {hmacToken(t, public, key.ID, with(nil)), bearer.ErrMalformed},
+		"payload":                      {parts[0] + "." + base64.RawURLEncoding.EncodeToString(with(nil)) + "." + parts[2], bearer.ErrSignature},
+		"no signature":                 {parts[0] + "." + parts[1] + ".", bearer.ErrSignature},
+		"one bit of the signature":     {parts[0] + "." + parts[1] + "." + flip(parts[2], 5), bearer.ErrSignature},
 	} {
 		switch got, err := v.Verify(t.Context(), c.raw); {
 		case c.want == nil && err != nil:
@@ -216,7 +216,7 @@ func (b *tokenBalancer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // token09 uses three replicas of a store and a program that verifies tokens, while
 // keys are rotated immediately, as scheduled, and immediately again.
 func token09(t *T) {
-	perSecond := t.Scale("verifications a second of 400", 10, 50, 250)
+	perSecond := t.Scale("verifications in each of 400 seconds", 10, 50, 250)
 	tokenBubble(t, func(t *T, w *arena.World) {
 		others := []*arena.Replica{w.Replica(t), w.Replica(t)}
 		b := &tokenBalancer{replicas: []http.Handler{w.First(), others[0], others[1]}}

@@ -18,19 +18,19 @@ import (
 )
 
 var tokenChecks = checks{
-	"01": {title: "a token is no session, wherever a session is read", run: token01},
-	"02": {title: "a token opens no other door", run: token02},
-	"03": {title: "a session and what else authsvc makes is no token", run: token03},
+	"01": {title: "a token never counts as a session", run: token01},
+	"02": {title: "a token is not accepted anywhere else", run: token02},
+	"03": {title: "sessions and other values that authsvc makes do not count as tokens", run: token03},
 	"04": {title: "token forged: aud, iss, alg, kid, typ, time, doubled claim", run: token04},
 	"05": {title: "token from another site or without the CSRF token", run: token05},
 	"06": {title: "token for an audience that is not configured", run: token06},
 	"07": {title: "token outlives its session", run: token07},
 	"08": {title: "jwks: private keys, cookies, other origins", run: token08},
-	"09": {title: "rotation under load is noticed", once: true, run: token09},
-	"10": {title: "tokens without end", run: token10},
-	"11": {title: "a personal access token is no session, wherever a session is read", run: token11},
-	"12": {title: "a personal access token opens no other door", run: token12},
-	"13": {title: "a personal access token outlives its user or its revocation; is guessed", run: token13},
+	"09": {title: "rotation under load makes requests fail", once: true, run: token09},
+	"10": {title: "tokens without a limit", run: token10},
+	"11": {title: "a personal access token never counts as a session", run: token11},
+	"12": {title: "a personal access token is not accepted anywhere else", run: token12},
+	"13": {title: "a personal access token outlives its user or its revocation, or is guessed", run: token13},
 }
 
 const (
@@ -354,7 +354,7 @@ func token05(t *T) {
 		"empty":           {func() *browser.Answer { return ada.Form("/api/auth/token", form("")) }, 400},
 		"a stranger's":    {func() *browser.Answer { return ada.Form("/api/auth/token", form(strangers)) }, 400},
 		"one bit flipped": {func() *browser.Answer { return ada.Form("/api/auth/token", form(flip(csrf, 3))) }, 400},
-		"in the address":  {func() *browser.Answer { return ada.Form("/api/auth/token?csrfToken="+csrf, url.Values{}) }, 400},
+		"in the URL":      {func() *browser.Answer { return ada.Form("/api/auth/token?csrfToken="+csrf, url.Values{}) }, 400},
 		"in a header":     {func() *browser.Answer { return ada.Form("/api/auth/token", url.Values{}, "X-CSRF-Token", csrf) }, 400},
 		"Bearer alone":    {func() *browser.Answer { return ada.Form("/api/auth/token", url.Values{}, "Authorization", "Bearer x") }, 400},
 		"cross-site":      {func() *browser.Answer { return ada.Form("/api/auth/token", form(csrf), "Sec-Fetch-Site", "cross-site") }, 403},
@@ -471,6 +471,6 @@ func token10(t *T) {
 	}
 	tokenFor(t, again, tokenAPI)
 	if ada.Email() == "" {
-		t.Error("the session suffers")
+		t.Error("the session was affected")
 	}
 }

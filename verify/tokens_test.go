@@ -23,8 +23,8 @@ import (
 var tokensChecks = checks{
 	"01": {title: "no token of a provider reaches the browser", run: tokens01},
 	"02": {title: "refresh fails", run: tokens02},
-	"03": {title: "refresh is answered with somebody else's ID token", run: tokens03},
-	"04": {title: "killed between rotation and store", once: true, run: tokens04, least: ci},
+	"03": {title: "refresh returns another user's ID token", run: tokens03},
+	"04": {title: "killed between rotation and storing", once: true, run: tokens04, least: ci},
 	"05": {title: "revocation at unlink", run: tokens05},
 }
 
@@ -52,7 +52,7 @@ func tokens01(t *T) {
 		text += tokensSeen(t, b, seen)
 		for name, token := range tokens {
 			if token == "" || strings.Contains(text, token) {
-				t.Errorf("%s, %d bytes, is with the browser", name, len(token))
+				t.Errorf("%s, %d bytes, reached the browser", name, len(token))
 			}
 			if strings.Contains(w.Logs.String(), token) {
 				t.Errorf("%s is in the log", name)
@@ -194,7 +194,7 @@ func tokensFails(t *T, strategy, name string, fail func(http.ResponseWriter, *ht
 	}
 	stored := tokensOf(t, w, id)
 	if n := asked.Load(); n != 1 || dead != (stored.RefreshToken != "rt-0") || dead != (told.Load() == 1) {
-		t.Errorf("%s: asked %d times, refresh token %q, told %d times", name, n, stored.RefreshToken, told.Load())
+		t.Errorf("%s: asked %d times, refresh token %q, notified %d times", name, n, stored.RefreshToken, told.Load())
 	}
 	if b.Email() != "ada@example.com" {
 		t.Errorf("%s: the session ended", name)
@@ -227,7 +227,7 @@ func tokens03(t *T) {
 		want   string // access token
 		taken  bool
 	}{
-		"same person": {func(map[string]any) {}, "at-1", true}, "nonce of then": {func(c map[string]any) { c["nonce"] = "n" }, "at-1", true},
+		"same person": {func(map[string]any) {}, "at-1", true}, "nonce of the first sign-in": {func(c map[string]any) { c["nonce"] = "n" }, "at-1", true},
 		"another person": {func(c map[string]any) { c["sub"] = "grace" }, "", false}, "case": {func(c map[string]any) { c["sub"] = "ADA" }, "", false},
 		"other client": {func(c map[string]any) { c["aud"] = "x" }, "", false}, "other issuer": {func(c map[string]any) { c["iss"] = "https://evil.test" }, "", false},
 		"expired": {func(c map[string]any) { c["exp"] = 1 }, "at-1", false},

@@ -1,6 +1,6 @@
 package verify
 
-const noTotp = "a second factor is not built"
+const noTotp = "authsvc does not support a second factor"
 
 var totpChecks = checks{
 	"01": {title: "Vectors", not: noTotp},

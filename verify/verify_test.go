@@ -135,7 +135,7 @@ func TestCatalogue(t *testing.T) {
 		case !ok && c.severity != "P2" && !slices.Contains(pending, id):
 			t.Errorf("%s (%s) is missing", id, c.severity)
 		case ok && k.run == nil && k.not == "":
-			t.Errorf("%s neither runs nor says why not", id)
+			t.Errorf("%s neither runs nor gives a reason", id)
 		case ok && k.run == nil && c.severity == "P0":
 			t.Errorf("%s is P0 and does not run: %s", id, k.not)
 		}
@@ -143,7 +143,7 @@ func TestCatalogue(t *testing.T) {
 	for name, list := range known {
 		for number := range list {
 			if severity[name+"-"+number] == "" {
-				t.Errorf("%s-%s is in no catalogue", name, number)
+				t.Errorf("%s-%s is not in the catalogue", name, number)
 			}
 		}
 	}
@@ -253,9 +253,9 @@ func (c check) inBrowser(t *T) {
 		return
 	}
 	if demanded() {
-		t.Errorf("the part in a browser %s", lack)
+		t.Errorf("the browser part %s", lack)
 	}
-	t.Figure("without its part in a browser")
+	t.Figure("without its browser part")
 }
 
 // require skips a check for which the machine lacks something.
@@ -293,7 +293,7 @@ var theScale = sync.OnceValue(func() scale {
 		}
 		return quick
 	default:
-		fmt.Fprintf(os.Stderr, "AUTHSVC_VERIFY is quick, ci or full, not %q\n", v)
+		fmt.Fprintf(os.Stderr, "AUTHSVC_VERIFY must be quick, ci or full, not %q\n", v)
 		os.Exit(2)
 		return 0
 	}

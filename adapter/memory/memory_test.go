@@ -26,7 +26,7 @@ func TestUserColumns(t *testing.T) {
 				t.Error(err)
 			}
 		}})
-	if err := s.SetExtra(t.Context(), "nobody", nil); !errors.Is(err, authsvc.ErrNotFound) {
-		t.Errorf("of nobody: %v", err)
+	if err := s.SetExtra(t.Context(), "u-none", nil); !errors.Is(err, authsvc.ErrNotFound) {
+		t.Errorf("an unknown user: %v", err)
 	}
 }

@@ -54,7 +54,7 @@ func TestEveryCommandFailing(t *testing.T) {
 				parallelStores <- struct{}{}
 				defer func() { <-parallelStores }()
 				s := newShared(t, Options{})
-				if _, err := s.GetUser(t.Context(), "nobody"); !errors.Is(err, authsvc.ErrNotFound) {
+				if _, err := s.GetUser(t.Context(), "u-none"); !errors.Is(err, authsvc.ErrNotFound) {
 					t.Fatal(err)
 				}
 				n := 1
@@ -166,7 +166,7 @@ func (s shared) signedIn(t *testing.T, id string) bool {
 	t.Helper()
 	rec, _, err := s.GetSession(t.Context(), "token "+id, "digest "+id)
 	if err == nil && rec.Began.IsZero() {
-		t.Error("a session without what authsvc knows of it")
+		t.Error("the session lacks authsvc's own record")
 	}
 	return exists[int](t)(0, err)
 }
@@ -242,7 +242,7 @@ func judgeProveEmail(t *testing.T, s shared, id string, err error) {
 		}
 	}
 	if s.linked(t, id) || s.signedIn(t, id) || exists[authsvc.VerificationToken](t)(s.TakeToken(t.Context(), email(id), "link "+id)) {
-		t.Error("something of before the proof is left")
+		t.Error("something from before the proof is left")
 	}
 	if !exists[document](t)(s.first(t.Context(), s.revocations(), by("_id", sessionsKey+u.ID))) {
 		t.Error("no revocation")
@@ -319,7 +319,7 @@ func judgeUnlink(t *testing.T, s shared, id string, err error) {
 	}
 	half := by("_id", "account:"+s.userID(t, id), bson.E{Key: "pending", Value: bson.D{{Key: "$exists", Value: true}}})
 	if exists[document](t)(s.first(t.Context(), s.revocations(), half)) {
-		t.Error("the next try leaves the second number out: a sign-in by the account goes on")
+		t.Error("the retry does not add the second number: a sign-in by the account could still succeed")
 	}
 	if !s.signedIn(t, id) {
 		t.Error("the session is gone")

@@ -90,7 +90,7 @@ func TestServedBy(t *testing.T) {
 		"unique by more":       {pair, bson.D{keys("provider", "providerAccountId", "userId"), unique}, false},
 		"unique by less":       {pair, bson.D{keys("provider"), unique}, false},
 		"unique in any case":   {pair, bson.D{keys("provider", "providerAccountId"), unique, {Key: "collation", Value: by("locale", "en")}}, false},
-		"unique in part":       {pair, bson.D{keys("provider", "providerAccountId"), unique, partial(by("$exists", true))}, false},
+		"partially unique":     {pair, bson.D{keys("provider", "providerAccountId"), unique, partial(by("$exists", true))}, false},
 		"e-mail when text":     {mail, bson.D{keys("email"), unique, partial(by("$type", "string"))}, true},
 		"e-mail when there":    {mail, bson.D{keys("email"), unique, partial(by("$exists", true))}, true},
 		"e-mail, sparse":       {mail, bson.D{keys("email"), unique, {Key: "sparse", Value: true}}, true},

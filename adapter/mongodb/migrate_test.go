@@ -92,7 +92,7 @@ func TestDownKeepsPeople(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(ownNames(t, s)) < 10 {
-		t.Fatalf("there is only %s", ownNames(t, s))
+		t.Fatalf("found only %s", ownNames(t, s))
 	}
 	index := mongo.IndexModel{Keys: ascending("image")}
 	if _, err := s.users().Indexes().CreateOne(t.Context(), index); err != nil {
@@ -107,10 +107,10 @@ func TestDownKeepsPeople(t *testing.T) {
 		t.Errorf("left behind: %s", left)
 	}
 	if indexes, err := existing(t.Context(), s.users()); err != nil || len(indexes) != 2 {
-		t.Errorf("somebody else's index is gone: %v, %v", indexes, err)
+		t.Errorf("another program's index is gone: %v, %v", indexes, err)
 	}
 	if err := s.Migrate(t.Context(), Down); err == nil {
-		t.Error("took back what was not there")
+		t.Error("reverted a schema that does not exist")
 	}
 	if _, err := s.GetUser(t.Context(), u.ID); err == nil || errors.Is(err, authsvc.ErrNotFound) {
 		t.Errorf("it works without a schema: %v", err)
@@ -138,7 +138,7 @@ func TestRefusesNewerSchema(t *testing.T) {
 		}
 	}
 	if err := s.Migrate(t.Context(), Down); err == nil {
-		t.Error("took back what it does not know")
+		t.Error("reverted an unknown version")
 	}
 }
 

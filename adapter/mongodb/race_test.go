@@ -41,7 +41,7 @@ func TestIntervention(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := newShared(t, Options{})
-			if _, err := s.GetUser(t.Context(), "nobody"); !errors.Is(err, authsvc.ErrNotFound) {
+			if _, err := s.GetUser(t.Context(), "u-none"); !errors.Is(err, authsvc.ErrNotFound) {
 				t.Fatal(err)
 			}
 			n, done := 1, true
@@ -78,7 +78,7 @@ func judgeLinkDeleted(t *testing.T, s shared, id string, linkErr, deleteErr erro
 		t.Error(linkErr, deleteErr)
 	}
 	if exists[document](t)(s.first(t.Context(), s.accounts(), s.identity("p", id))) {
-		t.Error("an account of nobody is left")
+		t.Error("an account without a user is left")
 	}
 }
 
@@ -244,7 +244,7 @@ func TestDeleteRacingSessions(t *testing.T) {
 	together(fs...)
 	for i := range 16 {
 		if s.signedIn(t, fmt.Sprint("more ", i)) {
-			t.Error("a session of nobody")
+			t.Error("a session without a user is left")
 		}
 	}
 	if s.signedIn(t, "a") {

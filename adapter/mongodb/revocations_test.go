@@ -156,7 +156,7 @@ func TestDeadWriter(t *testing.T) {
 	}
 	s.proxy.failNth(0, 0, false)
 	if s.signedIn(t, "ann") {
-		t.Error("the session lives")
+		t.Error("the session is still valid")
 	}
 	if err := tryCreateSession(t, s, "ann"); !errors.Is(err, authsvc.ErrConflict) { // the token still exists
 		t.Errorf("got %v", err)

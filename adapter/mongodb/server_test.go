@@ -125,7 +125,7 @@ func TestServerFrozen(t *testing.T) {
 		if _, err := s.GetUser(t.Context(), ann.ID); err == nil {
 			return
 		} else if time.Since(thawed) > quiet.Limit(15*time.Second) {
-			t.Fatalf("does not go on: %v", err)
+			t.Fatalf("does not recover: %v", err)
 		}
 	}
 }

@@ -53,10 +53,10 @@ func TestRefusesTables(t *testing.T) {
 	const users = "INSERT INTO `User` (id, email) VALUES ('u1', 'a@b.c'), ('u2', 'A@b.c');\n"
 	sqltest.RefusesTables(t, testDatabase, map[string]sqltest.SchemaCase{
 		"a column is missing": {Schema: sqltest.Replace(t, prisma, image, ""), Want: "table User has no column image"},
-		"a column too much":   {Schema: sqltest.Replace(t, prisma, image, image+"`age` INT NOT NULL, "), Want: "table User has a column age that requires a value"},
+		"an extra column":     {Schema: sqltest.Replace(t, prisma, image, image+"`age` INT NOT NULL, "), Want: "table User has a column age that requires a value"},
 		"narrow ids": {Schema: strings.ReplaceAll(sqltest.Replace(t, prisma, "`User` (`id` VARCHAR(191)", "`User` (`id` VARCHAR(25)"), "`userId` VARCHAR(191)", "`userId` VARCHAR(25)"), // the keys must fit
 			Want: "too narrow for ids of 36 characters"},
-		"the same twice": {Schema: sqltest.Replace(t, prisma, emailKey, "") + users, Want: "table User has 1 values of (email) that occur more than once"},
+		"duplicate values": {Schema: sqltest.Replace(t, prisma, emailKey, "") + users, Want: "table User has 1 values of (email) that occur more than once"},
 		"no transactions": {Schema: sqltest.Replace(t, prisma, "INDEX `VerificationToken_identifier_token_key`(`identifier`, `token`))", "INDEX `VerificationToken_identifier_token_key`(`identifier`(20), `token`)) ENGINE=MyISAM"),
 			Want: "ALTER TABLE `VerificationToken` ENGINE=InnoDB", Unreadable: true},
 	})
@@ -65,10 +65,10 @@ func TestRefusesTables(t *testing.T) {
 func TestAddsIndexes(t *testing.T) {
 	const token = "UNIQUE INDEX `Session_sessionToken_key`(`sessionToken`)"
 	sqltest.AddsIndexes(t, testDatabase, map[string]sqltest.SchemaCase{
-		"as Prisma makes it": {Schema: sqltest.Replace(t, prisma, token, token), Want: ""},
-		"not unique":         {Schema: sqltest.Replace(t, prisma, token, "INDEX (`sessionToken`)"), Want: "authsvc_session_key"},
-		"unique in part":     {Schema: sqltest.Replace(t, prisma, token, "UNIQUE INDEX x(`sessionToken`(20))"), Want: "authsvc_session_key"},
-		"unique by too much": {Schema: sqltest.Replace(t, prisma, token, "UNIQUE INDEX x(`sessionToken`, `expires`)"), Want: "authsvc_session_key"},
+		"as created by Prisma":      {Schema: sqltest.Replace(t, prisma, token, token), Want: ""},
+		"not unique":                {Schema: sqltest.Replace(t, prisma, token, "INDEX (`sessionToken`)"), Want: "authsvc_session_key"},
+		"partially unique":          {Schema: sqltest.Replace(t, prisma, token, "UNIQUE INDEX x(`sessionToken`(20))"), Want: "authsvc_session_key"},
+		"unique on an extra column": {Schema: sqltest.Replace(t, prisma, token, "UNIQUE INDEX x(`sessionToken`, `expires`)"), Want: "authsvc_session_key"},
 	})
 }
 

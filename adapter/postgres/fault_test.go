@@ -47,7 +47,7 @@ func TestRetry(t *testing.T) {
 		"crashed":               {server("57P02"), true, false},
 		"connection failure":    {server("08006"), true, false},
 		"lost":                  {fmt.Errorf("receive message failed: %w", io.ErrUnexpectedEOF), true, false},
-		"nobody knows":          {server("40003"), false, false},
+		"outcome unknown":       {server("40003"), false, false},
 		"disk full":             {server("53100"), false, false},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -153,7 +153,7 @@ func TestPatience(t *testing.T) {
 		t.Errorf("after %v: %v", took, err)
 	}
 	if !Unreachable(err) {
-		t.Error("not distinguished from a refusal")
+		t.Error("not reported as unreachable")
 	}
 }
 

@@ -42,26 +42,26 @@ func TestAdoptsPrismaDatabase(t *testing.T) {
 func TestRefusesTables(t *testing.T) {
 	const users = `INSERT INTO "User" ("id", "email") VALUES ('u1', 'a@b.c'), ('u2', 'a@b.c');`
 	sqltest.RefusesTables(t, testDatabase, map[string]sqltest.SchemaCase{
-		"a column is missing":    {Schema: sqltest.Replace(t, prisma, `"image" TEXT, `, ``), Want: "table User has no column image"},
-		"a column of other case": {Schema: sqltest.Replace(t, prisma, `"image" TEXT, `, `"Image" TEXT, `), Want: "table User has no column image"},
-		"a column too much":      {Schema: sqltest.Replace(t, prisma, `"image" TEXT, `, `"image" TEXT, "role" TEXT NOT NULL, `), Want: "table User has a column role that requires a value"},
-		"the same twice":         {Schema: sqltest.Replace(t, prisma, `CREATE UNIQUE INDEX "User_email_key" ON "User"("email");`, users), Want: "table User has 1 values of (email) that occur more than once"},
-		"numbers nobody makes":   {Schema: sqltest.Replace(t, prisma, `CREATE TABLE "Session" ("id" TEXT`, `CREATE TABLE "Session" ("id" INTEGER`), Want: "that the database does not generate"},
+		"a column is missing":       {Schema: sqltest.Replace(t, prisma, `"image" TEXT, `, ``), Want: "table User has no column image"},
+		"a column in another case":  {Schema: sqltest.Replace(t, prisma, `"image" TEXT, `, `"Image" TEXT, `), Want: "table User has no column image"},
+		"an extra column":           {Schema: sqltest.Replace(t, prisma, `"image" TEXT, `, `"image" TEXT, "role" TEXT NOT NULL, `), Want: "table User has a column role that requires a value"},
+		"duplicate values":          {Schema: sqltest.Replace(t, prisma, `CREATE UNIQUE INDEX "User_email_key" ON "User"("email");`, users), Want: "table User has 1 values of (email) that occur more than once"},
+		"an ID without a generator": {Schema: sqltest.Replace(t, prisma, `CREATE TABLE "Session" ("id" TEXT`, `CREATE TABLE "Session" ("id" INTEGER`), Want: "that the database does not generate"},
 	})
 }
 
 func TestAddsIndexes(t *testing.T) {
 	const email = `CREATE UNIQUE INDEX "User_email_key" ON "User"("email")`
 	sqltest.AddsIndexes(t, testDatabase, map[string]sqltest.SchemaCase{
-		"as Prisma makes it":   {Schema: sqltest.Replace(t, prisma, email, email), Want: ""},
-		"not unique":           {Schema: sqltest.Replace(t, prisma, email, `CREATE INDEX "User_email_key" ON "User"("email")`), Want: "authsvc_user_email"},
-		"a constraint":         {Schema: sqltest.Replace(t, prisma, email, `ALTER TABLE "User" ADD UNIQUE ("email")`), Want: ""},
-		"unique in part":       {Schema: sqltest.Replace(t, prisma, email, email+` WHERE "id" > ''`), Want: "authsvc_user_email"},
-		"unique by expression": {Schema: sqltest.Replace(t, prisma, email, `CREATE UNIQUE INDEX x ON "User"(lower("email"))`), Want: "authsvc_user_email"},
-		"unique by too much":   {Schema: sqltest.Replace(t, prisma, email, `CREATE UNIQUE INDEX x ON "User"("email", "id")`), Want: "authsvc_user_email"},
-		"includes more":        {Schema: sqltest.Replace(t, prisma, email, `CREATE UNIQUE INDEX x ON "User"("email") INCLUDE ("id")`), Want: ""},
-		"other order":          {Schema: sqltest.Replace(t, prisma, `ON "Account"("provider", "providerAccountId")`, `ON "Account"("providerAccountId", "provider")`), Want: ""},
-		"not valid":            {Schema: sqltest.Replace(t, prisma, email, email+`; UPDATE pg_index SET indisvalid = false WHERE indexrelid = '"User_email_key"'::regclass`), Want: "authsvc_user_email"},
+		"as created by Prisma":      {Schema: sqltest.Replace(t, prisma, email, email), Want: ""},
+		"not unique":                {Schema: sqltest.Replace(t, prisma, email, `CREATE INDEX "User_email_key" ON "User"("email")`), Want: "authsvc_user_email"},
+		"a constraint":              {Schema: sqltest.Replace(t, prisma, email, `ALTER TABLE "User" ADD UNIQUE ("email")`), Want: ""},
+		"partially unique":          {Schema: sqltest.Replace(t, prisma, email, email+` WHERE "id" > ''`), Want: "authsvc_user_email"},
+		"unique on an expression":   {Schema: sqltest.Replace(t, prisma, email, `CREATE UNIQUE INDEX x ON "User"(lower("email"))`), Want: "authsvc_user_email"},
+		"unique on an extra column": {Schema: sqltest.Replace(t, prisma, email, `CREATE UNIQUE INDEX x ON "User"("email", "id")`), Want: "authsvc_user_email"},
+		"includes another column":   {Schema: sqltest.Replace(t, prisma, email, `CREATE UNIQUE INDEX x ON "User"("email") INCLUDE ("id")`), Want: ""},
+		"other order":               {Schema: sqltest.Replace(t, prisma, `ON "Account"("provider", "providerAccountId")`, `ON "Account"("providerAccountId", "provider")`), Want: ""},
+		"not valid":                 {Schema: sqltest.Replace(t, prisma, email, email+`; UPDATE pg_index SET indisvalid = false WHERE indexrelid = '"User_email_key"'::regclass`), Want: "authsvc_user_email"},
 	})
 }
 

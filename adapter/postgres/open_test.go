@@ -72,7 +72,7 @@ func TestOpenRefused(t *testing.T) {
 		later    bool
 	}{
 		"wrong password":   {refusing(t, "28P01", `password authentication failed for user "ann"`), "check user and password", false},
-		"not let in":       {refusing(t, "28000", `no pg_hba.conf entry`), "check user and password", false},
+		"access denied":    {refusing(t, "28000", `no pg_hba.conf entry`), "check user and password", false},
 		"no database":      {refusing(t, "3D000", `database "people" does not exist`), "CREATE DATABASE", false},
 		"no privilege":     {refusing(t, "42501", `permission denied for database "people"`), "grant it", false},
 		"starting":         {refusing(t, "57P03", `the database system is starting up`), "wait until it has started", true},

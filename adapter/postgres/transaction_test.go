@@ -109,17 +109,17 @@ func TestRefusedInPipeline(t *testing.T) {
 	connections := s.pool.Stat().NewConnsCount()
 	rec := authsvc.SessionRecord{ID: "b", SessionToken: "ann", Digest: "b", Expires: time.Now().Add(time.Hour), Began: time.Now()}
 	if _, err := s.SignUp(t.Context(), authsvc.User{ID: "bob", Email: "bob@example.com"}, nil, &rec); !errors.Is(err, authsvc.ErrConflict) {
-		t.Errorf("with the session token of another: %v", err)
+		t.Errorf("with another session's token: %v", err)
 	}
 	if _, err := s.GetUser(t.Context(), "bob"); !errors.Is(err, authsvc.ErrNotFound) {
-		t.Errorf("the user that was sent before: %v", err)
+		t.Errorf("the user that was sent earlier in the transaction: %v", err)
 	}
 	rec.SessionToken = "bob"
 	if _, err := s.SignUp(t.Context(), authsvc.User{ID: "bob", Email: "bob@example.com"}, nil, &rec); err != nil {
 		t.Error(err)
 	}
 	if made := s.pool.Stat().NewConnsCount() - connections; made != 0 {
-		t.Errorf("%d connections were made anew", made)
+		t.Errorf("%d new connections were opened", made)
 	}
 }
 
@@ -141,6 +141,6 @@ func TestTransactionOfNothing(t *testing.T) {
 		t.Errorf("commit after the end: %v", err)
 	}
 	if n := s.pool.Stat().AcquiredConns(); n != 0 {
-		t.Errorf("%d connections are not given back", n)
+		t.Errorf("%d connections were not returned to the pool", n)
 	}
 }

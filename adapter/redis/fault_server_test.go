@@ -50,7 +50,7 @@ func TestHangingServer(t *testing.T) {
 	}
 	p.signal(syscall.SIGCONT)
 	if err := s.Ping(t.Context()); err != nil {
-		t.Errorf("after it went on: %v", err)
+		t.Errorf("after SIGCONT: %v", err)
 	}
 }
 
@@ -75,7 +75,7 @@ func TestServerCrash(t *testing.T) {
 		t.Helper()
 		for goal, end := written.Load()+50, time.Now().Add(time.Minute); written.Load() < goal; {
 			if time.Now().After(end) {
-				t.Fatal("nothing is written any more")
+				t.Fatal("writes have stopped")
 			}
 			time.Sleep(10 * time.Millisecond)
 		}
@@ -114,7 +114,7 @@ func signUps(t *testing.T, s authsvc.Adapter, who string, stop <-chan struct{}, 
 			acknowledged = append(acknowledged, id)
 			written.Add(1)
 		} else if errors.Is(err, authsvc.ErrConflict) {
-			t.Errorf("%s: a conflict with itself", id)
+			t.Errorf("%s: a sign-up conflicts with itself", id)
 		}
 		cancel()
 	}

@@ -70,7 +70,7 @@ func TestPassingReplies(t *testing.T) {
 			}
 			m.SetError(reply)
 			if err := s.UseOnce(t.Context(), "k", time.Now()); !Unreachable(err) {
-				t.Errorf("a server that stays so: %v", err)
+				t.Errorf("a server that keeps answering so: %v", err)
 			}
 			m.SetError("ERR something else")
 			if err := s.UseOnce(t.Context(), "k", time.Now()); err == nil || Unreachable(err) {
@@ -209,7 +209,7 @@ func TestDeadlineSeenByConnectionFirst(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	if err := contextError(t.Context()); err != nil {
-		t.Errorf("a context that goes on: %v", err)
+		t.Errorf("a context that is not done: %v", err)
 	}
 }
 

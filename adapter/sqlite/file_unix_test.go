@@ -36,7 +36,7 @@ func TestRefusesNames(t *testing.T) {
 			t.Fatalf("opened %s", name)
 		}
 		if !strings.Contains(err.Error(), "has 2 names") {
-			t.Errorf("unclear: %v", err)
+			t.Errorf("unclear error: %v", err)
 		}
 	}
 	if got, err := os.ReadFile(path); err != nil || !bytes.Equal(got, file) {
@@ -73,11 +73,11 @@ func TestExposed(t *testing.T) {
 		mode, log    os.FileMode
 		warn, refuse bool
 	}{
-		{"the owner's", 0o600, 0o600, false, false},
-		{"the group's", 0o660, 0o660, true, false},
-		{"everybody's to read", 0o644, 0o600, true, true},
-		{"everybody's to write", 0o602, 0o600, true, true},
-		{"an empty log that is everybody's", 0o600, 0o644, false, true},
+		{"owner only", 0o600, 0o600, false, false},
+		{"group access", 0o660, 0o660, true, false},
+		{"world-readable", 0o644, 0o600, true, true},
+		{"world-writable", 0o602, 0o600, true, true},
+		{"an empty world-readable log", 0o600, 0o644, false, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -95,12 +95,12 @@ func TestExposed(t *testing.T) {
 			}
 			s, err := Open(t.Context(), path, Options{Private: true})
 			if (err != nil) != c.refuse {
-				t.Errorf("where it has to be private: %v", err)
+				t.Errorf("with Private: %v", err)
 			}
 			if err == nil {
 				s.Close()
 			} else if !strings.Contains(err.Error(), "chmod o-rwx "+path) {
-				t.Errorf("unclear: %v", err)
+				t.Errorf("unclear error: %v", err)
 			}
 			if s, err = Open(t.Context(), path, Options{}); err != nil {
 				t.Fatal(err)

@@ -74,7 +74,7 @@ func TestKeepsTablesWithRowIDs(t *testing.T) {
 	s := opened(t, testDatabase.With(t, prisma+rowid), Options{Migrate: true}, sqladapter.TestHooks{})
 	const tables = `SELECT name FROM sqlite_schema WHERE sql LIKE '%WITHOUT ROWID%' AND name = 'authsvc_session'`
 	if got := sqltest.Query(t, s.db, tables); len(got) > 0 {
-		t.Errorf("made anew: %s", got)
+		t.Errorf("created again: %s", got)
 	}
 	moment := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
 	rec := authsvc.SessionRecord{ID: "s9", SessionToken: "tok9", Digest: "d9", UserID: "cl1", Expires: moment, Began: moment, Provider: "p"}
@@ -110,21 +110,21 @@ const (
 func TestRefusesTables(t *testing.T) {
 	const users = `INSERT INTO "User" ("id", "email") VALUES ('u1', 'a@b.c'), ('u2', 'a@b.c');`
 	sqltest.RefusesTables(t, testDatabase, map[string]sqltest.SchemaCase{
-		"identity any case":     {Schema: prismaWith(t, uniqueIdentity, `"provider", "providerAccountId" COLLATE NOCASE);`), Want: "no unique index over (provider, providerAccountId) that compares byte for byte"},
+		"identity ignores case": {Schema: prismaWith(t, uniqueIdentity, `"provider", "providerAccountId" COLLATE NOCASE);`), Want: "no unique index over (provider, providerAccountId) that compares byte for byte"},
 		"a column is missing":   {Schema: prismaWith(t, `"image" TEXT, `, ``), Want: "table User has no column image"},
 		"a column has a prefix": {Schema: prismaWith(t, `"id_token" TEXT`, `"my_id_token" TEXT`), Want: "table Account has no column id_token"},
-		"a column too much":     {Schema: prismaWith(t, `"image" TEXT, `, `"image" TEXT, "role" TEXT NOT NULL, `), Want: "table User has a column role that requires a value"},
-		"the same twice":        {Schema: prismaWith(t, uniqueEmail+` ON "User"("email");`, users), Want: "table User has 1 values of (email) that occur more than once"},
+		"an extra column":       {Schema: prismaWith(t, `"image" TEXT, `, `"image" TEXT, "role" TEXT NOT NULL, `), Want: "table User has a column role that requires a value"},
+		"duplicate values":      {Schema: prismaWith(t, uniqueEmail+` ON "User"("email");`, users), Want: "table User has 1 values of (email) that occur more than once"},
 	})
 }
 
 func TestAddsIndexes(t *testing.T) {
 	sqltest.AddsIndexes(t, testDatabase, map[string]sqltest.SchemaCase{
-		"as Prisma makes it": {Schema: prismaWith(t, uniqueEmail, uniqueEmail), Want: ""},
-		"email not unique":   {Schema: prismaWith(t, uniqueEmail, `CREATE INDEX "User_email_key"`), Want: "authsvc_user_email"},
-		"a default":          {Schema: prismaWith(t, `"image" TEXT, `, `"image" TEXT, "role" TEXT NOT NULL DEFAULT 'user', `), Want: ""},
-		"unique in part":     {Schema: prismaWith(t, uniqueSession, `"Session"("sessionToken") WHERE "id" > '';`), Want: "authsvc_session_key"},
-		"unique by too much": {Schema: prismaWith(t, uniqueToken, `"VerificationToken"("token", "expires")`), Want: "authsvc_token_key"},
+		"as created by Prisma":      {Schema: prismaWith(t, uniqueEmail, uniqueEmail), Want: ""},
+		"email not unique":          {Schema: prismaWith(t, uniqueEmail, `CREATE INDEX "User_email_key"`), Want: "authsvc_user_email"},
+		"a default":                 {Schema: prismaWith(t, `"image" TEXT, `, `"image" TEXT, "role" TEXT NOT NULL DEFAULT 'user', `), Want: ""},
+		"partially unique":          {Schema: prismaWith(t, uniqueSession, `"Session"("sessionToken") WHERE "id" > '';`), Want: "authsvc_session_key"},
+		"unique on an extra column": {Schema: prismaWith(t, uniqueToken, `"VerificationToken"("token", "expires")`), Want: "authsvc_token_key"},
 	})
 }
 

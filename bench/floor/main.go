@@ -60,7 +60,7 @@ func main() {
 func serve(name, addr, location string) error {
 	start, ok := floors[name]
 	if !ok {
-		return fmt.Errorf("there is no floor %q", name)
+		return fmt.Errorf("unknown floor %q", name)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()

@@ -96,7 +96,7 @@ type signIns struct {
 func splitNeighbours(location string) (db, mail string, p *provider, err error) {
 	part := strings.Fields(location)
 	if len(part) != 3 {
-		return "", "", nil, errors.New("sign-ins have a database, a mail server and a provider")
+		return "", "", nil, errors.New("the location of a sign-in floor must name a database, a mail server and a provider")
 	}
 	return part[0], part[1], newProvider(part[2]), nil
 }

@@ -178,7 +178,7 @@ func TestDevBanner(t *testing.T) {
 func TestDevSaysWhoMay(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct{ settings, want string }{
-		"everybody": {"", ""},
+		"everyone": {"", ""},
 		"a domain": {"sign_in: {allow: [{domains: [acme.example]}]}",
 			"may sign in: Emmy Noether <emmy@acme.example>\nnot: Ada Lovelace <ada@example.com>, Grace Hopper <grace@example.com>, Alan Turing <alan@example.com>, Katherine Johnson (by the sign-in conditions)\n"},
 		"a group of a provider": {"session: {claims: {groups: realm.roles}}\nsign_in: {allow: [{providers: [github], groups: [ops]}, {domains: [example.com]}]}",

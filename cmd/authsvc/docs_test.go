@@ -254,7 +254,7 @@ func shellBlocks(t *testing.T) (all []shownCommand) {
 			t.Fatal(err)
 		}
 		for _, m := range regexp.MustCompile("(?s)```sh\n(.*?)```\n(.{0,60})").FindAllStringSubmatch(string(raw), -1) {
-			said := strings.HasPrefix(strings.TrimSpace(m[2]), "(not run by the tests.)")
+			said := strings.HasPrefix(strings.TrimSpace(m[2]), "(The tests do not run this example.)")
 			for line := range strings.Lines(m[1]) {
 				command, comment, _ := strings.Cut(line, "#")
 				if command = strings.TrimSpace(command); command != "" {
@@ -337,7 +337,7 @@ func TestDocumentedCommands(t *testing.T) {
 		default:
 			from, known := elsewhere[c.page]
 			if !known || !strings.Contains(read(from[0]), from[1]) {
-				t.Errorf("%s shows %s, which no test is known to run; say so after the block: (not run by the tests.)", c.page, c.line)
+				t.Errorf("%s shows %s, which no test is known to run; say so after the block: (The tests do not run this example.)", c.page, c.line)
 			}
 		}
 	}

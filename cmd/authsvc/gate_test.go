@@ -70,7 +70,7 @@ func TestGateCommand(t *testing.T) {
 		return a
 	}
 	if a := ask("/dash?a=b"); a.Location() != origin+"/api/auth/gate/start?to=%2Fdash%3Fa%3Db" {
-		t.Fatalf("nobody is signed in: %d %s", a.StatusCode, a.Location())
+		t.Fatalf("no session: %d %s", a.StatusCode, a.Location())
 	}
 	if a := ask("/api/auth/gate/start?to=%2Fdash%3Fa%3Db"); a.Location() != origin+"/api/auth/signin?callbackUrl="+url.QueryEscape(origin+"/dash?a=b") {
 		t.Fatalf("gate/start: %d %s", a.StatusCode, a.Location())
@@ -109,7 +109,7 @@ func TestGateCommand(t *testing.T) {
 	select {
 	case <-ended:
 	case <-time.After(patience):
-		t.Error("the stream goes on after the sign-out")
+		t.Error("the stream continues after the sign-out")
 	}
 	l.terminate()
 }

@@ -201,7 +201,7 @@ func badLines() []badLine {
 			"- {id: mail, type: email, server: \"smtp://mail.example.com:587\", from: a@example.com}", []string{
 				"providers[4].server cannot be used: mail: the URL's port is not a number from 1 to 65535; write smtp://user:password@host:587, the password percent-encoded",
 				"providers[4].max_age is out of range; use 1m to 24h; 10m is the default",
-				`providers[4].from is not a mail address; write "Acme <no-reply@example.com>"`}},
+				`providers[4].from must be an email address; write "Acme <no-reply@example.com>"`}},
 		{"- steam", "- {id: steam, api_key: a}", []string{"providers[5] is one value, not a mapping; write {id: github, client_id: …, client_secret: …}"}},
 		{"- {id: x, type: credentials}", "- {id: gitlab, client_id: a, client_secret: b}", []string{"providers[6].hook is missing; name the hook that checks the fields: hook: {url: https://app.example.com/credentials, secret: whsec_…}"}},
 		{"- {id: acme, type: oidc, client_id: a, client_secret: b, issuer: https://id.acme.example}",

@@ -432,13 +432,13 @@ func TestProbeWords(t *testing.T) {
 		code int
 		says string
 	}{
-		"another host":   {[]string{"--origin", "https://other.example.com"}, exitUsage, "is not a host of gate.hosts"},
-		"by http":        {[]string{"--origin", "http://example.com"}, exitUsage, "is not a host of gate.hosts"},
-		"no address":     {[]string{"--connect-to", "example.com"}, exitUsage, "write HOST:PORT=ADDRESS:PORT"},
-		"too fast":       {[]string{"--rate", "1e9"}, exitUsage, "--rate"},
-		"no cookies":     {[]string{"--cookie-file", filepath.Join(s.dir, "none")}, exitFailed, "--cookie-file"},
-		"not cookies":    {[]string{"--cookie-file", s.file}, exitFailed, "is neither a line"},
-		"nobody answers": {[]string{"--connect-to", closed}, exitFailed, "1 attempts: 0 holes, 0 broken, 0 unclear, 1 failed"},
+		"another host": {[]string{"--origin", "https://other.example.com"}, exitUsage, "is not a host of gate.hosts"},
+		"over http":    {[]string{"--origin", "http://example.com"}, exitUsage, "is not a host of gate.hosts"},
+		"no address":   {[]string{"--connect-to", "example.com"}, exitUsage, "write HOST:PORT=ADDRESS:PORT"},
+		"too fast":     {[]string{"--rate", "1e9"}, exitUsage, "--rate"},
+		"no cookies":   {[]string{"--cookie-file", filepath.Join(s.dir, "none")}, exitFailed, "--cookie-file"},
+		"not cookies":  {[]string{"--cookie-file", s.file}, exitFailed, "is neither a line"},
+		"no answer":    {[]string{"--connect-to", closed}, exitFailed, "1 attempts: 0 holes, 0 broken, 0 unclear, 1 failed"},
 	} {
 		var out bytes.Buffer
 		code := run(t.Context(), append([]string{"probe", "-c", s.file}, tt.args...), nil, strings.NewReader(""), &out, &out)
@@ -462,7 +462,7 @@ func TestSampleOf(t *testing.T) {
 			path = want
 		}
 		if _, pattern := mux.Handler(httptest.NewRequest(http.MethodGet, path, nil)); pattern != match {
-			t.Errorf("%s is not of %s", path, match)
+			t.Errorf("%s does not match %s", path, match)
 		}
 	}
 }

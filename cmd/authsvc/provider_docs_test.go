@@ -59,14 +59,14 @@ func firstError(errs ...error) error {
 	return nil
 }
 
-var protocolNames = map[string]string{"oidc": "OpenID Connect", "oauth2": "OAuth 2.0", "oauth1": "OAuth 1.0a", "openid2": "OpenID 2.0", "custom": "A protocol of its own"}
+var protocolNames = map[string]string{"oidc": "OpenID Connect", "oauth2": "OAuth 2.0", "oauth1": "OAuth 1.0a", "openid2": "OpenID 2.0", "custom": "Custom protocol"}
 
 // emailDocs say how far an e-mail address from a provider can be trusted.
 var emailDocs = map[string]string{
 	provider.EmailClaim:      "The provider says whether each address is verified; an address counts as verified only if the provider says so.",
 	provider.EmailFiltered:   "Only the verified primary address is used; without one, the user has no address.",
 	provider.EmailImplied:    "The provider returns only verified addresses, so they count as verified.",
-	provider.EmailIssuer:     "The operator of the server decides about addresses, so none counts as verified unless the configuration says so.",
+	provider.EmailIssuer:     "The operator of the server controls the addresses, so none counts as verified unless the configuration says so.",
 	provider.EmailUnverified: "The provider does not vouch for the address, so it never counts as verified.",
 	provider.EmailAbsent:     "The provider returns no address.",
 }

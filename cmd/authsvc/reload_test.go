@@ -36,14 +36,14 @@ func TestReload(t *testing.T) {
 
 			l.reload(strings.Replace(config, "providers:\n", "providers:\n  - {id: github, client_id: a, client_secret: b}\n", 1))
 			if got := providers(); !strings.Contains(got, `"github"`) || !strings.Contains(got, `"op"`) {
-				t.Errorf("with one more: %s", got)
+				t.Errorf("with another provider: %s", got)
 			}
 			if err := person.finishSignIn(at); err != nil {
 				t.Errorf("a sign-in across a reload: %v", err)
 			}
 			l.reload(strings.Replace(config, testSecret, "[NewNewNewNew-9sK2mV7xQ4tB8wE1yU5iO3pA6dF0gH, "+testSecret+"]", 1))
 			if got := providers(); strings.Contains(got, "github") {
-				t.Errorf("with one less: %s", got)
+				t.Errorf("without that provider: %s", got)
 			}
 			if err := person.signedIn(); err != nil {
 				t.Errorf("under the second secret: %v", err)
@@ -54,11 +54,11 @@ func TestReload(t *testing.T) {
 			l.reload(strings.Replace(config, testSecret, "NewNewNewNew-9sK2mV7xQ4tB8wE1yU5iO3pA6dF0gH", 1))
 			if name == "jwt" || name == "no store" {
 				if err := absent.signedIn(); err == nil {
-					t.Error("a session that was sealed under a secret that is gone")
+					t.Error("a session sealed under a removed secret is still valid")
 				}
 			}
 			if err := person.signedIn(); err != nil {
-				t.Errorf("sealed anew while both secrets were there: %v", err)
+				t.Errorf("resealed while both secrets were configured: %v", err)
 			}
 			l.terminate()
 		})
@@ -91,7 +91,7 @@ func TestReloadRefused(t *testing.T) {
 		l.waitForLog("event=configuration.change_failed", i+1)
 		for _, want := range c.want {
 			if !strings.Contains(strings.ReplaceAll(l.out.String(), `\"`, `"`), want) {
-				t.Errorf("%s: not said: %s", c.config, want)
+				t.Errorf("%s: not logged: %s", c.config, want)
 			}
 		}
 		if code, _ := getStatus(t, origin+"/api/auth/signin"); code != http.StatusOK {
@@ -138,7 +138,7 @@ func TestReloadRateLimit(t *testing.T) {
 				return err == nil
 			}
 			if first, second, third := begun(), begun(), begun(); !first || !second || third {
-				t.Error("2/h does not hold")
+				t.Error("the limit of 2/h is not enforced")
 			}
 			l.reload(config("2/h"))
 			if begun() {
@@ -185,7 +185,7 @@ func TestReloadUnderLoad(t *testing.T) {
 	eventually(t, "all closed", func() bool { return openFiles(t, l) <= before+10 })
 	t.Logf("%d reloads for %d signals, memory %s", reloads(), signals, residentMemory(t, l))
 	if reloads() < 3 || strings.Contains(l.out.String(), "level=ERROR") {
-		t.Error("not as many reloads as there should be, or errors")
+		t.Error("too few reloads, or errors")
 	}
 	l.terminate()
 }

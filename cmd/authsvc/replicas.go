@@ -201,7 +201,7 @@ func (r *rotation) progress(n int) string {
 	case first < n:
 		return fmt.Sprintf("step 2 of a rotation: %d of %d replicas seal under the new secret; move it to the front of the others' lists", first, n)
 	case old > 0:
-		return fmt.Sprintf("step 2 of a rotation is done: all %d replicas seal under the newest secret; drop the others when session.max_age has passed since", n)
+		return fmt.Sprintf("step 2 of a rotation is done: all %d replicas seal under the newest secret; wait for session.max_age or 7 days, whichever is longer, then remove the others", n)
 	}
 	if n == 1 && !slices.Equal(r.replicas[0].Keys, r.keys) {
 		return "the running replica has another list, and will use this one after its next reload or start"

@@ -21,7 +21,7 @@ func TestRotationStep(t *testing.T) {
 		want  string
 		wrong bool
 	}{
-		"nobody runs":                         {"a", nil, "", false},
+		"no replica runs":                     {"a", nil, "", false},
 		"before":                              {"a", []string{"a", "a"}, "one, the same at all 2", false},
 		"appended at one":                     {"ab", []string{"ab", "a"}, "step 1 of a rotation: 1 of 2", false},
 		"appended":                            {"ab", []string{"ab", "ab"}, "step 1 of a rotation is done: all 2", false},

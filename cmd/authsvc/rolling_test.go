@@ -130,7 +130,7 @@ func rollReplicas(t *testing.T, replicas int, storage string) {
 		}
 	}
 	people.stopWithoutErrors(t)
-	t.Logf("%d attempts went on to another replica", front.passed.Load())
+	t.Logf("%d attempts continued at another replica", front.passed.Load())
 	for _, l := range running {
 		l.terminate()
 	}

@@ -37,7 +37,7 @@ func TestRulesPage(t *testing.T) {
 		}
 		var out, errs bytes.Buffer
 		if code := run(t.Context(), []string{"check", "--offline", "-c", name}, nil, nil, &out, &errs); code != exitOK {
-			t.Errorf("block %d is no configuration: %s%s", i, out.String(), errs.String())
+			t.Errorf("block %d is not a valid configuration: %s%s", i, out.String(), errs.String())
 		}
 	}
 	table := write("tests.yaml", "", blocks[len(blocks)-1])

@@ -110,7 +110,7 @@ func (f *skewedReplicas) checkFirstProof(from, by int) {
 		f.Errorf("%s: %v %v", what, a, err)
 	}
 	if a, err := late.Get(back.URL()); err != nil || !strings.Contains(a.Location(), "error=OAuthAccountNotLinked") {
-		f.Errorf("%s: a sign-in of before: %v %v", what, a, err)
+		f.Errorf("%s: an earlier sign-in: %v %v", what, a, err)
 	}
 	late.mustBeSignedOut(what)
 	squatter.mustBeSignedOut(what)
@@ -188,7 +188,7 @@ func (f *skewedReplicas) waitForSweep() {
 			return
 		}
 		if !errors.Is(err, authsvc.ErrConflict) || time.Now().After(deadline) {
-			f.Fatalf("nobody sweeps: %v", err)
+			f.Fatalf("no replica sweeps: %v", err)
 		}
 	}
 }
@@ -239,7 +239,7 @@ func (f *skewedReplicas) checkRateLimit(from, at int) {
 		if passed, wait := try(at); passed {
 			return
 		} else if time.Now().After(deadline) {
-			f.Errorf("used up at %v, nobody passes at %v: %v", skews[from], skews[at], wait)
+			f.Errorf("used up at %v, no request passes at %v: %v", skews[from], skews[at], wait)
 			return
 		}
 	}

@@ -135,7 +135,7 @@ func (f *skewedReplicas) watchReadiness() (stop func()) {
 		for {
 			for i, l := range f.replicas {
 				if code, text := getStatus(f.T, "http://"+l.addr+"/readyz"); code != http.StatusOK {
-					f.Errorf("the replica at %v is not ready any more: %d %s", skews[i], code, text)
+					f.Errorf("the replica at %v is no longer ready: %d %s", skews[i], code, text)
 					return
 				}
 			}

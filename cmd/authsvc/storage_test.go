@@ -30,7 +30,7 @@ func TestCompatWithRedis(t *testing.T) {
 		"v5":                     {authsvc.AuthJSV5, "database", server, true},
 		"sessions in the tables": {authsvc.NextAuthV4, "database", "", false},
 		"sessions in cookies":    {authsvc.NextAuthV4, "jwt", server, false},
-		"nobody moves":           {authsvc.CompatNone, "database", server, false},
+		"no migration":           {authsvc.CompatNone, "database", server, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := &config.Settings{Storage: config.Storage{URL: "memory:", Sessions: c.sessions, Prefix: prefix}}
@@ -110,7 +110,7 @@ func TestCheckFolder(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	if err := checkFolder(dir); err != nil {
-		t.Errorf("a folder of one's own: %v", err)
+		t.Errorf("a writable folder: %v", err)
 	}
 	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
 		t.Errorf("left behind: %v, %v", left, err)
@@ -121,6 +121,6 @@ func TestCheckFolder(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := checkFolder(dir); err == nil {
-		t.Errorf("%s: a file can be made", dir)
+		t.Errorf("%s: a file can be created", dir)
 	}
 }

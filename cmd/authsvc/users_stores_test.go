@@ -129,7 +129,7 @@ func operate(t *testing.T, o *desk, op *idp.Server) {
 	o.run("users", "unblock", "ada@example.com")
 	o.run("users", "list", "--blocked")
 	if err := ada.SignIn(op, "ada"); err != nil {
-		t.Errorf("twin: unblocked, and does not get in: %v", err)
+		t.Errorf("twin: unblocked, but cannot sign in: %v", err)
 	}
 
 	o.run("users", "set", "ada@example.com", "--name", "Ada King")

@@ -63,7 +63,7 @@ func TestNewcomer(t *testing.T) {
 			}
 		}
 		if follow == nil {
-			t.Errorf("the README shows commands that nobody tried:\n%s", block[2])
+			t.Errorf("the README shows commands that were not tried:\n%s", block[2])
 			continue
 		}
 		var commands []string
@@ -132,7 +132,7 @@ func (n *newcomer) serve(dir, line, ready string, env ...string) (end func() str
 	n.Helper()
 	if res, err := http.Get(ready); err == nil {
 		res.Body.Close()
-		n.Fatalf("somebody else answers at %s", ready)
+		n.Fatalf("another program answers at %s", ready)
 	}
 	out, err := os.Create(filepath.Join(n.TempDir(), "out"))
 	if err != nil {
@@ -195,7 +195,7 @@ func (n *newcomer) signIn(commands []string) {
 	defer browser.Close()
 	b := browser.Tab(n)
 	b.Open(origin)
-	shows(b, "Nobody is signed in")
+	shows(b, "You are not signed in")
 	b.Open(origin + "/api/auth/signin?callbackUrl=%2F")
 	b.Click(".p-dev button")
 	shows(b, "Ada Lovelace")

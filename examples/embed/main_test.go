@@ -85,7 +85,7 @@ func testServe(t *testing.T, fails bool) {
 	synctest.Wait()
 	select {
 	case err := <-ended:
-		t.Fatalf("it ended with %v while a request was under way", err)
+		t.Fatalf("it ended with %v while a request was in progress", err)
 	default:
 	}
 	close(finish)

@@ -149,7 +149,7 @@ func MakeDir(dir string) error {
 		err = os.WriteFile(filepath.Join(dir, ".gitignore"), []byte("*\n"), 0o600)
 	}
 	if err != nil {
-		return fmt.Errorf("cannot create the folder of dev: %w", err)
+		return fmt.Errorf("cannot create the dev folder: %w", err)
 	}
 	return nil
 }

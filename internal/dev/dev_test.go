@@ -114,7 +114,7 @@ func TestDev(t *testing.T) {
 		t.Errorf("does not say what to open:\n%s", out)
 	}
 	v := visit(t, port)
-	if home := v.get("/"); !strings.Contains(home.Text, "Nobody is signed in") || strings.Contains(home.Text, "/api/auth/account") {
+	if home := v.get("/"); !strings.Contains(home.Text, "You are not signed in") || strings.Contains(home.Text, "/api/auth/account") {
 		t.Errorf("home page: %s", home.Text)
 	}
 

@@ -43,7 +43,7 @@ func (w *world) welcomeShared() {
 	fmt.Fprintf(w.Out, `authsvc dev — for development; other machines can connect
 
   Open            %s
-                  (works once; it lets in this browser and no other)
+                  (works once, for one browser)
   Kept in         %s
 
 Press Ctrl-C to stop.
@@ -116,7 +116,7 @@ func (w *world) guardShared(next http.Handler) http.Handler {
 			case r.Method == http.MethodGet && w.gate.redeem(query.Get(tokenParam)):
 				// #nosec G124 -- Secure depends on the address that the browser sees
 				http.SetCookie(rw, &http.Cookie{Name: gateCookie, Value: w.gate.cookie, Path: "/", HttpOnly: true, Secure: w.gate.secure, SameSite: http.SameSiteLaxMode})
-				fmt.Fprintf(w.Out, "\nA browser was let in. For another one: %s\n\n", w.invitation())
+				fmt.Fprintf(w.Out, "\nA browser used the address. For another browser: %s\n\n", w.invitation())
 			default:
 				w.turnAway(rw)
 				return
@@ -135,7 +135,7 @@ func (w *world) guardShared(next http.Handler) http.Handler {
 
 func (w *world) turnAway(rw http.ResponseWriter) {
 	rw.Header().Set("Cache-Control", "no-store")
-	http.Error(rw, "Open the address that authsvc dev has printed: its token lets one browser in.", http.StatusForbidden)
+	http.Error(rw, "Open the address that authsvc dev printed: its token lets one browser in.", http.StatusForbidden)
 }
 
 // inProcess answers requests to the issuer without the network, because the network

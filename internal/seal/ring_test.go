@@ -46,7 +46,7 @@ func TestNewRing(t *testing.T) {
 				t.Fatalf("error %v, want %q", err, test.err)
 			}
 			if r != nil {
-				t.Error("a ring came with the error")
+				t.Error("NewRing returned a ring with the error")
 			}
 		})
 	}
@@ -138,7 +138,7 @@ func TestNamesOther(t *testing.T) {
 			t.Errorf("%s: another's key is its own", name)
 		}
 		if make(ring(two)).NamesOther("x"+token) || make(ring(two)).NamesOther("") || make(ring(one)).NamesOther(token+"x") {
-			t.Errorf("%s: what is no token names a key", name)
+			t.Errorf("%s: an invalid token names a key", name)
 		}
 	}
 	token, err := ring(one).AuthJSV5("cookie").Seal([]byte("{}"))

@@ -13,19 +13,19 @@ import (
 )
 
 var oauthAdvisories = []advisory{
-	{"CVE-2023-27490", "state, nonce and PKCE may be left out at the callback", stripped},
-	{"GHSA-x445-f3h2-j279 better-auth-8897", "the checks of one provider serve another", crossed},
+	{"CVE-2023-27490", "the callback accepts a missing state, nonce or PKCE verifier", stripped},
+	{"GHSA-x445-f3h2-j279 better-auth-8897", "the checks of one provider are used for another", crossed},
 	{"CVE-2023-48228 CVE-2024-23647", "PKCE can be left out", alwaysPKCE},
 	{"CVE-2026-31813 CVE-2026-55669", "an ID token of an attacker is accepted", foreignIDToken},
 	{"CVE-2026-33322", "the attacker chooses the algorithm", algorithm},
-	{"CVE-2020-26160", "an audience that is a list is skipped", audienceList},
+	{"CVE-2020-26160", "an audience that is a list is not checked", audienceList},
 	{"GHSA-wpfr-6297-9v57 CVE-2026-42560", "a user without an id of their own", noID},
-	{"CVE-2026-33544", "sign-ins at once are mixed up", manyPeople},
+	{"CVE-2026-33544", "concurrent sign-ins are mixed up", manyPeople},
 	{"CVE-2026-55076 GHSA-g38m-r43w-p2q7", "email_verified that is not a boolean counts", coerced},
-	{"CVE-2022-31107", "a mutable name identifies", mutableName},
+	{"CVE-2022-31107", "a mutable name identifies an account", mutableName},
 	{"CVE-2024-38351 CVE-2026-44166 CVE-2026-35511", "an address alone links an account", preHijack},
 	{"CVE-2026-9689", "a parameter twice", twice},
-	{"CVE-2017-12159 CVE-2020-14302", "state can be used again", stateAgain},
+	{"CVE-2017-12159 CVE-2020-14302", "state can be reused", stateAgain},
 	{"CVE-2022-31034 CVE-2025-66630", "state and verifier can be guessed", unguessable},
 	{"CVE-2026-67437", "started sign-ins fill the memory of the server", startedOnly},
 	{"CVE-2025-64717", "a removed provider still signs in", goneProvider},
@@ -163,7 +163,7 @@ func manyPeople(t *testing.T, w *arena.World) {
 		}
 	})
 	if wrong.Load() != 0 {
-		t.Errorf("%d of %d are somebody else", wrong.Load(), len(browsers))
+		t.Errorf("%d of %d are another user", wrong.Load(), len(browsers))
 	}
 }
 

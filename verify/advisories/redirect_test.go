@@ -15,19 +15,19 @@ var redirectAdvisories = []advisory{
 	{"CVE-2022-24858", "look-alike origins as callbackUrl", leads(
 		"https://app.test.evil.test", "https://app.test@evil.test", "https://app.testevil.test", "https://evil.test/https://app.test",
 		"http://app.test/", "https://app.test:8443/", "https://evil.test?https://app.test", "https://evil.test#app.test")},
-	{"CVE-2022-29214", "a path of its own past the one redirect function", everyWay},
+	{"CVE-2022-29214", "a separate code path bypasses the redirect function", everyWay},
 	{"CVE-2022-31093", "a malformed callbackUrl hangs the route", malformedURL},
-	{"CVE-2025-27143", "addresses without a scheme", leads(
+	{"CVE-2025-27143", "URLs without a scheme", leads(
 		"//evil.test", "///evil.test", `/\evil.test`, `\/evil.test`, `\\evil.test`, "/\t/evil.test", "/\r/evil.test", "/%2f%2fevil.test/..;//evil.test", "https:evil.test", "https:/evil.test")},
 	{"CVE-2020-4037 CVE-2020-11053", "blanks and control characters before the host", leads(
 		" https://evil.test", "\x00//evil.test", "/\n/evil.test", "https://app.test\n.evil.test", "\u2028//evil.test", "https://app.test%0d%0a.evil.test", "java\tscript:alert(1)")},
 	{"CVE-2021-21291 CVE-2025-71403", "a trusted host matches as a suffix", suffix},
-	{"CVE-2024-52289", "the dots of an allowed address match anything", dots},
-	{"CVE-2024-56734", "the address in a mailed link is not checked at GET", mailedLink},
+	{"CVE-2024-52289", "the dots of an allowed URL match anything", dots},
+	{"CVE-2024-56734", "the URL in a mailed link is not checked at GET", mailedLink},
 	{"CVE-2023-6927 CVE-2024-8883 CVE-2018-14658", "wildcards, double encoding and dot segments", leads(
 		"https://app.test/%2e%2e//evil.test@x", "https://app.test%252eevil.test", "https://*.app.test", "https://app.test%2f@evil.test", "https://app.test;.evil.test", "https://app.test\\@evil.test")},
-	{"GHSA-vrw8-fxc6-2r93 CVE-2026-53523", "the Host header makes addresses", hostHeader},
-	{"GHSA-3529-5m8x-rpv3 GHSA-93m4-mfpg-c3xf CVE-2025-64101", "forwarded headers make the links of mails", forwardedLink},
+	{"GHSA-vrw8-fxc6-2r93 CVE-2026-53523", "the Host header determines URLs", hostHeader},
+	{"GHSA-3529-5m8x-rpv3 GHSA-93m4-mfpg-c3xf CVE-2025-64101", "forwarded headers determine the links in mails", forwardedLink},
 }
 
 // leads checks that no value leads to another site, and that a path works.

@@ -16,17 +16,17 @@ import (
 var requestAdvisories = []advisory{
 	{"CVE-2022-31186", "secrets are in the log of an error", loggedSecrets},
 	{"GHSA-xmf8-cvqr-rfgj CVE-2026-73418", "a malformed Authorization header throws", malformedHeader},
-	{"GHSA-8fpg-xm3f-6cx3", "an error reads as signed in", failOpen},
+	{"GHSA-8fpg-xm3f-6cx3", "an error counts as signed in", failOpen},
 	{"CVE-2025-29927 CVE-2026-34457", "a header switches the guard off", magicHeaders},
 	{"CVE-2026-41248 CVE-2026-41059 CVE-2025-54576", "a crafted path passes the guard", craftedPath},
-	{"CVE-2026-45364", "one client has many limits by spelling its address", spelled},
-	{"CVE-2026-47203 CVE-2025-24806", "spellings of an account have limits of their own", spellings},
-	{"CVE-2026-76835 GHSA-rjr7-jggh-pgcp CVE-2024-47070", "forwarded addresses count by default", spoofed},
+	{"CVE-2026-45364", "one client gets many limits by spelling its address differently", spelled},
+	{"CVE-2026-47203 CVE-2025-24806", "each spelling of an account has its own limit", spellings},
+	{"CVE-2026-76835 GHSA-rjr7-jggh-pgcp CVE-2024-47070", "forwarded addresses are trusted by default", spoofed},
 	{"CVE-2025-24358 CVE-2025-46721", "the origin check never runs", originCheck},
-	{"CVE-2026-29084", "signing somebody in from another site", loginCSRF},
+	{"CVE-2026-29084", "signing a person in from another site", loginCSRF},
 	{"CVE-2020-10734 CVE-2023-45128", "sign-out without a token, or with one of another session", logoutCSRF},
-	{"CVE-2026-42849 CVE-2022-31127", "a page shows what the address says", reflected},
-	{"CVE-2026-41571", "an empty or null password is right", nullPassword},
+	{"CVE-2026-42849 CVE-2022-31127", "a page shows text from the URL", reflected},
+	{"CVE-2026-41571", "an empty or null password is accepted", nullPassword},
 }
 
 func newRequest(method, target string) *http.Request { return httptest.NewRequest(method, target, nil) }
@@ -223,7 +223,7 @@ func originCheck(t *testing.T, w *arena.World) {
 		c := b.Clone()
 		c.Header.Set("Origin", o)
 		if c.Post("/api/auth/signout", "csrfToken", token); b.Email() == "" {
-			t.Errorf("Origin %s with a good token signs out", o)
+			t.Errorf("Origin %s with a valid token signs out", o)
 		}
 	}
 	b.Header.Set("Origin", arena.Origin)

@@ -13,18 +13,18 @@ import (
 )
 
 var sessionAdvisories = []advisory{
-	{"CVE-2023-48309", "another sealed value is a session", confused},
+	{"CVE-2023-48309", "another sealed value counts as a session", confused},
 	{"CVE-2026-30224", "sign-out leaves the session on the server", replayed},
-	{"CVE-2024-28197 CVE-2026-34454 CVE-2026-7507", "the session from before the sign-in goes on", fixed},
-	{"CVE-2024-38513 CVE-2023-45141", "a session id chosen by the client is adopted", chosen},
+	{"CVE-2024-28197 CVE-2026-34454 CVE-2026-7507", "the session from before the sign-in continues", fixed},
+	{"CVE-2024-38513 CVE-2023-45141", "a session id chosen by the client is accepted", chosen},
 	{"CVE-2024-52801 CVE-2026-25726", "session tokens can be guessed", guessable},
-	{"CVE-2026-27840", "a shortened or changed token is still good", truncated},
+	{"CVE-2026-27840", "a shortened or changed token is still valid", truncated},
 	{"GHSA-2vg6-77g8-24mp", "a session survives its user", survivor},
 	{"CVE-2023-1976 CVE-2025-53942", "links and sessions end late or never", late},
-	{"CVE-2026-27946 CVE-2025-61928", "the signed-in person sets what they are", selfMade},
+	{"CVE-2026-27946 CVE-2025-61928", "the signed-in person sets their own attributes", selfMade},
 	{"CVE-2025-48947 CVE-2025-64762", "answers with sessions may be cached", cached},
-	{"CVE-2025-27144 CVE-2024-28180 CVE-2022-36083", "a small token costs much", bombs},
-	{"CVE-2026-41574 CVE-2026-34969", "tokens are in addresses", inAddresses},
+	{"CVE-2025-27144 CVE-2024-28180 CVE-2022-36083", "a small token causes much work", bombs},
+	{"CVE-2026-41574 CVE-2026-34969", "tokens are in URLs", inAddresses},
 }
 
 func confused(t *testing.T, _ *arena.World) {
@@ -127,7 +127,7 @@ func truncated(t *testing.T, _ *arena.World) {
 			}
 		}
 		if b.Email() == "" {
-			t.Error("twin: the whole one is not good")
+			t.Error("twin: the whole token is not valid")
 		}
 	})
 }
@@ -141,7 +141,7 @@ func survivor(t *testing.T, _ *arena.World) {
 			t.Fatal(err)
 		}
 		if b.Email() != "" || other.Email() == "" {
-			t.Errorf("the deleted is %q, the other %q", b.Email(), other.Email())
+			t.Errorf("the deleted user is %q, the other %q", b.Email(), other.Email())
 		}
 	})
 }
@@ -165,7 +165,7 @@ func late(t *testing.T, _ *arena.World) {
 		}
 		time.Sleep(31 * 24 * time.Hour)
 		if good.Email() != "" {
-			t.Error("a session of 30 days lives on day 31")
+			t.Error("a session of 30 days is valid on day 31")
 		}
 	})
 }

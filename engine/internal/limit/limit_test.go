@@ -66,7 +66,7 @@ func TestLoginQueue(t *testing.T) {
 	}
 	for i := range 10 * maxQueuedOfOne {
 		if a := enter("ada", fmt.Sprint(i)); a == nil || left(a) {
-			t.Fatal("a newcomer was not let in")
+			t.Fatal("a newcomer was not admitted")
 		}
 	}
 	if last := all[len(all)-1]; enter("ada", last.client) != nil || enter("bob", last.client) == nil {
@@ -74,7 +74,7 @@ func TestLoginQueue(t *testing.T) {
 	}
 	for i := range 10 * maxQueuedLogins {
 		if enter(fmt.Sprint("account", i/maxQueuedOfOne), fmt.Sprint(i)) == nil {
-			t.Fatal("a newcomer was not let in")
+			t.Fatal("a newcomer was not admitted")
 		}
 	}
 	waiting := 0

@@ -31,7 +31,7 @@ func (p *Provider) AuthenticateClient(r *http.Request) (id string, ok bool) {
 // short-lived, and not used before.
 func (p *Provider) assertedClient(r *http.Request) (Client, error) {
 	if r.Header.Get("Authorization") != "" || r.PostForm.Has("client_secret") {
-		return Client{}, invalidRequest("two ways of client authentication")
+		return Client{}, invalidRequest("the request must not use two methods of client authentication")
 	}
 	jws, err := jose.ParseSignedCompact(r.PostForm.Get("client_assertion"), assertionAlgs)
 	if err != nil || r.PostForm.Get("client_assertion_type") != assertionType {

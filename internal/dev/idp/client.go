@@ -57,18 +57,18 @@ func indexClients(list []Client) (map[string]Client, error) {
 	var errs []error
 	for i, c := range list {
 		if c.ID == "" {
-			errs = append(errs, fmt.Errorf("client %d: no id", i))
+			errs = append(errs, fmt.Errorf("client %d: the id is missing", i))
 			continue
 		}
 		if _, dup := clients[c.ID]; dup {
-			errs = append(errs, fmt.Errorf("client %q: id used twice", c.ID))
+			errs = append(errs, fmt.Errorf("client %q: the id is used twice", c.ID))
 		}
 		if c.Secret != "" && c.Key != nil {
-			errs = append(errs, fmt.Errorf("client %q: has a secret and a key", c.ID))
+			errs = append(errs, fmt.Errorf("client %q: must not have both a secret and a key", c.ID))
 		}
 		for _, raw := range c.RedirectURIs {
 			if _, err := parseRedirectURI(raw); err != nil {
-				errs = append(errs, fmt.Errorf("client %q: redirect uri %q: %w", c.ID, raw, err))
+				errs = append(errs, fmt.Errorf("client %q: redirect URI %q: %w", c.ID, raw, err))
 			}
 		}
 		c.RedirectURIs = slices.Clone(c.RedirectURIs)
@@ -83,7 +83,7 @@ func indexClients(list []Client) (map[string]Client, error) {
 func parseRedirectURI(raw string) (*url.URL, error) {
 	for _, c := range []byte(raw) {
 		if c <= ' ' || c >= 0x7f || c == '\\' {
-			return nil, errors.New("has control, non-ASCII or backslash characters")
+			return nil, errors.New("must not contain control, non-ASCII or backslash characters")
 		}
 	}
 	u, err := url.Parse(raw)
@@ -93,9 +93,9 @@ func parseRedirectURI(raw string) (*url.URL, error) {
 	case u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "":
 		return nil, errors.New("must be an absolute http or https URL")
 	case u.User != nil:
-		return nil, errors.New("has credentials")
+		return nil, errors.New("must not contain credentials")
 	case strings.Contains(raw, "#"):
-		return nil, errors.New("has a fragment")
+		return nil, errors.New("must not contain a fragment")
 	}
 	return u, nil
 }
@@ -118,7 +118,7 @@ func (p *Provider) authenticate(r *http.Request) (Client, error) {
 		}
 		// RFC 6749 §2.3: not more than one method in each request.
 		if secret != "" || id != "" && id != basicID {
-			return Client{}, invalidRequest("two ways of client authentication")
+			return Client{}, invalidRequest("the request must not use two methods of client authentication")
 		}
 		id, secret = basicID, basicSecret
 	}

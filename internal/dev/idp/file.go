@@ -55,7 +55,7 @@ func (f *File) Load() (State, error) {
 	var state State
 	// The cause is omitted, because an error of package json may quote key material.
 	if json.Unmarshal(raw, &state) != nil {
-		return State{}, fmt.Errorf("state file %s: not valid state; delete it to start again", f.path)
+		return State{}, fmt.Errorf("state file %s: cannot parse the state; delete the file to start again", f.path)
 	}
 	return state, nil
 }

@@ -136,15 +136,15 @@ func parseIssuer(raw string) (*url.URL, error) {
 	case u.Scheme != "https" && u.Scheme != "http" || u.Host == "":
 		return nil, fmt.Errorf("issuer %q must be an absolute http or https URL", u.Redacted())
 	case u.Scheme == "http" && !weburl.Loopback(u.Hostname()):
-		return nil, fmt.Errorf("issuer %q: http is for loopback hosts only", u.Redacted())
+		return nil, fmt.Errorf("issuer %q: http is allowed only for loopback hosts", u.Redacted())
 	case u.User != nil || u.RawQuery != "" || u.ForceQuery || u.Fragment != "":
 		return nil, fmt.Errorf("issuer %q: credentials, query and fragment are not allowed", u.Redacted())
 	case u.Path != "" && (u.Path != path.Clean(u.Path) || u.Path == "/"):
-		return nil, fmt.Errorf("issuer %q must have a clean path without trailing slash", raw)
+		return nil, fmt.Errorf("issuer %q must have a clean path without a trailing slash", raw)
 	case u.Port() != "" && u.Port() == map[string]string{"http": "80", "https": "443"}[u.Scheme]:
 		return nil, fmt.Errorf("issuer %q: leave out the default port, as browsers do", raw)
 	case !plainPath(u.EscapedPath()):
-		return nil, fmt.Errorf("issuer %q: path has characters other than letters, digits and -._~/", raw)
+		return nil, fmt.Errorf("issuer %q: the path must contain only letters, digits and the characters -._~/", raw)
 	}
 	return u, nil
 }

@@ -47,7 +47,7 @@ func generateKey(alg string) (*signingKey, error) {
 		signer, err = rsa.GenerateKey(rand.Reader, 2048)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("generate signing key: %w", err)
+		return nil, fmt.Errorf("cannot generate the signing key: %w", err)
 	}
 	return newSigningKey(signer)
 }
@@ -89,13 +89,13 @@ func publicJWK(public crypto.PublicKey) (alg string, jwk map[string]string, err 
 	switch pub := public.(type) {
 	case *rsa.PublicKey:
 		if pub.N.BitLen() < 2048 {
-			return "", nil, errors.New("signing key: RSA below 2048 bits")
+			return "", nil, errors.New("signing key: an RSA key must have at least 2048 bits")
 		}
 		e := big.NewInt(int64(pub.E)).Bytes()
 		return algRS256, map[string]string{"kty": "RSA", "n": encode(pub.N.Bytes()), "e": encode(e)}, nil
 	case *ecdsa.PublicKey:
 		if pub.Curve != elliptic.P256() {
-			return "", nil, errors.New("signing key: ECDSA on a curve other than P-256")
+			return "", nil, errors.New("signing key: an ECDSA key must be on P-256")
 		}
 		point, err := pub.Bytes() // 4 || X || Y
 		if err != nil {

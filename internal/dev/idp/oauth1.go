@@ -105,7 +105,7 @@ func (p *Provider) signedRequest(r *http.Request, from *expiringStore[*credentia
 	if from != nil {
 		var ok bool
 		if c, ok = from.get(params["oauth_token"]); !ok || c.client.ID != client.ID {
-			return client, nil, nil, errors.New("the token is not known")
+			return client, nil, nil, errors.New("the token is unknown")
 		}
 		tokenSecret = c.secret
 	}
@@ -113,7 +113,7 @@ func (p *Provider) signedRequest(r *http.Request, from *expiringStore[*credentia
 	age := time.Since(time.Unix(at, 0))
 	switch {
 	case !known || client.public() || err != nil || age > clockSkew || age < -clockSkew:
-		return client, nil, nil, errors.New("the client is not known, or the clock is off")
+		return client, nil, nil, errors.New("the client is unknown, or its clock is wrong")
 	case params["oauth_signature_method"] != "HMAC-SHA1" || params["oauth_version"] != "1.0":
 		return client, nil, nil, errors.New("only HMAC-SHA1 of version 1.0 is supported")
 	case from == nil && params["oauth_token"] != "":

@@ -30,7 +30,7 @@ func (p *Provider) loadState(opts Options) error {
 	if p.store != nil {
 		var err error
 		if state, err = p.store.Load(); err != nil {
-			return fmt.Errorf("load state: %w", err)
+			return fmt.Errorf("cannot load the state: %w", err)
 		}
 	}
 	p.people = state.People
@@ -99,13 +99,13 @@ func (p *Provider) save(people []Person, keys []*signingKey) error {
 		for _, key := range keys {
 			der, err := x509.MarshalPKCS8PrivateKey(key.signer)
 			if err != nil {
-				return errors.New("save state: cannot write the signing key")
+				return errors.New("cannot save the state: cannot encode the signing key")
 			}
 			state.Keys = append(state.Keys, der)
 		}
 	}
 	if err := p.store.Save(state); err != nil {
-		return fmt.Errorf("save state: %w", err)
+		return fmt.Errorf("cannot save the state: %w", err)
 	}
 	return nil
 }

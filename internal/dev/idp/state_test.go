@@ -184,9 +184,9 @@ func TestNewRefusals(t *testing.T) {
 		"alg":               {idp.Options{Issuer: issuer, Alg: "HS256"}, "HS256"},
 		"alg unlike key":    {idp.Options{Issuer: issuer, Key: key, Alg: "RS256"}, "RS256"},
 		"curve":             {idp.Options{Issuer: issuer, Key: p384}, "P-256"},
-		"client without id": {idp.Options{Issuer: issuer, Key: key, Clients: []idp.Client{{}}}, "no id"},
+		"client without id": {idp.Options{Issuer: issuer, Key: key, Clients: []idp.Client{{}}}, "id is missing"},
 		"client twice":      {idp.Options{Issuer: issuer, Key: key, Clients: []idp.Client{{ID: "a"}, {ID: "a"}}}, "twice"},
-		"redirect uri":      {idp.Options{Issuer: issuer, Key: key, Clients: []idp.Client{{ID: "a", RedirectURIs: []string{"/cb"}}}}, "redirect uri"},
+		"redirect uri":      {idp.Options{Issuer: issuer, Key: key, Clients: []idp.Client{{ID: "a", RedirectURIs: []string{"/cb"}}}}, "redirect URI"},
 		"sub twice":         {idp.Options{Issuer: issuer, Key: key, People: []idp.Person{{Sub: "a", Name: "A"}, {Sub: "a", Name: "B"}}}, "taken"},
 		"sub with space":    {idp.Options{Issuer: issuer, Key: key, People: []idp.Person{{Sub: "a b", Name: "A"}}}, "ASCII"},
 		"picture":           {idp.Options{Issuer: issuer, Key: key, People: []idp.Person{{Sub: "a", Name: "A", Picture: "javascript:x"}}}, "picture"},
@@ -201,7 +201,7 @@ func TestNewRefusals(t *testing.T) {
 		})
 	}
 	_, err = idp.New(idp.Options{Alg: "x", Clients: []idp.Client{{}}})
-	for _, want := range []string{"issuer", "no id", `"x"`} {
+	for _, want := range []string{"issuer", "id is missing", `"x"`} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("mistakes are not reported together: %v", err)
 		}

@@ -117,10 +117,10 @@ func (o *Options) complete() error {
 		errs = append(errs, fmt.Errorf("mailbox: address %q is not a loopback IP address and port", o.Addr))
 	}
 	if o.MaxMessage < 0 {
-		errs = append(errs, errors.New("mailbox: MaxMessage is negative"))
+		errs = append(errs, errors.New("mailbox: MaxMessage must not be negative"))
 	}
 	if o.ImplicitTLS && o.Certificate == nil {
-		errs = append(errs, errors.New("mailbox: ImplicitTLS needs a Certificate"))
+		errs = append(errs, errors.New("mailbox: ImplicitTLS requires a Certificate"))
 	}
 	if (o.Username == "") != (o.Password == "") {
 		errs = append(errs, errors.New("mailbox: Username and Password must be set together"))

@@ -46,7 +46,7 @@ func TestHolds(t *testing.T) {
 		"networks": {Condition{Networks: networks("10.0.0.0/8", "2001:db8::/32")},
 			[]Subject{from("10.1.2.3"), from("::ffff:10.1.2.3"), from("2001:db8::1")},
 			[]Subject{from("11.1.2.3"), from("2001:db9::1"), {}}},
-		"all have to hold": {Condition{Domains: []string{"example.com"}, Providers: []string{"google"}},
+		"all must hold": {Condition{Domains: []string{"example.com"}, Providers: []string{"google"}},
 			[]Subject{{Email: "ada@example.com", Proved: true, Provider: "google"}},
 			[]Subject{proved("ada@example.com"), {Provider: "google"}, {Email: "ada@example.com", Provider: "google"}}},
 	} {
@@ -66,7 +66,7 @@ func TestHolds(t *testing.T) {
 		}
 	}
 	if (&Condition{}).Holds(&Subject{UserID: "1", Proved: true, Email: "ada@example.com"}) {
-		t.Error("a condition that names nobody holds")
+		t.Error("an empty condition holds")
 	}
 }
 

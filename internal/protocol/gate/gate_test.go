@@ -52,10 +52,10 @@ func TestStrictestReading(t *testing.T) {
 		"//admin/x", "///admin///x", "/./admin/x", "/public/..//admin/x", "/public//../admin/x", "/admin/..", "/admin/../public/x", "/admin%252Fx", "/admin?x", "/admin/?/../../public", "/public/%2e%2e;/admin/",
 		"/x/%2e./admin/", "/upper/x", "/UPPER/x", "/Upper/x", "/%55pper/x", "/admin%5Cx", "/public%2f..%2fadmin%2fx", "/admin/%2e%2e%2fpublic/x"} {
 		if d := s.Judge(t.Context(), asked("GET", target, person("dev"))); d.Verdict != Forbidden && d.Verdict != Malformed {
-			t.Errorf("%s: %v for somebody who may not", target, d.Verdict)
+			t.Errorf("%s: %v for a user who may not", target, d.Verdict)
 		}
 		if d := s.Judge(t.Context(), asked("GET", target, nil)); d.Verdict != SignIn && d.Verdict != Malformed {
-			t.Errorf("%s: %v for nobody", target, d.Verdict)
+			t.Errorf("%s: %v without a session", target, d.Verdict)
 		}
 	}
 	for target, want := range map[string]Verdict{"/public/x": Allowed, "/public/a%2Fb": Allowed, "/public/a;b=c/d": Allowed, "/public/a//b": Allowed, "/public/x?../../admin": Allowed, "/public/caf%C3%A9": Allowed,
@@ -92,8 +92,8 @@ func TestMethodOverrides(t *testing.T) {
 		"another letter":       {"GET", http.Header{"X-Http-Method-Override": {"po\u017ft"}}, Forbidden},
 		"too many":             {"GET", http.Header{"X-Http-Method": {"a", "b", "c", "d", "e"}}, Malformed},
 		"no method":            {"G T", nil, Malformed},
-		"a small method":       {"get", nil, Malformed},
-		"a mixed method":       {"Get", nil, Malformed},
+		"a lower-case method":  {"get", nil, Malformed},
+		"a mixed-case method":  {"Get", nil, Malformed},
 		"an empty method":      {"", nil, Malformed},
 		"another character":    {"M-SEARCH", nil, Malformed},
 	} {
@@ -170,9 +170,9 @@ func TestJudge(t *testing.T) {
 		"signed in":                   {Allow{}, person(), Allowed},
 		"not signed in":               {Allow{}, nil, SignIn},
 		"anyone":                      {Allow{Anyone: true}, nil, Allowed},
-		"nobody, signed in":           {Allow{Nobody: true}, person("ops"), Forbidden},
-		"nobody":                      {Allow{Nobody: true}, nil, Forbidden},
-		"nobody wins":                 {Allow{Nobody: true, Anyone: true}, nil, Forbidden},
+		"no one, signed in":           {Allow{Nobody: true}, person("ops"), Forbidden},
+		"no one":                      {Allow{Nobody: true}, nil, Forbidden},
+		"no one overrides anyone":     {Allow{Nobody: true, Anyone: true}, nil, Forbidden},
 		"group":                       {Allow{AnyOf: []Condition{group}}, person("ops"), Allowed},
 		"other group":                 {Allow{AnyOf: []Condition{group}}, person("dev"), Forbidden},
 		"one of two":                  {Allow{AnyOf: []Condition{group, when(true, nil)}}, person("dev"), Allowed},
@@ -183,11 +183,11 @@ func TestJudge(t *testing.T) {
 		"stale or allowed":            {Allow{AnyOf: []Condition{freshOps, group}}, old, Allowed},
 		"when fails":                  {Allow{AnyOf: []Condition{when(true, failing)}}, person(), Forbidden},
 		"when fails, another holds":   {Allow{AnyOf: []Condition{when(false, failing), group}}, person("ops"), Allowed},
-		"when does not hold":          {Allow{AnyOf: []Condition{when(false, nil)}}, person(), Forbidden},
+		"when is false":               {Allow{AnyOf: []Condition{when(false, nil)}}, person(), Forbidden},
 		"a token":                     {Allow{AnyOf: []Condition{group, tokens}}, token, Allowed},
-		"a token, of all":             {Allow{AnyOf: []Condition{{Tokens: true}}}, token, Allowed},
+		"a token, all allowed":        {Allow{AnyOf: []Condition{{Tokens: true}}}, token, Allowed},
 		"a person, where tokens may":  {Allow{AnyOf: []Condition{{Tokens: true}}}, person(), Allowed},
-		"a token, of somebody else":   {Allow{AnyOf: []Condition{{Access: access.Condition{Users: []string{"2"}}, Tokens: true}}}, token, Forbidden},
+		"a token, of another user":    {Allow{AnyOf: []Condition{{Access: access.Condition{Users: []string{"2"}}, Tokens: true}}}, token, Forbidden},
 		"a token, where people may":   {Allow{AnyOf: []Condition{group, when(true, nil)}}, token, Forbidden},
 		"a token, signed in":          {Allow{}, token, Forbidden},
 		"a token, anyone":             {Allow{Anyone: true}, token, Allowed},
@@ -205,7 +205,7 @@ func TestJudge(t *testing.T) {
 	}
 	s := compiled(t, Host{Default: Allow{AnyOf: []Condition{freshOps, {MaxAge: time.Minute}}}, Rules: []Rule{{"/a/", Allow{AnyOf: []Condition{fresh}}}}})
 	if d := s.Judge(t.Context(), asked("GET", "/a%2Fb", old)); d.Verdict != Stale || d.MaxAge != time.Minute {
-		t.Errorf("of two rules that want fresh sessions: %v, %v", d.Verdict, d.MaxAge)
+		t.Errorf("two rules that require fresh sessions: %v, %v", d.Verdict, d.MaxAge)
 	}
 	away := asked("GET", "/", nil)
 	away.Subject = func() (*Person, error) { return nil, failing }
@@ -310,7 +310,7 @@ func TestCompileProblems(t *testing.T) {
 		t.Errorf("\n got %s\nwant %s", s, want)
 	}
 	if !strings.Contains(problems[0].Problem, "/a/{x}") || !strings.Contains(problems[0].Problem, "/{x}/b") {
-		t.Errorf("both patterns are to be named: %s", problems[0].Problem)
+		t.Errorf("the message must name both patterns: %s", problems[0].Problem)
 	}
 	hosts := make([]Host, MaxHosts+1)
 	for i := range hosts {
@@ -410,7 +410,7 @@ func TestUpgrade(t *testing.T) {
 		want   string
 	}{
 		"a WebSocket":     {"GET", websocket(), "websocket"},
-		"in capitals":     {"GET", websocket("Upgrade", "WebSocket", "Connection", "UPGRADE"), "websocket"},
+		"in upper case":   {"GET", websocket("Upgrade", "WebSocket", "Connection", "UPGRADE"), "websocket"},
 		"listed":          {"POST", websocket("Upgrade", "Raw/1"), "raw/1"},
 		"none":            {"GET", http.Header{}, ""},
 		"by POST":         {"POST", websocket(), ""},

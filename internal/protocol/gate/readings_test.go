@@ -9,20 +9,20 @@ import (
 
 // readers holds the ways in which servers process a path before they look it up.
 var readers = map[string]func(string) string{
-	"as it is":         func(s string) string { return s },
-	"decodes":          func(s string) string { return decode(s, false) },
-	"decodes, cleans":  func(s string) string { return clean(decode(s, false)) },
-	"cleans, decodes":  func(s string) string { return decode(clean(s), false) },
-	"decodes twice":    func(s string) string { return clean(decode(decode(s, false), false)) },
-	"decodes no slash": func(s string) string { return clean(decode(s, true)) },
-	"blind to case":    func(s string) string { return lower(clean(decode(s, false))) },
-	"cuts parameters":  func(s string) string { return clean(decode(cutParameters(s), false)) },
-	"cuts them later":  func(s string) string { return clean(cutParameters(decode(s, false))) },
-	"collapses":        func(s string) string { return collapse(decode(s, false)) },
-	"collapses first":  func(s string) string { return resolve(collapse(decode(s, false))) },
-	"backslashes":      func(s string) string { return clean(strings.ReplaceAll(decode(s, false), `\`, "/")) },
-	"writes it anew":   func(s string) string { return clean(cutQuery(decode(s, false))) },
-	"anew, twice":      func(s string) string { return clean(cutQuery(decode(cutQuery(decode(s, false)), false))) },
+	"keeps the path":         func(s string) string { return s },
+	"decodes":                func(s string) string { return decode(s, false) },
+	"decodes, cleans":        func(s string) string { return clean(decode(s, false)) },
+	"cleans, decodes":        func(s string) string { return decode(clean(s), false) },
+	"decodes twice":          func(s string) string { return clean(decode(decode(s, false), false)) },
+	"keeps encoded slashes":  func(s string) string { return clean(decode(s, true)) },
+	"ignores case":           func(s string) string { return lower(clean(decode(s, false))) },
+	"cuts parameters":        func(s string) string { return clean(decode(cutParameters(s), false)) },
+	"cuts parameters later":  func(s string) string { return clean(cutParameters(decode(s, false))) },
+	"collapses":              func(s string) string { return collapse(decode(s, false)) },
+	"collapses first":        func(s string) string { return resolve(collapse(decode(s, false))) },
+	"backslashes":            func(s string) string { return clean(strings.ReplaceAll(decode(s, false), `\`, "/")) },
+	"rewrites the URL":       func(s string) string { return clean(cutQuery(decode(s, false))) },
+	"rewrites the URL twice": func(s string) string { return clean(cutQuery(decode(cutQuery(decode(s, false)), false))) },
 	"cuts, backslashes": func(s string) string {
 		return lower(clean(strings.ReplaceAll(cutParameters(decode(s, false)), `\`, "/")))
 	},
@@ -57,12 +57,12 @@ func corpus() []string {
 func ruleSets() map[string]Host {
 	anyone, closed := Allow{Anyone: true}, Allow{}
 	return map[string]Host{
-		"closed subtree":   {Default: anyone, Rules: []Rule{{"/admin/", closed}}},
-		"open subtree":     {Default: closed, Rules: []Rule{{"/public/", anyone}}},
-		"both":             {Default: closed, Rules: []Rule{{"/admin/", closed}, {"/public/", anyone}}},
-		"one page":         {Default: anyone, Rules: []Rule{{"/admin/page", closed}, {"/admin", closed}}},
-		"any second":       {Default: anyone, Rules: []Rule{{"/{x}/page", closed}, {"/public/page", anyone}}},
-		"capitals, method": {Default: anyone, Rules: []Rule{{"/Admin/", closed}, {"GET /public/page", closed}}},
+		"closed subtree":     {Default: anyone, Rules: []Rule{{"/admin/", closed}}},
+		"open subtree":       {Default: closed, Rules: []Rule{{"/public/", anyone}}},
+		"both":               {Default: closed, Rules: []Rule{{"/admin/", closed}, {"/public/", anyone}}},
+		"one page":           {Default: anyone, Rules: []Rule{{"/admin/page", closed}, {"/admin", closed}}},
+		"any second":         {Default: anyone, Rules: []Rule{{"/{x}/page", closed}, {"/public/page", anyone}}},
+		"upper case, method": {Default: anyone, Rules: []Rule{{"/Admin/", closed}, {"GET /public/page", closed}}},
 	}
 }
 

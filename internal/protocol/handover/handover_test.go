@@ -63,21 +63,21 @@ func TestRedeem(t *testing.T) {
 		after        time.Duration
 		want         error
 	}{
-		"good":                      {good, sealed(mine), 0, nil},
-		"in the last second":        {good, sealed(mine), 59 * time.Second, nil},
-		"late":                      {good, sealed(mine), 60 * time.Second, ErrLate},
-		"an hour late":              {good, sealed(mine), time.Hour, ErrLate},
-		"no code":                   {"", sealed(mine), 0, ErrForged},
-		"a changed code":            {good[:len(good)-4] + "AAAA", sealed(mine), 0, ErrForged},
-		"an attempt for a code":     {sealed(mine), sealed(mine), 0, ErrForged},
-		"a challenge that is none":  {short, sealed(mine), 0, ErrForged},
-		"too large":                 {large, sealed(mine), 0, ErrForged},
-		"for another host":          {code(other, mine.Challenge()), sealed(mine), 0, ErrElsewhere},
-		"without a cookie":          {good, "", 0, ErrBrowser},
-		"the cookie of another one": {good, sealed(theirs), 0, ErrBrowser},
-		"the cookie of a host":      {good, sealed(elsewhere), 0, ErrBrowser},
-		"a code for a cookie":       {good, good, 0, ErrBrowser},
-		"somebody else's code":      {code(host, theirs.Challenge()), sealed(mine), 0, ErrBrowser},
+		"good":                     {good, sealed(mine), 0, nil},
+		"in the last second":       {good, sealed(mine), 59 * time.Second, nil},
+		"late":                     {good, sealed(mine), 60 * time.Second, ErrLate},
+		"an hour late":             {good, sealed(mine), time.Hour, ErrLate},
+		"no code":                  {"", sealed(mine), 0, ErrForged},
+		"a changed code":           {good[:len(good)-4] + "AAAA", sealed(mine), 0, ErrForged},
+		"an attempt for a code":    {sealed(mine), sealed(mine), 0, ErrForged},
+		"a malformed challenge":    {short, sealed(mine), 0, ErrForged},
+		"too large":                {large, sealed(mine), 0, ErrForged},
+		"for another host":         {code(other, mine.Challenge()), sealed(mine), 0, ErrElsewhere},
+		"without a cookie":         {good, "", 0, ErrBrowser},
+		"another attempt's cookie": {good, sealed(theirs), 0, ErrBrowser},
+		"the cookie of a host":     {good, sealed(elsewhere), 0, ErrBrowser},
+		"a code for a cookie":      {good, good, 0, ErrBrowser},
+		"another browser's code":   {code(host, theirs.Challenge()), sealed(mine), 0, ErrBrowser},
 	} {
 		c, a, err := k.Redeem(tt.code, host, now.Add(tt.after), cookies(tt.cookie))
 		if !errors.Is(err, tt.want) {

@@ -154,7 +154,7 @@ func TestIDTokenKinds(t *testing.T) {
 		{"alg twice", header(`{"alg":"none","alg":"ES256"}`), "duplicate"},
 		{"alg of another key", header(`{"alg":"RS256","kid":"key-1"}`), "signature"},
 		{"alg HS256", header(`{"alg":"HS256","kid":"key-1"}`), "algorithm is not allowed"},
-		{"header is no object", header(`[]`), "header"},
+		{"header is not an object", header(`[]`), "header"},
 		{"kid number", header(`{"alg":"ES256","kid":1}`), "not a signed JWT"},
 	}
 	for _, tt := range tests {

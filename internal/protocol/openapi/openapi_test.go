@@ -72,7 +72,7 @@ components:
 		}
 	}
 	if _, err := Fit([]byte(small), Options{URL: "http://[::1"}); err == nil {
-		t.Error("a URL that is none was taken")
+		t.Error("an invalid URL was accepted")
 	}
 }
 

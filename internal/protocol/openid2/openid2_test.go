@@ -43,7 +43,7 @@ func TestCheck(t *testing.T) {
 	a := maps.Clone(good)
 	a["signed"] += ",sreg.email"
 	if err := a.Check(endpoint, returnTo); err == nil {
-		t.Error("a field that did not come counts as signed")
+		t.Error("an absent field counts as signed")
 	}
 }
 
@@ -60,7 +60,7 @@ func TestRequests(t *testing.T) {
 		t.Errorf("%v", got)
 	}
 	if _, err := RequestURL("https://old.test/%zz", "", ""); err == nil {
-		t.Error("an endpoint that is no URL")
+		t.Error("an invalid endpoint was accepted")
 	}
 	want = url.Values{"openid.mode": {"check_authentication"}, "openid.sig": {"x+/="}}
 	if got := (Assertion{"mode": "id_res", "sig": "x+/="}).VerificationRequest(); got.Encode() != want.Encode() {

@@ -102,7 +102,7 @@ func TestBreakerIsNotForBrowsers(t *testing.T) {
 				}
 				fault.Store(false)
 				if err := fetch(t.Context(), client); err != nil {
-					t.Errorf("somebody else: %v", err)
+					t.Errorf("another caller: %v", err)
 				}
 			})
 		})

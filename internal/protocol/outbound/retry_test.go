@@ -28,7 +28,7 @@ func TestGetsAreRepeated(t *testing.T) {
 		"works":              {0, 200, nil, "", 1, true, 0},
 		"502 once":           {1, 502, nil, "", 2, true, RetryPause / 2},
 		"503 twice":          {2, 503, nil, "", 3, true, 3 * RetryPause / 2},
-		"500 for ever":       {99, 500, nil, "", 3, false, 3 * RetryPause / 2},
+		"500 forever":        {99, 500, nil, "", 3, false, 3 * RetryPause / 2},
 		"reset once":         {1, 0, reset, "", 2, true, RetryPause / 2},
 		"503, in a second":   {1, 503, nil, "1", 2, true, time.Second},
 		"429, in a second":   {1, 429, nil, "1", 2, true, time.Second},

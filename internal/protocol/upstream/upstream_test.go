@@ -94,17 +94,17 @@ func TestFaults(t *testing.T) {
 		status int
 		whole  bool // the body arrives as far as it is announced
 	}{
-		"down":            {"http://" + freeport.Refusing(t), 502, true},
-		"no socket":       {"unix:" + filepath.Join(t.TempDir(), "no.sock"), 502, true},
-		"slow":            {program(t, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }), 504, true},
-		"says nothing":    {program(t, hijacked("")), 502, true},
-		"no HTTP":         {program(t, hijacked("SSH-2.0-x\r\n\r\n")), 502, true},
-		"a huge header":   {program(t, hijacked("HTTP/1.1 200 OK\r\nX: "+strings.Repeat("a", 1<<20)+"\r\n\r\n")), 502, true},
-		"lies, too short": {program(t, hijacked("HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n"+strings.Repeat("a", 50000))), 200, false},
-		"cut at once":     {program(t, hijacked("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nabc")), 0, false},
-		"a cut chunk":     {program(t, hijacked("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nff\r\nabc")), 200, false},
-		"odd switching":   {program(t, hijacked("HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: Upgrade\r\n\r\n")), 502, true},
-		"answers":         {program(t, hijacked("HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nabc")), 200, true},
+		"down":                       {"http://" + freeport.Refusing(t), 502, true},
+		"no socket":                  {"unix:" + filepath.Join(t.TempDir(), "no.sock"), 502, true},
+		"slow":                       {program(t, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }), 504, true},
+		"says nothing":               {program(t, hijacked("")), 502, true},
+		"not HTTP":                   {program(t, hijacked("SSH-2.0-x\r\n\r\n")), 502, true},
+		"a huge header":              {program(t, hijacked("HTTP/1.1 200 OK\r\nX: "+strings.Repeat("a", 1<<20)+"\r\n\r\n")), 502, true},
+		"shorter than announced":     {program(t, hijacked("HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n"+strings.Repeat("a", 50000))), 200, false},
+		"cut before the first flush": {program(t, hijacked("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nabc")), 0, false},
+		"a cut chunk":                {program(t, hijacked("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nff\r\nabc")), 200, false},
+		"odd switching":              {program(t, hijacked("HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: Upgrade\r\n\r\n")), 502, true},
+		"answers":                    {program(t, hijacked("HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nabc")), 200, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -215,7 +215,7 @@ func TestContextEndsWebSocket(t *testing.T) {
 		}
 		cancel.Load().(context.CancelFunc)()
 		if line, err := read.ReadString('\n'); err == nil {
-			t.Errorf("it goes on: %q", line)
+			t.Errorf("the stream continues: %q", line)
 		}
 	})
 }

@@ -43,7 +43,7 @@ func TestLife(t *testing.T) {
 	}
 	first := made[0]
 	if s.Signing(ES256, start.Add(-time.Second)) != first {
-		t.Error("a clock that is behind has no key")
+		t.Error("a clock that is slow has no key")
 	}
 	if s, made = advance(t, s, day(88.9), plan); len(made) != 0 {
 		t.Fatal("the next key is early")
@@ -83,7 +83,7 @@ func TestChangeOfPlan(t *testing.T) {
 		t.Error("the key of another replica's plan is gone")
 	}
 	if s, _ = advance(t, s, day(93), plan); s.Signing(EdDSA, day(93)) != nil {
-		t.Error("a key that nobody plans for stays")
+		t.Error("a key that no plan names stays")
 	}
 	shorter := Plan{Algs: plan.Algs, Every: 24 * time.Hour}
 	if _, made := advance(t, s, day(100), shorter); len(made) != 1 || !made[0].From.Equal(day(101)) {
@@ -125,7 +125,7 @@ func TestRetire(t *testing.T) {
 	s, _, _ = s.Rotate(start, plan, true)
 	second := s.keys[1]
 	if _, _, ok, _ := s.Retire("no such key", day(1), plan); ok {
-		t.Error("retired what is not there")
+		t.Error("retired an unknown key")
 	}
 	after, made, ok, err := s.Retire(first.ID, day(0.5), plan)
 	if err != nil || !ok || len(made) != 0 || len(after.keys) != 1 || after.keys[0] != second {
@@ -226,7 +226,7 @@ func TestDerive(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	if _, err := Derive(ES256, material(255)); err == nil {
-		t.Error("a key of nothing but numbers out of range")
+		t.Error("a key was derived from out-of-range numbers only")
 	}
 	if _, err := Derive(RS256, material(1)); err == nil {
 		t.Error("an RSA key was derived")

@@ -140,10 +140,10 @@ func TestClaimsOfWrongType(t *testing.T) {
 			t.Errorf("%s, of an application: %+v %v", member, foreign, err)
 		}
 		if err := own.Decode([]byte(`{"sub":"a",`+member+`,"authsvc_epoch":0}`), true); err == nil {
-			t.Errorf("%s in a token of ours: %+v", member, own)
+			t.Errorf("%s in a token of the engine: %+v", member, own)
 		}
 		if err := alone.Decode([]byte(`{"sub":"a",`+member+`}`), false); err == nil {
-			t.Errorf("%s where nobody else makes tokens: %+v", member, alone)
+			t.Errorf("%s where only the engine makes tokens: %+v", member, alone)
 		}
 	}
 }

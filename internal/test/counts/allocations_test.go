@@ -186,6 +186,6 @@ func (c *lean) askSession(int) {
 	clear(c.answer.header)
 	c.answer.written = 0
 	if c.service.ServeHTTP(&c.answer, c.asks); c.answer.written < len(`{"user":{}}`) {
-		c.t.Fatal("nobody is signed in")
+		c.t.Fatal("not signed in")
 	}
 }

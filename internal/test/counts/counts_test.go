@@ -42,7 +42,7 @@ func TestCounts(t *testing.T) {
 	}
 	for _, row := range want.order {
 		if !slices.Contains(rows, row) {
-			t.Errorf("%s: %s is not a flow of a store any more; %s", want.path, row, rewrite)
+			t.Errorf("%s: %s is no longer a flow of a store; %s", want.path, row, rewrite)
 		}
 	}
 }

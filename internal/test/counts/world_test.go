@@ -166,7 +166,7 @@ func (w *world) in(b *arena.Browser, location string) {
 func (w *world) session(b *arena.Browser) {
 	w.t.Helper()
 	if b.Email() == "" {
-		w.t.Fatalf("nobody is signed in\n%s", w.Logs)
+		w.t.Fatalf("not signed in\n%s", w.Logs)
 	}
 }
 

@@ -55,10 +55,10 @@ func TestInvitation(t *testing.T) {
 				t.Errorf("by the provider: %q", b.Email())
 			}
 			if a := w.Browser().SignIn(w.OP, "grace"); !strings.Contains(a.Location(), "error=AccessDenied") {
-				t.Errorf("who is not invited: %s", a.Location())
+				t.Errorf("a person who is not invited: %s", a.Location())
 			}
 			if _, err := w.Invite(ctx, authsvc.Invitation{Email: "ada@example.com"}); !errors.Is(err, authsvc.ErrConflict) {
-				t.Errorf("who has come: %v", err)
+				t.Errorf("a person who has signed in: %v", err)
 			}
 		})
 	}
@@ -142,13 +142,13 @@ func TestUpdateUser(t *testing.T) {
 				t.Errorf("an address that is taken: %v", err)
 			}
 			if _, err := w.UpdateUser(ctx, u.ID, authsvc.UserUpdate{Email: &odd}); err == nil {
-				t.Error("no address at all")
+				t.Error("an invalid address was accepted")
 			}
-			if _, err := w.UpdateUser(ctx, "nobody", authsvc.UserUpdate{Name: &name}); !errors.Is(err, authsvc.ErrNotFound) {
-				t.Errorf("nobody: %v", err)
+			if _, err := w.UpdateUser(ctx, "u-none", authsvc.UserUpdate{Name: &name}); !errors.Is(err, authsvc.ErrNotFound) {
+				t.Errorf("an unknown user: %v", err)
 			}
 			if b.Email() != "ada@example.com" {
-				t.Fatal("what was refused ended the session")
+				t.Fatal("a refused update ended the session")
 			}
 			oldLink, newLink := w.Browser(), w.Browser()
 			oldLink.Post("/api/auth/signin/email", "email", "ada@example.com")
@@ -162,11 +162,11 @@ func TestUpdateUser(t *testing.T) {
 				t.Errorf("the address: %+v, %v", got, err)
 			}
 			if b.Session()["user"] != nil {
-				t.Error("a session outlives the address")
+				t.Error("a session survives the change of address")
 			}
 			for link, b := range map[string]*arena.Browser{toOld: oldLink, toNew: newLink} {
 				if b.Get(link); b.Email() != "" {
-					t.Errorf("a link of before signs in as %s", b.Email())
+					t.Errorf("an earlier link signs in as %s", b.Email())
 				}
 			}
 			if b := w.Browser(); b.SignInByMail(w, "ada@new.example") == nil || b.Email() != "ada@new.example" {

@@ -66,8 +66,8 @@ func TestReseal(t *testing.T) {
 				{"another secret alone", under(t, w, newSecret), false, engine.Resealed{Users: 1, Left: 3}},
 				{"counted", both, true, want},
 				{"counted again", both, true, want},
-				{"sealed anew", both, false, want},
-				{"nothing is left to do", both, false, engine.Resealed{Users: 1}},
+				{"resealed", both, false, want},
+				{"nothing left to do", both, false, engine.Resealed{Users: 1}},
 			} {
 				if got, err := step.s.Reseal(ctx, step.dryRun, nil); err != nil || got != step.want {
 					t.Fatalf("%s: %+v, want %+v: %v", step.what, got, step.want, err)

@@ -235,7 +235,7 @@ func badSignatures(p *idp) map[string]token {
 		"empty":                    {change: func(string) string { return "" }},
 		"nonsense":                 {change: func(string) string { return "a.b.c" }},
 		"payload is not an object": {payload: `"text"`},
-		"payload is no JSON":       {payload: `{`},
+		"payload is not JSON":      {payload: `{`},
 	}
 }
 
@@ -254,7 +254,7 @@ func badClaims(p *idp) map[string]token {
 		"aud empty":              {"aud": []string{}},
 		"aud numbers":            {"aud": []any{clientID, 1}},
 		"sub number":             {"sub": 1},
-		"exp long ago":           {"exp": now - 600},
+		"expired long ago":       {"exp": now - 600},
 		"exp missing":            {"exp": nil},
 		"exp negative":           {"exp": -1},
 		"nbf far":                {"nbf": now + 600},
@@ -292,7 +292,7 @@ func differences(p *idp) map[string]token {
 		clocks = "one leeway of 60 s for every time; go-oidc has 0 for exp and 5 min for nbf"
 	)
 	all := map[string]token{
-		"exp a moment ago": {claims: map[string]any{"exp": now - 30}, ours: true, reason: clocks},
+		"expired a moment ago": {claims: map[string]any{"exp": now - 30}, ours: true, reason: clocks},
 		"HS256, client secret": {alg: jose.HS256, key: []byte(clientSecret), ours: true,
 			reason: "an algorithm that the operator has allowed; go-oidc knows no client secret"},
 		"member in capitals": {payload: strings.TrimSuffix(string(good), "}") + `,"ISS":"https://evil.example"}`, ours: true,

@@ -54,10 +54,10 @@ func TestListScale(t *testing.T) {
 			{"the first 50", authsvc.UserQuery{Limit: 50}, 50, true},
 			{"the first 500", authsvc.UserQuery{Limit: 500}, 500, true},
 			{"500 in the middle", authsvc.UserQuery{Limit: 500, After: p.userID(p.Users / 3)}, 500, true},
-			{"one by the address", authsvc.UserQuery{Limit: 50, Prefix: last.Email}, 1, false},
-			{"ten by how it begins", authsvc.UserQuery{Limit: 50, Prefix: last.Email[:len("person0000000")-1]}, 10, false},
-			{"nobody", authsvc.UserQuery{Limit: 50, Prefix: "zz"}, 0, false},
-			{"who is blocked", authsvc.UserQuery{Limit: 50, Blocked: true}, min(blocked, 50), false},
+			{"one by its address", authsvc.UserQuery{Limit: 50, Prefix: last.Email}, 1, false},
+			{"ten by a prefix", authsvc.UserQuery{Limit: 50, Prefix: last.Email[:len("person0000000")-1]}, 10, false},
+			{"no match", authsvc.UserQuery{Limit: 50, Prefix: "zz"}, 0, false},
+			{"blocked users", authsvc.UserQuery{Limit: 50, Blocked: true}, min(blocked, 50), false},
 		} {
 			var took times
 			for range 21 {

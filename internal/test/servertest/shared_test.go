@@ -257,12 +257,12 @@ func TestServerThatRefuses(t *testing.T) {
 		ping     func(context.Context, string) error
 		want     []string // empty: the server is used
 	}{
-		"named":             {url(locked), "", pingRedis, []string{variable + ": ", "NOAUTH", "set " + variable, `eval "$(.ci/servers)"`}},
-		"found":             {"", url(locked), pingRedis, []string{"the Thing on 127.0.0.1:1 lets no tests in", "NOAUTH", "set " + variable}},
-		"MongoDB":           {"", mongo, pingMongoDB, []string{"lets no tests in", "requires authentication", "set " + variable}},
-		"nobody":            {"", "redis://127.0.0.1:1/0", pingRedis, []string{"no Thing: set " + variable}},
-		"named, lets us in": {url(open), "", pingRedis, nil},
-		"found, lets us in": {"", url(open), pingRedis, nil},
+		"named":         {url(locked), "", pingRedis, []string{variable + ": ", "NOAUTH", "set " + variable, `eval "$(.ci/servers)"`}},
+		"found":         {"", url(locked), pingRedis, []string{"the Thing on 127.0.0.1:1 lets no tests in", "NOAUTH", "set " + variable}},
+		"MongoDB":       {"", mongo, pingMongoDB, []string{"lets no tests in", "requires authentication", "set " + variable}},
+		"no server":     {"", "redis://127.0.0.1:1/0", pingRedis, []string{"no Thing: set " + variable}},
+		"named, usable": {url(open), "", pingRedis, nil},
+		"found, usable": {"", url(open), pingRedis, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Setenv(variable, c.named)

@@ -209,7 +209,7 @@ func DownKeepsUsers(t *testing.T, d *Database) {
 		t.Errorf("left behind: %s", left)
 	}
 	if err := s.Migrate(t.Context(), stores.Down); err == nil {
-		t.Error("took back what was not there")
+		t.Error("reverted a schema that does not exist")
 	}
 	for range 2 { // the second round has nothing to do
 		if err := s.Migrate(t.Context(), stores.Up); err != nil {

@@ -322,10 +322,10 @@ func TestInvitation(t *testing.T) {
 			}
 		}
 		if !strings.Contains(text, d.Sender) || !strings.Contains(html, "Acme &lt;no-reply@example.com&gt;") {
-			t.Errorf("%s: nobody sent it:\n%s\n%s", tt.lang, text, html)
+			t.Errorf("%s: the sender is missing:\n%s\n%s", tt.lang, text, html)
 		}
 		if strings.Contains(text+html, "Requested with") || strings.Contains(text+html, "Angefordert") {
-			t.Errorf("%s: somebody asked for it:\n%s", tt.lang, text)
+			t.Errorf("%s: it names a request:\n%s", tt.lang, text)
 		}
 		if dir := *galleryDir; dir != "" {
 			if err := os.WriteFile(filepath.Join(dir, "invitation."+tt.lang+".html"), []byte(html), 0o600); err != nil {

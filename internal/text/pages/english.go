@@ -222,7 +222,7 @@ func english() words {
 		"address.newdone":   "%s is confirmed.",
 		"address.newopen":   "%s must be confirmed with the link or the code in the email. Both work for 24 hours.",
 		"address.olddone":   "%s has allowed the change.",
-		"address.oldopen":   "We also asked %s. The change is made once it is allowed there, or can be made from %s if there is no objection.",
+		"address.oldopen":   "We also asked %s. The change is made when that address allows it. Without an objection, you can make it from %s.",
 		"address.oldstrong": "%s was notified and can stop the change until it is made.",
 		"address.code":      "The eight digits from the email",
 		"address.enter":     "Confirm",

@@ -2,7 +2,7 @@
 
 package pages
 
-// outlinesFrom is where the outlines are from, with its licence.
+// outlinesFrom names the source of the outlines and its licence.
 const outlinesFrom = "Simple Icons 16.37.0 (CC0-1.0)"
 
 // outlinesIntegrity is the checksum of that package, as npm writes it.

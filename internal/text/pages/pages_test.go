@@ -358,9 +358,9 @@ func TestSignedIn(t *testing.T) {
 		{"with a name", SignInView{SignedIn: "x@example.com", Name: " Ada  King Lovelace "}, []string{`data-letter="AL"`}, nil},
 		{"one word", SignInView{SignedIn: "x@example.com", Name: "élan"}, []string{`data-letter="É"`}, nil},
 		{"with a picture", SignInView{SignedIn: "x@example.com", Picture: "https://cdn.example/a.png"}, []string{`<img src="https://cdn.example/a.png" alt="" referrerpolicy="no-referrer">`}, nil},
-		{"nothing to go on to", SignInView{SignedIn: "x@example.com", Home: true}, []string{signOut}, []string{"Continue"}},
+		{"without a destination", SignInView{SignedIn: "x@example.com", Home: true}, []string{signOut}, []string{"Continue"}},
 		{"own page", SignInView{SignedIn: "x@example.com", SignOutPage: testBase + "/signout"}, []string{`<a class="button" href="` + testBase + `/signout">Sign out</a>`}, []string{signOut}},
-		{"nobody", SignInView{}, nil, []string{"Sign out", "Continue", "face"}},
+		{"no session", SignInView{}, nil, []string{"Sign out", "Continue", "face"}},
 	} {
 		tt.view.CSRFToken, tt.view.CallbackURL, tt.view.Providers = testToken, testOrigin, []Provider{button("github", "GitHub", "github"), emailForm(), passwordForm()}
 		body, err := p.Render(SignIn, "en", tt.view)

@@ -26,12 +26,12 @@ func run(ctx context.Context, args []string) error {
 	flags := flag.NewFlagSet("fill", flag.ExitOnError)
 	storage := flags.String("storage", "", "storage.url of an empty store")
 	p := scale.Population{Now: time.Now()}
-	flags.Uint64Var(&p.Seed, "seed", 1, "cookies and ids follow from it")
+	flags.Uint64Var(&p.Seed, "seed", 1, "seed from which cookies and ids are derived")
 	flags.IntVar(&p.Users, "users", 1_000_000, "users")
 	flags.IntVar(&p.Accounts, "accounts", 2, "accounts of each user")
 	flags.IntVar(&p.Sessions, "sessions", 5, "live sessions of each user")
-	flags.IntVar(&p.Ended, "ended", 0, "expired sessions beside them")
-	print := flags.Int("cookies", 0, "print so many cookies of live sessions at the end")
+	flags.IntVar(&p.Ended, "ended", 0, "expired sessions in addition")
+	print := flags.Int("cookies", 0, "number of cookies of live sessions to print at the end")
 	_ = flags.Parse(args) // exits on errors
 	start := time.Now()
 	if err := scale.Fill(ctx, *storage, p, func(line string) { fmt.Fprintln(os.Stderr, line) }); err != nil {

@@ -37,7 +37,7 @@ func main() {
 
 func run(ctx context.Context, out io.Writer, args []string) error {
 	if len(args) == 0 {
-		return errors.New("say licences, same or count")
+		return errors.New("the first argument must be licences, same or count")
 	}
 	modules, err := linked(ctx)
 	if err != nil {
@@ -51,7 +51,7 @@ func run(ctx context.Context, out io.Writer, args []string) error {
 	case args[0] == "count":
 		return count(out, modules)
 	}
-	return fmt.Errorf("no command %q with %d arguments", args[0], len(args)-1)
+	return fmt.Errorf("unknown command %q with %d arguments", args[0], len(args)-1)
 }
 
 func licences(out io.Writer, modules []module, args []string) error {

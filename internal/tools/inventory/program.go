@@ -26,7 +26,7 @@ func same(out io.Writer, modules []module, binary string) error {
 	if err := compare(info, modules); err != nil {
 		return err
 	}
-	fmt.Fprintf(out, "%s is made of the %d modules of this tree\n", binary, len(modules))
+	fmt.Fprintf(out, "%s consists of the %d modules of this tree\n", binary, len(modules))
 	return nil
 }
 
@@ -37,7 +37,7 @@ func compare(info *debug.BuildInfo, modules []module) error {
 	}
 	for _, d := range info.Deps {
 		if version, ok := versions[d.Path]; !ok || version != d.Version || d.Replace != nil {
-			return fmt.Errorf("the binary has %s %s, which this tree does not have", d.Path, d.Version)
+			return fmt.Errorf("the binary contains %s %s, which is not in this tree", d.Path, d.Version)
 		}
 	}
 	if len(info.Deps) != len(modules) {

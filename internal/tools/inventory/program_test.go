@@ -31,7 +31,7 @@ func TestProgramsLicences(t *testing.T) {
 	sentence := regexp.MustCompile(`(\d+) that we import, (\d+) that those bring`)
 	said := sentence.ReplaceAllString(sentence.FindString(string(page)), "modules in the program: $1 direct, $2 indirect\n")
 	if said != counted.String() {
-		t.Errorf("docs/supply-chain.md says %q, counted are %q", said, counted.String())
+		t.Errorf("docs/supply-chain.md says %q, the count is %q", said, counted.String())
 	}
 	files := map[string]bool{}
 	for _, m := range modules {

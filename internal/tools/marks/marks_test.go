@@ -27,12 +27,12 @@ func TestOutlines(t *testing.T) {
 		{"plain", `[{"title": "Square & Co.+"}]`, square, "squareandcodotplus", ""},
 		{"slug of its own", `[{"title": "Square", "slug": "sq"}]`, square, "sq", ""},
 		{"same licence", `[{"title": "Square", "license": {"type": "CC0-1.0"}}]`, square, "square", ""},
-		{"other licence", `[{"title": "Square", "license": {"type": "CC-BY-SA-4.0"}}]`, square, "square", "licence of its own: CC-BY-SA-4.0"},
+		{"other licence", `[{"title": "Square", "license": {"type": "CC-BY-SA-4.0"}}]`, square, "square", "licence that differs from the package: CC-BY-SA-4.0"},
 		{"unknown", `[{"title": "Circle"}]`, square, "square", `no icon "square"`},
-		{"script", `[{"title": "Square"}]`, strings.Replace(square, "<path", "<script>x</script><path", 1), "square", "not one path"},
-		{"event handler", `[{"title": "Square"}]`, strings.Replace(square, "<path", `<path onclick="x"`, 1), "square", "not one path"},
-		{"end of the attribute", `[{"title": "Square"}]`, strings.Replace(square, "H0z", `H0z&quot;`, 1), "square", "not one path"},
-		{"no drawing", `[{"title": "Square"}]`, strings.Replace(square, "M0 0", "", 1), "square", "not one path"},
+		{"script", `[{"title": "Square"}]`, strings.Replace(square, "<path", "<script>x</script><path", 1), "square", "must be a single path"},
+		{"event handler", `[{"title": "Square"}]`, strings.Replace(square, "<path", `<path onclick="x"`, 1), "square", "must be a single path"},
+		{"end of the attribute", `[{"title": "Square"}]`, strings.Replace(square, "H0z", `H0z&quot;`, 1), "square", "must be a single path"},
+		{"no drawing", `[{"title": "Square"}]`, strings.Replace(square, "M0 0", "", 1), "square", "must be a single path"},
 		{"long", `[{"title": "Square"}]`, strings.Replace(square, "H0z", "H0z"+strings.Repeat("m1 1z", 1000), 1), "square", "at most"},
 	}
 	for _, tt := range tests {
@@ -102,7 +102,7 @@ func TestGeneratedFile(t *testing.T) {
 	for _, m := range regexp.MustCompile(`(?m)^\t"([^"]+)": +"([^"]*)",$`).FindAllSubmatch(source, -1) {
 		got = append(got, string(m[1]))
 		if !regexp.MustCompile(`^[Mm][-0-9a-zA-Z., ]+$`).Match(m[2]) {
-			t.Errorf("%s is no path: %s", m[1], m[2])
+			t.Errorf("%s is not a path: %s", m[1], m[2])
 		}
 	}
 	slices.Sort(want)

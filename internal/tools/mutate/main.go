@@ -39,9 +39,9 @@ const unrelated = "^Test(MailServerDown|SessionFloor|ExposeFloor|Arrows|Bans|Hou
 
 func main() {
 	only := flag.String("only", "", "run only mutations whose name contains this `text`")
-	limit := flag.Duration("limit", 5*time.Minute, "`time` that the tests of one mutation get")
-	note := flag.Bool("note", false, "write into noticed.txt which test noticed what")
-	jobs := flag.Int("jobs", 2, "how many `mutations` are tried at a time")
+	limit := flag.Duration("limit", 5*time.Minute, "`time` limit for the tests of one mutation")
+	note := flag.Bool("note", false, "write into noticed.txt which test notices each mutation")
+	jobs := flag.Int("jobs", 2, "number of `mutations` to try at once")
 	flag.Parse()
 	if flag.NArg() > 0 {
 		fmt.Fprintln(os.Stderr, "mutate: takes no arguments; choose with -only TEXT")

@@ -231,8 +231,8 @@ func TestVariableInItsValue(t *testing.T) {
 		"named alone":           {"secret: ${AUTHSVC_SECRET}\nproviders: [{id: github}]", []string{testSecret}},
 		"named in a text":       {"secret: \"x-${AUTHSVC_SECRET}\"\nproviders: [{id: github}]", []string{"x-" + testSecret}},
 		"another variable":      {"secret: [\"${NEXTAUTH_SECRET}\"]\nproviders: [{id: github}]", []string{testSecret}},
-		"one that is like it":   {"secret: [\"$${AUTHSVC_SECRETS}\"]\nproviders: [{id: github}]", []string{testSecret}},
-		"a value of its own":    {"secret: of-the-file\nproviders: [{id: github}]", []string{testSecret}},
+		"a similar name":        {"secret: [\"$${AUTHSVC_SECRETS}\"]\nproviders: [{id: github}]", []string{testSecret}},
+		"a value in the file":   {"secret: of-the-file\nproviders: [{id: github}]", []string{testSecret}},
 		"nothing said":          {"providers: [{id: github}]", []string{testSecret}},
 		"a provider's variable": {"providers: [{id: github, client_id: \"of the file\"}]", []string{testSecret}},
 	} {
