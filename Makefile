@@ -1,16 +1,16 @@
-# The toolchain of our own builds; embedders need only what go.mod says.
+# The toolchain of our own builds; embedders need only the version in go.mod.
 export GOTOOLCHAIN = go1.27.2+auto
 STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
 CYCLONEDX = github.com/CycloneDX/cyclonedx-gomod/cmd/cyclonedx-gomod@v1.9.0
 VALE = github.com/vale-cli/vale/v3/cmd/vale@v3.22.0
 BENCHSTAT = golang.org/x/perf/cmd/benchstat@v0.0.0-20260908200009-22c9c6c9d4da
 
-# The C of SQLite, translated to Go, takes five times as long with -race, which
-# finds nothing in it: its locks are C's. Nothing of ours is unsafe, so pointers need
-# no check either.
+# The C of SQLite, translated to Go, takes five times as long with -race, which finds
+# nothing in it, because its locks are those of C. Our code does not use unsafe, so
+# pointers need no check, either.
 QUICKER = -gcflags=all=-d=checkptr=0 -gcflags=modernc.org/sqlite/lib=-race=false -gcflags=modernc.org/libc/...=-race=false
 
-# Most tests with servers wait for them, so more run at once than there are cores.
+# Most tests with servers wait for them, so more tests run at once than there are cores.
 CORES := $(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
 AT_ONCE = -parallel $(shell echo $$((2 * $(CORES))))
 
@@ -20,38 +20,38 @@ AT_ONCE = -parallel $(shell echo $$((2 * $(CORES))))
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-# -race needs cgo, which go switches off where there is no C compiler.
+# -race needs cgo, which go switches off if there is no C compiler.
 RACE = $(if $(filter 1,$(shell go env CGO_ENABLED)),-race)
 
-quick: fmt vet lint prose ## while you work: tests without -race, servers, attacks and size
+quick: fmt vet lint prose ## for use while you work: tests without -race, servers, attacks and size
 	go test -short $$(go list ./... | grep -v -e /verify -e /test/scale)
 	@echo "Left out: -race, database servers, verify, scale (make check), browsers and Node.js (make e2e)."
 
-# Packages that have files of make full only.
+# Packages with files that only make full builds.
 FULL = ./engine ./cmd/authsvc ./internal/test/skewed ./internal/tools/inventory
 
-# Packages without goroutines of their own. They wait for servers or are data, and run
-# without -race, which would take four times as long; make full races them, too.
+# Packages that start no goroutines. They wait for servers or contain data, and run
+# without -race, which would take four times as long; make full runs them with -race, too.
 CALM = /adapter/mongodb$$ /adapter/mysql$$ /adapter/postgres$$ /provider$$ /test/counts$$
 LATER = /verify$$ /verify/advisories$$ /e2e$$ /test/scale$$
 
-check: fmt vet lint racing calm ## what every commit passes; make -j2 -O check is faster
+check: fmt vet lint racing calm ## what every commit must pass; make -j2 -O check is faster
 	@$(if $(RACE),,echo "Without -race: there is no C compiler, or CGO_ENABLED is 0.";) \
 	echo "Left out: the attacks (make verify), browsers and Node.js (make e2e), size (make scale)."
 
-racing: ## of make check: what has goroutines, with -race
+racing: ## the part of make check with goroutines, with -race
 	go test $(RACE) -shuffle=on $(QUICKER) -p $(shell echo $$((3 * $(CORES) / 2))) $(AT_ONCE) -timeout 20m $(TESTFLAGS) $$(go list ./... | grep -v $(addprefix -e ,$(CALM) $(LATER)))
 
-calm: ## of make check: what has none, and waits
+calm: ## the part of make check without goroutines, which mostly waits
 	go test -shuffle=on -p $(shell echo $$((2 * $(CORES)))) -parallel $(shell echo $$((3 * $(CORES)))) -timeout 20m $(TESTFLAGS) $$(go list ./... | grep $(addprefix -e ,$(CALM)))
 
-counts: ## what a session and a sign-in allocate (no -race); make check counts statements, trips and commits
+counts: ## count the allocations of a session and a sign-in (no -race); make check counts statements, trips and commits
 	go test -count 1 -run TestAllocations $(TESTFLAGS) ./engine ./internal/test/engine ./internal/test/counts
 
-timed: ## all tests of make check again, which then compare times and memory
+timed: ## all tests of make check, which then also compare times and memory
 	go test -tags full -timeout 30m $(TESTFLAGS) $$(go list ./... | grep -v $(addprefix -e ,$(LATER)))
 
-full: ## everything else, an hour and more: races, storms, clocks, supply chain, fuzz, speed; ONLY="verify bench", MUTATE=1
+full: ## everything else, over an hour: races, stress, clocks, supply chain, fuzz, speed; ONLY="verify bench", MUTATE=1
 	.ci/full
 
 fmt: ## fail if gofmt would change anything
@@ -64,8 +64,8 @@ vet: ## go vet
 lint: ## staticcheck
 	go run $(STATICCHECK) ./...
 
-# Vale parses Go by a library in C.
-prose: ## Vale over the comments and the Markdown; what .vale says of English
+# Vale parses Go with a library in C.
+prose: ## check the English of comments and Markdown by the rules in .vale
 	@$(if $(RACE),go run $(VALE) --no-global $$(git ls-files '*.go' '*.md'),echo "Without Vale: there is no C compiler, or CGO_ENABLED is 0.")
 
 audit: ## gosec and errcheck
@@ -75,7 +75,7 @@ vuln: build ## govulncheck on the source and the binary; fails if no database ca
 	.ci/vuln --self-test
 	.ci/vuln ./authsvc
 
-modules: ## the modules are as go.mod and go.sum say, and none too many
+modules: ## check that the modules match go.mod and go.sum, and that there are not too many
 	go mod verify
 	go mod tidy -diff
 	go run ./internal/tools/inventory count
@@ -83,36 +83,36 @@ modules: ## the modules are as go.mod and go.sum say, and none too many
 licences: ## write THIRD_PARTY_LICENSES.md
 	go run ./internal/tools/inventory licences
 
-marks: ## internal/text/pages/marks_outlines.go, from the pinned npm package
+marks: ## write internal/text/pages/marks_outlines.go, from the pinned npm package
 	@mkdir -p out
 	go run ./internal/tools/marks "out/$$(npm pack --silent --pack-destination out "$$(go run ./internal/tools/marks -package)")"
 
-sbom: build ## out/authsvc.cdx.json, what the binary is made of (CycloneDX)
+sbom: build ## write out/authsvc.cdx.json, the parts of the binary (CycloneDX)
 	go run ./internal/tools/inventory same authsvc
 	@mkdir -p out
 	GOFLAGS= go run $(CYCLONEDX) bin -json -noserial -std -output out/authsvc.cdx.json authsvc
 	grep -v '"timestamp": ' out/authsvc.cdx.json >out/authsvc.cdx && mv out/authsvc.cdx out/authsvc.cdx.json
 
-reproducible: ## two builds in different places, with different caches, have the same bytes
+reproducible: ## check that two builds in different places, with different caches, have the same bytes
 	.ci/reproducible
 
-supply: audit modules sbom reproducible ## the supply chain, as CI checks it, but for vuln
+supply: audit modules sbom reproducible ## the supply chain, as CI checks it, except vuln
 	go run ./internal/tools/inventory licences -check
 
-mutate: ## take out each security check in turn; a test has to fail (up to an hour)
+mutate: ## remove each security check in turn; a test must fail (up to an hour)
 	go run ./internal/tools/mutate
 
-servers: ## PostgreSQL, MariaDB, Redis and FerretDB for the tests, from Debian's packages
+servers: ## start PostgreSQL, MariaDB, Redis and FerretDB for the tests, from Debian's packages
 	.ci/servers
 
-test: ## all tests; those of a database server that is not there are skipped
+test: ## all tests; tests of missing database servers are skipped
 	go test $(RACE) -shuffle=on $(QUICKER) $(TESTFLAGS) ./...
 
 # With E2EFLAGS="-race …" it also finds races between the requests of browsers, and takes twice as long.
 e2e: ## the tests with Node.js and browsers
 	AUTHSVC_E2E=1 go test -shuffle=on $(AT_ONCE) -timeout 25m $(E2EFLAGS) $(TESTFLAGS) ./e2e
 
-race: ## the calm packages and the attacks that race, a few of each, with -race
+race: ## the packages of make calm and a few of the concurrent attacks, with -race
 	go test -race -shuffle=on $(QUICKER) -timeout 30m -v $$(go list ./... | grep $(addprefix -e ,$(CALM) /verify/advisories$$))
 	AUTHSVC_VERIFY=quick go test -race -shuffle=on $(QUICKER) -timeout 15m -v -run 'TestVerify/(race|session|tokens|email)' ./verify
 
@@ -122,32 +122,32 @@ skew: ## the attacks of SKEWED=^race$ on PostgreSQL, with replicas whose clocks 
 
 AUTHSVC_VERIFY ?= ci
 REPORT ?= out/verify.txt
-verify: ## attacks and faults, minutes; AUTHSVC_VERIFY=full takes hours; writes REPORT=out/verify.txt
+verify: ## attacks and faults (minutes; hours with AUTHSVC_VERIFY=full); writes REPORT=out/verify.txt
 	@mkdir -p $(dir $(REPORT))
 	AUTHSVC_VERIFY=$(AUTHSVC_VERIFY) AUTHSVC_VERIFY_REPORT=$(abspath $(REPORT)) \
 	go test -count 1 -p 1 -timeout $(if $(filter full,$(AUTHSVC_VERIFY)),48h,40m) -v ./verify/...
 
-# Of the program in bench/; go run -C bench . -help lists them.
+# Flags of the program in bench/; go run -C bench . -help lists them.
 BENCHFLAGS =
-bench: ## report the service beside its floors, into out/bench.json; BENCHFLAGS="-growth -latency"
+bench: ## measure the service and its floors, into out/bench.json; BENCHFLAGS="-growth -latency"
 	@mkdir -p out
 	go run -C bench . -out $(abspath out/bench.json) $(BENCHFLAGS)
 
-bench-check: ## processor time, memory and start beside the commit before and the floors (10 minutes)
+bench-check: ## compare processor time, memory and start with the previous commit and the floors (10 minutes)
 	go -C bench vet ./...
 	go -C bench test ./...
 	go run -C bench . -check $(BENCHFLAGS)
 
-bench-peers: ## next-auth 4, PocketBase and Ory Kratos beside it
+bench-peers: ## measure the service beside next-auth 4, PocketBase and Ory Kratos
 	@mkdir -p out
 	go run -C bench . -peers -out $(abspath out/bench-peers.json) $(BENCHFLAGS)
 
-bench-docs: ## measure everything; the tables and plots of docs/performance.md (an hour)
+bench-docs: ## measure everything, and write the tables and plots of docs/performance.md (an hour)
 	go run -C bench . -all -out $(abspath docs/performance.json) -plots $(abspath docs/images) -page $(abspath docs/performance.md) $(BENCHFLAGS)
 
-# OLD=FILE is a former out/bench-parts.txt; benchstat wants six runs of each.
+# OLD=FILE is an earlier out/bench-parts.txt; benchstat needs six runs of each.
 COUNT = $(if $(OLD),6,1)
-bench-parts: ## ns/op, B/op and allocs/op of the parts; OLD=FILE compares by benchstat
+bench-parts: ## ns/op, B/op and allocs/op of the parts; OLD=FILE compares with benchstat
 	@mkdir -p out
 	@{ go test -run '^$$' -count $(COUNT) -bench . -benchtime 2000x ./engine ./internal/seal ./internal/test/engine && \
 	go test -run '^$$' -count $(COUNT) -bench . -benchtime 20000x ./adapter/sqlite; } >out/bench-parts.new; \
@@ -155,11 +155,11 @@ bench-parts: ## ns/op, B/op and allocs/op of the parts; OLD=FILE compares by ben
 	@mv out/bench-parts.new out/bench-parts.txt
 	$(if $(OLD),go run $(BENCHSTAT) $(OLD) out/bench-parts.txt)
 
-figures: ## hold GET session to its floor, and what is asked most to its allocations (no -race)
+figures: ## compare GET session with its floor, and the most frequent requests with their allocations (no -race)
 	go test -tags full -run 'TestSessionFloor|TestAllocations|TestExposeFloor' -v ./engine ./internal/test/engine
 	AUTHSVC_FIGURES=1 go test -run TestReadFigures -v ./reader
 
-bench-gate: ## the same of the gate, an upstream and what GET session shows (4 minutes)
+bench-gate: ## make bench-check for the gate, an upstream and the values in GET session (4 minutes)
 	go run -C bench . -check -only '^(gate|upstream|session with three)'
 
 rotation: ## three rotations of signing keys at three replicas: 100 000 tokens verified (5 minutes)
@@ -173,28 +173,28 @@ FUZZTIME = 10s
 fuzz: ## every fuzz target for FUZZTIME=30m (default 10s)
 	.ci/fuzz $(FUZZTIME)
 
-# go-redis has some 600 methods on each of eight types, which text/template keeps the
-# linker from leaving out: inlined into one another they are 2 MB more.
+# go-redis has some 600 methods on each of eight types. Because of text/template, the
+# linker cannot leave them out. Inlined into one another, they take 2 MB more.
 SMALLER = -gcflags=github.com/redis/go-redis/v9=-l
 
-build: ## the static binary ./authsvc
+build: ## build the static binary ./authsvc
 	CGO_ENABLED=0 GOFLAGS= go build -trimpath -ldflags '-s -w' $(SMALLER) -o authsvc ./cmd/authsvc
 
-release: supply vuln ## out/: the binary, its SBOM, licences and checksums
+release: supply vuln ## write the binary, its SBOM, licences and checksums to out/
 	mkdir -p out
 	cp authsvc THIRD_PARTY_LICENSES.md LICENSE out/
 	cd out && sha256sum authsvc authsvc.cdx.json THIRD_PARTY_LICENSES.md LICENSE >SHA256SUMS
 
-newcomer: ## follow the README word by word, in Chromium too; takes port 3000
+newcomer: ## follow the README word by word, in Chromium too; uses port 3000
 	go vet -tags newcomer ./e2e/newcomer
 	go test -tags newcomer -count 1 -timeout 20m -v ./e2e/newcomer
 
-routers: ## chi, Echo and Gin in front of protected pages, a module of its own
+routers: ## test chi, Echo and Gin in front of protected pages, in a separate module
 	go -C examples/routers vet ./...
 	go -C examples/routers test ./...
 
 # Debian has no Traefik: it is built from its module, which takes some 2 GB of Go's cache.
-traefik: ## attack the gate behind Traefik, as its page says; builds Traefik first (minutes)
+traefik: ## attack the gate behind Traefik, set up as its page says; builds Traefik first (minutes)
 	CGO_ENABLED=0 GOFLAGS= go -C tools/traefik build -trimpath -ldflags '-s -w' -o $(abspath out/traefik) github.com/traefik/traefik/v3/cmd/traefik
 	AUTHSVC_TRAEFIK=$(abspath out/traefik) AUTHSVC_VERIFY=ci AUTHSVC_VERIFY_REPORT=$(abspath out/traefik.txt) \
 	go test -count 1 -timeout 30m -run 'TestVerify/gate/(1[1-57]|28|29|33)$$' ./verify
@@ -207,17 +207,17 @@ openapi: ## compare docs/openapi.yaml with exchanges that tests record, both way
 	AUTHSVC_EXCHANGES=$(EXCHANGES) go test -count 1 -run TestOriginAsDescribed ./cmd/authsvc
 	$(MAKE) --no-print-directory openapi-check
 
-openapi-check: ## the same with what is in EXCHANGES=DIR already
+openapi-check: ## the same with the existing exchanges in EXCHANGES=DIR
 	go -C tools/openapi vet ./...
 	go -C tools/openapi test ./...
 	go -C tools/openapi run . $(EXCHANGES)
 
-types: ## clients/js/types.d.ts, from docs/openapi.yaml
+types: ## write clients/js/types.d.ts from docs/openapi.yaml
 	npm --prefix tools/openapi ci --no-fund --no-audit --ignore-scripts --loglevel=error
 	npm --prefix tools/openapi run --silent types
 
 dev: ## sign in on http://localhost:3000
 	go run ./cmd/authsvc dev
 
-clean: ## remove what builds and runs left
+clean: ## remove the files of builds and runs
 	rm -rf authsvc out .authsvc

@@ -2,17 +2,17 @@
 
 type ISODateString = string;
 
-/** What `GET {base}/account` answers. Members of what does not exist or is off are null. */
+/** The answer of `GET {base}/account`. Members for things that do not exist or are off are null. */
 export interface Account {
   user: { id: string; name: string | null; email: string | null; emailVerified: boolean; image: string | null };
-  /** The session that asks. */
+  /** The session of this request. */
   session: {
     id: string;
-    /** How many factors were proved: one, two, or a passkey's. */
+    /** The number of proved factors, or phr for a passkey. */
     acr: "1fa" | "2fa" | "phr" | null;
-    /** How (RFC 8176, and fed, email, app). */
+    /** The methods used (RFC 8176, and fed, email, app, rec). */
     amr: string[];
-    /** When they signed in, which need not be a proof of who they are. */
+    /** When the person signed in, which is not always a proof of identity. */
     authTime: ISODateString;
     /** Whether that is recent enough for changes that need a fresh proof. */
     fresh: boolean;
@@ -24,15 +24,15 @@ export interface Account {
   passkeys: null;
   password: null;
   secondStep: null;
-  /** Where the person is signed in, the latest used first; at most 100. */
+  /** Where the person is signed in, most recently used first; at most 100. */
   sessions: AccountSession[];
   pending: {
-    /** The change of address that waits. */
+    /** The pending change of address. */
     email: PendingAddress | null;
-    /** When the account is deleted. */
+    /** When the account will be deleted. */
     deletion: ISODateString | null;
   };
-  /** The providers by which a way to sign in can be added. */
+  /** The providers that can be added as a way to sign in. */
   providers: { id: string; name: string }[];
   signal: null;
 }
@@ -40,31 +40,31 @@ export interface Account {
 /** A session in {@link Account}. */
 export interface AccountSession {
   id: string;
-  /** It is the one that asks. */
+  /** Whether it is the session of this request. */
   current: boolean;
-  /** Such as "Firefox on Linux". */
+  /** For example, "Firefox on Linux". */
   device: string;
-  /** Where the sign-in came from, an IPv4 /24 or IPv6 /48. */
+  /** The network of the sign-in, an IPv4 /24 or IPv6 /48. */
   network: string | null;
   place: string | null;
   provider: string | null;
   client: string | null;
   actor: string | null;
   created: ISODateString | null;
-  /** To a quarter of an hour. */
+  /** The last use, accurate to a quarter of an hour. */
   used: ISODateString | null;
 }
 
-/** A change of address that waits. */
+/** A pending change of address. */
 export interface PendingAddress {
   id: string;
-  /** The new one. */
+  /** The new address. */
   address: string;
-  /** It was confirmed. */
+  /** Whether the new address is confirmed. */
   newProved: boolean;
-  /** The old address allowed the change. */
+  /** Whether the old address allowed the change. */
   oldProved: boolean;
-  /** When the change can be made without that, once the new address is confirmed. */
+  /** When the change can be made without permission of the old address, once the new address is confirmed. */
   notBefore: ISODateString;
 }
 
@@ -82,9 +82,9 @@ export type AccountError =
   | "csrf"
   | "Default";
 
-/** What came of a change. */
+/** The result of a change. */
 export type Result =
-  /** account is null if this very session ended, or if a link was confirmed without one. */
+  /** account is null if this session ended, or if a link was confirmed without a session. */
   | { ok: true; account: Account | null; url: string | null }
   | {
       ok: false;
@@ -97,15 +97,15 @@ export type Result =
       retryAfter?: number;
     };
 
-/** Resolves to null when nobody is signed in, and (logged) on failure. Never rejects. */
+/** Resolves to null if no one is signed in, and on failure (logged). Never rejects. */
 export declare function getAccount(): Promise<Account | null>;
 
 /** Changes the name: 1 to 100 characters. Never rejects. */
 export declare function updateProfile(profile: { name: string }): Promise<Result>;
 
 /**
- * Adds a way to sign in: leaves the page for the provider, or, without a fresh
- * proof, for the page that asks for one. Rejects as signIn does.
+ * Adds a way to sign in: goes to the provider, or, without a fresh proof, to the
+ * page that asks for one. Rejects as signIn does.
  */
 export declare function linkAccount(provider: string, options?: { callbackUrl?: string }): Promise<undefined>;
 
@@ -119,35 +119,35 @@ export declare function endSession(id: string): Promise<Result>;
 export declare function endOtherSessions(): Promise<Result>;
 
 /**
- * Asks for a change of address, which both ends have to agree to. Also ok if the
- * address is somebody's, who is told by mail. Never rejects.
+ * Requests a change of address, and asks both addresses to agree. Also ok if the
+ * address belongs to another account; its owner then gets a mail. Never rejects.
  */
 export declare function changeEmail(email: string): Promise<Result>;
 
 /**
- * Proves the new address by the code of its mail, five tries, or agrees for one end
- * by the token of its link; stop, with that of the old address, stops the change.
- * Never rejects.
+ * Confirms the new address with the code of its mail, in five tries, or agrees for
+ * either address with the token of its link. With the token of the old address, stop
+ * stops the change. Never rejects.
  */
 export declare function confirmEmail(
   proof: { id?: string; code: string } | { id: string; token: string; stop?: boolean },
 ): Promise<Result>;
 
-/** Makes a change of address that is due. Never rejects. */
+/** Completes a change of address that is due. Never rejects. */
 export declare function finishEmailChange(): Promise<Result>;
 
-/** Drops a change of address. Never rejects. */
+/** Cancels a change of address. Never rejects. */
 export declare function cancelEmailChange(): Promise<Result>;
 
 /**
- * Has the account deleted, and ends all sessions: `url` says until when it can be
- * kept. `confirm` is the address of the account, or `"delete"` if it has none.
- * Never rejects.
+ * Schedules the account for deletion, and ends all sessions. The page at `url` says
+ * until when it can be kept. `confirm` is the address of the account, or `"delete"` if
+ * it has none. Never rejects.
  */
 export declare function deleteAccount(confirm: string): Promise<Result>;
 
-/** Keeps an account that is to be deleted. Never rejects. */
+/** Keeps an account scheduled for deletion. Never rejects. */
 export declare function keepAccount(): Promise<Result>;
 
-/** Leaves for the page that asks the person to prove who they are, and comes back. */
+/** Goes to the page that asks for a fresh proof of identity, and comes back. */
 export declare function confirmIdentity(options?: { callbackUrl?: string }): Promise<undefined>;

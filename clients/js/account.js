@@ -1,11 +1,11 @@
 /**
- * What people can do about their account, for pages of your own. The service
- * serves it at {base}/account.js, beside client.js; account.d.ts has the types.
+ * Functions for your own account pages. The service serves them at
+ * {base}/account.js, beside client.js; account.d.ts has the types.
  */
 
 import { base, getCsrfToken, refreshSession, signIn } from "./client.js";
 
-/** Returns the account. null: nobody is signed in, or a failure (logged). */
+/** Returns the account. null: no one is signed in, or a failure (logged). */
 export async function getAccount() {
   try {
     const response = await send("account", { headers: { Accept: "application/json" } });
@@ -42,42 +42,42 @@ export function endOtherSessions() {
   return change("account/signout", { others: "true" });
 }
 
-/** Asks for a change of address: both ends then get a mail. */
+/** Requests a change of address: both addresses then get a mail. */
 export function changeEmail(email) {
   return change("account/email", { email });
 }
 
-/** Proves the new address by the code of its mail, or an end by the token of its link. */
+/** Confirms the new address with the code of its mail, or either address with the token of its link. */
 export function confirmEmail({ id, code, token, stop }) {
   return change("account/email/confirm", { id, code, token, stop: stop ? "true" : undefined });
 }
 
-/** Makes a change of address that is due. */
+/** Completes a change of address that is due. */
 export function finishEmailChange() {
   return change("account/email/finish", {});
 }
 
-/** Drops a change of address. */
+/** Cancels a change of address. */
 export function cancelEmailChange() {
   return change("account/email/cancel", {});
 }
 
 /**
- * Has the account deleted; confirm is its address, or "delete" if it has none. It
- * ends all sessions: url is the page that says until when the account can be kept.
+ * Schedules the account for deletion, and ends all sessions. confirm is its address,
+ * or "delete" if it has none. url is the page that says until when it can be kept.
  */
 export function deleteAccount(confirm) {
   return change("account/delete", { confirm });
 }
 
-/** Keeps an account that is to be deleted: of the session, or of a sign-in that ended there. */
+/** Keeps an account scheduled for deletion: of the session, or of a sign-in that stopped there. */
 export function keepAccount() {
   return change("account/keep", {});
 }
 
 /**
- * Goes to the page that asks the person to prove who they are, and back to
- * callbackUrl (default: this page): what FreshRequired wants.
+ * Goes to the page that asks for a fresh proof of identity, which FreshRequired
+ * calls for, and back to callbackUrl (default: this page).
  */
 export async function confirmIdentity({ callbackUrl = location.href } = {}) {
   location.href = new URL(`${base}/confirm?${new URLSearchParams({ callbackUrl })}`, location.href).href;
@@ -96,7 +96,7 @@ async function change(path, fields) {
     const response = await send(path, { method: "POST", headers: { "Content-Type": "application/json" }, body });
     const { url = null, error, account } = await response.json();
     if (response.ok && account !== undefined) {
-      await refreshSession({ broadcast: true }); // which may show the change
+      await refreshSession({ broadcast: true }); // the session may show the change
       return { ok: true, account, url };
     }
     const result = { ok: false, error: error ?? "Default", status: response.status, url };

@@ -1,8 +1,8 @@
 /**
- * Types of the authsvc browser client. Names and shapes are those of
+ * Types of the authsvc browser client. Names and shapes are the same as in
  * next-auth/react (v4), so that code typed against it keeps compiling.
  *
- * Add your own session fields the way NextAuth.js has it:
+ * Add your own session fields as with NextAuth.js:
  *
  *     declare module "authsvc-client" {
  *       interface Session { user?: DefaultSession["user"] & { role?: string } }
@@ -12,37 +12,37 @@
 /** A string that editors complete with the literals T. */
 export type LiteralUnion<T extends U, U = string> = T | (U & Record<never, never>);
 
-/** A moment as in "2026-01-31T12:00:00.000Z". */
+/** A time such as "2026-01-31T12:00:00.000Z". */
 export type ISODateString = string;
 
-/** What a session holds unless the service's session callback says otherwise. */
+/** The members of a session, unless the service's session callback changes them. */
 export interface DefaultSession {
   user?: {
     name?: string | null;
     email?: string | null;
     image?: string | null;
   };
-  /** When the session ends if nothing renews it. */
+  /** When the session ends unless it is renewed. */
   expires: ISODateString;
 }
 
-/** The session as the service shows it to the browser. Made for augmentation. */
+/** The session as the service shows it to the browser. You can augment it. */
 export interface Session extends DefaultSession {}
 
-/** How a provider signs in. Only email and credentials can stay on the page. */
+/** The type of a provider. Only email and credentials can stay on the page. */
 export type ProviderType = "oauth" | "email" | "credentials";
 
-/** The types of provider for which `redirect: false` counts. */
+/** The types of providers that support `redirect: false`. */
 export type RedirectableProviderType = "email" | "credentials";
 
-/** What the service tells about a provider. */
+/** A provider, as the service describes it. */
 export interface ClientSafeProvider {
   id: LiteralUnion<RedirectableProviderType>;
   name: string;
   type: ProviderType;
-  /** Where the sign-in form is posted to. */
+  /** Where to post the sign-in form. */
   signinUrl: string;
-  /** What must be registered with the provider. */
+  /** The callback URL to register with the provider. */
   callbackUrl: string;
 }
 
@@ -50,8 +50,8 @@ export interface ClientSafeProvider {
 export interface ClientOptions {
   /**
    * Absolute http(s) URL of the service; a path in it replaces `/api/auth`.
-   * On another origin than the page's, the service must have that origin in
-   * `trusted_origins`; cookies are then sent along.
+   * If it is on another origin than the page, the service must list the page's
+   * origin in `trusted_origins`. Requests then include cookies.
    */
   baseUrl?: string;
   /** Path of the routes, on `baseUrl` or else on the page's origin. */
@@ -69,14 +69,14 @@ export interface GetSessionParams {
 }
 
 /**
- * Options of {@link signIn}. Members beside these are sent as form fields
+ * Options of {@link signIn}. Other members are sent as form fields
  * (`email`, `username`, `password` …) unless null or undefined; `link: "true"`
  * adds the provider's account to the signed-in user instead of switching.
  */
 export interface SignInOptions extends Record<string, unknown> {
   /** Where to go after signing in. Default: this page. The service checks it. */
   callbackUrl?: string;
-  /** false: stay on this page. Counts for the types credentials and email. */
+  /** false: stay on this page. Only for the types credentials and email. */
   redirect?: boolean;
 }
 
@@ -87,11 +87,11 @@ export type SignInAuthorizationParams =
   | Record<string, string>
   | URLSearchParams;
 
-/** What came of {@link signIn} with `redirect: false`. */
+/** The result of {@link signIn} with `redirect: false`. */
 export interface SignInResponse {
   /**
-   * null when it went well; else the service's word, such as
-   * `CredentialsSignin`, or `Default` for a refusal without one.
+   * null on success; otherwise the error word of the service, such as
+   * `CredentialsSignin`, or `Default` for a refusal without a word.
    */
   error: string | null;
   /** HTTP status. */
@@ -120,15 +120,15 @@ export interface SignOutParams<R extends boolean = true> {
   redirect?: R;
 }
 
-/** What came of {@link signOut} with `redirect: false`. */
+/** The result of {@link signOut} with `redirect: false`. */
 export interface SignOutResponse {
   /** Where a redirect would have gone. */
   url: string;
 }
 
 /**
- * Says where the service is. Without a call it is where the module came from
- * (`{base}/client.js`) or `/api/auth`; `configure()` goes back to that.
+ * Sets the address of the service. Default: where the module came from
+ * (`{base}/client.js`), or `/api/auth`; `configure()` restores it.
  * Throws a TypeError if an option is malformed.
  */
 export declare function configure(options?: ClientOptions): void;
@@ -137,20 +137,20 @@ export declare function configure(options?: ClientOptions): void;
  * Reads the session and tells other tabs to read theirs. Resolves to null
  * without a session, and also (logged to the console) if the service cannot be
  * reached or answers with an error. Never rejects. `getSession<MySession>()`
- * has your own type, which `authsvc types client` prints.
+ * returns your own type, which `authsvc types client` prints.
  */
 export declare function getSession<S extends DefaultSession = Session>(
   params?: GetSessionParams,
 ): Promise<S | null>;
 
 /**
- * Returns the token that every POST to the service needs; signIn, signOut and
+ * Returns the token that every POST to the service must send; signIn, signOut and
  * update fetch it themselves. undefined (logged) on failure. Never rejects.
  */
 export declare function getCsrfToken(): Promise<string | undefined>;
 
 /**
- * Returns the configured providers by id; null when there are none, and
+ * Returns the configured providers by id; null if there are none, and
  * (logged) on failure. Never rejects.
  */
 export declare function getProviders(): Promise<Record<
@@ -159,11 +159,11 @@ export declare function getProviders(): Promise<Record<
 > | null>;
 
 /**
- * Signs in with a provider, or goes to the page that lists them if it is
- * missing or unknown; to `{base}/error` if the providers cannot be read.
+ * Signs in with a provider. Goes to the sign-in page if the provider is missing
+ * or unknown, and to `{base}/error` if the providers cannot be read.
  *
- * Resolves to undefined when the page is being left, which is always so for
- * OAuth providers. Rejects if the POST fails or its answer is not JSON.
+ * Resolves to undefined if it leaves the page, as it always does for OAuth
+ * providers. Rejects if the POST fails or its answer is not JSON.
  */
 export declare function signIn<P extends RedirectableProviderType | undefined = undefined>(
   provider?: LiteralUnion<
@@ -175,11 +175,11 @@ export declare function signIn<P extends RedirectableProviderType | undefined = 
 
 /**
  * Signs in with the one-time code of the mail that `signIn("email", { email })`
- * asked for, in the browser that asked: spaces in it do not matter. Resolves to
- * undefined when the page is being left, with `redirect: false` to the answer,
- * whose error is `Code` for a code that is wrong or was tried too often (the
- * link in the mail still works), and `Verification` if this browser did not ask
- * for it or it is too old. Rejects as signIn does.
+ * requested in this browser; spaces in the code do not matter. Resolves to
+ * undefined if it leaves the page, and to the answer with `redirect: false`. Its
+ * error is `Code` if the code is wrong or there were too many tries (the link in
+ * the mail still works), and `Verification` if this browser did not request the
+ * code or the code is too old. Rejects as signIn does.
  */
 export declare function submitCode(
   email: string,
@@ -188,8 +188,8 @@ export declare function submitCode(
 ): Promise<SignInResponse | undefined>;
 
 /**
- * Signs out and tells other tabs. Resolves to undefined when the page is being
- * left, with `redirect: false` to the answer. Rejects if the POST fails or its
+ * Signs out and tells other tabs. Resolves to undefined if it leaves the page,
+ * and to the answer with `redirect: false`. Rejects if the POST fails or its
  * answer is not JSON.
  */
 export declare function signOut<R extends boolean = true>(
@@ -199,25 +199,25 @@ export declare function signOut<R extends boolean = true>(
 /**
  * Returns a token (JWT) for another back end of the application, to send as
  * `Authorization: Bearer`. audience is one of the service's `tokens.audiences`
- * and may be left out if there is one. The token is kept until a minute before
- * its end, or until somebody signs in or out or this tab is left; ask for it
- * before each call.
+ * and is optional if there is only one. The token is kept until a minute before
+ * it expires, or until a sign-in, a sign-out or a change of tabs; call getToken
+ * before each request.
  * undefined (logged) without a session and on failure. Never rejects.
  */
 export declare function getToken(audience?: string): Promise<string | undefined>;
 
 /**
- * Renews the session, as `update` of next-auth/react's useSession does. data
- * (anything that JSON can hold) goes to the service's callbacks, which decide
- * what becomes of it. Resolves to the new session; null without one, and
- * (logged) on failure. Never rejects.
+ * Renews the session, as `update` of next-auth/react's useSession does. The
+ * service's callbacks receive data (any JSON value) and decide how to use it.
+ * Resolves to the new session; null without one, and (logged) on failure. Never
+ * rejects.
  */
 export declare function update<S extends DefaultSession = Session>(data?: any): Promise<S | null>;
 
 /**
  * Reads the session again and calls the listeners of {@link onSessionChange};
- * with `broadcast` (default false) has other tabs do so. Resolves to undefined
- * (logged) on failure, of which listeners do not hear. Never rejects.
+ * with `broadcast` (default false), other tabs do so too. On failure, it calls no
+ * listener and resolves to undefined (logged). Never rejects.
  */
 export declare function refreshSession<S extends DefaultSession = Session>(params?: {
   broadcast?: boolean;
@@ -225,10 +225,10 @@ export declare function refreshSession<S extends DefaultSession = Session>(param
 
 /**
  * Calls listener with the session (null: none) whenever it may have changed:
- * when another tab says so, and after update, and signIn and signOut with
- * `redirect: false`, in this one. A session that cannot be read is not
- * reported. A listener must not call getSession() with broadcast: two tabs
- * would call each other for ever.
+ * if another tab reports it, and in this tab after update, and after signIn and
+ * signOut with `redirect: false`. If the session cannot be read, listener is not
+ * called. A listener must not call getSession() with broadcast: two tabs would
+ * call each other forever.
  *
  * Returns a function that ends the subscription.
  */

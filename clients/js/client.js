@@ -5,7 +5,7 @@
 
 const DEFAULT_PATH = "/api/auth";
 const HTTP = /^https?:$/;
-// next-auth/react's: tabs with either client hear each other.
+// The key of next-auth/react: tabs with either client notify each other.
 const STORAGE_KEY = "nextauth.message";
 
 const moduleBase = baseOfModule(import.meta.url);
@@ -13,14 +13,14 @@ const listeners = new Set();
 let base = moduleBase;
 let readings = 0;
 let tokens = new Map(); // by audience
-let holder; // the user who was read last
+let holder; // the user of the last reading
 
 export { base }; // for account.js
 
 /**
- * Says where the service is: baseUrl, an http(s) URL whose path, if any,
+ * Sets the address of the service: baseUrl, an http(s) URL whose path, if any,
  * replaces /api/auth; basePath, a path there or on this origin.
- * Neither: where this module came from. Throws TypeError.
+ * Default: where this module came from. Throws TypeError.
  */
 export function configure({ baseUrl, basePath } = {}) {
   if (basePath !== undefined && !/^(\/[^/\\\s?#]+)+\/?$/.test(basePath)) {
@@ -36,7 +36,7 @@ export function configure({ baseUrl, basePath } = {}) {
   base = origin + path.replace(/\/$/, "");
 }
 
-/** Returns the session, and unless broadcast is false has other tabs read theirs. */
+/** Returns the session. Unless broadcast is false, other tabs read theirs. */
 export async function getSession({ broadcast = true } = {}) {
   const session = (await readSession()) ?? null;
   if (broadcast) announce("getSession");
@@ -54,8 +54,8 @@ export async function getProviders() {
 }
 
 /**
- * Signs in; without a known provider goes to the page that lists them, and to
- * {base}/error if they cannot be read. options: callbackUrl, redirect, form fields.
+ * Signs in. Goes to the sign-in page if provider is unknown, and to {base}/error
+ * if the providers cannot be read. options: callbackUrl, redirect, form fields.
  * Returns undefined when leaving, else {error, status, ok, url}.
  */
 export async function signIn(provider, options, authorizationParams) {
@@ -63,13 +63,13 @@ export async function signIn(provider, options, authorizationParams) {
   const providers = await getProviders();
   if (!providers) return navigate(`${base}/error`);
   if (!provider || !Object.hasOwn(providers, provider)) {
-    // A page of the application's own may be what it leads back to.
+    // The sign-in page may be the page that called this.
     if (typeof provider === "string") console.warn(`authsvc: no provider "${provider}"; known: ${Object.keys(providers).join(", ")}`);
     return navigate(`${base}/signin?${new URLSearchParams({ callbackUrl })}`);
   }
 
   const { type } = providers[provider];
-  // A mailed code ends what signIn with the address alone began.
+  // A mailed code completes what signIn with the address alone began.
   const proves = type === "credentials" || (type === "email" && options?.code != null);
   const action = proves ? "callback" : "signin";
   const query = authorizationParams ? `?${new URLSearchParams(authorizationParams)}` : "";
@@ -86,7 +86,7 @@ export async function signIn(provider, options, authorizationParams) {
   return result;
 }
 
-/** Signs in with the code of a mail that signIn(provider, {email}) asked for. */
+/** Signs in with the code of the mail that signIn(provider, {email}) requested. */
 export function submitCode(email, code, { provider = "email", ...options } = {}) {
   return signIn(provider, { ...options, email, code });
 }
@@ -102,12 +102,12 @@ export async function signOut(options) {
   return data;
 }
 
-/** Renews the session, handing data to the service's callbacks, and returns it. */
+/** Passes data to the service's callbacks, and returns the renewed session. */
 export async function update(data) {
   const session = await post("session", { data });
   if (!session) return null;
   changed("getSession");
-  readings++; // those under way are older
+  readings++; // readings in progress are older
   tell(session);
   return session;
 }
@@ -115,7 +115,7 @@ export async function update(data) {
 /**
  * Returns a token for another back end of the application, audience, to send as
  * Authorization: Bearer; undefined on failure (logged). It is kept until a minute
- * before its end, or until somebody signs in or out or this tab is left.
+ * before it expires, or until a sign-in, a sign-out or a change of tabs.
  */
 export async function getToken(audience) {
   addEventListener("storage", onStorage);
@@ -128,7 +128,7 @@ export async function getToken(audience) {
 /**
  * Calls listener with the session (null: none) when another tab says it may
  * have changed, and after update, signIn and signOut here. Returns a function
- * that ends it. A listener that calls getSession() makes tabs loop.
+ * that ends it. A listener must not call getSession(): tabs would loop.
  */
 export function onSessionChange(listener) {
   const entry = (session) => listener(session); // one function may subscribe twice
@@ -142,8 +142,8 @@ export function onSessionChange(listener) {
 
 /**
  * Reads the session again and calls the listeners of onSessionChange; with
- * broadcast has other tabs do so. Returns undefined for a failure (logged), which
- * the listeners do not hear of.
+ * broadcast, other tabs do so too. On failure, it calls no listener and returns
+ * undefined (logged).
  */
 export async function refreshSession({ broadcast = false } = {}) {
   const turn = ++readings;
@@ -178,7 +178,7 @@ async function submit(path, fields) {
 
 function mint(audience) {
   const asked = Date.now();
-  const held = { until: Infinity }; // callers meanwhile share the answer
+  const held = { until: Infinity }; // concurrent callers share the answer
   held.token = post("token", { audience }).then((answer) => {
     held.until = asked + (answer?.expires_in - 60) * 1000 || 0;
     return answer?.access_token;
@@ -214,8 +214,8 @@ function signInResponse({ ok, status }, data) {
   return { error, status, ok, url: error ? null : (url?.href ?? null) };
 }
 
-// The service checked its url. callbackUrl, perhaps of the page's query, may
-// only stay on this origin.
+// The service checked its url. callbackUrl, perhaps from the page's query, must
+// stay on this origin.
 function destination(data, callbackUrl) {
   if (data?.url) return data.url;
   const url = new URL(callbackUrl, location.href);
@@ -240,8 +240,8 @@ async function readSession() {
   return session;
 }
 
-// Somebody may have signed in or out: tokens are theirs no longer. In another tab,
-// pages without this client do not say so.
+// The tokens may belong to an earlier user. Pages without this client do not
+// notify this tab of a sign-in or a sign-out.
 function dropTokens() {
   tokens = new Map();
 }
@@ -279,6 +279,6 @@ async function tellListeners() {
 }
 
 function tell(session) {
-  // As microtasks: one that throws is reported and stops no other.
+  // As microtasks: one that throws is reported and does not stop others.
   for (const listener of listeners) queueMicrotask(() => listener(session));
 }

@@ -11,7 +11,7 @@ interface Mine {
   expires: string;
 }
 
-// What a component reads. The status decides what data is.
+// The members that a component reads. status decides the type of data.
 export const name = (): string | null | undefined => react.useSession().data?.user?.name;
 export const narrowed = (): "admin" | "member" | "nobody" => {
   const session = react.useSession<Mine>();
@@ -25,12 +25,12 @@ export const renewed: Promise<Mine | null> = vue.useSession<Mine>().update({ nam
 export const provider = react.SessionProvider({ session: null, children: "text" });
 react.signIn("github");
 
-// A component that was written for next-auth/react compiles.
+// A component written for next-auth/react compiles.
 type Ours = ReturnType<typeof react.useSession<react.Session>>;
 export const status: ReturnType<typeof Theirs>["status"] = {} as Ours["status"];
 export const update: ReturnType<typeof Theirs>["update"] = {} as Ours["update"];
 
-// And those that must not compile.
+// Lines that must not compile.
 // @ts-expect-error there may be no session
 react.useSession<Mine>().data.user;
 // @ts-expect-error data is a ref

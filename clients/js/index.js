@@ -1,5 +1,5 @@
-// What "authsvc-client" from npm resolves to. Bundlers and dev servers give
-// client.js addresses that say nothing about the service, so it is told here.
+// The entry point "authsvc-client" of the npm package. Bundlers and dev servers
+// serve client.js at other addresses than the service, so this sets the path.
 import { configure } from "./client.js";
 
 configure({ basePath: "/api/auth" });

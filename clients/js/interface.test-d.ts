@@ -1,5 +1,5 @@
 // Checked by `npm run test:types`; never run. The types of client.d.ts and account.d.ts
-// and those of docs/openapi.yaml say the same.
+// agree with the types of docs/openapi.yaml.
 import type * as ours from "authsvc-client";
 import type * as mine from "authsvc-client/account";
 import type { components, paths } from "authsvc-client/types";
@@ -12,7 +12,7 @@ type Takes<A, B> = [A] extends [B] ? true : false;
 type Same<A, B> = (<T>() => T extends A ? 1 : 2) extends (<T>() => T extends B ? 1 : 2) ? true : false;
 
 export const described: [
-  // What is answered is what the functions promise, somebody or nobody.
+  // The answers have the types that the functions promise, with and without a session.
   Takes<Described["Session"], ours.DefaultSession>,
   Takes<Get<"/api/auth/session">, Described["Session"] | Record<string, never> | null>,
   Takes<Get<"/api/auth/csrf">["csrfToken"], Awaited<ReturnType<typeof ours.getCsrfToken>>>,
@@ -20,7 +20,7 @@ export const described: [
   Takes<ours.ProviderType, Get<"/api/auth/providers">[string]["type"]>,
   Takes<Described["Token"]["access_token"], Awaited<ReturnType<typeof ours.getToken>>>,
   Takes<Described["Address"], ours.SignOutResponse>,
-  // And a session that the client shows may be one that was answered.
+  // A session that the client shows can come from an answer.
   Takes<ours.DefaultSession["expires"], Described["Session"]["expires"]>,
 ] = [true, true, true, true, true, true, true, true];
 
@@ -31,17 +31,17 @@ type Done<A extends Actions> = Body<paths[`/api/auth/account/${A}`]["post"]["res
 type Said<A extends Actions, S extends 401 | 403 | 404 | 503> = Body<paths[`/api/auth/account/${A}`]["post"]["responses"][S]>;
 
 export const account: [
-  // What GET account answers is an Account, member by member, and nothing else is.
+  // The answer of GET account has exactly the members of Account.
   Same<Get<"/api/auth/account">, mine.Account>,
   Same<Awaited<ReturnType<typeof mine.getAccount>>, Get<"/api/auth/account"> | null>,
   Same<Described["Account"]["sessions"][number], mine.AccountSession>,
   Same<Described["PendingEmail"], mine.PendingAddress>,
-  // What a change answers is what becomes of it in a Result.
+  // The answer to a change has the members of a Result.
   Same<Done<Actions>["account"], Changed["account"]>,
   Takes<Done<Actions>["url"], Changed["url"]>,
   Takes<mine.AccountError, NonNullable<Said<Actions, 401 | 403 | 404 | 503>["error"]>>,
   Takes<Said<Actions, 401 | 403 | 404 | 503>["url"], Refused["url"]>,
-  // What the functions take is what the forms have fields for.
+  // The functions take the same fields as the forms.
   Same<Parameters<typeof mine.updateProfile>[0], Pick<Described["ProfileRequest"], "name">>,
   Same<Parameters<typeof mine.unlinkAccount>[0], Described["UnlinkRequest"]["id"]>,
   Same<Parameters<typeof mine.changeEmail>[0], Described["ChangeEmailRequest"]["email"]>,

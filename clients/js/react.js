@@ -1,5 +1,5 @@
 "use client";
-// The hook of React, as useSession of next-auth/react.
+// The React hook, like useSession of next-auth/react.
 import { createContext, createElement, useContext, useState, useSyncExternalStore } from "react";
 import { current, seed, stateOf, subscribe } from "./store.js";
 
@@ -7,7 +7,7 @@ export { configure, getCsrfToken, getProviders, getSession, signIn, signOut, sub
 
 const First = createContext(stateOf(undefined));
 
-/** Hands on the session that a server has read, so that the first render shows it. */
+/** Passes on the session that a server has read, so that the first render shows it. */
 export function SessionProvider({ session, children }) {
   const [first] = useState(() => (seed(session), stateOf(session)));
   return createElement(First.Provider, { value: first }, children);

@@ -1,5 +1,5 @@
-// Checked by `npm run test:types`; never run. Each line compiles, or the types of
-// the module that the service serves are not found as README.md says.
+// Checked by `npm run test:types`; never run. Each line must compile; otherwise the
+// setup of README.md does not find the types of the served module.
 import { getSession, signIn, type Session } from "/api/auth/client.js";
 import type * as named from "authsvc-client";
 

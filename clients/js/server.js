@@ -1,36 +1,37 @@
 /**
- * Who is signed in, asked by a server: Node.js, Bun, Deno, and edge runtimes
- * with fetch. Nothing is kept between requests. server.d.ts has the types.
+ * Reads the session on a server: Node.js, Bun, Deno, and edge runtimes with
+ * fetch. It stores nothing between requests. server.d.ts has the types.
  */
 
-// The service's names for the session cookie, whatever its compat, and chunks.
+// The names of the session cookie with every compat, and of its chunks.
 const NAMES =
   /^(?:__(?:Host|Secure)-)?(?:authsvc\.session|(?:next-auth|authjs)\.session-token)(?:\.\d+)?$/;
 const PRIVATE = "private, no-cache, no-store";
 
-/** Why a session could not be read. It says nothing about the person. */
+/** A failure to read a session. The person may still be signed in. */
 export class AuthError extends Error {
   name = "AuthError";
 }
 
 /**
- * Reads the session of a request: a Request, what has its headers (those of
+ * Reads the session of a request: a Request, an object with its headers (of
  * Node.js or a Headers), or the headers themselves. Returns {session, cookies}:
- * session is null for nobody; cookies are Set-Cookie lines for the browser.
- * Rejects with an AuthError if the service does not answer: treat that as
- * nobody. Throws TypeError for wrong options.
+ * session is null if no one is signed in; cookies are Set-Cookie lines for the
+ * browser. Rejects with an AuthError if the service does not answer: treat the
+ * person as not signed in. Throws TypeError for invalid options.
  */
 export async function auth(request, options) {
   return ask(request, settings(options));
 }
 
 /**
- * Returns a middleware that lets signed-in people through, for Express and its
- * like, (req, res, next), where the session is req.auth, and for Hono and its
- * like, (c, next), where it is c.get("auth"). With a handler it returns a
- * function of a Request, which calls handler(request, session, ...more).
- * Others get the sign-in page (302) or 401; 503 if the service does not answer;
- * POSTs and the like from pages of other origins 403.
+ * Returns a middleware that lets signed-in people through. With Express and
+ * similar frameworks it is (req, res, next), and the session is req.auth; with
+ * Hono and similar frameworks it is (c, next), and the session is c.get("auth").
+ * With a handler, protect returns a function of a Request, which calls
+ * handler(request, session, ...more). Other people get the sign-in page (302) or
+ * 401. If the service does not answer, they get 503. POST and other methods that
+ * change something get 403 if a page of another origin sends them.
  */
 export function protect(options, handler) {
   const fixed = typeof options?.url === "function" ? null : settings(options);
@@ -49,8 +50,8 @@ export function passOn(cookies, response) {
 }
 
 /**
- * Returns HTML that hands the session (null: nobody) to the hooks in the page,
- * which then show it from the first render on. Such a page must not be cached.
+ * Returns HTML that passes the session (null: not signed in) to the hooks in the
+ * page, which then show it from the first render on. Such a page must not be cached.
  */
 export function hydrate(session) {
   const json = JSON.stringify(session ?? null).replaceAll("<", "\\u003c");
@@ -89,17 +90,17 @@ async function ask(request, { endpoint, known, timeout, fetch = globalThis.fetch
       throw new AuthError(`authsvc answered ${response.status}`);
     }
     const session = await response.json();
-    if (typeof session !== "object" || Array.isArray(session)) throw new AuthError("authsvc answered no session");
+    if (typeof session !== "object" || Array.isArray(session)) throw new AuthError("authsvc did not answer with a session");
     return {
       session: session && Object.keys(session).length ? session : null,
       cookies: response.headers.getSetCookie().filter((line) => known.test(line.slice(0, line.indexOf("=")))),
     };
   } catch (cause) {
-    throw cause instanceof AuthError ? cause : new AuthError("authsvc could not be asked", { cause });
+    throw cause instanceof AuthError ? cause : new AuthError("cannot reach authsvc", { cause });
   }
 }
 
-// judge returns what to let through, or the refusal, [status, text, location].
+// judge returns the session and cookies, or the refusal, [status, text, location].
 async function judge(s, request) {
   if (foreign(s, request)) return { cookies: [], refusal: [403, "refused: the request comes from another site"] };
   try {
@@ -113,8 +114,8 @@ async function judge(s, request) {
   }
 }
 
-// The session cookie is SameSite=Lax, which other origins of the site are not
-// kept from; Sec-Fetch-Site and Origin tell what page makes a request.
+// The session cookie is SameSite=Lax, which does not stop other origins of the same
+// site. Sec-Fetch-Site and Origin tell which page sends a request.
 function foreign({ origin: own, trustedOrigins }, request) {
   if (/^(?:GET|HEAD|OPTIONS)$/.test(request.method)) return false;
   const site = header(request, "sec-fetch-site");
@@ -129,15 +130,15 @@ function navigates(request) {
   return request.method === "GET" && mode === "navigate" && header(request, "accept").includes("text/html");
 }
 
-// The way to the sign-in page and back here: a path, so that no Host header
-// and no address in the request line leads elsewhere.
+// back returns the URL of the sign-in page with the way back, a path, so that neither
+// a Host header nor a URL in the request line leads elsewhere.
 function back({ signIn, origin }, request) {
   let path = "/";
   try {
     const { pathname, search } = new URL(request.originalUrl ?? request.url, "http://_");
     path = `/${pathname.replace(/^\/+/, "")}${search}`;
   } catch {
-    // Not an address.
+    // Not a URL.
   }
   return `${signIn}${signIn.includes("?") ? "&" : "?"}callbackUrl=${encodeURIComponent(origin + path)}`;
 }
@@ -156,7 +157,7 @@ function refuse(cookies, [status, text, location]) {
 async function plain(s, request, handler) {
   const { session, cookies, refusal } = await judge(s, request);
   if (refusal) {
-    // The middleware of Next.js wants an address, and makes it a path again.
+    // The middleware of Next.js needs a whole URL, and makes it a path again.
     if (refusal[2] && request.nextUrl) refusal[2] = new URL(refusal[2], request.url).href;
     return refuse(cookies, refusal);
   }
@@ -164,7 +165,7 @@ async function plain(s, request, handler) {
   try {
     response.headers.append("vary", "Cookie");
   } catch {
-    response = new Response(response.body, response); // one whose headers can be changed
+    response = new Response(response.body, response); // a copy with headers that can be changed
     response.headers.append("vary", "Cookie");
   }
   if (!response.headers.has("cache-control")) response.headers.set("cache-control", PRIVATE);

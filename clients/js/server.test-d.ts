@@ -6,7 +6,7 @@ import type { Session } from "authsvc-client";
 interface Mine extends Session {
   user: NonNullable<Session["user"]> & { id: string; role: "admin" | "member" };
 }
-// Those of Node.js, without @types/node.
+// The headers of Node.js, without @types/node.
 interface IncomingHttpHeaders {
   [name: string]: string | string[] | undefined;
   cookie?: string;
@@ -21,13 +21,13 @@ export const email: string | null | undefined = (await auth(incoming, options)).
 export const role: "admin" | "member" | undefined = (await auth<Mine>(new Headers(), options)).session?.user.role;
 export const cookies: string[] = found.cookies;
 
-// In the places of an Express and of a Hono application.
+// As middleware of an Express and of a Hono application.
 type RequestHandler = (req: { headers: IncomingHttpHeaders }, res: object, next: (error?: any) => void) => void | Promise<void>;
 export const express: RequestHandler = protect({ ...options, timeout: 1000 });
 type MiddlewareHandler = (c: { req: { raw: Request } }, next: () => Promise<void>) => Promise<Response | void>;
 export const hono: MiddlewareHandler = protect(options);
 
-// A handler gets a session that is there, and what else its runtime passes.
+// A handler gets a session that is not null, and the further arguments of its runtime.
 export const page: (request: Request) => Promise<Response> = protect(options, (_, session) => new Response(session.expires));
 export const worker: (request: Request, env: { KEY: string }) => Promise<Response> = protect<Mine, Request, [{ KEY: string }]>(
   options,
@@ -36,7 +36,7 @@ export const worker: (request: Request, env: { KEY: string }) => Promise<Respons
 export const same: Response = passOn(["a=1"], new Response());
 export const html: string = hydrate(null);
 
-// And those that must not compile.
+// Lines that must not compile.
 // @ts-expect-error url is missing
 auth(request, {});
 // @ts-expect-error an option that does not exist

@@ -6,7 +6,7 @@ export type { Session, SessionState, Update };
 export { configure, getCsrfToken, getProviders, getSession, signIn, signOut, submitCode } from "./client.js";
 
 /**
- * Returns the session, whose members are read reactively, until the owner ends.
- * session: what a server has read, null for nobody.
+ * Returns the session with reactive members, until the owner is disposed.
+ * session: the session that a server has read, null: no one is signed in.
  */
 export declare function useSession<S = Session>(session?: S | null): SessionState<S>;

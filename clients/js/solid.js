@@ -1,12 +1,12 @@
-// The primitive of Solid.
+// The Solid primitive.
 import { createSignal, getOwner, onCleanup } from "solid-js";
 import { current, seed, subscribe } from "./store.js";
 
 export { configure, getCsrfToken, getProviders, getSession, signIn, signOut, submitCode } from "./index.js";
 
 /**
- * Returns {data, status, update}, whose members are read reactively, until the
- * owner ends. session is what a server has read.
+ * Returns {data, status, update} with reactive members, until the owner is
+ * disposed. session is the session that a server has read.
  */
 export function useSession(session) {
   const [state, setState] = createSignal(seed(session));

@@ -1,8 +1,8 @@
-/** What the hooks of all frameworks have in common. */
+/** Types that the hooks of all frameworks share. */
 import type { Session } from "./client.js";
 
 /**
- * Renews the session, handing data to the service's callbacks. Resolves to the
+ * Renews the session, and passes data to the service's callbacks. Resolves to the
  * new session; null without one, and (logged) on failure. Never rejects.
  */
 export type Update<S = Session> = (data?: any) => Promise<S | null>;

@@ -1,13 +1,13 @@
-// The session of this page, which the hooks of all frameworks show. On a server
-// it holds nothing: many people's requests share a process.
+// The session of this page, which the hooks of all frameworks show. On a server, it
+// stores nothing, because the requests of many people share a process.
 import { onSessionChange, refreshSession, update } from "./index.js";
 
 const inBrowser = typeof document !== "undefined";
 const watchers = new Set();
 let state;
-let stop; // what start began
+let stop; // undoes start
 
-/** Returns the state that a session makes; undefined: not known yet. */
+/** Returns the state for a session; undefined: not known yet. */
 export function stateOf(session) {
   const status = session === undefined ? "loading" : session ? "authenticated" : "unauthenticated";
   return Object.freeze({ data: session, status, update });
@@ -15,15 +15,15 @@ export function stateOf(session) {
 
 const LOADING = stateOf(undefined);
 
-/** Returns the state now: at first what hydrate() or seed() left. */
+/** Returns the current state: at first the state from hydrate() or seed(). */
 export function current() {
   if (!inBrowser) return LOADING;
   return (state ??= stateOf(handedOver()));
 }
 
 /**
- * Says what a server knew of the session, for the first render, and returns its
- * state; in the browser what is known already counts. undefined: nothing.
+ * Sets the session that a server has read, for the first render, and returns its
+ * state. In the browser, a known session stays. undefined: the server has not read it.
  */
 export function seed(session) {
   if (!inBrowser) return stateOf(session);
@@ -31,7 +31,7 @@ export function seed(session) {
   return state;
 }
 
-/** Calls watcher after every change. Returns a function that ends it. */
+/** Calls watcher after every change. Returns a function that unsubscribes it. */
 export function subscribe(watcher) {
   if (!inBrowser) return () => {};
   const entry = () => watcher();
@@ -43,7 +43,7 @@ export function subscribe(watcher) {
 }
 
 function start() {
-  const again = stop; // it may have changed while nobody was watching
+  const again = stop; // the session may have changed while there were no watchers
   const onVisible = () => document.visibilityState === "visible" && refreshSession();
   const end = onSessionChange(become);
   document.addEventListener("visibilitychange", onVisible);
@@ -55,8 +55,8 @@ function start() {
   else if (again) refreshSession();
 }
 
-// As in next-auth/react, the first reading has other tabs read theirs, and counts
-// as nobody if it fails.
+// As in next-auth/react, the first reading makes other tabs read theirs. If it fails,
+// the person counts as not signed in.
 async function read() {
   const session = await refreshSession({ broadcast: true });
   if (session === undefined && state.data === undefined) become(null);
@@ -67,11 +67,11 @@ function become(session) {
   for (const watcher of [...watchers]) watcher();
 }
 
-// What hydrate() of authsvc-client/server wrote into the page.
+// handedOver returns the session that hydrate() of authsvc-client/server wrote into the page.
 function handedOver() {
   try {
     return JSON.parse(document.querySelector('script#authsvc-session[type="application/json"]').textContent);
   } catch {
-    // There is none, or it is not ours.
+    // There is none, or hydrate() did not write it.
   }
 }

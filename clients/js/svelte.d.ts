@@ -7,7 +7,7 @@ export type { Session, SessionState, Update };
 export { configure, getCsrfToken, getProviders, getSession, signIn, signOut, submitCode } from "./client.js";
 
 /**
- * Returns a readable store of the session. session: what a server has read,
- * null for nobody.
+ * Returns a readable store of the session. session: the session that a server
+ * has read, null: no one is signed in.
  */
 export declare function useSession<S = Session>(session?: S | null): Readable<SessionState<S>>;

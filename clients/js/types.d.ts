@@ -11,7 +11,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Leads to the sign-in page. */
+        /** Redirects to the sign-in page. */
         get: operations["home"];
         put?: never;
         post?: never;
@@ -28,10 +28,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** The session of this browser, or none. Extends it when it is due. */
+        /** The session of this browser, or none. Extends the session when that is due. */
         get: operations["getSession"];
         put?: never;
-        /** Offers data to the callbacks of the application, and answers the session. */
+        /** Passes data to the application's callbacks, and returns the session. */
         post: operations["updateSession"];
         delete?: never;
         options?: never;
@@ -46,7 +46,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** The token that every POST needs, and the cookie that vouches for it. */
+        /** The token that every POST must send, and the cookie that it must match. */
         get: operations["getCSRF"];
         put?: never;
         post?: never;
@@ -63,7 +63,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** The ways to sign in, in their order. */
+        /** The ways to sign in, in the order of the sign-in page. */
         get: operations["getProviders"];
         put?: never;
         post?: never;
@@ -97,7 +97,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** What the browser client has for pages about the account, an ES module that imports client.js. */
+        /** The browser client's functions for account pages, an ES module that imports client.js. */
         get: operations["getAccountClient"];
         put?: never;
         post?: never;
@@ -114,7 +114,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** The sign-in page. It starts nothing. */
+        /** The sign-in page. It does not start a sign-in. */
         get: operations["signInPage"];
         put?: never;
         post?: never;
@@ -134,13 +134,14 @@ export interface paths {
             };
             cookie?: never;
         };
-        /** The sign-in page, as at signin. */
+        /** The same page, with the provider in the path. */
         get: operations["signInPageOf"];
         put?: never;
         /**
-         * Starts to sign in.
-         * @description Leads to the identity provider, or mails a link. The query goes to the provider's
-         *     authorization endpoint (login_hint, prompt and the like), but for what the protocol sets.
+         * Starts a sign-in.
+         * @description Redirects to the identity provider, or mails a link. Query parameters such as login_hint
+         *     and prompt are passed to the provider's authorization endpoint, except parameters that
+         *     the protocol sets.
          */
         post: operations["signIn"];
         delete?: never;
@@ -159,10 +160,10 @@ export interface paths {
             };
             cookie?: never;
         };
-        /** Where the provider, or a link in a mail, leads back to. */
+        /** The return from the provider or from a mailed link. */
         get: operations["callback"];
         put?: never;
-        /** Credentials, the button of a link's page, a mailed code, or the answer of a provider that posts. */
+        /** Takes credentials, the button on the page of a link, a mailed code, or the answer of a provider that posts. */
         post: operations["callbackForm"];
         delete?: never;
         options?: never;
@@ -177,7 +178,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Asks whether to sign out. It ends nothing. */
+        /** Asks whether to sign out. It does not end the session. */
         get: operations["signOutPage"];
         put?: never;
         /** Ends the session. */
@@ -195,7 +196,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** The account of the person who is signed in, as a page or, if Accept names application/json and not text/html, as JSON. */
+        /** The account of the signed-in person, as a page or, if Accept names application/json and not text/html, as JSON. */
         get: operations["getAccount"];
         put?: never;
         post?: never;
@@ -212,10 +213,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Asks whether the account is to be deleted (account.delete), which needs a fresh proof, or says that it was. */
+        /** Asks whether to delete the account (account.delete), which needs a fresh proof, or reports the deletion. */
         get: operations["deletePage"];
         put?: never;
-        /** Has the account deleted when account.delete_grace is over, and ends all sessions. It needs a fresh proof. */
+        /** Schedules the account for deletion after account.delete_grace, and ends all sessions. It needs a fresh proof. */
         post: operations["deleteAccount"];
         delete?: never;
         options?: never;
@@ -230,10 +231,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Asks somebody who signed in to an account that is to be deleted whether to keep it. */
+        /** Asks a person who signed in to an account scheduled for deletion whether to keep it. */
         get: operations["keepPage"];
         put?: never;
-        /** Keeps it. That sign-in suffices; it begins no session. */
+        /** Keeps the account. That sign-in is enough, although it does not begin a session. */
         post: operations["keepAccount"];
         delete?: never;
         options?: never;
@@ -251,7 +252,7 @@ export interface paths {
         /** Asks for a new address. It needs a fresh proof. */
         get: operations["emailChangePage"];
         put?: never;
-        /** Asks for a change of address, which both ends have to agree to. It needs a fresh proof. The answer is the same if the address is somebody’s. */
+        /** Requests a change of address, and asks both addresses to agree. It needs a fresh proof. The answer is the same if the address belongs to another account. */
         post: operations["changeEmail"];
         delete?: never;
         options?: never;
@@ -268,7 +269,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Drops a change of address that waits. */
+        /** Cancels a pending change of address. */
         post: operations["cancelEmailChange"];
         delete?: never;
         options?: never;
@@ -283,10 +284,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Where the links in the mails lead, which changes nothing; without a token, how far the change of the person who is signed in is. */
+        /** The page that the mailed links open. Opening it changes nothing. Without a token, it shows the progress of the signed-in person's change. */
         get: operations["emailConfirmPage"];
         put?: never;
-        /** Agrees to a change of address for one end, by the token of its mail, which needs no session, or for the new one by its code, which needs that of the person. */
+        /** Agrees to a change of address for one of the addresses. The token of its link needs no session. The code mailed to the new address needs the session of the person. */
         post: operations["confirmEmail"];
         delete?: never;
         options?: never;
@@ -303,7 +304,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Makes a change of address that is due. */
+        /** Completes a change of address that is due. */
         post: operations["finishEmailChange"];
         delete?: never;
         options?: never;
@@ -318,7 +319,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Everything that is kept of the person, as a file. It needs a fresh proof. */
+        /** All stored data about the person, as a file. It needs a fresh proof. */
         get: operations["exportAccount"];
         put?: never;
         post?: never;
@@ -354,7 +355,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Ends one session of the person, all others, or all. */
+        /** Ends one session of the person, all other sessions, or all sessions. */
         post: operations["endSessions"];
         delete?: never;
         options?: never;
@@ -372,7 +373,7 @@ export interface paths {
         /** The personal access tokens of the person (personal_tokens.enabled), as a page or, if Accept names application/json and not text/html, as JSON. */
         get: operations["getPersonalTokens"];
         put?: never;
-        /** Creates a personal access token, whose value is in this answer alone. It needs a fresh proof. */
+        /** Creates a personal access token. Only this answer contains its value. It needs a fresh proof. */
         post: operations["createPersonalToken"];
         delete?: never;
         options?: never;
@@ -421,10 +422,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** What the link in a notice takes back, as a page or, if Accept names application/json and not text/html, as JSON. It needs no session. */
+        /** The change that the link in a notice undoes, as a page or, if Accept names application/json and not text/html, as JSON. It needs no session. */
         get: operations["undoPage"];
         put?: never;
-        /** Takes a change back, once, and ends all sessions of the person. It needs no session. */
+        /** Undoes a change, once, and ends all sessions of the person. It needs no session. */
         post: operations["undo"];
         delete?: never;
         options?: never;
@@ -439,10 +440,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Asks the person who is signed in for a fresh proof of who they are. */
+        /** Asks the signed-in person for a fresh proof of their identity. */
         get: operations["confirmPage"];
         put?: never;
-        /** Starts that proof by one of their own ways. */
+        /** Starts that proof, with one of the person's ways to sign in. */
         post: operations["confirm"];
         delete?: never;
         options?: never;
@@ -474,7 +475,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Where the provider leads back to after its sign-out. */
+        /** The return from the provider after its sign-out. */
         get: operations["signOutReturn"];
         put?: never;
         post?: never;
@@ -491,7 +492,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Explains a word, or leads to the page that does. */
+        /** Explains an error word, or redirects to the page that does. */
         get: operations["errorPage"];
         put?: never;
         post?: never;
@@ -506,7 +507,7 @@ export interface paths {
             query?: never;
             header?: never;
             path: {
-                /** @description The word. */
+                /** @description The error word. */
                 code: string;
             };
             cookie?: never;
@@ -528,7 +529,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Says that a mail is under way. */
+        /** Says that a mail is on its way. */
         get: operations["verifyRequestPage"];
         put?: never;
         post?: never;
@@ -547,7 +548,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** What next-auth/react reports. It changes nothing. */
+        /** Takes log messages of next-auth/react. It changes nothing. */
         post: operations["logBeacon"];
         delete?: never;
         options?: never;
@@ -567,7 +568,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Where an identity provider says that somebody signed out there. */
+        /** Takes the notice of an identity provider that a person signed out there. */
         post: operations["backchannelLogout"];
         delete?: never;
         options?: never;
@@ -585,8 +586,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * A token of some minutes for another back end, which says who is signed in.
-         * @description With personal_tokens.enabled also against a personal access token, without cookies and csrfToken.
+         * A short-lived token that tells another back end who is signed in.
+         * @description With personal_tokens.enabled, a personal access token also works, without cookies and csrfToken.
          */
         post: operations["postToken"];
         delete?: never;
@@ -602,7 +603,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Whether a request may pass, for nginx. By any method; only for gate.proxies. */
+        /** Tells nginx whether a request may pass. Accepts any method; only for gate.proxies. */
         get: operations["gateAuthRequest"];
         put?: never;
         post?: never;
@@ -619,7 +620,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** A code for whoever is signed in, for another host of the gate. At the host of url; only with gate.hosts. */
+        /** Issues a code for the signed-in person, for another host of the gate. Only at the host of url, and only with gate.hosts. */
         get: operations["gateAuthorize"];
         put?: never;
         post?: never;
@@ -636,7 +637,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Takes the code and sets the cookie of the host. Only at hosts of the gate that the session cookie does not get to. */
+        /** Takes the code and sets the cookie of the host. Only at hosts of the gate that the session cookie does not reach. */
         get: operations["gateEnter"];
         put?: never;
         post?: never;
@@ -653,7 +654,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Whether the cookie of the host came back. Only where gate/enter is. */
+        /** Checks that the browser kept the cookie of the host. Only where gate/enter is available. */
         get: operations["gateLanded"];
         put?: never;
         post?: never;
@@ -670,7 +671,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** From a program behind the gate to the sign-out page and back. Only with gate.hosts. */
+        /** Redirects from a program behind the gate to the sign-out page, and back afterwards. Only with gate.hosts. */
         get: operations["gateLeave"];
         put?: never;
         post?: never;
@@ -687,7 +688,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** What a browser is answered whose request auth-request has refused; nginx passes it on. By any method; only for gate.proxies. */
+        /** The answer for a browser whose request auth-request refused; nginx passes it on. Accepts any method; only for gate.proxies. */
         get: operations["gateDenied"];
         put?: never;
         post?: never;
@@ -704,7 +705,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Whether a request for / may pass, for Envoy. By the method and with the Host of the request; only for gate.proxies. */
+        /** Tells Envoy whether a request for / may pass. Called with the method and the Host of the request; only for gate.proxies. */
         get: operations["gateExtAuthzRoot"];
         put?: never;
         post?: never;
@@ -721,7 +722,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Whether a request for path may pass, for Envoy; path may have slashes. By the method and with the Host of the request; only for gate.proxies. */
+        /** Tells Envoy whether a request for path may pass; path may contain slashes. Called with the method and the Host of the request; only for gate.proxies. */
         get: operations["gateExtAuthz"];
         put?: never;
         post?: never;
@@ -738,7 +739,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Whether a request may pass, for Caddy, Traefik and HAProxy. By any method; only for gate.proxies. */
+        /** Tells Caddy, Traefik and HAProxy whether a request may pass. Accepts any method; only for gate.proxies. */
         get: operations["gateForwardAuth"];
         put?: never;
         post?: never;
@@ -755,7 +756,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** From a program behind the gate to the sign-in page and back. Only with gate.hosts. */
+        /** Redirects from a program behind the gate to the sign-in page, and back afterwards. Only with gate.hosts. */
         get: operations["gateStart"];
         put?: never;
         post?: never;
@@ -789,7 +790,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** The metadata of the issuer, by which verifiers find the keys. */
+        /** The metadata of the issuer, which verifiers use to find the keys. */
         get: operations["getIssuer"];
         put?: never;
         post?: never;
@@ -806,7 +807,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** The same metadata, where RFC 8414 has it. */
+        /** The same metadata, at the location of RFC 8414. */
         get: operations["getIssuerOfOrigin"];
         put?: never;
         post?: never;
@@ -821,7 +822,7 @@ export interface paths {
             query?: never;
             header?: never;
             path: {
-                /** @description Of the contents. */
+                /** @description The hash of the contents. */
                 hash: components["parameters"]["Hash"];
             };
             cookie?: never;
@@ -841,7 +842,7 @@ export interface paths {
             query?: never;
             header?: never;
             path: {
-                /** @description Of the contents. */
+                /** @description The hash of the contents. */
                 hash: components["parameters"]["Hash"];
             };
             cookie?: never;
@@ -881,7 +882,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Whether requests can be answered, which needs the store. */
+        /** Whether the service can answer requests, which needs the store. */
         get: operations["readiness"];
         put?: never;
         post?: never;
@@ -899,7 +900,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Leads to the sign-in page. */
+        /** Redirects to the sign-in page. */
         get: operations["origin"];
         put?: never;
         post?: never;
@@ -917,7 +918,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** There is none. */
+        /** There is no favicon. */
         get: operations["favicon"];
         put?: never;
         post?: never;
@@ -932,7 +933,7 @@ export interface paths {
 export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
-        /** @description Who is signed in. Callbacks and session.expose can add members. */
+        /** @description The session of the signed-in person. Callbacks and session.expose can add members. */
         Session: {
             user?: {
                 name?: string | null;
@@ -943,13 +944,13 @@ export interface components {
             };
             /**
              * Format: date-time
-             * @description When it ends if nothing renews it.
+             * @description When the session ends unless it is renewed.
              */
             expires: string;
         } & {
             [key: string]: unknown;
         };
-        /** @description Nobody is signed in. */
+        /** @description No one is signed in. */
         NoSession: Record<string, never> | null;
         SessionAnswer: components["schemas"]["Session"] | components["schemas"]["NoSession"];
         CSRF: {
@@ -964,12 +965,12 @@ export interface components {
             type: ("oauth" | "email" | "credentials") | "oidc";
             /**
              * Format: uri
-             * @description Where the form is posted to.
+             * @description Where to post the sign-in form.
              */
             signinUrl: string;
             /**
              * Format: uri
-             * @description What is registered with the provider.
+             * @description The callback URL to register with the provider.
              */
             callbackUrl: string;
         };
@@ -982,14 +983,14 @@ export interface components {
             /** @description Where to go afterwards. */
             callbackUrl?: string;
             /**
-             * @description The answer is JSON.
+             * @description Requests a JSON answer.
              * @constant
              */
             json?: "true";
             /** @description The address, for the e-mail provider. */
             email?: string;
             /**
-             * @description Adds the account of the provider to the person who is signed in.
+             * @description Adds the account of the provider to the signed-in user.
              * @constant
              */
             link?: "true";
@@ -998,22 +999,22 @@ export interface components {
         } & {
             [key: string]: unknown;
         };
-        /** @description What the kind of provider takes. Credentials are further members. */
+        /** @description The members depend on the type of the provider. Credentials are further members. */
         CallbackRequest: {
             csrfToken?: string;
             callbackUrl?: string;
             /** @constant */
             json?: "true";
-            /** @description Of a link. */
+            /** @description The token of a mailed link. */
             token?: string;
-            /** @description Of a link or a mailed code. */
+            /** @description The address of a mailed link or code. */
             email?: string;
-            /** @description Of a mail, eight digits; or of a provider that posts. */
+            /** @description The eight digits from a mail, or the code of a provider that posts. */
             code?: string;
-            /** @description Of a provider that posts. */
+            /** @description The state of a provider that posts. */
             state?: string;
             /**
-             * @description The same, posted again from our own page.
+             * @description The same form, posted again from a page of authsvc.
              * @constant
              */
             repost?: "1";
@@ -1032,7 +1033,7 @@ export interface components {
             };
             accounts: {
                 provider: string;
-                /** @description Of the person at the provider. */
+                /** @description The id of the person at the provider. */
                 id: string;
                 type: string;
             }[];
@@ -1043,9 +1044,9 @@ export interface components {
                 /** Format: date-time */
                 used: string | null;
             }[];
-            /** @description Whether there is one. */
+            /** @description Whether the person has a password. */
             password: boolean;
-            /** @description Whether it is on. */
+            /** @description Whether the second step is on. */
             secondStep: boolean;
             sessions: {
                 device: string;
@@ -1061,9 +1062,9 @@ export interface components {
                 /** Format: date-time */
                 expires: string | null;
             }[];
-            /** @description What the application says it keeps, else null. */
+            /** @description The data that the application reports, otherwise null. */
             application: unknown;
-            /** @description The newest 10 000 that are stored, the oldest first. */
+            /** @description The newest 10 000 stored events, oldest first. */
             events: {
                 name: string;
                 /** Format: date-time */
@@ -1078,7 +1079,7 @@ export interface components {
                 request?: string;
             }[];
         };
-        /** @description Members of what does not exist or is off are null. */
+        /** @description Members for things that do not exist or are off are null. */
         Account: {
             user: {
                 id: string;
@@ -1087,46 +1088,46 @@ export interface components {
                 emailVerified: boolean;
                 image: string | null;
             };
-            /** @description The one that asks. */
+            /** @description The session of this request. */
             session: {
-                /** @description As in sessions. */
+                /** @description The id in sessions. */
                 id: string;
                 /**
-                 * @description Factors that were proved.
+                 * @description The number of proved factors, or phr for a passkey.
                  * @enum {string|null}
                  */
                 acr: "1fa" | "2fa" | "phr" | null;
-                /** @description How (RFC 8176, and fed, email, app, rec). */
+                /** @description The methods used (RFC 8176, and fed, email, app, rec). */
                 amr: string[];
                 /** Format: date-time */
                 secondAt: string | null;
                 actor: string | null;
                 /**
                  * Format: date-time
-                 * @description When they signed in, which need not be a proof of who they are.
+                 * @description When the person signed in, which is not always a proof of identity.
                  */
                 authTime: string;
-                /** @description They are known to have proved who they are within account.fresh. */
+                /** @description The person is known to have proved their identity within account.fresh. */
                 fresh: boolean;
             };
             accounts: {
                 id: string;
                 provider: string;
                 name: string;
-                /** @description It is not the last way to sign in. */
+                /** @description Whether it can be removed. The last way to sign in cannot. */
                 removable: boolean;
             }[];
             passkeys: null;
             password: null;
             secondStep: null;
-            /** @description Where the person is signed in, the latest used first. */
+            /** @description Where the person is signed in, most recently used first. */
             sessions: {
                 id: string;
-                /** @description It is the one that asks. */
+                /** @description Whether it is the session of this request. */
                 current: boolean;
                 /** @description Such as Firefox on Linux. */
                 device: string;
-                /** @description Where the sign-in came from, an IPv4 /24 or IPv6 /48. */
+                /** @description The network of the sign-in, an IPv4 /24 or IPv6 /48. */
                 network: string | null;
                 place: string | null;
                 provider: string | null;
@@ -1136,7 +1137,7 @@ export interface components {
                 created: string | null;
                 /**
                  * Format: date-time
-                 * @description To a quarter of an hour.
+                 * @description The last use, accurate to a quarter of an hour.
                  */
                 used: string | null;
             }[];
@@ -1144,30 +1145,30 @@ export interface components {
                 email: components["schemas"]["PendingEmail"] | null;
                 /**
                  * Format: date-time
-                 * @description When the account is deleted.
+                 * @description When the account will be deleted.
                  */
                 deletion: string | null;
             };
-            /** @description Those that can be added. */
+            /** @description The providers that can be added. */
             providers: {
                 id: string;
                 name: string;
             }[];
             signal: null;
         };
-        /** @description A change of address that waits. */
+        /** @description A pending change of address. */
         PendingEmail: {
-            /** @description Of the change. */
+            /** @description The id of the change. */
             id: string;
-            /** @description The new one. */
+            /** @description The new address. */
             address: string;
-            /** @description It was confirmed. */
+            /** @description Whether the new address is confirmed. */
             newProved: boolean;
-            /** @description The old address allowed the change. */
+            /** @description Whether the old address allowed the change. */
             oldProved: boolean;
             /**
              * Format: date-time
-             * @description When it can be made without that, once the new address is confirmed.
+             * @description When the change can be made without permission of the old address, once the new address is confirmed.
              */
             notBefore: string;
         };
@@ -1179,7 +1180,7 @@ export interface components {
         AccountRefusal: {
             /** Format: uri */
             url: string;
-            /** @description A word of docs/errors.md. */
+            /** @description A word from docs/errors.md. */
             error?: string;
         };
         ProfileRequest: {
@@ -1197,28 +1198,28 @@ export interface components {
             json?: "true";
             /** @description The new address. */
             email: string;
-            /** @description Where the page that asks for a fresh proof leads back to. */
+            /** @description Where the page that asks for a fresh proof returns to. */
             callbackUrl?: string;
-            /** @description Of the form of the built-in page. */
+            /** @description Sent by the form of the built-in page. */
             fresh?: string;
         } & {
             [key: string]: unknown;
         };
-        /** @description The id and the token of a link, or the code of a mail. */
+        /** @description The id and the token of a link, or the code from a mail. */
         ConfirmEmailRequest: {
             csrfToken: string;
             /** @constant */
             json?: "true";
-            /** @description Of the change. */
+            /** @description The id of the change. */
             id?: string;
-            /** @description Of the link. */
+            /** @description The token of the link. */
             token?: string;
             /**
-             * @description With the token to the old address, stops the change.
+             * @description With the token mailed to the old address, stops the change.
              * @constant
              */
             stop?: "true";
-            /** @description Eight digits, with spaces or without. */
+            /** @description Eight digits, with or without spaces. */
             code?: string;
         } & {
             [key: string]: unknown;
@@ -1233,54 +1234,54 @@ export interface components {
         PersonalToken: {
             id: string;
             name: string;
-            /** @description It can be exchanged for tokens for these. */
+            /** @description The token can be exchanged for tokens for these audiences. */
             audiences: string[];
-            /** @description It passes at these hosts of the gate. */
+            /** @description The token is accepted at these hosts of the gate. */
             hosts: string[];
             /** Format: date-time */
             created: string | null;
             /**
              * Format: date-time
-             * @description The day of the latest use.
+             * @description The day of the last use.
              */
             used: string | null;
             /** Format: date-time */
             expires: string | null;
-            /** @description Under a secret that is gone, so that it is not accepted. */
+            /** @description Whether the token belongs to a secret that is no longer configured, and so is not accepted. */
             sealed: boolean;
         };
         PersonalTokens: {
             tokens: components["schemas"]["PersonalToken"][];
-            /** @description That a new one can be for. */
+            /** @description The possible audiences of a new token. */
             audiences: string[];
-            /** @description That a new one can be for. */
+            /** @description The possible hosts of a new token. */
             hosts: string[];
-            /** @description The longest life of a new one. */
+            /** @description The longest lifetime of a new token, in days. */
             maxDays: number;
         };
         CreatedPersonalToken: {
             /** Format: uri */
             url: string;
-            /** @description It is not shown again. */
+            /** @description The value. It is not shown again. */
             token: string;
             info: components["schemas"]["PersonalToken"];
         };
-        /** @description The built-in page sends fields audience.N and host.N in place of the lists. */
+        /** @description The built-in page sends the fields audience.N and host.N instead of the lists. */
         PersonalTokenRequest: {
             csrfToken: string;
             /** @constant */
             json?: "true";
             /** @description 1 to 64 characters, no control characters. */
             name: string;
-            /** @description Of GET account/tokens, separated by spaces. */
+            /** @description From GET account/tokens, separated by spaces. */
             audiences?: string;
-            /** @description Of GET account/tokens, separated by spaces. */
+            /** @description From GET account/tokens, separated by spaces. */
             hosts?: string;
-            /** @description Where the page that asks for a fresh proof leads back to. */
+            /** @description Where the page that asks for a fresh proof returns to. */
             callbackUrl?: string;
-            /** @description How long it is accepted, 1 to maxDays; 90, or maxDays if that is less, if it is left out. */
+            /** @description For how many days the token is valid, 1 to maxDays. Default: 90, or maxDays if that is less. */
             days?: string;
-            /** @description Of the form of the built-in page. */
+            /** @description Sent by the form of the built-in page. */
             fresh?: string;
         } & {
             [key: string]: unknown;
@@ -1289,7 +1290,7 @@ export interface components {
             csrfToken: string;
             /** @constant */
             json?: "true";
-            /** @description Of a token of GET account/tokens. */
+            /** @description The id of a token from GET account/tokens. */
             id: string;
         } & {
             [key: string]: unknown;
@@ -1298,11 +1299,11 @@ export interface components {
             csrfToken: string;
             /** @constant */
             json?: "true";
-            /** @description Of an account of GET account. */
+            /** @description The id of an account from GET account. */
             id: string;
-            /** @description Where the page that asks for a fresh proof leads back to. */
+            /** @description Where the page that asks for a fresh proof returns to. */
             callbackUrl?: string;
-            /** @description Of the form of the built-in page. */
+            /** @description Sent by the form of the built-in page. */
             fresh?: string;
         } & {
             [key: string]: unknown;
@@ -1313,9 +1314,9 @@ export interface components {
              * @enum {string}
              */
             what: "linked" | "address";
-            /** @description Of the provider, or the address to restore. */
+            /** @description The name of the provider, or the address to restore. */
             name: string;
-            /** @description Whose it is: the address, else the name or the id of the user. */
+            /** @description The account: the address, otherwise the name or the id of the user. */
             account: string;
             /** Format: date-time */
             expires: string;
@@ -1324,7 +1325,7 @@ export interface components {
             csrfToken: string;
             /** @constant */
             json?: "true";
-            /** @description Of the link in the notice. */
+            /** @description The token of the link in the notice. */
             token: string;
         } & {
             [key: string]: unknown;
@@ -1335,9 +1336,9 @@ export interface components {
             json?: "true";
             /** @description The address of the account, or delete if it has none. */
             confirm: string;
-            /** @description Where the page that asks for a fresh proof leads back to. */
+            /** @description Where the page that asks for a fresh proof returns to. */
             callbackUrl?: string;
-            /** @description Of the form of the built-in page. */
+            /** @description Sent by the form of the built-in page. */
             fresh?: string;
         } & {
             [key: string]: unknown;
@@ -1347,12 +1348,12 @@ export interface components {
             /** @constant */
             json?: "true";
             /**
-             * @description Keeps the account of the sign-in that waits, whoever is signed in.
+             * @description Keeps the account of the sign-in in progress, even if another user is signed in.
              * @constant
              */
             pending?: "true";
             /**
-             * @description Gives that sign-in up instead.
+             * @description Cancels that sign-in instead.
              * @constant
              */
             leave?: "true";
@@ -1364,7 +1365,7 @@ export interface components {
             csrfToken: string;
             /** @constant */
             json?: "true";
-            /** @description The id of one. */
+            /** @description The id of the session to end. */
             session?: string;
             /** @constant */
             others?: "true";
@@ -1377,7 +1378,7 @@ export interface components {
             csrfToken: string;
             /** @constant */
             json?: "true";
-            /** @description One by which the person signs in. */
+            /** @description A provider that the person signs in with. */
             provider: string;
             /** @description Where to go afterwards. */
             callbackUrl?: string;
@@ -1394,7 +1395,7 @@ export interface components {
         };
         UpdateRequest: {
             csrfToken: string;
-            /** @description For the callbacks of the application; nothing is taken over without them. */
+            /** @description For the callbacks of the application. Without callbacks, it is ignored. */
             data?: unknown;
         } & {
             [key: string]: unknown;
@@ -1412,9 +1413,9 @@ export interface components {
             error_description: string;
         } | "Bad request.";
         TokenRequest: {
-            /** @description Not with a personal access token. */
+            /** @description Not needed with a personal access token. */
             csrfToken?: string;
-            /** @description One of tokens.audiences; may be left out if there is one. */
+            /** @description One of tokens.audiences. Optional if there is only one. */
             audience?: string;
         } & {
             [key: string]: unknown;
@@ -1448,7 +1449,7 @@ export interface components {
         } & {
             [key: string]: unknown;
         };
-        /** @description RFC 9457. Programs go by type. */
+        /** @description A Problem of RFC 9457. Programs should check type. */
         Problem: {
             /** @enum {string} */
             type: "about:blank" | "urn:authsvc:problem:unauthenticated" | "urn:authsvc:problem:csrf" | "urn:authsvc:problem:cross_site" | "urn:authsvc:problem:forbidden" | "urn:authsvc:problem:unknown_audience" | "urn:authsvc:problem:rate_limited" | "urn:authsvc:problem:malformed" | "urn:authsvc:problem:reauthentication_required" | "urn:authsvc:problem:unavailable";
@@ -1459,10 +1460,10 @@ export interface components {
             request: string;
             /**
              * Format: uri
-             * @description At the gate: where a person signs in, and comes back from.
+             * @description At the gate: where a person signs in, and returns from.
              */
             signin?: string;
-            /** @description With reauthentication_required: how many seconds ago the last proof of who they are may be. */
+            /** @description With reauthentication_required: the maximum age of the last proof of identity, in seconds. */
             max_age?: number;
         };
     };
@@ -1470,29 +1471,29 @@ export interface components {
         /** @description The request may pass, with these headers. */
         GateYes: {
             headers: {
-                /** @description As gate.headers names it. Empty if nobody is signed in. */
+                /** @description The id of the user; gate.headers sets the name of the header. Empty if no one is signed in. */
                 "X-Auth-User-Id"?: string;
-                /** @description The address, if it is proved. */
+                /** @description The address, if it is verified. */
                 "X-Auth-Email"?: string;
                 /** @description The name. */
                 "X-Auth-Name"?: string;
-                /** @description The claim groups, with commas. */
+                /** @description The claim groups, separated by commas. */
                 "X-Auth-Groups"?: string;
-                /** @description The cookies of the browser without those of authsvc, for the program. */
+                /** @description The cookies of the browser for the program, without the cookies of authsvc. */
                 Cookie?: string;
-                /** @description With gate.headers.assertion: a token as of POST token whose aud is the host. Empty if nobody is signed in. */
+                /** @description With gate.headers.assertion: a token as from POST token, with the host as its aud. Empty if no one is signed in. */
                 "X-Auth-Assertion"?: string;
-                /** @description From ext-authz: names of headers, with commas. */
+                /** @description From ext-authz: names of headers, separated by commas. */
                 "X-Envoy-Auth-Headers-To-Remove"?: string;
                 "Set-Cookie": components["headers"]["Set-Cookie"];
                 [name: string]: unknown;
             };
             content?: never;
         };
-        /** @description Nobody is signed in, or too long ago; a person goes on to Location. */
+        /** @description No one is signed in, or the sign-in is too old. A person continues at Location. */
         GateNoLocation: {
             headers: {
-                /** @description Cookie realm="authsvc", of a wrong personal access token Bearer realm="authsvc", error="invalid_token". */
+                /** @description Cookie realm="authsvc"; for an invalid personal access token, Bearer realm="authsvc", error="invalid_token". */
                 "WWW-Authenticate"?: string;
                 /** @description gate/start at the host of the request. */
                 Location?: string;
@@ -1503,10 +1504,10 @@ export interface components {
                 "application/problem+json": components["schemas"]["Problem"];
             };
         };
-        /** @description This person may not have that; a page for people, else a Problem. From auth-request also where others answer 400 or 429. */
+        /** @description This person has no access. A page for people, otherwise a Problem. auth-request also answers 403 where the other routes answer 400 or 429. */
         GateForbidden: {
             headers: {
-                /** @description Seconds. Only where others answer 429. */
+                /** @description Seconds. Only where the other routes answer 429. */
                 "Retry-After"?: string;
                 [name: string]: unknown;
             };
@@ -1515,7 +1516,7 @@ export interface components {
                 "application/problem+json": components["schemas"]["Problem"];
             };
         };
-        /** @description The proxy asks without its three headers, or the path cannot be judged; a page for people, else a Problem. */
+        /** @description The proxy does not send its three headers, or the path cannot be checked. A page for people, otherwise a Problem. */
         GateNotSetUp: {
             headers: {
                 [name: string]: unknown;
@@ -1525,7 +1526,7 @@ export interface components {
                 "application/problem+json": components["schemas"]["Problem"];
             };
         };
-        /** @description What checks the requests does not get the cookies of the browser. */
+        /** @description The gate does not receive the cookies of the browser. */
         GateLoop: {
             headers: {
                 "Set-Cookie": components["headers"]["Set-Cookie"];
@@ -1535,7 +1536,7 @@ export interface components {
                 "text/html": string;
             };
         };
-        /** @description The person is not signed in at the host; a page that says why. */
+        /** @description The person is not signed in at the host. The page says why. */
         GateEntry: {
             headers: {
                 "Set-Cookie": components["headers"]["Set-Cookie"];
@@ -1545,7 +1546,7 @@ export interface components {
                 "text/html": string;
             };
         };
-        /** @description Sessions cannot be read at present; a page for people, else a Problem. */
+        /** @description Sessions cannot be read at the moment. A page for people, otherwise a Problem. */
         GateUnavailable: {
             headers: {
                 "Retry-After": components["headers"]["Retry-After"];
@@ -1556,10 +1557,10 @@ export interface components {
                 "application/problem+json": components["schemas"]["Problem"];
             };
         };
-        /** @description Nobody is signed in, or too long ago, and no person asks. */
+        /** @description No one is signed in, or the sign-in is too old, and the request does not open a page. */
         GateSignedOut: {
             headers: {
-                /** @description Cookie realm="authsvc", of a wrong personal access token Bearer realm="authsvc", error="invalid_token". */
+                /** @description Cookie realm="authsvc"; for an invalid personal access token, Bearer realm="authsvc", error="invalid_token". */
                 "WWW-Authenticate"?: string;
                 [name: string]: unknown;
             };
@@ -1588,7 +1589,7 @@ export interface components {
                 "text/html": string;
             };
         };
-        /** @description On to another address. */
+        /** @description Redirects to another URL. */
         Redirect: {
             headers: {
                 Location: components["headers"]["Location"];
@@ -1597,7 +1598,7 @@ export interface components {
             };
             content?: never;
         };
-        /** @description On to a page of the application's (pages), or the one that explains the word. */
+        /** @description Redirects to a page of the application (pages), or to the page that explains the word. */
         CustomPage: {
             headers: {
                 Location: components["headers"]["Location"];
@@ -1606,7 +1607,7 @@ export interface components {
             };
             content?: never;
         };
-        /** @description Where a form would have been led. */
+        /** @description The URL that a form would be redirected to. */
         Address: {
             headers: {
                 "Set-Cookie": components["headers"]["Set-Cookie"];
@@ -1616,7 +1617,7 @@ export interface components {
                 "application/json": components["schemas"]["Address"];
             };
         };
-        /** @description The client has it. */
+        /** @description The client's copy is current. */
         NotModified: {
             headers: {
                 "Cache-Control": components["headers"]["Cache-Control"];
@@ -1625,7 +1626,7 @@ export interface components {
             };
             content?: never;
         };
-        /** @description The body cannot be read; with compat also a provider that is not configured. */
+        /** @description The body cannot be read or, with compat, the provider is not configured. */
         BadRequest: {
             headers: {
                 [name: string]: unknown;
@@ -1635,7 +1636,7 @@ export interface components {
                 "application/json": components["schemas"]["Address"] | "Bad request.";
             };
         };
-        /** @description There is no such thing, mostly no such provider. */
+        /** @description Not found, usually because the provider does not exist. */
         NotOfNextAuth: {
             headers: {
                 [name: string]: unknown;
@@ -1645,7 +1646,7 @@ export interface components {
                 "application/json": "Bad request.";
             };
         };
-        /** @description The browser says that another site made the request. */
+        /** @description The browser reports that another site sent the request. */
         CrossSite: {
             headers: {
                 [name: string]: unknown;
@@ -1655,7 +1656,7 @@ export interface components {
                 "application/json": components["schemas"]["Address"];
             };
         };
-        /** @description Refused to a script, or made by another site. */
+        /** @description The request of a script was refused, or another site sent the request. */
         Forbidden: {
             headers: {
                 "Set-Cookie": components["headers"]["Set-Cookie"];
@@ -1666,7 +1667,7 @@ export interface components {
                 "application/json": components["schemas"]["Address"];
             };
         };
-        /** @description There is no such thing, mostly no such provider. */
+        /** @description Not found, usually because the provider does not exist. */
         NotFound: {
             headers: {
                 [name: string]: unknown;
@@ -1677,7 +1678,7 @@ export interface components {
                 "application/json": components["schemas"]["Address"];
             };
         };
-        /** @description This provider does not come back so. */
+        /** @description This provider does not return with this method. */
         NotAllowed: {
             headers: {
                 Allow: components["headers"]["Allow"];
@@ -1707,7 +1708,7 @@ export interface components {
                 "application/json": components["schemas"]["Address"];
             };
         };
-        /** @description The request names a host that may not be asked for this. */
+        /** @description The request names a host that does not serve this route. */
         Misdirected: {
             headers: {
                 [name: string]: unknown;
@@ -1728,7 +1729,7 @@ export interface components {
                 "application/json": components["schemas"]["Address"];
             };
         };
-        /** @description A bug. The log has it, under the id in the body. */
+        /** @description A bug. The log has the details under the id in the body. */
         Internal: {
             headers: {
                 [name: string]: unknown;
@@ -1738,7 +1739,7 @@ export interface components {
                 "application/json": components["schemas"]["Address"];
             };
         };
-        /** @description The store cannot be asked. Nothing was done. */
+        /** @description The store is not available. Nothing was done. */
         Unavailable: {
             headers: {
                 "Set-Cookie": components["headers"]["Set-Cookie"];
@@ -1748,7 +1749,7 @@ export interface components {
                 "application/json": components["schemas"]["Address"];
             };
         };
-        /** @description Done. It is the account as it is now. */
+        /** @description Done, with the current account. */
         AccountChanged: {
             headers: {
                 "Set-Cookie": components["headers"]["Set-Cookie"];
@@ -1758,7 +1759,7 @@ export interface components {
                 "application/json": components["schemas"]["AccountAnswer"];
             };
         };
-        /** @description Refused, with a word. The address is that of the page that explains it or goes on from it. */
+        /** @description Refused, with a word. The URL is the page that explains the word or continues from it. */
         AccountRefused: {
             headers: {
                 [name: string]: unknown;
@@ -1767,7 +1768,7 @@ export interface components {
                 "application/json": components["schemas"]["AccountRefusal"];
             };
         };
-        /** @description What was sent cannot be used, or not be read. */
+        /** @description The input cannot be used or cannot be read. */
         AccountInvalid: {
             headers: {
                 [name: string]: unknown;
@@ -1777,7 +1778,7 @@ export interface components {
                 "application/json": components["schemas"]["AccountRefusal"];
             };
         };
-        /** @description The token is missing or wrong, or another site made the request. */
+        /** @description csrfToken is missing or wrong, or another site sent the request. */
         AccountForbidden: {
             headers: {
                 "Set-Cookie": components["headers"]["Set-Cookie"];
@@ -1788,7 +1789,7 @@ export interface components {
                 "application/json": components["schemas"]["AccountRefusal"];
             };
         };
-        /** @description Too many. */
+        /** @description Too many requests. */
         AccountLimited: {
             headers: {
                 "Retry-After": components["headers"]["Retry-After"];
@@ -1798,7 +1799,7 @@ export interface components {
                 "application/json": components["schemas"]["AccountRefusal"];
             };
         };
-        /** @description The store cannot be asked. Nothing was done. */
+        /** @description The store is not available. Nothing was done. */
         AccountUnavailable: {
             headers: {
                 "Retry-After": components["headers"]["Retry-After"];
@@ -1809,7 +1810,7 @@ export interface components {
                 "application/json": components["schemas"]["AccountRefusal"];
             };
         };
-        /** @description The session cannot be read at present. It may still be good. */
+        /** @description The session cannot be read at the moment. It may still be valid. */
         SessionUnavailable: {
             headers: {
                 [name: string]: unknown;
@@ -1818,7 +1819,7 @@ export interface components {
                 "application/json": Record<string, never>;
             };
         };
-        /** @description Not to be prefetched. */
+        /** @description This route must not be prefetched. */
         Prefetch: {
             headers: {
                 [name: string]: unknown;
@@ -1827,7 +1828,7 @@ export interface components {
                 "text/plain": string;
             };
         };
-        /** @description It is. */
+        /** @description The service is healthy. */
         Healthy: {
             headers: {
                 [name: string]: unknown;
@@ -1856,7 +1857,7 @@ export interface components {
                 "application/problem+json": components["schemas"]["Problem"];
             };
         };
-        /** @description Nobody is signed in, or the personal access token is not good. A session cookie that means nothing is taken back. */
+        /** @description No one is signed in, or the personal access token is not valid. A session cookie that is not valid is removed. */
         SignedOutProblem: {
             headers: {
                 "Set-Cookie": components["headers"]["Set-Cookie"];
@@ -1867,7 +1868,7 @@ export interface components {
                 "application/problem+json": components["schemas"]["Problem"];
             };
         };
-        /** @description Too many. */
+        /** @description Too many requests. */
         LimitedProblem: {
             headers: {
                 "Retry-After": components["headers"]["Retry-After"];
@@ -1881,38 +1882,38 @@ export interface components {
     parameters: {
         /** @description The id of a configured provider. */
         Provider: string;
-        /** @description Of the contents. */
+        /** @description The hash of the contents. */
         Hash: string;
-        /** @description Where to go afterwards, a path or an address of this origin or a trusted one. */
+        /** @description Where to go afterwards, a path or a URL of this origin or a trusted one. */
         CallbackURL: string;
-        /** @description A word of docs/errors.md. */
+        /** @description A word from docs/errors.md. */
         Error: string;
         /** @description The id of the request that failed, for the page to show. */
         Request: string;
-        /** @description The id of the provider that reason is about. */
+        /** @description The id of the provider that the reason is about. */
         FailedProvider: string;
-        /** @description More about the word. */
+        /** @description The reason for the error. */
         Reason: "cancelled" | "unavailable" | "stale";
-        /** @description The form came without the right csrfToken. */
+        /** @description The form had no csrfToken, or a wrong one. */
         CSRFRefused: "true";
-        /** @description The session that there is does not suffice. */
+        /** @description The person is signed in but must sign in again. */
         Again: "true";
-        /** @description What the e-mail field begins with. */
+        /** @description The initial value of the e-mail field. */
         TypedEmail: string;
-        /** @description Languages for the page, before those of Accept-Language. */
+        /** @description Languages for the page, preferred to Accept-Language. */
         UILocales: string;
-        /** @description The attempt. */
+        /** @description Identifies the sign-out. */
         State: string;
-        /** @description The ETag of what the client has. */
+        /** @description The ETag of the client's copy. */
         IfNoneMatch: string;
         /** @description With any value, the answer is JSON. */
         ReturnRedirect: string;
     };
     requestBodies: never;
     headers: {
-        /** @description After a personal access token (RFC 6750). */
+        /** @description Present if a personal access token was sent (RFC 6750). */
         "WWW-Authenticate": string;
-        /** @description The session, the CSRF token, the callbackUrl or an attempt, as it changes. All are HttpOnly. */
+        /** @description The cookie of the session, the CSRF token, the callbackUrl or a sign-in attempt, if it changes. All are HttpOnly. */
         "Set-Cookie": string;
         /** @description An absolute URL. */
         Location: string;
@@ -1922,7 +1923,7 @@ export interface components {
         Allow: string;
         /** @description For If-None-Match. */
         ETag: string;
-        /** @description Unlike that of other answers, it lets caches keep this one. */
+        /** @description Unlike in other answers, it allows caches to store this answer. */
         "Cache-Control": string;
     };
     pathItems: never;
@@ -1951,7 +1952,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Who is signed in, or nobody. */
+            /** @description The session, or none. */
             200: {
                 headers: {
                     "Set-Cookie": components["headers"]["Set-Cookie"];
@@ -1979,7 +1980,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description The session as it is now. */
+            /** @description The current session. */
             200: {
                 headers: {
                     "Set-Cookie": components["headers"]["Set-Cookie"];
@@ -1989,7 +1990,7 @@ export interface operations {
                     "application/json": components["schemas"]["SessionAnswer"];
                 };
             };
-            /** @description csrfToken is missing or not that of the cookie, or the body cannot be read. */
+            /** @description csrfToken is missing or does not match the cookie, or the body cannot be read. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -2015,7 +2016,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The token. It stays until somebody signs in or out. */
+            /** @description The token. It stays the same until a sign-in or a sign-out. */
             200: {
                 headers: {
                     "Set-Cookie": components["headers"]["Set-Cookie"];
@@ -2053,7 +2054,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The ETag of what the client has. */
+                /** @description The ETag of the client's copy. */
                 "If-None-Match"?: components["parameters"]["IfNoneMatch"];
             };
             path?: never;
@@ -2079,7 +2080,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The ETag of what the client has. */
+                /** @description The ETag of the client's copy. */
                 "If-None-Match"?: components["parameters"]["IfNoneMatch"];
             };
             path?: never;
@@ -2104,23 +2105,23 @@ export interface operations {
     signInPage: {
         parameters: {
             query?: {
-                /** @description Where to go afterwards, a path or an address of this origin or a trusted one. */
+                /** @description Where to go afterwards, a path or a URL of this origin or a trusted one. */
                 callbackUrl?: components["parameters"]["CallbackURL"];
-                /** @description A word of docs/errors.md. */
+                /** @description A word from docs/errors.md. */
                 error?: components["parameters"]["Error"];
                 /** @description The id of the request that failed, for the page to show. */
                 request?: components["parameters"]["Request"];
-                /** @description The id of the provider that reason is about. */
+                /** @description The id of the provider that the reason is about. */
                 provider?: components["parameters"]["FailedProvider"];
-                /** @description More about the word. */
+                /** @description The reason for the error. */
                 reason?: components["parameters"]["Reason"];
-                /** @description The form came without the right csrfToken. */
+                /** @description The form had no csrfToken, or a wrong one. */
                 csrf?: components["parameters"]["CSRFRefused"];
-                /** @description The session that there is does not suffice. */
+                /** @description The person is signed in but must sign in again. */
                 again?: components["parameters"]["Again"];
-                /** @description What the e-mail field begins with. */
+                /** @description The initial value of the e-mail field. */
                 email?: components["parameters"]["TypedEmail"];
-                /** @description Languages for the page, before those of Accept-Language. */
+                /** @description Languages for the page, preferred to Accept-Language. */
                 ui_locales?: components["parameters"]["UILocales"];
             };
             header?: never;
@@ -2138,9 +2139,9 @@ export interface operations {
     signInPageOf: {
         parameters: {
             query?: {
-                /** @description Where to go afterwards, a path or an address of this origin or a trusted one. */
+                /** @description Where to go afterwards, a path or a URL of this origin or a trusted one. */
                 callbackUrl?: components["parameters"]["CallbackURL"];
-                /** @description A word of docs/errors.md. */
+                /** @description A word from docs/errors.md. */
                 error?: components["parameters"]["Error"];
             };
             header?: never;
@@ -2195,31 +2196,31 @@ export interface operations {
     callback: {
         parameters: {
             query?: {
-                /** @description Of OAuth 2. */
+                /** @description OAuth 2: the code. */
                 code?: string;
-                /** @description Of OAuth 2. */
+                /** @description OAuth 2: the state. */
                 state?: string;
                 /** @description Why the provider refused. */
                 error?: string;
-                /** @description In the words of the provider, for the log. */
+                /** @description The explanation of the provider, for the log. */
                 error_description?: string;
                 /** @description The issuer (RFC 9207). */
                 iss?: string;
-                /** @description Of OAuth 1.0a. */
+                /** @description OAuth 1.0a: the request token. */
                 oauth_token?: string;
-                /** @description Of OAuth 1.0a. */
+                /** @description OAuth 1.0a: the verifier. */
                 oauth_verifier?: string;
-                /** @description Of OAuth 1.0a. */
+                /** @description OAuth 1.0a: the request token, if the person refused. */
                 denied?: string;
-                /** @description Of a link. */
+                /** @description The token of a mailed link. */
                 token?: string;
-                /** @description Of a link. */
+                /** @description The address of a mailed link. */
                 email?: string;
-                /** @description Where to go afterwards, a path or an address of this origin or a trusted one. */
+                /** @description Where to go afterwards, a path or a URL of this origin or a trusted one. */
                 callbackUrl?: components["parameters"]["CallbackURL"];
             };
             header?: {
-                /** @description A prefetch is refused, since it would use up the code. */
+                /** @description A prefetch is refused because it would use up the code. */
                 "Sec-Purpose"?: string;
             };
             path: {
@@ -2259,7 +2260,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Where a form would have been led, or a page that goes on by itself. */
+            /** @description The URL that a form would be redirected to, or a page that continues by itself. */
             200: {
                 headers: {
                     "Set-Cookie": components["headers"]["Set-Cookie"];
@@ -2272,7 +2273,7 @@ export interface operations {
             };
             302: components["responses"]["Redirect"];
             400: components["responses"]["BadRequest"];
-            /** @description The credentials were refused, or a mailed code, with error=Code and left in the query. */
+            /** @description The credentials or a mailed code were refused. For a code, the query of the URL has error=Code and left. */
             401: {
                 headers: {
                     "Set-Cookie": components["headers"]["Set-Cookie"];
@@ -2295,11 +2296,11 @@ export interface operations {
     signOutPage: {
         parameters: {
             query?: {
-                /** @description Where to go afterwards, a path or an address of this origin or a trusted one. */
+                /** @description Where to go afterwards, a path or a URL of this origin or a trusted one. */
                 callbackUrl?: components["parameters"]["CallbackURL"];
                 /** @description The id of the request that failed, for the page to show. */
                 request?: components["parameters"]["Request"];
-                /** @description The form came without the right csrfToken. */
+                /** @description The form had no csrfToken, or a wrong one. */
                 csrf?: components["parameters"]["CSRFRefused"];
             };
             header?: never;
@@ -2345,11 +2346,11 @@ export interface operations {
     getAccount: {
         parameters: {
             query?: {
-                /** @description A word of docs/errors.md. */
+                /** @description A word from docs/errors.md. */
                 error?: components["parameters"]["Error"];
                 /** @description The id of the request that failed, for the page to show. */
                 request?: components["parameters"]["Request"];
-                /** @description What the page says was done. */
+                /** @description The finished action that the page reports. */
                 done?: "renamed" | "unlinked" | "ended" | "others" | "confirmed" | "kept" | "address" | "unchanged";
             };
             header?: never;
@@ -2379,11 +2380,11 @@ export interface operations {
     deletePage: {
         parameters: {
             query?: {
-                /** @description A word of docs/errors.md. */
+                /** @description A word from docs/errors.md. */
                 error?: components["parameters"]["Error"];
                 /** @description The id of the request that failed, for the page to show. */
                 request?: components["parameters"]["Request"];
-                /** @description What was done. */
+                /** @description The finished action that the page reports. */
                 done?: "scheduled" | "deleted";
             };
             header?: never;
@@ -2435,11 +2436,11 @@ export interface operations {
     keepPage: {
         parameters: {
             query?: {
-                /** @description A word of docs/errors.md. */
+                /** @description A word from docs/errors.md. */
                 error?: components["parameters"]["Error"];
                 /** @description The id of the request that failed, for the page to show. */
                 request?: components["parameters"]["Request"];
-                /** @description What was done. */
+                /** @description The finished action that the page reports. */
                 done?: "kept";
             };
             header?: never;
@@ -2489,7 +2490,7 @@ export interface operations {
     emailChangePage: {
         parameters: {
             query?: {
-                /** @description A word of docs/errors.md. */
+                /** @description A word from docs/errors.md. */
                 error?: components["parameters"]["Error"];
                 /** @description The id of the request that failed, for the page to show. */
                 request?: components["parameters"]["Request"];
@@ -2576,15 +2577,15 @@ export interface operations {
     emailConfirmPage: {
         parameters: {
             query?: {
-                /** @description Of the change. */
+                /** @description The id of the change. */
                 id?: string;
-                /** @description That of the mail. */
+                /** @description The token of the mailed link. */
                 token?: string;
-                /** @description The page begins with the button that stops the change. */
+                /** @description Puts the button that stops the change first. */
                 stop?: "true";
-                /** @description What the page says came of a link. */
+                /** @description The result of a link that the page reports. */
                 done?: "spent" | "taken" | "proved" | "allowed" | "completed" | "stopped";
-                /** @description A word of docs/errors.md. */
+                /** @description A word from docs/errors.md. */
                 error?: components["parameters"]["Error"];
                 /** @description The id of the request that failed, for the page to show. */
                 request?: components["parameters"]["Request"];
@@ -2598,7 +2599,7 @@ export interface operations {
             200: components["responses"]["Page"];
             302: components["responses"]["Redirect"];
             401: components["responses"]["AccountRefused"];
-            /** @description The link is of no use any more. */
+            /** @description The link no longer works. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -2690,7 +2691,7 @@ export interface operations {
             /** @description The file. */
             200: {
                 headers: {
-                    /** @description attachment, with the name of the file. */
+                    /** @description attachment, with the file name. */
                     "Content-Disposition"?: string;
                     [name: string]: unknown;
                 };
@@ -2773,11 +2774,11 @@ export interface operations {
     getPersonalTokens: {
         parameters: {
             query?: {
-                /** @description A word of docs/errors.md. */
+                /** @description A word from docs/errors.md. */
                 error?: components["parameters"]["Error"];
                 /** @description The id of the request that failed, for the page to show. */
                 request?: components["parameters"]["Request"];
-                /** @description What the page says was done. */
+                /** @description The finished action that the page reports. */
                 done?: "revoked";
             };
             header?: never;
@@ -2911,13 +2912,13 @@ export interface operations {
     undoPage: {
         parameters: {
             query?: {
-                /** @description Of the link. */
+                /** @description The token of the link. */
                 token?: string;
-                /** @description A word of docs/errors.md. */
+                /** @description A word from docs/errors.md. */
                 error?: components["parameters"]["Error"];
                 /** @description The id of the request that failed, for the page to show. */
                 request?: components["parameters"]["Request"];
-                /** @description The page says that it is done, and needs no token. */
+                /** @description The page reports that the change is undone, and needs no token. */
                 done?: "undone";
             };
             header?: never;
@@ -2926,7 +2927,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description What it takes back. */
+            /** @description The change that the link undoes. */
             200: {
                 headers: {
                     "Set-Cookie": components["headers"]["Set-Cookie"];
@@ -2987,9 +2988,9 @@ export interface operations {
     confirmPage: {
         parameters: {
             query?: {
-                /** @description Where to go afterwards, a path or an address of this origin or a trusted one. */
+                /** @description Where to go afterwards, a path or a URL of this origin or a trusted one. */
                 callbackUrl?: components["parameters"]["CallbackURL"];
-                /** @description A word of docs/errors.md. */
+                /** @description A word from docs/errors.md. */
                 error?: components["parameters"]["Error"];
                 /** @description The id of the request that failed, for the page to show. */
                 request?: components["parameters"]["Request"];
@@ -3041,7 +3042,7 @@ export interface operations {
     signOutAtProvider: {
         parameters: {
             query?: {
-                /** @description The attempt. */
+                /** @description Identifies the sign-out. */
                 state?: components["parameters"]["State"];
             };
             header?: never;
@@ -3052,7 +3053,7 @@ export interface operations {
         responses: {
             200: components["responses"]["Page"];
             302: components["responses"]["Redirect"];
-            /** @description It was not opened as a page of its own. */
+            /** @description The page was not opened in a window or tab of its own. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -3066,7 +3067,7 @@ export interface operations {
     signOutReturn: {
         parameters: {
             query?: {
-                /** @description The attempt. */
+                /** @description Identifies the sign-out. */
                 state?: components["parameters"]["State"];
             };
             header?: never;
@@ -3081,15 +3082,15 @@ export interface operations {
     errorPage: {
         parameters: {
             query?: {
-                /** @description A word of docs/errors.md. */
+                /** @description A word from docs/errors.md. */
                 error?: components["parameters"]["Error"];
                 /** @description The id of the request that failed, for the page to show. */
                 request?: components["parameters"]["Request"];
-                /** @description The id of the provider that reason is about. */
+                /** @description The id of the provider that the reason is about. */
                 provider?: components["parameters"]["FailedProvider"];
-                /** @description More about the word. */
+                /** @description The reason for the error. */
                 reason?: components["parameters"]["Reason"];
-                /** @description Languages for the page, before those of Accept-Language. */
+                /** @description Languages for the page, preferred to Accept-Language. */
                 ui_locales?: components["parameters"]["UILocales"];
             };
             header?: never;
@@ -3110,7 +3111,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description The word. */
+                /** @description The error word. */
                 code: string;
             };
             cookie?: never;
@@ -3129,15 +3130,15 @@ export interface operations {
             query?: {
                 /** @description The id of the e-mail provider. */
                 provider?: string;
-                /** @description As NextAuth.js has it. */
+                /** @description As in NextAuth.js. */
                 type?: "email";
-                /** @description Leads on, once the link was opened in this browser. */
+                /** @description Continues if the link was opened in this browser. */
                 opened?: "true";
-                /** @description The mailed code was wrong or was tried too often. */
+                /** @description The mailed code was wrong or there were too many tries. */
                 error?: "Code";
-                /** @description How many more codes can be tried. */
+                /** @description How many tries are left. */
                 left?: string;
-                /** @description Languages for the page, before those of Accept-Language. */
+                /** @description Languages for the page, preferred to Accept-Language. */
                 ui_locales?: components["parameters"]["UILocales"];
             };
             header?: never;
@@ -3165,7 +3166,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Taken. */
+            /** @description Accepted. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -3195,14 +3196,14 @@ export interface operations {
             };
         };
         responses: {
-            /** @description The sessions that the provider began have ended. */
+            /** @description The sessions that began at the provider have ended. */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content?: never;
             };
-            /** @description The token does not hold, or the sessions could not be ended. */
+            /** @description The token is not valid, or the sessions could not be ended. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -3215,7 +3216,7 @@ export interface operations {
             404: components["responses"]["NotFound"];
             413: components["responses"]["TooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
-            /** @description Too many. */
+            /** @description Too many requests. */
             429: {
                 headers: {
                     "Retry-After": components["headers"]["Retry-After"];
@@ -3241,7 +3242,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description The token, to be sent as Authorization Bearer. */
+            /** @description The token, to send as Authorization Bearer. */
             200: {
                 headers: {
                     "Set-Cookie": components["headers"]["Set-Cookie"];
@@ -3265,11 +3266,11 @@ export interface operations {
         parameters: {
             query?: never;
             header: {
-                /** @description Method of the request, once. */
+                /** @description The method of the request; must be sent exactly once. */
                 "X-Forwarded-Method": string;
-                /** @description Host of the request, once. */
+                /** @description The host of the request; must be sent exactly once. */
                 "X-Forwarded-Host": string;
-                /** @description Path and query of the request as they came, once. */
+                /** @description The unchanged path and query of the request; must be sent exactly once. */
                 "X-Forwarded-Uri": string;
             };
             path?: never;
@@ -3290,7 +3291,7 @@ export interface operations {
                 host: string;
                 /** @description From gate/start of that host. */
                 challenge: string;
-                /** @description true: the person is to sign in again first. */
+                /** @description true: the person must sign in again first. */
                 again?: string;
             };
             header?: never;
@@ -3309,7 +3310,7 @@ export interface operations {
     gateEnter: {
         parameters: {
             query: {
-                /** @description From gate/authorize; it counts for a minute, once, and in the browser that began. */
+                /** @description From gate/authorize. It is valid for a minute, once, and only in the browser that started the sign-in. */
                 code: string;
             };
             header?: never;
@@ -3328,7 +3329,7 @@ export interface operations {
     gateLanded: {
         parameters: {
             query?: {
-                /** @description Path and query at the same host to go on to. */
+                /** @description Path and query at the same host to continue at. */
                 to?: string;
             };
             header?: never;
@@ -3347,7 +3348,7 @@ export interface operations {
     gateLeave: {
         parameters: {
             query?: {
-                /** @description Path and query at the same host to come back to. */
+                /** @description Path and query at the same host to return to. */
                 to?: string;
             };
             header?: never;
@@ -3365,11 +3366,11 @@ export interface operations {
         parameters: {
             query?: never;
             header: {
-                /** @description Method of the request, once. */
+                /** @description The method of the request; must be sent exactly once. */
                 "X-Forwarded-Method": string;
-                /** @description Host of the request, once. */
+                /** @description The host of the request; must be sent exactly once. */
                 "X-Forwarded-Host": string;
-                /** @description Path and query of the request as they came, once. */
+                /** @description The unchanged path and query of the request; must be sent exactly once. */
                 "X-Forwarded-Uri": string;
             };
             path?: never;
@@ -3401,7 +3402,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description Path of the request. */
+                /** @description The path of the request. */
                 path: string;
             };
             cookie?: never;
@@ -3419,11 +3420,11 @@ export interface operations {
         parameters: {
             query?: never;
             header: {
-                /** @description Method of the request, once. */
+                /** @description The method of the request; must be sent exactly once. */
                 "X-Forwarded-Method": string;
-                /** @description Host of the request, once. */
+                /** @description The host of the request; must be sent exactly once. */
                 "X-Forwarded-Host": string;
-                /** @description Path and query of the request as they came, once. */
+                /** @description The unchanged path and query of the request; must be sent exactly once. */
                 "X-Forwarded-Uri": string;
             };
             path?: never;
@@ -3443,9 +3444,9 @@ export interface operations {
     gateStart: {
         parameters: {
             query?: {
-                /** @description Path and query at the same host to come back to. */
+                /** @description Path and query at the same host to return to. */
                 to?: string;
-                /** @description true: to be signed in at a host with a cookie of its own, also if to is open. */
+                /** @description true: at a host with a cookie of its own, signs the person in even if to is open to everyone. */
                 signin?: string;
             };
             header?: never;
@@ -3466,7 +3467,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The ETag of what the client has. */
+                /** @description The ETag of the client's copy. */
                 "If-None-Match"?: components["parameters"]["IfNoneMatch"];
             };
             path?: never;
@@ -3474,7 +3475,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The keys, the next ones among them. */
+            /** @description The keys, including the next ones. */
             200: {
                 headers: {
                     "Cache-Control": components["headers"]["Cache-Control"];
@@ -3492,7 +3493,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The ETag of what the client has. */
+                /** @description The ETag of the client's copy. */
                 "If-None-Match"?: components["parameters"]["IfNoneMatch"];
             };
             path?: never;
@@ -3521,14 +3522,14 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description Of the contents. */
+                /** @description The hash of the contents. */
                 hash: components["parameters"]["Hash"];
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description The style sheet; never changes under this path. */
+            /** @description The style sheet. It never changes at this path. */
             200: {
                 headers: {
                     "Cache-Control": components["headers"]["Cache-Control"];
@@ -3547,14 +3548,14 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description Of the contents. */
+                /** @description The hash of the contents. */
                 hash: components["parameters"]["Hash"];
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description The icon; never changes under this path. */
+            /** @description The icon. It never changes at this path. */
             200: {
                 headers: {
                     "Cache-Control": components["headers"]["Cache-Control"];
@@ -3589,7 +3590,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description It does. */
+            /** @description The process answers. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -3628,14 +3629,14 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description They can. */
+            /** @description The service is ready. */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content?: never;
             };
-            /** @description They cannot. */
+            /** @description The service is not ready. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -3694,7 +3695,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description None, for a day. */
+            /** @description No favicon. The answer can be cached for a day. */
             204: {
                 headers: {
                     "Cache-Control": components["headers"]["Cache-Control"];
@@ -3713,7 +3714,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description None, for a day. */
+            /** @description No favicon. The answer can be cached for a day. */
             204: {
                 headers: {
                     "Cache-Control": components["headers"]["Cache-Control"];

@@ -1,16 +1,16 @@
-// Checked by `npm run test:types`; never run. Each line compiles or the types
-// have drifted from next-auth/react's.
+// Checked by `npm run test:types`; never run. If a line does not compile, the types
+// have drifted from the types of next-auth/react.
 import * as ours from "authsvc-client";
 import type * as theirs from "next-auth/react";
 import type { Session as TheirSession } from "next-auth";
 
-// Every function of ours can stand where one of theirs is expected.
+// Our functions can replace theirs.
 export const functions: Pick<
   typeof theirs,
   "getSession" | "getCsrfToken" | "getProviders" | "signOut"
 > = ours;
-// TypeScript cannot relate two generic functions whose parameter is used in a
-// conditional type only, not even a copy of one: hence one by one.
+// One by one, because TypeScript cannot relate two generic functions, not even copies,
+// if the type parameter is used only in a conditional type.
 export const signInEmail: typeof theirs.signIn<"email"> = ours.signIn<"email">;
 export const signInCredentials: typeof theirs.signIn<"credentials"> = ours.signIn<"credentials">;
 export const signInOther: typeof theirs.signIn<undefined> = ours.signIn<undefined>;
@@ -29,7 +29,7 @@ export const shapes: [
   Same<ours.SignOutResponse, theirs.SignOutResponse>,
 ] = [true, true, true, true, true, true, true, true];
 
-// The type parameters choose the results as theirs do.
+// The type parameters choose the same results.
 type Result<T extends (...args: never[]) => unknown> = Awaited<ReturnType<T>>;
 export const results: [
   Same<Result<typeof ours.signIn<"credentials">>, ours.SignInResponse | undefined>,
@@ -40,7 +40,7 @@ export const results: [
   Same<Result<typeof ours.signOut<false>>, Result<typeof theirs.signOut<false>>>,
 ] = [true, true, true, true, true, true];
 
-// The calls people write.
+// Typical calls.
 ours.configure();
 ours.configure({ baseUrl: "https://auth.example.com", basePath: "/login" });
 export const left: undefined = await ours.signIn();
@@ -58,7 +58,7 @@ ours.update({ name: "Ada" });
 export const token: string | undefined = await ours.getToken("https://api.example.com");
 ours.getToken();
 
-// And those that must not compile.
+// Lines that must not compile.
 // @ts-expect-error an option that does not exist
 ours.configure({ path: "/login" });
 // @ts-expect-error redirect is a boolean
@@ -76,7 +76,7 @@ declare module "authsvc-client" {
 }
 export const role: string | undefined = (await ours.getSession())?.role;
 
-// A session of one's own, as `authsvc types client` prints it.
+// Your own session type, as `authsvc types client` prints it.
 interface MySession {
   user: { id: string; name: string | null; email: string | null; image: string | null };
   expires: string;
@@ -84,5 +84,5 @@ interface MySession {
 export const id = async (): Promise<string | undefined> => (await ours.getSession<MySession>())?.user.id;
 export const stop = ours.onSessionChange<MySession>((session) => session?.user.id);
 export const again = async (): Promise<string | undefined> => (await ours.update<MySession>())?.user.id;
-// @ts-expect-error: what is no session is none of a type either.
+// @ts-expect-error: the type must be a session.
 export const none = ours.getSession<string>;

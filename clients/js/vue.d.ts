@@ -7,8 +7,8 @@ export type { Session, SessionState, Update };
 export { configure, getCsrfToken, getProviders, getSession, signIn, signOut, submitCode } from "./client.js";
 
 /**
- * Returns the session as refs that follow it until the component, or the
- * effect scope, ends. session: what a server has read, null for nobody.
+ * Returns the session as refs that follow it until the component or the effect
+ * scope ends. session: the session that a server has read, null: no one is signed in.
  */
 export declare function useSession<S = Session>(session?: S | null): {
   data: ComputedRef<S | null | undefined>;

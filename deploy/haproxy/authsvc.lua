@@ -5,18 +5,18 @@
 -- The first argument is the address of authsvc, the second the path of its url.
 -- docs/gate/haproxy.md has the whole configuration.
 
--- What the names of gate.headers begin with. Whatever clients send by such a name, in
--- any case and with another character for -, does not arrive.
+-- The prefix of the names in gate.headers. Headers of clients with this prefix, in any
+-- case and with any other character for -, are removed.
 local identity = "x-auth-"
 
--- Headers that programs obey although nobody here means them. They do not arrive, and
--- neither do names with another character than letters, digits and -, which programs
--- read differently.
+-- Headers that some programs obey and that have no use here. They are removed, and so are
+-- names with characters other than letters, digits and -, which programs read
+-- differently.
 local misleading = {
     ["x-original-url"] = true, ["x-rewrite-url"] = true, ["x-original-host"] = true, ["x-host"] = true, ["proxy"] = true,
 }
 
--- Headers of a connection, and those that are set here, are not passed on when asking.
+-- Headers of a connection, and headers that are set here, are not sent to authsvc.
 local ours = {
     ["connection"] = true, ["content-length"] = true, ["expect"] = true, ["keep-alive"] = true, ["te"] = true,
     ["trailer"] = true, ["transfer-encoding"] = true, ["upgrade"] = true, ["host"] = true,
@@ -26,7 +26,7 @@ local function is_identity(name)
     return name:lower():gsub("[^%w]", "-"):sub(1, #identity) == identity
 end
 
--- Where a request comes from HAProxy says.
+-- Only HAProxy says where a request comes from.
 local function is_forwarding(name)
     return name == "forwarded" or name == "x-real-ip" or name:sub(1, 12) == "x-forwarded-"
 end
@@ -41,7 +41,7 @@ local function is_ours(name)
     return ours[plain] or is_forwarding(plain) or is_identity(plain)
 end
 
--- The question: what the client sent, and what it was sent to.
+-- The question to authsvc: the client's headers, and the method and address of its request.
 local function question(txn, sent)
     local asked = {}
     for name, values in pairs(sent) do
@@ -57,7 +57,7 @@ local function question(txn, sent)
     return asked
 end
 
--- The answer of authsvc goes to the browser as it is, or a 503 if there is none.
+-- Sends the answer of authsvc to the browser as it is, or a 503 if there is none.
 local function refuse(txn, answer)
     local reply = txn:reply({ status = 503, reason = "Service Unavailable" })
     local told = answer and answer.status
@@ -82,12 +82,12 @@ core.register_action("authsvc", { "http-req" }, function(txn, address, path)
     })
     if not answer or answer.status ~= 200 then return refuse(txn, answer) end
     for name, values in pairs(sent) do
-        -- After any other protocol than WebSocket nobody would judge what is sent.
+        -- After an upgrade to another protocol than WebSocket, no data would be checked.
         local tunnel = name:lower() == "upgrade" and (values[1] or values[0]:lower() ~= "websocket")
         if not arrives(name) or tunnel or name:lower() == "cookie" then txn.http:req_del_header(name) end
     end
     for name, values in pairs(answer.headers) do
-        local told = is_identity(name) or name == "cookie" -- what is not ours of them
+        local told = is_identity(name) or name == "cookie" -- the cookies that are not ours
         if told and values[0] ~= "" then txn.http:req_set_header(name, values[0]) end
     end
     if answer.headers["set-cookie"] then txn:set_var("txn.authsvc_cookie", answer.headers["set-cookie"][0]) end

@@ -1,5 +1,5 @@
-// What an application of next-auth@5 has: its auth() goes on reading the session that
-// the service signs, whose claims and columns its callback shows.
+// The code of an application with next-auth@5. Its auth() still reads the session, which
+// the service signs now. Its callback shows claims and columns of the session.
 import NextAuth from "next-auth-5"
 
 export const { auth } = NextAuth({

@@ -1,2 +1,2 @@
-// This folder is the whole application, whatever lock files lie above it.
+// This folder is the whole application, even if there are lock files above it.
 export default { turbopack: { root: import.meta.dirname }, outputFileTracingRoot: import.meta.dirname }

@@ -1,11 +1,11 @@
-// Runs one adapter of Auth.js, unmodified, for stores_test.go: a JSON call per
-// line on standard input, its answer per line on standard output.
+// Runs one adapter of Auth.js, unmodified, for stores_test.go. Each line on standard
+// input is a call in JSON; each line on standard output is its answer.
 //
 //   node adapters.mjs pg|kysely|prisma postgresql|mysql|sqlite URL [CLIENT]
 //
-// CLIENT is the directory of the generated Prisma client. The calls are the
-// methods of the adapter, and "request", which a whole next-auth@4 or
-// @auth/core answers over it.
+// CLIENT is the directory of the generated Prisma client. A call is a method of the
+// adapter, or "request", which a whole next-auth@4 or @auth/core answers with the
+// adapter.
 import { createInterface } from "node:readline"
 import { createRequire } from "node:module"
 import { Auth } from "@auth/core"
@@ -14,8 +14,8 @@ import { CompiledQuery } from "kysely"
 const require = createRequire(import.meta.url)
 const [kind, database, url, client] = process.argv.slice(2)
 
-// By itself libsql does not wait while another process writes, and keeps its
-// own lock after it was refused.
+// By default, libsql does not wait while another process writes, and keeps its
+// own lock after a refusal.
 const patience = "PRAGMA busy_timeout = 60000"
 
 const kysely = {
@@ -77,7 +77,7 @@ async function pool() {
 
 const quiet = { debug() {}, warn() {}, error(...about) { console.error(...about) } }
 
-// A mail goes nowhere; its link is part of the answer.
+// No mail is sent; its link is part of the answer.
 function email(links) {
   return {
     id: "email", type: "email", name: "Email", from: "no-reply@app.test", maxAge: 600, options: {},
@@ -87,7 +87,7 @@ function email(links) {
 
 const libraries = {
   async v4(request, options) {
-    // Not exported; a path gets around that.
+    // Not exported, so it is imported by its path.
     const { AuthHandler } = require("./node_modules/next-auth/core/index.js")
     const url = new URL(request.url)
     const [action, providerId] = url.pathname.split("/").slice(3)
@@ -136,7 +136,7 @@ async function request(call) {
   return { ...(await libraries[call.lib](call, options)), links }
 }
 
-// JSON has no dates; these two names are dates wherever they are.
+// JSON has no dates; values with these two names are always dates.
 const revive = (name, value) =>
   (name === "expires" || name === "emailVerified") && typeof value === "string" ? new Date(value) : value
 

@@ -1,5 +1,5 @@
-// What the prisma command needs to use drivers instead of its own engine,
-// which it would have to download.
+// Makes the prisma command use drivers instead of its own engine, which it would
+// have to download.
 import { PrismaLibSQL } from "@prisma/adapter-libsql"
 import { PrismaPg } from "@prisma/adapter-pg"
 

@@ -1,6 +1,6 @@
-// node backends.mjs URL: servers that ask the service at URL who is there, below
-// /express, /hono and /plain, and pages that begin with the session, /first?NAME.
-// The port is printed.
+// node backends.mjs URL: servers below /express, /hono and /plain that read the session
+// from the service at URL, and pages that contain the session, /first?NAME. It prints
+// the port.
 import express from "express"
 import { Hono } from "hono"
 import { getRequestListener } from "@hono/node-server"

@@ -1,10 +1,10 @@
 // Answers calls of interop_test.go with the code of next-auth@4 and
-// @auth/core, unmodified. A JSON list of calls on standard input, the list of
-// answers on standard output.
+// @auth/core, unmodified. It reads a JSON list of calls from standard input, and
+// writes the list of answers to standard output.
 import { createRequire } from "node:module"
 import { text } from "node:stream/consumers"
 import * as v5 from "next-auth-5/jwt"
-// Neither package exports these; a path gets around that.
+// Neither package exports these, so they are imported by their paths.
 import { createCSRFToken as csrfV5 } from "./node_modules/@auth/core/lib/actions/callback/oauth/csrf-token.js"
 import { SessionStore as StoreV5 } from "./node_modules/@auth/core/lib/utils/cookie.js"
 import { createHash as hashV5 } from "./node_modules/@auth/core/lib/utils/web.js"

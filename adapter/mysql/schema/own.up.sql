@@ -1,5 +1,5 @@
--- Columns that refer to a shared table are of its type, whoever made it.
--- As migration 5 leaves it: another process may have been that far already.
+-- A column that refers to a column of a shared table has the type of that column.
+-- As after migration 5: another process may have run that migration already.
 CREATE TABLE IF NOT EXISTS authsvc_session (
     digest {text} NOT NULL PRIMARY KEY,
     session_token {type Session.sessionToken} NOT NULL,

@@ -1,6 +1,6 @@
--- What is compared with a column of a shared table has its type and collation,
--- since two different collations cannot be compared.
--- As migration 5 leaves it: another process may have been that far already.
+-- A column that is compared with a column of a shared table has the same type and
+-- collation, since two different collations cannot be compared.
+-- As after migration 5: another process may have run that migration already.
 CREATE TABLE IF NOT EXISTS authsvc_session (
     digest {text} NOT NULL PRIMARY KEY,
     session_token {type Session.sessionToken} NOT NULL UNIQUE REFERENCES {Session} ({Session.sessionToken}) ON DELETE CASCADE ON UPDATE CASCADE,

@@ -1,5 +1,5 @@
 -- ARGV: account, 'epoch' and the epoch of the user, or 'tokens' and the refresh,
--- access and ID token that are to be replaced
+-- access and ID token to replace
 local old, a, by = read(KEYS[1], ACCOUNT), args(2, 12), ARGV[14]
 if not old or by == 'epoch' and old[2] ~= a[2] then return 'NOTFOUND' end
 if by == 'epoch' then

@@ -1,6 +1,6 @@
--- Moves revocations of schema 1, which were in the order of their writers'
--- clocks and did not say whom they are about, into the log. ARGV: how many.
--- Returns how many were moved.
+-- Moves revocations of schema 1 into the log. They were in the order of their
+-- writers' clocks and did not name the user. ARGV: how many. Returns how many
+-- were moved.
 local names = call('ZRANGE', KEYS[1], 0, tonumber(ARGV[2]) - 1)
 for _, name in ipairs(names) do
   local old = call('HMGET', key('revocation', name), 'not_before', 'expires')

@@ -9,5 +9,5 @@ while true do
     call('ZADD', KEYS[1], ARGV[3], id)
     return read(name, MAIL)
   end
-  drop_mail(id) -- it died of old age, and nobody swept
+  drop_mail(id) -- it has expired, but sweep has not removed it
 end

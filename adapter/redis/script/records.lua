@@ -1,7 +1,7 @@
--- Begins every step: what records consist of, and how they come and go.
+-- Begins every step: the fields of records, and functions that write and delete them.
 -- ARGV[1] is the tag that begins every key. A key is the tag, a kind, a colon
--- and a name to the end, so that no name can be taken for another. KEYS are
--- the records that a step is about; the keys of indexes are derived.
+-- and a name to the end, so that no name can be mistaken for another. KEYS are
+-- the records that a step uses; the keys of indexes are derived.
 
 local TAG, call = ARGV[1], redis.call
 local SLACK = 24 * 3600 * 1000 -- ms; Redis's clock and the services' may differ
@@ -50,8 +50,8 @@ end
 
 local function exists(...) return call('EXISTS', ...) > 0 end
 
--- live lets keys outlive their record's expiry, and this moment when the
--- record has expired already: whoever asks shall see that it has.
+-- live keeps keys for SLACK after their record expires, or from now on if it has
+-- already expired, so that callers see that it has.
 local function live(expires, ...)
   local now = call('TIME')
   local last = math.max(tonumber(expires), now[1] * 1000) + SLACK
@@ -60,7 +60,7 @@ local function live(expires, ...)
   end
 end
 
--- expire tells sweep when a record ends.
+-- expire tells sweep when a record expires.
 local function expire(kind, member, expires)
   call('ZADD', key('expiry', kind), expires, member)
 end
@@ -76,11 +76,11 @@ local function own(index, member, expires)
   live(call('ZREVRANGE', index, 0, 0, 'WITHSCORES')[2], index)
 end
 
--- epoch_of is the number of the latest revocation about a user, as text.
+-- epoch_of returns the number of the latest revocation about a user, as text.
 local function epoch_of(id) return call('HGET', key('epoch', id), 'epoch') or '0' end
 
--- with_epochs appends the epochs to what was read of a user, when it was blocked,
--- and when it is to be deleted.
+-- with_epochs appends to the fields of a user the epochs, when it was blocked, and
+-- when it is to be deleted.
 local function with_epochs(u)
   local e = call('HMGET', key('epoch', u[1]), 'epoch', 'sessions')
   local p = call('HMGET', key('person', u[1]), 'blocked', 'delete_after')
@@ -88,8 +88,8 @@ local function with_epochs(u)
   return u
 end
 
--- stale is the word that refuses a write for a user, or nil if the user is
--- there and its epoch is still the one that the caller read.
+-- stale returns the word that refuses a write for a user, or nil if the user
+-- exists and its epoch is still the one that the caller read.
 local function stale(id, epoch)
   if not exists(key('user', id)) then return 'NOTFOUND' end
   if epoch_of(id) ~= epoch then return 'STALE' end
@@ -138,8 +138,8 @@ local function drop_accounts(id)
   return list
 end
 
--- A session without a token is that of a cookie of strategy jwt. It is under its
--- digest, and in indexes of its own, which earlier versions do not read.
+-- A session without a token belongs to a cookie of strategy jwt. It is stored under
+-- its digest and in separate indexes, which earlier versions do not read.
 local function session_key(token, digest)
   return token == '' and key('jwt', digest) or key('session', token)
 end
@@ -166,7 +166,7 @@ local function put_session(s)
   live(s[5], unpack(names))
 end
 
--- session reads one; those of earlier versions lack what was added since.
+-- session reads a session. Sessions of earlier versions lack the later fields.
 local function session(name)
   local s = read(name, SESSION)
   if s then
@@ -176,8 +176,8 @@ local function session(name)
   return s
 end
 
--- drop_session removes what is left of a user's session and returns what it
--- was, or nil if only the indexes knew it.
+-- drop_session removes a user's session and its index entries. It returns the
+-- session, or nil if only the index entries were left.
 local function drop_session(token, id)
   local s = session(key('session', token))
   if s then call('DEL', key('session', token), key('session-id', s[2]), key('session-digest', s[3])) end
@@ -186,7 +186,7 @@ local function drop_session(token, id)
   return s
 end
 
--- drop_jwt is drop_session for one without a token.
+-- drop_jwt is drop_session for a session without a token.
 local function drop_jwt(digest, id)
   local s = session(key('jwt', digest))
   if s then call('DEL', key('jwt', digest), key('session-digest', digest)) end
@@ -195,8 +195,8 @@ local function drop_jwt(digest, id)
   return s
 end
 
--- drop_sessions removes those of a user, but for sessions of the epoch given,
--- if any, and returns how many there were.
+-- drop_sessions removes the sessions of a user, except sessions of the epoch but,
+-- if it is given, and returns how many it removed.
 local function drop_sessions(id, but)
   local n = 0
   for _, token in ipairs(call('ZRANGE', key('sessions', id), 0, -1)) do
@@ -210,7 +210,7 @@ local function drop_sessions(id, but)
   return n
 end
 
--- What is kept of a user is listed by id, too, if the user is blocked or due.
+-- put_person writes a person, and lists the id if the user is blocked or due.
 local function put_person(id, p)
   write(key('person', id), PERSON, p)
   call(p[1] ~= '' and 'ZADD' or 'ZREM', TAG .. 'blocked', unpack(p[1] ~= '' and {0, id} or {id}))
@@ -229,7 +229,7 @@ local function drop_person(id)
   call('ZREM', TAG .. 'due', id)
 end
 
--- put_credential keeps one under the pair of its kind and its id.
+-- put_credential stores a credential under the pair of its kind and its id.
 local function put_credential(c)
   local member = pair(c[1], c[2])
   local name = key('credential', member)
@@ -251,7 +251,8 @@ local function drop_credential(member)
   spare('credential', member)
 end
 
--- credentials_of is a list of those of a user; it forgets what died of old age.
+-- credentials_of returns the credentials of a user, and removes expired ones from
+-- the index.
 local function credentials_of(id)
   local list = {}
   for _, member in ipairs(call('SMEMBERS', key('credentials', id))) do
@@ -261,7 +262,8 @@ local function credentials_of(id)
   return list
 end
 
--- drop_credentials removes those of a user that are meant, and returns how many.
+-- drop_credentials removes the credentials of a user for which meant is true, and
+-- returns how many.
 local function drop_credentials(id, meant)
   local n = 0
   for _, c in ipairs(credentials_of(id)) do
@@ -300,9 +302,10 @@ local function void_links(identifier)
   end
 end
 
--- next_seq counts revocations, in microseconds since 1970 or one more than the
--- last: a server that lost its latest writes does not give a number out again,
--- which tokens and readers of the log may know. It is least at least.
+-- next_seq returns the number of a new revocation: the microseconds since 1970, but
+-- more than the last number, and not less than least. A server that lost its latest
+-- writes therefore does not repeat a number that tokens and readers of the log may
+-- know.
 local function next_seq(least)
   local now, last = call('TIME'), tonumber(call('GET', TAG .. 'seq') or '0')
   local seq = string.format('%.0f', math.max(last + 1, now[1] * 1000000 + now[2], least))
@@ -339,9 +342,9 @@ local function raise(id, name, seq, expires)
   live(last, epoch)
 end
 
--- revoke writes a revocation (key, user, not-before, expiry), merged with the
--- one that is there, and returns its number. It is nothing if the expiry is
--- empty.
+-- revoke writes a revocation (key, user, not-before, expiry), merged with an
+-- existing one, and returns its number. If the expiry is empty, it writes nothing
+-- and returns '0'.
 local function revoke(r)
   if r[4] == '' then return '0' end
   local old = call('GET', key('revoked', r[1]))

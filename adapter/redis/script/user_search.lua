@@ -1,6 +1,6 @@
--- KEYS: an index of users by id. ARGV: where to begin, how many are looked at,
--- prefix of the address, '1' if blocked, latest time of deletion or nothing.
--- Returns the last one looked at, or nothing at the end, and those found.
+-- KEYS: an index of users by id. ARGV: the start, how many users to read, prefix of
+-- the address, '1' for blocked users only, latest time of deletion or an empty text.
+-- Returns the last id read, or an empty text at the end, and the users found.
 local ids = call('ZRANGEBYLEX', KEYS[1], ARGV[2], '+', 'LIMIT', 0, ARGV[3])
 local list, prefix, due = {}, ARGV[4], tonumber(ARGV[6])
 for _, id in ipairs(ids) do

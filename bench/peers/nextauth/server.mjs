@@ -1,16 +1,16 @@
-// next-auth 4 as it is, behind Node's own HTTP server, for bench.
+// Unmodified next-auth 4 behind Node's own HTTP server, for bench.
 //
 //   node server.mjs ADDRESS jwt|database SECRET FILE PEOPLE
 //
-// With "database", FILE is a SQLite database that is made and filled with PEOPLE;
-// the session of number i has the token session-i.
+// With "database", it creates the SQLite database FILE with PEOPLE users. The session
+// of user i has the token session-i.
 import { createServer } from "node:http"
 import { createRequire } from "node:module"
 import { KyselyAdapter, KyselyAuth } from "@auth/kysely-adapter"
 import { LibsqlDialect } from "@libsql/kysely-libsql"
 
 const require = createRequire(import.meta.url)
-// Not exported; a path gets around that.
+// Not exported, so it is imported by its path.
 const { AuthHandler } = require("./node_modules/next-auth/core/index.js")
 const [address, strategy, secret, file, people] = process.argv.slice(2)
 

@@ -1,4 +1,4 @@
-// account.js, against answers as the interface describes them.
+// account.js, with the answers that the interface describes.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { CSRF, ORIGIN, json, loadAccount, open } from "./browser.js";
@@ -14,7 +14,7 @@ test("getAccount asks for JSON", async (t) => {
   assert.deepEqual([headers.Accept, credentials], ["application/json", "same-origin"]);
 });
 
-test("getAccount of nobody is null, and a failure is logged", async (t) => {
+test("getAccount without a session is null, and a failure is logged", async (t) => {
   const browser = open(t);
   browser.answer("account", () => json({ error: "SessionRequired" }, 401));
   const account = await loadAccount();
@@ -25,7 +25,7 @@ test("getAccount of nobody is null, and a failure is logged", async (t) => {
   assert.equal(browser.logs.length, 1);
 });
 
-test("a change is a POST with the token, and other tabs hear of it", async (t) => {
+test("a change is a POST with the token, and notifies other tabs", async (t) => {
   const browser = open(t);
   browser.answer("account/profile", (_, { body }) => {
     const { csrfToken, name, json: asked, callbackUrl } = JSON.parse(body);
@@ -37,7 +37,7 @@ test("a change is a POST with the token, and other tabs hear of it", async (t) =
   assert.equal(browser.messages.length, 1);
 });
 
-test("a change of address is asked for, confirmed, finished and cancelled", async (t) => {
+test("a change of address is requested, confirmed, finished and cancelled", async (t) => {
   const browser = open(t);
   const sent = (path) => browser.answer(path, (_, { body }) => {
     const { email, id, code, token, stop } = JSON.parse(body);
@@ -53,7 +53,7 @@ test("a change of address is asked for, confirmed, finished and cancelled", asyn
   assert.deepEqual(await fields(account.cancelEmailChange()), {});
 });
 
-test("a refusal has its word, its status and where to go", async (t) => {
+test("a refusal has its error word, its status and its url", async (t) => {
   const browser = open(t);
   const account = await loadAccount();
   for (const [status, error] of [[401, "FreshRequired"], [404, "NotFound"], [409, "LastMethod"]]) {

@@ -1,4 +1,4 @@
-// Where the module thinks the service is.
+// The address of the service, from the module and from configure().
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ORIGIN, load, open } from "./browser.js";
@@ -49,7 +49,7 @@ for (const [name, options, want] of configured) {
   });
 }
 
-test("configure() goes back to where the module came from", async (t) => {
+test("configure() restores the address that the module came from", async (t) => {
   const browser = open(t);
   const client = await load();
   client.configure({ baseUrl: "https://auth.example.com/x" });
@@ -96,14 +96,14 @@ for (const [name, options, want] of origins) {
   });
 }
 
-test("the npm entry is /api/auth wherever the bundler puts the file", async (t) => {
+test("the npm entry uses /api/auth, wherever the bundler puts the file", async (t) => {
   const browser = open(t);
   const client = await import("../index.js");
   await client.getSession();
   assert.equal(browser.calls[0].url, `${ORIGIN}/api/auth/session`);
 });
 
-test("without a browser, reading answers null", async (t) => {
+test("without a browser, reading returns null", async (t) => {
   t.mock.method(console, "error", () => {});
   const client = await load();
   assert.equal(await client.getSession(), null);

@@ -14,13 +14,13 @@ export const PROVIDERS = {
   password: { id: "password", type: "credentials" },
 };
 
-/** Imports client.js afresh, as if it had been loaded from url. */
+/** Imports a new copy of client.js, as if it had been loaded from url. */
 export function load(url = `${ORIGIN}/api/auth/client.js`) {
   const code = source.replace("import.meta.url", JSON.stringify(url));
   return import(`data:text/javascript,${encodeURIComponent(code)}#${loaded++}`);
 }
 
-/** Imports account.js afresh, with a client.js of its own. */
+/** Imports a new copy of account.js, with its own client.js. */
 export function loadAccount(url = `${ORIGIN}/api/auth/client.js`) {
   const client = source.replace("import.meta.url", JSON.stringify(url)) + `\n// ${loaded++}`;
   const code = accountSource.replace("./client.js", `data:text/javascript,${encodeURIComponent(client)}`);
@@ -32,9 +32,9 @@ export function json(body, status = 200) {
 }
 
 /**
- * Installs the globals for one test and returns what it can look at and steer:
- * calls (what was fetched), messages (what other tabs were told), logs,
- * warnings, location, and answer(path, function or Response).
+ * Installs the globals for one test and returns an object to inspect and control
+ * them: calls (the requests), messages (to other tabs), logs, warnings, location,
+ * and answer(path, function).
  */
 export function open(t, { href = `${ORIGIN}/page?x=1` } = {}) {
   const answers = new Map();

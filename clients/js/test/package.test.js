@@ -1,4 +1,4 @@
-// Promises about the files themselves.
+// Checks of the files themselves.
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { readFileSync, readdirSync } from "node:fs";
@@ -16,7 +16,7 @@ test("client.js stays under 10 KiB", () => {
 });
 
 test("server.js stays under 3 KiB, minified and compressed", () => {
-  // Without comments and indentation, which is more than a minifier leaves.
+  // Without comments and indentation. A minifier would leave even less.
   const bare = read("server.js").replace(/^\s*\/\*\*.*?\*\/|^\s*\/\/.*?$/gms, "").replace(/\n\s*/g, "\n");
   assert.ok(gzipSync(bare, { level: 9 }).length < 3072, `${gzipSync(bare, { level: 9 }).length} bytes`);
 });
@@ -30,7 +30,7 @@ test("client.js and server.js import nothing", () => {
   for (const file of ["client.js", "server.js"]) assert.doesNotMatch(read(file), /^import |\bimport\(|\brequire\(/m);
 });
 
-test("no module says where its application is, or reads the environment", () => {
+test("no module contains an address of the application, or reads the environment", () => {
   for (const file of readdirSync(folder).filter((name) => name.endsWith(".js"))) assert.doesNotMatch(read(file), /process\.env|localhost|Deno\.|Bun\./, file);
 });
 
@@ -46,7 +46,7 @@ test("a hook has at most 60 lines and no state of its own", () => {
 test("types declare exactly what a module exports", () => {
   assert.ok(entries.length > 1);
   for (const [path, target] of entries) {
-    const file = path === "." ? "client.js" : target.default; // index.js passes all of it on
+    const file = path === "." ? "client.js" : target.default; // index.js exports all of it
     const passedOn = (text) => names(text, /^export \{ (.*) \} from/gm).flatMap((list) => list.split(", "));
     const exported = [...names(read(file), /^export (?:async )?(?:function|class|const) (\w+)/gm), ...passedOn(read(file))];
     const declared = [...names(read(target.types), /^export declare (?:function|class|const) (\w+)/gm), ...passedOn(read(target.types))];
@@ -55,12 +55,12 @@ test("types declare exactly what a module exports", () => {
   }
 });
 
-test("the paths that README.md shows are those that the types are tested with", () => {
+test("README.md shows the paths that the types are tested with", () => {
   const shown = JSON.parse(read("README.md").split("```json\n")[1].split("```")[0]);
   assert.deepEqual(shown.compilerOptions.paths, JSON.parse(read("tsconfig.json")).compilerOptions.paths);
 });
 
-test("the packed package has what is exported, its licence, and nothing else", () => {
+test("the packed package has the exported files, its licence, and nothing else", () => {
   const [{ files }] = JSON.parse(execFileSync("npm", ["pack", "--dry-run", "--json"], { cwd: folder, encoding: "utf8", stdio: ["ignore", "pipe", "ignore"] }));
   const packed = files.map((file) => file.path).sort();
   assert.deepEqual(packed, [...pkg.files, "LICENSE", "README.md", "package.json"].sort());
@@ -71,7 +71,7 @@ test("the packed package has what is exported, its licence, and nothing else", (
   assert.equal(read("LICENSE"), read("../../LICENSE"));
 });
 
-test("nothing is published by mistake, and nothing is installed with it", () => {
+test("the package is private, and nothing is installed with it", () => {
   assert.deepEqual([pkg.private, pkg.dependencies, pkg.license], [true, undefined, "Apache-2.0"]);
   assert.equal(JSON.parse(read("package-lock.json")).version, pkg.version);
   for (const script of ["preinstall", "install", "postinstall", "prepare"]) assert.equal(pkg.scripts[script], undefined);

@@ -16,7 +16,7 @@ const reads = [
 ];
 
 for (const [name, path, body, want, nothing] of reads) {
-  test(`${name} returns what the service says`, async (t) => {
+  test(`${name} returns the answer of the service`, async (t) => {
     const browser = open(t);
     browser.answer(path, () => json(body));
     const client = await load();
@@ -67,7 +67,7 @@ test("update without data posts the token alone", async (t) => {
 });
 
 for (const [failure, reply] of [["no session", () => json({})], ...failures]) {
-  test(`update with ${failure} is null and tells nobody`, async (t) => {
+  test(`update with ${failure} is null and notifies no listeners or tabs`, async (t) => {
     const browser = open(t);
     browser.answer("session", reply);
     const client = await load();

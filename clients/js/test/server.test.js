@@ -1,4 +1,4 @@
-// What a server asks, and what it makes of the answer.
+// The requests of a server to the service, and its use of the answers.
 import assert from "node:assert/strict";
 import { createServer, request as httpRequest } from "node:http";
 import { text } from "node:stream/consumers";
@@ -19,7 +19,7 @@ async function listen(t, handler) {
   return { server, url: `http://127.0.0.1:${server.address().port}` };
 }
 
-/** A service that answers with {status, body, headers} and keeps what it was asked. */
+/** A service that answers with {status, body, headers} and records the requests. */
 async function service(t, answer = {}) {
   const asked = [];
   const { server, url } = await listen(t, (req, res) => {
@@ -49,7 +49,7 @@ test("auth asks GET session with the session cookie alone", async (t) => {
   );
 });
 
-test("the cookie's name is that of any compat, or the one given", async (t) => {
+test("the cookie has the name of any compat, or the configured one", async (t) => {
   const s = await service(t);
   const sent = async (cookie, more) => {
     s.asked.length = 0;
@@ -63,7 +63,7 @@ test("the cookie's name is that of any compat, or the one given", async (t) => {
   assert.equal(await sent("mine=1; mine.0=2; mine2=3; authsvc.session=4", { cookie: "mine" }), "mine=1; mine.0=2");
 });
 
-test("what could break out of the header is not sent", async (t) => {
+test("a cookie that could break out of the header is not sent", async (t) => {
   const s = await service(t);
   for (const value of ["a\r\nx-evil: 1", "a\nb", "a\0b", "a b", "ä", "\u2028"]) {
     assert.deepEqual(await auth({ cookie: `authsvc.session=${value}` }, { url: s.url }), { session: null, cookies: [] });
@@ -71,7 +71,7 @@ test("what could break out of the header is not sent", async (t) => {
   assert.equal(s.asked.length, 0);
 });
 
-test("without a session cookie nobody is there, and the service is not asked", async (t) => {
+test("without a session cookie there is no session, and the service is not asked", async (t) => {
   const s = await service(t);
   for (const request of [requestOf("theme=dark"), new Request("https://app.example.com"), { headers: {} }, {}, new Headers()]) {
     assert.deepEqual(await auth(request, { url: s.url }), { session: null, cookies: [] });
@@ -86,14 +86,14 @@ test("a request may have any shape", async (t) => {
   }
 });
 
-test("{} and null are nobody", async (t) => {
+test("{} and null are no session", async (t) => {
   for (const body of ["{}", "null"]) {
     const s = await service(t, { body });
     assert.deepEqual(await auth(requestOf(OWN), { url: s.url }), { session: null, cookies: [] });
   }
 });
 
-test("renewed session cookies are returned, those of others in between are not", async (t) => {
+test("renewed session cookies are returned, other cookies are not", async (t) => {
   const renewed = ["__Host-authsvc.session=new; Path=/; Expires=Wed, 01 Jan 2030 00:00:00 GMT; HttpOnly; Secure; SameSite=Lax", "__Host-authsvc.session.1=; Path=/; Max-Age=0"];
   const s = await service(t, { headers: { "set-cookie": ["AWSALB=sticky; Path=/", ...renewed] } });
   assert.deepEqual((await auth(requestOf(OWN), { url: s.url })).cookies, renewed);
@@ -111,7 +111,7 @@ test("anything but a session rejects", async (t) => {
   }
 });
 
-test("a service that is gone, or says nothing in time, rejects", async (t) => {
+test("a service that cannot be reached, or does not answer in time, rejects", async (t) => {
   const silent = await listen(t, () => {});
   await assert.rejects(auth(requestOf(OWN), { url: silent.url, timeout: 20 }), AuthError);
   const slow = await listen(t, (req, res) => res.writeHead(200).write('{"user":'));
@@ -119,7 +119,7 @@ test("a service that is gone, or says nothing in time, rejects", async (t) => {
   await assert.rejects(auth(requestOf(OWN), { url: "http://127.0.0.1:1" }), AuthError);
 });
 
-test("one connection serves many requests, refusals among them", async (t) => {
+test("one connection serves many requests, even with refusals", async (t) => {
   const s = await service(t);
   const connections = new Set();
   s.server.on("connection", (socket) => connections.add(socket));
@@ -131,7 +131,7 @@ test("one connection serves many requests, refusals among them", async (t) => {
   assert.ok(connections.size <= 2, `${connections.size} connections`);
 });
 
-test("nothing is kept: each request is asked for, with no-store", async () => {
+test("nothing is stored: each request is a new question, with no-store", async () => {
   const calls = [];
   const fetch = async (url, init) => {
     calls.push(init);
@@ -143,7 +143,7 @@ test("nothing is kept: each request is asked for, with no-store", async () => {
   assert.deepEqual(calls.map(({ cache, redirect }) => [cache, redirect]), [["no-store", "manual"], ["no-store", "manual"]]);
 });
 
-test("wrong options throw a TypeError, protect's at once", async () => {
+test("wrong options throw a TypeError, in protect at once", async () => {
   for (const url of [undefined, "", "auth.internal:3000", "/api/auth", "ftp://x", "http://a:b@x", "http://x?y", "http://x#y", "javascript:alert(1)"]) {
     await assert.rejects(auth(requestOf(OWN), { url }), TypeError, url);
     assert.throws(() => protect({ url }), TypeError, url);
@@ -155,7 +155,7 @@ test("wrong options throw a TypeError, protect's at once", async () => {
   protect({ url: "http://x", origin: "https://app.example.com", trustedOrigins: ["https://www.example.com"] });
 });
 
-test("a url that is a function is asked for each request, and fails closed", async (t) => {
+test("a url that is a function is called for each request, and fails closed", async (t) => {
   const s = await service(t);
   let url;
   const run = protect({ url: () => url }, () => new Response("in"));
@@ -175,7 +175,7 @@ test("a path of url replaces /api/auth", async (t) => {
   }
 });
 
-test("passOn adds to what is there", () => {
+test("passOn keeps existing cookies", () => {
   const headers = passOn(["a=1", "b=2"], new Headers({ "set-cookie": "z=0" }));
   assert.deepEqual(headers.getSetCookie(), ["z=0", "a=1", "b=2"]);
   assert.deepEqual(passOn(["a=1"], new Response()).headers.getSetCookie(), ["a=1"]);
@@ -184,7 +184,7 @@ test("passOn adds to what is there", () => {
   assert.deepEqual(lines, [["Set-Cookie", "a=1"]]);
 });
 
-test("hydrate cannot be broken out of", () => {
+test("session data cannot break out of the script of hydrate", () => {
   const hostile = { user: { name: "</script><script>alert(1)</script><!--\u2028" } };
   const html = hydrate(hostile);
   const [, inner] = html.match(/^<script type="application\/json" id="authsvc-session">(.*)<\/script>$/s);
@@ -193,7 +193,7 @@ test("hydrate cannot be broken out of", () => {
   for (const nobody of [null, undefined]) assert.match(hydrate(nobody), />null</);
 });
 
-// The three shapes of protect, as one function of a request to what came of it.
+// The three forms of protect, each as a function from a request to its result.
 const shapes = {
   plain: (options) => async (request) => {
     let seen;
@@ -222,7 +222,7 @@ const shapes = {
       });
     });
     const { pathname, search } = new URL(request.url);
-    // Not by fetch, which has Sec-Fetch headers of its own.
+    // Not with fetch, which sends its own Sec-Fetch headers.
     const response = await new Promise((resolve, reject) => {
       const { method, headers } = request;
       const sent = httpRequest(url + pathname + search, { method, headers: Object.fromEntries(headers) }, async (res) => {
@@ -237,7 +237,7 @@ const shapes = {
 };
 
 for (const [name, shape] of Object.entries(shapes)) {
-  test(`protect, ${name}: signed in, signed out, and unable to say`, async (t) => {
+  test(`protect, ${name}: signed in, signed out, and no answer`, async (t) => {
     const renewed = ["authsvc.session=new; Path=/; HttpOnly"];
     const s = await service(t, { headers: { "set-cookie": renewed } });
     const run = shape({ url: s.url }, t);
@@ -251,7 +251,7 @@ for (const [name, shape] of Object.entries(shapes)) {
     s.answer.headers = { "set-cookie": ["authsvc.session=; Max-Age=0"] };
     ({ response, session } = await run(requestOf(OWN)));
     assert.deepEqual([response.status, await response.text(), session], [401, "sign in first", undefined]);
-    assert.deepEqual(response.headers.getSetCookie(), ["authsvc.session=; Max-Age=0"], "a cookie that is over is taken away");
+    assert.deepEqual(response.headers.getSetCookie(), ["authsvc.session=; Max-Age=0"], "an expired cookie is deleted");
     assert.equal(response.headers.get("cache-control"), "private, no-cache, no-store");
     ({ response } = await run(requestOf("", { accept: "text/html", "sec-fetch-mode": "navigate" })));
     assert.deepEqual([response.status, response.headers.get("location")], [302, "/api/auth/signin?callbackUrl=%2Fa%3Fb%3D1"]);
@@ -266,7 +266,7 @@ for (const [name, shape] of Object.entries(shapes)) {
     assert.doesNotMatch(String(logged.calls[0].arguments), /abc/);
   });
 
-  test(`protect, ${name}: what pages of other origins send`, async (t) => {
+  test(`protect, ${name}: requests of pages of other origins`, async (t) => {
     const s = await service(t);
     const trustedOrigins = ["https://www.example.com"];
     const host = "app.example.com";
@@ -298,13 +298,13 @@ for (const [name, shape] of Object.entries(shapes)) {
   });
 }
 
-// fetch of Node.js sets these itself; a Request of a server has them.
+// The fetch of Node.js sets these headers itself; a server's Request has them.
 function withForbidden(request, headers) {
   for (const [name, value] of Object.entries(headers)) request.headers.set(name, value);
   return request;
 }
 
-test("an Origin is compared with the host where there is no Sec-Fetch-Site", async (t) => {
+test("without Sec-Fetch-Site, Origin is compared with the host", async (t) => {
   const s = await service(t);
   const run = protect({ url: s.url }, () => new Response("in"));
   for (const [status, origin] of [[200, "https://app.example.com"], [200, "http://app.example.com"], [403, "https://app.example.com.evil.example"], [403, "https://evil.example"]]) {
@@ -313,7 +313,7 @@ test("an Origin is compared with the host where there is no Sec-Fetch-Site", asy
   }
 });
 
-test("the way back is a path, whatever the request line and the Host say", async () => {
+test("the way back is a path, whatever the request line and Host contain", async () => {
   const run = protect({ url: "http://auth.internal:3000" });
   for (const [url, want] of [
     ["/a?b=1&c=%2F", "/a?b=1&c=%2F"], ["//evil.example/x", "/x"], ["///evil.example", "/"], ["/\\evil.example", "/"], ["/.//evil.example", "/evil.example"],
@@ -327,7 +327,7 @@ test("the way back is a path, whatever the request line and the Host say", async
   }
 });
 
-test("the middleware of Next.js gets an address", async () => {
+test("the middleware of Next.js gets a whole URL", async () => {
   const run = protect({ url: "http://auth.internal:3000" }, () => new Response());
   const request = Object.assign(requestOf("", { accept: "text/html" }), { nextUrl: new URL("https://app.example.com/a?b=1") });
   assert.equal((await run(request)).headers.get("location"), "https://app.example.com/api/auth/signin?callbackUrl=%2Fa%3Fb%3D1");
@@ -343,7 +343,7 @@ test("signIn and origin are for a service at another origin", async () => {
   assert.equal(await to({ signIn: "/login?lang=de" }), "/login?lang=de&callbackUrl=%2Fa%3Fb%3D1");
 });
 
-test("a handler's own Cache-Control stays, and so does a response that cannot be changed", async (t) => {
+test("a handler's own Cache-Control stays, and a response that cannot be changed is copied", async (t) => {
   const s = await service(t, { headers: { "set-cookie": "authsvc.session=new" } });
   const answer = async (response) => (await protect({ url: s.url }, () => response)(requestOf(OWN))).headers;
   assert.equal((await answer(new Response("", { headers: { "cache-control": "no-store" } }))).get("cache-control"), "no-store");

@@ -27,7 +27,7 @@ const elsewhere = [
   ["a name that every object has", null, ["toString"], `${BASE}/signin?callbackUrl=${encodeURIComponent(HERE)}`],
 ];
 for (const [name, reply, args, want] of elsewhere) {
-  test(`signIn goes elsewhere: ${name}`, async (t) => {
+  test(`signIn goes to another page: ${name}`, async (t) => {
     const { browser, client } = await page(t, "providers", reply);
     assert.equal(await client.signIn(...args), undefined);
     assert.deepEqual(browser.location.visited, [want]);
@@ -74,7 +74,7 @@ test("signIn escapes the provider's id", async (t) => {
   assert.equal(browser.called("signin/a%2F..%2Fb").length, 1);
 });
 
-test("signIn without a token leaves the field out, for the service to refuse", async (t) => {
+test("signIn without a token omits the field, so that the service refuses", async (t) => {
   const { browser, client } = await page(t, "signin/github", () => json({ url: `${BASE}/signin?csrf=true` }));
   browser.answer("csrf", () => json({}, 500));
   await client.signIn("github");
@@ -92,9 +92,9 @@ test("signIn with redirect: false counts only for email and credentials", async 
 const results = [
   ["credentials accepted", "password", () => json({ url: `${ORIGIN}/next` }), { error: null, status: 200, ok: true, url: `${ORIGIN}/next` }],
   ["credentials refused", "password", () => json({ url: `${BASE}/error?error=CredentialsSignin` }, 401), { error: "CredentialsSignin", status: 401, ok: false, url: null }],
-  ["mail on its way", "email", () => json({ url: `${BASE}/verify-request` }), { error: null, status: 200, ok: true, url: `${BASE}/verify-request` }],
+  ["mail sent", "email", () => json({ url: `${BASE}/verify-request` }), { error: null, status: 200, ok: true, url: `${BASE}/verify-request` }],
   ["mail failed", "email", () => json({ url: `${BASE}/error?error=EmailSignin` }), { error: "EmailSignin", status: 200, ok: true, url: null }],
-  ["refused without a word", "email", () => json({ url: `${BASE}/signin?csrf=true` }, 403), { error: "Default", status: 403, ok: false, url: null }],
+  ["refused without an error word", "email", () => json({ url: `${BASE}/signin?csrf=true` }, 403), { error: "Default", status: 403, ok: false, url: null }],
   ["refused without a url", "password", () => json({}, 429), { error: "Default", status: 429, ok: false, url: null }],
   ["refused with null", "password", () => json(null, 503), { error: "Default", status: 503, ok: false, url: null }],
   ["a relative url", "password", () => json({ url: "/next" }), { error: null, status: 200, ok: true, url: `${ORIGIN}/next` }],
@@ -107,7 +107,7 @@ for (const [name, provider, reply, want] of results) {
     client.onSessionChange((session) => heard.push(session));
     assert.deepEqual(await client.signIn(provider, { redirect: false }), want);
     assert.deepEqual(browser.location.visited, []);
-    assert.equal(heard.length, want.ok ? 1 : 0, "listeners hear of a session that may be new");
+    assert.equal(heard.length, want.ok ? 1 : 0, "listeners are called for a session that may be new");
     const told = provider === "password" && want.ok;
     assert.deepEqual(browser.messages.map((m) => m.data.trigger), told ? ["getSession"] : []);
   });
@@ -129,18 +129,18 @@ for (const [name, provider, reply, want] of codes) {
     assert.deepEqual(form(browser.called(path)[0]), { email: "ada@example.com", code: "1234 5678", redirect: "false", callbackUrl: "/next", csrfToken: CSRF, json: "true" });
     assert.deepEqual(browser.location.visited, []);
     assert.equal(heard.length, want.ok ? 1 : 0);
-    assert.deepEqual(browser.messages.map((m) => m.data.trigger), want.ok ? ["getSession"] : [], "other tabs hear of it");
+    assert.deepEqual(browser.messages.map((m) => m.data.trigger), want.ok ? ["getSession"] : [], "other tabs are notified");
   });
 }
 
-test("submitCode goes on to where the service says", async (t) => {
+test("submitCode continues to the url of the service", async (t) => {
   const { browser, client } = await page(t, "callback/email", () => json({ url: `${ORIGIN}/next` }));
   assert.equal(await client.submitCode("ada@example.com", "12345678"), undefined);
   assert.equal(form(browser.called("callback/email")[0]).callbackUrl, HERE);
   assert.deepEqual(browser.location.visited, [`${ORIGIN}/next`]);
 });
 
-test("a code is the business of e-mail alone", async (t) => {
+test("a code counts only for email providers", async (t) => {
   const { browser, client } = await page(t, "signin/github", () => json({ url: HERE }));
   await client.signIn("github", { code: "12345678" });
   assert.equal(browser.called("signin/github").length, 1);
@@ -166,9 +166,9 @@ const destinations = [
   ["callbackUrl if there is none", {}, "/next", `${ORIGIN}/next`, 0],
   ["but not to another origin", {}, "https://evil.example/", HERE, 0],
   ["nor to a script", {}, "javascript:alert(1)", HERE, 0],
-  ["a fragment of this page is loaded anew", { url: `${HERE}#top` }, "/", `${HERE}#top`, 1],
+  ["a fragment of this page is loaded again", { url: `${HERE}#top` }, "/", `${HERE}#top`, 1],
   ["an empty one too", { url: `${HERE}#` }, "/", `${HERE}#`, 1],
-  ["a fragment of another page is not loaded twice", { url: `${ORIGIN}/next#top` }, "/", `${ORIGIN}/next#top`, 0],
+  ["a fragment of another page is loaded only once", { url: `${ORIGIN}/next#top` }, "/", `${ORIGIN}/next#top`, 0],
 ];
 for (const [name, answer, callbackUrl, want, reloads] of destinations) {
   test(`where signIn goes: ${name}`, async (t) => {

@@ -6,7 +6,7 @@ import { SESSION, json, open } from "./browser.js";
 let loaded = 0;
 const settled = () => new Promise((resolve) => setTimeout(resolve, 0));
 
-/** A page whose body has this script#authsvc-session, with a store of its own. */
+/** A page whose body has this script#authsvc-session, with its own store. */
 async function page(t, handedOver) {
   const browser = open(t);
   const visible = new Set();
@@ -26,7 +26,7 @@ async function page(t, handedOver) {
   return { browser, store, seen, watch, visible, look: () => [...visible].forEach((f) => f()) };
 }
 
-test("it is loading, then what the service says, and tells other tabs once", async (t) => {
+test("the status is loading, then the answer of the service, and other tabs are notified once", async (t) => {
   const { browser, store, seen, watch } = await page(t);
   assert.deepEqual([store.current().status, store.current().data], ["loading", undefined]);
   const end = watch();
@@ -50,7 +50,7 @@ test("the state is the same object until it changes", async (t) => {
   end();
 });
 
-test("a first reading that fails is nobody; a later one changes nothing", async (t) => {
+test("if the first reading fails, no one is signed in; a later failure changes nothing", async (t) => {
   const { browser, store, watch, look } = await page(t);
   browser.answer("session", () => json({}, 503));
   const end = watch();
@@ -71,7 +71,7 @@ test("a first reading that fails is nobody; a later one changes nothing", async 
   end();
 });
 
-test("it is read again when the page is looked at, not when it is left", async (t) => {
+test("the session is read again when the page becomes visible, not when it is hidden", async (t) => {
   const { browser, look, watch, visible } = await page(t);
   const end = watch();
   await settled();
@@ -82,12 +82,12 @@ test("it is read again when the page is looked at, not when it is left", async (
   look();
   await settled();
   assert.equal(browser.called("session").length, 2);
-  assert.equal(browser.messages.length, 1, "looking tells nobody");
+  assert.equal(browser.messages.length, 1, "reading again does not notify other tabs");
   end();
   assert.equal(visible.size, 0);
 });
 
-test("other tabs and update reach it", async (t) => {
+test("changes by other tabs and by update reach the store", async (t) => {
   const { browser, store, watch } = await page(t);
   const end = watch();
   await settled();
@@ -104,7 +104,7 @@ test("other tabs and update reach it", async (t) => {
   assert.equal(browser.storageListeners.size, 0);
 });
 
-test("after a time without watchers it is read again, and shown meanwhile", async (t) => {
+test("after a time without watchers, the session is shown while it is read again", async (t) => {
   const { browser, store, watch } = await page(t);
   const end = watch();
   await settled();
@@ -120,7 +120,7 @@ test("after a time without watchers it is read again, and shown meanwhile", asyn
   second();
 });
 
-test("a component that is mounted twice, as in StrictMode, shows no loading", async (t) => {
+test("a component that is mounted twice, as in StrictMode, does not show loading", async (t) => {
   const { browser, store, seen, watch } = await page(t, JSON.stringify(SESSION));
   watch()();
   assert.equal(store.current().status, "authenticated");
@@ -133,7 +133,7 @@ test("a component that is mounted twice, as in StrictMode, shows no loading", as
   end();
 });
 
-test("what hydrate wrote is shown at once, and not asked for", async (t) => {
+test("the session that hydrate wrote is shown at once, without a request", async (t) => {
   for (const [text, status] of [[JSON.stringify(SESSION), "authenticated"], ["null", "unauthenticated"]]) {
     const { browser, store, watch } = await page(t, text);
     assert.equal(store.current().status, status);
@@ -146,7 +146,7 @@ test("what hydrate wrote is shown at once, and not asked for", async (t) => {
   assert.equal(store.current().status, "loading");
 });
 
-test("seed counts until something is known", async (t) => {
+test("seed counts until the session is known", async (t) => {
   const { store, browser, watch } = await page(t);
   assert.equal(store.seed(undefined).status, "loading");
   assert.equal(store.seed(SESSION).status, "authenticated");
@@ -157,7 +157,7 @@ test("seed counts until something is known", async (t) => {
   end();
 });
 
-test("on a server nothing is kept from one request to the next", async () => {
+test("on a server, nothing is stored between requests", async () => {
   const store = await import(`../store.js?${loaded++}`);
   assert.equal(store.seed(SESSION).data, SESSION);
   assert.equal(store.current().status, "loading");
@@ -165,7 +165,7 @@ test("on a server nothing is kept from one request to the next", async () => {
   store.subscribe(() => assert.fail("called"))();
 });
 
-test("svelte: a store by its contract, on a server and in a page", async (t) => {
+test("svelte: a store that keeps Svelte's contract, on a server and in a page", async (t) => {
   const { useSession } = await import("../svelte.js");
   let state;
   useSession(SESSION).subscribe((v) => (state = v))();

@@ -1,11 +1,11 @@
-// What tabs tell each other, and listeners.
+// Messages between tabs, and listeners.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { SESSION, json, load, open } from "./browser.js";
 
 const SIGNED_OUT = '{"event":"session","data":{"trigger":"signout"},"timestamp":1}';
 
-/** Lets everything that is under way finish. */
+/** Waits until everything in progress has finished. */
 const settled = () => new Promise((resolve) => setTimeout(resolve, 0));
 
 async function listening(t) {
@@ -34,14 +34,14 @@ test("two messages within a second differ, or the second would fire no event", a
   assert.notEqual(browser.messages[0].value, browser.messages[1].value);
 });
 
-test("getSession with broadcast: false tells nobody", async (t) => {
+test("getSession with broadcast: false notifies no tabs", async (t) => {
   const browser = open(t);
   const client = await load();
   assert.deepEqual(await client.getSession({ broadcast: false }), SESSION);
   assert.deepEqual(browser.messages, []);
 });
 
-test("storage that is switched off is no error", async (t) => {
+test("disabled storage is not an error", async (t) => {
   const browser = open(t);
   globalThis.localStorage.setItem = () => {
     throw new DOMException("denied", "SecurityError");
@@ -51,7 +51,7 @@ test("storage that is switched off is no error", async (t) => {
   assert.deepEqual(browser.logs, []);
 });
 
-test("another tab's message makes listeners hear the session, without an echo", async (t) => {
+test("after another tab's message, listeners get the session, and no message is sent back", async (t) => {
   const { browser, heard } = await listening(t);
   browser.storage(SIGNED_OUT);
   await settled();
@@ -80,7 +80,7 @@ for (const [name, value, key] of ignored) {
   });
 }
 
-test("a session that cannot be read is not reported as none", async (t) => {
+test("a session that cannot be read is not reported as signed out", async (t) => {
   const { browser, heard } = await listening(t);
   browser.answer("session", () => json({}, 503));
   browser.storage(SIGNED_OUT);
@@ -89,7 +89,7 @@ test("a session that cannot be read is not reported as none", async (t) => {
   assert.equal(browser.logs.length, 1);
 });
 
-test("of two readings that overtake each other the newer one counts", async (t) => {
+test("if an older reading ends after a newer one, the newer one counts", async (t) => {
   const { browser, heard } = await listening(t);
   const pending = [];
   browser.answer("session", () => new Promise((resolve) => pending.push(resolve)));
@@ -110,7 +110,7 @@ test("update reaches this tab's listeners and other tabs", async (t) => {
   assert.deepEqual(browser.messages.map((m) => m.data.trigger), ["getSession"]);
 });
 
-test("unsubscribing ends it, once and for that subscription only", async (t) => {
+test("unsubscribing ends that subscription only, and may be repeated", async (t) => {
   const { browser, client, heard, end } = await listening(t);
   const again = [];
   const listener = (session) => again.push(session);
@@ -124,7 +124,7 @@ test("unsubscribing ends it, once and for that subscription only", async (t) => 
   assert.equal(browser.storageListeners.size, 1);
 });
 
-test("without listeners nothing listens and nothing is read", async (t) => {
+test("without listeners, no storage events are handled and nothing is read", async (t) => {
   const { browser, client, end } = await listening(t);
   end();
   assert.equal(browser.storageListeners.size, 0);
@@ -133,7 +133,7 @@ test("without listeners nothing listens and nothing is read", async (t) => {
   assert.equal(browser.called("session").length, 0);
 });
 
-test("a listener that throws is reported and stops no other", async (t) => {
+test("a listener that throws is reported and does not stop others", async (t) => {
   const { client, heard } = await listening(t);
   const thrown = [];
   t.mock.method(globalThis, "queueMicrotask", (task) => {

@@ -1,4 +1,4 @@
-// getToken, against answers of POST token as the interface describes them.
+// getToken, with the answers of POST token that the interface describes.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { CSRF, SESSION, json, load, open } from "./browser.js";
@@ -18,7 +18,7 @@ async function minting(t, expires_in = 300) {
   return { browser, client: await load() };
 }
 
-test("it is a POST with the audience and the CSRF token", async (t) => {
+test("getToken sends a POST with the audience and the CSRF token", async (t) => {
   const { browser, client } = await minting(t);
   assert.equal(await client.getToken(AUDIENCE), `${AUDIENCE} 1`);
   const [{ method, headers, body, credentials }] = browser.called("token");
@@ -28,7 +28,7 @@ test("it is a POST with the audience and the CSRF token", async (t) => {
   assert.ok(!("audience" in JSON.parse(browser.called("token")[1].body)));
 });
 
-test("a token is kept until a minute before its end", async (t) => {
+test("a token is kept until a minute before it expires", async (t) => {
   const { browser, client } = await minting(t);
   for (const [seconds, want] of [[0, 1], [239, 1], [1, 2], [239, 2], [1, 3]]) {
     t.mock.timers.tick(seconds * 1000);
@@ -37,14 +37,14 @@ test("a token is kept until a minute before its end", async (t) => {
   assert.equal(browser.called("token").length, 3);
 });
 
-test("each audience has its own, and callers at once share one", async (t) => {
+test("each audience has its own token, and concurrent callers share it", async (t) => {
   const { browser, client } = await minting(t);
   const got = await Promise.all([client.getToken("a"), client.getToken("b"), client.getToken("a")]);
   assert.deepEqual(got, ["a 1", "b 2", "a 1"]);
   assert.equal(browser.called("token").length, 2);
 });
 
-test("a token that ends within a minute, or does not say when, is not kept", async (t) => {
+test("a token that expires within a minute, or has no valid lifetime, is not kept", async (t) => {
   for (const expires_in of [60, 1, 0, -5, null, "soon"]) {
     const { client } = await minting(t, expires_in);
     await client.getToken("a");
@@ -64,7 +64,7 @@ test("a refusal is undefined and logged, and the next call asks again", async (t
   assert.equal(await client.getToken(AUDIENCE), "good");
 });
 
-test("nobody gets the token of who was here before", async (t) => {
+test("no user gets the token of an earlier user", async (t) => {
   const { browser, client } = await minting(t);
   browser.answer("signout", () => json({ url: "https://app.example.com/" }));
   browser.answer("callback/password", () => json({ url: "https://app.example.com/" }));
@@ -84,7 +84,7 @@ test("nobody gets the token of who was here before", async (t) => {
   assert.equal(await client.getToken("a"), `a ${n}`);
 });
 
-test("a token that was asked for before a sign-out is not kept after it", async (t) => {
+test("a token that was requested before a sign-out is not kept after it", async (t) => {
   const { browser, client } = await minting(t);
   browser.answer("signout", () => json({ url: "https://app.example.com/" }));
   let answer;
@@ -98,7 +98,7 @@ test("a token that was asked for before a sign-out is not kept after it", async 
   assert.equal(await client.getToken("a"), "new");
 });
 
-test("other tabs are heard as long as tokens are kept, listeners or not", async (t) => {
+test("messages of other tabs drop tokens, even without listeners", async (t) => {
   const { browser, client } = await minting(t);
   const end = client.onSessionChange(() => {});
   await client.getToken("a");
@@ -108,7 +108,7 @@ test("other tabs are heard as long as tokens are kept, listeners or not", async 
   assert.equal(await client.getToken("a"), "a 2");
 });
 
-test("a change of user that no message told of ends it: the session shows it, or the tab was left", async (t) => {
+test("without a message, tokens are dropped if the session shows another user, or the tab was left", async (t) => {
   const { browser, client } = await minting(t);
   await client.getSession();
   assert.equal(await client.getToken("a"), "a 1");

@@ -1,5 +1,5 @@
 "use client"
-// The same session by next-auth/react and by authsvc-client/react.
+// The same session as next-auth/react and authsvc-client/react read it.
 import * as theirs from "next-auth/react"
 import * as ours from "authsvc-client/react"
 

@@ -1,6 +1,6 @@
-// A small application on the unmodified next-auth/react. The functions are on
-// window.auth for the test to call with arguments. window.every: read the session
-// again each so many seconds.
+// A small application with the unmodified next-auth/react. The test calls its functions
+// on window.auth with arguments. window.every is the number of seconds after which the
+// session is read again.
 import { createRoot } from "react-dom/client"
 import * as auth from "next-auth/react"
 

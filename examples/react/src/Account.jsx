@@ -2,7 +2,7 @@ import { useState } from "react";
 import { signIn, signOut, useSession } from "next-auth/react";
 import { useProviders } from "./useProviders.js";
 
-/** Who is signed in, and what they can do about it. */
+/** The signed-in user, and buttons to add an account, renew the session and sign out. */
 export function Account() {
   const { data: session, update } = useSession();
   const [notice, setNotice] = useState("");

@@ -13,7 +13,7 @@ export function EmailForm({ provider }) {
       const { error } = await signIn(provider, { email, redirect: false });
       setState(error ? "failed" : "sent");
     } catch {
-      setState("failed"); // no network, or an answer that is none
+      setState("failed"); // no network, or an invalid answer
     }
   }
 
@@ -36,7 +36,7 @@ export function EmailForm({ provider }) {
         Email me a link
       </button>
       <p id="email-outcome" className="notice" role="status">
-        {state === "sent" && `Look into the inbox of ${email} and open the link in this browser.`}
+        {state === "sent" && `Check the inbox of ${email} and open the link in this browser.`}
         {state === "failed" && "That did not work. Check the address and try again."}
       </p>
     </form>

@@ -1,5 +1,5 @@
 "use client"
-// The session by next-auth/react of next-auth@5.
+// The session as next-auth/react of next-auth@5 reads it.
 import * as five from "next-auth-5/react"
 
 function Client() {

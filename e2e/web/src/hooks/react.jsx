@@ -1,4 +1,4 @@
-// The page of every hook: who is there, and buttons. The rest is on window.auth.
+// The page of every hook: the user, and buttons. Other functions are on window.auth.
 import { createRoot } from "react-dom/client"
 import * as auth from "authsvc-client/react"
 

@@ -1,4 +1,4 @@
-// What the pages of dev do with scripts on; without, there are links for it.
+// Conveniences of the pages of dev. Without scripts, they have links instead.
 
 // Snippets get a button that copies them.
 for (const pre of document.querySelectorAll("pre[data-copy]")) {
@@ -14,7 +14,7 @@ for (const pre of document.querySelectorAll("pre[data-copy]")) {
     try {
       await navigator.clipboard.writeText(pre.textContent)
       button.textContent = said.textContent = "Copied"
-    } catch { // not allowed: select it, so that one key does
+    } catch { // not allowed: select it, so that one key copies it
       getSelection().selectAllChildren(pre)
       button.textContent = said.textContent = "Selected"
     }
@@ -34,7 +34,7 @@ if (shown) {
       try {
         const answer = await fetch(shown.dataset.follow, { cache: "no-store" })
         if (answer.ok && await answer.text() !== shown.dataset.state) return location.reload()
-      } catch { /* it has ended, or will answer the next time */ }
+      } catch { /* dev has stopped, or will answer the next time */ }
     }
     setTimeout(look, 1500)
   }
