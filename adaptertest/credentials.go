@@ -25,7 +25,7 @@ func credentialTests() []test {
 		{"Credential/concurrent block", credentialBlockRace},
 		{"Personal token/as many as may be", personalMost},
 		{"Personal token/use after revocation", personalUsed},
-		{"Personal token/outlives sessions, not its end", personalStays},
+		{"Personal token/outlives sessions, not its end", personalTokenStays},
 	}
 }
 

@@ -51,9 +51,9 @@ func personalUsed(t *testing.T, a authsvc.Adapter) {
 	person(t, a, authsvc.Person{UserID: ann.ID})
 }
 
-// personalStays checks that a token remains when sessions end and while the user is
+// personalTokenStays checks that a token remains when sessions end and while the user is
 // blocked, which the engine must check, and is removed once it has expired.
-func personalStays(t *testing.T, a authsvc.Adapter) {
+func personalTokenStays(t *testing.T, a authsvc.Adapter) {
 	ann := newUser(t, a, "ann")
 	c := putCredential(t, a, authsvc.CredentialToken, "c", ann.ID, 0)
 	_, err := a.EndSessions(t.Context(), ann.ID, about(ann.ID))

@@ -123,7 +123,7 @@ func (d *Server) Add(c *authsvc.Config) error {
 
 func (d *Server) add(c *authsvc.Config) {
 	c.Providers = append(d.catchMail(c), d.provider(d.origin))
-	standIn(c)
+	addToConditions(c)
 	d.addPeople(c)
 }
 

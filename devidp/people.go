@@ -41,9 +41,9 @@ func (p Person) Attempt() authsvc.SignInAttempt {
 	}
 }
 
-// standIn adds the provider to each condition that names providers, because people in
+// addToConditions adds the provider to each condition that names providers, because people in
 // development come from no other provider.
-func standIn(c *authsvc.Config) {
+func addToConditions(c *authsvc.Config) {
 	c.SignIn.Allow = named(c.SignIn.Allow)
 	c.Tokens.Audiences = slices.Clone(c.Tokens.Audiences)
 	for i := range c.Tokens.Audiences {

@@ -56,7 +56,7 @@ func (ac *accountRoom) accountDoneAt(rq *request, s *authsvc.Session, path strin
 	}
 	a, err := ac.readAccount(rq, rq.ctx, s)
 	if err != nil {
-		return rq.accountAway(err)
+		return rq.storeUnavailable(err)
 	}
 	return object{v: map[string]any{"url": to, "account": ac.accountObject(rq, a)}}
 }
@@ -78,7 +78,7 @@ func (ac *accountRoom) postProfile(rq *request) outcome {
 	case errors.Is(err, authsvc.ErrNotFound):
 		return rq.refuseOwn("/account", authsvc.CodeNotFound, http.StatusNotFound)
 	case err != nil:
-		return rq.accountAway(err)
+		return rq.storeUnavailable(err)
 	}
 	ac.retellSession(rq, authsvc.UserUpdate{Name: &name})
 	rq.note(authsvc.AuditEvent{Name: "user.updated", UserID: u.ID, Reason: "the name, by the person"})
@@ -116,7 +116,7 @@ func (ac *accountRoom) postUnlink(rq *request) outcome {
 	}
 	all, err := ac.Adapter.ListAccounts(rq.ctx, s.UserID)
 	if err != nil {
-		return rq.accountAway(err)
+		return rq.storeUnavailable(err)
 	}
 	id := rq.body.get("id")
 	i := slices.IndexFunc(all, func(a authsvc.Account) bool { return ac.accountHandle(&a) == id })
@@ -132,7 +132,7 @@ func (ac *accountRoom) postUnlink(rq *request) outcome {
 	case errors.Is(err, authsvc.ErrLastAccount):
 		return rq.refuseOwn("/account", authsvc.CodeLastMethod, http.StatusConflict)
 	case err != nil:
-		return rq.accountAway(err)
+		return rq.storeUnavailable(err)
 	}
 	return ac.accountDone(rq, s, "unlinked")
 }

@@ -61,12 +61,12 @@ func (ac *accountRoom) deletionDone(rq *request, done string) outcome {
 	}
 	c, err := ac.desk.waiting(rq, keepPurpose)
 	if err != nil {
-		return rq.accountAway(err)
+		return rq.storeUnavailable(err)
 	}
 	if c != nil {
 		u, err := ac.Adapter.GetUser(rq.ctx, c.UserID)
 		if err != nil && !errors.Is(err, authsvc.ErrNotFound) {
-			return rq.accountAway(err)
+			return rq.storeUnavailable(err)
 		}
 		v.On = u.DeleteAfter
 	}
@@ -97,7 +97,7 @@ func (ac *accountRoom) postDelete(rq *request) outcome {
 	case errors.Is(err, authsvc.ErrNotFound):
 		return rq.refuseOwn("/account", authsvc.CodeNotFound, http.StatusNotFound)
 	case err != nil:
-		return rq.accountAway(err)
+		return rq.storeUnavailable(err)
 	}
 	rq.forgetTyped()
 	rq.clearSession()

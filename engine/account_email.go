@@ -290,7 +290,7 @@ func (ac *accountRoom) postEmailChange(rq *request) outcome {
 		return rq.refuseOwn("/account", authsvc.CodeNotFound, http.StatusNotFound)
 	case err != nil:
 		rq.rememberTyped(typedAddress, typed)
-		return rq.accountAway(err)
+		return rq.storeUnavailable(err)
 	}
 	rq.forgetTyped()
 	rq.note(authsvc.AuditEvent{Name: "email.change_requested", UserID: s.UserID, Reason: "by the person"})

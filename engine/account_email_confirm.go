@@ -39,7 +39,7 @@ func (ac *accountRoom) getEmailConfirm(rq *request) outcome {
 		}
 		return page{name: pages.AddressConfirm, status: http.StatusNotFound, view: pages.AddressConfirmView{Stage: pages.AddressSpent}}
 	case err != nil:
-		return rq.accountAway(err)
+		return rq.storeUnavailable(err)
 	}
 	v := pages.AddressConfirmView{Stage: pages.AddressNew, CSRFToken: rq.ensureCSRF(), To: c.To, ID: c.stored.ID, Token: rq.query("token")}
 	if end == emailchange.Old {
@@ -71,7 +71,7 @@ func (ac *accountRoom) waitingEmail(rq *request) (s *authsvc.Session, c *emailCh
 	s, err := ac.keeper.current(rq)
 	switch {
 	case err != nil:
-		return nil, nil, u, rq.accountAway(err)
+		return nil, nil, u, rq.storeUnavailable(err)
 	case s == nil:
 		return nil, nil, u, rq.signInFirst("/account")
 	}
@@ -79,7 +79,7 @@ func (ac *accountRoom) waitingEmail(rq *request) (s *authsvc.Session, c *emailCh
 		c, err = ac.emailChangeOf(rq.ctx, &u)
 	}
 	if err != nil && !errors.Is(err, authsvc.ErrNotFound) {
-		return nil, nil, u, rq.accountAway(err)
+		return nil, nil, u, rq.storeUnavailable(err)
 	}
 	return s, c, u, nil
 }
@@ -142,7 +142,7 @@ func (ac *accountRoom) postEmailConfirm(rq *request) outcome {
 	case errors.Is(err, authsvc.ErrNotFound):
 		return ac.emailSpent(rq, "the link is unknown, was used or has expired")
 	case err != nil:
-		return rq.accountAway(err)
+		return rq.storeUnavailable(err)
 	}
 	rq.auditUser = c.stored.UserID
 	if end == emailchange.Old && rq.body.get("stop") == "true" {
@@ -150,7 +150,7 @@ func (ac *accountRoom) postEmailConfirm(rq *request) outcome {
 	}
 	s, err := ac.keeper.current(rq)
 	if err != nil {
-		return rq.accountAway(err)
+		return rq.storeUnavailable(err)
 	}
 	return ac.proveEmailEnd(rq, c, end, s)
 }
@@ -204,7 +204,7 @@ func (ac *accountRoom) enterEmailCode(rq *request) outcome {
 	case errors.Is(err, authsvc.ErrNotFound):
 		return ac.emailSpent(rq, "the change was stopped or made meanwhile")
 	case err != nil:
-		return rq.accountAway(err)
+		return rq.storeUnavailable(err)
 	}
 	sum, err := strictBase64.DecodeString(c.Code)
 	if ok, _ := ac.mailing.codeKey.Verify(sum, c.stored.ID, code); err != nil || !ok {
@@ -220,7 +220,7 @@ func (ac *accountRoom) stopEmailChange(rq *request, c *emailChange) outcome {
 	case errors.Is(err, authsvc.ErrNotFound):
 		return ac.emailSpent(rq, "the change was stopped or made meanwhile")
 	case err != nil:
-		return rq.accountAway(err)
+		return rq.storeUnavailable(err)
 	}
 	rq.note(authsvc.AuditEvent{Name: "email.change_stopped", UserID: c.stored.UserID, Reason: "by the old address"})
 	return ac.emailState(rq, nil, pages.AddressStopped)
@@ -257,7 +257,7 @@ func (ac *accountRoom) proveEmailEnd(rq *request, c *emailChange, end emailchang
 		case errors.Is(err, authsvc.ErrNotFound):
 			return ac.emailSpent(rq, "the change was stopped or made meanwhile")
 		case !errors.Is(err, authsvc.ErrStale) || try == fleet.CreateTries:
-			return rq.accountAway(err)
+			return rq.storeUnavailable(err)
 		}
 	}
 }
@@ -291,7 +291,7 @@ func (ac *accountRoom) makeEmailChange(rq *request, c *emailChange, s *authsvc.S
 	case errors.Is(err, authsvc.ErrNotFound), errors.Is(err, authsvc.ErrStale):
 		return ac.emailSpent(rq, "the change was stopped or made meanwhile")
 	case err != nil:
-		return rq.accountAway(err)
+		return rq.storeUnavailable(err)
 	}
 	rq.note(authsvc.AuditEvent{Name: "email.change_completed", UserID: u.ID})
 	if c.AsksOld {
@@ -395,7 +395,7 @@ func (ac *accountRoom) postEmailCancel(rq *request) outcome {
 	n, err := ac.Adapter.DeleteCredentials(rq.ctx, s.UserID, nil, authsvc.CredentialAddress)
 	switch {
 	case err != nil:
-		return rq.accountAway(err)
+		return rq.storeUnavailable(err)
 	case n == 0:
 		return noEmailChange(rq, s)
 	}

@@ -192,7 +192,7 @@ func (ac *accountRoom) getExport(rq *request) outcome {
 	s, err := ac.keeper.current(rq)
 	switch {
 	case err != nil:
-		return rq.accountAway(err)
+		return rq.storeUnavailable(err)
 	case s == nil:
 		return rq.signInFirst("/account")
 	}
@@ -208,7 +208,7 @@ func (ac *accountRoom) getExport(rq *request) outcome {
 	case errors.Is(err, authsvc.ErrNotFound):
 		return rq.refuseOwn("/account", authsvc.CodeNotFound, http.StatusNotFound)
 	case err != nil:
-		return rq.accountAway(err)
+		return rq.storeUnavailable(err)
 	}
 	rq.audit("account.exported", "", "by the person")
 	return download{"account-" + rq.now.UTC().Format(time.DateOnly) + ".json", e.write}

@@ -18,7 +18,7 @@ func (ac *accountRoom) keepPage(rq *request) outcome {
 	}
 	c, err := ac.desk.waiting(rq, keepPurpose)
 	if err != nil {
-		return rq.accountAway(err)
+		return rq.storeUnavailable(err)
 	}
 	if c == nil {
 		return redirect{to: v.SignInURL}
@@ -28,7 +28,7 @@ func (ac *accountRoom) keepPage(rq *request) outcome {
 	case errors.Is(err, authsvc.ErrNotFound):
 		return redirect{to: v.SignInURL}
 	case err != nil:
-		return rq.accountAway(err)
+		return rq.storeUnavailable(err)
 	case u.DeleteAfter.IsZero(): // another browser kept it
 		return redirect{to: v.SignInURL}
 	}
@@ -49,7 +49,7 @@ func (ac *accountRoom) postKeep(rq *request) outcome {
 	if rq.body.get("pending") != "true" && rq.body.get("leave") != "true" {
 		s, err := ac.keeper.current(rq)
 		if err != nil {
-			return rq.accountAway(err)
+			return rq.storeUnavailable(err)
 		}
 		if s != nil {
 			return ac.keepOf(rq, s)
@@ -58,7 +58,7 @@ func (ac *accountRoom) postKeep(rq *request) outcome {
 	c, err := ac.desk.waiting(rq, keepPurpose)
 	switch {
 	case err != nil:
-		return rq.accountAway(err)
+		return rq.storeUnavailable(err)
 	case c == nil:
 		return rq.signInFirst("/account")
 	}
@@ -71,7 +71,7 @@ func (ac *accountRoom) postKeep(rq *request) outcome {
 		err = ac.cancelDeletion(rq.ctx, c.UserID, ac.mailing.byPerson(rq))
 	}
 	if err != nil && !errors.Is(err, authsvc.ErrNotFound) {
-		return rq.accountAway(err)
+		return rq.storeUnavailable(err)
 	}
 	rq.expireCookie(ac.desk.pendingCookie, "")
 	to := rq.base + "/account/keep?done=kept"
@@ -98,7 +98,7 @@ func (ac *accountRoom) keepOf(rq *request, s *authsvc.Session) outcome {
 	case errors.Is(err, authsvc.ErrNotFound):
 		return rq.refuseOwn("/account", authsvc.CodeNotFound, http.StatusNotFound)
 	case err != nil:
-		return rq.accountAway(err)
+		return rq.storeUnavailable(err)
 	}
 	return ac.accountDone(rq, s, "kept")
 }

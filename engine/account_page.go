@@ -175,13 +175,13 @@ func (ac *accountRoom) getAccount(rq *request) outcome {
 	s, err := ac.keeper.slideSession(rq, readOptions{touch: true, full: true})
 	switch {
 	case err != nil:
-		return rq.accountAway(err)
+		return rq.storeUnavailable(err)
 	case s == nil:
 		return rq.signInFirst("/account")
 	}
 	a, err := ac.readAccount(rq, rq.ctx, s)
 	if err != nil {
-		return rq.accountAway(err)
+		return rq.storeUnavailable(err)
 	}
 	if rq.wantsData() {
 		return object{v: ac.accountObject(rq, a)}

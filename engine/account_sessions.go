@@ -99,7 +99,7 @@ func (ac *accountRoom) postAccountSignOut(rq *request) outcome {
 		rq.note(e)
 		return rq.refuseOwn("/account", authsvc.CodeNotFound, http.StatusNotFound)
 	case err != nil:
-		return rq.accountAway(err)
+		return rq.storeUnavailable(err)
 	}
 	rq.note(e)
 	if !here {

@@ -73,11 +73,11 @@ func (ac *accountRoom) getUndo(rq *request) outcome {
 		return page{name: pages.Undo, status: http.StatusNotFound, view: v}
 	}
 	if err != nil {
-		return rq.accountAway(err)
+		return rq.storeUnavailable(err)
 	}
 	u, err := ac.Adapter.GetUser(rq.ctx, c.UserID)
 	if err != nil { // the link is deleted with the user
-		return rq.accountAway(err)
+		return rq.storeUnavailable(err)
 	}
 	v.State, v.What, v.Who, v.Token, v.Action, v.CSRFToken = "asks", what.what(), cmp.Or(u.Email, u.Name, u.ID), token, rq.base+"/account/undo", rq.ensureCSRF()
 	if v.Name = what.Address; what.Provider != "" {
@@ -113,7 +113,7 @@ func (ac *accountRoom) postUndo(rq *request) outcome {
 	case errors.Is(err, authsvc.ErrNotFound), errors.Is(err, authsvc.ErrStale):
 		return undoSpent(rq)
 	case err != nil:
-		return rq.accountAway(err)
+		return rq.storeUnavailable(err)
 	}
 	rq.auditUser = c.UserID
 	taken, err := ac.undo(rq, &c, &what)
@@ -125,7 +125,7 @@ func (ac *accountRoom) postUndo(rq *request) outcome {
 		if err := ac.Adapter.UpdateCredential(rq.ctx, c); err != nil {
 			ac.Log.Error("cannot undo a change, and its link does not work again until a minute has passed", "user", c.UserID, "request", rq.requestID(), "err", err)
 		}
-		return rq.accountAway(err)
+		return rq.storeUnavailable(err)
 	}
 	if s, err := ac.keeper.current(rq); err == nil && s == nil && rq.sessionCookieValue() != "" {
 		rq.clearSession()

@@ -30,7 +30,7 @@ func (h *storeys) follow() {
 	if h.issuer.signing.enabled {
 		h.fleet.Go("the signing keys", h.issuer.pollKeys)
 	}
-	if _, has := h.given.Adapter.(authsvc.Clock); has {
+	if _, has := h.common.Adapter.(authsvc.Clock); has {
 		h.fleet.Go("the clock", h.fleet.PollClock)
 	}
 }
@@ -39,7 +39,7 @@ func (h *storeys) follow() {
 // answer, the revocations of JWT sessions are not known, or the clock of this machine
 // differs from the store's by more than 30 s.
 func (s *Service) Ready(ctx context.Context) error {
-	return errors.Join(s.given.Adapter.Ping(ctx), s.keeper.revoked.ready(), s.fleet.ClockReady())
+	return errors.Join(s.common.Adapter.Ping(ctx), s.keeper.revoked.ready(), s.fleet.ClockReady())
 }
 
 // Close ends the background work and stores the queued audit events. It finishes work
@@ -109,7 +109,7 @@ func (h *storeys) sweep(ctx context.Context) {
 		switch {
 		case errors.Is(err, authsvc.ErrConflict): // another replica sweeps
 		case err != nil && ctx.Err() == nil:
-			h.given.Log.Error("cannot remove expired records", "err", err)
+			h.common.Log.Error("cannot remove expired records", "err", err)
 		case n == sweepBatch:
 			wait = sweepPause
 		case ctx.Err() == nil && h.accountRoom.deleteAllDue(ctx) == deletionBatch:
@@ -123,10 +123,10 @@ func (h *storeys) sweep(ctx context.Context) {
 // is gone. If another replica has the lease, sweepBatch returns ErrConflict.
 func (h *storeys) sweepBatch(ctx context.Context, replica string) (int, error) {
 	now := h.fleet.Now()
-	if err := h.given.Adapter.Lease(ctx, sweepLease, replica, now, now.Add(2*sweepEvery)); err != nil {
+	if err := h.common.Adapter.Lease(ctx, sweepLease, replica, now, now.Add(2*sweepEvery)); err != nil {
 		return 0, err
 	}
-	n, err := h.given.Adapter.Sweep(ctx, now, sweepBatch)
+	n, err := h.common.Adapter.Sweep(ctx, now, sweepBatch)
 	if err != nil {
 		return n, err
 	}
@@ -138,7 +138,7 @@ func (h *storeys) sweepBatch(ctx context.Context, replica string) (int, error) {
 func (h *storeys) endSweep(replica string) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
-	if err := h.given.Adapter.Release(ctx, sweepLease, replica); err != nil {
-		h.given.Log.Debug("cannot release the lease of the sweep; it lapses by itself", "err", err)
+	if err := h.common.Adapter.Release(ctx, sweepLease, replica); err != nil {
+		h.common.Log.Debug("cannot release the lease of the sweep; it lapses by itself", "err", err)
 	}
 }

@@ -189,7 +189,7 @@ func update(b *arena.Browser, data any) map[string]any {
 	return v
 }
 
-func TestFailingSessionCallbacksSignNobodyIn(t *testing.T) {
+func TestFailingSessionCallbacksRefuse(t *testing.T) {
 	t.Parallel()
 	for _, strategy := range []string{"jwt", "database"} {
 		for name, fail := range map[string]func(){"error": func() {}, "panic": func() { panic("oops") }} {

@@ -13,7 +13,7 @@ import (
 // the builder has no mistakes.
 func compile(c *authsvc.Config) (*Service, *builder) {
 	b := &builder{config: c}
-	s := &Service{People: People{raise(&fleet.Given{Log: cmp.Or(c.Logger, slog.Default()), Callbacks: c.Callbacks, Events: c.Events})}}
+	s := &Service{People: People{newStoreys(&fleet.Common{Log: cmp.Or(c.Logger, slog.Default()), Callbacks: c.Callbacks, Events: c.Events})}}
 	s.Keys = Keys{s.issuer}
 	s.site.custom, s.site.proxies, s.emailRoom.showRefusal = c.Pages, c.TrustedProxies, c.ShowRefusal
 	s.keeper.customSession = c.Callbacks.JWT != nil || c.Callbacks.Session != nil

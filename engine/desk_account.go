@@ -18,7 +18,7 @@ func (dk *desk) beginAccount(rq *request) (s *authsvc.Session, done func(), refu
 	s, err := dk.keeper.current(rq)
 	switch {
 	case err != nil:
-		return nil, nil, rq.accountAway(err)
+		return nil, nil, rq.storeUnavailable(err)
 	case s == nil:
 		return nil, nil, rq.signInFirst("/account")
 	}
@@ -49,7 +49,7 @@ func (dk *desk) userOf(rq *request, s *authsvc.Session) (u authsvc.User, refused
 	case errors.Is(err, authsvc.ErrNotFound): // a user of the application who is not stored
 		return u, rq.refuseOwn("/account", authsvc.CodeNotFound, http.StatusNotFound)
 	case err != nil:
-		return u, rq.accountAway(err)
+		return u, rq.storeUnavailable(err)
 	}
 	return u, nil
 }
@@ -60,7 +60,7 @@ func (dk *desk) freshUser(rq *request, path string) (s *authsvc.Session, u auths
 	s, err := dk.keeper.current(rq)
 	switch {
 	case err != nil:
-		return nil, u, rq.accountAway(err)
+		return nil, u, rq.storeUnavailable(err)
 	case s == nil:
 		return nil, u, rq.signInFirst("/account")
 	case !provedWithin(s, rq.now, dk.freshWithin):

@@ -61,7 +61,7 @@ func (dk *desk) login(rq *request, id identity) outcome {
 }
 
 func (l *login) run() outcome {
-	for _, step := range []func() outcome{l.readCurrent, l.find, l.checkSamePerson, l.callSignIn, l.offerKeep, l.keepClaims, l.linkOrCreate, l.issueSession} {
+	for _, step := range []func() outcome{l.readCurrent, l.find, l.checkSamePerson, l.callSignIn, l.refuseDeleted, l.keepClaims, l.linkOrCreate, l.issueSession} {
 		if out := step(); out != nil {
 			return out
 		}

@@ -65,7 +65,7 @@ func (l *login) authTime() time.Time {
 	if said.After(l.rq.now.Add(proofLeeway)) {
 		said = time.Time{} // a clock that is ahead proves nothing
 	}
-	asked := l.id.stepUpUser != "" || l.id.again && (!l.id.cannotAsk || !l.desk.asksAgain)
+	asked := l.id.stepUpUser != "" || l.id.again && (!l.id.cannotAsk || !l.desk.reauthenticates)
 	if asked && (said.IsZero() || l.id.cannotAsk) {
 		return l.rq.now
 	}
@@ -98,7 +98,7 @@ func (l *login) refreshAccount() outcome {
 
 // link adds the identity to the stored user u, if u's epoch is still current.
 func (l *login) link(u authsvc.User) outcome {
-	if out := l.holdBack(u); out != nil {
+	if out := l.refuseScheduled(u); out != nil {
 		return out
 	}
 	a := l.accountForStorage()

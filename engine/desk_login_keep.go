@@ -29,18 +29,18 @@ type pendingSignIn struct {
 	Purpose string `json:"p"`
 }
 
-// offerKeep interrupts the sign-in of a user who is to be deleted, before anything is
+// refuseDeleted interrupts the sign-in of a user who is to be deleted, before anything is
 // written about the user. It leads to the page that asks whether to keep the account.
-func (l *login) offerKeep() outcome {
+func (l *login) refuseDeleted() outcome {
 	if !l.found {
 		return nil
 	}
-	return l.holdBack(l.user)
+	return l.refuseScheduled(l.user)
 }
 
-// holdBack does what offerKeep does, for the user u. If u's epoch is no longer current,
+// refuseScheduled does what refuseDeleted does, for the user u. If u's epoch is no longer current,
 // the sign-in starts over: the deletion may have been cancelled.
-func (l *login) holdBack(u authsvc.User) outcome {
+func (l *login) refuseScheduled(u authsvc.User) outcome {
 	if u.DeleteAfter.IsZero() {
 		return nil
 	}

@@ -61,7 +61,7 @@ func (dk *desk) signInPage(rq *request) outcome {
 	}
 	rq.keepCallbackURL()
 	v.Providers = dk.providerViews(rq)
-	if v.Again != "" && !dk.canStepUp && dk.asksAgain { // the other providers prove nothing
+	if v.Again != "" && !dk.canStepUp && dk.reauthenticates { // the other providers prove nothing
 		v.Providers = slices.DeleteFunc(v.Providers, func(p pages.Provider) bool { return !rq.flows[p.ID].info().asks() })
 	}
 	v.Fill(rq.typed().Provider, rq.typed().Name)

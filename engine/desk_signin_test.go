@@ -178,14 +178,14 @@ func TestSignedInPage(t *testing.T) {
 			t.Errorf("%q: %s\n%s", image, policy, a.Text)
 		}
 	}
-	for to, goesOn := range map[string]bool{
+	for to, continues := range map[string]bool{
 		"": true, "/": true, "/in": true, "/api/auth/session": true, "/api/auth/signinx": true,
 		"/api/auth": false, page: false, page + "?a=b": false, page + "#x": false, page + "/op": false, arena.Origin + page + "/": false,
 	} {
 		b := b.Clone()
 		delete(b.Cookies, "__Secure-authsvc.callback-url")
 		delete(b.Cookies, "__Host-authsvc.callback-url")
-		if a := b.Get(page + "?callbackUrl=" + url.QueryEscape(to)); strings.Contains(a.Text, ">Continue</a>") != goesOn || !strings.Contains(a.Text, ">Sign out</button>") {
+		if a := b.Get(page + "?callbackUrl=" + url.QueryEscape(to)); strings.Contains(a.Text, ">Continue</a>") != continues || !strings.Contains(a.Text, ">Sign out</button>") {
 			t.Errorf("callbackUrl %q: %s", to, a.Text)
 		}
 	}
@@ -194,9 +194,9 @@ func TestSignedInPage(t *testing.T) {
 	}
 }
 
-// TestVerifyRequestGoesOn checks that the page continues after its link was opened in
+// TestVerifyRequestContinues checks that the page continues after its link was opened in
 // this browser, and no sooner.
-func TestVerifyRequestGoesOn(t *testing.T) {
+func TestVerifyRequestContinues(t *testing.T) {
 	t.Parallel()
 	strategies(t, nil, func(t *testing.T, w *arena.World) {
 		b, other := w.Browser(), w.Browser()

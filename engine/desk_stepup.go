@@ -80,13 +80,13 @@ func (dk *desk) stepUpPage(rq *request) outcome {
 	s, err := dk.keeper.current(rq)
 	switch {
 	case err != nil:
-		return rq.accountAway(err)
+		return rq.storeUnavailable(err)
 	case s == nil:
 		return redirect{to: weburl.WithQuery(rq.base+"/signin", "callbackUrl", rq.callbackURL())}
 	}
 	ways, u, err := dk.stepUpWays(rq, s)
 	if err != nil {
-		return rq.accountAway(err)
+		return rq.storeUnavailable(err)
 	}
 	if rq.custom.Confirm != "" {
 		return dk.ownStepUp(rq, ways)
@@ -145,7 +145,7 @@ func (dk *desk) stepUpWays(rq *request, s *authsvc.Session) (ways []pages.Provid
 		in := rq.flows[p.ID].info()
 		linked := slices.ContainsFunc(accounts, func(a authsvc.Account) bool { return a.Provider == p.ID })
 		switch {
-		case in.linkAge > 0 && emailProved(u), in.forScripts && s.Provider == p.ID, linked && in.asksAgain:
+		case in.linkAge > 0 && emailProved(u), in.forScripts && s.Provider == p.ID, linked && in.reauthenticates:
 			ways = append(ways, p)
 		case linked && in.linkAge == 0 && !in.forScripts:
 			weak = append(weak, p)
@@ -170,13 +170,13 @@ func (dk *desk) stepUp(rq *request) outcome {
 	s, err := dk.keeper.current(rq)
 	switch {
 	case err != nil:
-		return rq.accountAway(err)
+		return rq.storeUnavailable(err)
 	case s == nil:
 		return rq.signInFirst("/account")
 	}
 	ways, u, err := dk.stepUpWays(rq, s)
 	if err != nil {
-		return rq.accountAway(err)
+		return rq.storeUnavailable(err)
 	}
 	i := slices.IndexFunc(ways, func(p pages.Provider) bool { return p.ID == rq.body.get("provider") })
 	if i < 0 {

@@ -59,7 +59,7 @@ func TestDeadEmailLink(t *testing.T) {
 		if a := owner.Get(l); a.Location() != arena.Origin+"/in" {
 			t.Fatalf("the link: %d %s", a.StatusCode, a.Location())
 		}
-		alsoAda, bob, nobody := w.Browser(), w.Browser(), w.Browser()
+		alsoAda, bob, visitor := w.Browser(), w.Browser(), w.Browser()
 		alsoAda.SignInByMail(w, "ada@app.test")
 		bob.SignInByMail(w, "bob@app.test")
 		invented := strings.Replace(l, "token=", "token=x", 1)
@@ -76,9 +76,9 @@ func TestDeadEmailLink(t *testing.T) {
 			{"in the browser that used it", owner, l, true},
 			{"in another browser of the person", alsoAda, l, true},
 			{"with another user signed in", bob, l, false},
-			{"with no user signed in", nobody, l, false},
-			{"with an invented token", nobody, invented, false},
-			{"with another address", nobody, foreign, false},
+			{"with no user signed in", visitor, l, false},
+			{"with an invented token", visitor, invented, false},
+			{"with another address", visitor, foreign, false},
 			{"with another address, signed in", owner, foreign, false},
 		} {
 			was := w.Person(t, tt.b)
@@ -98,13 +98,13 @@ func TestDeadEmailLink(t *testing.T) {
 		if a := confirm(owner, l, "json", "true"); !strings.Contains(a.Text, "error=Verification") {
 			t.Errorf("a script: %d %s", a.StatusCode, a.Text)
 		}
-		page := nobody.Get(nobody.Get(l).Location())
+		page := visitor.Get(visitor.Get(l).Location())
 		for _, want := range []string{"The sign in link is no longer valid.", `value="ada@app.test"`, `action="` + arena.Origin + `/api/auth/signin/email"`, `name="callbackUrl" value="` + arena.Origin + `/in"`} {
 			if page.StatusCode != http.StatusForbidden || !strings.Contains(page.Text, want) {
 				t.Errorf("the page: %d, no %s", page.StatusCode, want)
 			}
 		}
-		if fresh := ask(w, t, nobody, "ada@app.test"); nobody.Get(fresh).Location() == "" || nobody.Email() != "ada@app.test" {
+		if fresh := ask(w, t, visitor, "ada@app.test"); visitor.Get(fresh).Location() == "" || visitor.Email() != "ada@app.test" {
 			t.Error("twin: the next link does not sign in")
 		}
 	})

@@ -145,7 +145,7 @@ func FuzzState(f *testing.F) {
 		if flow == nil || strings.ContainsAny(value, ";\r\n") {
 			return
 		}
-		s.given.Adapter = fleet.NoStorage() // forget used states
+		s.common.Adapter = fleet.NoStorage() // forget used states
 		rq := fuzzedRequest(s, csrf+"; "+s.desk.txName(state)+"="+value)
 		rq.flow = flow
 		got, err := s.desk.finishTx(rq, state, false)

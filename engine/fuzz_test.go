@@ -44,7 +44,7 @@ func fuzzedCallbacks(f *testing.F) *Service {
 			}
 		}
 	}
-	s := &Service{People: People{raise(&fleet.Given{})}}
+	s := &Service{People: People{newStoreys(&fleet.Common{})}}
 	s.site.origin, s.site.origins.redirect = fuzzedOwn, map[string]bool{fuzzedOwn: true, fuzzedPartner: true}
 	return s
 }

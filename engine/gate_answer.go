@@ -18,8 +18,8 @@ import (
 // It is short so that pressing Back later does not count as a loop.
 const markerLife = 10 * time.Second
 
-// turnAway answers a request that may not pass.
-func (gt *gateRoom) turnAway(rq *request, v verdict) outcome {
+// refuseVisitor answers a request that may not pass.
+func (gt *gateRoom) refuseVisitor(rq *request, v verdict) outcome {
 	if v.site == nil {
 		return notServed
 	}
@@ -160,7 +160,7 @@ func (gt *gateRoom) gateStart(rq *request) outcome {
 	case asked && navigates(rq) && v.Verdict < gate.Unjudged:
 		return gt.leadToSignIn(rq, to, false)
 	case !navigates(rq) || v.Verdict == gate.Malformed || v.Verdict == gate.Unjudged || v.Verdict == gate.Forbidden:
-		return gt.turnAway(rq, v)
+		return gt.refuseVisitor(rq, v)
 	case v.Verdict == gate.Stale:
 		return gt.leadToSignIn(rq, to, true)
 	case v.Verdict == gate.SignIn:
@@ -203,8 +203,8 @@ type identityHeader struct {
 // maxIdentity is the maximum length of an identity header's value, in bytes as sent.
 const maxIdentity = 1 << 10
 
-// sayWho sets the headers that say who is asking.
-func (g *gateRoom) sayWho(s *gateRoom, h http.Header, v verdict) {
+// setIdentity sets the headers that say who is asking.
+func (g *gateRoom) setIdentity(s *gateRoom, h http.Header, v verdict) {
 	values := make([]string, len(g.headers))
 	for n, i := range g.headers {
 		value := ""

@@ -28,7 +28,7 @@ type checkRoute struct {
 var checkRoutes = map[string]*checkRoute{
 	"forward-auth": {original: forwarded},
 	"auth-request": {original: forwarded, codesOnly: true},
-	"ext-authz":    {original: asItCame, below: true, removes: true},
+	"ext-authz":    {original: ownTarget, below: true, removes: true},
 	"denied":       {original: forwarded, denies: true},
 }
 
@@ -66,7 +66,7 @@ func (gt *gateRoom) answerCheck(rq *request, w http.ResponseWriter, rt *checkRou
 		out = gt.deniedBefore(rq, v)
 	}
 	if out == nil {
-		gt.sayWho(gt, h, v)
+		gt.setIdentity(gt, h, v)
 		h["Cookie"] = []string{upstream.Cookies(rq.r.Header, rq.names.Ours)} // the cookies that the program receives; if there is none, Caddy would pass on the name of a variable
 		if rt.removes {
 			h["X-Envoy-Auth-Headers-To-Remove"] = gt.removed(h, rq.r.Header, v)
@@ -131,7 +131,7 @@ func (gt *gateRoom) check(rq *request, rt *checkRoute, rest string) (verdict, ou
 		_, name, _ := strings.Cut(v.origin, "://")
 		return v, notSetUp(rq, "routes", name, http.StatusForbidden)
 	}
-	return v, gt.turnAway(rq, v)
+	return v, gt.refuseVisitor(rq, v)
 }
 
 // sameHost reports whether two Host headers name the same host of the gate.
@@ -198,8 +198,8 @@ func forwarded(rq *request, _ string) (method, host, target string, ok bool) {
 	return method, host, target, !joined && httpguts.ValidHeaderFieldName(method)
 }
 
-// asItCame returns the proxied request without our path in front of its target.
-func asItCame(rq *request, rest string) (method, host, target string, ok bool) {
+// ownTarget returns the proxied request without our path in front of its target.
+func ownTarget(rq *request, rest string) (method, host, target string, ok bool) {
 	if !strings.HasPrefix(rest, "/") {
 		rest = "/" + rest
 	}

@@ -179,7 +179,7 @@ func TestEnvoyAnswers(t *testing.T) {
 	t.Parallel()
 	w := arena.Start(t, checkedWorld)
 	e := newEnvoy(t, w)
-	nobody, ada, alan := w.Browser(), w.Browser(), w.Browser()
+	visitor, ada, alan := w.Browser(), w.Browser(), w.Browser()
 	ada.SignIn(w.OP, "ada")
 	alan.SignIn(w.OP, "alan")
 	page, call := []string{"Accept: text/html", "Sec-Fetch-Mode: navigate"}, []string{"Accept: */*", "Sec-Fetch-Mode: cors"}
@@ -193,24 +193,24 @@ func TestEnvoyAnswers(t *testing.T) {
 	}{
 		"signed in":                      {ada, "GET", "/dash?a=b", page, 200, ""},
 		"allowed, posted":                {ada, "POST", "/admin/x", append(call, "Content-Length: 5", "Content-Type: text/plain"), 200, ""},
-		"open":                           {nobody, "GET", "/public/x", call, 200, ""},
-		"a person":                       {nobody, "GET", "/dash?a=b", page, 302, arena.Origin + "/api/auth/gate/start?to=%2Fdash%3Fa%3Db"},
-		"a script":                       {nobody, "GET", "/dash", call, 401, `"urn:authsvc:problem:unauthenticated"`},
-		"a script of jQuery's":           {nobody, "GET", "/dash", []string{"Accept: text/html", "X-Requested-With: XMLHttpRequest"}, 401, "unauthenticated"},
-		"a prefetch":                     {nobody, "GET", "/dash", append(page, "Sec-Purpose: prefetch"), 401, "unauthenticated"},
-		"an old prefetch":                {nobody, "GET", "/dash", append(page, "Purpose: prefetch"), 401, "unauthenticated"},
-		"a frame":                        {nobody, "GET", "/dash", append(page, "Sec-Fetch-Dest: iframe"), 401, `target="_top"`},
+		"open":                           {visitor, "GET", "/public/x", call, 200, ""},
+		"a person":                       {visitor, "GET", "/dash?a=b", page, 302, arena.Origin + "/api/auth/gate/start?to=%2Fdash%3Fa%3Db"},
+		"a script":                       {visitor, "GET", "/dash", call, 401, `"urn:authsvc:problem:unauthenticated"`},
+		"a script of jQuery's":           {visitor, "GET", "/dash", []string{"Accept: text/html", "X-Requested-With: XMLHttpRequest"}, 401, "unauthenticated"},
+		"a prefetch":                     {visitor, "GET", "/dash", append(page, "Sec-Purpose: prefetch"), 401, "unauthenticated"},
+		"an old prefetch":                {visitor, "GET", "/dash", append(page, "Purpose: prefetch"), 401, "unauthenticated"},
+		"a frame":                        {visitor, "GET", "/dash", append(page, "Sec-Fetch-Dest: iframe"), 401, `target="_top"`},
 		"not allowed":                    {alan, "GET", "/admin/x", page, 403, "alan@example.com"},
 		"not allowed, a script":          {alan, "GET", "/admin/x", call, 403, `"urn:authsvc:problem:forbidden"`},
 		"another spelling":               {alan, "GET", "/public/%2e%2e/Admin%2Fx", call, 403, "forbidden"},
-		"parameters":                     {nobody, "GET", "/public/..;/admin/x", call, 401, "unauthenticated"},
-		"an inner prefix":                {nobody, "GET", "/public/../api/auth/gate/ext-authz/public/x", call, 401, "unauthenticated"},
-		"another method":                 {nobody, "GET", "/public/x", append(page, "X-HTTP-Method-Override: DELETE"), 302, "?to=%2Fpublic%2Fx"},
-		"another method, old":            {nobody, "GET", "/public/x", append(page, "X-Method-Override: DELETE"), 302, "?to=%2Fpublic%2Fx"},
+		"parameters":                     {visitor, "GET", "/public/..;/admin/x", call, 401, "unauthenticated"},
+		"an inner prefix":                {visitor, "GET", "/public/../api/auth/gate/ext-authz/public/x", call, 401, "unauthenticated"},
+		"another method":                 {visitor, "GET", "/public/x", append(page, "X-HTTP-Method-Override: DELETE"), 302, "?to=%2Fpublic%2Fx"},
+		"another method, old":            {visitor, "GET", "/public/x", append(page, "X-Method-Override: DELETE"), 302, "?to=%2Fpublic%2Fx"},
 		"a WebSocket":                    {ada, "GET", "/dash", []string{"Upgrade: websocket", "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==", "Sec-WebSocket-Version: 13", "Origin: https://evil.example"}, 403, ""},
 		"a WebSocket of the same origin": {ada, "GET", "/dash", []string{"Upgrade: websocket", "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==", "Sec-WebSocket-Version: 13", "Origin: " + arena.Origin}, 200, ""},
 		"another client":                 {ada, "GET", "/near/", append(call, "X-Forwarded-For: 203.0.113.9"), 403, ""},
-		"another target":                 {nobody, "GET", "/dash", append(call, "X-Forwarded-Uri: /public/", "X-Original-URL: /public/", "X-Envoy-Original-Path: /public/"), 401, ""},
+		"another target":                 {visitor, "GET", "/dash", append(call, "X-Forwarded-Uri: /public/", "X-Original-URL: /public/", "X-Envoy-Original-Path: /public/"), 401, ""},
 		"too long":                       {ada, "GET", "/?" + strings.Repeat("a", 9<<10), call, 400, "malformed"},
 		"no path":                        {ada, "GET", "/%" + strings.Repeat("25", 17) + "41", call, 400, "malformed"},
 		"another host of the gate":       {ada, "GET", "//evil.test/dash", call, 200, ""},

@@ -101,7 +101,7 @@ func (g *gateRoom) identify(s *gateRoom, r *http.Request, v verdict) http.Header
 			return g.isIdentity(option) || strings.EqualFold(option, "HTTP2-Settings") || !stays && strings.EqualFold(option, "Upgrade")
 		})
 	}
-	g.sayWho(s, h, v)
+	g.setIdentity(s, h, v)
 	return h
 }
 

@@ -212,8 +212,8 @@ func TestAmbiguousChecks(t *testing.T) {
 // have.
 func TestCheckedCookies(t *testing.T) {
 	t.Parallel()
-	nobody, ada, _ := checkedBrowsers(t)
-	for _, b := range []*arena.Browser{nobody, ada} {
+	visitor, ada, _ := checkedBrowsers(t)
+	for _, b := range []*arena.Browser{visitor, ada} {
 		for _, way := range []string{"forward-auth", "auth-request", "ext-authz"} {
 			a := asProxy(b, way, "GET", "/public/a", "Cookie", "theme=dark; a=b")
 			if got := a.Header.Values("Cookie"); len(got) != 1 || got[0] != "theme=dark; a=b" {

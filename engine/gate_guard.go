@@ -21,7 +21,7 @@ func (gt *gateRoom) Guard(next http.Handler) http.Handler {
 		h := w.Header()
 		varyCookie(h)
 		if v.Verdict != gate.Allowed || v.site == nil {
-			rq.respond(w, gt.turnAway(rq, v))
+			rq.respond(w, gt.refuseVisitor(rq, v))
 			return
 		}
 		st := gt.watch(r, v)

@@ -96,8 +96,8 @@ func (gt *gateRoom) gateAuthorize(rq *request) outcome {
 	if site == nil || !handover.IsChallenge(challenge) {
 		return gt.refuseEntry(rq, "the host is not configured, or there is no challenge", "", "/", http.StatusBadRequest)
 	}
-	at, handsOver := gt.keeper.sessionPlace(rq.query("host")).(enteredPlace)
-	if !handsOver {
+	at, servesHandOver := gt.keeper.sessionPlace(rq.query("host")).(enteredPlace)
+	if !servesHandOver {
 		return gt.refuseEntry(rq, "the session cookie already reaches the host", "", "/", http.StatusBadRequest)
 	}
 	s, err := gt.keeper.slideSession(rq, readOptions{touch: true, full: true})

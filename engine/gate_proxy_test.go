@@ -28,13 +28,13 @@ var script = []string{"Sec-Fetch-Mode", "cors"}
 
 // checkedBrowsers returns the browsers of a checkedWorld: without a session, of a user
 // whom its rules allow, and of a user whom they do not.
-func checkedBrowsers(t *testing.T) (nobody, ada, alan *arena.Browser) {
+func checkedBrowsers(t *testing.T) (visitor, ada, alan *arena.Browser) {
 	t.Helper()
 	w := arena.Start(t, checkedWorld)
-	nobody, ada, alan = w.Browser(), w.Browser(), w.Browser()
+	visitor, ada, alan = w.Browser(), w.Browser(), w.Browser()
 	ada.SignIn(w.OP, "ada")
 	alan.SignIn(w.OP, "alan")
-	return nobody, ada, alan
+	return visitor, ada, alan
 }
 
 // asProxy asks, with a browser's cookies, about a request for app.test. An empty value
@@ -68,7 +68,7 @@ func asProxy(b *arena.Browser, way, method, target string, header ...string) *br
 // TestGateChecks checks the answers of each route to proxies.
 func TestGateChecks(t *testing.T) {
 	t.Parallel()
-	nobody, ada, alan := checkedBrowsers(t)
+	visitor, ada, alan := checkedBrowsers(t)
 	for name, tt := range map[string]struct {
 		b        *arena.Browser
 		method   string
@@ -82,18 +82,18 @@ func TestGateChecks(t *testing.T) {
 		"a POST":                         {b: ada, method: "POST", target: "/dash", status: 200},
 		"another method":                 {b: ada, method: "PROPFIND", target: "/dash", status: 200},
 		"may":                            {b: ada, method: "DELETE", target: "/admin/x", status: 200},
-		"open":                           {b: nobody, method: "GET", target: "/public/a", status: 200},
-		"a person":                       {b: nobody, method: "GET", target: "/dash?a=b", status: 302, codes: 401, location: "?to=%2Fdash%3Fa%3Db"},
-		"a form":                         {b: nobody, method: "POST", target: "/dash", status: 302, codes: 401, location: "?to=%2F"},
-		"a form that wants JSON":         {b: nobody, method: "POST", target: "/dash", header: []string{"X-Auth-Return-Redirect", "1"}, status: 302, codes: 401, location: "?to=%2F"},
+		"open":                           {b: visitor, method: "GET", target: "/public/a", status: 200},
+		"a person":                       {b: visitor, method: "GET", target: "/dash?a=b", status: 302, codes: 401, location: "?to=%2Fdash%3Fa%3Db"},
+		"a form":                         {b: visitor, method: "POST", target: "/dash", status: 302, codes: 401, location: "?to=%2F"},
+		"a form that wants JSON":         {b: visitor, method: "POST", target: "/dash", header: []string{"X-Auth-Return-Redirect", "1"}, status: 302, codes: 401, location: "?to=%2F"},
 		"too old":                        {b: ada, method: "GET", target: "/fresh/", status: 302, codes: 401, location: "?to=%2Ffresh%2F"},
-		"a script":                       {b: nobody, method: "GET", target: "/dash", header: script, status: 401},
+		"a script":                       {b: visitor, method: "GET", target: "/dash", header: script, status: 401},
 		"too old, a script":              {b: ada, method: "GET", target: "/fresh/", header: script, status: 401},
-		"a frame":                        {b: nobody, method: "GET", target: "/dash", header: []string{"Sec-Fetch-Dest", "iframe"}, status: 401},
+		"a frame":                        {b: visitor, method: "GET", target: "/dash", header: []string{"Sec-Fetch-Dest", "iframe"}, status: 401},
 		"may not":                        {b: alan, method: "GET", target: "/admin/x", status: 403},
 		"may not, a script":              {b: alan, method: "GET", target: "/admin/x", header: script, status: 403},
 		"may not, another path":          {b: alan, method: "GET", target: "/public/%2e%2e/Admin%2Fx", status: 403},
-		"may not, another method":        {b: nobody, method: "GET", target: "/public/a", header: []string{"X-HTTP-Method-Override", "DELETE"}, status: 302, codes: 401, location: "?to=%2Fpublic%2Fa"},
+		"may not, another method":        {b: visitor, method: "GET", target: "/public/a", header: []string{"X-HTTP-Method-Override", "DELETE"}, status: 302, codes: 401, location: "?to=%2Fpublic%2Fa"},
 		"closed":                         {b: ada, method: "GET", target: "/closed/", status: 403},
 		"a WebSocket":                    {b: ada, method: "GET", target: "/dash", header: append(script, "Sec-WebSocket-Version", "13", "Origin", "https://evil.example"), status: 403},
 		"a WebSocket of the same origin": {b: ada, method: "GET", target: "/dash", header: append(script, "Sec-WebSocket-Version", "13", "Origin", arena.Origin), status: 200},
@@ -338,7 +338,7 @@ func TestGateNotSetUp(t *testing.T) {
 // to the page that ends redirect loops.
 func TestGateDenied(t *testing.T) {
 	t.Parallel()
-	nobody, ada, alan := checkedBrowsers(t)
+	visitor, ada, alan := checkedBrowsers(t)
 	for name, tt := range map[string]struct {
 		b        *arena.Browser
 		target   string
@@ -346,13 +346,13 @@ func TestGateDenied(t *testing.T) {
 		status   int
 		location string
 	}{
-		"no session":           {nobody, "/dash", nil, 302, "?to=%2Fdash"},
-		"no session, a script": {nobody, "/dash", script, 401, ""},
+		"no session":           {visitor, "/dash", nil, 302, "?to=%2Fdash"},
+		"no session, a script": {visitor, "/dash", script, 401, ""},
 		"may not":              {alan, "/admin/x", nil, 403, ""},
 		"may":                  {ada, "/admin/x", nil, 302, "?to=%2Fadmin%2Fx"},
 		"may, a script":        {ada, "/admin/x", script, 503, ""},
-		"anyone may":           {nobody, "/public/a", nil, 302, "?to=%2Fpublic%2Fa"},
-		"anyone may, a frame":  {nobody, "/public/a", []string{"Sec-Fetch-Dest", "iframe"}, 503, ""},
+		"anyone may":           {visitor, "/public/a", nil, 302, "?to=%2Fpublic%2Fa"},
+		"anyone may, a frame":  {visitor, "/public/a", []string{"Sec-Fetch-Dest", "iframe"}, 503, ""},
 	} {
 		a := asProxy(tt.b, "denied", "GET", tt.target, tt.header...)
 		if a.StatusCode != tt.status || (tt.location == "") != (a.Location() == "") || !strings.HasSuffix(a.Location(), tt.location) || a.Header.Get("X-Auth-Email") != "" {

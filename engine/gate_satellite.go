@@ -28,7 +28,7 @@ func gateRoutes(s *gateRoom) map[string]*route {
 func satellites(s *gateRoom) map[string]*route {
 	return map[string]*route{
 		"session":          {get: s.keeper.getSession},
-		"csrf":             {get: getWorthlessCSRF},
+		"csrf":             {get: getUncheckedCSRF},
 		"providers":        {get: s.desk.getProviders},
 		"signin":           {get: s.signInElsewhere, post: s.signInElsewhere, foreign: always},
 		"signin/:provider": {get: s.signInElsewhere, post: s.signInElsewhere, foreign: always},
@@ -122,8 +122,8 @@ func (gt *gateRoom) toLogin(rq *request, page string, back func(origin, to strin
 	return redirect{to: weburl.WithQuery(rq.base+page, "callbackUrl", back(origin, gatePath(rq, origin, want)))}
 }
 
-// getWorthlessCSRF returns a token that clients can send but that nothing checks.
-func getWorthlessCSRF(rq *request) outcome {
+// getUncheckedCSRF returns a token that clients can send but that nothing checks.
+func getUncheckedCSRF(rq *request) outcome {
 	body := append(rq.buf[:0], `{"csrfToken":`...)
 	return rq.json(append(text.AppendString(body, seal.Token()), '}'))
 }

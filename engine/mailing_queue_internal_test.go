@@ -41,7 +41,7 @@ func TestMailsOfEarlierBuild(t *testing.T) {
 				t.Fatal(err)
 			}
 			m := authsvc.Mail{ID: fmt.Sprint(i), Payload: []byte(payload), Due: now.Add(time.Duration(i) * time.Minute), Expires: now.Add(time.Hour)}
-			if err := s.given.Adapter.PutMail(t.Context(), m, maxQueuedMails); err != nil {
+			if err := s.common.Adapter.PutMail(t.Context(), m, maxQueuedMails); err != nil {
 				t.Fatal(err)
 			}
 		}

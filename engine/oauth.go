@@ -113,7 +113,7 @@ func (f *oauthFlow) params(rq *request, tx *transaction) url.Values {
 	for name, s := range f.AuthorizationParams {
 		v.Set(name, s)
 	}
-	if (tx.StepUpUser != "" || tx.Again) && f.wire.asksAgain {
+	if (tx.StepUpUser != "" || tx.Again) && f.wire.reauthenticates {
 		v.Set("prompt", "login")
 		v.Set("max_age", "0")
 	}
@@ -307,6 +307,6 @@ func (f *oauthFlow) identity(rq *request, p authsvc.Profile, x *authsvc.Exchange
 	a.AccessToken, a.RefreshToken, a.IDToken = tokens.AccessToken, tokens.RefreshToken, tokens.IDToken
 	a.ExpiresAt, a.TokenType, a.Scope = f.room.fleet.ToStoreTime(tokens.ExpiresAt), tokens.TokenType, cmp.Or(tokens.Scope, f.Scope)
 	a.SessionState = tokens.SessionState
-	id.authTime, id.cannotAsk = x.Internal().AuthTime, !f.wire.asksAgain
+	id.authTime, id.cannotAsk = x.Internal().AuthTime, !f.wire.reauthenticates
 	return id, nil
 }

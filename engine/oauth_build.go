@@ -24,7 +24,7 @@ func buildOAuth(b *builder, o *authsvc.OAuth) flow {
 	f.wire = info{id: o.ID, name: cmp.Or(o.Name, o.ID), kind: "oauth", form: "button", style: o.Style,
 		formPost: o.ResponseMode == "form_post", issuer: cmp.Or(o.Issuer, weburl.OriginOf(o.Endpoints.Authorization)), hostOnly: o.Issuer == ""}
 	if f.openID {
-		f.wire.kind, f.wire.asksAgain = b.openIDType, !o.NoAuthTime
+		f.wire.kind, f.wire.reauthenticates = b.openIDType, !o.NoAuthTime
 	}
 	if f.openID && f.Scope == "" {
 		f.Scope = "openid email profile"

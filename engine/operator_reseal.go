@@ -38,7 +38,7 @@ func (r Resealed) Stale() int {
 // at mails in the queue, which are useless after at most 7 days.
 func (o *Operator) Reseal(ctx context.Context, dryRun bool, progress func(Resealed) error) (r Resealed, err error) {
 	for after := ""; ; {
-		page, err := o.given.Adapter.ListUsers(ctx, after, rewritePage)
+		page, err := o.common.Adapter.ListUsers(ctx, after, rewritePage)
 		if err != nil {
 			return r, err
 		}
@@ -58,7 +58,7 @@ func (o *Operator) Reseal(ctx context.Context, dryRun bool, progress func(Reseal
 			break
 		}
 	}
-	sealed, err := o.given.Adapter.GetMeta(ctx, metaKeys)
+	sealed, err := o.common.Adapter.GetMeta(ctx, metaKeys)
 	switch {
 	case errors.Is(err, authsvc.ErrNotFound):
 		return r, nil
@@ -81,7 +81,7 @@ func (o *Operator) Reseal(ctx context.Context, dryRun bool, progress func(Reseal
 
 // resealUser does the work of Reseal for one user.
 func (h *storeys) resealUser(ctx context.Context, userID string, dryRun bool, r *Resealed) error {
-	accounts, err := h.given.Adapter.ListAccounts(ctx, userID)
+	accounts, err := h.common.Adapter.ListAccounts(ctx, userID)
 	if err != nil {
 		return err
 	}
@@ -101,7 +101,7 @@ func (h *storeys) resealUser(ctx context.Context, userID string, dryRun bool, r 
 			r.Accounts++
 		}
 	}
-	p, err := h.given.Adapter.GetPerson(ctx, userID)
+	p, err := h.common.Adapter.GetPerson(ctx, userID)
 	if err != nil && !errors.Is(err, authsvc.ErrNotFound) { // deleted meanwhile
 		return err
 	}

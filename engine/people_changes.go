@@ -43,7 +43,7 @@ func (p *People) Invite(ctx context.Context, i authsvc.Invitation) (authsvc.User
 	if err != nil {
 		return authsvc.User{}, err
 	}
-	u, err := p.given.Adapter.GetUserByEmail(ctx, address)
+	u, err := p.common.Adapter.GetUserByEmail(ctx, address)
 	if errors.Is(err, authsvc.ErrNotFound) {
 		u, err = p.CreateUser(ctx, authsvc.User{Name: i.Name, Email: address})
 	}
@@ -56,7 +56,7 @@ func (p *People) Invite(ctx context.Context, i authsvc.Invitation) (authsvc.User
 		return authsvc.User{}, fmt.Errorf("the address belongs to a user who has proved it: %w", authsvc.ErrConflict)
 	}
 	if i.Language == "" {
-		p, err := p.given.Adapter.GetPerson(ctx, u.ID)
+		p, err := p.common.Adapter.GetPerson(ctx, u.ID)
 		if err != nil {
 			return authsvc.User{}, err
 		}
@@ -66,7 +66,7 @@ func (p *People) Invite(ctx context.Context, i authsvc.Invitation) (authsvc.User
 	if err != nil {
 		return authsvc.User{}, err
 	}
-	if err := p.given.Adapter.PutToken(ctx, authsvc.VerificationToken{Identifier: address, Token: m.ID, Expires: m.Expires}, m, maxQueuedMails); err != nil {
+	if err := p.common.Adapter.PutToken(ctx, authsvc.VerificationToken{Identifier: address, Token: m.ID, Expires: m.Expires}, m, maxQueuedMails); err != nil {
 		return authsvc.User{}, err
 	}
 	p.auditor.RecordAct(ctx, authsvc.AuditEvent{Name: "user.invited", UserID: u.ID})
@@ -100,13 +100,13 @@ func (p *People) CreateUser(ctx context.Context, u authsvc.User) (authsvc.User, 
 	if u.EmailVerified = u.EmailVerified.UTC().Truncate(time.Millisecond); u.Email == "" {
 		u.EmailVerified = time.Time{}
 	}
-	u, err = p.given.Adapter.CreateUser(ctx, authsvc.User{ID: seal.UUIDv7(), Name: *change.Name, Email: *change.Email, EmailVerified: u.EmailVerified, Image: cleanUser(u, false).Image})
+	u, err = p.common.Adapter.CreateUser(ctx, authsvc.User{ID: seal.UUIDv7(), Name: *change.Name, Email: *change.Email, EmailVerified: u.EmailVerified, Image: cleanUser(u, false).Image})
 	if err != nil {
 		return authsvc.User{}, err
 	}
 	p.auditor.RecordAct(ctx, authsvc.AuditEvent{Name: "user.created", UserID: u.ID})
-	if p.given.Events.CreateUser != nil {
-		p.fleet.Emit("createUser", func() { p.given.Events.CreateUser(ctx, u) })
+	if p.common.Events.CreateUser != nil {
+		p.fleet.Emit("createUser", func() { p.common.Events.CreateUser(ctx, u) })
 	}
 	return u, nil
 }
@@ -132,10 +132,10 @@ func (p *People) UpdateUser(ctx context.Context, userID string, change authsvc.U
 		if err := p.leaveAddress(ctx, userID, before.Email, u.Email); err != nil {
 			return u, err
 		}
-		u, err = p.given.Adapter.GetUser(ctx, userID) // with a later epoch
+		u, err = p.common.Adapter.GetUser(ctx, userID) // with a later epoch
 	}
-	if err == nil && p.given.Events.UpdateUser != nil {
-		p.fleet.Emit("updateUser", func() { p.given.Events.UpdateUser(ctx, u) })
+	if err == nil && p.common.Events.UpdateUser != nil {
+		p.fleet.Emit("updateUser", func() { p.common.Events.UpdateUser(ctx, u) })
 	}
 	return u, err
 }
@@ -143,7 +143,7 @@ func (p *People) UpdateUser(ctx context.Context, userID string, change authsvc.U
 // changeUser writes a change. It returns the user before and after it.
 func (h *storeys) changeUser(ctx context.Context, userID string, change authsvc.UserUpdate) (before, u authsvc.User, err error) {
 	for try := 1; ; try++ {
-		if before, err = h.given.Adapter.GetUser(ctx, userID); err != nil {
+		if before, err = h.common.Adapter.GetUser(ctx, userID); err != nil {
 			return before, u, err
 		}
 		step := change
@@ -152,7 +152,7 @@ func (h *storeys) changeUser(ctx context.Context, userID string, change authsvc.
 				step.EmailVerified = &time.Time{}
 			}
 		}
-		u, err = h.given.Adapter.UpdateUser(ctx, userID, step)
+		u, err = h.common.Adapter.UpdateUser(ctx, userID, step)
 		if !errors.Is(err, authsvc.ErrStale) || try == fleet.CreateTries {
 			return before, u, err
 		}
@@ -165,14 +165,14 @@ func (p *People) leaveAddress(ctx context.Context, userID string, addresses ...s
 		if address == "" {
 			continue
 		}
-		if err := p.given.Adapter.VoidTokens(ctx, address); err != nil {
+		if err := p.common.Adapter.VoidTokens(ctx, address); err != nil {
 			return err
 		}
 	}
 	if err := p.EndSessions(ctx, userID); err != nil { // raises the epoch: the deletion below is final
 		return err
 	}
-	_, err := p.given.Adapter.DeleteCredentials(ctx, userID, nil, authsvc.CredentialDevice, authsvc.CredentialAddress)
+	_, err := p.common.Adapter.DeleteCredentials(ctx, userID, nil, authsvc.CredentialDevice, authsvc.CredentialAddress)
 	return err
 }
 

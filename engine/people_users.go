@@ -138,7 +138,7 @@ func (h *storeys) block(ctx context.Context, userID, why string) error {
 // user.
 func (p *People) Unblock(ctx context.Context, userID string) error {
 	none := ""
-	if err := p.given.Adapter.SetPerson(ctx, userID, authsvc.PersonUpdate{Blocked: &time.Time{}, BlockedWhy: &none}, nil); err != nil {
+	if err := p.common.Adapter.SetPerson(ctx, userID, authsvc.PersonUpdate{Blocked: &time.Time{}, BlockedWhy: &none}, nil); err != nil {
 		return err
 	}
 	p.auditor.RecordAct(ctx, authsvc.AuditEvent{Name: "user.unblocked", UserID: userID})

@@ -18,7 +18,7 @@ import (
 // personalRoom serves the page on which users make and revoke their personal access
 // tokens.
 type personalRoom struct {
-	*fleet.Given
+	*fleet.Common
 	keeper *keeper
 	issuer *issuer
 	desk   *desk
@@ -28,7 +28,7 @@ type personalRoom struct {
 }
 
 func personalPart(h *storeys) part {
-	p := &personalRoom{Given: h.given, keeper: h.keeper, issuer: h.issuer, desk: h.desk}
+	p := &personalRoom{Common: h.common, keeper: h.keeper, issuer: h.issuer, desk: h.desk}
 	return part{of: p, check: p.compile, account: p.entry, routes: func() map[string]*route {
 		has := func(*request) bool { return p.on }
 		return map[string]*route{
@@ -108,7 +108,7 @@ func (p *personalRoom) getTokens(rq *request) outcome {
 	s, err := p.keeper.current(rq)
 	switch {
 	case err != nil:
-		return rq.accountAway(err)
+		return rq.storeUnavailable(err)
 	case s == nil:
 		return rq.signInFirst(personalPath)
 	}
@@ -117,7 +117,7 @@ func (p *personalRoom) getTokens(rq *request) outcome {
 	case errors.Is(err, authsvc.ErrNotFound): // a user of the application that is not stored
 		return rq.refuseOwn("/account", authsvc.CodeNotFound, http.StatusNotFound)
 	case err != nil:
-		return rq.accountAway(err)
+		return rq.storeUnavailable(err)
 	}
 	if rq.wantsData() {
 		o := tokensObject{Tokens: []tokenObject{}, Audiences: p.audienceIDs(), Hosts: append([]string{}, p.hosts...), MaxDays: p.maxDays()}
@@ -204,7 +204,7 @@ func (p *personalRoom) postToken(rq *request) outcome {
 	case errors.Is(err, authsvc.ErrAccessDenied), errors.Is(err, authsvc.ErrNotFound):
 		return rq.refuseOwn("/account", authsvc.CodeNotFound, http.StatusNotFound)
 	case err != nil:
-		return rq.accountAway(err)
+		return rq.storeUnavailable(err)
 	}
 	rq.forgetTyped()
 	rq.note(authsvc.AuditEvent{Name: "pat.created", UserID: s.UserID, Reason: "by the person"})
@@ -271,7 +271,7 @@ func (p *personalRoom) postRevoke(rq *request) outcome {
 	case errors.Is(err, authsvc.ErrNotFound):
 		return rq.refuseOwn(personalPath, authsvc.CodeNotFound, http.StatusNotFound)
 	case err != nil:
-		return rq.accountAway(err)
+		return rq.storeUnavailable(err)
 	}
 	rq.note(authsvc.AuditEvent{Name: "pat.revoked", UserID: s.UserID, Reason: "one, by the person"})
 	to := weburl.WithQuery(rq.base+personalPath, "done", "revoked")

@@ -57,7 +57,7 @@ func (s *Service) require(next http.Handler, good func(*authsvc.Session) bool, r
 		rq := s.site.newRequest(r)
 		v, renewed, err := s.keeper.readSession(rq, readOptions{touch: true, full: true})
 		if err != nil {
-			s.given.Log.Error("cannot read the session", "request", rq.requestID(), "err", err)
+			s.common.Log.Error("cannot read the session", "request", rq.requestID(), "err", err)
 			http.Error(w, "sign-in is not available, request "+rq.requestID(), http.StatusServiceUnavailable)
 			return
 		}

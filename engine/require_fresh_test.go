@@ -169,9 +169,9 @@ func TestRequireFreshConfirmPage(t *testing.T) {
 			if page := b.Get("/api/auth/signin?callbackUrl=%2Fpay"); !strings.Contains(page.Text, `href="`+arena.Origin+`/pay"`) {
 				t.Errorf("twin: a user who need not sign in again can continue: %s", page.Text)
 			}
-			nobody := w.Browser()
-			nobody.H, nobody.Header = b.H, b.Header
-			if to := nobody.Get("/pay").Location(); to != arena.Origin+"/api/auth/signin?callbackUrl="+url.QueryEscape(arena.Origin+"/pay") {
+			visitor := w.Browser()
+			visitor.H, visitor.Header = b.H, b.Header
+			if to := visitor.Get("/pay").Location(); to != arena.Origin+"/api/auth/signin?callbackUrl="+url.QueryEscape(arena.Origin+"/pay") {
 				t.Errorf("without a session, it leads to %s", to)
 			}
 		})

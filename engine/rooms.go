@@ -47,7 +47,7 @@ func parts(h *storeys) []part {
 
 // storeys holds all storeys and rooms.
 type storeys struct {
-	given           *fleet.Given
+	common          *fleet.Common
 	fleet           *fleet.Fleet
 	auditor         *audit.Log
 	limits          *limit.Limits
@@ -66,25 +66,25 @@ type storeys struct {
 	parts           []part
 }
 
-// raise creates the storeys and rooms, not yet configured.
-func raise(g *fleet.Given) storeys {
-	h := storeys{given: g}
+// newStoreys creates the storeys and rooms, not yet configured.
+func newStoreys(g *fleet.Common) storeys {
+	h := storeys{common: g}
 	h.fleet = fleet.New(g)
 	h.auditor = audit.New(g, h.fleet)
 	h.limits = limit.New(g)
-	h.site = &site{Given: g, fleet: h.fleet, auditor: h.auditor, limits: h.limits, bodies: newBodySlots(), warned: newWarned()}
-	h.keeper = &keeper{Given: g, fleet: h.fleet, auditor: h.auditor, site: h.site}
-	h.mailing = &mailing{Given: g, fleet: h.fleet, auditor: h.auditor, limits: h.limits, site: h.site}
-	h.vault = &vault{Given: g, fleet: h.fleet, auditor: h.auditor, site: h.site, keeper: h.keeper, mailing: h.mailing,
+	h.site = &site{Common: g, fleet: h.fleet, auditor: h.auditor, limits: h.limits, bodies: newBodySlots(), warned: newWarned()}
+	h.keeper = &keeper{Common: g, fleet: h.fleet, auditor: h.auditor, site: h.site}
+	h.mailing = &mailing{Common: g, fleet: h.fleet, auditor: h.auditor, limits: h.limits, site: h.site}
+	h.vault = &vault{Common: g, fleet: h.fleet, auditor: h.auditor, site: h.site, keeper: h.keeper, mailing: h.mailing,
 		refreshes: &refreshCalls{all: map[string]*refreshCall{}}}
-	h.issuer = &issuer{Given: g, fleet: h.fleet, auditor: h.auditor, limits: h.limits, site: h.site, keeper: h.keeper}
-	h.desk = &desk{Given: g, fleet: h.fleet, auditor: h.auditor, site: h.site, keeper: h.keeper, mailing: h.mailing, vault: h.vault}
-	h.oauthRoom = &oauthRoom{Given: g, fleet: h.fleet, auditor: h.auditor, site: h.site, keeper: h.keeper, vault: h.vault, desk: h.desk}
-	h.emailRoom = &emailRoom{Given: g, fleet: h.fleet, auditor: h.auditor, site: h.site, keeper: h.keeper, mailing: h.mailing, desk: h.desk}
-	h.credentialsRoom = &credentialsRoom{Given: g, fleet: h.fleet, limits: h.limits, site: h.site, desk: h.desk, queue: &limit.Queue{}}
-	h.accountRoom = &accountRoom{Given: g, fleet: h.fleet, auditor: h.auditor, site: h.site, keeper: h.keeper, mailing: h.mailing, vault: h.vault, desk: h.desk}
-	h.gateRoom = &gateRoom{Given: g, fleet: h.fleet, auditor: h.auditor, site: h.site, keeper: h.keeper, issuer: h.issuer, desk: h.desk, allMeters: &meters{}}
-	h.tokenRoom = &tokenRoom{Given: g, fleet: h.fleet, auditor: h.auditor, site: h.site, keeper: h.keeper, issuer: h.issuer, issued: &counter[string]{}}
+	h.issuer = &issuer{Common: g, fleet: h.fleet, auditor: h.auditor, limits: h.limits, site: h.site, keeper: h.keeper}
+	h.desk = &desk{Common: g, fleet: h.fleet, auditor: h.auditor, site: h.site, keeper: h.keeper, mailing: h.mailing, vault: h.vault}
+	h.oauthRoom = &oauthRoom{Common: g, fleet: h.fleet, auditor: h.auditor, site: h.site, keeper: h.keeper, vault: h.vault, desk: h.desk}
+	h.emailRoom = &emailRoom{Common: g, fleet: h.fleet, auditor: h.auditor, site: h.site, keeper: h.keeper, mailing: h.mailing, desk: h.desk}
+	h.credentialsRoom = &credentialsRoom{Common: g, fleet: h.fleet, limits: h.limits, site: h.site, desk: h.desk, queue: &limit.Queue{}}
+	h.accountRoom = &accountRoom{Common: g, fleet: h.fleet, auditor: h.auditor, site: h.site, keeper: h.keeper, mailing: h.mailing, vault: h.vault, desk: h.desk}
+	h.gateRoom = &gateRoom{Common: g, fleet: h.fleet, auditor: h.auditor, site: h.site, keeper: h.keeper, issuer: h.issuer, desk: h.desk, allMeters: &meters{}}
+	h.tokenRoom = &tokenRoom{Common: g, fleet: h.fleet, auditor: h.auditor, site: h.site, keeper: h.keeper, issuer: h.issuer, issued: &counter[string]{}}
 	h.parts = parts(&h)
 	for _, p := range h.parts {
 		h.auditor.Know(p.events)

@@ -78,7 +78,7 @@ func newService(c authsvc.Config, before *Service) (*Service, error) {
 		s.gateRoom.meters = append(s.gateRoom.meters, s.gateRoom.allMeters.host(c.Gate.Hosts[i].Origin))
 	}
 	for _, warn := range b.warnings {
-		warn(s.given.Log)
+		warn(s.common.Log)
 	}
 	s.start()
 	if before != nil {
@@ -144,7 +144,7 @@ func (h *storeys) describeProviders(order []flow) {
 			view.Fields = append(view.Fields, pages.Field(f))
 		}
 		h.site.views = append(h.site.views, view)
-		h.desk.asksAgain = h.desk.asksAgain || in.asks()
+		h.desk.reauthenticates = h.desk.reauthenticates || in.asks()
 	}
 	h.site.views = pages.Distinct(h.site.views)
 	b.WriteByte('}')
@@ -177,7 +177,7 @@ func (h *storeys) checkReconfigured(next *storeys) error {
 func (s *Service) inherit(before *Service) {
 	s.limits.Inherit(before.limits)
 	s.credentialsRoom.queue = before.credentialsRoom.queue
-	s.given.InheritStorage(before.given)
+	s.common.InheritStorage(before.common)
 	if s.keeper.revoked.enabled == before.keeper.revoked.enabled && s.keeper.revoked.accept == before.keeper.revoked.accept {
 		s.keeper.revoked = before.keeper.revoked // a sign-out on one ends the session on both
 	}

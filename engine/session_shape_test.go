@@ -421,8 +421,8 @@ func (s *brokenUsers) GetUser(ctx context.Context, id string) (authsvc.User, err
 	return s.Store.GetUser(ctx, id)
 }
 
-// TestColumnsOfNobody: a user who is not stored has no columns.
-func TestColumnsOfNobody(t *testing.T) {
+// TestColumnsWithoutUser: a user who is not stored has no columns.
+func TestColumnsWithoutUser(t *testing.T) {
 	t.Parallel()
 	w := arena.Start(t, func(c *authsvc.Config) {
 		c.Adapter, c.Session.Strategy = withColumns(t), "jwt"

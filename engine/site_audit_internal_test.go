@@ -75,7 +75,7 @@ func TestAuditNames(t *testing.T) {
 
 // allEvents returns the events of all parts and of the service.
 func allEvents() (list []audit.Kind) {
-	h := raise(&fleet.Given{})
+	h := newStoreys(&fleet.Common{})
 	for _, p := range h.parts {
 		list = append(list, p.events...)
 	}
@@ -126,12 +126,12 @@ func auditOnce(t *testing.T, format, agent, user string) {
 		h = slog.NewJSONHandler(&b, nil)
 	}
 	var event authsvc.AuditEvent
-	s := raise(&fleet.Given{Log: slog.New(plainlog.Handler(h)), Events: authsvc.Events{Audit: func(_ context.Context, e authsvc.AuditEvent) { event = e }}})
+	s := newStoreys(&fleet.Common{Log: slog.New(plainlog.Handler(h)), Events: authsvc.Events{Audit: func(_ context.Context, e authsvc.AuditEvent) { event = e }}})
 	s.auditor.RecordEach()
 	rq := &request{site: s.site, ctx: t.Context(), r: httptest.NewRequest("GET", "/", nil), auditUser: user}
 	rq.r.Header["User-Agent"] = []string{agent}
 	rq.audit("sign_in.refused", authsvc.ErrorCode(agent), user)
-	s.given.Log.Warn("other lines too", "cause", fmt.Errorf("%s", agent), "list", []string{user}, slog.Group("g", "k", user))
+	s.common.Log.Warn("other lines too", "cause", fmt.Errorf("%s", agent), "list", []string{user}, slog.Group("g", "k", user))
 	out := b.String()
 	if n := strings.Count(out, "\n"); n != 2 || !strings.HasSuffix(out, "\n") {
 		t.Fatalf("%d lines: %q", n, out)

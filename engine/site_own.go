@@ -9,8 +9,8 @@ import (
 	"authsvc/internal/text/pages"
 )
 
-// awayFor is the Retry-After of the account while the store does not answer.
-const awayFor = 5 * time.Second
+// retryAfter is the Retry-After of the account while the store does not answer.
+const retryAfter = 5 * time.Second
 
 // refusedTo refuses the request of a script with the code and the address of the page
 // that explains it or continues from it.
@@ -45,10 +45,10 @@ func (rq *request) signInFirst(path string) outcome {
 	return redirect{to: to}
 }
 
-// accountAway answers while the store does not answer.
-func (rq *request) accountAway(err error) outcome {
+// storeUnavailable answers while the store does not answer.
+func (rq *request) storeUnavailable(err error) outcome {
 	rq.Log.Error("cannot read or change the account", "request", rq.requestID(), "err", err)
-	rq.retryAfter = awayFor
+	rq.retryAfter = retryAfter
 	if rq.wantsJSON() || rq.wantsData() {
 		return refusedTo(rq.base+"/account", authsvc.CodeUnavailable, http.StatusServiceUnavailable)
 	}

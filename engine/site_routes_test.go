@@ -31,7 +31,7 @@ func TestEveryRouteHasATranscript(t *testing.T) {
 	}
 	// Callbacks come back from the provider or the mail under these names.
 	played := strings.NewReplacer("GET {back}", "GET /api/auth/callback/op", "GET {link}", "GET /api/auth/callback/email").Replace(all.String())
-	for path, r := range (&Service{People: People{raise(&fleet.Given{})}}).allRoutes() {
+	for path, r := range (&Service{People: People{newStoreys(&fleet.Common{})}}).allRoutes() {
 		p := strings.TrimSuffix("/api/auth/"+regexp.MustCompile(`:[a-z]+`).ReplaceAllString(path, `[a-zA-Z]+`), "/")
 		for method, has := range map[string]bool{"GET": r.get != nil, "POST": r.post != nil} {
 			if has && !regexp.MustCompile(`(?m)^> `+method+` `+p+`(\?|$)`).MatchString(played) {
@@ -67,7 +67,7 @@ func TestEveryRouteIsDescribed(t *testing.T) {
 	}
 	parameter := regexp.MustCompile(`:([a-z]+)`)
 	described := map[string]bool{"/api/auth/style.{hash}.css": true, "/api/auth/icon.{hash}.svg": true} // see match
-	for path, r := range (&Service{People: People{raise(&fleet.Given{})}}).allRoutes() {
+	for path, r := range (&Service{People: People{newStoreys(&fleet.Common{})}}).allRoutes() {
 		name := strings.TrimSuffix("/api/auth/"+parameter.ReplaceAllString(path, "{$1}"), "/")
 		described[name] = true
 		p, there := doc.Paths[name]

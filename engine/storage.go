@@ -22,11 +22,11 @@ func useAdapter(b *builder, s *Service) {
 	s.issuer.signing = &signing{}
 	a := b.config.Adapter
 	if a == nil {
-		s.given.Adapter, s.desk.admit, s.start = fleet.NoStorage(), identity.unstored, func() {}
+		s.common.Adapter, s.desk.admit, s.start = fleet.NoStorage(), identity.unstored, func() {}
 		b.defaultStrategy = authsvc.StrategyJWT
 		return
 	}
-	s.given.Adapter, s.desk.admit, s.start = a, func(id identity) identity { return id }, s.startWorkers
+	s.common.Adapter, s.desk.admit, s.start = a, func(id identity) identity { return id }, s.startWorkers
 	s.desk.canStepUp, s.accountRoom.on, s.desk.linksFresh = true, !b.config.Account.Disabled, s.site.dialect.linksFresh
 	s.accountRoom.deletes = s.accountRoom.on && b.config.Account.Delete
 	s.desk.linksAsked, s.desk.linksSignedIn, s.oauthRoom.tenantIDs, s.desk.cancelsOnce = true, s.site.dialect.linksSignedIn, s.site.dialect.tenantIDs, true
@@ -49,7 +49,7 @@ func (id identity) unstored() identity {
 func (h *storeys) openStore() error {
 	ctx, cancel := context.WithTimeout(context.Background(), 15*time.Second)
 	defer cancel()
-	mode, err := h.given.Adapter.PutMeta(ctx, metaCompat, string(h.site.dialect.mode))
+	mode, err := h.common.Adapter.PutMeta(ctx, metaCompat, string(h.site.dialect.mode))
 	if err != nil {
 		return storeUnusable(err)
 	}
@@ -67,13 +67,13 @@ func (h *storeys) acceptMeta(ctx context.Context, key, value string, dryRun bool
 	if err := h.checkStore(ctx, key); err != nil || dryRun {
 		return err
 	}
-	return h.given.Adapter.SetMeta(ctx, key, value)
+	return h.common.Adapter.SetMeta(ctx, key, value)
 }
 
 // checkStore checks the store's meta records, except one.
 func (h *storeys) checkStore(ctx context.Context, except string) error {
 	if except != metaCompat {
-		mode, err := h.given.Adapter.GetMeta(ctx, metaCompat)
+		mode, err := h.common.Adapter.GetMeta(ctx, metaCompat)
 		switch {
 		case errors.Is(err, authsvc.ErrNotFound):
 		case err != nil:
@@ -117,7 +117,7 @@ func (h *storeys) checkIssuers(ctx context.Context, except string) error {
 		if issuer == "" || metaIssuer+id == except {
 			continue
 		}
-		known, err := h.given.Adapter.GetMeta(ctx, metaIssuer+id)
+		known, err := h.common.Adapter.GetMeta(ctx, metaIssuer+id)
 		if errors.Is(err, authsvc.ErrNotFound) {
 			continue
 		}
@@ -125,7 +125,7 @@ func (h *storeys) checkIssuers(ctx context.Context, except string) error {
 		case err != nil:
 			errs = append(errs, err)
 		case known != issuer && in.hostOnly:
-			h.given.Log.Warn("a provider without an issuer has another address than when accounts were stored; if that is another service, its accounts would match those of other people",
+			h.common.Log.Warn("a provider without an issuer has another address than when accounts were stored; if that is another service, its accounts would match those of other people",
 				"provider", id, "was", known, "is", issuer, "accept", "Operator.AcceptIssuer")
 		case known != issuer:
 			errs = append(errs, &authsvc.ConfigError{Code: "issuer_changed", Field: fmt.Sprintf("Providers[%d]", h.site.positions[id]), Problem: "was at " + known + " when accounts were stored, and is now at " + issuer,

@@ -25,8 +25,8 @@ func TestCancelledAttemptsAreNotRemembered(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { s.Close(context.Background()) })
-	once := &onceCounted{Adapter: s.given.Adapter, used: map[string]time.Time{}}
-	s.given.Adapter = once
+	once := &onceCounted{Adapter: s.common.Adapter, used: map[string]time.Time{}}
+	s.common.Adapter = once
 	end := func(provider, query string) *httptest.ResponseRecorder {
 		begun := fuzzedRequest(s, "")
 		begun.ensureCSRF()
@@ -53,7 +53,7 @@ func TestCancelledAttemptsAreNotRemembered(t *testing.T) {
 		t.Errorf("twin: %d attempts with a code are remembered", len(once.used))
 	}
 	for key, expires := range once.used {
-		if err := s.given.Adapter.UseOnce(t.Context(), key, expires); !errors.Is(err, authsvc.ErrConflict) {
+		if err := s.common.Adapter.UseOnce(t.Context(), key, expires); !errors.Is(err, authsvc.ErrConflict) {
 			t.Errorf("twin: it counts again: %v", err)
 		}
 	}

@@ -25,7 +25,7 @@ import (
 
 // site holds what requests need: addresses, cookies, pages, routes and providers.
 type site struct {
-	*fleet.Given
+	*fleet.Common
 	dialect *dialect
 	fleet   *fleet.Fleet
 	auditor *audit.Log
@@ -57,7 +57,7 @@ type site struct {
 
 // keeper keeps sessions: it makes, reads, lists and ends them.
 type keeper struct {
-	*fleet.Given
+	*fleet.Common
 	fleet   *fleet.Fleet
 	auditor *audit.Log
 	site    *site
@@ -75,7 +75,7 @@ type keeper struct {
 
 // mailing sends mails to people: it composes, limits, queues and delivers them.
 type mailing struct {
-	*fleet.Given
+	*fleet.Common
 	fleet   *fleet.Fleet
 	auditor *audit.Log
 	limits  *limit.Limits
@@ -99,7 +99,7 @@ type mailing struct {
 
 // vault keeps accounts at identity providers and their tokens.
 type vault struct {
-	*fleet.Given
+	*fleet.Common
 	fleet   *fleet.Fleet
 	auditor *audit.Log
 	site    *site
@@ -112,7 +112,7 @@ type vault struct {
 
 // issuer issues tokens to programs, and checks personal access tokens.
 type issuer struct {
-	*fleet.Given
+	*fleet.Common
 	fleet   *fleet.Fleet
 	auditor *audit.Log
 	limits  *limit.Limits
@@ -127,7 +127,7 @@ type issuer struct {
 
 // desk signs people in and out, and lets them prove who they are.
 type desk struct {
-	*fleet.Given
+	*fleet.Common
 	fleet   *fleet.Fleet
 	auditor *audit.Log
 	site    *site
@@ -135,18 +135,18 @@ type desk struct {
 	mailing *mailing
 	vault   *vault
 
-	admit          func(identity) identity // adapts an identity to a service without storage
-	linksAsked     bool                    // signed-in users may ask to link an identity
-	linksSignedIn  bool                    // signing in while signed in links, without being asked
-	linksFresh     bool                    // asking to link needs a fresh proof
-	canStepUp      bool                    // people can be asked for a fresh proof of who they are
-	asksAgain      bool                    // at least one way to sign in makes users prove again who they are
-	cancelsOnce    bool                    // a cancelled attempt is remembered as used
-	keepFirstProof bool
-	freshWithin    time.Duration      // longest age of a fresh proof
-	allowed        []access.Condition // one must hold; empty: everyone may sign in
-	invitedOnly    bool               // signing in does not create users
-	newDomains     []access.Condition // who may become a user; empty: everyone
+	admit           func(identity) identity // adapts an identity to a service without storage
+	linksAsked      bool                    // signed-in users may ask to link an identity
+	linksSignedIn   bool                    // signing in while signed in links, without being asked
+	linksFresh      bool                    // asking to link needs a fresh proof
+	canStepUp       bool                    // people can be asked for a fresh proof of who they are
+	reauthenticates bool                    // at least one way to sign in makes users prove again who they are
+	cancelsOnce     bool                    // a cancelled attempt is remembered as used
+	keepFirstProof  bool
+	freshWithin     time.Duration      // longest age of a fresh proof
+	allowed         []access.Condition // one must hold; empty: everyone may sign in
+	invitedOnly     bool               // signing in does not create users
+	newDomains      []access.Condition // who may become a user; empty: everyone
 
 	home          string // where a fresh proof leads by default
 	providersJSON []byte
@@ -165,7 +165,7 @@ type desk struct {
 
 // oauthRoom handles sign-in at identity providers.
 type oauthRoom struct {
-	*fleet.Given
+	*fleet.Common
 	fleet   *fleet.Fleet
 	site    *site
 	desk    *desk
@@ -179,7 +179,7 @@ type oauthRoom struct {
 
 // emailRoom handles sign-in by mail.
 type emailRoom struct {
-	*fleet.Given
+	*fleet.Common
 	fleet   *fleet.Fleet
 	auditor *audit.Log
 	site    *site
@@ -195,7 +195,7 @@ type emailRoom struct {
 
 // credentialsRoom handles sign-in that the application itself checks.
 type credentialsRoom struct {
-	*fleet.Given
+	*fleet.Common
 	fleet  *fleet.Fleet
 	limits *limit.Limits
 	site   *site
@@ -208,7 +208,7 @@ type credentialsRoom struct {
 
 // accountRoom handles the account page.
 type accountRoom struct {
-	*fleet.Given
+	*fleet.Common
 	fleet   *fleet.Fleet
 	auditor *audit.Log
 	site    *site
@@ -227,7 +227,7 @@ type accountRoom struct {
 
 // tokenRoom handles POST token.
 type tokenRoom struct {
-	*fleet.Given
+	*fleet.Common
 	fleet   *fleet.Fleet
 	auditor *audit.Log
 	site    *site
@@ -241,7 +241,7 @@ type tokenRoom struct {
 
 // gateRoom holds the compiled configuration of the gate.
 type gateRoom struct {
-	*fleet.Given
+	*fleet.Common
 	fleet   *fleet.Fleet
 	auditor *audit.Log
 	site    *site

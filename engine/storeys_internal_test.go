@@ -19,7 +19,7 @@ import (
 // raised before it, and no room has another room.
 func TestStoreys(t *testing.T) {
 	t.Parallel()
-	h := raise(&fleet.Given{})
+	h := newStoreys(&fleet.Common{})
 	floor := map[reflect.Type]int{}
 	for i, p := range h.parts {
 		floor[reflect.TypeOf(p.of)] = i
@@ -56,7 +56,7 @@ func TestStoreys(t *testing.T) {
 // TestRoutesOnce: no part takes the route of another.
 func TestRoutesOnce(t *testing.T) {
 	t.Parallel()
-	h := raise(&fleet.Given{})
+	h := newStoreys(&fleet.Common{})
 	of := map[string]any{}
 	for _, p := range h.parts {
 		if p.routes == nil {
@@ -123,7 +123,7 @@ func TestMethods(t *testing.T) {
 		}
 		t.Logf("%s has %d methods", name, methods[name])
 	}
-	h := raise(&fleet.Given{})
+	h := newStoreys(&fleet.Common{})
 	for _, p := range h.parts {
 		if name := reflect.TypeOf(p.of).Elem().Name(); beginnings[name] == "" {
 			t.Errorf("beginnings does not say how the names of the files of %s begin", name)
@@ -185,7 +185,7 @@ func receiver(d ast.Decl) string {
 // and a file of a room uses none of another room's.
 func TestNamesGoDown(t *testing.T) {
 	t.Parallel()
-	h := raise(&fleet.Given{})
+	h := newStoreys(&fleet.Common{})
 	level := func(file string) (floor int, room string) {
 		for i, p := range h.parts {
 			name := reflect.TypeOf(p.of).Elem().Name()

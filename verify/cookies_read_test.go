@@ -33,9 +33,9 @@ func cookiesPair(t *T, strategy string) (w *arena.World, victim *arena.Browser, 
 	return w, victim, victim.Cookies[w.SessionCookie()], attacker.Cookies[w.SessionCookie()]
 }
 
-// cookiesNobody checks that Cookie lines contain no valid session and change nothing.
+// cookiesWithoutUser checks that Cookie lines contain no valid session and change nothing.
 // With expired, their cookies under session names must be expired.
-func cookiesNobody(t *T, w *arena.World, what string, expired bool, lines ...string) {
+func cookiesWithoutUser(t *T, w *arena.World, what string, expired bool, lines ...string) {
 	t.Helper()
 	before := w.Ledger.Lasting()
 	a := cookiesAsk(w, lines...)
@@ -76,7 +76,7 @@ func cookies03(t *T) {
 			"empty beside":   {s + "=" + mine + "; " + s + "="},
 		} {
 			audits := w.Audits.Load()
-			cookiesNobody(t, w, what, true, lines...)
+			cookiesWithoutUser(t, w, what, true, lines...)
 			if got := w.Audits.Load() - audits; got != 1 {
 				t.Errorf("%s: %d events", what, got)
 			}
@@ -179,8 +179,8 @@ func cookies06(t *T) {
 		s := w.SessionCookie()
 		others := []string{plain(s), "__Secure-authsvc.session", "__Secure-next-auth.session-token", "__Secure-authjs.session-token", "next-auth.session-token", "authjs.session-token"}
 		for _, name := range slices.DeleteFunc(others, func(n string) bool { return n == s }) {
-			cookiesNobody(t, w, name, false, name+"="+mine)
-			cookiesNobody(t, w, name+" in chunks", false, name+".0="+mine[:20]+"; "+name+".1="+mine[20:])
+			cookiesWithoutUser(t, w, name, false, name+"="+mine)
+			cookiesWithoutUser(t, w, name+" in chunks", false, name+".0="+mine[:20]+"; "+name+".1="+mine[20:])
 		}
 		cookiesAda(t, w, "names of http beside", plain(s)+"=x; a=b; "+s+"="+mine)
 		pending := victim.Approve(w.OP, victim.Begin("op"), "ada")
@@ -260,7 +260,7 @@ func cookies09(t *T) {
 			"empty chunk":    s + ".0=" + mine + "; " + s + ".1=",
 			"bomb of names":  s + "=" + mine + "; " + strings.Repeat(s+".0=x; ", 300),
 		} {
-			cookiesNobody(t, w, what, true, line)
+			cookiesWithoutUser(t, w, what, true, line)
 			fastest := time.Hour
 			for range 20 {
 				began := time.Now()
@@ -270,7 +270,7 @@ func cookies09(t *T) {
 			slowest = max(slowest, fastest)
 		}
 		// A name that cannot be in a Set-Cookie line is not expired.
-		cookiesNobody(t, w, "digits of another script", false, s+".٠="+mine)
+		cookiesWithoutUser(t, w, "digits of another script", false, s+".٠="+mine)
 		if t.Figure("%v at most", slowest.Round(10*time.Microsecond)); measures() && slowest > time.Millisecond {
 			t.Errorf("%v", slowest)
 		}

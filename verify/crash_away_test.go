@@ -194,7 +194,7 @@ func crash05(t *T) {
 	all.Wait()
 	for _, s := range sites {
 		s.goOn()
-		all.Go(func() { s.goesOn(t) })
+		all.Go(func() { s.continues(t) })
 	}
 	all.Wait()
 	left := 0
@@ -257,8 +257,8 @@ func (s *crashHung) ask(t *T, length time.Duration) {
 	t.Figure("%s: requests ended after %.1f s at most", s.name, longest.Seconds())
 }
 
-// goesOn waits until the session can be read again.
-func (s *crashHung) goesOn(t *T) {
+// continues waits until the session can be read again.
+func (s *crashHung) continues(t *T) {
 	for thawed := time.Now(); !strings.Contains(s.b.Get("/api/auth/session").Text, "ada@example.com"); time.Sleep(50 * time.Millisecond) {
 		if time.Since(thawed) > crashDeadline {
 			t.Errorf("with %s it does not recover\n%.3000s", s.name, s.w.Logs)

@@ -182,7 +182,7 @@ func (k *jweBench) refused(t *T, what, token string) {
 		sessionLeft(t, k.w, what, token)
 		return
 	}
-	sessionNobody(t, k.w, what, token)
+	sessionSignedOut(t, k.w, what, token)
 }
 
 // good checks that a token is ada's session.

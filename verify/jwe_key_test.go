@@ -112,7 +112,7 @@ func jwe01(t *T) {
 		if len(h.values) < 12 {
 			t.Fatalf("twin: only %d values", len(h.values))
 		}
-		refused := func(t *T, what, v string) { sessionNobody(t, h.World, what, v) }
+		refused := func(t *T, what, v string) { sessionSignedOut(t, h.World, what, v) }
 		if strategy == "jwt" {
 			refused = newJWEBench(t, h.World).refused
 		}

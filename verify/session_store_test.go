@@ -140,7 +140,7 @@ func session06(t *T) {
 			}
 		}
 		for _, v := range []string{records[0].SessionToken, records[0].Digest, records[0].ID, "sha256:" + cookie} {
-			sessionNobody(t, w, "what the store holds", v)
+			sessionSignedOut(t, w, "what the store holds", v)
 		}
 		if b.Email() != "ada@example.com" {
 			t.Error("twin: the cookie itself is not valid")

@@ -296,7 +296,7 @@ func session24(t *T) {
 	}
 	for strategy, w := range worlds {
 		other := map[string]string{"database": "jwt", "jwt": "database"}[strategy]
-		sessionNobody(t, w, "the cookie of "+other+" with "+strategy, jars[other].Cookies[w.SessionCookie()])
+		sessionSignedOut(t, w, "the cookie of "+other+" with "+strategy, jars[other].Cookies[w.SessionCookie()])
 		if a := sessionRaw(w, w.SessionCookie()+"="+jars[strategy].Cookies[w.SessionCookie()]); !strings.Contains(a.Text, "ada@app.test") {
 			t.Errorf("twin: back with %s: %d %s", strategy, a.StatusCode, a.Text)
 		}

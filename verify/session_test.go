@@ -86,9 +86,9 @@ func sessionEmpty(t *T) string {
 	return "{}"
 }
 
-// sessionNobody checks that a cookie value is not a session: the answer is empty, the
+// sessionSignedOut checks that a cookie value is not a session: the answer is empty, the
 // cookie is expired, nothing is written.
-func sessionNobody(t *T, w *arena.World, what, value string) {
+func sessionSignedOut(t *T, w *arena.World, what, value string) {
 	t.Helper()
 	lines := sessionIgnored(t, w, what, value)
 	if !slices.ContainsFunc(lines, func(line string) bool {
@@ -148,7 +148,7 @@ func session01(t *T) {
 			if victim.Cookies[w.SessionCookie()] == v {
 				t.Error("the planted token became the session")
 			}
-			sessionNobody(t, w, "the planted token", v)
+			sessionSignedOut(t, w, "the planted token", v)
 		}
 		t.Figure("%d planted values", len(planted))
 	})
@@ -167,7 +167,7 @@ func session02(t *T) {
 		if b.Cookies[w.SessionCookie()] == old.Cookies[w.SessionCookie()] || b.Email() != "ada@example.com" || w.Person(t, b) != who {
 			t.Errorf("now %q, the same token: %v", b.Email(), b.Cookies[w.SessionCookie()] == old.Cookies[w.SessionCookie()])
 		}
-		sessionNobody(t, w, "the session from before", old.Cookies[w.SessionCookie()])
+		sessionSignedOut(t, w, "the session from before", old.Cookies[w.SessionCookie()])
 	})
 }
 
@@ -187,7 +187,7 @@ func session03(t *T) {
 				t.Errorf("link=%q: %d accounts of ada, want %d; %v", intent, len(linked), wanted, err)
 			}
 			if strategy == "database" || intent == "" {
-				sessionNobody(t, w, "link="+intent+": the session from before", old.Cookies[w.SessionCookie()])
+				sessionSignedOut(t, w, "link="+intent+": the session from before", old.Cookies[w.SessionCookie()])
 			}
 		}
 	})
@@ -198,7 +198,7 @@ func session04(t *T) {
 		w := t.EnterOffline(sessionStrategy(strategy))
 		for _, v := range []string{seal.Token(), strings.Repeat("z", 43), "1", strings.Repeat("0", 64), "0190f3a1-7d4e-7c2b-9a10-3f5b6c7d8e9f",
 			"eyJhbGciOiJkaXIiLCJlbmMiOiJBMjU2R0NNIn0.." + seal.Token()[:16] + "." + seal.Token() + "." + seal.Token()[:22]} {
-			sessionNobody(t, w, v, v)
+			sessionSignedOut(t, w, v, v)
 			b := w.Browser()
 			b.Cookies[w.SessionCookie()] = v
 			b.Email()

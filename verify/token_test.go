@@ -415,25 +415,25 @@ func token08(t *T) {
 		c.TrustedOrigins = []string{"https://www.app.test"}
 		c.Tokens.Audiences = []authsvc.Audience{{ID: tokenAPI}, {ID: tokenOther, Alg: authsvc.SigningRS256}, {ID: "ed", Alg: authsvc.SigningEdDSA}}
 	})
-	ada, nobody := w.Browser(), w.Browser()
+	ada, visitor := w.Browser(), w.Browser()
 	ada.SignIn(w.OP, "ada")
 	ada.Header.Set("Origin", "https://www.app.test")
 	for _, path := range []string{"jwks", ".well-known/openid-configuration"} {
-		one, two := ada.Get("/api/auth/"+path), nobody.Get("/api/auth/"+path)
+		one, two := ada.Get("/api/auth/"+path), visitor.Get("/api/auth/"+path)
 		if one.Text != two.Text || one.StatusCode != 200 || one.Header["Set-Cookie"] != nil || one.Header["Access-Control-Allow-Origin"] != nil || one.Header.Get("Cache-Control") != "public, max-age=900" {
 			t.Errorf("%s: %d %v", path, one.StatusCode, one.Header)
 		}
-		nobody.Header.Set("If-None-Match", one.Header.Get("ETag"))
-		if a := nobody.Get("/api/auth/" + path); a.StatusCode != 304 || a.Text != "" {
+		visitor.Header.Set("If-None-Match", one.Header.Get("ETag"))
+		if a := visitor.Get("/api/auth/" + path); a.StatusCode != 304 || a.Text != "" {
 			t.Errorf("%s again: %d", path, a.StatusCode)
 		}
-		delete(nobody.Header, "If-None-Match")
+		delete(visitor.Header, "If-None-Match")
 		if a := ada.Post("/api/auth/" + path); a.StatusCode != 405 {
 			t.Errorf("POST %s: %d", path, a.StatusCode)
 		}
 	}
 	var set struct{ Keys []map[string]any }
-	if err := json.Unmarshal([]byte(nobody.Get("/api/auth/jwks").Text), &set); err != nil || len(set.Keys) != 3 {
+	if err := json.Unmarshal([]byte(visitor.Get("/api/auth/jwks").Text), &set); err != nil || len(set.Keys) != 3 {
 		t.Fatalf("%v, %v", set, err)
 	}
 	for _, key := range set.Keys {

@@ -23,7 +23,7 @@ const (
 	// been read again after the write, so that a stale link never takes effect.
 	linkingField = "authsvc_linking"
 	// signUpField marks the user of a sign-up in progress. It holds the _id of the
-	// account, which was written earlier; see dropHalfMade.
+	// account, which was written earlier; see removeIncomplete.
 	signUpField = "authsvc_signup"
 	// epochField holds the latest epoch at which the account was linked or used to sign
 	// in. It is absent for epoch 0 and in accounts linked by NextAuth.js.

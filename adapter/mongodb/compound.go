@@ -80,7 +80,7 @@ func (up signUp) insertNewUser(ctx context.Context, u authsvc.User, account bool
 	}
 	d, found := up.first(ctx, up.users(), bson.D{up.address(u.Email)})
 	if found == nil {
-		found = up.dropHalfMade(ctx, d)
+		found = up.removeIncomplete(ctx, d)
 	}
 	if !errors.Is(found, authsvc.ErrNotFound) {
 		return cmp.Or(found, err)
@@ -88,10 +88,10 @@ func (up signUp) insertNewUser(ctx context.Context, u authsvc.User, account bool
 	return up.insertUser(ctx, u, up.user, marks...)
 }
 
-// dropHalfMade removes a user left by an abandoned sign-up, and returns ErrNotFound.
+// removeIncomplete removes a user left by an abandoned sign-up, and returns ErrNotFound.
 // Such a user was inserted after its account had been removed; it would keep the
 // address from its owner.
-func (s *Store) dropHalfMade(ctx context.Context, user document) error {
+func (s *Store) removeIncomplete(ctx context.Context, user document) error {
 	if !user.has(signUpField) {
 		return nil
 	}
@@ -256,10 +256,10 @@ func (s *Store) removeUnproved(ctx context.Context, p authsvc.Proof) (removed []
 		if err := s.removeLinks(ctx, links); err != nil {
 			return err
 		}
-		return s.removePlanted(ctx, p)
+		return s.removeEarlierCredentials(ctx, p)
 	})
 	if err == nil {
-		err = s.sparePending(ctx, p)
+		err = s.keepPending(ctx, p)
 	}
 	if err == nil {
 		err = accounts(ctx)

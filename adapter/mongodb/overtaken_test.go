@@ -49,9 +49,9 @@ func TestProofOvertaken(t *testing.T) {
 	}
 }
 
-// TestLinkUnderWay checks that an account being linked is not valid before the link is
+// TestLinkInProgress checks that an account being linked is not valid before the link is
 // known not to be stale, even for a sign-in after the proof of the address.
-func TestLinkUnderWay(t *testing.T) {
+func TestLinkInProgress(t *testing.T) {
 	t.Parallel()
 	s := newShared(t, Options{})
 	takeBack := revokingSteps(t)["ProveEmail"]

@@ -362,9 +362,9 @@ func (s *Store) DeleteCredentials(ctx context.Context, userID string, r *authsvc
 	return n, err
 }
 
-// removePlanted removes the second step and the credentials from before the address was
-// proved, except the sign-in that proves it.
-func (s *Store) removePlanted(ctx context.Context, p authsvc.Proof) error {
+// removeEarlierCredentials removes the second step and the credentials from before the
+// address was proved, except the sign-in that proves it.
+func (s *Store) removeEarlierCredentials(ctx context.Context, p authsvc.Proof) error {
 	mine := bson.D{{Key: "$ne", Value: credentialID(authsvc.CredentialPending, p.Pending)}}
 	_, err := s.deleteAll(ctx, s.credentials(), by("user", p.UserID, bson.E{Key: "_id", Value: mine}))
 	if err == nil {
@@ -373,9 +373,9 @@ func (s *Store) removePlanted(ctx context.Context, p authsvc.Proof) error {
 	return err
 }
 
-// sparePending gives the sign-in that proves the address the epoch of the proof. It
+// keepPending gives the sign-in that proves the address the epoch of the proof. It
 // removes credentials stored meanwhile, which have no effect.
-func (s *Store) sparePending(ctx context.Context, p authsvc.Proof) error {
+func (s *Store) keepPending(ctx context.Context, p authsvc.Proof) error {
 	if p.Pending != "" {
 		key := by("_id", credentialID(authsvc.CredentialPending, p.Pending), bson.E{Key: "user", Value: p.UserID})
 		err := s.change(ctx, s.credentials(), key, bson.D{{Key: "$set", Value: by("epoch", p.Revoke.Seq)}})

@@ -99,7 +99,7 @@ func (s *Store) GetUserByEmail(ctx context.Context, email string) (authsvc.User,
 		has := by(s.names.of("User.email"), bson.D{{Key: "$eq", Value: email}, {Key: "$type", Value: "string"}})
 		d, err := s.first(ctx, s.users(), has)
 		if err == nil {
-			err = s.dropHalfMade(ctx, d)
+			err = s.removeIncomplete(ctx, d)
 		}
 		if err != nil {
 			return authsvc.User{}, err

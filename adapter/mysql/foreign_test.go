@@ -58,7 +58,7 @@ const numbered = "CREATE TABLE users (id INT UNSIGNED NOT NULL AUTO_INCREMENT PR
 	"CREATE TABLE sessions (id INT NOT NULL AUTO_INCREMENT PRIMARY KEY, userId INT UNSIGNED NOT NULL, sessionToken VARBINARY(255) NOT NULL, expires DATETIME(3) NOT NULL);\n" +
 	"CREATE TABLE verification_token (identifier VARBINARY(255) NOT NULL, token VARBINARY(255) NOT NULL, expires DATETIME(3) NOT NULL, PRIMARY KEY (identifier, token));\n"
 
-func TestAdapterOnTablesOfOthers(t *testing.T) {
+func TestAdapterOnOtherTables(t *testing.T) {
 	servertest.Long(t)
 	t.Parallel()
 	for name, c := range map[string]struct {

@@ -72,9 +72,9 @@ func TestAdapterOnPrisma(t *testing.T) {
 		"pool_max_conns=8&TimeZone=Australia/Lord_Howe")
 }
 
-// TestAdapterOnPrismaOfToday runs the suite on the models that Auth.js documents today:
+// TestAdapterOnCurrentPrisma runs the suite on the models that Auth.js documents today:
 // accounts and sessions have no ids, and updatedAt must be given.
-func TestAdapterOnPrismaOfToday(t *testing.T) {
+func TestAdapterOnCurrentPrisma(t *testing.T) {
 	servertest.Long(t)
 	t.Parallel()
 	suite(t, Options{}, other{schema: prismaToday, limits: adaptertest.Limits{Expiry: math.MaxInt32}},

@@ -107,7 +107,7 @@ func (s signIns) handler() http.Handler {
 	mux.HandleFunc("GET /api/auth/csrf", func(w http.ResponseWriter, _ *http.Request) { writeJSON(w, token) })
 	mux.HandleFunc("POST /api/auth/signin/email", s.sendLink)
 	mux.HandleFunc("GET /api/auth/callback/email", s.openLink)
-	mux.HandleFunc("POST /api/auth/signin/op", s.sendAway)
+	mux.HandleFunc("POST /api/auth/signin/op", s.redirectToProvider)
 	mux.HandleFunc("GET /api/auth/callback/op", s.comeBack)
 	mux.HandleFunc("GET /api/auth/session", s.session)
 	return mux
@@ -184,8 +184,8 @@ func (s signIns) openLink(w http.ResponseWriter, r *http.Request) {
 	s.arrive(w, r, "email", idToken{Email: address, Name: "Person"}, err)
 }
 
-// sendAway redirects a person to the provider. It seals nothing.
-func (s signIns) sendAway(w http.ResponseWriter, r *http.Request) {
+// redirectToProvider redirects a person to the provider. It seals nothing.
+func (s signIns) redirectToProvider(w http.ResponseWriter, r *http.Request) {
 	writeJSON(w, []byte(`{"url":"`+s.provider.issuer+"/authorize?"+url.Values{
 		"redirect_uri": {"http://" + r.Host + "/api/auth/callback/op"}, "state": {rand.Text()}, "nonce": {rand.Text()},
 	}.Encode()+`"}`))

@@ -35,7 +35,7 @@ func (c *checkCommand) Run(p *program) error {
 	if err != nil {
 		return err
 	}
-	service, err := prepareEngine(s, standIn(s))
+	service, err := prepareEngine(s, addToConditions(s))
 	if err != nil {
 		return err
 	}

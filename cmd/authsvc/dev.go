@@ -22,7 +22,7 @@ import (
 func (c *devCommand) serve(p *program) error {
 	var started *devidp.Server
 	p.adapt = func(s *config.Settings) (err error) {
-		if problem := putBehind(s, c.Upstream, nil); problem != "" {
+		if problem := addGateHost(s, c.Upstream, nil); problem != "" {
 			return fmt.Errorf("%s: %w", problem, errUsage)
 		}
 		if err := c.ownStorage(s); err != nil {

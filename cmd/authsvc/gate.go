@@ -26,7 +26,7 @@ type gateCommand struct {
 // configuration.
 func (c *gateCommand) Run(p *program) error {
 	p.adapt = func(s *config.Settings) error {
-		if problem := putBehind(s, c.Upstream, c.Allow); problem != "" {
+		if problem := addGateHost(s, c.Upstream, c.Allow); problem != "" {
 			return fmt.Errorf("%s: %w", problem, errUsage)
 		}
 		return nil
@@ -34,9 +34,9 @@ func (c *gateCommand) Run(p *program) error {
 	return p.start(nonEmpty(map[string]string{"listen": c.Listen, "url": c.Origin}))
 }
 
-// putBehind puts a program behind sign-in at the origin of the URL. It returns the
+// addGateHost puts a program behind sign-in at the origin of the URL. It returns the
 // problem with the flags, or "".
-func putBehind(s *config.Settings, upstream string, allow []string) (problem string) {
+func addGateHost(s *config.Settings, upstream string, allow []string) (problem string) {
 	if upstream == "" {
 		return ""
 	}

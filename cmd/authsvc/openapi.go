@@ -20,7 +20,7 @@ func (c *openapiCommand) Run(p *program) error {
 		if err != nil {
 			return err
 		}
-		service, err := prepareEngine(s, standIn(s))
+		service, err := prepareEngine(s, addToConditions(s))
 		if err != nil {
 			return err
 		}

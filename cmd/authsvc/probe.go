@@ -39,7 +39,7 @@ func (c *probeCommand) Run(p *program) error {
 	if err != nil {
 		return err
 	}
-	service, err := prepareEngine(s, standIn(s))
+	service, err := prepareEngine(s, addToConditions(s))
 	if err != nil {
 		return err
 	}

@@ -228,9 +228,9 @@ func keepsAnswers(check func(http.Handler) http.Handler, program http.Handler) h
 	})
 }
 
-// handsOver switches connections to cleartext HTTP/2 where anyone may pass, and hides
+// servesHandOver switches connections to cleartext HTTP/2 where anyone may pass, and hides
 // the request for it when it asks.
-func handsOver(check func(http.Handler) http.Handler, program http.Handler) http.Handler {
+func servesHandOver(check func(http.Handler) http.Handler, program http.Handler) http.Handler {
 	type asked struct{}
 	checked := check(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Context().Value(asked{}) != nil {
@@ -275,7 +275,7 @@ func planted() map[string]front {
 			bypassed(func(r *http.Request) bool { return strings.HasPrefix(r.RequestURI, "/public/probe/..") })).then(takesTargets),
 		"cached": keepsAnswers,
 		"h2c-upgrade http2 http2-header": bypassed(func(r *http.Request) bool { return r.ProtoMajor == 2 && r.URL.Path == "/admin/probe" }).then(
-			opensWithout(func(r *http.Request, _ string) bool { return r.ProtoMajor == 2 })).then(handsOver),
+			opensWithout(func(r *http.Request, _ string) bool { return r.ProtoMajor == 2 })).then(servesHandOver),
 		"framing": bypassed(func(r *http.Request) bool { return len(r.TransferEncoding) > 0 }),
 	}
 }

@@ -62,17 +62,19 @@ func dryRunEngine(s *config.Settings) (*engine.Operator, error) {
 	if err := configureDecisions(&alone); err != nil {
 		return nil, err
 	}
-	return prepareEngine(&alone, standIn(&alone))
+	return prepareEngine(&alone, addToConditions(&alone))
 }
 
 // validate has the engine check the settings as if the store were open.
 func validate(s *config.Settings) error {
-	_, err := prepareEngine(s, standIn(s))
+	_, err := prepareEngine(s, addToConditions(s))
 	return err
 }
 
-// standIn returns an in-memory store with the user columns of the settings.
-func standIn(s *config.Settings) authsvc.Adapter { return memory.New(s.Storage.Naming.UserColumns...) }
+// addToConditions returns an in-memory store with the user columns of the settings.
+func addToConditions(s *config.Settings) authsvc.Adapter {
+	return memory.New(s.Storage.Naming.UserColumns...)
+}
 
 // prepareEngine returns an engine with a store, or without one if the settings have
 // none. It does not start the engine.

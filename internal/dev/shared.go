@@ -118,14 +118,14 @@ func (w *world) guardShared(next http.Handler) http.Handler {
 				http.SetCookie(rw, &http.Cookie{Name: gateCookie, Value: w.gate.cookie, Path: "/", HttpOnly: true, Secure: w.gate.secure, SameSite: http.SameSiteLaxMode})
 				fmt.Fprintf(w.Out, "\nA browser used the address. For another browser: %s\n\n", w.invitation())
 			default:
-				w.turnAway(rw)
+				w.refuseVisitor(rw)
 				return
 			}
 			http.Redirect(rw, r, "/", http.StatusSeeOther)
 			return
 		}
 		if !w.gate.knows(r) {
-			w.turnAway(rw)
+			w.refuseVisitor(rw)
 			return
 		}
 		r.Host = strings.TrimPrefix(strings.TrimPrefix(w.origin, "https://"), "http://") // a proxy may have changed it
@@ -133,7 +133,7 @@ func (w *world) guardShared(next http.Handler) http.Handler {
 	})
 }
 
-func (w *world) turnAway(rw http.ResponseWriter) {
+func (w *world) refuseVisitor(rw http.ResponseWriter) {
 	rw.Header().Set("Cache-Control", "no-store")
 	http.Error(rw, "Open the address that authsvc dev printed: its token lets one browser in.", http.StatusForbidden)
 }

@@ -26,7 +26,7 @@ type Kind struct {
 // A Log records audit events: it writes them to the program's log, calls Events.Audit
 // and, if configured, stores them.
 type Log struct {
-	*fleet.Given
+	*fleet.Common
 	fleet      *fleet.Fleet
 	queue      *queue                          // nil: audit events are not stored
 	repeats    *repeats                        // counts repeated refusals and failures
@@ -35,8 +35,8 @@ type Log struct {
 }
 
 // New returns a Log that knows no events yet; see Know.
-func New(g *fleet.Given, fl *fleet.Fleet) *Log {
-	return &Log{Given: g, fleet: fl, outcomes: map[string]authsvc.AuditOutcome{}, repeats: newRepeats(false)}
+func New(g *fleet.Common, fl *fleet.Fleet) *Log {
+	return &Log{Common: g, fleet: fl, outcomes: map[string]authsvc.AuditOutcome{}, repeats: newRepeats(false)}
 }
 
 // Know adds the events of a table. Call it before recording any event.

@@ -20,7 +20,7 @@ func TestWorkerPanics(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var log bytes.Buffer
-		fl := New(&Given{Log: slog.New(slog.NewTextHandler(&log, nil))})
+		fl := New(&Common{Log: slog.New(slog.NewTextHandler(&log, nil))})
 		fl.Open()
 		began := time.Now()
 		var runs atomic.Int32
@@ -54,7 +54,7 @@ func TestWorkerPanics(t *testing.T) {
 func TestPanickingWorkerEnds(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		fl := New(&Given{Log: slog.New(slog.DiscardHandler)})
+		fl := New(&Common{Log: slog.New(slog.DiscardHandler)})
 		fl.Open()
 		runs := 0
 		fl.Go("the sweep", func(context.Context) { runs++; panic("a store") })
@@ -93,7 +93,7 @@ func TestLeasePanics(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		store := &leaseStore{}
-		fl := New(&Given{Log: slog.New(slog.DiscardHandler), Adapter: store})
+		fl := New(&Common{Log: slog.New(slog.DiscardHandler), Adapter: store})
 		release, err := fl.Lease(t.Context(), "name")
 		if err != nil {
 			t.Fatal(err)

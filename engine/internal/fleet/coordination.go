@@ -88,7 +88,7 @@ func (fl *Fleet) HoldLease(ctx context.Context, name, holder string) (release fu
 
 // New returns a Fleet. Call Open before Go, RunTask and the other methods that use the
 // contexts of the background work.
-func New(g *Given) *Fleet { return &Fleet{Given: g, warned: NewReplayCache()} }
+func New(g *Common) *Fleet { return &Fleet{Common: g, warned: NewReplayCache()} }
 
 // maxReplays limits the keys that a ReplayCache remembers.
 const maxReplays = 100_000

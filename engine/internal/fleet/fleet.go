@@ -12,8 +12,8 @@ import (
 	"authsvc/internal/seal"
 )
 
-// Given holds what the program passes to every storey and room.
-type Given struct {
+// Common holds what the program passes to every storey and room.
+type Common struct {
 	Log       *slog.Logger
 	Adapter   authsvc.Adapter // without storage: the result of NoStorage
 	Callbacks authsvc.Callbacks
@@ -23,7 +23,7 @@ type Given struct {
 // A Fleet gives a service access to what its replicas share, and runs its work outside
 // of requests: the clock of the store, leases, tasks and sealed records.
 type Fleet struct {
-	*Given
+	*Common
 	clock         storeClock
 	background    background
 	credentialBox *seal.Box    // seals Credential.Data; see placeOf

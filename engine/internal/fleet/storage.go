@@ -14,7 +14,7 @@ var ErrNoStorage = errors.New("authsvc: without storage")
 
 // InheritStorage takes over the replay cache from before if both services have no
 // storage.
-func (g *Given) InheritStorage(before *Given) {
+func (g *Common) InheritStorage(before *Common) {
 	now, none := g.Adapter.(*noAdapter)
 	was, had := before.Adapter.(*noAdapter)
 	if none && had {
@@ -30,7 +30,7 @@ type noAdapter struct{ replays *ReplayCache }
 func NoStorage() authsvc.Adapter { return &noAdapter{NewReplayCache()} }
 
 // Stores reports whether the service has storage.
-func (g *Given) Stores() bool {
+func (g *Common) Stores() bool {
 	_, none := g.Adapter.(*noAdapter)
 	return !none
 }

@@ -97,12 +97,12 @@ func (l *Limiter) Over(key string, now time.Time) bool {
 
 // Limits counts events against rates, in this process and in the store.
 type Limits struct {
-	*fleet.Given
+	*fleet.Common
 	all map[string]*Limiter // by name; Reconfigure passes their counts on
 }
 
 // New returns Limits without limiters.
-func New(g *fleet.Given) *Limits { return &Limits{Given: g, all: map[string]*Limiter{}} }
+func New(g *fleet.Common) *Limits { return &Limits{Common: g, all: map[string]*Limiter{}} }
 
 // Inherit takes over the counts of the service before.
 func (li *Limits) Inherit(before *Limits) {

@@ -84,7 +84,7 @@ func (s *Site) Judge(ctx context.Context, a *Asked) Decision {
 	if !a.mayUpgrade() {
 		return Decision{Verdict: Forbidden, Reason: "a WebSocket from another origin"}
 	}
-	if a.worksAtOwn() {
+	if a.isOwnServiceWorker() {
 		return Decision{Verdict: Forbidden, Reason: "a service worker script below the path where people sign in"}
 	}
 	who, err := a.Subject()
@@ -102,10 +102,10 @@ func (s *Site) Judge(ctx context.Context, a *Asked) Decision {
 	return d
 }
 
-// worksAtOwn reports whether a request is for the script of a service worker that could
+// isOwnServiceWorker reports whether a request is for the script of a service worker that could
 // read the credentials of people signing in. A worker's scope is everything below its
 // script's directory.
-func (a *Asked) worksAtOwn() bool {
+func (a *Asked) isOwnServiceWorker() bool {
 	if len(a.Header["Service-Worker"]) == 0 || a.Own == "" {
 		return false
 	}

@@ -20,7 +20,7 @@ func (s *Site) Explain(ctx context.Context, a *Asked) (Decision, []Reading) {
 	path, isPath := pathOf(a.Target)
 	methods, known := methodsOf(a.Method, overrides(a.Header, a.Target), nil)
 	all, few := readings(path, nil)
-	if d.Verdict == Unjudged || !isPath || !known || !few || !a.mayUpgrade() || a.worksAtOwn() {
+	if d.Verdict == Unjudged || !isPath || !known || !few || !a.mayUpgrade() || a.isOwnServiceWorker() {
 		return d, nil
 	}
 	var list []Reading

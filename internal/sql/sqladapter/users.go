@@ -94,7 +94,7 @@ func (a *Adapter) UpdateUser(ctx context.Context, id string, change authsvc.User
 		if err := r.row(ctx, a.lockUser, id).Scan(a.scanUser(&u)...); err != nil {
 			return err
 		}
-		if err := a.stillWas(ctx, r, &u, change.Was); err != nil {
+		if err := a.unchanged(ctx, r, &u, change.Was); err != nil {
 			return err
 		}
 		set(&u.Name, change.Name)
@@ -110,9 +110,9 @@ func (a *Adapter) UpdateUser(ctx context.Context, id string, change authsvc.User
 	return u, nil
 }
 
-// stillWas returns ErrStale if the locked user u no longer matches was. A nil was
+// unchanged returns ErrStale if the locked user u no longer matches was. A nil was
 // matches any user.
-func (a *Adapter) stillWas(ctx context.Context, r runner, u, was *authsvc.User) error {
+func (a *Adapter) unchanged(ctx context.Context, r runner, u, was *authsvc.User) error {
 	if was == nil {
 		return nil
 	}

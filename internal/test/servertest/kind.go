@@ -76,7 +76,7 @@ func (k *kind) find() (string, error) {
 				k.url, k.refusal = server, nil
 				return
 			}
-			if k.refusal == nil && !errors.Is(err, errNobody) {
+			if k.refusal == nil && !errors.Is(err, errNotListening) {
 				k.refusal = err
 			}
 		}
@@ -91,16 +91,16 @@ func (k *kind) probe(server string) error {
 	switch {
 	case err == nil:
 		return nil
-	case nobodyThere(err):
-		return fmt.Errorf("%s %w: %w", k.name, errNobody, discreet(server, err))
+	case notListening(err):
+		return fmt.Errorf("%s %w: %w", k.name, errNotListening, discreet(server, err))
 	}
 	return fmt.Errorf("%w; %s", discreet(server, err), k.setUp())
 }
 
-var errNobody = errors.New("does not answer")
+var errNotListening = errors.New("does not answer")
 
-// nobodyThere reports whether the error means an unreachable server, not a refusal.
-func nobodyThere(err error) bool {
+// notListening reports whether the error means an unreachable server, not a refusal.
+func notListening(err error) bool {
 	var timeout net.Error
 	return errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, fs.ErrNotExist) || errors.Is(err, context.DeadlineExceeded) ||
 		errors.As(err, &timeout) && timeout.Timeout()
