@@ -65,8 +65,8 @@ lint: ## staticcheck
 	go run $(STATICCHECK) ./...
 
 # Vale parses Go with a library in C.
-prose: ## check the English of comments and Markdown by the rules in .vale
-	@$(if $(RACE),go run $(VALE) --no-global $$(git ls-files '*.go' '*.md'),echo "Without Vale: there is no C compiler, or CGO_ENABLED is 0.")
+prose: ## check the English of comments, string literals and Markdown by the rules in .vale
+	@$(if $(RACE),go run $(VALE) --no-global $$(git ls-files '*.go' '*.md') && rm -rf out/texts && go run ./internal/tools/prose texts out/texts && cd out/texts && go run $(VALE) --no-global --config ../../.vale.ini .,echo "Without Vale: there is no C compiler, or CGO_ENABLED is 0.")
 
 audit: ## gosec and errcheck
 	.ci/audit

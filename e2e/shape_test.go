@@ -204,7 +204,7 @@ export const id: string = session.user.id
 export const role: string | null = session.user.role
 export const groups: string[] = session.user.groups
 export const expires: string = session.expires
-// @ts-expect-error nobody knows its type
+// @ts-expect-error its type is unknown
 export const roles: string[] = session.user.realmRoles
 // @ts-expect-error it is not exposed
 session.user.realm_roles

@@ -168,7 +168,7 @@ func TestTokenOfAPage(t *testing.T) {
 	const page = `
 const real = globalThis.fetch;
 globalThis.fetch = (path, o = {}) => real(%ORIGIN% + path, { ...o, headers: { ...o.headers, cookie: %COOKIE% } });
-console.log(JSON.stringify([await token("https://api.example.com"), await token("https://nobody.example.com").catch((e) => e.message)]));
+console.log(JSON.stringify([await token("https://api.example.com"), await token("https://unknown.example.com").catch((e) => e.message)]));
 `
 	quoted := func(s string) string {
 		raw, err := json.Marshal(s)

@@ -35,7 +35,7 @@ func checkSignUp(b *builder, s *desk) {
 	s.newDomains = []access.Condition{compiled}
 	b.needStorage("domains_without_storage", "SignUp.Domains", "are set, but without storage no users are created", "set Adapter, or name the domains in SignIn.Allow")
 	if s.invitedOnly {
-		b.fail("SignUp.Domains", "are set, but with the policy invited nobody can sign up", "leave them out, or use the policy open", "SignUp.Policy")
+		b.fail("SignUp.Domains", "are set, but with the policy invited, new users cannot sign up", "leave them out, or use the policy open", "SignUp.Policy")
 	}
 }
 

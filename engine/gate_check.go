@@ -127,7 +127,7 @@ func (gt *gateRoom) check(rq *request, rt *checkRoute, rest string) (verdict, ou
 	case strings.HasPrefix(target, rq.basePath+"/"): // the proxy would ask about a redirect to gate/start again
 		rq.audit("gate.misconfigured", "", "a proxy asks about the routes of the service")
 		gt.warnOnceAMinute(rq, "routes", v.origin,
-			"a proxy asks about authsvc's own routes, so nobody can sign in there; it must pass requests below this path on to authsvc without asking", "host", v.origin, "path", rq.basePath+"/")
+			"a proxy asks about authsvc's own routes, so people cannot sign in there; it must pass requests below this path on to authsvc without asking", "host", v.origin, "path", rq.basePath+"/")
 		_, name, _ := strings.Cut(v.origin, "://")
 		return v, notSetUp(rq, "routes", name, http.StatusForbidden)
 	}

@@ -191,7 +191,7 @@ func auditJudge(t *T, e authsvc.AuditEvent, c auditCase, logs string, began time
 		t.Errorf("%s: provider %q", e.Name, e.Provider)
 	}
 	if good && strings.Contains("sign_in.succeeded account.linked account.unlinked sign_out.succeeded sessions.ended user.deleted", e.Name) && e.UserID == "" {
-		t.Errorf("%s: nobody", e.Name)
+		t.Errorf("%s: no user", e.Name)
 	}
 	line := regexp.MustCompile(`(?m)^time=\S+ level=INFO msg=audit event=` + regexp.QuoteMeta(e.Name) + ` outcome=` + string(e.Outcome) + ` utc=\S+Z.*$`).FindString(logs)
 	for _, field := range []string{e.UserID, e.ClientIP, e.Provider, e.RequestID} {

@@ -67,7 +67,7 @@ func gateByToken(t *T, kind stores.Kind, strategy string) {
 		"below a path where only people may pass": {"/api/people/", []string{with(good)}, 403},
 		"in another spelling":                     {"/api/%2e%2e/dash", []string{with(good)}, 403},
 		"where its domain does not match":         {"/ops/", []string{with(good)}, 403},
-		"of nobody":                               {"/api/x", []string{with(personaltoken.New())}, 401},
+		"of no user":                              {"/api/x", []string{with(personaltoken.New())}, 401},
 		"cut off":                                 {"/api/x", []string{with(good[:30])}, 401},
 		"in capitals":                             {"/api/x", []string{with(strings.ToUpper(good))}, 401},
 		"twice":                                   {"/api/x", []string{with(good), with(good)}, 400},

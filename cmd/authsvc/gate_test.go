@@ -131,7 +131,7 @@ func TestGateFlags(t *testing.T) {
 		{"", []string{"gate", "--upstream", "http://127.0.0.1:1", "--allow", "when=user.nmae == '', x"}, "command line: --allow[0].when is wrong: "},
 		{"", []string{"gate", "--upstream", "localhost:80"}, "is not the address of a program"},
 		{"gate:\n  hosts:\n    - origin: http://localhost:3000\n", []string{"serve"}, "authsvc.yaml:7: gate.hosts[0].upstream is missing"},
-		{"gate:\n  hosts:\n    - {origin: \"http://localhost:3000\", upstream: \"unix:/a\", rules: [{match: /a/, allow: everybody}]}\n", []string{"serve"}, "everybody"},
+		{"gate:\n  hosts:\n    - {origin: \"http://localhost:3000\", upstream: \"unix:/a\", rules: [{match: /a/, allow: everyone}]}\n", []string{"serve"}, "everyone"},
 	} {
 		if err := os.WriteFile(file, []byte(config+tt.more), 0o600); err != nil {
 			t.Fatal(err)

@@ -48,7 +48,7 @@ func TestAuthorizeErrorsAtClient(t *testing.T) {
 		"nonce twice":          {url.Values{"nonce": {"a", "b"}}, "invalid_request"},
 		"state twice":          {url.Values{"state": {"a", "b"}}, "invalid_request"},
 		"state twice the same": {url.Values{"state": {"a", "a"}}, "invalid_request"},
-		"empty hint is nobody": {url.Values{"login_hint": {""}}, "login_required"},
+		"empty hint":           {url.Values{"login_hint": {""}}, "login_required"},
 		"state with odd bytes": {url.Values{"state": {"a&iss=x\r\nSet-Cookie: a=b"}}, ""},
 		"unknown are ignored":  {url.Values{"x-unknown": {"1"}, "scope": {"openid x"}}, ""},
 		"resource may repeat":  {url.Values{"resource": {"https://a.test", "https://b.test"}}, ""},
@@ -199,7 +199,7 @@ func TestChooseRefusals(t *testing.T) {
 	}
 	t.Cleanup(func() {
 		if got := len(server.People()); got != people {
-			t.Errorf("a refused form added somebody: %d people", got)
+			t.Errorf("a refused form added a person: %d people", got)
 		}
 	})
 }

@@ -191,7 +191,7 @@ func TestStyleAndAvatar(t *testing.T) {
 		t.Errorf("avatar: %v %q %s", err, image.Text, svg)
 	}
 	if res, _ := get(t, origin+"/op/avatar/nobody.svg"); res.StatusCode != http.StatusNotFound {
-		t.Errorf("avatar of nobody: %d", res.StatusCode)
+		t.Errorf("avatar of an unknown person: %d", res.StatusCode)
 	}
 }
 

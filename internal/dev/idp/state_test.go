@@ -172,7 +172,7 @@ func TestNewRefusals(t *testing.T) {
 		"accepted, path":    {idp.Options{Issuer: issuer + "/a/b", Key: key}, ""},
 		"accepted, http":    {idp.Options{Issuer: "http://localhost:3001", Key: key}, ""},
 		"accepted, IPv6":    {idp.Options{Issuer: "http://[::1]:3001", Key: key}, ""},
-		"accepted, nobody":  {idp.Options{Issuer: issuer, Key: key, People: []idp.Person{}}, ""},
+		"accepted, no one":  {idp.Options{Issuer: issuer, Key: key, People: []idp.Person{}}, ""},
 		"no issuer":         {idp.Options{Key: key}, "issuer"},
 		"http":              {idp.Options{Issuer: "http://op.example.com", Key: key}, "loopback"},
 		"slash":             {idp.Options{Issuer: issuer + "/", Key: key}, "trailing slash"},

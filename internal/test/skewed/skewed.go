@@ -42,7 +42,7 @@ func inSeconds(v string) int64 {
 //go:linkname labels runtime/pprof.runtime_getProfLabel
 func labels() unsafe.Pointer
 
-// skewHere is that of a goroutine's label, which it has from whoever started it.
+// skewHere is that of a goroutine's label, inherited from the goroutine that started it.
 func skewHere() int64 {
 	set := (*struct{ list []struct{ key, value string } })(labels())
 	if set == nil {

@@ -4,6 +4,7 @@
 //	go run ./internal/tools/prose same COMMIT   # so does a commit since its parent
 //	go run ./internal/tools/prose commits       # so do all commits that say "Prose: only"
 //	go run ./internal/tools/prose counts        # how often comments use words that make readers stumble
+//	go run ./internal/tools/prose texts DIR     # writes the string literals as text files, for Vale
 //
 // A change of prose keeps every Go file the same except its comments and string
 // literals, and changes no other code.
@@ -46,8 +47,10 @@ func run(ctx context.Context, out io.Writer, args []string) error {
 			fmt.Fprint(out, rates)
 		}
 		return err
+	case len(args) == 2 && args[0] == "texts" && !strings.HasPrefix(args[1], "-"):
+		return writeTexts(ctx, args[1])
 	}
-	return errors.New("usage: prose same [COMMIT] | commits | counts")
+	return errors.New("usage: prose same [COMMIT] | commits | counts | texts DIR")
 }
 
 // trailer marks the message of a commit that changes only prose.

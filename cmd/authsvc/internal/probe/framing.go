@@ -51,15 +51,15 @@ func (h *target) started(a *attempt, got *answer) (result, why string) {
 	case got.err != nil:
 		return Unclear, got.err.Error()
 	case got.status == http.StatusFound && h.gateSaid(got):
-		return Broken, "nobody can sign in: " + h.Base + "/gate/start is itself checked, and redirects to itself"
+		return Broken, "people cannot sign in: " + h.Base + "/gate/start is itself checked, and redirects to itself"
 	case got.status == http.StatusFound && strings.HasPrefix(to, h.Login+"/gate/authorize?"):
 		return h.sets("authsvc.gate-tx.")(a, got)
 	case got.status == http.StatusFound && strings.HasPrefix(to, h.Login+"/"):
 		return OK, "redirects to the login host, whose cookie is also for this host"
 	case got.echo != nil:
-		return Broken, "nobody can sign in: " + h.Base + "/ leads to the program, not to authsvc"
+		return Broken, "people cannot sign in: " + h.Base + "/ leads to the program, not to authsvc"
 	}
-	return Broken, fmt.Sprintf("nobody can sign in: %s/gate/start answered %d, and does not redirect to the login host", h.Base, got.status)
+	return Broken, fmt.Sprintf("people cannot sign in: %s/gate/start answered %d, and does not redirect to the login host", h.Base, got.status)
 }
 
 // sets judges an answer of authsvc that must set a cookie whose name contains name.
@@ -69,12 +69,12 @@ func (h *target) sets(name string) func(*attempt, *answer) (result, why string) 
 		case got.err != nil:
 			return Unclear, got.err.Error()
 		case got.status >= 400:
-			return Broken, fmt.Sprintf("nobody can sign in: answered %d, not as authsvc does", got.status)
+			return Broken, fmt.Sprintf("people cannot sign in: answered %d, not as authsvc does", got.status)
 		case !slices.ContainsFunc(got.header["Set-Cookie"], func(line string) bool {
 			given, value, _ := strings.Cut(line, "=")
 			return strings.Contains(given, name) && !strings.HasPrefix(value, ";")
 		}):
-			return Broken, fmt.Sprintf("nobody can sign in: answered %d without the cookie that authsvc sets (…%s…)", got.status, name)
+			return Broken, fmt.Sprintf("people cannot sign in: answered %d without the cookie that authsvc sets (…%s…)", got.status, name)
 		}
 		return OK, fmt.Sprintf("answered %d with a cookie", got.status)
 	}
