@@ -33,7 +33,7 @@ func TestOutlines(t *testing.T) {
 		{"event handler", `[{"title": "Square"}]`, strings.Replace(square, "<path", `<path onclick="x"`, 1), "square", "must be a single path"},
 		{"end of the attribute", `[{"title": "Square"}]`, strings.Replace(square, "H0z", `H0z&quot;`, 1), "square", "must be a single path"},
 		{"no drawing", `[{"title": "Square"}]`, strings.Replace(square, "M0 0", "", 1), "square", "must be a single path"},
-		{"long", `[{"title": "Square"}]`, strings.Replace(square, "H0z", "H0z"+strings.Repeat("m1 1z", 1000), 1), "square", "at most"},
+		{"long", `[{"title": "Square"}]`, strings.Replace(square, "H0z", "H0z"+strings.Repeat("m1 1z", 1000), 1), "square", "the limit is 3000"},
 	}
 	for _, tt := range tests {
 		files := map[string][]byte{"package/package.json": []byte(packageJSON), "package/data/simple-icons.json": []byte(tt.data), "package/icons/" + tt.slug + ".svg": []byte(tt.svg)}

@@ -247,7 +247,7 @@ func TestVariableInItsValue(t *testing.T) {
 		if diff := cmp.Diff(tt.want, s.Engine.Secrets); diff != "" {
 			t.Errorf("%s (-want +got): %s", name, diff)
 		}
-		replaced := name == "another variable" || name == "one that is like it" || name == "a value of its own"
+		replaced := name == "another variable" || name == "a similar name" || name == "a value in the file"
 		if got := strings.Contains(strings.Join(s.Warnings, "\n"), "AUTHSVC_SECRET replaces secret of "); got != replaced {
 			t.Errorf("%s: warnings %q, want one: %t", name, s.Warnings, replaced)
 		}
