@@ -2,19 +2,22 @@
 // tests that must notice. If no test notices, the mutation survives: the check
 // exists, but its loss would go unnoticed.
 //
-//	go run ./internal/tools/mutate            # all, an hour
-//	go run ./internal/tools/mutate -only iss  # those whose name contains "iss"
-//	go run ./internal/tools/mutate -note      # also writes noticed.txt
+//	go run ./internal/tools/mutate                           # all, hours
+//	go run ./internal/tools/mutate -cover out/coverage.json  # all, faster
+//	go run ./internal/tools/mutate -only iss                 # those whose name contains "iss"
+//	go run ./internal/tools/mutate -note                     # also writes noticed.txt
 //
-// noticed.txt holds, for each mutation, the test that noticed it last. That test runs
-// first to save time. The result is the same, because all other tests follow if it
-// passes.
+// Two files save time. noticed.txt holds, for each mutation, the test that noticed it
+// last, which runs first. The file of -cover holds the lines that each test of the
+// engine and of verify runs; tests that run the changed lines come next. Neither
+// changes the result, because all other tests follow if these pass.
 //
 // The command does not change the tree: the compiler gets the changed file as an
 // overlay. The exit status is 1 if any mutation survives.
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -35,13 +38,15 @@ import (
 )
 
 // unrelated matches tests that check the source, speed or waiting, not security.
-const unrelated = "^Test(MailServerDown|SessionFloor|ExposeFloor|Arrows|Bans|HouseRules|Gallery)$"
+const unrelated = "^Test(Allocations|MailServerDown|SessionFloor|ExposeFloor|Arrows|Bans|HouseRules|Gallery)$"
 
 func main() {
 	only := flag.String("only", "", "run only mutations whose name contains this `text`")
 	limit := flag.Duration("limit", 5*time.Minute, "`time` limit for the tests of one mutation")
 	note := flag.Bool("note", false, "write into noticed.txt which test notices each mutation")
 	jobs := flag.Int("jobs", 2, "number of `mutations` to try at once")
+	cover := flag.String("cover", "", "`file` with the lines that each test runs; measured if it does not exist")
+	fresh := flag.Bool("new", false, "try only mutations that noticed.txt does not name")
 	flag.Parse()
 	if flag.NArg() > 0 {
 		fmt.Fprintln(os.Stderr, "mutate: takes no arguments; choose with -only TEXT")
@@ -54,8 +59,19 @@ func main() {
 		fmt.Fprintln(os.Stderr, "mutate:", err)
 		os.Exit(2)
 	}
-	survivors, err := run(ctx, os.Stdout, noticed, *only, *limit, *jobs)
+	t := trial{limit: *limit, noticed: noticed}
+	if *cover != "" {
+		if t.cover, err = coverageOf(ctx, *cover, *jobs); err != nil {
+			fmt.Fprintln(os.Stderr, "mutate:", err)
+			os.Exit(2)
+		}
+	}
+	list := slices.DeleteFunc(slices.Clone(mutations), func(m mutation) bool {
+		return !strings.Contains(m.name, *only) || *fresh && noticed[m.name] != ""
+	})
+	survivors, found, err := t.run(ctx, os.Stdout, list, *jobs)
 	if *note {
+		maps.Copy(noticed, found)
 		err = errors.Join(err, writeNoticed(noticed))
 	}
 	if err != nil {
@@ -67,16 +83,25 @@ func main() {
 	}
 }
 
-// run tries every requested mutation and counts the survivors. It updates noticed.
-func run(ctx context.Context, out io.Writer, noticed map[string]string, only string, limit time.Duration, jobs int) (survivors int, err error) {
+// A trial tries mutations.
+type trial struct {
+	limit   time.Duration     // of the tests of one mutation
+	noticed map[string]string // by the mutation's name, the test that noticed it last
+	cover   coverage          // may be nil
+}
+
+// run tries the mutations of a list. It counts the survivors, and returns which test
+// noticed what.
+func (t *trial) run(ctx context.Context, out io.Writer, list []mutation, jobs int) (survivors int, noticed map[string]string, err error) {
+	if len(list) == 0 {
+		return 0, nil, errors.New("no mutation has such a name")
+	}
 	var mu sync.Mutex
 	var broken []error
-	tried, first := 0, maps.Clone(noticed)
+	noticed = map[string]string{}
 	report := func(m mutation, took time.Duration, by string, err error) {
 		mu.Lock()
 		defer mu.Unlock()
-		tried++
-		noticed[m.name] = by
 		verdict := "killed    by " + by
 		switch {
 		case err != nil:
@@ -86,56 +111,61 @@ func run(ctx context.Context, out io.Writer, noticed map[string]string, only str
 			survivors++
 			verdict = "SURVIVED"
 		}
+		noticed[m.name] = by
 		fmt.Fprintf(out, "%-32s %5.1fs  %s\n", m.name, took.Seconds(), verdict)
 	}
 	var all errgroup.Group
 	all.SetLimit(jobs)
-	for _, m := range mutations {
-		if !strings.Contains(m.name, only) {
-			continue
-		}
+	for _, m := range list {
 		all.Go(func() error {
 			if ctx.Err() != nil {
 				return ctx.Err()
 			}
 			begun := time.Now()
-			by, err := m.try(ctx, first[m.name], limit)
+			by, err := t.try(ctx, m)
 			report(m, time.Since(begun), by, err)
 			return ctx.Err()
 		})
 	}
 	if err := all.Wait(); err != nil {
-		return survivors, err
+		return survivors, noticed, err
 	}
-	if tried == 0 {
-		return 0, fmt.Errorf("no mutation has %q in its name", only)
-	}
-	fmt.Fprintf(out, "mutations: %d, survived: %d\n", tried, survivors)
-	return survivors, errors.Join(broken...)
+	fmt.Fprintf(out, "mutations: %d, survived: %d\n", len(list), survivors)
+	return survivors, noticed, errors.Join(broken...)
 }
 
-// try runs the tests without the check. It returns the first test that fails, or "".
-// It starts with the test first, unless that is "".
-func (m mutation) try(ctx context.Context, first string, limit time.Duration) (by string, err error) {
+// try runs the tests without a check. It returns the first test that fails, or "". It
+// starts with the tests that probably notice.
+func (t *trial) try(ctx context.Context, m mutation) (by string, err error) {
 	dir, err := os.MkdirTemp("", "mutate")
 	if err != nil {
 		return "", err
 	}
 	defer os.RemoveAll(dir) //nolint:errcheck // a temporary directory
-	file, overlay, err := m.overlay(dir)
+	c, overlay, err := m.overlay(dir)
 	if err != nil {
 		return "", err
 	}
-	ctx, cancel := context.WithTimeout(ctx, limit)
+	ctx, cancel := context.WithTimeout(ctx, t.limit)
 	defer cancel()
-	runs := [][]string{{m.pkg}}
-	if near := nearTests(file); near != "" && m.pkg == "./"+m.dir { // the likeliest tests to notice
-		runs = [][]string{{"-gcflags=-N -l", "-run", near, m.pkg}, {m.pkg}}
+	first := hint(t.noticed[m.name])
+	ofEngine := strings.HasPrefix(m.pkg, "./engine") // verify attacks the engine
+	var runs [][]string
+	switch near := nearTests(c.file); {
+	case ofEngine && t.cover != nil:
+		if by, err := t.tryCovered(ctx, dir, overlay, c, first); by != "" || err != nil {
+			return by, err
+		}
+	case m.pkg == "./"+m.dir && near != "":
+		runs = append(runs, []string{"-gcflags=-N -l", "-run", near, m.pkg})
+		fallthrough
+	default:
+		if first != "" && !strings.HasPrefix(first, "^TestVerify$") {
+			runs = slices.Insert(runs, 0, []string{"-gcflags=-N -l", "-run", first, m.pkg})
+		}
 	}
-	if name, _, _ := strings.Cut(first, "/"); strings.HasPrefix(name, "Test") {
-		runs = slices.Insert(runs, 0, []string{"-gcflags=-N -l", "-run", "^" + name + "$", m.pkg})
-	}
-	if strings.HasPrefix(m.pkg, "./engine") { // these tests attack the engine
+	runs = append(runs, []string{m.pkg})
+	if ofEngine {
 		runs = append(runs, []string{"./verify"})
 	}
 	for _, run := range runs {
@@ -147,6 +177,57 @@ func (m mutation) try(ctx context.Context, first string, limit time.Duration) (b
 		}
 	}
 	return "", nil
+}
+
+// tryCovered runs tests that run the changed lines.
+func (t *trial) tryCovered(ctx context.Context, dir, overlay string, c change, first string) (by string, err error) {
+	engine, verify := t.cover.of("engine", c.file, c.lines), t.cover.of("verify", c.file, c.lines)
+	binaries := map[string]string{}
+	for _, run := range []struct {
+		pkg      string
+		patterns []string
+	}{
+		{"engine", slices.DeleteFunc([]string{first}, func(s string) bool { return s == "" || strings.HasPrefix(s, "^TestVerify$") })},
+		{"verify", slices.DeleteFunc([]string{first}, func(s string) bool { return !strings.HasPrefix(s, "^TestVerify$") })},
+		{"engine", engine[:min(24, len(engine))]},
+		{"verify", verify[:min(5, len(verify))]},
+		{"engine", engine[min(24, len(engine)):]},
+	} {
+		if len(run.patterns) == 0 {
+			continue
+		}
+		bin := binaries[run.pkg]
+		if bin == "" {
+			bin = filepath.Join(dir, run.pkg+".test")
+			binaries[run.pkg] = bin
+			if raw, err := exec.CommandContext(ctx, "go", "test", "-c", "-vet=off", "-overlay", overlay, "-gcflags=-N -l", "-o", bin, "./"+run.pkg).CombinedOutput(); err != nil { // #nosec G204 -- of the table
+				return "", fmt.Errorf("it does not compile: %w\n%s", err, raw)
+			}
+		}
+		raw, err := runBinary(ctx, bin, run.pkg, either(run.patterns))
+		if err == nil {
+			raw = "ok " + raw
+		}
+		if by, err := verdict(ctx, raw, err); by != "" || err != nil {
+			return by, err
+		}
+	}
+	return "", nil
+}
+
+// hint returns a -run pattern for the name of a test: the test, or the group of checks
+// of verify. It returns "" for anything else.
+func hint(name string) string {
+	parts := strings.Split(name, "/")
+	switch {
+	case !strings.HasPrefix(name, "Test"):
+		return ""
+	case parts[0] == "TestVerify" && len(parts) > 1:
+		return "^TestVerify$/^" + parts[1] + "$"
+	case parts[0] == "TestVerify":
+		return ""
+	}
+	return "^" + parts[0] + "$"
 }
 
 const noticedFile = "internal/tools/mutate/noticed.txt"
@@ -224,13 +305,17 @@ func verdict(ctx context.Context, out string, failed error) (by string, err erro
 	return firstFailure(out), nil
 }
 
-// firstFailure returns the name of the first failed test.
-func firstFailure(out string) string {
+// firstFailure returns the name of the first failed test, with its first failed
+// subtests.
+func firstFailure(out string) (name string) {
 	for line := range strings.Lines(out) {
 		if _, rest, ok := strings.Cut(line, "--- FAIL: "); ok {
-			name, _, _ := strings.Cut(rest, " ")
-			return strings.TrimSpace(name)
+			one, _, _ := strings.Cut(strings.TrimSpace(rest), " ")
+			if name != "" && !strings.HasPrefix(one, name+"/") {
+				break
+			}
+			name = one
 		}
 	}
-	return "a failure outside of tests"
+	return cmp.Or(name, "a failure outside of tests")
 }

@@ -86,7 +86,7 @@ func TestVerdict(t *testing.T) {
 		ok            bool
 	}{
 		{"survived", "ok  \tauthsvc", "", t.Context(), nil, true},
-		{"killed", "=== RUN\n    --- FAIL: TestX/y (0.00s)\nFAIL", "TestX/y", t.Context(), failed, true},
+		{"killed", "=== RUN\n--- FAIL: TestX (0.00s)\n    --- FAIL: TestX/y (0.00s)\n--- FAIL: TestZ (0.00s)\nFAIL", "TestX/y", t.Context(), failed, true},
 		{"panicked", "panic: boom", "a failure outside of tests", t.Context(), failed, true},
 		{"hangs", "", "the time limit: the tests hang", over, failed, true},
 		{"does not compile", "FAIL\tauthsvc [build failed]", "", t.Context(), failed, false},
@@ -128,7 +128,7 @@ func TestOverlay(t *testing.T) {
 		t.Fatal(err)
 	}
 	of, path, err := mutation{dir: dir, find: "check", replacement: "nothing"}.overlay(t.TempDir())
-	if err != nil || of != file {
+	if err != nil || of.file != file {
 		t.Fatal(err)
 	}
 	raw, err := os.ReadFile(path)
@@ -137,5 +137,47 @@ func TestOverlay(t *testing.T) {
 	}
 	if source, err := os.ReadFile(file); err != nil || string(source) != "check" {
 		t.Errorf("the source is %q, %v", source, err)
+	}
+}
+
+// TestCoverage checks that the tests that run a line come in order of their size.
+func TestCoverage(t *testing.T) {
+	t.Parallel()
+	name := filepath.Join(t.TempDir(), "profile")
+	if err := os.WriteFile(name, []byte("mode: set\nauthsvc/engine/x.go:3.2,5.9 2 1\nauthsvc/engine/x.go:6.1,7.3 1 0\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	small, err := readProfile(name)
+	if err != nil || small.Blocks != 1 {
+		t.Fatalf("%+v, %v", small, err)
+	}
+	small.Pkg, small.Run = "engine", "^TestSmall$"
+	large := covered{Pkg: "engine", Run: "^TestLarge$", Blocks: 9, Lines: map[string][]span{"engine/x.go": {{1, 9}}}}
+	c := coverage{large, {Pkg: "verify", Run: "^TestVerify$/^a$", Lines: large.Lines}, small}
+	for lines, want := range map[span]string{{5, 5}: "(^TestSmall$|^TestLarge$)", {6, 7}: "(^TestLarge$)", {2, 3}: "(^TestSmall$|^TestLarge$)", {10, 11}: ""} {
+		if got := either(c.of("engine", "engine/x.go", lines)); got != want {
+			t.Errorf("%v: %q, want %q", lines, got, want)
+		}
+	}
+	if got := either([]string{"^TestVerify$/^a$", "^TestVerify$/^b$"}); got != "(^TestVerify$)/(^a$|^b$)" {
+		t.Error(got)
+	}
+}
+
+// TestPlace checks that the lines are those that differ.
+func TestPlace(t *testing.T) {
+	t.Parallel()
+	m := mutation{find: "if a {\n\tif b {\n", replacement: "if a {\n\tif false {\n"}
+	if got := m.place("package x\n\nif a {\n\tif b {\n"); got != (span{4, 4}) {
+		t.Error(got)
+	}
+}
+
+func TestHint(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string]string{"TestX": "^TestX$", "TestX/a/b": "^TestX$", "TestVerify/jwt/03": "^TestVerify$/^jwt$", "TestVerify": "", "a failure outside of tests": "", "": ""} {
+		if got := hint(name); got != want {
+			t.Errorf("%s: %q, want %q", name, got, want)
+		}
 	}
 }
