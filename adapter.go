@@ -121,10 +121,10 @@ type Mail struct {
 
 // A Revocation revokes access before it expires. Key names what it covers. UserID is
 // the user concerned, if it concerns one user. Seq is its position in the log of all
-// revocations and the user's epoch from then on. The revocation covers all sessions
-// that began at an earlier epoch, whatever the clocks say. It also covers tokens that
-// record no epoch, because another program or an earlier version made them, if their
-// sessions began at NotBefore or earlier.
+// revocations; from then on, it is also the user's epoch. The revocation covers all
+// sessions that began at an earlier epoch, whatever the clocks say. It also covers
+// tokens that record no epoch, because another program or an earlier version made
+// them, if their sessions began at NotBefore or earlier.
 type Revocation struct {
 	Key    string
 	UserID string // empty: no user's epoch is raised
@@ -214,8 +214,8 @@ type Users interface {
 	// no Revocation names it.
 	GetEpoch(ctx context.Context, userID string) (int64, error)
 	// ListUsers returns at most limit users in the store's own order of ids. It starts
-	// behind the id in the parameter after, or at the first user if after is "". A page
-	// shorter than limit is the last.
+	// with the user that follows the id `after`, or with the first user if after is "".
+	// A page shorter than limit is the last.
 	ListUsers(ctx context.Context, after string, limit int) ([]User, error)
 	// SearchUsers is like ListUsers, for the users who meet all conditions of q.
 	SearchUsers(ctx context.Context, q UserQuery) ([]User, error)
@@ -267,10 +267,10 @@ type Sessions interface {
 	// CreateSession stores s, which must have a unique Digest. ErrStale: s.Epoch is no
 	// longer the user's epoch, and nothing is stored. ErrNotFound: no such user.
 	CreateSession(ctx context.Context, s SessionRecord) (SessionRecord, error)
-	// GetSession returns a session, even an expired one, and its user, whose epochs,
-	// Blocked and DeleteAfter may be missing. Token and digest belong together (see
-	// SessionRecord). It reads neither Seen nor SessionOrigin, except AMR, because it
-	// is called for nearly every request.
+	// GetSession returns a session, even an expired one, and its user. The Epoch,
+	// SessionEpoch, Blocked and DeleteAfter of that user may be missing. Token and
+	// digest belong together (see SessionRecord). GetSession reads neither Seen nor
+	// SessionOrigin, except AMR, because it is called for nearly every request.
 	GetSession(ctx context.Context, token, digest string) (SessionRecord, User, error)
 	// UpdateSession sets Expires, Began, AuthTime and Provider of the session that
 	// s.SessionToken names or, if that is empty, s.Digest. It never restores a deleted
@@ -348,9 +348,9 @@ type Coordination interface {
 	// was written by a wrong clock or for a rate that no longer applies, and is set to
 	// exactly that far ahead. So wait never exceeds interval.
 	Permit(ctx context.Context, key string, now time.Time, interval, burst time.Duration) (wait time.Duration, err error)
-	// Lease gives name to holder until the given time if the lease is free, lapsed
-	// before now, or is already the holder's. ErrConflict: another holder has it.
-	// Exactly one of any number of concurrent callers succeeds.
+	// Lease gives the lease called name to holder until the given time, if that lease
+	// is free, lapsed before now, or is already the holder's. ErrConflict: another
+	// holder has it. Exactly one of any number of concurrent callers succeeds.
 	Lease(ctx context.Context, name, holder string, now, until time.Time) error
 	// Release gives up a lease. It is not an error if the holder has lost it.
 	Release(ctx context.Context, name, holder string) error

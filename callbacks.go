@@ -63,10 +63,10 @@ type Callbacks struct {
 	// there is no file.
 	Export func(ctx context.Context, u User) (any, error)
 
-	// WaysIn returns how many ways to sign in a user has that the service does not know
-	// of, such as a password in the application's own Credentials. It is called before
-	// the last way that the service knows is removed. If it returns more than 0, that
-	// way may be removed. If it returns an error, that way is kept.
+	// WaysIn returns the number of a user's ways to sign in that the service does not
+	// know of, such as a password in the application's own Credentials. It is called
+	// before the last way that the service knows is removed. If it returns more than
+	// 0, that way may be removed. If it returns an error, that way is kept.
 	WaysIn func(ctx context.Context, u User) (int, error)
 
 	// Place names the location of a network, such as "Berlin", for the list of

@@ -81,8 +81,8 @@ type Config struct {
 	// user: "strict" (the default, and the safe choice) or "keep" (default in compat
 	// modes).
 	FirstProof FirstProof
-	// ShowRefusal answers AccessDenied if a SignIn callback refuses to send a link.
-	// Otherwise the answer is the same as for every other address.
+	// ShowRefusal answers AccessDenied if a SignIn callback refuses to send a link. If
+	// false, the answer to such a refusal is the same as for every other address.
 	ShowRefusal bool
 	// StaleRevocations says what to do while revocations of JWT sessions cannot be
 	// read: "refuse" (default) answers 503, "accept" continues without them.

@@ -18,10 +18,10 @@ type Email struct {
 	// MaxAge is how long a link is valid, default 10 minutes, at most 24 hours.
 	MaxAge time.Duration
 	// Send delivers one message; package mail has senders. It is called from the mail
-	// queue, never while a browser waits, up to four times at once. An error that Is
-	// ErrMailRefused is final. After an error that Is ErrMailUnconfirmed there is one
-	// more try. After any other error the message is tried again until the link
-	// expires. ctx ends when the link expires, too.
+	// queue, never while a browser waits, by up to four goroutines at the same time. An
+	// error that Is ErrMailRefused is final. After an error that Is ErrMailUnconfirmed
+	// there is one more try. After any other error the message is tried again until the
+	// link expires. ctx ends when the link expires, too.
 	Send func(ctx context.Context, m Message) error
 	// InboxURL is linked from the page that follows a request, such as
 	// https://mail.google.com for teams that all use the same mail service.
@@ -31,7 +31,7 @@ type Email struct {
 	// Codes puts a one-time code of eight digits into each mail, beside the link, and a
 	// field for it on the page that follows: for people who read mail on another device
 	// than the one they sign in on. Default: true with CompatNone unless a text of
-	// Templates leaves out the code, else false.
+	// Templates leaves out the code or Pages.VerifyRequest is set, else false.
 	Codes *bool
 	// NoSignIn uses the provider only for other mails: it is not a way to sign in, and
 	// has no routes.
@@ -80,7 +80,8 @@ type MailTemplates struct {
 	AddressText    *template.Template
 	AddressHTML    *htmltemplate.Template
 	// Languages holds the templates of further languages by BCP 47 tag. Their nil
-	// fields fall back to the fields above. A mail uses the language of the request.
+	// fields fall back to the fields above. A mail uses the language of the person's
+	// request or, if there was none, of the person's last sign-in.
 	Languages map[string]MailTemplates
 }
 
@@ -110,11 +111,11 @@ func publicTemplates(t mailtext.Templates) MailTemplates {
 }
 
 // NoticeOptions configure the mails that tell users about changes to their account: a
-// way to sign in was added or removed, the address was changed, another person ended
-// their sessions, a new browser signed in, the account will be deleted or is kept after
-// all. They go to the stored address through the first e-mail provider. They need an
-// Adapter; without an Adapter or an e-mail provider there are no notices, and the log
-// says so at start.
+// way to sign in was added or removed, the address was changed, an operator or the
+// application ended the user's sessions, a new browser signed in, the account will be
+// deleted or is kept after all. They go to the stored address through the first e-mail
+// provider. They need an Adapter; without an Adapter or an e-mail provider there are no
+// notices, and the log says so at start.
 type NoticeOptions struct {
 	// Disabled turns all notices off.
 	Disabled bool

@@ -62,7 +62,7 @@ func ExampleCallbacks_claims() {
 
 	// docs: claims
 	callbacks := authsvc.Callbacks{
-		// At sign-in: the claims that the session keeps. Only the server can read them.
+		// At sign-in: the claims that the session keeps. The browser sees only those in Expose.
 		Claims: func(ctx context.Context, a authsvc.SignInAttempt, kept authsvc.Claims) (authsvc.Claims, error) {
 			if a.IsNewUser { // has no id yet, and so no role
 				return kept, nil

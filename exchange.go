@@ -79,10 +79,10 @@ func (x *Exchange) Get(ctx context.Context, url string) (any, error) {
 	return x.Do(ctx, APIRequest{URL: url, WithToken: true})
 }
 
-// Do calls a host that the provider names, over https, and returns the JSON (or form)
-// of a 2xx answer: objects are map[string]any, numbers json.Number, an empty answer
-// nil. Answers over 1 MiB and redirects are errors. A status of 400 to 499 except 429
-// is a *RefusedError. No error quotes the address or the answer.
+// Do calls one of the provider's hosts, see [OAuth].Hosts, over https, and returns the
+// JSON (or form) of a 2xx answer: objects are map[string]any, numbers json.Number, an
+// empty answer nil. Answers over 1 MiB and redirects are errors. A status of 400 to 499
+// except 429 is a *RefusedError. No error quotes the address or the answer.
 func (x *Exchange) Do(ctx context.Context, r APIRequest) (any, error) {
 	call := outbound.Call{Method: r.Method, URL: r.URL, Form: r.Form, JSON: r.JSON, Header: maps.Clone(x.state.Headers)}
 	if r.WithToken {

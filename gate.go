@@ -20,11 +20,11 @@ type Gate struct {
 	// WebSockets, event streams and downloads end when the user signs out. Default
 	// 30 s, from 5 s to 10 min.
 	Recheck time.Duration
-	// MaxRequests is the most requests that may be with Upstreams at once. Each takes a
-	// connection of the client and one to the program. One client, by its address or
-	// /64, may have a quarter of them. At the limit, the slowest request that has taken
-	// more than 5 seconds is ended; if there is none, the answer is 503. Default 4096,
-	// from 8.
+	// MaxRequests limits the requests that were passed on to an Upstream and are still
+	// being answered. Each takes a connection of the client and one to the program. One
+	// client, by its address or /64, may have a quarter of them. At the limit, the
+	// slowest request that has taken more than 5 seconds is ended; if there is none,
+	// the answer is 503. Default 4096, from 8.
 	MaxRequests int
 	// UpstreamTimeout is how long a program may take to begin its answer, default 60 s.
 	UpstreamTimeout time.Duration
@@ -36,10 +36,11 @@ type GateHost struct {
 	// https://app.example.com, or https://*.apps.example.com for all names one label
 	// below. The session cookie reaches the host of URL, on any port, and hosts below
 	// Cookies.Domain. Any other host has its own cookie, which signed-in users get
-	// without being asked; Session and Require use it there. With strategy jwt this
-	// cookie holds the user's id and name, the address if it is proved, and the claims
-	// "groups" and those that the host's conditions name, or all claims if a condition
-	// is a function. The JWT and Session callbacks are not called.
+	// without signing in again; the methods Session and Require of Service use it
+	// there. With strategy jwt this cookie holds the user's id and name, the e-mail
+	// address if it is proved, and the claims "groups" and those that the host's
+	// conditions name, or all claims if a condition is a function. The JWT and Session
+	// callbacks are not called.
 	Origin string
 	// Upstream is the destination of requests that pass: http://host:port, https://… or
 	// unix:/path. Empty: the handler that Guard was given.
@@ -126,7 +127,7 @@ const (
 	GateAllow           GateDecision = "allow"           // a signed-in user
 	GateAnonymous       GateDecision = "anonymous"       // the rule allows anyone
 	GateSignIn          GateDecision = "signin"          // a browser was sent to sign in
-	GateUnauthenticated GateDecision = "unauthenticated" // a program must sign in
+	GateUnauthenticated GateDecision = "unauthenticated" // a script or tool must sign in
 	GateStale           GateDecision = "stale"           // the session is too old for the rule
 	GateForbidden       GateDecision = "forbidden"
 	GateMalformed       GateDecision = "malformed"

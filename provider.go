@@ -72,8 +72,8 @@ type OAuth struct {
 	// is set; with PairwiseSubject, empty means any tenant. New accounts of such an
 	// Issuer have the id TENANT/ID.
 	Tenants []string
-	// PairwiseSubject says that the operator of all tenants assigns the claim sub, and
-	// not the tenant, and that sub differs for each person, tenant and application, as
+	// PairwiseSubject says that the operator of all tenants, not the tenant, assigns
+	// the claim sub, and that sub differs for each person, tenant and application, as
 	// at Microsoft. So no tenant can issue the sub of another tenant's person.
 	PairwiseSubject bool
 	// Hosts lists further hosts, host[:port], that Hooks may call and that may get the
@@ -107,10 +107,10 @@ type OAuth struct {
 	// NoPKCE turns off PKCE, for a provider that does not support it or refuses
 	// requests with it.
 	NoPKCE bool
-	// NoAuthTime says that ID tokens have no auth_time although max_age asks for it, so
-	// that the provider cannot be made to ask people again. A sign-in at this
-	// provider is then a fresh proof of identity only for people who have no other way
-	// to give one.
+	// NoAuthTime says that ID tokens have no auth_time although max_age asks for it.
+	// Such a provider cannot be made to ask people to prove their identity again. A
+	// sign-in there is then a fresh proof of identity only for people who have no other
+	// way to give such a proof.
 	NoAuthTime bool
 	// Checks may name pkce, state and nonce. Empty: all that apply. Dropping one logs a
 	// warning at start; dropping all is refused.

@@ -41,8 +41,8 @@ func message(x inbox.Message) Message {
 	return Message{To: x.To[0], Subject: x.Subject, Text: x.Text, HTML: x.HTML, Link: x.Link(), Code: x.Code}
 }
 
-// Messages returns the mails that the inbox still holds, newest first. A mail that was just requested may
-// not have arrived yet; see [Mail.Wait].
+// Messages returns the mails since the last [Mail.Clear], newest first, but at most the
+// latest 200. A mail that was just requested may not have arrived yet; see [Mail.Wait].
 func (m *Mail) Messages() []Message {
 	var all []Message
 	for _, x := range m.box.Messages() {
@@ -52,7 +52,7 @@ func (m *Mail) Messages() []Message {
 }
 
 // Wait returns the newest mail to an address. If there is none, it waits for one. If
-// none arrives, the test fails at once.
+// none arrives within 30 s, Wait ends the test as failed.
 func (m *Mail) Wait(t testing.TB, address string) Message {
 	t.Helper()
 	return m.wait(t, address, func(inbox.Message) bool { return true })

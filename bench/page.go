@@ -125,7 +125,7 @@ func (r *results) machineText() string {
 		rounds = append(rounds, c.Service...)
 	}
 	others := medianOf(rounds, func(s sample) float64 { return s.Others })
-	return fmt.Sprintf("Measured %s at %s with %s on %s, %d cores, %.0f GiB, %s, in %d rounds of %s; in the median of them others had %.1f %% of a core. "+
+	return fmt.Sprintf("Measured %s at %s with %s on %s, %d cores, %.0f GiB, %s, in %d rounds of %s; in the median round, other programs used %.1f %% of a core. "+
 		"The binary has %.1f MiB; the program with all floors, which has the same drivers, %.1f MiB.\n",
 		m.Day, m.Revision, m.Go, m.Processor, m.Cores, m.Memory, m.System, m.Rounds, m.Length, 100*others, r.Sizes.Service, r.Sizes.Floor)
 }

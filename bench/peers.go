@@ -310,7 +310,7 @@ func (r *results) peerTable() string {
 		return ""
 	}
 	var b strings.Builder
-	b.WriteString("| | asked for | authsvc /s | it /s | times | p99 | its p99 | MiB after load | its |\n|---|---|--:|--:|--:|--:|--:|--:|--:|\n")
+	b.WriteString("| | asked for | authsvc /s | other /s | times | p99 | other's p99 | MiB after load | other's |\n|---|---|--:|--:|--:|--:|--:|--:|--:|\n")
 	for _, p := range r.Peers {
 		ratio, _, _ := p.Ratio()
 		rate := func(s sample) float64 { return s.Rate }

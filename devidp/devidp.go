@@ -106,9 +106,10 @@ const clientID = "authsvc-dev"
 
 // Add adds a provider "dev" to c. It makes all Email providers deliver to the inbox,
 // and adds one if c has an Adapter but no Email provider. Conditions that name
-// providers also name "dev" afterwards. Add calls nothing in c. Use it with
-// [engine.Service.Reconfigure]. The URL must not change; otherwise Add returns the
-// errors that Start returns for the URL.
+// providers also name "dev" afterwards. Add calls no callback and no Adapter
+// of c. Use it with [engine.Service.Reconfigure]. The URL must be the one that Start
+// had; otherwise Add returns an error that says so. It also returns the errors that
+// Start returns for the URL.
 func (d *Server) Add(c *authsvc.Config) error {
 	base, err := d.checkURL(c)
 	if err != nil {

@@ -6,5 +6,6 @@
 // deployment and changes its records, for commands and tests. Both have the methods of
 // [People], such as EndSessions and DeleteUser, and the methods of [Keys].
 //
-// The package is built in storeys; see storeys.go.
+// Inside, the package is built in layers, of which each knows only those below it; see
+// storeys.go.
 package engine

@@ -51,8 +51,9 @@ func (s *Service) ChecksGate(r *http.Request) bool {
 }
 
 // InternalHost reports whether a Host header names one of Config.InternalHosts. At
-// these hosts, ServeHTTP refuses all requests but those allowed there. A program
-// that otherwise serves only the host of URL must let these requests through.
+// these hosts, ServeHTTP answers only the requests that Config.InternalHosts lists, and
+// refuses all others. A program that otherwise serves only the host of URL must pass
+// requests to these hosts on to ServeHTTP.
 func (s *Service) InternalHost(host string) bool {
 	return s.site.InternalHost(host)
 }

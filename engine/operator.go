@@ -69,16 +69,18 @@ func (o *Operator) CheckProviders(ctx context.Context) map[string]error {
 // the id of a provider. CheckStore writes nothing.
 func (o *Operator) CheckStore(ctx context.Context) error { return o.checkStore(ctx, "") }
 
-// AcceptCompat records Config.Compat in the store in place of the recorded mode, if
-// CheckStore finds nothing else. Sessions and links of the old mode are then no longer
-// recognised. With dryRun, it writes nothing.
+// AcceptCompat records Config.Compat in the store in place of the recorded mode. It
+// refuses if CheckStore finds another reason why the configuration does not fit the
+// store. Sessions and links of the old mode are then no longer recognised. With dryRun,
+// it writes nothing.
 func (o *Operator) AcceptCompat(ctx context.Context, dryRun bool) error {
 	return o.acceptMeta(ctx, metaCompat, string(o.site.dialect.mode), dryRun)
 }
 
-// AcceptIssuer records the configured issuer of a provider in the store and returns it,
-// if CheckStore finds nothing else. It returns [authsvc.ErrNotFound] if no provider
-// with an issuer has that id. With dryRun, it writes nothing.
+// AcceptIssuer records the configured issuer of a provider in the store and returns it.
+// It refuses if CheckStore finds another reason why the configuration does not fit the
+// store. It returns [authsvc.ErrNotFound] if no provider with an issuer has that id.
+// With dryRun, it writes nothing.
 func (o *Operator) AcceptIssuer(ctx context.Context, providerID string, dryRun bool) (issuer string, err error) {
 	f := o.site.flows[providerID]
 	if f == nil || f.info().issuer == "" {
@@ -107,9 +109,9 @@ func (o *Operator) Follow(ctx context.Context) error {
 // sign-in or a refresh stores meanwhile. A token that cannot be opened stays, unless
 // tokens are dropped. With dryRun, it writes nothing.
 //
-// RewriteTokens calls visit for each account that it writes or leaves something in. It
-// reads users in pages. If replicas with another configuration write tokens later, run
-// it again.
+// RewriteTokens calls visit for each account whose tokens it writes, and for each in
+// which it leaves a token as it was because it cannot rewrite it. It reads users in
+// pages. If replicas with another configuration write tokens later, run it again.
 func (o *Operator) RewriteTokens(ctx context.Context, dryRun bool, visit func(TokenRewrite) error) error {
 	return o.vault.RewriteTokens(ctx, dryRun, visit)
 }

@@ -17,7 +17,8 @@ type GateQuestion struct {
 	// URL is absolute. The part after its host is judged as it stands.
 	URL    string
 	Header http.Header
-	// Session makes the request; nil: there is no session. Its claims are in Claims.
+	// Session is the session of the request; nil: there is none. Set Claims to its
+	// claims.
 	Session *authsvc.Session
 	Claims  authsvc.Claims
 	// Token means that the request has a personal access token of the user for the host

@@ -27,12 +27,12 @@ func (r Resealed) Stale() int {
 	return n
 }
 
-// Reseal seals under the first of Secrets everything that later entries sealed, so that
-// you can remove the later entries: provider tokens, credentials and signing keys. It
-// never overwrites what others write meanwhile. It reads users in steps of 1000 and
-// calls progress, unless nil, after each step. If progress returns an error, Reseal
-// stops and returns it. You can interrupt and repeat Reseal: finished work stays. With
-// dryRun, it only counts.
+// Reseal seals under the first of Secrets all provider tokens, credentials and signing
+// keys that later entries sealed, so that you can remove the later entries. It never
+// overwrites what others write meanwhile. It reads users in steps of 1000 and calls
+// progress, unless nil, after each step. If progress returns an error, Reseal stops and
+// returns it. You can interrupt and repeat Reseal: finished work stays. With dryRun, it
+// only counts.
 //
 // If replicas with another first secret write later, run Reseal again. It does not look
 // at mails in the queue, which are useless after at most 7 days.

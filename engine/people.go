@@ -62,10 +62,11 @@ func (p *People) RequestEmailChange(ctx context.Context, userID, address string)
 }
 
 // Export writes the data kept about a user as a JSON object: the user, accounts,
-// passkeys, sessions, the newest 10 000 stored audit events and the result of
-// Callbacks.Export. It leaves out tokens, hashes and keys. If Export returns an error,
-// it has written nothing, unless the error is from w or occurs while it reads events.
-// It returns [authsvc.ErrNotFound] if there is no such user.
+// sessions, the newest 10 000 stored audit events and the result of Callbacks.Export.
+// Its list of passkeys is reserved, and empty. Export leaves out tokens, hashes and
+// keys. If it returns an error, it has written nothing, unless the error is from w or
+// occurs while it reads events. It returns [authsvc.ErrNotFound] if there is no such
+// user.
 func (p *People) Export(ctx context.Context, userID string, w io.Writer) error {
 	return p.accountRoom.Export(ctx, userID, w)
 }

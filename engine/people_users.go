@@ -93,9 +93,9 @@ func oddAddress(ctx context.Context, a authsvc.Adapter, u authsvc.User) (*OddAdd
 
 // EndSessions ends every session of a user, on every device. With strategy jwt it needs
 // an Adapter. The user can sign in again; [Service.Block] prevents that. A sign-in in
-// progress that has passed the SignIn callback calls it again, and no token, link or
-// account from before is written. The user is told by mail ([authsvc.NoticeOptions]) if
-// a session ended.
+// progress that has passed the SignIn callback starts over: it writes none of the
+// tokens, links and accounts that it was about to write, and calls the callback again.
+// The user is told by mail ([authsvc.NoticeOptions]) if a session ended.
 func (p *People) EndSessions(ctx context.Context, userID string) error {
 	ended, err := p.keeper.endAllSessions(ctx, userID)
 	if err != nil {
@@ -113,11 +113,11 @@ func (p *People) EndSessions(ctx context.Context, userID string) error {
 var errBlocked = errors.New("the user is blocked")
 
 // Block keeps a user out until Unblock. Every session ends, on all replicas within a
-// few seconds. Signing in as the user is refused and no sign-in mail is sent, but the
-// answers do not reveal the block. A sign-in in progress either has begun its session
-// already, which then ends, or is refused. why is for operators and has at most 255
-// bytes. Block returns [authsvc.ErrNotFound] if there is no such user. You can repeat
-// it, even after an error.
+// few seconds. Signing in as the user is refused. No sign-in mail is sent, but the
+// answer to a request for one does not reveal the block. A sign-in in progress either
+// has begun its session already, which then ends, or is refused. why is for operators
+// and has at most 255 bytes. Block returns [authsvc.ErrNotFound] if there is no such
+// user. You can repeat it, even after an error.
 func (p *People) Block(ctx context.Context, userID, why string) error {
 	err := p.block(ctx, userID, audit.AsRecorded(why))
 	if err != nil {

@@ -194,9 +194,9 @@ func (s *Service) Format(f fmt.State, _ rune) { io.WriteString(f, s.String()) } 
 // LogValue implements [slog.LogValuer].
 func (s *Service) LogValue() slog.Value { return slog.StringValue(s.String()) }
 
-// ConfigurationChanged records that the program has taken over another configuration
-// or, with an error, that it could not. The event does not contain the error, which may
-// quote the configuration: log it.
+// ConfigurationChanged records in the audit log that the program now uses another
+// configuration or, with an error, that it could not change to it. The audit event does
+// not contain the error, which may quote the configuration: log the error.
 func (s *Service) ConfigurationChanged(ctx context.Context, err error) {
 	if err != nil {
 		s.auditor.Record(ctx, authsvc.AuditEvent{Name: "configuration.change_failed", Reason: "the log says why"})

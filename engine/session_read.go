@@ -211,7 +211,7 @@ func sessionRoutes(s *keeper) map[string]*route {
 
 // sessionEvents are the audit events of sessions.
 var sessionEvents = []audit.Kind{
-	{Name: "session.ambiguous", Outcome: authsvc.AuditRefused, Meaning: "The session was requested with session cookies that contradict each other or are incomplete, so none counted: an attacker may have planted one. All were expired."},
+	{Name: "session.ambiguous", Outcome: authsvc.AuditRefused, Meaning: "The session was requested with session cookies that contradict each other or are incomplete, so none counted: an attacker may have planted one. The answer removed all of them."},
 	{Name: "session.end_failed", Outcome: authsvc.AuditFailed, Meaning: "EndSession failed, or there is no such session."},
 	{Name: "sessions.ended", Outcome: authsvc.AuditSuccess, Meaning: "EndSessions ended all sessions of a user, or EndOtherSessions all but one: the reason says which."},
 	{Name: "sessions.end_failed", Outcome: authsvc.AuditFailed, Meaning: "EndSessions or EndOtherSessions failed. Some sessions may have ended."},

@@ -50,7 +50,7 @@ func (rq *request) auditRefusal(e *authError) {
 // WithActor returns a context that says who calls methods of a Service, if this is not
 // the application on behalf of the user. Audit events then have actor as Actor, and are
 // stored when the call returns. An operator at the command line is "cli:" and the name
-// of the account.
+// of the operating system's user, such as "cli:root".
 func WithActor(ctx context.Context, actor string) context.Context { return audit.WithActor(ctx, actor) }
 
 // checkAudit checks AuditOptions. It also wraps the log, so that all lines of the

@@ -44,7 +44,8 @@ func (c *counter[K]) all() map[K]uint64 {
 	return all
 }
 
-// Stats returns the counts. It makes no store call.
+// Stats returns the counters of the service and its current state. It makes no store
+// call.
 func (s *Service) Stats() authsvc.Stats {
 	st := authsvc.Stats{TokensIssued: s.tokenRoom.issued.all(), Gate: map[string]authsvc.GateStats{}, SigningKeyAge: map[authsvc.SigningAlg]time.Duration{}}
 	s.gateRoom.allMeters.mu.Lock()

@@ -17,7 +17,7 @@ import (
 )
 
 // Config says whose sessions to read. Every field must match the service, except
-// StaleRevocations and Logger.
+// StaleRevocations, Logger, and Claims and Expose of Session.
 type Config struct {
 	// URL is the public address of the service.
 	URL string
