@@ -1,5 +1,5 @@
 -- A column that refers to a column of a shared table has the type of that column.
--- As after migration 5: another process may have run that migration already.
+-- With the column claims, which migration 5 adds to older databases.
 CREATE TABLE IF NOT EXISTS authsvc_session (
     digest {text} NOT NULL PRIMARY KEY,
     session_token {type Session.sessionToken} NOT NULL,

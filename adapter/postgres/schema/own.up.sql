@@ -1,6 +1,6 @@
 -- A column that is compared with a column of a shared table has the same type and
 -- collation, since two different collations cannot be compared.
--- As after migration 5: another process may have run that migration already.
+-- With the column claims, which migration 5 adds to older databases.
 CREATE TABLE IF NOT EXISTS authsvc_session (
     digest {text} NOT NULL PRIMARY KEY,
     session_token {type Session.sessionToken} NOT NULL UNIQUE REFERENCES {Session} ({Session.sessionToken}) ON DELETE CASCADE ON UPDATE CASCADE,

@@ -1,4 +1,4 @@
--- As after migration 5: another process may have run that migration already.
+-- With the column claims, which migration 5 adds to older databases.
 CREATE TABLE IF NOT EXISTS authsvc_session (
     digest TEXT NOT NULL PRIMARY KEY,
     session_token TEXT NOT NULL UNIQUE REFERENCES {Session} ({Session.sessionToken}) ON DELETE CASCADE ON UPDATE CASCADE,
@@ -27,7 +27,7 @@ CREATE TABLE IF NOT EXISTS authsvc_once (
 );
 CREATE INDEX IF NOT EXISTS authsvc_once_expires ON authsvc_once (expires);
 
--- As after migration 4: another process may have run that migration already.
+-- With the columns that migration 4 adds to older databases.
 CREATE TABLE IF NOT EXISTS authsvc_revocation (
     id TEXT NOT NULL PRIMARY KEY,
     not_before INTEGER NOT NULL,
