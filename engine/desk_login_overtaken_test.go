@@ -223,3 +223,42 @@ func ownerOvertaken(t *testing.T, strategy string, n int) bool {
 	}
 	return done
 }
+
+// TestUnstoredSignInDuringEndSessions checks sign-ins of a user who is not stored, by
+// credentials. If the user's sessions are ended during the sign-in, the sign-in starts
+// over, so its session is not one of those that ended.
+func TestUnstoredSignInDuringEndSessions(t *testing.T) {
+	t.Parallel()
+	const user = "ada-id"
+	for n := 1; ; n++ {
+		inner, asked := memory.New(), 0
+		store := arena.NewLedger(inner)
+		world := func(a authsvc.Adapter) *arena.World {
+			return arena.Start(t, func(c *authsvc.Config) {
+				c.Adapter, c.Session.Strategy, c.RateLimit.Disabled = a, authsvc.StrategyJWT, true
+				c.Providers = []authsvc.Provider{&authsvc.Credentials{Authorize: arena.Authorize}}
+				c.Callbacks.SignIn = func(context.Context, authsvc.SignInAttempt) (string, error) { asked++; return "", nil }
+			})
+		}
+		o := &overlap{store: store, attack: world(store), owner: world(inner)}
+		b := o.attack.Browser()
+		b.CSRF()
+		calls, done := o.before(n, func() {
+			if err := o.owner.EndSessions(t.Context(), user); err != nil {
+				t.Error(err)
+			}
+		}, func() { b.Login("ada") })
+		if !done {
+			if n < 3 {
+				t.Errorf("only %d calls: %v", n-1, calls)
+			}
+			return
+		}
+		if got := o.owner.Person(t, b); got != user {
+			t.Errorf("before call %d of %v: the person is %q", n, calls, got)
+		}
+		if again := n == 3; again != (asked == 2) {
+			t.Errorf("before call %d of %v: the callback was asked %d times", n, calls, asked)
+		}
+	}
+}
