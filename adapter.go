@@ -268,9 +268,10 @@ type Sessions interface {
 	// longer the user's epoch, and nothing is stored. ErrNotFound: no such user.
 	CreateSession(ctx context.Context, s SessionRecord) (SessionRecord, error)
 	// GetSession returns a session, even an expired one, and its user. The Epoch,
-	// SessionEpoch, Blocked and DeleteAfter of that user may be missing. Token and
-	// digest belong together (see SessionRecord). GetSession reads neither Seen nor
-	// SessionOrigin, except AMR, because it is called for nearly every request.
+	// SessionEpoch, Blocked and DeleteAfter of that user may be missing. The parameters
+	// token and digest must be the SessionToken and the Digest of one session.
+	// GetSession reads neither Seen nor SessionOrigin, except AMR, because it is called
+	// for nearly every request.
 	GetSession(ctx context.Context, token, digest string) (SessionRecord, User, error)
 	// UpdateSession sets Expires, Began, AuthTime and Provider of the session that
 	// s.SessionToken names or, if that is empty, s.Digest. It never restores a deleted

@@ -14,7 +14,7 @@ type Person struct {
 	BlockedWhy   string    // for operators, at most 255 bytes
 	DeleteAfter  time.Time // when to delete the user; zero: never
 	SecondStep   bool      // each sign-in asks for a second factor
-	RecoverAfter time.Time // when the second step may be removed; zero: no request
+	RecoverAfter time.Time // when the second step may be removed; zero: not requested
 	Locale       string    // locale of the last sign-in, BCP 47, at most 35 bytes
 
 	Credentials []Credential // ordered by kind, then id
@@ -81,9 +81,10 @@ type People interface {
 	// written.
 	SetPerson(ctx context.Context, userID string, change PersonUpdate, r *Revocation) error
 	// PutCredential stores c and sets its Version to 1. ErrStale: epoch is no longer
-	// the user's epoch. ErrTooMany: the user already has as many credentials of that
-	// kind as most allows, including expired ones. ErrConflict: kind and id are taken. ErrNotFound: no such
-	// user. After any error nothing is stored.
+	// the user's epoch. ErrTooMany: the user already has the maximum number of
+	// credentials of that kind, which the parameter most gives; expired ones count.
+	// ErrConflict: kind and id are taken. ErrNotFound: no such user. After any error
+	// nothing is stored.
 	PutCredential(ctx context.Context, c Credential, epoch int64, most int) error
 	// GetCredential returns a credential, even an expired one.
 	GetCredential(ctx context.Context, kind CredentialKind, id string) (Credential, error)
@@ -91,8 +92,9 @@ type People interface {
 	// identified by c's Kind, ID and UserID. ErrStale: its Version is not c.Version,
 	// and nothing is changed. ErrNotFound: that user has no such credential.
 	UpdateCredential(ctx context.Context, c Credential) error
-	// TryCredential adds 1 to Tries in one atomic step if it is below most, else it
-	// returns ErrConflict. It also adds 1 to Version: copies read earlier become stale.
+	// TryCredential adds 1 to Tries in one atomic step if Tries is less than the
+	// parameter most; otherwise it returns ErrConflict. It also adds 1 to Version:
+	// copies read earlier become stale.
 	TryCredential(ctx context.Context, kind CredentialKind, id string, most int) error
 	// DeleteCredential removes a credential of a user and, unless r is nil, writes r,
 	// in one step. Exactly one of any number of callers succeeds. ErrNotFound: that

@@ -89,7 +89,8 @@ type OAuth struct {
 	AuthorizationFragment string
 	// TokenParams are added to the token request.
 	TokenParams map[string]string
-	// ClientIDParam is the parameter that holds the client id in both requests; default
+	// ClientIDParam is the parameter that holds the client id in the authorization
+	// request and in requests to the token and revocation endpoints; default
 	// "client_id".
 	ClientIDParam string
 	// AuthMethod authenticates at the token endpoint; default [ClientSecretBasic].

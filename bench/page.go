@@ -133,7 +133,7 @@ func (r *results) machineText() string {
 // promiseTable lists the limits that -check applies.
 func promiseTable() string {
 	var b strings.Builder
-	b.WriteString("| | of the floor's processor time | MiB idle | MiB after load |\n|---|--:|--:|--:|\n")
+	b.WriteString("| | times the processor time of what it is [compared with](#how-it-is-measured) | MiB idle | MiB after load |\n|---|--:|--:|--:|\n")
 	most := func(format string, limit float64) string {
 		if limit == 0 {
 			return "–"
@@ -192,7 +192,7 @@ func (r *results) costTable() string {
 		{"floor's", func(c *comparison) float64 { return medianOf(c.Floor, anon) }, mib},
 		{"resident MiB idle", func(c *comparison) float64 { return c.Idle[0] }, mib},
 		{"after load", func(c *comparison) float64 { return medianOf(c.Service, resident) }, mib},
-		{"floor's", func(c *comparison) float64 { return medianOf(c.Floor, resident) }, mib},
+		{"floor's after load", func(c *comparison) float64 { return medianOf(c.Floor, resident) }, mib},
 		{"processor time of a start", func(c *comparison) float64 { return float64(median(c.StartCPU[0])) }, clock},
 		{"floor's", func(c *comparison) float64 { return float64(median(c.StartCPU[1])) }, clock},
 		{"start", func(c *comparison) float64 { return float64(median(c.Starts[0])) }, clock},

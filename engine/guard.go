@@ -51,15 +51,15 @@ func (s *Service) ChecksGate(r *http.Request) bool {
 }
 
 // InternalHost reports whether a Host header names one of Config.InternalHosts. At
-// these hosts, ServeHTTP answers only the requests that Config.InternalHosts lists, and
-// refuses all others. A program that otherwise serves only the host of URL must pass
+// these hosts, ServeHTTP answers only the requests that the documentation of
+// Config.InternalHosts names, and refuses all others. A program that otherwise serves only the host of URL must pass
 // requests to these hosts on to ServeHTTP.
 func (s *Service) InternalHost(host string) bool {
 	return s.site.InternalHost(host)
 }
 
-// SessionID returns the ID of a session in its SessionView. A session that is not
-// listed has an ID, too.
+// SessionID returns the ID of a session, the one that its SessionView has. A session
+// that is not listed has an ID, too.
 func (s *Service) SessionID(of *authsvc.Session) string {
 	return s.keeper.SessionID(of)
 }

@@ -171,7 +171,7 @@ func oauthRoutes(s *oauthRoom) map[string]*route {
 
 // oauthEvents are the audit events that identity providers cause.
 var oauthEvents = []audit.Kind{
-	{Name: "session.ended_by_provider", Outcome: authsvc.AuditSuccess, Meaning: "A provider's logout token ended the sessions that a user began through it, or was for a person without an account here: the reason says which."},
+	{Name: "session.ended_by_provider", Outcome: authsvc.AuditSuccess, Meaning: "A provider's logout token ended the sessions that a user began through that provider, or it named a person without an account here: the reason says which."},
 	{Name: "backchannel_logout.refused", Outcome: authsvc.AuditRefused, Meaning: "A logout token was not valid or was used before."},
 	{Name: "backchannel_logout.failed", Outcome: authsvc.AuditFailed, Meaning: "A logout token could not be carried out. Ending the sessions is tried again if the reason says so."},
 }

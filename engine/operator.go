@@ -69,17 +69,17 @@ func (o *Operator) CheckProviders(ctx context.Context) map[string]error {
 // the id of a provider. CheckStore writes nothing.
 func (o *Operator) CheckStore(ctx context.Context) error { return o.checkStore(ctx, "") }
 
-// AcceptCompat records Config.Compat in the store in place of the recorded mode. It
-// refuses if CheckStore finds another reason why the configuration does not fit the
-// store. Sessions and links of the old mode are then no longer recognised. With dryRun,
+// AcceptCompat records Config.Compat in the store in place of the recorded mode. If the
+// configuration does not fit the store for a reason other than the mode, AcceptCompat
+// returns the error of CheckStore and records nothing. Sessions and links of the old mode are then no longer recognised. With dryRun,
 // it writes nothing.
 func (o *Operator) AcceptCompat(ctx context.Context, dryRun bool) error {
 	return o.acceptMeta(ctx, metaCompat, string(o.site.dialect.mode), dryRun)
 }
 
 // AcceptIssuer records the configured issuer of a provider in the store and returns it.
-// It refuses if CheckStore finds another reason why the configuration does not fit the
-// store. It returns [authsvc.ErrNotFound] if no provider with an issuer has that id.
+// If the configuration does not fit the store for a reason other than this provider's
+// issuer, AcceptIssuer returns the error of CheckStore and records nothing. It returns [authsvc.ErrNotFound] if no provider with an issuer has that id.
 // With dryRun, it writes nothing.
 func (o *Operator) AcceptIssuer(ctx context.Context, providerID string, dryRun bool) (issuer string, err error) {
 	f := o.site.flows[providerID]

@@ -165,9 +165,9 @@ func (p *People) AccessToken(ctx context.Context, userID, provider string, optio
 //
 // The error is [authsvc.ErrNotFound] if the user has no such account. It is
 // [authsvc.ErrLastAccount] if the user has no other account at a configured provider,
-// no verified address to which sign-in links are sent, and no way in that
-// Callbacks.WaysIn knows. Only that callback knows whether a credentials provider would
-// let the user in. With EvenLast, these checks are skipped.
+// no verified address to which sign-in links are sent, and no other way to sign in
+// that Callbacks.WaysIn counts. Only that callback knows whether a credentials provider
+// would let the user in. With EvenLast, these checks are skipped.
 func (p *People) UnlinkAccount(ctx context.Context, userID, provider, providerAccountID string, options *UnlinkOptions) error {
 	return p.vault.UnlinkAccount(ctx, userID, provider, providerAccountID, options)
 }

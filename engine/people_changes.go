@@ -112,7 +112,7 @@ func (p *People) CreateUser(ctx context.Context, u authsvc.User) (authsvc.User, 
 }
 
 // UpdateUser changes fields of a user. A new address counts as proved only if change
-// sets EmailVerified. With an address in change, links and codes of the old and the new
+// sets EmailVerified. If change.Email is set, links and codes of the old and the new
 // address become void, a pending change of address is dropped, remembered browsers are
 // forgotten and every session ends, so that no access based on the old address remains.
 // You can repeat UpdateUser, even after an error. It returns [authsvc.ErrNotFound] if

@@ -54,10 +54,10 @@ type Options struct {
 // authsvc.Message), for example because a field has a misplaced line break or an
 // address could be read as another or as several. An error that Is
 // authsvc.ErrMailUnconfirmed means that the answer to the whole message was lost, so
-// the caller should try once more. After any other error the caller should try again. A message that is sent again keeps its
-// Message-ID, in case the server accepted it and the answer was lost (RFC 1047). Errors
-// quote the server, shortened and without control characters; they are for the log, not
-// for the browser.
+// the caller should try one more time at most. After any other error the caller should
+// keep trying. A message that is sent again keeps its Message-ID, in case the
+// server accepted it and the answer was lost (RFC 1047). Errors quote the server,
+// shortened and without control characters; they are for the log, not for the browser.
 func SMTP(rawURL string, o Options) (func(ctx context.Context, m authsvc.Message) error, error) {
 	s, err := newServer(rawURL, o)
 	if err != nil {
