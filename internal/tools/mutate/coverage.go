@@ -121,7 +121,11 @@ func patternsOf(ctx context.Context, bin, pkg string) (list []string, err error)
 
 // runBinary runs tests of a compiled package and returns the output.
 func runBinary(ctx context.Context, bin, pkg, pattern string, args ...string) (string, error) {
-	cmd := exec.CommandContext(ctx, bin, append([]string{"-test.run=" + pattern, "-test.failfast", "-test.timeout=5m", "-test.skip=" + unrelated}, args...)...) // #nosec G204 -- of this program
+	args = append([]string{"-test.run=" + pattern, "-test.timeout=5m", "-test.skip=" + unrelated}, args...)
+	if pkg != "verify" { // its groups would run one after another
+		args = append(args, "-test.failfast")
+	}
+	cmd := exec.CommandContext(ctx, bin, args...) // #nosec G204 -- of this program
 	cmd.Dir = pkg
 	raw, err := cmd.CombinedOutput()
 	return string(raw), err
