@@ -171,7 +171,7 @@ func abuseDocumented(t *T) {
 			t.Errorf("rate_limit.%s is not documented", key)
 		}
 	}
-	if !strings.Contains(string(text), "30 mailed links and codes tried a minute per client address") {
+	if !strings.Contains(string(text), "30 attempts a minute with a mailed link or code, per client address") {
 		t.Error("the limit of links and codes is not documented")
 	}
 }
