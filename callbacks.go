@@ -74,11 +74,13 @@ type Callbacks struct {
 	// quick.
 	Place func(network netip.Prefix) string
 
-	// DeleteUser is called before the user, an operator or Service.DeleteUser deletes
-	// u: the application can now delete its data about u. If it returns an error, u stays. At the end
-	// of a grace period only one replica calls it, with a context that ends after a
-	// minute, and calls it again an hour after an error. If the store fails afterwards,
-	// it is called again for the same user.
+	// DeleteUser is called before a user u is deleted, whether the user, an operator or
+	// the program (Service.DeleteUser) asked for it. The application can then delete
+	// its own data about u. If DeleteUser returns an error, u is not deleted. At the
+	// end of a grace period, only one replica calls it, with a context that ends after
+	// a minute. After an error there, a replica tries again an hour later. If
+	// DeleteUser succeeds but the store then fails, the next attempt calls it again
+	// for the same user.
 	DeleteUser func(ctx context.Context, u User) error
 
 	// Session returns the JSON object of GET session. p.Session holds the default: user

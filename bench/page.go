@@ -172,7 +172,7 @@ func (r *results) crowdText() string {
 	if c == nil {
 		return ""
 	}
-	return fmt.Sprintf("%d sign-ins whose links are opened at once on SQLite need %d commits, each %s by itself on this disk; all are done within %s, of which the service was idle for %s.\n",
+	return fmt.Sprintf("If the links of %d sign-ins are opened at once on SQLite, all of them together need %d commits. A single commit takes %s on this disk. All sign-ins are done within %s; for %s of that, the service was idle.\n",
 		c.SignIns, c.median(), round(c.OneWrite), round(median(c.Took)), round(median(c.Idle)))
 }
 

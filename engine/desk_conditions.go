@@ -58,8 +58,9 @@ func checkConditions(b *builder, s *Service) {
 	}
 }
 
-// conditions compiles a list. If anyClaim is true, the conditions may use claims that
-// SessionOptions.Claims does not name.
+// conditions compiles all; list is the name of their field in Config, for errors. If
+// anyClaim is true, the conditions may use claims that SessionOptions.Claims does not
+// name.
 func (b *builder) conditions(s *desk, list string, all []authsvc.Condition, anyClaim bool) []access.Condition {
 	var made []access.Condition
 	for i, c := range all {

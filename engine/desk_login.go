@@ -77,9 +77,10 @@ func stale(err error) outcome {
 	return fail(authsvc.CodeCallback, err)
 }
 
-// readCurrent reads the browser's session. It permits linking only if that session
-// still belongs to the user who asked for it. It reads that user's epoch before the
-// session, and reads revocations from the store, not from this replica's copy.
+// readCurrent reads the browser's session. It refuses to link an account unless the
+// session still belongs to the user to link to; if linking was only implied and the
+// session has ended, it drops the link. It reads that user's epoch before the session,
+// and reads revocations from the store, not from this replica's copy.
 func (l *login) readCurrent() outcome {
 	if out := l.readLinkUser(); out != nil {
 		return out

@@ -60,9 +60,10 @@ func (b *builder) checkForwards(s *gateRoom, h *authsvc.GateHost, at string) for
 // compared with them.
 const maxPassHeaders = 50
 
-// arrives reports whether a program receives a client's header. All programs must read
-// the header alike, and it must not say who is asking or, where the gate itself says
-// so, where the request comes from.
+// arrives reports whether a program receives a client's header. A header that says who
+// is asking never arrives. A header that says where the request comes from does not
+// arrive if the gate sets such headers itself. Any other header arrives if all programs
+// read its name alike and it is not misleading, or if PassHeaders names it.
 func (g *gateRoom) arrives(name string, f *forwards) bool {
 	switch {
 	case g.isIdentity(name), f.upstream && gate.Forwarding(name):

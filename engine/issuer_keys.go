@@ -72,8 +72,8 @@ func (k *signing) use(set signingkeys.Set) {
 	k.known.Store(&knownKeys{set, publicDocument(set.JWKS())})
 }
 
-// deriveKeys derives the key that encrypts the stored keys or, without a store, the
-// signing keys.
+// deriveKeys derives the key that encrypts stored signing keys. Without a store, it also
+// derives the signing keys themselves.
 func (is *issuer) deriveKeys(ring *seal.Ring) {
 	is.signing.box = ring.Box("signing keys")
 	if is.signing.stored || !is.signing.enabled {

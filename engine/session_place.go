@@ -25,7 +25,7 @@ type readPlace interface {
 }
 
 // An enteredPlace is a host that does not receive the session cookie. It has a cookie
-// of its own, which a hand-over sets.
+// of its own, which gate/enter sets.
 type enteredPlace interface {
 	readPlace
 	// enter makes the cookie's value from the result of sessions.carry.

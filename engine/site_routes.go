@@ -15,7 +15,7 @@ import (
 // An action answers one route and method.
 type action func(*request) outcome
 
-// A route is one line of the HTTP interface. If an action is nil, its method is not
+// A route is one path of the HTTP interface. If get or post is nil, the method is not
 // allowed.
 type route struct {
 	get, post action

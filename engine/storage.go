@@ -13,9 +13,9 @@ import (
 	"authsvc"
 )
 
-// useAdapter asks whether there is an Adapter. Only needStorage asks, too, to refuse
-// options. Without an Adapter, noAdapter stands in, and features that need records are
-// off.
+// useAdapter sets the service up with its Adapter. Without one, it uses
+// [fleet.NoStorage] and leaves features that need records off, so that other code rarely
+// needs to ask whether there is an Adapter.
 func useAdapter(b *builder, s *Service) {
 	s.keeper.seen = newSeenSessions()
 	s.keeper.revoked = newRevocations(b.config.StaleRevocations == authsvc.StaleRevocationsAccept)

@@ -129,7 +129,7 @@ func whereTable() string {
 		}
 	}
 	return fmt.Sprintf("| Where | Checks |\n|---|---|\n| landing check and `make full` | %d: on memory and SQLite in the landing check, on every store in `make full` |\n"+
-		"| `make full` only | %s |\n| the browser parts of these in `make full` only | %s |\n", landing, sorted(full), sorted(browser))
+		"| `make full` only | %s |\n| `make full` only: the parts of these checks that need a browser | %s |\n", landing, sorted(full), sorted(browser))
 }
 
 // shown lists the checks whose figures are on the page.

@@ -61,7 +61,7 @@ func httpwire05(t *T) {
 		if longest > 10*time.Second {
 			t.Errorf("a slow connection lasted %v", longest)
 		}
-		t.Figure("p99 %v, beside slow connections %v, which last %v at most", clean.Round(10*time.Microsecond), attacked.Round(10*time.Microsecond), longest.Round(time.Millisecond))
+		t.Figure("p99 %v without slow connections, %v with them; each slow connection lasted %v at most", clean.Round(10*time.Microsecond), attacked.Round(10*time.Microsecond), longest.Round(time.Millisecond))
 		if attacked <= max(2*clean, httpwireNoise) {
 			return
 		}

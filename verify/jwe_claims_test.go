@@ -135,7 +135,7 @@ func jwe04(t *T) {
 		same(fmt.Sprintf("character %d", i), flip(token, i))
 		same(fmt.Sprintf("without character %d", i), token[:i]+token[i+1:])
 	}
-	every := t.Scale("as the stride of bits", 8, 1, 1)
+	every := t.Scale("is the step through the bits", 8, 1, 1)
 	parts := strings.Split(token, ".")
 	for p := range parts {
 		raw := jweRaw(t, parts[p])
@@ -148,7 +148,7 @@ func jwe04(t *T) {
 	for _, key := range []string{"A", "AA", "AAAA", jweB64(string(k.key))} { // the second part, which is empty
 		same("an encrypted key", strings.Replace(token, "..", "."+key+".", 1))
 	}
-	t.Figure("%d changes, one answer", tried)
+	t.Figure("%d changes, the same answer to each", tried)
 	if measures() {
 		jwe04Times(t, k, token)
 	}

@@ -91,7 +91,7 @@ func tokens04(t *T) {
 	if !errors.Is(err, authsvc.ErrTokenRefused) {
 		t.Errorf("after the crash: %v", err)
 	}
-	t.Figure("told after %d s, when the dead process's lease has expired", int(time.Since(begin).Seconds()))
+	t.Figure("ErrTokenRefused after %d s, when the lease of the killed process had expired", int(time.Since(begin).Seconds()))
 	for range 10 {
 		if _, err := w.AccessToken(t.Context(), id, "op", nil); !errors.Is(err, authsvc.ErrTokenRefused) {
 			t.Errorf("again: %v", err)

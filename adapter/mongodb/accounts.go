@@ -79,7 +79,8 @@ func (e epochs) validAccount(account document) bool {
 }
 
 // insertAccount stores an account of the user with the _id userID, which may have any
-// type if another program wrote it. It replaces an orphan of the same identity.
+// type if another program wrote it. It replaces an account of the same identity that is
+// an orphan; see deleteOrphan.
 func (s *Store) insertAccount(ctx context.Context, acc authsvc.Account, id bson.ObjectID, userID any, marks ...bson.E) error {
 	var w writer
 	w.value("_id", id)

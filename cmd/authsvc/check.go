@@ -124,9 +124,9 @@ func (k *checker) checkSecrets(ctx context.Context, st *store) (print func()) {
 	}
 }
 
-// checkSealed counts the records that later secrets sealed, and returns a function that
-// prints the count. Without --deep, the function only says how to count them, if there
-// are several secrets.
+// checkSealed counts the records that were sealed by secrets other than the first in
+// the list, and returns a function that prints the count. Without --deep, the function
+// only says how to count them, if there are several secrets.
 func (k *checker) checkSealed(st *store) (print func()) {
 	several := len(k.settings.Engine.Secrets) > 1
 	if !k.deep {

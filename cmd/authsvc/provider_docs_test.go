@@ -66,7 +66,7 @@ var emailDocs = map[string]string{
 	provider.EmailClaim:      "The provider says whether each address is verified; an address counts as verified only if the provider says so.",
 	provider.EmailFiltered:   "Only the verified primary address is used; without one, the user has no address.",
 	provider.EmailImplied:    "The provider returns only verified addresses, so they count as verified.",
-	provider.EmailIssuer:     "The operator of the server controls the addresses, so none counts as verified unless the configuration says so.",
+	provider.EmailIssuer:     "The administrator of the server or tenant sets the addresses, so none counts as verified unless your configuration says so.",
 	provider.EmailUnverified: "The provider does not vouch for the address, so it never counts as verified.",
 	provider.EmailAbsent:     "The provider returns no address.",
 }

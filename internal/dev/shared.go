@@ -138,8 +138,9 @@ func (w *world) refuseVisitor(rw http.ResponseWriter) {
 	http.Error(rw, "Open the address that authsvc dev printed: its token lets one browser in.", http.StatusForbidden)
 }
 
-// inProcess answers requests to the issuer without the network, because the network
-// requires the token. Other requests use the default transport.
+// inProcess passes requests for the issuer to its handler directly, without the network:
+// over the network, guardShared refuses clients that have not presented the token. Other
+// requests use the default transport.
 type inProcess struct {
 	issuer string
 	idp    http.Handler

@@ -19,9 +19,9 @@ const (
 	infoDerive = "authsvc/v1/derive "
 )
 
-// Ring holds the secrets of a deployment, newest first. The first secret seals and
-// signs; all of them open and verify. To rotate a secret, put the new one in front, and
-// drop the old one when everything made with it has expired.
+// Ring holds the secrets of a deployment. The first secret seals and signs; all of them
+// open and verify. To rotate a secret, append the new one at every replica, then put it
+// in front, and drop the old one when everything made with it has expired.
 type Ring struct {
 	opaque
 	secrets []string

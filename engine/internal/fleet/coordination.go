@@ -93,9 +93,9 @@ func New(g *Common) *Fleet { return &Fleet{Common: g, warned: NewReplayCache()} 
 // maxReplays limits the keys that a ReplayCache remembers.
 const maxReplays = 100_000
 
-// A ReplayCache records keys until they expire. In a service without storage it is the
-// bounded set of used keys, for this process only. It also limits how often something
-// is done or logged.
+// A ReplayCache records keys until they expire. A service without storage keeps its
+// used keys in one, which is bounded and covers this process only. Other ReplayCaches
+// limit how often something is done or logged.
 type ReplayCache struct {
 	mu   sync.Mutex
 	keys map[string]time.Time

@@ -22,8 +22,8 @@ func (g *Common) InheritStorage(before *Common) {
 	}
 }
 
-// noAdapter is the Adapter of a service without storage. It finds and stores nothing,
-// and returns an error from methods that cannot work without storage.
+// noAdapter is the Adapter of a service without storage. It stores only the keys of
+// UseOnce, in memory. Methods that cannot work without storage return an error.
 type noAdapter struct{ replays *ReplayCache }
 
 // NoStorage returns the Adapter of a service without storage.

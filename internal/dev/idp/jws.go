@@ -23,8 +23,8 @@ const (
 )
 
 // Sign returns claims as a compact JWS (RFC 7515 §7.1), signed with the current signing
-// key and with the given typ header, such as "JWT" or "logout+jwt". Faults do not
-// affect it.
+// key and with the given typ header, such as "JWT" or "logout+jwt". A [Fault] that was
+// set does not affect it.
 func (p *Provider) Sign(typ string, claims map[string]any) (string, error) {
 	key := p.publishedKeys()[0]
 	header := map[string]any{"typ": typ, "alg": key.alg, "kid": key.kid}

@@ -34,8 +34,8 @@ type Grant struct {
 // Exchange exchanges an authorization code for tokens at the token endpoint (RFC 6749,
 // section 4.1.3).
 //
-// A code is valid for one request, so a failed request is never retried. (net/http may
-// switch connections as long as not one byte of the request was sent.) If the provider
+// A code is valid for one request, so a failed request is never retried. (net/http
+// may try another connection if no byte of the request was sent.) If the provider
 // refuses, the error is a [*TokenError]. If the fault may be temporary, it is
 // [outbound.ErrUnavailable].
 //

@@ -19,8 +19,8 @@ import (
 type Call struct {
 	Method string // default: GET, or POST with Form or JSON
 	URL    string
-	// Header is added to the request. It may set Authorization if the token is not sent
-	// there.
+	// Header is added to the request. It may set Authorization unless Token is sent in
+	// that header.
 	Header map[string]string
 	// Form or JSON is the body. JSON is marshalled.
 	Form url.Values

@@ -64,8 +64,8 @@ type Options struct {
 	Budget  *Budget
 	Network func(*http.Request) string
 	// OurCookie reports whether a cookie is ours and not the program's. Such cookies
-	// are removed from requests and answers. Dropped is called for the first one in an
-	// answer.
+	// are removed from requests and answers. Dropped is called once for each Proxy, for
+	// the first one in an answer.
 	OurCookie func(name string) bool
 	Dropped   func(name string)
 	// Client returns the address of the client, or "" if unknown. Origin returns the

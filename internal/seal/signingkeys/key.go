@@ -70,8 +70,8 @@ func Generate(alg string, made, from time.Time) (*Key, error) {
 	return newKey(alg, private, made, from)
 }
 
-// Derive makes a key from secret material. For each n, material must always return the
-// same 32 bytes. Derive does not support RS256.
+// Derive makes a key from secret material. material must be deterministic: it returns 32
+// bytes that depend only on n. Derive does not support RS256.
 func Derive(alg string, material func(n int) []byte) (*Key, error) {
 	switch alg {
 	case EdDSA:

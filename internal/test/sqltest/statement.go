@@ -124,8 +124,8 @@ func Literals(text string) string {
 }
 
 // Plans checks that no statement of an adapter scans a whole table. Exceptions are
-// the count of the mail queue, which is bounded, and statements that contain a piece
-// in except. scans returns the lines of a plan that scan a table.
+// the count of the mail queue, which is bounded, and statements that contain a text of
+// except. The function scans returns the lines of a statement's plan that scan a table.
 func Plans(t *testing.T, a *sqladapter.Adapter, scans func(text string) []string, except ...string) {
 	t.Helper()
 	texts := sqladapter.Statements(a)

@@ -13,11 +13,12 @@ import (
 	"authsvc/internal/protocol/weburl"
 )
 
-// A setter stores the value of a key. kind names the accepted values for people, and
-// fix says how to write them. set stores the value or returns the problem with it. A
-// list also has each, which does the same for an item. If its items are mappings, it
-// has element instead, which adds an item and returns its fields. Messages quote only
-// raw, the text in the file; setters of secrets quote nothing.
+// A setter stores the value of a key. In messages, kind names the type of the accepted
+// values, and fix says how to write them. set stores the value or returns the problem
+// with it. A list also has each, which does the same for an item. If its items are
+// mappings, it has element instead, which adds an item and returns its fields. Messages
+// quote only the value's raw text, as it is in the file; setters of secrets quote
+// nothing.
 type setter struct {
 	kind string
 	fix  string
