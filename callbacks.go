@@ -78,8 +78,8 @@ type Callbacks struct {
 	// the program (Service.DeleteUser) asked for it. The application can then delete
 	// its own data about u. If DeleteUser returns an error, u is not deleted. At the
 	// end of a grace period, only one replica calls it, with a context that ends after
-	// a minute. After an error there, a replica tries again an hour later. If
-	// DeleteUser succeeds but the store then fails, the next attempt calls it again
+	// a minute. If that call returns an error, a replica calls it again an hour later.
+	// If DeleteUser succeeds but the store then fails, the next attempt calls it again
 	// for the same user.
 	DeleteUser func(ctx context.Context, u User) error
 

@@ -14,7 +14,7 @@ func Example() {
 	// docs: bearer
 	v, err := bearer.New(bearer.Config{
 		Issuer:   "https://app.example.com/api/auth", // url of authsvc, with its path
-		Audience: "https://api.example.com",          // listed in its tokens.audiences
+		Audience: "https://api.example.com",          // one of tokens.audiences of authsvc
 	})
 	if err != nil {
 		log.Fatal(err)

@@ -27,8 +27,9 @@ func (f *emailFlow) newCode() string {
 	return newCode()
 }
 
-// bindCode binds the request to its code. If no mail is sent, no code can be right:
-// otherwise a client whose mails are withheld could continue guessing.
+// bindCode binds the request to its code. If no mail is sent, it binds the request to a
+// random value, so that every code is wrong. Otherwise a client whose mails are withheld,
+// for example by a rate limit, could try to guess the code.
 func (e *emailRequest) bindCode(key *seal.MAC, stored, code string, sent bool) {
 	if !sent {
 		code = seal.Token()

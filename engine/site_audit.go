@@ -11,8 +11,8 @@ import (
 )
 
 // audit records the result of a request. Each request has at most one such event; use
-// note for other facts. audit reports whether the event was recorded; if not, it was
-// counted as a repetition, and log lines about the same must be left out.
+// note for other facts. audit reports whether the event was recorded. If not, it was
+// counted as a repetition, and the caller must not write log lines about it either.
 func (rq *request) audit(name string, code authsvc.ErrorCode, reason string) (recorded bool) {
 	rq.audited = true
 	rq.quiet = !rq.note(authsvc.AuditEvent{Name: name, Code: code, Reason: reason, UserID: rq.auditUser})

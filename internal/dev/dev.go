@@ -154,8 +154,8 @@ func MakeDir(dir string) error {
 	return nil
 }
 
-// ProviderPort returns the port of the identity provider: the port after the service's,
-// or the next one if the URL has that port, because another server listens there.
+// ProviderPort returns the port of the identity provider: service+1 or, if url has that
+// port, service+2, because another server then listens on service+1.
 func ProviderPort(service int, url string) int {
 	if u, err := neturl.Parse(url); err == nil && u.Port() == strconv.Itoa(service+1) {
 		return service + 2

@@ -115,9 +115,10 @@ func unescaped(s string) string {
 	return decode(strings.ReplaceAll(s, "+", " "), false)
 }
 
-// methodsOf returns the method of a request and the methods that replace it. It returns
-// false if there are too many, or if the method is not in capital letters, which
-// frameworks handle differently.
+// methodsOf returns the method of a request and the methods in overrides, which some
+// frameworks use instead. The list uses the memory of room. methodsOf returns false if
+// there are too many methods, or if the request's own is not in capital letters:
+// frameworks handle such methods in different ways.
 func methodsOf(method string, overrides []string, room []string) ([]string, bool) {
 	if !capitals(method) {
 		return nil, false

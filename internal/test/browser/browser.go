@@ -187,8 +187,9 @@ func (b *Browser) Email() (string, error) {
 	return s.User.Email, err
 }
 
-// Begin starts a sign-in at "op" and approves it there as the person sub. It returns
-// the callback URL with the provider's answer, for [Browser.Open].
+// Begin starts a sign-in with the provider that has the id "op", and approves it at the
+// server op as the person sub. It returns the callback URL with the provider's answer,
+// for [Browser.Open].
 func (b *Browser) Begin(op *idp.Server, sub string) (callback string, err error) {
 	a, err := b.Post("/api/auth/signin/op")
 	if err != nil {

@@ -131,8 +131,8 @@ func byHTTP2(list []attempt) []attempt {
 	return list
 }
 
-// overHTTP2 requests closed paths over HTTP/2, also with two names of the host:
-// :authority counts, and a proxy may forward another one as Host.
+// overHTTP2 requests closed paths over HTTP/2. Some requests name one host in :authority
+// and another in Host. The one in :authority counts, but a proxy may forward the other.
 func overHTTP2(h *target) ([]attempt, string) {
 	closed, lack := h.firstClosed()
 	if lack != "" {
