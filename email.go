@@ -30,8 +30,9 @@ type Email struct {
 	Templates MailTemplates
 	// Codes puts a one-time code of eight digits into each mail, beside the link, and a
 	// field for it on the page that follows: for people who read mail on another device
-	// than the one they sign in on. Default: true with CompatNone unless a text of
-	// Templates leaves out the code or Pages.VerifyRequest is set, else false.
+	// than the one they sign in on. Default: false in the compat modes,
+	// if a text of Templates leaves out the code, or if Pages.VerifyRequest is set;
+	// otherwise true.
 	Codes *bool
 	// NoSignIn uses the provider only for other mails: it is not a way to sign in, and
 	// has no routes.

@@ -102,8 +102,9 @@ type GateHeaders struct {
 // current state. All keys come from the configuration or are constants: client input
 // adds none.
 type Stats struct {
-	// Gate holds the gate's counters by the Origin of Config.Gate.Hosts; "" is for
-	// requests that named no such host, or came from a client that may not ask.
+	// Gate holds the gate's counters by the Origin of Config.Gate.Hosts. The key "" is
+	// for requests that named no such host, and for checks that came from an address
+	// outside Config.Gate.Proxies.
 	Gate map[string]GateStats
 	// TokensIssued counts the tokens of POST token by the id of the audience.
 	TokensIssued map[string]uint64

@@ -72,7 +72,7 @@ func named(conditions []authsvc.Condition) []authsvc.Condition {
 }
 
 // addPeople adds a person for each sign-in condition that this provider can satisfy and
-// that no current person meets. Otherwise no choice might succeed.
+// that no current person meets. Otherwise, perhaps no person on the list could sign in.
 func (d *Server) addPeople(c *authsvc.Config) {
 	for _, condition := range c.SignIn.Allow {
 		if len(condition.Providers) > 0 { // only this provider is here

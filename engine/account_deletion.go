@@ -20,8 +20,9 @@ const (
 	deletionBatch   = 20          // users examined in one sweep
 )
 
-// deletionLease names the lease under which a user is deleted or kept. Its holder finds
-// either no user, or a user for whom the DeleteUser callback has not run yet.
+// deletionLease names the lease under which the deletion of a user is scheduled,
+// cancelled or carried out. Its holder finds either no user, or a user for whom the
+// DeleteUser callback has not run yet.
 func deletionLease(userID string) string { return fleet.NameOf("deletion", userID) }
 
 // checkDeletion compiles the options for deleting accounts.

@@ -158,9 +158,9 @@ func (gt *gateRoom) unsafeToPass(rq *request, rt *checkRoute, asked *http.Reques
 	return ""
 }
 
-// deniedBefore answers the browser if a proxy has refused a request that may pass. If
-// the proxy keeps refusing, the check does not receive everything that this request
-// has, such as its cookies. gate/start detects that.
+// deniedBefore answers at gate/denied if the request may pass although the proxy's check
+// refused it. If the check refuses it again and again, the proxy does not send the check
+// everything that it sends to gate/denied, such as the cookies. gate/start detects that.
 func (gt *gateRoom) deniedBefore(rq *request, v verdict) outcome {
 	if navigates(rq) {
 		return redirect{to: gt.startURL(rq, v)}

@@ -68,8 +68,8 @@ func (is *issuer) CreatePersonalToken(ctx context.Context, userID string, r auth
 	return token, info, err
 }
 
-// makePersonal makes and stores a token for a request that checkPersonal completed, if
-// may returns nil; see PutCredentialIf.
+// makePersonal makes a token for a request that checkPersonal completed. It stores the
+// token only if the function may returns nil; see PutCredentialIf.
 func (is *issuer) makePersonal(ctx context.Context, userID string, r *authsvc.PersonalTokenRequest, uses personalUses, may func() error) (token string, info authsvc.PersonalToken, err error) {
 	token = personaltoken.New()
 	now := is.fleet.Now().UTC().Truncate(time.Millisecond)

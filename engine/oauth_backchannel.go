@@ -71,10 +71,11 @@ func (oa *oauthRoom) backchannelLogout(rq *request) outcome {
 	return oa.endByProvider(rq, t, id, former)
 }
 
-// endByProvider ends the sessions of the person that a logout token names. A person
-// without an account has none. The token is used up before the sessions end, so that a
-// replay never ends a later session. If ending them then fails, it is tried again
-// without the provider.
+// endByProvider ends the sessions of the person that a logout token names. If the
+// person has no account, there are no sessions to end. The token is used up before the
+// sessions end, so that a replay never ends a later session. If ending them then fails,
+// this process tries again in the background, because the provider cannot use the token
+// again.
 func (oa *oauthRoom) endByProvider(rq *request, t *oidc.LogoutToken, id string, former formerID) outcome {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(rq.ctx), loginTimeout)
 	defer cancel()

@@ -147,7 +147,7 @@ func microsoftOptions() []Option {
 func microsoftNotes() []string {
 	return []string{
 		"Without tenant_id, people from any directory and with any personal account may sign in. To accept only some directories, list their ids in the provider's key `tenants`.",
-		"With tenant_id common or organizations, the id of a new account is TENANT/SUB; in compat modes it is SUB, as in NextAuth.js. authsvc finds an account stored under either id, because Microsoft gives no two people the same sub.",
+		"With tenant_id common or organizations, the id of a new account is TENANT/SUB; in compat modes it is SUB, as in NextAuth.js. authsvc finds an account stored under either id. That is safe, because Microsoft gives no two people the same sub.",
 		"To trust the claim xms_edov, add it to the application as an optional claim and set profile.email_verified: xms_edov.",
 		"External ID has its own issuers: set authority to https://GUID.ciamlogin.com, and tenant_id to the same GUID.",
 		"An application with its own signing keys needs a discovery_url that ends in ?appid=CLIENT_ID.",

@@ -135,7 +135,7 @@ func jwe04(t *T) {
 		same(fmt.Sprintf("character %d", i), flip(token, i))
 		same(fmt.Sprintf("without character %d", i), token[:i]+token[i+1:])
 	}
-	every := t.Scale("is the step through the bits", 8, 1, 1)
+	every := t.Scale("is the distance between changed bits (1: every bit)", 8, 1, 1)
 	parts := strings.Split(token, ".")
 	for p := range parts {
 		raw := jweRaw(t, parts[p])

@@ -43,7 +43,7 @@ var oidcChecks = checks{
 	"25": {title: "issuer that contains a tenant", run: oidc25},
 	"26": {title: "claims from elsewhere (aggregated-claims, distributed-claims, rp-claims-*)", run: oidc26},
 	"27": {title: "signed userinfo (userinfo-signed, rp-userinfo-sig)", run: oidc27},
-	"28": {title: "official suite", not: "the OpenID Foundation's suite is a service that these machines cannot reach; a check that copies a module of the suite names that module"},
+	"28": {title: "official suite", not: "the OpenID Foundation's suite is a service that these machines cannot reach; if a check is a copy of one of the suite's modules, it gives the name of the module"},
 }
 
 // oidcBubble runs f in a bubble, where waiting takes no real time.

@@ -19,8 +19,8 @@ type Answer struct {
 	FormPost bool
 }
 
-// URL returns the redirect of an answer in the query. It keeps an existing query of the
-// redirect URI unchanged (RFC 6749 §3.1.2).
+// URL returns the redirect URI with the parameters of the answer in its query. It keeps
+// an existing query of the redirect URI unchanged (RFC 6749 §3.1.2).
 func (a Answer) URL() string {
 	sep := "?"
 	if strings.Contains(a.RedirectURI, "?") {

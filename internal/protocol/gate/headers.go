@@ -65,8 +65,8 @@ var misleading = []string{"x-original-url", "x-rewrite-url", "x-original-host", 
 // MisleadingNames returns the names of misleading headers in lower case.
 func MisleadingNames() []string { return misleading }
 
-// Misleading reports whether a client's header is passed on only if the host asks for
-// it.
+// Misleading reports whether a header is one of the misleading ones. The gate removes
+// these from clients' requests, unless PassHeaders of the host names them.
 func Misleading(name string) bool {
 	return name != "" && (name[0]|0x20 == 'x' || name[0]|0x20 == 'p') && slices.Contains(misleading, spelling(name))
 }

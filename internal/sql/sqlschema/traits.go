@@ -88,8 +88,9 @@ func kindOf(c *Column) sqladapter.Kind {
 	return sqladapter.Text
 }
 
-// optional reports whether a column may be missing. Nothing refers to these ids, and
-// neither Auth.js nor its documentation for Prisma has them any more.
+// optional reports whether a column may be missing: only Account.id and Session.id may.
+// Nothing refers to these ids, and neither Auth.js nor its documentation for Prisma has
+// them any more.
 func optional(logical string) bool { return logical == "Account.id" || logical == "Session.id" }
 
 // timestamps names the application's columns for the time at which a row was created or

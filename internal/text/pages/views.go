@@ -288,11 +288,11 @@ type FramedView struct {
 //   - cookies: the endpoint that checks requests does not receive the cookies
 //   - kept: the browser does not send the cookie back
 //   - entry: a hand-over was refused
-//   - proxy: the proxy in front must not ask
+//   - proxy: the proxy in front is not permitted to ask authsvc
 //   - headers: the proxy in front does not name the request
 //   - host: the host is not configured
-//   - routes: our routes do not lead here
-//   - login: Host, where people sign in, leads here under another name
+//   - routes: the proxy does not pass requests for our routes on to authsvc
+//   - login: requests for Host, where people sign in, arrive with another host's name
 type UnavailableView struct {
 	Case      string
 	Host      string
