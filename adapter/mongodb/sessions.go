@@ -223,8 +223,9 @@ func (s *Store) UpdateSession(ctx context.Context, rec authsvc.SessionRecord) er
 	})
 }
 
-// DeleteSession implements [authsvc.Adapter]. It deletes the session first. If
-// authsvc's own document remains, it is swept when it expires.
+// DeleteSession implements [authsvc.Adapter]. It deletes the session, then authsvc's
+// own document about it. If the second step fails, the document is swept when it
+// expires.
 func (s *Store) DeleteSession(ctx context.Context, token string) (rec authsvc.SessionRecord, err error) {
 	err = s.do(ctx, "delete session", func(ctx context.Context) error {
 		d, err := s.first(ctx, s.sessions(), s.token(token))

@@ -3,9 +3,10 @@ package main
 import "runtime/debug"
 
 // collectLess delays garbage collection during a start, because collections would take
-// a seventh of its time. The first one runs at 16 MiB, which a small start does not
-// reach; later ones at five times the live memory. end restores the default and may be
-// called again. If the operator sets GOGC or GOMEMLIMIT, collectLess changes nothing.
+// a seventh of the start's time. The first collection runs when the heap has 16 MiB; a
+// start that needs less memory has none. Each later one runs when the heap has five
+// times the live memory. end restores the default and may be called again. If the
+// operator sets GOGC or GOMEMLIMIT, collectLess changes nothing.
 func (p *program) collectLess() (end func()) {
 	if p.ownsCollector() {
 		return func() {}

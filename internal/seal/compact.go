@@ -54,8 +54,8 @@ func (c compact) decode(enc *encryption) ([]byte, bool) {
 	return sealed, true
 }
 
-// join makes a token from an encoded header and sealed, whose layout is the one that
-// decode returns.
+// join makes a token from header, which is already encoded, and from sealed: IV,
+// ciphertext and tag, concatenated as decode returns them.
 func join(header, sealed []byte, enc *encryption) string {
 	body := len(sealed) - enc.tagSize
 	const slack = 8 // four dots, and rounding up three parts instead of one

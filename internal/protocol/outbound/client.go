@@ -21,8 +21,8 @@ const (
 
 // A Config describes a provider to call.
 type Config struct {
-	// URLs holds the URLs that the operator configured, by the name of their field.
-	// Empty ones are skipped; the caller must check whether one may be missing.
+	// URLs holds the URLs that the operator configured, by the name of their field. New
+	// skips empty URLs; the caller must check that the required ones are set.
 	URLs map[string]string
 	// Hosts lists further hosts that [Client.Call] may reach, as host[:port];
 	// "*.example.com" is any subdomain.

@@ -19,8 +19,8 @@ type Population struct {
 	Users    int
 	Accounts int // for each user
 	Sessions int // for each user, not expired
-	// Ended is the number of additional, expired sessions. A quarter as many link
-	// tokens, used keys and permits of each kind have expired too.
+	// Ended is the number of additional, expired sessions. There are also Ended/4
+	// expired link tokens, as many expired used keys and as many expired permits.
 	Ended int
 	// Now is the time of the store's state. Live sessions began in the 60 days before
 	// Now and were extended in the last 12 hours, so that reading one writes nothing

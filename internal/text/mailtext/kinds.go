@@ -53,8 +53,9 @@ func fileNames() string {
 	return strings.Join(names[:last], ", ") + " and " + names[last]
 }
 
-// place returns the place of the template in file. Both results are nil if file is not
-// the name of a template.
+// place returns a pointer to the field of t for the template with this file name: the
+// first result for a text template, the second for an HTML template. Both are nil if
+// file is not the name of a template.
 func (t *Templates) place(file string) (**template.Template, **htmltemplate.Template) {
 	for _, k := range kinds {
 		switch set := k.of(t); file {
