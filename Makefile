@@ -28,7 +28,7 @@ quick: fmt vet lint prose ## for use while you work: tests without -race, server
 	@echo "Left out: -race, database servers, verify, scale (make check), browsers and Node.js (make e2e)."
 
 # Packages with files that only make full builds.
-FULL = ./engine ./cmd/authsvc ./internal/test/skewed ./internal/tools/inventory
+FULL = ./engine ./cmd/authsvc ./internal/test/skewed
 
 # Packages that start no goroutines. They wait for servers or contain data, and run
 # without -race, which would take four times as long; make full runs them with -race, too.
