@@ -133,7 +133,7 @@ func (r *results) machineText() string {
 // promiseTable lists the limits that -check applies.
 func promiseTable() string {
 	var b strings.Builder
-	b.WriteString("| | times the processor time of what it is [compared with](#how-it-is-measured) | MiB idle | MiB after load |\n|---|--:|--:|--:|\n")
+	b.WriteString("| | processor time, divided by that of the program it is [compared with](#how-it-is-measured) | MiB idle | MiB after load |\n|---|--:|--:|--:|\n")
 	most := func(format string, limit float64) string {
 		if limit == 0 {
 			return "–"

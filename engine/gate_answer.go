@@ -298,7 +298,7 @@ var gateEvents = []audit.Kind{
 	{Name: "gate.refused", Outcome: authsvc.AuditRefused, Meaning: "The gate refused a request: its rules do not admit the signed-in user or admit nobody, or a WebSocket came from another origin."},
 	{Name: "gate.malformed", Outcome: authsvc.AuditRefused, Meaning: "A request for a program behind the gate had an invalid target, or one that servers read in different ways."},
 	{Name: "gate.untrusted_proxy", Outcome: authsvc.AuditRefused, Meaning: "A client that is not in `gate.proxies` called a gate check endpoint."},
-	{Name: "gate.misconfigured", Outcome: authsvc.AuditRefused, Meaning: "The gate sent a signed-in person who may pass to the sign-in page, because it does not get the cookies of requests; authsvc itself got them. Or a proxy asks whether requests for authsvc's own routes may pass. Or requests for the host of `url` arrive under the name of a gate host."},
+	{Name: "gate.misconfigured", Outcome: authsvc.AuditRefused, Meaning: "The gate asked a person to sign in who is signed in and may pass: requests to the gate come without the cookies that the browser sends to authsvc's own routes. Or a proxy asks whether requests for authsvc's own routes may pass. Or requests for the host of `url` arrive under the name of a gate host."},
 	{Name: "gate.entered", Outcome: authsvc.AuditSuccess, Meaning: "A signed-in person got the cookie of a gate host that the session cookie does not reach."},
 	{Name: "gate.enter_refused", Outcome: authsvc.AuditRefused, Meaning: "A gate host did not get its cookie: the code was forged, late, used before, for another host or from another browser; the host is not configured; the session data is too large for its cookie; or the browser keeps no cookies for it."},
 }

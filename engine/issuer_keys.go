@@ -396,7 +396,7 @@ var issuerEvents = []audit.Kind{
 	{Name: "pat.created", Outcome: authsvc.AuditSuccess, Meaning: "A personal access token was made for a user."},
 	{Name: "pat.revoked", Outcome: authsvc.AuditSuccess, Meaning: "A personal access token of a user was revoked, or all of them: the reason says which."},
 	{Name: "pat.refused", Outcome: authsvc.AuditRefused, Meaning: "A personal access token was refused: it is malformed, unknown, expired or sealed under a lost secret, its user is blocked, or it is not for that audience or host."},
-	{Name: "keys.rotated", Outcome: authsvc.AuditSuccess, Meaning: "A signing key for tokens was made: it signs a day later, after a minute if an operator requested a key at once, or at once if it is the first."},
+	{Name: "keys.rotated", Outcome: authsvc.AuditSuccess, Meaning: "A signing key for tokens was made. It begins to sign a day later, or after a minute if an operator asked for that; the first key signs immediately."},
 	{Name: "keys.retired", Outcome: authsvc.AuditSuccess, Meaning: "An operator removed a signing key. The tokens that it signed are no longer valid."},
 }
 

@@ -138,6 +138,6 @@ var serviceEvents = []audit.Kind{
 	{Name: "user.invited", Outcome: authsvc.AuditSuccess, Meaning: "Invite queued a mail with a link to a user."},
 	{Name: "configuration.changed", Outcome: authsvc.AuditSuccess, Meaning: "The program applied a new configuration."},
 	{Name: "configuration.change_failed", Outcome: authsvc.AuditFailed, Meaning: "A new configuration could not be applied; the earlier one stays in effect."},
-	{Name: "service.started", Outcome: authsvc.AuditSuccess, Meaning: "New started a service. It is recorded before New returns, and not by Reconfigure."},
+	{Name: "service.started", Outcome: authsvc.AuditSuccess, Meaning: "New started a service. New records this event before it returns; Reconfigure does not record it."},
 	{Name: "service.stopped", Outcome: authsvc.AuditSuccess, Meaning: "Close stopped a service that Reconfigure had not replaced."},
 }

@@ -69,8 +69,8 @@ func (d *databaseSessions) read(ctx context.Context, raw string, now time.Time, 
 	return d.find(ctx, token, hash, raw, now, how)
 }
 
-// find is read by the token and the hash in the store. raw is the value for the new
-// cookie.
+// find is like read, but takes the token and the hash under which the store has the
+// session. raw is the value of the new cookie if the session is extended.
 func (d *databaseSessions) find(ctx context.Context, token, hash, raw string, now time.Time, how readOptions) (*authsvc.Session, *sessionCookie, error) {
 	r, u, err := d.keeper.Adapter.GetSession(ctx, token, hash)
 	switch {

@@ -78,8 +78,9 @@ type asset struct {
 	etag        string
 }
 
-// problem is the answer to a request that none of our clients makes. With a name, it is
-// a refusal by a route that has Problems.
+// problem is a plain refusal or error: a status and a text. For a route that
+// hasProblems, it is written as problem details (RFC 9457). Their type is that of name
+// or, if name is empty, of the status.
 type problem struct {
 	status int
 	text   string

@@ -13,8 +13,8 @@ func mailchimpEntry() Entry {
 	}
 }
 
-// Mailchimp signs in with a Mailchimp account. The profile is the login within the
-// account. Tokens do not expire. The e-mail address is unverified.
+// Mailchimp signs in with a Mailchimp account. The user is a login of that account, which
+// may have several. Tokens do not expire. The e-mail address is unverified.
 //
 // https://mailchimp.com/developer/marketing/guides/access-user-data-oauth-2/
 func Mailchimp(c authsvc.Client) *authsvc.OAuth {

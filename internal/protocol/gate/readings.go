@@ -207,8 +207,8 @@ func upperEscapes(s string) string {
 	return string(b)
 }
 
-// segmentsOf splits a reading at the slashes after its first one, and unescapes each
-// segment, as net/http.ServeMux does.
+// segmentsOf removes the leading slash of a path, splits the rest at slashes, and
+// unescapes each segment, as net/http.ServeMux does.
 func segmentsOf(path string, room []string) []string {
 	list := room[:0]
 	rest := strings.TrimPrefix(path, "/")

@@ -15,8 +15,9 @@ const (
 	maxValue  = 4 << 10         // bytes of one value
 )
 
-// nameCharacters lists the characters of parameter names. Providers sign a list of
-// names separated by commas, and lines with colons, so names must contain neither.
+// nameCharacters lists the characters of parameter names. It has no comma and no colon:
+// the list of signed names separates them by commas, and what is signed are lines of
+// the form name:value.
 const nameCharacters = "abcdefghijklmnopqrstuvwxyz0123456789_."
 
 // An Assertion holds the parameters that came back through the browser, by name without

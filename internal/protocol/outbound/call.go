@@ -39,9 +39,10 @@ type Refusal struct {
 func (r *Refusal) Error() string { return StatusError(r.Status).Error() }
 
 // Call makes a request and returns the JSON of an answer with a status of 200 to 299,
-// as [strictjson.Value] decodes it. A form becomes an object of strings, and an empty
-// answer nil. The host must be named in the configuration, so tokens and secrets reach
-// no other host. If the provider refuses the request, the error is a [Refusal].
+// as [strictjson.Value] decodes it. A form-encoded answer becomes an object of strings,
+// and an empty answer nil. The host must be named in the configuration, so tokens and
+// secrets reach no other host. If the provider refuses the request, the error is a
+// [Refusal].
 func (c *Client) Call(ctx context.Context, r Call) (any, error) {
 	a, err := c.call(ctx, r)
 	if err == nil {

@@ -26,8 +26,8 @@ const maxLogo = 8 << 10
 // logoFix is the advice for a logo that cannot be used.
 const logoFix = "give an https address, or a data: address of a PNG, JPEG, GIF, WebP or SVG image"
 
-// plainHost keeps characters with a meaning in a policy (space, comma, semicolon, star)
-// out of it; net/url alone does not.
+// plainHost matches hosts without characters that have a meaning in a
+// Content-Security-Policy (space, comma, semicolon, star). net/url accepts some of them.
 var plainHost = text.LazyRegexp(`^([A-Za-z0-9-]+(\.[A-Za-z0-9-]+)*|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?$`)
 
 // logoOrigin checks a logo and returns the origin that the policy must allow, or "" for

@@ -285,9 +285,9 @@ func noSecretFix(known provider.Entry) string {
 	return "remove it"
 }
 
-// adopt gives the provider that New returned the ID of the entry. It returns the fields
-// that override it. They must change the provider itself, because its functions may
-// refer to it.
+// adopt sets the ID of made, which a built-in provider's New returned, to that of the
+// entry. It returns the fields that override made. They must write to made itself,
+// because its functions may refer to it.
 func (e *entry) adopt(made authsvc.Provider) []field {
 	switch p := made.(type) {
 	case *authsvc.OAuth:
