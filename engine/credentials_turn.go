@@ -55,8 +55,9 @@ func (cr *credentialsRoom) sleep(rq *request, d time.Duration, left <-chan struc
 	return false
 }
 
-// takeTurn counts in the store, for all replicas. Unlike permit, it does not count in
-// this process first: the queue keeps the number of calls small.
+// takeTurn takes a turn at an account if one is due; otherwise it returns how long to
+// wait. The store counts the turns, for all replicas. Unlike permit, takeTurn does not
+// count in this process first: the queue keeps the number of calls small.
 func (cr *credentialsRoom) takeTurn(rq *request, account string) (time.Duration, bool) {
 	l := cr.turn
 	if wait, err := cr.limits.PermitStored(rq.ctx, l, account, rq.now); err == nil {

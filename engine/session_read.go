@@ -198,8 +198,7 @@ func (l *lifetime) end(began, now time.Time) time.Time {
 	return end.Truncate(time.Millisecond)
 }
 
-// due reports whether a session that was last extended at a time must be extended
-// again.
+// due reports whether a session must be extended again. extended is when it last was.
 func (l *lifetime) due(extended, now time.Time) bool {
 	return now.Sub(extended) >= l.updateAge
 }

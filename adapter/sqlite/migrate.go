@@ -67,8 +67,8 @@ func (versions) CreateVersionTable(ctx context.Context, db database.DBTxConn) er
 	return err
 }
 
-// Insert implements [database.Store]. For version 0, the row that goose writes with the
-// new version table, it does nothing if the row exists.
+// Insert implements [database.Store]. goose inserts a row for version 0 when it creates
+// the version table. If that row exists, Insert leaves it as it is.
 func (v versions) Insert(ctx context.Context, db database.DBTxConn, r database.InsertRequest) error {
 	if r.Version != 0 {
 		return v.Store.Insert(ctx, db, r)

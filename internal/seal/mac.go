@@ -67,8 +67,8 @@ func (k *macKey) appendSum(to []byte, parts []string) []byte {
 	return s.hash.Sum(to)
 }
 
-// appendFrame puts the length in front of every part, so that no two lists share a
-// message.
+// appendFrame appends each part after its length, so that different lists never give
+// the same bytes.
 func appendFrame(to []byte, parts []string) []byte {
 	for _, part := range parts {
 		to = binary.BigEndian.AppendUint64(to, uint64(len(part)))

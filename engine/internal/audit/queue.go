@@ -22,8 +22,8 @@ const (
 )
 
 // A queue writes audit events to the store in the background; requests never wait for
-// it. A crash loses the queued events, and a full queue drops new ones; the log
-// contains both.
+// it. Events that a crash loses or that a full queue drops are missing in the store, but
+// are in the log.
 type queue struct {
 	store authsvc.AuditLog
 	log   *slog.Logger

@@ -20,8 +20,8 @@ type Common struct {
 	Events    authsvc.Events
 }
 
-// A Fleet gives a service access to what its replicas share, and runs its work outside
-// of requests: the clock of the store, leases, tasks and sealed records.
+// A Fleet gives a service access to what its replicas share: the clock of the store,
+// leases and sealed records. It also runs the service's tasks outside of requests.
 type Fleet struct {
 	*Common
 	clock         storeClock
