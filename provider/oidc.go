@@ -9,7 +9,7 @@ func oidcEntry() Entry {
 		Options: issuerOption("https://id.example.com"),
 		Notes: []string{
 			"In a configuration file, type: oidc does the same under any id.",
-			noteVerifiedFlag,
+			"The administrator of the server controls the claim email_verified. To trust no address, set profile.email_verified: \"-\".",
 		},
 		New: withIssuer(OIDC),
 	}

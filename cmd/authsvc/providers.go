@@ -87,6 +87,9 @@ func (l *listedProvider) keys() []string {
 func describeProvider(e provider.Entry) (listedProvider, error) {
 	l := listedProvider{ID: e.ID, Name: e.Name, Aliases: append([]string{}, e.Aliases...), Protocol: e.Protocol, Email: e.Email,
 		Docs: e.Docs, NoSecret: e.NoSecret, NoClient: e.NoClient, Options: []listedOption{}, Notes: append([]string{}, e.Notes...)}
+	if e.ID == "oidc" { // unlike in Go, profile.email_verified has a default in a file
+		l.Email = provider.EmailClaim
+	}
 	examples := map[string]string{}
 	for _, o := range e.Options {
 		l.Options = append(l.Options, listedOption{Key: o.Key, Doc: o.Doc, Example: o.Example, Required: o.Required, Secret: o.Secret})
