@@ -187,7 +187,9 @@ type Audience struct {
 	TTL time.Duration
 	// Claims names further claims, in addition to iss, sub, aud, iat, exp, jti, auth_time, sid and
 	// idp: "name", "email" (with email_verified), "picture", and names of
-	// SessionOptions.Claims or, with a Claims callback, any other name.
+	// SessionOptions.Claims or, with a Claims callback, any other name that is valid
+	// there. Names that authsvc sets itself and registered names of RFC 7519 §4.1 are
+	// errors.
 	Claims []string
 	// Allow lists conditions; a session must meet at least one to get a token. Empty:
 	// every signed-in user. Conditions see the claims of [Session.Claims]. An address
@@ -219,13 +221,16 @@ type SessionOptions struct {
 	// keep their type; missing values are left out. Claims are read once, at the
 	// sign-in, and change only at the next. They take at most 4 KiB as JSON; if they
 	// take more, the sign-in is refused. A name has at most 64 characters: letters,
-	// digits, - and _.
+	// digits, - and _. A collision-resistant name (RFC 7519 §4.2), such as
+	// "https://app.example.com/plan" or "custom:plan", has at most 255 characters of a
+	// URI, except & and '.
 	Claims map[string]string
 	// Expose selects what GET session adds to name, email and image under user,
 	// where every script of the page can read it. It maps the name there to a value:
 	// "id", "email_verified", "provider" (the id of the sign-in's provider),
 	// "claims.NAME" or just NAME from Claims, "User.COLUMN" or just COLUMN from
-	// User.Extra. Unknown values are null. Names follow the rules of Claims.
+	// User.Extra. Unknown values are null. Names have at most 64
+	// characters: letters, digits, - and _.
 	Expose map[string]string
 }
 
@@ -287,7 +292,7 @@ type CookieOptions struct {
 // while it fails, each process counts. A zero Rate means the default.
 type RateLimit struct {
 	Disabled              bool // no limits; other refusals are logged and audited one by one, not one a minute with a count
-	SignIn                Rate // POST signin/* and callback/credentials per client address, default 30/min
+	SignIn                Rate // POST signin/*, sign-ins that a provider begins, and callback/credentials per client address, default 30/min
 	EmailPerAddress       Rate // links per mailbox, and per browser that signed in with it before, default 5/h
 	EmailTotal            Rate // all mails that people request, default 1000/h; no more are sent above it
 	CredentialsPerAccount Rate // above it attempts wait for a turn, one each 5 s; default 10/min

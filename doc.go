@@ -36,6 +36,8 @@
 // unmodified next-auth/react client works against them.
 //
 //	GET       {base}/signin              the sign-in page
+//	GET       {base}/signin/:provider    the same page; with OAuth.InitiateLogin, start a
+//	                                     sign-in that the provider begins
 //	POST      {base}/signin/:provider    start a sign-in
 //	GET, POST {base}/callback/:provider  the return of a sign-in
 //	GET, POST {base}/signout             the sign-out page; end the session

@@ -136,6 +136,13 @@ type OAuth struct {
 	// verified. Without it the sign-in ends with OAuthAccountNotLinked.
 	LinkVerifiedEmail bool
 
+	// InitiateLogin lets the provider begin a sign-in (OpenID Connect Core §4): GET
+	// {base}/signin/ID with iss equal to Issuer leads to the provider at once if no one
+	// is signed in, instead of showing the sign-in page. target_link_uri is checked as a
+	// callbackUrl, and login_hint is passed on. Any site can then make a browser sign in
+	// with its own account at the provider. It needs an Issuer.
+	InitiateLogin bool
+
 	// LogoutAtProvider continues a sign-out at the provider, which ends its own session
 	// and sends the browser back (OpenID Connect RP-Initiated Logout 1.0). Register
 	// {base}/signout/return there as post-logout redirect URI. The provider's endpoint
@@ -217,7 +224,11 @@ type Hooks struct {
 //	token.user_id               a value of the token response, not the profile
 //	{first_name} {last_name}    a template of paths
 //	name|login                  alternatives: the first non-empty one wins
+//	roles[].name                a list: from each element of a list or value of an object
+//	roles[keys]                 a list: the names of an object's members
+//	scope[split " ,"]           a list: the parts of a text between these characters
 //
+// The last three are for SessionOptions.Claims; in Fields they are an error.
 // A value in a filter is true, false, a number, a word, or text in double quotes; "&"
 // joins several filters. A template of paths and spaces leaves out empty values. A
 // template with other text, or for an ID, is empty unless all its values are present.

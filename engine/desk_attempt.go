@@ -55,6 +55,9 @@ type transaction struct {
 	TokenSecret string `json:"k,omitempty"` // OAuth 1: the secret of the request token
 	EndedUser   string `json:"u,omitempty"` // sign-out: id of the user whose session ended
 	EndedAt     string `json:"o,omitempty"` // sign-out: the provider that the session began with
+
+	Params   map[string]string `json:"q,omitempty"` // OAuth 2: the caller's parameters of the request
+	Repeated bool              `json:"x,omitempty"` // OAuth 2: the request must not be made again
 }
 
 func browserHash(token string) string { return seal.Digest("csrf lineage " + browserPart(token)) }
@@ -67,10 +70,13 @@ func (dk *desk) startTx(rq *request, tx *transaction) *authError {
 	return dk.keepTx(rq, tx)
 }
 
-// makeState binds a new attempt to this browser, the provider and the current time.
+// makeState binds a new attempt to this browser, the provider and the current time. An
+// attempt that begins again stays bound to its browser.
 func (dk *desk) makeState(rq *request, tx *transaction) {
 	tx.Expires = rq.now.Add(txLifetime).Unix()
-	tx.Browser = browserHash(rq.csrfToken())
+	if tx.Browser == "" {
+		tx.Browser = browserHash(rq.csrfToken())
+	}
 	random := b64(seal.Random(18))
 	tx.State = random + "." + b64(dk.stateKey.Sum(random, tx.Browser, tx.Provider, strconv.FormatInt(tx.Expires, 10)))
 }

@@ -121,11 +121,15 @@ func (b *builder) checkClaims(at string, c authsvc.Condition) {
 	}
 }
 
-// mayPass reports whether a condition holds for a sign-in with these claims. An email
-// address counts only if it is proved; opening a mailed link proves it.
-func (dk *desk) mayPass(rq *request, a authsvc.SignInAttempt, claims map[string]any) bool {
-	return anyHolds(dk.allowed, &access.Subject{UserID: a.User.ID, Email: a.User.Email, Proved: a.EmailProved, Provider: a.Account.Provider,
-		Claims: claims, Client: a.Client.IP})
+// mayPass returns an error unless a condition holds for a sign-in with these claims. An
+// email address counts only if it is proved; opening a mailed link proves it.
+func (dk *desk) mayPass(rq *request, a authsvc.SignInAttempt, claims map[string]any) error {
+	who := &access.Subject{UserID: a.User.ID, Email: a.User.Email, Proved: a.EmailProved, Provider: a.Account.Provider,
+		Claims: claims, Client: a.Client.IP}
+	if anyHolds(dk.allowed, who) {
+		return nil
+	}
+	return notAllowedError{misshapen(dk.allowed, who)}
 }
 
 // anyHolds reports whether one of the conditions holds or there are none.
@@ -136,6 +140,17 @@ func anyHolds(all []access.Condition, who *access.Subject) bool {
 		}
 	}
 	return len(all) == 0
+}
+
+// misshapen says which claim cannot match any of the conditions because of its shape, or
+// returns "".
+func misshapen(all []access.Condition, who *access.Subject) string {
+	for i := range all {
+		if shape := all[i].Misshapen(who); shape != "" {
+			return shape
+		}
+	}
+	return ""
 }
 
 // accessRequest describes a request that the session v makes.

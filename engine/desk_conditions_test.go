@@ -2,6 +2,7 @@ package engine_test
 
 import (
 	"context"
+	"net/http"
 	"net/netip"
 	"strings"
 	"testing"
@@ -169,5 +170,103 @@ func TestConditionMistakes(t *testing.T) {
 	}
 	if want := "SignIn.Allow[0] SignIn.Allow[1].Emails[0] SignIn.Allow[2].Domains[0] SignIn.Allow[2].Providers[2] SignIn.Allow[2].Providers[1] SignIn.Allow[3]"; strings.Join(got, " ") != want {
 		t.Errorf("%v: %v", got, err)
+	}
+}
+
+// TestClaimShapes checks that a path makes a list of roles of every usual shape, so that
+// conditions count them. Without such a path, the audit event says which claim has which
+// shape.
+func TestClaimShapes(t *testing.T) {
+	t.Parallel()
+	object := func(pairs ...any) map[string]any {
+		m := map[string]any{}
+		for i := 0; i+1 < len(pairs); i += 2 {
+			m[pairs[i].(string)] = pairs[i+1]
+		}
+		return m
+	}
+	byName := object("ops", object("org", "1"), "dev", object("org", "1"))
+	listed := []any{object("name", "dev"), object("name", "ops")}
+	clients := object("app", object("roles", []any{"ops"}), "account", object("roles", []any{"view"}))
+	for name, tt := range map[string]struct {
+		roles  any
+		path   string
+		reason string // of the refusal; "": the person is in
+	}{
+		"keys of an object":         {byName, "roles[keys]", ""},
+		"keys, another role":        {object("dev", 1), "roles[keys]", "by the sign-in conditions"},
+		"an object itself":          {byName, "roles", `by the sign-in conditions: the claim "groups" is an object, not a list of texts`},
+		"keys below":                {object("a", object("dev", 1), "b", object("ops", 1)), "roles[][keys]", ""},
+		"list of objects":           {listed, "roles[].name", ""},
+		"list of objects, other":    {listed, "roles[].id", "by the sign-in conditions"},
+		"list of objects itself":    {listed, "roles", `by the sign-in conditions: the claim "groups" is a list of objects, not a list of texts`},
+		"a list of lists":           {[]any{[]any{"ops"}}, "roles", `by the sign-in conditions: the claim "groups" is a list of lists, not a list of texts`},
+		"a list of lists, joined":   {[]any{[]any{"ops"}}, "roles[]", ""},
+		"of every client":           {clients, "roles[].roles", ""},
+		"of one client":             {clients, "roles.app.roles", ""},
+		"of another client":         {clients, "roles.account.roles", "by the sign-in conditions"},
+		"text with separators":      {"dev, ops", `roles[split ","]`, ""},
+		"another separator":         {"dev; ops", `roles[split ","]`, "by the sign-in conditions"},
+		"text with separators, raw": {"dev, ops", "roles", `by the sign-in conditions: the claim "groups" is one text with separators, not a list of texts`},
+		"one text":                  {"ops", "roles", ""},
+		"one other text":            {"dev", "roles", "by the sign-in conditions"},
+		"no roles":                  {nil, "roles[keys]", "by the sign-in conditions"},
+		"alternatives":              {listed, "roles[keys]|roles[].name", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var last authsvc.AuditEvent
+			w := arena.EnterInMemory(t, func(c *authsvc.Config) {
+				c.Session.Claims = map[string]string{"groups": tt.path}
+				c.SignIn.Allow = []authsvc.Condition{{Users: []string{"none"}}, {Groups: []string{"ops"}}}
+				c.Events.Audit = func(_ context.Context, e authsvc.AuditEvent) { last = e }
+			})
+			w.OP.SetFault(idp.Fault{IDToken: func(c map[string]any) { c["roles"] = tt.roles }})
+			b := w.Browser()
+			in := b.SignIn(w.OP, "ada").Location() == arena.Origin
+			if in != (tt.reason == "") || in && last.Name != "sign_in.succeeded" || !in && (last.Name != "sign_in.refused" || last.Reason != tt.reason) {
+				t.Errorf("in %v, %+v", in, last)
+			}
+		})
+	}
+}
+
+// TestClaimShapeElsewhere checks that the audit events of tokens and of the gate name
+// the shape of a claim, too, but not if another condition lets the person pass.
+func TestClaimShapeElsewhere(t *testing.T) {
+	t.Parallel()
+	const shape = `: the claim "groups" is an object, not a list of texts`
+	for name, tt := range map[string]struct {
+		allow       []authsvc.Condition
+		token, gate string
+		in          bool
+	}{
+		"odd shape":       {allow: []authsvc.Condition{{Groups: []string{"ops"}}}, token: "by the conditions of the audience" + shape, gate: "no condition matches" + shape},
+		"other condition": {allow: []authsvc.Condition{{Groups: []string{"ops"}}, {Providers: []string{"op"}}}, in: true},
+		"other claim":     {allow: []authsvc.Condition{{Claims: map[string][]string{"plan": {"pro"}}}}, token: "by the conditions of the audience", gate: "no condition matches"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var last authsvc.AuditEvent
+			w := arena.EnterInMemory(t, func(c *authsvc.Config) {
+				c.Session.Claims = map[string]string{"groups": "roles", "plan": "plan"}
+				c.Tokens.Audiences = []authsvc.Audience{{ID: "api", Allow: tt.allow}}
+				c.Gate.Hosts = []authsvc.GateHost{{Origin: arena.Origin, Rules: []authsvc.GateRule{{Match: "/in/", Allow: authsvc.Allow{AnyOf: tt.allow}}}}}
+				c.Events.Audit = func(_ context.Context, e authsvc.AuditEvent) { last = e }
+			})
+			w.OP.SetFault(idp.Fault{IDToken: func(c map[string]any) { c["roles"], c["plan"] = map[string]any{"ops": 1}, "free" }})
+			b := w.Browser()
+			b.SignIn(w.OP, "ada")
+			last = authsvc.AuditEvent{}
+			if a := b.Post("/api/auth/token", "audience", "api"); (a.StatusCode == 200) != tt.in || last.Reason != tt.token {
+				t.Errorf("POST token: %d, %+v", a.StatusCode, last)
+			}
+			last = authsvc.AuditEvent{}
+			gated := b.Clone()
+			gated.H = w.Guard(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) }))
+			if a := gated.Get("/in/"); (a.StatusCode == http.StatusNoContent) != tt.in || last.Reason != tt.gate {
+				t.Errorf("gate: %d, %+v", a.StatusCode, last)
+			}
+		})
 	}
 }

@@ -224,8 +224,8 @@ func (dk *desk) maySignIn(rq *request, a authsvc.SignInAttempt, claims map[strin
 	if !a.User.Blocked.IsZero() {
 		return "", errBlocked
 	}
-	if !dk.mayPass(rq, a, claims) {
-		return "", errNotAllowed
+	if err := dk.mayPass(rq, a, claims); err != nil {
+		return "", err
 	}
 	if to, err = dk.signInCallback(rq, a); err != nil {
 		return "", err

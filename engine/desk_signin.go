@@ -15,9 +15,13 @@ import (
 	"authsvc/internal/text/pages"
 )
 
-// signInPage serves GET signin and GET signin/:provider. It shows the ways to sign in
-// and never starts one.
+// signInPage serves GET signin and GET signin/:provider. It shows the ways to sign in. It
+// starts one only if the provider may begin a sign-in and this request is such a
+// beginning.
 func (dk *desk) signInPage(rq *request) outcome {
+	if out := dk.initiated(rq); out != nil {
+		return out
+	}
 	code := plainErrorCode(authsvc.ErrorCode(rq.query("error")))
 	again := "" // from RequireFresh: a session is not enough
 	if rq.query("again") == "true" {
@@ -66,6 +70,34 @@ func (dk *desk) signInPage(rq *request) outcome {
 	}
 	v.Fill(rq.typed().Provider, rq.typed().Name)
 	return page{name: pages.SignIn, view: v, pictures: pictures}
+}
+
+// initiated starts a sign-in that the provider began (OpenID Connect Core §4). It returns
+// nil if the request is not such a beginning, or must not start at once.
+//
+// Any site can send a browser here. So it starts only if a person navigates, not in a
+// frame or ahead of time, and only if no one is signed in: otherwise a site could switch
+// the account or, where signing in links accounts, add one. The attempt is bound to the
+// browser like any other, so no site can finish it for another person.
+//
+// https://openid.net/specs/openid-connect-core-1_0.html#ThirdPartyInitiatedLogin
+func (dk *desk) initiated(rq *request) outcome {
+	if rq.flow == nil || rq.flow.info().initiates == nil || !rq.flow.info().initiates(rq.query("iss")) {
+		return nil
+	}
+	rq.callbackTo = resolveCallbackURL(rq, rq.query("target_link_uri"))
+	if !isNavigation(rq.r.Header) || rq.query("again") != "" {
+		return nil
+	}
+	if s, err := dk.keeper.current(rq); err != nil || s != nil {
+		return nil
+	}
+	rq.keepCallbackURL()
+	if wait, ok := rq.permit(dk.signInLimit, rq.clientKey()); !ok {
+		return rq.limited(wait)
+	}
+	rq.ensureCSRF()
+	return rq.flow.begin(rq)
 }
 
 // shownPicture returns the address of a person's picture and its origin, if our pages

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -15,7 +14,6 @@ import (
 	"authsvc"
 	"authsvc/internal/protocol/oidc"
 	"authsvc/internal/seal"
-	"authsvc/internal/text"
 	"authsvc/internal/text/pages"
 	"authsvc/internal/text/profilepath"
 )
@@ -24,6 +22,13 @@ import (
 // authorization request. The browser must not set parameters that decide where a code
 // goes or what it is bound to.
 var forwardedParams = []string{"login_hint", "prompt", "ui_locales", "hd", "domain_hint", "acr_values", "max_age", "screen_hint"}
+
+// initiatedParams are the parameters of GET signin/:provider that reach the authorization
+// request (OpenID Connect Core §4).
+var initiatedParams = []string{"login_hint"}
+
+// maxForwarded limits a forwarded parameter, in bytes. A longer one is left out.
+const maxForwarded = 512
 
 // oauthFlow is a compiled *OAuth.
 type oauthFlow struct {
@@ -59,15 +64,34 @@ func (f *oauthFlow) remote() remote {
 	return remote{f.ID, cmp.Or(f.Issuer, f.Endpoints.Token), f.redirectURI}
 }
 
-// begin redirects to the provider with the Authorization Request (RFC 6749 §4.1.1,
-// OpenID Connect Core §3.1.2.1).
+// begin starts an attempt for the caller's parameters.
 func (f *oauthFlow) begin(rq *request) outcome {
-	defer startProviderTimeout(rq)()
 	tx, out := f.room.desk.newAttempt(rq, f.remote())
 	if out != nil {
 		return out
 	}
-	params := f.params(rq, tx)
+	var caller map[string]string
+	names := forwardedParams
+	if rq.body == nil { // the provider, or anyone who poses as the provider, began it
+		names = initiatedParams
+	}
+	for _, name := range names {
+		if s := rq.query(name); s != "" && len(s) <= maxForwarded {
+			if caller == nil {
+				caller = map[string]string{}
+			}
+			caller[name] = s
+		}
+	}
+	tx.keepParams(caller)
+	return f.ask(rq, tx, caller)
+}
+
+// ask redirects to the provider with the Authorization Request (RFC 6749 §4.1.1,
+// OpenID Connect Core §3.1.2.1).
+func (f *oauthFlow) ask(rq *request, tx *transaction, caller map[string]string) outcome {
+	defer startProviderTimeout(rq)()
+	params := f.params(caller, tx)
 	var err error
 	if tx.MaxAge, err = requestedMaxAge(params); err != nil {
 		return fail(authsvc.CodeOAuthSignin, err)
@@ -100,24 +124,6 @@ func (f *oauthFlow) begin(rq *request) outcome {
 		return fail(authsvc.CodeOAuthSignin, err)
 	}
 	return redirect{to: to}
-}
-
-// params returns the operator's parameters and the ones that the caller may add.
-func (f *oauthFlow) params(rq *request, tx *transaction) url.Values {
-	v := url.Values{}
-	for _, name := range forwardedParams {
-		if s := rq.query(name); s != "" && len(s) <= 512 {
-			v.Set(name, s)
-		}
-	}
-	for name, s := range f.AuthorizationParams {
-		v.Set(name, s)
-	}
-	if (tx.StepUpUser != "" || tx.Again) && f.wire.reauthenticates {
-		v.Set("prompt", "login")
-		v.Set("max_age", "0")
-	}
-	return v
 }
 
 // requestedMaxAge returns the max_age of an authorization request, or nil if it has
@@ -171,7 +177,17 @@ func (f *oauthFlow) complete(rq *request) outcome {
 	if !f.state && a.state == "" {
 		a.state = f.room.desk.latestState(rq)
 	}
-	return f.room.desk.finishAttempt(rq, f.remote(), a.authResponse, func(tx *transaction) (identity, error) { return f.identify(rq, tx, a) })
+	var expired *transaction
+	out := f.room.desk.finishAttempt(rq, f.remote(), a.authResponse, func(tx *transaction) (identity, error) {
+		if !tx.Repeated && f.pageExpired(a.refusal) {
+			expired = tx
+		}
+		return f.identify(rq, tx, a)
+	})
+	if expired != nil {
+		return f.repeat(rq, *expired, a.refusal)
+	}
+	return out
 }
 
 // repost answers a form_post response with a page that posts it again from our own
@@ -190,17 +206,18 @@ func (f *oauthFlow) repost(rq *request) outcome {
 type codeResponse struct {
 	authResponse
 	code, iss string
-	errorCode string
+	refusal   refusalText
 }
 
 // readCodeResponse reads each parameter at most once; tokens are never read.
 func readCodeResponse(rq *request) (a codeResponse) {
 	read := func(name string) string { return responseParam(rq, &a.authResponse, name) }
-	a.code, a.state, a.errorCode, a.iss = read("code"), read("state"), read("error"), read("iss")
-	a.denied = a.errorCode != ""
+	a.code, a.state, a.iss = read("code"), read("state"), read("iss")
+	a.refusal = refusalText{read("error"), read("error_description")}
+	a.denied = a.refusal.code != ""
 	switch {
 	case a.err != nil:
-	case a.code != "" && a.errorCode != "":
+	case a.code != "" && a.denied:
 		a.err = errors.New("the response has both code and error")
 	case len(a.code) > 4096 || strings.ContainsFunc(a.code, func(r rune) bool { return r < ' ' || r == 0x7f }):
 		a.err = errors.New("the code is malformed")
@@ -208,18 +225,10 @@ func readCodeResponse(rq *request) (a codeResponse) {
 	return a
 }
 
-// refusal returns the error for an error code from the provider.
-func (f *oauthFlow) refusal(code string) error {
-	if code == "access_denied" || slices.Contains(f.DeniedErrors, code) {
-		return errDenied
-	}
-	return fmt.Errorf("the provider answered with error %q", text.Printable(code, 60))
-}
-
 // identify exchanges the code and finds out who the person is.
 func (f *oauthFlow) identify(rq *request, tx *transaction, a codeResponse) (identity, error) {
-	if a.errorCode != "" {
-		return identity{}, f.refusal(a.errorCode)
+	if a.denied {
+		return identity{}, f.refusal(a.refusal)
 	}
 	var iss []string
 	if a.iss != "" {

@@ -51,6 +51,9 @@ func buildOAuth(b *builder, o *authsvc.OAuth) flow {
 	if err != nil {
 		b.failFields(err, oauthFields, known)
 	}
+	if o.InitiateLogin {
+		f.wire.initiates = f.oidc.IsIssuer
+	}
 	return f
 }
 
@@ -158,6 +161,9 @@ func (f *oauthFlow) checkFields(b *builder) {
 	}
 	if f.openID && !slices.Contains(strings.Fields(f.Scope), "openid") {
 		b.fail("Scope", "lacks openid", "add it: OpenID Connect returns no ID token without it")
+	}
+	if f.InitiateLogin && f.Issuer == "" {
+		b.fail("InitiateLogin", "is set, but the provider has no issuer to compare with the parameter iss", "set the issuer, or leave it out")
 	}
 	if !f.openID && f.Endpoints.UserInfo == "" && f.Hooks.UserInfo == nil {
 		b.fail("Endpoints.UserInfo", "is missing", "set it: the profile comes from there, except with OpenID Connect (OpenID: true)").Code = "userinfo_missing"

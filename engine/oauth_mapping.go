@@ -43,6 +43,9 @@ func (b *builder) mapping(fields authsvc.Fields, m mapping) mapping {
 		if *one.into, err = profilepath.Parse(one.text); err != nil {
 			b.fail("Fields."+one.key, err.Error(), `write members joined by dots, such as user.emails[primary=true].email; put names with other characters in double quotes`)
 		}
+		if one.into.Several() {
+			b.fail("Fields."+one.key, "leads to several values", "name one, such as emails[0].email; only claims of the session can be lists")
+		}
 	}
 	if strings.Contains(fields.EmailVerified, "{") {
 		b.fail("Fields.EmailVerified", "must not be a template", "write the path of the boolean")

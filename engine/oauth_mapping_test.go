@@ -8,6 +8,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"authsvc"
+	"authsvc/engine"
+	"authsvc/internal/test/arena"
 )
 
 func TestFieldPaths(t *testing.T) {
@@ -82,6 +84,29 @@ func TestEmailVerifiedText(t *testing.T) {
 			if err != nil || u.EmailVerified.IsZero() == want[i] {
 				t.Errorf("%s, VerifiedText %v: %v %v", value, text, u.EmailVerified, err)
 			}
+		}
+	}
+}
+
+// TestFieldsNeedOneValue checks that a path to several values is a mistake in a profile's
+// mapping. It would always be empty there.
+func TestFieldsNeedOneValue(t *testing.T) {
+	t.Parallel()
+	for path, several := range map[string]bool{"emails[].email": true, "emails[keys]": true, `emails[split ","]`: true, "mail|emails[].email": true, "emails[0].email": false, "emails[keys=1].email": false} {
+		f := authsvc.Fields{ID: path, Name: path, Email: path, EmailVerified: path, Image: path}
+		_, err := engine.New(oddConfig(newOdd(nil), oddClient(func(p *authsvc.OAuth) { p.Fields = f }), &arena.LogBuffer{}))
+		var got []string
+		for _, e := range authsvc.ConfigErrors(err) {
+			got = append(got, e.Field+" "+e.Problem)
+		}
+		want := ""
+		if several {
+			for _, field := range []string{"ID", "Name", "Email", "EmailVerified", "Image"} {
+				want += "Providers[0].Fields." + field + " leads to several values\n"
+			}
+		}
+		if strings.Join(append(got, ""), "\n") != want {
+			t.Errorf("%s: %q", path, got)
 		}
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"authsvc/internal/protocol/outbound"
 	"authsvc/internal/protocol/weburl"
 	"authsvc/internal/seal"
+	"authsvc/internal/text"
 	"authsvc/internal/text/profilepath"
 )
 
@@ -82,6 +83,9 @@ func (f *openID2Flow) complete(rq *request) outcome {
 func (f *openID2Flow) identify(rq *request, tx *transaction, a openid2.Assertion) (identity, error) {
 	if a["mode"] == "cancel" {
 		return identity{}, errDenied
+	}
+	if a["mode"] == "error" { // §5.2.3
+		return identity{}, fmt.Errorf("the provider answered with error %q", text.Printable(a["error"], maxLoggedDescription))
 	}
 	if err := a.Check(f.Endpoint, f.returnTo(tx)); err != nil {
 		return identity{}, err

@@ -2,10 +2,12 @@ package engine
 
 import (
 	"context"
+	"strings"
 	"testing"
 	"time"
 
 	"authsvc"
+	"authsvc/internal/protocol/openid2"
 )
 
 // TestOpenID2AccountID checks that the id is the verified one, whatever the functions
@@ -58,5 +60,24 @@ func TestOpenID2AccountID(t *testing.T) {
 				t.Error("an address is vouched for")
 			}
 		})
+	}
+}
+
+// TestOpenID2Refusal checks that the log gets the provider's words, plain and short.
+func TestOpenID2Refusal(t *testing.T) {
+	t.Parallel()
+	f := &openID2Flow{}
+	for name, tt := range map[string]struct {
+		a    openid2.Assertion
+		want string
+	}{
+		"cancelled": {openid2.Assertion{"mode": "cancel"}, "the person or the provider refused"},
+		"error":     {openid2.Assertion{"mode": "error", "error": "No such\nassociation"}, `the provider answered with error "No such?association"`},
+		"long":      {openid2.Assertion{"mode": "error", "error": strings.Repeat("a", 500)}, `the provider answered with error "` + strings.Repeat("a", 200) + `"`},
+		"other":     {openid2.Assertion{"mode": "x", "error": "no"}, "the answer is not in the format of OpenID Authentication 2.0"},
+	} {
+		if _, err := f.identify(nil, &transaction{}, tt.a); err == nil || err.Error() != tt.want {
+			t.Errorf("%s: %v, want %s", name, err, tt.want)
+		}
 	}
 }

@@ -31,12 +31,13 @@ type info struct {
 	forScripts      bool                  // scripts may use the callback, also from trusted origins
 	limit           func() *limit.Limiter // counts POSTs to the callback per client, nil: none does
 	issuer          string
-	hostOnly        bool          // issuer is only the host people are sent to, which services may move
-	linkAge         time.Duration // how long mailed links are valid; 0: it sends none
-	inboxURL        string        // where mailed links can be read
-	reauthenticates bool          // people signed in there can be made to prove their identity
-	codes           bool          // its mails also have a code
-	hidden          bool          // it is not a way to sign in
+	hostOnly        bool                  // issuer is only the host people are sent to, which services may move
+	linkAge         time.Duration         // how long mailed links are valid; 0: it sends none
+	inboxURL        string                // where mailed links can be read
+	reauthenticates bool                  // people signed in there can be made to prove their identity
+	codes           bool                  // its mails also have a code
+	hidden          bool                  // it is not a way to sign in
+	initiates       func(iss string) bool // reports whether the issuer may begin a sign-in; nil: none may
 }
 
 // asks reports whether people must act to sign in with this provider, even if they are

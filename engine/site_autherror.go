@@ -121,7 +121,21 @@ var errDenied = fixedReason("the person or the provider refused")
 
 var errForeignDomain = errors.New("a new user needs a proved address in one of the domains (sign_up.domains)")
 
-// errNotAllowed means that no condition of SignInRules.Allow (sign_in.allow) holds.
-var errNotAllowed = errors.New("no sign-in condition (sign_in.allow) is met")
+// A notAllowedError means that no condition of SignInRules.Allow (sign_in.allow) holds.
+type notAllowedError struct {
+	shape string // why a claim cannot match any condition; "" if its shape is as expected
+}
+
+func (e notAllowedError) Error() string {
+	return because("no sign-in condition (sign_in.allow) is met", e.shape)
+}
+
+// because adds the shape of a claim to the reason of a refusal.
+func because(reason, shape string) string {
+	if shape == "" {
+		return reason
+	}
+	return reason + ": " + shape
+}
 
 var errNotInvited = errors.New("only existing users may sign in (sign_up.policy)")

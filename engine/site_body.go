@@ -29,7 +29,12 @@ type body struct {
 	data   any             // the member "data" of a JSON body
 }
 
-func (b *body) get(name string) string { return b.fields[name] }
+func (b *body) get(name string) string {
+	if b == nil {
+		return ""
+	}
+	return b.fields[name]
+}
 
 var errDuplicate = errors.New("a field is given twice")
 

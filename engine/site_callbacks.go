@@ -14,11 +14,12 @@ import (
 func refusal(err error, by string) (event, reason string) {
 	event = "sign_in.refused"
 	var r *authsvc.Refusal
+	var n notAllowedError
 	switch {
 	case errors.Is(err, errBlocked):
 		return event, "blocked"
-	case errors.Is(err, errNotAllowed):
-		return event, "by the sign-in conditions"
+	case errors.As(err, &n):
+		return event, because("by the sign-in conditions", n.shape)
 	case errors.Is(err, errNotInvited):
 		return event, "not invited"
 	case errors.Is(err, errForeignDomain):

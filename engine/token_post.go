@@ -146,7 +146,7 @@ func (b *builder) audience(a authsvc.Audience) audience {
 		case slices.Contains(reservedClaims, name):
 			b.fail(key, fmt.Sprintf("%q is reserved", name), "leave it out: the token has it whenever its value is known")
 		case source == nil:
-			b.fail(key, fmt.Sprintf("%q is not known", text.Printable(name, 40)), "use "+strings.Join(slices.Sorted(maps.Keys(sources)), ", "))
+			b.fail(key, fmt.Sprintf("%q is not known", text.Printable(name, 40)), "use "+strings.Join(slices.Sorted(maps.Keys(sources)), ", ")+", or keep a claim of that name with the session")
 		case slices.Contains(a.Claims[:i], name):
 			b.fail(key, fmt.Sprintf("%q is given twice", name), "remove one")
 		default:
@@ -312,8 +312,11 @@ var tokenEvents = []audit.Kind{
 // tokens. If not, reason says why.
 func (tk *tokenRoom) mayHave(rq *request, a *audience, r authsvc.AccessRequest) (reason string) {
 	v := r.Session
-	if len(a.allow) > 0 && !anyHolds(a.allow, &access.Subject{UserID: v.UserID, Email: v.Email, Proved: v.EmailVerified, Provider: v.Provider, Claims: v.Claims(), Client: r.Client.IP}) {
-		return "by the conditions of the audience"
+	if len(a.allow) > 0 {
+		who := &access.Subject{UserID: v.UserID, Email: v.Email, Proved: v.EmailVerified, Provider: v.Provider, Claims: v.Claims(), Client: r.Client.IP}
+		if !anyHolds(a.allow, who) {
+			return because("by the conditions of the audience", misshapen(a.allow, who))
+		}
 	}
 	if a.when == nil {
 		return ""

@@ -19,6 +19,7 @@ import (
 	"authsvc"
 	"authsvc/adapter/memory"
 	"authsvc/engine"
+	"authsvc/internal/dev/idp"
 	"authsvc/internal/test/arena"
 	"authsvc/internal/test/browser"
 )
@@ -309,6 +310,67 @@ func TestTokenUnproved(t *testing.T) {
 				t.Errorf("%s, %+v: %s, want %s", strategy, change.to, got, change.want)
 			}
 		}
+	}
+}
+
+// TestTokenForeignNames checks that a token can have claims under collision-resistant
+// names, from the provider and from the Claims callback, with both strategies.
+func TestTokenForeignNames(t *testing.T) {
+	t.Parallel()
+	const hasura = "https://hasura.io/jwt/claims"
+	for _, strategy := range []authsvc.Strategy{"database", "jwt"} {
+		t.Run(string(strategy), func(t *testing.T) {
+			t.Parallel()
+			w := arena.EnterInMemory(t, func(c *authsvc.Config) {
+				c.Session = authsvc.SessionOptions{Strategy: strategy, Claims: map[string]string{hasura: `"` + hasura + `"`, "custom:plan": "plan", "example.com/tier": "none"},
+					Expose: map[string]string{"hasura": "claims." + hasura, "added": "claims.urn:example:added"}}
+				c.Tokens.Audiences = []authsvc.Audience{{ID: "api", Claims: []string{hasura, "custom:plan", "example.com/tier", "urn:example:added"}}, {ID: "bare"}}
+				c.Callbacks.Claims = func(_ context.Context, _ authsvc.SignInAttempt, kept authsvc.Claims) (authsvc.Claims, error) {
+					kept["urn:example:added"] = true
+					return kept, nil
+				}
+			})
+			w.OP.SetFault(idp.Fault{IDToken: func(c map[string]any) {
+				c["plan"], c[hasura] = "gold", map[string]any{"x-hasura-allowed-roles": []string{"user", "editor"}, "iss": "forged"}
+			}})
+			b := w.Browser()
+			b.SignIn(w.OP, "ada")
+			claims := openToken(t, w, b.Post("/api/auth/token", "audience", "api")).claims
+			if got := fmt.Sprintf("%v %v %v %v %v", claims[hasura], claims["custom:plan"], claims["urn:example:added"], claims["example.com/tier"], claims["iss"]); got != "map[iss:forged x-hasura-allowed-roles:[user editor]] gold true <nil> "+arena.Origin+"/api/auth" {
+				t.Errorf("the token has %s", got)
+			}
+			if claims := openToken(t, w, b.Post("/api/auth/token", "audience", "bare")).claims; claims[hasura] != nil || claims["custom:plan"] != nil {
+				t.Errorf("the token of another audience has %v", claims)
+			}
+			user, _ := b.Session()["user"].(map[string]any)
+			if got := fmt.Sprint(user["hasura"], user["added"]); got != "map[iss:forged x-hasura-allowed-roles:[user editor]] true" {
+				t.Errorf("GET session shows %s", got)
+			}
+		})
+	}
+}
+
+// TestTokenRegisteredNames checks that an audience cannot ask for a claim that authsvc
+// sets, even if the session keeps one of that name.
+func TestTokenRegisteredNames(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string]string{
+		"iss": "reserved", "sub": "reserved", "aud": "reserved", "exp": "reserved", "nbf": "reserved", "iat": "reserved", "jti": "reserved",
+		"auth_time": "reserved", "amr": "reserved", "acr": "reserved", "sid": "reserved", "idp": "reserved", "email_verified": "reserved",
+		"custom:iss": "", "https://app.example.com/sub": "", "plan": "",
+	} {
+		c := withoutStorage()
+		c.Session.Claims = map[string]string{name: "x"}
+		c.Tokens.Audiences = []authsvc.Audience{{ID: "api", Claims: []string{name}}}
+		list := authsvc.ConfigErrors(engine.Check(c))
+		if want == "" && len(list) > 0 || want != "" && (len(list) != 1 || list[0].Field != "Tokens.Audiences[0].Claims[0]" || !strings.Contains(list[0].Problem, want)) {
+			t.Errorf("%s: %v", name, list)
+		}
+	}
+	c := withoutStorage()
+	c.Tokens.Audiences = []authsvc.Audience{{ID: "api", Claims: []string{"custom:plan"}}}
+	if list := authsvc.ConfigErrors(engine.Check(c)); len(list) != 1 || list[0].Fix != "use email, name, picture, or keep a claim of that name with the session" {
+		t.Errorf("a name without a source: %v", list)
 	}
 }
 

@@ -169,6 +169,9 @@ func embedded(t *testing.T, config string, op *idp.Server, mails *arena.Outbox) 
 		o := c.Providers[0].(*authsvc.OAuth)
 		o.LogoutAtProvider, o.Endpoints.EndSession = true, op.Issuer()+"/end"
 	}
+	if strings.Contains(config, "initiate_login: true") {
+		c.Providers[0].(*authsvc.OAuth).InitiateLogin = true
+	}
 	c.Gate, c.TrustedProxies = y.Gate.gate(t), y.TrustedProxies
 	if strings.Contains(config, "type: oauth2") {
 		c.Providers = append(c.Providers, &authsvc.OAuth{ID: "plain", Name: "Plain", Client: authsvc.Client{ID: "app", Secret: "wire-client-secret"},

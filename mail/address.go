@@ -26,7 +26,8 @@ func isOneLine(s string) bool {
 	})
 }
 
-// parseSender parses a From, such as "Acme <no-reply@example.com>".
+// parseSender parses a From, such as "Acme <no-reply@example.com>". The address is
+// deliverable.
 func parseSender(from string) (*mail.Address, error) {
 	// Check the length first: parsers have been slow on long input.
 	if len(from) > maxSender || !isOneLine(from) {
@@ -39,6 +40,9 @@ func parseSender(from string) (*mail.Address, error) {
 	if err := emailaddr.Check(addr.Address); err != nil {
 		return nil, err
 	}
+	if addr.Address, err = deliverable(addr.Address); err != nil {
+		return nil, err
+	}
 	// ParseAddress has decoded encoded words. A name must not contain what is left of
 	// them, or was hidden in them.
 	if !isOneLine(addr.Name) || strings.Contains(addr.Name, "=?") {
@@ -47,13 +51,28 @@ func parseSender(from string) (*mail.Address, error) {
 	return addr, nil
 }
 
-// asciiDomain returns the domain of a checked address in its DNS form, or "localhost"
-// if there is none.
+// deliverable returns a checked address with its domain in the form of the DNS (A-labels,
+// RFC 5890 section 2.3.2.1), which every server takes. The local part stays: only the
+// receiving server may change it. An ASCII domain stays, too.
+func deliverable(addr string) (string, error) {
+	local, domain, _ := strings.Cut(addr, "@")
+	if isASCII(domain) {
+		return addr, nil
+	}
+	ascii, err := idna.Lookup.ToASCII(domain)
+	if err != nil {
+		return "", errors.New("the domain has no form in ASCII (IDNA), so no mail can reach it")
+	}
+	addr = local + "@" + ascii
+	return addr, emailaddr.Check(addr) // the form in ASCII is longer
+}
+
+// asciiDomain returns the domain of a deliverable address, or "localhost" if there is
+// none.
 func asciiDomain(addr string) string {
 	_, domain, _ := strings.Cut(addr, "@")
-	ascii, err := idna.ToASCII(domain)
-	if err != nil || ascii == "" || !isASCII(ascii) {
+	if domain == "" || !isASCII(domain) {
 		return "localhost"
 	}
-	return ascii
+	return domain
 }

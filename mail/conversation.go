@@ -21,7 +21,7 @@ const (
 var (
 	errNoSTARTTLS = errors.New("the server does not offer STARTTLS")
 	errNoAUTH     = errors.New("the server does not offer to log in with PLAIN, LOGIN or CRAM-MD5")
-	errNoUTF8     = errors.New("the server does not take addresses that are not ASCII (SMTPUTF8)")
+	errNoUTF8     = errors.New("the server takes only addresses of ASCII characters before the @ (it lacks SMTPUTF8)")
 )
 
 // converse opens an SMTP session, calls do and closes the session. sender is an address

@@ -1,9 +1,11 @@
 package mail
 
 import (
+	"bytes"
 	"encoding/base64"
 	"errors"
 	"fmt"
+	netmail "net/mail"
 	"net/textproto"
 	"strings"
 	"testing"
@@ -133,13 +135,16 @@ func TestSMTPUTF8(t *testing.T) {
 	if !errors.Is(err, authsvc.ErrMailRefused) || !errors.Is(err, errNoUTF8) {
 		t.Errorf("without SMTPUTF8: %v", err)
 	}
+	if !strings.Contains(err.Error(), "only addresses of ASCII characters before the @") {
+		t.Error(err)
+	}
 	if got := strings.Join(heard(), "|"); got != "EHLO acme.example|QUIT" {
 		t.Errorf("said %s", got)
 	}
 
 	script := replacing(1, "250-hello\n250 SMTPUTF8")
 	for to, want := range map[string]string{
-		m.To:              "MAIL FROM:<no-reply@acme.example> SMTPUTF8|RCPT TO:<jörg@bücher.example>",
+		m.To:              "MAIL FROM:<no-reply@acme.example> SMTPUTF8|RCPT TO:<jörg@xn--bcher-kva.example>",
 		"ann@example.com": "MAIL FROM:<no-reply@acme.example>|RCPT TO:<ann@example.com>",
 	} {
 		m.To = to
@@ -153,11 +158,93 @@ func TestSMTPUTF8(t *testing.T) {
 	}
 }
 
+// TestDomainInASCII checks that domains travel as A-labels, so that a mail to such a
+// domain needs no SMTPUTF8, in the envelope and in the header. A server without the
+// extension gets such a mail as any other.
+func TestDomainInASCII(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct{ from, to, wantFrom, wantTo string }{
+		"recipient":       {"no-reply@acme.example", "info@bücher.example", "no-reply@acme.example", "info@xn--bcher-kva.example"},
+		"sender":          {"Bücher <no-reply@bücher.example>", "ann@example.com", "no-reply@xn--bcher-kva.example", "ann@example.com"},
+		"capital letters": {"no-reply@BÜCHER.example", "ann@example.com", "no-reply@xn--bcher-kva.example", "ann@example.com"},
+		"subdomain":       {"no-reply@acme.example", "info@mail.例え.jp", "no-reply@acme.example", "info@mail.xn--r8jz45g.jp"},
+		"sharp s":         {"no-reply@acme.example", "info@straße.example", "no-reply@acme.example", "info@xn--strae-oqa.example"},
+		"A-labels":        {"no-reply@acme.example", "info@xn--bcher-kva.example", "no-reply@acme.example", "info@xn--bcher-kva.example"},
+		"ASCII":           {"no-reply@acme.example", "info@a--b.example", "no-reply@acme.example", "info@a--b.example"},
+	} {
+		for _, hello := range []string{"250 hello", "250-hello\n250 SMTPUTF8"} {
+			addr, heard := scripted(t, replacing(1, hello))
+			m := testMessage()
+			m.From, m.To = tt.from, tt.to
+			if err := sender(t, "smtp://"+addr, Options{})(t.Context(), m); err != nil {
+				t.Errorf("%s, %q: %v", name, hello, err)
+				continue
+			}
+			if got, want := strings.Join(heard()[1:3], "|"), "MAIL FROM:<"+tt.wantFrom+">|RCPT TO:<"+tt.wantTo+">"; got != want {
+				t.Errorf("%s, %q: said %s, want %s", name, hello, got, want)
+			}
+			e, err := compose(m)
+			if err != nil {
+				t.Fatal(err)
+			}
+			mail, err := netmail.ReadMessage(bytes.NewReader(e.data))
+			if err != nil {
+				t.Fatal(err)
+			}
+			from, _ := mail.Header.AddressList("From")
+			to, _ := mail.Header.AddressList("To")
+			if len(from) != 1 || from[0].Address != tt.wantFrom || len(to) != 1 || to[0].Address != tt.wantTo || !strings.HasSuffix(mail.Header.Get("Message-Id"), tt.wantFrom[strings.Index(tt.wantFrom, "@"):]+">") {
+				t.Errorf("%s: header %v", name, mail.Header)
+			}
+		}
+	}
+}
+
+// TestDomainWithoutASCII checks that a domain without such a form is refused for good,
+// before a connection.
+func TestDomainWithoutASCII(t *testing.T) {
+	t.Parallel()
+	addr, heard := scripted(t, replacing(1, "250-hello\n250 SMTPUTF8"))
+	send := sender(t, "smtp://"+addr, Options{})
+	for field, set := range map[string]func(*authsvc.Message, string){
+		"to":   func(m *authsvc.Message, s string) { m.To = s },
+		"from": func(m *authsvc.Message, s string) { m.From = s },
+	} {
+		for domain, want := range map[string]string{
+			"ab--ü.example": "the domain has no form in ASCII (IDNA)",
+			"אa.example":    "the domain has no form in ASCII (IDNA)", // in both directions
+			strings.Repeat("ü.", 60) + "example.com": "address is too long",
+			strings.Repeat("ü.", 24) + "example.com": "",
+		} {
+			m := testMessage()
+			set(&m, "info@"+domain)
+			_, err := compose(m)
+			if want == "" {
+				if err != nil {
+					t.Errorf("%s %s: %v", field, domain, err)
+				}
+				continue
+			}
+			if err == nil || !strings.HasPrefix(err.Error(), field+": "+want) {
+				t.Errorf("%s %s: %v", field, domain, err)
+			}
+			if err := send(t.Context(), m); !errors.Is(err, authsvc.ErrMailRefused) {
+				t.Errorf("%s %s: %v", field, domain, err)
+			}
+		}
+	}
+	m := testMessage()
+	if err := send(t.Context(), m); err != nil || len(heard()) == 0 {
+		t.Errorf("the plain message: %v", err)
+	}
+}
+
 func TestIntroduction(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct{ helo, from, want string }{
 		{"", "no-reply@acme.example", "EHLO acme.example"},
 		{"", "no-reply@bücher.example", "EHLO xn--bcher-kva.example"},
+		{"", "jörg@bücher.example", "EHLO xn--bcher-kva.example"},
 		{"app.example.com", "no-reply@acme.example", "EHLO app.example.com"},
 	} {
 		addr, heard := scripted(t, replacing(1, "250-hello\n250 SMTPUTF8"))

@@ -87,7 +87,7 @@ func senderFix(err error) string {
 	var reply *textproto.Error
 	switch {
 	case errors.Is(err, errNoUTF8):
-		return "use a sender address of ASCII characters"
+		return "use a sender address of ASCII characters before the @"
 	case errors.As(err, &reply) && reply.Code == 530:
 		return "the server requires a login: write smtp://user:password@host"
 	default:

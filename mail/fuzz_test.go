@@ -39,7 +39,7 @@ func FuzzMessage(f *testing.F) {
 				t.Fatalf("field %s: %q", name, values)
 			}
 		}
-		if list, err := m.Header.AddressList("To"); err != nil || len(list) != 1 || list[0].Address != to {
+		if list, err := m.Header.AddressList("To"); err != nil || len(list) != 1 || list[0].Address != e.to || !isASCII(e.to[strings.IndexByte(e.to, '@'):]) || !strings.HasPrefix(e.to, to[:strings.IndexByte(to, '@')+1]) {
 			t.Fatalf("to %q reads as %v, %v", to, list, err)
 		}
 		if got, err := new(mime.WordDecoder).DecodeHeader(m.Header.Get("Subject")); err != nil || strings.Join(strings.Fields(got), " ") != strings.Join(strings.Fields(subject), " ") {

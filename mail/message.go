@@ -32,8 +32,8 @@ type envelope struct {
 // isASCII reports whether the server can do without SMTPUTF8 (RFC 6531).
 func (e envelope) isASCII() bool { return isASCII(e.from) && isASCII(e.to) }
 
-// compose checks and encodes a message. It corrects nothing: it refuses a message that
-// is not safe as it stands.
+// compose checks and encodes a message. It corrects nothing, except that domains travel
+// in their ASCII form: it refuses a message that is not safe as it stands.
 func compose(m authsvc.Message) (envelope, error) {
 	from, err := parseSender(m.From)
 	if err != nil {
@@ -42,14 +42,18 @@ func compose(m authsvc.Message) (envelope, error) {
 	if err := emailaddr.Check(m.To); err != nil {
 		return envelope{}, fmt.Errorf("to: %w", err)
 	}
+	to, err := deliverable(m.To)
+	if err != nil {
+		return envelope{}, fmt.Errorf("to: %w", err)
+	}
 	if err := checkContent(m); err != nil {
 		return envelope{}, err
 	}
 	var data bytes.Buffer
-	if _, err := build(m, from).WriteTo(&data); err != nil {
+	if _, err := build(m, from, to).WriteTo(&data); err != nil {
 		return envelope{}, fmt.Errorf("compose: %w", err)
 	}
-	return envelope{from: from.Address, to: m.To, data: data.Bytes()}, nil
+	return envelope{from: from.Address, to: to, data: data.Bytes()}, nil
 }
 
 func checkContent(m authsvc.Message) error {
@@ -72,10 +76,10 @@ func checkContent(m authsvc.Message) error {
 
 // build sets the headers that go-mail would otherwise fill with its own name and
 // version, the host's name and the host's time zone.
-func build(m authsvc.Message, from *netmail.Address) *gomail.Msg {
+func build(m authsvc.Message, from *netmail.Address, to string) *gomail.Msg {
 	msg := gomail.NewMsg(gomail.WithNoDefaultUserAgent())
 	msg.FromMailAddress(from)
-	msg.ToMailAddress(&netmail.Address{Address: m.To})
+	msg.ToMailAddress(&netmail.Address{Address: to})
 	msg.Subject(m.Subject)
 	msg.SetDateWithValue(time.Now().UTC())
 	msg.SetMessageIDWithValue(messageID(m) + "@" + asciiDomain(from.Address))

@@ -47,6 +47,10 @@ type Options struct {
 // SMTP reports all mistakes in the URL and the options together. No error, of SMTP or
 // of the function, contains the password.
 //
+// Domains of addresses travel as A-labels (RFC 5890), in the envelope and in the header,
+// so a mail to info@bücher.example needs no SMTPUTF8. If the part before the @ is not
+// ASCII, the server must offer SMTPUTF8; otherwise the error is final.
+//
 // The function opens one connection per message and ends after 60 seconds or when its
 // context ends. It is safe for concurrent use. It returns nil once the server has
 // accepted the message. An error that Is authsvc.ErrMailRefused is final: the server

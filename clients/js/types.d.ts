@@ -134,7 +134,11 @@ export interface paths {
             };
             cookie?: never;
         };
-        /** The same page, with the provider in the path. */
+        /**
+         * The same page, with the provider in the path.
+         * @description If the provider may begin a sign-in (initiate_login, OpenID Connect Core section 4), iss is
+         *     its issuer and no one is signed in, it redirects to the provider instead.
+         */
         get: operations["signInPageOf"];
         put?: never;
         /**
@@ -2143,6 +2147,12 @@ export interface operations {
                 callbackUrl?: components["parameters"]["CallbackURL"];
                 /** @description A word from docs/errors.md. */
                 error?: components["parameters"]["Error"];
+                /** @description The issuer that begins a sign-in. */
+                iss?: string;
+                /** @description Where a sign-in that the issuer begins ends. */
+                target_link_uri?: string;
+                /** @description Passed on to the issuer that begins a sign-in. */
+                login_hint?: string;
             };
             header?: never;
             path: {
@@ -2157,6 +2167,17 @@ export interface operations {
             302: components["responses"]["CustomPage"];
             400: components["responses"]["NotOfNextAuth"];
             404: components["responses"]["NotFound"];
+            /** @description A provider began too many sign-ins. */
+            429: {
+                headers: {
+                    "Retry-After": components["headers"]["Retry-After"];
+                    "Set-Cookie": components["headers"]["Set-Cookie"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/html": string;
+                };
+            };
             500: components["responses"]["Internal"];
         };
     };

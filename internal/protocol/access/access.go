@@ -5,6 +5,7 @@ package access
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/netip"
 	"slices"
 	"strings"
@@ -117,6 +118,43 @@ func inDomains(address string, domains []string) bool {
 func inNetworks(ip netip.Addr, networks []netip.Prefix) bool {
 	ip = ip.Unmap()
 	return slices.ContainsFunc(networks, func(n netip.Prefix) bool { return n.Contains(ip) })
+}
+
+// Misshapen returns the name and the shape of a claim that cannot match c because of its
+// shape, or "". Such a claim is an object, has objects or lists in it, or is a text that
+// seems to hold several values. The values are not repeated.
+func (c *Condition) Misshapen(s *Subject) string {
+	names := slices.Sorted(maps.Keys(c.Claims))
+	if len(c.Groups) > 0 {
+		names = append(names, "groups")
+	}
+	for _, name := range names {
+		if shape := oddShape(s.Claims[name]); shape != "" {
+			return fmt.Sprintf("the claim %q is %s, not a list of texts", name, shape)
+		}
+	}
+	return ""
+}
+
+func oddShape(claim any) string {
+	switch v := claim.(type) {
+	case map[string]any:
+		return "an object"
+	case string:
+		if strings.ContainsAny(v, ",; ") {
+			return "one text with separators"
+		}
+	case []any:
+		for _, e := range v {
+			switch e.(type) {
+			case map[string]any:
+				return "a list of objects"
+			case []any:
+				return "a list of lists"
+			}
+		}
+	}
+	return ""
 }
 
 // anyOf reports whether a claim, or one entry of a list, equals one of values as text.

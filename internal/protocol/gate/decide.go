@@ -162,7 +162,21 @@ func (r *Allow) judge(ctx context.Context, a *Asked, who *Person) Decision {
 			d = one
 		}
 	}
+	if d.Verdict == Forbidden && d.Err == nil {
+		d.Reason += r.misshapen(who)
+	}
 	return d
+}
+
+// misshapen returns an addition to the reason of a refusal: a claim of the person has a
+// shape that no condition can match.
+func (r *Allow) misshapen(who *Person) string {
+	for i := range r.AnyOf {
+		if shape := r.AnyOf[i].Access.Misshapen(&who.Subject); shape != "" {
+			return ": " + shape
+		}
+	}
+	return ""
 }
 
 func (c *Condition) judge(ctx context.Context, a *Asked, who *Person) Decision {

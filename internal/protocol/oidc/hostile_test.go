@@ -231,7 +231,7 @@ func TestMetadataDrift(t *testing.T) {
 			{base, base + "/moved", freshFor, base + "/moved"},
 			{base, "http://evil.example/t", freshFor, base + "/moved"},
 			{"https://evil.example", "https://evil.example/t", freshFor, base + "/moved"},
-			{"https://evil.example", "https://evil.example/t", staleFor, "discovery: issuer is not the configured one"},
+			{"https://evil.example", "https://evil.example/t", staleFor, `discovery: issuer is not the configured one: it is "https://evil.example", but the configuration has "` + base + `"`},
 			{base, base + "/t", retryAfter, base + "/t"},
 		} {
 			doc["issuer"], doc["token_endpoint"] = step.issuer, step.token

@@ -3,8 +3,11 @@ package oidc
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
+
+	"authsvc/internal/text"
 )
 
 // tenantPlaceholder stands for the tenant in a multi-tenant issuer.
@@ -36,6 +39,39 @@ func (c *Client) matchIssuer(iss string) (tenant string, ok bool) {
 	return tenant, true
 }
 
+// IsIssuer reports whether iss is the configured issuer or, for a multi-tenant issuer,
+// one of an accepted tenant. Nothing proves that iss tells the truth.
+func (c *Client) IsIssuer(iss string) bool {
+	_, ok := c.matchIssuer(iss)
+	return ok && iss != ""
+}
+
+// maxShownIssuer limits an issuer in an error, in bytes.
+const maxShownIssuer = 200
+
+// otherIssuer says which issuer came instead of the configured ones. The text is safe
+// for a log line, whatever came.
+func otherIssuer(came any, configured ...string) string {
+	iss, _ := came.(string)
+	if iss == "" {
+		return "it is missing or not a text"
+	}
+	s := fmt.Sprintf(`it is %q, but the configuration has "%s"`, text.Printable(iss, maxShownIssuer), strings.Join(configured, `" or "`))
+	if slices.ContainsFunc(configured, func(c string) bool { return strings.TrimSuffix(c, "/") == strings.TrimSuffix(iss, "/") }) {
+		s += "; only the slash at the end differs"
+	}
+	return s
+}
+
+// otherIssuer says which issuer came instead of the client's.
+func (c *Client) otherIssuer(came any) string {
+	s := otherIssuer(came, c.cfg.Issuer)
+	if c.cfg.multiTenant() && len(c.cfg.Tenants) > 0 {
+		s += " with the tenants " + text.Printable(strings.Join(c.cfg.Tenants, ", "), maxShownIssuer)
+	}
+	return s
+}
+
 // tenantName accepts a UUID or a domain name, which fit into one segment of a path.
 func tenantName(s string) bool {
 	return len(s) > 0 && len(s) <= 253 && !strings.ContainsFunc(s, func(r rune) bool {
@@ -58,7 +94,7 @@ func (c *Client) CheckIssuer(ctx context.Context, iss []string) error {
 	}
 	if len(iss) == 1 {
 		if _, ok := c.matchIssuer(iss[0]); !ok {
-			return errors.New("authorization response: iss names another provider")
+			return errors.New("authorization response: iss names another provider: " + c.otherIssuer(iss[0]))
 		}
 		return nil
 	}

@@ -47,6 +47,30 @@ func TestMultiTenant(t *testing.T) {
 	}
 }
 
+// TestOtherIssuer checks what the log says about an issuer that is not the configured
+// one.
+func TestOtherIssuer(t *testing.T) {
+	t.Parallel()
+	const realm = "https://id.example/realms/a"
+	several := &Client{cfg: Config{Issuer: "https://id.example/{tenantid}/v2", Tenants: []string{"t-1", "t-2"}}}
+	for name, tt := range map[string]struct{ got, want string }{
+		"another":      {otherIssuer("https://id.example/realms/b", realm), `it is "https://id.example/realms/b", but the configuration has "` + realm + `"`},
+		"slash more":   {otherIssuer(realm+"/", realm), `it is "` + realm + `/", but the configuration has "` + realm + `"; only the slash at the end differs`},
+		"slash less":   {otherIssuer(realm, realm+"/"), `it is "` + realm + `", but the configuration has "` + realm + `/"; only the slash at the end differs`},
+		"two slashes":  {otherIssuer(realm+"//", realm), `it is "` + realm + `//", but the configuration has "` + realm + `"`},
+		"one of two":   {otherIssuer("c", "a", "b"), `it is "c", but the configuration has "a" or "b"`},
+		"missing":      {otherIssuer(nil, realm), "it is missing or not a text"},
+		"a list":       {otherIssuer([]any{realm}, realm), "it is missing or not a text"},
+		"a line break": {otherIssuer("a\nlevel=ERROR \x1b[31m", realm), `it is "a?level=ERROR ?[31m", but the configuration has "` + realm + `"`},
+		"long":         {otherIssuer(strings.Repeat("a", 300), realm), `it is "` + strings.Repeat("a", 200) + `", but the configuration has "` + realm + `"`},
+		"tenants":      {several.otherIssuer("https://id.example/t-3/v2"), `it is "https://id.example/t-3/v2", but the configuration has "https://id.example/{tenantid}/v2" with the tenants t-1, t-2`},
+	} {
+		if tt.got != tt.want {
+			t.Errorf("%s: %s\nwant %s", name, tt.got, tt.want)
+		}
+	}
+}
+
 func TestCheckIssuer(t *testing.T) {
 	t.Parallel()
 	const issuer = "https://idp.example"
@@ -59,7 +83,7 @@ func TestCheckIssuer(t *testing.T) {
 	}{
 		{"announced, right", Config{Issuer: issuer}, true, []string{issuer}, ""},
 		{"announced, missing", Config{Issuer: issuer}, true, nil, "missing"},
-		{"announced, slash", Config{Issuer: issuer}, true, []string{issuer + "/"}, "another provider"},
+		{"announced, slash", Config{Issuer: issuer}, true, []string{issuer + "/"}, `another provider: it is "https://idp.example/", but the configuration has "https://idp.example"; only the slash`},
 		{"announced, case", Config{Issuer: issuer}, true, []string{"https://IDP.example"}, "another provider"},
 		{"announced, empty", Config{Issuer: issuer}, true, []string{""}, "another provider"},
 		{"announced, twice", Config{Issuer: issuer}, true, []string{issuer, issuer}, "more than one"},

@@ -63,7 +63,7 @@ func (k *IssuerKeys) fetch(ctx context.Context) ([]jose.JSONWebKey, error) {
 	from, _ := doc["jwks_uri"].(string)
 	switch {
 	case doc["issuer"] != k.issuer:
-		return nil, errors.New("metadata: issuer is not the configured one")
+		return nil, errors.New("metadata: issuer is not the configured one: " + otherIssuer(doc["issuer"], k.issuer))
 	case outbound.CheckURL(from) != nil || weburl.OriginOf(from) != weburl.OriginOf(k.issuer):
 		return nil, errors.New("metadata: jwks_uri is not an address of the issuer")
 	}

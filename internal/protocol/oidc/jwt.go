@@ -69,7 +69,7 @@ func (v *JWTVerifier) verify(ctx context.Context, raw, jwksURL string, issuers [
 	check := claimsCheck{claims: claims, now: time.Now()}
 	switch {
 	case iss == "" || !slices.Contains(issuers, iss):
-		return nil, errors.New("iss is not the provider")
+		return nil, errors.New("iss is not the provider: " + otherIssuer(iss, issuers...))
 	case audience == "" || !slices.Contains(audiences(claims), any(audience)):
 		return nil, errors.New("aud names another audience")
 	case claims["exp"] == nil:

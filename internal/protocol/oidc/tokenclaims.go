@@ -58,7 +58,7 @@ func (c *claimsCheck) issuer() error {
 	iss, _ := c.claims["iss"].(string)
 	tenant, ok := c.client.matchIssuer(iss)
 	if !ok {
-		return fmt.Errorf("%w: iss is not the provider", ErrMisaddressed)
+		return fmt.Errorf("%w: iss is not the provider: %s", ErrMisaddressed, c.client.otherIssuer(c.claims["iss"]))
 	}
 	if c.client.cfg.multiTenant() && c.claims["tid"] != tenant {
 		return errors.New("iss and tid name different tenants")

@@ -52,8 +52,11 @@ type Options struct {
 // A Mistake describes an error in the entry Name of the option Of: Claims or Expose.
 type Mistake struct{ Of, Name, Problem, Fix, Code string }
 
-// maxName bounds the names of claims and shown values, in bytes.
-const maxName = 64
+// Limits of the names of claims and shown values, in bytes.
+const (
+	maxName       = 64
+	maxClaimSpace = 255 // of a collision-resistant name
+)
 
 // reserved lists the names that every session shows anyway.
 var reserved = []string{"name", "email", "image"}
@@ -95,19 +98,53 @@ func (c *compiler) name(of, name string) bool {
 	switch {
 	case of == "Expose" && slices.Contains(reserved, name):
 		c.fail(of, name, "is always shown, and cannot have another value", "choose another name")
-	case !UsableName(name):
-		c.fail(of, name, "is not a usable name", fmt.Sprintf("use at most %d letters, digits, - and _, and do not begin with __", maxName))
-	default:
-		return true
+		return false
+	case of == "Claims" && collisionResistant(name):
+	case !plainName(name):
+		fix := fmt.Sprintf("use at most %d letters, digits, - and _, and do not begin with __", maxName)
+		if of == "Claims" {
+			fix += "; or use a name such as https://app.example.com/plan or custom:plan"
+		}
+		c.fail(of, name, "is not a usable name", fix)
+		return false
 	}
-	return false
+	return true
 }
 
 // UsableName reports whether name is valid as the name of a claim.
-func UsableName(name string) bool {
-	odd := func(r rune) bool {
-		return r != '_' && r != '-' && (r < '0' || r > '9') && (r < 'A' || r > 'Z') && (r < 'a' || r > 'z')
+func UsableName(name string) bool { return plainName(name) || collisionResistant(name) }
+
+// collisionResistant reports whether name is a collision-resistant name (RFC 7519 §2): a
+// URI, such as https://hasura.io/jwt/claims or custom:plan, or a domain name
+// with a path. It begins with a letter or a digit, and has only characters of a URI
+// (RFC 3986 §2), except &, which encoding/json escapes, and '.
+func collisionResistant(name string) bool {
+	if name == "" || len(name) > maxClaimSpace || !alphanumeric(rune(name[0])) {
+		return false
 	}
+	for _, r := range name {
+		if !alphanumeric(r) && !strings.ContainsRune("-._~:/?#[]@!$()*+,;=%", r) {
+			return false
+		}
+	}
+	scheme, rest, uri := strings.Cut(name, ":")
+	if !uri {
+		domain, path, _ := strings.Cut(name, "/")
+		return path != "" && strings.ContainsRune(strings.TrimSuffix(domain, "."), '.')
+	}
+	first := scheme[0]
+	return rest != "" && (first < '0' || first > '9') && !strings.ContainsFunc(scheme, func(r rune) bool { // RFC 3986 §3.1
+		return !alphanumeric(r) && !strings.ContainsRune("+-.", r)
+	})
+}
+
+func alphanumeric(r rune) bool {
+	return r >= '0' && r <= '9' || r >= 'A' && r <= 'Z' || r >= 'a' && r <= 'z'
+}
+
+// plainName reports whether name is valid as the name of a shown value.
+func plainName(name string) bool {
+	odd := func(r rune) bool { return r != '_' && r != '-' && !alphanumeric(r) }
 	return name != "" && len(name) <= maxName && !strings.ContainsFunc(name, odd) && !strings.HasPrefix(name, "__")
 }
 
@@ -118,7 +155,7 @@ func (c *compiler) field(name, source string) []Field {
 		return one(s, "")
 	}
 	if claim, ok := strings.CutPrefix(source, "claims."); ok {
-		if _, known := c.Claims[claim]; !known && !(c.AnyClaim && c.name("Expose", claim)) {
+		if _, known := c.Claims[claim]; !known && !(c.AnyClaim && UsableName(claim)) {
 			c.fail("Expose", name, fmt.Sprintf("names the claim %q, which the session does not keep%s", short(claim), c.known()), "add it to Session.Claims").Code = "claim_not_kept"
 			return nil
 		}

@@ -63,6 +63,42 @@ func TestWhole(t *testing.T) {
 	}
 }
 
+// TestNames checks which names claims and shown values may have.
+func TestNames(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string]struct{ claim, shown bool }{
+		"groups": {true, true}, "a-b_c": {true, true}, strings.Repeat("a", 64): {true, true}, strings.Repeat("a", 65): {}, "": {}, "__proto__": {}, "a b": {}, "é": {},
+		"https://hasura.io/jwt/claims": {true, false}, "custom:plan": {true, false}, "urn:oid:1.2.3": {true, false}, "example.com": {}, "example.com/": {}, "a./b": {}, "example.com/plan": {true, false},
+		"https://a.example/" + strings.Repeat("a", 237): {true, false}, "https://a.example/" + strings.Repeat("a", 238): {},
+		"a/b": {}, "a:": {}, ":a": {}, "1a:b": {}, "a_b:c": {}, ".a": {}, "a.": {}, "_a.b": {}, "/a.b": {}, "a.b c": {}, "a:\"": {}, "a:\\": {}, "a:<b>": {}, "a:b&c": {}, "a:b'c": {}, "a:b\n": {}, "a:\x00": {}, "a:é": {}, "__a.b": {},
+	} {
+		if got := sessionshape.UsableName(name); got != want.claim {
+			t.Errorf("%q as a claim: %v", name, got)
+		}
+		_, mistakes := sessionshape.Compile(sessionshape.Options{Claims: map[string]string{name: "x"}})
+		if (len(mistakes) == 0) != want.claim {
+			t.Errorf("%q in Claims: %v", name, mistakes)
+		}
+		_, mistakes = sessionshape.Compile(sessionshape.Options{Expose: map[string]string{name: "id"}})
+		if (len(mistakes) == 0) != want.shown {
+			t.Errorf("%q in Expose: %v", name, mistakes)
+		}
+		if !want.claim {
+			continue
+		}
+		// Whatever the name is, GET session finds the value, and writes valid JSON.
+		s := compile(t, sessionshape.Options{Claims: map[string]string{name: "x"}, Expose: map[string]string{"shown": "claims." + name}})
+		raw, err := sessionshape.Encode(s.Claims(profilepath.Roots{Profile: map[string]any{"x": "y"}}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		object := sessionshape.Decode(string(s.AppendAll([]byte(`{"a":0`), &sessionshape.Values{Claims: string(raw), Text: quoted})) + "}")
+		if object["shown"] != "y" || object[name] != "y" {
+			t.Errorf("%q is shown as %v", name, object)
+		}
+	}
+}
+
 // TestColumnValues checks that any column value becomes JSON, both from the row and
 // from a token.
 func TestColumnValues(t *testing.T) {

@@ -105,6 +105,9 @@ func (p *pathParser) braced() ([]path, error) {
 		if err != nil {
 			return nil, err
 		}
+		if one.several {
+			return nil, errors.New("has a path with several values in braces")
+		}
 		paths = append(paths, one)
 		p.spaces()
 		if p.take("}") {
@@ -137,7 +140,7 @@ func (p *pathParser) path() (path, error) {
 		if err != nil {
 			return one, err
 		}
-		one.steps = append(one.steps, s)
+		one.steps, one.several = append(one.steps, s), one.several || s.several()
 	}
 	return one, errors.New("has too many steps")
 }
@@ -156,8 +159,17 @@ func listIndex(s string) int {
 	return i
 }
 
-// bracketed reads an index or a filter and the closing bracket.
+// bracketed reads the inside of brackets and the closing bracket: nothing, keys, split
+// with separators, an index or a filter.
 func (p *pathParser) bracketed() (step, error) {
+	switch {
+	case p.take("]"):
+		return step{index: -1, spread: elements}, nil
+	case p.take("keys]"):
+		return step{index: -1, spread: keys}, nil
+	case p.take("split ") || strings.HasPrefix(p.rest, "split]") && p.take("split"):
+		return p.split()
+	}
 	if end := strings.IndexByte(p.rest, ']'); end >= 0 {
 		if i := listIndex(p.rest[:end]); i >= 0 {
 			p.rest = p.rest[end+1:]
@@ -178,6 +190,26 @@ func (p *pathParser) bracketed() (step, error) {
 			return s, p.unexpected()
 		}
 	}
+}
+
+// split reads the separators and the closing bracket.
+func (p *pathParser) split() (step, error) {
+	s := step{index: -1, spread: parts}
+	p.spaces()
+	if !p.take(`"`) || strings.HasPrefix(p.rest, `"`) {
+		return s, errors.New(`needs separators in double quotes after split, as in [split ","]`)
+	}
+	var err error
+	if s.name, err = p.quoted(); err != nil {
+		return s, err
+	}
+	if strings.ContainsFunc(s.name, func(r rune) bool { return r == unicode.ReplacementChar || unicode.IsLetter(r) || unicode.IsDigit(r) }) {
+		return s, errors.New("has a letter or a digit as a separator after split")
+	}
+	if !p.take("]") {
+		return s, p.unexpected()
+	}
+	return s, nil
 }
 
 func (p *pathParser) condition() (c condition, err error) {

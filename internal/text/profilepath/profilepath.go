@@ -3,6 +3,8 @@
 package profilepath
 
 import (
+	"maps"
+	"slices"
 	"strings"
 
 	"authsvc/internal/text/strictjson"
@@ -25,17 +27,30 @@ type part struct {
 
 // A path leads from the profile or the token response to a value.
 type path struct {
-	token bool
-	steps []step
+	token   bool
+	several bool // one of the steps leads to several values
+	steps   []step
 }
 
 // A step leads from a value to a value in it: a member, a list element, or the first
-// object of a list that meets all conditions.
+// object of a list that meets all conditions. With a spread, it leads to several values.
 type step struct {
-	name   string
-	index  int // -1: none
+	name   string // with parts: the separators
+	index  int    // -1: none
 	filter []condition
+	spread spread
 }
+
+func (s *step) several() bool { return s.spread != 0 }
+
+// A spread says to which values in a value a step leads.
+type spread int
+
+const (
+	elements spread = iota + 1 // the elements of a list, or the values of an object
+	keys                       // the names of an object's members
+	parts                      // the parts of a text between separators
+)
 
 type condition struct {
 	name  string
@@ -65,7 +80,15 @@ func (f Paths) Text(from Roots) string {
 	return ""
 }
 
-// Value returns the first alternative that exists, or nil. Templates count as text.
+// Several reports whether an alternative leads to several values. Text is then empty.
+func (f Paths) Several() bool {
+	return slices.ContainsFunc(f, func(t pathText) bool {
+		return len(t.parts) == 1 && slices.ContainsFunc(t.parts[0].paths, func(p path) bool { return p.several })
+	})
+}
+
+// Value returns the first alternative that exists, or nil. Templates count as text. A
+// path to several values returns them as a list: []any.
 func (f Paths) Value(from Roots) any {
 	for _, t := range f {
 		if len(t.parts) != 1 || len(t.parts[0].paths) != 1 {
@@ -120,10 +143,76 @@ func (p path) value(from Roots) any {
 	if p.token {
 		v = from.Token
 	}
+	if p.several {
+		return p.values(v)
+	}
 	for _, s := range p.steps {
 		v = s.value(v)
 	}
 	return v
+}
+
+// values returns the list of values to which a path leads. Values that are missing or
+// null are left out, and lists at the end are joined. It returns nil if no value has the
+// shape that the first spreading step needs. A list that is there but empty is empty.
+func (p path) values(root any) any {
+	at, spread := []any{root}, false
+	for _, s := range p.steps {
+		var next []any
+		for _, v := range at {
+			if !s.several() {
+				next = append(next, s.value(v))
+				continue
+			}
+			more, ok := s.values(v)
+			next, spread = append(next, more...), spread || ok
+		}
+		at = slices.DeleteFunc(next, func(v any) bool { return v == nil })
+	}
+	if !spread {
+		return nil
+	}
+	list := []any{}
+	for _, v := range at {
+		if inner, ok := v.([]any); ok {
+			list = append(list, inner...)
+		} else {
+			list = append(list, v)
+		}
+	}
+	return slices.DeleteFunc(list, func(v any) bool { return v == nil })
+}
+
+// values returns the values in v to which a spreading step leads. It reports false if v
+// has another shape.
+func (s *step) values(v any) (list []any, ok bool) {
+	switch v := v.(type) {
+	case []any:
+		if s.spread == elements {
+			return v, true
+		}
+	case map[string]any:
+		for _, name := range slices.Sorted(maps.Keys(v)) {
+			switch s.spread {
+			case elements:
+				list = append(list, v[name])
+			case keys:
+				list = append(list, name)
+			}
+		}
+		return list, s.spread != parts
+	case string:
+		if s.spread != parts {
+			return nil, false
+		}
+		for _, one := range strings.FieldsFunc(v, func(r rune) bool { return strings.ContainsRune(s.name, r) }) {
+			if one = strings.TrimSpace(one); one != "" {
+				list = append(list, one)
+			}
+		}
+		return list, true
+	}
+	return nil, false
 }
 
 func (s step) value(v any) any {

@@ -87,7 +87,7 @@ func TestFull(t *testing.T) {
 		"secrets": []string{testSecret, "an-older-secret-5xT0pQ2rWm8yKfJd1LzNcB7"},
 		"proxies": []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("192.0.2.7/32")},
 		"session": authsvc.SessionOptions{Strategy: "database", MaxAge: 720 * time.Hour, UpdateAge: -1, AbsoluteMaxAge: 2160 * time.Hour,
-			Claims: map[string]string{"groups": "groups", "department": "org.dept"},
+			Claims: map[string]string{"groups": "groups", "department": "org.dept", "custom:plan": "plan"},
 			Expose: map[string]string{"user_id": "id", "verified": "email_verified", "groups": "claims.groups", "role": "User.role"}},
 		"stale": authsvc.StaleRevocations("accept"), "tokens": authsvc.ProviderTokens("drop"),
 		"storage": Storage{URL: "sqlite:authsvc.db", Sessions: "redis://127.0.0.1:6379/1", Prefix: "acme", Naming: Naming{Preset: "snake", Tables: map[string]string{"User": "people"},

@@ -48,6 +48,7 @@ func (e *entry) oauthFields() []field {
 		{key: "userinfo_claims", into: boolVar(&o.UserInfo.AddClaims)},
 		{key: "trust_email", into: boolVar(&o.TrustEmail)},
 		{key: "verified_text", into: boolVar(&o.VerifiedText)},
+		{key: "initiate_login", into: boolVar(&o.InitiateLogin)},
 		{key: "logout_at_provider", into: boolVar(&o.LogoutAtProvider)},
 		{key: "link_verified_email", into: boolVar(&o.LinkVerifiedEmail)},
 	}, profileFields(&o.Fields), styleFields(&o.Style))

@@ -92,7 +92,7 @@ func TestFullProviders(t *testing.T) {
 		VerifiedText: true,
 		SigningAlgs:  []string{"ES256"}, Headers: map[string]string{"X-Version": "1"},
 		Fields:     authsvc.Fields{ID: "sub", Name: "name", Email: "email", EmailVerified: "email_verified", Image: "picture"},
-		TrustEmail: true, LinkVerifiedEmail: true, LogoutAtProvider: true, Style: authsvc.Style{Background: "#112233", Text: "#ffffff"}}
+		TrustEmail: true, LinkVerifiedEmail: true, InitiateLogin: true, LogoutAtProvider: true, Style: authsvc.Style{Background: "#112233", Text: "#ffffff"}}
 	if diff := cmp.Diff(wantAcme, acme, ignoreFunctions); diff != "" {
 		t.Errorf("acme (-want +got):\n%s", diff)
 	}
