@@ -284,6 +284,11 @@ type CookieOptions struct {
 	// Domain shares the session and callback-url cookies with all subdomains. Their
 	// names then start with __Secure- instead of __Host-.
 	Domain string
+	// Prefix begins the names of all cookies, after __Host- or __Secure-: at most 32
+	// letters, digits, - and _. The default is authsvc. Services on the same host name
+	// need different prefixes, because browsers send cookies to every port and path. In
+	// compat modes, the names below are those of NextAuth.js whatever Prefix is.
+	Prefix string
 	// Session, CSRF and CallbackURL replace the complete cookie names.
 	Session, CSRF, CallbackURL string
 }

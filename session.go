@@ -48,9 +48,11 @@ type Session struct {
 	// decisions on it. With strategy jwt it is the state at the sign-in. Sessions that NextAuth.js
 	// began do not have it.
 	EmailVerified bool
-	Image         string
-	Expires       time.Time // when it ends if nothing renews it
-	Began         time.Time // time of the sign-in
+	// Image is the address of a picture, https or data:. With strategy jwt it is empty if
+	// the session needs fewer cookies without it.
+	Image   string
+	Expires time.Time // when it ends if nothing renews it
+	Began   time.Time // time of the sign-in
 	// AuthTime is when the user is known to have last proved their identity: by a link,
 	// a code or credentials at the sign-in, or at an OpenID provider if the ID token
 	// says so (auth_time). Zero: unknown, for example because an OAuth 2 provider let

@@ -198,7 +198,11 @@ func checkCookies(b *builder, s *Service) {
 	secure := s.site.origin == "" || strings.HasPrefix(s.site.origin, "https://")
 	o.Domain = strings.TrimPrefix(o.Domain, ".")
 	checkCookieDomain(b, s, o.Domain)
-	s.site.names = cookie.NewNames(s.site.dialect.cookies, s.site.dialect.sessionPrefix, secure, o)
+	if !cookie.ValidPrefix(o.Prefix) {
+		b.fail("Cookies.Prefix", fmt.Sprintf("%q cannot begin cookie names", text.Printable(o.Prefix, 80)),
+			"use up to 32 letters, digits, - and _, such as blog; authsvc itself adds __Host- and __Secure- over https")
+	}
+	s.site.names = cookie.NewNames(s.site.dialect.cookieStem, s.site.dialect.cookies, s.site.dialect.sessionPrefix, secure, o)
 	for _, p := range s.parts {
 		if p.cookies != nil {
 			p.cookies(&s.site.names)

@@ -23,6 +23,7 @@ import (
 const (
 	txLifetime   = 15 * time.Minute
 	txMaxPending = 5
+	txMaxOthers  = 10      // cookies of attempts that do not open, such as another service's
 	txMaxCookie  = 3 << 10 // bytes of one transaction cookie
 	cookieBudget = 6 << 10 // bytes of the Cookie header; beyond it, the oldest attempts are dropped
 )
@@ -112,8 +113,9 @@ func (dk *desk) sealTx(rq *request, tx *transaction) (string, error) {
 var errTxSize = errors.New("the sign-in attempt does not fit into its cookie")
 
 // pending opens the attempts that the request carries and returns them oldest first.
-// dead holds the names of cookies that do not open or have expired.
-func (dk *desk) pending(rq *request) (txs []transaction, dead []string) {
+// others holds the names of cookies that do not open or have expired. Browsers send
+// cookies to every port and path of a host name, so they may be of another service.
+func (dk *desk) pending(rq *request) (txs []transaction, others []string) {
 	for _, p := range rq.jar.Pairs {
 		if !strings.HasPrefix(p.Name, dk.txPrefix) {
 			continue
@@ -121,11 +123,11 @@ func (dk *desk) pending(rq *request) (txs []transaction, dead []string) {
 		if tx, ok := dk.openTx(rq, p); ok {
 			txs = append(txs, tx)
 		} else if cookie.ValidName(p.Name) {
-			dead = append(dead, p.Name)
+			others = append(others, p.Name)
 		}
 	}
 	slices.SortStableFunc(txs, func(a, b transaction) int { return cmp.Compare(a.Expires, b.Expires) })
-	return txs, dead
+	return txs, others
 }
 
 func (dk *desk) openTx(rq *request, p cookie.Pair) (tx transaction, ok bool) {
@@ -141,29 +143,36 @@ func (dk *desk) openTx(rq *request, p cookie.Pair) (tx transaction, ok bool) {
 
 // dropOldest makes room for one more attempt of the given size.
 func (dk *desk) dropOldest(rq *request, size int) {
-	txs, dead := dk.pending(rq)
-	for _, name := range dead {
-		rq.expireCookie(name, "")
-	}
+	txs, others := dk.pending(rq)
 	names := make([]string, len(txs))
 	for i := range txs {
 		names[i] = dk.txName(txs[i].State)
 	}
-	makeRoom(rq, names, size)
+	for _, name := range others {
+		if value, _ := rq.jar.Get(name); dk.txKey.NamesOther(value) {
+			warnShared(rq, name)
+		}
+	}
+	makeRoom(rq, others, names, size)
 }
 
-// makeRoom drops attempts until one more of the given size fits. names holds the names
-// of their cookies, oldest first.
-func makeRoom(rq *request, names []string, size int) {
+// makeRoom drops attempts until one more of the given size fits. others and names hold
+// the names of their cookies. Those of others do not open: they are left alone as long
+// as there is room, and dropped first. names are of this service, oldest first.
+func makeRoom(rq *request, others, names []string, size int) {
 	total := rq.jar.Size + size
-	for i, name := range names {
-		if len(names)-i < txMaxPending && total <= cookieBudget {
-			return
+	drop := func(list []string, most int) {
+		for i, name := range list {
+			if len(list)-i <= most && total <= cookieBudget {
+				return
+			}
+			value, _ := rq.jar.Get(name)
+			total -= len(name) + len(value) + 3
+			rq.expireCookie(name, "")
 		}
-		value, _ := rq.jar.Get(name)
-		total -= len(name) + len(value) + 3
-		rq.expireCookie(name, "")
 	}
+	drop(others, txMaxOthers)
+	drop(names, txMaxPending-1)
 }
 
 // finishTx opens the attempt that state belongs to and uses it up. It clears the cookie

@@ -90,7 +90,7 @@ func FuzzCookies(f *testing.F) {
 		f.Add(line, "")
 		f.Add(line, line)
 	}
-	names := cookie.NewNames([3]string{"authsvc.session", "authsvc.csrf", "authsvc.callback-url"}, "__Host-", true, authsvc.CookieOptions{})
+	names := cookie.NewNames("", [3]string{"session", "csrf", "callback-url"}, "__Host-", true, authsvc.CookieOptions{})
 	f.Fuzz(func(t *testing.T, one, two string) {
 		rq := &request{site: &site{names: names}, place: &loginPlace{}}
 		rq.jar.Names = &rq.names

@@ -44,7 +44,8 @@ func (gt *gateRoom) beginHandOver(rq *request, to string, again bool) outcome {
 		gt.Log.Error("cannot start a hand-over", "request", rq.requestID(), "host", origin, "err", err)
 		return notEntered(rq, "entry", origin, a.To, http.StatusInternalServerError)
 	}
-	makeRoom(rq, gt.attempts(rq, origin), len(value))
+	others, names := gt.attempts(rq, origin)
+	makeRoom(rq, others, names, len(value))
 	challenge := a.Challenge()
 	rq.setCookie(cookie.Cookie{Name: gt.attemptPrefix + handover.ID(challenge), Value: value, Expires: time.Unix(a.Expires, 0)})
 	return redirect{to: gt.authorizeURL(origin, challenge, again)}
@@ -53,9 +54,9 @@ func (gt *gateRoom) beginHandOver(rq *request, to string, again bool) outcome {
 // handOverName is longer than any attempt's cookie name.
 const handOverName = 64
 
-// attempts returns the names of the attempts in the request's cookies, oldest first. It
-// expires cookies that cannot be opened.
-func (gt *gateRoom) attempts(rq *request, origin string) (names []string) {
+// attempts returns the names of the attempts in the request's cookies, oldest first, and
+// the names of cookies that cannot be opened.
+func (gt *gateRoom) attempts(rq *request, origin string) (others, names []string) {
 	ends := map[string]int64{}
 	for _, p := range rq.jar.Pairs {
 		id, ok := strings.CutPrefix(p.Name, gt.attemptPrefix)
@@ -64,7 +65,7 @@ func (gt *gateRoom) attempts(rq *request, origin string) (names []string) {
 		}
 		a, ok := gt.handOver.OpenAttempt(p.Value, origin, rq.now)
 		if !ok || handover.ID(a.Challenge()) != id {
-			rq.expireCookie(p.Name, "")
+			others = append(others, p.Name)
 			continue
 		}
 		if _, twice := ends[p.Name]; !twice {
@@ -73,7 +74,7 @@ func (gt *gateRoom) attempts(rq *request, origin string) (names []string) {
 		ends[p.Name] = a.Expires
 	}
 	slices.SortStableFunc(names, func(a, b string) int { return cmp.Compare(ends[a], ends[b]) })
-	return names
+	return others, names
 }
 
 func (gt *gateRoom) authorizeURL(origin, challenge string, again bool) string {

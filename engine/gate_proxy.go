@@ -38,14 +38,10 @@ func (gt *gateRoom) warnOnceAMinute(rq *request, kind, about, message string, ar
 	}
 }
 
-// renewOnce leaves at most one cookie in the answer. Proxies such as nginx pass on only
-// one Set-Cookie line, and one of several cookies would destroy a session. Pages renew
-// such sessions. If cookies are renewed but the old ones keep coming back, it logs a
-// warning.
+// renewOnce leaves at most one cookie in the answer. If cookies are renewed but the old
+// ones keep coming back, it logs a warning.
 func (gt *gateRoom) renewOnce(rq *request) {
-	if len(rq.set) > 1 {
-		rq.set = nil
-	}
+	rq.allOrNothing()
 	old := rq.sessionCookieValue()
 	if len(rq.set) == 1 && rq.set[0].Value != old && gt.overdue.Again(seal.Digest(old), rq.now) {
 		gt.Log.Warn("sessions end although they are used, because their new cookies do not reach the browser: make the proxy pass on Set-Cookie of the check's answers, "+

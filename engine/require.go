@@ -27,8 +27,11 @@ func (s *Service) Session(r *http.Request) (*authsvc.Session, error) {
 // A person who navigates without a session is sent to the sign-in page; other requests
 // are answered 401. To requests of htmx (HX-Request), the 401 adds HX-Redirect, which
 // leads the page that made them to the sign-in page. If sessions cannot be read, the
-// answer is 503. Live sessions are renewed as by GET session. Caches must not store
-// answers, unless next sets Cache-Control itself.
+// answer is 503. Live sessions are renewed as by GET session. If a proxy asks about
+// another request, such as nginx with auth_request, and names its target in
+// X-Original-URI, X-Original-URL or X-Forwarded-Uri, a session that needs several cookies
+// is not renewed, because such proxies pass on only one. Caches must not store answers,
+// unless next sets Cache-Control itself.
 func (s *Service) Require(next http.Handler) http.Handler {
 	return s.require(next, func(*authsvc.Session) bool { return true }, "sign in first")
 }
@@ -68,6 +71,9 @@ func (s *Service) require(next http.Handler, good func(*authsvc.Session) bool, r
 			return
 		}
 		if renewed != nil && rq.at().keep(rq, *renewed) {
+			if asksAboutAnother(r.Header) {
+				rq.allOrNothing()
+			}
 			for i := range rq.set {
 				w.Header().Add("Set-Cookie", rq.set[i].Line(s.site.names.Secure))
 			}

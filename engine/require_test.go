@@ -1,6 +1,7 @@
 package engine_test
 
 import (
+	"context"
 	"errors"
 	"io"
 	"net/http"
@@ -49,6 +50,53 @@ func TestRequire(t *testing.T) {
 			t.Errorf("signed in: %d %s", a.Code, a.Body)
 		}
 	})
+}
+
+// TestRequireAskedByProxy checks that a proxy that asks with Require about another
+// request gets at most one cookie: it passes on no more, and a part of a renewed session
+// would replace a valid one.
+func TestRequireAskedByProxy(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		pad    int
+		header string
+		lines  int
+	}{
+		"a browser, one cookie":                           {0, "", 1},
+		"a browser, two cookies":                          {3000, "", 2},
+		"nginx, one cookie":                               {0, "X-Original-URI", 1},
+		"nginx, two cookies":                              {3000, "X-Original-URI", 0},
+		"ingress, two cookies":                            {3000, "X-Original-URL", 0},
+		"Caddy, two cookies":                              {3000, "X-Forwarded-Uri", 0},
+		"a proxy that does not ask about another request": {3000, "X-Forwarded-For", 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := arena.Start(t, func(config *authsvc.Config) {
+				config.Session.Strategy, config.Session.UpdateAge = "jwt", -1
+				config.Callbacks.JWT = func(_ context.Context, p authsvc.JWTParams) (authsvc.Claims, error) {
+					p.Claims["pad"] = strings.Repeat("x", c.pad)
+					return p.Claims, nil
+				}
+			})
+			b := w.Browser()
+			b.SignIn(w.OP, "ada")
+			asked := b.Clone() // with the same cookies, at the program's handler
+			asked.H = w.Require(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+			if c.header != "" {
+				asked.Header.Set(c.header, "/other")
+			}
+			for range 2 {
+				if a := asked.Get("/check"); a.StatusCode != http.StatusOK || len(a.Header["Set-Cookie"]) != c.lines {
+					t.Errorf("%d, cookies %q", a.StatusCode, a.Header["Set-Cookie"])
+				}
+			}
+			b.Cookies = asked.Cookies
+			if a := b.Get("/api/auth/session"); !strings.Contains(a.Text, "ada@example.com") || len(a.Header["Set-Cookie"]) != 1+c.pad/3000 {
+				t.Errorf("GET session: %s, cookies %q", a.Text, a.Header["Set-Cookie"])
+			}
+		})
+	}
 }
 
 // TestRequireHTMX: if a part of a page needs a sign-in, the whole page is sent to the

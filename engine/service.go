@@ -33,10 +33,10 @@ type origins struct {
 }
 
 // warned holds one Once for each warning that is logged once per process.
-type warned struct{ chunks, proxy, stripped, slash, internal *sync.Once }
+type warned struct{ chunks, proxy, stripped, slash, internal, shared *sync.Once }
 
 func newWarned() warned {
-	return warned{&sync.Once{}, &sync.Once{}, &sync.Once{}, &sync.Once{}, &sync.Once{}}
+	return warned{&sync.Once{}, &sync.Once{}, &sync.Once{}, &sync.Once{}, &sync.Once{}, &sync.Once{}}
 }
 
 // publicURL holds the parts of the service's address.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"authsvc"
+	"authsvc/engine/internal/cookie"
 	"authsvc/engine/internal/fleet"
 	"authsvc/internal/seal"
 	"authsvc/internal/seal/sessionshape"
@@ -104,7 +105,25 @@ func (j *jwtSessions) issue(ctx context.Context, b *sessionStart) (sessionCookie
 		c["authsvc_proved"] = float64(b.authTime.UnixMilli()) / 1000
 	}
 	sessionshape.Methods(b.origin.AMR).Tell(c)
-	return j.sealClaims(c, b.began, j.keeper.fleet.Now())
+	return j.sealSmall(c, b.user.Image, b.began, j.keeper.fleet.Now())
+}
+
+// sealSmall seals the claims. If the session needs fewer cookies without the claim
+// picture, and that claim is still image, sealSmall removes it from c: a provider must
+// not make a session so large that a proxy refuses it. The user's record keeps the
+// picture.
+func (j *jwtSessions) sealSmall(c authsvc.Claims, image string, began, now time.Time) (sessionCookie, error) {
+	v, err := j.sealClaims(c, began, now)
+	if (err == nil && len(v.value) <= cookie.ChunkSize) || image == "" || c["picture"] != any(image) {
+		return v, err
+	}
+	c["picture"] = nil
+	small, refused := j.sealClaims(c, began, now)
+	if refused == nil && (err != nil || cookie.Chunks(small.value) < cookie.Chunks(v.value)) {
+		return small, nil
+	}
+	c["picture"] = image
+	return v, err
 }
 
 // addColumns adds the current columns of the user's row to kept, if any are read.
@@ -275,9 +294,16 @@ func (j *jwtSessions) reissue(ctx context.Context, s *authsvc.Session, c *tokenc
 			return nil, errors.Join(errColumns, err)
 		}
 	}
-	v, err := j.sealClaims(fresh, s.Began, now)
+	image := s.Image
+	if j.keeper.Callbacks.JWT != nil {
+		image = "" // the callback chose the picture
+	}
+	v, err := j.sealSmall(fresh, image, s.Began, now)
 	if err != nil {
 		return nil, err
+	}
+	if fresh["picture"] == nil {
+		s.Image = ""
 	}
 	s.Expires = v.expires
 	return &v, nil

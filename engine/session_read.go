@@ -87,6 +87,7 @@ func (kp *keeper) readSession(rq *request, how readOptions) (*authsvc.Session, *
 	s, renewed, err := rq.at().(readPlace).read(rq.ctx, raw, rq.now, how)
 	if errors.Is(err, errUnknownKey) {
 		rq.unknownKey, err = true, nil
+		warnShared(rq, rq.names.Session)
 	}
 	return s, renewed, err
 }

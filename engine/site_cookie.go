@@ -1,12 +1,14 @@
 package engine
 
 import (
+	"net/http"
 	"net/netip"
 	"strconv"
 	"strings"
 	"time"
 
 	"authsvc/engine/internal/cookie"
+	"authsvc/internal/text"
 )
 
 // A sessionCookie is the cookie of a session that must be sent.
@@ -73,6 +75,14 @@ func warnChunked(rq *request) {
 	rq.warned.chunks.Do(func() {
 		rq.Log.Warn("the session needs more than one cookie; proxies in front need larger header buffers "+
 			"(nginx: large_client_header_buffers 4 32k, proxy_buffer_size 32k)", "cookie", rq.names.Session)
+	})
+}
+
+// warnShared logs once that a cookie came that is sealed with a key of another service.
+func warnShared(rq *request, name string) {
+	rq.warned.shared.Do(func() {
+		rq.Log.Warn("another service on this host name uses the same cookie names, so each replaces the cookies of the other, and people must sign in again; "+
+			"give one of them another cookies.prefix, or in a compat mode other names in cookies (ignore this if secrets of this service were removed lately)", "cookie", text.Printable(name, 80))
 	})
 }
 
@@ -151,6 +161,22 @@ func (rq *request) setCookie(c cookie.Cookie) {
 		}
 	}
 	rq.set = append(rq.set, c)
+}
+
+// allOrNothing removes the cookies of the answer unless there is only one. It is for
+// proxies that ask about a request: many, such as nginx, pass on only one Set-Cookie
+// line, and one of several cookies would destroy a session. Other answers renew such
+// sessions.
+func (rq *request) allOrNothing() {
+	if len(rq.set) > 1 {
+		rq.set = nil
+	}
+}
+
+// asksAboutAnother reports whether a proxy asks about another request, whose target is
+// in the header.
+func asksAboutAnother(h http.Header) bool {
+	return len(h["X-Original-Uri"])+len(h["X-Original-Url"])+len(h["X-Forwarded-Uri"]) > 0
 }
 
 func (rq *request) expireCookie(name, domain string) {

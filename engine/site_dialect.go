@@ -14,7 +14,8 @@ import (
 type dialect struct {
 	mode authsvc.Compat // as the store remembers it
 
-	cookies       [3]string                                    // of the session, the CSRF token and the callback URL, without a prefix
+	cookieStem    string                                       // what the names of the next three begin with; "": CookieOptions.Prefix
+	cookies       [3]string                                    // of the session, the CSRF token and the callback URL
 	sessionPrefix string                                       // of the first and the last cookie over https, without Domain
 	emptySession  []byte                                       // body of GET session if the user is not signed in
 	csrfRefusal   int                                          // status for scripts if the CSRF token is wrong; 0: 200
@@ -43,7 +44,7 @@ type dialect struct {
 func newDialect(mode authsvc.Compat) *dialect {
 	switch mode {
 	case authsvc.CompatNone:
-		return &dialect{mode: mode, cookies: [3]string{"authsvc.session", "authsvc.csrf", "authsvc.callback-url"}, sessionPrefix: "__Host-",
+		return &dialect{mode: mode, cookies: [3]string{"session", "csrf", "callback-url"}, sessionPrefix: "__Host-",
 			emptySession: []byte("{}"), csrfRefusal: http.StatusForbidden, forbids: true, unsupported: func(string) (string, bool) { return "", false },
 			openIDType: "oauth", tenantIDs: true, linksFresh: true, sealsTokens: true, mailsCodes: true, changesEmail: true,
 			sessionSealer: func(r *seal.Ring, origin, cookie string) *seal.Sealer {
@@ -67,7 +68,7 @@ func newDialect(mode authsvc.Compat) *dialect {
 
 // nextAuthDialect returns what both versions have in common.
 func nextAuthDialect(mode authsvc.Compat, name, openIDType string) *dialect {
-	return &dialect{mode: mode, cookies: [3]string{name + ".session-token", name + ".csrf-token", name + ".callback-url"}, sessionPrefix: "__Secure-",
+	return &dialect{mode: mode, cookieStem: name + ".", cookies: [3]string{"session-token", "csrf-token", "callback-url"}, sessionPrefix: "__Secure-",
 		foldsErrors: true, openIDType: openIDType, linksSignedIn: true, keepsFirstProof: true,
 		foreignSessions: true, cookieSlides: true, leeway: 15 * time.Second, shortSecrets: true}
 }

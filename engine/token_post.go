@@ -45,9 +45,18 @@ func (b *builder) claimSources() map[string]claimSource {
 		sources[name] = keptClaim(name)
 	}
 	sources["name"] = text("name", func(v *authsvc.Session) string { return v.Name })
-	sources["picture"] = text("picture", func(v *authsvc.Session) string { return v.Image })
+	sources["picture"] = text("picture", pictureAddress)
 	sources["email"] = emailClaims
 	return sources
+}
+
+// pictureAddress returns the address of a user's picture. A picture that is itself the
+// address (data:) could exceed the limit of a token.
+func pictureAddress(v *authsvc.Session) string {
+	if strings.HasPrefix(v.Image, "data:") {
+		return ""
+	}
+	return v.Image
 }
 
 // keptClaim returns the source of a claim that is kept in the session.

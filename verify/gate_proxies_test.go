@@ -342,6 +342,7 @@ func gate11(t *T) {
 	if t.Mode == modeNone {
 		gateCookiesThrough(t)
 		gateStoreAway(t)
+		gateSplitSession(t)
 	}
 }
 

@@ -1,11 +1,13 @@
 package verify
 
 import (
+	"context"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	"authsvc"
 	"authsvc/adapter/memory"
@@ -97,6 +99,67 @@ func gateCookiesThrough(t *T) {
 // theirCookie is the cookie that a program sets at /cookie.
 const theirCookie = "theirs=1; Path=/; HttpOnly"
 
+// gatedBy starts a program and a proxy that asks an authsvc of this process.
+func gatedBy(t *T, program string, authsvc *httptest.Server) *gatedSite {
+	t.Helper()
+	app := newGatedProgram(t)
+	config, _ := gateFiles(t, program)
+	s := &gatedSite{program: program, origin: site, app: app}
+	s.proxy = proxytest.Start(t, program, proxytest.Options{Site: config, Backend: authsvc.Listener.Addr().String(),
+		Replace: []string{"127.0.0.1:8080", app.Listener.Addr().String(), "/etc/haproxy/authsvc.lua", gateLua(t, nil)}})
+	return s
+}
+
+// gateSplitSession checks that a session split over two cookies survives checks that
+// would renew it: a proxy may pass on only one of the two, which would destroy the
+// session. GET session renews it, through the same proxy. The same holds for a session
+// that grows to two cookies or shrinks to one.
+func gateSplitSession(t *T) {
+	const pads = 3000 // more than one cookie, less than the headers that the documented proxies accept
+	var pad atomic.Int64
+	w := t.Enter(func(c *authsvc.Config) {
+		c.URL, c.Session.Strategy, c.Session.UpdateAge = site, "jwt", -1
+		c.TrustedProxies = []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}
+		c.Gate.Hosts = []authsvc.GateHost{{Origin: site}}
+		c.Callbacks.JWT = func(_ context.Context, p authsvc.JWTParams) (authsvc.Claims, error) {
+			p.Claims["pad"] = strings.Repeat("x", int(pad.Load()))
+			return p.Claims, nil
+		}
+	})
+	server := httptest.NewServer(w)
+	t.Cleanup(server.Close)
+	eachGateProxy(t, func(t *T, program string) {
+		s := gatedBy(t, program, server)
+		for name, c := range map[string]struct{ before, after int64 }{
+			"one cookie": {0, 0}, "two cookies": {pads, pads}, "one that becomes two": {0, pads}, "two that become one": {pads, 0},
+		} {
+			pad.Store(c.before)
+			ada := s.person()
+			if err := ada.SignIn(w.OP, "ada"); err != nil {
+				t.Fatal(err)
+			}
+			pad.Store(c.after)
+			before := s.cookies(ada)
+			for i := range 4 {
+				a := s.fetch(t, ada, "GET", "/dash", "", "Accept", "text/html")
+				if _, asked := got(t, a); !asked {
+					t.Fatalf("%s: check %d: %d, cookies %v", name, i, a.StatusCode, a.Header["Set-Cookie"])
+				}
+			}
+			if renewed := s.cookies(ada) != before; renewed && name != "one cookie" || !renewed && name == "one cookie" && program == "nginx" {
+				t.Errorf("%s: renewed %v", name, renewed)
+			}
+			before = s.cookies(ada)
+			if email, err := ada.Email(); email != "ada@example.com" || err != nil || s.cookies(ada) == before {
+				t.Errorf("%s: GET session: %q, %v", name, email, err)
+			}
+			if _, asked := got(t, s.fetch(t, ada, "GET", "/dash", "")); !asked {
+				t.Errorf("%s: signed out after the renewal", name)
+			}
+		}
+	})
+}
+
 // gateStoreAway checks that while sessions cannot be read, no request with a session
 // cookie passes, through each proxy as documented.
 func gateStoreAway(t *T) {
@@ -109,11 +172,7 @@ func gateStoreAway(t *T) {
 	server := httptest.NewServer(w)
 	t.Cleanup(server.Close)
 	eachGateProxy(t, func(t *T, program string) {
-		app := newGatedProgram(t)
-		config, _ := gateFiles(t, program)
-		s := &gatedSite{program: program, origin: site, app: app}
-		s.proxy = proxytest.Start(t, program, proxytest.Options{Site: config, Backend: server.Listener.Addr().String(),
-			Replace: []string{"127.0.0.1:8080", app.Listener.Addr().String(), "/etc/haproxy/authsvc.lua", gateLua(t, nil)}})
+		s := gatedBy(t, program, server)
 		ada := s.person()
 		if err := ada.SignIn(w.OP, "ada"); err != nil {
 			t.Fatal(err)

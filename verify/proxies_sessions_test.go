@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 
 	"authsvc"
+	"authsvc/internal/dev/idp"
 	"authsvc/internal/test/arena"
 	"authsvc/internal/test/browser"
 	"authsvc/internal/test/process"
@@ -17,7 +18,8 @@ import (
 
 // cookies11 sends the largest session through each proxy, together with all cookies
 // that sign-in attempts leave: one session cookie with the documented proxy, five
-// with its settings for large sessions.
+// with its settings for large sessions. A provider's picture of 4 KB does not make a
+// session larger than the documented proxy permits.
 func cookies11(t *T) {
 	var pad atomic.Int64
 	w := t.Enter(func(c *authsvc.Config) {
@@ -33,6 +35,9 @@ func cookies11(t *T) {
 	server := httptest.NewServer(mux)
 	t.Cleanup(server.Close)
 	eachProxy(t, func(t *T, program string, blocks []string) {
+		t.Run("a picture", func(t *T) {
+			pictured(t, w, &pad, program, proxytest.Start(t, program, proxytest.Options{Site: blocks[0], Backend: server.Listener.Addr().String()}))
+		})
 		for _, chunks := range []int{1, 5} {
 			t.Run(fmt.Sprintf("%d cookies", chunks), func(t *T) {
 				o := proxytest.Options{Site: blocks[0], Backend: server.Listener.Addr().String()}
@@ -54,6 +59,32 @@ func cookies11(t *T) {
 			})
 		}
 	})
+}
+
+// pictured signs people in through a documented proxy whose provider sends a picture as
+// a data: URL. A picture that the JWT callback puts into the session is too large for
+// the proxy.
+func pictured(t *T, w *arena.World, pad *atomic.Int64, program string, p *proxytest.Proxy) {
+	t.Helper()
+	const size = 4 << 10 / 3 * 4 // of a picture of 4 KB in base64
+	for _, image := range []string{"https://cdn.example/ada.png", "data:image/png;base64," + strings.Repeat("iVBO", size/4)} {
+		w.OP.SetFault(idp.Fault{IDToken: func(c map[string]any) { c["picture"] = image }})
+		pad.Store(0)
+		v := browser.New(site, p.Transport("127.0.0.1"))
+		if err := v.SignIn(w.OP, "ada"); err != nil {
+			t.Errorf("%.40s: %v", image, err)
+			continue
+		}
+		a, err := v.Get("/api/auth/session")
+		if err != nil || a.StatusCode != http.StatusOK || !strings.Contains(a.Text, "ada@example.com") || strings.Contains(a.Text, image) != strings.HasPrefix(image, "https") {
+			t.Errorf("%.40s: %v %+v", image, err, a)
+		}
+	}
+	pad.Store(size)
+	if err := browser.New(site, p.Transport("127.0.0.1")).SignIn(w.OP, "ada"); err == nil && program == "nginx" {
+		t.Error("twin: a session of two cookies passes, so the picture tests nothing")
+	}
+	w.OP.SetFault(idp.Fault{})
 }
 
 // largestPad returns how much a callback can add to a session that needs this many

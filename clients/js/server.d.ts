@@ -16,7 +16,7 @@ export interface AuthOptions {
    * request, so a build needs no environment variables.
    */
   url: string | URL | (() => string | URL);
-  /** The `cookies.session` of the service, if it is set. */
+  /** The complete name of the session cookie, if `cookies.session` or `cookies.prefix` of the service is set. */
   cookie?: string;
   /** Milliseconds that the service may take to answer; default 5000. */
   timeout?: number;

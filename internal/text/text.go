@@ -104,8 +104,8 @@ func IsPicture(s string) bool {
 	return len(s) <= base64.StdEncoding.EncodedLen(MaxPicture)+32 && picture.MatchString(s)
 }
 
-// MaxPicture is the largest picture that a user may have instead of a URL, in bytes. A
-// session with such a picture still fits into cookies.
+// MaxPicture is the largest picture that a user may have instead of a URL, in bytes. It
+// is kept in the store. A session in a cookie has it only if it needs no further cookie.
 const MaxPicture = 6 << 10
 
 // picture matches a data: URL (RFC 2397) of a raster image. SVG could contain more than

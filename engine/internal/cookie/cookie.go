@@ -29,37 +29,44 @@ type Names struct {
 	Secure                     bool
 	Domain                     string // of the cookies Session and CallbackURL
 
-	host     string // prefix of all other names
-	own      []string
+	own      string // what all other names begin with
+	others   []string
 	prefixes []string // of names that several cookies begin with
 }
 
+// UsualPrefix is the default of [authsvc.CookieOptions].Prefix.
+const UsualPrefix = "authsvc"
+
 // NewNames names the cookies. usual holds the default names of the session, the CSRF
-// token and the callback URL, without a prefix. Over https, the first and the last get
-// prefix, or __Secure- if o has a domain.
-func NewNames(usual [3]string, prefix string, secure bool, o authsvc.CookieOptions) Names {
+// token and the callback URL. They follow stem
+// or, if it is empty, the prefix of o and a dot. Over https, the first and the last get prefix, or __Secure- if o has a domain.
+func NewNames(stem string, usual [3]string, prefix string, secure bool, o authsvc.CookieOptions) Names {
 	host, shared := "", ""
+	own := cmp.Or(o.Prefix, UsualPrefix) + "."
+	if stem == "" {
+		stem = own
+	}
 	if secure {
 		host, shared = "__Host-", prefix
 		if o.Domain != "" {
 			shared = "__Secure-"
 		}
 	}
-	return Names{Secure: secure, Domain: o.Domain, host: host, Session: cmp.Or(o.Session, shared+usual[0]),
-		CSRF: cmp.Or(o.CSRF, host+usual[1]), CallbackURL: cmp.Or(o.CallbackURL, shared+usual[2])}
+	return Names{Secure: secure, Domain: o.Domain, own: host + own, Session: cmp.Or(o.Session, shared+stem+usual[0]),
+		CSRF: cmp.Or(o.CSRF, host+stem+usual[1]), CallbackURL: cmp.Or(o.CallbackURL, shared+stem+usual[2])}
 }
 
 // Add registers a cookie of the engine and returns its full name.
 func (n *Names) Add(name string) string {
-	name = n.host + "authsvc." + name
-	n.own = append(n.own, name)
+	name = n.own + name
+	n.others = append(n.others, name)
 	return name
 }
 
 // AddPrefix registers a group of cookies of the engine and returns the prefix of their
 // names.
 func (n *Names) AddPrefix(prefix string) string {
-	prefix = n.host + "authsvc." + prefix + "."
+	prefix = n.own + prefix + "."
 	n.prefixes = append(n.prefixes, prefix)
 	return prefix
 }
@@ -69,7 +76,7 @@ func (n *Names) Ours(name string) bool {
 	if _, ok := n.SessionPart(name); ok || name == n.CSRF || name == n.CallbackURL {
 		return true
 	}
-	for _, own := range n.own {
+	for _, own := range n.others {
 		if name == own {
 			return true
 		}
@@ -92,7 +99,7 @@ func (n *Names) SessionPart(name string) (suffix string, ok bool) {
 
 // Clash returns two names that could be confused, "" if there are none.
 func (n *Names) Clash() (a, b string) {
-	others := append([]string{n.CSRF, n.CallbackURL}, n.own...)
+	others := append([]string{n.CSRF, n.CallbackURL}, n.others...)
 	for i, name := range others {
 		if j := slices.Index(others[:i], name); j >= 0 {
 			return others[j], name
@@ -268,6 +275,17 @@ func FitsOne(name, value string) bool { return len(name)+len(value) <= Max }
 
 // Fits reports whether a session's value fits into MaxChunks cookies.
 func Fits(value string) bool { return len(value) <= ChunkSize*MaxChunks }
+
+// Chunks returns the number of cookies that a session's value needs.
+func Chunks(value string) int { return (len(value) + ChunkSize - 1) / ChunkSize }
+
+// ValidPrefix reports whether s may be the prefix of the cookie names. It excludes dots,
+// which divide names, and the prefixes that have a meaning to browsers.
+func ValidPrefix(s string) bool {
+	return len(s) <= 32 && !strings.HasPrefix(s, "__") && !strings.ContainsFunc(s, func(r rune) bool {
+		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '-' || r == '_')
+	})
+}
 
 // ValidName reports whether s may be a cookie name. It keeps hostile names out of
 // Set-Cookie lines.

@@ -304,7 +304,7 @@ func english() words {
 		"heading.RateLimited":   "Please wait a moment",
 
 		"error.default":               "Unable to sign in.",
-		"error.csrf":                  "This page was open for too long, or cookies are blocked.",
+		"error.csrf":                  "This page was open for too long, cookies are blocked, or another service on this host name replaced its cookies.",
 		"error.Signin":                "Try signing in with a different account.",
 		"error.OAuthSignin":           "Try signing in with a different account.",
 		"error.OAuthCallback":         "Try signing in with a different account.",
@@ -351,7 +351,7 @@ func english() words {
 		"help.AccessDenied":          "Use another account, or ask the people who run this site for access.",
 		"help.Verification":          "It may have been used already or it may have expired. Ask for a new one.",
 		"reason.unavailable":         "%s does not answer at the moment. Try again in a few minutes, or sign in another way.",
-		"reason.stale":               "The sign-in with %s was open for too long, or was finished in another tab. Please start again here.",
+		"reason.stale":               "The sign-in with %s was open for too long, was finished in another tab, or another service on this host name replaced its cookies. Please start again here.",
 		"reason.elsewhere":           "A code works only in the browser that requested it, and only for a short time. Enter it there, or request a new one for this browser.",
 		"help.cancelled":             "Nothing has changed. You can try again, or sign in another way.",
 		"help.RateLimited":           "Wait a minute, then try again.",

@@ -303,7 +303,7 @@ func german() words {
 		"heading.RateLimited":   "Bitte warten Sie einen Moment",
 
 		"error.default":               "Die Anmeldung ist fehlgeschlagen.",
-		"error.csrf":                  "Diese Seite war zu lange geöffnet, oder Cookies sind blockiert.",
+		"error.csrf":                  "Diese Seite war zu lange geöffnet, Cookies sind blockiert, oder ein anderer Dienst unter diesem Hostnamen hat ihre Cookies ersetzt.",
 		"error.Signin":                "Versuchen Sie es mit einem anderen Konto.",
 		"error.OAuthSignin":           "Versuchen Sie es mit einem anderen Konto.",
 		"error.OAuthCallback":         "Versuchen Sie es mit einem anderen Konto.",
@@ -350,7 +350,7 @@ func german() words {
 		"help.AccessDenied":          "Nutzen Sie ein anderes Konto, oder bitten Sie die Betreiber um Zugang.",
 		"help.Verification":          "Vielleicht wurde er bereits verwendet oder ist abgelaufen. Fordern Sie einen neuen an.",
 		"reason.unavailable":         "%s antwortet gerade nicht. Versuchen Sie es in ein paar Minuten noch einmal, oder melden Sie sich anders an.",
-		"reason.stale":               "Die Anmeldung mit %s war zu lange offen, oder sie wurde in einem anderen Tab abgeschlossen. Bitte beginnen Sie hier neu.",
+		"reason.stale":               "Die Anmeldung mit %s war zu lange offen, wurde in einem anderen Tab abgeschlossen, oder ein anderer Dienst unter diesem Hostnamen hat ihre Cookies ersetzt. Bitte beginnen Sie hier neu.",
 		"reason.elsewhere":           "Ein Code gilt nur in dem Browser, in dem er angefordert wurde, und nur für kurze Zeit. Geben Sie ihn dort ein, oder fordern Sie für diesen Browser einen neuen an.",
 		"help.cancelled":             "Es hat sich nichts geändert. Sie können es noch einmal versuchen oder sich anders anmelden.",
 		"help.RateLimited":           "Warten Sie eine Minute und versuchen Sie es dann noch einmal.",

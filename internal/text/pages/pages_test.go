@@ -287,7 +287,7 @@ func TestReasons(t *testing.T) {
 	const other = "Try signing in with a different account."
 	for _, tt := range []struct{ code, reason, want string }{
 		{"OAuthSignin", "unavailable", "GitHub does not answer at the moment. Try again in a few minutes, or sign in another way." + other},
-		{"OAuthCallback", "stale", "The sign-in with GitHub was open for too long, or was finished in another tab. Please start again here." + other},
+		{"OAuthCallback", "stale", "The sign-in with GitHub was open for too long, was finished in another tab, or another service on this host name replaced its cookies. Please start again here." + other},
 		{"OAuthCallback", "nonsense", "The sign-in was not completed. Please try again." + other},
 		{"OAuthCallback", "cancelled", "The sign-in was not completed. Please try again." + other},
 	} {

@@ -92,7 +92,7 @@ func TestFull(t *testing.T) {
 		"stale": authsvc.StaleRevocations("accept"), "tokens": authsvc.ProviderTokens("drop"),
 		"storage": Storage{URL: "sqlite:authsvc.db", Sessions: "redis://127.0.0.1:6379/1", Prefix: "acme", Naming: Naming{Preset: "snake", Tables: map[string]string{"User": "people"},
 			Columns: map[string]string{"User.image": "avatar"}, UserColumns: []string{"role", "team_id"}}},
-		"cookies": authsvc.CookieOptions{Domain: "example.com", Session: "__Secure-s", CSRF: "__Host-c", CallbackURL: "__Secure-b"},
+		"cookies": authsvc.CookieOptions{Domain: "example.com", Prefix: "shop", Session: "__Secure-s", CSRF: "__Host-c", CallbackURL: "__Secure-b"},
 		"limits": authsvc.RateLimit{SignIn: authsvc.Rate{N: 30, Per: time.Minute}, EmailPerAddress: authsvc.Rate{N: 5, Per: time.Hour},
 			EmailTotal: authsvc.Rate{N: 1000, Per: time.Hour}, CredentialsPerAccount: authsvc.Rate{N: 10, Per: time.Second},
 			Token: authsvc.Rate{N: 10, Per: time.Minute}, NoticesPerUser: authsvc.Rate{N: 10, Per: 24 * time.Hour}, PersonalToken: authsvc.Rate{N: 15, Per: time.Minute}},

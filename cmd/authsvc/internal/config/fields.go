@@ -40,6 +40,7 @@ func (s *Settings) fields() []field {
 		{key: "session.store", into: secretVar(&s.Storage.Sessions), secret: true},
 	}, s.signInFields(), s.accountFields(), s.storageFields(), s.appearanceFields(), s.limitFields(), s.tokenFields(), s.gateFields(), []field{
 		{key: "cookies.domain", into: stringVar(&c.Cookies.Domain)},
+		{key: "cookies.prefix", into: stringVar(&c.Cookies.Prefix)},
 		{key: "cookies.session", into: stringVar(&c.Cookies.Session)},
 		{key: "cookies.csrf", into: stringVar(&c.Cookies.CSRF)},
 		{key: "cookies.callback_url", into: stringVar(&c.Cookies.CallbackURL)},

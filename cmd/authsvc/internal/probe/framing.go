@@ -53,7 +53,7 @@ func (h *target) started(a *attempt, got *answer) (result, why string) {
 	case got.status == http.StatusFound && h.gateSaid(got):
 		return Broken, "people cannot sign in: " + h.Base + "/gate/start is itself checked, and redirects to itself"
 	case got.status == http.StatusFound && strings.HasPrefix(to, h.Login+"/gate/authorize?"):
-		return h.sets("authsvc.gate-tx.")(a, got)
+		return h.sets(".gate-tx.")(a, got)
 	case got.status == http.StatusFound && strings.HasPrefix(to, h.Login+"/"):
 		return OK, "redirects to the login host, whose cookie is also for this host"
 	case got.echo != nil:
