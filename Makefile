@@ -28,7 +28,10 @@ quick: fmt vet lint prose ## for use while you work: tests without -race, server
 	@echo "Left out: -race, database servers, verify, scale (make check), browsers and Node.js (make e2e)."
 
 # Packages with files that only make full builds.
-FULL = ./engine ./cmd/authsvc ./internal/test/skewed
+FULL = ./adapter/postgres ./engine ./cmd/authsvc ./internal/test/skewed
+
+# Packages of the product, whose constants and types must also fit 32 bits.
+PRODUCT = . ./engine/... ./adapter/... ./bearer ./mail ./provider ./cmd/...
 
 # Packages that start no goroutines. They wait for servers or contain data, and run
 # without -race, which would take four times as long; make full runs them with -race, too.
@@ -57,9 +60,11 @@ full: ## everything else, over an hour: races, stress, clocks, supply chain, fuz
 fmt: ## fail if gofmt would change anything
 	@out=$$(gofmt -l $$(git ls-files '*.go')); if [ -n "$$out" ]; then echo "gofmt would change:"; echo "$$out"; exit 1; fi
 
-vet: ## go vet
+vet: ## go vet, also for machines of 32 bits
 	go vet ./...
 	go vet -tags full $(FULL)
+	GOARCH=386 CGO_ENABLED=0 go vet $(PRODUCT)
+	GOARCH=arm CGO_ENABLED=0 go vet $(PRODUCT)
 
 lint: ## staticcheck
 	go run $(STATICCHECK) ./...

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/netip"
+	"net/url"
 	"time"
 
 	"authsvc/internal/text"
@@ -320,14 +321,42 @@ type Outbound struct {
 	// AllowNetworks lists the private networks whose hosts may be called if a provider's
 	// discovery document names them.
 	AllowNetworks []netip.Prefix
-	// DangerousTransport makes all calls to providers, for a proxy or a test. It then
-	// decides which addresses may be reached. The service still calls only https and
-	// follows no redirect.
+	// Proxy is the address of an HTTP proxy, http://[USER:PASSWORD@]HOST:PORT, or https
+	// for TLS up to the proxy. Calls to providers go through it by CONNECT, except calls
+	// to loopback, to NoProxy and to the issuer of OAuth.DangerousInsecureIssuer. The
+	// proxy resolves names, so it must itself refuse to connect to internal addresses; a
+	// host given as such an address, and a name that only an internal network has, are
+	// refused as without a proxy. Default: none; the environment is not read.
+	Proxy string
+	// NoProxy lists hosts that are called without Proxy, as host or host:port;
+	// "*.example.com" is any subdomain. It needs Proxy.
+	NoProxy []string
+	// DangerousTransport makes all calls to providers, for a test or a network that
+	// Proxy does not fit. It then decides which addresses may be reached. The service
+	// still calls only https and follows no redirect.
 	DangerousTransport http.RoundTripper
 }
 
-// A Config, a Client and a Service print without their contents, so that no log line or
-// panic shows a secret.
+// String names the proxy without its user and password.
+func (o Outbound) String() string {
+	u, err := url.Parse(o.Proxy)
+	if err != nil || u.Host == "" {
+		return "outbound calls"
+	}
+	return "outbound calls by the proxy " + text.Printable(u.Host, 80)
+}
+
+// Format implements [fmt.Formatter] for all verbs.
+func (o Outbound) Format(f fmt.State, _ rune) { io.WriteString(f, o.String()) } //nolint:errcheck // fmt keeps it
+
+// LogValue implements [slog.LogValuer].
+func (o Outbound) LogValue() slog.Value { return slog.StringValue(o.String()) }
+
+// MarshalText keeps encoders from walking the fields.
+func (o Outbound) MarshalText() ([]byte, error) { return []byte(o.String()), nil }
+
+// A Config, a Client, an Outbound and a Service print without their contents, so that no
+// log line or panic shows a secret.
 
 // String names the configuration without showing its contents.
 func (c Config) String() string { return "configuration of " + text.Printable(c.URL, 80) }

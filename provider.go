@@ -67,6 +67,12 @@ type OAuth struct {
 	// the iss parameter of the callback (RFC 9207).
 	Issuer    string
 	Endpoints Endpoints
+	// DangerousInsecureIssuer permits http to the host and port of Issuer, for the
+	// endpoints there, too. That host must be in a private network, or in
+	// Outbound.AllowNetworks, and is called without Outbound.Proxy. On the way there,
+	// anyone can read the client secret and forge sign-ins. It is an error unless Issuer
+	// is http beyond loopback. Every start logs a warning.
+	DangerousInsecureIssuer bool
 	// Tenants lists the accepted tenants of an Issuer that contains "{tenantid}", which
 	// stands for the claim tid of the ID token. It is required unless PairwiseSubject
 	// is set; with PairwiseSubject, empty means any tenant. New accounts of such an

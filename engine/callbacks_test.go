@@ -134,7 +134,7 @@ func TestJWTAndSessionCallbacks(t *testing.T) {
 			}
 			if data, ok := p.Data.(map[string]any); ok && p.Trigger == "update" {
 				p.Claims["name"] = data["name"]
-				p.Claims["sub"], p.Claims["exp"], p.Claims["sid"] = "another-user", 9999999999, "x"
+				p.Claims["sub"], p.Claims["exp"], p.Claims["sid"] = "another-user", int64(9999999999), "x"
 			}
 			return p.Claims, nil
 		}

@@ -36,7 +36,7 @@ func compile(c *authsvc.Config) (*Service, *builder) {
 		}
 	}
 	b.storeys = s.storeys
-	b.base, b.http, b.openIDType, b.mailsCodes = s.site.base, newHTTPClient(c), s.site.dialect.openIDType, s.site.dialect.mailsCodes
+	b.base, b.http, b.openIDType, b.mailsCodes = s.site.base, newHTTPClient(b), s.site.dialect.openIDType, s.site.dialect.mailsCodes
 	s.closeIdle = b.http.CloseIdleConnections
 	if c.Outbound.DangerousTransport != nil {
 		s.closeIdle = func() {} // the application may use it elsewhere

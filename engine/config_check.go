@@ -43,7 +43,7 @@ func checkURL(b *builder, s *Service) {
 		if badPort(u, err) {
 			problem = "%q has a port that is not a number from 1 to 65535"
 		}
-		b.fail("URL", fmt.Sprintf(problem, text.Printable(raw, 80)), fix)
+		b.fail("URL", fmt.Sprintf(problem, text.Printable(raw, 80)), inASCII(raw, fix))
 		return
 	}
 	if u.User != nil || u.RawQuery != "" || u.Fragment != "" || strings.Contains(u.Path, "//") || u.EscapedPath() != u.Path {
@@ -151,7 +151,7 @@ func checkOrigins(b *builder, s *Service) {
 		if origin, ok := weburl.ExactOrigin(raw); ok {
 			s.site.origins.redirect[origin] = true
 		} else {
-			b.fail(fmt.Sprintf("AllowedRedirects[%d]", i), fmt.Sprintf("%q is not an origin", text.Printable(raw, 80)), "write scheme, host and port only, such as https://www.example.com")
+			b.fail(fmt.Sprintf("AllowedRedirects[%d]", i), fmt.Sprintf("%q is not an origin", text.Printable(raw, 80)), inASCII(raw, "write scheme, host and port only, such as https://www.example.com"))
 		}
 	}
 	for i, raw := range b.config.TrustedOrigins {
@@ -159,7 +159,7 @@ func checkOrigins(b *builder, s *Service) {
 		origin, ok := weburl.ExactOrigin(raw)
 		switch {
 		case !ok:
-			b.fail(key, fmt.Sprintf("%q is not an origin", text.Printable(raw, 80)), "write scheme, host and port only, such as https://www.example.com")
+			b.fail(key, fmt.Sprintf("%q is not an origin", text.Printable(raw, 80)), inASCII(raw, "write scheme, host and port only, such as https://www.example.com"))
 		case s.site.origin == "":
 		case !weburl.SameSite(origin, s.site.origin):
 			b.fail(key, fmt.Sprintf("%q is on another site than the service", origin),
@@ -179,7 +179,7 @@ func checkInternalHosts(b *builder, s *Service) {
 		tls, _ := weburl.ExactOrigin("https://" + raw)
 		switch {
 		case !ok || strings.ContainsAny(raw, "/?#@") || strings.HasSuffix(raw, ":"):
-			b.fail(key, fmt.Sprintf("%q is not a host", text.Printable(raw, 80)), "write host or host:port only, such as auth.internal:3000")
+			b.fail(key, fmt.Sprintf("%q is not a host", text.Printable(raw, 80)), inASCII(raw, "write host or host:port only, such as auth.internal:3000"))
 		case host == s.site.host || tls == s.site.origin:
 			b.fail(key, fmt.Sprintf("%q is the host of the service itself, where everything is answered", text.Printable(raw, 80)), "leave it out, or write the name that servers call", "URL")
 		case s.site.origins.internal[host]:
@@ -237,7 +237,7 @@ func checkCookieDomain(b *builder, s *Service, domain string) {
 	switch suffix, _ := publicsuffix.PublicSuffix(domain); {
 	case domain == "" || host == "":
 	case host != domain && !strings.HasSuffix(host, "."+domain) || !strings.Contains(domain, "."):
-		b.fail("Cookies.Domain", fmt.Sprintf("%q does not cover the host of the service", text.Printable(domain, 80)), "use that host or a parent domain of it, such as example.com", "URL")
+		b.fail("Cookies.Domain", fmt.Sprintf("%q does not cover the host of the service", text.Printable(domain, 80)), inASCII(domain, "use that host or a parent domain of it, such as example.com"), "URL")
 	case suffix == domain:
 		b.fail("Cookies.Domain", fmt.Sprintf("%q is a public suffix, below which anyone can register a name", text.Printable(domain, 80)),
 			"browsers keep no cookie for it; use a domain of your own, or leave it out")

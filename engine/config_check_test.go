@@ -139,3 +139,43 @@ func TestStartWarnings(t *testing.T) {
 		})
 	}
 }
+
+// TestConfigHostsInASCII: a refused name that is not in ASCII comes with the form to
+// write, and that form is accepted.
+func TestConfigHostsInASCII(t *testing.T) {
+	t.Parallel()
+	config := func(host string) authsvc.Config {
+		return authsvc.Config{
+			URL: "https://" + host, Secrets: []string{strings.Repeat("0123456789abcdef", 2)}, Cookies: authsvc.CookieOptions{Domain: strings.TrimPrefix(host, "auth.")},
+			Providers:        []authsvc.Provider{&authsvc.Credentials{Authorize: func(context.Context, map[string]string) (authsvc.User, error) { return authsvc.User{}, nil }}},
+			AllowedRedirects: []string{"https://" + host + ":8443"}, TrustedOrigins: []string{"https://www." + host}, InternalHosts: []string{"in." + host + ":3000"},
+			TrustedProxies: []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")},
+			Gate: authsvc.Gate{Hosts: []authsvc.GateHost{{Origin: "https://*.apps." + host, Upstream: "http://127.0.0.1:1", Default: authsvc.Allow{Anyone: true},
+				WebSocketOrigins: []string{"https://ws." + host}}}},
+		}
+	}
+	fixes := map[string]string{}
+	_, err := engine.New(config("auth.b\u00fccher.example"))
+	for _, e := range authsvc.ConfigErrors(err) {
+		fixes[e.Field] = e.Fix
+	}
+	for field, want := range map[string]string{
+		"URL":                 "https://auth.xn--bcher-kva.example",
+		"AllowedRedirects[0]": "https://auth.xn--bcher-kva.example:8443", "TrustedOrigins[0]": "https://www.auth.xn--bcher-kva.example",
+		"InternalHosts[0]": "in.auth.xn--bcher-kva.example:3000", "Gate.Hosts[0].Origin": "https://*.apps.auth.xn--bcher-kva.example",
+		"Gate.Hosts[0].WebSocketOrigins[0]": "https://ws.auth.xn--bcher-kva.example",
+	} {
+		if want = "write the name as browsers send it: " + want; fixes[field] != want {
+			t.Errorf("%s: %q, want %q", field, fixes[field], want)
+		}
+	}
+	_, err = engine.New(config("auth.b\u00fc_cher.example"))
+	if e := authsvc.ConfigErrors(err); len(e) == 0 || e[0].Field != "URL" || strings.Contains(e[0].Fix, "browsers send") {
+		t.Errorf("a name without an ASCII form: %v", err)
+	}
+	s, err := engine.New(config("auth.xn--bcher-kva.example"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Close(t.Context())
+}

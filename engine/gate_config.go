@@ -58,6 +58,11 @@ func checkGate(b *builder, s *gateRoom) {
 	}
 	table, problems := gate.Compile(hosts)
 	for _, p := range problems {
+		for i, h := range c.Hosts {
+			if p.Field == fmt.Sprintf("Hosts[%d].Origin", i) {
+				p.Fix = inASCII(h.Origin, p.Fix)
+			}
+		}
 		b.fail("Gate."+p.Field, p.Problem, p.Fix)
 	}
 	if s.site.hosts = table; len(problems) == 0 {
@@ -126,7 +131,7 @@ func (b *builder) websocketOrigins(list []string, at string) (origins []string) 
 	for i, raw := range list {
 		origin, ok := weburl.ExactOrigin(raw)
 		if !ok {
-			b.fail(fmt.Sprintf("%s.WebSocketOrigins[%d]", at, i), fmt.Sprintf("%q is not an origin", text.Printable(raw, 80)), "write scheme, host and port only, such as https://www.example.com")
+			b.fail(fmt.Sprintf("%s.WebSocketOrigins[%d]", at, i), fmt.Sprintf("%q is not an origin", text.Printable(raw, 80)), inASCII(raw, "write scheme, host and port only, such as https://www.example.com"))
 		}
 		origins = append(origins, origin)
 	}

@@ -48,7 +48,7 @@ func (gt *gateRoom) elsewhere(rq *request) outcome {
 		return nil
 	}
 	path, below := strings.CutPrefix(rq.r.URL.EscapedPath(), rq.basePath+"/")
-	if !below {
+	if !below && path != rq.basePath {
 		return notServed
 	}
 	if _, _, asset := rq.pages.Asset(path); asset || slices.Contains(gateOwn, path) {
@@ -61,7 +61,7 @@ func (gt *gateRoom) elsewhere(rq *request) outcome {
 	if path == "gate/authorize" && rq.r.Method == http.MethodGet && navigates(rq) {
 		return gt.renamed(rq, origin)
 	}
-	return notServed
+	return reserved(rq, http.StatusMisdirectedRequest)
 }
 
 // renamed answers a request that was meant for the login host but arrived with this

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"log/slog"
 	"maps"
+	neturl "net/url"
 	"slices"
 	"strings"
 	"time"
@@ -32,13 +33,14 @@ func buildOAuth(b *builder, o *authsvc.OAuth) flow {
 	known := len(b.mistakes)
 	f.checkFields(b)
 	b.warnLinking(o.ID, o.LinkVerifiedEmail)
+	allowsHTTP := b.allowsHTTP(o)
 	f.mapping = b.mapping(o.Fields, mapping{mapProfile: o.Hooks.MapProfile, trustEmail: o.TrustEmail, verifiedText: o.VerifiedText,
 		account: authsvc.Account{Type: f.wire.kind, Provider: o.ID}, linkVerified: o.LinkVerifiedEmail})
 	f.Headers, f.userInfoHeaders = f.headers(o.Headers), f.headers(o.Headers, o.UserInfo.Headers)
 	f.secrets = newClientSecrets(o)
 	var err error
 	f.oidc, err = oidc.New(oidc.Config{
-		Issuer: o.Issuer, AuthorizationURL: o.Endpoints.Authorization, TokenURL: o.Endpoints.Token, UserInfoURL: o.Endpoints.UserInfo,
+		Issuer: o.Issuer, InsecureIssuer: allowsHTTP, AuthorizationURL: o.Endpoints.Authorization, TokenURL: o.Endpoints.Token, UserInfoURL: o.Endpoints.UserInfo,
 		JWKSURL: o.Endpoints.JWKS, RevocationURL: o.Endpoints.Revocation, EndSessionURL: o.Endpoints.EndSession, DiscoveryURL: o.Endpoints.Discovery,
 		Tenants: o.Tenants, Hosts: o.Hosts,
 		ClientID: o.Client.ID, ClientSecret: o.Client.Secret, SecretPerGrant: o.Hooks.ClientSecret != nil,
@@ -55,6 +57,26 @@ func buildOAuth(b *builder, o *authsvc.OAuth) flow {
 		f.wire.initiates = f.oidc.IsIssuer
 	}
 	return f
+}
+
+// allowsHTTP reports whether further checks accept http to the issuer. It warns of the
+// permission, and refuses it where it would have no effect, so that it does not stay
+// when the issuer changes to https. If it reports a mistake, further ones may not follow
+// from that.
+func (b *builder) allowsHTTP(o *authsvc.OAuth) bool {
+	issuer, err := neturl.Parse(o.Issuer)
+	plain := err == nil && issuer.Scheme == "http" && !weburl.Loopback(issuer.Hostname())
+	switch {
+	case o.DangerousInsecureIssuer && !plain:
+		b.fail("DangerousInsecureIssuer", "has no effect, because the issuer is not http beyond loopback", "remove it", "Issuer")
+	case o.DangerousInsecureIssuer:
+		b.warn("a provider is called by http: in its network, anyone on the way can read its client secret and sign in as anyone",
+			"field", "DangerousInsecureIssuer", "provider", o.ID, "issuer", text.Printable(o.Issuer, 200))
+	case plain:
+		b.fail("Issuer", "is http beyond loopback, where anyone on the way can read the client secret and sign in as anyone",
+			"use https, or set DangerousInsecureIssuer: true if the issuer is in your own network", "DangerousInsecureIssuer").Code = "insecure_issuer"
+	}
+	return plain
 }
 
 // warnLinking warns about the consequences if a provider links by address.

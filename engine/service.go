@@ -33,10 +33,10 @@ type origins struct {
 }
 
 // warned holds one Once for each warning that is logged once per process.
-type warned struct{ chunks, proxy, stripped, slash, internal, shared *sync.Once }
+type warned struct{ chunks, proxy, stripped, slash, internal, shared, reserved *sync.Once }
 
 func newWarned() warned {
-	return warned{&sync.Once{}, &sync.Once{}, &sync.Once{}, &sync.Once{}, &sync.Once{}, &sync.Once{}}
+	return warned{&sync.Once{}, &sync.Once{}, &sync.Once{}, &sync.Once{}, &sync.Once{}, &sync.Once{}, &sync.Once{}}
 }
 
 // publicURL holds the parts of the service's address.
@@ -151,9 +151,24 @@ func (h *storeys) describeProviders(order []flow) {
 	h.desk.providersJSON = []byte(b.String())
 }
 
-// newHTTPClient returns the HTTP client for identity providers.
-func newHTTPClient(c *authsvc.Config) *http.Client {
-	return outbound.NewHTTPClient(outbound.HTTPOptions{AllowNetworks: c.Outbound.AllowNetworks, Transport: c.Outbound.DangerousTransport})
+// newHTTPClient checks Config.Outbound and returns the HTTP client for identity
+// providers.
+func newHTTPClient(b *builder) *http.Client {
+	o := &b.config.Outbound
+	proxy, err := outbound.ParseProxy(o.Proxy, o.NoProxy)
+	if err != nil {
+		b.fail("Outbound.Proxy", err.Error(), "write http://HOST:PORT or http://USER:PASSWORD@HOST:PORT, with special characters as %XX")
+	}
+	if o.Proxy != "" && o.DangerousTransport != nil {
+		b.fail("Outbound.Proxy", "has no effect, because DangerousTransport makes all calls", "remove one of them", "Outbound.DangerousTransport")
+	}
+	if len(o.NoProxy) > 0 && o.Proxy == "" {
+		b.fail("Outbound.NoProxy", "has no effect without a proxy", "remove it, or set the proxy", "Outbound.Proxy")
+	}
+	if err := outbound.CheckHosts(o.NoProxy); err != nil {
+		b.fail("Outbound.NoProxy", err.Error(), "write names such as keycloak.internal, with :port for that port only, or *.example.com")
+	}
+	return outbound.NewHTTPClient(outbound.HTTPOptions{AllowNetworks: o.AllowNetworks, Proxy: proxy, Transport: o.DangerousTransport})
 }
 
 // Reconfigure returns a service with another configuration on the same store, which

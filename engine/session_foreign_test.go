@@ -24,7 +24,7 @@ func TestForeignClaims(t *testing.T) {
 		"words":         {"provider": "github", "sid": "internal-7", "auth_time": "yesterday"},
 		"numbers":       {"provider": 7, "sid": 8, "auth_time": 1},
 		"objects":       {"provider": map[string]any{"id": "x"}, "sid": []any{1}, "auth_time": nil, "picture": map[string]any{"url": "x"}},
-		"the future":    {"auth_time": 4102444800},
+		"the future":    {"auth_time": int64(4102444800)},
 		"a second step": {"amr": []any{"fed", "mfa"}, "acr": "2fa"},
 		"methods":       {"amr": "mfa", "acr": 2},
 		"a wrong epoch": {"authsvc_epoch": "1", "authsvc_sid": 5},

@@ -95,3 +95,21 @@ func isNavigation(h http.Header) bool {
 	mode, dest := h.Get("Sec-Fetch-Mode"), h.Get("Sec-Fetch-Dest")
 	return (mode == "" || mode == "navigate") && (dest == "" || dest == "document") && !isPrefetch(h)
 }
+
+// reserved answers a request for a path below the base path at a host of the gate that
+// authsvc does not have there. A program behind the gate may have routes there, which
+// its clients cannot reach. The log then says, once, what to do, as the answer does.
+func reserved(rq *request, status int) problem {
+	rq.warned.reserved.Do(func() {
+		rq.Log.Warn("refused a request at a host of the gate for a path that belongs to authsvc, from now on silently; "+
+			"if the program behind the gate has routes of its own below "+rq.basePath+", give the URL another path, such as "+rq.origin+"/authsvc",
+			"host", text.Printable(rq.r.Host, 100), "method", text.Printable(rq.r.Method, 10), "path", text.Printable(rq.r.URL.EscapedPath(), 80))
+	})
+	return problem{status: status, text: "at this host, paths below " + rq.basePath + " belong to authsvc; if the program behind the gate has routes there, give the url of authsvc another path"}
+}
+
+// sharesHost reports whether the request is for a host of the gate.
+func (rq *request) sharesHost() bool {
+	site, _ := rq.hosts.Find(rq.r.Host)
+	return site != nil
+}

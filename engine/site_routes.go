@@ -146,13 +146,17 @@ var assetRoute = route{get: getAsset}
 
 // unknown answers a path that is not in the interface.
 func unknown(rq *request) outcome {
+	answer := notFound
+	if rq.sharesHost() {
+		answer = reserved(rq, http.StatusNotFound)
+	}
 	if out := unsupported(rq); out != nil {
 		return out
 	}
 	if rq.r.Method == http.MethodGet && wantsPage(rq.r.Header) {
 		return page{name: pages.NotFound, status: http.StatusNotFound, view: pages.NotFoundView{SignInURL: rq.base + "/signin"}}
 	}
-	return notFound
+	return answer
 }
 
 // unsupported answers a method as the mode does, nil if the mode has no such answer.

@@ -10,6 +10,8 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"golang.org/x/net/idna"
+
 	"authsvc"
 	"authsvc/internal/protocol/weburl"
 	"authsvc/internal/text"
@@ -102,4 +104,28 @@ func earlier(a, b time.Time) time.Time {
 		return b
 	}
 	return a
+}
+
+// inASCII returns the fix for a refused address, origin or host. If its name is not in
+// ASCII, the fix is the name that browsers send in headers and that certificates contain
+// (xn--…, RFC 5890). A leading "*." stays.
+func inASCII(raw, fix string) string {
+	before, rest, found := strings.Cut(raw, "://")
+	if !found {
+		before, rest = "", raw
+	} else {
+		before += "://"
+	}
+	if below, wild := strings.CutPrefix(rest, "*."); wild {
+		before, rest = before+"*.", below
+	}
+	name := rest
+	if i := strings.IndexAny(name, "/?#:"); i >= 0 {
+		name = name[:i]
+	}
+	ascii, err := idna.Lookup.ToASCII(name)
+	if err != nil || strings.IndexFunc(name, func(r rune) bool { return r >= utf8.RuneSelf }) < 0 {
+		return fix
+	}
+	return "write the name as browsers send it: " + text.Printable(before+ascii+rest[len(name):], 300)
 }

@@ -32,6 +32,7 @@ func dialect() sqladapter.Dialect {
 		Interrupted: interrupted,
 		NoSuchID:    is(invalidText, numberOutOfRange),
 		NoSuchTable: is(noSuchTable, noSuchColumn),
+		Remedy:      remedy,
 	}
 }
 

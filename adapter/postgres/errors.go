@@ -17,6 +17,7 @@ import (
 
 // SQLSTATE codes, https://www.postgresql.org/docs/current/errcodes-appendix.html.
 const (
+	protocolViolation   = "08P01" // a pooler's refusal of a parameter, for example
 	featureNotSupported = "0A000" // see stale
 	invalidText         = "22P02"
 	numberOutOfRange    = "22003"
@@ -34,6 +35,7 @@ const (
 	noSuchColumn        = "42703"
 	noSuchParameter     = "42704"
 	noSuchTable         = "42P01"
+	duplicateStatement  = "42P05" // see remedy
 	duplicateTable      = "42P07"
 	duplicateObject     = "42710"
 	tooManyConnections  = "53300"
@@ -63,6 +65,19 @@ func stale(e *pgconn.PgError) bool {
 	return e.Code == noSuchStatement || e.Code == featureNotSupported && e.Routine == "RevalidateCachedQuery"
 }
 
+// remedy returns what to do about an error that only the configuration can end, or "".
+// A name of a prepared statement is the driver's and unique on its connection, so if it
+// is taken, a pooler has lent one server connection to several clients.
+func remedy(err error) string {
+	switch {
+	case is(duplicateStatement, noSuchStatement)(err):
+		return "a pooler in front of the server pools transactions and keeps no prepared statements: put default_query_exec_mode=exec into the URL"
+	case code(err) == protocolViolation && strings.Contains(err.Error(), "unsupported startup parameter"):
+		return "a pooler in front of the server does not pass this parameter on: remove it from the URL, and set it at the role with ALTER ROLE … SET, not in the pooler's ignore_startup_parameters"
+	}
+	return ""
+}
+
 // keep reports whether a connection remains usable after an error. A connection to a
 // server that became a standby is not: the next one goes to the new primary.
 func keep(_ *pgconn.PgConn, e *pgconn.PgError) bool {
@@ -87,7 +102,7 @@ func retryable(err error) bool {
 // transaction back, unless it was committing; the outcome of a commit is unknown.
 func interrupted(err error) bool {
 	if code := code(err); code != "" {
-		return strings.HasPrefix(code, "08") && code != "08P01" && code != "08007" ||
+		return strings.HasPrefix(code, "08") && code != protocolViolation && code != "08007" ||
 			is(adminShutdown, crashShutdown, idleSession, idleInTransaction)(err)
 	}
 	return broken(err)
@@ -138,6 +153,14 @@ type openError struct {
 func (e *openError) Error() string { return e.text }
 func (e *openError) Unwrap() error { return e.err }
 
+// explained is explain for errors of the schema, which name the database themselves.
+func explained(where string, err error) error {
+	if remedy(err) == "" {
+		return err
+	}
+	return explain(where, err)
+}
+
 // explain wraps an error of Open. where names the database.
 func explain(where string, err error) error {
 	if err == nil {
@@ -151,6 +174,9 @@ func advice(err error) string {
 	var server *pgconn.PgError
 	if errors.As(err, &server) {
 		msg = server.Message
+	}
+	if more := remedy(err); more != "" {
+		return msg + ": " + more
 	}
 	for _, c := range []struct {
 		when bool

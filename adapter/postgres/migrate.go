@@ -49,7 +49,10 @@ func (s *Store) Statements(ctx context.Context, show func(m Migration, statement
 }
 
 // Status reports which migrations have been applied. It writes nothing.
-func (s *Store) Status(ctx context.Context) (Status, error) { return s.schema.Status(ctx) }
+func (s *Store) Status(ctx context.Context) (Status, error) {
+	status, err := s.schema.Status(ctx)
+	return status, explained(s.where, err)
+}
 
 // Migrate changes the schema. Any number of processes may call it at once: each
 // migration is applied once, and every call returns when it is done. If a process was
@@ -60,11 +63,13 @@ func (s *Store) Status(ctx context.Context) (Status, error) { return s.schema.St
 // it ends, writes to those tables block: some seconds per million rows. To avoid that,
 // create the indexes first with CREATE INDEX CONCURRENTLY. Migrate recognises an index
 // by its columns; its name does not matter.
-func (s *Store) Migrate(ctx context.Context, d Direction) error { return s.schema.Migrate(ctx, d) }
+func (s *Store) Migrate(ctx context.Context, d Direction) error {
+	return explained(s.where, s.schema.Migrate(ctx, d))
+}
 
 // Ping implements [authsvc.Adapter]. It fails if the server does not answer or its
 // schema is older than this build needs.
-func (s *Store) Ping(ctx context.Context) error { return s.schema.Ping(ctx) }
+func (s *Store) Ping(ctx context.Context) error { return explained(s.where, s.schema.Ping(ctx)) }
 
 // Warnings lists problems in other programs' tables that do not stop authsvc from using
 // them.

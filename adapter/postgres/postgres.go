@@ -2,10 +2,11 @@
 // YugabyteDB. It can share the database with a NextAuth.js application that uses Prisma
 // or @auth/pg-adapter: existing tables are used unchanged.
 //
-// Statements are prepared and named. A pooler such as PgBouncer must therefore pool
-// sessions, or pool transactions with PgBouncer 1.21 or later and
-// max_prepared_statements of at least 200. The package relies on nothing else in a
-// session: it uses no advisory locks, settings or notifications.
+// Statements are prepared and named. For a pooler such as PgBouncer that pools
+// transactions, the URL must therefore have default_query_exec_mode=exec, unless it is
+// PgBouncer 1.21 or later with max_prepared_statements of at least 200. The package
+// relies on nothing else in a session: it uses no advisory locks, settings or
+// notifications.
 package postgres
 
 import (
@@ -71,6 +72,9 @@ var (
 //	                         (HOST1:PORT,HOST2:PORT), to find the primary again
 //	                         after a failover
 //	connect_timeout          per host, in seconds; default: 2
+//	default_query_exec_mode  default: cache_statement, which prepares statements;
+//	                         exec prepares none, for a pooler that pools
+//	                         transactions
 //	pool_max_conns           maximum number of connections; default: 10, at
 //	                         least 4
 //	pool_max_conn_idle_time  default: 5m
@@ -107,7 +111,7 @@ func open(ctx context.Context, location string, o Options, hooks sqladapter.Test
 	s.schema = s.tables()
 	found, err := s.schema.Prepare(ctx, o.Migrate)
 	if err != nil {
-		return nil, err
+		return nil, explained(s.where, err)
 	}
 	db := hooks.Wrap(pgxDatabase{s.pool})
 	s.Adapter, err = sqladapter.New(db, db, hooks.Adjust(dialect()), o.Naming, s.schema.Traits(found))

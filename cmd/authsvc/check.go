@@ -42,6 +42,7 @@ func (c *checkCommand) Run(p *program) error {
 	k := &checker{program: p, settings: s, service: service, deep: c.Deep}
 	k.report("configuration", s.String()[len("settings of "):], nil)
 	k.reportWarnings(s.Warnings)
+	k.checkProxy()
 	k.checkStorage()
 	k.checkProviders(c.Offline)
 	k.checkGate(c.Offline)
@@ -49,6 +50,20 @@ func (c *checkCommand) Run(p *program) error {
 		return errFindings
 	}
 	return nil
+}
+
+// checkProxy reports variables that name a proxy for other programs, without their
+// values, which may contain a password.
+func (k *checker) checkProxy() {
+	if k.settings.Engine.Outbound.Proxy != "" {
+		return
+	}
+	for _, name := range []string{"HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"} {
+		if k.env[name] != "" {
+			k.reportWarnings([]string{name + " is set, but authsvc does not use it: it calls providers and hooks directly, or through outbound.proxy (AUTHSVC_OUTBOUND_PROXY)"})
+			return
+		}
+	}
 }
 
 // A checker checks each part and prints the results.
@@ -220,6 +235,9 @@ func (k *checker) checkProviders(offline bool) {
 				callback += ", post-logout redirect URI " + k.service.BaseURL() + "/signout/return"
 			}
 			k.report(id, callback, wrong[id])
+			if p.DangerousInsecureIssuer {
+				k.reportWarnings([]string{id + ": is called by http (allow_insecure_issuer): in its network, anyone on the way can read the client secret and sign in as anyone"})
+			}
 		case *authsvc.Credentials: // no callback URL to register
 			k.report(id, "a hook checks its fields", nil)
 		case *authsvc.OAuth1, *authsvc.OpenID2: // no discovery

@@ -11,6 +11,7 @@ import (
 	"authsvc/cmd/authsvc/internal/config"
 	"authsvc/cmd/authsvc/internal/hooks"
 	"authsvc/cmd/authsvc/internal/rules"
+	"authsvc/internal/protocol/outbound"
 	"authsvc/internal/seal/sessionshape"
 )
 
@@ -36,7 +37,8 @@ func configureDecisions(s *config.Settings) error {
 		}
 	}
 	var wrong config.Mistakes
-	d.hooks, wrong = configureHooks(s, hooks.NewHTTPClient(s.Engine.Outbound.AllowNetworks))
+	proxy, _ := outbound.ParseProxy(s.Engine.Outbound.Proxy, s.Engine.Outbound.NoProxy) // the engine reports the mistake
+	d.hooks, wrong = configureHooks(s, hooks.NewHTTPClient(s.Engine.Outbound.AllowNetworks, proxy))
 	c.mistakes = append(c.mistakes, wrong...)
 	d.install(&s.Engine.Callbacks, s)
 	if len(c.mistakes) > 0 {

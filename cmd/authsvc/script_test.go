@@ -35,6 +35,7 @@ func TestMain(m *testing.M) {
 		"idp":     runProvider,
 		"account": runAccount,
 		"bear":    runBear,
+		"outside": runOutside,
 		"person":  runPerson,
 	})
 }

@@ -40,7 +40,7 @@ func New(cfg Config) (*Client, error) {
 		c.key, _ = ParseClientKey(cfg.PrivateKey, cfg.KeyID) // checked
 	}
 	var err error
-	c.outbound, err = outbound.New(outbound.Config{URLs: cfg.urls(), Hosts: cfg.Hosts, Discovered: c.discoveredUserInfo, Bearer: c.bearer, HTTP: cfg.HTTP})
+	c.outbound, err = outbound.New(outbound.Config{URLs: cfg.urls(), Plain: cfg.plain(), Hosts: cfg.Hosts, Discovered: c.discoveredUserInfo, Bearer: c.bearer, HTTP: cfg.HTTP})
 	if err != nil {
 		return nil, err
 	}

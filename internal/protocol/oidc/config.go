@@ -20,6 +20,9 @@ type Config struct {
 	// multi-tenant issuer does. Then an ID token's iss must be the issuer with the tid
 	// claim of the same verified token, and DiscoveryURL or all endpoints must be set.
 	Issuer string
+	// InsecureIssuer permits http to the host and port of Issuer, in an internal network:
+	// see [outbound.Config].Plain.
+	InsecureIssuer bool
 	// Tenants lists the tenants allowed by a multi-tenant Issuer. Default: any.
 	Tenants []string
 
@@ -99,6 +102,14 @@ func (c *Config) urls() map[string]string {
 	return urls
 }
 
+// plain returns the URL whose host may be called by http, or "".
+func (c *Config) plain() string {
+	if c.InsecureIssuer {
+		return c.Issuer
+	}
+	return ""
+}
+
 func (c *Config) needsDiscovery() bool {
 	if c.DiscoveryURL != "" {
 		return true
@@ -116,7 +127,7 @@ func (c *Config) check() error {
 	var errs []error
 	urls := c.urls()
 	for _, name := range slices.Sorted(maps.Keys(urls)) {
-		if err := outbound.CheckURL(urls[name]); err != nil {
+		if err := outbound.CheckURLWith(urls[name], c.plain()); err != nil {
 			errs = append(errs, fmt.Errorf("%s: %w", name, err))
 		}
 	}

@@ -116,8 +116,8 @@ func (c *Client) parseMetadata(body []byte) (*Metadata, error) {
 	return md, nil
 }
 
-// endpoint checks a discovered URL. Plain http is only for a provider on this machine:
-// a remote one must not send us to a service on our loopback.
+// endpoint checks a discovered URL. Plain http to this machine is only for a provider on
+// it: a remote one must not send us to a service on our loopback.
 func (c *Client) endpoint(v any, required bool) (string, error) {
 	if v == nil {
 		if required {
@@ -129,14 +129,14 @@ func (c *Client) endpoint(v any, required bool) (string, error) {
 	if !ok {
 		return "", errors.New("not a string")
 	}
-	if err := outbound.CheckURL(raw); err != nil {
+	if err := c.outbound.CheckURL(raw); err != nil {
 		return "", err
 	}
 	issuer, err := url.Parse(c.cfg.Issuer)
 	if err != nil {
 		return "", errors.New("issuer is not a url")
 	}
-	if !strings.HasPrefix(strings.ToLower(raw), "https:") && !weburl.Loopback(issuer.Hostname()) {
+	if u, err := url.Parse(raw); err != nil || u.Scheme != "https" && weburl.Loopback(u.Hostname()) && !weburl.Loopback(issuer.Hostname()) {
 		return "", outbound.ErrScheme
 	}
 	return raw, nil

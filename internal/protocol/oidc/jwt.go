@@ -89,7 +89,7 @@ func (v *JWTVerifier) keySet(from string) (*cached[[]jose.JSONWebKey], error) {
 	if from == "" {
 		return v.own, nil
 	}
-	if err := outbound.CheckURL(from); err != nil {
+	if err := v.outbound.CheckURL(from); err != nil {
 		return nil, err
 	}
 	if u, err := url.Parse(from); err != nil || !v.outbound.MayCall(u) {

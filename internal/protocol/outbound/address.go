@@ -2,6 +2,7 @@ package outbound
 
 import (
 	"context"
+	"crypto/x509"
 	"fmt"
 	"net"
 	"net/netip"
@@ -93,14 +94,23 @@ func within(ip netip.Addr, networks []netip.Prefix) bool {
 // dialRule decides which addresses a pool may connect to.
 type dialRule struct {
 	allow    []netip.Prefix
-	internal bool
-	resolver *net.Resolver // nil: the system's
+	internal bool           // internal addresses, too
+	inside   bool           // no address but internal ones and those in allow
+	proxy    *Proxy         // nil: connect directly
+	roots    *x509.CertPool // for TLS to the proxy; nil: the system's
+	resolver *net.Resolver  // nil: the system's
 }
 
 func (r dialRule) dial(ctx context.Context, network, address string) (net.Conn, error) {
-	host, _, err := net.SplitHostPort(address)
+	host, port, err := net.SplitHostPort(address)
 	if err != nil {
 		return nil, errAddress
+	}
+	if r.proxy.reaches(host, port) {
+		if err := r.checkNamed(host); err != nil {
+			return nil, err
+		}
+		return r.proxy.connect(ctx, address, r.roots)
 	}
 	d := net.Dialer{
 		Timeout:  5 * time.Second, // name lookup included
@@ -126,6 +136,9 @@ func (r dialRule) check(host, resolved string) error {
 	}
 	switch classify(ip) {
 	case publicAddress:
+		if r.inside && !within(ip, r.allow) {
+			return fmt.Errorf("%w: http beyond the internal network", errAddress)
+		}
 		return nil
 	case internalAddress:
 		if r.internal || within(ip, r.allow) {

@@ -107,7 +107,7 @@ func (c *Client) Fetch(ctx context.Context, r Call) ([]byte, error) {
 }
 
 func (c *Client) call(ctx context.Context, r Call) (*Response, error) {
-	if err := CheckURL(r.URL); err != nil {
+	if err := c.CheckURL(r.URL); err != nil {
 		return nil, err
 	}
 	u, err := url.Parse(r.URL)

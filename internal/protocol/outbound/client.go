@@ -24,6 +24,10 @@ type Config struct {
 	// URLs holds the URLs that the operator configured, by the name of their field. New
 	// skips empty URLs; the caller must check that the required ones are set.
 	URLs map[string]string
+	// Plain, if not empty, is a URL whose host and port may be called by http although
+	// they are not on this machine. The address must be in an internal network or in
+	// HTTPOptions.AllowNetworks, and no proxy is used.
+	Plain string
 	// Hosts lists further hosts that [Client.Call] may reach, as host[:port];
 	// "*.example.com" is any subdomain.
 	Hosts []string
@@ -43,6 +47,7 @@ type Config struct {
 type Client struct {
 	http       *http.Client
 	hosts      hostList
+	plain      string // host:port, or ""
 	discovered func() string
 	bearer     BearerMethod
 	inFlight   semaphore
@@ -54,12 +59,13 @@ type Client struct {
 func New(c Config) (*Client, error) {
 	var errs []error
 	var urls []string
+	plain := plainHost(c.Plain)
 	for _, name := range slices.Sorted(maps.Keys(c.URLs)) {
 		if c.URLs[name] == "" {
 			continue
 		}
 		urls = append(urls, c.URLs[name])
-		if err := CheckURL(c.URLs[name]); err != nil {
+		if err := checkURL(c.URLs[name], plain); err != nil {
 			errs = append(errs, fmt.Errorf("%s: %w", name, err))
 		}
 	}
@@ -73,7 +79,7 @@ func New(c Config) (*Client, error) {
 	if c.Bearer == (BearerMethod{}) {
 		c.Bearer = authorizationHeader
 	}
-	return &Client{http: guarded(c.HTTP, urls), hosts: hostsOf(urls, c.Hosts), discovered: c.Discovered, bearer: c.Bearer, inFlight: newSemaphore()}, nil
+	return &Client{http: guarded(c.HTTP, plain, urls), plain: plain, hosts: hostsOf(urls, c.Hosts), discovered: c.Discovered, bearer: c.Bearer, inFlight: newSemaphore()}, nil
 }
 
 // CheckHeaders refuses headers that the protocol itself sets. The error begins with

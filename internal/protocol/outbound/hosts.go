@@ -94,7 +94,24 @@ func wildcardOf(name string) bool {
 
 // CheckURL accepts https URLs, and http URLs to this machine, without user information
 // and fragment.
-func CheckURL(raw string) error {
+func CheckURL(raw string) error { return checkURL(raw, "") }
+
+// CheckURLWith is like CheckURL, and also accepts http to the host and port of plain, as
+// in [Config.Plain].
+func CheckURLWith(raw, plain string) error { return checkURL(raw, plainHost(plain)) }
+
+// plainHost returns the host and port of an http URL, and "" for anything else.
+func plainHost(raw string) string {
+	if u, err := url.Parse(raw); err == nil && u.Scheme == "http" && u.Hostname() != "" {
+		return hostPort(u)
+	}
+	return ""
+}
+
+// CheckURL is like the function, and also accepts http to the host of [Config.Plain].
+func (c *Client) CheckURL(raw string) error { return checkURL(raw, c.plain) }
+
+func checkURL(raw, plain string) error {
 	u, err := url.Parse(raw)
 	switch {
 	case err != nil || len(raw) > 2048:
@@ -103,19 +120,19 @@ func CheckURL(raw string) error {
 		return errors.New("must not have user information")
 	case u.Fragment != "" || strings.Contains(raw, "#"):
 		return errors.New("must not have a fragment")
-	case !secureURL(u):
+	case !secureURL(u, plain):
 		return ErrScheme
 	}
 	return nil
 }
 
-// secureURL reports whether u may be called: https, or http to this machine.
-func secureURL(u *url.URL) bool {
+// secureURL reports whether u may be called: https, or http to this machine or to plain.
+func secureURL(u *url.URL, plain string) bool {
 	switch u.Scheme {
 	case "https":
 		return u.Hostname() != ""
 	case "http":
-		return weburl.Loopback(u.Hostname())
+		return weburl.Loopback(u.Hostname()) || plain != "" && hostPort(u) == plain
 	}
 	return false
 }

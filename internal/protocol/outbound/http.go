@@ -38,6 +38,10 @@ type HTTPOptions struct {
 	// provider named. Link-local, metadata, unspecified and multicast addresses stay
 	// refused inside them.
 	AllowNetworks []netip.Prefix
+	// Proxy, if not nil, makes the connections to all hosts except loopback, those that
+	// it was told to leave out, and the host of [Config.Plain]. It resolves their names,
+	// so their addresses are not checked, except where a host is given as an address.
+	Proxy *Proxy
 	// RootCAs, if set, replaces the system's certificate authorities.
 	RootCAs *x509.CertPool
 	// Transport replaces the connection pools and every check of addresses. The rules
@@ -49,7 +53,7 @@ type HTTPOptions struct {
 //
 // It refuses redirects (they would pass on codes and secrets), any scheme except https
 // (http only to a loopback host), TLS below 1.2, and answers larger than MaxBody. It
-// uses no proxy and keeps no cookies.
+// uses no proxy from the environment, and keeps no cookies.
 //
 // Addresses are checked when they are dialled, after name resolution, so a name that
 // resolves differently the second time gains nothing. Link-local, metadata, unspecified
@@ -64,24 +68,26 @@ func NewHTTPClient(o HTTPOptions) *http.Client {
 		o.MaxBody = MaxBody
 	}
 	allow := slices.Clone(o.AllowNetworks)
-	t := &transport{discovered: o.Transport, configured: o.Transport, maxBody: o.MaxBody}
+	t := &transport{discovered: o.Transport, configured: o.Transport, inside: o.Transport, maxBody: o.MaxBody}
 	if o.Transport == nil {
-		t.discovered = newPool(o.RootCAs, dialRule{allow: allow})
-		t.configured = newPool(o.RootCAs, dialRule{allow: allow, internal: true})
+		t.discovered = newPool(o.RootCAs, dialRule{allow: allow, proxy: o.Proxy, roots: o.RootCAs})
+		t.configured = newPool(o.RootCAs, dialRule{allow: allow, internal: true, proxy: o.Proxy, roots: o.RootCAs})
+		t.inside = newPool(o.RootCAs, dialRule{allow: allow, internal: true, inside: true})
 	}
 	return &http.Client{Timeout: o.Timeout, CheckRedirect: refuseRedirect, Transport: t}
 }
 
 // configured returns a client like c that may also reach loopback and private addresses
-// for exactly the hosts (name and port) of the given URLs. Pass only URLs that the
-// operator wrote, never one that a provider announced. A client that is not from
-// [NewHTTPClient] is returned unchanged.
-func configured(c *http.Client, urls ...string) *http.Client {
+// for exactly the hosts (name and port) of the given URLs, and call plain, host:port, by
+// http. Pass only hosts that the operator wrote, never one that a provider announced. A
+// client that is not from [NewHTTPClient] is returned unchanged.
+func configured(c *http.Client, plain string, urls ...string) *http.Client {
 	t, ok := c.Transport.(*transport)
 	if !ok {
 		return c
 	}
 	t2 := *t
+	t2.plain = plain
 	t2.hosts = maps.Clone(t.hosts)
 	if t2.hosts == nil {
 		t2.hosts = make(map[string]bool)
@@ -98,11 +104,11 @@ func configured(c *http.Client, urls ...string) *http.Client {
 
 // guarded returns base with the rules that this package relies on, since a client that
 // is not from NewHTTPClient may have others.
-func guarded(base *http.Client, urls []string) *http.Client {
+func guarded(base *http.Client, plain string, urls []string) *http.Client {
 	if base == nil {
 		base = NewHTTPClient(HTTPOptions{})
 	}
-	own := *configured(base, urls...)
+	own := *configured(base, plain, urls...)
 	own.CheckRedirect = refuseRedirect
 	own.Jar = nil
 	if own.Timeout <= 0 {
@@ -113,27 +119,32 @@ func guarded(base *http.Client, urls []string) *http.Client {
 
 func refuseRedirect(*http.Request, []*http.Request) error { return errRedirect }
 
-// transport sends each request through one of two connection pools. The pools are
+// transport sends each request through one of three connection pools. The pools are
 // separate because connections are reused by host name alone. With one pool, a
 // connection opened for a configured host could serve a request to the same host
 // discovered in another provider's metadata, without a dial to check it.
 type transport struct {
 	discovered http.RoundTripper // public addresses only
 	configured http.RoundTripper // internal addresses as well
+	inside     http.RoundTripper // internal addresses only
 	hosts      map[string]bool   // host:port that use configured
+	plain      string            // host:port that uses inside, and may be called by http
 	maxBody    int64
 }
 
 // RoundTrip implements [http.RoundTripper].
 func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
-	if !secureURL(req.URL) {
+	if !secureURL(req.URL, t.plain) {
 		if req.Body != nil {
 			req.Body.Close()
 		}
 		return nil, ErrScheme
 	}
 	pool := t.discovered
-	if t.hosts[hostPort(req.URL)] {
+	switch host := hostPort(req.URL); {
+	case host == t.plain:
+		pool = t.inside
+	case t.hosts[host]:
 		pool = t.configured
 	}
 	resp, err := pool.RoundTrip(req)
@@ -146,7 +157,7 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 
 // CloseIdleConnections lets [http.Client.CloseIdleConnections] reach the pools.
 func (t *transport) CloseIdleConnections() {
-	for _, pool := range []http.RoundTripper{t.discovered, t.configured} {
+	for _, pool := range []http.RoundTripper{t.discovered, t.configured, t.inside} {
 		if p, ok := pool.(*http.Transport); ok {
 			p.CloseIdleConnections()
 		}
@@ -155,7 +166,7 @@ func (t *transport) CloseIdleConnections() {
 
 func newPool(roots *x509.CertPool, rule dialRule) *http.Transport {
 	return &http.Transport{
-		Proxy:                  nil, // a proxy would dial for us, unchecked
+		Proxy:                  nil, // the rule decides, not the environment
 		DialContext:            rule.dial,
 		TLSClientConfig:        &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: roots},
 		TLSHandshakeTimeout:    5 * time.Second,

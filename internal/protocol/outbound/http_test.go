@@ -90,7 +90,7 @@ func TestConfiguredHostOnly(t *testing.T) {
 	t.Cleanup(srv.Close)
 	base := NewHTTPClient(HTTPOptions{})
 	t.Cleanup(base.CloseIdleConnections)
-	trusting := configured(base, srv.URL)
+	trusting := configured(base, "", srv.URL)
 	for range 2 {
 		resp, err := trusting.Get(srv.URL)
 		if err != nil {
@@ -155,7 +155,7 @@ func TestClientBounds(t *testing.T) {
 	srv := httptest.NewServer(mux)
 	t.Cleanup(srv.Close)
 	within := func(d time.Duration) *http.Client {
-		c := configured(NewHTTPClient(HTTPOptions{MaxBody: 1000, Timeout: d}), srv.URL)
+		c := configured(NewHTTPClient(HTTPOptions{MaxBody: 1000, Timeout: d}), "", srv.URL)
 		t.Cleanup(c.CloseIdleConnections)
 		return c
 	}
@@ -205,7 +205,7 @@ func TestClientTLS(t *testing.T) {
 		{"TLS 1.1", old.URL, roots, false},
 	}
 	for _, tt := range tests {
-		c := configured(NewHTTPClient(HTTPOptions{RootCAs: tt.roots}), modern.URL, old.URL, otherName)
+		c := configured(NewHTTPClient(HTTPOptions{RootCAs: tt.roots}), "", modern.URL, old.URL, otherName)
 		resp, err := c.Get(tt.url)
 		if err == nil {
 			resp.Body.Close()
@@ -322,7 +322,7 @@ func TestExpiredCertificate(t *testing.T) {
 		t.Cleanup(srv.Close)
 		roots := x509.NewCertPool()
 		roots.AddCert(cert.Leaf)
-		c := configured(NewHTTPClient(HTTPOptions{RootCAs: roots}), srv.URL)
+		c := configured(NewHTTPClient(HTTPOptions{RootCAs: roots}), "", srv.URL)
 		t.Cleanup(c.CloseIdleConnections)
 		resp, err := c.Get(srv.URL)
 		if err == nil {

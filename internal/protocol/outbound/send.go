@@ -67,8 +67,11 @@ func TransportError(err error) error {
 		cert     *tls.CertificateVerificationError
 		op       *net.OpError
 		call     *url.Error
+		proxy    *proxyError
 	)
 	switch {
+	case errors.As(err, &proxy):
+		return proxy
 	case errors.As(err, &tooLarge):
 		return errTooLarge
 	case errors.Is(err, context.Canceled):

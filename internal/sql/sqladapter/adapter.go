@@ -203,6 +203,10 @@ func (a *Adapter) contractError(op string, err error) error {
 		err = authsvc.ErrConflict
 	case a.dialect.NoSuchTable != nil && a.dialect.NoSuchTable(err):
 		err = fmt.Errorf("is the schema migrated? %w", err)
+	case a.dialect.Remedy != nil:
+		if remedy := a.dialect.Remedy(err); remedy != "" {
+			err = fmt.Errorf("%w: %s", err, remedy)
+		}
 	}
 	return fmt.Errorf("%s: %w", op, err)
 }

@@ -78,6 +78,9 @@ type Dialect struct {
 	// NoSuchTable reports that a table or a column is missing. Nil: preparing the
 	// statements detects that.
 	NoSuchTable func(error) bool
+	// Remedy returns what an operator must do about an error that repeating does not
+	// mend, or "". Nil: nothing.
+	Remedy func(error) string
 }
 
 // setDefaults sets the defaults for a driver that uses [time.Time].

@@ -63,7 +63,7 @@ func buildPeople(b *builder) peopleStatements {
 }
 
 // noTime is later than every time in our own tables.
-const noTime = math.MaxInt64 - 1
+const noTime int64 = math.MaxInt64 - 1
 
 // buildSearch makes the queries for users. The parameters are the length of the address
 // prefix and the prefix, then the other conditions, the id to start after (unless the

@@ -290,7 +290,12 @@ var tokens = []mutation{
 	{"client-assertion/exp", "internal/protocol/oidc", "now.Add(assertionLife).Unix()", "now.Add(60 * assertionLife).Unix()", "./internal/protocol/oidc"},
 	{"client-assertion/alg", "internal/protocol/oidc", `return "", fmt.Errorf("%w, %s", ErrAssertionAlg, c.key)`, `return "", nil`, "./internal/protocol/oidc"},
 	{"client-assertion/quoted", "internal/protocol/oidc", "|| len(refusal.Code) >= minQuoted && strings", "|| false && strings", "./internal/protocol/oidc"},
-	{"outbound/scheme", "internal/protocol/outbound", "if !secureURL(req.URL) {", "if " + never + "!secureURL(req.URL) {", "./internal/protocol/outbound"},
+	{"outbound/scheme", "internal/protocol/outbound", "if !secureURL(req.URL, t.plain) {", "if " + never + "!secureURL(req.URL, t.plain) {", "./internal/protocol/outbound"},
+	{"outbound/plain-port", "internal/protocol/outbound", `plain != "" && hostPort(u) == plain`, `plain != "" && strings.HasPrefix(hostPort(u), u.Hostname())`, "./internal/protocol/outbound"},
+	{"outbound/plain-inside", "internal/protocol/outbound", "if r.inside && !within(ip, r.allow) {", "if " + never + "r.inside && !within(ip, r.allow) {", "./internal/protocol/outbound"},
+	{"outbound/proxy-addresses", "internal/protocol/outbound", "if err := r.checkNamed(host); err != nil {", "if err := r.checkNamed(host); " + never + "err != nil {", "./internal/protocol/outbound"},
+	{"outbound/proxy-numbers", "internal/protocol/outbound", "if numeric(last) {", "if " + never + "numeric(last) {", "./internal/protocol/outbound"},
+	{"outbound/proxy-more", "internal/protocol/outbound", "case answer.Buffered() > 0:", "case " + never + "answer.Buffered() > 0:", "./internal/protocol/outbound"},
 	{"outbound/body-limit", "internal/protocol/outbound", "\tresp.Body = http.MaxBytesReader(nil, resp.Body, t.maxBody)\n", "", "./internal/protocol/outbound"},
 }
 

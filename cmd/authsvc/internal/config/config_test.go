@@ -64,6 +64,7 @@ func TestFull(t *testing.T) {
 		"admin":       s.Admin,
 		"stop":        s.StopDelay,
 		"networks":    c.Outbound.AllowNetworks,
+		"proxy":       append([]string{c.Outbound.Proxy}, c.Outbound.NoProxy...),
 		"audit":       c.Audit,
 		"internal":    c.InternalHosts,
 		"mail":        s.MailTemplates,
@@ -123,6 +124,7 @@ func TestFull(t *testing.T) {
 		"log":      Log{Format: "json", Level: "debug"},
 		"audit":    authsvc.AuditOptions{Store: true, Keep: 9600 * time.Hour},
 		"networks": []netip.Prefix{netip.MustParsePrefix("10.1.0.0/16")},
+		"proxy":    []string{"http://authsvc:" + testSecret + "@proxy.example.com:3128", "keycloak.internal", "*.corp.example.com"},
 	}
 	sameWhen := cmp.Comparer(func(a, b func(context.Context, authsvc.AccessRequest) (bool, error)) bool {
 		return (a == nil) == (b == nil)

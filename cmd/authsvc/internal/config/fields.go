@@ -45,6 +45,8 @@ func (s *Settings) fields() []field {
 		{key: "cookies.csrf", into: stringVar(&c.Cookies.CSRF)},
 		{key: "cookies.callback_url", into: stringVar(&c.Cookies.CallbackURL)},
 		{key: "outbound.allow_networks", into: networkListVar(&c.Outbound.AllowNetworks)},
+		{key: "outbound.proxy", into: secretVar(&c.Outbound.Proxy), secret: true},
+		{key: "outbound.no_proxy", into: stringListVar(&c.Outbound.NoProxy)},
 		{key: "audit.store", into: boolVar(&c.Audit.Store)},
 		{key: "audit.keep", into: durationVar(&c.Audit.Keep)},
 		{key: "log.format", into: enumVar(&s.Log.Format, "text", "json")},

@@ -13,7 +13,7 @@ import (
 // keyNames maps fields to keys, unless the key is the field's name in lower case.
 var keyNames = map[string]string{
 	"Adapter": "storage.url", "UserColumns": "storage.user_columns", "Secrets": "secret", "ProviderTokens": "storage.provider_tokens", "StaleRevocations": "session.stale_revocations",
-	"DangerousInsecureURL": "allow_insecure_url", "DangerousShortSecret": "allow_short_secret",
+	"DangerousInsecureURL": "allow_insecure_url", "DangerousInsecureIssuer": "allow_insecure_issuer", "DangerousShortSecret": "allow_short_secret",
 	"Client.ID": "client_id", "Client.Secret": "client_secret", "Client.PrivateKey": "private_key", "Client.KeyID": "key_id",
 	"Endpoints.Discovery": "discovery_url", "Endpoints.Authorization": "authorization_url", "Endpoints.Token": "token_url",
 	"Endpoints.UserInfo": "userinfo_url", "Endpoints.JWKS": "jwks_url", "Endpoints.Revocation": "revocation_url", "Endpoints.EndSession": "end_session_url",

@@ -150,7 +150,7 @@ func (v value) spelledOut(key string) bool {
 		return true
 	}
 	rest := variable.ReplaceAllString(strings.TrimSpace(v.raw), "")
-	if key != "storage.url" && key != "session.store" && !strings.HasSuffix(key, "server") {
+	if key != "storage.url" && key != "session.store" && key != "outbound.proxy" && !strings.HasSuffix(key, "server") {
 		return rest != ""
 	}
 	if rest == "none" || rest == "memory:" || strings.HasPrefix(rest, "sqlite:") {
@@ -167,6 +167,24 @@ func (v value) spelledOut(key string) bool {
 // documentation.
 func (v value) placeholder() bool {
 	return v.text == "…" || v.text == "..." || slices.ContainsFunc(v.items, value.placeholder)
+}
+
+// encodingProblem returns what is wrong with the bytes of a secret as Windows writes
+// files, in UTF-8 with a mark or in UTF-16, or "". These bytes would count as part of
+// the secret, and the same secret written elsewhere would be another one.
+func (v value) encodingProblem() string {
+	switch {
+	case strings.HasPrefix(v.text, "\ufeff"):
+		return "begins with a byte order mark"
+	case strings.HasPrefix(v.text, "\xff\xfe"), strings.HasPrefix(v.text, "\xfe\xff"), strings.Contains(v.text, "\x00"):
+		return "is in UTF-16, or binary"
+	}
+	for _, item := range v.items {
+		if problem := item.encodingProblem(); problem != "" {
+			return problem
+		}
+	}
+	return ""
 }
 
 // assign assigns a value to its field.
@@ -189,6 +207,10 @@ func (l *loader) assign(f field, key string, v value) {
 	}
 	if f.secret && l.file != "" && strings.HasPrefix(v.place, l.file+":") && v.spelledOut(key) {
 		l.holdsSecret = true
+	}
+	if problem := v.encodingProblem(); f.secret && problem != "" {
+		l.fail(v.place, key, problem, "write it as UTF-8 without a byte order mark; in PowerShell, use Set-Content -NoNewline -Encoding ascii")
+		return
 	}
 	if problem := f.into.set(v); problem != "" && !l.unread[key] {
 		l.fail(v.place, key, problem, f.into.fix)

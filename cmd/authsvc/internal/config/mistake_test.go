@@ -170,6 +170,38 @@ func TestVariableMistakes(t *testing.T) {
 	})
 }
 
+// TestSecretEncodings: bytes that only say how a file is encoded do not become part of a secret,
+// wherever it comes from.
+func TestSecretEncodings(t *testing.T) {
+	t.Parallel()
+	utf16le := func(text string) string {
+		var b strings.Builder
+		for _, r := range text {
+			b.WriteString(string(r) + "\x00")
+		}
+		return b.String()
+	}
+	const secret = "0123456789abcdef0123456789abcdef"
+	file := func(content string) map[string]string {
+		return map[string]string{"AUTHSVC_SECRET_FILE": writeFile(t, content)}
+	}
+	const mark, wide = "begins with a byte order mark; write it as UTF-8 without", "is in UTF-16, or binary; write it as UTF-8 without"
+	checkMistakes(t, map[string]mistakeCase{
+		"plain":               {file: validFile, env: file(secret + "\r\n")},
+		"a mark inside":       {file: validFile, env: file(secret + "\ufeff\n")},
+		"UTF-8 with a mark":   {file: validFile, env: file("\ufeff" + secret + "\r\n"), want: []string{"AUTHSVC_SECRET_FILE: secret " + mark}},
+		"UTF-16":              {file: validFile, env: file("\xff\xfe" + utf16le(secret+"\r\n")), want: []string{"AUTHSVC_SECRET_FILE: secret " + wide}},
+		"UTF-16 without mark": {file: validFile, env: file(utf16le(secret)), want: []string{"AUTHSVC_SECRET_FILE: secret " + wide}},
+		"UTF-16, big endian":  {file: validFile, env: file("\xfe\xff\x00a"), want: []string{"AUTHSVC_SECRET_FILE: secret " + wide}},
+		"variable":            {file: validFile, env: map[string]string{"AUTHSVC_SECRET": "\ufeff" + secret}, want: []string{"AUTHSVC_SECRET: secret " + mark}},
+		"reference":           {file: "secret: ${S}\n", env: map[string]string{"S": "\ufeff" + secret}, want: []string{"F:1: secret " + mark}},
+		"reference in a list": {file: "secret:\n  - ${S}\n", env: map[string]string{"S": "\xff\xfe" + secret}, want: []string{"F:2: secret " + wide}},
+		"provider": {file: "providers: [{id: github, client_id: a}]\n", env: map[string]string{"AUTHSVC_GITHUB_SECRET_FILE": writeFile(t, "\ufeffabc")},
+			want: []string{"AUTHSVC_GITHUB_SECRET_FILE: providers[0].client_secret " + mark}},
+		"no secret": {file: "theme: {site_name: \"${S}\"}\n", env: map[string]string{"S": "\ufeffx"}},
+	})
+}
+
 // TestProviderMistakes: mistakes in providers.
 func TestProviderMistakes(t *testing.T) {
 	t.Parallel()

@@ -18,6 +18,7 @@ func (e *entry) oauthFields() []field {
 		{key: "private_key", into: secretVar(&o.Client.PrivateKey), secret: true},
 		{key: "key_id", into: stringVar(&o.Client.KeyID)},
 		{key: "issuer", into: stringVar(&o.Issuer)},
+		{key: "allow_insecure_issuer", into: boolVar(&o.DangerousInsecureIssuer)},
 		{key: "authorization_url", into: stringVar(&o.Endpoints.Authorization)},
 		{key: "token_url", into: stringVar(&o.Endpoints.Token)},
 		{key: "userinfo_url", into: stringVar(&o.Endpoints.UserInfo)},

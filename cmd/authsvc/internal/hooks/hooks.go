@@ -57,9 +57,9 @@ type Hook struct {
 	breaker outbound.Breaker
 }
 
-// NewHTTPClient returns the client for all hooks of a configuration.
-func NewHTTPClient(allow []netip.Prefix) *http.Client {
-	return outbound.NewHTTPClient(outbound.HTTPOptions{Timeout: maxTimeout + time.Second, MaxBody: maxAnswer, AllowNetworks: allow})
+// NewHTTPClient returns the client for all hooks of a configuration. proxy may be nil.
+func NewHTTPClient(allow []netip.Prefix, proxy *outbound.Proxy) *http.Client {
+	return outbound.NewHTTPClient(outbound.HTTPOptions{Timeout: maxTimeout + time.Second, MaxBody: maxAnswer, AllowNetworks: allow, Proxy: proxy})
 }
 
 // New returns a hook, or all mistakes. It does not call the application.

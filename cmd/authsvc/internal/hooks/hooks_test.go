@@ -37,7 +37,7 @@ func application(t *testing.T, h http.HandlerFunc) (*Hook, *atomic.Int32) {
 		h(w, r)
 	}))
 	t.Cleanup(s.Close)
-	hook, problems := New(Config{URL: s.URL + "/hooks", Secrets: []string{secretOf(1, 32)}, Timeout: 5 * time.Second}, NewHTTPClient(nil))
+	hook, problems := New(Config{URL: s.URL + "/hooks", Secrets: []string{secretOf(1, 32)}, Timeout: 5 * time.Second}, NewHTTPClient(nil, nil))
 	if problems != nil {
 		t.Fatal(problems)
 	}
@@ -250,7 +250,7 @@ func TestNoConnection(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	hook, problems := New(Config{URL: "http://" + l.Addr().String(), Secrets: []string{secretOf(1, 24)}}, NewHTTPClient(nil))
+	hook, problems := New(Config{URL: "http://" + l.Addr().String(), Secrets: []string{secretOf(1, 24)}}, NewHTTPClient(nil, nil))
 	if problems != nil {
 		t.Fatal(problems)
 	}
