@@ -18,11 +18,12 @@ import (
 // last migration. That document has no value field.
 const versionKey = "authsvc_schema"
 
-// Types used by Migrate and Status.
+// Types used by Migrate, Shared and Status.
 type (
-	Direction = stores.Direction
-	Migration = stores.Migration
-	Status    = stores.Status
+	Direction   = stores.Direction
+	Migration   = stores.Migration
+	SharedTable = stores.SharedTable
+	Status      = stores.Status
 )
 
 // The directions of Migrate.
@@ -132,6 +133,11 @@ func (s *Store) Migrate(ctx context.Context, d Direction) error {
 }
 
 func (s *Store) up(ctx context.Context, version int64) error {
+	if version == 0 {
+		if err := s.checkMissed(ctx); err != nil {
+			return err
+		}
+	}
 	missing, err := s.missing(ctx)
 	if err != nil {
 		return err

@@ -45,6 +45,10 @@ type Options struct {
 	Naming Naming
 	// Migrate brings the schema, which consists of indexes, up to date at Open.
 	Migrate bool
+	// Shares means that the shared collections should be those of another program, as in
+	// the compat modes. If collections that look like them exist, Migrate refuses to
+	// create them.
+	Shares bool
 }
 
 // A Store is an [authsvc.Adapter] backed by one database. Any number of processes may
@@ -55,6 +59,8 @@ type Store struct {
 	db      *mongo.Database
 	timeout time.Duration // limit of one call
 	names   names
+	naming  Naming           // gives names
+	shares  bool             // see Options
 	columns []string         // names in User.Extra
 	now     func() time.Time // used only to judge what a crash left behind
 
@@ -82,7 +88,7 @@ func Open(ctx context.Context, url string, o Options) (_ *Store, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("mongodb: %w", err)
 	}
-	s := &Store{client: client, db: client.Database(database), timeout: limit, names: names, columns: o.Naming.UserColumns, now: time.Now}
+	s := &Store{client: client, db: client.Database(database), timeout: limit, names: names, naming: o.Naming, shares: o.Shares, columns: o.Naming.UserColumns, now: time.Now}
 	defer func() {
 		if err != nil {
 			s.Close() //nolint:errcheck // the first error says more

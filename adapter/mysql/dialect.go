@@ -9,6 +9,7 @@ import (
 	"github.com/go-sql-driver/mysql"
 
 	"authsvc/internal/sql/sqladapter"
+	"authsvc/internal/text"
 )
 
 // Error numbers, https://mariadb.com/kb/en/mariadb-error-codes/ and
@@ -59,6 +60,7 @@ func dialect(s server) sqladapter.Dialect {
 		ForeignKey: is(errNoParent, errParent),
 		Retryable:  retryable,
 		NoSuchID:   noSuchID,
+		Said:       said,
 	}
 }
 
@@ -95,6 +97,19 @@ func is(numbers ...uint16) func(error) bool {
 func retryable(err error) bool {
 	return errors.Is(err, driver.ErrBadConn) ||
 		is(errDeadlock, errLockWait, errSnapshot, errUnknownCommand, errOptionPrevents, errReadOnlyTransaction, errReadOnlyMode)(err)
+}
+
+var quotedValue = text.LazyRegexp(`(?s)(value|entry)(:?) (?:'.*'( for (?:column|key) )|'.*')`)
+
+// said returns an error without the values that the server quotes.
+func said(err error) string {
+	var e *mysql.MySQLError
+	if !errors.As(err, &e) {
+		return err.Error()
+	}
+	plain := *e
+	plain.Message = quotedValue.ReplaceAllString(e.Message, "$1$2 …$3")
+	return strings.ReplaceAll(err.Error(), e.Error(), plain.Error())
 }
 
 // noSuchID reports whether a numeric column, or one of MariaDB's type UUID, refused a

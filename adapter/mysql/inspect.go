@@ -44,7 +44,8 @@ var catalog = sqlschema.Catalog{
 	// For a nullable column without a default, MariaDB returns the text 'NULL'.
 	Columns: `SELECT COLUMN_NAME, COLUMN_TYPE, DATA_TYPE, COALESCE(CHARACTER_SET_NAME, ''), COALESCE(COLLATION_NAME, ''),
 		COALESCE(CHARACTER_MAXIMUM_LENGTH, 0), COALESCE(DATETIME_PRECISION, 3), IS_NULLABLE = 'NO',
-		COLUMN_DEFAULT IS NOT NULL AND COLUMN_DEFAULT <> 'NULL' OR EXTRA LIKE '%auto_increment%' OR EXTRA LIKE '% GENERATED%'
+		COLUMN_DEFAULT IS NOT NULL AND COLUMN_DEFAULT <> 'NULL' OR EXTRA LIKE '%auto_increment%' OR EXTRA LIKE '% GENERATED%',
+		EXTRA LIKE '% GENERATED%'
 		FROM information_schema.COLUMNS WHERE TABLE_SCHEMA = DATABASE() AND TABLE_NAME = ? ORDER BY ORDINAL_POSITION`,
 	Column: scanColumn,
 	// An index on a column prefix says nothing about the column; nor does an index on
@@ -59,16 +60,19 @@ var catalog = sqlschema.Catalog{
 		AND r.CONSTRAINT_SCHEMA = DATABASE() AND r.TABLE_NAME = ?`,
 }
 
+const allColumns = `SELECT '', t.TABLE_NAME, c.COLUMN_NAME FROM information_schema.TABLES t
+	JOIN information_schema.COLUMNS c ON c.TABLE_SCHEMA = t.TABLE_SCHEMA AND c.TABLE_NAME = t.TABLE_NAME
+	WHERE t.TABLE_SCHEMA = DATABASE() AND c.TABLE_SCHEMA = DATABASE() AND t.TABLE_TYPE = 'BASE TABLE' ORDER BY t.TABLE_NAME, c.ORDINAL_POSITION`
+
 func scanColumn(rows sqlschema.Row) (sqlschema.Column, error) {
 	var c sqlschema.Column
 	var kind, charset, collation string
 	var length uint64
 	var digits int
-	var notNull bool
-	if err := rows.Scan(&c.Name, &c.Type, &kind, &charset, &collation, &length, &digits, &notNull, &c.HasDefault); err != nil {
+	if err := rows.Scan(&c.Name, &c.Type, &kind, &charset, &collation, &length, &digits, &c.NotNull, &c.HasDefault, &c.Generated); err != nil {
 		return c, err
 	}
-	c.Required = notNull && !c.HasDefault
+	c.Base, c.Required = kind, c.NotNull && !c.HasDefault
 	c.Size = int(min(length, 1<<31-1)) // LONGTEXT has 4 GiB
 	if bytes := slices.Index([]string{"", "tinyint", "smallint", "mediumint", "int"}, kind); bytes > 0 || kind == "bigint" {
 		c.Number, c.Size = true, bytes

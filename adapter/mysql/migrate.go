@@ -11,11 +11,12 @@ import (
 	"authsvc/internal/sql/stores"
 )
 
-// Types used by Migrate and Status.
+// Types used by Migrate, Shared and Status.
 type (
-	Direction = stores.Direction
-	Migration = stores.Migration
-	Status    = stores.Status
+	Direction   = stores.Direction
+	Migration   = stores.Migration
+	SharedTable = stores.SharedTable
+	Status      = stores.Status
 )
 
 // The directions of Migrate.
@@ -31,11 +32,11 @@ const (
 var files embed.FS
 
 // tables describes the database for package sqlschema.
-func (s *Store) tables() *sqlschema.Database {
+func (s *Store) tables(o Options) *sqlschema.Database {
 	return &sqlschema.Database{
-		Scheme: "mysql", Where: s.target.where, DB: s.db, Names: s.names, Quote: quote, Files: files,
+		Scheme: "mysql", Where: s.target.where, DB: s.db, Naming: o.Naming, Names: s.names, Shares: o.Shares, Quote: quote, Files: files,
 		KeyType: func(context.Context, sqlschema.Querier) (string, error) { return s.server.keyType(), nil },
-		Inspect: inspect, FoldNames: true, FoldText: true, Dialect: database.DialectMySQL, PingTimeout: sqlschema.PingTimeout,
+		Inspect: inspect, AllColumns: allColumns, Typing: sqlschema.Converting, Remedy: remedy, FoldNames: true, FoldText: true, Dialect: database.DialectMySQL, PingTimeout: sqlschema.PingTimeout,
 		Versions: func(base database.Store) database.Store { return versions{base} },
 		NewLock:  lock.NewMySQLTableLocker, LostRace: lostRace, NoSuchTable: is(errNoSuchTable), Commits: true,
 	}
@@ -55,6 +56,14 @@ func (s *Store) Statements(ctx context.Context, show func(m Migration, statement
 
 // Status reports which migrations have been applied. It writes nothing.
 func (s *Store) Status(ctx context.Context) (Status, error) { return s.schema.Status(ctx) }
+
+// Shared lists the tables that a NextAuth.js application may share, with their rows. It
+// writes nothing.
+func (s *Store) Shared(ctx context.Context) ([]SharedTable, error) { return s.schema.Shared(ctx) }
+
+// Usable returns the error with which Migrate would refuse to bring the schema up to
+// date, or nil. It writes nothing.
+func (s *Store) Usable(ctx context.Context) error { return s.schema.Usable(ctx) }
 
 // Migrate changes the schema. Any number of processes may call it at once: each
 // migration is applied once, and every call returns when it is done. If an existing

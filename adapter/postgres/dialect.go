@@ -30,9 +30,9 @@ func dialect() sqladapter.Dialect {
 		ForeignKey:  is(foreignKeyViolation),
 		Retryable:   retryable,
 		Interrupted: interrupted,
-		NoSuchID:    is(invalidText, numberOutOfRange),
+		NoSuchID:    noSuchID,
+		Said:        said,
 		NoSuchTable: is(noSuchTable, noSuchColumn),
-		Remedy:      remedy,
 	}
 }
 

@@ -13,6 +13,8 @@ import (
 	"syscall"
 
 	"github.com/jackc/pgx/v5/pgconn"
+
+	"authsvc/internal/text"
 )
 
 // SQLSTATE codes, https://www.postgresql.org/docs/current/errcodes-appendix.html.
@@ -35,7 +37,7 @@ const (
 	noSuchColumn        = "42703"
 	noSuchParameter     = "42704"
 	noSuchTable         = "42P01"
-	duplicateStatement  = "42P05" // see remedy
+	duplicateStatement  = "42P05" // see poolerFix
 	duplicateTable      = "42P07"
 	duplicateObject     = "42710"
 	tooManyConnections  = "53300"
@@ -59,16 +61,53 @@ func is(codes ...string) func(error) bool {
 	return func(err error) bool { return slices.Contains(codes, code(err)) }
 }
 
+// noSuchID reports whether the server refused text as a number or as a UUID. An enum or
+// a boolean, which another program's column may be, is not an id.
+func noSuchID(err error) bool {
+	var e *pgconn.PgError
+	return is(invalidText, numberOutOfRange)(err) && errors.As(err, &e) && e.Routine != "enum_in" && e.Routine != "boolin"
+}
+
+var (
+	quotedValue  = text.LazyRegexp(`(?s)".*"|0x.*`)
+	encodedValue = text.LazyRegexp(`(?s)unable to encode .* into (binary|text) format`)
+)
+
+// said returns an error with the names of the table, the column, the constraint and the
+// type, and without values: errors of class 22, about data, quote them, and so does the
+// driver.
+func said(err error) string {
+	all := encodedValue.ReplaceAllString(err.Error(), "unable to encode a value into $1 format")
+	if more := poolerFix(err); more != "" {
+		all += ": " + more
+	}
+	var e *pgconn.PgError
+	if !errors.As(err, &e) {
+		return all
+	}
+	message := e.Message
+	if strings.HasPrefix(e.Code, "22") {
+		message = quotedValue.ReplaceAllString(message, "…")
+	}
+	details := "SQLSTATE " + e.Code
+	for _, d := range []struct{ what, name string }{{"table", e.TableName}, {"column", e.ColumnName}, {"constraint", e.ConstraintName}, {"type", e.DataTypeName}} {
+		if d.name != "" {
+			details += ", " + d.what + " " + d.name
+		}
+	}
+	return strings.ReplaceAll(all, e.Error(), e.Severity+": "+message+" ("+details+")")
+}
+
 // stale reports whether the server refused to run a prepared statement because a table
 // has changed or the statement was dropped.
 func stale(e *pgconn.PgError) bool {
 	return e.Code == noSuchStatement || e.Code == featureNotSupported && e.Routine == "RevalidateCachedQuery"
 }
 
-// remedy returns what to do about an error that only the configuration can end, or "".
+// poolerFix returns what to do about an error that only the configuration can end, or "".
 // A name of a prepared statement is the driver's and unique on its connection, so if it
 // is taken, a pooler has lent one server connection to several clients.
-func remedy(err error) string {
+func poolerFix(err error) string {
 	switch {
 	case is(duplicateStatement, noSuchStatement)(err):
 		return "a pooler in front of the server pools transactions and keeps no prepared statements: put default_query_exec_mode=exec into the URL"
@@ -155,7 +194,7 @@ func (e *openError) Unwrap() error { return e.err }
 
 // explained is explain for errors of the schema, which name the database themselves.
 func explained(where string, err error) error {
-	if remedy(err) == "" {
+	if poolerFix(err) == "" {
 		return err
 	}
 	return explain(where, err)
@@ -175,7 +214,7 @@ func advice(err error) string {
 	if errors.As(err, &server) {
 		msg = server.Message
 	}
-	if more := remedy(err); more != "" {
+	if more := poolerFix(err); more != "" {
 		return msg + ": " + more
 	}
 	for _, c := range []struct {

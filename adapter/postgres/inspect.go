@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"net/url"
 	"strings"
 
 	"authsvc/internal/sql/sqlschema"
@@ -22,7 +23,10 @@ var catalog = sqlschema.Catalog{
 				WHEN b.typname IN ('varchar', 'bpchar') AND a.atttypmod > 4 THEN a.atttypmod - 4 ELSE 0 END,
 			b.typname IN ('citext', 'bpchar') OR NOT COALESCE(co.collisdeterministic, true),
 			a.attnotnull AND NOT a.atthasdef AND a.attidentity = '',
-			a.atthasdef OR a.attidentity <> ''
+			a.atthasdef OR a.attidentity <> '',
+			CASE b.typtype WHEN 'e' THEN 'enum' ELSE format_type(b.oid, NULL) END,
+			a.attnotnull OR t.typnotnull,
+			a.attgenerated <> ''
 		FROM pg_class c
 		JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
 		JOIN pg_type t ON t.oid = a.atttypid
@@ -51,6 +55,18 @@ var catalog = sqlschema.Catalog{
 		WHERE` + named,
 	Several: true,
 }
+
+// allColumns leaves out views, which no unique index can protect.
+const allColumns = `SELECT CASE WHEN pg_table_is_visible(c.oid) THEN '' ELSE n.nspname END, c.relname, a.attname
+	FROM pg_class c
+	JOIN pg_namespace n ON n.oid = c.relnamespace
+	JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
+	WHERE c.relkind IN ('r', 'p') AND n.nspname NOT LIKE 'pg\_%' AND n.nspname NOT IN ('information_schema', 'crdb_internal')
+	ORDER BY n.nspname, c.relname, a.attnum`
+
+// searchPath returns the parameter of a URL that makes statements find the tables of a
+// schema.
+func searchPath(schema string) string { return "search_path=" + url.PathEscape(quote(schema)) }
 
 // keyType returns the column type for text that is compared byte for byte. CockroachDB
 // always compares bytes, and treats text with a collation as a different type.

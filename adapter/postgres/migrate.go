@@ -11,11 +11,12 @@ import (
 	"authsvc/internal/sql/stores"
 )
 
-// Types used by Migrate and Status.
+// Types used by Migrate, Shared and Status.
 type (
-	Direction = stores.Direction
-	Migration = stores.Migration
-	Status    = stores.Status
+	Direction   = stores.Direction
+	Migration   = stores.Migration
+	SharedTable = stores.SharedTable
+	Status      = stores.Status
 )
 
 // The directions of Migrate.
@@ -30,10 +31,10 @@ const (
 var files embed.FS
 
 // tables describes the database for package sqlschema.
-func (s *Store) tables() *sqlschema.Database {
+func (s *Store) tables(o Options) *sqlschema.Database {
 	return &sqlschema.Database{
-		Scheme: "postgres", Where: s.where, DB: s.db, Names: s.names, Quote: quote, Files: files, KeyType: keyType,
-		Inspect: catalog.Describe, InspectAll: catalog.DescribeAll, NoSuchTable: is(noSuchTable), FoldText: true, Dialect: database.DialectPostgres, PingTimeout: sqlschema.PingTimeout,
+		Scheme: "postgres", Where: s.where, DB: s.db, Naming: o.Naming, Names: s.names, Shares: o.Shares, Quote: quote, Files: files, KeyType: keyType,
+		Inspect: catalog.Describe, InspectAll: catalog.DescribeAll, AllColumns: allColumns, Remedy: remedy, SchemaParameter: searchPath, NoSuchTable: is(noSuchTable), FoldText: true, Dialect: database.DialectPostgres, PingTimeout: sqlschema.PingTimeout,
 		// The lock is a table: CockroachDB has no advisory locks, and a pooler may not
 		// keep them.
 		NewLock: lock.NewPostgresTableLocker,
@@ -53,6 +54,14 @@ func (s *Store) Status(ctx context.Context) (Status, error) {
 	status, err := s.schema.Status(ctx)
 	return status, explained(s.where, err)
 }
+
+// Shared lists the tables that a NextAuth.js application may share, with their rows. It
+// writes nothing.
+func (s *Store) Shared(ctx context.Context) ([]SharedTable, error) { return s.schema.Shared(ctx) }
+
+// Usable returns the error with which Migrate would refuse to bring the schema up to
+// date, or nil. It writes nothing.
+func (s *Store) Usable(ctx context.Context) error { return s.schema.Usable(ctx) }
 
 // Migrate changes the schema. Any number of processes may call it at once: each
 // migration is applied once, and every call returns when it is done. If a process was

@@ -33,6 +33,9 @@ type Options struct {
 	Naming Naming
 	// Migrate brings the schema up to date when Open opens the database.
 	Migrate bool
+	// Shares means that the shared tables should be those of another program, as in the
+	// compat modes. If tables that look like them exist, Migrate refuses to create them.
+	Shares bool
 }
 
 // A Store is an [authsvc.Adapter] backed by one database. Any number of processes may
@@ -108,7 +111,7 @@ func open(ctx context.Context, location string, o Options, hooks sqladapter.Test
 	if err := s.check(ctx); err != nil {
 		return nil, explain(s.where, err)
 	}
-	s.schema = s.tables()
+	s.schema = s.tables(o)
 	found, err := s.schema.Prepare(ctx, o.Migrate)
 	if err != nil {
 		return nil, explained(s.where, err)

@@ -13,12 +13,14 @@ import (
 var catalog = sqlschema.Catalog{
 	// A single INTEGER PRIMARY KEY is an alias of the row id, which SQLite generates.
 	Columns: `SELECT name, type, upper(type) LIKE '%INT%', false, 0, false, "notnull" AND dflt_value IS NULL AND NOT pk,
-		dflt_value IS NOT NULL OR pk = 1 AND upper(type) = 'INTEGER' FROM pragma_table_info(?)`,
+		dflt_value IS NOT NULL OR pk = 1 AND upper(type) = 'INTEGER', type, "notnull", false FROM pragma_table_info(?)`,
 	Indexes: `SELECT l.name, l."unique", COALESCE(x.name, ''), upper(x.coll) IS NOT 'BINARY'
 		FROM pragma_index_list(?) l, pragma_index_xinfo(l.name) x
 		WHERE l.partial = 0 AND x.key = 1 ORDER BY l.seq, x.seqno`,
 	References: `SELECT "table", "from", on_delete = 'CASCADE' FROM pragma_foreign_key_list(?)`,
 }
+
+const allColumns = `SELECT '', t.name, c.name FROM sqlite_schema t, pragma_table_info(t.name) c WHERE t.type = 'table' ORDER BY t.name, c.cid`
 
 // textTimes reports whether the program that shares the file writes times as text. The
 // latest row decides. If there are no rows, the column type decides: text suits every

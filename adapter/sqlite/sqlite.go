@@ -35,6 +35,9 @@ type Options struct {
 	// Private refuses a file that every user of the machine may read or write. Use it
 	// for the compat modes, which store session tokens in plain text.
 	Private bool
+	// Shares means that the shared tables should be those of another program, as in the
+	// compat modes. If tables that look like them exist, Migrate refuses to create them.
+	Shares bool
 }
 
 // A Store is an [authsvc.Adapter] backed by one file. Any number of processes on one
@@ -93,7 +96,7 @@ func open(ctx context.Context, location string, o Options, hooks sqladapter.Test
 	if err := s.check(ctx); err != nil {
 		return nil, err
 	}
-	s.schema = s.tables()
+	s.schema = s.tables(o)
 	found, err := s.schema.Prepare(ctx, o.Migrate)
 	if err != nil {
 		return nil, err
@@ -141,13 +144,18 @@ func (s *Store) check(ctx context.Context) error {
 	return nil
 }
 
-// Warnings names the files that other users of the machine can read or write.
-func (s *Store) Warnings(context.Context) ([]string, error) {
-	names, err := exposed(s.path, 0o077)
-	if err != nil || names == "" {
+// Warnings lists problems in other programs' tables that do not stop authsvc from using
+// them, and names the files that other users of the machine can read or write.
+func (s *Store) Warnings(ctx context.Context) ([]string, error) {
+	list, err := s.schema.Warnings(ctx)
+	if err != nil {
 		return nil, err
 	}
-	return []string{"users other than its owner can read or write the database: chmod go-rwx " + names}, nil
+	names, err := exposed(s.path, 0o077)
+	if err != nil || names == "" {
+		return list, err
+	}
+	return append(list, "users other than its owner can read or write the database: chmod go-rwx "+names), nil
 }
 
 // Close waits for the calls in flight, then closes all connections.

@@ -26,7 +26,7 @@ func (c *auditCommand) Run(p *program) error {
 	if err != nil {
 		return fmt.Errorf("--since: %w", err)
 	}
-	return p.withStore(false, func(s *config.Settings, st *store) error {
+	return p.withStore(func(s *config.Settings, st *store) error {
 		log, keeps := st.Adapter.(authsvc.AuditLog)
 		if !keeps {
 			return fmt.Errorf("storage %s keeps no audit events", describeStorage(s))

@@ -100,12 +100,26 @@ func (k *checker) checkStorage() {
 		k.report("storage", "", err)
 		return
 	}
-	text, err := k.storageStatus(ctx, st)
-	if err == nil && st.Adapter != nil {
+	text, current, err := k.storageStatus(ctx, st)
+	if err == nil && current && st.Adapter != nil {
 		defer k.checkSecrets(ctx, st)()
 		defer k.checkSealed(st)()
 	}
+	var shared []sharedLine
+	if st.schema != nil {
+		var listing error
+		if shared, listing = sharedLines(ctx, k.settings, st.schema); err == nil {
+			err = listing
+		}
+	}
 	k.report("storage", describeStorage(k.settings)+text, errors.Join(err, st.close()))
+	for _, line := range shared {
+		if line.exists {
+			k.report("table", line.text, nil)
+		} else {
+			k.reportWarnings([]string{"table: " + line.text})
+		}
+	}
 	k.reportWarnings(st.warnings)
 }
 
@@ -178,20 +192,37 @@ func (k *checker) reportWarnings(warnings []string) {
 	}
 }
 
-func (k *checker) storageStatus(ctx context.Context, st *store) (text string, err error) {
+// storageStatus describes the schema. current reports whether the schema is that of this
+// build: otherwise its records cannot be read yet.
+func (k *checker) storageStatus(ctx context.Context, st *store) (text string, current bool, err error) {
 	if st.schema == nil {
-		return "", k.checkAddresses(st)
+		return "", true, k.checkAddresses(st)
 	}
 	status, err := st.schema.Status(ctx)
-	switch {
-	case err != nil:
-		return "", err
-	case status.Current < status.Latest && !k.settings.Storage.Migrate:
-		return "", fmt.Errorf("%s; run `authsvc migrate up`", schemaText(status))
-	case status.Current < status.Latest:
-		return ", " + schemaText(status) + "; serve brings it up to date", nil
+	if err != nil {
+		return "", false, err
 	}
-	return ", " + schemaText(status), errors.Join(st.Ping(ctx), k.checkEngine(ctx, st.Adapter), k.checkAddresses(st))
+	if status.Current < status.Latest {
+		text, err = k.olderStatus(status)
+		return text, false, errors.Join(err, explainTables(k.settings, st.schema.Usable(ctx)))
+	}
+	return ", " + schemaText(status), true, errors.Join(st.Ping(ctx), k.checkEngine(ctx, st.Adapter), k.checkAddresses(st))
+}
+
+// olderStatus describes a schema that lacks migrations. If storage.migrate is false, a
+// service that has run before cannot start with it.
+func (k *checker) olderStatus(status tables.Status) (string, error) {
+	const again = ", after which check reads the records, too"
+	up := "`authsvc migrate up`"
+	switch {
+	case status.Current == 0 && k.settings.Storage.Migrate:
+		return ", nothing has run with it yet; serve or " + up + " sets it up" + again, nil
+	case status.Current == 0:
+		return ", nothing has run with it yet; " + up + " sets it up" + again, nil
+	case !k.settings.Storage.Migrate:
+		return "", fmt.Errorf("%s; run %s", schemaText(status), up)
+	}
+	return ", " + schemaText(status) + "; serve brings it up to date" + again, nil
 }
 
 // checkEngine returns the reason why the engine would not start with a store.

@@ -39,7 +39,7 @@ type (
 
 // withKeys calls do with the engine and the open store. The store may be none.
 func (p *program) withKeys(do func(*engine.Operator) error) error {
-	return p.withStore(false, func(s *config.Settings, st *store) error {
+	return p.withStore(func(s *config.Settings, st *store) error {
 		service, err := prepareEngine(s, st.Adapter)
 		if err == nil {
 			err = s.Explain(service.CheckStore(p.ctx))

@@ -33,7 +33,7 @@ type program struct {
 	stdout, stderr io.Writer
 	sink           *logSink                      // set by serve, kept across reloads; else nil
 	banner         func(*config.Settings) string // set by dev; else nil
-	adapt          func(*config.Settings) error  // set by dev: changes the loaded settings; else nil
+	adapt          func(*config.Settings) error  // set by some commands: changes the loaded settings; else nil
 	collect        func()                        // set by serve: undoes collectLess
 }
 

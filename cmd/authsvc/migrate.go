@@ -32,6 +32,8 @@ type (
 	migrateUp     struct {
 		DryRun bool `help:"Only print what would be done."`
 		SQL    bool `name:"sql" help:"With --dry-run: print the statements (SQL stores only)."`
+		// NewTables is needed once: then the tables exist.
+		NewTables bool `help:"In a compat mode: create the shared tables even if the database has tables that look like them. All users are new there."`
 	}
 	migrateDown struct {
 		DryRun bool `help:"Only print what would be done."`
@@ -48,9 +50,27 @@ type (
 	}
 )
 
-// withStore opens the store without changing its schema, and calls do. It creates a
+// withStore opens the store without changing its schema, and calls do, which reads
+// records. It refuses a store without a schema of ours.
+func (p *program) withStore(do func(*config.Settings, *store) error) error {
+	return p.withOpened(false, func(s *config.Settings, st *store) error {
+		if st.schema == nil {
+			return do(s, st)
+		}
+		status, err := st.schema.Status(p.ctx)
+		if err == nil && status.Current == 0 {
+			err = fmt.Errorf("nothing has run with storage %s yet: run `authsvc migrate up` first", describeStorage(s))
+		}
+		if err != nil {
+			return err
+		}
+		return do(s, st)
+	})
+}
+
+// withOpened opens the store without changing its schema, and calls do. It creates a
 // missing store only if create is set.
-func (p *program) withStore(create bool, do func(*config.Settings, *store) error) (err error) {
+func (p *program) withOpened(create bool, do func(*config.Settings, *store) error) (err error) {
 	s, err := p.load(nil)
 	if err != nil {
 		return err
@@ -68,9 +88,9 @@ func (p *program) withStore(create bool, do func(*config.Settings, *store) error
 	return do(s, st)
 }
 
-// withSchema is withStore for stores with tables.
+// withSchema is withOpened for stores with tables.
 func (p *program) withSchema(create bool, do func(*config.Settings, schema) error) error {
-	return p.withStore(create, func(s *config.Settings, st *store) error {
+	return p.withOpened(create, func(s *config.Settings, st *store) error {
 		if st.schema == nil {
 			return fmt.Errorf("storage %s has no schema", describeStorage(s))
 		}
@@ -80,10 +100,10 @@ func (p *program) withSchema(create bool, do func(*config.Settings, schema) erro
 
 // Run prints the status of the schema.
 func (migrateStatus) Run(p *program) error {
-	return p.withSchema(false, func(_ *config.Settings, sc schema) error { return p.status(sc) })
+	return p.withSchema(false, p.status)
 }
 
-func (p *program) status(sc schema) error {
+func (p *program) status(s *config.Settings, sc schema) error {
 	status, err := sc.Status(p.ctx)
 	if err != nil {
 		return err
@@ -96,11 +116,52 @@ func (p *program) status(sc schema) error {
 		}
 		fmt.Fprintf(p.stdout, "%4d  %s  %s\n", m.Version, state, m.Name)
 	}
-	return nil
+	return p.printShared(s, sc, "")
+}
+
+// printShared prints the tables that an application may share, if the configuration
+// expects an application. Each line begins with prefix.
+func (p *program) printShared(s *config.Settings, sc schema, prefix string) error {
+	lines, err := sharedLines(p.ctx, s, sc)
+	for _, line := range lines {
+		fmt.Fprintln(p.stdout, prefix+line.text)
+	}
+	return err
+}
+
+// A sharedLine describes a shared table.
+type sharedLine struct {
+	text   string
+	exists bool
+}
+
+// sharedLines describes the tables that an application may share, with their rows. It
+// returns nothing if the configuration expects no application: without a compat mode and
+// names of tables.
+func sharedLines(ctx context.Context, s *config.Settings, sc schema) (lines []sharedLine, err error) {
+	n := s.Storage.Naming
+	if sameCompat(s.Engine.Compat, authsvc.CompatNone) && n.Preset == "" && len(n.Tables) == 0 {
+		return nil, nil
+	}
+	list, err := sc.Shared(ctx)
+	for _, t := range list {
+		text := t.Name + ": does not exist and will be created"
+		if t.Exists {
+			one := map[string]string{"User": "person", "Account": "account", "Session": "session", "VerificationToken": "link"}[t.Logical]
+			many := one + "s"
+			if t.Logical == "User" {
+				many = "people"
+			}
+			text = t.Name + ": " + plural(int(t.Rows), one, many)
+		}
+		lines = append(lines, sharedLine{text, t.Exists})
+	}
+	return lines, err
 }
 
 // Run brings the schema up to date.
 func (c migrateUp) Run(p *program) error {
+	p.adapt = func(s *config.Settings) error { s.Storage.NewTables = c.NewTables; return nil }
 	switch {
 	case c.SQL && !c.DryRun:
 		return fmt.Errorf("--sql requires --dry-run: %w", errUsage)
@@ -109,7 +170,7 @@ func (c migrateUp) Run(p *program) error {
 	case c.DryRun:
 		return p.plan(tables.Up)
 	}
-	return p.withSchema(true, func(_ *config.Settings, sc schema) error { return p.migrate(sc, tables.Up) })
+	return p.withSchema(true, func(s *config.Settings, sc schema) error { return p.migrate(s, sc, tables.Up) })
 }
 
 // Run reverts the last migration.
@@ -131,15 +192,15 @@ func (c migrateDown) Run(p *program) error {
 				return err
 			}
 		}
-		return p.migrate(sc, tables.Down)
+		return p.migrate(s, sc, tables.Down)
 	})
 }
 
-func (p *program) migrate(sc schema, d tables.Direction) error {
+func (p *program) migrate(s *config.Settings, sc schema, d tables.Direction) error {
 	if err := sc.Migrate(p.ctx, d); err != nil {
-		return err
+		return explainTables(s, err)
 	}
-	return p.status(sc)
+	return p.status(s, sc)
 }
 
 // confirm asks whether to continue, and returns an error unless the answer is yes.
@@ -183,6 +244,9 @@ func (p *program) statements() error {
 		if !ok {
 			return fmt.Errorf("storage %s is not a SQL store; remove --sql", describeStorage(s))
 		}
+		if err := p.printShared(s, sc, "-- "); err != nil {
+			return err
+		}
 		var latest int64
 		err := planner.Statements(p.ctx, func(m tables.Migration, statement string) {
 			if m.Version != latest {
@@ -194,7 +258,7 @@ func (p *program) statements() error {
 		if err == nil && latest == 0 {
 			fmt.Fprintln(p.stdout, "-- nothing to do")
 		}
-		return err
+		return explainTables(s, err)
 	})
 }
 
@@ -229,8 +293,11 @@ func (p *program) plan(d tables.Direction) error {
 	if d == tables.Up {
 		with = func(do func(*config.Settings, schema) error) error { return p.withPlanned("would create", do) }
 	}
-	return with(func(_ *config.Settings, sc schema) error {
+	return with(func(s *config.Settings, sc schema) error {
 		status, err := sc.Status(p.ctx)
+		if err == nil && d == tables.Up {
+			err = errors.Join(p.printShared(s, sc, ""), explainTables(s, sc.Usable(p.ctx)))
+		}
 		if err != nil {
 			return err
 		}
@@ -285,7 +352,7 @@ func (c migrateIssuer) Run(p *program) error {
 // accept calls do, which replaces a record that the engine compares at the start, and
 // prints the returned text. In a dry run, do must not replace the record.
 func (p *program) accept(dryRun bool, do func(*config.Settings, authsvc.Adapter) (text string, err error)) error {
-	return p.withStore(false, func(s *config.Settings, st *store) error {
+	return p.withStore(func(s *config.Settings, st *store) error {
 		if st.Adapter == nil {
 			return fmt.Errorf("storage %s keeps no records", describeStorage(s))
 		}

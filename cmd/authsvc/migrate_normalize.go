@@ -17,7 +17,7 @@ type migrateNormalize struct {
 // up, and names the users whose address it cannot rewrite. It prints IDs but no
 // addresses, because its output may end up in a log.
 func (c migrateNormalize) Run(p *program) error {
-	return p.withStore(false, func(s *config.Settings, st *store) error {
+	return p.withStore(func(s *config.Settings, st *store) error {
 		if st.Adapter == nil {
 			return fmt.Errorf("storage %s keeps no users", describeStorage(s))
 		}

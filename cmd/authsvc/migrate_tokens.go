@@ -14,7 +14,7 @@ type migrateTokens struct {
 // Run has the engine rewrite the stored tokens of providers. It names the accounts of
 // which some tokens are left as they are.
 func (c migrateTokens) Run(p *program) error {
-	return p.withStore(false, func(s *config.Settings, st *store) error {
+	return p.withStore(func(s *config.Settings, st *store) error {
 		if st.Adapter == nil {
 			return fmt.Errorf("storage %s keeps no accounts", describeStorage(s))
 		}

@@ -35,6 +35,10 @@ type store struct {
 // A schema manages the tables of a store.
 type schema interface {
 	Status(ctx context.Context) (tables.Status, error)
+	// Shared lists the tables or collections that an application may share.
+	Shared(ctx context.Context) ([]tables.SharedTable, error)
+	// Usable returns why migrating would be refused.
+	Usable(ctx context.Context) error
 	Migrate(ctx context.Context, d tables.Direction) error
 }
 
@@ -140,8 +144,11 @@ func openStore(ctx context.Context, s *config.Settings, migrate bool) (*store, e
 		if errors.Is(err, sqlite.ErrDamaged) {
 			fix = "put a backup of the database in its place, or move it away to start with an empty one"
 		}
-		return nil, openError{config.Mistakes{s.Mistake("storage.url", "cannot be used: "+oneLine(err), fix)},
-			d.unreachable != nil && d.unreachable(err)}
+		mistakes := tableMistakes(s, err)
+		if len(mistakes) == 0 {
+			mistakes = config.Mistakes{s.Mistake("storage.url", "cannot be used: "+oneLine(err), fix)}
+		}
+		return nil, openError{mistakes, d.unreachable != nil && d.unreachable(err)}
 	}
 	if c.Sessions == "" {
 		return st, nil
@@ -156,6 +163,27 @@ func openStore(ctx context.Context, s *config.Settings, migrate bool) (*store, e
 			" are not used, and NextAuth does not see the sessions of authsvc: signed-in users must sign in again; leave session.store out to share sessions")
 	}
 	return combined, nil
+}
+
+// tableMistakes returns the mistakes if err is about tables that exist.
+func tableMistakes(s *config.Settings, err error) (list config.Mistakes) {
+	var missed *tables.MissedError
+	if errors.As(err, &missed) {
+		list = append(list, s.Mistake(missed.Key, missed.Problem, missed.Fix))
+	}
+	var unusable *tables.UnusableError
+	if errors.As(err, &unusable) {
+		list = append(list, s.Mistake("storage.url", "names a database whose tables cannot be used: "+oneLine(unusable.Err), "nothing was changed"))
+	}
+	return list
+}
+
+// explainTables adds the key of the configuration to an error about existing tables.
+func explainTables(s *config.Settings, err error) error {
+	if list := tableMistakes(s, err); len(list) > 0 {
+		return list
+	}
+	return err
 }
 
 const redisFix = "check host, port, password and number of the Redis"
@@ -218,8 +246,12 @@ func naming(s config.Storage) sqlite.Naming {
 	return sqlite.Naming{Preset: s.Naming.Preset, Tables: s.Naming.Tables, Columns: s.Naming.Columns, UserColumns: s.Naming.UserColumns}
 }
 
+// shares reports whether the tables of an application are expected, as in the compat
+// modes.
+func shares(s config.Storage) bool { return s.PlainTokens && !s.NewTables }
+
 func openSQLite(ctx context.Context, s config.Storage) (*store, error) {
-	db, err := sqlite.Open(ctx, s.URL, sqlite.Options{Migrate: s.Migrate, Naming: naming(s), Private: s.PlainTokens})
+	db, err := sqlite.Open(ctx, s.URL, sqlite.Options{Migrate: s.Migrate, Naming: naming(s), Private: s.PlainTokens, Shares: shares(s)})
 	if err != nil {
 		return nil, err
 	}
@@ -251,7 +283,7 @@ func checkFolder(dir string) error {
 }
 
 func openPostgres(ctx context.Context, s config.Storage) (*store, error) {
-	db, err := postgres.Open(ctx, s.URL, postgres.Options{Migrate: s.Migrate, Naming: naming(s)})
+	db, err := postgres.Open(ctx, s.URL, postgres.Options{Migrate: s.Migrate, Naming: naming(s), Shares: shares(s)})
 	if err != nil {
 		return nil, err
 	}
@@ -259,7 +291,7 @@ func openPostgres(ctx context.Context, s config.Storage) (*store, error) {
 }
 
 func openMySQL(ctx context.Context, s config.Storage) (*store, error) {
-	db, err := mysql.Open(ctx, s.URL, mysql.Options{Migrate: s.Migrate, Naming: naming(s)})
+	db, err := mysql.Open(ctx, s.URL, mysql.Options{Migrate: s.Migrate, Naming: naming(s), Shares: shares(s)})
 	if err != nil {
 		return nil, err
 	}
@@ -267,7 +299,7 @@ func openMySQL(ctx context.Context, s config.Storage) (*store, error) {
 }
 
 func openMongoDB(ctx context.Context, s config.Storage) (*store, error) {
-	db, err := mongodb.Open(ctx, s.URL, mongodb.Options{Migrate: s.Migrate, Naming: naming(s)})
+	db, err := mongodb.Open(ctx, s.URL, mongodb.Options{Migrate: s.Migrate, Naming: naming(s), Shares: shares(s)})
 	if err != nil {
 		return nil, err
 	}

@@ -76,7 +76,7 @@ type people struct {
 // withPeople calls do with the engine and the open store. The service may or may not be
 // running.
 func (p *program) withPeople(do func(*people) error) error {
-	return p.withStore(false, func(s *config.Settings, st *store) error {
+	return p.withStore(func(s *config.Settings, st *store) error {
 		if st.Adapter == nil {
 			return fmt.Errorf("storage %s keeps no users", describeStorage(s))
 		}

@@ -203,13 +203,20 @@ func (a *Adapter) contractError(op string, err error) error {
 		err = authsvc.ErrConflict
 	case a.dialect.NoSuchTable != nil && a.dialect.NoSuchTable(err):
 		err = fmt.Errorf("is the schema migrated? %w", err)
-	case a.dialect.Remedy != nil:
-		if remedy := a.dialect.Remedy(err); remedy != "" {
-			err = fmt.Errorf("%w: %s", err, remedy)
-		}
+	case a.dialect.Said != nil:
+		err = saidError{err, a.dialect.Said(err)}
 	}
 	return fmt.Errorf("%s: %w", op, err)
 }
+
+// A saidError replaces the text of an error.
+type saidError struct {
+	error
+	text string
+}
+
+func (e saidError) Error() string { return e.text }
+func (e saidError) Unwrap() error { return e.error }
 
 func (a *Adapter) noSuchID(err error) bool {
 	return a.dialect.NoSuchID != nil && a.dialect.NoSuchID(err)

@@ -66,6 +66,10 @@ type Dialect struct {
 	// Unique and ForeignKey report which constraint refused a write.
 	Unique     func(error) bool
 	ForeignKey func(error) bool
+	// Said returns the text of an error for the log, without values of rows, which may
+	// be secret, and with what to do about an error that repeating does not mend. Nil:
+	// the text of the error.
+	Said func(error) string
 	// Retryable reports an error that rolled back a transaction which may succeed the
 	// next time.
 	Retryable func(error) bool
@@ -78,9 +82,6 @@ type Dialect struct {
 	// NoSuchTable reports that a table or a column is missing. Nil: preparing the
 	// statements detects that.
 	NoSuchTable func(error) bool
-	// Remedy returns what an operator must do about an error that repeating does not
-	// mend, or "". Nil: nothing.
-	Remedy func(error) string
 }
 
 // setDefaults sets the defaults for a driver that uses [time.Time].

@@ -10,8 +10,8 @@ import (
 // A Catalog holds the queries that describe a table. Each takes the name of the table,
 // once for every ? if the database writes parameters so.
 type Catalog struct {
-	// Columns selects the Name, Type, Number, UUID, Size, Folded, Required and
-	// HasDefault of each [Column], or the values that Column scans.
+	// Columns selects the Name, Type, Number, UUID, Size, Folded, Required, HasDefault,
+	// Base, NotNull and Generated of each [Column], or the values that Column scans.
 	Columns string
 	// Column scans a row of Columns. Nil: scan the listed fields.
 	Column func(Row) (Column, error)
@@ -116,7 +116,8 @@ func (c *Catalog) scanColumn(rows Row, t *Table) (err error) {
 	if c.Column != nil {
 		column, err = c.Column(rows)
 	} else {
-		err = rows.Scan(&column.Name, &column.Type, &column.Number, &column.UUID, &column.Size, &column.Folded, &column.Required, &column.HasDefault)
+		err = rows.Scan(&column.Name, &column.Type, &column.Number, &column.UUID, &column.Size, &column.Folded, &column.Required, &column.HasDefault,
+			&column.Base, &column.NotNull, &column.Generated)
 	}
 	t.Columns = append(t.Columns, column)
 	return err

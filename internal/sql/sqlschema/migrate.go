@@ -266,9 +266,14 @@ func (d *Database) Prepare(ctx context.Context, migrate bool) (Tables, error) {
 		return nil, fmt.Errorf("%s: %s: %w", d.Scheme, d.Where, stores.TooNew(version, Latest()))
 	}
 	if migrate && version < Latest() {
+		before, err := d.Tables(ctx)
+		if err != nil {
+			return nil, d.withScheme(err)
+		}
 		if err := d.Migrate(ctx, stores.Up); err != nil { // also verifies them
 			return nil, err
 		}
+		d.created = missing(before)
 	}
 	found, err := d.Tables(ctx)
 	if err == nil && version == Latest() {

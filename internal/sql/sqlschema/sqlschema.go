@@ -27,9 +27,14 @@ type Database struct {
 	// Where names the database in errors, without a password.
 	Where string
 	// DB connects as a user who may change the schema.
-	DB    *sql.DB
-	Names sqladapter.Names
-	Quote func(name string) string
+	DB *sql.DB
+	// Naming gives Names.
+	Naming sqladapter.Naming
+	Names  sqladapter.Names
+	// Shares means that the shared tables should be those of another program. If tables
+	// that look like them exist, Migrate refuses to create them.
+	Shares bool
+	Quote  func(name string) string
 	// Files has a folder schema with user.sql, account.sql, session.sql and
 	// verificationtoken.sql, which each create one shared table, and NAME.up.sql and
 	// NAME.down.sql for our own tables. Statements must end with ";\n" and be
@@ -45,11 +50,23 @@ type Database struct {
 	// InspectAll describes the existing tables of these names. Nil: Inspect is called
 	// for each.
 	InspectAll func(ctx context.Context, q Querier, tables []string) (map[string]*Table, error)
+	// AllColumns selects the schema, the table and the name of every column of the
+	// database, table by table. The schema is "" for tables that statements find without
+	// one.
+	AllColumns string
+	// SchemaParameter returns the parameter of a URL that makes statements find the
+	// tables of a schema. Nil: AllColumns selects no schema.
+	SchemaParameter func(schema string) string
 	// FoldNames means that column names are not case-sensitive.
 	FoldNames bool
 	// FoldText means that tables of other programs usually compare text loosely in this
 	// database, so the adapter compares again. Otherwise such text is refused.
 	FoldText bool
+	// Typing says how strictly the database treats the types of columns.
+	Typing Typing
+	// Remedy returns the statements that change a column as needed, or says what to do.
+	// table is a physical name.
+	Remedy func(table string, t *Table, c *Column, r Repair) string
 	// TimeIndex returns the expression of an index over a time column for the sweep.
 	// Nil: the column.
 	TimeIndex func(column string) string
@@ -69,7 +86,8 @@ type Database struct {
 	// changes cannot be tried and rolled back.
 	Commits bool
 
-	prepared Tables // result of Prepare
+	prepared Tables   // result of Prepare
+	created  []string // by Prepare: logical names of shared tables
 	// PingTimeout bounds Ping. 0: only its context bounds it.
 	PingTimeout time.Duration
 }
@@ -105,6 +123,9 @@ type Column struct {
 	UUID       bool   // holds UUIDs
 	Size       int    // of text, in characters, or of an integer, in bytes; 0: enough
 	Folded     bool   // text not compared byte for byte
+	Base       string // the built-in type that Type is based on; empty: Type
+	NotNull    bool   // NULL is refused
+	Generated  bool   // the database computes it, and refuses other values
 	Required   bool   // an INSERT must name it
 	HasDefault bool   // the database supplies a missing value
 	// Precision is the precision of a time that does not hold milliseconds; 0: enough.

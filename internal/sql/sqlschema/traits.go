@@ -136,7 +136,8 @@ func (d *Database) Warnings(ctx context.Context) ([]string, error) {
 			return nil, err
 		}
 	}
-	var list []string
+	_, some := d.judgements(found)
+	list := append(d.createdWarning(), some...)
 	t := found["Account"]
 	for _, logical := range []string{"Account.refresh_token", "Account.access_token", "Account.id_token"} {
 		if t == nil {

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+
+	"authsvc/internal/sql/stores"
 )
 
 // checkUsable checks, before any change, whether the existing tables will be usable
@@ -15,9 +17,10 @@ func (d *Database) checkUsable(ctx context.Context, q Querier) error {
 		return err
 	}
 	v := verifier{Database: d, found: found}
+	missed := d.checkMissed(ctx, q, found)
 	v.columns()
 	if len(v.errs) > 0 { // later checks would report missing columns again
-		return v.err()
+		return errors.Join(missed, v.err())
 	}
 	for _, r := range indexRules() {
 		if t := found[r.table]; t != nil && r.unique {
@@ -28,7 +31,7 @@ func (d *Database) checkUsable(ctx context.Context, q Querier) error {
 			}
 		}
 	}
-	return v.err()
+	return errors.Join(missed, v.err())
 }
 
 // Verify checks that the shared tables follow the rules that the adapter relies on.
@@ -83,14 +86,11 @@ func (v *verifier) err() error {
 	if len(v.errs) == 0 {
 		return nil
 	}
-	return fmt.Errorf("cannot use the tables: %w", errors.Join(v.errs...))
+	return &stores.UnusableError{Err: errors.Join(v.errs...)}
 }
 
-// idLength is the length of the ids that the engine proposes, in characters.
-const idLength = 36
-
-// columns requires the columns of the interface, and requires that no other column
-// needs a value.
+// columns requires the columns of the interface with types that take what authsvc
+// writes, and requires that no other column needs a value.
 func (v *verifier) columns() {
 	known := map[string]map[*Column]bool{}
 	for _, logical := range v.Names.Columns() {
@@ -115,9 +115,10 @@ func (v *verifier) columns() {
 			known[table] = map[*Column]bool{}
 		}
 		known[table][c] = true
-		if strings.HasSuffix(logical, ".id") && !c.Number && c.Size > 0 && c.Size < idLength {
-			v.fail("table %s: column %s (%s) is too narrow for ids of %d characters: widen it", v.Names[table], c.Name, c.Type, idLength)
-		}
+	}
+	never, _ := v.judgements(v.found)
+	for _, text := range never {
+		v.add(errors.New(text))
 	}
 	if t := v.found["User"]; t != nil {
 		for _, name := range v.Names.UserColumns() {

@@ -22,6 +22,9 @@ type Store interface {
 	Status(context.Context) (stores.Status, error)
 	Migrate(context.Context, stores.Direction) error
 	Statements(context.Context, func(stores.Migration, string)) error
+	Shared(context.Context) ([]stores.SharedTable, error)
+	Usable(context.Context) error
+	Warnings(context.Context) ([]string, error)
 	Close() error
 }
 
@@ -201,4 +204,13 @@ func CloseAtEnd(t testing.TB, c io.Closer) {
 			t.Error(err)
 		}
 	})
+}
+
+// Rename replaces quoted names in a schema.
+func Rename(schema string, names map[string]string) string {
+	var pairs []string
+	for old, changed := range names {
+		pairs = append(pairs, old, changed)
+	}
+	return strings.NewReplacer(pairs...).Replace(schema)
 }

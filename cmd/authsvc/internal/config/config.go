@@ -70,6 +70,9 @@ type Storage struct {
 	// PlainTokens means that session tokens are stored as they are, as in the compat
 	// modes. The code that opens the store sets it.
 	PlainTokens bool
+	// NewTables means that shared tables may be created although another program has
+	// tables that look like them. A command sets it.
+	NewTables bool
 }
 
 // Naming names shared tables and columns; see the SQL stores.
