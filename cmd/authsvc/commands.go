@@ -27,6 +27,7 @@ type commands struct {
 	Dev         devCommand         `cmd:"" help:"Try it out on http://localhost:3000, without configuration, or with -c your own."`
 	Check       checkCommand       `cmd:"" help:"Check configuration, storage, providers and mail."`
 	Migrate     migrateCommand     `cmd:"" help:"Show and change the schema and the records of the store."`
+	MigrateFrom migrateFromCommand `cmd:"" help:"Propose a configuration for an application that uses NextAuth.js."`
 	Users       usersCommand       `cmd:"" help:"Show people, add, invite, change, block and delete them."`
 	Sessions    sessionsCommand    `cmd:"" help:"Show the sessions of a user, and end one."`
 	Accounts    accountsCommand    `cmd:"" help:"Show the identities of a user at providers, and remove one."`

@@ -1,0 +1,102 @@
+package main
+
+import (
+	"database/sql"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"authsvc/cmd/authsvc/internal/migratefrom"
+	"authsvc/internal/test/servertest"
+)
+
+// TestMigrateFromDatabase compares databases with the tables that a folder names: ones
+// that fit, ones under other names, and ones with columns that are wrong.
+func TestMigrateFromDatabase(t *testing.T) {
+	t.Parallel()
+	for name, driver := range map[string]string{"sqlite": "sqlite", "postgres": "pgx"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			source := filepath.Join(t.TempDir(), "app.db")
+			location := "sqlite:" + source
+			if name == "postgres" {
+				location = servertest.Postgres(t)
+				source = location
+			}
+			db, err := sql.Open(driver, source)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer db.Close()
+			for statement := range strings.SplitSeq(`CREATE TABLE users (id TEXT PRIMARY KEY, name TEXT, email TEXT, "emailVerified" TIMESTAMP, image TEXT, role TEXT, tenant TEXT NOT NULL);
+				CREATE TABLE account (id TEXT PRIMARY KEY);
+				CREATE TABLE app_session ("sessionToken" TEXT PRIMARY KEY, "userId" TEXT NOT NULL, expires TIMESTAMP NOT NULL);
+				CREATE TABLE posts (id TEXT PRIMARY KEY);
+				INSERT INTO users (id, tenant) VALUES ('1', 'a'), ('2', 'b')`, ";") {
+				if _, err := db.ExecContext(t.Context(), statement); err != nil {
+					t.Fatal(statement, err)
+				}
+			}
+			r := &migratefrom.Report{Storage: migratefrom.Storage{UserColumns: []string{"role", "plan"},
+				Tables: map[string]string{"User": "users", "Account": "account"}, Columns: map[string]string{"User.image": "avatar"}}}
+			p := &program{ctx: t.Context()}
+			p.readDatabase(r, location)
+			want := []string{
+				"open  database: users has no column avatar: add it, or set storage.columns: {User.image: NAME}",
+				"open  database: users has no column plan, which storage.user_columns lists",
+				"open  database: users.tenant needs a value that authsvc does not know: give it a default",
+				"open  database: account has no column userId: add it, or set storage.columns: {Account.userId: NAME}",
+				"open  database: there is no table Session, but app_session (0 rows): set storage.tables: {Session: NAME}, or search_path in storage.url",
+				"note  database: there is no table VerificationToken; authsvc makes it",
+			}
+			all := ""
+			for _, f := range r.Findings {
+				all += f.String() + "\n"
+			}
+			for _, line := range want {
+				if !strings.Contains(all, line+"\n") {
+					t.Errorf("no line %q in\n%s", line, all)
+				}
+			}
+			fits := &migratefrom.Report{Storage: migratefrom.Storage{Tables: map[string]string{"User": "users"}}}
+			fits.Compare([]migratefrom.Table{{Name: "users", Visible: true, Rows: 2, Columns: []migratefrom.Column{
+				{Name: "id", Required: true}, {Name: "name"}, {Name: "email"}, {Name: "emailVerified"}, {Name: "image"}, {Name: "role"}}}})
+			if have := fits.Findings[0].String(); have != "ok    database: users (2 rows), further columns: role" {
+				t.Error(have)
+			}
+			if _, err := db.ExecContext(t.Context(), "INSERT INTO posts VALUES ('1')"); err != nil {
+				t.Errorf("the database was left locked: %v", err)
+			}
+		})
+	}
+}
+
+// TestReadsOnly: no statement can change a row of a database that is opened to be read.
+func TestReadsOnly(t *testing.T) {
+	t.Parallel()
+	for name, location := range map[string]string{"sqlite": "sqlite:" + filepath.Join(t.TempDir(), "app.db"), "postgres": servertest.Postgres(t), "mysql": servertest.MySQL(t)} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if code, out := runCommand(t, nil, "migrate", "up", "--config", storageConfig(t, location)); code != exitOK {
+				t.Fatal(out)
+			}
+			tables, err := readTables(t.Context(), location)
+			if err != nil || len(tables) < 4 {
+				t.Fatalf("%d tables, %v", len(tables), err)
+			}
+			db, _, _, err := openReadOnly(location)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer db.Close()
+			tx, err := db.BeginTx(t.Context(), &sql.TxOptions{ReadOnly: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer tx.Rollback() //nolint:errcheck // it changes nothing
+			if _, err := tx.ExecContext(t.Context(), "DELETE FROM authsvc_meta"); err == nil {
+				t.Error("rows were deleted")
+			}
+		})
+	}
+}
