@@ -64,7 +64,19 @@ type Config struct {
 	// TrustedProxies lists the proxies whose X-Forwarded-For is trusted; from all
 	// others it is ignored.
 	TrustedProxies []netip.Prefix
-	Cookies        CookieOptions
+	// ProxyKeys lists keys of at least 32 printable ASCII characters. A request with one
+	// of them in its only Authsvc-Proxy-Key header counts as one of a trusted proxy,
+	// whatever its address is. The keys are for front ends without a fixed address; they
+	// do not permit gate checks. With several, you can replace one without an
+	// interruption.
+	ProxyKeys []string
+	// ForwardedHost serves requests whose Host is not the host of URL, if a trusted proxy
+	// sent them with a single X-Forwarded-Host that names the host of URL. It is for
+	// proxies that cannot pass Host on, and needs TrustedProxies or ProxyKeys. The proxy
+	// must replace the X-Forwarded-Host of clients. Links and cookies still use URL. A
+	// host of Gate stays that host.
+	ForwardedHost bool
+	Cookies       CookieOptions
 	// HSTS is the max-age of the Strict-Transport-Security header: for this long
 	// browsers reach the host of URL only by https, whatever else it serves. Default:
 	// 0, which leaves the header to the proxy in front. It needs an https URL.

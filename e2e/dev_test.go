@@ -18,12 +18,19 @@ import (
 func startDev(t *testing.T) (origin, issuer string) {
 	t.Helper()
 	requested(t, "Node and Chromium")
+	return runDev(t, "")
+}
+
+// runDev runs `authsvc dev --url front`, or without --url. It returns dev's own address
+// and the issuer.
+func runDev(t *testing.T, front string) (at, issuer string) {
+	t.Helper()
 	port := twoPorts(t)
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	started, out := io.Pipe()
 	go func() {
-		done <- dev.Run(ctx, dev.Options{Dir: t.TempDir(), Port: port, Host: "localhost", Out: out,
+		done <- dev.Run(ctx, dev.Options{Dir: t.TempDir(), Port: port, Host: "localhost", URL: front, Out: out,
 			Log: slog.New(slog.NewTextHandler(io.Discard, nil))})
 		out.Close()
 	}()

@@ -174,6 +174,11 @@ var runtimes = map[string][]string{
 	"bun":  {"node_modules/@oven/bun-linux-x64/bin/bun", "run", "server.mjs"},
 }
 
+// installedRuntimes installs the runtimes and authsvc-client, once for all tests.
+var installedRuntimes = sync.OnceValue(func() error {
+	return errors.Join(npm.Install(runtimesDir), npm.Pack(filepath.Join("..", "clients", "js"), runtimesDir))
+})
+
 // startRuntimes serves /deno/ and /bun/ if they are available, and returns the
 // available ones.
 func (s *site) startRuntimes(t *testing.T) (kinds []string) {
@@ -181,7 +186,7 @@ func (s *site) startRuntimes(t *testing.T) (kinds []string) {
 	if runtime.GOOS != "linux" || runtime.GOARCH != "amd64" {
 		return nil
 	}
-	if err := errors.Join(npm.Install(runtimesDir), npm.Pack(filepath.Join("..", "clients", "js"), runtimesDir)); err != nil {
+	if err := installedRuntimes(); err != nil {
 		t.Fatal(err)
 	}
 	for kind, command := range runtimes {

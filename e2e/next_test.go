@@ -24,17 +24,26 @@ import (
 )
 
 // nextDir is a Next.js application with edge middleware, the app router, the pages
-// router and a route handler.
+// router, route handlers and rewrites.
 const nextDir = "next"
+
+// rewritesPort is the port to which the application's rewrites lead, which Next.js reads
+// when it builds.
+var rewritesPort = sync.OnceValues(func() (int, error) { return freeport.Pick(1) })
 
 // builtNext installs and builds the application.
 var builtNext = sync.OnceValue(func() error {
+	port, err := rewritesPort()
+	if err != nil {
+		return err
+	}
 	if err := errors.Join(npm.Install(nextDir), npm.Pack(filepath.Join("..", "clients", "js"), nextDir)); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
 	build := nextCommand(ctx, "build")
+	build.Env = append(build.Env, fmt.Sprintf("AUTHSVC_REWRITES=http://127.0.0.1:%d", port))
 	if out, err := build.CombinedOutput(); err != nil {
 		return fmt.Errorf("next build: %w\n%s", err, out)
 	}
@@ -51,14 +60,24 @@ func nextCommand(ctx context.Context, args ...string) *exec.Cmd {
 // a proxy to it.
 func startNext(t *testing.T, environment ...string) http.Handler {
 	t.Helper()
-	if err := builtNext(); err != nil {
-		t.Fatal(err)
-	}
 	port, err := freeport.Pick(1)
 	if err != nil {
 		t.Fatal(err)
 	}
-	at := fmt.Sprintf("127.0.0.1:%d", port)
+	logs := runNext(t, port, environment...)
+	// The proxy logs requests that a tab cancels.
+	return &httputil.ReverseProxy{ErrorLog: log.New(logs, "proxy: ", 0), Rewrite: func(r *httputil.ProxyRequest) {
+		r.SetURL(&url.URL{Scheme: "http", Host: fmt.Sprintf("127.0.0.1:%d", port)})
+		r.Out.Host = r.In.Host
+	}}
+}
+
+// runNext serves the application on a port of 127.0.0.1, and returns its log.
+func runNext(t *testing.T, port int, environment ...string) *logbuffer.Buffer {
+	t.Helper()
+	if err := builtNext(); err != nil {
+		t.Fatal(err)
+	}
 	logs := &logbuffer.Buffer{}
 	program := nextCommand(t.Context(), "start", "-H", "127.0.0.1", "-p", fmt.Sprint(port))
 	program.Env = append(program.Env, environment...)
@@ -74,20 +93,15 @@ func startNext(t *testing.T, environment ...string) http.Handler {
 		}
 	})
 	for deadline := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
-		res, err := http.Get("http://" + at + "/nosuch")
+		res, err := http.Get(fmt.Sprintf("http://127.0.0.1:%d/nosuch", port))
 		if err == nil {
 			res.Body.Close()
-			break
+			return logs
 		}
 		if time.Now().After(deadline) {
 			t.Fatalf("Next.js does not answer: %v\n%s", err, logs)
 		}
 	}
-	// The proxy logs requests that a tab cancels.
-	return &httputil.ReverseProxy{ErrorLog: log.New(logs, "proxy: ", 0), Rewrite: func(r *httputil.ProxyRequest) {
-		r.SetURL(&url.URL{Scheme: "http", Host: at})
-		r.Out.Host = r.In.Host
-	}}
 }
 
 // TestNext checks one session in middleware, server components, pages, a route

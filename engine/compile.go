@@ -25,7 +25,7 @@ func compile(c *authsvc.Config) (*Service, *builder) {
 	checkAccount(b, s.accountRoom)
 	checkSignUp(b, s.desk)
 	for _, check := range []func(*builder, *Service){
-		checkOrigins, checkInternalHosts, checkCookies, checkPages, checkRateLimit, checkProxies, checkHSTS, checkEnums,
+		checkOrigins, checkInternalHosts, checkCookies, checkPages, checkRateLimit, checkProxies, checkForwarded, checkHSTS, checkEnums,
 	} {
 		check(b, s)
 	}

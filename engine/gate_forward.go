@@ -66,7 +66,7 @@ const maxPassHeaders = 50
 // read its name alike and it is not misleading, or if PassHeaders names it.
 func (g *gateRoom) arrives(name string, f *forwards) bool {
 	switch {
-	case g.isIdentity(name), f.upstream && gate.Forwarding(name):
+	case g.isIdentity(name), name == proxyKeyHeader, f.upstream && gate.Forwarding(name):
 		return false
 	case gate.PlainName(name) && !gate.Misleading(name):
 		return true

@@ -14,6 +14,7 @@ func (gt *gateRoom) Guard(next http.Handler) http.Handler {
 		next = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { gt.site.newRequest(r).respond(w, notServed) })
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		r = gt.site.forwarded(r)
 		rq := gt.site.newRequest(r)
 		rq.route = &gateRoute
 		v := gt.judge(rq, r.Host, r.Method, targetOf(r), r.Header, true)

@@ -50,6 +50,16 @@ func (s *Service) ChecksGate(r *http.Request) bool {
 	return s.gateRoom.ChecksGate(r)
 }
 
+// Forwarded returns r or, if Config.ForwardedHost lets X-Forwarded-Host stand for Host, a
+// copy of r whose Host is the host of URL. ServeHTTP and Guard do the same themselves. A
+// program that serves only some hosts calls Forwarded before it looks at Host.
+func (s *Service) Forwarded(r *http.Request) *http.Request {
+	if s.gateRoom.ChecksGate(r) { // there, X-Forwarded-Host is part of the question
+		return r
+	}
+	return s.site.forwarded(r)
+}
+
 // InternalHost reports whether a Host header names one of Config.InternalHosts. At
 // these hosts, ServeHTTP answers only the requests that the documentation of
 // Config.InternalHosts names, and refuses all others. A program that otherwise serves only the host of URL must pass

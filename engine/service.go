@@ -33,10 +33,10 @@ type origins struct {
 }
 
 // warned holds one Once for each warning that is logged once per process.
-type warned struct{ chunks, proxy, stripped, slash, internal, shared, reserved *sync.Once }
+type warned struct{ chunks, proxy, proxyKey, stripped, slash, internal, shared, reserved *sync.Once }
 
 func newWarned() warned {
-	return warned{&sync.Once{}, &sync.Once{}, &sync.Once{}, &sync.Once{}, &sync.Once{}, &sync.Once{}, &sync.Once{}}
+	return warned{&sync.Once{}, &sync.Once{}, &sync.Once{}, &sync.Once{}, &sync.Once{}, &sync.Once{}, &sync.Once{}, &sync.Once{}}
 }
 
 // publicURL holds the parts of the service's address.
@@ -99,6 +99,7 @@ func (s *Service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.gateRoom.answerCheck(rq, w, rt, rest)
 		return
 	}
+	rq.r = s.site.forwarded(r)
 	rq.respond(w, rq.act())
 }
 

@@ -71,8 +71,8 @@ func shownNetwork(ip netip.Addr) string {
 	return p.String()
 }
 
-// clientIP returns the address of the peer. If the peer is a trusted proxy, it returns
-// the right-most address in X-Forwarded-For that is not a trusted proxy's.
+// clientIP returns the address of the peer. If the peer is a trusted proxy, by its
+// address or by its key, it returns the right-most address in X-Forwarded-For that is not a trusted proxy's.
 func (rq *request) clientIP() netip.Addr {
 	ap, err := netip.ParseAddrPort(rq.r.RemoteAddr)
 	if err != nil {
@@ -80,9 +80,10 @@ func (rq *request) clientIP() netip.Addr {
 	}
 	ip := ap.Addr().Unmap().WithZone("")
 	lines := rq.r.Header["X-Forwarded-For"]
+	proven := rq.proven(rq.r)
 	for i := len(lines) - 1; i >= 0; i-- {
 		for hop := range lastToFirst(lines[i]) {
-			if !rq.trustedProxy(ip) {
+			if !proven && !rq.trustedProxy(ip) {
 				rq.warnProxy(ip)
 				return ip
 			}
@@ -90,7 +91,7 @@ func (rq *request) clientIP() netip.Addr {
 			if !ok {
 				return ip
 			}
-			ip = next.Unmap().WithZone("")
+			ip, proven = next.Unmap().WithZone(""), false
 		}
 	}
 	return ip
@@ -101,7 +102,7 @@ func (rq *request) clientIP() netip.Addr {
 // client in.
 func (rq *request) client() authsvc.RequestClient {
 	ip := rq.clientIP()
-	if len(rq.r.Header["X-Forwarded-For"]) == 0 && rq.trustedProxy(ip) {
+	if len(rq.r.Header["X-Forwarded-For"]) == 0 && (rq.trustedProxy(ip) || rq.proven(rq.r)) {
 		ip = netip.Addr{}
 	}
 	return authsvc.RequestClient{IP: ip, Agent: rq.r.UserAgent()}

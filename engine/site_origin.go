@@ -74,7 +74,7 @@ func misdirected(rq *request) outcome {
 	}
 	rq.warned.internal.Do(func() {
 		rq.Log.Warn("refused a request that is not allowed on an internal host, from now on silently; "+
-			"browsers must use the host of the URL, and a proxy in front must pass on their Host header",
+			"browsers must use the host of the URL, and a proxy in front must pass on their Host header, or name it in X-Forwarded-Host with forwarded_host: true",
 			"host", text.Printable(rq.r.Host, 100), "method", text.Printable(rq.r.Method, 10), "path", text.Printable(rq.r.URL.EscapedPath(), 80))
 	})
 	return notServed

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"crypto/sha256"
 	"net/http"
 	"net/netip"
 	"sync/atomic"
@@ -35,10 +36,13 @@ type site struct {
 	origins origins
 	hosts   *gate.Table // nil: no programs are behind the gate
 	proxies []netip.Prefix
-	routes  map[string]*route
-	hooks   hooks
-	bodies  *bodySlots
-	warned  warned
+	// forwardsHost lets the X-Forwarded-Host of a proxy stand for Host.
+	forwardsHost bool
+	proxyKeys    [][sha256.Size]byte // digests of Config.ProxyKeys
+	routes       map[string]*route
+	hooks        hooks
+	bodies       *bodySlots
+	warned       warned
 
 	flows     map[string]flow // by provider id
 	positions map[string]int  // index in Config.Providers, by provider id

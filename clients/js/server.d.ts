@@ -80,6 +80,65 @@ export declare function protect<S = Session, R extends Request = Request, M exte
   handler: (request: R, session: S, ...more: M) => Response | Promise<Response>,
 ): (request: R, ...more: M) => Promise<Response>;
 
+/** The options of {@link handler}. */
+export interface HandlerOptions {
+  /**
+   * The address at which this server reaches the service. A path in it replaces
+   * `/api/auth`, here and there. A function is called for every request.
+   */
+  url: string | URL | (() => string | URL);
+  /**
+   * One of the service's `proxy_keys`, which shows the service that a request comes
+   * from this server. Leave it out if this server's address is among its
+   * `trusted_proxies`. At least 32 printable ASCII characters; use https then.
+   */
+  key?: string | (() => string | undefined);
+  /**
+   * The origin that browsers use, which is the origin of the service's `url`. If it
+   * is set, requests with another Host get 421 here. The service refuses them anyway.
+   */
+  origin?: string;
+  /** Milliseconds that the service may take to answer; default 30000. */
+  timeout?: number;
+  /**
+   * Returns the address of the client, or the `X-Forwarded-For` that a proxy in front
+   * of this server has written. It gets the first argument of the route handler.
+   * Default: the `X-Forwarded-For` of the request, followed by the address of the
+   * connection. A route handler of Next.js (app router) and of edge runtimes does not
+   * know that address; without this option, all clients then share one rate limit.
+   */
+  clientAddress?: (request: any) => string | null | undefined;
+  /**
+   * Replaces the HTTP client, which is that of Node.js or, where there is none, the
+   * runtime's fetch.
+   */
+  fetch?: (url: string, init: RequestInit) => Promise<Response>;
+}
+
+/**
+ * A route handler: of a Request (Next.js, app router), of an event (Nuxt, SvelteKit),
+ * of a context (Hono), and of a request and a response of Node.js (pages router of
+ * Next.js, Express).
+ */
+export interface Handler {
+  (request: any, response: { setHeader: any; appendHeader: any; end: any; statusCode: number }, next?: (error?: any) => void): Promise<void>;
+  (event: Request | { request: Request } | { req: { raw: Request } } | { req: Request }, ...more: any[]): Promise<Response>;
+  (event: { node?: any; web?: any }): Promise<Response | void>;
+}
+
+/**
+ * Returns a route handler that passes requests below `/api/auth` on to the service,
+ * so that browsers need not reach it. The service needs `forwarded_host: true`, and
+ * this server in `trusted_proxies` or a key in `proxy_keys`.
+ *
+ * Redirects and cookies reach the browser unchanged. If the service does not answer,
+ * people get 503; a body of more than 64 KiB gets 413. Express continues with its next
+ * handler for other paths; elsewhere, they get 404.
+ *
+ * Throws a TypeError if the options are invalid.
+ */
+export declare function handler(options: HandlerOptions): Handler;
+
 /** Adds cookies to a Response, a Headers or a response of Node.js, and returns it. */
 export declare function passOn<T>(cookies: string[], response: T): T;
 

@@ -2,6 +2,9 @@
  * Reads the session on a server: Node.js, Bun, Deno, and edge runtimes with
  * fetch. It stores nothing between requests. server.d.ts has the types.
  */
+import { locate, uncached } from "./handler.js";
+
+export { handler } from "./handler.js";
 
 // The names of the session cookie with every compat, and of its chunks.
 const NAMES =
@@ -59,14 +62,10 @@ export function hydrate(session) {
 }
 
 function settings({ url, cookie, timeout = 5000, fetch, signIn, origin = "", trustedOrigins = [] } = {}) {
-  const { protocol, origin: at, pathname, username, password, search, hash } = new URL(typeof url === "function" ? url() : url);
-  if (!/^https?:$/.test(protocol) || username || password || search || hash) {
-    throw new TypeError("authsvc: url must be an http(s) URL of scheme, host and path");
-  }
+  const { at, base } = locate(url);
   for (const one of [origin, ...trustedOrigins]) {
     if (one && new URL(one).origin !== one) throw new TypeError(`authsvc: ${one} is not an origin`);
   }
-  const base = pathname === "/" ? "/api/auth" : pathname.replace(/\/$/, "");
   const known = cookie === undefined ? NAMES : { test: (name) => name.replace(/\.\d+$/, "") === cookie };
   return { endpoint: `${at + base}/session`, known, timeout, fetch, signIn: signIn ?? `${base}/signin`, origin, trustedOrigins };
 }
@@ -82,7 +81,7 @@ async function ask(request, { endpoint, known, timeout, fetch = globalThis.fetch
     const response = await fetch(endpoint, {
       headers: { accept: "application/json", cookie },
       redirect: "manual",
-      cache: "no-store",
+      ...uncached(),
       signal: AbortSignal.timeout(timeout),
     });
     if (response.status !== 200) {

@@ -1,5 +1,5 @@
 // Checked by `npm run test:types`; never run.
-import { auth, hydrate, passOn, protect } from "authsvc-client/server";
+import { auth, handler, hydrate, passOn, protect } from "authsvc-client/server";
 import type { Found } from "authsvc-client/server";
 import type { Session } from "authsvc-client";
 
@@ -36,7 +36,36 @@ export const worker: (request: Request, env: { KEY: string }) => Promise<Respons
 export const same: Response = passOn(["a=1"], new Response());
 export const html: string = hydrate(null);
 
+// As a route handler of each framework. The types are those of the frameworks, without the rest.
+const pass = handler({ ...options, key: () => "k", clientAddress: (r: Request) => r.headers.get("x-forwarded-for") });
+interface NextRequest extends Request {
+  nextUrl: URL;
+}
+export const app: { GET: (request: NextRequest, context: { params: Promise<object> }) => Response | Promise<Response>; POST: (request: NextRequest) => Promise<Response> } = { GET: pass, POST: pass };
+interface ServerResponse {
+  statusCode: number;
+  setHeader(name: string, value: string): this;
+  appendHeader(name: string, value: string): this;
+  end(data?: unknown): this;
+  json(body: unknown): void;
+}
+export const pages: (req: { headers: IncomingHttpHeaders; query: object }, res: ServerResponse) => unknown = pass;
+export const use: (req: { headers: IncomingHttpHeaders }, res: ServerResponse, next: (error?: any) => void) => void | Promise<void> = pass;
+export const route: (c: { req: { raw: Request }; env: object }, next: () => Promise<void>) => Promise<Response | void> = pass;
+export const kit: (event: { request: Request; url: URL; getClientAddress(): string }) => Response | Promise<Response> = pass;
+export const nuxt: (event: { node: { req: object; res: object }; web?: { request?: Request }; path: string }) => unknown = pass;
+export const nuxt2: (event: { req: Request; url: URL }) => unknown = pass;
+export const given: Response = await handler({ url: new URL("https://auth.example.com"), key: "k", origin: "https://app.example.com", timeout: 1000, fetch })(request);
+
 // Lines that must not compile.
+// @ts-expect-error url is missing
+handler({ key: "k" });
+// @ts-expect-error an option of protect
+handler({ ...options, signIn: "/" });
+// @ts-expect-error a key is text
+handler({ ...options, key: 1 });
+// @ts-expect-error neither a request nor an event
+handler(options)("/api/auth/session");
 // @ts-expect-error url is missing
 auth(request, {});
 // @ts-expect-error an option that does not exist

@@ -317,3 +317,21 @@ func TestTokensMistakes(t *testing.T) {
 		"F:4: tokens.audiences[2].alg is RS256, but there is no storage to keep such a key; set storage.url, or use ES256 or EdDSA",
 		`F:4: tokens.audiences[2].typ "x" is not known; use JWT or at+jwt`}, got)
 }
+
+// TestForwardedMistakes: a forwarded host needs a proxy, and a key must be strong and
+// not one of the service's secrets.
+func TestForwardedMistakes(t *testing.T) {
+	t.Parallel()
+	base := []string{"url: https://app.example.com", "secret: ${GOOD}", "providers: [{id: github, client_id: a, client_secret: b}]"}
+	for _, c := range []struct {
+		lines, want []string
+	}{
+		{[]string{"forwarded_host: true"}, []string{"F:4: forwarded_host is set, but no proxy is trusted; list the networks of the proxies in trusted_proxies, or a key in proxy_keys"}},
+		{[]string{"forwarded_host: true", "trusted_proxies: [10.0.0.0/8]"}, nil},
+		{[]string{"forwarded_host: true", `proxy_keys: "of-a-front-end/${GOOD}"`}, nil},
+		{[]string{`proxy_keys: [short, "${GOOD}"]`}, []string{"F:4: proxy_keys[0] has fewer than 32 bytes; use at least 32 random characters, in base64 for example",
+			"F:4: proxy_keys[1] is also a secret of the service, which no front end may know; use another value"}},
+	} {
+		checkFound(t, strings.Join(c.lines, ", "), c.want, findMistakes(t, append(base[:len(base):len(base)], c.lines...)))
+	}
+}

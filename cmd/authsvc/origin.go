@@ -22,7 +22,8 @@ import (
 //	GET /favicon.ico  204: no icon, which browsers remember
 //	GET /.well-known/oauth-authorization-server/PATH  the metadata of the issuer at PATH (RFC 8414 section 3.1)
 //
-// It refuses requests that name another host (RFC 9110 §7.4), with three exceptions:
+// It refuses requests that name another host (RFC 9110 §7.4), in Host or, with
+// [authsvc.Config.ForwardedHost], in X-Forwarded-Host, with three exceptions:
 // the health paths, because probes address machines by IP; requests that
 // [authsvc.Config.InternalHosts] allows; and gate checks by proxies. At the hosts of
 // [authsvc.Config.Gate], every path except the health paths and the engine's routes
@@ -31,6 +32,7 @@ type originHandler struct {
 	origin   string // scheme://host[:port]
 	base     string // base URL of the engine's routes
 	service  http.Handler
+	meant    func(*http.Request) *http.Request // reads the X-Forwarded-Host of trusted proxies
 	log      *slog.Logger
 	ready    *readiness
 	internal func(host string) bool   // reports whether the engine also answers under this host
@@ -42,7 +44,7 @@ type originHandler struct {
 
 func newOriginHandler(service *engine.Service, log *slog.Logger) *originHandler {
 	base := service.BaseURL()
-	h := &originHandler{origin: weburl.OriginOf(base), base: base, service: service, internal: service.InternalHost, gated: service.GatedHost, checks: service.ChecksGate, gate: service.Guard(nil), log: log, ready: &readiness{}}
+	h := &originHandler{origin: weburl.OriginOf(base), base: base, service: service, meant: service.Forwarded, internal: service.InternalHost, gated: service.GatedHost, checks: service.ChecksGate, gate: service.Guard(nil), log: log, ready: &readiness{}}
 	h.ready.setPing(service.Ready)
 	return h
 }
@@ -52,6 +54,7 @@ func (h *originHandler) setUnready() { h.ready.draining.Store(true) }
 
 // ServeHTTP implements [http.Handler].
 func (h *originHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	r = h.meant(r)
 	gated := h.gatedHandler(r)
 	switch {
 	case r.URL.Path == "/healthz":
@@ -95,14 +98,7 @@ func (h *originHandler) home() string {
 }
 
 // matchesHost reports whether the host of a request is the host of the origin.
-func (h *originHandler) matchesHost(host string) bool {
-	scheme, own, _ := strings.Cut(h.origin, "://")
-	if host == own {
-		return true
-	}
-	origin, ok := weburl.ExactOrigin(scheme + "://" + host)
-	return ok && origin == h.origin
-}
+func (h *originHandler) matchesHost(host string) bool { return weburl.NamesHost(h.origin, host) }
 
 func isRead(r *http.Request) bool { return r.Method == http.MethodGet || r.Method == http.MethodHead }
 
@@ -127,8 +123,10 @@ func health(w http.ResponseWriter, r *http.Request, ok bool) {
 // replaces the Host header, so the log includes the fix.
 func (h *originHandler) rejectHost(w http.ResponseWriter, r *http.Request) {
 	h.warnHost.Do(func() {
-		h.log.Warn("refused a request for another host, and will refuse further ones silently; a proxy must pass on the Host header of the browser, and url must be the address that the browser uses",
-			"host", truncate(r.Host), "want", strings.TrimPrefix(strings.TrimPrefix(h.origin, "https://"), "http://"))
+		h.log.Warn("refused a request for another host, and will refuse further ones silently; a proxy must pass on the Host header of the browser, and url must be the address that the browser uses; "+
+			"a proxy that cannot, but sets X-Forwarded-Host, needs forwarded_host: true and an entry in trusted_proxies, or one of proxy_keys",
+			"host", truncate(r.Host), "want", strings.TrimPrefix(strings.TrimPrefix(h.origin, "https://"), "http://"),
+			"x_forwarded_host", truncate(r.Header.Get("X-Forwarded-Host")), "peer", r.RemoteAddr)
 	})
 	http.Error(w, "this host is not served here", http.StatusMisdirectedRequest)
 }

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -96,6 +97,43 @@ func TestOriginHandler(t *testing.T) {
 		w := serveRequest(newTestHandler(c.url, nil), c.method, c.host, c.target)
 		if w.Code != c.status || w.Header().Get("Location") != c.location {
 			t.Errorf("%s %s with Host %q: %d %s, want %d %s", c.method, c.target, c.host, w.Code, w.Header().Get("Location"), c.status, c.location)
+		}
+	}
+}
+
+// TestOriginHandlerForwarded: the X-Forwarded-Host of a trusted proxy stands for Host, also
+// for the paths that the engine does not answer.
+func TestOriginHandlerForwarded(t *testing.T) {
+	t.Parallel()
+	const proxy, client = "10.0.0.9:1", "203.0.113.7:1"
+	for _, c := range []struct {
+		peer, host, forwarded, target string
+		forwards                      bool
+		status                        int
+	}{
+		{proxy, "authsvc:3000", "app.example.com", "/api/auth/signin", true, 200}, {proxy, "authsvc:3000", "app.example.com", "/api/auth/signin", false, 421},
+		{proxy, "authsvc:3000", "app.example.com", "/", true, 302}, {proxy, "authsvc:3000", "app.example.com", "/favicon.ico", true, 204},
+		{proxy, "authsvc:3000", "app.example.com:8443", "/api/auth/signin", true, 421}, {proxy, "authsvc:3000", "evil.example", "/", true, 421},
+		{client, "authsvc:3000", "app.example.com", "/api/auth/signin", true, 421}, {client, "app.example.com", "evil.example", "/api/auth/signin", true, 200},
+		{proxy, "auth.internal", "app.example.com", "/api/auth/signin", true, 200}, {proxy, "auth.internal", "", "/api/auth/signin", true, 421},
+		{proxy, "wiki.example.com", "app.example.com", "/", true, 401}, {proxy, "wiki.example.com", "app.example.com", "/api/auth/error", true, 421},
+	} {
+		service, err := engine.New(authsvc.Config{URL: "https://app.example.com", Secrets: []string{testSecret}, Logger: slog.New(slog.DiscardHandler),
+			InternalHosts: []string{"auth.internal"}, ForwardedHost: c.forwards, TrustedProxies: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")},
+			Gate:      authsvc.Gate{Hosts: []authsvc.GateHost{{Origin: "https://wiki.example.com", Upstream: "http://127.0.0.1:9"}}},
+			Providers: []authsvc.Provider{&authsvc.Credentials{Authorize: func(context.Context, map[string]string) (authsvc.User, error) { return authsvc.User{}, nil }}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { service.Close(context.Background()) })
+		r := httptest.NewRequest("GET", "http://"+c.host+c.target, nil)
+		if r.RemoteAddr = c.peer; c.forwarded != "" {
+			r.Header.Set("X-Forwarded-Host", c.forwarded)
+		}
+		w := httptest.NewRecorder()
+		newOriginHandler(service, slog.New(slog.DiscardHandler)).ServeHTTP(w, r)
+		if w.Code != c.status {
+			t.Errorf("%+v: %d", c, w.Code)
 		}
 	}
 }

@@ -128,6 +128,17 @@ func ExactOrigin(raw string) (string, bool) {
 	return origin, origin != ""
 }
 
+// NamesHost reports whether a Host header names the host of an origin, which is in
+// canonical spelling. Letters may be upper case, and the default port may be there.
+func NamesHost(origin, host string) bool {
+	scheme, own, _ := strings.Cut(origin, "://")
+	if host == own {
+		return true
+	}
+	named, ok := ExactOrigin(scheme + "://" + host)
+	return ok && named == origin && !strings.ContainsAny(host, "/?#")
+}
+
 // SameSite reports whether two URLs have the same scheme and registrable domain.
 //
 // https://html.spec.whatwg.org/multipage/browsers.html#same-site

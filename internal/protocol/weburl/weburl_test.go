@@ -90,3 +90,24 @@ func TestWithQuery(t *testing.T) {
 		}
 	}
 }
+
+func TestNamesHost(t *testing.T) {
+	t.Parallel()
+	for _, origin := range []string{"https://app.test", "http://localhost:3000", "https://[2001:db8::1]"} {
+		_, own, _ := strings.Cut(origin, "://")
+		right := []string{own, strings.ToUpper(own)}
+		if strings.HasPrefix(origin, "https") {
+			right = append(right, own+":443")
+		}
+		for _, host := range right {
+			if !NamesHost(origin, host) {
+				t.Errorf("%q does not name the host of %s", host, origin)
+			}
+		}
+		for _, host := range []string{"", own + ":80", own + ":8443", own + "/", own + "?", own + "#", own + "\\", own + ".", own + ",", own + "," + own, own + " ", " " + own, "a@" + own, "www." + own, own + ".evil.test", origin, own + "%00", own + "\n"} {
+			if NamesHost(origin, host) {
+				t.Errorf("%q names the host of %s", host, origin)
+			}
+		}
+	}
+}

@@ -77,7 +77,7 @@ var gates = []mutation{
 	{"gate/proxy-as-client", "engine", "\t\tasked.RemoteAddr = \"\"", "\t\t_ = \"\"", "./engine"},
 	{"gate/our-cookies", "internal/protocol/upstream", `pair != "" && !ours(strings.Trim(name, " \t")) {`, `pair != "" && name != "\x00" {`, "./internal/protocol/upstream"},
 	{"gate/set-our-cookies", "internal/protocol/upstream", `if name = strings.Trim(name, " \t"); !p.OurCookie(name) {`, `if name = strings.Trim(name, " \t"); name != "" {`, "./internal/protocol/upstream"},
-	{"gate/forwarding", "engine", "case g.isIdentity(name), f.upstream && gate.Forwarding(name):", "case g.isIdentity(name):", "./engine"},
+	{"gate/forwarding", "engine", ", f.upstream && gate.Forwarding(name):", ":", "./engine"},
 	{"gate/plain-names", "engine", "case gate.PlainName(name) && !gate.Misleading(name):", "case !gate.Misleading(name):", "./engine"},
 	{"gate/misleading-names", "engine", "case gate.PlainName(name) && !gate.Misleading(name):", "case gate.PlainName(name):", "./engine"},
 	{"gate/ambiguous-names", "engine", "if !rt.removes && gt.ambiguous(asked.Header, f) != \"\" {", "if " + never + "gt.ambiguous(asked.Header, f) != \"\" {", "./engine"},

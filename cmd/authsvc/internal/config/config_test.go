@@ -50,6 +50,8 @@ func TestFull(t *testing.T) {
 	got := map[string]any{
 		"secrets":     c.Secrets,
 		"proxies":     c.TrustedProxies,
+		"proxy keys":  c.ProxyKeys,
+		"forwarded":   c.ForwardedHost,
 		"session":     c.Session,
 		"stale":       c.StaleRevocations,
 		"tokens":      c.ProviderTokens,
@@ -84,8 +86,9 @@ func TestFull(t *testing.T) {
 			{Domains: []string{"example.com", ".example.org"}, Providers: []string{"acme", "email"}, Groups: []string{"staff"}, Claims: map[string][]string{"department": {"ops", "sre"}}, Networks: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}},
 			{Emails: []string{"ada@partner.example"}, Users: []string{"1"}},
 		},
-		"sign-up": authsvc.SignUpRules{Policy: "open", Domains: []string{"example.com", ".example.org"}},
-		"secrets": []string{testSecret, "an-older-secret-5xT0pQ2rWm8yKfJd1LzNcB7"},
+		"sign-up":    authsvc.SignUpRules{Policy: "open", Domains: []string{"example.com", ".example.org"}},
+		"secrets":    []string{testSecret, "an-older-secret-5xT0pQ2rWm8yKfJd1LzNcB7"},
+		"proxy keys": []string{"a-front-ends-key-w8Qm2ZrT6yLcXb4nHs0", "its-older-key-Jd1LzNcB7vRk5GpWt3Fx9Ea"}, "forwarded": true,
 		"proxies": []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("192.0.2.7/32")},
 		"session": authsvc.SessionOptions{Strategy: "database", MaxAge: 720 * time.Hour, UpdateAge: -1, AbsoluteMaxAge: 2160 * time.Hour,
 			Claims: map[string]string{"groups": "groups", "department": "org.dept", "custom:plan": "plan"},
@@ -268,7 +271,7 @@ func TestSettingsPrintNoSecret(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, out := range []string{fmt.Sprintf("%v %+v %#v %s %q %x", s, s, s, s, s, s), fmt.Sprintf("%v %+v %#v %s", *s, *s, *s, *s), log.String(), string(encoded)} {
-		for _, secret := range []string{testSecret, "gh-secret", "an-older-secret", "user:pass", "ac-secret", "pl-secret", "ol-secret", "whsec_"} {
+		for _, secret := range []string{testSecret, "gh-secret", "an-older-secret", "a-front-ends-key", "its-older-key", "user:pass", "ac-secret", "pl-secret", "ol-secret", "whsec_"} {
 			if strings.Contains(out, secret) {
 				t.Errorf("%q is in %q", secret, out)
 			}

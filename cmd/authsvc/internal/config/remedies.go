@@ -22,6 +22,7 @@ var remedies = map[string]struct{ problem, fix string }{
 	"domains_without_storage":         {"", "set storage.url, or name the domains in sign_in.allow"},
 	"email_without_storage":           {"", "links are kept in the store; set storage.url"},
 	"insecure_issuer":                 {"", "use https, or set allow_insecure_issuer: true if the issuer is in your own network"},
+	"forwarded_host_untrusted":        {"", "list the networks of the proxies in trusted_proxies, or a key in proxy_keys"},
 	"insecure_url":                    {"", "use https, or set allow_insecure_url: true in a closed network"},
 	"invited_without_storage":         {"", "set storage.url, or say in sign_in.allow who may sign in"},
 	"issuer_changed":                  {"", "give the new issuer an id of its own, or accept it with `authsvc migrate issuer {provider}`"},

@@ -1,0 +1,3 @@
+import { handler } from "authsvc-client/server";
+
+export default handler({ url: () => process.env.AUTHSVC_URL, key: () => process.env.AUTHSVC_PROXY_KEY });
