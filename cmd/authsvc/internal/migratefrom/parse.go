@@ -116,10 +116,10 @@ func (p *parser) expression() node {
 // operation returns the product of two numbers, as in 30 * 24 * 60 * 60. Other
 // operations are not read.
 func operation(a node, operator string, b node) node {
-	x, errX := strconv.Atoi(a.text)
-	y, errY := strconv.Atoi(b.text)
-	if operator == "*" && a.kind == numberNode && b.kind == numberNode && errX == nil && errY == nil && max(x, y) < 1<<31 && min(x, y) >= 0 {
-		a.text = strconv.Itoa(x * y)
+	x, errX := strconv.ParseInt(a.text, 10, 32)
+	y, errY := strconv.ParseInt(b.text, 10, 32)
+	if operator == "*" && a.kind == numberNode && b.kind == numberNode && errX == nil && errY == nil && min(x, y) >= 0 {
+		a.text = strconv.FormatInt(x*y, 10)
 		return a
 	}
 	return node{kind: otherNode, in: a.in, line: a.line}

@@ -244,8 +244,8 @@ func (r *reader) number(n node) (int, bool) {
 	if n.kind != numberNode {
 		return 0, false
 	}
-	v, err := strconv.Atoi(strings.ReplaceAll(n.text, "_", ""))
-	return v, err == nil && v > 0 && v < 1<<31
+	v, err := strconv.ParseInt(strings.ReplaceAll(n.text, "_", ""), 10, 32)
+	return int(v), err == nil && v > 0
 }
 
 // duration returns a number of seconds in the largest unit that fits.
