@@ -205,12 +205,3 @@ func ownTarget(rq *request, rest string) (method, host, target string, ok bool) 
 	}
 	return rq.r.Method, rq.r.Host, rest, true
 }
-
-// peerOf returns the address of the connection, whatever the headers claim.
-func peerOf(r *http.Request) netip.Addr {
-	ap, err := netip.ParseAddrPort(r.RemoteAddr)
-	if err != nil {
-		return netip.Addr{}
-	}
-	return ap.Addr().Unmap().WithZone("")
-}

@@ -150,3 +150,12 @@ func lastToFirst(s string) iter.Seq[string] {
 		}
 	}
 }
+
+// peerOf returns the address of the connection, whatever the headers claim.
+func peerOf(r *http.Request) netip.Addr {
+	ap, err := netip.ParseAddrPort(r.RemoteAddr)
+	if err != nil {
+		return netip.Addr{}
+	}
+	return ap.Addr().Unmap().WithZone("")
+}

@@ -299,12 +299,16 @@ func TestDocumentedCommands(t *testing.T) {
 	// Commands that tests read from the page or run in another form, with the text that
 	// proves it.
 	elsewhere := map[string][2]string{
-		"docs/configuration.md":   {"cmd/authsvc/internal/config/private_key_test.go", "docs/configuration.md"},
-		"docs/other-back-ends.md": {"e2e/otherbackends_test.go", "other-back-ends.md"},
-		"docs/stores/sqlite.md":   {"verify/crash_file_test.go", "sqlite3"},
-		"docs/supply-chain.md":    {".ci/reproducible", "sha256sum"},
-		"docs/performance.md":     {".ci/run", ".ci/servers"},
-		"docs/security.md":        {".ci/run", ".ci/servers"},
+		"docs/configuration.md":        {"cmd/authsvc/internal/config/private_key_test.go", "docs/configuration.md"},
+		"docs/other-back-ends.md":      {"e2e/otherbackends_test.go", "other-back-ends.md"},
+		"docs/front-ends/next.md":      {"e2e/frontends_servers_test.go", `"next.md": {`},
+		"docs/front-ends/nuxt.md":      {"e2e/frontends_servers_test.go", `"nuxt.md":      {`},
+		"docs/front-ends/sveltekit.md": {"e2e/frontends_servers_test.go", `"sveltekit.md": {`},
+		"docs/front-ends/vite.md":      {"e2e/frontends_servers_test.go", `"vite.md":      {`},
+		"docs/stores/sqlite.md":        {"verify/crash_file_test.go", "sqlite3"},
+		"docs/supply-chain.md":         {".ci/reproducible", "sha256sum"},
+		"docs/performance.md":          {".ci/run", ".ci/servers"},
+		"docs/security.md":             {".ci/run", ".ci/servers"},
 	}
 	behind := map[string]string{"fuzz": ".ci/fuzz ", "vuln": ".ci/vuln ./authsvc"} // targets whose script .ci/full runs itself
 	for _, c := range shellBlocks(t) {

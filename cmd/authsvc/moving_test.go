@@ -169,6 +169,7 @@ func TestGuideOfMoving(t *testing.T) {
 		code    int
 		want    []string
 	}{
+		{"authsvc migrate-from next-auth PATH --url https://app.example.com", 0, []string{"4.24.11", "compat: next-auth-v4", "id: github", "authsvc check -c authsvc.yaml"}},
 		{"authsvc check", 0, append(people, "nothing has run with it yet", "/api/auth/callback/github")},
 		{"authsvc migrate up --dry-run", 0, []string{"User: 2 people\n", "would apply 1, initial"}},
 		{"authsvc migrate up", 0, []string{"schema version 7 of 7", "User: 2 people\n"}},
@@ -202,6 +203,9 @@ func TestGuideOfMoving(t *testing.T) {
 				switch step.command {
 				case "authsvc serve":
 					l.start()
+				case "authsvc migrate-from next-auth PATH --url https://app.example.com":
+					writeApp(t, filepath.Join(dir, "PATH"))
+					l.says(step.code, step.want, append(strings.Fields(step.command)[1:], "-o", "-")...) // the configuration is there already
 				case "authsvc migrate up":
 					if after := app.values(t, app.all); after != before {
 						t.Errorf("before migrate up, there were\n%s\nand now are\n%s", before, after)
@@ -223,6 +227,24 @@ func TestGuideOfMoving(t *testing.T) {
 			l.says(0, []string{"schema version 6 of 7; serve brings it up to date, after which check reads the records, too", "User: 2 people"}, "check", "--deep")
 			careful.says(1, []string{"schema version 6 of 7; run `authsvc migrate up`"}, "check")
 		})
+	}
+}
+
+// writeApp writes the folder of an application with NextAuth.js 4.
+func writeApp(t *testing.T, dir string) {
+	t.Helper()
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{
+		"package.json": `{"dependencies": {"next-auth": "4.24.11", "@next-auth/prisma-adapter": "^1.0.7"}}`,
+		"auth.js": `import GitHub from "next-auth/providers/github";
+export const authOptions = { providers: [GitHub({ clientId: process.env.GITHUB_ID, clientSecret: process.env.GITHUB_SECRET })] };
+`,
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 
