@@ -202,7 +202,7 @@ type Audience struct {
 	// idp: "name", "email" (with email_verified), "picture", and names of
 	// SessionOptions.Claims or, with a Claims callback, any other name that is valid
 	// there. Names that authsvc sets itself and registered names of RFC 7519 §4.1 are
-	// errors.
+	// errors, also in another case, such as "Sub".
 	Claims []string
 	// Allow lists conditions; a session must meet at least one to get a token. Empty:
 	// every signed-in user. Conditions see the claims of [Session.Claims]. An address

@@ -88,7 +88,10 @@ func (dk *desk) keepTx(rq *request, tx *transaction) *authError {
 	if errors.Is(err, errTxSize) { // the callback URL also has its own cookie
 		slim := *tx
 		slim.CallbackURL, slim.CallbackIs = "", seal.Digest(tx.CallbackURL)
-		value, err = dk.sealTx(rq, &slim)
+		if value, err = dk.sealTx(rq, &slim); errors.Is(err, errTxSize) { // as JSON, parameters can be six times as long
+			slim.Params, slim.Repeated = nil, true
+			value, err = dk.sealTx(rq, &slim)
+		}
 	}
 	if err != nil {
 		return fail(authsvc.CodeOAuthSignin, err)

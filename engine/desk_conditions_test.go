@@ -208,6 +208,8 @@ func TestClaimShapes(t *testing.T) {
 		"text with separators":      {"dev, ops", `roles[split ","]`, ""},
 		"another separator":         {"dev; ops", `roles[split ","]`, "by the sign-in conditions"},
 		"text with separators, raw": {"dev, ops", "roles", `by the sign-in conditions: the claim "groups" is one text with separators, not a list of texts`},
+		"words, raw":                {"dev ops", "roles", `by the sign-in conditions: the claim "groups" is one text with separators, not a list of texts`},
+		"a name of two words":       {"dev staff", "roles", "by the sign-in conditions"},
 		"one text":                  {"ops", "roles", ""},
 		"one other text":            {"dev", "roles", "by the sign-in conditions"},
 		"no roles":                  {nil, "roles[keys]", "by the sign-in conditions"},
@@ -241,20 +243,21 @@ func TestClaimShapeElsewhere(t *testing.T) {
 		token, gate string
 		in          bool
 	}{
-		"odd shape":       {allow: []authsvc.Condition{{Groups: []string{"ops"}}}, token: "by the conditions of the audience" + shape, gate: "no condition matches" + shape},
-		"other condition": {allow: []authsvc.Condition{{Groups: []string{"ops"}}, {Providers: []string{"op"}}}, in: true},
-		"other claim":     {allow: []authsvc.Condition{{Claims: map[string][]string{"plan": {"pro"}}}}, token: "by the conditions of the audience", gate: "no condition matches"},
+		"odd shape":          {allow: []authsvc.Condition{{Groups: []string{"ops"}}}, token: "by the conditions of the audience" + shape, gate: "no condition matches" + shape},
+		"other condition":    {allow: []authsvc.Condition{{Groups: []string{"ops"}}, {Providers: []string{"op"}}}, in: true},
+		"claim that matches": {allow: []authsvc.Condition{{Claims: map[string][]string{"plan": {"of, two"}}, Users: []string{"none"}}}, token: "by the conditions of the audience", gate: "no condition matches"},
+		"other claim":        {allow: []authsvc.Condition{{Claims: map[string][]string{"team": {"pro"}}}}, token: "by the conditions of the audience", gate: "no condition matches"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var last authsvc.AuditEvent
 			w := arena.EnterInMemory(t, func(c *authsvc.Config) {
-				c.Session.Claims = map[string]string{"groups": "roles", "plan": "plan"}
+				c.Session.Claims = map[string]string{"groups": "roles", "plan": "plan", "team": "name"}
 				c.Tokens.Audiences = []authsvc.Audience{{ID: "api", Allow: tt.allow}}
 				c.Gate.Hosts = []authsvc.GateHost{{Origin: arena.Origin, Rules: []authsvc.GateRule{{Match: "/in/", Allow: authsvc.Allow{AnyOf: tt.allow}}}}}
 				c.Events.Audit = func(_ context.Context, e authsvc.AuditEvent) { last = e }
 			})
-			w.OP.SetFault(idp.Fault{IDToken: func(c map[string]any) { c["roles"], c["plan"] = map[string]any{"ops": 1}, "free" }})
+			w.OP.SetFault(idp.Fault{IDToken: func(c map[string]any) { c["roles"], c["plan"] = map[string]any{"ops": 1}, "of, two" }})
 			b := w.Browser()
 			b.SignIn(w.OP, "ada")
 			last = authsvc.AuditEvent{}

@@ -177,8 +177,10 @@ func (f *oauthFlow) complete(rq *request) outcome {
 	if !f.state && a.state == "" {
 		a.state = f.room.desk.latestState(rq)
 	}
+	response := a.authResponse
+	response.denied = a.denied && !f.pageExpired(a.refusal) // an attempt that begins again is used up, also without a store
 	var expired *transaction
-	out := f.room.desk.finishAttempt(rq, f.remote(), a.authResponse, func(tx *transaction) (identity, error) {
+	out := f.room.desk.finishAttempt(rq, f.remote(), response, func(tx *transaction) (identity, error) {
 		if !tx.Repeated && f.pageExpired(a.refusal) {
 			expired = tx
 		}

@@ -85,6 +85,8 @@ func TestExpiredPage(t *testing.T) {
 		"the operator denies":       {func(o *authsvc.OAuth) { o.DeniedErrors = []string{"temporarily_unavailable"} }, "", expired, false, "AccessDenied"},
 		"parameters fit":            {nil, "?login_hint=" + strings.Repeat("a", 500), expired, true, ""},
 		"parameters do not fit":     {nil, "?login_hint=" + strings.Repeat("a", 510), expired, false, "OAuthCallback"},
+		"parameters of escapes":     {nil, "?login_hint=" + strings.Repeat("%3C", 200), expired, true, ""},
+		"too long as JSON":          {nil, "?login_hint=" + strings.Repeat("%3C", 500), expired, false, "OAuthCallback"},
 		"parameter that is ignored": {nil, "?login_hint=" + strings.Repeat("a", 513), expired, true, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -96,12 +98,30 @@ func TestExpiredPage(t *testing.T) {
 			})
 			b := w.Browser()
 			start := b.Post("/api/auth/signin/op" + tt.start).Location()
+			if !strings.HasPrefix(start, w.OP.Issuer()) {
+				t.Fatalf("the sign-in begins at %s\n%s", start, w.Logs)
+			}
 			to := refuse(t, b, start, tt.words...)
 			if tt.again && !strings.HasPrefix(to, w.OP.Issuer()) || !tt.again && !strings.Contains(to, "error="+tt.code+"&") {
 				t.Errorf("leads to %s", to)
 			}
 		})
 	}
+	t.Run("not twice without storage", func(t *testing.T) {
+		t.Parallel()
+		w := arena.EnterInMemory(t, func(c *authsvc.Config) { c.Adapter, c.Providers = nil, c.Providers[:1] })
+		b := w.Browser()
+		first := b.Begin("op")
+		kept := b.Clone() // keeps the cookie of the attempt
+		if to := refuse(t, b, first, expired...); !strings.HasPrefix(to, w.OP.Issuer()) {
+			t.Errorf("the first time leads to %s", to)
+		} else if a := b.Get(b.Approve(w.OP, to, "ada")); a.Location() != arena.Origin {
+			t.Errorf("the second attempt leads to %s", a.Location())
+		}
+		if to := refuse(t, kept, first, expired...); !strings.Contains(to, "error=OAuthCallback") {
+			t.Errorf("the same attempt begins again twice: %s", to)
+		}
+	})
 	t.Run("not without the browser's cookie", func(t *testing.T) {
 		t.Parallel()
 		w := arena.EnterInMemory(t, nil)

@@ -88,7 +88,9 @@ func emailClaims(ctx context.Context, store authsvc.Adapter, v *authsvc.Session,
 	return nil
 }
 
-// reservedClaims are set by the engine, whatever an audience asks for.
+// reservedClaims are set by the engine, whatever an audience asks for. Names that differ
+// from them only in case are reserved, too, because encoding/json and other parsers of
+// resource servers would take one for the other.
 var reservedClaims = []string{"iss", "sub", "aud", "iat", "exp", "nbf", "jti", "auth_time", "amr", "acr", "sid", "idp", "email_verified"}
 
 // checkTokens checks TokenOptions.
@@ -152,7 +154,7 @@ func (b *builder) audience(a authsvc.Audience) audience {
 			source = keptClaim(name)
 		}
 		switch {
-		case slices.Contains(reservedClaims, name):
+		case slices.ContainsFunc(reservedClaims, func(r string) bool { return strings.EqualFold(r, name) }):
 			b.fail(key, fmt.Sprintf("%q is reserved", name), "leave it out: the token has it whenever its value is known")
 		case source == nil:
 			b.fail(key, fmt.Sprintf("%q is not known", text.Printable(name, 40)), "use "+strings.Join(slices.Sorted(maps.Keys(sources)), ", ")+", or keep a claim of that name with the session")

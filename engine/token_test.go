@@ -357,7 +357,8 @@ func TestTokenRegisteredNames(t *testing.T) {
 	for name, want := range map[string]string{
 		"iss": "reserved", "sub": "reserved", "aud": "reserved", "exp": "reserved", "nbf": "reserved", "iat": "reserved", "jti": "reserved",
 		"auth_time": "reserved", "amr": "reserved", "acr": "reserved", "sid": "reserved", "idp": "reserved", "email_verified": "reserved",
-		"custom:iss": "", "https://app.example.com/sub": "", "plan": "",
+		"Sub": "reserved", "ISS": "reserved", "Email_Verified": "reserved",
+		"custom:iss": "", "https://app.example.com/sub": "", "plan": "", "subs": "",
 	} {
 		c := withoutStorage()
 		c.Session.Claims = map[string]string{name: "x"}

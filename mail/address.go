@@ -10,6 +10,7 @@ import (
 	"authsvc/internal/text/emailaddr"
 
 	"golang.org/x/net/idna"
+	"golang.org/x/text/unicode/norm"
 )
 
 const maxSender = 512 // bytes of an address with its display name
@@ -54,6 +55,10 @@ func parseSender(from string) (*mail.Address, error) {
 // deliverable returns a checked address with its domain in the form of the DNS (A-labels,
 // RFC 5890 section 2.3.2.1), which every server takes. The local part stays: only the
 // receiving server may change it. An ASCII domain stays, too.
+//
+// IDNA maps some letters to others that emailaddr.Normalise keeps apart: ᾳ to αι. Such a
+// domain is an error. Otherwise, addresses that are stored and limited apart would be one
+// mailbox.
 func deliverable(addr string) (string, error) {
 	local, domain, _ := strings.Cut(addr, "@")
 	if isASCII(domain) {
@@ -63,8 +68,17 @@ func deliverable(addr string) (string, error) {
 	if err != nil {
 		return "", errors.New("the domain has no form in ASCII (IDNA), so no mail can reach it")
 	}
+	if mapped, err := idna.Lookup.ToUnicode(ascii); err != nil || folded(mapped) != folded(domain) {
+		return "", errors.New("the domain has another spelling in the DNS (IDNA), so no mail can reach it")
+	}
 	addr = local + "@" + ascii
 	return addr, emailaddr.Check(addr) // the form in ASCII is longer
+}
+
+// folded returns a domain as emailaddr.Normalise spells it, in A-labels.
+func folded(domain string) string {
+	ascii, _ := idna.ToASCII(norm.NFKC.String(strings.ToLower(norm.NFKC.String(domain)))) // maps nothing
+	return ascii
 }
 
 // asciiDomain returns the domain of a deliverable address, or "localhost" if there is

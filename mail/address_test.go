@@ -73,6 +73,22 @@ func TestRecipient(t *testing.T) {
 	}
 }
 
+// TestMappedDomain checks that a domain which the DNS spells with other letters is
+// refused: it would be the mailbox of another stored address.
+func TestMappedDomain(t *testing.T) {
+	t.Parallel()
+	for domain, want := range map[string]string{
+		"ᾳ.example": "", "ᾀθήνα.example": "", "mail.ῃ.example": "",
+		"αι.example": "xn--mxaq.example", "xn--mxaq.ü.example": "xn--mxaq.xn--tda.example", "ᾶ.example": "xn--ksg.example", "ꭰꭱ.example": "xn--58dc.example", "Ꭰ.example": "xn--58d.example",
+		"Bücher.example": "xn--bcher-kva.example", "bu\u0308cher.example": "xn--bcher-kva.example", "straße.example": "xn--strae-oqa.example", "σίσυφος.example": "xn--kxa6ajbbmh.example",
+	} {
+		got, err := deliverable("info@" + domain)
+		if want == "" && err == nil || want != "" && (err != nil || got != "info@"+want) {
+			t.Errorf("%s: %s, %v", domain, got, err)
+		}
+	}
+}
+
 // FuzzRecipient checks that every accepted text is one address, also for the parser of
 // RFC 5322.
 func FuzzRecipient(f *testing.F) {

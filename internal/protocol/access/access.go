@@ -120,28 +120,35 @@ func inNetworks(ip netip.Addr, networks []netip.Prefix) bool {
 	return slices.ContainsFunc(networks, func(n netip.Prefix) bool { return n.Contains(ip) })
 }
 
-// Misshapen returns the name and the shape of a claim that cannot match c because of its
-// shape, or "". Such a claim is an object, has objects or lists in it, or is a text that
-// seems to hold several values. The values are not repeated.
+// Misshapen returns the name and the shape of a claim that does not match c because of
+// its shape, or "". Such a claim is an object, has objects or lists in it, or is a text
+// that seems to hold several values: it has commas or semicolons, or a word of it would
+// match. The values are not repeated.
 func (c *Condition) Misshapen(s *Subject) string {
 	names := slices.Sorted(maps.Keys(c.Claims))
 	if len(c.Groups) > 0 {
 		names = append(names, "groups")
 	}
-	for _, name := range names {
-		if shape := oddShape(s.Claims[name]); shape != "" {
+	for i, name := range names {
+		wanted := c.Claims[name]
+		if i >= len(c.Claims) {
+			wanted = c.Groups
+		}
+		if shape := oddShape(s.Claims[name], wanted); shape != "" && !anyOf(s.Claims[name], wanted) {
 			return fmt.Sprintf("the claim %q is %s, not a list of texts", name, shape)
 		}
 	}
 	return ""
 }
 
-func oddShape(claim any) string {
+func oddShape(claim any, wanted []string) string {
 	switch v := claim.(type) {
 	case map[string]any:
 		return "an object"
 	case string:
-		if strings.ContainsAny(v, ",; ") {
+		parts := strings.FieldsFunc(v, func(r rune) bool { return strings.ContainsRune(",; ", r) })
+		wants := slices.ContainsFunc(parts, func(part string) bool { return slices.Contains(wanted, part) })
+		if strings.ContainsAny(v, ",;") || wants { // names have spaces, too
 			return "one text with separators"
 		}
 	case []any:

@@ -88,18 +88,28 @@ func (f Paths) Several() bool {
 }
 
 // Value returns the first alternative that exists, or nil. Templates count as text. A
-// path to several values returns them as a list: []any.
+// path to several values returns them as a list: []any. An empty one counts only if no
+// later alternative exists.
 func (f Paths) Value(from Roots) any {
+	var none any
 	for _, t := range f {
 		if len(t.parts) != 1 || len(t.parts[0].paths) != 1 {
 			if s := t.text(from); s != "" {
 				return s
 			}
-		} else if v := t.parts[0].paths[0].value(from); v != nil {
+			continue
+		}
+		at := t.parts[0].paths[0]
+		v := at.value(from)
+		switch list, _ := v.([]any); {
+		case v == nil:
+		case !at.several || len(list) > 0:
 			return v
+		case none == nil:
+			none = v
 		}
 	}
-	return nil
+	return none
 }
 
 func (t pathText) text(from Roots) string {

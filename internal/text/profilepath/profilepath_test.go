@@ -120,6 +120,9 @@ func TestSeveral(t *testing.T) {
 		"null[keys]":                          `null`,
 		`missing[keys]|text[split ",;"]|list`: `["admin","ops","dev"]`,
 		"list[keys]|list":                     `["a","b"]`,
+		"list[].name|list":                    `["a","b"]`,
+		"objects[].name|list":                 `["admin","ops"]`,
+		"list[].name|none[]|missing":          `[]`,
 		`"keys"[keys]`:                        `["admin","ops"]`,
 	} {
 		f, err := Parse(path)
