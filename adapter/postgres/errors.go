@@ -69,7 +69,7 @@ func noSuchID(err error) bool {
 }
 
 var (
-	quotedValue  = text.LazyRegexp(`(?s)".*"|0x.*`)
+	quotedValue  = text.LazyRegexp(`(?s)["«»„“”].*["«»„“”]|0x.*`) // a server may speak another language
 	encodedValue = text.LazyRegexp(`(?s)unable to encode .* into (binary|text) format`)
 )
 
