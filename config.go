@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
+	"strings"
 	"time"
 
 	"authsvc/internal/text"
@@ -349,10 +350,11 @@ type Outbound struct {
 	DangerousTransport http.RoundTripper
 }
 
-// String names the proxy without its user and password.
+// String names the proxy without its user and password. With "/", "?" or "#" in them, it
+// names nothing, since url.Parse would end the host there.
 func (o Outbound) String() string {
 	u, err := url.Parse(o.Proxy)
-	if err != nil || u.Host == "" {
+	if err != nil || u.Host == "" || strings.Trim(u.Path, "/") != "" || strings.ContainsAny(o.Proxy, "?#") {
 		return "outbound calls"
 	}
 	return "outbound calls by the proxy " + text.Printable(u.Host, 80)

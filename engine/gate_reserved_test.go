@@ -16,7 +16,7 @@ import (
 // Elsewhere, the answers are the usual ones.
 func TestReservedPaths(t *testing.T) {
 	t.Parallel()
-	const hint = "paths below /api/auth belong to authsvc"
+	const hint, token = "paths below /api/auth belong to authsvc", "s3cret-link"
 	gate := func(origins ...string) func(*authsvc.Config) {
 		return func(c *authsvc.Config) {
 			c.TrustedProxies = []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")}
@@ -31,7 +31,7 @@ func TestReservedPaths(t *testing.T) {
 		code         int
 		said, logged bool
 	}{
-		"another host":              {gate(wiki), "GET", wiki + "/api/auth/token/refresh", 421, true, true},
+		"another host":              {gate(wiki), "GET", wiki + "/api/auth/reset/" + token + "/now?t=" + token, 421, true, true},
 		"another host, a POST":      {gate(wiki), "POST", wiki + "/api/auth/login", 421, true, true},
 		"another host, the base":    {gate(wiki), "GET", wiki + "/api/auth", 421, true, true},
 		"another host, a route":     {gate(wiki), "GET", wiki + "/api/auth/session", 200, false, false},
@@ -55,6 +55,9 @@ func TestReservedPaths(t *testing.T) {
 			}
 			if n := strings.Count(w.Logs.String(), "give the URL another path, such as "+arena.Origin+"/authsvc"); n != map[bool]int{true: 1}[c.logged] {
 				t.Errorf("said %d times: %s", n, w.Logs.String())
+			}
+			if name == "another host" && (strings.Contains(w.Logs.String(), token) || !strings.Contains(w.Logs.String(), "path=/api/auth/reset")) {
+				t.Errorf("names no route, or more than that: %s", w.Logs.String())
 			}
 		})
 	}

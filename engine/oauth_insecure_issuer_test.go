@@ -78,6 +78,8 @@ func TestOutboundOptions(t *testing.T) {
 		"proxy":            {out: authsvc.Outbound{Proxy: "http://ann:s3cret@proxy.test:3128", NoProxy: []string{"keycloak.test", "*.corp.test", "10.0.0.1:8443"}}},
 		"no port":          {out: authsvc.Outbound{Proxy: "http://ann:s3cret@proxy.test"}, want: []string{"Outbound.Proxy"}},
 		"no proxy":         {out: authsvc.Outbound{Proxy: "socks5://ann:s3cret@proxy.test:1080"}, want: []string{"Outbound.Proxy"}},
+		"a slash":          {out: authsvc.Outbound{Proxy: "http://s3cret/more@proxy.test:3128"}, want: []string{"Outbound.Proxy"}},
+		"not a port":       {out: authsvc.Outbound{Proxy: "http://proxy.test:3128", NoProxy: []string{"keycloak.test:99999"}}, want: []string{"Outbound.NoProxy"}},
 		"two ways":         {out: authsvc.Outbound{Proxy: "http://proxy.test:3128", DangerousTransport: http.DefaultTransport}, want: []string{"Outbound.Proxy"}},
 		"nothing to avoid": {out: authsvc.Outbound{NoProxy: []string{"keycloak.test"}}, want: []string{"Outbound.NoProxy"}},
 		"not a host":       {out: authsvc.Outbound{Proxy: "http://proxy.test:3128", NoProxy: []string{"https://keycloak.test"}}, want: []string{"Outbound.NoProxy"}},

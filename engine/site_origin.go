@@ -98,12 +98,16 @@ func isNavigation(h http.Header) bool {
 
 // reserved answers a request for a path below the base path at a host of the gate that
 // authsvc does not have there. A program behind the gate may have routes there, which
-// its clients cannot reach. The log then says, once, what to do, as the answer does.
+// its clients cannot reach. The log then says, once, what to do, as the answer does. It
+// names the route without what follows, which may be a token that the program still
+// accepts.
 func reserved(rq *request, status int) problem {
+	below, _ := strings.CutPrefix(rq.r.URL.EscapedPath(), rq.basePath)
+	route, _, _ := strings.Cut(strings.TrimPrefix(below, "/"), "/")
 	rq.warned.reserved.Do(func() {
 		rq.Log.Warn("refused a request at a host of the gate for a path that belongs to authsvc, from now on silently; "+
 			"if the program behind the gate has routes of its own below "+rq.basePath+", give the URL another path, such as "+rq.origin+"/authsvc",
-			"host", text.Printable(rq.r.Host, 100), "method", text.Printable(rq.r.Method, 10), "path", text.Printable(rq.r.URL.EscapedPath(), 80))
+			"host", text.Printable(rq.r.Host, 100), "method", text.Printable(rq.r.Method, 10), "path", text.Printable(rq.basePath+"/"+route, 80))
 	})
 	return problem{status: status, text: "at this host, paths below " + rq.basePath + " belong to authsvc; if the program behind the gate has routes there, give the url of authsvc another path"}
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"net/url"
+	"strconv"
 	"strings"
 
 	"authsvc/internal/protocol/weburl"
@@ -53,10 +54,14 @@ func (l hostList) has(u *url.URL) bool {
 	return false
 }
 
-// hostURL reads host[:port]. It returns nil for anything else.
+// hostURL reads host[:port]. It returns nil for anything else, such as a port that no
+// URL can have.
 func hostURL(host string) *url.URL {
 	u, err := url.Parse("https://" + host)
 	if err != nil || u.Host != host || u.Hostname() == "" || strings.ContainsAny(host, "*/?#@% ") {
+		return nil
+	}
+	if n, err := strconv.ParseUint(u.Port(), 10, 16); u.Port() != "" && (err != nil || n == 0 || strconv.FormatUint(n, 10) != u.Port()) {
 		return nil
 	}
 	return u

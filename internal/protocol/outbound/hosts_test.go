@@ -11,6 +11,7 @@ func TestCheckHosts(t *testing.T) {
 		"api.example.com": true, "api.example.com:8443": true, "*.example.com": true, "*.example.co.uk:444": true, "127.0.0.1:80": true, "[::1]:80": true,
 		"": false, "*": false, "*.com": false, "*.": false, "*example.com": false, "a.*.example.com": false, "*.*.example.com": false, "https://x.example": false,
 		"x.example/path": false, "u@x.example": false, "x.example?": false, "x.example#": false, "*.10.0.0.1": false, "*..example.com": false, "a b": false, "x:y": false,
+		"a.example:65535": true, "a.example:0": false, "a.example:65536": false, "a.example:0443": false,
 	} {
 		if err := CheckHosts([]string{"good.example", host}); (err == nil) != ok {
 			t.Errorf("%q: %v", host, err)

@@ -16,6 +16,8 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/net/idna"
+
 	"authsvc/internal/protocol/weburl"
 )
 
@@ -32,7 +34,13 @@ type Proxy struct {
 	address string // host:port
 	secure  bool   // the connection to the proxy uses TLS
 	login   string // the value of Proxy-Authorization; "" for none
-	direct  []*url.URL
+	direct  []directHost
+}
+
+// A directHost is a host that is called without the proxy.
+type directHost struct {
+	name string // as canonicalName returns it; a leading dot stands for any subdomain
+	port string // "" for all
 }
 
 // ParseProxy reads http://[USER:PASSWORD@]HOST:PORT, or the same with https for TLS up
@@ -50,14 +58,14 @@ func ParseProxy(raw string, direct []string) (*Proxy, error) {
 	if n, err := strconv.ParseUint(u.Port(), 10, 16); err != nil || n == 0 {
 		return nil, errors.New("does not name the port of the proxy")
 	}
-	p := &Proxy{address: u.Host, secure: u.Scheme == "https"}
+	p := &Proxy{address: net.JoinHostPort(canonicalName(u.Hostname()), u.Port()), secure: u.Scheme == "https"}
 	if u.User != nil {
 		password, _ := u.User.Password()
 		p.login = "Basic " + base64.StdEncoding.EncodeToString([]byte(u.User.Username()+":"+password))
 	}
 	for _, host := range direct {
-		if u := hostURL(strings.ToLower(strings.TrimPrefix(host, "*"))); u != nil {
-			p.direct = append(p.direct, u)
+		if u := hostURL(strings.TrimPrefix(host, "*")); u != nil {
+			p.direct = append(p.direct, directHost{canonicalName(u.Hostname()), u.Port()})
 		}
 	}
 	return p, nil
@@ -69,18 +77,32 @@ func (p *Proxy) reaches(host, port string) bool {
 	if p == nil || weburl.Loopback(host) {
 		return false
 	}
-	host = strings.TrimSuffix(strings.ToLower(host), ".")
+	host = canonicalName(host)
 	for _, d := range p.direct {
-		if d.Port() != "" && d.Port() != port {
+		if d.port != "" && d.port != port {
 			continue
 		}
-		if name := d.Hostname(); name == host {
+		if d.name == host {
 			return false
-		} else if below, ok := strings.CutSuffix(host, name); ok && strings.HasPrefix(name, ".") && plainLabels(below) {
+		} else if below, ok := strings.CutSuffix(host, d.name); ok && strings.HasPrefix(d.name, ".") && plainLabels(below) {
 			return false
 		}
 	}
 	return true
+}
+
+// canonicalName returns the one spelling of a host in which names are compared: in ASCII
+// (RFC 5890), as net/http asks for it, in lower case, without the final dot; an address
+// in its usual form.
+func canonicalName(host string) string {
+	host = strings.TrimSuffix(strings.ToLower(host), ".")
+	if ip, err := netip.ParseAddr(host); err == nil {
+		return ip.Unmap().String()
+	}
+	if ascii, err := idna.Lookup.ToASCII(host); err == nil {
+		return ascii
+	}
+	return host
 }
 
 // A proxyError says why the proxy did not connect. It contains no text of the proxy.
@@ -168,9 +190,15 @@ func (p *Proxy) open(ctx context.Context, conn net.Conn, address string, roots *
 // so only an address, or a name that tells where it leads, can be refused here.
 func (r dialRule) checkNamed(host string) error {
 	if ip, err := netip.ParseAddr(host); err == nil {
+		if ip.Zone() != "" { // means nothing to the proxy, and may contain spaces
+			return errAddress
+		}
 		return r.check(host, netip.AddrPortFrom(ip, 0).String())
 	}
 	name := strings.TrimSuffix(strings.ToLower(host), ".")
+	if !plainLabels(name) { // a proxy may read it as another name, or as an address
+		return errAddress
+	}
 	last := name[strings.LastIndexByte(name, '.')+1:]
 	if numeric(last) { // 127.1 and 0x7f000001: some resolvers read them as addresses
 		return errAddress

@@ -151,6 +151,7 @@ func TestProxyRefused(t *testing.T) {
 		{base, "2130706433", false}, {base, "0x7f000001", false}, {base, "127.1", false}, {trusting, "127.1", false}, {base, "10.0x2.1", false}, {base, "0X7F.1", false}, {base, "127.1.", false}, {base, "a.0x7f", false},
 		{base, "keycloak", false}, {trusting, "keycloak", true}, {base, "id.internal", false}, {base, "ID.Internal.", false}, {trusting, "id.internal", true},
 		{base, "printer.local", false}, {base, "nas.home.arpa", false}, {base, "internal.example", true},
+		{base, "[2606:4700::1111]", true}, {base, "[2606:4700::1111%25x%20y]", false}, {trusting, "[2606:4700::1111%25x%20y]", false}, {base, "a.example\"<>", false}, {base, "b\u00fc_cher.example", false}, {base, "b\u00fccher.example", true}, {base, "a_b.example.", true},
 		{base, "localhost", false}, {base, "127.0.0.1", false}, {base, "a.localhost.", false},
 	}
 	for _, tt := range tests {
@@ -243,12 +244,13 @@ func through(ctx context.Context, t *testing.T, proxy string) error {
 // TestProxyReaches checks which hosts are called without the proxy.
 func TestProxyReaches(t *testing.T) {
 	t.Parallel()
-	p := mustProxy(t, "http://proxy:3128", "keycloak.internal", "app.example:8443", "*.Corp.example", "*.eu.example:8080", "10.0.0.7", "[fd00::7]")
+	p := mustProxy(t, "http://proxy:3128", "keycloak.internal", "app.example:8443", "*.Corp.example", "*.eu.example:8080", "10.0.0.7", "[FD00:0::7]", "dot.example.", "b\u00fccher.example")
 	for address, want := range map[string]bool{
 		"example.com:443": true, "localhost:8080": false, "127.0.0.2:80": false, "[::1]:80": false,
 		"keycloak.internal:443": false, "Keycloak.Internal.:8080": false, "x.keycloak.internal:443": true,
 		"app.example:8443": false, "app.example:443": true, "id.corp.example:443": false, "a.b.corp.example:1": false, "corp.example:443": true, "evilcorp.example:443": true,
-		"x.eu.example:8080": false, "x.eu.example:443": true, "10.0.0.7:443": false, "10.0.0.70:443": true, "[fd00::7]:443": false,
+		"x.eu.example:8080": false, "x.eu.example:443": true, "10.0.0.7:443": false, "10.0.0.70:443": true, "[fd00::7]:443": false, "[fd00::8]:443": true, "[::ffff:10.0.0.7]:443": false,
+		"dot.example:443": false, "dot.example.:443": false, "x.dot.example:443": true, "xn--bcher-kva.example:443": false, "bucher.example:443": true,
 	} {
 		host, port, err := net.SplitHostPort(address)
 		wantError(t, err, "")

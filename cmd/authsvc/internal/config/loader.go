@@ -176,6 +176,10 @@ func (v value) encodingProblem() string {
 	switch {
 	case strings.HasPrefix(v.text, "\ufeff"):
 		return "begins with a byte order mark"
+	case strings.Contains(v.text, "\n\ufeff"): // in a list with one secret per line
+		return "has a line that begins with a byte order mark"
+	case strings.Contains(v.text, "\ufeff") && v.raw != "" && !strings.Contains(v.raw, "\ufeff"): // within an address
+		return "refers to a variable with a byte order mark"
 	case strings.HasPrefix(v.text, "\xff\xfe"), strings.HasPrefix(v.text, "\xfe\xff"), strings.Contains(v.text, "\x00"):
 		return "is in UTF-16, or binary"
 	}

@@ -198,7 +198,12 @@ func TestSecretEncodings(t *testing.T) {
 		"reference in a list": {file: "secret:\n  - ${S}\n", env: map[string]string{"S": "\xff\xfe" + secret}, want: []string{"F:2: secret " + wide}},
 		"provider": {file: "providers: [{id: github, client_id: a}]\n", env: map[string]string{"AUTHSVC_GITHUB_SECRET_FILE": writeFile(t, "\ufeffabc")},
 			want: []string{"AUTHSVC_GITHUB_SECRET_FILE: providers[0].client_secret " + mark}},
-		"no secret": {file: "theme: {site_name: \"${S}\"}\n", env: map[string]string{"S": "\ufeffx"}},
+		"a later line":      {file: validFile, env: file(secret + "\r\n\ufeff" + secret), want: []string{"AUTHSVC_SECRET_FILE: secret has a line that " + mark}},
+		"a later line, too": {file: validFile, env: file(secret + "\r\n" + secret)},
+		"reference within": {file: validFile + "outbound: {proxy: \"http://ann:${P}@proxy.example:3128\"}\n", env: map[string]string{"P": "\ufeffabc"},
+			want: []string{"F:2: outbound.proxy refers to a variable with a byte order mark; write it as UTF-8 without"}},
+		"reference within, plain": {file: validFile + "outbound: {proxy: \"http://ann:${P}@proxy.example:3128\"}\n", env: map[string]string{"P": "abc"}},
+		"no secret":               {file: "theme: {site_name: \"${S}\"}\n", env: map[string]string{"S": "\ufeffx"}},
 	})
 }
 
