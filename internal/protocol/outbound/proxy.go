@@ -107,27 +107,25 @@ func canonicalName(host string) string {
 
 // A proxyError says why the proxy did not connect. It contains no text of the proxy.
 type proxyError struct {
-	text      string
-	transient bool
+	text string
+	kind error // nil if a later attempt cannot succeed
 }
 
 func (e *proxyError) Error() string { return e.text }
 
-// Unwrap returns errNoConnection if a later attempt may succeed: the host has received
-// nothing.
-func (e *proxyError) Unwrap() error {
-	if e.transient {
-		return errNoConnection
-	}
-	return nil
-}
+// Unwrap returns errNoConnection if another attempt may succeed at once, since the host
+// has received nothing; and ErrUnavailable if the time is used up.
+func (e *proxyError) Unwrap() error { return e.kind }
 
 // connect returns a connection to address, host:port, through the proxy.
 func (p *Proxy) connect(ctx context.Context, address string, roots *x509.CertPool) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, proxyTimeout)
 	defer cancel()
 	conn, err := dialRule{internal: true}.dial(ctx, "tcp", p.address)
-	if err != nil {
+	var timeout interface{ Timeout() bool }
+	if errors.As(err, &timeout) && timeout.Timeout() && ctx.Err() == nil {
+		return nil, errProxyLate // its timer was faster than that of ctx
+	} else if err != nil {
 		return nil, proxyFailed(ctx, "no connection to the proxy")
 	}
 	end := context.AfterFunc(ctx, func() { conn.SetDeadline(time.Unix(1, 0)) }) //nolint:errcheck // the connection is then broken
@@ -135,19 +133,24 @@ func (p *Proxy) connect(ctx context.Context, address string, roots *x509.CertPoo
 	if !end() || err != nil {
 		conn.Close()
 		if ctx.Err() != nil || err == nil {
-			return nil, proxyFailed(ctx, "the proxy did not answer in time")
+			return nil, proxyFailed(ctx, "")
 		}
 		return nil, err
 	}
 	return tunnel, nil
 }
 
+var errProxyLate = &proxyError{ErrUnavailable.Error() + ": the proxy did not answer in time", ErrUnavailable}
+
 // proxyFailed returns an error that may be temporary, or the caller's own if it left.
 func proxyFailed(ctx context.Context, text string) error {
-	if errors.Is(ctx.Err(), context.Canceled) {
+	switch {
+	case errors.Is(ctx.Err(), context.Canceled):
 		return ctx.Err()
+	case ctx.Err() != nil:
+		return errProxyLate
 	}
-	return &proxyError{errNoConnection.Error() + ": " + text, true}
+	return &proxyError{errNoConnection.Error() + ": " + text, errNoConnection}
 }
 
 // open asks the proxy for a tunnel.
@@ -173,15 +176,15 @@ func (p *Proxy) open(ctx context.Context, conn net.Conn, address string, roots *
 	case err != nil:
 		return nil, proxyFailed(ctx, "the proxy did not answer with HTTP")
 	case resp.StatusCode == http.StatusProxyAuthRequired:
-		return nil, &proxyError{"the proxy refuses the user and password, or their absence (status 407)", false}
+		return nil, &proxyError{"the proxy refuses the user and password, or their absence (status 407)", nil}
 	case resp.StatusCode < 200 || resp.StatusCode > 299:
 		text := "the proxy does not connect to this host (status " + strconv.Itoa(resp.StatusCode) + ")"
 		if Transient(resp.StatusCode) {
 			return nil, proxyFailed(ctx, text)
 		}
-		return nil, &proxyError{text, false}
+		return nil, &proxyError{text, nil}
 	case answer.Buffered() > 0: // the host speaks second, so this is not from it
-		return nil, &proxyError{"the proxy sent more than its answer", false}
+		return nil, &proxyError{"the proxy sent more than its answer", nil}
 	}
 	return conn, nil
 }

@@ -206,6 +206,35 @@ func TestProxyAnswers(t *testing.T) {
 	wantError(t, through(t.Context(), t, "http://169.254.1.1:3128"), "no connection to the proxy")
 }
 
+// TestProxyLate checks that a GET is not tried again after a proxy has used up the time,
+// as after any other timeout, and that it is if the proxy cannot be reached.
+func TestProxyLate(t *testing.T) {
+	t.Parallel()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	wantError(t, err, "")
+	l.Close()
+	for address, want := range map[string]struct {
+		text  string
+		again bool
+	}{
+		answering(t, "silent"): {"identity provider unavailable: the proxy did not answer in time", false},
+		l.Addr().String():      {"no connection to the proxy", true},
+	} {
+		wait := time.Minute
+		if !want.again {
+			wait = 200 * time.Millisecond
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), wait)
+		_, err := mustProxy(t, "http://"+address).connect(ctx, "example.com:443", nil)
+		cancel()
+		err = TransportError(err)
+		wantError(t, err, want.text)
+		if _, again := retryDelay(nil, err, 1); again != want.again || !errors.Is(err, ErrUnavailable) {
+			t.Errorf("again %v: %v", again, err)
+		}
+	}
+}
+
 // answering starts a proxy with one answer, and returns its address.
 func answering(t *testing.T, answer string) string {
 	t.Helper()
