@@ -49,13 +49,12 @@ export function handler(options) {
     if (!target && call.next) return call.next();
     const { status, headers, body } = target ? await answer(s, call, target) : refuse(404, "no such page");
     if (!call.res) return new Response(body, { status, headers });
-    const bytes = body && new Uint8Array(await new Response(body).arrayBuffer());
     call.res.statusCode = status;
     for (const [name, value] of headers) {
       if (name === "set-cookie" || name === "vary") call.res.appendHeader(name, value);
       else call.res.setHeader(name, value);
     }
-    call.res.end(bytes ?? undefined);
+    call.res.end(body ?? undefined);
   };
 }
 
@@ -129,10 +128,12 @@ async function answer(s, call, target) {
   try {
     if (!METHODS.test(call.method)) throw new Refusal(405, "this method is not served here");
     if (s.origin && !sameHost(s.origin, call.host)) throw new Refusal(421, "this host is not served here");
-    const body = /^(?:GET|HEAD)$/.test(call.method) ? undefined : await call.read();
-    const init = { method: call.method, headers: outgoing(s, call), body, redirect: "manual", ...uncached(), signal: AbortSignal.timeout(s.timeout) };
+    const sent = /^(?:GET|HEAD)$/.test(call.method) ? undefined : await call.read();
+    const init = { method: call.method, headers: outgoing(s, call), body: sent, redirect: "manual", ...uncached(), signal: AbortSignal.timeout(s.timeout) };
     const response = await (s.fetch ?? ofNodeHTTP() ?? globalThis.fetch)(target, init);
-    return { status: response.status, headers: returned(response), body: response.body };
+    // Node.js writes an answer at once, so that one that breaks off is 503 and not an error of the application.
+    const body = call.res && response.body ? new Uint8Array(await response.arrayBuffer()) : response.body;
+    return { status: response.status, headers: returned(response), body };
   } catch (error) {
     if (error instanceof Refusal) return refuse(error.status, error.message);
     console.error("authsvc:", error);
@@ -193,10 +194,16 @@ function ofNodeHTTP() {
         const pairs = res.rawHeaders.flatMap((name, i, all) => (i % 2 ? [] : [[name, all[i + 1]]]));
         const empty = method === "HEAD" || [204, 205, 304].includes(res.statusCode);
         if (empty) res.resume();
-        const response = new Response(empty ? null : stream.Readable.toWeb(res), { status: res.statusCode, headers: pairs });
-        resolve(Object.assign(response, { raw: true }));
+        try {
+          const response = new Response(empty ? null : stream.Readable.toWeb(res), { status: res.statusCode, headers: pairs });
+          resolve(Object.assign(response, { raw: true }));
+        } catch (error) {
+          reject(error); // a status that no Response has
+          res.destroy();
+        }
       });
       sent.on("error", reject);
+      sent.on("close", () => reject(new Error("the connection ended without an answer")));
       sent.end(body);
     });
 }

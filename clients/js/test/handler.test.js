@@ -1,6 +1,7 @@
 // Requests that a server passes on to the service, and the answers that come back.
 import assert from "node:assert/strict";
 import { createServer, request as httpRequest } from "node:http";
+import { createServer as createRawServer } from "node:net";
 import { buffer, text } from "node:stream/consumers";
 import { test } from "node:test";
 import { gzipSync } from "node:zlib";
@@ -173,6 +174,32 @@ test("a compressed answer arrives whole, by fetch and by the client of Node.js",
   assert.deepEqual([await decoded.text(), decoded.headers.get("content-encoding"), decoded.headers.get("content-length")], ["the page", null, null]);
   const raw = await handler(options)(requestOf("/api/auth/signin"));
   assert.deepEqual([raw.headers.get("content-encoding"), Buffer.from(await raw.arrayBuffer())], ["gzip", packed]);
+});
+
+test("an answer that breaks off, or is none, gives 503 and does not end the program", async (t) => {
+  const logged = t.mock.method(console, "error", () => {}).mock;
+  for (const [answer, status] of [
+    ["HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nanswer", 200],
+    ["HTTP/1.1 103 Early Hints\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nanswer", 200],
+    ["HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\npart", 503],
+    ["HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\npart\r\n", 503],
+    ["HTTP/1.1 999 Odd\r\nContent-Length: 0\r\n\r\n", 503],
+    ["HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n", 503],
+    ["nonsense\r\n\r\n", 503],
+    ["", 503],
+  ]) {
+    const server = createRawServer((socket) => {
+      socket.on("error", () => {});
+      socket.once("data", () => socket.end(answer));
+    });
+    await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
+    t.after(() => server.close());
+    const before = logged.callCount();
+    const pass = handler({ url: `http://127.0.0.1:${server.address().port}` });
+    const got = await frameworks["Next.js, pages router"](pass, t, "/api/auth/session");
+    assert.deepEqual([got.status, got.body], [status, status === 200 ? "answer" : "sign-in is not available"], answer);
+    assert.equal(logged.callCount() - before, status === 200 ? 0 : 1, answer);
+  }
 });
 
 test("answers without a body, and HEAD", async (t) => {
