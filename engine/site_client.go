@@ -74,35 +74,42 @@ func shownNetwork(ip netip.Addr) string {
 // clientIP returns the address of the peer. If the peer is a trusted proxy, by its
 // address or by its key, it returns the right-most address in X-Forwarded-For that is not a trusted proxy's.
 func (rq *request) clientIP() netip.Addr {
+	ip, _ := rq.sender()
+	return ip
+}
+
+// sender returns what clientIP returns, and whether that is the address of a trusted
+// proxy that does not say for whom it asks.
+func (rq *request) sender() (ip netip.Addr, unnamed bool) {
 	ap, err := netip.ParseAddrPort(rq.r.RemoteAddr)
 	if err != nil {
-		return netip.Addr{}
+		return netip.Addr{}, false
 	}
-	ip := ap.Addr().Unmap().WithZone("")
+	ip = ap.Addr().Unmap().WithZone("")
 	lines := rq.r.Header["X-Forwarded-For"]
-	proven := rq.proven(rq.r)
+	proven, named := rq.proven(rq.r), false
 	for i := len(lines) - 1; i >= 0; i-- {
 		for hop := range lastToFirst(lines[i]) {
 			if !proven && !rq.trustedProxy(ip) {
 				rq.warnProxy(ip)
-				return ip
+				return ip, false
 			}
 			next, ok := parseHop(hop)
 			if !ok {
-				return ip
+				return ip, true
 			}
-			ip, proven = next.Unmap().WithZone(""), false
+			ip, proven, named = next.Unmap().WithZone(""), false, true
 		}
 	}
-	return ip
+	return ip, !named && (proven || rq.trustedProxy(ip))
 }
 
 // client returns the client of the request, for rules. If a trusted proxy does not say
 // for whom it asks, the address is not set: the proxy's own address must not let a
 // client in.
 func (rq *request) client() authsvc.RequestClient {
-	ip := rq.clientIP()
-	if len(rq.r.Header["X-Forwarded-For"]) == 0 && (rq.trustedProxy(ip) || rq.proven(rq.r)) {
+	ip, unnamed := rq.sender()
+	if unnamed {
 		ip = netip.Addr{}
 	}
 	return authsvc.RequestClient{IP: ip, Agent: rq.r.UserAgent()}

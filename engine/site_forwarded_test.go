@@ -194,11 +194,16 @@ func TestProxyKeyConditions(t *testing.T) {
 		"a client behind a proxy": {http.Header{"Authsvc-Proxy-Key": {proxyKey}, "X-Forwarded-For": {"203.0.113.9"}}, true},
 		"a client elsewhere":      {http.Header{"Authsvc-Proxy-Key": {proxyKey}, "X-Forwarded-For": {"198.51.100.4"}}, false},
 		"a client not named":      {http.Header{"Authsvc-Proxy-Key": {proxyKey}}, false},
+		"an empty name":           {http.Header{"Authsvc-Proxy-Key": {proxyKey}, "X-Forwarded-For": {""}}, false},
+		"no address as a name":    {http.Header{"Authsvc-Proxy-Key": {proxyKey}, "X-Forwarded-For": {"203.0.113.9, unknown"}}, false},
+		"a trusted proxy's":       {http.Header{"Authsvc-Proxy-Key": {proxyKey}, "X-Forwarded-For": {"unknown, 203.0.113.200"}}, false},
+		"no key, an empty name":   {http.Header{"X-Forwarded-For": {""}}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := arena.Start(t, func(cfg *authsvc.Config) {
 				cfg.ProxyKeys, cfg.SignIn.Allow = []string{proxyKey}, []authsvc.Condition{{Networks: home}}
+				cfg.TrustedProxies = []netip.Prefix{netip.MustParsePrefix("203.0.113.200/32")}
 			})
 			b := w.Browser()
 			b.IP, b.Header = "203.0.113.7:1", c.header
