@@ -31,7 +31,7 @@ func findMistakes(t *testing.T, lines []string) []string {
 	if err := os.WriteFile(file, []byte(strings.Join(lines, "\n")+"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	p := &program{ctx: context.Background(), configPath: file, env: map[string]string{"AUTHSVC_TWICE_SECRET": "a", "AUTHSVC_TWICE_SECRET_FILE": "b", "GOOD": testSecret}}
+	p := &program{ctx: context.Background(), configPath: file, env: map[string]string{"AUTHSVC_TWICE_SECRET": "a", "AUTHSVC_TWICE_SECRET_FILE": "b", "GOOD": testSecret, "EMPTY": ""}}
 	_, err := p.loadSettings(nil)
 	var found config.Mistakes
 	if err != nil && !errors.As(err, &found) {
@@ -329,6 +329,9 @@ func TestForwardedMistakes(t *testing.T) {
 		{[]string{"forwarded_host: true"}, []string{"F:4: forwarded_host is set, but no proxy is trusted; list the networks of the proxies in trusted_proxies, or a key in proxy_keys"}},
 		{[]string{"forwarded_host: true", "trusted_proxies: [10.0.0.0/8]"}, nil},
 		{[]string{"forwarded_host: true", `proxy_keys: "of-a-front-end/${GOOD}"`}, nil},
+		{[]string{"trusted_proxies: [10.0.0.0/8]", "proxy_keys: []"}, nil},
+		{[]string{"trusted_proxies: [10.0.0.0/8]", "proxy_keys: ${EMPTY}"}, []string{"F:5: proxy_keys is empty; write one value, or a list"}},
+		{[]string{`proxy_keys: ["${EMPTY}"]`}, []string{"F:4: proxy_keys[0] has fewer than 32 bytes; use at least 32 random characters, in base64 for example"}},
 		{[]string{`proxy_keys: [short, "${GOOD}"]`}, []string{"F:4: proxy_keys[0] has fewer than 32 bytes; use at least 32 random characters, in base64 for example",
 			"F:4: proxy_keys[1] is also a secret of the service, which no front end may know; use another value"}},
 	} {

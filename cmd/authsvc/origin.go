@@ -128,6 +128,7 @@ func (h *originHandler) rejectHost(w http.ResponseWriter, r *http.Request) {
 			"host", truncate(r.Host), "want", strings.TrimPrefix(strings.TrimPrefix(h.origin, "https://"), "http://"),
 			"x_forwarded_host", truncate(r.Header.Get("X-Forwarded-Host")), "peer", r.RemoteAddr)
 	})
+	w.Header().Set("Cache-Control", "no-store") // another X-Forwarded-Host may be served at the same URL
 	http.Error(w, "this host is not served here", http.StatusMisdirectedRequest)
 }
 

@@ -135,6 +135,9 @@ func TestOriginHandlerForwarded(t *testing.T) {
 		if w.Code != c.status {
 			t.Errorf("%+v: %d", c, w.Code)
 		}
+		if w.Code == http.StatusMisdirectedRequest && !strings.Contains(w.Header().Get("Cache-Control"), "no-store") {
+			t.Errorf("%+v: a cache may keep the refusal for requests with another header: %v", c, w.Header())
+		}
 	}
 }
 

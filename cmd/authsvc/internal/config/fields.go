@@ -24,7 +24,7 @@ func (s *Settings) fields() []field {
 		{key: "secret", into: secretListVar(&c.Secrets), secret: true},
 		{key: "compat", into: stringVar(&c.Compat)},
 		{key: "trusted_proxies", into: networkListVar(&c.TrustedProxies)},
-		{key: "proxy_keys", into: secretListVar(&c.ProxyKeys), secret: true},
+		{key: "proxy_keys", into: keyListVar(&c.ProxyKeys), secret: true},
 		{key: "forwarded_host", into: boolVar(&c.ForwardedHost)},
 		{key: "allowed_redirects", into: stringListVar(&c.AllowedRedirects)},
 		{key: "trusted_origins", into: stringListVar(&c.TrustedOrigins)},

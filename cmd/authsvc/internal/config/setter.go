@@ -90,6 +90,21 @@ func secretListVar(p *[]string) setter {
 	}}
 }
 
+// keyListVar is like secretListVar, but refuses an empty text: with a variable that is
+// empty by mistake, no key would be configured.
+func keyListVar(p *[]string) setter {
+	s := secretListVar(p)
+	s.fix = "write one value, or a list"
+	store := s.set
+	s.set = func(v value) string {
+		if problem := store(v); problem != "" || v.shape != scalar || len(*p) > 0 {
+			return problem
+		}
+		return "is empty"
+	}
+	return s
+}
+
 // textItems returns a function that appends an item to a list. An item that is not text
 // is appended as an empty text.
 func textItems(p *[]string) func(value) string {
