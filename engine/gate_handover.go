@@ -51,7 +51,8 @@ func (gt *gateRoom) beginHandOver(rq *request, to string, again bool) outcome {
 	return redirect{to: gt.authorizeURL(origin, challenge, again)}
 }
 
-// handOverName is longer than any attempt's cookie name.
+// handOverName is the length of the longest name of an attempt's cookie: that with the
+// longest prefix.
 const handOverName = 64
 
 // attempts returns the names of the attempts in the request's cookies, oldest first, and

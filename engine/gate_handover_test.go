@@ -302,6 +302,56 @@ func TestHandOverAttempts(t *testing.T) {
 	}
 }
 
+// TestHandOverLongPrefix checks that with the longest Cookies.Prefix, the cookie of the
+// longest attempt is one that browsers keep.
+func TestHandOverLongPrefix(t *testing.T) {
+	t.Parallel()
+	prefix := strings.Repeat("p", 32)
+	w := arena.Enter(t, func(c *authsvc.Config) { manyHosts(c); c.Cookies.Prefix = prefix })
+	p := newRoamer(w)
+	longest := 0
+	for n := 400; n < 600; n++ { // JSON writes & as six bytes; the last ones are too long to be kept
+		p.At(wiki).Cookies = map[string]string{}
+		p.UpTo("gate/authorize", wiki+"/api/auth/gate/start?to=/?"+strings.Repeat("%26", n))
+		for name, v := range p.At(wiki).Cookies {
+			if !strings.HasPrefix(name, "__Host-"+prefix+".gate-tx.") {
+				t.Fatalf("cookie %s", name)
+			}
+			longest = max(longest, len(name)+len(v))
+		}
+	}
+	if longest > 4096 || longest < 4000 {
+		t.Errorf("the longest cookie has %d bytes", longest)
+	}
+}
+
+// TestGateCookieOfAnother checks that the log names the cookie of a host that another
+// service has sealed, and that a cookie of our own is not taken for such a one.
+func TestGateCookieOfAnother(t *testing.T) {
+	t.Parallel()
+	strategies(t, manyHosts, func(t *testing.T, w *arena.World) {
+		w.T = t
+		ring, err := seal.NewRing("zT5uX7wA9bD2eF4gH6jK8lM0nP2qR4sS6vV8nYc0mZ1")
+		if err != nil {
+			t.Fatal(err)
+		}
+		foreign, err := ring.Sealer("gate").Seal([]byte("{}"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := newRoamer(w)
+		p.SignIn(wiki + "/dash")
+		if logs := w.Logs.String(); strings.Contains(logs, "another service on this host name") {
+			t.Errorf("twin: %s", logs)
+		}
+		p.At(wiki).Cookies[gateName] = foreign
+		p.At(wiki).Get("/dash")
+		if logs := w.Logs.String(); !strings.Contains(logs, "cookie="+gateName+"\n") && !strings.Contains(logs, `"cookie":"`+gateName+`"`) {
+			t.Errorf("logs: %s", logs)
+		}
+	})
+}
+
 // TestHandOverLanded checks that a browser that keeps no cookies gets an error instead
 // of a redirect loop.
 func TestHandOverLanded(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -307,6 +308,41 @@ func TestGuardEndsStreams(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// TestGuardPrefix checks that with Cookies.Prefix, the program still receives no cookie of
+// ours and sets none. Cookies of another service pass.
+func TestGuardPrefix(t *testing.T) {
+	t.Parallel()
+	program := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Add("Set-Cookie", "__Host-authsvc.session=other; Path=/; Secure")
+		w.Header().Add("Set-Cookie", "__Host-blog.known=stolen; Path=/; Secure")
+		w.Header().Add("Set-Cookie", "__Host-blog.gate=stolen; Path=/; Secure")
+		io.WriteString(w, r.Header.Get("Cookie"))
+	}))
+	t.Cleanup(program.Close)
+	for _, compat := range []authsvc.Compat{authsvc.CompatNone, authsvc.NextAuthV4, authsvc.AuthJSV5} {
+		w := arena.Start(t, func(c *authsvc.Config) {
+			gatedWorld(c)
+			c.Compat, c.Cookies.Prefix, c.Gate.Hosts[0].Upstream = compat, "blog", program.URL
+		})
+		b := behind(w, nil)
+		b.Begin("op") // an attempt that is left behind
+		b.SignIn(w.OP, "ada")
+		for _, name := range []string{"email", "known", "last", "pending", "typed", "gate", "gate-seen", "tx.1", "gate-tx.1"} {
+			if b.Cookies["__Host-blog."+name] == "" {
+				b.Cookies["__Host-blog."+name] = "ours"
+			}
+		}
+		b.Cookies["__Host-authsvc.session"], b.Cookies["__Host-blog.theirs"] = "another", "2"
+		a := b.Get("/dash")
+		if got := strings.Split(a.Text, "; "); len(got) != 2 || !slices.Contains(got, "__Host-authsvc.session=another") || !slices.Contains(got, "__Host-blog.theirs=2") {
+			t.Errorf("%q: %d, the program receives %s", compat, a.StatusCode, a.Text)
+		}
+		if got := a.Header["Set-Cookie"]; len(got) != 1 || !strings.HasPrefix(got[0], "__Host-authsvc.session=other") {
+			t.Errorf("%q: the browser receives %q", compat, got)
+		}
 	}
 }
 

@@ -87,7 +87,11 @@ func (kp *keeper) readSession(rq *request, how readOptions) (*authsvc.Session, *
 	s, renewed, err := rq.at().(readPlace).read(rq.ctx, raw, rq.now, how)
 	if errors.Is(err, errUnknownKey) {
 		rq.unknownKey, err = true, nil
-		warnShared(rq, rq.names.Session)
+		name := rq.names.Session
+		if _, entered := rq.at().(enteredPlace); entered {
+			name = kp.enteredCookie
+		}
+		warnShared(rq, name)
 	}
 	return s, renewed, err
 }

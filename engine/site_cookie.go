@@ -82,7 +82,7 @@ func warnChunked(rq *request) {
 func warnShared(rq *request, name string) {
 	rq.warned.shared.Do(func() {
 		rq.Log.Warn("another service on this host name uses the same cookie names, so each replaces the cookies of the other, and people must sign in again; "+
-			"give one of them another cookies.prefix, or in a compat mode other names in cookies (ignore this if secrets of this service were removed lately)", "cookie", text.Printable(name, 80))
+			"give one of them another cookies.prefix, or in a compat mode other names in cookies (ignore this if url or secrets of this service changed lately)", "cookie", text.Printable(name, 80))
 	})
 }
 
