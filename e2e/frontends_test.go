@@ -136,6 +136,7 @@ func walkFrontEnd(t *testing.T, f *frontEnd) {
 	b.At(f.origin + "/account?tab=1")
 	is(b, "authenticated", "Ada Lovelace", "ada@example.com")
 	b.Wait(`document.getElementById("server").textContent === "ada@example.com"`)
+	b.Wait(`typeof auth !== "undefined"`) // set once the page's scripts have run
 	if got := chromium.Eval[map[string]any](b, `auth.getSession()`)["expires"]; got == nil {
 		t.Error("getSession returns no session")
 	}
