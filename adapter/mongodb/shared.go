@@ -2,10 +2,13 @@ package mongodb
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/mongo"
 
 	"authsvc/internal/sql/sqladapter"
 	"authsvc/internal/sql/stores"
@@ -109,10 +112,22 @@ func (s *Store) checkMissed(ctx context.Context) error {
 // value are absent from some.
 const sampleSize = 20
 
-// samples returns the collections with the fields of some of their documents.
+// errUnauthorized is the code of the error if the user lacks a right.
+const errUnauthorized = 13
+
+// samples returns the collections with the fields of some of their documents. It leaves
+// out those of the server, such as the profiler's, and those that the user in the URL may
+// not read.
 func (s *Store) samples(ctx context.Context, names []string) (list []sqladapter.Found, err error) {
 	for _, name := range names {
+		if strings.HasPrefix(name, "system.") {
+			continue
+		}
 		some, err := s.list(ctx, s.db.Collection(name), bson.D{}, find().SetLimit(sampleSize))
+		var server mongo.ServerError
+		if errors.As(err, &server) && server.HasErrorCode(errUnauthorized) {
+			continue
+		}
 		if err != nil {
 			return nil, fmt.Errorf("mongodb: read the collection %s: %w", name, err)
 		}

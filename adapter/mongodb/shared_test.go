@@ -59,6 +59,7 @@ func TestMissesNoCollections(t *testing.T) {
 	}{
 		"NextAuth.js": {users: "users", accounts: "accounts"},
 		"others":      {users: "visitors"},
+		"the server":  {users: "visitors", accounts: "system.accounts"},
 		"Prisma":      {users: "User", accounts: "Account", key: "storage.naming", fix: "`naming: prisma`", right: Naming{Preset: "prisma"}},
 		"a prefix": {users: "web_users", accounts: "web_accounts", key: "storage.tables", fix: "`tables: {Account: web_accounts, User: web_users}`",
 			right: Naming{Tables: map[string]string{"User": "web_users", "Account": "web_accounts"}}},

@@ -13,18 +13,20 @@ const named = ` c.relname = ANY ($1::text[]) AND c.relkind IN ('r', 'p') AND pg_
 
 // catalog describes tables found through the search_path. Names are case-sensitive.
 var catalog = sqlschema.Catalog{
-	// b is the base type of a domain. CHAR(n) ignores trailing blanks.
+	// b is the base type of a domain, which may be a domain itself. CHAR(n) ignores
+	// trailing blanks. An extension's type has a schema in its name if search_path lacks it.
 	Columns: `SELECT c.relname, a.attname,
 			format_type(a.atttypid, a.atttypmod) || CASE WHEN co.oid IS NULL OR a.attcollation = t.typcollation THEN ''
 				ELSE ' COLLATE ' || quote_ident(cn.nspname) || '.' || quote_ident(co.collname) END,
 			b.typname IN ('int2', 'int4', 'int8'),
 			b.typname = 'uuid',
 			CASE WHEN b.typname IN ('int2', 'int4', 'int8') THEN b.typlen
-				WHEN b.typname IN ('varchar', 'bpchar') AND a.atttypmod > 4 THEN a.atttypmod - 4 ELSE 0 END,
+				WHEN b.typname NOT IN ('varchar', 'bpchar') THEN 0
+				WHEN t.typtype = 'd' THEN greatest(t.typtypmod - 4, 0) ELSE greatest(a.atttypmod - 4, 0) END,
 			b.typname IN ('citext', 'bpchar') OR NOT COALESCE(co.collisdeterministic, true),
 			a.attnotnull AND NOT a.atthasdef AND a.attidentity = '',
 			a.atthasdef OR a.attidentity <> '',
-			CASE b.typtype WHEN 'e' THEN 'enum' ELSE format_type(b.oid, NULL) END,
+			CASE WHEN b.typtype = 'e' THEN 'enum' WHEN b.typtype = 'd' THEN 'domain' WHEN b.typname = 'citext' THEN 'citext' ELSE format_type(b.oid, NULL) END,
 			a.attnotnull OR t.typnotnull,
 			a.attgenerated <> ''
 		FROM pg_class c
@@ -56,17 +58,30 @@ var catalog = sqlschema.Catalog{
 	Several: true,
 }
 
-// allColumns leaves out views, which no unique index can protect.
+// allColumns leaves out views, which no unique index can protect, and schemas whose
+// tables the user of the URL cannot reach, such as those of another tenant.
 const allColumns = `SELECT CASE WHEN pg_table_is_visible(c.oid) THEN '' ELSE n.nspname END, c.relname, a.attname
 	FROM pg_class c
 	JOIN pg_namespace n ON n.oid = c.relnamespace
 	JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
 	WHERE c.relkind IN ('r', 'p') AND n.nspname NOT LIKE 'pg\_%' AND n.nspname NOT IN ('information_schema', 'crdb_internal')
+	AND has_schema_privilege(n.oid, 'USAGE')
 	ORDER BY n.nspname, c.relname, a.attnum`
 
 // searchPath returns the parameter of a URL that makes statements find the tables of a
-// schema.
-func searchPath(schema string) string { return "search_path=" + url.PathEscape(quote(schema)) }
+// schema, and those that they find now if keep is set.
+func searchPath(ctx context.Context, q sqlschema.Querier, schema string, keep bool) (string, error) {
+	path := quote(schema)
+	if keep {
+		var now string
+		const query = `SELECT array_to_string(ARRAY(SELECT quote_ident(s) FROM unnest(current_schemas(false)) s), ',')`
+		if err := q.QueryRowContext(ctx, query).Scan(&now); err != nil {
+			return "", err
+		}
+		path = now + "," + path
+	}
+	return "search_path=" + strings.ReplaceAll(url.QueryEscape(path), "+", "%20"), nil
+}
 
 // keyType returns the column type for text that is compared byte for byte. CockroachDB
 // always compares bytes, and treats text with a collation as a different type.

@@ -2,9 +2,12 @@ package postgres
 
 import (
 	"context"
+	"errors"
+	"strings"
 	"testing"
 
 	"authsvc/internal/sql/sqladapter"
+	"authsvc/internal/sql/stores"
 	"authsvc/internal/test/sqltest"
 )
 
@@ -35,7 +38,11 @@ SET search_path = ` + quote(name) + `;
 `
 	}
 	sqltest.MissesNoTables(t, testDatabase, map[string]sqltest.MissedCase{
-		"an empty database": {},
+		"an empty database":       {},
+		"users of the platform":   {Schema: "CREATE SCHEMA auth;\nCREATE TABLE auth.users (id uuid PRIMARY KEY, email text, encrypted_password text, email_confirmed_at timestamptz);\n"},
+		"a set of another system": {Schema: prisma + "DROP TABLE \"VerificationToken\";\n" + inSchema("staging")},
+		"a part in another schema": {Schema: strings.NewReplacer(`CREATE TABLE "Account"`, `CREATE TABLE auth."Account"`, `ON "Account"`, `ON auth."Account"`, `TABLE "Account"`, `TABLE auth."Account"`).Replace("CREATE SCHEMA auth;\n" + prisma),
+			Key: "storage.url", Fix: "search_path=public%2C%22auth%22", Parameter: "search_path=public%2C%22auth%22", Users: `SELECT COUNT(*) FROM public."User"`},
 		"tables of others": {Schema: `CREATE TABLE users (id INT PRIMARY KEY, login TEXT); CREATE TABLE sessions (sid TEXT, sess JSON, expire TIMESTAMP);
 CREATE TABLE account (id INT PRIMARY KEY, balance NUMERIC);
 `},
@@ -68,4 +75,49 @@ CREATE UNIQUE INDEX "VerificationToken_identifier_token_key" ON "VerificationTok
 		"another schema and other names": {Schema: "CREATE SCHEMA web;\nSET search_path = web;\n" + drizzle + "RESET search_path;\n", Key: "storage.url", Fix: "search_path=%22web%22 to storage.url and write under storage: `tables: {Account: account,",
 			Parameter: "search_path=%22web%22", Right: Naming{Tables: drizzleNames}, Users: `SELECT COUNT(*) FROM web."user"`},
 	}, openWith)
+}
+
+// TestTablesOutOfReach: tables of another tenant, in a schema that the user of the URL may
+// not use, do not end the start. Those in a schema that it may use do.
+func TestTablesOutOfReach(t *testing.T) {
+	t.Parallel()
+	const user = "pg_monitor" // every server has it
+	for grant, works := range map[string]bool{"": true, "GRANT USAGE ON SCHEMA tenant TO " + user + ";\n": false} {
+		url := testDatabase.With(t, "CREATE SCHEMA tenant;\nSET search_path = tenant;\n"+prisma+"RESET search_path;\nGRANT ALL ON SCHEMA public TO "+user+";\n"+grant)
+		s, err := Open(t.Context(), within(url, "role="+user), Options{Migrate: true, Shares: true})
+		if err == nil {
+			sqltest.CloseAtEnd(t, s)
+		}
+		if (err == nil) != works {
+			t.Errorf("%q: %v", grant, err)
+		}
+	}
+}
+
+// TestLockedTable: a table that cannot be counted, because it is locked or large, delays
+// neither the refusal nor the list of tables.
+func TestLockedTable(t *testing.T) {
+	t.Parallel()
+	url := testDatabase.With(t, drizzle)
+	other, err := testDatabase.Connected(t, url).Begin()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Rollback() //nolint:errcheck // the database is dropped
+	if _, err := other.ExecContext(t.Context(), `LOCK TABLE "user" IN ACCESS EXCLUSIVE MODE`); err != nil {
+		t.Fatal(err)
+	}
+	var missed *stores.MissedError
+	if _, err := Open(t.Context(), url, Options{Migrate: true, Shares: true}); !errors.As(err, &missed) || !strings.Contains(missed.Problem, "but user, account (rows: 0)") {
+		t.Fatalf("got %v", err)
+	}
+	s, err := Open(t.Context(), url, Options{Naming: Naming{Tables: map[string]string{"User": "user", "Account": "account"}}, Shares: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	sqltest.CloseAtEnd(t, s)
+	list, err := s.Shared(t.Context())
+	if err != nil || !list[0].Exists || list[0].Rows != stores.Uncounted || list[1].Rows != 0 {
+		t.Errorf("listed %+v, %v", list, err)
+	}
 }

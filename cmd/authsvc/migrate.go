@@ -153,6 +153,9 @@ func sharedLines(ctx context.Context, s *config.Settings, sc schema) (lines []sh
 				many = "people"
 			}
 			text = t.Name + ": " + plural(int(t.Rows), one, many)
+			if t.Rows == tables.Uncounted {
+				text = t.Name + ": exists, but counting its " + many + " takes too long"
+			}
 		}
 		lines = append(lines, sharedLine{text, t.Exists})
 	}

@@ -23,6 +23,7 @@ type Found struct {
 type Likeness struct {
 	Tables map[string]Found // by logical name
 	Schema string           // of all of them; empty: the place where the store looks
+	Whole  bool             // Schema also has tables like those that exist
 	Naming Naming           // gives all shared tables their names
 }
 
@@ -42,6 +43,10 @@ func similarRules() map[string][]string {
 // naming. It returns nil if there are none. If several schemas have such tables, the one
 // with the most of them wins.
 func (n Naming) Similar(names Names, missing []string, all []Found, resolve func(Naming) (Names, error)) *Likeness {
+	whole := names.whole(missing, all)
+	if !slices.Contains(missing, "User") && !slices.Contains(missing, "Account") {
+		all = slices.DeleteFunc(slices.Clone(all), func(f Found) bool { return whole[f.Schema] })
+	}
 	bySchema := map[string]map[string]Found{}
 	score := map[string]int{}
 	for _, logical := range missing {
@@ -59,9 +64,24 @@ func (n Naming) Similar(names Names, missing []string, all []Found, resolve func
 	schemas := slices.SortedFunc(maps.Keys(bySchema), func(a, b string) int {
 		return cmp.Or(cmp.Compare(score[b], score[a]), cmp.Compare(a, b))
 	})
-	like := &Likeness{Tables: bySchema[schemas[0]], Schema: schemas[0]}
+	like := &Likeness{Tables: bySchema[schemas[0]], Schema: schemas[0], Whole: whole[schemas[0]]}
 	like.Naming = n.propose(names.wanted(like.Tables, missing), resolve)
 	return like
+}
+
+// whole finds the other schemas that have a table like one that exists where the store
+// looks: the tables there are a set of their own, such as that of a staging system.
+func (names Names) whole(missing []string, all []Found) map[string]bool {
+	found := map[string]bool{}
+	for _, f := range all {
+		for _, t := range schema() {
+			if f.Schema != "" && !slices.Contains(missing, t[0]) {
+				r, ok := names.rank(t[0], f)
+				found[f.Schema] = found[f.Schema] || ok && r.rank > 1
+			}
+		}
+	}
+	return found
 }
 
 // A ranked table resembles a shared one; the higher the rank, the more.
@@ -101,7 +121,9 @@ func (names Names) inUse(table string, missing []string) bool {
 
 // rank compares a table with a shared one. A table with the same name, apart from case,
 // number and underscores, ranks above one whose name only ends so, as with a prefix. A
-// table with a different name needs columns that hardly any other program has.
+// table with a different name needs columns that hardly any other program has. Only
+// where the store looks do users with an address suffice: elsewhere they may belong to
+// the platform, as auth.users of Supabase does.
 func (names Names) rank(logical string, f Found) (ranked, bool) {
 	has := func(column string) bool {
 		return slices.ContainsFunc(f.Columns, func(c string) bool {
@@ -129,7 +151,7 @@ func (names Names) rank(logical string, f Found) (ranked, bool) {
 	default:
 		return r, shaped && (logical == "Account" || logical == "Session" || logical == "User" && has("id") && has("name") && has("image"))
 	}
-	return r, shaped || r.rank > 1 && logical == "User" && has("email")
+	return r, shaped || r.rank > 1 && f.Schema == "" && logical == "User" && has("email")
 }
 
 // plain returns a name without case and separators.
@@ -213,8 +235,8 @@ func (n Naming) propose(want Names, resolve func(Naming) (Names, error)) Naming 
 }
 
 // YAML returns the naming as members of the configuration's key storage, such as
-// "naming: authjs, tables: {User: people}". It is empty if nothing is renamed.
-func (n Naming) YAML() string {
+// "naming: authjs" and "tables: {User: people}". It is empty if nothing is renamed.
+func (n Naming) YAML() []string {
 	var parts []string
 	if n.Preset != "" {
 		parts = append(parts, "naming: "+n.Preset)
@@ -232,7 +254,7 @@ func (n Naming) YAML() string {
 		}
 		parts = append(parts, m.key+": {"+strings.Join(list, ", ")+"}")
 	}
-	return strings.Join(parts, ", ")
+	return parts
 }
 
 var plainScalar = text.LazyRegexp(`^[A-Za-z_][A-Za-z0-9_-]*$`)

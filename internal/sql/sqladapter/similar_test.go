@@ -3,6 +3,8 @@ package sqladapter
 import (
 	"strings"
 	"testing"
+
+	"go.yaml.in/yaml/v3"
 )
 
 // TestSimilar compares tables of other programs with the shared ones. Each table is
@@ -25,7 +27,7 @@ func TestSimilar(t *testing.T) {
 		"none":                      {Naming{}, all, nil, ""},
 		"another case":              {Naming{}, all, []string{"user" + user}, "tables: {User: user}"},
 		"a preset":                  {Naming{}, all, []string{"users" + user, "accounts" + account, "sessions" + session, "verification_token" + token}, "naming: authjs"},
-		"TypeORM":                   {Naming{}, all, []string{"users" + user, "accounts" + account, "sessions" + session, "verification_tokens" + token}, "naming: authjs, tables: {VerificationToken: verification_tokens}"},
+		"TypeORM":                   {Naming{}, all, []string{"users" + user, "accounts" + account, "sessions" + session, "verification_tokens" + token}, "naming: authjs` and `tables: {VerificationToken: verification_tokens}"},
 		"other columns":             {Naming{}, all, []string{"User2 id name email email_verified image"}, "columns: {User.emailVerified: email_verified}"},
 		"an odd name":               {Naming{}, all, []string{"my{user" + user}, `tables: {User: "my{user"}`},
 		"a word of YAML":            {Naming{Tables: map[string]string{"User": "Null"}}, all, []string{"null" + user}, `tables: {User: "null"}`},
@@ -35,6 +37,10 @@ func TestSimilar(t *testing.T) {
 		"not in use by another":     {Naming{Tables: map[string]string{"Account": "web_user"}}, []string{"User"}, []string{"web_user" + user}, ""},
 		"only some columns":         {Naming{}, all, []string{"sessions sid sess expire", "account id balance", "tokens token expires", "app_users id email"}, ""},
 		"users with an address":     {Naming{}, all, []string{"users id email password"}, "tables: {User: users}"},
+		"users of a platform":       {Naming{}, all, []string{"auth.users id email encrypted_password", "auth.sessions id user_id created_at"}, ""},
+		"a set of another system":   {Naming{}, []string{"VerificationToken"}, []string{"staging.User" + user, "staging.VerificationToken" + token}, ""},
+		"users elsewhere, too":      {Naming{}, []string{"Account", "Session", "VerificationToken"}, []string{"app.User" + user, "app.Account" + account}, "app "},
+		"a part elsewhere":          {Naming{}, []string{"Account", "VerificationToken"}, []string{"auth.Account" + account, "auth.VerificationToken" + token}, "auth "},
 		"users without one":         {Naming{}, all, []string{"users id login"}, ""},
 		"all columns, another name": {Naming{}, all, []string{"people" + user}, "tables: {User: people}"},
 		"sessions, another name":    {Naming{}, all, []string{"logins" + session, "resets id" + token}, "tables: {Session: logins}"},
@@ -64,7 +70,12 @@ func TestSimilar(t *testing.T) {
 				}
 				return
 			}
-			got := like.Naming.YAML()
+			got := strings.Join(like.Naming.YAML(), "` and `")
+			for _, line := range like.Naming.YAML() {
+				if err := yaml.Unmarshal([]byte("storage:\n  "+line), &map[string]any{}); err != nil {
+					t.Errorf("%s is not YAML: %v", line, err)
+				}
+			}
 			if like.Schema != "" {
 				got = like.Schema + " " + got
 			}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"authsvc/internal/sql/sqladapter"
 	"authsvc/internal/sql/stores"
@@ -30,11 +31,21 @@ func (d *Database) Shared(ctx context.Context) ([]stores.SharedTable, error) {
 	return list, nil
 }
 
+// countTimeout bounds the count of a table that is large or locked.
+const countTimeout = 3 * time.Second
+
+// count returns the rows of a table, or [stores.Uncounted] after countTimeout.
 func (d *Database) count(ctx context.Context, quoted string) (n int64, err error) {
-	if err = d.DB.QueryRowContext(ctx, `SELECT COUNT(*) FROM `+quoted).Scan(&n); err != nil {
-		err = fmt.Errorf("count the rows of %s: %w", quoted, err)
+	limited, cancel := context.WithTimeout(ctx, countTimeout)
+	defer cancel()
+	err = d.DB.QueryRowContext(limited, `SELECT COUNT(*) FROM `+quoted).Scan(&n)
+	switch {
+	case err != nil && limited.Err() != nil && ctx.Err() == nil:
+		return stores.Uncounted, nil
+	case err != nil:
+		return 0, fmt.Errorf("count the rows of %s: %w", quoted, err)
 	}
-	return n, err
+	return n, nil
 }
 
 // Usable returns the error with which Migrate would refuse to bring the schema up to
@@ -74,7 +85,13 @@ func (d *Database) checkMissed(ctx context.Context, q Querier, found Tables) err
 			similar = append(similar, d.describe(ctx, f))
 		}
 	}
-	return stores.Missed(absent, similar, like.Naming.YAML(), d.location(like.Schema))
+	parameter := ""
+	if like.Schema != "" {
+		if parameter, err = d.SchemaParameter(ctx, q, like.Schema, len(found) > 0 && !like.Whole); err != nil {
+			return fmt.Errorf("name the schema of the tables of another program: %w", err)
+		}
+	}
+	return stores.Missed(absent, similar, like.Naming.YAML(), parameter)
 }
 
 // describe names a table, with its rows if they can be counted.
@@ -83,18 +100,10 @@ func (d *Database) describe(ctx context.Context, f sqladapter.Found) string {
 	if f.Schema != "" {
 		name, quoted = f.Schema+"."+f.Name, d.Quote(f.Schema)+"."+quoted
 	}
-	if n, err := d.count(ctx, quoted); err == nil {
+	if n, err := d.count(ctx, quoted); err == nil && n != stores.Uncounted {
 		return fmt.Sprintf("%s (rows: %d)", name, n)
 	}
 	return name
-}
-
-// location returns the parameter of storage.url that finds a schema.
-func (d *Database) location(schema string) string {
-	if schema == "" {
-		return ""
-	}
-	return d.SchemaParameter(schema)
 }
 
 // others lists the tables of the database with their columns.

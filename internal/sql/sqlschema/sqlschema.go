@@ -55,8 +55,9 @@ type Database struct {
 	// one.
 	AllColumns string
 	// SchemaParameter returns the parameter of a URL that makes statements find the
-	// tables of a schema. Nil: AllColumns selects no schema.
-	SchemaParameter func(schema string) string
+	// tables of a schema, and those that they find now if keep is set. Nil: AllColumns
+	// selects no schema.
+	SchemaParameter func(ctx context.Context, q Querier, schema string, keep bool) (string, error)
 	// FoldNames means that column names are not case-sensitive.
 	FoldNames bool
 	// FoldText means that tables of other programs usually compare text loosely in this

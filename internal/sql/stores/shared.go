@@ -8,8 +8,11 @@ type SharedTable struct {
 	Logical string // the name of preset prisma, such as "User"
 	Name    string // in the database
 	Exists  bool   // otherwise, Migrate would create it
-	Rows    int64
+	Rows    int64  // Uncounted if counting takes too long
 }
+
+// Uncounted stands for a number of rows that is not known.
+const Uncounted = -1
 
 // A MissedError refuses to create shared tables, because tables that look like them
 // exist under other names. All users would be new in the created tables.
@@ -34,7 +37,7 @@ func (e *UnusableError) Unwrap() error { return e.Err }
 // Missed returns a [MissedError]. absent are the tables that do not exist, similar those
 // that look like them, naming the members of the key storage that use them, and
 // parameter the parameter of storage.url that finds them. Either may be empty.
-func Missed(absent, similar []string, naming, parameter string) error {
+func Missed(absent, similar, naming []string, parameter string) error {
 	e := &MissedError{Key: "storage.tables"}
 	e.Problem = "does not lead to the tables of the application: the database has no " + strings.Join(absent, ", ") + ", but " + strings.Join(similar, ", ") +
 		"; in new tables, all users would be new"
@@ -43,11 +46,11 @@ func Missed(absent, similar []string, naming, parameter string) error {
 		e.Key = "storage.url"
 		steps = append(steps, "add the parameter "+parameter+" to storage.url")
 	}
-	if naming != "" {
-		if parameter == "" && strings.HasPrefix(naming, "naming: ") {
+	if len(naming) > 0 {
+		if parameter == "" && strings.HasPrefix(naming[0], "naming: ") {
 			e.Key = "storage.naming"
 		}
-		steps = append(steps, "write under storage: `"+naming+"`")
+		steps = append(steps, "write under storage: `"+strings.Join(naming, "` and `")+"`")
 	}
 	e.Fix = "to use them, " + strings.Join(steps, " and ") + "; if you want new, empty tables, run `authsvc migrate up --new-tables` once"
 	return e
