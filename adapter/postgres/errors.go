@@ -70,14 +70,14 @@ func noSuchID(err error) bool {
 
 var (
 	quotedValue  = text.LazyRegexp(`(?s)["«»„“”].*["«»„“”]|0x.*`) // a server may speak another language
-	encodedValue = text.LazyRegexp(`(?s)unable to encode .* into (binary|text) format`)
+	encodedValue = text.LazyRegexp(`(?s)unable to encode .* into (binary|text) format for ([^:]*).*`)
 )
 
 // said returns an error with the names of the table, the column, the constraint and the
 // type, and without values: errors of class 22, about data, quote them, and so does the
 // driver.
 func said(err error) string {
-	all := encodedValue.ReplaceAllString(err.Error(), "unable to encode a value into $1 format")
+	all := encodedValue.ReplaceAllString(err.Error(), "unable to encode a value into $1 format for $2")
 	if more := poolerFix(err); more != "" {
 		all += ": " + more
 	}

@@ -95,6 +95,7 @@ func TestSaysWhatFailed(t *testing.T) {
 		`ALTER TABLE "Account" ALTER "access_token" TYPE VARCHAR(3)`:                  `value too long for type character varying(3) (SQLSTATE 22001)`,
 		`ALTER TABLE "Account" ALTER "type" TYPE kind USING NULL`:                     `invalid input value for enum kind: … (SQLSTATE 22P02)`,
 		`ALTER TABLE "Account" ALTER "access_token" TYPE TIMESTAMP USING NULL`:        `invalid input syntax for type timestamp: … (SQLSTATE 22007)`,
+		`ALTER TABLE "Account" ALTER "expires_at" TYPE SMALLINT`:                      `unable to encode a value into binary format for int2`,
 		`ALTER TABLE "User" ALTER "emailVerified" TYPE BOOLEAN USING NULL`:            `type boolean`,
 		`ALTER TABLE "Account" ALTER "expires_at" TYPE TIMESTAMP USING NULL`:          `unable to encode a value into binary format for timestamp`,
 	})
