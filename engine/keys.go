@@ -27,7 +27,7 @@ func checkSecrets(b *builder, s *Service) {
 		case short && s.site.dialect.shortSecrets && c.DangerousShortSecret:
 			b.warn("a secret is shorter than 32 bytes; keep it only as a later entry of the list, to read existing cookies and data", "entry", i)
 		case short && s.site.dialect.shortSecrets:
-			b.fail(key, "has fewer than 32 bytes", fix+" as the first entry, and keep this one as the second; if it must stay, set DangerousShortSecret: true", "Compat", "DangerousShortSecret").Code = "short_secret"
+			b.fail(key, "has fewer than 32 bytes", fix+"; if this one must stay, also as a later entry, set DangerousShortSecret: true", "Compat", "DangerousShortSecret").Code = "short_secret"
 		case short:
 			b.fail(key, "has fewer than 32 bytes", fix, "Compat", "DangerousShortSecret").Code = "weak_secret"
 		case distinct(secret) < 10:

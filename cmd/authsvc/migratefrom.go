@@ -84,13 +84,14 @@ func (c *migrateFromNextAuth) write(p *program, config []byte) error {
 	return errors.Join(err, f.Close())
 }
 
-// databaseURL returns the URL of --database. With auto, the environment comes before
-// the application's files.
+// databaseURL returns the URL of --database, in the form that authsvc takes. With auto,
+// the environment comes before the application's files.
 func (c *migrateFromNextAuth) databaseURL(p *program, r *migratefrom.Report) string {
-	if c.Database != "auto" {
-		return c.Database
+	location := c.Database
+	if location == "auto" {
+		location = cmp.Or(p.env[r.Storage.Variable], r.Storage.URL)
 	}
-	return cmp.Or(p.env[r.Storage.Variable], r.Storage.URL)
+	return migratefrom.WithoutForeignParameters(location)
 }
 
 // print prints the findings, the variables and the steps of the guide.
@@ -114,7 +115,9 @@ func (c *migrateFromNextAuth) print(out io.Writer, r *migratefrom.Report) {
 	}
 	fmt.Fprintf(out, "\nThen, as in docs/moving-from-nextauth.md:\n  authsvc check -c %[1]s\n", file)
 	if r.Storage.Tables != nil {
-		fmt.Fprintf(out, "  authsvc migrate normalize --dry-run -c %[1]s\n  authsvc migrate normalize -c %[1]s\n", file)
+		for _, step := range []string{"up --dry-run", "up", "normalize --dry-run", "normalize"} {
+			fmt.Fprintf(out, "  authsvc migrate %s -c %s\n", step, file)
+		}
 	}
 	if len(r.Exposed) > 0 {
 		fmt.Fprintf(out, "  authsvc types -c %s > next-auth.d.ts\n", file)

@@ -71,6 +71,46 @@ func TestMigrateFromDatabase(t *testing.T) {
 	}
 }
 
+// TestMigrateFromPrismaURL: --database takes the URL of Prisma with its parameters, from
+// the application's .env file or written out.
+func TestMigrateFromPrismaURL(t *testing.T) {
+	t.Parallel()
+	location := servertest.Postgres(t)
+	db, err := sql.Open("pgx", location)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	if _, err := db.ExecContext(t.Context(), `CREATE SCHEMA shop; CREATE TABLE shop."User" (id TEXT PRIMARY KEY, name TEXT, email TEXT, "emailVerified" TIMESTAMP(3), image TEXT)`); err != nil {
+		t.Fatal(err)
+	}
+	mark := "?"
+	if strings.Contains(location, "?") {
+		mark = "&"
+	}
+	location += mark + "schema=shop&connection_limit=5"
+	app := t.TempDir()
+	for name, text := range map[string]string{
+		"package.json":         `{"dependencies": {"@auth/prisma-adapter": "^2.11.2", "next-auth": "5.0.0-beta.30"}}`,
+		"auth.js":              "import NextAuth from \"next-auth\"\nimport { PrismaAdapter } from \"@auth/prisma-adapter\"\nexport const { handlers } = NextAuth({ adapter: PrismaAdapter(prisma), providers: [] })\n",
+		"prisma/schema.prisma": "datasource db {\n  provider = \"postgresql\"\n  url = env(\"DATABASE_URL\")\n}\n",
+		".env":                 "DATABASE_URL=\"" + location + "\"\n",
+	} {
+		writeFile(t, filepath.Join(app, name), []byte(text))
+	}
+	for _, database := range []string{"auto", location} {
+		_, out := runCommand(t, nil, "migrate-from", "next-auth", app, "--database", database, "-o", "-")
+		for _, line := range []string{
+			"note  storage: DATABASE_URL has parameters that only the application's driver knows (schema, connection_limit)",
+			"ok    database: User (0 rows)",
+		} {
+			if !strings.Contains(out, line) {
+				t.Errorf("no line %q in\n%s", line, out)
+			}
+		}
+	}
+}
+
 // TestReadsOnly: no statement can change a row of a database that is opened to be read.
 func TestReadsOnly(t *testing.T) {
 	t.Parallel()

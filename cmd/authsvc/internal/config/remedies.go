@@ -34,7 +34,7 @@ var remedies = map[string]struct{ problem, fix string }{
 	"rate":                            {"", "write a count and a period, such as 30/min"},
 	"rs256_without_storage":           {"", "set storage.url, or use ES256 or EdDSA"},
 	"several_tenants":                 {"", "use OpenID Connect (type: oidc), or name one issuer"},
-	"short_secret":                    {"", "run `authsvc secret`, use what it prints as the first entry and keep this one as the second; if it must stay, set allow_short_secret: true"},
+	"short_secret":                    {"", "run `authsvc secret` and use what it prints; if this one must stay, also as a later entry, set allow_short_secret: true"},
 	"signing_keys_sealed":             {"", "add the secret that sealed them as a further entry; if it is lost, replace the keys with `authsvc keys rotate --now` (existing tokens are then refused)"},
 	"source_unknown":                  {"", "use id, email_verified, provider, a name in session.claims or one in storage.user_columns"},
 	"store_unusable":                  {"", "start the store, and create its tables with `authsvc migrate up`"},

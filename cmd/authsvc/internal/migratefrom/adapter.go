@@ -221,20 +221,48 @@ func (r *reader) storageURL() string {
 	return r.use(a.variable, "the URL of the database: postgres://…, mysql://…, mongodb://… or sqlite:FILE")
 }
 
-// foreignParameters returns the parameters of a URL that Prisma and other drivers of
-// JavaScript invented.
+// ownParameters are the parameters of a URL that Prisma and other drivers of JavaScript
+// invented.
+var ownParameters = []string{"schema", "connection_limit", "pool_timeout", "pgbouncer", "socket_timeout", "statement_cache_size", "sslaccept", "sslidentity", "sslcert", "ssl", "uselibpqcompat", "multiSchema"}
+
+// foreignParameters returns those that a URL has.
 func foreignParameters(scheme, raw string) (found []string) {
 	_, query, _ := strings.Cut(raw, "?")
 	values, err := url.ParseQuery(query)
 	if err != nil || scheme != "postgres" && scheme != "mysql" {
 		return nil
 	}
-	for _, name := range []string{"schema", "connection_limit", "pool_timeout", "pgbouncer", "socket_timeout", "statement_cache_size", "sslaccept", "sslidentity", "sslcert", "ssl", "uselibpqcompat", "multiSchema"} {
+	for _, name := range ownParameters {
 		if values.Has(name) {
 			found = append(found, name)
 		}
 	}
 	return found
+}
+
+// WithoutForeignParameters returns the URL of a PostgreSQL or MySQL server as the report
+// advises to write it: without the parameters that only drivers of JavaScript know, and
+// with search_path for schema. Other URLs remain as they are.
+func WithoutForeignParameters(location string) string {
+	scheme, _, _ := strings.Cut(location, ":")
+	address, query, _ := strings.Cut(location, "?")
+	if !slices.Contains([]string{"postgres", "postgresql", "mysql", "mariadb"}, scheme) || query == "" {
+		return location
+	}
+	var kept []string
+	for parameter := range strings.SplitSeq(query, "&") {
+		name, value, _ := strings.Cut(parameter, "=")
+		switch {
+		case name == "schema" && strings.HasPrefix(scheme, "postgres"):
+			kept = append(kept, "search_path="+value)
+		case !slices.Contains(ownParameters, name):
+			kept = append(kept, parameter)
+		}
+	}
+	if len(kept) == 0 {
+		return address
+	}
+	return address + "?" + strings.Join(kept, "&")
 }
 
 // sqliteFile returns the path of the database, or "". Prisma's paths begin at the folder
