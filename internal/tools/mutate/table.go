@@ -237,7 +237,7 @@ var engine = []mutation{
 	{"openid2/parameter-names", "internal/protocol/openid2", `case name == "" || strings.Trim(name, nameCharacters) != "":`, "case false:", "./internal/protocol/openid2"},
 	{"proxy/trusted", "engine", "if !proven && !rq.trustedProxy(ip) {", "if " + never + "!proven && !rq.trustedProxy(ip) {", "./engine"},
 	{"proxy/key", "engine", "if len(lines) == 1 && equal == 1 {", "if len(lines) == 1 {", "./engine"},
-	{"proxy/key-one-hop", "engine", "ip, proven = next.Unmap().WithZone(\"\"), false", "ip = next.Unmap().WithZone(\"\")", "./engine"},
+	{"proxy/key-one-hop", "engine", "ip, proven, named = next.Unmap().WithZone(\"\"), false, true", "ip, named = next.Unmap().WithZone(\"\"), true", "./engine"},
 	{"proxy/key-passed-on", "engine", "name == proxyKeyHeader, ", "", "./engine"},
 	{"proxy/key-is-secret", "engine", "case slices.Contains(c.Secrets, key):", "case " + never + "slices.Contains(c.Secrets, key):", "./engine"},
 	{"proxy/host-peer", "engine", " || !st.trustedProxy(peerOf(r)) && !st.proven(r) {", " {", "./engine"},

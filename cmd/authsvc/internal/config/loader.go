@@ -169,28 +169,6 @@ func (v value) placeholder() bool {
 	return v.text == "…" || v.text == "..." || slices.ContainsFunc(v.items, value.placeholder)
 }
 
-// encodingProblem returns what is wrong with the bytes of a secret as Windows writes
-// files, in UTF-8 with a mark or in UTF-16, or "". These bytes would count as part of
-// the secret, and the same secret written elsewhere would be another one.
-func (v value) encodingProblem() string {
-	switch {
-	case strings.HasPrefix(v.text, "\ufeff"):
-		return "begins with a byte order mark"
-	case strings.Contains(v.text, "\n\ufeff"): // in a list with one secret per line
-		return "has a line that begins with a byte order mark"
-	case strings.Contains(v.text, "\ufeff") && v.raw != "" && !strings.Contains(v.raw, "\ufeff"): // within an address
-		return "refers to a variable with a byte order mark"
-	case strings.HasPrefix(v.text, "\xff\xfe"), strings.HasPrefix(v.text, "\xfe\xff"), strings.Contains(v.text, "\x00"):
-		return "is in UTF-16, or binary"
-	}
-	for _, item := range v.items {
-		if problem := item.encodingProblem(); problem != "" {
-			return problem
-		}
-	}
-	return ""
-}
-
 // assign assigns a value to its field.
 func (l *loader) assign(f field, key string, v value) {
 	l.places[key] = v.place

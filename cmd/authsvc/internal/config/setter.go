@@ -61,50 +61,6 @@ func (s shape) name() string {
 // notText returns the problem with a value that is not a scalar.
 func (s shape) notText() string { return "is " + s.name() + ", not text" }
 
-// secretVar accepts a text that is never quoted.
-func secretVar(p *string) setter {
-	s := stringVar(p)
-	s.kind = "secret"
-	return s
-}
-
-// secretListVar accepts one secret, a list of secrets, or one secret per line.
-func secretListVar(p *[]string) setter {
-	items := textItems(p)
-	return setter{kind: "secret or list of secrets", fix: "write one value, or a list whose first entry seals", set: func(v value) string {
-		*p = nil
-		if v.shape != scalar {
-			return v.notList()
-		}
-		for line := range strings.Lines(v.text) { // spaces may be part of a secret
-			if line = strings.TrimRight(line, "\r\n"); line != "" {
-				*p = append(*p, line)
-			}
-		}
-		return ""
-	}, each: func(item value) string {
-		if item.ofScalar { // set has split it
-			return ""
-		}
-		return items(item)
-	}}
-}
-
-// keyListVar is like secretListVar, but refuses an empty text: with a variable that is
-// empty by mistake, no key would be configured.
-func keyListVar(p *[]string) setter {
-	s := secretListVar(p)
-	s.fix = "write one value, or a list"
-	store := s.set
-	s.set = func(v value) string {
-		if problem := store(v); problem != "" || v.shape != scalar || len(*p) > 0 {
-			return problem
-		}
-		return "is empty"
-	}
-	return s
-}
-
 // textItems returns a function that appends an item to a list. An item that is not text
 // is appended as an empty text.
 func textItems(p *[]string) func(value) string {
