@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"os"
 	"strings"
 
 	mysqldriver "github.com/go-sql-driver/mysql"
@@ -115,11 +116,27 @@ func openReadOnly(location string) (db *sql.DB, query string, quote func(schema,
 	case "sqlite", "file":
 		_, file, _ := strings.Cut(location, ":")
 		file, _, _ = strings.Cut(strings.TrimPrefix(file, "//"), "?")
-		db, err = sql.Open("sqlite", "file:"+(&url.URL{Path: file}).EscapedPath()+"?mode=ro")
+		options := "?mode=ro"
+		if !hasJournal(file) {
+			options += "&immutable=1"
+		}
+		db, err = sql.Open("sqlite", "file:"+(&url.URL{Path: file}).EscapedPath()+options)
 		return db, `SELECT '', true, m.name, c.name, c."notnull" AND c.dflt_value IS NULL AND NOT c.pk
 			FROM sqlite_schema m, pragma_table_info(m.name) c WHERE m.type = 'table' ORDER BY m.name, c.cid`, quoted(`"`), err
 	}
 	return nil, "", nil, errors.New("the URL begins with neither postgres://, mysql:// nor sqlite:; `authsvc check` looks into the others")
+}
+
+// hasJournal reports whether a SQLite database has a journal beside it, which some
+// program writes. Without one, SQLite would make it even to read a database in WAL mode,
+// and leave it in the application's folder.
+func hasJournal(file string) bool {
+	for _, suffix := range []string{"-wal", "-journal"} {
+		if _, err := os.Lstat(file + suffix); err == nil {
+			return true
+		}
+	}
+	return false
 }
 
 // openPostgresToRead opens PostgreSQL with the same demands on TLS as the store.

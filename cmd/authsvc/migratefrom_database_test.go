@@ -2,6 +2,7 @@ package main
 
 import (
 	"database/sql"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -138,5 +139,48 @@ func TestReadsOnly(t *testing.T) {
 				t.Error("rows were deleted")
 			}
 		})
+	}
+}
+
+// TestReadsWALOnly: a database in WAL mode is read without a new file beside it. While
+// a program has it open, the rows in its journal count.
+func TestReadsWALOnly(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	file := filepath.Join(dir, "app.db")
+	db, err := sql.Open("sqlite", file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	execute := func(statement string) {
+		t.Helper()
+		if _, err := db.ExecContext(t.Context(), statement); err != nil {
+			t.Fatal(statement, err)
+		}
+	}
+	execute("PRAGMA journal_mode=WAL")
+	execute(`CREATE TABLE "User" (id TEXT)`)
+	execute(`INSERT INTO "User" VALUES ('1')`)
+	for _, open := range []bool{true, false} {
+		if !open {
+			if err := db.Close(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		before, err := os.ReadDir(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		tables, err := readTables(t.Context(), "sqlite:"+file)
+		if err != nil || len(tables) != 1 || tables[0].Rows != 1 {
+			t.Errorf("open %t: %v, %v", open, tables, err)
+		}
+		after, err := os.ReadDir(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(before) != len(after) || !open && len(after) != 1 {
+			t.Errorf("open %t: the folder had %v and has %v", open, before, after)
+		}
 	}
 }

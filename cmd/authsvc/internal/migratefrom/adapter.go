@@ -88,6 +88,7 @@ func (r *reader) readAdapter() {
 	from, _ := r.origin(*call.of)
 	a.name = from
 	kind, known := adapterKinds()[path.Base(from)]
+	known = known && (strings.HasPrefix(from, "@auth/") || strings.HasPrefix(from, "@next-auth/"))
 	switch {
 	case !known:
 		r.add(Open, "adapter", n, "%s is not known: set storage.url, and the names of its tables if they differ from Prisma's", quotedName(from, call.of.name()))
@@ -104,6 +105,8 @@ func (r *reader) readAdapter() {
 	}
 	if kind.read != nil {
 		kind.read(r, call)
+	} else if len(call.items) > 1 { // {collections: …}, {models: …}, {entities: …}
+		r.add(Open, "tables", call.items[1], "the second argument of the adapter is not read: if it renames tables, columns or the database, set storage.tables, storage.columns and storage.url")
 	}
 	r.readDatabaseURL()
 	r.reportTables()
@@ -268,7 +271,10 @@ func WithoutForeignParameters(location string) string {
 // sqliteFile returns the path of the database, or "". Prisma's paths begin at the folder
 // of the schema.
 func (r *reader) sqliteFile() string {
-	_, file, _ := strings.Cut(r.Storage.URL, ":")
+	scheme, file, _ := strings.Cut(r.Storage.URL, ":")
+	if scheme != "file" && scheme != "sqlite" { // libsql://USER:PASSWORD@HOST, or a value that dotenvx encrypted
+		return ""
+	}
 	file, _, _ = strings.Cut(strings.TrimPrefix(file, "//"), "?")
 	if file == "" || path.IsAbs(file) {
 		return file

@@ -61,6 +61,9 @@ type callback struct {
 	names  map[string]string // local names: the parameters and destructured values
 	tokens map[string]source
 	set    func(target []string, value node) // an assignment to session or token
+	// tested lists the values that conditions around a statement test. "" stands for
+	// a condition that is not understood.
+	tested []string
 }
 
 // parameters maps the names in ({session, token: t}) to the parameters that they stand
@@ -104,6 +107,9 @@ func (c *callback) jwtMember(name string, value node) {
 	case !ok:
 		c.add(Open, c.part, value, "not understood: token.%s", name)
 	default:
+		if slices.Contains(basics, name) && s.kind != "basic" {
+			c.add(Open, c.part, value, "token.%s becomes another value: GET session has the one of the user", name)
+		}
 		c.tokens[name] = s
 	}
 }
@@ -174,20 +180,17 @@ func (c *callback) show(name string, value node) {
 		}
 		text = "User." + column
 	case "profile":
-		text = c.claim(name, s.path)
+		text = "claims." + name
 	}
 	if !usableName(name) {
 		c.add(Open, c.part, value, "session.user.%s: the name cannot be used in session.expose", name)
 		return
 	}
+	if s.kind == "profile" {
+		c.claims[name] = s.path
+	}
 	c.expose[name] = text
 	c.add(OK, c.part, value, "session.user.%s becomes session.expose: {%s: %s}", name, name, text)
-}
-
-// claim records a claim and returns its name for session.expose.
-func (c *callback) claim(name, path string) string {
-	c.claims[name] = path
-	return "claims." + name
 }
 
 // usableName reports whether GET session can show a value under a name.
@@ -205,17 +208,32 @@ func cleanWord(name string) bool {
 	})
 }
 
+// unknown stands for the value of a local name that was not understood. The name hides
+// a parameter.
+const unknown = "?"
+
+// maxPath is how long the path of a value may be. Without it, lines that use the names
+// of the lines before could double it each time.
+const maxPath = 300
+
 // rooted returns the path of a value from a parameter of the callback, such as
-// profile.org.dept. A name that was renamed has its own name again.
+// profile.org.dept. A name that was renamed has its own name again. Of other values it
+// returns "".
 func (c *callback) rooted(n node) string {
 	if n.kind != nameNode {
 		return ""
 	}
 	path := slices.Clone(n.path)
-	if own, ok := c.names[path[0]]; ok {
-		path[0] = own
+	own, ok := c.names[path[0]]
+	if !ok || own == unknown {
+		return ""
 	}
-	return strings.TrimPrefix(strings.Join(path, "."), ".")
+	path[0] = own
+	root := strings.TrimPrefix(strings.Join(path, "."), ".")
+	if len(root) > maxPath {
+		return ""
+	}
+	return root
 }
 
 // plain resolves a name of the module. Parameters of the callback hide such names. Of
@@ -251,7 +269,7 @@ func (c *callback) origin(value node) (source, bool) {
 	if value.kind == fallbackNode {
 		return c.alternatives(value)
 	}
-	if value.kind == callNode && len(value.items) == 1 && (value.of.isName("String") || value.of.isName("Number") || value.of.isName("Boolean")) {
+	if value.kind == callNode && len(value.items) == 1 && (value.of.isName("String") || value.of.isName("Number")) {
 		value = value.items[0]
 	}
 	root, path, _ := strings.Cut(c.rooted(value), ".")
@@ -289,5 +307,6 @@ func (c *callback) alternatives(value node) (source, bool) {
 	if !okA || !okB || a.kind != "profile" || b.kind != "profile" {
 		return source{}, false
 	}
-	return source{kind: "profile", path: a.path + "|" + b.path}, true
+	path := a.path + "|" + b.path
+	return source{kind: "profile", path: path}, len(path) <= maxPath
 }

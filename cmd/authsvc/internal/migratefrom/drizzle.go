@@ -120,7 +120,7 @@ func (r *reader) filled(value node, argument string) (string, bool) {
 		text := value.parts[0]
 		for i, item := range value.items {
 			part := argument
-			if _, local := item.in.decls[item.name()]; item.kind == nameNode && local {
+			if local := item.in.decls[item.name()] != nil; item.kind == nameNode && local {
 				constant := r.resolve(item)
 				if constant.kind != textNode {
 					return "", false
@@ -176,7 +176,7 @@ func (r *reader) drizzleColumns(logical string, columns node, casing string) {
 		call, methods := n.chain()
 		column := key
 		if casing == "snake_case" {
-			column = snake(key)
+			column = drizzleSnake(key)
 		}
 		switch {
 		case call.kind != callNode:
@@ -212,7 +212,23 @@ func (r *reader) drizzleColumns(logical string, columns node, casing string) {
 	}
 }
 
-// snake turns emailVerified into email_verified, as Drizzle does.
+// drizzleSnake names a column as Drizzle does: isVIP becomes is_vip.
+func drizzleSnake(key string) string {
+	// A capital begins a word after a small letter or a digit, and before a small letter.
+	small := func(c byte) bool { return c >= 'a' && c <= 'z' }
+	capital := func(c byte) bool { return c >= 'A' && c <= 'Z' }
+	var b strings.Builder
+	for i := range len(key) {
+		c := key[i]
+		if i > 0 && key[i-1] != '_' && (capital(c) && (!capital(key[i-1]) || i+1 < len(key) && small(key[i+1])) || c >= '0' && c <= '9' && capital(key[i-1])) {
+			b.WriteByte('_')
+		}
+		b.WriteByte(c)
+	}
+	return strings.ToLower(b.String())
+}
+
+// snake turns emailVerified into email_verified.
 func snake(camel string) string {
 	var b strings.Builder
 	for i, c := range camel {

@@ -85,11 +85,23 @@ func (p *providerEntry) server() string {
 		return p.use(variable, use)
 	}
 	text, readable := p.written(n, use)
-	if address, found := strings.CutPrefix(text, "smtp"); readable && found && (!strings.Contains(address, "@") || strings.Contains(address, "${")) {
+	if strings.HasPrefix(text, "smtp") && readable && !hasPassword(text) {
 		return text
 	}
 	p.add(Open, p.part(), n, "server is written in the source, or is not understood: put it into %s", variable)
 	return p.use(variable, use)
+}
+
+// hasPassword reports whether a URL has a password that is, even in part, text of the
+// source.
+func hasPassword(text string) bool {
+	at := strings.LastIndexByte(text, '@')
+	if at < 0 {
+		return false
+	}
+	_, user, _ := strings.Cut(text[:at], "://")
+	_, password, has := strings.Cut(user, ":")
+	return has && !onlyReferences(password)
 }
 
 // credentials reads a provider with a form. authsvc asks the application about it by a

@@ -10,13 +10,30 @@ import (
 type module struct {
 	file   string
 	tokens []token
-	// imports and exports are by local and by exported name. decls holds where the value
-	// of a name begins.
+	// imports and exports are by local and by exported name. decls holds where the values
+	// of a name begin.
 	imports map[string]binding
 	exports map[string]binding
 	stars   []string // modules whose exports it exports
-	decls   map[string]int
+	decls   map[string][]declaration
 	parsed  map[int]node
+	blocks  []int // the opening braces around the statement that is read
+	steps   int   // of parsers
+}
+
+// A declaration is a name's value, and the lines on which the name has it.
+type declaration struct{ at, from, to int }
+
+// visible returns the declaration of a name for a line: that of the innermost block.
+// Line 0 stands for the outermost.
+func (m *module) visible(name string, line int) (at int, ok bool) {
+	best := declaration{}
+	for _, d := range m.decls[name] {
+		if line == 0 && (!ok || d.from < best.from) || line != 0 && d.from <= line && line <= d.to && (!ok || d.from > best.from) {
+			best, ok = d, true
+		}
+	}
+	return best.at, ok
 }
 
 // parse returns the expression at a token.
@@ -42,6 +59,7 @@ type sources struct {
 	modules  map[string]*module
 	aliases  []alias
 	followed int // names that were followed
+	work     int // members and entries that were read
 }
 
 // module returns a parsed file.
@@ -56,9 +74,18 @@ func (s *sources) module(file string) *module {
 
 // newModule parses a source.
 func newModule(file, text string) *module {
-	m := &module{file: file, tokens: tokenize(text), imports: map[string]binding{}, exports: map[string]binding{}, decls: map[string]int{}, parsed: map[int]node{}}
+	m := &module{file: file, tokens: tokenize(text), imports: map[string]binding{}, exports: map[string]binding{}, decls: map[string][]declaration{}, parsed: map[int]node{}}
 	for i := 0; i < len(m.tokens); {
-		i = m.statement(i)
+		next := m.statement(i)
+		for ; i < min(next, len(m.tokens)); i++ {
+			for len(m.blocks) > 0 && m.tokens[m.blocks[len(m.blocks)-1]].match <= i {
+				m.blocks = m.blocks[:len(m.blocks)-1]
+			}
+			if m.tokens[i].is("{") {
+				m.blocks = append(m.blocks, i)
+			}
+		}
+		i = next
 	}
 	return m
 }
@@ -94,10 +121,21 @@ func (m *module) statement(i int) int {
 	return i + 1
 }
 
-// declare records a name. The first declaration counts.
+// maxDeclarations is how many blocks may declare one name.
+const maxDeclarations = 100
+
+// declare records a name. The first declaration in a block counts.
 func (m *module) declare(name string, at int) {
-	if _, known := m.decls[name]; !known {
-		m.decls[name] = at
+	d := declaration{at, 0, len(m.tokens) + 1<<30}
+	if n := len(m.blocks); n > 0 {
+		open := m.tokens[m.blocks[n-1]]
+		d.from = open.line
+		if open.match < len(m.tokens) {
+			d.to = m.tokens[open.match].line
+		}
+	}
+	if len(m.decls[name]) < maxDeclarations {
+		m.decls[name] = append(m.decls[name], d)
 	}
 }
 

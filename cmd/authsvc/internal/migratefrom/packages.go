@@ -36,22 +36,33 @@ func (r *reader) readPackages() {
 	}
 }
 
-// needed returns the range of a dependency and the package.json that has it.
+// needed returns the range of a dependency and the package.json that has it: the one
+// nearest to the options, since other applications of the folder may need another
+// version.
 func (r *reader) needed(name string) (version, file string) {
+	best := -1
 	for _, p := range r.pkgs {
-		if v, ok := p.needs[name]; ok {
-			return v, path.Join(p.dir, "package.json")
+		near := 0
+		if p.dir == "." || strings.HasPrefix(r.entry.in.file, p.dir+"/") {
+			near = len(p.dir)
+		}
+		if v, ok := p.needs[name]; ok && near > best {
+			best, version, file = near, v, path.Join(p.dir, "package.json")
 		}
 	}
-	return "", ""
+	return version, file
 }
+
+// oneMajor matches ranges that allow one major version.
+var oneMajor = regexp.MustCompile(`^(?:npm:[^\s]*@)?[\^~=v]?(\d+)[^\s|]*$`)
 
 // readVersion finds the version: in a lock file, else in package.json, else from the
 // package that the options come from.
 func (r *reader) readVersion() {
 	library, version, file := "next-auth", "", ""
-	if version, file = r.locked(library); version == "" {
-		version, file = r.needed(library)
+	needed, in := r.needed(library)
+	if version, file = r.locked(library, needed); version == "" {
+		version, file = needed, in
 	}
 	if version == "" {
 		for _, name := range keysOf(entries) {
@@ -95,8 +106,9 @@ func (r *reader) inV5Style() bool {
 	return false
 }
 
-// locked returns the version of a package in a lock file.
-func (r *reader) locked(name string) (version, file string) {
+// locked returns the version of a package in a lock file that fits the needed range. If
+// the range is not clear, all versions in the file must have the same first number.
+func (r *reader) locked(name, needed string) (version, file string) {
 	quoted := regexp.QuoteMeta(name)
 	forms := map[string]*regexp.Regexp{
 		"package-lock.json": regexp.MustCompile(`"node_modules/` + quoted + `":\s*\{\s*"version":\s*"([0-9][^"]*)"`),
@@ -105,8 +117,17 @@ func (r *reader) locked(name string) (version, file string) {
 		"bun.lock":          regexp.MustCompile(`\["` + quoted + `@([0-9][^"]*)"`),
 	}
 	for _, file := range r.named("package-lock.json", "pnpm-lock.yaml", "yarn.lock", "bun.lock") {
-		if m := forms[path.Base(file)].FindStringSubmatch(r.text(file)); m != nil {
-			return m[1], file
+		all := forms[path.Base(file)].FindAllStringSubmatch(r.text(file), -1)
+		major := oneMajor.FindStringSubmatch(needed)
+		for _, m := range all {
+			if first := all[0][1]; major == nil && first[0] != m[1][0] {
+				return "", ""
+			}
+		}
+		for _, m := range all {
+			if major == nil || strings.HasPrefix(m[1], major[1]+".") {
+				return m[1], file
+			}
 		}
 	}
 	return "", ""

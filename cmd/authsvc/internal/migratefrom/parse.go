@@ -59,12 +59,22 @@ func (p *parser) skip(ends ...string) {
 
 // step skips a token or, if it opens a bracket, all up to the other bracket.
 func (p *parser) step() {
+	if p.in.steps++; p.in.exhausted() {
+		p.at = p.to
+		return
+	}
 	if p.opens() {
 		p.inner()
 	} else {
 		p.at++
 	}
 }
+
+// exhausted reports whether the expressions of a module were read so often that it may
+// be a source in which the end of each is far away. It bounds the work.
+func (m *module) exhausted() bool { return m.steps > maxModuleSteps }
+
+const maxModuleSteps = 5_000_000
 
 func (p *parser) opens() bool {
 	t := p.peek()

@@ -112,8 +112,10 @@ func (r *reader) prismaSchema(file string, models map[string]prismaModel, enums 
 			model.table = model.name
 			enums[model.name] = enums[model.name] || kind == "enum"
 		case words[0] == "}":
-			if kind == "model" {
+			if before, twice := models[model.name]; kind == "model" && !twice {
 				models[model.name] = model
+			} else if kind == "model" && slices.Contains(logicalTables, model.name) && !model.same(before) {
+				r.add(Open, "tables", model.place, "there is another model %s in %s, which the proposal has: name the folder of one application, or compare storage", model.name, before.place.in.file)
 			}
 			kind = ""
 		case kind == "datasource":
@@ -122,6 +124,15 @@ func (r *reader) prismaSchema(file string, models map[string]prismaModel, enums 
 			model.add(words, withoutComment(line), number)
 		}
 	}
+}
+
+// same reports whether two models have the same table and columns: Prisma may leave
+// copies of a schema beside the clients that it generates.
+func (m *prismaModel) same(other prismaModel) bool {
+	return m.table == other.table && m.schema == other.schema && slices.EqualFunc(m.fields, other.fields, func(a, b prismaField) bool {
+		a.line, b.line = 0, 0
+		return a == b
+	})
 }
 
 // withoutComment removes a comment. A URL in quotes has slashes, too.
@@ -163,7 +174,7 @@ func (m *prismaModel) add(words []string, line string, number int) {
 	default:
 		f := prismaField{name: words[0], column: words[0], kind: strings.TrimRight(words[1], "?[]"), line: number,
 			optional: strings.Contains(words[1], "?"), list: strings.Contains(words[1], "[]")}
-		if name := argument(line, " @map("); name != "" {
+		if name := argument(strings.ReplaceAll(line, "\t", " "), " @map("); name != "" {
 			f.column = name
 		}
 		_, after, has := strings.Cut(line, "@default(")

@@ -111,6 +111,12 @@ func (r *reader) readSecret() {
 	n, ok := r.given("secret")
 	names := []string{name}
 	switch {
+	case !ok && r.version == 5: // the highest number seals
+		for _, numbered := range []string{"AUTH_SECRET_1", "AUTH_SECRET_2", "AUTH_SECRET_3"} {
+			if r.env.mentions(numbered) {
+				names = append([]string{numbered}, names...)
+			}
+		}
 	case !ok:
 	case r.resolve(n).kind == listNode:
 		names = nil

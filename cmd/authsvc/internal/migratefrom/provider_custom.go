@@ -98,7 +98,7 @@ func (p *providerEntry) endpoints() {
 // authorizationQuery reads the parameters in the address of the authorization endpoint.
 func (p *providerEntry) authorizationQuery(query string) {
 	values, err := url.ParseQuery(query)
-	if err != nil {
+	if err != nil || strings.Contains(strings.ToLower(query), "%24") { // a dollar sign could become part of a reference
 		p.add(Open, p.part(), p.at, "not understood: the parameters of authorization")
 		return
 	}

@@ -120,7 +120,13 @@ func (p *providerEntry) profile(n node) {
 		}
 	}
 	if p.builtIn {
-		p.add(Note, p.part(), n, "profile() is not copied: authsvc has its own paths for id, name, email and image; compare the id, which finds the account")
+		verdict := Note
+		if id, has := result.get("id"); has {
+			if own, _ := p.profilePath(id, root); own != "sub" && own != "id" {
+				verdict = Open
+			}
+		}
+		p.add(verdict, p.part(), n, "profile() is not copied: authsvc has its own paths for id, name, email and image; compare the id, which finds the account")
 		return
 	}
 	if len(paths) > 0 {

@@ -2,6 +2,7 @@ package migratefrom
 
 import (
 	"path"
+	"regexp"
 	"strings"
 
 	"authsvc/provider"
@@ -28,7 +29,7 @@ func (r *reader) readProviders() (list []any) {
 func (r *reader) listed(n node, steps int) (items []node) {
 	v := r.resolve(n)
 	switch {
-	case steps == 0:
+	case steps == 0, v.kind == listNode && !r.works(len(v.items)):
 	case v.kind == listNode:
 		for _, item := range v.items {
 			items = append(items, r.item(item, steps)...)
@@ -49,7 +50,11 @@ func (r *reader) item(item node, steps int) (items []node) {
 			if branch.isName("null") || branch.isName("undefined") || branch.isName("false") {
 				continue
 			}
-			r.add(Note, "providers", branch, "is there only under a condition; the proposal has it in any case")
+			verdict := Open
+			if r.variable(*item.of) != "" { // without its variable, it could not be used
+				verdict = Note
+			}
+			r.add(verdict, "providers", branch, "is there only under a condition; the proposal has it in any case")
 			items = append(items, r.item(branch, steps-1)...)
 		}
 	case item.spread:
@@ -127,9 +132,13 @@ func (r *reader) kindOf(n node) string {
 
 // identify finds the id and the entry in the table of providers.
 func (p *providerEntry) identify() bool {
-	p.id = p.kind
-	if p.kind == "custom" {
+	switch p.id = p.kind; p.kind {
+	case "custom":
 		p.id = ""
+	case "duende-identity-server6": // the other files have the name of the id
+		p.id = "duende-identityserver6"
+	case "ory-hydra":
+		p.id = "hydra"
 	}
 	if n, ok := p.options["id"]; ok {
 		if v := p.plain(n); v.kind == textNode {
@@ -217,7 +226,7 @@ func (p *providerEntry) value(key, variable, use string, secret bool) string {
 		p.add(Open, p.part(), p.at, "%s is not given: set %s", key, own)
 		return p.use(own, use)
 	}
-	if text, readable := p.written(n, use); readable && (!secret || strings.HasPrefix(text, "${")) {
+	if text, readable := p.written(n, use); readable && (!secret || onlyReferences(text)) {
 		return text
 	} else if readable {
 		p.add(Open, p.part(), n, "%s is written in the source: put it into %s", key, own)
@@ -226,6 +235,15 @@ func (p *providerEntry) value(key, variable, use string, secret bool) string {
 	p.add(Open, p.part(), n, "%s is not understood: set %s", key, own)
 	return p.use(own, use)
 }
+
+// onlyReferences reports whether a value of the proposal has no text of the source.
+func onlyReferences(text string) bool { return references.MatchString(text) }
+
+var references = regexp.MustCompile(`^(\$\{[A-Za-z0-9_]+\})+$`)
+
+// maxWritten is how long a value of the proposal may be. Without it, templates of
+// templates could double it each time.
+const maxWritten = 16 << 10
 
 // written returns a value for the proposal: a text of the source, or a reference to an
 // environment variable, or a template of both.
@@ -236,7 +254,7 @@ func (r *reader) written(n node, use string) (string, bool) {
 	v := r.plain(n)
 	switch v.kind {
 	case textNode:
-		return literally(v.text), true
+		return literally(v.text), len(v.text) <= maxWritten
 	case templateNode:
 		text := literally(v.parts[0])
 		for i, item := range v.items {
@@ -244,7 +262,9 @@ func (r *reader) written(n node, use string) (string, bool) {
 			if !ok {
 				return "", false
 			}
-			text += part + literally(v.parts[i+1])
+			if text += part + literally(v.parts[i+1]); len(text) > maxWritten {
+				return "", false
+			}
 		}
 		return text, true
 	}
@@ -263,7 +283,7 @@ func (p *providerEntry) tableOption(o provider.Option) {
 		if !ok {
 			continue
 		}
-		if text, readable := p.written(n, o.Doc); readable && (!o.Secret || strings.HasPrefix(text, "${")) {
+		if text, readable := p.written(n, o.Doc); readable && (!o.Secret || onlyReferences(text)) {
 			p.keys.set(o.Key, text)
 			return
 		}

@@ -66,6 +66,11 @@ func Read(dir string, o Options) (*Report, error) {
 	if r.followed > maxFollowed {
 		r.add(Open, "configuration", r.entry, "not understood: more than %d references, some perhaps to themselves", maxFollowed)
 	}
+	for _, file := range r.names {
+		if m := r.modules[file]; m != nil && m.exhausted() {
+			r.addAt(Open, "files", file, "not understood: its expressions have no ends")
+		}
+	}
 	for i := range r.Variables {
 		r.Variables[i].Files = r.env.files(r.Variables[i].Name)
 	}
@@ -169,9 +174,11 @@ func (r *reader) declared(m *module) (found []node) {
 	}
 	slices.Sort(names)
 	for _, name := range names {
-		n := m.parse(m.decls[name])
-		if _, ok := n.get("providers"); ok && n.kind == objectNode {
-			found = append(found, n)
+		for _, d := range m.decls[name] {
+			n := m.parse(d.at)
+			if _, ok := n.get("providers"); ok && n.kind == objectNode {
+				found = append(found, n)
+			}
 		}
 	}
 	return found
@@ -187,6 +194,9 @@ func (r *reader) flat(n node, part string, report bool) map[string]node {
 
 func (r *reader) flatten(n node, part string, report bool, all map[string]node, steps int) {
 	n = r.resolve(n)
+	if n.kind == functionNode && !r.works(n.body.to-n.body.from) {
+		return
+	}
 	if n.kind == functionNode { // options that are made for each request
 		if value, ok := n.result(); ok {
 			n = r.resolve(value)
@@ -196,6 +206,9 @@ func (r *reader) flatten(n node, part string, report bool, all map[string]node, 
 		if report {
 			r.add(Open, part, n, "not understood: it is not an object that can be read here")
 		}
+		return
+	}
+	if !r.works(len(n.members)) {
 		return
 	}
 	for _, m := range n.members {

@@ -9,6 +9,17 @@ const maxSteps = 30
 // to themselves, as in const a = {...a, ...a}.
 const maxFollowed = 20_000
 
+// maxWork is how many members and entries are read in all.
+const maxWork = 200_000
+
+// works counts work, and reports whether there may be more of it.
+func (s *sources) works(n int) bool {
+	if s.work += n; s.work > maxWork {
+		s.followed = maxFollowed + 1
+	}
+	return s.followed <= maxFollowed
+}
+
 // resolve follows names to the value that they stand for. If a name leads out of the
 // folder or to something unknown, the name is the result.
 func (s *sources) resolve(n node) node { return s.follow(n, maxSteps) }
@@ -21,7 +32,7 @@ func (s *sources) follow(n node, steps int) node {
 		return n
 	}
 	first, rest := n.path[0], n.path[1:]
-	value, ok := s.local(n.in, first, steps-1)
+	value, ok := s.local(n, steps-1)
 	if !ok {
 		b, imported := n.in.imports[first]
 		if !imported {
@@ -45,13 +56,13 @@ func (s *sources) follow(n node, steps int) node {
 	return s.follow(value, steps-1)
 }
 
-// local returns the value of a name that a module declares.
-func (s *sources) local(m *module, name string, steps int) (node, bool) {
-	at, ok := m.decls[name]
+// local returns the value of a name that its module declares.
+func (s *sources) local(n node, steps int) (node, bool) {
+	at, ok := n.in.visible(n.path[0], n.line)
 	if !ok || steps <= 0 {
 		return node{}, false
 	}
-	return m.parse(at), true
+	return n.in.parse(at), true
 }
 
 // exported returns the value that a file exports under a name.
@@ -144,7 +155,7 @@ func (s *sources) variable(n node) string {
 		}
 		next := s.resolve(n)
 		if next.kind == nameNode {
-			return ""
+			return s.environment(next) // const secret = process.env.X
 		}
 		n = next
 	}

@@ -139,6 +139,8 @@ func (r *reader) readRest() {
 		text, known := notes[key]
 		switch {
 		case slices.Contains(done, key):
+		case key == "useSecureCookies" && r.plain(n).isName("false"):
+			r.add(Open, key, n, "with https, authsvc looks for the session cookie with the prefix __Secure-, and people must sign in again; set cookies.session to the name without it")
 		case key == "events":
 			r.readEvents(n)
 		case key == "jwt":

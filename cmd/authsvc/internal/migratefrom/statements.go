@@ -1,6 +1,9 @@
 package migratefrom
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // read reads the statements of a callback that returns result, a parameter.
 func (c *callback) read(fn node, result string) {
@@ -17,41 +20,150 @@ func (c *callback) read(fn node, result string) {
 // statements reads assignments to the parameters, and the blocks of conditions. It
 // reports all other statements.
 func (c *callback) statements(p *parser, result string) {
+	before := c.tested
 	for !p.done() {
-		begin := p.node(otherNode)
-		switch t := p.peek(); {
-		case t.is(";"):
-			p.at++
-		case t.is("if"):
-			p.at++
-			p.step()
-			if p.peek().is("{") {
-				c.block(p, result)
-			}
-		case t.is("else"):
-			p.at++
-			if p.peek().is("{") {
-				c.block(p, result)
-			}
-		case t.is("{"):
-			c.block(p, result)
-		case t.is("return"):
-			p.at++
-			if p.peek().line != t.line || p.peek().is(";") || p.done() {
-				continue
-			}
-			c.returned(p.expression(), result)
-		case t.is("const"), t.is("let"), t.is("var"):
-			c.local(p)
-		case t.is("console"): // it changes nothing
-			c.rest(p, t.line)
-		default:
-			if !c.assignment(p) {
-				c.add(Open, c.part, begin, "not understood: a statement that begins with %q", t.text)
-				c.rest(p, begin.line)
-			}
+		c.statement(p, result)
+	}
+	c.tested = before
+}
+
+func (c *callback) statement(p *parser, result string) {
+	begin := p.node(otherNode)
+	switch t := p.peek(); {
+	case t.is(";"):
+		p.at++
+	case t.is("if"):
+		p.at++
+		c.condition(p, result)
+	case t.is("{"):
+		c.block(p, result)
+	case t.is("return"):
+		p.at++
+		if p.peek().line != t.line || p.peek().is(";") || p.done() {
+			return
+		}
+		c.returned(p.expression(), result)
+	case t.is("const"), t.is("let"), t.is("var"):
+		c.local(p)
+	case t.is("console"): // it changes nothing
+		c.rest(p, t.line)
+	default:
+		if !c.assignment(p) {
+			c.add(Open, c.part, begin, "not understood: a statement that begins with %q", t.text)
+			c.rest(p, begin.line)
 		}
 	}
+}
+
+// condition reads what follows "if". After a branch that returns, the rest of the block
+// is under the opposite condition.
+func (c *callback) condition(p *parser, result string) {
+	if p.deep >= maxNesting || !p.opens() {
+		p.skip()
+		return
+	}
+	given, missing := c.test(p.inner())
+	before, after := c.tested, c.tested
+	branch := func(test []string, opposite []string) {
+		look := *p
+		if look.returns() {
+			after = under(after, opposite)
+		}
+		c.tested = under(before, test)
+		p.deep++
+		c.statement(p, result)
+		p.deep--
+		p.accept(";")
+		c.tested = before
+	}
+	branch(given, missing)
+	if p.accept("else") {
+		branch(missing, given)
+	}
+	c.tested = after
+}
+
+// test returns the values that a condition tests for being there: user, or
+// session.user && token.role. The first list holds where the condition is true, the
+// second where it is false; "" stands for what is not understood.
+func (c *callback) test(s span) (given, missing []string) {
+	p := newParser(&module{}, s, 0)
+	var there, lacking []string
+	for !p.done() {
+		negated := p.accept("!")
+		n := p.postfix(p.primary())
+		root := c.rooted(n)
+		if root == "" || !p.done() && !p.accept("&&") && !p.accept("||") {
+			return []string{""}, []string{""}
+		}
+		if negated {
+			lacking = append(lacking, root)
+		} else {
+			there = append(there, root)
+		}
+	}
+	switch {
+	case len(lacking) == 0:
+		return there, c.opposite(there)
+	case len(there) == 0:
+		return c.opposite(lacking), lacking
+	}
+	return []string{""}, []string{""}
+}
+
+// opposite returns what holds where values are not there: nothing that is understood,
+// unless they always are.
+func (c *callback) opposite(roots []string) []string {
+	for _, root := range roots {
+		if !always(root) {
+			return []string{""}
+		}
+	}
+	return nil
+}
+
+// under returns the tested values with further ones. Many are as good as one that is not
+// understood.
+func under(tested, further []string) []string {
+	const most = 50
+	for _, root := range further {
+		switch {
+		case always(root) || slices.Contains(tested, root):
+		case len(tested) == most:
+			return []string{""}
+		default:
+			tested = append(slices.Clip(tested), root)
+		}
+	}
+	return tested
+}
+
+// always reports whether a value is there for everybody, at least when someone signs in.
+func always(root string) bool {
+	return slices.Contains([]string{"session", "token", "user", "account", "profile", "session.user", "token.sub", "user.id", "session.user.id"}, root)
+}
+
+// assign passes an assignment on. GET session would show a value to everybody, also one
+// that the application sets under a condition; only a test for the value itself makes
+// no difference.
+func (c *callback) assign(target []string, value node) {
+	root := c.rooted(c.inside(value))
+	for _, tested := range c.tested {
+		if tested == "" || root != tested && !strings.HasPrefix(root, tested+".") {
+			c.add(Open, c.part, value, "%s is there only under a condition, and session.expose has none: decide who may see it", strings.Join(target, "."))
+			return
+		}
+	}
+	c.set(target, value)
+}
+
+// inside returns the value in String(value) and value ?? "".
+func (c *callback) inside(value node) node {
+	value = c.plain(value)
+	if value.kind == callNode && len(value.items) == 1 && value.of.isName("String") {
+		return value.items[0]
+	}
+	return value
 }
 
 // block reads the statements in braces.
@@ -87,13 +199,23 @@ func (c *callback) local(p *parser) {
 	if p.accept(":") {
 		p.skipType()
 	}
+	if !name.is("{") {
+		names = []string{"", name.text}
+	}
+	hide := func() {
+		for i := 1; i < len(names); i += 2 {
+			c.names[names[i]] = unknown
+		}
+	}
 	if !p.accept("=") {
+		hide()
 		c.rest(p, begin.line)
 		return
 	}
 	root := c.rooted(c.plain(p.expression()))
 	switch {
 	case root == "":
+		hide()
 		c.add(Open, c.part, begin, "not understood: the declaration of %s", name.text)
 	case name.is("{"):
 		for i := 0; i+1 < len(names); i += 2 {
@@ -111,13 +233,16 @@ func (c *callback) assignment(p *parser) bool {
 	if !q.accept("=") && !q.accept("??=") && !q.accept("||=") {
 		return false
 	}
+	if target.kind == nameNode && len(target.path) == 1 { // it is not the parameter any more
+		c.names[target.path[0]] = unknown
+	}
 	root := c.rooted(target)
 	if root == "" {
 		return false
 	}
 	value := q.expression()
 	p.at = q.at
-	c.set(strings.Split(root, "."), value)
+	c.assign(strings.Split(root, "."), value)
 	return true
 }
 
@@ -129,9 +254,7 @@ func (c *callback) returned(value node, result string) {
 	case value.kind == objectNode:
 		c.members([]string{result}, value)
 	case value.kind == conditionalNode:
-		for _, item := range value.items {
-			c.returned(item, result)
-		}
+		c.branches(value, func(item node) { c.returned(item, result) })
 	default:
 		c.add(Open, c.part, value, "not understood: the value that it returns")
 	}
@@ -139,25 +262,74 @@ func (c *callback) returned(value node, result string) {
 
 // members reads an object as assignments to the members of target.
 func (c *callback) members(target []string, object node) {
+	c.complete(target, object)
+	c.some(target, object)
+}
+
+// complete reports an object that leaves out what GET session always has.
+func (c *callback) complete(target []string, object node) {
+	needed := map[string][]string{"session": {"user"}, "session.user": {"name", "email", "image"}, "token": {"name", "email", "picture"}}[strings.Join(target, ".")]
+	var without []string
+	for _, name := range needed {
+		if _, ok := object.get(name); !ok {
+			without = append(without, name)
+		}
+	}
+	for _, m := range object.members {
+		if m.spread && c.isPart(c.plain(m.value), target) {
+			return
+		}
+	}
+	if len(without) > 0 {
+		c.add(Open, c.part, object, "%s is made anew without %s, and GET session always has that", strings.Join(target, "."), listed(without))
+	}
+}
+
+// branches calls read for the branches of c ? a : b and c && a.
+func (c *callback) branches(value node, read func(item node)) {
+	before := c.tested
+	defer func() { c.tested = before }()
+	given, missing := []string{""}, []string{""}
+	if root := c.rooted(*value.of); root != "" {
+		given, missing = []string{root}, c.opposite([]string{root})
+	}
+	for i, item := range value.items {
+		c.tested = under(before, [][]string{given, missing}[i])
+		read(item)
+	}
+}
+
+// some reads members that are added to target.
+func (c *callback) some(target []string, object node) {
 	for _, m := range object.members {
 		to := append(append([]string{}, target...), m.key)
 		switch value := c.plain(m.value); {
 		case m.spread && c.isPart(value, target):
 		case m.spread && value.kind == conditionalNode:
-			for _, item := range value.items {
-				if item.kind == objectNode {
-					c.members(target, item)
-				}
-			}
+			c.perhaps(target, value)
 		case m.spread || m.key == "":
 			c.add(Open, c.part, m.value, "not understood: a spread or computed member of %s", strings.Join(target, "."))
 		case len(to) == 2 && to[1] == "user" && value.kind == objectNode:
 			c.members(to, value)
 		case len(to) == 2 && to[0] == "session" && to[1] == "expires":
 		default:
-			c.set(to, m.value)
+			c.assign(to, m.value)
 		}
 	}
+}
+
+// perhaps reads ...(c && {a: b}).
+func (c *callback) perhaps(target []string, value node) {
+	c.branches(value, func(item node) {
+		switch {
+		case item.kind == objectNode:
+			c.some(target, item)
+		case item.kind == conditionalNode:
+			c.perhaps(target, item)
+		case !c.isDefault(item):
+			c.add(Open, c.part, item, "not understood: a spread or computed member of %s", strings.Join(target, "."))
+		}
+	})
 }
 
 // isPart reports whether a spread copies what is there already: ...session,
