@@ -138,12 +138,12 @@ func under(tested, further []string) []string {
 	return tested
 }
 
-// always reports whether a value is there for everybody, at least when someone signs in.
+// always reports whether a value is there for all people, at least when someone signs in.
 func always(root string) bool {
 	return slices.Contains([]string{"session", "token", "user", "account", "profile", "session.user", "token.sub", "user.id", "session.user.id"}, root)
 }
 
-// assign passes an assignment on. GET session would show a value to everybody, also one
+// assign passes an assignment on. GET session would show a value to all people, also one
 // that the application sets under a condition; only a test for the value itself makes
 // no difference.
 func (c *callback) assign(target []string, value node) {

@@ -26,7 +26,7 @@ func proposed(t *testing.T, files map[string]string) (report, config string) {
 }
 
 // TestSessionShowsNoMore: a value is shown only if the application shows it, as it is
-// and to everybody.
+// and to all people.
 func TestSessionShowsNoMore(t *testing.T) {
 	t.Parallel()
 	const shown = "expose: {x: User.role}"
