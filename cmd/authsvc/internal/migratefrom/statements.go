@@ -281,7 +281,7 @@ func (c *callback) complete(target []string, object node) {
 		}
 	}
 	if len(without) > 0 {
-		c.add(Open, c.part, object, "%s is made anew without %s, and GET session always has that", strings.Join(target, "."), listed(without))
+		c.add(Open, c.part, object, "%s is replaced without %s, and GET session always has that", strings.Join(target, "."), listed(without))
 	}
 }
 

@@ -62,8 +62,8 @@ func TestSessionShowsNoMore(t *testing.T) {
 		"return user.admin ? {...session, user: {...session.user, x: user.password}} : session":       "under a condition",
 		"return {...session, user: {...session.user, ...(user && user.admin && {x: user.password})}}": "under a condition",
 		// less than GET session has
-		"return {...session, user: {id: user.id}}":                                "session.user is made anew without name, email, image",
-		"session.user = {id: user.id, name: user.name}":                           "session.user is made anew without email, image",
+		"return {...session, user: {id: user.id}}":                                "session.user is replaced without name, email, image",
+		"session.user = {id: user.id, name: user.name}":                           "session.user is replaced without email, image",
 		"return {user: {...session.user, id: user.id}, expires: session.expires}": "expose: {id: id}",
 	} {
 		report, config := proposed(t, map[string]string{"schema.prisma": prismaUser,
