@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"authsvc/internal/text"
 )
 
 // A pkg is a package.json.
@@ -54,7 +56,7 @@ func (r *reader) needed(name string) (version, file string) {
 }
 
 // oneMajor matches ranges that allow one major version.
-var oneMajor = regexp.MustCompile(`^(?:npm:[^\s]*@)?[\^~=v]?(\d+)[^\s|]*$`)
+var oneMajor = text.LazyRegexp(`^(?:npm:[^\s]*@)?[\^~=v]?(\d+)[^\s|]*$`)
 
 // readVersion finds the version: in a lock file, else in package.json, else from the
 // package that the options come from.

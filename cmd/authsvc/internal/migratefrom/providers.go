@@ -2,10 +2,11 @@ package migratefrom
 
 import (
 	"path"
-	"regexp"
 	"strings"
 
 	"authsvc/provider"
+
+	"authsvc/internal/text"
 )
 
 // readProviders returns the list providers.
@@ -239,7 +240,7 @@ func (p *providerEntry) value(key, variable, use string, secret bool) string {
 // onlyReferences reports whether a value of the proposal has no text of the source.
 func onlyReferences(text string) bool { return references.MatchString(text) }
 
-var references = regexp.MustCompile(`^(\$\{[A-Za-z0-9_]+\})+$`)
+var references = text.LazyRegexp(`^(\$\{[A-Za-z0-9_]+\})+$`)
 
 // maxWritten is how long a value of the proposal may be. Without it, templates of
 // templates could double it each time.

@@ -3,8 +3,9 @@ package migratefrom
 import (
 	"bytes"
 	"encoding/json"
-	"regexp"
 	"strings"
+
+	"authsvc/internal/text"
 )
 
 // A pair is an entry of a mapping of the proposal.
@@ -88,7 +89,7 @@ func flow(value any) string {
 
 // bare matches texts that YAML reads as texts without quotes, also in brackets. A colon
 // must be followed by more text.
-var bare = regexp.MustCompile(`^[A-Za-z_/.][A-Za-z0-9_/.@+-]*(:[A-Za-z0-9_/.@+-]+)*$`)
+var bare = text.LazyRegexp(`^[A-Za-z_/.][A-Za-z0-9_/.@+-]*(:[A-Za-z0-9_/.@+-]+)*$`)
 
 // scalar quotes a text where YAML could read it as something else.
 func scalar(s string) string {
@@ -109,7 +110,7 @@ func scalar(s string) string {
 	return odd.ReplaceAllStringFunc(strings.TrimSuffix(b.String(), "\n"), func(c string) string { return "\ufffd" })
 }
 
-var odd = regexp.MustCompile("[\u007f-\u0084\u0086-\u009f\ufeff\ufffe\uffff]")
+var odd = text.LazyRegexp("[\u007f-\u0084\u0086-\u009f\ufeff\ufffe\uffff]")
 
 // literally returns a text of the application such that the loader of configurations
 // does not take it for a reference.
