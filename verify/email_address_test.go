@@ -7,6 +7,7 @@ import (
 	"time"
 	"unicode"
 
+	"golang.org/x/net/idna"
 	"golang.org/x/text/unicode/norm"
 
 	"authsvc"
@@ -66,7 +67,8 @@ func email08(t *T) {
 }
 
 // emailOne requests a link and reports whether the request was accepted. If so, the
-// mail server must have received exactly one recipient, the stored one.
+// mail server must have received exactly one recipient, the stored one, with the domain
+// in the form of the DNS (RFC 5890).
 func emailOne(t *T, w *arena.World, s *smtpfaultServer, b *arena.Browser, given chan struct{}, address string) bool {
 	t.Helper()
 	written := len(w.Ledger.Written())
@@ -80,7 +82,9 @@ func emailOne(t *T, w *arena.World, s *smtpfaultServer, b *arena.Browser, given 
 	}
 	select {
 	case m := <-s.arrived:
-		if len(m.to) != 1 || m.to[0] != stored {
+		local, domain, _ := strings.Cut(stored, "@")
+		ascii, err := idna.Lookup.ToASCII(domain)
+		if err != nil || len(m.to) != 1 || m.to[0] != local+"@"+ascii {
 			t.Errorf("%q, stored as %q, is mailed to %q", address, stored, m.to)
 		}
 	case <-given: // the sender refuses it too

@@ -53,7 +53,7 @@ func brokenGates() map[string]brokenGate {
 		"traefik": {traefikAsks, traefikAsks + "        authRequestHeaders: [Accept, Sec-Fetch-Mode, Sec-Fetch-Dest]\n"}}
 	oneName := map[string][]string{"nginx": nil, "haproxy": {haproxyOurs, "http-request set-header Host app.example.com\n    " + haproxyOurs}}
 	return map[string]brokenGate{
-		"the check gets no Cookie": {proxies: noCookies, status: 502, says: "does not get the cookies", logs: "pass the Cookie header on to the gate"},
+		"the check gets no Cookie": {proxies: noCookies, status: 502, says: "does not get the cookies", logs: "pass the Cookie header on to it"},
 		"a header is missing": {proxies: map[string][]string{"nginx": {nginxAsked, ""}, "caddy": {caddyAsked, caddyAsked + "\nheader_up -X-Forwarded-Uri"}},
 			status: 400, says: "does not tell us which page you asked for", logs: "it must set them"},
 		"a header is doubled": {proxies: map[string][]string{"traefik": {traefikAsks, traefikAsks + "        trustForwardHeader: true\n", "middlewares: [authsvc]", "middlewares: [twice, authsvc]", "  middlewares:\n", "  middlewares:\n    twice: {headers: {customRequestHeaders: {X-Forwarded-Host: \"app.example.com, app.example.com\"}}}\n"}, "nginx": {"X-Forwarded-Host app.example.com;", `X-Forwarded-Host "app.example.com, app.example.com";`}, "caddy": {caddyAsked, caddyAsked + "\nheader_up X-Forwarded-Uri \"/dash, /dash\""}},
@@ -82,7 +82,7 @@ func brokenGates() map[string]brokenGate {
 		"Set-Cookie is dropped": {proxies: map[string][]string{"nginx": {nginxRoutes, nginxRoutes + " proxy_hide_header Set-Cookie;"}, "traefik": {traefikOurs, traefikOurs + " middlewares: [dropped],", "  middlewares:\n", "  middlewares:\n    dropped: {headers: {customResponseHeaders: {Set-Cookie: \"\"}}}\n"}, "caddy": {"handle /api/auth/* {\n\t\treverse_proxy 127.0.0.1:3000", "handle /api/auth/* {\n\t\treverse_proxy 127.0.0.1:3000 {\nheader_down -Set-Cookie\n}"}},
 			nobody: true, status: 200, says: "cookies are blocked", presses: true, tune: pressesOn},
 		"clocks an hour apart": {proxies: everywhere(), nobody: true, status: 200, says: "cookies are blocked", behind: true, presses: true, inChromium: &brokenGate{status: 200, says: `"Target":"/dash"`}, tune: func(b *browser.Browser, s *gatedSite) { b.Client.Jar = ahead{b.Client.Jar}; pressesOn(b, s) }},
-		"the same, without Cookie": {proxies: noCookies, behind: true, status: 502, says: "does not get the cookies", logs: "pass the Cookie header on to the gate",
+		"the same, without Cookie": {proxies: noCookies, behind: true, status: 502, says: "does not get the cookies", logs: "pass the Cookie header on to it",
 			tune: func(b *browser.Browser, _ *gatedSite) { b.Client.Jar = ahead{b.Client.Jar} }},
 	}
 }

@@ -91,7 +91,8 @@ gate: {hosts: [{origin: %q, upstream: %q}]}
 		p.Ready(time.Minute)
 	}
 	s.proxy = proxytest.Start(t, "nginx", proxytest.Options{Site: proxytest.Blocks(t, proxyPage, "nginx")[0],
-		Replace: []string{"server 127.0.0.1:3000;", servers, "location /api/auth/ {", "location / {"}})
+		Replace: []string{"server 127.0.0.1:3000;", servers, "location /api/auth/ {", "location / {",
+			"proxy_set_header Host app.example.com;", "proxy_set_header Host $host;"}}) // it also serves the gate host
 	s.store = storeAt(t, env)
 	var err error
 	s.inside, err = engine.New(authsvc.Config{URL: site, Secrets: []string{arena.Secret}, Adapter: s.store, Logger: slog.New(slog.DiscardHandler),
