@@ -84,8 +84,8 @@ type Callbacks struct {
 	DeleteUser func(ctx context.Context, u User) error
 
 	// Session returns the JSON object of GET session. p.Session holds the default: user
-	// {name, email, image} and expires. The browser and every script on the page can
-	// read it.
+	// {name, email, image}, with CompatNone also id, and expires. The browser and every
+	// script on the page can read it.
 	Session func(ctx context.Context, p SessionParams) (map[string]any, error)
 }
 

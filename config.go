@@ -239,12 +239,13 @@ type SessionOptions struct {
 	// "https://app.example.com/plan" or "custom:plan", has at most 255 characters of a
 	// URI, except & and '.
 	Claims map[string]string
-	// Expose selects what GET session adds to name, email and image under user,
-	// where every script of the page can read it. It maps the name there to a value:
-	// "id", "email_verified", "provider" (the id of the sign-in's provider),
-	// "claims.NAME" or just NAME from Claims, "User.COLUMN" or just COLUMN from
-	// User.Extra. Unknown values are null. Names have at most 64
-	// characters: letters, digits, - and _.
+	// Expose selects what GET session adds to name, email and image under user, where
+	// every script of the page can read it. It maps the name there to a value: "id",
+	// "email_verified", "provider" (the id of the sign-in's provider), "claims.NAME" or
+	// just NAME from Claims, "User.COLUMN" or just COLUMN from User.Extra. Unknown
+	// values are null. Names have at most 64 characters: letters, digits, - and _.
+	// With CompatNone, the id is always there, under the name "id" unless Expose gives
+	// this name another value.
 	Expose map[string]string
 }
 

@@ -56,69 +56,24 @@ func ExampleService_Session() {
 	// Output: hello, stranger
 }
 
-// Claims that the application adds to the provider's.
-func ExampleCallbacks_claims() {
-	roles := func(context.Context, string) (string, error) { return "admin", nil }
+// A field of GET session that the application adds.
+func ExampleCallbacks_session() {
+	unread := func(context.Context, string) (int, error) { return 3, nil }
 
-	// docs: claims
+	// docs: session callback
 	callbacks := authsvc.Callbacks{
-		// At sign-in: the claims that the session keeps. The browser sees only those in Expose.
-		Claims: func(ctx context.Context, a authsvc.SignInAttempt, kept authsvc.Claims) (authsvc.Claims, error) {
-			if a.IsNewUser { // has no id yet, and so no role
-				return kept, nil
-			}
-			role, err := roles(ctx, a.User.ID)
-			if err != nil {
-				return nil, err // the sign-in fails without a role
-			}
-			if kept == nil { // session.claims lists no claims
-				kept = authsvc.Claims{}
-			}
-			kept["role"] = role
-			return kept, nil
-		},
 		// At each GET session: the fields that the browser receives.
 		Session: func(ctx context.Context, p authsvc.SessionParams) (map[string]any, error) {
-			role, err := roles(ctx, p.User.ID)
-			p.Session["role"] = role
+			n, err := unread(ctx, p.User.ID)
+			p.Session["unread"] = n
 			return p.Session, err
 		},
 	}
 	// docs
 
-	claims, err := callbacks.Claims(context.Background(), authsvc.SignInAttempt{User: authsvc.User{ID: "7"}}, nil)
-	shown, _ := callbacks.Session(context.Background(), authsvc.SessionParams{User: authsvc.User{ID: "7"}, Session: map[string]any{}})
-	fmt.Println(claims["role"], shown["role"], err)
-	// Output: admin admin <nil>
-}
-
-// A handler for only some of the signed-in users.
-func ExampleSession_Claims() {
-	auth, err := engine.New(exampleConfig())
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer auth.Close(context.Background())
-	reports := http.NotFoundHandler()
-
-	// docs: role
-	admins := func(next http.Handler) http.Handler {
-		return auth.Require(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			session, err := auth.Session(r)
-			if err != nil || session.Claims()["role"] != "admin" {
-				http.Error(w, "not for you", http.StatusForbidden)
-				return
-			}
-			next.ServeHTTP(w, r)
-		}))
-	}
-	handler := admins(reports)
-	// docs
-
-	w := httptest.NewRecorder()
-	handler.ServeHTTP(w, httptest.NewRequest("GET", "http://localhost:8080/reports", nil))
-	fmt.Println(w.Code)
-	// Output: 401
+	shown, err := callbacks.Session(context.Background(), authsvc.SessionParams{User: authsvc.User{ID: "7"}, Session: map[string]any{}})
+	fmt.Println(shown["unread"], err)
+	// Output: 3 <nil>
 }
 
 // A handler that decides by the provider's claims, with either strategy.

@@ -60,8 +60,8 @@ type Session struct {
 	AuthTime time.Time
 	Provider string // provider of the sign-in; empty: unknown
 	// Object is the object that the Session callback returned. Nil means the default
-	// {user: {name, email, image}, expires}, with the values of SessionOptions.Expose
-	// added to user.
+	// {user: {name, email, image}, expires}, with the id (CompatNone) and the values of
+	// SessionOptions.Expose added to user.
 	Object map[string]any
 
 	state sessionshape.State // set only by the engine

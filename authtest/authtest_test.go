@@ -162,6 +162,54 @@ func TestUsers(t *testing.T) {
 	}
 }
 
+// TestExtra checks that a session has the columns of a user, and that columns that no
+// store can keep end the test.
+func TestExtra(t *testing.T) {
+	t.Parallel()
+	for _, strategy := range []authsvc.Strategy{authsvc.StrategyDatabase, authsvc.StrategyJWT} {
+		s := authtest.New(t, func(c *authsvc.Config) {
+			c.Adapter, c.Session.Strategy = memory.New("role", "plan"), strategy
+		})
+		role := func(u authsvc.User) string {
+			t.Helper()
+			r := httptest.NewRequest(http.MethodGet, s.URL+"/", nil)
+			r.AddCookie(authtest.SignedIn(t, s, u))
+			session, err := s.Session(r)
+			if err != nil || session == nil {
+				t.Fatal(session, err)
+			}
+			return fmt.Sprint(session.Extra()["role"], " ", session.Extra()["plan"])
+		}
+		for _, c := range []struct {
+			user authsvc.User
+			want string
+		}{
+			{authsvc.User{ID: "7", Email: ada.Email, Extra: map[string]any{"role": "admin", "plan": "pro"}}, "admin pro"},
+			{authsvc.User{ID: "7"}, "admin pro"},
+			{authsvc.User{Email: ada.Email, Extra: map[string]any{"role": "reader"}}, "reader pro"},
+			{authsvc.User{ID: "8"}, "<nil> <nil>"},
+		} {
+			if got := role(c.user); got != c.want {
+				t.Errorf("%s: %+v: %s, want %s", strategy, c.user, got, c.want)
+			}
+		}
+		if said := failure(t, func(t testing.TB) {
+			s.Client(t, authsvc.User{Email: "new@example.com", Extra: map[string]any{"role": "admin"}})
+		}); !strings.Contains(said, "needs an ID") {
+			t.Errorf("without an ID: %q", said)
+		}
+		if said := failure(t, func(t testing.TB) { s.Client(t, authsvc.User{ID: "7", Extra: map[string]any{"rôle": "admin"}}) }); !strings.Contains(said, "does not read the columns rôle of Extra") {
+			t.Errorf("an unknown column: %q", said)
+		}
+	}
+	for name, store := range map[string]authsvc.Adapter{"no store": nil, "another store": struct{ authsvc.Adapter }{memory.New("role")}} {
+		s := authtest.New(t, func(c *authsvc.Config) { c.Adapter = store })
+		if said := failure(t, func(t testing.TB) { s.Client(t, authsvc.User{ID: "7", Extra: map[string]any{"role": "admin"}}) }); !strings.Contains(said, "cannot set Extra (role)") {
+			t.Errorf("%s: %q", name, said)
+		}
+	}
+}
+
 // TestClaims checks that callbacks of the program see the sign-in.
 func TestClaims(t *testing.T) {
 	t.Parallel()

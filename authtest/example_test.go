@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"authsvc"
+	"authsvc/adapter/memory"
 	"authsvc/authtest"
 	"authsvc/engine"
 )
@@ -73,31 +74,29 @@ func ExampleExpired() {
 	// Output: 302 /api/auth/signin <nil>
 }
 
-// Roles are in a table of the program; its callback adds them to the session.
+// Roles are in a column of the users table.
 func ExampleNew() {
 	t, done := test()
 	defer done()
 
 	// docs: roles
-	roles := map[string]string{"7": "admin"} // in a real program, a database column
+	type member struct{ Role string }
 	auth := authtest.New(t, func(c *authsvc.Config) {
-		c.Session.Strategy = authsvc.StrategyJWT
-		c.Callbacks.JWT = func(_ context.Context, p authsvc.JWTParams) (authsvc.Claims, error) {
-			if p.User != nil { // signing in
-				p.Claims["role"] = roles[p.User.ID]
-			}
-			return p.Claims, nil
-		}
+		c.Adapter = memory.New("role") // the columns of Naming.UserColumns in your program
 	})
 	auth.Handle("/admin", auth.Require(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		session, err := auth.Session(r)
-		if err != nil || session.Token()["role"] != "admin" {
+		if err != nil {
+			http.Error(w, "try again later", http.StatusServiceUnavailable)
+			return
+		}
+		if me, err := authsvc.Decode[member](session); err != nil || me.Role != "admin" {
 			http.Error(w, "not for you", http.StatusForbidden)
 			return
 		}
 		fmt.Fprint(w, "hello")
 	})))
-	admin := auth.Client(t, authsvc.User{ID: "7", Name: "Ada"})
+	admin := auth.Client(t, authsvc.User{ID: "7", Name: "Ada", Extra: map[string]any{"role": "admin"}})
 	other := auth.Client(t, authsvc.User{ID: "8", Name: "Eve"})
 	// docs
 

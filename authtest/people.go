@@ -6,6 +6,9 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"authsvc"
@@ -26,10 +29,14 @@ func (s *Service) introduce(ctx context.Context, user authsvc.User) (sub string,
 		}
 	}
 	sub = subject(cmp.Or(user.ID, user.Email, user.Name))
+	extra := user.Extra
 	if store := s.config.Adapter; store != nil {
 		if user, err = s.account(ctx, store, user, sub); err != nil {
 			return "", err
 		}
+	}
+	if err := s.setExtra(ctx, user, extra); err != nil {
+		return "", err
 	}
 	_, err = s.idp.AddPerson(idp.Person{Sub: sub, Name: cmp.Or(user.Name, user.Email, user.ID), Email: user.Email,
 		EmailVerified: user.Email != "", Picture: user.Image})
@@ -72,6 +79,39 @@ func (s *Service) account(ctx context.Context, store authsvc.Adapter, user auths
 		err = nil // a concurrent test linked it first
 	}
 	return stored, err
+}
+
+// An extraStore is a store that keeps User.Extra itself, as package memory does.
+type extraStore interface {
+	authsvc.UserColumns
+	SetExtra(ctx context.Context, userID string, extra map[string]any) error
+}
+
+// setExtra puts the given columns into the store. The other columns of the user stay.
+func (s *Service) setExtra(ctx context.Context, user authsvc.User, given map[string]any) error {
+	if len(given) == 0 {
+		return nil
+	}
+	names := slices.Sorted(maps.Keys(given))
+	store, keeps := s.config.Adapter.(extraStore)
+	if !keeps {
+		return fmt.Errorf("the store cannot set Extra (%s): write these columns into your own table, or set Config.Adapter to memory.New with the names of the columns",
+			strings.Join(names, ", "))
+	}
+	columns := store.UserColumns()
+	if unknown := slices.DeleteFunc(names, func(name string) bool { return slices.Contains(columns, name) }); len(unknown) > 0 {
+		return fmt.Errorf("the store does not read the columns %s of Extra: set Config.Adapter to memory.New with their names", strings.Join(unknown, ", "))
+	}
+	all := maps.Clone(user.Extra)
+	if all == nil {
+		all = map[string]any{}
+	}
+	maps.Copy(all, given)
+	err := store.SetExtra(ctx, user.ID, all)
+	if errors.Is(err, authsvc.ErrNotFound) {
+		return errors.New("a user with Extra needs an ID, because the engine stores a user without one only at the sign-in")
+	}
+	return err
 }
 
 // subject returns the sub of a person: 1 to 255 visible ASCII characters.

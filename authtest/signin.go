@@ -26,6 +26,8 @@ import (
 // user with an ID is stored as given; without an ID the engine creates the user from
 // the identity provider's claims, as at any first sign-in. If your callbacks look up
 // data in your own tables, such as roles, give the user the ID that those tables have.
+// The user's Extra is stored if Config.Adapter is a memory.Store with these columns;
+// with any other store, the test fails.
 //
 // If the engine refuses the sign-in, the test fails at once; see [Service.Refused]. It
 // also fails if the session is too large for one cookie: use [Service.Client].

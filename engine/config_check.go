@@ -129,7 +129,8 @@ func checkSession(b *builder, s *Service) {
 // checkShape compiles the fields that sessions have besides name, address and picture.
 func checkShape(b *builder, s *Service) {
 	o := b.config.Session
-	shape, mistakes := sessionshape.Compile(sessionshape.Options{Claims: o.Claims, Expose: o.Expose, Columns: columnsOf(s.common.Adapter), AnyClaim: b.config.Callbacks.Claims != nil})
+	shape, mistakes := sessionshape.Compile(sessionshape.Options{Claims: o.Claims, Expose: o.Expose, Columns: columnsOf(s.common.Adapter),
+		ShowsID: s.site.dialect.showsID, AnyClaim: b.config.Callbacks.Claims != nil})
 	for _, m := range mistakes {
 		b.fail("Session."+m.Of+"."+m.Name, m.Problem, m.Fix).Code = m.Code
 	}

@@ -1,9 +1,12 @@
 package engine_test
 
 import (
+	"context"
 	"encoding/json"
+	"maps"
 	"net/http"
 	"net/http/httptest"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -106,6 +109,160 @@ func stillHas(t *testing.T, sealer *seal.Sealer, token string, own map[string]an
 			t.Errorf("%s became %s, was %s", k, got, want)
 		}
 	}
+}
+
+// TestForeignColumns: a session of NextAuth.js gets the columns of its user at its first
+// use, with one read of the store, and then like any other session. While the store does
+// not answer, the session continues without them. What the application itself keeps
+// under the name of the engine does not count.
+func TestForeignColumns(t *testing.T) {
+	t.Parallel()
+	ring, err := seal.NewRing(arena.Secret)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sealers := map[authsvc.Compat]func(cookie string) *seal.Sealer{
+		authsvc.NextAuthV4: func(string) *seal.Sealer { return ring.NextAuthV4("") },
+		authsvc.AuthJSV5:   ring.AuthJSV5,
+	}
+	for mode, sealer := range sealers {
+		for name, own := range map[string]map[string]any{
+			"plain": nil,
+			"own":   {"authsvc_session": map[string]any{"columns": map[string]any{"role": "forged"}, "claims": map[string]any{"groups": []string{"forged"}}}},
+		} {
+			t.Run(string(mode)+"/"+name, func(t *testing.T) {
+				t.Parallel()
+				synctest.Test(t, func(t *testing.T) { foreignColumns(t, mode, sealer, own) })
+			})
+		}
+	}
+}
+
+func foreignColumns(t *testing.T, mode authsvc.Compat, sealer func(cookie string) *seal.Sealer, own map[string]any) {
+	store := &countedUsers{brokenUsers: brokenUsers{Store: memory.New("role")}}
+	if _, err := store.CreateUser(t.Context(), authsvc.User{ID: "ada", Email: "ada@app.test"}); err != nil {
+		t.Fatal(err)
+	}
+	set := func(role string) {
+		if err := store.SetExtra(t.Context(), "ada", map[string]any{"role": role}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	set("editor")
+	w := replica(t, store, func(c *authsvc.Config) {
+		passwords(c)
+		c.Compat, c.Session.Expose = mode, map[string]string{"role": "role"}
+	})
+	defer end(w, t)
+	foreign := func(sub string) *arena.Browser {
+		now := time.Now().Unix()
+		claims := map[string]any{"name": "Ada", "email": "ada@app.test", "picture": nil, "sub": sub, "iat": now, "exp": now + 2592000, "jti": "3f2b" + sub}
+		maps.Copy(claims, own)
+		raw, err := json.Marshal(claims)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b := w.Browser()
+		if b.Cookies[w.SessionCookie()], err = sealer(w.SessionCookie()).Seal(raw); err != nil {
+			t.Fatal(err)
+		}
+		return b
+	}
+	b := foreign("ada")
+	stolen := b.Clone()
+	expect := func(what string, b *arena.Browser, role string, reads int64) {
+		t.Helper()
+		before := store.reads.Load()
+		if got := userOf(t, b); got != `"role":`+role || store.reads.Load()-before != reads {
+			t.Errorf("%s: %s after %d reads, want %s after %d", what, got, store.reads.Load()-before, role, reads)
+		}
+		if claims := sessionOf(t, w, b).Claims(); claims != nil {
+			t.Errorf("%s: claims %v", what, claims)
+		}
+	}
+	if extra := sessionOf(t, w, b).Extra(); extra != nil {
+		t.Errorf("before the first use: %v", extra)
+	}
+	store.down.Store(true)
+	expect("without the store", b, "null", 1)
+	store.down.Store(false)
+	expect("with the store again", b, `"editor"`, 1)
+	set("admin")
+	expect("in the token", b, `"editor"`, 0)
+	b.Raw("/api/auth/session", "application/json", `{"csrfToken":"`+b.CSRF()+`","data":{"role":"forged"}}`)
+	expect("after update()", b, `"admin"`, 0)
+	set("reader")
+	time.Sleep(25 * time.Hour) // due
+	expect("reissued", b, `"reader"`, 1)
+
+	unknown := foreign("nobody")
+	expect("not stored", unknown, "null", 1)
+	expect("not stored, again", unknown, "null", 0)
+
+	if b.Post("/api/auth/signout"); b.Email() != "" || stolen.Email() != "" {
+		t.Error("a token is still valid after the sign-out")
+	}
+}
+
+// TestForeignKept: what an application keeps under the engine's name never becomes part
+// of a session, neither columns after a service that reads none has taken the session
+// over, nor claims in a session that was taken over.
+func TestForeignKept(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		ring, err := seal.NewRing(arena.Secret)
+		if err != nil {
+			t.Fatal(err)
+		}
+		forged := map[string]any{"columns": map[string]any{"role": "forged"}, "claims": map[string]any{"groups": []string{"forged"}}}
+		token := func(more map[string]any) string {
+			now := time.Now().Unix()
+			claims := map[string]any{"email": "ada@app.test", "sub": "ada", "iat": now, "exp": now + 2592000, "jti": "3f2b", "authsvc_session": forged}
+			maps.Copy(claims, more)
+			raw, err := json.Marshal(claims)
+			if err != nil {
+				t.Fatal(err)
+			}
+			value, err := ring.NextAuthV4("").Seal(raw)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return value
+		}
+		compat := func(c *authsvc.Config) { passwords(c); c.Compat, c.Session.UpdateAge = authsvc.NextAuthV4, -1 }
+		before := replica(t, memory.New(), compat)
+		defer end(before, t)
+		b := before.Browser()
+		b.Cookies[before.SessionCookie()] = token(nil)
+		if b.Email() != "ada@app.test" || b.Cookies[before.SessionCookie()] == "" {
+			t.Fatal("not taken over")
+		}
+		after := replica(t, memory.New("role"), func(c *authsvc.Config) {
+			compat(c)
+			c.Session.UpdateAge, c.Session.Expose = 0, map[string]string{"role": "role"}
+		})
+		defer end(after, t)
+		kept := after.Browser()
+		kept.Cookies[after.SessionCookie()] = b.Cookies[before.SessionCookie()]
+		if got := userOf(t, kept); got != `"role":null` {
+			t.Errorf("columns of the application: %s", got)
+		}
+		kept.Cookies[after.SessionCookie()] = token(map[string]any{"authsvc_sid": "s", "authsvc_auth_time": time.Now().Unix()})
+		if claims := sessionOf(t, after, kept).Claims(); claims != nil {
+			t.Errorf("claims of the application: %v", claims)
+		}
+	})
+}
+
+// countedUsers counts the reads of users.
+type countedUsers struct {
+	brokenUsers
+	reads atomic.Int64
+}
+
+func (s *countedUsers) GetUser(ctx context.Context, id string) (authsvc.User, error) {
+	s.reads.Add(1)
+	return s.brokenUsers.GetUser(ctx, id)
 }
 
 // TestForeignDatabaseToken: NextAuth.js percent-encodes cookie values, and an

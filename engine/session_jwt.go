@@ -207,7 +207,9 @@ func (j *jwtSessions) live(raw string, now time.Time) (c tokenclaims.Claims, s *
 		s.AuthTime = tokenclaims.FromSeconds(c.Proved)
 	}
 	s.EmailVerified = c.Proves(s.Email)
-	s.Internal().Kept, _ = jsonscan.Member(string(c.Kept), "claims")
+	if c.AdoptedSID == "" { // other programs keep no claims
+		s.Internal().Kept, _ = jsonscan.Member(string(c.Kept), "claims")
+	}
 	s.Internal().Row, _ = jsonscan.Member(string(c.Kept), "columns")
 	return c, s, stale, nil
 }
@@ -217,7 +219,8 @@ func (j *jwtSessions) read(ctx context.Context, raw string, now time.Time, how r
 	if err != nil || s == nil {
 		return nil, nil, err
 	}
-	due := stale || j.keeper.lifetime.due(time.Unix(int64(c.Issued), 0), now) || how.trigger == "update" && c.Epoch != nil && j.keeper.shape.ReadsColumns()
+	due := stale || j.keeper.lifetime.due(time.Unix(int64(c.Issued), 0), now) ||
+		j.keeper.shape.ReadsColumns() && (how.trigger == "update" || c.SID == "") // without sid: a token of another program, without columns
 	if !how.full && !(how.touch && due) {
 		return s, nil, nil
 	}
@@ -288,11 +291,12 @@ func (j *jwtSessions) reissue(ctx context.Context, s *authsvc.Session, c *tokenc
 	fresh := maps.Clone(claims)
 	if c.SID == "" || c.AdoptedSID != "" {
 		fresh["authsvc_sid"], fresh["authsvc_auth_time"] = c.SessionID(), c.Began
+		delete(fresh, "authsvc_session") // it may be the application's; from now on it counts
 	} else {
 		fresh["auth_time"] = c.Began
-		if err := j.readColumns(ctx, s, fresh); err != nil {
-			return nil, errors.Join(errColumns, err)
-		}
+	}
+	if err := j.readColumns(ctx, s, fresh); err != nil {
+		return nil, errors.Join(errColumns, err)
 	}
 	image := s.Image
 	if j.keeper.Callbacks.JWT != nil {

@@ -17,6 +17,7 @@ type dialect struct {
 	cookieStem    string                                       // what the names of the next three begin with; "": CookieOptions.Prefix
 	cookies       [3]string                                    // of the session, the CSRF token and the callback URL
 	sessionPrefix string                                       // of the first and the last cookie over https, without Domain
+	showsID       bool                                         // GET session shows the id of the user
 	emptySession  []byte                                       // body of GET session if the user is not signed in
 	csrfRefusal   int                                          // status for scripts if the CSRF token is wrong; 0: 200
 	forbids       bool                                         // every AccessDenied is a 403 for scripts, not only that from credentials
@@ -45,7 +46,7 @@ func newDialect(mode authsvc.Compat) *dialect {
 	switch mode {
 	case authsvc.CompatNone:
 		return &dialect{mode: mode, cookies: [3]string{"session", "csrf", "callback-url"}, sessionPrefix: "__Host-",
-			emptySession: []byte("{}"), csrfRefusal: http.StatusForbidden, forbids: true, unsupported: func(string) (string, bool) { return "", false },
+			showsID: true, emptySession: []byte("{}"), csrfRefusal: http.StatusForbidden, forbids: true, unsupported: func(string) (string, bool) { return "", false },
 			openIDType: "oauth", tenantIDs: true, linksFresh: true, sealsTokens: true, mailsCodes: true, changesEmail: true,
 			sessionSealer: func(r *seal.Ring, origin, cookie string) *seal.Sealer {
 				return r.Sealer("session " + origin + " " + cookie)

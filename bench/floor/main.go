@@ -101,6 +101,7 @@ type sessionUser struct {
 	Name  *string `json:"name"`
 	Email *string `json:"email"`
 	Image *string `json:"image"`
+	ID    string  `json:"id,omitempty"` // not in compat modes
 }
 
 type sessionBody struct {
@@ -174,7 +175,7 @@ func oneJWE(_ context.Context, secret string) (http.Handler, error) {
 			writeJSON(w, []byte("{}"))
 			return
 		}
-		writeSession(w, sessionUser{claims.Name, claims.Email, claims.Picture}, time.Unix(claims.Exp, 0))
+		writeSession(w, sessionUser{Name: claims.Name, Email: claims.Email, Image: claims.Picture}, time.Unix(claims.Exp, 0))
 	}), nil
 }
 
@@ -188,7 +189,7 @@ func tokenOf(r *http.Request) string {
 	return "sha256:" + base64.RawURLEncoding.EncodeToString(sum[:])
 }
 
-const selectSession = `SELECT u.name, u.email, u.image, s.expires FROM "Session" s JOIN "User" u ON u.id = s."userId" WHERE s."sessionToken" = `
+const selectSession = `SELECT u.id, u.name, u.email, u.image, s.expires FROM "Session" s JOIN "User" u ON u.id = s."userId" WHERE s."sessionToken" = `
 
 func oneSelectSQLite(ctx context.Context, file string) (http.Handler, error) {
 	db, err := sql.Open("sqlite", "file:"+file+"?mode=ro&_pragma=mmap_size(2147418112)&_pragma=busy_timeout(5000)")
@@ -204,7 +205,7 @@ func oneSelectSQLite(ctx context.Context, file string) (http.Handler, error) {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var u sessionUser
 		var expires int64
-		if err := statement.QueryRowContext(r.Context(), tokenOf(r)).Scan(&u.Name, &u.Email, &u.Image, &expires); err != nil {
+		if err := statement.QueryRowContext(r.Context(), tokenOf(r)).Scan(&u.ID, &u.Name, &u.Email, &u.Image, &expires); err != nil {
 			writeJSON(w, []byte("{}"))
 			return
 		}
@@ -232,7 +233,7 @@ func oneSelectPostgres(ctx context.Context, location string) (http.Handler, erro
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var u sessionUser
 		var expires time.Time
-		if err := pool.QueryRow(r.Context(), selectSession+"$1", tokenOf(r)).Scan(&u.Name, &u.Email, &u.Image, &expires); err != nil {
+		if err := pool.QueryRow(r.Context(), selectSession+"$1", tokenOf(r)).Scan(&u.ID, &u.Name, &u.Email, &u.Image, &expires); err != nil {
 			writeJSON(w, []byte("{}"))
 			return
 		}

@@ -244,11 +244,11 @@ func (s signIns) session(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	var user sessionUser
-	var id, token, userID, digest, provider, personID string
+	var id, token, userID, digest, provider string
 	var expires, verified any
 	var authTime int64
 	err = s.db.run(r.Context(), step{text: wholeSession, args: []any{strings.TrimPrefix(c.Value, "sha256:"), c.Value},
-		into: []any{&id, &token, &userID, &expires, &digest, &authTime, &provider, &personID, &user.Name, &user.Email, &verified, &user.Image}})
+		into: []any{&id, &token, &userID, &expires, &digest, &authTime, &provider, &user.ID, &user.Name, &user.Email, &verified, &user.Image}})
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return

@@ -21,6 +21,8 @@ export interface DefaultSession {
     name?: string | null;
     email?: string | null;
     image?: string | null;
+    /** The id of the user. In compat modes, only session.expose adds it. */
+    id?: string;
   };
   /** When the session ends unless it is renewed. */
   expires: ISODateString;

@@ -943,6 +943,8 @@ export interface components {
                 name?: string | null;
                 email?: string | null;
                 image?: string | null;
+                /** @description The id of the user. In compat modes, only session.expose adds it. */
+                id?: string;
             } & {
                 [key: string]: unknown;
             };

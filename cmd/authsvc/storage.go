@@ -175,6 +175,10 @@ func tableMistakes(s *config.Settings, err error) (list config.Mistakes) {
 	if errors.As(err, &unusable) {
 		list = append(list, s.Mistake("storage.url", "names a database whose tables cannot be used: "+oneLine(unusable.Err), "nothing was changed"))
 	}
+	var columns *tables.ColumnsError
+	if errors.As(err, &columns) {
+		list = append(list, s.Mistake("storage.user_columns", columns.Problem, columns.Fix()))
+	}
 	return list
 }
 

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"authsvc"
 	"authsvc/cmd/authsvc/internal/config"
 	"authsvc/internal/seal/sessionshape"
 	"authsvc/internal/sql/sqladapter"
@@ -26,7 +27,8 @@ func (c *typesCommand) Run(p *program) error {
 		return err
 	}
 	o := s.Engine.Session
-	shape, _ := sessionshape.Compile(sessionshape.Options{Claims: o.Claims, Expose: o.Expose, Columns: s.Storage.Naming.UserColumns}) // load has validated it
+	shape, _ := sessionshape.Compile(sessionshape.Options{Claims: o.Claims, Expose: o.Expose, Columns: s.Storage.Naming.UserColumns,
+		ShowsID: sameCompat(s.Engine.Compat, authsvc.CompatNone)}) // load has validated it
 	fields := shape.Shown()
 	for _, name := range slices.Sorted(maps.Keys(c.Type)) {
 		if !slices.ContainsFunc(fields, func(f sessionshape.Field) bool { return f.Name == name }) {

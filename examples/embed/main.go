@@ -1,10 +1,13 @@
 // Command embed is a Go server with its own pages and authsvc inside: a public page,
-// and one for signed-in users.
+// and one for signed-in users. With -dev, no identity provider is needed: anyone who
+// reaches it, on this machine only, can sign in as anyone.
 package main
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
+	"flag"
 	"fmt"
 	"html"
 	"log"
@@ -16,36 +19,45 @@ import (
 	"time"
 
 	"authsvc"
+	"authsvc/adapter/memory"
 	"authsvc/adapter/sqlite"
+	"authsvc/devidp"
 	"authsvc/engine"
 	"authsvc/provider"
 )
 
 func main() {
+	dev := flag.Bool("dev", false, "sign in as anyone, on this machine only; needs neither GitHub nor variables")
+	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := run(ctx); err != nil {
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "localhost:8080")
+	if err == nil {
+		err = run(ctx, listener, *dev)
+	}
+	if err != nil {
 		log.Fatal(err)
 	}
 }
 
-func run(ctx context.Context) error {
-	store, err := sqlite.Open(ctx, "embed.db", sqlite.Options{Migrate: true})
+// run serves until ctx is done.
+func run(ctx context.Context, listener net.Listener, dev bool) error {
+	_, port, err := net.SplitHostPort(listener.Addr().String())
 	if err != nil {
-		return err
+		return errors.Join(err, listener.Close())
 	}
-	defer store.Close()
-
-	auth, err := engine.New(authsvc.Config{
-		URL:     "http://localhost:8080",
-		Secrets: []string{os.Getenv("AUTHSVC_SECRET")}, // authsvc secret prints one
-		Adapter: store,
-		Providers: []authsvc.Provider{
-			provider.GitHub(authsvc.Client{ID: os.Getenv("GITHUB_ID"), Secret: os.Getenv("GITHUB_SECRET")}),
-		},
-	})
+	config := authsvc.Config{URL: "http://localhost:" + port}
+	configure := deployed
+	if dev {
+		configure = local
+	}
+	end, err := configure(ctx, &config)
 	if err != nil {
-		return err
+		return errors.Join(err, listener.Close())
+	}
+	auth, err := engine.New(config)
+	if err != nil {
+		return errors.Join(err, listener.Close(), end())
 	}
 
 	mux := http.NewServeMux()
@@ -63,12 +75,35 @@ func run(ctx context.Context) error {
 			html.EscapeString(session.Name))
 	})))
 
-	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "localhost:8080")
+	log.Print("open ", config.URL)
+	return errors.Join(serve(ctx, listener, mux, auth), end())
+}
+
+// deployed configures the sign-in by GitHub, and a database. end closes the database.
+func deployed(ctx context.Context, c *authsvc.Config) (end func() error, err error) {
+	store, err := sqlite.Open(ctx, "embed.db", sqlite.Options{Migrate: true})
 	if err != nil {
-		return errors.Join(err, auth.Close(context.Background()))
+		return nil, err
 	}
-	log.Print("open http://localhost:8080")
-	return serve(ctx, listener, mux, auth)
+	c.Adapter = store
+	c.Secrets = []string{os.Getenv("AUTHSVC_SECRET")} // authsvc secret prints one
+	c.Providers = []authsvc.Provider{
+		provider.GitHub(authsvc.Client{ID: os.Getenv("GITHUB_ID"), Secret: os.Getenv("GITHUB_SECRET")}),
+	}
+	return store.Close, nil
+}
+
+// local configures an identity provider and an inbox on this machine. Nothing is kept
+// when the program ends.
+func local(_ context.Context, c *authsvc.Config) (end func() error, err error) {
+	c.Adapter = memory.New()
+	c.Secrets = []string{rand.Text() + rand.Text()}
+	d, err := devidp.Start(c, devidp.Options{})
+	if err != nil {
+		return nil, err
+	}
+	log.Print("mails arrive at ", d.InboxURL())
+	return d.Close, nil
 }
 
 // docs: stop

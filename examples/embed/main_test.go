@@ -4,15 +4,23 @@ import (
 	"bufio"
 	"context"
 	"fmt"
+	"html"
 	"io"
 	"log/slog"
 	"net"
 	"net/http"
+	"net/url"
+	"os"
+	"regexp"
+	"strconv"
+	"strings"
 	"testing"
 	"testing/synctest"
 
 	"authsvc"
 	"authsvc/engine"
+	"authsvc/internal/test/browser"
+	"authsvc/internal/test/freeport"
 )
 
 // pipes is a listener with in-memory connections.
@@ -98,6 +106,72 @@ func testServe(t *testing.T, fails bool) {
 		t.Errorf("the request was answered %q, %v", text, err)
 	}
 	if err := <-ended; (err != nil) != fails {
+		t.Errorf("it ended with %v", err)
+	}
+}
+
+// TestDev signs in with -dev, which needs no variable and no file.
+func TestDev(t *testing.T) {
+	dir := t.TempDir()
+	t.Chdir(dir)
+	port, err := freeport.Pick(2) // the second is for the identity provider
+	if err != nil {
+		t.Fatal(err)
+	}
+	listener, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- run(ctx, listener, true) }()
+	defer func() {
+		stop()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	}()
+
+	b := browser.New("http://localhost:"+strconv.Itoa(port), nil).Follow()
+	open, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://localhost:"+strconv.Itoa(port)+"/me", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	open.Header.Set("Accept", "text/html") // like a browser that opens a page
+	if a, err := b.Do(open); err != nil || !strings.Contains(a.Text, "/api/auth/signin/dev") {
+		t.Fatalf("no sign-in page: %v, %v", a, err)
+	}
+	page, err := b.Post("/api/auth/signin/dev", "callbackUrl", "/me")
+	if err != nil {
+		t.Fatal(err)
+	}
+	action := regexp.MustCompile(`<form[^>]* action="([^"]+)"`).FindStringSubmatch(page.Text)
+	if action == nil || !strings.Contains(page.Text, "Ada Lovelace") {
+		t.Fatalf("no list of people: %s", page.Text)
+	}
+	to, err := page.Request.URL.Parse(html.UnescapeString(action[1]))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a, err := b.Form(to.String(), url.Values{"person": {"ada"}}); err != nil || !strings.Contains(a.Text, "You are Ada Lovelace") {
+		t.Errorf("not signed in: %v, %v", a, err)
+	}
+	if files, err := os.ReadDir(dir); err != nil || len(files) > 0 {
+		t.Errorf("it left %v, %v", files, err)
+	}
+}
+
+// TestWithoutVariables checks that without -dev the missing variables are named.
+func TestWithoutVariables(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for _, name := range []string{"AUTHSVC_SECRET", "GITHUB_ID", "GITHUB_SECRET"} {
+		t.Setenv(name, "")
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := run(t.Context(), listener, false); len(authsvc.ConfigErrors(err)) == 0 {
 		t.Errorf("it ended with %v", err)
 	}
 }

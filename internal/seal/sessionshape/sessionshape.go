@@ -45,6 +45,8 @@ type Options struct {
 	Claims  map[string]string // name to path
 	Expose  map[string]string // name to source
 	Columns []string          // columns of the user's row
+	// ShowsID shows the ID, unless Expose gives the name id another value.
+	ShowsID bool
 	// AnyClaim allows claims that Claims does not name.
 	AnyClaim bool
 }
@@ -66,8 +68,13 @@ var builtIn = map[string]Source{"id": ID, "email_verified": EmailVerified, "prov
 
 // Compile returns the shape and all mistakes.
 func Compile(o Options) (*Shape, []Mistake) {
-	if len(o.Claims)+len(o.Expose)+len(o.Columns) == 0 {
+	if len(o.Claims)+len(o.Expose)+len(o.Columns) == 0 && !o.ShowsID {
 		return nil, nil
+	}
+	if _, named := o.Expose["id"]; o.ShowsID && !named {
+		expose := map[string]string{"id": "id"}
+		maps.Copy(expose, o.Expose)
+		o.Expose = expose
 	}
 	c := compiler{Options: o}
 	s := &Shape{columns: len(o.Columns) > 0}

@@ -42,6 +42,24 @@ func TestNothing(t *testing.T) {
 	}
 }
 
+// TestShowsID checks that the ID is shown if the option says so, and that Expose can
+// give its name another value.
+func TestShowsID(t *testing.T) {
+	t.Parallel()
+	for want, o := range map[string]sessionshape.Options{
+		``:                   {Columns: []string{"role"}},
+		`,"id":"7"`:          {ShowsID: true},
+		`,"a":true,"id":"7"`: {ShowsID: true, Expose: map[string]string{"a": "email_verified"}},
+		`,"id":"op"`:         {ShowsID: true, Expose: map[string]string{"id": "provider"}},
+		`,"id":"of the row"`: {ShowsID: true, Expose: map[string]string{"id": "User.id"}, Columns: []string{"id"}},
+	} {
+		v := &sessionshape.Values{ID: "7", Provider: "op", EmailVerified: true, Columns: map[string]any{"id": "of the row"}, Text: quoted}
+		if got := string(compile(t, o).Append(nil, v)); got != want {
+			t.Errorf("%+v: %s, want %s", o, got, want)
+		}
+	}
+}
+
 // TestWhole checks that AppendAll writes each value under its own name, unless the name
 // is ambiguous.
 func TestWhole(t *testing.T) {

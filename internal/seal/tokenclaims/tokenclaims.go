@@ -35,6 +35,7 @@ type Claims struct {
 	VerifiedEmail string `json:"authsvc_email_verified"`
 	// Kept holds the data that stays with the session, {"claims":{…},"columns":{…}}. It
 	// has one name, so that none of its members is mistaken for a claim of NextAuth.js.
+	// In a session that another program began, only columns counts.
 	Kept rawObject `json:"authsvc_session"`
 
 	// AdoptedSID and AdoptedTime belong to a session that another program began. The
@@ -120,7 +121,7 @@ func (c *Claims) decodeAny(plain []byte, shared bool) error {
 func (c *Claims) dropForeignClaims(shared bool) {
 	switch {
 	case c.AdoptedSID != "":
-		c.SID, c.Began, c.Proved, c.Provider, c.Epoch, c.AMR, c.VerifiedEmail, c.Kept = c.AdoptedSID, c.AdoptedTime, 0, "", nil, "", "", ""
+		c.SID, c.Began, c.Proved, c.Provider, c.Epoch, c.AMR, c.VerifiedEmail = c.AdoptedSID, c.AdoptedTime, 0, "", nil, "", ""
 	case c.Epoch == nil && shared:
 		c.SID, c.Began, c.Proved, c.Provider, c.AMR, c.VerifiedEmail, c.Kept = "", 0, 0, "", "", "", ""
 	}

@@ -54,7 +54,7 @@ func TestClaimsOfOthers(t *testing.T) {
 		`{` + said + `,"Authsvc_Epoch":1}`:    false,
 	} {
 		var c Claims
-		if err := c.Decode([]byte(plain), true); err != nil || c.Proves("a@b.c") != own || (c.Kept != "") != own || (c.AMR.Level() == "2fa") != own {
+		if err := c.Decode([]byte(plain), true); err != nil || c.Proves("a@b.c") != own || (c.Kept != "") != (own || c.AdoptedSID != "") || (c.AMR.Level() == "2fa") != own {
 			t.Errorf("%s: proved %v, kept %q, amr %q, %v", plain, c.Proves("a@b.c"), c.Kept, c.AMR, err)
 		}
 		if c.Proves("") || c.Proves("A@b.c") {

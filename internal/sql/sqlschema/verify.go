@@ -19,8 +19,8 @@ func (d *Database) checkUsable(ctx context.Context, q Querier) error {
 	v := verifier{Database: d, found: found}
 	missed := d.checkMissed(ctx, q, found)
 	v.columns()
-	if len(v.errs) > 0 { // later checks would report missing columns again
-		return errors.Join(missed, v.err())
+	if err := v.err(); err != nil { // later checks would report missing columns again
+		return errors.Join(missed, err)
 	}
 	for _, r := range indexRules() {
 		if t := found[r.table]; t != nil && r.unique {
@@ -51,8 +51,8 @@ func (d *Database) verify(found Tables) error {
 		}
 	}
 	v.columns()
-	if len(v.errs) > 0 {
-		return v.err()
+	if err := v.err(); err != nil {
+		return err
 	}
 	for _, r := range indexRules() {
 		if !r.unique {
@@ -70,8 +70,9 @@ func (d *Database) verify(found Tables) error {
 
 type verifier struct {
 	*Database
-	found Tables
-	errs  []error
+	found   Tables
+	errs    []error
+	lacking error // columns of the application that the table of users does not have
 }
 
 func (v *verifier) add(err error) {
@@ -84,9 +85,26 @@ func (v *verifier) fail(format string, args ...any) { v.add(fmt.Errorf(format, a
 
 func (v *verifier) err() error {
 	if len(v.errs) == 0 {
+		return v.lacking
+	}
+	return errors.Join(&stores.UnusableError{Err: errors.Join(v.errs...)}, v.lacking)
+}
+
+// lackingColumns returns a [stores.ColumnsError] if the table of users lacks columns of
+// the application.
+func (d *Database) lackingColumns(t *Table) error {
+	var names, statements []string
+	for _, name := range d.Names.UserColumns() {
+		if d.named(t, name) == nil {
+			names = append(names, name)
+			statements = append(statements, "ALTER TABLE "+d.Quote(d.Names["User"])+" ADD COLUMN "+d.Quote(name)+" TEXT")
+		}
+	}
+	if names == nil {
 		return nil
 	}
-	return &stores.UnusableError{Err: errors.Join(v.errs...)}
+	return &stores.ColumnsError{Statements: statements,
+		Problem: fmt.Sprintf("lists columns that table %s does not have: %s", d.Names["User"], strings.Join(names, ", "))}
 }
 
 // columns requires the columns of the interface with types that take what authsvc
@@ -121,11 +139,7 @@ func (v *verifier) columns() {
 		v.add(errors.New(text))
 	}
 	if t := v.found["User"]; t != nil {
-		for _, name := range v.Names.UserColumns() {
-			if v.named(t, name) == nil {
-				v.fail("table %s has no column %s, which storage.user_columns lists: add it, or remove it from the list", v.Names["User"], name)
-			}
-		}
+		v.lacking = v.lackingColumns(t)
 	}
 	for _, table := range tables() {
 		t := v.found[table]

@@ -34,6 +34,21 @@ func (e *UnusableError) Error() string { return "cannot use the tables: " + e.Er
 // Unwrap returns what is wrong with each table or column.
 func (e *UnusableError) Unwrap() error { return e.Err }
 
+// A ColumnsError says which of the columns in Naming.UserColumns the table of users
+// lacks. The application owns them, so that authsvc does not create them.
+type ColumnsError struct {
+	Problem    string
+	Statements []string // that add the columns
+}
+
+// Fix says what to do.
+func (e *ColumnsError) Fix() string {
+	return "run " + strings.Join(e.Statements, "; ") + ", with the types that your application needs, or remove the names from the list"
+}
+
+// Error returns the problem and the fix, for a program that sets Naming.UserColumns.
+func (e *ColumnsError) Error() string { return "Naming.UserColumns " + e.Problem + "; " + e.Fix() }
+
 // Missed returns a [MissedError]. absent are the tables that do not exist, similar those
 // that look like them, naming the members of the key storage that use them, and
 // parameter the parameter of storage.url that finds them. Either may be empty.

@@ -2,11 +2,13 @@ package sqltest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
 
 	"authsvc/adaptertest"
+	"authsvc/internal/sql/stores"
 )
 
 // A Column is a column that belongs to an application.
@@ -55,20 +57,43 @@ func UserColumns(t *testing.T, d *Database, columns []Column, open func(ctx cont
 			t.Fatal(err)
 		}
 	}})
-	missing, err := open(t.Context(), url, []string{columns[0].Name, "no_such_column", "nor that"})
-	if err == nil {
-		missing.Close()
-		t.Fatal("columns that are not there were not noticed")
-	}
-	for _, part := range []string{"table User has no column no_such_column", "table User has no column nor that", "storage.user_columns"} {
-		if !strings.Contains(err.Error(), part) {
-			t.Errorf("%v, without %q", err, part)
-		}
-	}
+	lacking(t, d, url, columns[0].Name, open)
 	for _, names := range [][]string{{"email"}, {"Email"}, {"id"}, {"a", "a"}, {"a", "A"}, {""}, {"a?"}, {"{a}"}, {"a.b"}, {"a\"b"}, {"a`b"}, {"a\nb"}} {
 		if s, err := open(t.Context(), url, names); err == nil {
 			s.Close()
 			t.Errorf("%q was taken", names)
+		}
+	}
+}
+
+// lacking checks that a store without some columns is refused, and that the statements
+// in the error add them. This is also so for a store whose tables are new.
+func lacking(t *testing.T, d *Database, url, present string, open func(ctx context.Context, url string, names []string) (Store, error)) {
+	t.Helper()
+	for url, names := range map[string][]string{
+		url:        {present, "no_such_column", "nor that"},
+		d.Empty(t): {"no_such_column", "nor that"},
+	} {
+		s, err := open(t.Context(), url, names)
+		if err == nil {
+			s.Close()
+			t.Fatal("columns that are not there were not noticed")
+		}
+		const want = "Naming.UserColumns lists columns that table User does not have: no_such_column, nor that; run ALTER TABLE "
+		var e *stores.ColumnsError
+		if !errors.As(err, &e) || !strings.Contains(err.Error(), want) {
+			t.Fatalf("%v, without %q", err, want)
+		}
+		for _, statement := range e.Statements {
+			if err := d.Execute(t.Context(), url, statement+";\n"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if s, err = open(t.Context(), url, names); err != nil {
+			t.Fatalf("after %q: %v", e.Statements, err)
+		}
+		if err := s.Close(); err != nil {
+			t.Error(err)
 		}
 	}
 }

@@ -96,6 +96,8 @@ var engine = []mutation{
 	{"session/protected-claims", "internal/seal/tokenclaims", `"authsvc_epoch", "authsvc_email_verified", "authsvc_session", "authsvc_sid", "authsvc_auth_time", "authsvc_proved"}` + "\n\tif c.SID", `"authsvc_epoch", "authsvc_sid", "authsvc_auth_time"}` + "\n\tif c.SID", "./engine/..."},
 	{"session/claims-limit", "internal/seal/sessionshape", "if err == nil && len(raw) > MaxClaims {", "if " + never + "len(raw) > MaxClaims {", "./internal/seal/sessionshape"},
 	{"session/claims-callback", "engine", "if err != nil {\n\t\treturn refuseSignIn(l.rq, err, \"by the claims", "if " + never + "err != nil {\n\t\treturn refuseSignIn(l.rq, err, \"by the claims", "./engine"},
+	{"session/columns-of-others", "engine", `		delete(fresh, "authsvc_session")`, "", "./engine"},
+	{"session/claims-of-others", "engine", `if c.AdoptedSID == "" { // other programs keep no claims`, "{", "./engine"},
 	{"session/expose-reserved", "internal/seal/sessionshape", `case of == "Expose" && slices.Contains(reserved, name):`, "case false:", "./engine"},
 	{"session/update-without-store", "engine", `!errors.Is(err, errColumns) || how.trigger == "update"`, "!errors.Is(err, errColumns)", "./engine"},
 	{"csrf/rotated-at-sign-in", "engine", "\tl.desk.rotateCSRF(l.rq, l.desk.keeper.sessions.id(made.value, l.rq.now), l.user.ID)\n", "", "./engine"},
