@@ -15,7 +15,7 @@ CORES := $(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
 AT_ONCE = -parallel $(shell echo $$((2 * $(CORES))))
 
 .DEFAULT_GOAL := help
-.PHONY: help quick check racing calm counts timed full fmt vet lint prose audit vuln modules licences sbom reproducible supply marks mutate servers test e2e race skew verify bench bench-check bench-gate bench-peers bench-docs bench-parts figures rotation scale fuzz build release newcomer routers traefik openapi openapi-check types dev clean
+.PHONY: help quick check racing calm counts timed full fmt vet lint prose audit vuln modules licences sbom parts reproducible rehome supply marks mutate servers test e2e race skew verify bench bench-check bench-gate bench-peers bench-docs bench-parts figures rotation scale fuzz build release newcomer routers traefik openapi openapi-check types dev clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -93,13 +93,24 @@ marks: ## write internal/text/pages/marks_outlines.go, from the pinned npm packa
 	go run ./internal/tools/marks "out/$$(npm pack --silent --pack-destination out "$$(go run ./internal/tools/marks -package)")"
 
 sbom: build ## write out/authsvc.cdx.json, the parts of the binary (CycloneDX)
-	go run ./internal/tools/inventory same authsvc
 	@mkdir -p out
-	GOFLAGS= go run $(CYCLONEDX) bin -json -noserial -std -output out/authsvc.cdx.json authsvc
-	grep -v '"timestamp": ' out/authsvc.cdx.json >out/authsvc.cdx && mv out/authsvc.cdx out/authsvc.cdx.json
+	@$(MAKE) --no-print-directory parts
 
-reproducible: ## check that two builds in different places, with different caches, have the same bytes
-	.ci/reproducible
+# The SBOM of an existing binary.
+SBOM = out/authsvc.cdx.json
+parts:
+	go run ./internal/tools/inventory same $(BINARY)
+	GOFLAGS= go run $(CYCLONEDX) bin -json -noserial -std -output $(SBOM) $(BINARY)
+	grep -v '"timestamp": ' $(SBOM) >$(SBOM).new && mv $(SBOM).new $(SBOM)
+
+# all, or some of linux/amd64,linux/arm64,…; the default is this machine.
+TARGETS = host
+reproducible: ## build a release in two places, with different caches, and compare the bytes; TARGETS=all
+	go run ./internal/tools/release -twice -targets $(TARGETS)
+
+rehome: ## move a copy of the module to another path, build it there, and install it from a module proxy
+	go vet -tags rehome ./internal/tools/rehome
+	go test -tags rehome -count 1 -timeout 60m -run TestCopy -v ./internal/tools/rehome
 
 supply: audit modules sbom reproducible ## the supply chain, as CI checks it, except vuln
 	go run ./internal/tools/inventory licences -check
@@ -182,13 +193,13 @@ fuzz: ## every fuzz target for FUZZTIME=30m (default 10s)
 # linker cannot leave them out. Inlined into one another, they take 2 MB more.
 SMALLER = -gcflags=github.com/redis/go-redis/v9=-l
 
+BINARY = authsvc
 build: ## build the static binary ./authsvc
-	CGO_ENABLED=0 GOFLAGS= go build -trimpath -ldflags '-s -w' $(SMALLER) -o authsvc ./cmd/authsvc
+	CGO_ENABLED=0 GOFLAGS=-trimpath go build -ldflags '-s -w' $(SMALLER) -o $(BINARY) ./cmd/authsvc
 
-release: supply vuln ## write the binary, its SBOM, licences and checksums to out/
-	mkdir -p out
-	cp authsvc THIRD_PARTY_LICENSES.md LICENSE out/
-	cd out && sha256sum authsvc authsvc.cdx.json THIRD_PARTY_LICENSES.md LICENSE >SHA256SUMS
+release: supply vuln ## write archives for every system, SBOMs and checksums to out/release; VERSION=v0.1.0, SIGNING_KEY=FILE
+	rm -rf out/release
+	go run ./internal/tools/release $(if $(VERSION),-version $(VERSION)) $(if $(SIGNING_KEY),-key $(SIGNING_KEY))
 
 newcomer: ## follow the README word by word, in Chromium too; uses port 3000
 	go vet -tags newcomer ./e2e/newcomer

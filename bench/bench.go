@@ -95,7 +95,7 @@ type sizes struct{ Service, Floor float64 }
 
 // build builds the service as for a release, and the floors.
 func (b *bench) build(ctx context.Context) error {
-	out, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", "authsvc", "authsvc/bench").Output()
+	out, err := exec.CommandContext(ctx, "go", "list", "-f", "{{.Module.Dir}}", "authsvc/engine", "authsvc/bench").Output()
 	dirs := strings.Split(strings.TrimSpace(string(out)), "\n")
 	if err != nil || len(dirs) != 2 {
 		return errors.New("run it in the directory bench of the repository, as make bench does")

@@ -7,11 +7,13 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
 	"time"
 
+	"authsvc"
 	"authsvc/internal/test/browser"
 	"authsvc/internal/test/process"
 )
@@ -78,13 +80,16 @@ func supply01(t *T) {
 	}
 }
 
+// supplyRoot is the path of the module.
+var supplyRoot = reflect.TypeFor[authsvc.Config]().PkgPath()
+
 // supplyBanned lists imports that our packages in the binary must not have.
 var supplyBanned = []string{"math/rand", "text/template", "unsafe", "plugin", "net/http/pprof", "expvar", "testing", "net/http/httptest", "os/exec"}
 
 // supplyExcepted lists the packages that may import one of them: for the text part of
 // mails, and for the profiles of debug.listen, which has its own listener.
 var supplyExcepted = map[string][]string{
-	"text/template":  {"authsvc", "authsvc/internal/text/mailtext"},
+	"text/template":  {supplyRoot, "authsvc/internal/text/mailtext"},
 	"net/http/pprof": {"authsvc/cmd/authsvc"},
 }
 
@@ -103,7 +108,7 @@ func supply02(t *T) {
 	ours := 0
 	for line := range strings.Lines(string(out)) {
 		words := strings.Fields(line)
-		if len(words) < 3 || words[0] != "authsvc" && !strings.HasPrefix(words[0], "authsvc/") {
+		if len(words) < 3 || words[0] != supplyRoot && !strings.HasPrefix(words[0], supplyRoot+"/") {
 			continue
 		}
 		ours++
@@ -157,7 +162,7 @@ func supply03(t *T) {
 	}
 	t.Figure("%d modules", len(info.Deps))
 	if theScale() == full {
-		supplyTool(t, ".ci/reproducible")
+		supplyTool(t, "make", "--no-print-directory", "reproducible")
 	}
 }
 

@@ -234,6 +234,23 @@ func TestDocumentedTablesRun(t *testing.T) {
 	}
 }
 
+// TestReleasedExample: the configuration in the archives of a release lacks only secrets.
+func TestReleasedExample(t *testing.T) {
+	t.Parallel()
+	check := []string{"check", "--offline", "--config", filepath.Join("..", "..", "internal", "tools", "release", "archive", "authsvc.yaml")}
+	var out bytes.Buffer
+	code := run(t.Context(), check, nil, strings.NewReader(""), &out, &out)
+	for _, name := range []string{"AUTHSVC_SECRET", "GITHUB_SECRET", "SMTP_PASSWORD"} {
+		if code == 0 || !strings.Contains(out.String(), name) {
+			t.Errorf("without %s: exit code %d\n%s", name, code, out.String())
+		}
+	}
+	out.Reset()
+	if code := run(t.Context(), check, []string{"AUTHSVC_SECRET=" + testSecret, "GITHUB_SECRET=a", "SMTP_PASSWORD=b"}, strings.NewReader(""), &out, &out); code != 0 {
+		t.Errorf("exit code %d\n%s", code, out.String())
+	}
+}
+
 // shellBlocks returns the commands that the pages show, with their page, and whether
 // the page says that no test runs them.
 func shellBlocks(t *testing.T) (all []shownCommand) {
@@ -306,11 +323,12 @@ func TestDocumentedCommands(t *testing.T) {
 		"docs/front-ends/sveltekit.md": {"e2e/frontends_servers_test.go", `"sveltekit.md": {`},
 		"docs/front-ends/vite.md":      {"e2e/frontends_servers_test.go", `"vite.md":      {`},
 		"docs/stores/sqlite.md":        {"verify/crash_file_test.go", "sqlite3"},
-		"docs/supply-chain.md":         {".ci/reproducible", "sha256sum"},
+		"docs/release.md":              {"internal/tools/release/release_test.go", `block(t, "ssh-keygen ")`},
+		"docs/supply-chain.md":         {"internal/tools/release/twice.go", `"clone"`},
 		"docs/performance.md":          {".ci/run", ".ci/servers"},
 		"docs/security.md":             {".ci/run", ".ci/servers"},
 	}
-	behind := map[string]string{"fuzz": ".ci/fuzz ", "vuln": ".ci/vuln ./authsvc"} // targets whose script .ci/full runs itself
+	behind := map[string]string{"fuzz": ".ci/fuzz ", "vuln": ".ci/vuln ./authsvc", "reproducible": "supply TARGETS=all"} // targets whose script .ci/full runs itself
 	for _, c := range shellBlocks(t) {
 		words, err := shellWords(c.line)
 		for err == nil && regexp.MustCompile(`^[A-Z_]+=`).MatchString(words[0]) {

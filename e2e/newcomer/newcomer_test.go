@@ -45,6 +45,10 @@ func TestNewcomer(t *testing.T) {
 		"authsvc check":            n.runService,
 		"make check":               n.isTarget,
 	}
+	if strings.Contains(string(readme), "\ngo get ") { // a copy with a home, see docs/release.md
+		steps["go get"] = n.importIt
+		delete(steps, "go mod edit")
+	}
 	blocks := regexp.MustCompile("(?s)```([a-z]+)\n(.*?)```").FindAllStringSubmatch(string(readme), -1)
 	for _, block := range blocks {
 		if block[1] == "yaml" {
@@ -262,6 +266,9 @@ func main() {
 }
 `)
 	for _, command := range commands {
+		if path, gets := strings.CutPrefix(command, "go get "); gets { // the commit may not be there yet
+			n.run(dir, "go mod edit -replace="+path+"="+n.clone)
+		}
 		n.run(dir, command)
 	}
 	if said := n.run(dir, "go run ."); !strings.Contains(said, "Secrets") {

@@ -52,6 +52,18 @@ func Bundle(dir, entry string, flags ...string) ([]byte, error) {
 	return out, err
 }
 
+// Tarball packs authsvc-client from its folder pkg, as for publication, into the folder
+// into, and returns the path of the file.
+func Tarball(pkg, into string) (string, error) {
+	pack := exec.Command("npm", "pack", "--silent", "--ignore-scripts", "--pack-destination", into)
+	pack.Dir = pkg
+	name, err := pack.Output()
+	if err != nil {
+		return "", fmt.Errorf("npm pack in %s: %w", pkg, err)
+	}
+	return filepath.Join(into, strings.TrimSpace(string(name))), nil
+}
+
 // Pack packs authsvc-client from its folder pkg and unpacks it into the packages of
 // dir, as an install from a registry would.
 func Pack(pkg, dir string) error {
@@ -60,17 +72,15 @@ func Pack(pkg, dir string) error {
 		return err
 	}
 	defer os.RemoveAll(temp)
-	pack := exec.Command("npm", "pack", "--silent", "--ignore-scripts", "--pack-destination", temp)
-	pack.Dir = pkg
-	name, err := pack.Output()
+	packed, err := Tarball(pkg, temp)
 	if err != nil {
-		return fmt.Errorf("npm pack in %s: %w", pkg, err)
+		return err
 	}
 	into := filepath.Join(dir, "node_modules", "authsvc-client")
 	if err := errors.Join(os.RemoveAll(into), os.MkdirAll(into, 0o755)); err != nil {
 		return err
 	}
-	tar := exec.Command("tar", "-xzf", filepath.Join(temp, strings.TrimSpace(string(name))), "--strip-components=1", "-C", into)
+	tar := exec.Command("tar", "-xzf", packed, "--strip-components=1", "-C", into)
 	if out, err := tar.CombinedOutput(); err != nil {
 		return fmt.Errorf("tar: %w\n%s", err, out)
 	}

@@ -11,14 +11,14 @@ import (
 // use each other.
 func TestStoreys(t *testing.T) {
 	t.Parallel()
-	got := fmt.Sprint(storeys(imports(`authsvc authsvc/internal/text fmt
-authsvc/internal/text strings
-authsvc/internal/text/pages authsvc/internal/text
-authsvc/engine authsvc authsvc/engine/internal/fleet
-authsvc/engine/internal/fleet authsvc
-authsvc/internal/test/arena authsvc/engine
-authsvc/cmd/authsvc authsvc/cmd/authsvc/internal/config authsvc/engine authsvc/adapter/sqlite
-authsvc/adapter/sqlite authsvc`)))
+	got := fmt.Sprint(storeys(imports(`m m m/internal/text fmt
+m m/internal/text strings
+m m/internal/text/pages m/internal/text
+m m/engine m m/engine/internal/fleet
+m m/engine/internal/fleet m
+m m/internal/test/arena m/engine
+m m/cmd/authsvc m/cmd/authsvc/internal/config m/engine m/adapter/sqlite
+m m/adapter/sqlite m`)))
 	if want := "[[internal/text] [the words] [adapter/* fleet] [engine] [cmd/authsvc]]"; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}

@@ -37,7 +37,7 @@ func main() {
 }
 
 func run(ctx context.Context, check bool) error {
-	out, err := exec.CommandContext(ctx, "go", "list", "-f", `{{.ImportPath}}{{range .Imports}} {{.}}{{end}}`, "./...").Output()
+	out, err := exec.CommandContext(ctx, "go", "list", "-f", `{{.Module.Path}} {{.ImportPath}}{{range .Imports}} {{.}}{{end}}`, "./...").Output()
 	if err != nil {
 		return fmt.Errorf("go list: %w", err)
 	}
@@ -63,45 +63,47 @@ func run(ctx context.Context, check bool) error {
 // groups lists packages that are drawn as one, by path prefix. Tests and tools are
 // not drawn.
 var groups = []struct{ prefix, name string }{
-	{"authsvc/internal/test", ""}, {"authsvc/internal/tools", ""}, {"authsvc/verify", ""}, {"authsvc/e2e", ""}, {"authsvc/examples", ""}, {"authsvc/bench", ""}, {"authsvc/clients", ""},
-	{"authsvc/engine/internal/fleet", "fleet"}, {"authsvc/engine/internal/audit", "audit"}, {"authsvc/engine/internal/limit", "limit"}, {"authsvc/engine/internal/cookie", "cookie"},
-	{"authsvc/engine", "engine"}, {"authsvc/adapter", "adapter/*"}, {"authsvc/cmd", "cmd/authsvc"}, {"authsvc/internal/dev", "internal/dev"}, {"authsvc/internal/protocol", "internal/protocol"},
-	{"authsvc/internal/seal", "internal/seal"}, {"authsvc/internal/sql", "internal/sql"}, {"authsvc/internal/text", "internal/text"}, {"authsvc/", ""},
+	{"internal/test", ""}, {"internal/tools", ""}, {"verify", ""}, {"e2e", ""}, {"examples", ""}, {"bench", ""}, {"clients", ""},
+	{"engine/internal/fleet", "fleet"}, {"engine/internal/audit", "audit"}, {"engine/internal/limit", "limit"}, {"engine/internal/cookie", "cookie"},
+	{"engine", "engine"}, {"adapter", "adapter/*"}, {"cmd", "cmd/authsvc"}, {"internal/dev", "internal/dev"}, {"internal/protocol", "internal/protocol"},
+	{"internal/seal", "internal/seal"}, {"internal/sql", "internal/sql"}, {"internal/text", "internal/text"},
 }
 
 // groupOf returns the group of a package, or "" if it is not drawn.
-func groupOf(path string) string {
-	if path == "authsvc" {
+func groupOf(module, path string) string {
+	if path == module {
 		return "the words"
 	}
+	rest, ours := strings.CutPrefix(path, module+"/")
+	if !ours {
+		return ""
+	}
 	for _, g := range groups {
-		if path == g.prefix || strings.HasPrefix(path, strings.TrimSuffix(g.prefix, "/")+"/") {
-			if g.prefix == "authsvc/" {
-				return strings.TrimPrefix(path, g.prefix)
-			}
+		if rest == g.prefix || strings.HasPrefix(rest, g.prefix+"/") {
 			return g.name
 		}
 	}
-	return ""
+	return rest
 }
 
-// imports parses the output of go list into the groups that each group uses.
+// imports parses the output of go list, with the module in front, into the groups that
+// each group uses.
 func imports(list string) map[string]map[string]bool {
 	uses := map[string]map[string]bool{}
 	for line := range strings.Lines(list) {
 		fields := strings.Fields(line)
-		if len(fields) == 0 {
+		if len(fields) < 2 {
 			continue
 		}
-		from := groupOf(fields[0])
+		from := groupOf(fields[0], fields[1])
 		if from == "" {
 			continue
 		}
 		if uses[from] == nil {
 			uses[from] = map[string]bool{}
 		}
-		for _, path := range fields[1:] {
-			if to := groupOf(path); to != "" && to != from {
+		for _, path := range fields[2:] {
+			if to := groupOf(fields[0], path); to != "" && to != from {
 				uses[from][to] = true
 			}
 		}

@@ -75,6 +75,7 @@ func TestNotice(t *testing.T) {
 		"points to the licence file": {"Copyright 2013 Grace. Governed by a BSD-style\nlicense that can be found in the LICENSE file.", 1, true},
 		"terms of its own":           {"Copyright 2013 Grace\n" + bsdText, 2, true},
 		"terms of the GPL":           {"Copyright 2013 Grace\nGNU General Public License", 1, false},
+		"a header of GCC":            {"Copyright 2013 Grace\nGNU General Public License\nyou are granted additional permissions described in the GCC Runtime\nLibrary Exception, version 3.1", 2, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

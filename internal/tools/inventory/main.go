@@ -17,6 +17,8 @@ import (
 	"io"
 	"os"
 	"os/signal"
+
+	"authsvc/internal/tools/target"
 )
 
 // program is the package whose modules are listed; licencesFile is the list of their
@@ -39,16 +41,17 @@ func run(ctx context.Context, out io.Writer, args []string) error {
 	if len(args) == 0 {
 		return errors.New("the first argument must be licences, same or count")
 	}
-	modules, err := linked(ctx)
+	if args[0] == "same" && len(args) == 2 {
+		return same(ctx, out, args[1])
+	}
+	modules, err := linked(ctx, target.All...)
 	if err != nil {
 		return err
 	}
-	switch {
-	case args[0] == "licences":
+	switch args[0] {
+	case "licences":
 		return licences(out, modules, args[1:])
-	case args[0] == "same" && len(args) == 2:
-		return same(out, modules, args[1])
-	case args[0] == "count":
+	case "count":
 		return count(out, modules)
 	}
 	return fmt.Errorf("unknown command %q with %d arguments", args[0], len(args)-1)

@@ -14,6 +14,8 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+
+	"authsvc/internal/tools/target"
 )
 
 // A module is a module whose code is in the program.
@@ -26,17 +28,28 @@ type module struct {
 // A licence is a licence file of a module, with its SPDX id and its text.
 type licence struct{ file, id, text string }
 
-// linked lists the modules whose packages the program imports, except our own, sorted
-// by path. It always answers for Linux on amd64.
-func linked(ctx context.Context) ([]module, error) {
+// linked lists the modules whose packages the program imports on one of the targets,
+// except our own, sorted by path.
+func linked(ctx context.Context, targets ...target.Target) ([]module, error) {
+	found, read := map[string]module{}, map[string]bool{}
+	for _, t := range targets {
+		if err := link(ctx, t, found, read); err != nil {
+			return nil, fmt.Errorf("%s: %w", t, err)
+		}
+	}
+	return sorted(found), nil
+}
+
+// link adds the modules of a target. It does not read a file twice: read has the files
+// that earlier targets needed.
+func link(ctx context.Context, t target.Target, found map[string]module, read map[string]bool) error {
 	cmd := exec.CommandContext(ctx, "go", "list", "-deps", "-json=Module,Dir,GoFiles", program)
 	cmd.Stderr = os.Stderr
-	cmd.Env = append(cmd.Environ(), "GOOS=linux", "GOARCH=amd64", "CGO_ENABLED=0")
+	cmd.Env = append(cmd.Environ(), t.Env()...)
 	raw, err := cmd.Output()
 	if err != nil {
-		return nil, fmt.Errorf("go list: %w", err)
+		return fmt.Errorf("go list: %w", err)
 	}
-	found := map[string]module{}
 	for dec := json.NewDecoder(bytes.NewReader(raw)); ; {
 		var p struct {
 			Dir     string
@@ -48,10 +61,10 @@ func linked(ctx context.Context) ([]module, error) {
 		}
 		err := dec.Decode(&p)
 		if errors.Is(err, io.EOF) {
-			break
+			return nil
 		}
 		if err != nil {
-			return nil, fmt.Errorf("go list: %w", err)
+			return fmt.Errorf("go list: %w", err)
 		}
 		if p.Module == nil || p.Module.Main {
 			continue
@@ -63,15 +76,20 @@ func linked(ctx context.Context) ([]module, error) {
 				err = errors.New("no licence file")
 			}
 			if err != nil {
-				return nil, fmt.Errorf("%s: %w", m.path, err)
+				return fmt.Errorf("%s: %w", m.path, err)
 			}
 		}
-		if err := m.nested(p.Module.Dir, p.Dir, p.GoFiles); err != nil {
-			return nil, fmt.Errorf("%s: %w", m.path, err)
+		files := slices.DeleteFunc(p.GoFiles, func(name string) bool {
+			path := filepath.Join(p.Dir, name)
+			known := read[path]
+			read[path] = true
+			return known
+		})
+		if err := m.nested(p.Module.Dir, p.Dir, files); err != nil {
+			return fmt.Errorf("%s: %w", m.path, err)
 		}
 		found[m.path] = m
 	}
-	return sorted(found), nil
 }
 
 func sorted(found map[string]module) []module {

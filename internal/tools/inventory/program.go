@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"debug/buildinfo"
 	"errors"
 	"fmt"
@@ -8,6 +9,8 @@ import (
 	"os/exec"
 	"runtime/debug"
 	"strings"
+
+	"authsvc/internal/tools/target"
 )
 
 // goRoot returns the root of the toolchain that go runs here.
@@ -16,10 +19,23 @@ func goRoot() (string, error) {
 	return strings.TrimSpace(string(raw)), err
 }
 
-// same compares the modules recorded in the binary with the modules of this tree. It
-// returns an error if the binary was built from another tree.
-func same(out io.Writer, modules []module, binary string) error {
+// same compares the modules recorded in the binary with the modules of this tree for
+// the binary's target. It returns an error if the binary was built from another tree.
+func same(ctx context.Context, out io.Writer, binary string) error {
 	info, err := buildinfo.ReadFile(binary)
+	if err != nil {
+		return err
+	}
+	var t target.Target
+	for _, s := range info.Settings {
+		switch s.Key {
+		case "GOOS":
+			t.OS = s.Value
+		case "GOARCH":
+			t.Arch = s.Value
+		}
+	}
+	modules, err := linked(ctx, t)
 	if err != nil {
 		return err
 	}

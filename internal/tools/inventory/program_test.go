@@ -5,13 +5,15 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"authsvc/internal/tools/target"
 )
 
 // TestProgramsLicences compares the modules of this tree with the allowed licences,
 // and their number with docs/supply-chain.md. CI compares the file of licences.
 func TestProgramsLicences(t *testing.T) {
 	t.Chdir("../../..")
-	modules, err := linked(t.Context())
+	modules, err := linked(t.Context(), target.All...)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,7 +13,7 @@ import (
 func leaves(t reflect.Type, prefix string) (paths []string) {
 	for i := range t.NumField() {
 		f := t.Field(i)
-		if f.Type.Kind() == reflect.Struct && f.Type.PkgPath() == "authsvc" && f.Type != reflect.TypeFor[authsvc.Rate]() {
+		if f.Type.Kind() == reflect.Struct && f.Type.PkgPath() == reflect.TypeFor[authsvc.Config]().PkgPath() && f.Type != reflect.TypeFor[authsvc.Rate]() {
 			paths = append(paths, leaves(f.Type, prefix+f.Name+".")...)
 		} else {
 			paths = append(paths, prefix+f.Name)
