@@ -102,7 +102,7 @@ func TestDevPages(t *testing.T) {
 	b.Fill("input[name=email]", "grace@example.com")
 	b.Click("#submitButton")
 	b.At(origin + "/api/auth/verify-request")
-	look("verify-request", "Open the inbox", "Or enter the eight digits")
+	look("verify-request", "Open the inbox", "Enter the code from the email")
 	b.Click("a[href$='/inbox']")
 	b.At(origin + "/inbox")
 	look("inbox", "Sign in to Your application", "Open the link in this mail")

@@ -29,6 +29,7 @@ func at(name, path, focus string, shows ...string) state {
 const (
 	banner    = `[role=alert]`
 	requestID = "&request=0123456789ab"
+	opened    = "/verify-request?provider=email&type=email&opened=true"
 )
 
 func states() []state {
@@ -37,7 +38,7 @@ func states() []state {
 			reach: func(s *site, b *chromium.Tab) { b.Open(s.base + "/signin") }},
 		state{name: "signin-many", shows: []string{"Sign in with Email", "GitHub", "Microsoft Entra ID", "Amazon", "X"}, tune: many,
 			reach: func(s *site, b *chromium.Tab) { b.Open(s.base + "/signin") }},
-		state{name: "signin-signed-in", shows: []string{"You are signed in", "ada@example.com", "Add to this account", "Use another account", "Last used"},
+		state{name: "signin-signed-in", shows: []string{"You are signed in", "ada@example.com", "Your account", "Add to this account", "Use another account", "Last used"},
 			reach: func(s *site, b *chromium.Tab) { s.signIn(b, "ada", "/"); b.Open(s.base + "/signin") }},
 		state{name: "account", shows: []string{"Your account", "ada@example.com", "Ways to sign in", "Example ID", "Where you are signed in", "This browser"},
 			reach: func(s *site, b *chromium.Tab) { s.signIn(b, "ada", "/"); b.Open(s.base + "/account") }},
@@ -87,14 +88,48 @@ func states() []state {
 		state{name: "signin-denied-there", shows: []string{"You did not finish signing in", "Try again"}, reach: cancelled},
 		state{name: "signout", shows: []string{"Sign out of Acme", "ada@example.com", "Are you sure"},
 			reach: func(s *site, b *chromium.Tab) { s.signIn(b, "ada", "/"); b.Open(s.base + "/signout") }},
+		state{name: "signout-done", shows: []string{"You are signed out", "Sign in", "Back to Acme"},
+			reach: func(s *site, b *chromium.Tab) { b.Open(s.base + "/signout") }},
 		state{name: "signout-failed", shows: []string{"still signed in"}, focus: banner,
 			reach: func(s *site, b *chromium.Tab) { s.signIn(b, "ada", "/"); b.Open(s.base + "/signout?csrf=true") }},
-		state{name: "verify-request", shows: []string{"Check your email", "grace@acme.test", "Or enter the eight digits", "Send another code"}, reach: askForLink},
+		state{name: "verify-request", shows: []string{"Check your email", "grace@acme.test", "Enter the code from the email", "Send another code", "Use a different address"}, focus: "#code", reach: askForLink},
 		state{name: "verify-request-links", shows: []string{"Check your email", "grace@acme.test", "Send another link"}, reach: askForLink, tune: noCodes},
+		state{name: "verify-request-opened", shows: []string{"This browser is not signed in.", "Send another code to sign in here."}, focus: banner,
+			reach: func(s *site, b *chromium.Tab) { askForLink(s, b); b.Open(s.base + opened) }},
+		state{name: "verify-request-links-opened", shows: []string{"This browser is not signed in.", "Send another link, and open it in this browser."}, focus: banner, tune: noCodes,
+			reach: func(s *site, b *chromium.Tab) { askForLink(s, b); b.Open(s.base + opened) }},
+		state{name: "verify-request-still", shows: []string{"This browser is still signed in as ada@example.com."}, focus: banner,
+			reach: func(s *site, b *chromium.Tab) {
+				s.signIn(b, "ada", "/")
+				askForLink(s, b)
+				b.Click(".links > a:last-of-type")
+				b.At(s.base + opened)
+			}},
+		state{name: "verify-request-used", shows: []string{"You are already signed in", "grace@acme.test", "Continue"},
+			reach: func(s *site, b *chromium.Tab) {
+				askForLink(s, b)
+				b.Open(s.mailTo("grace@acme.test"))
+				b.Open(s.base + "/verify-request")
+			}},
+		state{name: "signin-correct", shows: []string{"Sign in to Acme"}, focus: "input[name=email][value='grace@acme.test']",
+			reach: func(s *site, b *chromium.Tab) {
+				askForLink(s, b)
+				b.Click(".links a[href*='change=true']")
+				b.At(s.base + "/signin#input-email-for-email-provider")
+			}},
+		state{name: "error-code-used", shows: []string{"This code no longer works", "Email me a new code"}, focus: banner,
+			reach: func(s *site, b *chromium.Tab) {
+				askForLink(s, b)
+				code, other := s.codeTo("grace@acme.test"), newTab(s.t)
+				askForLink(s, other)
+				other.Open(s.mailTo("grace@acme.test"))
+				other.At(s.origin)
+				wrongCode(b, code)
+			}},
 		state{name: "verify-request-again", shows: []string{"We sent you another email"}, focus: "",
 			reach: func(s *site, b *chromium.Tab) {
 				askForLink(s, b)
-				b.Click(".card form[action$='/signin/email'] button")
+				b.Click(".links form[action$='/signin/email'] button")
 				b.Wait(`document.querySelector("[role=status]")`)
 			}},
 		state{name: "verify-request-wrong", shows: []string{"That code is not correct. 4 tries left."}, focus: "#code",
@@ -108,7 +143,7 @@ func states() []state {
 					wrongCode(b, "0000 0000")
 				}
 			}},
-		state{name: "error-code-elsewhere", shows: []string{"A code works only in the browser that requested it", "Email me a new link"}, focus: banner,
+		state{name: "error-code-elsewhere", shows: []string{"A code works only in the browser that requested it", "Email me a new code"}, focus: banner,
 			reach: func(s *site, b *chromium.Tab) {
 				askForLink(s, b)
 				chromium.Eval[bool](b, `(() => { document.querySelector("form[action$='/callback/email'] [name=email]").value = "other@acme.test"; return true })()`)

@@ -194,7 +194,7 @@ func (dk *desk) finishTx(rq *request, state string, cancelled bool) (*transactio
 	err := dk.fleet.UseAttempt(rq.ctx, seal.Digest(state), time.Unix(tx.Expires, 0).Add(time.Minute))
 	switch {
 	case errors.Is(err, authsvc.ErrConflict):
-		return nil, fail(authsvc.CodeOAuthCallback, staleReason("this attempt was finished before"))
+		return nil, fail(authsvc.CodeOAuthCallback, hintedReason{hintStale, "this attempt was finished before"})
 	case err != nil:
 		return nil, storeFailed(authsvc.CodeOAuthCallback, err)
 	}
@@ -210,17 +210,17 @@ func (dk *desk) findTx(rq *request, state string) (*transaction, *authError) {
 	name := dk.txName(state)
 	value, ok := rq.jar.Get(name)
 	if !ok {
-		return nil, fail(authsvc.CodeOAuthCallback, staleReason("state is not one of this browser's pending attempts"))
+		return nil, fail(authsvc.CodeOAuthCallback, hintedReason{hintStale, "state is not one of this browser's pending attempts"})
 	}
 	tx, ok := dk.openTx(rq, cookie.Pair{Name: name, Value: value})
 	if !ok || !dk.verifyState(rq, &tx, state) {
-		return nil, fail(authsvc.CodeOAuthCallback, staleReason("state does not verify or has expired"))
+		return nil, fail(authsvc.CodeOAuthCallback, hintedReason{hintStale, "state does not verify or has expired"})
 	}
 	if tx.Provider != rq.providerID() {
 		return nil, fail(authsvc.CodeOAuthCallback, fixedReason("state belongs to an attempt at another provider"))
 	}
 	if !began(rq, &tx) {
-		return nil, fail(authsvc.CodeOAuthCallback, staleReason("the CSRF token differs from the one at the start"))
+		return nil, fail(authsvc.CodeOAuthCallback, hintedReason{hintStale, "the CSRF token differs from the one at the start"})
 	}
 	if tx.CallbackIs != "" {
 		tx.CallbackURL = rq.origin

@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -49,7 +48,7 @@ func (dk *desk) signInPage(rq *request) outcome {
 	}
 	pictures := ""
 	if s, err := dk.keeper.current(rq); err == nil && s != nil {
-		if who := cmp.Or(s.Email, s.Name, s.UserID); again != "" {
+		if who := nameOf(s); again != "" {
 			v.Again = who
 		} else {
 			v.SignedIn, v.Name, v.Fresh = who, s.Name, dk.freshField(rq, s, "signin")
@@ -60,6 +59,9 @@ func (dk *desk) signInPage(rq *request) outcome {
 	v.CSRFToken = rq.ensureCSRF()
 	v.CallbackURL = rq.callbackURL()
 	v.Home = rq.leadsTo(v.CallbackURL, "/signin")
+	if v.SignedIn != "" {
+		v.AccountURL = dk.mailing.accountURL
+	}
 	if rq.custom.SignOut != "" {
 		v.SignOutPage = rq.base + "/signout"
 	}

@@ -2,7 +2,6 @@ package engine_test
 
 import (
 	"context"
-	"html"
 	"net/http"
 	"net/url"
 	"strings"
@@ -189,60 +188,33 @@ func TestSignedInPage(t *testing.T) {
 			t.Errorf("callbackUrl %q: %s", to, a.Text)
 		}
 	}
-	if a := w.Browser().Get(page); strings.Contains(a.Text, "Sign out") || !strings.Contains(a.Header.Get("Content-Security-Policy"), plain) {
+	if a := w.Browser().Get(page); strings.Contains(a.Text, "Sign out") || strings.Contains(a.Text, "Your account") || !strings.Contains(a.Header.Get("Content-Security-Policy"), plain) {
 		t.Errorf("no session: %s", a.Text)
 	}
 }
 
-// TestVerifyRequestContinues checks that the page continues after its link was opened in
-// this browser, and no sooner.
-func TestVerifyRequestContinues(t *testing.T) {
+// TestSignedInLeadsToAccount checks that the page of a signed-in person leads to the
+// account page, if there is one.
+func TestSignedInLeadsToAccount(t *testing.T) {
 	t.Parallel()
-	strategies(t, nil, func(t *testing.T, w *arena.World) {
-		b, other := w.Browser(), w.Browser()
-		page := b.Post("/api/auth/signin/email", "email", "ada@app.test", "callbackUrl", "/in").Location()
-		link := arena.Link(t, w.Mail.Next(t))
-		const next = arena.Origin + "/api/auth/verify-request?provider=email&type=email&opened=true"
-		a := b.Get(page)
-		if !strings.Contains(a.Text, `data-session="`+arena.Origin+`/api/auth/session" data-next="`+html.EscapeString(next)+`" data-seconds="600"`) && !strings.Contains(a.Text, `data-seconds="599"`) {
-			t.Errorf("the page does not wait: %s", a.Text)
+	const link = `href="` + arena.Origin + `/api/auth/account"`
+	for name, tt := range map[string]struct {
+		tune func(*authsvc.Config)
+		want bool
+	}{
+		"with a store": {nil, true},
+		"switched off": {func(c *authsvc.Config) { c.Account.Disabled = true }, false},
+		"no store":     {func(c *authsvc.Config) { c.Adapter, c.Providers = nil, c.Providers[:1] }, false},
+	} {
+		w := arena.Start(t, tt.tune)
+		b := w.Browser()
+		b.SignIn(w.OP, "ada")
+		if a := b.Get("/api/auth/signin"); !strings.Contains(a.Text, "You are signed in") || strings.Contains(a.Text, link) != tt.want {
+			t.Errorf("%s: %s", name, a.Text)
 		}
-		other.Get(link)
-		if a := b.Get(next); a.StatusCode != http.StatusOK || !strings.Contains(a.Text, "I have opened the link") {
-			t.Errorf("not opened yet: %d %s", a.StatusCode, a.Location())
+		if a := w.Browser().Get("/api/auth/signin"); strings.Contains(a.Text, link) {
+			t.Errorf("%s, not signed in: %s", name, a.Text)
 		}
-		b.Get(link)
-		if a := b.Get(next); a.Location() != arena.Origin+"/in" {
-			t.Errorf("opened: %d %s", a.StatusCode, a.Location())
-		}
-		if a := b.Get(page); a.StatusCode != http.StatusOK {
-			t.Errorf("the page itself: %d %s", a.StatusCode, a.Location())
-		}
-		if a := other.Get(next); a.StatusCode != http.StatusOK {
-			t.Errorf("in another browser: %d %s", a.StatusCode, a.Location())
-		}
-		// An existing session says nothing about the next link.
-		b.Post("/api/auth/signin/email", "email", "bob@app.test")
-		if a := b.Get(next); a.StatusCode != http.StatusOK || strings.Contains(a.Text, "<script") {
-			t.Errorf("signed in before: %d %s %s", a.StatusCode, a.Location(), a.Text)
-		}
-	})
-}
-
-// TestLinkLimitIsSaid checks that the page tells this browser when its requests have
-// reached the limit.
-func TestLinkLimitIsSaid(t *testing.T) {
-	t.Parallel()
-	w := arena.Start(t, func(c *authsvc.Config) { c.RateLimit.EmailPerAddress = authsvc.Rate{N: 3, Per: time.Hour} })
-	b := w.Browser()
-	for i := 1; i <= 4; i++ {
-		a := b.Get(b.Post("/api/auth/signin/email", "email", "ada@app.test").Location())
-		if said, again := strings.Contains(a.Text, "3 an hour is the limit"), strings.Contains(a.Text, "Send another code"); said != (i >= 3) || again != (i < 3) {
-			t.Errorf("after %d: said %v, another %v", i, said, again)
-		}
-	}
-	if a := b.Get(b.Post("/api/auth/signin/email", "email", "bob@app.test").Location()); strings.Contains(a.Text, "the limit") {
-		t.Error("another address has the count of the first")
 	}
 }
 

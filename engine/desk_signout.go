@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"cmp"
 	"context"
 	"net/http"
 	"time"
@@ -12,18 +11,22 @@ import (
 	"authsvc/internal/text/pages"
 )
 
-// signOutPage serves GET signout. It asks for confirmation and ends nothing.
+// signOutPage serves GET signout. It asks for confirmation and ends nothing. A person who
+// is not signed in is told so, unless that is not certain.
 func (dk *desk) signOutPage(rq *request) outcome {
 	if rq.custom.SignOut != "" {
 		return redirect{to: rq.absolute(rq.custom.SignOut)}
 	}
-	v := pages.SignOutView{Error: rq.query("csrf") == "true", RequestID: rq.shownRequestID()}
-	if s, err := dk.keeper.current(rq); err == nil && s != nil {
-		v.Who = cmp.Or(s.Email, s.Name, s.UserID)
+	v := pages.SignOutView{Error: rq.query("csrf") == "true", RequestID: rq.shownRequestID(), CallbackURL: rq.callbackURL()}
+	rq.keepCallbackURL()
+	switch s, err := dk.keeper.current(rq); {
+	case s != nil:
+		v.Who = nameOf(s)
+	case err == nil && !rq.unknownKey: // otherwise there may be a session
+		v.SignInURL = rq.base + "/signin"
+		return page{name: pages.SignOut, view: v}
 	}
 	v.CSRFToken = rq.ensureCSRF()
-	v.CallbackURL = rq.callbackURL()
-	rq.keepCallbackURL()
 	return page{name: pages.SignOut, view: v}
 }
 

@@ -9,8 +9,62 @@ import (
 	"testing"
 
 	"authsvc"
+	"authsvc/adapter/memory"
+	"authsvc/adaptertest"
 	"authsvc/internal/test/arena"
 )
+
+// TestSignOutPage checks that the page asks only people who are signed in, or may be.
+func TestSignOutPage(t *testing.T) {
+	t.Parallel()
+	const form, asks, done, page = `action="` + arena.Origin + `/api/auth/signout"`, "Are you sure", "You are signed out", "/api/auth/signout"
+	strategies(t, nil, func(t *testing.T, w *arena.World) {
+		b := w.Browser()
+		for _, query := range []string{"", "?csrf=true", "?callbackUrl=/bye"} {
+			a := b.Get(page + query)
+			if a.StatusCode != http.StatusOK || !strings.Contains(a.Text, done) || !strings.Contains(a.Text, `href="`+arena.Origin+`/api/auth/signin"`) || strings.Contains(a.Text, form) || strings.Contains(a.Text, "still") ||
+				!strings.Contains(a.Header.Get("Cache-Control"), "no-store") {
+				t.Errorf("%q, no one: %d %v %s", query, a.StatusCode, a.Header, a.Text)
+			}
+		}
+		if a := b.Get(page + "?callbackUrl=https://evil.example/"); strings.Contains(a.Text, "evil") {
+			t.Errorf("it leads away: %s", a.Text)
+		}
+		b.SignIn(w.OP, "ada")
+		if a := b.Get(page); !strings.Contains(a.Text, form) || !strings.Contains(a.Text, asks) || !strings.Contains(a.Text, "ada@example.com") || strings.Contains(a.Text, done) {
+			t.Errorf("twin, signed in: %s", a.Text)
+		}
+		if b.Email() == "" {
+			t.Error("the page ended the session")
+		}
+		b.Post(page)
+		if a := b.Get(page); !strings.Contains(a.Text, done) {
+			t.Errorf("afterwards: %s", a.Text)
+		}
+	})
+	// While it is not known whether there is a session, the page offers to end it.
+	faulty := adaptertest.Faulty(memory.New())
+	w := arena.Start(t, func(c *authsvc.Config) { c.Adapter = faulty })
+	b := w.Browser()
+	b.SignIn(w.OP, "ada")
+	faulty.FailBefore(1)
+	if a := b.Get(page); !strings.Contains(a.Text, form) || strings.Contains(a.Text, done) {
+		t.Errorf("the store does not answer: %s", a.Text)
+	}
+	faulty.FailBefore(0)
+	// Another replica may already have another secret.
+	_, at := guests(t, nil)
+	_, there := guests(t, func(c *authsvc.Config) { c.Secrets = []string{strings.Repeat("0123456789abcdef", 3)} })
+	g, other := at("203.0.113.1:1"), there("203.0.113.1:1")
+	g.login("ada", "right")
+	other.cookies = g.cookies
+	if text := other.get(page).text; !strings.Contains(text, `/api/auth/signout" method="post"`) || strings.Contains(text, done) {
+		t.Errorf("an unknown key: %s", text)
+	}
+	if text := g.get(page).text; !strings.Contains(text, "id of ada") {
+		t.Errorf("twin, the known key: %s", text)
+	}
+}
 
 // TestSignOutAfterBrowserLeft checks that a sign-out whose token was accepted ends the
 // session even if the browser has disconnected.

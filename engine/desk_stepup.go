@@ -91,7 +91,7 @@ func (dk *desk) stepUpPage(rq *request) outcome {
 	if rq.custom.Confirm != "" {
 		return dk.ownStepUp(rq, ways)
 	}
-	v := pages.StepUpView{Who: cmp.Or(s.Email, s.Name, s.UserID), Email: u.Email, Ways: ways, Error: rq.query("error"), RequestID: rq.shownRequestID(),
+	v := pages.StepUpView{Who: nameOf(s), Email: u.Email, Ways: ways, Error: rq.query("error"), RequestID: rq.shownRequestID(),
 		CSRFToken: rq.ensureCSRF(), CallbackURL: dk.stepUpTarget(rq)}
 	if v.Error != "" {
 		v.Error = string(rq.spelled(plainErrorCode(authsvc.ErrorCode(v.Error))))

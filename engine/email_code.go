@@ -55,9 +55,15 @@ func (f *emailFlow) redeemCode(rq *request) outcome {
 	if err != nil {
 		return fail(authsvc.CodeVerification, err)
 	}
-	asked := slices.DeleteFunc(f.room.emailRequests(rq), func(e emailRequest) bool { return e.Address != address || e.Code == "" })
-	if len(asked) == 0 {
-		return f.dead(rq, address, elsewhereReason("this browser requested no code, or too long ago"))
+	live, over := f.room.emailRequests(rq)
+	others := func(e emailRequest) bool { return e.Address != address || e.Code == "" }
+	asked := slices.DeleteFunc(live, others)
+	switch {
+	case len(asked) > 0:
+	case len(slices.DeleteFunc(over, others)) > 0:
+		return f.dead(rq, address, hintedReason{hintExpired, "the code has expired"})
+	default:
+		return f.dead(rq, address, hintedReason{hintElsewhere, "this browser requested no code, or too long ago"})
 	}
 	code, ok := typedCode(rq.body.get("code"))
 	if !ok {
@@ -83,6 +89,9 @@ func (f *emailFlow) redeemCode(rq *request) outcome {
 		return f.wrongCode(rq, left)
 	}
 	t, err := f.room.Adapter.TakeToken(rq.ctx, address, stored)
+	if errors.Is(err, authsvc.ErrNotFound) {
+		return f.dead(rq, address, hintedReason{hintUsed, "the code or its link was used"})
+	}
 	return f.proved(rq, address, t, err)
 }
 

@@ -10,7 +10,6 @@ import (
 	"sync"
 	"testing"
 	"testing/fstest"
-	"testing/synctest"
 	"time"
 
 	"authsvc"
@@ -234,25 +233,6 @@ func TestCodeOfAnotherBrowser(t *testing.T) {
 		}
 		if a := submit(owner, "ada@app.test", code); a.Location() != arena.Origin || owner.Email() != "ada@app.test" {
 			t.Errorf("twin: %d %s", a.StatusCode, a.Location())
-		}
-	})
-}
-
-func TestCodeExpires(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		mails, at := withMail(t, nil)
-		for _, tt := range []struct {
-			after time.Duration
-			in    bool
-		}{{10*time.Minute - time.Second, true}, {10 * time.Minute, false}} {
-			g := at("203.0.113.1:1")
-			g.ask("ada@app.test")
-			code := arena.Code(<-mails)
-			time.Sleep(tt.after)
-			if r := g.post("/api/auth/callback/email", "email", "ada@app.test", "code", code); r.in() != tt.in || !tt.in && !strings.Contains(r.Header.Get("Location"), "error=Verification") {
-				t.Errorf("after %s: %d %s", tt.after, r.StatusCode, r.Header.Get("Location"))
-			}
 		}
 	})
 }

@@ -105,7 +105,7 @@ func (f *emailFlow) mailLink(rq *request, address string, withheld authsvc.Audit
 	} else {
 		f.room.mailing.mails.unqueue(m)
 	}
-	e := emailRequest{Address: address, Token: seal.Digest(plain), CallbackURL: rq.callbackURL(), Expires: expires.Unix()}
+	e := emailRequest{Address: address, Token: seal.Digest(plain), CallbackURL: rq.callbackURL(), Expires: expires.Unix(), Session: rq.sid()}
 	if f.codes {
 		e.bindCode(f.room.mailing.codeKey, stored, code, send)
 	}
@@ -194,7 +194,7 @@ func (f *emailFlow) askBeforeRedeem(rq *request, token, address string) outcome 
 	}
 	current := ""
 	if s != nil && s.Email != address {
-		current = cmp.Or(s.Email, s.Name, s.UserID)
+		current = nameOf(s)
 	}
 	if current == "" && f.room.askedFor(rq, token) && isNavigation(rq.r.Header) {
 		return nil

@@ -23,23 +23,37 @@ type emailRequest struct {
 	Sent        int    `json:"n,omitempty"` // number of links to the address that this browser asked for
 	Stored      string `json:"s,omitempty"` // digest of the token in the store, if the mail has a code
 	Code        string `json:"k,omitempty"` // keyed digest of Stored and the code
+	Session     string `json:"b,omitempty"` // id of the session in which it was requested, if there was one
 }
 
 // maxEmailRequests is how many open links one browser can have.
 const maxEmailRequests = 3
 
-// emailRequests reads the sealed e-mail cookie, oldest first.
-func (em *emailRoom) emailRequests(rq *request) []emailRequest {
+// overRemembered is how long a browser remembers a request that has expired, so that
+// pages can say so. An expired request proves nothing.
+const overRemembered = time.Hour
+
+// emailRequests reads the sealed e-mail cookie, oldest first: the requests whose links
+// and codes count, and those that expired within overRemembered.
+func (em *emailRoom) emailRequests(rq *request) (live, over []emailRequest) {
 	value, ok := rq.jar.Get(em.cookie)
 	if !ok || len(value) > 4096 {
-		return nil
+		return nil, nil
 	}
 	raw, _, err := em.requestsKey.Open(value)
 	var list []emailRequest
 	if err != nil || json.Unmarshal(raw, &list) != nil {
-		return nil
+		return nil, nil
 	}
-	return slices.DeleteFunc(list, func(e emailRequest) bool { return rq.now.Unix() >= e.Expires })
+	for _, e := range list {
+		switch end := time.Unix(e.Expires, 0); {
+		case rq.now.Before(end):
+			live = append(live, e)
+		case rq.now.Before(end.Add(overRemembered)):
+			over = append(over, e)
+		}
+	}
+	return live, over
 }
 
 func (em *emailRoom) setEmailRequests(rq *request, list []emailRequest) {
@@ -53,7 +67,7 @@ func (em *emailRoom) setEmailRequests(rq *request, list []emailRequest) {
 			return
 		}
 		if len(value)+len(em.cookie) <= 3900 {
-			rq.setCookie(cookie.Cookie{Name: em.cookie, Value: value, Expires: time.Unix(list[len(list)-1].Expires, 0)})
+			rq.setCookie(cookie.Cookie{Name: em.cookie, Value: value, Expires: time.Unix(list[len(list)-1].Expires, 0).Add(overRemembered)})
 			return
 		}
 		list = list[1:]
@@ -61,9 +75,10 @@ func (em *emailRoom) setEmailRequests(rq *request, list []emailRequest) {
 	rq.expireCookie(em.cookie, "")
 }
 
+// rememberLink adds a request, and forgets those that have expired.
 func (em *emailRoom) rememberLink(rq *request, e emailRequest) {
 	e.Sent = 1
-	list := em.emailRequests(rq)
+	list, _ := em.emailRequests(rq)
 	for _, before := range list {
 		if before.Address == e.Address {
 			e.Sent = before.Sent + 1
@@ -73,18 +88,20 @@ func (em *emailRoom) rememberLink(rq *request, e emailRequest) {
 	em.setEmailRequests(rq, list[max(0, len(list)-maxEmailRequests):])
 }
 
-// forgetLinks drops the links of an address after one of them was used.
+// forgetLinks drops the links of an address after one of them was used, and those that
+// have expired. Links to other addresses stay valid.
 func (em *emailRoom) forgetLinks(rq *request, address string) {
-	list := em.emailRequests(rq)
-	if len(list) == 0 {
+	live, over := em.emailRequests(rq)
+	if len(live)+len(over) == 0 {
 		return
 	}
-	em.setEmailRequests(rq, slices.DeleteFunc(list, func(e emailRequest) bool { return e.Address == address }))
+	em.setEmailRequests(rq, slices.DeleteFunc(live, func(e emailRequest) bool { return e.Address == address }))
 }
 
 func (em *emailRoom) askedFor(rq *request, token string) bool {
 	d := seal.Digest(token)
-	return slices.ContainsFunc(em.emailRequests(rq), func(e emailRequest) bool { return text.Same(e.Token, d) })
+	live, _ := em.emailRequests(rq)
+	return slices.ContainsFunc(live, func(e emailRequest) bool { return text.Same(e.Token, d) })
 }
 
 // nameCookies names the cookie of requested links.
@@ -95,9 +112,11 @@ func (em *emailRoom) deriveKeys(ring *seal.Ring) {
 }
 
 // verifyRequestPage serves GET verify-request, which says that a mail has been sent.
-// The address comes from this browser's sealed cookie, never from the URL. With
-// opened=true, the page leads to the callback URL after a link was opened in this
-// browser.
+// The address comes from this browser's sealed cookie, never from the URL.
+//
+// A person who has signed in since the last request has nothing to wait for, whatever
+// other requests are pending: with opened=true, the page leads to the callback URL. With
+// change=true, it leads to the sign-in page, which shows the address for correction.
 func (em *emailRoom) verifyRequestPage(rq *request) outcome {
 	code, left := codeState(rq)
 	if rq.custom.VerifyRequest != "" {
@@ -107,25 +126,58 @@ func (em *emailRoom) verifyRequestPage(rq *request) outcome {
 	if err != nil {
 		return storeFailed(authsvc.CodeCallback, err)
 	}
-	if s != nil && len(em.emailRequests(rq)) == 0 && rq.query("opened") == "true" {
-		return redirect{to: rq.callbackURL()}
-	}
+	live, over := em.emailRequests(rq)
 	in := rq.linkProvider(rq.query("provider"))
-	v := pages.VerifyRequestView{SignInURL: rq.base + "/signin", InboxURL: in.inboxURL, MaxAgeMinutes: int(in.linkAge / time.Minute)}
-	if list := em.emailRequests(rq); len(list) > 0 && in.linkAge > 0 {
-		last := list[len(list)-1]
-		v.Email, v.CallbackURL = last.Address, last.CallbackURL
-		v.ResendAction = rq.base + "/signin/" + in.id
-		v.CSRFToken = rq.ensureCSRF()
-		v.Sent, v.Resent = last.Sent, len(list) > 1 && list[len(list)-2].Address == last.Address
-		v.NextURL = weburl.WithQuery(rq.base+"/verify-request", "provider", in.id, "type", "email", "opened", "true", "ui_locales", rq.askedLocales())
-		if s == nil {
-			v.WaitSeconds = int(last.Expires - rq.now.Unix())
+	var last emailRequest
+	switch {
+	case in.linkAge == 0: // the mails are for other purposes
+	case len(live) > 0:
+		last = live[len(live)-1]
+	case len(over) > 0:
+		last = over[len(over)-1]
+	}
+	if rq.query("change") == "true" {
+		return em.changeAddress(rq, in, last.Address)
+	}
+	opened := rq.query("opened") == "true"
+	if s != nil && (last.Session == "" || last.Session != rq.sid()) {
+		if opened {
+			return redirect{to: rq.callbackURL()}
 		}
+		return page{name: pages.Used, view: pages.UsedView{Email: nameOf(s), ContinueURL: rq.callbackURL(), Waited: true}}
+	}
+	here := weburl.WithQuery(rq.base+"/verify-request", "provider", in.id, "type", "email")
+	v := pages.VerifyRequestView{SignInURL: rq.base + "/signin", InboxURL: in.inboxURL, MaxAgeMinutes: int(in.linkAge / time.Minute),
+		LinksPerHour: em.linksPerHour, UILocales: rq.askedLocales()}
+	if last.Address != "" {
+		v.Email, v.CallbackURL = last.Address, last.CallbackURL
+		v.SignInURL = weburl.WithQuery(here, "change", "true", "ui_locales", v.UILocales)
+		v.ResendAction, v.CSRFToken = rq.base+"/signin/"+in.id, rq.ensureCSRF()
 		if in.codes && last.Code != "" {
 			v.CodeAction, v.WrongCode, v.CodeTries = rq.base+"/callback/"+in.id, code != "", left
 		}
+		v.Expired = len(live) == 0
 	}
-	v.LinksPerHour, v.UILocales = em.linksPerHour, rq.askedLocales()
+	if last.Address != "" && !v.Expired {
+		v.Sent, v.Resent = last.Sent, len(live) > 1 && live[len(live)-2].Address == last.Address
+		v.NextURL = weburl.WithQuery(here, "opened", "true", "ui_locales", v.UILocales)
+		v.Opened = opened
+		if s == nil {
+			v.WaitSeconds = int(last.Expires - rq.now.Unix())
+		} else {
+			v.SignedIn = nameOf(s)
+		}
+	}
 	return page{name: pages.VerifyRequest, view: v}
+}
+
+// changeAddress leads to the sign-in page, with the address in the field of the
+// provider. The cookie of typed input carries it: addresses of pages are logged.
+func (em *emailRoom) changeAddress(rq *request, in info, address string) outcome {
+	rq.keepTyped(in.id, address)
+	to := weburl.WithQuery(rq.base+"/signin", "ui_locales", rq.askedLocales())
+	if in.id != "" && rq.custom.SignIn == "" {
+		to += "#" + pages.AddressField(in.id)
+	}
+	return redirect{to: to}
 }

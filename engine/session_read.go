@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -75,6 +76,9 @@ func (kp *keeper) current(rq *request) (*authsvc.Session, error) {
 	s, _, err := kp.readSession(rq, readOptions{})
 	return s, err
 }
+
+// nameOf returns the name by which pages address the person of a session.
+func nameOf(s *authsvc.Session) string { return cmp.Or(s.Email, s.Name, s.UserID) }
 
 // readSession reads the session of the request's cookie, nil if there is none. A cookie
 // under an unknown key is kept: another replica may already have the new secret.

@@ -64,13 +64,17 @@ const (
 	hintCancelled   hint = "cancelled"   // the provider granted nothing
 	hintUnavailable hint = "unavailable" // the provider does not answer
 	hintStale       hint = "stale"       // the attempt is no longer pending
-	hintElsewhere   hint = "elsewhere"   // another browser asked for the code
+	hintElsewhere   hint = "elsewhere"   // this browser requested no code
+	hintExpired     hint = "expired"     // the code has expired
+	hintUsed        hint = "used"        // the code or its link was used
 )
+
+// hints lists the words.
+var hints = []hint{hintCancelled, hintUnavailable, hintStale, hintElsewhere, hintExpired, hintUsed}
 
 // hint returns the hint for e, "" if there is nothing to add.
 func (e *authError) hint() hint {
-	var stale staleReason
-	var elsewhere elsewhereReason
+	var hinted hintedReason
 	switch {
 	case errors.Is(e.Err, fleet.ErrStore):
 		return ""
@@ -78,10 +82,8 @@ func (e *authError) hint() hint {
 		return hintCancelled
 	case errors.Is(e.Err, outbound.ErrUnavailable):
 		return hintUnavailable
-	case errors.As(e.Err, &stale):
-		return hintStale
-	case errors.As(e.Err, &elsewhere):
-		return hintElsewhere
+	case errors.As(e.Err, &hinted):
+		return hinted.hint
 	}
 	return ""
 }
@@ -97,22 +99,16 @@ func storeFailed(code authsvc.ErrorCode, err error) *authError {
 // A fixedReason is a cause in fixed words of the engine. Audit events repeat it.
 type fixedReason string
 
-// A staleReason is a fixedReason for an attempt that cannot be finished, but may have
-// been finished before or left open for too long.
-type staleReason string
+// A hintedReason is a fixedReason with the hint that pages add.
+type hintedReason struct {
+	hint   hint
+	reason fixedReason
+}
 
-func (r staleReason) Error() string { return string(r) }
-
-// Unwrap returns the reason as a fixedReason, which audit events repeat.
-func (r staleReason) Unwrap() error { return fixedReason(r) }
-
-// An elsewhereReason is a fixedReason for a code that does not count in this browser.
-type elsewhereReason string
-
-func (r elsewhereReason) Error() string { return string(r) }
+func (r hintedReason) Error() string { return string(r.reason) }
 
 // Unwrap returns the reason as a fixedReason, which audit events repeat.
-func (r elsewhereReason) Unwrap() error { return fixedReason(r) }
+func (r hintedReason) Unwrap() error { return r.reason }
 
 func (*authError) isOutcome() {}
 

@@ -109,7 +109,7 @@ func (rq *request) errorView(code authsvc.ErrorCode, id string) page {
 // provider.
 func (rq *request) shownHint() (h hint, provider string) {
 	h, provider = hint(rq.query("reason")), rq.query("provider")
-	if rq.flows[provider] == nil || !slices.Contains([]hint{hintCancelled, hintUnavailable, hintStale, hintElsewhere}, h) {
+	if rq.flows[provider] == nil || !slices.Contains(hints, h) {
 		return "", ""
 	}
 	return h, provider

@@ -182,7 +182,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Asks whether to sign out. It does not end the session. */
+        /** Asks whether to sign out, or says that no one is signed in. It does not end the session. */
         get: operations["signOutPage"];
         put?: never;
         /** Ends the session. */
@@ -1899,7 +1899,7 @@ export interface components {
         /** @description The id of the provider that the reason is about. */
         FailedProvider: string;
         /** @description The reason for the error. */
-        Reason: "cancelled" | "unavailable" | "stale";
+        Reason: "cancelled" | "unavailable" | "stale" | "elsewhere" | "expired" | "used";
         /** @description The form had no csrfToken, or a wrong one. */
         CSRFRefused: "true";
         /** @description The person is signed in but must sign in again. */
@@ -3155,8 +3155,10 @@ export interface operations {
                 provider?: string;
                 /** @description As in NextAuth.js. */
                 type?: "email";
-                /** @description Continues if the link was opened in this browser. */
+                /** @description Continues if the person has signed in since the request. */
                 opened?: "true";
+                /** @description Redirects to the sign-in page, whose field shows the address of the last request. */
+                change?: "true";
                 /** @description The mailed code was wrong or there were too many tries. */
                 error?: "Code";
                 /** @description How many tries are left. */

@@ -78,8 +78,14 @@ func gallery() []state {
 	codeWrong.WrongCode, codeLast.WrongCode, codeForm.WrongCode, codeSpent.WrongCode = true, true, true, true
 	codeWrong.CodeTries, codeLast.CodeTries, codeSpent.CodeTries = "4", "1", "0"
 	codeLast.Email, codeLast.Sent = longEmail, 5
+	opened, codeOpened, codeOpenedLast, over, codeOver := verify, code, code, verify, code
+	opened.Opened, codeOpened.Opened, codeOpenedLast.Opened, over.Expired, codeOver.Expired = true, true, true, true, true
+	opened.WaitSeconds, opened.SignedIn, codeOpenedLast.Sent = 0, "grace@example.com", 5
+	over.WaitSeconds, over.NextURL, codeOver.WaitSeconds, codeOver.NextURL = 0, "", 0, ""
 	elsewhere := ErrorView{Code: "Verification", Reason: "elsewhere", Provider: "Email", RequestID: "k3v9x2m7", BackURL: testOrigin, SignInURL: testBase + "/signin",
 		LinkAction: testBase + "/signin/email", Email: "ada@example.com", CSRFToken: testToken, CallbackURL: testOrigin}
+	expired, usedCode := elsewhere, elsewhere
+	expired.Reason, usedCode.Reason = "expired", "used"
 	confirm := ConfirmView{Email: "ada@example.com", Token: testToken, CallbackURL: testOrigin, CSRFToken: testToken, Action: testBase + "/callback/email"}
 	other, longConfirm := confirm, confirm
 	other.Current, longConfirm.Email = "grace@example.com", longEmail
@@ -113,7 +119,8 @@ func gallery() []state {
 		{"signin-bad-password", SignIn, failed("CredentialsSignin", passwordForm())},
 		{"signin-required", SignIn, failed("SessionRequired", github)},
 		{"signin-limited", SignIn, limited},
-		{"signin-signed-in", SignIn, signIn(SignInView{SignedIn: "ada@example.com", Providers: []Provider{github, google, button("acme", "Acme", ""), emailForm()}})},
+		{"signin-home", SignIn, signIn(SignInView{SignedIn: "ada@example.com", Home: true, AccountURL: testBase + "/account"})},
+		{"signin-signed-in", SignIn, signIn(SignInView{SignedIn: "ada@example.com", AccountURL: testBase + "/account", Providers: []Provider{github, google, button("acme", "Acme", ""), emailForm()}})},
 		{"signin-again", SignIn, signIn(SignInView{Again: "ada@example.com", Providers: []Provider{github, google, emailForm()}})},
 		{"signin-signed-in-8", SignIn, signIn(SignInView{SignedIn: longEmail, Providers: eightProviders()})},
 		{"signin-popular-2", SignIn, signIn(SignInView{Providers: popularProviders(2)})},
@@ -121,6 +128,7 @@ func gallery() []state {
 		{"signin-popular-20", SignIn, signIn(SignInView{Providers: LastUsedFirst(popularProviders(20), "spotify")})},
 		{"signin-popular-40", SignIn, signIn(SignInView{Providers: LastUsedFirst(popularProviders(40), "spotify")})},
 		{"signout", SignOut, SignOutView{CSRFToken: testToken, CallbackURL: testOrigin, Who: "ada@example.com"}},
+		{"signout-done", SignOut, SignOutView{SignInURL: testBase + "/signin", CallbackURL: testOrigin + "/bye"}},
 		{"signout-failed", SignOut, SignOutView{CSRFToken: testToken, Error: true, RequestID: "k3v9x2m7"}},
 		{"error", Error, problem("")},
 		{"error-configuration", Error, problem("Configuration")},
@@ -143,7 +151,14 @@ func gallery() []state {
 		{"verify-code-digits", VerifyRequest, codeForm},
 		{"verify-code-spent", VerifyRequest, codeSpent},
 		{"verify-code-inbox", VerifyRequest, codeDev},
+		{"verify-opened", VerifyRequest, opened},
+		{"verify-code-opened", VerifyRequest, codeOpened},
+		{"verify-code-opened-limit", VerifyRequest, codeOpenedLast},
+		{"verify-expired", VerifyRequest, over},
+		{"verify-code-expired", VerifyRequest, codeOver},
 		{"error-code-elsewhere", Error, elsewhere},
+		{"error-code-expired", Error, expired},
+		{"error-code-used", Error, usedCode},
 		{"error-code", Error, problem("Code")},
 		{"undo", Undo, UndoView{State: "asks", What: "linked", Name: "GitHub", Who: "ada@example.com", Token: testToken, CSRFToken: testToken, Action: testBase + "/account/undo"}},
 		{"undo-long", Undo, UndoView{State: "asks", What: "linked", Name: "The Municipal Library of Greater Exampleton", Who: longEmail, Token: testToken, CSRFToken: testToken, Action: testBase + "/account/undo"}},
@@ -156,6 +171,7 @@ func gallery() []state {
 		{"confirm-other", Confirm, other},
 		{"confirm-long", Confirm, longConfirm},
 		{"used", Used, UsedView{Email: "ada@example.com", ContinueURL: testOrigin}},
+		{"used-waited", Used, UsedView{Email: "ada@example.com", ContinueURL: testOrigin, Waited: true}},
 		{"error-link", Error, renew},
 		{"signin-typed", SignIn, typed},
 		{"notfound", NotFound, NotFoundView{SignInURL: testBase + "/signin"}},

@@ -197,6 +197,9 @@ func (w words) ErrorHelp(code string) (string, error) { return w.byCode("help", 
 // helpFirst lists the codes whose help says more than the sentence of NextAuth.js.
 var helpFirst = []string{"Signin", "OAuthSignin", "OAuthCallback", "OAuthCreateAccount", "EmailCreateAccount", "Callback", "OAuthAccountNotLinked"}
 
+// codeReasons lists the reasons why a mailed code does not sign anyone in.
+var codeReasons = []string{"elsewhere", "expired", "used"}
+
 // ErrorLines returns the sentences about an error, the most helpful first. If reason
 // has a text, it replaces the help for the code; provider is the name in that text.
 func (w words) ErrorLines(code, reason, provider string) (lines []string, err error) {
@@ -205,8 +208,8 @@ func (w words) ErrorLines(code, reason, provider string) (lines []string, err er
 		return nil, err
 	}
 	help, err := w.ErrorHelp(code)
-	if reason == "elsewhere" { // the input was correct
-		help, err = w.T("reason.elsewhere")
+	if slices.Contains(codeReasons, reason) { // the sentence for the code is about links
+		help, err = w.T("reason." + reason)
 		return []string{help}, err
 	}
 	if _, known := w.text["reason."+reason]; known && err == nil {

@@ -77,7 +77,7 @@ func TestEveryKeyIsUsedAndKnown(t *testing.T) {
 	for _, word := range dones {
 		used["account.done."+word] = true
 	}
-	for _, reason := range []string{"unavailable", "stale", "elsewhere"} {
+	for _, reason := range append([]string{"unavailable", "stale"}, codeReasons...) {
 		used["reason."+reason] = true
 	}
 	for _, word := range News() {

@@ -88,11 +88,12 @@ const (
 		`set=s=>{i.type=s?"text":"password";b.textContent=s?d.hide:d.show};b.type="button";b.className="reveal";set(false);` +
 		`b.addEventListener("click",()=>set(i.type=="password"));i.form.addEventListener("submit",()=>set(false));i.after(b)}`
 
-	// waitScript polls the session of this browser while the page is visible, until the
-	// link has expired. When there is a session, it opens the next page.
+	// waitScript polls the session of this browser while the page is visible. When there
+	// is a session, it opens the next page. When the link has expired, it loads the page
+	// again, which says so.
 	waitScript = `{const d=document.currentScript.dataset,end=Date.now()+d.seconds*1e3;let last=0;` +
-		`const ask=async()=>{const now=Date.now();if(document.hidden||now>end||now-last<4900)return;last=now;` +
-		`try{const r=await fetch(d.session,{cache:"no-store"}),s=r.ok&&await r.json();if(s&&Object.keys(s).length)location.replace(d.next)}catch{}};` +
+		`const ask=async()=>{const now=Date.now();if(document.hidden||now-last<4900)return;last=now;` +
+		`try{const r=await fetch(d.session,{cache:"no-store"}),s=r.ok&&await r.json();if(s&&Object.keys(s).length)location.replace(d.next);else if(s&&now>end)location.reload()}catch{}};` +
 		`setInterval(ask,5e3);document.addEventListener("visibilitychange",ask)}`
 )
 
@@ -261,7 +262,7 @@ var templates = func() map[Name]func() (*template.Template, error) {
 func pageFuncs() template.FuncMap {
 	return template.FuncMap{
 		"mark": mark, "known": knownMark, "coloured": colouredMark, "markURL": markURL, "letter": letter, "initials": initials,
-		"address": address, "inputType": inputType, "autocomplete": autocomplete,
+		"address": address, "addressField": AddressField, "inputType": inputType, "autocomplete": autocomplete,
 		"script": func(name Name) template.JS { return template.JS(Scripts()[name]) }, // #nosec G203 -- compiled in
 	}
 }

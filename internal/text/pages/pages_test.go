@@ -126,8 +126,10 @@ func checkDocument(t *testing.T, s state, lang string, elements []*html.Node) {
 				t.Errorf("csrf token is %q", attr(n, "value"))
 			}
 		}
-		if ref := attr(n, "aria-describedby"); ref != "" && !ids[ref] {
-			t.Errorf("aria-describedby %q leads nowhere", ref)
+		for _, ref := range strings.Fields(attr(n, "aria-describedby")) {
+			if !ids[ref] {
+				t.Errorf("aria-describedby %q leads nowhere", ref)
+			}
 		}
 	}
 	wantScripts := 0
@@ -360,7 +362,9 @@ func TestSignedIn(t *testing.T) {
 		{"with a picture", SignInView{SignedIn: "x@example.com", Picture: "https://cdn.example/a.png"}, []string{`<img src="https://cdn.example/a.png" alt="" referrerpolicy="no-referrer">`}, nil},
 		{"without a destination", SignInView{SignedIn: "x@example.com", Home: true}, []string{signOut}, []string{"Continue"}},
 		{"own page", SignInView{SignedIn: "x@example.com", SignOutPage: testBase + "/signout"}, []string{`<a class="button" href="` + testBase + `/signout">Sign out</a>`}, []string{signOut}},
-		{"no session", SignInView{}, nil, []string{"Sign out", "Continue", "face"}},
+		{"with an account page", SignInView{SignedIn: "x@example.com", AccountURL: testBase + "/account"}, []string{`<a class="button" href="` + testBase + `/account">Your account</a>`}, nil},
+		{"nowhere to continue but there", SignInView{SignedIn: "x@example.com", AccountURL: testBase + "/account", Home: true}, []string{`<a class="button primary" href="` + testBase + `/account">`}, nil},
+		{"no session", SignInView{}, nil, []string{"Sign out", "Continue", "face", "Your account"}},
 	} {
 		tt.view.CSRFToken, tt.view.CallbackURL, tt.view.Providers = testToken, testOrigin, []Provider{button("github", "GitHub", "github"), emailForm(), passwordForm()}
 		body, err := p.Render(SignIn, "en", tt.view)
@@ -399,13 +403,13 @@ func TestVerifyRequestResend(t *testing.T) {
 		{"below it", func(v *VerifyRequestView) { v.LinksPerHour, v.Sent = 12, 5 }, []string{"<form"}, []string{"the limit"}},
 		{"no limit", func(v *VerifyRequestView) { v.LinksPerHour, v.Sent = -1, 50 }, []string{"<form"}, []string{"the limit"}},
 		{"waits", func(v *VerifyRequestView) { v.NextURL, v.WaitSeconds = testBase+"/verify-request?provider=email", 600 },
-			[]string{`data-session="` + testBase + `/session" data-next="` + testBase + `/verify-request?provider=email" data-seconds="600"`, "I have opened the link"}, nil},
+			[]string{`data-session="` + testBase + `/session" data-next="` + testBase + `/verify-request?provider=email" data-seconds="600"`, "<noscript><a", "I have opened the link"}, nil},
 		{"with a code", func(v *VerifyRequestView) { v.CodeAction = testBase + "/callback/email" },
-			[]string{`action="` + testBase + `/callback/email"`, `inputmode="numeric" autocomplete="one-time-code" pattern="[0-9 ]*"`, "Send another code"}, []string{"Send another link", "tries", "aria-invalid"}},
+			[]string{`action="` + testBase + `/callback/email"`, `inputmode="numeric" autocomplete="one-time-code" pattern="[0-9 ]*"`, "Send another code", "for example 1234 5678", " autofocus"}, []string{"Send another link", "tries", "aria-invalid"}},
 		{"a wrong code", func(v *VerifyRequestView) {
 			v.CodeAction, v.WrongCode, v.CodeTries = testBase+"/callback/email", true, "3"
 		},
-			[]string{"That code is not correct. 3 tries left.", `autofocus aria-invalid="true" aria-describedby="error"`}, []string{"send more links"}},
+			[]string{"That code is not correct. 3 tries left.", `autofocus aria-invalid="true" aria-describedby="error format"`}, []string{"send more links"}},
 		{"the last try", func(v *VerifyRequestView) {
 			v.CodeAction, v.WrongCode, v.CodeTries = testBase+"/callback/email", true, "1"
 		}, []string{"1 try left."}, nil},
@@ -413,8 +417,17 @@ func TestVerifyRequestResend(t *testing.T) {
 		{"a spent code", func(v *VerifyRequestView) {
 			v.CodeAction, v.WrongCode, v.CodeTries = testBase+"/callback/email", true, "0"
 		},
-			[]string{"The link in the email still works", "Send another code", `tabindex="-1" autofocus`}, []string{`name="code"`}},
-		{"does not wait", func(v *VerifyRequestView) { v.NextURL = testBase + "/verify-request" }, []string{"I have opened the link"}, []string{"<script"}},
+			[]string{"The link in the email still works", "Send another code", `tabindex="-1" autofocus`, "Open the link in this browser"}, []string{`name="code"`, "Code and link"}},
+		{"does not wait", func(v *VerifyRequestView) { v.NextURL = testBase + "/verify-request" }, []string{"I have opened the link"}, []string{"<script", "<noscript"}},
+		{"opened elsewhere", func(v *VerifyRequestView) { v.Opened = true }, []string{`role="alert"`, "This browser is not signed in.", "Send another link, and open it", "button primary"}, nil},
+		{"opened elsewhere, with a code", func(v *VerifyRequestView) { v.CodeAction, v.Opened = testBase+"/callback/email", true },
+			[]string{"the code in the same email no longer works", "Send another code to sign in here.", `name="code"`, `class="button primary">Send another code<`}, nil},
+		{"opened elsewhere, at the limit", func(v *VerifyRequestView) { v.Opened, v.Sent = true, 5 }, []string{"This browser is not signed in.", "5 an hour is the limit"}, []string{"<form", "Send another"}},
+		{"still signed in", func(v *VerifyRequestView) { v.Opened, v.SignedIn = true, "eve@example.com" }, []string{"This browser is still signed in as <bdi>eve@example.com</bdi>."}, []string{"not signed in"}},
+		{"expired", func(v *VerifyRequestView) { v.Expired = true }, []string{"The link has expired", "valid for 10 minutes", "ada@example.com", "button primary"}, []string{"may land in your spam"}},
+		{"expired, with a code", func(v *VerifyRequestView) {
+			v.CodeAction, v.Expired, v.WrongCode = testBase+"/callback/email", true, true
+		}, []string{"The code has expired", "Send another code"}, []string{`name="code"`, `role="alert"`}},
 	} {
 		v := view
 		tt.change(&v)

@@ -30,6 +30,7 @@ type SignInView struct {
 	Home     bool   // CallbackURL leads back to this page: there is no page to continue to
 	// SignOutPage is the application's own sign-out page, if it has one.
 	SignOutPage string
+	AccountURL  string // of the account page; empty: there is none
 	// Again replaces SignedIn and names the person whose session is not sufficient. The
 	// page offers the ways to sign in, and none to continue without.
 	Again      string
@@ -130,6 +131,9 @@ func (v SignInView) Required() bool { return v.Error == "SessionRequired" }
 // tab, signed the person in, which is not a reason for alarm.
 func (v SignInView) Overtaken() bool { return v.SignedIn != "" && v.Reason == "stale" }
 
+// AddressField returns the id of the address field of an e-mail provider.
+func AddressField(provider string) string { return "input-email-for-" + provider + "-provider" }
+
 // FirstForm reports whether p's button has the id that NextAuth gives to the e-mail
 // button. Ids must be unique, so only the first form has it.
 func (v SignInView) FirstForm(p Provider) bool {
@@ -159,19 +163,21 @@ func (v *SignInView) Fill(provider, name string) {
 	}
 }
 
-// SignOutView asks whether to sign out.
+// SignOutView asks whether to sign out or, with SignInURL, says that no one is signed
+// in.
 type SignOutView struct {
 	CSRFToken   string
-	CallbackURL string // target of "stay signed in", and the form's callbackUrl
+	CallbackURL string // target of "stay signed in" and of the way back, and the form's callbackUrl
 	Who         string // name or address of the person
-	Error       bool   // the last try was refused
+	SignInURL   string
+	Error       bool // the last try was refused
 	RequestID   string
 }
 
 // ErrorView fills the error page. Code determines its status.
 type ErrorView struct {
 	Code       string
-	Reason     string // adds to Code: cancelled, unavailable, stale
+	Reason     string // adds to Code: cancelled, unavailable, stale, elsewhere, expired, used
 	Provider   string // name of the provider that Reason is about
 	RequestID  string
 	BackURL    string
@@ -188,6 +194,9 @@ type ErrorView struct {
 // Cancelled reports whether the person cancelled at the provider.
 func (v ErrorView) Cancelled() bool { return v.Code == "AccessDenied" && v.Reason == "cancelled" }
 
+// AboutCode reports whether the error is about a mailed code.
+func (v ErrorView) AboutCode() bool { return slices.Contains(codeReasons, v.Reason) }
+
 // VerifyRequestView is the page after the request for an e-mail link.
 type VerifyRequestView struct {
 	Email         string // from the sealed cookie; empty: unknown here
@@ -195,13 +204,16 @@ type VerifyRequestView struct {
 	ResendAction  string // POST signin/email
 	CallbackURL   string
 	MaxAgeMinutes int    // lifetime of a link; 0: not shown
-	SignInURL     string // to correct the address
+	SignInURL     string // to enter or correct the address
 	Resent        bool   // this page answers "send again"
 	InboxURL      string // URL of the mailbox; empty: unknown
 	LinksPerHour  int    // to one address; 0: the default of 5; negative: no limit
 	Sent          int    // number of links that this browser requested
 	NextURL       string // next page once the link was opened in this browser; empty: do not wait
 	WaitSeconds   int    // seconds for which the page polls for that; 0: it does not poll
+	Opened        bool   // the person opened the link, but not in this browser
+	Expired       bool   // the link has expired
+	SignedIn      string // person who was signed in before the request, and still is
 	UILocales     string // as in SignInView
 	CodeAction    string // POST callback/email with the code of the mail; empty: the mail has none
 	WrongCode     bool   // this page answers a wrong code
@@ -212,6 +224,14 @@ type VerifyRequestView struct {
 func (v VerifyRequestView) CodeLeft() int {
 	n, _ := strconv.Atoi(v.CodeTries)
 	return n
+}
+
+// AsksCode reports whether the page has the field for a code.
+func (v VerifyRequestView) AsksCode() bool { return v.CodeAction != "" && !v.CodeSpent() && !v.Expired }
+
+// SendsNext reports whether another mail is the next step.
+func (v VerifyRequestView) SendsNext() bool {
+	return (v.CodeSpent() || v.Opened || v.Expired) && !v.LimitReached()
 }
 
 // CodeSpent reports whether no tries remain for a code.
@@ -240,10 +260,11 @@ type ConfirmView struct {
 	Current     string // the person who is signed in now, if it is another one
 }
 
-// UsedView answers a used or expired link if the person is signed in with its address.
+// UsedView answers a used or expired link or code if the person is signed in with its address.
 type UsedView struct {
 	Email       string
 	ContinueURL string
+	Waited      bool // no link was opened: it answers the page that waits for one
 }
 
 // NoticeView names the sign-ins that the first proof of an address removed.

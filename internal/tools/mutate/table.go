@@ -170,6 +170,7 @@ var engine = []mutation{
 	{"code/tries", "engine", "case errors.Is(err, authsvc.ErrConflict):\n\t\t\tleft = 0", "case errors.Is(err, authsvc.ErrConflict):\n\t\t\tjudged, left = append(judged, e), 0", "./engine"},
 	{"code/no-mail-no-code", "engine", "\tif !sent {\n\t\tcode = seal.Token()", "\tif " + never + "!sent {\n\t\tcode = seal.Token()", "./engine"},
 	{"code/address", "engine", `e.Address != address || e.Code == ""`, `e.Code == ""`, "./engine"},
+	{"code/request-over", "engine", "case rq.now.Before(end):", "case !rq.now.IsZero():", "./engine"},
 	{"code/compared", "engine", "return err == nil && ok", "return err == nil && (ok || true)", "./engine"},
 	{"code/turned-off", "engine", "typed && f.codes && rq.body", "typed && rq.body", "./engine"},
 	{"code/left-out-of-template", "engine", "case *f.Codes && !shown:", "case " + never + "!shown:", "./engine"},
