@@ -100,7 +100,7 @@ func checkIntegrity(t *testing.T, path string) {
 	}
 }
 
-// TestOnlineBackup: a backup made during sign-ins, as in docs/stores/sqlite.md, is
+// TestOnlineBackup: a backup made during sign-ins, as in docs/deploy.md, is
 // intact and contains the earlier sessions.
 func TestOnlineBackup(t *testing.T) {
 	t.Parallel()

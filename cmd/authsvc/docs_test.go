@@ -2,10 +2,7 @@ package main
 
 import (
 	"bytes"
-	"context"
-	"database/sql"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"io/fs"
@@ -16,99 +13,7 @@ import (
 	"testing"
 
 	"github.com/alecthomas/kong"
-	"github.com/google/go-cmp/cmp"
-	"github.com/jackc/pgx/v5"
-
-	"authsvc/internal/sql/sqladapter"
-	"authsvc/internal/test/servertest"
 )
-
-var update = flag.Bool("update", false, "write the tables into docs/stores")
-
-// TestDocumentedTables: the pages of the SQL stores show the tables that migrations
-// create, with the names of preset prisma.
-func TestDocumentedTables(t *testing.T) {
-	t.Parallel()
-	for _, c := range []struct {
-		store, page, text, id string
-		quote                 func(name string) string
-	}{
-		{"sqlite", "sqlite.md", "TEXT", "TEXT", plainName},
-		{"postgres", "postgresql.md", `TEXT COLLATE "C"`, "TEXT", quoteMixedCase},
-		{"mysql", "mysql.md", "VARCHAR(255) COLLATE utf8mb4_nopad_bin", "VARCHAR(255) COLLATE utf8mb4_nopad_bin", plainName},
-	} {
-		page := filepath.Join("..", "..", "docs", "stores", c.page)
-		raw, err := os.ReadFile(page)
-		if err != nil {
-			t.Fatal(err)
-		}
-		before, rest, found := strings.Cut(string(raw), "<!-- tables -->\n")
-		_, after, closed := strings.Cut(rest, "<!-- end of tables -->\n")
-		if !found || !closed {
-			t.Fatalf("%s has no place for the tables", c.page)
-		}
-		want := before + "<!-- tables -->\n```sql\n" + schemaStatements(t, c.store, c.text, c.id, c.quote) + "```\n<!-- end of tables -->\n" + after
-		if *update {
-			if err := os.WriteFile(page, []byte(want), 0o644); err != nil {
-				t.Fatal(err)
-			}
-			continue
-		}
-		if diff := cmp.Diff(want, string(raw)); diff != "" {
-			t.Errorf("docs/stores/%s is stale; run go test ./cmd/authsvc -run TestDocumentedTables -update (-want +have):\n%s", c.page, diff)
-		}
-	}
-}
-
-// TestDocumentedOwnTables: the pages of the SQL stores, with the page that they share,
-// name each of our tables and each column that a later migration adds.
-func TestDocumentedOwnTables(t *testing.T) {
-	t.Parallel()
-	shared, err := os.ReadFile(filepath.Join("..", "..", "docs", "stores", "sql.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for page, url := range map[string]string{"sqlite.md": "", "postgresql.md": servertest.Postgres(t)} {
-		raw, err := os.ReadFile(filepath.Join("..", "..", "docs", "stores", page))
-		if err != nil {
-			t.Fatal(err)
-		}
-		text := string(raw) + string(shared)
-		driver, source, list := "pgx", url, "SELECT table_name, column_name FROM information_schema.columns WHERE table_name LIKE 'authsvc_%'"
-		if url == "" {
-			driver, source, list = "sqlite", filepath.Join(t.TempDir(), "authsvc.db"), "SELECT t.name, c.name FROM sqlite_schema t, pragma_table_info(t.name) c WHERE t.type = 'table' AND t.name LIKE 'authsvc_%'"
-			url = "sqlite:" + source
-		}
-		var out bytes.Buffer
-		if code := run(t.Context(), []string{"migrate", "up", "--config", storageConfig(t, url)}, nil, strings.NewReader(""), &out, &out); code != 0 {
-			t.Fatalf("%s: exit code %d\n%s", page, code, out.String())
-		}
-		db, err := sql.Open(driver, source)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer db.Close()
-		rows, err := db.QueryContext(t.Context(), list)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer rows.Close()
-		n := 0
-		for ; rows.Next(); n++ {
-			var table, column string
-			if err := rows.Scan(&table, &column); err != nil {
-				t.Fatal(err)
-			}
-			created := strings.Contains(text, "CREATE TABLE "+table+" (")
-			if !strings.Contains(text, "`"+table+"`") && !created || created && !strings.Contains(text, column) {
-				t.Errorf("%s and sql.md say nothing of %s.%s", page, table, column)
-			}
-		}
-		if err := rows.Err(); err != nil || n < 50 {
-			t.Errorf("%s: %d columns, %v", page, n, err)
-		}
-	}
-}
 
 // storageConfig returns a configuration file with a storage.
 func storageConfig(t *testing.T, url string) string {
@@ -138,116 +43,6 @@ func TestCIKillsByID(t *testing.T) {
 				t.Errorf("%s uses %s", filepath.Base(script), word)
 			}
 		}
-	}
-}
-
-func plainName(name string) string { return name }
-
-// quoteMixedCase quotes names that PostgreSQL would fold to lower case.
-func quoteMixedCase(name string) string {
-	if strings.ToLower(name) == name {
-		return name
-	}
-	return `"` + name + `"`
-}
-
-// schemaStatements returns the statements of a store's schema.
-func schemaStatements(t *testing.T, store, text, id string, quote func(name string) string) string {
-	t.Helper()
-	names, err := sqladapter.Naming{}.Resolve()
-	if err != nil {
-		t.Fatal(err)
-	}
-	var all strings.Builder
-	for _, file := range []string{"user", "account", "session", "verificationtoken", "own.up", "leases.up", "audit.up"} {
-		raw, err := os.ReadFile(filepath.Join("..", "..", "adapter", store, "schema", file+".sql"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		statement := strings.ReplaceAll(strings.ReplaceAll(string(raw), "{text}", text), "IF NOT EXISTS ", "")
-		for _, column := range []string{"User.id", "Session.sessionToken", "VerificationToken.token"} {
-			statement = strings.ReplaceAll(statement, "{type "+column+"}", id)
-		}
-		if statement, err = names.Expand(statement, quote); err != nil {
-			t.Fatalf("%s: %v", file, err)
-		}
-		if all.Len() > 0 {
-			all.WriteString("\n")
-		}
-		all.WriteString(statement)
-	}
-	return all.String()
-}
-
-// TestDocumentedTablesRun: the SQL on a page runs as it stands and creates the tables
-// that the service requires.
-func TestDocumentedTablesRun(t *testing.T) {
-	t.Parallel()
-	for _, c := range []struct {
-		page   string
-		create func(t *testing.T, sql string) (storage string)
-	}{
-		{"sqlite.md", func(t *testing.T, statements string) string {
-			file := filepath.Join(t.TempDir(), "authsvc.db")
-			db, err := sql.Open("sqlite", file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer db.Close()
-			if _, err := db.ExecContext(t.Context(), statements); err != nil {
-				t.Fatal(err)
-			}
-			return "sqlite:" + file
-		}},
-		{"postgresql.md", func(t *testing.T, statements string) string {
-			url := servertest.Postgres(t)
-			db, err := pgx.Connect(t.Context(), url)
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer db.Close(context.Background())
-			if _, err := db.Exec(t.Context(), statements, pgx.QueryExecModeSimpleProtocol); err != nil {
-				t.Fatal(err)
-			}
-			return url
-		}},
-	} {
-		t.Run(c.page, func(t *testing.T) {
-			t.Parallel()
-			raw, err := os.ReadFile(filepath.Join("..", "..", "docs", "stores", c.page))
-			if err != nil {
-				t.Fatal(err)
-			}
-			_, rest, _ := strings.Cut(string(raw), "<!-- tables -->\n```sql\n")
-			statements, _, found := strings.Cut(rest, "```\n<!-- end of tables -->\n")
-			if !found {
-				t.Fatal("the page has no tables")
-			}
-			config := storageConfig(t, c.create(t, statements))
-			for _, command := range [][]string{{"migrate", "up"}, {"check", "--offline"}} {
-				var out bytes.Buffer
-				if code := run(t.Context(), append(command, "--config", config), nil, strings.NewReader(""), &out, &out); code != 0 {
-					t.Errorf("%s: exit code %d\n%s", strings.Join(command, " "), code, out.String())
-				}
-			}
-		})
-	}
-}
-
-// TestReleasedExample: the configuration in the archives of a release lacks only secrets.
-func TestReleasedExample(t *testing.T) {
-	t.Parallel()
-	check := []string{"check", "--offline", "--config", filepath.Join("..", "..", "internal", "tools", "release", "archive", "authsvc.yaml")}
-	var out bytes.Buffer
-	code := run(t.Context(), check, nil, strings.NewReader(""), &out, &out)
-	for _, name := range []string{"AUTHSVC_SECRET", "GITHUB_SECRET", "SMTP_PASSWORD"} {
-		if code == 0 || !strings.Contains(out.String(), name) {
-			t.Errorf("without %s: exit code %d\n%s", name, code, out.String())
-		}
-	}
-	out.Reset()
-	if code := run(t.Context(), check, []string{"AUTHSVC_SECRET=" + testSecret, "GITHUB_SECRET=a", "SMTP_PASSWORD=b"}, strings.NewReader(""), &out, &out); code != 0 {
-		t.Errorf("exit code %d\n%s", code, out.String())
 	}
 }
 
@@ -322,7 +117,7 @@ func TestDocumentedCommands(t *testing.T) {
 		"docs/front-ends/nuxt.md":      {"e2e/frontends_servers_test.go", `"nuxt.md":      {`},
 		"docs/front-ends/sveltekit.md": {"e2e/frontends_servers_test.go", `"sveltekit.md": {`},
 		"docs/front-ends/vite.md":      {"e2e/frontends_servers_test.go", `"vite.md":      {`},
-		"docs/stores/sqlite.md":        {"verify/crash_file_test.go", "sqlite3"},
+		"docs/deploy.md":               {"cmd/authsvc/deploy_docs_test.go", "TestDeployCommands"}, // block by block
 		"docs/release.md":              {"internal/tools/release/release_test.go", `block(t, "ssh-keygen ")`},
 		"docs/supply-chain.md":         {"internal/tools/release/twice.go", `"clone"`},
 		"docs/performance.md":          {".ci/run", ".ci/servers"},
@@ -406,4 +201,21 @@ func commandPath(args []string) (string, error) {
 	}
 	path, _, _ := strings.Cut(parsed.Command(), " <")
 	return path, nil
+}
+
+// TestReleasedExample: the configuration in the archives of a release lacks only secrets.
+func TestReleasedExample(t *testing.T) {
+	t.Parallel()
+	check := []string{"check", "--offline", "--config", filepath.Join("..", "..", "internal", "tools", "release", "archive", "authsvc.yaml")}
+	var out bytes.Buffer
+	code := run(t.Context(), check, nil, strings.NewReader(""), &out, &out)
+	for _, name := range []string{"AUTHSVC_SECRET", "GITHUB_SECRET", "SMTP_PASSWORD"} {
+		if code == 0 || !strings.Contains(out.String(), name) {
+			t.Errorf("without %s: exit code %d\n%s", name, code, out.String())
+		}
+	}
+	out.Reset()
+	if code := run(t.Context(), check, []string{"AUTHSVC_SECRET=" + testSecret, "GITHUB_SECRET=a", "SMTP_PASSWORD=b"}, strings.NewReader(""), &out, &out); code != 0 {
+		t.Errorf("exit code %d\n%s", code, out.String())
+	}
 }

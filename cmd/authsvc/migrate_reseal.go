@@ -42,15 +42,27 @@ func sealedText(r engine.Resealed) string {
 // progressEvery is how often a long operation reports its progress.
 const progressEvery = 10 * time.Second
 
+// progressEach returns a function that reports, once in progressEvery, that progress is
+// due.
+func progressEach() (due func() bool) {
+	last := time.Now()
+	return func() bool {
+		if time.Since(last) < progressEvery {
+			return false
+		}
+		last = time.Now()
+		return true
+	}
+}
+
 // progressOf returns a function that Reseal calls after each step, and that reports the
 // progress to w.
 func progressOf(w io.Writer) func(engine.Resealed) error {
-	last := time.Now()
+	due := progressEach()
 	return func(r engine.Resealed) error {
-		if time.Since(last) < progressEvery {
+		if !due() {
 			return nil
 		}
-		last = time.Now()
 		_, err := fmt.Fprintf(w, "%s so far: %s\n", plural(r.Users, "user", "users"), sealedText(r))
 		return err
 	}

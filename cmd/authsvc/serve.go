@@ -158,6 +158,7 @@ func (p *program) awaitStore(s *config.Settings, srv *server) (*store, error) {
 		return st, err
 	case sig := <-srv.stopSignals:
 		srv.log.Info("stopping before the store could be reached", "signal", sig.String())
+		p.notify(srv.log, stateStopping)
 	}
 	cancel()
 	select {
@@ -190,6 +191,7 @@ func (p *program) serveWith(s *config.Settings, st *store, srv *server) error {
 	all := p.startReloading(st, srv)
 	srv.startAccepting()
 	p.announce(s, h.base, srv)
+	p.notify(srv.log, stateReady)
 	p.collect()
 	defer runtime.KeepAlive(p.untouchedHeap())
 	select {
@@ -199,6 +201,7 @@ func (p *program) serveWith(s *config.Settings, st *store, srv *server) error {
 	case sig := <-srv.stopSignals:
 		srv.log.Info("stopping", "signal", sig.String())
 	}
+	p.notify(srv.log, stateStopping)
 	h.setUnready()
 	if err := srv.drain(srv.instance().settings.StopDelay); err != nil {
 		return err

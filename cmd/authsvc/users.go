@@ -24,7 +24,7 @@ type usersCommand struct {
 	Set         usersSet         `cmd:"" help:"Change the name or the address of a person."`
 	Block       usersBlock       `cmd:"" help:"Keep a person out, and end their sessions."`
 	Unblock     usersUnblock     `cmd:"" help:"Let a person sign in again."`
-	EndSessions usersEndSessions `cmd:"" help:"End all sessions of a person, also those that cannot be listed."`
+	EndSessions usersEndSessions `cmd:"" help:"End all sessions of a person, also those that cannot be listed, or with --all of everyone."`
 	Delete      usersDelete      `cmd:"" help:"Delete a person with accounts and sessions after account.delete_grace."`
 	Keep        usersKeep        `cmd:"" help:"Cancel the deletion of a person."`
 }
@@ -48,8 +48,12 @@ type (
 	usersUnblock struct {
 		Who string `arg:"" help:"The id or the address of the user."`
 	}
-	usersEndSessions struct{ destructive }
-	usersDelete      struct {
+	usersEndSessions struct {
+		Who string `arg:"" optional:"" help:"The id or the address of the user."`
+		All bool   `help:"End the sessions of everyone, such as after a restore. No one is told by mail."`
+		confirmed
+	}
+	usersDelete struct {
 		destructive
 		Now bool `help:"Delete at once."`
 	}
@@ -60,9 +64,14 @@ type (
 
 // destructive holds the arguments of actions on one user that need confirmation.
 type destructive struct {
-	Who    string `arg:"" help:"The id or the address of the user."`
-	DryRun bool   `help:"Only print what would be done."`
-	Yes    bool   `help:"Do it without asking."`
+	Who string `arg:"" help:"The id or the address of the user."`
+	confirmed
+}
+
+// confirmed holds the flags of actions that need confirmation.
+type confirmed struct {
+	DryRun bool `help:"Only print what would be done."`
+	Yes    bool `help:"Do it without asking."`
 }
 
 // people is the engine with an open store, for commands about users.
@@ -305,11 +314,41 @@ func (c usersUnblock) Run(p *program) error {
 	})
 }
 
-// Run ends all sessions of a user.
+// Run ends all sessions of a user, or of all users.
 func (c usersEndSessions) Run(p *program) error {
+	switch {
+	case c.Who == "" && !c.All:
+		return fmt.Errorf("name a user, or give --all: %w", errUsage)
+	case c.Who != "" && c.All:
+		return fmt.Errorf("--all must not be combined with a user: %w", errUsage)
+	}
 	return p.withPeople(func(p *people) error {
-		return p.do(c.destructive, "end all sessions", "ended all sessions", func(u authsvc.User) error { return p.engine.EndSessions(p.ctx, u.ID) })
+		if c.All {
+			return p.endAllSessions(c.confirmed)
+		}
+		return p.do(destructive{c.Who, c.confirmed}, "end all sessions", "ended all sessions", func(u authsvc.User) error { return p.engine.EndSessions(p.ctx, u.ID) })
 	})
+}
+
+// endAllSessions ends the sessions of all users if that is confirmed.
+func (p *people) endAllSessions(c confirmed) error {
+	verb := "would end"
+	if !c.DryRun {
+		verb = "ended"
+		if err := p.confirm("Shall authsvc end all sessions of everyone?", c.Yes); err != nil {
+			return err
+		}
+	}
+	due := progressEach()
+	n, err := p.engine.EndAllSessions(p.ctx, c.DryRun, func(users int) error {
+		if !due() {
+			return nil
+		}
+		_, err := fmt.Fprintf(p.stderr, "%s so far\n", plural(users, "user", "users"))
+		return err
+	})
+	_, printed := fmt.Fprintf(p.stdout, "%s all sessions of %s\n", verb, plural(n, "user", "users"))
+	return errors.Join(err, printed)
 }
 
 // Run deletes a user, or schedules the deletion.

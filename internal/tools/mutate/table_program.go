@@ -2,6 +2,8 @@ package main
 
 // program lists the checks of the command and of the files that it opens.
 var program = []mutation{
+	{"config/readable-secret", "cmd/authsvc/internal/config", "info.Mode().Perm()&0o077 != 0 && !credential", "info.Mode().Perm()&0o077 != 0 && credential", "./cmd/authsvc/internal/config"},
+	{"config/credential-elsewhere", "cmd/authsvc/internal/config", "credential := filepath.IsAbs(dir) && filepath.Dir(", "credential := filepath.IsAbs(dir) || filepath.Dir(", "./cmd/authsvc/internal/config"},
 	{"rules/fail-closed", "cmd/authsvc", "case err != nil:\n\t\t\treturn \"\", ruleFailed(err)", "case " + never + "err != nil:\n\t\t\treturn \"\", ruleFailed(err)", "./cmd/authsvc"},
 	{"rules/sign-in", "cmd/authsvc", "case !ok:\n\t\t\treturn \"\", &authsvc.Refusal", "case " + never + "!ok:\n\t\t\treturn \"\", &authsvc.Refusal", "./cmd/authsvc"},
 	{"hook/refusal", "cmd/authsvc", "case !allow:\n\t\t\treturn \"\", &authsvc.Refusal", "case " + never + "!allow:\n\t\t\treturn \"\", &authsvc.Refusal", "./cmd/authsvc"},

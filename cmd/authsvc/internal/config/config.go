@@ -11,6 +11,7 @@ import (
 	"log/slog"
 	"net"
 	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -194,7 +195,16 @@ func readConfig(in Input) (raw []byte, name string, exposed bool, err error) {
 	case err != nil:
 		return nil, "", false, Mistakes{{Place: name, Problem: "cannot be read: " + err.Error(), Fix: "name the file with --config or AUTHSVC_CONFIG"}}
 	}
-	return raw, name, info.Mode().IsRegular() && info.Mode().Perm()&0o077 != 0, nil
+	return raw, name, readableByOthers(in, name, info), nil
+}
+
+// readableByOthers reports whether group or others can read a file. A credential, which the
+// service manager keeps in a directory that only the service can enter, is not exposed:
+// its access control list shows as permissions of the group.
+func readableByOthers(in Input, name string, info fs.FileInfo) bool {
+	dir := in.Env["CREDENTIALS_DIRECTORY"]
+	credential := filepath.IsAbs(dir) && filepath.Dir(filepath.Clean(name)) == filepath.Clean(dir)
+	return info.Mode().IsRegular() && info.Mode().Perm()&0o077 != 0 && !credential
 }
 
 // readFile reads a file of at most limit bytes. It refuses directories.

@@ -62,7 +62,7 @@ func (l *loader) secretFile(variable, name string) (value, bool) {
 		l.fail(variable, "", "names "+quote(name)+", which cannot be read: "+err.Error(), "name a readable file that holds nothing but the secret")
 		return value{}, false
 	}
-	if info.Mode().IsRegular() && info.Mode().Perm()&0o077 != 0 {
+	if readableByOthers(l.input, name, info) {
 		l.warn("%s: %s can be read by group or others; run chmod 600 on it", variable, quote(name))
 	}
 	return value{shape: scalar, place: variable, raw: "", text: strings.TrimRight(string(raw), "\r\n")}, true

@@ -65,3 +65,29 @@ func TestFilePermissions(t *testing.T) {
 		t.Errorf("a directory: %v", err)
 	}
 }
+
+// TestCredential: a secret in the directory of the service manager's credentials causes
+// no warning, whatever its mode. A file elsewhere does.
+func TestCredential(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	secret := filepath.Join(dir, "secret")
+	if err := os.WriteFile(secret, []byte(testSecret+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(secret, 0o440); err != nil { // #nosec G302 -- as an access control list shows
+		t.Fatal(err)
+	}
+	for credentials, want := range map[string]bool{
+		dir: false, dir + "/": false, "": true, filepath.Dir(dir): true, filepath.Join(dir, "secret"): true, ".": true,
+	} {
+		s, err := Load(Input{Env: map[string]string{"AUTHSVC_URL": "http://localhost:3000", "AUTHSVC_SECRET_FILE": secret, "CREDENTIALS_DIRECTORY": credentials,
+			"AUTHSVC_GITHUB_ID": "a", "AUTHSVC_GITHUB_SECRET": "b"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if warned := strings.Contains(strings.Join(s.Warnings, "\n"), "can be read by group"); warned != want {
+			t.Errorf("CREDENTIALS_DIRECTORY=%s: warnings %q, want one: %t", credentials, s.Warnings, want)
+		}
+	}
+}
