@@ -152,7 +152,7 @@ func ExamplePages() {
 		})
 	})
 	mux.HandleFunc("GET /sorry", func(w http.ResponseWriter, r *http.Request) {
-		show(w, sorry, map[string]string{"Error": r.FormValue("error"), "Request": r.FormValue("request")})
+		show(w, sorry, map[string]string{"Error": r.FormValue("error"), "Request": r.FormValue("request"), "Style": auth.StyleURL()})
 	})
 	// docs
 	defer auth.Close(context.Background())
@@ -177,9 +177,12 @@ func show(w http.ResponseWriter, t *template.Template, view any) {
 
 // docs: templates
 var welcome = template.Must(template.New("").Parse(`<!doctype html>
-<html lang="en"><title>Welcome</title><link rel="stylesheet" href="{{.Style}}">
+<html lang="en"><meta name="viewport" content="width=device-width">
+<title>Welcome</title><link rel="stylesheet" href="{{.Style}}">
+<div class="page"><main class="card">
 <h1>Welcome</h1>{{with .Error}}<p role="alert">That did not work ({{.}}). Try again.</p>{{end}}
-<button data-to="{{.CallbackURL}}">Sign in with GitHub</button>
+<button class="button primary" data-to="{{.CallbackURL}}">Sign in with GitHub</button>
+</main></div>
 <script type="module">
   import { signIn } from "/api/auth/client.js"
   const button = document.querySelector("button")
@@ -187,9 +190,14 @@ var welcome = template.Must(template.New("").Parse(`<!doctype html>
 </script>`))
 
 var sorry = template.Must(template.New("").Parse(`<!doctype html>
-<html lang="en"><title>Sorry</title><h1>Sorry</h1>
-<p>{{if eq .Error "AccessDenied"}}You cannot sign in here.{{else}}Something went wrong.{{end}}
-<p>If you contact us, mention {{.Request}}.`))
+<html lang="en"><meta name="viewport" content="width=device-width">
+<title>Sorry</title><link rel="stylesheet" href="{{.Style}}">
+<div class="page"><main class="card">
+<h1>Sorry</h1>
+<p>{{if eq .Error "AccessDenied"}}You cannot sign in here.{{else}}Something went wrong.{{end}}</p>
+<p>If you contact us, mention {{.Request}}.</p>
+<a class="button" href="/welcome">Back</a>
+</main></div>`))
 
 // docs
 

@@ -59,7 +59,7 @@ func TestAccountByKeyboard(t *testing.T) {
 	b.Write("Countess")
 	b.Key("\r")
 	b.At(s.base + "/account?done=renamed")
-	b.Shows("Your name was changed.", "Countess")
+	b.Shows("Your name has been changed.", "Countess")
 	focused(t, b, "[role=status]")
 
 	press(t, b, "section[aria-labelledby=ways] > details > summary", "\r")
@@ -69,14 +69,14 @@ func TestAccountByKeyboard(t *testing.T) {
 	b.Shows("Example ID (2)")
 	press(t, b, "button[name=id]", "\r")
 	b.At(s.base + "/account?done=unlinked")
-	b.Shows("That way to sign in was removed.")
+	b.Shows("That way to sign in has been removed.")
 
 	elsewhere := newTab(t)
 	s.signIn(elsewhere, "katherine", "/")
 	b.Open(s.base + "/account")
 	press(t, b, "button[name=session]", "\r")
 	b.At(s.base + "/account?done=ended")
-	b.Shows("That browser was signed out.", "You are not signed in anywhere else.")
+	b.Shows("That browser has been signed out.", "You are not signed in anywhere else.")
 	if got := s.email(elsewhere); got != "" {
 		t.Errorf("the other browser is still signed in as %s", got)
 	}

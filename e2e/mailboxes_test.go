@@ -79,7 +79,7 @@ func TestAddressByKeyboard(t *testing.T) {
 	b.Shows("countess@example.com")
 	h.press(b, "form[action$='/account/email/confirm'] button.primary")
 	b.At(s.base + "/account?done=address")
-	b.Shows("Your email address was changed.", "countess@example.com")
+	b.Shows("Your email address has been changed.", "countess@example.com")
 	focused(t, b, "[role=status]")
 	s.signedInAs(b, "countess@example.com")
 
@@ -90,14 +90,14 @@ func TestAddressByKeyboard(t *testing.T) {
 	elsewhere.Open(linkTo(t, s.changeMail("countess@example.com"), true))
 	h.press(elsewhere, "form[action$='/account/email/confirm'] button.primary")
 	elsewhere.At(s.base + "/account/email/confirm?done=stopped")
-	elsewhere.Shows("The change was stopped")
+	elsewhere.Shows("The change has been stopped")
 	elsewhere.Open(linkTo(t, fresh, false))
 	elsewhere.Shows("This link no longer works")
 
 	askForAddress(s, b, h, "duchess@example.com")
 	h.press(b, "form[action$='/account/email/cancel'] button")
 	b.At(s.base + "/account?done=unchanged")
-	b.Shows("Your email address was not changed.", "countess@example.com")
+	b.Shows("Your email address has not been changed.", "countess@example.com")
 	focused(t, b, "[role=status]")
 	b.Quiet()
 }
@@ -135,7 +135,7 @@ func TestLeaveByKeyboard(t *testing.T) {
 	b.Open(s.base + "/account")
 	h.press(b, "button[name=others]")
 	b.At(s.base + "/account?done=others")
-	b.Shows("You were signed out everywhere else.", "You are not signed in anywhere else.")
+	b.Shows("You have been signed out everywhere else.", "You are not signed in anywhere else.")
 	for _, other := range others {
 		s.signedInAs(other, "")
 	}

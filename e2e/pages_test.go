@@ -38,11 +38,17 @@ func states() []state {
 			reach: func(s *site, b *chromium.Tab) { b.Open(s.base + "/signin") }},
 		state{name: "signin-many", shows: []string{"Sign in with Email", "GitHub", "Microsoft Entra ID", "Amazon", "X"}, tune: many,
 			reach: func(s *site, b *chromium.Tab) { b.Open(s.base + "/signin") }},
-		state{name: "signin-signed-in", shows: []string{"You are signed in", "ada@example.com", "Your account", "Add to this account", "Use another account", "Last used"},
+		state{name: "signin-signed-in", shows: []string{"You are signed in", "ada@example.com", "Continue", "Your account", "Add a way to sign in or switch accounts"},
 			reach: func(s *site, b *chromium.Tab) { s.signIn(b, "ada", "/"); b.Open(s.base + "/signin") }},
+		state{name: "signin-signed-in-ways", shows: []string{"Add to this account", "Use another account", "Last used", "Email me a link"},
+			reach: func(s *site, b *chromium.Tab) {
+				s.signIn(b, "ada", "/")
+				b.Open(s.base + "/signin")
+				b.Click(".ways > summary")
+			}},
 		state{name: "account", shows: []string{"Your account", "ada@example.com", "Ways to sign in", "Example ID", "Where you are signed in", "This browser"},
 			reach: func(s *site, b *chromium.Tab) { s.signIn(b, "ada", "/"); b.Open(s.base + "/account") }},
-		state{name: "account-renamed", shows: []string{"Your name was changed.", "Countess"}, focus: "[role=status]", reach: rename},
+		state{name: "account-renamed", shows: []string{"Your name has been changed.", "Countess"}, focus: "[role=status]", reach: rename},
 		state{name: "account-bad-name", shows: []string{"This name cannot be used"}, focus: banner,
 			reach: func(s *site, b *chromium.Tab) {
 				s.signIn(b, "ada", "/")
@@ -55,7 +61,7 @@ func states() []state {
 				b.Click("section[aria-labelledby=ways] > details > summary")
 			}},
 		state{name: "undo", shows: []string{"Undo this change?", "Example ID was added", "grace@acme.test"}, reach: openUndo},
-		state{name: "undo-done", shows: []string{"The change was undone", "signed out in all browsers"},
+		state{name: "undo-done", shows: []string{"The change has been undone", "signed out in all browsers"},
 			reach: func(s *site, b *chromium.Tab) {
 				openUndo(s, b)
 				b.Click("#submitButton")
@@ -247,6 +253,7 @@ func openUndo(s *site, b *chromium.Tab) {
 	askForLink(s, b)
 	b.Open(s.mailTo("grace@acme.test"))
 	b.Open(s.base + "/signin")
+	b.Click(".ways > summary")
 	b.Click(".p-op button")
 	s.choose(b, "ada")
 	b.At(s.origin)

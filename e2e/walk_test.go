@@ -104,6 +104,7 @@ func walkProvider(s *site, b *chromium.Tab, h hand) {
 func walkLinking(s *site, b *chromium.Tab, h hand) {
 	s.t.Helper()
 	b.Open(s.base + "/signin?callbackUrl=%2F%3Ffrom%3Dadding")
+	h.press(b, ".ways > summary")
 	h.press(b, ".p-op button[name=link]")
 	b.At(s.op.Issuer())
 	h.press(b, "button[value=katherine]")
@@ -111,6 +112,7 @@ func walkLinking(s *site, b *chromium.Tab, h hand) {
 	s.signedInAs(b, "ada@example.com")
 
 	b.Open(s.base + "/signin?callbackUrl=%2F%3Ffrom%3Dswitching")
+	h.press(b, ".ways > summary")
 	h.press(b, ".p-op button:not([name])")
 	b.At(s.op.Issuer())
 	h.press(b, "button[value=grace]")

@@ -167,7 +167,7 @@ func TestDeletionAtOnce(t *testing.T) {
 				if a := b.Post("/api/auth/account/delete", "confirm", "ada@app.test"); a.Location() != arena.Origin+"/api/auth/account/delete?done="+want || gone(t, w, "ada-id") == refuses {
 					t.Errorf("%d %s, gone %v", a.StatusCode, a.Location(), gone(t, w, "ada-id"))
 				}
-				if page := b.Get("/api/auth/account/delete?done=" + want).Text; strings.Contains(page, "Your account was deleted") == refuses {
+				if page := b.Get("/api/auth/account/delete?done=" + want).Text; strings.Contains(page, "Your account has been deleted") == refuses {
 					t.Errorf("%s", page)
 				}
 				h.agrees.Store(true)

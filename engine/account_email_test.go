@@ -133,7 +133,7 @@ func TestEmailChangeByLinks(t *testing.T) {
 		if a := phone.Get(toOld.links[0]); !strings.Contains(a.Text, "Change the address to") || strings.Index(a.Text, "Allow") > strings.Index(a.Text, "Stop") {
 			t.Errorf("the page of the old end: %s", a.Text)
 		}
-		if a := confirmEmail(t, phone, toOld.links[0]); a.Location() != arena.Origin+emailConfirmPath+"?done=completed" || !strings.Contains(phone.Get(a.Location()).Text, "The address was changed") {
+		if a := confirmEmail(t, phone, toOld.links[0]); a.Location() != arena.Origin+emailConfirmPath+"?done=completed" || !strings.Contains(phone.Get(a.Location()).Text, "The address has been changed") {
 			t.Fatalf("the old end: %d %s", a.StatusCode, a.Location())
 		}
 		u, err := w.Store.GetUser(t.Context(), id)
@@ -192,7 +192,7 @@ func TestEmailChangeByCode(t *testing.T) {
 		reader.Post("/api/auth/signin/email", "email", oldAddress)
 		link := arena.Link(t, w.Mail.Next(t))
 		a := b.Post(emailConfirmPath, "code", strings.ReplaceAll(code, " ", "-"))
-		if a.Location() != arena.Origin+"/api/auth/account?done=address" || !strings.Contains(b.Get(a.Location()).Text, "Your email address was changed.") {
+		if a.Location() != arena.Origin+"/api/auth/account?done=address" || !strings.Contains(b.Get(a.Location()).Text, "Your email address has been changed.") {
 			t.Fatalf("%d %s", a.StatusCode, a.Location())
 		}
 		if reader.Get(link); reader.Email() != "" {

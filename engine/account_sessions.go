@@ -9,7 +9,6 @@ import (
 	"authsvc/internal/protocol/weburl"
 	"authsvc/internal/text"
 	"authsvc/internal/text/pages"
-	"authsvc/internal/text/useragent"
 )
 
 // maxSessions is the maximum number of sessions on the account page, the latest used.
@@ -44,12 +43,9 @@ func listedSessions(a *account, current string) []accountListed {
 func (ac *accountRoom) sessionViews(rq *request, a *account) (rows []pages.SessionRow) {
 	current := ac.keeper.SessionID(a.session)
 	for _, v := range a.person.Sessions {
-		row := pages.SessionRow{ID: v.ID, Current: v.ID == current, Device: v.Device, Network: v.Network, Place: v.Place, Used: lastUse(v)}
+		row := pages.SessionRow{ID: v.ID, Current: v.ID == current, Agent: v.Agent, Network: v.Network, Place: v.Place, Used: lastUse(v)}
 		if row.Current {
 			row.Used = rq.now
-		}
-		if row.Device == useragent.Unknown { // the page has a translated word for it
-			row.Device = ""
 		}
 		if v.Provider != "" {
 			row.Provider = rq.providerName(v.Provider)

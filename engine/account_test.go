@@ -113,7 +113,7 @@ func TestRename(t *testing.T) {
 		if got := name(b); got != want {
 			t.Errorf("the session of this browser says %q", got)
 		}
-		if a := b.Post("/api/auth/account/profile", "name", "Ada"); a.Location() != arena.Origin+"/api/auth/account?done=renamed" || !strings.Contains(b.Get(a.Location()).Text, "Your name was changed.") {
+		if a := b.Post("/api/auth/account/profile", "name", "Ada"); a.Location() != arena.Origin+"/api/auth/account?done=renamed" || !strings.Contains(b.Get(a.Location()).Text, "Your name has been changed.") {
 			t.Errorf("a person: %d %s", a.StatusCode, a.Location())
 		}
 		if readAccount(t, other).User.Name != "Ada" {
@@ -331,6 +331,9 @@ func TestAccountIsNotThere(t *testing.T) {
 		}
 		if a := b.Get("/api/auth/confirm"); (a.StatusCode == http.StatusNotFound) != (name == "no storage") {
 			t.Errorf("%s, confirm: %d", name, a.StatusCode)
+		}
+		if a := b.Get("/api/auth/signin"); !strings.Contains(a.Text, "You are signed in") || strings.Contains(a.Text, "/account") {
+			t.Errorf("%s: the sign-in page offers the account: %s", name, a.Text)
 		}
 	}
 }

@@ -110,7 +110,7 @@ func TestTokensPage(t *testing.T) {
 		if len(tokensOf(t, stranger).Tokens) != 0 {
 			t.Error("another user sees them")
 		}
-		if a := b.Post(tokensRoute+"/revoke", "id", id); a.Location() != arena.Origin+tokensRoute+"?done=revoked" || !strings.Contains(b.Get(a.Location()).Text, "was revoked") {
+		if a := b.Post(tokensRoute+"/revoke", "id", id); a.Location() != arena.Origin+tokensRoute+"?done=revoked" || !strings.Contains(b.Get(a.Location()).Text, "has been revoked") {
 			t.Errorf("%d %s", a.StatusCode, a.Location())
 		}
 		if a := bear(w, token, "api"); a.StatusCode != http.StatusUnauthorized {

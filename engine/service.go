@@ -108,7 +108,8 @@ func (s *Service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (s *Service) BaseURL() string { return s.site.base }
 
 // StyleURL returns the address of the built-in style sheet, with the theme, for pages
-// of your own. The address changes with the content.
+// of your own; docs/manual/pages.md lists the classes for them. The address changes with
+// the content.
 func (s *Service) StyleURL() string { return s.site.base + "/" + s.site.pages.StylePath }
 
 // describeProviders makes the answer of GET providers and the providers' part of the

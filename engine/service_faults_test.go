@@ -62,7 +62,7 @@ func TestHints(t *testing.T) {
 	}{
 		{"cancelled", "You did not finish signing in with ", "error=AccessDenied", cancelled, cancelled.Get(cancelled.Approve(w.OP, cancelled.Begin("op"), ""))},
 		{"finished before", "had no effect.", "error=OAuthCallback", stale, stale.Get(back)},
-		{"another browser's", "was open for too long, was finished in another tab", "error=OAuthCallback", cancelled, cancelled.Get(back)},
+		{"another browser's", "took too long or was finished in another tab", "error=OAuthCallback", cancelled, cancelled.Get(back)},
 	} {
 		if !strings.Contains(tt.a.Location(), tt.wire+"&request=") {
 			t.Errorf("%s: %s", tt.name, tt.a.Location())

@@ -193,6 +193,11 @@ func TestStyleAndAvatar(t *testing.T) {
 	if res, _ := get(t, origin+"/op/avatar/nobody.svg"); res.StatusCode != http.StatusNotFound {
 		t.Errorf("avatar of an unknown person: %d", res.StatusCode)
 	}
+	for path, want := range map[string]int{"/favicon.ico": http.StatusNoContent, "/favicon.png": http.StatusNotFound} { // browsers ask for it
+		if res, _ := get(t, origin+path); res.StatusCode != want {
+			t.Errorf("%s: %d, want %d", path, res.StatusCode, want)
+		}
+	}
 }
 
 // TestForeignHost: a rebound name reaches the listener but is not served.

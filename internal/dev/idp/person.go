@@ -115,7 +115,7 @@ func (p *Provider) findPerson(match func(Person) bool) (Person, bool) {
 var (
 	errPeopleFull = errors.New("the list of people is full")
 	errName       = errors.New("enter a name of at most 100 characters")
-	errEmail      = errors.New("enter an e-mail address such as name@example.com, or leave it empty")
+	errEmail      = errors.New("enter an email address such as name@example.com, or leave it empty")
 )
 
 func (q Person) check() error {

@@ -29,6 +29,7 @@ func (p *Provider) route() {
 		p.mux.HandleFunc(method+" "+p.base+path, p.watched(e, h))
 	}
 	p.mux.HandleFunc("GET "+p.base+"/{$}", p.index)
+	p.mux.HandleFunc("GET /favicon.ico", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) })
 	add(EndpointDiscovery, "GET /.well-known/openid-configuration", p.discovery)
 	add(EndpointJWKS, "GET /jwks", p.jwks)
 	add(EndpointAuthorize, "GET /authorize", p.authorize(openidFace))

@@ -182,6 +182,22 @@ func (d *Data) what() (string, error) {
 	return "", nil
 }
 
+// Asked returns a sentence about the browser that requested the mail.
+func (d Data) Asked() (string, error) {
+	unknown, err := pages.Text(d.Language, "device.unknown")
+	device := d.Device
+	if err == nil && device == unknown { // in a sentence
+		device, err = pages.Text(d.Language, "mail.unknown")
+	}
+	switch {
+	case err != nil:
+		return "", err
+	case d.Network != "":
+		return pages.Text(d.Language, "mail.place", device, d.Network)
+	}
+	return pages.Text(d.Language, "mail.asked", device)
+}
+
 // templates returns the templates for a mail of d, none of them nil.
 func (c *Composer) templates(d Data) (Set, error) {
 	key := defaultKey{d.Language, kindOf(&d)}

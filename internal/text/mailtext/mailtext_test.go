@@ -88,15 +88,41 @@ func TestDefaults(t *testing.T) {
 func TestCode(t *testing.T) {
 	t.Parallel()
 	c := composer(t, Templates{})
-	for lang, want := range map[string][2]string{"en": {"Enter this code", "The code and the link"}, "de": {"Geben Sie diesen Code", "Code und Link"}} {
+	for lang, want := range map[string][3]string{"en": {"Enter this code", "The code and the link work", "We will never ask you for this code."}, "de": {"Geben Sie diesen Code", "Code und Link", "Wir werden Sie nie nach diesem Code fragen."}} {
 		d := mailTo(lang, 10, looked(t, pages.Theme{}))
 		d.Code = "1234 5678"
 		subject, text, html, err := c.Compose(d)
-		if err != nil || strings.Contains(subject, "1234") || !strings.HasPrefix(text, "1234 5678\n\n"+want[0]) || !strings.Contains(text, want[1]) || !strings.Contains(text, d.URL) {
+		if err != nil || strings.Contains(subject, "1234") || !strings.HasPrefix(text, "1234 5678\n\n"+want[0]) || !strings.Contains(text, want[1]) || !strings.Contains(text, want[2]) || !strings.Contains(text, d.URL) {
 			t.Errorf("%s: %v %q %s", lang, err, subject, text)
 		}
-		if strings.Count(html, "1234 5678") != 1 || !strings.Contains(html, ">1234 5678</p>") || !strings.Contains(html, want[0]) || !strings.Contains(html, want[1]) || !hasLink(html, d.URL) {
+		if strings.Count(html, "1234 5678") != 1 || !strings.Contains(html, ">1234 5678</p>") || !strings.Contains(html, want[0]) || !strings.Contains(html, want[1]) || !strings.Contains(html, want[2]) || !hasLink(html, d.URL) {
 			t.Errorf("%s: %s", lang, html)
+		}
+	}
+}
+
+// TestAsked checks the sentence about the browser that requested a mail.
+func TestAsked(t *testing.T) {
+	t.Parallel()
+	c := composer(t, Templates{})
+	const chrome = "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140.0.0.0 Safari/537.36"
+	for _, tt := range []struct{ lang, agent, network, want string }{
+		{"en", chrome, "", "Requested from Chrome on Linux."},
+		{"en", chrome, "203.0.113.0/24", "Requested from Chrome on Linux (network 203.0.113.0/24)."},
+		{"en", "curl/8.14.1", "", "Requested from an unknown browser."},
+		{"de", chrome, "", "Angefordert mit Chrome auf Linux."},
+		{"de", chrome, "203.0.113.0/24", "Angefordert mit Chrome auf Linux (Netz 203.0.113.0/24)."},
+		{"de", "curl/8.14.1", "203.0.113.0/24", "Angefordert mit einem unbekannten Browser (Netz 203.0.113.0/24)."},
+	} {
+		for _, d := range []Data{mailTo(tt.lang, 10, looked(t, pages.Theme{})), addressMail(tt.lang, ChangeOld, looked(t, pages.Theme{}))} {
+			var err error
+			if d.Device, err = c.Device(tt.lang, tt.agent); err != nil {
+				t.Fatal(err)
+			}
+			d.Network = tt.network
+			if _, text, html, err := c.Compose(d); err != nil || !strings.Contains(text, tt.want) || !strings.Contains(html, tt.want) {
+				t.Errorf("%s %s %s: %v, no %q in\n%s", tt.lang, tt.agent, d.Change, err, tt.want, text)
+			}
 		}
 	}
 }
@@ -324,7 +350,7 @@ func TestInvitation(t *testing.T) {
 		if !strings.Contains(text, d.Sender) || !strings.Contains(html, "Acme &lt;no-reply@example.com&gt;") {
 			t.Errorf("%s: the sender is missing:\n%s\n%s", tt.lang, text, html)
 		}
-		if strings.Contains(text+html, "Requested with") || strings.Contains(text+html, "Angefordert") {
+		if strings.Contains(text+html, "Requested from") || strings.Contains(text+html, "Angefordert") {
 			t.Errorf("%s: it names a request:\n%s", tt.lang, text)
 		}
 		if dir := *galleryDir; dir != "" {

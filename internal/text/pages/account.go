@@ -57,7 +57,7 @@ type SessionRow struct {
 	Place    string // location of the network, if known
 	ID       string
 	Current  bool
-	Device   string // such as "Firefox on Linux"; empty: unknown
+	Agent    string // User-Agent header of the browser
 	Network  string
 	Provider string        // name of the provider that began the session
 	Used     time.Time     // time of the last use

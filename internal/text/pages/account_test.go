@@ -2,23 +2,32 @@ package pages
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
+)
+
+// User-Agent headers of browsers.
+const (
+	firefoxOnLinux   = "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0"
+	safariOnPhone    = "Mozilla/5.0 (iPhone; CPU iPhone OS 18_5 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/18.5 Mobile/15E148 Safari/604.1"
+	chromeOnWindows  = "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140.0.0.0 Safari/537.36"
+	samsungOnAndroid = "Mozilla/5.0 (Linux; Android 10; K) AppleWebKit/537.36 (KHTML, like Gecko) SamsungBrowser/28.0 Chrome/130.0.0.0 Mobile Safari/537.36"
 )
 
 // accountView returns the account page as most people see it.
 func accountView() AccountView {
 	now := time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
 	github, google := button("github", "GitHub", "github"), button("google", "Google", "google")
-	row := func(id, device, network, provider string, ago time.Duration) SessionRow {
-		return SessionRow{ID: id, Device: device, Network: network, Provider: provider, Used: now.Add(-ago), Ago: ago}
+	row := func(id, agent, network, provider string, ago time.Duration) SessionRow {
+		return SessionRow{ID: id, Agent: agent, Network: network, Provider: provider, Used: now.Add(-ago), Ago: ago}
 	}
-	here := row("s1", "Firefox on Linux", "203.0.113.0/24", "GitHub", 0)
+	here := row("s1", firefoxOnLinux, "203.0.113.0/24", "GitHub", 0)
 	here.Current, here.Place = true, "Berlin"
 	return AccountView{CSRFToken: testToken, CallbackURL: testBase + "/account", Fresh: testToken, FreshLink: testToken, Name: "Ada Lovelace", Who: "ada@example.com",
 		Email: "ada@example.com", Edits: true, Typed: "Ada Lovelace", Mail: "Email", Add: []Provider{github, google, button("acme", "Acme", "")},
 		Identities: []Identity{{ID: "a1", Provider: "github", Name: "GitHub", Style: github.Style, Removable: true}, {ID: "a2", Provider: "google", Name: "Google", Style: google.Style, Removable: true}},
-		Sessions:   []SessionRow{here, row("s2", "Safari on iPhone", "2001:db8:42::/48", "Google", 3*time.Hour), row("s3", "Chrome on Windows", "198.51.100.0/24", "GitHub", 26*time.Hour)},
+		Sessions:   []SessionRow{here, row("s2", safariOnPhone, "2001:db8:42::/48", "Email", 3*time.Hour), row("s3", chromeOnWindows, "198.51.100.0/24", "GitHub", 26*time.Hour)},
 		Listed:     true, Export: true}
 }
 
@@ -39,7 +48,7 @@ func accountStates() []state {
 		full.Identities = append(full.Identities, Identity{ID: fmt.Sprint("i", i), Provider: "long", Name: fmt.Sprint("The Municipal Library of Greater Exampleton (", i+2, ")"), Removable: true})
 	}
 	for i := range 97 {
-		full.Sessions = append(full.Sessions, SessionRow{ID: fmt.Sprint("t", i), Device: "Samsung Internet on Android", Network: "2001:db8:1234::/48", Provider: "The Municipal Library of Greater Exampleton",
+		full.Sessions = append(full.Sessions, SessionRow{ID: fmt.Sprint("t", i), Agent: samsungOnAndroid, Network: "2001:db8:1234::/48", Provider: "The Municipal Library of Greater Exampleton",
 			Used: full.Sessions[0].Used, Ago: time.Duration(i) * 20 * time.Hour})
 	}
 	full.Unlisted = true
@@ -150,6 +159,25 @@ func TestName100(t *testing.T) {
 	t.Parallel()
 	if n := len([]rune(name100)); n != 100 {
 		t.Errorf("%d characters", n)
+	}
+}
+
+// TestSessionRows checks that the list of sessions is in the language of the page.
+func TestSessionRows(t *testing.T) {
+	t.Parallel()
+	p := newTestPages(t, Theme{})
+	view := accountView()
+	view.Sessions[2].Agent, view.Sessions[2].Provider = "curl/8.14.1", "Credentials"
+	for lang, want := range map[string][]string{
+		"en": {"Firefox on Linux", "Safari on iPhone", "3 hours ago · Email · ", "Unknown browser", "1 day ago · Credentials · "},
+		"de": {"Firefox auf Linux", "Safari auf iPhone", "vor 3 Stunden · E-Mail-Link · ", "Unbekannter Browser", "vor 1 Tag · Zugangsdaten · "},
+	} {
+		_, elements := parsed(t, p, lang, state{"", Account, view})
+		for _, s := range want {
+			if !strings.Contains(textOf(elements[0]), s) {
+				t.Errorf("%s: no %q in %s", lang, s, textOf(elements[0]))
+			}
+		}
 	}
 }
 

@@ -119,9 +119,10 @@ func gallery() []state {
 		{"signin-bad-password", SignIn, failed("CredentialsSignin", passwordForm())},
 		{"signin-required", SignIn, failed("SessionRequired", github)},
 		{"signin-limited", SignIn, limited},
-		{"signin-home", SignIn, signIn(SignInView{SignedIn: "ada@example.com", Home: true, AccountURL: testBase + "/account"})},
 		{"signin-signed-in", SignIn, signIn(SignInView{SignedIn: "ada@example.com", AccountURL: testBase + "/account", Providers: []Provider{github, google, button("acme", "Acme", ""), emailForm()}})},
 		{"signin-again", SignIn, signIn(SignInView{Again: "ada@example.com", Providers: []Provider{github, google, emailForm()}})},
+		{"signin-signed-in-home", SignIn, signIn(SignInView{SignedIn: "ada@example.com", AccountURL: testBase + "/account", Home: true, Providers: []Provider{github, passwordForm()}})},
+		{"signin-signed-in-not-linked", SignIn, signIn(SignInView{SignedIn: "ada@example.com", AccountURL: testBase + "/account", Error: "OAuthAccountNotLinked", RequestID: "k3v9x2m7", Providers: []Provider{github, google, emailForm()}})},
 		{"signin-signed-in-8", SignIn, signIn(SignInView{SignedIn: longEmail, Providers: eightProviders()})},
 		{"signin-popular-2", SignIn, signIn(SignInView{Providers: popularProviders(2)})},
 		{"signin-popular-8", SignIn, signIn(SignInView{Providers: LastUsedFirst(popularProviders(8), "gitlab")})},
@@ -235,6 +236,8 @@ func TestGallery(t *testing.T) {
 			}
 		}
 		write("style.css", p.style)
+		_, own := documentedStyle(t)
+		write("own.html", []byte(strings.ReplaceAll(own, "STYLE", "style.css")))
 		for _, s := range gallery() {
 			body, err := p.Render(s.page, set.lang, s.view)
 			if err != nil {

@@ -169,6 +169,15 @@ func (w words) Minutes(n int) (string, error) {
 // Tries returns the number of remaining tries in words.
 func (w words) Tries(n int) (string, error) { return w.count("tries", n) }
 
+// Called returns the name of a provider. It translates the default names of providers
+// that are not services with a name of their own.
+func (w words) Called(name string) string {
+	if s, ok := w.text["provider."+name]; ok {
+		return s
+	}
+	return name
+}
+
 // Device names the browser and the system of a User-Agent header.
 func (w words) Device(userAgent string) (string, error) {
 	switch browser, system := useragent.Parse(userAgent); {
@@ -213,7 +222,7 @@ func (w words) ErrorLines(code, reason, provider string) (lines []string, err er
 		return []string{help}, err
 	}
 	if _, known := w.text["reason."+reason]; known && err == nil {
-		help, err = w.T("reason."+reason, provider)
+		help, err = w.T("reason."+reason, w.Called(provider))
 	}
 	switch {
 	case help == "":

@@ -61,6 +61,8 @@ func TestEveryKeyIsUsedAndKnown(t *testing.T) {
 		used["title."+string(name)] = true
 	}
 	used["device"], used["device.unknown"] = true, true
+	used["mail.asked"], used["mail.place"], used["mail.unknown"] = true, true, true
+	used["provider.Email"], used["provider.Credentials"] = true, true
 	for _, unit := range []string{"seconds", "minutes", "hours", "days", "tries", "ago.minutes", "ago.hours", "ago.days", "ago.months"} {
 		used[unit+".one"], used[unit+".other"] = true, true
 	}

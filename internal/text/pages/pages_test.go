@@ -289,7 +289,7 @@ func TestReasons(t *testing.T) {
 	const other = "Try signing in with a different account."
 	for _, tt := range []struct{ code, reason, want string }{
 		{"OAuthSignin", "unavailable", "GitHub does not answer at the moment. Try again in a few minutes, or sign in another way." + other},
-		{"OAuthCallback", "stale", "The sign-in with GitHub was open for too long, was finished in another tab, or another service on this host name replaced its cookies. Please start again here." + other},
+		{"OAuthCallback", "stale", "The sign-in with GitHub took too long or was finished in another tab, or another service on this host name replaced its cookies. Please start again here." + other},
 		{"OAuthCallback", "nonsense", "The sign-in was not completed. Please try again." + other},
 		{"OAuthCallback", "cancelled", "The sign-in was not completed. Please try again." + other},
 	} {
@@ -361,10 +361,12 @@ func TestSignedIn(t *testing.T) {
 		{"one word", SignInView{SignedIn: "x@example.com", Name: "élan"}, []string{`data-letter="É"`}, nil},
 		{"with a picture", SignInView{SignedIn: "x@example.com", Picture: "https://cdn.example/a.png"}, []string{`<img src="https://cdn.example/a.png" alt="" referrerpolicy="no-referrer">`}, nil},
 		{"without a destination", SignInView{SignedIn: "x@example.com", Home: true}, []string{signOut}, []string{"Continue"}},
+		{"with an account", SignInView{SignedIn: "x@example.com", AccountURL: testBase + "/account"}, []string{`<a class="button" href="` + testBase + `/account">Your account</a>`, `<details class="ways"><summary>`}, nil},
+		{"only the account", SignInView{SignedIn: "x@example.com", AccountURL: testBase + "/account", Home: true}, []string{`<a class="button primary" href="` + testBase + `/account">Your account</a>`}, []string{"Continue"}},
+		{"after a failure", SignInView{SignedIn: "x@example.com", Error: "OAuthAccountNotLinked"}, []string{`<details class="ways" open><summary>`}, []string{"Your account"}},
+		{"after a needless attempt", SignInView{SignedIn: "x@example.com", Error: "OAuthCallback", Reason: "stale"}, []string{`<details class="ways"><summary>`}, nil},
 		{"own page", SignInView{SignedIn: "x@example.com", SignOutPage: testBase + "/signout"}, []string{`<a class="button" href="` + testBase + `/signout">Sign out</a>`}, []string{signOut}},
-		{"with an account page", SignInView{SignedIn: "x@example.com", AccountURL: testBase + "/account"}, []string{`<a class="button" href="` + testBase + `/account">Your account</a>`}, nil},
-		{"nowhere to continue but there", SignInView{SignedIn: "x@example.com", AccountURL: testBase + "/account", Home: true}, []string{`<a class="button primary" href="` + testBase + `/account">`}, nil},
-		{"no session", SignInView{}, nil, []string{"Sign out", "Continue", "face", "Your account"}},
+		{"no session", SignInView{}, nil, []string{"Sign out", "Continue", "face", "<details", "Your account"}},
 	} {
 		tt.view.CSRFToken, tt.view.CallbackURL, tt.view.Providers = testToken, testOrigin, []Provider{button("github", "GitHub", "github"), emailForm(), passwordForm()}
 		body, err := p.Render(SignIn, "en", tt.view)
@@ -384,6 +386,27 @@ func TestSignedIn(t *testing.T) {
 	}
 }
 
+// TestAlignment checks that the text of error pages and of the gate's refusals is
+// centred, as the heading above it and the buttons below.
+func TestAlignment(t *testing.T) {
+	t.Parallel()
+	p := newTestPages(t, Theme{})
+	for _, s := range gallery() {
+		if s.page != Error && s.page != Forbidden && s.page != Unavailable {
+			continue
+		}
+		_, elements := parsed(t, p, "en", s)
+		for _, n := range elements {
+			switch class := attr(n, "class"); {
+			case n.Parent.Data == "div" && attr(n.Parent, "class") == "card" && !slices.Contains([]string{"head error", "head", "message lead", "button primary", "links", "stack"}, class):
+				t.Errorf("%s: %q stands in the card", s.file, class)
+			case n.Data == "small" && attr(n.Parent, "class") != "message lead":
+				t.Errorf("%s: the request is in %q", s.file, attr(n.Parent, "class"))
+			}
+		}
+	}
+}
+
 func TestVerifyRequestResend(t *testing.T) {
 	t.Parallel()
 	p := newTestPages(t, Theme{})
@@ -394,7 +417,7 @@ func TestVerifyRequestResend(t *testing.T) {
 		has     []string
 		hasNone []string
 	}{
-		{"usual", func(*VerifyRequestView) {}, []string{"<form", "ada@example.com", "10 minutes", "A sign in link has been sent to your email address."}, []string{`role="status"`, "the limit", "<script", "I have opened"}},
+		{"usual", func(*VerifyRequestView) {}, []string{"<form", "ada@example.com", "10 minutes", "A sign-in link has been sent to your email address."}, []string{`role="status"`, "the limit", "<script", "I have opened"}},
 		{"address unknown", func(v *VerifyRequestView) { v.Email = "" }, []string{"10 minutes"}, []string{"<form"}},
 		{"resent", func(v *VerifyRequestView) { v.Resent = true }, []string{`role="status"`}, nil},
 		{"one before the limit", func(v *VerifyRequestView) { v.Sent = 4 }, []string{"<form"}, []string{"the limit"}},

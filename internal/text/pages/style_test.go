@@ -5,6 +5,7 @@ import (
 	"compress/gzip"
 	"io"
 	"maps"
+	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -55,6 +56,62 @@ func TestStyleSheet(t *testing.T) {
 	for _, name := range []string{"", "icon.svg", "style.css", "/" + p.StylePath, "../" + p.StylePath, strings.ToUpper(p.StylePath), "layout.html", "templates/style.css"} {
 		if _, _, ok := p.Asset(name); ok {
 			t.Errorf("asset(%q) exists", name)
+		}
+	}
+}
+
+// documentedStyle returns the part of docs/manual/pages.md about the style sheet, and the
+// page that it shows.
+func documentedStyle(t *testing.T) (section, example string) {
+	t.Helper()
+	page, err := os.ReadFile("../../../docs/manual/pages.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, section, _ = strings.Cut(string(page), "\n## Use the built-in style\n")
+	_, example, _ = strings.Cut(section, "```html\n")
+	example, _, found := strings.Cut(example, "\n```")
+	if !found {
+		t.Fatal("docs/manual/pages.md shows no page with the style sheet")
+	}
+	return section, example
+}
+
+// TestDocumentedClasses checks that the style sheet and the built-in pages have the
+// classes that docs/manual/pages.md promises to pages of the application, and that the
+// page shown there uses exactly these.
+func TestDocumentedClasses(t *testing.T) {
+	t.Parallel()
+	section, example := documentedStyle(t)
+	documented := map[string]bool{}
+	for _, row := range regexp.MustCompile("(?m)^\\| `([a-z ]+)` \\|").FindAllStringSubmatch(section, -1) {
+		documented[row[1]] = true
+	}
+	if want := map[string]bool{"page": true, "card": true, "button": true, "button primary": true}; !maps.Equal(documented, want) {
+		t.Errorf("documented: %v, want %v", documented, want)
+	}
+	p := newTestPages(t, Theme{})
+	used, shown := map[string]bool{}, map[string]bool{}
+	for _, s := range gallery() {
+		_, elements := parsed(t, p, "en", s)
+		for _, n := range elements {
+			used[attr(n, "class")] = true
+		}
+	}
+	for _, class := range regexp.MustCompile(`class="([^"]*)"`).FindAllStringSubmatch(example, -1) {
+		shown[class[1]] = true
+	}
+	if !maps.Equal(shown, documented) {
+		t.Errorf("the page shown uses %v", shown)
+	}
+	for class := range documented {
+		if !used[class] {
+			t.Errorf("no built-in page has the class %q", class)
+		}
+		for _, word := range strings.Fields(class) {
+			if !regexp.MustCompile(`[},]\.` + word + `\{`).Match(p.style) {
+				t.Errorf("the style sheet has no rule for %q", word)
+			}
 		}
 	}
 }

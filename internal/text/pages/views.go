@@ -134,6 +134,9 @@ func (v SignInView) Overtaken() bool { return v.SignedIn != "" && v.Reason == "s
 // AddressField returns the id of the address field of an e-mail provider.
 func AddressField(provider string) string { return "input-email-for-" + provider + "-provider" }
 
+// Failed reports whether the page shows an error of an attempt to sign in.
+func (v SignInView) Failed() bool { return v.Error != "" && !v.Required() && !v.Overtaken() }
+
 // FirstForm reports whether p's button has the id that NextAuth gives to the e-mail
 // button. Ids must be unique, so only the first form has it.
 func (v SignInView) FirstForm(p Provider) bool {

@@ -4,8 +4,8 @@ package useragent
 
 import "strings"
 
-// Unknown is the name of a browser that this package does not know.
-const Unknown = "Unknown browser"
+// unknown is the name of a browser that this package does not know.
+const unknown = "Unknown browser"
 
 // maxHeader is the number of bytes that Parse reads; browsers send less than 300.
 const maxHeader = 512
@@ -59,11 +59,11 @@ func Parse(userAgent string) (browser, system string) {
 }
 
 // Name returns a name such as "Firefox on Linux", only "Firefox" if the system is
-// unknown, or Unknown if the browser is.
+// unknown, or "Unknown browser" if the browser is.
 func Name(userAgent string) string {
 	switch browser, system := Parse(userAgent); {
 	case browser == "":
-		return Unknown
+		return unknown
 	case system == "":
 		return browser
 	default:

@@ -25,14 +25,14 @@ func TestName(t *testing.T) {
 		"Mozilla/5.0 (iPhone; CPU iPhone OS 18_5 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/18.5 Mobile/15E148 DuckDuckGo/7 Safari/605.1.15": "DuckDuckGo on iPhone",
 		"Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_7) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/18.5 Safari/605.1.15 Ddg/18.5":                          "DuckDuckGo on Mac",
 		"Mozilla/5.0 (FreeBSD amd64; rv:140.0) Gecko/20100101 Firefox/140.0":                                                                                      "Firefox",
-		"Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)":                                                                                Unknown,
-		"Mozilla/5.0 (X11; U; Linux x86_64) Epiphany/2.30":                                                                                                        Unknown,
-		"Mozilla/5.0 (":  Unknown,
-		"curl/8.14.1":    Unknown,
-		"Firefox/1":      Unknown,
-		"":               Unknown,
-		"\x00\xff\r\nüÄ": Unknown,
-		"Mozilla/5.0 (X11; Linux) " + strings.Repeat("x", maxHeader) + " Firefox/140.0": Unknown,
+		"Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)":                                                                                unknown,
+		"Mozilla/5.0 (X11; U; Linux x86_64) Epiphany/2.30":                                                                                                        unknown,
+		"Mozilla/5.0 (":  unknown,
+		"curl/8.14.1":    unknown,
+		"Firefox/1":      unknown,
+		"":               unknown,
+		"\x00\xff\r\nüÄ": unknown,
+		"Mozilla/5.0 (X11; Linux) " + strings.Repeat("x", maxHeader) + " Firefox/140.0": unknown,
 	} {
 		if got := Name(agent); got != want {
 			t.Errorf("%q: %q, want %q", agent, got, want)
