@@ -184,7 +184,7 @@ func (d *Server) open(o Options) (err error) {
 		d.log = slog.Default()
 	}
 	options := idp.Options{Issuer: d.origin, Clients: []idp.Client{{ID: clientID, Name: "your application", Secret: d.secret,
-		RedirectURIs: []string{d.base + "/callback/" + ProviderID}}}}
+		RedirectURIs: []string{d.base + "/callback/" + ProviderID}, Callback: d.base + "/callback/"}}}
 	for _, p := range o.People {
 		options.People = append(options.People, idp.Person{Sub: p.ID, Name: p.Name, Email: p.Email, EmailVerified: p.EmailVerified, Picture: p.Picture, Claims: p.Claims})
 	}

@@ -9,18 +9,19 @@ import (
 	"github.com/alecthomas/kong"
 )
 
-// parse parses the command line. It returns the chosen command and the value of
-// --config.
-func parse(args []string, stdout, stderr io.Writer) (chosen *kong.Context, file string, err error) {
+// parse parses the command line. It returns the chosen command and the values of
+// --config and --dev.
+func parse(args []string, stdout, stderr io.Writer) (chosen *kong.Context, file, devDir string, err error) {
 	args = idsLast(args)
 	if part := commandsNamed(args); part != nil {
 		if chosen, err = newParser(part, stdout, stderr).Parse(args); err == nil {
-			return chosen, reflect.ValueOf(part).Elem().FieldByName("Config").String(), nil
+			flags := reflect.ValueOf(part).Elem()
+			return chosen, flags.FieldByName("Config").String(), flags.FieldByName("DevFolder").String(), nil
 		}
 	}
 	var all commands // its error messages know every command
 	chosen, err = newParser(&all, stdout, stderr).Parse(args)
-	return chosen, all.Config, err
+	return chosen, all.Config, all.DevFolder, err
 }
 
 // commandsNamed returns a pointer to a struct like commands that has only the commands

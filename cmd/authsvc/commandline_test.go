@@ -15,20 +15,21 @@ func TestCommandLine(t *testing.T) {
 	for _, line := range []string{
 		"serve", "serve -c FILE", "-c FILE serve", "--config=FILE serve --listen 127.0.0.1:1", "-c serve check", "-cusers users list --json",
 		"users set-role x", "user list", "serve extra", "check --what", "-c check serv", "rules test FILE", "tokens create --user a --name b", "",
+		"users --dev .authsvc list", "dev --dir x -c FILE",
 	} {
 		t.Run(line, func(t *testing.T) {
 			t.Parallel()
 			args := strings.Fields(line)
 			var all commands
 			want, wantErr := newParser(&all, io.Discard, io.Discard).Parse(args)
-			got, file, err := parse(args, io.Discard, io.Discard)
+			got, file, devDir, err := parse(args, io.Discard, io.Discard)
 			if (err == nil) != (wantErr == nil) || err != nil && err.Error() != wantErr.Error() {
 				t.Fatalf("error %v, not %v", err, wantErr)
 			}
 			if err != nil {
 				return
 			}
-			if file != all.Config || got.Command() != want.Command() {
+			if file != all.Config || devDir != all.DevFolder || got.Command() != want.Command() {
 				t.Errorf("%q with %q, not %q with %q", got.Command(), file, want.Command(), all.Config)
 			}
 			a, b := got.Selected().Target.Interface(), want.Selected().Target.Interface()
@@ -43,7 +44,7 @@ func TestCommandLine(t *testing.T) {
 // ones.
 func TestCommandsNamed(t *testing.T) {
 	t.Parallel()
-	for line, want := range map[string]int{"serve": 3, "-c dev users list": 4, "serve --help": 0, "-h": 0, "nothing": 0} {
+	for line, want := range map[string]int{"serve": 4, "-c dev users list": 5, "serve --help": 0, "-h": 0, "nothing": 0} {
 		part, n := commandsNamed(strings.Fields(line)), 0
 		if part != nil {
 			n = reflect.TypeOf(part).Elem().NumField()
@@ -59,7 +60,7 @@ func TestIDsAreNoFlags(t *testing.T) {
 	t.Parallel()
 	const id = "-Mble4fP16fDh0QiO_iSSKJ-wA9NRSUNHjGdjLe5oUM"
 	for _, line := range []string{"keys retire " + id + " --dry-run", "keys retire --dry-run " + id, "-c x.yaml keys retire " + id + " --dry-run", "keys retire --dry-run -- " + id} {
-		chosen, _, err := parse(strings.Fields(line), io.Discard, io.Discard)
+		chosen, _, _, err := parse(strings.Fields(line), io.Discard, io.Discard)
 		if err != nil {
 			t.Errorf("%s: %v", line, err)
 			continue
@@ -69,7 +70,7 @@ func TestIDsAreNoFlags(t *testing.T) {
 		}
 	}
 	for _, line := range []string{"keys retire -x", "keys retire -Mble4fP16fDh0QiO.iSSKJ", "keys retire --Mble4fP16fDh0QiO_iSSKJ-wA9NRSUNHjGdjLe5oUM"} {
-		if _, _, err := parse(strings.Fields(line), io.Discard, io.Discard); err == nil {
+		if _, _, _, err := parse(strings.Fields(line), io.Discard, io.Discard); err == nil {
 			t.Errorf("%s is taken", line)
 		}
 	}

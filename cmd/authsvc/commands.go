@@ -14,13 +14,15 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"authsvc/cmd/authsvc/internal/config"
 	"authsvc/internal/dev"
 	"authsvc/internal/seal"
 )
 
 // commands defines the command line.
 type commands struct {
-	Config string `short:"c" placeholder:"FILE" help:"Configuration file. Default: $$AUTHSVC_CONFIG, else authsvc.yaml."`
+	Config    string `short:"c" placeholder:"FILE" help:"Configuration file. Default: $$AUTHSVC_CONFIG, else authsvc.yaml; for dev, none."`
+	DevFolder string `name:"dev" placeholder:"DIR" help:"For commands about records, such as users: use what authsvc dev keeps in this folder, such as .authsvc."`
 
 	Serve       serveCommand       `cmd:"" help:"Run the service."`
 	Gate        gateCommand        `cmd:"" help:"Run the service in front of a program: people sign in before they reach it."`
@@ -74,11 +76,13 @@ func (versionFlag) BeforeReset(app *kong.Kong) error {
 type devCommand struct {
 	Listen   string `placeholder:"HOST:PORT" help:"Where to listen; a loopback address. The identity provider uses the next port, or the port after it if --url has that one. Default: localhost:3000, or listen of -c."`
 	Host     string `placeholder:"ADDRESS" help:"Let other machines connect, with a token that is printed, such as 0.0.0.0 in a container."`
-	URL      string `name:"url" placeholder:"URL" help:"The origin that the browser sees, if a development server passes on /api/auth or a code space forwards a port."`
+	URL      string `name:"url" placeholder:"URL" help:"The origin that the browser sees, if a development server passes on /api/auth or a code space forwards a port. With -c: the whole url. Default with -c: url, moved to localhost."`
 	Upstream string `placeholder:"URL" help:"A program to put behind sign-in, such as http://localhost:5173."`
 	Dir      string `placeholder:"DIR" default:".authsvc" help:"The folder for the database, the people and the mails."`
 
-	RealStorage bool `help:"With -c: use storage.url and session.store of the configuration, and send its queued mails to the inbox. Without it, dev uses a database of its own in --dir."`
+	RealStorage bool `help:"With -c: use storage.url, session.store and secret of the configuration, and send its queued mails to the inbox. Without it, dev uses a database and a secret of its own in --dir."`
+
+	replaced []replacement
 }
 
 // Run starts development mode. It ignores the configuration of serve unless -c names
@@ -98,8 +102,18 @@ func (c *devCommand) Run(p *program) error {
 	}
 	ctx, stop := signal.NotifyContext(p.ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	return dev.Run(ctx, dev.Options{Dir: c.Dir, Host: cmp.Or(c.Host, host), Port: number, URL: c.URL, Upstream: c.Upstream, Shared: c.Host != "", Out: p.stdout,
+	return dev.Run(ctx, dev.Options{Dir: c.Dir, Host: cmp.Or(c.Host, host), Port: number, URL: c.URL, Upstream: c.Upstream, Shared: c.Host != "", Unread: unreadConfig(p.env), Out: p.stdout,
 		Log: slog.New(slog.NewTextHandler(p.stderr, nil))})
+}
+
+// unreadConfig returns the name of the configuration file that serve would read here, or
+// "" if there is none.
+func unreadConfig(env map[string]string) string {
+	name := cmp.Or(env["AUTHSVC_CONFIG"], config.DefaultPath)
+	if info, err := os.Stat(name); err != nil || info.IsDir() {
+		return ""
+	}
+	return name
 }
 
 type secretCommand struct{}

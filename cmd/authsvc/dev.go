@@ -5,15 +5,16 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
+	"text/tabwriter"
 
 	"authsvc"
 	"authsvc/cmd/authsvc/internal/config"
 	"authsvc/devidp"
 	"authsvc/internal/dev"
+	"authsvc/internal/protocol/weburl"
 	"authsvc/internal/text/plainlog"
 )
 
@@ -21,13 +22,15 @@ import (
 // that lets anyone in and an inbox for all mail.
 func (c *devCommand) serve(p *program) error {
 	var started *devidp.Server
+	p.development = true
 	p.adapt = func(s *config.Settings) (err error) {
-		if problem := addGateHost(s, c.Upstream, nil); problem != "" {
-			return fmt.Errorf("%s: %w", problem, errUsage)
-		}
-		if err := c.ownStorage(s); err != nil {
+		if err := c.localise(s); err != nil {
 			return err
 		}
+		if problem := c.addUpstream(s); problem != "" {
+			return fmt.Errorf("%s: %w", problem, errUsage)
+		}
+		defer standIns(s)
 		if started != nil { // a reload
 			return started.Add(&s.Engine)
 		}
@@ -39,7 +42,9 @@ func (c *devCommand) serve(p *program) error {
 			return fmt.Errorf("dev is for this machine only, and url is %s: %w; add --url http://localhost:3000, or use `authsvc serve`",
 				s.Engine.URL, devidp.ErrPublicURL)
 		}
-		p.banner = func(s *config.Settings) string { return p.devBanner(s, started) }
+		p.banner = func(s *config.Settings) (string, error) {
+			return p.devBanner(s, started, c.Dir) + c.banner(p.configPath), dev.KeepURLs(c.Dir, configuredName, s.Engine.URL, started.Issuer())
+		}
 		return err
 	}
 	defer func() {
@@ -50,34 +55,48 @@ func (c *devCommand) serve(p *program) error {
 	return p.start(nonEmpty(map[string]string{"listen": c.Listen, "url": c.URL}))
 }
 
-// ownStorage keeps the people of dev out of a deployment's store. Otherwise mail that
-// waits there would be sent to the inbox.
-func (c *devCommand) ownStorage(s *config.Settings) error {
-	if scheme := storageScheme(s); c.RealStorage || scheme == "none" || scheme == "memory" {
-		return nil
-	}
-	if len(s.Storage.Naming.UserColumns) > 0 {
-		return errors.New("storage.user_columns names columns of your database, but dev keeps users in a database of its own: " +
-			"add --real-storage if storage.url is a database for development")
-	}
-	s.Storage.URL, s.Storage.Sessions = "sqlite:"+filepath.Join(c.Dir, "configured.db"), ""
-	return nil
-}
-
 // devBanner lists the addresses. It shows the inbox only if a provider sends mail, and
 // who may sign in only if some people may not.
-func (p *program) devBanner(s *config.Settings, started *devidp.Server) string {
+func (p *program) devBanner(s *config.Settings, started *devidp.Server, dir string) string {
 	mails := ""
 	if slices.ContainsFunc(s.Engine.Providers, func(p authsvc.Provider) bool { _, ok := p.(*authsvc.Email); return ok }) {
 		mails = "  Mails        " + started.InboxURL() + "\n"
 	}
 	return fmt.Sprintf("For development, on this machine only: anyone can sign in as anyone.\n\n  Sign in at   %s\n%s  People       %s\n%s\n",
-		s.Engine.URL, mails, started.Issuer(), p.whoMay(s, started.People()))
+		s.Engine.URL, mails, started.Issuer(), p.whoMay(s, started.People(), dir))
+}
+
+// banner lists the settings that dev replaces.
+func (c *devCommand) banner(file string) string {
+	if len(c.replaced) == 0 {
+		return ""
+	}
+	var out strings.Builder
+	table := tabwriter.NewWriter(&out, 0, 0, 2, ' ', 0)
+	fmt.Fprintf(table, "In place of the values in %s, dev uses:\n\n", plainlog.Text(file))
+	for _, r := range c.replaced {
+		fmt.Fprintf(table, "  %s\t%s\n", r.key, r.with)
+	}
+	fmt.Fprintln(table)
+	table.Flush() //nolint:errcheck // into memory
+	return out.String()
+}
+
+// addUpstream puts the program of --upstream behind sign-in. If the configuration has a
+// host of the gate at this origin, its rules apply.
+func (c *devCommand) addUpstream(s *config.Settings) (problem string) {
+	own := weburl.OriginOf(s.Engine.URL)
+	i := slices.IndexFunc(s.Engine.Gate.Hosts, func(h authsvc.GateHost) bool { return weburl.OriginOf(h.Origin) == own })
+	if c.Upstream == "" || i < 0 {
+		return addGateHost(s, c.Upstream, nil)
+	}
+	s.Engine.Gate.Hosts[i].Upstream = c.Upstream
+	return ""
 }
 
 // whoMay says who of the people may sign in, and why the others may not, according to
 // the configuration. It calls no hooks. It returns "" if everyone may sign in.
-func (p *program) whoMay(s *config.Settings, people []devidp.Person) string {
+func (p *program) whoMay(s *config.Settings, people []devidp.Person, dir string) string {
 	service, err := dryRunEngine(s)
 	if err != nil { // the start reports it
 		return ""
@@ -113,8 +132,7 @@ func (p *program) whoMay(s *config.Settings, people []devidp.Person) string {
 		return all
 	}
 	if s.Engine.SignUp.Policy == authsvc.SignUpInvited {
-		return all + fmt.Sprintf("%sinvite a person, and the mail arrives in the inbox: AUTHSVC_URL=%s AUTHSVC_STORAGE_URL=%s authsvc users invite ada@example.com -c %s\n",
-			indent, s.Engine.URL, s.Storage.URL, p.configPath)
+		return all + fmt.Sprintf("%sinvite a person, and the mail arrives in the inbox: authsvc users invite ada@example.com -c %s --dev %s\n", indent, p.configPath, dir)
 	}
 	return all + indent + "add a person who may sign in on the provider's page, or change sign_in.allow, sign_up or rules\n"
 }
@@ -133,9 +151,6 @@ func (c *devCommand) startProvider(s *config.Settings) (*devidp.Server, error) {
 	if !dev.Listenable(host) {
 		return nil, fmt.Errorf("dev listens on loopback only, and listen is %s: %v; add --listen localhost:%d, or use `authsvc serve`",
 			s.Listen, devidp.ErrPublicURL, number)
-	}
-	if err := dev.MakeDir(c.Dir); err != nil {
-		return nil, err
 	}
 	at := net.JoinHostPort("127.0.0.1", strconv.Itoa(dev.ProviderPort(number, s.Engine.URL)))
 	return devidp.Start(&s.Engine, devidp.Options{Addr: at, Dir: c.Dir})

@@ -20,18 +20,21 @@ import (
 	"authsvc/internal/test/freeport"
 )
 
-// devConfig is a deployed configuration: its provider and its mail server do not exist
-// here, and its URL is the site's.
+// devConfig is a deployed configuration: its URL is the site's, and its variables are
+// not set here.
 const devConfig = `
 url: https://app.example.com/login
-secret: ` + testSecret + `
+secret: ${AUTHSVC_SECRET}
+storage: {url: "${DATABASE_URL}"}
+mail: {templates: texts}
 providers:
-  - {id: github, client_id: "x", client_secret: "y"}
-  - {id: email, type: email, server: "smtp://127.0.0.1:1", from: "Acme <no-reply@example.com>"}
+  - {id: github, client_id: "${GITHUB_ID}", client_secret: "${GITHUB_SECRET}"}
+  - {id: email, type: email, server: "${SMTP_URL}", from: "Acme <no-reply@example.com>"}
 `
 
-// TestDevWithConfiguration: the configuration applies together with dev's provider and
-// inbox, before and after a reload.
+// TestDevWithConfiguration: a deployment's configuration runs here without its variables,
+// together with dev's provider and inbox, before and after a reload. Commands read what
+// dev keeps.
 func TestDevWithConfiguration(t *testing.T) {
 	t.Parallel()
 	port, err := freeport.Pick(2)
@@ -42,7 +45,13 @@ func TestDevWithConfiguration(t *testing.T) {
 	addr := fmt.Sprintf("127.0.0.1:%d", port)
 	origin := fmt.Sprintf("http://localhost:%d", port)
 	l := newProcess(t, dir, addr, devConfig)
-	l.cmd.Args = []string{"authsvc", "dev", "--config", configFile(addr), "--url", origin + "/login", "--dir", filepath.Join(dir, "dev")}
+	l.cmd.Args = []string{"authsvc", "dev", "--config", configFile(addr), "--dir", "dev"}
+	if err := os.Mkdir(filepath.Join(dir, "texts"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "texts", "subject.txt"), []byte("A subject of our own"), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	l.start()
 	eventually(t, "what is served is said", func() bool {
 		said := l.out.String()
@@ -67,7 +76,7 @@ func TestDevWithConfiguration(t *testing.T) {
 		}
 		return a
 	}
-	people := signIn(url.Values{}, "dev")
+	people := signIn(url.Values{}, "github")
 	if !strings.Contains(people.Text, "Ada Lovelace") {
 		t.Fatalf("no people at %s: %s", people.Request.URL, people.Text)
 	}
@@ -95,7 +104,11 @@ func TestDevWithConfiguration(t *testing.T) {
 	if inbox == nil {
 		t.Fatalf("no way to the inbox: %s", asked.Text)
 	}
-	link := regexp.MustCompile(`<a class="button primary" href="([^"]+)">Open the link`).FindStringSubmatch(get(inbox[1]).Text)
+	mail := get(inbox[1]).Text
+	if !strings.Contains(mail, "A subject of our own") {
+		t.Errorf("the mail does not use mail.templates: %s", mail)
+	}
+	link := regexp.MustCompile(`<a class="button primary" href="([^"]+)">Open the link`).FindStringSubmatch(mail)
 	if link == nil {
 		t.Fatal("no mail in the inbox")
 	}
@@ -103,11 +116,25 @@ func TestDevWithConfiguration(t *testing.T) {
 	if who := get("/login/session").Text; !strings.Contains(who, "new@example.com") {
 		t.Errorf("by mail as %s", who)
 	}
+	for args, want := range map[string]string{
+		"users list":                    "ada@example.com",
+		"accounts list ada@example.com": "github",
+		"migrate status":                "schema version",
+	} {
+		if code, out := l.call(append(strings.Fields(args), "--dev", "dev")...); code != exitOK || !strings.Contains(out, want) {
+			t.Errorf("%s --dev: %d\n%s", args, code, out)
+		}
+	}
 	if err := l.cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
 	if <-l.done; l.err != nil {
 		t.Errorf("it ended with %v", l.err)
+	}
+	// A configuration that does not fit the store: dev says how to start again.
+	l.writeConfig(strings.Replace(devConfig, "providers:", "compat: next-auth-v4\nproviders:", 1))
+	if code, out := l.call("dev", "--dir", "dev"); code != exitUsage || !strings.Contains(out, "note: `authsvc dev -c "+configFile(addr)+"` keeps its records in dev/configured.db: remove this file to start without them") {
+		t.Errorf("in another mode: %d\n%s", code, out)
 	}
 	for name, want := range map[string]bool{"authsvc.db": false, "dev/configured.db": true} {
 		if _, err := os.Stat(filepath.Join(dir, name)); (err == nil) != want {
@@ -166,7 +193,7 @@ func TestDevBanner(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer d.Close() //nolint:errcheck // the test ends
-			if got := (&program{ctx: t.Context()}).devBanner(s, d); strings.Contains(got, d.InboxURL()) != test.mails || !strings.Contains(got, d.Issuer()) {
+			if got := (&program{ctx: t.Context()}).devBanner(s, d, ".authsvc"); strings.Contains(got, d.InboxURL()) != test.mails || !strings.Contains(got, d.Issuer()) {
 				t.Errorf("%s", got)
 			}
 		})
@@ -193,7 +220,7 @@ func TestDevSaysWhoMay(t *testing.T) {
 				"add a person who may sign in on the provider's page, or change sign_in.allow, sign_up or rules\n"},
 		"invited": {"sign_up: {policy: invited}",
 			"may sign in: none of them\nnot: Ada Lovelace <ada@example.com>, Grace Hopper <grace@example.com>, Alan Turing <alan@example.com>, Katherine Johnson (not invited)\n" +
-				"invite a person, and the mail arrives in the inbox: AUTHSVC_URL=http://localhost:3000 AUTHSVC_STORAGE_URL=sqlite:dev.db authsvc users invite ada@example.com -c FILE\n"},
+				"invite a person, and the mail arrives in the inbox: authsvc users invite ada@example.com -c FILE --dev .authsvc\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -209,7 +236,7 @@ func TestDevSaysWhoMay(t *testing.T) {
 				d, err := devidp.Start(&s.Engine, devidp.Options{Addr: "127.0.0.1:0"})
 				if err == nil {
 					t.Cleanup(func() { d.Close() }) //nolint:errcheck // the test ends
-					p.banner = func(s *config.Settings) string { return p.whoMay(s, d.People()) }
+					p.banner = func(s *config.Settings) (string, error) { return p.whoMay(s, d.People(), ".authsvc"), nil }
 				}
 				return err
 			}
@@ -217,7 +244,11 @@ func TestDevSaysWhoMay(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for line := range strings.Lines(strings.ReplaceAll(p.banner(s), file, "FILE")) {
+			banner, err := p.banner(s)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for line := range strings.Lines(strings.ReplaceAll(banner, file, "FILE")) {
 				said += strings.TrimLeft(line, " ")
 			}
 			if diff := cmp.Diff(test.want, said); diff != "" {

@@ -31,10 +31,13 @@ type program struct {
 	configPath     string
 	stdin          io.Reader
 	stdout, stderr io.Writer
-	sink           *logSink                      // set by serve, kept across reloads; else nil
-	banner         func(*config.Settings) string // set by dev; else nil
-	adapt          func(*config.Settings) error  // set by some commands: changes the loaded settings; else nil
-	collect        func()                        // set by serve: undoes collectLess
+	sink           *logSink                               // set by serve, kept across reloads; else nil
+	banner         func(*config.Settings) (string, error) // set by dev; else nil
+	adapt          func(*config.Settings) error           // set by some commands: changes the loaded settings; else nil
+	collect        func()                                 // set by serve: undoes collectLess
+	development    bool                                   // the configuration need not be complete; see config.Input
+	noFile         bool                                   // without configPath, no file is read
+	noSignIn       bool                                   // providers need not be configured
 }
 
 // errFindings ends the program with exitFailed after everything has been printed.
@@ -58,13 +61,19 @@ func run(ctx context.Context, args, environ []string, stdin io.Reader, stdout, s
 		args = []string{"--help"}
 	}
 	setRedisLogger(newLogger(stderr, config.Log{})) // serve replaces it
-	chosen, file, err := parse(args, stdout, stderr)
+	chosen, file, devDir, err := parse(args, stdout, stderr)
 	if err != nil {
 		fmt.Fprintf(stderr, "authsvc: %v; see authsvc --help\n", err)
 		return exitUsage
 	}
 	p := &program{ctx: ctx, env: parseEnviron(environ), configPath: file, stdin: stdin, stdout: stdout, stderr: stderr}
-	code = p.finish(chosen.Run(p))
+	if devDir != "" {
+		err = p.useDev(devDir, chosen.Command())
+	}
+	if err == nil {
+		err = chosen.Run(p)
+	}
+	code = p.finish(err)
 	if p.sink != nil {
 		p.sink.close()
 	}

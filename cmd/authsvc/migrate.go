@@ -71,14 +71,15 @@ func (p *program) withStore(do func(*config.Settings, *store) error) error {
 // withOpened opens the store without changing its schema, and calls do. It creates a
 // missing store only if create is set.
 func (p *program) withOpened(create bool, do func(*config.Settings, *store) error) (err error) {
+	p.noSignIn = true
 	s, err := p.load(nil)
 	if err != nil {
-		return err
+		return p.hintDev(err)
 	}
 	if missing, err := storeIsMissing(s); err != nil {
 		return err
 	} else if missing && !create {
-		return fmt.Errorf("storage %s does not exist yet: `authsvc migrate up` creates it, as `authsvc serve` does; if it should exist, correct storage.url or the working directory", describeStorage(s))
+		return p.hintDev(fmt.Errorf("storage %s does not exist yet: `authsvc migrate up` creates it, as `authsvc serve` does; if it should exist, correct storage.url or the working directory", describeStorage(s)))
 	}
 	st, err := openStore(p.ctx, s, false)
 	if err != nil {
@@ -268,9 +269,10 @@ func (p *program) statements() error {
 // withPlanned is withSchema for commands that change nothing. If the database file does
 // not exist yet, it uses a temporary empty one.
 func (p *program) withPlanned(creates string, do func(*config.Settings, schema) error) error {
+	p.noSignIn = true
 	s, err := p.load(nil)
 	if err != nil {
-		return err
+		return p.hintDev(err)
 	}
 	missing, err := storeIsMissing(s)
 	if err != nil || !missing {

@@ -38,7 +38,11 @@ func (p *program) start(flags map[string]string) error {
 		return err
 	}
 	if p.banner != nil {
-		fmt.Fprint(p.stdout, p.banner(s))
+		text, err := p.banner(s)
+		if err != nil {
+			return err
+		}
+		fmt.Fprint(p.stdout, text)
 	}
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) // if the reader of the log is gone, a write must fail instead of ending the process
 	p.sink = newLogSink(p.stderr)
@@ -184,6 +188,7 @@ func (p *program) serveWith(s *config.Settings, st *store, srv *server) error {
 	s.Engine.Adapter = st.Adapter
 	service, err := engine.New(s.Engine)
 	if err != nil {
+		p.noteDevStore(s)
 		return errors.Join(s.Explain(err), srv.http.Close())
 	}
 	h := newOriginHandler(service, s.Engine.Logger)

@@ -30,7 +30,7 @@ func (p *program) load(flags map[string]string) (*config.Settings, error) {
 // loadSettings is load without output. It also returns settings with mistakes, for
 // their warnings.
 func (p *program) loadSettings(flags map[string]string) (*config.Settings, error) {
-	s, err := config.Load(config.Input{Path: p.configPath, Env: p.env, Flags: flags})
+	s, err := config.Load(config.Input{Path: p.configPath, Env: p.env, Flags: flags, Development: p.development, NoFile: p.noFile})
 	var all config.Mistakes
 	if errors.As(err, &all); s == nil {
 		return nil, err
@@ -39,7 +39,7 @@ func (p *program) loadSettings(flags map[string]string) (*config.Settings, error
 	if adapt == nil {
 		adapt = func(*config.Settings) error { return nil }
 	}
-	for _, check := range []func(*config.Settings) error{checkStorage, adapt, checkUpstreams, configureMail, configureDecisions, validate} {
+	for _, check := range []func(*config.Settings) error{checkStorage, configureMail, adapt, p.withoutSignIn, checkUpstreams, configureDecisions, validate} {
 		var more config.Mistakes
 		switch err := check(s); {
 		case errors.As(err, &more):
@@ -52,6 +52,15 @@ func (p *program) loadSettings(flags map[string]string) (*config.Settings, error
 		return s, all
 	}
 	return s, nil
+}
+
+// withoutSignIn adds a provider for commands that only read and change records, if the
+// settings have none. No one signs in with it.
+func (p *program) withoutSignIn(s *config.Settings) error {
+	if p.noSignIn && len(s.Engine.Providers) == 0 {
+		s.Engine.Providers = []authsvc.Provider{&authsvc.OAuth{ID: "none", OpenID: true, Issuer: nothing, Client: authsvc.Client{ID: "none", Secret: "none"}}}
+	}
+	return nil
 }
 
 // dryRunEngine returns an engine for dry runs. It calls no hooks, so that no application

@@ -40,8 +40,9 @@ func TestNewcomer(t *testing.T) {
 	}
 	steps := map[string]func(commands []string){
 		"go run ./cmd/authsvc dev": n.signIn,
-		"make build":               n.build,
+		"go install":               n.build,
 		"go mod edit":              n.importIt,
+		"authsvc dev -c":           n.tryFile,
 		"authsvc check":            n.runService,
 		"make check":               n.isTarget,
 	}
@@ -279,6 +280,35 @@ func main() {
 // path returns a PATH that contains the command, as after make build or go install.
 func (n *newcomer) path() string {
 	return "PATH=" + filepath.Join(n.home, "go", "bin") + string(os.PathListSeparator) + os.Getenv("PATH")
+}
+
+// tryFile runs the README's authsvc.yaml unchanged, and signs in with the provider that
+// lacks a client.
+func (n *newcomer) tryFile(commands []string) {
+	n.Helper()
+	dir := filepath.Join(n.home, "try")
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		n.Fatal(err)
+	}
+	n.write(filepath.Join(dir, "authsvc.yaml"), n.yaml)
+	const origin = "http://localhost:3000"
+	end := n.serve(dir, commands[0], origin+"/api/auth/providers", n.path())
+	browser, err := chromium.Start(chromium.Options{})
+	if err != nil {
+		n.Fatal(err)
+	}
+	defer browser.Close()
+	b := browser.Tab(n)
+	b.Open(origin + "/api/auth/signin")
+	b.Click(".p-github button")
+	shows(b, "Ada Lovelace")
+	b.Click("button.person")
+	b.At(origin)
+	b.Open(origin + "/api/auth/session")
+	shows(b, "ada@example.com")
+	if said := end(); !strings.Contains(said, "github       Dev ID in its place: client_id is a placeholder") {
+		n.Errorf("%s says\n%s", commands[0], said)
+	}
 }
 
 // runService takes the README's authsvc.yaml unchanged, reads which settings are

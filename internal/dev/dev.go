@@ -29,6 +29,7 @@ import (
 	"authsvc/internal/dev/mailbox"
 	"authsvc/internal/protocol/weburl"
 	"authsvc/internal/seal"
+	"authsvc/internal/text/plainlog"
 	"authsvc/mail"
 )
 
@@ -54,6 +55,9 @@ type Options struct {
 	// Upstream is a program to put behind sign-in, such as http://localhost:5173. The
 	// address then shows the program instead of dev's home page.
 	Upstream string
+	// Unread is the name of a configuration file that dev does not read, to say so. It may
+	// be empty.
+	Unread string
 	// Providers are added to the providers of dev.
 	Providers []authsvc.Provider
 	// Out gets a few lines for people.
@@ -69,6 +73,15 @@ const (
 	// programOrigin is the origin of the Go program that the home page shows.
 	programOrigin = "http://localhost:8080"
 )
+
+// StoreName names the files in Options.Dir that hold the users: StoreName.db is the
+// database, and StoreName.urls the file of [KeepURLs].
+const StoreName = "authsvc"
+
+const urlsExt = ".urls"
+
+// MailFrom is the sender of mails.
+const MailFrom = "Your application <no-reply@app.example>"
 
 // stopTimeout limits requests in flight during the shutdown.
 const stopTimeout = 2 * time.Second
@@ -129,10 +142,10 @@ func (w *world) prepare(context.Context) error {
 	if err != nil {
 		return err
 	}
-	if w.secret, err = w.keep("secret"); err != nil {
+	if w.secret, err = Keep(w.Dir, "secret"); err != nil {
 		return err
 	}
-	client, err := w.keep("client-secret")
+	client, err := Keep(w.Dir, "client-secret")
 	w.client = idp.Client{ID: clientID, Name: "your application", Secret: client,
 		RedirectURIs: []string{w.origin + "/api/auth/callback/" + providerID, programOrigin + "/api/auth/callback/" + providerID}}
 	return err
@@ -152,6 +165,30 @@ func MakeDir(dir string) error {
 		return fmt.Errorf("cannot create the dev folder: %w", err)
 	}
 	return nil
+}
+
+// KeepURLs writes the URL of the service and the issuer of the identity provider to a
+// file in the folder of dev. The records in the store are bound to both, so commands
+// that use the store read them.
+func KeepURLs(dir, name, url, issuer string) error {
+	if err := os.WriteFile(filepath.Join(dir, name+urlsExt), []byte(url+"\n"+issuer+"\n"), 0o600); err != nil {
+		return fmt.Errorf("URLs of dev: %w", err)
+	}
+	return nil
+}
+
+// ReadURLs reads the file of KeepURLs. If there is none, the error is [fs.ErrNotExist].
+func ReadURLs(dir, name string) (url, issuer string, err error) {
+	path := filepath.Join(dir, name+urlsExt)
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		return "", "", err
+	}
+	lines := strings.Fields(string(raw))
+	if len(lines) != 2 {
+		return "", "", fmt.Errorf("%s is damaged; start dev again", path)
+	}
+	return lines[0], lines[1], nil
 }
 
 // ProviderPort returns the port of the identity provider: service+1 or, if url has that
@@ -192,10 +229,10 @@ func loopbackOrigin(raw string) bool {
 	return err == nil && u.Scheme == "http" && weburl.Loopback(u.Hostname()) && raw == "http://"+u.Host
 }
 
-// keep returns the secret in a file of the folder. It creates the secret if the file is
-// missing.
-func (w *world) keep(name string) (string, error) {
-	path := filepath.Join(w.Dir, name)
+// Keep returns the secret in a file of the folder of dev. It creates the secret if the
+// file is missing.
+func Keep(dir, name string) (string, error) {
+	path := filepath.Join(dir, name)
 	raw, err := os.ReadFile(path)
 	if err == nil && len(strings.TrimSpace(string(raw))) >= 43 {
 		return strings.TrimSpace(string(raw)), nil
@@ -214,7 +251,10 @@ func (w *world) keep(name string) (string, error) {
 }
 
 func (w *world) openStore(ctx context.Context) (err error) {
-	w.store, err = sqlite.Open(ctx, filepath.Join(w.Dir, "authsvc.db"), sqlite.Options{Migrate: true})
+	if err := KeepURLs(w.Dir, StoreName, w.origin, w.issuer); err != nil {
+		return err
+	}
+	w.store, err = sqlite.Open(ctx, filepath.Join(w.Dir, StoreName+".db"), sqlite.Options{Migrate: true})
 	return err
 }
 
@@ -240,7 +280,7 @@ func (w *world) openService(context.Context) error {
 	providers := []authsvc.Provider{
 		&authsvc.OAuth{ID: providerID, Name: providerName, OpenID: true, Issuer: w.issuer,
 			Client: authsvc.Client{ID: w.client.ID, Secret: w.client.Secret}},
-		&authsvc.Email{From: "Your application <no-reply@app.example>", Send: send, InboxURL: w.local + "/inbox"},
+		&authsvc.Email{From: MailFrom, Send: send, InboxURL: w.local + "/inbox"},
 	}
 	config := authsvc.Config{
 		URL: w.origin, Secrets: []string{w.secret}, Adapter: w.store, Logger: w.Log,
@@ -322,9 +362,18 @@ func (w *world) welcome() {
   Mails           %s/inbox
   People          %s (the built-in identity provider)
   Kept in         %s
-
+%s
 Press Ctrl-C to stop.
-`, w.origin, by, w.local, w.issuer, w.Dir)
+`, w.origin, by, w.local, w.issuer, w.Dir, w.unread())
+}
+
+// unread returns a line about the configuration file that is not read, or "".
+func (w *world) unread() string {
+	if w.Unread == "" {
+		return ""
+	}
+	name := plainlog.Text(w.Unread)
+	return fmt.Sprintf("  Not read        %s (to try it: authsvc dev -c %s)\n", name, name)
 }
 
 // close stops all parts in the reverse order of their start.

@@ -45,9 +45,9 @@ func (w *world) welcomeShared() {
   Open            %s
                   (works once, for one browser)
   Kept in         %s
-
+%s
 Press Ctrl-C to stop.
-`, w.invitation(), w.Dir)
+`, w.invitation(), w.Dir, w.unread())
 }
 
 // invitation returns an address that lets one browser in.

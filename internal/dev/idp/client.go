@@ -30,6 +30,11 @@ type Client struct {
 	// RedirectURIs are compared as exact strings (RFC 9700 §2.1). An empty list accepts
 	// every http or https URI of a loopback host, for development.
 	RedirectURIs []string
+
+	// Callback, if not empty, is a URI that ends with a slash. Redirect URIs that add one
+	// segment of letters, digits, - and _ are accepted, too: a program has a callback for
+	// each of its providers.
+	Callback string
 }
 
 func (c Client) displayName() string {
@@ -44,11 +49,21 @@ func (c Client) public() bool { return c.Secret == "" && c.Key == nil }
 
 // allows reports whether an answer may be sent to the redirect URI.
 func (c Client) allows(redirectURI string) bool {
+	if segment, ok := strings.CutPrefix(redirectURI, c.Callback); ok && c.Callback != "" && plainSegment(segment) {
+		return true
+	}
 	if len(c.RedirectURIs) > 0 {
 		return slices.Contains(c.RedirectURIs, redirectURI)
 	}
 	u, err := parseRedirectURI(redirectURI)
 	return err == nil && weburl.Loopback(u.Hostname())
+}
+
+// plainSegment reports whether s can be the ID of a provider, unescaped.
+func plainSegment(s string) bool {
+	return s != "" && !strings.ContainsFunc(s, func(r rune) bool {
+		return r != '-' && r != '_' && (r < '0' || r > '9') && (r < 'A' || r > 'Z') && (r < 'a' || r > 'z')
+	})
 }
 
 // indexClients checks the clients and returns them by ID.
@@ -65,6 +80,9 @@ func indexClients(list []Client) (map[string]Client, error) {
 		}
 		if c.Secret != "" && c.Key != nil {
 			errs = append(errs, fmt.Errorf("client %q: must not have both a secret and a key", c.ID))
+		}
+		if c.Callback != "" && !strings.HasSuffix(c.Callback, "/") {
+			errs = append(errs, fmt.Errorf("client %q: callback %q must end with a slash", c.ID, c.Callback))
 		}
 		for _, raw := range c.RedirectURIs {
 			if _, err := parseRedirectURI(raw); err != nil {

@@ -46,6 +46,8 @@ type Settings struct {
 	// texts.
 	MailTemplates string
 	Log           Log
+	// Gaps holds the parts that are left out with Input.Development.
+	Gaps []Gap
 	// Warnings do not prevent the start.
 	Warnings []string
 
@@ -139,6 +141,11 @@ type Input struct {
 	Env map[string]string
 	// Flags holds values from the command line by key, such as "listen".
 	Flags map[string]string
+	// Development leaves out parts that need a value of the deployment, if the
+	// value is not available here; see [Settings.Gaps].
+	Development bool
+	// NoFile means that no file is read unless Path names one.
+	NoFile bool
 }
 
 // Load reads the settings. The error is a [Mistakes] unless the file cannot be read.
@@ -163,7 +170,7 @@ func compile(in Input, name string, raw []byte) (*Settings, error) {
 	if s.Log.Level == "debug" && strings.HasPrefix(s.Engine.URL, "https:") {
 		l.warn("log.level is debug at a public address: the log contains more about people than necessary; set it to info when you are done")
 	}
-	s.Warnings, s.sources, s.holdsSecret = l.warnings, l.sources, l.holdsSecret
+	s.Warnings, s.Gaps, s.sources, s.holdsSecret = l.warnings, l.gaps, l.sources, l.holdsSecret
 	if host, _, _ := net.SplitHostPort(s.Admin.Listen); s.Admin.Listen != "" && !strings.HasPrefix(s.Admin.Listen, "unix:") && !s.Admin.AllowRemote && !weburl.Loopback(host) {
 		l.mistakes = append(l.mistakes, s.Mistake("admin.listen", quote(s.Admin.Listen)+" is not a loopback address",
 			"write one such as 127.0.0.1:9090 or unix:/run/authsvc/admin.sock, or set admin.allow_remote if only your own machines reach it"))
@@ -185,6 +192,9 @@ func readConfig(in Input) (raw []byte, name string, exposed bool, err error) {
 		name = in.Env["AUTHSVC_CONFIG"]
 	}
 	wanted := name != ""
+	if !wanted && in.NoFile {
+		return nil, "", false, nil
+	}
 	if !wanted {
 		name = DefaultPath
 	}

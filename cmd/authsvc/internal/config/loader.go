@@ -16,6 +16,7 @@ type loader struct {
 	input    Input
 	mistakes Mistakes
 	warnings []string
+	gaps     []Gap
 	used     map[string]bool // environment variables that have a meaning
 	// holdsSecret means that the file contains a secret instead of ${NAME}.
 	holdsSecret bool
@@ -51,6 +52,9 @@ func (l *loader) settings(root value) *Settings {
 	s.Log = Log{Format: "text", Level: "info"}
 	providers, others := value{}, value{}
 	fields := s.fields()
+	if l.input.Development {
+		root.members = l.available(root.members, fields)
+	}
 	for _, m := range l.respell("", root.members, namesAt("", fields, "providers")) {
 		if m.key == "providers" {
 			providers = m.value
