@@ -48,8 +48,9 @@ func pageBlocks(t *testing.T, page, language string) (blocks []string) {
 // pageCommands lists the commands of each page that tests run, most of them with other
 // ports. In nuxt.md, `nitro build` stands for `nuxt build`, which needs a newer Node.js.
 var pageCommands = map[string][]string{
-	"next.md": {"export AUTHSVC_PROXY_KEY=$(authsvc secret)", "authsvc serve", "npx next build", "npx next start",
-		"authsvc dev --url http://localhost:3001", "npx next dev -p 3001"}, // the test of dev runs `next start`
+	"next.md": {"npm pack ../authsvc/clients/js", "npm install ./authsvc-client-0.1.0.tgz", // TestNewcomer runs the first four
+		"authsvc dev --url http://localhost:3001", "npx next dev -p 3001",
+		"export AUTHSVC_PROXY_KEY=$(authsvc secret)", "authsvc serve", "npx next build", "npx next start"},
 	"nuxt.md":      {"export AUTHSVC_PROXY_KEY=$(authsvc secret)", "authsvc serve", "npx nuxt build", "node .output/server/index.mjs"},
 	"sveltekit.md": {"export AUTHSVC_PROXY_KEY=$(authsvc secret)", "authsvc serve", "npx vite build", "node build"},
 	"vite.md":      {"authsvc dev --url http://localhost:5173", "npx vite"},
@@ -75,8 +76,8 @@ func TestFrontEndPages(t *testing.T) {
 			if other := elsewhere[name]; other != "" {
 				name = other
 			}
-			if name == "next.config.mjs" || dir == "" {
-				continue // TestFrontEndRewrites and TestFrontEndVite read it from the page
+			if name == "next.config.mjs" || name == "proxy.js" || dir == "" {
+				continue // TestFrontEndRewrites, TestNewcomer and TestFrontEndVite read it from the page
 			}
 			want, err := os.ReadFile(filepath.Join(dir, name))
 			if !ok || err != nil || string(want) != code {

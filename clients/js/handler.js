@@ -26,7 +26,9 @@ class Refusal extends Error {
 
 /** Returns the origin of the service's url and the path of its routes. Throws TypeError. */
 export function locate(url) {
-  const { protocol, origin, pathname, username, password, search, hash } = new URL(typeof url === "function" ? url() : url);
+  const given = typeof url === "function" ? url() : url;
+  if (!given) throw new TypeError("authsvc: url is not set; if it is an environment variable, set that");
+  const { protocol, origin, pathname, username, password, search, hash } = new URL(given);
   if (!/^https?:$/.test(protocol) || username || password || search || hash) {
     throw new TypeError("authsvc: url must be an http(s) URL of scheme, host and path");
   }

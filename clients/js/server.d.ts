@@ -13,9 +13,10 @@ export interface AuthOptions {
    * The address at which this server reaches the service, such as
    * `http://auth.internal:3000`: one of its `internal_hosts`, or its public
    * address. A path in it replaces `/api/auth`. A function is called for every
-   * request, so a build needs no environment variables.
+   * request, so a build needs no environment variables. Undefined, such as a
+   * variable that is not set, is a TypeError.
    */
-  url: string | URL | (() => string | URL);
+  url: string | URL | undefined | (() => string | URL | undefined);
   /** The complete name of the session cookie, if `cookies.session` or `cookies.prefix` of the service is set. */
   cookie?: string;
   /** Milliseconds that the service may take to answer; default 5000. */
@@ -84,9 +85,10 @@ export declare function protect<S = Session, R extends Request = Request, M exte
 export interface HandlerOptions {
   /**
    * The address at which this server reaches the service. A path in it replaces
-   * `/api/auth`, here and there. A function is called for every request.
+   * `/api/auth`, here and there. A function is called for every request. Undefined,
+   * such as a variable that is not set, is a TypeError.
    */
-  url: string | URL | (() => string | URL);
+  url: string | URL | undefined | (() => string | URL | undefined);
   /**
    * One of the service's `proxy_keys`, which shows the service that a request comes
    * from this server. Leave it out if this server's address is among its

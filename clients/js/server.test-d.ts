@@ -56,6 +56,8 @@ export const kit: (event: { request: Request; url: URL; getClientAddress(): stri
 export const nuxt: (event: { node: { req: object; res: object }; web?: { request?: Request }; path: string }) => unknown = pass;
 export const nuxt2: (event: { req: Request; url: URL }) => unknown = pass;
 export const given: Response = await handler({ url: new URL("https://auth.example.com"), key: "k", origin: "https://app.example.com", timeout: 1000, fetch })(request);
+declare const variable: string | undefined; // as process.env has it
+export const fromEnvironment = [handler({ url: () => variable, key: () => variable }), protect({ url: variable }), auth(request, { url: variable })];
 
 // Lines that must not compile.
 // @ts-expect-error url is missing

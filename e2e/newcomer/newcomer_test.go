@@ -1,8 +1,9 @@
 //go:build newcomer
 
 // Package newcomer follows the README literally, in a fresh clone with an empty home
-// directory: every command that it shows, a sign-in in a browser, and typical
-// mistakes of the first day. It uses port 3000 and takes minutes:
+// directory: every command that it shows, a sign-in in a browser, typical mistakes of
+// the first day, and a Next.js application. It uses ports 3000 to 3002 and takes
+// minutes:
 //
 //	make newcomer
 package newcomer
@@ -84,6 +85,9 @@ func TestNewcomer(t *testing.T) {
 		t.Errorf("the README does not show %q", start)
 	}
 	n.makeMistakes()
+	begun := time.Now()
+	n.useNext()
+	t.Logf("docs/front-ends/next.md: %v", time.Since(begun).Round(time.Second))
 }
 
 // arrive clones the repository. It uses only the machine's programs, and the caches

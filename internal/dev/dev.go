@@ -123,6 +123,9 @@ type world struct {
 	servers []*http.Server
 	failed  chan error
 	proxied sync.Once // prints the line about a proxy that changes the Host header
+	strayed sync.Once // prints the line about a front end that --url does not name
+	named   sync.Once // prints the line about X-Forwarded-Host
+	asked   sync.Once // prints the line about internal_hosts
 	untold  sync.Map  // events that wait for their log line, by request
 }
 
@@ -289,6 +292,9 @@ func (w *world) openService(context.Context) error {
 		Events:    authsvc.Events{Audit: w.tell},
 		Account:   authsvc.AccountOptions{Delete: true},
 	}
+	if w.hasFront() {
+		w.passedOn(&config)
+	}
 	if w.Upstream != "" {
 		config.Gate.Hosts = []authsvc.GateHost{{Origin: w.origin, Upstream: w.Upstream}}
 	}
@@ -350,7 +356,7 @@ func (w *world) welcome() {
 		return
 	}
 	by := ""
-	if w.origin != w.local {
+	if w.hasFront() {
 		by = fmt.Sprintf(" (yours; it passes /api/auth on)\n  authsvc         %s", w.local)
 	}
 	if w.Upstream != "" {

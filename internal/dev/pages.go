@@ -3,10 +3,8 @@ package dev
 import (
 	"embed"
 	"encoding/json"
-	"fmt"
 	"net/http"
 	"net/url"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -15,7 +13,6 @@ import (
 	"authsvc/internal/dev/idp"
 	"authsvc/internal/protocol/weburl"
 	"authsvc/internal/seal"
-	"authsvc/internal/text/plainlog"
 )
 
 //go:embed pages
@@ -60,46 +57,17 @@ func (w *world) behind(pages *http.ServeMux) http.Handler {
 	})
 }
 
-// guard passes requests for the service's routes to the service unchanged. It answers
-// only to the hosts of dev: a name that an attacker points at 127.0.0.1 must not reach
-// the inbox (DNS rebinding).
-func (w *world) guard(next http.Handler) http.Handler {
-	host := func(origin string) string {
-		return strings.TrimPrefix(strings.TrimPrefix(origin, "https://"), "http://")
-	}
-	hosts := []string{host(w.origin), host(w.local)}
-	return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
-		switch {
-		case !slices.Contains(hosts, r.Host) && w.renamed(r):
-			http.Error(rw, "the development server must pass on the Host header (Vite: changeOrigin: false); open "+w.origin, http.StatusMisdirectedRequest)
-			w.proxied.Do(func() {
-				fmt.Fprintf(w.Out, "Requests arrive with the Host %s instead of the host of %s: the server in between must pass it on (Vite: changeOrigin: false).\n",
-					plainlog.Text(r.Host), w.origin)
-			})
-		case !slices.Contains(hosts, r.Host) && w.otherName(r):
-			http.Redirect(rw, r, w.local+r.URL.RequestURI(), http.StatusTemporaryRedirect) // #nosec G710 -- our own origin, and otherName wants a path
-		case !slices.Contains(hosts, r.Host):
-			http.Error(rw, "open "+w.local, http.StatusMisdirectedRequest)
-		case r.URL.Path == "/api/auth" || strings.HasPrefix(r.URL.Path, "/api/auth/"):
-			w.service.ServeHTTP(rw, r)
-		default:
-			next.ServeHTTP(rw, r)
-		}
-	})
-}
-
-// renamed reports whether a request for the service comes from the development server
-// of --url with a Host of its own. A redirect would not help its pages.
-func (w *world) renamed(r *http.Request) bool {
-	return w.URL != "" && (r.URL.Path == "/api/auth" || strings.HasPrefix(r.URL.Path, "/api/auth/"))
-}
-
 // otherName reports whether the user opened another name of this machine. Cookies would
 // differ there.
 func (w *world) otherName(r *http.Request) bool {
-	u := url.URL{Host: r.Host}
 	get := r.Method == http.MethodGet || r.Method == http.MethodHead
-	return get && weburl.Loopback(u.Hostname()) && u.Port() == strconv.Itoa(w.Port) && strings.HasPrefix(r.URL.Path, "/") && !strings.HasPrefix(r.URL.Path, "//")
+	return get && w.ownName(r.Host) && strings.HasPrefix(r.URL.Path, "/") && !strings.HasPrefix(r.URL.Path, "//")
+}
+
+// ownName reports whether a host is a name of this machine with the port of dev.
+func (w *world) ownName(host string) bool {
+	u := url.URL{Host: host}
+	return weburl.Loopback(u.Hostname()) && u.Port() == strconv.Itoa(w.Port)
 }
 
 // site renders the pages of dev.

@@ -246,6 +246,91 @@ func TestOtherURL(t *testing.T) {
 	}
 }
 
+// TestFrontEnd: behind a server of --url, dev refuses what serve refuses: at its own
+// address it answers only the application's server, unless X-Forwarded-Host names the
+// server of --url.
+func TestFrontEnd(t *testing.T) {
+	t.Parallel()
+	port, err := freeport.Pick(3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	own, front := fmt.Sprintf("localhost:%d", port), fmt.Sprintf("localhost:%d", port+1)
+	out := &logbuffer.Buffer{}
+	start(t, out, dev.Options{Dir: t.TempDir(), Host: "localhost", Port: port, URL: "http://" + front, Out: out, Log: slog.New(slog.NewTextHandler(out, nil))})
+	const said = "serve needs forwarded_host: true, and trusted_proxies or proxy_keys"
+	for _, c := range []struct {
+		method, path, host, forwarded string
+		status                        int
+	}{
+		{"GET", "/api/auth/signin", own, "", 421},
+		{"GET", "/api/auth/csrf", own, "", 421},
+		{"POST", "/api/auth/session", own, "", 421},
+		{"GET", "/api/auth/signin", own, "evil.example", 421},
+		{"GET", "/api/auth/signin", own, own, 421},
+		{"GET", "/api/auth/signin", fmt.Sprintf("evil.example:%d", port), front, 421},
+		{"GET", "/inbox", fmt.Sprintf("evil.example:%d", port), front, 421},
+		{"GET", "/api/auth/session", own, "", 200},
+		{"GET", "/inbox", own, "", 200},
+		{"GET", "/api/auth/signin", own, front, 200},
+		{"GET", "/api/auth/csrf", fmt.Sprintf("127.0.0.1:%d", port), front, 200},
+	} {
+		if heard := strings.Contains(out.String(), said); heard != (c.path == "/api/auth/csrf" && c.forwarded == front) {
+			t.Errorf("before %+v: says what serve needs: %t\n%s", c, heard, out)
+		}
+		r, err := http.NewRequestWithContext(t.Context(), c.method, fmt.Sprintf("http://127.0.0.1:%d%s", port, c.path), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.Host = c.host; c.forwarded != "" {
+			r.Header.Set("X-Forwarded-Host", c.forwarded)
+			r.Header.Set("X-Forwarded-For", "127.0.0.1")
+		}
+		res, err := staying(t).Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		res.Body.Close()
+		if res.StatusCode != c.status {
+			t.Errorf("%+v: %s", c, res.Status)
+		}
+	}
+	if n := strings.Count(out.String(), "list the host and port that it uses there in internal_hosts"); n != 1 {
+		t.Errorf("says %d times that the application's server asks\n%s", n, out)
+	}
+	if strings.Contains(out.String(), "level=WARN") {
+		t.Errorf("it warns:\n%s", out)
+	}
+}
+
+// TestFrontEndWithoutURL: a server that passes requests on is told about --url, once.
+func TestFrontEndWithoutURL(t *testing.T) {
+	t.Parallel()
+	port := freePorts(t)
+	out := &logbuffer.Buffer{}
+	start(t, out, dev.Options{Dir: t.TempDir(), Host: "localhost", Port: port, Out: out, Log: slog.New(slog.DiscardHandler)})
+	own := fmt.Sprintf("localhost:%d", port)
+	for _, c := range []struct {
+		forwarded string
+		told      int
+	}{{own, 0}, {"app.example", 0}, {"", 0}, {"localhost:1", 1}, {"localhost:1", 1}} {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, fmt.Sprintf("http://127.0.0.1:%d/api/auth/session", port), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Host = own
+		r.Header.Set("X-Forwarded-Host", c.forwarded)
+		res, err := staying(t).Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		res.Body.Close()
+		if n := strings.Count(out.String(), "start authsvc dev --url http://localhost:1\n"); res.StatusCode != http.StatusOK || n != c.told {
+			t.Errorf("X-Forwarded-Host %q: %s, told %d times\n%s", c.forwarded, res.Status, n, out)
+		}
+	}
+}
+
 // TestFolder: a new folder is excluded from Git. An existing folder is left as it is.
 func TestFolder(t *testing.T) {
 	t.Parallel()

@@ -296,6 +296,7 @@ test("wrong options throw a TypeError at once", () => {
     assert.throws(() => handler({ url: "http://x", ...more }), TypeError, JSON.stringify(more));
   }
   assert.throws(() => handler(), TypeError);
+  assert.throws(() => handler({ url: undefined }), { message: "authsvc: url is not set; if it is an environment variable, set that" });
   handler({ url: new URL("http://x"), key: KEY, origin: "https://app.example.com" });
 });
 

@@ -30,6 +30,8 @@ var program = []mutation{
 	{"sqlite/exposed-in-compat", "cmd/authsvc", "migrate, !sameCompat(s.Engine.Compat, authsvc.CompatNone)", "migrate, false", "./cmd/authsvc"},
 	{"dev/inbox-of-another-site", "internal/dev/devsite", "err := http.NewCrossOriginProtection().Check(r); err != nil {", "false {", "./internal/dev"},
 	{"dev/gate", "internal/dev", "if !w.gate.knows(r) {", "if false {", "./internal/dev"},
+	{"dev/forwarded-host-of-another-name", "internal/dev", "if forService(r) && w.ownName(r.Host) {", "if true {", "./internal/dev"},
+	{"dev/own-address-behind-a-front-end", "internal/dev", "w.hasFront() && !asked", "w.hasFront() && asked && false", "./internal/dev"},
 	{"dev/token", "internal/dev", "|| subtle.ConstantTimeCompare(sum[:], g.unused[:]) != 1 {", "|| subtle.ConstantTimeCompare(sum[:], g.unused[:]) > 1 {", "./internal/dev"},
 	{"dev/mail-runs-nothing", "internal/dev/devsite", `setHeaders(w.Header(), "no-referrer", mailPolicy)`, `setHeaders(w.Header(), "no-referrer", "frame-ancestors 'self'")`, "./internal/dev"},
 	{"probe/hole-by-echo", "cmd/authsvc/internal/probe", "case got.echo != nil:\n\t\treturn Hole", "case " + never + "got.echo != nil:\n\t\treturn Hole", "./cmd/authsvc/internal/probe"},

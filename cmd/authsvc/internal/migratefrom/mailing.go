@@ -37,7 +37,13 @@ func (p *providerEntry) email() *providerEntry {
 	for _, key := range keysOf(p.options) {
 		n := p.options[key]
 		switch key {
-		case "id", "type", "name", "server", "from", "apiKey":
+		case "id", "type", "server", "from", "apiKey":
+		case "name":
+			if v := p.plain(n); v.kind == textNode {
+				p.keys.set("name", literally(v.text))
+			} else {
+				p.add(Open, p.part(), n, "not understood: the name; set name")
+			}
 		case "maxAge":
 			if seconds, known := p.number(n); known && seconds >= 60 && seconds <= 86400 {
 				p.keys.set("max_age", duration(seconds))
@@ -48,6 +54,8 @@ func (p *providerEntry) email() *providerEntry {
 			p.add(Open, p.part(), n, "your own mail: write its text as a template (docs/mails.md)")
 		case "generateVerificationToken", "normalizeIdentifier":
 			p.add(Note, p.part(), n, "%s is not used: authsvc makes links and normalises addresses itself", key)
+		case "secret":
+			p.add(Note, p.part(), n, "secret is not used: links that are in the mail during the move no longer work")
 		default:
 			p.add(Open, p.part(), n, "the option %s has no counterpart", key)
 		}
@@ -61,14 +69,15 @@ func (p *providerEntry) server() string {
 	const use = "the mail server: smtp://USER:PASSWORD@HOST:587, with special characters of the password percent-encoded"
 	variable := "AUTHSVC_" + p.suffix() + "_SERVER"
 	if relay, ok := relays[p.kind]; ok {
-		key := "AUTH_" + p.suffix() + "_KEY"
+		key, at := "AUTH_"+p.suffix()+"_KEY", p.at
 		if n, given := p.options["apiKey"]; given {
+			at = n
 			if key = p.variable(n); key == "" {
 				p.add(Open, p.part(), n, "apiKey is not read from an environment variable: put it into AUTH_%s_KEY", p.suffix())
 				key = "AUTH_" + p.suffix() + "_KEY"
 			}
 		}
-		p.add(Note, p.part(), p.at, "authsvc sends by SMTP, through %s with the same key", relay[1])
+		p.add(Note, p.part(), at, "authsvc sends by SMTP, through %s with the same key", relay[1])
 		return "smtp://" + relay[0] + ":" + p.use(key, "the key at "+p.kind) + "@" + relay[1]
 	}
 	n, ok := p.options["server"]
@@ -139,6 +148,11 @@ func (p *providerEntry) credentials() *providerEntry {
 		at = n
 	}
 	p.add(Open, p.part(), at, "authorize() must become a route that a hook asks (docs/rules.md#credentials)")
+	for _, key := range keysOf(p.options) {
+		if !slices.Contains([]string{"id", "name", "type", "credentials", "authorize"}, key) {
+			p.add(Open, p.part(), p.options[key], "the option %s has no counterpart", key)
+		}
+	}
 	return p
 }
 

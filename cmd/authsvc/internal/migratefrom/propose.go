@@ -169,6 +169,19 @@ func (r *reader) readSession() {
 		r.add(Open, "session", strategy, "strategy is not understood; the proposal has %s", r.strategy())
 	}
 	r.add(OK, "session", strategy, "strategy %s", r.strategy())
+	session, _ := r.given("session")
+	if session.in == nil {
+		return
+	}
+	r.each(session, "session", func(key string, value node) {
+		switch key {
+		case "strategy", "maxAge", "updateAge", "jwt":
+		case "generateSessionToken":
+			r.add(Note, "session", value, "generateSessionToken is not used: authsvc makes each token itself")
+		default:
+			r.add(Open, "session", value, "%s has no counterpart", key)
+		}
+	})
 }
 
 func (r *reader) strategy() string {
@@ -211,6 +224,9 @@ func (r *reader) sessionKeys() mapping {
 			continue
 		}
 		seconds, known := r.number(n)
+		if o.option == "updateAge" && r.resolve(n).text == "0" { // at each use
+			seconds, known = 0, true
+		}
 		if !known {
 			r.add(Open, "session", n, "%s is not understood; set session.%s", o.option, o.key)
 			continue
@@ -256,6 +272,9 @@ func (r *reader) number(n node) (int, bool) {
 
 // duration returns a number of seconds in the largest unit that fits.
 func duration(seconds int) literal {
+	if seconds == 0 {
+		return "0s"
+	}
 	for _, unit := range []struct {
 		name string
 		size int

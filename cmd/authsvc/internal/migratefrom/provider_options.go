@@ -31,13 +31,28 @@ func (p *providerEntry) common() {
 			}
 		case "enterprise":
 			p.add(Open, p.part(), n, "enterprise: set issuer, authorization_url, token_url and userinfo_url to your server")
-		case "id", "name", "type", "clientId", "clientSecret", "idToken", "version", "tenantId", "teamId", "keyId", "privateKey", "baseUrl", "apiKey", "shop", "organization", "connection", "accountId", "domain", "userAgent", "authority":
+		case "id", "name", "type", "clientId", "clientSecret", "tenantId", "teamId", "keyId", "privateKey", "baseUrl", "apiKey", "shop", "organization", "connection", "accountId", "domain", "userAgent", "authority":
 			// read elsewhere
+		case "idToken":
+			p.add(Note, p.part(), n, "idToken is not needed: authsvc reads the ID token of every provider with an issuer")
+		case "version":
+			p.oauthVersion(n)
 		case "account":
 			p.add(Open, p.part(), n, "account(): authsvc stores the tokens that the provider sends, and cannot change them")
 		default:
 			p.add(Open, p.part(), n, "the option %s has no counterpart", key)
 		}
+	}
+}
+
+// oauthVersion reads the version of OAuth. The built-in provider twitter is chosen by it.
+func (p *providerEntry) oauthVersion(n node) {
+	switch version := p.plain(n).text; {
+	case p.builtIn:
+	case strings.HasPrefix(version, "2"):
+		p.add(Note, p.part(), n, "version %s: the type oauth2 stands for it", version)
+	default:
+		p.add(Open, p.part(), n, "version: write a provider of OAuth 1.0a as type oauth1 (docs/configuration.md)")
 	}
 }
 

@@ -67,6 +67,8 @@ func (r *reader) cookieOptions(cookie string, n node, domains map[string]bool) {
 			} else if !v.isName("undefined") {
 				r.add(Open, "cookies", value, "not understood: the domain of %s; set cookies.domain", cookie)
 			}
+		case key == "secure" && v.isName("false"):
+			r.add(Note, "cookies", value, "secure of %s follows from url: with https, cookies are secure", cookie)
 		case key == "path" && v.text == "/", key == "httpOnly" && v.isName("true"), key == "sameSite" && strings.EqualFold(v.text, "lax"), key == "secure":
 		default:
 			r.add(Open, "cookies", value, "%s of %s cannot be changed: authsvc sets HttpOnly, SameSite=Lax, Path=/ and, with https, Secure", key, cookie)
