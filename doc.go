@@ -32,7 +32,7 @@
 //
 // # Routes
 //
-// The routes are the HTTP interface of NextAuth.js (label v4-unreleased). The
+// The routes are the HTTP interface of NextAuth.js 4. The
 // unmodified next-auth/react client works against them.
 //
 //	GET       {base}/signin              the sign-in page

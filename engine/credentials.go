@@ -62,9 +62,9 @@ func (f *credentialsFlow) complete(rq *request) outcome {
 	}
 	if err != nil {
 		if event, reason := refusal(err, "by Authorize"); event == "sign_in.failed" {
-			rq.audit(event, authsvc.CodeCredentialsSignin, reason)
+			rq.audit(event, authsvc.CodeCredentialsSignin, reason, err)
 		} else {
-			rq.audit("credentials.refused", authsvc.CodeCredentialsSignin, reason)
+			rq.audit("credentials.refused", authsvc.CodeCredentialsSignin, reason, err)
 		}
 		return fail(authsvc.CodeCredentialsSignin, err)
 	}

@@ -163,7 +163,7 @@ func (dk *desk) signOutReturn(rq *request) outcome {
 // signOutUnknown answers a request about a sign-out that this browser is not known to
 // have begun.
 func (dk *desk) signOutUnknown(rq *request, refused *authError) outcome {
-	if rq.audit("sign_out.return_refused", "", "the state does not belong to this browser") {
+	if rq.audit("sign_out.return_refused", "", "the state does not belong to this browser", refused) {
 		dk.Log.Info("a step of a sign-out came without a valid state", "request", rq.requestID(), "cause", refused)
 	}
 	return redirect{to: rq.origin}

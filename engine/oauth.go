@@ -49,9 +49,12 @@ func (f *oauthFlow) info() info { return f.wire }
 // check fetches the provider's metadata.
 func (f *oauthFlow) check(ctx context.Context) error {
 	_, err := f.oidc.Metadata(ctx)
+	var mismatch *oidc.Mismatch
 	switch {
 	case errors.Is(err, oidc.ErrAssertionAlg):
 		return fmt.Errorf("%w; use a private key for one of the algorithms that it names", err)
+	case errors.As(err, &mismatch):
+		return fmt.Errorf("%w; if the document is of the provider that you mean, write its issuer into the configuration, exactly as it is there", err)
 	case err != nil:
 		return fmt.Errorf("%w; check that the issuer %s is correct and that this machine can reach it", err, f.Issuer)
 	}
@@ -121,7 +124,7 @@ func (f *oauthFlow) ask(rq *request, tx *transaction, caller map[string]string) 
 	to, err := f.oidc.AuthorizationURL(rq.ctx, ask)
 	if err != nil {
 		rq.expireCookie(f.room.desk.txName(tx.State), "")
-		return fail(authsvc.CodeOAuthSignin, err)
+		return fail(authsvc.CodeOAuthSignin, f.explain(err))
 	}
 	return redirect{to: to}
 }
@@ -184,7 +187,8 @@ func (f *oauthFlow) complete(rq *request) outcome {
 		if !tx.Repeated && f.pageExpired(a.refusal) {
 			expired = tx
 		}
-		return f.identify(rq, tx, a)
+		id, err := f.identify(rq, tx, a)
+		return id, f.explain(err)
 	})
 	if expired != nil {
 		return f.repeat(rq, *expired, a.refusal)

@@ -53,7 +53,7 @@ func (f *oauth1Flow) begin(rq *request) outcome {
 		err = errors.New("oauth_callback_confirmed is missing: the service speaks OAuth 1.0, not 1.0a")
 	}
 	if err != nil {
-		return fail(authsvc.CodeOAuthSignin, fmt.Errorf("request token: %w", err))
+		return fail(authsvc.CodeOAuthSignin, f.explain(fmt.Errorf("request token: %w", err)))
 	}
 	tx.Token, tx.TokenSecret = a.Token, a.Secret
 	to, err := url.Parse(f.AuthorizationURL)

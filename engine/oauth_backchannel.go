@@ -157,7 +157,7 @@ func (oa *oauthRoom) logoutFailed(rq *request, code, description string, cause e
 }
 
 func (oa *oauthRoom) logoutAnswer(rq *request, event, code, description string, cause error) outcome {
-	if rq.audit(event, "", description) {
+	if rq.audit(event, "", description, cause) {
 		oa.Log.Warn("logout token refused", "provider", rq.providerID(), "request", rq.requestID(), "cause", cause)
 	}
 	return object{v: map[string]string{"error": code, "error_description": description}, status: http.StatusBadRequest}

@@ -184,6 +184,11 @@ func (f *oauthFlow) checkFields(b *builder) {
 	if f.openID && !slices.Contains(strings.Fields(f.Scope), "openid") {
 		b.fail("Scope", "lacks openid", "add it: OpenID Connect returns no ID token without it")
 	}
+	for _, document := range []string{"/.well-known/openid-configuration", "/.well-known/oauth-authorization-server"} {
+		if issuer, found := strings.CutSuffix(strings.TrimRight(f.Issuer, "/"), document); found {
+			b.fail("Issuer", "ends in "+document+", so it is the address of a document about the issuer", "write what precedes that, as in the member issuer of the document: "+text.Printable(issuer, 200))
+		}
+	}
 	if f.InitiateLogin && f.Issuer == "" {
 		b.fail("InitiateLogin", "is set, but the provider has no issuer to compare with the parameter iss", "set the issuer, or leave it out")
 	}

@@ -43,7 +43,7 @@ func (f *oauthFlow) refresh(ctx context.Context, a authsvc.Account) (authsvc.Acc
 		}
 	}
 	if err != nil {
-		return authsvc.Account{}, err
+		return authsvc.Account{}, f.explain(err)
 	}
 	return f.withTokens(ctx, a, tokens)
 }

@@ -28,13 +28,33 @@ func (r refusalText) String() string {
 	return s
 }
 
-// refusal returns the error for a refusal by the provider.
-func (f *oauthFlow) refusal(r refusalText) error {
-	if f.denied(r) {
-		return fmt.Errorf("%w: %s", errDenied, r)
-	}
-	return fmt.Errorf("the provider answered with %s", r)
+// A providerRefusal is a refusal that the browser brought back from the provider.
+type providerRefusal struct {
+	refusalText
+	denied bool // the person refused
 }
+
+// Error quotes the provider.
+func (r *providerRefusal) Error() string {
+	if r.denied {
+		return errDenied.Error() + ": " + r.refusalText.String()
+	}
+	return "the provider answered with " + r.refusalText.String()
+}
+
+// Unwrap returns errDenied if the person refused.
+func (r *providerRefusal) Unwrap() error {
+	if r.denied {
+		return errDenied
+	}
+	return nil
+}
+
+// QuotesRequest implements [audit.Quoting].
+func (*providerRefusal) QuotesRequest() {}
+
+// refusal returns the error for a refusal by the provider.
+func (f *oauthFlow) refusal(r refusalText) error { return &providerRefusal{r, f.denied(r)} }
 
 // denied reports whether a refusal means that the person refused.
 func (f *oauthFlow) denied(r refusalText) bool {

@@ -103,6 +103,14 @@ func (s *Service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	rq.respond(w, rq.act())
 }
 
+// RefuseHost answers a request for a host that the program does not serve with 421. If
+// a browser on this machine used another name of this machine, such as 127.0.0.1 for
+// localhost, the answer is a page that links to the origin of URL.
+func (s *Service) RefuseHost(w http.ResponseWriter, r *http.Request) {
+	rq := s.site.newRequest(r)
+	rq.respond(w, otherHost(rq))
+}
+
 // BaseURL returns the address of the routes, scheme://host[:port]/path. This is
 // Config.URL without a default port, and with the default path if it has none.
 func (s *Service) BaseURL() string { return s.site.base }

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"time"
 
@@ -13,14 +14,16 @@ import (
 // audit records the result of a request. Each request has at most one such event; use
 // note for other facts. audit reports whether the event was recorded. If not, it was
 // counted as a repetition, and the caller must not write log lines about it either.
-func (rq *request) audit(name string, code authsvc.ErrorCode, reason string) (recorded bool) {
+// Pass the cause that those lines have, because only results with the same reason and
+// cause are repetitions.
+func (rq *request) audit(name string, code authsvc.ErrorCode, reason string, cause ...error) (recorded bool) {
 	rq.audited = true
-	rq.quiet = !rq.note(authsvc.AuditEvent{Name: name, Code: code, Reason: reason, UserID: rq.auditUser})
+	rq.quiet = !rq.note(authsvc.AuditEvent{Name: name, Code: code, Reason: reason, UserID: rq.auditUser}, cause...)
 	return !rq.quiet
 }
 
 // note records an event with the client of the request. It returns what audit returns.
-func (rq *request) note(e authsvc.AuditEvent) (recorded bool) {
+func (rq *request) note(e authsvc.AuditEvent, cause ...error) (recorded bool) {
 	if e.Provider == "" {
 		e.Provider = rq.providerID()
 	}
@@ -28,7 +31,7 @@ func (rq *request) note(e authsvc.AuditEvent) (recorded bool) {
 		e.ClientIP = ip.String()
 	}
 	e.RequestID, e.UserAgent = rq.requestID(), rq.r.UserAgent()
-	return rq.auditor.RecordLimited(rq.ctx, rq.networkKey(), e)
+	return rq.auditor.RecordLimited(rq.ctx, rq.networkKey(), e, errors.Join(cause...))
 }
 
 // auditRefusal records a refusal, or a failure if a fault caused it.
@@ -41,10 +44,10 @@ func (rq *request) auditRefusal(e *authError) {
 		verb = ".failed"
 	}
 	if rq.signsOut {
-		rq.audit("sign_out.failed", e.Code, reason(e))
+		rq.audit("sign_out.failed", e.Code, reason(e), e.Err)
 		return
 	}
-	rq.audit("sign_in"+verb, e.Code, reason(e))
+	rq.audit("sign_in"+verb, e.Code, reason(e), e.Err)
 }
 
 // WithActor returns a context that says who calls methods of a Service, if this is not

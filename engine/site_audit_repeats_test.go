@@ -6,7 +6,9 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -104,6 +106,74 @@ func TestRepeatedRefusalsAreCounted(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestEachCauseIsLogged: if sign-ins of one client fail for several causes within a
+// minute, the log has a line for each, and a count points to such a line. A client that
+// makes up causes cannot fill the log.
+func TestEachCauseIsLogged(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var mu sync.Mutex
+		var reasons []string
+		w := arena.EnterInMemory(t, func(c *authsvc.Config) {
+			c.Events.Audit = func(_ context.Context, e authsvc.AuditEvent) {
+				mu.Lock()
+				defer mu.Unlock()
+				if e.Name == "sign_in.refused" {
+					reasons = append(reasons, e.Reason)
+				}
+			}
+			c.RateLimit.Disabled, c.RateLimit.SignIn = false, authsvc.Rate{N: 10_000, Per: time.Minute}
+		})
+		b := w.Browser()
+		for _, code := range []string{"invalid_client", "invalid_client", "invalid_grant", "invalid_client", "invalid_grant"} {
+			refusesTokens(http.StatusBadRequest, code)(w.OP.Provider)
+			b.Get(b.Approve(w.OP, b.Begin("op"), "ada"))
+		}
+		lines := refusalLines(w)
+		if len(lines) != 2 || !strings.Contains(lines[0], "invalid_client") || !strings.Contains(lines[1], "invalid_grant") {
+			t.Errorf("the log has %q", lines)
+		}
+		start := len(w.Logs.String())
+		for i := range 500 {
+			refuse(t, b, b.Begin("op"), "error", "server_error", "error_description", fmt.Sprint("made up ", i))
+		}
+		if n := len(w.Logs.String()) - start; n > 24<<10 {
+			t.Errorf("500 causes that were made up are %d bytes of log", n)
+		}
+		refusesTokens(http.StatusBadRequest, "invalid_request")(w.OP.Provider)
+		b.Get(b.Approve(w.OP, b.Begin("op"), "ada"))
+		if lines := refusalLines(w); !strings.Contains(lines[len(lines)-1], "invalid_request") {
+			t.Errorf("a cause after many that were made up is not in the log; the last is %s", lines[len(lines)-1])
+		}
+		time.Sleep(2 * time.Minute)
+		synctest.Wait()
+		if err := w.Close(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		counts := 0
+		mu.Lock()
+		defer mu.Unlock()
+		for _, reason := range reasons {
+			before, found := strings.CutSuffix(reason, " more from there within a minute)")
+			if !found {
+				continue
+			}
+			counts++
+			if id, points := strings.CutPrefix(before, "the log line of request "); points {
+				id, _, _ = strings.Cut(id, " ")
+				if !slices.ContainsFunc(refusalLines(w), func(line string) bool { return strings.Contains(line, " request="+id+" ") }) {
+					t.Errorf("%q points to no line", reason)
+				}
+			} else if !strings.HasPrefix(before, "more than 16 different causes (") {
+				t.Errorf("%q", reason)
+			}
+		}
+		if counts != 3 {
+			t.Errorf("%d counts of repetitions, want one for each of two causes, and one for the others", counts)
+		}
+	})
 }
 
 // TestRefusalsAreAllRecordedWithoutLimits: with RateLimit.Disabled, every refusal is

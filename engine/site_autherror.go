@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	"authsvc"
+	"authsvc/engine/internal/audit"
 	"authsvc/engine/internal/fleet"
 	"authsvc/internal/protocol/outbound"
 )
@@ -35,7 +36,7 @@ func reason(e *authError) string {
 	case errors.As(e.Err, &why):
 		return string(why)
 	}
-	return "the log line of this request says why"
+	return audit.InLog
 }
 
 // An authError is a refusal: Code is for the page, Err for the log.
@@ -125,6 +126,19 @@ type notAllowedError struct {
 func (e notAllowedError) Error() string {
 	return because("no sign-in condition (sign_in.allow) is met", e.shape)
 }
+
+// An operatorMistake is a refusal that people cannot avoid: the provider does not accept
+// the configuration. It is logged as a warning, with the field and the fix.
+type operatorMistake struct {
+	problem, field, fix string
+	err                 error // what the provider answered
+}
+
+// Error joins the problem and the provider's answer.
+func (m *operatorMistake) Error() string { return m.problem + ": " + m.err.Error() }
+
+// Unwrap returns the error that showed the mistake.
+func (m *operatorMistake) Unwrap() error { return m.err }
 
 // because adds the shape of a claim to the reason of a refusal.
 func because(reason, shape string) string {

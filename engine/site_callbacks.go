@@ -35,7 +35,7 @@ func refusal(err error, by string) (event, reason string) {
 // refuseSignIn audits a callback's refusal of a sign-in and answers it.
 func refuseSignIn(rq *request, err error, by string) outcome {
 	event, reason := refusal(err, by)
-	rq.audit(event, authsvc.CodeAccessDenied, reason)
+	rq.audit(event, authsvc.CodeAccessDenied, reason, err)
 	return fail(authsvc.CodeAccessDenied, err)
 }
 

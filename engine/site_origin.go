@@ -2,11 +2,13 @@ package engine
 
 import (
 	"net/http"
+	"net/netip"
 	"strings"
 
 	"authsvc"
 	"authsvc/internal/protocol/weburl"
 	"authsvc/internal/text"
+	"authsvc/internal/text/pages"
 )
 
 // sameSite is a second check in addition to the CSRF token, for POSTs that change
@@ -82,6 +84,36 @@ func misdirected(rq *request) outcome {
 
 // notServed answers requests for hosts that are not served.
 var notServed = problem{status: http.StatusMisdirectedRequest, text: "this host is not served here"}
+
+// otherHost answers a request for a host that the program does not serve.
+func otherHost(rq *request) outcome {
+	rq.internal = true // the answer is neither for scripts of the origin nor for other origins
+	if !onThisMachine(rq.r) {
+		return notServed
+	}
+	if path, below := strings.CutPrefix(rq.r.URL.EscapedPath(), rq.basePath+"/"); below && rq.r.Method == http.MethodGet {
+		if body, contentType, ok := rq.pages.Asset(path); ok { // of the page below
+			return asset{body: body, contentType: contentType, cache: "no-store"}
+		}
+	}
+	if !isNavigation(rq.r.Header) || rq.r.Method != http.MethodGet || !strings.Contains(rq.r.Header.Get("Accept"), "text/html") {
+		return notServed
+	}
+	return page{name: pages.Unavailable, status: http.StatusMisdirectedRequest, anyHost: true,
+		view: pages.UnavailableView{Case: "other", Host: rq.origin, RetryURL: rq.origin}}
+}
+
+// onThisMachine reports whether a program on this machine sent the request, without a
+// proxy, to a name that always means this machine.
+func onThisMachine(r *http.Request) bool {
+	for _, name := range []string{"Forwarded", "Via", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto", "X-Real-Ip"} {
+		if r.Header[name] != nil {
+			return false
+		}
+	}
+	peer, err := netip.ParseAddrPort(r.RemoteAddr)
+	return err == nil && peer.Addr().Unmap().IsLoopback() && weburl.Loopback(weburl.Hostname("http://"+r.Host))
+}
 
 // isPrefetch reports whether a browser loads a page that the user has not asked for
 // yet.

@@ -82,7 +82,7 @@ func (rq *request) act() (out outcome) {
 			if v == http.ErrAbortHandler { //nolint:errorlint // a sentinel that is compared so in net/http
 				panic(v)
 			}
-			if rq.audited || rq.audit("request.failed", "", "a panic") {
+			if rq.audited || rq.audit("request.failed", "", "a panic", fmt.Errorf("%.200v", v)) {
 				rq.Log.Error("panic", "request", rq.requestID(), "path", rq.r.URL.Path,
 					"panic", fmt.Sprintf("%.200v", v), "stack", string(debug.Stack()))
 			}
@@ -195,14 +195,19 @@ func (rq *request) language() string { return rq.pages.Language(rq.locales()) }
 // request id.
 func (rq *request) refusal(e *authError) outcome {
 	level := slog.LevelInfo
+	var more []any
+	var m *operatorMistake
+	if errors.As(e.Err, &m) {
+		level, more = slog.LevelWarn, []any{"field", m.field, "fix", m.fix}
+	}
 	if e.Code == authsvc.CodeConfiguration || e.Code == authsvc.CodeCallback || errors.Is(e.Err, fleet.ErrStore) {
 		level = slog.LevelError
 	}
 	rq.auditRefusal(e)
 	rq.keepTypedForm()
 	if !rq.quiet {
-		rq.Log.Log(rq.ctx, level, "sign-in refused", "code", string(e.Code), "request", rq.requestID(),
-			"provider", rq.providerID(), "cause", e.Err)
+		rq.Log.Log(rq.ctx, level, "sign-in refused", append([]any{"code", string(e.Code), "request", rq.requestID(),
+			"provider", rq.providerID(), "cause", e.Err}, more...)...)
 	}
 	status := 0
 	switch {

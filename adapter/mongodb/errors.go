@@ -46,6 +46,37 @@ func certificateRefused(s description.Server) bool {
 	return errors.As(s.LastError, &certificate)
 }
 
+// explain adds to an error of Open what to do about it, if that is known.
+func explain(database string, err error) error {
+	var refused *auth.Error
+	var selection topology.ServerSelectionError
+	what := ""
+	switch {
+	case errors.As(err, &refused), hasCode(err, 18):
+		what = "the server refuses the user or the password of the URL: correct them, or name the database of the user by authSource"
+	case errors.As(err, &selection) && slices.ContainsFunc(selection.Desc.Servers, certificateRefused):
+		what = "cannot verify the server's certificate: name the file of its authority by tlsCAFile in the URL"
+	case errors.As(err, &selection) && slices.ContainsFunc(selection.Desc.Servers, tlsRefused):
+		what = "TLS failed: check whether the server speaks TLS, and tls in the URL"
+	case hasCode(err, 13):
+		what = "the user of the URL lacks permissions: grant it readWrite and dbAdmin on the database " + database
+	case notExecuted(err):
+		what = "the server is not the primary: name all members of the replica set in the URL, and wait until they have a primary"
+	case Unreachable(err):
+		what = "the server cannot be reached: check that it runs, and hosts, ports and replicaSet in the URL"
+	default:
+		return err
+	}
+	return fmt.Errorf("%w: %s", err, what)
+}
+
+// tlsRefused reports whether client and server disagree about TLS.
+func tlsRefused(s description.Server) bool {
+	var record tls.RecordHeaderError
+	var alert tls.AlertError
+	return errors.As(s.LastError, &record) || errors.As(s.LastError, &alert)
+}
+
 // contractError translates an error into one of [authsvc.Adapter]. It does not wrap the
 // server's error about a duplicate, which quotes the value.
 func contractError(ctx context.Context, op string, err error) error {

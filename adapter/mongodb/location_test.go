@@ -2,11 +2,18 @@ package mongodb
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
+	"fmt"
 	"net"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
+
+	"go.mongodb.org/mongo-driver/v2/mongo"
+	"go.mongodb.org/mongo-driver/v2/x/mongo/driver/description"
+	"go.mongodb.org/mongo-driver/v2/x/mongo/driver/topology"
 
 	"authsvc"
 	"authsvc/internal/test/quiet"
@@ -78,7 +85,7 @@ func TestUnreachable(t *testing.T) {
 	l.Close()
 	begin := time.Now()
 	_, err = Open(t.Context(), "mongodb://u:s3cret@"+closed+"/d", Options{})
-	if !Unreachable(err) || strings.Contains(err.Error(), "s3cret") {
+	if !Unreachable(err) || strings.Contains(err.Error(), "s3cret") || !strings.HasSuffix(err.Error(), ": the server cannot be reached: check that it runs, and hosts, ports and replicaSet in the URL") {
 		t.Errorf("got %v", err)
 	}
 	if took := time.Since(begin); took > quiet.Limit(4*callTimeout) {
@@ -99,9 +106,41 @@ func TestWrongPassword(t *testing.T) {
 	t.Parallel()
 	at, _ := location(t)
 	at = strings.Replace(at, "://", "://u:s3cret@", 1)
-	if _, err := Open(t.Context(), at, Options{}); err == nil || Unreachable(err) || strings.Contains(err.Error(), "s3cret") {
+	if _, err := Open(t.Context(), at, Options{}); err == nil || Unreachable(err) || strings.Contains(err.Error(), "s3cret") ||
+		!strings.HasSuffix(err.Error(), ": the server refuses the user or the password of the URL: correct them, or name the database of the user by authSource") {
 		t.Errorf("got %v", err)
 	}
+}
+
+// TestAdvice checks that an error says what to do about its own cause.
+func TestAdvice(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		err  error
+		want string // "": the error is left as it is
+	}{
+		"permission":  {mongo.CommandError{Code: 13, Name: "Unauthorized"}, "grant it readWrite and dbAdmin on the database people"},
+		"password":    {mongo.CommandError{Code: 18, Name: "AuthenticationFailed"}, "refuses the user or the password"},
+		"secondary":   {mongo.CommandError{Code: 10107, Name: "NotWritablePrimary"}, "is not the primary"},
+		"certificate": {selection(&tls.CertificateVerificationError{Err: errors.New("unknown authority")}), "tlsCAFile"},
+		"no TLS":      {selection(tls.RecordHeaderError{Msg: "first record does not look like a TLS handshake"}), "whether the server speaks TLS"},
+		"alert":       {selection(fmt.Errorf("handshake: %w", tls.AlertError(40))), "whether the server speaks TLS"},
+		"refused":     {selection(&net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}), "check that it runs"},
+		"other":       {errors.New("the tables differ"), ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got := explain("people", fmt.Errorf("mongodb: %w", c.err))
+			if said := strings.TrimPrefix(got.Error(), "mongodb: "+c.err.Error()); !strings.Contains(said, c.want) || (said == "") != (c.want == "") {
+				t.Errorf("%v", got)
+			}
+		})
+	}
+}
+
+// selection is the driver's error if no server can be used because of err.
+func selection(err error) error {
+	return topology.ServerSelectionError{Desc: description.Topology{Servers: []description.Server{{LastError: err}}}}
 }
 
 // TestBrokenConnection checks that a command is retried after a broken connection where

@@ -95,10 +95,10 @@ func Open(ctx context.Context, url string, o Options) (_ *Store, err error) {
 		}
 	}()
 	if err := retry(ctx, outcomeUnknown, func() error { return client.Ping(ctx, readpref.Primary()) }); err != nil {
-		return nil, fmt.Errorf("mongodb: %w", withContextError(ctx, err))
+		return nil, explain(database, fmt.Errorf("mongodb: %w", withContextError(ctx, err)))
 	}
 	if err := s.prepareSchema(ctx, o.Migrate); err != nil {
-		return nil, withContextError(ctx, err)
+		return nil, explain(database, withContextError(ctx, err))
 	}
 	return s, nil
 }

@@ -80,6 +80,7 @@ func Unreachable(err error) bool {
 func (t *target) explain(err error) error {
 	var certificate *tls.CertificateVerificationError
 	var authority x509.UnknownAuthorityError
+	var alert *net.OpError
 	what := ""
 	switch {
 	case err == nil:
@@ -94,6 +95,12 @@ func (t *target) explain(err error) error {
 		what = "the server offers no TLS, which is required except on this machine: set it up, or put tls=false in the URL to send everything, including passwords, unencrypted"
 	case errors.As(err, &certificate), errors.As(err, &authority):
 		what = "cannot verify the server's certificate: name its authority with tls_ca in the URL"
+	case errors.As(err, &alert) && strings.HasSuffix(alert.Op, " error"):
+		what = "the server refuses TLS: check the certificates and the TLS versions of both sides, and tls in the URL"
+	case is(errTooManyConnections, errTooManyOfUser)(err):
+		what = "the server accepts no further connection: raise its max_connections, or lower pool_max_conns in the URL"
+	case is(errShutdown, errUnknownCommand)(err):
+		what = "the server answers, but is not ready: wait, or look at its log"
 	case Unreachable(err):
 		what = "the server cannot be reached: check that it runs, and that this is its address"
 	default:

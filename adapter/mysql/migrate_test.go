@@ -56,7 +56,7 @@ func TestRefusesTables(t *testing.T) {
 		"an extra column":     {Schema: sqltest.Replace(t, prisma, image, image+"`age` INT NOT NULL, "), Want: "table User has a column age that requires a value"},
 		"narrow ids": {Schema: strings.ReplaceAll(sqltest.Replace(t, prisma, "`User` (`id` VARCHAR(191)", "`User` (`id` VARCHAR(25)"), "`userId` VARCHAR(191)", "`userId` VARCHAR(25)"), // the keys must fit
 			Want: "too narrow for ids of 36 characters"},
-		"duplicate values": {Schema: sqltest.Replace(t, prisma, emailKey, "") + users, Want: "table User has 1 values of (email) that occur more than once"},
+		"duplicate values": {Schema: sqltest.Replace(t, prisma, emailKey, "") + users, Want: "table User has 1 value of (email) that occurs more than once"},
 		"no transactions": {Schema: sqltest.Replace(t, prisma, "INDEX `VerificationToken_identifier_token_key`(`identifier`, `token`))", "INDEX `VerificationToken_identifier_token_key`(`identifier`(20), `token`)) ENGINE=MyISAM"),
 			Want: "ALTER TABLE `VerificationToken` ENGINE=InnoDB", Unreadable: true},
 	})

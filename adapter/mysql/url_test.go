@@ -135,6 +135,35 @@ func TestFolds(t *testing.T) {
 	}
 }
 
+// TestExplain checks that an error says what to do about its own cause.
+func TestExplain(t *testing.T) {
+	t.Parallel()
+	at := &target{where: "db.example.com/people", config: &mysql.Config{DBName: "people"}}
+	for _, c := range []struct {
+		err  error
+		want string
+	}{
+		{&mysql.MySQLError{Number: errAccessDenied}, "check user and password in the URL"},
+		{&mysql.MySQLError{Number: errUnknownDatabase}, "CREATE DATABASE `people`"},
+		{&mysql.MySQLError{Number: errDatabaseDenied}, "GRANT ALL ON `people`.*"},
+		{&mysql.MySQLError{Number: errTooManyConnections}, "accepts no further connection"},
+		{&mysql.MySQLError{Number: errTooManyOfUser}, "accepts no further connection"},
+		{&mysql.MySQLError{Number: errShutdown}, "the server answers, but is not ready"},
+		{mysql.ErrNoTLS, "the server offers no TLS"},
+		{&tls.CertificateVerificationError{Err: errors.New("x")}, "name its authority with tls_ca"},
+		{&net.OpError{Op: "remote error", Err: tls.AlertError(40)}, "the server refuses TLS"},
+		{&net.OpError{Op: "dial", Err: errors.New("refused")}, "the server cannot be reached"},
+		{&net.DNSError{Err: "no such host"}, "the server cannot be reached"},
+	} {
+		if said := at.explain(c.err).Error(); !strings.Contains(said, c.want) || !strings.HasPrefix(said, "mysql: db.example.com/people: ") {
+			t.Errorf("%v: %s, want %s", c.err, said, c.want)
+		}
+	}
+	if err := errors.New("the tables differ"); !errors.Is(at.explain(err), err) || at.explain(err).Error() != err.Error() {
+		t.Errorf("another error is explained: %v", at.explain(err))
+	}
+}
+
 func TestUnreachable(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

@@ -45,7 +45,7 @@ func TestRefusesTables(t *testing.T) {
 		"a column is missing":       {Schema: sqltest.Replace(t, prisma, `"image" TEXT, `, ``), Want: "table User has no column image"},
 		"a column in another case":  {Schema: sqltest.Replace(t, prisma, `"image" TEXT, `, `"Image" TEXT, `), Want: "table User has no column image"},
 		"an extra column":           {Schema: sqltest.Replace(t, prisma, `"image" TEXT, `, `"image" TEXT, "role" TEXT NOT NULL, `), Want: "table User has a column role that requires a value"},
-		"duplicate values":          {Schema: sqltest.Replace(t, prisma, `CREATE UNIQUE INDEX "User_email_key" ON "User"("email");`, users), Want: "table User has 1 values of (email) that occur more than once"},
+		"duplicate values":          {Schema: sqltest.Replace(t, prisma, `CREATE UNIQUE INDEX "User_email_key" ON "User"("email");`, users), Want: "table User has 1 value of (email) that occurs more than once"},
 		"an ID without a generator": {Schema: sqltest.Replace(t, prisma, `CREATE TABLE "Session" ("id" TEXT`, `CREATE TABLE "Session" ("id" INTEGER`), Want: "that the database does not generate"},
 	})
 }

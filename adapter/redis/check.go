@@ -173,6 +173,12 @@ func withRemedy(err error) error {
 		return fmt.Errorf("this is a replica, which cannot write: give the address of the primary (%w)", err)
 	case misconfigured(err):
 		return fmt.Errorf("TLS failed: check the certificate, and whether the URL must begin with rediss:// or redis:// (%w)", err)
+	case goredis.HasErrorPrefix(err, "DB index is out of range"):
+		return fmt.Errorf("the server has fewer databases: correct the number at the end of the URL (%w)", err)
+	case goredis.HasErrorPrefix(err, "max number of clients reached"):
+		return fmt.Errorf("the server accepts no further connection: raise its maxclients (%w)", err)
+	case answered(err):
+		return fmt.Errorf("the server answers, but is not ready: wait, or look at its log (%w)", err)
 	case Unreachable(err):
 		return fmt.Errorf("the server cannot be reached: check that it runs, address and port, and whether the URL must begin with rediss:// or redis:// (%w)", err)
 	}

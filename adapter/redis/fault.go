@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"net"
+	"slices"
 	"strings"
 
 	goredis "github.com/redis/go-redis/v9"
@@ -19,16 +20,16 @@ var transientReplies = []string{"LOADING", "READONLY", "CLUSTERDOWN", "TRYAGAIN"
 // notExecuted reports whether err proves that the server did not run the command: the
 // server refused the command or never received all of it.
 func notExecuted(err error) bool {
-	for _, reply := range transientReplies {
-		if goredis.HasErrorPrefix(err, reply) {
-			return true
-		}
-	}
-	if readOnly(err) || errors.Is(err, goredis.ErrPoolTimeout) || errors.Is(err, goredis.ErrPoolExhausted) {
+	if answered(err) || readOnly(err) || errors.Is(err, goredis.ErrPoolTimeout) || errors.Is(err, goredis.ErrPoolExhausted) {
 		return true
 	}
 	var op *net.OpError
 	return errors.As(err, &op) && (op.Op == "dial" || op.Op == "write")
+}
+
+// answered reports whether the server replied that it is starting, failing over or busy.
+func answered(err error) bool {
+	return slices.ContainsFunc(transientReplies, func(reply string) bool { return goredis.HasErrorPrefix(err, reply) })
 }
 
 // readOnly reports whether a replica refused a write. Redis 6 adds the position in the

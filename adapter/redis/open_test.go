@@ -108,7 +108,11 @@ func TestOpenUnreachable(t *testing.T) {
 	refused(t, "unix:///nonexistent/redis.sock", true, "cannot be reached")
 	m := miniredis.RunT(t)
 	m.SetError("LOADING Redis is loading the dataset in memory")
-	refused(t, "redis://"+m.Addr(), true, "LOADING")
+	refused(t, "redis://"+m.Addr(), true, "the server answers, but is not ready", "LOADING")
+	m.SetError("ERR max number of clients reached")
+	refused(t, "redis://"+m.Addr(), true, "raise its maxclients")
+	m.SetError("ERR DB index is out of range")
+	refused(t, "redis://"+m.Addr(), false, "has fewer databases")
 	m.SetError("")
 	open(t, "redis://"+m.Addr(), newPrefix())
 }

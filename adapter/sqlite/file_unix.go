@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
+
+	"golang.org/x/sys/unix"
 )
 
 // checkNames checks that a database has only one name. SQLite looks for the log next to
@@ -43,6 +45,13 @@ func oneName(path string, links uint64, mounted bool) error {
 			"and writes would be lost: mount the folder; left untouched", path)
 	}
 	return nil
+}
+
+// denied reports whether this user may not both read and write a file. It does not open
+// the file: closing it would end the locks of other connections of this process, see
+// https://www.sqlite.org/howtocorrupt.html.
+func denied(name string) bool {
+	return errors.Is(unix.Faccessat(unix.AT_FDCWD, name, unix.R_OK|unix.W_OK, unix.AT_EACCESS), fs.ErrPermission)
 }
 
 // exposed lists the files of a database, including its log, that the mode bits in to

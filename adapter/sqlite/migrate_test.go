@@ -114,7 +114,7 @@ func TestRefusesTables(t *testing.T) {
 		"a column is missing":   {Schema: prismaWith(t, `"image" TEXT, `, ``), Want: "table User has no column image"},
 		"a column has a prefix": {Schema: prismaWith(t, `"id_token" TEXT`, `"my_id_token" TEXT`), Want: "table Account has no column id_token"},
 		"an extra column":       {Schema: prismaWith(t, `"image" TEXT, `, `"image" TEXT, "role" TEXT NOT NULL, `), Want: "table User has a column role that requires a value"},
-		"duplicate values":      {Schema: prismaWith(t, uniqueEmail+` ON "User"("email");`, users), Want: "table User has 1 values of (email) that occur more than once"},
+		"duplicate values":      {Schema: prismaWith(t, uniqueEmail+` ON "User"("email");`, users), Want: "table User has 1 value of (email) that occurs more than once"},
 	})
 }
 

@@ -76,6 +76,7 @@ func open(ctx context.Context, location string, o Options, hooks sqladapter.Test
 	if err != nil {
 		return nil, fmt.Errorf("sqlite: %w", err)
 	}
+	defer func() { err = explain(path, err) }()
 	if err := ensureFile(ctx, path); err != nil {
 		return nil, err
 	}

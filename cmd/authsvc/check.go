@@ -143,7 +143,7 @@ func (k *checker) reportNewStore(err error) {
 	d := drivers()[storageScheme(s)]
 	if err == nil {
 		if err = d.canCreate(s.Storage.URL); err != nil {
-			err = config.Mistakes{s.Mistake("storage.url", "cannot be used: "+oneLine(err), d.fix)}
+			err = config.Mistakes{unusable(s, "storage.url", err)}
 		}
 	}
 	k.report("storage", describeStorage(s)+" does not exist yet; serve creates it", err)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"io"
 	"reflect"
 	"slices"
@@ -57,6 +58,37 @@ func newParser(c any, stdout, stderr io.Writer) *kong.Kong {
 		panic(err) // the struct commands is malformed
 	}
 	return parser
+}
+
+// chosenCommand returns the command that a command line has chosen, with its parents:
+// "authsvc users set", or "authsvc" if there is none. It leaves out a command that was
+// chosen by default: the next word may be meant to name another one.
+func chosenCommand(c *kong.Context) string {
+	var names []string
+	for node := c.Selected(); node != nil; node = node.Parent {
+		byDefault := node.Parent != nil && node.Parent.DefaultCmd == node && !slices.ContainsFunc(append([]string{node.Name}, node.Aliases...),
+			func(name string) bool { return slices.Contains(c.Args, name) })
+		if node.Type == kong.CommandNode && !byDefault {
+			names = append(names, node.Name)
+		}
+	}
+	slices.Reverse(names)
+	return strings.Join(append([]string{"authsvc"}, names...), " ")
+}
+
+// commandOf is chosenCommand for an error of parse.
+func commandOf(err error) string {
+	var wrong *kong.ParseError
+	if errors.As(err, &wrong) && wrong.Context != nil {
+		return chosenCommand(wrong.Context)
+	}
+	return "authsvc"
+}
+
+// neverAsks is part of commands that change something without asking. They accept --yes
+// too, so that scripts need not know which commands ask.
+type neverAsks struct {
+	Yes bool `hidden:"" help:"Has no effect: the command does not ask."`
 }
 
 // looksLikeID reports whether arg is a key ID or other base64url text that begins with

@@ -75,3 +75,37 @@ func TestIDsAreNoFlags(t *testing.T) {
 		}
 	}
 }
+
+// TestYesEverywhere: every command that changes records accepts --yes, whether or not it
+// asks.
+func TestYesEverywhere(t *testing.T) {
+	t.Parallel()
+	for _, line := range []string{
+		"users create --email a@b.example", "users invite a@b.example", "users set a --name b", "users block a --why b", "users unblock a", "users end-sessions a",
+		"users delete a", "users keep a", "sessions end a b", "accounts unlink a b c", "tokens create a --name b", "tokens revoke a b", "keys rotate", "keys retire a",
+		"migrate up", "migrate down", "migrate compat none", "migrate reseal", "migrate normalize", "migrate emails", "migrate tokens", "migrate issuer a",
+	} {
+		if _, _, err := parse(append(strings.Fields(line), "--yes"), io.Discard, io.Discard); err != nil {
+			t.Errorf("%s --yes: %v", line, err)
+		}
+	}
+	if _, _, err := parse([]string{"users", "list", "--yes"}, io.Discard, io.Discard); err == nil {
+		t.Error("a command that only reads takes --yes")
+	}
+}
+
+// TestHelpOfCommand: an error in a command line names the help of its command.
+func TestHelpOfCommand(t *testing.T) {
+	t.Parallel()
+	for line, want := range map[string]string{
+		"servr": "authsvc", "--nope": "authsvc", "serve --nope": "authsvc serve", "-c x.yaml check --nope": "authsvc check", "users set a --nope": "authsvc users set",
+		"users set": "authsvc users set", "users nothing": "authsvc users", "users list nothing": "authsvc users list", "users --limit x": "authsvc users", "migrate emails --nope": "authsvc migrate normalize", "migrate compat nothing": "authsvc migrate compat",
+	} {
+		_, _, err := parse(strings.Fields(line), io.Discard, io.Discard)
+		if err == nil {
+			t.Errorf("%s is accepted", line)
+		} else if got := commandOf(err); got != want {
+			t.Errorf("%s: %v; see %s --help, want %s", line, err, got, want)
+		}
+	}
+}

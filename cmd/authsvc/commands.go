@@ -124,8 +124,8 @@ func (secretCommand) Run(p *program) error {
 	return err
 }
 
-// interfaceLabel is the version of the HTTP interface that this program implements.
-const interfaceLabel = "v4-unreleased"
+// interfaceText names the HTTP interface that this program implements.
+const interfaceText = "HTTP interface of NextAuth.js 4"
 
 type versionCommand struct{}
 
@@ -139,8 +139,8 @@ func (versionCommand) Run(p *program) error {
 	if b.at != "" {
 		commit += ", " + b.at
 	}
-	_, err := fmt.Fprintf(p.stdout, "authsvc %s\ncommit %s\n%s %s/%s\ninterface %s\n",
-		b.version, commit, runtime.Version(), runtime.GOOS, runtime.GOARCH, interfaceLabel)
+	_, err := fmt.Fprintf(p.stdout, "authsvc %s\ncommit %s\n%s %s/%s\n%s\n",
+		b.version, commit, runtime.Version(), runtime.GOOS, runtime.GOARCH, interfaceText)
 	return err
 }
 

@@ -32,6 +32,7 @@ type program struct {
 	stdin          io.Reader
 	stdout, stderr io.Writer
 	sink           *logSink                               // set by serve, kept across reloads; else nil
+	command        string                                 // the chosen command, such as "authsvc users set"
 	banner         func(*config.Settings) (string, error) // set by dev; else nil
 	adapt          func(*config.Settings) error           // set by some commands: changes the loaded settings; else nil
 	collect        func()                                 // set by serve: undoes collectLess
@@ -43,7 +44,8 @@ type program struct {
 // errFindings ends the program with exitFailed after everything has been printed.
 var errFindings = errors.New("found something")
 
-// errUsage marks errors in the command line.
+// errUsage marks errors in the command line. An error that wraps it ends with its text,
+// in whose place finish names the help of the command.
 var errUsage = errors.New("see --help")
 
 // run executes one command line and returns the exit code.
@@ -63,10 +65,10 @@ func run(ctx context.Context, args, environ []string, stdin io.Reader, stdout, s
 	setRedisLogger(newLogger(stderr, config.Log{})) // serve replaces it
 	chosen, file, devDir, err := parse(args, stdout, stderr)
 	if err != nil {
-		fmt.Fprintf(stderr, "authsvc: %v; see authsvc --help\n", err)
+		fmt.Fprintf(stderr, "authsvc: %v; see %s --help\n", err, commandOf(err))
 		return exitUsage
 	}
-	p := &program{ctx: ctx, env: parseEnviron(environ), configPath: file, stdin: stdin, stdout: stdout, stderr: stderr}
+	p := &program{ctx: ctx, env: parseEnviron(environ), configPath: file, command: chosenCommand(chosen), stdin: stdin, stdout: stdout, stderr: stderr}
 	if devDir != "" {
 		err = p.useDev(devDir, chosen.Command())
 	}
@@ -91,7 +93,7 @@ func (p *program) finish(err error) int {
 	case errors.Is(err, errFindings):
 		return exitFailed
 	case errors.Is(err, errUsage):
-		fmt.Fprintf(p.stderr, "authsvc: %v\n", err)
+		fmt.Fprintf(p.stderr, "authsvc: %ssee %s --help\n", strings.TrimSuffix(err.Error(), errUsage.Error()), p.command)
 		return exitUsage
 	case errors.As(err, &mistakes):
 		fmt.Fprintln(p.stderr, mistakes)

@@ -30,6 +30,7 @@ type migrateCommand struct {
 type (
 	migrateStatus struct{}
 	migrateUp     struct {
+		neverAsks
 		DryRun bool `help:"Only print what would be done."`
 		SQL    bool `name:"sql" help:"With --dry-run: print the statements (SQL stores only)."`
 		// NewTables is needed once: then the tables exist.
@@ -45,6 +46,7 @@ type (
 		Yes    bool   `help:"Do it without asking."`
 	}
 	migrateIssuer struct {
+		neverAsks
 		Provider string `arg:"" help:"The id of the provider in the configuration."`
 		DryRun   bool   `help:"Only print what would be done."`
 	}

@@ -10,6 +10,7 @@ import (
 )
 
 type migrateNormalize struct {
+	neverAsks
 	DryRun bool `help:"Only print what would be done."`
 }
 

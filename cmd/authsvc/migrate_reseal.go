@@ -10,6 +10,7 @@ import (
 )
 
 type migrateReseal struct {
+	neverAsks
 	DryRun bool `help:"Only count."`
 }
 

@@ -8,6 +8,7 @@ import (
 )
 
 type migrateTokens struct {
+	neverAsks
 	DryRun bool `help:"Only print what would be done."`
 }
 

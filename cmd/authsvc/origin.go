@@ -39,12 +39,13 @@ type originHandler struct {
 	gated    func(host string) int    // index of the host of the gate; below 0 if it is none
 	checks   func(*http.Request) bool // reports whether a proxy asks the gate
 	gate     http.Handler             // serves the programs behind the gate
+	refuse   http.HandlerFunc         // refuses requests for other hosts
 	warnHost sync.Once                // logs only once why a host is refused
 }
 
 func newOriginHandler(service *engine.Service, log *slog.Logger) *originHandler {
 	base := service.BaseURL()
-	h := &originHandler{origin: weburl.OriginOf(base), base: base, service: service, meant: service.Forwarded, internal: service.InternalHost, gated: service.GatedHost, checks: service.ChecksGate, gate: service.Guard(nil), log: log, ready: &readiness{}}
+	h := &originHandler{origin: weburl.OriginOf(base), base: base, service: service, meant: service.Forwarded, internal: service.InternalHost, gated: service.GatedHost, checks: service.ChecksGate, gate: service.Guard(nil), refuse: service.RefuseHost, log: log, ready: &readiness{}}
 	h.ready.setPing(service.Ready)
 	return h
 }
@@ -128,8 +129,7 @@ func (h *originHandler) rejectHost(w http.ResponseWriter, r *http.Request) {
 			"host", truncate(r.Host), "want", strings.TrimPrefix(strings.TrimPrefix(h.origin, "https://"), "http://"),
 			"x_forwarded_host", truncate(r.Header.Get("X-Forwarded-Host")), "peer", r.RemoteAddr)
 	})
-	w.Header().Set("Cache-Control", "no-store") // another X-Forwarded-Host may be served at the same URL
-	http.Error(w, "this host is not served here", http.StatusMisdirectedRequest)
+	h.refuse(w, r)
 }
 
 // truncate limits the client input that gets into the log.

@@ -1,12 +1,14 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
+	"regexp"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -98,6 +100,85 @@ func TestOriginHandler(t *testing.T) {
 		if w.Code != c.status || w.Header().Get("Location") != c.location {
 			t.Errorf("%s %s with Host %q: %d %s, want %d %s", c.method, c.target, c.host, w.Code, w.Header().Get("Location"), c.status, c.location)
 		}
+	}
+}
+
+// TestOtherNameOfThisMachine: a browser on this machine that uses another name of it gets
+// a page with the address, whose style loads. No other client does, and nothing of the
+// request is in the answer.
+func TestOtherNameOfThisMachine(t *testing.T) {
+	t.Parallel()
+	const local, html = "127.0.0.1:5555", "text/html,application/xhtml+xml"
+	for name, c := range map[string]struct {
+		url, peer, host, method, accept string
+		header                          string // one more header line
+		page                            bool
+	}{
+		"browser":                  {host: "127.0.0.1:3500", page: true},
+		"browser, IPv6":            {host: "[::1]:3500", peer: "[::1]:5555", page: true},
+		"browser, mapped":          {host: "127.0.0.1:3500", peer: "[::ffff:127.0.0.1]:5555", page: true},
+		"another port":             {host: "localhost:4000", page: true},
+		"below localhost":          {host: "app.localhost:3500", page: true},
+		"public address":           {url: "https://app.example.com", host: "localhost:3500", page: true},
+		"script":                   {host: "127.0.0.1:3500", accept: "*/*"},
+		"fetch of a page":          {host: "127.0.0.1:3500", header: "Sec-Fetch-Mode: cors"},
+		"frame":                    {host: "127.0.0.1:3500", header: "Sec-Fetch-Dest: iframe"},
+		"post":                     {host: "127.0.0.1:3500", method: "POST"},
+		"another machine":          {host: "127.0.0.1:3500", peer: "192.0.2.7:5555"},
+		"another machine's name":   {host: "evil.example:3500"},
+		"name like localhost":      {host: "localhost.evil.example:3500"},
+		"name that begins with ip": {host: "127.0.0.1.evil.example:3500"},
+		"no host":                  {host: ""},
+		"markup":                   {host: "\"><script>alert(1)</script>"},
+		"proxy":                    {host: "127.0.0.1:3500", header: "X-Forwarded-For: 192.0.2.7"},
+		"proxy, Forwarded":         {host: "127.0.0.1:3500", header: "Forwarded: for=192.0.2.7"},
+		"proxy, Via":               {host: "127.0.0.1:3500", header: "Via: 1.1 proxy"},
+		"proxy, X-Forwarded-Host":  {host: "127.0.0.1:3500", header: "X-Forwarded-Host: evil.example"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			url := cmp.Or(c.url, "http://localhost:3500")
+			h := newTestHandler(url, nil)
+			ask := func(method, target, accept string) *httptest.ResponseRecorder {
+				r := httptest.NewRequest(method, target, nil)
+				r.Host, r.RemoteAddr = c.host, cmp.Or(c.peer, local)
+				r.Header.Set("Accept", accept)
+				if name, value, ok := strings.Cut(c.header, ": "); ok {
+					r.Header.Set(name, value)
+				}
+				w := httptest.NewRecorder()
+				h.ServeHTTP(w, r)
+				return w
+			}
+			w := ask(cmp.Or(c.method, "GET"), "/secret-path?callbackUrl=https://evil.example", cmp.Or(c.accept, html))
+			body := w.Body.String()
+			if w.Code != http.StatusMisdirectedRequest || !strings.Contains(w.Header().Get("Cache-Control"), "no-store") || w.Header().Get("Location") != "" || w.Header()["Set-Cookie"] != nil {
+				t.Errorf("%d %v", w.Code, w.Header())
+			}
+			for _, part := range []string{"secret-path", "evil.example", "alert(1)", "127.0.0.1:3500", "localhost:4000"} {
+				if strings.Contains(body, part) {
+					t.Errorf("the answer has %s of the request: %s", part, body)
+				}
+			}
+			if !c.page {
+				if got := w.Header().Get("Content-Type"); body != "this host is not served here" || got != "text/plain; charset=utf-8" {
+					t.Errorf("%s %s", got, body)
+				}
+				return
+			}
+			for _, want := range []string{"This is served at " + url, `href="` + url + `"`} {
+				if !strings.Contains(body, want) {
+					t.Errorf("the page lacks %s: %s", want, body)
+				}
+			}
+			style := regexp.MustCompile(`href="(/[^"]+\.css)"`).FindStringSubmatch(body)
+			if style == nil {
+				t.Fatalf("the page has no style: %s", body)
+			}
+			if w := ask("GET", style[1], "text/css"); w.Code != http.StatusOK || !strings.HasPrefix(w.Header().Get("Content-Type"), "text/css") {
+				t.Errorf("the style: %d %v", w.Code, w.Header())
+			}
+		})
 	}
 }
 

@@ -179,8 +179,8 @@ func (c *probeCommand) report(p *program, o probe.Options) error {
 	}
 	probe.Run(ctx, o)
 	if !c.JSON {
-		fmt.Fprintf(p.stdout, "%d attempts: %d holes, %d broken, %d unclear, %d failed, %d skipped\n", counts[probe.OK]+counts[probe.Hole]+counts[probe.Broken]+counts[probe.Unclear]+counts[probe.Failed],
-			counts[probe.Hole], counts[probe.Broken], counts[probe.Unclear], counts[probe.Failed], counts[probe.Skipped])
+		fmt.Fprintf(p.stdout, "%s: %s, %d broken, %d unclear, %d failed, %d skipped\n",
+			plural(counts[probe.OK]+counts[probe.Hole]+counts[probe.Broken]+counts[probe.Unclear]+counts[probe.Failed], "attempt", "attempts"), plural(counts[probe.Hole], "hole", "holes"), counts[probe.Broken], counts[probe.Unclear], counts[probe.Failed], counts[probe.Skipped])
 	}
 	switch {
 	case failed != nil:

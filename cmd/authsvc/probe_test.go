@@ -438,7 +438,7 @@ func TestProbeWords(t *testing.T) {
 		"too fast":     {[]string{"--rate", "1e9"}, exitUsage, "--rate"},
 		"no cookies":   {[]string{"--cookie-file", filepath.Join(s.dir, "none")}, exitFailed, "--cookie-file"},
 		"not cookies":  {[]string{"--cookie-file", s.file}, exitFailed, "is neither a line"},
-		"no answer":    {[]string{"--connect-to", closed}, exitFailed, "1 attempts: 0 holes, 0 broken, 0 unclear, 1 failed"},
+		"no answer":    {[]string{"--connect-to", closed}, exitFailed, "1 attempt: 0 holes, 0 broken, 0 unclear, 1 failed"},
 	} {
 		var out bytes.Buffer
 		code := run(t.Context(), append([]string{"probe", "-c", s.file}, tt.args...), nil, strings.NewReader(""), &out, &out)

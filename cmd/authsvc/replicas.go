@@ -177,7 +177,7 @@ func (r *rotation) step() (string, error) {
 	}
 	for _, one := range r.replicas {
 		if k := r.countHolding(one.Keys[0]); k < n {
-			return "", fmt.Errorf("a replica seals under a secret that %d of %d replicas do not know, so they refuse its sessions: append it to their lists", n-k, n)
+			return "", fmt.Errorf("a replica seals under a secret that is not known to %d of %s, so its sessions are refused there: append it to every list", n-k, replicasText(n))
 		}
 		if !slices.Contains(r.keys, one.Keys[0]) {
 			return "", errors.New("this configuration lacks the secret that running replicas seal under: add it to the list")
@@ -195,19 +195,27 @@ func (r *rotation) progress(n int) string {
 	old := r.count(func(one replica) bool { return len(one.Keys) > 1 })
 	switch {
 	case known < n:
-		return fmt.Sprintf("step 1 of a rotation: %d of %d replicas know the new secret; append it to the list of the others", known, n)
+		return fmt.Sprintf("step 1 of a rotation: the new secret is known to %d of %s; append it to the list of the others", known, replicasText(n))
 	case first == 0:
-		return fmt.Sprintf("step 1 of a rotation is done: all %d replicas know the new secret; move it to the front of each list", n)
+		return fmt.Sprintf("step 1 of a rotation is done: the new secret is known to %s; move it to the front of each list", everyReplica(n))
 	case first < n:
-		return fmt.Sprintf("step 2 of a rotation: %d of %d replicas seal under the new secret; move it to the front of the others' lists", first, n)
+		return fmt.Sprintf("step 2 of a rotation: the new secret comes first at %d of %s; move it to the front of the others' lists", first, replicasText(n))
 	case old > 0:
-		return fmt.Sprintf("step 2 of a rotation is done: all %d replicas seal under the newest secret; wait for session.max_age or 7 days, whichever is longer, then remove the others", n)
+		return fmt.Sprintf("step 2 of a rotation is done: the newest secret comes first at %s; wait for session.max_age or 7 days, whichever is longer, then remove the others", everyReplica(n))
 	}
 	if n == 1 && !slices.Equal(r.replicas[0].Keys, r.keys) {
 		return "the running replica has another list, and will use this one after its next reload or start"
 	}
-	if n == 1 {
-		return "one, the same at the running replica"
-	}
-	return fmt.Sprintf("one, the same at all %d replicas", n)
+	return "one, the same at " + everyReplica(n)
 }
+
+// everyReplica names all n replicas.
+func everyReplica(n int) string {
+	if n == 1 {
+		return "the running replica"
+	}
+	return "all " + replicasText(n)
+}
+
+// replicasText counts replicas.
+func replicasText(n int) string { return plural(n, "replica", "replicas") }

@@ -4,11 +4,9 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"log/slog"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -46,7 +44,6 @@ type schema interface {
 type driver struct {
 	name string // kind of store, for people; "" means the URL, which then contains no secret
 	open func(ctx context.Context, s config.Storage) (*store, error)
-	fix  string // what to do if it cannot be opened
 	// checkURL returns the error that open would return for a URL. If nil, every URL is
 	// valid.
 	checkURL func(url string) error
@@ -61,18 +58,16 @@ type driver struct {
 
 // drivers returns the drivers by scheme.
 func drivers() map[string]driver {
-	const database = "check host, port, user, password and database in storage.url"
-	postgres := driver{name: "postgres", open: openPostgres, unreachable: postgres.Unreachable, fix: database, checkURL: postgres.CheckURL, renames: true}
-	mysql := driver{name: "mysql", open: openMySQL, unreachable: mysql.Unreachable, fix: database, checkURL: mysql.CheckURL, renames: true}
-	mongodb := driver{name: "mongodb", open: openMongoDB, unreachable: mongodb.Unreachable, fix: database, checkURL: mongodb.CheckURL, renames: true}
-	redis := driver{name: "redis", open: openRedis, unreachable: redis.Unreachable, fix: database, checkURL: redis.CheckURL}
+	postgres := driver{name: "postgres", open: openPostgres, unreachable: postgres.Unreachable, checkURL: postgres.CheckURL, renames: true}
+	mysql := driver{name: "mysql", open: openMySQL, unreachable: mysql.Unreachable, checkURL: mysql.CheckURL, renames: true}
+	mongodb := driver{name: "mongodb", open: openMongoDB, unreachable: mongodb.Unreachable, checkURL: mongodb.CheckURL, renames: true}
+	redis := driver{name: "redis", open: openRedis, unreachable: redis.Unreachable, checkURL: redis.CheckURL}
 	return map[string]driver{
 		"postgres": postgres, "postgresql": postgres,
 		"mysql": mysql, "mariadb": mysql,
 		"mongodb": mongodb, "mongodb+srv": mongodb,
 		"redis": redis, "rediss": redis, "unix": redis,
-		"sqlite": {open: openSQLite, exists: sqliteExists, canCreate: func(url string) error { return checkFolder(filepath.Dir(sqlitePath(url))) }, renames: true,
-			fix: "name a file in a folder that exists and that this user may write to; existing data is not changed"},
+		"sqlite": {open: openSQLite, exists: sqliteExists, canCreate: sqlite.CheckNew, renames: true},
 		"memory": {name: "memory", open: openMemory},
 		"none":   {name: "none", open: openNone},
 	}
@@ -93,12 +88,12 @@ func checkStorage(s *config.Settings) error {
 	var found config.Mistakes
 	if d.checkURL != nil {
 		if err := d.checkURL(s.Storage.URL); err != nil {
-			found = append(found, s.Mistake("storage.url", "cannot be used: "+oneLine(err), d.fix))
+			found = append(found, unusable(s, "storage.url", err))
 		}
 	}
 	if s.Storage.Sessions != "" {
 		if err := redis.CheckURL(s.Storage.Sessions); err != nil {
-			found = append(found, s.Mistake("session.store", "cannot be used: "+oneLine(err), redisFix))
+			found = append(found, unusable(s, "session.store", err))
 		}
 	}
 	switch {
@@ -140,13 +135,9 @@ func openStore(ctx context.Context, s *config.Settings, migrate bool) (*store, e
 	d := drivers()[storageScheme(s)]
 	st, err := d.open(ctx, c)
 	if err != nil {
-		fix := d.fix
-		if errors.Is(err, sqlite.ErrDamaged) {
-			fix = "put a backup of the database in its place, or move it away to start with an empty one"
-		}
 		mistakes := tableMistakes(s, err)
 		if len(mistakes) == 0 {
-			mistakes = config.Mistakes{s.Mistake("storage.url", "cannot be used: "+oneLine(err), fix)}
+			mistakes = config.Mistakes{unusable(s, "storage.url", err)}
 		}
 		return nil, openError{mistakes, d.unreachable != nil && d.unreachable(err)}
 	}
@@ -155,7 +146,7 @@ func openStore(ctx context.Context, s *config.Settings, migrate bool) (*store, e
 	}
 	combined, err := st.withRedis(ctx, c)
 	if err != nil {
-		return nil, errors.Join(openError{config.Mistakes{s.Mistake("session.store", "cannot be used: "+oneLine(err), redisFix)},
+		return nil, errors.Join(openError{config.Mistakes{unusable(s, "session.store", err)},
 			redis.Unreachable(err)}, st.close())
 	}
 	if c.PlainTokens && s.Engine.Session.Strategy != "jwt" {
@@ -163,6 +154,16 @@ func openStore(ctx context.Context, s *config.Settings, migrate bool) (*store, e
 			" are not used, and NextAuth does not see the sessions of authsvc: signed-in users must sign in again; leave session.store out to share sessions")
 	}
 	return combined, nil
+}
+
+// unusable returns the mistake for a store that cannot be opened. The adapters know the
+// cause, and their errors say what to do about it.
+func unusable(s *config.Settings, key string, err error) config.Mistake {
+	fix := ""
+	if errors.Is(err, sqlite.ErrDamaged) {
+		fix = "put a backup of the database in its place, or move it away to start with an empty one"
+	}
+	return s.Mistake(key, "cannot be used: "+oneLine(err), fix)
 }
 
 // tableMistakes returns the mistakes if err is about tables that exist.
@@ -189,8 +190,6 @@ func explainTables(s *config.Settings, err error) error {
 	}
 	return err
 }
-
-const redisFix = "check host, port, password and number of the Redis"
 
 // withRedis adds a Redis for short-lived records.
 func (st *store) withRedis(ctx context.Context, s config.Storage) (*store, error) {
@@ -228,15 +227,16 @@ const (
 // it returns the error at once.
 func openStoreWithRetry(ctx context.Context, s *config.Settings, log *slog.Logger, onRetry func()) (*store, error) {
 	var logged time.Time
+	cause := ""
 	for delay := minRetryDelay; ; delay = min(2*delay, maxRetryDelay) {
 		st, err := openStore(ctx, s, s.Storage.Migrate)
 		if err == nil || !isRetryable(err) {
 			return st, err
 		}
 		onRetry()
-		if time.Since(logged) > retryLogInterval {
-			logged = time.Now()
-			log.Error("cannot reach the store; retrying, and not ready until the store answers", "storage", describeStorage(s), "err", oneLine(err))
+		if now := oneLine(err); now != cause || time.Since(logged) > retryLogInterval { // a new cause is logged at once
+			logged, cause = time.Now(), now
+			log.Error("cannot reach the store; retrying, and not ready until the store answers", "storage", describeStorage(s), "err", cause)
 		}
 		select {
 		case <-ctx.Done():
@@ -272,18 +272,6 @@ func sqliteExists(url string) (bool, error) {
 		return false, nil
 	}
 	return err == nil, err
-}
-
-// checkFolder returns why a file cannot be created in a folder. It leaves no file.
-func checkFolder(dir string) error {
-	f, err := os.CreateTemp(dir, ".authsvc-check-*")
-	if err != nil {
-		if errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("the folder %s does not exist", dir)
-		}
-		return fmt.Errorf("cannot create a file in the folder %s: %w", dir, errors.Unwrap(err))
-	}
-	return errors.Join(f.Close(), os.Remove(f.Name()))
 }
 
 func openPostgres(ctx context.Context, s config.Storage) (*store, error) {

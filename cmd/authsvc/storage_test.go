@@ -11,6 +11,7 @@ import (
 
 	"authsvc"
 	"authsvc/cmd/authsvc/internal/config"
+	"authsvc/internal/test/freeport"
 	"authsvc/internal/test/logbuffer"
 	"authsvc/internal/test/servertest"
 )
@@ -104,23 +105,38 @@ func TestServeWaitsForStore(t *testing.T) {
 	}
 }
 
-// TestCheckFolder: a new store cannot be created in a folder that this user may not
-// write to.
-func TestCheckFolder(t *testing.T) {
+// TestStoreRemedies: an error of a store has no advice besides that for its own cause.
+func TestStoreRemedies(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
-	if err := checkFolder(dir); err != nil {
-		t.Errorf("a writable folder: %v", err)
-	}
-	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
-		t.Errorf("left behind: %v, %v", left, err)
-	}
-	if os.Geteuid() == 0 {
-		dir = "/proc" // where root may not write either
-	} else if err := os.Chmod(dir, 0o500); err != nil { // #nosec G302 -- a folder
+	silent := freeport.Refusing(t)
+	folder := t.TempDir()
+	damaged := filepath.Join(folder, "damaged.db")
+	if err := os.WriteFile(damaged, []byte("this is not a database, but a text"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := checkFolder(dir); err == nil {
-		t.Errorf("%s: a file can be created", dir)
+	for name, tt := range map[string]struct {
+		url, sessions string
+		want          string // how the error ends
+	}{
+		"sqlite, no folder":      {url: "sqlite:" + folder + "/missing/auth.db", want: ": the folder " + folder + "/missing does not exist: create it, or name a file in another one"},
+		"sqlite, a folder":       {url: "sqlite:" + folder, want: " is a folder: name a file in it"},
+		"sqlite, not a database": {url: "sqlite:" + damaged, want: "left untouched; put a backup of the database in its place, or move it away to start with an empty one"},
+		"postgres, unreachable":  {url: "postgres://u:hunter2@" + silent + "/d", want: ": check that the server runs, and host and port in the URL"},
+		"mysql, unreachable":     {url: "mysql://u:hunter2@" + silent + "/d", want: "connection refused)"},
+		"redis, unreachable":     {url: "redis://u:hunter2@" + silent, want: "connection refused)"},
+		"sessions, unreachable":  {url: "memory:", sessions: "redis://u:hunter2@" + silent, want: "connection refused)"},
+		"mongodb, unreachable":   {url: "mongodb://u:hunter2@" + silent + "/d", want: ": the server cannot be reached: check that it runs, and hosts, ports and replicaSet in the URL"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := &config.Settings{Storage: config.Storage{URL: tt.url, Sessions: tt.sessions}}
+			st, err := openStore(t.Context(), s, true)
+			if err == nil {
+				t.Fatal("opened", st.close())
+			}
+			if said := err.Error(); !strings.HasSuffix(said, tt.want) || strings.Contains(said, "hunter2") || strings.Count(said, "\n") > 0 {
+				t.Errorf("%s\nwant …%s", said, tt.want)
+			}
+		})
 	}
 }

@@ -17,6 +17,7 @@ type tokensCommand struct {
 
 type (
 	tokensCreate struct {
+		neverAsks
 		Who      string   `arg:"" help:"The id of the user, or the e-mail address."`
 		Name     string   `required:"" help:"What it is for, in up to 64 characters."`
 		Audience []string `placeholder:"ID" sep:"none" help:"An entry of tokens.audiences for which it gets tokens; may be repeated."`

@@ -11,12 +11,14 @@ import (
 
 type (
 	usersCreate struct {
+		neverAsks
 		Email    string `required:"" placeholder:"ADDRESS" help:"The address."`
 		Verified bool   `help:"The address is known to belong to the person; otherwise it is verified once the person opens a mailed link."`
 		Name     string `placeholder:"TEXT" help:"The name."`
 		JSON     bool   `name:"json" help:"One JSON object."`
 	}
 	usersInvite struct {
+		neverAsks
 		Addresses []string `arg:"" name:"address" help:"The addresses."`
 		Language  string   `placeholder:"TAG" help:"The language of the mails, such as de."`
 		JSON      bool     `name:"json" help:"One JSON object a line."`

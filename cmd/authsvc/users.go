@@ -46,6 +46,7 @@ type (
 		Why string `placeholder:"TEXT" required:"" help:"Why, for other operators."`
 	}
 	usersUnblock struct {
+		neverAsks
 		Who string `arg:"" help:"The id or the address of the user."`
 	}
 	usersEndSessions struct {
@@ -58,6 +59,7 @@ type (
 		Now bool `help:"Delete at once."`
 	}
 	usersKeep struct {
+		neverAsks
 		Who string `arg:"" help:"The id or the address of the user."`
 	}
 )

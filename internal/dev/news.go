@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"strings"
 	"time"
 
 	"authsvc"
@@ -27,7 +28,11 @@ func (q quiet) Handle(ctx context.Context, r slog.Record) error {
 	if r.Message == "sign-in refused" {
 		attrs := map[string]string{}
 		r.Attrs(func(a slog.Attr) bool { attrs[a.Key] = a.Value.String(); return true })
-		q.refused(attrs["request"], attrs["cause"])
+		cause := attrs["cause"]
+		if fix := attrs["fix"]; fix != "" {
+			cause += "; " + fix
+		}
+		q.refused(attrs["request"], cause)
 	}
 	if r.Level < slog.LevelWarn || !q.Handler.Enabled(ctx, r.Level) {
 		return nil
@@ -52,7 +57,7 @@ const inLog = "the log line of this request says why"
 // refused prints an event that tell deferred to its log line, with the cause.
 func (w *world) refused(request, cause string) {
 	if v, ok := w.untold.LoadAndDelete(request); ok {
-		w.print(v.(authsvc.AuditEvent), v.(authsvc.AuditEvent).Name+": "+cause)
+		w.print(v.(authsvc.AuditEvent), sentence(v.(authsvc.AuditEvent), cause))
 	}
 }
 
@@ -78,7 +83,11 @@ func (w *world) tell(ctx context.Context, e authsvc.AuditEvent) {
 			w.untold.Store(e.RequestID, e)
 			return
 		}
-		line = e.Name + ": " + e.Reason
+		cause := e.Reason
+		if about, count, found := strings.Cut(cause, " says why ("); found && strings.HasPrefix(about, "the log line of request ") { // printed without that id
+			cause = "as before (" + count
+		}
+		line = sentence(e, cause)
 	}
 	w.print(e, line)
 }

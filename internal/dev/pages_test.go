@@ -210,7 +210,7 @@ func TestCause(t *testing.T) {
 	asked := v.post("/api/auth/signin/dev", "callbackUrl", "/").Request.URL
 	v.get("/api/auth/callback/dev?" + url.Values{"code": {"no-such-code"}, "state": asked.Query()["state"], "iss": {fmt.Sprintf("http://127.0.0.1:%d", port+1)}}.Encode())
 	got := strings.TrimPrefix(out.String(), banner)
-	if !regexp.MustCompile(`^\d\d:\d\d:\d\d  sign_in\.refused: .*invalid_grant.*\n$`).MatchString(got) {
+	if !regexp.MustCompile(`^\d\d:\d\d:\d\d  a sign-in was refused: .*invalid_grant.*\n$`).MatchString(got) {
 		t.Errorf("printed %q; logged %s", got, log)
 	}
 }

@@ -74,7 +74,7 @@ func (c *Client) parseMetadata(body []byte) (*Metadata, error) {
 	}
 	doc := Claims(object)
 	if doc["issuer"] != c.cfg.Issuer {
-		return nil, errors.New("issuer is not the configured one: " + c.otherIssuer(doc["issuer"]))
+		return nil, &Mismatch{"issuer", errors.New("issuer is not the configured one: " + c.otherIssuer(doc["issuer"]))}
 	}
 	md := &Metadata{
 		Issuer:            c.cfg.Issuer,

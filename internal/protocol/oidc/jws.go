@@ -58,7 +58,7 @@ func checkHeader(raw string, algs []jose.SignatureAlgorithm, kind func(typ any) 
 	name, _ := header["alg"].(string)
 	alg := jose.SignatureAlgorithm(name)
 	if !slices.Contains(algs, alg) {
-		return "", errors.New("signature algorithm is not allowed")
+		return "", &Mismatch{"algs", errors.New("signature algorithm is not allowed")}
 	}
 	for _, extension := range []string{"crit", "b64"} {
 		if _, ok := header[extension]; ok {

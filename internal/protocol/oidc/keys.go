@@ -24,8 +24,9 @@ const (
 )
 
 var (
-	errSignature = errors.New("signature does not match any key of the provider")
-	errNoKeySet  = errors.New("no key set url is known")
+	errSignature = error(&Mismatch{"jwks url", errors.New("signature does not match any key of the provider")})
+	errNoKeySet  = error(&Mismatch{"jwks url", errors.New("no key set url is known")})
+	errSecretKey = error(&Mismatch{"client secret", errors.New("signature does not match any key of the provider: with this algorithm, the key is the client secret")})
 )
 
 // verifySignature checks the signature of a parsed token and returns the payload that
@@ -39,7 +40,7 @@ func (c *Client) verifySignature(ctx context.Context, jws *jose.JSONWebSignature
 	if symmetric(jose.SignatureAlgorithm(jws.Signatures[0].Protected.Algorithm)) {
 		payload, err := jws.Verify([]byte(c.cfg.ClientSecret))
 		if err != nil {
-			return nil, errSignature
+			return nil, errSecretKey
 		}
 		return payload, nil
 	}
@@ -124,7 +125,7 @@ func parseKeys(body []byte) ([]jose.JSONWebKey, error) {
 		}
 	}
 	if len(keys) == 0 {
-		return nil, errors.New("no usable key")
+		return nil, &Mismatch{"jwks url", errors.New("no usable key")}
 	}
 	return keys, nil
 }

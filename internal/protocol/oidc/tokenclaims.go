@@ -58,7 +58,7 @@ func (c *claimsCheck) issuer() error {
 	iss, _ := c.claims["iss"].(string)
 	tenant, ok := c.client.matchIssuer(iss)
 	if !ok {
-		return fmt.Errorf("%w: iss is not the provider: %s", ErrMisaddressed, c.client.otherIssuer(c.claims["iss"]))
+		return &Mismatch{"issuer", fmt.Errorf("%w: iss is not the provider: %s", ErrMisaddressed, c.client.otherIssuer(c.claims["iss"]))}
 	}
 	if c.client.cfg.multiTenant() && c.claims["tid"] != tenant {
 		return errors.New("iss and tid name different tenants")
@@ -77,7 +77,7 @@ func (c *claimsCheck) audience() error {
 		}
 	}
 	if !slices.Contains(all, any(id)) {
-		return fmt.Errorf("%w: aud is not this client", ErrMisaddressed)
+		return &Mismatch{"client id", fmt.Errorf("%w: aud is not this client", ErrMisaddressed)}
 	}
 	azp, present := c.claims["azp"]
 	if (present || len(all) > 1) && azp != id {

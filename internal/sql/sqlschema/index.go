@@ -111,9 +111,13 @@ func (d *Database) duplicates(ctx context.Context, q Querier, r indexRule) error
 	if err := q.QueryRowContext(ctx, query).Scan(&n); err != nil {
 		return fmt.Errorf("look for duplicates in table %s: %w", d.Names[r.table], err)
 	}
+	repeated := fmt.Sprintf("%d values of (%s) that occur", n, strings.Join(r.columns, ", "))
+	if n == 1 {
+		repeated = "1 value of (" + strings.Join(r.columns, ", ") + ") that occurs"
+	}
 	if n > 0 {
-		return fmt.Errorf("table %s has %d values of (%s) that occur more than once but must be unique: remove all but one of each; this query finds them: SELECT %s, COUNT(*) FROM %s%s GROUP BY %s HAVING COUNT(*) > 1",
-			d.Names[r.table], n, strings.Join(r.columns, ", "), columns, d.Quote(d.Names[r.table]), d.notNull(r), columns)
+		return fmt.Errorf("table %s has %s more than once but must be unique: remove all but one of each; this query finds them: SELECT %s, COUNT(*) FROM %s%s GROUP BY %s HAVING COUNT(*) > 1",
+			d.Names[r.table], repeated, columns, d.Quote(d.Names[r.table]), d.notNull(r), columns)
 	}
 	return nil
 }

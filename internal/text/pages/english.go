@@ -306,6 +306,9 @@ func english() words {
 		"unavailable.host.lead":        "We were asked about %s, which is not in our configuration. The people who run this site must add it, or pass on the name that you asked for.",
 		"unavailable.routes.lead":      "The sign-in addresses at %s do not lead to us. The people who run this site must fix this in the proxy in front of it.",
 		"unavailable.login.lead":       "People sign in at %s, but their requests reach us under the name of another host. The people who run this site must pass on the name that you asked for, or correct the address in our configuration.",
+		"unavailable.other.heading":    "This is served at %s",
+		"unavailable.other.lead":       "Requests for other names of this machine are refused. Open %s, or change the address in the configuration.",
+		"unavailable.other.open":       "Open that address",
 		"unavailable.retry":            "Try again",
 
 		"repost.heading": "Signing you in",

@@ -305,6 +305,9 @@ func german() words {
 		"unavailable.host.lead":        "Wir werden nach %s gefragt, aber diese Adresse fehlt in unserer Konfiguration. Die Betreiber müssen sie ergänzen oder den Namen weitergeben, den Sie aufgerufen haben.",
 		"unavailable.routes.lead":      "Die Anmeldeadressen unter %s führen nicht zu uns. Das müssen die Betreiber im vorgeschalteten Proxy beheben.",
 		"unavailable.login.lead":       "Die Anmeldeseite liegt unter %s, aber Anfragen dorthin erreichen uns unter dem Namen einer anderen Website. Die Betreiber müssen den Namen weitergeben, den Sie aufgerufen haben, oder die Adresse in unserer Konfiguration berichtigen.",
+		"unavailable.other.heading":    "Diese Adresse lautet %s",
+		"unavailable.other.lead":       "Anfragen unter anderen Namen dieses Rechners werden abgelehnt. Öffnen Sie %s, oder ändern Sie die Adresse in der Konfiguration.",
+		"unavailable.other.open":       "Diese Adresse öffnen",
 		"unavailable.retry":            "Noch einmal versuchen",
 
 		"repost.heading": "Sie werden angemeldet",

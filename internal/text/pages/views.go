@@ -304,7 +304,8 @@ type FramedView struct {
 	SignInURL string
 }
 
-// UnavailableView says why a program behind the gate does not answer. Case is one of:
+// UnavailableView says why a program behind the gate, or the service itself, does not
+// answer. Case is one of:
 //
 //   - upstream: the program cannot be reached
 //   - timeout: the program did not answer in time
@@ -317,6 +318,7 @@ type FramedView struct {
 //   - host: the host is not configured
 //   - routes: the proxy does not pass requests for our routes on to authsvc
 //   - login: requests for Host, where people sign in, arrive with another host's name
+//   - other: the browser used another name of this machine than Host, an origin
 type UnavailableView struct {
 	Case      string
 	Host      string

@@ -232,6 +232,8 @@ var engine = []mutation{
 	{"limit/mail-reserved", "engine", "if !known || ml.reservedLimit == nil {", "if ml.reservedLimit == nil {", "./engine"},
 	{"limit/mail-refused", "engine", "key = \"refused\\x00\" + rq.clientKey()", "key = \"\"", "./engine"},
 	{"audit/repeats", "engine/internal/audit", "if at := r.all[key]; at != nil {", "if at := r.all[key]; " + never + "at != nil {", "./engine/..."},
+	{"audit/causes", "engine/internal/audit", "if r.all[key] == nil && r.causes[key.group] >= maxCauses {", "if " + never + "r.all[key] == nil && r.causes[key.group] >= maxCauses {", "./engine/..."},
+	{"origin/this-machine", "engine", "if !onThisMachine(rq.r) {", "if " + never + "!onThisMachine(rq.r) {", "./cmd/authsvc"},
 	{"audit/reserve", "engine/internal/audit", "if r.Outcome != authsvc.AuditSuccess && len(q.queue) >= queueOpen {", "if false {", "./engine/..."},
 	{"answer/blank-id", "engine", "if !usableID(id) || len(id) > maxProviderID {", "if len(id) > maxProviderID {", "./engine"},
 	{"renew/strategy", "engine", "if h.keeper.sessions.refersToUser() == next.keeper.sessions.refersToUser() {", "if true {", "./engine"},
@@ -261,7 +263,7 @@ var engine = []mutation{
 
 // tokens lists the checks on tokens signed by identity providers.
 var tokens = []mutation{
-	{"id-token/iss", "internal/protocol/oidc", "\tif !ok {\n\t\treturn fmt.Errorf(\"%w: iss is not", "\tif " + never + "!ok {\n\t\treturn fmt.Errorf(\"%w: iss is not", "./internal/protocol/oidc"},
+	{"id-token/iss", "internal/protocol/oidc", "\tif !ok {\n\t\treturn &Mismatch{\"issuer\", fmt.Errorf(\"%w: iss is not", "\tif " + never + "!ok {\n\t\treturn &Mismatch{\"issuer\", fmt.Errorf(\"%w: iss is not", "./internal/protocol/oidc"},
 	{"tenants/named", "engine", "case len(f.Tenants) == 0 && !f.PairwiseSubject:", "case false:", "./engine"},
 	{"tenants/account-id", "engine", "\tcase !pairwise:\n\t\treturn full, formerID{id: id, issuer", "\tcase !pairwise:\n\t\treturn id, formerID{id: full, issuer", "./engine"},
 	{"tenants/former-account", "engine", "oidc.UnverifiedSubject(open.IDToken).Issuer != former.issuer {", never + "oidc.UnverifiedSubject(open.IDToken).Issuer != former.issuer {", "./engine"},

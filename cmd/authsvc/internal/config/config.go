@@ -166,7 +166,7 @@ func compile(in Input, name string, raw []byte) (*Settings, error) {
 	l := &loader{input: in, sources: sources{file: name, places: map[string]string{}, variables: map[string]string{}, unread: map[string]bool{}}, used: map[string]bool{}}
 	root := l.parse(name, raw)
 	s := l.settings(root)
-	l.warnUnread()
+	l.warnUnread(s)
 	if s.Log.Level == "debug" && strings.HasPrefix(s.Engine.URL, "https:") {
 		l.warn("log.level is debug at a public address: the log contains more about people than necessary; set it to info when you are done")
 	}

@@ -88,6 +88,9 @@ func (t Table) String() string {
 	if t.Schema != "" && !t.Visible {
 		name = t.Schema + "." + name
 	}
+	if t.Rows == 1 {
+		return name + " (1 row)"
+	}
 	return fmt.Sprintf("%s (%d rows)", name, t.Rows)
 }
 
