@@ -28,11 +28,11 @@ func TestMailLanguage(t *testing.T) {
 	})
 	const firefox = "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0"
 	tests := []struct{ query, accept, agent, subject, life, asked string }{
-		{"", "", "", "Sign in to Acme", "for 1 hour.", "with: Unknown browser, from the network 203.0.113.0/24."},
-		{"", "de-DE,de;q=0.9,en;q=0.8", firefox, "Bei Acme anmelden", "1 Stunde gültig.", "mit: Firefox auf Linux, aus dem Netz 203.0.113.0/24."},
-		{"?ui_locales=de", "en", "<b>", "Bei Acme anmelden", "1 Stunde gültig.", "mit: Unbekannter Browser, aus"},
-		{"?ui_locales=" + strings.Repeat("de+", 40), "en", firefox, "Sign in to Acme", "for 1 hour.", "with: Firefox on Linux, from"},
-		{"?ui_locales=en", "de", firefox, "Sign in to Acme", "for 1 hour.", "with: Firefox on Linux, from"},
+		{"", "", "", "Sign in to Acme", "within 1 hour.", "Requested from an unknown browser (network 203.0.113.0/24)."},
+		{"", "de-DE,de;q=0.9,en;q=0.8", firefox, "Bei Acme anmelden", "1 Stunde gültig.", "Angefordert mit Firefox auf Linux (Netz 203.0.113.0/24)."},
+		{"?ui_locales=de", "en", "<b>", "Bei Acme anmelden", "1 Stunde gültig.", "Angefordert mit einem unbekannten Browser (Netz"},
+		{"?ui_locales=" + strings.Repeat("de+", 40), "en", firefox, "Sign in to Acme", "within 1 hour.", "Requested from Firefox on Linux (network"},
+		{"?ui_locales=en", "de", firefox, "Sign in to Acme", "within 1 hour.", "Requested from Firefox on Linux (network"},
 	}
 	field := regexp.MustCompile(`name="ui_locales" value="([^"]*)"`)
 	for i, tt := range tests {

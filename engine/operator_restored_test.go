@@ -14,7 +14,7 @@ import (
 )
 
 // TestEndAllSessions checks that every user's sessions end and the users stay, that
-// nobody gets a mail, that a dry run changes nothing, and that people can sign in again.
+// no mail is sent, that a dry run changes nothing, and that people can sign in again.
 func TestEndAllSessions(t *testing.T) {
 	t.Parallel()
 	for _, strategy := range []authsvc.Strategy{authsvc.StrategyDatabase, authsvc.StrategyJWT} {

@@ -57,7 +57,7 @@ func brokenGates() map[string]brokenGate {
 		"a header is missing": {proxies: map[string][]string{"nginx": {nginxAsked, ""}, "caddy": {caddyAsked, caddyAsked + "\nheader_up -X-Forwarded-Uri"}},
 			status: 400, says: "does not tell us which page you asked for", logs: "it must set them"},
 		"a header is doubled": {proxies: map[string][]string{"traefik": {traefikAsks, traefikAsks + "        trustForwardHeader: true\n", "middlewares: [authsvc]", "middlewares: [twice, authsvc]", "  middlewares:\n", "  middlewares:\n    twice: {headers: {customRequestHeaders: {X-Forwarded-Host: \"app.example.com, app.example.com\"}}}\n"}, "nginx": {"X-Forwarded-Host app.example.com;", `X-Forwarded-Host "app.example.com, app.example.com";`}, "caddy": {caddyAsked, caddyAsked + "\nheader_up X-Forwarded-Uri \"/dash, /dash\""}},
-			status: 400, says: "or tells us twice", logs: "it must set them"},
+			status: 400, says: "or names two", logs: "it must set them"},
 		"the name of an inner hop": {proxies: map[string][]string{"traefik": {traefikAsks, traefikAsks + "        trustForwardHeader: true\n", "middlewares: [authsvc]", "middlewares: [inner, authsvc]", "  middlewares:\n", "  middlewares:\n    inner: {headers: {customRequestHeaders: {X-Forwarded-Host: inner.test:8080}}}\n"}, "nginx": {"X-Forwarded-Host app.example.com;", "X-Forwarded-Host inner.test:8080;"}, "caddy": {caddyAsked, caddyAsked + "\nheader_up X-Forwarded-Host inner.test:8080"}},
 			status: 403, says: "inner.test:8080", logs: "host=inner.test:8080"},
 		"the proxy is not trusted": {proxies: everywhere(), yaml: []string{"[127.0.0.1/32]", "[192.0.2.0/24]"}, status: 403, says: "is not allowed to ask us who is signed in", logs: "the client is not in gate.proxies"},

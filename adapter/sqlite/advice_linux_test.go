@@ -75,7 +75,7 @@ func TestAdvice(t *testing.T) {
 			}
 		}, want: "is a folder: name a file in it"},
 		"not a database": {prepare: func(t *testing.T, dir string) {
-			if err := os.WriteFile(filepath.Join(dir, "auth.db"), []byte("hello, this is no database at all"), 0o600); err != nil {
+			if err := os.WriteFile(filepath.Join(dir, "auth.db"), []byte("hello, this is not a database at all"), 0o600); err != nil {
 				t.Fatal(err)
 			}
 		}, want: "is not a SQLite database"},
@@ -102,7 +102,7 @@ func TestAdvice(t *testing.T) {
 	}
 }
 
-// giveAway makes nobody the owner of the files, but not of the folder itself, in a
+// giveAway makes the user 65534 the owner of the files, but not of the folder itself, in a
 // folder.
 func giveAway(t *testing.T, dir string) {
 	t.Helper()

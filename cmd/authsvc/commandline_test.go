@@ -85,11 +85,11 @@ func TestYesEverywhere(t *testing.T) {
 		"users delete a", "users keep a", "sessions end a b", "accounts unlink a b c", "tokens create a --name b", "tokens revoke a b", "keys rotate", "keys retire a",
 		"migrate up", "migrate down", "migrate compat none", "migrate reseal", "migrate normalize", "migrate emails", "migrate tokens", "migrate issuer a",
 	} {
-		if _, _, err := parse(append(strings.Fields(line), "--yes"), io.Discard, io.Discard); err != nil {
+		if _, _, _, err := parse(append(strings.Fields(line), "--yes"), io.Discard, io.Discard); err != nil {
 			t.Errorf("%s --yes: %v", line, err)
 		}
 	}
-	if _, _, err := parse([]string{"users", "list", "--yes"}, io.Discard, io.Discard); err == nil {
+	if _, _, _, err := parse([]string{"users", "list", "--yes"}, io.Discard, io.Discard); err == nil {
 		t.Error("a command that only reads takes --yes")
 	}
 }
@@ -101,7 +101,7 @@ func TestHelpOfCommand(t *testing.T) {
 		"servr": "authsvc", "--nope": "authsvc", "serve --nope": "authsvc serve", "-c x.yaml check --nope": "authsvc check", "users set a --nope": "authsvc users set",
 		"users set": "authsvc users set", "users nothing": "authsvc users", "users list nothing": "authsvc users list", "users --limit x": "authsvc users", "migrate emails --nope": "authsvc migrate normalize", "migrate compat nothing": "authsvc migrate compat",
 	} {
-		_, _, err := parse(strings.Fields(line), io.Discard, io.Discard)
+		_, _, _, err := parse(strings.Fields(line), io.Discard, io.Discard)
 		if err == nil {
 			t.Errorf("%s is accepted", line)
 		} else if got := commandOf(err); got != want {

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 )
 
 // systemctl stands in for systemd: it does for authsvc what deploy/authsvc.service says
@@ -167,8 +168,15 @@ echo AUTHSVC_OP_SECRET=test-client-secret >/etc/authsvc/env`, origin, op.Issuer(
 		!strings.Contains(got, "authsvc 600 /var/lib/authsvc/authsvc.db") || !strings.Contains(got, "authsvc 660 /run/authsvc/admin.sock") {
 		t.Error(got)
 	}
-	if got := s.do("authsvc-admin users end-sessions grace@example.com --dry-run && authsvc-admin audit"); !strings.Contains(got, "sign_in.succeeded") {
-		t.Error(got)
+	for deadline := time.Now().Add(patience); ; time.Sleep(50 * time.Millisecond) { // the store gets events in batches
+		got := s.do("authsvc-admin users end-sessions grace@example.com --dry-run && authsvc-admin audit")
+		if strings.Contains(got, "sign_in.succeeded") {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Error(got)
+			break
+		}
 	}
 	if secrets := s.do(`tr '\0' '\n' <"/proc/$(cat "$STATE/pid")/environ"`); strings.Contains(secrets, "AUTHSVC_SECRET=") || !strings.Contains(secrets, "AUTHSVC_SECRET_FILE=") {
 		t.Errorf("the environment of the service: %s", secrets)

@@ -19,6 +19,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"authsvc/engine"
 	"authsvc/internal/dev/idp"
@@ -172,13 +173,20 @@ func rolesApp(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprintf(w, `{"claims":{"role":%q}}`, role)
 }
 
+// signIn signs a person in. On a busy machine, the hook or the provider may answer too
+// late, so it tries again.
 func (w *rolesWorld) signIn(t *testing.T, sub string) *browser.Browser {
 	t.Helper()
-	b := browser.New(w.origin, nil)
-	if err := b.SignIn(w.op, sub); err != nil {
-		t.Fatal(err)
+	for deadline := time.Now().Add(patience); ; {
+		b := browser.New(w.origin, nil)
+		err := b.SignIn(w.op, sub)
+		if err == nil {
+			return b
+		}
+		if !strings.Contains(err.Error(), "reason=unavailable") || time.Now().After(deadline) {
+			t.Fatal(err)
+		}
 	}
-	return b
 }
 
 // user returns the member user of GET session.

@@ -4,6 +4,7 @@ package newcomer
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -39,7 +40,7 @@ func (n *newcomer) useNext() {
 	add("app/layout.js", "export default function Layout({ children }) {\n  return <html lang=\"en\"><body>{children}</body></html>\n}\n")
 	add("app/page.js", "import Who from \"./who\"\n\nexport default function Home() {\n  return <Who />\n}\n")
 	add("next.config.mjs", "export default { cacheComponents: true }\n") // as create-next-app writes it
-	n.run(shop, "cp "+packages+"/package.json "+packages+"/package-lock.json "+packages+"/.npmrc . && (cp -al "+packages+"/node_modules . || cp -a "+packages+"/node_modules .) && rm -rf node_modules/authsvc-client")
+	n.run(shop, "cp "+packages+"/package.json "+packages+"/package-lock.json "+packages+"/.npmrc . && (cp -al "+packages+"/node_modules . || cp -a "+packages+"/node_modules .) && rm -rf node_modules/authsvc-client && touch node_modules/.package-lock.json")
 
 	var commands []string
 	for _, block := range regexp.MustCompile("(?s)```([a-z]+)\n(.*?)```").FindAllStringSubmatch(string(raw), -1) {
@@ -58,7 +59,12 @@ func (n *newcomer) useNext() {
 	if len(commands) < 4 || !strings.HasPrefix(commands[2], "authsvc dev ") || !strings.HasPrefix(commands[3], "npx next dev ") {
 		n.Fatalf("docs/front-ends/next.md begins with the commands %q", commands)
 	}
-	quiet := []string{n.path(), "NEXT_TELEMETRY_DISABLED=1", "npm_config_offline=true", "npm_config_audit=false", "npm_config_fund=false"}
+	cache, err := exec.Command("npm", "config", "get", "cache").Output() // as with the caches of the go command
+	if err != nil {
+		n.Fatal(err)
+	}
+	quiet := []string{n.path(), "NEXT_TELEMETRY_DISABLED=1", "npm_config_cache=" + strings.TrimSpace(string(cache)),
+		"npm_config_prefer_offline=true", "npm_config_audit=false", "npm_config_fund=false", "npm_config_update_notifier=false"}
 	for _, command := range commands[:2] {
 		n.run(shop, command, quiet...)
 	}
