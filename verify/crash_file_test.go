@@ -45,7 +45,7 @@ var crashSpoils = map[string]struct {
 	"cut in half":    {func(b []byte) []byte { return b[:len(b)/2] }, "cannot be read"},
 	"cut by a page":  {func(b []byte) []byte { return b[:len(b)-4096] }, "cannot be read"},
 	"page of zeros":  {func(b []byte) []byte { clear(b[4096:8192]); return b }, "is damaged"},
-	"header flipped": {func(b []byte) []byte { b[17] ^= 0xff; return b }, "cannot be read"},
+	"header flipped": {func(b []byte) []byte { b[17] ^= 0xff; return b }, "is not a SQLite database"},
 	"schema flipped": {func(b []byte) []byte { return bytes.ReplaceAll(b, []byte("CREATE TABLE"), []byte("CREATE FABLE")) }, "cannot be read"},
 }
 

@@ -4,18 +4,19 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"net/url"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
-)
 
-// magic begins every SQLite file, https://www.sqlite.org/fileformat2.html.
-const magic = "SQLite format 3\x00"
+	lib "modernc.org/sqlite/lib"
+	direct "zombiezen.com/go/sqlite"
+	"zombiezen.com/go/sqlite/sqlitex"
+)
 
 // parsePath returns the absolute path of a file name or a sqlite: URL.
 func parsePath(location string) (string, error) {
@@ -68,11 +69,7 @@ const busyTimeout = 5 * time.Second
 // connection. With synchronous=FULL, acknowledged writes survive a power loss.
 // Defensive mode and the ban on double-quoted strings guard against our own mistakes.
 func dsn(path string) string {
-	path = filepath.ToSlash(path)
-	if !strings.HasPrefix(path, "/") {
-		path = "/" + path // a drive letter
-	}
-	q := url.Values{
+	return fileURL(path, url.Values{
 		"_busy_timeout": {strconv.FormatInt(busyTimeout.Milliseconds(), 10)},
 		"_foreign_keys": {"1"},
 		"_journal_mode": {"WAL"},
@@ -81,8 +78,16 @@ func dsn(path string) string {
 		"_defensive":    {"1"},
 		"_dqs":          {"0"},
 		"_error_rc":     {"1"},
+	})
+}
+
+// fileURL returns the URL by which SQLite opens a file with settings.
+func fileURL(path string, settings url.Values) string {
+	path = filepath.ToSlash(path)
+	if !strings.HasPrefix(path, "/") {
+		path = "/" + path // a drive letter
 	}
-	return (&url.URL{Scheme: "file", OmitHost: false, Path: path, RawQuery: q.Encode()}).String()
+	return (&url.URL{Scheme: "file", OmitHost: false, Path: path, RawQuery: settings.Encode()}).String()
 }
 
 // ensureFile creates the file, readable only by its owner, or checks that the existing
@@ -124,14 +129,17 @@ const creationTime = 2 * time.Second
 
 func checkFile(ctx context.Context, path string) error {
 	for deadline := time.Now().Add(creationTime); ; {
-		head, err := readHead(path)
+		info, err := os.Stat(path)
 		switch {
 		case err != nil:
 			return fmt.Errorf("sqlite: %w", err)
-		case string(head) == magic:
+		case info.IsDir():
+			return fmt.Errorf("sqlite: %w", &fs.PathError{Op: "open", Path: path, Err: syscall.EISDIR})
+		case info.Size() > 0:
+			if info.Size() == 1 || notDatabase(path) { // SQLite takes a single byte for an empty file
+				return damagedError{fmt.Errorf("sqlite: %s is not a SQLite database; left untouched", path)}
+			}
 			return nil
-		case len(head) > 0:
-			return damagedError{fmt.Errorf("sqlite: %s is not a SQLite database; left untouched", path)}
 		case time.Now().After(deadline):
 			return damagedError{fmt.Errorf("sqlite: %s is empty, perhaps truncated: restore it, or remove it to start with a new database", path)}
 		}
@@ -152,17 +160,16 @@ func checkPrivate(path string) error {
 	return err
 }
 
-// readHead returns the first bytes of a file, or fewer if the file is shorter.
-func readHead(path string) ([]byte, error) {
-	f, err := os.Open(path)
+// notDatabase reports whether SQLite refuses a file because it is not a database. An
+// immutable file is read without its log or journal, so nothing is written. Only SQLite
+// may open the file: closing it would otherwise end the locks of other connections of
+// this process, see https://www.sqlite.org/howtocorrupt.html. All other errors are left
+// to [Store.check], which holds a lock.
+func notDatabase(path string) bool {
+	conn, err := direct.OpenConn(fileURL(path, url.Values{"immutable": {"1"}}), direct.OpenReadOnly, direct.OpenURI)
 	if err != nil {
-		return nil, err
+		return false
 	}
-	defer f.Close()
-	head := make([]byte, len(magic))
-	n, err := io.ReadFull(f, head)
-	if err == nil || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		return head[:n], nil
-	}
-	return nil, err
+	defer conn.Close() //nolint:errcheck // nothing was written
+	return is(lib.SQLITE_NOTADB)(sqlitex.ExecuteTransient(conn, `PRAGMA schema_version`, nil))
 }

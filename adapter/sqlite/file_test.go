@@ -142,7 +142,7 @@ func TestRefusesFile(t *testing.T) {
 		"cut in half":    {func(b []byte) []byte { return b[:len(b)/2] }, "cannot be read"},
 		"cut by a page":  {func(b []byte) []byte { return b[:len(b)-4096] }, "cannot be read"},
 		"page of zeros":  {func(b []byte) []byte { clear(b[4096:8192]); return b }, "is damaged"},
-		"header flipped": {func(b []byte) []byte { b[17] ^= 0xff; return b }, "cannot be read"},
+		"header flipped": {func(b []byte) []byte { b[17] ^= 0xff; return b }, "is not a SQLite database"},
 		"schema flipped": {func(b []byte) []byte { return bytes.Replace(b, []byte("CREATE TABLE"), []byte("CREATE FABLE"), -1) }, "cannot be read"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -183,6 +183,38 @@ func TestRefusesFile(t *testing.T) {
 			t.Error(err)
 		}
 	})
+}
+
+// TestRefusesFileBesideLog checks that Open does not write a log back into a file that is
+// not a database.
+func TestRefusesFileBesideLog(t *testing.T) {
+	t.Parallel()
+	s := newShared(t, Options{}, sqladapter.TestHooks{})
+	if _, err := s.db.ExecContext(t.Context(), `VACUUM`); err != nil { // writes every page to the log
+		t.Fatal(err)
+	}
+	log, err := os.ReadFile(s.location + "-wal")
+	if err != nil || len(log) == 0 {
+		t.Fatalf("a log of %d bytes: %v", len(log), err)
+	}
+	path := filepath.Join(t.TempDir(), "auth.db")
+	files := map[string][]byte{path: []byte("users:\n- ann\n"), path + "-wal": log}
+	for name, content := range files {
+		if err := os.WriteFile(name, content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if s, err := Open(t.Context(), path, Options{Migrate: true}); err == nil {
+		s.Close()
+		t.Error("opened")
+	} else if !errors.Is(err, ErrDamaged) || !strings.Contains(err.Error(), "is not a SQLite database") {
+		t.Errorf("unclear: %v", err)
+	}
+	for name, content := range files {
+		if got, err := os.ReadFile(name); err != nil || !bytes.Equal(got, content) {
+			t.Errorf("%s was changed (%v)", name, err)
+		}
+	}
 }
 
 // filled returns a database with some pages of data.
