@@ -12,7 +12,7 @@ import (
 )
 
 // signOutPage serves GET signout. It asks for confirmation and ends nothing. A person who
-// is not signed in is told so, unless that is not certain.
+// is not signed in is told so, unless that is not certain or NextAuth.js would ask.
 func (dk *desk) signOutPage(rq *request) outcome {
 	if rq.custom.SignOut != "" {
 		return redirect{to: rq.absolute(rq.custom.SignOut)}
@@ -22,7 +22,7 @@ func (dk *desk) signOutPage(rq *request) outcome {
 	switch s, err := dk.keeper.current(rq); {
 	case s != nil:
 		v.Who = nameOf(s)
-	case err == nil && !rq.unknownKey: // otherwise there may be a session
+	case err == nil && !rq.unknownKey && !rq.dialect.asksSignOut: // otherwise there may be a session
 		v.SignInURL = rq.base + "/signin"
 		return page{name: pages.SignOut, view: v}
 	}

@@ -85,7 +85,7 @@ func (f *openID2Flow) identify(rq *request, tx *transaction, a openid2.Assertion
 		return identity{}, errDenied
 	}
 	if a["mode"] == "error" { // §5.2.3
-		return identity{}, fmt.Errorf("the provider answered with error %q", text.Printable(a["error"], maxLoggedDescription))
+		return identity{}, openID2Error(a["error"])
 	}
 	if err := a.Check(f.Endpoint, f.returnTo(tx)); err != nil {
 		return identity{}, err
@@ -109,6 +109,18 @@ func (f *openID2Flow) identify(rq *request, tx *transaction, a openid2.Assertion
 	}
 	return f.person(rq, tx, subject, a["claimed_id"])
 }
+
+// An openID2Error is the text with which a negative assertion says why. Anyone can write
+// it.
+type openID2Error string
+
+// Error quotes the text.
+func (e openID2Error) Error() string {
+	return fmt.Sprintf("the provider answered with error %q", text.Printable(string(e), maxLoggedDescription))
+}
+
+// QuotesRequest implements [audit.Quoting].
+func (openID2Error) QuotesRequest() {}
 
 // subject returns the id in the claimed identifier.
 func (f *openID2Flow) subject(a openid2.Assertion) (string, error) {

@@ -2,11 +2,13 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"testing"
 	"time"
 
 	"authsvc"
+	"authsvc/engine/internal/audit"
 	"authsvc/internal/protocol/openid2"
 )
 
@@ -63,7 +65,8 @@ func TestOpenID2AccountID(t *testing.T) {
 	}
 }
 
-// TestOpenID2Refusal checks that the log gets the provider's words, plain and short.
+// TestOpenID2Refusal checks that the log gets the provider's words, plain and short, and
+// that they are marked: anyone can write them.
 func TestOpenID2Refusal(t *testing.T) {
 	t.Parallel()
 	f := &openID2Flow{}
@@ -76,8 +79,13 @@ func TestOpenID2Refusal(t *testing.T) {
 		"long":      {openid2.Assertion{"mode": "error", "error": strings.Repeat("a", 500)}, `the provider answered with error "` + strings.Repeat("a", 200) + `"`},
 		"other":     {openid2.Assertion{"mode": "x", "error": "no"}, "the answer is not in the format of OpenID Authentication 2.0"},
 	} {
-		if _, err := f.identify(nil, &transaction{}, tt.a); err == nil || err.Error() != tt.want {
+		_, err := f.identify(nil, &transaction{}, tt.a)
+		if err == nil || err.Error() != tt.want {
 			t.Errorf("%s: %v, want %s", name, err, tt.want)
+		}
+		var quoting audit.Quoting
+		if quotes := strings.Contains(tt.want, "with error"); errors.As(err, &quoting) != quotes {
+			t.Errorf("%s: marked as a cause that quotes the request is %v, want %v", name, !quotes, quotes)
 		}
 	}
 }

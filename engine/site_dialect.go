@@ -18,6 +18,7 @@ type dialect struct {
 	cookies       [3]string                                    // of the session, the CSRF token and the callback URL
 	sessionPrefix string                                       // of the first and the last cookie over https, without Domain
 	showsID       bool                                         // GET session shows the id of the user
+	asksSignOut   bool                                         // GET signout has its form also if no one is signed in
 	emptySession  []byte                                       // body of GET session if the user is not signed in
 	csrfRefusal   int                                          // status for scripts if the CSRF token is wrong; 0: 200
 	forbids       bool                                         // every AccessDenied is a 403 for scripts, not only that from credentials
@@ -70,7 +71,7 @@ func newDialect(mode authsvc.Compat) *dialect {
 // nextAuthDialect returns what both versions have in common.
 func nextAuthDialect(mode authsvc.Compat, name, openIDType string) *dialect {
 	return &dialect{mode: mode, cookieStem: name + ".", cookies: [3]string{"session-token", "csrf-token", "callback-url"}, sessionPrefix: "__Secure-",
-		foldsErrors: true, openIDType: openIDType, linksSignedIn: true, keepsFirstProof: true,
+		asksSignOut: true, foldsErrors: true, openIDType: openIDType, linksSignedIn: true, keepsFirstProof: true,
 		foreignSessions: true, cookieSlides: true, leeway: 15 * time.Second, shortSecrets: true}
 }
 

@@ -182,7 +182,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Asks whether to sign out, or says that no one is signed in. It does not end the session. */
+        /** Asks whether to sign out or, outside compat modes, says that no one is signed in. It does not end the session. */
         get: operations["signOutPage"];
         put?: never;
         /** Ends the session. */

@@ -82,7 +82,7 @@ func TestDeployNames(t *testing.T) {
 	}
 	found = 0
 	for _, name := range regexp.MustCompile("`([a-z_]+\\.[a-z_]+)`").FindAllStringSubmatch(page, -1) {
-		if slices.Contains([]string{"authsvc.db", "authsvc.dump", "redis.conf", "container.env", "dump.rdb", "storage.url", "storage.migrate", "audit.keep", "session.strategy"}, name[1]) {
+		if slices.Contains([]string{"authsvc.db", "authsvc.dump", "redis.conf", "container.env", "dump.rdb", "admin.listen", "storage.url", "storage.migrate", "audit.keep", "session.strategy"}, name[1]) {
 			continue
 		}
 		if found++; !strings.Contains(events, "| `"+name[1]+"` |") {

@@ -48,9 +48,6 @@ func newDeployment(t *testing.T, storage, strategy string) *deployment {
 	if err == nil {
 		err = os.Symlink(self, filepath.Join(d.bin, "authsvc")) // TestMain makes it the program
 	}
-	if err == nil {
-		err = os.Mkdir(d.backups, 0o700)
-	}
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -92,12 +89,31 @@ func (d *deployment) do(line string) string {
 	command = regexp.MustCompile(` authsvc$`).ReplaceAllLiteralString(command, " "+d.database)
 	cmd := exec.CommandContext(d.t.Context(), "sh", "-eu", "-c", command)
 	cmd.Dir = d.dir
-	cmd.Env = []string{"PATH=" + d.bin + ":" + os.Getenv("PATH"), "HOME=" + d.bin, "STORAGE_URL=" + d.storage, "AUTHSVC_STORAGE_URL=" + d.storage, "GORACE=atexit_sleep_ms=0"}
+	shown, password := withoutPassword(d.t, d.storage)
+	cmd.Env = []string{"PATH=" + d.bin + ":" + os.Getenv("PATH"), "HOME=" + d.bin, "STORAGE_URL=" + shown, "AUTHSVC_STORAGE_URL=" + d.storage, "GORACE=atexit_sleep_ms=0"}
+	if password != "" {
+		cmd.Env = append(cmd.Env, "PGPASSWORD="+password, "REDISCLI_AUTH="+password)
+	}
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		d.t.Fatalf("%s: %v\n%s", command, err, out)
 	}
 	return string(out)
+}
+
+// withoutPassword returns the URL of a store as its operator writes it on a command line,
+// and its password.
+func withoutPassword(t *testing.T, storage string) (shown, password string) {
+	t.Helper()
+	u, err := url.Parse(storage)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if u.User != nil {
+		password, _ = u.User.Password()
+		u.User = url.User(u.User.Username())
+	}
+	return u.String(), password
 }
 
 // browse returns a person who signs in.

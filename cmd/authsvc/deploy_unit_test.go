@@ -4,8 +4,10 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -33,7 +35,7 @@ func readUnit(t *testing.T) map[string]string {
 }
 
 // TestUnit: systemd accepts the unit, and finds little that a service could do beyond
-// its work. The exposure of 1.5 of 10 includes the network, which authsvc needs.
+// its work. The exposure of at most 1.5 of 10 includes the network, which authsvc needs.
 func TestUnit(t *testing.T) {
 	t.Parallel()
 	analyze, err := exec.LookPath("systemd-analyze")
@@ -83,6 +85,28 @@ func TestUnitFitsProgram(t *testing.T) {
 	for name, want := range map[string]string{"Type": "notify", "ExecReload": "/bin/kill -HUP $MAINPID", "StateDirectory": "authsvc", "TimeoutStartSec": "infinity"} {
 		if unit[name] != want {
 			t.Errorf("%s=%s, want %s", name, unit[name], want)
+		}
+	}
+}
+
+// TestUnitRestartsAfterCrash: with the variables of the unit, a crash does not end with
+// the exit code after which systemd leaves the service ended. Without them, it does.
+func TestUnitRestartsAfterCrash(t *testing.T) {
+	t.Parallel()
+	unit := readUnit(t)
+	if unit["LimitCORE"] != "0" {
+		t.Errorf("LimitCORE=%s: a dump of the memory has secrets", unit["LimitCORE"])
+	}
+	op := startProvider(t)
+	for name, env := range map[string][]string{"alone": nil, "with the unit": strings.Split(unit["Environment"], "\n")} {
+		env = slices.DeleteFunc(slices.Clone(env), func(line string) bool { return strings.HasPrefix(line, "AUTHSVC_") }) // files of an installation
+		addr := freeAddress(t)
+		l := newProcess(t, t.TempDir(), addr, testConfig("http://"+addr, op), env...)
+		l.start()
+		l.signal(syscall.SIGQUIT) // Go ends as after a panic
+		code := l.waitForExit(patience)
+		if prevented := strconv.Itoa(code) == unit["RestartPreventExitStatus"]; prevented != (env == nil) {
+			t.Errorf("%s: a crash ends with %d, %v", name, code, l.cmd.ProcessState)
 		}
 	}
 }

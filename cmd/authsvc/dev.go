@@ -23,7 +23,7 @@ import (
 func (c *devCommand) serve(p *program) error {
 	var started *devidp.Server
 	p.development = true
-	p.adapt = func(s *config.Settings) (err error) {
+	p.adapt = append(p.adapt, func(s *config.Settings) (err error) {
 		if err := c.localise(s); err != nil {
 			return err
 		}
@@ -46,7 +46,7 @@ func (c *devCommand) serve(p *program) error {
 			return p.devBanner(s, started, c.Dir) + c.banner(p.configPath), dev.KeepURLs(c.Dir, configuredName, s.Engine.URL, started.Issuer())
 		}
 		return err
-	}
+	})
 	defer func() {
 		if started != nil {
 			started.Close() //nolint:errcheck // the process ends

@@ -33,7 +33,7 @@ func (p *program) useDev(dir, command string) error {
 	if p.configPath == "" {
 		name, p.env, p.noFile = dev.StoreName, nil, true
 	}
-	p.adapt = func(s *config.Settings) error {
+	p.adapt = append(p.adapt, func(s *config.Settings) error {
 		url, issuer, err := dev.ReadURLs(dir, name)
 		if errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("%s has no data of %s: start it first, or correct --dev and the working directory", dir, devCall(p.configPath))
@@ -51,7 +51,7 @@ func (p *program) useDev(dir, command string) error {
 		}
 		ofDev(s, issuer, p.configPath == "")
 		return nil
-	}
+	})
 	return nil
 }
 
@@ -101,12 +101,4 @@ func (p *program) noteDevStore(s *config.Settings) {
 	if path, ok := strings.CutSuffix(s.Storage.URL, configuredName+".db"); p.development && ok {
 		fmt.Fprintf(p.stderr, "note: %s keeps its records in %s: remove this file to start without them\n", devCall(p.configPath), strings.TrimPrefix(path, "sqlite:")+configuredName+".db")
 	}
-}
-
-// secret returns the secret of dev. It creates one if there is none.
-func (c *devCommand) secret() (string, error) {
-	if err := dev.MakeDir(c.Dir); err != nil {
-		return "", err
-	}
-	return dev.Keep(c.Dir, "secret")
 }

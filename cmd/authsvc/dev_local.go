@@ -34,6 +34,7 @@ func (c *devCommand) localise(s *config.Settings) error {
 	}
 	c.ownNames(s)
 	c.ownGate(s, deployed)
+	dropForms(s)
 	for _, gap := range s.Gaps {
 		if gap.Provider != "" {
 			c.replace(gap.Provider, "Dev ID in its place: "+gap.Why)
@@ -88,26 +89,33 @@ func (c *devCommand) ownAddress(s *config.Settings) {
 // ownStorage keeps the people of dev out of a deployment's store. Otherwise mail that
 // waits there would be sent to the inbox.
 func (c *devCommand) ownStorage(s *config.Settings) error {
-	if scheme := storageScheme(s); c.RealStorage || scheme == "none" || scheme == "memory" {
+	if c.RealStorage {
+		return nil
+	}
+	if s.Storage.Sessions != "" {
+		s.Storage.Sessions = ""
+		c.replace("session.store", "left out")
+	}
+	if scheme := storageScheme(s); scheme == "none" || scheme == "memory" {
 		return nil
 	}
 	if len(s.Storage.Naming.UserColumns) > 0 {
 		return errors.New("storage.user_columns names columns of your database, but dev keeps users in a database of its own: " +
 			"add --real-storage if storage.url is a database for development")
 	}
-	s.Storage.URL, s.Storage.Sessions = "sqlite:"+filepath.Join(c.Dir, configuredName+".db"), ""
+	s.Storage.URL = "sqlite:" + filepath.Join(c.Dir, configuredName+".db")
 	c.replace("storage.url", s.Storage.URL)
 	return nil
 }
 
 // ownSecret replaces the secret. With the secret of a deployment, a session of dev,
 // where anyone signs in as anyone, might be valid there too. The records in the store
-// of the configuration need its secret.
+// of the configuration need its secret. The folder has the inbox in either case.
 func (c *devCommand) ownSecret(s *config.Settings) error {
-	if c.RealStorage {
-		return nil
+	if err := dev.MakeDir(c.Dir); err != nil || c.RealStorage {
+		return err
 	}
-	secret, err := c.secret()
+	secret, err := dev.Keep(c.Dir, "secret")
 	if err != nil {
 		return err
 	}
@@ -154,6 +162,16 @@ func (c *devCommand) ownNames(s *config.Settings) {
 	}
 }
 
+// dropForms marks the providers whose hook is on another machine as incomplete. An
+// application there must not get what people type in dev.
+func dropForms(s *config.Settings) {
+	for _, form := range s.Credentials {
+		if config.Elsewhere(form.Hook.URL) {
+			s.Gaps = append(s.Gaps, config.Gap{Key: form.Key, Provider: form.Provider.ID, Why: "hook.url is not on this machine"})
+		}
+	}
+}
+
 // nothing is an address at which no program answers.
 const nothing = "http://127.0.0.1:1"
 
@@ -183,19 +201,13 @@ func (c *devCommand) ownGate(s *config.Settings, deployed string) {
 			moved += ":" + own.Port()
 		}
 		with := moved + ", not " + h.Origin
-		if hosts[i].Origin = moved; !onThisMachine(h.Upstream) {
+		if hosts[i].Origin = moved; config.Elsewhere(h.Upstream) {
 			hosts[i].Upstream = nothing
 			with += "; without a program, because its upstream is not on this machine"
 		}
 		c.replace(fmt.Sprintf("gate.hosts[%d]", i), with)
 	}
 	s.Engine.Gate.Hosts = hosts
-}
-
-// onThisMachine reports whether a program behind the gate is on this machine.
-func onThisMachine(upstream string) bool {
-	u, err := url.Parse(upstream)
-	return err == nil && (u.Scheme == "unix" || weburl.Loopback(u.Hostname()))
 }
 
 // standIns replaces the providers that lack settings of the deployment. People then

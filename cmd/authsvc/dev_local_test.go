@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -52,15 +53,15 @@ func localised(t *testing.T, yaml string, c *devCommand) (*config.Settings, *dev
 	return s, c
 }
 
-func loadLocalised(t *testing.T, yaml string, c *devCommand) (*config.Settings, error) {
+func loadLocalised(t *testing.T, yaml string, c *devCommand, environ ...string) (*config.Settings, error) {
 	t.Helper()
 	c.Dir = filepath.Join(t.TempDir(), "dev")
 	file := filepath.Join(t.TempDir(), "authsvc.yaml")
 	if err := os.WriteFile(file, []byte(yaml), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	p := &program{ctx: t.Context(), configPath: file, stderr: t.Output(), development: true}
-	p.adapt = func(s *config.Settings) error {
+	p := &program{ctx: t.Context(), env: parseEnviron(environ), configPath: file, stderr: t.Output(), development: true}
+	p.adapt = append(p.adapt, func(s *config.Settings) error {
 		if err := c.localise(s); err != nil {
 			return err
 		}
@@ -69,7 +70,7 @@ func loadLocalised(t *testing.T, yaml string, c *devCommand) (*config.Settings, 
 		}
 		ofDev(s, nothing, false)
 		return nil
-	}
+	})
 	return p.load(nil)
 }
 
@@ -103,6 +104,9 @@ func TestDevLocalises(t *testing.T) {
 			devCommand{}, func(s *config.Settings) any { return len(s.Hooks) == 1 && s.Hooks[0].URL == "http://localhost:8080/" }, true},
 		"gate": {"url: https://app.example.com\ngate: {hosts: [{origin: https://app.example.com, upstream: http://127.0.0.1:8080}, {origin: \"https://*.example.com\", upstream: http://10.0.0.5}, {origin: http://wiki.localhost:3000, upstream: http://10.0.0.5}]}",
 			devCommand{}, gateOf, []string{"http://localhost:3000 http://127.0.0.1:8080", "http://*.example.com.localhost:3000 " + nothing, "http://wiki.localhost:3000 http://10.0.0.5"}},
+		"gate, with proxies that ask": {"url: https://app.example.com\ntrusted_proxies: [127.0.0.1]\ngate: {hosts: [{origin: https://wiki.example.com}]}",
+			devCommand{}, gateOf, []string{"http://wiki.example.com.localhost:3000 "}},
+		"sessions beside memory": {"storage: {url: \"memory:\"}\nsession: {store: \"redis://10.0.0.5\"}", devCommand{}, func(s *config.Settings) any { return s.Storage.URL + s.Storage.Sessions }, "memory:"},
 		"gate, with a program": {"url: https://app.example.com\ngate: {hosts: [{origin: https://app.example.com, upstream: http://10.0.0.5}]}",
 			devCommand{Upstream: "http://localhost:5173"}, gateOf, []string{"http://localhost:3000 http://localhost:5173"}},
 		"a program": {"", devCommand{Upstream: "http://localhost:5173"}, gateOf, []string{"http://localhost:3000 http://localhost:5173"}},
@@ -144,6 +148,51 @@ func TestDevRefuses(t *testing.T) {
 			t.Parallel()
 			if _, err := loadLocalised(t, test.yaml, &test.c); err == nil || !strings.Contains(err.Error(), test.want) {
 				t.Errorf("%v, want %s", err, test.want)
+			}
+		})
+	}
+}
+
+// TestDevFolder: the folder of dev, which has the inbox, is kept out of repositories,
+// also if the store is elsewhere.
+func TestDevFolder(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]*devCommand{"own storage": {}, "real storage": {RealStorage: true}} {
+		_, c := localised(t, "url: http://localhost\nsecret: "+testSecret, c)
+		if ignored, err := os.ReadFile(filepath.Join(c.Dir, ".gitignore")); string(ignored) != "*\n" || err != nil {
+			t.Errorf("%s: .gitignore has %q, %v", name, ignored, err)
+		}
+	}
+}
+
+// TestDevCredentials: what people type in dev reaches no application on another machine.
+// Dev ID takes the place of a provider that would send it there, whether the file or a
+// variable names the address.
+func TestDevCredentials(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		hook, variable string
+		stays          bool
+	}{
+		"elsewhere":              {hook: "https://app.example.com/credentials"},
+		"elsewhere, by address":  {hook: "https://10.0.0.5/credentials"},
+		"elsewhere, of variable": {hook: "http://localhost:8080/credentials", variable: "https://app.example.com/credentials"},
+		"here":                   {hook: "http://localhost:8080/credentials", stays: true},
+		"here, of variable":      {hook: "https://app.example.com/credentials", variable: "http://127.0.0.1:8080/credentials", stays: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := &devCommand{}
+			s, err := loadLocalised(t, "providers: [{id: staff, type: credentials, name: Staff, hook: {url: \""+test.hook+"\", secret: whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3}}]", c, "AUTHSVC_STAFF_HOOK_URL="+test.variable)
+			if err != nil {
+				t.Fatal(err)
+			}
+			i := slices.IndexFunc(s.Engine.Providers, func(p authsvc.Provider) bool { return config.ProviderID(p) == "staff" })
+			if _, stays := s.Engine.Providers[i].(*authsvc.Credentials); stays != test.stays {
+				t.Errorf("the provider is %T", s.Engine.Providers[i])
+			}
+			if said := slices.Contains(c.replaced, replacement{"staff", "Dev ID in its place: hook.url is not on this machine"}); said == test.stays {
+				t.Errorf("dev says %v", c.replaced)
 			}
 		})
 	}

@@ -232,14 +232,14 @@ func TestDevSaysWhoMay(t *testing.T) {
 			}
 			var said string
 			p := &program{ctx: t.Context(), configPath: file, stderr: t.Output()}
-			p.adapt = func(s *config.Settings) error {
+			p.adapt = append(p.adapt, func(s *config.Settings) error {
 				d, err := devidp.Start(&s.Engine, devidp.Options{Addr: "127.0.0.1:0"})
 				if err == nil {
 					t.Cleanup(func() { d.Close() }) //nolint:errcheck // the test ends
 					p.banner = func(s *config.Settings) (string, error) { return p.whoMay(s, d.People(), ".authsvc"), nil }
 				}
 				return err
-			}
+			})
 			s, err := p.load(nil)
 			if err != nil {
 				t.Fatal(err)

@@ -25,12 +25,12 @@ type gateCommand struct {
 // Run starts the service with one host behind the gate, in addition to the hosts of the
 // configuration.
 func (c *gateCommand) Run(p *program) error {
-	p.adapt = func(s *config.Settings) error {
+	p.adapt = append(p.adapt, func(s *config.Settings) error {
 		if problem := addGateHost(s, c.Upstream, c.Allow); problem != "" {
 			return fmt.Errorf("%s: %w", problem, errUsage)
 		}
 		return nil
-	}
+	})
 	return p.start(nonEmpty(map[string]string{"listen": c.Listen, "url": c.Origin}))
 }
 

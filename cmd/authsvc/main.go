@@ -34,7 +34,7 @@ type program struct {
 	sink           *logSink                               // set by serve, kept across reloads; else nil
 	command        string                                 // the chosen command, such as "authsvc users set"
 	banner         func(*config.Settings) (string, error) // set by dev; else nil
-	adapt          func(*config.Settings) error           // set by some commands: changes the loaded settings; else nil
+	adapt          []func(*config.Settings) error         // added by some commands: change the loaded settings, in turn
 	collect        func()                                 // set by serve: undoes collectLess
 	development    bool                                   // the configuration need not be complete; see config.Input
 	noFile         bool                                   // without configPath, no file is read

@@ -167,7 +167,7 @@ func sharedLines(ctx context.Context, s *config.Settings, sc schema) (lines []sh
 
 // Run brings the schema up to date.
 func (c migrateUp) Run(p *program) error {
-	p.adapt = func(s *config.Settings) error { s.Storage.NewTables = c.NewTables; return nil }
+	p.adapt = append(p.adapt, func(s *config.Settings) error { s.Storage.NewTables = c.NewTables; return nil })
 	switch {
 	case c.SQL && !c.DryRun:
 		return fmt.Errorf("--sql requires --dry-run: %w", errUsage)

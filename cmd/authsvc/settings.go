@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 
 	"authsvc"
 	"authsvc/adapter/memory"
@@ -35,11 +36,8 @@ func (p *program) loadSettings(flags map[string]string) (*config.Settings, error
 	if errors.As(err, &all); s == nil {
 		return nil, err
 	}
-	adapt := p.adapt
-	if adapt == nil {
-		adapt = func(*config.Settings) error { return nil }
-	}
-	for _, check := range []func(*config.Settings) error{checkStorage, configureMail, adapt, p.withoutSignIn, checkUpstreams, configureDecisions, validate} {
+	type checks []func(*config.Settings) error
+	for _, check := range slices.Concat(checks{checkStorage, configureMail}, p.adapt, checks{p.withoutSignIn, checkUpstreams, configureDecisions, validate}) {
 		var more config.Mistakes
 		switch err := check(s); {
 		case errors.As(err, &more):

@@ -94,7 +94,7 @@ func (c *Client) CheckIssuer(ctx context.Context, iss []string) error {
 	}
 	if len(iss) == 1 {
 		if _, ok := c.matchIssuer(iss[0]); !ok {
-			return quotedIssuer{&Mismatch{"issuer", errors.New("authorization response: iss names another provider: " + c.otherIssuer(iss[0]))}}
+			return quotedIssuer("authorization response: iss names another provider: " + c.otherIssuer(iss[0]))
 		}
 		return nil
 	}

@@ -13,12 +13,12 @@ func (m *Mismatch) Error() string { return m.Err.Error() }
 // Unwrap returns Err.
 func (m *Mismatch) Unwrap() error { return m.Err }
 
-// A quotedIssuer is a Mismatch with the iss parameter of an authorization response,
-// which anyone can write.
-type quotedIssuer struct{ *Mismatch }
+// A quotedIssuer is an error with the iss parameter of an authorization response. It is
+// not a Mismatch: anyone can write the parameter, and it may be a mix-up attack.
+type quotedIssuer string
+
+// Error returns the text.
+func (q quotedIssuer) Error() string { return string(q) }
 
 // QuotesRequest marks the error as one whose text the client can vary.
 func (quotedIssuer) QuotesRequest() {}
-
-// Unwrap returns the Mismatch.
-func (q quotedIssuer) Unwrap() error { return q.Mismatch }

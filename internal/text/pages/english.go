@@ -234,7 +234,7 @@ func english() words {
 
 		"address.asked":     "Check your new mailbox",
 		"address.sent":      "An email is on its way to %s.",
-		"address.newdone":   "%s has been confirmed.",
+		"address.newdone":   "%s is confirmed.",
 		"address.newopen":   "%s must be confirmed with the link or the code in the email. Both work for 24 hours.",
 		"address.olddone":   "%s has allowed the change.",
 		"address.oldopen":   "We also asked %s to agree. The change is made as soon as that address allows it. If it does not object, you can make the change yourself from %s.",

@@ -60,7 +60,7 @@ func german() words {
 		"signin.add":        "Hinzufügen",
 		"signin.other":      "Anderes Konto verwenden",
 		"signin.switch":     "Konto wechseln",
-		"signin.more":       "Anmeldemethode hinzufügen oder Konto wechseln",
+		"signin.more":       "Methode hinzufügen oder Konto wechseln",
 		"signin.overtaken":  "Die andere Anmeldung mit %s hatte keine Wirkung.",
 		"signin.orother":    "oder anderes Konto verwenden",
 		"signin.none":       "Es gibt noch keine Möglichkeit, sich anzumelden. Die Betreiber müssen zuerst eine einrichten.",

@@ -68,8 +68,9 @@ func TestCopy(t *testing.T) {
 	proxy := publish(t, dir, module.Version{Path: path, Version: "v0.1.0"})
 	bin := t.TempDir()
 	cached := strings.TrimSpace(command(t, dir, nil, "go", "env", "GOMODCACHE"))
+	// The other modules come from this machine's cache, which go.sum has verified.
 	env := []string{"GOPROXY=file://" + proxy + ",file://" + filepath.Join(cached, "cache", "download"), "GOMODCACHE=" + t.TempDir(), "GOBIN=" + bin,
-		"GONOSUMDB=" + path, "GOFLAGS=-modcacherw", "GOTOOLCHAIN=local"}
+		"GOSUMDB=off", "GOFLAGS=-modcacherw", "GOTOOLCHAIN=local"}
 	command(t, t.TempDir(), env, "go", "install", path+"/cmd/authsvc@v0.1.0")
 	said := command(t, bin, nil, filepath.Join(bin, "authsvc"), "version")
 	if !strings.HasPrefix(said, "authsvc v0.1.0\n") {

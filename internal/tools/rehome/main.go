@@ -66,16 +66,42 @@ func run(ctx context.Context, out io.Writer, dir string, args []string) error {
 	if err != nil {
 		return err
 	}
-	for _, f := range changed {
-		if err := os.WriteFile(f.name, f.data, f.mode); err != nil {
-			return err
-		}
+	if err := writeAll(changed); err != nil {
+		return err
 	}
 	if len(changed) == 0 {
 		fmt.Fprintf(out, "the module is %s already, and the npm package %s: nothing to change\n", to.path, to.npm)
 		return nil
 	}
 	fmt.Fprintf(out, "%d files: the module is %s, the npm package %s\nnext: git diff --stat, make quick, git commit\n", len(changed), to.path, to.npm)
+	return nil
+}
+
+// writeAll writes all files beside the old ones before it replaces any. If the disk is
+// full or a folder is read-only, the old files stay.
+func writeAll(files []changed) (err error) {
+	const suffix = ".rehome"
+	defer func() {
+		if err != nil {
+			for _, f := range files {
+				_ = os.Remove(f.name + suffix)
+			}
+			err = fmt.Errorf("%w: git checkout . restores all files", err)
+		}
+	}()
+	for _, f := range files {
+		if err := os.WriteFile(f.name+suffix, f.data, f.mode); err != nil {
+			return err
+		}
+		if err := os.Chmod(f.name+suffix, f.mode); err != nil { // whatever the umask
+			return err
+		}
+	}
+	for _, f := range files {
+		if err := os.Rename(f.name+suffix, f.name); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 
@@ -141,7 +167,7 @@ func clean(ctx context.Context, dir string) ([]string, error) {
 	if strings.TrimSpace(prefix) != "" {
 		return nil, fmt.Errorf("%s is not the root of the repository: run the command there", path.Clean(prefix))
 	}
-	changes, err := git("status", "--porcelain")
+	changes, err := git("status", "--porcelain", "--untracked-files=normal")
 	if err != nil {
 		return nil, err
 	}

@@ -154,12 +154,30 @@ func TestRefusals(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "notes.txt"), []byte("mine"), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	git(t, dir, "config", "status.showUntrackedFiles", "no") // a setting of the machine, which must not matter
 	err := run(t.Context(), &strings.Builder{}, dir, []string{"authsvc"})
 	if err == nil || !strings.Contains(err.Error(), "notes.txt") || !strings.Contains(err.Error(), "commit or remove them first") || !strings.Contains(err.Error(), "missing dot") {
 		t.Errorf("a tree with changes: %v", err)
 	}
 	if err := run(t.Context(), &strings.Builder{}, filepath.Join(dir, "docs"), []string{"a.example/b"}); err == nil || !strings.Contains(err.Error(), "not the root") {
 		t.Errorf("in a folder of the tree: %v", err)
+	}
+}
+
+// TestWriteFails: if a file cannot be written, none is changed. Git does not list an
+// empty folder.
+func TestWriteFails(t *testing.T) {
+	t.Parallel()
+	dir, _ := repository(t)
+	if err := os.Mkdir(filepath.Join(dir, "go.mod.rehome"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	err := run(t.Context(), &strings.Builder{}, dir, []string{"git.example.org/team/authsvc"})
+	if err == nil || !strings.Contains(err.Error(), "go.mod.rehome") || !strings.Contains(err.Error(), "git checkout . restores") {
+		t.Errorf("%v", err)
+	}
+	if changes := git(t, dir, "status", "--porcelain"); changes != "" {
+		t.Errorf("files are changed:\n%s", changes)
 	}
 }
 

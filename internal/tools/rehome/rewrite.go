@@ -157,7 +157,13 @@ func (r rules) bare(text, ext string) string {
 	old := regexp.QuoteMeta(r.from.path)
 	switch ext {
 	case ".go", ".md", ".html", ".txtar":
-		text = regexp.MustCompile(`(?m)^([ \t]*(?:import )?(?:[\w.]+ )?")`+old+`("[ \t]*(?://.*)?)$`).ReplaceAllString(text, "${1}"+r.to.path+"${2}")
+		line := regexp.MustCompile(`(?m)^[ \t]*(?:import )?(?:[\w.]+ )?"` + old + `"[ \t]*(?://.*)?$`)
+		text = line.ReplaceAllStringFunc(text, func(line string) string {
+			if strings.HasPrefix(strings.TrimSpace(line), "return ") { // the name of the program
+				return line
+			}
+			return strings.Replace(line, `"`+r.from.path+`"`, `"`+r.to.path+`"`, 1)
+		})
 	}
 	return regexp.MustCompile(`\b(go doc )`+old+`\b`).ReplaceAllString(text, "${1}"+r.to.path)
 }

@@ -78,14 +78,14 @@ func build(ctx context.Context, o options) ([]byte, error) {
 
 // examine reads the commit of the tree, which must have no changes.
 func examine(ctx context.Context, o options) (*source, error) {
-	changed, err := git(ctx, o.tree, "status", "--porcelain")
+	changed, err := git(ctx, o.tree, "status", "--porcelain", "--untracked-files=normal")
 	if err != nil {
 		return nil, err
 	}
 	if changed != "" {
 		return nil, fmt.Errorf("the tree has changes, which no commit could reproduce: commit or remove them first\n%s", changed)
 	}
-	said, err := git(ctx, o.tree, "log", "-1", "--format=%H %ct")
+	said, err := git(ctx, o.tree, "log", "-1", "--no-show-signature", "--format=%H %ct")
 	if err != nil {
 		return nil, err
 	}

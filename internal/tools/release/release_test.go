@@ -238,6 +238,8 @@ func TestExamine(t *testing.T) {
 	}
 	git("tag", "v0.1.0")
 	git("tag", "other")
+	git("config", "log.showSignature", "true") // settings of the machine must not matter
+	git("config", "status.showUntrackedFiles", "no")
 	src, err := examine(t.Context(), options{tree: dir, version: "v0.1.0"})
 	if err != nil || !src.at.Equal(commitTime) || len(src.commit) != 40 || src.version != "" {
 		t.Errorf("%+v, %v", src, err)

@@ -91,13 +91,19 @@ func (l *loader) availableHooks(items []value) (kept []value) {
 			continue
 		}
 		address := variable.ReplaceAllStringFunc(item.member("url").raw, func(s string) string { return l.input.Env[s[2:len(s)-1]] })
-		if u, err := url.Parse(address); err == nil && u.Host != "" && !weburl.Loopback(u.Hostname()) {
+		if Elsewhere(address) {
 			l.gaps = append(l.gaps, Gap{Key: HookKey(i), Why: "its url is not on this machine"})
 			continue
 		}
 		kept = append(kept, item)
 	}
 	return kept
+}
+
+// Elsewhere reports whether a URL names another machine.
+func Elsewhere(address string) bool {
+	u, err := url.Parse(address)
+	return err == nil && u.Host != "" && !weburl.Loopback(u.Hostname())
 }
 
 // availableProvider returns the entry of a provider without the members that need a
