@@ -53,7 +53,7 @@ func brokenGates() map[string]brokenGate {
 		"traefik": {traefikAsks, traefikAsks + "        authRequestHeaders: [Accept, Sec-Fetch-Mode, Sec-Fetch-Dest]\n"}}
 	oneName := map[string][]string{"nginx": nil, "haproxy": {haproxyOurs, "http-request set-header Host app.example.com\n    " + haproxyOurs}}
 	return map[string]brokenGate{
-		"the check gets no Cookie": {proxies: noCookies, status: 502, says: "does not get the cookies", logs: "pass the Cookie header on to it"},
+		"the check gets no Cookie": {proxies: noCookies, status: 502, says: "does not receive the cookies", logs: "pass the Cookie header on to it"},
 		"a header is missing": {proxies: map[string][]string{"nginx": {nginxAsked, ""}, "caddy": {caddyAsked, caddyAsked + "\nheader_up -X-Forwarded-Uri"}},
 			status: 400, says: "does not tell us which page you asked for", logs: "it must set them"},
 		"a header is doubled": {proxies: map[string][]string{"traefik": {traefikAsks, traefikAsks + "        trustForwardHeader: true\n", "middlewares: [authsvc]", "middlewares: [twice, authsvc]", "  middlewares:\n", "  middlewares:\n    twice: {headers: {customRequestHeaders: {X-Forwarded-Host: \"app.example.com, app.example.com\"}}}\n"}, "nginx": {"X-Forwarded-Host app.example.com;", `X-Forwarded-Host "app.example.com, app.example.com";`}, "caddy": {caddyAsked, caddyAsked + "\nheader_up X-Forwarded-Uri \"/dash, /dash\""}},
@@ -78,11 +78,11 @@ func brokenGates() map[string]brokenGate {
 			nobody: true, status: 403, says: "do not lead to us", logs: "a proxy asks about authsvc's own routes"},
 		"nginx without error_page": {proxies: map[string][]string{"nginx": {"error_page 401 403 500 = @denied;", ""}}, nobody: true, status: 401, says: "401"},
 		"the check is cached": {proxies: map[string][]string{"nginx": {"upstream authsvc {", "proxy_cache_path {cache} keys_zone=all:1m;\nupstream authsvc {", "internal;", "internal; " + cachesAll, "location @denied {", "location @denied { " + cachesAll}},
-			status: 502, says: "does not get the cookies", logs: "or its answers are cached"},
+			status: 502, says: "does not receive the cookies", logs: "or its answers are cached"},
 		"Set-Cookie is dropped": {proxies: map[string][]string{"nginx": {nginxRoutes, nginxRoutes + " proxy_hide_header Set-Cookie;"}, "traefik": {traefikOurs, traefikOurs + " middlewares: [dropped],", "  middlewares:\n", "  middlewares:\n    dropped: {headers: {customResponseHeaders: {Set-Cookie: \"\"}}}\n"}, "caddy": {"handle /api/auth/* {\n\t\treverse_proxy 127.0.0.1:3000", "handle /api/auth/* {\n\t\treverse_proxy 127.0.0.1:3000 {\nheader_down -Set-Cookie\n}"}},
 			nobody: true, status: 200, says: "cookies are blocked", presses: true, tune: pressesOn},
 		"clocks an hour apart": {proxies: everywhere(), nobody: true, status: 200, says: "cookies are blocked", behind: true, presses: true, inChromium: &brokenGate{status: 200, says: `"Target":"/dash"`}, tune: func(b *browser.Browser, s *gatedSite) { b.Client.Jar = ahead{b.Client.Jar}; pressesOn(b, s) }},
-		"the same, without Cookie": {proxies: noCookies, behind: true, status: 502, says: "does not get the cookies", logs: "pass the Cookie header on to it",
+		"the same, without Cookie": {proxies: noCookies, behind: true, status: 502, says: "does not receive the cookies", logs: "pass the Cookie header on to it",
 			tune: func(b *browser.Browser, _ *gatedSite) { b.Client.Jar = ahead{b.Client.Jar} }},
 	}
 }

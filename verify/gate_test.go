@@ -364,7 +364,7 @@ func gate08(t *T) {
 			target = strings.TrimPrefix(header.Get("Location"), arena.Origin)
 		}
 	}
-	if n, status, body := follow(true); n > 6 || status != http.StatusBadGateway || !strings.Contains(body, "does not get the cookies") {
+	if n, status, body := follow(true); n > 6 || status != http.StatusBadGateway || !strings.Contains(body, "does not receive the cookies") {
 		t.Errorf("%d redirects, %d\n%s", n, status, body)
 	}
 	if n, status, body := follow(false); n != 0 || status != http.StatusOK || body != "the program" {

@@ -62,8 +62,8 @@ func (p *Provider) AddPerson(person Person) (Person, error) {
 	if person.Sub == "" {
 		person.Sub = "p-" + strings.ToLower(rand.Text())
 	}
-	if err := person.check(); err != nil {
-		return Person{}, err
+	if errs := person.mistakes(); len(errs) > 0 {
+		return Person{}, errs[0]
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -118,35 +118,37 @@ var (
 	errEmail      = errors.New("enter an email address such as name@example.com, or leave it empty")
 )
 
-func (q Person) check() error {
+// mistakes returns every mistake of a person.
+func (q Person) mistakes() []error {
+	var errs []error
 	if q.Sub == "" || len(q.Sub) > 255 || strings.ContainsFunc(q.Sub, notVisibleASCII) {
-		return errors.New("sub must have 1 to 255 visible ASCII characters")
+		errs = append(errs, errors.New("the id must have 1 to 255 visible ASCII characters"))
 	}
 	if q.Name == "" || utf8.RuneCountInString(q.Name) > 100 || !printable(q.Name) {
-		return errName
+		errs = append(errs, errName)
 	}
 	if q.Email != "" && !plainAddress(q.Email) {
-		return errEmail
+		errs = append(errs, errEmail)
 	}
 	if q.Picture != "" {
 		u, err := url.Parse(q.Picture)
 		if err != nil || u.Scheme != "https" && u.Scheme != "http" {
-			return errors.New("picture must be an http or https URL")
+			errs = append(errs, errors.New("the picture must be an http or https URL"))
 		}
 	}
-	return nil
+	return errs
 }
 
-// checkPeople reports every mistake in a list.
+// checkPeople reports every mistake in a list, with the place in Options.People.
 func checkPeople(people []Person) error {
 	var errs []error
 	seen := make(map[string]bool, len(people))
 	for i, q := range people {
-		if err := q.check(); err != nil {
-			errs = append(errs, fmt.Errorf("person %d: %w", i, err))
+		for _, err := range q.mistakes() {
+			errs = append(errs, fmt.Errorf("person %d of People: %w", i, err))
 		}
-		if seen[q.Sub] {
-			errs = append(errs, fmt.Errorf("person %d: sub %q is taken", i, q.Sub))
+		if q.Sub != "" && seen[q.Sub] {
+			errs = append(errs, fmt.Errorf("person %d of People: another person has the id %q", i, q.Sub))
 		}
 		seen[q.Sub] = true
 	}

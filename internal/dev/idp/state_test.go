@@ -187,7 +187,7 @@ func TestNewRefusals(t *testing.T) {
 		"client without id": {idp.Options{Issuer: issuer, Key: key, Clients: []idp.Client{{}}}, "id is missing"},
 		"client twice":      {idp.Options{Issuer: issuer, Key: key, Clients: []idp.Client{{ID: "a"}, {ID: "a"}}}, "twice"},
 		"redirect uri":      {idp.Options{Issuer: issuer, Key: key, Clients: []idp.Client{{ID: "a", RedirectURIs: []string{"/cb"}}}}, "redirect URI"},
-		"sub twice":         {idp.Options{Issuer: issuer, Key: key, People: []idp.Person{{Sub: "a", Name: "A"}, {Sub: "a", Name: "B"}}}, "taken"},
+		"sub twice":         {idp.Options{Issuer: issuer, Key: key, People: []idp.Person{{Sub: "a", Name: "A"}, {Sub: "a", Name: "B"}}}, `person 1 of People: another person has the id "a"`},
 		"sub with space":    {idp.Options{Issuer: issuer, Key: key, People: []idp.Person{{Sub: "a b", Name: "A"}}}, "ASCII"},
 		"picture":           {idp.Options{Issuer: issuer, Key: key, People: []idp.Person{{Sub: "a", Name: "A", Picture: "javascript:x"}}}, "picture"},
 	}

@@ -87,7 +87,7 @@ func TestRehome(t *testing.T) {
 	if diff := cmp.Diff(want, read(t, dir)); diff != "" {
 		t.Errorf("(-want +have)\n%s", diff)
 	}
-	if !strings.Contains(out.String(), "14 files: the module is git.example.org/team/authsvc, the npm package @team/authsvc-client") {
+	if !strings.Contains(out.String(), "15 files: the module is git.example.org/team/authsvc, the npm package @team/authsvc-client") {
 		t.Error(out.String())
 	}
 	commit(t, dir)
@@ -99,7 +99,7 @@ func TestRehome(t *testing.T) {
 
 	move("-npm", "sign-in", "code.example.net/auth")
 	for name, text := range want {
-		want[name] = strings.NewReplacer("git.example.org/team/authsvc", "code.example.net/auth", "@team/authsvc-client", "sign-in").Replace(text)
+		want[name] = strings.NewReplacer("git.example.org/team/authsvc", "code.example.net/auth", "@team/authsvc-client", "sign-in", "team-authsvc-client-", "sign-in-").Replace(text)
 	}
 	if diff := cmp.Diff(want, read(t, dir)); diff != "" {
 		t.Errorf("to another place (-want +have)\n%s", diff)

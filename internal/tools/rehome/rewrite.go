@@ -77,6 +77,7 @@ func (r rules) rewrite(name, text string) (string, error) {
 	text = replace(text, r.from.npm, r.to.npm, func(before, after string) bool {
 		return (alone(before) || strings.HasSuffix(before, "node_modules/")) && !startsWord(after)
 	})
+	text = regexp.MustCompile(`(?m)(^|[^\w.@-])`+regexp.QuoteMeta(packFile(r.from.npm))+`(-\d[\w.-]*\.tgz)`).ReplaceAllString(text, "${1}"+packFile(r.to.npm)+"${2}")
 	if r.from.path != r.to.path {
 		text = r.get(text, name)
 		text = r.bare(text, path.Ext(name))
@@ -97,6 +98,9 @@ func (r rules) rewrite(name, text string) (string, error) {
 	formatted, err := format.Source([]byte(text))
 	return string(formatted), err
 }
+
+// packFile returns how npm pack names the file of a package, without the version.
+func packFile(name string) string { return strings.NewReplacer("@", "", "/", "-").Replace(name) }
 
 // replace replaces old by new wherever fits approves of the text before and after it.
 func replace(text, old, new string, fits func(before, after string) bool) string {

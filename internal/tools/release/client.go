@@ -32,16 +32,15 @@ func packClient(ctx context.Context, tree, work string, src *source) (file, erro
 	if err != nil {
 		return file{}, err
 	}
-	var packed []struct{ Name, Filename, Version string }
+	var packed []struct{ Filename, Version string }
 	if err := json.Unmarshal(said, &packed); err != nil || len(packed) != 1 || packed[0].Version != version {
 		return file{}, errors.Join(fmt.Errorf("npm pack must answer with one package of version %s: %s", version, said), err)
 	}
-	// npm 9 writes the name of a scoped package with a slash.
-	raw, err := os.ReadFile(filepath.Join(work, strings.NewReplacer("@", "", "/", "-").Replace(packed[0].Filename)))
+	name := strings.NewReplacer("@", "", "/", "-").Replace(packed[0].Filename) // npm 9 names a scoped package with a slash
+	raw, err := os.ReadFile(filepath.Join(work, name))
 	if err != nil {
 		return file{}, err
 	}
-	name := path.Base(packed[0].Name) + "-" + version + ".tgz" // without the scope
 	files, err := untarred("package", raw)
 	if err != nil {
 		return file{}, fmt.Errorf("%s: %w", name, err)

@@ -22,6 +22,9 @@ import (
 // DefaultPath is the file that is read if none is named and it exists.
 const DefaultPath = "authsvc.yaml"
 
+// otherPath is the other usual spelling of DefaultPath. It is not read.
+const otherPath = "authsvc.yml"
+
 // maxFile is the maximum size of a configuration file, in bytes.
 const maxFile = 1 << 20
 
@@ -158,6 +161,11 @@ func Load(in Input) (*Settings, error) {
 	if s != nil && s.holdsSecret && exposed {
 		s.Warnings = append(s.Warnings, quote(name)+" holds a secret and can be read by group or others; run chmod 600 on it, or move its secrets into variables")
 	}
+	if s != nil && name == "" && !in.NoFile {
+		if _, err := os.Stat(otherPath); err == nil {
+			s.Warnings = append(s.Warnings, quote(otherPath)+" is not read; rename it to "+DefaultPath+", or name it with --config")
+		}
+	}
 	return s, err
 }
 
@@ -203,9 +211,17 @@ func readConfig(in Input) (raw []byte, name string, exposed bool, err error) {
 	case errors.Is(err, fs.ErrNotExist) && !wanted:
 		return nil, "", false, nil
 	case err != nil:
-		return nil, "", false, Mistakes{{Place: name, Problem: "cannot be read: " + err.Error(), Fix: "name the file with --config or AUTHSVC_CONFIG"}}
+		return nil, "", false, Mistakes{{Place: name, Problem: "cannot be read: " + err.Error(), Fix: unreadableFix(err)}}
 	}
 	return raw, name, readableByOthers(in, name, info), nil
+}
+
+// unreadableFix returns what to do if the file cannot be read because of err.
+func unreadableFix(err error) string {
+	if errors.Is(err, fs.ErrPermission) {
+		return "let the user that runs authsvc read it and enter its folder: change owner or mode"
+	}
+	return "name the file with --config or AUTHSVC_CONFIG"
 }
 
 // readableByOthers reports whether group or others can read a file. A credential, which the

@@ -280,22 +280,31 @@ func firstBelow(at string, fields []field) string {
 }
 
 // respell records keys that are surely misspelt as mistakes. It returns the members
-// with the corrected keys, so that their values are checked too. If only is not empty,
-// it corrects only to these keys.
+// with the corrected keys, so that their values are checked too. It leaves out a misspelt
+// key whose correct spelling is given as well. If only is not empty, it corrects only to
+// these keys.
 func (l *loader) respell(prefix string, members []member, names []string, only ...string) []member {
-	members = slices.Clone(members)
-	for i, m := range members {
+	kept := make([]member, 0, len(members))
+	for _, m := range members {
 		if slices.Contains(names, m.key) { // the usual case
+			kept = append(kept, m)
 			continue
 		}
 		n := closest(m.key, names)
-		if !isTypo(m.key, n) || len(only) > 0 && !slices.Contains(only, n) || slices.ContainsFunc(members, func(o member) bool { return o.key == n }) {
+		if !isTypo(m.key, n) || len(only) > 0 && !slices.Contains(only, n) {
+			kept = append(kept, m)
 			continue
 		}
-		l.fail(m.place, "", "key "+quote(prefix+m.key)+" is not known", "did you mean "+n+"?")
-		members[i].key = n
+		problem := "key " + quote(prefix+m.key) + " is not known"
+		if i := slices.IndexFunc(members, func(o member) bool { return o.key == n }); i >= 0 {
+			l.fail(m.place, "", problem, "did you mean "+n+"? It is also in "+members[i].place+"; keep one")
+			continue
+		}
+		l.fail(m.place, "", problem, "did you mean "+n+"?")
+		m.key = n
+		kept = append(kept, m)
 	}
-	return members
+	return kept
 }
 
 // unknownKey records an unknown key as a mistake. The key that may have been meant

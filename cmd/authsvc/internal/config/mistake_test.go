@@ -3,8 +3,10 @@ package config
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -222,6 +224,8 @@ func TestProviderMistakes(t *testing.T) {
 		"misspelt option":     {file: "providers: [{id: auth0, isuer: https://a.example}]\n", want: []string{`F:1: key "providers[0].isuer" is not known; did you mean issuer?`}},
 		"misspelt type":       {file: "providers: [{id: x, tpye: oidc, scop: [a]}]\n", want: []string{`F:1: key "providers[0].tpye" is not known; did you mean type?`, `F:1: key "providers[0].scop" is not known; did you mean scope?`, "F:1: providers[0].scope is a list, not text"}},
 		"misspelt providers":  {file: "provider: [{id: auth0}]\n", want: []string{`F:1: key "provider" is not known; did you mean providers?`, "F:1: providers[0].issuer is missing"}},
+		"misspelt twice":      {file: "provider: [{id: auth0}]\nproviders: [{id: github, client_id: a, client_secret: b, client-secret: c}]\n", want: []string{`F:1: key "provider" is not known; did you mean providers? It is also in F:2; keep one`, `F:2: key "providers[0].client-secret" is not known; did you mean client_secret? It is also in F:2; keep one`}},
+		"misspelt and wrong":  {file: "secert: a\nsecret: b\nsession: {max_age: 1, maxage: 2}\nproviders: [{id: github, client_id: a, client_secret: b}]\n", want: []string{`F:1: key "secert" is not known; did you mean secret? It is also in F:2; keep one`, "F:3: session.max_age", `F:3: key "session.maxage" is not known; did you mean max_age? It is also in F:3; keep one`}},
 		"misspelt provider":   {file: "providers: [{id: keycloack, client_id: [a]}]\n", want: []string{`F:1: providers[0] "keycloack" is not a provider of this version; did you mean keycloak?`, "F:1: providers[0].issuer is missing", "F:1: providers[0].client_id is a list, not text"}},
 		"provider as text":    {file: "providers: [github]\n", want: []string{"F:1: providers[0] is one value, not a mapping; write {id: github"}},
 		"provider without id": {file: "providers: [{name: x}]\n", want: []string{"F:1: providers[0].id is missing"}},
@@ -253,6 +257,21 @@ func TestProviderMistakes(t *testing.T) {
 		"near client id":             {file: "providers: [{id: github, clientId: a}]\n", want: []string{`F:1: key "providers[0].clientId" is not known; did you mean client_id?`}},
 		"profile":                    {file: "providers: [{id: x, type: oidc, profile: {idd: a}}]\n", want: []string{`F:1: key "providers[0].profile.idd" is not known; did you mean id?`}},
 	})
+}
+
+// TestUnreadableFix: the fix depends on why the file cannot be read. Root may read every
+// file, so the test makes the error itself.
+func TestUnreadableFix(t *testing.T) {
+	t.Parallel()
+	for err, want := range map[error]string{
+		syscall.EACCES: "let the user that runs authsvc read it and enter its folder: change owner or mode",
+		syscall.ENOENT: "name the file with --config or AUTHSVC_CONFIG",
+	} {
+		denied := withoutPath(&fs.PathError{Op: "open", Path: "authsvc.yaml", Err: err})
+		if got := unreadableFix(denied); got != want {
+			t.Errorf("the fix for %v is %q, want %q", err, got, want)
+		}
+	}
 }
 
 // TestLimits: a file that is too large is not read, and the number of mistakes is

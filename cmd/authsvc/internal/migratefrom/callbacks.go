@@ -80,11 +80,13 @@ func parameters(fn node) map[string]string {
 	return names
 }
 
+const jwtCallback = "callback jwt"
+
 // readJWT returns the members that the callback adds to the token.
 func (r *reader) readJWT(n node) map[string]source {
 	found := map[string]source{}
 	fn := r.resolve(n)
-	c := &callback{reader: r, part: "callback jwt", names: parameters(fn), tokens: found}
+	c := &callback{reader: r, part: jwtCallback, names: parameters(fn), tokens: found}
 	c.set = func(target []string, value node) {
 		if len(target) != 2 || target[0] != "token" {
 			r.add(Open, c.part, value, "not understood: %s = …", strings.Join(target, "."))

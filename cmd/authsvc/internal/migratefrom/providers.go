@@ -2,6 +2,7 @@ package migratefrom
 
 import (
 	"path"
+	"slices"
 	"strings"
 
 	"authsvc/provider"
@@ -294,7 +295,7 @@ func (p *providerEntry) tableOption(o provider.Option) {
 	switch {
 	case o.Key == "issuer" && p.version == 5 && (o.Required || p.env.mentions(inferred)):
 		p.keys.set(o.Key, p.use(inferred, o.Doc))
-	case o.Key == "tenant_id" && !o.Required:
+	case o.Key == "tenant_id" && p.hasAuthority():
 		p.issuerTenant()
 	case o.Key == "organization" && p.keys.get("connection") != nil: // WorkOS needs one of them
 	case o.Required:
@@ -304,21 +305,32 @@ func (p *providerEntry) tableOption(o provider.Option) {
 	}
 }
 
-// issuerTenant reads the tenant from an issuer of Microsoft.
+// hasAuthority reports whether the provider builds its issuer from a tenant, as those of
+// Microsoft do.
+func (p *providerEntry) hasAuthority() bool {
+	return slices.ContainsFunc(p.table.Options, func(o provider.Option) bool { return o.Key == "authority" })
+}
+
+// issuerTenant reads the tenant from an issuer of Microsoft. Without tenant_id, authsvc
+// accepts people of every tenant. So if the tenant cannot be read here, the proposal
+// names a variable, and authsvc does not start until it is set.
 func (p *providerEntry) issuerTenant() {
 	n, ok := p.options["issuer"]
-	if !ok {
-		if p.version == 5 && p.env.mentions("AUTH_"+p.suffix()+"_ISSUER") {
-			p.add(Open, p.part(), p.at, "the tenant is in the issuer: set tenant_id to the part of AUTH_%s_ISSUER after the host", p.suffix())
+	switch {
+	case ok && p.variable(n) == "":
+		text, readable := p.written(n, "the issuer at Microsoft, whose path begins with the tenant")
+		_, rest, found := strings.Cut(text, "://login.microsoftonline.com/")
+		tenant, _, _ := strings.Cut(rest, "/")
+		if readable && found && tenant != "" {
+			p.keys.set("tenant_id", tenant)
+			return
 		}
+	case !ok && (p.version != 5 || !p.env.mentions("AUTH_"+p.suffix()+"_ISSUER")):
 		return
+	case !ok:
+		n = p.at
 	}
-	text, readable := p.written(n, "the issuer at Microsoft, whose path begins with the tenant")
-	_, rest, found := strings.Cut(text, "://login.microsoftonline.com/")
-	tenant, _, _ := strings.Cut(rest, "/")
-	if !readable || !found || tenant == "" {
-		p.add(Open, p.part(), n, "the tenant is in the issuer: set tenant_id")
-		return
-	}
-	p.keys.set("tenant_id", tenant)
+	variable := "AUTHSVC_" + p.suffix() + "_TENANT_ID"
+	p.add(Open, p.part(), n, "the tenant is in the issuer: set %s to the part after the host; without it, people of every tenant could sign in", variable)
+	p.keys.set("tenant_id", p.use(variable, "the tenant, which is the first part of the path of the issuer"))
 }

@@ -148,6 +148,10 @@ func always(root string) bool {
 // no difference.
 func (c *callback) assign(target []string, value node) {
 	root := c.rooted(c.inside(value))
+	if c.part == jwtCallback && strings.HasPrefix(root, "session.") {
+		c.add(Open, c.part, value, "%s is a value of update(data), which authsvc does not take: store it in your own table, then call update({})", strings.Join(target, "."))
+		return
+	}
 	for _, tested := range c.tested {
 		if tested == "" || root != tested && !strings.HasPrefix(root, tested+".") {
 			c.add(Open, c.part, value, "%s is there only under a condition, and session.expose has none: decide who may see it", strings.Join(target, "."))

@@ -161,6 +161,9 @@ func TestNotSilent(t *testing.T) {
 		"providers: [GitHub({profile: (p) => ({id: p.id.toString()})})]":                                "note  provider github: profile() is not copied",
 		"providers: [], callbacks: {jwt({token, profile}) { token.name = profile.nick; return token }}": "open  callback jwt: token.name becomes another value",
 		"providers: [], callbacks: {jwt({token, user}) { token.name = user.name; return token }}":       "ok    session: strategy jwt",
+		"providers: [], callbacks: {jwt({token, trigger, session}) { if (trigger === 'update') token.name = session.name; return token }}": "open  callback jwt: token.name is a value of update(data)",
+		"providers: [], callbacks: {jwt({token, session}) { token.plan = session.user.plan; return token }}":                               "open  callback jwt: token.plan is a value of update(data)",
+		"providers: [], callbacks: {jwt({token, session}) { if (session.x) token.name = token.y; return token }}":                          "open  callback jwt: token.name is there only under a condition",
 	} {
 		report, config := proposed(t, map[string]string{"auth.ts": head + "NextAuth({" + options + "})"})
 		if !strings.Contains(report+config, want) {
@@ -205,5 +208,32 @@ func TestWorkIsBounded(t *testing.T) {
 	}
 	if !m.exhausted() || m.steps > 2*maxModuleSteps {
 		t.Errorf("%d steps", m.steps)
+	}
+}
+
+// TestTenant: the tenant in an issuer of Microsoft is not lost. If it cannot be read, the
+// proposal names a variable, without which authsvc does not start.
+func TestTenant(t *testing.T) {
+	t.Parallel()
+	const head = "import NextAuth from 'next-auth'\nimport Entra from 'next-auth/providers/microsoft-entra-id'\nimport FusionAuth from 'next-auth/providers/fusionauth'\n"
+	const needed, open = `tenant_id: "${AUTHSVC_MICROSOFT_ENTRA_ID_TENANT_ID}"`, "open  provider microsoft-entra-id: the tenant is in the issuer"
+	for _, c := range []struct{ options, env, want, none string }{
+		{"Entra({issuer: process.env.TENANT_ISSUER})", "", needed, "TENANT_ISSUER"},
+		{"Entra({issuer: find()})", "", needed, "issuer is not copied"},
+		{"Entra({issuer: 'https://login.microsoftonline.us/7/v2.0'})", "", needed, "issuer is not copied"},
+		{"Entra", "AUTH_MICROSOFT_ENTRA_ID_ISSUER=x", needed, "tenant_id: x"},
+		{"Entra({issuer: 'https://login.microsoftonline.com/7/v2.0'})", "", `tenant_id: "7"`, open},
+		{"Entra({issuer: `https://login.microsoftonline.com/${process.env.TENANT}/v2.0`})", "", `tenant_id: "${TENANT}"`, open},
+		{"Entra", "", "microsoft-entra-id", "tenant_id"},
+		{"FusionAuth({issuer: process.env.FUSION_ISSUER})", "", `issuer: "${FUSION_ISSUER}"`, "tenant"},
+	} {
+		report, config := proposed(t, map[string]string{"auth.ts": head + "NextAuth({providers: [" + c.options + "]})",
+			".env": c.env, "package.json": `{"dependencies": {"next-auth": "5.0.0"}}`})
+		if all := report + config; !strings.Contains(all, c.want) || strings.Contains(all, c.none) {
+			t.Errorf("%s: want %s, without %s, have\n%s", c.options, c.want, c.none, all)
+		}
+		if strings.Contains(config, needed) != strings.Contains(report, open) {
+			t.Errorf("%s: the report and the proposal differ:\n%s%s", c.options, report, config)
+		}
 	}
 }
