@@ -23,11 +23,11 @@ func TestPeopleAreChecked(t *testing.T) {
 		t.Error("a right person:", err)
 	}
 	err := start(devidp.Person{Email: "ada"}, devidp.Person{ID: "x", Name: "X", Picture: "x"}, devidp.Person{ID: "x", Name: "Y"})
-	const want = `devidp: idp: People[0]: the id must have 1 to 255 visible ASCII characters
-People[0]: enter a name of at most 100 characters
-People[0]: enter an email address such as name@example.com, or leave it empty
-People[1]: the picture must be an http or https URL
-People[2]: another person has the id "x"`
+	const want = `devidp: idp: person 0 of People: the id must have 1 to 255 visible ASCII characters
+person 0 of People: enter a name of at most 100 characters
+person 0 of People: enter an email address such as name@example.com, or leave it empty
+person 1 of People: the picture must be an http or https URL
+person 2 of People: another person has the id "x"`
 	if err == nil || err.Error() != want {
 		t.Errorf("error\n%v\nwant\n%s", err, want)
 	}

@@ -345,7 +345,7 @@ func (d *Database) Migrate(ctx context.Context, to stores.Direction) error {
 			return d.withScheme(err)
 		}
 	}
-	for range 3 { // the next try of the losing process finds it done
+	for range Latest() + 1 { // the loser's next try finds that migration done, and may lose the next one
 		if err = d.migrate(ctx, to); err == nil || !d.LostRace(err) {
 			break
 		}
