@@ -73,7 +73,7 @@ func TestAddressByKeyboard(t *testing.T) {
 	h.enter(b, "#code", s.changeMail("countess@example.com").Code)
 	h.press(b, "form[action$='/account/email/confirm'] button")
 	b.Wait(`location.search === "" && document.readyState === "complete"`)
-	b.Shows("countess@example.com has been confirmed.", "We also asked ada@example.com")
+	b.Shows("countess@example.com is confirmed.", "We also asked ada@example.com")
 	s.signedInAs(b, "ada@example.com")
 	b.Open(linkTo(t, old, false))
 	b.Shows("countess@example.com")
