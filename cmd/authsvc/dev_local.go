@@ -137,10 +137,13 @@ func (c *devCommand) ownNames(s *config.Settings) {
 		e.Cookies.Domain = ""
 	}
 	if u.Scheme == "http" {
-		for key, name := range map[string]*string{"cookies.session": &e.Cookies.Session, "cookies.csrf": &e.Cookies.CSRF, "cookies.callback_url": &e.Cookies.CallbackURL} {
-			if plain := strings.TrimPrefix(strings.TrimPrefix(*name, "__Host-"), "__Secure-"); plain != *name {
-				*name = plain
-				c.replace(key, plain)
+		for _, cookie := range []struct {
+			key  string
+			name *string
+		}{{"cookies.session", &e.Cookies.Session}, {"cookies.csrf", &e.Cookies.CSRF}, {"cookies.callback_url", &e.Cookies.CallbackURL}} {
+			if plain := strings.TrimPrefix(strings.TrimPrefix(*cookie.name, "__Host-"), "__Secure-"); plain != *cookie.name {
+				*cookie.name = plain
+				c.replace(cookie.key, plain)
 			}
 		}
 	}
