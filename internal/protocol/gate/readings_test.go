@@ -46,7 +46,7 @@ func corpus() []string {
 		}
 	}
 	for _, word := range []string{"admin", "Admin", "ADMIN", "%61dmin", "%41dmin", "%2561dmin", "adm%69n", "admin%3f", "admin%3F/x", "admin%23", "admin%253fx", "public%3f/../admin", "admin;", "admin;a=b", "admin%3b", "admin%3Bx", "admin.", "admin%20", "admin%00", "ad/min", "a%64min%2f", "Public", "public", "pub%6cic;v"} {
-		for _, tail := range []string{"", "/", "//", "/page", "//page", "%2fpage", "/PAGE", "/%70age", ";/page", "/.", "/./page", "/page/", "/page;x"} {
+		for _, tail := range []string{"", "/", "//", "/page", "//page", "%2fpage", "/PAGE", "/%70age", ";/page", "/.", "/./page", "/page/", "/page;x", "/page%3fx", "/page%23"} {
 			list = append(list, "/"+word+tail)
 		}
 	}
@@ -61,6 +61,7 @@ func ruleSets() map[string]Host {
 		"open subtree":       {Default: closed, Rules: []Rule{{"/public/", anyone}}},
 		"both":               {Default: closed, Rules: []Rule{{"/admin/", closed}, {"/public/", anyone}}},
 		"one page":           {Default: anyone, Rules: []Rule{{"/admin/page", closed}, {"/admin", closed}}},
+		"page and below":     {Default: anyone, Rules: []Rule{{"/admin/page", closed}, {"/admin/page/", closed}}},
 		"any second":         {Default: anyone, Rules: []Rule{{"/{x}/page", closed}, {"/public/page", anyone}}},
 		"upper case, method": {Default: anyone, Rules: []Rule{{"/Admin/", closed}, {"GET /public/page", closed}}},
 	}

@@ -236,15 +236,10 @@ func Cookies(h http.Header, ours func(name string) bool) string {
 	return strings.Join(kept, "; ")
 }
 
-var errUnasked = errors.New("it switched protocols although the client did not ask for it")
-
 // modify removes our cookies from an answer. If the program does not set Cache-Control,
 // modify also keeps the answer out of shared caches, since it may be for one user (RFC
 // 9111 section 3).
 func (p *Proxy) modify(answer *http.Response) error {
-	if answer.StatusCode == http.StatusSwitchingProtocols && (answer.Request == nil || len(answer.Request.Header["Upgrade"]) == 0) {
-		return errUnasked
-	}
 	var kept []string
 	for _, line := range answer.Header["Set-Cookie"] {
 		name, _, _ := strings.Cut(line, "=")

@@ -9,7 +9,10 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/http/httptrace"
+	"net/textproto"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -104,6 +107,7 @@ func TestFaults(t *testing.T) {
 		"cut before the first flush": {program(t, hijacked("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nabc")), 0, false},
 		"a cut chunk":                {program(t, hijacked("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nff\r\nabc")), 200, false},
 		"odd switching":              {program(t, hijacked("HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: Upgrade\r\n\r\n")), 502, true},
+		"switching to nothing":       {program(t, hijacked("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\n\r\n")), 502, true},
 		"answers":                    {program(t, hijacked("HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nabc")), 200, true},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -117,6 +121,41 @@ func TestFaults(t *testing.T) {
 				t.Errorf("%d, %v", answer.StatusCode, err)
 			}
 		})
+	}
+}
+
+// TestEarlyHints checks that of the answers before the final one only 103 passes, and of
+// its header only Link.
+func TestEarlyHints(t *testing.T) {
+	t.Parallel()
+	behind := front(t, program(t, func(w http.ResponseWriter, _ *http.Request) {
+		for _, status := range []int{http.StatusProcessing, http.StatusEarlyHints} {
+			w.Header().Set("Link", fmt.Sprintf("</%d.css>; rel=preload", status))
+			w.Header().Set("X-Early", "1")
+			w.WriteHeader(status)
+		}
+		w.Header().Del("Link")
+		w.WriteHeader(http.StatusOK)
+	}), time.Minute)
+	var early []string
+	ctx := httptrace.WithClientTrace(t.Context(), &httptrace.ClientTrace{Got1xxResponse: func(status int, h textproto.MIMEHeader) error {
+		early = append(early, fmt.Sprint(status, h))
+		return nil
+	}})
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, behind.URL, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	if want := []string{"103 map[Link:[</103.css>; rel=preload]]"}; !slices.Equal(early, want) {
+		t.Errorf("early: %q, want %q", early, want)
+	}
+	if answer.StatusCode != http.StatusOK || len(answer.Header["Link"]) > 0 {
+		t.Errorf("%d %v", answer.StatusCode, answer.Header)
 	}
 }
 

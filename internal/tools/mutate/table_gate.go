@@ -85,7 +85,6 @@ var gates = []mutation{
 	{"gate/upgrade-asked", "engine", "if len(asked.Header[\"Upgrade\"]) > 0 && gate.Upgrade(", "if " + never + "gate.Upgrade(", "./engine"},
 	{"gate/upgrade-method", "internal/protocol/gate", `protocol == "websocket" && method == http.MethodGet &&`, `protocol == "websocket" &&`, "./internal/protocol/gate"},
 	{"gate/upgrade-version", "internal/protocol/gate", `slices.Equal(h["Sec-Websocket-Version"], []string{"13"}) && `, "", "./internal/protocol/gate"},
-	{"gate/upgrade-unasked", "internal/protocol/upstream", `len(answer.Request.Header["Upgrade"]) == 0) {`, `len(answer.Request.Header["Upgrade"]) > 1) {`, "./internal/protocol/upstream"},
 	{"gate/method-capitals", "internal/protocol/gate", "if !capitals(method) {", "if " + never + "!capitals(method) {", "./internal/protocol/gate"},
 	{"gate/method-in-query", "internal/protocol/gate", "list = appendQueryOverrides(list, query)", "_ = query", "./internal/protocol/gate"},
 	{"gate/method-list", "internal/protocol/gate", "return !unicode.IsLetter(r) })", "return r == 0 })", "./internal/protocol/gate"},
