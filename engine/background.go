@@ -12,6 +12,7 @@ import (
 // startWorkers starts the background work that needs a store.
 func (h *storeys) startWorkers() {
 	h.auditor.Start()
+	h.mailing.mails.workers.begin()
 	for i := range mailWorkers {
 		h.fleet.Go("the mail queue", func(life context.Context) { h.mailing.mails.run(life, time.Duration(i)*mailIdle/mailWorkers) })
 	}

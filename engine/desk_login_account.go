@@ -266,11 +266,18 @@ func (l *login) opened(stored []authsvc.Account) []authsvc.Account {
 // rememberIssuer stores the issuer with the first account of a provider. The service
 // then refuses to start with another issuer.
 func (l *login) rememberIssuer() error {
-	f := l.rq.flows[l.id.account.Provider]
+	provider := l.id.account.Provider
+	f := l.rq.flows[provider]
 	if f == nil || f.info().issuer == "" {
 		return nil
 	}
-	_, err := l.desk.Adapter.PutMeta(l.rq.ctx, metaIssuer+l.id.account.Provider, f.info().issuer)
+	if _, ok := l.desk.issuersStored.Load(provider); ok {
+		return nil
+	}
+	_, err := l.desk.Adapter.PutMeta(l.rq.ctx, metaIssuer+provider, f.info().issuer)
+	if err == nil {
+		l.desk.issuersStored.Store(provider, true)
+	}
 	return err
 }
 

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/mail"
 	"strings"
@@ -30,7 +31,20 @@ type emailFlow struct {
 
 func (f *emailFlow) info() info { return f.wire }
 
-func (f *emailFlow) deliver(ctx context.Context, m authsvc.Message) error { return f.Send(ctx, m) }
+// deliver composes a mail and sends it.
+func (f *emailFlow) deliver(ctx context.Context, q queuedMail) error {
+	if q.Composed != nil {
+		return f.Send(ctx, *q.Composed)
+	}
+	d := q.Data
+	d.Host, d.Site, d.Look = f.room.site.host, f.room.site.siteName, f.room.site.pages.MailLook()
+	m := authsvc.Message{From: f.From, To: d.Email}
+	var err error
+	if m.Subject, m.Text, m.HTML, err = f.text.Compose(d); err != nil {
+		return fmt.Errorf("its text cannot be written: %w", err) // a later version may know the kind of mail
+	}
+	return f.Send(ctx, m)
+}
 
 // begin stores the digest of a new link and its mail in one step, and answers at once.
 // The answer does not depend on whether a user has the address.
@@ -89,7 +103,11 @@ func (f *emailFlow) mailLink(rq *request, address string, withheld authsvc.Audit
 		return fail(authsvc.CodeEmailSignin, err)
 	}
 	m := authsvc.Mail{ID: stored, Payload: payload, Due: rq.now, Expires: expires}
-	if !send {
+	var next claim
+	if send {
+		next = f.room.mailing.mails.claimFirst(&m)
+		defer next.cancel()
+	} else {
 		m.Payload, m.Due = nil, expires // no worker claims it before it is removed
 	}
 	err = f.room.Adapter.PutToken(rq.ctx, authsvc.VerificationToken{Identifier: address, Token: stored, Expires: expires}, m, maxQueuedMails)
@@ -101,7 +119,7 @@ func (f *emailFlow) mailLink(rq *request, address string, withheld authsvc.Audit
 	}
 	rq.audit(withheld.Name, withheld.Code, withheld.Reason) // before events of the mail queue
 	if send {
-		f.room.mailing.mails.wake()
+		next.send(m)
 	} else {
 		f.room.mailing.mails.unqueue(m)
 	}
@@ -118,7 +136,7 @@ func (f *emailFlow) link(callbackURL, address, token string) string {
 	return weburl.WithQuery(f.room.site.base+"/callback/"+f.ID, "callbackUrl", callbackURL, "token", token, "email", address)
 }
 
-// sealMail composes a mail with the link and the code in d, and seals it.
+// sealMail seals a mail with the link and the code in d.
 func (f *emailFlow) sealMail(rq *request, address string, d mailtext.Data) ([]byte, error) {
 	d.Email, d.Minutes = address, int(f.MaxAge/time.Minute)
 	if err := f.describe(asks(rq), &d); err != nil {
@@ -141,13 +159,9 @@ func (f *emailFlow) describe(by cause, d *mailtext.Data) (err error) {
 	return err
 }
 
-// sealQueued completes and composes a mail to d.Email and seals it for the queue.
+// sealQueued seals a mail to d.Email for the queue.
 func (f *emailFlow) sealQueued(q queuedMail, d mailtext.Data) (payload []byte, err error) {
-	d.Host, d.Site, d.Look = f.room.site.host, f.room.site.siteName, f.room.site.pages.MailLook()
-	q.Provider, q.Message = f.ID, authsvc.Message{From: f.From, To: d.Email}
-	if q.Message.Subject, q.Message.Text, q.Message.HTML, err = f.text.Compose(d); err != nil {
-		return nil, err
-	}
+	q.Provider, q.Data = f.ID, d
 	return f.room.mailing.mails.seal(q)
 }
 

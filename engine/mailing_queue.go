@@ -30,12 +30,14 @@ func compileTemplates(m authsvc.MailTemplates) (*mailtext.Composer, error) {
 	return mailtext.New(t)
 }
 
-// queuedMail is the payload of a queued mail, which is stored encrypted.
+// queuedMail is the payload of a queued mail, which is stored encrypted. The mail is
+// composed when it is sent.
 type queuedMail struct {
-	Provider  string          `json:"p"`
-	Message   authsvc.Message `json:"m"`
-	UserID    string          `json:"u,omitempty"` // the user with the address, if there was one
-	RequestID string          `json:"r,omitempty"` // the request that asked for it
+	Provider  string           `json:"p"`
+	Data      mailtext.Data    `json:"d,omitzero"`
+	Composed  *authsvc.Message `json:"m,omitempty"` // in place of Data, if an earlier version queued the mail
+	UserID    string           `json:"u,omitempty"` // the user with the address, if there was one
+	RequestID string           `json:"r,omitempty"` // the request that asked for it
 }
 
 // mailWorkers is the number of mails sent at a time, so that a slow one does not delay
@@ -53,14 +55,15 @@ const (
 
 // A mailQueue delivers stored mails in the background.
 type mailQueue struct {
-	svc    *mailing
-	signal chan struct{}
+	svc     *mailing
+	signal  chan struct{}
+	workers workers
 	// unwanted receives stored mails to remove unsent.
 	unwanted chan authsvc.Mail
 }
 
 func newMailQueue(s *mailing) *mailQueue {
-	return &mailQueue{svc: s, signal: make(chan struct{}, 1), unwanted: make(chan authsvc.Mail, 1024)}
+	return &mailQueue{svc: s, signal: make(chan struct{}, 1), workers: newWorkers(), unwanted: make(chan authsvc.Mail, 1024)}
 }
 
 // wake makes a worker look for a mail.
@@ -74,18 +77,29 @@ func (q *mailQueue) wake() {
 // run delivers mails until ctx ends, and completes the current delivery first. It first
 // looks for a mail after wait, so that workers do not all look at once.
 func (q *mailQueue) run(ctx context.Context, wait time.Duration) {
+	defer q.returnHanded(ctx)
 	for {
+		var handed *authsvc.Mail
 		select {
 		case <-ctx.Done():
+		case m := <-q.workers.handed:
+			handed = &m
 		case <-q.signal:
 		case <-time.After(wait):
 		}
-		if ctx.Err() != nil {
-			return
-		}
 		wait = mailIdle
-		if q.deliver(ctx) {
+		switch {
+		case handed != nil:
+			q.finish(ctx, *handed, q.svc.fleet.Now())
+		case ctx.Err() != nil:
+			return
+		case !q.workers.reserveToClaim():
+			continue
+		case q.deliver(ctx):
 			wait = 0
+		}
+		if q.workers.release() {
+			q.wake()
 		}
 	}
 }
@@ -102,18 +116,24 @@ func (q *mailQueue) deliver(ctx context.Context) bool {
 		return false
 	}
 	q.wake() // there may be more mails for another worker
+	q.finish(ctx, m, now)
+	return true
+}
+
+// finish sends a mail that this process has claimed, and removes it from the queue or
+// postpones it.
+func (q *mailQueue) finish(ctx context.Context, m authsvc.Mail, now time.Time) {
 	mail, err := q.open(m)
 	if err == nil {
 		err = q.send(ctx, m, mail, now)
 	}
 	if err != nil {
 		q.postpone(ctx, m, mail, err)
-		return true
+		return
 	}
 	if err := q.remove(ctx, m); err != nil {
 		q.svc.Log.Error("cannot remove a sent mail from the queue; it may be sent twice", "err", err)
 	}
-	return true
 }
 
 // seal encrypts the payload of a mail.
@@ -129,10 +149,13 @@ func (q *mailQueue) seal(m queuedMail) ([]byte, error) {
 // put queues a sealed mail, which expires after life.
 func (q *mailQueue) put(ctx context.Context, payload []byte, life time.Duration) error {
 	now := q.svc.fleet.Now()
-	if err := q.svc.Adapter.PutMail(ctx, authsvc.Mail{ID: seal.Token(), Payload: payload, Due: now, Expires: now.Add(life)}, maxQueuedMails); err != nil {
+	m := authsvc.Mail{ID: seal.Token(), Payload: payload, Due: now, Expires: now.Add(life)}
+	next := q.claimFirst(&m)
+	defer next.cancel()
+	if err := q.svc.Adapter.PutMail(ctx, m, maxQueuedMails); err != nil {
 		return err
 	}
-	q.wake()
+	next.send(m)
 	return nil
 }
 
@@ -167,7 +190,7 @@ func (q *mailQueue) send(ctx context.Context, m authsvc.Mail, mail queuedMail, n
 	ctx, cancel := fleet.Detached(ctx, min(mailTimeout, m.Expires.Sub(now)))
 	defer cancel()
 	defer context.AfterFunc(q.svc.fleet.Sending(), cancel)()
-	return f.deliver(ctx, mail.Message)
+	return f.deliver(ctx, mail)
 }
 
 // postpone makes a failed mail due again or gives it up. A mail that may have been
@@ -190,6 +213,10 @@ func (q *mailQueue) postpone(ctx context.Context, m authsvc.Mail, mail queuedMai
 		return
 	}
 	q.svc.Log.Warn("cannot send a mail; will retry", "attempts", m.Attempts, "wait", wait, "cause", cause)
+	q.delay(ctx, m, due)
+}
+
+func (q *mailQueue) delay(ctx context.Context, m authsvc.Mail, due time.Time) {
 	ctx, cancel := fleet.Detached(ctx, storeTimeout)
 	defer cancel()
 	if err := q.svc.Adapter.DelayMail(ctx, m.ID, due); err != nil {

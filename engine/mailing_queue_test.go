@@ -4,9 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -169,42 +169,45 @@ func TestSlowMailServer(t *testing.T) {
 	})
 }
 
-// A mortalStore is the store of a replica that dies: it never sends the mails that it
-// claims.
+// A mortalStore is the store of a replica that dies while it sends its first mail.
 type mortalStore struct {
 	authsvc.Adapter
-	claim bool // one before it dies
-	dead  atomic.Bool
+	unclaimed bool // the mail is stored as by a replica whose workers are busy
 }
 
-func (s *mortalStore) ClaimMail(ctx context.Context, now, retry time.Time) (authsvc.Mail, error) {
-	if s.claim && !s.dead.Load() {
-		if _, err := s.Adapter.ClaimMail(ctx, now, retry); err != nil {
-			return authsvc.Mail{}, err
-		}
-		s.dead.Store(true)
+func (s mortalStore) PutToken(ctx context.Context, t authsvc.VerificationToken, m authsvc.Mail, most int) error {
+	if s.unclaimed {
+		m.Due, m.Attempts = time.Now(), 0
 	}
+	return s.Adapter.PutToken(ctx, t, m, most)
+}
+
+func (mortalStore) ClaimMail(context.Context, time.Time, time.Time) (authsvc.Mail, error) {
 	return authsvc.Mail{}, authsvc.ErrNotFound
 }
 
-// TestMailAfterCrash checks that a link whose replica died before sending it is sent by
-// the next one, and works.
+func (mortalStore) DelayMail(context.Context, string, time.Time) error { return errors.New("dead") }
+func (mortalStore) DeleteMail(context.Context, string) error           { return errors.New("dead") }
+
+// TestMailAfterCrash checks that a link whose replica died before it had sent the mail
+// is sent by the next one, and works.
 func TestMailAfterCrash(t *testing.T) {
 	t.Parallel()
-	for name, claim := range map[string]bool{"before the claim": false, "after the claim": true} {
+	for name, unclaimed := range map[string]bool{"before the claim": true, "after the claim": false} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				p := &postOffice{serve: func(context.Context, int) error { return nil }}
 				store := memory.New()
-				dying := p.open(t, &mortalStore{Adapter: store, claim: claim})
-				b := dying.Browser()
+				dying := &postOffice{serve: func(context.Context, int) error { return errors.New("dead") }}
+				w := dying.open(t, mortalStore{store, unclaimed})
+				b := w.Browser()
 				b.Post("/api/auth/signin/email", "email", "new@app.test")
 				synctest.Wait()
-				if len(p.begun) != 0 {
-					t.Fatal("the stopped replica sent the mail")
+				if len(dying.begun) != 1 {
+					t.Fatalf("the dying replica tried %d mails", len(dying.begun))
 				}
-				next := p.replica(t, dying, store)
+				p := &postOffice{serve: func(context.Context, int) error { return nil }}
+				next := p.replica(t, w, store)
 				settle(2 * time.Minute)
 				if len(p.begun) != 1 {
 					t.Fatalf("%d mails", len(p.begun))
@@ -218,11 +221,46 @@ func TestMailAfterCrash(t *testing.T) {
 	}
 }
 
+// TestMailAfterClose checks that a mail whose service closes while the mail is stored is
+// sent by the next service at once.
+func TestMailAfterClose(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		none := &postOffice{serve: func(context.Context, int) error { return nil }}
+		store := &closingStore{Adapter: memory.New()}
+		w := none.open(t, store)
+		store.close = func() { w.Service.Close(context.Background()) }
+		w.Browser().Post("/api/auth/signin/email", "email", "new@app.test")
+		synctest.Wait()
+		p := &postOffice{serve: func(context.Context, int) error { return nil }}
+		p.replica(t, w, store.Adapter)
+		settle(6 * time.Second)
+		if len(none.begun) != 0 || len(p.begun) != 1 {
+			t.Errorf("the closed service sent %d mails, the next one %d", len(none.begun), len(p.begun))
+		}
+	})
+}
+
+// A closingStore closes its service when it has stored a mail.
+type closingStore struct {
+	authsvc.Adapter
+	close func()
+}
+
+func (s *closingStore) PutToken(ctx context.Context, t authsvc.VerificationToken, m authsvc.Mail, most int) error {
+	err := s.Adapter.PutToken(ctx, t, m, most)
+	s.close()
+	return err
+}
+
 // replica is another service like w on a store.
 func (p *postOffice) replica(t *testing.T, w *arena.World, store authsvc.Adapter) *engine.Service {
 	t.Helper()
 	c := w.Config
-	c.Adapter = store
+	c.Adapter, c.Providers, c.Events.Audit = store, slices.Clone(c.Providers), p.audit
+	email := *c.Providers[0].(*authsvc.Email)
+	email.Send = p.send
+	c.Providers[0] = &email
 	s, err := engine.New(c)
 	if err != nil {
 		t.Fatal(err)

@@ -46,5 +46,5 @@ func (in info) asks() bool { return in.reauthenticates || in.linkAge > 0 || in.f
 
 // A deliverer is a flow that sends mails from the queue.
 type deliverer interface {
-	deliver(ctx context.Context, m authsvc.Message) error
+	deliver(ctx context.Context, q queuedMail) error
 }

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"net/http"
 	"net/netip"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -152,7 +153,8 @@ type desk struct {
 	invitedOnly     bool               // signing in does not create users
 	newDomains      []access.Condition // who may become a user; empty: everyone
 
-	home          string // where a fresh proof leads by default
+	home          string   // where a fresh proof leads by default
+	issuersStored sync.Map // ids of the providers whose issuer is in the store
 	providersJSON []byte
 	stateKey      *seal.MAC
 	txKey         *seal.Sealer

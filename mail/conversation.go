@@ -31,28 +31,15 @@ var (
 func (s *server) converse(ctx context.Context, sender string, do func(*smtp.Client) error) error {
 	ctx, cancel := context.WithTimeout(ctx, conversationTimeout)
 	defer cancel()
-	conn, err := s.connect(ctx)
-	if err != nil {
-		return s.failed(ctx, "connect", err)
-	}
-	defer conn.Close()
-	// Close the connection when ctx ends, so that every wait for the server ends.
-	defer context.AfterFunc(ctx, func() { _ = conn.Close() })()
-
-	c, err := s.greet(ctx, conn, sender)
+	c, err := s.open(ctx, sender)
 	if err != nil {
 		return err
 	}
-	if err := do(c); err != nil {
-		s.quit(conn, c)
-		return s.failed(ctx, "", err)
-	}
-	s.quit(conn, c)
-	return nil
+	return s.use(ctx, c, false, do)
 }
 
 // connect opens the TCP connection.
-func (s *server) connect(ctx context.Context) (net.Conn, error) {
+func (s *server) connect(ctx context.Context) (*boundedConn, error) {
 	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
 	dial := s.DialContext

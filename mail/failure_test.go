@@ -319,11 +319,3 @@ func unwrapAll(err error) []error {
 	}
 	return all
 }
-
-func TestRefusedGoodBye(t *testing.T) {
-	t.Parallel()
-	addr, _ := scripted(t, replacing(6, "421 too late"))
-	if err := sender(t, "smtp://"+addr, Options{})(t.Context(), testMessage()); err != nil {
-		t.Errorf("a delivered mail is reported as %v", err)
-	}
-}

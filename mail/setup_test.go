@@ -157,6 +157,9 @@ func scripted(t *testing.T, replies []string) (addr string, heard func() []strin
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = l.Close() })
+	if last := len(replies) - 1; last > 0 && replies[last-1] == acceptAll[5] {
+		replies = replies[:last] // after an accepted mail, QUIT would be long in coming
+	}
 	result := make(chan []string, 1)
 	go func() {
 		c, err := l.Accept()

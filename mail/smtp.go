@@ -51,8 +51,9 @@ type Options struct {
 // so a mail to info@bücher.example needs no SMTPUTF8. If the part before the @ is not
 // ASCII, the server must offer SMTPUTF8; otherwise the error is final.
 //
-// The function opens one connection per message and ends after 60 seconds or when its
-// context ends. It is safe for concurrent use. It returns nil once the server has
+// The function ends after 60 seconds or when its context ends. After a message it keeps
+// the connection for 10 seconds in case another one follows: at most 4 connections, and
+// 100 messages over one of them. It is safe for concurrent use. It returns nil once the server has
 // accepted the message. An error that Is authsvc.ErrMailRefused is final: the server
 // answered MAIL, RCPT or DATA with 5xx, or the message cannot be sent safely (see
 // authsvc.Message), for example because a field has a misplaced line break or an
@@ -101,5 +102,17 @@ func (s *server) send(ctx context.Context, m authsvc.Message) error {
 	if err != nil {
 		return &failure{step: "message", cause: err, final: true}
 	}
-	return s.converse(ctx, e.from, func(c *smtp.Client) error { return s.deliver(c, e) })
+	ctx, cancel := context.WithTimeout(ctx, conversationTimeout)
+	defer cancel()
+	deliver := func(c *smtp.Client) error { return s.deliver(c, e) }
+	if c := s.waiting.take(s.helo(e.from)); c != nil {
+		if err := s.use(ctx, c, true, deliver); ctx.Err() != nil || !lost(err) {
+			return err
+		}
+	}
+	c, err := s.open(ctx, e.from)
+	if err != nil {
+		return err
+	}
+	return s.use(ctx, c, true, deliver)
 }

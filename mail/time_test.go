@@ -92,12 +92,16 @@ func TestTimeouts(t *testing.T) {
 	})
 	t.Run("no good-bye", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
+			start := time.Now()
+			var closed time.Duration
 			d, err := took(t, over(func(c net.Conn) {
 				play(&unclosed{c}, acceptAll[:len(acceptAll)-1])
 				_, _ = io.Copy(io.Discard, c)
+				closed = time.Since(start)
 			}))
-			if err != nil || d != quitTimeout {
-				t.Errorf("%v after %v, want the delivery to count", err, d)
+			synctest.Wait()
+			if err != nil || d != 0 || closed != idleTime+quitTimeout {
+				t.Errorf("%v after %v, closed after %v; want the delivery to count", err, d, closed)
 			}
 		})
 	})

@@ -29,6 +29,7 @@ type server struct {
 	host, addr string
 	policy     tlsPolicy
 	user, pass string
+	waiting    sessions
 }
 
 var errBadURL = errors.New("mail: the server is not a URL such as smtp://user:pass@host:587 " +

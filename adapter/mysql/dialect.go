@@ -44,16 +44,16 @@ const (
 // MariaDB's RETURNING is not used.
 func dialect(s server) sqladapter.Dialect {
 	return sqladapter.Dialect{
-		Quote:               quote,
-		OnConflictDoNothing: " ON DUPLICATE KEY UPDATE id = id",
-		ForUpdate:           " FOR UPDATE",
-		SkipLocked:          " FOR UPDATE SKIP LOCKED",
-		Exact:               exact,
-		IDText:              func(column string) string { return `CAST(` + column + ` AS CHAR) COLLATE ` + s.collation() },
-		Read:                readAs,
-		Now:                 `SELECT UTC_TIMESTAMP(6)`,
-		DeleteLimit:         true,
-		DeleteJoin:          true,
+		Quote:          quote,
+		OnDuplicateKey: true,
+		ForUpdate:      " FOR UPDATE",
+		SkipLocked:     " FOR UPDATE SKIP LOCKED",
+		Exact:          exact,
+		IDText:         func(column string) string { return `CAST(` + column + ` AS CHAR) COLLATE ` + s.collation() },
+		Read:           readAs,
+		Now:            `SELECT UTC_TIMESTAMP(6)`,
+		DeleteLimit:    true,
+		DeleteJoin:     true,
 		// EncodeTime and DecodeTime are nil: the driver reads and writes DATETIME and
 		// TIMESTAMP in UTC, the time zone of every connection.
 		Unique:     is(errDuplicate),

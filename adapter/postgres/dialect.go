@@ -11,17 +11,16 @@ import (
 // YugabyteDB lacks.
 func dialect() sqladapter.Dialect {
 	return sqladapter.Dialect{
-		Quote:               quote,
-		Placeholder:         func(n int) string { return "$" + strconv.Itoa(n) },
-		Returning:           true,
-		OnConflictDoNothing: " ON CONFLICT DO NOTHING",
-		ForUpdate:           " FOR UPDATE",
-		SkipLocked:          " FOR UPDATE SKIP LOCKED",
-		Exact:               func(column string) string { return column + `::text COLLATE "C" = ?::text` },
-		IDText:              func(column string) string { return `CAST(` + column + ` AS TEXT) COLLATE "C"` },
-		Read:                readAs,
-		Now:                 `SELECT clock_timestamp()`,
-		InSubquery:          func(query string) string { return "= ANY (ARRAY(" + query + "))" },
+		Quote:       quote,
+		Placeholder: func(n int) string { return "$" + strconv.Itoa(n) },
+		Returning:   true,
+		ForUpdate:   " FOR UPDATE",
+		SkipLocked:  " FOR UPDATE SKIP LOCKED",
+		Exact:       func(column string) string { return column + `::text COLLATE "C" = ?::text` },
+		IDText:      func(column string) string { return `CAST(` + column + ` AS TEXT) COLLATE "C"` },
+		Read:        readAs,
+		Now:         `SELECT clock_timestamp()`,
+		InSubquery:  func(query string) string { return "= ANY (ARRAY(" + query + "))" },
 		// EncodeTime and DecodeTime are nil: the driver sends times in binary, as UTC
 		// wall clock for TIMESTAMP and as an instant for TIMESTAMPTZ. The session's
 		// time zone has no effect.

@@ -6,11 +6,14 @@ import (
 	"embed"
 	"encoding/hex"
 	"fmt"
+	"slices"
+	"strings"
 	"sync"
 
 	goredis "github.com/redis/go-redis/v9"
 
 	"authsvc"
+	"authsvc/internal/text"
 )
 
 //go:embed script/*.lua
@@ -37,7 +40,7 @@ func idempotent(name string) *step { return &step{name: name, repeat: true} }
 // script returns the text of a step and the text's SHA-1.
 func (st *step) script() (text, sum string) {
 	st.load.Do(func() {
-		st.text = source("records") + source(st.name)
+		st.text = withRecords(source(st.name))
 		digest := sha1.Sum([]byte(st.text)) // #nosec G401 -- not for security: Redis names scripts so
 		st.sum = hex.EncodeToString(digest[:])
 	})
@@ -51,6 +54,42 @@ func source(name string) string {
 	}
 	return string(text)
 }
+
+// withRecords puts the declarations of records.lua that a step uses, directly or through
+// others, before the step. Redis runs the whole text at each call, and all declarations
+// would cost it more than a short step does.
+func withRecords(step string) string {
+	declarations := strings.Split(comment.ReplaceAllString(source("records"), ""), "\nlocal ")[1:]
+	used := map[string]bool{}
+	use := func(code string) {
+		for _, word := range word.FindAllString(code, -1) {
+			used[word] = true
+		}
+	}
+	use(step)
+	keep := make([]bool, len(declarations))
+	for i, d := range slices.Backward(declarations) { // each uses only earlier ones
+		names, _, _ := strings.Cut(d, "\n")
+		names, _, _ = strings.Cut(strings.TrimPrefix(names, "function "), "(")
+		names, _, _ = strings.Cut(names, "=")
+		if keep[i] = slices.ContainsFunc(word.FindAllString(names, -1), func(name string) bool { return used[name] }); keep[i] {
+			use(d)
+		}
+	}
+	var b strings.Builder
+	for i, d := range declarations {
+		if keep[i] {
+			b.WriteString("local " + d + "\n")
+		}
+	}
+	return b.String() + step
+}
+
+// Parts of a script in Lua.
+var (
+	comment = text.LazyRegexp(`(?m)--.*$`)
+	word    = text.LazyRegexp(`\w+`)
+)
 
 // run runs a step and returns its answer. If the answer stands for an error of
 // [authsvc.Adapter], run returns that error.

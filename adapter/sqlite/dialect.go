@@ -18,18 +18,17 @@ import (
 // lock when it begins, so rows need no locks.
 func dialect() sqladapter.Dialect {
 	return sqladapter.Dialect{
-		Quote:               quote,
-		IDText:              func(column string) string { return `CAST(` + column + ` AS TEXT)` },
-		Returning:           true,
-		OneWriter:           true,
-		LocalReads:          true,
-		OnConflictDoNothing: " ON CONFLICT DO NOTHING",
-		EncodeTime:          func(t time.Time) any { return t.UnixMilli() },
-		DecodeTime:          decodeTime,
-		TimeExpr:            timeExpr,
-		Unique:              is(lib.SQLITE_CONSTRAINT_UNIQUE, lib.SQLITE_CONSTRAINT_PRIMARYKEY, lib.SQLITE_CONSTRAINT_ROWID),
-		ForeignKey:          is(lib.SQLITE_CONSTRAINT_FOREIGNKEY),
-		NoSuchTable:         noSuchTable,
+		Quote:       quote,
+		IDText:      func(column string) string { return `CAST(` + column + ` AS TEXT)` },
+		Returning:   true,
+		OneWriter:   true,
+		LocalReads:  true,
+		EncodeTime:  func(t time.Time) any { return t.UnixMilli() },
+		DecodeTime:  decodeTime,
+		TimeExpr:    timeExpr,
+		Unique:      is(lib.SQLITE_CONSTRAINT_UNIQUE, lib.SQLITE_CONSTRAINT_PRIMARYKEY, lib.SQLITE_CONSTRAINT_ROWID),
+		ForeignKey:  is(lib.SQLITE_CONSTRAINT_FOREIGNKEY),
+		NoSuchTable: noSuchTable,
 		// busy_timeout covers ordinary waiting, but not these two errors.
 		Retryable: is(lib.SQLITE_BUSY_RECOVERY, lib.SQLITE_BUSY_SNAPSHOT),
 	}

@@ -15,7 +15,7 @@ const auditColumns = `id, occurred, name, outcome, code, reason, provider, user_
 
 func buildAudit(b *builder) auditStatements {
 	return auditStatements{
-		insertAudit: b.write(`INSERT INTO authsvc_audit (` + auditColumns + `) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)` + b.dialect.OnConflictDoNothing),
+		insertAudit: b.write(b.dialect.insertMissing(`authsvc_audit`, auditColumns, `?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?`)),
 		// Every database can use the index for the first condition.
 		listAudit: b.read(`SELECT ` + auditColumns + ` FROM authsvc_audit WHERE occurred >= ? AND (occurred > ? OR id > ?) ` +
 			`ORDER BY occurred, id LIMIT ?`),

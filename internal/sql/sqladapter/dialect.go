@@ -16,9 +16,9 @@ type Dialect struct {
 	// Returning means that DELETE and UPDATE can return rows. Without it, each such
 	// step is a transaction of two statements.
 	Returning bool
-	// OnConflictDoNothing ends an INSERT into one of our own tables that does nothing
-	// if the key exists, such as " ON CONFLICT DO NOTHING".
-	OnConflictDoNothing string
+	// OnDuplicateKey means that INSERT has the clause ON DUPLICATE KEY UPDATE instead of
+	// ON CONFLICT.
+	OnDuplicateKey bool
 	// ForUpdate ends a SELECT whose row is about to be changed, such as " FOR UPDATE".
 	// Empty if transactions exclude each other anyway.
 	ForUpdate string
@@ -115,6 +115,16 @@ func (d *Dialect) Rebind(text string) string {
 		b.WriteString(d.Placeholder(n))
 		text = after
 	}
+}
+
+// insertMissing returns an INSERT into one of our own tables that does nothing if the key
+// exists.
+func (d *Dialect) insertMissing(table, columns, values string) string {
+	insert := `INSERT INTO ` + table + ` (` + columns + `) VALUES (` + values + `)`
+	if d.OnDuplicateKey {
+		return insert + ` ON DUPLICATE KEY UPDATE id = id`
+	}
+	return insert + ` ON CONFLICT DO NOTHING`
 }
 
 // timeExpr applies TimeExpr or its default.

@@ -223,7 +223,7 @@ func deleteMailsFor(d *Dialect) string {
 type ownStatements struct {
 	insertOnce                                     *Statement
 	revocation, permit, lease, meta                lockable
-	updateRevocation, updatePermit                 *Statement
+	updateRevocation, takePermit, updatePermit     *Statement
 	raiseSequence, lookSequence, latestNumber, now *Statement
 	updateLease, deleteLease                       *Statement
 	listRevocations, getMeta, insertMeta, setMeta  *Statement
@@ -232,7 +232,7 @@ type ownStatements struct {
 func buildOwn(b *builder) ownStatements {
 	lock := func(table, columns, marks, read string) lockable {
 		return lockable{
-			ensure: b.write(`INSERT INTO ` + table + ` (` + columns + `) VALUES (` + marks + `)` + b.dialect.OnConflictDoNothing),
+			ensure: b.write(b.dialect.insertMissing(table, columns, marks)),
 			lock:   b.write(`SELECT ` + read + ` FROM ` + table + ` WHERE id = ?` + b.dialect.ForUpdate),
 		}
 	}
@@ -248,6 +248,7 @@ func buildOwn(b *builder) ownStatements {
 		latestNumber:     b.read(`SELECT value FROM authsvc_sequence WHERE id = 'revocation'`),
 		listRevocations: b.read(`SELECT ` + revocationColumns + ` FROM authsvc_revocation WHERE seq > ? ` +
 			`ORDER BY seq LIMIT ?`),
+		takePermit:   b.takePermit(),
 		updatePermit: b.write(`UPDATE authsvc_permit SET expires = ? WHERE id = ?`),
 		updateLease:  b.write(`UPDATE authsvc_lease SET holder = ?, expires = ? WHERE id = ?`),
 		deleteLease:  b.write(`DELETE FROM authsvc_lease WHERE id = ? AND holder = ?`),
@@ -259,6 +260,22 @@ func buildOwn(b *builder) ownStatements {
 		own.now = b.read(b.dialect.Now)
 	}
 	return own
+}
+
+// takePermit counts an event under a key unless too much is paid. Then ON CONFLICT affects
+// no row, and ON DUPLICATE KEY sets the last generated id to 1. The parameters are: the key;
+// what a first event pays; the most that may be paid; now; what a first event pays; what
+// another one adds.
+func (b *builder) takePermit() *Statement {
+	const insert = `INSERT INTO authsvc_permit (id, expires) VALUES (?, ?) `
+	if b.dialect.OnDuplicateKey {
+		return b.write(insert + `ON DUPLICATE KEY UPDATE expires = CASE WHEN expires > ? THEN expires + 0 * LAST_INSERT_ID(1) ` +
+			`WHEN expires <= ? THEN ? ELSE expires + ? END`)
+	}
+	s := b.write(insert + `ON CONFLICT (id) DO UPDATE SET expires = CASE WHEN authsvc_permit.expires <= ? THEN ? ` +
+		`ELSE authsvc_permit.expires + ? END WHERE authsvc_permit.expires <= ?`)
+	s.order = []int{0, 1, 3, 4, 5, 2}
+	return s
 }
 
 // sharedSweeps is the number of sweeps of shared tables, which come first.

@@ -34,33 +34,41 @@ type Set struct {
 	HTML    *htmltemplate.Template // text/html; values are escaped
 }
 
-// Data holds the values that templates can use.
+// Data holds the values that templates can use. In JSON it lacks the values that are set
+// when the mail is composed.
 type Data struct {
-	URL      string // the sign-in link; in a notice: the account page
-	Code     string // the code to enter instead, such as 1234 5678; "": the mail has none
-	Host     string // host of the service
-	Site     string // name of the service
-	Email    string
-	Minutes  int    // lifetime of the link; in a notice: of UndoURL
-	Lifetime string // Minutes in words of the language, such as "10 minutes"
-	Language string // BCP 47
-	Device   string // requesting device in words of the language, such as "Firefox on Linux"; "" in a notice: not a browser
-	Network  string // network of the request, such as 203.0.113.0/24; "": unknown
-	Invited  bool   // the mail is an invitation, which the recipient did not request
-	Sender   string // sender of an invitation
+	URL      string `json:"url,omitempty"`  // the sign-in link; in a notice: the account page
+	Code     string `json:"code,omitempty"` // the code to enter instead, such as 1234 5678; "": the mail has none
+	Host     string `json:"-"`              // host of the service
+	Site     string `json:"-"`              // name of the service
+	Email    string `json:"email"`
+	Minutes  int    `json:"minutes,omitempty"` // lifetime of the link; in a notice: of UndoURL
+	Lifetime string `json:"-"`                 // Minutes in words of the language, such as "10 minutes"
+	Language string `json:"lang,omitempty"`    // BCP 47
+	Device   string `json:"device,omitempty"`  // requesting device in words of the language, such as "Firefox on Linux"; "" in a notice: not a browser
+	Network  string `json:"network,omitempty"` // network of the request, such as 203.0.113.0/24; "": unknown
+	Invited  bool   `json:"invited,omitempty"` // the mail is an invitation, which the recipient did not request
+	Sender   string `json:"sender,omitempty"`  // sender of an invitation
 	// Notice is a word of pages.News, or "" for a sign-in mail. What describes the
 	// change in words of the language; Compose fills it in. When is its time in UTC.
 	// UndoURL is the link that undoes the change, or "".
-	Notice, What, When, UndoURL string
+	Notice  string `json:"notice,omitempty"`
+	What    string `json:"-"`
+	When    string `json:"when,omitempty"`
+	UndoURL string `json:"undo,omitempty"`
 	// Change is one of the words below and marks a mail about a change of address,
 	// which also has What. NewEmail is the new address. StopURL stops the change and is
 	// set only with ChangeOld. Waits is true if the change waits for the old address.
-	Change, NewEmail, StopURL string
-	Waits                     bool
+	Change   string `json:"change,omitempty"`
+	NewEmail string `json:"new,omitempty"`
+	StopURL  string `json:"stop,omitempty"`
+	Waits    bool   `json:"waits,omitempty"`
 	// BrandColor and ButtonText are Look.Colours.Brand and OnBrand, Logo is Look.Logo.
-	BrandColor, ButtonText, Logo string
-	Look                         pages.MailLook
-	About                        string // detail for What, such as the name of a provider; may be ""
+	BrandColor string         `json:"-"`
+	ButtonText string         `json:"-"`
+	Logo       string         `json:"-"`
+	Look       pages.MailLook `json:"-"`
+	About      string         `json:"about,omitempty"` // detail for What, such as the name of a provider; may be ""
 }
 
 // Values of Data.Change.
