@@ -47,12 +47,14 @@ func (ac *accountRoom) ScheduleDeletion(ctx context.Context, userID string) (at 
 // already gone.
 func (ac *accountRoom) scheduleDeletion(ctx context.Context, userID string, by reporter) (u authsvc.User, gone bool, err error) {
 	u, anew, err := ac.markForDeletion(ctx, userID)
+	if err == nil {
+		by.record(authsvc.AuditEvent{Name: "user.deletion_scheduled", UserID: userID})
+	}
+	if anew {
+		by.notify(ac.deletionNotice(u))
+	}
 	if err != nil {
 		return u, false, err
-	}
-	by.record(authsvc.AuditEvent{Name: "user.deletion_scheduled", UserID: userID})
-	if anew {
-		by.notify(notice{what: "deletion", user: u, name: u.DeleteAfter.UTC().Format("2006-01-02 15:04 UTC")})
 	}
 	if ac.grace > 0 {
 		return u, false, nil
@@ -60,8 +62,17 @@ func (ac *accountRoom) scheduleDeletion(ctx context.Context, userID string, by r
 	return u, ac.deleteDue(ctx, userID), nil
 }
 
+// deletionNotice returns the notice of a deletion.
+func (ac *accountRoom) deletionNotice(u authsvc.User) notice {
+	if ac.grace == 0 {
+		return notice{what: "deleted", user: u}
+	}
+	return notice{what: "deletion", user: u, name: u.DeleteAfter.UTC().Format("2006-01-02 15:04 UTC")}
+}
+
 // markForDeletion stores when a user is to be deleted and ends the sessions in one
-// step. It also reports whether the deletion is new: false if one was scheduled before.
+// step. It also reports whether it stored a new deletion, even if a later step failed:
+// false if one was scheduled before.
 func (ac *accountRoom) markForDeletion(ctx context.Context, userID string) (u authsvc.User, anew bool, err error) {
 	release, err := ac.fleet.Lease(ctx, deletionLease(userID))
 	if err != nil {
@@ -74,7 +85,8 @@ func (ac *accountRoom) markForDeletion(ctx context.Context, userID string) (u au
 	if anew = u.DeleteAfter.IsZero(); anew {
 		u.DeleteAfter = ac.fleet.Now().Add(ac.grace).UTC().Truncate(time.Millisecond)
 	}
-	return u, anew, ac.keeper.shutOut(ctx, userID, authsvc.PersonUpdate{DeleteAfter: &u.DeleteAfter})
+	stored, err := ac.keeper.shutOut(ctx, userID, authsvc.PersonUpdate{DeleteAfter: &u.DeleteAfter})
+	return u, anew && stored, err
 }
 
 // CancelDeletion implements [Service.CancelDeletion].

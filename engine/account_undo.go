@@ -63,6 +63,10 @@ func (ac *accountRoom) getUndo(rq *request) outcome {
 		return page{name: pages.Undo, view: v}
 	}
 	c, what, err := ac.findUndo(rq, token)
+	var u authsvc.User
+	if err == nil {
+		u, err = ac.Adapter.GetUser(rq.ctx, c.UserID)
+	}
 	if errors.Is(err, authsvc.ErrNotFound) {
 		if out := ac.mailing.countLink(rq); out != nil {
 			return out
@@ -73,10 +77,6 @@ func (ac *accountRoom) getUndo(rq *request) outcome {
 		return page{name: pages.Undo, status: http.StatusNotFound, view: v}
 	}
 	if err != nil {
-		return rq.storeUnavailable(err)
-	}
-	u, err := ac.Adapter.GetUser(rq.ctx, c.UserID)
-	if err != nil { // the link is deleted with the user
 		return rq.storeUnavailable(err)
 	}
 	v.State, v.What, v.Who, v.Token, v.Action, v.CSRFToken = "asks", what.what(), cmp.Or(u.Email, u.Name, u.ID), token, rq.base+"/account/undo", rq.ensureCSRF()
@@ -167,13 +167,14 @@ func (ac *accountRoom) claimUndo(rq *request, c *authsvc.Credential) error {
 // ErrNotFound if the link of an earlier change was used meanwhile, or if the user is
 // gone.
 func (ac *accountRoom) undo(rq *request, c *authsvc.Credential, what *undoable) (taken bool, err error) {
-	if err := ac.undoLink(rq, c.UserID, what); err != nil {
+	tell := func(n notice) { ac.mailing.tell(rq, n) }
+	if err := ac.undoLink(rq, c.UserID, what, tell); err != nil {
+		return false, err
+	}
+	if err := ac.undoLater(rq, c, what.Address != ""); err != nil {
 		return false, err
 	}
 	if what.Address != "" {
-		if err := ac.undoLater(rq, c); err != nil {
-			return false, err
-		}
 		if taken, err = ac.restoreAddress(rq, c, what); err != nil {
 			return false, err
 		}
@@ -188,15 +189,29 @@ func (ac *accountRoom) undo(rq *request, c *authsvc.Credential, what *undoable) 
 		return false, err
 	}
 	rq.audit("change.undone", "", map[string]string{"linked": "an identity was linked", "address": "the address was changed"}[what.what()])
+	if what.Address != "" && !taken {
+		ac.notifyRestored(rq, c.UserID, tell)
+	}
 	return taken, nil
 }
 
-// undoLink removes the identity that what linked, if any.
-func (ac *accountRoom) undoLink(rq *request, userID string, what *undoable) error {
+// notifyRestored tells the user that a change of address was undone.
+func (ac *accountRoom) notifyRestored(rq *request, userID string, tell func(notice)) {
+	u, err := ac.Adapter.GetUser(rq.ctx, userID)
+	if err != nil {
+		ac.Log.Error("cannot tell a user that a change of address was undone", "user", userID, "request", rq.requestID(), "err", err)
+		return
+	}
+	tell(notice{what: "restored", user: u, name: u.Email})
+}
+
+// undoLink removes the identity that what linked, if any. notify tells the user, unless
+// it is nil.
+func (ac *accountRoom) undoLink(rq *request, userID string, what *undoable, notify func(notice)) error {
 	if what.Provider == "" {
 		return nil
 	}
-	by := unlinkOptions{evenLast: true, reason: "by the link in a notice", record: func(e authsvc.AuditEvent) { rq.note(e) }}
+	by := unlinkOptions{evenLast: true, reason: "by the link in a notice", record: func(e authsvc.AuditEvent) { rq.note(e) }, notify: notify}
 	err := ac.vault.unlink(rq.ctx, userID, what.Provider, what.Account, by)
 	if errors.Is(err, authsvc.ErrNotFound) {
 		return nil
@@ -204,22 +219,30 @@ func (ac *accountRoom) undoLink(rq *request, userID string, what *undoable) erro
 	return err
 }
 
-// undoLater removes identities linked since a change of address, and voids the links of
-// all later changes: their mails went to the address being undone. Each link is deleted
-// after its change is undone, so that an error loses nothing.
-func (ac *accountRoom) undoLater(rq *request, c *authsvc.Credential) error {
+// undoLater removes identities that were linked without a mail. With address, it also
+// removes those linked since the change of address, and voids the links of all later
+// changes: their mails went to the address being undone. Each link is deleted after its
+// change is undone, so that an error loses nothing. The user gets no mail for each: the
+// mail about the undo suffices.
+func (ac *accountRoom) undoLater(rq *request, c *authsvc.Credential, address bool) error {
 	p, err := ac.Adapter.GetPerson(rq.ctx, c.UserID)
 	if err != nil {
 		return err
 	}
 	for _, later := range p.Credentials {
-		if later.Kind != authsvc.CredentialUndo || later.ID == c.ID || later.Created.Before(c.Created) {
+		if later.Kind != authsvc.CredentialUndo || later.ID == c.ID {
 			continue
 		}
 		var what undoable
-		if _, err := ac.fleet.OpenData(&later, &what); err == nil {
-			if err := ac.undoLink(rq, c.UserID, &what); err != nil {
-				return err
+		_, err := ac.fleet.OpenData(&later, &what)
+		if unmailed := err == nil && len(what.Unmailed) > 0; !unmailed && (!address || later.Created.Before(c.Created)) {
+			continue
+		}
+		if err == nil {
+			for _, linked := range append(what.Unmailed, what) {
+				if err := ac.undoLink(rq, c.UserID, &linked, nil); err != nil {
+					return err
+				}
 			}
 		}
 		if err := ac.dropUndo(rq, &later); err != nil {

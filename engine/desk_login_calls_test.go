@@ -30,8 +30,8 @@ var callsOfSignIns = []struct {
 	{by: "op", when: "signed out", calls: "UseOnce GetUserByAccount RefreshAccount CreateSession", more: "GetPerson"},
 	{by: "op", when: "another language", calls: "UseOnce GetUserByAccount RefreshAccount CreateSession", more: "GetPerson SetPerson",
 		exception: "it is written once"},
-	{by: "op", when: "new browser", calls: "UseOnce GetUserByAccount RefreshAccount CreateSession", more: "PutMail GetPerson",
-		exception: "the person is told by mail"},
+	{by: "op", when: "new browser", calls: "UseOnce GetUserByAccount RefreshAccount CreateSession", more: "GetPerson PutMail GetPerson",
+		exception: "the person is told by mail, in their own language"},
 
 	{by: "email", when: "first", calls: "GetUserByEmail PutToken TakeToken VoidTokens GetUserByEmail SignUp", more: "SetPerson"},
 	{by: "email", when: "signed in", only: authsvc.StrategyDatabase,
@@ -41,8 +41,8 @@ var callsOfSignIns = []struct {
 	{by: "email", when: "signed out", calls: "GetUserByEmail PutToken TakeToken VoidTokens GetUserByEmail CreateSession", more: "GetPerson"},
 	{by: "email", when: "another language", calls: "GetUserByEmail PutToken TakeToken VoidTokens GetUserByEmail CreateSession", more: "GetPerson SetPerson",
 		exception: "it is written once"},
-	{by: "email", when: "new browser", calls: "GetUserByEmail PutToken TakeToken VoidTokens GetUserByEmail CreateSession", more: "PutMail GetPerson",
-		exception: "the person is told by mail"},
+	{by: "email", when: "new browser", calls: "GetUserByEmail PutToken TakeToken VoidTokens GetUserByEmail CreateSession", more: "GetPerson PutMail GetPerson",
+		exception: "the person is told by mail, in their own language"},
 }
 
 // TestCallsOfASignIn checks that a sign-in makes no store calls beyond the list.

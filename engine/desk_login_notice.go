@@ -7,6 +7,7 @@ import (
 
 	"authsvc"
 	"authsvc/engine/internal/fleet"
+	"authsvc/internal/seal"
 )
 
 // notifyLinked tells the user about the identity that this sign-in linked.
@@ -18,10 +19,15 @@ func (l *login) notifyLinked() {
 
 // notifyNewBrowser tells the user about a sign-in with a browser that is new to the
 // account. It does nothing on the first sign-in, or if the mail about a linked identity
-// already says so.
+// already says so. A browser that keeps no cookies is new at each sign-in; it causes one
+// mail an hour.
 func (l *login) notifyNewBrowser() {
-	if l.desk.mailing.notices.by != nil && l.desk.mailing.notices.newBrowser && !l.created && !l.added && !l.knownBrowser() && l.signedInBefore() {
-		l.desk.mailing.tell(l.rq, notice{what: "browser", user: l.user})
+	ml := l.desk.mailing
+	if ml.notices.by == nil || !ml.notices.newBrowser || l.created || l.added || l.knownBrowser() || !l.signedInBefore() {
+		return
+	}
+	if _, first := l.rq.permit(ml.browserLimit, l.user.ID+" "+seal.Digest(asks(l.rq).agent+" "+asks(l.rq).network)); first {
+		ml.tell(l.rq, notice{what: "browser", user: l.user})
 	}
 }
 
@@ -50,8 +56,8 @@ func (l *login) signedInBefore() bool {
 	return slices.ContainsFunc(all, func(r authsvc.SessionRecord) bool { return l.record == nil || r.Digest != l.record.Digest })
 }
 
-// keepLanguage stores the language of this sign-in for mail that no request of the
-// person causes. The browser does not wait for it. It writes only if the language has
+// keepLanguage stores the language of this sign-in for notices, and for other mail that
+// no request of the person causes. The browser does not wait for it. It writes only if the language has
 // changed.
 func (l *login) keepLanguage() {
 	s, by := l.desk, l.desk.mailing.anyMailer()

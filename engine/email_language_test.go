@@ -180,6 +180,16 @@ func TestNoticeLanguage(t *testing.T) {
 				t.Errorf("%+v: %s", step, m.Subject)
 			}
 		}
+		thief := w.Browser()
+		thief.Header.Set("Accept-Language", "en")
+		thief.Header.Set("User-Agent", "another browser")
+		thief.Login("ada")
+		synctest.Wait() // until its language is stored
+		if m := w.Mail.Notice(t); !strings.Contains(m.Subject, "Neue Anmeldung") {
+			t.Errorf("an attacker's browser chose the language: %s", m.Subject)
+		}
+		signIn("de")
+		w.Mail.Notices()
 		if _, err := w.ScheduleDeletion(t.Context(), "ada-id"); err != nil {
 			t.Fatal(err)
 		}

@@ -26,7 +26,10 @@ func (ml *mailing) setLimits(r *limit.Rating, o *authsvc.RateLimit) {
 	all := r.Rate("EmailTotal", o.EmailTotal, authsvc.Rate{N: 1000, Per: time.Hour})
 	ml.mailboxLimit = r.Limiter("mailbox", ml.mailboxRate)
 	ml.linkLimit = r.Limiter("link", r.Rate("Link", o.Link, authsvc.Rate{N: 30, Per: time.Minute}))
-	ml.noticeLimit = r.Limiter("notices", r.Rate("NoticesPerUser", o.NoticesPerUser, authsvc.Rate{N: 20, Per: 24 * time.Hour}))
+	notices := r.Rate("NoticesPerUser", o.NoticesPerUser, authsvc.Rate{N: 20, Per: 24 * time.Hour})
+	ml.noticeLimit = r.Limiter("notices", notices)
+	ml.plainNoticeLimit = r.Limiter("notices-plain", authsvc.Rate{N: notices.N - notices.N/2, Per: notices.Per})
+	ml.browserLimit = r.Limiter("notices-browser", authsvc.Rate{N: 1, Per: time.Hour})
 	ml.clientLimit, ml.networkLimit = r.Limiter("mail-client", shareOf(all, mailClientPart)), r.Limiter("mail-network", shareOf(all, mailNetworkPart))
 	if reserved := all.N / mailReservedPart; reserved > 0 {
 		ml.reservedLimit = r.Limiter("mail-known", authsvc.Rate{N: reserved, Per: all.Per})

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"time"
 
@@ -75,26 +76,19 @@ const (
 )
 
 // tell queues a mail that tells a user what this request changed. It never fails the
-// request.
+// request. The request may be an attacker's, so its language counts only if that of the
+// user is unknown.
 func (ml *mailing) tell(rq *request, n notice) {
 	ml.queueNotice(rq.ctx, n, asks(rq), func(e authsvc.AuditEvent) { rq.note(e) })
 }
 
-// notify is like tell, for a change by a method of Service. No browser caused it, and
-// the language is the user's own.
+// notify is like tell, for a change by a method of Service, which no browser caused.
 func (ml *mailing) notify(ctx context.Context, n notice) {
-	if !ml.tells(&n) {
-		return
-	}
-	by := cause{}
-	if p, err := ml.Adapter.GetPerson(ctx, n.user.ID); err == nil {
-		by.acceptLanguage = p.Locale
-	}
 	record := func(e authsvc.AuditEvent) { ml.auditor.Record(ctx, e) }
 	if audit.ActorOf(ctx) != "" {
 		record = func(e authsvc.AuditEvent) { ml.auditor.RecordAtOnce(ctx, e) }
 	}
-	ml.queueNotice(ctx, n, by, record)
+	ml.queueNotice(ctx, n, cause{}, record)
 }
 
 // A reporter records the event of a change and notifies the user, according to who
@@ -131,6 +125,34 @@ func (ml *mailing) notifyEnded(ctx context.Context, userID string) {
 	}
 }
 
+// notifyMoved tells the old address that the application or an operator changed it. It
+// returns false if there is nothing to tell, or if the old address was not proved: it
+// may be anyone's. The mail has no undo link, because the change may be the answer to a
+// stolen mailbox.
+func (ml *mailing) notifyMoved(ctx context.Context, before, u authsvc.User) bool {
+	if before.Email == u.Email || !emailProved(before) {
+		return false
+	}
+	n := notice{what: "address", user: u, name: u.Email, to: before.Email}
+	if u.Email == "" {
+		n.what = "noaddress"
+	}
+	ml.notify(ctx, n)
+	return true
+}
+
+// notifyBlocked tells a user of a block, once if several callers blocked the user at
+// the same time: they read the same epoch, which the block raised.
+func (ml *mailing) notifyBlocked(ctx context.Context, before authsvc.User) {
+	if ml.notices.by == nil {
+		return
+	}
+	first := ml.Adapter.UseOnce(ctx, fmt.Sprintf("blocked:%s:%d", before.ID, before.Epoch), ml.fleet.Now().Add(time.Hour))
+	if !errors.Is(first, authsvc.ErrConflict) {
+		ml.notify(ctx, notice{what: "blocked", user: before})
+	}
+}
+
 // maxLocale is the maximum length of a Person.Locale, in bytes.
 const maxLocale = 35
 
@@ -143,7 +165,8 @@ func (ml *mailing) anyMailer() mailer {
 	return ml.addresses
 }
 
-// tells reports whether the user gets the notice. A blocked user gets no mail.
+// tells reports whether the user gets the notice. A blocked user gets none after the
+// notice of the block.
 func (ml *mailing) tells(n *notice) bool {
 	return ml.notices.by != nil && cmp.Or(n.to, n.user.Email) != "" && n.user.Blocked.IsZero()
 }
@@ -159,7 +182,7 @@ func (ml *mailing) queueNotice(ctx context.Context, n notice, by cause, record f
 	defer cancel()
 	now := ml.fleet.Now()
 	e := authsvc.AuditEvent{Name: "notice.sent", UserID: n.user.ID, RequestID: by.requestID, Reason: n.what}
-	_, ok := ml.limits.Permit(ctx, ml.noticeLimit, n.user.ID, now)
+	ok := ml.permitNotice(ctx, &n, now)
 	if ok {
 		err := ml.putNotice(ctx, n, by, now)
 		if ok = !errors.Is(err, authsvc.ErrQueueFull); ok && err != nil {
@@ -167,11 +190,31 @@ func (ml *mailing) queueNotice(ctx context.Context, n notice, by cause, record f
 			return
 		}
 	}
-	if !ok {
-		record(authsvc.AuditEvent{Name: "notice.limited", Code: authsvc.CodeRateLimited, UserID: e.UserID, RequestID: e.RequestID, Reason: n.what})
+	if ok {
+		record(e)
 		return
 	}
-	record(e)
+	record(authsvc.AuditEvent{Name: "notice.limited", Code: authsvc.CodeRateLimited, UserID: e.UserID, RequestID: e.RequestID, Reason: n.what})
+	if !n.canUndo() {
+		return
+	}
+	if err := ml.keepUndo(ctx, &n, now); err != nil {
+		ml.Log.Error("a change was not mailed, and the links of earlier mails do not undo it", "what", n.what, "user", n.user.ID, "request", by.requestID, "err", err)
+	}
+}
+
+// permitNotice counts a notice. Notices without an undo link may use only half of the
+// limit, so that cheap changes do not keep the user from learning of a linked identity.
+// A change of address always causes its notice: it needs mails that have a limit of
+// their own, and no other mail tells the old address.
+func (ml *mailing) permitNotice(ctx context.Context, n *notice, now time.Time) bool {
+	if n.undo == nil {
+		if _, ok := ml.limits.Permit(ctx, ml.plainNoticeLimit, n.user.ID, now); !ok {
+			return false
+		}
+	}
+	_, ok := ml.limits.Permit(ctx, ml.noticeLimit, n.user.ID, now)
+	return ok || n.undo != nil && n.undo.Address != ""
 }
 
 // putNotice composes a notice and queues it. Before that, it stores what the notice's
@@ -181,11 +224,18 @@ func (ml *mailing) putNotice(ctx context.Context, n notice, by cause, now time.T
 	if ml.accountURL != "" {
 		d.URL = ml.accountURL
 	}
-	var err error
 	if n.canUndo() {
-		if d.UndoURL, err = ml.putUndo(ctx, &n, now); err != nil && !errors.Is(err, authsvc.ErrTooMany) {
-			return err
+		var err error
+		d.UndoURL, err = ml.putUndo(ctx, &n, now)
+		if errors.Is(err, authsvc.ErrTooMany) {
+			err = ml.keepUndo(ctx, &n, now)
 		}
+		if err != nil {
+			ml.Log.Error("cannot store the link that undoes a change; the mail goes without it", "what", n.what, "user", n.user.ID, "request", by.requestID, "err", err)
+		}
+	}
+	if p, err := ml.Adapter.GetPerson(ctx, n.user.ID); err == nil && p.Locale != "" {
+		by.uiLocales, by.acceptLanguage = "", p.Locale
 	}
 	if err := ml.notices.by.describe(by, &d); err != nil {
 		return err

@@ -2,6 +2,7 @@ package engine_test
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"net/http"
 	"slices"
@@ -16,6 +17,7 @@ import (
 	"authsvc/engine"
 	"authsvc/internal/test/arena"
 	"authsvc/internal/test/browser"
+	"authsvc/internal/text/pages"
 )
 
 // recorder counts audit events by name and reason.
@@ -90,7 +92,24 @@ func TestNotices(t *testing.T) {
 			linked(w)
 			w.Block(w.T.Context(), id(w), "x")
 			w.UnlinkAccount(w.T.Context(), id(w), "op", "grace", &engine.UnlinkOptions{EvenLast: true})
-		}, want: map[string]int{"linked": 1}},
+			w.Block(w.T.Context(), id(w), "y")
+		}, want: map[string]int{"linked": 1, "blocked": 1}},
+		"blocked at the same time": {act: func(w *arena.World) {
+			mailed(w)
+			u := id(w)
+			var all sync.WaitGroup
+			for range 8 {
+				all.Go(func() { w.Block(w.T.Context(), u, "x") }) //nolint:errcheck // the mail shows it
+			}
+			all.Wait()
+		}, want: map[string]int{"blocked": 1}},
+		"blocked again, after a break": {act: func(w *arena.World) {
+			mailed(w)
+			for range 2 {
+				w.Block(w.T.Context(), id(w), "x")
+				w.Unblock(w.T.Context(), id(w))
+			}
+		}, want: map[string]int{"blocked": 2}},
 		"deleted": {act: func(w *arena.World) { mailed(w); w.DeleteUser(w.T.Context(), id(w)) }},
 		"to be deleted": {act: func(w *arena.World) {
 			mailed(w)
@@ -106,6 +125,51 @@ func TestNotices(t *testing.T) {
 			mailed(w)
 			w.CancelDeletion(w.T.Context(), id(w)) //nolint:errcheck
 		}},
+		"deleted at once by the person": {tune: func(c *authsvc.Config) { c.Account.Delete, c.Account.DeleteGrace = true, -1 }, act: func(w *arena.World) {
+			mailed(w).Post("/api/auth/account/delete", "confirm", "ada@app.test")
+		}, want: map[string]int{"deleted": 1}},
+		"changed by the application": {act: func(w *arena.World) {
+			mailed(w)
+			u := id(w)
+			for range 2 {
+				w.UpdateUser(w.T.Context(), u, authsvc.UserUpdate{Email: new("new@app.test")})
+			}
+		}, want: map[string]int{"address": 1}},
+		"address removed by the application": {act: func(w *arena.World) {
+			mailed(w)
+			w.UpdateUser(w.T.Context(), id(w), authsvc.UserUpdate{Email: new("")})
+		}, want: map[string]int{"noaddress": 1}},
+		"unproved address changed by the application": {act: func(w *arena.World) {
+			w.Store.CreateUser(w.T.Context(), authsvc.User{ID: "ada-id", Email: "anyone@app.test"}) //nolint:errcheck
+			w.Browser().Login("ada")
+			w.UpdateUser(w.T.Context(), "ada-id", authsvc.UserUpdate{Email: new("ada@app.test")})
+		}, want: map[string]int{"ended": 1}},
+		"renamed by the application": {act: func(w *arena.World) {
+			mailed(w)
+			w.UpdateUser(w.T.Context(), id(w), authsvc.UserUpdate{Name: new("Ada")})
+		}},
+		"one ended by the application": {act: func(w *arena.World) {
+			mailed(w)
+			list, _ := w.Sessions(w.T.Context(), id(w))
+			w.EndSession(w.T.Context(), id(w), list[0].ID)
+		}, want: map[string]int{"ended": 1}},
+		"undone": {act: func(w *arena.World) {
+			linked(w)
+			m := w.Mail.Notice(w.T)
+			w.Mail.Send(w.T.Context(), m) //nolint:errcheck // for the check below
+			undoPress(w.Browser(), arena.Undo(m))
+		}, want: map[string]int{"linked": 1, "unlinked": 1}},
+		"new browser, without cookies": {act: func(w *arena.World) { mailed(w); mailed(w); mailed(w); mailed(w) }, want: map[string]int{"browser": 1}},
+		"two new browsers": {act: func(w *arena.World) {
+			mailed(w)
+			mailed(w)
+			b := w.Browser()
+			b.Header.Set("User-Agent", "another")
+			b.SignInByMail(w, "ada@app.test")
+			b = w.Browser()
+			b.IP = "198.51.100.7:1"
+			b.SignInByMail(w, "ada@app.test")
+		}, want: map[string]int{"browser": 3}},
 		"off": {tune: func(c *authsvc.Config) { c.Notices.Disabled = true }, act: func(w *arena.World) { linked(w) }},
 		"first proof of an old address": {act: func(w *arena.World) {
 			w.Store.CreateUser(w.T.Context(), authsvc.User{ID: "squat", Email: "ada@app.test"}) //nolint:errcheck
@@ -125,7 +189,7 @@ func TestNotices(t *testing.T) {
 				})
 				tt.act(w)
 				got := map[string]int{}
-				for _, what := range []string{"browser", "linked", "unlinked", "ended", "deletion", "kept"} {
+				for _, what := range pages.News() {
 					if n := r.count("notice.sent " + what); n > 0 {
 						got[what] = n
 					}
@@ -154,29 +218,46 @@ func TestNoticeLimit(t *testing.T) {
 		r.watch(c)
 		c.RateLimit.NoticesPerUser = authsvc.Rate{N: 2, Per: 24 * 3600e9}
 	})
-	for range 5 {
-		if b := w.Browser(); b.SignIn(w.OP, "ada") == nil || b.Email() != "ada@example.com" {
+	for i := range 5 {
+		b := w.Browser()
+		b.Header.Set("User-Agent", fmt.Sprint("browser ", i))
+		if b.SignIn(w.OP, "ada") == nil || b.Email() != "ada@example.com" {
 			t.Fatal("not signed in")
 		}
 	}
 	w.Browser().SignIn(w.OP, "grace")
 	w.Browser().SignIn(w.OP, "grace")
-	if sent, limited := r.count("notice.sent"), r.count("notice.limited"); sent != 3 || limited == 0 {
+	if sent, limited := r.count("notice.sent"), r.count("notice.limited"); sent != 2 || limited == 0 {
 		t.Errorf("%d sent, %d limited", sent, limited)
+	}
+	for range 2 {
+		w.Mail.Notice(t)
+	}
+	b := w.Browser()
+	b.SignIn(w.OP, "ada")
+	if b.SignIn(w.OP, "alan", "link", "true"); r.count("notice.sent linked") != 1 || arena.Undo(w.Mail.Notice(t)) == "" {
+		t.Errorf("new browsers used up the limit of other notices: %v", r.got)
 	}
 }
 
 // TestNoticeNeverFails checks that a sign-in continues if its notice cannot be queued.
 func TestNoticeNeverFails(t *testing.T) {
 	t.Parallel()
-	for _, broken := range []string{"PutMail", "PutCredential", "Permit"} {
+	for _, broken := range []string{"PutMail", "PutCredential", "Permit", "GetPerson"} {
 		store := adaptertest.Faulty(memory.New())
 		w := arena.Start(t, func(c *authsvc.Config) { c.Adapter = store })
 		b := w.Browser()
 		b.SignInByMail(w, "ada@app.test")
 		store.FailAll(broken)
-		if b.SignIn(w.OP, "grace", "link", "true"); len(readAccount(t, b).Accounts) != 1 {
-			t.Errorf("%s fails: the way to sign in was not added", broken)
+		b.SignIn(w.OP, "grace", "link", "true")
+		if _, err := w.Store.GetUserByAccount(t.Context(), "op", "grace"); err != nil {
+			t.Errorf("%s fails: the way to sign in was not added: %v", broken, err)
+		}
+		if broken == "PutMail" {
+			continue
+		}
+		if m := w.Mail.Notice(t); (arena.Undo(m) == "") != (broken == "PutCredential") {
+			t.Errorf("%s fails: %s", broken, m.Text)
 		}
 	}
 }
@@ -314,6 +395,9 @@ func TestUndoAddress(t *testing.T) {
 	}
 	if u, err := w.Store.GetUser(t.Context(), id); err != nil || u.Email != "ada@app.test" || u.EmailVerified.IsZero() || b.Email() != "" {
 		t.Errorf("%+v, %v, session of %q", u, err, b.Email())
+	}
+	if m := w.Mail.Notice(t); m.To != "ada@app.test" || !strings.Contains(m.Subject, "restored") || arena.Undo(m) != "" {
+		t.Errorf("to %s: %s", m.To, m.Subject)
 	}
 	if _, err := w.Store.GetUserByAccount(t.Context(), "op", "grace"); err == nil {
 		t.Error("what was linked since is still linked")
@@ -510,7 +594,8 @@ func TestUndoAway(t *testing.T) {
 }
 
 // TestNoticeCost checks that a sign-in without a notice makes no more store calls than
-// with notices off, and any other one makes two more: for its limit and for the queue.
+// with notices off, and any other one makes two more, apart from its limits: for the
+// language and for the queue.
 func TestNoticeCost(t *testing.T) {
 	t.Parallel()
 	calls := map[bool]map[string][]string{}
@@ -539,7 +624,7 @@ func TestNoticeCost(t *testing.T) {
 			t.Errorf("%s browser: %v, without notices %v", same, calls[false][same], calls[true][same])
 		}
 	}
-	if got, want := calls[false]["new"], append(calls[true]["new"], "PutMail"); !slices.Equal(got, want) {
+	if got, want := calls[false]["new"], append(calls[true]["new"], "GetPerson", "PutMail"); !slices.Equal(got, want) {
 		t.Errorf("new browser: %v, want %v", got, want)
 	}
 }

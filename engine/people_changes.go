@@ -115,6 +115,8 @@ func (p *People) CreateUser(ctx context.Context, u authsvc.User) (authsvc.User, 
 // sets EmailVerified. If change.Email is set, links and codes of the old and the new
 // address become void, a pending change of address is dropped, remembered browsers are
 // forgotten and every session ends, so that no access based on the old address remains.
+// The old address, if it was proved, is told by mail ([authsvc.NoticeOptions]). That
+// mail has no link that undoes the change; [People.RequestEmailChange] leads to one.
 // You can repeat UpdateUser, even after an error. It returns [authsvc.ErrNotFound] if
 // there is no such user, [authsvc.ErrConflict] if the address is taken, and an error if
 // the address or the name cannot be used.
@@ -129,7 +131,8 @@ func (p *People) UpdateUser(ctx context.Context, userID string, change authsvc.U
 	}
 	p.auditor.RecordAct(ctx, authsvc.AuditEvent{Name: "user.updated", UserID: userID})
 	if change.Email != nil {
-		if err := p.leaveAddress(ctx, userID, before.Email, u.Email); err != nil {
+		told := p.mailing.notifyMoved(ctx, before, u)
+		if err := p.leaveAddress(ctx, before, u, told); err != nil {
 			return u, err
 		}
 		u, err = p.common.Adapter.GetUser(ctx, userID) // with a later epoch
@@ -160,8 +163,9 @@ func (h *storeys) changeUser(ctx context.Context, userID string, change authsvc.
 }
 
 // leaveAddress revokes what rests on the addresses of a user after a change of address.
-func (p *People) leaveAddress(ctx context.Context, userID string, addresses ...string) error {
-	for _, address := range addresses {
+// told reports that a mail already told the user of the change.
+func (p *People) leaveAddress(ctx context.Context, before, u authsvc.User, told bool) error {
+	for _, address := range []string{before.Email, u.Email} {
 		if address == "" {
 			continue
 		}
@@ -169,10 +173,17 @@ func (p *People) leaveAddress(ctx context.Context, userID string, addresses ...s
 			return err
 		}
 	}
-	if err := p.EndSessions(ctx, userID); err != nil { // raises the epoch: the deletion below is final
+	end := p.EndSessions
+	if told {
+		end = func(ctx context.Context, userID string) error {
+			_, err := p.endSessions(ctx, userID)
+			return err
+		}
+	}
+	if err := end(ctx, u.ID); err != nil { // raises the epoch: the deletion below is final
 		return err
 	}
-	_, err := p.common.Adapter.DeleteCredentials(ctx, userID, nil, authsvc.CredentialDevice, authsvc.CredentialAddress)
+	_, err := p.common.Adapter.DeleteCredentials(ctx, u.ID, nil, authsvc.CredentialDevice, authsvc.CredentialAddress)
 	return err
 }
 

@@ -97,16 +97,22 @@ func oddAddress(ctx context.Context, a authsvc.Adapter, u authsvc.User) (*OddAdd
 // tokens, links and accounts that it was about to write, and calls the callback again.
 // The user is told by mail ([authsvc.NoticeOptions]) if a session ended.
 func (p *People) EndSessions(ctx context.Context, userID string) error {
-	ended, err := p.keeper.endAllSessions(ctx, userID)
-	if err != nil {
-		p.auditor.RecordAct(ctx, authsvc.AuditEvent{Name: "sessions.end_failed", UserID: userID})
-		return err
-	}
-	p.auditor.RecordAct(ctx, authsvc.AuditEvent{Name: "sessions.ended", UserID: userID})
-	if ended > 0 {
+	ended, err := p.endSessions(ctx, userID)
+	if err == nil && ended > 0 {
 		p.mailing.notifyEnded(ctx, userID)
 	}
-	return nil
+	return err
+}
+
+// endSessions is EndSessions without the mail. It returns how many listed sessions
+// there were.
+func (p *People) endSessions(ctx context.Context, userID string) (ended int, err error) {
+	e := authsvc.AuditEvent{Name: "sessions.ended", UserID: userID}
+	if ended, err = p.keeper.endAllSessions(ctx, userID); err != nil {
+		e.Name = "sessions.end_failed"
+	}
+	p.auditor.RecordAct(ctx, e)
+	return ended, err
 }
 
 // errBlocked refuses the sign-in of a blocked user.
@@ -116,21 +122,30 @@ var errBlocked = errors.New("the user is blocked")
 // few seconds. Signing in as the user is refused. No sign-in mail is sent, but the
 // answer to a request for one does not reveal the block. A sign-in in progress either
 // has begun its session already, which then ends, or is refused. why is for operators
-// and has at most 255 bytes. Block returns [authsvc.ErrNotFound] if there is no such
-// user. You can repeat it, even after an error.
+// and has at most 255 bytes; the user is told by mail of the block
+// ([authsvc.NoticeOptions]), but not why. Block returns [authsvc.ErrNotFound] if there
+// is no such user. You can repeat it, even after an error.
 func (p *People) Block(ctx context.Context, userID, why string) error {
-	err := p.block(ctx, userID, audit.AsRecorded(why))
+	u, stored, err := p.block(ctx, userID, audit.AsRecorded(why))
+	e := authsvc.AuditEvent{Name: "user.blocked", UserID: userID}
 	if err != nil {
-		p.auditor.RecordAct(ctx, authsvc.AuditEvent{Name: "user.block_failed", UserID: userID})
-		return err
+		e.Name = "user.block_failed"
 	}
-	p.auditor.RecordAct(ctx, authsvc.AuditEvent{Name: "user.blocked", UserID: userID})
-	return nil
+	p.auditor.RecordAct(ctx, e)
+	if stored && u.Blocked.IsZero() {
+		p.mailing.notifyBlocked(ctx, u)
+	}
+	return err
 }
 
-func (h *storeys) block(ctx context.Context, userID, why string) error {
+// block returns the user as before the block, and whether the block was stored.
+func (h *storeys) block(ctx context.Context, userID, why string) (u authsvc.User, stored bool, err error) {
+	if u, err = h.common.Adapter.GetUser(ctx, userID); err != nil {
+		return u, false, err
+	}
 	now := h.fleet.Now()
-	return h.keeper.shutOut(ctx, userID, authsvc.PersonUpdate{Blocked: &now, BlockedWhy: &why})
+	stored, err = h.keeper.shutOut(ctx, userID, authsvc.PersonUpdate{Blocked: &now, BlockedWhy: &why})
+	return u, stored, err
 }
 
 // Unblock lets a user sign in again. Sessions and remembered browsers that the block

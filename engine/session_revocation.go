@@ -343,19 +343,20 @@ func (kp *keeper) endAllSessions(ctx context.Context, userID string) (ended int,
 	return ended, kp.dropEmailChange(ctx, userID, "all sessions ended")
 }
 
-// shutOut stores why a user is not allowed to sign in, ends the user's sessions, and forgets the
-// browsers that skip the second step.
-func (kp *keeper) shutOut(ctx context.Context, userID string, change authsvc.PersonUpdate) error {
+// shutOut stores why a user is not allowed to sign in, ends the user's sessions, and
+// forgets the browsers that skip the second step. stored reports whether the change was
+// stored, even if a later step failed.
+func (kp *keeper) shutOut(ctx context.Context, userID string, change authsvc.PersonUpdate) (stored bool, err error) {
 	r := kp.revocation(keyUser+userID, userID, kp.fleet.Now())
 	if err := kp.Adapter.SetPerson(ctx, userID, change, r); err != nil {
-		return err
+		return false, err
 	}
 	kp.revoked.apply(*r)
 	if err := kp.endSessions(ctx, userID); err != nil { // ends stored sessions that began before
-		return err
+		return true, err
 	}
-	_, err := kp.Adapter.DeleteCredentials(ctx, userID, nil, authsvc.CredentialDevice)
-	return err
+	_, err = kp.Adapter.DeleteCredentials(ctx, userID, nil, authsvc.CredentialDevice)
+	return true, err
 }
 
 // startRevocations reads the revocation log, for at most revokeStart. If that is not

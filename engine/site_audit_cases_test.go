@@ -389,7 +389,7 @@ var auditCases = map[string]auditCase{
 		want:    []brief{{Name: "sessions.ended", Reason: "application", User: mailed, Apart: true}, {Name: "notice.limited", Code: authsvc.CodeRateLimited, Reason: "ended", User: mailed, Apart: true}}},
 	"undo": {prepare: func(w *audited, b *arena.Browser) { viaLink(w, b); b.SignIn(w.OP, "grace", "link", "true") },
 		run:  func(w *audited, b *arena.Browser) { undoPress(b, arena.Undo(w.Mail.Notice(w.T))) },
-		want: []brief{{Name: "account.unlinked", Reason: "the link in a notice", Provider: "op", User: mailed}, {Name: "change.undone", Reason: "linked", User: mailed}}},
+		want: []brief{{Name: "account.unlinked", Reason: "the link in a notice", Provider: "op", User: mailed}, {Name: "notice.sent", Reason: "unlinked", User: mailed}, {Name: "change.undone", Reason: "linked", User: mailed}}},
 	"undo, no such link": {run: func(_ *audited, b *arena.Browser) { undoPress(b, "token="+strings.Repeat("A", 43)) },
 		want: []brief{{Name: "change.undo_refused", Code: authsvc.CodeNotFound, Reason: "unknown"}}},
 	"end of the others": {prepare: viaOp, run: func(w *audited, _ *arena.Browser) { w.EndOtherSessions(w.T.Context(), w.user(ada), "x") },
@@ -403,8 +403,12 @@ var auditCases = map[string]auditCase{
 		name := "Ada L."
 		w.UpdateUser(w.T.Context(), w.user(ada), authsvc.UserUpdate{Name: &name})
 	}, want: []brief{{Name: "user.updated", Reason: "by the application", User: ada, Apart: true}}},
+	"change an address": {prepare: viaOp, run: func(w *audited, _ *arena.Browser) {
+		w.UpdateUser(w.T.Context(), w.user(ada), authsvc.UserUpdate{Email: new(newAddress)})
+	}, want: []brief{{Name: "user.updated", Reason: "by the application", User: newAddress, Apart: true}, {Name: "notice.sent", Reason: "address", User: newAddress, Apart: true},
+		{Name: "sessions.ended", Reason: "application", User: newAddress, Apart: true}}},
 	"block": {prepare: viaOp, run: func(w *audited, _ *arena.Browser) { w.Block(w.T.Context(), w.user(ada), "spam") },
-		want: []brief{{Name: "user.blocked", Reason: "application", User: ada, Apart: true}}},
+		want: []brief{{Name: "user.blocked", Reason: "application", User: ada, Apart: true}, {Name: "notice.sent", Reason: "blocked", User: ada, Apart: true}}},
 	"block of unknown user": {run: func(w *audited, _ *arena.Browser) { w.Block(w.T.Context(), "u-none", "spam") },
 		want: []brief{{Name: "user.block_failed", Reason: "application", User: "=u-none", Apart: true}}},
 	"unblock": {prepare: viaOp, run: func(w *audited, _ *arena.Browser) { w.Unblock(w.T.Context(), w.user(ada)) },

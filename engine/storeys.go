@@ -97,6 +97,8 @@ type mailing struct {
 
 	mailboxRate               authsvc.Rate
 	mailboxLimit, noticeLimit *limit.Limiter
+	plainNoticeLimit          *limit.Limiter // notices without an undo link
+	browserLimit              *limit.Limiter // notices of the same new browser
 	linkLimit                 *limit.Limiter // for links and codes that are tried
 	clientLimit, networkLimit *limit.Limiter // share of all mails for one client, and for one IPv6 /48
 	totalLimit, reservedLimit *limit.Limiter // all mails, and the part reserved for known devices; reservedLimit may be nil

@@ -1,6 +1,7 @@
 package verify
 
 import (
+	"errors"
 	"maps"
 	"net/http"
 	"strings"
@@ -62,7 +63,9 @@ func account19(t *T) {
 		if a := accountUndo(anybody, link); a.StatusCode != http.StatusNotFound {
 			t.Errorf("the second press: %d", a.StatusCode)
 		}
-		w.Mail.Notices()
+		if m := w.Mail.Notice(t); m.To != "ada@app.test" || !strings.Contains(m.Subject, "removed") || arena.Undo(m) != "" {
+			t.Errorf("undone: %s: %s", m.To, m.Subject)
+		}
 		// The owner returns and learns what others do.
 		owner.SignInByMail(w, "ada@app.test")
 		if w.Person(t, owner) != id {
@@ -74,9 +77,34 @@ func account19(t *T) {
 		if m := w.Mail.Notice(t); m.To != "ada@app.test" || arena.Undo(m) != "" {
 			t.Errorf("sessions ended: %s\n%s", m.To, m.Text)
 		}
-		w.Browser().SignInByMail(w, "ada@app.test")
+		owner = w.Browser()
+		owner.Header.Set("User-Agent", "a new browser")
+		owner.SignInByMail(w, "ada@app.test")
 		if m := w.Mail.Notice(t); !strings.Contains(m.Subject, "New sign-in") {
 			t.Errorf("a new browser: %s", m.Subject)
+		}
+		if err := w.UnlinkAccount(t.Context(), id, "op", "grace", nil); !errors.Is(err, authsvc.ErrNotFound) {
+			t.Errorf("the identity was not removed: %v", err)
+		}
+		owner.SignIn(w.OP, "alan", "link", "true")
+		w.Mail.Notice(t)
+		if err := w.UnlinkAccount(t.Context(), id, "op", "alan", nil); err != nil {
+			t.Fatal(err)
+		}
+		if m := w.Mail.Notice(t); m.To != "ada@app.test" || !strings.Contains(m.Subject, "removed") {
+			t.Errorf("removed: %s: %s", m.To, m.Subject)
+		}
+		if _, err := w.UpdateUser(t.Context(), id, authsvc.UserUpdate{Email: new("new@app.test")}); err != nil {
+			t.Fatal(err)
+		}
+		if m := w.Mail.Notice(t); m.To != "ada@app.test" || !strings.Contains(m.Text, "new@app.test") || arena.Undo(m) != "" {
+			t.Errorf("a new address: %s\n%s", m.To, m.Text)
+		}
+		if err := w.Block(t.Context(), id, "for the test"); err != nil {
+			t.Fatal(err)
+		}
+		if m := w.Mail.Notice(t); m.To != "new@app.test" || !strings.Contains(m.Subject, "blocked") || strings.Contains(m.Text, "for the test") {
+			t.Errorf("blocked: %s\n%s", m.To, m.Text)
 		}
 	})
 }

@@ -53,6 +53,10 @@ func raceUndone(t *T, w *raceWorld, book *raceBook, user, link string) {
 	if events := book.count(user, "change.undone"); undone.Load() != 1 || spent.Load() != crowd-1 || events != 1 {
 		t.Errorf("%d have undone it, for %d the link was used up, %d events", undone.Load(), spent.Load(), events)
 	}
+	m := w.Mail.Notice(t)
+	if more := w.Mail.Notices(); arena.Undo(m) != "" || len(more) > 0 {
+		t.Errorf("the mail about the undo: %s, and %d more", m.Subject, len(more))
+	}
 }
 
 // A raceHook is an application that is asked about deletions and told of them.

@@ -140,6 +140,24 @@ func TestDev(t *testing.T) {
 		t.Errorf("after the link: %s as %q", got.Request.URL, w.email())
 	}
 
+	t.Log("a notice, whose link undoes the change")
+	if a := w.choose(w.post("/api/auth/signin/dev", "link", "true", "callbackUrl", "/"), "Grace Hopper"); w.email() != "new@app.example" || !strings.Contains(out.String(), "new@app.example added ") {
+		t.Fatalf("adding a way to sign in: %s as %q\n%s", a.Request.URL, w.email(), out)
+	}
+	undo := w.findMail(`<a class="button" href="([^"]+)">Undo this change</a>`)
+	if page := w.get(undo); !strings.Contains(page.Text, "Undo this change?") || w.email() == "" {
+		t.Errorf("the page of the link: %s", page.Text)
+	}
+	if a := w.post("/api/auth/account/undo", "token", undo[strings.Index(undo, "token=")+6:]); !strings.Contains(a.Text, "The change has been undone") || w.email() != "" {
+		t.Errorf("after the undo: %s as %q", a.Text, w.email())
+	}
+	if !strings.Contains(out.String(), "new@app.example was told by mail: ") {
+		t.Errorf("does not say where the notice is:\n%s", out)
+	}
+	w.findMail(`<h2 id="mail">(A way to sign in was removed)`)
+	w.post("/api/auth/signin/email", "email", "new@app.example", "callbackUrl", "/")
+	w.openMail()
+
 	t.Log("a restart keeps sessions, people and mails")
 	stop()
 	_, stop = run(t, dir, port)
@@ -165,7 +183,7 @@ func (v *visitor) choose(at *browser.Answer, name string) *browser.Answer {
 	for _, m := range regexp.MustCompile(`<input type="hidden" name="([^"]+)" value="([^"]*)"`).FindAllStringSubmatch(at.Text, -1) {
 		form.Set(m[1], html.UnescapeString(m[2]))
 	}
-	button := regexp.MustCompile(`<button[^>]*name="([^"]+)"[^>]*value="([^"]+)"[^>]*>[\s\S]*?` + name).FindStringSubmatch(at.Text)
+	button := regexp.MustCompile(`<button[^>]*name="([^"]+)"[^>]*value="([^"]+)"[^>]*>(?:[^<]|</?[^/b])*?` + name).FindStringSubmatch(at.Text)
 	if button == nil {
 		v.t.Fatalf("no button for %s in %s", name, at.Text)
 	}
@@ -180,14 +198,19 @@ func (v *visitor) choose(at *browser.Answer, name string) *browser.Answer {
 // openMail follows the link of the newest mail.
 func (v *visitor) openMail() *browser.Answer {
 	v.t.Helper()
+	return v.get(v.findMail(`<a class="button primary" href="([^"]+/callback/email[^"]+)">Open the link`))
+}
+
+// findMail waits until the newest mail has a link, and returns it.
+func (v *visitor) findMail(link string) string {
+	v.t.Helper()
 	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
-		page := v.get("/inbox").Text
-		if m := regexp.MustCompile(`<a class="button primary" href="([^"]+)">Open the link`).FindStringSubmatch(page); m != nil {
-			return v.get(html.UnescapeString(m[1]))
+		if m := regexp.MustCompile(link).FindStringSubmatch(v.get("/inbox").Text); m != nil {
+			return html.UnescapeString(m[1])
 		}
 	}
-	v.t.Fatal("no mail came")
-	return nil
+	v.t.Fatalf("no mail has a link %s: %s", link, v.get("/inbox").Text)
+	return ""
 }
 
 func TestDevRefuses(t *testing.T) {

@@ -71,6 +71,8 @@ func (w *world) tell(ctx context.Context, e authsvc.AuditEvent) {
 		line = w.person(ctx, e.UserID) + " signed out"
 	case "email.requested":
 		line = "a link was mailed: " + w.local + "/inbox"
+	case "notice.sent":
+		line = w.person(ctx, e.UserID) + " was told by mail: " + w.local + "/inbox"
 	case "account.linked":
 		line = w.person(ctx, e.UserID) + " added " + w.wayIn(e.Provider)
 	case "service.started", "service.stopped":

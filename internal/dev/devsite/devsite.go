@@ -138,7 +138,8 @@ func (s *Site) inbox(w http.ResponseWriter, r *http.Request) {
 		List   []inbox.Message
 		Open   *inbox.Message
 		Link   string
-		Follow string // path that the page polls to show the newest mail; empty: it does not
+		More   []string // further links of the mail
+		Follow string   // path that the page polls to show the newest mail; empty: it does not
 		State  string
 	}{Frame: s.Frame("Inbox"), List: s.box.Messages()}
 	if view.State = stateOf(view.List); id == "" {
@@ -147,6 +148,9 @@ func (s *Site) inbox(w http.ResponseWriter, r *http.Request) {
 	for i := range view.List {
 		if m := &view.List[i]; id == m.ID || id == "" && i == 0 {
 			view.Open, view.Link = m, m.Link()
+			if len(m.Links) > 1 {
+				view.More = m.Links[1:min(len(m.Links), maxShownLinks)]
+			}
 		}
 	}
 	status := http.StatusOK
@@ -173,6 +177,9 @@ func (s *Site) clear(w http.ResponseWriter, r *http.Request) {
 	}
 	http.Redirect(w, r, "/inbox", http.StatusSeeOther)
 }
+
+// maxShownLinks limits the links of a mail that have a button.
+const maxShownLinks = 5
 
 // inboxState is the path where a page asks whether there is more mail than it shows.
 const inboxState = "/inbox-state"

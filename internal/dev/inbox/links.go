@@ -17,6 +17,8 @@ const (
 var (
 	codeLine = text.LazyRegexp(`(?m)^([0-9]{4} ?[0-9]{4})\r?$`)
 	textLink = text.LazyRegexp(`(?i)\bhttps?://[^\s<>"]+`)
+	anchor   = text.LazyRegexp(`(?is)<a\s[^>]*\bhref\s*=\s*(?:"([^"]*)"|'([^']*)')[^>]*>(.{0,500}?)</a>`)
+	tag      = text.LazyRegexp(`<[^>]*>`)
 	hrefLink = text.LazyRegexp(`(?i)\bhref\s*=\s*(?:"([^"]*)"|'([^']*)')`)
 )
 
@@ -36,6 +38,28 @@ func links(text, markup string) []string {
 		add(strings.TrimSpace(html.UnescapeString(m[1] + m[2])))
 	}
 	return found
+}
+
+// maxLabel is the maximum length of a label, in characters.
+const maxLabel = 60
+
+// Label returns what the HTML of the mail says on one of its links, such as "Undo this
+// change". If it says nothing, Label returns the link's path.
+func (m Message) Label(link string) string {
+	for _, a := range anchor.FindAllStringSubmatch(m.HTML, maxLinks) {
+		if strings.TrimSpace(html.UnescapeString(a[1]+a[2])) != link {
+			continue
+		}
+		words := []rune(text.Name(strings.Join(strings.Fields(html.UnescapeString(tag.ReplaceAllString(a[3], " "))), " ")))
+		if len(words) > 0 {
+			return string(words[:min(len(words), maxLabel)])
+		}
+	}
+	u, err := url.Parse(link)
+	if err != nil {
+		return ""
+	}
+	return u.Path
 }
 
 // isWebLink reports whether a link is safe to click. It rejects javascript: and all

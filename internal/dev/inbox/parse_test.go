@@ -120,3 +120,27 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
+
+// TestLabel checks what a button for a link of a mail says.
+func TestLabel(t *testing.T) {
+	t.Parallel()
+	const to = "https://app.example/undo?a=1&b=2"
+	for name, c := range map[string]struct{ markup, want string }{
+		"text": {`<a href="https://other.example/">no</a> <a class="x" href="https://app.example/undo?a=1&amp;b=2" style="y">Undo  this
+			change</a>`, "Undo this change"},
+		"escaped":      {`<a href='https://app.example/undo?a=1&amp;b=2'><b>A &amp; B</b>&lt;i&gt;</a>`, "A & B <i>"},
+		"picture":      {`<a href="https://app.example/undo?a=1&amp;b=2"><img alt="x"></a>`, "/undo"},
+		"no HTML":      {``, "/undo"},
+		"other link":   {`<a href="https://app.example/undo?a=1">Other</a>`, "/undo"},
+		"control":      {"<a href=\"https://app.example/undo?a=1&amp;b=2\">x\u202ey\x00</a>", "xy"},
+		"long":         {`<a href="https://app.example/undo?a=1&amp;b=2">` + strings.Repeat("ä", 400) + `</a>`, strings.Repeat("ä", maxLabel)},
+		"not complete": {strings.Repeat(`<a href="https://app.example/undo?a=1&amp;b=2">`, 50_000), "/undo"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if got := (Message{HTML: c.markup}).Label(to); got != c.want {
+				t.Errorf("%q", got)
+			}
+		})
+	}
+}

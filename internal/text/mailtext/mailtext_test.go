@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -141,7 +142,7 @@ func TestNotices(t *testing.T) {
 			d := mailTo(lang, 72*60, looked(t, pages.Theme{}))
 			d.URL, d.UndoURL = "https://app.example.com/api/auth/account", "https://app.example.com/api/auth/account/undo?token=3f8c0e1b6d5a49f7a2c4e608"
 			d.Notice, d.When = word, "2026-11-23 18:42 UTC"
-			if word == "linked" || word == "unlinked" || word == "address" {
+			if slices.Contains([]string{"linked", "unlinked", "address", "restored", "deletion"}, word) {
 				d.About = "Git<Hub>"
 			}
 			subject, text, html, err := builtIn.Compose(d)
@@ -159,6 +160,9 @@ func TestNotices(t *testing.T) {
 			d.UndoURL, d.Device, d.Network = "", "", ""
 			if _, text, html, err = builtIn.Compose(d); err != nil || strings.Contains(text+html, "undo") || strings.Count(html, "href=") != 1 || strings.Contains(text, "72") {
 				t.Errorf("%s %s: nothing can be undone: %v %s", lang, word, err, text)
+			}
+			if final := word == "blocked" || word == "deleted"; final == strings.Contains(text, want) { // the account cannot be opened
+				t.Errorf("%s %s: %s", lang, word, text)
 			}
 			subject, text, html, err = custom.Compose(d)
 			if err != nil || subject != "News: "+word || strings.HasPrefix(text, "\n") || (lang == "de") != strings.HasSuffix(text, "account ") || !hasLink(html, d.URL) {
