@@ -31,6 +31,80 @@ func confirmAsAnother(s *site, b *chromium.Tab) {
 	b.At(s.base + "/confirm?error=OAuthAccountNotLinked")
 }
 
+// accountStates returns the pages on which people change their address and delete their
+// account.
+func accountStates() []state {
+	var h mouse
+	signed := func(path string) func(*site, *chromium.Tab) {
+		return func(s *site, b *chromium.Tab) { s.signIn(b, "ada", "/"); b.Open(s.base + path) }
+	}
+	asked := func(s *site, b *chromium.Tab) {
+		s.signIn(b, "ada", "/")
+		askForAddress(s, b, h, "countess@example.com")
+	}
+	// mailed opens a link in a mail about the change, in a browser without a session.
+	mailed := func(address string, stops bool) func(*site, *chromium.Tab) {
+		return func(s *site, b *chromium.Tab) {
+			asked(s, newTab(s.t))
+			b.Open(linkTo(s.t, s.changeMail(address), stops))
+		}
+	}
+	const form = "form[action$='/account/email/confirm'] button"
+	return []state{
+		{name: "address", shows: []string{"Change your email address", "Your current address is ada@example.com"}, reach: signed("/account/email")},
+		{name: "address-asked", shows: []string{"Check your new mailbox", "countess@example.com", "Enter the code from the email"}, reach: asked},
+		{name: "address-wrong-code", shows: []string{"That code is not correct.", "4 tries left."}, focus: banner,
+			reach: func(s *site, b *chromium.Tab) {
+				asked(s, b)
+				h.enter(b, "#code", "0000 0000")
+				h.press(b, form)
+				b.At(s.base + "/account/email/confirm?error=Code")
+			}},
+		{name: "address-new", shows: []string{"Is countess@example.com your address?"}, reach: mailed("countess@example.com", false)},
+		{name: "address-stop", shows: []string{"Change the address to countess@example.com?", "Stop the change"}, reach: mailed("ada@example.com", true)},
+		{name: "address-failed", shows: []string{"This page was open for too long", "Is countess@example.com your address?"}, focus: banner,
+			reach: func(s *site, b *chromium.Tab) {
+				mailed("countess@example.com", false)(s, b)
+				chromium.Eval[bool](b, `(document.querySelector("[name=csrfToken]").value = "wrong", true)`)
+				h.press(b, form)
+				b.Wait(`location.search.includes("error=csrf") && document.readyState === "complete"`)
+			}},
+		{name: "address-proved", shows: []string{"Thank you, the address has been confirmed"},
+			reach: func(s *site, b *chromium.Tab) {
+				mailed("countess@example.com", false)(s, b)
+				h.press(b, form)
+				b.At(s.base + "/account/email/confirm?done=proved")
+			}},
+		{name: "address-spent", shows: []string{"This link no longer works"},
+			reach: func(s *site, b *chromium.Tab) { b.Open(s.base + "/account/email/confirm?id=x&token=y") }},
+		{name: "account-deletion", shows: []string{"Your account will be deleted on 24 December 2099.", "Keep my account"},
+			reach: func(s *site, b *chromium.Tab) {
+				s.signIn(b, "ada", "/")
+				u, err := s.store.GetUserByEmail(s.t.Context(), "ada@example.com")
+				if err != nil {
+					s.t.Fatal(err)
+				}
+				if err := s.store.SetPerson(s.t.Context(), u.ID, authsvc.PersonUpdate{DeleteAfter: new(time.Date(2099, 12, 24, 18, 0, 0, 0, time.UTC))}, nil); err != nil {
+					s.t.Fatal(err)
+				}
+				b.Open(s.base + "/account")
+			}},
+		{name: "delete", shows: []string{"Delete your account?", "ada@example.com"}, tune: deletable, reach: signed("/account/delete")},
+		{name: "delete-scheduled", shows: []string{"Your account will be deleted", "Keep my account"}, tune: deletable,
+			reach: func(s *site, b *chromium.Tab) { s.signIn(b, "ada", "/"); askForDeletion(s, b, h) }},
+		{name: "keep", shows: []string{"Your account is scheduled for deletion", "ada@example.com"}, tune: deletable,
+			reach: func(s *site, b *chromium.Tab) {
+				other := newTab(s.t)
+				s.signIn(other, "ada", "/")
+				askForDeletion(s, other, h)
+				b.Open(s.base + "/signin")
+				b.Click(".p-op button")
+				s.choose(b, "ada")
+				b.At(s.base + "/account/keep")
+			}},
+	}
+}
+
 // press moves the focus with the keyboard to a matching element and presses a key
 // there.
 func press(t *testing.T, b *chromium.Tab, css, key string) {

@@ -69,7 +69,7 @@ func look(t *testing.T, b *chromium.Tab, file string) {
 	for _, how := range []struct {
 		name, script string
 		width        int64
-	}{{"360", "", 360}, {"320", "", 320}, {"200", `fontSize`, 1100}, {"rtl", `dir`, 390}} {
+	}{{"360", "", 360}, {"320", "", 320}, {"200", `fontSize`, 1100}, {"320-200", `fontSize`, 320}, {"rtl", `dir`, 390}} {
 		b.Size(how.width, 860)
 		root := `const r = document.documentElement; r.style.fontSize = ""; r.dir = "ltr"; `
 		switch how.script {

@@ -33,7 +33,7 @@ const (
 )
 
 func states() []state {
-	return append(plainStates(),
+	return append(append(plainStates(), accountStates()...),
 		state{name: "signin-marks", shows: []string{"Sign in with GitHub", "Sign in with Google"}, tune: wellKnown,
 			reach: func(s *site, b *chromium.Tab) { b.Open(s.base + "/signin") }},
 		state{name: "signin-many", shows: []string{"Sign in with Email", "GitHub", "Microsoft Entra ID", "Amazon", "X"}, tune: many,

@@ -31,7 +31,7 @@ func (ac *accountRoom) getEmailConfirm(rq *request) outcome {
 	c, end, err := ac.findEmailChange(rq, rq.query("id"), rq.query("token"))
 	switch {
 	case errors.Is(err, authsvc.ErrNotFound):
-		if refused := ac.limitEmailToken(rq); refused != nil {
+		if refused := ac.limitEmailToken(rq, "/account"); refused != nil {
 			return refused
 		}
 		if rq.wantsData() {
@@ -41,7 +41,10 @@ func (ac *accountRoom) getEmailConfirm(rq *request) outcome {
 	case err != nil:
 		return rq.storeUnavailable(err)
 	}
-	v := pages.AddressConfirmView{Stage: pages.AddressNew, CSRFToken: rq.ensureCSRF(), To: c.To, ID: c.stored.ID, Token: rq.query("token")}
+	v := pages.AddressConfirmView{Stage: pages.AddressNew, CSRFToken: rq.ensureCSRF(), To: c.To, ID: c.stored.ID, Token: rq.query("token"), RequestID: rq.shownRequestID()}
+	if rq.query("error") != "" {
+		v.Error = string(plainErrorCode(authsvc.ErrorCode(rq.query("error"))))
+	}
 	if end == emailchange.Old {
 		v.Stage, v.Stop = pages.AddressOld, rq.query("stop") == "true"
 	}
@@ -110,14 +113,22 @@ func (ac *accountRoom) findEmailChange(rq *request, id, token string) (c *emailC
 	return c, end, err
 }
 
-func (ac *accountRoom) limitEmailToken(rq *request) outcome {
+// limitEmailToken counts a try with a mailed link or code. Past the limit, the answer
+// leads to path.
+func (ac *accountRoom) limitEmailToken(rq *request, path string) outcome {
 	wait, counted := rq.permit(ac.mailing.linkLimit, rq.clientKey())
 	if counted {
 		return nil
 	}
 	rq.retryAfter = wait
 	rq.audit("request.limited", authsvc.CodeRateLimited, "too many links and codes for changes of address")
-	return rq.refuseOwn("/account", authsvc.CodeRateLimited, http.StatusTooManyRequests)
+	return rq.refuseOwn(path, authsvc.CodeRateLimited, http.StatusTooManyRequests)
+}
+
+// emailFormPath returns the path of the page whose form was posted, so that it can be
+// sent again, even without a session.
+func emailFormPath(rq *request) string {
+	return weburl.WithQuery("/account/email/confirm", "id", rq.body.get("id"), "token", rq.body.get("token"), "stop", rq.body.get("stop"))
 }
 
 // postEmailConfirm handles POST account/email/confirm, which proves one end of a
@@ -126,9 +137,9 @@ func (ac *accountRoom) limitEmailToken(rq *request) outcome {
 // change.
 func (ac *accountRoom) postEmailConfirm(rq *request) outcome {
 	if !rq.csrfOK() {
-		return rq.refuseOwnCSRF("/account")
+		return rq.refuseOwnCSRF(emailFormPath(rq))
 	}
-	if refused := ac.limitEmailToken(rq); refused != nil {
+	if refused := ac.limitEmailToken(rq, emailFormPath(rq)); refused != nil {
 		return refused
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(rq.ctx), loginTimeout)

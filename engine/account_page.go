@@ -202,7 +202,7 @@ func (rq *request) wantsData() bool {
 // accountView returns the account for the page.
 func (ac *accountRoom) accountView(rq *request, a *account) (v pages.AccountView, pictures string) {
 	v = pages.AccountView{Name: a.user.Name, Who: cmp.Or(a.user.Email, a.user.Name, a.user.ID), Email: a.user.Email, Unproved: !emailProved(a.user),
-		Edits: ac.edits && a.stored, Typed: a.user.Name, Add: ac.desk.linkable(), CSRFToken: rq.ensureCSRF(), CallbackURL: rq.base + "/account",
+		Edits: ac.edits && a.stored, Typed: text.Name(a.user.Name), Add: ac.desk.linkable(), CSRFToken: rq.ensureCSRF(), CallbackURL: rq.base + "/account",
 		Fresh: ac.desk.freshField(rq, a.session, "account/unlink"), FreshLink: ac.desk.freshField(rq, a.session, "signin"), RequestID: rq.shownRequestID()}
 	if !ac.desk.linksAsked || !a.stored {
 		v.Add = nil

@@ -130,6 +130,16 @@ func (v StepUpView) Cancelled() bool { return v.Error == "AccessDenied" && v.Rea
 // HasPassword reports whether a form asks for a password.
 func (v StepUpView) HasPassword() bool { return SignInView{Providers: v.Ways}.HasPassword() }
 
+// StepUpLines returns the sentences about an error on the page that asks a person to
+// authenticate again. The advice to use a different account would be wrong there.
+func (w words) StepUpLines(code, reason, provider string) (lines []string, err error) {
+	lines, err = w.ErrorLines(code, reason, provider)
+	if err == nil && slices.Contains(helpFirst, code) {
+		lines = lines[:1]
+	}
+	return lines, err
+}
+
 // DeleteView asks the person to confirm the deletion of an account, or reports it.
 type DeleteView struct {
 	CSRFToken string

@@ -28,21 +28,25 @@ func accountView() AccountView {
 		Email: "ada@example.com", Edits: true, Typed: "Ada Lovelace", Mail: "Email", Add: []Provider{github, google, button("acme", "Acme", "")},
 		Identities: []Identity{{ID: "a1", Provider: "github", Name: "GitHub", Style: github.Style, Removable: true}, {ID: "a2", Provider: "google", Name: "Google", Style: google.Style, Removable: true}},
 		Sessions:   []SessionRow{here, row("s2", safariOnPhone, "2001:db8:42::/48", "Email", 3*time.Hour), row("s3", chromeOnWindows, "198.51.100.0/24", "GitHub", 26*time.Hour)},
-		Listed:     true, Export: true}
+		Listed:     true, Export: true, Readdresses: true}
 }
 
 // name100 has 100 characters, among them emoji and right-to-left text.
 const name100 = "👩‍🔬 Aḋa עדה לאבלייס Byron-King-Noel-Countess-of-Lovelace 👑 آدا لوفلايس the-enchantress-of-numbers 💫!"
 
+// endless is a name as only a table of another program has it.
+var endless = strings.Repeat("W", 10_000)
+
 // accountStates returns states of the account page and the step-up page.
 func accountStates() []state {
-	only, done, failed, full, empty, unproved := accountView(), accountView(), accountView(), accountView(), accountView(), accountView()
+	only, failed, full, empty, unproved := accountView(), accountView(), accountView(), accountView(), accountView()
 	only.Identities, only.Mail, only.Sessions = only.Identities[:1], "", only.Sessions[:1]
 	only.Identities[0].Removable = false
-	done.Done = "unlinked"
 	failed.Error, failed.RequestID, failed.Typed = "Invalid", "k3v9x2m7", "\u202eadA"
-	last := accountView()
+	last, long, entry := accountView(), accountView(), accountView()
 	last.Error, last.RequestID = "LastMethod", "k3v9x2m7"
+	long.Name, long.Typed = endless, endless[:255]
+	entry.Picture, entry.SignOutPage, entry.Entries = "https://pictures.example.com/ada.png", testOrigin+"/bye", []Entry{{Href: testBase + "/account/tokens", Key: "entry.tokens"}}
 	full.Name, full.Typed, full.Email, full.Who = name100, name100, longEmail, longEmail
 	for i := range 48 {
 		full.Identities = append(full.Identities, Identity{ID: fmt.Sprint("i", i), Provider: "long", Name: fmt.Sprint("The Municipal Library of Greater Exampleton (", i+2, ")"), Removable: true})
@@ -63,13 +67,29 @@ func accountStates() []state {
 	cancelled.Error, cancelled.Reason, cancelled.Provider = "AccessDenied", "cancelled", "GitHub"
 	none.Ways = nil
 	password.Ways, password.Error = []Provider{passwordForm()}, "CredentialsSignin"
-	return append(append(deletionStates(), []state{
+	limited, down, stale, longStep := step, step, step, step
+	longStep.Who = endless
+	limited.Error, limited.RequestID, down.Error, down.RequestID, stale.Error, stale.RequestID = "RateLimited", "k3v9x2m7", "OAuthSignin", "k3v9x2m7", "OAuthCallback", "k3v9x2m7"
+	down.Reason, down.Provider, stale.Reason, stale.Provider = "unavailable", "GitHub", "stale", "GitHub"
+	var results []state
+	for _, word := range dones {
+		v := accountView()
+		v.Done = word
+		results = append(results, state{"account-done-" + word, Account, v})
+	}
+	for _, word := range []string{"NotFound", "RateLimited", "Taken", "csrf"} {
+		v := accountView()
+		v.Error, v.RequestID = word, "k3v9x2m7"
+		results = append(results, state{"account-error-" + strings.ToLower(word), Account, v})
+	}
+	return append(append(append(deletionStates(), results...), []state{
 		{"account", Account, accountView()},
 		{"account-one-way", Account, only},
-		{"account-done", Account, done},
 		{"account-bad-name", Account, failed},
 		{"account-last-way", Account, last},
 		{"account-full", Account, full},
+		{"account-long", Account, long},
+		{"account-entry", Account, entry},
 		{"account-empty", Account, empty},
 		{"account-unproved", Account, unproved},
 		{"account-away", Error, ErrorView{Code: "Unavailable", RequestID: "k3v9x2m7", BackURL: testOrigin, SignInURL: testBase + "/account"}},
@@ -79,6 +99,10 @@ func accountStates() []state {
 		{"stepup-cancelled", StepUp, cancelled},
 		{"stepup-none", StepUp, none},
 		{"stepup-password", StepUp, password},
+		{"stepup-long", StepUp, longStep},
+		{"stepup-limited", StepUp, limited},
+		{"stepup-unavailable", StepUp, down},
+		{"stepup-stale", StepUp, stale},
 	}...), addressStates()...)
 }
 
@@ -99,6 +123,10 @@ func addressStates() []state {
 	proved.NewProved = true
 	due.NewProved, due.OldAllowed, due.Due = true, true, true
 	strong.Strong = true
+	silent, early, failed := asked, asked, asked
+	silent.NewProved, silent.Due = true, true
+	early.NewProved, early.Error, early.RequestID = true, "Invalid", "k3v9x2m7"
+	failed.Error, failed.RequestID = "csrf", "k3v9x2m7"
 	long.To, long.Email = longEmail, longEmail
 	first.Email, first.Proved = "", false
 	list := []state{
@@ -106,11 +134,15 @@ func addressStates() []state {
 		{"address", Address, ask}, {"address-first", Address, none}, {"address-bad", Address, bad}, {"address-limited", Address, limited},
 		{"address-asked", Address, asked}, {"address-wrong-code", Address, wrong}, {"address-code-spent", Address, spent}, {"address-proved", Address, proved},
 		{"address-due", Address, due}, {"address-strong", Address, strong}, {"address-long", Address, long}, {"address-asked-first", Address, first},
+		{"address-silent", Address, silent}, {"address-early", Address, early}, {"address-failed", Address, failed},
 	}
 	for _, s := range []string{AddressNew, AddressOld, AddressSpent, AddressTaken, AddressProved, AddressAllowed, AddressCompleted, AddressStopped} {
 		list = append(list, state{"address-confirm-" + s, AddressConfirm, AddressConfirmView{Stage: s, CSRFToken: testToken, To: "new@example.com", ID: "i", Token: testToken}})
 	}
-	return append(list, state{"address-confirm-stop", AddressConfirm, AddressConfirmView{Stage: AddressOld, CSRFToken: testToken, To: longEmail, ID: "i", Token: testToken, Stop: true}})
+	stop := AddressConfirmView{Stage: AddressOld, CSRFToken: testToken, To: longEmail, ID: "i", Token: testToken, Stop: true}
+	again := stop
+	again.Error, again.RequestID = "csrf", "k3v9x2m7"
+	return append(list, state{"address-confirm-stop", AddressConfirm, stop}, state{"address-confirm-failed", AddressConfirm, again})
 }
 
 // deletionStates returns the pages of an account that is or may be deleted.
@@ -125,6 +157,8 @@ func deletionStates() []state {
 	wrong.Error, wrong.RequestID, wrong.Typed = "Invalid", "k3v9x2m7", "ada@example"
 	long.Who, long.Word = longEmail, longEmail
 	keep := KeepView{CSRFToken: testToken, Who: "ada@example.com", On: on, SignInURL: testBase + "/signin"}
+	limited := asks
+	limited.Error, limited.RequestID = "RateLimited", "k3v9x2m7"
 	longKeep, kept := keep, KeepView{CSRFToken: testToken, Kept: true, SignInURL: testBase + "/signin"}
 	longKeep.Who = name100
 	failed := keep
@@ -135,6 +169,7 @@ func deletionStates() []state {
 		{"delete", Delete, asks},
 		{"delete-at-once", Delete, atOnce},
 		{"delete-wrong", Delete, wrong},
+		{"delete-limited", Delete, limited},
 		{"delete-long", Delete, long},
 		{"delete-scheduled", Delete, DeleteView{CSRFToken: testToken, Done: "scheduled", On: on}},
 		{"delete-scheduled-elsewhere", Delete, DeleteView{CSRFToken: testToken, Done: "scheduled"}},
@@ -143,6 +178,22 @@ func deletionStates() []state {
 		{"keep-long", Keep, longKeep},
 		{"keep-failed", Keep, failed},
 		{"keep-kept", Keep, kept},
+	}
+}
+
+// TestStepUpLines checks that a person who must prove their identity is never told to use
+// a different account.
+func TestStepUpLines(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct{ code, reason, want string }{
+		{"OAuthSignin", "", "The sign-in could not be started. Please try again."},
+		{"OAuthSignin", "unavailable", "GitHub does not answer at the moment. Try again in a few minutes, or sign in another way."},
+		{"Callback", "", "The sign-in was not completed. Please try again."},
+		{"RateLimited", "", "There were too many attempts.|Wait a minute, then try again."},
+	} {
+		if got, err := wordsOf("en").StepUpLines(tt.code, tt.reason, "GitHub"); err != nil || strings.Join(got, "|") != tt.want {
+			t.Errorf("%s %s: %q, %v", tt.code, tt.reason, got, err)
+		}
 	}
 }
 

@@ -46,7 +46,9 @@ type AddressConfirmView struct {
 	CSRFToken string
 	To        string
 	ID, Token string
-	Stop      bool // the link stops the change
+	Stop      bool   // the link stops the change
+	Error     string // the word for the error of the last try
+	RequestID string
 }
 
 // Asks reports whether the page has a form.

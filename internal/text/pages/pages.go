@@ -16,6 +16,8 @@ import (
 	"strings"
 	"sync"
 	"unicode"
+
+	"authsvc/internal/text"
 )
 
 //go:embed templates/*.html templates/style.css
@@ -403,11 +405,13 @@ func initials(name, who string) string {
 
 // address returns a name or an address as HTML. It is isolated from the text around it
 // (bdi), because it may run in the other direction, and has places to break a long one.
+// It is cut to 255 characters, because a table of another program may hold any name.
 func address(s string) template.HTML {
 	const oneLine = 24 // fits the narrowest screen
-	text := html.EscapeString(s)
+	s = text.Name(s)
+	escaped := html.EscapeString(s)
 	if len(s) > oneLine {
-		text = strings.NewReplacer("@", "<wbr>@", ".", ".<wbr>").Replace(text)
+		escaped = strings.NewReplacer("@", "<wbr>@", ".", ".<wbr>").Replace(escaped)
 	}
-	return template.HTML("<bdi>" + text + "</bdi>") // #nosec G203 -- text is escaped
+	return template.HTML("<bdi>" + escaped + "</bdi>") // #nosec G203 -- escaped
 }

@@ -166,7 +166,7 @@ func poison(v reflect.Value) {
 		v.SetString(polyglot)
 	case reflect.Struct:
 		for i := range v.NumField() {
-			if v.Type().Field(i).Name != "Form" { // chooses the template
+			if name := v.Type().Field(i).Name; name != "Form" && name != "Key" { // chooses the template or the text
 				poison(v.Field(i))
 			}
 		}

@@ -66,7 +66,7 @@ func TestThemeContrastOfEveryBrand(t *testing.T) {
 		{"text", "card", textContrast}, {"text", "page", textContrast}, {"text", "hover", textContrast}, {"text", "press", textContrast},
 		{"text", "bad-tint", textContrast}, {"text", "ok-tint", textContrast},
 		{"muted", "card", textContrast}, {"muted", "page", textContrast}, {"muted", "bad-tint", textContrast},
-		{"bad", "bad-tint", controlContrast}, {"bad", "card", controlContrast}, {"good", "ok-tint", controlContrast}, {"field", "card", controlContrast},
+		{"bad", "bad-tint", controlContrast}, {"bad", "card", textContrast}, {"card", "bad", textContrast}, {"good", "ok-tint", controlContrast}, {"field", "card", controlContrast},
 	}
 	for _, brand := range colourGrid() {
 		for scheme, p := range map[string]palette{"light": lightPalette(), "dark": darkPalette()} {
