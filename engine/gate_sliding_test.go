@@ -11,6 +11,7 @@ import (
 	"authsvc"
 	"authsvc/internal/test/arena"
 	"authsvc/internal/test/browser"
+	"authsvc/internal/test/quiet"
 )
 
 // kept is a browser that keeps its cookies until they expire, and receives no new ones.
@@ -42,9 +43,9 @@ func (k *kept) ask() *browser.Answer {
 	return asProxy(b, "auth-request", "GET", "/dash")
 }
 
-// day is shorter than a day, since the service calls its store every few seconds, and a
-// month of that takes minutes of CPU time.
-const day = time.Hour
+// day is a day in a run of make full. Otherwise it is shorter, since the service calls
+// its store every few seconds, and a month of that takes minutes of CPU time.
+var day = map[bool]time.Duration{false: time.Hour, true: 24 * time.Hour}[quiet.Full]
 
 // shortDays gives sessions their usual 30 days and an absolute end.
 func shortDays(c *authsvc.Config, absolute time.Duration) {

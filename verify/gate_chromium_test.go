@@ -1,6 +1,7 @@
 package verify
 
 import (
+	"cmp"
 	"net/http"
 	"net/http/httputil"
 	"net/url"
@@ -46,7 +47,7 @@ func (c *circling) walk() int {
 	if !c.broken.nobody {
 		b.Open(site + "/dash") // what a cache keeps
 		b.Open(site + "/api/auth/gate/start?to=%2Fdash")
-		page := site + "/api/auth/signin"
+		page := cmp.Or(c.broken.login, site) + "/api/auth/signin"
 		b.Open(page + "?callbackUrl=" + url.QueryEscape(page))
 		b.Click(".p-op button")
 		c.choose(b, page)

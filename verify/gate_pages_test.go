@@ -58,8 +58,8 @@ func TestGatePages(t *testing.T) {
 func filledIn(yaml string) string { return strings.ReplaceAll(yaml, `"…"`, "of-the-reader") }
 
 // shows runs the command of a block, with every host name resolving to the service
-// over TLS. It compares the output with the block's, in which … matches anything.
-func shows(t *testing.T, p *process.Process, block string) string {
+// over TLS. See showsAt.
+func shows(t testing.TB, p *process.Process, block string) string {
 	t.Helper()
 	to, err := url.Parse(p.URL)
 	if err != nil {
@@ -71,8 +71,15 @@ func shows(t *testing.T, p *process.Process, block string) string {
 		r.SetXForwarded()
 	}})
 	t.Cleanup(front.Close)
+	return showsAt(t, p, front.Listener.Addr().String(), block)
+}
+
+// showsAt runs the command of a block, with every host name resolving to addr. It
+// compares the output with the block's, in which … matches anything.
+func showsAt(t testing.TB, p *process.Process, addr, block string) string {
+	t.Helper()
 	home := t.TempDir()
-	rc := fmt.Sprintf("connect-to = \"::%s\"\ninsecure\n", front.Listener.Addr())
+	rc := fmt.Sprintf("connect-to = \"::%s\"\ninsecure\n", addr)
 	if err := os.WriteFile(filepath.Join(home, ".curlrc"), []byte(rc), 0o600); err != nil {
 		t.Fatal(err)
 	}

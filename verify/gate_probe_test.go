@@ -70,7 +70,7 @@ func plantedHoles(plain string) map[string]plantedHole {
 		"the default server": {"default-server", map[string]gateTune{
 			"traefik": besideApp("PathPrefix(`/`)", ", priority: 1, tls: {}"),
 			"nginx":   inProxy(nginxServer, "server { listen 443 ssl; server_name _; "+nginxTLS+" location / "+nginxToApp+"}\n"+nginxServer),
-			"haproxy": unlessAlso("!{ hdr(host) -i app.example.com }"),
+			"haproxy": inProxy("    http-request deny unless app\n", "", haproxyAsks, haproxyAsks+" or !app", "use_backend app if app", "default_backend app"),
 			"caddy":   inProxy("app.example.com {", ":443 {\n\treverse_proxy 127.0.0.1:8080\n}\napp.example.com {")}},
 		"satisfy any, and its like": {"unchecked-host", map[string]gateTune{
 			"traefik": besideApp("Host(`app.example.com`) && ClientIP(`127.0.0.0/8`)", ", tls: {}"),

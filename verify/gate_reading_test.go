@@ -10,6 +10,7 @@ import (
 
 	"authsvc"
 	"authsvc/internal/dev/idp"
+	"authsvc/internal/test/proxytest"
 )
 
 // gate32 tests Express, which ignores case in paths, and treats an escaped slash as
@@ -37,27 +38,58 @@ func gate32(t *T) {
 	t.Figure("Express reads %d of %d spellings as the closed path", believed, len(attacks))
 }
 
-// gate33 checks that a fully open host opens nothing of another host, whichever of
-// the two host names in a request names it.
+// gate33 checks that a fully open host opens nothing of another host's program,
+// whichever of the host names in a request names it.
 func gate33(t *T) {
 	more := []string{"  hosts:\n", "  hosts:\n    - origin: https://open.example.com\n      rules: [{match: /, allow: anyone}]\n"}
 	eachGateProxy(t, func(t *T, program string) {
-		s := startGated(t, program, gateTune{yaml: more})
-		for _, target := range []string{"/admin/x", "https://app.example.com/admin/x", "https://open.example.com/admin/x", "http://open.example.com/admin/x"} {
-			for _, lines := range [][]string{
-				{"Host: app.example.com"}, {"Host: open.example.com"}, {"Host: open.example.com:443"}, {"Host: app.example.com", "X-Forwarded-Host: open.example.com"},
-				{"Host: app.example.com", "Forwarded: host=open.example.com", "X-Host: open.example.com", "X-Original-Host: open.example.com"},
-			} {
-				a := s.raw(t, nil, "GET "+target, append(lines, "Connection: close")...)
-				if g, asked := got(t, a); asked && !strings.HasPrefix(g.Host, "open.example.com") {
-					t.Errorf("%s, %q: %d, the program shows a signed-out client %s at %s", target, lines, a.StatusCode, g.Target, g.Host)
+		oneHostOfTwo(t, startGated(t, program, gateTune{yaml: more}))
+		if program != "haproxy" {
+			return
+		}
+		other := newGatedProgram(t)
+		page := proxytest.Text(t, gatePage(program))
+		tune := gateTune{yaml: more}
+		for _, add := range []struct{ to, text string }{ // as the page says about a further host
+			{"    http-request deny unless app\n", "    acl wiki req.fhdr(host) -i wiki.example.com\n    http-request deny unless app or wiki\n    http-request set-header Host wiki.example.com if wiki\n"},
+			{"    use_backend app if app\n", "    use_backend wiki if wiki\n    use_backend app if app\n"},
+		} {
+			for line := range strings.Lines(add.text) {
+				said := strings.TrimPrefix(strings.TrimSpace(line), "http-request ")
+				if said = strings.TrimPrefix(said, "deny "); !strings.Contains(page, said) {
+					t.Errorf("the page does not say %s", said)
 				}
 			}
+			tune.proxy = append(tune.proxy, add.to, strings.ReplaceAll(add.text, "wiki", "open"))
 		}
-		if _, asked := got(t, s.raw(t, nil, "GET /public/x", "Connection: close")); !asked {
-			t.Error("twin: an open path is not shown")
+		tune.proxy = append(tune.proxy, "\nbackend app\n", "\nbackend open\n    mode http\n    timeout connect 5s\n    timeout server 60s\n    server one "+other.Listener.Addr().String()+"\n\nbackend app\n")
+		s := startGated(t, program, tune)
+		oneHostOfTwo(t, s)
+		if a := s.raw(t, nil, "GET /any", "Host: Open.example.com", "Connection: close"); !answeredByProgram(a) || len(other.requests()) == 0 {
+			t.Errorf("twin: the other program is not shown: %d", a.StatusCode)
 		}
 	})
+}
+
+// oneHostOfTwo asks for a closed page of the program at app.example.com under the name
+// of an open host.
+func oneHostOfTwo(t *T, s *gatedSite) {
+	t.Helper()
+	for _, target := range []string{"/admin/x", "https://app.example.com/admin/x", "https://open.example.com/admin/x", "http://open.example.com/admin/x"} {
+		for _, lines := range [][]string{
+			{"Host: app.example.com"}, {"Host: open.example.com"}, {"Host: open.example.com:443"}, {"Host: OPEN.example.com"}, {"Host: app.example.com", "X-Forwarded-Host: open.example.com"},
+			{"Host: app.example.com", "Forwarded: host=open.example.com", "X-Host: open.example.com", "X-Original-Host: open.example.com"},
+			{"Host: app.example.com,open.example.com"}, {"Host: app.example.com, open.example.com"}, {"Host: open.example.com,app.example.com"}, {"Host: open.example.com", "Host: app.example.com"},
+		} {
+			s.raw(t, nil, "GET "+target, append(lines, "Connection: close")...)
+			if shown := s.app.requests(); len(shown) > 0 {
+				t.Fatalf("%s, %q: a signed-out client is shown %s", target, lines, shown)
+			}
+		}
+	}
+	if _, asked := got(t, s.raw(t, nil, "GET /public/x", "Connection: close")); !asked {
+		t.Error("twin: an open path is not shown")
+	}
 }
 
 // gate34 checks that clients that send bodies a byte at a time do not block the

@@ -425,8 +425,12 @@ func gate10(t *T) {
 		}
 		h := http.Handler(tt.program)
 		f.program.Store(&h)
+		before := strings.Count(f.Logs.String(), "does not respond")
 		if status, _, body := f.raw(t, ada, "GET", "/dash", "Accept: text/html"); status != tt.want || strings.Contains(body, "127.0.0.1") {
 			t.Errorf("%s: %d %.300s", name, status, body)
+		}
+		if logged := strings.Count(f.Logs.String(), "does not respond") > before; logged != (tt.want != http.StatusOK) {
+			t.Errorf("%s: a line in the log: %t", name, logged)
 		}
 	}
 }

@@ -51,7 +51,7 @@ local function question(txn, sent)
         end
     end
     asked["x-forwarded-method"] = { txn.f:method() }
-    asked["x-forwarded-host"] = { txn.f:req_hdr("host") }
+    asked["x-forwarded-host"] = { txn.f:req_fhdr("host") }
     asked["x-forwarded-uri"] = { txn.f:pathq() }
     asked["x-forwarded-for"] = { txn.f:src() }
     return asked

@@ -38,14 +38,14 @@ var kinds = []kind{
 		{"Caddy", "remove http:// and :80 from the addresses of the site: Caddy redirects by itself"}}},
 	{"default-server", false, otherHosts, []Fix{
 		{"nginx", "let the default_server return 421 (or 444), and give each program a server with its server_name and auth_request"},
-		{"HAProxy", "choose the backend by use_backend … if { hdr(host) … } after http-request lua.authsvc, which must run for every host"},
+		{"HAProxy", "refuse other names before http-request lua.authsvc, which must run for every host, and choose the backend by use_backend, not default_backend"},
 		{"Caddy", "remove the site without a name (:443, https://) that leads to the program, or put forward_auth into it"}}},
 	{"two-hosts", true, twoHosts, []Fix{
-		{"nginx", "ask about $host, by which the server was chosen, not $http_host"},
-		{"HAProxy", "ask about req_hdr(host), as authsvc.lua does, and choose the backend by the same"},
+		{"nginx", "in each server, write the name itself into the Host and X-Forwarded-Host lines, not $http_host or $host"},
+		{"HAProxy", "before http-request lua.authsvc, refuse other names, and set Host to the name, as docs/gate/haproxy.md shows"},
 		{"Caddy", "leave X-Forwarded-Host as forward_auth sets it"}}},
 	{"http2", true, overHTTP2, []Fix{
-		{"nginx", "let one server with auth_request answer by HTTP/1.1 and HTTP/2; ask about $host, not $http_host"},
+		{"nginx", "let one server with auth_request answer by HTTP/1.1 and HTTP/2; write its name into Host and X-Forwarded-Host, not $http_host or $host"},
 		{"HAProxy", "bind with alpn h2,http/1.1 in the frontend that has http-request lua.authsvc, and do not pass HTTP/2 on in mode tcp"},
 		{"Caddy", "leave protocols as they are, and put forward_auth before reverse_proxy whatever the protocol"}}},
 	{"h2c-upgrade", true, upgrades, []Fix{
