@@ -319,7 +319,7 @@ type RateLimit struct {
 	Link                  Rate // e-mail links tried per client address, default 30/min
 	BackchannelLogout     Rate // logout tokens per address of a provider, default 300/min
 	Token                 Rate // POST token per session, default 60/min
-	Account               Rate // changes and exports of an account, per user, default 60/min
+	Account               Rate // changes of an account, per user, default 60/min; exports have 5/h
 	NoticesPerUser        Rate // mails to a user about their account, default 20/d; above it there is only the event; half for notices without an undo link
 	PersonalToken         Rate // refused personal access tokens per client address, default 30/min
 }

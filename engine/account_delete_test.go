@@ -216,6 +216,38 @@ func TestKeepIsOfOnePerson(t *testing.T) {
 	}
 }
 
+// TestKeepAgain checks that a decision to keep the account that the store did not carry
+// out can be repeated, and that one that was carried out cannot.
+func TestKeepAgain(t *testing.T) {
+	t.Parallel()
+	w := arena.EnterOffline(t, nil)
+	if _, err := w.ScheduleDeletion(t.Context(), "ada-id"); err != nil {
+		t.Fatal(err)
+	}
+	b := w.Browser()
+	b.Login("ada")
+	b.CSRF()
+	w.Ledger.BreakAt(func(_ int, called string) arena.Failure {
+		if called == "SetPerson" {
+			return arena.FailBefore
+		}
+		return arena.Works
+	})
+	for range 2 {
+		if a := b.Post("/api/auth/account/keep", "pending", "true", "json", "true"); !answers(a, http.StatusServiceUnavailable, "Unavailable") || deletionOf(t, w, "ada-id").IsZero() {
+			t.Errorf("the store is away: %d %s", a.StatusCode, a.Text)
+		}
+	}
+	w.Ledger.BreakAt(nil)
+	again := b.Clone()
+	if a := b.Post("/api/auth/account/keep", "pending", "true", "json", "true"); a.StatusCode != http.StatusOK || !deletionOf(t, w, "ada-id").IsZero() {
+		t.Errorf("again: %d %s", a.StatusCode, a.Text)
+	}
+	if a := again.Post("/api/auth/account/keep", "pending", "true", "json", "true"); !answers(a, http.StatusUnauthorized, "SessionRequired") {
+		t.Errorf("once more: %d %s", a.StatusCode, a.Text)
+	}
+}
+
 // TestLinkDuringTheGrace checks that a new identity with a verified address is not
 // linked to an account that is to be deleted.
 func TestLinkDuringTheGrace(t *testing.T) {

@@ -21,12 +21,21 @@ type hook struct {
 	asked, told atomic.Int32
 	agrees      atomic.Bool  // whatever answer says
 	answer      func() error // nil: agrees
+	early, late atomic.Int32 // calls of the event before the deletion, and of the callback after it
 }
 
 func (h *hook) set(c *authsvc.Config) {
-	c.Callbacks.DeleteUser = func(_ context.Context, u authsvc.User) error {
+	store := c.Adapter
+	exists := func(ctx context.Context, u authsvc.User) bool {
+		_, err := store.GetUser(ctx, u.ID)
+		return err == nil
+	}
+	c.Callbacks.DeleteUser = func(ctx context.Context, u authsvc.User) error {
 		if u.Email == "" {
 			return errors.New("the user is not told")
+		}
+		if !exists(ctx, u) {
+			h.late.Add(1)
 		}
 		h.asked.Add(1)
 		if h.answer == nil || h.agrees.Load() {
@@ -34,7 +43,12 @@ func (h *hook) set(c *authsvc.Config) {
 		}
 		return h.answer()
 	}
-	c.Events.DeleteUser = func(context.Context, authsvc.User) { h.told.Add(1) }
+	c.Events.DeleteUser = func(ctx context.Context, u authsvc.User) {
+		if exists(ctx, u) {
+			h.early.Add(1)
+		}
+		h.told.Add(1)
+	}
 }
 
 // replicas runs services over one store.
@@ -87,6 +101,9 @@ func TestDeletionAfterTheGrace(t *testing.T) {
 				if _, err := w.Store.LinkAccount(t.Context(), authsvc.Account{UserID: "ada-id", Type: "oauth", Provider: "op", ProviderAccountID: "ada"}, 0); err != nil {
 					t.Fatal(err)
 				}
+				if err := w.Store.PutCredential(t.Context(), authsvc.Credential{Kind: authsvc.CredentialPasskey, ID: "key", UserID: "ada-id", Created: time.Now()}, 0, 1); err != nil {
+					t.Fatal(err)
+				}
 				b := w.Browser()
 				b.Login("ada")
 				at, err := list[1].ScheduleDeletion(t.Context(), "ada-id")
@@ -129,8 +146,11 @@ func TestDeletionAfterTheGrace(t *testing.T) {
 
 func nothingLeft(t *testing.T, w *arena.World, h *hook) {
 	t.Helper()
-	if h.told.Load() != 1 || !gone(t, w, "ada-id") {
-		t.Errorf("told %d times, gone %v", h.told.Load(), gone(t, w, "ada-id"))
+	if h.told.Load() != 1 || h.early.Load()+h.late.Load() > 0 || !gone(t, w, "ada-id") {
+		t.Errorf("told %d times, before the deletion %d times, asked after it %d times, gone %v", h.told.Load(), h.early.Load(), h.late.Load(), gone(t, w, "ada-id"))
+	}
+	if _, err := w.Store.GetCredential(t.Context(), authsvc.CredentialPasskey, "key"); !errors.Is(err, authsvc.ErrNotFound) {
+		t.Errorf("a credential: %v", err)
 	}
 	accounts, err := w.Store.ListAccounts(t.Context(), "ada-id")
 	if len(accounts) > 0 || err != nil {

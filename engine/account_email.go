@@ -146,7 +146,11 @@ func (ac *accountRoom) askEmailChange(ctx context.Context, userID string, ask em
 		c, err := ac.putEmailChange(ctx, userID, ask, tokens)
 		switch {
 		case err == nil:
-			return ac.mailEmailChange(ctx, c, ask, tokens, taken)
+			err = ac.mailEmailChange(ctx, c, ask, tokens, taken)
+			if err != nil { // no one can confirm it
+				ac.dropEmailChange(ctx, c)
+			}
+			return err
 		case !errors.Is(err, authsvc.ErrStale) && !errors.Is(err, authsvc.ErrTooMany) || try == fleet.CreateTries:
 			return err
 		}
@@ -181,13 +185,23 @@ func (ac *accountRoom) putEmailChange(ctx context.Context, userID string, ask em
 	return c, ac.Adapter.PutCredential(ctx, c.stored, u.Epoch, 1)
 }
 
+// dropEmailChange deletes a change whose mails could not be queued. If that fails too,
+// the change expires by itself.
+func (ac *accountRoom) dropEmailChange(ctx context.Context, c *emailChange) {
+	err := ac.Adapter.DeleteCredential(ctx, authsvc.CredentialAddress, c.stored.ID, c.stored.UserID, nil)
+	if err != nil && !errors.Is(err, authsvc.ErrNotFound) {
+		ac.Log.Warn("cannot drop a change of address whose mails could not be queued", "user", c.stored.UserID, "cause", err)
+	}
+}
+
 func (ac *accountRoom) sealEmailChange(c *emailChange) (err error) {
 	c.stored.Data, err = ac.fleet.SealData(&c.stored, c.Change)
 	return err
 }
 
 // mailEmailChange queues the mails about a change. If a user already has the new
-// address, the mail to it has no link and no code, so no one learns them.
+// address, the mail to it has no link and no code, so no one learns them. The mail to
+// the old address is queued first: without it, the old address could not object.
 func (ac *accountRoom) mailEmailChange(ctx context.Context, c *emailChange, ask emailAsk, tokens emailTokens, taken bool) error {
 	link := func(token string, more ...string) string {
 		return weburl.WithQuery(ac.site.base+"/account/email/confirm", append([]string{"id", c.stored.ID, "token", token}, more...)...)
@@ -199,6 +213,15 @@ func (ac *accountRoom) mailEmailChange(ctx context.Context, c *emailChange, ask 
 		}
 		return ac.mailing.addresses.sealQueued(ask.mail, d)
 	}
+	if c.AsksOld {
+		payload, err := write(mailtext.Data{Change: mailtext.ChangeOld, Email: c.From, URL: link(tokens.toOld), StopURL: link(tokens.toOld, "stop", "true"), Waits: !c.Strong}, emailchange.OldLife)
+		if err == nil {
+			err = ac.mailing.mails.put(ctx, payload, emailchange.OldLife)
+		}
+		if err != nil {
+			return err
+		}
+	}
 	payload, err := write(mailtext.Data{Change: mailtext.ChangeNew, Email: c.To, URL: link(tokens.toNew), Code: shownCode(tokens.code)}, emailchange.NewLife)
 	toOwner, ownerErr := write(mailtext.Data{Change: mailtext.ChangeTaken, Email: c.To, URL: ac.site.base + "/signin"}, emailchange.NewLife) // always composed, so that the time is the same
 	if taken {
@@ -207,17 +230,7 @@ func (ac *accountRoom) mailEmailChange(ctx context.Context, c *emailChange, ask 
 	if err := errors.Join(err, ownerErr); err != nil {
 		return err
 	}
-	if err := ac.mailing.mails.put(ctx, payload, emailchange.NewLife); err != nil {
-		return err
-	}
-	if !c.AsksOld {
-		return nil
-	}
-	payload, err = write(mailtext.Data{Change: mailtext.ChangeOld, Email: c.From, URL: link(tokens.toOld), StopURL: link(tokens.toOld, "stop", "true"), Waits: !c.Strong}, emailchange.OldLife)
-	if err != nil {
-		return err
-	}
-	return ac.mailing.mails.put(ctx, payload, emailchange.OldLife)
+	return ac.mailing.mails.put(ctx, payload, emailchange.NewLife)
 }
 
 // emailAsk builds the request of the session's user.

@@ -103,7 +103,7 @@ func (ac *accountRoom) findEmailChange(rq *request, id, token string) (c *emailC
 		return nil, "", authsvc.ErrNotFound
 	}
 	end, ok := c.EndOf(token)
-	if !ok {
+	if !ok || end == emailchange.New && !c.CanProve(end, rq.now) { // the old address's link can still stop it
 		return nil, "", authsvc.ErrNotFound
 	}
 	u, err := ac.Adapter.GetUser(rq.ctx, stored.UserID)
@@ -275,7 +275,7 @@ func (ac *accountRoom) proveEmailEnd(rq *request, c *emailChange, end emailchang
 
 // afterEmailProof makes a change that is due, or says what is still missing.
 func (ac *accountRoom) afterEmailProof(rq *request, c *emailChange, end emailchange.End, s *authsvc.Session) outcome {
-	if c.Due(rq.now) { // checks that the other end has agreed, or that the wait is over
+	if c.Due(rq.now) { // checks that the other end has agreed; no link counts after the wait
 		return ac.makeEmailChange(rq, c, s)
 	}
 	state := pages.AddressProved

@@ -103,17 +103,22 @@ func (ac *accountRoom) export(ctx context.Context, userID string) (*exporting, e
 			append([]string{}, v.AMR...), isoTime(v.Created), isoTime(v.Used), isoTime(v.Expires)})
 	}
 	if ac.Callbacks.Export != nil {
-		more, err := ac.Callbacks.Export(ctx, u)
+		raw, err := ac.exportCallback(ctx, u)
 		if err != nil {
 			return nil, fmt.Errorf("the Export callback: %w", err)
 		}
-		raw, err := json.Marshal(more)
-		if err != nil {
-			return nil, fmt.Errorf("the Export callback: %w", err)
-		}
-		e.head.Application = json.RawMessage(raw)
+		e.head.Application = raw
 	}
 	return e, e.findEvents(ctx, u.ID)
+}
+
+func (ac *accountRoom) exportCallback(ctx context.Context, u authsvc.User) (raw json.RawMessage, err error) {
+	defer ac.fleet.Recovered("export callback", func() { raw, err = nil, errors.New("it panicked") })
+	more, err := ac.Callbacks.Export(ctx, u)
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(more)
 }
 
 func (e *exporting) addPerson(p authsvc.Person) {
@@ -200,7 +205,7 @@ func (ac *accountRoom) getExport(rq *request) outcome {
 	if !provedWithin(s, rq.now, ac.desk.freshWithin) {
 		return stepUpFirst(rq, rq.base+"/account", s)
 	}
-	if refused := ac.desk.limitAccount(rq, s.UserID); refused != nil {
+	if refused := limitUser(rq, ac.exportLimit, s.UserID, "too many exports of one account"); refused != nil {
 		return refused
 	}
 	e, err := ac.export(rq.ctx, s.UserID)

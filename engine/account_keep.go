@@ -71,6 +71,7 @@ func (ac *accountRoom) postKeep(rq *request) outcome {
 		err = ac.cancelDeletion(rq.ctx, c.UserID, ac.mailing.byPerson(rq))
 	}
 	if err != nil && !errors.Is(err, authsvc.ErrNotFound) {
+		ac.desk.putBack(rq, c)
 		return rq.storeUnavailable(err)
 	}
 	rq.expireCookie(ac.desk.pendingCookie, "")

@@ -318,6 +318,7 @@ func checkRateLimit(b *builder, s *Service) {
 	s.oauthRoom.logoutLimit = r.Limiter("logout", r.Rate("BackchannelLogout", o.BackchannelLogout, authsvc.Rate{N: 300, Per: time.Minute}))
 	s.tokenRoom.limit = r.Limiter("token", r.Rate("Token", o.Token, authsvc.Rate{N: 60, Per: time.Minute}))
 	s.desk.accountLimit = r.Limiter("account-page", r.Rate("Account", o.Account, authsvc.Rate{N: 60, Per: time.Minute}))
+	s.accountRoom.exportLimit = r.Limiter("export", authsvc.Rate{N: 5, Per: time.Hour})
 	s.issuer.personalLimit = r.Limiter("personal-token", r.Rate("PersonalToken", o.PersonalToken, authsvc.Rate{N: 30, Per: time.Minute}))
 	s.site.beaconLimit = r.Limiter("log", authsvc.Rate{N: 30, Per: time.Minute})
 	if o.Disabled {

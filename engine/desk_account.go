@@ -6,6 +6,7 @@ import (
 	"net/http"
 
 	"authsvc"
+	"authsvc/engine/internal/limit"
 )
 
 // beginAccount starts every POST of the account page: it checks the CSRF token, the
@@ -31,12 +32,18 @@ func (dk *desk) beginAccount(rq *request) (s *authsvc.Session, done func(), refu
 	return s, cancel, nil
 }
 
-// limitAccount counts a request that changes or exports an account. It returns nil, or
-// the answer that refuses the request.
+// limitAccount counts a request that changes an account. It returns nil, or the answer
+// that refuses the request.
 func (dk *desk) limitAccount(rq *request, userID string) outcome {
-	if wait, ok := rq.permit(dk.accountLimit, userID); !ok {
+	return limitUser(rq, dk.accountLimit, userID, "too many changes of one account")
+}
+
+// limitUser counts a request of a user. It returns nil, or the answer that refuses the
+// request for the reason why.
+func limitUser(rq *request, l *limit.Limiter, userID, why string) outcome {
+	if wait, ok := rq.permit(l, userID); !ok {
 		rq.retryAfter = wait
-		rq.audit("request.limited", authsvc.CodeRateLimited, "too many changes or exports of one account")
+		rq.audit("request.limited", authsvc.CodeRateLimited, why)
 		return rq.refuseOwn("/account", authsvc.CodeRateLimited, http.StatusTooManyRequests)
 	}
 	return nil

@@ -83,6 +83,18 @@ func (dk *desk) putPending(rq *request, u authsvc.User, p pendingSignIn) error {
 	}
 }
 
+// putBack stores a sign-in that waits again, after its decision failed, so that the
+// person can repeat the decision. If that fails too, the person must sign in again.
+func (dk *desk) putBack(rq *request, c *authsvc.Credential) {
+	u, err := dk.Adapter.GetUser(rq.ctx, c.UserID)
+	if err == nil {
+		err = dk.Adapter.PutCredential(rq.ctx, *c, u.Epoch, maxPending)
+	}
+	if err != nil && !errors.Is(err, authsvc.ErrConflict) { // it was never deleted
+		dk.Log.Warn("a sign-in that waits is lost: its decision failed, and it cannot be stored again", "request", rq.requestID(), "cause", err)
+	}
+}
+
 func (dk *desk) dropOldestPending(rq *request, userID string) error {
 	p, err := dk.Adapter.GetPerson(rq.ctx, userID)
 	if err != nil {

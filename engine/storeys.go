@@ -225,12 +225,13 @@ type accountRoom struct {
 	vault   *vault
 	desk    *desk
 
-	on        bool                                           // the account page is on
-	edits     bool                                           // people may change their name
-	deletes   bool                                           // people may delete their account
-	grace     time.Duration                                  // time until a deletion is done
-	handleKey *seal.MAC                                      // for the names of accounts in lists
-	entries   func(*request, *authsvc.Session) []pages.Entry // links to pages of other rooms
+	on          bool                                           // the account page is on
+	edits       bool                                           // people may change their name
+	deletes     bool                                           // people may delete their account
+	grace       time.Duration                                  // time until a deletion is done
+	exportLimit *limit.Limiter                                 // for exports of one user's data
+	handleKey   *seal.MAC                                      // for the names of accounts in lists
+	entries     func(*request, *authsvc.Session) []pages.Entry // links to pages of other rooms
 }
 
 // tokenRoom handles POST token.

@@ -15,20 +15,23 @@ const accountTaker = "taker@evil.test"
 var accountMailedLink = regexp.MustCompile(`(?m)^https?://\S+/account/email/confirm\?\S+$`)
 
 // accountAskChange requests a change of address with a session. It waits for this
-// number of mails and returns the first link of each by recipient.
-func accountAskChange(t *T, w *arena.World, b *arena.Browser, address string, mails int) map[string]string {
+// number of mails and returns them by recipient.
+func accountAskChange(t *T, w *arena.World, b *arena.Browser, address string, mails int) map[string]authsvc.Message {
 	t.Helper()
 	if a := b.Post("/api/auth/account/email", "email", address, "json", "true"); a.StatusCode != 200 {
 		t.Fatalf("%d %s", a.StatusCode, a.Text)
 	}
-	links := map[string]string{}
-	for len(links) < mails {
-		if m := w.Mail.Any(t); accountMailedLink.MatchString(m.Text) {
-			links[m.To] = accountMailedLink.FindString(m.Text)
+	asked := map[string]authsvc.Message{}
+	for len(asked) < mails {
+		if m := w.Mail.Any(t); accountLink(m) != "" {
+			asked[m.To] = m
 		}
 	}
-	return links
+	return asked
 }
+
+// accountLink returns the first link about a change of address in a mail, or "".
+func accountLink(m authsvc.Message) string { return accountMailedLink.FindString(m.Text) }
 
 // accountOpenChange opens a mailed link in a new browser and presses its button.
 func accountOpenChange(t *T, w *arena.World, link string, more ...string) {
@@ -80,13 +83,13 @@ func account10(t *T) {
 				me := w.Person(t, attacker)
 				u, err := w.Store.GetUser(t.Context(), me)
 				accountOK(t, err)
-				links := accountAskChange(t, w, attacker, accountTaker, mails)
+				asked := accountAskChange(t, w, attacker, accountTaker, mails)
 				if recovers != nil {
-					recovers(t, w, me, u.Email, links[u.Email])
+					recovers(t, w, me, u.Email, accountLink(asked[u.Email]))
 				}
-				accountOpenChange(t, w, links[accountTaker])
+				accountOpenChange(t, w, accountLink(asked[accountTaker]))
 				if mails == 2 {
-					accountOpenChange(t, w, links[u.Email])
+					accountOpenChange(t, w, accountLink(asked[u.Email]))
 				}
 				attacker.Post("/api/auth/account/email/finish", "json", "true")
 				u, err = w.Store.GetUser(t.Context(), me)
@@ -103,7 +106,7 @@ func account10(t *T) {
 			b := w.Browser()
 			b.SignIn(w.OP, "alan")
 			me := w.Person(t, b)
-			accountOpenChange(t, w, accountAskChange(t, w, b, accountTaker, 1)[accountTaker])
+			accountOpenChange(t, w, accountLink(accountAskChange(t, w, b, accountTaker, 1)[accountTaker]))
 			if u, err := w.Store.GetUser(t.Context(), me); err != nil || u.Email != accountTaker {
 				t.Errorf("twin: the address is %s: %v", u.Email, err)
 			}

@@ -191,10 +191,13 @@ func raceDeletes(t *T, w *raceWorld, book *raceBook, hook *raceHook, user, sub s
 }
 
 // race11 checks that a mailed code, entered many times at once, signs in once, and
-// that the code and its link together also sign in once. There are no second factors,
-// whose codes would need the same check.
+// that the code and its link together also sign in once. The code that proves a new
+// address changes it once. There are no second factors, whose codes would need the same
+// check.
 func race11(t *T) {
-	racedFor(t, t.Scale("rounds of 64 clients at 3 replicas, for each store and strategy", 1, 2, 20), codesOn(nil), func(t *T, w *raceWorld, n int) {
+	book := &raceBook{}
+	racedFor(t, t.Scale("rounds of twice 64 clients at 3 replicas, for each store and strategy", 1, 2, 20), codesOn(book.watch), func(t *T, w *raceWorld, n int) {
+		raceChangeCode(t, w, book, n)
 		address := fmt.Sprintf("code%d@app.test", n)
 		asked := w.at(n, w.Browser())
 		code, link := codeAsk(t, w.World, asked, address)

@@ -58,6 +58,7 @@ type raceChange struct {
 	user         string
 	from, to     string
 	toNew, toOld string // links
+	code         string // in the mail to the new address
 }
 
 // raceAsk signs a person in and requests another address.
@@ -69,11 +70,35 @@ func raceAsk(t *T, w *raceWorld, sub, to string) raceChange {
 	}
 	c.b.SignIn(w.OP, sub)
 	c.user = w.Person(t, c.b)
-	links := accountAskChange(t, w.World, c.b, to, 2)
-	if c.toNew, c.toOld = links[to], links[c.from]; c.toNew == "" || c.toOld == "" {
-		t.Fatalf("the mails of %s: %v", sub, links)
+	mails := accountAskChange(t, w.World, c.b, to, 2)
+	c.code = arena.Code(mails[to])
+	if c.toNew, c.toOld = accountLink(mails[to]), accountLink(mails[c.from]); c.toNew == "" || c.toOld == "" || c.code == "" {
+		t.Fatalf("the mails of %s: %v", sub, mails)
 	}
 	return c
+}
+
+// raceChangeCode enters the code of a change 64 times at once, in tabs of one session.
+// The change must be made once; after five tries, no code is compared.
+func raceChangeCode(t *T, w *raceWorld, book *raceBook, n int) {
+	t.Helper()
+	c := raceAsk(t, w, fmt.Sprintf("coded%d", n), fmt.Sprintf("coded%d@new.test", n))
+	w.opens(t, 0, c.toOld)
+	csrf := c.b.CSRF()
+	var made atomic.Int64
+	together(crowd, func(i int) {
+		tab := w.at(i, c.b.Clone())
+		a := tab.Post("/api/auth/account/email/confirm", "code", c.code, "csrfToken", csrf)
+		switch {
+		case strings.HasSuffix(a.Location(), "/account?done=address"):
+			made.Add(1)
+		case a.StatusCode >= 500:
+			t.Errorf("%d %s", a.StatusCode, a.Text)
+		}
+	})
+	if got, events := w.email(t, c.user), book.count(c.user, "email.change_completed"); got != c.to || made.Load() != 1 || events != 1 {
+		t.Errorf("the address is %s, %d were told that they changed it, %d events", got, made.Load(), events)
+	}
 }
 
 // opens presses the button behind a link in a new browser at replica i.

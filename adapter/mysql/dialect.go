@@ -1,6 +1,7 @@
 package mysql
 
 import (
+	"context"
 	"database/sql/driver"
 	"errors"
 	"slices"
@@ -30,10 +31,12 @@ const (
 	errLockWait            = 1205
 	errDeadlock            = 1213
 	errParent              = 1216
+	errReferredHidden      = 1217 // without the table, which the user may not read
 	errOutOfRange          = 1264
 	errOptionPrevents      = 1290 // --read-only
 	errTruncated           = 1292
 	errIncorrect           = 1366
+	errReferred            = 1451
 	errNoParent            = 1452
 	errAccessDeniedNoWord  = 1698
 	errReadOnlyTransaction = 1792
@@ -58,10 +61,26 @@ func dialect(s server) sqladapter.Dialect {
 		// TIMESTAMP in UTC, the time zone of every connection.
 		Unique:     is(errDuplicate),
 		ForeignKey: is(errNoParent, errParent),
+		Referring:  referring,
 		Retryable:  retryable,
 		NoSuchID:   noSuchID,
 		Said:       said,
 	}
+}
+
+var referringTable = text.LazyRegexp("\\(`(?:[^`]|``)*`\\.`((?:[^`]|``)*)`, CONSTRAINT ")
+
+// referring reads the name of the table from the error, whose text the session sets to
+// English.
+func referring(_ context.Context, _ string, err error) (table string, refers bool) {
+	var e *mysql.MySQLError
+	if !is(errReferred, errReferredHidden)(err) || !errors.As(err, &e) {
+		return "", false
+	}
+	if found := referringTable.FindStringSubmatch(e.Message); found != nil {
+		table = strings.ReplaceAll(found[1], "``", "`")
+	}
+	return table, true
 }
 
 // readAs casts columns to text: the server has many such types, for example DATE and

@@ -1,8 +1,12 @@
 package postgres
 
 import (
+	"context"
+	"errors"
 	"strconv"
 	"strings"
+
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"authsvc/internal/sql/sqladapter"
 )
@@ -27,12 +31,22 @@ func dialect() sqladapter.Dialect {
 
 		Unique:      is(uniqueViolation),
 		ForeignKey:  is(foreignKeyViolation),
+		Referring:   referring,
 		Retryable:   retryable,
 		Interrupted: interrupted,
 		NoSuchID:    noSuchID,
 		Said:        said,
 		NoSuchTable: is(noSuchTable, noSuchColumn),
 	}
+}
+
+// referring reads the name of the table from the error.
+func referring(_ context.Context, _ string, err error) (table string, refers bool) {
+	var e *pgconn.PgError
+	if !is(foreignKeyViolation, restrictViolation)(err) || !errors.As(err, &e) {
+		return "", false
+	}
+	return e.TableName, true
 }
 
 // readAs casts a column to text if the driver cannot read its type, such as an enum.

@@ -23,6 +23,7 @@ const (
 	featureNotSupported = "0A000" // see stale
 	invalidText         = "22P02"
 	numberOutOfRange    = "22003"
+	restrictViolation   = "23001" // ON DELETE RESTRICT, from version 18 on
 	foreignKeyViolation = "23503"
 	uniqueViolation     = "23505"
 	readOnly            = "25006" // for example from a standby

@@ -106,7 +106,9 @@ func open(ctx context.Context, location string, o Options, hooks sqladapter.Test
 	if traits.TextTimes, err = s.textTimes(ctx, found); err != nil {
 		return nil, fmt.Errorf("sqlite: %w", err)
 	}
-	s.Adapter, err = sqladapter.New(hooks.Wrap(s.reader), hooks.Wrap(s.writer), hooks.Adjust(dialect()), o.Naming, traits)
+	d := dialect()
+	d.Referring = s.referring
+	s.Adapter, err = sqladapter.New(hooks.Wrap(s.reader), hooks.Wrap(s.writer), hooks.Adjust(d), o.Naming, traits)
 	return s, err
 }
 

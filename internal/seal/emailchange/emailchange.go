@@ -13,7 +13,7 @@ import (
 // Lifetimes of a change and its parts.
 const (
 	Life    = 14 * 24 * time.Hour // the record of a change
-	NewLife = 24 * time.Hour      // the link and the code sent to the new address
+	NewLife = 24 * time.Hour      // the link and the code with which the new address agrees
 	OldLife = 7 * 24 * time.Hour  // the link with which the old address allows the change
 	Silence = 7 * 24 * time.Hour  // after this time the old address need not answer
 )
@@ -89,16 +89,22 @@ func (c *Change) EndOf(token string) (end End, ok bool) {
 
 func same(a, b string) bool { return subtle.ConstantTimeCompare([]byte(a), []byte(b)) == 1 }
 
+// CanProve reports whether the link to an end still counts. It expires even if the end
+// has agreed: after the old address's silence, the new mailbox alone must not be able to
+// make the change, only the user in a session.
+func (c *Change) CanProve(end End, now time.Time) bool {
+	life := map[End]time.Duration{New: NewLife, Old: OldLife}[end]
+	return c.Alive(now) && now.Before(c.asked().Add(life))
+}
+
 // Prove records that an end agrees. It returns false if the end's link has expired.
 func (c *Change) Prove(end End, now time.Time) bool {
-	switch {
-	case !c.Alive(now):
+	if !c.CanProve(end, now) {
 		return false
-	case end == New:
+	}
+	if end == New {
 		c.NewProved = true
-	case !now.Before(c.asked().Add(OldLife)):
-		return false
-	default:
+	} else {
 		c.OldAllowed = true
 	}
 	return true

@@ -39,12 +39,25 @@ func TestProve(t *testing.T) {
 		proved bool // the new end had agreed before
 		want   bool
 	}{
-		{New, 0, false, true}, {New, NewLife - 1, false, true}, {New, NewLife, false, false}, {New, NewLife, true, true}, {New, Life, true, false},
+		{New, 0, false, true}, {New, NewLife - 1, false, true}, {New, NewLife, false, false}, {New, NewLife - 1, true, true}, {New, NewLife, true, false},
 		{Old, 0, false, true}, {Old, NewLife, false, false}, {Old, OldLife - 1, true, true}, {Old, OldLife, true, false},
 	} {
 		c := Change{AsksOld: true, Asked: asked.UnixMilli(), NewProved: tt.proved}
 		if got := c.Prove(tt.end, asked.Add(tt.after)); got != tt.want || c.OldAllowed != (tt.end == Old && tt.want) || c.NewProved != (tt.proved || tt.end == New && tt.want) {
 			t.Errorf("%+v: %v, %+v", tt, got, c)
+		}
+	}
+}
+
+// TestLinksExpireBeforeTheSilence checks that no link counts any more when a change
+// becomes due because the old address did not object.
+func TestLinksExpireBeforeTheSilence(t *testing.T) {
+	t.Parallel()
+	asked := time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
+	c := Change{AsksOld: true, Asked: asked.UnixMilli(), NewProved: true}
+	for _, end := range []End{New, Old} {
+		if !c.CanProve(end, asked) || c.CanProve(end, c.NotBefore()) {
+			t.Errorf("the link to the %s address: %v at first, %v when the change is due", end, c.CanProve(end, asked), c.CanProve(end, c.NotBefore()))
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package sqladapter
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"time"
@@ -66,6 +67,10 @@ type Dialect struct {
 	// Unique and ForeignKey report which constraint refused a write.
 	Unique     func(error) bool
 	ForeignKey func(error) bool
+	// Referring reports whether err, of the deletion of a user, means that rows of the
+	// application refer to the user. It returns the name of their table, or "" if the
+	// database does not tell.
+	Referring func(ctx context.Context, userID string, err error) (table string, refers bool)
 	// Said returns the text of an error for the log, without values of rows, which may
 	// be secret, and with what to do about an error that repeating does not mend. Nil:
 	// the text of the error.

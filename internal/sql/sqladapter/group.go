@@ -145,9 +145,10 @@ func (a *Adapter) commit(ctx context.Context, steps []*groupStep) {
 	}
 	if err := tx.Commit(ctx); err != nil {
 		tx.Rollback(ctx)
+		refused := a.dialect.ForeignKey(err) // a deferred key: one step is to blame, and none is stored
 		for _, s := range steps {
 			switch {
-			case s.err == nil:
+			case s.err == nil && !refused:
 				s.err = fmt.Errorf("commit: %w", err)
 			case s.panic == nil:
 				// The step may have failed because of a step that is not stored now,

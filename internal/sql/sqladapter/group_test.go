@@ -56,9 +56,13 @@ func (t journalTx) Commit(context.Context) error {
 
 func (t journalTx) Rollback(context.Context) error { return nil }
 
+// errForeignKey is the error of a foreign key that the database checks at the commit.
+var errForeignKey = errors.New("a deferred foreign key refuses")
+
 // grouped returns an adapter with a group over j.
 func grouped(j *journal) *Adapter {
 	a := &Adapter{writer: j}
+	a.dialect.ForeignKey = func(err error) bool { return errors.Is(err, errForeignKey) }
 	a.group = &group{adapter: a}
 	a.savepoint, a.rollbackTo, a.releaseSavepoint = &Statement{Text: "savepoint"}, &Statement{Text: "rollback to"}, &Statement{Text: "release"}
 	return a
@@ -283,6 +287,28 @@ func TestGroupLeft(t *testing.T) {
 		}
 		if a.group.leading || len(a.group.waiting) > 0 {
 			t.Error("the line is not empty")
+		}
+	})
+}
+
+// TestGroupDeferredKey checks that the steps of a commit that a deferred foreign key
+// refused run again, each alone, so that only the step to blame fails.
+func TestGroupDeferredKey(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		j := &journal{fail: map[string]error{"commit": errForeignKey}}
+		first, runs := step("a", nil), 0
+		blameless := func(ctx context.Context, r runner) error {
+			if runs++; runs == 2 {
+				j.mu.Lock()
+				delete(j.fail, "commit")
+				j.mu.Unlock()
+			}
+			return first(ctx, r)
+		}
+		got := together(t, grouped(j), j, step("to blame", nil), blameless)
+		if err, _ := got[0].(error); !errors.Is(err, errForeignKey) || got[1] != nil || runs != 2 {
+			t.Errorf("the step to blame: %v; the other: %v after %d runs", got[0], got[1], runs)
 		}
 	})
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"strconv"
 
 	"authsvc"
 )
@@ -159,8 +160,34 @@ func (a *Adapter) manyUsers(ctx context.Context, op string, s *Statement, args .
 	return list, nil
 }
 
-// DeleteUser implements [authsvc.Adapter].
+// DeleteUser implements [authsvc.Adapter]. If rows of the application refer to the user,
+// the error names their table.
 func (a *Adapter) DeleteUser(ctx context.Context, id string, rev *authsvc.Revocation) error {
+	err := a.deleteUserRow(ctx, id, rev)
+	if table, refers := a.dialect.Referring(ctx, id, err); refers {
+		return referredError{err, table}
+	}
+	return err
+}
+
+// A referredError says that the user was not deleted because rows of a table refer to
+// the user. The name of the table is empty if the database does not tell.
+type referredError struct {
+	error
+	table string
+}
+
+func (e referredError) Error() string {
+	table := "another table"
+	if e.table != "" {
+		table = "the table " + strconv.Quote(e.table)
+	}
+	return "rows of " + table + " refer to the user: delete or change them in the DeleteUser callback, or declare their foreign key with ON DELETE CASCADE or SET NULL: " + e.error.Error()
+}
+
+func (e referredError) Unwrap() error { return e.error }
+
+func (a *Adapter) deleteUserRow(ctx context.Context, id string, rev *authsvc.Revocation) error {
 	return a.transact(ctx, "delete user", func(ctx context.Context, r runner) error {
 		if err := a.lockUserRow(ctx, r, id); err != nil {
 			return err

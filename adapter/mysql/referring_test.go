@@ -1,0 +1,23 @@
+package mysql
+
+import (
+	"testing"
+
+	"authsvc/internal/test/sqltest"
+)
+
+func TestNamesReferring(t *testing.T) {
+	const (
+		table = "CREATE TABLE `Invo``ice` AS SELECT NULLIF(`id`, '') AS `userId` FROM `User` WHERE 1 = 0;\n" + // of the same type, and nullable
+			"ALTER TABLE `Invo``ice` ADD FOREIGN KEY (`userId`) REFERENCES `User` (`id`) "
+		rows  = "INSERT INTO `Invo``ice` VALUES ('u');\n"
+		frees = "DELETE FROM `Invo``ice`"
+		name  = "Invo`ice"
+	)
+	sqltest.NamesReferring(t, testDatabase, map[string]sqltest.ReferringCase{
+		"no action": {Schema: table + ";\n", Rows: rows, Frees: frees, Table: name},
+		"restrict":  {Schema: table + "ON DELETE RESTRICT;\n", Rows: rows, Frees: frees, Table: name},
+		"cascade":   {Schema: table + "ON DELETE CASCADE;\n", Rows: rows},
+		"set null":  {Schema: table + "ON DELETE SET NULL;\n", Rows: rows},
+	})
+}

@@ -1,0 +1,67 @@
+package sqltest
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"authsvc"
+)
+
+// A ReferringCase is a part of an application's schema whose rows refer to users.
+type ReferringCase struct {
+	Schema string // SQL
+	Rows   string // SQL that makes rows refer to the user u
+	Frees  string // SQL after which the user can be deleted; empty: the rows do not prevent it
+	Table  string // that the error must name
+}
+
+// NamesReferring checks that the deletion of a user to whom rows of the application
+// refer changes nothing, and that its error names their table and the fix.
+func NamesReferring(t *testing.T, d *Database, cases map[string]ReferringCase) {
+	t.Parallel()
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			url := d.Empty(t)
+			s := d.Opened(t, url, true)
+			for _, id := range []string{"u", "other"} {
+				if err := SignUp(t.Context(), s, id); err != nil {
+					t.Fatal(err)
+				}
+			}
+			db := d.Connected(t, url)
+			if err := d.Execute(t.Context(), url, c.Schema+c.Rows); err != nil {
+				t.Fatal(err)
+			}
+			if c.Frees != "" {
+				err := s.DeleteUser(t.Context(), "u", Ended("u"))
+				if err == nil || errors.Is(err, authsvc.ErrNotFound) || errors.Is(err, authsvc.ErrConflict) ||
+					!strings.Contains(err.Error(), `rows of the table "`+c.Table+`" refer to the user: `) || !strings.Contains(err.Error(), "DeleteUser callback") {
+					t.Errorf("got %v, want the table %q", err, c.Table)
+				}
+				if accounts, err := s.ListAccounts(t.Context(), "u"); err != nil || len(accounts) != 1 {
+					t.Errorf("a refused deletion deleted accounts: %v, %v", accounts, err)
+				}
+				if err := s.DeleteUser(t.Context(), "other", Ended("other")); err != nil {
+					t.Errorf("a user without such rows: %v", err)
+				}
+				if _, err := db.ExecContext(t.Context(), c.Frees); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := s.DeleteUser(t.Context(), "u", Ended("u")); err != nil {
+				t.Errorf("nothing refers to the user any more: %v", err)
+			}
+			if err := s.DeleteUser(t.Context(), "u", Ended("u")); !errors.Is(err, authsvc.ErrNotFound) {
+				t.Errorf("the user is gone: %v", err)
+			}
+		})
+	}
+}
+
+// Ended revokes the sessions of a user who is to be deleted.
+func Ended(id string) *authsvc.Revocation {
+	return &authsvc.Revocation{Key: "user:" + id, UserID: id, NotBefore: time.Now(), Expires: time.Now().Add(time.Hour)}
+}
