@@ -217,7 +217,9 @@ type Users interface {
 	// with the user that follows the id `after`, or with the first user if after is "".
 	// A page shorter than limit is the last.
 	ListUsers(ctx context.Context, after string, limit int) ([]User, error)
-	// SearchUsers is like ListUsers, for the users who meet all conditions of q.
+	// SearchUsers is like ListUsers, for the users who meet all conditions of q. With a
+	// Prefix, the users are in the store's own order of addresses, and an index finds
+	// them.
 	SearchUsers(ctx context.Context, q UserQuery) ([]User, error)
 	// SignUp stores a new user with its first account and session, all or nothing;
 	// account and session may each be nil. ErrConflict: the address, the identity or

@@ -67,8 +67,18 @@ type UserQuery struct {
 	Prefix  string    // start of the address, byte for byte
 	Blocked bool      // only blocked users
 	Due     time.Time // only users whose DeleteAfter is this or earlier
-	After   string    // the page starts after this id; "": at the first user
-	Limit   int       // size of the page
+	// After is the id that the page starts after or, with a Prefix, the address. "": the
+	// page starts at the first user.
+	After string
+	Limit int // size of the page
+}
+
+// Next returns the value of After for the page after the one that ends with u.
+func (q UserQuery) Next(u User) string {
+	if q.Prefix != "" {
+		return u.Email
+	}
+	return u.ID
 }
 
 // People stores the data that authsvc keeps about users in its own tables: whether they

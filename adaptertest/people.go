@@ -143,7 +143,7 @@ func searchUsers(t *testing.T, a authsvc.Adapter) {
 	ok(t, a.SetPerson(t.Context(), ids[2], authsvc.PersonUpdate{Blocked: ptr(at(2)), Locale: ptr("de")}, nil))
 	for _, c := range []struct {
 		q    authsvc.UserQuery
-		want []string // as a set, since the store chooses the order of ids
+		want []string // as a set, since the store chooses the order
 	}{
 		{authsvc.UserQuery{Prefix: "ada"}, []string{ids[0], ids[1]}},
 		{authsvc.UserQuery{Prefix: "ada@"}, []string{ids[0]}},
@@ -152,30 +152,25 @@ func searchUsers(t *testing.T, a authsvc.Adapter) {
 		{authsvc.UserQuery{Prefix: "x"}, nil},
 		{authsvc.UserQuery{Blocked: true}, []string{ids[0], ids[2]}},
 		{authsvc.UserQuery{Blocked: true, Prefix: "b"}, []string{ids[2]}},
+		{authsvc.UserQuery{Blocked: true, Prefix: "ad"}, []string{ids[0]}},
+		{authsvc.UserQuery{Due: at(6), Prefix: "ada"}, []string{ids[0], ids[1]}},
+		{authsvc.UserQuery{Due: at(6), Blocked: true, Prefix: "adam"}, nil},
+		{authsvc.UserQuery{Prefix: "ad"}, []string{ids[0], ids[1], ids[3], ids[5]}},
+		{authsvc.UserQuery{Prefix: "A"}, []string{ids[4]}},
 		{authsvc.UserQuery{Due: at(5)}, []string{ids[0]}},
 		{authsvc.UserQuery{Due: at(6)}, []string{ids[0], ids[1]}},
 		{authsvc.UserQuery{Due: at(4)}, nil},
 		{authsvc.UserQuery{Due: at(6), Blocked: true}, []string{ids[0]}},
 	} {
-		for _, limit := range []int{1, 2, 10} { // a page at a time
-			got := map[string]bool{}
-			for c.q.Limit, c.q.After = limit, ""; ; {
-				page, err := a.SearchUsers(t.Context(), c.q)
-				ok(t, err)
-				for _, u := range page {
-					got[u.ID], c.q.After = true, u.ID
-				}
-				if len(page) < limit {
-					break
-				}
+		want := map[string]bool{}
+		for _, id := range c.want {
+			if id != "" {
+				want[id] = true
 			}
-			want := map[string]bool{}
-			for _, id := range c.want {
-				if id != "" {
-					want[id] = true
-				}
-			}
-			same(t, got, want)
+		}
+		for _, limit := range []int{1, 2, 10} {
+			c.q.Limit = limit
+			same(t, foundInPages(t, a, c.q), want)
 		}
 	}
 	all, err := a.ListUsers(t.Context(), "", 100)
@@ -186,4 +181,23 @@ func searchUsers(t *testing.T, a authsvc.Adapter) {
 	found, err = a.SearchUsers(t.Context(), authsvc.UserQuery{})
 	ok(t, err)
 	same(t, len(found), 0)
+}
+
+// foundInPages returns the ids of the users that a search finds page by page.
+func foundInPages(t *testing.T, a authsvc.Adapter, q authsvc.UserQuery) map[string]bool {
+	t.Helper()
+	got := map[string]bool{}
+	for {
+		page, err := a.SearchUsers(t.Context(), q)
+		ok(t, err)
+		for _, u := range page {
+			if got[u.ID] {
+				t.Fatalf("%s came twice", u.ID)
+			}
+			got[u.ID], q.After = true, q.Next(u)
+		}
+		if len(page) < q.Limit {
+			return got
+		}
+	}
 }

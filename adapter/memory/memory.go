@@ -18,6 +18,7 @@ type Store struct {
 	taken       map[key]struct{}             // other unique keys
 	users       map[string]authsvc.User      // by id
 	emails      map[string]string            // address to user id
+	addresses   []string                     // the keys of emails, sorted
 	accounts    map[identity]authsvc.Account // by identity
 	people      map[string]authsvc.Person    // by user id, without credentials
 	credentials map[credentialKey]authsvc.Credential

@@ -3,6 +3,7 @@ package memory
 import (
 	"cmp"
 	"context"
+	"iter"
 	"maps"
 	"slices"
 	"strings"
@@ -23,8 +24,20 @@ func (a *Store) checkUser(u authsvc.User) error {
 
 func (a *Store) putUser(u authsvc.User) {
 	a.users[u.ID] = u
-	if u.Email != "" {
-		a.emails[u.Email] = u.ID
+	if u.Email == "" {
+		return
+	}
+	if i, there := slices.BinarySearch(a.addresses, u.Email); !there {
+		a.addresses = slices.Insert(a.addresses, i, u.Email)
+	}
+	a.emails[u.Email] = u.ID
+}
+
+// dropAddress removes an address from the indexes.
+func (a *Store) dropAddress(email string) {
+	delete(a.emails, email)
+	if i, there := slices.BinarySearch(a.addresses, email); there {
+		a.addresses = slices.Delete(a.addresses, i, i+1)
 	}
 }
 
@@ -153,7 +166,7 @@ func (a *Store) UpdateUser(ctx context.Context, id string, change authsvc.UserUp
 		if owner, taken := a.emails[changed.Email]; taken && owner != id {
 			return authsvc.ErrConflict
 		}
-		delete(a.emails, old.Email)
+		a.dropAddress(old.Email)
 		a.putUser(changed)
 		u = a.withEpochs(changed)
 		return nil
@@ -178,7 +191,7 @@ func (a *Store) DeleteUser(ctx context.Context, id string, r *authsvc.Revocation
 		a.removeSessions(id)
 		a.removeCredentials(id, func(authsvc.Credential) bool { return true })
 		delete(a.people, id)
-		delete(a.emails, u.Email)
+		a.dropAddress(u.Email)
 		delete(a.users, id)
 		delete(a.extra, id)
 		a.revoke(r)
@@ -194,17 +207,39 @@ func (a *Store) ListUsers(ctx context.Context, after string, limit int) (list []
 // SearchUsers implements [authsvc.Adapter].
 func (a *Store) SearchUsers(ctx context.Context, q authsvc.UserQuery) (list []authsvc.User, err error) {
 	err = a.do(ctx, func() error {
-		for id, u := range a.users {
+		for id := range a.following(q) {
 			p := a.people[id]
-			if id > q.After && strings.HasPrefix(u.Email, q.Prefix) && (!q.Blocked || !p.Blocked.IsZero()) &&
-				(q.Due.IsZero() || !p.DeleteAfter.IsZero() && !p.DeleteAfter.After(q.Due)) {
-				list = append(list, a.withEpochs(u))
+			if len(list) >= q.Limit {
+				break
+			}
+			if (!q.Blocked || !p.Blocked.IsZero()) && (q.Due.IsZero() || !p.DeleteAfter.IsZero() && !p.DeleteAfter.After(q.Due)) {
+				list = append(list, a.withEpochs(a.users[id]))
 			}
 		}
 		return nil
 	})
-	slices.SortFunc(list, func(x, y authsvc.User) int { return cmp.Compare(x.ID, y.ID) })
-	return list[:min(len(list), max(q.Limit, 0))], err
+	return list, err
+}
+
+// following yields the ids of users from the start of a page on: those whose address has
+// the prefix, in the order of addresses, or all in the order of ids.
+func (a *Store) following(q authsvc.UserQuery) iter.Seq[string] {
+	if q.Prefix == "" {
+		ids := slices.DeleteFunc(slices.Collect(maps.Keys(a.users)), func(id string) bool { return id <= q.After })
+		slices.Sort(ids)
+		return slices.Values(ids)
+	}
+	return func(yield func(string) bool) {
+		first, there := slices.BinarySearch(a.addresses, max(q.After, q.Prefix))
+		if there && q.After != "" && a.addresses[first] == q.After {
+			first++
+		}
+		for _, email := range a.addresses[first:] {
+			if !strings.HasPrefix(email, q.Prefix) || !yield(a.emails[email]) {
+				return
+			}
+		}
+	}
 }
 
 func accountKeys(acc authsvc.Account) []key { return []key{{"account.id", acc.ID}} }

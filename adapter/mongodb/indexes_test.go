@@ -1,10 +1,13 @@
 package mongodb
 
 import (
+	"reflect"
 	"strings"
 	"testing"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"authsvc"
 )
 
 // TestMissingIndex checks that the error names the missing indexes and says how to
@@ -63,6 +66,24 @@ func TestIndexes(t *testing.T) {
 			if !have[w] {
 				t.Errorf("%s has no index %q, but %v", name, w, have)
 			}
+		}
+	}
+}
+
+// TestAddressesByIndex checks that a search by a prefix is a range of texts of the index
+// over addresses, also where that index is partial: a server uses a partial index only if
+// the query names the type.
+func TestAddressesByIndex(t *testing.T) {
+	t.Parallel()
+	names, err := resolve(Naming{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &Store{names: names}
+	for after, from := range map[string]bson.E{"": {Key: "$gte", Value: "ad"}, "ada@example.com": {Key: "$gt", Value: "ada@example.com"}} {
+		want := by("email", bson.D{from, {Key: "$lt", Value: "ad\U0010ffff"}, {Key: "$type", Value: "string"}})
+		if got := s.addresses(authsvc.UserQuery{Prefix: "ad", After: after}); !reflect.DeepEqual(got, want) {
+			t.Errorf("after %q: %v, want %v", after, got, want)
 		}
 	}
 }

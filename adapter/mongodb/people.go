@@ -44,13 +44,12 @@ func (d document) person() authsvc.Person {
 // SearchUsers implements [authsvc.Adapter]. It first finds the users who are blocked or
 // due, then searches only those.
 func (s *Store) SearchUsers(ctx context.Context, q authsvc.UserQuery) ([]authsvc.User, error) {
-	var conditions []bson.E
+	p := pageOf{op: "search users", limit: q.Limit, order: "_id", start: func(ctx context.Context) (bson.D, error) { return s.usersAfter(ctx, q.After) }}
 	if q.Prefix != "" {
-		// Match every address with this prefix, in byte order.
-		conditions = append(conditions, bson.E{Key: s.names.of("User.email"), Value: bson.D{{Key: "$gte", Value: q.Prefix}, {Key: "$lt", Value: q.Prefix + "\U0010ffff"}}})
+		p.order, p.start = s.names.of("User.email"), func(context.Context) (bson.D, error) { return s.addresses(q), nil }
 	}
 	if !q.Blocked && q.Due.IsZero() {
-		return s.pageOfUsers(ctx, "search users", q.After, q.Limit, conditions...)
+		return s.pageOfUsers(ctx, p)
 	}
 	filter := bson.D{}
 	if q.Blocked {
@@ -71,9 +70,20 @@ func (s *Store) SearchUsers(ctx context.Context, q authsvc.UserQuery) ([]authsvc
 	if err != nil || len(users) == 0 {
 		return nil, err
 	}
-	// The page already has a condition on _id, so wrap this one in $and.
-	conditions = append(conditions, bson.E{Key: "$and", Value: bson.A{among("_id", users)}})
-	return s.pageOfUsers(ctx, "search users", q.After, q.Limit, conditions...)
+	// The page may already have a condition on _id, so wrap this one in $and.
+	p.conditions = []bson.E{{Key: "$and", Value: bson.A{among("_id", users)}}}
+	return s.pageOfUsers(ctx, p)
+}
+
+// addresses returns the condition for the page of addresses with a prefix, which are in
+// byte order.
+func (s *Store) addresses(q authsvc.UserQuery) bson.D {
+	from := bson.E{Key: "$gte", Value: q.Prefix}
+	if q.After != "" {
+		from = bson.E{Key: "$gt", Value: q.After}
+	}
+	// Naming the index's type makes the server use the index.
+	return by(s.names.of("User.email"), bson.D{from, {Key: "$lt", Value: q.Prefix + "\U0010ffff"}, {Key: "$type", Value: "string"}})
 }
 
 // GetPerson implements [authsvc.Adapter].

@@ -226,22 +226,31 @@ func (s *Store) removeAllOf(ctx context.Context, id string) error {
 // ListUsers implements [authsvc.Adapter]. It orders users by _id; strings come before
 // ObjectIds.
 func (s *Store) ListUsers(ctx context.Context, after string, limit int) ([]authsvc.User, error) {
-	return s.pageOfUsers(ctx, "list users", after, limit)
+	return s.pageOfUsers(ctx, pageOf{op: "list users", limit: limit, order: "_id", start: func(ctx context.Context) (bson.D, error) { return s.usersAfter(ctx, after) }})
+}
+
+// A pageOf selects a page of users.
+type pageOf struct {
+	op         string
+	limit      int
+	order      string                                    // a field with an index
+	start      func(ctx context.Context) (bson.D, error) // returns the condition for the start of the page
+	conditions []bson.E                                  // further ones
 }
 
 // pageOfUsers lists users who meet all conditions.
-func (s *Store) pageOfUsers(ctx context.Context, op, after string, limit int, conditions ...bson.E) (list []authsvc.User, err error) {
-	err = s.do(ctx, op, func(ctx context.Context) error {
-		if limit <= 0 {
+func (s *Store) pageOfUsers(ctx context.Context, p pageOf) (list []authsvc.User, err error) {
+	err = s.do(ctx, p.op, func(ctx context.Context) error {
+		if p.limit <= 0 {
 			return nil // the server takes 0 for no limit
 		}
-		filter, err := s.usersAfter(ctx, after)
+		filter, err := p.start(ctx)
 		if err != nil {
 			return err
 		}
-		filter = append(filter, conditions...)
+		filter = append(filter, p.conditions...)
 		page := func(fields ...string) ([]document, error) {
-			return s.list(ctx, s.users(), filter, find(fields...).SetSort(ascending("_id")).SetLimit(int64(limit)))
+			return s.list(ctx, s.users(), filter, find(fields...).SetSort(ascending(p.order)).SetLimit(int64(p.limit)))
 		}
 		found, err := page("_id")
 		if err != nil || len(found) == 0 {

@@ -53,6 +53,7 @@ func dialect(s server) sqladapter.Dialect {
 		SkipLocked:     " FOR UPDATE SKIP LOCKED",
 		Exact:          exact,
 		IDText:         func(column string) string { return `CAST(` + column + ` AS CHAR) COLLATE ` + s.collation() },
+		LikePrefix:     true,
 		Read:           readAs,
 		Now:            `SELECT UTC_TIMESTAMP(6)`,
 		DeleteLimit:    true,

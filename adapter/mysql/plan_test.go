@@ -24,8 +24,8 @@ func TestQueryPlans(t *testing.T) {
 			}
 			s := opened(t, url, c.options, sqladapter.TestHooks{})
 			sqltest.Fill(t, s.Application, `ANALYZE TABLE %s`)
-			// A page of users is read in index order.
-			sqltest.Plans(t, s.Adapter, func(text string) []string { return scans(t, s, text) }, "u.`id` LIMIT")
+			// Pages of users and of persons are read in index order.
+			sqltest.Plans(t, s.Adapter, func(text string) []string { return scans(t, s, text) }, "u.`id` LIMIT", "p.user_id LIMIT")
 		})
 	}
 }

@@ -21,7 +21,8 @@ func dialect() sqladapter.Dialect {
 		ForUpdate:   " FOR UPDATE",
 		SkipLocked:  " FOR UPDATE SKIP LOCKED",
 		Exact:       func(column string) string { return column + `::text COLLATE "C" = ?::text` },
-		IDText:      func(column string) string { return `CAST(` + column + ` AS TEXT) COLLATE "C"` },
+		IDText:      byteText,
+		Indexed:     byteText,
 		Read:        readAs,
 		Now:         `SELECT clock_timestamp()`,
 		InSubquery:  func(query string) string { return "= ANY (ARRAY(" + query + "))" },
@@ -48,6 +49,9 @@ func referring(_ context.Context, _ string, err error) (table string, refers boo
 	}
 	return e.TableName, true
 }
+
+// byteText converts a column to text that is compared byte for byte.
+func byteText(column string) string { return `CAST(` + column + ` AS TEXT) COLLATE "C"` }
 
 // readAs casts a column to text if the driver cannot read its type, such as an enum.
 func readAs(column string, k sqladapter.Kind) string {

@@ -34,7 +34,7 @@ var files embed.FS
 func (s *Store) tables(o Options) *sqlschema.Database {
 	return &sqlschema.Database{
 		Scheme: "postgres", Where: s.where, DB: s.db, Naming: o.Naming, Names: s.names, Shares: o.Shares, Quote: quote, Files: files, KeyType: keyType,
-		Inspect: catalog.Describe, InspectAll: catalog.DescribeAll, AllColumns: allColumns, Remedy: remedy, SchemaParameter: searchPath, NoSuchTable: is(noSuchTable), FoldText: true, Dialect: database.DialectPostgres, PingTimeout: sqlschema.PingTimeout,
+		Inspect: catalog.Describe, InspectAll: catalog.DescribeAll, AllColumns: allColumns, Remedy: remedy, SchemaParameter: searchPath, PrefixIndex: byteText, NoSuchTable: is(noSuchTable), FoldText: true, Dialect: database.DialectPostgres, PingTimeout: sqlschema.PingTimeout,
 		// The lock is a table: CockroachDB has no advisory locks, and a pooler may not
 		// keep them.
 		NewLock: lock.NewPostgresTableLocker,
@@ -71,7 +71,7 @@ func (s *Store) Usable(ctx context.Context) error { return s.schema.Usable(ctx) 
 // If existing tables lack indexes, Migrate creates them in the same transaction. Until
 // it ends, writes to those tables block: some seconds per million rows. To avoid that,
 // create the indexes first with CREATE INDEX CONCURRENTLY. Migrate recognises an index
-// by its columns; its name does not matter.
+// by its columns, except authsvc_user_address, an index over an expression, by its name.
 func (s *Store) Migrate(ctx context.Context, d Direction) error {
 	return explained(s.where, s.schema.Migrate(ctx, d))
 }

@@ -13,7 +13,7 @@ import (
 )
 
 // schemaVersion is the version of the record layout in script/records.lua.
-const schemaVersion = 2
+const schemaVersion = 3
 
 var schemaStep = idempotent("schema")
 
@@ -142,7 +142,7 @@ func (s *Store) warnHiddenPersistence(appendOnly string) error {
 
 // checkSchema refuses the schema of a newer build and migrates an older one.
 func (s *Store) checkSchema(ctx context.Context) error {
-	list, err := s.list(ctx, schemaStep, []string{s.tag + "schema"}, schemaVersion)
+	list, err := s.list(ctx, schemaStep, []string{s.tag + "schema", s.tag + "addresses-listed"}, schemaVersion)
 	if err != nil {
 		return err
 	}
@@ -153,7 +153,10 @@ func (s *Store) checkSchema(ctx context.Context) error {
 	if version > schemaVersion {
 		return stores.TooNew(version, schemaVersion)
 	}
-	return s.moveLog(ctx)
+	if err := s.moveLog(ctx); err != nil {
+		return err
+	}
+	return s.listAddresses(ctx)
 }
 
 // withRemedy adds advice to an error.

@@ -11,6 +11,7 @@ import (
 
 var (
 	userSearch        = idempotent("user_search")
+	addressesList     = idempotent("addresses_list")
 	personGet         = idempotent("person_get")
 	personSet         = nonIdempotent("person_set") // a late retry would undo a newer change
 	credentialPut     = nonIdempotent("credential_put")
@@ -30,22 +31,27 @@ var errData = errors.New("redis: credential data exceeds 64 KiB")
 // meanwhile.
 const searchPage = 500
 
-// SearchUsers implements [authsvc.Adapter]. It orders users by the bytes of their ids,
-// and takes as many steps as it needs.
+// SearchUsers implements [authsvc.Adapter]. It orders users by the bytes of their ids or
+// addresses, and takes as many steps as it needs.
 func (s *Store) SearchUsers(ctx context.Context, q authsvc.UserQuery) (found []authsvc.User, err error) {
-	index, due := "users", ""
+	index, first, end, due := "users", "-", "+", ""
 	switch {
+	case q.Prefix != "":
+		index, first, end = "addresses", "["+q.Prefix, "("+q.Prefix+"\xff" // no byte of UTF-8 is greater
 	case !q.Due.IsZero():
-		index, due = "due", optional(q.Due)
+		index = "due"
 	case q.Blocked:
 		index = "blocked"
 	}
+	if !q.Due.IsZero() {
+		due = optional(q.Due)
+	}
 	for after := q.After; q.Limit > 0; {
-		from := "-"
+		from := first
 		if after != "" {
 			from = "(" + after
 		}
-		list, err := s.list(ctx, userSearch, []string{s.tag + index}, from, searchPage, q.Prefix, q.Blocked, due)
+		list, err := s.list(ctx, userSearch, []string{s.tag + index}, from, end, searchPage, q.Prefix != "", q.Blocked, due)
 		if err != nil {
 			return nil, err
 		}
@@ -55,6 +61,17 @@ func (s *Store) SearchUsers(ctx context.Context, q authsvc.UserQuery) (found []a
 		}
 	}
 	return found[:min(len(found), max(q.Limit, 0))], contextError(ctx)
+}
+
+// listAddresses gives users of schemas 1 and 2 an entry in the index of addresses. If it
+// is interrupted, the next call continues. Several processes may call it at once.
+func (s *Store) listAddresses(ctx context.Context) error {
+	for {
+		n, err := s.count(ctx, addressesList, []string{s.tag + "addresses-listed"}, searchPage)
+		if err != nil || n < searchPage {
+			return err
+		}
+	}
 }
 
 // GetPerson implements [authsvc.Adapter].

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	goredis "github.com/redis/go-redis/v9"
+
 	"authsvc"
 	"authsvc/adapter/memory"
 )
@@ -82,7 +84,7 @@ func checkMoved(t *testing.T, s *Store, want []oldRevocation) {
 			t.Errorf("%s is left", name)
 		}
 	}
-	if version := s.client.Get(t.Context(), s.tag+"schema").Val(); version != "2" {
+	if version := s.client.Get(t.Context(), s.tag+"schema").Val(); version != fmt.Sprint(schemaVersion) {
 		t.Errorf("schema %s", version)
 	}
 }
@@ -153,6 +155,55 @@ func TestUpgradeBroken(t *testing.T) {
 		list, _ := wholeLog(t, s, 0)
 		if last := list[len(list)-1]; len(list) != len(want) || last.Key != "sid:s0" || !last.Expires.Equal(want[0].expires) {
 			t.Errorf("%d records, the last is %v", len(list), last)
+		}
+	})
+}
+
+// TestUpgradeAddresses checks that Open lists the addresses of users of schema 2, also
+// after an interrupted Open, and that a store without users needs no upgrade.
+func TestUpgradeAddresses(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, url string) {
+		prefix := newPrefix()
+		s := open(t, url, prefix)
+		if n := s.client.Exists(t.Context(), s.tag+"addresses-listed").Val(); n != 0 {
+			t.Error("a new store has an upgrade")
+		}
+		const users = searchPage + 3
+		pipe := s.client.Pipeline()
+		for i := range users {
+			id, email := fmt.Sprintf("u%04d", i), fmt.Sprintf("ada%d@example.com", i)
+			pipe.HSet(t.Context(), s.key("user", id), "id", id, "name", "", "email", email, "verified", "", "image", "")
+			pipe.ZAdd(t.Context(), s.tag+"users", goredis.Z{Member: id})
+			pipe.Set(t.Context(), s.key("email", email), id, 0)
+		}
+		pipe.Set(t.Context(), s.tag+"schema", "2", 0)
+		if _, err := pipe.Exec(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		ada := func(a *Store) int {
+			t.Helper()
+			found, err := a.SearchUsers(t.Context(), authsvc.UserQuery{Prefix: "ada", Limit: 2 * users})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return len(found)
+		}
+		if n := ada(s); n != 0 {
+			t.Fatalf("%d users of schema 2 are listed", n)
+		}
+		keys := []string{s.tag + "schema", s.tag + "addresses-listed"}
+		if _, err := s.list(t.Context(), schemaStep, keys, schemaVersion); err != nil {
+			t.Fatal(err)
+		}
+		if n, err := s.count(t.Context(), addressesList, keys[1:], searchPage); err != nil || n != searchPage { // then the process ends
+			t.Fatalf("listed %d, %v", n, err)
+		}
+		if n := ada(open(t, url, prefix)); n != users {
+			t.Errorf("%d users of %d after the next start", n, users)
+		}
+		if n := s.client.Exists(t.Context(), keys[1]).Val(); n != 0 {
+			t.Error("the upgrade is not finished")
 		}
 	})
 }

@@ -22,7 +22,7 @@ func TestQueryPlans(t *testing.T) {
 		}
 		return list
 	}
-	sqltest.Plans(t, s.Adapter, scans, `u."id" LIMIT`) // a page, in index order
+	sqltest.Plans(t, s.Adapter, scans, `u."id" LIMIT`, `p.user_id LIMIT`) // pages, in index order
 }
 
 // TestSessionIsReadByKeys checks that a session is read by key from three trees: in a

@@ -4,8 +4,11 @@ import (
 	"fmt"
 	"io"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/alecthomas/kong"
 )
 
 // TestCommandLine: a parser of the named commands gives the same result as a parser of
@@ -91,6 +94,27 @@ func TestYesEverywhere(t *testing.T) {
 	}
 	if _, _, _, err := parse([]string{"users", "list", "--yes"}, io.Discard, io.Discard); err == nil {
 		t.Error("a command that only reads takes --yes")
+	}
+}
+
+// TestJSONEverywhere: every command about people accepts --json.
+func TestJSONEverywhere(t *testing.T) {
+	t.Parallel()
+	var all commands
+	root, n := newParser(&all, io.Discard, io.Discard).Model.Node, 0
+	for _, group := range root.Children {
+		if !slices.Contains([]string{"users", "sessions", "accounts"}, group.Name) {
+			continue
+		}
+		for _, c := range group.Children {
+			n++
+			if !slices.ContainsFunc(c.Flags, func(f *kong.Flag) bool { return f.Name == "json" }) {
+				t.Errorf("%s %s has no --json", group.Name, c.Name)
+			}
+		}
+	}
+	if n < 15 {
+		t.Errorf("%d commands", n)
 	}
 }
 

@@ -46,6 +46,7 @@ type commands struct {
 	Healthcheck healthcheckCommand `cmd:"" help:"Ask the running service whether it is alive; for containers."`
 	Version     versionCommand     `cmd:"" help:"Print the version."`
 	Help        helpCommand        `cmd:"" help:"Print this help, or the help of a command."`
+	Completion  completionCommand  `cmd:"" help:"Print a script that completes commands and flags in bash, zsh or fish."`
 
 	ShowVersion versionFlag `name:"version" help:"Print the version."`
 }

@@ -50,7 +50,8 @@ var catalogs = []catalog{
 		FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid WHERE c.relkind = 'r' AND c.relnamespace = current_schema()::regnamespace
 		AND a.attnum > 0 AND NOT a.attisdropped ORDER BY c.relname, a.attnum`,
 		`SELECT c.relname, i.relname, CASE WHEN x.indisprimary THEN 'primary key' WHEN x.indisunique THEN 'unique' ELSE 'index' END,
-		(SELECT string_agg(pg_get_indexdef(x.indexrelid, n, true), ', ' ORDER BY n) FROM generate_series(1, x.indnkeyatts) n), ''
+		(SELECT string_agg(pg_get_indexdef(x.indexrelid, n, true) || CASE WHEN x.indcollation[n - 1] = '"C"'::regcollation AND a.attcollation <> x.indcollation[n - 1] THEN ' by bytes' ELSE '' END, ', ' ORDER BY n)
+			FROM generate_series(1, x.indnkeyatts) n LEFT JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum = x.indkey[n - 1]), ''
 		FROM pg_index x JOIN pg_class c ON c.oid = x.indrelid JOIN pg_class i ON i.oid = x.indexrelid WHERE c.relnamespace = current_schema()::regnamespace`},
 	{"mysql.md", func(t *testing.T) (string, string, string) {
 		storage := servertest.MySQL(t)

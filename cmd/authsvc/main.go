@@ -88,6 +88,9 @@ type exitCode int
 func (p *program) finish(err error) int {
 	var mistakes config.Mistakes
 	switch {
+	case isRetryable(err): // the configuration may be right
+		fmt.Fprintf(p.stderr, "authsvc: %v\n", err)
+		return exitFailed
 	case err == nil:
 		return exitOK
 	case errors.Is(err, errFindings):

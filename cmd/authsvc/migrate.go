@@ -203,7 +203,9 @@ func (c migrateDown) Run(p *program) error {
 }
 
 func (p *program) migrate(s *config.Settings, sc schema, d tables.Direction) error {
-	if err := sc.Migrate(p.ctx, d); err != nil {
+	stop := p.stillRunning()
+	err := sc.Migrate(p.ctx, d)
+	if stop(); err != nil {
 		return explainTables(s, err)
 	}
 	return p.status(s, sc)

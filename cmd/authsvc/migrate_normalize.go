@@ -22,6 +22,7 @@ func (c migrateNormalize) Run(p *program) error {
 		if st.Adapter == nil {
 			return fmt.Errorf("storage %s keeps no users", describeStorage(s))
 		}
+		defer p.stillRunning()()
 		written, left := 0, 0
 		err := engine.OddAddresses(p.ctx, st.Adapter, func(odd engine.OddAddress) error {
 			why, err := c.rewrite(p, st, odd)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"sync"
 	"time"
 
 	"authsvc/engine"
@@ -54,6 +55,26 @@ func progressEach() (due func() bool) {
 		last = time.Now()
 		return true
 	}
+}
+
+// stillRunning reports once in progressEvery how long work that cannot be counted has
+// taken, until stop is called.
+func (p *program) stillRunning() (stop func()) {
+	began, done := time.Now(), make(chan struct{})
+	var reports sync.WaitGroup
+	reports.Go(func() {
+		tick := time.NewTicker(progressEvery)
+		defer tick.Stop()
+		for {
+			select {
+			case <-done:
+				return
+			case now := <-tick.C:
+				fmt.Fprintf(p.stderr, "still running after %s\n", now.Sub(began).Round(time.Second))
+			}
+		}
+	})
+	return func() { close(done); reports.Wait() }
 }
 
 // progressOf returns a function that Reseal calls after each step, and that reports the

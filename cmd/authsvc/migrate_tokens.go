@@ -31,6 +31,7 @@ func (c migrateTokens) Run(p *program) error {
 }
 
 func (c migrateTokens) rewrite(p *program, service *engine.Operator) error {
+	defer p.stillRunning()()
 	written, left := 0, 0
 	err := service.RewriteTokens(p.ctx, c.DryRun, func(did engine.TokenRewrite) error {
 		if did.Written {

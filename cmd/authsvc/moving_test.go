@@ -172,7 +172,7 @@ func TestGuideOfMoving(t *testing.T) {
 		{"authsvc migrate-from next-auth PATH --url https://app.example.com", 0, []string{"4.24.11", "compat: next-auth-v4", "id: github", "authsvc check -c authsvc.yaml"}},
 		{"authsvc check", 0, append(people, "nothing has run with it yet", "/api/auth/callback/github")},
 		{"authsvc migrate up --dry-run", 0, []string{"User: 2 people\n", "would apply 1, initial"}},
-		{"authsvc migrate up", 0, []string{"schema version 7 of 7", "User: 2 people\n"}},
+		{"authsvc migrate up", 0, []string{"schema version 8 of 8", "User: 2 people\n"}},
 		{"authsvc check", 1, append(people, "1 address is not in the normal form that lookups use, of users cl2; run `authsvc migrate normalize --dry-run`")},
 		{"authsvc migrate normalize --dry-run", 0, []string{"would rewrite 1 address"}},
 		{"authsvc migrate normalize", 0, []string{"rewrote 1 address"}},

@@ -28,12 +28,14 @@ type (
 		Name     *string `placeholder:"TEXT" help:"The new name; empty: none."`
 		Email    *string `placeholder:"ADDRESS" help:"The new address. All sessions end, and links to both addresses are void."`
 		Verified bool    `help:"The new address is known to belong to the person."`
-		JSON     bool    `name:"json" help:"One JSON object."`
 	}
 )
 
 // Run adds a user.
 func (c usersCreate) Run(p *program) error {
+	if err := checkAddress(c.Email); err != nil {
+		return err
+	}
 	return p.withPeople(func(p *people) error {
 		u := authsvc.User{Name: c.Name, Email: c.Email}
 		if c.Verified {
@@ -79,6 +81,11 @@ func (c usersSet) Run(p *program) error {
 		now := time.Now()
 		change.EmailVerified = &now
 	}
+	if c.Email != nil && *c.Email != "" {
+		if err := checkAddress(*c.Email); err != nil {
+			return err
+		}
+	}
 	return p.withPeople(func(p *people) error {
 		what, done := "change the name", "changed the name"
 		if c.Email != nil {
@@ -86,20 +93,22 @@ func (c usersSet) Run(p *program) error {
 		} else {
 			c.Yes = true // nothing ends, so there is nothing to confirm
 		}
-		if c.JSON {
-			done = ""
-		}
 		return p.do(c.destructive, what, done, func(u authsvc.User) error {
-			u, err := p.engine.UpdateUser(p.ctx, u.ID, change)
+			_, err := p.engine.UpdateUser(p.ctx, u.ID, change)
 			if err != nil && c.Email != nil {
 				err = addressTaken(err, *c.Email)
 			}
-			if err != nil || !c.JSON {
-				return err
-			}
-			return p.printLine(lineOf(u))
+			return err
 		})
 	})
+}
+
+// checkAddress refuses a --email that is not an address.
+func checkAddress(address string) error {
+	if _, err := authsvc.NormaliseEmail(address); err != nil {
+		return fmt.Errorf("--email %q cannot be used: %w: %w", truncate(address), err, errUsage)
+	}
+	return nil
 }
 
 // addressTaken returns a readable error if the address belongs to another user.

@@ -27,6 +27,7 @@ type usersCommand struct {
 	EndSessions usersEndSessions `cmd:"" help:"End all sessions of a person, also those that cannot be listed, or with --all of everyone."`
 	Delete      usersDelete      `cmd:"" help:"Delete a person with accounts and sessions after account.delete_grace."`
 	Keep        usersKeep        `cmd:"" help:"Cancel the deletion of a person."`
+	Export      usersExport      `cmd:"" help:"Print everything stored about a person, as JSON."`
 }
 
 type (
@@ -47,12 +48,14 @@ type (
 	}
 	usersUnblock struct {
 		neverAsks
-		Who string `arg:"" help:"The id or the address of the user."`
+		Who  string `arg:"" help:"The id or the address of the user."`
+		JSON bool   `name:"json" help:"One JSON object."`
 	}
 	usersEndSessions struct {
 		Who string `arg:"" optional:"" help:"The id or the address of the user."`
 		All bool   `help:"End the sessions of everyone, such as after a restore. No one is told by mail."`
 		confirmed
+		JSON bool `name:"json" help:"One JSON object."`
 	}
 	usersDelete struct {
 		destructive
@@ -60,7 +63,8 @@ type (
 	}
 	usersKeep struct {
 		neverAsks
-		Who string `arg:"" help:"The id or the address of the user."`
+		Who  string `arg:"" help:"The id or the address of the user."`
+		JSON bool   `name:"json" help:"One JSON object."`
 	}
 )
 
@@ -68,6 +72,7 @@ type (
 type destructive struct {
 	Who string `arg:"" help:"The id or the address of the user."`
 	confirmed
+	JSON bool `name:"json" help:"One JSON object, the user."`
 }
 
 // confirmed holds the flags of actions that need confirmation.
@@ -88,8 +93,11 @@ type people struct {
 // running.
 func (p *program) withPeople(do func(*people) error) error {
 	return p.withStore(func(s *config.Settings, st *store) error {
-		if st.Adapter == nil {
+		switch {
+		case st.Adapter == nil:
 			return fmt.Errorf("storage %s keeps no users", describeStorage(s))
+		case storageScheme(s) == "memory":
+			return errors.New("storage memory ends with its process, so a command cannot reach the users of a service: set storage.url to a store that lasts")
 		}
 		prepared, err := prepareEngine(s, st.Adapter)
 		if err == nil {
@@ -111,51 +119,30 @@ func operator() string {
 	return u.Username
 }
 
-// find returns the user with an ID or an address.
-func (p *people) find(who string) (authsvc.User, error) {
-	u, err := p.adapter.GetUser(p.ctx, who)
-	if errors.Is(err, authsvc.ErrNotFound) && strings.Contains(who, "@") {
-		address, bad := authsvc.NormaliseEmail(who)
-		if bad == nil {
-			u, err = p.adapter.GetUserByEmail(p.ctx, address)
-		}
-	}
-	if errors.Is(err, authsvc.ErrNotFound) {
-		return u, noSuchUser(who)
-	}
-	return u, err
-}
-
-// noSuchUser is the error of find for a user who is not in the store.
-type noSuchUser string
-
-// Error implements error. It names the user that was asked for.
-func (who noSuchUser) Error() string {
-	return fmt.Sprintf("there is no user with the id or the address %q", truncate(string(who)))
-}
-
 // do finds a user, describes the action, and carries it out if it is confirmed. Then it
-// prints done unless done is empty.
+// prints done, or the user as JSON.
 func (p *people) do(c destructive, what, done string, act func(authsvc.User) error) error {
 	u, err := p.find(c.Who)
 	if err != nil {
 		return err
 	}
-	name := plainlog.Text(u.ID)
-	if u.Email != "" {
-		name += " (" + plainlog.Text(u.Email) + ")"
-	}
-	if c.DryRun {
-		_, err := fmt.Fprintf(p.stdout, "would %s of %s\n", what, name)
+	switch {
+	case c.DryRun && c.JSON:
+		return p.printLine(actedLine{userLine: lineOf(u), DryRun: true})
+	case c.DryRun:
+		_, err := fmt.Fprintf(p.stdout, "would %s of %s\n", what, nameOf(u))
 		return err
 	}
-	if err := p.confirm("Shall authsvc "+what+" of "+name+"?", c.Yes); err != nil {
+	if err := p.confirm("Shall authsvc "+what+" of "+nameOf(u)+"?", c.Yes); err != nil {
 		return err
 	}
-	if err := act(u); err != nil || done == "" {
+	if err := act(u); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(p.stdout, "%s of %s\n", done, name)
+	if c.JSON {
+		return p.printActed(u)
+	}
+	_, err = fmt.Fprintf(p.stdout, "%s of %s\n", done, nameOf(u))
 	return err
 }
 
@@ -231,7 +218,7 @@ func (c usersList) Run(p *program) error {
 				return err
 			}
 			for _, u := range page {
-				q.After = u.ID
+				q.After = q.Next(u)
 				if !c.JSON {
 					rows = append(rows, []string{u.ID, u.Email, u.Name, keyTime(u.EmailVerified), keyTime(u.Blocked), keyTime(u.DeleteAfter)})
 				} else if err := p.printLine(lineOf(u)); err != nil {
@@ -245,10 +232,10 @@ func (c usersList) Run(p *program) error {
 				rows = rows[:0:0]
 			}
 			if left -= len(page); len(page) < q.Limit {
-				return nil
+				break
 			}
 		}
-		return nil
+		return p.noteList(c, q)
 	})
 }
 
@@ -311,6 +298,9 @@ func (c usersUnblock) Run(p *program) error {
 		if err := p.engine.Unblock(p.ctx, u.ID); err != nil {
 			return err
 		}
+		if c.JSON {
+			return p.printActed(u)
+		}
 		_, err = fmt.Fprintf(p.stdout, "%s may sign in\n", plainlog.Text(u.ID))
 		return err
 	})
@@ -326,14 +316,14 @@ func (c usersEndSessions) Run(p *program) error {
 	}
 	return p.withPeople(func(p *people) error {
 		if c.All {
-			return p.endAllSessions(c.confirmed)
+			return p.endAllSessions(c.confirmed, c.JSON)
 		}
-		return p.do(destructive{c.Who, c.confirmed}, "end all sessions", "ended all sessions", func(u authsvc.User) error { return p.engine.EndSessions(p.ctx, u.ID) })
+		return p.do(destructive{c.Who, c.confirmed, c.JSON}, "end all sessions", "ended all sessions", func(u authsvc.User) error { return p.engine.EndSessions(p.ctx, u.ID) })
 	})
 }
 
 // endAllSessions ends the sessions of all users if that is confirmed.
-func (p *people) endAllSessions(c confirmed) error {
+func (p *people) endAllSessions(c confirmed, asJSON bool) error {
 	verb := "would end"
 	if !c.DryRun {
 		verb = "ended"
@@ -349,6 +339,12 @@ func (p *people) endAllSessions(c confirmed) error {
 		_, err := fmt.Fprintf(p.stderr, "%s so far\n", plural(users, "user", "users"))
 		return err
 	})
+	if asJSON {
+		return errors.Join(err, p.printLine(struct {
+			Users  int  `json:"users"`
+			DryRun bool `json:"dryRun,omitempty"`
+		}{n, c.DryRun}))
+	}
 	_, printed := fmt.Fprintf(p.stdout, "%s all sessions of %s\n", verb, plural(n, "user", "users"))
 	return errors.Join(err, printed)
 }
@@ -366,7 +362,7 @@ func (c usersDelete) Run(p *program) error {
 				at, err = p.engine.ScheduleDeletion(p.ctx, u.ID)
 				return err
 			})
-		if err != nil || c.DryRun {
+		if err != nil || c.DryRun || c.JSON {
 			return err
 		}
 		_, err = fmt.Fprintf(p.stdout, "the record and the accounts are deleted at %s\n", keyTime(at))
@@ -383,6 +379,9 @@ func (c usersKeep) Run(p *program) error {
 		}
 		if err := p.engine.CancelDeletion(p.ctx, u.ID); err != nil {
 			return err
+		}
+		if c.JSON {
+			return p.printActed(u)
 		}
 		_, err = fmt.Fprintf(p.stdout, "%s stays\n", plainlog.Text(u.ID))
 		return err

@@ -74,6 +74,7 @@ func TestCommandsOfUsers(t *testing.T) {
 			l.start()
 			o := &desk{process: l}
 			operate(t, o, op)
+			stopped(t, o, op, config, kind.Name == "sqlite")
 			got := o.transcript.String()
 			if *update && kind.Name == "sqlite" {
 				if err := os.WriteFile(golden, []byte(got), 0o600); err != nil {
@@ -132,17 +133,71 @@ func operate(t *testing.T, o *desk, op *idp.Server) {
 		t.Errorf("twin: unblocked, but cannot sign in: %v", err)
 	}
 
-	o.run("users", "set", "ada@example.com", "--name", "Ada King")
+	o.run("users", "set", "ada@example.com", "--name", "Ada King", "--json")
+	o.run("users", "export", "ada@example.com")
+	o.run("users", "end-sessions", "ada@example.com", "--dry-run", "--json")
 	o.run("users", "create", "--email", "Cy@Example.com", "--name", "Cy", "--verified", "--json")
+	o.run("users", "list", "--json", "--prefix", "c")
 	o.run("users", "delete", "grace@example.com", "--yes")
+	o.run("users", "list", "--json", "--prefix", "gr", "--blocked")
 	is(first, "")
 	is(second, "")
 	o.run("users", "list", "--due")
-	o.run("users", "keep", "grace@example.com")
+	o.run("users", "keep", "grace@example.com", "--json")
 	o.run("accounts", "unlink", "grace@example.com", "op", "grace", "--last", "--yes")
 	o.run("accounts", "grace@example.com")
 	o.run("users", "end-sessions", "ada@example.com", "--yes")
 	is(ada, "")
-	o.run("users", "delete", "grace@example.com", "--now", "--yes")
+	o.run("users", "delete", "grace@example.com", "--now", "--yes", "--json")
 	o.run("users", "list", "--json")
+}
+
+// stopped ends sessions while no service runs. A service that starts later obeys, with
+// stored sessions and with sessions of strategy jwt, which only alsoJWT checks.
+func stopped(t *testing.T, o *desk, op *idp.Server, config string, alsoJWT bool) {
+	t.Helper()
+	strategies := []string{"database"}
+	if alsoJWT {
+		strategies = append(strategies, "jwt")
+	}
+	for _, strategy := range strategies {
+		config := config + "session: {strategy: " + strategy + "}\n"
+		if strategy == "jwt" {
+			o.restart(config)
+		}
+		b, kept := browser.New("http://"+o.addr, nil), browser.New("http://"+o.addr, nil)
+		if err := errors.Join(b.SignIn(op, "ada"), kept.SignIn(op, "alan")); err != nil {
+			t.Fatal(err)
+		}
+		o.terminate()
+		written := o.transcript.Len()
+		if said := o.run("users", "show", "ada@example.com", "--json"); strings.Count(said, `"device"`) != 1 {
+			t.Errorf("%s: one session, but users show said %s", strategy, said)
+		}
+		o.run("users", "end-sessions", "ada@example.com", "--yes")
+		if strategy == "jwt" { // the other stores have no such part
+			kept := o.transcript.String()[:written]
+			o.transcript.Reset()
+			o.transcript.WriteString(kept)
+		}
+		o.restart(config)
+		email, err := b.Email()
+		if other, err2 := kept.Email(); err != nil || err2 != nil || email != "" || other == "" {
+			t.Errorf("%s: after the start: %q, %v; the twin %q, %v", strategy, email, err, other, err2)
+		}
+	}
+}
+
+// restart stops a service that runs, and starts it again.
+func (o *desk) restart(config string) {
+	o.t.Helper()
+	select {
+	case <-o.done:
+	default:
+		o.terminate()
+	}
+	env := o.cmd.Env
+	o.process = newProcess(o.t, o.dir, o.addr, config)
+	o.cmd.Env = env
+	o.start()
 }

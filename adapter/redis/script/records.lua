@@ -101,10 +101,19 @@ local function user_taken(u)
   return exists(key('user', u[1])) or u[3] ~= '' and exists(key('email', u[3]))
 end
 
+-- The addresses of users are also in a sorted set, which finds them by a prefix.
 local function put_user(u)
   write(key('user', u[1]), USER, u)
   call('ZADD', TAG .. 'users', 0, u[1])
-  if u[3] ~= '' then call('SET', key('email', u[3]), u[1]) end
+  if u[3] ~= '' then
+    call('SET', key('email', u[3]), u[1])
+    call('ZADD', TAG .. 'addresses', 0, u[3])
+  end
+end
+
+local function drop_address(email)
+  call('DEL', key('email', email))
+  call('ZREM', TAG .. 'addresses', email)
 end
 
 local function account_name(a) return pair(a[4], a[5]) end

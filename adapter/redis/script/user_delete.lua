@@ -7,5 +7,5 @@ drop_credentials(u[1], function() return true end)
 drop_person(u[1])
 call('DEL', KEYS[1])
 call('ZREM', TAG .. 'users', u[1])
-if u[3] ~= '' then call('DEL', key('email', u[3])) end
+if u[3] ~= '' then drop_address(u[3]) end
 return {revoke(args(3, 4))}

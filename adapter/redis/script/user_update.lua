@@ -10,7 +10,7 @@ end
 local old, new = u[3], change.email or u[3]
 if new ~= old then
   if new ~= '' and exists(key('email', new)) then return 'CONFLICT' end
-  if old ~= '' then call('DEL', key('email', old)) end
+  if old ~= '' then drop_address(old) end
 end
 for i, field in ipairs(USER) do u[i] = change[field] or u[i] end
 put_user(u)

@@ -1,6 +1,7 @@
 package sqladapter
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -30,6 +31,12 @@ type Dialect struct {
 	// IDText converts an id of a shared table to the text type and collation of our own
 	// tables.
 	IDText func(column string) string
+	// Indexed returns the expression over which a text column has an index in the order
+	// that a range of texts needs. Nil: the column itself.
+	Indexed func(column string) string
+	// LikePrefix means that texts with a prefix are not a range of the index, but LIKE
+	// finds them by it.
+	LikePrefix bool
 	// Read returns the expression that selects a column of the application, so that the
 	// driver returns the type that [Kind] requires. Nil: the column itself.
 	Read func(column string, k Kind) string
@@ -91,6 +98,9 @@ type Dialect struct {
 
 // setDefaults sets the defaults for a driver that uses [time.Time].
 func (d *Dialect) setDefaults() {
+	if d.Indexed == nil {
+		d.Indexed = func(column string) string { return column }
+	}
 	if d.EncodeTime == nil {
 		d.EncodeTime = func(t time.Time) any { return t }
 	}
@@ -130,6 +140,36 @@ func (d *Dialect) insertMissing(table, columns, values string) string {
 		return insert + ` ON DUPLICATE KEY UPDATE id = id`
 	}
 	return insert + ` ON CONFLICT DO NOTHING`
+}
+
+// begins returns a condition that an index serves and that all texts with a prefix meet
+// or, if after is set, all such texts after another. Its parameters are those that
+// beginning returns. A column that the database compares loosely may meet it with other
+// texts, too.
+func (d *Dialect) begins(column string, after bool) string {
+	switch {
+	case d.LikePrefix && after:
+		return column + ` LIKE ? ESCAPE '|' AND ` + column + ` > ?`
+	case d.LikePrefix:
+		return column + ` LIKE ? ESCAPE '|'`
+	case after: // a second lower bound would only filter
+		return d.Indexed(column) + ` < ? AND ` + d.Indexed(column) + ` > ?`
+	}
+	return d.Indexed(column) + ` < ? AND ` + d.Indexed(column) + ` >= ?`
+}
+
+var likeEscapes = strings.NewReplacer("|", "||", "%", "|%", "_", "|_")
+
+// beginning returns the arguments of begins for a prefix and the text to start after, if
+// there is one. No character is greater than the last one of Unicode.
+func (d *Dialect) beginning(prefix, after string) []any {
+	switch {
+	case d.LikePrefix && after != "":
+		return []any{likeEscapes.Replace(prefix) + "%", after}
+	case d.LikePrefix:
+		return []any{likeEscapes.Replace(prefix) + "%"}
+	}
+	return []any{prefix + "\U0010ffff", cmp.Or(after, prefix)}
 }
 
 // timeExpr applies TimeExpr or its default.

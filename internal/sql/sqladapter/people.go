@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"strings"
 	"unicode/utf8"
 
 	"authsvc"
@@ -29,10 +30,10 @@ type peopleStatements struct {
 }
 
 // A userSearch selects a query for users: over all users, or over blocked or due
-// persons; from the first one or after an id.
+// persons; with or without a prefix of the address; from the first one or after another.
 type userSearch struct {
-	from  string
-	after bool
+	from          string
+	prefix, after bool
 }
 
 func buildPeople(b *builder) peopleStatements {
@@ -65,41 +66,50 @@ func buildPeople(b *builder) peopleStatements {
 // noTime is later than every time in our own tables.
 const noTime int64 = math.MaxInt64 - 1
 
-// buildSearch makes the queries for users. The parameters are the length of the address
-// prefix and the prefix, then the other conditions, the id to start after (unless the
-// query starts at the first user), and the limit.
+// buildSearch makes the queries for users. The parameters are the other conditions of
+// from; the id to start after, unless the query starts at the first user, or the
+// parameters of a prefix; and the limit. The parameters of a prefix are its length, the
+// prefix, and those of begins, which name the address to start after.
 func buildSearch(b *builder) map[userSearch]*Statement {
-	of := `SELECT ` + b.userColumns() + `, ` + epochColumns(b.dialect)
-	prefix := ` WHERE SUBSTR(COALESCE(` + b.dialect.IDText(`u.{User.email}`) + `, ''), 1, ?) = ?`
-	const persons = ` FROM authsvc_person p JOIN {User} u ON u.{User.id} = p.user_id`
-	froms := map[string]string{
-		"users":   of + ` FROM {User} u` + prefix,
-		"blocked": of + persons + prefix + ` AND p.blocked IS NOT NULL AND COALESCE(p.delete_after, ` + fmt.Sprint(noTime) + `) <= ?`,
-		"due":     of + persons + prefix + ` AND p.delete_after <= ?`,
-	}
+	of := `SELECT ` + b.userColumns() + `, ` + epochColumns(b.dialect) + ` FROM `
+	const persons = `authsvc_person p JOIN {User} u ON u.{User.id} = p.user_id WHERE `
+	const id, email = `p.user_id`, `u.{User.email}` // in the order of u.{User.id}, SQLite would read all users
+	exact := `SUBSTR(` + b.dialect.IDText(email) + `, 1, ?) = ? AND `
 	all := map[userSearch]*Statement{}
-	for _, name := range []string{"users", "blocked", "due"} {
-		all[userSearch{name, false}] = b.read(froms[name] + ` ORDER BY u.{User.id} LIMIT ?`)
-		all[userSearch{name, true}] = b.read(froms[name] + ` AND u.{User.id} > ? ORDER BY u.{User.id} LIMIT ?`)
+	add := func(name, from string) {
+		for _, after := range []bool{false, true} {
+			all[userSearch{name, true, after}] = b.read(of + from + exact + b.dialect.begins(email, after) + ` ORDER BY ` + b.dialect.Indexed(email) + ` LIMIT ?`)
+		}
+		if name == "users" { // without a prefix, this is ListUsers
+			return
+		}
+		all[userSearch{name, false, false}] = b.read(of + strings.TrimSuffix(from, ` AND `) + ` ORDER BY ` + id + ` LIMIT ?`)
+		all[userSearch{name, false, true}] = b.read(of + from + id + ` > ? ORDER BY ` + id + ` LIMIT ?`)
 	}
+	add("users", `{User} u WHERE `)
+	add("blocked", persons+`p.blocked IS NOT NULL AND COALESCE(p.delete_after, `+fmt.Sprint(noTime)+`) <= ? AND `)
+	add("due", persons+`p.delete_after <= ? AND `)
 	return all
 }
 
 // SearchUsers implements [authsvc.Adapter].
 func (a *Adapter) SearchUsers(ctx context.Context, q authsvc.UserQuery) ([]authsvc.User, error) {
-	by := userSearch{"users", q.After != ""}
-	args := []any{utf8.RuneCountInString(q.Prefix), q.Prefix}
+	by := userSearch{"users", q.Prefix != "", q.After != ""}
+	var args []any
 	switch {
 	case q.Blocked && q.Due.IsZero():
-		by.from, args = "blocked", append(args, int64(math.MaxInt64))
+		by.from, args = "blocked", []any{int64(math.MaxInt64)}
 	case q.Blocked:
-		by.from, args = "blocked", append(args, ms(q.Due))
+		by.from, args = "blocked", []any{ms(q.Due)}
 	case !q.Due.IsZero():
-		by.from, args = "due", append(args, ms(q.Due))
-	case q.Prefix == "":
+		by.from, args = "due", []any{ms(q.Due)}
+	case !by.prefix:
 		return a.ListUsers(ctx, q.After, q.Limit)
 	}
-	if by.after {
+	switch {
+	case by.prefix:
+		args = append(append(args, utf8.RuneCountInString(q.Prefix), q.Prefix), a.dialect.beginning(q.Prefix, q.After)...)
+	case by.after:
 		args = append(args, q.After)
 	}
 	return a.manyUsers(ctx, "search users", a.searchUsers[by], append(args, max(q.Limit, 0))...)

@@ -14,11 +14,16 @@ type indexRule struct {
 	columns []string
 	unique  bool
 	time    bool // the sweep uses it to find expired rows
+	prefix  bool // finds text by its prefix
 }
+
+// addressIndex is the name of the index that finds users by a prefix of the address.
+const addressIndex = "authsvc_user_address"
 
 func indexRules() []indexRule {
 	return []indexRule{
 		{name: "authsvc_user_email", table: "User", columns: []string{"email"}, unique: true},
+		{name: addressIndex, table: "User", columns: []string{"email"}, prefix: true},
 		{name: "authsvc_account_identity", table: "Account", columns: []string{"provider", "providerAccountId"}, unique: true},
 		{name: "authsvc_account_user", table: "Account", columns: []string{"userId"}},
 		{name: "authsvc_session_key", table: "Session", columns: []string{"sessionToken"}, unique: true},
@@ -49,7 +54,7 @@ func (d *Database) satisfies(r indexRule, index *Index) bool {
 	if index.Name == r.name {
 		return true
 	}
-	if r.time && d.TimeIndex != nil {
+	if r.time && d.TimeIndex != nil || r.prefix && d.PrefixIndex != nil {
 		return false // an expression, found only by its name
 	}
 	if r.unique && (!index.Unique || len(index.Columns) != len(r.columns)) || len(index.Columns) < len(r.columns) {
@@ -81,6 +86,16 @@ func (d *Database) addIndexes(ctx context.Context, q Querier) error {
 	return nil
 }
 
+// downAddresses removes the index that finds users by a prefix of the address. A database
+// that needs none for this keeps its unique index.
+func (d *Database) downAddresses(ctx context.Context, q Querier) error {
+	if d.PrefixIndex == nil {
+		return nil
+	}
+	_, err := q.ExecContext(ctx, `DROP INDEX IF EXISTS `+addressIndex)
+	return err
+}
+
 func (d *Database) createIndex(r indexRule) string {
 	kind := "INDEX"
 	if r.unique {
@@ -95,6 +110,9 @@ func (d *Database) indexed(r indexRule) string {
 		quoted := d.Quote(d.Names[r.table+"."+column])
 		if r.time && d.TimeIndex != nil {
 			quoted = "(" + d.TimeIndex(quoted) + ")"
+		}
+		if r.prefix && d.PrefixIndex != nil {
+			quoted = "(" + d.PrefixIndex(quoted) + ")"
 		}
 		columns = append(columns, quoted)
 	}

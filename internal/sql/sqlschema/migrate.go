@@ -36,6 +36,7 @@ func migrations() []migration {
 		{5, "session claims", (*Database).upClaims, (*Database).downClaims},
 		{6, "people", (*Database).upPeople, (*Database).downPeople},
 		{7, "proofs", (*Database).upProofs, (*Database).downProofs},
+		{8, "search by address", (*Database).addIndexes, (*Database).downAddresses},
 	}
 }
 

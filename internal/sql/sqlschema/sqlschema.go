@@ -71,6 +71,9 @@ type Database struct {
 	// TimeIndex returns the expression of an index over a time column for the sweep.
 	// Nil: the column.
 	TimeIndex func(column string) string
+	// PrefixIndex returns the expression of an index that finds text by its prefix. Nil:
+	// the column, for which the unique index suffices.
+	PrefixIndex func(column string) string
 	// Dialect is goose's name for the database.
 	Dialect database.Dialect
 	// Versions wraps the store of goose's table. Nil: it is not wrapped.

@@ -150,10 +150,10 @@ func (e explainer) check(t *testing.T, when string) {
 		if err != nil {
 			t.Fatalf("%s: %v", text, err)
 		}
-		// A page of all users is read in index order. The sweep of rows left by
+		// Pages of users and of persons are read in index order. The sweep of rows left by
 		// sessions runs once a minute in the background. With unknown parameters,
 		// PostgreSQL expects it to match a third of all rows.
-		if strings.Contains(text, `"id" LIMIT`) || strings.Contains(text, "NOT EXISTS") {
+		if strings.Contains(text, `"id" LIMIT`) || strings.Contains(text, "p.user_id LIMIT") || strings.Contains(text, "NOT EXISTS") {
 			continue
 		}
 		if slices.ContainsFunc(lines, e.scans) {

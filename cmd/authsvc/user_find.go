@@ -1,0 +1,133 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"authsvc"
+	"authsvc/internal/text/plainlog"
+)
+
+// find returns the user with an ID or an address. An address may be written as it is
+// stored or in another case. If the text stands for several users, find returns an
+// error.
+func (p *people) find(who string) (authsvc.User, error) {
+	found := map[string]authsvc.User{}
+	keep := func(u authsvc.User, err error) error {
+		switch {
+		case errors.Is(err, authsvc.ErrNotFound):
+			return nil
+		case err == nil:
+			found[u.ID] = u
+		}
+		return err
+	}
+	err := keep(p.adapter.GetUser(p.ctx, who))
+	if err == nil && strings.Contains(who, "@") {
+		err = keep(p.adapter.GetUserByEmail(p.ctx, who))
+		if normal, bad := authsvc.NormaliseEmail(who); err == nil && bad == nil && normal != who {
+			err = keep(p.adapter.GetUserByEmail(p.ctx, normal))
+		}
+	}
+	names := []string{}
+	var u authsvc.User
+	for _, u = range found {
+		names = append(names, nameOf(u))
+	}
+	switch {
+	case err != nil:
+		return authsvc.User{}, err
+	case len(found) == 0:
+		return authsvc.User{}, noSuchUser(who)
+	case len(found) > 1:
+		slices.Sort(names)
+		return authsvc.User{}, fmt.Errorf("%q means %d users: %s; name one by an id or an address that no other has", truncate(who), len(found), strings.Join(names, ", "))
+	}
+	return u, nil
+}
+
+// noSuchUser is the error of find for a user who is not in the store.
+type noSuchUser string
+
+// Error implements error. It names the user that was asked for.
+func (who noSuchUser) Error() string {
+	return fmt.Sprintf("there is no user with the id or the address %q; `authsvc users list` shows all", truncate(string(who)))
+}
+
+// noteList says, after a list that ends with q.After, why it may lack users.
+func (p *people) noteList(c usersList, q authsvc.UserQuery) error {
+	if lower := strings.ToLower(c.Prefix); q.After == "" && lower != c.Prefix {
+		fmt.Fprintf(p.stderr, "note: authsvc stores addresses in lower case: try --prefix %q\n", lower)
+	}
+	if c.Limit == 0 || q.After == "" {
+		return nil
+	}
+	q.Limit = 1
+	next, err := p.adapter.SearchUsers(p.ctx, q)
+	if len(next) > 0 {
+		fmt.Fprintln(p.stderr, "note: there are more; --limit 0 shows all")
+	}
+	return err
+}
+
+// nameOf returns the ID and the address of a user, for people.
+func nameOf(u authsvc.User) string {
+	if u.Email == "" {
+		return plainlog.Text(u.ID)
+	}
+	return plainlog.Text(u.ID) + " (" + plainlog.Text(u.Email) + ")"
+}
+
+// An actedLine is the JSON form of a user after a command.
+type actedLine struct {
+	userLine
+	Deleted bool `json:"deleted,omitempty"`
+	DryRun  bool `json:"dryRun,omitempty"`
+}
+
+// printActed prints a user as it is now. If the user is gone, it prints the record from
+// before.
+func (p *people) printActed(before authsvc.User) error {
+	u, err := p.adapter.GetUser(p.ctx, before.ID)
+	if errors.Is(err, authsvc.ErrNotFound) {
+		return p.printLine(actedLine{userLine: lineOf(before), Deleted: true})
+	}
+	if err != nil {
+		return err
+	}
+	return p.printLine(actedLine{userLine: lineOf(u)})
+}
+
+type usersExport struct {
+	Who  string `arg:"" help:"The id or the address of the user."`
+	JSON bool   `name:"json" hidden:"" help:"Has no effect: the output is JSON."`
+}
+
+// Run prints what the person can export on the account page.
+func (c usersExport) Run(p *program) error {
+	return p.withPeople(func(p *people) error {
+		u, err := p.find(c.Who)
+		if err != nil {
+			return err
+		}
+		return p.engine.Export(p.ctx, u.ID, plainLines{p.stdout})
+	})
+}
+
+// plainLines removes control characters, except line ends, from JSON.
+type plainLines struct{ io.Writer }
+
+// Write implements [io.Writer]. Each call must get whole characters.
+func (w plainLines) Write(b []byte) (int, error) {
+	lines := strings.Split(string(b), "\n")
+	for i := range lines {
+		lines[i] = plainlog.Text(lines[i])
+	}
+	if _, err := io.WriteString(w.Writer, strings.Join(lines, "\n")); err != nil {
+		return 0, err
+	}
+	return len(b), nil
+}
