@@ -102,7 +102,7 @@ type SessionSeen struct {
 	At     time.Time
 }
 
-// A VerificationToken is an outstanding e-mail link. Token is a digest.
+// A VerificationToken is an outstanding email link. Token is a digest.
 type VerificationToken struct {
 	Identifier string // the address that the link was made for
 	Token      string // unique; tables may have the unique key (Identifier, Token) instead
@@ -297,7 +297,7 @@ type Sessions interface {
 	EndSessions(ctx context.Context, userID string, r *Revocation) (int, error)
 }
 
-// Links stores e-mailed links and the queue of the mails that carry them. See
+// Links stores emailed links and the queue of the mails that carry them. See
 // [Adapter].
 type Links interface {
 	// PutToken stores a link's token and the mail that carries it in one step.

@@ -16,7 +16,7 @@ type AuditOptions struct {
 
 // An AuditEvent is a security-relevant event. It is a line in the log with the message
 // "audit", a call of Events.Audit and, with Config.Audit.Store, a record in the store.
-// It holds no secret, token, cookie or e-mail address. Its texts have only printable
+// It holds no secret, token, cookie or email address. Its texts have only printable
 // characters, and at most 255 bytes each. docs/audit.md lists the names.
 type AuditEvent struct {
 	Name     string       `json:"name"` // such as "sign_in.refused"

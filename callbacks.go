@@ -22,7 +22,7 @@ type Profile map[string]any
 // return within seconds. Their context ends with the request; after a person has proved
 // their identity, it ends 30 s after the proof instead.
 type Callbacks struct {
-	// SignIn is called before anything is stored or any session begins; for the e-mail
+	// SignIn is called before anything is stored or any session begins; for the email
 	// provider, also before a link is sent. A nil error lets the person in; an error
 	// refuses with AccessDenied. A non-empty redirect sends the browser there without a
 	// session. It must pass the same check as callbackUrl, else AccessDenied.
@@ -93,10 +93,10 @@ type Callbacks struct {
 type SignInAttempt struct {
 	User    User    // the stored user if there is one, else the user to be stored
 	Account Account // provider, type and provider account id; also tokens once the person is back from the provider
-	Profile Profile // nil for e-mail and credentials
+	Profile Profile // nil for email and credentials
 	// Credentials holds the submitted fields, for the credentials provider.
 	Credentials map[string]string
-	// VerificationRequest is set when the e-mail provider asks whether it may send a
+	// VerificationRequest is set when the email provider asks whether it may send a
 	// link.
 	VerificationRequest bool
 	IsNewUser           bool // no stored user yet

@@ -26,7 +26,7 @@ type Config struct {
 	// Providers lists the providers in the order of the sign-in page.
 	Providers []Provider
 	// Adapter stores users and accounts. If nil, sessions live only in cookies
-	// (strategy jwt), and e-mail sign-in is not available.
+	// (strategy jwt), and email sign-in is not available.
 	Adapter Adapter
 	// Session sets where sessions live and for how long.
 	Session SessionOptions
@@ -91,7 +91,7 @@ type Config struct {
 	// browser. They need an Adapter.
 	PersonalTokens PersonalTokenOptions
 	Outbound       Outbound
-	// FirstProof says what happens when an e-mail link first proves the address of a
+	// FirstProof says what happens when an email link first proves the address of a
 	// user: "strict" (the default, and the safe choice) or "keep" (default in compat
 	// modes).
 	FirstProof FirstProof
@@ -137,7 +137,7 @@ const (
 	StrategyJWT      Strategy = "jwt"      // in the cookie, encrypted
 )
 
-// FirstProof says what happens to a user's accounts and sessions when an e-mail link
+// FirstProof says what happens to a user's accounts and sessions when an email link
 // first proves the address.
 type FirstProof string
 
@@ -316,7 +316,7 @@ type RateLimit struct {
 	EmailPerAddress       Rate // links per mailbox, and per browser that signed in with it before, default 5/h
 	EmailTotal            Rate // all mails that people request, default 1000/h; no more are sent above it
 	CredentialsPerAccount Rate // above it attempts wait for a turn, one each 5 s; default 10/min
-	Link                  Rate // e-mail links tried per client address, default 30/min
+	Link                  Rate // email links tried per client address, default 30/min
 	BackchannelLogout     Rate // logout tokens per address of a provider, default 300/min
 	Token                 Rate // POST token per session, default 60/min
 	Account               Rate // changes of an account, per user, default 60/min; exports have 5/h

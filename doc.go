@@ -62,7 +62,7 @@
 // A User is a person; an Account links a User to one identity at one provider. A
 // Session says who is signed in; it lives in the Adapter (strategy "database") or in
 // the cookie itself (strategy "jwt", which is really a JWE: encrypted). A
-// VerificationToken is an outstanding e-mail link. The word callback alone means the
+// VerificationToken is an outstanding email link. The word callback alone means the
 // route; the destination of a sign-in is the callbackUrl.
 //
 // # Guarantees
@@ -72,7 +72,7 @@
 //     can be completed only once. A sign-in waiting at a provider survives the end of
 //     the session it started in, unless it links an account and the user changes or
 //     signs out.
-//   - An e-mail address alone never links two accounts.
+//   - An email address alone never links two accounts.
 //   - Every sign-in creates a new session token, and sign-out is final. Revoking access
 //     also stops sign-ins in progress. Without an Adapter, revocations cannot be
 //     stored: a copied cookie works until it expires. With strategy jwt, other replicas
@@ -90,7 +90,7 @@
 // those versions. Sessions are then shared both ways with a running application that
 // has the same secret and tables. These modes are less strict than the default: the
 // CSRF token is not bound to the session, session tokens are stored as they are,
-// signing in while signed in links accounts, and an e-mail link that first proves an
+// signing in while signed in links accounts, and an email link that first proves an
 // address leaves older accounts in place.
 //
 // next-auth/react's useSession({required: true}) and its log beacon use /api/auth

@@ -115,8 +115,8 @@ func publicTemplates(t mailtext.Templates) MailTemplates {
 // way to sign in was added or removed, the address was changed or restored, an operator
 // or the application ended the user's sessions or blocked the user, a new browser signed
 // in, the account will be deleted or is kept after all. They go to the stored address
-// through the first e-mail provider. They need an Adapter; without an Adapter or an
-// e-mail provider there are no notices, and the log says so at start.
+// through the first email provider. They need an Adapter; without an Adapter or an
+// email provider there are no notices, and the log says so at start.
 type NoticeOptions struct {
 	// Disabled turns all notices off.
 	Disabled bool

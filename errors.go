@@ -14,7 +14,7 @@ const (
 	CodeOAuthSignin           ErrorCode = "OAuthSignin"           // cannot build the authorization URL
 	CodeOAuthCallback         ErrorCode = "OAuthCallback"         // state, PKCE, nonce, token, ID token or userinfo failed
 	CodeOAuthCreateAccount    ErrorCode = "OAuthCreateAccount"    // cannot store the user
-	CodeEmailCreateAccount    ErrorCode = "EmailCreateAccount"    // the same for the e-mail provider
+	CodeEmailCreateAccount    ErrorCode = "EmailCreateAccount"    // the same for the email provider
 	CodeCallback              ErrorCode = "Callback"              // any other failure at the return
 	CodeOAuthAccountNotLinked ErrorCode = "OAuthAccountNotLinked" // the address or identity belongs to another user
 	CodeEmailSignin           ErrorCode = "EmailSignin"           // malformed address, or the store failed
@@ -22,7 +22,7 @@ const (
 	CodeSessionRequired       ErrorCode = "SessionRequired"       // only sent by clients
 	CodeConfiguration         ErrorCode = "Configuration"         // the operator must act
 	CodeAccessDenied          ErrorCode = "AccessDenied"          // a callback or the user refused
-	CodeVerification          ErrorCode = "Verification"          // the e-mail link is unknown, used or expired
+	CodeVerification          ErrorCode = "Verification"          // the email link is unknown, used or expired
 	CodeRateLimited           ErrorCode = "RateLimited"           // too many attempts; not a NextAuth word
 	CodeWrongCode             ErrorCode = "Code"                  // the mailed code is wrong or was tried too often; not a NextAuth word
 )

@@ -37,7 +37,7 @@ type GateHost struct {
 	// below. The session cookie reaches the host of URL, on any port, and hosts below
 	// Cookies.Domain. Any other host has its own cookie, which signed-in users get
 	// without signing in again; the methods Session and Require of Service use it
-	// there. With strategy jwt this cookie holds the user's id and name, the e-mail
+	// there. With strategy jwt this cookie holds the user's id and name, the email
 	// address if it is proved, and the claims "groups" and those that the host's
 	// conditions name, or all claims if a condition is a function. The JWT and Session
 	// callbacks are not called.
@@ -108,9 +108,25 @@ type Stats struct {
 	Gate map[string]GateStats
 	// TokensIssued counts the tokens of POST token by the id of the audience.
 	TokensIssued map[string]uint64
+	// Requests counts answered requests for the service's own routes, and those that
+	// the gate answered itself.
+	Requests map[RequestKey]uint64
+	// SignIns counts the results of sign-ins, by the id of the provider and the outcome.
+	// A wrong code or password counts, too.
+	SignIns map[string]map[AuditOutcome]uint64
+	// AuditEvents counts audit events by their outcome and their name, including
+	// repeated refusals that were not recorded.
+	AuditEvents map[AuditOutcome]map[string]uint64
 	// SigningKeyAge is how long the current signing keys have been signing, by
 	// algorithm. Keys without a store have no such start and are left out.
 	SigningKeyAge map[SigningAlg]time.Duration
+}
+
+// A RequestKey is one kind of answered request.
+type RequestKey struct {
+	Route  string // the path below Config.URL as in the documentation, such as "callback/:provider"; "/", "asset", "gate" or "other"
+	Method string // GET, HEAD, POST, OPTIONS or "other"
+	Status int
 }
 
 // GateStats holds the counters of one host of the gate.

@@ -7,7 +7,7 @@ import "context"
 // assertion is verified with the provider itself (§11.4.2).
 //
 // The id of the account is the part of the identifier after ClaimedIDPrefix. The
-// protocol issues no tokens and verifies no e-mail address.
+// protocol issues no tokens and verifies no email address.
 type OpenID2 struct {
 	ID   string // [a-z0-9_-]+, part of the routes and of stored accounts
 	Name string // display name

@@ -22,7 +22,7 @@ type PersonAccount struct {
 // A PersonProvider is a provider with its id and its display name.
 type PersonProvider struct{ ID, Name string }
 
-// NormaliseEmail returns an e-mail address in the form in which users are stored and
+// NormaliseEmail returns an email address in the form in which users are stored and
 // looked up: NFKC, trimmed, lower case. The error says why the address cannot be used.
 // Other programs that write users must store this form.
 func NormaliseEmail(address string) (string, error) { return emailaddr.Normalise(address) }

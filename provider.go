@@ -138,7 +138,7 @@ type OAuth struct {
 	// VerifiedText also accepts the texts "true" and "1" at Fields.EmailVerified, for
 	// the few providers that document them.
 	VerifiedText bool
-	// LinkVerifiedEmail links to an existing user by e-mail if both addresses are
+	// LinkVerifiedEmail links to an existing user by email if both addresses are
 	// verified. Without it the sign-in ends with OAuthAccountNotLinked.
 	LinkVerifiedEmail bool
 

@@ -12,7 +12,7 @@ func signUpTests() []test {
 		{"SignUp/without account or session", signUpLess},
 		{"SignUp/conflict leaves nothing", signUpConflict},
 		{"SignUp/concurrent, one account", signUpRace},
-		{"SignUp/concurrent with an e-mail link", signUpRaceEmail},
+		{"SignUp/concurrent with an email link", signUpRaceEmail},
 	}
 }
 

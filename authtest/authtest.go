@@ -134,7 +134,7 @@ func (s *Service) addProviders(t testing.TB) error {
 
 // catchMail returns the providers with all mail going to the box.
 func (s *Service) catchMail() (all []authsvc.Provider) {
-	mails := s.config.Adapter == nil // without an Adapter there is no e-mail sign-in
+	mails := s.config.Adapter == nil // without an Adapter there is no email sign-in
 	for _, p := range s.config.Providers {
 		if e, ok := p.(*authsvc.Email); ok {
 			caught := *e

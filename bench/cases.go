@@ -69,9 +69,9 @@ func cases() []benchCase {
 		{name: "session, SQLite", store: onSQLite, path: sessionPath, floor: "sqlite", operations: 10_000, promise: promise{1.35, 10, 26}, prepare: prepareSession},
 		{name: "session, PostgreSQL on the same core", store: onPostgres, path: sessionPath, floor: "postgres", operations: 4000, promise: promise{floor: 1.6}, prepare: prepareSession},
 		{name: "session, Redis on the same core", store: onRedis, path: sessionPath, floor: "redis", operations: 8000, promise: promise{floor: 1.8}, prepare: prepareSession},
-		{name: "sign-in by e-mail, SQLite", store: onSQLite, path: csrfPath, floor: "signin-sqlite", operations: 400, promise: promise{floor: 2.6}, prepare: prepareEmail},
+		{name: "sign-in by email, SQLite", store: onSQLite, path: csrfPath, floor: "signin-sqlite", operations: 400, promise: promise{floor: 2.6}, prepare: prepareEmail},
 		{name: "sign-in by OpenID Connect, SQLite", store: onSQLite, path: csrfPath, floor: "signin-sqlite", operations: 500, promise: promise{floor: 1.7}, prepare: prepareOIDC},
-		{name: "sign-in by e-mail, PostgreSQL on the same core", store: onPostgres, path: csrfPath, floor: "signin-postgres", operations: 250, promise: promise{floor: 2.6}, prepare: prepareEmail},
+		{name: "sign-in by email, PostgreSQL on the same core", store: onPostgres, path: csrfPath, floor: "signin-postgres", operations: 250, promise: promise{floor: 2.6}, prepare: prepareEmail},
 		{name: "sign-in by OpenID Connect, PostgreSQL on the same core", store: onPostgres, path: csrfPath, floor: "signin-postgres", operations: 300, promise: promise{floor: 2.1}, prepare: prepareOIDC},
 	}, shownCases(), gateCases())
 }

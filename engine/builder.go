@@ -69,7 +69,7 @@ func (b *builder) providers() (flows map[string]flow, order []flow) {
 	}
 	b.prefix = ""
 	if len(order) > 0 && len(b.mistakes) == 0 && !slices.ContainsFunc(order, func(f flow) bool { return !f.info().hidden }) {
-		b.fail("Providers", "name no way to sign in", "add one, or let the e-mail provider be one")
+		b.fail("Providers", "name no way to sign in", "add one, or let the email provider be one")
 	}
 	return flows, order
 }

@@ -362,7 +362,7 @@ func checkEnums(b *builder, s *Service) {
 		b.fail("FirstProof", "is not known", "use strict or keep")
 	}
 	if s.desk.keepFirstProof {
-		b.warn("an e-mail link that first proves an address leaves older accounts and sessions of that user alive", "field", "FirstProof")
+		b.warn("an email link that first proves an address leaves older accounts and sessions of that user alive", "field", "FirstProof")
 	}
 	switch c.StaleRevocations {
 	case "", authsvc.StaleRevocationsRefuse, authsvc.StaleRevocationsAccept:

@@ -140,5 +140,5 @@ func (cr *credentialsRoom) setLimits(r *limit.Rating, o *authsvc.RateLimit) {
 
 // credentialsEvents are the audit events of the application's own check.
 var credentialsEvents = []audit.Kind{
-	{Name: "credentials.refused", Outcome: authsvc.AuditRefused, Meaning: "Authorize refused the credentials."},
+	{Name: "credentials.refused", Outcome: authsvc.AuditRefused, SignIn: true, Meaning: "Authorize refused the credentials."},
 }

@@ -215,13 +215,13 @@ func (dk *desk) callback(rq *request) outcome {
 
 // signInEvents are the audit events of signing in and out.
 var signInEvents = []audit.Kind{
-	{Name: "sign_in.succeeded", Outcome: authsvc.AuditSuccess, Meaning: "A session began. The reason says whether the sign-in created the user."},
-	{Name: "sign_in.refused", Outcome: authsvc.AuditRefused, Meaning: "A sign-in was refused: wrong state, unknown or used link, a refusal by the provider, by the person, by the sign-in conditions or the sign-up rules, by the signIn, claims or createUser callback (with `serve`: by a rule or a hook), or more claims than a session can keep."},
-	{Name: "sign_in.failed", Outcome: authsvc.AuditFailed, Meaning: "A sign-in failed because the store, the provider or a callback failed."},
+	{Name: "sign_in.succeeded", Outcome: authsvc.AuditSuccess, SignIn: true, Meaning: "A session began. The reason says whether the sign-in created the user."},
+	{Name: "sign_in.refused", Outcome: authsvc.AuditRefused, SignIn: true, Meaning: "A sign-in was refused: wrong state, unknown or used link, a refusal by the provider, by the person, by the sign-in conditions or the sign-up rules, by the signIn, claims or createUser callback (with `serve`: by a rule or a hook), or more claims than a session can keep."},
+	{Name: "sign_in.failed", Outcome: authsvc.AuditFailed, SignIn: true, Meaning: "A sign-in failed because the store, the provider or a callback failed."},
 	{Name: "email.first_proof", Outcome: authsvc.AuditSuccess, Meaning: "A mailed link or code proved the address of a user for the first time: earlier accounts and sessions were removed."},
 	{Name: "account.linked", Outcome: authsvc.AuditSuccess, Meaning: "An account was added to an existing user."},
-	{Name: "account.link_refused", Outcome: authsvc.AuditRefused, Meaning: "An account was not added: it belongs to another user, or the session changed meanwhile."},
-	{Name: "account.not_linked", Outcome: authsvc.AuditRefused, Meaning: "A sign-in was refused because the address belongs to a user without this account. The event names that user."},
+	{Name: "account.link_refused", Outcome: authsvc.AuditRefused, SignIn: true, Meaning: "An account was not added: it belongs to another user, or the session changed meanwhile."},
+	{Name: "account.not_linked", Outcome: authsvc.AuditRefused, SignIn: true, Meaning: "A sign-in was refused because the address belongs to a user without this account. The event names that user."},
 	{Name: "fresh.required", Outcome: authsvc.AuditRefused, Meaning: "The request needs a fresh proof of identity; the person was sent to the page that asks for it."},
 	{Name: "sign_out.succeeded", Outcome: authsvc.AuditSuccess, Meaning: "A person ended their session."},
 	{Name: "sign_out.failed", Outcome: authsvc.AuditFailed, Meaning: "The session could not be ended."},

@@ -357,7 +357,7 @@ func TestCodeOnOwnPage(t *testing.T) {
 	}
 }
 
-// TestNoSignIn checks that an e-mail provider used only for other mails is not a way
+// TestNoSignIn checks that an email provider used only for other mails is not a way
 // in.
 func TestNoSignIn(t *testing.T) {
 	t.Parallel()
@@ -367,7 +367,7 @@ func TestNoSignIn(t *testing.T) {
 				return e
 			}
 		}
-		t.Fatal("no e-mail provider")
+		t.Fatal("no email provider")
 		return nil
 	}
 	strategies(t, func(c *authsvc.Config) { mailer(c).NoSignIn = true }, func(t *testing.T, w *arena.World) {

@@ -329,8 +329,8 @@ func emailRoutes(s *emailRoom) map[string]*route {
 var emailEvents = []audit.Kind{
 	{Name: "email.requested", Outcome: authsvc.AuditSuccess, Meaning: "A sign-in link was requested and its mail was queued."},
 	{Name: "email.refused", Outcome: authsvc.AuditRefused, Meaning: "A link was requested, but the sign-in conditions, the sign-up rules or the signIn callback refused it, so no mail was sent. The answer did not show that."},
-	{Name: "code.refused", Outcome: authsvc.AuditRefused, Meaning: "A mailed code was wrong."},
-	{Name: "code.spent", Outcome: authsvc.AuditRefused, Meaning: "A mailed code was not checked: the five tries of its request were used up. The link in the mail still works."},
+	{Name: "code.refused", Outcome: authsvc.AuditRefused, SignIn: true, Meaning: "A mailed code was wrong."},
+	{Name: "code.spent", Outcome: authsvc.AuditRefused, SignIn: true, Meaning: "A mailed code was not checked: the five tries of its request were used up. The link in the mail still works."},
 }
 
 // invitation implements [inviter]. The mail has no code: a code counts only with the

@@ -185,7 +185,7 @@ func TestSignInLimit(t *testing.T) {
 			t.Errorf("credentials: %d %v %s", r.StatusCode, r.Header, r.text)
 		}
 		if r := mapped.ask("ada@app.test"); r.StatusCode != http.StatusTooManyRequests {
-			t.Errorf("e-mail: %d", r.StatusCode)
+			t.Errorf("email: %d", r.StatusCode)
 		}
 		if r := at("192.0.2.2:1").ask("ada@app.test"); !strings.Contains(r.Header.Get("Location"), "/verify-request") {
 			t.Errorf("twin, the next address: %d %s", r.StatusCode, r.Header.Get("Location"))

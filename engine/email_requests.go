@@ -33,7 +33,7 @@ const maxEmailRequests = 3
 // pages can say so. An expired request proves nothing.
 const overRemembered = time.Hour
 
-// emailRequests reads the sealed e-mail cookie, oldest first: the requests whose links
+// emailRequests reads the sealed email cookie, oldest first: the requests whose links
 // and codes count, and those that expired within overRemembered.
 func (em *emailRoom) emailRequests(rq *request) (live, over []emailRequest) {
 	value, ok := rq.jar.Get(em.cookie)

@@ -26,7 +26,7 @@ func gateRoutes(s *gateRoom) map[string]*route {
 // with it, so that its clients work there. They read the session and lead to the login
 // host. No POST to them reads or changes anything, so none needs a CSRF token.
 func satellites(s *gateRoom) map[string]*route {
-	return map[string]*route{
+	all := map[string]*route{
 		"session":          {get: s.keeper.getSession},
 		"csrf":             {get: getUncheckedCSRF},
 		"providers":        {get: s.desk.getProviders},
@@ -34,6 +34,8 @@ func satellites(s *gateRoom) map[string]*route {
 		"signin/:provider": {get: s.signInElsewhere, post: s.signInElsewhere, foreign: always},
 		"signout":          {get: s.signOutElsewhere, post: s.signOutElsewhere, foreign: always},
 	}
+	nameRoutes(all)
+	return all
 }
 
 // gateOwn lists the gate's routes that hosts other than the login host have.

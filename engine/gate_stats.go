@@ -5,14 +5,15 @@ import (
 	"sync/atomic"
 
 	"authsvc"
+	"authsvc/engine/internal/fleet"
 	"authsvc/internal/protocol/gate"
 )
 
 // A hostMeter counts what the gate does at one host.
 type hostMeter struct {
-	decisions counter[authsvc.GateDecision]
+	decisions fleet.Counter[authsvc.GateDecision]
 	open      atomic.Int64
-	closed    counter[authsvc.StreamEnd]
+	closed    fleet.Counter[authsvc.StreamEnd]
 }
 
 // meters holds the meters of the hosts. Services that replace one another by
@@ -64,8 +65,8 @@ func (gt *gateRoom) decided(rq *request, v *verdict) {
 // count counts a decision at the host of a verdict.
 func (gt *gateRoom) count(rq *request, v *verdict, d authsvc.GateDecision) {
 	if v.site == nil {
-		gt.allMeters.host("").decisions.add(d)
+		gt.allMeters.host("").decisions.Add(d)
 		return
 	}
-	gt.meters[v.site.Index()].decisions.add(d)
+	gt.meters[v.site.Index()].decisions.Add(d)
 }

@@ -107,7 +107,7 @@ func (st *stream) judgeAgain() {
 // cut ends the stream before its answer is complete.
 func (st *stream) cut(why authsvc.StreamEnd) {
 	if st.finish() {
-		st.meter.closed.add(why)
+		st.meter.closed.Add(why)
 	}
 	st.cancel()
 }

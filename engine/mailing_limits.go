@@ -106,7 +106,7 @@ func (ml *mailing) countLink(rq *request) outcome {
 	return nil
 }
 
-// linkDigests returns the forms in which the token of an e-mail link may be stored:
+// linkDigests returns the forms in which the token of an email link may be stored:
 // first the form for new links, then the forms for older secrets.
 func (ml *mailing) linkDigests(token string) []string {
 	var list []string

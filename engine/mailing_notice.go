@@ -42,7 +42,7 @@ func checkNotices(b *builder, s *mailing, order []flow) {
 	}
 	if s.notices.by == nil && b.config.Adapter != nil {
 		b.warnings = append(b.warnings, func(log *slog.Logger) {
-			log.Info("people get no mail about changes of their account: there is no e-mail provider", "field", "Notices")
+			log.Info("people get no mail about changes of their account: there is no email provider", "field", "Notices")
 		})
 	}
 }

@@ -176,7 +176,7 @@ var errLinkExpired = errors.New("its link has expired")
 
 // send passes a mail to its provider's Send. The context ends when the link expires.
 func (q *mailQueue) send(ctx context.Context, m authsvc.Mail, mail queuedMail, now time.Time) (err error) {
-	defer q.svc.fleet.Recovered("Send of an e-mail provider", func() { err = errors.New("send panicked") })
+	defer q.svc.fleet.Recovered("Send of an email provider", func() { err = errors.New("send panicked") })
 	if mail.Provider == "" {
 		return nil
 	}

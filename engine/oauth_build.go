@@ -82,7 +82,7 @@ func (b *builder) allowsHTTP(o *authsvc.OAuth) bool {
 // warnLinking warns about the consequences if a provider links by address.
 func (b *builder) warnLinking(id string, on bool) {
 	if on {
-		b.warn("a provider links to existing users by e-mail address: it can sign in as any user whose address it vouches for",
+		b.warn("a provider links to existing users by email address: it can sign in as any user whose address it vouches for",
 			"field", "LinkVerifiedEmail", "provider", id)
 	}
 }
@@ -140,19 +140,28 @@ func (b *builder) failFields(err error, names map[string]string, known int) {
 		field, problem, _ := strings.Cut(e.Error(), ": ")
 		key := names[field]
 		f, other := fieldFixes[key]
+		required, missing := strings.CutPrefix(problem, "required ")
 		switch {
+		case missing && required == "without issuer":
+			problem, f.fix, f.with = "is missing, and there is no issuer to discover it from", "write the address that the provider documents", []string{"Issuer"}
+		case missing:
+			problem = "is missing, but required " + required
+			if !other {
+				f.fix, f.with = "write the address that the provider documents", []string{"Issuer"}
+			}
+		case problem == outbound.ErrScheme.Error():
+			problem, f.fix = "must begin with https:// and the name of a host", "write the whole address; http:// is accepted only for this machine"
 		case other:
-		case strings.HasPrefix(problem, "required"):
-			f.fix, f.with = "write the address that the provider documents", []string{"Issuer"}
+			problem = "is refused: " + problem
 		default:
-			f.fix, f.with = "correct it; addresses must be https except on loopback", nil
+			problem, f.fix = "is refused: "+problem, "write the address that the provider documents"
 		}
 		said := slices.ContainsFunc(b.mistakes[known:before], func(m error) bool {
 			var one *authsvc.ConfigError
 			return errors.As(m, &one) && slices.Contains(append([]string{key}, f.with...), strings.TrimPrefix(one.Field, b.prefix))
 		})
 		if !said {
-			b.fail(key, "is refused: "+problem, f.fix, f.with...)
+			b.fail(key, problem, f.fix, f.with...)
 		}
 	}
 }

@@ -1,6 +1,8 @@
 package engine_test
 
 import (
+	"cmp"
+	"context"
 	"fmt"
 	"maps"
 	"net/http"
@@ -59,7 +61,8 @@ func TestOperatorMistakes(t *testing.T) {
 	for name, tt := range map[string]struct {
 		fault func(*idp.Provider)
 		tune  func(*authsvc.OAuth)
-		field string // "": no warning
+		field string // "": not a mistake of the operator
+		level string // default: WARN with a field, else INFO
 		cause string
 		fix   string
 	}{
@@ -73,7 +76,8 @@ func TestOperatorMistakes(t *testing.T) {
 		"callback URL at the token": {fault: refusesTokens(400, "redirect_uri_mismatch"), field: "URL", cause: "the provider does not accept the callback URL of op", fix: "register " + callback + " at the provider"},
 		"code":                      {fault: refusesTokens(400, "invalid_grant"), cause: "token endpoint: refused with invalid_grant, status 400"},
 		"code, 401":                 {fault: refusesTokens(401, "invalid_grant"), cause: "token endpoint: refused with invalid_grant, status 401"},
-		"unavailable":               {fault: refusesTokens(503, "invalid_client"), cause: "token endpoint: refused with invalid_client, status 503"},
+		"unavailable":               {fault: refusesTokens(503, "invalid_client"), level: "WARN", cause: "token endpoint: refused with invalid_client, status 503"},
+		"down at the start":         {fault: fault(idp.Fault{Status: map[idp.Endpoint]int{idp.EndpointDiscovery: 503}}), level: "WARN", cause: "discovery: identity provider unavailable: status 503"},
 		"client id":                 {fault: answers("error", "invalid_client"), field: "Client.ID", cause: `the provider does not accept the client id of op: the provider answered with error \"invalid_client\"`, fix: "copy it"},
 		"scope":                     {fault: answers("error", "invalid_scope", "error_description", "no\nsuch\x1b[31m scope"), field: "Scope", cause: `the scope of op: the provider answered with error \"invalid_scope\", error_description \"no?such?[31m scope\"`, fix: "scopes"},
 		"callback URL":              {fault: answers("error", "invalid_request", "error_description", "Invalid parameter: redirect_uri"), field: "URL", cause: "the callback URL of op", fix: "register " + callback},
@@ -113,11 +117,11 @@ func TestOperatorMistakes(t *testing.T) {
 			if len(lines) != 1 {
 				t.Fatalf("%d lines about the refusal\n%s", len(lines), w.Logs)
 			}
-			level := "level=INFO"
+			level := cmp.Or(tt.level, "INFO")
 			if tt.field != "" {
-				level = "level=WARN"
+				level = "WARN"
 			}
-			for _, want := range []string{level, tt.cause} {
+			for _, want := range []string{"level=" + level, tt.cause} {
 				if !strings.Contains(lines[0], want) {
 					t.Errorf("the line lacks %s\n%s", want, lines[0])
 				}
@@ -136,12 +140,59 @@ func TestOperatorMistakes(t *testing.T) {
 				}
 			}
 			w.OP.SetFault(idp.Fault{})
-			if tt.tune == nil && tt.field != "Issuer" && tt.cause != "keys" {
+			if tt.tune == nil && tt.field != "Issuer" && tt.cause != "keys" && !strings.HasPrefix(tt.cause, "discovery") { // a failed discovery is not repeated at once
 				if a := w.Browser().SignIn(w.OP, "ada"); a.Location() != arena.Origin {
 					t.Errorf("afterwards, a sign-in leads to %s", a.Location())
 				}
 			}
 		})
+	}
+}
+
+// TestClientsCauseNoWarning: a client without an attempt of its own, and a client that
+// leaves before the provider answers, cause no warning.
+func TestClientsCauseNoWarning(t *testing.T) {
+	t.Parallel()
+	for name, run := range map[string]func(*arena.World, *arena.Browser){
+		"no state":      func(_ *arena.World, b *arena.Browser) { b.Get("/api/auth/callback/op?error=invalid_client") },
+		"forged state":  func(_ *arena.World, b *arena.Browser) { b.Get("/api/auth/callback/op?error=invalid_client&state=a.b") },
+		"another state": callsBack(func(_, other *arena.Browser, to string) { other.Get(to) }),
+		"used state":    callsBack(func(b, _ *arena.Browser, to string) { b.Get(to + "&code=x"); b.Get(to) }),
+		"left early": func(w *arena.World, b *arena.Browser) {
+			to := b.Approve(w.OP, b.Begin("op"), "ada")
+			ctx, leave := context.WithCancel(t.Context())
+			w.OP.SetFault(idp.Fault{Intercept: map[idp.Endpoint]func(http.ResponseWriter, *http.Request) bool{
+				idp.EndpointToken: func(_ http.ResponseWriter, r *http.Request) bool { leave(); <-r.Context().Done(); return true },
+			}})
+			r, err := http.NewRequestWithContext(ctx, http.MethodGet, b.Abs(to), nil)
+			if err != nil {
+				t.Error(err)
+			}
+			b.Do(r)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := arena.EnterInMemory(t, func(*authsvc.Config) {})
+			run(w, w.Browser())
+			lines := refusalLines(w)
+			if len(lines) == 0 {
+				t.Fatalf("no line about the refusal\n%s", w.Logs)
+			}
+			for _, line := range lines {
+				if !strings.Contains(line, "level=INFO") || strings.Contains(line, " fix=") {
+					t.Error(line)
+				}
+			}
+		})
+	}
+}
+
+// callsBack begins an attempt, and passes on the callback that reports invalid_client.
+func callsBack(run func(b, other *arena.Browser, to string)) func(*arena.World, *arena.Browser) {
+	return func(w *arena.World, b *arena.Browser) {
+		state := arena.MustURL(w.T, b.Begin("op")).Query().Get("state")
+		run(b, w.Browser(), "/api/auth/callback/op?error=invalid_client&state="+url.QueryEscape(state))
 	}
 }
 

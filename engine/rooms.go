@@ -72,7 +72,7 @@ func newStoreys(g *fleet.Common) storeys {
 	h.fleet = fleet.New(g)
 	h.auditor = audit.New(g, h.fleet)
 	h.limits = limit.New(g)
-	h.site = &site{Common: g, fleet: h.fleet, auditor: h.auditor, limits: h.limits, bodies: newBodySlots(), warned: newWarned()}
+	h.site = &site{Common: g, fleet: h.fleet, auditor: h.auditor, limits: h.limits, bodies: newBodySlots(), warned: newWarned(), answered: &fleet.Counter[authsvc.RequestKey]{}}
 	h.keeper = &keeper{Common: g, fleet: h.fleet, auditor: h.auditor, site: h.site}
 	h.mailing = &mailing{Common: g, fleet: h.fleet, auditor: h.auditor, limits: h.limits, site: h.site}
 	h.vault = &vault{Common: g, fleet: h.fleet, auditor: h.auditor, site: h.site, keeper: h.keeper, mailing: h.mailing,
@@ -84,7 +84,7 @@ func newStoreys(g *fleet.Common) storeys {
 	h.credentialsRoom = &credentialsRoom{Common: g, fleet: h.fleet, limits: h.limits, site: h.site, desk: h.desk, queue: &limit.Queue{}}
 	h.accountRoom = &accountRoom{Common: g, fleet: h.fleet, auditor: h.auditor, site: h.site, keeper: h.keeper, mailing: h.mailing, vault: h.vault, desk: h.desk}
 	h.gateRoom = &gateRoom{Common: g, fleet: h.fleet, auditor: h.auditor, site: h.site, keeper: h.keeper, issuer: h.issuer, desk: h.desk, allMeters: &meters{}}
-	h.tokenRoom = &tokenRoom{Common: g, fleet: h.fleet, auditor: h.auditor, site: h.site, keeper: h.keeper, issuer: h.issuer, issued: &counter[string]{}}
+	h.tokenRoom = &tokenRoom{Common: g, fleet: h.fleet, auditor: h.auditor, site: h.site, keeper: h.keeper, issuer: h.issuer, issued: &fleet.Counter[string]{}}
 	h.parts = parts(&h)
 	for _, p := range h.parts {
 		h.auditor.Know(p.events)
@@ -103,6 +103,7 @@ func (h *storeys) allRoutes() map[string]*route {
 			maps.Copy(all, p.routes())
 		}
 	}
+	nameRoutes(all)
 	return all
 }
 

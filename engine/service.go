@@ -33,10 +33,10 @@ type origins struct {
 }
 
 // warned holds one Once for each warning that is logged once per process.
-type warned struct{ chunks, proxy, proxyKey, stripped, slash, internal, shared, reserved *sync.Once }
+type warned struct{ chunks, proxy, proxyKey, stripped, slash, internal, shared, reserved, plain *sync.Once }
 
 func newWarned() warned {
-	return warned{&sync.Once{}, &sync.Once{}, &sync.Once{}, &sync.Once{}, &sync.Once{}, &sync.Once{}, &sync.Once{}, &sync.Once{}}
+	return warned{&sync.Once{}, &sync.Once{}, &sync.Once{}, &sync.Once{}, &sync.Once{}, &sync.Once{}, &sync.Once{}, &sync.Once{}, &sync.Once{}}
 }
 
 // publicURL holds the parts of the service's address.
@@ -105,7 +105,8 @@ func (s *Service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // RefuseHost answers a request for a host that the program does not serve with 421. If
 // a browser on this machine used another name of this machine, such as 127.0.0.1 for
-// localhost, the answer is a page that links to the origin of URL.
+// localhost, or if a browser used http and another port of the host of an https URL, the
+// answer is a page that links to the origin of URL.
 func (s *Service) RefuseHost(w http.ResponseWriter, r *http.Request) {
 	rq := s.site.newRequest(r)
 	rq.respond(w, otherHost(rq))
@@ -207,7 +208,8 @@ func (s *Service) inherit(before *Service) {
 		s.keeper.revoked = before.keeper.revoked // a sign-out on one ends the session on both
 	}
 	s.site.bodies, s.gateRoom.allMeters, s.tokenRoom.issued = before.site.bodies, before.gateRoom.allMeters, before.tokenRoom.issued
-	s.site.warned = before.site.warned
+	s.site.warned, s.site.answered = before.site.warned, before.site.answered
+	s.auditor.ContinueCounts(before.auditor)
 }
 
 // String names the service without showing its configuration.

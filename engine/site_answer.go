@@ -27,8 +27,13 @@ var (
 	hNoPowers   = []string{"camera=(), geolocation=(), microphone=(), payment=(), usb=()"}
 )
 
-// respond writes the answer of an outcome. No other code writes outcomes.
-func (rq *request) respond(w http.ResponseWriter, out outcome) { answer{rq, w}.write(out) }
+// respond writes the answer of an outcome, and counts it. No other code writes
+// outcomes.
+func (rq *request) respond(w http.ResponseWriter, out outcome) {
+	rq.to = statusWriter{ResponseWriter: w}
+	defer rq.countAnswer()
+	answer{rq, &rq.to}.write(out)
+}
 
 // An answer writes the outcome of one request.
 type answer struct {

@@ -145,11 +145,11 @@ var auditCases = map[string]auditCase{
 	"OAuth, first":   {run: viaOp, want: []brief{{Name: "sign_in.succeeded", Reason: "created", Provider: "op", User: ada}}},
 	"OAuth, again":   {prepare: viaOp, run: viaOp, want: []brief{{Name: "sign_in.succeeded", Provider: "op", User: ada}}},
 	"OAuth, cookies": {tune: func(c *authsvc.Config) { c.Session.Strategy = "jwt" }, run: viaOp, want: []brief{{Name: "sign_in.succeeded", Reason: "created", Provider: "op", User: ada}}},
-	"e-mail, first": {run: viaLink, want: []brief{{Name: "email.requested", Provider: "email"},
+	"email, first": {run: viaLink, want: []brief{{Name: "email.requested", Provider: "email"},
 		{Name: "sign_in.succeeded", Reason: "created", Provider: "email", User: mailed}}},
-	"e-mail, again": {prepare: viaLink, run: viaLink, want: []brief{{Name: "email.requested", Provider: "email", User: mailed},
+	"email, again": {prepare: viaLink, run: viaLink, want: []brief{{Name: "email.requested", Provider: "email", User: mailed},
 		{Name: "sign_in.succeeded", Provider: "email", User: mailed}}},
-	"e-mail, first proof": {prepare: unproved, run: viaLink, want: []brief{{Name: "email.requested", Provider: "email", User: mailed},
+	"email, first proof": {prepare: unproved, run: viaLink, want: []brief{{Name: "email.requested", Provider: "email", User: mailed},
 		{Name: "email.first_proof", Reason: "removed", Provider: "email", User: mailed},
 		{Name: "account.unlinked", Reason: "first proof", Provider: "op", User: mailed},
 		{Name: "sign_in.succeeded", Provider: "email", User: mailed}}},
@@ -194,6 +194,13 @@ var auditCases = map[string]auditCase{
 		b.Header["Origin"] = []string{"https://evil.test"}
 		b.Post("/api/auth/signin/op")
 	}, want: []brief{{Name: "request.cross_site", Code: authsvc.CodeAccessDenied, Provider: "op"}}},
+	"its own site by http": {run: func(w *audited, b *arena.Browser) {
+		b.Header["Origin"] = []string{"http://app.test"}
+		a := b.Post("/api/auth/signin/op")
+		if !strings.Contains(a.Text, "This is served at "+arena.Origin) || !strings.Contains(a.Text, `href="`+arena.Origin+`"`) || strings.Count(w.Logs.String(), "opened by http, although") != 1 {
+			w.T.Errorf("%s %s\n%s", a.Status, a.Text, w.Logs)
+		}
+	}, want: []brief{{Name: "request.cross_site", Code: authsvc.CodeAccessDenied, Reason: "opened by http, but the URL has https", Provider: "op"}}},
 	"another site, credentials": {run: func(_ *audited, b *arena.Browser) {
 		b.Header["Origin"] = []string{"https://evil.test"}
 		b.Post("/api/auth/callback/credentials")
@@ -230,7 +237,7 @@ var auditCases = map[string]auditCase{
 		want: []brief{{Name: "sign_in.failed", Code: authsvc.CodeCallback, Reason: "the store", Provider: "op"}}},
 	"store down, session": {prepare: viaOp, run: func(w *audited, b *arena.Browser) { w.broken("CreateSession"); b.SignIn(w.OP, "ada") },
 		want: []brief{{Name: "sign_in.failed", Code: authsvc.CodeCallback, Reason: "the store", Provider: "op", User: ada}}},
-	"store down, e-mail": {run: func(w *audited, b *arena.Browser) { w.broken("GetUserByEmail"); asksLink(w, b) },
+	"store down, email": {run: func(w *audited, b *arena.Browser) { w.broken("GetUserByEmail"); asksLink(w, b) },
 		want: []brief{{Name: "sign_in.failed", Code: authsvc.CodeEmailSignin, Reason: "the store", Provider: "email"}}},
 	"panic": {run: func(w *audited, b *arena.Browser) { w.broken("panic in GetUserByEmail"); asksLink(w, b) },
 		want: []brief{{Name: "request.failed", Reason: "a panic", Provider: "email"}}},

@@ -3,6 +3,7 @@ package engine
 import (
 	"net/http"
 	"net/netip"
+	"slices"
 	"strings"
 
 	"authsvc"
@@ -39,16 +40,35 @@ func (rq *request) sameSite() bool {
 
 // refuseCrossSite answers a POST that sameSite refused.
 func refuseCrossSite(rq *request) outcome {
-	rq.audit("request.cross_site", authsvc.CodeAccessDenied, "origin is neither ours nor trusted")
+	plain := rq.openedByHTTP()
+	if plain {
+		rq.audit("request.cross_site", authsvc.CodeAccessDenied, "the page was opened by http, but the URL has https")
+		rq.warned.plain.Do(func() {
+			rq.Log.Warn("refused a form of a page that was opened by http, although the URL has https, and will refuse further ones silently; "+
+				"people must open the URL, and whatever provides https must send requests by http there", "url", rq.origin)
+		})
+	} else {
+		rq.audit("request.cross_site", authsvc.CodeAccessDenied, "origin is neither ours nor trusted")
+	}
 	if rq.route.hasProblems() {
 		return refused(problemCrossSite)
 	}
 	if rq.wantsJSON() {
 		return object{v: map[string]string{"url": rq.errorURL(authsvc.CodeAccessDenied)}, status: http.StatusForbidden}
 	}
+	if plain {
+		return rq.servedElsewhere("plain", http.StatusForbidden)
+	}
 	p := rq.errorView(authsvc.CodeAccessDenied, rq.requestID())
 	p.status = http.StatusForbidden
 	return p
+}
+
+// openedByHTTP reports whether the Origin of a POST is the host of the URL, but with
+// http where the URL has https. Browsers keep no cookies of such a page.
+func (rq *request) openedByHTTP() bool {
+	origins := rq.r.Header["Origin"]
+	return len(origins) == 1 && strings.HasPrefix(rq.origin, "https://") && weburl.HeaderOrigin(origins[0]) == "http://"+rq.host
 }
 
 // isPreflight reports whether an OPTIONS call comes from a trusted origin that may read
@@ -88,7 +108,11 @@ var notServed = problem{status: http.StatusMisdirectedRequest, text: "this host 
 // otherHost answers a request for a host that the program does not serve.
 func otherHost(rq *request) outcome {
 	rq.internal = true // the answer is neither for scripts of the origin nor for other origins
-	if !onThisMachine(rq.r) {
+	why := "other"
+	switch {
+	case rq.atOtherPort():
+		why = "plain"
+	case !onThisMachine(rq.r):
 		return notServed
 	}
 	if path, below := strings.CutPrefix(rq.r.URL.EscapedPath(), rq.basePath+"/"); below && rq.r.Method == http.MethodGet {
@@ -99,20 +123,34 @@ func otherHost(rq *request) outcome {
 	if !isNavigation(rq.r.Header) || rq.r.Method != http.MethodGet || !strings.Contains(rq.r.Header.Get("Accept"), "text/html") {
 		return notServed
 	}
-	return page{name: pages.Unavailable, status: http.StatusMisdirectedRequest, anyHost: true,
-		view: pages.UnavailableView{Case: "other", Host: rq.origin, RetryURL: rq.origin}}
+	return rq.servedElsewhere(why, http.StatusMisdirectedRequest)
+}
+
+// atOtherPort reports whether a request that did not come by TLS names the host of an
+// https URL with another port. The usual cause is that someone opened the port at which
+// authsvc listens, without the proxy in front of it.
+func (rq *request) atOtherPort() bool {
+	return rq.r.TLS == nil && withoutProxy(rq.r) && strings.HasPrefix(rq.origin, "https://") &&
+		strings.EqualFold(weburl.Hostname("http://"+rq.r.Host), weburl.Hostname(rq.origin))
+}
+
+// servedElsewhere returns the page that links to the origin of the URL.
+func (rq *request) servedElsewhere(why string, status int) page {
+	return page{name: pages.Unavailable, status: status, anyHost: true,
+		view: pages.UnavailableView{Case: why, Host: rq.origin, RetryURL: rq.origin}}
 }
 
 // onThisMachine reports whether a program on this machine sent the request, without a
 // proxy, to a name that always means this machine.
 func onThisMachine(r *http.Request) bool {
-	for _, name := range []string{"Forwarded", "Via", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto", "X-Real-Ip"} {
-		if r.Header[name] != nil {
-			return false
-		}
-	}
 	peer, err := netip.ParseAddrPort(r.RemoteAddr)
-	return err == nil && peer.Addr().Unmap().IsLoopback() && weburl.Loopback(weburl.Hostname("http://"+r.Host))
+	return withoutProxy(r) && err == nil && peer.Addr().Unmap().IsLoopback() && weburl.Loopback(weburl.Hostname("http://"+r.Host))
+}
+
+// withoutProxy reports whether a request has no header that proxies add.
+func withoutProxy(r *http.Request) bool {
+	return !slices.ContainsFunc([]string{"Forwarded", "Via", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto", "X-Real-Ip"},
+		func(name string) bool { return r.Header[name] != nil })
 }
 
 // isPrefetch reports whether a browser loads a page that the user has not asked for

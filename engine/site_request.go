@@ -14,6 +14,7 @@ import (
 	"authsvc"
 	"authsvc/engine/internal/cookie"
 	"authsvc/engine/internal/fleet"
+	"authsvc/internal/protocol/outbound"
 	"authsvc/internal/protocol/weburl"
 	"authsvc/internal/seal"
 )
@@ -34,6 +35,7 @@ type request struct {
 	now        time.Time
 	waitsSince time.Time // since when it waits for others, by this machine's clock; zero: not yet
 
+	to                          statusWriter    // of the answer
 	set                         []cookie.Cookie // to be written
 	queryVals                   url.Values
 	callbackTo                  string
@@ -197,8 +199,11 @@ func (rq *request) refusal(e *authError) outcome {
 	level := slog.LevelInfo
 	var more []any
 	var m *operatorMistake
-	if errors.As(e.Err, &m) {
+	switch {
+	case errors.As(e.Err, &m):
 		level, more = slog.LevelWarn, []any{"field", m.field, "fix", m.fix}
+	case errors.Is(e.Err, outbound.ErrUnavailable) && !errors.Is(e.Err, context.Canceled): // the client did not leave
+		level = slog.LevelWarn
 	}
 	if e.Code == authsvc.CodeConfiguration || e.Code == authsvc.CodeCallback || errors.Is(e.Err, fleet.ErrStore) {
 		level = slog.LevelError

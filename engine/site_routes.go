@@ -18,6 +18,7 @@ type action func(*request) outcome
 // A route is one path of the HTTP interface. If get or post is nil, the method is not
 // allowed.
 type route struct {
+	name      string // the path below the base path, as in allRoutes; "/" for the base path itself
 	get, post action
 	limit     func(*request) *limit.Limiter // counts POSTs per client; nil: none does
 	foreign   func(*request) bool           // whether another site, or a client that is not a browser, may make this POST; nil: no
@@ -26,6 +27,15 @@ type route struct {
 	when      func(*request) bool           // whether the configuration has the route; nil: always
 	problems  bool                          // refusals are Problems (RFC 9457)
 	own       bool                          // the answer is about the user's own account
+}
+
+// nameRoutes sets the names of routes from their paths.
+func nameRoutes(all map[string]*route) {
+	for path, rt := range all {
+		if rt.name = path; path == "" {
+			rt.name = "/"
+		}
+	}
 }
 
 // always returns true for every request.
@@ -142,7 +152,7 @@ func (rt *route) isOwn() bool { return rt != nil && rt.own }
 // reposted reports whether a form_post response came from our own page.
 func (rq *request) reposted() bool { return rq.body != nil && rq.body.get("repost") == "1" }
 
-var assetRoute = route{get: getAsset}
+var assetRoute = route{name: "asset", get: getAsset}
 
 // unknown answers a path that is not in the interface.
 func unknown(rq *request) outcome {
@@ -271,4 +281,4 @@ func (st *site) providerName(id string) string {
 }
 
 // gateRoute is the route of requests for programs behind the gate.
-var gateRoute = route{problems: true}
+var gateRoute = route{name: "gate", problems: true}

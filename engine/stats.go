@@ -1,56 +1,21 @@
 package engine
 
 import (
-	"sync"
-	"sync/atomic"
+	"net/http"
 	"time"
 
 	"authsvc"
 	"authsvc/internal/seal/signingkeys"
 )
 
-// A counter has one count for each key of a fixed set.
-type counter[K comparable] struct {
-	mu     sync.RWMutex
-	counts map[K]*atomic.Uint64
-}
-
-// add counts one event of key. Keys come only from the configuration and this package.
-func (c *counter[K]) add(key K) {
-	c.mu.RLock()
-	n := c.counts[key]
-	c.mu.RUnlock()
-	if n == nil {
-		c.mu.Lock()
-		if c.counts == nil {
-			c.counts = map[K]*atomic.Uint64{}
-		}
-		if n = c.counts[key]; n == nil {
-			n = new(atomic.Uint64)
-			c.counts[key] = n
-		}
-		c.mu.Unlock()
-	}
-	n.Add(1)
-}
-
-func (c *counter[K]) all() map[K]uint64 {
-	c.mu.RLock()
-	defer c.mu.RUnlock()
-	all := make(map[K]uint64, len(c.counts))
-	for key, n := range c.counts {
-		all[key] = n.Load()
-	}
-	return all
-}
-
 // Stats returns the counters of the service and its current state. It makes no store
 // call.
 func (s *Service) Stats() authsvc.Stats {
-	st := authsvc.Stats{TokensIssued: s.tokenRoom.issued.all(), Gate: map[string]authsvc.GateStats{}, SigningKeyAge: map[authsvc.SigningAlg]time.Duration{}}
+	st := authsvc.Stats{Requests: s.site.answered.All(), TokensIssued: s.tokenRoom.issued.All(), Gate: map[string]authsvc.GateStats{}, SigningKeyAge: map[authsvc.SigningAlg]time.Duration{}}
+	s.auditor.Counts(&st)
 	s.gateRoom.allMeters.mu.Lock()
 	for origin, h := range s.gateRoom.allMeters.hosts {
-		st.Gate[origin] = authsvc.GateStats{Decisions: h.decisions.all(), OpenStreams: h.open.Load(), StreamsClosed: h.closed.all()}
+		st.Gate[origin] = authsvc.GateStats{Decisions: h.decisions.All(), OpenStreams: h.open.Load(), StreamsClosed: h.closed.All()}
 	}
 	s.gateRoom.allMeters.mu.Unlock()
 	if known := s.issuer.signing.known.Load(); known != nil {
@@ -62,4 +27,37 @@ func (s *Service) Stats() authsvc.Stats {
 		}
 	}
 	return st
+}
+
+// A statusWriter remembers the status of an answer.
+type statusWriter struct {
+	http.ResponseWriter
+	status int
+}
+
+// WriteHeader implements [http.ResponseWriter].
+func (w *statusWriter) WriteHeader(status int) {
+	if w.status == 0 {
+		w.status = status
+	}
+	w.ResponseWriter.WriteHeader(status)
+}
+
+// Unwrap is for [http.ResponseController].
+func (w *statusWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+// countAnswer counts the request by its route, its method and the status of its answer.
+func (rq *request) countAnswer() {
+	k := authsvc.RequestKey{Route: "other", Method: "other", Status: rq.to.status}
+	if rq.route != nil {
+		k.Route = rq.route.name
+	}
+	switch m := rq.r.Method; m {
+	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodOptions:
+		k.Method = m
+	}
+	if k.Status == 0 {
+		k.Status = http.StatusOK
+	}
+	rq.answered.Add(k)
 }

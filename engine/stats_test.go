@@ -13,6 +13,7 @@ import (
 
 	"authsvc"
 	"authsvc/engine"
+	"authsvc/internal/dev/idp"
 	"authsvc/internal/test/arena"
 )
 
@@ -72,6 +73,46 @@ func TestStats(t *testing.T) {
 	}
 }
 
+// TestStatsOfSignIns: each result of a sign-in is counted once by its provider, also a
+// repetition that is not recorded.
+func TestStatsOfSignIns(t *testing.T) {
+	t.Parallel()
+	w := arena.EnterInMemory(t, func(*authsvc.Config) {})
+	b := w.Browser()
+	b.SignIn(w.OP, "ada")
+	w.Browser().SignInByMail(w, "mail@app.test")
+	b.Post("/api/auth/signin/email", "email", "mail@app.test")
+	for range 3 {
+		b.Post("/api/auth/callback/credentials", "username", "ada", "password", "wrong")
+		b.Post("/api/auth/callback/email", "email", "mail@app.test", "code", "no digits")
+		b.Get("/api/auth/callback/op?code=x&state=y")
+	}
+	to := b.Approve(w.OP, b.Begin("op"), "ada")
+	w.OP.SetFault(idp.Fault{Status: map[idp.Endpoint]int{idp.EndpointToken: 503}})
+	b.Get(to)
+	b.Get("/api/auth/odd/path")
+	b.Get("/api/auth/session")
+	st := w.Stats()
+	if diff := cmp.Diff(map[string]map[authsvc.AuditOutcome]uint64{
+		"op":          {authsvc.AuditSuccess: 1, authsvc.AuditRefused: 3, authsvc.AuditFailed: 1},
+		"email":       {authsvc.AuditSuccess: 1, authsvc.AuditRefused: 3},
+		"credentials": {authsvc.AuditRefused: 3},
+	}, st.SignIns); diff != "" {
+		t.Error(diff)
+	}
+	if n := st.AuditEvents[authsvc.AuditRefused]["credentials.refused"]; n != 3 {
+		t.Errorf("%d refusals of credentials are counted: %v", n, st.AuditEvents)
+	}
+	for _, k := range []authsvc.RequestKey{{Route: "session", Method: "GET", Status: 200}, {Route: "other", Method: "GET", Status: 404}} {
+		if st.Requests[k] != 1 {
+			t.Errorf("%v: %d", k, st.Requests[k])
+		}
+	}
+	if n := st.Requests[authsvc.RequestKey{Route: "callback/:provider", Method: "POST", Status: 302}]; n != 6 {
+		t.Errorf("%d answers to codes and credentials are counted: %v", n, st.Requests)
+	}
+}
+
 // TestStatsTakenOver: the counts continue after Reconfigure.
 func TestStatsTakenOver(t *testing.T) {
 	t.Parallel()
@@ -90,6 +131,13 @@ func TestStatsTakenOver(t *testing.T) {
 	defer after.Close(t.Context())
 	for _, s := range []*engine.Service{before, after} {
 		s.Guard(http.NotFoundHandler()).ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("GET", arena.Origin+"/", nil))
+		r := httptest.NewRequest("POST", arena.Origin+"/api/auth/signout", nil)
+		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		s.ServeHTTP(httptest.NewRecorder(), r)
+	}
+	st := after.Stats()
+	if n, m := st.Requests[authsvc.RequestKey{Route: "signout", Method: "POST", Status: 302}], st.AuditEvents[authsvc.AuditRefused]["csrf.refused"]; n != 2 || m != 2 {
+		t.Errorf("%d requests and %d events are counted, want 2: %v, %v", n, m, st.Requests, st.AuditEvents)
 	}
 	if n := after.Stats().Gate[arena.Origin].Decisions[authsvc.GateUnauthenticated]; n != 2 {
 		t.Errorf("%d are counted, want 2", n)
@@ -109,9 +157,15 @@ func TestStatsStaySmall(t *testing.T) {
 		for _, g := range st.Gate {
 			n += 1 + len(g.Decisions) + len(g.StreamsClosed)
 		}
-		return n + len(st.TokensIssued) + len(st.SigningKeyAge)
+		for _, counts := range st.SignIns {
+			n += len(counts)
+		}
+		for _, counts := range st.AuditEvents {
+			n += len(counts)
+		}
+		return n + len(st.TokensIssued) + len(st.SigningKeyAge) + len(st.Requests)
 	}
-	most := 2*(1+9+3) + 1 + 3
+	most := 2*(1+9+3) + 1 + 3 + 3 + 10 + 25
 	words := []string{"gate/forward-auth", "gate/ext-authz/", "gate/auth-request", "token", "session", ""}
 	for i := range 100_000 {
 		odd := fmt.Sprintf("%x", rand.Uint64())

@@ -44,6 +44,7 @@ type site struct {
 	hooks        hooks
 	bodies       *bodySlots
 	warned       warned
+	answered     *fleet.Counter[authsvc.RequestKey]
 
 	flows     map[string]flow // by provider id
 	positions map[string]int  // index in Config.Providers, by provider id
@@ -245,7 +246,7 @@ type tokenRoom struct {
 
 	limit    *limit.Limiter
 	metadata []byte // metadata of the token issuer
-	issued   *counter[string]
+	issued   *fleet.Counter[string]
 }
 
 // gateRoom holds the compiled configuration of the gate.

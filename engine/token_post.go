@@ -272,7 +272,7 @@ func (tk *tokenRoom) issue(rq *request, a *audience, v *authsvc.Session) outcome
 		tk.Log.Error("cannot issue a token", "audience", a.id, "request", rq.requestID(), "err", err)
 		return problem{status: http.StatusInternalServerError, text: "cannot issue the token; the log says why"}
 	}
-	tk.issued.add(a.id)
+	tk.issued.Add(a.id)
 	return object{v: struct {
 		AccessToken string `json:"access_token"`
 		TokenType   string `json:"token_type"`

@@ -10,7 +10,7 @@ func fortyTwoEntry() Entry {
 	}
 }
 
-// FortyTwo signs in students of the 42 schools with their intranet account. The e-mail
+// FortyTwo signs in students of the 42 schools with their intranet account. The email
 // address is the one issued by the school; it is unverified.
 //
 // https://api.intra.42.fr/apidoc/guides/web_application_flow

@@ -11,7 +11,7 @@ func amazonEntry() Entry {
 }
 
 // Amazon signs in with an Amazon account (Login with Amazon). Ids are specific to a
-// security profile. The e-mail address is unverified.
+// security profile. The email address is unverified.
 //
 // https://developer.amazon.com/docs/login-with-amazon/documentation-overview.html
 func Amazon(c authsvc.Client) *authsvc.OAuth {

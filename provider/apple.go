@@ -35,7 +35,7 @@ func appleEntry() Entry {
 		Notes: []string{
 			"The client id is the Services ID; authsvc makes client secrets from the key.",
 			"The callback URL must be https on a real host name, not localhost.",
-			"Apple sends the name only when a person agrees for the first time. The e-mail address may be a relay address of Apple.",
+			"Apple sends the name only when a person agrees for the first time. The email address may be a relay address of Apple.",
 		},
 		New: apple,
 	}
@@ -44,7 +44,7 @@ func appleEntry() Entry {
 // Apple signs in with an Apple account through OpenID Connect. c.ID is the Services ID.
 // c.Secret is not used: the key signs fresh client secrets. The name comes through the
 // browser, and only when the person agrees for the first time. It is the name the
-// person wants to use; Apple has not checked it. The e-mail address may be an Apple
+// person wants to use; Apple has not checked it. The email address may be an Apple
 // relay address. The callback is a POST.
 //
 // https://developer.apple.com/documentation/signinwithapplerestapi

@@ -14,7 +14,7 @@ func atlassianEntry() Entry {
 }
 
 // Atlassian signs in with an Atlassian account through an OAuth 2.0 (3LO) app. For a
-// refresh token, add offline_access to the scope. The e-mail address is unverified.
+// refresh token, add offline_access to the scope. The email address is unverified.
 //
 // https://developer.atlassian.com/cloud/jira/platform/oauth-2-3lo-apps/
 func Atlassian(c authsvc.Client) *authsvc.OAuth {

@@ -18,7 +18,7 @@ func azureADB2CEntry() Entry {
 		Notes: []string{
 			"Microsoft accepts no new customers; the successor is External ID, see microsoft-entra-id.",
 			"Tokens must name the issuer https://HOST/GUID/v2.0/, which is the default; for another issuer, use type: oidc with issuer and discovery_url.",
-			"To treat every e-mail address as verified, set trust_email: true; this is right for user flows that verify addresses.",
+			"To treat every email address as verified, set trust_email: true; this is right for user flows that verify addresses.",
 		},
 		New: azureADB2C,
 	}

@@ -8,7 +8,7 @@ func bankIDNorgeEntry() Entry {
 		Docs: "https://developer.bankid.no/",
 		Notes: []string{
 			"For tests, set the issuer to the issuer of the test environment.",
-			"The e-mail address requires the scope email, and the national identity number the scope nnin_altsub, if your agreement includes them.",
+			"The email address requires the scope email, and the national identity number the scope nnin_altsub, if your agreement includes them.",
 		},
 		New: plain(BankIDNorge),
 	}
@@ -16,7 +16,7 @@ func bankIDNorgeEntry() Entry {
 
 // BankIDNorge signs in with the Norwegian BankID. The profile is a signed response of
 // the userinfo endpoint. The authorization parameter login_hint selects the kind of
-// BankID: BIS, BID or BIM. Most people have no e-mail address there; if there is one,
+// BankID: BIS, BID or BIM. Most people have no email address there; if there is one,
 // it is unverified.
 //
 // https://developer.bankid.no/

@@ -19,7 +19,7 @@ func battleNetEntry() Entry {
 
 // BattleNet signs in with a Battle.net account. The name is the BattleTag. issuer may
 // name a regional server; if empty, it is https://oauth.battle.net. The profile has no
-// e-mail address.
+// email address.
 //
 // https://develop.battle.net/documentation/guides/using-oauth
 func BattleNet(c authsvc.Client, issuer string) *authsvc.OAuth {

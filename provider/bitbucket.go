@@ -20,7 +20,7 @@ func bitbucketEntry() Entry {
 
 // Bitbucket signs in with a Bitbucket Cloud account. The id is the account_id, as in
 // Auth.js. To take over accounts from libraries that use the uuid, set Fields.ID to
-// uuid. The e-mail address is the primary one if Bitbucket has confirmed it; otherwise
+// uuid. The email address is the primary one if Bitbucket has confirmed it; otherwise
 // there is none. Inactive accounts are refused.
 //
 // https://developer.atlassian.com/cloud/bitbucket/oauth-2/

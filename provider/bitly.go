@@ -10,7 +10,7 @@ func bitlyEntry() Entry {
 	}
 }
 
-// Bitly signs in with a Bitly account. The id is the login. The e-mail address is the
+// Bitly signs in with a Bitly account. The id is the login. The email address is the
 // primary one; it is verified if Bitly says so. There are no scopes.
 //
 // https://dev.bitly.com/docs/getting-started/authentication/

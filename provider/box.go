@@ -10,7 +10,7 @@ func boxEntry() Entry {
 	}
 }
 
-// Box signs in with a Box account. The e-mail address is the login, which Box has
+// Box signs in with a Box account. The email address is the login, which Box has
 // verified. Inactive and restricted accounts are refused.
 //
 // https://developer.box.com/guides/authentication/oauth2/

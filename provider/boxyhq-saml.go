@@ -17,7 +17,7 @@ func boxyHQSAMLEntry() Entry {
 
 // BoxyHQSAML signs in through a server of Ory Polis, formerly BoxyHQ SAML Jackson,
 // which speaks SAML to a customer's identity provider. The client id
-// (tenant=T&product=P) or AuthorizationParams select the customer. E-mail addresses
+// (tenant=T&product=P) or AuthorizationParams select the customer. Email addresses
 // come from that identity provider; if you trust it, set TrustEmail.
 //
 // https://www.ory.com/docs/polis

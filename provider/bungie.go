@@ -15,7 +15,7 @@ func bungieEntry() Entry {
 
 // Bungie signs in players with a Bungie.net account. Every call carries the
 // application's API key. The scope is set when the application is registered. The
-// profile has no e-mail address.
+// profile has no email address.
 //
 // https://github.com/Bungie-net/api/wiki/OAuth-Documentation
 func Bungie(c authsvc.Client, apiKey string) *authsvc.OAuth {

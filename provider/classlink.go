@@ -14,7 +14,7 @@ func classLinkEntry() Entry {
 }
 
 // ClassLink signs in pupils and teachers through their school's LaunchPad. Schools
-// decide whether they verify e-mail addresses; if you trust all of them, set
+// decide whether they verify email addresses; if you trust all of them, set
 // TrustEmail.
 //
 // https://developer.classlink.com/docs

@@ -11,7 +11,7 @@ func clickUpEntry() Entry {
 }
 
 // ClickUp signs in with a ClickUp account. There are no scopes: the person picks the
-// workspaces. The e-mail address is unverified.
+// workspaces. The email address is unverified.
 //
 // https://developer.clickup.com/docs/authentication
 func ClickUp(c authsvc.Client) *authsvc.OAuth {

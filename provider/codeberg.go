@@ -11,7 +11,7 @@ func codebergEntry() Entry {
 }
 
 // Codeberg signs in with an account of codeberg.org, a Forgejo server that confirms
-// e-mail addresses. See [Gitea].
+// email addresses. See [Gitea].
 //
 // https://docs.codeberg.org/integrations/oauth2/
 func Codeberg(c authsvc.Client) *authsvc.OAuth {

@@ -14,7 +14,7 @@ func coinbaseEntry() Entry {
 }
 
 // Coinbase signs in with a Coinbase account. For a refresh token, add offline_access to
-// the scope. The e-mail address is unverified.
+// the scope. The email address is unverified.
 //
 // https://docs.cdp.coinbase.com/coinbase-app/oauth2-integration/overview
 func Coinbase(c authsvc.Client) *authsvc.OAuth {

@@ -10,7 +10,7 @@ func concept2Entry() Entry {
 	}
 }
 
-// Concept2 signs in rowers with a Concept2 logbook account. The e-mail address is
+// Concept2 signs in rowers with a Concept2 logbook account. The email address is
 // unverified.
 //
 // https://log.concept2.com/developers/documentation/

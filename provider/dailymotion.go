@@ -11,7 +11,7 @@ func dailymotionEntry() Entry {
 }
 
 // Dailymotion signs in with a Dailymotion account. The access token is sent in the
-// query. The profile contains only the requested fields. The e-mail address is
+// query. The profile contains only the requested fields. The email address is
 // unverified.
 //
 // https://developers.dailymotion.com/

@@ -21,7 +21,7 @@ func deezerEntry() Entry {
 }
 
 // Deezer signs in with a Deezer account. It uses its own parameter names; Scope is sent
-// as perms. The e-mail address is unverified.
+// as perms. The email address is unverified.
 //
 // https://developers.deezer.com/api/oauth
 func Deezer(c authsvc.Client) *authsvc.OAuth {

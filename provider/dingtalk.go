@@ -21,7 +21,7 @@ func dingTalkEntry() Entry {
 }
 
 // DingTalk signs in with a DingTalk account. The id (unionId) is the same in all apps
-// of one developer. The e-mail address is unverified.
+// of one developer. The email address is unverified.
 //
 // https://open.dingtalk.com/document/orgapp/tutorial-obtaining-user-personal-information
 func DingTalk(c authsvc.Client) *authsvc.OAuth {

@@ -17,7 +17,7 @@ func discordEntry() Entry {
 	}
 }
 
-// Discord signs in with a Discord account. The e-mail address is verified if Discord
+// Discord signs in with a Discord account. The email address is verified if Discord
 // says so.
 //
 // https://discord.com/developers/docs/topics/oauth2

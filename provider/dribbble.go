@@ -10,7 +10,7 @@ func dribbbleEntry() Entry {
 	}
 }
 
-// Dribbble signs in with a Dribbble account. The profile has no e-mail address.
+// Dribbble signs in with a Dribbble account. The profile has no email address.
 //
 // https://developer.dribbble.com/v2/oauth/
 func Dribbble(c authsvc.Client) *authsvc.OAuth {

@@ -15,7 +15,7 @@ func duendeIdentityServer6Entry() Entry {
 }
 
 // DuendeIdentityServer6 signs in with a server built with Duende IdentityServer 6 or
-// later. Names and e-mail addresses come from its userinfo endpoint. Addresses count as
+// later. Names and email addresses come from its userinfo endpoint. Addresses count as
 // unverified, since the administrator controls them; to trust the flag, set
 // Fields.EmailVerified to email_verified.
 //

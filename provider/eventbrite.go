@@ -10,7 +10,7 @@ func eventbriteEntry() Entry {
 	}
 }
 
-// Eventbrite signs in with an Eventbrite account. The e-mail address is the primary
+// Eventbrite signs in with an Eventbrite account. The email address is the primary
 // one; it is verified if Eventbrite says so.
 //
 // https://www.eventbrite.com/platform/api#/introduction/authentication

@@ -24,7 +24,7 @@ func eveOnlineEntry() Entry {
 // EVEOnline signs in characters of EVE Online; the id is the character's. A character
 // can be sold: its owners differ in the profile's field owner. If that matters, compare
 // it in a SignIn callback. The profile is the access token, a JWT. The profile has no
-// e-mail address.
+// email address.
 //
 // https://developers.eveonline.com/docs/services/sso/
 func EVEOnline(c authsvc.Client) *authsvc.OAuth {

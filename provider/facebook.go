@@ -31,7 +31,7 @@ func facebookEntry() Entry {
 
 // Facebook signs in with a Facebook account. Ids are specific to the app. apiVersion is
 // the version of the Graph API, v24.0 if empty; Facebook retires a version about two
-// years after its release. The e-mail address may be missing, and is unverified. Calls
+// years after its release. The email address may be missing, and is unverified. Calls
 // carry appsecret_proof, so an app may require it.
 //
 // https://developers.facebook.com/docs/facebook-login/guides/advanced/manual-flow

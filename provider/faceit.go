@@ -10,7 +10,7 @@ func faceitEntry() Entry {
 	}
 }
 
-// FACEIT signs in players with a FACEIT account. The meaning of its e-mail flag is not
+// FACEIT signs in players with a FACEIT account. The meaning of its email flag is not
 // documented, so the flag is ignored.
 //
 // https://docs.faceit.com/docs/auth/oauth2/introduction

@@ -13,7 +13,7 @@ func figmaEntry() Entry {
 	}
 }
 
-// Figma signs in with a Figma account. The e-mail address is unverified.
+// Figma signs in with a Figma account. The email address is unverified.
 //
 // https://developers.figma.com/docs/rest-api/authentication/
 func Figma(c authsvc.Client) *authsvc.OAuth {

@@ -11,7 +11,7 @@ func flyEntry() Entry {
 }
 
 // Fly signs in with a Fly.io account, for extensions and partners. The profile is
-// Fly.io's information about the access token. Its e-mail addresses are verified.
+// Fly.io's information about the access token. Its email addresses are verified.
 //
 // https://fly.io/docs/
 func Fly(c authsvc.Client) *authsvc.OAuth {

@@ -19,7 +19,7 @@ func foursquareEntry() Entry {
 }
 
 // Foursquare signs in with a Foursquare or Swarm account. apiVersion is a date and part
-// of every call. Tokens do not expire. The e-mail address is unverified.
+// of every call. Tokens do not expire. The email address is unverified.
 //
 // https://docs.foursquare.com/developer/reference/v2-authentication
 func Foursquare(c authsvc.Client, apiVersion string) *authsvc.OAuth {

@@ -14,7 +14,7 @@ func freshBooksEntry() Entry {
 }
 
 // FreshBooks signs in with a FreshBooks account. A refresh token can be used once. The
-// e-mail address is unverified.
+// email address is unverified.
 //
 // https://www.freshbooks.com/api/authentication
 func FreshBooks(c authsvc.Client) *authsvc.OAuth {

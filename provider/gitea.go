@@ -15,14 +15,14 @@ func giteaEntry() Entry {
 			{Key: "base_url", Doc: "the URL of the server; default: https://gitea.com", Example: "https://git.example.com"},
 		},
 		Notes: []string{
-			"E-mail addresses from a server other than gitea.com do not count as verified by default. With trust_email: true, the addresses that the server reports as verified count.",
+			"Email addresses from a server other than gitea.com do not count as verified by default. With trust_email: true, the addresses that the server reports as verified count.",
 		},
 		New: withDefault("base_url", Gitea),
 	}
 }
 
 // Gitea signs in with a Gitea or Forgejo account. baseURL is the URL of the server,
-// https://gitea.com if empty. The e-mail address is the primary one if the server says
+// https://gitea.com if empty. The email address is the primary one if the server says
 // it is verified; otherwise there is none. A server may be configured to call every
 // address verified, so only gitea.com is trusted; to trust your server, set TrustEmail.
 // Accounts that are inactive or may not sign in are refused.

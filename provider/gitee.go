@@ -16,7 +16,7 @@ func giteeEntry() Entry {
 }
 
 // Gitee signs in with a gitee.com account. The profile's address may be any text. The
-// e-mail address is therefore the primary one in the list of addresses if Gitee has
+// email address is therefore the primary one in the list of addresses if Gitee has
 // confirmed it; otherwise there is none.
 //
 // https://gitee.com/api/v5/oauth_doc

@@ -13,13 +13,13 @@ func gitHubEntry() Entry {
 		ID: "github", Name: "GitHub", Protocol: "oauth2", Email: EmailFiltered,
 		Docs: "https://docs.github.com/en/apps/oauth-apps/building-oauth-apps/authorizing-oauth-apps",
 		Notes: []string{
-			"A GitHub App needs the account permission \"Email addresses: read\" for the e-mail address.",
+			"A GitHub App needs the account permission \"Email addresses: read\" for the email address.",
 		},
 		New: plain(GitHub),
 	}
 }
 
-// GitHub signs in with an OAuth app or a GitHub App of github.com. The e-mail address
+// GitHub signs in with an OAuth app or a GitHub App of github.com. The email address
 // is the primary one if GitHub has verified it; otherwise there is none. For it, a
 // GitHub App needs the account permission "Email addresses: read". For Enterprise
 // Server, replace the issuer and the three URLs with those on your host.
@@ -58,7 +58,7 @@ func githubProfile(ctx context.Context, url string, x *authsvc.Exchange) (authsv
 	delete(profile, "email")
 	delete(profile, "email_verified")
 	if v, err = x.Get(ctx, url+"/emails?per_page=100"); err != nil {
-		return nil, fmt.Errorf("github: e-mail addresses: %w", err)
+		return nil, fmt.Errorf("github: email addresses: %w", err)
 	}
 	list, _ := v.([]any)
 	for _, entry := range list {

@@ -17,7 +17,7 @@ func gitLabEntry() Entry {
 			{Key: "base_url", Doc: "the URL of your own server, such as https://git.example.com", Example: "https://git.example.com"},
 		},
 		Notes: []string{
-			"With base_url, no e-mail address counts as verified by default. To trust your server's confirmations, set profile.email_verified: email_verified.",
+			"With base_url, no email address counts as verified by default. To trust your server's confirmations, set profile.email_verified: email_verified.",
 		},
 		New: withDefault("base_url", GitLab),
 	}
@@ -25,7 +25,7 @@ func gitLabEntry() Entry {
 
 // GitLab signs in with gitlab.com or, if baseURL is set, with a self-hosted server.
 // Blocked, deactivated and locked accounts are refused. On gitlab.com, a confirmed
-// e-mail address counts as verified. Self-hosted servers may be configured to confirm
+// email address counts as verified. Self-hosted servers may be configured to confirm
 // nothing: to trust yours, set Fields.EmailVerified to email_verified.
 //
 // https://docs.gitlab.com/api/oauth2/
@@ -55,7 +55,7 @@ func GitLab(c authsvc.Client, baseURL string) *authsvc.OAuth {
 
 const gitlabCom = "https://gitlab.com"
 
-// gitlabProfile refuses inactive accounts, and sets whether the e-mail address was
+// gitlabProfile refuses inactive accounts, and sets whether the email address was
 // confirmed.
 func gitlabProfile(ctx context.Context, x *authsvc.Exchange) (authsvc.Profile, error) {
 	profile, err := x.UserInfo(ctx)

@@ -10,7 +10,7 @@ func gumroadEntry() Entry {
 	}
 }
 
-// Gumroad signs in with a Gumroad account. The e-mail address is unverified.
+// Gumroad signs in with a Gumroad account. The email address is unverified.
 //
 // https://gumroad.com/api
 func Gumroad(c authsvc.Client) *authsvc.OAuth {

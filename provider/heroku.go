@@ -11,7 +11,7 @@ func herokuEntry() Entry {
 }
 
 // Heroku signs in with a Heroku account. The profile's field verified is about billing,
-// so the e-mail address is unverified.
+// so the email address is unverified.
 //
 // https://devcenter.heroku.com/articles/oauth
 func Heroku(c authsvc.Client) *authsvc.OAuth {

@@ -20,7 +20,7 @@ func hubSpotEntry() Entry {
 }
 
 // HubSpot signs in with a HubSpot account. The profile is HubSpot's information about
-// the access token. The name is the e-mail address, which is unverified. There is no
+// the access token. The name is the email address, which is unverified. There is no
 // picture.
 //
 // https://developers.hubspot.com/docs/api-reference/2026-03/authentication/oauth-tokens/token-introspect

@@ -14,7 +14,7 @@ func instagramEntry() Entry {
 }
 
 // Instagram signs in with a professional Instagram account (business or creator); other
-// accounts cannot sign in. Ids are specific to the app. The profile has no e-mail
+// accounts cannot sign in. Ids are specific to the app. The profile has no email
 // address.
 //
 // https://developers.facebook.com/docs/instagram-platform/instagram-api-with-instagram-login/business-login

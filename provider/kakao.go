@@ -19,7 +19,7 @@ func kakaoEntry() Entry {
 }
 
 // Kakao signs in with a Kakao account. The scope must match the consent items of the
-// application; an empty scope requests all of them. An e-mail address counts as
+// application; an empty scope requests all of them. An email address counts as
 // verified if Kakao says that it was verified and still belongs to this person.
 //
 // https://developers.kakao.com/docs/latest/en/kakaologin/rest-api

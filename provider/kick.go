@@ -10,7 +10,7 @@ func kickEntry() Entry {
 	}
 }
 
-// Kick signs in with a Kick account. The e-mail address is unverified.
+// Kick signs in with a Kick account. The email address is unverified.
 //
 // https://docs.kick.com/getting-started/generating-tokens-oauth2-flow
 func Kick(c authsvc.Client) *authsvc.OAuth {

@@ -24,7 +24,7 @@ func larkEntry() Entry {
 
 // Lark signs in with a Feishu account or, if domain is larksuite.com, with a Lark
 // account. The default domain is feishu.cn. The id (union_id) is the same in all apps
-// of one developer. E-mail addresses come from the tenant or the person and are
+// of one developer. Email addresses come from the tenant or the person and are
 // unverified.
 //
 // https://open.feishu.cn/document/common-capabilities/sso/api/get-user-info

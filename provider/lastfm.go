@@ -27,7 +27,7 @@ func lastFMEntry() Entry {
 
 // LastFM signs in with a Last.fm account, using Last.fm's own protocol. The client id
 // is the API key and the client secret the shared secret of an API account. The id is
-// the user name. The profile has no e-mail address.
+// the user name. The profile has no email address.
 //
 // https://www.last.fm/api/webauth
 func LastFM(c authsvc.Client) *authsvc.OAuth {

@@ -7,14 +7,14 @@ func lineEntry() Entry {
 		ID: "line", Name: "LINE", Protocol: "oidc", Email: EmailUnverified,
 		Docs: "https://developers.line.biz/en/docs/line-login/integrate-line-login/",
 		Notes: []string{
-			"For e-mail addresses, apply for the permission in the console and set scope: openid profile email.",
+			"For email addresses, apply for the permission in the console and set scope: openid profile email.",
 		},
 		New: plain(Line),
 	}
 }
 
 // Line signs in with a LINE account through OpenID Connect. ID tokens of web logins are
-// signed with the channel secret itself (HS256). For e-mail addresses, apply for the
+// signed with the channel secret itself (HS256). For email addresses, apply for the
 // permission and add email to the scope; they are unverified.
 //
 // https://developers.line.biz/en/docs/line-login/integrate-line-login/

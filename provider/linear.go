@@ -20,7 +20,7 @@ func linearEntry() Entry {
 }
 
 // Linear signs in with a Linear account that is not suspended. Ids are specific to a
-// workspace. The e-mail address is unverified.
+// workspace. The email address is unverified.
 //
 // https://linear.app/developers/oauth-2-0-authentication
 func Linear(c authsvc.Client) *authsvc.OAuth {

@@ -14,7 +14,7 @@ func mailchimpEntry() Entry {
 }
 
 // Mailchimp signs in with a Mailchimp account. The user is a login of that account, which
-// may have several. Tokens do not expire. The e-mail address is unverified.
+// may have several. Tokens do not expire. The email address is unverified.
 //
 // https://mailchimp.com/developer/marketing/guides/access-user-data-oauth-2/
 func Mailchimp(c authsvc.Client) *authsvc.OAuth {

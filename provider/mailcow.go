@@ -10,7 +10,7 @@ func mailcowEntry() Entry {
 			{Key: "base_url", Doc: "the URL of the server, such as https://mail.example.com", Example: "https://mail.example.com", Required: true},
 		},
 		Notes: []string{
-			"Accounts are identified by the e-mail address of the mailbox: the next owner of a mailbox gets the account.",
+			"Accounts are identified by the email address of the mailbox: the next owner of a mailbox gets the account.",
 		},
 		New: withOption("base_url", Mailcow),
 	}

@@ -13,7 +13,7 @@ func mailRuEntry() Entry {
 	}
 }
 
-// MailRu signs in with a Mail.ru mailbox. The e-mail address is the mailbox's address.
+// MailRu signs in with a Mail.ru mailbox. The email address is the mailbox's address.
 //
 // https://id.vk.com/about/business/go/docs/ru/vkid/latest/oauth/oauth-mail/index
 func MailRu(c authsvc.Client) *authsvc.OAuth {

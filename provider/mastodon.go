@@ -13,7 +13,7 @@ func mastodonEntry() Entry {
 
 // Mastodon signs in with an account of one Mastodon server, where the application must
 // be registered. Account ids are specific to the server, so give each server its own
-// provider id. The profile has no e-mail address.
+// provider id. The profile has no email address.
 //
 // https://docs.joinmastodon.org/spec/oauth/
 func Mastodon(c authsvc.Client, issuer string) *authsvc.OAuth {

@@ -14,7 +14,7 @@ func meetupEntry() Entry {
 }
 
 // Meetup signs in with a Meetup account. The profile comes from a GraphQL query. The
-// e-mail address is unverified.
+// email address is unverified.
 //
 // https://www.meetup.com/graphql/authentication/
 func Meetup(c authsvc.Client) *authsvc.OAuth {

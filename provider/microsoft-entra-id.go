@@ -47,7 +47,7 @@ func microsoftEntraIDEntry() Entry {
 // sub, which differs for each application and person. With several directories, and
 // outside the compat modes, the account's id is TENANT/SUB.
 //
-// In most directories an administrator enters the e-mail addresses, and anyone can have
+// In most directories an administrator enters the email addresses, and anyone can have
 // a directory, so no address counts as verified. To trust the owners of mail domains,
 // add the optional claim xms_edov to the application and set Fields.EmailVerified to
 // it. A photo is a file, not a URL; it is fetched only with MicrosoftOptions.PhotoSize.

@@ -38,15 +38,15 @@ func TestMicrosoftOptIn(t *testing.T) {
 		claims map[string]any
 		want   outcome
 	}{
-		"boolean":     {edov, map[string]any{"xms_edov": true}, outcome{Email: "ada@example.com", Verified: true}},
-		"text":        {edov, map[string]any{"xms_edov": "1"}, outcome{Email: "ada@example.com", Verified: true}},
-		"false":       {edov, map[string]any{"xms_edov": false}, outcome{Email: "ada@example.com"}},
-		"text 0":      {edov, map[string]any{"xms_edov": "0"}, outcome{Email: "ada@example.com"}},
-		"none":        {edov, map[string]any{"email_verified": true}, outcome{Email: "ada@example.com"}},
-		"no address":  {edov, map[string]any{"xms_edov": true, "email": nil}, outcome{}},
-		"primary":     {primary, map[string]any{"verified_primary_email": []any{"ada@example.net"}}, outcome{Email: "ada@example.net", Verified: true}},
-		"no primary":  {primary, map[string]any{"verified_primary_email": []any{}}, outcome{}},
-		"only e-mail": {primary, nil, outcome{}},
+		"boolean":    {edov, map[string]any{"xms_edov": true}, outcome{Email: "ada@example.com", Verified: true}},
+		"text":       {edov, map[string]any{"xms_edov": "1"}, outcome{Email: "ada@example.com", Verified: true}},
+		"false":      {edov, map[string]any{"xms_edov": false}, outcome{Email: "ada@example.com"}},
+		"text 0":     {edov, map[string]any{"xms_edov": "0"}, outcome{Email: "ada@example.com"}},
+		"none":       {edov, map[string]any{"email_verified": true}, outcome{Email: "ada@example.com"}},
+		"no address": {edov, map[string]any{"xms_edov": true, "email": nil}, outcome{}},
+		"primary":    {primary, map[string]any{"verified_primary_email": []any{"ada@example.net"}}, outcome{Email: "ada@example.net", Verified: true}},
+		"no primary": {primary, map[string]any{"verified_primary_email": []any{}}, outcome{}},
+		"only email": {primary, nil, outcome{}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

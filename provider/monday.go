@@ -19,7 +19,7 @@ func mondayEntry() Entry {
 	}
 }
 
-// Monday signs in with an enabled monday.com account. An e-mail address counts as
+// Monday signs in with an enabled monday.com account. An email address counts as
 // verified if monday.com has verified it.
 //
 // https://developer.monday.com/apps/docs/oauth

@@ -19,7 +19,7 @@ func naverEntry() Entry {
 }
 
 // Naver signs in with a Naver account. Ids are specific to the app. The content of a
-// profile is chosen when the app is registered. People can change their contact e-mail
+// profile is chosen when the app is registered. People can change their contact email
 // address without confirming it.
 //
 // https://developers.naver.com/docs/login/api/api.md

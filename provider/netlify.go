@@ -10,7 +10,7 @@ func netlifyEntry() Entry {
 	}
 }
 
-// Netlify signs in with a Netlify account. There are no scopes. The e-mail address is
+// Netlify signs in with a Netlify account. There are no scopes. The email address is
 // unverified.
 //
 // https://docs.netlify.com/api/get-started/

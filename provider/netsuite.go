@@ -25,7 +25,7 @@ func netSuiteEntry() Entry {
 // NetSuite signs in with an Oracle NetSuite account. NetSuite has no profile endpoint:
 // deploy a RESTlet that returns the result of runtime.getCurrentUser() and pass its
 // URL. accountID is written as NetSuite shows it, such as 1234567_SB1. If you trust its
-// e-mail addresses, set TrustEmail.
+// email addresses, set TrustEmail.
 //
 // https://docs.oracle.com/en/cloud/saas/netsuite/ns-online-help/chapter_157769826287.html
 func NetSuite(c authsvc.Client, accountID, restlet string) *authsvc.OAuth {

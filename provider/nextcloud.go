@@ -11,7 +11,7 @@ func nextcloudEntry() Entry {
 	}
 }
 
-// Nextcloud signs in with a Nextcloud server. The e-mail address is unverified: people
+// Nextcloud signs in with a Nextcloud server. The email address is unverified: people
 // may change it unless the administrator forbids that. There are no scopes.
 //
 // https://docs.nextcloud.com/server/latest/admin_manual/configuration_server/oauth2.html

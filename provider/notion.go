@@ -7,13 +7,13 @@ func notionEntry() Entry {
 		ID: "notion", Name: "Notion", Protocol: "oauth2", Email: EmailUnverified,
 		Docs: "https://developers.notion.com/docs/authorization",
 		Notes: []string{
-			"For the e-mail address, the integration needs the capability to read user information with e-mail addresses.",
+			"For the email address, the integration needs the capability to read user information with email addresses.",
 		},
 		New: plain(Notion),
 	}
 }
 
-// Notion signs in with a Notion account through a public integration. The e-mail
+// Notion signs in with a Notion account through a public integration. The email
 // address is provided only if the integration may read it. It is unverified.
 //
 // https://developers.notion.com/docs/authorization

@@ -19,7 +19,7 @@ func oneLoginEntry() Entry {
 }
 
 // OneLogin signs in with a OneLogin account. issuer is the base URL of the subdomain;
-// the issuer in ID tokens is below it. The company's administrator enters the e-mail
+// the issuer in ID tokens is below it. The company's administrator enters the email
 // addresses; if you trust all of them, set TrustEmail.
 //
 // https://developers.onelogin.com/openid-connect

@@ -10,7 +10,7 @@ func osuEntry() Entry {
 	}
 }
 
-// Osu signs in players with an osu! account. The profile has no e-mail address.
+// Osu signs in players with an osu! account. The profile has no email address.
 //
 // https://osu.ppy.sh/docs/index.html#authentication
 func Osu(c authsvc.Client) *authsvc.OAuth {

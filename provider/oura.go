@@ -11,7 +11,7 @@ func ouraEntry() Entry {
 }
 
 // Oura signs in with an Oura ring account through the API v2. The only name is the
-// e-mail address, which is unverified. People may deselect single scopes.
+// email address, which is unverified. People may deselect single scopes.
 //
 // https://cloud.ouraring.com/docs/authentication
 func Oura(c authsvc.Client) *authsvc.OAuth {

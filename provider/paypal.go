@@ -13,7 +13,7 @@ func payPalEntry() Entry {
 	}
 }
 
-// PayPal signs in with a PayPal account. The e-mail address is the primary one; it is
+// PayPal signs in with a PayPal account. The email address is the primary one; it is
 // verified if PayPal says that it is confirmed. For the sandbox, use the hosts sandbox.
 // and api-m.sandbox. in the three URLs.
 //

@@ -15,7 +15,7 @@ func pingIDEntry() Entry {
 }
 
 // PingID signs in with a PingOne environment. Its host has the top-level domain of its
-// region. Names and e-mail addresses come from its userinfo endpoint. Addresses count
+// region. Names and email addresses come from its userinfo endpoint. Addresses count
 // as unverified, since the administrator controls them; to trust the flag, set
 // Fields.EmailVerified to email_verified.
 //

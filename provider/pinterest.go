@@ -15,7 +15,7 @@ func pinterestEntry() Entry {
 
 // Pinterest signs in with a Pinterest account. The id is the number of the account;
 // NextAuth.js uses the user name, which can pass to another person. The profile has no
-// e-mail address.
+// email address.
 //
 // https://developers.pinterest.com/docs/getting-started/set-up-authentication-and-authorization/
 func Pinterest(c authsvc.Client) *authsvc.OAuth {

@@ -19,7 +19,7 @@ func pipedriveEntry() Entry {
 
 // Pipedrive signs in with a Pipedrive account. The profile is fetched from the
 // company's own host, which the token response names. The scopes are set in the app,
-// which needs at least base. The e-mail address is unverified.
+// which needs at least base. The email address is unverified.
 //
 // https://pipedrive.readme.io/docs/marketplace-oauth-authorization
 func Pipedrive(c authsvc.Client) *authsvc.OAuth {

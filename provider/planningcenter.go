@@ -12,7 +12,7 @@ func planningCenterEntry() Entry {
 
 // PlanningCenter signs in with a Planning Center account. The id is specific to a
 // person within one organization. Inactive people are refused. The profile has no
-// e-mail address: the API keeps addresses in separate resources.
+// email address: the API keeps addresses in separate resources.
 //
 // https://developer.planning.center/docs/#/overview/authentication
 func PlanningCenter(c authsvc.Client) *authsvc.OAuth {

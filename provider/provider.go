@@ -12,14 +12,14 @@ import (
 
 // An Entry describes one of the providers that All returns: the data to create it by
 // name from a configuration file, and the text for its documentation. The use of PKCE,
-// the scopes and the treatment of e-mail addresses are in the value that New returns.
+// the scopes and the treatment of email addresses are in the value that New returns.
 type Entry struct {
 	ID       string   // default id, part of routes and stored accounts
 	Name     string   // display name
 	Button   string   // the name on the button, after "Sign in with"; empty: Name
 	Aliases  []string // other ids that Lookup accepts
 	Protocol string   // oidc, oauth2, oauth1, openid2 or custom, the provider's own
-	Email    string   // whether e-mail addresses are verified: one of the Email constants
+	Email    string   // whether email addresses are verified: one of the Email constants
 	Docs     string   // URL where to register an application
 	Options  []Option // options besides client id and secret
 	NoSecret bool     // there is no client secret
@@ -30,7 +30,7 @@ type Entry struct {
 	New func(c authsvc.Client, options map[string]string) (authsvc.Provider, error)
 }
 
-// Whether a provider's e-mail addresses are verified. Linking accounts by e-mail
+// Whether a provider's email addresses are verified. Linking accounts by email
 // requires a verified address.
 const (
 	EmailClaim      = "claim"      // the provider says for each address whether it is verified
@@ -140,11 +140,11 @@ func plain[P authsvc.Provider](f func(authsvc.Client) P) func(authsvc.Client, ma
 // withoutSlash returns the URL of a server without trailing slashes.
 func withoutSlash(address string) string { return strings.TrimRight(address, "/") }
 
-// Notes for providers whose e-mail addresses count as verified only if the operator
+// Notes for providers whose email addresses count as verified only if the operator
 // says so.
 const (
 	noteVerifiedFlag = "To trust the server's claim, set profile.email_verified: email_verified."
-	noteTrustEmail   = "To treat every e-mail address as verified, set trust_email: true."
+	noteTrustEmail   = "To treat every email address as verified, set trust_email: true."
 )
 
 // issuerOption returns the option for providers where every customer has an issuer.

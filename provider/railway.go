@@ -10,7 +10,7 @@ func railwayEntry() Entry {
 	}
 }
 
-// Railway signs in with a Railway account. The e-mail address is unverified.
+// Railway signs in with a Railway account. The email address is unverified.
 //
 // https://docs.railway.com/integrations/oauth/login-and-tokens
 func Railway(c authsvc.Client) *authsvc.OAuth {

@@ -22,7 +22,7 @@ func redditEntry() Entry {
 	}
 }
 
-// Reddit signs in with a Reddit account. The profile has no e-mail address. Reddit
+// Reddit signs in with a Reddit account. The profile has no email address. Reddit
 // wants a User-Agent that names the app and a contact, and throttles others; if empty,
 // userAgent is web:CLIENT_ID:1.0. For a refresh token, add the authorization parameter
 // duration=permanent.

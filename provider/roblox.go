@@ -10,7 +10,7 @@ func robloxEntry() Entry {
 	}
 }
 
-// Roblox signs in players with a Roblox account. The profile has no e-mail address.
+// Roblox signs in players with a Roblox account. The profile has no email address.
 //
 // https://create.roblox.com/docs/cloud/auth/oauth2-overview
 func Roblox(c authsvc.Client) *authsvc.OAuth {

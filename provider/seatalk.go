@@ -11,7 +11,7 @@ func seaTalkEntry() Entry {
 }
 
 // SeaTalk signs in with a SeaTalk account. The access token is sent in the query. It is
-// not documented whether e-mail addresses are verified.
+// not documented whether email addresses are verified.
 //
 // https://open.seatalk.io/docs
 func SeaTalk(c authsvc.Client) *authsvc.OAuth {

@@ -32,7 +32,7 @@ func shopifyEntry() Entry {
 
 // Shopify signs in with a Shopify shop, SHOP.myshopify.com. apiVersion is the version of
 // the Admin API, such as 2026-07. Shopify releases one each quarter and retires it after
-// a year. The user is the shop, no matter which of its staff signs in. The e-mail
+// a year. The user is the shop, no matter which of its staff signs in. The email
 // address is the shop's contact address; it is unverified.
 //
 // https://shopify.dev/docs/apps/build/authentication-authorization

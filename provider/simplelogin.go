@@ -10,7 +10,7 @@ func simpleLoginEntry() Entry {
 	}
 }
 
-// SimpleLogin signs in with a SimpleLogin account. The e-mail address may be an alias
+// SimpleLogin signs in with a SimpleLogin account. The email address may be an alias
 // that the person created for this site.
 //
 // https://simplelogin.io/docs/siwsl/intro/

@@ -11,7 +11,7 @@ func snapchatEntry() Entry {
 }
 
 // Snapchat signs in with a Snapchat account. Ids are specific to the app. There is
-// usually no e-mail address; if there is one, it counts as verified.
+// usually no email address; if there is one, it counts as verified.
 //
 // https://developers.snap.com/snap-kit/login-kit/overview
 func Snapchat(c authsvc.Client) *authsvc.OAuth {

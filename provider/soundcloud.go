@@ -10,7 +10,7 @@ func soundCloudEntry() Entry {
 	}
 }
 
-// SoundCloud signs in with a SoundCloud account. The profile has no e-mail address.
+// SoundCloud signs in with a SoundCloud account. The profile has no email address.
 //
 // https://developers.soundcloud.com/docs/api/guide
 func SoundCloud(c authsvc.Client) *authsvc.OAuth {

@@ -14,7 +14,7 @@ func spotifyEntry() Entry {
 	}
 }
 
-// Spotify signs in with a Spotify account. Spotify says that it does not verify e-mail
+// Spotify signs in with a Spotify account. Spotify says that it does not verify email
 // addresses.
 //
 // https://developer.spotify.com/documentation/web-api/tutorials/code-flow

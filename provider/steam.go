@@ -23,7 +23,7 @@ func steamEntry() Entry {
 }
 
 // Steam signs in players through OpenID 2.0. The id is the 64-bit SteamID of the
-// verified identifier. The profile has no e-mail address. Name and picture need a Steam
+// verified identifier. The profile has no email address. Name and picture need a Steam
 // Web API call with the key in the query, as Steam requires.
 //
 // https://partner.steamgames.com/doc/features/auth

@@ -10,7 +10,7 @@ func stravaEntry() Entry {
 	}
 }
 
-// Strava signs in athletes with a Strava account. The profile has no e-mail address.
+// Strava signs in athletes with a Strava account. The profile has no email address.
 //
 // https://developers.strava.com/docs/authentication/
 func Strava(c authsvc.Client) *authsvc.OAuth {

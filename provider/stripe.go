@@ -24,7 +24,7 @@ func stripeEntry() Entry {
 // Stripe signs in with a Stripe account through Connect. The user is a business, no
 // matter which of its staff signs in. The client secret is the platform's secret API
 // key. To revoke tokens, use https://connect.stripe.com/oauth/deauthorize, which does
-// not follow RFC 7009. The e-mail address is unverified.
+// not follow RFC 7009. The email address is unverified.
 //
 // https://docs.stripe.com/connect/oauth-reference
 func Stripe(c authsvc.Client) *authsvc.OAuth {

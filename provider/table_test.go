@@ -90,7 +90,7 @@ func TestTable(t *testing.T) {
 		}
 		checkOther(t, e, p)
 		if !slices.Contains(trust, e.Email) || !slices.Contains([]string{"oidc", "oauth2", "oauth1", "openid2", "custom"}, e.Protocol) {
-			t.Errorf("%s: e-mail %q, protocol %q", e.ID, e.Email, e.Protocol)
+			t.Errorf("%s: email %q, protocol %q", e.ID, e.Email, e.Protocol)
 		}
 		if u, err := url.Parse(e.Docs); err != nil || u.Scheme != "https" || u.Host == "" {
 			t.Errorf("%s: docs %q", e.ID, e.Docs)

@@ -14,7 +14,7 @@ func threadsEntry() Entry {
 }
 
 // Threads signs in with a Threads account. The app has a separate id and secret for
-// Threads, besides its Meta ones. The profile has no e-mail address.
+// Threads, besides its Meta ones. The profile has no email address.
 //
 // https://developers.facebook.com/docs/threads/get-started/get-access-tokens-and-permissions
 func Threads(c authsvc.Client) *authsvc.OAuth {

@@ -15,7 +15,7 @@ func tikTokEntry() Entry {
 
 // TikTok signs in with a TikTok account. Ids are specific to the app. Fields other than
 // the requested ones need more scopes. is_verified is the badge of an account. The
-// profile has no e-mail address.
+// profile has no email address.
 //
 // https://developers.tiktok.com/doc/login-kit-web/
 func TikTok(c authsvc.Client) *authsvc.OAuth {

@@ -10,7 +10,7 @@ func todoistEntry() Entry {
 	}
 }
 
-// Todoist signs in with a Todoist account through the API v1. The e-mail address is
+// Todoist signs in with a Todoist account through the API v1. The email address is
 // unverified.
 //
 // https://developer.todoist.com/api/v1/

@@ -16,7 +16,7 @@ func traktEntry() Entry {
 
 // Trakt signs in with a Trakt account. The id is the UUID of the account; NextAuth.js
 // uses the slug, which follows the user name. Every call names the API version and the
-// client. The profile has no e-mail address.
+// client. The profile has no email address.
 //
 // https://trakt.docs.apiary.io/#reference/authentication-oauth
 func Trakt(c authsvc.Client) *authsvc.OAuth {

@@ -11,7 +11,7 @@ func tumblrEntry() Entry {
 }
 
 // Tumblr signs in with a Tumblr account. The id is the UUID of the primary blog, since
-// a user name can pass to another person. The profile has no e-mail address.
+// a user name can pass to another person. The profile has no email address.
 //
 // https://www.tumblr.com/docs/en/api/v2
 func Tumblr(c authsvc.Client) *authsvc.OAuth {

@@ -17,7 +17,7 @@ func twitterLegacyEntry() Entry {
 		Notes: []string{
 			"NextAuth.js v4 calls this provider twitter: to keep its accounts, write {id: twitter, type: twitter-legacy}.",
 			"The plan of the API determines whether the profile may be read; prefer twitter for new applications.",
-			"For the e-mail address, enable \"Request email from users\" in the app.",
+			"For the email address, enable \"Request email from users\" in the app.",
 		},
 		New: plain(TwitterLegacy),
 	}
@@ -25,7 +25,7 @@ func twitterLegacyEntry() Entry {
 
 // TwitterLegacy signs in with an X account through OAuth 1.0a, as NextAuth.js v4 does
 // under the id twitter. The id is id_str, because some JSON parsers round the number in
-// id. The e-mail address is provided only if it is confirmed and the app may request
+// id. The email address is provided only if it is confirmed and the app may request
 // it.
 //
 // https://docs.x.com/resources/fundamentals/authentication/oauth-1-0a/obtaining-user-access-tokens

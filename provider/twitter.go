@@ -7,13 +7,13 @@ func twitterEntry() Entry {
 		ID: "twitter", Name: "X (Twitter) OAuth 2.0", Button: "X", Aliases: []string{"x"}, Protocol: "oauth2", Email: EmailImplied,
 		Docs: "https://docs.x.com/resources/fundamentals/authentication/oauth-2-0/user-access-token",
 		Notes: []string{
-			"For the e-mail address, enable \"Request email from users\" in the app.",
+			"For the email address, enable \"Request email from users\" in the app.",
 		},
 		New: plain(Twitter),
 	}
 }
 
-// Twitter signs in with an X account through OAuth 2.0. The e-mail address needs the
+// Twitter signs in with an X account through OAuth 2.0. The email address needs the
 // scope users.email and the app's permission to request it. It is provided only if
 // confirmed. The profile's field verified is the badge of an account.
 //

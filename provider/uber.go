@@ -11,7 +11,7 @@ func uberEntry() Entry {
 }
 
 // Uber signs in with an Uber account. The id is specific to the app. mobile_verified is
-// about the phone; the e-mail address is unverified.
+// about the phone; the email address is unverified.
 //
 // https://developer.uber.com/docs/consumer-identity/guides/authorization-code-flow
 func Uber(c authsvc.Client) *authsvc.OAuth {

@@ -14,7 +14,7 @@ func unitedEffectsEntry() Entry {
 	}
 }
 
-// UnitedEffects signs in with a United Effects auth group. Names and e-mail addresses
+// UnitedEffects signs in with a United Effects auth group. Names and email addresses
 // come from its userinfo endpoint. Addresses count as unverified, since the
 // administrator controls them; to trust the flag, set Fields.EmailVerified to
 // email_verified.

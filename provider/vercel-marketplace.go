@@ -14,7 +14,7 @@ func vercelMarketplaceEntry() Entry {
 }
 
 // VercelMarketplace signs in people who open an integration from Vercel's marketplace.
-// It is not documented whether e-mail addresses are verified.
+// It is not documented whether email addresses are verified.
 //
 // https://vercel.com/docs/integrations/marketplace-api
 func VercelMarketplace(c authsvc.Client) *authsvc.OAuth {

@@ -17,7 +17,7 @@ func vippsEntry() Entry {
 	}
 }
 
-// Vipps signs in with a Vipps MobilePay account. Names and e-mail addresses come from
+// Vipps signs in with a Vipps MobilePay account. Names and email addresses come from
 // its userinfo endpoint. If issuer is empty, it is the production issuer. For the test
 // environment, it is https://apitest.vipps.no/access-management-1.0/access/.
 //

@@ -23,7 +23,7 @@ func vkEntry() Entry {
 }
 
 // VK signs in with VK ID. Apps of the former service at oauth.vk.com do not work with
-// it. The e-mail address is unverified; the flag verified is the badge of a page.
+// it. The email address is unverified; the flag verified is the badge of a page.
 //
 // https://id.vk.com/about/business/go/docs/ru/vkid/latest/vk-id/connection/api-integration/api-description
 func VK(c authsvc.Client) *authsvc.OAuth {

@@ -18,7 +18,7 @@ func webexEntry() Entry {
 }
 
 // Webex signs in with a Cisco Webex account. If apiBaseURL is empty, it is
-// https://webexapis.com/v1; the government cloud has another one. The e-mail address is
+// https://webexapis.com/v1; the government cloud has another one. The email address is
 // unverified.
 //
 // https://developer.webex.com/docs/login-with-webex

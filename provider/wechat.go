@@ -25,7 +25,7 @@ func weChatEntry() Entry {
 
 // WeChat signs in with a WeChat account. platform is website, the default, for a code
 // to scan, or official_account inside the WeChat app. The id (unionid) is the same in
-// all apps of one Open Platform account. The profile has no e-mail address.
+// all apps of one Open Platform account. The profile has no email address.
 //
 // https://developers.weixin.qq.com/doc/oplatform/en/Website_App/WeChat_Login/Wechat_Login.html
 func WeChat(c authsvc.Client, platform string) *authsvc.OAuth {

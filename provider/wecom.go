@@ -20,7 +20,7 @@ func weComEntry() Entry {
 		},
 		Notes: []string{
 			"The client id is the id of the company (CorpID), the client secret is the secret of the app.",
-			"The directory withholds e-mail addresses and pictures from apps created since June 2022.",
+			"The directory withholds email addresses and pictures from apps created since June 2022.",
 			"The API works only from the trusted IP addresses that the admin console lists.",
 			noteTrustEmail,
 		},
@@ -31,7 +31,7 @@ func weComEntry() Entry {
 // WeCom signs in members of one company through the company's own app. The client id is
 // the company's id (CorpID), the client secret is the app's, and agentID is the app's
 // number. The API's access token belongs to the app, not to the person: it is used for
-// the calls and not stored. If you trust the e-mail addresses in the directory, set
+// the calls and not stored. If you trust the email addresses in the directory, set
 // TrustEmail.
 //
 // https://developer.work.weixin.qq.com/document/path/98152

@@ -7,13 +7,13 @@ func wikimediaEntry() Entry {
 		ID: "wikimedia", Name: "Wikimedia", Protocol: "oauth2", Email: EmailClaim,
 		Docs: "https://www.mediawiki.org/wiki/OAuth/For_Developers",
 		Notes: []string{
-			"If you need the e-mail address, register the consumer with access to it.",
+			"If you need the email address, register the consumer with access to it.",
 		},
 		New: plain(Wikimedia),
 	}
 }
 
-// Wikimedia signs in with an account of Wikipedia and its sister projects. The e-mail
+// Wikimedia signs in with an account of Wikipedia and its sister projects. The email
 // address is provided only if the consumer was registered to see it. The grants are set
 // at registration, so no scope is sent.
 //

@@ -19,7 +19,7 @@ func workOSEntry() Entry {
 }
 
 // WorkOS signs in through WorkOS SSO. params names a connection, an organization or a
-// provider such as GoogleOAuth. The client secret is the API key. E-mail addresses come
+// provider such as GoogleOAuth. The client secret is the API key. Email addresses come
 // from the customer's identity provider; if you trust it, set TrustEmail.
 //
 // https://workos.com/docs/reference/sso

@@ -10,7 +10,7 @@ func xeroEntry() Entry {
 	}
 }
 
-// Xero signs in with a Xero account. Xero says that it verifies e-mail addresses, but
+// Xero signs in with a Xero account. Xero says that it verifies email addresses, but
 // its tokens have no claim about it.
 //
 // https://developer.xero.com/documentation/oauth2/sign-in

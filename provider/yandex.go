@@ -14,7 +14,7 @@ func yandexEntry() Entry {
 	}
 }
 
-// Yandex signs in with a Yandex ID. The e-mail address may belong to another service
+// Yandex signs in with a Yandex ID. The email address may belong to another service
 // and is unverified.
 //
 // https://yandex.com/dev/id/doc/en/codes/code-url

@@ -11,7 +11,7 @@ func zitadelEntry() Entry {
 	}
 }
 
-// Zitadel signs in with a ZITADEL instance. Names and e-mail addresses come from its
+// Zitadel signs in with a ZITADEL instance. Names and email addresses come from its
 // userinfo endpoint. For an application without a secret, set AuthMethod to none.
 //
 // https://zitadel.com/docs/apis/openidoauth/endpoints

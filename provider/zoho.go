@@ -46,7 +46,7 @@ func zohoEntry() Entry {
 // People of another data centre can sign in too if the client is enabled there with the
 // same secret. Their codes are redeemed, and their tokens refreshed and revoked, at
 // that data centre; the account stores it as session_state. Each data centre has its
-// own users: ids are ZUID in us and REGION:ZUID elsewhere. The e-mail address is
+// own users: ids are ZUID in us and REGION:ZUID elsewhere. The email address is
 // unverified.
 //
 // https://www.zoho.com/accounts/protocol/oauth/sign-in-using-zoho.html

@@ -19,7 +19,7 @@ func zoomEntry() Entry {
 }
 
 // Zoom signs in with a Zoom account. The scopes are set in the app, which needs
-// user:read:user. An e-mail address counts as verified if Zoom has verified it. For the
+// user:read:user. An email address counts as verified if Zoom has verified it. For the
 // government cloud, replace zoom.us with zoomgov.com in the URLs.
 //
 // https://developers.zoom.us/docs/integrations/oauth/

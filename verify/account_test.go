@@ -26,7 +26,7 @@ var accountChecks = checks{
 	"07": {title: "identity of another user", run: account07},
 	"08": {title: "unexpired session (pre-hijack)", run: account08, except: map[string]string{modeV4: accountProof, modeV5: accountProof}},
 	"09": {title: "Trojan identifier", run: account09, except: map[string]string{modeV4: accountProof, modeV5: accountProof}},
-	"10": {title: "unexpired e-mail change", run: account10},
+	"10": {title: "unexpired email change", run: account10},
 	"11": {title: "non-verifying provider", run: account11},
 	"12": {title: "dangerous linking default", run: account12},
 	"13": {title: "address change at the provider", run: account13},

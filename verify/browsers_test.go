@@ -20,7 +20,7 @@ var inBrowser = map[string]browserCheck{
 	"cookies-19": {title: "form_post without Lax cookies", run: formPosts},
 
 	"csrf-13": {title: "unusual origins", run: oddOrigins},
-	"csrf-15": {title: "login CSRF by e-mail form", run: forgedMail},
+	"csrf-15": {title: "login CSRF by email form", run: forgedMail},
 	"csrf-16": {title: "session swapping", run: sessionSwap},
 	"csrf-17": {title: "forced account linking", run: forcedLink},
 	"csrf-18": {title: "forced sign-out", run: forcedSignOut},

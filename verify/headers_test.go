@@ -323,7 +323,7 @@ func headers07(t *T) {
 }
 
 // headers09 checks that the sign-in page reads from the query only an error code, an
-// allowed callbackUrl and, as in NextAuth.js, an e-mail address for the field.
+// allowed callbackUrl and, as in NextAuth.js, an email address for the field.
 func headers09(t *T) {
 	w := t.Enter(nil)
 	b := w.Browser()

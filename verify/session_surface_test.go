@@ -75,7 +75,7 @@ func session17(t *T) {
 				}
 			}
 			if took := greedy && strategy == "jwt"; (is.Token()["role"] == "admin") != took || (is.Email == "x@y.test") != took {
-				t.Errorf("callback %v: role %v, e-mail %s", greedy, is.Token()["role"], is.Email)
+				t.Errorf("callback %v: role %v, email %s", greedy, is.Token()["role"], is.Email)
 			}
 			if d := is.Expires.Sub(was.Expires); d < 0 || d > time.Minute {
 				t.Errorf("expired %v, expires %v", expires, is.Expires)

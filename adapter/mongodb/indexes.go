@@ -198,7 +198,7 @@ func (i index) probe(ctx context.Context) error {
 	for range 2 {
 		_, err := i.collection.InsertOne(ctx, by("_id", bson.NewObjectID()))
 		if isDuplicate(err) {
-			return errors.New("the server has no partial indexes, and accepts only one user without e-mail")
+			return errors.New("the server has no partial indexes, and accepts only one user without email")
 		}
 		if err != nil {
 			return err

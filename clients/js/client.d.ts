@@ -110,7 +110,7 @@ export interface SubmitCodeOptions {
   callbackUrl?: string;
   /** false: stay on this page. */
   redirect?: boolean;
-  /** The id of the e-mail provider. Default: `email`. */
+  /** The id of the email provider. Default: `email`. */
   provider?: string;
 }
 

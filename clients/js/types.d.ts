@@ -993,7 +993,7 @@ export interface components {
              * @constant
              */
             json?: "true";
-            /** @description The address, for the e-mail provider. */
+            /** @description The address, for the email provider. */
             email?: string;
             /**
              * @description Adds the account of the provider to the signed-in user.
@@ -1904,7 +1904,7 @@ export interface components {
         CSRFRefused: "true";
         /** @description The person is signed in but must sign in again. */
         Again: "true";
-        /** @description The initial value of the e-mail field. */
+        /** @description The initial value of the email field. */
         TypedEmail: string;
         /** @description Languages for the page, preferred to Accept-Language. */
         UILocales: string;
@@ -2125,7 +2125,7 @@ export interface operations {
                 csrf?: components["parameters"]["CSRFRefused"];
                 /** @description The person is signed in but must sign in again. */
                 again?: components["parameters"]["Again"];
-                /** @description The initial value of the e-mail field. */
+                /** @description The initial value of the email field. */
                 email?: components["parameters"]["TypedEmail"];
                 /** @description Languages for the page, preferred to Accept-Language. */
                 ui_locales?: components["parameters"]["UILocales"];
@@ -3151,7 +3151,7 @@ export interface operations {
     verifyRequestPage: {
         parameters: {
             query?: {
-                /** @description The id of the e-mail provider. */
+                /** @description The id of the email provider. */
                 provider?: string;
                 /** @description As in NextAuth.js. */
                 type?: "email";

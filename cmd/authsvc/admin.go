@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"os"
 	"runtime"
+	"strconv"
 	"strings"
 	"time"
 
@@ -114,7 +115,20 @@ func (srv *server) metrics() []byte {
 
 // writeStats writes the engine's counts.
 func writeStats(t *metrics.Text, s authsvc.Stats) {
-	var decisions, open, closed, issued, ages []metrics.Sample
+	var decisions, open, closed, issued, ages, requests, signIns, events []metrics.Sample
+	for k, n := range s.Requests {
+		requests = append(requests, metrics.Sample{Labels: []string{k.Route, k.Method, strconv.Itoa(k.Status)}, Value: float64(n)})
+	}
+	for provider, counts := range s.SignIns {
+		for outcome, n := range counts {
+			signIns = append(signIns, metrics.Sample{Labels: []string{provider, string(outcome)}, Value: float64(n)})
+		}
+	}
+	for outcome, counts := range s.AuditEvents {
+		for event, n := range counts {
+			events = append(events, metrics.Sample{Labels: []string{event, string(outcome)}, Value: float64(n)})
+		}
+	}
 	for host, g := range s.Gate {
 		for d, n := range g.Decisions {
 			decisions = append(decisions, metrics.Sample{Labels: []string{host, string(d)}, Value: float64(n)})
@@ -132,9 +146,12 @@ func writeStats(t *metrics.Text, s authsvc.Stats) {
 	for alg, age := range s.SigningKeyAge {
 		ages = append(ages, metrics.Sample{Labels: []string{string(alg)}, Value: age.Seconds()})
 	}
+	t.Family("authsvc_audit_events_total", metrics.Counter, "Audit events, including repeated refusals that were not recorded.", []string{"event", "outcome"}, events...)
 	t.Family("authsvc_gate_decisions_total", metrics.Counter, "Requests for programs behind the gate, by decision.", []string{"host", "decision"}, decisions...)
 	t.Family("authsvc_gate_open_streams", metrics.Gauge, "Requests that the gate let pass and that are in progress.", []string{"host"}, open...)
 	t.Family("authsvc_gate_streams_closed_total", metrics.Counter, "Requests that the gate ended while they were in progress.", []string{"host", "reason"}, closed...)
+	t.Family("authsvc_http_requests_total", metrics.Counter, "Answered requests.", []string{"route", "method", "code"}, requests...)
+	t.Family("authsvc_sign_ins_total", metrics.Counter, "Results of sign-ins.", []string{"provider", "outcome"}, signIns...)
 	t.Family("authsvc_signing_key_age_seconds", metrics.Gauge, "How long the current signing key has been signing.", []string{"alg"}, ages...)
 	t.Family("authsvc_tokens_issued_total", metrics.Counter, "Tokens issued.", []string{"audience"}, issued...)
 }

@@ -85,6 +85,15 @@ func commandOf(err error) string {
 	return "authsvc"
 }
 
+// parseProblem returns the text of an error of parse. Many programs call --listen
+// --port, for which the parser would propose another flag.
+func parseProblem(err error) string {
+	if strings.HasPrefix(err.Error(), "unknown flag --port") {
+		return "unknown flag --port; the port is part of --listen, such as --listen localhost:3000"
+	}
+	return err.Error()
+}
+
 // neverAsks is part of commands that change something without asking. They accept --yes
 // too, so that scripts need not know which commands ask.
 type neverAsks struct {

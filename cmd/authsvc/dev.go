@@ -152,6 +152,11 @@ func (c *devCommand) startProvider(s *config.Settings) (*devidp.Server, error) {
 		return nil, fmt.Errorf("dev listens on loopback only, and listen is %s: %v; add --listen localhost:%d, or use `authsvc serve`",
 			s.Listen, devidp.ErrPublicURL, number)
 	}
-	at := net.JoinHostPort("127.0.0.1", strconv.Itoa(dev.ProviderPort(number, s.Engine.URL)))
-	return devidp.Start(&s.Engine, devidp.Options{Addr: at, Dir: c.Dir})
+	at := dev.ProviderPort(number, s.Engine.URL)
+	started, err := devidp.Start(&s.Engine, devidp.Options{Addr: net.JoinHostPort("127.0.0.1", strconv.Itoa(at)), Dir: c.Dir})
+	var op *net.OpError
+	if errors.As(err, &op) && op.Op == "listen" {
+		return nil, dev.PortTaken(at, op, host, number)
+	}
+	return started, err
 }

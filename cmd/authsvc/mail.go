@@ -13,7 +13,7 @@ import (
 	"authsvc/mail"
 )
 
-// configureMail sets the Send function and the templates of each e-mail provider. It
+// configureMail sets the Send function and the templates of each email provider. It
 // does not connect to a server.
 func configureMail(s *config.Settings) error {
 	templates, mistakes := mailTemplates(s)

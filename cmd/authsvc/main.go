@@ -65,7 +65,7 @@ func run(ctx context.Context, args, environ []string, stdin io.Reader, stdout, s
 	setRedisLogger(newLogger(stderr, config.Log{})) // serve replaces it
 	chosen, file, devDir, err := parse(args, stdout, stderr)
 	if err != nil {
-		fmt.Fprintf(stderr, "authsvc: %v; see %s --help\n", err, commandOf(err))
+		fmt.Fprintf(stderr, "authsvc: %s; see %s --help\n", parseProblem(err), commandOf(err))
 		return exitUsage
 	}
 	p := &program{ctx: ctx, env: parseEnviron(environ), configPath: file, command: chosenCommand(chosen), stdin: stdin, stdout: stdout, stderr: stderr}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"strings"
@@ -19,8 +20,11 @@ type migrateReseal struct {
 func (c migrateReseal) Run(p *program) error {
 	return p.withPeople(func(p *people) error {
 		r, err := p.engine.Reseal(p.ctx, c.DryRun, progressOf(p.stderr))
-		verb := map[bool]string{true: "would reseal", false: "resealed"}[c.DryRun]
-		fmt.Fprintf(p.stdout, "%s %s, of %s\n", verb, sealedText(r), plural(r.Users, "user", "users"))
+		verb := map[bool]string{true: "would reseal ", false: "resealed "}[c.DryRun]
+		if r.Stale() == 0 {
+			verb = "nothing to reseal"
+		}
+		fmt.Fprintf(p.stdout, "%s%s; read the records of %s\n", verb, sealedText(r), plural(r.Users, "user", "users"))
 		if err != nil {
 			return err
 		}
@@ -32,9 +36,15 @@ func (c migrateReseal) Run(p *program) error {
 	})
 }
 
-// sealedText lists what later secrets sealed.
+// sealedText lists what later secrets sealed, "" if that is nothing.
 func sealedText(r engine.Resealed) string {
-	parts := []string{"the tokens of " + plural(r.Accounts, "account", "accounts"), plural(r.Credentials, "credential", "credentials")}
+	var parts []string
+	if r.Accounts > 0 {
+		parts = append(parts, "the tokens of "+plural(r.Accounts, "account", "accounts"))
+	}
+	if r.Credentials > 0 {
+		parts = append(parts, plural(r.Credentials, "credential", "credentials"))
+	}
 	if r.SigningKeys {
 		parts = append(parts, "the signing keys")
 	}
@@ -85,7 +95,7 @@ func progressOf(w io.Writer) func(engine.Resealed) error {
 		if !due() {
 			return nil
 		}
-		_, err := fmt.Fprintf(w, "%s so far: %s\n", plural(r.Users, "user", "users"), sealedText(r))
+		_, err := fmt.Fprintf(w, "%s so far: %s\n", plural(r.Users, "user", "users"), cmp.Or(sealedText(r), "nothing"))
 		return err
 	}
 }

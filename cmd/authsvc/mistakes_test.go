@@ -194,23 +194,27 @@ func badLines() []badLine {
 			"- {id: plain, type: oauth2, client_id: a, client_secret: b, authorization_url: https://a.example/a, token_url: https://a.example/t, userinfo_url: https://a.example/u}", []string{
 				"providers[3].client_id needs the environment variable NOWHERE, which is not set; set it, or write the value here",
 				"providers[3].userinfo_url is missing; the profile comes from there, except with OpenID Connect (type: oidc) (or set AUTHSVC_PLAIN_USERINFO_URL)",
-				"providers[3].token_url is refused: ",
-				"providers[3].authorization_url is refused: required without issuer; write the address that the provider documents (or set AUTHSVC_PLAIN_AUTHORIZATION_URL)",
+				"providers[3].token_url must begin with https:// and the name of a host; write the whole address; http:// is accepted only for this machine (or set AUTHSVC_PLAIN_TOKEN_URL)",
+				"providers[3].authorization_url is missing, and there is no issuer to discover it from; write the address that the provider documents (or set AUTHSVC_PLAIN_AUTHORIZATION_URL)",
 				`providers[3].auth_method is refused: "magic" is not supported; use client_secret_basic, client_secret_post, private_key_jwt or none`}},
+		{"- {id: bare, type: oidc, client_id: a, client_secret: b, issuer: id.bare.example, auth_method: magic}",
+			"- {id: bare, type: oidc, client_id: a, client_secret: b, issuer: https://id.bare.example}", []string{
+				"providers[4].issuer must begin with https:// and the name of a host; write the whole address; http:// is accepted only for this machine",
+				`providers[4].auth_method is refused: "magic" is not supported; use client_secret_basic, client_secret_post, private_key_jwt or none`}},
 		{"- {id: mail, type: email, server: \"smtp://u:hunter2@mail.example.com:99999\", from: nobody, max_age: 1s}",
 			"- {id: mail, type: email, server: \"smtp://mail.example.com:587\", from: a@example.com}", []string{
-				"providers[4].server cannot be used: mail: the URL's port is not a number from 1 to 65535; write smtp://user:password@host:587, the password percent-encoded",
-				"providers[4].max_age is out of range; use 1m to 24h; 10m is the default",
-				`providers[4].from must be an email address; write "Acme <no-reply@example.com>"`}},
-		{"- steam", "- {id: steam, api_key: a}", []string{"providers[5] is one value, not a mapping; write {id: github, client_id: …, client_secret: …}"}},
-		{"- {id: x, type: credentials}", "- {id: gitlab, client_id: a, client_secret: b}", []string{"providers[6].hook is missing; name the hook that checks the fields: hook: {url: https://app.example.com/credentials, secret: whsec_…}"}},
+				"providers[5].server cannot be used: mail: the URL's port is not a number from 1 to 65535; write smtp://user:password@host:587, the password percent-encoded",
+				"providers[5].max_age is out of range; use 1m to 24h; 10m is the default",
+				`providers[5].from must be an email address; write "Acme <no-reply@example.com>"`}},
+		{"- steam", "- {id: steam, api_key: a}", []string{"providers[6] is one value, not a mapping; write {id: github, client_id: …, client_secret: …}"}},
+		{"- {id: x, type: credentials}", "- {id: gitlab, client_id: a, client_secret: b}", []string{"providers[7].hook is missing; name the hook that checks the fields: hook: {url: https://app.example.com/credentials, secret: whsec_…}"}},
 		{"- {id: acme, type: oidc, client_id: a, client_secret: b, issuer: https://id.acme.example}",
-			"- {id: acme2, type: oidc, client_id: a, client_secret: b, issuer: https://id.acme.example}", []string{`providers[7].id "acme" is given twice; give each provider an id of its own`}},
+			"- {id: acme2, type: oidc, client_id: a, client_secret: b, issuer: https://id.acme.example}", []string{`providers[8].id "acme" is given twice; give each provider an id of its own`}},
 		{"- {id: githb, client_id: a}", "- {id: github, client_id: a, client_secret: b}", []string{
-			`providers[8] "githb" is not a provider of this version; did you mean `,
-			"providers[8].client_secret is missing; " + register + ", or set auth_method: none for a public client (or set AUTHSVC_GITHUB_SECRET)"}},
+			`providers[9] "githb" is not a provider of this version; did you mean `,
+			"providers[9].client_secret is missing; " + register + ", or set auth_method: none for a public client (or set AUTHSVC_GITHUB_SECRET)"}},
 		{"- {id: discord, client_id: \"…\", client_secret: b}", "- {id: discord, client_id: a, client_secret: b}", []string{
-			"providers[9].client_id is still the placeholder from the documentation; write your own value"}},
+			"providers[10].client_id is still the placeholder from the documentation; write your own value"}},
 	}
 }
 

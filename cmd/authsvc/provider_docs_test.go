@@ -17,7 +17,7 @@ func TestProviderPages(t *testing.T) {
 	dir := filepath.Join("..", "..", "docs", "providers")
 	want := map[string]string{}
 	var index strings.Builder
-	index.WriteString("# Identity providers\n\nGenerated from the table of package `provider`. `authsvc providers` prints the table. `authsvc check` prints the callback URLs to register, and whether discovery answers. To use a service that is not listed, set `type: oidc`, `oauth2` or `oauth1`: see [configuration](../configuration.md).\n\nAccounts are linked by address only if the address is verified. The column E-mail says when it is:\n\n" + emailLegend() + "\n| Id | Name | Protocol | E-mail |\n|---|---|---|---|\n")
+	index.WriteString("# Identity providers\n\nGenerated from the table of package `provider`. `authsvc providers` prints the table. `authsvc check` prints the callback URLs to register, and whether discovery answers. To use a service that is not listed, set `type: oidc`, `oauth2` or `oauth1`: see [configuration](../configuration.md).\n\nAccounts are linked by address only if the address is verified. The column Email says when it is:\n\n" + emailLegend() + "\n| Id | Name | Protocol | Email |\n|---|---|---|---|\n")
 	for _, e := range provider.All() {
 		l, err := describeProvider(e)
 		if err != nil {
@@ -40,13 +40,19 @@ func TestProviderPages(t *testing.T) {
 	}
 	const command = "go test ./cmd/authsvc -run TestProviderPages -update"
 	for name, text := range want {
-		if have, err := os.ReadFile(filepath.Join(dir, name)); err != nil || string(have) != text {
-			t.Errorf("docs/providers/%s is stale (%v); run %s", name, err, command)
+		switch have, err := os.ReadFile(filepath.Join(dir, name)); {
+		case err != nil:
+			t.Errorf("%v; run %s", err, command)
+		case string(have) != text:
+			t.Errorf("docs/providers/%s is stale; run %s", name, command)
 		}
 	}
 	have, err := os.ReadDir(dir)
-	if err != nil || len(have) != len(want) {
-		t.Errorf("docs/providers has %d pages for %d providers (%v); run %s", len(have), len(want), err, command)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(have) != len(want) {
+		t.Errorf("docs/providers has %d pages, want %d; run %s", len(have), len(want), command)
 	}
 }
 
@@ -61,7 +67,7 @@ func firstError(errs ...error) error {
 
 var protocolNames = map[string]string{"oidc": "OpenID Connect", "oauth2": "OAuth 2.0", "oauth1": "OAuth 1.0a", "openid2": "OpenID 2.0", "custom": "Custom protocol"}
 
-// emailDocs say how far an e-mail address from a provider can be trusted.
+// emailDocs say how far an email address from a provider can be trusted.
 var emailDocs = map[string]string{
 	provider.EmailClaim:      "The provider says whether each address is verified; an address counts as verified only if the provider says so.",
 	provider.EmailFiltered:   "Only the verified primary address is used; without one, the user has no address.",
@@ -130,7 +136,7 @@ func providerPage(l listedProvider) string {
 	if l.Protocol == "oidc" || l.Protocol == "oauth2" {
 		fmt.Fprintf(&b, "- PKCE: %s.\n", map[bool]string{true: "yes", false: "no, the provider does not support it"}[l.PKCE])
 	}
-	fmt.Fprintf(&b, "- E-mail: %s\n", emailDocs[l.Email])
+	fmt.Fprintf(&b, "- Email: %s\n", emailDocs[l.Email])
 	for _, note := range l.Notes {
 		fmt.Fprintf(&b, "- %s\n", note)
 	}

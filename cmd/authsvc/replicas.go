@@ -24,6 +24,7 @@ const (
 	metaSince         = "secret-since:" // + keyID: when a replica first had it, in milliseconds since 1970
 	heartbeatInterval = time.Minute
 	replicaTTL        = 3 * heartbeatInterval // then the replica counts as gone
+	heartbeatGrace    = 5 * time.Second
 	heartbeatTimeout  = 2 * time.Second
 	heartbeatLease    = 2 * heartbeatTimeout // then another replica may write
 	leaseRetryDelay   = 20 * time.Millisecond
@@ -128,14 +129,15 @@ func liveReplicas(ctx context.Context, a authsvc.Adapter, now time.Time) (all []
 
 // A rotation compares the secrets of the replicas with this configuration.
 type rotation struct {
+	now      time.Time
 	keys     []string
 	replicas []replica
 	newest   string // the ID of the latest secret that a replica has; "" if unknown
 }
 
 func loadRotation(ctx context.Context, a authsvc.Adapter, secrets []string) (r rotation, err error) {
-	r.keys = keyIDs(secrets)
-	if r.replicas, err = liveReplicas(ctx, a, time.Now()); err != nil {
+	r.now, r.keys = time.Now(), keyIDs(secrets)
+	if r.replicas, err = liveReplicas(ctx, a, r.now); err != nil {
 		return r, err
 	}
 	latest := ""
@@ -169,8 +171,39 @@ func (r *rotation) countHolding(key string) int {
 }
 
 // step returns the progress of the rotation, or "" if there are no replicas. It returns
-// an error for a state that would sign users out.
+// an error for a state that would sign users out. If a replica has missed a heartbeat,
+// the result says so: it may have crashed, or its record may come from a backup.
 func (r *rotation) step() (string, error) {
+	text, err := r.judge()
+	late := r.late()
+	switch {
+	case late == "":
+	case err != nil:
+		err = fmt.Errorf("%w; %s", err, late)
+	case text != "":
+		text += "; " + late
+	}
+	return text, err
+}
+
+// late names the replicas that have missed a heartbeat, and may not run any more.
+func (r *rotation) late() string {
+	var oldest time.Duration
+	n := 0
+	for _, one := range r.replicas {
+		if age := r.now.Sub(time.Unix(one.HeartbeatAt, 0)); age > heartbeatInterval+heartbeatGrace {
+			oldest = max(oldest, age)
+			n++
+		}
+	}
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%s may be gone: last heard of %.0f s ago, and not counted after %.0f s", replicasText(n), oldest.Seconds(), replicaTTL.Seconds())
+}
+
+// judge is step without regard to missed heartbeats.
+func (r *rotation) judge() (string, error) {
 	n := len(r.replicas)
 	if n == 0 {
 		return "", nil

@@ -67,6 +67,37 @@ func TestRotationStep(t *testing.T) {
 	}
 }
 
+// TestLateReplicas: check says that a replica may be gone once it has missed a
+// heartbeat, as one whose record comes from a backup, and not before.
+func TestLateReplicas(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		ages []time.Duration
+		want string
+	}{
+		"in time":      {[]time.Duration{0, heartbeatInterval}, "the newest secret comes first at all 2 replicas"},
+		"one is late":  {[]time.Duration{0, 2 * heartbeatInterval}, "; 1 replica may be gone: last heard of 120 s ago, and not counted after 180 s"},
+		"both":         {[]time.Duration{90 * time.Second, 70 * time.Second}, "; 2 replicas may be gone: last heard of 90 s ago, and not counted after 180 s"},
+		"with a fault": {[]time.Duration{0, -1, 100 * time.Second}, "seals under a secret that is not known to 1 of 3 replicas, so its sessions are refused there: append it to every list; 1 replica may be gone: last heard of 100 s ago, and not counted after 180 s"},
+	} {
+		r := rotation{now: time.Unix(1e9, 0), keys: []string{"b", "a"}, newest: "b"}
+		for _, age := range c.ages {
+			one := replica{HeartbeatAt: r.now.Add(-age).Unix(), Keys: []string{"b", "a"}}
+			if age < 0 {
+				one = replica{HeartbeatAt: r.now.Unix(), Keys: []string{"a"}}
+			}
+			r.replicas = append(r.replicas, one)
+		}
+		text, err := r.step()
+		if err != nil {
+			text = err.Error()
+		}
+		if late := strings.Contains(text, "may be gone"); !strings.Contains(text, c.want) || late != strings.Contains(c.want, "may be gone") {
+			t.Errorf("%s: %q", name, text)
+		}
+	}
+}
+
 // TestConcurrentHeartbeats: afterwards, the records of all replicas are stored.
 func TestConcurrentHeartbeats(t *testing.T) {
 	t.Parallel()

@@ -18,7 +18,7 @@ type tokensCommand struct {
 type (
 	tokensCreate struct {
 		neverAsks
-		Who      string   `arg:"" help:"The id of the user, or the e-mail address."`
+		Who      string   `arg:"" help:"The id of the user, or the email address."`
 		Name     string   `required:"" help:"What it is for, in up to 64 characters."`
 		Audience []string `placeholder:"ID" sep:"none" help:"An entry of tokens.audiences for which it gets tokens; may be repeated."`
 		Host     []string `placeholder:"ORIGIN" sep:"none" help:"A host that it may reach, such as https://grafana.example.com; may be repeated."`
@@ -26,7 +26,7 @@ type (
 		JSON     bool     `name:"json" help:"Print the token and its purpose as one JSON object."`
 	}
 	tokensList struct {
-		Who  string `arg:"" help:"The id of the user, or the e-mail address."`
+		Who  string `arg:"" help:"The id of the user, or the email address."`
 		JSON bool   `name:"json" help:"One JSON object a line."`
 	}
 	tokensRevoke struct {

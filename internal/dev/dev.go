@@ -194,15 +194,6 @@ func ReadURLs(dir, name string) (url, issuer string, err error) {
 	return lines[0], lines[1], nil
 }
 
-// ProviderPort returns the port of the identity provider: service+1 or, if url has that
-// port, service+2, because another server then listens on service+1.
-func ProviderPort(service int, url string) int {
-	if u, err := neturl.Parse(url); err == nil && u.Port() == strconv.Itoa(service+1) {
-		return service + 2
-	}
-	return service + 1
-}
-
 // setAddresses sets the URLs of the pages as the browser sees them.
 func (w *world) setAddresses() error {
 	w.local = "http://" + net.JoinHostPort(w.Host, strconv.Itoa(w.Port))
@@ -336,7 +327,7 @@ func (w *world) serve(ctx context.Context, host string, port int, h http.Handler
 	var lc net.ListenConfig
 	ln, err := lc.Listen(ctx, "tcp", net.JoinHostPort(host, strconv.Itoa(port)))
 	if err != nil {
-		return fmt.Errorf("port %d is not free (%w); stop the program that uses it, or choose another: authsvc dev --listen %s:%d", port, err, w.Host, w.Port+10)
+		return PortTaken(port, err, w.Host, w.Port)
 	}
 	s := &http.Server{Handler: h, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 15 * time.Second,
 		WriteTimeout: 60 * time.Second, IdleTimeout: time.Minute, MaxHeaderBytes: 32 << 10,

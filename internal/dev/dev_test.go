@@ -237,6 +237,10 @@ func TestDevRefuses(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "not free") || !strings.Contains(err.Error(), "--listen") {
 		t.Errorf("a port that is taken: %v", err)
 	}
+	err = dev.Run(t.Context(), dev.Options{Dir: t.TempDir(), Host: "localhost", Port: port - 1, Out: io.Discard, Log: slog.New(slog.DiscardHandler)})
+	if want := fmt.Sprintf("port %d, of dev's identity provider, is not free", port); err == nil || !strings.Contains(err.Error(), want) && !strings.Contains(err.Error(), fmt.Sprintf("port %d is not free", port-1)) {
+		t.Errorf("the provider's port is taken: %v, want %q", err, want)
+	}
 }
 
 func TestDevAnswersItsHostOnly(t *testing.T) {

@@ -17,7 +17,7 @@ type advisory struct {
 }
 
 // TestAdvisories tries one vulnerability of each class known from other
-// authentication products against the default configuration: e-mail, credentials and
+// authentication products against the default configuration: email, credentials and
 // an OpenID provider on a memory store, with rate limits on.
 func TestAdvisories(t *testing.T) {
 	t.Parallel()

@@ -12,7 +12,7 @@ import (
 )
 
 var mailAdvisories = []advisory{
-	{"CVE-2022-31127", "markup in the e-mail field is in the mail", markup},
+	{"CVE-2022-31127", "markup in the email field is in the mail", markup},
 	{"CVE-2022-35924", "a list of addresses counts as one identifier", addresses(
 		"a@x.test,v@app.test", "a@x.test;v@app.test", "a@x.test v@app.test", "a@x.test\r\nBcc: v@app.test", "a@x.test\x00v@app.test", "a@x.test,", "<a@x.test>", "a@x.test (v@app.test)")},
 	{"GHSA-5jpx-9hw9-2fx4", "a quoted local part delivers elsewhere", addresses(`"a@evil.test"@app.test`, `"a b"@app.test`, `a\@evil.test@app.test`, `a@[127.0.0.1]`)},

@@ -21,6 +21,7 @@ type Kind struct {
 	Name    string
 	Outcome authsvc.AuditOutcome
 	Meaning string // one line of docs/audit.md
+	SignIn  bool   // it is the result of a sign-in if it has a provider
 }
 
 // A Log records audit events: it writes them to the program's log, calls Events.Audit
@@ -28,21 +29,22 @@ type Kind struct {
 type Log struct {
 	*fleet.Common
 	fleet      *fleet.Fleet
-	queue      *queue                          // nil: audit events are not stored
-	repeats    *repeats                        // counts repeated refusals and failures
-	stopLogged sync.Once                       // records service.stopped at most once
-	outcomes   map[string]authsvc.AuditOutcome // by event name
+	queue      *queue          // nil: audit events are not stored
+	repeats    *repeats        // counts repeated refusals and failures
+	stopLogged sync.Once       // records service.stopped at most once
+	kinds      map[string]Kind // by event name
+	counts     *counts
 }
 
 // New returns a Log that knows no events yet; see Know.
 func New(g *fleet.Common, fl *fleet.Fleet) *Log {
-	return &Log{Common: g, fleet: fl, outcomes: map[string]authsvc.AuditOutcome{}, repeats: newRepeats(false)}
+	return &Log{Common: g, fleet: fl, kinds: map[string]Kind{}, repeats: newRepeats(false), counts: &counts{}}
 }
 
 // Know adds the events of a table. Call it before recording any event.
 func (au *Log) Know(table []Kind) {
 	for _, k := range table {
-		au.outcomes[k.Name] = k.Outcome
+		au.kinds[k.Name] = k
 	}
 }
 
@@ -87,8 +89,8 @@ func (au *Log) LeaveOut() { au.stopLogged.Do(func() {}) }
 // outcomeOf returns the outcome of an event, AuditFailed if its name is not known. A
 // test checks that every name in use is known.
 func (au *Log) outcomeOf(name string) authsvc.AuditOutcome {
-	if outcome, known := au.outcomes[name]; known {
-		return outcome
+	if kind, known := au.kinds[name]; known {
+		return kind.Outcome
 	}
 	return authsvc.AuditFailed
 }
@@ -102,6 +104,12 @@ const (
 // Record writes an audit event to the program's log, calls Events.Audit and queues the
 // event for the store.
 func (au *Log) Record(ctx context.Context, e authsvc.AuditEvent) {
+	au.count(e)
+	au.record(ctx, e)
+}
+
+// record is Record for an event that is already counted.
+func (au *Log) record(ctx context.Context, e authsvc.AuditEvent) {
 	e = au.announce(ctx, e)
 	if au.queue != nil {
 		au.queue.add(authsvc.AuditRecord{ID: seal.UUIDv7(), AuditEvent: e})
@@ -112,6 +120,7 @@ func (au *Log) Record(ctx context.Context, e authsvc.AuditEvent) {
 // stored, or the log says why not. It is for what an operator does, also with a service
 // that was only prepared and therefore stores no queued events.
 func (au *Log) RecordAtOnce(ctx context.Context, e authsvc.AuditEvent) {
+	au.count(e)
 	e = au.announce(ctx, e)
 	if au.queue == nil {
 		return

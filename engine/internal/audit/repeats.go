@@ -185,17 +185,18 @@ func (r *repeats) flush(now time.Time, all bool) (summaries []authsvc.AuditEvent
 // the same cause, within the last minute: then e is only counted. Successes are always
 // recorded. It reports whether e was recorded. cause may be nil.
 func (au *Log) RecordLimited(ctx context.Context, client string, e authsvc.AuditEvent, cause error) bool {
+	au.count(e)
 	if client == "" || au.outcomeOf(e.Name) == authsvc.AuditSuccess {
-		au.Record(ctx, e)
+		au.record(ctx, e)
 		return true
 	}
 	plain(&e)
 	record, summaries := au.repeats.add(au.repeats.keyOf(client, e, cause), e, time.Now())
 	for _, summary := range summaries {
-		au.Record(ctx, summary)
+		au.record(ctx, summary)
 	}
 	if record {
-		au.Record(ctx, e)
+		au.record(ctx, e)
 	} else {
 		au.repeats.schedule(au.recordRepeats)
 	}
@@ -207,7 +208,7 @@ func (au *Log) RecordLimited(ctx context.Context, client string, e authsvc.Audit
 func (au *Log) recordRepeats() {
 	summaries, more := au.repeats.flush(time.Now(), false)
 	for _, summary := range summaries {
-		au.Record(context.Background(), summary)
+		au.record(context.Background(), summary)
 	}
 	if more {
 		au.repeats.schedule(au.recordRepeats)
@@ -218,6 +219,6 @@ func (au *Log) recordRepeats() {
 func (au *Log) flushRepeats() {
 	summaries, _ := au.repeats.flush(time.Now(), true)
 	for _, summary := range summaries {
-		au.Record(context.Background(), summary)
+		au.record(context.Background(), summary)
 	}
 }

@@ -24,11 +24,14 @@ export function EmailForm({ provider }) {
 
   return (
     <form onSubmit={send}>
-      <label htmlFor="email">E-mail address</label>
+      <label htmlFor="email">Email address</label>
       <input
         id="email"
-        type="email"
+        type="text" // with "email", browsers refuse jürgen@example.com
+        inputMode="email"
         autoComplete="email"
+        autoCapitalize="none"
+        spellCheck={false}
         required
         value={email}
         onChange={(event) => {

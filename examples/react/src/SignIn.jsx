@@ -2,7 +2,7 @@ import { signIn } from "next-auth/react";
 import { EmailForm } from "./EmailForm.jsx";
 import { useProviders } from "./useProviders.js";
 
-/** A button for each OAuth provider and a form for the e-mail one. */
+/** A button for each OAuth provider and a form for the email one. */
 export function SignIn() {
   const providers = useProviders();
   const oauth = providers?.filter(({ type }) => type === "oauth") ?? [];

@@ -88,7 +88,7 @@ func (p *Provider) authorize(f face) http.HandlerFunc {
 func (p *Provider) answerSilently(w http.ResponseWriter, req *authRequest) {
 	person, ok := p.personByHint(req.loginHint)
 	if !ok {
-		p.refuse(w, req, &oauthError{"login_required", "prompt=none requires a login_hint, the sub or the e-mail address of a person"})
+		p.refuse(w, req, &oauthError{"login_required", "prompt=none requires a login_hint, the sub or the email address of a person"})
 		return
 	}
 	p.send(w, p.approve(req, person))

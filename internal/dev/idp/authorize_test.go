@@ -26,7 +26,7 @@ func TestAuthorizeErrorsAtClient(t *testing.T) {
 		want string     // error; empty: a code
 	}{
 		"accepted":             {nil, ""},
-		"hint is e-mail":       {url.Values{"login_hint": {"ADA@example.com"}}, ""},
+		"hint is email":        {url.Values{"login_hint": {"ADA@example.com"}}, ""},
 		"accepted, challenge":  {url.Values{"code_challenge": {challenge}, "code_challenge_method": {"S256"}}, ""},
 		"accepted, public":     {url.Values{"client_id": {"native"}, "code_challenge": {challenge}, "code_challenge_method": {"S256"}}, ""},
 		"accepted, max_age":    {url.Values{"max_age": {"0"}}, ""},
@@ -179,7 +179,7 @@ func TestChooseRefusals(t *testing.T) {
 		"new, no name":       {nil, url.Values{"add": {"1"}, "name": {"  "}}, 400},
 		"new, long name":     {nil, url.Values{"add": {"1"}, "name": {strings.Repeat("n", 101)}}, 400},
 		"new, control chars": {nil, url.Values{"add": {"1"}, "name": {"a\x00b"}}, 400},
-		"new, bad e-mail":    {nil, url.Values{"add": {"1"}, "name": {"M"}, "email": {"M <m@example.com>"}}, 400},
+		"new, bad email":     {nil, url.Values{"add": {"1"}, "name": {"M"}, "email": {"M <m@example.com>"}}, 400},
 		"large body":         {nil, url.Values{"add": {"1"}, "name": {strings.Repeat("n", 64<<10)}}, 413},
 	}
 	people := len(server.People())

@@ -230,8 +230,8 @@ func TestPageFlow(t *testing.T) {
 		form url.Values
 		want map[string]string // claims, or error
 	}{
-		"choose":    {url.Values{"person": {"grace"}}, map[string]string{"name": "Grace Hopper", "email": "grace@example.com"}},
-		"no e-mail": {url.Values{"person": {"katherine"}}, map[string]string{"name": "Katherine Johnson"}},
+		"choose":   {url.Values{"person": {"grace"}}, map[string]string{"name": "Grace Hopper", "email": "grace@example.com"}},
+		"no email": {url.Values{"person": {"katherine"}}, map[string]string{"name": "Katherine Johnson"}},
 		"add": {
 			url.Values{"add": {"1"}, "name": {" Zoë <b> "}, "email": {"zoe@example.com"}, "verified": {"1"}},
 			map[string]string{"name": "Zoë <b>", "email": "zoe@example.com"},

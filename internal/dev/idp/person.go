@@ -18,7 +18,7 @@ import (
 type Person struct {
 	Sub           string `json:"sub"` // 1 to 255 visible ASCII characters, unique
 	Name          string `json:"name"`
-	Email         string `json:"email,omitempty"` // empty: no e-mail claims at all
+	Email         string `json:"email,omitempty"` // empty: no email claims at all
 	EmailVerified bool   `json:"email_verified,omitempty"`
 	Picture       string `json:"picture,omitempty"` // empty: an avatar with initials
 
@@ -38,7 +38,7 @@ func (q Person) MoreClaims() string {
 }
 
 // DefaultPeople returns the identities of a new provider. Two are ordinary. One has an
-// unverified e-mail address and one has none, because applications forget these cases.
+// unverified email address and one has none, because applications forget these cases.
 func DefaultPeople() []Person {
 	return []Person{
 		{Sub: "ada", Name: "Ada Lovelace", Email: "ada@example.com", EmailVerified: true},
@@ -56,7 +56,7 @@ func (p *Provider) People() []Person {
 }
 
 // AddPerson adds an identity to the list and to the store, and returns it as stored. It
-// replaces an empty Sub with a random one. Two people may share an e-mail address, but
+// replaces an empty Sub with a random one. Two people may share an email address, but
 // not a Sub.
 func (p *Provider) AddPerson(person Person) (Person, error) {
 	if person.Sub == "" {
@@ -89,7 +89,7 @@ func (p *Provider) personBySub(sub string) (Person, bool) {
 	return p.findPerson(func(q Person) bool { return q.Sub == sub })
 }
 
-// personByHint finds the person that a login_hint names: by subject, else by e-mail
+// personByHint finds the person that a login_hint names: by subject, else by email
 // address. An empty hint names no one.
 func (p *Provider) personByHint(hint string) (Person, bool) {
 	if hint == "" {

@@ -50,7 +50,7 @@ func Prepare(c Condition) (Condition, []Problem) {
 	for i, e := range c.Emails {
 		address, err := emailaddr.Normalise(e)
 		if err != nil || strings.Contains(e, "*") {
-			note(fmt.Sprintf("Emails[%d]", i), "is not an e-mail address", "write one such as ada@example.com; to allow a whole domain, use domains")
+			note(fmt.Sprintf("Emails[%d]", i), "is not an email address", "write one such as ada@example.com; to allow a whole domain, use domains")
 		}
 		c.Emails[i] = address
 	}

@@ -75,7 +75,7 @@ func TestPrepare(t *testing.T) {
 	t.Parallel()
 	for want, c := range map[string]Condition{
 		" matches no one;": {},
-		"Emails[1] is not an e-mail address; Emails[2] is not an e-mail address;":                                         {Emails: []string{"a@b.test", "*@b.test", ""}},
+		"Emails[1] is not an email address; Emails[2] is not an email address;":                                           {Emails: []string{"a@b.test", "*@b.test", ""}},
 		"Domains[0] is not a domain; Domains[1] is not a domain; Domains[2] is not a domain; Domains[3] is not a domain;": {Domains: []string{"*.example.com", "com", "", "a@b.test"}},
 		"Groups[0] is empty; Providers[0] is empty; Users[1] is empty;":                                                   {Groups: []string{""}, Providers: []string{""}, Users: []string{"1", ""}},
 		"Claims has a claim without a name or a value;":                                                                   {Claims: map[string][]string{"a": {}}},

@@ -76,7 +76,7 @@ var protocolClaims = []string{"iss", "sub", "aud", "azp", "exp", "iat", "nbf", "
 	"at_hash", "c_hash", "s_hash", "sid", "typ", "ver"}
 
 // personal reports whether an ID token may reveal the user's identity to people who
-// read it in transit: by a claim outside the protocol, or by a sub that is an e-mail
+// read it in transit: by a claim outside the protocol, or by a sub that is an email
 // address. A token that cannot be read counts as personal.
 func personal(raw string) bool {
 	claims, err := unverifiedClaims(raw)

@@ -15,7 +15,7 @@ import (
 )
 
 // A Call is a request to a provider in addition to the protocol's own, such as for
-// GitHub's list of e-mail addresses.
+// GitHub's list of email addresses.
 type Call struct {
 	Method string // default: GET, or POST with Form or JSON
 	URL    string

@@ -1,4 +1,4 @@
-// Package emailchange decides when a person's e-mail address may be changed. It defines
+// Package emailchange decides when a person's email address may be changed. It defines
 // the record of a pending change and the proof that each address must give. It uses no
 // store and sends no mail.
 package emailchange

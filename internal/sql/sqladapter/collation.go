@@ -46,7 +46,7 @@ func (a *Adapter) candidates(v uniqueValues) (list []candidate) {
 		list = append(list, candidate{what, find, columns, values})
 	}
 	if v.user != nil && v.user.Email != "" {
-		add("e-mail address", a.looseEmail, []string{"User.email"}, v.user.Email)
+		add("email address", a.looseEmail, []string{"User.email"}, v.user.Email)
 	}
 	if v.account != nil {
 		add("provider account id", a.looseIdentity, []string{"Account.provider", "Account.providerAccountId"},

@@ -50,7 +50,7 @@ type World struct {
 }
 
 // Start runs a service on a memory store, changed by tune. It has an OpenID provider
-// "op", an e-mail provider "email" and a credentials provider "credentials", where
+// "op", an email provider "email" and a credentials provider "credentials", where
 // ada signs in with the password right.
 func Start(t testing.TB, tune func(*authsvc.Config)) *World {
 	t.Helper()

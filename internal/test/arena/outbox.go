@@ -13,7 +13,7 @@ import (
 // patience limits the wait for a mail; the machine may be busy.
 const patience = time.Minute
 
-// An Outbox collects the messages of an e-mail provider. It keeps notices of changes
+// An Outbox collects the messages of an email provider. It keeps notices of changes
 // apart from mails that ask the recipient to act.
 type Outbox struct {
 	mu      sync.Mutex

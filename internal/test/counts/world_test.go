@@ -94,7 +94,7 @@ func (w *world) measure(f flow, p *person) (figures, string) {
 	return got, calls
 }
 
-// A person signs in once by e-mail and once with the provider, each in a new browser.
+// A person signs in once by email and once with the provider, each in a new browser.
 type person struct {
 	address string // of the mailbox
 	sub     string // at the provider

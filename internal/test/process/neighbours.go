@@ -33,7 +33,7 @@ func NewNeighbours(t testing.TB, redirectURIs ...string) *Neighbours {
 	return &Neighbours{op, box}
 }
 
-// YAML returns a configuration for [Serve] with the provider "op", e-mail, no rate
+// YAML returns a configuration for [Serve] with the provider "op", email, no rate
 // limits, and the lines of more.
 func (n *Neighbours) YAML(more string) string {
 	return fmt.Sprintf(`url: "{origin}"

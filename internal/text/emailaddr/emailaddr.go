@@ -1,4 +1,4 @@
-// Package emailaddr reads e-mail addresses. It defines the one grammar for addresses
+// Package emailaddr reads email addresses. It defines the one grammar for addresses
 // that are stored, compared and mailed.
 package emailaddr
 

@@ -313,6 +313,7 @@ func english() words {
 		"unavailable.login.lead":       "People sign in at %s, but their requests reach us under the name of another host. The people who run this site must pass on the name that you asked for, or correct the address in our configuration.",
 		"unavailable.other.heading":    "This is served at %s",
 		"unavailable.other.lead":       "Requests for other names of this machine are refused. Open %s, or change the address in the configuration.",
+		"unavailable.plain.lead":       "Your browser did not use https, or it used another port. Open %s.",
 		"unavailable.other.open":       "Open that address",
 		"unavailable.retry":            "Try again",
 
@@ -335,7 +336,7 @@ func english() words {
 		"error.EmailCreateAccount":    "Try signing in with a different account.",
 		"error.Callback":              "Try signing in with a different account.",
 		"error.OAuthAccountNotLinked": "To confirm your identity, sign in with the same account you used originally.",
-		"error.EmailSignin":           "The e-mail could not be sent.",
+		"error.EmailSignin":           "The email could not be sent.",
 		"error.CredentialsSignin":     "Sign in failed. Check the details you provided are correct.",
 		"error.SessionRequired":       "Please sign in to access this page.",
 		"error.Configuration":         "There is a problem with the server configuration.",

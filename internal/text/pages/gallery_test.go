@@ -191,6 +191,7 @@ func gallery() []state {
 		{"unavailable-routes", Unavailable, UnavailableView{Case: "routes", Host: "grafana.example.com", RequestID: "k3v9x2m7"}},
 		{"unavailable-login", Unavailable, UnavailableView{Case: "login", Host: "login.example.com", RequestID: "k3v9x2m7"}},
 		{"unavailable-other", Unavailable, UnavailableView{Case: "other", Host: "http://localhost:3500", RetryURL: "http://localhost:3500"}},
+		{"unavailable-plain", Unavailable, UnavailableView{Case: "plain", Host: testOrigin, RetryURL: testOrigin}},
 		{"unavailable-cookies", Unavailable, UnavailableView{Case: "cookies", Host: "grafana.example.com", RetryURL: testOrigin + "/", RequestID: "k3v9x2m7"}},
 		{"notice", Notice, NoticeView{Removed: []string{"GitHub", "Google"}, ContinueURL: testOrigin, SignInURL: testBase + "/signin"}},
 		{"repost", Repost, RepostView{Action: testBase + "/callback/apple", Fields: [][2]string{{"state", "s"}, {"code", "c"}, {"user", `{"name":"<b>"}`}}}},

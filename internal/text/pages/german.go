@@ -312,6 +312,7 @@ func german() words {
 		"unavailable.login.lead":       "Die Anmeldeseite liegt unter %s, aber Anfragen dorthin erreichen uns unter dem Namen einer anderen Website. Die Betreiber müssen den Namen weitergeben, den Sie aufgerufen haben, oder die Adresse in unserer Konfiguration berichtigen.",
 		"unavailable.other.heading":    "Diese Adresse lautet %s",
 		"unavailable.other.lead":       "Anfragen unter anderen Namen dieses Rechners werden abgelehnt. Öffnen Sie %s, oder ändern Sie die Adresse in der Konfiguration.",
+		"unavailable.plain.lead":       "Ihr Browser hat nicht https verwendet, oder einen anderen Port. Öffnen Sie %s.",
 		"unavailable.other.open":       "Diese Adresse öffnen",
 		"unavailable.retry":            "Noch einmal versuchen",
 

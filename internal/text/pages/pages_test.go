@@ -214,7 +214,7 @@ func TestHostileText(t *testing.T) {
 func TestSignInHooks(t *testing.T) {
 	t.Parallel()
 	p := newTestPages(t, Theme{SiteName: "Acme"})
-	body, elements := parsed(t, p, "en", gallery()[3]) // GitHub, e-mail, password
+	body, elements := parsed(t, p, "en", gallery()[3]) // GitHub, email, password
 	var buttons []string
 	ids := map[string]bool{}
 	for _, n := range elements {
@@ -231,7 +231,10 @@ func TestSignInHooks(t *testing.T) {
 			t.Errorf("no element %q", id)
 		}
 	}
-	for _, want := range []string{`type="email"`, `autocomplete="email"`, `inputmode="email"`, `type="password"`, `autocomplete="current-password"`, `class="or"`} {
+	if strings.Contains(string(body), `type="email"`) {
+		t.Error("browsers refuse an address such as jürgen@example.com in a field of the type email")
+	}
+	for _, want := range []string{`type="text" name="email"`, `autocomplete="email"`, `inputmode="email"`, `type="password"`, `autocomplete="current-password"`, `class="or"`} {
 		if !strings.Contains(string(body), want) {
 			t.Errorf("no %s", want)
 		}
@@ -247,7 +250,7 @@ func TestSignInErrors(t *testing.T) {
 		"Callback": "The sign-in was not completed. Please try again." + other, "Signin": "The sign-in was not completed. Please try again." + other,
 		"OAuthAccountNotLinked": "An account with this address or this way to sign in already exists. Sign in as you did before; then you can add other ways." +
 			"To confirm your identity, sign in with the same account you used originally.",
-		"EmailSignin":       "The e-mail could not be sent.",
+		"EmailSignin":       "The email could not be sent.",
 		"CredentialsSignin": "Sign in failed. Check the details you provided are correct.",
 		"SomethingElse":     "Unable to sign in.", "constructor": "Unable to sign in.",
 		string(strings.Repeat("x", 10<<10)): "Unable to sign in.",

@@ -20,7 +20,7 @@ type SignInView struct {
 	Provider    string // name of the provider that Reason is about
 	RequestID   string // shown in the banner
 	Providers   []Provider
-	Email       string // initial value of the e-mail field
+	Email       string // initial value of the email field
 	// SignedIn names the person of the live session. Each provider can then be added to
 	// that account or be used to sign in as someone else.
 	SignedIn string
@@ -131,13 +131,13 @@ func (v SignInView) Required() bool { return v.Error == "SessionRequired" }
 // tab, signed the person in, which is not a reason for alarm.
 func (v SignInView) Overtaken() bool { return v.SignedIn != "" && v.Reason == "stale" }
 
-// AddressField returns the id of the address field of an e-mail provider.
+// AddressField returns the id of the address field of an email provider.
 func AddressField(provider string) string { return "input-email-for-" + provider + "-provider" }
 
 // Failed reports whether the page shows an error of an attempt to sign in.
 func (v SignInView) Failed() bool { return v.Error != "" && !v.Required() && !v.Overtaken() }
 
-// FirstForm reports whether p's button has the id that NextAuth gives to the e-mail
+// FirstForm reports whether p's button has the id that NextAuth gives to the email
 // button. Ids must be unique, so only the first form has it.
 func (v SignInView) FirstForm(p Provider) bool {
 	for _, f := range v.Forms() {
@@ -200,7 +200,7 @@ func (v ErrorView) Cancelled() bool { return v.Code == "AccessDenied" && v.Reaso
 // AboutCode reports whether the error is about a mailed code.
 func (v ErrorView) AboutCode() bool { return slices.Contains(codeReasons, v.Reason) }
 
-// VerifyRequestView is the page after the request for an e-mail link.
+// VerifyRequestView is the page after the request for an email link.
 type VerifyRequestView struct {
 	Email         string // from the sealed cookie; empty: unknown here
 	CSRFToken     string
@@ -253,7 +253,7 @@ func (v VerifyRequestView) Limit() int {
 	return max(v.LinksPerHour, 0)
 }
 
-// ConfirmView asks before an e-mail link signs the person in here.
+// ConfirmView asks before an email link signs the person in here.
 type ConfirmView struct {
 	Email       string
 	Token       string
@@ -318,6 +318,7 @@ type FramedView struct {
 //   - host: the host is not configured
 //   - routes: the proxy does not pass requests for our routes on to authsvc
 //   - login: requests for Host, where people sign in, arrive with another host's name
+//   - plain: the browser used http or another port, and Host is an origin with https
 //   - other: the browser used another name of this machine than Host, an origin
 type UnavailableView struct {
 	Case      string

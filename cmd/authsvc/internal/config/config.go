@@ -44,7 +44,7 @@ type Settings struct {
 	Hooks     []Hook
 	// Credentials holds the providers of that type. Their Authorize is not set.
 	Credentials []Credentials
-	Mail        []Mail // one per e-mail provider
+	Mail        []Mail // one per email provider
 	// MailTemplates is a folder with the texts of mails. Empty means the built-in
 	// texts.
 	MailTemplates string
@@ -88,7 +88,7 @@ type Naming struct {
 	UserColumns     []string
 }
 
-// Mail configures how an e-mail provider sends links.
+// Mail configures how an email provider sends links.
 type Mail struct {
 	Provider      *authsvc.Email // in Engine.Providers
 	Key           string         // of the provider, such as providers[2]

@@ -125,7 +125,7 @@ func formFields(f *authsvc.Field) []field {
 	}
 }
 
-// emailFields returns the keys of e-mail providers.
+// emailFields returns the keys of email providers.
 func (e *entry) emailFields() []field {
 	return []field{
 		{key: "id", into: stringVar(&e.discard), name: "-"},

@@ -1,0 +1,129 @@
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// A pythonAnswer is the answer of an example in Python.
+type pythonAnswer struct {
+	Status  int
+	Email   string
+	Cache   string
+	Cookies []string // name, value and attributes of each Set-Cookie line
+}
+
+// pythonDrivers sends one request to the example of each framework and prints its
+// answer. The examples are in the file app.py.
+var pythonDrivers = map[string]string{
+	"flask": `
+from app import app
+answer = app.test_client(use_cookies=False).get("/", headers={"Cookie": COOKIE})
+show(answer.status_code, answer.get_data(), answer.headers.get("Cache-Control"), answer.headers.getlist("Set-Cookie"))
+`,
+	"django": `
+import django.conf
+django.conf.settings.configure(ALLOWED_HOSTS=["*"], DEFAULT_CHARSET="utf-8")
+import django
+django.setup()
+from app import RequireSession
+from django.http import JsonResponse
+from django.test import RequestFactory
+answer = RequireSession(lambda request: JsonResponse({"email": request.person["email"]}))(RequestFactory().get("/", HTTP_COOKIE=COOKIE))
+show(answer.status_code, answer.content, answer.get("Cache-Control"), [c.OutputString() for c in answer.cookies.values()])
+`,
+	"fastapi": `
+from app import app
+from fastapi.testclient import TestClient
+answer = TestClient(app).get("/", headers={"Cookie": COOKIE})
+lines = answer.headers.get_list("Set-Cookie")
+show(answer.status_code, answer.content, answer.headers.get("Cache-Control"), lines)
+`,
+}
+
+// pythonShow begins each driver.
+const pythonShow = `
+import json, os, re
+COOKIE = os.environ["COOKIE"]
+
+def show(status, body, cache, lines):
+    email = json.loads(body)["email"] if status == 200 else ""
+    cookies = ["; ".join(sorted(re.split("; *", line.replace("expires", "Expires")))) for line in lines]
+    print(json.dumps({"status": status, "email": email, "cache": cache or "", "cookies": sorted(cookies)}))
+`
+
+// TestPythonFrameworks checks that the examples for Flask, Django and FastAPI in
+// docs/other-back-ends.md let only signed-in people in, pass on every cookie with its
+// attributes, and refuse if they get no session.
+func TestPythonFrameworks(t *testing.T) {
+	t.Parallel()
+	requested(t, "Python with Flask, Django and FastAPI")
+	renewed := []string{"__Secure-authsvc.session=a.b-c_d; Path=/; Expires=Sun, 06 Dec 2037 08:49:37 GMT; HttpOnly; Secure; SameSite=Lax",
+		"theme=dark; Path=/api; Max-Age=3600"}
+	sorted := []string{"Expires=Sun, 06 Dec 2037 08:49:37 GMT; HttpOnly; Path=/; SameSite=Lax; Secure; __Secure-authsvc.session=a.b-c_d", "Max-Age=3600; Path=/api; theme=dark"}
+	authsvc := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header()["Set-Cookie"] = renewed
+		switch cookie, err := r.Cookie("s"); {
+		case r.URL.Path != "/api/auth/session", err == nil && cookie.Value == "broken":
+			w.WriteHeader(http.StatusServiceUnavailable)
+		case err == nil && cookie.Value == "ada":
+			io.WriteString(w, `{"user":{"email":"ada@example.com"}}`)
+		default:
+			io.WriteString(w, "{}")
+		}
+	}))
+	t.Cleanup(authsvc.Close)
+	for framework, driver := range pythonDrivers {
+		t.Run(framework, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			for name, text := range map[string]string{"back.py": codeBlock(t, "python") + "\n\nimport os\nAUTHSVC = os.environ[\"AUTHSVC\"]\n",
+				"app.py": codeBlock(t, "python "+framework), "driver.py": pythonShow + driver} {
+				if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for cookie, want := range map[string]pythonAnswer{
+				"s=ada":    {200, "ada@example.com", "private, no-store", sorted},
+				"s=nobody": {401, "", "private, no-store", sorted},
+				"s=broken": {Status: 503, Cookies: []string{}},
+			} {
+				call := exec.CommandContext(t.Context(), "/usr/bin/python3", "driver.py")
+				call.Dir = dir
+				call.Env = append(os.Environ(), "COOKIE="+cookie, "AUTHSVC="+authsvc.URL)
+				out, err := call.Output()
+				var got pythonAnswer
+				if err == nil {
+					err = json.Unmarshal(out, &got)
+				}
+				if err != nil {
+					t.Errorf("%s: %v\n%s\n%s", cookie, err, out, stderrOf(err))
+					continue
+				}
+				if want.Status == 503 {
+					got.Cache = "" // 503 is not cached
+				}
+				if diff := cmp.Diff(want, got); diff != "" {
+					t.Errorf("%s: %s", cookie, diff)
+				}
+			}
+		})
+	}
+}
+
+// stderrOf returns what a command wrote to its standard error.
+func stderrOf(err error) string {
+	if exit, ok := err.(*exec.ExitError); ok { //nolint:errorlint // of Output
+		return string(exit.Stderr)
+	}
+	return fmt.Sprint(err)
+}
