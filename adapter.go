@@ -86,14 +86,15 @@ type SessionRecord struct {
 
 // A SessionOrigin describes how a session began, for lists of sessions. CreateSession
 // and SignUp store it. Methods that return a list or a deleted session return it;
-// GetSession returns only its AMR.
+// GetSession returns only AMR, SecondAt and Actor. The engine reads the
+// reserved fields, but does not set them yet.
 type SessionOrigin struct {
 	AMR      string    // authentication methods, RFC 8176, separated by spaces; at most 255 bytes
-	SecondAt time.Time // when a second factor was proved in the session; zero: never
+	SecondAt time.Time // reserved: when a second factor was proved in the session; zero: never
 	Agent    string    // the User-Agent of the sign-in, at most 200 bytes
 	Network  string    // address prefix of the client, such as 203.0.113.0/24
-	Client   string    // the application that holds the session; empty: a browser
-	Actor    string    // who acts as the user in the session; empty: the user
+	Client   string    // reserved: the application that holds the session; empty: a browser
+	Actor    string    // reserved: who acts as the user in the session; empty: the user
 }
 
 // A SessionSeen says when a session was used.
@@ -272,8 +273,8 @@ type Sessions interface {
 	// GetSession returns a session, even an expired one, and its user. The Epoch,
 	// SessionEpoch, Blocked and DeleteAfter of that user may be missing. The parameters
 	// token and digest must be the SessionToken and the Digest of one session.
-	// GetSession reads neither Seen nor SessionOrigin, except AMR, because it is called
-	// for nearly every request.
+	// GetSession does not read Seen, and of SessionOrigin only AMR, SecondAt and Actor,
+	// because it is called for nearly every request.
 	GetSession(ctx context.Context, token, digest string) (SessionRecord, User, error)
 	// UpdateSession sets Expires, Began, AuthTime and Provider of the session that
 	// s.SessionToken names or, if that is empty, s.Digest. It never restores a deleted

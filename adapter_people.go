@@ -13,8 +13,8 @@ type Person struct {
 	Blocked      time.Time // when the user was blocked; zero: not blocked. A blocked user cannot sign in
 	BlockedWhy   string    // for operators, at most 255 bytes
 	DeleteAfter  time.Time // when to delete the user; zero: never
-	SecondStep   bool      // each sign-in asks for a second factor
-	RecoverAfter time.Time // when the second step may be removed; zero: not requested
+	SecondStep   bool      // reserved for second factors; always false
+	RecoverAfter time.Time // reserved for second factors; always zero
 	Locale       string    // locale of the last sign-in, BCP 47, at most 35 bytes
 
 	Credentials []Credential // ordered by kind, then id
@@ -33,13 +33,14 @@ type PersonUpdate struct {
 // A CredentialKind is the kind of a Credential.
 type CredentialKind string
 
-// The kinds of credentials. Each kind has its own ids, of at most 64 bytes.
+// The kinds of credentials. Each kind has its own ids, of at most 64 bytes. The engine
+// stores no credentials of the reserved kinds yet.
 const (
-	CredentialPasskey  CredentialKind = "passkey"
-	CredentialPassword CredentialKind = "password"
-	CredentialTOTP     CredentialKind = "totp"
-	CredentialRecovery CredentialKind = "recovery"
-	CredentialDevice   CredentialKind = "device"         // a browser that skips the second step
+	CredentialPasskey  CredentialKind = "passkey"        // reserved
+	CredentialPassword CredentialKind = "password"       // reserved
+	CredentialTOTP     CredentialKind = "totp"           // reserved: an app that shows codes (RFC 6238)
+	CredentialRecovery CredentialKind = "recovery"       // reserved: a code that replaces a lost second factor
+	CredentialDevice   CredentialKind = "device"         // reserved: a browser that skips the second step
 	CredentialPending  CredentialKind = "pending"        // a sign-in in progress
 	CredentialAddress  CredentialKind = "address"        // a pending change of address
 	CredentialUndo     CredentialKind = "undo"           // a change that a mailed link undoes

@@ -53,8 +53,8 @@ type Callbacks struct {
 
 	// JWT is called when a session token is made (Trigger "signIn" or "signUp"),
 	// updated ("update") or read (""), and returns the claims to keep. It is not called
-	// with the database strategy. The claims sub, sid, auth_time, amr, acr, provider,
-	// iat, exp, jti and all that begin with authsvc_ belong to the engine.
+	// with the database strategy. The claims sub, sid, auth_time, amr, acr, second_at,
+	// act, provider, iat, exp, jti and all that begin with authsvc_ belong to the engine.
 	JWT func(ctx context.Context, p JWTParams) (Claims, error)
 
 	// Export returns the application's data about a user who exports their data. It
@@ -155,8 +155,11 @@ type SessionParams struct {
 	Claims  Claims   // claims of the token; nil with the database strategy
 	AMR     []string // as Session.AMR
 	ACR     string   // as Session.ACR
-	Trigger string   // "update" or ""
-	Data    any      // for update: data from the client, untrusted
+	// SecondAt and Actor are as Session.SecondAt and Session.Actor.
+	SecondAt time.Time
+	Actor    string
+	Trigger  string // "update" or ""
+	Data     any    // for update: data from the client, untrusted
 }
 
 // Events are called after the fact. They cannot change or fail a request. Their panics

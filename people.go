@@ -1,6 +1,10 @@
 package authsvc
 
-import "authsvc/internal/text/emailaddr"
+import (
+	"time"
+
+	"authsvc/internal/text/emailaddr"
+)
 
 // A PersonView holds the contents of a user's account page, for your own pages.
 type PersonView struct {
@@ -8,6 +12,18 @@ type PersonView struct {
 	Accounts  []PersonAccount  // linked accounts, at most 50
 	Sessions  []SessionView    // sessions that have not ended, most recently used first, at most 100
 	Providers []PersonProvider // providers that can be added as a way to sign in
+	// EmailChange is the pending change of address, nil if there is none. A scheduled
+	// deletion is in User.DeleteAfter.
+	EmailChange *EmailChange
+}
+
+// An EmailChange is a pending change of a user's address.
+type EmailChange struct {
+	ID        string    // the id for POST account/email/confirm
+	Address   string    // the new address
+	NewProved bool      // the new address is confirmed
+	OldProved bool      // the old address allowed the change
+	NotBefore time.Time // when the change can be made without permission of the old address
 }
 
 // A PersonAccount is a linked identity, without its id at the provider and its tokens:

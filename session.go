@@ -19,6 +19,14 @@ func (s *Session) AMR() []string { return s.state.AMR.List() }
 // NIST or of a provider.
 func (s *Session) ACR() string { return s.state.AMR.Level() }
 
+// SecondAt returns when a second factor was last proved in the session, zero if never. It
+// is reserved: authsvc has no second factors yet.
+func (s *Session) SecondAt() time.Time { return s.state.Origin().SecondAt }
+
+// Actor returns who acts as the user in the session, empty for the user. It is reserved:
+// no one can act as another user yet.
+func (s *Session) Actor() string { return s.state.Origin().Actor }
+
 // A SessionView is a session in the list of a user's sessions.
 type SessionView struct {
 	ID       string    // the id for EndSession; useless as a cookie
@@ -27,12 +35,12 @@ type SessionView struct {
 	Network  string    // network of the sign-in: an IPv4 /24 or IPv6 /48; empty: unknown
 	Place    string    // location of the network, from Callbacks.Place; empty: unknown
 	Provider string    // provider of the sign-in; empty: unknown
-	Client   string    // the application that holds the session; empty: a browser
-	Actor    string    // who acts as the user in the session; empty: the user
+	Client   string    // reserved: the application that holds the session; empty: a browser
+	Actor    string    // reserved: who acts as the user in the session; empty: the user
 	AMR      []string  // authentication methods (RFC 8176, and fed, email, app); nil: unknown
 	ACR      string    // level of AMR: 1fa, 2fa or phr; empty: unknown
 	Created  time.Time // time of the sign-in; zero: unknown
-	SecondAt time.Time // when a second factor was proved in the session; zero: never
+	SecondAt time.Time // reserved: when a second factor was proved in the session; zero: never
 	Used     time.Time // last use, accurate to 15 minutes; zero: unknown
 	Expires  time.Time // when it ends if nothing renews it; with strategy jwt, the latest possible end
 }

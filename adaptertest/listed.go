@@ -65,7 +65,7 @@ func sessionOrigin(t *testing.T, a authsvc.Adapter) {
 	same(t, sessionsOf(t, a, ann.ID)[s.Digest], s)
 	got, _, err := a.GetSession(t.Context(), s.SessionToken, s.Digest)
 	ok(t, err)
-	same(t, got.SessionOrigin, authsvc.SessionOrigin{AMR: s.AMR}) // the other fields are not read
+	same(t, got.SessionOrigin, authsvc.SessionOrigin{AMR: s.AMR, SecondAt: s.SecondAt, Actor: s.Actor}) // the other fields are not read
 	got, _, err = a.GetSession(t.Context(), bare.SessionToken, bare.Digest)
 	ok(t, err)
 	same(t, got.SessionOrigin, authsvc.SessionOrigin{})

@@ -63,8 +63,10 @@ type Token struct {
 	Issued   time.Time // iat; zero if absent
 	Expires  time.Time // exp
 	AuthTime time.Time // when the user proved their identity; zero if absent
+	SecondAt time.Time // when the user proved a second factor; zero if absent
 	AMR      []string  // authentication methods (RFC 8176, and fed, email, app); nil: unknown
 	ACR      string    // level of AMR: 1fa, 2fa or phr (a passkey); empty: unknown
+	Actor    string    // who acts as the user (act.sub, RFC 8693 section 4.1); empty: the user
 	// Claims holds all claims: string, [json.Number], bool, nil, []any and
 	// map[string]any.
 	Claims map[string]any
@@ -137,6 +139,9 @@ func (v *Verifier) Verify(ctx context.Context, raw string) (*Token, error) {
 	}
 	t.ID, t.Session, t.Provider, t.ACR = t.text("jti"), t.text("sid"), t.text("idp"), t.text("acr")
 	t.AMR = t.texts("amr")
+	if act, ok := t.Claims["act"].(map[string]any); ok {
+		t.Actor, _ = act["sub"].(string)
+	}
 	if err := t.times(time.Now()); err != nil {
 		return nil, err
 	}
@@ -146,7 +151,7 @@ func (v *Verifier) Verify(ctx context.Context, raw string) (*Token, error) {
 // times reads and checks the claims that are times (RFC 7519 section 4.1).
 func (t *Token) times(now time.Time) error {
 	var notBefore time.Time
-	for name, into := range map[string]*time.Time{"exp": &t.Expires, "iat": &t.Issued, "nbf": &notBefore, "auth_time": &t.AuthTime} {
+	for name, into := range map[string]*time.Time{"exp": &t.Expires, "iat": &t.Issued, "nbf": &notBefore, "auth_time": &t.AuthTime, "second_at": &t.SecondAt} {
 		v, there := t.Claims[name]
 		if !there && name != "exp" {
 			continue

@@ -10,6 +10,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -254,6 +255,32 @@ func TestToken(t *testing.T) {
 		if err != nil || !slices.Equal(got.AMR, c.methods) || got.ACR != c.level {
 			t.Errorf("amr %v, acr %v: %+v, %v", c.amr, c.acr, got, err)
 		}
+	}
+	at := time.Now().Add(-time.Minute).Truncate(time.Second)
+	for _, c := range []struct {
+		second, act any
+		want        string
+	}{{at.Unix(), map[string]any{"sub": "support"}, fmt.Sprint(at.Unix(), " support")}, {nil, nil, "none "}, {nil, "support", "none "}, {nil, map[string]any{"sub": 1}, "none "}} {
+		given := map[string]any{}
+		for name, v := range map[string]any{"second_at": c.second, "act": c.act} {
+			if v != nil {
+				given[name] = v
+			}
+		}
+		got, err := v.Verify(t.Context(), sign(t, key, claims(given), nil))
+		if err != nil {
+			t.Fatal(err)
+		}
+		second := "none"
+		if !got.SecondAt.IsZero() {
+			second = fmt.Sprint(got.SecondAt.Unix())
+		}
+		if second+" "+got.Actor != c.want {
+			t.Errorf("%v: second factor %s, actor %q", given, second, got.Actor)
+		}
+	}
+	if got, err := v.Verify(t.Context(), sign(t, key, claims(map[string]any{"second_at": "now"}), nil)); !errors.Is(err, bearer.ErrMalformed) {
+		t.Errorf("a time that is not a number: %+v, %v", got, err)
 	}
 	for _, verified := range []any{false, nil, "true"} {
 		if got, err := v.Verify(t.Context(), sign(t, key, claims(map[string]any{"email_verified": verified}), nil)); err != nil || got.Email() != "" {

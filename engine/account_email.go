@@ -48,23 +48,6 @@ type emailChange struct {
 	stored authsvc.Credential
 }
 
-// A pendingEmail describes a pending change of address in GET account.
-type pendingEmail struct {
-	ID        string `json:"id"`
-	Address   string `json:"address"`
-	NewProved bool   `json:"newProved"`
-	OldProved bool   `json:"oldProved"`
-	NotBefore string `json:"notBefore"`
-}
-
-// object returns c for GET account, or nil if c is nil.
-func (c *emailChange) object() *pendingEmail {
-	if c == nil {
-		return nil
-	}
-	return &pendingEmail{c.stored.ID, c.To, c.NewProved, c.OldAllowed, *isoTime(c.NotBefore())}
-}
-
 // openEmailChange decrypts the change in a credential.
 func (ac *accountRoom) openEmailChange(stored authsvc.Credential) (*emailChange, error) {
 	c := new(emailchange.Change)

@@ -60,8 +60,17 @@ type accountIdentity struct {
 }
 
 type accountPending struct {
-	Email    *pendingEmail `json:"email"`
-	Deletion *string       `json:"deletion"`
+	Email    *accountEmailChange `json:"email"`
+	Deletion *string             `json:"deletion"`
+}
+
+// An accountEmailChange is a pending change of address.
+type accountEmailChange struct {
+	ID        string `json:"id"`
+	Address   string `json:"address"`
+	NewProved bool   `json:"newProved"`
+	OldProved bool   `json:"oldProved"`
+	NotBefore string `json:"notBefore"`
 }
 
 type accountProvider struct {
@@ -92,6 +101,13 @@ func (ac *accountRoom) personView(ctx context.Context, u authsvc.User) (*authsvc
 		return nil, err
 	}
 	v.Sessions = sessions[:min(len(sessions), maxSessions)]
+	change, err := ac.emailChangeOf(ctx, &u)
+	if err != nil {
+		return nil, err
+	}
+	if change != nil {
+		v.EmailChange = &authsvc.EmailChange{ID: change.stored.ID, Address: change.To, NewProved: change.NewProved, OldProved: change.OldAllowed, NotBefore: change.NotBefore()}
+	}
 	all, err := ac.Adapter.ListAccounts(ctx, u.ID)
 	if err != nil {
 		return nil, err
@@ -120,7 +136,6 @@ type account struct {
 	user    authsvc.User
 	stored  bool                // user is in the store
 	person  *authsvc.PersonView // empty if not stored
-	change  *emailChange        // of the address; nil: none is pending
 }
 
 // readAccount reads the account of a session's user.
@@ -138,28 +153,22 @@ func (ac *accountRoom) readAccount(rq *request, ctx context.Context, s *authsvc.
 	if a.person, err = ac.personView(ctx, u); err != nil {
 		return nil, err
 	}
-	if a.change, err = ac.emailChangeOf(ctx, &u); err != nil {
-		return nil, err
-	}
 	return a, nil
 }
 
 // accountObject returns the account for a script.
 func (ac *accountRoom) accountObject(rq *request, a *account) accountObject {
 	o := accountObject{
-		User:     accountUser{a.user.ID, text.Nullable(a.user.Name), text.Nullable(a.user.Email), emailProved(a.user), text.Nullable(a.user.Image)},
-		Session:  accountSession{ID: ac.keeper.SessionID(a.session), AMR: []string{}, AuthTime: a.session.Began.UTC().Format(text.TimeFormat), Fresh: provedWithin(a.session, rq.now, ac.desk.freshWithin)},
+		User: accountUser{a.user.ID, text.Nullable(a.user.Name), text.Nullable(a.user.Email), emailProved(a.user), text.Nullable(a.user.Image)},
+		Session: accountSession{ID: ac.keeper.SessionID(a.session), ACR: text.Nullable(a.session.ACR()), AMR: append([]string{}, a.session.AMR()...), AuthTime: a.session.Began.UTC().Format(text.TimeFormat),
+			SecondAt: isoTime(a.session.SecondAt()), Fresh: provedWithin(a.session, rq.now, ac.desk.freshWithin), Actor: text.Nullable(a.session.Actor())},
 		Accounts: []accountIdentity{}, Providers: []accountProvider{},
 	}
 	o.Pending.Deletion = isoTime(a.user.DeleteAfter)
 	o.Sessions = listedSessions(a, o.Session.ID)
-	for _, v := range a.person.Sessions {
-		if v.ID == o.Session.ID {
-			o.Session.ACR, o.Session.SecondAt, o.Session.Actor = text.Nullable(v.ACR), isoTime(v.SecondAt), text.Nullable(v.Actor)
-			o.Session.AMR = append(o.Session.AMR, v.AMR...)
-		}
+	if c := a.person.EmailChange; c != nil {
+		o.Pending.Email = &accountEmailChange{c.ID, c.Address, c.NewProved, c.OldProved, *isoTime(c.NotBefore)}
 	}
-	o.Pending.Email = a.change.object()
 	for _, one := range a.person.Accounts {
 		o.Accounts = append(o.Accounts, accountIdentity(one))
 	}
@@ -215,8 +224,8 @@ func (ac *accountRoom) accountView(rq *request, a *account) (v pages.AccountView
 		v.Typed = t.Name
 	}
 	rq.forgetTyped()
-	if v.Readdresses = a.stored && ac.mailing.addresses != nil; a.change != nil {
-		v.NewAddress = a.change.To
+	if v.Readdresses = a.stored && ac.mailing.addresses != nil; a.person.EmailChange != nil {
+		v.NewAddress = a.person.EmailChange.Address
 	}
 	if a.stored {
 		v.Entries = ac.entries(rq, a.session)

@@ -92,7 +92,7 @@ func TestPlace(t *testing.T) {
 // error for an unknown user.
 func TestPerson(t *testing.T) {
 	t.Parallel()
-	strategies(t, nil, func(t *testing.T, w *arena.World) {
+	strategies(t, changesEmail, func(t *testing.T, w *arena.World) {
 		b := w.Browser()
 		b.SignIn(w.OP, "ada")
 		w.Browser().SignIn(w.OP, "ada")
@@ -106,6 +106,20 @@ func TestPerson(t *testing.T) {
 		}
 		if one, page := v.Accounts[0], a.Accounts[0]; one.ID != page.ID || one.Name != page.Name || one.Provider != "op" || one.Removable != page.Removable {
 			t.Errorf("%+v, the page has %+v", one, page)
+		}
+		if v.EmailChange != nil {
+			t.Errorf("a change of address: %+v", v.EmailChange)
+		}
+		if err := w.RequestEmailChange(t.Context(), a.User.ID, "new@example.com"); err != nil {
+			t.Fatal(err)
+		}
+		v, err = w.Service.Person(t.Context(), a.User.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		page := readAccount(t, b).Pending.Email
+		if c := v.EmailChange; c == nil || page == nil || c.ID != page.ID || c.Address != "new@example.com" || c.NewProved || c.OldProved || c.NotBefore.UTC().Format("2006-01-02T15:04:05.000Z") != page.NotBefore {
+			t.Errorf("%+v, the page has %+v", c, page)
 		}
 		if _, err := w.Service.Person(t.Context(), "u-none"); !errors.Is(err, authsvc.ErrNotFound) {
 			t.Errorf("an unknown user: %v", err)
@@ -133,6 +147,8 @@ func TestOwnAccountPages(t *testing.T) {
 			"/api/auth/account?error=%3Cscript%3E":                  "/me?error=Default",
 			"/api/auth/confirm?callbackUrl=%2Fmoney":                "/sure?x=1&callbackUrl=https%3A%2F%2Fapp.test%2Fmoney&ways=op%2Cemail",
 			"/api/auth/confirm?callbackUrl=https%3A%2F%2Fevil.test": "/sure?x=1&callbackUrl=https%3A%2F%2Fapp.test&ways=op%2Cemail",
+			"/api/auth/confirm?callbackUrl=%2Fsure%3Fcall%23x":      "/sure?x=1&callbackUrl=https%3A%2F%2Fapp.test%2Fapi%2Fauth%2Faccount&ways=op%2Cemail", // it would ask again
+			"/api/auth/confirm?callbackUrl=%2Fsurely":               "/sure?x=1&callbackUrl=https%3A%2F%2Fapp.test%2Fsurely&ways=op%2Cemail",
 			"/api/auth/confirm?callbackUrl=%2F&error=OAuthCallback": "/sure?x=1&callbackUrl=https%3A%2F%2Fapp.test%2F&ways=op%2Cemail&error=OAuthCallback",
 		} {
 			if a := b.Get(path); a.StatusCode != http.StatusFound || a.Location() != arena.Origin+want {
@@ -146,4 +162,17 @@ func TestOwnAccountPages(t *testing.T) {
 			t.Errorf("a change: %s", a.Location())
 		}
 	})
+}
+
+// TestAccountOfAnUnstoredUser checks that GET account tells how the session of a user
+// began who is in no list of sessions, because the application keeps its users elsewhere.
+func TestAccountOfAnUnstoredUser(t *testing.T) {
+	t.Parallel()
+	w := arena.Start(t, func(c *authsvc.Config) { c.Session.Strategy = authsvc.StrategyJWT })
+	b := w.Browser()
+	b.Login("ada")
+	b.Header.Set("Accept", "application/json")
+	if a := b.Get("/api/auth/account"); !strings.Contains(a.Text, `"acr":"1fa","amr":["app"]`) || !strings.Contains(a.Text, `"sessions":[]`) {
+		t.Errorf("%d %s", a.StatusCode, a.Text)
+	}
 }

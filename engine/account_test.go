@@ -29,6 +29,9 @@ type accountJSON struct {
 		Removable          bool
 	}
 	Providers []struct{ ID, Name string }
+	Pending   struct {
+		Email *struct{ ID, Address, NotBefore string }
+	}
 }
 
 func readAccount(t *testing.T, b *arena.Browser) (a accountJSON) {

@@ -71,7 +71,7 @@ func (l *login) authTime() time.Time {
 	}
 	at := earlier(said, l.rq.now)
 	// The session to be replaced may record a later proof of the same person.
-	if b := l.before; b != nil && (l.found && b.UserID == l.user.ID || b.UserID == l.id.linkTo) && b.AuthTime.After(at) {
+	if b := l.before; b != nil && b.Actor() == "" && (l.found && b.UserID == l.user.ID || b.UserID == l.id.linkTo) && b.AuthTime.After(at) {
 		at = b.AuthTime
 	}
 	return at

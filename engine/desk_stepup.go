@@ -119,12 +119,19 @@ func (dk *desk) ownStepUp(rq *request, ways []pages.Provider) outcome {
 }
 
 // stepUpTarget returns where a fresh proof leads: the callback URL or, if that is the
-// page which asks for a proof, dk.home.
+// page which asks for a proof, built in or the application's, dk.home.
 func (dk *desk) stepUpTarget(rq *request) string {
-	if to := rq.callbackURL(); !rq.leadsTo(to, "/confirm") {
-		return to
+	to := rq.callbackURL()
+	if rq.leadsTo(to, "/confirm") || rq.custom.Confirm != "" && withoutQuery(to) == withoutQuery(rq.absolute(rq.custom.Confirm)) {
+		return dk.home
 	}
-	return dk.home
+	return to
+}
+
+func withoutQuery(address string) string {
+	page, _, _ := strings.Cut(address, "?")
+	page, _, _ = strings.Cut(page, "#")
+	return page
 }
 
 // stepUpWays returns the ways in which the person of a session can prove their

@@ -26,7 +26,9 @@ func (is *issuer) standardClaims(v *authsvc.Session, sid string, now, expires in
 	if sid != "" {
 		claims["sid"] = tokenSID(sid)
 	}
-	v.Internal().AMR.Tell(claims)
+	o := v.Internal().Origin()
+	o.SecondAt = o.SecondAt.Truncate(time.Second)
+	o.Tell(claims)
 	return claims
 }
 

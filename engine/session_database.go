@@ -100,7 +100,8 @@ func (d *databaseSessions) find(ctx context.Context, token, hash, raw string, no
 	d.keeper.seen.note(hash, now)
 	s := &authsvc.Session{UserID: u.ID, Name: u.Name, Email: u.Email, EmailVerified: emailProved(u), Image: u.Image, Expires: r.Expires,
 		Began: r.Began, AuthTime: r.AuthTime, Provider: r.Provider}
-	*s.Internal() = sessionshape.State{ID: hash, AMR: sessionshape.Methods(r.AMR), Shape: d.keeper.shape, Kept: string(r.Claims), Extra: u.Extra}
+	*s.Internal() = sessionshape.State{ID: hash, Shape: d.keeper.shape, Kept: string(r.Claims), Extra: u.Extra}
+	s.Internal().SetOrigin(toldOrigin(r.SessionOrigin))
 	if err := d.keeper.askSession(ctx, s, u, how); err != nil {
 		return nil, nil, err
 	}

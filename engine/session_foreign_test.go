@@ -28,7 +28,7 @@ func TestForeignClaims(t *testing.T) {
 		"numbers":       {"provider": 7, "sid": 8, "auth_time": 1},
 		"objects":       {"provider": map[string]any{"id": "x"}, "sid": []any{1}, "auth_time": nil, "picture": map[string]any{"url": "x"}},
 		"the future":    {"auth_time": int64(4102444800)},
-		"a second step": {"amr": []any{"fed", "mfa"}, "acr": "2fa"},
+		"a second step": {"amr": []any{"fed", "mfa"}, "acr": "2fa", "second_at": 1.7e9, "act": map[string]any{"sub": "support"}},
 		"methods":       {"amr": "mfa", "acr": 2},
 		"a wrong epoch": {"authsvc_epoch": "1", "authsvc_sid": 5},
 		"name as list":  {"name": []any{"Ada"}, "email": "ada@app.test"},
@@ -66,8 +66,8 @@ func foreignClaims(t *testing.T, own map[string]any) {
 	if b.Email() != "ada@app.test" {
 		t.Fatalf("signed out: %v", b.Session())
 	}
-	if s := sessionOf(t, w, b); s.AMR() != nil || s.ACR() != "" {
-		t.Errorf("another program's amr is accepted as authsvc's: %v, %s", s.AMR(), s.ACR())
+	if s := sessionOf(t, w, b); s.AMR() != nil || s.ACR() != "" || !s.SecondAt().IsZero() || s.Actor() != "" {
+		t.Errorf("another program's claims are accepted as authsvc's: %s", proof(s))
 	}
 	guarded := w.RequireFresh(24 * time.Hour)(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTeapot) }))
 	r := httptest.NewRequest(http.MethodGet, b.Abs("/"), nil)

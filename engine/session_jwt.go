@@ -104,8 +104,13 @@ func (j *jwtSessions) issue(ctx context.Context, b *sessionStart) (sessionCookie
 	if !b.authTime.IsZero() {
 		c["authsvc_proved"] = float64(b.authTime.UnixMilli()) / 1000
 	}
-	sessionshape.Methods(b.origin.AMR).Tell(c)
+	toldOrigin(b.origin).Tell(c)
 	return j.sealSmall(c, b.user.Image, b.began, j.keeper.fleet.Now())
+}
+
+// toldOrigin returns the part of an origin that tokens tell.
+func toldOrigin(o authsvc.SessionOrigin) sessionshape.Origin {
+	return sessionshape.Origin{AMR: sessionshape.Methods(o.AMR), SecondAt: o.SecondAt, Actor: o.Actor}
 }
 
 // sealSmall seals the claims. If the session needs fewer cookies without the claim
@@ -202,10 +207,11 @@ func (j *jwtSessions) live(raw string, now time.Time) (c tokenclaims.Claims, s *
 	j.keeper.seen.note(c.SessionID(), now)
 	s = &authsvc.Session{UserID: c.Subject, Name: c.Name, Email: c.Email, Image: c.Picture, Began: tokenclaims.FromSeconds(c.Began),
 		Provider: c.Provider, Expires: time.Unix(int64(c.Expires), 0)}
-	*s.Internal() = sessionshape.State{ID: c.SessionID(), AMR: c.AMR, Token: plain, Shape: j.keeper.shape}
+	*s.Internal() = sessionshape.State{ID: c.SessionID(), Token: plain, Shape: j.keeper.shape}
 	if c.Proved > 0 {
 		s.AuthTime = tokenclaims.FromSeconds(c.Proved)
 	}
+	s.Internal().SetOrigin(c.Origin())
 	s.EmailVerified = c.Proves(s.Email)
 	if c.AdoptedSID == "" { // other programs keep no claims
 		s.Internal().Kept, _ = jsonscan.Member(string(c.Kept), "claims")

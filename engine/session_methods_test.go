@@ -16,8 +16,14 @@ import (
 	"authsvc/internal/test/arena"
 )
 
-// proof returns amr and acr as one text.
-func proof(s *authsvc.Session) string { return fmt.Sprintf("%v %v", s.AMR(), s.ACR()) }
+// proof returns how a session began as one text: amr, acr, and any second step or actor.
+func proof(s *authsvc.Session) string {
+	text := fmt.Sprintf("%v %v", s.AMR(), s.ACR())
+	if !s.SecondAt().IsZero() || s.Actor() != "" {
+		text += fmt.Sprintf(", a second step, by %q", s.Actor())
+	}
+	return text
+}
 
 // TestAMR: a session tells programs and callbacks by which methods it began, but not in
 // GET session.
@@ -77,7 +83,7 @@ func TestAMRWithoutStorage(t *testing.T) {
 func TestAMRIsTheEngines(t *testing.T) {
 	t.Parallel()
 	merge := func(_ context.Context, p authsvc.JWTParams) (authsvc.Claims, error) {
-		p.Claims["amr"], p.Claims["acr"] = []string{"mfa"}, "2fa"
+		p.Claims["amr"], p.Claims["acr"], p.Claims["second_at"], p.Claims["act"] = []string{"mfa"}, "2fa", time.Now().Unix(), map[string]any{"sub": "support"}
 		return p.Claims, nil
 	}
 	t.Run("at the sign-in and later", func(t *testing.T) {
@@ -90,7 +96,8 @@ func TestAMRIsTheEngines(t *testing.T) {
 			t.Error(got)
 		}
 	})
-	for _, own := range []map[string]any{{}, {"amr": []string{"mfa"}}, {"amr": []string{"mfa"}, "acr": "silver"}, {"amr": "mfa", "acr": 2}} {
+	for _, own := range []map[string]any{{}, {"amr": []string{"mfa"}}, {"amr": []string{"mfa"}, "acr": "silver"}, {"amr": "mfa", "acr": 2},
+		{"amr": "mfa", "acr": 2, "second_at": time.Now().Unix(), "act": "support"}, {"second_at": "yesterday", "act": []string{"support"}}} {
 		t.Run(fmt.Sprint("a token from before, ", own), func(t *testing.T) {
 			t.Parallel()
 			ring, err := seal.NewRing(arena.Secret)

@@ -192,7 +192,7 @@ func (j *jwtSessions) carry(s *authsvc.Session, raw string, now time.Time, claim
 	if c.Proved > 0 {
 		out["authsvc_proved"] = c.Proved
 	}
-	c.AMR.Tell(out)
+	c.Origin().Tell(out)
 	if c.Epoch != nil {
 		out["authsvc_epoch"] = *c.Epoch
 	}

@@ -181,7 +181,7 @@ func (kp *keeper) askSession(ctx context.Context, v *authsvc.Session, u authsvc.
 		return nil
 	}
 	defer kp.fleet.Recovered("session callback", func() { err = errors.New("session callback panicked") })
-	obj, err := kp.Callbacks.Session(ctx, authsvc.SessionParams{Session: defaultObject(v), User: u, Claims: v.Token(), AMR: v.AMR(), ACR: v.ACR(), Trigger: how.trigger, Data: how.data})
+	obj, err := kp.Callbacks.Session(ctx, authsvc.SessionParams{Session: defaultObject(v), User: u, Claims: v.Token(), AMR: v.AMR(), ACR: v.ACR(), SecondAt: v.SecondAt(), Actor: v.Actor(), Trigger: how.trigger, Data: how.data})
 	if err != nil {
 		return err
 	}
@@ -252,7 +252,12 @@ func defaultObject(s *authsvc.Session) map[string]any {
 func decodeClaims(plain []byte) (authsvc.Claims, error) { return sessionshape.DecodeToken(plain) }
 
 // provedWithin reports whether the user is known to have proved who they are within
-// that time.
+// that time, by a first or a second factor. Another person who acts as the user has not
+// proved to be the user.
 func provedWithin(s *authsvc.Session, now time.Time, within time.Duration) bool {
-	return !s.AuthTime.IsZero() && now.Sub(s.AuthTime) <= within
+	at := s.AuthTime
+	if second := s.SecondAt(); second.After(at) {
+		at = second
+	}
+	return s.Actor() == "" && !at.IsZero() && now.Sub(at) <= within
 }

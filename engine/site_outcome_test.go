@@ -92,9 +92,13 @@ func TestPageAddresses(t *testing.T) {
 		"sign-out":            {authsvc.Pages{SignOut: "/api/auth/signout"}, "Pages.SignOut"},
 		"error":               {authsvc.Pages{Error: "/api/auth/error/AccessDenied"}, "Pages.Error"},
 		"verify-request":      {authsvc.Pages{VerifyRequest: "/api/auth/verify-request"}, "Pages.VerifyRequest"},
+		"account":             {authsvc.Pages{Account: "/api/auth/account"}, "Pages.Account"},
+		"account, a part":     {authsvc.Pages{Account: "/api/auth/account/email"}, "Pages.Account"},
+		"confirm":             {authsvc.Pages{Confirm: "/api/auth/confirm?x=1"}, "Pages.Confirm"},
+		"confirm, a host":     {authsvc.Pages{Confirm: "//evil.example/sure"}, "Pages.Confirm"},
 		"another host":        {authsvc.Pages{Error: "//evil.example"}, "Pages.Error"},
 		"another, a slash":    {authsvc.Pages{NewUser: "/\\evil.example"}, "Pages.NewUser"},
-		"twin, own pages":     {authsvc.Pages{SignIn: "/signin", SignOut: "/api/auths", Error: "/api/auth/signin", VerifyRequest: "https://www.app.test/api/auth/verify-request", NewUser: "/"}, ""},
+		"twin, own pages":     {authsvc.Pages{SignIn: "/signin", SignOut: "/api/auths", Error: "/api/auth/signin", VerifyRequest: "https://www.app.test/api/auth/verify-request", NewUser: "/", Account: "/me", Confirm: "/sure"}, ""},
 	} {
 		config := arena.EnterOffline(t, nil).Config
 		config.Pages = c.pages

@@ -356,7 +356,7 @@ func TestTokenRegisteredNames(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string]string{
 		"iss": "reserved", "sub": "reserved", "aud": "reserved", "exp": "reserved", "nbf": "reserved", "iat": "reserved", "jti": "reserved",
-		"auth_time": "reserved", "amr": "reserved", "acr": "reserved", "sid": "reserved", "idp": "reserved", "email_verified": "reserved",
+		"auth_time": "reserved", "amr": "reserved", "acr": "reserved", "second_at": "reserved", "act": "reserved", "Act": "reserved", "sid": "reserved", "idp": "reserved", "email_verified": "reserved",
 		"Sub": "reserved", "ISS": "reserved", "Email_Verified": "reserved",
 		"custom:iss": "", "https://app.example.com/sub": "", "plan": "", "subs": "",
 	} {

@@ -78,7 +78,7 @@ func (a *Store) GetSession(ctx context.Context, token, digest string) (s authsvc
 			return authsvc.ErrNotFound
 		}
 		s, u = found, a.withExtra(a.users[found.UserID])
-		s.SessionOrigin, s.Seen = authsvc.SessionOrigin{AMR: s.AMR}, time.Time{}
+		s.SessionOrigin, s.Seen = authsvc.SessionOrigin{AMR: s.AMR, SecondAt: s.SecondAt, Actor: s.Actor}, time.Time{}
 		return nil
 	})
 	return s, u, err

@@ -179,7 +179,7 @@ func (s *Store) GetSession(ctx context.Context, token, digest string) (rec auths
 			return err
 		}
 		rec, u = s.readSession(d, own), s.readUser(user)
-		rec.Digest, rec.SessionOrigin, rec.Seen = digest, authsvc.SessionOrigin{AMR: rec.AMR}, time.Time{}
+		rec.Digest, rec.SessionOrigin, rec.Seen = digest, authsvc.SessionOrigin{AMR: rec.AMR, SecondAt: rec.SecondAt, Actor: rec.Actor}, time.Time{}
 		return nil
 	})
 	return rec, u, err

@@ -91,7 +91,7 @@ func (s *Store) getSession(ctx context.Context, token string) (authsvc.SessionRe
 		return authsvc.SessionRecord{}, authsvc.User{}, err
 	}
 	rec := rowOf(list[0]).session()
-	rec.SessionOrigin, rec.Seen = authsvc.SessionOrigin{AMR: rec.AMR}, time.Time{}
+	rec.SessionOrigin, rec.Seen = authsvc.SessionOrigin{AMR: rec.AMR, SecondAt: rec.SecondAt, Actor: rec.Actor}, time.Time{}
 	return rec, rowOf(list[1]).user(), nil
 }
 

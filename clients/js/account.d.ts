@@ -16,7 +16,9 @@ export interface Account {
     authTime: ISODateString;
     /** Whether that is recent enough for changes that need a fresh proof. */
     fresh: boolean;
+    /** When a second factor was proved in this session. Reserved. */
     secondAt: ISODateString | null;
+    /** Who acts as the person in this session. Reserved. */
     actor: string | null;
   };
   /** The ways to sign in. */
@@ -48,7 +50,9 @@ export interface AccountSession {
   network: string | null;
   place: string | null;
   provider: string | null;
+  /** The application that holds the session; null: a browser. Reserved. */
   client: string | null;
+  /** Who acts as the person in the session. Reserved. */
   actor: string | null;
   created: ISODateString | null;
   /** The last use, accurate to a quarter of an hour. */
@@ -149,5 +153,14 @@ export declare function deleteAccount(confirm: string): Promise<Result>;
 /** Keeps an account scheduled for deletion. Never rejects. */
 export declare function keepAccount(): Promise<Result>;
 
-/** Goes to the page that asks for a fresh proof of identity, and comes back. */
-export declare function confirmIdentity(options?: { callbackUrl?: string }): Promise<undefined>;
+/**
+ * Goes to the page that asks for a fresh proof of identity, and comes back to
+ * `callbackUrl` (default: this page). On your own page for that, `provider` is one of
+ * the ways in its address: the proof then begins there. For credentials, add the fields
+ * of your form. Never rejects.
+ */
+export declare function confirmIdentity(options?: {
+  provider?: string;
+  callbackUrl?: string;
+  [field: string]: string | undefined;
+}): Promise<undefined>;

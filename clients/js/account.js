@@ -3,7 +3,7 @@
  * {base}/account.js, beside client.js; account.d.ts has the types.
  */
 
-import { base, getCsrfToken, refreshSession, signIn } from "./client.js";
+import { base, getCsrfToken, getProviders, refreshSession, signIn } from "./client.js";
 
 /** Returns the account. null: no one is signed in, or a failure (logged). */
 export async function getAccount() {
@@ -77,10 +77,22 @@ export function keepAccount() {
 
 /**
  * Goes to the page that asks for a fresh proof of identity, which FreshRequired
- * calls for, and back to callbackUrl (default: this page).
+ * calls for, and back to callbackUrl (default: this page). On your own page for
+ * that, provider is the way that the person chose; fields are for credentials.
  */
-export async function confirmIdentity({ callbackUrl = location.href } = {}) {
-  location.href = new URL(`${base}/confirm?${new URLSearchParams({ callbackUrl })}`, location.href).href;
+export async function confirmIdentity({ provider, callbackUrl = location.href, ...fields } = {}) {
+  let url = `${base}/confirm?${new URLSearchParams({ callbackUrl })}`;
+  if (provider) {
+    const credentials = (await getProviders())?.[provider]?.type === "credentials";
+    const path = credentials ? `callback/${encodeURIComponent(provider)}` : "confirm";
+    try {
+      const response = await post(path, { ...fields, ...(credentials ? { confirm: "true" } : { provider }), callbackUrl });
+      ({ url = url } = await response.json());
+    } catch (error) {
+      failed(path, error);
+    }
+  }
+  location.href = new URL(url, location.href).href;
 }
 
 async function send(path, init) {
@@ -89,11 +101,15 @@ async function send(path, init) {
   return fetch(url.href, { ...init, credentials });
 }
 
+async function post(path, fields) {
+  const csrfToken = await getCsrfToken();
+  const body = JSON.stringify({ callbackUrl: location.href, ...fields, csrfToken, json: "true" });
+  return send(path, { method: "POST", headers: { "Content-Type": "application/json" }, body });
+}
+
 async function change(path, fields) {
   try {
-    const csrfToken = await getCsrfToken();
-    const body = JSON.stringify({ ...fields, callbackUrl: location.href, csrfToken, json: "true" });
-    const response = await send(path, { method: "POST", headers: { "Content-Type": "application/json" }, body });
+    const response = await post(path, fields);
     const { url = null, error, account } = await response.json();
     if (response.ok && account !== undefined) {
       await refreshSession({ broadcast: true }); // the session may show the change

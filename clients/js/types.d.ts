@@ -1105,8 +1105,12 @@ export interface components {
                 acr: "1fa" | "2fa" | "phr" | null;
                 /** @description The methods used (RFC 8176, and fed, email, app, rec). */
                 amr: string[];
-                /** Format: date-time */
+                /**
+                 * Format: date-time
+                 * @description When a second factor was proved in this session. Reserved.
+                 */
                 secondAt: string | null;
+                /** @description Who acts as the person in this session. Reserved. */
                 actor: string | null;
                 /**
                  * Format: date-time
@@ -1137,7 +1141,9 @@ export interface components {
                 network: string | null;
                 place: string | null;
                 provider: string | null;
+                /** @description The application that holds the session; null: a browser. Reserved. */
                 client: string | null;
+                /** @description Who acts as the person in the session. Reserved. */
                 actor: string | null;
                 /** Format: date-time */
                 created: string | null;

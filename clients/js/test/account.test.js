@@ -53,6 +53,50 @@ test("a change of address is requested, confirmed, finished and cancelled", asyn
   assert.deepEqual(await fields(account.cancelEmailChange()), {});
 });
 
+test("sessions end, and an account is deleted and kept", async (t) => {
+  const browser = open(t);
+  const sent = (path) => browser.answer(path, (_, { body }) => {
+    const { session, others, confirm } = JSON.parse(body);
+    return json({ url: JSON.stringify({ session, others, confirm }), account: path === "account/delete" ? null : ACCOUNT });
+  });
+  ["account/signout", "account/delete", "account/keep"].forEach(sent);
+  const account = await loadAccount();
+  const fields = async (result) => JSON.parse((await result).url);
+  assert.deepEqual(await fields(account.endSession("s")), { session: "s" });
+  assert.deepEqual(await fields(account.endOtherSessions()), { others: "true" });
+  assert.deepEqual(await fields(account.deleteAccount("ada@example.com")), { confirm: "ada@example.com" });
+  assert.equal((await account.deleteAccount("delete")).account, null);
+  assert.deepEqual(await fields(account.keepAccount()), {});
+  assert.equal(browser.messages.length, 5);
+});
+
+test("a page of one's own begins the proof by the chosen way", async (t) => {
+  const browser = open(t);
+  browser.answer("confirm", (_, { method, body }) => {
+    const { csrfToken, provider, callbackUrl, confirm } = JSON.parse(body);
+    assert.deepEqual([method, csrfToken, provider, callbackUrl, confirm], ["POST", CSRF, "github", "/pay", undefined]);
+    return json({ url: "https://github.example/authorize" });
+  });
+  browser.answer("callback/password", (_, { body }) => {
+    const { provider, confirm, username, password, callbackUrl } = JSON.parse(body);
+    assert.deepEqual([provider, confirm, username, password, callbackUrl], [undefined, "true", "ada", "right", "/pay"]);
+    return json({ url: `${ORIGIN}/pay` });
+  });
+  const { confirmIdentity } = await loadAccount();
+  await confirmIdentity({ provider: "github", callbackUrl: "/pay" });
+  assert.equal(browser.location.href, "https://github.example/authorize");
+  await confirmIdentity({ provider: "password", callbackUrl: "/pay", username: "ada", password: "right" });
+  assert.equal(browser.location.href, `${ORIGIN}/pay`);
+  // A refusal leads back with its word; without an answer, to the page that asks again.
+  browser.answer("confirm", () => json({ url: `${ORIGIN}/api/auth/confirm?error=NotFound`, error: "NotFound" }, 404));
+  await confirmIdentity({ provider: "gone", callbackUrl: "/pay" });
+  assert.equal(browser.location.href, `${ORIGIN}/api/auth/confirm?error=NotFound`);
+  browser.answer("confirm", () => new Response("not JSON", { status: 502 }));
+  await confirmIdentity({ provider: "github", callbackUrl: "/pay" });
+  assert.equal(browser.location.href, `${ORIGIN}/api/auth/confirm?callbackUrl=%2Fpay`);
+  assert.equal(browser.logs.length, 1);
+});
+
 test("a refusal has its error word, its status and its url", async (t) => {
   const browser = open(t);
   const account = await loadAccount();

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"strings"
+	"time"
 )
 
 // Methods holds the values of the amr claim, separated by spaces; empty: unknown.
@@ -33,14 +34,54 @@ func (m Methods) Level() string {
 	return level
 }
 
-// Tell sets amr and acr in the claims of a token. It replaces claims of those names
-// that the application has set.
-func (m Methods) Tell(claims map[string]any) {
-	delete(claims, "amr")
-	delete(claims, "acr")
-	if m != "" {
-		claims["amr"], claims["acr"] = m.List(), m.Level()
+// An Origin says how a session began and who acts in it.
+type Origin struct {
+	AMR      Methods
+	SecondAt time.Time // when a second factor was proved; zero: never
+	Actor    string    // who acts as the user; empty: the user
+}
+
+// Tell sets amr, acr, second_at and act in the claims of a token. It replaces claims of
+// those names that the application has set. act is an object with sub (RFC 8693 section
+// 4.1).
+func (o Origin) Tell(claims map[string]any) {
+	for _, name := range []string{"amr", "acr", "second_at", "act"} {
+		delete(claims, name)
 	}
+	if o.AMR != "" {
+		claims["amr"], claims["acr"] = o.AMR.List(), o.AMR.Level()
+	}
+	if !o.SecondAt.IsZero() {
+		claims["second_at"] = float64(o.SecondAt.UnixMilli()) / 1000
+	}
+	if o.Actor != "" {
+		claims["act"] = map[string]any{"sub": o.Actor}
+	}
+}
+
+// Actor is the subject of the act claim.
+type Actor string
+
+// ActorOf reads an act claim without spaces that Tell wrote. It returns "" for any
+// other value.
+func ActorOf(object string) Actor {
+	inside, opened := strings.CutPrefix(object, `{"sub":`)
+	inside, closed := strings.CutSuffix(inside, "}")
+	actor := ""
+	if !opened || !closed || json.Unmarshal([]byte(inside), &actor) != nil {
+		return ""
+	}
+	return Actor(actor)
+}
+
+// UnmarshalJSON ignores any other kind of value.
+func (a *Actor) UnmarshalJSON(b []byte) error {
+	var plain bytes.Buffer
+	if err := json.Compact(&plain, b); err != nil {
+		return err
+	}
+	*a = ActorOf(plain.String())
+	return nil
 }
 
 // MethodsOf reads an amr claim that Tell wrote. It returns "" for any other value,

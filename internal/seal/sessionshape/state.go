@@ -12,12 +12,30 @@ import (
 type State struct {
 	ID     string // identifies the session for the CSRF token
 	AMR    Methods
+	more   *Origin // nil: the session has neither a second factor nor an actor
 	Shape  *Shape
 	Kept   string // claims of the session, as JSON
 	Extra  map[string]any
 	Row    string         // Extra as JSON, instead of Extra
 	Claims map[string]any // claims of the token
 	Token  []byte         // Claims as JSON, until the first use
+}
+
+// SetOrigin sets how the session began and who acts in it.
+func (s *State) SetOrigin(o Origin) {
+	s.AMR = o.AMR
+	if !o.SecondAt.IsZero() || o.Actor != "" {
+		more := o // o itself stays off the heap
+		s.more = &more
+	}
+}
+
+// Origin returns how the session began and who acts in it.
+func (s *State) Origin() Origin {
+	if s.more != nil {
+		return *s.more
+	}
+	return Origin{AMR: s.AMR}
 }
 
 // DecodeToken decodes the claims of a token. It keeps numbers as they are written, so

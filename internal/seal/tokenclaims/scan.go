@@ -48,7 +48,7 @@ func (c *Claims) scan(plain string) bool {
 // scanClaim cuts off a value. It accepts an object or a list only for the claim that
 // has that type.
 func scanClaim(name, s string) (value, rest string, ok bool) {
-	if name == "authsvc_session" && strings.HasPrefix(s, "{") || name == "amr" && strings.HasPrefix(s, "[") {
+	if (name == "authsvc_session" || name == "act") && strings.HasPrefix(s, "{") || name == "amr" && strings.HasPrefix(s, "[") {
 		return jsonscan.Value(s)
 	}
 	return jsonscan.Scalar(s)
@@ -76,6 +76,10 @@ func (c *Claims) set(name, value string) bool {
 		c.AMR = sessionshape.MethodsOf(value)
 	case "acr":
 		c.ACR = sessionshape.ACROf(value)
+	case "second_at":
+		c.SecondAt = optionalTimeOf(value)
+	case "act":
+		c.Actor = sessionshape.ActorOf(value)
 	case "authsvc_epoch":
 		n, err := strconv.ParseInt(value, 10, 64)
 		c.Epoch = &n

@@ -27,6 +27,8 @@ type Claims struct {
 	Proved   float64              `json:"authsvc_proved"` // last time the person proved their identity; 0: unknown
 	AMR      sessionshape.Methods `json:"amr"`
 	ACR      sessionshape.ACR     `json:"acr"`
+	SecondAt optionalTime         `json:"second_at"`     // when a second factor was proved; 0: never
+	Actor    sessionshape.Actor   `json:"act"`           // who acts as the user; empty: the user
 	Epoch    *int64               `json:"authsvc_epoch"` // epoch of the user when the session began here
 
 	// VerifiedEmail is the address that was verified when the session began. It is not
@@ -49,7 +51,7 @@ type Claims struct {
 }
 
 // engineClaims lists the JSON names of Claims.
-var engineClaims = []string{"name", "email", "picture", "sub", "jti", "sid", "provider", "auth_time", "amr", "acr", "iat", "exp", "nbf",
+var engineClaims = []string{"name", "email", "picture", "sub", "jti", "sid", "provider", "auth_time", "amr", "acr", "second_at", "act", "iat", "exp", "nbf",
 	"authsvc_epoch", "authsvc_email_verified", "authsvc_session", "authsvc_sid", "authsvc_auth_time", "authsvc_proved"}
 
 // A rawObject is a JSON object without spaces, or empty.
@@ -65,6 +67,24 @@ func (o *rawObject) UnmarshalJSON(b []byte) error {
 		*o = rawObject(b)
 	}
 	return nil
+}
+
+// An optionalTime is a time in a claim (RFC 7519 section 2), or 0. Any other value is
+// read as 0: before the engine had the claim, an application could use its name.
+type optionalTime float64
+
+// UnmarshalJSON ignores any other kind of value.
+func (t *optionalTime) UnmarshalJSON(b []byte) error {
+	*t = optionalTimeOf(string(b))
+	return nil
+}
+
+func optionalTimeOf(value string) optionalTime {
+	seconds, err := parseSeconds(value)
+	if err != nil || !PlausibleTime(seconds) {
+		return 0
+	}
+	return optionalTime(seconds)
 }
 
 // errDuplicateClaim refuses a claim that occurs twice, which readers could interpret in
@@ -121,9 +141,9 @@ func (c *Claims) decodeAny(plain []byte, shared bool) error {
 func (c *Claims) dropForeignClaims(shared bool) {
 	switch {
 	case c.AdoptedSID != "":
-		c.SID, c.Began, c.Proved, c.Provider, c.Epoch, c.AMR, c.VerifiedEmail = c.AdoptedSID, c.AdoptedTime, 0, "", nil, "", ""
+		c.SID, c.Began, c.Proved, c.Provider, c.Epoch, c.AMR, c.Actor, c.VerifiedEmail = c.AdoptedSID, c.AdoptedTime, 0, "", nil, "", "", ""
 	case c.Epoch == nil && shared:
-		c.SID, c.Began, c.Proved, c.Provider, c.AMR, c.VerifiedEmail, c.Kept = "", 0, 0, "", "", "", ""
+		c.SID, c.Began, c.Proved, c.Provider, c.AMR, c.Actor, c.VerifiedEmail, c.Kept = "", 0, 0, "", "", "", "", ""
 	}
 	c.checkMethods()
 }
@@ -251,7 +271,7 @@ func FromSeconds(s float64) time.Time { return time.UnixMilli(int64(math.Round(s
 func (c *Claims) ProtectedNames() []string {
 	names := []string{"sub", "iat", "exp", "jti", "authsvc_epoch", "authsvc_email_verified", "authsvc_session", "authsvc_sid", "authsvc_auth_time", "authsvc_proved"}
 	if c.SID != "" && c.AdoptedSID == "" {
-		names = append(names, "sid", "auth_time", "provider", "amr", "acr")
+		names = append(names, "sid", "auth_time", "provider", "amr", "acr", "second_at", "act")
 	}
 	return names
 }
@@ -268,10 +288,23 @@ func (c *Claims) SessionID() string {
 	return c.ID
 }
 
-// checkMethods clears amr and acr unless acr is the level of amr. Applications may have
-// their own claims of these names; the engine ignores them.
+// checkMethods clears amr and acr unless acr is the level of amr, and second_at unless
+// that level has a second factor. Applications may have their own claims of these names;
+// the engine ignores them.
 func (c *Claims) checkMethods() {
 	if string(c.ACR) != c.AMR.Level() {
 		c.AMR, c.ACR = "", ""
 	}
+	if c.ACR != "2fa" && c.ACR != "phr" {
+		c.SecondAt = 0
+	}
+}
+
+// Origin returns how the session began and who acts in it.
+func (c *Claims) Origin() sessionshape.Origin {
+	o := sessionshape.Origin{AMR: c.AMR, Actor: string(c.Actor)}
+	if c.SecondAt > 0 {
+		o.SecondAt = FromSeconds(float64(c.SecondAt))
+	}
+	return o
 }

@@ -1,6 +1,7 @@
 package tokenclaims
 
 import (
+	"fmt"
 	"reflect"
 	"strings"
 	"testing"
@@ -106,12 +107,79 @@ func TestMethodsOfOthers(t *testing.T) {
 	}
 }
 
+// TestSecondStepOfOthers covers second_at and act. Only values that the engine wrote
+// count, and second_at only beside methods with a second factor; other values of these
+// names are an application's, and end no session.
+func TestSecondStepOfOthers(t *testing.T) {
+	t.Parallel()
+	const two = `"amr":["fed","otp","mfa"],"acr":"2fa",`
+	for _, space := range []string{"", " "} {
+		for claims, want := range map[string]string{
+			two + `"second_at":1764283136.25`:                      "1764283136250 ",
+			two + `"second_at":1764283136`:                         "1764283136000 ",
+			`"second_at":5,"amr":["pop","user","mfa"],"acr":"phr"`: "5000 ",
+			two + `"act":{"sub":"support"}`:                        "0 support",
+			`"act":{"sub":"cli:ro\"ot ü"}`:                         "0 cli:ro\"ot ü",
+			two + `"second_at":7,"act":{"sub":"support"}`:          "7000 support",
+			`"second_at":1764283136`:                               "0 ",
+			`"amr":["fed"],"acr":"1fa","second_at":1764283136`:     "0 ",
+			`"amr":["mfa"],"acr":"1fa","second_at":1764283136`:     "0 ",
+			two + `"second_at":"2026-11-27"`:                       "0 ",
+			two + `"second_at":"1764283136"`:                       "0 ",
+			two + `"second_at":-1`:                                 "0 ",
+			two + `"second_at":1e300`:                              "0 ",
+			two + `"second_at":1e999`:                              "0 ",
+			two + `"second_at":true`:                               "0 ",
+			two + `"second_at":{"at":1}`:                           "0 ",
+			two + `"second_at":[1]`:                                "0 ",
+			two + `"second_at":null,"act":null`:                    "0 ",
+			two + `"Second_At":7,"ACT":{"sub":"support"}`:          "0 ",
+			`"act":"support"`:                                      "0 ",
+			`"act":{"sub":7}`:                                      "0 ",
+			`"act":{"sub":["support"]}`:                            "0 ",
+			`"act":{"sub":"support","act":{"sub":"other"}}`:        "0 ",
+			`"act":{"Sub":"support"}`:                              "0 ",
+			`"act":{}`:                                             "0 ",
+			`"act":["support"]`:                                    "0 ",
+			`"act":true`:                                           "0 ",
+		} {
+			plain := `{"sub":"7","sid":"s","authsvc_epoch":1,` + space + claims + `}`
+			var c Claims
+			if err := c.Decode([]byte(plain), false); err != nil || said(&c) != want {
+				t.Errorf("%s: %q, want %q, %v", plain, said(&c), want, err)
+			}
+			for _, foreign := range []string{`{"sub":"7",` + space + claims + `}`, `{"sub":"7","authsvc_sid":"s",` + space + claims + `}`} {
+				var c Claims
+				if err := c.Decode([]byte(foreign), true); err != nil || said(&c) != "0 " {
+					t.Errorf("%s, of another program: %q, %v", foreign, said(&c), err)
+				}
+			}
+		}
+	}
+	for _, twice := range []string{`"second_at":1,"second_at":2`, `"act":{"sub":"a"},"act":{"sub":"b"}`} {
+		var c Claims
+		if err := c.Decode([]byte(`{"sub":"7",`+twice+`}`), false); err == nil {
+			t.Errorf("%s was taken", twice)
+		}
+	}
+}
+
+// said returns the second step and the actor of claims as one text.
+func said(c *Claims) string {
+	o, at := c.Origin(), int64(0)
+	if !o.SecondAt.IsZero() {
+		at = o.SecondAt.UnixMilli()
+	}
+	return fmt.Sprint(at, " ", o.Actor)
+}
+
 func FuzzClaims(f *testing.F) {
 	for _, s := range []string{`{"sub":"7","SUB":"8"}`, `{"a":"\\"}`, `{`, `"`, `{"sub":"\`} {
 		f.Add([]byte(s))
 	}
 	for _, s := range []string{`{"sub":"7","iat":1.5,"authsvc_epoch":3,"name":null,"role":"é","x":true}`, `{"sub":"","exp":01}`, `{"authsvc_epoch":1.0}`,
-		`{"authsvc_epoch":1,"authsvc_session":{"claims":{"a":[1,"\\u00e9"]}},"authsvc_email_verified":"a@b.c","email":"a@b.c"}`, `{"authsvc_session":"x"}`, `{"authsvc_epoch":1,"amr":["fed","mfa"],"acr":"2fa"}`, `{"authsvc_epoch":1,"amr":"mfa","acr":2}`, `{"authsvc_epoch":1,"amr":["a b",""],"acr":{}}`, `{"authsvc_session": { "a" : 1 } }`} {
+		`{"authsvc_epoch":1,"authsvc_session":{"claims":{"a":[1,"\\u00e9"]}},"authsvc_email_verified":"a@b.c","email":"a@b.c"}`, `{"authsvc_session":"x"}`, `{"authsvc_epoch":1,"amr":["fed","mfa"],"acr":"2fa"}`, `{"authsvc_epoch":1,"amr":"mfa","acr":2}`, `{"authsvc_epoch":1,"amr":["a b",""],"acr":{}}`, `{"authsvc_session": { "a" : 1 } }`,
+		`{"authsvc_epoch":1,"amr":["mfa"],"acr":"2fa","second_at":1.5,"act":{"sub":"a"}}`, `{"authsvc_epoch":1,"second_at":"x","act":{"sub": "a" }}`, `{"authsvc_epoch":1,"second_at":{},"act":{"sub":"a","b":1}}`} {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, plain []byte) {

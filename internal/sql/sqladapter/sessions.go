@@ -81,7 +81,7 @@ func (a *Adapter) GetSession(ctx context.Context, token, digest string) (authsvc
 	var u authsvc.User
 	err := a.read(ctx, "get session", func(ctx context.Context, r runner) error {
 		return r.row(ctx, a.getSession, digest, token).Scan(a.addExtra([]any{
-			textTo{&s.ID}, orEnded{instant{&s.Expires, a.dialect.DecodeTime}, &s}, orEnded{millis{&s.Began}, &s}, millis{&s.AuthTime}, textTo{&s.Provider}, blob{&s.Claims}, textTo{&s.AMR},
+			textTo{&s.ID}, orEnded{instant{&s.Expires, a.dialect.DecodeTime}, &s}, orEnded{millis{&s.Began}, &s}, millis{&s.AuthTime}, textTo{&s.Provider}, blob{&s.Claims}, textTo{&s.AMR}, millis{&s.SecondAt}, textTo{&s.Actor},
 			textTo{&u.ID}, textTo{&u.Name}, textTo{&u.Email}, instant{&u.EmailVerified, a.dialect.DecodeTime}, textTo{&u.Image}}, &u)...)
 	})
 	if err != nil {

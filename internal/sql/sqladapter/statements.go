@@ -143,7 +143,7 @@ func buildSessions(b *builder) sessionStatements {
 		// The second condition keeps a row of another session, if there is one, from
 		// supplying its authentication time. It is not written with =, so that SQLite
 		// finds the row by its key instead of the longer index over session_token.
-		getSession: b.read(`SELECT s.{Session.id}, s.{Session.expires}, o.auth_time, o.proved_at, o.provider, o.claims, o.amr, ` + b.userColumns() + ` FROM {Session} s ` +
+		getSession: b.read(`SELECT s.{Session.id}, s.{Session.expires}, o.auth_time, o.proved_at, o.provider, o.claims, o.amr, o.second_at, o.actor, ` + b.userColumns() + ` FROM {Session} s ` +
 			`JOIN {User} u ON u.{User.id} = s.{Session.userId} ` +
 			`LEFT JOIN authsvc_session o ON o.digest = ? AND NOT (o.session_token <> s.{Session.sessionToken}) ` +
 			`WHERE {=s.Session.sessionToken}`),
