@@ -109,8 +109,13 @@ type Stats struct {
 	// TokensIssued counts the tokens of POST token by the id of the audience.
 	TokensIssued map[string]uint64
 	// Requests counts answered requests for the service's own routes, and those that
-	// the gate answered itself.
-	Requests map[RequestKey]uint64
+	// the gate answered itself. Route is the path below Config.URL as in the
+	// documentation, such as "callback/:provider", or one of "/", "asset", "gate" and
+	// "other". Method is GET, HEAD, POST, OPTIONS or "other".
+	Requests map[struct {
+		Route, Method string
+		Status        int
+	}]uint64
 	// SignIns counts the results of sign-ins, by the id of the provider and the outcome.
 	// A wrong code or password counts, too.
 	SignIns map[string]map[AuditOutcome]uint64
@@ -120,13 +125,6 @@ type Stats struct {
 	// SigningKeyAge is how long the current signing keys have been signing, by
 	// algorithm. Keys without a store have no such start and are left out.
 	SigningKeyAge map[SigningAlg]time.Duration
-}
-
-// A RequestKey is one kind of answered request.
-type RequestKey struct {
-	Route  string // the path below Config.URL as in the documentation, such as "callback/:provider"; "/", "asset", "gate" or "other"
-	Method string // GET, HEAD, POST, OPTIONS or "other"
-	Status int
 }
 
 // GateStats holds the counters of one host of the gate.

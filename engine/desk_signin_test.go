@@ -250,9 +250,9 @@ func TestTypedStays(t *testing.T) {
 		fields     []string
 		want       string
 	}{
-		{"address", "/api/auth/signin/email", []string{"email", "ada@localhost"}, `type="email" name="email" value="ada@localhost"`},
+		{"address", "/api/auth/signin/email", []string{"email", "ada@localhost"}, `type="text" name="email" value="ada@localhost"`},
 		{"user name", "/api/auth/callback/credentials", []string{"username", `ada"><b>`, "password", password}, `name="username" value="ada&#34;&gt;&lt;b&gt;"`},
-		{"old token", "/api/auth/signin/email", []string{"email", "ada@app.test", "csrfToken", "stale"}, `type="email" name="email" value="ada@app.test"`},
+		{"old token", "/api/auth/signin/email", []string{"email", "ada@app.test", "csrfToken", "stale"}, `type="text" name="email" value="ada@app.test"`},
 		{"secret", "/api/auth/callback/pin", []string{"pin", password}, ""},
 		{"nothing", "/api/auth/callback/credentials", []string{"password", password}, ""},
 		{"too much", "/api/auth/callback/credentials", []string{"username", strings.Repeat("a", 255)}, ""},

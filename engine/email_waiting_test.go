@@ -238,7 +238,7 @@ func TestChangeAddress(t *testing.T) {
 	if a.Location() != arena.Origin+"/api/auth/signin?ui_locales=de#input-email-for-email-provider" {
 		t.Fatalf("%d %s", a.StatusCode, a.Location())
 	}
-	if a := b.Get(a.Location()); !strings.Contains(a.Text, `id="input-email-for-email-provider" type="email" name="email" value="adda@app.test"`) {
+	if a := b.Get(a.Location()); !strings.Contains(a.Text, `id="input-email-for-email-provider" type="text" name="email" value="adda@app.test"`) {
 		t.Errorf("the sign-in page: %s", a.Text)
 	}
 	b.Post("/api/auth/signin/email", "email", "ada@app.test")

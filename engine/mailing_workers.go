@@ -8,11 +8,11 @@ import (
 )
 
 // workers counts the workers of a mail queue that are free. A request that stores a
-// mail can reserve one and hand the mail over in memory: it is stored as claimed, and
-// nobody has to look for it. If this process dies, another one sends the mail after
+// mail can reserve one and hand the mail over in memory. The mail is stored as claimed,
+// so no worker looks for it. If this process dies, another one sends the mail after
 // mailLease.
 type workers struct {
-	free   chan struct{}     // a token for each worker that nobody has reserved
+	free   chan struct{}     // a token for each worker that is not reserved
 	handed chan authsvc.Mail // for reserved workers
 	missed *atomic.Bool      // a worker could not look into the queue
 	ended  *atomic.Bool      // a worker has ended, and the others will

@@ -17,7 +17,7 @@ func issuerOperator(issuer, document string) (*engine.Operator, error) {
 	return engine.NewOperator(oddConfig(o, &authsvc.OAuth{ID: "odd", OpenID: true, Issuer: issuer, Client: authsvc.Client{ID: "a", Secret: "b"}}, &arena.LogBuffer{}))
 }
 
-// TestIssuerMistakes: an issuer that is no issuer is refused, with the fix, once. The
+// TestIssuerMistakes: an issuer that is not one is refused, with the fix, once. The
 // fix for the address of a document is the issuer that it is probably of.
 func TestIssuerMistakes(t *testing.T) {
 	t.Parallel()

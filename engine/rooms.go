@@ -72,7 +72,7 @@ func newStoreys(g *fleet.Common) storeys {
 	h.fleet = fleet.New(g)
 	h.auditor = audit.New(g, h.fleet)
 	h.limits = limit.New(g)
-	h.site = &site{Common: g, fleet: h.fleet, auditor: h.auditor, limits: h.limits, bodies: newBodySlots(), warned: newWarned(), answered: &fleet.Counter[authsvc.RequestKey]{}}
+	h.site = &site{Common: g, fleet: h.fleet, auditor: h.auditor, limits: h.limits, bodies: newBodySlots(), warned: newWarned(), answered: &fleet.Counter[requestKey]{}}
 	h.keeper = &keeper{Common: g, fleet: h.fleet, auditor: h.auditor, site: h.site}
 	h.mailing = &mailing{Common: g, fleet: h.fleet, auditor: h.auditor, limits: h.limits, site: h.site}
 	h.vault = &vault{Common: g, fleet: h.fleet, auditor: h.auditor, site: h.site, keeper: h.keeper, mailing: h.mailing,

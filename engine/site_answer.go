@@ -31,7 +31,7 @@ var (
 // outcomes.
 func (rq *request) respond(w http.ResponseWriter, out outcome) {
 	rq.to = statusWriter{ResponseWriter: w}
-	defer rq.countAnswer()
+	defer countAnswer(rq)
 	answer{rq, &rq.to}.write(out)
 }
 

@@ -40,7 +40,7 @@ func (rq *request) sameSite() bool {
 
 // refuseCrossSite answers a POST that sameSite refused.
 func refuseCrossSite(rq *request) outcome {
-	plain := rq.openedByHTTP()
+	plain := openedByHTTP(rq)
 	if plain {
 		rq.audit("request.cross_site", authsvc.CodeAccessDenied, "the page was opened by http, but the URL has https")
 		rq.warned.plain.Do(func() {
@@ -57,7 +57,7 @@ func refuseCrossSite(rq *request) outcome {
 		return object{v: map[string]string{"url": rq.errorURL(authsvc.CodeAccessDenied)}, status: http.StatusForbidden}
 	}
 	if plain {
-		return rq.servedElsewhere("plain", http.StatusForbidden)
+		return servedElsewhere(rq, "plain", http.StatusForbidden)
 	}
 	p := rq.errorView(authsvc.CodeAccessDenied, rq.requestID())
 	p.status = http.StatusForbidden
@@ -66,7 +66,7 @@ func refuseCrossSite(rq *request) outcome {
 
 // openedByHTTP reports whether the Origin of a POST is the host of the URL, but with
 // http where the URL has https. Browsers keep no cookies of such a page.
-func (rq *request) openedByHTTP() bool {
+func openedByHTTP(rq *request) bool {
 	origins := rq.r.Header["Origin"]
 	return len(origins) == 1 && strings.HasPrefix(rq.origin, "https://") && weburl.HeaderOrigin(origins[0]) == "http://"+rq.host
 }
@@ -110,7 +110,7 @@ func otherHost(rq *request) outcome {
 	rq.internal = true // the answer is neither for scripts of the origin nor for other origins
 	why := "other"
 	switch {
-	case rq.atOtherPort():
+	case atOtherPort(rq):
 		why = "plain"
 	case !onThisMachine(rq.r):
 		return notServed
@@ -123,19 +123,19 @@ func otherHost(rq *request) outcome {
 	if !isNavigation(rq.r.Header) || rq.r.Method != http.MethodGet || !strings.Contains(rq.r.Header.Get("Accept"), "text/html") {
 		return notServed
 	}
-	return rq.servedElsewhere(why, http.StatusMisdirectedRequest)
+	return servedElsewhere(rq, why, http.StatusMisdirectedRequest)
 }
 
 // atOtherPort reports whether a request that did not come by TLS names the host of an
 // https URL with another port. The usual cause is that someone opened the port at which
 // authsvc listens, without the proxy in front of it.
-func (rq *request) atOtherPort() bool {
+func atOtherPort(rq *request) bool {
 	return rq.r.TLS == nil && withoutProxy(rq.r) && strings.HasPrefix(rq.origin, "https://") &&
 		strings.EqualFold(weburl.Hostname("http://"+rq.r.Host), weburl.Hostname(rq.origin))
 }
 
 // servedElsewhere returns the page that links to the origin of the URL.
-func (rq *request) servedElsewhere(why string, status int) page {
+func servedElsewhere(rq *request, why string, status int) page {
 	return page{name: pages.Unavailable, status: status, anyHost: true,
 		view: pages.UnavailableView{Case: why, Host: rq.origin, RetryURL: rq.origin}}
 }

@@ -46,9 +46,15 @@ func (w *statusWriter) WriteHeader(status int) {
 // Unwrap is for [http.ResponseController].
 func (w *statusWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
+// A requestKey is a key of Stats.Requests.
+type requestKey = struct {
+	Route, Method string
+	Status        int
+}
+
 // countAnswer counts the request by its route, its method and the status of its answer.
-func (rq *request) countAnswer() {
-	k := authsvc.RequestKey{Route: "other", Method: "other", Status: rq.to.status}
+func countAnswer(rq *request) {
+	k := requestKey{Route: "other", Method: "other", Status: rq.to.status}
 	if rq.route != nil {
 		k.Route = rq.route.name
 	}

@@ -103,12 +103,12 @@ func TestStatsOfSignIns(t *testing.T) {
 	if n := st.AuditEvents[authsvc.AuditRefused]["credentials.refused"]; n != 3 {
 		t.Errorf("%d refusals of credentials are counted: %v", n, st.AuditEvents)
 	}
-	for _, k := range []authsvc.RequestKey{{Route: "session", Method: "GET", Status: 200}, {Route: "other", Method: "GET", Status: 404}} {
+	for _, k := range []requestKey{{Route: "session", Method: "GET", Status: 200}, {Route: "other", Method: "GET", Status: 404}} {
 		if st.Requests[k] != 1 {
 			t.Errorf("%v: %d", k, st.Requests[k])
 		}
 	}
-	if n := st.Requests[authsvc.RequestKey{Route: "callback/:provider", Method: "POST", Status: 302}]; n != 6 {
+	if n := st.Requests[requestKey{Route: "callback/:provider", Method: "POST", Status: 302}]; n != 6 {
 		t.Errorf("%d answers to codes and credentials are counted: %v", n, st.Requests)
 	}
 }
@@ -136,7 +136,7 @@ func TestStatsTakenOver(t *testing.T) {
 		s.ServeHTTP(httptest.NewRecorder(), r)
 	}
 	st := after.Stats()
-	if n, m := st.Requests[authsvc.RequestKey{Route: "signout", Method: "POST", Status: 302}], st.AuditEvents[authsvc.AuditRefused]["csrf.refused"]; n != 2 || m != 2 {
+	if n, m := st.Requests[requestKey{Route: "signout", Method: "POST", Status: 302}], st.AuditEvents[authsvc.AuditRefused]["csrf.refused"]; n != 2 || m != 2 {
 		t.Errorf("%d requests and %d events are counted, want 2: %v, %v", n, m, st.Requests, st.AuditEvents)
 	}
 	if n := after.Stats().Gate[arena.Origin].Decisions[authsvc.GateUnauthenticated]; n != 2 {
@@ -186,4 +186,10 @@ func TestStatsStaySmall(t *testing.T) {
 	if n := size(); n > most {
 		t.Errorf("%d counts, at most %d can be", n, most)
 	}
+}
+
+// A requestKey is a key of Stats.Requests.
+type requestKey = struct {
+	Route, Method string
+	Status        int
 }

@@ -44,7 +44,7 @@ type site struct {
 	hooks        hooks
 	bodies       *bodySlots
 	warned       warned
-	answered     *fleet.Counter[authsvc.RequestKey]
+	answered     *fleet.Counter[requestKey]
 
 	flows     map[string]flow // by provider id
 	positions map[string]int  // index in Config.Providers, by provider id

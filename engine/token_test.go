@@ -85,8 +85,8 @@ func TestToken(t *testing.T) {
 						{ID: "bare", Alg: authsvc.SigningEdDSA, Typ: "at+jwt", TTL: time.Minute}, {ID: "old", Alg: authsvc.SigningRS256}}
 				})
 				b := w.Browser()
-				b.SignIn(w.OP, "ada")
 				before := time.Now().Add(-time.Second).Unix()
+				b.SignIn(w.OP, "ada")
 				all := openToken(t, w, b.Post("/api/auth/token", "audience", "all"))
 				u, err := w.Store.GetUserByAccount(t.Context(), "op", "ada")
 				if err != nil {

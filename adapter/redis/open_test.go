@@ -120,7 +120,7 @@ func TestOpenUnreachable(t *testing.T) {
 func TestOpenSchema(t *testing.T) {
 	t.Parallel()
 	m := miniredis.RunT(t)
-	for value, want := range map[string]string{"1": "", "2": "", "3": "schema version 3 is newer than 2, the latest that this build supports: use a newer build",
+	for value, want := range map[string]string{"1": "", "2": "", "3": "", "4": "schema version 4 is newer than 3, the latest that this build supports: use a newer build",
 		"x": "another prefix", "0": "another prefix"} {
 		m.Set("{p}:schema", value)
 		s, err := Open(t.Context(), "redis://"+m.Addr(), Options{Prefix: "p"})

@@ -42,7 +42,7 @@ func storeOneOfEach(t *testing.T, s *Store, expires time.Time) {
 var expiring = map[string]bool{
 	"session": true, "session-id": true, "session-digest": true, "sessions": true, "link": true, "links": true, "mail": true,
 	"once": true, "revoked": true, "epoch": true, "permit": true, "lease": true,
-	"user": false, "users": false, "email": false, "account": false, "account-id": false, "accounts": false, "meta": false,
+	"user": false, "users": false, "addresses": false, "email": false, "account": false, "account-id": false, "accounts": false, "meta": false,
 	"schema": false, "audit": false, "queue": false, "log": false, "seq": false, "expiry": false,
 }
 

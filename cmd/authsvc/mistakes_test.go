@@ -194,7 +194,7 @@ func badLines() []badLine {
 			"- {id: plain, type: oauth2, client_id: a, client_secret: b, authorization_url: https://a.example/a, token_url: https://a.example/t, userinfo_url: https://a.example/u}", []string{
 				"providers[3].client_id needs the environment variable NOWHERE, which is not set; set it, or write the value here",
 				"providers[3].userinfo_url is missing; the profile comes from there, except with OpenID Connect (type: oidc) (or set AUTHSVC_PLAIN_USERINFO_URL)",
-				"providers[3].token_url must begin with https:// and the name of a host; write the whole address; http:// is accepted only for this machine (or set AUTHSVC_PLAIN_TOKEN_URL)",
+				"providers[3].token_url must begin with https:// and the name of a host; write the whole address; http:// is accepted only for this machine",
 				"providers[3].authorization_url is missing, and there is no issuer to discover it from; write the address that the provider documents (or set AUTHSVC_PLAIN_AUTHORIZATION_URL)",
 				`providers[3].auth_method is refused: "magic" is not supported; use client_secret_basic, client_secret_post, private_key_jwt or none`}},
 		{"- {id: bare, type: oidc, client_id: a, client_secret: b, issuer: id.bare.example, auth_method: magic}",

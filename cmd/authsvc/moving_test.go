@@ -224,8 +224,8 @@ func TestGuideOfMoving(t *testing.T) {
 			l.says(0, people, "check")
 			l.terminate()
 			l.says(0, nil, "migrate", "down", "--yes")
-			l.says(0, []string{"schema version 6 of 7; serve brings it up to date, after which check reads the records, too", "User: 2 people"}, "check", "--deep")
-			careful.says(1, []string{"schema version 6 of 7; run `authsvc migrate up`"}, "check")
+			l.says(0, []string{"schema version 7 of 8; serve brings it up to date, after which check reads the records, too", "User: 2 people"}, "check", "--deep")
+			careful.says(1, []string{"schema version 7 of 8; run `authsvc migrate up`"}, "check")
 		})
 	}
 }

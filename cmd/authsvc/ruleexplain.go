@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"slices"
 	"strings"
 	"time"
 
@@ -140,10 +141,10 @@ func (c *rulesExplainCommand) session(p *program, s *config.Settings, now time.T
 	return v, "the id " + plainlog.Text(c.User) + ", made up", nil
 }
 
-// stored returns the user in the store, or nil if there is no such user or no store
-// yet.
+// stored returns the user in the store, or nil if there is no such user or no store that
+// this process can read.
 func (c *rulesExplainCommand) stored(p *program, s *config.Settings) (*authsvc.User, error) {
-	if missing, err := storeIsMissing(s); missing || err != nil || storageScheme(s) == "none" {
+	if missing, err := storeIsMissing(s); missing || err != nil || slices.Contains([]string{"none", "memory"}, storageScheme(s)) {
 		return nil, err
 	}
 	var found *authsvc.User

@@ -10,7 +10,7 @@ import (
 )
 
 // A ReferringCase is a part of an application's schema whose rows refer to users.
-type ReferringCase struct {
+type ReferringCase = struct {
 	Schema string // SQL
 	Rows   string // SQL that makes rows refer to the user u
 	Frees  string // SQL after which the user can be deleted; empty: the rows do not prevent it
