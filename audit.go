@@ -26,8 +26,8 @@ type AuditEvent struct {
 	Reason   string       `json:"reason,omitempty"` // a fixed text of the engine, or the Reason of a Refusal
 	Provider string       `json:"provider,omitempty"`
 	UserID   string       `json:"user,omitempty"` // the user concerned, if known
-	// Actor names who acted if it was neither the user nor the service, such as an
-	// operator at the command line ("cli:root").
+	// Actor names who acted if it was neither the user nor the service: an operator at
+	// the command line ("cli:root"), or a token of the user ("token:" and its id).
 	Actor     string `json:"actor,omitempty"`
 	ClientIP  string `json:"client,omitempty"`
 	UserAgent string `json:"agent,omitempty"` // at most 200 bytes

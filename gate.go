@@ -93,8 +93,8 @@ type GateHeaders struct {
 	// Assertion is a token like the tokens of POST token, signed with ES256. It is the
 	// only header that a program can trust without trusting everything in between, if
 	// the program verifies it, for example with package bearer. Its audience is the
-	// origin. It also holds name, email and groups, and is valid for 5 minutes. Omitted
-	// by default.
+	// origin. It also holds name, email and groups, and is valid for a minute. Omitted by
+	// default.
 	Assertion []string
 }
 

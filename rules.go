@@ -62,8 +62,9 @@ type Condition struct {
 	// identity. After that the user must sign in again; see
 	// [authsvc/engine.Service.RequireFresh].
 	MaxAge time.Duration
-	// Tokens, only for the gate, also lets personal access tokens for the host pass;
-	// see [PersonalTokenRequest]. Emails, Domains and Users are then checked
+	// Tokens, only for the gate, also lets tokens for the host pass: personal access
+	// tokens (see [PersonalTokenRequest]), and tokens of POST token if the host's origin
+	// is the ID of an [Audience]. Emails, Domains and Users are then checked
 	// against the token's user; Networks and When are checked against the request.
 	Tokens bool
 	// When, only for the gate, is called if everything else matches. An error or panic

@@ -5,6 +5,7 @@ package engine_test
 import (
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"testing"
 
 	"authsvc"
@@ -53,22 +54,46 @@ func TestAllocations(t *testing.T) {
 			}
 		}
 	}
+	checked := func(way string, tune func(*authsvc.Config)) func() {
+		s, in := benchService(t, func(c *authsvc.Config) {
+			c.TrustedProxies = []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")} // of httptest
+			c.Gate.Hosts = []authsvc.GateHost{{Origin: arena.Origin, Rules: []authsvc.GateRule{{Match: "/page/"}}}}
+			if tune != nil {
+				tune(c)
+			}
+		})
+		r := get("/gate/" + way)
+		r.RequestURI, r.Header = "/api/auth/gate/"+way, in.Header.Clone()
+		for name, value := range map[string]string{"Method": "GET", "Host": "app.test", "Uri": "/page/a", "For": "198.51.100.7"} {
+			r.Header.Set("X-Forwarded-"+name, value)
+		}
+		return func() {
+			w := &sink{h: http.Header{}}
+			if s.ServeHTTP(w, r); w.h["X-Auth-User-Id"] == nil {
+				t.Fatal("the check refuses the request", w.h)
+			}
+		}
+	}
 	for name, c := range map[string]struct {
 		call func()
 		want float64
 	}{
 		"GET session, JWT of NextAuth.js":        {served(jwt, signedIn), 2 + 7},
 		"GET session, JWT":                       {served(own, mine), 2 + 7},
-		"GET session, database":                  {served(database, kept), 2 + 7},
+		"GET session, database":                  {served(database, kept), 2 + 5},
 		"GET csrf with its cookie":               {served(database, token), 2 + 3},
 		"GET csrf without a cookie":              {served(database, get("/csrf")), 2 + 11},
 		"GET providers":                          {served(database, get("/providers")), 2 + 2},
-		"the gate, JWT of NextAuth.js":           {gated(jwtV4), 2 + 21},
-		"the gate, JWT":                          {gated(func(c *authsvc.Config) { c.Session.Strategy = "jwt" }), 2 + 21},
-		"the gate, database":                     {gated(nil), 2 + 21},
+		"the gate, JWT of NextAuth.js":           {gated(jwtV4), 2 + 17},
+		"the gate, JWT":                          {gated(func(c *authsvc.Config) { c.Session.Strategy = "jwt" }), 2 + 17},
+		"the gate, database":                     {gated(nil), 2 + 15},
+		"a check, JWT of NextAuth.js":            {checked("forward-auth", jwtV4), 2 + 12},
+		"a check, JWT":                           {checked("forward-auth", func(c *authsvc.Config) { c.Session.Strategy = "jwt" }), 2 + 12},
+		"a check, database":                      {checked("forward-auth", nil), 2 + 10},
+		"a check of nginx, database":             {checked("auth-request", nil), 2 + 10},
 		"Service.Session, JWT of NextAuth.js":    {read(jwt, signedIn), 6},
 		"Service.Session, JWT":                   {read(own, mine), 6},
-		"Service.Session, database":              {read(database, kept), 6},
+		"Service.Session, database":              {read(database, kept), 4},
 		"Service.Session, no session (database)": {func() { _, _ = database.Session(token) }, 1},
 	} {
 		if got := allocs.PerRun(c.call); got != c.want {

@@ -50,7 +50,9 @@ func (gt *gateRoom) refuseVisitor(rq *request, v verdict) outcome {
 		return p
 	}
 	p := refused(problemUnauthenticated)
-	p.signIn = start
+	if p.signIn = start; gt.forwards[v.site.Index()].tokens {
+		p.challenge = cookieChallenge + `, Bearer realm="authsvc"`
+	}
 	return p
 }
 
@@ -205,7 +207,10 @@ const maxIdentity = 1 << 10
 
 // setIdentity sets the headers that say who is asking.
 func (g *gateRoom) setIdentity(s *gateRoom, h http.Header, v verdict) {
-	values := make([]string, len(g.headers))
+	values := v.room
+	if len(values) < len(g.headers) {
+		values = make([]string, len(g.headers))
+	}
 	for n, i := range g.headers {
 		value := ""
 		if v.session != nil {
@@ -295,7 +300,7 @@ func groupsValue(s *authsvc.Session) string {
 
 // gateEvents lists the events of the gate.
 var gateEvents = []audit.Kind{
-	{Name: "gate.refused", Outcome: authsvc.AuditRefused, Meaning: "The gate refused a request: its rules do not admit the signed-in user or admit nobody, or a WebSocket came from another origin."},
+	{Name: "gate.refused", Outcome: authsvc.AuditRefused, Meaning: "The gate refused a request: its rules do not admit the user or admit nobody, a WebSocket came from another origin, or an access token was not valid."},
 	{Name: "gate.malformed", Outcome: authsvc.AuditRefused, Meaning: "A request for a program behind the gate had an invalid target, or one that servers read in different ways."},
 	{Name: "gate.untrusted_proxy", Outcome: authsvc.AuditRefused, Meaning: "A client that is not in `gate.proxies` called a gate check endpoint."},
 	{Name: "gate.misconfigured", Outcome: authsvc.AuditRefused, Meaning: "The gate asked a person to sign in who is signed in and may pass: requests to the gate come without the cookies that the browser sends to authsvc's own routes. Or a proxy asks whether requests for authsvc's own routes may pass. Or requests for the host of `url` arrive under the name of a gate host."},

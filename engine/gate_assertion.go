@@ -8,7 +8,7 @@ import (
 )
 
 // assertionLife is how long an assertion is valid. A new one is made after half of it.
-const assertionLife = 5 * time.Minute
+const assertionLife = time.Minute
 
 // maxAssertions limits the cache of assertions. When it is full, all are dropped.
 const maxAssertions = 10_000
@@ -71,7 +71,7 @@ func (gt *gateRoom) assertion(v *authsvc.Session, origin string) string {
 // headers.
 func (gt *gateRoom) assertionClaims(v *authsvc.Session, origin string, now, expires time.Time) map[string]any {
 	claims := gt.issuer.standardClaims(v, v.Internal().ID, now.Unix(), expires.Unix())
-	claims["aud"] = origin
+	claims["aud"], claims[claimUse] = origin, "assertion"
 	if v.Name != "" {
 		claims["name"] = v.Name
 	}

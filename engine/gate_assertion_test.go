@@ -25,7 +25,7 @@ func assertingWorld(c *authsvc.Config) {
 // openAssertion opens an assertion with the keys of GET jwks.
 func openAssertion(t *testing.T, w *arena.World, token string) issued {
 	t.Helper()
-	answer := browser.Answer{Response: &http.Response{StatusCode: 200}, Text: `{"access_token":"` + token + `","token_type":"Bearer","expires_in":300}`}
+	answer := browser.Answer{Response: &http.Response{StatusCode: 200}, Text: `{"access_token":"` + token + `","token_type":"Bearer","expires_in":60}`}
 	return openToken(t, w, &answer)
 }
 
@@ -67,13 +67,16 @@ func TestAssertion(t *testing.T) {
 				if claims := openAssertion(t, w, ask(bob, "app.test")).claims; claims["sub"] != "bob-id" {
 					t.Errorf("of another user: %v", claims)
 				}
-				time.Sleep(2 * time.Minute)
-				if ask(ada, "app.test") != first {
-					t.Error("created again after two minutes")
+				if life := got.claims["exp"].(float64) - got.claims["iat"].(float64); life != 60 || got.claims["token_use"] != "assertion" {
+					t.Errorf("valid for %v s: %v", life, got.claims)
 				}
-				time.Sleep(time.Minute)
+				time.Sleep(29 * time.Second)
+				if ask(ada, "app.test") != first {
+					t.Error("created again within half of its life")
+				}
+				time.Sleep(2 * time.Second)
 				if openAssertion(t, w, ask(ada, "app.test")).claims["jti"] == got.claims["jti"] {
-					t.Error("not replaced after three minutes")
+					t.Error("not replaced after half of its life")
 				}
 				ada.Post("/api/auth/signout")
 				if ask(ada, "app.test") != "" {

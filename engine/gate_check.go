@@ -67,7 +67,13 @@ func (gt *gateRoom) answerCheck(rq *request, w http.ResponseWriter, rt *checkRou
 	}
 	if out == nil {
 		gt.setIdentity(gt, h, v)
-		h["Cookie"] = []string{upstream.Cookies(rq.r.Header, rq.names.Ours)} // the cookies that the program receives; if there is none, Caddy would pass on the name of a variable
+		// What the program receives. If there were no such headers, Caddy would pass on the names of variables.
+		if h["Cookie"] = hEmpty; len(rq.r.Header["Cookie"]) > 0 {
+			if kept := upstream.Cookies(rq.r.Header, rq.names.Ours); kept != "" {
+				h["Cookie"] = []string{kept}
+			}
+		}
+		h["Authorization"] = sentAuthorization(rq.r.Header, &v)
 		if rt.removes {
 			h["X-Envoy-Auth-Headers-To-Remove"] = gt.removed(h, rq.r.Header, v)
 		}
@@ -76,6 +82,15 @@ func (gt *gateRoom) answerCheck(rq *request, w http.ResponseWriter, rt *checkRou
 		out = inCodes(h, out)
 	}
 	rq.respond(w, out)
+}
+
+// sentAuthorization returns the Authorization header that the program receives: the
+// client's, unless that is a token for the gate.
+func sentAuthorization(h http.Header, v *verdict) []string {
+	if lines := h["Authorization"]; len(lines) > 0 && !v.byToken {
+		return lines
+	}
+	return hEmpty
 }
 
 // check judges the request that a proxy asks about. A nil outcome means that it may
@@ -101,18 +116,19 @@ func (gt *gateRoom) check(rq *request, rt *checkRoute, rest string) (verdict, ou
 			"a proxy asks with a Host and an X-Forwarded-Host that differ, so nothing passes; set both to the name of the server, which clients cannot choose", "proxy", rq.r.RemoteAddr)
 		return verdict{}, notSetUp(rq, "host", host, http.StatusForbidden)
 	}
-	asked := *rq.r
+	q := &question{gate: gt, rq: rq, header: rq.r.Header, touch: true, request: *rq.r}
+	asked := &q.request
 	asked.Method, asked.Host = method, host
 	if len(asked.Header["X-Forwarded-For"]) == 0 {
 		asked.RemoteAddr = "" // it is the proxy's, which must not be allowed or counted as the client
 	}
-	rq.r = &asked
-	if reason := gt.unsafeToPass(rq, rt, &asked); reason != "" {
+	rq.r = asked
+	if reason := gt.unsafeToPass(rq, rt, asked); reason != "" {
 		gt.count(rq, &verdict{}, authsvc.GateMalformed)
 		rq.audit("gate.malformed", "", reason)
 		return verdict{target: target}, refused(problemMalformed)
 	}
-	v := gt.judge(rq, host, method, target, asked.Header, true)
+	v := q.judge(host, method, target)
 	if !rt.denies { // otherwise, it was counted when the proxy asked
 		gt.decided(rq, &v)
 	}

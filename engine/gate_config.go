@@ -45,9 +45,9 @@ func checkGate(b *builder, s *gateRoom) {
 	var hosts []gate.Host
 	for i, h := range c.Hosts {
 		at := fmt.Sprintf("Gate.Hosts[%d]", i)
-		compiled := gate.Host{Origin: h.Origin, Default: b.allow(s, h.Default, at+".Default")}
+		compiled := gate.Host{Origin: h.Origin, Default: b.allow(s, h.Default, h.Origin, at+".Default")}
 		for j, r := range h.Rules {
-			compiled.Rules = append(compiled.Rules, gate.Rule{Match: r.Match, Allow: b.allow(s, r.Allow, fmt.Sprintf("%s.Rules[%d].Allow", at, j))})
+			compiled.Rules = append(compiled.Rules, gate.Rule{Match: r.Match, Allow: b.allow(s, r.Allow, h.Origin, fmt.Sprintf("%s.Rules[%d].Allow", at, j))})
 		}
 		hosts = append(hosts, compiled)
 		s.matches = append(s.matches, matchesOf(h.Rules))
@@ -77,8 +77,8 @@ func matchesOf(rules []authsvc.GateRule) (list []string) {
 	return list
 }
 
-// allow compiles an [authsvc.Allow].
-func (b *builder) allow(s *gateRoom, a authsvc.Allow, field string) gate.Allow {
+// allow compiles an [authsvc.Allow] of the host with an origin.
+func (b *builder) allow(s *gateRoom, a authsvc.Allow, origin, field string) gate.Allow {
 	compiled := gate.Allow{Anyone: a.Anyone, Nobody: a.Nobody}
 	if a.Anyone && a.Nobody || (a.Anyone || a.Nobody) && len(a.AnyOf) > 0 {
 		b.fail(field, "sets options that exclude each other", "let anyone pass, or nobody, or list conditions")
@@ -89,7 +89,7 @@ func (b *builder) allow(s *gateRoom, a authsvc.Allow, field string) gate.Allow {
 		if c.MaxAge < 0 {
 			b.fail(at+".MaxAge", "must not be negative", "use a duration such as 1h")
 		}
-		b.tokensAt(c, at)
+		b.tokensAt(c, origin, at)
 		s.addresses = s.addresses || len(c.Emails)+len(c.Domains) > 0
 		if one.Access = accessOf(c); !one.Access.Empty() || c.MaxAge == 0 && c.When == nil && !c.Tokens {
 			one.Access = b.condition(s.desk, c, at, b.config.Callbacks.Claims != nil)
@@ -102,16 +102,31 @@ func (b *builder) allow(s *gateRoom, a authsvc.Allow, field string) gate.Allow {
 	return compiled
 }
 
-// tokensAt records conditions that no personal access token could meet: no one signs in
-// with one, and it has no claims.
-func (b *builder) tokensAt(c authsvc.Condition, at string) {
+// tokensAt records conditions that no token could meet: no one signs in with one, and it
+// has no claims.
+func (b *builder) tokensAt(c authsvc.Condition, origin, at string) {
 	switch {
 	case !c.Tokens:
-	case !b.config.PersonalTokens.Enabled:
-		b.fail(at+".Tokens", "is set, but personal access tokens are not enabled", "enable personal access tokens, or leave it out", "PersonalTokens.Enabled")
+	case !b.config.PersonalTokens.Enabled && !b.hasAudienceAt(origin):
+		b.fail(at+".Tokens", "is set, but no token can match: personal access tokens are not enabled, and no audience has the host's origin as its id",
+			"enable personal access tokens, add such an audience, or leave it out", "PersonalTokens.Enabled", "Tokens.Audiences")
 	case c.MaxAge != 0 || len(c.Providers)+len(c.Groups)+len(c.Claims) > 0:
-		b.fail(at+".Tokens", "is set together with keys that no personal access token can match: providers, groups, claims and the age of the sign-in", "write a separate condition for tokens")
+		b.fail(at+".Tokens", "is set together with keys that no token can match: providers, groups, claims and the age of the sign-in", "write a separate condition for tokens")
 	}
+}
+
+// hasAudienceAt reports whether tokens are issued for a host of the gate.
+func (b *builder) hasAudienceAt(origin string) bool {
+	scheme, host, _ := strings.Cut(origin, "://")
+	parent, wildcard := strings.CutPrefix(host, "*")
+	origin, _ = weburl.ExactOrigin(origin)
+	return slices.ContainsFunc(b.config.Tokens.Audiences, func(a authsvc.Audience) bool {
+		if !wildcard {
+			return a.ID == origin
+		}
+		label, ok := strings.CutSuffix(strings.TrimPrefix(a.ID, strings.ToLower(scheme)+"://"), strings.ToLower(parent))
+		return ok && !strings.Contains(label, ".")
+	})
 }
 
 var errConditionPanicked = errors.New("it panicked")

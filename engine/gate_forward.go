@@ -19,11 +19,12 @@ type forwards struct {
 	headers   []string // with names that are otherwise dropped
 	protocols []string // that requests may upgrade to, besides websocket
 	upstream  bool     // the gate itself says where requests come from, so clients cannot
+	tokens    bool     // a rule lets tokens pass
 }
 
 // checkForwards compiles a host's options.
 func (b *builder) checkForwards(s *gateRoom, h *authsvc.GateHost, at string) forwards {
-	f := forwards{headers: h.PassHeaders, protocols: h.Upgrades, upstream: h.Upstream != ""}
+	f := forwards{headers: h.PassHeaders, protocols: h.Upgrades, upstream: h.Upstream != "", tokens: acceptsTokens(h)}
 	if len(f.headers) > maxPassHeaders {
 		b.fail(at+".PassHeaders", fmt.Sprintf("has more than %d names", maxPassHeaders), "remove some")
 	}
@@ -89,7 +90,7 @@ func (g *gateRoom) identify(s *gateRoom, r *http.Request, v verdict) http.Header
 				"header", text.Printable(name, 60), "host", v.origin)
 		}
 	}
-	if s.issuer.bearsPersonal(from) {
+	if v.byToken {
 		delete(h, "Authorization")
 	}
 	stays := len(from["Upgrade"]) > 0 && gate.Upgrade(r.Method, from, f.protocols) != ""

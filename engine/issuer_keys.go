@@ -12,6 +12,7 @@ import (
 	"authsvc"
 	"authsvc/engine/internal/audit"
 	"authsvc/engine/internal/fleet"
+	"authsvc/internal/protocol/oidc"
 	"authsvc/internal/seal"
 	"authsvc/internal/seal/signingkeys"
 )
@@ -62,14 +63,18 @@ type signing struct {
 	made    []*signingkeys.Key // at start, not recorded yet
 }
 
-// knownKeys holds a key set and the answer of GET jwks for it.
+// knownKeys holds a key set, the answer of GET jwks for it, and what verifies its
+// tokens.
 type knownKeys struct {
-	set  signingkeys.Set
-	jwks asset
+	set      signingkeys.Set
+	jwks     asset
+	verifier oidc.KeySet
 }
 
 func (k *signing) use(set signingkeys.Set) {
-	k.known.Store(&knownKeys{set, publicDocument(set.JWKS())})
+	published := set.JWKS()
+	verifier, _ := oidc.ParseKeySet(published) // without a key, it refuses every token
+	k.known.Store(&knownKeys{set, publicDocument(published), verifier})
 }
 
 // deriveKeys derives the key that encrypts stored signing keys. Without a store, it also

@@ -63,7 +63,7 @@ func (is *issuer) CreatePersonalToken(ctx context.Context, userID string, r auth
 		return "", authsvc.PersonalToken{}, err
 	}
 	if token, info, err = is.makePersonal(ctx, userID, &r, uses, func() error { return nil }); err == nil {
-		is.auditor.RecordAct(ctx, authsvc.AuditEvent{Name: "pat.created", UserID: userID})
+		is.auditor.RecordAct(ctx, authsvc.AuditEvent{Name: "pat.created", UserID: userID}, "token "+info.ID)
 	}
 	return token, info, err
 }
@@ -178,7 +178,7 @@ func (is *issuer) personalOf(ctx context.Context, userID string) (list []authsvc
 func (is *issuer) RevokePersonalToken(ctx context.Context, userID, id string) error {
 	err := is.dropPersonal(ctx, userID, id)
 	if err == nil {
-		is.auditor.RecordAct(ctx, authsvc.AuditEvent{Name: "pat.revoked", UserID: userID}, "one")
+		is.auditor.RecordAct(ctx, authsvc.AuditEvent{Name: "pat.revoked", UserID: userID}, "token "+id)
 	}
 	return err
 }

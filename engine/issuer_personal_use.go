@@ -12,16 +12,13 @@ import (
 	"authsvc/engine/internal/fleet"
 	"authsvc/internal/seal"
 	"authsvc/internal/seal/personaltoken"
-	"authsvc/internal/seal/sessionshape"
 	"authsvc/internal/text"
 )
 
 // A personalGrant holds the access that a personal access token gives.
 type personalGrant struct {
-	id string // of the token, for rate limits
-	// session stands for the user. Nothing was proved by signing in, so it has no
-	// AuthTime, no Provider and no claims, and conditions on them do not match.
-	session *authsvc.Session
+	id      string           // of the token, for rate limits
+	session *authsvc.Session // see sessionOf
 	uses    personalUses
 }
 
@@ -61,19 +58,15 @@ func (is *issuer) bearsPersonal(h http.Header) bool {
 	})
 }
 
-// personalAt judges the personal access token of a request for a host of the gate. The
-// request must not carry cookies of ours; it may carry the program's own.
+// personalAt judges the personal access token of a request for a host of the gate.
 func (is *issuer) personalAt(rq *request, h http.Header, origin string) (*authsvc.Session, error) {
-	token, _, ok := bearer(h)
-	if !ok || len(rq.jar.Pairs) > 0 || rq.jar.Overflow {
-		return nil, errPersonalMixed
+	token, err := is.bearerAt(rq, h)
+	if err != nil {
+		return nil, err
 	}
 	g, err := is.judgePersonal(rq, token)
 	switch {
-	case errors.Is(err, errPersonalRefused), errors.Is(err, errPersonalLimited):
-		return nil, err
 	case err != nil:
-		rq.retryAfter = gateRetry
 		return nil, err
 	case !g.forHost(origin):
 		rq.audit("pat.refused", "", "it is not for this host")
@@ -82,11 +75,21 @@ func (is *issuer) personalAt(rq *request, h http.Header, origin string) (*authsv
 	return g.session, nil
 }
 
-// Errors of personalToken and personalAt. Any other error means that the store failed.
+// bearerAt returns the token of a request for a host of the gate. The request must not
+// carry cookies of ours; it may carry the program's own.
+func (is *issuer) bearerAt(rq *request, h http.Header) (token string, err error) {
+	token, _, ok := bearer(h)
+	if !ok || len(rq.jar.Pairs) > 0 || rq.jar.Overflow {
+		return "", errPersonalMixed
+	}
+	return token, nil
+}
+
+// Errors of personalToken, personalAt and accessAt. Any other error means that the store failed.
 var (
-	errPersonalRefused = errors.New("the personal access token was refused")
-	errPersonalLimited = errors.New("too many personal access tokens were refused")
-	errPersonalMixed   = errors.New("a personal access token came with cookies, or with another Authorization header")
+	errPersonalRefused = errors.New("the token was refused")
+	errPersonalLimited = errors.New("too many tokens were refused")
+	errPersonalMixed   = errors.New("a token came with cookies, or with another Authorization header")
 	// errPersonalElsewhere says that the token is valid, but not for this host.
 	errPersonalElsewhere = errors.New("the personal access token is for other hosts")
 )
@@ -103,23 +106,33 @@ func (is *issuer) personalToken(rq *request) (*personalGrant, error) {
 	return is.judgePersonal(rq, token)
 }
 
-// judgePersonal judges a personal access token. Refusals are recorded and counted for
-// each client. Past the rate limit, no token is looked up.
-func (is *issuer) judgePersonal(rq *request, token string) (*personalGrant, error) {
+// judgePersonal judges a personal access token.
+func (is *issuer) judgePersonal(rq *request, token string) (g *personalGrant, err error) {
+	err = is.judgeToken(rq, "pat.refused", func() (reason string, err error) {
+		g, reason, err = is.findPersonal(rq, token)
+		return reason, err
+	})
+	return g, err
+}
+
+// judgeToken calls find, which looks a token up and says why it refuses it, if it does.
+// Refusals are recorded as event and counted for each client. Past the rate limit, no
+// token is looked up.
+func (is *issuer) judgeToken(rq *request, event string, find func() (reason string, err error)) error {
 	if is.personalLimit.Over(rq.clientKey(), rq.now) {
 		rq.retryAfter = is.personalLimit.Interval
-		return nil, errPersonalLimited
+		return errPersonalLimited
 	}
-	g, reason, err := is.findPersonal(rq, token)
+	reason, err := find()
 	if err != nil || reason == "" {
-		return g, err
+		return err
 	}
 	if wait, ok := rq.permit(is.personalLimit, rq.clientKey()); !ok {
 		rq.retryAfter = wait
-		return nil, errPersonalLimited
+		return errPersonalLimited
 	}
-	rq.audit("pat.refused", "", reason)
-	return nil, errPersonalRefused
+	rq.audit(event, "", reason)
+	return errPersonalRefused
 }
 
 // findPersonal looks a token up by its digest, so no byte of the token is compared. A
@@ -136,7 +149,7 @@ func (is *issuer) findPersonal(rq *request, token string) (g *personalGrant, rea
 	case err != nil:
 		return nil, "", err
 	}
-	rq.auditUser = c.UserID
+	rq.auditUser, rq.auditActor = c.UserID, tokenActor(personalID(c.ID))
 	end := is.personalEnd(&c)
 	if !rq.now.Before(end) {
 		return nil, "it has expired", nil
@@ -146,20 +159,11 @@ func (is *issuer) findPersonal(rq *request, token string) (g *personalGrant, rea
 		is.Log.Error("a personal access token is sealed under a secret that is not configured; revoke it and make a new one", "user", c.UserID, "id", personalID(c.ID), "request", rq.requestID())
 		return nil, "it is sealed under another secret", nil
 	}
-	u, err := is.Adapter.GetUser(rq.ctx, c.UserID)
-	switch {
-	case errors.Is(err, authsvc.ErrNotFound):
-		return nil, "its user no longer exists", nil
-	case err != nil:
-		return nil, "", err
-	case !u.Blocked.IsZero():
-		return nil, "its user is blocked", nil
-	case !u.DeleteAfter.IsZero():
-		return nil, "its user is scheduled for deletion", nil
+	session, reason, err := is.sessionOf(rq, c.UserID, end)
+	if err != nil || reason != "" {
+		return nil, reason, err
 	}
 	is.usePersonal(rq, c, uses, stale)
-	session := &authsvc.Session{UserID: u.ID, Name: u.Name, Email: u.Email, EmailVerified: emailProved(u), Image: u.Image, Expires: end}
-	*session.Internal() = sessionshape.State{Shape: is.keeper.shape, Extra: u.Extra}
 	return &personalGrant{id: personalID(c.ID), uses: uses, session: session}, "", nil
 }
 
@@ -187,12 +191,12 @@ func (is *issuer) usePersonal(rq *request, c authsvc.Credential, uses personalUs
 // personalTimeout limits the write of usePersonal.
 const personalTimeout = 10 * time.Second
 
-// personalProblem answers an error of personalToken or personalAt.
+// personalProblem answers an error of personalToken, personalAt or accessAt.
 func (is *issuer) personalProblem(rq *request, err error) outcome {
 	switch {
 	case errors.Is(err, errPersonalRefused):
 		p := refused(problemUnauthenticated)
-		p.text = "the personal access token is not valid"
+		p.text = "the token is not valid"
 		p.challenge = `Bearer realm="authsvc", error="invalid_token"`
 		return p
 	case errors.Is(err, errPersonalLimited):
@@ -200,8 +204,11 @@ func (is *issuer) personalProblem(rq *request, err error) outcome {
 	case errors.Is(err, errPersonalElsewhere):
 		return refused(problemForbidden)
 	case errors.Is(err, errPersonalMixed):
-		return problem{status: http.StatusBadRequest, name: problemMalformed, text: "send either a personal access token, in one Authorization header, or cookies"}
+		return problem{status: http.StatusBadRequest, name: problemMalformed, text: "send either a token, in one Authorization header, or cookies"}
 	}
-	is.Log.Error("cannot check a personal access token", "request", rq.requestID(), "err", err)
+	is.Log.Error("cannot check a token", "request", rq.requestID(), "err", err)
+	if rq.route == &gateRoute {
+		rq.retryAfter = gateRetry
+	}
 	return refused(problemUnavailable)
 }

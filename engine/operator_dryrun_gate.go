@@ -105,7 +105,7 @@ func (h *storeys) gateQuestion(rq *request, q GateQuestion, site *gate.Site, ori
 	if asked.Method == "" {
 		asked.Method = http.MethodGet
 	}
-	asked.Subject = func() (*gate.Person, error) {
+	asked.Subject = gate.SubjectFunc(func() (*gate.Person, error) {
 		if q.Session == nil {
 			return nil, nil
 		}
@@ -116,7 +116,7 @@ func (h *storeys) gateQuestion(rq *request, q GateQuestion, site *gate.Site, ori
 		who := h.gateRoom.person(rq, &with)
 		who.Client, who.Token = q.Client.IP, q.Token
 		asked.Request = accessAt(&with, asked, q.Client, rq.now)
-		return who, nil
-	}
+		return &who, nil
+	})
 	return asked
 }

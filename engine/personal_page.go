@@ -42,10 +42,7 @@ func personalPart(h *storeys) part {
 // application and the operator can also name hosts that are not behind this gate.
 func (p *personalRoom) compile(b *builder) {
 	for _, h := range b.config.Gate.Hosts {
-		takes := func(a authsvc.Allow) bool {
-			return slices.ContainsFunc(a.AnyOf, func(c authsvc.Condition) bool { return c.Tokens })
-		}
-		if origin, ok := weburl.ExactOrigin(h.Origin); ok && (takes(h.Default) || slices.ContainsFunc(h.Rules, func(r authsvc.GateRule) bool { return takes(r.Allow) })) {
+		if origin, ok := weburl.ExactOrigin(h.Origin); ok && acceptsTokens(&h) {
 			p.hosts = append(p.hosts, origin)
 		}
 	}
@@ -207,7 +204,7 @@ func (p *personalRoom) postToken(rq *request) outcome {
 		return rq.storeUnavailable(err)
 	}
 	rq.forgetTyped()
-	rq.note(authsvc.AuditEvent{Name: "pat.created", UserID: s.UserID, Reason: "by the person"})
+	rq.note(authsvc.AuditEvent{Name: "pat.created", UserID: s.UserID, Reason: "token " + info.ID + ", by the person"})
 	if rq.wantsJSON() {
 		return object{v: map[string]any{"url": rq.base + personalPath, "token": token, "info": newTokenObject(&info)}}
 	}
@@ -273,7 +270,7 @@ func (p *personalRoom) postRevoke(rq *request) outcome {
 	case err != nil:
 		return rq.storeUnavailable(err)
 	}
-	rq.note(authsvc.AuditEvent{Name: "pat.revoked", UserID: s.UserID, Reason: "one, by the person"})
+	rq.note(authsvc.AuditEvent{Name: "pat.revoked", UserID: s.UserID, Reason: "token " + rq.body.get("id") + ", by the person"})
 	to := weburl.WithQuery(rq.base+personalPath, "done", "revoked")
 	if rq.wantsJSON() {
 		return object{v: map[string]any{"url": to}}

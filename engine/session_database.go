@@ -44,11 +44,11 @@ func (d *databaseSessions) key(raw string) (token, hash string, ok bool) {
 			raw = token
 		}
 	}
-	hash = seal.Digest(raw)
 	if d.plain {
-		return raw, hash, true
+		return raw, seal.Digest(raw), true
 	}
-	return digestPrefix + hash, hash, true
+	token = seal.DigestAfter(digestPrefix, raw)
+	return token, token[len(digestPrefix):], true
 }
 
 func (d *databaseSessions) start(b *sessionStart) *authsvc.SessionRecord {

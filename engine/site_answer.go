@@ -24,6 +24,7 @@ var (
 	hExpires    = []string{"0"}
 	hOwnSite    = []string{"same-origin"}
 	hSameSite   = []string{"same-site"}
+	hEmpty      = []string{""}
 	hNoPowers   = []string{"camera=(), geolocation=(), microphone=(), payment=(), usb=()"}
 )
 
@@ -186,6 +187,9 @@ func (a answer) writeAsset(o asset) {
 	a.w.Write(body) //nolint:errcheck
 }
 
+// cookieChallenge is the challenge for clients that must sign in.
+const cookieChallenge = `Cookie realm="authsvc"`
+
 // writeProblemDetails writes a Problem (RFC 9457). A problem without a name gets one
 // from its status. If the status has no name, the answer says no more than the status.
 func (a answer) writeProblemDetails(o problem) {
@@ -203,11 +207,11 @@ func (a answer) writeProblemDetails(o problem) {
 	if o.allow != "" {
 		a.w.Header().Set("Allow", o.allow)
 	}
+	if o.challenge == "" && o.signIn != "" { // RFC 9110 section 15.5.2 requires a challenge
+		o.challenge = cookieChallenge
+	}
 	if o.challenge != "" {
 		a.w.Header().Set("WWW-Authenticate", o.challenge)
-	}
-	if o.signIn != "" { // RFC 9110 section 15.5.2 requires a challenge
-		a.w.Header().Set("WWW-Authenticate", `Cookie realm="authsvc"`)
 	}
 	body := struct {
 		Type    string `json:"type"`

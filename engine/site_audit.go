@@ -30,6 +30,9 @@ func (rq *request) note(e authsvc.AuditEvent, cause ...error) (recorded bool) {
 	if ip := rq.clientIP(); ip.IsValid() {
 		e.ClientIP = ip.String()
 	}
+	if e.Actor == "" {
+		e.Actor = rq.auditActor
+	}
 	e.RequestID, e.UserAgent = rq.requestID(), rq.r.UserAgent()
 	return rq.auditor.RecordLimited(rq.ctx, rq.networkKey(), e, errors.Join(cause...))
 }

@@ -530,7 +530,7 @@ var auditCases = map[string]auditCase{
 	"personal token made": {tune: forPersonal, prepare: viaOp, run: func(w *audited, _ *arena.Browser) { w.personal() },
 		want: []brief{{Name: "pat.created", Reason: "application", User: ada, Apart: true}}},
 	"personal tokens revoked": {tune: forPersonal, prepare: func(w *audited, b *arena.Browser) { viaOp(w, b); w.personal(); w.personal() }, run: func(w *audited, _ *arena.Browser) { w.revokePersonal() },
-		want: []brief{{Name: "pat.revoked", Reason: "one", User: ada, Apart: true}, {Name: "pat.revoked", Reason: "all", User: ada, Apart: true}}},
+		want: []brief{{Name: "pat.revoked", Reason: "token ", User: ada, Apart: true}, {Name: "pat.revoked", Reason: "all", User: ada, Apart: true}}},
 	"personal token, unknown": {tune: forPersonal, run: func(w *audited, _ *arena.Browser) { bear(w.World, personaltoken.New(), "api") },
 		want: []brief{{Name: "pat.refused", Reason: "unknown"}}},
 	"personal token, mistyped": {tune: forPersonal, run: func(w *audited, _ *arena.Browser) { bear(w.World, "asv1_x", "api") },

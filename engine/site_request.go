@@ -54,6 +54,7 @@ type request struct {
 	audited                     bool   // its result is recorded
 	quiet                       bool   // it was counted as a repetition: write no log line
 	auditUser                   string // the user that it is about, once known
+	auditActor                  string // the token that acts for the user
 	stepUpUser                  string // id of the user who proves again who they are
 	stepUpTry                   int    // number of this try in the session; 0: not counted yet
 	signsOut                    bool

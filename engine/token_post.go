@@ -91,7 +91,7 @@ func emailClaims(ctx context.Context, store authsvc.Adapter, v *authsvc.Session,
 // reservedClaims are set by the engine, whatever an audience asks for. Names that differ
 // from them only in case are reserved, too, because encoding/json and other parsers of
 // resource servers would take one for the other.
-var reservedClaims = []string{"iss", "sub", "aud", "iat", "exp", "nbf", "jti", "auth_time", "amr", "acr", "second_at", "act", "sid", "idp", "email_verified"}
+var reservedClaims = []string{"iss", "sub", "aud", "iat", "exp", "nbf", "jti", "auth_time", "amr", "acr", "second_at", "act", "sid", "idp", "email_verified", claimUse}
 
 // checkTokens checks TokenOptions.
 func checkTokens(b *builder, s *tokenRoom) {

@@ -46,6 +46,7 @@ var inBrowser = map[string]browserCheck{
 	"session-26": {title: "no traces after sign-out", run: traces},
 
 	"gate-13": {title: "redirect loop behind a broken proxy", run: brokenInChromium},
+	"gate-21": {title: "one login over three domains, and one sign-out", run: threeInChromium},
 
 	"logout-02": {title: "the ID token is sent by POST", run: leavesByPost},
 

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"authsvc/internal/test/arena"
 	"authsvc/internal/test/chromium"
 	"authsvc/internal/test/sites"
 )
@@ -125,4 +126,53 @@ func (c *circling) came(res *http.Response) error {
 		})
 	}
 	return nil
+}
+
+// threeInChromium checks that one sign-in counts at three registrable domains over TLS,
+// and that one sign-out ends it at all of them.
+func threeInChromium(t *T) {
+	t.Strategies(func(t *T, strategy string) {
+		w := t.Enter(atThreeHosts(strategy))
+		hosts, gate := sites.Start(t), w.Guard(http.HandlerFunc(tells))
+		for _, origin := range append([]string{arena.Origin}, threeHosts...) {
+			hosts.Serve(origin, http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+				if strings.HasPrefix(r.URL.Path, "/api/auth/") {
+					w.ServeHTTP(rw, r)
+					return
+				}
+				gate.ServeHTTP(rw, r)
+			}))
+		}
+		b := tabAt(t, hosts)
+		b.Open(threeHosts[0] + "/a?b=c")
+		b.Click(".p-op button")
+		b.At(w.OP.Issuer())
+		b.Click(`button[name=person][value="ada"]`)
+		b.At(threeHosts[0] + "/a?b=c")
+		for _, origin := range threeHosts {
+			if b.Open(origin + "/"); b.URL() != origin+"/" || !strings.Contains(b.Text(), "for ada@example.com") {
+				t.Errorf("%s: at %s: %.300s", origin, b.URL(), b.Text())
+			}
+			if kept := b.Cookies(origin); kept[gateCookie] == "" || kept["__Host-authsvc.session"] != "" {
+				t.Errorf("%s keeps %v", origin, kept)
+			}
+		}
+		if n := w.TokenCalls(); n != 1 {
+			t.Errorf("the provider was asked %d times", n)
+		}
+		b.Open(threeHosts[1] + "/api/auth/gate/leave")
+		b.At(arena.Origin + "/api/auth/signout")
+		b.Click("form[action$='/signout'] button")
+		b.At(arena.Origin + "/api/auth/signin")
+		for _, origin := range threeHosts {
+			for deadline := time.Now().Add(within(10 * time.Second)); ; time.Sleep(50 * time.Millisecond) { // jwt: until the next poll
+				if b.Open(origin + "/"); strings.HasPrefix(b.URL(), arena.Origin+"/api/auth/signin") {
+					break
+				}
+				if strategy == "database" || time.Now().After(deadline) {
+					t.Fatalf("%s after the sign-out: at %s: %.300s", origin, b.URL(), b.Text())
+				}
+			}
+		}
+	})
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"net/netip"
 	"strings"
 	"time"
@@ -16,15 +17,83 @@ import (
 	"authsvc/internal/test/arena/stores"
 	"authsvc/internal/test/browser"
 	"authsvc/internal/test/process"
+	"authsvc/internal/test/proxytest"
 )
 
 // gate25 checks that a personal access token lets a program pass where a rule allows
 // it, only at its hosts and only while it is valid, with each interface, and that the
-// token never reaches the program behind the gate.
+// token never reaches the program behind the gate, also through each proxy as documented.
+// The same holds for a token of POST token.
 func gate25(t *T) {
+	gateTokensThrough(t)
 	t.CombinedStores(func(t *T, kind stores.Kind) {
 		t.Strategies(func(t *T, strategy string) { gateByToken(t, kind, strategy) })
 	})
+}
+
+// gateTokensThrough sends tokens to a program behind each proxy. The program gets other
+// credentials as they are, and no header if there are none.
+func gateTokensThrough(t *T) {
+	w := t.Enter(func(c *authsvc.Config) {
+		c.URL, c.PersonalTokens.Enabled = site, true
+		c.Tokens.Audiences = []authsvc.Audience{{ID: site}, {ID: tokenAPI}}
+		c.TrustedProxies = []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}
+		tokens := authsvc.Allow{AnyOf: []authsvc.Condition{{Tokens: true}}}
+		c.Gate.Hosts = []authsvc.GateHost{{Origin: site, Rules: []authsvc.GateRule{{Match: "/public/", Allow: authsvc.Allow{Anyone: true}}, {Match: "/api/", Allow: tokens}}}}
+	})
+	server := httptest.NewServer(w)
+	t.Cleanup(server.Close)
+	eachGateProxy(t, func(t *T, program string) {
+		s := gatedBy(t, program, server)
+		ada := s.person()
+		if err := ada.SignIn(w.OP, "ada"); err != nil {
+			t.Fatal(err)
+		}
+		u, err := w.Store.GetUserByAccount(t.Context(), "op", "ada")
+		if err != nil {
+			t.Fatal(err)
+		}
+		personal, _, err := w.CreatePersonalToken(t.Context(), u.ID, authsvc.PersonalTokenRequest{Name: program, Hosts: []string{site}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		access, others := issuedTo(t, ada, site), issuedTo(t, ada, tokenAPI)
+		for _, c := range []struct{ name, target, sent, arrives string }{
+			{"a personal access token", "/api/x", "Bearer " + personal, ""},
+			{"an access token", "/api/x", "Bearer " + access, ""},
+			{"a token for another program", "/public/x", "Bearer " + others, "Bearer " + others},
+			{"a password of the program", "/public/x", "Basic YTpi", "Basic YTpi"},
+		} {
+			g, asked := got(t, s.raw(t, nil, "GET "+c.target, "Authorization: "+c.sent))
+			if all := strings.Join(g.Header["Authorization"], "|"); !asked || all != c.arrives {
+				t.Errorf("%s: asked %t, the program gets %q", c.name, asked, all)
+			}
+			if name := g.Header.Get("X-Auth-User-Id"); (name == u.ID) != (c.arrives == "") {
+				t.Errorf("%s: the program learns of %q", c.name, name)
+			}
+		}
+		if g, asked := got(t, s.raw(t, nil, "GET /public/x")); !asked || len(g.Header["Authorization"]) > 0 && program != proxytest.Traefik {
+			t.Errorf("without credentials: asked %t, the program gets %q", asked, g.Header["Authorization"])
+		}
+		for _, line := range []string{"Authorization: Bearer " + personal[:40], "Authorization: Bearer " + access + "A", "Authorization: Basic YTpi"} {
+			if a := s.raw(t, nil, "GET /api/x", line); answeredByProgram(a) || a.StatusCode != http.StatusUnauthorized {
+				t.Errorf("%.30s…: %d\n%.300s", line, a.StatusCode, a.Text)
+			}
+		}
+	})
+}
+
+// issuedTo returns a token of POST token for an audience.
+func issuedTo(t *T, b *browser.Browser, audience string) string {
+	t.Helper()
+	a, err := b.Post("/api/auth/token", "audience", audience)
+	var answer struct {
+		AccessToken string `json:"access_token"`
+	}
+	if err != nil || json.Unmarshal([]byte(a.Text), &answer) != nil || answer.AccessToken == "" {
+		t.Fatalf("%v %+v", err, a)
+	}
+	return answer.AccessToken
 }
 
 // pass is the answer of gate25's program to a request that passes.

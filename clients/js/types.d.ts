@@ -1493,6 +1493,8 @@ export interface components {
                 "X-Auth-Groups"?: string;
                 /** @description The cookies of the browser for the program, without the cookies of authsvc. */
                 Cookie?: string;
+                /** @description The Authorization header of the client for the program. Empty if there is none, or if it is a token for the gate. */
+                Authorization?: string;
                 /** @description With gate.headers.assertion: a token as from POST token, with the host as its aud. Empty if no one is signed in. */
                 "X-Auth-Assertion"?: string;
                 /** @description From ext-authz: names of headers, separated by commas. */
@@ -1505,7 +1507,7 @@ export interface components {
         /** @description No one is signed in, or the sign-in is too old. A person continues at Location. */
         GateNoLocation: {
             headers: {
-                /** @description Cookie realm="authsvc"; for an invalid personal access token, Bearer realm="authsvc", error="invalid_token". */
+                /** @description Cookie realm="authsvc", and Bearer realm="authsvc" if the host accepts tokens; for an invalid token, Bearer realm="authsvc", error="invalid_token". */
                 "WWW-Authenticate"?: string;
                 /** @description gate/start at the host of the request. */
                 Location?: string;
@@ -1572,7 +1574,7 @@ export interface components {
         /** @description No one is signed in, or the sign-in is too old, and the request does not open a page. */
         GateSignedOut: {
             headers: {
-                /** @description Cookie realm="authsvc"; for an invalid personal access token, Bearer realm="authsvc", error="invalid_token". */
+                /** @description Cookie realm="authsvc", and Bearer realm="authsvc" if the host accepts tokens; for an invalid token, Bearer realm="authsvc", error="invalid_token". */
                 "WWW-Authenticate"?: string;
                 [name: string]: unknown;
             };

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
 	"net/netip"
 	"slices"
 	"strings"
@@ -17,8 +18,9 @@ import (
 )
 
 type rulesExplainCommand struct {
-	URL      string   `name:"url" required:"" placeholder:"URL" help:"The request, such as https://app.example.com/admin/x. The part after the host is used unchanged."`
-	Method   string   `default:"GET" placeholder:"METHOD" help:"Default: GET."`
+	Request  string   `placeholder:"'METHOD URL'" help:"The request, such as 'GET https://app.example.com/admin/x'. The part after the host is used unchanged."`
+	URL      string   `name:"url" placeholder:"URL" help:"The URL of the request, instead of --request."`
+	Method   string   `placeholder:"METHOD" help:"The method of the request, with --url. Default: GET."`
 	User     string   `placeholder:"WHO" help:"Who asks: the id or the address of a user. A user who is not in the store is made up, with a proved address. Default: not signed in."`
 	Provider string   `placeholder:"ID" help:"The provider of the sign-in. Default: the first in the configuration."`
 	Age      string   `placeholder:"DURATION" help:"How long ago they signed in, such as 2h. Default: just now."`
@@ -53,6 +55,9 @@ type explainedReading struct {
 
 // Run asks the engine. It serves nothing, and reads only users from the store.
 func (c *rulesExplainCommand) Run(p *program) error {
+	if err := c.readRequest(); err != nil {
+		return err
+	}
 	s, err := p.load(nil)
 	if err != nil {
 		return err
@@ -67,13 +72,30 @@ func (c *rulesExplainCommand) Run(p *program) error {
 	}
 	e, err := service.DryRunGate(p.ctx, q)
 	if err != nil {
-		return fmt.Errorf("--url: %w: %w", err, errUsage)
+		return fmt.Errorf("the request: %w: %w", err, errUsage)
 	}
 	out := c.explain(e, person)
 	if c.JSON {
 		return p.printLine(out)
 	}
 	return out.print(p)
+}
+
+// readRequest takes method and URL from --request, or checks that --url has them.
+func (c *rulesExplainCommand) readRequest() error {
+	switch method, address, ok := strings.Cut(c.Request, " "); {
+	case c.Request == "" && c.URL == "":
+		return fmt.Errorf("no request is given: add --request 'GET https://app.example.com/': %w", errUsage)
+	case c.Request == "":
+		c.Method = cmp.Or(c.Method, http.MethodGet)
+	case c.URL != "" || c.Method != "":
+		return fmt.Errorf("--request already has the method and the URL: leave out --url and --method: %w", errUsage)
+	case !ok || method == "" || !strings.Contains(address, "://"):
+		return fmt.Errorf("--request %s: write the method and the URL, such as 'GET https://app.example.com/': %w", truncate(c.Request), errUsage)
+	default:
+		c.Method, c.URL = method, address
+	}
+	return nil
 }
 
 // question builds the question from the flags. person describes who asks.

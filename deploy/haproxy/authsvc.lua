@@ -16,6 +16,10 @@ local misleading = {
     ["x-original-url"] = true, ["x-rewrite-url"] = true, ["x-original-host"] = true, ["x-host"] = true, ["proxy"] = true,
 }
 
+-- Headers of which the program gets what is not for authsvc: its own cookies, its own
+-- credentials.
+local replaced = { ["cookie"] = true, ["authorization"] = true }
+
 -- Headers of a connection, and headers that are set here, are not sent to authsvc.
 local ours = {
     ["connection"] = true, ["content-length"] = true, ["expect"] = true, ["keep-alive"] = true, ["te"] = true,
@@ -84,10 +88,10 @@ core.register_action("authsvc", { "http-req" }, function(txn, address, path)
     for name, values in pairs(sent) do
         -- After an upgrade to another protocol than WebSocket, no data would be checked.
         local tunnel = name:lower() == "upgrade" and (values[1] or values[0]:lower() ~= "websocket")
-        if not arrives(name) or tunnel or name:lower() == "cookie" then txn.http:req_del_header(name) end
+        if not arrives(name) or tunnel or replaced[name:lower()] then txn.http:req_del_header(name) end
     end
     for name, values in pairs(answer.headers) do
-        local told = is_identity(name) or name == "cookie" -- the cookies that are not ours
+        local told = is_identity(name) or replaced[name]
         if told and values[0] ~= "" then txn.http:req_set_header(name, values[0]) end
     end
     if answer.headers["set-cookie"] then txn:set_var("txn.authsvc_cookie", answer.headers["set-cookie"][0]) end

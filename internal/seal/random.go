@@ -22,7 +22,11 @@ func Token() string {
 // Digest returns the SHA-256 of s as 43 characters of base64url. Use it to store a
 // random token without the token itself, and as the S256 challenge of a PKCE verifier
 // (RFC 7636 §4.2). It does not hide values that can be guessed; use a [MAC] for those.
-func Digest(s string) string {
+func Digest(s string) string { return DigestAfter("", s) }
+
+// DigestAfter returns prefix and the Digest of s, in one string.
+func DigestAfter(prefix, s string) string {
 	sum := sha256.Sum256([]byte(s))
-	return b64.EncodeToString(sum[:])
+	var room [64]byte
+	return string(b64.AppendEncode(append(room[:0], prefix...), sum[:]))
 }

@@ -36,10 +36,18 @@ type Asked struct {
 	Own string
 	// Request is a value of the caller's for When.
 	Request any
-	// Subject finds the signed-in user, or nil without a session. It is called at most
-	// once.
-	Subject func() (*Person, error)
+	// Subject finds the signed-in user. It is asked at most once.
+	Subject Subject
 }
+
+// A Subject finds the signed-in user, or nil without a session.
+type Subject interface{ Person() (*Person, error) }
+
+// A SubjectFunc is a function as a Subject.
+type SubjectFunc func() (*Person, error)
+
+// Person implements [Subject].
+func (f SubjectFunc) Person() (*Person, error) { return f() }
 
 // A Person is a signed-in user.
 type Person struct {
@@ -87,7 +95,7 @@ func (s *Site) Judge(ctx context.Context, a *Asked) Decision {
 	if a.isOwnServiceWorker() {
 		return Decision{Verdict: Forbidden, Reason: "a service worker script below the path where people sign in"}
 	}
-	who, err := a.Subject()
+	who, err := a.Subject.Person()
 	if err != nil {
 		return Decision{Verdict: Unjudged, Err: err}
 	}

@@ -35,7 +35,7 @@ func person(groups ...string) *Person {
 }
 
 func asked(method, target string, who *Person) *Asked {
-	return &Asked{Method: method, Target: target, Header: http.Header{}, Origin: "https://app.example.com", Subject: func() (*Person, error) { return who, nil }}
+	return &Asked{Method: method, Target: target, Header: http.Header{}, Origin: "https://app.example.com", Subject: SubjectFunc(func() (*Person, error) { return who, nil })}
 }
 
 func ops() Allow {
@@ -208,7 +208,7 @@ func TestJudge(t *testing.T) {
 		t.Errorf("two rules that require fresh sessions: %v, %v", d.Verdict, d.MaxAge)
 	}
 	away := asked("GET", "/", nil)
-	away.Subject = func() (*Person, error) { return nil, failing }
+	away.Subject = SubjectFunc(func() (*Person, error) { return nil, failing })
 	if d := compiled(t, Host{Default: Allow{Anyone: true}}).Judge(t.Context(), away); d.Verdict != Unjudged || !errors.Is(d.Err, failing) {
 		t.Errorf("the store is away: %v", d)
 	}

@@ -25,36 +25,42 @@ func alphanumeric(c byte) bool {
 	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9'
 }
 
-// spelling returns a name in a form that is equal for all names that programs confuse:
+// spelled returns a character in a form that is equal for all that programs confuse:
 // letters are lower case, and any other character except a digit is -.
-func spelling(name string) string {
-	for i := range len(name) {
-		if c := name[i]; c != '-' && (!alphanumeric(c) || c >= 'A' && c <= 'Z') {
-			b := []byte(lower(name))
-			for j, c := range b {
-				if !alphanumeric(c) {
-					b[j] = '-'
-				}
-			}
-			return string(b)
-		}
+func spelled(c byte) byte {
+	switch {
+	case c >= 'A' && c <= 'Z':
+		return c + 'a' - 'A'
+	case !alphanumeric(c):
+		return '-'
 	}
-	return name
+	return c
 }
 
 // SameHeader reports whether programs may confuse two headers.
-func SameHeader(a, b string) bool {
-	return len(a) == len(b) && spelling(a) == spelling(b)
+func SameHeader(a, b string) bool { return len(a) == len(b) && begins(a, b) }
+
+// begins reports whether programs may confuse the beginning of a name with another.
+func begins(name, with string) bool {
+	if len(name) < len(with) {
+		return false
+	}
+	for i := range len(with) {
+		if spelled(name[i]) != spelled(with[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+func isOneOf(name string, list []string) bool {
+	return slices.ContainsFunc(list, func(one string) bool { return SameHeader(name, one) })
 }
 
 // Forwarding reports whether a header says where a request came from (RFC 7239). A
 // client's own header of this kind is not passed on.
 func Forwarding(name string) bool {
-	if name == "" || name[0]|0x20 != 'f' && name[0]|0x20 != 'x' { // most are not, and spelling allocates
-		return false
-	}
-	s := spelling(name)
-	return s == "forwarded" || s == "x-real-ip" || strings.HasPrefix(s, "x-forwarded-")
+	return SameHeader(name, "forwarded") || SameHeader(name, "x-real-ip") || begins(name, "x-forwarded-")
 }
 
 // misleading lists headers that programs obey although proxies do not expect it. They
@@ -67,19 +73,16 @@ func MisleadingNames() []string { return misleading }
 
 // Misleading reports whether a header is one of the misleading ones. The gate removes
 // these from clients' requests, unless PassHeaders of the host names them.
-func Misleading(name string) bool {
-	return name != "" && (name[0]|0x20 == 'x' || name[0]|0x20 == 'p') && slices.Contains(misleading, spelling(name))
-}
+func Misleading(name string) bool { return isOneOf(name, misleading) }
+
+// methodHeaders name a method that frameworks use instead of the request's own.
+var methodHeaders = []string{"x-http-method-override", "x-http-method", "x-method-override"}
 
 // overrides returns the methods that frameworks use instead of the request's own: from
 // headers and from the query.
 func overrides(h http.Header, target string) (list []string) {
 	for name, values := range h {
-		if name == "" || name[0]|0x20 != 'x' { // spelling allocates
-			continue
-		}
-		switch spelling(name) {
-		case "x-http-method-override", "x-http-method", "x-method-override":
+		if isOneOf(name, methodHeaders) {
 			list = append(list, values...)
 		}
 	}

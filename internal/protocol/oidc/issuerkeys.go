@@ -83,11 +83,7 @@ func (k *IssuerKeys) fetch(ctx context.Context) ([]jose.JSONWebKey, error) {
 // check. The header must name a key, by kid, and that key's algorithm. typ must be JWT
 // or at+jwt.
 func (k *IssuerKeys) Verify(ctx context.Context, raw string) (Claims, error) {
-	claims, _, err := verifyJWS(ctx, raw, asymmetricAlgs, tokenJWT, func(ctx context.Context, jws *jose.JSONWebSignature) ([]byte, error) {
-		header := jws.Signatures[0].Protected
-		if header.KeyID == "" || header.ExtraHeaders[jose.HeaderType] == nil {
-			return nil, errMalformed
-		}
+	return verifyIssued(ctx, raw, func(ctx context.Context, jws *jose.JSONWebSignature) ([]byte, error) {
 		payload, err := verifyBySet(ctx, &k.keys, jws)
 		switch {
 		case errors.Is(err, errSignature):
@@ -97,5 +93,35 @@ func (k *IssuerKeys) Verify(ctx context.Context, raw string) (Claims, error) {
 		}
 		return payload, nil
 	})
+}
+
+// verifyIssued is [IssuerKeys.Verify] with any source of keys.
+func verifyIssued(ctx context.Context, raw string, verify func(context.Context, *jose.JSONWebSignature) ([]byte, error)) (Claims, error) {
+	claims, _, err := verifyJWS(ctx, raw, asymmetricAlgs, tokenJWT, func(ctx context.Context, jws *jose.JSONWebSignature) ([]byte, error) {
+		header := jws.Signatures[0].Protected
+		if header.KeyID == "" || header.ExtraHeaders[jose.HeaderType] == nil {
+			return nil, errMalformed
+		}
+		return verify(ctx, jws)
+	})
 	return claims, err
+}
+
+// A KeySet verifies tokens by keys at hand.
+type KeySet struct{ keys []jose.JSONWebKey }
+
+// ParseKeySet reads a JWK Set (RFC 7517 section 5).
+func ParseKeySet(jwks []byte) (KeySet, error) {
+	keys, err := parseKeys(jwks)
+	return KeySet{keys}, err
+}
+
+// Verify does what [IssuerKeys.Verify] does.
+func (s KeySet) Verify(raw string) (Claims, error) {
+	return verifyIssued(context.Background(), raw, func(_ context.Context, jws *jose.JSONWebSignature) ([]byte, error) {
+		if payload, ok := verifyWith(s.keys, jws); ok {
+			return payload, nil
+		}
+		return nil, ErrSignature
+	})
 }

@@ -20,8 +20,9 @@ type indexRule struct {
 // addressIndex is the name of the index that finds users by a prefix of the address.
 const addressIndex = "authsvc_user_address"
 
-func indexRules() []indexRule {
-	return []indexRule{
+// indexRules returns the indexes that this database needs.
+func (d *Database) indexRules() []indexRule {
+	rules := []indexRule{
 		{name: "authsvc_user_email", table: "User", columns: []string{"email"}, unique: true},
 		{name: addressIndex, table: "User", columns: []string{"email"}, prefix: true},
 		{name: "authsvc_account_identity", table: "Account", columns: []string{"provider", "providerAccountId"}, unique: true},
@@ -32,6 +33,7 @@ func indexRules() []indexRule {
 		{name: "authsvc_token_key", table: "VerificationToken", columns: []string{"token"}, unique: true},
 		{name: "authsvc_token_end", table: "VerificationToken", columns: []string{"expires"}, time: true},
 	}
+	return slices.DeleteFunc(rules, func(r indexRule) bool { return r.prefix && d.PrefixIndex == nil })
 }
 
 // indexFor returns the index of a table that satisfies a rule. A unique index must have
@@ -54,7 +56,7 @@ func (d *Database) satisfies(r indexRule, index *Index) bool {
 	if index.Name == r.name {
 		return true
 	}
-	if r.time && d.TimeIndex != nil || r.prefix && d.PrefixIndex != nil {
+	if r.time && d.TimeIndex != nil || r.prefix {
 		return false // an expression, found only by its name
 	}
 	if r.unique && (!index.Unique || len(index.Columns) != len(r.columns)) || len(index.Columns) < len(r.columns) {
@@ -75,7 +77,7 @@ func (d *Database) addIndexes(ctx context.Context, q Querier) error {
 	if err != nil {
 		return err
 	}
-	for _, r := range indexRules() {
+	for _, r := range d.indexRules() {
 		if d.indexFor(r, found[r.table]) != nil {
 			continue
 		}
@@ -111,7 +113,7 @@ func (d *Database) indexed(r indexRule) string {
 		if r.time && d.TimeIndex != nil {
 			quoted = "(" + d.TimeIndex(quoted) + ")"
 		}
-		if r.prefix && d.PrefixIndex != nil {
+		if r.prefix {
 			quoted = "(" + d.PrefixIndex(quoted) + ")"
 		}
 		columns = append(columns, quoted)

@@ -22,7 +22,7 @@ func (d *Database) checkUsable(ctx context.Context, q Querier) error {
 	if err := v.err(); err != nil { // later checks would report missing columns again
 		return errors.Join(missed, err)
 	}
-	for _, r := range indexRules() {
+	for _, r := range d.indexRules() {
 		if t := found[r.table]; t != nil && r.unique {
 			if index := d.indexFor(r, t); index == nil {
 				v.add(d.duplicates(ctx, q, r))
@@ -54,7 +54,7 @@ func (d *Database) verify(found Tables) error {
 	if err := v.err(); err != nil {
 		return err
 	}
-	for _, r := range indexRules() {
+	for _, r := range d.indexRules() {
 		if !r.unique {
 			continue // slow without the index, but correct
 		}

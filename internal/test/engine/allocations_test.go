@@ -23,7 +23,7 @@ func TestAllocations(t *testing.T) {
 	for _, name := range br.SessionCookies() {
 		r.AddCookie(&http.Cookie{Name: name, Value: br.Cookies[name]})
 	}
-	if got := allocs.PerRun(func() { w.ServeHTTP(&discard{h: http.Header{}}, r) }); got != 2+26 {
-		t.Errorf("%v allocations, want %d", got, 2+26)
+	if got := allocs.PerRun(func() { w.ServeHTTP(&discard{h: http.Header{}}, r) }); got != 2+24 {
+		t.Errorf("%v allocations, want %d", got, 2+24)
 	}
 }
