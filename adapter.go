@@ -117,7 +117,7 @@ type Mail struct {
 	Payload  []byte // at most 64 KiB
 	Due      time.Time
 	Expires  time.Time // when sending it is no longer useful
-	Attempts int       // number of claims so far
+	Attempts int       // number of claims so far; 1 if the caller claims the mail as it stores it
 }
 
 // A Revocation revokes access before it expires. Key names what it covers. UserID is

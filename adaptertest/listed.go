@@ -194,7 +194,7 @@ func sessionDeleteOfRace(t *testing.T, a authsvc.Adapter) {
 }
 
 func mailAlone(t *testing.T, a authsvc.Adapter) {
-	m := authsvc.Mail{ID: "notice", Payload: []byte("p"), Due: at(0), Expires: at(60)}
+	m := authsvc.Mail{ID: "notice", Payload: []byte("p"), Due: at(0), Expires: at(60), Attempts: 1}
 	ok(t, a.PutMail(t.Context(), m, 2))
 	is(t, a.PutMail(t.Context(), m, 2), authsvc.ErrConflict)
 	putLink(t, a, "ann@example.com", "link")
@@ -206,7 +206,7 @@ func mailAlone(t *testing.T, a authsvc.Adapter) {
 	ok(t, a.VoidTokens(t.Context(), "ann@example.com")) // affects only links
 	got, err := a.ClaimMail(t.Context(), at(0), at(9))
 	ok(t, err)
-	same(t, got, authsvc.Mail{ID: "notice", Payload: []byte("p"), Due: at(9), Expires: at(60), Attempts: 1})
+	same(t, got, authsvc.Mail{ID: "notice", Payload: []byte("p"), Due: at(9), Expires: at(60), Attempts: 2})
 	ok(t, a.DeleteMail(t.Context(), "notice"))
 	_, err = a.ClaimMail(t.Context(), at(9), at(10).Add(time.Hour))
 	is(t, err, authsvc.ErrNotFound)

@@ -28,14 +28,14 @@ func putMail(t *testing.T, a authsvc.Adapter, m authsvc.Mail) {
 }
 
 func mailEveryField(t *testing.T, a authsvc.Adapter) {
-	want := authsvc.Mail{ID: "m", Payload: bytes.Repeat([]byte{0, 0xff, '\'', 'x'}, 100), Due: at(0).Add(999), Expires: at(60).Add(999)}
+	want := authsvc.Mail{ID: "m", Payload: bytes.Repeat([]byte{0, 0xff, '\'', 'x'}, 100), Due: at(0).Add(999), Expires: at(60).Add(999), Attempts: 1}
 	payload := bytes.Clone(want.Payload)
 	putMail(t, a, want)
 	clear(want.Payload) // the store has its own copy
 	for attempt := 1; attempt <= 3; attempt++ {
 		got, err := a.ClaimMail(t.Context(), at(attempt), at(attempt+1).Add(999))
 		ok(t, err)
-		same(t, got, authsvc.Mail{ID: "m", Payload: payload, Due: at(attempt + 1), Expires: at(60), Attempts: attempt})
+		same(t, got, authsvc.Mail{ID: "m", Payload: payload, Due: at(attempt + 1), Expires: at(60), Attempts: 1 + attempt})
 		if got.Due.Location() != time.UTC || got.Expires.Location() != time.UTC {
 			t.Error("time is not in UTC")
 		}

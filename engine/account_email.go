@@ -206,7 +206,7 @@ func (ac *accountRoom) mailEmailChange(ctx context.Context, c *emailChange, ask 
 		}
 	}
 	payload, err := write(mailtext.Data{Change: mailtext.ChangeNew, Email: c.To, URL: link(tokens.toNew), Code: shownCode(tokens.code)}, emailchange.NewLife)
-	toOwner, ownerErr := write(mailtext.Data{Change: mailtext.ChangeTaken, Email: c.To, URL: ac.site.base + "/signin"}, emailchange.NewLife) // always composed, so that the time is the same
+	toOwner, ownerErr := write(mailtext.Data{Change: mailtext.ChangeTaken, Email: c.To, URL: ac.site.base + "/signin"}, emailchange.NewLife) // always sealed, so that the time is the same
 	if taken {
 		payload = toOwner
 	}

@@ -263,6 +263,10 @@ func (l *login) opened(stored []authsvc.Account) []authsvc.Account {
 	return stored
 }
 
+// issuerStoredFor is how long a stored issuer need not be stored again. The store may lose
+// it: it may be restored or emptied while the service runs.
+const issuerStoredFor = time.Minute
+
 // rememberIssuer stores the issuer with the first account of a provider. The service
 // then refuses to start with another issuer.
 func (l *login) rememberIssuer() error {
@@ -271,12 +275,12 @@ func (l *login) rememberIssuer() error {
 	if f == nil || f.info().issuer == "" {
 		return nil
 	}
-	if _, ok := l.desk.issuersStored.Load(provider); ok {
+	if at, ok := l.desk.issuersStored.Load(provider); ok && time.Since(at.(time.Time)) < issuerStoredFor {
 		return nil
 	}
 	_, err := l.desk.Adapter.PutMeta(l.rq.ctx, metaIssuer+provider, f.info().issuer)
 	if err == nil {
-		l.desk.issuersStored.Store(provider, true)
+		l.desk.issuersStored.Store(provider, time.Now())
 	}
 	return err
 }

@@ -217,7 +217,7 @@ func (ml *mailing) permitNotice(ctx context.Context, n *notice, now time.Time) b
 	return ok || n.undo != nil && n.undo.Address != ""
 }
 
-// putNotice composes a notice and queues it. Before that, it stores what the notice's
+// putNotice queues a notice. Before that, it stores what the notice's
 // link undoes.
 func (ml *mailing) putNotice(ctx context.Context, n notice, by cause, now time.Time) error {
 	d := mailtext.Data{Email: cmp.Or(n.to, n.user.Email), URL: ml.site.origin, Notice: n.what, About: n.name, When: now.UTC().Format("2006-01-02 15:04 UTC"), Minutes: int(undoLife / time.Minute)}

@@ -75,38 +75,46 @@ func (q *mailQueue) wake() {
 }
 
 // run delivers mails until ctx ends, and completes the current delivery first. It first
-// looks for a mail after wait, so that workers do not all look at once.
+// looks for a mail after wait, so that workers do not all look at once. Then it looks at
+// least every mailIdle: mails that are handed over do not put that off.
 func (q *mailQueue) run(ctx context.Context, wait time.Duration) {
-	defer q.returnHanded(ctx)
+	look := time.NewTimer(wait)
+	defer look.Stop()
 	for {
-		var handed *authsvc.Mail
 		select {
 		case <-ctx.Done():
-		case m := <-q.workers.handed:
-			handed = &m
-		case <-q.signal:
-		case <-time.After(wait):
-		}
-		wait = mailIdle
-		switch {
-		case handed != nil:
-			q.finish(ctx, *handed, q.svc.fleet.Now())
-		case ctx.Err() != nil:
+			q.returnHanded(ctx)
 			return
-		case !q.workers.reserveToClaim():
+		case m := <-q.workers.handed:
+			q.finishHanded(ctx, m)
 			continue
-		case q.deliver(ctx):
-			wait = 0
+		case <-q.signal:
+		case <-look.C:
 		}
-		if q.workers.release() {
-			q.wake()
+		if ctx.Err() == nil && q.workers.reserveToClaim() && q.deliver(ctx) {
+			look.Reset(0)
+		} else {
+			look.Reset(mailIdle)
 		}
 	}
 }
 
-// deliver claims and sends the next mail that is due. It returns false if there is none
-// or the store fails.
+// finishHanded is finish for a mail that was handed to this worker.
+func (q *mailQueue) finishHanded(ctx context.Context, m authsvc.Mail) {
+	defer q.release() // even if the store panics
+	if now := q.svc.fleet.Now(); leased(m, now) > 0 {
+		q.finish(ctx, m, now)
+	} // else the store was slow, and another process may claim the mail
+}
+
+// leased returns how long a claimed mail may be sent. Then there is time to write the
+// outcome before another process may claim it.
+func leased(m authsvc.Mail, now time.Time) time.Duration { return m.Due.Sub(now) - storeTimeout }
+
+// deliver claims and sends the next mail that is due, and then ends the reservation of
+// this worker. It returns false if there is none or the store fails.
 func (q *mailQueue) deliver(ctx context.Context) bool {
+	defer q.release() // even if the store panics
 	now := q.svc.fleet.Now()
 	m, err := q.svc.Adapter.ClaimMail(ctx, now, now.Add(mailLease))
 	if err != nil {
@@ -174,7 +182,8 @@ func (q *mailQueue) open(m authsvc.Mail) (mail queuedMail, err error) {
 // errLinkExpired says that the mail is no longer useful.
 var errLinkExpired = errors.New("its link has expired")
 
-// send passes a mail to its provider's Send. The context ends when the link expires.
+// send passes a mail to its provider's Send. The context ends when the link expires or
+// the lease ends.
 func (q *mailQueue) send(ctx context.Context, m authsvc.Mail, mail queuedMail, now time.Time) (err error) {
 	defer q.svc.fleet.Recovered("Send of an email provider", func() { err = errors.New("send panicked") })
 	if mail.Provider == "" {
@@ -187,7 +196,7 @@ func (q *mailQueue) send(ctx context.Context, m authsvc.Mail, mail queuedMail, n
 	if !ok {
 		return fmt.Errorf("%w: its provider is no longer configured", authsvc.ErrMailRefused)
 	}
-	ctx, cancel := fleet.Detached(ctx, min(mailTimeout, m.Expires.Sub(now)))
+	ctx, cancel := fleet.Detached(ctx, min(mailTimeout, m.Expires.Sub(now), leased(m, now)))
 	defer cancel()
 	defer context.AfterFunc(q.svc.fleet.Sending(), cancel)()
 	return f.deliver(ctx, mail)

@@ -15,11 +15,10 @@ type workers struct {
 	free   chan struct{}     // a token for each worker that is not reserved
 	handed chan authsvc.Mail // for reserved workers
 	missed *atomic.Bool      // a worker could not look into the queue
-	ended  *atomic.Bool      // a worker has ended, and the others will
 }
 
 func newWorkers() workers {
-	return workers{make(chan struct{}, mailWorkers), make(chan authsvc.Mail, mailWorkers), new(atomic.Bool), new(atomic.Bool)}
+	return workers{make(chan struct{}, mailWorkers), make(chan authsvc.Mail, mailWorkers), new(atomic.Bool)}
 }
 
 // begin makes all workers free. Until then, none can be reserved.
@@ -39,7 +38,7 @@ func (w *workers) reserve() bool {
 }
 
 // reserveToClaim is reserve for a worker that is about to look into the queue. If it
-// returns false, a later release returns true.
+// returns false, a later release wakes a worker.
 func (w *workers) reserveToClaim() bool {
 	if w.reserve() {
 		return true
@@ -48,10 +47,12 @@ func (w *workers) reserveToClaim() bool {
 	return w.reserve() // one may have been released before missed was set
 }
 
-// release ends a reservation. It reports whether a worker must look into the queue.
-func (w *workers) release() bool {
-	w.free <- struct{}{}
-	return w.missed.Swap(false)
+// release ends a reservation. It wakes a worker if one could not look into the queue.
+func (q *mailQueue) release() {
+	q.workers.free <- struct{}{}
+	if q.workers.missed.Swap(false) {
+		q.wake()
+	}
 }
 
 // A claim is a mail that this process claims while it stores it, for a worker that is
@@ -79,26 +80,26 @@ func (c *claim) send(m authsvc.Mail) {
 	}
 	c.reserved = false
 	c.queue.workers.handed <- m
-	if c.queue.workers.ended.Load() {
-		c.queue.returnHanded(context.Background())
+	if life := c.queue.svc.fleet.Life(); life.Err() != nil {
+		c.queue.returnHanded(life)
 	}
 }
 
 // cancel releases the worker.
 func (c *claim) cancel() {
-	if c.reserved && c.queue.workers.release() {
-		c.queue.wake()
+	if c.reserved {
+		c.queue.release()
 	}
 	c.reserved = false
 }
 
 // returnHanded makes the mails that no worker will take due at once, for other
-// processes.
+// processes. The service is ending.
 func (q *mailQueue) returnHanded(ctx context.Context) {
-	q.workers.ended.Store(true)
 	for {
 		select {
 		case m := <-q.workers.handed:
+			q.release()
 			q.delay(ctx, m, q.svc.fleet.Now())
 		default:
 			return

@@ -1,10 +1,15 @@
 package engine_test
 
 import (
+	"context"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"authsvc"
+	"authsvc/adapter/memory"
 	"authsvc/engine"
 	"authsvc/internal/test/arena"
 )
@@ -48,4 +53,37 @@ func TestStoreRemembersItsMode(t *testing.T) {
 	if _, err := engine.New(other); err == nil || !strings.Contains(err.Error(), "AcceptCompat") {
 		t.Errorf("another mode: %v", err)
 	}
+}
+
+// A metaStore counts the calls that store an issuer.
+type metaStore struct {
+	authsvc.Adapter
+	issuers atomic.Int32
+}
+
+func (s *metaStore) PutMeta(ctx context.Context, key, value string) (string, error) {
+	if strings.HasPrefix(key, "issuer:") {
+		s.issuers.Add(1)
+	}
+	return s.Adapter.PutMeta(ctx, key, value)
+}
+
+// TestIssuerIsStoredAgain checks that the issuer is not stored with each account, but
+// again after a while, because a store may have lost it.
+func TestIssuerIsStoredAgain(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		store := &metaStore{Adapter: memory.New()}
+		w := arena.EnterInMemory(t, func(c *authsvc.Config) { c.Adapter = store })
+		w.Browser().SignIn(w.OP, "ada")
+		w.Browser().SignIn(w.OP, "grace")
+		if n := store.issuers.Load(); n != 1 {
+			t.Errorf("stored %d times with two accounts", n)
+		}
+		time.Sleep(2 * time.Minute)
+		w.Browser().SignIn(w.OP, "alan")
+		if n := store.issuers.Load(); n != 2 {
+			t.Errorf("stored %d times, want once more after two minutes", n)
+		}
+	})
 }

@@ -157,7 +157,7 @@ type desk struct {
 	newDomains      []access.Condition // who may become a user; empty: everyone
 
 	home          string   // where a fresh proof leads by default
-	issuersStored sync.Map // ids of the providers whose issuer is in the store
+	issuersStored sync.Map // when the issuers of providers were stored, by the provider's id
 	providersJSON []byte
 	stateKey      *seal.MAC
 	txKey         *seal.Sealer

@@ -28,7 +28,7 @@ var (
 // or empty. converse does not use go-mail's own Client, because that checks the context
 // only while dialing, leaves connections open when TLS or AUTH fails, and reports an
 // error for a mail that was delivered before QUIT failed.
-func (s *server) converse(ctx context.Context, sender string, do func(*smtp.Client) error) error {
+func (s *server) converse(ctx context.Context, sender string, do func(*session) error) error {
 	ctx, cancel := context.WithTimeout(ctx, conversationTimeout)
 	defer cancel()
 	c, err := s.open(ctx, sender)

@@ -21,6 +21,7 @@ type failure struct {
 	text        string // text of the cause, if not its own
 	fix         string // how to fix it, or empty
 	final       bool   // another try is useless
+	early       bool   // no text of the mail was sent
 	unconfirmed bool   // the server may have accepted the mail
 }
 

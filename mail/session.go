@@ -3,7 +3,6 @@ package mail
 import (
 	"context"
 	"errors"
-	"net/textproto"
 	"slices"
 	"sync"
 	"time"
@@ -16,6 +15,9 @@ const (
 	maxIdle     = 4
 	idleTime    = 10 * time.Second // servers must wait for minutes (RFC 5321 section 4.5.3.2)
 	maxMessages = 100              // in one session
+
+	// resumeTimeout limits the wait until a session that has waited takes a mail.
+	resumeTimeout = 20 * time.Second
 )
 
 // A session is a connection on which the server is ready for a mail.
@@ -89,12 +91,12 @@ func (s *server) open(ctx context.Context, sender string) (*session, error) {
 }
 
 // use calls do. Unless reuse is set and do succeeds, the session ends.
-func (s *server) use(ctx context.Context, c *session, reuse bool, do func(*smtp.Client) error) error {
+func (s *server) use(ctx context.Context, c *session, reuse bool, do func(*session) error) error {
 	stop := context.AfterFunc(ctx, func() { _ = c.conn.Close() })
 	defer stop()
 	c.messages++
 	c.conn.left = maxFromServer
-	err := do(c.client)
+	err := do(c)
 	if err == nil && reuse && stop() && s.waiting.keep(c, s.end) {
 		return nil
 	}
@@ -111,12 +113,8 @@ func (s *server) end(c *session) {
 	_ = c.conn.Close()
 }
 
-// lost reports whether the server ended a session before it accepted a mail.
-func lost(err error) bool {
+// early reports whether an error occurred before any text of the mail was sent.
+func early(err error) bool {
 	var f *failure
-	if !errors.As(err, &f) || f.step != "MAIL" || f.final {
-		return false
-	}
-	var reply *textproto.Error
-	return !errors.As(f.cause, &reply) || reply.Code == 421
+	return errors.As(err, &f) && f.early
 }

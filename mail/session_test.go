@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"strings"
 	"sync"
@@ -71,13 +72,15 @@ func TestSessionThatEnded(t *testing.T) {
 		again bool     // over a new connection
 		want  string   // part of the error
 	}{
-		"is open":           {[]string{"250 ok", "250 ok", "354 go", "250 taken"}, false, ""},
-		"was closed":        {nil, true, ""},
-		"says that it ends": {[]string{"421 4.4.2 idle"}, true, ""},
-		"refuses the mail":  {[]string{"550 no", "221 bye"}, false, "550"},
-		"is busy":           {[]string{"451 later", "221 bye"}, false, "451"},
-		"ends within":       {[]string{"250 ok"}, false, "RCPT"},
-		"loses the answer":  {[]string{"250 ok", "250 ok", "354 go"}, false, "DATA"},
+		"is open":                 {[]string{"250 ok", "250 ok", "354 go", "250 taken"}, false, ""},
+		"was closed":              {nil, true, ""},
+		"says that it ends":       {[]string{"421 4.4.2 idle"}, true, ""},
+		"is full":                 {[]string{"452 4.5.3 too many messages", "221 bye"}, true, ""},
+		"has forgotten the login": {[]string{"530 5.7.0 authentication required", "221 bye"}, true, ""},
+		"refuses the recipient":   {[]string{"250 ok", "554 5.7.1 relay access denied", "221 bye"}, true, ""},
+		"answers twice":           {[]string{"250 ok\n250 ok", "250 ok", "221 bye"}, true, ""},
+		"ends within":             {[]string{"250 ok"}, true, ""},
+		"loses the answer":        {[]string{"250 ok", "250 ok", "354 go"}, false, "DATA"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -108,6 +111,33 @@ func TestSessionThatEnded(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestSilentSession checks that a mail does not wait long for a server that has vanished
+// while a session waited.
+func TestSilentSession(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		dialled := 0
+		send := sender(t, "smtp://localhost?starttls=off", Options{DialContext: func(context.Context, string, string) (net.Conn, error) {
+			client, server := net.Pipe()
+			dialled++
+			if dialled == 1 {
+				go func() { play(&unclosed{server}, acceptAll[:6]); _, _ = io.Copy(io.Discard, server) }()
+			} else {
+				go play(server, acceptAll)
+			}
+			return client, nil
+		}})
+		if err := send(t.Context(), testMessage()); err != nil {
+			t.Fatal(err)
+		}
+		began := time.Now()
+		if err := send(t.Context(), testMessage()); err != nil || dialled != 2 || time.Since(began) > resumeTimeout+quitTimeout {
+			t.Errorf("%v over %d connections after %v", err, dialled, time.Since(began))
+		}
+		time.Sleep(time.Minute)
+	})
 }
 
 // TestAnswerTooMany checks that a session is not used again if the server has sent more

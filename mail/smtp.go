@@ -11,8 +11,6 @@ import (
 	"net"
 
 	"authsvc"
-
-	"github.com/wneessen/go-mail/smtp"
 )
 
 // Options configure SMTP and Check. The zero value is safe.
@@ -53,8 +51,8 @@ type Options struct {
 //
 // The function ends after 60 seconds or when its context ends. After a message it keeps
 // the connection for 10 seconds in case another one follows: at most 4 connections, and
-// 100 messages over one of them. It is safe for concurrent use. It returns nil once the server has
-// accepted the message. An error that Is authsvc.ErrMailRefused is final: the server
+// 100 messages over one of them. It is safe for concurrent use. It returns nil once the
+// server has accepted the message. An error that Is authsvc.ErrMailRefused is final: the server
 // answered MAIL, RCPT or DATA with 5xx, or the message cannot be sent safely (see
 // authsvc.Message), for example because a field has a misplaced line break or an
 // address could be read as another or as several. An error that Is
@@ -88,7 +86,7 @@ func Check(ctx context.Context, rawURL, from string, o Options) error {
 		}
 		sender = addr.Address
 	}
-	err = s.converse(ctx, sender, func(c *smtp.Client) error { return s.probe(c, sender) })
+	err = s.converse(ctx, sender, func(c *session) error { return s.probe(c, sender) })
 	var f *failure
 	if errors.As(err, &f) {
 		return f.withFix(s)
@@ -104,9 +102,12 @@ func (s *server) send(ctx context.Context, m authsvc.Message) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, conversationTimeout)
 	defer cancel()
-	deliver := func(c *smtp.Client) error { return s.deliver(c, e) }
+	deliver := func(c *session) error { return s.deliver(c, e) }
 	if c := s.waiting.take(s.helo(e.from)); c != nil {
-		if err := s.use(ctx, c, true, deliver); ctx.Err() != nil || !lost(err) {
+		// Whatever precedes the text may fail because of the session: it has ended, its
+		// login is no longer valid, or it has had enough mails. Only the answers in a new
+		// session count.
+		if err := s.use(ctx, c, true, deliver); ctx.Err() != nil || !early(err) {
 			return err
 		}
 	}
