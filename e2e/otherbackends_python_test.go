@@ -43,8 +43,23 @@ show(answer.status_code, answer.content, answer.get("Cache-Control"), [c.OutputS
 `,
 	"fastapi": `
 from app import app
+from fastapi import WebSocket
 from fastapi.testclient import TestClient
-answer = TestClient(app).get("/", headers={"Cookie": COOKIE})
+from starlette.websockets import WebSocketDisconnect
+
+@app.websocket("/socket")
+async def socket(opened: WebSocket):
+    await opened.accept()
+    await opened.send_text(opened.state.person["email"])
+
+client, said = TestClient(app), ""
+answer = client.get("/", headers={"Cookie": COOKIE})
+try:
+    with client.websocket_connect("/socket", headers={"Cookie": COOKIE}) as opened:
+        said = opened.receive_text()
+except WebSocketDisconnect:
+    pass
+assert said == (answer.json()["email"] if answer.status_code == 200 else ""), "the WebSocket says " + said
 lines = answer.headers.get_list("Set-Cookie")
 show(answer.status_code, answer.content, answer.headers.get("Cache-Control"), lines)
 `,
@@ -63,7 +78,8 @@ def show(status, body, cache, lines):
 
 // TestPythonFrameworks checks that the examples for Flask, Django and FastAPI in
 // docs/other-back-ends.md let only signed-in people in, pass on every cookie with its
-// attributes, and refuse if they get no session.
+// attributes, and refuse if they get no session, and that FastAPI's WebSockets are no
+// way around.
 func TestPythonFrameworks(t *testing.T) {
 	t.Parallel()
 	requested(t, "Python with Flask, Django and FastAPI")

@@ -107,7 +107,8 @@ func endsStreams(t *T, program, app string) gateTune {
 		tune.proxy = []string{caddySite, more + caddySite}
 	case "haproxy":
 		lines, backend, _ := strings.Cut(more, "\nbackend ")
-		tune.proxy = []string{"    " + haproxyAsks + "\n", lines, "\nbackend app\n", "\nbackend " + backend + "\nbackend app\n"}
+		asks, leads, _ := strings.Cut(lines, "    use_backend ")
+		tune.proxy = []string{"    " + haproxyAsks + "\n", asks, haproxyOurs, "use_backend " + leads + "    " + haproxyOurs, "\nbackend app\n", "\nbackend " + backend + "\nbackend app\n"}
 	case proxytest.Traefik:
 		_, router, _ := strings.Cut(more, "routers:\n")
 		tune.proxy = []string{traefikApp, traefikApp + router}
@@ -197,7 +198,8 @@ func gateStreams(t *T, s *gatedSite) {
 	}
 }
 
-// gateUploads sends a body of 100 MB, which arrives only from a signed-in user.
+// gateUploads sends a body of 100 MB, which arrives only from a signed-in user. No proxy
+// stores it, whether it arrives or not: else anyone could fill the disk.
 func gateUploads(t *T, s *gatedSite, b *browser.Browser) {
 	const size = 100_000_000
 	for name, from := range map[string]*browser.Browser{"": b, "a signed-out ": s.person()} {
@@ -222,6 +224,9 @@ func gateUploads(t *T, s *gatedSite, b *browser.Browser) {
 		if string(said) != fmt.Sprint(size) || err != nil {
 			t.Errorf("an upload of %d bytes: %d %.300q, %v", size, res.StatusCode, said, err)
 		}
+	}
+	if s.proxy != nil && strings.Contains(s.proxy.Logs.String(), "is buffered to a temporary file") {
+		t.Errorf("%s stores uploads:\n%s", s.program, s.proxy.Logs)
 	}
 }
 

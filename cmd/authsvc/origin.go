@@ -41,6 +41,7 @@ type originHandler struct {
 	gate     http.Handler             // serves the programs behind the gate
 	refuse   http.HandlerFunc         // refuses requests for other hosts
 	warnHost sync.Once                // logs only once why a host is refused
+	warnPort sync.Once                // logs only once why a port is refused
 }
 
 func newOriginHandler(service *engine.Service, log *slog.Logger) *originHandler {
@@ -123,17 +124,19 @@ func health(w http.ResponseWriter, r *http.Request, ok bool) {
 // rejectHost refuses a request for another host. The usual cause is a proxy that
 // replaces the Host header, so the log includes the fix.
 func (h *originHandler) rejectHost(w http.ResponseWriter, r *http.Request) {
-	h.warnHost.Do(func() {
-		if r.TLS == nil && strings.HasPrefix(h.origin, "https://") && strings.EqualFold(weburl.Hostname("http://"+r.Host), weburl.Hostname(h.origin)) {
+	if r.TLS == nil && strings.HasPrefix(h.origin, "https://") && strings.EqualFold(weburl.Hostname("http://"+r.Host), weburl.Hostname(h.origin)) {
+		h.warnPort.Do(func() {
 			h.log.Warn("refused a request that came by http for another port than that of url, and will refuse further ones silently; people must open url, and the proxy that provides https must pass on the Host header of the browser",
 				"host", truncate(r.Host), "url", h.origin, "peer", r.RemoteAddr)
-			return
-		}
-		h.log.Warn("refused a request for another host, and will refuse further ones silently; a proxy must pass on the Host header of the browser, and url must be the address that the browser uses; "+
-			"a proxy that cannot, but sets X-Forwarded-Host, needs forwarded_host: true and an entry in trusted_proxies, or one of proxy_keys",
-			"host", truncate(r.Host), "want", strings.TrimPrefix(strings.TrimPrefix(h.origin, "https://"), "http://"),
-			"x_forwarded_host", truncate(r.Header.Get("X-Forwarded-Host")), "peer", r.RemoteAddr)
-	})
+		})
+	} else {
+		h.warnHost.Do(func() {
+			h.log.Warn("refused a request for another host, and will refuse further ones silently; a proxy must pass on the Host header of the browser, and url must be the address that the browser uses; "+
+				"a proxy that cannot, but sets X-Forwarded-Host, needs forwarded_host: true and an entry in trusted_proxies, or one of proxy_keys",
+				"host", truncate(r.Host), "want", strings.TrimPrefix(strings.TrimPrefix(h.origin, "https://"), "http://"),
+				"x_forwarded_host", truncate(r.Header.Get("X-Forwarded-Host")), "peer", r.RemoteAddr)
+		})
+	}
 	h.refuse(w, r)
 }
 

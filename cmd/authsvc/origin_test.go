@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -99,6 +100,23 @@ func TestOriginHandler(t *testing.T) {
 		w := serveRequest(newTestHandler(c.url, nil), c.method, c.host, c.target)
 		if w.Code != c.status || w.Header().Get("Location") != c.location {
 			t.Errorf("%s %s with Host %q: %d %s, want %d %s", c.method, c.target, c.host, w.Code, w.Header().Get("Location"), c.status, c.location)
+		}
+	}
+}
+
+// TestLogOfRefusedHosts: a scanner that names other hosts does not hide the line about
+// people who open another port. Each line is written once.
+func TestLogOfRefusedHosts(t *testing.T) {
+	t.Parallel()
+	h := newTestHandler("https://app.example.com", nil)
+	var log bytes.Buffer
+	h.log = slog.New(slog.NewTextHandler(&log, nil))
+	for _, host := range []string{"192.0.2.1", "app.example.com:3500", "evil.example", "APP.example.com:80"} {
+		serveRequest(h, "GET", host, "/")
+	}
+	for _, line := range []string{"for another host", "for another port"} {
+		if n := strings.Count(log.String(), line); n != 1 {
+			t.Errorf("%d lines %s:\n%s", n, line, &log)
 		}
 	}
 }
