@@ -122,6 +122,7 @@ func TestAddsIndexes(t *testing.T) {
 	sqltest.AddsIndexes(t, testDatabase, map[string]sqltest.SchemaCase{
 		"as created by Prisma":      {Schema: prismaWith(t, uniqueEmail, uniqueEmail), Want: ""},
 		"email not unique":          {Schema: prismaWith(t, uniqueEmail, `CREATE INDEX "User_email_key"`), Want: "authsvc_user_email"},
+		"email without an index":    {Schema: prismaWith(t, uniqueEmail+` ON "User"("email");`, ``), Want: "authsvc_user_email"},
 		"a default":                 {Schema: prismaWith(t, `"image" TEXT, `, `"image" TEXT, "role" TEXT NOT NULL DEFAULT 'user', `), Want: ""},
 		"partially unique":          {Schema: prismaWith(t, uniqueSession, `"Session"("sessionToken") WHERE "id" > '';`), Want: "authsvc_session_key"},
 		"unique on an extra column": {Schema: prismaWith(t, uniqueToken, `"VerificationToken"("token", "expires")`), Want: "authsvc_token_key"},

@@ -14,17 +14,15 @@ type indexRule struct {
 	columns []string
 	unique  bool
 	time    bool // the sweep uses it to find expired rows
-	prefix  bool // finds text by its prefix
+	prefix  bool // finds text by its prefix; over the expression PrefixIndex
 }
 
 // addressIndex is the name of the index that finds users by a prefix of the address.
 const addressIndex = "authsvc_user_address"
 
-// indexRules returns the indexes that this database needs.
 func (d *Database) indexRules() []indexRule {
 	rules := []indexRule{
 		{name: "authsvc_user_email", table: "User", columns: []string{"email"}, unique: true},
-		{name: addressIndex, table: "User", columns: []string{"email"}, prefix: true},
 		{name: "authsvc_account_identity", table: "Account", columns: []string{"provider", "providerAccountId"}, unique: true},
 		{name: "authsvc_account_user", table: "Account", columns: []string{"userId"}},
 		{name: "authsvc_session_key", table: "Session", columns: []string{"sessionToken"}, unique: true},
@@ -33,7 +31,10 @@ func (d *Database) indexRules() []indexRule {
 		{name: "authsvc_token_key", table: "VerificationToken", columns: []string{"token"}, unique: true},
 		{name: "authsvc_token_end", table: "VerificationToken", columns: []string{"expires"}, time: true},
 	}
-	return slices.DeleteFunc(rules, func(r indexRule) bool { return r.prefix && d.PrefixIndex == nil })
+	if d.PrefixIndex == nil {
+		return rules
+	}
+	return append(rules, indexRule{name: addressIndex, table: "User", columns: []string{"email"}, prefix: true})
 }
 
 // indexFor returns the index of a table that satisfies a rule. A unique index must have
