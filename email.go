@@ -82,7 +82,8 @@ type MailTemplates struct {
 	AddressHTML    *htmltemplate.Template
 	// Languages holds the templates of further languages by BCP 47 tag. Their nil
 	// fields fall back to the fields above. A mail uses the language of the person's
-	// request or, if there was none, of the person's last sign-in.
+	// request. A notice, or a mail without such a request, uses that of the person's
+	// last sign-in.
 	Languages map[string]MailTemplates
 }
 

@@ -129,7 +129,7 @@ func personDeleted(t *testing.T, a authsvc.Adapter) {
 
 func searchUsers(t *testing.T, a authsvc.Adapter) {
 	var ids []string
-	for _, name := range []string{"ada", "adam", "bob", "ad%", "Ada", "ad_m"} {
+	for _, name := range []string{"ada", "adam", "bob", "ad%", "Ada", "ad_m", "ad|m", "zoé"} {
 		u, err := a.CreateUser(t.Context(), authsvc.User{ID: "user-" + name, Email: name + "@example.com"})
 		if refusesEmail(t, a, name+"@example.com", err) {
 			u = authsvc.User{}
@@ -149,13 +149,16 @@ func searchUsers(t *testing.T, a authsvc.Adapter) {
 		{authsvc.UserQuery{Prefix: "ada@"}, []string{ids[0]}},
 		{authsvc.UserQuery{Prefix: "ad%"}, []string{ids[3]}},
 		{authsvc.UserQuery{Prefix: "ad_"}, []string{ids[5]}},
+		{authsvc.UserQuery{Prefix: "ad|"}, []string{ids[6]}},
+		{authsvc.UserQuery{Prefix: "zoé"}, []string{ids[7]}},
+		{authsvc.UserQuery{Prefix: "zoe"}, nil},
 		{authsvc.UserQuery{Prefix: "x"}, nil},
 		{authsvc.UserQuery{Blocked: true}, []string{ids[0], ids[2]}},
 		{authsvc.UserQuery{Blocked: true, Prefix: "b"}, []string{ids[2]}},
 		{authsvc.UserQuery{Blocked: true, Prefix: "ad"}, []string{ids[0]}},
 		{authsvc.UserQuery{Due: at(6), Prefix: "ada"}, []string{ids[0], ids[1]}},
 		{authsvc.UserQuery{Due: at(6), Blocked: true, Prefix: "adam"}, nil},
-		{authsvc.UserQuery{Prefix: "ad"}, []string{ids[0], ids[1], ids[3], ids[5]}},
+		{authsvc.UserQuery{Prefix: "ad"}, []string{ids[0], ids[1], ids[3], ids[5], ids[6]}},
 		{authsvc.UserQuery{Prefix: "A"}, []string{ids[4]}},
 		{authsvc.UserQuery{Due: at(5)}, []string{ids[0]}},
 		{authsvc.UserQuery{Due: at(6)}, []string{ids[0], ids[1]}},
@@ -179,6 +182,14 @@ func searchUsers(t *testing.T, a authsvc.Adapter) {
 	ok(t, err)
 	same(t, found, all)
 	found, err = a.SearchUsers(t.Context(), authsvc.UserQuery{})
+	ok(t, err)
+	same(t, len(found), 0)
+	// After need not have the prefix.
+	found, err = a.SearchUsers(t.Context(), authsvc.UserQuery{Prefix: "b", After: "ada@example.com", Limit: 10})
+	ok(t, err)
+	same(t, len(found), 1)
+	same(t, found[0].ID, ids[2])
+	found, err = a.SearchUsers(t.Context(), authsvc.UserQuery{Prefix: "b", After: "zoe@example.com", Limit: 10})
 	ok(t, err)
 	same(t, len(found), 0)
 }

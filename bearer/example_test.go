@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log"
 	"net/http"
+	"net/http/httptest"
 
 	"authsvc/bearer"
 )
@@ -50,4 +51,32 @@ func ExampleVerifier_Verify() {
 	}
 	fmt.Println(status(context.Background(), "no token"))
 	// Output: 401
+}
+
+// Behind the gate of authsvc, a program gets an assertion with each request of a
+// signed-in user.
+func ExampleVerifier_Verify_assertion() {
+	// docs: bearer assertion
+	assertions, err := bearer.New(bearer.Config{
+		Issuer:   "https://app.example.com/api/auth", // url of authsvc, with its path
+		Audience: "https://grafana.example.com",      // the program's own origin
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	// who returns the id of the user who sends the request.
+	who := func(r *http.Request) (string, error) {
+		token, err := assertions.Verify(r.Context(), r.Header.Get("X-Auth-Assertion"))
+		if err != nil {
+			return "", err
+		}
+		if token.Claims["token_use"] != "assertion" {
+			return "", errors.New("not an assertion")
+		}
+		return token.Subject, nil
+	}
+	// docs
+	_, err = who(httptest.NewRequest(http.MethodGet, "https://grafana.example.com/", nil))
+	fmt.Println(errors.Is(err, bearer.ErrMalformed))
+	// Output: true
 }

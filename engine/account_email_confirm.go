@@ -46,7 +46,7 @@ func (ac *accountRoom) getEmailConfirm(rq *request) outcome {
 		v.Error = string(plainErrorCode(authsvc.ErrorCode(rq.query("error"))))
 	}
 	if end == emailchange.Old {
-		v.Stage, v.Stop = pages.AddressOld, rq.query("stop") == "true"
+		v.Stage, v.Stop, v.StopOnly = pages.AddressOld, rq.query("stop") == "true", !c.CanProve(end, rq.now)
 	}
 	return page{name: pages.AddressConfirm, view: v}
 }
@@ -290,7 +290,7 @@ func (ac *accountRoom) afterEmailProof(rq *request, c *emailChange, end emailcha
 
 // makeEmailChange makes a change and answers with the result.
 func (ac *accountRoom) makeEmailChange(rq *request, c *emailChange, s *authsvc.Session) outcome {
-	was, u, err := ac.completeEmailChange(rq.ctx, c, s)
+	n, err := ac.completeEmailChange(rq.ctx, c, s)
 	switch {
 	case errors.Is(err, authsvc.ErrConflict):
 		rq.note(authsvc.AuditEvent{Name: "email.change_refused", Code: authsvc.CodeTaken, UserID: c.stored.UserID, Reason: "the address was taken meanwhile"})
@@ -304,9 +304,10 @@ func (ac *accountRoom) makeEmailChange(rq *request, c *emailChange, s *authsvc.S
 	case err != nil:
 		return rq.storeUnavailable(err)
 	}
+	u := n.user
 	rq.note(authsvc.AuditEvent{Name: "email.change_completed", UserID: u.ID})
 	if c.AsksOld {
-		ac.mailing.tell(rq, notice{what: "address", user: u, name: u.Email, to: was.Email, undo: &undoable{Address: was.Email, Verified: was.EmailVerified}})
+		ac.mailing.tell(rq, n)
 	}
 	if ac.Events.UpdateUser != nil {
 		ac.fleet.Emit("updateUser", func() { ac.Events.UpdateUser(rq.ctx, u) })
@@ -316,58 +317,6 @@ func (ac *accountRoom) makeEmailChange(rq *request, c *emailChange, s *authsvc.S
 	}
 	ac.retellSession(rq, authsvc.UserUpdate{Email: &u.Email})
 	return ac.accountDone(rq, s, "address")
-}
-
-// completeEmailChange makes a change. The request that deletes the credential makes the
-// change; of concurrent ones, including one that stops it, only one succeeds. Deleting
-// raises the user's epoch, which stops sign-ins in progress by the old address. The new
-// address is then written only if the user's sessions were not ended and the old
-// address was not verified for the first time meanwhile.
-//
-// It returns ErrConflict if another user has the new address, and ErrNotFound or
-// ErrStale if the change cannot be made any more. In all these cases the change is
-// dropped. The user's session current, if not nil, stays valid.
-func (ac *accountRoom) completeEmailChange(ctx context.Context, c *emailChange, current *authsvc.Session) (was, u authsvc.User, err error) {
-	userID := c.stored.UserID
-	now := ac.fleet.Now()
-	claim := ac.keeper.revocation(keyAddress+userID, userID, now)
-	if err := ac.Adapter.DeleteCredential(ctx, authsvc.CredentialAddress, c.stored.ID, userID, claim); err != nil {
-		return was, u, err
-	}
-	was, err = ac.Adapter.GetUser(ctx, userID)
-	switch {
-	case err != nil:
-		return was, u, err
-	case !c.restsOn(&was, now):
-		return was, u, authsvc.ErrStale
-	}
-	u, err = ac.Adapter.UpdateUser(ctx, userID, authsvc.UserUpdate{Email: &c.To, EmailVerified: &now, Was: &was})
-	if err != nil {
-		return was, u, err
-	}
-	ac.afterEmailChange(ctx, c, current)
-	return was, u, nil
-}
-
-// afterEmailChange ends everything that depends on the old address. The change is
-// already made, so failures are only logged.
-func (ac *accountRoom) afterEmailChange(ctx context.Context, c *emailChange, current *authsvc.Session) {
-	userID, keep := c.stored.UserID, ""
-	switch {
-	case current != nil:
-		keep = ac.keeper.SessionID(current)
-	case ac.keeper.sessions.refersToUser(): // the session that asked reads the new address
-		keep = c.Session
-	}
-	errs := []error{ac.Adapter.VoidTokens(ctx, c.To), ac.keeper.endOtherSessions(ctx, userID, keep)}
-	if c.From != "" {
-		errs = append(errs, ac.Adapter.VoidTokens(ctx, c.From))
-	}
-	_, err := ac.Adapter.DeleteCredentials(ctx, userID, nil, authsvc.CredentialDevice)
-	errs = append(errs, err)
-	if err := errors.Join(errs...); err != nil {
-		ac.Log.Error("an address was changed, but some links or sessions of the old one could not be ended", "user", userID, "err", err)
-	}
 }
 
 // postEmailFinish handles POST account/email/finish, which makes a change that is due.

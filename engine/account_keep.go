@@ -6,6 +6,7 @@ import (
 	"net/http"
 
 	"authsvc"
+	"authsvc/engine/internal/fleet"
 	"authsvc/internal/protocol/weburl"
 	"authsvc/internal/text/pages"
 )
@@ -66,6 +67,9 @@ func (ac *accountRoom) postKeep(rq *request) outcome {
 	if refused := ac.desk.limitAccount(rq, c.UserID); refused != nil {
 		return refused
 	}
+	ctx, cancel := fleet.Detached(rq.ctx, loginTimeout) // finishes even if the browser has gone
+	defer cancel()
+	rq.ctx = ctx
 	err = ac.Adapter.DeleteCredential(rq.ctx, authsvc.CredentialPending, c.ID, c.UserID, nil) // the request that deletes it continues
 	if err == nil && rq.body.get("leave") != "true" {
 		err = ac.cancelDeletion(rq.ctx, c.UserID, ac.mailing.byPerson(rq))

@@ -168,18 +168,22 @@ func (ac *accountRoom) claimUndo(rq *request, c *authsvc.Credential) error {
 // gone.
 func (ac *accountRoom) undo(rq *request, c *authsvc.Credential, what *undoable) (taken bool, err error) {
 	tell := func(n notice) { ac.mailing.tell(rq, n) }
+	var moved authsvc.User
 	if err := ac.undoLink(rq, c.UserID, what, tell); err != nil {
 		return false, err
 	}
-	if err := ac.undoLater(rq, c, what.Address != ""); err != nil {
+	if _, err := ac.undoLater(rq, c, what); err != nil {
 		return false, err
 	}
 	if what.Address != "" {
-		if taken, err = ac.restoreAddress(rq, c, what); err != nil {
+		if moved, taken, err = ac.restoreAddress(rq, c, what); err != nil {
 			return false, err
 		}
 	}
 	if err := ac.keeper.endSessions(rq.ctx, c.UserID); err != nil {
+		return false, err
+	}
+	if err := ac.undoRest(rq, c, what); err != nil {
 		return false, err
 	}
 	if _, err := ac.Adapter.DeleteCredentials(rq.ctx, c.UserID, nil, authsvc.CredentialDevice, authsvc.CredentialAddress); err != nil {
@@ -190,19 +194,28 @@ func (ac *accountRoom) undo(rq *request, c *authsvc.Credential, what *undoable) 
 	}
 	rq.audit("change.undone", "", map[string]string{"linked": "an identity was linked", "address": "the address was changed"}[what.what()])
 	if what.Address != "" && !taken {
-		ac.notifyRestored(rq, c.UserID, tell)
+		ac.notifyRestored(rq, moved, tell)
 	}
 	return taken, nil
 }
 
-// notifyRestored tells the user that a change of address was undone.
-func (ac *accountRoom) notifyRestored(rq *request, userID string, tell func(notice)) {
-	u, err := ac.Adapter.GetUser(rq.ctx, userID)
+// notifyRestored tells both addresses that a change of address was undone, because the
+// link may have been used by a stranger who reads the earlier mailbox. It also tells the
+// restored address of a deletion: if that was scheduled since the change, its mail went
+// to the other address. moved is the user before the undo.
+func (ac *accountRoom) notifyRestored(rq *request, moved authsvc.User, tell func(notice)) {
+	u, err := ac.Adapter.GetUser(rq.ctx, moved.ID)
 	if err != nil {
-		ac.Log.Error("cannot tell a user that a change of address was undone", "user", userID, "request", rq.requestID(), "err", err)
+		ac.Log.Error("cannot tell a user that a change of address was undone", "user", moved.ID, "request", rq.requestID(), "err", err)
 		return
 	}
 	tell(notice{what: "restored", user: u, name: u.Email})
+	if moved.Email != u.Email && emailProved(moved) {
+		tell(notice{what: "address", user: u, name: u.Email, to: moved.Email})
+	}
+	if !u.DeleteAfter.IsZero() {
+		tell(ac.deletionNotice(u))
+	}
 }
 
 // undoLink removes the identity that what linked, if any. notify tells the user, unless
@@ -219,15 +232,15 @@ func (ac *accountRoom) undoLink(rq *request, userID string, what *undoable, noti
 	return err
 }
 
-// undoLater removes identities that were linked without a mail. With address, it also
-// removes those linked since the change of address, and voids the links of all later
+// undoLater removes identities that were linked without a mail. If first is a change of
+// address, it also removes those linked since, and voids the links of all later
 // changes: their mails went to the address being undone. Each link is deleted after its
 // change is undone, so that an error loses nothing. The user gets no mail for each: the
-// mail about the undo suffices.
-func (ac *accountRoom) undoLater(rq *request, c *authsvc.Credential, address bool) error {
+// mail about the undo suffices. undoLater returns how many links it deleted.
+func (ac *accountRoom) undoLater(rq *request, c *authsvc.Credential, first *undoable) (undone int, err error) {
 	p, err := ac.Adapter.GetPerson(rq.ctx, c.UserID)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	for _, later := range p.Credentials {
 		if later.Kind != authsvc.CredentialUndo || later.ID == c.ID {
@@ -235,21 +248,49 @@ func (ac *accountRoom) undoLater(rq *request, c *authsvc.Credential, address boo
 		}
 		var what undoable
 		_, err := ac.fleet.OpenData(&later, &what)
-		if unmailed := err == nil && len(what.Unmailed) > 0; !unmailed && (!address || later.Created.Before(c.Created)) {
+		if unmailed := err == nil && len(what.Unmailed) > 0; !unmailed && (first.Address == "" || isBefore(&later, &what, c, first)) {
 			continue
 		}
 		if err == nil {
 			for _, linked := range append(what.Unmailed, what) {
 				if err := ac.undoLink(rq, c.UserID, &linked, nil); err != nil {
-					return err
+					return undone, err
 				}
 			}
 		}
 		if err := ac.dropUndo(rq, &later); err != nil {
+			return undone, err
+		}
+		undone++
+	}
+	return undone, nil
+}
+
+// isBefore reports whether one change was made before another. The user's epoch orders
+// them even if the clocks of the replicas differ, since each change of address raises
+// it.
+func isBefore(c *authsvc.Credential, one *undoable, otherC *authsvc.Credential, other *undoable) bool {
+	if one.Epoch != nil && other.Epoch != nil && *one.Epoch != *other.Epoch {
+		return *one.Epoch < *other.Epoch
+	}
+	return c.Created.Before(otherC.Created)
+}
+
+// undoRest repeats undoLater until nothing is left. A session may have added something
+// before it ended, and what was added may have begun a session since.
+func (ac *accountRoom) undoRest(rq *request, c *authsvc.Credential, first *undoable) error {
+	for try := 1; ; try++ {
+		undone, err := ac.undoLater(rq, c, first)
+		if err != nil || undone == 0 {
+			return err
+		}
+		if try == fleet.CreateTries {
+			return authsvc.ErrStale
+		}
+		if err := ac.keeper.endSessions(rq.ctx, c.UserID); err != nil {
 			return err
 		}
 	}
-	return nil
 }
 
 func (ac *accountRoom) dropUndo(rq *request, c *authsvc.Credential) error {
@@ -263,28 +304,28 @@ func (ac *accountRoom) dropUndo(rq *request, c *authsvc.Credential) error {
 // restoreAddress gives a user the former address back. It reports as taken whether
 // another user has that address now. If the links of several changes are used at once,
 // the earliest wins: it voids the others before it writes, and each checks its own link
-// after reading the user.
-func (ac *accountRoom) restoreAddress(rq *request, c *authsvc.Credential, what *undoable) (taken bool, err error) {
+// after reading the user. moved is the user before the write.
+func (ac *accountRoom) restoreAddress(rq *request, c *authsvc.Credential, what *undoable) (moved authsvc.User, taken bool, err error) {
 	for try := 1; ; try++ {
 		was, err := ac.Adapter.GetUser(rq.ctx, c.UserID)
 		if err != nil {
-			return false, err
+			return was, false, err
 		}
 		if _, err := ac.Adapter.GetCredential(rq.ctx, authsvc.CredentialUndo, c.ID); err != nil {
-			return false, err
+			return was, false, err
 		}
 		u, err := ac.Adapter.UpdateUser(rq.ctx, c.UserID, authsvc.UserUpdate{Email: &what.Address, EmailVerified: &what.Verified, Was: &was})
 		switch {
 		case errors.Is(err, authsvc.ErrConflict):
-			return true, nil
+			return was, true, nil
 		case errors.Is(err, authsvc.ErrStale) && try < fleet.CreateTries:
 			continue
 		case err != nil:
-			return false, err
+			return was, false, err
 		}
 		if ac.Events.UpdateUser != nil {
 			ac.fleet.Emit("updateUser", func() { ac.Events.UpdateUser(rq.ctx, u) })
 		}
-		return false, nil
+		return was, false, nil
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"authsvc"
 	"authsvc/engine/internal/audit"
 	"authsvc/engine/internal/fleet"
+	"authsvc/internal/protocol/weburl"
 	"authsvc/internal/text/mailtext"
 )
 
@@ -68,6 +69,9 @@ type notice struct {
 	name string       // the name in the text, such as a provider or an address
 	to   string       // default: the address of user
 	undo *undoable
+	// undoToken is the token of the link that undoes the change, if it was stored before
+	// the change.
+	undoToken string
 }
 
 const (
@@ -224,15 +228,18 @@ func (ml *mailing) putNotice(ctx context.Context, n notice, by cause, now time.T
 	if ml.accountURL != "" {
 		d.URL = ml.accountURL
 	}
-	if n.canUndo() {
+	if n.undoToken == "" && n.canUndo() {
 		var err error
-		d.UndoURL, err = ml.putUndo(ctx, &n, now)
+		n.undoToken, err = ml.putUndo(ctx, &n, now)
 		if errors.Is(err, authsvc.ErrTooMany) {
 			err = ml.keepUndo(ctx, &n, now)
 		}
 		if err != nil {
 			ml.Log.Error("cannot store the link that undoes a change; the mail goes without it", "what", n.what, "user", n.user.ID, "request", by.requestID, "err", err)
 		}
+	}
+	if n.undoToken != "" {
+		d.UndoURL = weburl.WithQuery(ml.site.base+"/account/undo", "token", n.undoToken)
 	}
 	if p, err := ml.Adapter.GetPerson(ctx, n.user.ID); err == nil && p.Locale != "" {
 		by.uiLocales, by.acceptLanguage = "", p.Locale

@@ -7,7 +7,6 @@ import (
 
 	"authsvc"
 	"authsvc/engine/internal/fleet"
-	"authsvc/internal/protocol/weburl"
 	"authsvc/internal/seal"
 )
 
@@ -27,6 +26,7 @@ type undoable struct {
 	Account  string    `json:"account,omitempty"`  // its ProviderAccountID
 	Address  string    `json:"address,omitempty"`  // to restore
 	Verified time.Time `json:"verified,omitzero"`  // when Address was verified
+	Epoch    *int64    `json:"epoch,omitempty"`    // of the user when the change was made; nil: stored by an earlier version
 	// Unmailed holds identities that were linked past a limit, without a link of their
 	// own. The link of any other mail undoes them as well: otherwise an attacker could
 	// use up the limit and then link an identity that stays.
@@ -40,17 +40,66 @@ func (u *undoable) what() string {
 	return "linked"
 }
 
-// putUndo stores what the link of a notice undoes, and returns the link. It returns
-// ErrTooMany if the user has too many links.
-func (ml *mailing) putUndo(ctx context.Context, n *notice, now time.Time) (link string, err error) {
+// prepareUndo stores what the link of a notice undoes before the change is made. So no
+// change is made without its link, and a concurrent undo of an earlier change either
+// voids the link or stops the change.
+func (ml *mailing) prepareUndo(ctx context.Context, n *notice) (err error) {
+	if !ml.tells(n) || !n.canUndo() {
+		return nil
+	}
+	n.undoToken, err = ml.putUndo(ctx, n, ml.fleet.Now())
+	if errors.Is(err, authsvc.ErrTooMany) { // the mail goes without it
+		return nil
+	}
+	return err
+}
+
+// dropUndo deletes what prepareUndo stored, because the change was not made. If that
+// fails, the link expires; no one has it.
+func (ml *mailing) dropUndo(ctx context.Context, n *notice) {
+	if n.undoToken == "" {
+		return
+	}
+	err := ml.Adapter.DeleteCredential(ctx, authsvc.CredentialUndo, seal.Digest(n.undoToken), n.user.ID, nil)
+	if err != nil && !errors.Is(err, authsvc.ErrNotFound) {
+		ml.Log.Warn("cannot delete the undo link of a change that was not made", "user", n.user.ID, "cause", err)
+	}
+}
+
+// putUndo stores what the link of a notice undoes, and returns the token of the link. It
+// returns ErrTooMany if the user has too many links.
+func (ml *mailing) putUndo(ctx context.Context, n *notice, now time.Time) (string, error) {
 	token, most := seal.Token(), maxLinkUndos
 	if n.undo.Address != "" {
 		most = maxUndos - 1
 	}
+	n.undo.Epoch = new(n.user.Epoch)
 	if err := ml.putUndoable(ctx, n.user.ID, token, n.undo, most, now); err != nil {
 		return "", err
 	}
-	return weburl.WithQuery(ml.site.base+"/account/undo", "token", token), nil
+	return token, nil
+}
+
+// voidAddressUndos voids the links that restore a former address of a user. Data that
+// cannot be opened may be such a link.
+func (ml *mailing) voidAddressUndos(ctx context.Context, userID string) error {
+	p, err := ml.Adapter.GetPerson(ctx, userID)
+	if err != nil {
+		return err
+	}
+	for _, c := range p.Credentials {
+		var what undoable
+		if c.Kind != authsvc.CredentialUndo {
+			continue
+		}
+		if _, err := ml.fleet.OpenData(&c, &what); err == nil && what.Address == "" {
+			continue
+		}
+		if err := ml.Adapter.DeleteCredential(ctx, authsvc.CredentialUndo, c.ID, userID, nil); err != nil && !errors.Is(err, authsvc.ErrNotFound) {
+			return err
+		}
+	}
+	return nil
 }
 
 func (ml *mailing) putUndoable(ctx context.Context, userID, token string, what *undoable, most int, now time.Time) (err error) {

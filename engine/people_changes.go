@@ -117,6 +117,7 @@ func (p *People) CreateUser(ctx context.Context, u authsvc.User) (authsvc.User, 
 // forgotten and every session ends, so that no access based on the old address remains.
 // The old address, if it was proved, is told by mail ([authsvc.NoticeOptions]). That
 // mail has no link that undoes the change; [People.RequestEmailChange] leads to one.
+// Links that undo earlier changes of address become void.
 // You can repeat UpdateUser, even after an error. It returns [authsvc.ErrNotFound] if
 // there is no such user, [authsvc.ErrConflict] if the address is taken, and an error if
 // the address or the name cannot be used.
@@ -181,6 +182,9 @@ func (p *People) leaveAddress(ctx context.Context, before, u authsvc.User, told 
 		}
 	}
 	if err := end(ctx, u.ID); err != nil { // raises the epoch: the deletion below is final
+		return err
+	}
+	if err := p.mailing.voidAddressUndos(ctx, u.ID); err != nil { // their mailbox may be the reason for the change
 		return err
 	}
 	_, err := p.common.Adapter.DeleteCredentials(ctx, u.ID, nil, authsvc.CredentialDevice, authsvc.CredentialAddress)

@@ -98,7 +98,7 @@ func oddAddress(ctx context.Context, a authsvc.Adapter, u authsvc.User) (*OddAdd
 // The user is told by mail ([authsvc.NoticeOptions]) if a session ended.
 func (p *People) EndSessions(ctx context.Context, userID string) error {
 	ended, err := p.endSessions(ctx, userID)
-	if err == nil && ended > 0 {
+	if ended > 0 { // even after an error: a repeated call finds no session
 		p.mailing.notifyEnded(ctx, userID)
 	}
 	return err

@@ -19,7 +19,7 @@ func failed(e *authError) bool {
 	case errors.Is(e.Err, fleet.ErrStore), errors.Is(e.Err, outbound.ErrUnavailable), e.Code == authsvc.CodeConfiguration, e.Code == authsvc.CodeOAuthCreateAccount, e.Code == authsvc.CodeEmailCreateAccount:
 		return true
 	case e.Code == authsvc.CodeOAuthSignin:
-		return true
+		return !errors.Is(e.Err, errMaxAge)
 	case e.Code == authsvc.CodeCallback:
 		return !errors.As(e.Err, &why)
 	}

@@ -87,6 +87,7 @@ func TestStatsOfSignIns(t *testing.T) {
 		b.Post("/api/auth/callback/email", "email", "mail@app.test", "code", "no digits")
 		b.Get("/api/auth/callback/op?code=x&state=y")
 	}
+	b.Post("/api/auth/signin/op?max_age=soon") // by the client, so not a failure of the provider
 	to := b.Approve(w.OP, b.Begin("op"), "ada")
 	w.OP.SetFault(idp.Fault{Status: map[idp.Endpoint]int{idp.EndpointToken: 503}})
 	b.Get(to)
@@ -94,7 +95,7 @@ func TestStatsOfSignIns(t *testing.T) {
 	b.Get("/api/auth/session")
 	st := w.Stats()
 	if diff := cmp.Diff(map[string]map[authsvc.AuditOutcome]uint64{
-		"op":          {authsvc.AuditSuccess: 1, authsvc.AuditRefused: 3, authsvc.AuditFailed: 1},
+		"op":          {authsvc.AuditSuccess: 1, authsvc.AuditRefused: 4, authsvc.AuditFailed: 1},
 		"email":       {authsvc.AuditSuccess: 1, authsvc.AuditRefused: 3},
 		"credentials": {authsvc.AuditRefused: 3},
 	}, st.SignIns); diff != "" {

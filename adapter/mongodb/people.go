@@ -79,7 +79,7 @@ func (s *Store) SearchUsers(ctx context.Context, q authsvc.UserQuery) ([]authsvc
 // byte order.
 func (s *Store) addresses(q authsvc.UserQuery) bson.D {
 	from := bson.E{Key: "$gte", Value: q.Prefix}
-	if q.After != "" {
+	if q.After >= q.Prefix {
 		from = bson.E{Key: "$gt", Value: q.After}
 	}
 	// Naming the index's type makes the server use the index.

@@ -48,7 +48,7 @@ func (s *Store) SearchUsers(ctx context.Context, q authsvc.UserQuery) (found []a
 	}
 	for after := q.After; q.Limit > 0; {
 		from := first
-		if after != "" {
+		if after != "" && after >= q.Prefix {
 			from = "(" + after
 		}
 		list, err := s.list(ctx, userSearch, []string{s.tag + index}, from, end, searchPage, q.Prefix != "", q.Blocked, due)

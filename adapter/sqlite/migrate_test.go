@@ -129,6 +129,20 @@ func TestAddsIndexes(t *testing.T) {
 	})
 }
 
+// TestIndexFails checks that the error of an index that cannot be created has its
+// statement.
+func TestIndexFails(t *testing.T) {
+	t.Parallel()
+	url := testDatabase.With(t, prismaWith(t, uniqueEmail+` ON "User"("email");`, `CREATE VIEW authsvc_user_email AS SELECT 1;`))
+	s, err := testDatabase.Open(t.Context(), url, true)
+	if err == nil {
+		s.Close()
+	}
+	if err == nil || !strings.Contains(err.Error(), `its owner must first run: CREATE UNIQUE INDEX authsvc_user_email ON "User" ("email")`) {
+		t.Errorf("got %v", err)
+	}
+}
+
 func TestOpenDoesNotMigrate(t *testing.T) { sqltest.OpenDoesNotMigrate(t, testDatabase) }
 
 func TestStatements(t *testing.T) { sqltest.Statements(t, testDatabase) }

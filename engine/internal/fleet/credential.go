@@ -12,28 +12,35 @@ import (
 // CreateTries limits how often a write is tried when other writes overtake it.
 const CreateTries = 5
 
-// PutCredential stores a credential. It fails if the user is blocked or will be
-// deleted, or already has most credentials of this kind. The store compares the epoch
-// at which the user was checked.
+// PutCredential stores a credential that gives no access, even of a user who is blocked
+// or will be deleted. It fails if the user already has most credentials of this kind.
 func (fl *Fleet) PutCredential(ctx context.Context, c authsvc.Credential, most int) error {
-	return fl.PutCredentialIf(ctx, c, most, func() error { return nil })
+	return fl.putCredential(ctx, c, most, func(authsvc.User) error { return nil })
 }
 
-// PutCredentialIf is PutCredential if may returns nil. may is called after the user's
-// epoch was read, and the store compares that epoch: if the access that may checks is
-// revoked meanwhile, the credential is not stored.
+// PutCredentialIf is PutCredential for a credential that gives access. It fails if the
+// user is blocked or will be deleted, or if may returns an error. may is called after
+// the user's epoch was read, and the store compares that epoch: if the access that may
+// checks is revoked meanwhile, the credential is not stored.
 func (fl *Fleet) PutCredentialIf(ctx context.Context, c authsvc.Credential, most int, may func() error) error {
-	for try := 1; ; try++ {
-		u, err := fl.Adapter.GetUser(ctx, c.UserID)
+	return fl.putCredential(ctx, c, most, func(u authsvc.User) error {
 		switch {
-		case err != nil:
-			return err
 		case !u.Blocked.IsZero():
 			return fmt.Errorf("%w: the user is blocked", authsvc.ErrAccessDenied)
 		case !u.DeleteAfter.IsZero():
 			return fmt.Errorf("%w: the user is scheduled for deletion", authsvc.ErrAccessDenied)
 		}
-		if err := may(); err != nil {
+		return may()
+	})
+}
+
+func (fl *Fleet) putCredential(ctx context.Context, c authsvc.Credential, most int, may func(authsvc.User) error) error {
+	for try := 1; ; try++ {
+		u, err := fl.Adapter.GetUser(ctx, c.UserID)
+		if err == nil {
+			err = may(u)
+		}
+		if err != nil {
 			return err
 		}
 		err = fl.Adapter.PutCredential(ctx, c, u.Epoch, most)

@@ -83,7 +83,8 @@ func (d *Database) addIndexes(ctx context.Context, q Querier) error {
 			continue
 		}
 		if _, err := q.ExecContext(ctx, d.createIndex(r)); err != nil {
-			return fmt.Errorf("index %s on table %s (%s): %w", r.name, d.Names[r.table], strings.Join(r.columns, ", "), err)
+			return fmt.Errorf("index %s on table %s (%s): %w; if the user in the URL does not own the table, its owner must first run: %s",
+				r.name, d.Names[r.table], strings.Join(r.columns, ", "), err, d.createIndex(r))
 		}
 	}
 	return nil

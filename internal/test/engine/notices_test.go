@@ -64,6 +64,22 @@ func (n *noticed) one(what, to string, undo bool) (link string) {
 	return link
 }
 
+// both checks that the last change caused two notices without an undo link.
+func (n *noticed) both(what, to, what2, to2 string) {
+	n.Helper()
+	got := map[string]bool{}
+	for range 2 {
+		m := n.w.Mail.Notice(n)
+		got[m.To] = arena.Undo(m) == ""
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if want := []string{"sent " + what, "sent " + what2}; !slices.Equal(n.sent, want) || !got[to] || !got[to2] {
+		n.Fatalf("events %q, want %q; mails %v", n.sent, want, got)
+	}
+	n.sent = nil
+}
+
 func (n *noticed) press(link string) {
 	n.Helper()
 	_, token, _ := strings.Cut(link, "token=")
@@ -116,7 +132,7 @@ func (n *noticed) walk() {
 		}
 	}
 	n.press(n.one("address", ada, true))
-	n.one("restored", ada, false)
+	n.both("restored", ada, "address", eve)
 
 	_, err = w.ScheduleDeletion(ctx, user)
 	n.done(err)

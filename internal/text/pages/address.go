@@ -47,6 +47,7 @@ type AddressConfirmView struct {
 	To        string
 	ID, Token string
 	Stop      bool   // the link stops the change
+	StopOnly  bool   // the link can no longer allow the change
 	Error     string // the word for the error of the last try
 	RequestID string
 }

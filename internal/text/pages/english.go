@@ -122,7 +122,7 @@ func english() words {
 
 		"undo.heading":      "Undo this change?",
 		"undo.linked":       "%s was added to the account %s as a way to sign in.",
-		"undo.address":      "The account will have the address %s again.",
+		"undo.address":      "The account will have the address %s again. Ways to sign in that were added since the change will be removed.",
 		"undo.effect":       "The account will also be signed out in all browsers.",
 		"undo.linkedeffect": "It will be removed, and the account will be signed out in all browsers.",
 		"undo.button":       "Undo and sign out everywhere",
@@ -198,7 +198,7 @@ func english() words {
 		"delete.deleted":      "Your account has been deleted",
 
 		"keep.heading": "Your account is scheduled for deletion",
-		"keep.lead":    "As you requested, the account %s will be deleted on %s. You can still keep it.",
+		"keep.lead":    "The account %s will be deleted on %s. You can still keep it.",
 		"keep.button":  "Keep my account",
 		"keep.leave":   "Leave without keeping it",
 		"keep.kept":    "Your account will not be deleted",

@@ -121,7 +121,7 @@ func german() words {
 
 		"undo.heading":      "Diese Änderung rückgängig machen?",
 		"undo.linked":       "%s wurde dem Konto %s als Anmeldemethode hinzugefügt.",
-		"undo.address":      "Das Konto erhält wieder die Adresse %s.",
+		"undo.address":      "Das Konto erhält wieder die Adresse %s. Anmeldemethoden, die seit der Änderung hinzugefügt wurden, werden entfernt.",
 		"undo.effect":       "Das Konto wird dabei auch in allen Browsern abgemeldet.",
 		"undo.linkedeffect": "Diese Methode wird entfernt, und das Konto wird in allen Browsern abgemeldet.",
 		"undo.button":       "Rückgängig machen und überall abmelden",
@@ -197,7 +197,7 @@ func german() words {
 		"delete.deleted":      "Ihr Konto wurde gelöscht",
 
 		"keep.heading": "Ihr Konto soll gelöscht werden",
-		"keep.lead":    "Wie gewünscht wird das Konto %s am %s gelöscht. Sie können es noch behalten.",
+		"keep.lead":    "Das Konto %s wird am %s gelöscht. Sie können es noch behalten.",
 		"keep.button":  "Konto behalten",
 		"keep.leave":   "Nicht behalten",
 		"keep.kept":    "Ihr Konto bleibt bestehen",
