@@ -184,11 +184,17 @@ func searchUsers(t *testing.T, a authsvc.Adapter) {
 	found, err = a.SearchUsers(t.Context(), authsvc.UserQuery{})
 	ok(t, err)
 	same(t, len(found), 0)
-	// After need not have the prefix.
-	found, err = a.SearchUsers(t.Context(), authsvc.UserQuery{Prefix: "b", After: "ada@example.com", Limit: 10})
+	afterWithoutPrefix(t, a, ids[2])
+}
+
+// afterWithoutPrefix checks searches for bob, whose id is given, that start after an
+// address without the prefix.
+func afterWithoutPrefix(t *testing.T, a authsvc.Adapter, bob string) {
+	t.Helper()
+	found, err := a.SearchUsers(t.Context(), authsvc.UserQuery{Prefix: "b", After: "ada@example.com", Limit: 10})
 	ok(t, err)
 	same(t, len(found), 1)
-	same(t, found[0].ID, ids[2])
+	same(t, found[0].ID, bob)
 	found, err = a.SearchUsers(t.Context(), authsvc.UserQuery{Prefix: "b", After: "zoe@example.com", Limit: 10})
 	ok(t, err)
 	same(t, len(found), 0)

@@ -139,9 +139,6 @@ func requestedMaxAge(params url.Values) (*int64, error) {
 	return &seconds, err
 }
 
-// errMaxAge is a mistake of the client, or of the configuration.
-const errMaxAge fixedReason = "max_age is not a number of seconds"
-
 // parseMaxAge parses a number of seconds.
 func parseMaxAge(s string) (int64, error) {
 	n, err := strconv.ParseUint(s, 10, 31)

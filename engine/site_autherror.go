@@ -11,6 +11,9 @@ import (
 
 func (b fixedReason) Error() string { return string(b) }
 
+// errMaxAge is a mistake of the client, or of the configuration.
+const errMaxAge fixedReason = "max_age is not a number of seconds"
+
 // failed reports whether a fault caused e, in the service or in something that it
 // depends on. Otherwise e is a refusal.
 func failed(e *authError) bool {
