@@ -108,7 +108,7 @@ func TestButtonsCanBeRead(t *testing.T) {
 		styles++
 		a, b := luminance(t, id, style.Background), luminance(t, id, style.Text)
 		if contrast := (max(a, b) + 0.05) / (min(a, b) + 0.05); contrast < 4.5 {
-			t.Errorf("%s: %s on %s has contrast %.2f", id, style.Text, style.Background, contrast)
+			t.Errorf("%s: %s on %s has contrast %.2f, which must be at least 4.5", id, style.Text, style.Background, contrast)
 		}
 	}
 	if styles < 20 {

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"authsvc/internal/test/arena"
 	"authsvc/internal/test/arena/stores"
@@ -37,6 +38,7 @@ var emailChecks = checks{
 func emailBubble(t *T, f func(t *T)) {
 	t.Helper()
 	synctest.Test(t.T, func(inner *testing.T) {
+		inner.Cleanup(func() { time.Sleep(time.Minute) }) // connections that wait for another mail end
 		f(&T{T: inner, Mode: t.Mode, id: t.id, report: t.report, figures: t.figures})
 	})
 }

@@ -191,7 +191,9 @@ func gateStoreAway(t *T) {
 	})
 	server := httptest.NewServer(w)
 	t.Cleanup(server.Close)
+	asked := false // none of the programs is asked at the smallest scale
 	eachGateProxy(t, func(t *T, program string) {
+		asked = true
 		s := gatedBy(t, program, server)
 		ada := s.person()
 		if err := ada.SignIn(w.OP, "ada"); err != nil {
@@ -224,7 +226,7 @@ func gateStoreAway(t *T) {
 			t.Errorf("while the program is down, signed out: %d\n%.300s", a.StatusCode, a.Text)
 		}
 	})
-	if text := w.Logs.String(); !strings.Contains(text, "cannot read the session") || !strings.Contains(text, arena.ErrBroken.Error()) {
+	if text := w.Logs.String(); asked && (!strings.Contains(text, "cannot read the session") || !strings.Contains(text, arena.ErrBroken.Error())) {
 		t.Errorf("the log does not have the cause:\n%s", text)
 	}
 }

@@ -140,7 +140,7 @@ func raceBothEnds(t *T, w *raceWorld, book *raceBook, n int) {
 	if more := w.Mail.Notices(); m.To != c.from || len(more) > 0 {
 		t.Errorf("a notice to %s, and %d more", m.To, len(more))
 	}
-	raceUndone(t, w, book, c.user, arena.Undo(m))
+	raceUndone(t, w, book, c.user, arena.Undo(m), 2) // to both addresses
 	if got := w.email(t, c.user); got != c.from {
 		t.Errorf("undone, and the address is %s", got)
 	}

@@ -265,6 +265,10 @@ func schemaText(s tables.Status) string {
 	return fmt.Sprintf("schema version %d of %d", s.Current, s.Latest)
 }
 
+// usedAtSignIn follows the callback URL of a provider with a client secret: a check cannot
+// know whether the provider accepts the secret.
+const usedAtSignIn = " (the client id and secret are first used at a sign-in)"
+
 // checkProviders prints every callback URL. Unless offline, it checks mail servers and
 // providers that have discovery.
 func (k *checker) checkProviders(offline bool) {
@@ -282,13 +286,18 @@ func (k *checker) checkProviders(offline bool) {
 			if p.LogoutAtProvider {
 				callback += ", post-logout redirect URI " + k.service.BaseURL() + "/signout/return"
 			}
+			if p.Client.Secret != "" {
+				callback += usedAtSignIn
+			}
 			k.report(id, callback, wrong[id])
 			if p.DangerousInsecureIssuer {
 				k.reportWarnings([]string{id + ": is called by http (allow_insecure_issuer): in its network, anyone on the way can read the client secret and sign in as anyone"})
 			}
 		case *authsvc.Credentials: // no callback URL to register
 			k.report(id, "a hook checks its fields", nil)
-		case *authsvc.OAuth1, *authsvc.OpenID2: // no discovery
+		case *authsvc.OAuth1: // no discovery
+			k.report(id, callback+usedAtSignIn, nil)
+		case *authsvc.OpenID2: // no discovery, and no client
 			k.report(id, callback, nil)
 		case *authsvc.Email:
 			k.checkMail(id, callback, fmt.Sprintf("providers[%d]", i), offline)

@@ -87,7 +87,7 @@ func TestRehome(t *testing.T) {
 	if diff := cmp.Diff(want, read(t, dir)); diff != "" {
 		t.Errorf("(-want +have)\n%s", diff)
 	}
-	if !strings.Contains(out.String(), "15 files: the module is git.example.org/team/authsvc, the npm package @team/authsvc-client") {
+	if !strings.Contains(out.String(), "16 files: the module is git.example.org/team/authsvc, the npm package @team/authsvc-client") {
 		t.Error(out.String())
 	}
 	commit(t, dir)

@@ -79,7 +79,7 @@ func (r rules) rewrite(name, text string) (string, error) {
 	})
 	text = regexp.MustCompile(`(?m)(^|[^\w.@-])`+regexp.QuoteMeta(packFile(r.from.npm))+`(-\d[\w.-]*\.tgz)`).ReplaceAllString(text, "${1}"+packFile(r.to.npm)+"${2}")
 	if r.from.path != r.to.path {
-		text = r.get(text, name)
+		text = r.get(text, path.Ext(name))
 		text = r.bare(text, path.Ext(name))
 		text = replace(text, r.from.path, r.to.path, r.isModule)
 	}
@@ -172,14 +172,18 @@ func (r rules) bare(text, ext string) string {
 	return regexp.MustCompile(`\b(go doc )`+old+`\b`).ReplaceAllString(text, "${1}"+r.to.path)
 }
 
-// get replaces the commands that import the module from a clone, with their paragraph,
-// by go get.
-func (r rules) get(text, name string) string {
-	if name != "README.md" {
-		return text
+// get replaces the commands that import the module from a clone by go get: on a page
+// with their paragraph, in HTML the command alone.
+func (r rules) get(text, ext string) string {
+	old := "-replace=" + regexp.QuoteMeta(r.from.path) + "="
+	switch ext {
+	case ".md":
+		cloned := regexp.MustCompile("(?m)^[^\n]+\n\n```sh\n[^`]*" + old + "[^`]*```\n")
+		return cloned.ReplaceAllLiteralString(text, "To import authsvc:\n\n```sh\ngo get "+r.to.path+"\n```\n")
+	case ".html":
+		return regexp.MustCompile("(?m)^go mod edit .*"+old+".*$").ReplaceAllLiteralString(text, "go get "+r.to.path)
 	}
-	cloned := regexp.MustCompile("(?m)^[^\n]+\n\n```sh\n[^`]*-replace=" + regexp.QuoteMeta(r.from.path) + "=[^`]*```\n")
-	return cloned.ReplaceAllLiteralString(text, "To import authsvc:\n\n```sh\ngo get "+r.to.path+"\n```\n")
+	return text
 }
 
 // goMod changes the paths in a go.mod file: its own, and in requirements and
