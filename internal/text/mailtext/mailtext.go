@@ -81,14 +81,35 @@ const (
 //go:embed *.txt *.html
 var builtIn embed.FS
 
-// defaults returns the built-in templates of one kind of mail in one language.
-func (k *kind) defaults(lang string) (t Set, err error) {
+// defaults returns the built-in templates of one kind of mail in one language and theme.
+// Actions in [[ ]] depend on these alone and are executed here, those in {{ }} for each
+// mail.
+func (k *kind) defaults(lang string, look pages.MailLook) (t Set, err error) {
 	translate := map[string]any{"T": func(key string, args ...any) (string, error) { return pages.Text(lang, key, args...) }}
-	var errs [3]error
-	t.Subject, errs[0] = template.New(k.subject).Funcs(translate).ParseFS(builtIn, k.subject)
-	t.Text, errs[1] = template.New(k.text).Funcs(translate).ParseFS(builtIn, k.text)
-	t.HTML, errs[2] = htmltemplate.New(layoutFile).Funcs(translate).ParseFS(builtIn, layoutFile, k.html)
-	return t, errors.Join(errs[:]...)
+	var errs []error
+	executed := func(first executor, err error) (source string) {
+		if err == nil {
+			source, err = fill(first, Data{Language: lang, Look: look})
+		}
+		errs = append(errs, err)
+		return source
+	}
+	text := func(file string) *template.Template {
+		source := executed(template.New(file).Delims("[[", "]]").Funcs(translate).ParseFS(builtIn, file))
+		t, err := template.New(file).Funcs(translate).Parse(source)
+		errs = append(errs, err)
+		return t
+	}
+	html := func(into *htmltemplate.Template, file string) *htmltemplate.Template {
+		source := executed(htmltemplate.New(file).Delims("[[", "]]").Funcs(translate).ParseFS(builtIn, file))
+		t, err := into.Parse(source)
+		errs = append(errs, err)
+		return t
+	}
+	t.Subject, t.Text = text(k.subject), text(k.text)
+	layout := htmltemplate.New(layoutFile).Funcs(translate)
+	t.HTML = html(html(layout, layoutFile), k.html)
+	return t, errors.Join(errs...)
 }
 
 // A Composer fills the templates of one provider.
@@ -96,7 +117,13 @@ type Composer struct {
 	custom    Templates
 	languages *pages.Chooser
 	mu        sync.Mutex
-	defaults  map[defaultKey]Set // parsed on first use
+	defaults  map[defaultKey]themed // parsed on first use, and when the theme changes
+}
+
+// themed is a Set with the theme that it was made for.
+type themed struct {
+	look pages.MailLook
+	Set
 }
 
 type defaultKey struct {
@@ -107,7 +134,7 @@ type defaultKey struct {
 // New returns a composer for the templates. It fails with Mistakes if a template cannot
 // be filled or makes a mail without its link.
 func New(t Templates) (*Composer, error) {
-	c := &Composer{custom: t, defaults: map[defaultKey]Set{}}
+	c := &Composer{custom: t, defaults: map[defaultKey]themed{}}
 	var tags []string
 	for lang := range t.Languages {
 		tags = append(tags, lang)
@@ -166,11 +193,12 @@ func (c *Composer) Compose(d Data) (subject, text, html string, err error) {
 	if err != nil {
 		return "", "", "", err
 	}
-	if subject, err = fill(t.Subject, d); err != nil {
+	var values any = d
+	if subject, err = fill(t.Subject, values); err != nil {
 		return "", "", "", err
 	}
-	text, err = fill(t.Text, d)
-	html, htmlErr := fill(t.HTML, d)
+	text, err = fill(t.Text, values)
+	html, htmlErr := fill(t.HTML, values)
 	return oneLine(subject), text, html, errors.Join(err, htmlErr)
 }
 
@@ -217,14 +245,15 @@ func (c *Composer) templates(d Data) (Set, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	built, ok := c.defaults[key]
-	if !ok {
-		var err error
-		if built, err = key.kind.defaults(d.Language); err != nil {
+	if !ok || built.look != d.Look {
+		set, err := key.kind.defaults(d.Language, d.Look)
+		if err != nil {
 			return t, err
 		}
+		built = themed{d.Look, set}
 		c.defaults[key] = built
 	}
-	return merged(t, built), nil
+	return merged(t, built.Set), nil
 }
 
 // merged returns first, with the templates of second where first has none.
@@ -246,10 +275,14 @@ type executor interface {
 	Execute(w io.Writer, data any) error
 }
 
-func fill(t executor, d Data) (string, error) {
-	var b bytes.Buffer
-	err := t.Execute(&b, d)
+func fill(t executor, d any) (string, error) {
+	b := buffers.Get().(*bytes.Buffer)
+	defer buffers.Put(b)
+	b.Reset()
+	err := t.Execute(b, d)
 	return b.String(), err
 }
+
+var buffers = sync.Pool{New: func() any { return new(bytes.Buffer) }}
 
 func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }

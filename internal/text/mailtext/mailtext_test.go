@@ -288,6 +288,15 @@ func TestHostileValues(t *testing.T) {
 	if err != nil || strings.ContainsAny(subject, "\r\n") || strings.Contains(html, "<script") || strings.Contains(html, "<img") {
 		t.Errorf("%q, %v: %s", subject, err, html)
 	}
+
+	// No value becomes part of a template.
+	d = mailTo("en", 10, looked(t, pages.Theme{Logo: "https://app.example.com/{{.Code}}.png"}))
+	d.Site, d.Code = "{{.Code}} [[.Language]]", "1234 5678"
+	subject, text, html, err := composer(t, Templates{}).Compose(d)
+	if err != nil || !strings.Contains(subject, d.Site) || !strings.Contains(text, d.Site) || !strings.Contains(html, `alt="`+d.Site+`"`) ||
+		!strings.Contains(html, `src="https://app.example.com/%7b%7b.Code%7d%7d.png"`) {
+		t.Errorf("%q, %q, %v: %s", subject, text, err, html)
+	}
 }
 
 // TestGallery writes mails to look at: go test ./internal/text/mailtext -gallery DIR

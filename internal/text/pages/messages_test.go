@@ -41,8 +41,8 @@ func TestCataloguesAreComplete(t *testing.T) {
 			if _, ok := en.text[key]; !ok {
 				t.Errorf("%s: text %q is not in English", c.Lang, key)
 			}
-			if strings.ContainsAny(text, "!<>&") {
-				t.Errorf("%s: %q holds markup or an exclamation mark", c.Lang, key)
+			if strings.ContainsAny(text, "!<>&{[") {
+				t.Errorf("%s: %q holds markup, an action of a template or an exclamation mark", c.Lang, key)
 			}
 		}
 	}
@@ -90,7 +90,7 @@ func TestEveryKeyIsUsedAndKnown(t *testing.T) {
 			used["mail."+change+"."+part] = true
 		}
 	}
-	key := regexp.MustCompile(`[.{ (](?:T |Rich |Beside |text\()"([^"]+)"`)
+	key := regexp.MustCompile(`[.{[ (](?:T |Rich |Beside |text\()"([^"]+)"`)
 	for _, file := range []string{"mail.html", "mail.txt", "subject.txt", "address.html", "address.txt", "notice.html", "notice.txt"} {
 		text, err := os.ReadFile("../mailtext/" + file)
 		if err != nil {

@@ -147,7 +147,7 @@ func (m *Mistake) Error() string {
 type Pages struct {
 	policies  map[Name]string
 	langs     *Chooser
-	look      look
+	mailLook  MailLook
 	site      site
 	style     []byte
 	icon      []byte
@@ -196,7 +196,7 @@ func New(theme Theme, base, origin string, providers ...ProviderStyle) (*Pages, 
 		Site: name, Origin: origin, Base: base, IconURL: base + "/" + p.IconPath,
 		Logo: template.URL(l.logo), ColorScheme: l.metaScheme(), StyleURL: base + "/" + p.StylePath, // #nosec G203 -- the operator's
 	}
-	p.look = l
+	p.mailLook = l.mailLook()
 	if p.langs, err = NewChooser(); err != nil {
 		return nil, append(errs, fmt.Errorf("pages: %w", err))
 	}

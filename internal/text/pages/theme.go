@@ -242,10 +242,11 @@ type MailLook struct {
 	Dark *MailColours
 }
 
-// MailLook returns the theme for mails. It leaves out a data: logo, which mail programs
-// do not show.
-func (p *Pages) MailLook() MailLook {
-	l := p.look
+// MailLook returns the theme for mails. All results are equal.
+func (p *Pages) MailLook() MailLook { return p.mailLook }
+
+// mailLook leaves out a data: logo, which mail programs do not show.
+func (l look) mailLook() MailLook {
 	m := MailLook{ColorScheme: l.metaScheme()}
 	if l.logoOrigin != "" {
 		m.Logo = l.logo
