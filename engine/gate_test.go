@@ -272,8 +272,11 @@ func TestGuardEndsStreams(t *testing.T) {
 					h := w.Guard(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 						<-r.Context().Done()
 						ended <- time.Since(begun)
+						close(ended)
 					}))
-					r := httptest.NewRequest("GET", arena.Origin+path, nil)
+					ctx, cancel := context.WithTimeout(t.Context(), 3*time.Hour) // if the gate does not end it
+					t.Cleanup(cancel)
+					r := httptest.NewRequestWithContext(ctx, "GET", arena.Origin+path, nil)
 					for name, v := range b.Cookies {
 						r.AddCookie(&http.Cookie{Name: name, Value: v})
 					}
