@@ -4,7 +4,7 @@
 //
 //	go run ./internal/tools/mutate                           # all, hours
 //	go run ./internal/tools/mutate -cover out/coverage.json  # all, faster
-//	go run ./internal/tools/mutate -only iss                 # those whose name contains "iss"
+//	go run ./internal/tools/mutate -only iss                 # those whose names contain "iss"
 //	go run ./internal/tools/mutate -note                     # also writes noticed.txt
 //
 // Two files save time. noticed.txt holds, for each mutation, the test that noticed it
@@ -41,7 +41,7 @@ import (
 const unrelated = "^Test(Allocations|MailServerDown|SessionFloor|ExposeFloor|Arrows|Bans|HouseRules|Gallery)$"
 
 func main() {
-	only := flag.String("only", "", "run only mutations whose name contains this `text`")
+	only := flag.String("only", "", "run only the mutation of this name or, if there is none, those whose names contain this `text`")
 	limit := flag.Duration("limit", 5*time.Minute, "`time` limit for the tests of one mutation")
 	note := flag.Bool("note", false, "write into noticed.txt which test notices each mutation")
 	jobs := flag.Int("jobs", 2, "number of `mutations` to try at once")
@@ -66,8 +66,9 @@ func main() {
 			os.Exit(2)
 		}
 	}
+	named := slices.ContainsFunc(mutations, func(m mutation) bool { return m.name == *only })
 	list := slices.DeleteFunc(slices.Clone(mutations), func(m mutation) bool {
-		return !strings.Contains(m.name, *only) || *fresh && noticed[m.name] != ""
+		return !strings.Contains(m.name, *only) || named && m.name != *only || *fresh && noticed[m.name] != ""
 	})
 	survivors, found, err := t.run(ctx, os.Stdout, list, *jobs)
 	if *note {
