@@ -77,9 +77,16 @@ func (o *Operator) AcceptCompat(ctx context.Context, dryRun bool) error {
 	return o.acceptMeta(ctx, metaCompat, string(o.site.dialect.mode), dryRun)
 }
 
+// StoredIssuer returns the issuer that a provider had when its accounts were stored. It
+// returns [authsvc.ErrNotFound] if the store has none.
+func (o *Operator) StoredIssuer(ctx context.Context, providerID string) (issuer string, err error) {
+	return o.common.Adapter.GetMeta(ctx, metaIssuer+providerID)
+}
+
 // AcceptIssuer records the configured issuer of a provider in the store and returns it.
-// If the configuration does not fit the store for a reason other than this provider's
-// issuer, AcceptIssuer returns the error of CheckStore and records nothing. It returns [authsvc.ErrNotFound] if no provider with an issuer has that id.
+// It does not check the issuers of other providers. If the configuration does not fit the
+// store for another reason, AcceptIssuer returns the error of CheckStore and records
+// nothing. It returns [authsvc.ErrNotFound] if no provider with an issuer has that id.
 // With dryRun, it writes nothing.
 func (o *Operator) AcceptIssuer(ctx context.Context, providerID string, dryRun bool) (issuer string, err error) {
 	f := o.site.flows[providerID]

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"authsvc/engine/internal/fleet"
@@ -70,7 +71,8 @@ func (h *storeys) acceptMeta(ctx context.Context, key, value string, dryRun bool
 	return h.common.Adapter.SetMeta(ctx, key, value)
 }
 
-// checkStore checks the store's meta records, except one.
+// checkStore checks the store's meta records, except one. If that is the issuer of a
+// provider, it checks no issuer, so that several can be accepted one after the other.
 func (h *storeys) checkStore(ctx context.Context, except string) error {
 	if except != metaCompat {
 		mode, err := h.common.Adapter.GetMeta(ctx, metaCompat)
@@ -87,7 +89,10 @@ func (h *storeys) checkStore(ctx context.Context, except string) error {
 	if err := h.fleet.MeasureClock(ctx); err != nil {
 		return &authsvc.ConfigError{Field: "Adapter", Problem: "cannot be read: " + err.Error(), Fix: "check the store"}
 	}
-	return h.checkIssuers(ctx, except)
+	if strings.HasPrefix(except, metaIssuer) {
+		return nil
+	}
+	return h.checkIssuers(ctx)
 }
 
 // checkMode checks that the store was used with the configured mode.
@@ -109,12 +114,12 @@ const (
 
 // checkIssuers refuses a provider id that now means another issuer: the account ids in
 // the store would belong to other people.
-func (h *storeys) checkIssuers(ctx context.Context, except string) error {
+func (h *storeys) checkIssuers(ctx context.Context) error {
 	var errs []error
 	for _, id := range slices.Sorted(maps.Keys(h.site.flows)) {
 		in := h.site.flows[id].info()
 		issuer := in.issuer
-		if issuer == "" || metaIssuer+id == except {
+		if issuer == "" {
 			continue
 		}
 		known, err := h.common.Adapter.GetMeta(ctx, metaIssuer+id)

@@ -2,6 +2,8 @@ package engine_test
 
 import (
 	"context"
+	"errors"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -40,6 +42,68 @@ func TestIssuerChange(t *testing.T) {
 		t.Errorf("with the issuer that it was: %v", err)
 	} else if err := s.Close(t.Context()); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestAcceptIssuer: each changed issuer is accepted on its own, whether or not others
+// have changed too. With another mode, none is.
+func TestAcceptIssuer(t *testing.T) {
+	t.Parallel()
+	store := memory.New()
+	operator := func(mode authsvc.Compat, host string) *engine.Operator {
+		t.Helper()
+		c := authsvc.Config{URL: "https://app.example", Secrets: []string{arena.Secret}, Adapter: store, Compat: mode}
+		for _, id := range []string{"a", "b"} {
+			c.Providers = append(c.Providers, &authsvc.OAuth{ID: id, OpenID: true, Issuer: "https://" + id + host, Client: authsvc.Client{ID: "app", Secret: "s"}})
+		}
+		o, err := engine.NewOperator(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return o
+	}
+	if _, err := store.PutMeta(t.Context(), "compat", string(authsvc.CompatNone)); err != nil {
+		t.Fatal(err)
+	}
+	accept := func(o *engine.Operator, id string, dryRun bool) {
+		t.Helper()
+		if _, err := o.AcceptIssuer(t.Context(), id, dryRun); err != nil {
+			t.Error(err)
+		}
+	}
+	changed := func(o *engine.Operator, want ...string) {
+		t.Helper()
+		var got []string
+		for _, e := range authsvc.ConfigErrors(o.CheckStore(t.Context())) {
+			got = append(got, e.Field)
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("changed: %q, want %q", got, want)
+		}
+	}
+	before, after := operator("", ".before.example"), operator("", ".after.example")
+	accept(before, "a", false)
+	accept(before, "b", false)
+	changed(before)
+	changed(after, "Providers[0]", "Providers[1]")
+	accept(after, "a", true)
+	changed(after, "Providers[0]", "Providers[1]")
+	if _, err := operator(authsvc.NextAuthV4, ".after.example").AcceptIssuer(t.Context(), "a", false); err == nil || !strings.Contains(err.Error(), "AcceptCompat") {
+		t.Errorf("in another mode: %v", err)
+	}
+	changed(after, "Providers[0]", "Providers[1]")
+	if stored, err := after.StoredIssuer(t.Context(), "a"); stored != "https://a.before.example" || err != nil {
+		t.Errorf("stored %s, %v", stored, err)
+	}
+	accept(after, "a", false)
+	changed(after, "Providers[1]")
+	accept(after, "b", false)
+	changed(after)
+	if _, err := after.AcceptIssuer(t.Context(), "c", false); !errors.Is(err, authsvc.ErrNotFound) {
+		t.Errorf("of no provider: %v", err)
+	}
+	if stored, err := after.StoredIssuer(t.Context(), "c"); !errors.Is(err, authsvc.ErrNotFound) {
+		t.Errorf("stored of no provider: %s, %v", stored, err)
 	}
 }
 

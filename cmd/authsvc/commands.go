@@ -79,7 +79,7 @@ type devCommand struct {
 	Host     string `placeholder:"ADDRESS" help:"Let other machines connect, with a token that is printed, such as 0.0.0.0 in a container."`
 	URL      string `name:"url" placeholder:"URL" help:"The origin that the browser sees, if a development server passes on /api/auth or a code space forwards a port. With -c: the whole url. Default with -c: url, moved to localhost."`
 	Upstream string `placeholder:"URL" help:"A program to put behind sign-in, such as http://localhost:5173."`
-	Dir      string `placeholder:"DIR" default:".authsvc" help:"The folder for the database, the people and the mails."`
+	Dir      string `placeholder:"DIR" default:".authsvc" help:"The folder for the database, the people and the mails. One dev at a time can use it."`
 
 	RealStorage bool `help:"With -c: use storage.url, session.store and secret of the configuration, and send its queued mails to the inbox. Without it, dev uses a database and a secret of its own in --dir."`
 

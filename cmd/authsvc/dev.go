@@ -22,6 +22,7 @@ import (
 // that lets anyone in and an inbox for all mail.
 func (c *devCommand) serve(p *program) error {
 	var started *devidp.Server
+	var lock *dev.Lock
 	p.development = true
 	p.adapt = append(p.adapt, func(s *config.Settings) (err error) {
 		if err := c.localise(s); err != nil {
@@ -34,6 +35,9 @@ func (c *devCommand) serve(p *program) error {
 		if started != nil { // a reload
 			return started.Add(&s.Engine)
 		}
+		if lock, err = dev.LockDir(c.Dir, s.Engine.URL); err != nil {
+			return err
+		}
 		started, err = c.startProvider(s)
 		if len(authsvc.ConfigErrors(err)) > 0 { // the engine reports it too, with line numbers
 			return nil
@@ -45,8 +49,14 @@ func (c *devCommand) serve(p *program) error {
 		p.banner = func(s *config.Settings) (string, error) {
 			return p.devBanner(s, started, c.Dir) + c.banner(p.configPath), dev.KeepURLs(c.Dir, configuredName, s.Engine.URL, started.Issuer())
 		}
+		p.opened = func(c authsvc.Config) error { return dev.AcceptIssuer(p.ctx, c, started.Issuer()) }
 		return err
 	})
+	defer func() {
+		if lock != nil {
+			lock.Close() //nolint:errcheck // the process ends
+		}
+	}()
 	defer func() {
 		if started != nil {
 			started.Close() //nolint:errcheck // the process ends

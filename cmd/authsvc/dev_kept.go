@@ -50,9 +50,20 @@ func (p *program) useDev(dir, command string) error {
 			s.Storage.URL = "sqlite:" + filepath.Join(dir, name+".db")
 		}
 		ofDev(s, issuer, p.configPath == "")
+		p.opened = func(c authsvc.Config) error { return dev.UseStoredIssuer(p.ctx, c, issuer) }
 		return nil
 	})
 	return nil
+}
+
+// useOpened calls p.opened with the settings of the engine and its open store.
+func (p *program) useOpened(s *config.Settings, st *store) error {
+	if p.opened == nil {
+		return nil
+	}
+	c := s.Engine
+	c.Adapter = st.Adapter
+	return s.Explain(p.opened(c))
 }
 
 // devCall returns the command that starts dev.

@@ -66,28 +66,7 @@ func TestDevWithConfiguration(t *testing.T) {
 		}
 		return a
 	}
-	signIn := func(form url.Values, id string) *browser.Answer {
-		t.Helper()
-		token := regexp.MustCompile(`"csrfToken":"([^"]+)"`).FindStringSubmatch(get("/login/csrf").Text)
-		form.Set("csrfToken", token[1])
-		a, err := b.Form("/login/signin/"+id, form)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return a
-	}
-	people := signIn(url.Values{}, "github")
-	if !strings.Contains(people.Text, "Ada Lovelace") {
-		t.Fatalf("no people at %s: %s", people.Request.URL, people.Text)
-	}
-	action := regexp.MustCompile(`<form[^>]* action="([^"]+)"`).FindStringSubmatch(people.Text)
-	to, err := people.Request.URL.Parse(html.UnescapeString(action[1]))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := b.Form(to.String(), url.Values{"person": {"ada"}}); err != nil {
-		t.Fatal(err)
-	}
+	signInAsAda(t, b)
 	if who := get("/login/session").Text; !strings.Contains(who, "ada@example.com") {
 		t.Errorf("signed in as %s", who)
 	}
@@ -99,7 +78,7 @@ func TestDevWithConfiguration(t *testing.T) {
 		t.Errorf("after a reload: %s", providers)
 	}
 	b = b.Fresh()
-	asked := signIn(url.Values{"email": {"new@example.com"}}, "email")
+	asked := signIn(t, b, url.Values{"email": {"new@example.com"}}, "email")
 	inbox := regexp.MustCompile(`href="(http://127\.0\.0\.1:\d+/inbox)"`).FindStringSubmatch(asked.Text)
 	if inbox == nil {
 		t.Fatalf("no way to the inbox: %s", asked.Text)
@@ -140,6 +119,96 @@ func TestDevWithConfiguration(t *testing.T) {
 		if _, err := os.Stat(filepath.Join(dir, name)); (err == nil) != want {
 			t.Errorf("%s is there: %t, want %t", name, err == nil, want)
 		}
+	}
+}
+
+// signIn posts the form of a sign-in to the service of devConfig.
+func signIn(t *testing.T, b *browser.Browser, form url.Values, id string) *browser.Answer {
+	t.Helper()
+	csrf, err := b.Get("/login/csrf")
+	if err != nil {
+		t.Fatal(err)
+	}
+	form.Set("csrfToken", regexp.MustCompile(`"csrfToken":"([^"]+)"`).FindStringSubmatch(csrf.Text)[1])
+	a, err := b.Form("/login/signin/"+id, form)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+// signInAsAda signs in to the service of devConfig with github, for which dev's identity
+// provider stands in.
+func signInAsAda(t *testing.T, b *browser.Browser) {
+	t.Helper()
+	people := signIn(t, b, url.Values{}, "github")
+	if !strings.Contains(people.Text, "Ada Lovelace") {
+		t.Fatalf("no people at %s: %s", people.Request.URL, people.Text)
+	}
+	action := regexp.MustCompile(`<form[^>]* action="([^"]+)"`).FindStringSubmatch(people.Text)
+	to, err := people.Request.URL.Parse(html.UnescapeString(action[1]))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.Form(to.String(), url.Values{"person": {"ada"}}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestDevElsewhere: dev starts at other addresses in the same folder, also after it was
+// killed. A person is still the same user. A second dev in the folder is refused, while
+// commands use its records.
+func TestDevElsewhere(t *testing.T) {
+	t.Parallel()
+	dir, before := t.TempDir(), ""
+	for _, front := range []bool{false, false, true} {
+		port, err := freeport.Pick(3)
+		if err != nil {
+			t.Fatal(err)
+		}
+		l := newProcess(t, dir, fmt.Sprintf("127.0.0.1:%d", port), strings.Replace(devConfig, "mail: {templates: texts}\n", "", 1))
+		at := fmt.Sprintf("http://localhost:%d", port)
+		l.cmd.Args = []string{"authsvc", "dev", "--config", configFile(l.addr), "--dir", "dev"}
+		if front { // the identity provider leaves this port to the front end
+			at = fmt.Sprintf("http://localhost:%d", port+1)
+			l.cmd.Args = append(l.cmd.Args, "--url", at+"/login")
+		}
+		l.start()
+		if !front {
+			b := browser.New(at, nil).Follow()
+			signInAsAda(t, b)
+			session, err := b.Get("/login/session")
+			if err != nil {
+				t.Fatal(err)
+			}
+			id := regexp.MustCompile(`"id":"([^"]+)"`).FindStringSubmatch(session.Text)
+			if id == nil || before != "" && id[1] != before {
+				t.Fatalf("signed in as %s, before %s", session.Text, before)
+			}
+			before = id[1]
+		}
+		for _, args := range []string{"dev --dir dev", "dev --dir dev --listen localhost:1"} {
+			if code, out := l.call(strings.Fields(args)...); code != exitFailed || !strings.Contains(out, "authsvc: dev is in use by the authsvc dev at "+at) || strings.Contains(out, "Sign in at") {
+				t.Errorf("%s, a second one: %d\n%s", args, code, out)
+			}
+		}
+		users := func() {
+			t.Helper()
+			if code, out := l.call("users", "list", "--dev", "dev"); code != exitOK || strings.Count(out, "@example.com") != 1 {
+				t.Errorf("users list --dev: %d\n%s", code, out)
+			}
+		}
+		users()
+		if err := l.cmd.Process.Kill(); err != nil {
+			t.Fatal(err)
+		}
+		<-l.done
+		users()
+		// A dev that could not start has left its addresses.
+		if err := os.WriteFile(filepath.Join(dir, "dev", "configured.urls"), []byte(at+"/login\nhttp://127.0.0.1:1\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		users()
 	}
 }
 

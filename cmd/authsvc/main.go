@@ -10,6 +10,7 @@ import (
 	"os"
 	"strings"
 
+	"authsvc"
 	"authsvc/cmd/authsvc/internal/config"
 )
 
@@ -34,6 +35,7 @@ type program struct {
 	sink           *logSink                               // set by serve, kept across reloads; else nil
 	command        string                                 // the chosen command, such as "authsvc users set"
 	banner         func(*config.Settings) (string, error) // set by dev; else nil
+	opened         func(authsvc.Config) error             // set by dev and --dev: called with the open store, before the engine checks it; else nil
 	adapt          []func(*config.Settings) error         // added by some commands: change the loaded settings, in turn
 	collect        func()                                 // set by serve: undoes collectLess
 	development    bool                                   // the configuration need not be complete; see config.Input

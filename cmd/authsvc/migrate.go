@@ -56,14 +56,16 @@ type (
 // records. It refuses a store without a schema of ours.
 func (p *program) withStore(do func(*config.Settings, *store) error) error {
 	return p.withOpened(false, func(s *config.Settings, st *store) error {
-		if st.schema == nil {
-			return do(s, st)
+		if st.schema != nil {
+			status, err := st.schema.Status(p.ctx)
+			if err == nil && status.Current == 0 {
+				err = fmt.Errorf("nothing has run with storage %s yet: run `authsvc migrate up` first", describeStorage(s))
+			}
+			if err != nil {
+				return err
+			}
 		}
-		status, err := st.schema.Status(p.ctx)
-		if err == nil && status.Current == 0 {
-			err = fmt.Errorf("nothing has run with storage %s yet: run `authsvc migrate up` first", describeStorage(s))
-		}
-		if err != nil {
+		if err := p.useOpened(s, st); err != nil {
 			return err
 		}
 		return do(s, st)

@@ -185,8 +185,7 @@ func (p *program) serveWith(s *config.Settings, st *store, srv *server) error {
 	for _, w := range st.warnings {
 		srv.log.Warn(w)
 	}
-	s.Engine.Adapter = st.Adapter
-	service, err := engine.New(s.Engine)
+	service, err := p.newEngine(s, st)
 	if err != nil {
 		p.noteDevStore(s)
 		return errors.Join(s.Explain(err), srv.http.Close())
@@ -212,6 +211,15 @@ func (p *program) serveWith(s *config.Settings, st *store, srv *server) error {
 		return err
 	}
 	return p.shutdown(srv.http, all, srv.stopSignals)
+}
+
+// newEngine starts the engine on an open store.
+func (p *program) newEngine(s *config.Settings, st *store) (*engine.Service, error) {
+	if err := p.useOpened(s, st); err != nil {
+		return nil, err
+	}
+	s.Engine.Adapter = st.Adapter
+	return engine.New(s.Engine)
 }
 
 // announce reports that the service accepts requests: on one line for people, or in the

@@ -113,6 +113,7 @@ type world struct {
 	local   string // URL of the home page and the inbox
 	issuer  string
 	idpPort int
+	lock    *Lock
 	store   *sqlite.Store
 	mailbox *mailbox.Server
 	idp     *idp.Provider
@@ -129,7 +130,7 @@ type world struct {
 	untold  sync.Map  // events that wait for their log line, by request
 }
 
-// prepare checks the address and creates the folder.
+// prepare checks the address, and creates and locks the folder.
 func (w *world) prepare(context.Context) error {
 	if !w.Shared && !Listenable(w.Host) {
 		return fmt.Errorf("dev listens on loopback only, and %q is not a loopback address: anyone who can connect could sign in as anyone; use --host in a container or a code space, or `authsvc serve` for access from other machines", w.Host)
@@ -143,6 +144,9 @@ func (w *world) prepare(context.Context) error {
 	w.failed = make(chan error, 8)
 	err := MakeDir(w.Dir)
 	if err != nil {
+		return err
+	}
+	if w.lock, err = LockDir(w.Dir, w.origin); err != nil {
 		return err
 	}
 	if w.secret, err = Keep(w.Dir, "secret"); err != nil {
@@ -266,7 +270,7 @@ func (w *world) openProvider(context.Context) error {
 	return err
 }
 
-func (w *world) openService(context.Context) error {
+func (w *world) openService(ctx context.Context) error {
 	send, err := mail.SMTP("smtp://"+w.mailbox.Addr(), mail.Options{})
 	if err != nil {
 		return err
@@ -292,6 +296,9 @@ func (w *world) openService(context.Context) error {
 	if w.Shared {
 		config.Outbound.DangerousTransport = inProcess{w.issuer, w.idp}
 		config.Logger = slog.New(quiet{slog.DiscardHandler, w.refused}) // the engine warns of that at the start
+	}
+	if err := AcceptIssuer(ctx, config, w.issuer); err != nil {
+		return err
 	}
 	w.service, err = engine.New(config)
 	for _, mistake := range authsvc.ConfigErrors(err) {
@@ -387,6 +394,9 @@ func (w *world) close() error {
 	}
 	if w.store != nil {
 		errs = append(errs, w.store.Close())
+	}
+	if w.lock != nil { // last, because another dev may then start
+		errs = append(errs, w.lock.Close())
 	}
 	return errors.Join(errs...)
 }

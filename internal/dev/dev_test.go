@@ -2,6 +2,7 @@ package dev_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"html"
 	"io"
@@ -37,12 +38,17 @@ func freePorts(t *testing.T) int {
 // run starts dev, and returns a function that stops it and waits for its end.
 func run(t *testing.T, dir string, port int) (out *logbuffer.Buffer, stop func()) {
 	t.Helper()
+	return runWith(t, dev.Options{Dir: dir, Port: port})
+}
+
+// runWith is run with further options.
+func runWith(t *testing.T, o dev.Options) (out *logbuffer.Buffer, stop func()) {
+	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	out = &logbuffer.Buffer{}
 	done := make(chan error, 1)
-	go func() {
-		done <- dev.Run(ctx, dev.Options{Dir: dir, Host: "localhost", Port: port, Out: out, Log: slog.New(slog.NewTextHandler(t.Output(), nil))})
-	}()
+	o.Host, o.Out, o.Log = "localhost", out, slog.New(slog.NewTextHandler(t.Output(), nil))
+	go func() { done <- dev.Run(ctx, o) }()
 	awaitWelcome(t, out, done)
 	return out, func() {
 		t.Helper()
@@ -104,6 +110,15 @@ func (v *visitor) email() string {
 		v.t.Fatal(err)
 	}
 	return email
+}
+
+func (v *visitor) userID() string {
+	v.t.Helper()
+	var session struct{ User struct{ ID string } }
+	if err := json.Unmarshal([]byte(v.get("/api/auth/session").Text), &session); err != nil || session.User.ID == "" {
+		v.t.Fatalf("the session has no user: %v", err)
+	}
+	return session.User.ID
 }
 
 func TestDev(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"time"
 
@@ -86,10 +87,10 @@ func (w *world) tell(ctx context.Context, e authsvc.AuditEvent) {
 			return
 		}
 		cause := e.Reason
-		if about, count, found := strings.Cut(cause, " says why ("); found && strings.HasPrefix(about, "the log line of request ") { // printed without that id
-			cause = "as before (" + count
+		if about, count, found := strings.Cut(cause, " says why ("); found { // the line of that request is here
+			cause = strings.Replace(about, "the log line of", "as in", 1) + " (" + count
 		}
-		line = sentence(e, cause)
+		line = sentence(e, cause+w.advice(ctx, e))
 	}
 	w.print(e, line)
 }
@@ -97,6 +98,30 @@ func (w *world) tell(ctx context.Context, e authsvc.AuditEvent) {
 // print prints a line about an event.
 func (w *world) print(e authsvc.AuditEvent, line string) {
 	fmt.Fprintf(w.Out, "%s  %s\n", e.Time.Local().Format(time.TimeOnly), plainlog.Text(line))
+}
+
+// advice returns what to do about an address that belongs to another user, or "". Only
+// dev may say this: to others, it would tell how that user signs in.
+func (w *world) advice(ctx context.Context, e authsvc.AuditEvent) string {
+	if e.Name != "account.not_linked" {
+		return ""
+	}
+	accounts, err := w.store.ListAccounts(ctx, e.UserID)
+	if err != nil {
+		w.Log.Warn("cannot read how a user signs in", "err", err)
+		return ""
+	}
+	var ways []string
+	for _, a := range accounts {
+		if way := w.wayIn(a.Provider); !slices.Contains(ways, way) {
+			ways = append(ways, way)
+		}
+	}
+	if ways == nil {
+		ways = []string{w.wayIn("email")}
+	}
+	return fmt.Sprintf("; %s signs in with %s: sign in that way, then add %s at Your account, or choose another person",
+		w.person(ctx, e.UserID), strings.Join(ways, " or "), w.wayIn(e.Provider))
 }
 
 // person returns the name of a user in a line.

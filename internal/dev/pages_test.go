@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"authsvc/internal/dev"
+	"authsvc/internal/test/browser"
 	"authsvc/internal/test/freeport"
 	"authsvc/internal/test/logbuffer"
 )
@@ -159,7 +160,20 @@ func TestSnippets(t *testing.T) {
 			t.Errorf("curl: %v %s", err, out)
 		}
 	}
-	checkGoSnippet(t, snippet(t, home, "Go"))
+	program := snippet(t, home, "Go")
+	checkGoSnippet(t, program)
+	if strings.Contains(program, "err.Error()") || !strings.Contains(program, "http.StatusServiceUnavailable") {
+		t.Errorf("if the session cannot be read, the program must answer 503 without details:\n%s", program)
+	}
+	readme, err := os.ReadFile("../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range []string{"go mod edit -require=authsvc@v0.0.0 -replace=authsvc=../authsvc", "\ngo mod tidy\n"} {
+		if !strings.Contains(snippet(t, home, "Go module"), line) || !strings.Contains(string(readme), line) {
+			t.Errorf("the home page and the README do not both have %q", line)
+		}
+	}
 	module := v.get("/api/auth/client.js").Text
 	for _, name := range regexp.MustCompile(`import \{ ([^}]+) \} from "/api/auth/client.js"`).FindStringSubmatch(snippet(t, home, "Page"))[1:] {
 		for one := range strings.SplitSeq(name, ", ") {
@@ -208,10 +222,52 @@ func TestCause(t *testing.T) {
 	banner := out.String()
 	v := visit(t, port)
 	asked := v.post("/api/auth/signin/dev", "callbackUrl", "/").Request.URL
-	v.get("/api/auth/callback/dev?" + url.Values{"code": {"no-such-code"}, "state": asked.Query()["state"], "iss": {fmt.Sprintf("http://127.0.0.1:%d", port+1)}}.Encode())
+	page := v.get("/api/auth/callback/dev?" + url.Values{"code": {"no-such-code"}, "state": asked.Query()["state"], "iss": {fmt.Sprintf("http://127.0.0.1:%d", port+1)}}.Encode())
 	got := strings.TrimPrefix(out.String(), banner)
-	if !regexp.MustCompile(`^\d\d:\d\d:\d\d  a sign-in was refused: .*invalid_grant.*\n$`).MatchString(got) {
+	if !regexp.MustCompile(`^\d\d:\d\d:\d\d  a sign-in was refused: .*invalid_grant.* \(request ` + requestID(t, page) + `\)\n$`).MatchString(got) {
 		t.Errorf("printed %q; logged %s", got, log)
+	}
+}
+
+// requestID returns the id of the request that an error page shows.
+func requestID(t *testing.T, page *browser.Answer) string {
+	t.Helper()
+	m := regexp.MustCompile(`Request (?:<[^>]+>)*([0-9a-f]{12})\b`).FindStringSubmatch(page.Text)
+	if m == nil {
+		t.Fatalf("%s shows no request: %s", page.Request.URL, page.Text)
+	}
+	return m[1]
+}
+
+// TestNotLinked: for a person whose address belongs to another user, dev prints how that
+// user signs in. That advice works.
+func TestNotLinked(t *testing.T) {
+	t.Parallel()
+	for ways, linked := range map[string]bool{"a mailed link": false, "Dev ID": true} {
+		t.Run(ways, func(t *testing.T) {
+			t.Parallel()
+			port := freePorts(t)
+			out, stop := run(t, t.TempDir(), port)
+			t.Cleanup(stop)
+			v := visit(t, port)
+			v.post("/api/auth/signin/email", "email", "ada@example.com", "callbackUrl", "/")
+			v.openMail()
+			id := v.userID()
+			if linked {
+				v.choose(v.post("/api/auth/signin/dev", "link", "true", "callbackUrl", "/"), "Grace Hopper")
+			}
+			w := visit(t, port)
+			page := w.choose(w.post("/api/auth/signin/dev", "callbackUrl", "/"), "Ada Lovelace")
+			want := "  a sign-in was refused: the address belongs to a user without this identity; ada@example.com signs in with " + ways +
+				": sign in that way, then add Dev ID at Your account, or choose another person (request " + requestID(t, page) + ")\n"
+			if !strings.HasSuffix(out.String(), want) {
+				t.Errorf("no %q at the end of\n%s", want, out)
+			}
+			v.choose(v.post("/api/auth/signin/dev", "link", "true", "callbackUrl", "/"), "Ada Lovelace")
+			if w.choose(w.post("/api/auth/signin/dev", "callbackUrl", "/"), "Ada Lovelace"); w.userID() != id {
+				t.Errorf("signed in as %s, want %s", w.userID(), id)
+			}
+		})
 	}
 }
 

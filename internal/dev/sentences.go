@@ -2,16 +2,20 @@ package dev
 
 import "authsvc"
 
-// sentence says what an event that is not a success means, with its cause.
+// sentence says what an event that is not a success means, with its cause and with the
+// id of the request, which error pages show.
 func sentence(e authsvc.AuditEvent, cause string) string {
 	what := happened()[e.Name]
 	if what == "" {
 		what = "something was refused or failed (" + e.Name + ")"
 	}
-	if cause == "" {
-		return what
+	if cause != "" {
+		what += ": " + cause
 	}
-	return what + ": " + cause
+	if e.RequestID != "" {
+		what += " (request " + e.RequestID + ")"
+	}
+	return what
 }
 
 // happened returns the beginning of the sentence about each event that is not a success.

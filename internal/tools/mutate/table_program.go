@@ -54,6 +54,7 @@ var program = []mutation{
 	{"dev/sessions-elsewhere", "cmd/authsvc", "\t\ts.Storage.Sessions = \"\"\n", "\n", "./cmd/authsvc"},
 	{"dev/hook-elsewhere", "cmd/authsvc/internal/config", "if Elsewhere(address) {", "if " + never + "Elsewhere(address) {", "./cmd/authsvc/internal/config"},
 	{"dev/callback-of-another-path", "internal/dev/idp", "ok && c.Callback != \"\" && plainSegment(segment) {", "ok && c.Callback != \"\" {", "./internal/dev/idp"},
+	{"dev/issuer-of-a-deployment", "internal/dev", "err == nil && stored != issuer && issuerOfDev(stored) {", "err == nil && stored != issuer {", "./internal/dev"},
 	{"dev/public-url", "devidp", "if !weburl.Loopback(u.Hostname()) {", "if false && u != nil {", "./devidp"},
 	{"dev/public-listener", "devidp", "err != nil || !at.Addr().IsLoopback() {", "err != nil || !at.IsValid() {", "./devidp"},
 	{"dev/rebinding", "devidp", `if "http://"+r.Host != d.origin {`, `if false {`, "./devidp"},

@@ -1,0 +1,66 @@
+package dev
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/netip"
+	"strings"
+
+	"authsvc"
+	"authsvc/engine"
+)
+
+// The port of dev's identity provider follows the port of the service, but its people
+// stay the same. So dev accepts that its issuer has changed since accounts were stored.
+
+// AcceptIssuer records issuer, that of dev's identity provider, for the providers of c
+// that use it, if the store has an earlier issuer of dev. It leaves other issuers and
+// mistakes in c to [engine.New], which reports them.
+func AcceptIssuer(ctx context.Context, c authsvc.Config, issuer string) error {
+	return eachMoved(ctx, c, issuer, func(o *engine.Operator, p *authsvc.OAuth, _ string) error {
+		_, err := o.AcceptIssuer(ctx, p.ID, false)
+		return err
+	})
+}
+
+// UseStoredIssuer is AcceptIssuer for programs that only use the records of dev: it
+// changes the providers of c instead of the store.
+func UseStoredIssuer(ctx context.Context, c authsvc.Config, issuer string) error {
+	return eachMoved(ctx, c, issuer, func(_ *engine.Operator, p *authsvc.OAuth, stored string) error {
+		p.Issuer = stored
+		return nil
+	})
+}
+
+// eachMoved calls do for each provider of c at issuer for which the store has an earlier
+// issuer of dev.
+func eachMoved(ctx context.Context, c authsvc.Config, issuer string, do func(o *engine.Operator, p *authsvc.OAuth, stored string) error) error {
+	c.Logger = slog.New(slog.DiscardHandler) // the engine logs its warnings at the start
+	o, err := engine.NewOperator(c)
+	if err != nil || c.Adapter == nil {
+		return nil //nolint:nilerr // engine.New reports the mistakes
+	}
+	for _, p := range c.Providers {
+		p, ok := p.(*authsvc.OAuth)
+		if !ok || p.Issuer != issuer {
+			continue
+		}
+		stored, err := o.StoredIssuer(ctx, p.ID)
+		if err == nil && stored != issuer && issuerOfDev(stored) {
+			err = do(o, p, stored)
+		}
+		if err != nil && !errors.Is(err, authsvc.ErrNotFound) {
+			return err
+		}
+	}
+	return nil
+}
+
+// issuerOfDev reports whether a URL has the form of dev's issuers: a loopback address
+// and port without a path or, with Options.Shared, idpPath at some origin.
+func issuerOfDev(url string) bool {
+	host, plain := strings.CutPrefix(url, "http://")
+	addr, err := netip.ParseAddrPort(host)
+	return plain && err == nil && addr.Addr().IsLoopback() || strings.HasSuffix(url, idpPath)
+}
