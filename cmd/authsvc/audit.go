@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -13,7 +14,7 @@ import (
 
 type auditCommand struct {
 	Since string `default:"24h" placeholder:"DURATION" help:"How far back, such as 90m or 30d. Default: 24h."`
-	User  string `placeholder:"ID" help:"Only events about this user."`
+	User  string `placeholder:"WHO" help:"Only events about the user with this id or address. For a deleted user, the id."`
 	JSON  bool   `name:"json" help:"One JSON object a line."`
 }
 
@@ -34,12 +35,36 @@ func (c *auditCommand) Run(p *program) error {
 		if !s.Engine.Audit.Store {
 			fmt.Fprintln(p.stderr, "warning: audit.store is not set: no new events are stored")
 		}
-		return c.print(p, log, time.Now().Add(-back))
+		id := ""
+		if c.User != "" {
+			if id, err = auditedID(&people{program: p, ctx: p.ctx, adapter: st.Adapter}, log, c.User); err != nil {
+				return err
+			}
+		}
+		return c.print(p, log, authsvc.AuditQuery{Since: time.Now().Add(-back), UserID: id, Limit: auditPageSize})
 	})
 }
 
-func (c *auditCommand) print(p *program, log authsvc.AuditLog, since time.Time) error {
-	q := authsvc.AuditQuery{Since: since, UserID: plainlog.Text(c.User), Limit: auditPageSize}
+// auditedID returns the id, as events have it, of the user with an id or an address. The
+// user may be deleted if an event has the id.
+func auditedID(p *people, log authsvc.AuditLog, who string) (string, error) {
+	u, err := p.find(who)
+	var unknown noSuchUser
+	if !errors.As(err, &unknown) {
+		return plainlog.Text(u.ID), err
+	}
+	id := plainlog.Text(who)
+	events, failed := log.ListAudit(p.ctx, authsvc.AuditQuery{UserID: id, Limit: 1})
+	switch {
+	case failed != nil:
+		return "", failed
+	case len(events) == 0:
+		return "", fmt.Errorf("%w; events of a deleted user have only the id", err)
+	}
+	return id, nil
+}
+
+func (c *auditCommand) print(p *program, log authsvc.AuditLog, q authsvc.AuditQuery) error {
 	for {
 		page, err := log.ListAudit(p.ctx, q)
 		if err != nil {

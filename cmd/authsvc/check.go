@@ -159,6 +159,7 @@ func (k *checker) reportNewStore(err error) {
 // at. It returns a function that prints the step.
 func (k *checker) checkSecrets(ctx context.Context, st *store) (print func()) {
 	r, err := loadRotation(ctx, st.Adapter, k.settings.Engine.Secrets)
+	r.jwt = k.settings.Engine.Session.Strategy == authsvc.StrategyJWT
 	text := ""
 	if err == nil {
 		text, err = r.step()

@@ -22,7 +22,7 @@ import (
 // commands defines the command line.
 type commands struct {
 	Config    string `short:"c" placeholder:"FILE" help:"Configuration file. Default: $$AUTHSVC_CONFIG, else authsvc.yaml; for dev, none."`
-	DevFolder string `name:"dev" placeholder:"DIR" help:"For commands about records, such as users: use what authsvc dev keeps in this folder, such as .authsvc."`
+	DevFolder string `name:"dev" placeholder:"DIR" help:"For types and for commands about records, such as users: use what authsvc dev keeps in this folder, such as .authsvc."`
 
 	Serve       serveCommand       `cmd:"" help:"Run the service."`
 	Gate        gateCommand        `cmd:"" help:"Run the service in front of a program: people sign in before they reach it."`

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -144,7 +145,7 @@ func testInstall(t *testing.T, clone string) {
 	origin := "http://" + addr
 	follow := func(heading string) {
 		t.Helper()
-		for _, line := range blocks[heading][0] {
+		for _, line := range slices.Concat(blocks[heading]...) {
 			if line != "make build" { // done, as deploy/Dockerfile says
 				s.do(line)
 			}

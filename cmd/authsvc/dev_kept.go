@@ -20,7 +20,7 @@ import (
 const configuredName = "configured"
 
 // keptBy are the commands that accept --dev.
-var keptBy = []string{"users", "sessions", "accounts", "audit", "keys", "tokens", "migrate"}
+var keptBy = []string{"users", "sessions", "accounts", "audit", "keys", "tokens", "migrate", "types"}
 
 // useDev makes a command use what dev keeps in a folder. Like dev, it ignores the
 // configuration of serve unless -c names one.

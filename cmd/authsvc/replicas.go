@@ -133,6 +133,7 @@ type rotation struct {
 	keys     []string
 	replicas []replica
 	newest   string // the ID of the latest secret that a replica has; "" if unknown
+	jwt      bool   // session cookies are sealed under the secret
 }
 
 func loadRotation(ctx context.Context, a authsvc.Adapter, secrets []string) (r rotation, err error) {
@@ -234,12 +235,21 @@ func (r *rotation) progress(n int) string {
 	case first < n:
 		return fmt.Sprintf("step 2 of a rotation: the new secret comes first at %d of %s; move it to the front of the others' lists", first, replicasText(n))
 	case old > 0:
-		return fmt.Sprintf("step 2 of a rotation is done: the newest secret comes first at %s; wait for session.max_age or 7 days, whichever is longer, then remove the others", everyReplica(n))
+		return fmt.Sprintf("step 2 of a rotation is done: the newest secret comes first at %s; step 3: run `authsvc migrate reseal`; step 4: wait %s, then remove the others", everyReplica(n), r.wait())
 	}
 	if n == 1 && !slices.Equal(r.replicas[0].Keys, r.keys) {
 		return "the running replica has another list, and will use this one after its next reload or start"
 	}
 	return "one, the same at " + everyReplica(n)
+}
+
+// wait says how long the secrets after the first are still needed: until invitations
+// and, with strategy jwt, sessions have expired.
+func (r *rotation) wait() string {
+	if r.jwt {
+		return "for session.max_age or 7 days, whichever is longer"
+	}
+	return "7 days"
 }
 
 // everyReplica names all n replicas.

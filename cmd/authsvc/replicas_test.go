@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"errors"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -9,6 +11,7 @@ import (
 
 	"authsvc"
 	"authsvc/adapter/memory"
+	"authsvc/adapter/sqlite"
 )
 
 // TestRotationStep: what check reports at each step of a rotation of two replicas. a
@@ -95,6 +98,39 @@ func TestLateReplicas(t *testing.T) {
 		if late := strings.Contains(text, "may be gone"); !strings.Contains(text, c.want) || late != strings.Contains(c.want, "may be gone") {
 			t.Errorf("%s: %q", name, text)
 		}
+	}
+}
+
+// TestRotationWait: after step 2, check names steps 3 and 4 and how long to wait.
+// Sessions need the old secret only with strategy jwt.
+func TestRotationWait(t *testing.T) {
+	t.Parallel()
+	for strategy, wait := range map[string]string{
+		"database": "step 4: wait 7 days, then remove the others",
+		"jwt":      "step 4: wait for session.max_age or 7 days, whichever is longer, then remove the others",
+	} {
+		t.Run(strategy, func(t *testing.T) {
+			t.Parallel()
+			file := filepath.Join(t.TempDir(), "authsvc.db")
+			secrets := []string{"new-" + testSecret, testSecret}
+			environ := []string{"AUTHSVC_URL=https://app.example.com", "AUTHSVC_SECRET=" + strings.Join(secrets, "\n"), "AUTHSVC_STORAGE_URL=sqlite:" + file,
+				"AUTHSVC_SESSION_STRATEGY=" + strategy, "AUTHSVC_GITHUB_ID=a", "AUTHSVC_GITHUB_SECRET=b"}
+			if code, out := runCommand(t, environ, "migrate", "up"); code != exitOK {
+				t.Fatal(out)
+			}
+			store, err := sqlite.Open(t.Context(), file, sqlite.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			err = putHeartbeat(t.Context(), store, "1", &replica{ID: "1", HeartbeatAt: time.Now().Unix(), Keys: keyIDs(secrets)}, time.Now())
+			if err = errors.Join(err, store.Close()); err != nil {
+				t.Fatal(err)
+			}
+			code, out := runCommand(t, environ, "check", "--offline")
+			if want := "comes first at the running replica; step 3: run `authsvc migrate reseal`; " + wait + "\n"; code != exitOK || !strings.Contains(out, want) {
+				t.Errorf("exit code %d, want %q in\n%s", code, want, out)
+			}
+		})
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/signal"
 	"runtime"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -17,6 +18,7 @@ import (
 
 	"authsvc/cmd/authsvc/internal/config"
 	"authsvc/engine"
+	"authsvc/internal/dev"
 )
 
 type serveCommand struct {
@@ -75,13 +77,24 @@ func listen(ctx context.Context, addr, setting string) (net.Listener, error) {
 	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", addr)
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE):
-		return nil, fmt.Errorf("%s is in use by another program: stop it, or set %s", addr, setting)
+		return nil, fmt.Errorf("%s is in use by another program: stop it, or set %s%s", addr, setting, otherAddress(addr))
 	case errors.Is(err, syscall.EACCES):
 		return nil, fmt.Errorf("listening on %s is not permitted: ports under 1024 need privileges; set %s", addr, setting)
 	case err != nil:
 		return nil, fmt.Errorf("cannot listen: %w", err)
 	}
 	return l, nil
+}
+
+// otherAddress returns the words that propose another port, or "" if addr has no port
+// that is a number.
+func otherAddress(addr string) string {
+	host, port, err := net.SplitHostPort(addr)
+	number, notNumber := strconv.Atoi(port)
+	if err != nil || notNumber != nil {
+		return ""
+	}
+	return " to another address, such as " + net.JoinHostPort(host, strconv.Itoa(dev.OtherPort(number)))
 }
 
 // acceptDelay is how long connections wait while the store opens. After that, or if the

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"log/slog"
 	"net"
@@ -14,6 +15,7 @@ import (
 
 	"authsvc"
 	"authsvc/engine"
+	"authsvc/internal/dev"
 )
 
 // A runningServer has one request in flight. release ends the request.
@@ -100,12 +102,28 @@ func TestListen(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer l.Close()
+	port := l.Addr().(*net.TCPAddr).Port
 	for addr, want := range map[string]string{
-		l.Addr().String(): "is in use by another program",
+		l.Addr().String(): fmt.Sprintf("is in use by another program: stop it, or set listen to another address, such as 127.0.0.1:%d", dev.OtherPort(port)),
 		"127.0.0.1":       "cannot listen",
 	} {
 		if _, err := listen(t.Context(), addr, "listen"); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", addr, err, want)
+		}
+	}
+}
+
+// TestOtherAddress: the address that the error of a port in use proposes.
+func TestOtherAddress(t *testing.T) {
+	t.Parallel()
+	for addr, want := range map[string]string{
+		"127.0.0.1:3000": " to another address, such as 127.0.0.1:3010",
+		":3000":          " to another address, such as :3010",
+		"[::1]:65530":    " to another address, such as [::1]:65520",
+		"127.0.0.1:http": "",
+	} {
+		if got := otherAddress(addr); got != want {
+			t.Errorf("%s: %q, want %q", addr, got, want)
 		}
 	}
 }

@@ -22,9 +22,10 @@ type typesCommand struct {
 
 // Run prints the TypeScript types of sessions.
 func (c *typesCommand) Run(p *program) error {
+	p.noSignIn = true
 	s, err := p.load(nil)
 	if err != nil {
-		return err
+		return p.hintDev(err)
 	}
 	o := s.Engine.Session
 	shape, _ := sessionshape.Compile(sessionshape.Options{Claims: o.Claims, Expose: o.Expose, Columns: s.Storage.Naming.UserColumns,

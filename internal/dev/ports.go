@@ -23,9 +23,14 @@ func PortTaken(port int, err error, host string, service int) error {
 	if port != service {
 		what = ", of dev's identity provider,"
 	}
-	other := service + 10
-	if other > 65533 {
-		other = service - 10
+	return fmt.Errorf("port %d%s is not free (%w); stop the program that uses it, or choose another: authsvc dev --listen %s", port, what, err, net.JoinHostPort(host, strconv.Itoa(OtherPort(service))))
+}
+
+// OtherPort returns a port that errors propose instead of one that is in use. The two
+// ports after it exist, too.
+func OtherPort(port int) int {
+	if port+10 > 65533 {
+		return port - 10
 	}
-	return fmt.Errorf("port %d%s is not free (%w); stop the program that uses it, or choose another: authsvc dev --listen %s", port, what, err, net.JoinHostPort(host, strconv.Itoa(other)))
+	return port + 10
 }

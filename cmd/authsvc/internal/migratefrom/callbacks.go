@@ -38,6 +38,7 @@ func (r *reader) readCallbacks() {
 			r.add(Open, "callback "+name, all[name], "has no counterpart")
 		}
 	}
+	r.reportTokens(tokens)
 }
 
 func keysOf[V any](m map[string]V) (keys []string) {
@@ -50,8 +51,9 @@ func keysOf[V any](m map[string]V) (keys []string) {
 
 // A source says where a value of a token or of a session comes from.
 type source struct {
-	kind string // id, provider, profile, column, basic
-	path string // profile: the path; column: the field of User
+	kind  string // id, provider, profile, column, basic
+	path  string // profile: the path; column: the field of User
+	place string // of a member of the token: where it is set
 }
 
 // A callback is a callback whose lines are read.
@@ -112,6 +114,7 @@ func (c *callback) jwtMember(name string, value node) {
 		if slices.Contains(basics, name) && s.kind != "basic" {
 			c.add(Open, c.part, value, "token.%s becomes another value: GET session has the one of the user", name)
 		}
+		s.place = placeOf(value)
 		c.tokens[name] = s
 	}
 }

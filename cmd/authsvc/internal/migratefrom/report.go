@@ -92,11 +92,15 @@ func (r *Report) Undecided() bool {
 
 // add records a finding about a node.
 func (r *Report) add(v Verdict, part string, at node, format string, args ...any) {
-	place := ""
-	if at.in != nil {
-		place = fmt.Sprintf("%s:%d", at.in.file, at.line)
+	r.addAt(v, part, placeOf(at), format, args...)
+}
+
+// placeOf returns file:line of a node, or "" if it is in no file.
+func placeOf(n node) string {
+	if n.in == nil {
+		return ""
 	}
-	r.addAt(v, part, place, format, args...)
+	return fmt.Sprintf("%s:%d", n.in.file, n.line)
 }
 
 func (r *Report) addAt(v Verdict, part, place, format string, args ...any) {

@@ -1,0 +1,46 @@
+package migratefrom
+
+import (
+	"strings"
+	"testing"
+)
+
+// TestTokensOnTheServer: the report says for each member of the token that the jwt
+// callback adds how code on the server reads it from tokens of authsvc.
+func TestTokensOnTheServer(t *testing.T) {
+	t.Parallel()
+	const (
+		note   = "note  callback jwt: code on your server that reads "
+		open   = "open  callback jwt: "
+		guide  = " (docs/moving-from-nextauth.md) (auth.ts:"
+		silent = ""
+	)
+	for _, c := range []struct{ strategy, jwt, session, want string }{
+		{"jwt", "token.role = user.role", "session.user.role = token.role",
+			note + "token.role must read token.authsvc_session?.columns ? token.authsvc_session.columns.role : token.role" + guide},
+		{"jwt", "token.rank = user.role", "session.user.level = token.rank",
+			note + "token.rank must read token.authsvc_session?.columns ? token.authsvc_session.columns.role : token.rank" + guide},
+		{"jwt", "token.groups = profile.org.groups", "session.user.teams = token.groups",
+			note + "token.groups must read token.authsvc_session?.claims?.teams ?? token.groups" + guide},
+		{"jwt", "token['app-groups'] = profile.groups", "session.user['my-groups'] = token['app-groups']",
+			note + `token["app-groups"] must read token.authsvc_session?.claims?.["my-groups"] ?? token["app-groups"]` + guide},
+		{"jwt", "token.id = user.id", "session.user.id = token.id", note + "token.id must read token.sub" + guide},
+		{"jwt", "token.via = account.provider", "session.user.via = token.via", note + "token.via must read token.provider ?? token.via" + guide},
+		{"jwt", "token.avatar = user.image", "session.user.image = token.avatar", note + "token.avatar must read token.picture" + guide},
+		// not kept
+		{"jwt", "token.role = user.role", "", open + "token.role is not in tokens of authsvc; if code on your server reads it, add its column to storage.user_columns (auth.ts:"},
+		{"jwt", "token.groups = profile.groups", "", open + "token.groups is not in tokens of authsvc; if code on your server reads it, add it to session.claims (auth.ts:"},
+		{"jwt", "token.proved = user.emailVerified", "session.user.proved = token.proved", open + "token.proved is not in tokens of authsvc; if code on your server reads it, read it from your database (auth.ts:"},
+		// the same in both
+		{"jwt", "token.provider = account.provider", "session.user.provider = token.provider", silent},
+		{"jwt", "token.email = user.email", "session.user.email = token.email", silent},
+		{"database", "token.role = user.role", "session.user.role = user.role", silent},
+	} {
+		source := prismaHead + "NextAuth({adapter: PrismaAdapter(db), providers: [], session: {strategy: '" + c.strategy + "'}, callbacks: {\n" +
+			"jwt({token, user, account, profile}) { " + c.jwt + "; return token },\nsession({session, user, token}) { " + c.session + "; return session }}})"
+		report, _ := proposed(t, map[string]string{"auth.ts": source, "schema.prisma": prismaUser})
+		if c.want == silent && strings.Contains(report, "  callback jwt:") || !strings.Contains(report, c.want) {
+			t.Errorf("strategy %s, %s, %s: want %q in\n%s", c.strategy, c.jwt, c.session, c.want, report)
+		}
+	}
+}
