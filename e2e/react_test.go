@@ -34,7 +34,7 @@ func bundle(mode authsvc.Compat) ([]byte, error) {
 }
 
 // reactSite serves the application at /app.
-func reactSite(t *testing.T, strategy string, mode authsvc.Compat, tune ...func(*authsvc.Config)) *site {
+func reactSite(t *testing.T, strategy string, mode authsvc.Compat) *site {
 	t.Helper()
 	needNode(t)
 	script, err := bundle(mode)
@@ -44,9 +44,6 @@ func reactSite(t *testing.T, strategy string, mode authsvc.Compat, tune ...func(
 	s := newSite(t, func(s *site, c *authsvc.Config) {
 		c.Session.Strategy, c.Compat = authsvc.Strategy(strategy), mode
 		takeNames(s, c)
-		for _, more := range tune {
-			more(c)
-		}
 	})
 	s.mux.HandleFunc("GET /app.js", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/javascript; charset=utf-8")

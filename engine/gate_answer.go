@@ -157,9 +157,9 @@ func (gt *gateRoom) gateStart(rq *request) outcome {
 	v := gt.judge(rq, rq.r.Host, http.MethodGet, startTarget(rq), nil, true)
 	to := gateDestination(rq, v)
 	_, entered := rq.at().(enteredPlace)
-	asked := entered && rq.query("signin") == "true" // the person wants to sign in, even if already signed in at this host
+	asked := rq.query("signin") == "true" // the person wants to sign in, even if anyone may open the page
 	switch {
-	case asked && navigates(rq) && v.Verdict < gate.Unjudged:
+	case asked && (entered || v.session == nil) && navigates(rq) && v.Verdict < gate.Unjudged: // if entered, the login host may have a newer session
 		return gt.leadToSignIn(rq, to, false)
 	case !navigates(rq) || v.Verdict == gate.Malformed || v.Verdict == gate.Unjudged || v.Verdict == gate.Forbidden:
 		return gt.refuseVisitor(rq, v)
@@ -167,6 +167,8 @@ func (gt *gateRoom) gateStart(rq *request) outcome {
 		return gt.leadToSignIn(rq, to, true)
 	case v.Verdict == gate.SignIn:
 		return gt.leadToSignIn(rq, to, false)
+	case asked: // by a link of the program, so this is not a loop
+		return redirect{to: to}
 	}
 	if _, again := rq.jar.Get(gt.marker); again {
 		rq.audit("gate.misconfigured", "", "the gate does not get the browser's cookies")

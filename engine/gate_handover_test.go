@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"authsvc"
+	"authsvc/internal/protocol/weburl"
 	"authsvc/internal/seal"
 	"authsvc/internal/test/arena"
 )
@@ -230,14 +231,13 @@ func TestHandOverLeads(t *testing.T) {
 	p := newRoamer(w)
 	p.SignIn(wiki + "/dash")
 	for _, to := range []string{"//evil.test", `/\evil.test`, `\\evil.test`, "https://evil.test", "javascript:alert(1)", "/\t/evil.test", "/%0d%0aSet-Cookie:x=y", "///evil.test", "evil.test", "@evil.test", ".evil.test", ":1@evil.test", "", "/.//evil.test", "http:evil.test", "/%2f/evil.test", "/a\r\nLocation: https://evil.test", "/" + strings.Repeat("x", 4000)} {
-		for _, route := range []string{"gate/start", "gate/landed", "gate/leave", "signin", "signout"} {
+		for _, route := range []string{"gate/start", "gate/start?signin=true", "gate/landed", "gate/leave"} {
 			for _, signedIn := range []bool{true, false} {
 				q := newRoamer(w)
 				if signedIn && route != "gate/leave" {
 					q.At(wiki).Cookies = maps.Clone(p.At(wiki).Cookies)
 				}
-				name := map[bool]string{true: "to", false: "callbackUrl"}[strings.HasPrefix(route, "gate/")]
-				a := q.Open(wiki + "/api/auth/" + route + "?" + name + "=" + url.QueryEscape(to))
+				a := q.Open(weburl.WithQuery(wiki+"/api/auth/"+route, "to", to))
 				at := a.Location()
 				u, err := url.Parse(at)
 				if err != nil || a.Header.Get("X") != "" || at != "" && u.Host != "wiki.example" && u.Host != "app.test" {

@@ -458,7 +458,7 @@ func TestGateOtherHosts(t *testing.T) {
 		return w
 	}
 	style := strings.TrimPrefix(s.StyleURL(), "https://auth.example.com")
-	for address, status := range map[string]int{"https://wiki.example.com/api/auth/session": 200, "https://wiki.example.com/api/auth/csrf": 200, "https://wiki.example.com/api/auth/signin": 302, "https://wiki.example.com/api/auth/gate/authorize": 403, "https://wiki.example.com/api/auth/gate/enter": 404, "https://wiki.example.com/api/auth/account": 421, "https://wiki.example.com/api/auth": 421, "https://wiki.example.com/api/auth/callback/credentials": 421,
+	for address, status := range map[string]int{"https://wiki.example.com/api/auth/session": 421, "https://wiki.example.com/api/auth/csrf": 421, "https://wiki.example.com/api/auth/signin": 421, "https://wiki.example.com/api/auth/gate/authorize": 403, "https://wiki.example.com/api/auth/gate/enter": 404, "https://wiki.example.com/api/auth/account": 421, "https://wiki.example.com/api/auth": 421, "https://wiki.example.com/api/auth/callback/credentials": 421,
 		"https://wiki.example.com/api/auth/gate/start": 302, "https://wiki.example.com" + style: 200, "https://auth.example.com/api/auth/session": 200, "https://auth.example.com/api/auth/signin": 200} {
 		if a := ask(s, "GET", address); a.Code != status {
 			t.Errorf("%s: %d, want %d", address, a.Code, status)

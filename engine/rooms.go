@@ -103,7 +103,11 @@ func (h *storeys) allRoutes() map[string]*route {
 			maps.Copy(all, p.routes())
 		}
 	}
-	nameRoutes(all)
+	for path, rt := range all {
+		if rt.name = path; path == "" {
+			rt.name = "/"
+		}
+	}
 	return all
 }
 
@@ -115,7 +119,7 @@ func (h *storeys) connect() {
 		h.desk.home = h.mailing.accountURL
 	}
 	h.accountRoom.entries = h.entries
-	h.site.routes, h.gateRoom.satellites = h.allRoutes(), satellites(h.gateRoom)
+	h.site.routes = h.allRoutes()
 	h.site.hooks = hooks{sessionID: h.keeper.sessions.id, place: func(host string) place { return h.keeper.sessionPlace(host) },
 		elsewhere: h.gateRoom.elsewhere, waits: h.desk.waits}
 }

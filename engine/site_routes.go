@@ -29,15 +29,6 @@ type route struct {
 	own       bool                          // the answer is about the user's own account
 }
 
-// nameRoutes sets the names of routes from their paths.
-func nameRoutes(all map[string]*route) {
-	for path, rt := range all {
-		if rt.name = path; path == "" {
-			rt.name = "/"
-		}
-	}
-}
-
 // always returns true for every request.
 func always(*request) bool { return true }
 
@@ -56,9 +47,6 @@ func webRoutes(s *site) map[string]*route {
 
 // find sets rq.route from the path and the method, and with it rq.flow or rq.code.
 func find(rq *request) outcome {
-	if rq.route != nil { // set by a satellite
-		return nil
-	}
 	path := rq.r.URL.EscapedPath()
 	if path == rq.basePath {
 		path = ""

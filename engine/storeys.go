@@ -284,6 +284,4 @@ type gateRoom struct {
 	meters    []*hostMeter // by the index of the host
 	allMeters *meters
 	streams   streams
-
-	satellites map[string]*route
 }

@@ -16,6 +16,7 @@ import (
 	"authsvc/engine"
 	"authsvc/internal/test/arena"
 	"authsvc/internal/test/arena/stores"
+	"authsvc/internal/test/browser"
 )
 
 // Programs at three registrable domains, other than the service's.
@@ -290,7 +291,7 @@ func gateLater(t *T, kind stores.Kind, strategy string) {
 }
 
 // gate24 requests from a gate host what only the login host offers, with everything
-// that would make the request succeed there.
+// that would make the request succeed there: reads and changes.
 func gate24(t *T) {
 	t.CombinedStores(func(t *T, kind stores.Kind) {
 		t.Strategies(func(t *T, strategy string) {
@@ -305,27 +306,34 @@ func gateAsked(t *T, w *arena.World) {
 	p.SignIn(threeHosts[0] + "/")
 	b, home := p.At(threeHosts[0]), p.At(arena.Origin)
 	token := home.CSRF()
+	own := maps.Clone(b.Cookies)
 	maps.Copy(b.Cookies, home.Cookies) // as if the gate host received them
 	lasting := w.Ledger.Lasting()
-	for _, path := range []string{"session", "csrf", "providers", "signin/op", "signin/email", "signin", "signout", "callback/op", "callback/credentials", "callback/email", "account/signout", "account/profile", "account/unlink", "token", "confirm", "_log", "backchannel-logout/op", "gate/start", "gate/enter", "gate/leave", "gate/authorize"} {
-		a := b.Form("/api/auth/"+path, url.Values{"csrfToken": {token}, "email": {"ada@app.test"}, "username": {"ada"}, "password": {"right"}, "json": {"true"}, "name": {"Eve"}, "all": {"true"}}, "Origin", threeHosts[0], "Sec-Fetch-Site", "same-origin")
-		switch a.StatusCode {
-		case http.StatusMisdirectedRequest, http.StatusMethodNotAllowed, http.StatusBadRequest:
-		case http.StatusOK:
-			if !strings.HasPrefix(path, "sign") || !strings.HasPrefix(a.URL(t), arena.Origin+"/api/auth/sign") {
-				t.Errorf("POST %s: %s", path, a.Text)
+	for _, path := range []string{"session", "csrf", "providers", "signin/op", "signin/email", "signin", "signout", "callback/op", "callback/credentials", "callback/email", "account", "account/signout", "account/profile", "account/unlink", "token", "jwks", "confirm", "client.js", "_log", "backchannel-logout/op", "gate/authorize"} {
+		for method, a := range map[string]*browser.Answer{
+			"POST": b.Form("/api/auth/"+path, url.Values{"csrfToken": {token}, "email": {"ada@app.test"}, "username": {"ada"}, "password": {"right"}, "json": {"true"}, "name": {"Eve"}, "all": {"true"}}, "Origin", threeHosts[0], "Sec-Fetch-Site", "same-origin"),
+			"GET":  b.Get("/api/auth/" + path),
+		} {
+			if a.StatusCode != http.StatusMisdirectedRequest || len(a.Cookies()) > 0 || strings.Contains(a.Text, "ada@example.com") {
+				t.Errorf("%s %s: %d %s, sets %v", method, path, a.StatusCode, a.Text, a.Cookies())
 			}
-		default:
-			t.Errorf("POST %s: %d %s", path, a.StatusCode, a.Text)
 		}
-		if len(a.Cookies()) > 0 {
-			t.Errorf("POST %s sets %v", path, a.Cookies())
+	}
+	for _, path := range []string{"gate/start", "gate/enter", "gate/landed", "gate/leave"} {
+		if a := b.Form("/api/auth/"+path, url.Values{"csrfToken": {token}, "to": {"/"}}); a.StatusCode != http.StatusMethodNotAllowed && a.StatusCode != http.StatusBadRequest || len(a.Cookies()) > 0 {
+			t.Errorf("POST %s: %d %s, sets %v", path, a.StatusCode, a.Text, a.Cookies())
 		}
 	}
 	if now := w.Ledger.Lasting(); now != lasting {
 		t.Errorf("it changed something: %s, before %s", now, lasting)
 	}
-	if home.Email() != "ada@example.com" || b.Email() != "ada@example.com" {
-		t.Error("she is signed out")
+	for _, path := range []string{"session", "csrf", "providers", "signin", "account"} {
+		if a := home.Get("/api/auth/" + path); a.StatusCode != http.StatusOK {
+			t.Errorf("%s at the login host: %d %s", path, a.StatusCode, a.Text)
+		}
+	}
+	b.Cookies = own
+	if a := p.Open(threeHosts[0] + "/"); home.Email() != "ada@example.com" || a.Text != "for ada@example.com" {
+		t.Errorf("she is signed out: %d %s", a.StatusCode, a.Text)
 	}
 }

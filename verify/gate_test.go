@@ -24,7 +24,7 @@ var gateChecks = checks{
 	"21": {title: "one login over three domains, and one sign-out", run: gate21},
 	"22": {title: "a code is replayed, stolen, moved or forged", run: gate22},
 	"23": {title: "an expired code, and a host's cookie that outlives the session", run: gate23},
-	"24": {title: "a gate host receives a request that would change something", run: gate24},
+	"24": {title: "a gate host receives a request for a route of the login host", run: gate24},
 	"25": {title: "a personal access token at the gate beyond its hosts, its rules or its expiry", run: gate25},
 	"26": {title: "an assertion is forged, replayed elsewhere or used as a session", run: gate26},
 	"28": {title: "PHP reads another spelling of a header as an identity header", once: true, needs: []need{program("php"), program("caddy")}, run: gate28},

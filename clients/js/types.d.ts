@@ -3479,7 +3479,7 @@ export interface operations {
             query?: {
                 /** @description Path and query at the same host to return to. */
                 to?: string;
-                /** @description true: at a host with a cookie of its own, signs the person in even if to is open to everyone. */
+                /** @description true: signs the person in even if to is open to everyone. */
                 signin?: string;
             };
             header?: never;

@@ -350,7 +350,7 @@ func TestProbeFindsNothing(t *testing.T) {
 // hole.
 func TestProbeFindsBroken(t *testing.T) {
 	t.Parallel()
-	satellite := "    - {origin: \"https://sub.example.com\"}\n"
+	beside := "    - {origin: \"https://sub.example.com\"}\n"
 	without := func(path string) func(s *probedSite) http.Handler {
 		return func(s *probedSite) http.Handler {
 			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -375,7 +375,7 @@ func TestProbeFindsBroken(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := newProbedSite(t, satellite)
+			s := newProbedSite(t, beside)
 			s.front = tt.front(s)
 			code, findings, _ := s.probe(asDocumented, http.HandlerFunc(toHTTPS), false, "--json", "--origin", tt.origin)
 			broken := 0
