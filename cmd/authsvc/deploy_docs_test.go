@@ -1,6 +1,7 @@
 package main
 
 import (
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -54,6 +55,35 @@ func TestDeployCommands(t *testing.T) {
 	for heading := range run {
 		if blocks[heading] == nil {
 			t.Errorf("no commands below %q", heading)
+		}
+	}
+}
+
+// TestDeployPostgreSQL: with the two changes that docs/deploy.md names, the configuration
+// of the unit uses PostgreSQL, and without them SQLite.
+func TestDeployPostgreSQL(t *testing.T) {
+	t.Parallel()
+	page := deployPage(t)
+	line := regexp.MustCompile("delete the line that begins with `([^`]+)`").FindStringSubmatch(page)
+	variable := regexp.MustCompile("add `AUTHSVC_STORAGE_URL=([^`]+)`").FindStringSubmatch(page)
+	raw, err := os.ReadFile(filepath.Join("..", "..", "deploy", "authsvc.yaml"))
+	if err != nil || line == nil || variable == nil {
+		t.Fatal(err, line, variable)
+	}
+	removed := regexp.MustCompile("(?m)^"+line[1]+".*\n").ReplaceAllString(string(raw), "")
+	if strings.Count(removed, "\n")+1 != strings.Count(string(raw), "\n") {
+		t.Errorf("it is not one line that begins with %s", line[1])
+	}
+	for _, c := range []struct{ config, variable, want string }{
+		{string(raw), "", "sqlite:///var/lib/authsvc/authsvc.db"},
+		{removed, variable[1], variable[1]},
+	} {
+		file := filepath.Join(t.TempDir(), "authsvc.yaml")
+		writeFile(t, file, []byte(c.config))
+		p := &program{ctx: t.Context(), configPath: file, stdout: io.Discard, stderr: io.Discard, env: map[string]string{
+			"AUTHSVC_SECRET": testSecret, "AUTHSVC_GITHUB_ID": "a", "AUTHSVC_GITHUB_SECRET": "b", "AUTHSVC_STORAGE_URL": c.variable}}
+		if s, err := p.load(nil); err != nil || s.Storage.URL != c.want {
+			t.Errorf("storage.url is not %s: %v", c.want, err)
 		}
 	}
 }
