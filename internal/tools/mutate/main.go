@@ -221,7 +221,7 @@ func (t *trial) tryCovered(ctx context.Context, dir, overlay string, c change, f
 func hint(name string) string {
 	parts := strings.Split(name, "/")
 	switch {
-	case !strings.HasPrefix(name, "Test"):
+	case !isTest(name):
 		return ""
 	case parts[0] == "TestVerify" && len(parts) > 1:
 		return "^TestVerify$/^" + parts[1] + "$"
@@ -229,6 +229,11 @@ func hint(name string) string {
 		return ""
 	}
 	return "^" + parts[0] + "$"
+}
+
+// isTest reports whether name is a test or a fuzz target, not a failed build.
+func isTest(name string) bool {
+	return strings.HasPrefix(name, "Test") || strings.HasPrefix(name, "Fuzz")
 }
 
 const noticedFile = "internal/tools/mutate/noticed.txt"
@@ -252,7 +257,7 @@ func readNoticed() (map[string]string, error) {
 func writeNoticed(noticed map[string]string) error {
 	var b strings.Builder
 	for _, m := range mutations {
-		if test := noticed[m.name]; strings.HasPrefix(test, "Test") {
+		if test := noticed[m.name]; isTest(test) {
 			fmt.Fprintf(&b, "%s %s\n", m.name, test)
 		}
 	}
