@@ -125,9 +125,13 @@ func unavailable(rq *request, why, origin string, status int) outcome {
 		}
 		return problem{status: status, text: "the program behind this address does not respond"}
 	}
+	return page{name: pages.Unavailable, status: status, anyHost: true, view: unavailableView(rq, why, origin)}
+}
+
+// unavailableView says which program is unavailable, and why.
+func unavailableView(rq *request, why, origin string) pages.UnavailableView {
 	_, host, _ := strings.Cut(origin, "://")
-	return page{name: pages.Unavailable, status: status, anyHost: true,
-		view: pages.UnavailableView{Case: why, Host: host, RetryURL: gateDestination(rq, verdict{origin: origin, target: targetOf(rq.r)}), RequestID: rq.requestID()}}
+	return pages.UnavailableView{Case: why, Host: host, RetryURL: gateDestination(rq, verdict{origin: origin, target: targetOf(rq.r)}), RequestID: rq.requestID()}
 }
 
 // upstreamFailed answers for a program behind the gate that failed. The cause is in the

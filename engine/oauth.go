@@ -49,16 +49,15 @@ func (f *oauthFlow) info() info { return f.wire }
 // check fetches the provider's metadata.
 func (f *oauthFlow) check(ctx context.Context) error {
 	_, err := f.oidc.Metadata(ctx)
-	var mismatch *oidc.Mismatch
-	switch {
-	case errors.Is(err, oidc.ErrAssertionAlg):
-		return fmt.Errorf("%w; use a private key for one of the algorithms that it names", err)
-	case errors.As(err, &mismatch):
-		return fmt.Errorf("%w; if the document is of the provider that you mean, write its issuer into the configuration, exactly as it is there", err)
-	case err != nil:
-		return fmt.Errorf("%w; check that the issuer %s is correct and that this machine can reach it", err, f.Issuer)
+	if err == nil {
+		return nil
 	}
-	return nil
+	fix := f.checkIssuer()
+	var m *operatorMistake
+	if errors.As(f.explain(err), &m) {
+		fix = m.fix
+	}
+	return fmt.Errorf("%w; %s", err, fix)
 }
 
 // remote identifies the provider by its issuer, or by its token endpoint if it has

@@ -51,7 +51,7 @@ func TestIssuerMistakes(t *testing.T) {
 // differs, and the fix. If there is no document, it says what to check.
 func TestCheckProviderIssuer(t *testing.T) {
 	t.Parallel()
-	const fix = "; if the document is of the provider that you mean, write its issuer into the configuration, exactly as it is there"
+	const fix = "; if it is the provider that you mean, write the issuer exactly as the provider does"
 	document := func(issuer string) string {
 		return fmt.Sprintf(`{"issuer":%q,"authorization_endpoint":"https://odd.test/a","token_endpoint":"https://odd.test/t","jwks_uri":"https://odd.test/jwks"}`, issuer)
 	}

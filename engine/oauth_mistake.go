@@ -102,7 +102,12 @@ func (f *oauthFlow) mismatched(part string) *operatorMistake {
 	m := &operatorMistake{field: oauthFields[part]}
 	switch part {
 	case "issuer":
-		m.problem, m.fix = "the provider names another issuer than the configuration of "+f.ID, "write the issuer exactly as the provider does"
+		m.problem, m.fix = "the provider names another issuer than the configuration of "+f.ID, "if it is the provider that you mean, write the issuer exactly as the provider does"
+	case "discovery url":
+		m.problem, m.fix = "the provider has no discovery document for "+f.ID, "check that "+f.Endpoints.Discovery+" is the address of the provider's discovery document"
+		if f.Endpoints.Discovery == "" {
+			m.field, m.fix = "Issuer", f.checkIssuer()
+		}
 	case "client id":
 		m.problem, m.fix = "the ID token is for another client than "+f.ID, "copy the client id from the application that you registered at the provider"
 	case "client secret":
@@ -118,6 +123,11 @@ func (f *oauthFlow) mismatched(part string) *operatorMistake {
 		return nil
 	}
 	return m
+}
+
+// checkIssuer returns the fix if there is no discovery document, for whatever reason.
+func (f *oauthFlow) checkIssuer() string {
+	return "check that the issuer " + f.Issuer + " is correct and that this machine can reach it"
 }
 
 // explain is like oauthFlow.explain, for the request of temporary credentials. Its

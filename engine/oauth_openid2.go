@@ -102,7 +102,7 @@ func (f *openID2Flow) identify(rq *request, tx *transaction, a openid2.Assertion
 	case errors.Is(err, authsvc.ErrConflict):
 		return identity{}, errors.New("response_nonce was used before")
 	case err != nil:
-		return identity{}, errors.Join(fleet.ErrStore, err)
+		return identity{}, fleet.StoreFailed(err)
 	}
 	if err := f.verify(rq.ctx, a); err != nil {
 		return identity{}, err

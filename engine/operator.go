@@ -10,7 +10,7 @@ import (
 )
 
 // An Operator inspects a deployment and changes its records, for commands and
-// tests. It serves no requests. It is safe for concurrent use.
+// tests. It serves no requests, except with ServeUnopened. It is safe for concurrent use.
 type Operator struct {
 	People
 	Keys

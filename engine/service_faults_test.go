@@ -16,6 +16,9 @@ import (
 
 var requestID = regexp.MustCompile(`request=([0-9a-f]{12})`)
 
+// requestNumber matches the id of a request on a page.
+var requestNumber = regexp.MustCompile(`[0-9a-f]{12}`)
+
 func TestProviderDown(t *testing.T) {
 	t.Parallel()
 	w := arena.Start(t, nil)
@@ -30,7 +33,7 @@ func TestProviderDown(t *testing.T) {
 	if !strings.Contains(a.Text, "does not answer at the moment") {
 		t.Errorf("the page does not say why: %s", a.Text)
 	}
-	if a.StatusCode != 200 || !strings.Contains(a.Text, id[1]) || !strings.Contains(a.Text, "Try signing in with a different account.") {
+	if a.StatusCode != 200 || !strings.Contains(a.Text, id[1]) || !strings.Contains(a.Text, "mention the request number") || strings.Contains(a.Text, "different account") {
 		t.Errorf("error page: %d %s", a.StatusCode, a.Text)
 	}
 	if !strings.Contains(w.Logs.String(), id[1]) {
@@ -88,9 +91,63 @@ func TestReasonOnOwnPages(t *testing.T) {
 		"error?error=AccessDenied&reason=gone&provider=op":                "/sorry?error=AccessDenied",
 		"signin?error=OAuthSignin&reason=unavailable&provider=op":         "&error=OAuthSignin&provider=op&reason=unavailable",
 		"signin?error=OAuthSignin&reason=unavailable&provider=%22%3Cnone": "&error=OAuthSignin",
+		"signin?error=EmailSignin&reason=unavailable":                     "&error=EmailSignin&reason=unavailable",
+		"signin?error=OAuthCallback&reason=misconfigured&provider=op":     "&error=OAuthCallback&provider=op&reason=misconfigured",
+		"signin?error=OAuthCallback&reason=misconfigured":                 "&error=OAuthCallback",
 	} {
 		if a := w.Browser().Get("/api/auth/" + from); !strings.HasSuffix(a.Location(), want) {
 			t.Errorf("%s: %s", from, a.Location())
+		}
+	}
+}
+
+// TestMailWithoutStore checks what a person reads who asks for a mail while the store
+// fails. It does not depend on whether a user has the address, and differs from what is
+// said about an address that cannot exist.
+func TestMailWithoutStore(t *testing.T) {
+	t.Parallel()
+	faulty := adaptertest.Faulty(memory.New())
+	w := arena.Start(t, func(c *authsvc.Config) { c.Adapter, c.RateLimit.Disabled = faulty, true })
+	w.Browser().SignInByMail(w, "ada@app.test")
+	ask := func(address string, fail func()) string {
+		t.Helper()
+		b := w.Browser()
+		b.Get("/api/auth/signin")
+		fail()
+		a := b.Post("/api/auth/signin/email", "email", address)
+		faulty.FailAll("none")
+		to := a.Location()
+		for a.StatusCode == http.StatusFound && strings.Contains(a.Location(), "error") {
+			a = b.Get(a.Location())
+		}
+		_, banner, _ := strings.Cut(a.Text, `role="alert"`)
+		banner, _, _ = strings.Cut(banner, "</div>")
+		return requestID.ReplaceAllString(to, "") + requestNumber.ReplaceAllString(banner, "")
+	}
+	for name, fail := range map[string]func(){
+		"all":        func() { faulty.FailAll() },
+		"the lookup": func() { faulty.FailAll("GetUserByEmail") },
+		"the link":   func() { faulty.FailAll("PutToken") },
+	} {
+		known, unknown := ask("ada@app.test", fail), ask("grace@app.test", fail)
+		if known != unknown {
+			t.Errorf("%s:\n%s\n%s", name, known, unknown)
+		}
+		if !strings.Contains(known, "error=EmailSignin&&reason=unavailable") || !strings.Contains(known, "We cannot send mail at the moment. Try again in a few minutes") ||
+			!strings.Contains(known, "mention the request number") || strings.Contains(known, "Check its spelling") {
+			t.Errorf("%s: %s", name, known)
+		}
+	}
+	none := func() {}
+	if bad := ask("ada@localhost", none); strings.Contains(bad, "reason=") || !strings.Contains(bad, "error=EmailSignin") || !strings.Contains(bad, "We cannot send mail to this address. Check its spelling.") {
+		t.Errorf("a bad address: %s", bad)
+	}
+	if good := ask("grace@app.test", none); !strings.Contains(good, "verify-request") {
+		t.Errorf("a good address: %s", good)
+	}
+	for line := range strings.Lines(w.Logs.String()) {
+		if strings.Contains(line, "sign-in refused") && (strings.Contains(line, "u000a") || !strings.Contains(line, "the store failed: ") && !strings.Contains(line, "domain")) {
+			t.Errorf("cause: %s", line)
 		}
 	}
 }

@@ -141,7 +141,7 @@ func (j *jwtSessions) addColumns(ctx context.Context, kept map[string]any, userI
 		return nil // such as a user of the credentials provider who is not stored
 	}
 	if err != nil {
-		return errors.Join(fleet.ErrStore, err)
+		return fleet.StoreFailed(err)
 	}
 	row, err := sessionshape.EncodeRow(u.Extra)
 	if row != nil {

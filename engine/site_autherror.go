@@ -66,22 +66,29 @@ type hint string
 
 const (
 	hintCancelled   hint = "cancelled"   // the provider granted nothing
-	hintUnavailable hint = "unavailable" // the provider does not answer
-	hintStale       hint = "stale"       // the attempt is no longer pending
-	hintElsewhere   hint = "elsewhere"   // this browser requested no code
-	hintExpired     hint = "expired"     // the code has expired
-	hintUsed        hint = "used"        // the code or its link was used
+	hintUnavailable hint = "unavailable" // the provider or, if none is named, the store does not answer
+
+	// The provider does not accept the configuration.
+	hintMisconfigured hint = "misconfigured"
+
+	hintStale     hint = "stale"     // the attempt is no longer pending
+	hintElsewhere hint = "elsewhere" // this browser requested no code
+	hintExpired   hint = "expired"   // the code has expired
+	hintUsed      hint = "used"      // the code or its link was used
 )
 
 // hints lists the words.
-var hints = []hint{hintCancelled, hintUnavailable, hintStale, hintElsewhere, hintExpired, hintUsed}
+var hints = []hint{hintCancelled, hintUnavailable, hintMisconfigured, hintStale, hintElsewhere, hintExpired, hintUsed}
 
 // hint returns the hint for e, "" if there is nothing to add.
 func (e *authError) hint() hint {
 	var hinted hintedReason
+	var mistake *operatorMistake
 	switch {
 	case errors.Is(e.Err, fleet.ErrStore):
-		return ""
+		return hintUnavailable
+	case errors.As(e.Err, &mistake):
+		return hintMisconfigured
 	case errors.Is(e.Err, errDenied):
 		return hintCancelled
 	case errors.Is(e.Err, outbound.ErrUnavailable):
@@ -97,7 +104,7 @@ func fail(code authsvc.ErrorCode, err error) *authError { return &authError{Code
 
 // storeFailed wraps an error of the adapter under a code.
 func storeFailed(code authsvc.ErrorCode, err error) *authError {
-	return fail(code, errors.Join(fleet.ErrStore, err))
+	return fail(code, fleet.StoreFailed(err))
 }
 
 // A fixedReason is a cause in fixed words of the engine. Audit events repeat it.

@@ -106,10 +106,11 @@ func (rq *request) errorView(code authsvc.ErrorCode, id string) page {
 }
 
 // shownHint returns the hint that refusal added to an error code, and the id of the
-// provider.
+// provider, which is "" if the store did not answer.
 func (rq *request) shownHint() (h hint, provider string) {
 	h, provider = hint(rq.query("reason")), rq.query("provider")
-	if rq.flows[provider] == nil || !slices.Contains(hints, h) {
+	ofStore := h == hintUnavailable && provider == ""
+	if rq.flows[provider] == nil && !ofStore || !slices.Contains(hints, h) {
 		return "", ""
 	}
 	return h, provider

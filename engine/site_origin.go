@@ -115,15 +115,23 @@ func otherHost(rq *request) outcome {
 	case !onThisMachine(rq.r):
 		return notServed
 	}
-	if path, below := strings.CutPrefix(rq.r.URL.EscapedPath(), rq.basePath+"/"); below && rq.r.Method == http.MethodGet {
-		if body, contentType, ok := rq.pages.Asset(path); ok { // of the page below
-			return asset{body: body, contentType: contentType, cache: "no-store"}
-		}
+	if file, ok := pageFile(rq); ok { // of the page below
+		return file
 	}
 	if !isNavigation(rq.r.Header) || rq.r.Method != http.MethodGet || !strings.Contains(rq.r.Header.Get("Accept"), "text/html") {
 		return notServed
 	}
 	return servedElsewhere(rq, why, http.StatusMisdirectedRequest)
+}
+
+// pageFile returns the file at the request's path that all pages load.
+func pageFile(rq *request) (file asset, ok bool) {
+	path, below := strings.CutPrefix(rq.r.URL.EscapedPath(), rq.basePath+"/")
+	if !below || rq.r.Method != http.MethodGet {
+		return asset{}, false
+	}
+	body, contentType, ok := rq.pages.Asset(path)
+	return asset{body: body, contentType: contentType, cache: "no-store"}, ok
 }
 
 // atOtherPort reports whether a request that did not come by TLS names the host of an

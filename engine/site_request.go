@@ -228,7 +228,11 @@ func (rq *request) refusal(e *authError) outcome {
 	}
 	to := rq.errorURL(e.Code)
 	if h := e.hint(); h != "" && rq.flow != nil {
-		to = weburl.WithQuery(to, "provider", rq.providerID(), "reason", string(h))
+		about := rq.providerID()
+		if errors.Is(e.Err, fleet.ErrStore) { // not about the provider
+			about = ""
+		}
+		to = weburl.WithQuery(to, "provider", about, "reason", string(h))
 	}
 	return redirect{to: to, status: status}
 }

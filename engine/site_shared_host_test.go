@@ -94,7 +94,7 @@ func TestServicesWithOneName(t *testing.T) {
 		for page.StatusCode == http.StatusFound {
 			page = atA.Get(page.Location())
 		}
-		if !strings.Contains(page.Text, "another service on this host name replaced its cookies") {
+		if !strings.Contains(page.Text, "your browser no longer has the cookies of this sign-in") || strings.Contains(page.Text, "host name") {
 			t.Errorf("%d %s\n%s", page.StatusCode, page.Text, a.Logs)
 		}
 		if n := strings.Count(b.Logs.String(), "another service on this host name"); n != 1 {

@@ -233,7 +233,7 @@ func (vt *vault) account(ctx context.Context, userID, provider, id string) (a, s
 	case errors.Is(err, fleet.ErrNoStorage):
 		return authsvc.Account{}, authsvc.Account{}, err
 	case err != nil:
-		return authsvc.Account{}, authsvc.Account{}, fmt.Errorf("%w: %w", fleet.ErrStore, err)
+		return authsvc.Account{}, authsvc.Account{}, fleet.StoreFailed(err)
 	}
 	var found []authsvc.Account
 	for _, a := range all {

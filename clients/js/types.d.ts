@@ -1904,10 +1904,10 @@ export interface components {
         Error: string;
         /** @description The id of the request that failed, for the page to show. */
         Request: string;
-        /** @description The id of the provider that the reason is about. */
+        /** @description The id of the provider that the reason is about. Without it, `unavailable` is about the store. */
         FailedProvider: string;
         /** @description The reason for the error. */
-        Reason: "cancelled" | "unavailable" | "stale" | "elsewhere" | "expired" | "used";
+        Reason: "cancelled" | "unavailable" | "misconfigured" | "stale" | "elsewhere" | "expired" | "used";
         /** @description The form had no csrfToken, or a wrong one. */
         CSRFRefused: "true";
         /** @description The person is signed in but must sign in again. */
@@ -2125,7 +2125,7 @@ export interface operations {
                 error?: components["parameters"]["Error"];
                 /** @description The id of the request that failed, for the page to show. */
                 request?: components["parameters"]["Request"];
-                /** @description The id of the provider that the reason is about. */
+                /** @description The id of the provider that the reason is about. Without it, `unavailable` is about the store. */
                 provider?: components["parameters"]["FailedProvider"];
                 /** @description The reason for the error. */
                 reason?: components["parameters"]["Reason"];
@@ -3117,7 +3117,7 @@ export interface operations {
                 error?: components["parameters"]["Error"];
                 /** @description The id of the request that failed, for the page to show. */
                 request?: components["parameters"]["Request"];
-                /** @description The id of the provider that the reason is about. */
+                /** @description The id of the provider that the reason is about. Without it, `unavailable` is about the store. */
                 provider?: components["parameters"]["FailedProvider"];
                 /** @description The reason for the error. */
                 reason?: components["parameters"]["Reason"];

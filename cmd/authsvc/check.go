@@ -11,6 +11,7 @@ import (
 	"authsvc/cmd/authsvc/internal/config"
 	"authsvc/engine"
 	tables "authsvc/internal/sql/stores"
+	"authsvc/internal/text/plainlog"
 )
 
 type checkCommand struct {
@@ -84,21 +85,7 @@ func (k *checker) report(part, text string, err error) {
 }
 
 // oneLine joins the lines of an error.
-func oneLine(err error) string {
-	text := ""
-	for line := range strings.Lines(err.Error()) {
-		switch line = strings.TrimSpace(line); {
-		case line == "":
-		case text == "":
-			text = line
-		case strings.HasSuffix(text, ":"): // its details follow
-			text += " " + line
-		default:
-			text += "; " + line
-		}
-	}
-	return text
-}
+func oneLine(err error) string { return plainlog.OneLine(err) }
 
 // checkStorage checks the store and its schema. It does not create a store, because a
 // store must belong to the user that runs the service.

@@ -116,6 +116,7 @@ type server struct {
 
 func newServer(s *config.Settings, flags map[string]string, listener net.Listener) *server {
 	srv := &server{flags: flags, serveErr: make(chan error, 1), stopSignals: make(chan os.Signal, 2), reloadSignals: make(chan os.Signal, 1)}
+	srv.unopened = pagesOf(s)
 	srv.conns, srv.nearLimit = limitConnections(listener, shareConnections(s))
 	srv.log = slog.New(currentLog{&srv.handlerSwitch, s.Engine.Logger.Handler()})
 	srv.http = newHTTPServer(&srv.handlerSwitch, srv.log)

@@ -1,10 +1,14 @@
 package main
 
 import (
+	"io"
+	"log/slog"
+	"net"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"syscall"
 	"testing"
@@ -91,6 +95,7 @@ func TestServeWaitsForStore(t *testing.T) {
 			if ready, page := status("/readyz"), status("/api/auth/signin"); ready != http.StatusServiceUnavailable || page != http.StatusServiceUnavailable {
 				t.Errorf("without a store: ready %d, page %d", ready, page)
 			}
+			checkUnopened(t, base)
 			eventually(t, "logged", func() bool { return strings.Contains(out.String(), "cannot reach the store; retrying") })
 			server.Start()
 			eventually(t, "ready", func() bool { return status("/readyz") == http.StatusOK })
@@ -102,6 +107,88 @@ func TestServeWaitsForStore(t *testing.T) {
 			server.Start()
 			eventually(t, "ready again", func() bool { return status("/readyz") == http.StatusOK })
 		})
+	}
+}
+
+// TestPageWithoutStore is the part of TestServeWaitsForStore about people, which needs no
+// database server.
+func TestPageWithoutStore(t *testing.T) {
+	t.Parallel()
+	addr := freeAddress(t)
+	base := "http://" + addr
+	s, err := config.Load(config.Input{Env: map[string]string{"AUTHSVC_URL": base, "AUTHSVC_LISTEN": addr, "AUTHSVC_SECRET": strings.Repeat("0123456789abcdef", 3),
+		"AUTHSVC_STORAGE_URL": "postgres://u:p@" + freeport.Refusing(t) + "/d", "AUTHSVC_GITHUB_ID": "a", "AUTHSVC_GITHUB_SECRET": "b"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := net.Listen("tcp", addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Engine.Logger = slog.New(slog.DiscardHandler)
+	srv := newServer(s, nil, l)
+	srv.startAccepting()
+	t.Cleanup(func() { srv.http.Close() }) //nolint:errcheck // the test is over
+	checkUnopened(t, base)
+}
+
+// checkUnopened checks what people and programs get until the store is open.
+func checkUnopened(t *testing.T, base string) {
+	t.Helper()
+	get := func(path, host string, header ...string) (*http.Response, string) {
+		t.Helper()
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, base+path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Host = host
+		for i := 0; i+1 < len(header); i += 2 {
+			r.Header.Set(header[i], header[i+1])
+		}
+		a, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer a.Body.Close()
+		body, err := io.ReadAll(a.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return a, string(body)
+	}
+	const plain = "starting: the store is not open yet\n"
+	html := []string{"Accept", "text/html,application/xhtml+xml", "Accept-Language", "de"}
+	for name, tt := range map[string]struct {
+		path, host string
+		header     []string
+		want       string
+	}{
+		"a person":         {"/api/auth/signin?callbackUrl=%2Fx", "", html, "Die Anmeldung ist nicht verfügbar"},
+		"another page":     {"/", "", append([]string{"Sec-Fetch-Mode", "navigate", "Sec-Fetch-Dest", "document"}, html...), `href="` + base + `/"`},
+		"a program":        {"/api/auth/session", "", nil, plain},
+		"a script":         {"/api/auth/session", "", append([]string{"Sec-Fetch-Mode", "cors", "Sec-Fetch-Dest", "empty"}, html...), plain},
+		"another host":     {"/api/auth/signin", "other.test", html, plain},
+		"a prefetch":       {"/api/auth/signin", "", append([]string{"Sec-Purpose", "prefetch"}, html...), plain},
+		"no file of pages": {"/api/auth/style.css", "", nil, plain},
+	} {
+		a, body := get(tt.path, tt.host, tt.header...)
+		if a.StatusCode != http.StatusServiceUnavailable || a.Header.Get("Retry-After") != "5" || !strings.Contains(a.Header.Get("Cache-Control"), "no-store") || !strings.Contains(body, tt.want) ||
+			tt.want == plain && body != plain || len(a.Header.Values("Set-Cookie")) > 0 {
+			t.Errorf("%s: %d %v\n%s", name, a.StatusCode, a.Header, body)
+		}
+		if tt.want != plain && (a.Header.Get("Content-Security-Policy") == "" || !strings.HasPrefix(a.Header.Get("Content-Type"), "text/html") || strings.Contains(body, "<small>")) {
+			t.Errorf("%s: %v\n%s", name, a.Header, body)
+		}
+	}
+	_, page := get("/api/auth/signin", "", html...)
+	for _, pattern := range []string{`rel="stylesheet" href="([^"]+)"`, `type="image/svg\+xml" href="([^"]+)"`} {
+		m := regexp.MustCompile(pattern).FindStringSubmatch(page)
+		if m == nil {
+			t.Fatalf("no %s in %s", pattern, page)
+		}
+		if a, body := get(m[1], ""); a.StatusCode != http.StatusOK || body == "" {
+			t.Errorf("%s: %d", m[1], a.StatusCode)
+		}
 	}
 }
 

@@ -21,6 +21,9 @@ type handlerSwitch struct {
 	current   *instance
 	nearLimit func() bool // if true, connections close after their request
 	draining  atomic.Bool // the same, after a signal to stop
+	// unopened answers people until there is an instance; see
+	// [engine.Operator.ServeUnopened].
+	unopened func(http.ResponseWriter, *http.Request) bool
 }
 
 // An instance is the engine with one configuration.
@@ -39,7 +42,7 @@ func (s *handlerSwitch) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	in := s.acquire()
 	if in == nil {
-		serveStarting(w, r)
+		s.serveStarting(w, r)
 		return
 	}
 	defer in.requests.Done()
@@ -62,7 +65,7 @@ func (s *handlerSwitch) acquire() *instance {
 func (s *handlerSwitch) swap(next *instance) (previous *instance) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	previous, s.current = s.current, next
+	previous, s.current, s.unopened = s.current, next, nil
 	return previous
 }
 
@@ -74,17 +77,35 @@ func (s *handlerSwitch) instance() *instance {
 }
 
 // serveStarting answers requests until the store is open.
-func serveStarting(w http.ResponseWriter, r *http.Request) {
-	switch r.URL.Path {
-	case "/healthz":
+func (s *handlerSwitch) serveStarting(w http.ResponseWriter, r *http.Request) {
+	s.mu.RLock()
+	unopened := s.unopened
+	s.mu.RUnlock()
+	switch {
+	case r.URL.Path == "/healthz":
 		health(w, r, true)
-	case "/readyz":
+	case r.URL.Path == "/readyz":
 		health(w, r, false)
+	case unopened != nil && unopened(w, r):
 	default:
 		w.Header().Set("Retry-After", "5")
 		w.Header().Set("Cache-Control", "no-store")
 		w.WriteHeader(http.StatusServiceUnavailable)
 		io.WriteString(w, "starting: the store is not open yet\n")
+	}
+}
+
+// pagesOf returns the handler for people until the store is open. The first request
+// builds its pages.
+func pagesOf(s *config.Settings) func(http.ResponseWriter, *http.Request) bool {
+	own := *s // serve changes s once the store is open
+	operator := sync.OnceValue(func() *engine.Operator {
+		o, _ := prepareEngine(&own, addToConditions(&own)) // nil if the start is about to fail
+		return o
+	})
+	return func(w http.ResponseWriter, r *http.Request) bool {
+		o := operator()
+		return o != nil && o.ServeUnopened(w, r)
 	}
 }
 

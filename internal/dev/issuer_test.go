@@ -1,6 +1,7 @@
 package dev_test
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"log/slog"
@@ -143,8 +144,10 @@ func TestFolderInUse(t *testing.T) {
 	}
 	second := dev.Options{Dir: dir, Host: "localhost", Port: freePorts(t), Out: io.Discard, Log: slog.New(slog.DiscardHandler)}
 	want := fmt.Sprintf("%s is in use by the authsvc dev at http://localhost:%d; ", dir, port)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
 	for range 2 {
-		if err := dev.Run(t.Context(), second); err == nil || !strings.HasPrefix(err.Error(), want) || !strings.Contains(err.Error(), "--dir") {
+		if err := dev.Run(ctx, second); err == nil || !strings.HasPrefix(err.Error(), want) || !strings.Contains(err.Error(), "--dir") {
 			t.Errorf("a second dev: %v, want %s", err, want)
 		}
 	}

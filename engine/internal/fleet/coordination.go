@@ -3,7 +3,6 @@ package fleet
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strconv"
 	"strings"
 	"sync"
@@ -41,7 +40,7 @@ func (fl *Fleet) LeaseAs(ctx context.Context, name, holder string) (release func
 		case err == nil:
 			return fl.HoldLease(ctx, name, holder), nil
 		case !errors.Is(err, authsvc.ErrConflict):
-			return nil, fmt.Errorf("%w: %w", ErrStore, err)
+			return nil, StoreFailed(err)
 		case !time.Now().Add(pause).Before(end):
 			return nil, authsvc.ErrBusy
 		case !Sleep(ctx, pause):

@@ -33,6 +33,9 @@ type Fleet struct {
 // ErrStore marks failures of the store. Scripts are answered 503.
 var ErrStore = errors.New("the store failed")
 
+// StoreFailed marks err, an error of the adapter, with [ErrStore].
+func StoreFailed(err error) error { return fmt.Errorf("%w: %w", ErrStore, err) }
+
 // Emit calls an event handler. A panic of the handler does not fail the request.
 func (fl *Fleet) Emit(name string, call func()) {
 	defer fl.Recovered(name+" event", func() {})

@@ -59,6 +59,9 @@ func (c *Client) fetchMetadata(ctx context.Context) (*Metadata, error) {
 		from = strings.TrimSuffix(c.cfg.Issuer, "/") + "/.well-known/openid-configuration"
 	}
 	body, err := c.outbound.Document(ctx, from)
+	if status := outbound.Status(0); errors.As(err, &status) {
+		return nil, &Mismatch{"discovery url", status}
+	}
 	if err != nil {
 		return nil, err
 	}

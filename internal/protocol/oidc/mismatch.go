@@ -3,7 +3,7 @@ package oidc
 // A Mismatch says that an answer of the provider contradicts the configuration, so that
 // no sign-in can succeed until the operator changes one of them.
 type Mismatch struct {
-	Part string // of Config, as errors of [New] name it: "issuer", "client id", "jwks url", "client secret" or "algs"
+	Part string // of Config, as errors of [New] name it: "issuer", "discovery url", "client id", "jwks url", "client secret" or "algs"
 	Err  error
 }
 

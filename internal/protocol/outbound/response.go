@@ -77,12 +77,19 @@ func (r *Response) isForm() bool {
 	return false
 }
 
+// A Status is the error for an answer with this status, which is neither a success nor
+// temporary.
+type Status int
+
+// Error names the status.
+func (s Status) Error() string { return fmt.Sprintf("status %d", int(s)) }
+
 // StatusError returns the error for a status other than success.
 func StatusError(status int) error {
 	if Transient(status) {
 		return fmt.Errorf("%w: status %d", ErrUnavailable, status)
 	}
-	return fmt.Errorf("status %d", status)
+	return Status(status)
 }
 
 // Transient reports whether a status indicates a fault that may be temporary.

@@ -119,8 +119,8 @@ type StepUpView struct {
 	Email       string // address that a link would go to
 	Ways        []Provider
 	Error       string
-	Reason      string // adds to Error: cancelled, unavailable, stale
-	Provider    string // name of the provider that Reason is about
+	Reason      string // adds to Error: cancelled, unavailable, stale, misconfigured
+	Provider    string // name of the provider that Reason is about; empty: of this service
 	RequestID   string
 }
 
@@ -132,12 +132,8 @@ func (v StepUpView) HasPassword() bool { return SignInView{Providers: v.Ways}.Ha
 
 // StepUpLines returns the sentences about an error on the page that asks a person to
 // authenticate again. The advice to use a different account would be wrong there.
-func (w words) StepUpLines(code, reason, provider string) (lines []string, err error) {
-	lines, err = w.ErrorLines(code, reason, provider)
-	if err == nil && slices.Contains(helpFirst, code) {
-		lines = lines[:1]
-	}
-	return lines, err
+func (w words) StepUpLines(code, reason, provider, request string) ([]string, error) {
+	return w.errorLines(code, reason, provider, request, false)
 }
 
 // DeleteView asks the person to confirm the deletion of an account, or reports it.

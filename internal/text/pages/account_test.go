@@ -186,12 +186,12 @@ func deletionStates() []state {
 func TestStepUpLines(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct{ code, reason, want string }{
-		{"OAuthSignin", "", "The sign-in could not be started. Please try again."},
-		{"OAuthSignin", "unavailable", "GitHub does not answer at the moment. Try again in a few minutes, or sign in another way."},
-		{"Callback", "", "The sign-in was not completed. Please try again."},
+		{"OAuthSignin", "", "The sign-in could not be started. Please try again.|" + report},
+		{"OAuthSignin", "unavailable", "GitHub does not answer at the moment. Try again in a few minutes, or sign in another way.|" + report},
+		{"Callback", "", "The sign-in was not completed. Please try again.|" + report},
 		{"RateLimited", "", "There were too many attempts.|Wait a minute, then try again."},
 	} {
-		if got, err := wordsOf("en").StepUpLines(tt.code, tt.reason, "GitHub"); err != nil || strings.Join(got, "|") != tt.want {
+		if got, err := wordsOf("en").StepUpLines(tt.code, tt.reason, "GitHub", "k3v9x2m7"); err != nil || strings.Join(got, "|") != tt.want {
 			t.Errorf("%s %s: %q, %v", tt.code, tt.reason, got, err)
 		}
 	}

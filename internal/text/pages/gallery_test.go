@@ -103,6 +103,8 @@ func gallery() []state {
 	cancelled.Reason, cancelled.Provider = "cancelled", "GitHub"
 	down, stale := failed("OAuthSignin", github, emailForm()), failed("OAuthCallback", github, emailForm())
 	down.Reason, down.Provider, stale.Reason, stale.Provider = "unavailable", "GitHub", "stale", "GitHub"
+	misconfigured, noMail, noStore := stale, failed("EmailSignin", github, emailForm()), failed("Callback", github, emailForm())
+	misconfigured.Reason, noMail.Reason, noStore.Reason, noMail.Email = "misconfigured", "unavailable", "unavailable", "ada@example.com"
 
 	overtaken := stale
 	overtaken.SignedIn, overtaken.CallbackURL = "ada@example.com", testOrigin
@@ -138,6 +140,10 @@ func gallery() []state {
 		{"error-cancelled", Error, cancelled},
 		{"signin-unavailable", SignIn, down},
 		{"signin-stale", SignIn, stale},
+		{"signin-misconfigured", SignIn, misconfigured},
+		{"signin-no-mail", SignIn, noMail},
+		{"signin-no-store", SignIn, noStore},
+		{"signin-csrf", SignIn, failed("csrf", github, emailForm())},
 		{"signin-overtaken", SignIn, overtaken},
 		{"error-limited", Error, slow},
 		{"verify", VerifyRequest, verify},

@@ -203,39 +203,77 @@ func (w words) ErrorText(code string) (string, error) { return w.byCode("error",
 // ErrorHelp returns the advice for the problem.
 func (w words) ErrorHelp(code string) (string, error) { return w.byCode("help", code) }
 
-// helpFirst lists the codes whose help says more than the sentence of NextAuth.js.
+// helpFirst lists the codes whose help comes before the sentence of NextAuth.js.
 var helpFirst = []string{"Signin", "OAuthSignin", "OAuthCallback", "OAuthCreateAccount", "EmailCreateAccount", "Callback", "OAuthAccountNotLinked"}
+
+// faults lists the codes of sign-ins that failed without a mistake of the person.
+var faults = []string{"OAuthSignin", "OAuthCallback", "OAuthCreateAccount", "EmailCreateAccount", "Callback"}
 
 // codeReasons lists the reasons why a mailed code does not sign anyone in.
 var codeReasons = []string{"elsewhere", "expired", "used"}
 
-// ErrorLines returns the sentences about an error, the most helpful first. If reason
-// has a text, it replaces the help for the code; provider is the name in that text.
-func (w words) ErrorLines(code, reason, provider string) (lines []string, err error) {
-	text, err := w.ErrorText(code)
-	if err != nil {
-		return nil, err
-	}
-	help, err := w.ErrorHelp(code)
-	if slices.Contains(codeReasons, reason) { // the sentence for the code is about links
-		help, err = w.T("reason." + reason)
-		return []string{help}, err
-	}
-	if _, known := w.text["reason."+reason]; known && err == nil {
-		help, err = w.T("reason."+reason, w.Called(provider))
-	}
-	switch {
-	case help == "":
-		return []string{text}, err
-	case slices.Contains(helpFirst, code):
-		return []string{help, text}, err
-	}
-	return []string{text, help}, err
+// faultReasons lists the reasons for which no other account helps. Their sentences
+// replace those of the code.
+var faultReasons = []string{"unavailable", "stale", "misconfigured"}
+
+// ErrorLines returns the sentences about an error, the most helpful first.
+func (w words) ErrorLines(code string) ([]string, error) {
+	return w.errorLines(code, "", "", "", true)
 }
 
-func (w words) byCode(prefix string, code string) (string, error) {
-	if s, ok := w.text[prefix+"."+string(code)]; ok {
-		return s, nil
+// SignInLines is ErrorLines for an error of a sign-in. A reason with a text replaces the
+// sentences about the code; provider is the name in that text. If the people who run the
+// site may have to know, a last sentence refers to request, the id on the page.
+func (w words) SignInLines(code, reason, provider, request string) ([]string, error) {
+	return w.errorLines(code, reason, provider, request, true)
+}
+
+// errorLines is SignInLines. If another is false, no sentence advises to use a different
+// account.
+func (w words) errorLines(code, reason, provider, request string, another bool) (lines []string, err error) {
+	say := func(key string, args ...any) {
+		s, missing := w.T(key, args...)
+		if missing != nil {
+			err = missing
+		}
+		if s != "" {
+			lines = append(lines, s)
+		}
 	}
-	return w.T(prefix + ".default")
+	text, help := w.keyOf("error", code), w.keyOf("help", code)
+	fault, sentenceFirst := slices.Contains(faultReasons, reason), !slices.Contains(helpFirst, code)
+	if slices.Contains(codeReasons, reason) { // the sentence for the code is about links
+		say("reason." + reason)
+		return lines, err
+	}
+	if sentenceFirst && !(fault && code == "EmailSignin") {
+		say(text)
+	}
+	switch {
+	case !fault:
+		say(help)
+	case reason != "unavailable" || provider != "":
+		say("reason."+reason, w.Called(provider))
+	case code == "EmailSignin": // the store of this service
+		say("reason.mail")
+	default:
+		say("reason.store")
+	}
+	if !sentenceFirst && another && !fault {
+		say(text)
+	}
+	if request != "" && reason != "misconfigured" && (fault || slices.Contains(faults, code)) {
+		say("error.report")
+	}
+	return lines, err
+}
+
+func (w words) byCode(prefix, code string) (string, error) { return w.T(w.keyOf(prefix, code)) }
+
+// keyOf returns the key of a text about a code.
+func (w words) keyOf(prefix, code string) string {
+	if _, ok := w.text[prefix+"."+code]; ok {
+		return prefix + "." + code
+	}
+	return prefix + ".default"
 }

@@ -75,11 +75,11 @@ func TestEveryKeyIsUsedAndKnown(t *testing.T) {
 	for month := range 12 {
 		used[fmt.Sprint("month.", month+1)] = true
 	}
-	used["ago.now"], used["date"] = true, true
+	used["ago.now"], used["date"], used["error.report"] = true, true, true
 	for _, word := range dones {
 		used["account.done."+word] = true
 	}
-	for _, reason := range append([]string{"unavailable", "stale"}, codeReasons...) {
+	for _, reason := range slices.Concat(faultReasons, codeReasons, []string{"store", "mail"}) {
 		used["reason."+reason] = true
 	}
 	for _, word := range News() {

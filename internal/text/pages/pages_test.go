@@ -241,16 +241,19 @@ func TestSignInHooks(t *testing.T) {
 	}
 }
 
+// report is the sentence that refers to the id of the request.
+const report = "If it happens again, tell the people who run this site, and mention the request number."
+
 func TestSignInErrors(t *testing.T) {
 	t.Parallel()
 	p := newTestPages(t, Theme{})
 	const other = "Try signing in with a different account."
 	tests := map[string]string{
-		"OAuthSignin": "The sign-in could not be started. Please try again." + other, "OAuthCallback": "The sign-in was not completed. Please try again." + other,
-		"Callback": "The sign-in was not completed. Please try again." + other, "Signin": "The sign-in was not completed. Please try again." + other,
-		"OAuthAccountNotLinked": "An account with this address or this way to sign in already exists. Sign in as you did before; then you can add other ways." +
-			"To confirm your identity, sign in with the same account you used originally.",
-		"EmailSignin":       "The email could not be sent.",
+		"OAuthSignin": "The sign-in could not be started. Please try again." + other + report, "OAuthCallback": "The sign-in was not completed. Please try again." + other + report,
+		"Callback": "The sign-in was not completed. Please try again." + other + report, "Signin": "The sign-in was not completed. Please try again." + other + "Request",
+		"OAuthAccountNotLinked": "An account with this address or this way to sign in already exists." +
+			"To confirm your identity, sign in with the same account you used originally. You can then add other ways to sign in.Request",
+		"EmailSignin":       "The email could not be sent.We cannot send mail to this address. Check its spelling.Request",
 		"CredentialsSignin": "Sign in failed. Check the details you provided are correct.",
 		"SomethingElse":     "Unable to sign in.", "constructor": "Unable to sign in.",
 		string(strings.Repeat("x", 10<<10)): "Unable to sign in.",
@@ -284,22 +287,31 @@ func TestSessionRequired(t *testing.T) {
 	}
 }
 
-// TestReasons checks that the text for a reason comes first and the sentence for the
-// code last.
+// TestReasons checks that the text for a reason replaces the advice to use another
+// account, which does not help then, and that the id of the request is mentioned if it
+// is on the page.
 func TestReasons(t *testing.T) {
 	t.Parallel()
 	p := newTestPages(t, Theme{})
 	const other = "Try signing in with a different account."
-	for _, tt := range []struct{ code, reason, want string }{
-		{"OAuthSignin", "unavailable", "GitHub does not answer at the moment. Try again in a few minutes, or sign in another way." + other},
-		{"OAuthCallback", "stale", "The sign-in with GitHub took too long or was finished in another tab, or another service on this host name replaced its cookies. Please start again here." + other},
-		{"OAuthCallback", "nonsense", "The sign-in was not completed. Please try again." + other},
-		{"OAuthCallback", "cancelled", "The sign-in was not completed. Please try again." + other},
+	const down = "GitHub does not answer at the moment. Try again in a few minutes, or sign in another way."
+	for _, tt := range []struct{ code, reason, provider, request, want string }{
+		{"OAuthSignin", "unavailable", "GitHub", "abc123", down + report + "Request abc123"},
+		{"OAuthSignin", "unavailable", "GitHub", "", down},
+		{"OAuthCallback", "stale", "GitHub", "abc123", "The sign-in with GitHub took too long or was finished in another tab, or your browser no longer has the cookies of this sign-in. Please start again here." + report + "Request abc123"},
+		{"OAuthCallback", "misconfigured", "GitHub", "abc123", "Signing in with GitHub is not set up correctly. Sign in another way, or tell the people who run this site, and mention the request number.Request abc123"},
+		{"EmailSignin", "unavailable", "", "abc123", "We cannot send mail at the moment. Try again in a few minutes, or sign in another way." + report + "Request abc123"},
+		{"Callback", "unavailable", "", "abc123", "We cannot sign you in at the moment. Try again in a few minutes." + report + "Request abc123"},
+		{"OAuthCallback", "nonsense", "GitHub", "", "The sign-in was not completed. Please try again." + other},
+		{"OAuthCallback", "cancelled", "GitHub", "", "The sign-in was not completed. Please try again." + other},
 	} {
-		_, elements := parsed(t, p, "en", state{"", SignIn, SignInView{Error: tt.code, Reason: tt.reason, Provider: "GitHub"}})
+		_, elements := parsed(t, p, "en", state{"", SignIn, SignInView{Error: tt.code, Reason: tt.reason, Provider: tt.provider, RequestID: tt.request, Providers: []Provider{emailForm()}}})
 		for _, n := range elements {
 			if attr(n, "role") == "alert" && textOf(n) != tt.want {
 				t.Errorf("%s, %s: %q", tt.code, tt.reason, textOf(n))
+			}
+			if attr(n, "aria-invalid") != "" {
+				t.Errorf("%s, %s: blames the address", tt.code, tt.reason)
 			}
 		}
 	}

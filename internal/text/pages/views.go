@@ -16,8 +16,8 @@ type SignInView struct {
 	CSRFToken   string
 	CallbackURL string
 	Error       string // empty: no banner
-	Reason      string // adds to Error: cancelled, unavailable, stale
-	Provider    string // name of the provider that Reason is about
+	Reason      string // adds to Error: cancelled, unavailable, stale, misconfigured
+	Provider    string // name of the provider that Reason is about; empty: of this service
 	RequestID   string // shown in the banner
 	Providers   []Provider
 	Email       string // initial value of the email field
@@ -150,7 +150,7 @@ func (v SignInView) FirstForm(p Provider) bool {
 
 // Blames reports whether the error is about the input of a kind of form.
 func (v SignInView) Blames(form string) bool {
-	return v.Error == "EmailSignin" && form == "email" || v.Error == "CredentialsSignin" && form == "fields"
+	return v.Error == "EmailSignin" && v.Reason == "" && form == "email" || v.Error == "CredentialsSignin" && form == "fields"
 }
 
 // Fill puts the name or address that was typed before into the form of a provider.
@@ -180,8 +180,8 @@ type SignOutView struct {
 // ErrorView fills the error page. Code determines its status.
 type ErrorView struct {
 	Code       string
-	Reason     string // adds to Code: cancelled, unavailable, stale, elsewhere, expired, used
-	Provider   string // name of the provider that Reason is about
+	Reason     string // adds to Code: cancelled, unavailable, stale, misconfigured, elsewhere, expired, used
+	Provider   string // name of the provider that Reason is about; empty: of this service
 	RequestID  string
 	BackURL    string
 	SignInURL  string

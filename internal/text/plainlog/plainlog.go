@@ -17,6 +17,23 @@ import (
 // its code, as JSON does. Invalid UTF-8 becomes U+FFFD.
 func Text(s string) string { return spell(s, "") }
 
+// OneLine joins the lines of an error, such as those of [errors.Join].
+func OneLine(err error) string {
+	joined := ""
+	for line := range strings.Lines(fmt.Sprint(err)) {
+		switch line = strings.TrimSpace(line); {
+		case line == "":
+		case joined == "":
+			joined = line
+		case strings.HasSuffix(joined, ":"): // its details follow
+			joined += " " + line
+		default:
+			joined += "; " + line
+		}
+	}
+	return joined
+}
+
 func spell(s, spared string) string {
 	if !strings.ContainsFunc(s, func(r rune) bool { return odd(r, spared) }) {
 		return s
@@ -82,8 +99,8 @@ func plainAll(attrs []slog.Attr) []slog.Attr {
 	return list
 }
 
-// plain also replaces errors and other values that print themselves by their text. It
-// keeps the lines of a stack, which handlers write as \n.
+// plain also replaces errors and other values that print themselves by their text, and
+// joins the lines of errors. It keeps the lines of a stack, which handlers write as \n.
 func plain(a slog.Attr) slog.Attr {
 	v := a.Value.Resolve()
 	switch v.Kind() {
@@ -98,7 +115,9 @@ func plain(a slog.Attr) slog.Attr {
 	case slog.KindAny:
 		switch x := v.Any().(type) {
 		case nil:
-		case error, fmt.Stringer:
+		case error:
+			v = slog.StringValue(Text(OneLine(x)))
+		case fmt.Stringer:
 			v = slog.StringValue(Text(fmt.Sprint(x)))
 		case string, []string, []byte, []any, map[string]string, map[string]any:
 			v = slog.StringValue(Text(fmt.Sprint(x)))

@@ -84,7 +84,7 @@ func TestYAMLMistakes(t *testing.T) {
 		"null":                        {file: "null\n", want: []string{"F: is empty"}},
 		"scalar":                      {file: "hello", want: []string{"F:1: is one value, not keys with values; start with: url:"}},
 		"list":                        {file: "- a", want: []string{"F:1: is a list, not keys with values; write the keys without dashes"}},
-		"broken":                      {file: validFile + "listen: [\n", want: []string{"F:2: is not YAML: did not find expected node content; close every quote and bracket"}},
+		"broken":                      {file: validFile + "listen: [\n", want: []string{"F:2: is not YAML: the bracket [ in this line is not closed; close every quote and bracket"}},
 		"undefined alias":             {file: "secret: *hunter2", want: []string{"F: is not YAML: a value begins with *, & or !"}},
 		"bomb":                        {file: bomb, want: []string{"F:2: is an alias", "F:"}},
 		"anchor alone":                {file: "url: &u https://a.example\n"},

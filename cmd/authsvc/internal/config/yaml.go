@@ -142,6 +142,11 @@ func (l *loader) syntaxError(raw []byte, err error) {
 	if len(l.mistakes) > 0 && (strings.Contains(text, "tab character") || strings.Contains(text, "cannot start any token")) { // the tabs have been reported
 		return
 	}
+	const fix = "close every quote and bracket, indent with spaces, and put quotes around values that hold more than letters and digits; other mistakes are reported once this is corrected"
+	if o := unclosed(raw); o.line > 0 {
+		l.fail(fmt.Sprintf("%s:%d", l.file, o.line), "", "is not YAML: "+o.describe(), fix)
+		return
+	}
 	if strings.Contains(text, "mapping values are not allowed") || strings.Contains(text, "did not find expected") {
 		if line, column := oddIndent(raw); line > 0 {
 			l.fail(fmt.Sprintf("%s:%d", l.file, line), "", fmt.Sprintf("begins in column %d, where no key above it begins", column),
@@ -149,7 +154,7 @@ func (l *loader) syntaxError(raw []byte, err error) {
 			return
 		}
 	}
-	l.fail(place, "", "is not YAML: "+text, "close every quote and bracket, indent with spaces, and put quotes around values that hold more than letters and digits; other mistakes are reported once this is corrected")
+	l.fail(place, "", "is not YAML: "+text, fix)
 }
 
 func (l *loader) at(n *yaml.Node) string {
