@@ -137,6 +137,13 @@ type Revocation struct {
 	Expires   time.Time // no token that it covers outlives this
 }
 
+// A Quota is the rate limit of a key: one event an Interval on average, and more at once
+// while they are paid for at most Burst ahead. See Permit of [Coordination].
+type Quota struct {
+	Key             string
+	Interval, Burst time.Duration
+}
+
 // A UserUpdate names the fields of a User to change; nil leaves a field unchanged.
 type UserUpdate struct {
 	Name          *string
@@ -343,15 +350,21 @@ type Coordination interface {
 	// continues from next misses no record, even if the transaction that wrote it
 	// commits late. It may get a record twice, and does not get records that were swept.
 	Revocations(ctx context.Context, after int64, limit int) (list []Revocation, next int64, err error)
-	// Permit counts an event under key by the generic cell rate algorithm, in one
-	// atomic step, for all replicas. A key stores the time up to which its events are
-	// paid for; an unknown or past time counts as now. If that time is more than burst
-	// ahead of now, the event is not counted, and wait says how long until it would be.
-	// Otherwise counting adds interval to the time. An event that is not counted leaves
-	// the time unchanged, with one exception: a time more than burst plus interval ahead
+	// Permit counts an event against each quota of the list, whose keys differ, by the
+	// generic cell rate algorithm and for all replicas. It takes them in their order and
+	// stops at the first that refuses: the quotas before it are counted, and their
+	// number is permitted; it and those after it are not. So all are counted if
+	// permitted is the length of the list. Counting one quota is one atomic step. After
+	// an error, any of them may be counted.
+	//
+	// A key stores the time up to which its events are paid for; an unknown or past time
+	// counts as now. If that time is more than Burst ahead of now, the quota refuses, and
+	// wait says how long until it would not. Otherwise counting adds Interval to the
+	// time. An event that is not counted leaves the time unchanged, with one exception:
+	// if the time of the quota that refuses is more than Burst plus Interval ahead, it
 	// was written by a wrong clock or for a rate that no longer applies, and is set to
-	// exactly that far ahead. So wait never exceeds interval.
-	Permit(ctx context.Context, key string, now time.Time, interval, burst time.Duration) (wait time.Duration, err error)
+	// exactly that far ahead. So wait never exceeds Interval.
+	Permit(ctx context.Context, now time.Time, list ...Quota) (permitted int, wait time.Duration, err error)
 	// Lease gives the lease called name to holder until the given time, if that lease
 	// is free, lapsed before now, or is already the holder's. ErrConflict: another
 	// holder has it. Exactly one of any number of concurrent callers succeeds.

@@ -34,12 +34,11 @@ type PersonUpdate struct {
 type CredentialKind string
 
 // The kinds of credentials. Each kind has its own ids, of at most 64 bytes. The engine
-// stores no credentials of the reserved kinds yet.
+// stores no credentials of the reserved kinds yet, nor of "totp" and "recovery", which are
+// reserved for a second factor.
 const (
 	CredentialPasskey  CredentialKind = "passkey"        // reserved
 	CredentialPassword CredentialKind = "password"       // reserved
-	CredentialTOTP     CredentialKind = "totp"           // reserved: an app that shows codes (RFC 6238)
-	CredentialRecovery CredentialKind = "recovery"       // reserved: a code that replaces a lost second factor
 	CredentialDevice   CredentialKind = "device"         // reserved: a browser that skips the second step
 	CredentialPending  CredentialKind = "pending"        // a sign-in in progress
 	CredentialAddress  CredentialKind = "address"        // a pending change of address

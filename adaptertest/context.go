@@ -83,26 +83,36 @@ func everyCall(ctx context.Context, a authsvc.Adapter, ann fixture) map[string]f
 			return a.PutToken(ctx, authsvc.VerificationToken{Identifier: "new@example.com", Token: "new", Expires: at(1)},
 				authsvc.Mail{ID: "new", Due: at(0), Expires: at(1)}, 10)
 		},
-		"GetToken":    func() error { _, err := a.GetToken(ctx, ann.user.Email, "link"); return err },
-		"TakeToken":   func() error { _, err := a.TakeToken(ctx, ann.user.Email, "link"); return err },
-		"VoidTokens":  func() error { return a.VoidTokens(ctx, ann.user.Email) },
-		"ClaimMail":   func() error { _, err := a.ClaimMail(ctx, at(0), at(100)); return err },
-		"DelayMail":   func() error { return a.DelayMail(ctx, "link", at(100)) },
-		"DeleteMail":  func() error { return a.DeleteMail(ctx, "link") },
+		"GetToken":   func() error { _, err := a.GetToken(ctx, ann.user.Email, "link"); return err },
+		"TakeToken":  func() error { _, err := a.TakeToken(ctx, ann.user.Email, "link"); return err },
+		"VoidTokens": func() error { return a.VoidTokens(ctx, ann.user.Email) },
+		"ClaimMail":  func() error { _, err := a.ClaimMail(ctx, at(0), at(100)); return err },
+		"DelayMail":  func() error { return a.DelayMail(ctx, "link", at(100)) },
+		"DeleteMail": func() error { return a.DeleteMail(ctx, "link") },
+		"Sweep":      func() error { _, err := a.Sweep(ctx, at(1e6), 1000); return err },
+		"Ping":       func() error { return a.Ping(ctx) },
+	}
+	maps.Copy(calls, coordinationCalls(ctx, a, rev))
+	maps.Copy(calls, peopleCalls(ctx, a, ann))
+	return calls
+}
+
+// coordinationCalls returns the calls of everyCall that coordinate replicas.
+func coordinationCalls(ctx context.Context, a authsvc.Adapter, rev *authsvc.Revocation) map[string]func() error {
+	return map[string]func() error{
 		"UseOnce":     func() error { return a.UseOnce(ctx, "new", at(1)) },
 		"Revoke":      func() error { return a.Revoke(ctx, rev) },
 		"Revocations": func() error { _, _, err := a.Revocations(ctx, 0, 10); return err },
-		"Permit":      func() error { _, err := a.Permit(ctx, "new", at(0), time.Second, 0); return err },
-		"Lease":       func() error { return a.Lease(ctx, "new", "ann", at(0), at(60)) },
-		"Release":     func() error { return a.Release(ctx, "new", "ann") },
-		"PutMeta":     func() error { _, err := a.PutMeta(ctx, "new", "new"); return err },
-		"GetMeta":     func() error { return unless(authsvc.ErrNotFound, second(a.GetMeta(ctx, "absent"))) },
-		"SetMeta":     func() error { return a.SetMeta(ctx, "new", "new") },
-		"Sweep":       func() error { _, err := a.Sweep(ctx, at(1e6), 1000); return err },
-		"Ping":        func() error { return a.Ping(ctx) },
+		"Permit": func() error {
+			_, _, err := a.Permit(ctx, at(0), authsvc.Quota{Key: "new", Interval: time.Second})
+			return err
+		},
+		"Lease":   func() error { return a.Lease(ctx, "new", "ann", at(0), at(60)) },
+		"Release": func() error { return a.Release(ctx, "new", "ann") },
+		"PutMeta": func() error { _, err := a.PutMeta(ctx, "new", "new"); return err },
+		"GetMeta": func() error { return unless(authsvc.ErrNotFound, second(a.GetMeta(ctx, "absent"))) },
+		"SetMeta": func() error { return a.SetMeta(ctx, "new", "new") },
 	}
-	maps.Copy(calls, peopleCalls(ctx, a, ann))
-	return calls
 }
 
 // peopleCalls returns the calls of everyCall about persons, credentials and lists.

@@ -281,8 +281,12 @@ func (f *Fault) PutMail(ctx context.Context, m authsvc.Mail, maxQueued int) erro
 }
 
 // Permit implements [authsvc.Adapter].
-func (f *Fault) Permit(ctx context.Context, key string, now time.Time, interval, burst time.Duration) (time.Duration, error) {
-	return ask(f, "Permit", func() (time.Duration, error) { return f.next.Permit(ctx, key, now, interval, burst) })
+func (f *Fault) Permit(ctx context.Context, now time.Time, list ...authsvc.Quota) (permitted int, wait time.Duration, err error) {
+	permitted, err = ask(f, "Permit", func() (n int, err error) {
+		n, wait, err = f.next.Permit(ctx, now, list...)
+		return n, err
+	})
+	return permitted, wait, err
 }
 
 // Lease implements [authsvc.Adapter].

@@ -16,18 +16,26 @@ func permitTests() []test {
 		{"Permit/concurrent", permitRace},
 		{"Permit/counted in another order", permitMoments},
 		{"Permit/while it is swept", permitSwept},
+		{"Permit/several quotas, up to the first that refuses", permitSeveral},
+		{"Permit/several quotas, concurrent", permitSeveralRace},
 		{"Lease/one holder until it lapses", leaseHolder},
 		{"Lease/concurrent", leaseRace},
 		{"Lease/taken and released at once", leaseTurns},
 	}
 }
 
+// three is a quota of three events at once, then one every 10 s.
+func three(key string) authsvc.Quota {
+	return authsvc.Quota{Key: key, Interval: 10 * time.Second, Burst: 20 * time.Second}
+}
+
 // permitted counts an event at now, with an interval of 10 s and a burst of three.
 func permitted(t *testing.T, a authsvc.Adapter, key string, now time.Time, want time.Duration) {
 	t.Helper()
-	wait, err := a.Permit(t.Context(), key, now, 10*time.Second, 20*time.Second)
+	n, wait, err := a.Permit(t.Context(), now, three(key))
 	ok(t, err)
 	same(t, wait, want)
+	same(t, n == 1, want == 0)
 }
 
 func permitRate(t *testing.T, a authsvc.Adapter) {
@@ -58,8 +66,9 @@ func permitBound(t *testing.T, a authsvc.Adapter) {
 	permitted(t, a, "k", at(4), 6*time.Second) // from then on time passes
 	permitted(t, a, "k", at(10), 0)
 	permitted(t, a, "l", at(0), 0)
-	wait, err := a.Permit(t.Context(), "l", at(0), time.Hour, 3*time.Hour) // a rate that is later changed
+	n, wait, err := a.Permit(t.Context(), at(0), authsvc.Quota{Key: "l", Interval: time.Hour, Burst: 3 * time.Hour}) // a rate that is later changed
 	ok(t, err)
+	same(t, n, 1)
 	same(t, wait, 0)
 	permitted(t, a, "l", at(0), 10*time.Second)
 }
@@ -67,9 +76,9 @@ func permitBound(t *testing.T, a authsvc.Adapter) {
 func permitRace(t *testing.T, a authsvc.Adapter) {
 	var counted atomic.Int32
 	nWin(t, race(workers, func(int) error {
-		wait, err := a.Permit(t.Context(), "k", at(0), 10*time.Second, 20*time.Second)
+		n, wait, err := a.Permit(t.Context(), at(0), three("k"))
 		if err == nil && wait == 0 {
-			counted.Add(1)
+			counted.Add(int32(n)) // #nosec G115 -- 0 or 1
 		}
 		return err
 	}), workers, nil)
@@ -129,7 +138,7 @@ func permitSwept(t *testing.T, a authsvc.Adapter) {
 		for n := range 20 {
 			if i == 0 { // only one worker sweeps
 				a.Sweep(ctx, at(1000+n), 100) //nolint:errcheck // see below
-			} else if _, err := a.Permit(ctx, "swept", at(n), time.Second, time.Hour); err != nil {
+			} else if _, _, err := a.Permit(ctx, at(n), authsvc.Quota{Key: "swept", Interval: time.Second, Burst: time.Hour}); err != nil {
 				return err
 			}
 		}

@@ -20,7 +20,8 @@ func permitMoments(t *testing.T, a authsvc.Adapter) {
 
 	const interval, most, spread = 10 * time.Second, 10, workers * 5 * time.Millisecond
 	permit := func(moment time.Time) (time.Duration, error) {
-		return a.Permit(t.Context(), "crowd", moment, interval, (most-1)*interval)
+		_, wait, err := a.Permit(t.Context(), moment, authsvc.Quota{Key: "crowd", Interval: interval, Burst: (most - 1) * interval})
+		return wait, err
 	}
 	var counted atomic.Int32
 	nWin(t, race(workers, func(i int) error {

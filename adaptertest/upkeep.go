@@ -76,7 +76,7 @@ func sweepable(t *testing.T, a authsvc.Adapter, userID, name string, ends int) {
 		authsvc.Mail{ID: name, Due: at(0), Expires: at(ends)}, 1000))
 	ok(t, a.UseOnce(t.Context(), name, at(ends)))
 	ok(t, a.Revoke(t.Context(), revocation(name, 0, ends)))
-	_, err = a.Permit(t.Context(), name, at(ends-10), 10*time.Second, 0)
+	_, _, err = a.Permit(t.Context(), at(ends-10), authsvc.Quota{Key: name, Interval: 10 * time.Second})
 	ok(t, err)
 	ok(t, a.Lease(t.Context(), name, "ann", at(ends-10), at(ends)))
 	cookie := cookieSession("cookie-"+name, userID)
@@ -134,7 +134,7 @@ func sweepKinds(t *testing.T, a authsvc.Adapter) {
 		same(t, links(t, a, "ann@example.com", name), 1)
 		is(t, a.UseOnce(t.Context(), name, at(1000)), authsvc.ErrConflict)
 		is(t, a.Lease(t.Context(), name, "bob", at(0), at(60)), authsvc.ErrConflict)
-		wait, err := a.Permit(t.Context(), name, at(0), time.Second, 0)
+		_, wait, err := a.Permit(t.Context(), at(0), authsvc.Quota{Key: name, Interval: time.Second})
 		ok(t, err)
 		same(t, wait > 0, true)
 	}

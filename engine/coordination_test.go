@@ -89,8 +89,8 @@ func TestRateLimitSharedByReplicas(t *testing.T) {
 // A noPermits store fails to count requests.
 type noPermits struct{ authsvc.Adapter }
 
-func (noPermits) Permit(context.Context, string, time.Time, time.Duration, time.Duration) (time.Duration, error) {
-	return 0, errors.New("no permits today")
+func (noPermits) Permit(context.Context, time.Time, ...authsvc.Quota) (int, time.Duration, error) {
+	return 0, 0, errors.New("no permits today")
 }
 
 // A sweeps store counts how often a replica sweeps it.

@@ -4,6 +4,7 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"authsvc/engine/internal/limit"
 	"authsvc/internal/sql/stores"
 )
 
@@ -60,8 +61,8 @@ func (cr *credentialsRoom) sleep(rq *request, d time.Duration, left <-chan struc
 // count in this process first: the queue keeps the number of calls small.
 func (cr *credentialsRoom) takeTurn(rq *request, account string) (time.Duration, bool) {
 	l := cr.turn
-	if wait, err := cr.limits.PermitStored(rq.ctx, l, account, rq.now); err == nil {
-		return wait, wait == 0
+	if n, wait, err := cr.limits.PermitStored(rq.ctx, rq.now, limit.Event{Limiter: l, Key: account}); err == nil {
+		return wait, n == 1
 	}
 	return l.Allow(account, rq.now)
 }

@@ -38,9 +38,11 @@ func (n *names) Lease(ctx context.Context, name, holder string, now, until time.
 	return n.Adapter.Lease(ctx, name, holder, now, until)
 }
 
-func (n *names) Permit(ctx context.Context, key string, now time.Time, interval, burst time.Duration) (time.Duration, error) {
-	n.note(key)
-	return n.Adapter.Permit(ctx, key, now, interval, burst)
+func (n *names) Permit(ctx context.Context, now time.Time, list ...authsvc.Quota) (int, time.Duration, error) {
+	for _, q := range list {
+		n.note(q.Key)
+	}
+	return n.Adapter.Permit(ctx, now, list...)
 }
 
 // TestRotationKeepsNames: while a secret is rotated, replicas that seal under different

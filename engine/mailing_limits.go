@@ -48,41 +48,45 @@ func (ml *mailing) limitMail(rq *request, mailbox, device string, refused bool) 
 	if device != "" {
 		whose = "known\x00"
 	}
-	_, ok := rq.permit(ml.clientLimit, whose+rq.clientKey())
-	if ok && rq.clientIP().Is6() {
-		_, ok = rq.permit(ml.networkLimit, whose+rq.networkKey())
+	events := []limit.Event{{Limiter: ml.clientLimit, Key: whose + rq.clientKey()}}
+	if rq.clientIP().Is6() {
+		events = append(events, limit.Event{Limiter: ml.networkLimit, Key: whose + rq.networkKey()})
 	}
-	if !ok {
-		return authsvc.AuditEvent{Name: "email.limited", Code: authsvc.CodeRateLimited, Reason: "too many links for one client"}
-	}
+	ofClient := len(events)
 	if device != "" {
 		whose += device + "\x00"
 	}
-	if _, ok := rq.permit(ml.mailboxLimit, whose+mailbox); !ok {
+	events = append(events, limit.Event{Limiter: ml.mailboxLimit, Key: whose + mailbox})
+	events = append(events, ml.ofTotal(rq, refused)...)
+	switch n, _ := rq.limits.Permit(rq.ctx, rq.now, events...); {
+	case n < ofClient:
+		return authsvc.AuditEvent{Name: "email.limited", Code: authsvc.CodeRateLimited, Reason: "too many links for one client"}
+	case n == ofClient:
 		return authsvc.AuditEvent{Name: "email.limited", Code: authsvc.CodeRateLimited, Reason: "too many links for one mailbox"}
-	}
-	if !ml.withinTotal(rq, device != "", refused) {
+	case n < len(events) && !refused && !ml.withinReserved(rq, device != ""):
 		ml.warnTotal(rq.now)
 		return authsvc.AuditEvent{Name: "email.limited", Code: authsvc.CodeRateLimited, Reason: "too many links in total"}
 	}
 	return withheld
 }
 
-// withinTotal counts a link against the limit of all mails. Beyond it, a known device
-// may use the reserved part. A refused link makes as many store calls, so that the time
-// taken does not reveal it. It counts only for its client, so no one can use up the
-// limit of all mails with links that cause none.
-func (ml *mailing) withinTotal(rq *request, known, refused bool) bool {
+// ofTotal returns the event of a link against the limit of all mails. A refused link
+// asks the store for as many, so that the time taken does not reveal it. It counts only
+// for its client, so no one can use up the limit of all mails with links that cause none.
+func (ml *mailing) ofTotal(rq *request, refused bool) []limit.Event {
 	key := ""
 	if refused {
-		if ml.totalLimit.Over(key, rq.now) { // no link calls the store now
-			return true
+		if ml.totalLimit.Over(key, rq.now) { // no link asks the store now
+			return nil
 		}
 		key = "refused\x00" + rq.clientKey()
 	}
-	if _, ok := rq.permit(ml.totalLimit, key); ok || refused {
-		return true
-	}
+	return []limit.Event{{Limiter: ml.totalLimit, Key: key}}
+}
+
+// withinReserved counts a link beyond the limit of all mails against the part that is
+// reserved for known devices.
+func (ml *mailing) withinReserved(rq *request, known bool) bool {
 	if !known || ml.reservedLimit == nil {
 		return false
 	}

@@ -167,15 +167,15 @@ func TestMailLimitPerNetwork(t *testing.T) {
 	})
 }
 
-// A permitCount is a store that counts the calls of rate limits.
+// A permitCount is a store that counts the calls of rate limits, and their quotas.
 type permitCount struct {
 	authsvc.Adapter
 	asked int
 }
 
-func (p *permitCount) Permit(ctx context.Context, key string, now time.Time, interval, burst time.Duration) (time.Duration, error) {
-	p.asked++
-	return p.Adapter.Permit(ctx, key, now, interval, burst)
+func (p *permitCount) Permit(ctx context.Context, now time.Time, list ...authsvc.Quota) (int, time.Duration, error) {
+	p.asked += 1 + len(list)
+	return p.Adapter.Permit(ctx, now, list...)
 }
 
 // TestRefusedLinksAskStoreAsMuch checks that the number of store calls for limits does

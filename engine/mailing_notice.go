@@ -11,6 +11,7 @@ import (
 	"authsvc"
 	"authsvc/engine/internal/audit"
 	"authsvc/engine/internal/fleet"
+	"authsvc/engine/internal/limit"
 	"authsvc/internal/protocol/weburl"
 	"authsvc/internal/text/mailtext"
 )
@@ -212,13 +213,12 @@ func (ml *mailing) queueNotice(ctx context.Context, n notice, by cause, record f
 // A change of address always causes its notice: it needs mails that have a limit of
 // their own, and no other mail tells the old address.
 func (ml *mailing) permitNotice(ctx context.Context, n *notice, now time.Time) bool {
+	events := []limit.Event{{Limiter: ml.noticeLimit, Key: n.user.ID}}
 	if n.undo == nil {
-		if _, ok := ml.limits.Permit(ctx, ml.plainNoticeLimit, n.user.ID, now); !ok {
-			return false
-		}
+		events = []limit.Event{{Limiter: ml.plainNoticeLimit, Key: n.user.ID}, events[0]}
 	}
-	_, ok := ml.limits.Permit(ctx, ml.noticeLimit, n.user.ID, now)
-	return ok || n.undo != nil && n.undo.Address != ""
+	permitted, _ := ml.limits.Permit(ctx, now, events...)
+	return permitted == len(events) || n.undo != nil && n.undo.Address != ""
 }
 
 // putNotice queues a notice. Before that, it stores what the notice's

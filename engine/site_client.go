@@ -14,7 +14,8 @@ import (
 
 // permit counts an event of key against a limit.
 func (rq *request) permit(l *limit.Limiter, key string) (wait time.Duration, ok bool) {
-	return rq.limits.Permit(rq.ctx, l, key, rq.now)
+	n, wait := rq.limits.Permit(rq.ctx, rq.now, limit.Event{Limiter: l, Key: key})
+	return wait, n == 1
 }
 
 // limited answers a request that a rate limit refused.

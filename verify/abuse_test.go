@@ -325,11 +325,11 @@ type abusePermits struct {
 	broken atomic.Bool
 }
 
-func (s *abusePermits) Permit(ctx context.Context, key string, now time.Time, interval, burst time.Duration) (time.Duration, error) {
+func (s *abusePermits) Permit(ctx context.Context, now time.Time, list ...authsvc.Quota) (int, time.Duration, error) {
 	if s.broken.Load() {
-		return 0, arena.ErrBroken
+		return 0, 0, arena.ErrBroken
 	}
-	return s.Adapter.Permit(ctx, key, now, interval, burst)
+	return s.Adapter.Permit(ctx, now, list...)
 }
 
 // abuse05 checks that each replica uses its own counts if the store's fail, as

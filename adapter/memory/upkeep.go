@@ -70,21 +70,31 @@ func (a *Store) Revocations(ctx context.Context, after int64, limit int) (list [
 }
 
 // Permit implements [authsvc.Adapter].
-func (a *Store) Permit(ctx context.Context, key string, now time.Time, interval, burst time.Duration) (wait time.Duration, err error) {
+func (a *Store) Permit(ctx context.Context, now time.Time, list ...authsvc.Quota) (permitted int, wait time.Duration, err error) {
 	err = a.do(ctx, func() error {
-		paid := later(a.permits[key], now)
-		if most := now.Add(burst + interval); paid.After(most) {
-			paid = most
-			a.permits[key] = most
+		for _, q := range list {
+			if wait = a.permit(now, q); wait > 0 {
+				return nil
+			}
+			permitted++
 		}
-		if wait = paid.Sub(now) - burst; wait > 0 {
-			return nil
-		}
-		wait = 0
-		a.permits[key] = paid.Add(interval)
 		return nil
 	})
-	return wait, err
+	return permitted, wait, err
+}
+
+// permit counts an event, or returns how long until it would.
+func (a *Store) permit(now time.Time, q authsvc.Quota) (wait time.Duration) {
+	paid := later(a.permits[q.Key], now)
+	if most := now.Add(q.Burst + q.Interval); paid.After(most) {
+		paid = most
+		a.permits[q.Key] = most
+	}
+	if wait = paid.Sub(now) - q.Burst; wait > 0 {
+		return wait
+	}
+	a.permits[q.Key] = paid.Add(q.Interval)
+	return 0
 }
 
 // A lease belongs to its holder until a given time.

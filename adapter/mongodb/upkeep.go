@@ -21,32 +21,43 @@ func (s *Store) UseOnce(ctx context.Context, key string, expires time.Time) erro
 	})
 }
 
-// Permit implements [authsvc.Adapter]. It stores the time as a number of milliseconds,
-// because the server cannot add to a date.
-func (s *Store) Permit(ctx context.Context, key string, now time.Time, interval, burst time.Duration) (wait time.Duration, err error) {
-	at, latest := now.UnixMilli(), now.Add(burst).UnixMilli()
+// Permit implements [authsvc.Adapter]. It counts one quota after the other, because no
+// command of the server changes several documents at once.
+func (s *Store) Permit(ctx context.Context, now time.Time, list ...authsvc.Quota) (permitted int, wait time.Duration, err error) {
 	err = s.do(ctx, "permit", func(ctx context.Context) error {
-		for range maxContention {
-			counted, err := s.count(ctx, key, at, latest, interval.Milliseconds())
-			if err != nil || counted {
+		for _, q := range list {
+			if wait, err = s.permit(ctx, now, q); err != nil || wait > 0 {
 				return err
 			}
-			d, err := s.first(ctx, s.permits(), by("_id", key))
-			if paid := d.number("expires"); err == nil && paid > latest {
-				most := latest + interval.Milliseconds()
-				wait = time.Duration(min(paid, most)-latest) * time.Millisecond
-				if paid > most { // written by a clock that was ahead, or for another rate
-					err = s.change(ctx, s.permits(), by("_id", key, bson.E{Key: "expires", Value: paid}), bson.D{{Key: "$set", Value: by("expires", most)}})
-				}
-				return ignore(authsvc.ErrNotFound, err)
-			}
-			if err = ignore(authsvc.ErrNotFound, err); err != nil { // otherwise it has just changed
-				return err
-			}
+			permitted++
 		}
-		return errors.New("too many clients count at once")
+		return nil
 	})
-	return wait, err
+	return permitted, wait, err
+}
+
+// permit counts an event, or returns how long until it would. It stores the time as a
+// number of milliseconds, because the server cannot add to a date.
+func (s *Store) permit(ctx context.Context, now time.Time, q authsvc.Quota) (wait time.Duration, err error) {
+	at, latest, interval := now.UnixMilli(), now.Add(q.Burst).UnixMilli(), q.Interval.Milliseconds()
+	for range maxContention {
+		counted, err := s.count(ctx, q.Key, at, latest, interval)
+		if err != nil || counted {
+			return 0, err
+		}
+		d, err := s.first(ctx, s.permits(), by("_id", q.Key))
+		if paid := d.number("expires"); err == nil && paid > latest {
+			most := latest + interval
+			if paid > most { // written by a clock that was ahead, or for another rate
+				err = s.change(ctx, s.permits(), by("_id", q.Key, bson.E{Key: "expires", Value: paid}), bson.D{{Key: "$set", Value: by("expires", most)}})
+			}
+			return time.Duration(min(paid, most)-latest) * time.Millisecond, ignore(authsvc.ErrNotFound, err)
+		}
+		if err = ignore(authsvc.ErrNotFound, err); err != nil { // otherwise it has just changed
+			return 0, err
+		}
+	}
+	return 0, errors.New("too many clients count at once")
 }
 
 // count counts an event and reports whether it was permitted. Each of the three cases

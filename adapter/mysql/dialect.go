@@ -20,6 +20,7 @@ const (
 	errDatabaseDenied      = 1044
 	errAccessDenied        = 1045
 	errUnknownCommand      = 1047 // Galera: this node is not part of the cluster
+	errNull                = 1048
 	errUnknownDatabase     = 1049
 	errTableExists         = 1050
 	errShutdown            = 1053
@@ -62,6 +63,7 @@ func dialect(s server) sqladapter.Dialect {
 		// TIMESTAMP in UTC, the time zone of every connection.
 		Unique:     is(errDuplicate),
 		ForeignKey: is(errNoParent, errParent),
+		NotNull:    is(errNull),
 		Referring:  referring,
 		Retryable:  retryable,
 		NoSuchID:   noSuchID,

@@ -18,6 +18,7 @@ func dialect() sqladapter.Dialect {
 		Quote:       quote,
 		Placeholder: func(n int) string { return "$" + strconv.Itoa(n) },
 		Returning:   true,
+		WritingCTE:  true,
 		ForUpdate:   " FOR UPDATE",
 		SkipLocked:  " FOR UPDATE SKIP LOCKED",
 		Exact:       func(column string) string { return column + `::text COLLATE "C" = ?::text` },
@@ -32,6 +33,7 @@ func dialect() sqladapter.Dialect {
 
 		Unique:      is(uniqueViolation),
 		ForeignKey:  is(foreignKeyViolation),
+		NotNull:     is(notNullViolation),
 		Referring:   referring,
 		Retryable:   retryable,
 		Interrupted: interrupted,

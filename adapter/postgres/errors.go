@@ -24,6 +24,7 @@ const (
 	invalidText         = "22P02"
 	numberOutOfRange    = "22003"
 	restrictViolation   = "23001" // ON DELETE RESTRICT, from version 18 on
+	notNullViolation    = "23502"
 	foreignKeyViolation = "23503"
 	uniqueViolation     = "23505"
 	readOnly            = "25006" // for example from a standby

@@ -28,7 +28,7 @@ func (d pgxDatabase) Begin(ctx context.Context) (sqladapter.Tx, error) {
 		return nil, err
 	}
 	t := &transaction{conn: conn}
-	t.add(beginText, nil, nil)
+	t.pending = []pending{{text: beginText}}
 	return t, nil
 }
 
@@ -46,16 +46,13 @@ type transaction struct {
 type pending struct {
 	text      string
 	args      []any
+	affected  *int              // gets the number of affected rows; may be nil
 	translate func(error) error // translates the statement's error; may be nil
 }
 
-func (t *transaction) add(text string, args []any, translate func(error) error) {
-	t.pending = append(t.pending, pending{text, args, translate})
-}
-
 // Later implements [sqladapter.Pipeline].
-func (t *transaction) Later(s *sqladapter.Statement, args []any, translate func(error) error) {
-	t.add(s.Text, args, translate)
+func (t *transaction) Later(s *sqladapter.Statement, args []any, affected *int, translate func(error) error) {
+	t.pending = append(t.pending, pending{s.Text, args, affected, translate})
 }
 
 // flush sends the pending statements and then text, and reads all results except the
@@ -70,7 +67,11 @@ func (t *transaction) flush(ctx context.Context, text string, args []any) (pgx.B
 	t.pending, t.sent = nil, true
 	results := t.conn.SendBatch(ctx, &b)
 	for _, p := range earlier {
-		if _, err := results.Exec(); err != nil {
+		tag, err := results.Exec()
+		if p.affected != nil {
+			*p.affected = int(tag.RowsAffected())
+		}
+		if err != nil {
 			results.Close() //nolint:errcheck // it is the same
 			if p.translate != nil {
 				err = p.translate(err)

@@ -75,8 +75,8 @@ func (b *beside) UseOnce(ctx context.Context, key string, expires time.Time) err
 }
 
 // Permit implements [authsvc.Adapter].
-func (b *beside) Permit(ctx context.Context, key string, now time.Time, interval, burst time.Duration) (time.Duration, error) {
-	return b.store.Permit(ctx, key, now, interval, burst)
+func (b *beside) Permit(ctx context.Context, now time.Time, list ...authsvc.Quota) (int, time.Duration, error) {
+	return b.store.Permit(ctx, now, list...)
 }
 
 // Lease implements [authsvc.Adapter].

@@ -3,6 +3,8 @@ package redis
 import (
 	"context"
 	"time"
+
+	"authsvc"
 )
 
 // batch is the number of records that one step of Sweep, SweepAudit or TouchSessions
@@ -26,10 +28,18 @@ func (s *Store) UseOnce(ctx context.Context, key string, expires time.Time) erro
 }
 
 // Permit implements [authsvc.Adapter]. It counts in microseconds.
-func (s *Store) Permit(ctx context.Context, key string, now time.Time, interval, burst time.Duration) (time.Duration, error) {
-	wait, err := s.count(ctx, permit, []string{s.key("permit", key)},
-		key, now.UnixMicro(), interval.Microseconds(), burst.Microseconds())
-	return time.Duration(wait) * time.Microsecond, err
+func (s *Store) Permit(ctx context.Context, now time.Time, list ...authsvc.Quota) (permitted int, wait time.Duration, err error) {
+	var keys []string
+	args := []any{now.UnixMicro()}
+	for _, q := range list {
+		keys = append(keys, s.key("permit", q.Key))
+		args = append(args, q.Key, q.Interval.Microseconds(), q.Burst.Microseconds())
+	}
+	answer, err := s.list(ctx, permit, keys, args...)
+	if err != nil {
+		return 0, 0, err
+	}
+	return int(row{answer}.number(0)), time.Duration(row{answer}.number(1)) * time.Microsecond, nil
 }
 
 // Lease implements [authsvc.Adapter].

@@ -28,6 +28,7 @@ func dialect() sqladapter.Dialect {
 		TimeExpr:    timeExpr,
 		Unique:      is(lib.SQLITE_CONSTRAINT_UNIQUE, lib.SQLITE_CONSTRAINT_PRIMARYKEY, lib.SQLITE_CONSTRAINT_ROWID),
 		ForeignKey:  is(lib.SQLITE_CONSTRAINT_FOREIGNKEY),
+		NotNull:     is(lib.SQLITE_CONSTRAINT_NOTNULL),
 		NoSuchTable: noSuchTable,
 		// busy_timeout covers ordinary waiting, but not these two errors.
 		Retryable: is(lib.SQLITE_BUSY_RECOVERY, lib.SQLITE_BUSY_SNAPSHOT),

@@ -200,8 +200,8 @@ func (*noAdapter) Revocations(context.Context, int64, int) ([]authsvc.Revocation
 }
 
 // Permit leaves the decision to the count of this process.
-func (*noAdapter) Permit(context.Context, string, time.Time, time.Duration, time.Duration) (time.Duration, error) {
-	return 0, errNothingStored
+func (*noAdapter) Permit(context.Context, time.Time, ...authsvc.Quota) (int, time.Duration, error) {
+	return 0, 0, errNothingStored
 }
 
 func (*noAdapter) Lease(context.Context, string, string, time.Time, time.Time) error { return nil }

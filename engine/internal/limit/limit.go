@@ -37,8 +37,9 @@ type counts struct {
 }
 
 type limiterEntry struct {
-	key string
-	tat time.Time // theoretical arrival time of the next event
+	key  string
+	tat  time.Time // theoretical arrival time of the next event
+	held int       // events that hold has admitted and settle has not ended
 }
 
 func newLimiter(name string, r authsvc.Rate, disabled bool) *Limiter {
@@ -53,11 +54,46 @@ func newLimiter(name string, r authsvc.Rate, disabled bool) *Limiter {
 // Allow counts an event of key. If there were too many events, it does not count this
 // one, and wait is the time until it would.
 func (l *Limiter) Allow(key string, now time.Time) (wait time.Duration, ok bool) {
+	if wait, ok = l.hold(key, now); ok {
+		l.settle(key, now, true)
+	}
+	return wait, ok
+}
+
+// hold is like Allow, but the event counts for others only until settle ends it.
+func (l *Limiter) hold(key string, now time.Time) (wait time.Duration, ok bool) {
 	if l.disabled {
 		return 0, true
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	k := l.entry(key)
+	if wait = l.wait(k, now); wait > 0 {
+		if most := l.most(now); k.tat.After(most) { // counted under a lower rate
+			k.tat = most
+		}
+		return wait, false
+	}
+	k.held++
+	return 0, true
+}
+
+// settle ends the hold on an event, and counts the event if counted is true.
+func (l *Limiter) settle(key string, now time.Time, counted bool) {
+	if l.disabled {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	k := l.entry(key)
+	k.held = max(k.held-1, 0) // the entry may have been removed meanwhile
+	if counted {
+		k.tat = l.clamp(k.tat, now).Add(l.Interval)
+	}
+}
+
+// entry returns the entry of key, as the most recently used one.
+func (l *Limiter) entry(key string) *limiterEntry {
 	e := l.keys[key]
 	if e == nil {
 		if l.used.Len() >= maxLimiterKeys {
@@ -65,23 +101,31 @@ func (l *Limiter) Allow(key string, now time.Time) (wait time.Duration, ok bool)
 			delete(l.keys, oldest.Value.(*limiterEntry).key)
 			l.used.Remove(oldest)
 		}
-		e = l.used.PushFront(&limiterEntry{key: key, tat: now})
+		e = l.used.PushFront(&limiterEntry{key: key})
 		l.keys[key] = e
 	} else {
 		l.used.MoveToFront(e)
 	}
-	k := e.Value.(*limiterEntry)
-	if k.tat.Before(now) {
-		k.tat = now
+	return e.Value.(*limiterEntry)
+}
+
+// most returns the latest time that events may have been counted up to.
+func (l *Limiter) most(now time.Time) time.Time { return now.Add(l.burst + l.Interval) }
+
+// clamp returns a time from now to most.
+func (l *Limiter) clamp(tat, now time.Time) time.Time {
+	switch most := l.most(now); {
+	case tat.Before(now):
+		return now
+	case tat.After(most):
+		return most
 	}
-	if most := now.Add(l.burst + l.Interval); k.tat.After(most) { // counted under a lower rate
-		k.tat = most
-	}
-	if wait = k.tat.Sub(now) - l.burst; wait > 0 {
-		return wait, false
-	}
-	k.tat = k.tat.Add(l.Interval)
-	return 0, true
+	return tat
+}
+
+// wait returns how long an event must wait. It is positive if there were too many.
+func (l *Limiter) wait(k *limiterEntry, now time.Time) time.Duration {
+	return l.clamp(k.tat, now).Sub(now) + time.Duration(k.held)*l.Interval - l.burst
 }
 
 // Over reports whether Allow would refuse an event of key. It does not count the event.
@@ -92,7 +136,7 @@ func (l *Limiter) Over(key string, now time.Time) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	e := l.keys[key]
-	return e != nil && e.Value.(*limiterEntry).tat.Sub(now) > l.burst
+	return e != nil && l.wait(e.Value.(*limiterEntry), now) > 0
 }
 
 // Limits counts events against rates, in this process and in the store.
@@ -146,27 +190,53 @@ func (r *Rating) Limiter(name string, rate authsvc.Rate) *Limiter {
 	return l
 }
 
-// Permit counts an event of key first in this process, which keeps a flood from the
-// store, then in the store, for all replicas. If the store fails, the count of this
-// process decides.
-func (li *Limits) Permit(ctx context.Context, l *Limiter, key string, now time.Time) (wait time.Duration, ok bool) {
-	if wait, ok = l.Allow(key, now); !ok || l.disabled {
-		return wait, ok
-	}
-	wait, err := li.PermitStored(ctx, l, key, now)
-	return wait, err != nil || wait == 0
+// An Event counts against the limit of a key.
+type Event struct {
+	Limiter *Limiter
+	Key     string
 }
 
-// PermitStored counts an event of key in the store, for all replicas. If the store
-// fails, the error is logged, wait is 0 and nothing is counted.
-func (li *Limits) PermitStored(ctx context.Context, l *Limiter, key string, now time.Time) (wait time.Duration, err error) {
-	wait, err = li.Adapter.Permit(ctx, fleet.NameOf(l.name, key), now, l.Interval, l.burst)
-	switch {
-	case errors.Is(err, fleet.ErrNoStorage):
-		return 0, err
-	case err != nil:
-		li.Log.Warn("the store cannot count for a rate limit; the count of this replica applies", "limit", l.name, "err", err)
-		return 0, err
+// Permit counts events in their order: first in this process, which keeps a flood from
+// the store, then in the store in one step, for all replicas. It stops at the first one
+// that is refused, and returns the number of those before it: the later ones are not
+// counted anywhere. If the store fails, the count of this process decides.
+func (li *Limits) Permit(ctx context.Context, now time.Time, events ...Event) (permitted int, wait time.Duration) {
+	if events[0].Limiter.disabled { // all are, or none
+		return len(events), 0
 	}
-	return wait, nil
+	held := 0
+	defer func() { // even if the store panics
+		for i, e := range events[:held] {
+			e.Limiter.settle(e.Key, now, i <= permitted)
+		}
+	}()
+	for held < len(events) {
+		e, ok := events[held], false
+		if wait, ok = e.Limiter.hold(e.Key, now); !ok {
+			break
+		}
+		held++
+	}
+	permitted = held
+	if held == 0 {
+		return permitted, wait
+	}
+	if stored, refused, err := li.PermitStored(ctx, now, events[:held]...); err == nil && stored < held {
+		return stored, refused
+	}
+	return permitted, wait
+}
+
+// PermitStored counts events in the store, for all replicas, as Permit does. If the store
+// fails, the error is logged.
+func (li *Limits) PermitStored(ctx context.Context, now time.Time, events ...Event) (permitted int, wait time.Duration, err error) {
+	var quotas []authsvc.Quota
+	for _, e := range events {
+		quotas = append(quotas, authsvc.Quota{Key: fleet.NameOf(e.Limiter.name, e.Key), Interval: e.Limiter.Interval, Burst: e.Limiter.burst})
+	}
+	permitted, wait, err = li.Adapter.Permit(ctx, now, quotas...)
+	if err != nil && !errors.Is(err, fleet.ErrNoStorage) {
+		li.Log.Warn("the store cannot count for a rate limit; the count of this replica applies", "limit", events[0].Limiter.name, "err", err)
+	}
+	return permitted, wait, err
 }

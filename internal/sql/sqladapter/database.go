@@ -38,8 +38,9 @@ type Pipeline interface {
 	Tx
 	// Later runs a statement together with the next statement that returns rows, or
 	// with Commit. If the statement fails, that call fails with its error. translate,
-	// unless nil, translates the error.
-	Later(s *Statement, args []any, translate func(error) error)
+	// unless nil, translates the error. affected, unless nil, is set to the number of
+	// affected rows before that call returns.
+	Later(s *Statement, args []any, affected *int, translate func(error) error)
 }
 
 // BeforeCommit marks an error of Commit that occurred before the commit: nothing is

@@ -18,6 +18,8 @@ type Dialect struct {
 	// Returning means that DELETE and UPDATE can return rows. Without it, each such
 	// step is a transaction of two statements.
 	Returning bool
+	// WritingCTE means that INSERT and DELETE may stand in WITH, each on another table.
+	WritingCTE bool
 	// OnDuplicateKey means that INSERT has the clause ON DUPLICATE KEY UPDATE instead of
 	// ON CONFLICT.
 	OnDuplicateKey bool
@@ -71,9 +73,10 @@ type Dialect struct {
 	// may have written it in another form. Nil: the column itself.
 	TimeExpr func(column string) string
 
-	// Unique and ForeignKey report which constraint refused a write.
+	// Unique, ForeignKey and NotNull report which constraint refused a write.
 	Unique     func(error) bool
 	ForeignKey func(error) bool
+	NotNull    func(error) bool
 	// Referring reports whether err, of the deletion of a user, means that rows of the
 	// application refer to the user. It returns the name of their table, or "" if the
 	// database does not tell.

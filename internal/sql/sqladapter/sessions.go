@@ -27,22 +27,29 @@ func scanCookieSession(s *authsvc.SessionRecord) []any {
 
 // insertSessionRows sets s.ID to the stored id.
 func (a *Adapter) insertSessionRows(ctx context.Context, r runner, s *authsvc.SessionRecord) error {
+	var stored int
+	return a.insertSessionWhen(ctx, r, a.insertSession, s, &stored)
+}
+
+// insertSessionWhen is insertSessionRows for statements with a condition and its
+// arguments. It sets stored to 0 if the condition is not met.
+func (a *Adapter) insertSessionWhen(ctx context.Context, r runner, by sessionInserts, s *authsvc.SessionRecord, stored *int, when ...any) error {
 	if s.Digest == "" {
 		return errNoDigest
 	}
 	if s.SessionToken == "" {
 		s.ID = ""
-		return r.later(ctx, a.insertCookieSession, a.noSuchUser, append([]any{s.Digest, s.UserID}, ownFields(*s)...)...)
+		return r.laterCounted(ctx, by.cookie, stored, a.noSuchUser, append(append([]any{s.Digest, s.UserID}, ownFields(*s)...), when...)...)
 	}
-	err := r.insert(ctx, a.insertSession, &s.ID, a.noSuchUser, s.SessionToken, s.UserID, a.timeArg("Session.expires", s.Expires))
+	err := r.insertWhen(ctx, by.session, &s.ID, stored, when, a.noSuchUser, s.SessionToken, s.UserID, a.timeArg("Session.expires", s.Expires))
 	if err != nil {
 		return err
 	}
-	return a.insertOwnSessionRow(ctx, r, *s)
+	return a.insertOwnSessionRow(ctx, r, by, *s, when...)
 }
 
-func (a *Adapter) insertOwnSessionRow(ctx context.Context, r runner, s authsvc.SessionRecord) error {
-	return r.later(ctx, a.insertOwnSession, a.noSuchUser, append([]any{s.Digest, s.SessionToken, s.UserID}, ownFields(s)...)...)
+func (a *Adapter) insertOwnSessionRow(ctx context.Context, r runner, by sessionInserts, s authsvc.SessionRecord, when ...any) error {
+	return r.later(ctx, by.own, a.noSuchUser, append(append([]any{s.Digest, s.SessionToken, s.UserID}, ownFields(s)...), when...)...)
 }
 
 // ownFields returns the parameters for the fields of a session that only authsvc keeps.
@@ -63,12 +70,24 @@ func (a *Adapter) storedSession(s authsvc.SessionRecord) authsvc.SessionRecord {
 
 // CreateSession implements [authsvc.Adapter].
 func (a *Adapter) CreateSession(ctx context.Context, s authsvc.SessionRecord) (authsvc.SessionRecord, error) {
+	stored := 0
+	proposed := s
 	err := a.transact(ctx, "create session", func(ctx context.Context, r runner) error {
-		if err := a.lockUserAt(ctx, r, s.UserID, s.Epoch); err != nil {
+		s, stored = proposed, 0
+		if err := a.holdUserRow(ctx, r, s.UserID); err != nil {
 			return err
 		}
-		return a.insertSessionRows(ctx, r, &s)
+		return a.insertSessionWhen(ctx, r, a.insertSessionAt, &s, &stored, s.UserID, s.UserID, s.Epoch)
 	})
+	if err == nil && stored == 0 {
+		err = a.transact(ctx, "create session", func(ctx context.Context, r runner) error {
+			s = proposed
+			if err := a.lockUserAt(ctx, r, s.UserID, s.Epoch); err != nil {
+				return err
+			}
+			return a.insertSessionRows(ctx, r, &s)
+		})
+	}
 	if err != nil {
 		return authsvc.SessionRecord{}, a.explain(ctx, err, uniqueValues{session: &s})
 	}
@@ -114,7 +133,7 @@ func (a *Adapter) UpdateSession(ctx context.Context, s authsvc.SessionRecord) er
 		if err := r.row(ctx, a.sessionOwner, s.SessionToken).Scan(textTo{&own.UserID}); err != nil {
 			return err
 		}
-		return a.insertOwnSessionRow(ctx, r, own)
+		return a.insertOwnSessionRow(ctx, r, a.insertSession, own)
 	})
 }
 

@@ -73,7 +73,21 @@ func (b *builder) absent(text string) string {
 
 // insert makes an INSERT into a shared table. The first column is the id. It is left
 // out if the database generates it or the table does not have it.
-func (b *builder) insert(table, columns string) *Statement {
+func (b *builder) insert(table, columns string) *Statement { return b.insertWhen(table, columns, ``) }
+
+// insertText returns an INSERT of one row. Unless when is empty, it is stored only if a
+// user u meets that condition, whose parameters come last.
+func (b *builder) insertText(table, columns, when string) string {
+	values := strings.TrimSuffix(strings.Repeat("?, ", strings.Count(columns, ",")+1), ", ")
+	insert := `INSERT INTO ` + table + ` (` + columns + `) `
+	if when == `` {
+		return insert + `VALUES (` + values + `)`
+	}
+	return insert + `SELECT ` + values + ` FROM {User} u WHERE ` + when
+}
+
+// insertWhen is insert with the condition of insertText.
+func (b *builder) insertWhen(table, columns, when string) *Statement {
 	generated, none, suffix := b.traits.GeneratedIDs[table], b.traits.NoIDs[table], ""
 	if generated || none {
 		_, columns, _ = strings.Cut(columns, ", ")
@@ -85,8 +99,7 @@ func (b *builder) insert(table, columns string) *Statement {
 	for _, column := range timestamps {
 		columns += `, ` + b.dialect.Quote(column)
 	}
-	values := strings.TrimSuffix(strings.Repeat("?, ", strings.Count(columns, ",")+1), ", ")
-	s := b.write(`INSERT INTO {` + table + `} (` + columns + `) VALUES (` + values + `)` + suffix)
+	s := b.write(b.insertText(`{`+table+`}`, columns, when) + suffix)
 	s.generated, s.uuid, s.noID, s.timestamps = generated, b.traits.UUIDs[table], none, len(timestamps)
 	s.now = func() any { return encode(b.dialect, b.traits, time.Now()) }
 	return s
@@ -228,11 +241,19 @@ func (r runner) execFound(ctx context.Context, s *Statement, args ...any) error 
 // transaction is a Pipeline, a following call reports the error, at the latest the
 // commit. translate, unless nil, translates the error.
 func (r runner) later(ctx context.Context, s *Statement, translate func(error) error, args ...any) error {
+	return r.laterCounted(ctx, s, nil, translate, args...)
+}
+
+// laterCounted is like later. After that call, affected has the number of affected rows.
+func (r runner) laterCounted(ctx context.Context, s *Statement, affected *int, translate func(error) error, args ...any) error {
 	if p, ok := r.tx.(Pipeline); ok {
-		p.Later(s, s.arguments(args), translate)
+		p.Later(s, s.arguments(args), affected, translate)
 		return nil
 	}
-	_, err := r.exec(ctx, s, args...)
+	n, err := r.exec(ctx, s, args...)
+	if affected != nil {
+		*affected = n
+	}
 	return translated(translate, err)
 }
 
@@ -246,28 +267,45 @@ func translated(translate func(error) error, err error) error {
 // insert runs an INSERT of [builder.insert]. It replaces the proposed id by the stored
 // one, which is empty in a table without ids. See later.
 func (r runner) insert(ctx context.Context, s *Statement, id *string, translate func(error) error, args ...any) error {
+	var stored int
+	return r.insertWhen(ctx, s, id, &stored, nil, translate, args...)
+}
+
+// insertWhen is insert for [builder.insertWhen], with the arguments of the condition. It
+// sets stored to the number of stored rows. See laterCounted.
+func (r runner) insertWhen(ctx context.Context, s *Statement, id *string, stored *int, when []any, translate func(error) error, args ...any) error {
 	for range s.timestamps {
 		args = append(args, s.now())
 	}
+	args = append(args, when...)
 	if s.noID {
 		*id = ""
-		return r.later(ctx, s, translate, args...)
+		return r.laterCounted(ctx, s, stored, translate, args...)
 	}
 	if s.uuid && !isUUID(*id) {
 		*id = seal.UUIDv4()
 	}
 	if !s.generated {
-		return r.later(ctx, s, translate, append([]any{*id}, args...)...)
+		return r.laterCounted(ctx, s, stored, translate, append([]any{*id}, args...)...)
 	}
 	if strings.Contains(s.Text, " RETURNING ") {
-		return translated(translate, r.row(ctx, s, args...).Scan(textTo{id}))
+		err := r.row(ctx, s, args...).Scan(textTo{id})
+		if errors.Is(err, sql.ErrNoRows) {
+			return nil
+		}
+		*stored = 1
+		return translated(translate, err)
 	}
-	result, err := r.on(s).Exec(ctx, s, args)
+	result, err := r.on(s).Exec(ctx, s, s.arguments(args))
 	if err != nil {
 		return translated(translate, err)
 	}
+	inserted, err := result.RowsAffected()
+	if err != nil || inserted == 0 {
+		return err
+	}
 	n, err := result.LastInsertId()
-	*id = strconv.FormatInt(n, 10)
+	*id, *stored = strconv.FormatInt(n, 10), 1
 	return err
 }
 

@@ -61,12 +61,17 @@ func buildGroup(b *builder) groupStatements {
 	}
 }
 
+// epochIs is a condition on the epoch of a user that an earlier statement of the step
+// has locked. Its parameters are the user and the epoch.
+const epochIs = `COALESCE((SELECT MAX(r.seq) FROM authsvc_revocation r WHERE r.user_id = ?), 0) = ?`
+
 type userStatements struct {
 	insertUser, getUser, getUserByEmail, getUserByAccount *Statement
 	getEpoch, epochOf, epochsOf                           *Statement
 	listUsers, listUsersAfter                             *Statement
 	lockUser, updateUser, deleteUser                      *Statement
 	insertAccount, refreshAccount, deleteAccount          *Statement
+	holdUser                                              *Statement
 	lockAccount, replaceTokens                            *Statement
 	listAccounts, accountsOf, deleteAccountsOf            *Statement
 	looseEmail, looseIdentity                             *Statement
@@ -105,7 +110,8 @@ func buildUsers(b *builder) userStatements {
 		lockAccount:   b.write(`SELECT ` + accountColumns + ` FROM {Account}` + identity + b.dialect.ForUpdate),
 		replaceTokens: b.write(`UPDATE {Account} SET {Account.refresh_token} = ?, ` + tokens + identity),
 		refreshAccount: b.write(`UPDATE {Account} SET {Account.refresh_token} = COALESCE(?, {Account.refresh_token}), ` + tokens +
-			identity + ` AND {=Account.userId}`),
+			identity + ` AND {=Account.userId} AND ` + epochIs),
+		holdUser:         b.write(`SELECT 1 FROM {User} u WHERE {=u.User.id}` + b.dialect.ForUpdate),
 		deleteAccount:    b.write(`DELETE FROM {Account}` + identity + ` AND {=Account.userId}`),
 		listAccounts:     b.read(accounts),
 		accountsOf:       b.write(accounts),
@@ -124,22 +130,35 @@ func epochColumns(d *Dialect) string {
 		`(SELECT p.blocked` + person + `), (SELECT p.delete_after` + person + `)`
 }
 
+// A sessionInserts holds the statements that store a session, with a row of ours alone
+// if it lives in its cookie.
+type sessionInserts struct{ session, own, cookie *Statement }
+
+func (b *builder) sessionInserts(when string) sessionInserts {
+	const own = `user_id, expires, auth_time, proved_at, provider, claims, amr, second_at, seen, agent, network, client, actor`
+	return sessionInserts{
+		session: b.insertWhen("Session", `{Session.id}, {Session.sessionToken}, {Session.userId}, {Session.expires}`, when),
+		own:     b.write(b.insertText(`authsvc_session`, `digest, session_token, `+own, when)),
+		cookie:  b.write(b.insertText(`authsvc_jwt_session`, `digest, `+own, when)),
+	}
+}
+
 type sessionStatements struct {
-	insertSession, insertOwnSession, getSession   *Statement
+	insertSession, insertSessionAt                sessionInserts // at an epoch: with its user and the epoch
+	getSession                                    *Statement
 	updateSession, updateOwnSession, sessionOwner *Statement
 	lookSession, deleteSession, deleteSessionsOf  *Statement
 	listSessions, looseSession                    *Statement
 	listCookieSessions, lookCookieSession         *Statement
 	deleteCookieSessionsOf, deleteCookieSession   *Statement
-	updateCookieSession, insertCookieSession      *Statement
+	updateCookieSession                           *Statement
 	ownToken, touchSession, touchCookieSession    *Statement
 }
 
 func buildSessions(b *builder) sessionStatements {
 	return sessionStatements{
-		insertSession: b.insert("Session", `{Session.id}, {Session.sessionToken}, {Session.userId}, {Session.expires}`),
-		insertOwnSession: b.write(`INSERT INTO authsvc_session (digest, session_token, user_id, expires, auth_time, proved_at, provider, claims, ` +
-			`amr, second_at, seen, agent, network, client, actor) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`),
+		insertSession:   b.sessionInserts(``),
+		insertSessionAt: b.sessionInserts(`{=u.User.id} AND ` + epochIs),
 		// The second condition keeps a row of another session, if there is one, from
 		// supplying its authentication time. It is not written with =, so that SQLite
 		// finds the row by its key instead of the longer index over session_token.
@@ -161,8 +180,6 @@ func buildSessions(b *builder) sessionStatements {
 		deleteSession:    b.write(`DELETE FROM {Session} WHERE {=Session.sessionToken}`),
 		deleteSessionsOf: b.write(`DELETE FROM {Session} WHERE {=Session.userId}`),
 
-		insertCookieSession: b.write(`INSERT INTO authsvc_jwt_session (digest, user_id, expires, auth_time, proved_at, provider, claims, ` +
-			`amr, second_at, seen, agent, network, client, actor) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`),
 		listCookieSessions: b.read(`SELECT ` + cookieSessionColumns + ` FROM authsvc_jwt_session o ` +
 			`JOIN {User} u ON u.{User.id} = o.user_id WHERE {=u.User.id}`),
 		lookCookieSession:      b.write(`SELECT ` + cookieSessionColumns + ` FROM authsvc_jwt_session o WHERE o.digest = ?`),
@@ -181,15 +198,19 @@ type tokenStatements struct {
 	deleteTokensFor, deleteMailsFor, looseToken    *Statement
 	countMail, insertMail, nextMail, markMail      *Statement
 	claimMail, delayMail, deleteMail               *Statement
+	insertLink, holdQueue                          *Statement
 }
 
 func buildTokens(b *builder) tokenStatements {
 	const byToken = ` FROM {VerificationToken} WHERE {=VerificationToken.identifier} AND {=VerificationToken.token}`
 	const due = ` FROM authsvc_mail WHERE due <= ? ORDER BY due, id LIMIT 1`
+	// A mail must find a place in the queue. An earlier statement locks the queue, so
+	// that the count is correct.
+	const insertToken = `INSERT INTO {VerificationToken} ({VerificationToken.identifier}, {VerificationToken.token}, {VerificationToken.expires}) ` +
+		`SELECT ?, ?, ? FROM (SELECT COUNT(*) AS queued FROM authsvc_mail) x WHERE x.queued < ?`
 	t := tokenStatements{
-		getToken: b.read(`SELECT {VerificationToken.expires}` + byToken),
-		insertToken: b.write(`INSERT INTO {VerificationToken} ({VerificationToken.identifier}, ` +
-			`{VerificationToken.token}, {VerificationToken.expires}) VALUES (?, ?, ?)`),
+		getToken:        b.read(`SELECT {VerificationToken.expires}` + byToken),
+		insertToken:     b.write(insertToken),
 		deleteTokensFor: b.write(`DELETE FROM {VerificationToken} WHERE {=VerificationToken.identifier}`),
 		deleteMailsFor:  b.write(deleteMailsFor(b.dialect)),
 		looseToken:      b.write(`SELECT {VerificationToken.token} FROM {VerificationToken} WHERE {VerificationToken.token} = ?`),
@@ -197,6 +218,13 @@ func buildTokens(b *builder) tokenStatements {
 		insertMail:      b.write(`INSERT INTO authsvc_mail (` + mailColumns + `) VALUES (?, ?, ?, ?, ?)`),
 		delayMail:       b.write(`UPDATE authsvc_mail SET due = ? WHERE id = ?`),
 		deleteMail:      b.write(`DELETE FROM authsvc_mail WHERE id = ?`),
+	}
+	if b.dialect.WritingCTE {
+		t.insertLink = b.write(`WITH link AS (` + insertToken + ` RETURNING {VerificationToken.token}) ` +
+			`INSERT INTO authsvc_mail (` + mailColumns + `) SELECT ?, ?, ?, ?, ? FROM link`)
+	}
+	if b.dialect.ForUpdate != "" {
+		t.holdQueue = b.write(b.holdQueue())
 	}
 	if b.dialect.Returning {
 		t.takeToken = b.write(`DELETE` + byToken + ` RETURNING {VerificationToken.expires}`)
@@ -211,6 +239,15 @@ func buildTokens(b *builder) tokenStatements {
 	return t
 }
 
+// holdQueue creates or updates a row of authsvc_meta, and thereby locks it.
+func (b *builder) holdQueue() string {
+	const insert = `INSERT INTO authsvc_meta (id, value) VALUES (?, ?) `
+	if b.dialect.OnDuplicateKey {
+		return insert + `ON DUPLICATE KEY UPDATE value = VALUES(value)`
+	}
+	return insert + `ON CONFLICT (id) DO UPDATE SET value = excluded.value`
+}
+
 func deleteMailsFor(d *Dialect) string {
 	if d.DeleteJoin {
 		return `DELETE m FROM authsvc_mail m JOIN {VerificationToken} v ON m.id = v.{VerificationToken.token} ` +
@@ -222,8 +259,10 @@ func deleteMailsFor(d *Dialect) string {
 
 type ownStatements struct {
 	insertOnce                                     *Statement
-	revocation, permit, lease, meta                lockable
+	revocation, permit, lease                      lockable
+	ensureMeta                                     *Statement
 	updateRevocation, takePermit, updatePermit     *Statement
+	takePermits                                    map[int]*Statement // by the number of quotas
 	raiseSequence, lookSequence, latestNumber, now *Statement
 	updateLease, deleteLease                       *Statement
 	listRevocations, getMeta, insertMeta, setMeta  *Statement
@@ -240,7 +279,7 @@ func buildOwn(b *builder) ownStatements {
 		revocation:       lock(`authsvc_revocation`, revocationColumns, `?, ?, ?, ?, ?`, revocationColumns),
 		permit:           lock(`authsvc_permit`, `id, expires`, `?, ?`, `expires`),
 		lease:            lock(`authsvc_lease`, `id, holder, expires`, `?, ?, ?`, `holder, expires`),
-		meta:             lock(`authsvc_meta`, `id, value`, `?, ?`, `value`),
+		ensureMeta:       b.write(b.dialect.insertMissing(`authsvc_meta`, `id, value`, `?, ?`)),
 		insertOnce:       b.write(`INSERT INTO authsvc_once (id, expires) VALUES (?, ?)`),
 		updateRevocation: b.write(`UPDATE authsvc_revocation SET user_id = ?, seq = ?, not_before = ?, expires = ? WHERE id = ?`),
 		raiseSequence:    b.write(`UPDATE authsvc_sequence SET value = CASE WHEN value < ? THEN ? ELSE value + 1 END WHERE id = 'revocation'`),
@@ -249,6 +288,7 @@ func buildOwn(b *builder) ownStatements {
 		listRevocations: b.read(`SELECT ` + revocationColumns + ` FROM authsvc_revocation WHERE seq > ? ` +
 			`ORDER BY seq LIMIT ?`),
 		takePermit:   b.takePermit(),
+		takePermits:  map[int]*Statement{},
 		updatePermit: b.write(`UPDATE authsvc_permit SET expires = ? WHERE id = ?`),
 		updateLease:  b.write(`UPDATE authsvc_lease SET holder = ?, expires = ? WHERE id = ?`),
 		deleteLease:  b.write(`DELETE FROM authsvc_lease WHERE id = ? AND holder = ?`),
@@ -256,26 +296,13 @@ func buildOwn(b *builder) ownStatements {
 		insertMeta:   b.write(`INSERT INTO authsvc_meta (id, value) VALUES (?, ?)`),
 		setMeta:      b.write(`UPDATE authsvc_meta SET value = ? WHERE id = ?`),
 	}
+	for n := 2; n <= maxQuotas; n++ {
+		own.takePermits[n] = b.permits(n)
+	}
 	if b.dialect.Now != "" {
 		own.now = b.read(b.dialect.Now)
 	}
 	return own
-}
-
-// takePermit counts an event under a key unless too much is paid. Then ON CONFLICT affects
-// no row, and ON DUPLICATE KEY sets the last generated id to 1. The parameters are: the key;
-// what a first event pays; the most that may be paid; now; what a first event pays; what
-// another one adds.
-func (b *builder) takePermit() *Statement {
-	const insert = `INSERT INTO authsvc_permit (id, expires) VALUES (?, ?) `
-	if b.dialect.OnDuplicateKey {
-		return b.write(insert + `ON DUPLICATE KEY UPDATE expires = CASE WHEN expires > ? THEN expires + 0 * LAST_INSERT_ID(1) ` +
-			`WHEN expires <= ? THEN ? ELSE expires + ? END`)
-	}
-	s := b.write(insert + `ON CONFLICT (id) DO UPDATE SET expires = CASE WHEN authsvc_permit.expires <= ? THEN ? ` +
-		`ELSE authsvc_permit.expires + ? END WHERE authsvc_permit.expires <= ?`)
-	s.order = []int{0, 1, 3, 4, 5, 2}
-	return s
 }
 
 // sharedSweeps is the number of sweeps of shared tables, which come first.

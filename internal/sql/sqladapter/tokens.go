@@ -15,15 +15,26 @@ var errPayload = errors.New("mail payload exceeds 64 KiB")
 
 // PutToken implements [authsvc.Adapter].
 func (a *Adapter) PutToken(ctx context.Context, t authsvc.VerificationToken, m authsvc.Mail, maxQueued int) error {
-	err := a.transact(ctx, "put token", func(ctx context.Context, r runner) error {
-		if err := a.makePlace(ctx, r, m, maxQueued); err != nil {
+	stored := 0
+	err := a.transact(ctx, "put token", func(ctx context.Context, r runner) (err error) {
+		if stored = 0; len(m.Payload) > maxPayload {
+			return errPayload
+		}
+		if err := a.lockQueue(ctx, r); err != nil {
 			return err
 		}
-		if err := r.later(ctx, a.insertToken, nil, t.Identifier, t.Token, a.timeArg("VerificationToken.expires", t.Expires)); err != nil {
+		link := []any{t.Identifier, t.Token, a.timeArg("VerificationToken.expires", t.Expires), maxQueued}
+		if a.dialect.WritingCTE {
+			return r.laterCounted(ctx, a.insertLink, &stored, nil, append(link, mailRow(m)...)...)
+		}
+		if stored, err = r.exec(ctx, a.insertToken, link...); err != nil || stored == 0 {
 			return err
 		}
-		return a.insertMailRow(ctx, r, m)
+		return r.later(ctx, a.insertMail, nil, mailRow(m)...)
 	})
+	if err == nil && stored == 0 {
+		err = a.contractError("put token", authsvc.ErrQueueFull)
+	}
 	return a.explain(ctx, err, uniqueValues{token: &t})
 }
 
@@ -33,7 +44,7 @@ func (a *Adapter) PutMail(ctx context.Context, m authsvc.Mail, maxQueued int) er
 		if err := a.makePlace(ctx, r, m, maxQueued); err != nil {
 			return err
 		}
-		return a.insertMailRow(ctx, r, m)
+		return r.later(ctx, a.insertMail, nil, mailRow(m)...)
 	})
 }
 
@@ -55,12 +66,12 @@ func (a *Adapter) makePlace(ctx context.Context, r runner, m authsvc.Mail, maxQu
 	return nil
 }
 
-func (a *Adapter) insertMailRow(ctx context.Context, r runner, m authsvc.Mail) error {
+func mailRow(m authsvc.Mail) []any {
 	payload := m.Payload
 	if payload == nil {
 		payload = []byte{} // the column is NOT NULL
 	}
-	return r.later(ctx, a.insertMail, nil, m.ID, payload, ms(m.Due), ms(m.Expires), m.Attempts)
+	return []any{m.ID, payload, ms(m.Due), ms(m.Expires), m.Attempts}
 }
 
 // queueRow is the row of authsvc_meta that callers lock in turn before they add to the
@@ -71,8 +82,7 @@ func (a *Adapter) lockQueue(ctx context.Context, r runner) error {
 	if a.dialect.ForUpdate == "" {
 		return nil
 	}
-	var nothing string
-	return r.lock(ctx, a.meta, []any{queueRow, ""}, textTo{&nothing})
+	return r.later(ctx, a.holdQueue, nil, queueRow, "")
 }
 
 // GetToken implements [authsvc.Adapter].

@@ -129,56 +129,6 @@ func (a *Adapter) Revocations(ctx context.Context, after int64, limit int) (list
 	return list, max(after, latest), nil
 }
 
-// Permit implements [authsvc.Adapter]. One statement counts an event that is permitted.
-// Only a refusal needs a second step, which finds out how long to wait.
-func (a *Adapter) Permit(ctx context.Context, key string, now time.Time, interval, burst time.Duration) (wait time.Duration, err error) {
-	at := toMillis(now)
-	permitted := false
-	err = a.write(ctx, "permit", func(ctx context.Context, r runner) (err error) {
-		permitted, err = a.countPermit(ctx, r, key, ms(at), ms(at.Add(interval)), ms(at.Add(burst)), interval.Milliseconds())
-		return err
-	})
-	if err != nil || permitted {
-		return 0, err
-	}
-	err = a.transact(ctx, "permit", func(ctx context.Context, r runner) error {
-		var paid time.Time
-		if err := r.lock(ctx, a.permit, []any{key, ms(at)}, millis{&paid}); err != nil {
-			return err
-		}
-		held := paid
-		if most := at.Add(burst + interval); paid.After(most) {
-			paid = most
-		}
-		paid = later(paid, at)
-		if wait = paid.Sub(at) - burst; wait > 0 {
-			if paid.Equal(held) {
-				return nil
-			}
-			return r.execFound(ctx, a.updatePermit, ms(paid), key)
-		}
-		wait = 0
-		return r.execFound(ctx, a.updatePermit, ms(paid.Add(interval)), key)
-	})
-	return wait, err
-}
-
-// countPermit counts an event of key unless more than most is paid, and reports whether it
-// did. A first event pays until first.
-func (a *Adapter) countPermit(ctx context.Context, r runner, key string, now, first, most, interval int64) (bool, error) {
-	s := a.takePermit
-	result, err := r.on(s).Exec(ctx, s, s.arguments([]any{key, first, most, now, first, interval}))
-	if err != nil {
-		return false, err
-	}
-	if a.dialect.OnDuplicateKey {
-		refused, err := result.LastInsertId()
-		return refused == 0, err
-	}
-	n, err := result.RowsAffected()
-	return n > 0, err
-}
-
 // Lease implements [authsvc.Adapter].
 func (a *Adapter) Lease(ctx context.Context, name, holder string, now, until time.Time) error {
 	return a.transact(ctx, "lease", func(ctx context.Context, r runner) error {
@@ -228,7 +178,7 @@ func (a *Adapter) SetMeta(ctx context.Context, key, value string) error {
 		if err != nil || n > 0 {
 			return err
 		}
-		if err := r.later(ctx, a.meta.ensure, nil, key, value); err != nil {
+		if err := r.later(ctx, a.ensureMeta, nil, key, value); err != nil {
 			return err
 		}
 		_, err = r.exec(ctx, a.setMeta, value, key) // another caller may have created it

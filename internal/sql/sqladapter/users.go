@@ -58,6 +58,20 @@ func (a *Adapter) lockUserAt(ctx context.Context, r runner, userID string, epoch
 	return err
 }
 
+// holdUserRow locks a user, if there is one, until the end of the step. A later statement
+// that checks epochIs writes only while the epoch is the expected one, without a round
+// trip to look at it. If it writes nothing, lockUserAt finds out why.
+func (a *Adapter) holdUserRow(ctx context.Context, r runner, id string) error {
+	if a.dialect.ForUpdate == "" {
+		return nil
+	}
+	if _, ok := r.tx.(Pipeline); !ok {
+		var found int64
+		return r.row(ctx, a.holdUser, id).Scan(number{&found})
+	}
+	return r.later(ctx, a.holdUser, nil, id)
+}
+
 // insertUserRow sets u.ID to the stored id.
 func (a *Adapter) insertUserRow(ctx context.Context, r runner, u *authsvc.User) error {
 	return r.insert(ctx, a.insertUser, &u.ID, nil, orNull(u.Name), orNull(u.Email), a.timeArg("User.emailVerified", u.EmailVerified), orNull(u.Image))
@@ -259,11 +273,23 @@ func (a *Adapter) LinkAccount(ctx context.Context, acc authsvc.Account, epoch in
 
 // RefreshAccount implements [authsvc.Adapter].
 func (a *Adapter) RefreshAccount(ctx context.Context, acc authsvc.Account, epoch int64) error {
+	refreshed := 0
+	fields := append(a.tokenFields(acc), acc.Provider, acc.ProviderAccountID, acc.UserID, acc.UserID, epoch)
+	step := func(ctx context.Context, r runner) error {
+		refreshed = 0
+		if err := a.holdUserRow(ctx, r, acc.UserID); err != nil {
+			return err
+		}
+		return r.laterCounted(ctx, a.refreshAccount, &refreshed, nil, fields...)
+	}
+	if err := a.transact(ctx, "refresh account", step); err != nil || refreshed > 0 {
+		return err
+	}
 	return a.transact(ctx, "refresh account", func(ctx context.Context, r runner) error {
 		if err := a.lockUserAt(ctx, r, acc.UserID, epoch); err != nil {
 			return err
 		}
-		return r.execFound(ctx, a.refreshAccount, append(a.tokenFields(acc), acc.Provider, acc.ProviderAccountID, acc.UserID)...)
+		return r.execFound(ctx, a.refreshAccount, fields...)
 	})
 }
 

@@ -324,8 +324,12 @@ func (l *Ledger) ListSessions(ctx context.Context, userID string) ([]authsvc.Ses
 	return step(l, "ListSessions", false, nil, func() ([]authsvc.SessionRecord, error) { return l.Behind.ListSessions(ctx, userID) })
 }
 
-func (l *Ledger) Permit(ctx context.Context, key string, now time.Time, interval, burst time.Duration) (time.Duration, error) {
-	return step(l, "Permit", false, nil, func() (time.Duration, error) { return l.Behind.Permit(ctx, key, now, interval, burst) })
+func (l *Ledger) Permit(ctx context.Context, now time.Time, list ...authsvc.Quota) (permitted int, wait time.Duration, err error) {
+	permitted, err = step(l, "Permit", false, nil, func() (n int, err error) {
+		n, wait, err = l.Behind.Permit(ctx, now, list...)
+		return n, err
+	})
+	return permitted, wait, err
 }
 
 func (l *Ledger) Lease(ctx context.Context, name, holder string, now, until time.Time) error {

@@ -66,10 +66,10 @@ type pipeline struct {
 	failed error
 }
 
-func (p *pipeline) Later(s *sqladapter.Statement, args []any, translate func(error) error) {
+func (p *pipeline) Later(s *sqladapter.Statement, args []any, affected *int, translate func(error) error) {
 	before, after := p.s.turn()
 	if !before {
-		p.inner.Later(s, args, translate)
+		p.inner.Later(s, args, affected, translate)
 	}
 	if (before || after) && p.failed == nil {
 		p.failed = p.s.fault()

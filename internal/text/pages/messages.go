@@ -223,7 +223,7 @@ func (w words) ErrorLines(code string) ([]string, error) {
 
 // SignInLines is ErrorLines for an error of a sign-in. A reason with a text replaces the
 // sentences about the code; provider is the name in that text. If the people who run the
-// site may have to know, a last sentence refers to request, the id on the page.
+// site must know, a last sentence refers to request, the id on the page.
 func (w words) SignInLines(code, reason, provider, request string) ([]string, error) {
 	return w.errorLines(code, reason, provider, request, true)
 }

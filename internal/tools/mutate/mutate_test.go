@@ -30,7 +30,7 @@ func TestTable(t *testing.T) {
 		t.Fatal(err)
 	}
 	for line := range strings.Lines(string(raw)) {
-		if name, test, ok := strings.Cut(strings.TrimSpace(line), " "); !ok || !names[name] || !strings.HasPrefix(test, "Test") {
+		if name, test, ok := strings.Cut(strings.TrimSpace(line), " "); !ok || !names[name] || !isTest(test) {
 			t.Errorf("noticed.txt: %q is not a mutation and a test", line)
 		}
 	}

@@ -1,0 +1,112 @@
+package adaptertest
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"authsvc"
+)
+
+// remaining returns how many events of a key are permitted at the time at(0), and counts them.
+func remaining(t *testing.T, a authsvc.Adapter, key string) (n int) {
+	t.Helper()
+	for {
+		permitted, _, err := a.Permit(t.Context(), at(0), three(key))
+		ok(t, err)
+		if n += permitted; permitted == 0 {
+			return n
+		}
+	}
+}
+
+// permitSeveral counts events against several quotas, of which one or none refuses. The
+// order of the keys is not the order of the quotas.
+func permitSeveral(t *testing.T, a authsvc.Adapter) {
+	n, wait, err := a.Permit(t.Context(), at(0))
+	ok(t, err)
+	same(t, n, 0)
+	same(t, wait, 0)
+	for length := 1; length <= 6; length++ {
+		for refuses := range length + 1 {
+			var list []authsvc.Quota
+			for i := range length {
+				list = append(list, three(fmt.Sprintf("%d of %d, %d refuses", (i+length/2)%length, length, refuses)))
+			}
+			wantWait := time.Duration(0)
+			if refuses < length {
+				remaining(t, a, list[refuses].Key)
+				wantWait = 10 * time.Second
+			}
+			n, wait, err := a.Permit(t.Context(), at(0), list...)
+			ok(t, err)
+			same(t, n, refuses)
+			same(t, wait, wantWait)
+			for i, q := range list {
+				want := 3 // after the quota that refuses
+				switch {
+				case i < refuses:
+					want = 2
+				case i == refuses:
+					want = 0
+				}
+				if n := remaining(t, a, q.Key); n != want {
+					t.Errorf("%d quotas, of which number %d refuses: %d events are left under number %d, want %d", length, refuses, n, i, want)
+				}
+			}
+		}
+	}
+	// Quotas of one call may differ, and later times count.
+	list := []authsvc.Quota{three("short"), {Key: "long", Interval: time.Hour}}
+	n, wait, err = a.Permit(t.Context(), at(0), list...)
+	ok(t, err)
+	same(t, n, 2)
+	same(t, wait, 0)
+	n, wait, err = a.Permit(t.Context(), at(60), list...)
+	ok(t, err)
+	same(t, n, 1)
+	same(t, wait, 59*time.Minute)
+	n, wait, err = a.Permit(t.Context(), at(3600), list...)
+	ok(t, err)
+	same(t, n, 2)
+	same(t, wait, 0)
+	same(t, remaining(t, a, "short"), 0) // paid until 3610: the clock of at(0) is behind
+}
+
+// permitSeveralRace counts against shared and own quotas, in different orders. What is
+// left must agree with the answers.
+func permitSeveralRace(t *testing.T, a authsvc.Adapter) {
+	lists := make([][]authsvc.Quota, workers)
+	counts := make([]int, workers)
+	for i := range lists {
+		lists[i] = []authsvc.Quota{three("shared"), three(numbered("own", i)), three(numbered("group", i%16))}
+		if i%2 > 0 {
+			slices.Reverse(lists[i])
+		}
+	}
+	nWin(t, race(workers, func(i int) (err error) {
+		var wait time.Duration
+		counts[i], wait, err = a.Permit(t.Context(), at(0), lists[i]...)
+		if err == nil && (counts[i] < len(lists[i])) != (wait > 0) {
+			t.Errorf("%d of %d permitted, wait %v", counts[i], len(lists[i]), wait)
+		}
+		return err
+	}), workers, nil)
+	counted := map[string]int{}
+	for i, list := range lists {
+		for j, q := range list {
+			if n := counted[q.Key]; j < counts[i] {
+				counted[q.Key] = n + 1
+			} else {
+				counted[q.Key] = n
+			}
+		}
+	}
+	same(t, counted["shared"], 3)
+	for key, n := range counted {
+		if rest := remaining(t, a, key); rest != 3-n {
+			t.Errorf("%s: %d were permitted, and then %d", key, n, rest)
+		}
+	}
+}
