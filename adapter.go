@@ -230,10 +230,11 @@ type Users interface {
 	// them.
 	SearchUsers(ctx context.Context, q UserQuery) ([]User, error)
 	// SignUp stores a new user with its first account and session, all or nothing;
-	// account and session may each be nil. ErrConflict: the address, the identity or
+	// account and session may each be nil. The locale, unless it is "", becomes that of
+	// the user's Person. ErrConflict: the address, the identity or
 	// the session token is taken, and nothing was written. On success the adapter sets
 	// the UserID of account and session.
-	SignUp(ctx context.Context, u User, a *Account, s *SessionRecord) (User, error)
+	SignUp(ctx context.Context, u User, a *Account, s *SessionRecord, locale string) (User, error)
 	// ProveEmail applies p in one step. ErrStale: the user's address is no longer
 	// p.Email, or its epoch no longer p.Epoch; nothing is changed. If the user's
 	// EmailVerified was empty and p.Keep is not set, ProveEmail removes the user's

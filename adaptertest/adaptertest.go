@@ -173,7 +173,7 @@ func signUp(t *testing.T, a authsvc.Adapter, name string) fixture {
 	t.Helper()
 	k := fixture{account: account(name), session: session(name)}
 	var err error
-	k.user, err = a.SignUp(t.Context(), authsvc.User{ID: "user-" + name, Email: name + "@example.com"}, &k.account, &k.session)
+	k.user, err = a.SignUp(t.Context(), authsvc.User{ID: "user-" + name, Email: name + "@example.com"}, &k.account, &k.session, "")
 	ok(t, err)
 	return k
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"maps"
 	"testing"
-	"time"
 
 	"authsvc"
 )
@@ -73,7 +72,7 @@ func everyCall(ctx context.Context, a authsvc.Adapter, ann fixture) map[string]f
 		"GetSession":       func() error { _, _, err := a.GetSession(ctx, "token-ann", "digest-ann"); return err },
 		"UpdateSession":    func() error { return a.UpdateSession(ctx, changed) },
 		"DeleteSession":    func() error { _, err := a.DeleteSession(ctx, "token-ann"); return err },
-		"SignUp":           func() error { x, y := acc, s; _, err := a.SignUp(ctx, fresh, &x, &y); return err },
+		"SignUp":           func() error { x, y := acc, s; _, err := a.SignUp(ctx, fresh, &x, &y, ""); return err },
 		"ProveEmail": func() error {
 			_, _, err := a.ProveEmail(ctx, authsvc.Proof{UserID: ann.user.ID, Email: ann.user.Email, At: at(1), Revoke: rev})
 			return err
@@ -103,15 +102,12 @@ func coordinationCalls(ctx context.Context, a authsvc.Adapter, rev *authsvc.Revo
 		"UseOnce":     func() error { return a.UseOnce(ctx, "new", at(1)) },
 		"Revoke":      func() error { return a.Revoke(ctx, rev) },
 		"Revocations": func() error { _, _, err := a.Revocations(ctx, 0, 10); return err },
-		"Permit": func() error {
-			_, _, err := a.Permit(ctx, at(0), authsvc.Quota{Key: "new", Interval: time.Second})
-			return err
-		},
-		"Lease":   func() error { return a.Lease(ctx, "new", "ann", at(0), at(60)) },
-		"Release": func() error { return a.Release(ctx, "new", "ann") },
-		"PutMeta": func() error { _, err := a.PutMeta(ctx, "new", "new"); return err },
-		"GetMeta": func() error { return unless(authsvc.ErrNotFound, second(a.GetMeta(ctx, "absent"))) },
-		"SetMeta": func() error { return a.SetMeta(ctx, "new", "new") },
+		"Permit":      func() error { _, _, err := a.Permit(ctx, at(0), three("new")); return err },
+		"Lease":       func() error { return a.Lease(ctx, "new", "ann", at(0), at(60)) },
+		"Release":     func() error { return a.Release(ctx, "new", "ann") },
+		"PutMeta":     func() error { _, err := a.PutMeta(ctx, "new", "new"); return err },
+		"GetMeta":     func() error { return unless(authsvc.ErrNotFound, second(a.GetMeta(ctx, "absent"))) },
+		"SetMeta":     func() error { return a.SetMeta(ctx, "new", "new") },
 	}
 }
 

@@ -184,8 +184,8 @@ func (f *Fault) DeleteSession(ctx context.Context, token string) (authsvc.Sessio
 }
 
 // SignUp implements [authsvc.Adapter].
-func (f *Fault) SignUp(ctx context.Context, u authsvc.User, a *authsvc.Account, s *authsvc.SessionRecord) (authsvc.User, error) {
-	return ask(f, "SignUp", func() (authsvc.User, error) { return f.next.SignUp(ctx, u, a, s) })
+func (f *Fault) SignUp(ctx context.Context, u authsvc.User, a *authsvc.Account, s *authsvc.SessionRecord, locale string) (authsvc.User, error) {
+	return ask(f, "SignUp", func() (authsvc.User, error) { return f.next.SignUp(ctx, u, a, s, locale) })
 }
 
 // ProveEmail implements [authsvc.Adapter].

@@ -123,12 +123,12 @@ func sessionOfCookie(t *testing.T, a authsvc.Adapter) {
 
 func sessionOfCookieSignUp(t *testing.T, a authsvc.Adapter) {
 	s := cookieSession("ann", "")
-	u, err := a.SignUp(t.Context(), authsvc.User{ID: "user-ann", Email: "ann@example.com"}, nil, &s)
+	u, err := a.SignUp(t.Context(), authsvc.User{ID: "user-ann", Email: "ann@example.com"}, nil, &s, "")
 	ok(t, err)
 	same(t, s.UserID, u.ID)
 	same(t, sessionsOf(t, a, u.ID), map[string]authsvc.SessionRecord{s.Digest: s})
 	taken := cookieSession("ann", "")
-	_, err = a.SignUp(t.Context(), authsvc.User{ID: "user-bob", Email: "bob@example.com"}, nil, &taken)
+	_, err = a.SignUp(t.Context(), authsvc.User{ID: "user-bob", Email: "bob@example.com"}, nil, &taken, "")
 	is(t, err, authsvc.ErrConflict)
 	_, err = a.GetUserByEmail(t.Context(), "bob@example.com")
 	is(t, err, authsvc.ErrNotFound)

@@ -11,6 +11,7 @@ func signUpTests() []test {
 		{"SignUp/user, account and session", signUpAll},
 		{"SignUp/without account or session", signUpLess},
 		{"SignUp/conflict leaves nothing", signUpConflict},
+		{"SignUp/locale", signUpLocale},
 		{"SignUp/concurrent, one account", signUpRace},
 		{"SignUp/concurrent with an email link", signUpRaceEmail},
 	}
@@ -19,7 +20,7 @@ func signUpTests() []test {
 func signUpAll(t *testing.T, a authsvc.Adapter) {
 	acc, s := account("ann"), session("ann")
 	acc.UserID, s.UserID = "wrong", "wrong" // the adapter replaces these
-	u, err := a.SignUp(t.Context(), authsvc.User{ID: "u", Name: "Ann", Email: "ann@example.com", EmailVerified: at(0).Add(1)}, &acc, &s)
+	u, err := a.SignUp(t.Context(), authsvc.User{ID: "u", Name: "Ann", Email: "ann@example.com", EmailVerified: at(0).Add(1)}, &acc, &s, "")
 	ok(t, err)
 	same(t, u, authsvc.User{ID: u.ID, Name: "Ann", Email: "ann@example.com", EmailVerified: at(0)})
 	same(t, acc.UserID, u.ID)
@@ -28,16 +29,16 @@ func signUpAll(t *testing.T, a authsvc.Adapter) {
 }
 
 func signUpLess(t *testing.T, a authsvc.Adapter) {
-	_, err := a.SignUp(t.Context(), authsvc.User{ID: "alone"}, nil, nil)
+	_, err := a.SignUp(t.Context(), authsvc.User{ID: "alone"}, nil, nil, "")
 	ok(t, err)
 	acc := account("acc")
-	u, err := a.SignUp(t.Context(), authsvc.User{ID: "u1"}, &acc, nil)
+	u, err := a.SignUp(t.Context(), authsvc.User{ID: "u1"}, &acc, nil, "")
 	ok(t, err)
 	owner, err := a.GetUserByAccount(t.Context(), acc.Provider, acc.ProviderAccountID)
 	ok(t, err)
 	same(t, owner, u)
 	s := session("s")
-	u, err = a.SignUp(t.Context(), authsvc.User{ID: "u2"}, nil, &s)
+	u, err = a.SignUp(t.Context(), authsvc.User{ID: "u2"}, nil, &s, "")
 	ok(t, err)
 	got, owner, err := a.GetSession(t.Context(), s.SessionToken, s.Digest)
 	ok(t, err)
@@ -57,7 +58,7 @@ func signUpConflict(t *testing.T, a authsvc.Adapter) {
 		u := authsvc.User{ID: "user-bob", Email: "bob@example.com"}
 		acc, s := account("bob"), session("bob")
 		spoil(&u, &acc, &s)
-		_, err := a.SignUp(t.Context(), u, &acc, &s)
+		_, err := a.SignUp(t.Context(), u, &acc, &s, "de")
 		is(t, err, authsvc.ErrConflict)
 		if acc.UserID != "" || s.UserID != "" {
 			t.Errorf("%s: a failed sign-up changed its arguments", name)
@@ -72,14 +73,36 @@ func signUpConflict(t *testing.T, a authsvc.Adapter) {
 		is(t, err, authsvc.ErrNotFound)
 		checkUnchanged(t, a, ann)
 	}
-	checkUnchanged(t, a, signUp(t, a, "bob")) // nothing left of the failures conflicts
+	bob := signUp(t, a, "bob")
+	checkUnchanged(t, a, bob) // nothing left of the failures conflicts
+	p, err := a.GetPerson(t.Context(), bob.user.ID)
+	ok(t, err)
+	same(t, p, authsvc.Person{UserID: bob.user.ID})
+}
+
+func signUpLocale(t *testing.T, a authsvc.Adapter) {
+	ctx := t.Context()
+	for _, locale := range []string{"de", "", "zh-Hant-TW-x-a-locale-of-35-letters"} {
+		u, err := a.SignUp(ctx, authsvc.User{ID: "in " + locale}, nil, nil, locale)
+		ok(t, err)
+		p, err := a.GetPerson(ctx, u.ID)
+		ok(t, err)
+		same(t, p, authsvc.Person{UserID: u.ID, Locale: locale})
+		other := "en" // the record is changed as any other
+		ok(t, a.SetPerson(ctx, u.ID, authsvc.PersonUpdate{Locale: &other}, nil))
+		p, err = a.GetPerson(ctx, u.ID)
+		ok(t, err)
+		same(t, p, authsvc.Person{UserID: u.ID, Locale: "en"})
+		ok(t, a.DeleteUser(ctx, u.ID, revocation("user:"+u.ID, 0, 60)))
+		is(t, second(a.GetPerson(ctx, u.ID)), authsvc.ErrNotFound)
+	}
 }
 
 func signUpRace(t *testing.T, a authsvc.Adapter) {
 	errs := race(workers, func(i int) error {
 		acc, s := account("one"), session(numbered("s", i))
 		acc.ID = numbered("account", i)
-		_, err := a.SignUp(t.Context(), authsvc.User{ID: numbered("user", i)}, &acc, &s)
+		_, err := a.SignUp(t.Context(), authsvc.User{ID: numbered("user", i)}, &acc, &s, "")
 		return err
 	})
 	oneWins(t, errs, authsvc.ErrConflict)
@@ -104,11 +127,11 @@ func signUpRaceEmail(t *testing.T, a authsvc.Adapter) {
 	const email = "one@example.com"
 	errs := race(workers, func(i int) error {
 		if i%2 == 0 {
-			_, err := a.SignUp(t.Context(), authsvc.User{ID: numbered("user", i), Email: email, EmailVerified: at(0)}, nil, nil)
+			_, err := a.SignUp(t.Context(), authsvc.User{ID: numbered("user", i), Email: email, EmailVerified: at(0)}, nil, nil, "")
 			return err
 		}
 		acc := account(numbered("acc", i))
-		_, err := a.SignUp(t.Context(), authsvc.User{ID: numbered("user", i), Email: email}, &acc, nil)
+		_, err := a.SignUp(t.Context(), authsvc.User{ID: numbered("user", i), Email: email}, &acc, nil, "")
 		return err
 	})
 	oneWins(t, errs, authsvc.ErrConflict)

@@ -185,7 +185,7 @@ func (l *login) create(a *authsvc.Account) outcome {
 	}
 	u.Name = text.Name(asked.Name)
 	l.record = l.desk.keeper.sessions.start(&l.start)
-	stored, err := l.desk.Adapter.SignUp(l.rq.ctx, u, a, l.record)
+	stored, err := l.desk.Adapter.SignUp(l.rq.ctx, u, a, l.record, l.language())
 	switch {
 	case errors.Is(err, authsvc.ErrConflict):
 		l.record = nil

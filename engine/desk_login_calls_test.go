@@ -22,7 +22,7 @@ var callsOfSignIns = []struct {
 	more      string
 	exception string // why more has more than one call
 }{
-	{by: "op", when: "first", calls: "UseOnce GetUserByAccount GetUserByEmail SignUp", more: "SetPerson"},
+	{by: "op", when: "first", calls: "UseOnce GetUserByAccount GetUserByEmail SignUp"},
 	{by: "op", when: "signed in", only: authsvc.StrategyDatabase,
 		calls: "UseOnce GetSession GetUserByAccount RefreshAccount CreateSession DeleteSession", more: "GetPerson"},
 	{by: "op", when: "signed in", only: authsvc.StrategyJWT,
@@ -33,7 +33,7 @@ var callsOfSignIns = []struct {
 	{by: "op", when: "new browser", calls: "UseOnce GetUserByAccount RefreshAccount CreateSession", more: "GetPerson PutMail GetPerson",
 		exception: "the person is told by mail, in their own language"},
 
-	{by: "email", when: "first", calls: "GetUserByEmail PutToken TakeToken VoidTokens GetUserByEmail SignUp", more: "SetPerson"},
+	{by: "email", when: "first", calls: "GetUserByEmail PutToken TakeToken VoidTokens GetUserByEmail SignUp"},
 	{by: "email", when: "signed in", only: authsvc.StrategyDatabase,
 		calls: "GetUserByEmail PutToken GetSession TakeToken VoidTokens GetSession GetUserByEmail CreateSession DeleteSession", more: "GetPerson"},
 	{by: "email", when: "signed in", only: authsvc.StrategyJWT,

@@ -56,27 +56,31 @@ func (l *login) signedInBefore() bool {
 	return slices.ContainsFunc(all, func(r authsvc.SessionRecord) bool { return l.record == nil || r.Digest != l.record.Digest })
 }
 
-// keepLanguage stores the language of this sign-in for notices, and for other mail that
-// no request of the person causes. The browser does not wait for it. It writes only if the language has
-// changed.
-func (l *login) keepLanguage() {
-	s, by := l.desk, l.desk.mailing.anyMailer()
+// language returns the language of this sign-in, for notices and for other mail that no
+// request of the person causes. "" means not known, or that no mail is sent.
+func (l *login) language() string {
+	by := l.desk.mailing.anyMailer()
 	asked, accepted := l.rq.locales()
-	if by == nil || l.foreign || asked == "" && accepted == "" { // no mailer, no stored user or no known language
-		return
+	if by == nil || asked == "" && accepted == "" {
+		return ""
 	}
-	userID, created, requestID, language := l.user.ID, l.created, l.rq.requestID(), by.language(asked, accepted)
-	if len(language) > maxLocale {
+	if language := by.language(asked, accepted); len(language) <= maxLocale {
+		return language
+	}
+	return ""
+}
+
+// keepLanguage stores the language of a sign-in of an existing user; create stores that of
+// a new one. The browser does not wait for it. It writes only if the language has changed.
+func (l *login) keepLanguage() {
+	s, userID, requestID, language := l.desk, l.user.ID, l.rq.requestID(), l.language()
+	if l.foreign || l.created || language == "" {
 		return
 	}
 	s.fleet.RunTask("keeping a language", func(life context.Context) {
 		ctx, cancel := fleet.Detached(life, storeTimeout)
 		defer cancel()
-		var p authsvc.Person
-		var err error
-		if !created { // a new user has none yet
-			p, err = s.Adapter.GetPerson(ctx, userID)
-		}
+		p, err := s.Adapter.GetPerson(ctx, userID)
 		if err == nil && p.Locale != language {
 			err = s.Adapter.SetPerson(ctx, userID, authsvc.PersonUpdate{Locale: &language}, nil)
 		}

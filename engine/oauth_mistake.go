@@ -23,7 +23,7 @@ func (f *oauthFlow) explain(err error) error {
 	var m *operatorMistake
 	switch {
 	case errors.Is(err, oidc.ErrAssertionAlg):
-		m = &operatorMistake{"the provider does not accept the algorithm of the private key of " + f.ID, "Client.PrivateKey", "use a key for one of the algorithms that the provider announces", nil}
+		m = &operatorMistake{"the provider does not accept the algorithm of the private key of " + f.ID, "Client.PrivateKey", "use a private key for one of the algorithms that the provider announces", nil}
 	case errors.As(err, &token):
 		code := token.Code
 		if token.Status == http.StatusUnauthorized && !slices.Contains(knownCodes, code) { // RFC 6749 section 5.2 has 401 for invalid_client alone

@@ -7,7 +7,7 @@ import (
 )
 
 // SignUp implements [authsvc.Adapter].
-func (a *Store) SignUp(ctx context.Context, u authsvc.User, acc *authsvc.Account, s *authsvc.SessionRecord) (authsvc.User, error) {
+func (a *Store) SignUp(ctx context.Context, u authsvc.User, acc *authsvc.Account, s *authsvc.SessionRecord, locale string) (authsvc.User, error) {
 	u.EmailVerified = stored(u.EmailVerified)
 	err := a.do(ctx, func() error {
 		if err := a.checkUser(u); err != nil {
@@ -24,6 +24,9 @@ func (a *Store) SignUp(ctx context.Context, u authsvc.User, acc *authsvc.Account
 			}
 		}
 		a.putUser(u)
+		if locale != "" {
+			a.setPerson(u.ID, authsvc.PersonUpdate{Locale: &locale})
+		}
 		if acc != nil {
 			acc.UserID = u.ID
 			a.putAccount(*acc)

@@ -43,7 +43,7 @@ func (a *Store) dropAddress(email string) {
 
 // CreateUser implements [authsvc.Adapter].
 func (a *Store) CreateUser(ctx context.Context, u authsvc.User) (authsvc.User, error) {
-	return a.SignUp(ctx, u, nil, nil)
+	return a.SignUp(ctx, u, nil, nil, "")
 }
 
 // user returns the user with the id that find returns.

@@ -12,7 +12,7 @@ import (
 	"authsvc"
 )
 
-// A signUp creates a user. It first writes the account and the session under the id of
+// A signUp creates a user. It first writes the account, the session and the locale under the id of
 // a user who does not exist yet, so they have no effect. Writing the user then makes
 // all of them valid at once.
 type signUp struct {
@@ -21,9 +21,9 @@ type signUp struct {
 }
 
 // SignUp implements [authsvc.Adapter].
-func (s *Store) SignUp(ctx context.Context, u authsvc.User, acc *authsvc.Account, rec *authsvc.SessionRecord) (authsvc.User, error) {
+func (s *Store) SignUp(ctx context.Context, u authsvc.User, acc *authsvc.Account, rec *authsvc.SessionRecord, locale string) (authsvc.User, error) {
 	up := signUp{s, bson.NewObjectID(), bson.NewObjectID(), bson.NewObjectID()}
-	if err := s.do(ctx, "sign up", func(ctx context.Context) error { return up.run(ctx, u, acc, rec) }); err != nil {
+	if err := s.do(ctx, "sign up", func(ctx context.Context) error { return up.run(ctx, u, acc, rec, locale) }); err != nil {
 		return authsvc.User{}, err
 	}
 	u.ID, u.EmailVerified = up.user.Hex(), stored(u.EmailVerified)
@@ -37,7 +37,7 @@ func (s *Store) SignUp(ctx context.Context, u authsvc.User, acc *authsvc.Account
 	return u, nil
 }
 
-func (up signUp) run(ctx context.Context, u authsvc.User, acc *authsvc.Account, rec *authsvc.SessionRecord) (err error) {
+func (up signUp) run(ctx context.Context, u authsvc.User, acc *authsvc.Account, rec *authsvc.SessionRecord, locale string) (err error) {
 	if acc != nil {
 		err = up.insertAccount(ctx, *acc, up.account, up.user, bson.E{Key: pendingField, Value: date(up.now())})
 		if isDuplicate(err) || errors.Is(err, authsvc.ErrConflict) {
@@ -48,6 +48,9 @@ func (up signUp) run(ctx context.Context, u authsvc.User, acc *authsvc.Account, 
 		first := *rec
 		first.UserID, first.Epoch = up.user.Hex(), 0
 		err = up.insertSession(ctx, first, up.session, up.user)
+	}
+	if err == nil && locale != "" {
+		err = up.insert(ctx, up.people(), by("_id", up.user.Hex(), bson.E{Key: "locale", Value: locale}))
 	}
 	if err == nil {
 		err = up.insertNewUser(ctx, u, acc != nil)
@@ -133,6 +136,7 @@ func (up signUp) undo(ctx context.Context, u authsvc.User, account bool, rec *au
 		first.UserID = up.user.Hex()
 		up.dropSession(ctx, first, up.session)
 	}
+	up.deleteAll(ctx, up.people(), by("_id", up.user.Hex())) //nolint:errcheck
 }
 
 // ProveEmail implements [authsvc.Adapter]. It writes EmailVerified last, so that an

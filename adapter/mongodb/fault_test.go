@@ -182,7 +182,7 @@ func (s shared) userID(t *testing.T, id string) string {
 
 func trySignUp(t *testing.T, s shared, id string) error {
 	acc, rec := testAccount(id), testSession(id)
-	_, err := s.SignUp(t.Context(), authsvc.User{Email: email(id)}, &acc, &rec)
+	_, err := s.SignUp(t.Context(), authsvc.User{Email: email(id)}, &acc, &rec, "")
 	return err
 }
 
@@ -195,7 +195,7 @@ func judgeSignUp(t *testing.T, s shared, id string, err error) {
 		return
 	}
 	acc, rec := testAccount(id), testSession("again "+id) // every attempt has its own token
-	_, err = s.SignUp(t.Context(), authsvc.User{Email: email(id)}, &acc, &rec)
+	_, err = s.SignUp(t.Context(), authsvc.User{Email: email(id)}, &acc, &rec, "")
 	if err != nil || !s.userExists(t, id) || !s.linked(t, id) || !s.signedIn(t, "again "+id) {
 		t.Errorf("the next try: %v", err)
 	}
@@ -271,7 +271,7 @@ func judgeDeleteUser(t *testing.T, s shared, id string, err error) {
 		}
 	}
 	acc := testAccount(id) // another user can have the account now
-	if _, err := s.SignUp(t.Context(), authsvc.User{Email: email(id)}, &acc, nil); err != nil {
+	if _, err := s.SignUp(t.Context(), authsvc.User{Email: email(id)}, &acc, nil, ""); err != nil {
 		t.Errorf("the next person: %v", err)
 	}
 }

@@ -34,7 +34,7 @@ func (a *acknowledged) work(ctx context.Context, s *Store, worker int) {
 		id := fmt.Sprintf("%d-%d", worker, i)
 		acc := authsvc.Account{Type: "oauth", Provider: "p", ProviderAccountID: id}
 		rec := authsvc.SessionRecord{SessionToken: id, Digest: id, Expires: time.Now().Add(time.Hour)}
-		if _, err := s.SignUp(ctx, authsvc.User{}, &acc, &rec); err != nil {
+		if _, err := s.SignUp(ctx, authsvc.User{}, &acc, &rec, ""); err != nil {
 			continue
 		}
 		a.add(a.in, id)
@@ -106,7 +106,7 @@ func TestServerFrozen(t *testing.T) {
 		func() error { _, err := s.GetUserByEmail(t.Context(), "ann@example.com"); return err },
 		func() error { _, _, err := s.GetSession(t.Context(), "token", "digest"); return err },
 		func() error { _, err := s.ListAccounts(t.Context(), ann.ID); return err },
-		func() error { _, err := s.SignUp(t.Context(), authsvc.User{}, nil, nil); return err },
+		func() error { _, err := s.SignUp(t.Context(), authsvc.User{}, nil, nil, ""); return err },
 		func() error { return s.UseOnce(t.Context(), "key", time.Now()) },
 	}
 	var wg sync.WaitGroup

@@ -196,7 +196,7 @@ func TestTraits(t *testing.T) {
 			if got != c.want {
 				t.Errorf("got  %s\nwant %s", got, c.want)
 			}
-			if _, err := s.SignUp(t.Context(), authsvc.User{}, &authsvc.Account{Type: "oauth", Provider: "p", ProviderAccountID: "Abc", ExpiresAt: math.MaxInt64}, nil); err != nil && traits.NarrowExpiry {
+			if _, err := s.SignUp(t.Context(), authsvc.User{}, &authsvc.Account{Type: "oauth", Provider: "p", ProviderAccountID: "Abc", ExpiresAt: math.MaxInt64}, nil, ""); err != nil && traits.NarrowExpiry {
 				t.Error(err)
 			}
 			if _, err := s.GetUserByAccount(t.Context(), "p", "abc"); !errors.Is(err, authsvc.ErrNotFound) {

@@ -115,14 +115,14 @@ func TestRefusedInPipeline(t *testing.T) {
 	}
 	connections := s.pool.Stat().NewConnsCount()
 	rec := authsvc.SessionRecord{ID: "b", SessionToken: "ann", Digest: "b", Expires: time.Now().Add(time.Hour), Began: time.Now()}
-	if _, err := s.SignUp(t.Context(), authsvc.User{ID: "bob", Email: "bob@example.com"}, nil, &rec); !errors.Is(err, authsvc.ErrConflict) {
+	if _, err := s.SignUp(t.Context(), authsvc.User{ID: "bob", Email: "bob@example.com"}, nil, &rec, ""); !errors.Is(err, authsvc.ErrConflict) {
 		t.Errorf("with another session's token: %v", err)
 	}
 	if _, err := s.GetUser(t.Context(), "bob"); !errors.Is(err, authsvc.ErrNotFound) {
 		t.Errorf("the user that was sent earlier in the transaction: %v", err)
 	}
 	rec.SessionToken = "bob"
-	if _, err := s.SignUp(t.Context(), authsvc.User{ID: "bob", Email: "bob@example.com"}, nil, &rec); err != nil {
+	if _, err := s.SignUp(t.Context(), authsvc.User{ID: "bob", Email: "bob@example.com"}, nil, &rec, ""); err != nil {
 		t.Error(err)
 	}
 	if made := s.pool.Stat().NewConnsCount() - connections; made != 0 {

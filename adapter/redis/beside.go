@@ -89,9 +89,9 @@ func (b *beside) removeSession(ctx context.Context, s authsvc.SessionRecord) {
 func sessionValid(s authsvc.SessionRecord, u authsvc.User) bool { return s.Epoch >= u.SessionEpoch }
 
 // SignUp implements [authsvc.Adapter].
-func (b *beside) SignUp(ctx context.Context, u authsvc.User, a *authsvc.Account, s *authsvc.SessionRecord) (authsvc.User, error) {
+func (b *beside) SignUp(ctx context.Context, u authsvc.User, a *authsvc.Account, s *authsvc.SessionRecord, locale string) (authsvc.User, error) {
 	if s == nil {
-		return b.Adapter.SignUp(ctx, u, a, nil)
+		return b.Adapter.SignUp(ctx, u, a, nil, locale)
 	}
 	epoch, err := b.GetEpoch(ctx, u.ID) // of an earlier user with that id
 	if err != nil {
@@ -103,7 +103,7 @@ func (b *beside) SignUp(ctx context.Context, u authsvc.User, a *authsvc.Account,
 	if err != nil {
 		return authsvc.User{}, err
 	}
-	got, err := b.Adapter.SignUp(ctx, u, a, nil)
+	got, err := b.Adapter.SignUp(ctx, u, a, nil, locale)
 	if err != nil {
 		b.removeSession(ctx, first)
 		return authsvc.User{}, err

@@ -48,12 +48,12 @@ func (m *main) step(f func() error) error {
 	return nil
 }
 
-func (m *main) SignUp(ctx context.Context, u authsvc.User, a *authsvc.Account, s *authsvc.SessionRecord) (got authsvc.User, err error) {
+func (m *main) SignUp(ctx context.Context, u authsvc.User, a *authsvc.Account, s *authsvc.SessionRecord, locale string) (got authsvc.User, err error) {
 	if m.rename {
 		u.ID = "main-" + u.ID
 	}
 	err = m.step(func() error {
-		got, err = m.Adapter.SignUp(ctx, u, a, s)
+		got, err = m.Adapter.SignUp(ctx, u, a, s, locale)
 		return err
 	})
 	return got, err
@@ -99,7 +99,7 @@ func signedUp(t *testing.T, a authsvc.Adapter) {
 	t.Helper()
 	acc := authsvc.Account{ID: "a", Type: "oauth", Provider: "p", ProviderAccountID: "1"}
 	s := rec("s", "")
-	if _, err := a.SignUp(t.Context(), authsvc.User{ID: "u", Email: "ann@example.com"}, &acc, &s); err != nil {
+	if _, err := a.SignUp(t.Context(), authsvc.User{ID: "u", Email: "ann@example.com"}, &acc, &s, ""); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -119,7 +119,7 @@ func TestBesideSignUpBroken(t *testing.T) {
 	a, m, s := newBeside(t)
 	m.before = crash
 	first := rec("s", "")
-	if _, err := a.SignUp(t.Context(), authsvc.User{ID: "u"}, nil, &first); !errors.Is(err, errCrash) || first.UserID != "" {
+	if _, err := a.SignUp(t.Context(), authsvc.User{ID: "u"}, nil, &first, ""); !errors.Is(err, errCrash) || first.UserID != "" {
 		t.Errorf("got %v, %v", first, err)
 	}
 	if list, err := s.ListSessions(t.Context(), "u"); err != nil || len(list) != 0 {
@@ -140,7 +140,7 @@ func TestBesideMainNamesUsers(t *testing.T) {
 	a, m, _ := newBeside(t)
 	m.rename = true
 	s := rec("s", "")
-	u, err := a.SignUp(t.Context(), authsvc.User{ID: "u"}, nil, &s)
+	u, err := a.SignUp(t.Context(), authsvc.User{ID: "u"}, nil, &s, "")
 	if err != nil || u.ID != "main-u" || s.UserID != "main-u" {
 		t.Fatalf("%v, %v, %v", u, s, err)
 	}

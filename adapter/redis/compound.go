@@ -13,7 +13,7 @@ var (
 )
 
 // SignUp implements [authsvc.Adapter].
-func (s *Store) SignUp(ctx context.Context, u authsvc.User, a *authsvc.Account, rec *authsvc.SessionRecord) (authsvc.User, error) {
+func (s *Store) SignUp(ctx context.Context, u authsvc.User, a *authsvc.Account, rec *authsvc.SessionRecord, locale string) (authsvc.User, error) {
 	var firstAccount authsvc.Account
 	var firstSession authsvc.SessionRecord
 	if a != nil {
@@ -29,7 +29,7 @@ func (s *Store) SignUp(ctx context.Context, u authsvc.User, a *authsvc.Account, 
 	}
 	args := append(userFields(u), a != nil)
 	args = append(args, accountFields(firstAccount)...)
-	args = append(args, sessionFields(firstSession)...)
+	args = append(append(args, sessionFields(firstSession)...), locale)
 	list, err := s.list(ctx, signUp, []string{s.key("user", u.ID)}, args...)
 	if err != nil {
 		return authsvc.User{}, err

@@ -150,7 +150,7 @@ func TestLostAnswer(t *testing.T) {
 	}
 	for _, id := range []string{"kept", "ended"} {
 		r := rec(id)
-		if _, err := s.SignUp(ctx, authsvc.User{ID: id}, nil, &r); err != nil {
+		if _, err := s.SignUp(ctx, authsvc.User{ID: id}, nil, &r, ""); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -158,7 +158,10 @@ func TestLostAnswer(t *testing.T) {
 	single := map[string]func(authsvc.Adapter) error{
 		"TakeToken": func(a authsvc.Adapter) error { _, err := a.TakeToken(ctx, "ann@example.com", "link"); return err },
 		"UseOnce":   func(a authsvc.Adapter) error { return a.UseOnce(ctx, "k", now) },
-		"SignUp":    func(a authsvc.Adapter) error { _, err := a.SignUp(ctx, authsvc.User{ID: "new"}, nil, nil); return err },
+		"SignUp": func(a authsvc.Adapter) error {
+			_, err := a.SignUp(ctx, authsvc.User{ID: "new"}, nil, nil, "")
+			return err
+		},
 		"DeleteSession": func(a authsvc.Adapter) error {
 			_, err := a.DeleteSession(ctx, "ended")
 			return err

@@ -20,7 +20,7 @@ func TestLateSteps(t *testing.T) {
 	signUp := func(s *Store, id string) error {
 		a := authsvc.Account{ID: "a" + id, Type: "oauth", Provider: "p", ProviderAccountID: "ann"}
 		r := authsvc.SessionRecord{ID: "s" + id, SessionToken: "s" + id, Digest: "s" + id, Expires: now.Add(time.Hour), Began: now}
-		_, err := s.SignUp(t.Context(), authsvc.User{ID: "u" + id, Email: "ann@example.com"}, &a, &r)
+		_, err := s.SignUp(t.Context(), authsvc.User{ID: "u" + id, Email: "ann@example.com"}, &a, &r, "")
 		return err
 	}
 	about := func(key string) *authsvc.Revocation {

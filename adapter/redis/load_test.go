@@ -127,7 +127,7 @@ func BenchmarkGetSession(b *testing.B) {
 	for i := range 1000 {
 		id := fmt.Sprint(i)
 		rec := authsvc.SessionRecord{ID: id, SessionToken: id, Digest: id, Expires: time.Now().Add(time.Hour), Began: time.Now(), Provider: "github"}
-		if _, err := s.SignUp(b.Context(), authsvc.User{ID: id, Name: "Ann", Email: id + "@example.com"}, nil, &rec); err != nil {
+		if _, err := s.SignUp(b.Context(), authsvc.User{ID: id, Name: "Ann", Email: id + "@example.com"}, nil, &rec, ""); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -35,7 +35,7 @@ func TestPairs(t *testing.T) {
 				n++
 				id := fmt.Sprint(n)
 				acc := authsvc.Account{ID: id, Type: "oauth", Provider: a, ProviderAccountID: b}
-				if _, err := s.SignUp(t.Context(), authsvc.User{ID: id}, &acc, nil); err != nil {
+				if _, err := s.SignUp(t.Context(), authsvc.User{ID: id}, &acc, nil, ""); err != nil {
 					t.Fatal(err)
 				}
 				u, err := s.GetUserByAccount(t.Context(), a, b)

@@ -35,7 +35,6 @@ func (s *Store) PutToken(ctx context.Context, t authsvc.VerificationToken, m aut
 }
 
 // PutMail implements [authsvc.Adapter].
-// PutMail implements [authsvc.Adapter].
 func (s *Store) PutMail(ctx context.Context, m authsvc.Mail, maxQueued int) error {
 	if len(m.Payload) > maxPayload {
 		return errPayload

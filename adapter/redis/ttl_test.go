@@ -20,7 +20,7 @@ func storeOneOfEach(t *testing.T, s *Store, expires time.Time) {
 	now := time.Now()
 	acc := authsvc.Account{ID: "a", Type: "oauth", Provider: "p", ProviderAccountID: "1"}
 	rec := authsvc.SessionRecord{ID: "s", SessionToken: "t", Digest: "d", Expires: expires}
-	_, err := s.SignUp(t.Context(), authsvc.User{ID: "u", Email: "u@example.com"}, &acc, &rec)
+	_, err := s.SignUp(t.Context(), authsvc.User{ID: "u", Email: "u@example.com"}, &acc, &rec, "")
 	_, _, permitErr := s.Permit(t.Context(), expires.Add(-time.Second), authsvc.Quota{Key: "k", Interval: time.Second})
 	_, metaErr := s.PutMeta(t.Context(), "k", "v")
 	for _, err := range []error{

@@ -18,7 +18,7 @@ var (
 
 // CreateUser implements [authsvc.Adapter].
 func (s *Store) CreateUser(ctx context.Context, u authsvc.User) (authsvc.User, error) {
-	return s.SignUp(ctx, u, nil, nil)
+	return s.SignUp(ctx, u, nil, nil, "")
 }
 
 // user runs a step that returns a user.

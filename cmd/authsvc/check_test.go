@@ -22,7 +22,7 @@ func TestCheckPrivateKey(t *testing.T) {
 	t.Cleanup(func() { op.Close() })
 	apple, _ := provider.Lookup("apple")
 	key := apple.Options[2].Example // on P-256
-	for announced, want := range map[string]string{"ES256": "", "PS256": "private key, ES256; use a key for"} {
+	for announced, want := range map[string]string{"ES256": "", "PS256": "private key, ES256; use a private key for"} {
 		op.SetFault(idp.Fault{Discovery: func(m map[string]any) {
 			m["token_endpoint_auth_signing_alg_values_supported"] = []string{announced}
 		}})

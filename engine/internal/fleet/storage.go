@@ -151,7 +151,7 @@ func (*noAdapter) ListSessions(context.Context, string) ([]authsvc.SessionRecord
 	return nil, errNothingStored
 }
 
-func (*noAdapter) SignUp(context.Context, authsvc.User, *authsvc.Account, *authsvc.SessionRecord) (authsvc.User, error) {
+func (*noAdapter) SignUp(context.Context, authsvc.User, *authsvc.Account, *authsvc.SessionRecord, string) (authsvc.User, error) {
 	return authsvc.User{}, errNoUsers
 }
 

@@ -8,7 +8,7 @@ import (
 )
 
 // SignUp implements [authsvc.Adapter].
-func (a *Adapter) SignUp(ctx context.Context, u authsvc.User, acc *authsvc.Account, s *authsvc.SessionRecord) (authsvc.User, error) {
+func (a *Adapter) SignUp(ctx context.Context, u authsvc.User, acc *authsvc.Account, s *authsvc.SessionRecord, locale string) (authsvc.User, error) {
 	var done signUp
 	err := a.transact(ctx, "sign up", func(ctx context.Context, r runner) (err error) {
 		done = signUp{user: u}
@@ -18,7 +18,7 @@ func (a *Adapter) SignUp(ctx context.Context, u authsvc.User, acc *authsvc.Accou
 		if s != nil {
 			done.session = *s
 		}
-		return a.insertSignUp(ctx, r, &done, acc != nil, s != nil)
+		return a.insertSignUp(ctx, r, &done, acc != nil, s != nil, locale)
 	})
 	if err != nil {
 		return authsvc.User{}, a.explain(ctx, err, uniqueValues{user: &u, account: acc, session: s})
@@ -41,11 +41,16 @@ type signUp struct {
 }
 
 // insertSignUp sets the ids to the stored ones.
-func (a *Adapter) insertSignUp(ctx context.Context, r runner, n *signUp, account, session bool) error {
+func (a *Adapter) insertSignUp(ctx context.Context, r runner, n *signUp, account, session bool, locale string) error {
 	if err := a.insertUserRow(ctx, r, &n.user); err != nil {
 		return err
 	}
 	n.account.UserID, n.session.UserID = n.user.ID, n.user.ID
+	if locale != "" {
+		if err := r.later(ctx, a.insertLocale, nil, n.user.ID, locale); err != nil {
+			return err
+		}
+	}
 	if account {
 		if err := a.insertAccountRow(ctx, r, &n.account); err != nil {
 			return err

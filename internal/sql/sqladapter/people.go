@@ -22,6 +22,7 @@ const (
 )
 
 type peopleStatements struct {
+	insertLocale                                                      *Statement
 	getPerson, insertPerson, lockPerson, updatePerson, dropSecondStep *Statement
 	searchUsers                                                       map[userSearch]*Statement
 	countCredentials, insertCredential, getCredential, lockCredential *Statement
@@ -42,6 +43,7 @@ func buildPeople(b *builder) peopleStatements {
 			`LEFT JOIN authsvc_person p ON p.user_id = u.{User.id} LEFT JOIN authsvc_credential c ON c.user_id = u.{User.id} ` +
 			`WHERE {=u.User.id} ORDER BY c.kind, c.id`),
 		insertPerson: b.write(`INSERT INTO authsvc_person (user_id) VALUES (?)`),
+		insertLocale: b.write(`INSERT INTO authsvc_person (user_id, locale) VALUES (?, ?)`),
 		lockPerson:   b.write(`SELECT ` + personColumns + ` FROM authsvc_person p WHERE p.user_id = ?` + b.dialect.ForUpdate),
 		updatePerson: b.write(`UPDATE authsvc_person SET blocked = ?, blocked_why = ?, delete_after = ?, second_step = ?, ` +
 			`recover_after = ?, locale = ? WHERE user_id = ?`),

@@ -205,7 +205,7 @@ func (l *Ledger) DeleteSession(ctx context.Context, token string) (authsvc.Sessi
 	return step(l, "DeleteSession", true, token, func() (authsvc.SessionRecord, error) { return l.Behind.DeleteSession(ctx, token) })
 }
 
-func (l *Ledger) SignUp(ctx context.Context, u authsvc.User, a *authsvc.Account, s *authsvc.SessionRecord) (authsvc.User, error) {
+func (l *Ledger) SignUp(ctx context.Context, u authsvc.User, a *authsvc.Account, s *authsvc.SessionRecord, locale string) (authsvc.User, error) {
 	args := []any{u, a, s}
 	if a != nil {
 		args[1] = *a
@@ -213,7 +213,7 @@ func (l *Ledger) SignUp(ctx context.Context, u authsvc.User, a *authsvc.Account,
 	if s != nil {
 		args[2] = *s
 	}
-	return step(l, "SignUp", true, args, func() (authsvc.User, error) { return l.Behind.SignUp(ctx, u, a, s) })
+	return step(l, "SignUp", true, args, func() (authsvc.User, error) { return l.Behind.SignUp(ctx, u, a, s, locale) })
 }
 
 func (l *Ledger) ProveEmail(ctx context.Context, p authsvc.Proof) (authsvc.User, []authsvc.Account, error) {

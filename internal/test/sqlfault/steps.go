@@ -111,7 +111,7 @@ func arrange(t *testing.T, a authsvc.Adapter) {
 	t.Helper()
 	_, err := a.SignUp(t.Context(), authsvc.User{ID: "ann", Email: "ann@example.com"},
 		&authsvc.Account{ID: "a1", Type: "oauth", Provider: "github", ProviderAccountID: "1"},
-		&authsvc.SessionRecord{ID: "s1", SessionToken: "t1", Digest: "d1", Expires: at(60), Began: at(0)})
+		&authsvc.SessionRecord{ID: "s1", SessionToken: "t1", Digest: "d1", Expires: at(60), Began: at(0)}, "")
 	if err == nil {
 		err = a.PutToken(t.Context(), authsvc.VerificationToken{Identifier: "ann@example.com", Token: "link", Expires: at(60)},
 			authsvc.Mail{ID: "link", Due: at(0), Expires: at(60)}, 10)
@@ -183,7 +183,7 @@ func steps() []step {
 		{"DeleteSession", func(ctx context.Context, a authsvc.Adapter) error { _, err := a.DeleteSession(ctx, "t1"); return err }},
 		{"SignUp", func(ctx context.Context, a authsvc.Adapter) error {
 			acc, s := fresh, session
-			_, err := a.SignUp(ctx, authsvc.User{ID: "bob"}, &acc, &s)
+			_, err := a.SignUp(ctx, authsvc.User{ID: "bob"}, &acc, &s, "de")
 			return err
 		}},
 		{"ProveEmail", func(ctx context.Context, a authsvc.Adapter) error {
