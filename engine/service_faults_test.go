@@ -1,6 +1,8 @@
 package engine_test
 
 import (
+	"context"
+	"fmt"
 	"net/http"
 	"regexp"
 	"strings"
@@ -10,6 +12,7 @@ import (
 	"authsvc/adapter/memory"
 	"authsvc/adaptertest"
 	"authsvc/internal/dev/idp"
+	"authsvc/internal/protocol/outbound"
 	"authsvc/internal/test/arena"
 	"authsvc/internal/test/browser"
 )
@@ -77,6 +80,34 @@ func TestHints(t *testing.T) {
 	for _, query := range []string{"", "&reason=cancelled", "&provider=op", "&reason=cancelled&provider=nosuch", "&reason=cancelled&reason=cancelled&provider=op", "&reason=gone&provider=op"} {
 		if p := w.Browser().Get("/api/auth/error?error=AccessDenied" + query); p.StatusCode != http.StatusForbidden || !strings.Contains(p.Text, "You do not have permission to sign in.") {
 			t.Errorf("%q: %d %s", query, p.StatusCode, p.Text)
+		}
+	}
+}
+
+// TestHookDoesNotAnswer: if a callback fails because something that it calls does not
+// answer, the page blames neither the person nor the provider.
+func TestHookDoesNotAnswer(t *testing.T) {
+	t.Parallel()
+	w := arena.Start(t, func(c *authsvc.Config) {
+		c.Callbacks.SignIn = func(_ context.Context, a authsvc.SignInAttempt) (string, error) {
+			if a.User.Email == "ada@example.com" {
+				return "", fmt.Errorf("the hook: %w", outbound.ErrUnavailable)
+			}
+			return "", authsvc.ErrAccessDenied
+		}
+	})
+	for who, want := range map[string]struct{ location, text string }{
+		"ada":  {"&reason=unavailable", "We cannot sign you in at the moment. Try again in a few minutes."},
+		"alan": {"", "You do not have permission to sign in."},
+	} {
+		b := w.Browser()
+		a := b.SignIn(w.OP, who)
+		query := arena.MustURL(t, a.Location()).Query()
+		if query.Get("error") != "AccessDenied" || query.Has("provider") || strings.Contains(a.Location(), "&reason=unavailable") != (want.location != "") {
+			t.Errorf("%s: %s", who, a.Location())
+		}
+		if p := b.Get(strings.TrimPrefix(a.Location(), arena.Origin)); !strings.Contains(p.Text, want.text) || want.location != "" && strings.Contains(p.Text, "permission") {
+			t.Errorf("%s: %s", who, p.Text)
 		}
 	}
 }

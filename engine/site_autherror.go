@@ -66,7 +66,7 @@ type hint string
 
 const (
 	hintCancelled   hint = "cancelled"   // the provider granted nothing
-	hintUnavailable hint = "unavailable" // the provider or, if none is named, the store does not answer
+	hintUnavailable hint = "unavailable" // the provider or, if none is named, the store or a hook does not answer
 
 	// The provider does not accept the configuration.
 	hintMisconfigured hint = "misconfigured"

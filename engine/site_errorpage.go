@@ -106,11 +106,11 @@ func (rq *request) errorView(code authsvc.ErrorCode, id string) page {
 }
 
 // shownHint returns the hint that refusal added to an error code, and the id of the
-// provider, which is "" if the store did not answer.
+// provider, which is "" if the store or a hook did not answer.
 func (rq *request) shownHint() (h hint, provider string) {
 	h, provider = hint(rq.query("reason")), rq.query("provider")
-	ofStore := h == hintUnavailable && provider == ""
-	if rq.flows[provider] == nil && !ofStore || !slices.Contains(hints, h) {
+	ofService := h == hintUnavailable && provider == ""
+	if rq.flows[provider] == nil && !ofService || !slices.Contains(hints, h) {
 		return "", ""
 	}
 	return h, provider

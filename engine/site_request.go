@@ -229,7 +229,7 @@ func (rq *request) refusal(e *authError) outcome {
 	to := rq.errorURL(e.Code)
 	if h := e.hint(); h != "" && rq.flow != nil {
 		about := rq.providerID()
-		if errors.Is(e.Err, fleet.ErrStore) { // not about the provider
+		if errors.Is(e.Err, fleet.ErrStore) || h == hintUnavailable && e.Code == authsvc.CodeAccessDenied { // the store or a hook, not the provider
 			about = ""
 		}
 		to = weburl.WithQuery(to, "provider", about, "reason", string(h))

@@ -1904,7 +1904,7 @@ export interface components {
         Error: string;
         /** @description The id of the request that failed, for the page to show. */
         Request: string;
-        /** @description The id of the provider that the reason is about. Without it, `unavailable` is about the store. */
+        /** @description The id of the provider that the reason is about. Without it, `unavailable` is about the store or a hook. */
         FailedProvider: string;
         /** @description The reason for the error. */
         Reason: "cancelled" | "unavailable" | "misconfigured" | "stale" | "elsewhere" | "expired" | "used";
@@ -2125,7 +2125,7 @@ export interface operations {
                 error?: components["parameters"]["Error"];
                 /** @description The id of the request that failed, for the page to show. */
                 request?: components["parameters"]["Request"];
-                /** @description The id of the provider that the reason is about. Without it, `unavailable` is about the store. */
+                /** @description The id of the provider that the reason is about. Without it, `unavailable` is about the store or a hook. */
                 provider?: components["parameters"]["FailedProvider"];
                 /** @description The reason for the error. */
                 reason?: components["parameters"]["Reason"];
@@ -3117,7 +3117,7 @@ export interface operations {
                 error?: components["parameters"]["Error"];
                 /** @description The id of the request that failed, for the page to show. */
                 request?: components["parameters"]["Request"];
-                /** @description The id of the provider that the reason is about. Without it, `unavailable` is about the store. */
+                /** @description The id of the provider that the reason is about. Without it, `unavailable` is about the store or a hook. */
                 provider?: components["parameters"]["FailedProvider"];
                 /** @description The reason for the error. */
                 reason?: components["parameters"]["Reason"];

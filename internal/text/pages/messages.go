@@ -246,7 +246,7 @@ func (w words) errorLines(code, reason, provider, request string, another bool) 
 		say("reason." + reason)
 		return lines, err
 	}
-	if sentenceFirst && !(fault && code == "EmailSignin") {
+	if sentenceFirst && !(fault && code == "EmailSignin") && !(reason == "unavailable" && code == "AccessDenied") { // these blame the person
 		say(text)
 	}
 	switch {
