@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+	"time"
 
 	_ "modernc.org/sqlite" // provides the column
 )
@@ -39,11 +40,12 @@ func prepareShown(strategy string) func(*bench, benchCase, *store) (*prepared, e
 		if strategy == "jwt" {
 			compat = "compat: next-auth-v4\n"
 			var err error
-			if plain.cookies, err = jweCookies(map[string]any{"authsvc_epoch": 0}); err != nil {
+			ours := map[string]any{"sid": "00000000-0000-4000-8000-000000000000", "auth_time": time.Now().Unix(), "authsvc_epoch": 0} // begun here, so that it keeps its columns
+			if plain.cookies, err = jweCookies(ours); err != nil {
 				return nil, err
 			}
-			kept := map[string]any{"claims": json.RawMessage(keptClaims), "columns": map[string]any{"role": "admin"}}
-			if shown.cookies, err = jweCookies(map[string]any{"authsvc_session": kept, "authsvc_epoch": 0}); err != nil {
+			ours["authsvc_session"] = map[string]any{"claims": json.RawMessage(keptClaims), "columns": map[string]any{"role": "admin"}}
+			if shown.cookies, err = jweCookies(ours); err != nil {
 				return nil, err
 			}
 		}
