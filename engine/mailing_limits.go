@@ -57,36 +57,34 @@ func (ml *mailing) limitMail(rq *request, mailbox, device string, refused bool) 
 		whose += device + "\x00"
 	}
 	events = append(events, limit.Event{Limiter: ml.mailboxLimit, Key: whose + mailbox})
-	events = append(events, ml.ofTotal(rq, refused)...)
 	switch n, _ := rq.limits.Permit(rq.ctx, rq.now, events...); {
 	case n < ofClient:
 		return authsvc.AuditEvent{Name: "email.limited", Code: authsvc.CodeRateLimited, Reason: "too many links for one client"}
 	case n == ofClient:
 		return authsvc.AuditEvent{Name: "email.limited", Code: authsvc.CodeRateLimited, Reason: "too many links for one mailbox"}
-	case n < len(events) && !refused && !ml.withinReserved(rq, device != ""):
+	case !ml.withinTotal(rq, device != "", refused):
 		ml.warnTotal(rq.now)
 		return authsvc.AuditEvent{Name: "email.limited", Code: authsvc.CodeRateLimited, Reason: "too many links in total"}
 	}
 	return withheld
 }
 
-// ofTotal returns the event of a link against the limit of all mails. A refused link
-// asks the store for as many, so that the time taken does not reveal it. It counts only
-// for its client, so no one can use up the limit of all mails with links that cause none.
-func (ml *mailing) ofTotal(rq *request, refused bool) []limit.Event {
+// withinTotal counts a link against the limit of all mails. Beyond it, a known device
+// may use the reserved part. A refused link makes as many store calls, so that the time
+// taken does not reveal it. It counts only for its client, so no one can use up the
+// limit of all mails with links that cause none. Together with the other limits in one
+// step, a used up total would take longer, but not for a refused link.
+func (ml *mailing) withinTotal(rq *request, known, refused bool) bool {
 	key := ""
 	if refused {
-		if ml.totalLimit.Over(key, rq.now) { // no link asks the store now
-			return nil
+		if ml.totalLimit.Over(key, rq.now) { // no link calls the store now
+			return true
 		}
 		key = "refused\x00" + rq.clientKey()
 	}
-	return []limit.Event{{Limiter: ml.totalLimit, Key: key}}
-}
-
-// withinReserved counts a link beyond the limit of all mails against the part that is
-// reserved for known devices.
-func (ml *mailing) withinReserved(rq *request, known bool) bool {
+	if _, ok := rq.permit(ml.totalLimit, key); ok || refused {
+		return true
+	}
 	if !known || ml.reservedLimit == nil {
 		return false
 	}

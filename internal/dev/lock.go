@@ -50,7 +50,7 @@ func errInUse(dir string, holder io.Reader) error {
 	if raw, err := io.ReadAll(io.LimitReader(holder, 1000)); err == nil && len(raw) > 0 {
 		at = " at " + plainlog.Text(strings.TrimSpace(string(raw)))
 	}
-	return fmt.Errorf("%s is in use by the authsvc dev%s; stop that one, or give this one a folder of its own: --dir .authsvc-2", dir, at)
+	return fmt.Errorf("%s is in use by the authsvc dev%s; stop that one, or give this one a folder of its own: --dir %s-2", dir, at, dir)
 }
 
 // Close releases the lock.

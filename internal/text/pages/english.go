@@ -378,7 +378,7 @@ func english() words {
 		"help.Verification":          "It may have been used already or it may have expired. Ask for a new one.",
 		"reason.unavailable":         "%s does not answer at the moment. Try again in a few minutes, or sign in another way.",
 		"reason.stale":               "The sign-in with %s took too long or was finished in another tab, or your browser no longer has the cookies of this sign-in. Please start again here.",
-		"reason.misconfigured":       "Signing in with %s is not set up correctly. Sign in another way, or tell the people who run this site, and mention the request number.",
+		"reason.misconfigured":       "Signing in with %s is not set up correctly. Sign in another way, or tell the people who run this site.",
 		"reason.store":               "We cannot sign you in at the moment. Try again in a few minutes.",
 		"reason.mail":                "We cannot send mail at the moment. Try again in a few minutes, or sign in another way.",
 		"reason.elsewhere":           "A code works only in the browser that requested it, and only for a short time. Enter it there, or request a new one for this browser.",

@@ -377,7 +377,7 @@ func german() words {
 		"help.Verification":          "Vielleicht wurde er bereits verwendet oder ist abgelaufen. Fordern Sie einen neuen an.",
 		"reason.unavailable":         "%s antwortet gerade nicht. Versuchen Sie es in ein paar Minuten noch einmal, oder melden Sie sich anders an.",
 		"reason.stale":               "Die Anmeldung mit %s hat zu lange gedauert oder wurde in einem anderen Tab abgeschlossen, oder Ihr Browser hat die Cookies dieser Anmeldung nicht mehr. Bitte beginnen Sie hier neu.",
-		"reason.misconfigured":       "Die Anmeldung mit %s ist nicht richtig eingerichtet. Melden Sie sich anders an, oder wenden Sie sich an die Betreiber dieser Website, und nennen Sie die Anfragenummer.",
+		"reason.misconfigured":       "Die Anmeldung mit %s ist nicht richtig eingerichtet. Melden Sie sich anders an, oder wenden Sie sich an die Betreiber dieser Website.",
 		"reason.store":               "Wir können Sie gerade nicht anmelden. Versuchen Sie es in ein paar Minuten noch einmal.",
 		"reason.mail":                "Wir können gerade keine E-Mails senden. Versuchen Sie es in ein paar Minuten noch einmal, oder melden Sie sich anders an.",
 		"reason.elsewhere":           "Ein Code gilt nur in dem Browser, in dem er angefordert wurde, und nur für kurze Zeit. Geben Sie ihn dort ein, oder fordern Sie für diesen Browser einen neuen an.",

@@ -299,7 +299,7 @@ func TestReasons(t *testing.T) {
 		{"OAuthSignin", "unavailable", "GitHub", "abc123", down + report + "Request abc123"},
 		{"OAuthSignin", "unavailable", "GitHub", "", down},
 		{"OAuthCallback", "stale", "GitHub", "abc123", "The sign-in with GitHub took too long or was finished in another tab, or your browser no longer has the cookies of this sign-in. Please start again here." + report + "Request abc123"},
-		{"OAuthCallback", "misconfigured", "GitHub", "abc123", "Signing in with GitHub is not set up correctly. Sign in another way, or tell the people who run this site, and mention the request number.Request abc123"},
+		{"OAuthCallback", "misconfigured", "GitHub", "abc123", "Signing in with GitHub is not set up correctly. Sign in another way, or tell the people who run this site.Request abc123"},
 		{"EmailSignin", "unavailable", "", "abc123", "We cannot send mail at the moment. Try again in a few minutes, or sign in another way." + report + "Request abc123"},
 		{"Callback", "unavailable", "", "abc123", "We cannot sign you in at the moment. Try again in a few minutes." + report + "Request abc123"},
 		{"OAuthCallback", "nonsense", "GitHub", "", "The sign-in was not completed. Please try again." + other},

@@ -238,7 +238,7 @@ var engine = []mutation{
 	{"limit/mailbox-tags", "internal/text/emailaddr", `tagged && name != "" {`, "tagged && name == `` {", "./engine"},
 	{"limit/mail-client", "engine", "case n < ofClient:", "case " + never + "n < ofClient:", "./engine"},
 	{"limit/mail-network", "engine", "if rq.clientIP().Is6() {\n\t\tevents", "if " + never + "rq.clientIP().Is6() {\n\t\tevents", "./engine"},
-	{"limit/mail-total", "engine", "case n < len(events) && !refused && !ml.within", "case " + never + "!ml.within", "./engine"},
+	{"limit/mail-total", "engine", "case !ml.withinTotal(rq, device", "case " + never + "!ml.withinTotal(rq, device", "./engine"},
 	{"limit/mail-reserved", "engine", "if !known || ml.reservedLimit == nil {", "if ml.reservedLimit == nil {", "./engine"},
 	{"limit/mail-refused", "engine", "key = \"refused\\x00\" + rq.clientKey()", "key = \"\"", "./engine"},
 	{"audit/repeats", "engine/internal/audit", "if at := r.all[key]; at != nil {", "if at := r.all[key]; " + never + "at != nil {", "./engine/..."},

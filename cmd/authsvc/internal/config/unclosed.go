@@ -42,8 +42,10 @@ type openers struct {
 	at    int      // index of the line
 	col   int      // index of the next byte in it
 	open  []opener // brackets and braces
-	text  int      // indentation of the key above a block of text, else -1
+	text  int      // column of the key above a block of text, else -1
+	key   int      // column of the latest key outside of brackets
 	begin bool     // a value may begin here
+	plain bool     // the latest value has no quotes and may continue in the next line
 }
 
 // scanLine reads a line. A quote may take it to a later one.
@@ -53,7 +55,10 @@ func (s *openers) scanLine() opener {
 	if strings.TrimSpace(line) == "" || s.text >= 0 && indent > s.text {
 		return opener{}
 	}
-	s.text, s.col, s.begin = -1, 0, s.begin || len(s.open) == 0
+	s.text, s.col = -1, 0
+	if len(s.open) == 0 && !(s.plain && indent > s.key) {
+		s.begin, s.plain, s.key = true, false, len(line)-len(strings.TrimLeft(line, " -"))
+	}
 	for s.col < len(s.lines[s.at]) {
 		line = s.lines[s.at]
 		c, last := line[s.col], s.col+1 == len(line)
@@ -62,6 +67,9 @@ func (s *openers) scanLine() opener {
 		case c == '#' && (s.col == 0 || line[s.col-1] == ' ' || line[s.col-1] == '\t'):
 			return opener{}
 		case c == ' ' || c == '\t' || c == '\r':
+		case c == '$' && strings.HasPrefix(line[s.col:], "${") && strings.Contains(line[s.col:], "}"): // a variable
+			s.col += strings.IndexByte(line[s.col:], '}')
+			s.begin, s.plain = false, true
 		case s.begin && (c == '"' || c == '\''):
 			if found := s.scanQuote(); found.line > 0 {
 				return found
@@ -78,17 +86,17 @@ func (s *openers) scanLine() opener {
 			}
 			s.open, s.begin = s.open[:len(s.open)-1], false
 		case c == ',' && len(s.open) > 0, c == ':' && (blankNext || len(s.open) > 0 && strings.IndexByte(",[]{}", line[s.col+1]) >= 0):
-			s.begin = true
+			s.begin, s.plain = true, false
 		case s.begin && (c == '-' || c == '?') && blankNext:
 		case s.begin && (c == '|' || c == '>') && len(s.open) == 0:
-			s.text = indent
+			s.text = s.key
 			return opener{}
 		case s.begin && (c == '&' || c == '!'): // an anchor or a tag, before the value
 			for s.col+1 < len(line) && line[s.col+1] != ' ' {
 				s.col++
 			}
 		default:
-			s.begin = false
+			s.begin, s.plain = false, len(s.open) == 0
 		}
 		s.col++
 	}

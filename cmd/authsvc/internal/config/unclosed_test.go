@@ -55,3 +55,45 @@ func TestUnclosed(t *testing.T) {
 		t.Errorf("full.yaml:%d: %s", o.line, o.describe())
 	}
 }
+
+// TestUnclosedElsewhere checks files with another mistake: only what is not closed is
+// reported, in its line.
+func TestUnclosedElsewhere(t *testing.T) {
+	t.Parallel()
+	for file, want := range map[string]int{
+		"allowed_redirects: [${HOST}]\n":               0,
+		"a: [${X}, b]\nb: [c\n":                        2,
+		"title: see\n  [the docs\nb: @x\n":             0,
+		"title: it\n  'tis\nb: @x\n":                   0,
+		"t: \"a \\\n  b\"\nb: @x\n":                    0,
+		"- k: |\n    it's [\n  l: \"x\n":               3,
+		"k: |2\n  it's [\nb: @x\n":                     0,
+		"k: >-\n\n  it's [\nb: @x\n":                   0,
+		"k: # c\n  - [a, 'b''c']\nb: @x\n":             0,
+		"? [a, b]\n: c\nb: @x\n":                       0,
+		"k: !!str \"x\"\nb: @x\n":                      0,
+		"k: &a |\n  it's [\nb: @x\n":                   0,
+		"- - |\n    it's [\n- @x\n":                    0,
+		"a: {'b':'x', \"c\":[d]}\nb: @x\n":             0,
+		"a: b#[c\nb: @x\n":                             0,
+		"url: http://[::1]:80/\nb: @x\n":               0,
+		"match: ^/(a|b)[0-9]{2}$\nb: @x\n":             0,
+		"hosts:\n  - [a,\n     b]\n  - c\nb: @x\n":     0,
+		"---\na: |\n it's [\n...\nb: @x\n":             0,
+		"a: 'x\nb: it's\nc: z\n":                       1,
+		"a: it\n  goes on\nb:\n  - \"x\n  - y\nc: z\n": 4,
+	} {
+		if got := unclosed([]byte(file)); got.line != want {
+			t.Errorf("%q: %c in line %d, want %d", file, got.mark, got.line, want)
+		}
+	}
+}
+
+func FuzzUnclosed(f *testing.F) {
+	f.Add("a: [${X}, 'b''\n  - \"c\\\nd: |\n {")
+	f.Fuzz(func(t *testing.T, file string) {
+		if got := unclosed([]byte(file)); got.line < 0 || got.line > strings.Count(file, "\n")+1 {
+			t.Errorf("line %d", got.line)
+		}
+	})
+}
