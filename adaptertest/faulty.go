@@ -31,11 +31,11 @@ var _ authsvc.Adapter = (*Fault)(nil)
 // Faulty wraps an adapter. No call fails until FailBefore or FailAfter is called.
 func Faulty(a authsvc.Adapter) *Fault { return &Fault{next: a} }
 
-// FailBefore restarts the count and makes the n-th call fail with [ErrFault] without
+// FailBefore restarts the count, ends FailAll and makes the n-th call fail with [ErrFault] without
 // any effect, like a store that cannot be reached. 0: no call fails.
 func (f *Fault) FailBefore(n int) { f.reset(n, 0) }
 
-// FailAfter restarts the count and makes the n-th call fail with [ErrFault] after it
+// FailAfter restarts the count, ends FailAll and makes the n-th call fail with [ErrFault] after it
 // took effect, like a connection that breaks before the answer. 0: no call fails.
 func (f *Fault) FailAfter(n int) { f.reset(0, n) }
 
@@ -51,7 +51,7 @@ func (f *Fault) FailAll(methods ...string) {
 func (f *Fault) reset(before, after int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.before, f.after, f.calls = before, after, nil
+	f.before, f.after, f.away, f.calls = before, after, false, nil
 }
 
 // Calls returns the names of the methods called since the count started, including

@@ -106,7 +106,7 @@ func (b *builder) needStorage(code, key, problem, fix string) {
 }
 
 func storeUnusable(err error) error {
-	return &authsvc.ConfigError{Code: "store_unusable", Field: "Adapter", Problem: "cannot be used: " + err.Error(), Fix: "start the store, and create its tables"}
+	return &authsvc.ConfigError{Code: "store_unusable", Field: "Adapter", Problem: "cannot be used: " + err.Error(), Fix: "start the store, and create its tables: open it with Options.Migrate, or run `authsvc migrate up`"}
 }
 
 // flow checks a provider and compiles it. Mistakes are recorded in b. No other code

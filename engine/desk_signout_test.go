@@ -95,3 +95,34 @@ func TestSignOutAfterBrowserLeft(t *testing.T) {
 		})
 	}
 }
+
+// TestSignOutWithoutStore checks that a sign-out that the store cannot carry out says
+// that nothing has changed, and that it works later.
+func TestSignOutWithoutStore(t *testing.T) {
+	t.Parallel()
+	faulty := adaptertest.Faulty(memory.New())
+	w := arena.Start(t, func(c *authsvc.Config) { c.Adapter, c.Session.Strategy = faulty, authsvc.StrategyDatabase })
+	b := w.Browser()
+	b.SignIn(w.OP, "ada")
+	token := b.CSRF()
+	faulty.FailAll()
+	a := b.Form("/api/auth/signout", url.Values{"csrfToken": {token}})
+	query := arena.MustURL(t, a.Location()).Query()
+	if a.StatusCode != http.StatusFound || query.Get("error") != "Configuration" || query.Get("reason") != "unavailable" || query.Has("provider") {
+		t.Errorf("%d %s", a.StatusCode, a.Location())
+	}
+	page := b.Get(strings.TrimPrefix(a.Location(), arena.Origin))
+	if page.StatusCode != http.StatusServiceUnavailable || !strings.Contains(page.Text, "Nothing has changed. Try again in a few minutes.") || strings.Contains(page.Text, "server configuration") {
+		t.Errorf("%d %s", page.StatusCode, page.Text)
+	}
+	faulty.FailBefore(0)
+	if b.Email() != "ada@example.com" {
+		t.Error("she is signed out")
+	}
+	if a := b.Form("/api/auth/signout", url.Values{"csrfToken": {token}}); a.StatusCode != http.StatusFound || b.Email() != "" {
+		t.Errorf("later: %d %s", a.StatusCode, a.Location())
+	}
+	if page := b.Get("/api/auth/error?error=Configuration"); page.StatusCode != http.StatusInternalServerError || !strings.Contains(page.Text, "server configuration") {
+		t.Errorf("a mistake of the operator: %d %s", page.StatusCode, page.Text)
+	}
+}

@@ -118,7 +118,7 @@ func (q *mailQueue) deliver(ctx context.Context) bool {
 	now := q.svc.fleet.Now()
 	m, err := q.svc.Adapter.ClaimMail(ctx, now, now.Add(mailLease))
 	if err != nil {
-		if !errors.Is(err, authsvc.ErrNotFound) && ctx.Err() == nil {
+		if !errors.Is(err, authsvc.ErrNotFound) && ctx.Err() == nil && q.svc.fleet.FirstInMinute("mail queue", now) {
 			q.svc.Log.Error("cannot read the mail queue", "err", err)
 		}
 		return false

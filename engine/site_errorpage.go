@@ -102,7 +102,11 @@ func (rq *request) errorView(code authsvc.ErrorCode, id string) page {
 	if h, provider := rq.shownHint(); h != "" {
 		v.Reason, v.Provider = string(h), rq.providerName(provider)
 	}
-	return page{name: pages.Error, status: errorStatus(code), view: v}
+	status := errorStatus(code)
+	if hint(v.Reason) == hintUnavailable && code == authsvc.CodeConfiguration {
+		status = http.StatusServiceUnavailable
+	}
+	return page{name: pages.Error, status: status, view: v}
 }
 
 // shownHint returns the hint that refusal added to an error code, and the id of the

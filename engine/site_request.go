@@ -227,7 +227,7 @@ func (rq *request) refusal(e *authError) outcome {
 		status = http.StatusForbidden
 	}
 	to := rq.errorURL(e.Code)
-	if h := e.hint(); h != "" && rq.flow != nil {
+	if h := e.hint(); h != "" && (rq.flow != nil || errors.Is(e.Err, fleet.ErrStore)) {
 		about := rq.providerID()
 		if errors.Is(e.Err, fleet.ErrStore) || h == hintUnavailable && e.Code == authsvc.CodeAccessDenied { // the store or a hook, not the provider
 			about = ""

@@ -27,6 +27,9 @@ func checkNames(path string) error {
 	if err := errors.Join(syscall.Stat(path, &file), syscall.Stat(filepath.Dir(path), &folder)); err != nil {
 		return fmt.Errorf("sqlite: %s: %w", path, err)
 	}
+	if file.Mode&syscall.S_IFMT == syscall.S_IFDIR {
+		return nil // the advice says so
+	}
 	mounted, known := isMountPoint(path)
 	if !known {
 		mounted = file.Dev != folder.Dev

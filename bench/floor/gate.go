@@ -15,6 +15,7 @@ import (
 func passed(w http.ResponseWriter, r *http.Request, id, email, name string) {
 	h := w.Header()
 	h.Set("Cookie", otherCookies(r))
+	h.Set("Authorization", r.Header.Get("Authorization")) // the gate takes its own tokens out
 	h.Set("X-Auth-User-Id", id)
 	h.Set("X-Auth-Email", email)
 	h.Set("X-Auth-Name", strings.ReplaceAll(name, " ", "%20"))

@@ -137,7 +137,7 @@ func badLines() []badLine {
 			`theme.color_scheme cannot be used: "dim" is not auto, light or dark; correct it, or leave it out`,
 			`theme.brand_color cannot be used: colour "blueish" is not of the form #rrggbb; correct it, or leave it out`}},
 		{"sign_in: {allow: [{}, everyone, {domains: [\"*.example.com\"]}]}", "sign_in: {allow: [{domains: [.example.com]}]}", []string{
-			"sign_in.allow[1] is one value, not a mapping; write {domains: [example.com]}",
+			"sign_in.allow[1] is one value, not a mapping; write a list, such as [{domains: [example.com]}]",
 			"sign_in.allow[0] matches no one; set emails, domains, users, providers, groups, claims or networks; without any condition everyone passes",
 			"sign_in.allow[2].domains[0] is not a domain; write example.com, or .example.com to include its subdomains"}},
 		{"sign_up: {policy: closed, domains: [\"*.example.com\"]}", "sign_up: {domains: [.example.com]}", []string{

@@ -166,7 +166,7 @@ func TestDev(t *testing.T) {
 	if a := w.post("/api/auth/account/undo", "token", undo[strings.Index(undo, "token=")+6:]); !strings.Contains(a.Text, "The change has been undone") || w.email() != "" {
 		t.Errorf("after the undo: %s as %q", a.Text, w.email())
 	}
-	if !strings.Contains(out.String(), "new@app.example was told by mail: ") {
+	if !strings.Contains(out.String(), "a notice was mailed: ") {
 		t.Errorf("does not say where the notice is:\n%s", out)
 	}
 	w.findMail(`<h2 id="mail">(A way to sign in was removed)`)

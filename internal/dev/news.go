@@ -73,7 +73,7 @@ func (w *world) tell(ctx context.Context, e authsvc.AuditEvent) {
 	case "email.requested":
 		line = "a link was mailed: " + w.local + "/inbox"
 	case "notice.sent":
-		line = w.person(ctx, e.UserID) + " was told by mail: " + w.local + "/inbox"
+		line = "a notice was mailed: " + w.local + "/inbox"
 	case "account.linked":
 		line = w.person(ctx, e.UserID) + " added " + w.wayIn(e.Provider)
 	case "service.started", "service.stopped":

@@ -3,6 +3,7 @@ package dev
 import (
 	"embed"
 	"encoding/json"
+	"net"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -81,10 +82,22 @@ type frame struct {
 	devsite.Frame
 	Origin string // of the application
 	Local  string // of these pages
+	Flags  string // that the command needs to start at the same place
 }
 
 func (p *site) frame(title string) frame {
-	return frame{Frame: p.Frame(title), Origin: p.origin, Local: p.local}
+	return frame{Frame: p.Frame(title), Origin: p.origin, Local: p.local, Flags: p.flags()}
+}
+
+// flags returns the flags for the address and the folder, unless they are the defaults.
+func (p *site) flags() (text string) {
+	if at := net.JoinHostPort(p.Host, strconv.Itoa(p.Port)); at != "localhost:3000" && !p.Shared {
+		text += " --listen " + at
+	}
+	if p.Dir != ".authsvc" {
+		text += " --dir " + p.Dir
+	}
+	return text
 }
 
 // home shows the session, the ways to sign in and out, and how to use the session in

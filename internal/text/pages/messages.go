@@ -246,7 +246,7 @@ func (w words) errorLines(code, reason, provider, request string, another bool) 
 		say("reason." + reason)
 		return lines, err
 	}
-	if sentenceFirst && !(fault && code == "EmailSignin") && !(reason == "unavailable" && code == "AccessDenied") { // these blame the person
+	if sentenceFirst && !(fault && code == "EmailSignin") && !(reason == "unavailable" && (code == "AccessDenied" || code == "Configuration")) { // these blame the person or the operator
 		say(text)
 	}
 	switch {
@@ -256,6 +256,8 @@ func (w words) errorLines(code, reason, provider, request string, another bool) 
 		say("reason."+reason, w.Called(provider))
 	case code == "EmailSignin": // the store of this service
 		say("reason.mail")
+	case code == "Configuration":
+		say("reason.service")
 	default:
 		say("reason.store")
 	}

@@ -79,7 +79,7 @@ func TestEveryKeyIsUsedAndKnown(t *testing.T) {
 	for _, word := range dones {
 		used["account.done."+word] = true
 	}
-	for _, reason := range slices.Concat(faultReasons, codeReasons, []string{"store", "mail"}) {
+	for _, reason := range slices.Concat(faultReasons, codeReasons, []string{"service", "store", "mail"}) {
 		used["reason."+reason] = true
 	}
 	for _, word := range News() {

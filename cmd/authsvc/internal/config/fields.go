@@ -75,13 +75,13 @@ func (s *Settings) accountFields() []field {
 func (s *Settings) signInFields() []field {
 	r := &s.Engine.SignIn
 	return []field{
-		{key: "sign_in.allow", name: "-", into: listVar(&r.Allow, "write {domains: [example.com]}", conditionFields)},
+		{key: "sign_in.allow", name: "-", into: listVar(&r.Allow, "write a list, such as [{domains: [example.com]}]", conditionFields)},
 		{key: "sign_up.policy", into: stringVar(&s.Engine.SignUp.Policy)},
 		{key: "sign_up.domains", into: stringListVar(&s.Engine.SignUp.Domains)},
 		{key: "rules.sign_in", into: expressionVar(&s.Rules.SignIn)},
 		{key: "rules.claims", into: expressionVar(&s.Rules.Claims)},
 		{key: "rules.redirect", into: expressionVar(&s.Rules.Redirect)},
-		{key: "hooks", name: "-", into: listVar(&s.Hooks, "write {on: sign_in, url: https://…, secret: whsec_…}", hookFields)},
+		{key: "hooks", name: "-", into: listVar(&s.Hooks, "write a list, such as [{on: sign_in, url: https://…, secret: whsec_…}]", hookFields)},
 	}
 }
 

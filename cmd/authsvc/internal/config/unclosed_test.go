@@ -89,6 +89,19 @@ func TestUnclosedElsewhere(t *testing.T) {
 	}
 }
 
+// TestSyntaxLines checks the line of other mistakes that the YAML library reports.
+func TestSyntaxLines(t *testing.T) {
+	t.Parallel()
+	checkMistakes(t, map[string]mistakeCase{
+		"a quote inside quotes":        {file: validFile + "# 'a comment'\ntheme: {site_name: 'Acme's'}\n", want: []string{"F:3: is not YAML: did not find expected ',' or '}'"}},
+		"the same in line 1":           {file: "theme: {site_name: 'Acme's'}\n" + validFile, want: []string{"F:1: is not YAML"}},
+		"no space, line 1":             {file: "url:https://a.example\nlisten: 127.0.0.1:1\n", want: []string{"F:1: has no space after url:; write a space"}},
+		"no space, in a list":          {file: validFile + "providers:\n  - id:github\n    client_id: a\n", want: []string{"F:3: has no space after id:"}},
+		"a URL, not a key":             {file: validFile + "allowed_redirects:\n  - https://b.example\n"},
+		"a mapping in place of a list": {file: validFile + "sign_in: {allow: {domains: [example.com]}}\n", want: []string{"F:2: sign_in.allow is a mapping, not a list; write a list, such as [{domains: [example.com]}]"}},
+	})
+}
+
 func FuzzUnclosed(f *testing.F) {
 	f.Add("a: [${X}, 'b''\n  - \"c\\\nd: |\n {")
 	f.Fuzz(func(t *testing.T, file string) {

@@ -7,6 +7,7 @@ import (
 	"io"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -132,8 +133,12 @@ var yamlLine = text.LazyRegexp(`^yaml: (?:line (\d+): )?(.*)$`)
 func (l *loader) syntaxError(raw []byte, err error) {
 	place, text := l.file, "it cannot be read"
 	if m := yamlLine.FindStringSubmatch(strings.ReplaceAll(err.Error(), "\n", " ")); m != nil {
-		if text = m[2]; m[1] != "" {
-			place += ":" + m[1]
+		line, _ := strconv.Atoi(m[1])
+		if text = m[2]; strings.Contains(text, "expected ',' or") { // here, the library counts from 0
+			line++
+		}
+		if line > 0 {
+			place += ":" + strconv.Itoa(line)
 		}
 	}
 	if strings.Contains(text, "anchor") || strings.Contains(text, "`") {
@@ -147,6 +152,10 @@ func (l *loader) syntaxError(raw []byte, err error) {
 		l.fail(fmt.Sprintf("%s:%d", l.file, o.line), "", "is not YAML: "+o.describe(), fix)
 		return
 	}
+	if line, key := noSpace(raw); line > 0 && strings.Contains(text, "mapping values are not allowed") {
+		l.fail(fmt.Sprintf("%s:%d", l.file, line), "", "has no space after "+key+":", "write a space between the colon and the value; other mistakes are reported once this is corrected")
+		return
+	}
 	if strings.Contains(text, "mapping values are not allowed") || strings.Contains(text, "did not find expected") {
 		if line, column := oddIndent(raw); line > 0 {
 			l.fail(fmt.Sprintf("%s:%d", l.file, line), "", fmt.Sprintf("begins in column %d, where no key above it begins", column),
@@ -155,6 +164,19 @@ func (l *loader) syntaxError(raw []byte, err error) {
 		}
 	}
 	l.fail(place, "", "is not YAML: "+text, fix)
+}
+
+var keyWithoutSpace = text.LazyRegexp(`^[ -]*([a-z_]+):[^\s/]`)
+
+// noSpace returns the first line that begins with a key and a colon without a space
+// behind it, and the key. The line is 0 if there is none.
+func noSpace(raw []byte) (line int, key string) {
+	for i, text := range strings.Split(string(raw), "\n") {
+		if m := keyWithoutSpace.FindStringSubmatch(text); m != nil {
+			return i + 1, m[1]
+		}
+	}
+	return 0, ""
 }
 
 func (l *loader) at(n *yaml.Node) string {
