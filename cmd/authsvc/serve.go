@@ -80,6 +80,8 @@ func listen(ctx context.Context, addr, setting string) (net.Listener, error) {
 		return nil, fmt.Errorf("%s is in use by another program: stop it, or set %s%s", addr, setting, otherAddress(addr))
 	case errors.Is(err, syscall.EACCES):
 		return nil, fmt.Errorf("listening on %s is not permitted: ports under 1024 need privileges; set %s", addr, setting)
+	case errors.Is(err, syscall.EADDRNOTAVAIL):
+		return nil, fmt.Errorf("%s is not an address of this machine: set %s to one that is, or to 127.0.0.1 behind a proxy", addr, setting)
 	case err != nil:
 		return nil, fmt.Errorf("cannot listen: %w", err)
 	}

@@ -105,6 +105,7 @@ func TestListen(t *testing.T) {
 	port := l.Addr().(*net.TCPAddr).Port
 	for addr, want := range map[string]string{
 		l.Addr().String(): fmt.Sprintf("is in use by another program: stop it, or set listen to another address, such as 127.0.0.1:%d", dev.OtherPort(port)),
+		"192.0.2.1:3000":  "192.0.2.1:3000 is not an address of this machine: set listen to one that is",
 		"127.0.0.1":       "cannot listen",
 	} {
 		if _, err := listen(t.Context(), addr, "listen"); err == nil || !strings.Contains(err.Error(), want) {

@@ -165,6 +165,10 @@ func TestNotices(t *testing.T) {
 			if final == strings.Contains(text, want) {
 				t.Errorf("%s %s: %s", lang, word, text)
 			}
+			keeps := strings.Contains(text, map[string]string{"en": "sign in, keep the account", "de": "behalten Sie das Konto"}[lang])
+			if keeps != (word == "deletion") || keeps == strings.Contains(text, map[string]string{"en": "open your account, sign out", "de": "öffnen Sie Ihr Konto, melden"}[lang]) && !final {
+				t.Errorf("%s %s: what to do: %s", lang, word, text)
+			}
 			subject, text, html, err = custom.Compose(d)
 			if err != nil || subject != "News: "+word || strings.HasPrefix(text, "\n") || (lang == "de") != strings.HasSuffix(text, "account ") || hasLink(html, d.URL) == final {
 				t.Errorf("%s %s: %v: %q %q", lang, word, err, subject, text)

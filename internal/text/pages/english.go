@@ -380,7 +380,7 @@ func english() words {
 		"reason.stale":               "The sign-in with %s took too long or was finished in another tab, or your browser no longer has the cookies of this sign-in. Please start again here.",
 		"reason.misconfigured":       "Signing in with %s is not set up correctly. Sign in another way, or tell the people who run this site.",
 		"reason.store":               "We cannot sign you in at the moment. Try again in a few minutes.",
-		"reason.service":            "This does not work at the moment. Nothing has changed. Try again in a few minutes.",
+		"reason.service":             "This does not work at the moment. Nothing has changed. Try again in a few minutes.",
 		"reason.mail":                "We cannot send mail at the moment. Try again in a few minutes, or sign in another way.",
 		"reason.elsewhere":           "A code works only in the browser that requested it, and only for a short time. Enter it there, or request a new one for this browser.",
 		"reason.expired":             "This code has expired. Request a new one, and enter it in this browser.",

@@ -54,6 +54,7 @@ func englishMails() map[string]string {
 		"news.button":            "Open your account",
 		"news.fine":              "If that was you, you do not need to do anything.",
 		"news.notyou":            "If it was not you, open your account, sign out everywhere, and check your ways to sign in.",
+		"news.keep":              "If it was not you, sign in, keep the account, and check your ways to sign in.",
 		"news.ask":               "If you have questions, contact the people who run this site.",
 		"news.undo":              "If it was not you, undo the change. This also signs you out everywhere. The link works once and is valid for %s:",
 		"news.undobutton":        "Undo this change",

@@ -379,7 +379,7 @@ func german() words {
 		"reason.stale":               "Die Anmeldung mit %s hat zu lange gedauert oder wurde in einem anderen Tab abgeschlossen, oder Ihr Browser hat die Cookies dieser Anmeldung nicht mehr. Bitte beginnen Sie hier neu.",
 		"reason.misconfigured":       "Die Anmeldung mit %s ist nicht richtig eingerichtet. Melden Sie sich anders an, oder wenden Sie sich an die Betreiber dieser Website.",
 		"reason.store":               "Wir können Sie gerade nicht anmelden. Versuchen Sie es in ein paar Minuten noch einmal.",
-		"reason.service":            "Das ist gerade nicht möglich. Es hat sich nichts geändert. Versuchen Sie es in ein paar Minuten noch einmal.",
+		"reason.service":             "Das ist gerade nicht möglich. Es hat sich nichts geändert. Versuchen Sie es in ein paar Minuten noch einmal.",
 		"reason.mail":                "Wir können gerade keine E-Mails senden. Versuchen Sie es in ein paar Minuten noch einmal, oder melden Sie sich anders an.",
 		"reason.elsewhere":           "Ein Code gilt nur in dem Browser, in dem er angefordert wurde, und nur für kurze Zeit. Geben Sie ihn dort ein, oder fordern Sie für diesen Browser einen neuen an.",
 		"reason.expired":             "Dieser Code ist abgelaufen. Fordern Sie einen neuen an und geben Sie ihn in diesem Browser ein.",

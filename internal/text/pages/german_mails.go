@@ -54,6 +54,7 @@ func germanMails() map[string]string {
 		"news.button":            "Konto öffnen",
 		"news.fine":              "Wenn Sie das waren, müssen Sie nichts tun.",
 		"news.notyou":            "Wenn nicht, öffnen Sie Ihr Konto, melden Sie sich überall ab und prüfen Sie Ihre Anmeldemethoden.",
+		"news.keep":              "Wenn nicht, melden Sie sich an, behalten Sie das Konto und prüfen Sie Ihre Anmeldemethoden.",
 		"news.ask":               "Bei Fragen wenden Sie sich an die Betreiber dieser Website.",
 		"news.undo":              "Wenn nicht, machen Sie die Änderung rückgängig. Sie werden dann überall abgemeldet. Der Link funktioniert nur einmal und ist %s gültig:",
 		"news.undobutton":        "Änderung rückgängig machen",

@@ -55,9 +55,27 @@ func (l *loader) unknownKind(key, kind string) {
 		l.fail(place, key, "names provider "+quote(kind)+", which was discontinued: "+what, instead)
 		return
 	}
+	if l.places[key+".type"] != "" {
+		l.note(place, key+".type", quote(kind)+" is not a type", typeFix(kind))
+		return
+	}
 	fix := "`authsvc providers` lists all; with type: oidc or oauth2, any name is allowed"
 	if near := nearKinds(kind); len(near) > 0 {
 		fix = "did you mean " + strings.Join(near, " or ") + "? With type: oidc or oauth2, any name is allowed"
 	}
 	l.note(place, key, quote(kind)+" is not a provider of this version", fix)
+}
+
+// otherNames maps what people write for a type to the type.
+var otherNames = map[string]string{"openid": "oidc", "openid-connect": "oidc", "openidconnect": "oidc", "oauth": "oauth2", "smtp": "email", "mail": "email", "magic-link": "email", "password": "credentials"}
+
+// typeFix returns what to write instead of an unknown type.
+func typeFix(kind string) string {
+	if meant := cmp.Or(otherNames[strings.ToLower(kind)], closest(kind, ownKinds())); meant != "" {
+		return "did you mean " + meant + "?"
+	}
+	if near := nearKinds(kind); len(near) > 0 {
+		return "did you mean " + strings.Join(near, " or ") + "?"
+	}
+	return "the types are " + strings.Join(ownKinds(), ", ") + ", and the providers that `authsvc providers` lists"
 }

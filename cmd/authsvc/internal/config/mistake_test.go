@@ -242,6 +242,10 @@ func TestProviderMistakes(t *testing.T) {
 		"apple without": {file: "providers: [{id: apple, client_id: a, team_id: T, key_id: K, private_key: \"" + appleKey + "\"}]\n"},
 		"credentials": {file: "providers: [{id: x, type: credentials, fields: [{name: a, typ: text}], hook: {timeout: soon}}]\nhooks: [{on: sign_out}]\n", want: []string{
 			`F:1: key "providers[0].fields[0].typ" is not known`, `F:1: providers[0].hook.timeout "soon" is not a duration`, `F:2: hooks[0].on "sign_out" is not known; use sign_in, claims, create_user`}},
+		"letters of a type swapped":  {file: "providers: [{id: acme, type: oicd}]\n", want: []string{`F:1: providers[0].type "oicd" is not a type; did you mean oidc?`}},
+		"type by another name":       {file: "providers: [{id: mail, type: smtp}]\n", want: []string{`F:1: providers[0].type "smtp" is not a type; did you mean email?`}},
+		"provider as type":           {file: "providers: [{id: acme, type: gogle}]\n", want: []string{`F:1: providers[0].type "gogle" is not a type; did you mean google?`}},
+		"unknown type":               {file: "providers: [{id: acme, type: zzzzzzzzzz}]\n", want: []string{`F:1: providers[0].type "zzzzzzzzzz" is not a type; the types are oidc, oauth2, oauth1, email, credentials`}},
 		"near provider":              {file: "providers: [{id: gogle}]\n", want: []string{`F:1: providers[0] "gogle" is not a provider of this version; did you mean google?`}},
 		"placeholders":               {file: "providers: [{id: github, client_id: …, client_secret: \"...\"}]\nsecret: [\"…\"]\n", want: []string{"F:1: providers[0].client_id is still the placeholder from the documentation; write your own value", "F:1: providers[0].client_secret is still the placeholder", "F:2: secret is still the placeholder"}},
 		"option of another provider": {file: "providers: [{id: github, client_id: a, client_secret: b, api_key: c}]\n", want: []string{"F:1: providers[0].api_key is an option that github does not take"}},
