@@ -24,6 +24,7 @@ func epochTests() []test {
 		{"ProveEmail/of an address that has changed", proofChanged},
 		{"Epoch/concurrent first proof", epochRaceProof},
 		{"Epoch/concurrent EndSessions", epochRaceEnd},
+		{"Epoch/EndSessions while sessions begin", epochRaceEnds},
 		{"Epoch/concurrent UnlinkAccount", epochRaceUnlink},
 		{"Epoch/UnlinkAccount of both", epochRaceUnlinks},
 		{"Epoch/concurrent DeleteUser", epochRaceDelete},

@@ -18,6 +18,7 @@ func permitTests() []test {
 		{"Permit/while it is swept", permitSwept},
 		{"Permit/several quotas, up to the first that refuses", permitSeveral},
 		{"Permit/several quotas, concurrent", permitSeveralRace},
+		{"Permit/the last events of several quotas, concurrent", permitSeveralLast},
 		{"Lease/one holder until it lapses", leaseHolder},
 		{"Lease/concurrent", leaseRace},
 		{"Lease/taken and released at once", leaseTurns},

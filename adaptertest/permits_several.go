@@ -3,17 +3,18 @@ package adaptertest
 import (
 	"fmt"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"authsvc"
 )
 
-// remaining returns how many events of a key are permitted at the time at(0), and counts them.
-func remaining(t *testing.T, a authsvc.Adapter, key string) (n int) {
+// remaining returns how many events a quota permits at the time at(0), and counts them.
+func remaining(t *testing.T, a authsvc.Adapter, q authsvc.Quota) (n int) {
 	t.Helper()
 	for {
-		permitted, _, err := a.Permit(t.Context(), at(0), three(key))
+		permitted, _, err := a.Permit(t.Context(), at(0), q)
 		ok(t, err)
 		if n += permitted; permitted == 0 {
 			return n
@@ -36,7 +37,7 @@ func permitSeveral(t *testing.T, a authsvc.Adapter) {
 			}
 			wantWait := time.Duration(0)
 			if refuses < length {
-				remaining(t, a, list[refuses].Key)
+				remaining(t, a, list[refuses])
 				wantWait = 10 * time.Second
 			}
 			n, wait, err := a.Permit(t.Context(), at(0), list...)
@@ -51,7 +52,7 @@ func permitSeveral(t *testing.T, a authsvc.Adapter) {
 				case i == refuses:
 					want = 0
 				}
-				if n := remaining(t, a, q.Key); n != want {
+				if n := remaining(t, a, q); n != want {
 					t.Errorf("%d quotas, of which number %d refuses: %d events are left under number %d, want %d", length, refuses, n, i, want)
 				}
 			}
@@ -71,7 +72,7 @@ func permitSeveral(t *testing.T, a authsvc.Adapter) {
 	ok(t, err)
 	same(t, n, 2)
 	same(t, wait, 0)
-	same(t, remaining(t, a, "short"), 0) // paid until 3610: the clock of at(0) is behind
+	same(t, remaining(t, a, three("short")), 0) // paid until 3610: the clock of at(0) is behind
 }
 
 // permitSeveralRace counts against shared and own quotas, in different orders. What is
@@ -105,8 +106,54 @@ func permitSeveralRace(t *testing.T, a authsvc.Adapter) {
 	}
 	same(t, counted["shared"], 3)
 	for key, n := range counted {
-		if rest := remaining(t, a, key); rest != 3-n {
+		if rest := remaining(t, a, three(key)); rest != 3-n {
 			t.Errorf("%s: %d were permitted, and then %d", key, n, rest)
+		}
+	}
+}
+
+// permitSeveralLast counts the last 1 to 10 events of several quotas that callers ask in
+// different orders: none is counted twice, and none is lost.
+func permitSeveralLast(t *testing.T, a authsvc.Adapter) {
+	const interval, callers = 10 * time.Second, workers / 4
+	for round := range 8 {
+		quotas, left := make([]authsvc.Quota, 4), make([]int, 4)
+		for i := range quotas {
+			left[i] = 1 + (round+3*i)%10
+			quotas[i] = authsvc.Quota{Key: fmt.Sprint("last ", i, " of round ", round), Interval: interval, Burst: 10 * interval}
+			before := quotas[i] // one event that pays for all but the last
+			before.Interval = time.Duration(11-left[i]) * interval
+			n, _, err := a.Permit(t.Context(), at(0), before)
+			ok(t, err)
+			same(t, n, 1)
+		}
+		var counted [4]atomic.Int32
+		nWin(t, race(callers, func(i int) error {
+			var order []int
+			for j := range 2 + i%3 {
+				order = append(order, (i+j)%len(quotas))
+			}
+			if i%2 > 0 {
+				slices.Reverse(order)
+			}
+			var list []authsvc.Quota
+			for _, k := range order {
+				list = append(list, quotas[k])
+			}
+			n, wait, err := a.Permit(t.Context(), at(0), list...)
+			if err == nil && (n < len(list)) != (wait > 0) {
+				t.Errorf("%d of %d permitted, wait %v", n, len(list), wait)
+			}
+			for _, k := range order[:n] {
+				counted[k].Add(1)
+			}
+			return err
+		}), callers, nil)
+		for i, q := range quotas {
+			n := int(counted[i].Load())
+			if rest := remaining(t, a, q); n+rest != left[i] {
+				t.Errorf("round %d, quota %d: %d events were left, %d permitted, and then %d", round, i, left[i], n, rest)
+			}
 		}
 	}
 }

@@ -12,6 +12,8 @@ func signUpTests() []test {
 		{"SignUp/without account or session", signUpLess},
 		{"SignUp/conflict leaves nothing", signUpConflict},
 		{"SignUp/locale", signUpLocale},
+		{"SignUp/locale with account and session", signUpLocaleAll},
+		{"SignUp/conflict leaves no locale", signUpLocaleConflict},
 		{"SignUp/concurrent, one account", signUpRace},
 		{"SignUp/concurrent with an email link", signUpRaceEmail},
 	}
@@ -95,6 +97,52 @@ func signUpLocale(t *testing.T, a authsvc.Adapter) {
 		same(t, p, authsvc.Person{UserID: u.ID, Locale: "en"})
 		ok(t, a.DeleteUser(ctx, u.ID, revocation("user:"+u.ID, 0, 60)))
 		is(t, second(a.GetPerson(ctx, u.ID)), authsvc.ErrNotFound)
+	}
+}
+
+// signUpLocaleAll stores the locale beside each combination of account and session.
+func signUpLocaleAll(t *testing.T, a authsvc.Adapter) {
+	for i := range 4 {
+		name := numbered("ann", i)
+		k := fixture{account: account(name), session: session(name)}
+		acc, s := &k.account, &k.session
+		if i&1 == 0 {
+			acc = nil
+		}
+		if i&2 == 0 {
+			s = nil
+		}
+		var err error
+		k.user, err = a.SignUp(t.Context(), authsvc.User{ID: "user-" + name, Email: name + "@example.com"}, acc, s, "pt-BR")
+		ok(t, err)
+		p, err := a.GetPerson(t.Context(), k.user.ID)
+		ok(t, err)
+		same(t, p, authsvc.Person{UserID: k.user.ID, Locale: "pt-BR"})
+		if acc != nil && s != nil {
+			checkUnchanged(t, a, k)
+		}
+	}
+}
+
+// signUpLocaleConflict checks that a conflict of the account, the session or the address
+// changes no locale, and that the next user under the id does not inherit one.
+func signUpLocaleConflict(t *testing.T, a authsvc.Adapter) {
+	ann := signUp(t, a, "ann")
+	ok(t, a.SetPerson(t.Context(), ann.user.ID, authsvc.PersonUpdate{Locale: ptr("fr")}, nil))
+	for i, name := range [][3]string{{"ann", "bob", "bob"}, {"bob", "ann", "bob"}, {"bob", "bob", "ann"}} {
+		acc, s := account(name[0]), session(name[1])
+		_, err := a.SignUp(t.Context(), authsvc.User{ID: "user-bob", Email: name[2] + "@example.com"}, &acc, &s, "de")
+		is(t, err, authsvc.ErrConflict)
+		is(t, second(a.GetPerson(t.Context(), "user-bob")), authsvc.ErrNotFound)
+		p, err := a.GetPerson(t.Context(), ann.user.ID)
+		ok(t, err)
+		same(t, p, authsvc.Person{UserID: ann.user.ID, Locale: "fr"})
+		bob, err := a.SignUp(t.Context(), authsvc.User{ID: "user-bob"}, nil, nil, "")
+		ok(t, err)
+		p, err = a.GetPerson(t.Context(), bob.ID)
+		ok(t, err)
+		same(t, p, authsvc.Person{UserID: bob.ID})
+		ok(t, a.DeleteUser(t.Context(), bob.ID, revocation("user:"+bob.ID, i, 60)))
 	}
 }
 

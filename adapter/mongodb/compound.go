@@ -12,9 +12,9 @@ import (
 	"authsvc"
 )
 
-// A signUp creates a user. It first writes the account, the session and the locale under the id of
-// a user who does not exist yet, so they have no effect. Writing the user then makes
-// all of them valid at once.
+// A signUp creates a user. It first writes the account and the session under the id of a
+// user who does not exist yet, so they have no effect. Writing the user then makes all of
+// them valid at once.
 type signUp struct {
 	*Store
 	user, account, session bson.ObjectID
@@ -49,9 +49,6 @@ func (up signUp) run(ctx context.Context, u authsvc.User, acc *authsvc.Account, 
 		first.UserID, first.Epoch = up.user.Hex(), 0
 		err = up.insertSession(ctx, first, up.session, up.user)
 	}
-	if err == nil && locale != "" {
-		err = up.insert(ctx, up.people(), by("_id", up.user.Hex(), bson.E{Key: "locale", Value: locale}))
-	}
 	if err == nil {
 		err = up.insertNewUser(ctx, u, acc != nil)
 	}
@@ -66,8 +63,21 @@ func (up signUp) run(ctx context.Context, u authsvc.User, acc *authsvc.Account, 
 	}
 	if err != nil {
 		undo(ctx, func(ctx context.Context) { up.undo(ctx, u, acc != nil, rec) })
+		return err
 	}
-	return err
+	if locale != "" {
+		up.putLocale(ctx, locale)
+	}
+	return nil
+}
+
+// putLocale stores the locale of a user whose sign-up is complete. Others may have changed
+// the person by then, so it sets only the locale. A failure does not fail the sign-up: it
+// loses only the locale, which the next sign-in stores again.
+func (up signUp) putLocale(ctx context.Context, locale string) {
+	var w writer
+	w.text("locale", locale)
+	up.put(ctx, up.people(), up.user.Hex(), w.update()) //nolint:errcheck // see above
 }
 
 // insertNewUser writes the user. If a half-made user has the address, it removes that
@@ -136,7 +146,6 @@ func (up signUp) undo(ctx context.Context, u authsvc.User, account bool, rec *au
 		first.UserID = up.user.Hex()
 		up.dropSession(ctx, first, up.session)
 	}
-	up.deleteAll(ctx, up.people(), by("_id", up.user.Hex())) //nolint:errcheck
 }
 
 // ProveEmail implements [authsvc.Adapter]. It writes EmailVerified last, so that an

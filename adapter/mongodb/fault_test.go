@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
 	"authsvc"
 )
@@ -180,9 +181,23 @@ func (s shared) userID(t *testing.T, id string) string {
 	return u.ID
 }
 
+// persons returns the stored persons by user id.
+func (s shared) persons(t *testing.T) map[string]authsvc.Person {
+	t.Helper()
+	found, err := s.list(t.Context(), s.people(), bson.D{}, options.Find())
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := map[string]authsvc.Person{}
+	for _, d := range found {
+		all[d.text("_id")] = d.person()
+	}
+	return all
+}
+
 func trySignUp(t *testing.T, s shared, id string) error {
 	acc, rec := testAccount(id), testSession(id)
-	_, err := s.SignUp(t.Context(), authsvc.User{Email: email(id)}, &acc, &rec, "")
+	_, err := s.SignUp(t.Context(), authsvc.User{Email: email(id)}, &acc, &rec, "de")
 	return err
 }
 
@@ -193,6 +208,11 @@ func judgeSignUp(t *testing.T, s shared, id string, err error) {
 	}
 	if known {
 		return
+	}
+	for person := range s.persons(t) {
+		if !exists[authsvc.User](t)(s.GetUser(t.Context(), person)) {
+			t.Errorf("a person remains without the user %s", person)
+		}
 	}
 	acc, rec := testAccount(id), testSession("again "+id) // every attempt has its own token
 	_, err = s.SignUp(t.Context(), authsvc.User{Email: email(id)}, &acc, &rec, "")

@@ -36,6 +36,7 @@ func TestIntervention(t *testing.T) {
 		"renew, sign out": {unprovedUser, tryRenew, trySignOut, judgeSignedOut},
 		"sign out, renew": {unprovedUser, trySignOut, tryRenew, judgeSignedOut},
 		"sign up, prove":  {noSetup, trySignUp, tryProveEmail, judgeSignUpProved},
+		"sign up, block":  {noSetup, trySignUp, tryProveAndBlock, judgeSignUpBlocked},
 		"link, unlink":    {linkedUser, tryLinkSecond, tryUnlink, judgeLinkUnlinked},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -123,6 +124,25 @@ func judgeSignUpProved(t *testing.T, s shared, id string, signUpErr, proofErr er
 	u, err := s.GetUserByEmail(t.Context(), email(id))
 	if err != nil || u.EmailVerified.IsZero() || s.linked(t, id) || s.signedIn(t, id) {
 		t.Errorf("sign-up: %v; then %+v, %v", signUpErr, u, err)
+	}
+}
+
+func tryProveAndBlock(t *testing.T, s shared, id string) error {
+	if err := tryProveEmail(t, s, id); err != nil {
+		return err
+	}
+	return s.SetPerson(t.Context(), s.userID(t, id), authsvc.PersonUpdate{Blocked: new(time.Now()), BlockedWhy: new("spam")}, nil)
+}
+
+// judgeSignUpBlocked checks that a block outlasts the sign-up during which it began, also
+// if the sign-up is undone.
+func judgeSignUpBlocked(t *testing.T, s shared, id string, signUpErr, blockErr error) {
+	judgeSignUpProved(t, s, id, signUpErr, blockErr)
+	if blockErr != nil {
+		return
+	}
+	if p := s.persons(t)[s.userID(t, id)]; p.Blocked.IsZero() || p.BlockedWhy != "spam" {
+		t.Errorf("sign-up: %v; the block is lost: %+v", signUpErr, p)
 	}
 }
 

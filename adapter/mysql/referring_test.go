@@ -21,3 +21,8 @@ func TestNamesReferring(t *testing.T) {
 		"set null":  {Schema: table + "ON DELETE SET NULL;\n", Rows: rows},
 	})
 }
+
+func TestReplacesPerson(t *testing.T) {
+	sqltest.ReplacesPerson(t, testDatabase, "ALTER TABLE authsvc_person DROP FOREIGN KEY IF EXISTS authsvc_person_ibfk_1;\n"+
+		"DELETE FROM `User` WHERE id = 'u';\n")
+}

@@ -23,3 +23,8 @@ func TestNamesReferring(t *testing.T) {
 			Rows: `INSERT INTO "quota" SELECT "id" FROM "Account" WHERE "userId" = 'u';` + "\n", Frees: `DELETE FROM "quota"`, Table: "quota"},
 	})
 }
+
+func TestReplacesPerson(t *testing.T) {
+	sqltest.ReplacesPerson(t, testDatabase, "ALTER TABLE authsvc_person DROP CONSTRAINT IF EXISTS authsvc_person_user_id_fkey;\n"+
+		`DELETE FROM "User" WHERE "id" = 'u';`+"\n")
+}

@@ -67,3 +67,8 @@ func TestDeferredKeyInGroup(t *testing.T) {
 		t.Error(errors.Join(errors.New("the refused deletion deleted the user"), err))
 	}
 }
+
+func TestReplacesPerson(t *testing.T) {
+	sqltest.ReplacesPerson(t, testDatabase, "PRAGMA foreign_keys = off;\n"+
+		`DELETE FROM "User" WHERE "id" = 'u';`+"\n")
+}

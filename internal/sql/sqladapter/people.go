@@ -43,7 +43,7 @@ func buildPeople(b *builder) peopleStatements {
 			`LEFT JOIN authsvc_person p ON p.user_id = u.{User.id} LEFT JOIN authsvc_credential c ON c.user_id = u.{User.id} ` +
 			`WHERE {=u.User.id} ORDER BY c.kind, c.id`),
 		insertPerson: b.write(`INSERT INTO authsvc_person (user_id) VALUES (?)`),
-		insertLocale: b.write(`INSERT INTO authsvc_person (user_id, locale) VALUES (?, ?)`),
+		insertLocale: b.write(`INSERT INTO authsvc_person (user_id, locale) VALUES (?, ?) ` + b.replacePerson()),
 		lockPerson:   b.write(`SELECT ` + personColumns + ` FROM authsvc_person p WHERE p.user_id = ?` + b.dialect.ForUpdate),
 		updatePerson: b.write(`UPDATE authsvc_person SET blocked = ?, blocked_why = ?, delete_after = ?, second_step = ?, ` +
 			`recover_after = ?, locale = ? WHERE user_id = ?`),
@@ -63,6 +63,17 @@ func buildPeople(b *builder) peopleStatements {
 	}
 	p.searchUsers = buildSearch(b)
 	return p
+}
+
+// replacePerson returns the clause of an INSERT that replaces the person of an earlier user.
+// Such a row is left if the application deletes a user without its references, and its
+// table gives the id to a new user, as SQLite does.
+func (b *builder) replacePerson() string {
+	const nothing = `blocked = NULL, blocked_why = NULL, delete_after = NULL, second_step = 0, recover_after = NULL, locale = `
+	if b.dialect.OnDuplicateKey {
+		return `ON DUPLICATE KEY UPDATE ` + nothing + `VALUES(locale)`
+	}
+	return `ON CONFLICT (user_id) DO UPDATE SET ` + nothing + `excluded.locale`
 }
 
 // noTime is later than every time in our own tables.

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"authsvc"
 )
 
@@ -64,4 +66,30 @@ func NamesReferring(t *testing.T, d *Database, cases map[string]ReferringCase) {
 // Ended revokes the sessions of a user who is to be deleted.
 func Ended(id string) *authsvc.Revocation {
 	return &authsvc.Revocation{Key: "user:" + id, UserID: id, NotBefore: time.Now(), Expires: time.Now().Add(time.Hour)}
+}
+
+// ReplacesPerson checks that a new user who gets the id of an earlier one has only the
+// person of the sign-up. loosen is SQL that deletes the user u without its references.
+func ReplacesPerson(t *testing.T, d *Database, loosen string) {
+	t.Parallel()
+	url := d.Empty(t)
+	s := d.Opened(t, url, true)
+	for i, locale := range []string{"de", "fr", "en"} {
+		u := authsvc.User{ID: "u", Email: locale + "@example.com"}
+		if _, err := s.SignUp(t.Context(), u, nil, nil, locale); err != nil {
+			t.Fatalf("user %d with the id: %v", i, err)
+		}
+		p, err := s.GetPerson(t.Context(), "u")
+		if diff := cmp.Diff(authsvc.Person{UserID: "u", Locale: locale}, p); err != nil || diff != "" {
+			t.Errorf("user %d with the id: %v, the person differs (-want +got):\n%s", i, err, diff)
+		}
+		now := time.Now()
+		change := authsvc.PersonUpdate{Blocked: &now, BlockedWhy: new("spam"), DeleteAfter: &now, SecondStep: new(true), RecoverAfter: &now}
+		if err := s.SetPerson(t.Context(), "u", change, nil); err != nil {
+			t.Fatal(err)
+		}
+		if err := d.Execute(t.Context(), url, loosen); err != nil {
+			t.Fatal(err)
+		}
+	}
 }
