@@ -102,7 +102,7 @@ func TestPythonFrameworks(t *testing.T) {
 		t.Run(framework, func(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
-			for name, text := range map[string]string{"back.py": codeBlock(t, "python") + "\n\nimport os\nAUTHSVC = os.environ[\"AUTHSVC\"]\n",
+			for name, text := range map[string]string{"back.py": codeBlock(t, "python"),
 				"app.py": codeBlock(t, "python "+framework), "driver.py": pythonShow + driver} {
 				if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 					t.Fatal(err)

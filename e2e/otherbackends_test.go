@@ -60,7 +60,7 @@ func TestOtherBackEnds(t *testing.T) {
 func backEnds(t *testing.T) [][]string {
 	t.Helper()
 	dir := t.TempDir()
-	python := codeBlock(t, "python") + "\n\nimport os\nfound, _ = session(os.environ['COOKIE'], os.environ['AUTHSVC'])\nprint(json.dumps(found))\n"
+	python := codeBlock(t, "python") + "\n\nfound, _ = session(os.environ['COOKIE'], AUTHSVC)\nprint(json.dumps(found))\n"
 	fetch := codeBlock(t, "mjs") + "\nconst { session: found } = await session(process.env.COOKIE, process.env.AUTHSVC);\nconsole.log(JSON.stringify(found));\n"
 	for name, text := range map[string]string{"back.py": python, "back.mjs": fetch, "back.sh": codeBlock(t, "sh")} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {

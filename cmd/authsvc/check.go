@@ -105,6 +105,7 @@ func (k *checker) checkStorage() {
 	if err == nil && current && st.Adapter != nil {
 		defer k.checkSecrets(ctx, st)()
 		defer k.checkSealed(st)()
+		defer k.checkSigningKeys(ctx, st)()
 	}
 	var shared []sharedLine
 	if st.schema != nil {
@@ -158,6 +159,20 @@ func (k *checker) checkSecrets(ctx context.Context, st *store) (print func()) {
 	}
 }
 
+// checkSigningKeys returns a function that reports signing keys which no secret opens:
+// serve does not start with them.
+func (k *checker) checkSigningKeys(ctx context.Context, st *store) (print func()) {
+	service, err := prepareEngine(k.settings, st.Adapter)
+	if err == nil {
+		_, err = service.SigningKeys(ctx)
+	}
+	return func() {
+		if errors.Is(err, authsvc.ErrSealedKeys) {
+			k.report("signing keys", "", inCommands(err))
+		}
+	}
+}
+
 // checkSealed counts the records that were sealed by secrets other than the first in
 // the list, and returns a function that prints the count. Without --deep, the function
 // only says how to count them, if there are several secrets.
@@ -177,6 +192,9 @@ func (k *checker) checkSealed(st *store) (print func()) {
 	}
 	return func() {
 		text := "all sealed records are sealed by the first secret"
+		if r.Left > 0 {
+			text = "all sealed records that a configured secret opens are sealed by the first secret"
+		}
 		switch {
 		case r.Stale() > 0:
 			text = sealedText(r) + " sealed by later secrets: run `authsvc migrate reseal` before you remove one"

@@ -75,7 +75,7 @@ func (versionFlag) BeforeReset(app *kong.Kong) error {
 }
 
 type devCommand struct {
-	Listen   string `placeholder:"HOST:PORT" help:"Where to listen; a loopback address. The identity provider uses the next port, or the port after it if --url has that one. Default: localhost:3000, or listen of -c."`
+	Listen   string `placeholder:"HOST:PORT" help:"Where to listen; a loopback address. The identity provider uses the next port, or the port after it if --url has that one. Default: localhost:3000 or, with -c, its listen or the port of its url."`
 	Host     string `placeholder:"ADDRESS" help:"Let other machines connect, with a token that is printed, such as 0.0.0.0 in a container."`
 	URL      string `name:"url" placeholder:"URL" help:"The origin that the browser sees, if a development server passes on /api/auth or a code space forwards a port. With -c: the whole url. Default with -c: url, moved to localhost."`
 	Upstream string `placeholder:"URL" help:"A program to put behind sign-in, such as http://localhost:5173."`

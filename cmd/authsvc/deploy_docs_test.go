@@ -42,6 +42,7 @@ func TestDeployCommands(t *testing.T) {
 	t.Parallel()
 	run := map[string]int{ // blocks below the heading that a test runs
 		"Install it": 2, "Configure it": 1, "Start it": 1, "Upgrade": 2, "Roll back": 1, // testInstall
+		"Replace it without signing people out": 2, "After a leak of the secret": 1, // testInstall
 		"SQLite": 2, "PostgreSQL": 2, "MySQL and MariaDB": 2, "Redis": 1, // TestRestore
 	}
 	blocks, notRun := deployBlocks(t)

@@ -137,19 +137,20 @@ func (s *rootShell) do(commands string) string {
 }
 
 // testInstall follows docs/deploy.md in a clone that has been built: it installs the
-// service, configures and starts it, upgrades it, and rolls it back.
+// service, configures and starts it, replaces its secret, upgrades it, and rolls it back.
 func testInstall(t *testing.T, clone string) {
 	t.Helper()
 	blocks, _ := deployBlocks(t)
 	s, op, addr := newRootShell(t, clone), startProvider(t), freeAddress(t)
 	origin := "http://" + addr
-	follow := func(heading string) {
+	follow := func(heading string) (said string) {
 		t.Helper()
 		for _, line := range slices.Concat(blocks[heading]...) {
 			if line != "make build" { // done, as deploy/Dockerfile says
-				s.do(line)
+				said += s.do(line)
 			}
 		}
+		return said
 	}
 	follow("Install it")
 	s.do(fmt.Sprintf(`set -eu
@@ -157,6 +158,7 @@ sed -i -e 's#^url: .*#url: %s#' -e '/id: github/d' /etc/authsvc/authsvc.yaml
 cat >>/etc/authsvc/authsvc.yaml <<'END'
   - {id: op, type: oidc, name: Op, issuer: "%s", client_id: app}
 listen: %s
+tokens: {audiences: [{id: api}]}
 END
 echo AUTHSVC_OP_SECRET=test-client-secret >/etc/authsvc/env`, origin, op.Issuer(), addr))
 	follow("Configure it")
@@ -181,6 +183,24 @@ echo AUTHSVC_OP_SECRET=test-client-secret >/etc/authsvc/env`, origin, op.Issuer(
 	}
 	if secrets := s.do(`tr '\0' '\n' <"/proc/$(cat "$STATE/pid")/environ"`); strings.Contains(secrets, "AUTHSVC_SECRET=") || !strings.Contains(secrets, "AUTHSVC_SECRET_FILE=") {
 		t.Errorf("the environment of the service: %s", secrets)
+	}
+	const sealed = "ok     records: all sealed records are sealed by the first secret"
+	for _, steps := range [][2]string{
+		{"Replace it without signing people out", "resealed the tokens of 1 account; "}, // the start reseals the signing keys
+		{"After a leak of the secret", "resealed the tokens of 1 account, the signing keys; "},
+	} {
+		heading, reseals := steps[0], steps[1]
+		before := s.do("cat /etc/authsvc/secret")
+		if got := follow(heading); !strings.Contains(got, reseals) || !strings.Contains(got, sealed) || strings.Contains(got, "warning") {
+			t.Errorf("%s:\n%s", heading, got)
+		}
+		if after := s.do("cat /etc/authsvc/secret"); strings.Contains(after, strings.TrimSpace(before)) || strings.Count(after, "\n") != 1 ||
+			s.do("stat -c '%U %a' /etc/authsvc/secret; ls /etc/authsvc/secret*") != "root 600\n/etc/authsvc/secret\n" {
+			t.Errorf("%s: the secret is not a new one alone, for root alone", heading)
+		}
+		if err := p.signedIn(); err != nil {
+			t.Errorf("%s: %v", heading, err)
+		}
 	}
 	follow("Upgrade")
 	if err := p.signedIn(); err != nil {

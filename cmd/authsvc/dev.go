@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -73,7 +74,17 @@ func (p *program) devBanner(s *config.Settings, started *devidp.Server, dir stri
 		mails = "  Mails        " + started.InboxURL() + "\n"
 	}
 	return fmt.Sprintf("For development, on this machine only: anyone can sign in as anyone.\n\n  Sign in at   %s\n%s  People       %s\n%s\n",
-		s.Engine.URL, mails, started.Issuer(), p.whoMay(s, started.People(), dir))
+		s.Engine.URL+frontOf(s), mails, started.Issuer(), p.whoMay(s, started.People(), dir))
+}
+
+// frontOf says that another server has to answer at url, and where dev listens, or "".
+func frontOf(s *config.Settings) string {
+	u, err := url.Parse(s.Engine.URL)
+	_, port, splitErr := net.SplitHostPort(s.Listen)
+	if err != nil || splitErr != nil || u.Port() == port {
+		return ""
+	}
+	return " (yours; it passes " + cmp.Or(strings.TrimRight(u.EscapedPath(), "/"), "/api/auth") + " on)\n  authsvc      http://" + s.Listen
 }
 
 // banner lists the settings that dev replaces.

@@ -65,6 +65,7 @@ func (c *devCommand) replace(key, with string) {
 
 // ownAddress moves the service to this machine, unless a flag says where it is.
 func (c *devCommand) ownAddress(s *config.Settings) {
+	c.listenAtURL(s)
 	host, port, err := net.SplitHostPort(s.Listen)
 	if err != nil {
 		return // startProvider reports it
@@ -84,6 +85,21 @@ func (c *devCommand) ownAddress(s *config.Settings) {
 		s.Engine.URL = "http://localhost:" + port + u.EscapedPath()
 		c.replace("url", s.Engine.URL+", not "+configured)
 	}
+}
+
+// listenAtURL listens at the port of url if it is an address of this machine, and neither
+// listen nor a front end that passes requests on is configured.
+func (c *devCommand) listenAtURL(s *config.Settings) {
+	u, err := url.Parse(s.Engine.URL)
+	if err != nil || c.URL != "" || s.IsSet("listen") || s.IsSet("trusted_proxies") || s.IsSet("proxy_keys") ||
+		u.Scheme != "http" || u.Port() == "" || !weburl.Loopback(u.Hostname()) {
+		return
+	}
+	host := "127.0.0.1"
+	if dev.Listenable(u.Hostname()) {
+		host = u.Hostname()
+	}
+	s.Listen = net.JoinHostPort(host, u.Port())
 }
 
 // ownStorage keeps the people of dev out of a deployment's store. Otherwise mail that

@@ -90,6 +90,13 @@ func TestDevLocalises(t *testing.T) {
 		"no url":             {"listen: 127.0.0.1:4000", devCommand{}, func(s *config.Settings) any { return s.Engine.URL }, "http://localhost:4000"},
 		"url of a variable":  {"url: ${APP_URL}", devCommand{}, func(s *config.Settings) any { return s.Engine.URL }, "http://localhost:3000"},
 		"url here":           {"url: http://127.0.0.1:8080/a", devCommand{}, func(s *config.Settings) any { return s.Engine.URL }, "http://127.0.0.1:8080/a"},
+		"listen at url":      {"url: http://localhost:3620", devCommand{}, listenAndFront, "localhost:3620"},
+		"listen at a name":   {"url: http://app.localhost:3620/auth", devCommand{}, listenAndFront, "127.0.0.1:3620"},
+		"listen at IPv6":     {"url: http://[::1]:3620", devCommand{}, listenAndFront, "[::1]:3620"},
+		"a front end":        {"url: http://localhost:3620\ntrusted_proxies: [127.0.0.1]", devCommand{}, listenAndFront, "127.0.0.1:3000 (yours; it passes /api/auth on)\n  authsvc      http://127.0.0.1:3000"},
+		"url of a flag":      {"url: http://localhost:3620", devCommand{URL: "http://localhost:3620"}, listenAndFront, "127.0.0.1:3000 (yours; it passes /api/auth on)\n  authsvc      http://127.0.0.1:3000"},
+		"url and listen":     {"url: http://localhost:3620/auth\nlisten: localhost:4000", devCommand{}, listenAndFront, "localhost:4000 (yours; it passes /auth on)\n  authsvc      http://localhost:4000"},
+		"url without a port": {"url: http://localhost", devCommand{}, listenAndFront, "127.0.0.1:3000 (yours; it passes /api/auth on)\n  authsvc      http://127.0.0.1:3000"},
 		"listen":             {"listen: 0.0.0.0:4000", devCommand{}, func(s *config.Settings) any { return s.Listen }, "127.0.0.1:4000"},
 		"listen here":        {"listen: localhost:4000", devCommand{}, func(s *config.Settings) any { return s.Listen }, "localhost:4000"},
 		"secret":             {"secret: " + testSecret, devCommand{}, func(s *config.Settings) any { return len(s.Engine.Secrets) == 1 && s.Engine.Secrets[0] != testSecret }, true},
@@ -120,6 +127,8 @@ func TestDevLocalises(t *testing.T) {
 		})
 	}
 }
+
+func listenAndFront(s *config.Settings) any { return s.Listen + frontOf(s) }
 
 func gateOf(s *config.Settings) any {
 	var hosts []string

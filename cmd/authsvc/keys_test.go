@@ -67,3 +67,41 @@ func TestKeysRetire(t *testing.T) {
 		t.Error(out)
 	}
 }
+
+// TestSealedKeysChecked: check is wrong if no secret opens the signing keys, because serve
+// does not start then, and a command says that a variable replaces the secret of the file.
+// With both secrets in the variable, the records are sealed again. Nothing prints a secret.
+func TestSealedKeysChecked(t *testing.T) {
+	t.Parallel()
+	const added = "new-new-new-9sK2mV7xQ4tB8wE1yU5iO3pA6dF0gH"
+	dir := t.TempDir()
+	text := func(secret string) string {
+		return "url: https://app.example.com\nsecret: " + secret + "\nstorage: {url: \"sqlite:" + filepath.Join(dir, "a.db") + "\"}\n" +
+			"tokens: {audiences: [{id: api}]}\nproviders: [{id: github, client_id: a, client_secret: b}]\n"
+	}
+	old, both, leaked := filepath.Join(dir, "old.yaml"), filepath.Join(dir, "both.yaml"), "AUTHSVC_SECRET="+testSecret
+	writeFile(t, old, []byte(text(testSecret)))
+	writeFile(t, both, []byte(text("["+added+", "+testSecret+"]")))
+	const lost, opened = "wrong  signing keys: secret does not open the signing keys in the store", "ok     records: all sealed records"
+	for i, step := range []struct {
+		args, variable string
+		want           int
+		says, hides    string
+	}{
+		{"migrate up -c " + old, "", exitOK, "", "warning"},
+		{"keys rotate --now --yes -c " + old, "", exitOK, "", "warning"},
+		{"check --offline --deep -c " + old, "", exitOK, opened + " are sealed by the first secret", "signing keys:"},
+		{"migrate reseal -c " + both, leaked, exitOK, "warning: AUTHSVC_SECRET replaces secret in " + both + ":2", "resealed"},
+		{"check --offline -c " + both, leaked, exitOK, "note   AUTHSVC_SECRET replaces secret in " + both + ":2", "wrong"},
+		{"check --offline -c " + old, "AUTHSVC_SECRET=" + added, exitFailed, lost, opened},
+		{"check --offline --deep -c " + old, "AUTHSVC_SECRET=" + added, exitFailed, lost, opened + " are"},
+		{"serve -c " + old, "AUTHSVC_SECRET=" + added, exitUsage, "has no entry that opens the signing keys", ""},
+		{"migrate reseal -c " + old, "AUTHSVC_SECRET=" + added + "\n" + testSecret, exitOK, "resealed the signing keys", ""},
+		{"check --offline --deep -c " + old, "AUTHSVC_SECRET=" + added, exitOK, opened + " are sealed by the first secret", "wrong"},
+	} {
+		code, out := runCommand(t, []string{step.variable}, strings.Fields(step.args)...)
+		if code != step.want || !strings.Contains(out, step.says) || step.hides != "" && strings.Contains(out, step.hides) || strings.Contains(out, testSecret) || strings.Contains(out, added) {
+			t.Fatalf("step %d, %s: %d, want %d and %q\n%s", i, step.args, code, step.want, step.says, out)
+		}
+	}
+}

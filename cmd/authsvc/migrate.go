@@ -80,6 +80,9 @@ func (p *program) withOpened(create bool, do func(*config.Settings, *store) erro
 	if err != nil {
 		return p.hintDev(err)
 	}
+	for _, w := range s.Replaced {
+		fmt.Fprintln(p.stderr, "warning:", w)
+	}
 	if missing, err := storeIsMissing(s); err != nil {
 		return err
 	} else if missing && !create {

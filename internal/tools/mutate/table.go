@@ -343,6 +343,8 @@ var stores = []mutation{
 	{"store/link-once", "adapter/memory", "\t\tdelete(a.tokens, token)\n\t\treturn nil", "\t\treturn nil", "./adapter/memory"},
 	{"store/lease-held", "adapter/memory", "held && l.holder != holder &&", never + "held && l.holder != holder &&", "./adapter/memory"},
 	{"store/epoch", "internal/sql/sqladapter", "if err == nil && is != epoch {", "if " + never + "is != epoch {", "./adapter/sqlite"},
+	{"store/epoch-held", "internal/sql/sqladapter", "\treturn r.later(ctx, a.holdUser, nil, id)", "\treturn nil", "./adapter/postgres"},
+	{"store/quotas-raced", "internal/sql/sqladapter", "`CASE WHEN ` + strings.Join(spent, ` OR `) + ` THEN", "`CASE WHEN (` + strings.Join(spent, ` OR `) + `) AND 1 = 0 THEN", "./adapter/postgres"},
 	{"store/tokens-replaced", "internal/sql/sqladapter", "if !old.SameTokens(was) {", "if false {", "./adapter/sqlite"},
 	{"store/tokens-without-refresh", ".", " && text.Same(a.AccessToken, b.AccessToken)", "", "./adapter/sqlite"},
 	{"store/epoch-beside", "adapter/redis", "return s.Epoch >= u.SessionEpoch", "return true", "./adapter/redis"},

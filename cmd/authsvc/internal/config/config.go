@@ -12,6 +12,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -53,6 +54,9 @@ type Settings struct {
 	Gaps []Gap
 	// Warnings do not prevent the start.
 	Warnings []string
+	// Replaced holds those Warnings that matter to every command: a variable replaces the
+	// secret or the url of the file.
+	Replaced []string
 
 	sources
 	holdsSecret bool // the file contains a secret instead of ${NAME}
@@ -178,7 +182,7 @@ func compile(in Input, name string, raw []byte) (*Settings, error) {
 	if s.Log.Level == "debug" && strings.HasPrefix(s.Engine.URL, "https:") {
 		l.warn("log.level is debug at a public address: the log contains more about people than necessary; set it to info when you are done")
 	}
-	s.Warnings, s.Gaps, s.sources, s.holdsSecret = l.warnings, l.gaps, l.sources, l.holdsSecret
+	s.Replaced, s.Warnings, s.Gaps, s.sources, s.holdsSecret = l.replaced, slices.Concat(l.replaced, l.warnings), l.gaps, l.sources, l.holdsSecret
 	if host, _, _ := net.SplitHostPort(s.Admin.Listen); s.Admin.Listen != "" && !strings.HasPrefix(s.Admin.Listen, "unix:") && !s.Admin.AllowRemote && !weburl.Loopback(host) {
 		l.mistakes = append(l.mistakes, s.Mistake("admin.listen", quote(s.Admin.Listen)+" is not a loopback address",
 			"write one such as 127.0.0.1:9090 or unix:/run/authsvc/admin.sock, or set admin.allow_remote if only your own machines reach it"))

@@ -207,7 +207,8 @@ func TestPrecedence(t *testing.T) {
 		t.Errorf("settings (-want +got):\n%s", diff)
 	}
 	wantWarnings := []string{
-		"AUTHSVC_SECRET_FILE replaces secret of " + path + ":3, so a new secret there has no effect",
+		"AUTHSVC_URL replaces url in " + path + ":1",
+		"AUTHSVC_SECRET_FILE replaces secret in " + path + ":3, so a new secret there has no effect",
 		fmt.Sprintf("AUTHSVC_GOOGLE_SECRET_FILE: %q can be read by group or others; run chmod 600 on it", openFile),
 		`"AUTHSVC_COMPATT" is not read; did you mean AUTHSVC_COMPAT?`,
 	}
@@ -253,8 +254,40 @@ func TestVariableInItsValue(t *testing.T) {
 			t.Errorf("%s (-want +got): %s", name, diff)
 		}
 		replaced := name == "another variable" || name == "a similar name" || name == "a value in the file"
-		if got := strings.Contains(strings.Join(s.Warnings, "\n"), "AUTHSVC_SECRET replaces secret of "); got != replaced {
+		if got := strings.Contains(strings.Join(s.Warnings, "\n"), "AUTHSVC_SECRET replaces secret in "); got != replaced {
 			t.Errorf("%s: warnings %q, want one: %t", name, s.Warnings, replaced)
+		}
+	}
+}
+
+// TestReplacedURL: a variable that replaces an https url of the file by another one causes
+// a warning. Flags, equal values and addresses of this machine do not.
+func TestReplacedURL(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		url, env, flag string
+		want           bool
+	}{
+		"another":         {"https://app.example.com", "http://localhost:3000", "", true},
+		"the same":        {"https://app.example.com", "https://app.example.com", "", false},
+		"a slash":         {"https://app.example.com/", "https://app.example.com", "", false},
+		"of this machine": {"http://localhost:3000", "https://app.example.com", "", false},
+		"of the variable": {"${AUTHSVC_URL}", "https://app.example.com", "", false},
+		"a flag":          {"https://app.example.com", "https://www.example.com", "http://localhost:3000", false},
+		"none":            {"https://app.example.com", "", "", false},
+	} {
+		in := Input{Path: writeFile(t, "secret: "+testSecret+"\nurl: "+tt.url+"\nproviders: [{id: github, client_id: a, client_secret: b}]\n"), Env: map[string]string{"AUTHSVC_URL": tt.env}}
+		if tt.flag != "" {
+			in.Flags = map[string]string{"url": tt.flag}
+		}
+		s, err := Load(in)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		want := []string{"AUTHSVC_URL replaces url in " + in.Path + ":2"}
+		if got := s.Replaced; tt.want != slices.Equal(got, want) || !tt.want && got != nil || !slices.Equal(got, s.Warnings) {
+			t.Errorf("%s: %q, all %q", name, got, s.Warnings)
 		}
 	}
 }

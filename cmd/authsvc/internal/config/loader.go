@@ -16,6 +16,7 @@ type loader struct {
 	input    Input
 	mistakes Mistakes
 	warnings []string
+	replaced []string // warnings, too
 	gaps     []Gap
 	used     map[string]bool // environment variables that have a meaning
 	// holdsSecret means that the file contains a secret instead of ${NAME}.
@@ -80,12 +81,23 @@ func (l *loader) readSection(prefix, variables string, members []member, fields 
 		if v, ok := l.override(f, key, variable); ok && !(v.place == variable && names(members, f.key, variable)) {
 			overridden[f.key] = true
 			l.assign(f, key, v)
-			if i := slices.IndexFunc(members, func(m member) bool { return m.key == key }); i >= 0 && key == "secret" && !names(members, key, variable) {
-				l.warn("%s replaces secret of %s, so a new secret there has no effect", v.place, members[i].value.place)
+			if i := slices.IndexFunc(members, func(m member) bool { return m.key == key }); i >= 0 && !names(members, key, variable) {
+				l.warnReplaced(key, v, members[i].value)
 			}
 		}
 	}
 	l.readMembers(prefix, "", members, fields, overridden, more)
+}
+
+// warnReplaced warns that an override replaces the secret of the file, or that a variable
+// replaces its https url by another one.
+func (l *loader) warnReplaced(key string, by, written value) {
+	switch {
+	case key == "secret":
+		l.replaced = append(l.replaced, by.place+" replaces secret in "+written.place+", so a new secret there has no effect")
+	case key == "url" && !strings.HasPrefix(by.place, "--") && strings.HasPrefix(written.raw, "https:") && strings.TrimSuffix(written.raw, "/") != strings.TrimSuffix(by.text, "/"):
+		l.replaced = append(l.replaced, by.place+" replaces url in "+written.place)
+	}
 }
 
 // names reports whether the value of a key in the file refers to a variable. Such a

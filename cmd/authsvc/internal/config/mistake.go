@@ -123,6 +123,9 @@ func (s sources) fileName() string {
 
 var lastSegment = text.LazyRegexp(`(\[\d+\]|\.[^.\[]*)$`)
 
+// IsSet reports whether the file, a variable or a flag sets a key.
+func (s *Settings) IsSet(key string) bool { return s.places[key] != "" }
+
 // Explain adds the places to the mistakes that the engine found. It returns other
 // errors unchanged.
 func (s *Settings) Explain(err error) error {

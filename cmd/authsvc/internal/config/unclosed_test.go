@@ -81,7 +81,7 @@ func TestUnclosedElsewhere(t *testing.T) {
 		"hosts:\n  - [a,\n     b]\n  - c\nb: @x\n":     0,
 		"---\na: |\n it's [\n...\nb: @x\n":             0,
 		"a: 'x\nb: it's\nc: z\n":                       1,
-		"a: it\n  goes on\nb:\n  - \"x\n  - y\nc: z\n": 4,
+		"a: it\n  continues\nb:\n  - \"x\n  - y\nc: z\n": 4,
 	} {
 		if got := unclosed([]byte(file)); got.line != want {
 			t.Errorf("%q: %c in line %d, want %d", file, got.mark, got.line, want)
