@@ -85,7 +85,7 @@ func signUpConflict(t *testing.T, a authsvc.Adapter) {
 func signUpLocale(t *testing.T, a authsvc.Adapter) {
 	ctx := t.Context()
 	for _, locale := range []string{"de", "", "zh-Hant-TW-x-a-locale-of-35-letters"} {
-		u, err := a.SignUp(ctx, authsvc.User{ID: "in " + locale}, nil, nil, locale)
+		u, err := a.SignUp(ctx, authsvc.User{ID: "user-locale"}, nil, nil, locale)
 		ok(t, err)
 		p, err := a.GetPerson(ctx, u.ID)
 		ok(t, err)

@@ -110,7 +110,7 @@ func TestFrontEndRewrites(t *testing.T) {
 	}
 	const compare = `import assert from "node:assert/strict"
 import { pathToFileURL } from "node:url"
-process.env.AUTHSVC_URL = process.env.AUTHSVC_REWRITES = "http://auth.internal:3001"
+process.env.AUTHSVC_INTERNAL_URL = process.env.AUTHSVC_REWRITES = "http://auth.internal:3001"
 const shown = await (await import(pathToFileURL(process.argv[1]))).default.rewrites()
 const { beforeFiles: [{ has, ...tested }, ...more] } = await (await import(pathToFileURL("next/next.config.mjs"))).default.rewrites()
 assert.deepEqual([shown, more, has.length], [[tested], [], 1])`
@@ -228,7 +228,7 @@ func TestFrontEndServers(t *testing.T) {
 			n := process.NewNeighbours(t)
 			config := n.YAML(ownKeys(pageBlocks(t, page, "yaml")[0]))
 			p := process.Prepare(t, config, "AUTHSVC_STORAGE_URL=memory:", "AUTHSVC_PROXY_KEY="+frontEndKey)
-			origin := start(t, []string{"AUTHSVC=" + p.URL, "AUTHSVC_URL=" + p.URL, "AUTHSVC_PROXY_KEY=" + frontEndKey, "DENO_NO_UPDATE_CHECK=1", "DENO_DIR=" + t.TempDir()})
+			origin := start(t, []string{"AUTHSVC=" + p.URL, "AUTHSVC_INTERNAL_URL=" + p.URL, "AUTHSVC_PROXY_KEY=" + frontEndKey, "DENO_NO_UPDATE_CHECK=1", "DENO_DIR=" + t.TempDir()})
 			p.Configure(strings.ReplaceAll(config, "{origin}", origin))
 			p.Start()
 			p.Ready(chromium.Patience)

@@ -45,7 +45,7 @@ func startFrontEnd(t *testing.T, name string, port int, keys string) *frontEnd {
 	f.Configure(config + fmt.Sprintf("internal_hosts: [%q]\n", f.Addr)) // for the application's own calls
 	f.Start()
 	f.Ready(chromium.Patience)
-	runNext(t, front, "AUTHSVC_URL="+f.URL, "AUTHSVC_PROXY_KEY="+frontEndKey)
+	runNext(t, front, "AUTHSVC_INTERNAL_URL="+f.URL, "AUTHSVC_PROXY_KEY="+frontEndKey)
 	return f
 }
 
@@ -109,7 +109,7 @@ func TestFrontEnds(t *testing.T) {
 		}
 		origin := fmt.Sprintf("http://127.0.0.1:%d", front)
 		at, issuer := runDev(t, origin)
-		runNext(t, front, "AUTHSVC_URL="+at, "AUTHSVC_PROXY_KEY="+frontEndKey)
+		runNext(t, front, "AUTHSVC_INTERNAL_URL="+at, "AUTHSVC_PROXY_KEY="+frontEndKey)
 		b := newTab(t)
 		b.Open(origin + "/account")
 		b.At(origin + "/api/auth/signin?callbackUrl=")
@@ -215,7 +215,7 @@ func TestFrontEndPagesRouter(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	runNext(t, port, "AUTHSVC_URL="+service.URL+"/api/login", "AUTHSVC_PROXY_KEY="+frontEndKey)
+	runNext(t, port, "AUTHSVC_INTERNAL_URL="+service.URL+"/api/login", "AUTHSVC_PROXY_KEY="+frontEndKey)
 	at := fmt.Sprintf("127.0.0.1:%d", port)
 	form := url.Values{"csrfToken": {"a|b"}, "email": {"ada@example.com"}}.Encode()
 	r, err := http.NewRequestWithContext(t.Context(), "POST", "http://"+at+"/api/login/signin/email?x=%2F", strings.NewReader(form))

@@ -116,7 +116,7 @@ func TestNext(t *testing.T) {
 		c.Session = authsvc.SessionOptions{Strategy: authsvc.StrategyJWT, UpdateAge: -1}
 		takeNames(s, c)
 	})
-	next := startNext(t, "AUTHSVC_URL="+inner)
+	next := startNext(t, "AUTHSVC_INTERNAL_URL="+inner)
 	for _, path := range []string{"/account", "/classic", "/api/me", "/_next/"} {
 		s.mux.Handle(path, next)
 	}

@@ -197,6 +197,15 @@ session?.user.realm_roles
 export const level: number | undefined = session?.user.role
 `
 
+// usesToken is an application whose own tokens have a role and groups. The session
+// callback of the guide follows.
+const usesToken = `import type { NextAuthOptions } from "next-auth"
+declare module "next-auth/jwt" {
+  interface JWT { role: string | null; groups: string[] }
+}
+export const options: NextAuthOptions = { providers: [], callbacks: {
+`
+
 // usesClient does the same with the plain type.
 const usesClient = `import type { Session } from "./session.js"
 const session = (await (await fetch("/api/auth/session")).json()) as Session
@@ -213,7 +222,16 @@ session.user.realm_roles
 // TestTypes checks that an application may rely on the output of `authsvc types`.
 func TestTypes(t *testing.T) {
 	t.Parallel()
-	a := newApplication(t, "database", "none")
+	a := newApplication(t, "jwt", "next-auth-v4")
+	guide, err := os.ReadFile(filepath.Join("..", "docs", "moving-from-nextauth.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, callback, found := strings.Cut(string(guide), "```js\nsession({")
+	callback, _, closed := strings.Cut(callback, "```")
+	if !found || !closed {
+		t.Fatal("the guide has no session callback")
+	}
 	project := filepath.Join("..", "clients", "js")
 	if err := npm.Install(project); err != nil {
 		t.Fatal(err)
@@ -226,7 +244,7 @@ func TestTypes(t *testing.T) {
 	if err := os.Symlink(modules, filepath.Join(dir, "node_modules")); err != nil {
 		t.Fatal(err)
 	}
-	files := map[string]string{"next.ts": usesNextAuth, "client.ts": usesClient, "package.json": `{"type": "module"}`,
+	files := map[string]string{"next.ts": usesNextAuth, "client.ts": usesClient, "options.ts": usesToken + "session({" + callback + "}}\n", "package.json": `{"type": "module"}`,
 		"tsconfig.json": `{"compilerOptions": {"target": "es2022", "module": "nodenext", "lib": ["es2022", "dom"], "strict": true, "noEmit": true, "skipLibCheck": true, "types": []}}`}
 	for name, args := range map[string][]string{"next-auth.d.ts": {"types", "--type", "groups=string[]"}, "session.ts": {"types", "client", "--type", "groups=string[]"}} {
 		out, code := a.Command(args...)

@@ -118,14 +118,16 @@ export interface HandlerOptions {
 }
 
 /**
- * A route handler: of a Request (Next.js, app router), of an event (Nuxt, SvelteKit),
- * of a context (Hono), and of a request and a response of Node.js (pages router of
- * Next.js, Express).
+ * A route handler: of a request and a response of Node.js (pages router of Next.js,
+ * Express), of a context (Hono), of an event (Nuxt, SvelteKit), and of a Request
+ * (Next.js, app router). The last one must be that of a Request: TypeScript infers from
+ * the last overload, and `next build` so checks the type of a route.
  */
 export interface Handler {
   (request: any, response: { setHeader: any; appendHeader: any; end: any; statusCode: number }, next?: (error?: any) => void): Promise<void>;
-  (event: Request | { request: Request } | { req: { raw: Request } } | { req: Request }, ...more: any[]): Promise<Response>;
+  (event: { request: Request } | { req: { raw: Request } } | { req: Request }, ...more: any[]): Promise<Response>;
   (event: { node?: any; web?: any }): Promise<Response | void>;
+  (request: Request, ...more: any[]): Promise<Response>;
 }
 
 /**

@@ -42,6 +42,15 @@ interface NextRequest extends Request {
   nextUrl: URL;
 }
 export const app: { GET: (request: NextRequest, context: { params: Promise<object> }) => Response | Promise<Response>; POST: (request: NextRequest) => Promise<Response> } = { GET: pass, POST: pass };
+// next build infers the parameters and the result of a route from its type, and compares them.
+type First<T> = T extends (...args: [infer A, any]) => any ? (unknown extends A ? any : A) : never;
+type Second<T> = T extends (...args: [any, infer A]) => any ? (unknown extends A ? any : A) : never;
+type Within<Base, T extends Base> = T;
+export type NextRoute = [
+  Within<NextRequest | Request, First<typeof pass>>,
+  Within<{ params: Promise<object> }, Second<typeof pass>>,
+  Within<Response | void | Promise<Response | void>, ReturnType<typeof pass>>,
+];
 interface ServerResponse {
   statusCode: number;
   setHeader(name: string, value: string): this;

@@ -1976,6 +1976,7 @@ export interface operations {
                     "application/json": components["schemas"]["SessionAnswer"];
                 };
             };
+            421: components["responses"]["Misdirected"];
             500: components["responses"]["Internal"];
             503: components["responses"]["SessionUnavailable"];
         };

@@ -77,7 +77,7 @@ func (p *program) devBanner(s *config.Settings, started *devidp.Server, dir stri
 		s.Engine.URL+frontOf(s), mails, started.Issuer(), p.whoMay(s, started.People(), dir))
 }
 
-// frontOf says that another server has to answer at url, and where dev listens, or "".
+// frontOf says that another server must answer at url, and where dev listens, or "".
 func frontOf(s *config.Settings) string {
 	u, err := url.Parse(s.Engine.URL)
 	_, port, splitErr := net.SplitHostPort(s.Listen)

@@ -38,12 +38,9 @@ func (c *migrateFromNextAuth) Run(p *program) error {
 	if err := c.checkOut(); err != nil {
 		return err
 	}
-	r, err := migratefrom.Read(c.Path, migratefrom.Options{URL: c.URL})
+	r, err := c.read(p)
 	if err != nil {
 		return fmt.Errorf("%s: %w", plainlog.Text(c.Path), err)
-	}
-	if c.Database != "" {
-		p.readDatabase(r, c.databaseURL(p, r))
 	}
 	out := p.stdout
 	if c.Out == "-" { // standard output is the file
@@ -57,6 +54,26 @@ func (c *migrateFromNextAuth) Run(p *program) error {
 		return errFindings
 	}
 	return nil
+}
+
+// read reads the folder and, with --database, the database that it names. The columns of
+// the database are used for the proposal, so the folder is then read again.
+func (c *migrateFromNextAuth) read(p *program) (*migratefrom.Report, error) {
+	o := migratefrom.Options{URL: c.URL}
+	r, err := migratefrom.Read(c.Path, o)
+	if err != nil || c.Database == "" {
+		return r, err
+	}
+	tables, problem := p.readDatabase(c.databaseURL(p, r))
+	if problem != "" {
+		r.Add(migratefrom.Open, "database", problem)
+		return r, nil
+	}
+	o.Tables = tables
+	if r, err = migratefrom.Read(c.Path, o); err == nil {
+		r.Compare(tables)
+	}
+	return r, err
 }
 
 // checkOut refuses an existing file before the report is made.
@@ -109,6 +126,9 @@ func (c *migrateFromNextAuth) print(out io.Writer, r *migratefrom.Report) {
 		fmt.Fprintf(w, "  %s\t%s\t%s\n", plainlog.Text(v.Name), plainlog.Text(v.Use), plainlog.Text(where))
 	}
 	w.Flush() //nolint:errcheck // as for the other lines
+	if file := r.EnvFile(); file != "" {
+		fmt.Fprintf(out, "\nauthsvc reads no .env file. This line sets what the file has, if values with spaces or special characters are quoted there:\n  set -a; . %s; set +a\n", sourced(c.Path, file))
+	}
 	file := shellWord(c.Out)
 	if c.Out == "-" {
 		file = "authsvc.yaml"
@@ -135,6 +155,16 @@ func (c *migrateFromNextAuth) print(out io.Writer, r *migratefrom.Report) {
       proxy_buffer_size 8k;
   }
 `, plainlog.Text(r.BasePath), migratefrom.Listen, plainlog.Text(host))
+}
+
+// sourced returns a file of the application as an argument of the shell's dot, which
+// takes a name without a slash from PATH.
+func sourced(dir, file string) string {
+	name := filepath.ToSlash(filepath.Join(dir, file))
+	if !strings.HasPrefix(name, "/") && !strings.HasPrefix(name, "../") {
+		name = "./" + name
+	}
+	return shellWord(name)
 }
 
 // shellWord quotes a file name for a shell.

@@ -17,21 +17,19 @@ import (
 	"authsvc/internal/protocol/weburl"
 )
 
-// readDatabase compares the tables of a database with those that the application's
-// folder names. It changes nothing, and never prints the URL.
-func (p *program) readDatabase(r *migratefrom.Report, location string) {
+// readDatabase lists the tables of the application's database, or says why it cannot. It
+// changes nothing, and never prints the URL.
+func (p *program) readDatabase(location string) (tables []migratefrom.Table, problem string) {
 	if location == "" {
-		r.Add(migratefrom.Open, "database", "no URL was found; give it with --database URL")
-		return
+		return nil, "no URL was found; give it with --database URL"
 	}
 	ctx, cancel := context.WithTimeout(p.ctx, checkTimeout)
 	defer cancel()
 	tables, err := readTables(ctx, location)
 	if err != nil {
-		r.Add(migratefrom.Open, "database", "cannot be read: "+oneLine(err))
-		return
+		return nil, "cannot be read: " + oneLine(err)
 	}
-	r.Compare(tables)
+	return tables, ""
 }
 
 // readTables lists the tables of a SQL database with their columns, in a transaction

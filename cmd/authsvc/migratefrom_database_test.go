@@ -41,7 +41,11 @@ func TestMigrateFromDatabase(t *testing.T) {
 			r := &migratefrom.Report{Storage: migratefrom.Storage{UserColumns: []string{"role", "plan"},
 				Tables: map[string]string{"User": "users", "Account": "account"}, Columns: map[string]string{"User.image": "avatar"}}}
 			p := &program{ctx: t.Context()}
-			p.readDatabase(r, location)
+			tables, problem := p.readDatabase(location)
+			if problem != "" {
+				t.Fatal(problem)
+			}
+			r.Compare(tables)
 			want := []string{
 				"open  database: users has no column avatar: add it, or set storage.columns: {User.image: NAME}",
 				"open  database: users has no column plan, which storage.user_columns lists",
@@ -107,6 +111,53 @@ func TestMigrateFromPrismaURL(t *testing.T) {
 		} {
 			if !strings.Contains(out, line) {
 				t.Errorf("no line %q in\n%s", line, out)
+			}
+		}
+	}
+}
+
+// TestMigrateFromColumns: columns that only the database has are used for the proposal.
+func TestMigrateFromColumns(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "app.db")
+	db, err := sql.Open("sqlite", file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	if _, err := db.ExecContext(t.Context(), `CREATE TABLE "User" (id TEXT PRIMARY KEY, name TEXT, email TEXT, "emailVerified" TIMESTAMP, image TEXT, role TEXT)`); err != nil {
+		t.Fatal(err)
+	}
+	app := t.TempDir()
+	writeFile(t, filepath.Join(app, "auth.js"), []byte("import NextAuth from 'next-auth'\nimport { KyselyAdapter } from '@auth/kysely-adapter'\n"+
+		"export const { handlers } = NextAuth({ adapter: KyselyAdapter(db), providers: [], session: { strategy: 'jwt' }, callbacks: {\n"+
+		"jwt({ token, user }) { if (user) { token.role = user.role; token.plan = user.plan }; return token },\n"+
+		"session({ session, token }) { session.user.role = token.role; session.user.plan = token.plan; return session } } })\n"))
+	const missing = "open  callback session: session.user.%: no column % of the users table was found"
+	for _, c := range []struct {
+		database     string
+		want, absent []string
+	}{
+		{"", []string{strings.ReplaceAll(missing, "%", "role"), strings.ReplaceAll(missing, "%", "plan")}, []string{"user_columns: [role]"}},
+		{"sqlite:" + file, []string{
+			"ok    callback session: session.user.role becomes session.expose: {role: User.role}", strings.ReplaceAll(missing, "%", "plan"),
+			"must read token.authsvc_session?.columns ? token.authsvc_session.columns.role : token.role",
+			"ok    database: User (0 rows), further columns: role\n", "user_columns: [role]\n", "expose: {role: User.role}\n",
+		}, []string{strings.ReplaceAll(missing, "%", "role")}},
+	} {
+		args := []string{"migrate-from", "next-auth", app, "-o", "-"}
+		if c.database != "" {
+			args = append(args, "--database", c.database)
+		}
+		_, out := runCommand(t, nil, args...)
+		for _, text := range c.want {
+			if !strings.Contains(out, text) {
+				t.Errorf("database %q: no %q in\n%s", c.database, text, out)
+			}
+		}
+		for _, text := range c.absent {
+			if strings.Contains(out, text) {
+				t.Errorf("database %q: %q in\n%s", c.database, text, out)
 			}
 		}
 	}

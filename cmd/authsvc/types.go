@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"authsvc"
 	"authsvc/cmd/authsvc/internal/config"
@@ -51,9 +52,40 @@ func (c *typesCommand) Run(p *program) error {
 	if c.For == "client" { // indented one level less
 		text = strings.ReplaceAll(text, "      ", "    ")
 	}
-	_, err = fmt.Fprintf(p.stdout, typesTemplate[c.For], text)
+	if _, err = fmt.Fprintf(p.stdout, typesTemplate[c.For], text); err != nil || c.For != "next-auth" ||
+		sameCompat(s.Engine.Compat, authsvc.CompatNone) || o.Strategy != authsvc.StrategyJWT {
+		return err
+	}
+	typed := func(source sessionshape.Source, of, mark string) string { // as GET session has it
+		kind := "unknown"
+		if i := slices.IndexFunc(fields, func(f sessionshape.Field) bool { return f.Source == source && f.Of == of }); i >= 0 {
+			kind = cmp.Or(c.Type[fields[i].Name], typeOf(fields[i], kinds))
+		}
+		return propertyName(of) + mark + ": " + kind
+	}
+	var columns, claims []string
+	for _, name := range slices.Sorted(slices.Values(s.Storage.Naming.UserColumns)) {
+		columns = append(columns, typed(sessionshape.Column, name, ""))
+	}
+	for _, name := range slices.Sorted(maps.Keys(o.Claims)) {
+		claims = append(claims, typed(sessionshape.Claim, name, "?"))
+	}
+	_, err = fmt.Fprintf(p.stdout, tokenTemplate, strings.Join(columns, "; "), strings.Join(append(claims, "[name: string]: unknown"), "; "))
 	return err
 }
+
+// tokenTemplate declares the member of tokens that getToken and the callbacks of the
+// application read. The members of columns and claims are inserted.
+const tokenTemplate = `
+declare module "next-auth/jwt" {
+  interface JWT {
+    authsvc_session?: {
+      columns?: { %s }
+      claims?: { %s }
+    }
+  }
+}
+`
 
 // typesTemplate holds the files. The members of user are inserted.
 var typesTemplate = map[string]string{
@@ -143,7 +175,8 @@ func columnType(k sqladapter.Kind) string {
 
 // propertyName quotes a name that is not an identifier.
 func propertyName(name string) string {
-	if strings.Contains(name, "-") || name[0] >= '0' && name[0] <= '9' {
+	plain := func(r rune) bool { return r == '_' || unicode.IsLetter(r) || unicode.IsDigit(r) }
+	if name[0] >= '0' && name[0] <= '9' || strings.ContainsFunc(name, func(r rune) bool { return !plain(r) }) {
 		return strconv.Quote(name)
 	}
 	return name

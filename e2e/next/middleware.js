@@ -3,7 +3,7 @@ import { NextResponse } from "next/server"
 import { protect } from "authsvc-client/server"
 import { auth } from "./auth"
 
-const ours = protect({ url: () => process.env.AUTHSVC_URL }, () => NextResponse.next())
+const ours = protect({ url: () => process.env.AUTHSVC_INTERNAL_URL }, () => NextResponse.next())
 
 export const middleware = (request, event) => (request.nextUrl.pathname === "/five" ? auth : ours)(request, event)
 

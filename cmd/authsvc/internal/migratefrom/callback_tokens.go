@@ -46,7 +46,7 @@ func (r *reader) tokenMember(s source, old string) (expression, missing string) 
 		}
 		return "token.provider ?? " + old, ""
 	case "column":
-		column, known := r.adapter.fields[s.path]
+		column, known := r.adapter.column(s.path)
 		if known && slices.Contains(r.columns, column) {
 			// A removed value is null. It must not become the old one again.
 			return "token.authsvc_session?.columns ? token.authsvc_session.columns" + access(column) + " : " + old, ""

@@ -16,29 +16,28 @@ func (r *reader) readCallbacks() {
 	}
 	all := r.flat(n, "callbacks", true)
 	advice := map[string]string{
-		"signIn":     "decides who may sign in: write it as sign_in.allow, rules.sign_in or a hook (docs/rules.md)",
-		"redirect":   "decides where a callbackUrl may lead: list the origins in allowed_redirects, or write rules.redirect",
-		"authorized": "",
+		"signIn":   "decides who may sign in: write it as sign_in.allow, rules.sign_in or a hook (docs/rules.md)",
+		"redirect": "decides where a callbackUrl may lead: list the origins in allowed_redirects, or write rules.redirect",
 	}
-	tokens := map[string]source{}
 	if jwt, has := all["jwt"]; has {
-		tokens = r.readJWT(jwt)
+		r.tokens = r.readJWT(jwt)
 	}
 	for _, name := range keysOf(all) {
 		text, known := advice[name]
 		switch {
 		case name == "session":
-			r.readSessionCallback(all[name], tokens)
-		case name == "jwt":
-		case name == "authorized":
-			r.add(Note, "callback authorized", all[name], "stays: your middleware calls it")
+			r.readSessionCallback(all[name], r.tokens)
+		case name == "jwt", name == "authorized":
 		case known:
 			r.add(Open, "callback "+name, all[name], "%s", text)
 		default:
 			r.add(Open, "callback "+name, all[name], "has no counterpart")
 		}
 	}
-	r.reportTokens(tokens)
+	if authorized, has := all["authorized"]; has { // after the session callback, which adds columns
+		r.readAuthorized(authorized)
+	}
+	r.reportTokens(r.tokens)
 }
 
 func keysOf[V any](m map[string]V) (keys []string) {
@@ -103,6 +102,9 @@ func (r *reader) readJWT(n node) map[string]source {
 // jwtMember records an assignment to token.name.
 func (c *callback) jwtMember(name string, value node) {
 	s, ok := c.origin(value)
+	if !ok {
+		s, ok = c.partly("token"+access(name), value)
+	}
 	switch {
 	case name == "sub":
 		c.add(Open, c.part, value, "token.sub is the id of the user in authsvc, and cannot be another value")
@@ -151,6 +153,9 @@ func (c *callback) sameUser(value node) bool {
 func (c *callback) show(name string, value node) {
 	s, ok := c.origin(value)
 	if !ok {
+		s, ok = c.partly("session.user"+access(name), value)
+	}
+	if !ok {
 		c.add(Open, c.part, value, "not understood: session.user.%s", name)
 		return
 	}
@@ -171,7 +176,7 @@ func (c *callback) show(name string, value node) {
 		text = "email_verified"
 		c.add(Note, c.part, value, "session.user.%s is true or false, and not a time", name)
 	case "column":
-		column, known := c.adapter.fields[s.path]
+		column, known := c.adapter.column(s.path)
 		if !known {
 			c.add(Open, c.part, value, "session.user.%s: no column %s of the users table was found; if there is one, add it to storage.user_columns and session.expose", name, s.path)
 			return
@@ -196,6 +201,33 @@ func (c *callback) show(name string, value node) {
 	}
 	c.expose[name] = text
 	c.add(OK, c.part, value, "session.user.%s becomes session.expose: {%s: %s}", name, name, text)
+}
+
+// partly returns the column that a ?? b reads first, and reports that b is not
+// understood. The proposal has the column.
+func (c *callback) partly(target string, value node) (source, bool) {
+	value = c.plain(value)
+	if value.kind != fallbackNode {
+		return source{}, false
+	}
+	s, ok := c.origin(value.items[0])
+	if !ok || s.kind != "column" {
+		return source{}, false
+	}
+	column, known := c.adapter.column(s.path)
+	if !known || !cleanWord(column) {
+		return source{}, false
+	}
+	if !slices.Contains(c.columns, column) {
+		c.columns = append(c.columns, column)
+	}
+	reads := ""
+	if c.part == jwtCallback {
+		now, _ := c.tokenMember(s, target)
+		reads = ", which reads " + now
+	}
+	c.add(Open, c.part, value, "%s is the column %s of the users table, or a value that is not understood: the proposal has storage.user_columns: [%s]; write the other value as rules.claims (docs/rules.md), or in code on your server%s", target, column, column, reads)
+	return s, true
 }
 
 // usableName reports whether GET session can show a value under a name.

@@ -63,9 +63,8 @@ func (r *Report) Compare(tables []Table) {
 	}
 	for _, logical := range logicalTables {
 		name := r.Storage.name(logical)
-		i := slices.IndexFunc(tables, func(t Table) bool { return t.Visible && t.Name == name })
-		if i >= 0 {
-			r.compareColumns(logical, tables[i])
+		if t, ok := visibleTable(tables, name); ok {
+			r.compareColumns(logical, t)
 			continue
 		}
 		var like []string
@@ -80,6 +79,36 @@ func (r *Report) Compare(tables []Table) {
 		}
 		r.Add(Open, "database", fmt.Sprintf("there is no table %s, but %s: set storage.tables: {%s: NAME}, or search_path in storage.url", name, strings.Join(like, ", "), logical))
 	}
+}
+
+// visibleTable returns the table that a name without a schema leads to.
+func visibleTable(tables []Table, name string) (Table, bool) {
+	i := slices.IndexFunc(tables, func(t Table) bool { return t.Visible && t.Name == name })
+	if i < 0 {
+		return Table{}, false
+	}
+	return tables[i], true
+}
+
+// addColumns adds the columns of users in the database that no source declares.
+func (a *adapter) addColumns(tables []Table) {
+	if a.name == "" || a.unusable {
+		return
+	}
+	users, _ := visibleTable(tables, a.table("User"))
+	for _, c := range users.Columns {
+		if a.fields[c.Name] == "" {
+			a.fields[c.Name] = c.Name
+		}
+	}
+}
+
+// column returns the column of a field of User.
+func (a *adapter) column(field string) (name string, known bool) {
+	if name, known = a.fields[field]; !known && a.preset == "snake" {
+		name, known = a.fields[snake(field)]
+	}
+	return name, known
 }
 
 // String returns the name and the number of rows.

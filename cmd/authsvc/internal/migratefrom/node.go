@@ -36,8 +36,8 @@ type node struct {
 	// of is the callee of a call, the object of a member, the condition of a
 	// conditional.
 	of *node
-	// params and body are the tokens of a function. If value is set, the function only
-	// returns it.
+	// params and body are the tokens of a function. If value is set, it is the body, and
+	// the function only returns it.
 	params, body span
 	value        *node
 	// spread means that the node stands after "...".

@@ -279,11 +279,10 @@ func (p *parser) function(params span, ahead int) node {
 	arrow := p.accept("=>")
 	if p.peek().is("{") {
 		n.body = p.inner()
-		return n
-	}
-	if arrow {
+	} else if arrow {
+		n.body = span{p.tokens, p.at, p.at}
 		value := p.expression()
-		n.value = &value
+		n.value, n.body.to = &value, p.at
 	}
 	return n
 }

@@ -11,9 +11,10 @@ import (
 const Listen = "127.0.0.1:3001"
 
 // propose writes the proposal and reports what it has and lacks.
-func (r *reader) propose() {
+func (r *reader) propose(tables []Table) {
 	r.readVersion()
 	r.readAdapter()
+	r.adapter.addColumns(tables)
 	r.readSession()
 	r.readCallbacks()
 	r.yamlProviders = r.readProviders()

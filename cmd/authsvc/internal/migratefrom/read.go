@@ -26,6 +26,7 @@ type reader struct {
 	claims  map[string]string // session.claims
 	expose  map[string]string // session.expose
 	columns []string          // storage.user_columns
+	tokens  map[string]source // what the jwt callback adds to the token
 
 	yamlProviders []any
 }
@@ -35,6 +36,9 @@ type Options struct {
 	// URL is the public address of the application, such as https://app.example.com.
 	// Empty: the proposal names an environment variable.
 	URL string
+	// Tables are the tables of the application's database. The columns of its users
+	// complete those that the sources declare.
+	Tables []Table
 }
 
 // maxUnread is how many files are named that could not be read.
@@ -55,7 +59,7 @@ func Read(dir string, o Options) (*Report, error) {
 	if err := r.findOptions(); err != nil {
 		return nil, err
 	}
-	r.propose()
+	r.propose(o.Tables)
 	for i, text := range f.unread {
 		if i == maxUnread {
 			r.addAt(Open, "files", "", "%d more files were not read", len(f.unread)-maxUnread)

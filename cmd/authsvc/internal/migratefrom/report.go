@@ -6,6 +6,7 @@ package migratefrom
 
 import (
 	"fmt"
+	"path"
 	"slices"
 	"strings"
 
@@ -108,6 +109,21 @@ func (r *Report) addAt(v Verdict, part, place, format string, args ...any) {
 	if r.once(f) {
 		r.Findings = append(r.Findings, f)
 	}
+}
+
+// EnvFile returns the .env file that sets the most of the variables, or "". Examples do
+// not count.
+func (r *Report) EnvFile() (file string) {
+	count := map[string]int{}
+	for _, v := range r.Variables {
+		for _, name := range v.Files {
+			example := slices.ContainsFunc([]string{"example", "sample", "template", "dist"}, func(word string) bool { return strings.Contains(path.Base(name), word) })
+			if count[name]++; !example && (count[name] > count[file] || count[name] == count[file] && name < file) {
+				file = name
+			}
+		}
+	}
+	return file
 }
 
 // use records that the proposal names a variable, and returns the reference.

@@ -1,7 +1,6 @@
 package migratefrom
 
 import (
-	"path"
 	"slices"
 	"strings"
 )
@@ -153,12 +152,7 @@ func (r *reader) readRest() {
 			r.add(Open, key, n, "has no counterpart")
 		}
 	}
-	for _, file := range r.names {
-		base := strings.TrimSuffix(path.Base(file), path.Ext(file))
-		if isSource(file) && (base == "middleware" || base == "proxy") && mentionsAuth(r.text(file)) {
-			r.addAt(Note, "middleware", file, "stays: it reads the cookies of authsvc with the same secret")
-		}
-	}
+	r.readMiddleware()
 }
 
 // readEvents reports the handlers of events.

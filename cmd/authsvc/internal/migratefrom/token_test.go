@@ -210,7 +210,7 @@ func FuzzModule(f *testing.F) {
 		found := append(r.calls(m), r.declared(m)...)
 		for _, n := range found[:min(3, len(found))] {
 			r.options, r.entry = r.flat(n, "options", true), n
-			r.propose()
+			r.propose(nil)
 		}
 	})
 }

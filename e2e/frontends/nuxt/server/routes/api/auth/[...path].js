@@ -1,6 +1,6 @@
 import { handler } from "authsvc-client/server";
 
 export default defineEventHandler(handler({
-  url: () => process.env.AUTHSVC_URL,
+  url: () => process.env.AUTHSVC_INTERNAL_URL,
   key: () => process.env.AUTHSVC_PROXY_KEY,
 }));
